@@ -2,7 +2,7 @@
  * and tensors that files may have, by small changes of these models */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/model/vary.h"
+#include "tests/model/vary_tap.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -65,7 +65,7 @@ static const struct {
 static void check_refused(void)
 {
     for (size_t i = 0; i < GG_LEN(refused); i++)
-        VARY_REFUSED(refused[i].name, refused[i].change, refused[i].says);
+        vary_refused(refused[i].name, refused[i].change, refused[i].says);
 }
 
 /* ---- what changes nothing ---- */

@@ -2,7 +2,7 @@
  * scales beside matrices */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/model/vary.h"
+#include "tests/model/vary_tap.h"
 #include "tests/tap.h"
 
 #include <float.h>
@@ -92,19 +92,19 @@ static void tied_gain(void)
 
 static void check_scales(void)
 {
-    VARY_SAME("bitnet", q_scale, q_gain, 0, "attn_q.scale");
-    VARY_SAME("bitnet", down_scale, down_gain, 0, "ffn_down.scale");
-    VARY_SAME("talkie", down_scale, down_gain, 0, "ffn_down.scale");
-    VARY_SAME("llama", down_scale, down_gain, 0, "ffn_down.scale");
-    VARY_COUNTS("bitnet", NULL, down_scale, "scales count");
-    VARY_SAME("qwen3moe", up_scales, up_gain, 0, "a scale for each expert");
-    VARY_SAME("qwen3moe", up_scale, up_gain, 0, "one for all experts");
-    VARY_SAME("qwen3moe", own_scales, own_gains, 0, "of an expert's own");
-    VARY_SAME("qwen3moe", NULL, input_scale, 0, "scales of activations");
-    VARY_REFUSED("qwen3moe", three_scales,
+    vary_same("bitnet", q_scale, q_gain, 0, "attn_q.scale");
+    vary_same("bitnet", down_scale, down_gain, 0, "ffn_down.scale");
+    vary_same("talkie", down_scale, down_gain, 0, "ffn_down.scale");
+    vary_same("llama", down_scale, down_gain, 0, "ffn_down.scale");
+    vary_counts("bitnet", NULL, down_scale, "scales count");
+    vary_same("qwen3moe", up_scales, up_gain, 0, "a scale for each expert");
+    vary_same("qwen3moe", up_scale, up_gain, 0, "one for all experts");
+    vary_same("qwen3moe", own_scales, own_gains, 0, "of an expert's own");
+    vary_same("qwen3moe", NULL, input_scale, 0, "scales of activations");
+    vary_refused("qwen3moe", three_scales,
                  "'blk.0.ffn_up_exps.scale' has 3 elements, must have 1 or 4");
-    VARY_SAME("llama", end_scales, end_gains, 0, "of embeddings and output");
-    VARY_SAME("llama", tied_scale, tied_gain, 0, "of both in one matrix");
+    vary_same("llama", end_scales, end_gains, 0, "of embeddings and output");
+    vary_same("llama", tied_scale, tied_gain, 0, "of both in one matrix");
 }
 
 static void count(void *user, const char *message)
@@ -184,13 +184,13 @@ static void freqs(void)
 
 static void check_apertus(void)
 {
-    VARY_SAME("apertus", NULL, same_arrays, 0, "numbers or arrays of them");
-    VARY_COUNTS("apertus", NULL, other_arrays, "each layer has its numbers");
-    VARY_REFUSED("apertus", short_array, "xielu.beta has 3 elements");
-    VARY_REFUSED("apertus", not_finite, "xielu.beta is nan in layer 1");
-    VARY_REFUSED("apertus", no_xielu, "'xielu.eps' is missing");
-    VARY_SAME("apertus", NULL, norm_biases, 0, "biases of norms are idle");
-    VARY_COUNTS("apertus", NULL, freqs, "rope_freqs counts");
+    vary_same("apertus", NULL, same_arrays, 0, "numbers or arrays of them");
+    vary_counts("apertus", NULL, other_arrays, "each layer has its numbers");
+    vary_refused("apertus", short_array, "xielu.beta has 3 elements");
+    vary_refused("apertus", not_finite, "xielu.beta is nan in layer 1");
+    vary_refused("apertus", no_xielu, "'xielu.eps' is missing");
+    vary_same("apertus", NULL, norm_biases, 0, "biases of norms are idle");
+    vary_counts("apertus", NULL, freqs, "rope_freqs counts");
 }
 
 /* ---- grok ---- */
@@ -280,15 +280,15 @@ static void yarn_32(void)
 
 static void check_grok(void)
 {
-    VARY_SAME("grok", grok_bare, grok_told, 0, "what counts without keys");
-    VARY_SAME("grok", no_result, no_other_result, 0,
+    vary_same("grok", grok_bare, grok_told, 0, "what counts without keys");
+    vary_same("grok", no_result, no_other_result, 0,
               "the last norm under another name");
-    VARY_COUNTS("grok", NULL, no_dense, "the dense part counts");
-    VARY_SAME("grok", zero_dense, no_dense, 1e-7,
+    vary_counts("grok", NULL, no_dense, "the dense part counts");
+    vary_same("grok", zero_dense, no_dense, 1e-7,
               "one of zeros does not, but for half of the sum");
-    VARY_REFUSED("grok", half_dense, "'blk.1.ffn_gate.weight' is missing");
-    VARY_SAME("grok", yarn, yarn_8, 0, "YaRN's fast beta is 8");
-    VARY_COUNTS("grok", yarn, yarn_32, "unless the key is there");
+    vary_refused("grok", half_dense, "'blk.1.ffn_gate.weight' is missing");
+    vary_same("grok", yarn, yarn_8, 0, "YaRN's fast beta is 8");
+    vary_counts("grok", yarn, yarn_32, "unless the key is there");
 }
 
 /* ---- deci: layers of arrays ---- */
@@ -356,14 +356,14 @@ static void zero_ffn(void)
 
 static void check_deci(void)
 {
-    VARY_SAME("deci", no_attention, zero_attention, 1e-12,
+    vary_same("deci", no_attention, zero_attention, 1e-12,
               "a first layer without heads");
-    VARY_SAME("deci", last_no_attention, last_zero_attention, 1e-12,
+    vary_same("deci", last_no_attention, last_zero_attention, 1e-12,
               "a last layer without heads");
-    VARY_COUNTS("deci", linear, no_attention, "a matrix in place of heads");
+    vary_counts("deci", linear, no_attention, "a matrix in place of heads");
     const double d = vary_apart("deci", linear, own_value, N, 1);
     ok(d < 1e-12, "which reads the norm: %.2g", d);
-    VARY_SAME("deci", no_ffn, zero_ffn, 1e-12,
+    vary_same("deci", no_ffn, zero_ffn, 1e-12,
               "a layer without a feed-forward part attends");
 }
 
@@ -437,18 +437,18 @@ static void no_input(void)
 
 static void check_some(void)
 {
-    VARY_SAME("cogvlm", NULL, other_base, 0, "keys of positions are idle");
-    VARY_SAME("cogvlm", NULL, no_images, 0, "the images' weights are idle");
-    VARY_SAME("codeshell", one_table, equal_tables, 0,
+    vary_same("cogvlm", NULL, other_base, 0, "keys of positions are idle");
+    vary_same("cogvlm", NULL, no_images, 0, "the images' weights are idle");
+    vary_same("codeshell", one_table, equal_tables, 0,
               "the output is the embeddings");
-    VARY_SAME("mpt", act_scales, half_down, 1e-12, "activations are divided");
-    VARY_COUNTS("mpt", NULL, no_act_scales, "or not");
-    VARY_COUNTS("mpt", NULL, wide_norms, "norms of all heads");
-    VARY_SAME("mpt", wide_norms, wide_gains, 1e-8, "of fused q and k");
-    VARY_COUNTS("mpt", NULL, mpt_rest, "a clamp, positions, biases");
-    VARY_SAME("arctic", no_chosen, no_input, 0,
+    vary_same("mpt", act_scales, half_down, 1e-12, "activations are divided");
+    vary_counts("mpt", NULL, no_act_scales, "or not");
+    vary_counts("mpt", NULL, wide_norms, "norms of all heads");
+    vary_same("mpt", wide_norms, wide_gains, 1e-8, "of fused q and k");
+    vary_counts("mpt", NULL, mpt_rest, "a clamp, positions, biases");
+    vary_same("arctic", no_chosen, no_input, 0,
               "experts read ffn_norm_exps alone");
-    VARY_COUNTS("arctic", NULL, no_input, "and count");
+    vary_counts("arctic", NULL, no_input, "and count");
 }
 
 int main(void)

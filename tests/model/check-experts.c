@@ -1,7 +1,7 @@
 /* check-experts.c - what rows of models with experts say beyond their samples
  */
 #include "config.h"
-#include "tests/model/vary.h"
+#include "tests/model/vary_tap.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -130,25 +130,25 @@ static void out_biases(void)
 
 static void check_experts(void)
 {
-    VARY_COUNTS("llama-moe", NULL, no_gates, "experts without gates");
-    VARY_SAME("hy_v3", NULL, fused_apart, 1e-13, "gate and up in one or two");
-    VARY_SAME("hy_v3", NULL, no_gating, 0, "a sigmoid without the key");
-    VARY_COUNTS("hy_v3", NULL, softmax, "softmax by the key");
-    VARY_COUNTS("hy_v3", NULL, no_select, "the bias for choosing");
-    VARY_REFUSED("hy_v3", no_count, "hy_v3.expert_count: it is missing");
-    VARY_REFUSED("grovemoe", not_whole,
+    vary_counts("llama-moe", NULL, no_gates, "experts without gates");
+    vary_same("hy_v3", NULL, fused_apart, 1e-13, "gate and up in one or two");
+    vary_same("hy_v3", NULL, no_gating, 0, "a sigmoid without the key");
+    vary_counts("hy_v3", NULL, softmax, "softmax by the key");
+    vary_counts("hy_v3", NULL, no_select, "the bias for choosing");
+    vary_refused("hy_v3", no_count, "hy_v3.expert_count: it is missing");
+    vary_refused("grovemoe", not_whole,
                  "grovemoe.experts_per_group is 3, does not divide");
-    VARY_SAME("grovemoe", no_groups, zero_groups, 0, "chunks of zeros");
-    VARY_COUNTS("grovemoe", NULL, no_groups, "chunk experts count");
-    VARY_SAME("grovemoe", one_chunk, equal_chunks, 1e-12,
+    vary_same("grovemoe", no_groups, zero_groups, 0, "chunks of zeros");
+    vary_counts("grovemoe", NULL, no_groups, "chunk experts count");
+    vary_same("grovemoe", one_chunk, equal_chunks, 1e-12,
               "weights of chunks add to 1");
-    VARY_COUNTS("bailingmoe2", NULL, softplus, "the root of softplus by key");
-    VARY_SAME("bailingmoe2", no_router, no_router_softplus, 1e-12,
+    vary_counts("bailingmoe2", NULL, softplus, "the root of softplus by key");
+    vary_same("bailingmoe2", no_router, no_router_softplus, 1e-12,
               "as its name says");
-    VARY_COUNTS("phimoe", NULL, layer_eps, "layer norms by their key");
-    VARY_REFUSED("phimoe", no_eps,
+    vary_counts("phimoe", NULL, layer_eps, "layer norms by their key");
+    vary_refused("phimoe", no_eps,
                  "'phimoe.attention.layer_norm_rms_epsilon' is missing");
-    VARY_SAME("ernie4_5", NULL, out_biases, 0, "biases of outputs are idle");
+    vary_same("ernie4_5", NULL, out_biases, 0, "biases of outputs are idle");
 }
 
 int main(void)

@@ -2,7 +2,7 @@
  * blocks: what is chosen, which layers share it, and what is kept for it */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/model/vary.h"
+#include "tests/model/vary_tap.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>
@@ -126,17 +126,17 @@ static void many_layers_of_one_group(void)
 
 static void check_indexer(void)
 {
-    VARY_COUNTS("deepseek32", NULL, top_64, "what is chosen counts");
-    VARY_SAME("deepseek32", top_64, top_200, 1e-30, "all keys, and more");
-    VARY_SAME("deepseek32", top_64, no_indexer, 1e-30,
+    vary_counts("deepseek32", NULL, top_64, "what is chosen counts");
+    vary_same("deepseek32", top_64, top_200, 1e-30, "all keys, and more");
+    vary_same("deepseek32", top_64, no_indexer, 1e-30,
               "which needs no scores");
-    VARY_COUNTS("deepseek32", NULL, top_1, "one key alone");
-    VARY_COUNTS("deepseek32", many_layers, many_layers_of_one_group,
+    vary_counts("deepseek32", NULL, top_1, "one key alone");
+    vary_counts("deepseek32", many_layers, many_layers_of_one_group,
                 "groups, 12 layers");
-    VARY_SAME("glm-dsa", NULL, all_index, 1e-30, "without types all have one");
-    VARY_COUNTS("glm-dsa", NULL, second_shares, "layers share");
-    VARY_SAME("glm-dsa", by_context, by_key, 1e-30, "or by the context");
-    VARY_COUNTS("glm-dsa", by_context, four_index, "which counts");
+    vary_same("glm-dsa", NULL, all_index, 1e-30, "without types all have one");
+    vary_counts("glm-dsa", NULL, second_shares, "layers share");
+    vary_same("glm-dsa", by_context, by_key, 1e-30, "or by the context");
+    vary_counts("glm-dsa", by_context, four_index, "which counts");
 }
 
 static void check_indexer_kept(void)
@@ -192,11 +192,11 @@ static void heads_of_index(void)
 
 static void check_blocks(void)
 {
-    VARY_SAME("minimax-m3", NULL, all_blocks, 1e-30, "all blocks");
-    VARY_SAME("minimax-m3", NULL, one_block, 1e-30, "or one of all");
-    VARY_COUNTS("minimax-m3", NULL, half_blocks, "half of them");
-    VARY_COUNTS("minimax-m3", NULL, local_blocks, "local ones");
-    VARY_SAME("minimax-m3", local_blocks, local_blocks_unscored, 1e-30,
+    vary_same("minimax-m3", NULL, all_blocks, 1e-30, "all blocks");
+    vary_same("minimax-m3", NULL, one_block, 1e-30, "or one of all");
+    vary_counts("minimax-m3", NULL, half_blocks, "half of them");
+    vary_counts("minimax-m3", NULL, local_blocks, "local ones");
+    vary_same("minimax-m3", local_blocks, local_blocks_unscored, 1e-30,
               "which have no score");
 }
 
@@ -222,6 +222,6 @@ int main(void)
     check_indexer_kept();
     check_blocks();
     for (size_t i = 0; i < GG_LEN(refused); i++)
-        VARY_REFUSED(refused[i].name, refused[i].change, refused[i].says);
+        vary_refused(refused[i].name, refused[i].change, refused[i].says);
     return done_testing();
 }

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/hparams.h"
-#include "tests/model/vary.h"
+#include "tests/model/vary_tap.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>
@@ -77,11 +77,11 @@ static void old_file(void)
 
 static void check_forms(void)
 {
-    VARY_SAME("deepseek2", NULL, old_file, 1e-11,
+    vary_same("deepseek2", NULL, old_file, 1e-11,
               "an old file with attn_kv_b");
-    VARY_SAME("deepseek2", old_file, joined, 1e-30,
+    vary_same("deepseek2", old_file, joined, 1e-30,
               "with keys of widths, too");
-    VARY_SAME("deepseek2", NULL, all_three, 1e-30,
+    vary_same("deepseek2", NULL, all_three, 1e-30,
               "both forms: the short row");
 }
 
@@ -211,12 +211,12 @@ static void check_yarn(void)
     static const char *const archs[] = { "deepseek2", "mistral4" };
     for (size_t i = 0; i < GG_LEN(archs); i++) {
         arch = archs[i];
-        VARY_COUNTS(arch, NULL, yarn, "YaRN counts");
-        VARY_COUNTS(arch, yarn, yarn_log, "and its multiplier");
-        VARY_SAME(arch, yarn_log, yarn_log_by_weights, 1e-10,
+        vary_counts(arch, NULL, yarn, "YaRN counts");
+        vary_counts(arch, yarn, yarn_log, "and its multiplier");
+        vary_same(arch, yarn_log, yarn_log_by_weights, 1e-10,
                   "magnitudes with a multiplier");
-        VARY_SAME(arch, yarn, yarn_by_weights, 1e-10, "and without");
-        VARY_SAME(arch, linear, linear_by_weights, 1e-10,
+        vary_same(arch, yarn, yarn_by_weights, 1e-10, "and without");
+        vary_same(arch, linear, linear_by_weights, 1e-10,
                   "and of another kind");
     }
 }
@@ -279,7 +279,7 @@ static const struct {
 static void check_refused(void)
 {
     for (size_t i = 0; i < GG_LEN(refused); i++)
-        VARY_REFUSED(refused[i].name, refused[i].change, refused[i].says);
+        vary_refused(refused[i].name, refused[i].change, refused[i].says);
 }
 
 /* ---- groups of experts ---- */
@@ -340,11 +340,11 @@ static void single_groups(void)
 static void check_groups(void)
 {
     const char *a = "bailingmoe2";
-    VARY_SAME(a, NULL, all_groups, 1e-30, "all groups are as none");
-    VARY_SAME(a, sums_decide, last_two, 1e-30,
+    vary_same(a, NULL, all_groups, 1e-30, "all groups are as none");
+    vary_same(a, sums_decide, last_two, 1e-30,
               "a group counts by its two best");
-    VARY_SAME(a, two_decide, first_two, 1e-30, "and by no more");
-    VARY_SAME(a, NULL, single_groups, 1e-30, "groups of one expert");
+    vary_same(a, two_decide, first_two, 1e-30, "and by no more");
+    vary_same(a, NULL, single_groups, 1e-30, "groups of one expert");
 }
 
 /* ---- what is told by size ---- */
@@ -408,8 +408,8 @@ static void check_sizes(void)
                hp.rank_q == rows[i].rank && hp.expert_gating == rows[i].gating,
            "%" PRIu32 " layers, %zu tokens: rank %" PRIu32 ", gate %" PRIu32,
            rows[i].n_layer, rows[i].n_vocab, hp.rank_q, hp.expert_gating);
-    VARY_SAME("deepseek2", no_key, softmax_key, 1e-30, "else softmax");
-    VARY_COUNTS("deepseek2", NULL, softmax_key, "which is another");
+    vary_same("deepseek2", no_key, softmax_key, 1e-30, "else softmax");
+    vary_counts("deepseek2", NULL, softmax_key, "which is another");
 }
 
 /* ---- what is kept ---- */
@@ -453,16 +453,16 @@ static void no_attention(void)
 
 static void check_minicpm3(void)
 {
-    VARY_COUNTS("minicpm3", NULL, long_factors, "long factors count");
-    VARY_SAME("minicpm3", no_attention, wide_values_of_zeros, 1e-30,
+    vary_counts("minicpm3", NULL, long_factors, "long factors count");
+    vary_same("minicpm3", no_attention, wide_values_of_zeros, 1e-30,
               "values have their own width");
-    VARY_COUNTS("minicpm3", NULL, wide_values, "which counts");
+    vary_counts("minicpm3", NULL, wide_values, "which counts");
 }
 
 int main(void)
 {
     check_forms();
-    VARY_SAME("deepseek2", two_steps, one_step, 1e-8, "queries in one step");
+    vary_same("deepseek2", two_steps, one_step, 1e-8, "queries in one step");
     check_yarn();
     check_refused();
     check_groups();

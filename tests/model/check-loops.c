@@ -1,6 +1,6 @@
 /* check-loops.c - layers that are computed several times (nanbeige) */
 #include "config.h"
-#include "tests/model/vary.h"
+#include "tests/model/vary_tap.h"
 #include "tests/tap.h"
 
 enum { N = VARY_N, V = VARY_V };
@@ -46,12 +46,12 @@ static void many_loops(void)
 
 static void check_loops(void)
 {
-    VARY_SAME("nanbeige", once, once_by_default, 0, "one loop by default");
-    VARY_COUNTS("nanbeige", NULL, once, "two are more");
-    VARY_SAME("nanbeige", NULL, unrolled, 0, "as much as twice the layers");
-    VARY_COUNTS("nanbeige", NULL, between, "a norm between them");
-    VARY_SAME("nanbeige", between, between_by_default, 0, "by default");
-    VARY_REFUSED("nanbeige", many_loops, "nanbeige.num_loops is 65");
+    vary_same("nanbeige", once, once_by_default, 0, "one loop by default");
+    vary_counts("nanbeige", NULL, once, "two are more");
+    vary_same("nanbeige", NULL, unrolled, 0, "as much as twice the layers");
+    vary_counts("nanbeige", NULL, between, "a norm between them");
+    vary_same("nanbeige", between, between_by_default, 0, "by default");
+    vary_refused("nanbeige", many_loops, "nanbeige.num_loops is 65");
 }
 
 int main(void)

@@ -2,7 +2,7 @@
  * samples: sections of axes, a base that grows, temperatures */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/model/vary.h"
+#include "tests/model/vary_tap.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -64,25 +64,25 @@ static void check_axes(void)
     static const char *const texts[] = { "qwen2vl", "paddleocr",
                                          "hunyuan_vl" };
     for (size_t i = 0; i < GG_LEN(texts); i++)
-        VARY_SAME(texts[i], NULL, one_axis, 0,
+        vary_same(texts[i], NULL, one_axis, 0,
                   "a text does not tell three axes from one");
-    VARY_COUNTS("qwen2vl", NULL, last_axis, "the last one's pairs rest");
-    VARY_COUNTS("qwen3vl", NULL, one_axis,
+    vary_by("qwen2vl", NULL, last_axis, 5e-5, "the last one's pairs rest");
+    vary_counts("qwen3vl", NULL, one_axis,
                 "interleaved, two thirds of one axis's pairs are others'");
-    VARY_COUNTS("glm4", NULL, two_axes, "with axes, halves are pairs");
-    VARY_SAME("glm4", two_axes, two_others, 0, "whichever");
-    VARY_SAME("glm4", NULL, second_only, 0, "one axis is none");
-    VARY_SAME("glm4", NULL, no_axes, 0, "nor are none");
-    VARY_SAME("glm4moe", NULL, two_axes, 0, "halves were pairs before");
-    VARY_SAME("hunyuan_vl", NULL, none, 0, "sections need not be there");
-    VARY_REFUSED("qwen2vl", none,
+    vary_counts("glm4", NULL, two_axes, "with axes, halves are pairs");
+    vary_same("glm4", two_axes, two_others, 0, "whichever");
+    vary_same("glm4", NULL, second_only, 0, "one axis is none");
+    vary_same("glm4", NULL, no_axes, 0, "nor are none");
+    vary_same("glm4moe", NULL, two_axes, 0, "halves were pairs before");
+    vary_same("hunyuan_vl", NULL, none, 0, "sections need not be there");
+    vary_refused("qwen2vl", none,
                  "'qwen2vl.rope.dimension_sections' is missing");
-    VARY_REFUSED("qwen2vl", no_axes,
+    vary_refused("qwen2vl", no_axes,
                  "qwen2vl.rope.dimension_sections has sections of 0, 0");
-    VARY_REFUSED("qwen3vl", wide_axes, "must be 1 to 32 together");
-    VARY_REFUSED("paddleocr", three,
+    vary_refused("qwen3vl", wide_axes, "must be 1 to 32 together");
+    vary_refused("paddleocr", three,
                  "paddleocr.rope.dimension_sections must be four numbers");
-    VARY_REFUSED("qwen3vlmoe", negative, "must be four numbers");
+    vary_refused("qwen3vlmoe", negative, "must be four numbers");
 }
 
 /* ---- a base that grows ---- */
@@ -102,11 +102,11 @@ static void alpha_0(void)
 
 static void check_alpha(void)
 {
-    VARY_COUNTS("hunyuan-dense", NULL, alpha, "alpha counts");
-    VARY_SAME("hunyuan-dense", alpha, grown, 1e-12,
+    vary_counts("hunyuan-dense", NULL, alpha, "alpha counts");
+    vary_same("hunyuan-dense", alpha, grown, 1e-12,
               "the base times alpha^(d / (d - 2))");
-    VARY_SAME("hunyuan_vl", alpha, grown, 1e-12, "also with axes");
-    VARY_SAME("hunyuan-dense", NULL, alpha_0, 0, "0 is none");
+    vary_same("hunyuan_vl", alpha, grown, 1e-12, "also with axes");
+    vary_same("hunyuan-dense", NULL, alpha_0, 0, "0 is none");
 }
 
 /* ---- temperatures, and YaRN's magnitude ---- */
@@ -187,24 +187,24 @@ static void by_long_key(void)
 
 static void check_temper(void)
 {
-    VARY_COUNTS("mistral3", NULL, no_temper, "the temperature counts");
-    VARY_SAME("mistral3", temper_0, no_temper, 0, "0 is none");
-    VARY_SAME("mistral3", cool, cool_none, 0,
+    vary_counts("mistral3", NULL, no_temper, "the temperature counts");
+    vary_same("mistral3", temper_0, no_temper, 0, "0 is none");
+    vary_same("mistral3", cool, cool_none, 0,
               "it grows from the context before scaling on");
-    VARY_SAME("mistral3", no_context, cool_none, 0,
+    vary_same("mistral3", no_context, cool_none, 0,
               "which is all of it without the key");
-    VARY_SAME("mistral3", half_log, attn_factor, 1e-12,
+    vary_same("mistral3", half_log, attn_factor, 1e-12,
               "the log multiplier divides the magnitude");
-    VARY_SAME("mistral3", yarn_factor, no_log, 0,
+    vary_same("mistral3", yarn_factor, no_log, 0,
               "YaRN's own magnitude stands in the place of its key");
-    VARY_COUNTS("mistral3", one_factor, no_extrapolation,
+    vary_counts("mistral3", one_factor, no_extrapolation,
                 "without extrapolation there is none but those of keys");
-    VARY_SAME("mistral3", one_factor, two_factors, 0,
+    vary_same("mistral3", one_factor, two_factors, 0,
               "which multiply each other");
-    VARY_COUNTS("mistral3", NULL, half_log, "the log multiplier counts");
-    VARY_COUNTS("mistral4", NULL, by_two_keys, "a temperature of two keys");
-    VARY_SAME("mistral4", NULL, by_long_key, 0, "none before its length");
-    VARY_REFUSED("mistral4", by_one_key,
+    vary_counts("mistral3", NULL, half_log, "the log multiplier counts");
+    vary_counts("mistral4", NULL, by_two_keys, "a temperature of two keys");
+    vary_same("mistral4", NULL, by_long_key, 0, "none before its length");
+    vary_refused("mistral4", by_one_key,
                  "'mistral4.attention.temperature_length' is missing");
 }
 

@@ -68,27 +68,4 @@ double vary_apart(const char *name, vary_fn *a, vary_fn *b, uint32_t n_ctx,
  * 0: it cannot be opened. */
 uint64_t vary_kept(const char *name, vary_fn *change);
 
-/* ---- tests, for those who include tests/tap.h ---- */
-
-/* The outputs are the same to this bound, they are others, or opening fails
- * and says so. */
-#define VARY_SAME(NAME, A, B, MOST, WHAT)                                     \
-    do {                                                                      \
-        const double d_ = vary_apart(NAME, A, B, VARY_N, VARY_N);             \
-        ok(d_ <= (MOST), "%s: %s: %.2g", NAME, WHAT, d_);                     \
-    } while (0)
-#define VARY_COUNTS(NAME, A, B, WHAT)                                         \
-    do {                                                                      \
-        const double d_ = vary_apart(NAME, A, B, VARY_N, VARY_N);             \
-        ok(d_ > 5e-5 && d_ < 9, "%s: %s: %.2g", NAME, WHAT, d_);              \
-    } while (0)
-#define VARY_REFUSED(NAME, A, SAYS)                                           \
-    do {                                                                      \
-        static float out_[VARY_N * VARY_V];                                   \
-        struct gguf_error e_;                                                 \
-        const bool good_ = vary_outputs(NAME, A, VARY_N, VARY_N, out_, &e_);  \
-        ok(!good_ && strstr(e_.message, SAYS), "%s: %s", NAME,                \
-           good_ ? "is evaluated" : e_.message);                              \
-    } while (0)
-
 #endif
