@@ -1,8 +1,26 @@
 #!/bin/sh
-# Every .c and .h is laid out as .clang-format says (generated tables, *_tab.c,
+# How files and functions look: none is too long to be read in one sitting, and
+# every .c and .h is laid out as .clang-format says (generated tables, *_tab.c,
 # are not). Versions of clang-format differ, so only one is asked.
 set -u
 : "${srcdir:=.}"
+n=0
+verdict() # name, offenders
+{
+    n=$((n + 1))
+    if test -z "$2"; then echo "ok $n - $1"
+    else echo "not ok $n - $1"; echo "$2" | sed 's/^/# /'; fi
+}
+sources() # what find takes: the files that people write
+{
+    find lib tools tests doc "$@" ! -name '*_tab.c' | sort
+}
+cd "$srcdir" || exit 99
+
+verdict 'no file has more than 600 lines' "$(
+    sources '(' -name '*.[cht]' -o -name '*.sh' ')' | xargs wc -l |
+    awk '$2 != "total" && $1 > 600 { print $2 ": " $1 }' | head -20)"
+
 for f in clang-format-14 clang-format; do
     case $($f --version 2>/dev/null) in
     *"version 14."*) break ;;
@@ -10,24 +28,16 @@ for f in clang-format-14 clang-format; do
     f=
 done
 if test -z "$f"; then
-    echo '1..0 # SKIP no clang-format 14'
+    echo "ok $((n + 1)) - layout # SKIP no clang-format 14"
+    echo "1..$((n + 1))"
     exit 0
 fi
-cd "$srcdir" || exit 99
-echo 1..2
-bad=$(find lib tools tests doc -name '*.[ch]' ! -name '*_tab.c' | sort |
+verdict 'files are as clang-format lays them out (clang-format -i)' "$(
+    sources -name '*.[ch]' |
     xargs -n 60 "$f" --style=file --dry-run 2>&1 |
-    sed -n 's/: warning: .*//p' | sort -u | head -20)
-if test -z "$bad"; then echo 'ok 1 - files are as clang-format lays them out'
-else
-    echo 'not ok 1 - files are as clang-format lays them out (clang-format -i)'
-    echo "$bad" | sed 's/^/# /'
-fi
+    sed -n 's/: warning: .*//p' | sort -u | head -20)"
 # It touches no comments. (Lines of published expressions stay whole.)
-bad=$(find lib tools tests doc -name '*.[ch]' ! -name '*_tab.c' | sort |
-    xargs awk 'length > 80 && !/^ *"/ { print FILENAME ":" FNR }' | head -20)
-if test -z "$bad"; then echo 'ok 2 - no line has more than 80 characters'
-else
-    echo 'not ok 2 - no line has more than 80 characters'
-    echo "$bad" | sed 's/^/# /'
-fi
+verdict 'no line has more than 80 characters' "$(
+    sources -name '*.[ch]' |
+    xargs awk 'length > 80 && !/^ *"/ { print FILENAME ":" FNR }' | head -20)"
+echo "1..$n"

@@ -1,17 +1,14 @@
-/* check-int.c - products of integers: packers, tiles and the whole
+/* check-int.c - products of integers: packers and tiles
  *
  * Integers, scales and their sums are the same at every level, bit for bit;
- * what a tile makes of them is within the bound of any order of f32 sums; and
- * a product is that of the decoded weights but for the rounding of activations,
- * which is at most half a step. That no sum overflows is shown by the largest
- * weights of each type and activations of all kinds.
+ * what a tile makes of them is within the bound of any order of f32 sums. That
+ * no sum overflows is shown by the largest weights of each type and activations
+ * of all kinds.
  */
 #include "config.h"
-#include "base/barrier.h"
 #include "base/compiler.h"
-#include "cpu/gemm.h"
-#include "gguf/pool.h"
 #include "kern/gemm_i8.h"
+#include "tests/kern/acts.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"
 
@@ -19,20 +16,11 @@
 #include <math.h>
 #include <stdbool.h>
 
-enum { STEPS = GG_GEMM_INT_STEPS, MAX_K = 3 * STEPS };
-
-static void *must(void *p)
-{
-    if (!p) {
-        printf("Bail out! out of memory\n");
-        exit(1);
-    }
-    return p;
-}
+enum { STEPS = ACTS_STEPS, MAX_K = 3 * STEPS };
 
 static void *panel_of(size_t size)
 {
-    return memset(must(aligned_alloc(64, (size / 64 + 2) * 64)), 0x5a,
+    return memset(acts_must(aligned_alloc(64, (size / 64 + 2) * 64)), 0x5a,
                   (size / 64 + 2) * 64);
 }
 
@@ -85,38 +73,6 @@ static float s_at(const struct gg_kern_gemm *g, const struct x_block *x,
 }
 
 /* ---- activations ---- */
-
-enum kind {
-    NORMAL,
-    EQUAL,    /* magnitudes: the largest sum that there is */
-    OUTLIER,  /* one far above the others */
-    INTEGERS, /* that are their own rounding */
-    ZEROS,
-    TINY,
-    NOT_FINITE,
-    N_KINDS
-};
-
-static void fill(float *x, size_t n, enum kind kind)
-{
-    for (size_t i = 0; i < n; i++) {
-        float v = 0;
-        for (int k = 0; k < 4; k++)
-            v += (float)rnd_below(2000) - 999.5f;
-        switch (kind) {
-        case EQUAL: v = rnd_below(2) ? 3.7f : -3.7f; break;
-        case OUTLIER: v = i % 200 == 77 ? 1e9f : v; break;
-        case INTEGERS:
-            v = i % STEPS == 5 ? -32767 : (float)rnd_below(200) - 100;
-            break;
-        case ZEROS: v = 0; break;
-        case TINY: v *= 0x1p-140f; break;
-        case NOT_FINITE: v = i % 300 == 9 ? (i & 1 ? NAN : INFINITY) : v;
-        default: break;
-        }
-        x[i] = v;
-    }
-}
 
 /* One packed column: its integers say of x what they should. */
 static bool rounds(const struct gg_kern_gemm *g, void *panel, size_t c,
@@ -194,11 +150,11 @@ static void check_pack_x(const char *level, const struct gg_kern_gemm *g,
     static float x[12 * (MAX_K + 3)];
     static const size_t lengths[] = { MAX_K, STEPS, 300, 64, 32, 7 };
     bool good = true;
-    for (int kind = 0; kind < N_KINDS; kind++)
+    for (int kind = 0; kind < N_ACTS; kind++)
         for (size_t i = 0; i < GG_LEN(lengths); i++) {
             const size_t first = rnd_below(g->nr),
                          n = 1 + rnd_below(g->nr - first);
-            fill(x, sizeof x / sizeof *x, (enum kind)kind);
+            acts_fill(x, sizeof x / sizeof *x, (enum acts)kind);
             if (!same_columns(g, ref, x, first, n, lengths[i])) {
                 printf("# kind %d, %zu steps\n", kind, lengths[i]);
                 good = false;
@@ -288,8 +244,8 @@ static void check_pack_w(const char *level, const struct gg_kern *kern,
     const struct gg_codec_kern *codec = &kern->codec[dtype];
     const size_t k = dt->block_len < STEPS ? MAX_K - dt->block_len : MAX_K;
     const size_t n = 70, size = k / dt->block_len * dt->block_size, skew = 3;
-    unsigned char *w = must(malloc(n * (size + skew)));
-    float *decoded = must(malloc(n * k * sizeof *decoded));
+    unsigned char *w = acts_must(malloc(n * (size + skew)));
+    float *decoded = acts_must(malloc(n * k * sizeof *decoded));
     for (size_t r = 0; r < n; r++) {
         random_row(codec, dt, w + r * (size + skew), k / dt->block_len);
         codec->decode(w + r * (size + skew), decoded + r * k, k);
@@ -417,10 +373,10 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g,
     bool good = true;
     t.w = panel_of(gg_kern_gemm_w_size(g, MAX_K));
     t.x = panel_of(gg_kern_gemm_x_size(g, MAX_K));
-    for (int kind = 0; kind <= OUTLIER; kind++)
+    for (int kind = 0; kind <= ACTS_OUTLIER; kind++)
         for (unsigned cols = 1; cols <= g->nr; cols++)
             for (size_t n = 0; n <= 3; n++) {
-                fill(x, sizeof x / sizeof *x, (enum kind)kind);
+                acts_fill(x, sizeof x / sizeof *x, (enum acts)kind);
                 g->pack_x(g, t.x, 0, x, MAX_K + 3, g->nr, MAX_K);
                 t.n_blocks = n;
                 t.n_cols = cols;
@@ -434,158 +390,16 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g,
     free(t.x);
 }
 
-/* ---- products ---- */
-
-struct product {
-    struct gg_cpu_gemm_args args;
-    struct gg_barrier barrier;
-    void *work;
-};
-
-static void run(void *user, unsigned ith, unsigned nth)
+static void check_type(const struct acts_form *f, void *user)
 {
-    struct product *p = user;
-    gg_cpu_gemm_run(&p->args, ith, nth, p->work, &p->barrier);
-}
-
-static void multiply(struct product *p, struct gguf_pool *pool)
-{
-    const unsigned nth = gguf_pool_n_threads(pool);
-    p->work = must(malloc(gg_cpu_gemm_work_size(&p->args, nth) + 1));
-    if (gg_barrier_init(&p->barrier, nth, 0, NULL)) {
-        printf("Bail out! no barrier\n");
-        exit(1);
-    }
-    gguf_pool_run(pool, run, p);
-    gg_barrier_fini(&p->barrier);
-    free(p->work);
-}
-
-/* Element by element: half a step of each activation, and the f32 sums. */
-static bool product_good(const struct product *p, const float *decoded,
-                         bool integers)
-{
-    const struct gg_cpu_gemm_args *a = &p->args;
-    const struct gg_kern_gemm *g = &a->kern->gemm[a->form];
-    const size_t m = (size_t)a->m, n = (size_t)a->n, k = (size_t)a->k;
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = 0; i < m; i++) {
-            const float *w = decoded + i * k, *x = a->x + j * k;
-            double want = 0, size = 0, lost = 0;
-            const bool narrow = g->ints.width == 1;
-            const size_t steps = narrow ? 32 : STEPS;
-            for (size_t b = 0; b < k; b += steps) {
-                double max = 0, sum = 0, all = 0;
-                for (size_t q = b; q < GG_MIN(k, b + steps); q++) {
-                    want += (double)w[q] * (double)x[q];
-                    size += fabs((double)w[q] * (double)x[q]);
-                    all += fabs((double)w[q]);
-                    max = fmax(max, fabs((double)x[q]));
-                    sum += fabs((double)x[q]);
-                }
-                if (narrow)
-                    lost += all * 0.51 * max / 127;
-                else if (!integers)
-                    lost +=
-                        all * 0.51 *
-                        fmax(max / 32767, 1.01 * sum / (double)g->ints.most);
-            }
-            /* what minima take away counts too: a few times the sum */
-            if (fabs((double)a->y[j * m + i] - want) >
-                lost + 64 * (double)k * FLT_EPSILON * size) {
-                printf("# y[%zu][%zu] = %a, not %a\n", j, i,
-                       (double)a->y[j * m + i], want);
-                return false;
-            }
-        }
-    return true;
-}
-
-static void check_products(const char *level, const struct gg_kern *kern,
-                           int dtype, int form, struct gguf_pool *const pool[])
-{
-    static const size_t shapes[][3] = {
-        { 1, 4, 256 },    { 33, 5, 512 },  { 70, 25, 1280 },
-        { 129, 13, 768 }, { 7, 50, 2304 },
-    };
-    const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
-    bool good = true, same = true, apart = true;
-    for (size_t s = 0; s < 2 * GG_LEN(shapes); s++) {
-        const size_t *d = shapes[s / 2], m = d[0], n = d[1];
-        const size_t k = dt->block_len < STEPS ? d[2] - dt->block_len : d[2];
-        const size_t size = k / dt->block_len * dt->block_size;
-        unsigned char *w = must(malloc(m * size));
-        float *decoded = must(malloc(m * k * sizeof *decoded));
-        float *x = must(malloc(n * k * sizeof *x));
-        float *y = must(malloc(2 * n * m * sizeof *y)), *first = y + n * m;
-        for (size_t i = 0; i < m * size; i++) /* halves near 0.05 */
-            w[i] = (unsigned char)(0x28 + rnd_below(8));
-        for (size_t i = 0; i < m; i++)
-            kern->codec[dtype].decode(w + i * size, decoded + i * k, k);
-        fill(x, n * k, s & 1 ? INTEGERS : NORMAL);
-        struct product p = { .args = { .kern = kern,
-                                       .form = (enum gg_kern_gemm_form)form,
-                                       .dtype_index = dtype,
-                                       .w = w,
-                                       .w_stride = size,
-                                       .x = x,
-                                       .x_stride = k * sizeof *x,
-                                       .y = y,
-                                       .y_stride = m * sizeof *y,
-                                       .m = (int64_t)m,
-                                       .n = (int64_t)n,
-                                       .k = (int64_t)k } };
-        multiply(&p, pool[0]);
-        good = good && product_good(&p, decoded, s & 1);
-        memcpy(first, y, n * m * sizeof *y);
-        multiply(&p, pool[1]);
-        same = same && !memcmp(first, y, n * m * sizeof *y);
-        p.args.n = 4; /* as few as are not multiplied exactly */
-        multiply(&p, pool[0]);
-        apart = apart && !memcmp(first, y, 4 * m * sizeof *y);
-        free(w);
-        free(decoded);
-        free(x);
-        free(y);
-    }
-    ok(good, "%s: products with %s: exact but for rounding", level, dt->name);
-    ok(same && apart,
-       "%s: %s: same bits with 1 and 3 threads, 4 columns or "
-       "more",
-       level, dt->name);
-}
-
-/* In the forms that the precisions have for it. */
-static void check_type(const char *level, struct gg_kern *kern,
-                       const struct gg_kern *ref, int dtype,
-                       struct gguf_pool *const pool[])
-{
-    int last = GG_GEMM_EXACT;
-    for (unsigned p = GG_PRECISION_INT16; p < GG_N_PRECISIONS; p++) {
-        kern->precision = (enum gg_kern_precision)p;
-        const int form = (int)gg_kern_gemm_form_of(kern, dtype);
-        if (form == last)
-            continue;
-        check_pack_w(level, kern, ref, dtype, form);
-        check_products(level, kern, dtype, form, pool);
-        last = form;
-    }
+    check_pack_w(f->level, f->kern, user, f->dtype, f->form);
 }
 
 int main(int argc, char **argv)
 {
     static struct gg_kern kern, ref;
     struct test_level level[8];
-    struct gguf_pool *pool[2];
     rnd_seed(argc, argv);
-    for (unsigned t = 0; t < 2; t++) {
-        struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
-        params.n_threads = 1 + 2 * t;
-        if (gguf_pool_create(&pool[t], &params, NULL)) {
-            printf("Bail out! no threads\n");
-            return 1;
-        }
-    }
     const unsigned n = test_levels(level);
     gg_kern_init(&ref, 0);
     for (unsigned i = 0; i < n; i++) {
@@ -596,10 +410,7 @@ int main(int argc, char **argv)
             check_pack_x(level[i].name, &kern.gemm[f], &ref.gemm[f], f);
             check_tile(level[i].name, &kern.gemm[f], f);
         }
-        for (int t = 0; t < GG_N_DTYPES; t++)
-            check_type(level[i].name, &kern, &ref, t, pool);
     }
-    for (unsigned t = 0; t < 2; t++)
-        gguf_pool_destroy(pool[t]);
+    acts_each_form(check_type, &ref);
     return done_testing();
 }

@@ -1,18 +1,12 @@
 #!/bin/sh
 # gguf-edit: every operation, what is refused and what is not, that tensor data
-# stays, that nothing is overwritten, and that whatever kills it leaves the old
-# file or the new one.
+# stays, and that nothing is overwritten.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
-edit=$bin/gguf-edit
-info=$bin/gguf-info
-m=$tmp/model.gguf
-"$mkmodel" "$m" n=6 || exit 99
+. "${srcdir:-.}/tests/tools/edit.sh"
+test -s "$tmp/tensors"
+ok 'the model has tensors'
 
-key() # file, key: its value; "absent"
-{
-    "$info" --key "$2" "$1" 2>/dev/null || echo absent
-}
 
 kind() # file, key: type of its value
 {
@@ -20,27 +14,6 @@ kind() # file, key: type of its value
         awk -v k="\"$2\"" 'index($0, k) { on = 1 }
             on && /"type"/ { gsub(/.*"type": *"|".*/, ""); print; exit }'
 }
-
-tensors() # file: names, types, shapes and checksums of its tensors
-{
-    "$info" --hash --tensors --json "$1" |
-        sed -n '/"tensors": \[/,$p' | sed '/"offset"/d'
-}
-tensors "$m" >"$tmp/tensors"
-test -s "$tmp/tensors"
-ok 'the model has tensors'
-
-same_tensors() # file
-{
-    tensors "$1" | cmp - "$tmp/tensors"
-}
-
-fresh()
-{
-    rm -f "$tmp/f.gguf"
-    cp "$m" "$tmp/f.gguf"
-}
-w=$tmp/f.gguf
 
 # Operations.
 fresh
@@ -395,57 +368,6 @@ else
     skip 'a full disk' 'no /dev/full'
 fi
 
-# In place.
-fresh
-run "$edit" --in-place --set 'general.name=a much longer name than before,
-which is not going to fit into the padding of the header, whatever it is' "$w"
-test $rc -eq 1 && cmp "$m" "$w" && grep -q 'header ends at' "$tmp/err"
-ok '--in-place of what does not fit'
-run "$edit" --in-place --delete test.nested --set general.name=Place "$w"
-test $rc -eq 0 -a "$(key "$w" general.name)" = Place -a \
-    "$(wc -c <"$w")" -eq "$(wc -c <"$m")" -a ! -e "$w.edit-journal" &&
-    same_tensors "$w" && grep -q 'in place' "$tmp/err"
-ok '--in-place'
-test "$(key "$w" libgguf.padding)" != absent
-ok 'the room that is left is kept'
-run "$edit" -q --in-place --set test.one=1 "$w"
-test $rc -eq 0 -a "$(key "$w" test.one)" = 1 && same_tensors "$w"
-ok 'and used by the next edit'
-run "$edit" -q --copy "$w"
-test $rc -eq 0 -a "$(key "$w" libgguf.padding)" = absent && same_tensors "$w"
-ok '--copy takes it out'
-run "$edit" --recover "$w"
-test $rc -eq 0 && grep -q 'no edit was interrupted' "$tmp/err"
-ok '--recover with nothing to do'
-
-# From 64 MiB on that is the default.
-"$mkmodel" "$w" n=1 rows=65536
-run "$edit" --delete test.nested --set general.name=Large "$w"
-test $rc -eq 0 -a "$(key "$w" general.name)" = Large &&
-    grep -q 'in place' "$tmp/err" && test "$(key "$w" libgguf.padding)" != absent
-ok 'a large file is edited in place'
-run "$edit" -q --set "general.name=$(printf '%0500d' 1)" "$w"
-test $rc -eq 0 -a "$(key "$w" general.name | wc -c)" -eq 501 &&
-    test "$(wc -c <"$w")" -gt 67108864
-ok 'or written anew if that does not fit'
-
-# A file that may not be written: no edit in place, and no journal either,
-# which would make one of it. The superuser may write all files.
-fresh
-chmod 444 "$w"
-chmod 777 "$tmp"
-as=
-test -w "$w" && as='setpriv --reuid=65534 --clear-groups'
-if test -z "$as" || $as "$edit" --version >"$tmp/out" 2>&1; then
-    run $as "$edit" --in-place --delete test.nested "$w"
-    test $rc -eq 1 -a ! -e "$w.edit-journal" && cmp "$m" "$w" &&
-        grep -q 'cannot be opened for writing' "$tmp/err"
-    ok '--in-place of a file that is read-only'
-else
-    skip '--in-place of a file that is read-only' 'all files can be written'
-fi
-chmod 700 "$tmp"
-
 # Byte order stays.
 "$mkmodel" "$tmp/big.gguf" big=1
 "$edit" -q --set test.more=arr[u16]:258 --set general.name=Big "$tmp/big.gguf"
@@ -506,39 +428,6 @@ test $rc -eq 0 && grep -q 'one of 2 shards' "$tmp/err" &&
 ok 'shards, one after the other'
 rm -f "$tmp"/be*.gguf
 
-# Kills. Each round edits in place, back and forth; whatever is left opens, has
-# one of the two names, and all its tensors.
-"$mkmodel" "$tmp/k.gguf" n=8 rows=256 kv=20000
-tensors "$tmp/k.gguf" >"$tmp/k.tensors"
-long=$(printf '%01000d' 7)
-"$edit" -q --force --set "general.name=$long" "$tmp/k.gguf"
-for how in --in-place --copy; do
-    bad=
-    for i in 004 008 012 016 020 025 030 040 050 070; do
-        "$edit" -q $how --set general.name=short$i --delete test.more.7 \
-            "$tmp/k.gguf" 2>/dev/null &
-        pid=$!
-        sleep 0.$i
-        kill -s KILL $pid 2>/dev/null
-        wait $pid 2>/dev/null
-        name=$(key "$tmp/k.gguf" general.name)
-        case $name in
-        "$long" | short$i) ;;
-        *) bad="$bad $i:$name" ;;
-        esac
-        tensors "$tmp/k.gguf" | cmp -s - "$tmp/k.tensors" ||
-            bad="$bad $i:tensors"
-        "$edit" -q --recover "$tmp/k.gguf" || bad="$bad $i:recover"
-        test ! -e "$tmp/k.gguf.edit-journal" -a \
-            "$(key "$tmp/k.gguf" general.name)" = "$name" ||
-            bad="$bad $i:recovered"
-        "$edit" -q --set "general.name=$long" --set test.more.7=1 \
-            "$tmp/k.gguf" || bad="$bad $i:back"
-    done
-    echo "$bad" >"$tmp/out"
-    test -z "$bad"
-    ok "killed with $how: the old file or the new one"
-done
 # Files that break a limit honestly.
 while read -r name limit; do
     f=$tmp/fix/$name.gguf
@@ -557,28 +446,6 @@ run "$edit" --limit kv=x --set a.b=1 "$m"
 test $rc -eq 2 && run "$edit" --limit nothing=1 --set a.b=1 "$m" &&
     test $rc -eq 2
 ok 'no such limit'
-
-# What an edit in place leaves over is in nobody's way.
-fresh
-"$edit" -q --in-place --delete test.nested --set test.one=1 "$w"
-"$edit" -q --copy -o "$tmp/plain.gguf" "$w"
-run "$info" --diff "$w" "$tmp/plain.gguf"
-test $rc -eq 0 -a "$(key "$w" libgguf.padding)" != absent -a \
-    "$(key "$tmp/plain.gguf" libgguf.padding)" = absent
-ok 'libgguf.padding does not count as different'
-"$bin/gguf-split" -q --split-max-tensors 2 "$w" "$tmp/pad" &&
-    "$bin/gguf-split" -q --merge "$tmp/pad-00001-of-00003.gguf" \
-        "$tmp/pad.gguf" && cmp "$w" "$tmp/pad.gguf"
-ok 'split and merged, it is there again'
-"$bin/gguf-quantize" -q "$w" "$tmp/quant.gguf" COPY >"$tmp/out" 2>&1
-test "$(key "$tmp/quant.gguf" libgguf.padding)" = absent -a \
-    "$(key "$tmp/quant.gguf" test.one)" = 1
-ok 'quantized, it is not'
-"$edit" -q --to-endian big -o "$tmp/pad-be.gguf" "$w" &&
-    "$edit" -q --to-endian little "$tmp/pad-be.gguf" &&
-    cmp "$tmp/plain.gguf" "$tmp/pad-be.gguf"
-ok 'in another byte order neither'
-rm -f "$tmp"/pad*.gguf "$tmp/plain.gguf" "$tmp/quant.gguf"
 
 # Calls that are wrong.
 for args in '' "$m" "--set general.name=x" "--set general.name $m" \

@@ -1,0 +1,89 @@
+/* acts.h - what the tests of products of integers share: activations of every
+ * kind, and the forms that a type is multiplied in
+ *
+ * For a program's one file that has tests/tap.h, whose random numbers these
+ * are.
+ */
+#ifndef TESTS_KERN_ACTS_H
+#define TESTS_KERN_ACTS_H
+
+#include "kern/gemm_i8.h"
+#include "tests/kern/kern.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+enum { ACTS_STEPS = GG_GEMM_INT_STEPS };
+
+enum acts {
+    ACTS_NORMAL,
+    ACTS_EQUAL,    /* magnitudes: the largest sum that there is */
+    ACTS_OUTLIER,  /* one far above the others */
+    ACTS_INTEGERS, /* that are their own rounding */
+    ACTS_ZEROS,
+    ACTS_TINY,
+    ACTS_NOT_FINITE,
+    N_ACTS
+};
+
+/* p, or the end of the program. */
+static inline void *acts_must(void *p)
+{
+    if (!p) {
+        printf("Bail out! out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+static inline void acts_fill(float *x, size_t n, enum acts kind)
+{
+    for (size_t i = 0; i < n; i++) {
+        float v = 0;
+        for (int k = 0; k < 4; k++)
+            v += (float)rnd_below(2000) - 999.5f;
+        switch (kind) {
+        case ACTS_EQUAL: v = rnd_below(2) ? 3.7f : -3.7f; break;
+        case ACTS_OUTLIER: v = i % 200 == 77 ? 1e9f : v; break;
+        case ACTS_INTEGERS:
+            v = i % ACTS_STEPS == 5 ? -32767 : (float)rnd_below(200) - 100;
+            break;
+        case ACTS_ZEROS: v = 0; break;
+        case ACTS_TINY: v *= 0x1p-140f; break;
+        case ACTS_NOT_FINITE: v = i % 300 == 9 ? (i & 1 ? NAN : INFINITY) : v;
+        default: break;
+        }
+        x[i] = v;
+    }
+}
+
+/* A type at a level, in a form that a precision multiplies it in. */
+struct acts_form {
+    const char *level;
+    const struct gg_kern *kern;
+    int dtype, form;
+};
+
+/* Each of them once, at every level. */
+static inline void
+acts_each_form(void (*fn)(const struct acts_form *f, void *user), void *user)
+{
+    static struct gg_kern kern;
+    struct test_level level[8];
+    const unsigned n = test_levels(level);
+    for (unsigned i = 0; i < n; i++) {
+        gg_kern_init(&kern, level[i].mask);
+        for (int t = 0; t < GG_N_DTYPES; t++)
+            for (int p = GG_PRECISION_INT16, last = GG_GEMM_EXACT;
+                 p < GG_N_PRECISIONS; p++) {
+                kern.precision = (enum gg_kern_precision)p;
+                const int form = (int)gg_kern_gemm_form_of(&kern, t);
+                if (form != last)
+                    fn(&(struct acts_form){ level[i].name, &kern, t, form },
+                       user);
+                last = form;
+            }
+    }
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* check-int-products.c - products of integers as a whole
+ *
+ * A product is that of the decoded weights but for the rounding of activations,
+ * which is at most half a step, and the same bits with any number of threads.
+ */
+#include "config.h"
+#include "base/barrier.h"
+#include "base/compiler.h"
+#include "cpu/gemm.h"
+#include "gguf/pool.h"
+#include "tests/kern/acts.h"
+#include "tests/tap.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+
+struct product {
+    struct gg_cpu_gemm_args args;
+    struct gg_barrier barrier;
+    void *work;
+};
+
+static void run(void *user, unsigned ith, unsigned nth)
+{
+    struct product *p = user;
+    gg_cpu_gemm_run(&p->args, ith, nth, p->work, &p->barrier);
+}
+
+static void multiply(struct product *p, struct gguf_pool *pool)
+{
+    const unsigned nth = gguf_pool_n_threads(pool);
+    p->work = acts_must(malloc(gg_cpu_gemm_work_size(&p->args, nth) + 1));
+    if (gg_barrier_init(&p->barrier, nth, 0, NULL)) {
+        printf("Bail out! no barrier\n");
+        exit(1);
+    }
+    gguf_pool_run(pool, run, p);
+    gg_barrier_fini(&p->barrier);
+    free(p->work);
+}
+
+/* Element by element: half a step of each activation, and the f32 sums. */
+static bool product_good(const struct product *p, const float *decoded,
+                         bool integers)
+{
+    const struct gg_cpu_gemm_args *a = &p->args;
+    const struct gg_kern_gemm *g = &a->kern->gemm[a->form];
+    const size_t m = (size_t)a->m, n = (size_t)a->n, k = (size_t)a->k;
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < m; i++) {
+            const float *w = decoded + i * k, *x = a->x + j * k;
+            double want = 0, size = 0, lost = 0;
+            const bool narrow = g->ints.width == 1;
+            const size_t steps = narrow ? 32 : ACTS_STEPS;
+            for (size_t b = 0; b < k; b += steps) {
+                double max = 0, sum = 0, all = 0;
+                for (size_t q = b; q < GG_MIN(k, b + steps); q++) {
+                    want += (double)w[q] * (double)x[q];
+                    size += fabs((double)w[q] * (double)x[q]);
+                    all += fabs((double)w[q]);
+                    max = fmax(max, fabs((double)x[q]));
+                    sum += fabs((double)x[q]);
+                }
+                if (narrow)
+                    lost += all * 0.51 * max / 127;
+                else if (!integers)
+                    lost +=
+                        all * 0.51 *
+                        fmax(max / 32767, 1.01 * sum / (double)g->ints.most);
+            }
+            /* what minima take away counts too: a few times the sum */
+            if (fabs((double)a->y[j * m + i] - want) >
+                lost + 64 * (double)k * FLT_EPSILON * size) {
+                printf("# y[%zu][%zu] = %a, not %a\n", j, i,
+                       (double)a->y[j * m + i], want);
+                return false;
+            }
+        }
+    return true;
+}
+
+static void check_products(const char *level, const struct gg_kern *kern,
+                           int dtype, int form, struct gguf_pool *const pool[])
+{
+    static const size_t shapes[][3] = {
+        { 1, 4, 256 },    { 33, 5, 512 },  { 70, 25, 1280 },
+        { 129, 13, 768 }, { 7, 50, 2304 },
+    };
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
+    bool good = true, same = true, apart = true;
+    for (size_t s = 0; s < 2 * GG_LEN(shapes); s++) {
+        const size_t *d = shapes[s / 2], m = d[0], n = d[1];
+        const size_t k =
+            dt->block_len < ACTS_STEPS ? d[2] - dt->block_len : d[2];
+        const size_t size = k / dt->block_len * dt->block_size;
+        unsigned char *w = acts_must(malloc(m * size));
+        float *decoded = acts_must(malloc(m * k * sizeof *decoded));
+        float *x = acts_must(malloc(n * k * sizeof *x));
+        float *y = acts_must(malloc(2 * n * m * sizeof *y)),
+              *first = y + n * m;
+        for (size_t i = 0; i < m * size; i++) /* halves near 0.05 */
+            w[i] = (unsigned char)(0x28 + rnd_below(8));
+        for (size_t i = 0; i < m; i++)
+            kern->codec[dtype].decode(w + i * size, decoded + i * k, k);
+        acts_fill(x, n * k, s & 1 ? ACTS_INTEGERS : ACTS_NORMAL);
+        struct product p = { .args = { .kern = kern,
+                                       .form = (enum gg_kern_gemm_form)form,
+                                       .dtype_index = dtype,
+                                       .w = w,
+                                       .w_stride = size,
+                                       .x = x,
+                                       .x_stride = k * sizeof *x,
+                                       .y = y,
+                                       .y_stride = m * sizeof *y,
+                                       .m = (int64_t)m,
+                                       .n = (int64_t)n,
+                                       .k = (int64_t)k } };
+        multiply(&p, pool[0]);
+        good = good && product_good(&p, decoded, s & 1);
+        memcpy(first, y, n * m * sizeof *y);
+        multiply(&p, pool[1]);
+        same = same && !memcmp(first, y, n * m * sizeof *y);
+        p.args.n = 4; /* as few as are not multiplied exactly */
+        multiply(&p, pool[0]);
+        apart = apart && !memcmp(first, y, 4 * m * sizeof *y);
+        free(w);
+        free(decoded);
+        free(x);
+        free(y);
+    }
+    ok(good, "%s: products with %s: exact but for rounding", level, dt->name);
+    ok(same && apart,
+       "%s: %s: same bits with 1 and 3 threads, 4 columns or "
+       "more",
+       level, dt->name);
+}
+
+static void check_type(const struct acts_form *f, void *user)
+{
+    check_products(f->level, f->kern, f->dtype, f->form, user);
+}
+
+int main(int argc, char **argv)
+{
+    struct gguf_pool *pool[2];
+    rnd_seed(argc, argv);
+    for (unsigned t = 0; t < 2; t++) {
+        struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
+        params.n_threads = 1 + 2 * t;
+        if (gguf_pool_create(&pool[t], &params, NULL)) {
+            printf("Bail out! no threads\n");
+            return 1;
+        }
+    }
+    acts_each_form(check_type, pool);
+    for (unsigned t = 0; t < 2; t++)
+        gguf_pool_destroy(pool[t]);
+    return done_testing();
+}
