@@ -10,9 +10,14 @@ jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 cd "$srcdir" || exit 99
 one='f=$1
 set --
+avx2="-mavx2 -mfma -mf16c"
+avx512="$avx2 -mavx512f -mavx512bw -mavx512dq -mavx512vl"
 case $f in
-*avx2*) set -- -mavx2 -mfma -mf16c ;;
-*avx512*) set -- -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c ;;
+*_avx2.c) set -- $avx2 ;;
+*_avxvnni.c) set -- $avx2 -mavxvnni ;;
+*_avx512.c) set -- $avx512 ;;
+*_vnni512.c) set -- $avx512 -mavx512vnni ;;
+*bf16*.c) set -- $avx512 -mavx512vnni -mavx512bf16 ;;
 esac
 out=$('"$tidy"' --quiet "$f" -- -std=c11 -DHAVE_CONFIG_H -D_GNU_SOURCE \
     -I'"$here"' -Ilib -Itools -I. '"$TIDY_CPPFLAGS"' "$@" 2>/dev/null) || {

@@ -1,4 +1,4 @@
-/* gguf-ppl-backend.c - choosing backends, and showing what they are given */
+/* gguf-ppl-backend.c - choosing backends */
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
@@ -190,29 +190,4 @@ void ppl_backends_close(struct ppl_backends *b)
         gguf_backend_destroy(b->list[i]);
     gguf_registry_destroy(b->registry);
     *b = (struct ppl_backends){ .n = 0 };
-}
-
-/* --- printing ------------------------------------------------------------- */
-
-static int to_stdout(void *user, const char *text, size_t size)
-{
-    (void)user;
-    return fwrite(text, 1, size, stdout) != size;
-}
-
-int ppl_print_graph(void *user, struct gguf_graph *graph,
-                    struct gguf_sched *sched)
-{
-    const struct ppl_run *r = user;
-    const struct ppl_options *o = r->o;
-    /* a full disk is noticed at exit, as for all output */
-    if (o->print_graph == PPL_GRAPH_TEXT)
-        (void)gguf_graph_dump(graph, to_stdout, NULL, NULL);
-    if (o->print_graph == PPL_GRAPH_DOT)
-        (void)gguf_graph_dump_dot(graph, to_stdout, NULL, NULL);
-    if (o->print_assignments)
-        (void)gguf_sched_dump(sched, to_stdout, NULL, NULL);
-    if (o->print_plan)
-        (void)gguf_sched_dump_plan(sched, to_stdout, NULL, NULL);
-    return 0;
 }

@@ -272,7 +272,8 @@ static const struct opt table[] = {
       "difference; 1e-5 without this option",
       OPT_DOUBLE, AT(tolerance), .low = 0, .high = 1e9 },
     { "--print-graph", "[dot]",
-      "print the graphs of the first tokens, as text or for Graphviz",
+      "print what is computed, as text or as one graph for Graphviz; needs "
+      "no text",
       OPT_WORD, AT(print_graph), .words = graph_forms,
       .value = PPL_GRAPH_TEXT },
     { "--print-assignments", NULL,
@@ -376,7 +377,7 @@ static const struct opt table[] = {
 static const struct opt_rule rules[] = {
     { NULL, OPT_NEEDS, "--model --merge-parts" },
     { NULL, OPT_NEEDS,
-      "--file --tokens --base --kl-divergence-base --merge-parts" },
+      "--file --tokens --base --kl-divergence-base --merge-parts " PRINTS },
     { "--merge-parts", OPT_EXCLUDES,
       "--model --file --tokens --base --kl-divergence-base --save-base "
       "--save-part --per-token --plot --html --save-embeddings --compare-backends " PRINTS

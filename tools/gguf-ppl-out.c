@@ -10,12 +10,23 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PER_LINE = 8 };
+enum { PER_LINE = 5 }; /* fits 80 columns from chunk 1000 on, too */
 
 /* Arithmetic of every figure below; see session.h. */
 static void escape(char out[256], const char *s)
 {
     gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
+}
+
+/* The last instruction set in use, which has the others in it. */
+static const char *last_level(void)
+{
+    const uint32_t have = gguf_cpu_levels();
+    const char *last = "c";
+    for (unsigned i = 0; gguf_cpu_level_name(i); i++)
+        if (have >> i & 1)
+            last = gguf_cpu_level_name(i);
+    return last;
 }
 
 /* Instruction sets in use, separated by spaces; "c" if there are none. */
@@ -54,10 +65,9 @@ void ppl_print_mode(const struct ppl_run *r)
 {
     const unsigned own = r->own->precision;
     const unsigned kind = (unsigned)r->o->precision;
-    char cpu[64];
-    printf("mode    %s (%s), %" PRIu32 " threads, %s\n",
+    printf("mode    %s (%s), %" PRIu32 " thread%s, %s\n",
            gguf_precision_name(kind), precision_says(kind), r->o->n_threads,
-           levels(cpu));
+           r->o->n_threads == 1 ? "" : "s", last_level());
     if (own != kind)
         printf("base    %s (%s)\n", gguf_precision_name(own),
                precision_says(own));

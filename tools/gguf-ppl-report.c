@@ -111,7 +111,7 @@ static void set_labels(struct ppl_report *r)
 /* Few enough to go through them all for each place. */
 static void set_order(struct ppl_report *r)
 {
-    r->order = msg_must(calloc(r->n, sizeof *r->order));
+    r->order = msg_must(calloc(r->n + 1, sizeof *r->order));
     for (size_t i = 0; i < r->n; i++) {
         const uint64_t size = ppl_report_model(r, i)->info.weight_size;
         size_t at = i;

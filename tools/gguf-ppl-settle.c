@@ -84,7 +84,8 @@ static void choose_base(struct ppl_options *o)
     if (o->models.n > 1 && !o->base)
         opt_usage("%zu models: --base says what they are compared with",
                   o->models.n);
-    if (!o->text_args.n && !o->tokens && !o->base_is_saved)
+    if (!o->text_args.n && !o->tokens && !o->base_is_saved &&
+        !ppl_only_prints(o))
         opt_usage("--file is missing: only a file of logits has its text");
     if (!o->n_ctx && !o->base_is_saved)
         o->n_ctx = 512;

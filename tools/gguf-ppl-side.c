@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -142,10 +143,10 @@ static void note(struct ppl_side *s)
         high = fmax(high, k.kld.value);
         error = k.kld.error;
     }
-    if (s->n == 1)
-        snprintf(bar->note, sizeof bar->note, "%.3g +/- %.2g", low, error);
-    else
-        snprintf(bar->note, sizeof bar->note, "%.3g to %.3g", low, high);
+    char from[32], to[32];
+    snprintf(bar->note, sizeof bar->note, "%s %s %s",
+             text_figure(from, low, 3), s->n == 1 ? "+/-" : "to",
+             s->n == 1 ? text_figure(to, error, 2) : text_figure(to, high, 3));
 }
 
 static int on_chunk(void *user, size_t chunk, size_t n_chunks,

@@ -267,7 +267,7 @@ bool ppl_read_texts(struct ppl_run *r, const struct gguf_vocab *v,
     r->several = r->n_texts > 1 || r->o->field;
     if (!check_lengths(r, tokens))
         return false;
-    r->text_end = msg_must(calloc(r->n_texts, sizeof *r->text_end));
+    r->text_end = msg_must(calloc(r->n_texts + 1, sizeof *r->text_end));
     r->text_size = 0;
     for (size_t i = 0, chunk = 0; i < r->n_texts; i++) {
         struct ppl_text *t = &r->texts[i];

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 #include "tools/common/textfile.h"
 
 #include <inttypes.h>
@@ -124,8 +125,6 @@ static bool open_session(struct job *j, const struct ppl_options *o)
         j->compare.backends = &j->own.backends;
         sp.on_graph = ppl_compare_graph;
         sp.user = &j->compare;
-    } else {
-        sp.on_graph = ppl_only_prints(o) ? ppl_print_graph : NULL;
     }
     if (!o->task)
         j->run.n_seq = n_seq ? n_seq : 1;
@@ -144,8 +143,10 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     r->sums[r->n_done - 1] = *one;
     r->total = *all;
     ppl_add_to_text(r, chunk, one);
-    snprintf(r->bar.note, sizeof r->bar.note, "%.4g +/- %.2g",
-             gguf_ppl_value(all), gguf_ppl_error(all));
+    char value[32], error[32];
+    snprintf(r->bar.note, sizeof r->bar.note, "%s +/- %s",
+             text_figure(value, gguf_ppl_value(all), 4),
+             text_figure(error, gguf_ppl_error(all), 2));
     if (!r->o->json)
         ppl_print_chunk(r);
     return 0;
@@ -288,25 +289,6 @@ static bool compare(struct job *j)
     return !c->first.graph;
 }
 
-/* The graphs of as many tokens as go through the model together, computed so
- * that there are states for the second one. */
-static bool print_graphs(struct job *j)
-{
-    struct gguf_session *s = j->own.session;
-    const uint32_t n = gguf_session_n_ubatch(s) < j->run.o->n_ctx
-                           ? gguf_session_n_ubatch(s)
-                           : j->run.o->n_ctx;
-    struct gguf_batch b = GGUF_BATCH_INIT;
-    const float *logits;
-    struct gguf_error err;
-    b.n = n;
-    b.token = j->tokens.id;
-    if (gguf_session_decode(s, &b, &err) != GGUF_OK ||
-        gguf_session_logits(s, 0, 1, &logits, &err) != GGUF_OK)
-        return fail(j->run.o->model, &err);
-    return true;
-}
-
 static void fini_options(struct ppl_options *o)
 {
     free(o->self);
@@ -342,19 +324,20 @@ int main(int argc, char **argv)
     ppl_check_paths(&o);
     struct job j = { .tokens = GGUF_TOKENS_INIT,
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
-    bool good = (!o.base_is_saved || ppl_side_saved(&j.side, &o)) &&
-                open_model(&j, &o) && read_tokens(&j, &o) &&
-                load_models(&j, &o) && open_session(&j, &o);
+    bool good =
+        (!o.base_is_saved || ppl_side_saved(&j.side, &o)) &&
+        open_model(&j, &o) && (ppl_only_prints(&o) || read_tokens(&j, &o)) &&
+        load_models(&j, &o) && (ppl_only_prints(&o) || open_session(&j, &o));
     /* nothing before this point checks for a caught signal */
     progress_catch_signals();
-    good = good && (o.logits    ? ppl_save_rows(&j.run, j.own.session, &j.ids)
+    good = good && (ppl_only_prints(&o) ? ppl_print_graphs(&j.own, &o, j.pool)
+                    : o.logits  ? ppl_save_rows(&j.run, j.own.session, &j.ids)
                     : o.task    ? ppl_run_tasks(&j.run, j.own.session, j.pool)
                     : o.compare ? compare(&j)
                     : o.bisect  ? ppl_bisect_run(&j.side, &j.run, &j.tokens)
                     : o.layers  ? ppl_layers_run(&j.side, &j.run, &j.tokens)
                     : o.base    ? ppl_side_run(&j.side, &j.run, &j.tokens)
-                    : ppl_only_prints(&o) ? print_graphs(&j)
-                                          : run(&j));
+                                : run(&j));
     ppl_side_close(&j.side);
     ppl_model_close(&j.own);
     gguf_pool_destroy(j.pool);

@@ -489,9 +489,14 @@ void ppl_json_model(struct json *j, const char *key,
 void ppl_json_text(struct json *j, const struct ppl_run *r);
 void ppl_json_settings(struct json *j, const struct ppl_run *r);
 
-/* on_graph of a session (gguf/session.h): print the graph as the options say;
- * compare it on two backends. user: struct ppl_run, struct ppl_compare. */
-gguf_session_graph_fn ppl_print_graph, ppl_compare_graph;
+/* Print what is computed, as the options say: graphs, where they are computed,
+ * where tensors lie. false: a message was printed. */
+bool ppl_print_graphs(struct ppl_model *m, const struct ppl_options *o,
+                      struct gguf_pool *pool);
+
+/* on_graph of a session (gguf/session.h): compare the graph on two backends.
+ * user: struct ppl_compare. */
+gguf_session_graph_fn ppl_compare_graph;
 
 /* What was found; as text or JSON. */
 void ppl_print_compare(const struct ppl_compare *c);

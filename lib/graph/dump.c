@@ -63,13 +63,14 @@ static void put_line(struct gg_graph_out *o, const struct gguf_graph *g,
     gg_graph_out_put(o, "\n");
 }
 
-enum gguf_status gguf_graph_dump(const struct gguf_graph *g,
+enum gguf_status gguf_graph_dump(const struct gguf_graph *g, const char *part,
                                  gguf_write_fn *write, void *user,
                                  struct gguf_error *err)
 {
     struct gg_graph_out o = { write, user, false };
-    gg_graph_out_put(&o, "graph: %zu nodes, %zu leaves\n", g->n_nodes,
-                     g->n_leaves);
+    gg_graph_out_put(&o, "%s: %zu node%s, %zu %s\n", part ? part : "graph",
+                     g->n_nodes, g->n_nodes == 1 ? "" : "s", g->n_leaves,
+                     g->n_leaves == 1 ? "leaf" : "leaves");
     for (size_t i = 0; i < g->n_leaves && !o.stopped; i++) {
         gg_graph_out_put(&o, "leaf %zu:", i);
         put_line(&o, g, g->leaves[i]);
@@ -83,12 +84,12 @@ enum gguf_status gguf_graph_dump(const struct gguf_graph *g,
 
 /* Escaped for a label in double quotes: gg_str_esc escapes backslashes and
  * control characters; quotes are left. */
-static void dot_box(struct gg_graph_out *o, const struct gguf_tensor *t,
-                    char kind, size_t i)
+static void dot_box(struct gg_graph_out *o, const char *part,
+                    const struct gguf_tensor *t, char kind, size_t i)
 {
     char text[160];
     gguf_tensor_format(t, text, sizeof text);
-    gg_graph_out_put(o, "  %c%zu [label=\"%s\\n", kind, i,
+    gg_graph_out_put(o, "  %s%c%zu [label=\"%s\\n", part, kind, i,
                      gguf_op_name(t->op));
     for (const char *p = text; *p; p++)
         gg_graph_out_put(o, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
@@ -97,26 +98,36 @@ static void dot_box(struct gg_graph_out *o, const struct gguf_tensor *t,
         kind == 'l' ? ", shape=box, style=filled, fillcolor=gray90" : "");
 }
 
+static void dot_edges(struct gg_graph_out *o, const char *part,
+                      const struct gguf_graph *g, size_t i)
+{
+    for (int s = 0; s < GGUF_TENSOR_SRC; s++) {
+        const struct gguf_tensor *t = g->nodes[i]->src[s];
+        uint32_t k = t ? gg_graph_number(g, t) : GG_GRAPH_NONE;
+        if (k != GG_GRAPH_NONE)
+            gg_graph_out_put(o,
+                             "  %s%c%" PRIu32 " -> %sn%zu [label=\"%d\"];\n",
+                             part, k & 1 ? 'l' : 'n', k / 2, part, i, s);
+    }
+}
+
 enum gguf_status gguf_graph_dump_dot(const struct gguf_graph *g,
-                                     gguf_write_fn *write, void *user,
-                                     struct gguf_error *err)
+                                     const char *part, gguf_write_fn *write,
+                                     void *user, struct gguf_error *err)
 {
     struct gg_graph_out o = { write, user, false };
-    gg_graph_out_put(&o, "digraph gguf {\n");
+    const char *const prefix = part ? part : "";
+    if (part)
+        gg_graph_out_put(&o, "subgraph cluster_%s {\n  label=\"%s\";\n", part,
+                         part);
+    else
+        gg_graph_out_put(&o, "digraph gguf {\n");
     for (size_t i = 0; i < g->n_leaves && !o.stopped; i++)
-        dot_box(&o, g->leaves[i], 'l', i);
+        dot_box(&o, prefix, g->leaves[i], 'l', i);
     for (size_t i = 0; i < g->n_nodes && !o.stopped; i++)
-        dot_box(&o, g->nodes[i], 'n', i);
-    for (size_t i = 0; i < g->n_nodes && !o.stopped; i++) {
-        for (int s = 0; s < GGUF_TENSOR_SRC; s++) {
-            const struct gguf_tensor *t = g->nodes[i]->src[s];
-            uint32_t k = t ? gg_graph_number(g, t) : GG_GRAPH_NONE;
-            if (k != GG_GRAPH_NONE)
-                gg_graph_out_put(&o,
-                                 "  %c%" PRIu32 " -> n%zu [label=\"%d\"];\n",
-                                 k & 1 ? 'l' : 'n', k / 2, i, s);
-        }
-    }
+        dot_box(&o, prefix, g->nodes[i], 'n', i);
+    for (size_t i = 0; i < g->n_nodes && !o.stopped; i++)
+        dot_edges(&o, prefix, g, i);
     gg_graph_out_put(&o, "}\n");
     return gg_graph_out_finish(&o, "a graph", err);
 }

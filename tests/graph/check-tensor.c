@@ -374,7 +374,7 @@ static void check_graph(void)
        "found");
 
     struct text t = { .n = 0 };
-    ok(gguf_graph_dump(g, collect, &t, NULL) == GGUF_OK &&
+    ok(gguf_graph_dump(g, NULL, collect, &t, NULL) == GGUF_OK &&
            !strcmp(t.s,
                    "graph: 5 nodes, 2 leaves\n"
                    "leaf 0: none 'a' F32 [4, 3]\n"
@@ -387,14 +387,25 @@ static void check_graph(void)
                    "node 3\n"),
        "text dump");
     t.n = 0;
-    ok(gguf_graph_dump_dot(g, collect, &t, NULL) == GGUF_OK &&
+    ok(gguf_graph_dump_dot(g, NULL, collect, &t, NULL) == GGUF_OK &&
            strstr(t.s, "digraph gguf {\n") == t.s &&
            strstr(t.s, "  l0 -> n0 [label=\"0\"];\n") &&
            strstr(t.s, "'sum \\\"of\\\"'") && t.s[t.n - 2] == '}',
        "dot dump");
     t.n = 0;
+    ok(gguf_graph_dump(g, "pass", collect, &t, NULL) == GGUF_OK &&
+           strstr(t.s, "pass: 5 nodes, 2 leaves\n") == t.s,
+       "one of several graphs");
+    t.n = 0;
+    ok(gguf_graph_dump_dot(g, "pass", collect, &t, NULL) == GGUF_OK &&
+           strstr(t.s, "subgraph cluster_pass {\n  label=\"pass\";\n") ==
+               t.s &&
+           strstr(t.s, "  passl0 -> passn0 [label=\"0\"];\n") &&
+           t.s[t.n - 2] == '}',
+       "and as a cluster");
+    t.n = 0;
     t.limit = 30;
-    ok(gguf_graph_dump(g, collect, &t, &err) == GGUF_E_CANCELLED,
+    ok(gguf_graph_dump(g, NULL, collect, &t, &err) == GGUF_E_CANCELLED,
        "a dump that is stopped: %s", err.message);
 
     struct gguf_graph *view = gguf_graph_view(c, g, 1, 3);

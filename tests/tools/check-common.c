@@ -310,8 +310,31 @@ static void test_progress(void)
        "a signal stops the job");
 }
 
+static void test_figure(void)
+{
+    static const struct {
+        double v;
+        int digits;
+        const char *text;
+    } rows[] = {
+        { 57.41752, 4, "57.42" },
+        { 123456.7, 4, "123457" },
+        { 0.00001234, 3, "0.0000123" },
+        { 0, 3, "0" },
+        { -2.5, 2, "-2.5" },
+        { 1e-15, 2, "0.000000000000" },
+        { INFINITY, 3, "inf" },
+        { 1e22, 3, "10000000000000000000000" },
+    };
+    char out[32];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ok(!strcmp(text_figure(out, rows[i].v, rows[i].digits), rows[i].text),
+           "%g to %d digits: %s", rows[i].v, rows[i].digits, out);
+}
+
 int main(void)
 {
+    test_figure();
     test_closed();
     test_text();
     test_read();

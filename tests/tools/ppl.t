@@ -293,14 +293,16 @@ if "$ppl" -m "$m" -f "$t" --backend nothing 2>&1 | grep -q BLAS; then
 else
     skip 'BLAS' 'built without it'
 fi
-run "$ppl" -m "$m" -f "$t" -c 128 --print-graph
-test $rc -eq 0 -a "$(grep -c '^graph: [0-9]* nodes' "$tmp/out")" -eq 2 &&
+run "$ppl" -m "$m" -c 128 --print-graph
+test $rc -eq 0 -a "$(grep -c '^pass: [0-9]* nodes, [0-9]* leaves$' "$tmp/out")" -eq 1 &&
+    grep -q '^logits: 1 node, 2 leaves$' "$tmp/out" &&
     grep -q "^leaf [0-9]*: none 'tokens' I32 \[128\] input" "$tmp/out"
-ok 'the graphs of a pass and of its logits'
-run "$ppl" -m "$m" -f "$t" -c 128 --print-graph=dot
-test $rc -eq 0 -a "$(grep -c '^digraph gguf {$' "$tmp/out")" -eq 2 -a \
-    "$(grep -c '^}$' "$tmp/out")" -eq 2
-ok 'for Graphviz'
+ok 'what is computed, without a text: a pass, and logits'
+run "$ppl" -m "$m" -c 128 --print-graph=dot
+test $rc -eq 0 -a "$(grep -c '^digraph gguf {$' "$tmp/out")" -eq 1 -a \
+    "$(grep -c '^subgraph cluster_[a-z]* {$' "$tmp/out")" -eq 2 -a \
+    "$(grep -c '^}$' "$tmp/out")" -eq 3
+ok 'for Graphviz: one graph with two clusters'
 if command -v dot >/dev/null 2>&1; then
     dot -Tcanon -o /dev/null "$tmp/out"
     ok 'which reads it'

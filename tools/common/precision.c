@@ -14,11 +14,9 @@ const struct opt_word precision_words[] = {
 const char *precision_says(unsigned precision)
 {
     static const char *const texts[] = {
-        [GGUF_PRECISION_EXACT] = "weights decoded to f32, f32 activations",
-        [GGUF_PRECISION_INT16] =
-            "integers of quantized weights, activations of 16 bits",
-        [GGUF_PRECISION_INT8] =
-            "integers of quantized weights, activations of 8 bits",
+        [GGUF_PRECISION_EXACT] = "weights and activations in f32",
+        [GGUF_PRECISION_INT16] = "integer weights, 16-bit activations",
+        [GGUF_PRECISION_INT8] = "integer weights, 8-bit activations",
     };
     return texts[precision];
 }

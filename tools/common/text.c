@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,6 +222,16 @@ void text_add_kv(struct text *t, const struct gguf_kv *kv,
                  const struct text_limits *limits)
 {
     add_value(t, kv, limits, false);
+}
+
+const char *text_figure(char out[static 32], double v, int digits)
+{
+    int decimals = 0;
+    if (isfinite(v) && v != 0)
+        decimals = digits - 1 - (int)floor(log10(fabs(v)));
+    decimals = decimals < 0 ? 0 : decimals > 12 ? 12 : decimals;
+    snprintf(out, 32, "%.*f", decimals, v);
+    return out;
 }
 
 bool text_copy(char *out, size_t size, const char *p, size_t n)

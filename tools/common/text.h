@@ -50,6 +50,10 @@ struct text_limits {
 void text_add_kv(struct text *t, const struct gguf_kv *kv,
                  const struct text_limits *limits);
 
+/* v to so many digits, or all before the point, and never in the exponent
+ * form, down to 1e-12. Returns out. */
+const char *text_figure(char out[static 32], double v, int digits);
+
 /* The n bytes at p as a text in out. false: they do not fit size bytes with the
  * NUL, or hold a NUL; out is "" then. */
 bool text_copy(char *out, size_t size, const char *p, size_t n);
