@@ -122,7 +122,8 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
     char name[512];
     struct gguf_str rest = t->name;
     const char *before = "";
-    *found = *nothing = t->is_scale;
+    *found = t->is_part;
+    *nothing = false;
     for (size_t k = 0; k < GG_LEN(prefixes) && !*found; k++)
         if (gg_str_starts(rest, prefixes[k].prefix)) {
             *found = *nothing = !prefixes[k].instead;
@@ -233,9 +234,7 @@ static uint32_t choose_type(const struct gg_made_tensor *t,
 {
     if (is_f32(t))
         return GGUF_DTYPE_F32;
-    if (from->dtype == GGUF_DTYPE_F16 || from->dtype == GGUF_DTYPE_BF16)
-        return from->dtype;
-    return from->f8 ? GGUF_DTYPE_BF16 : GGUF_DTYPE_F32;
+    return from->own != GGUF_DTYPE_NONE ? from->own : GGUF_DTYPE_F32;
 }
 
 /* ---- putting together ---- */

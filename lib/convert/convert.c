@@ -37,6 +37,7 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(find_arch(c, err));
     GG_TRY(gg_safetensors_open(&c->from, c->path, c->p.limits, c->codec,
                                c->p.allocator, err));
+    GG_TRY(gg_convert_quantized(c, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
     /* keys may add tensors, and what a model is called counts these: the order
      * of writing is that of llama.cpp's converter */

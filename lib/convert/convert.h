@@ -1,6 +1,7 @@
 /* convert.h - a folder that becomes a GGUF file, as it lies in memory
  *
- * convert.c opens it, folder.c its texts, classes.c has the rows of
+ * convert.c opens it, folder.c its texts, quantized.c says how weights are
+ * stored, classes.c has the rows of
  * architectures, names.c says what becomes of a tensor's name, view.c of its
  * numbers, assemble.c puts tensors together, keys.c writes what config.json
  * says, general.c what it is called, vocab.c and what is called vocab_... the
@@ -84,6 +85,11 @@ const json_t *gg_convert_get(const struct gguf_convert *c, const char *names);
 /* A whole number above 0 of them; false: there is none. */
 bool gg_convert_count(const struct gguf_convert *c, const char *names,
                       int64_t *out);
+
+/* quantized.c: put weights together that are stored in several tensors.
+ * GGUF_E_UNSUPPORTED: a method that is not read. */
+enum gguf_status gg_convert_quantized(struct gguf_convert *c,
+                                      struct gguf_error *err);
 
 /* assemble.c: what each tensor of the folder becomes. */
 enum gguf_status gg_convert_tensors(struct gguf_convert *c,

@@ -35,10 +35,15 @@ struct gg_data_info {
 struct gg_data_rows;
 typedef void gg_data_read_fn(const struct gg_data_rows *r, uint64_t first,
                              uint64_t n, float *dst);
+typedef void gg_data_blocks_fn(const struct gg_data_rows *r, uint64_t first,
+                               uint64_t n, uint8_t *dst);
 struct gg_data_rows {
     gg_data_read_fn *read;
-    struct gg_stored stored; /* where they lie, if they lie anywhere */
-    const void *source;      /* what the list's source keeps for them */
+    struct gg_stored stored;   /* where they lie, if they lie anywhere */
+    const void *source;        /* what the list's source keeps for them */
+    gg_data_blocks_fn *blocks; /* the same elements as the type of the tensor
+                                * stores them, where they do not lie so but
+                                * need not be computed; or NULL */
 };
 
 /* n elements from element first on, in the order of the dimensions, into
@@ -66,10 +71,10 @@ struct gg_data_ops {
      * its path, or NULL. No function: files are known by other means. */
     const struct gg_mapfile *(*map)(const struct gg_data *d, size_t i,
                                     const char **path);
-    /* The file that tensor i lies in as it is stored, and where; NULL: it is
-     * computed. Only if there is map. */
-    const struct gg_mapfile *(*lies)(const struct gg_data *d, size_t i,
-                                     uint64_t *off);
+    /* Elements first to first + n of tensor i are read soon, or were: a hint,
+     * for the pages of files. No function: there is none to give. */
+    void (*advise)(const struct gg_data *d, size_t i, uint64_t first,
+                   uint64_t n, enum gg_mapfile_advice how);
 };
 struct gg_data {
     const struct gg_data_ops *ops;

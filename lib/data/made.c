@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* Elements of a part that may lie apart and are released all the same. */
+#define SPREAD (UINT64_C(1) << 22)
+
 static const struct gg_data_made *self(const struct gg_data *d)
 {
     return (const struct gg_data_made *)d;
@@ -15,10 +18,34 @@ static const struct gg_data_made *self(const struct gg_data *d)
 
 /* ---- reading ---- */
 
+/* Where elements go: as floats, or as the type's blocks. */
+struct sink {
+    float *x;
+    uint8_t *blocks;
+    const struct gguf_dtype_info *type; /* of blocks */
+};
+
+/* n elements of the base, step apart. */
+static void take(const struct gg_data_rows *rows, uint64_t src, uint64_t step,
+                 uint64_t n, struct sink *to)
+{
+    if (to->blocks) {
+        rows->blocks(rows, src, n, to->blocks);
+        to->blocks += n / to->type->block_len * to->type->block_size;
+        return;
+    }
+    if (step == 1)
+        gg_data_read(rows, src, n, to->x);
+    else
+        for (uint64_t i = 0; i < n; i++)
+            gg_data_read(rows, src + i * step, 1, to->x + i);
+    to->x += n;
+}
+
 /* n elements from element first of a part on. */
 static void read_part(const struct gg_made_part *p,
                       const struct gg_data_rows *rows, uint64_t first,
-                      uint64_t n, float *dst)
+                      uint64_t n, struct sink *to)
 {
     uint64_t at[GG_MADE_DIMS] = { 0 }, src = p->first, rest = first;
     for (unsigned d = 0; d < p->n_dims; d++) {
@@ -28,12 +55,7 @@ static void read_part(const struct gg_made_part *p,
     }
     while (n) {
         const uint64_t k = GG_MIN(n, p->ne[0] - at[0]);
-        if (p->step[0] == 1)
-            gg_data_read(rows, src, k, dst);
-        else
-            for (uint64_t i = 0; i < k; i++)
-                gg_data_read(rows, src + i * p->step[0], 1, dst + i);
-        dst += k;
+        take(rows, src, p->step[0], k, to);
         n -= k;
         src -= at[0] * p->step[0];
         at[0] = 0;
@@ -47,12 +69,9 @@ static void read_part(const struct gg_made_part *p,
     }
 }
 
-static void read_made(const struct gg_data_rows *r, uint64_t first, uint64_t n,
-                      float *dst)
+static void read_parts(const struct gg_made_tensor *t, uint64_t first,
+                       uint64_t n, struct sink *to)
 {
-    const struct gg_made_tensor *t = r->source;
-    float *x = dst;
-    const uint64_t all = n;
     size_t low = 0, high = t->n_parts;
     while (low < high) { /* the part that has the first */
         const size_t mid = low + (high - low) / 2;
@@ -64,13 +83,44 @@ static void read_made(const struct gg_data_rows *r, uint64_t first, uint64_t n,
     for (; n; low++) {
         const uint64_t begin = low ? t->end[low - 1] : 0;
         const uint64_t k = GG_MIN(n, t->end[low] - first);
-        read_part(&t->part[low], &t->rows[low], first - begin, k, x);
+        read_part(&t->part[low], &t->rows[low], first - begin, k, to);
         first += k;
-        x += k;
         n -= k;
     }
+}
+
+static void read_made(const struct gg_data_rows *r, uint64_t first, uint64_t n,
+                      float *dst)
+{
+    const struct gg_made_tensor *t = r->source;
+    struct sink to = { .x = dst };
+    read_parts(t, first, n, &to);
     if (t->change)
-        t->change(dst, (size_t)all);
+        t->change(dst, (size_t)n);
+}
+
+static void store_made(const struct gg_data_rows *r, uint64_t first,
+                       uint64_t n, uint8_t *dst)
+{
+    const struct gg_made_tensor *t = r->source;
+    struct sink to = { .blocks = dst, .type = gguf_dtype_find(t->dtype) };
+    read_parts(t, first, n, &to);
+}
+
+/* Is it whole blocks of its parts? */
+static bool has_blocks(const struct gg_data_made *m,
+                       const struct gg_made_tensor *t)
+{
+    const struct gguf_dtype_info *type = gguf_dtype_find(t->dtype);
+    for (size_t i = 0; i < t->n_parts; i++) {
+        const struct gg_made_part *p = &t->part[i];
+        struct gg_data_info base;
+        gg_data_info(m->base, p->from, &base);
+        if (t->change || !t->rows[i].blocks || base.dtype != t->dtype ||
+            p->step[0] != 1 || p->ne[0] % type->block_len)
+            return false;
+    }
+    return true;
 }
 
 /* ---- the list ---- */
@@ -105,9 +155,11 @@ static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
 static enum gguf_status rows(const struct gg_data *d, size_t i,
                              struct gg_data_rows *out, struct gguf_error *err)
 {
+    const struct gg_made_tensor *t = &self(d)->tensor[i];
     (void)err;
-    *out = (struct gg_data_rows){ .read = read_made,
-                                  .source = &self(d)->tensor[i] };
+    *out = (struct gg_data_rows){ .read = read_made, .source = t };
+    if (has_blocks(self(d), t))
+        out->blocks = store_made;
     return GGUF_OK;
 }
 
@@ -147,13 +199,53 @@ static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
     return base->ops->map ? base->ops->map(base, i, path) : NULL;
 }
 
-static const struct gg_mapfile *lies(const struct gg_data *d, size_t i,
-                                     uint64_t *off)
+/* What elements first to last of a part are made of: the lowest element of the
+ * base, and how many from there on. Of dimensions that first and last share,
+ * one place; of the fastest one in which they differ and is the slowest of
+ * those, what is between; of faster ones all. */
+static void reach(const struct gg_made_part *p, uint64_t first, uint64_t last,
+                  uint64_t *low, uint64_t *n)
+{
+    uint64_t a[GG_MADE_DIMS], b[GG_MADE_DIMS], high;
+    bool same = true;
+    for (unsigned d = 0; d < p->n_dims; d++) {
+        a[d] = first % p->ne[d];
+        b[d] = last % p->ne[d];
+        first /= p->ne[d];
+        last /= p->ne[d];
+    }
+    *low = high = p->first;
+    for (unsigned d = p->n_dims; d--;) {
+        *low += (same ? a[d] : 0) * p->step[d];
+        high += (same ? b[d] : p->ne[d] - 1) * p->step[d];
+        same = same && a[d] == b[d];
+    }
+    *n = high - *low + 1;
+}
+
+/* Where rows lie apart, what lies between them is of chunks to come; such a
+ * part is released when it ends, unless it is small. */
+static void advise(const struct gg_data *d, size_t i, uint64_t first,
+                   uint64_t n, enum gg_mapfile_advice how)
 {
     const struct gg_data_made *m = self(d);
-    return m->base->ops->lies && is_stored(m, i)
-               ? m->base->ops->lies(m->base, m->tensor[i].part[0].from, off)
-               : NULL;
+    const struct gg_made_tensor *t = &m->tensor[i];
+    for (size_t k = 0; m->base->ops->advise && k < t->n_parts; k++) {
+        const uint64_t begin = k ? t->end[k - 1] : 0;
+        const uint64_t from = GG_MAX(first, begin);
+        const uint64_t to = GG_MIN(first + n, t->end[k]);
+        uint64_t low, size;
+        if (from >= to)
+            continue;
+        const bool ends = how == GG_ADVISE_DONTNEED && to == t->end[k];
+        reach(&t->part[k], from - begin, to - 1 - begin, &low, &size);
+        if (size > SPREAD && size / 2 > to - from) {
+            if (!ends)
+                continue;
+            reach(&t->part[k], 0, to - 1 - begin, &low, &size);
+        }
+        m->base->ops->advise(m->base, t->part[k].from, low, size, how);
+    }
 }
 
 /* ---- making it ---- */
@@ -227,7 +319,7 @@ enum gguf_status gg_data_made_init(struct gg_data_made *m,
                                    struct gguf_error *err)
 {
     static const struct gg_data_ops ops = { n_tensors, info, rows,
-                                            bytes,     map,  lies };
+                                            bytes,     map,  advise };
     *m = (struct gg_data_made){ { &ops }, base, allocator, tensor, n };
     for (size_t i = 0; i < n; i++) {
         tensor[i].rows = NULL;

@@ -5,9 +5,12 @@
 #include "base/compiler.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "data/packed.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define AROUND (UINT64_C(1) << 16) /* bytes: Linux maps as many */
 
 static const char index_name[] = "model.safetensors.index.json";
 static const char single_name[] = "model.safetensors";
@@ -93,6 +96,8 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
 {
     const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
     struct gg_str_esc e;
+    if (t->packed)
+        return gg_packed_rows(self(d), i, out, err);
     if (!gg_safetensors_plain(self(d), i, out))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED, t->off,
@@ -106,7 +111,7 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
 static const uint8_t *bytes(const struct gg_data *d, size_t i)
 {
     const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
-    return t->type->dtype != UINT32_MAX ? t->data : NULL;
+    return t->type->dtype != UINT32_MAX && !t->packed ? t->data : NULL;
 }
 
 static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
@@ -119,14 +124,33 @@ static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
     return &s->file[i].map;
 }
 
-static const struct gg_mapfile *lies(const struct gg_data *d, size_t i,
-                                     uint64_t *off)
+/* What the system maps around a page that is asked for is released with a
+ * piece, before it and after it: who still reads there gets it back. */
+void gg_safetensors_advise(const struct gg_safetensors *s, uint32_t file_no,
+                           uint64_t off, uint64_t size,
+                           enum gg_mapfile_advice how)
+{
+    if (file_no == UINT32_MAX)
+        return;
+    const struct gg_safetensors_file *f = &s->file[file_no];
+    if (how == GG_ADVISE_DONTNEED) {
+        const uint64_t before = GG_MIN(off - f->data_off, AROUND);
+        off -= before;
+        size = GG_MIN(size + before + AROUND, f->map.size - off);
+    }
+    gg_mapfile_advise(&f->map, off, size, how);
+}
+
+static void advise(const struct gg_data *d, size_t i, uint64_t first,
+                   uint64_t n, enum gg_mapfile_advice how)
 {
     const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
-    if (t->file_no == UINT32_MAX)
-        return NULL;
-    *off = t->off;
-    return &self(d)->file[t->file_no].map;
+    const uint64_t bits = t->type->bits;
+    if (t->packed)
+        gg_packed_advise(self(d), i, first, n, how);
+    else
+        gg_safetensors_advise(self(d), t->file_no, t->off + first * bits / 8,
+                              n * bits / 8, how);
 }
 
 /* ---- files ---- */
@@ -332,7 +356,7 @@ static enum gguf_status create(struct gg_safetensors **out, const char *path,
 {
     static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
     static const struct gg_data_ops ops = { n_tensors, info, rows,
-                                            bytes,     map,  lies };
+                                            bytes,     map,  advise };
     struct gg_safetensors *s = gg_mem_alloc_zero(allocator, 1, sizeof *s);
     *out = NULL;
     if (!s)
@@ -341,13 +365,14 @@ static enum gguf_status create(struct gg_safetensors **out, const char *path,
     s->allocator = allocator;
     s->codec = codec;
     s->limits = limits ? *limits : defaults;
+    s->block[0] = s->block[1] = 128;
     gg_mem_arena_init(&s->arena, allocator);
     enum gguf_status st =
         gg_index_init(&s->index, allocator, 256, name_of, s, err);
     if (st == GGUF_OK)
         st =
             path ? read_folder(s, path, err) : read_memory(s, data, size, err);
-    if (st == GGUF_OK)
+    if (st == GGUF_OK && !path)
         st = gg_safetensors_scale(s, err);
     if (st != GGUF_OK) {
         gg_safetensors_close(s);

@@ -17,7 +17,7 @@
  *
  * A tensor NAME of 8-bit floats may have a scale, NAME_scale_inv or
  * NAME_scale, by which its numbers are multiplied: one, or in each dimension
- * one, one for each, or one for each 128.
+ * one, one for each, or one for each 128. Weights of fewer bits: packed.h.
  */
 #ifndef GG_DATA_SAFETENSORS_H
 #define GG_DATA_SAFETENSORS_H
@@ -37,6 +37,8 @@ struct gg_safetensors_type {
     unsigned bits;  /* of an element */
     uint32_t dtype; /* the same in GGUF; GGUF_DTYPE_NONE: there is none */
     float (*f8)(uint8_t x); /* what 8 bits mean where there is none, or NULL */
+    uint32_t own; /* what a matrix of it becomes unless another is asked for;
+                   * GGUF_DTYPE_NONE: it is not of numbers */
 };
 
 struct gg_safetensors_tensor {
@@ -48,7 +50,9 @@ struct gg_safetensors_tensor {
     uint64_t n_elements, size; /* size: bytes */
     uint64_t off;              /* byte of its file where the numbers begin */
     uint32_t file_no;          /* UINT32_MAX: memory */
-    bool is_scale;             /* of another tensor */
+    bool is_part;              /* of another tensor, as its scale is */
+    const struct gg_packed *packed; /* its numbers are in several (packed.h);
+                                     * or NULL */
     const float *scale; /* of this one: n_scale[0] columns, n_scale[1] rows
                          * ..., or NULL */
     uint64_t n_scale[GGUF_MAX_DIMS], per_scale[GGUF_MAX_DIMS];
@@ -74,6 +78,8 @@ struct gg_safetensors {
     struct gg_safetensors_tensor *tensor;
     size_t n_tensors, room_tensors;
     struct gg_index index;
+    uint64_t block[2]; /* columns and rows that share a scale, where it is
+                        * neither all nor one: 128 */
 };
 
 /* Open the folder at path. limits: NULL is the defaults; names and their
@@ -112,7 +118,12 @@ enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
 /* safetensors_read.c: add what the header of file no says. */
 enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
                                      struct gguf_error *err);
-/* safetensors_scale.c: give tensors their scales. */
+/* Bytes off to off + size of a file are read soon, or were. */
+void gg_safetensors_advise(const struct gg_safetensors *s, uint32_t file_no,
+                           uint64_t off, uint64_t size,
+                           enum gg_mapfile_advice how);
+/* safetensors_scale.c: give tensors their scales. Of a folder after it was
+ * opened, when packed weights are put together and block is known. */
 enum gguf_status gg_safetensors_scale(struct gg_safetensors *s,
                                       struct gguf_error *err);
 /* A row of the types, or NULL. */

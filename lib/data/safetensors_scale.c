@@ -8,21 +8,20 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 128 }; /* elements of a dimension that share a scale */
-
 /* How many elements of a dimension share one of n scales; 0: they do not go
  * together. */
-static uint64_t per_scale(uint64_t ne, uint64_t n)
+static uint64_t per_scale(uint64_t ne, uint64_t n, uint64_t block)
 {
     if (n == 1)
         return ne ? ne : 1;
     if (n == ne)
         return 1;
-    return n == (ne + BLOCK - 1) / BLOCK ? BLOCK : 0;
+    return n == ne / block + (ne % block != 0) ? block : 0;
 }
 
 /* Shapes; a scale of one dimension is of rows. */
-static bool fit(struct gg_safetensors_tensor *t,
+static bool fit(const struct gg_safetensors *s,
+                struct gg_safetensors_tensor *t,
                 const struct gg_safetensors_tensor *scale)
 {
     const bool rows =
@@ -31,7 +30,7 @@ static bool fit(struct gg_safetensors_tensor *t,
         const uint64_t n =
             (uint64_t)(rows ? d == 1 ? scale->ne[0] : 1 : scale->ne[d]);
         t->n_scale[d] = n;
-        t->per_scale[d] = per_scale((uint64_t)t->ne[d], n);
+        t->per_scale[d] = per_scale((uint64_t)t->ne[d], n, s->block[d > 0]);
         if (!t->per_scale[d])
             return false;
     }
@@ -45,7 +44,7 @@ static enum gguf_status use(struct gg_safetensors *s, size_t i, size_t k,
     struct gg_str_esc e;
     struct gg_data_rows rows;
     size_t bytes;
-    if (!fit(t, scale) || !gg_safetensors_plain(s, k, &rows))
+    if (!fit(s, t, scale) || !gg_safetensors_plain(s, k, &rows))
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                             "tensor '%s' has shape or type of no scale of "
                             "what it is named after",
@@ -62,7 +61,7 @@ static enum gguf_status use(struct gg_safetensors *s, size_t i, size_t k,
                                 "tensor '%s': scale %" PRIu64 " is not finite",
                                 gg_str_esc(&e, scale->name), x);
     t->scale = v;
-    scale->is_scale = true;
+    scale->is_part = true;
     return GGUF_OK;
 }
 

@@ -15,7 +15,10 @@
  *     gguf_quant_run(job, "Qwen3-8B-Q4_K_M.gguf", NULL, &err);
  *
  * Its own types are F32 for vectors and what models read as F32, and the
- * folder's for matrices; BF16 where these have 8 bits, F32 where they have 64.
+ * folder's for matrices; BF16 where these are 8-bit floats, F32 where they have
+ * 64 bits. Weights that are packed in fewer bits (GPTQ, AWQ,
+ * compressed-tensors; quantization_config in config.json) have the type of
+ * their scales, F16 or BF16, or are MXFP4 blocks, which are copied.
  *
  * An object is used by one thread at a time.
  */

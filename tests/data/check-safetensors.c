@@ -298,7 +298,7 @@ static void check_scale(int rows, int cols, const char *shape, int n,
         return;
     }
     bool good = st == GGUF_OK && read_all(s, "w", x, (uint64_t)all) &&
-                s->tensor[1].is_scale;
+                s->tensor[1].is_part;
     const int per_line = (cols + per_col - 1) / per_col;
     for (int r = 0; good && r < rows; r++)
         for (int c = 0; good && c < cols; c++)

@@ -180,7 +180,11 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
             const float *from = slice;
             if (jt->outer)
                 from = unscaled(r, slice, n * ne0, jt->outer[c->mat], ith);
-            to->encode(from, dst + at * row_to, n, ne0, w);
+            if (cut->src.blocks && jt->pub.to == jt->pub.from)
+                cut->src.blocks(&cut->src, row * ne0, n * ne0,
+                                dst + at * row_to);
+            else
+                to->encode(from, dst + at * row_to, n, ne0, w);
             if (!small &&
                 !gg_quant_run_check_blocks(r, k, c->i, c->no, row * ne0, slice,
                                            n * ne0, w, dst + at * row_to))
@@ -244,33 +248,28 @@ static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
     return !gg_quant_run_poll(r, ith);
 }
 
-/* The file that a tensor lies in, and where; NULL: its numbers are computed. */
-static const struct gg_mapfile *place_of(const struct gguf_quant *q,
-                                         const struct gg_job_tensor *t,
-                                         uint64_t *off)
-{
-    const struct gg_data *d = q->in.numbers;
-    if (d)
-        return d->ops->lies(d, t->src->info->index, off);
-    *off = t->src->file->data_off + t->src->info->off;
-    return &t->src->file->map;
-}
-
 /* Before a chunk: ask for what comes READ_AHEAD later, so that the disk works
  * while this one is computed. After it: release its pages. */
 static void advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
                    uint64_t off, uint64_t size, bool before)
 {
-    uint64_t end = t->src->info->size, begin;
-    const struct gg_mapfile *map = place_of(q, t, &begin);
-    if (!map)
+    const uint64_t end = t->src->info->size;
+    const struct gg_data *d = q->in.numbers;
+    const struct gguf_file *f = t->src->file;
+    if (before && off + READ_AHEAD >= end)
         return;
-    if (!before) {
-        gg_mapfile_advise(map, begin + off, size, GG_ADVISE_DONTNEED);
-    } else if (off + READ_AHEAD < end) {
-        off += READ_AHEAD;
-        gg_mapfile_advise(map, begin + off, GG_MIN(size, end - off),
-                          GG_ADVISE_WILLNEED);
+    off += before ? READ_AHEAD : 0;
+    size = GG_MIN(size, end - off);
+    const enum gg_mapfile_advice how =
+        before ? GG_ADVISE_WILLNEED : GG_ADVISE_DONTNEED;
+    if (!d) {
+        gg_mapfile_advise(&f->map, f->data_off + t->src->info->off + off, size,
+                          how);
+    } else if (d->ops->advise) {
+        const struct gguf_dtype_info *x = gguf_dtype_find(t->src->info->dtype);
+        d->ops->advise(d, t->src->info->index,
+                       off / x->block_size * x->block_len,
+                       size / x->block_size * x->block_len, how);
     }
 }
 

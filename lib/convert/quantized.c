@@ -1,0 +1,194 @@
+/* quantized.c - how the weights of a folder are stored, as config.json says it
+ *
+ * "quantization_config" names a method; a row here says what each needs. What
+ * is not in them is refused by its name.
+ */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "data/packed.h"
+
+#include <stdio.h>
+
+struct method {
+    struct gguf_convert *c;
+    const json_t *config;
+    struct gg_packed_config packed;
+};
+
+static enum gguf_status refuse(const struct method *m, const char *name,
+                               struct gguf_error *err)
+{
+    const json_t *v = json_object_get(m->config, name);
+    struct gguf_str text;
+    struct gg_str_esc e;
+    char number[32] = "missing";
+    if (json_is_integer(v))
+        snprintf(number, sizeof number, "%lld",
+                 (long long)json_integer_value(v));
+    return gg_error_set(
+        err, GGUF_E_UNSUPPORTED,
+        gg_json_place(&m->c->text[GG_CONVERT_CONFIG].json, v ? v : m->config),
+        "config.json: quantization_config: %s '%s' is not read", name,
+        gg_json_str(v, &text) ? gg_str_esc(&e, text) : number);
+}
+
+/* Is text NAME one of these, or not there? */
+static bool is_one(const struct method *m, const char *name,
+                   const char *const *texts)
+{
+    struct gguf_str s;
+    if (!gg_json_str(json_object_get(m->config, name), &s))
+        return true;
+    for (; *texts; texts++)
+        if (gg_str_eqz(s, *texts))
+            return true;
+    return false;
+}
+
+/* Columns that share a scale; -1: all. */
+static void use_group(struct method *m, const json_t *of)
+{
+    int64_t n;
+    if (gg_json_int(json_object_get(of, "group_size"), &n) && n > 0)
+        m->packed.group = (uint64_t)n;
+}
+
+static enum gguf_status use_gptq(struct method *m, struct gguf_error *err)
+{
+    static const char *const formats[] = { "gptq", "gptq_v2", NULL };
+    int64_t bits;
+    struct gguf_str format = GG_STR("gptq");
+    if (!is_one(m, "checkpoint_format", formats))
+        return refuse(m, "checkpoint_format", err);
+    if (!gg_json_int(json_object_get(m->config, "bits"), &bits) ||
+        (bits != 2 && bits != 4 && bits != 8))
+        return refuse(m, "bits", err);
+    (void)gg_json_str(json_object_get(m->config, "checkpoint_format"),
+                      &format);
+    m->packed.form = GG_PACKED_GPTQ;
+    m->packed.bits = (unsigned)bits;
+    m->packed.zero_plus_1 = gg_str_eqz(format, "gptq");
+    use_group(m, m->config);
+    return gg_packed_join(m->c->from, &m->packed, err);
+}
+
+static enum gguf_status use_awq(struct method *m, struct gguf_error *err)
+{
+    static const char *const versions[] = { "gemm", "GEMM", NULL };
+    int64_t bits;
+    if (!is_one(m, "version", versions))
+        return refuse(m, "version", err);
+    if (!gg_json_int(json_object_get(m->config, "bits"), &bits) || bits != 4)
+        return refuse(m, "bits", err);
+    m->packed.form = GG_PACKED_AWQ;
+    m->packed.bits = 4;
+    use_group(m, m->config);
+    return gg_packed_join(m->c->from, &m->packed, err);
+}
+
+static enum gguf_status use_f8(struct method *m, struct gguf_error *err)
+{
+    const json_t *block = json_object_get(m->config, "weight_block_size");
+    int64_t rows, cols;
+    (void)err;
+    if (gg_json_int(json_array_get(block, 0), &rows) &&
+        gg_json_int(json_array_get(block, 1), &cols) && rows > 0 && cols > 0) {
+        m->c->from->block[0] = (uint64_t)cols;
+        m->c->from->block[1] = (uint64_t)rows;
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status use_mxfp4(struct method *m, struct gguf_error *err)
+{
+    m->packed.form = GG_PACKED_MXFP4;
+    return gg_packed_join(m->c->from, &m->packed, err);
+}
+
+/* All groups of layers have weights of one form; groups of columns are those
+ * that they name, if it is one number. */
+static enum gguf_status use_compressed(struct method *m,
+                                       struct gguf_error *err)
+{
+    static const char *const words[] = { "pack-quantized", NULL };
+    static const char *const bytes[] = { "int-quantized", NULL };
+    static const char *const either[] = { "float-quantized", "naive-quantized",
+                                          NULL };
+    const json_t *weights = NULL;
+    const char *key;
+    json_t *group;
+    json_object_foreach(
+        json_object_get((json_t *)(uintptr_t)m->config, "config_groups"), key,
+        group)
+    {
+        weights = json_object_get(group, "weights");
+        use_group(m, weights);
+    }
+    if (json_object_size(json_object_get(m->config, "config_groups")) > 1)
+        m->packed.group = 0;
+    if (!json_is_string(json_object_get(m->config, "format")))
+        return refuse(m, "format", err);
+    const json_t *block = json_object_get(weights, "block_structure");
+    int64_t rows, cols;
+    if (gg_json_int(json_array_get(block, 0), &rows) &&
+        gg_json_int(json_array_get(block, 1), &cols) && rows > 0 && cols > 0) {
+        m->c->from->block[0] = (uint64_t)cols;
+        m->c->from->block[1] = (uint64_t)rows;
+    } else if (m->packed.group) {
+        m->c->from->block[0] = m->packed.group;
+    }
+    if (is_one(m, "format", words))
+        m->packed.form = GG_PACKED_WORDS;
+    else if (is_one(m, "format", bytes) || is_one(m, "format", either))
+        m->packed.form = GG_PACKED_INT;
+    else
+        return refuse(m, "format", err);
+    return gg_packed_join(m->c->from, &m->packed, err);
+}
+
+static const struct {
+    const char *name;
+    enum gguf_status (*use)(struct method *m, struct gguf_error *err);
+} methods[] = {
+    { "gptq", use_gptq },   { "awq", use_awq },
+    { "fp8", use_f8 },      { "fbgemm_fp8", use_f8 },
+    { "mxfp4", use_mxfp4 }, { "compressed-tensors", use_compressed },
+};
+
+/* Scales of activations and of the memory of keys and values change no
+ * weight. */
+static void pass_over(struct gguf_convert *c)
+{
+    static const char *const ends[] = { ".input_scale",      ".input_scale_ub",
+                                        ".activation_scale", ".k_scale",
+                                        ".v_scale",          ".q_scale",
+                                        ".output_scale",     ".kv_scale" };
+    for (size_t i = 0; i < c->from->n_tensors; i++)
+        for (size_t k = 0; k < GG_LEN(ends); k++)
+            if (gg_str_ends(c->from->tensor[i].name, ends[k]))
+                c->from->tensor[i].is_part = true;
+}
+
+enum gguf_status gg_convert_quantized(struct gguf_convert *c,
+                                      struct gguf_error *err)
+{
+    struct method m = {
+        .c = c,
+        .config = gg_convert_get(c, "quantization_config compression_config"),
+    };
+    struct gguf_str name = GG_STR("");
+    (void)gg_json_str(json_object_get(m.config, "quant_method"), &name);
+    for (size_t i = 0; json_is_object(m.config); i++) {
+        if (i == GG_LEN(methods))
+            return refuse(&m, "quant_method", err);
+        if (gg_str_eqz(name, methods[i].name)) {
+            GG_TRY(methods[i].use(&m, err));
+            pass_over(c);
+            break;
+        }
+    }
+    return gg_safetensors_scale(c->from, err);
+}

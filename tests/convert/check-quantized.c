@@ -1,0 +1,228 @@
+/* check-quantized.c - folders of packed and 8-bit weights become files
+ *
+ * Where numbers lie is tests/data/check-packed; here it is what config.json
+ * says of them, what they become, and what is refused.
+ */
+#include "config.h"
+#include "gguf/convert.h"
+#include "gguf/stats.h"
+#include "tests/convert/folder.h"
+#include "tests/scratch.h"
+#include "tests/stfile.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+
+enum { N = 32, GROUPS = 2 };
+
+static char top[200];
+static struct folder folder;
+static struct stfile file;
+
+/* Matrices of a layer, N x N each. */
+static const char *const matrices[] = {
+    "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+    "self_attn.o_proj", "mlp.gate_proj",    "mlp.up_proj",
+    "mlp.down_proj",
+};
+
+/* The code of row r, column c; scales are 2 for the first half of the columns,
+ * 0.5 for the others; zero points are 3. */
+static int code_of(size_t matrix, int r, int c)
+{
+    return (int)((matrix * 5 + (size_t)r * 3 + (size_t)c * 7) % 16);
+}
+
+static float value_of(size_t matrix, int r, int c)
+{
+    return (float)(code_of(matrix, r, c) - 3) * (c < N / 2 ? 2.0f : 0.5f);
+}
+
+static void put_bits(uint8_t *word, int at, int v)
+{
+    gg_bytes_store32le(word,
+                       gg_bytes_load32le(word) | (uint32_t)v << (4 * at));
+}
+
+static void add_gptq(const char *base, size_t m, int zero)
+{
+    char name[120];
+    snprintf(name, sizeof name, "%s.qweight", base);
+    uint8_t *q = stfile_add(&file, name, "I32", "4,32", 4 * 4 * N);
+    for (int r = 0; r < N; r++)
+        for (int c = 0; c < N; c++)
+            put_bits(q + 4 * (c / 8 * N + r), c % 8, code_of(m, r, c));
+    snprintf(name, sizeof name, "%s.qzeros", base);
+    memset(stfile_add(&file, name, "I32", "2,4", 32), zero * 17, 32);
+    snprintf(name, sizeof name, "%s.scales", base);
+    uint8_t *s = stfile_add(&file, name, "F16", "2,32", 2 * GROUPS * N);
+    for (int i = 0; i < GROUPS * N; i++)
+        gg_bytes_store16le(s + 2 * i, i < N ? 0x4000 : 0x3800);
+    snprintf(name, sizeof name, "%s.g_idx", base);
+    uint8_t *g = stfile_add(&file, name, "I32", "32", 4 * N);
+    for (int c = 0; c < N; c++)
+        gg_bytes_store32le(g + 4 * c, c >= N / 2);
+}
+
+/* Bytes with a scale for each row, which is 0.5: the codes less 3, halved. */
+static void add_bytes(const char *base, size_t m, bool f8)
+{
+    static const uint8_t f8_codes[16] = { /* -3 to 12 as E4M3 */
+                                          0xc4, 0xc0, 0xb8, 0x00, 0x38, 0x40,
+                                          0x44, 0x48, 0x4a, 0x4c, 0x4e, 0x50,
+                                          0x51, 0x52, 0x53, 0x54
+    };
+    char name[120];
+    snprintf(name, sizeof name, "%s.weight", base);
+    uint8_t *q =
+        stfile_add(&file, name, f8 ? "F8_E4M3" : "I8", "32,32", N * N);
+    for (int i = 0; i < N * N; i++) {
+        const int code = code_of(m, i / N, i % N);
+        q[i] = f8 ? f8_codes[code] : (uint8_t)(code - 3);
+    }
+    snprintf(name, sizeof name, "%s.weight_scale", base);
+    uint8_t *s = stfile_add(&file, name, "F32", "32,1", 4 * N);
+    for (int r = 0; r < N; r++)
+        gg_bytes_store32le(s + 4 * r, gg_bytes_f32_bits(0.5f));
+    snprintf(name, sizeof name, "%s.input_scale", base);
+    stfile_add(&file, name, "F32", "", 4);
+}
+
+enum form { GPTQ, GPTQ_V2, I8, F8 };
+
+static void make(enum form form, const char *quantization)
+{
+    static const char *const norms[] = { "input_layernorm",
+                                         "post_attention_layernorm" };
+    char base[100], text[1000];
+    folder_begin(&folder, scratch_path(top, "q"));
+    snprintf(text, sizeof text,
+             "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":32,"
+             "\"intermediate_size\":32,\"num_hidden_layers\":1,"
+             "\"num_attention_heads\":4,\"num_key_value_heads\":4,"
+             "\"vocab_size\":260,\"max_position_embeddings\":64,"
+             "\"rms_norm_eps\":1e-6,\"quantization_config\":{%s}}",
+             quantization);
+    folder_text(&folder, "config.json", text);
+    folder_bpe(&folder, false);
+    stfile_begin(&file);
+    stfile_add(&file, "model.embed_tokens.weight", "F16", "260,32",
+               2 * N * FOLDER_VOCAB);
+    stfile_add(&file, "model.norm.weight", "F32", "32", 4 * N);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(base, sizeof base, "model.layers.0.%s.weight", norms[i]);
+        stfile_add(&file, base, "F32", "32", 4 * N);
+    }
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
+        snprintf(base, sizeof base, "model.layers.0.%s", matrices[i]);
+        if (form <= GPTQ_V2)
+            add_gptq(base, i, form == GPTQ ? 2 : 3);
+        else
+            add_bytes(base, i, form == F8);
+    }
+    const size_t size = stfile_end(&file);
+    FILE *f = fopen(scratch_path(folder.dir, "model.safetensors"), "wb");
+    if (!f || fwrite(file.bytes, 1, size, f) != size || fclose(f) != 0)
+        exit(99);
+}
+
+static enum gguf_status convert(const char *recipe, struct gguf_file **out,
+                                struct gguf_error *err)
+{
+    struct gguf_convert *c;
+    struct gguf_quant *q = NULL;
+    struct gguf_recipe *r = NULL;
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    const char *path = scratch_path(top, "out.gguf");
+    gguf_error_clear(err);
+    *out = NULL;
+    enum gguf_status st = gguf_convert_open(&c, folder.dir, NULL, err);
+    o.force = o.no_sync = 1;
+    if (st == GGUF_OK)
+        st = gguf_recipe_preset(&r, recipe, NULL, err);
+    p.recipe = r;
+    if (st == GGUF_OK)
+        st = gguf_convert_job(&q, c, &p, err);
+    if (st == GGUF_OK)
+        st = gguf_quant_run(q, path, &o, err);
+    if (st == GGUF_OK)
+        st = gguf_file_open(out, path, NULL, err);
+    gguf_quant_destroy(q);
+    gguf_recipe_destroy(r);
+    gguf_convert_close(c);
+    return st;
+}
+
+/* bytes: half of the codes less 3. */
+static void check(enum form form, const char *quantization, uint32_t type)
+{
+    struct gguf_rows *rows;
+    struct gguf_file *f;
+    struct gguf_error e;
+    float x[N * N];
+    make(form, quantization);
+    bool good = convert("COPY", &f, &e) == GGUF_OK &&
+                gguf_rows_create(&rows, NULL, NULL) == GGUF_OK;
+    ok(good, "%s: %s", quantization, e.message);
+    if (!good)
+        return;
+    const struct gguf_tensor_info *t =
+        gguf_file_tensor_find(f, "blk.0.ffn_up.weight");
+    good = t && t->dtype == type && t->ne[0] == N && t->ne[1] == N &&
+           !gguf_rows_get(rows, f, t->index, 0, N * N, x, NULL);
+    for (int i = 0; good && i < N * N; i++)
+        good =
+            x[i] == (form >= I8 ? 0.5f * (float)(code_of(5, i / N, i % N) - 3)
+                                : value_of(5, i / N, i % N));
+    ok(good, "its numbers, in type %d", (int)type);
+    gguf_file_close(f);
+    gguf_rows_destroy(rows);
+}
+
+static void refused(const char *quantization, const char *word)
+{
+    struct gguf_file *f;
+    struct gguf_error e;
+    make(GPTQ, quantization);
+    const enum gguf_status st = convert("COPY", &f, &e);
+    ok(st == GGUF_E_UNSUPPORTED && strstr(e.message, word) &&
+           e.offset != GGUF_NO_OFFSET,
+       "refused: %s", e.message);
+}
+
+#define GPTQ_4 "\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":16"
+#define CT                                                                    \
+    "\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"group_0\":" \
+    "{\"weights\":{\"num_bits\":8,\"strategy\":\"channel\"}}},"
+
+int main(void)
+{
+    snprintf(top, sizeof top, "check-quantized.%d.tmp", (int)getpid());
+    folder_begin(&folder, top);
+    check(GPTQ, GPTQ_4, GGUF_DTYPE_F16);
+    check(GPTQ, GPTQ_4 ",\"checkpoint_format\":\"gptq\"", GGUF_DTYPE_F16);
+    check(GPTQ_V2, GPTQ_4 ",\"checkpoint_format\":\"gptq_v2\"",
+          GGUF_DTYPE_F16);
+    check(I8, CT "\"format\":\"int-quantized\"", GGUF_DTYPE_BF16);
+    check(F8, CT "\"format\":\"float-quantized\"", GGUF_DTYPE_BF16);
+    check(F8, CT "\"format\":\"naive-quantized\"", GGUF_DTYPE_BF16);
+    check(F8, "\"quant_method\":\"fp8\"", GGUF_DTYPE_BF16);
+    refused("\"quant_method\":\"bitsandbytes\",\"bits\":4",
+            "quant_method 'bitsandbytes' is not read");
+    refused("\"bits\":4", "quant_method 'missing'");
+    refused("\"quant_method\":\"gptq\",\"bits\":3", "bits '3'");
+    refused("\"quant_method\":\"gptq\"", "bits 'missing'");
+    refused(GPTQ_4 ",\"checkpoint_format\":\"marlin\"",
+            "checkpoint_format 'marlin'");
+    refused("\"quant_method\":\"awq\",\"bits\":4,\"version\":\"gemv\"",
+            "version 'gemv'");
+    refused("\"quant_method\":\"awq\",\"bits\":8", "bits '8'");
+    refused(CT "\"format\":\"marlin-24\"", "format 'marlin-24'");
+    refused(CT "\"x\":1", "format 'missing'");
+    scratch_clean(folder.dir);
+    rmdir(folder.dir);
+    scratch_clean(top);
+    rmdir(top);
+    return done_testing();
+}

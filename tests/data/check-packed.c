@@ -1,0 +1,438 @@
+/* check-packed.c - packed weights, against double precision
+ *
+ * Codes, zero points and scales are drawn, put into words as each form's
+ * authors do (one number after another, by its place), and read back; what is
+ * expected is computed of what was drawn.
+ */
+#include "config.h"
+#include "base/bytes.h"
+#include "data/packed.h"
+#include "dtype/block.h"
+#include "kern/cpu.h"
+#include "tests/stfile.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+enum { ROWS = 32, COLS = 64, MOST_GROUPS = COLS };
+
+static struct gg_codec_kern codec[GG_N_DTYPES];
+
+/* ---- a file in memory ---- */
+
+static struct stfile file;
+
+static void begin(void)
+{
+    stfile_begin(&file);
+}
+
+static uint8_t *add(const char *name, const char *type, const char *shape,
+                    size_t size)
+{
+    return stfile_add(&file, name, type, shape, size);
+}
+
+static enum gguf_status open_it(struct gg_safetensors **s,
+                                const struct gg_packed_config *config,
+                                struct gguf_error *e)
+{
+    const size_t size = stfile_end(&file);
+    gguf_error_clear(e);
+    enum gguf_status st =
+        gg_safetensors_memory(s, file.bytes, size, NULL, codec, NULL, e);
+    if (st == GGUF_OK)
+        st = gg_packed_join(*s, config, e);
+    if (st != GGUF_OK) {
+        gg_safetensors_close(*s);
+        *s = NULL;
+    }
+    return st;
+}
+
+/* ---- a weight ---- */
+
+struct weight {
+    unsigned bits;
+    int n_groups;
+    int code[ROWS][COLS], zero[ROWS][MOST_GROUPS], group[COLS];
+    float scale[ROWS][MOST_GROUPS]; /* exact in F16 */
+};
+
+static void draw(struct weight *w, unsigned bits, int n_groups, bool mixed)
+{
+    const uint64_t most = 1u << bits;
+    w->bits = bits;
+    w->n_groups = n_groups;
+    for (int c = 0; c < COLS; c++)
+        w->group[c] =
+            mixed ? (int)rnd_below((uint64_t)n_groups) : c / (COLS / n_groups);
+    for (int r = 0; r < ROWS; r++) {
+        for (int c = 0; c < COLS; c++)
+            w->code[r][c] = (int)rnd_below(most);
+        for (int g = 0; g < n_groups; g++) {
+            w->zero[r][g] = (int)rnd_below(most);
+            w->scale[r][g] = (float)(1 + rnd_below(1023)) * 0x1p-14f;
+        }
+    }
+}
+
+/* Number v of so many bits at place at of a word. */
+static void put_bits(uint8_t *word, unsigned bits, unsigned at, int v)
+{
+    gg_bytes_store32le(word,
+                       gg_bytes_load32le(word) | (uint32_t)v << (bits * at));
+}
+
+static uint16_t half(float x)
+{
+    uint8_t b[2];
+    codec[gg_dtype_index(GGUF_DTYPE_F16)].encode(&x, b, 1, 1, NULL);
+    return gg_bytes_load16le(b);
+}
+
+/* Is the list's tensor NAME what the weight is, zero points being zero[][] +
+ * plus? In pieces, too. */
+static bool is_weight(const struct gg_safetensors *s, const char *name,
+                      const struct weight *w, int plus)
+{
+    static float x[ROWS * COLS], piece[7];
+    struct gg_data_rows rows;
+    struct gg_data_info info;
+    const uint32_t i =
+        gg_safetensors_find(s, (struct gguf_str){ name, strlen(name) });
+    if (i == GG_INDEX_NONE)
+        return false;
+    gg_data_info(&s->list, i, &info);
+    if (info.n_dims != 2 || info.ne[0] != COLS || info.ne[1] != ROWS ||
+        gg_data_bytes(&s->list, i) || gg_data_rows(&s->list, i, &rows, NULL))
+        return false;
+    gg_data_read(&rows, 0, ROWS * COLS, x);
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLS; c++) {
+            const int g = w->group[c];
+            const double want = (double)w->scale[r][g] *
+                                (w->code[r][c] - w->zero[r][g] - plus);
+            if (x[r * COLS + c] != (float)want) {
+                printf("# row %d, column %d: %g, not %g\n", r, c,
+                       (double)x[r * COLS + c], want);
+                return false;
+            }
+        }
+    gg_data_read(&rows, 3 * COLS + 5, 7, piece);
+    return !memcmp(piece, x + 3 * COLS + 5, sizeof piece);
+}
+
+/* ---- GPTQ, AWQ ---- */
+
+static void put_scales(const struct weight *w, bool groups_first,
+                       const char *name)
+{
+    char shape[40];
+    sprintf(shape, groups_first ? "%d,%d" : "%2$d,%1$d", w->n_groups, ROWS);
+    uint8_t *p = add(name, "F16", shape, (size_t)(2 * ROWS * w->n_groups));
+    for (int r = 0; r < ROWS; r++)
+        for (int g = 0; g < w->n_groups; g++)
+            gg_bytes_store16le(
+                p + 2 * (groups_first ? g * ROWS + r : r * w->n_groups + g),
+                half(w->scale[r][g]));
+}
+
+static void put_gptq(const struct weight *w, bool index)
+{
+    const int per = 32 / (int)w->bits;
+    char shape[40];
+    begin();
+    sprintf(shape, "%d,%d", COLS / per, ROWS);
+    uint8_t *q = add("x.qweight", "I32", shape, 4 * COLS / per * ROWS);
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLS; c++)
+            put_bits(q + 4 * (c / per * ROWS + r), w->bits,
+                     (unsigned)(c % per), w->code[r][c]);
+    sprintf(shape, "%d,%d", w->n_groups, ROWS / per);
+    uint8_t *z =
+        add("x.qzeros", "I32", shape, (size_t)(4 * w->n_groups * ROWS / per));
+    for (int g = 0; g < w->n_groups; g++)
+        for (int r = 0; r < ROWS; r++)
+            put_bits(z + 4 * (g * (ROWS / per) + r / per), w->bits,
+                     (unsigned)(r % per), w->zero[r][g]);
+    put_scales(w, true, "x.scales");
+    if (!index)
+        return;
+    sprintf(shape, "%d", COLS);
+    uint8_t *p = add("x.g_idx", "I32", shape, 4 * COLS);
+    for (int c = 0; c < COLS; c++)
+        gg_bytes_store32le(p + 4 * c, (uint32_t)w->group[c]);
+}
+
+static void put_awq(const struct weight *w)
+{
+    /* AutoAWQ packs column order[i] of eight at place i. */
+    static const int order[8] = { 0, 2, 4, 6, 1, 3, 5, 7 };
+    char shape[40];
+    begin();
+    sprintf(shape, "%d,%d", COLS, ROWS / 8);
+    uint8_t *q = add("x.qweight", "I32", shape, 4 * COLS * ROWS / 8);
+    for (int c = 0; c < COLS; c++)
+        for (int word = 0; word < ROWS / 8; word++)
+            for (unsigned i = 0; i < 8; i++)
+                put_bits(q + 4 * (c * (ROWS / 8) + word), 4, i,
+                         w->code[word * 8 + order[i]][c]);
+    sprintf(shape, "%d,%d", w->n_groups, ROWS / 8);
+    uint8_t *z =
+        add("x.qzeros", "I32", shape, (size_t)(4 * w->n_groups * ROWS / 8));
+    for (int g = 0; g < w->n_groups; g++)
+        for (int word = 0; word < ROWS / 8; word++)
+            for (unsigned i = 0; i < 8; i++)
+                put_bits(z + 4 * (g * (ROWS / 8) + word), 4, i,
+                         w->zero[word * 8 + order[i]][g]);
+    put_scales(w, true, "x.scales");
+}
+
+static void check_columns(void)
+{
+    static struct weight w;
+    struct gg_safetensors *s;
+    struct gguf_error e;
+    struct gg_packed_config config = { .form = GG_PACKED_GPTQ };
+    for (unsigned bits = 2; bits <= 8; bits *= 2)
+        for (int k = 0; k < 4; k++) {
+            const bool v1 = k & 1, index = k & 2;
+            draw(&w, config.bits = bits, 4, index);
+            put_gptq(&w, index);
+            config.zero_plus_1 = v1;
+            /* groups are not in order: their size is of no use */
+            config.group = k == 0 ? COLS / 4 : 0;
+            const bool good = open_it(&s, &config, &e) == GGUF_OK &&
+                              is_weight(s, "x.weight", &w, v1);
+            ok(good, "gptq of %u bits%s%s %s", bits,
+               v1 ? ", zeros less 1" : "", index ? ", groups of columns" : "",
+               e.message);
+            gg_safetensors_close(s);
+        }
+    config = (struct gg_packed_config){ .form = GG_PACKED_AWQ, .bits = 4 };
+    draw(&w, 4, 2, false);
+    put_awq(&w);
+    ok(open_it(&s, &config, &e) == GGUF_OK && is_weight(s, "x.weight", &w, 0),
+       "awq %s", e.message);
+    ok(s && s->tensor[0].is_part && s->tensor[1].is_part &&
+           s->tensor[2].is_part && !s->tensor[3].is_part,
+       "what it is made of is part of it");
+    gg_safetensors_close(s);
+}
+
+/* ---- compressed-tensors ---- */
+
+/* zeros: as they are, or half of the range. */
+static void put_words(struct weight *w, bool zeros)
+{
+    const int per = 32 / (int)w->bits;
+    char shape[40];
+    begin();
+    sprintf(shape, "%d,%d", ROWS, COLS / per);
+    uint8_t *q = add("x.weight_packed", "I32", shape, 4 * ROWS * COLS / per);
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLS; c++)
+            put_bits(q + 4 * (r * (COLS / per) + c / per), w->bits,
+                     (unsigned)(c % per), w->code[r][c]);
+    put_scales(w, false, "x.weight_scale");
+    uint8_t *p = add("x.weight_shape", "I64", "2", 16);
+    gg_bytes_store64le(p, ROWS);
+    gg_bytes_store64le(p + 8, COLS);
+    for (int r = 0; r < ROWS && !zeros; r++)
+        for (int g = 0; g < w->n_groups; g++)
+            w->zero[r][g] = 1 << (w->bits - 1);
+    if (!zeros)
+        return;
+    sprintf(shape, "%d,%d", ROWS / per, w->n_groups);
+    uint8_t *z = add("x.weight_zero_point", "I32", shape,
+                     (size_t)(4 * w->n_groups * ROWS / per));
+    for (int g = 0; g < w->n_groups; g++)
+        for (int r = 0; r < ROWS; r++)
+            put_bits(z + 4 * (r / per * w->n_groups + g), w->bits,
+                     (unsigned)(r % per), w->zero[r][g]);
+}
+
+static void put_bytes(struct weight *w, bool zeros)
+{
+    char shape[40];
+    begin();
+    sprintf(shape, "%d,%d", ROWS, COLS);
+    uint8_t *q = add("x.weight", "I8", shape, ROWS * COLS);
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLS; c++)
+            q[r * COLS + c] = (uint8_t)(w->code[r][c] - 128);
+    put_scales(w, false, "x.weight_scale");
+    for (int r = 0; r < ROWS && !zeros; r++)
+        for (int g = 0; g < w->n_groups; g++)
+            w->zero[r][g] = 128;
+    if (!zeros)
+        return;
+    sprintf(shape, "%d,%d", ROWS, w->n_groups);
+    uint8_t *z =
+        add("x.weight_zero_point", "I8", shape, (size_t)(ROWS * w->n_groups));
+    for (int r = 0; r < ROWS; r++)
+        for (int g = 0; g < w->n_groups; g++)
+            z[r * w->n_groups + g] = (uint8_t)(w->zero[r][g] - 128);
+}
+
+static void check_compressed(void)
+{
+    static struct weight w;
+    struct gg_safetensors *s;
+    struct gguf_error e;
+    struct gg_packed_config config = { .form = GG_PACKED_WORDS };
+    for (unsigned bits = 4; bits <= 8; bits *= 2)
+        for (int k = 0; k < 4; k++) {
+            draw(&w, bits, k & 2 ? 1 : 8, false);
+            put_words(&w, k & 1);
+            ok(open_it(&s, &config, &e) == GGUF_OK &&
+                   is_weight(s, "x.weight", &w, 0),
+               "packed words of %u bits, %d groups%s %s", bits, w.n_groups,
+               k & 1 ? ", zero points" : "", e.message);
+            gg_safetensors_close(s);
+        }
+    config.form = GG_PACKED_INT;
+    for (int k = 0; k < 4; k++) {
+        draw(&w, 8, k & 2 ? 1 : 4, false);
+        put_bytes(&w, k & 1);
+        ok(open_it(&s, &config, &e) == GGUF_OK &&
+               is_weight(s, "x.weight", &w, 0),
+           "bytes, %d groups%s %s", w.n_groups, k & 1 ? ", zero points" : "",
+           e.message);
+        gg_safetensors_close(s);
+    }
+    /* one scale for all */
+    draw(&w, 8, 1, false);
+    put_bytes(&w, false);
+    for (int r = 0; r < ROWS; r++)
+        w.scale[r][0] = 0.25f;
+    begin();
+    uint8_t *q = add("x.weight", "I8", "32,64", ROWS * COLS);
+    for (int i = 0; i < ROWS * COLS; i++)
+        q[i] = (uint8_t)(w.code[i / COLS][i % COLS] - 128);
+    gg_bytes_store32le(add("x.weight_scale", "F32", "", 4),
+                       gg_bytes_f32_bits(0.25f));
+    ok(open_it(&s, &config, &e) == GGUF_OK && is_weight(s, "x.weight", &w, 0),
+       "bytes, one scale %s", e.message);
+    gg_safetensors_close(s);
+}
+
+/* ---- MXFP4 ---- */
+
+static void check_mxfp4(void)
+{
+    enum { N = 2 * 3 * 4 * 32 };
+    static const double levels[8] = { 0, 0.5, 1, 1.5, 2, 3, 4, 6 };
+    static double want[N];
+    static float x[N], y[N];
+    static uint8_t blocks[N / 32 * 17];
+    struct gg_packed_config config = { .form = GG_PACKED_MXFP4 };
+    struct gg_safetensors *s;
+    struct gguf_error e;
+    struct gg_data_rows r;
+    begin();
+    uint8_t *q = add("x_blocks", "U8", "2,3,4,16", N / 2);
+    uint8_t *p = add("x_scales", "U8", "2,3,4", N / 32);
+    for (int b = 0; b < N / 32; b++) {
+        p[b] = (uint8_t)(b < 3 ? b : 100 + (int)rnd_below(50));
+        for (int i = 0; i < 32; i++) {
+            const int code = (int)rnd_below(16);
+            q[16 * b + i / 2] |= (uint8_t)(code << 4 * (i % 2));
+            want[32 * b + i] = ldexp(
+                code & 8 ? -levels[code & 7] : levels[code & 7], p[b] - 127);
+        }
+    }
+    bool good = open_it(&s, &config, &e) == GGUF_OK &&
+                s->tensor[0].n_dims == 3 && s->tensor[0].ne[0] == 128 &&
+                s->tensor[0].ne[1] == 3 && s->tensor[0].ne[2] == 2 &&
+                s->tensor[0].size == sizeof blocks &&
+                gg_data_rows(&s->list, 0, &r, &e) == GGUF_OK && r.blocks;
+    ok(good, "blocks and exponents are one tensor %s", e.message);
+    if (!good)
+        return;
+    gg_data_read(&r, 0, N, x);
+    for (int i = 0; i < N; i++)
+        good = good && (double)x[i] == want[i];
+    ok(good, "its numbers, the smallest, too");
+    r.blocks(&r, 0, N, blocks);
+    codec[gg_dtype_index(GGUF_DTYPE_MXFP4)].decode(blocks, y, N);
+    for (int b = 0; b < N / 32; b++)
+        good = good && blocks[17 * b] == file.data[N / 2 + b];
+    ok(good && !memcmp(x, y, sizeof x), "its blocks, with the same exponents");
+    gg_safetensors_close(s);
+}
+
+/* ---- what is refused ---- */
+
+static void refused(enum gg_packed_form form, enum gguf_status want,
+                    const char *word)
+{
+    const struct gg_packed_config config = { .form = form, .bits = 4 };
+    struct gg_safetensors *s = NULL;
+    struct gguf_error e;
+    ok(open_it(&s, &config, &e) == want && strstr(e.message, word) &&
+           strstr(e.message, "'x.") && !s,
+       "refused: %s", e.message);
+}
+
+static void check_refused(void)
+{
+    static struct weight w;
+    begin();
+    add("x.qweight", "I32", "8,24", 768);
+    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "not there");
+    begin();
+    add("x.qweight", "F32", "8,24", 768);
+    add("x.qzeros", "I32", "4,3", 48);
+    add("x.scales", "F16", "4,24", 192);
+    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "32-bit words");
+    begin();
+    add("x.qweight", "I32", "8,24", 768);
+    add("x.qzeros", "I32", "4,4", 64);
+    add("x.scales", "F16", "4,24", 192);
+    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "zero points");
+    begin();
+    add("x.qweight", "I32", "8,24", 768);
+    add("x.qzeros", "I32", "4,3", 48);
+    add("x.scales", "F16", "4,23", 184);
+    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "as many rows");
+    begin();
+    add("x.qweight", "I32", "8,24", 768);
+    add("x.qzeros", "I32", "100,3", 1200);
+    add("x.scales", "F16", "100,24", 4800);
+    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "groups");
+    begin();
+    add("x.qweight", "I32", "8,24", 768);
+    add("x.qzeros", "I32", "4,3", 48);
+    add("x.scales", "U8", "4,24", 96);
+    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no numbers");
+    draw(&w, 4, 4, false);
+    put_gptq(&w, true);
+    gg_bytes_store32le(file.data + file.n_data - 4, 4);
+    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no scale");
+    put_gptq(&w, true);
+    gg_bytes_store32le(file.data + file.n_data - 4, UINT32_MAX);
+    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no scale");
+    draw(&w, 4, 8, false);
+    put_words(&w, false);
+    gg_bytes_store64le(file.data + file.n_data - 8, COLS + 100);
+    refused(GG_PACKED_WORDS, GGUF_E_TENSOR, "words");
+    put_words(&w, false);
+    gg_bytes_store64le(file.data + file.n_data - 16, 0);
+    refused(GG_PACKED_WORDS, GGUF_E_TENSOR, "words");
+    begin();
+    add("x._blocks", "U8", "2,16", 32);
+    add("x._scales", "U8", "3", 3);
+    refused(GG_PACKED_MXFP4, GGUF_E_TENSOR, "exponents");
+}
+
+int main(void)
+{
+    gg_codec_kern_init(codec, gg_kern_cpu_detect());
+    check_columns();
+    check_compressed();
+    check_mxfp4();
+    check_refused();
+    return done_testing();
+}
