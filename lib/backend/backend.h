@@ -141,29 +141,36 @@ struct gguf_driver {
     size_t room; /* of devices, then */
 };
 
+/* A function of a driver by its name. */
+struct gg_backend_named {
+    const char *name;
+    gguf_any_fn *fn;
+};
+
 /* A driver of one device, as the library's are: the first member of theirs. */
 struct gg_backend_single {
     struct gguf_driver base;
     struct gguf_device device;
     struct gguf_device *list[1];
+    const struct gg_backend_named *functions;
+    size_t n_functions;
 };
-/* device: all but its driver, whose name is the same, and priv. */
+/* device: all but its driver, whose name is the same, and priv, which is s.
+ * destroy frees s, which comes from the allocator; functions are kept. */
 void gg_backend_single_init(struct gg_backend_single *s,
-                            const struct gguf_driver_iface *iface,
-                            const struct gguf_device *device, void *priv);
+                            const struct gguf_device *device,
+                            const struct gguf_allocator *allocator,
+                            const struct gg_backend_named *functions,
+                            size_t n_functions);
 /* A backend of its device, which the driver is given to; after a failure it is
  * destroyed. */
 enum gguf_status gg_backend_single_own(struct gguf_backend **out,
                                        struct gguf_driver *driver,
                                        struct gguf_error *err);
 
-/* Functions by name: that of a row, or NULL. */
-struct gg_backend_named {
-    const char *name;
-    gguf_any_fn *fn;
-};
-gguf_any_fn *gg_backend_find(const struct gg_backend_named *rows, size_t n,
-                             const char *name);
+/* As many threads as a pool may have, and one at least. */
+enum gguf_status gg_backend_check_threads(const struct gguf_backend *b,
+                                          unsigned n, struct gguf_error *err);
 
 /* --- backends ------------------------------------------------------------- */
 

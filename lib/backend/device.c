@@ -2,6 +2,7 @@
 #include "config.h"
 #include "backend/backend.h"
 #include "base/str.h"
+#include "gguf/pool.h"
 
 #include <string.h>
 
@@ -241,19 +242,45 @@ struct gguf_device *gguf_registry_best(const struct gguf_registry *r)
 
 /* ---- what the library's own drivers share ---- */
 
-void gg_backend_single_init(struct gg_backend_single *s,
-                            const struct gguf_driver_iface *iface,
-                            const struct gguf_device *device, void *priv)
+static void single_destroy(struct gguf_driver *driver)
 {
+    gg_mem_free(driver->allocator, driver->priv);
+}
+
+static gguf_any_fn *single_function(const struct gguf_driver *driver,
+                                    const char *name)
+{
+    const struct gg_backend_single *s = driver->priv;
+    for (size_t i = 0; i < s->n_functions; i++)
+        if (!strcmp(name, s->functions[i].name))
+            return s->functions[i].fn;
+    return NULL;
+}
+
+static const struct gguf_driver_iface single_iface = {
+    .struct_size = sizeof single_iface,
+    .destroy = single_destroy,
+    .function = single_function,
+};
+
+void gg_backend_single_init(struct gg_backend_single *s,
+                            const struct gguf_device *device,
+                            const struct gguf_allocator *allocator,
+                            const struct gg_backend_named *functions,
+                            size_t n_functions)
+{
+    s->functions = functions;
+    s->n_functions = n_functions;
     s->device = *device;
     s->device.driver = &s->base;
-    s->device.priv = priv;
+    s->device.priv = s;
     s->list[0] = &s->device;
-    s->base = (struct gguf_driver){ .iface = iface,
+    s->base = (struct gguf_driver){ .iface = &single_iface,
                                     .name = device->name,
                                     .n_devices = 1,
                                     .devices = s->list,
-                                    .priv = priv };
+                                    .priv = s,
+                                    .allocator = allocator };
 }
 
 enum gguf_status gg_backend_single_own(struct gguf_backend **out,
@@ -269,11 +296,12 @@ enum gguf_status gg_backend_single_own(struct gguf_backend **out,
     return st;
 }
 
-gguf_any_fn *gg_backend_find(const struct gg_backend_named *rows, size_t n,
-                             const char *name)
+enum gguf_status gg_backend_check_threads(const struct gguf_backend *b,
+                                          unsigned n, struct gguf_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(name, rows[i].name))
-            return rows[i].fn;
-    return NULL;
+    if (n && n <= GGUF_POOL_MAX_THREADS)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "%u threads of %s: 1 to %d", n, b->name,
+                        GGUF_POOL_MAX_THREADS);
 }

@@ -174,10 +174,7 @@ static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,
                                       struct gguf_error *err)
 {
     GG_TRY(gguf_backend_sync(b, err));
-    if (!n || n > GGUF_POOL_MAX_THREADS)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "%u threads of %s: 1 to %d", n, b->name,
-                            GGUF_POOL_MAX_THREADS);
+    GG_TRY(gg_backend_check_threads(b, n, err));
     if (!gg_blas_set_n_threads(n))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "%s has no setting for threads", BLAS_NAME);
@@ -245,27 +242,9 @@ static const struct gguf_device_iface device_iface = {
 
 /* --- driver --------------------------------------------------------------- */
 
-static void driver_destroy(struct gguf_driver *driver)
-{
-    struct blas_driver *c = driver->priv;
-    gg_mem_free(c->params.allocator, c);
-}
-
-static gguf_any_fn *driver_function(const struct gguf_driver *driver,
-                                    const char *name)
-{
-    static const struct gg_backend_named rows[] = {
-        { "set_n_threads", (gguf_any_fn *)set_n_threads },
-        { "set_abort", (gguf_any_fn *)set_abort },
-    };
-    (void)driver;
-    return gg_backend_find(rows, GG_LEN(rows), name);
-}
-
-static const struct gguf_driver_iface driver_iface = {
-    .struct_size = sizeof driver_iface,
-    .destroy = driver_destroy,
-    .function = driver_function,
+static const struct gg_backend_named functions[] = {
+    { "set_n_threads", (gguf_any_fn *)set_n_threads },
+    { "set_abort", (gguf_any_fn *)set_abort },
 };
 
 enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
@@ -302,7 +281,8 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
                 (params->own_memory ? 0 : host),
         .buft = params->own_memory ? &c->own_buft : gguf_host_buft(),
     };
-    gg_backend_single_init(&c->base, &driver_iface, &device, c);
+    gg_backend_single_init(&c->base, &device, params->allocator, functions,
+                           GG_LEN(functions));
     *out = &c->base.base;
     return GGUF_OK;
 }
