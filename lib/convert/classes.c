@@ -179,26 +179,11 @@ static const struct gg_convert_name mamba_names[] = {
     {                                                                         \
         __VA_ARGS__, NO_KEY                                                   \
     }
-#define U32(KEY, HF)                                                          \
-    {                                                                         \
-        KEY, HF, GG_KIND_U32, 0                                               \
-    }
-#define F32(KEY, HF)                                                          \
-    {                                                                         \
-        KEY, HF, GG_KIND_F32, 0                                               \
-    }
-#define BOOL(KEY, HF)                                                         \
-    {                                                                         \
-        KEY, HF, GG_KIND_BOOL, 0                                              \
-    }
-#define OR(KEY, HF, KIND, VALUE)                                              \
-    {                                                                         \
-        KEY, HF, GG_KIND_##KIND, VALUE                                        \
-    }
-#define ALWAYS(KEY, KIND, VALUE)                                              \
-    {                                                                         \
-        KEY, NULL, GG_KIND_##KIND, VALUE                                      \
-    }
+#define OR                       GG_CONVERT_KEY
+#define U32(KEY, HF)             OR(KEY, HF, U32, 0)
+#define F32(KEY, HF)             OR(KEY, HF, F32, 0)
+#define BOOL(KEY, HF)            OR(KEY, HF, BOOL, 0)
+#define ALWAYS(KEY, KIND, VALUE) OR(KEY, NULL, KIND, VALUE)
 
 #define WINDOW    U32("attention.sliding_window", "sliding_window")
 #define EXPERT_FF U32("expert_feed_forward_length", "moe_intermediate_size")

@@ -49,6 +49,10 @@ struct gg_convert_key {
     double value; /* if hf is NULL: what it always is; else what it is if it is
                     * not there, 0: nothing */
 };
+#define GG_CONVERT_KEY(KEY, HF, KIND, VALUE)                                  \
+    {                                                                         \
+        KEY, HF, GG_KIND_##KIND, VALUE                                        \
+    }
 
 struct gg_convert_arch {
     const char *classes; /* separated by blanks */

@@ -9,14 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define U32(KEY, HF)                                                          \
-    {                                                                         \
-        KEY, HF, GG_KIND_U32, 0                                               \
-    }
-#define F32(KEY, HF)                                                          \
-    {                                                                         \
-        KEY, HF, GG_KIND_F32, 0                                               \
-    }
+#define U32(KEY, HF) GG_CONVERT_KEY(KEY, HF, U32, 0)
+#define F32(KEY, HF) GG_CONVERT_KEY(KEY, HF, F32, 0)
 
 /* What all have that say it, in the order of writing. */
 static const struct gg_convert_key all[] = {

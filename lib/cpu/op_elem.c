@@ -126,12 +126,7 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
         (void)p;                                                              \
         body;                                                                 \
     }                                                                         \
-    static void name##_run(struct gguf_tensor *t,                             \
-                           const struct gg_cpu_task *task)                    \
-    {                                                                         \
-        each_row(t, task, name##_row);                                        \
-    }                                                                         \
-    GG_CPU_OP_ROWS(name, name##_run);
+    GG_CPU_OP_EACH_ROW(name);
 
 /* --- two sources ---------------------------------------------------------- */
 

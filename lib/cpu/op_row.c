@@ -154,22 +154,13 @@ static void soft_max_row(const struct gguf_tensor *t,
     task->kern->vec.soft_max(y, x, m, n, par.scale, slope);
 }
 
-/* An operation that makes each row from its source's. */
-#define EACH_ROW(name)                                                        \
-    static void name##_run(struct gguf_tensor *t,                             \
-                           const struct gg_cpu_task *task)                    \
-    {                                                                         \
-        each_row(t, task, name##_row);                                        \
-    }                                                                         \
-    GG_CPU_OP_ROWS(name, name##_run);
-
-EACH_ROW(norm)
-EACH_ROW(rms_norm)
-EACH_ROW(l2_norm)
-EACH_ROW(cumsum)
-EACH_ROW(diag_mask_inf)
-EACH_ROW(diag_mask_zero)
-EACH_ROW(soft_max)
+GG_CPU_OP_EACH_ROW(norm);
+GG_CPU_OP_EACH_ROW(rms_norm);
+GG_CPU_OP_EACH_ROW(l2_norm);
+GG_CPU_OP_EACH_ROW(cumsum);
+GG_CPU_OP_EACH_ROW(diag_mask_inf);
+GG_CPU_OP_EACH_ROW(diag_mask_zero);
+GG_CPU_OP_EACH_ROW(soft_max);
 
 /* Rows first to end - 1 of slice i3, those of a channel one after the other. */
 struct group {

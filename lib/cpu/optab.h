@@ -26,6 +26,14 @@ bool gg_cpu_supports(const struct gguf_tensor *t, const struct gg_kern *kern);
  * GG_CPU_TMP_ROWS rows of the result's length: gg_row_tmp. */
 #define GG_CPU_OP_ROWS(NAME, RUN)                                             \
     GG_CPU_OP(NAME, RUN, gg_cpu_elem_work, gg_cpu_elem_supports, true)
+/* The same, of which a file's each_row makes each row by NAME_row. */
+#define GG_CPU_OP_EACH_ROW(NAME)                                              \
+    static void NAME##_run(struct gguf_tensor *t,                             \
+                           const struct gg_cpu_task *task)                    \
+    {                                                                         \
+        each_row(t, task, NAME##_row);                                        \
+    }                                                                         \
+    GG_CPU_OP_ROWS(NAME, NAME##_run)
 enum { GG_CPU_TMP_ROWS = 3 };
 gg_cpu_work_fn gg_cpu_elem_work;
 gg_cpu_supports_fn gg_cpu_elem_supports;

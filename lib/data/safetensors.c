@@ -421,20 +421,28 @@ uint32_t gg_safetensors_find(const struct gg_safetensors *s,
     return gg_index_find(&s->index, name);
 }
 
+struct gg_safetensors_tensor *gg_safetensors_next(struct gg_safetensors *s,
+                                                  struct gguf_error *err)
+{
+    if (s->n_tensors == s->room_tensors) {
+        void *grown = gg_mem_grow(s->allocator, s->tensor, &s->room_tensors,
+                                  sizeof *s->tensor, 64, err);
+        if (!grown)
+            return NULL;
+        s->tensor = grown;
+    }
+    return &s->tensor[s->n_tensors];
+}
+
 enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
                                     struct gguf_str name, const uint8_t *bytes,
                                     size_t n, struct gguf_error *err)
 {
     struct gg_str_esc e;
     uint32_t other;
-    if (s->n_tensors == s->room_tensors) {
-        void *grown = gg_mem_grow(s->allocator, s->tensor, &s->room_tensors,
-                                  sizeof *s->tensor, 64, err);
-        if (!grown)
-            return GGUF_E_NOMEM;
-        s->tensor = grown;
-    }
-    struct gg_safetensors_tensor *t = &s->tensor[s->n_tensors];
+    struct gg_safetensors_tensor *t = gg_safetensors_next(s, err);
+    if (!t)
+        return GGUF_E_NOMEM;
     *t = (struct gg_safetensors_tensor){
         .name = { gg_mem_arena_strndup(&s->arena, name.data, name.size),
                   name.size },

@@ -109,6 +109,10 @@ void gg_safetensors_close(struct gg_safetensors *s);
 uint32_t gg_safetensors_find(const struct gg_safetensors *s,
                              struct gguf_str name);
 
+/* Room for one tensor more, past those that there are, or NULL. */
+struct gg_safetensors_tensor *gg_safetensors_next(struct gg_safetensors *s,
+                                                  struct gguf_error *err);
+
 /* Add a tensor of n floats that no file has: bytes, little-endian, are kept.
  * GGUF_E_DUPLICATE, GGUF_E_NOMEM. */
 enum gguf_status gg_safetensors_add(struct gg_safetensors *s,

@@ -165,14 +165,9 @@ static enum gguf_status read_entry(struct gg_safetensors *s,
     const size_t size = strlen(name);
     struct gguf_str type;
     uint32_t other;
-    if (s->n_tensors == s->room_tensors) {
-        void *grown = gg_mem_grow(s->allocator, s->tensor, &s->room_tensors,
-                                  sizeof *s->tensor, 64, err);
-        if (!grown)
-            return GGUF_E_NOMEM;
-        s->tensor = grown;
-    }
-    struct gg_safetensors_tensor *t = &s->tensor[s->n_tensors];
+    struct gg_safetensors_tensor *t = gg_safetensors_next(s, err);
+    if (!t)
+        return GGUF_E_NOMEM;
     *t = (struct gg_safetensors_tensor){ .file_no = (uint32_t)no };
     struct entry e = {
         .j = j, .v = v, .t = t, .data_size = f->map.size - f->data_off
