@@ -1,18 +1,13 @@
 /* gguf-convert-opt.c - what the command line of gguf-convert says */
 #include "config.h"
 #include "tools/gguf-convert.h"
+#include "tools/gguf-quantize-rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define AT(member) OPT_AT(struct convert_options, member)
-
-static const struct opt_word nonfinites[] = {
-    { "error", GGUF_NONFINITE_ERROR },
-    { "zero", GGUF_NONFINITE_ZERO },
-    { "keep", GGUF_NONFINITE_KEEP },
-    { NULL, 0 },
-};
+#define AT(member)  OPT_AT(struct convert_options, member)
+#define JOB(member) AT(q.member)
 
 static const struct opt table[] = {
     { .help = "What is read:" },
@@ -30,83 +25,25 @@ static const struct opt table[] = {
       "without one, of the types that they have. May be given again: DIR is "
       "read once for all",
       OPT_LIST, AT(q.outputs) },
-    { "--override-kv", "KEY=TYPE:VALUE",
-      "set a metadata key; TYPE is int, float, bool, str, or a type of GGUF "
-      "such as u64 or i8. May be given again",
-      OPT_LIST, AT(q.kv_texts) },
-    { "--split-max-size", "SIZE", "write several files of at most SIZE bytes",
-      OPT_SIZE, AT(q.params.max_file_size) },
+    ROWS_KV,
+    ROWS_SPLIT,
     { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
       AT(q.force) },
-    { "--resume", NULL,
-      "note in OUT.resume what is complete; if the run is interrupted, the "
-      "same command goes on from there",
-      OPT_FLAG, AT(q.resume) },
+    ROWS_RESUME,
     { .help = "Which types:" },
-    { "--pure", NULL, "every tensor that can be quantized gets the base type",
-      OPT_FLAG, AT(q.params.pure) },
-    { "--output-tensor-type", "TYPE",
-      "type of output.weight, or of the token embedding where that is both",
-      OPT_STR, AT(q.output_type) },
-    { "--token-embedding-type", "TYPE", "type of the token embedding", OPT_STR,
-      AT(q.embedding_type) },
-    { "--leave-output-tensor", NULL, "output.weight keeps its type", OPT_FLAG,
-      AT(q.params.leave_output) },
-    { "--tensor-type", "PATTERN=TYPE",
-      "type of the tensors whose names match PATTERN, a regular expression; "
-      "may be given again, the first that matches counts; one that matches "
-      "nothing is an error",
-      OPT_LIST, AT(q.types), .value = TYPE_TEXT },
-    { "--tensor-type-file", "FILE",
-      "the same from a file: PATTERN=TYPE, separated by blanks or lines",
-      OPT_LIST, AT(q.types), .value = TYPE_FILE },
+    ROWS_TYPES,
     { "--target-size", "SIZE",
       "choose types such that the first OUT has at most SIZE bytes and the "
       "damage is least; what options and rules of its TYPE decide stays",
       OPT_SIZE, AT(q.target.max_size) },
-    { "--target-bpw", "X", "the same with at most X bits per weight",
-      OPT_DOUBLE, AT(q.target.max_bpw), .low = 0.01, .high = 64 },
-    { "--target-types", "TYPE,...", "choose from these types only", OPT_STR,
-      AT(q.target_types) },
-    { "--outer-scales", NULL,
-      "tensors that become NVFP4 get a scale of their own, NAME.scale, so that "
-      "small weights lose less",
-      OPT_FLAG, AT(q.params.outer_scales) },
-    { "--on-nonfinite", "WHAT",
-      "weights that are NaN or infinite: error (the default) ends the run, "
-      "zero takes them as 0, keep encodes what comes",
-      OPT_WORD, AT(q.params.nonfinite), .words = nonfinites },
-    { .help = "What matters:" },
-    { "--imatrix", "FILE",
-      "importance data, in GGUF or the older form (.dat); given again, the "
-      "data are added up",
-      OPT_LIST, AT(q.imatrix_paths) },
-    { "--include-weights", "TEXT",
-      "use importance data only for tensors whose names contain TEXT; may be "
-      "given again",
-      OPT_LIST, AT(q.include) },
-    { "--exclude-weights", "TEXT",
-      "use none for such tensors; excludes --include-weights", OPT_LIST,
-      AT(q.exclude) },
-    { .help = "What is shown:" },
-    { "-n --dry-run", NULL, "show the plan; read no tensor data", OPT_FLAG,
-      AT(q.dry_run) },
-    { "--explain", NULL, "list the tensors with the rule that chose each type",
-      OPT_FLAG, AT(q.explain) },
+    ROWS_TARGET,
+    ROWS_OUTER,
+    ROWS_NONFINITE,
+    ROWS_IMATRIX,
+    ROWS_PLAN,
     { "-v --verbose", NULL, "list the tensors, and what each is made of",
       OPT_FLAG, AT(q.verbose) },
-    { "-j --json", NULL, "print plan and result as one JSON document",
-      OPT_FLAG, AT(q.json) },
-    { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(q.quiet) },
-    { .help = "How it is done:" },
-    { "-t --threads", "N", "threads; the default is the number of processors",
-      OPT_UINT, AT(q.threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
-    { "--max-memory", "SIZE",
-      "bytes of buffers at most, 128Mi by default; the input is mapped and "
-      "does not count",
-      OPT_SIZE, AT(q.params.max_memory) },
-    { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(q.limits) },
-    { .names = NULL },
+    ROWS_END,
 };
 
 static const struct opt_rule rules[] = {
@@ -128,14 +65,6 @@ static const struct opt_tool tool = {
     "DIR",
     NULL
 };
-
-static bool is_preset(const char *name)
-{
-    struct gguf_recipe *r;
-    bool yes = gguf_recipe_preset(&r, name, NULL, NULL) == GGUF_OK;
-    gguf_recipe_destroy(r);
-    return yes;
-}
 
 /* OUT=TYPE is cut at the last '=' if TYPE is one. */
 static void add_target(struct options *o, const char *path)
@@ -178,16 +107,7 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
 
 void convert_options_fini(struct convert_options *o)
 {
-    struct options *q = &o->q;
-    struct opt_list *lists[] = { &q->types,   &q->imatrix_paths, &q->include,
-                                 &q->exclude, &q->outputs,       &q->kv_texts,
-                                 &o->ignore };
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        opt_list_fini(lists[i]);
-    for (size_t i = 0; i < q->n_overrides; i++)
-        free((char *)(uintptr_t)q->overrides[i].pattern);
-    free(q->overrides);
-    gguf_imatrix_destroy(q->imatrix);
-    gguf_meta_destroy(q->meta);
+    options_fini(&o->q);
+    opt_list_fini(&o->ignore);
     gguf_convert_close(o->from);
 }

@@ -95,10 +95,7 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
     progress_clear(bar);
     if (st == GGUF_OK)
         print_results(o, seconds);
-    for (size_t i = 0; i < q->n_targets; i++) {
-        gguf_quant_destroy(q->targets[i].job);
-        gguf_recipe_destroy(q->targets[i].recipe);
-    }
+    destroy_targets(q);
     gguf_pool_destroy(pool);
     gguf_paths_destroy(noted);
     return st;

@@ -119,16 +119,7 @@ static void print_json(const struct gguf_bisect *b, const struct ppl_side *s,
 {
     const struct gguf_figure kld = gguf_bisect_kld(b);
     struct json j;
-    json_begin(&j, stdout);
-    json_open(&j, NULL, '{');
-    ppl_json_model(&j, "model", r->o, s->model[0]);
-    json_close(&j);
-    ppl_json_model(&j, "base", r->o, s->base);
-    json_close(&j);
-    ppl_json_text(&j, r);
-    ppl_json_settings(&j, r);
-    json_u64(&j, "first_chunk", r->first_chunk);
-    json_u64(&j, "chunks", r->n_chunks);
+    ppl_json_pair(&j, s, r);
     json_open(&j, "kld", '{');
     json_f64(&j, "value", kld.value);
     json_f64(&j, "error", kld.error);
@@ -173,15 +164,6 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
                            (x->n_all + !x->n_all) * PARTS);
 }
 
-static void print_head(const struct ppl_side *s, const struct ppl_run *r)
-{
-    ppl_print_model("model", r->o, s->model[0]);
-    ppl_print_model("base", r->o, s->base);
-    ppl_print_text(r);
-    ppl_print_mode(r);
-    fflush(stdout);
-}
-
 bool ppl_bisect_run(const struct ppl_side *s, struct ppl_run *r,
                     const struct gguf_tokens *tokens)
 {
@@ -201,7 +183,7 @@ bool ppl_bisect_run(const struct ppl_side *s, struct ppl_run *r,
     p.on_done = on_done;
     p.user = &x;
     if (!r->o->json)
-        print_head(s, r);
+        ppl_print_pair(s, r);
     progress_init(&r->bar, "weights", "", r->o->quiet);
     const double begin = progress_clock();
     const enum gguf_status st =

@@ -182,16 +182,7 @@ static void print_json(const struct layers *x, const struct ppl_side *s,
                        const struct ppl_run *r)
 {
     struct json j;
-    json_begin(&j, stdout);
-    json_open(&j, NULL, '{');
-    ppl_json_model(&j, "model", r->o, s->model[0]);
-    json_close(&j);
-    ppl_json_model(&j, "base", r->o, s->base);
-    json_close(&j);
-    ppl_json_text(&j, r);
-    ppl_json_settings(&j, r);
-    json_u64(&j, "first_chunk", r->first_chunk);
-    json_u64(&j, "chunks", r->n_chunks);
+    ppl_json_pair(&j, s, r);
     json_open(&j, "activations", '[');
     for (size_t i = 0; i < gguf_layers_n(x->l); i++)
         json_entry(&j, gguf_layers_at(x->l, i));
@@ -205,10 +196,7 @@ static void print_json(const struct layers *x, const struct ppl_side *s,
 
 static void print_head(const struct ppl_side *s, const struct ppl_run *r)
 {
-    ppl_print_model("model", r->o, s->model[0]);
-    ppl_print_model("base", r->o, s->base);
-    ppl_print_text(r);
-    ppl_print_mode(r);
+    ppl_print_pair(s, r);
     printf("errors  |q - b| / |b| over all tokens, * the largest of a "
            "column\n");
     fflush(stdout);

@@ -305,3 +305,29 @@ void ppl_print_side_json(const struct ppl_side *s,
     json_close(&j);
     json_end(&j);
 }
+
+/* ---- one model beside its base ---- */
+
+void ppl_print_pair(const struct ppl_side *s, const struct ppl_run *r)
+{
+    ppl_print_model("model", r->o, s->model[0]);
+    ppl_print_model("base", r->o, s->base);
+    ppl_print_text(r);
+    ppl_print_mode(r);
+    fflush(stdout);
+}
+
+void ppl_json_pair(struct json *j, const struct ppl_side *s,
+                   const struct ppl_run *r)
+{
+    json_begin(j, stdout);
+    json_open(j, NULL, '{');
+    ppl_json_model(j, "model", r->o, s->model[0]);
+    json_close(j);
+    ppl_json_model(j, "base", r->o, s->base);
+    json_close(j);
+    ppl_json_text(j, r);
+    ppl_json_settings(j, r);
+    json_u64(j, "first_chunk", r->first_chunk);
+    json_u64(j, "chunks", r->n_chunks);
+}

@@ -488,6 +488,11 @@ void ppl_json_model(struct json *j, const char *key,
                     const struct ppl_options *o, const struct ppl_model *m);
 void ppl_json_text(struct json *j, const struct ppl_run *r);
 void ppl_json_settings(struct json *j, const struct ppl_run *r);
+/* Of one model beside its base: the heading, and the beginning of a document
+ * on standard output. */
+void ppl_print_pair(const struct ppl_side *s, const struct ppl_run *r);
+void ppl_json_pair(struct json *j, const struct ppl_side *s,
+                   const struct ppl_run *r);
 
 /* Print what is computed, as the options say: graphs, where they are computed,
  * where tensors lie. false: a message was printed. */

@@ -188,3 +188,28 @@ void close_loras(struct options *o)
     opt_list_fini(&o->lora_texts);
     scaled_fini(&o->loras);
 }
+
+bool is_preset(const char *name)
+{
+    struct gguf_recipe *r;
+    bool yes = gguf_recipe_preset(&r, name, NULL, NULL) == GGUF_OK;
+    gguf_recipe_destroy(r);
+    return yes;
+}
+
+void options_fini(struct options *o)
+{
+    struct opt_list *lists[] = {
+        &o->types,   &o->imatrix_paths, &o->include,
+        &o->exclude, &o->outputs,       &o->kv_texts
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        opt_list_fini(lists[i]);
+    for (size_t i = 0; i < o->n_overrides; i++)
+        free((char *)o->overrides[i].pattern);
+    free(o->overrides);
+    gguf_imatrix_destroy(o->imatrix);
+    close_loras(o);
+    gguf_meta_destroy(o->meta);
+    free(o->default_out);
+}

@@ -1,39 +1,17 @@
 /* gguf-quantize-opt.c - what the command line of gguf-quantize says */
 #include "config.h"
 #include "tools/gguf-quantize.h"
-#include "tools/common/opt.h"
+#include "tools/gguf-quantize-rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define AT(member) OPT_AT(struct options, member)
-
-static const struct opt_word nonfinites[] = {
-    { "error", GGUF_NONFINITE_ERROR },
-    { "zero", GGUF_NONFINITE_ZERO },
-    { "keep", GGUF_NONFINITE_KEEP },
-    { NULL, 0 },
-};
+#define AT(member)  OPT_AT(struct options, member)
+#define JOB(member) AT(member)
 
 static const struct opt table[] = {
     { .help = "Which types:" },
-    { "--pure", NULL, "every tensor that can be quantized gets the base type",
-      OPT_FLAG, AT(params.pure) },
-    { "--output-tensor-type", "TYPE",
-      "type of output.weight, or of the token embedding where that is both",
-      OPT_STR, AT(output_type) },
-    { "--token-embedding-type", "TYPE", "type of the token embedding", OPT_STR,
-      AT(embedding_type) },
-    { "--leave-output-tensor", NULL, "output.weight keeps its type", OPT_FLAG,
-      AT(params.leave_output) },
-    { "--tensor-type", "PATTERN=TYPE",
-      "type of the tensors whose names match PATTERN, a regular expression; "
-      "may be given again, the first that matches counts; one that matches "
-      "nothing is an error",
-      OPT_LIST, AT(types), .value = TYPE_TEXT },
-    { "--tensor-type-file", "FILE",
-      "the same from a file: PATTERN=TYPE, separated by blanks or lines",
-      OPT_LIST, AT(types), .value = TYPE_FILE },
+    ROWS_TYPES,
     { "-r --recipe", "FILE", "a recipe of one's own instead of TYPE", OPT_STR,
       AT(recipe_file) },
     { "--list-types", NULL, "list what TYPE may be, and exit", OPT_FLAG,
@@ -45,22 +23,8 @@ static const struct opt table[] = {
       "least; what options and rules of TYPE decide stays. TYPE may be left "
       "out",
       OPT_SIZE, AT(target.max_size) },
-    { "--target-bpw", "X", "the same with at most X bits per weight",
-      OPT_DOUBLE, AT(target.max_bpw), .low = 0.01, .high = 64 },
-    { "--target-types", "TYPE,...", "choose from these types only", OPT_STR,
-      AT(target_types) },
-    { .help = "What matters:" },
-    { "--imatrix", "FILE",
-      "importance data, in GGUF or the older form (.dat); given again, the "
-      "data are added up",
-      OPT_LIST, AT(imatrix_paths) },
-    { "--include-weights", "TEXT",
-      "use importance data only for tensors whose names contain TEXT; may be "
-      "given again",
-      OPT_LIST, AT(include) },
-    { "--exclude-weights", "TEXT",
-      "use none for such tensors; excludes --include-weights", OPT_LIST,
-      AT(exclude) },
+    ROWS_TARGET,
+    ROWS_IMATRIX,
     { .help = "What is written:" },
     { "-o --output", "OUT=TYPE",
       "another output; may be given again. The input is read once for all",
@@ -71,61 +35,33 @@ static const struct opt table[] = {
       OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
     { "--lora-scaled", "FILE:SCALE", "the same, as llama.cpp writes it",
       OPT_LIST, AT(lora_texts), .value = SCALED_ALWAYS },
-    { "--override-kv", "KEY=TYPE:VALUE",
-      "set a metadata key; TYPE is int, float, bool, str, or a type of GGUF "
-      "such as u64 or i8. May be given again",
-      OPT_LIST, AT(kv_texts) },
+    ROWS_KV,
     { "--prune-layers", "N,...",
       "leave out these layers, counted from 0; later ones move up", OPT_STR,
       AT(prune_layers) },
     { "--keep-split", NULL,
       "write as many files as IN has: OUT-00001-of-0000N.gguf ...", OPT_FLAG,
       AT(params.keep_split) },
-    { "--split-max-size", "SIZE", "write several files of at most SIZE bytes",
-      OPT_SIZE, AT(params.max_file_size) },
-    { "--outer-scales", NULL,
-      "tensors that become NVFP4 get a scale of their own, NAME.scale, so that "
-      "small weights lose less",
-      OPT_FLAG, AT(params.outer_scales) },
+    ROWS_SPLIT,
+    ROWS_OUTER,
     { "--allow-requantize", NULL,
       "also from tensors that are quantized already, which costs quality",
       OPT_FLAG, AT(params.allow_requantize) },
-    { "--on-nonfinite", "WHAT",
-      "weights that are NaN or infinite: error (the default) ends the run, "
-      "zero takes them as 0, keep encodes what comes",
-      OPT_WORD, AT(params.nonfinite), .words = nonfinites },
+    ROWS_NONFINITE,
     { "--compat", NULL, "the file that llama-quantize writes, byte for byte",
       OPT_FLAG, AT(params.compat) },
     { "-f --force", NULL,
       "replace output files that exist, and take values of --override-kv that "
       "others cannot read",
       OPT_FLAG, AT(force) },
-    { "--resume", NULL,
-      "note in OUT.resume what is complete; if the run is interrupted, the "
-      "same command goes on from there",
-      OPT_FLAG, AT(resume) },
-    { .help = "What is shown:" },
-    { "-n --dry-run", NULL, "show the plan; read no tensor data", OPT_FLAG,
-      AT(dry_run) },
-    { "--explain", NULL, "list the tensors with the rule that chose each type",
-      OPT_FLAG, AT(explain) },
+    ROWS_RESUME,
+    ROWS_PLAN,
     { "-v --verbose", NULL, "list the tensors", OPT_FLAG, AT(verbose) },
     { "--report", "[FILE]",
       "read back what was encoded and tell each tensor's error: as a table, "
       "or as JSON into FILE, - for standard output",
       OPT_STR, AT(report), OPT_BITS(struct options, params.measure, 1) },
-    { "-j --json", NULL, "print plan and result as one JSON document",
-      OPT_FLAG, AT(json) },
-    { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
-    { .help = "How it is done:" },
-    { "-t --threads", "N", "threads; the default is the number of processors",
-      OPT_UINT, AT(threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
-    { "--max-memory", "SIZE",
-      "bytes of buffers at most, 128Mi by default; the input is mapped and "
-      "does not count",
-      OPT_SIZE, AT(params.max_memory) },
-    { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
-    { .names = NULL },
+    ROWS_END,
 };
 
 static const struct opt_rule rules[] = {
@@ -171,14 +107,6 @@ static void list_types(void)
         printf("%-10s %s\n", gguf_recipe_preset_name(i),
                gguf_recipe_preset_about(i));
     exit(msg_exit(MSG_DONE));
-}
-
-static bool is_preset(const char *name)
-{
-    struct gguf_recipe *r;
-    bool yes = gguf_recipe_preset(&r, name, NULL, NULL) == GGUF_OK;
-    gguf_recipe_destroy(r);
-    return yes;
 }
 
 static void print_recipe(const char *name)
@@ -289,21 +217,4 @@ void parse_command_line(struct options *o, int argc, char **argv)
     use_imatrix(o);
     use_loras(o);
     use_kv_texts(o);
-}
-
-void options_fini(struct options *o)
-{
-    struct opt_list *lists[] = {
-        &o->types,   &o->imatrix_paths, &o->include,
-        &o->exclude, &o->outputs,       &o->kv_texts
-    };
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        opt_list_fini(lists[i]);
-    for (size_t i = 0; i < o->n_overrides; i++)
-        free((char *)o->overrides[i].pattern);
-    free(o->overrides);
-    gguf_imatrix_destroy(o->imatrix);
-    close_loras(o);
-    gguf_meta_destroy(o->meta);
-    free(o->default_out);
 }

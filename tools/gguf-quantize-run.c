@@ -38,3 +38,11 @@ void note_reads(const struct options *o, struct gguf_paths *p)
         if (o->types.value[i] == TYPE_FILE)
             paths_read(p, o->types.arg[i], "--tensor-type-file");
 }
+
+void destroy_targets(struct options *o)
+{
+    for (size_t i = 0; i < o->n_targets; i++) {
+        gguf_quant_destroy(o->targets[i].job);
+        gguf_recipe_destroy(o->targets[i].recipe);
+    }
+}

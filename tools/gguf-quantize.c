@@ -140,10 +140,7 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     st = end_report(o, &report, st, seconds, about, err);
     if (st == GGUF_OK)
         print_results(o, seconds);
-    for (size_t i = 0; i < o->n_targets; i++) {
-        gguf_quant_destroy(o->targets[i].job);
-        gguf_recipe_destroy(o->targets[i].recipe);
-    }
+    destroy_targets(o);
     gguf_pool_destroy(pool);
     gguf_paths_destroy(noted);
     return st;

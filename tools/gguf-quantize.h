@@ -75,13 +75,14 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
                              const struct gguf_paths *noted,
                              struct progress *bar, const char **about,
                              struct gguf_error *err);
+/* The jobs and recipes of all targets. */
+void destroy_targets(struct options *o);
 /* What is read besides the source, which the library knows. */
 void note_reads(const struct options *o, struct gguf_paths *p);
 
 /* gguf-quantize-opt.c: fill o, which was initialised; ends the program where
  * something is wrong, or where nothing but text was asked for. */
 void parse_command_line(struct options *o, int argc, char **argv);
-void options_fini(struct options *o);
 
 /* gguf-quantize-args.c: the types of tensors and layers that o names, as
  * numbers; importance data as the jobs get them, and the name that is recorded:
@@ -91,6 +92,9 @@ void use_imatrix(struct options *o);
 /* Open the adapters that o names; they are closed when the jobs are gone. */
 void use_loras(struct options *o);
 void close_loras(struct options *o);
+void options_fini(struct options *o);
+/* A recipe that the library has? */
+bool is_preset(const char *name);
 
 /* gguf-quantize-kv.c: the keys of --override-kv, once --compat is known. */
 void use_kv_texts(struct options *o);
