@@ -31,6 +31,7 @@ tsan       | clang | -g -O1         | --enable-tsan --disable-shared            
 c-only     | gcc   | -g -O2         | --disable-simd                                   | check
 static     | gcc   | -g -O2         | --disable-shared                                 | check
 blas       | gcc   | -g -O2 -Werror | --enable-debug --with-blas=auto                  | check
+mpi        | gcc   | -g -O2 -Werror | --enable-debug --with-mpi=auto                   | check-mpi
 32-bit     | gcc -m32 | -g -O2      | --enable-debug                                   | check
 big-endian | s390x-linux-gnu-gcc | -g -O2 | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
 valgrind   | gcc   | -g -O1         | --enable-debug --disable-shared                  | check-valgrind

@@ -25,7 +25,8 @@ static bool add_ppl(struct ppl_run *r, const struct gguf_part *p)
 {
     struct gguf_error err;
     const size_t step = gguf_part_n_values(p);
-    r->sums = msg_must(calloc(r->n_chunks, sizeof *r->sums));
+    if (!r->sums)
+        r->sums = msg_must(calloc(r->n_chunks, sizeof *r->sums));
     for (size_t i = 0; i < r->n_chunks; i++) {
         struct gguf_ppl one = GGUF_PPL_INIT;
         size_t n = 0;

@@ -1,6 +1,6 @@
 /* gguf-ppl-model.c - a model that is evaluated: opened, and a session on it */
 #include "config.h"
-#include "tools/gguf-ppl.h"
+#include "tools/gguf-ppl-mpi.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
 
@@ -74,7 +74,7 @@ bool ppl_model_open(struct ppl_model *m, const char *path,
 static int stopped(void *user)
 {
     (void)user;
-    return progress_stopped();
+    return progress_stopped() || !ppl_mpi_poll();
 }
 
 bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,

@@ -315,6 +315,10 @@ static const struct opt table[] = {
       "evaluate nothing: the operands are parts of one evaluation, of which "
       "the figures are printed",
       OPT_FLAG, AT(merge_parts) },
+    { "--mpi", NULL,
+      "this is one rank of an MPI job: all of them share the chunks, and rank 0 "
+      "prints. Only in a build configured --with-mpi",
+      OPT_FLAG, AT(mpi) },
     { "--save-base", "FILE",
       "save the logits of what is scored, for --base, as llama-perplexity "
       "does",
@@ -403,6 +407,11 @@ static const struct opt_rule rules[] = {
       "--lora --lora-scaled --control-vector --control-vector-scaled " TASK
       " " PRINTS " " TOKENS },
     { "--time-budget", OPT_NEEDS, "--bisect" },
+    { "--mpi", OPT_EXCLUDES,
+      "--merge-parts --field --skip-short --tokens --save-base "
+      "--per-token --plot --html --save-embeddings "
+      "--layers --bisect --layer-major --compare-backends " TASK " " PRINTS
+      " " TOKENS },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
     { "--base-form", OPT_NEEDS, "--save-base --kl-divergence-base" },
     { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },

@@ -126,12 +126,36 @@ void ppl_print_chunk(struct ppl_run *r)
     fflush(stdout);
 }
 
+void ppl_print_ranks(const struct ppl_run *r)
+{
+    size_t least = SIZE_MAX, most = 0;
+    for (size_t i = 0; i < r->n_ranks; i++) {
+        const size_t n = r->rank_chunks[i];
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    if (r->n_ranks)
+        printf("ranks   %zu, with %zu to %zu of the chunks\n", r->n_ranks,
+               least, most);
+}
+
+void ppl_json_ranks(struct json *j, const struct ppl_run *r)
+{
+    if (!r->n_ranks)
+        return;
+    json_open(j, "rank_chunks", '(');
+    for (size_t i = 0; i < r->n_ranks; i++)
+        json_u64(j, NULL, r->rank_chunks[i]);
+    json_close(j);
+}
+
 void ppl_print_end(const struct ppl_run *r)
 {
     double n = (double)r->n_done_tokens;
     ppl_print_text_figures(r);
     ppl_print_units(r);
     ppl_print_page(r);
+    ppl_print_ranks(r);
     printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
            r->seconds > 0 ? n / r->seconds : 0);
     printf("Final estimate: PPL = %.4f +/- %.5f\n", gguf_ppl_value(&r->total),
@@ -262,6 +286,7 @@ void ppl_print_json(const struct ppl_run *r, FILE *f)
     json_f64(&j, "ppl", gguf_ppl_value(&r->total));
     json_f64(&j, "ppl_error", gguf_ppl_error(&r->total));
     ppl_json_units(&j, &r->total);
+    ppl_json_ranks(&j, r);
     json_f64(&j, "seconds", r->seconds);
     json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
     json_timings(&j, r);

@@ -5,7 +5,7 @@
  * and text as notes, for whoever merges it has neither.
  */
 #include "config.h"
-#include "tools/gguf-ppl.h"
+#include "tools/gguf-ppl-mpi.h"
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 
@@ -323,9 +323,9 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
                    const struct ppl_side *side)
 {
     *out = NULL;
-    if (!r->o->part)
+    if (!r->o->part && !r->o->mpi)
         return true;
-    if (!r->o->force && access(r->o->part, F_OK) == 0) {
+    if (r->o->part && !r->o->force && access(r->o->part, F_OK) == 0) {
         msg_error(r->o->part, "exists (--force replaces it)");
         return false;
     }
@@ -351,12 +351,23 @@ const struct gguf_sink *ppl_part_sink(struct ppl_part *p)
     return &p->sink;
 }
 
+static void destroy(struct ppl_part *p)
+{
+    gguf_part_destroy(p->part);
+    free(p->value);
+    free(p);
+}
+
 bool ppl_part_close(struct ppl_part *p, bool good)
 {
     struct gguf_error err;
     char seconds[32];
     if (!p)
         return good;
+    if (!p->run->o->part) {
+        destroy(p);
+        return good;
+    }
     json_format_f64(seconds, p->run->seconds);
     if (good && gguf_part_note(p->part, "seconds", seconds, &err) != GGUF_OK) {
         msg_fail(NULL, &err);
@@ -370,8 +381,48 @@ bool ppl_part_close(struct ppl_part *p, bool good)
     if (good && !p->run->o->quiet)
         msg_info(p->run->o->part, "part, %zu of %zu chunks",
                  gguf_part_n_done(p->part), gguf_part_n_chunks(p->part));
-    gguf_part_destroy(p->part);
-    free(p->value);
-    free(p);
+    destroy(p);
     return good;
+}
+
+/* ---- together with others ---- */
+
+struct share {
+    struct ppl_part *part;
+    ppl_chunks_fn *evaluate;
+    void *user;
+};
+
+static bool evaluate_some(void *user, size_t first, size_t n)
+{
+    const struct share *s = user;
+    return s->evaluate(s->user, s->part, first, n);
+}
+
+static struct gguf_part *part_of(void *user)
+{
+    return ((struct ppl_part *)user)->part;
+}
+
+bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
+                    ppl_chunks_fn *evaluate, void *user)
+{
+    struct share s = { .evaluate = evaluate, .user = user };
+    if (!ppl_part_open(&s.part, r, side))
+        return false;
+    const struct ppl_share share = { r, evaluate_some, &s, part_of, s.part };
+    progress_init(&r->bar, side ? "divergence" : "perplexity", "tokens",
+                  r->o->quiet);
+    const double begin = progress_clock();
+    bool good = ppl_mpi_share(&share);
+    r->seconds = progress_clock() - begin;
+    progress_clear(&r->bar);
+    for (size_t i = 0; side && i < side->n; i++) { /* of one share */
+        gguf_kld_destroy(side->kld[i]);
+        side->kld[i] = NULL;
+    }
+    r->n_bytes = r->n_words = 0;
+    if (good && !ppl_mpi_is_helper())
+        good = ppl_part_print(r, side, s.part->part);
+    return ppl_part_close(s.part, good);
 }

@@ -73,6 +73,9 @@ static void choose_base(struct ppl_options *o)
     o->model = o->models.arg[0];
     if (o->kl_base)
         *(o->kl ? &o->base : &o->save_base) = o->kl_base;
+    if (o->mpi && o->save_base)
+        opt_usage("'--mpi' and '--kl-divergence-base' without --kl-divergence "
+                  "exclude each other");
     if (o->layers &&
         !o->base) /* a string of its own: by it the two are told apart */
         o->base = o->self = msg_must(strdup(o->model));

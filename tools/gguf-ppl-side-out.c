@@ -198,7 +198,9 @@ void ppl_print_side_end(const struct ppl_side *s,
     else
         print_table(s, stats);
     ppl_print_side_texts(s);
-    printf("\ntime    %.1f s, %.0f tokens/s\n", r->seconds,
+    putchar('\n');
+    ppl_print_ranks(r);
+    printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
            r->seconds > 0 ? n / r->seconds : 0);
 }
 
@@ -300,6 +302,7 @@ void ppl_print_side_json(const struct ppl_side *s,
         json_close(&j);
     }
     json_close(&j);
+    ppl_json_ranks(&j, r);
     json_f64(&j, "seconds", r->seconds);
     json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
     json_close(&j);

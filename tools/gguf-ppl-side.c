@@ -1,6 +1,6 @@
 /* gguf-ppl-side.c - models side by side with a base, in step */
 #include "config.h"
-#include "tools/gguf-ppl.h"
+#include "tools/gguf-ppl-mpi.h"
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 
@@ -169,6 +169,8 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
 static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct ppl_side *s = user;
+    if (s->run->o->mpi)
+        return ppl_mpi_progress(s->run, done);
     s->run->n_done_tokens = done;
     return progress_report(&s->run->bar, done, total);
 }
@@ -194,8 +196,8 @@ static enum gguf_status count_text(void *user,
     return st;
 }
 
-/* more: n_more sinks after those of divergences. */
-static enum gguf_status scan(struct ppl_side *s,
+/* n chunks from first on. more: n_more sinks after those of divergences. */
+static enum gguf_status scan(struct ppl_side *s, size_t first, size_t n,
                              const struct gguf_sink *const *more,
                              size_t n_more, const struct gguf_tokens *tokens,
                              struct gguf_error *err)
@@ -214,8 +216,10 @@ static enum gguf_status scan(struct ppl_side *s,
         kp.model = n_all;
         kp.baseline = s->saved;
         kp.pool = s->pool;
-        kp.on_chunk = on_chunk;
+        kp.on_chunk = s->run->o->mpi ? NULL : on_chunk;
         kp.user = s;
+        gguf_kld_destroy(s->kld[i]); /* of an earlier share */
+        s->kld[i] = NULL;
         st = gguf_kld_create(&s->kld[i], &kp, err);
         all[n_all++] = s->model[i]->session;
         sinks[i] = st == GGUF_OK ? gguf_kld_sink(s->kld[i]) : NULL;
@@ -226,8 +230,8 @@ static enum gguf_status scan(struct ppl_side *s,
     for (size_t i = 0; i < n_more; i++)
         sinks[n_sinks++] = more[i];
     p.n_ctx = s->run->o->n_ctx;
-    p.first_chunk = s->run->first_chunk;
-    p.max_chunks = s->run->n_chunks;
+    p.first_chunk = first;
+    p.max_chunks = n;
     p.pool = s->pool;
     p.progress = on_progress;
     p.user = s;
@@ -276,6 +280,25 @@ static bool fail(const struct ppl_side *s, enum gguf_status st,
     return false;
 }
 
+struct share {
+    struct ppl_side *side;
+    const struct gguf_tokens *tokens;
+};
+
+/* For ppl_part_share. */
+static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
+                           size_t n)
+{
+    const struct share *x = user;
+    const struct gguf_sink *const more[] = { ppl_part_sink(part) };
+    struct gguf_error err;
+    const enum gguf_status st =
+        scan(x->side, first, n, more, 1, x->tokens, &err);
+    if (st == GGUF_E_CANCELLED && !progress_stopped())
+        return false; /* another rank's error, which was said */
+    return st == GGUF_OK || fail(x->side, st, &err);
+}
+
 bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
                   const struct gguf_tokens *tokens)
 {
@@ -286,6 +309,12 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     const struct gguf_sink *more[3];
     size_t n_more = 0;
     s->run = r;
+    if (r->o->mpi) {
+        struct share x = { s, tokens };
+        if (!r->o->json)
+            ppl_print_side_head(s);
+        return ppl_part_share(r, s, evaluate_share, &x);
+    }
     if (!ppl_part_open(&part, r, s))
         return false;
     bool good =
@@ -305,7 +334,8 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
         ppl_print_side_head(s);
     progress_init(&r->bar, "divergence", "tokens", r->o->quiet);
     const double begin = progress_clock();
-    const enum gguf_status st = scan(s, more, n_more, tokens, &err);
+    const enum gguf_status st =
+        scan(s, r->first_chunk, r->n_chunks, more, n_more, tokens, &err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
     good = ppl_each_close(each, st == GGUF_OK);

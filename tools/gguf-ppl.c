@@ -1,6 +1,6 @@
 /* gguf-ppl - perplexity of a model on a text */
 #include "config.h"
-#include "tools/gguf-ppl.h"
+#include "tools/gguf-ppl-mpi.h"
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
@@ -155,6 +155,8 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
 static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct ppl_run *r = user;
+    if (r->o->mpi)
+        return ppl_mpi_progress(r, done);
     r->n_done_tokens = done;
     return progress_report(&r->bar, done, total);
 }
@@ -180,16 +182,15 @@ static enum gguf_status room_to_store(const struct job *j, uint64_t *most,
     return GGUF_OK;
 }
 
-/* Evaluate n_chunks chunks; what is printed of it is the caller's business. */
-static enum gguf_status evaluate(struct job *j, size_t n_chunks,
-                                 gguf_ppl_fn *fn, const char *what,
-                                 struct gguf_error *err)
+/* n chunks from first on, with the sinks that save; sums to r's total. */
+static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
+                                      gguf_ppl_fn *fn, struct gguf_error *err)
 {
     struct ppl_run *r = &j->run;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     p.n_ctx = r->o->n_ctx;
-    p.first_chunk = r->first_chunk;
-    p.max_chunks = n_chunks;
+    p.first_chunk = first;
+    p.max_chunks = n;
     p.pool = j->pool;
     p.on_chunk = fn;
     p.progress = on_progress;
@@ -202,14 +203,23 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     p.text_end = r->several ? r->text_end : NULL;
     p.n_texts = r->n_texts;
     enum gguf_status st = room_to_store(j, &p.max_stored, err);
-    if (st != GGUF_OK)
-        return st;
+    if (st == GGUF_OK)
+        st = gguf_ppl_run(j->own.session, j->tokens.id, j->tokens.n, &p,
+                          &r->total, err);
+    r->timings = *gguf_session_get_timings(j->own.session);
+    return st;
+}
+
+/* All chunks; what is printed of it is the caller's business. */
+static enum gguf_status evaluate(struct job *j, gguf_ppl_fn *fn,
+                                 const char *what, struct gguf_error *err)
+{
+    struct ppl_run *r = &j->run;
     progress_init(&r->bar, what, "tokens", r->o->quiet);
     double begin = progress_clock();
-    st = gguf_ppl_run(j->own.session, j->tokens.id, j->tokens.n, &p, &r->total,
-                      err);
+    enum gguf_status st =
+        evaluate_some(j, r->first_chunk, r->n_chunks, fn, err);
     r->seconds = progress_clock() - begin;
-    r->timings = *gguf_session_get_timings(j->own.session);
     progress_clear(&r->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped() && !j->n_saving)
         progress_raise();
@@ -249,7 +259,7 @@ static bool evaluate_and_save(struct job *j)
         j->saving[j->n_saving++] = ppl_part_sink(part);
     enum gguf_status st = GGUF_OK;
     if (good)
-        st = evaluate(j, j->run.n_chunks, on_chunk, "perplexity", &err);
+        st = evaluate(j, on_chunk, "perplexity", &err);
     const char *file = st == GGUF_OK && w ? o->save_base : o->model;
     if (st == GGUF_OK && good && w)
         st = gguf_baseline_writer_commit(w, &err);
@@ -262,6 +272,23 @@ static bool evaluate_and_save(struct job *j)
     return st == GGUF_OK ? good : fail(file, &err);
 }
 
+/* For ppl_part_share. */
+static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
+                           size_t n)
+{
+    struct job *j = user;
+    struct gguf_error err;
+    j->saving[0] = ppl_part_sink(part);
+    j->n_saving = 1;
+    const enum gguf_status st = evaluate_some(j, first, n, NULL, &err);
+    j->run.total = (struct gguf_ppl)GGUF_PPL_INIT;
+    if (st == GGUF_E_CANCELLED) {
+        progress_raise();
+        return false; /* another rank's error, which was said */
+    }
+    return st == GGUF_OK || fail(j->run.o->model, &err);
+}
+
 static bool run(struct job *j)
 {
     struct ppl_run *r = &j->run;
@@ -269,6 +296,8 @@ static bool run(struct job *j)
         return ppl_save_embeddings(r, j->own.session, j->text);
     if (!r->o->json)
         ppl_print_head(r);
+    if (r->o->mpi)
+        return ppl_part_share(r, NULL, evaluate_share, j);
     if (!evaluate_and_save(j))
         return false;
     if (r->o->json)
@@ -283,7 +312,7 @@ static bool compare(struct job *j)
 {
     struct ppl_compare *c = &j->compare;
     struct gguf_error err;
-    if (evaluate(j, j->run.n_chunks, NULL, "comparing", &err) != GGUF_OK)
+    if (evaluate(j, NULL, "comparing", &err) != GGUF_OK)
         return fail(j->run.o->model, c->err.status ? &c->err : &err);
     ppl_print_compare(c);
     return !c->first.graph;
@@ -306,7 +335,9 @@ static void fini_options(struct ppl_options *o)
 int main(int argc, char **argv)
 {
     struct ppl_options o;
+    ppl_mpi_begin(&argc, &argv);
     const int n = ppl_parse_options(&o, argc, argv);
+    ppl_mpi_settle(&o);
     if (o.merge_parts) {
         const bool merged = ppl_merge(&o, argv + 1, n);
         fini_options(&o);
@@ -346,6 +377,7 @@ int main(int argc, char **argv)
     free(j.ids.id);
     free(j.text);
     free(j.run.sums);
+    free(j.run.rank_chunks);
     ppl_free_texts(&j.run);
     fini_options(&o);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);

@@ -49,6 +49,7 @@ struct ppl_options {
     bool unified, full_windows; /* of the session */
     bool json, quiet, no_check, no_digest;
     bool check_activations;
+    bool mpi;                  /* this is one rank of several */
     bool layers;               /* compare inside */
     bool bisect;               /* which weights cost most, */
     double time_budget;        /* within these seconds; 0: no limit */
@@ -257,6 +258,8 @@ struct ppl_run {
     size_t n_tasks_read;       /* that the file has */
     double seconds;
     struct gguf_session_timings timings;
+    size_t *rank_chunks; /* of a job of n_ranks, how many each evaluated; */
+    size_t n_ranks;      /* 0: it is none */
     const char *text_json, *settings_json; /* members that others noted; NULL:
                                             * as here */
 };
@@ -437,6 +440,14 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
 const struct gguf_sink *ppl_part_sink(struct ppl_part *p);
 bool ppl_part_close(struct ppl_part *p, bool good);
 
+/* Evaluate r's chunks together with the other ranks of an MPI job: evaluate
+ * does n of them from first on, with the part's sink among its own; printed as
+ * below. false: a message was printed. */
+typedef bool ppl_chunks_fn(void *user, struct ppl_part *p, size_t first,
+                           size_t n);
+bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
+                    ppl_chunks_fn *evaluate, void *user);
+
 /* Add up the chunks of r in a part, which has them all, and print them as they
  * are where one process evaluates them; side as above. Merge n files of parts,
  * and print that. false: a message was printed. */
@@ -454,6 +465,10 @@ void ppl_print_side_end(const struct ppl_side *s,
                         const struct gguf_kld_stats *stats);
 void ppl_print_side_json(const struct ppl_side *s,
                          const struct gguf_kld_stats *stats, FILE *f);
+
+/* How many chunks the ranks of a job evaluated, if it is one. */
+void ppl_print_ranks(const struct ppl_run *r);
+void ppl_json_ranks(struct json *j, const struct ppl_run *r);
 
 /* Text output: heading, a value for each chunk, the end. */
 void ppl_print_head(const struct ppl_run *r);

@@ -73,7 +73,7 @@ rm -f part.*
 if mpirun --version 2>/dev/null | grep -q 'Open MPI' &&
     mpirun --allow-run-as-root --oversubscribe -n 2 true >/dev/null 2>&1
 then
-    sed -n 's/^    \$ mpirun -n 4 //p' "$page" >command
+    sed -n 's/^    \$ mpirun -n 4 sh/sh/p' "$page" >command
     run sh -c "mpirun --allow-run-as-root --oversubscribe -n 4 $(cat command)"
     test -s command && test "$(ls part.* | wc -l)" = 4
     ok 'mpirun starts four shares'

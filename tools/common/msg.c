@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 static const char *tool_name = "gguf";
+static msg_gate_fn *msg_gate;
 
 /* Files are mapped: if one became shorter, or cannot be read, access to its
  * pages raises this signal. Calls only what a signal handler may call. */
@@ -66,29 +67,37 @@ const char *msg_tool(void)
     return tool_name;
 }
 
+void msg_set_gate(msg_gate_fn *gate)
+{
+    msg_gate = gate;
+}
+
 static void print_line(const char *file, const char *kind, const char *fmt,
                        va_list ap) MSG_PRINTF(3, 0);
 
 /* Whatever arguments and files have put into it, a message is one line that
- * does nothing to a terminal. */
+ * does nothing to a terminal. kind NULL: an error. */
 static void print_line(const char *file, const char *kind, const char *fmt,
                        va_list ap)
 {
     char small[512], *line = small;
+    const char *who = msg_gate ? msg_gate(!kind) : "";
     va_list again;
+    if (!who)
+        return;
     va_copy(again, ap);
     int n = vsnprintf(small, sizeof small, fmt, ap);
     if (n >= (int)sizeof small && (line = malloc((size_t)n + 1)) != NULL)
         (void)vsnprintf(line, (size_t)n + 1, fmt, again);
     va_end(again);
-    fprintf(stderr, "%s: ", tool_name);
+    fprintf(stderr, "%s: %s", tool_name, who);
     if (file) {
         char name[1024];
         gguf_text_escape(name, sizeof name,
                          (struct gguf_str){ file, strlen(file) });
         fprintf(stderr, "%s: ", name);
     }
-    fputs(kind, stderr);
+    fputs(kind ? kind : "", stderr);
     text_put(stderr, line ? line : small);
     fputc('\n', stderr);
     if (line != small)
@@ -99,7 +108,7 @@ void msg_error(const char *file, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    print_line(file, "", fmt, ap);
+    print_line(file, NULL, fmt, ap);
     va_end(ap);
 }
 

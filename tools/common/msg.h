@@ -8,6 +8,8 @@
 
 #include <gguf/status.h>
 
+#include <stdbool.h>
+
 #if defined(__GNUC__)
 #define MSG_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #else
@@ -23,6 +25,11 @@ enum { MSG_DONE = 0, MSG_FAILED = 1, MSG_USAGE = 2 };
  * opened takes the place of a closed standard stream. */
 void msg_init(const char *tool);
 const char *msg_tool(void);
+
+/* Where several processes do one job: asked before each message. What it gives
+ * stands after the tool's name; NULL: this process says nothing. */
+typedef const char *msg_gate_fn(bool is_error);
+void msg_set_gate(msg_gate_fn *gate);
 
 /* file may be NULL: the message is not about one. */
 void msg_error(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);

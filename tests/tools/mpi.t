@@ -1,0 +1,198 @@
+#!/bin/sh
+# gguf-ppl --mpi: whatever the number of ranks, the bytes of one process; an
+# error is said once and ends all; a rank that is killed, too. In a build without
+# MPI: what is said.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+ppl=$bin/gguf-ppl
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+schema=$srcdir/share/gguf-ppl.schema.json
+if test ! -f "$m"; then
+    skip 'mpi' 'no model in share/'
+    done_testing
+    exit
+fi
+t=$tmp/text q4=$tmp/q4.gguf
+head -c 2000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
+run "$ppl" -m "$m" -f "$t" -c 64 --mpi
+if grep -q 'without MPI' "$tmp/err"; then
+    test $rc -eq 1 -a ! -s "$tmp/out" -a "$(wc -l <"$tmp/err")" -eq 1 &&
+        grep -q -e '--mpi: built without MPI: .*configure --with-mpi' "$tmp/err"
+    ok 'a build without MPI says how to build one with it'
+    skip 'mpi' 'built without MPI'
+    done_testing
+    exit
+fi
+ranks() # how many, command...
+{
+    n_ranks=$1
+    shift
+    timeout 120 mpirun --oversubscribe -np "$n_ranks" "$@"
+}
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+if ! mpirun --version 2>/dev/null | grep -q 'Open MPI' ||
+    ! ranks 2 true >/dev/null 2>&1
+then
+    skip 'mpi' 'no Open MPI that starts processes here'
+    done_testing
+    exit
+fi
+"$bin/gguf-quantize" -q "$m" "$q4" Q4_K_M || exit 99
+
+# Everything but how long it took, and how many did it.
+bytes()
+{
+    sed -e '/"timings": {/,/^  }/d' -e '/^time /d' -e '/^ranks /d' \
+        -e '/"rank_chunks"/d' -e '/"seconds"/d' -e '/"tokens_per_second"/d' \
+        "$tmp/out"
+}
+
+same() # name, numbers of ranks, arguments...
+{
+    same_name=$1 same_ranks=$2
+    shift 2
+    for form in '' -j; do
+        run "$ppl" -t 1 "$@" $form
+        bytes >"$tmp/one"
+        for k in $same_ranks; do
+            run ranks $k "$ppl" -t 1 "$@" $form --mpi
+            test $rc -eq 0 -a -s "$tmp/one" && bytes | cmp -s - "$tmp/one"
+            ok "$same_name: $k ranks $form, the bytes of one process"
+        done
+    done
+}
+same 'perplexity' '1 2 3 5' -m "$m" -f "$t" -c 64
+cp "$tmp/out" "$tmp/alone.json"
+same 'windows' '4' -m "$m" -f "$t" -c 64 --ppl-stride 16 --chunks 3..9
+same 'two models' '2 5' -m "$q4" -m "$m" --base "$m" -f "$t" -c 64
+cp "$tmp/out" "$tmp/side.json"
+"$ppl" -q -m "$m" -f "$t" -c 64 --save-base "$tmp/logits" >"$tmp/out" || exit 99
+same 'saved logits' '3' -m "$q4" --base "$tmp/logits"
+for f in alone side; do
+    if command -v python3 >/dev/null 2>&1; then
+        run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/$f.json"
+        test $rc -eq 0 -a ! -s "$tmp/out"
+        ok "$f: JSON keeps to the schema"
+    else
+        skip "$f: JSON keeps to the schema" 'no python3'
+    fi
+done
+
+# The numbers of chunks that ranks did, of a document.
+shares()
+{
+    sed -n 's/^ *"rank_chunks": \[\(.*\)\],*$/\1/p' "$1" | tr -d ,
+}
+set -- $(shares "$tmp/alone.json")
+sum=0
+for k in "$@"; do sum=$((sum + k)); done
+test $# -eq 5 -a $sum -eq "$("$ppl" -q -m "$m" -f "$t" -c 64 |
+    sed -n 's/^chunks *\([0-9]*\) of.*/\1/p')"
+ok "each chunk was evaluated once ($*)"
+
+run ranks 5 "$ppl" -q -j -t 1 -m "$m" -f "$t" -c 64 --chunks 2 --mpi
+cp "$tmp/out" "$tmp/few.json"
+set -- $(shares "$tmp/few.json")
+test $rc -eq 0 -a $# -eq 5 -a "${1-}" = 1
+ok "more ranks than chunks ($*)"
+
+# A rank that stands still for a while takes fewer. It begins with the others,
+# and is stopped once it computes.
+cat >"$tmp/slow.sh" <<'END'
+#!/bin/sh
+"$@" &
+sleep 1.5
+kill -STOP $!
+sleep 2
+kill -CONT $!
+wait $!
+END
+chmod +x "$tmp/slow.sh"
+long=$srcdir/share/tiny-llama/persuasion.txt
+run ranks 1 "$ppl" -q -j -t 1 -m "$m" -f "$long" --chunks 64 --mpi : \
+    -np 1 "$tmp/slow.sh" "$ppl" -q -j -t 1 -m "$m" -f "$long" --chunks 64 --mpi
+set -- $(shares "$tmp/out")
+test $rc -eq 0 -a $# -eq 2 && test $(($1 + $2)) -eq 64 -a "$2" -lt "$1"
+ok "a slow rank takes fewer chunks ($*)"
+
+# ---- a part of what all did
+run ranks 3 "$ppl" -t 1 -m "$m" -f "$t" -c 64 --chunks 0..7 --mpi \
+    --save-part "$tmp/p0"
+test $rc -eq 0 && grep -q 'p0: part, 7 of [0-9]* chunks' "$tmp/err" &&
+    "$ppl" -q -m "$m" -f "$t" -c 64 --chunks 7.. --save-part "$tmp/p1" \
+        >"$tmp/o" && "$ppl" -q -m "$m" -f "$t" -c 64 >"$tmp/o" &&
+    "$ppl" --merge-parts "$tmp/p1" "$tmp/p0" | grep -qx "$(tail -1 "$tmp/o")"
+ok '--save-part has the chunks of all ranks'
+run ranks 3 "$ppl" -t 1 -m "$m" -f "$t" -c 64 --mpi --save-part "$tmp/p0"
+test $rc -eq 1 && grep -q 'rank 0: .*p0: exists' "$tmp/err"
+ok 'a part that exists is kept'
+
+# ---- errors
+said() # status, what is in the one line of ours
+{
+    test $rc -eq "$1" -a "$(grep -c '^gguf-ppl: ' "$tmp/err")" -eq 1 &&
+        grep -q "^gguf-ppl: $2" "$tmp/err"
+}
+run ranks 3 "$ppl" -m "$tmp/none.gguf" -f "$t" --mpi
+said 1 'rank [012]: .*none.gguf: there is no such file'
+ok 'an error of all ranks is said once'
+run ranks 3 "$ppl" -m "$m" -f "$t" --mpi --bogus
+said 2 "rank [012]: unknown option '--bogus'"
+ok 'a wrong usage, too'
+head -c 8000 "$long" >"$t"
+own="$ppl -q -t 1 -m $m -f $t -c 64 --mpi"
+run ranks 2 $own : -np 1 "$ppl" -q -m "$tmp/none.gguf" -f "$t" -c 64 --mpi
+said 1 'rank 2: .*none.gguf: there is no such file'
+ok 'an error of one rank ends all'
+run ranks 1 "$ppl" -q -m "$tmp/none.gguf" -f "$t" -c 64 --mpi : -np 2 $own
+said 1 'rank 0: .*none.gguf: there is no such file'
+ok 'of rank 0, too'
+sed 's/the/The/' "$t" >"$tmp/text2"
+run ranks 2 $own : -np 1 "$ppl" -q -m "$m" -f "$tmp/text2" -c 64 --mpi
+said 1 "rank 2: is a part of another run: '\(text\|tokens\)' is\|rank .: the ranks do not"
+ok 'a rank with another text'
+run ranks 2 $own : -np 1 "$ppl" -q -m "$q4" -f "$t" -c 64 --mpi
+said 1 "rank 2: is a part of another run: 'model.0' is"
+ok 'a rank with another model'
+run ranks 2 $own : -np 1 "$ppl" -q -m "$m" -f "$t" -c 64 --mpi --chunks 5
+said 1 'rank [012]: the ranks do not evaluate the same: .* have 5 to '
+ok 'a rank with fewer chunks'
+run ranks 2 "$ppl" -m "$m" -f - --mpi
+said 2 'rank [01]: --mpi: standard input is that of one rank'
+ok 'standard input'
+run ranks 2 "$ppl" -m "$m" -f "$t" -f "$tmp/text2" --mpi
+said 1 'rank [01]: --mpi: 2 texts: ranks share the chunks of one'
+ok 'several texts'
+"$ppl" -q -m "$m" -f "$t" -c 64 --mpi >/dev/full 2>"$tmp/err"
+rc=$?
+said 1 'standard output: '
+ok 'a full disk'
+
+# ---- a rank that is killed
+cat >"$tmp/start.sh" <<'END'
+#!/bin/sh
+echo $$ >"$1.$OMPI_COMM_WORLD_RANK"
+shift
+exec "$@"
+END
+chmod +x "$tmp/start.sh"
+for victim in 2 0; do
+    rm -f "$tmp"/pid.*
+    ranks 3 "$tmp/start.sh" "$tmp/pid" "$ppl" -q -t 1 -m "$m" -f "$long" \
+        --mpi >"$tmp/out" 2>"$tmp/err" &
+    job=$!
+    k=0
+    while test ! -s "$tmp/pid.$victim" -a $k -lt 100; do
+        k=$((k + 1))
+        sleep 0.1
+    done
+    sleep 1.5
+    kill -9 "$(cat "$tmp/pid.$victim")" 2>/dev/null
+    killed=$?
+    wait $job
+    rc=$?
+    test $killed -eq 0 -a $rc -ne 0 -a $rc -ne 124
+    ok "rank $victim is killed: all end ($rc)"
+done
+done_testing

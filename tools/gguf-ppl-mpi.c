@@ -1,0 +1,435 @@
+/* gguf-ppl-mpi.c - a text's chunks, shared by the ranks of an MPI job
+ *
+ * Rank 0 has a window of two numbers that others change without its doing: the
+ * next chunk that nobody has taken, and how many want to say an error. Scores
+ * go to it as messages, and it keeps them in its part, whatever their order.
+ *
+ * Messages are sent and waited for without blocking, and between looks at what
+ * arrived a rank that has nothing to do sleeps: ranks may share processors, and
+ * a library's own waiting takes a whole one. All calls of MPI are the main
+ * thread's.
+ */
+#include "config.h"
+#include "tools/gguf-ppl-mpi.h"
+#include "tools/common/msg.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { COUNTER, SPEAKERS, WORDS };               /* of the window */
+enum { TAG_SETTINGS = 1, TAG_HEAD, TAG_SCORES }; /* of messages */
+enum { PIECE = 1 << 20 }; /* scores in a message, at most */
+static const double poll_seconds = 1e-3;
+static const long nap_nanoseconds = 1000000;
+enum { GRACE_SECONDS = 10 }; /* for who speaks to end all */
+
+/* What goes before a chunk's scores. */
+struct head {
+    int64_t chunk, n_tokens;
+};
+
+static struct {
+    bool begun, parsed;  /* MPI; and the options were */
+    bool failed, speaks; /* an error here; it is the first of all */
+    bool sharing;        /* messages may arrive */
+    int rank, n_ranks;
+    int about; /* the rank that an error is of */
+    char name[32];
+    MPI_Win window;
+    int64_t *words; /* WORDS of them on rank 0 */
+    const struct ppl_share *share;
+    struct head *heads; /* by chunk, of what is sent */
+    MPI_Request *sent;
+    size_t n_sent, room_sent;
+    double polled;
+} m;
+
+static void nap(void)
+{
+    const struct timespec t = { 0, nap_nanoseconds };
+    nanosleep(&t, NULL);
+}
+
+/* Add to a word of the window; what it was before. */
+static int64_t fetch_and_add(int word, int64_t n)
+{
+    int64_t before = 0;
+    MPI_Fetch_and_op(&n, &before, MPI_INT64_T, 0, word, MPI_SUM, m.window);
+    MPI_Win_flush(0, m.window);
+    return before;
+}
+
+/* ---- beginning and end ---- */
+
+/* A msg_gate_fn: rank 0 says what is no error, and the first rank that has one,
+ * errors. */
+static const char *gate(bool is_error)
+{
+    if (!is_error)
+        return m.rank == 0 ? "" : NULL;
+    if (!m.failed) {
+        m.failed = true;
+        m.speaks = fetch_and_add(SPEAKERS, 1) == 0;
+    }
+    if (m.n_ranks > 1)
+        snprintf(m.name, sizeof m.name, "rank %d: ", m.about);
+    return m.speaks ? m.name : NULL;
+}
+
+/* At exit. A rank that failed ends all, but does not take the word from another
+ * that speaks. */
+static void end(void)
+{
+    if (m.failed && m.n_ranks > 1) {
+        const struct timespec grace = { GRACE_SECONDS, 0 };
+        if (!m.speaks)
+            nanosleep(&grace, NULL);
+        MPI_Abort(MPI_COMM_WORLD, m.parsed ? MSG_FAILED : MSG_USAGE);
+    }
+    MPI_Win_unlock_all(m.window);
+    MPI_Win_free(&m.window);
+    MPI_Finalize();
+}
+
+static void begin(int *argc, char ***argv)
+{
+    int level;
+    MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &m.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &m.n_ranks);
+    const MPI_Aint size =
+        m.rank == 0 ? (MPI_Aint)(WORDS * sizeof *m.words) : 0;
+    MPI_Win_allocate(size, sizeof *m.words, MPI_INFO_NULL, MPI_COMM_WORLD,
+                     &m.words, &m.window);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, m.window);
+    if (m.rank == 0)
+        memset(m.words, 0, (size_t)size);
+    MPI_Win_sync(m.window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    m.begun = true;
+    m.about = m.rank;
+    msg_set_gate(gate);
+    if (atexit(end) != 0 || (m.rank && !freopen("/dev/null", "w", stdout)))
+        MPI_Abort(MPI_COMM_WORLD, MSG_FAILED);
+}
+
+void ppl_mpi_begin(int *argc, char ***argv)
+{
+    for (int i = 1; i < *argc && !m.begun; i++)
+        if (!strcmp((*argv)[i], "--mpi"))
+            begin(argc, argv);
+}
+
+void ppl_mpi_settle(struct ppl_options *o)
+{
+    if (o->mpi && !m.begun) /* by a shorter name */
+        begin(NULL, NULL);
+    for (size_t i = 0; o->mpi && i < o->text_args.n; i++)
+        if (!strcmp(o->text_args.arg[i], "-"))
+            opt_usage("--mpi: standard input is that of one rank, and each "
+                      "reads the text: give a file");
+    m.parsed = true;
+    if (m.rank) { /* others see it of rank 0 */
+        o->quiet = o->no_digest = true;
+        o->part = NULL;
+    }
+}
+
+bool ppl_mpi_is_helper(void)
+{
+    return m.rank > 0;
+}
+
+/* ---- what is sent ---- */
+
+static MPI_Request *next_request(void)
+{
+    m.sent = msg_grow(m.sent, &m.room_sent, m.n_sent + 1, sizeof(MPI_Request));
+    return &m.sent[m.n_sent++];
+}
+
+/* A chunk of the part, where it lies: it stays there. */
+static void send_chunk(const struct gguf_part *p, size_t chunk)
+{
+    size_t n;
+    const double *v = gguf_part_chunk(p, chunk, &n);
+    struct head *h = &m.heads[chunk - m.share->run->first_chunk];
+    *h = (struct head){ (int64_t)chunk, (int64_t)n };
+    MPI_Isend(h, 2, MPI_INT64_T, 0, TAG_HEAD, MPI_COMM_WORLD, next_request());
+    n *= gguf_part_n_values(p);
+    for (size_t at = 0, k; at < n; at += k) {
+        k = n - at < PIECE ? n - at : PIECE;
+        MPI_Isend(v + at, (int)k, MPI_DOUBLE, 0, TAG_SCORES, MPI_COMM_WORLD,
+                  next_request());
+    }
+}
+
+/* What decides digits, as names and values that end with a NUL. */
+static void send_settings(const struct gguf_part *p)
+{
+    char *all = NULL;
+    size_t n = 0, room = 0;
+    const char *value, *name;
+    for (size_t i = 0; (name = gguf_part_setting(p, i, &value)); i++)
+        for (int k = 0; k < 2; k++) {
+            const char *s = k ? value : name;
+            const size_t size = strlen(s) + 1;
+            all = msg_grow(all, &room, n + size, 1);
+            memcpy(all + n, s, size);
+            n += size;
+        }
+    if (n > INT_MAX)
+        msg_error(NULL, "%zu bytes of settings are too many", n);
+    else
+        MPI_Send(all, (int)n, MPI_CHAR, 0, TAG_SETTINGS, MPI_COMM_WORLD);
+    free(all);
+}
+
+/* ---- what arrives ---- */
+
+static bool refuse(int from, const struct gguf_error *err)
+{
+    m.about = from;
+    msg_fail(NULL, err);
+    return false;
+}
+
+/* Does a rank evaluate what this one does? */
+static bool check_settings(const struct gguf_part *own, int from,
+                           const char *all, size_t size)
+{
+    struct gguf_part *other;
+    struct gguf_error err;
+    enum gguf_status st = gguf_part_create(
+        &other, gguf_part_n_chunks(own), gguf_part_n_values(own), NULL, &err);
+    for (size_t at = 0; st == GGUF_OK && at < size;) {
+        const char *name = all + at, *value = name + strlen(name) + 1;
+        at = (size_t)(value - all) + strlen(value) + 1;
+        st = gguf_part_set(other, name, value, &err);
+    }
+    if (st == GGUF_OK)
+        st = gguf_part_check(own, other, &err);
+    gguf_part_destroy(other);
+    return st == GGUF_OK || refuse(from, &err);
+}
+
+static bool take_settings(struct gguf_part *own, const MPI_Status *s)
+{
+    int n;
+    MPI_Get_count(s, MPI_CHAR, &n);
+    char *all = msg_must(malloc((size_t)n + 1));
+    MPI_Recv(all, n, MPI_CHAR, s->MPI_SOURCE, s->MPI_TAG, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    all[n] = '\0';
+    const bool good = check_settings(own, s->MPI_SOURCE, all, (size_t)n);
+    free(all);
+    return good;
+}
+
+static bool take_chunk(struct gguf_part *own, const MPI_Status *s)
+{
+    struct ppl_run *r = m.share->run;
+    struct gguf_error err;
+    struct head h;
+    MPI_Recv(&h, 2, MPI_INT64_T, s->MPI_SOURCE, s->MPI_TAG, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    const size_t n = (size_t)h.n_tokens * gguf_part_n_values(own);
+    double *v = msg_must(malloc((n + !n) * sizeof *v));
+    for (size_t at = 0, k; at < n; at += k) {
+        k = n - at < PIECE ? n - at : PIECE;
+        MPI_Recv(v + at, (int)k, MPI_DOUBLE, s->MPI_SOURCE, TAG_SCORES,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    const enum gguf_status st =
+        gguf_part_add(own, (size_t)h.chunk, v, (size_t)h.n_tokens, &err);
+    free(v);
+    if (st != GGUF_OK)
+        return refuse(s->MPI_SOURCE, &err);
+    r->rank_chunks[s->MPI_SOURCE]++;
+    return true;
+}
+
+/* Everything that is there. Settings come before chunks, and both after the own
+ * part was begun, since rank 0 has the first chunk. */
+static bool take_all(void)
+{
+    struct gguf_part *own = m.share->part(m.share->part_user);
+    MPI_Status s;
+    int flag = 1;
+    /* even with nothing to receive it lets the library serve the window */
+    MPI_Iprobe(MPI_ANY_SOURCE, TAG_SETTINGS, MPI_COMM_WORLD, &flag, &s);
+    for (; own && flag && !m.failed;
+         MPI_Iprobe(MPI_ANY_SOURCE, TAG_SETTINGS, MPI_COMM_WORLD, &flag, &s))
+        m.failed |= !take_settings(own, &s);
+    flag = 1;
+    while (own && flag && !m.failed) {
+        MPI_Iprobe(MPI_ANY_SOURCE, TAG_HEAD, MPI_COMM_WORLD, &flag, &s);
+        if (flag)
+            m.failed |= !take_chunk(own, &s);
+    }
+    return !m.failed;
+}
+
+/* Let what was sent go its way. */
+static bool sent_all(void)
+{
+    int done = 1;
+    if (m.n_sent)
+        MPI_Testall((int)m.n_sent, m.sent, &done, MPI_STATUSES_IGNORE);
+    if (done)
+        m.n_sent = 0;
+    return done;
+}
+
+bool ppl_mpi_poll(void)
+{
+    int is_main;
+    if (!m.sharing)
+        return !m.failed;
+    MPI_Is_thread_main(&is_main);
+    const double now = progress_clock();
+    if (!is_main || now - m.polled < poll_seconds)
+        return true;
+    m.polled = now;
+    if (m.rank)
+        (void)sent_all();
+    else
+        (void)take_all();
+    return !m.failed;
+}
+
+int ppl_mpi_progress(struct ppl_run *r, uint64_t done)
+{
+    const uint64_t chunk = r->o->n_ctx;
+    r->n_done_tokens = r->n_chunks * chunk;
+    for (size_t i = 0; i < r->n_ranks; i++)
+        done += r->rank_chunks[i] * chunk;
+    return !ppl_mpi_poll() || progress_report(&r->bar, done, r->n_done_tokens);
+}
+
+/* ---- the work ---- */
+
+/* Wait for the other ranks; rank 0 serves them meanwhile. */
+static void wait_for(MPI_Request *request)
+{
+    int done = 0;
+    for (;;) {
+        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (done)
+            return;
+        progress_raise();
+        nap();
+    }
+}
+
+/* Do all ranks have the same chunks? Then nobody begins before rank 0 can give
+ * some out. */
+static bool agree(const struct ppl_run *r)
+{
+    const int64_t n = (int64_t)r->n_chunks, first = (int64_t)r->first_chunk;
+    const int64_t own[4] = { n, -n, first, -first };
+    int64_t most[4];
+    MPI_Request request;
+    MPI_Iallreduce(own, most, 4, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD,
+                   &request);
+    wait_for(&request);
+    if (most[0] == -most[1] && most[2] == -most[3])
+        return true;
+    msg_error(NULL,
+              "the ranks do not evaluate the same: their texts have %" PRId64
+              " to %" PRId64 " chunks",
+              -most[1], most[0]);
+    return false;
+}
+
+static bool evaluate(size_t first, size_t n)
+{
+    const struct ppl_share *s = m.share;
+    struct ppl_run *r = s->run;
+    const bool begun = s->part(s->part_user) != NULL;
+    if (!s->evaluate(s->user, r->first_chunk + first, n) || m.failed)
+        return false;
+    r->rank_chunks[m.rank] += n;
+    if (!m.rank)
+        return take_all();
+    if (!begun)
+        send_settings(s->part(s->part_user));
+    for (size_t i = 0; i < n; i++)
+        send_chunk(s->part(s->part_user), r->first_chunk + first + i);
+    return !m.failed;
+}
+
+/* How many chunks at a time: as many as go through the model together, but that
+ * nobody waits long for the last. */
+static size_t chunks_at_once(const struct ppl_run *r)
+{
+    const size_t turns = 4;
+    const size_t n = r->n_chunks / (turns * r->n_ranks);
+    return n < 1 ? 1 : n < r->n_seq ? n : r->n_seq;
+}
+
+/* The first chunks are rank 0's: its part must have begun before it can take
+ * others' scores. */
+static bool work(void)
+{
+    const struct ppl_run *r = m.share->run;
+    const size_t step = chunks_at_once(r);
+    size_t at = 0;
+    bool good = true;
+    if (m.rank)
+        at = (size_t)fetch_and_add(COUNTER, (int64_t)step);
+    while (good && at < r->n_chunks) {
+        const size_t left = r->n_chunks - at;
+        good = evaluate(at, step < left ? step : left);
+        if (good)
+            at = (size_t)fetch_and_add(COUNTER, (int64_t)step);
+    }
+    return good;
+}
+
+static bool has_all(void)
+{
+    const struct ppl_share *s = m.share;
+    return gguf_part_n_done(s->part(s->part_user)) == s->run->n_chunks;
+}
+
+/* Until scores have arrived where they go, and of all ranks. */
+static bool finish(void)
+{
+    MPI_Request request;
+    while (m.rank ? !sent_all() : take_all() && !has_all()) {
+        (void)ppl_mpi_progress(m.share->run, 0);
+        progress_raise();
+        nap();
+    }
+    if (m.failed || (!m.rank && !take_all())) /* the last one's settings */
+        return false;
+    m.sharing = false;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    wait_for(&request);
+    return true;
+}
+
+bool ppl_mpi_share(const struct ppl_share *s)
+{
+    struct ppl_run *r = s->run;
+    m.share = s;
+    r->n_ranks = (size_t)m.n_ranks;
+    r->rank_chunks = msg_must(calloc(r->n_ranks, sizeof *r->rank_chunks));
+    m.heads = msg_must(calloc(r->n_chunks, sizeof *m.heads));
+    if (!m.rank) /* which takes the first without asking */
+        (void)fetch_and_add(COUNTER, (int64_t)chunks_at_once(r));
+    m.sharing = true;
+    const bool good = agree(r) && work() && finish();
+    m.sharing = false;
+    if (good) { /* nothing is on its way any more */
+        free(m.heads);
+        free(m.sent);
+    }
+    return good;
+}
