@@ -51,6 +51,9 @@ static void print_suggestions(const struct gguf_bisect *b)
             puts("\nfor gguf-quantize --tensor-type-file, best first:");
         print_pattern(stdout, e);
     }
+    if (n) /* gguf-quantize(1) says how */
+        puts("\nIn a mixture such as Q4_K_M a line may also change types of "
+             "other weights: gguf-info --diff shows them.");
 }
 
 static void add_row(struct table *t, const struct gguf_bisect_entry *e)
