@@ -7,6 +7,14 @@ AS_IF([test "x$enable_debug" = xno],
   [AC_SUBST([GGUF_CPPFLAGS], [-DNDEBUG])])
 ])
 
+# GGUF_SANITIZER(NAME, WHAT): --enable-NAME
+AC_DEFUN([GGUF_SANITIZER], [
+AC_ARG_ENABLE([$1],
+  [AS_HELP_STRING([--enable-$1], [build with $2])],
+  [], [enable_$1=no])
+AS_IF([test "x$enable_$1" = xyes], [gguf_san="$gguf_san $1"])
+])
+
 # GGUF_SANITIZERS: --enable-asan, -ubsan, -tsan, -coverage, -fuzz.
 # The flags go to compiling and linking of everything that this tree builds.
 # Fuzzing comes with asan and ubsan unless they are disabled by name.
@@ -25,12 +33,11 @@ int LLVMFuzzerTestOneInput(const unsigned char *p, unsigned long n)
    CFLAGS=$gguf_save_CFLAGS])
 gguf_san=
 gguf_san_flags=
-m4_foreach_w([gguf_s], [asan ubsan tsan coverage fuzz], [
-AC_ARG_ENABLE(gguf_s,
-  [AS_HELP_STRING([--enable-]gguf_s, [build with ]gguf_s)],
-  [], [enable_]gguf_s[=no])
-AS_IF([test "x$enable_]gguf_s[" = xyes], [gguf_san="$gguf_san gguf_s"])
-])
+GGUF_SANITIZER([asan], [AddressSanitizer])
+GGUF_SANITIZER([ubsan], [UndefinedBehaviorSanitizer])
+GGUF_SANITIZER([tsan], [ThreadSanitizer])
+GGUF_SANITIZER([coverage], [counters for gcov])
+GGUF_SANITIZER([fuzz], [libFuzzer, asan and ubsan])
 AS_IF([test "x$enable_asan" = xyes],
   [gguf_san_flags="$gguf_san_flags -fsanitize=address -fno-omit-frame-pointer"])
 AS_IF([test "x$enable_ubsan" = xyes],

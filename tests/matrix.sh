@@ -50,7 +50,19 @@ why_not() {
 }
 # What is asked of a row that was built, beside its goals.
 after() {
-    if test "$1" = abi; then CC=$2 sh "$src/tests/abi.sh" "$src" "$PWD"; fi
+    case $1 in
+    abi) CC=$2 sh "$src/tests/abi.sh" "$src" "$PWD" ;;
+    dist) same_archives ;;
+    esac
+}
+# Archives that were made at two times are the same bytes.
+same_archives() {
+    rm -rf twice && mkdir twice || return 1
+    for k in 1 2; do
+        SOURCE_DATE_EPOCH=1 make -s dist && mv -- *.tar.xz "twice/$k" || return 1
+        sleep 1
+    done
+    cmp twice/1 twice/2
 }
 # Can this compiler make programs that link what ours do?
 can_link() {
