@@ -23,7 +23,7 @@
     .pack_x = gg_kern_gemm_pack_x_##NAME, .tile = gg_kern_gemm_tile_##NAME,   \
     .dot = gg_kern_gemm_dot_decoded
 
-/* Integers: tiles of the exact ones' shape; of 256 steps a block. kc: panels of
+/* Integers: of 256 steps a block. kc: panels of
  * as many bytes as the exact ones have. */
 #define I16(SCALES, MINS, MOST, LEVEL, PACK, TILE)                            \
     {                                                                         \
@@ -56,17 +56,17 @@
         .ints = { 1, SCALES, MINS, BIAS, 0 },                                 \
     }
 #define I8_FORMS(LEVEL, PACK, TILE)                                           \
-    I8(8, 0, 128, LEVEL, PACK, TILE), I8(8, 0, 127, LEVEL, PACK, TILE),       \
-        I8(8, 8, 0, LEVEL, PACK, TILE), I8(8, 16, 0, LEVEL, PACK, TILE),      \
-        I8(16, 0, 128, LEVEL, PACK, TILE)
+    I8(8, 0, 128, LEVEL, PACK, TILE), I8(8, 8, 0, LEVEL, PACK, TILE),         \
+        I8(16, 0, 128, LEVEL, PACK, TILE), I8(1, 0, 128, LEVEL, PACK, TILE),  \
+        I8(1, 0, 127, LEVEL, PACK, TILE), I8(1, 16, 0, LEVEL, PACK, TILE)
 #define I16_C(S, M, Q, TILE)      I16(S, M, Q, C, c, TILE),
 #define I16_AVX2(S, M, Q, TILE)   I16(S, M, Q, AVX2, avx2, TILE),
-#define I16_AVX512(S, M, Q, TILE) I16(S, M, Q, AVX512, avx2, TILE),
+#define I16_AVX512(S, M, Q, TILE) I16(S, M, Q, INT512, avx2, TILE),
 
 /* In the order of their enumerators. */
 enum {
     N_I16 = GG_GEMM_I16_1_16 - GG_GEMM_I16_8 + 1,
-    N_I8 = GG_GEMM_I8_16 - GG_GEMM_I8_8 + 1
+    N_I8 = GG_GEMM_I8_1_16 - GG_GEMM_I8_8 + 1
 };
 
 /* No tile: the level below does it. */
@@ -102,7 +102,7 @@ static const struct gg_kern_gemm i8[GG_N_LEVELS][N_I8] = {
     [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, avxvnni) },
 #endif
 #if HAVE_X86_VNNI512
-    [GG_LEVEL_VNNI512] = { I8_FORMS(AVX512, avx2, vnni512) },
+    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, avx2, vnni512) },
 #endif
 };
 /* clang-format on */

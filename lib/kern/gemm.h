@@ -134,10 +134,11 @@ enum gg_kern_gemm_form {
     GG_GEMM_I16_1_8,
     GG_GEMM_I16_1_16,
     GG_GEMM_I8_8,
-    GG_GEMM_I8_8_127, /* with a bias of 127, not 128 */
     GG_GEMM_I8_8_8,
-    GG_GEMM_I8_8_16,
     GG_GEMM_I8_16,
+    GG_GEMM_I8_1,
+    GG_GEMM_I8_1_127, /* with a bias of 127, not 128 */
+    GG_GEMM_I8_1_16,
     GG_GEMM_N_FORMS
 };
 
@@ -237,7 +238,12 @@ enum {
     GG_GEMM_NR_AVX512 = 12,
     GG_GEMM_KC_AVX512 = 512,
     GG_GEMM_MC_AVX512 = 128,
-    GG_GEMM_ROUND_AVX512 = GG_GEMM_NR_AVX512
+    GG_GEMM_ROUND_AVX512 = GG_GEMM_NR_AVX512,
+    GG_GEMM_MR_INT512 = 32, /* of integers in as long vectors */
+    GG_GEMM_NR_INT512 = 6,
+    GG_GEMM_KC_INT512 = GG_GEMM_KC_AVX512,
+    GG_GEMM_MC_INT512 = GG_GEMM_MC_AVX512,
+    GG_GEMM_ROUND_INT512 = GG_GEMM_NR_INT512
 };
 
 #endif

@@ -13,7 +13,7 @@
  * as many of nr columns:
  *
  *     uint8_t q[64][mr][4], float d[n_scales][mr], float m[n_mins][mr]
- *     int8_t i[64][nr][4], int32_t begin[n_scales][nr], float s[8][nr],
+ *     int8_t i[64][nr][4], int32_t begin[n_runs][nr], float s[8][nr],
  *         float sum[n_mins][nr]
  *
  * where sum is multiplied by s already.
@@ -29,11 +29,15 @@ enum {
     GG_GEMM_I8_MOST = 127
 };
 
+/* An integer sum is of steps that share both scales. */
+#define GG_GEMM_I8_RUNS(n_scales)                                             \
+    ((n_scales) > GG_GEMM_I8_SCALES ? (n_scales) : GG_GEMM_I8_SCALES)
+
 #define GG_GEMM_I8_W_BLOCK(width, n_scales, n_mins)                           \
     ((width)*4 * (GG_GEMM_I8_QUADS + (n_scales) + (n_mins)))
 #define GG_GEMM_I8_X_BLOCK(width, n_scales, n_mins)                           \
-    ((width)*4 *                                                              \
-     (GG_GEMM_I8_QUADS + (n_scales) + GG_GEMM_I8_SCALES + (n_mins)))
+    ((width)*4 * (GG_GEMM_I8_QUADS + GG_GEMM_I8_RUNS(n_scales) +              \
+                  GG_GEMM_I8_SCALES + (n_mins)))
 
 struct gg_gemm_i8_x {
     int8_t *i; /* of step p, column c: i[(p / 4 * nr + c) * 4 + p % 4] */
@@ -47,7 +51,9 @@ static inline struct gg_gemm_i8_x gg_gemm_i8_x_at(const struct gg_kern_gemm *g,
     unsigned char *p = (unsigned char *)panel + block * g->x_block;
     int32_t *begin =
         (int32_t *)(void *)(p + (size_t)GG_GEMM_I8_QUADS * g->nr * 4);
-    float *s = (float *)(void *)(begin + (size_t)g->ints.n_scales * g->nr);
+    float *s =
+        (float *)(void *)(begin +
+                          (size_t)GG_GEMM_I8_RUNS(g->ints.n_scales) * g->nr);
     return (struct gg_gemm_i8_x){ (int8_t *)p, begin, s,
                                   s + (size_t)GG_GEMM_I8_SCALES * g->nr };
 }
@@ -58,7 +64,8 @@ gg_kern_gemm_pack_fn gg_kern_i8_pack_x_c, gg_kern_i8_pack_x_avx2;
 
 /* gg_kern_i8_tile_8_8_avxvnni and so on: of scales, of minima, level. */
 #define GG_GEMM_I8_TILES(X, level)                                            \
-    X(8, 0, level) X(8, 8, level) X(8, 16, level) X(16, 0, level)
+    X(8, 0, level)                                                            \
+    X(8, 8, level) X(16, 0, level) X(1, 0, level) X(1, 16, level)
 #define X(scales, mins, level)                                                \
     gg_kern_gemm_tile_fn gg_kern_i8_tile_##scales##_##mins##_##level;
 GG_GEMM_I8_TILES(X, c)

@@ -190,8 +190,8 @@ static const struct ints_type types[GG_N_DTYPES] = {
     ROW(Q2_0, q2_0, I16_8, I8_8, 0)
     ROW_MIN(Q4_1, q4_1, I16_8_8, I8_8_8, min_plus, m, m, NULL)
     ROW_MIN(Q5_1, q5_1, I16_8_8, I8_8_8, min_plus, m, m, NULL)
-    ROW_MIN(Q2_K, q2_k, I16_1_16, I8_8_16, min_q2_k, dmin, scales, NULL)
-    ROW(Q3_K, q3_k, I16_1, I8_8_127, 0)
+    ROW_MIN(Q2_K, q2_k, I16_1_16, I8_1_16, min_q2_k, dmin, scales, NULL)
+    ROW(Q3_K, q3_k, I16_1, I8_1_127, 0)
     ROW_MIN(Q4_K, q4_k, I16_1_8, I8_8_8, min_k4, dmin, scales, sub_k4)
     ROW_MIN(Q5_K, q5_k, I16_1_8, I8_8_8, min_k4, dmin, scales, sub_k4)
     ROW_SUB(Q6_K, q6_k, I16_1, I8_16, sub_q6_k, scales)
@@ -202,9 +202,9 @@ static const struct ints_type types[GG_N_DTYPES] = {
     ROW(IQ3_XXS, iq3_xxs, I16_1, EXACT, 2)
     ROW(IQ3_S, iq3_s, I16_1, EXACT, 0)
     ROW(IQ1_S, iq1_s, I16_1, EXACT, 3)
-    ROW(TQ1_0, tq1_0, I16_1, I8_8, 0)
-    ROW(TQ2_0, tq2_0, I16_1, I8_8, 0)
-    [GG_DT_Q8_K] = { GG_GEMM_I16_1, GG_GEMM_I8_8, take_f32,
+    ROW(TQ1_0, tq1_0, I16_1, I8_1, 0)
+    ROW(TQ2_0, tq2_0, I16_1, I8_1, 0)
+    [GG_DT_Q8_K] = { GG_GEMM_I16_1, GG_GEMM_I8_1, take_f32,
                      offsetof(struct gg_block_q8_k, d), 0, NULL, 0, 0, NULL },
     [GG_DT_MXFP4] = { GG_GEMM_I16_8, GG_GEMM_I8_8, take_e8m0,
                       offsetof(struct gg_block_mxfp4, e),

@@ -26,7 +26,8 @@
  *
  *     int16_t i[128][nr][2], float s[nr], float sum[n_mins][nr]
  *
- * where pair t of each 32 steps is of steps t and t + 16.
+ * where sum is multiplied by s already, and pair t of each 32 steps is of steps
+ * t and t + 16.
  */
 #ifndef GG_KERN_GEMM_INT_H
 #define GG_KERN_GEMM_INT_H
@@ -115,8 +116,8 @@ gg_kern_gemm_pack_fn gg_kern_i16_pack_x_c, gg_kern_i16_pack_x_avx2;
 
 /* gg_kern_i16_tile_8_8_avx2 and so on: of scales, of minima, level. Tiles have
  * the shapes of the exact ones. Integer sums are exact; in f32, each element is
- * a chain over the runs and groups of a block, times s, added to those of the
- * blocks before. All columns of a panel are read, which are there: pack_x or
+ * a chain over the runs and groups of a block, added to those of the blocks
+ * before. All columns of a panel are read, which are there: pack_x or
  * zeros fill them. */
 #define GG_GEMM_I16_FORMS(X, level)                                           \
     X(8, 0, 128, level)                                                       \

@@ -66,6 +66,13 @@ static int x_at(const struct gg_kern_gemm *g, const struct x_block *x,
     return g->ints.width == 1 ? (int8_t)i : i;
 }
 
+/* Steps of an integer sum: those that share a scale of both sides. */
+static size_t run_length(const struct gg_kern_gemm *g)
+{
+    const size_t steps = STEPS / g->ints.n_scales;
+    return g->ints.width == 1 ? GG_MIN(steps, (size_t)32) : steps;
+}
+
 static float s_at(const struct gg_kern_gemm *g, const struct x_block *x,
                   size_t p, size_t c)
 {
@@ -80,7 +87,7 @@ static bool rounds(const struct gg_kern_gemm *g, void *panel, size_t c,
 {
     for (size_t b = 0; b * STEPS < k; b++) {
         const struct x_block p = x_block(g, panel, b);
-        const size_t run = STEPS / g->ints.n_scales;
+        const size_t run = run_length(g);
         const int most =
             g->ints.width == 1 ? GG_GEMM_I8_MOST : GG_GEMM_INT_MOST;
         uint32_t sum = 0;
@@ -275,13 +282,14 @@ static bool element(const struct tile_case *t, size_t r, size_t c, double *sum,
                     double *size)
 {
     const struct gg_kern_gemm *g = t->g;
-    const size_t run = STEPS / g->ints.n_scales;
+    const size_t run = run_length(g);
     *sum = *size = t->add ? 3 : 0;
     for (size_t b = 0; b < t->n_blocks; b++) {
         const struct gg_gemm_int_w w = gg_gemm_int_w_at(g, t->w, b);
         const struct x_block x = x_block(g, t->x, b);
-        for (size_t i = 0; i < g->ints.n_scales; i++) {
-            const double d = (double)w.d[i * g->mr + r];
+        for (size_t i = 0; i < STEPS / run; i++) {
+            const double d =
+                (double)w.d[i * run * g->ints.n_scales / STEPS * g->mr + r];
             const double s = (double)s_at(g, &x, i * run, c);
             int64_t dot = 0;
             for (size_t p = i * run; p < (i + 1) * run; p++)
@@ -292,10 +300,8 @@ static bool element(const struct tile_case *t, size_t r, size_t c, double *sum,
             *size += fabs(s * d * (double)dot);
         }
         for (size_t i = 0; i < g->ints.n_mins; i++) {
-            const double s =
-                g->ints.width == 1 ? 1 : (double)s_at(g, &x, 0, c);
             const double v =
-                s * (double)w.m[i * g->mr + r] * (double)x.sum[i * g->nr + c];
+                (double)w.m[i * g->mr + r] * (double)x.sum[i * g->nr + c];
             *sum += v;
             *size += fabs(v);
         }

@@ -107,7 +107,7 @@ void gg_kern_i16_pack_x_c(const struct gg_kern_gemm *g, void *panel,
                 int32_t sum = 0;
                 for (unsigned p = 0; p < STEPS / n_mins; p++)
                     sum += i[m * (STEPS / n_mins) + p];
-                to.sum[m * g->nr + c] = (float)sum;
+                to.sum[m * g->nr + c] = (float)sum * to.s[c];
             }
         }
     }
@@ -138,8 +138,7 @@ static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
         .ints = { .width = 2, .n_scales = n_scales, .n_mins = n_mins },
     };
     for (unsigned j = 0; j < n_cols; j++, y += y_stride) {
-        for (unsigned r = 0; r < MR && !add; r++)
-            y[r] = 0;
+        float all[MR] = { 0 };
         for (size_t b = 0; b < n_blocks; b++) {
             const struct gg_gemm_int_w w =
                 gg_gemm_int_w_at(&g, (void *)(uintptr_t)w_panel, b);
@@ -152,12 +151,14 @@ static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
                 for (unsigned r = 0; r < MR; r++)
                     v[r] += (float)sum[r] * w.d[s * MR + r];
             }
+            for (unsigned r = 0; r < MR; r++)
+                all[r] += v[r] * x.s[j];
             for (unsigned m = 0; m < n_mins; m++)
                 for (unsigned r = 0; r < MR; r++)
-                    v[r] += w.m[m * MR + r] * x.sum[m * NR + j];
-            for (unsigned r = 0; r < MR; r++)
-                y[r] += v[r] * x.s[j];
+                    all[r] += w.m[m * MR + r] * x.sum[m * NR + j];
         }
+        for (unsigned r = 0; r < MR; r++)
+            y[r] = add ? y[r] + all[r] : all[r];
     }
 }
 

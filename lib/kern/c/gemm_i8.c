@@ -59,7 +59,8 @@ static int32_t sum_of(const int8_t *i, unsigned n)
 static void put_column(const struct gg_kern_gemm *g, struct gg_gemm_i8_x to,
                        size_t c, const float *x, size_t n)
 {
-    const unsigned n_scales = g->ints.n_scales, n_mins = g->ints.n_mins;
+    const unsigned n_runs = GG_GEMM_I8_RUNS(g->ints.n_scales);
+    const unsigned n_mins = g->ints.n_mins;
     int8_t i[STEPS];
     for (size_t r = 0; r < STEPS / RUN; r++) {
         const size_t at = r * RUN;
@@ -69,10 +70,10 @@ static void put_column(const struct gg_kern_gemm *g, struct gg_gemm_i8_x to,
     }
     for (size_t p = 0; p < STEPS; p++)
         to.i[place(p, c, g->nr)] = i[p];
-    for (unsigned r = 0; r < n_scales; r++)
+    for (unsigned r = 0; r < n_runs; r++)
         to.begin[r * g->nr + c] =
             -(int32_t)g->ints.bias *
-            sum_of(i + r * (STEPS / n_scales), STEPS / n_scales);
+            sum_of(i + r * (STEPS / n_runs), STEPS / n_runs);
     for (unsigned m = 0; m < n_mins; m++)
         to.sum[m * g->nr + c] =
             (float)sum_of(i + m * (STEPS / n_mins), STEPS / n_mins) *
@@ -110,7 +111,8 @@ static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
         .x_block = GG_GEMM_I8_X_BLOCK(NR, n_scales, n_mins),
         .ints = { .n_scales = n_scales, .n_mins = n_mins, .width = 1 },
     };
-    const unsigned quads = GG_GEMM_I8_QUADS / n_scales;
+    const unsigned n_runs = GG_GEMM_I8_RUNS(n_scales);
+    const unsigned quads = GG_GEMM_I8_QUADS / n_runs;
     for (unsigned j = 0; j < n_cols; j++, y += y_stride) {
         float v[MR] = { 0 };
         for (size_t b = 0; b < n_blocks; b++) {
@@ -118,7 +120,7 @@ static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
                 gg_gemm_int_w_at(&g, (void *)(uintptr_t)w_panel, b);
             const struct gg_gemm_i8_x x =
                 gg_gemm_i8_x_at(&g, (void *)(uintptr_t)x_panel, b);
-            for (unsigned s = 0; s < n_scales; s++) {
+            for (unsigned s = 0; s < n_runs; s++) {
                 int32_t sum[MR];
                 for (unsigned r = 0; r < MR; r++)
                     sum[r] = x.begin[s * NR + j];
@@ -126,8 +128,8 @@ static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
                      x.i + s * quads * NR * 4 + j * 4, quads, sum);
                 for (unsigned r = 0; r < MR; r++)
                     v[r] += (float)sum[r] *
-                            (w.d[s * MR + r] *
-                             x.s[s * GG_GEMM_I8_SCALES / n_scales * NR + j]);
+                            (w.d[s * n_scales / n_runs * MR + r] *
+                             x.s[s * GG_GEMM_I8_SCALES / n_runs * NR + j]);
             }
             for (unsigned m = 0; m < n_mins; m++)
                 for (unsigned r = 0; r < MR; r++)

@@ -87,16 +87,21 @@ void gg_kern_i16_pack_w_avx2(const struct gg_kern_gemm *g, void *panel,
     }
 }
 
+/* ---- activations ---- */
+
+static GG_ALWAYS_INLINE __m256i rounded(const float *x, __m256 inverse)
+{
+    return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), inverse));
+}
+
 /* Pairs of 256 floats, rounded. */
 static void round_all(const float *x, float inverse, int32_t *pair)
 {
     const __m256 f = _mm256_set1_ps(inverse);
     for (int p = 0; p < STEPS; p += 32)
         for (int t = 0; t < 16; t += 8) {
-            const __m256 lo = _mm256_loadu_ps(x + p + t);
-            const __m256 hi = _mm256_loadu_ps(x + p + t + 16);
-            const __m256i a = _mm256_cvtps_epi32(_mm256_mul_ps(lo, f));
-            const __m256i b = _mm256_cvtps_epi32(_mm256_mul_ps(hi, f));
+            const __m256i a = rounded(x + p + t, f);
+            const __m256i b = rounded(x + p + t + 16, f);
             _mm256_storeu_si256(
                 (__m256i *)(void *)(pair + p / 2 + t),
                 _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa));
@@ -111,17 +116,15 @@ static int32_t sum_epi32(__m256i v)
     return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
 }
 
-/* Largest sum of magnitudes of a run. */
-static int32_t largest_sum(const int32_t *pair, unsigned n_runs)
+/* The largest sum of magnitudes of a run of what rounding gives. */
+static int32_t largest_sum(const float *x, float inverse, unsigned n_runs)
 {
-    const __m256i one = _mm256_set1_epi16(1);
+    const __m256 f = _mm256_set1_ps(inverse);
     int32_t most = 0;
     for (unsigned r = 0; r < n_runs; r++) {
         __m256i sum = _mm256_setzero_si256();
-        for (unsigned i = 0; i < PAIRS / n_runs; i += 8, pair += 8)
-            sum = _mm256_add_epi32(
-                sum, _mm256_madd_epi16(_mm256_abs_epi16(gg_x86_load256(pair)),
-                                       one));
+        for (unsigned i = 0; i < STEPS / n_runs; i += 8, x += 8)
+            sum = _mm256_add_epi32(sum, _mm256_abs_epi32(rounded(x, f)));
         most = GG_MAX(most, sum_epi32(sum));
     }
     return most;
@@ -135,10 +138,12 @@ static uint32_t largest(const float *x)
     return (uint32_t)gg_x86_hmax_epi32(m);
 }
 
-/* 256 floats to pairs; returns their scale. */
+/* 256 floats to pairs; returns their scale. Runs whose sums cannot be too
+ * large are not added up. */
 static float round_block(const struct gg_kern_gemm_ints *ints, const float *x,
                          int32_t *pair)
 {
+    const unsigned n = STEPS / ints->n_scales;
     const uint32_t bits = largest(x);
     const float max = gg_bytes_f32_from_bits(bits);
     if (bits >= 0x7f800000 || max < GG_GEMM_INT_LEAST) {
@@ -147,43 +152,58 @@ static float round_block(const struct gg_kern_gemm_ints *ints, const float *x,
     }
     float inverse = GG_GEMM_INT_MOST / max;
     float scale = max / GG_GEMM_INT_MOST;
-    round_all(x, inverse, pair);
-    const float coarser = gg_gemm_int_coarser(
-        largest_sum(pair, ints->n_scales), ints->most, STEPS / ints->n_scales);
-    if (coarser != 1) {
+    if (n * GG_GEMM_INT_MOST > ints->most) {
+        const float coarser = gg_gemm_int_coarser(
+            largest_sum(x, inverse, ints->n_scales), ints->most, n);
         inverse /= coarser;
         scale *= coarser;
-        round_all(x, inverse, pair);
     }
+    round_all(x, inverse, pair);
     return scale;
 }
 
-/* Sums of 16 steps: even ones are of low halves of pairs. */
-static void sums_16(const int32_t *pair, int32_t sum[16])
+/* Sums of the low halves of 16 pairs each, and of the high ones. */
+static void sums_16(const int32_t *pair, int32_t low[8], int32_t high[8])
 {
-    for (unsigned i = 0; i < 8; i++, pair += 16) {
-        const __m256i a = gg_x86_load256(pair), b = gg_x86_load256(pair + 8);
-        const __m256i lo =
-            _mm256_add_epi32(_mm256_srai_epi32(_mm256_slli_epi32(a, 16), 16),
-                             _mm256_srai_epi32(_mm256_slli_epi32(b, 16), 16));
-        const __m256i hi = _mm256_add_epi32(_mm256_srai_epi32(a, 16),
-                                            _mm256_srai_epi32(b, 16));
-        sum[2 * i] = sum_epi32(lo);
-        sum[2 * i + 1] = sum_epi32(hi);
+    for (int i = 0; i < 8; i += 4) {
+        __m256i lo[4], hi[4];
+        GG_UNROLL
+        for (int k = 0; k < 4; k++, pair += 16) {
+            const __m256i a = gg_x86_load256(pair);
+            const __m256i b = gg_x86_load256(pair + 8);
+            lo[k] = _mm256_add_epi32(
+                _mm256_srai_epi32(_mm256_slli_epi32(a, 16), 16),
+                _mm256_srai_epi32(_mm256_slli_epi32(b, 16), 16));
+            hi[k] = _mm256_add_epi32(_mm256_srai_epi32(a, 16),
+                                     _mm256_srai_epi32(b, 16));
+        }
+        const __m256i l = gg_x86_sums_4(lo), h = gg_x86_sums_4(hi);
+        _mm_storeu_si128((__m128i *)(void *)(low + i),
+                         _mm_add_epi32(_mm256_castsi256_si128(l),
+                                       _mm256_extracti128_si256(l, 1)));
+        _mm_storeu_si128((__m128i *)(void *)(high + i),
+                         _mm_add_epi32(_mm256_castsi256_si128(h),
+                                       _mm256_extracti128_si256(h, 1)));
     }
 }
 
-static void put_sums(const int32_t *pair, unsigned n, float *dst, size_t width)
+static void put_float(int32_t *to, float x)
 {
-    int32_t sum[16];
+    memcpy(to, &x, sizeof x);
+}
+
+/* Sums of each 32 or 16 steps, times their scale. */
+static void put_sums(const int32_t *pair, unsigned n, float scale, int32_t *to)
+{
+    int32_t low[8], high[8];
     if (!n)
         return;
-    sums_16(pair, sum);
-    for (unsigned i = 0; i < n; i++, dst += width) {
-        int32_t s = 0;
-        for (unsigned k = 0; k < 16 / n; k++)
-            s += sum[i * (16 / n) + k];
-        *dst = (float)s;
+    sums_16(pair, low, high);
+    for (unsigned i = 0; i < 8 && n == 8; i++)
+        put_float(to + i, (float)(low[i] + high[i]) * scale);
+    for (unsigned i = 0; i < 8 && n == 16; i++) {
+        put_float(to + 2 * i, (float)low[i] * scale);
+        put_float(to + 2 * i + 1, (float)high[i] * scale);
     }
 }
 
@@ -192,17 +212,18 @@ void gg_kern_i16_pack_x_avx2(const struct gg_kern_gemm *g, void *panel,
                              size_t n, size_t k)
 {
     for (size_t b = 0; b * STEPS < k; b++) {
-        const struct gg_gemm_int_x to = gg_gemm_int_x_at(g, panel, b);
-        for (size_t c = first; c < first + n; c++) {
-            int32_t pair[PAIRS], *dst = (int32_t *)(void *)to.i + c;
+        int32_t col[GG_X86_COLS][GG_X86_COL_GROUPS];
+        for (size_t c = 0; c < n; c++) {
             float part[STEPS];
-            to.s[c] = round_block(&g->ints,
-                                  gg_x86_block_256(src + (c - first) * stride,
-                                                   b * STEPS, k, part),
-                                  pair);
-            for (size_t t = 0; t < PAIRS; t++)
-                dst[t * g->nr] = pair[t];
-            put_sums(pair, g->ints.n_mins, to.sum + c, g->nr);
+            const float scale = round_block(
+                &g->ints,
+                gg_x86_block_256(src + c * stride, b * STEPS, k, part),
+                col[c]);
+            put_float(&col[c][PAIRS], scale);
+            put_sums(col[c], g->ints.n_mins, scale, col[c] + PAIRS + 1);
         }
+        gg_x86_put_cols((int32_t *)(void *)gg_gemm_int_x_at(g, panel, b).i +
+                            first,
+                        g->nr, n, col, g->x_block / 4 / g->nr);
     }
 }

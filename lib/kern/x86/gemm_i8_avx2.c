@@ -78,52 +78,84 @@ static float round_run(const float *x, int32_t *quad)
     return max / GG_GEMM_I8_MOST;
 }
 
-/* Sums of 16 steps. */
-static void sums_16(const int32_t *quad, int32_t sum[16])
+/* Sums of 16 steps: the even ones, and the odd ones. */
+static void sums_16(const int32_t *quad, __m256i *even, __m256i *odd)
 {
     const __m256i one = _mm256_set1_epi8(1), ones = _mm256_set1_epi16(1);
-    for (int i = 0; i < 8; i++) {
-        __m256i v = _mm256_maddubs_epi16(one, gg_x86_load256(quad + 8 * i));
-        v = _mm256_madd_epi16(v, ones);
-        v = _mm256_hadd_epi32(v, v);
-        v = _mm256_hadd_epi32(v, v);
-        sum[2 * i] = _mm256_extract_epi32(v, 0);
-        sum[2 * i + 1] = _mm256_extract_epi32(v, 4);
+    __m256i s[2];
+    GG_UNROLL
+    for (int i = 0; i < 2; i++) {
+        __m256i v[4];
+        GG_UNROLL
+        for (int k = 0; k < 4; k++, quad += 8)
+            v[k] = _mm256_madd_epi16(
+                _mm256_maddubs_epi16(one, gg_x86_load256(quad)), ones);
+        s[i] = gg_x86_sums_4(v);
     }
+    *even = _mm256_permute2x128_si256(s[0], s[1], 0x20);
+    *odd = _mm256_permute2x128_si256(s[0], s[1], 0x31);
 }
 
-static int32_t group(const int32_t sum[16], unsigned i, unsigned n)
+/* Sums of n groups, 8 or 16, to to[n]. */
+static GG_ALWAYS_INLINE void put_groups(__m256i even, __m256i odd, unsigned n,
+                                        __m256i to[2])
 {
-    return n == 16 ? sum[i] : sum[2 * i] + sum[2 * i + 1];
+    const __m256i lo = _mm256_unpacklo_epi32(even, odd);
+    const __m256i hi = _mm256_unpackhi_epi32(even, odd);
+    to[0] = n == 16 ? _mm256_permute2x128_si256(lo, hi, 0x20)
+                    : _mm256_add_epi32(even, odd);
+    to[1] = _mm256_permute2x128_si256(lo, hi, 0x31);
 }
 
-static void put_column(const struct gg_kern_gemm *g, struct gg_gemm_i8_x to,
-                       size_t c, const float *x)
+static void store_8(int32_t *to, __m256i v)
 {
-    const unsigned n_scales = g->ints.n_scales, n_mins = g->ints.n_mins;
-    int32_t quad[QUADS], sum[16];
+    _mm256_storeu_si256((__m256i *)(void *)to, v);
+}
+
+/* A block of a column: quads, what runs begin with, scales, sums. */
+static void put_column(const struct gg_kern_gemm_ints *ints, const float *x,
+                       int32_t *to)
+{
+    const unsigned n_runs = GG_GEMM_I8_RUNS(ints->n_scales);
+    const __m256i bias = _mm256_set1_epi32(-(int32_t)ints->bias);
+    __m256i even, odd, sum[2];
+    float s[GG_GEMM_I8_SCALES];
     for (size_t r = 0; r < STEPS / RUN; r++)
-        to.s[r * g->nr + c] = round_run(x + r * RUN, quad + r * (RUN / 4));
-    for (size_t t = 0; t < QUADS; t++)
-        memcpy(to.i + (t * g->nr + c) * 4, &quad[t], 4);
-    sums_16(quad, sum);
-    for (unsigned r = 0; r < n_scales; r++)
-        to.begin[r * g->nr + c] =
-            -(int32_t)g->ints.bias * group(sum, r, n_scales);
-    for (unsigned m = 0; m < n_mins; m++)
-        to.sum[m * g->nr + c] =
-            (float)group(sum, m, n_mins) *
-            to.s[m * GG_GEMM_I8_SCALES / n_mins * g->nr + c];
+        s[r] = round_run(x + r * RUN, to + r * (RUN / 4));
+    sums_16(to, &even, &odd);
+    to += QUADS;
+    put_groups(even, odd, n_runs, sum);
+    for (unsigned i = 0; i < n_runs / 8; i++, to += 8)
+        store_8(to, _mm256_mullo_epi32(sum[i], bias));
+    memcpy(to, s, sizeof s);
+    to += GG_GEMM_I8_SCALES;
+    put_groups(even, odd, ints->n_mins, sum);
+    for (unsigned i = 0; i < ints->n_mins / 8; i++, to += 8) {
+        const __m256i half = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+        const __m256 scale =
+            ints->n_mins == 8
+                ? _mm256_loadu_ps(s)
+                : _mm256_permutevar8x32_ps(
+                      _mm256_castps128_ps256(_mm_loadu_ps(s + 4 * i)), half);
+        store_8(to, _mm256_castps_si256(
+                        _mm256_mul_ps(_mm256_cvtepi32_ps(sum[i]), scale)));
+    }
 }
 
 void gg_kern_i8_pack_x_avx2(const struct gg_kern_gemm *g, void *panel,
                             size_t first, const float *src, size_t stride,
                             size_t n, size_t k)
 {
-    for (size_t b = 0; b * STEPS < k; b++)
+    for (size_t b = 0; b * STEPS < k; b++) {
+        int32_t col[GG_X86_COLS][GG_X86_COL_GROUPS];
         for (size_t c = 0; c < n; c++) {
             float part[STEPS];
-            put_column(g, gg_gemm_i8_x_at(g, panel, b), first + c,
-                       gg_x86_block_256(src + c * stride, b * STEPS, k, part));
+            put_column(&g->ints,
+                       gg_x86_block_256(src + c * stride, b * STEPS, k, part),
+                       col[c]);
         }
+        gg_x86_put_cols((int32_t *)(void *)gg_gemm_i8_x_at(g, panel, b).i +
+                            first,
+                        g->nr, n, col, g->x_block / 4 / g->nr);
+    }
 }

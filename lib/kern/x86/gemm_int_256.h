@@ -1,8 +1,8 @@
 /* gemm_int_256.h - tiles of 16 rows by 6 columns in vectors of 256 bits
  *
  * Included once by the file of a level and a width of integers.
- * Twelve sums, two vectors of weights and a broadcast are in registers, and
- * without VNNI a product.
+ * Twelve sums of integers, two vectors of weights and a broadcast are in
+ * registers, and without VNNI a product.
  */
 #include <immintrin.h>
 
@@ -11,6 +11,7 @@
 #define vi_zero    _mm256_setzero_si256
 #define vi_load(p) _mm256_load_si256((const __m256i *)(p))
 #define vi_all(p)  _mm256_castps_si256(_mm256_broadcast_ss(p))
+#define vf_zero    _mm256_setzero_ps
 #define vf_loadu   _mm256_loadu_ps
 #define vf_storeu  _mm256_storeu_ps
 #define vf_all     _mm256_broadcast_ss

@@ -31,6 +31,43 @@ static GG_ALWAYS_INLINE void gg_x86_put_1(int32_t *dst, size_t width,
         dst[t * width] = v[t];
 }
 
+/* Columns col[j], j < n, of n_groups times 32 bits to dst[t * width + j]. As
+ * many as tiles have, rows are stored with two lanes too many, which the next
+ * row is stored over. */
+enum { GG_X86_COLS = 6, GG_X86_COL_GROUPS = 192 };
+static inline void gg_x86_put_cols(int32_t *dst, size_t width, size_t n,
+                                   int32_t col[][GG_X86_COL_GROUPS],
+                                   size_t n_groups)
+{
+    const __m256i six = _mm256_setr_epi32(-1, -1, -1, -1, -1, -1, 0, 0);
+    size_t t = 0;
+    for (; n == GG_X86_COLS && width == n && t + 8 <= n_groups; t += 8) {
+        __m256 v[8];
+        GG_UNROLL
+        for (int j = 0; j < 8; j++)
+            v[j] = j < GG_X86_COLS
+                       ? _mm256_loadu_ps((const float *)(void *)(col[j] + t))
+                       : _mm256_setzero_ps();
+        gg_x86_transpose8(v);
+        GG_UNROLL
+        for (int i = 0; i < 7; i++)
+            _mm256_storeu_ps((float *)(void *)(dst + (t + (size_t)i) * width),
+                             v[i]);
+        _mm256_maskstore_ps((float *)(void *)(dst + (t + 7) * width), six,
+                            v[7]);
+    }
+    for (; t < n_groups; t++)
+        for (size_t j = 0; j < n; j++)
+            dst[t * width + j] = col[j][t];
+}
+
+/* Sums of the four lanes of each half: of v[i] those are lanes i and i + 4. */
+static GG_ALWAYS_INLINE __m256i gg_x86_sums_4(const __m256i v[4])
+{
+    return _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]),
+                             _mm256_hadd_epi32(v[2], v[3]));
+}
+
 /* 256 floats of k from at on; what is missing is 0, in part. */
 static inline const float *gg_x86_block_256(const float *x, size_t at,
                                             size_t k,

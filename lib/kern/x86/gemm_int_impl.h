@@ -1,7 +1,7 @@
-/* gemm_int_impl.h - what tiles of integers share, in terms of a level's vectors
+/* gemm_int_impl.h - tiles of integers, in terms of a level's vectors
  *
  * Included once by the file of a level and a width of integers, which has
- * included gemm_int_256.h or gemm_int_512.h and defined LEVEL and VI_DP:
+ * included gemm_int_256.h or gemm_int_512.h and defined
  *
  *     MR, NR           rows (two vectors) and columns of a tile
  *     VI, VF, LANES    vectors of 32-bit integers and of floats, how many
@@ -9,14 +9,19 @@
  *     VI_DP(c, a, b)   c += the sums of products in each 32 bits of a, which
  *                      are of weights, and b: of two of 16 bits, or of four
  *                      bytes of which a's have no sign
- *     vf_loadu, vf_storeu, vf_all, vf_mul, vf_fma (a*b + c)
+ *     vf_loadu, vf_storeu, vf_all, vf_add, vf_mul, vf_fma (a*b + c)
  *     vf_of            integers to floats
  *     ROUND_TO, CASES  numbers of columns that there is code for: CASE(n)
- *     LEVEL            the suffix
+ *     BYTES            of an integer
+ *     X_SCALES         of a column in a block
+ *
+ * Sums in f32 are in registers beside those in integers where registers are 32;
+ * with 16 the compiler moves them out of the way between runs.
  */
 
-/* The integer sums of a run, n times 32 bits long, from begin's on or from 0.
- */
+enum { GROUPS = GG_GEMM_INT_STEPS * BYTES / 4 }; /* of steps, 32 bits each */
+
+/* The integer sums of a run, n groups long, from begin's on or from 0. */
 static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
                                   const int32_t *x, const int32_t *begin,
                                   size_t n, int n_cols)
@@ -37,15 +42,153 @@ static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
     }
 }
 
-/* A group's minima times sums of activations. */
-static GG_ALWAYS_INLINE void add_mins(VF v[NR][2], const float *m,
-                                      const float *sum, int n_cols)
+/* sums += values times the rows' factors times the columns' */
+static GG_ALWAYS_INLINE void add_runs(VF sums[NR][2], VI acc[NR][2],
+                                      const float *d, const float *s,
+                                      int n_cols)
 {
-    const VF m0 = vf_loadu(m), m1 = vf_loadu(m + LANES);
+    const VF d0 = vf_loadu(d), d1 = vf_loadu(d + LANES);
     GG_UNROLL
     for (int j = 0; j < n_cols; j++) {
-        const VF b = vf_all(sum + j);
-        v[j][0] = vf_fma(m0, b, v[j][0]);
-        v[j][1] = vf_fma(m1, b, v[j][1]);
+        const VF b = vf_all(s + j);
+        sums[j][0] = vf_fma(vf_of(acc[j][0]), vf_mul(d0, b), sums[j][0]);
+        sums[j][1] = vf_fma(vf_of(acc[j][1]), vf_mul(d1, b), sums[j][1]);
+    }
+}
+
+/* The same in f32, times those of the rows, */
+static GG_ALWAYS_INLINE void add_rows(VF sums[NR][2], VF v[NR][2],
+                                      const float *d, int n_cols)
+{
+    const VF d0 = vf_loadu(d), d1 = vf_loadu(d + LANES);
+    GG_UNROLL
+    for (int j = 0; j < n_cols; j++) {
+        sums[j][0] = vf_fma(v[j][0], d0, sums[j][0]);
+        sums[j][1] = vf_fma(v[j][1], d1, sums[j][1]);
+    }
+}
+
+/* or of the columns. */
+static GG_ALWAYS_INLINE void add_cols(VF sums[NR][2], VF v[NR][2],
+                                      const float *s, int n_cols)
+{
+    GG_UNROLL
+    for (int j = 0; j < n_cols; j++) {
+        const VF b = vf_all(s + j);
+        sums[j][0] = vf_fma(v[j][0], b, sums[j][0]);
+        sums[j][1] = vf_fma(v[j][1], b, sums[j][1]);
+    }
+}
+
+static GG_ALWAYS_INLINE void set_zero(VF v[NR][2], int n_cols)
+{
+    GG_UNROLL
+    for (int j = 0; j < n_cols; j++)
+        v[j][0] = v[j][1] = vf_zero();
+}
+
+/* A block, for numbers that the compiler knows. Where rows have more scales
+ * than columns, or the other way round, runs that share one of the coarser are
+ * added up first. */
+static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
+                                        VF sums[NR][2], int n_cols,
+                                        int n_scales, int n_mins)
+{
+    const int n_runs = n_scales > X_SCALES ? n_scales : X_SCALES;
+    const int n_parts = n_scales < X_SCALES ? n_scales : X_SCALES;
+    const size_t n = GROUPS / (unsigned)n_runs;
+    const float *d = (const float *)(const void *)(w + (size_t)GROUPS * MR);
+    const float *m = d + (size_t)n_scales * MR;
+    const int32_t *begin = x + (size_t)GROUPS * NR;
+    const float *s =
+        (const float *)(const void *)(begin + (BYTES == 1 ? n_runs : 0) * NR);
+    const float *xm = s + (size_t)X_SCALES * NR;
+    for (int i = 0; i < n_parts; i++) {
+        VF part[NR][2];
+        set_zero(part, n_cols);
+        for (int r = 0; r < n_runs / n_parts; r++) {
+            VI acc[NR][2];
+            VF v[NR][2];
+            dots(acc, w, x, BYTES == 1 ? begin : NULL, n, n_cols);
+            if (n_scales == X_SCALES) {
+                add_runs(sums, acc, d, s, n_cols);
+            } else {
+                GG_UNROLL
+                for (int j = 0; j < n_cols; j++) {
+                    v[j][0] = vf_of(acc[j][0]);
+                    v[j][1] = vf_of(acc[j][1]);
+                }
+                if (n_scales == n_runs)
+                    add_rows(part, v, d, n_cols);
+                else
+                    add_cols(part, v, s, n_cols);
+            }
+            w += n * MR;
+            x += n * NR;
+            begin += NR;
+            d += n_scales == n_runs ? MR : 0;
+            s += X_SCALES == n_runs ? NR : 0;
+        }
+        if (n_scales > X_SCALES) {
+            add_cols(sums, part, s, n_cols);
+            s += NR;
+        } else if (n_scales < X_SCALES) {
+            add_rows(sums, part, d, n_cols);
+            d += MR;
+        }
+    }
+    for (int i = 0; i < n_mins; i++, m += MR, xm += NR) {
+        const VF m0 = vf_loadu(m), m1 = vf_loadu(m + LANES);
+        GG_UNROLL
+        for (int j = 0; j < n_cols; j++) {
+            const VF b = vf_all(xm + j);
+            sums[j][0] = vf_fma(m0, b, sums[j][0]);
+            sums[j][1] = vf_fma(m1, b, sums[j][1]);
+        }
+    }
+}
+
+/* As many columns as there is code for, to y as many as are wanted. */
+static GG_ALWAYS_INLINE void tile_cols(const unsigned char *w,
+                                       const unsigned char *x, size_t n_blocks,
+                                       int n_cols, unsigned n_wanted, float *y,
+                                       size_t y_stride, int add, int n_scales,
+                                       int n_mins)
+{
+    VF sums[NR][2];
+    set_zero(sums, n_cols);
+    for (size_t b = 0; b < n_blocks; b++) {
+        tile_block((const int32_t *)(const void *)w,
+                   (const int32_t *)(const void *)x, sums, n_cols, n_scales,
+                   n_mins);
+        w += W_BLOCK(MR, n_scales, n_mins);
+        x += X_BLOCK(NR, n_scales, n_mins);
+    }
+    GG_UNROLL
+    for (int j = 0; j < n_cols; j++, y += y_stride) {
+        if ((unsigned)j >= n_wanted)
+            return;
+        if (add) {
+            sums[j][0] = vf_add(vf_loadu(y), sums[j][0]);
+            sums[j][1] = vf_add(vf_loadu(y + LANES), sums[j][1]);
+        }
+        vf_storeu(y, sums[j][0]);
+        vf_storeu(y + LANES, sums[j][1]);
+    }
+}
+
+#define CASE(n)                                                               \
+    case n:                                                                   \
+        tile_cols(w, x, n_blocks, n, n_cols, y, y_stride, add, n_scales,      \
+                  n_mins);                                                    \
+        break;
+
+static GG_ALWAYS_INLINE void tile(const void *w, const void *x,
+                                  size_t n_blocks, unsigned n_cols, float *y,
+                                  size_t y_stride, int add, int n_scales,
+                                  int n_mins)
+{
+    switch ((n_cols + ROUND_TO - 1) / ROUND_TO * ROUND_TO) {
+        CASES
     }
 }
