@@ -44,8 +44,7 @@ static void print_saved(const struct ppl_side *s)
            text_escaped(name, s->run->o->base),
            gguf_baseline_n_chunks(s->saved));
     if (error > 0)
-        printf(", compact: mean KLD of a model near it within " PM
-               " %.3f%%, ln p of likely tokens within 0.00025",
+        printf(", compact: mean KLD of a model near it within " PM " %.3f%%",
                100 * error * saved_share(s));
     putchar('\n');
 }

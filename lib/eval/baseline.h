@@ -37,6 +37,7 @@ struct gg_baseline_form {
                   gguf_token token);
 };
 extern const struct gg_baseline_form gg_baseline_compact;
+enum { GG_BASELINE_COMPACT_VERSION = 2 };
 
 /* Rows of each chunk. */
 static inline uint32_t gg_baseline_n_rows(const struct gguf_baseline *b)

@@ -12,7 +12,7 @@
 
 /* Magic, version, three numbers, the vocabulary's digest; and after the rows
  * two numbers in double, and a checksum. */
-enum { FORM_VERSION = 1, VOCAB = 24, HEAD = 32, FOOT = 24, LEAST_ROW = 8 };
+enum { VOCAB = 24, HEAD = 32, FOOT = 24, LEAST_ROW = 8 };
 
 static double load_double(const uint8_t *p)
 {
@@ -75,10 +75,11 @@ static enum gguf_status read_head(struct gguf_baseline *b,
         return gg_error_set(err, GGUF_E_TRUNCATED, b->map.size,
                             "the file ends in its header");
     const uint32_t version = gg_bytes_load32le(b->map.data + 8);
-    if (version != FORM_VERSION)
+    if (version != GG_BASELINE_COMPACT_VERSION)
         return gg_error_set(err, GGUF_E_VERSION, 8,
-                            "version %" PRIu32 " of logits, %d is read",
-                            version, (int)FORM_VERSION);
+                            "logits of version %" PRIu32 " of the compact "
+                            "form; version %d is read: save them again",
+                            version, (int)GG_BASELINE_COMPACT_VERSION);
     GG_TRY(gg_baseline_number(b, 12, "the context", 4, &b->n_ctx, err));
     GG_TRY(gg_baseline_number(b, 16, "the vocabulary", 1, &b->n_vocab, err));
     GG_TRY(gg_baseline_number(b, 20, "the number of chunks", 1, &b->n_chunks,

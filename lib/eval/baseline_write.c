@@ -14,6 +14,11 @@
 /* Rows that are encoded together: what is in memory of the file. */
 enum { SLICE = 32 };
 
+/* The compact form's bytes before the tokens and after the rows, and the least
+ * divergence that its error is of. */
+enum { HEAD = 32, FOOT = 24 };
+#define LEAST_KLD 1e-5
+
 struct gguf_baseline_writer {
     const struct gguf_allocator *allocator;
     struct gguf_pool *pool;
@@ -29,11 +34,9 @@ struct gguf_baseline_writer {
     /* compact: */
     XXH3_state_t *hash;         /* of all bytes so far */
     struct gg_compact_row *row; /* [SLICE] */
-    unsigned weight;            /* of the chunk at hand, a code */
-    uint64_t n_bytes, n_before; /* of rows: all, and before this chunk */
-    uint64_t budget;            /* of all rows */
-    double tail, spread;        /* sums over rows: what is drawn, and that
-                                 * times the weight */
+    size_t room;                /* bytes of a row, at most */
+    double tail, spread, fine;  /* sums over rows: what is drawn, that times
+                                 * the weight, and the square of p's rounding */
 };
 
 /* How a form is written. */
@@ -47,7 +50,6 @@ struct form {
                    gguf_token next);
     /* Its bytes; 0: it has a NaN or +infinity. */
     size_t (*size)(struct gguf_baseline_writer *w, uint32_t i);
-    void (*end_chunk)(struct gguf_baseline_writer *w);
     enum gguf_status (*end)(struct gguf_baseline_writer *w,
                             struct gguf_error *err);
 };
@@ -144,11 +146,6 @@ static size_t size_plain(struct gguf_baseline_writer *w, uint32_t i)
     return is_number(r) && is_number(r + 4) ? w->record : 0;
 }
 
-static void end_chunk_plain(struct gguf_baseline_writer *w)
-{
-    (void)w;
-}
-
 static enum gguf_status end_plain(struct gguf_baseline_writer *w,
                                   struct gguf_error *err)
 {
@@ -158,7 +155,7 @@ static enum gguf_status end_plain(struct gguf_baseline_writer *w,
 }
 
 static const struct form plain = { begin_plain, encode_plain, size_plain,
-                                   end_chunk_plain, end_plain };
+                                   end_plain };
 
 /* ---- the compact form ---- */
 
@@ -169,19 +166,18 @@ static enum gguf_status begin_compact(struct gguf_baseline_writer *w,
     const struct gguf_model *m = gguf_session_model(info->session);
     const uint64_t n_chunks = info->end - info->begin;
     const uint64_t tokens = 4 * n_chunks * info->n_ctx;
-    uint8_t head[32] = "ggufbase";
-    w->record = gg_compact_row_size(info->n_vocab);
-    w->weight = gg_compact_first_weight(info->n_vocab);
-    /* a tenth of the other form, tokens included, less what the last chunk may
-     * take more than it should */
-    w->budget = w->n_rows * gg_baseline_record_size(info->n_vocab) / 10;
-    w->budget -= GG_MIN(w->budget / 2, w->budget / 50 + tokens * 9 / 10 + 64);
+    uint8_t head[HEAD] = "ggufbase";
+    /* a tenth of the other form, tokens included */
+    const uint64_t all = gg_baseline_record_size(info->n_vocab) * w->n_rows;
+    const uint64_t other = tokens * 9 + 10 * (HEAD + FOOT);
+    w->room = all > other ? (size_t)((all - other) / 10 / w->n_rows) : 0;
+    w->record = gg_compact_most(info->n_vocab, w->room);
     w->row = gg_mem_alloc_zero(w->allocator, SLICE, sizeof *w->row);
     w->hash = XXH3_createState();
     if (!w->row || !w->hash)
         return gg_error_set_nomem(err, SLICE * sizeof *w->row);
     (void)XXH3_64bits_reset(w->hash);
-    gg_bytes_store32le(head + 8, 1);
+    gg_bytes_store32le(head + 8, GG_BASELINE_COMPACT_VERSION);
     gg_bytes_store32le(head + 12, info->n_ctx);
     gg_bytes_store32le(head + 16, info->n_vocab);
     gg_bytes_store32le(head + 20, (uint32_t)n_chunks);
@@ -194,36 +190,19 @@ static void encode_compact(const struct gguf_baseline_writer *w, uint32_t i,
                            uint64_t row, const float *logits, uint32_t n_vocab,
                            gguf_token next)
 {
-    gg_compact_encode(logits, n_vocab, next, w->weight, row,
+    gg_compact_encode(logits, n_vocab, next, w->room, row,
                       w->bytes + i * w->record, &w->row[i]);
 }
 
 static size_t size_compact(struct gguf_baseline_writer *w, uint32_t i)
 {
     const struct gg_compact_row *r = &w->row[i];
-    if (!r->is_finite)
-        return 0;
-    w->n_bytes += r->size;
+    const double weight = exp(-(double)r->weight / (double)GG_COMPACT_STEPS);
+    const double step = weight / (double)GG_COMPACT_FINE;
     w->tail += r->tail;
-    w->spread += r->tail * exp(-(double)w->weight / (double)GG_COMPACT_STEPS);
+    w->spread += r->tail * weight;
+    w->fine += r->n * step * step;
     return r->size;
-}
-
-/* The weight of the next chunk: so that the rows that are left take what is
- * left, if they are like those of this one. At most half or twice of this one:
- * a chunk may be unlike others. Chunks, not pieces of them, so that batches
- * make no difference. */
-static void end_chunk_compact(struct gguf_baseline_writer *w)
-{
-    const double took =
-        (double)(w->n_bytes - w->n_before) / (double)GG_MAX(w->n_chunk, 1);
-    const double left =
-        w->budget > w->n_bytes ? (double)(w->budget - w->n_bytes) : 0;
-    const double may =
-        fmin(fmax(left / (double)GG_MAX(w->n_left, 1) / took, 0.5), 2);
-    const double code = w->weight + rint(log(may) * GG_COMPACT_STEPS);
-    w->weight = (unsigned)fmin(fmax(code, 0), GG_COMPACT_LEAST);
-    w->n_before = w->n_bytes;
 }
 
 static void store_double(uint8_t *p, double v)
@@ -239,15 +218,15 @@ static enum gguf_status end_compact(struct gguf_baseline_writer *w,
     const double n = (double)w->n_rows;
     uint8_t foot[16], sum[8];
     store_double(foot, fmin(w->tail / n, 1));
-    store_double(foot + 8, sqrt(3 * w->spread) / n);
+    store_double(foot + 8,
+                 sqrt(3 * w->spread + w->fine / (6 * LEAST_KLD)) / n);
     GG_TRY(put(w, foot, sizeof foot, err));
     gg_bytes_store64le(sum, XXH3_64bits_digest(w->hash));
     return gguf_outfile_write(w->file, sum, sizeof sum, err);
 }
 
 static const struct form compact = { begin_compact, encode_compact,
-                                     size_compact, end_chunk_compact,
-                                     end_compact };
+                                     size_compact, end_compact };
 
 /* ---- the sink ---- */
 
@@ -320,16 +299,6 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
     return GGUF_OK;
 }
 
-static enum gguf_status end_chunk(void *user, size_t chunk,
-                                  struct gguf_error *err)
-{
-    struct gguf_baseline_writer *w = user;
-    (void)chunk;
-    (void)err;
-    w->form->end_chunk(w);
-    return GGUF_OK;
-}
-
 /* ---- the object ---- */
 
 enum gguf_status gguf_baseline_writer_create(
@@ -348,7 +317,6 @@ enum gguf_status gguf_baseline_writer_create(
     w->sink.user = w;
     w->sink.begin = begin;
     w->sink.rows = add_rows;
-    w->sink.chunk = end_chunk;
     w->form = &plain;
     enum gguf_status st =
         gguf_outfile_open(&w->file, path, force, allocator, err);

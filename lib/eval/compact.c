@@ -1,16 +1,19 @@
 /* compact.c - a row of a base's logits in few bytes
  *
- * Of the n tokens that are stored, those of probability w or more are all of
- * them; of the others each is there with probability p / w, drawn so that one
- * comes for every w of probability (systematic sampling: W. G. Madow, Annals of
- * Mathematical Statistics 20, 1949), and stands for w. With r = q / p,
+ * Of the tokens, those of probability w or more are all there; of the others
+ * each is with probability p / w, drawn so that one comes for every w of
+ * probability (systematic sampling: W. G. Madow, Annals of Mathematical
+ * Statistics 20, 1949), and stands for w. With r = q / p,
  *
  *     divergence = sum p ln(p / q) = sum p (r - 1 - ln r)
  *
  * since p and q add up to 1: its terms are positive, and small where q is near
- * p, so that a few of them say much. Where q of a token that is not one of the
- * first kind is above 2 w, its r p = q is added from q itself, which is known
- * of all tokens: no single draw is large then.
+ * p, so that a few of them say much. Of the second kind's terms those with q
+ * above c = 1.4 w would be large: q - c, which is known of all tokens, is added
+ * for each, and taken from the term of those that are drawn.
+ *
+ * p is rounded where it makes least: to w / FINE where p >= w, and where p < w,
+ * whose share is w whatever it is, ln p to 1 / FINE.
  */
 #include "config.h"
 #include "eval/compact.h"
@@ -18,25 +21,16 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "eval/divergence.h"
+#include "eval/range.h"
 
 #include <math.h>
 #include <string.h>
 #include <xxhash.h>
 
-/* nll, weight, and at most so many bytes of a number of seven bits each */
-enum { HEAD = 4 + 2, NUMBER = 5 };
-
-unsigned gg_compact_first_weight(uint32_t n_vocab)
-{
-    const double code = log(fmax(n_vocab / 16.0, 1)) * GG_COMPACT_STEPS;
-    return (unsigned)fmin(rint(code), GG_COMPACT_LEAST);
-}
-
-size_t gg_compact_row_size(uint32_t n_vocab)
-{
-    const size_t n = GG_MIN(n_vocab, (uint32_t)GG_COMPACT_MOST);
-    return HEAD + 2 * NUMBER + n * (NUMBER + 2);
-}
+/* Bytes that are left, nll, weight, the likeliest token, how many follow. */
+enum { NLL = 4, WEIGHT = 2, NUMBER = 5 };
+#define FINE    ((double)GG_COMPACT_FINE)
+#define CONTROL 1.4
 
 /* ---- numbers of seven bits a byte, the lowest first ---- */
 
@@ -58,17 +52,95 @@ static const uint8_t *get_number(const uint8_t *p, uint32_t *v)
     return p;
 }
 
-/* ---- writing ---- */
+/* ---- how likely what is ---- */
 
-static unsigned code_of(double ln_p)
+/* Which tokens are there: by how many of the 32 before are, since those that
+ * are likely after one text are likely after many, and lie together. Of one
+ * that is: is p >= w? By how much in steps, as the length of a binary number,
+ * and of its bits the first. */
+enum { AROUND = 32, N_AROUND = 7, MOST_BITS = 24 };
+struct odds {
+    struct gg_range_odds there[N_AROUND], is_large;
+    struct gg_range_odds longer[2][MOST_BITS], half[2][MOST_BITS];
+};
+
+static unsigned around(uint32_t before)
 {
-    return (unsigned)fmin(rint(-ln_p * GG_COMPACT_STEPS), 65535);
+    static const uint8_t least[N_AROUND] = { 0, 1, 3, 5, 8, 12, 17 };
+    unsigned n = 0, k = N_AROUND - 1;
+    for (; before; before &= before - 1)
+        n++;
+    while (n < least[k])
+        k--;
+    return k;
+}
+
+static void expect(struct odds *o, uint32_t n, uint32_t n_vocab)
+{
+    /* of 65536: that there are tokens about, and that they go on */
+    static const uint16_t there[N_AROUND] = { 1, 2, 4, 6, 10, 14, 20 };
+    static const uint16_t longer[2][12] = {
+        { 60000, 54000, 46000, 36000, 22000, 12000, 8000, 8000 },
+        { 56000, 52000, 46000, 42000, 40000, 38000, 36000, 34000, 32000, 30000,
+          28000, 26000 }
+    };
+    const uint64_t share = (uint64_t)n * 65536 / n_vocab;
+    for (unsigned i = 0; i < N_AROUND; i++) {
+        const uint64_t p = (share * 12 + there[i] * 65536u) / 44;
+        o->there[i] =
+            (struct gg_range_odds){ (uint16_t)GG_MIN(GG_MAX(p, 200u), 65000u),
+                                    12 };
+    }
+    o->is_large = (struct gg_range_odds){ 29000, 12 };
+    for (unsigned k = 0; k < 2; k++)
+        for (unsigned i = 0; i < MOST_BITS; i++) {
+            o->longer[k][i] = (struct gg_range_odds){
+                i < 12 && longer[k][i] ? longer[k][i] : 8000, 24
+            };
+            o->half[k][i] = (struct gg_range_odds){ 28000, 24 };
+        }
+}
+
+/* A number of steps is written by 1 more than steps / 16: the length of that,
+ * and all bits but the first, and the 4 bits that are left. */
+enum { STEP_BITS = 4 };
+
+static void put_steps(struct gg_range_writer *w, struct odds *o, bool is_large,
+                      uint32_t steps)
+{
+    const uint32_t v = (steps >> STEP_BITS) + 1;
+    unsigned n = 0;
+    for (; n + 1 < MOST_BITS && v >> (n + 1); n++)
+        gg_range_write(w, &o->longer[is_large][n], true);
+    if (n + 1 < MOST_BITS)
+        gg_range_write(w, &o->longer[is_large][n], false);
+    if (n)
+        gg_range_write(w, &o->half[is_large][n], v >> (n - 1) & 1);
+    if (n > 1)
+        gg_range_write_even(w, v, n - 1);
+    gg_range_write_even(w, steps, STEP_BITS);
+}
+
+static uint32_t get_steps(struct gg_range_reader *r, struct odds *o,
+                          bool is_large)
+{
+    unsigned n = 0;
+    while (n + 1 < MOST_BITS && gg_range_read(r, &o->longer[is_large][n]))
+        n++;
+    uint32_t v = 1;
+    if (n)
+        v = v << 1 | gg_range_read(r, &o->half[is_large][n]);
+    if (n > 1)
+        v = v << (n - 1) | gg_range_read_even(r, n - 1);
+    return (v - 1) << STEP_BITS | gg_range_read_even(r, STEP_BITS);
 }
 
 static double ln_of(unsigned code)
 {
     return -(double)code / GG_COMPACT_STEPS;
 }
+
+/* ---- writing ---- */
 
 /* From 0 to 1, the same for the same number (splitmix64: Steele, Lea and Flood,
  * OOPSLA 2014). */
@@ -80,61 +152,158 @@ static double drawn(uint64_t number)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-/* The tokens that are stored, from p on; the bytes after them. */
-static uint8_t *put_tokens(uint8_t *p, const float *row, uint32_t n_vocab,
-                           double norm, unsigned weight, uint64_t number,
-                           struct gg_compact_row *about)
+/* What of a row does not change with its weight. */
+struct row {
+    const float *logits;
+    uint32_t n_vocab;
+    double norm, start; /* of the draw */
+};
+
+/* Goes through tokens with a weight: which are there, and what of them. */
+struct walk {
+    const struct row *row;
+    double ln_w, at, tail;
+};
+
+static bool is_there(struct walk *k, uint32_t i, bool *is_large,
+                     uint32_t *steps)
 {
-    const double w = exp(ln_of(weight));
-    double at = drawn(number), tail = 0;
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < n_vocab; i++) {
-        const double ln_p = (double)row[i] - norm;
-        const unsigned code = code_of(fmin(ln_p, 0));
-        bool stored = code <= weight;
-        if (!stored) {
-            const double share = exp(ln_p);
-            tail += share;
-            at += share / w;
-            stored = at >= 1;
-            at -= stored;
-        }
-        if (!stored || about->n == GG_COMPACT_MOST)
-            continue;
-        p = put_number(p, i - next);
-        gg_bytes_store16le(p, (uint16_t)code);
-        p += 2;
-        next = i + 1;
-        about->n++;
+    const double ln_x = (double)k->row->logits[i] - k->row->norm - k->ln_w;
+    *is_large = ln_x >= 0;
+    if (*is_large) {
+        *steps = (uint32_t)rint((exp(ln_x) - 1) * FINE);
+        return true;
     }
-    about->tail = tail;
-    return p;
+    const double x = exp(ln_x);
+    k->tail += x;
+    k->at += x;
+    if (k->at < 1)
+        return false;
+    k->at--;
+    *steps = (uint32_t)rint(fmin(-ln_x, 1000) * FINE);
+    return true;
+}
+
+static uint32_t count(const struct row *row, unsigned weight, double *tail)
+{
+    struct walk k = { row, ln_of(weight), row->start, 0 };
+    bool is_large;
+    uint32_t n = 0, steps;
+    for (uint32_t i = 0; i < row->n_vocab; i++)
+        n += is_there(&k, i, &is_large, &steps);
+    *tail = k.tail * exp(k.ln_w);
+    return n;
+}
+
+/* Bytes of the tokens; more than room: there were more. */
+static size_t put_tokens(const struct row *row, unsigned weight, uint32_t n,
+                         size_t room, uint8_t *out)
+{
+    struct walk k = { row, ln_of(weight), row->start, 0 };
+    struct gg_range_writer w;
+    struct odds o;
+    uint32_t before = 0, steps;
+    bool is_large;
+    expect(&o, n, row->n_vocab);
+    gg_range_write_begin(&w, out, room);
+    for (uint32_t i = 0; n && i < row->n_vocab && !w.full; i++) {
+        const bool there = is_there(&k, i, &is_large, &steps);
+        gg_range_write(&w, &o.there[around(before)], there);
+        before = before << 1 | there;
+        if (!there)
+            continue;
+        gg_range_write(&w, &o.is_large, is_large);
+        put_steps(&w, &o, is_large, steps);
+        n--;
+    }
+    const uint8_t *end = gg_range_write_end(&w);
+    return w.full ? room + 1 : (size_t)(end - out);
+}
+
+/* One try: is it the best so far, of those that fit? */
+static size_t attempt(const struct row *row, unsigned weight, size_t most,
+                      uint8_t *out, struct gg_compact_row *about)
+{
+    *about = (struct gg_compact_row){ .weight = weight };
+    about->n = count(row, weight, &about->tail);
+    about->size = put_tokens(row, weight, about->n, most, out);
+    return about->size;
+}
+
+/* The weight with which tokens take their room, to a hundredth: what they take
+ * falls with it, about as its root. The largest weight, if none fits. */
+static void fit(const struct row *row, size_t room, size_t most, uint8_t *out,
+                struct gg_compact_row *about)
+{
+    enum { TRIES = 10 };
+    double code = log(fmax((double)row->n_vocab / 4, 1)) * GG_COMPACT_STEPS;
+    struct gg_compact_row best = { .size = 0 }, one = best;
+    for (int i = 0; i < TRIES; i++) {
+        code = fmin(fmax(rint(code), 0), GG_COMPACT_LEAST);
+        attempt(row, (unsigned)code, most, out, &one);
+        const bool fits = one.size <= room;
+        if (fits && (!best.size || one.weight >= best.weight))
+            best = one;
+        if (fits &&
+            (one.size + room / 100 >= room || one.weight == GG_COMPACT_LEAST))
+            break;
+        if (!fits && !one.weight)
+            break;
+        code += 1.7 * GG_COMPACT_STEPS *
+                log(0.996 * (double)room / (double)GG_MAX(one.size, 1));
+    }
+    if (one.weight != best.weight || !best.size)
+        attempt(row, best.weight, most, out, &best);
+    *about = best;
+}
+
+size_t gg_compact_most(uint32_t n_vocab, size_t room)
+{
+    return GG_COMPACT_HEAD + GG_MAX(2 * room, n_vocab / 4 + 64);
+}
+
+/* Bytes before the tokens, at most, of a row that fits. */
+static size_t head_size(uint32_t n_vocab, size_t room)
+{
+    uint8_t p[NUMBER];
+    const size_t id = (size_t)(put_number(p, n_vocab) - p);
+    return (size_t)(put_number(p, (uint32_t)room) - p) + NLL + WEIGHT + 2 * id;
+}
+
+static void store_float(uint8_t *p, float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    gg_bytes_store32le(p, bits);
 }
 
 void gg_compact_encode(const float *row, uint32_t n_vocab, gguf_token next,
-                       unsigned weight, uint64_t number, uint8_t *out,
+                       size_t room, uint64_t number, uint8_t *out,
                        struct gg_compact_row *about)
 {
     const double norm = gg_divergence_norm(row, n_vocab);
     const float nll = (float)(norm - (double)row[next]);
-    uint32_t top = 0, bits;
-    *about = (struct gg_compact_row){ .is_finite =
-                                          isfinite(norm) && isfinite(nll) };
-    if (!about->is_finite)
+    *about = (struct gg_compact_row){ .size = 0 };
+    if (!isfinite(norm) || !isfinite(nll))
         return;
+    uint32_t top = 0;
     for (uint32_t i = 1; i < n_vocab; i++)
         top = row[i] > row[top] ? i : top;
-    memcpy(&bits, &nll, sizeof bits);
-    gg_bytes_store32le(out, bits);
-    gg_bytes_store16le(out + 4, (uint16_t)weight);
-    uint8_t *p = put_number(out + HEAD, top);
-    /* their number comes first, and is known last */
-    uint8_t *tokens = p + NUMBER;
-    uint8_t *end =
-        put_tokens(tokens, row, n_vocab, norm, weight, number, about);
+    const struct row r = { row, n_vocab, norm, drawn(number) };
+    const size_t most = gg_compact_most(n_vocab, room) - GG_COMPACT_HEAD;
+    uint8_t *tokens = out + GG_COMPACT_HEAD;
+    fit(&r, room - GG_MIN(room, head_size(n_vocab, room)), most, tokens,
+        about);
+    uint8_t body[NLL + WEIGHT + 2 * NUMBER], *p = body;
+    store_float(p, fmaxf(nll, 0));
+    gg_bytes_store16le(p + NLL, (uint16_t)about->weight);
+    p = put_number(p + NLL + WEIGHT, top);
     p = put_number(p, about->n);
-    memmove(p, tokens, (size_t)(end - tokens));
-    about->size = (size_t)(p - out) + (size_t)(end - tokens);
+    const size_t n_body = (size_t)(p - body);
+    p = put_number(out, (uint32_t)(n_body + about->size));
+    memcpy(p, body, n_body);
+    memmove(p + n_body, tokens, about->size);
+    about->size += (size_t)(p - out) + n_body;
 }
 
 /* ---- reading ---- */
@@ -153,27 +322,24 @@ static enum gguf_status need(const struct input *in, uint64_t n,
                               "a row of logits ends too early");
 }
 
-static enum gguf_status check_number(struct input *in, uint32_t most,
-                                     uint32_t *out, struct gguf_error *err)
+static enum gguf_status check_number(struct input *in, uint64_t most,
+                                     uint64_t *out, struct gguf_error *err)
 {
     const uint64_t begin = in->at;
     uint64_t v = 0;
-    for (unsigned shift = 0;; shift += 7) {
+    for (unsigned shift = 0; shift <= 28; shift += 7) {
         GG_TRY(need(in, 1, err));
         const uint8_t byte = in->data[in->at++];
         v |= (uint64_t)(byte & 127) << shift;
         if (!(byte & 128))
             break;
-        if (shift == 28)
-            v = UINT64_MAX;
-        if (shift == 28)
-            break;
+        v = shift == 28 ? UINT64_MAX : v;
     }
-    *out = (uint32_t)v;
+    *out = v;
     return v <= most ? GGUF_OK
                      : gg_error_set(err, GGUF_E_FORMAT, in->off + begin,
                                     "a number of a row is %" PRIu64
-                                    ", must be 0 to %" PRIu32,
+                                    ", must be 0 to %" PRIu64,
                                     v, most);
 }
 
@@ -182,86 +348,91 @@ enum gguf_status gg_compact_check(const uint8_t *data, uint64_t left,
                                   uint64_t *size, struct gguf_error *err)
 {
     struct input in = { data, 0, left, off };
-    uint32_t n, v, next = 0;
-    GG_TRY(need(&in, HEAD, err));
+    uint64_t body, v;
+    GG_TRY(check_number(&in, UINT32_MAX, &body, err));
+    GG_TRY(need(&in, body, err));
+    in.left = in.at + body;
+    GG_TRY(need(&in, NLL + WEIGHT, err));
     const double nll = gg_compact_nll(data);
     if (!isfinite(nll) || nll < 0)
-        return gg_error_set(err, GGUF_E_FORMAT, off,
+        return gg_error_set(err, GGUF_E_FORMAT, off + in.at,
                             "a token's -ln p is %g, must be 0 or more", nll);
-    if (gg_bytes_load16le(data + 4) > GG_COMPACT_LEAST)
-        return gg_error_set(err, GGUF_E_FORMAT, off + 4,
-                            "the weight of a row is below 2^-14");
-    in.at = HEAD;
+    in.at += NLL;
+    if (gg_bytes_load16le(data + in.at) > GG_COMPACT_LEAST)
+        return gg_error_set(err, GGUF_E_FORMAT, off + in.at,
+                            "the weight of a row is below 2^-17");
+    in.at += WEIGHT;
     GG_TRY(check_number(&in, n_vocab - 1, &v, err));
-    GG_TRY(check_number(&in, n_vocab, &n, err));
-    for (uint32_t i = 0; i < n; i++) {
-        const uint64_t at = in.at;
-        if (next == n_vocab)
-            return gg_error_set(err, GGUF_E_FORMAT, off + at,
-                                "a row has more tokens than the vocabulary");
-        GG_TRY(check_number(&in, n_vocab - 1 - next, &v, err));
-        next += v + 1;
-        GG_TRY(need(&in, 2, err));
-        in.at += 2;
-    }
-    *size = in.at;
+    GG_TRY(check_number(&in, n_vocab, &v, err));
+    *size = in.left;
     return GGUF_OK;
 }
 
 double gg_compact_nll(const uint8_t *data)
 {
-    const uint32_t bits = gg_bytes_load32le(data);
+    uint32_t size;
+    const uint32_t bits = gg_bytes_load32le(get_number(data, &size));
     float f;
     memcpy(&f, &bits, sizeof f);
     return (double)f;
 }
 
-/* A token that is stored: what it adds. */
-static double term(unsigned code, unsigned weight, double w, double ln_q,
-                   bool is_large)
+/* What a token that is there adds. Rounding adds half the square of its error
+ * on average, which is taken off. */
+static double large_term(uint32_t steps, double ln_w, double ln_q)
 {
-    const double d = ln_of(code) - ln_q;
-    if (code <= weight)
-        return exp(ln_of(code)) * (d - 1) + exp(ln_q);
-    return is_large ? w * (d - 1) + exp(ln_q) : w * (d - 1 + exp(-d));
+    const double x = 1 + steps / FINE, w = exp(ln_w);
+    const double ln_p = ln_w + log(x);
+    return w * x * (ln_p - ln_q - 1) + exp(ln_q) - w / (24 * FINE * FINE * x);
+}
+
+static double small_term(uint32_t steps, double ln_w, double ln_q)
+{
+    const double ln_p = ln_w - steps / FINE, w = exp(ln_w);
+    const double once = 1 - 1 / (24 * FINE * FINE);
+    const double ln_most = ln_w + log(CONTROL);
+    const double r = exp(fmin(ln_q, ln_most) - ln_p) * once;
+    return w * (r - 1 - (ln_q - ln_p));
+}
+
+/* What all tokens of the second kind add, drawn or not. */
+static double control(double w, double ln_w, double ln_q)
+{
+    return ln_q > ln_w + log(CONTROL) ? exp(ln_q) - CONTROL * w : 0;
 }
 
 double gg_compact_divergence(const uint8_t *data, const float *q, double nq,
                              size_t n_vocab, size_t *top_base,
                              size_t *top_model)
 {
-    const unsigned weight = gg_bytes_load16le(data + 4);
-    const double w = exp(ln_of(weight)), large = ln_of(weight) + log(2);
-    uint32_t n, next, top;
+    uint32_t size, top, n, before = 0;
+    const uint8_t *p = get_number(data, &size), *end = p + size;
+    const double ln_w = ln_of(gg_bytes_load16le(p + NLL)), w = exp(ln_w);
+    p = get_number(p + NLL + WEIGHT, &top);
+    p = get_number(p, &n);
+    struct gg_range_reader r;
+    struct odds o;
+    expect(&o, n, (uint32_t)n_vocab);
+    gg_range_read_begin(&r, p, (size_t)(end - p));
     size_t best = 0;
     double sum = 0;
-    const uint8_t *p = get_number(data + HEAD, &top);
-    p = get_number(p, &n);
-    uint64_t stored = UINT64_MAX; /* the next token that is */
-    if (n) {
-        p = get_number(p, &next);
-        stored = next;
-    }
     for (size_t i = 0; i < n_vocab; i++) {
         const double ln_q = (double)q[i] - nq;
         best = q[i] > q[best] ? i : best;
-        if (i != stored) {
-            sum += ln_q > large ? exp(ln_q) : 0;
-            continue;
-        }
-        sum += term(gg_bytes_load16le(p), weight, w, ln_q, ln_q > large);
-        p += 2;
-        stored = UINT64_MAX;
-        if (--n) {
-            p = get_number(p, &next);
-            stored = i + 1 + (uint64_t)next;
-        }
+        const bool there = n && gg_range_read(&r, &o.there[around(before)]);
+        before = before << 1 | there;
+        n -= there;
+        const bool is_large = there && gg_range_read(&r, &o.is_large);
+        const uint32_t steps = there ? get_steps(&r, &o, is_large) : 0;
+        if (is_large)
+            sum += large_term(steps, ln_w, ln_q);
+        else
+            sum += (there ? small_term(steps, ln_w, ln_q) : 0) +
+                   control(w, ln_w, ln_q);
     }
     *top_base = top;
     *top_model = best;
-    /* ln p is rounded, by an error e of mean 0 and mean square 1 / 12 of a
-     * step's: p e^2 / 2 is added everywhere, and p adds up to 1 */
-    return sum - 1.0 / (24.0 * GG_COMPACT_STEPS * GG_COMPACT_STEPS);
+    return sum;
 }
 
 uint64_t gg_compact_vocab(const struct gguf_vocab *v)

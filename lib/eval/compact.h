@@ -7,33 +7,29 @@
 
 #include <stdbool.h>
 
-/* ln p is -code / GG_COMPACT_STEPS. */
 enum {
-    GG_COMPACT_STEPS = 2048,
-    GG_COMPACT_LEAST = 19874,        /* of a weight: 2^-14 */
-    GG_COMPACT_MOST = (1 << 14) + 16 /* tokens of a row, for these weights */
+    GG_COMPACT_STEPS = 2048,  /* the weight's ln is -code / GG_COMPACT_STEPS */
+    GG_COMPACT_LEAST = 24133, /* of a weight: 2^-17 */
+    GG_COMPACT_FINE = 128,    /* steps of a token's ln p or p, see compact.c */
+    GG_COMPACT_HEAD = 16,     /* bytes of a row at most before its tokens */
 };
-
-/* ln of the weight of a vocabulary that takes a tenth of llama.cpp's form or
- * less, whatever the row, as a code. */
-unsigned gg_compact_first_weight(uint32_t n_vocab);
-
-/* Bytes that a row takes at most. */
-size_t gg_compact_row_size(uint32_t n_vocab);
 
 /* What writing a row says of it. */
 struct gg_compact_row {
-    size_t size;    /* bytes */
-    uint32_t n;     /* tokens */
-    double tail;    /* share of probability that is in tokens below the
+    size_t size;     /* bytes; 0: it has a NaN or +infinity */
+    unsigned weight; /* a code */
+    uint32_t n;      /* tokens */
+    double tail;     /* share of probability that is in tokens below the
                       * weight */
-    bool is_finite; /* else nothing was written */
 };
 
-/* Write a row of logits: with that weight (a code, at most GG_COMPACT_LEAST),
- * the token that follows, and a number by which tokens are drawn. */
+/* Bytes that writing a row with room needs. */
+size_t gg_compact_most(uint32_t n_vocab, size_t room);
+
+/* Write a row of logits before the token next, in at most room bytes, or in as
+ * few as there must be. number: by which tokens are drawn. */
 void gg_compact_encode(const float *row, uint32_t n_vocab, gguf_token next,
-                       unsigned weight, uint64_t number, uint8_t *out,
+                       size_t room, uint64_t number, uint8_t *out,
                        struct gg_compact_row *about);
 
 /* The row that begins at data, checked; *size bytes of it. left: bytes that

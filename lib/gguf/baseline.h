@@ -29,39 +29,46 @@
  * for vocabularies of less than some hundred tokens:
  *
  *     8 bytes   "ggufbase"
- *     uint32    version (1), n_ctx, n_vocab, n_chunks
+ *     uint32    version (2), n_ctx, n_vocab, n_chunks
  *     uint64    a digest of the texts of all tokens
  *     int32     token ids, as above
  *     then for each row, as above:
+ *     number    how many bytes of the row follow
  *     float     -ln p of the token that follows in the text
- *     uint16    a weight w, as its code: ln w = -code / 2048; at least 2^-14
+ *     uint16    a weight w, as its code: ln w = -code / 2048; at least 2^-17
  *     number    the likeliest token, the first of equals
- *     number    how many tokens follow; for each of them, in order:
- *     number    its id less the one before and 1 (of the first one: its id)
- *     uint16    its code: ln p = -code / 2048
+ *     number    how many tokens are there, n
+ *     bytes     which, and how likely: decisions of a range coder
+ *               (lib/eval/range.c), for each token until n are there: is it
+ *               there, p >= w, and a number of steps s
  *     and at the end:
  *     double    tail: the mean over rows of the probability of tokens below w
  *     double    error, see below
  *     uint64    XXH3-64 of all bytes before it
  *
  * where a number has seven bits a byte, the lowest first, and 128 is added to
- * each byte but the last. All tokens of p >= w are there, exact to 1/4096 of
- * ln p. Of the others a token is there with probability p / w, and stands for
- * w: with r = q / p the divergence is sum p (r - 1 - ln r), of which these
- * terms are an unbiased estimate, once 1 / (24 * 2048^2) is taken from it,
- * which rounding adds on average. Tokens are drawn by the row's number: the
- * same file each time. w is chosen chunk by chunk, for a tenth in the end.
+ * each byte but the last. All tokens of p >= w are there: p = w (1 + s / 128).
+ * Of the others a token is there with probability p / w, and stands for w: ln p
+ * = ln w - s / 128. With r = q / p the divergence is sum p (r - 1 - ln r), of
+ * which these terms are an unbiased estimate, once it is taken from them what
+ * rounding adds on average; what the second kind gives where q is above 1.4 w
+ * is known of all tokens, drawn or not. Tokens are drawn by the row's number:
+ * the same file each time. Each row has the least w with which it fits into its
+ * tenth.
  *
  * The error is one standard error that the form adds to the mean divergence of
  * a model, relative to it, over all N rows:
  *
- *     sqrt(3 mean(w tail) / N)
+ *     sqrt((3 mean(w tail) + mean(n (w / 128)^2) / (6 * 1e-5)) / N)
  *
- * if the model's log-probabilities differ from the base's like normal numbers
- * of one variance, as those of a quantized file about do: the variance of
- * r - 1 - ln r is then 2, and the mean of its square 3, times its mean squared.
- * Perplexities and what is said of the tokens of the text are not touched by
- * it; the divergence of a single token is less certain than their mean.
+ * for a divergence of 1e-5 or more, if the model's log-probabilities differ
+ * from the base's like normal numbers of one variance v, as those of a
+ * quantized file about do: the divergence is v / 2, the variance of r - 1 -
+ * ln r twice its square and the mean of its square 3 times that, and a rounding
+ * of p by e adds e times a number of variance v. Four times as much bounds it
+ * for all but one text in 16,000. Perplexities and what is said of the tokens
+ * of the text are not touched by it; the divergence of a single token is less
+ * certain than their mean.
  */
 #ifndef GGUF_BASELINE_H
 #define GGUF_BASELINE_H
@@ -83,9 +90,10 @@ GGUF_API int gguf_baseline_is(const char *path);
 /* The file is mapped, not read. allocator: NULL: malloc; kept. GGUF_E_IO,
  * GGUF_E_FORMAT (no such file), GGUF_E_INVALID (a number in its header: name,
  * value, limit), GGUF_E_TRUNCATED (its size is not what the header says),
- * GGUF_E_NOMEM. A compact one is read once, and each row is checked:
- * GGUF_E_VERSION, GGUF_E_MISMATCH (the checksum), and GGUF_E_FORMAT with the
- * byte. Since: 0.1 */
+ * GGUF_E_NOMEM. A compact one is read once, and what begins each row is
+ * checked: GGUF_E_VERSION (of another version of this library: save it again),
+ * GGUF_E_MISMATCH (the checksum), and GGUF_E_FORMAT with the byte. Since: 0.1
+ */
 GGUF_API enum gguf_status
 gguf_baseline_open(struct gguf_baseline **out, const char *path,
                    const struct gguf_allocator *allocator,

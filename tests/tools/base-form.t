@@ -42,6 +42,7 @@ value = lambda d, k: d["models"][0][k]["value"]
 off = value(small, "kld") / value(exact, "kld") - 1
 print(off, small["base"]["kld_error"])
 assert abs(off) < 4 * small["base"]["kld_error"]
+assert abs(off) < 0.002
 assert 0 < small["base"]["kld_error"] < 0.003
 assert value(small, "ppl") == value(exact, "ppl")
 assert abs(small["base"]["ppl"]["value"] / exact["base"]["ppl"]["value"] - 1) < 1e-7
