@@ -5,10 +5,10 @@
  * with a column's keys side by side), turns scores into weights, and adds V
  * times weights to the columns' outputs. Both are products of panels in a
  * precision of kern/gemm.h; K is packed as a product's weights are, V is in the
- * order of steps already.
+ * order of steps already. What a mask opens is found out once for all tasks.
  */
 #include "config.h"
-#include "cpu/attn.h"
+#include "cpu/attn_mask.h"
 
 #include "base/barrier.h"
 #include "base/compiler.h"
@@ -20,8 +20,10 @@
 
 enum {
     ALIGN = 64,
-    N_COLS = 96,  /* columns of a task, as far as whole tokens allow */
-    N_KEYS = 128, /* keys in a block */
+    N_COLS = 192, /* columns of a task, as far as whole tokens allow: keys and
+                   * values are packed once for all of them; */
+    N_COLS_LONG = 96, /* of rows that are longer than */
+    LONG = 256,       /* together: what a task has at hand is for L2 */
     V_ROWS = 16
 };
 
@@ -30,12 +32,11 @@ struct dims {
     const struct gg_kern_gemm *g;
     size_t group;     /* heads that share keys */
     size_t block_tok; /* tokens of a task */
-    size_t mask_rows; /* of a task: its tokens, of each head if they differ */
     size_t n_blocks;  /* of tokens */
     size_t n_tasks;
     size_t cols;   /* of a task, rounded up to nr */
     size_t dv;     /* rounded up to mr */
-    size_t keys;   /* N_KEYS, rounded up to mr */
+    size_t keys;   /* GG_ATTN_KEYS, rounded up to mr */
     size_t v_rows; /* values decoded at a time, whole blocks of steps */
 };
 
@@ -49,10 +50,10 @@ struct scratch {
     unsigned char *q;      /* columns of d steps, cols / nr panels */
     unsigned char *k;      /* rows of d steps, keys / mr panels */
     unsigned char *v;      /* rows of a step for each key, dv / mr panels */
-    unsigned char *packed; /* weights: columns of as many, cols / nr panels */
+    unsigned char *packed; /* weights: columns of as many, a panel */
     float *scores;         /* [cols][keys], then weights */
     float *out;            /* [cols][dv], not divided by sum yet */
-    float *mask;           /* [mask_rows][keys] */
+    float *mask;           /* [keys], of a column */
     void *buf;             /* of pack_rows */
     float *values;         /* [v_rows][dv], decoded */
     float *max;            /* [cols], of the scores so far */
@@ -69,14 +70,14 @@ static void dims_init(struct dims *s, const struct gg_attn_args *a)
     const struct gg_kern_gemm *g = &a->kern->gemm[a->form];
     s->g = g;
     s->group = (size_t)(a->n_head / a->n_head_kv);
-    s->block_tok = GG_MAX(N_COLS / s->group, 1);
+    const size_t most = a->d + a->dv > LONG ? N_COLS_LONG : N_COLS;
+    s->block_tok = GG_MAX(most / s->group, 1);
     s->block_tok = GG_MIN(s->block_tok, (size_t)a->n_tok);
-    s->mask_rows = s->block_tok * (a->mask_nb[1] ? s->group : 1);
     s->n_blocks = ((size_t)a->n_tok + s->block_tok - 1) / s->block_tok;
     s->n_tasks = s->n_blocks * (size_t)a->n_head_kv * (size_t)a->n_seq;
     s->cols = round_up(s->group * s->block_tok, g->nr);
     s->dv = round_up((size_t)a->dv, g->mr);
-    s->keys = round_up(N_KEYS, g->mr);
+    s->keys = round_up(GG_ATTN_KEYS, g->mr);
     s->v_rows = round_up(V_ROWS, g->k_block);
 }
 
@@ -100,11 +101,10 @@ static size_t scratch_init(struct scratch *b, unsigned char *base,
     b->q = take(base, &used, col_panels * gg_kern_gemm_x_size(g, d));
     b->k = take(base, &used, s->keys / g->mr * gg_kern_gemm_w_size(g, d));
     b->v = take(base, &used, s->dv / g->mr * gg_kern_gemm_w_size(g, s->keys));
-    b->packed =
-        take(base, &used, col_panels * gg_kern_gemm_x_size(g, s->keys));
+    b->packed = take(base, &used, gg_kern_gemm_x_size(g, s->keys));
     b->scores = take(base, &used, s->cols * s->keys * f);
     b->out = take(base, &used, s->cols * s->dv * f);
-    b->mask = take(base, &used, s->mask_rows * s->keys * f);
+    b->mask = take(base, &used, s->keys * f);
     b->buf = take(base, &used, g->buf_size);
     b->values = take(base, &used, s->v_rows * s->dv * f);
     b->max = take(base, &used, s->cols * f);
@@ -117,14 +117,22 @@ static bool is_empty(const struct gg_attn_args *a)
     return !a->n_tok || !a->n_head || !a->n_seq || !a->dv;
 }
 
+static size_t spans_size(const struct gg_attn_mask *m)
+{
+    return round_up(gg_attn_mask_n_spans(m) * sizeof *m->span, ALIGN);
+}
+
 size_t gg_attn_work_size(const struct gg_attn_args *a, unsigned nth)
 {
     if (is_empty(a))
         return 0;
     struct dims s;
     struct scratch b;
+    struct gg_attn_mask m;
     dims_init(&s, a);
-    return ALIGN + sizeof(struct shared) + nth * scratch_init(&b, NULL, a, &s);
+    gg_attn_mask_init(&m, a, s.block_tok, NULL);
+    return ALIGN + sizeof(struct shared) + spans_size(&m) +
+           nth * scratch_init(&b, NULL, a, &s);
 }
 
 float gg_attn_slope(float max_bias, int64_t head, int64_t n_head)
@@ -143,6 +151,7 @@ float gg_attn_slope(float max_bias, int64_t head, int64_t n_head)
 struct task {
     const struct gg_attn_args *a;
     const struct dims *s;
+    const struct gg_attn_mask *mask;
     struct scratch *b;
     size_t seq, head_kv, head0; /* the first of the group's heads */
     size_t tok0, n_tok;
@@ -172,19 +181,52 @@ static void pack_q(const struct task *t)
     }
 }
 
-/* Values of n positions from first on, decoded, 0 beyond dv. */
-static void load_values(const struct task *t, size_t first, size_t n)
+/* The first of the head's keys, or values, from position first on. */
+static const unsigned char *row_at(const struct task *t, const void *rows,
+                                   const size_t nb[3], size_t first)
+{
+    return (const unsigned char *)rows + first * nb[0] + t->head_kv * nb[1] +
+           t->seq * nb[2];
+}
+
+static bool lies_as_floats(int type, const void *rows, size_t stride)
+{
+    return type == GG_DT_F32 &&
+           ((uintptr_t)rows | stride) % sizeof(float) == 0;
+}
+
+/* Rows lie far apart, which hardware does not foresee. */
+static void ask_for(const unsigned char *row, size_t stride, size_t n,
+                    size_t size)
+{
+    for (; n--; row += stride)
+        for (size_t i = 0; i < size; i += ALIGN)
+            GG_PREFETCH(row + i);
+}
+
+/* Values of n positions from first on as floats, *stride from row to row, 0
+ * beyond dv: where they lie, or decoded. */
+static const float *load_values(const struct task *t, size_t first, size_t n,
+                                size_t *stride)
 {
     const struct gg_attn_args *a = t->a;
     const size_t dv = (size_t)a->dv;
-    const unsigned char *v = (const unsigned char *)a->v + first * a->v_nb[0] +
-                             t->head_kv * a->v_nb[1] + t->seq * a->v_nb[2];
+    const unsigned char *v = row_at(t, a->v, a->v_nb, first);
+    const size_t size = dv / gg_dtype_by_index(a->v_type)->block_len *
+                        gg_dtype_by_index(a->v_type)->block_size;
+    ask_for(v + n * a->v_nb[0], a->v_nb[0], n, size);
+    if (dv == t->s->dv && lies_as_floats(a->v_type, v, a->v_nb[0])) {
+        *stride = a->v_nb[0] / sizeof(float);
+        return (const float *)(const void *)v;
+    }
+    *stride = t->s->dv;
     for (size_t i = 0; i < n; i++, v += a->v_nb[0]) {
         float *row = t->b->values + i * t->s->dv;
         a->kern->codec[a->v_type].decode(v, row, dv);
         for (size_t j = dv; j < t->s->dv; j++)
             row[j] = 0;
     }
+    return t->b->values;
 }
 
 /* Values of n positions from first on into panels, in which a position is a
@@ -196,31 +238,11 @@ static void pack_v(const struct task *t, size_t first, size_t n)
     for (size_t i = 0; i < n; i += t->s->v_rows) {
         const size_t rows = GG_MIN(n - i, t->s->v_rows);
         unsigned char *panel = t->b->v + gg_kern_gemm_w_size(g, i);
-        load_values(t, first + i, rows);
+        size_t stride;
+        const float *v = load_values(t, first + i, rows, &stride);
         for (size_t j = 0; j < dv; j += g->mr, panel += size)
-            g->pack_wt(g, panel, 0, t->b->values + j, dv, g->mr, rows);
+            g->pack_wt(g, panel, 0, v + j, stride, g->mr, rows);
     }
-}
-
-/* The mask's rows for n positions into the buffer; false if it closes all of
- * them to all tokens. */
-static bool load_mask(const struct task *t, size_t first, size_t n)
-{
-    const struct gg_attn_args *a = t->a;
-    const size_t size = gg_dtype_by_index(a->mask_type)->block_size;
-    const size_t n_rows = a->mask_nb[1] ? t->n_cols : t->n_tok;
-    bool open = false;
-    for (size_t i = 0; i < n_rows; i++) {
-        const unsigned char *m = (const unsigned char *)a->mask +
-                                 (t->tok0 + i % t->n_tok) * a->mask_nb[0] +
-                                 (t->head0 + i / t->n_tok) * a->mask_nb[1] +
-                                 t->head_kv * a->mask_kv_nb +
-                                 t->seq * a->mask_nb[2] + first * size;
-        float *row = t->b->mask + i * t->s->keys;
-        a->kern->codec[a->mask_type].decode(m, row, n);
-        open = open || a->kern->vec.max(row, n) != -INFINITY;
-    }
-    return open;
 }
 
 /* Products of the packed keys with all columns. */
@@ -240,27 +262,32 @@ static void multiply_keys(const struct task *t, size_t n)
     }
 }
 
-static void cap_scores(float *s, size_t n, float scale, float cap)
+static void cap_scores(const struct gg_vec_kern *vec, float *s, size_t n,
+                       float scale, float cap)
 {
     for (size_t i = 0; i < n; i++)
-        s[i] = cap * tanhf(s[i] * scale / cap);
+        s[i] = s[i] * scale / cap;
+    vec->tanh(s, s, n);
 }
 
-/* One column's n products become weights exp(score - max); what was summed
- * under a smaller maximum is scaled down. */
-static void weigh_column(const struct task *t, size_t col, size_t n,
-                         float slope)
+/* One column's n products with the keys from first on become weights
+ * exp(score - max); what was summed under a smaller maximum is scaled down. */
+static void weigh_column(const struct task *t, size_t col, size_t first,
+                         size_t n, float slope, bool masked)
 {
     const struct gg_attn_args *a = t->a;
     const struct gg_vec_kern *vec = &a->kern->vec;
     float *s = t->b->scores + col * t->s->keys;
     float scale = a->scale;
     if (a->softcap != 0) {
-        cap_scores(s, n, scale, a->softcap);
-        scale = 1;
+        cap_scores(vec, s, n, scale, a->softcap);
+        scale = a->softcap;
     }
-    const size_t row = a->mask_nb[1] ? col : col % t->n_tok;
-    const float *mask = a->mask ? t->b->mask + row * t->s->keys : NULL;
+    const float *mask = masked ? gg_attn_mask_row(a, t->seq, t->head_kv,
+                                                  t->head0 + col / t->n_tok,
+                                                  t->tok0 + col % t->n_tok,
+                                                  first, n, t->b->mask)
+                               : NULL;
     const float block_max = vec->scores(s, s, mask, n, scale, slope);
     const float old = t->b->max[col];
     if (block_max > old) {
@@ -294,27 +321,48 @@ static void multiply_values(const struct task *t, size_t n)
         for (size_t i = 0; i < dv; i += g->mr, v += v_size)
             g->tile(v, p, gg_kern_gemm_n_blocks(g, n), (unsigned)cols,
                     t->b->out + j * dv + i, dv, 1);
-        p += gg_kern_gemm_x_size(g, keys);
     }
 }
 
-static void run_block(const struct task *t, size_t first, size_t n)
+/* Keys of n positions from first on into panels. */
+static void pack_k(const struct task *t, size_t first, size_t n)
 {
     const struct gg_attn_args *a = t->a;
+    const struct gg_kern_gemm *g = t->s->g;
+    const size_t d = (size_t)a->d, size = gg_kern_gemm_w_size(g, d);
+    const size_t stride = a->k_nb[0];
     const struct gg_kern_gemm_rows keys = { a->k_type,
-                                            (const unsigned char *)a->k +
-                                                first * a->k_nb[0] +
-                                                t->head_kv * a->k_nb[1] +
-                                                t->seq * a->k_nb[2],
-                                            a->k_nb[0], 0 };
-    t->s->g->pack_rows(a->kern, t->s->g, &keys, n, (size_t)a->d, t->b->k,
-                       t->b->buf);
+                                            row_at(t, a->k, a->k_nb, first),
+                                            stride, 0 };
+    if (!lies_as_floats(a->k_type, keys.at, stride)) {
+        g->pack_rows(a->kern, g, &keys, n, d, t->b->k, t->b->buf);
+        return;
+    }
+    const unsigned char *row = keys.at;
+    unsigned char *panel = t->b->k;
+    for (size_t i = 0; i < n; i += g->mr, panel += size) {
+        const size_t rows = GG_MIN(n - i, (size_t)g->mr);
+        if (rows < g->mr)
+            memset(panel, 0, size);
+        else
+            ask_for(row + rows * stride, stride, rows, d * sizeof(float));
+        g->pack_w(g, panel, 0, (const float *)(const void *)row,
+                  stride / sizeof(float), rows, d);
+        row += rows * stride;
+    }
+}
+
+static void run_block(const struct task *t, size_t first, size_t n,
+                      bool masked)
+{
+    const struct gg_attn_args *a = t->a;
+    pack_k(t, first, n);
     multiply_keys(t, n);
     for (size_t h = 0; h < t->s->group; h++) {
         const float slope =
             gg_attn_slope(a->max_bias, (int64_t)(t->head0 + h), a->n_head);
         for (size_t i = 0; i < t->n_tok; i++)
-            weigh_column(t, h * t->n_tok + i, n, slope);
+            weigh_column(t, h * t->n_tok + i, first, n, slope, masked);
     }
     pack_v(t, first, n);
     multiply_values(t, n);
@@ -355,9 +403,10 @@ static void store_out(const struct task *t)
 }
 
 static void run_task(const struct gg_attn_args *a, const struct dims *s,
-                     struct scratch *b, size_t i)
+                     const struct gg_attn_mask *mask, struct scratch *b,
+                     size_t i)
 {
-    struct task t = { .a = a, .s = s, .b = b };
+    struct task t = { .a = a, .s = s, .mask = mask, .b = b };
     /* The last tokens first: with a causal mask they take longest. */
     t.tok0 = (s->n_blocks - 1 - i % s->n_blocks) * s->block_tok;
     t.head_kv = i / s->n_blocks % (size_t)a->n_head_kv;
@@ -371,10 +420,16 @@ static void run_task(const struct gg_attn_args *a, const struct dims *s,
         b->max[c] = -INFINITY;
         b->sum[c] = 0;
     }
-    for (size_t k = 0; k < (size_t)a->n_kv; k += N_KEYS) {
-        const size_t n = GG_MIN((size_t)a->n_kv - k, (size_t)N_KEYS);
-        if (!a->mask || load_mask(&t, k, n))
-            run_block(&t, k, n);
+    for (size_t k = 0; k < (size_t)a->n_kv; k += GG_ATTN_KEYS) {
+        const struct gg_attn_span open =
+            gg_attn_mask_span(mask, t.seq, t.head_kv, t.head0,
+                              t.tok0 / s->block_tok, k / GG_ATTN_KEYS);
+        const size_t first = k + open.begin * GG_ATTN_UNIT;
+        if (open.begin < open.end)
+            run_block(&t, first,
+                      GG_MIN(k + open.end * GG_ATTN_UNIT, (size_t)a->n_kv) -
+                          first,
+                      !open.plain);
     }
     store_out(&t);
 }
@@ -386,18 +441,23 @@ void gg_attn_run(const struct gg_attn_args *a, unsigned ith, void *work,
         return;
     struct dims s;
     struct scratch b;
+    struct gg_attn_mask mask;
     dims_init(&s, a);
     unsigned char *at = work;
     at += (ALIGN - (uintptr_t)at % ALIGN) % ALIGN;
     struct shared *shared = (struct shared *)(void *)at;
     const size_t size = scratch_init(&b, NULL, a, &s);
-    scratch_init(&b, at + sizeof *shared + ith * size, a, &s);
+    at += sizeof *shared;
+    gg_attn_mask_init(&mask, a, s.block_tok, (void *)at);
+    at += spans_size(&mask);
+    scratch_init(&b, at + ith * size, a, &s);
     if (ith == 0)
         atomic_store_explicit(&shared->next, 0, memory_order_relaxed);
+    gg_attn_mask_scan(&mask, ith, barrier ? barrier->n_threads : 1, b.mask);
     if (barrier)
         gg_barrier_wait(barrier);
     /* relaxed: a claim orders nothing but itself */
     for (size_t i; (i = atomic_fetch_add_explicit(
                         &shared->next, 1, memory_order_relaxed)) < s.n_tasks;)
-        run_task(a, &s, &b, i);
+        run_task(a, &s, &mask, &b, i);
 }

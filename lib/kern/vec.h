@@ -24,7 +24,8 @@ typedef void gg_vec_scale_fn(float *y, const float *x, size_t n, float scale,
                              float bias);
 
 /* silu: y = x / (1 + exp(-x)), to which ULP(4) refers: -0 where exp overflows,
- * below -88.72, and for -infinity. softplus: y = ln(1 + exp(x)), ULP(4). */
+ * below -88.72, and for -infinity. softplus: y = ln(1 + exp(x)), ULP(4). tanh:
+ * ULP(4). */
 typedef void gg_vec_unary_fn(float *y, const float *x, size_t n);
 
 /* y = silu(gate) * up, the product of the rounded silu. */
@@ -173,6 +174,7 @@ typedef void gg_vec_wkv6_fn(const struct gg_vec_wkv6 *p);
     X(taps, taps)                                                             \
     X(delta, delta)                                                           \
     X(unary, softplus)                                                        \
+    X(unary, tanh)                                                            \
     X(scan, scan)                                                             \
     X(wkv7, wkv7)                                                             \
     X(wkv6, wkv6)

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-enum mask_kind { NONE, CAUSAL, RANDOM, HEADS, GROUPS };
+enum mask_kind { NONE, CAUSAL, WINDOW, RANDOM, HEADS, GROUPS };
 
 struct shape {
     const char *name;
@@ -32,6 +32,8 @@ static const struct shape shapes[] = {
       0 },
     { "causal", 32, 32, 130, 130, 4, 4, 1, CAUSAL, false, 0, 0 },
     { "causal, grouped, half", 64, 64, 140, 260, 8, 1, 2, CAUSAL, true, 0, 0 },
+    { "window", 32, 32, 230, 500, 4, 2, 1, WINDOW, false, 0, 0 },
+    { "window, half", 16, 64, 70, 300, 8, 2, 2, WINDOW, true, 0, 30 },
     { "group of 3, odd sizes", 20, 13, 37, 129, 6, 2, 1, RANDOM, false, 0, 0 },
     { "ALiBi, 6 heads", 16, 40, 33, 65, 6, 6, 1, CAUSAL, true, 8, 0 },
     { "softcap", 48, 48, 9, 150, 4, 2, 2, RANDOM, false, 0, 20 },
@@ -117,6 +119,11 @@ static void *halves(const float *x, size_t n)
 
 static float mask_at(const struct shape *s, size_t tok, size_t pos)
 {
+    if (s->mask == WINDOW) /* 150 keys up to a token's own */
+        return pos + s->n_tok <= tok + s->n_kv &&
+                       pos + s->n_tok + 150 > tok + s->n_kv
+                   ? 0
+                   : -INFINITY;
     if (s->mask == CAUSAL) /* the last token sees all */
         return pos + s->n_tok <= tok + s->n_kv
                    ? s->max_bias != 0
@@ -325,10 +332,9 @@ static void check_shape(const char *level, const struct gg_kern *kern,
 /* A token's result does not depend on the tokens that are computed with it:
  * the last token alone gives the bits it had among all. */
 static void check_alone(const char *level, const struct gg_kern *kern,
-                        struct gguf_pool *pool)
+                        const struct shape *s, struct gguf_pool *pool)
 {
     struct problem p;
-    const struct shape *s = &shapes[3];
     problem_init(&p, s, NULL, kern);
     problem_run(&p, pool);
     const size_t row = (s->dv + 3) * s->n_head;
@@ -342,7 +348,7 @@ static void check_alone(const char *level, const struct gg_kern *kern,
     for (size_t h = 0; h < s->n_head; h++)
         same = same && !memcmp(last + h * (s->dv + 3), p.out + h * (s->dv + 3),
                                s->dv * sizeof *last);
-    ok(same, "%s: a token alone gives the same bits", level);
+    ok(same, "%s: %s: a token alone gives the same bits", level, s->name);
     free(last);
     problem_fini(&p);
 }
@@ -383,7 +389,9 @@ int main(void)
         for (size_t t = 0; t < N_TYPES; t++)
             for (size_t s = 0; s < sizeof typed / sizeof typed[0]; s++)
                 check_shape(level[i].name, &kern, &typed[s], types[t], pool);
-        check_alone(level[i].name, &kern, pool[0]);
+        for (size_t k = 0; k < N_SHAPES; k++)
+            if (shapes[k].mask == CAUSAL || shapes[k].mask == WINDOW)
+                check_alone(level[i].name, &kern, &shapes[k], pool[0]);
     }
     for (unsigned t = 0; t < 4; t++)
         gguf_pool_destroy(pool[t]);

@@ -46,6 +46,12 @@ void gg_vec_swiglu_c(float *y, const float *gate, const float *up, size_t n)
         y[i] = silu(gate[i]) * up[i];
 }
 
+void gg_vec_tanh_c(float *y, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = tanhf(x[i]);
+}
+
 float gg_vec_max_c(const float *x, size_t n)
 {
     float max = -INFINITY;

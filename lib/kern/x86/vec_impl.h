@@ -25,20 +25,38 @@
  * x = n ln 2 + r; ln 2 in two parts, the first with 15 bits, so that its
  * product with n is exact. e^r = 1 + r + r^2 p(r) on |r| <= ln 2 / 2, p of
  * degree 4, fitted for least relative error (3.6e-9). */
-static inline VF vf_exp(VF x)
+static inline VF vf_exp_part(VF x, VF *n) /* e^r - 1 */
 {
-    /* e^89 is above FLT_MAX, e^-104 rounds to 0 */
-    x = vf_max(vf_set1(-104.0f), vf_min(vf_set1(89.0f), x));
-    const VF n = vf_round(vf_mul(x, vf_set1(0x1.715476p+0f)));
-    VF r = vf_fnma(n, vf_set1(0x1.62e4p-1f), x);
-    r = vf_fnma(n, vf_set1(0x1.7f7d1cp-20f), r);
+    *n = vf_round(vf_mul(x, vf_set1(0x1.715476p+0f)));
+    VF r = vf_fnma(*n, vf_set1(0x1.62e4p-1f), x);
+    r = vf_fnma(*n, vf_set1(0x1.7f7d1cp-20f), r);
     VF p = vf_set1(0x1.6a23cep-10f);
     p = vf_fma(p, r, vf_set1(0x1.123a2p-7f));
     p = vf_fma(p, r, vf_set1(0x1.5558f2p-5f));
     p = vf_fma(p, r, vf_set1(0x1.555492p-3f));
     p = vf_fma(p, r, vf_set1(0x1.fffffcp-2f));
-    p = vf_fma(vf_mul(r, r), p, r);
+    return vf_fma(vf_mul(r, r), p, r);
+}
+
+static inline VF vf_exp(VF x)
+{
+    VF n;
+    /* e^89 is above FLT_MAX, e^-104 rounds to 0 */
+    x = vf_max(vf_set1(-104.0f), vf_min(vf_set1(89.0f), x));
+    const VF p = vf_exp_part(x, &n);
     return vf_scale2(vf_add(p, vf_set1(1.0f)), n);
+}
+
+/* With e = e^2x - 1 = 2^n (e^r - 1) + (2^n - 1), which loses nothing near 0:
+ * e / (e + 2). Beyond 10 it rounds to 1. */
+static inline VF vf_tanh(VF x)
+{
+    const VF one = vf_set1(1.0f);
+    VF n;
+    x = vf_max(vf_set1(-10.0f), vf_min(vf_set1(10.0f), x));
+    const VF p = vf_exp_part(vf_add(x, x), &n);
+    const VF e = vf_add(vf_scale2(p, n), vf_sub(vf_scale2(one, n), one));
+    return vf_div(e, vf_add(e, vf_set1(2.0f)));
 }
 
 /* The numerator is finite, so that -infinity gives -0. */
@@ -101,6 +119,11 @@ void FN(gg_vec_silu)(float *y, const float *x, size_t n)
 void FN(gg_vec_swiglu)(float *y, const float *gate, const float *up, size_t n)
 {
     MAP2(gate, up, vf_mul(vf_silu(a), b));
+}
+
+void FN(gg_vec_tanh)(float *y, const float *x, size_t n)
+{
+    MAP1(vf_tanh(a));
 }
 
 float FN(gg_vec_max)(const float *x, size_t n)

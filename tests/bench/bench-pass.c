@@ -1,0 +1,309 @@
+/* bench-pass.c - a model's passes, and what operations take of them
+ *
+ *     bench-pass [-t THREADS] [-c CONTEXT] [-r ROUNDS] [-p PRECISION]
+ *                [-k CACHE_TYPE] MODEL...
+ *
+ * Of each model: seconds for 512 tokens of a chunk of CONTEXT tokens (512), the
+ * second half with logits as when texts are evaluated, the best of ROUNDS (3);
+ * with the rate of operations as a part of the multiply-add peak. Then a pass
+ * is computed node by node: for each operation its rate, and which part of the
+ * time it takes; and how many times its part of the arithmetic attention takes,
+ * of which only what the mask leaves open counts.
+ *
+ * Seconds are processor time divided by the number of threads (1), so what
+ * other programs take from the machine does not count.
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "graph/optab.h"
+#include "kern/kern.h"
+#include "gguf/gguf.h"
+#include "tests/bench/peak.h"
+#include "tests/bench/row.h"
+
+#include <math.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_ROUNDS = 100, UBATCH = 512 };
+
+struct options {
+    unsigned threads, context, rounds;
+    enum gguf_precision precision;
+    uint32_t cache;
+};
+
+struct of_op {
+    double seconds, steps, elements;
+};
+
+struct bench {
+    const struct options *o;
+    struct gguf_session *s;
+    gguf_token *token;
+    uint8_t *want;
+    double began; /* of the node that is computed */
+    bool by_node;
+    struct of_op op[GGUF_N_OPS];
+};
+
+/* Of all threads, the pool's included. */
+static double processor_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Multiply-adds of an attention node, scores and values, where its mask is
+ * open. */
+static double open_steps(const struct gguf_tensor *t)
+{
+    const struct gguf_tensor *q = t->src[0], *v = t->src[2], *m = t->src[3];
+    const double per = (double)(q->ne[0] + v->ne[0]);
+    const double rows = (double)(q->ne[1] * q->ne[2] * q->ne[3]);
+    double open = 0, all = 0;
+    struct gg_codec_kern codec[GG_N_DTYPES];
+    if (!m)
+        return rows * (double)t->src[1]->ne[1] * per;
+    gg_codec_kern_init(codec, 0);
+    float *row = malloc((size_t)m->ne[0] * sizeof *row);
+    for (int64_t r = 0; row && r < m->ne[1] * m->ne[2] * m->ne[3]; r++) {
+        codec[gg_dtype_index(m->dtype)].decode(
+            (const char *)m->data + r * m->nb[1], row, (size_t)m->ne[0]);
+        for (int64_t i = 0; i < m->ne[0]; i++)
+            open += row[i] != -INFINITY;
+        all++;
+    }
+    free(row);
+    return all > 0 ? rows * (open / all) * per : 0;
+}
+
+static int on_node(void *user, struct gguf_tensor *t, bool done)
+{
+    struct bench *b = user;
+    if (!done) {
+        b->began = processor_time();
+        return 1;
+    }
+    struct of_op *op = &b->op[t->op];
+    op->seconds += processor_time() - b->began;
+    op->elements += (double)gguf_tensor_n_elements(t);
+    op->steps += t->op == GGUF_OP_ATTENTION
+                     ? open_steps(t)
+                     : (double)gg_op_row(t->op)->cost(t);
+    return 1;
+}
+
+static int on_graph(void *user, struct gguf_graph *graph,
+                    struct gguf_sched *sched)
+{
+    struct bench *b = user;
+    (void)graph;
+    return gguf_sched_set_eval(sched, b->by_node ? on_node : NULL, b, NULL) !=
+           GGUF_OK;
+}
+
+/* A chunk; its processor time. */
+static enum gguf_status pass(struct bench *b, double *seconds,
+                             struct gguf_error *err)
+{
+    struct gguf_batch batch = GGUF_BATCH_INIT;
+    const double t0 = processor_time();
+    const float *logits;
+    batch.n = b->o->context;
+    batch.token = b->token;
+    batch.want = b->want;
+    GG_TRY(gguf_session_clear(b->s, err));
+    GG_TRY(gguf_session_decode(b->s, &batch, err));
+    const size_t n = gguf_session_n_outputs(b->s),
+                 most = gguf_session_max_logits(b->s);
+    for (size_t i = 0; i < n; i += most)
+        GG_TRY(
+            gguf_session_logits(b->s, i, GG_MIN(most, n - i), &logits, err));
+    *seconds = (processor_time() - t0) / b->o->threads;
+    return GGUF_OK;
+}
+
+/* Multiply-adds a second of a thread, at the machine's best level. */
+static double peak(void)
+{
+    const uint32_t cpu = gg_kern_cpu_detect();
+    unsigned level = 0;
+    double best = 0;
+    for (unsigned l = 0; l < gg_kern_cpu_n_levels; l++)
+        if (cpu & gg_kern_cpu_levels[l].bit)
+            level = l + 1;
+    for (int i = 0; i < 5; i++) {
+        const double t0 = processor_time();
+        peak_run(level, 1000000);
+        const double t = processor_time() - t0;
+        best = GG_MAX(best, 1e6 * peak_flops(level) / t / 2);
+    }
+    return best;
+}
+
+static bool is_product(unsigned op)
+{
+    return op == GGUF_OP_MATMUL || op == GGUF_OP_MATMUL_ID ||
+           op == GGUF_OP_ATTENTION;
+}
+
+static void show_ops(const struct bench *b, const struct bench_row *like)
+{
+    double seconds = 0, steps = 0;
+    struct bench_row r = *like;
+    for (unsigned i = 0; i < GGUF_N_OPS; i++) {
+        seconds += b->op[i].seconds;
+        steps += is_product(i) ? b->op[i].steps : 0;
+    }
+    r.table = "operations";
+    r.spread = -1;
+    for (unsigned i = 0; i < GGUF_N_OPS; i++) {
+        const struct of_op *op = &b->op[i];
+        const double t = GG_MAX(op->seconds, 1e-9) / b->o->threads;
+        if (op->seconds < 1e-4 * seconds)
+            continue;
+        r.what = gguf_op_name(i);
+        r.value =
+            is_product(i) ? 2e-9 * op->steps / t : 1e-6 * op->elements / t;
+        r.unit = is_product(i) ? "GFLOP/s" : "M elements/s";
+        r.part = op->seconds / seconds;
+        r.of = "time";
+        bench_row(&r);
+    }
+    const struct of_op *a = &b->op[GGUF_OP_ATTENTION];
+    if (a->steps > 0 && steps > 0) {
+        r.what = "attention";
+        r.value = a->seconds / seconds / (a->steps / steps);
+        r.unit = "times its part of operations";
+        r.part = a->steps / steps;
+        r.of = "operations";
+        bench_row(&r);
+    }
+}
+
+static enum gguf_status measure(struct bench *b, const char *path,
+                                struct gguf_error *err)
+{
+    double t[MAX_ROUNDS], one, steps = 0;
+    char shape[64];
+    const char *name = strrchr(path, '/');
+    snprintf(shape, sizeof shape, "context %u%s%s", b->o->context,
+             b->o->cache ? " " : "",
+             b->o->cache ? gguf_dtype_find(b->o->cache)->name : "");
+    GG_TRY(pass(b, &one, err)); /* touches memory */
+    for (unsigned i = 0; i < b->o->rounds; i++)
+        GG_TRY(pass(b, &t[i], err));
+    b->by_node = true;
+    GG_TRY(pass(b, &one, err));
+    for (unsigned i = 0; i < GGUF_N_OPS; i++)
+        steps += is_product(i) ? b->op[i].steps : 0;
+    struct bench_row r = { .table = "passes",
+                           .what = name ? name + 1 : path,
+                           .shape = shape,
+                           .precision = gguf_precision_name(b->o->precision),
+                           .threads = b->o->threads,
+                           .unit = "s for 512 tokens",
+                           .of = "multiply-add peak" };
+    const double best = bench_best(t, b->o->rounds, &r.spread);
+    r.value = best * 512 / b->o->context;
+    r.part = steps / best / b->o->threads / peak();
+    bench_row(&r);
+    char both[128];
+    snprintf(both, sizeof both, "%.60s, %s", r.what, shape);
+    r.shape = both;
+    show_ops(b, &r);
+    return GGUF_OK;
+}
+
+static enum gguf_status run(const struct options *o, const char *path,
+                            struct gguf_error *err)
+{
+    struct bench b = { .o = o };
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_cpu_params c = GGUF_CPU_PARAMS_INIT;
+    struct gguf_file *f = NULL;
+    struct gguf_model *m = NULL;
+    c.n_threads = o->threads;
+    c.precision = o->precision;
+    p.n_ctx = o->context;
+    p.n_ubatch = UBATCH;
+    p.cache_dtype = o->cache;
+    p.on_graph = on_graph;
+    p.user = &b;
+    b.token = calloc(o->context, sizeof *b.token);
+    b.want = calloc(o->context, 1);
+    enum gguf_status st =
+        b.token && b.want ? GGUF_OK : gg_error_set_nomem(err, o->context);
+    if (st == GGUF_OK)
+        st = gguf_file_open(&f, path, NULL, err);
+    if (st == GGUF_OK)
+        st = gguf_model_open(&m, f, NULL, err);
+    if (st == GGUF_OK)
+        st = gguf_cpu_backend_create(&p.backend, &c, err);
+    if (st == GGUF_OK)
+        st = gguf_session_create(&b.s, m, &p, err);
+    if (st == GGUF_OK) {
+        const unsigned n = (unsigned)gguf_model_get_info(m)->n_vocab;
+        for (unsigned i = 0; i < o->context; i++) {
+            b.token[i] = (gguf_token)((37 * i + 11) % n);
+            b.want[i] = i >= o->context / 2;
+        }
+        st = measure(&b, path, err);
+    }
+    gguf_session_destroy(b.s);
+    gguf_backend_destroy(p.backend);
+    gguf_model_destroy(m);
+    gguf_file_close(f);
+    free(b.token);
+    free(b.want);
+    return st;
+}
+
+static bool set_precision(struct options *o, const char *name)
+{
+    for (unsigned i = 0; gguf_precision_name(i); i++)
+        if (!strcmp(name, gguf_precision_name(i))) {
+            o->precision = (enum gguf_precision)i;
+            return true;
+        }
+    return false;
+}
+
+static bool set_cache(struct options *o, const char *name)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
+    o->cache = t ? t->id : 0;
+    return t;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { 1, 512, 3, GGUF_PRECISION_EXACT, 0 };
+    struct gguf_error err;
+    bool good = true;
+    for (int c; (c = getopt(argc, argv, "t:c:r:p:k:")) != -1;)
+        switch (c) {
+        case 't': o.threads = (unsigned)atoi(optarg); break;
+        case 'c': o.context = (unsigned)atoi(optarg); break;
+        case 'r': o.rounds = (unsigned)atoi(optarg); break;
+        case 'p': good = good && set_precision(&o, optarg); break;
+        case 'k': good = good && set_cache(&o, optarg); break;
+        default: good = false;
+        }
+    if (!good || optind == argc || !o.threads || !o.context || !o.rounds ||
+        o.rounds > MAX_ROUNDS) {
+        fprintf(stderr,
+                "usage: bench-pass [-t THREADS] [-c CONTEXT] [-r ROUNDS] "
+                "[-p PRECISION] [-k CACHE_TYPE] MODEL...\n");
+        return 2;
+    }
+    for (int i = optind; i < argc; i++)
+        if (run(&o, argv[i], &err) != GGUF_OK) {
+            fprintf(stderr, "bench-pass: %s: %s\n", argv[i], err.message);
+            return 1;
+        }
+    return 0;
+}

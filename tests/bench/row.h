@@ -1,0 +1,59 @@
+/* row.h - the rows that programs of make bench print
+ *
+ * A line each, cells with tabs between: table, what, shape, level, precision,
+ * threads, value, unit, part, of what it is a part, spread. Cells that say
+ * nothing are "-". bench.sh makes tables and JSON of them.
+ */
+#ifndef TESTS_BENCH_ROW_H
+#define TESTS_BENCH_ROW_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bench_row {
+    const char *table, *what, *shape; /* NULL: - */
+    const char *level, *precision;    /* likewise */
+    unsigned threads;
+    double value;     /* the best of several runs */
+    const char *unit; /* of the value */
+    double part;      /* the value as a part of, */
+    const char *of;   /* something measured beside it; NULL: of nothing */
+    double spread;    /* how much worse the median was, as a part of the value;
+                       * below 0: not known */
+};
+
+static inline void bench_row(const struct bench_row *r)
+{
+    const char *const cells[] = { r->table, r->what, r->shape, r->level,
+                                  r->precision };
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        printf("%s\t", cells[i] && *cells[i] ? cells[i] : "-");
+    printf("%u\t%.6g\t%s\t", r->threads, r->value, r->unit);
+    if (r->of)
+        printf("%.4f\t%s\t", r->part, r->of);
+    else
+        printf("-\t-\t");
+    if (r->spread >= 0)
+        printf("%.4f\n", r->spread);
+    else
+        printf("-\n");
+    fflush(stdout);
+}
+
+static inline int bench_ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The least of n times, which it sorts; *spread: by how much their median is
+ * more. */
+static inline double bench_best(double *t, size_t n, double *spread)
+{
+    qsort(t, n, sizeof *t, bench_ascending);
+    *spread = t[n / 2] / t[0] - 1;
+    return t[0];
+}
+
+#endif
