@@ -4,6 +4,7 @@
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
+#include "tools/common/stored.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
 
@@ -249,9 +250,13 @@ static bool run(struct job *j)
     r.on_chunk = on_chunk;
     r.progress = on_progress;
     r.user = j;
+    enum gguf_status st = GGUF_OK;
+    if (o->layer_major)
+        st = stored_room(j->session, o->max_memory, &r.max_stored, &err);
     progress_init(&j->bar, "importance", "tokens", o->quiet);
-    const enum gguf_status st = gguf_collect_run(
-        j->c, j->session, j->tokens.id, j->tokens.n, &r, &err);
+    if (st == GGUF_OK)
+        st = gguf_collect_run(j->c, j->session, j->tokens.id, j->tokens.n, &r,
+                              &err);
     progress_clear(&j->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped()) {
         if (o->part || o->save_every)

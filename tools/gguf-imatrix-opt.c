@@ -55,6 +55,15 @@ static const struct opt table[] = {
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--precision", "KIND", PRECISION_HELP, OPT_WORD, AT(precision),
       .words = precision_words },
+    { "--layer-major", NULL,
+      "compute as many chunks as --max-memory has room for through one layer "
+      "before any goes through the next: weights that do not fit into memory "
+      "are read once for all of them. No digit depends on it",
+      OPT_FLAG, AT(layer_major) },
+    { "--max-memory", "SIZE",
+      "with --layer-major: use so many bytes beside the weights and the sums; "
+      "1Gi without this option",
+      OPT_SIZE, AT(max_memory) },
     { "--max-text", "SIZE",
       "refuse a text of more bytes, unpacked; 1Gi without this option",
       OPT_SIZE, AT(max_text) },
@@ -112,7 +121,7 @@ static const struct opt table[] = {
 #define COLLECTS                                                              \
     "--ctx-size --chunks --from-chunk --process-output --parse-special "      \
     "--ubatch-size --batch-size --threads --precision --max-text --no-check " \
-    "--no-ppl --save-every --resume"
+    "--no-ppl --save-every --resume --layer-major"
 
 static const struct opt_rule rules[] = {
     { "--include", OPT_EXCLUDES, "--exclude" },
@@ -121,6 +130,7 @@ static const struct opt_rule rules[] = {
     { "--file", OPT_NEEDS, "--output --save-part --show --json" },
     { "--file", OPT_EXCLUDES, "--merge-parts" },
     { COLLECTS, OPT_NEEDS, "--file" },
+    { "--max-memory", OPT_NEEDS, "--layer-major" },
     { "--save-part", OPT_NEEDS, "--file --merge-parts" },
     { "--save-every --resume", OPT_NEEDS, "--output --save-part" },
     { .a = NULL },
@@ -161,6 +171,7 @@ int im_parse_options(struct im_options *o, int argc, char **argv)
                               .n_batch = MOST_TOKENS,
                               .n_ubatch = 512,
                               .max_text = UINT64_C(1) << 30,
+                              .max_memory = UINT64_C(1) << 30,
                               .limits = GGUF_LIMITS_INIT,
                               .files = GGUF_FILE_PARAMS_INIT };
     const int n = opt_parse(&tool, argc, argv, o);

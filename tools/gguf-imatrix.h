@@ -14,10 +14,12 @@ struct im_options {
     struct opt_list include, exclude;
     bool keep_paths, force, show, json, quiet;
     bool output, parse_special, no_check, no_ppl, resume, merge_parts;
+    bool layer_major;
     int form; /* enum gguf_imatrix_form; -1: by the name */
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
     uint64_t save_every; /* chunks; 0: only at the end */
     uint64_t max_text;   /* bytes */
+    uint64_t max_memory; /* with layer_major: beside weights and sums */
     uint64_t from_chunk; /* once parsed first and number, of --chunks too */
     uint64_t n_chunks;   /* 0: all */
     int precision;       /* enum gguf_precision */

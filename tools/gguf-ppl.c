@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl-mpi.h"
 #include "tools/common/msg.h"
+#include "tools/common/stored.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
 
@@ -161,27 +162,6 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
     return progress_report(&r->bar, done, total);
 }
 
-/* What chunks may leave for the next layer, where they are computed layer by
- * layer: what keys, values and graphs do not take. */
-static enum gguf_status room_to_store(const struct job *j, uint64_t *most,
-                                      struct gguf_error *err)
-{
-    const struct ppl_options *o = j->run.o;
-    uint64_t cache, graph;
-    *most = 0;
-    if (!o->layer_major)
-        return GGUF_OK;
-    gguf_session_memory(j->own.session, &cache, &graph);
-    if (cache + graph >= o->max_memory)
-        return gguf_error_set(err, GGUF_E_LIMIT,
-                              "a chunk takes %" PRIu64
-                              " bytes beside what it leaves for the next "
-                              "layer: --max-memory must be more",
-                              cache + graph);
-    *most = o->max_memory - cache - graph;
-    return GGUF_OK;
-}
-
 /* n chunks from first on, with the sinks that save; sums to r's total. */
 static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
                                       gguf_ppl_fn *fn, struct gguf_error *err)
@@ -202,7 +182,9 @@ static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
     p.no_bos = ppl_no_bos(r->o);
     p.text_end = r->several ? r->text_end : NULL;
     p.n_texts = r->n_texts;
-    enum gguf_status st = room_to_store(j, &p.max_stored, err);
+    enum gguf_status st = GGUF_OK;
+    if (r->o->layer_major)
+        st = stored_room(j->own.session, r->o->max_memory, &p.max_stored, err);
     if (st == GGUF_OK)
         st = gguf_ppl_run(j->own.session, j->tokens.id, j->tokens.n, &p,
                           &r->total, err);

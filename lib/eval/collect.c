@@ -46,6 +46,27 @@ static enum gguf_status make_filter(struct gguf_collect *c,
     return GGUF_OK;
 }
 
+static enum gguf_status make(struct gguf_collect **out,
+                             const struct gguf_allocator *a, uint32_t n_ctx,
+                             bool output, struct gguf_error *err)
+{
+    *out = NULL;
+    struct gguf_collect *c = gg_mem_alloc_zero(a, 1, sizeof *c);
+    if (!c)
+        return gg_error_set_nomem(err, sizeof *c);
+    c->allocator = a;
+    c->n_ctx = n_ctx;
+    c->output = output;
+    gg_mem_arena_init(&c->arena, a);
+    const enum gguf_status st =
+        gg_index_init(&c->index, a, 0, entry_name, c, err);
+    if (st == GGUF_OK)
+        *out = c;
+    else
+        gguf_collect_destroy(c);
+    return st;
+}
+
 enum gguf_status gguf_collect_create(struct gguf_collect **out,
                                      const struct gguf_collect_params *params,
                                      struct gguf_error *err)
@@ -63,23 +84,24 @@ enum gguf_status gguf_collect_create(struct gguf_collect **out,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a precision of %zu bytes, limit is %zu",
                             precision.size, sizeof c->precision - 1);
-    c = gg_mem_alloc_zero(p.allocator, 1, sizeof *c);
-    if (!c)
-        return gg_error_set_nomem(err, sizeof *c);
-    c->allocator = p.allocator;
-    c->n_ctx = p.n_ctx;
-    c->output = p.output;
+    GG_TRY(make(&c, p.allocator, p.n_ctx, p.output, err));
     memcpy(c->precision, precision.data, precision.size);
-    gg_mem_arena_init(&c->arena, p.allocator);
-    enum gguf_status st =
-        gg_index_init(&c->index, p.allocator, 0, entry_name, c, err);
-    if (st == GGUF_OK)
-        st = make_filter(c, &p, err);
+    const enum gguf_status st = make_filter(c, &p, err);
     if (st == GGUF_OK)
         *out = c;
     else
         gguf_collect_destroy(c);
     return st;
+}
+
+enum gguf_status gg_collect_like(struct gguf_collect **out,
+                                 const struct gguf_collect *c,
+                                 struct gguf_error *err)
+{
+    GG_TRY(make(out, c->allocator, c->n_ctx, c->output, err));
+    memcpy((*out)->precision, c->precision, sizeof c->precision);
+    (*out)->filter = c->filter;
+    return GGUF_OK;
 }
 
 void gguf_collect_destroy(struct gguf_collect *c)
@@ -118,18 +140,6 @@ static enum gguf_status tell(struct gguf_collect *c,
 
 /* ---- a run ---- */
 
-struct job {
-    struct gguf_collect *c;
-    const struct gguf_collect_run *run;
-    struct gguf_session *s;
-    struct gg_collect_watch *w;
-    const gguf_token *text;
-    gguf_token bos;
-    gguf_token *token; /* of a chunk */
-    uint8_t *want;     /* all */
-    size_t begin, end, n_done, n_all;
-};
-
 static enum gguf_status check(const struct gguf_collect *c,
                               const struct gguf_session *s, size_t n,
                               const struct gguf_collect_run *r,
@@ -156,7 +166,7 @@ static enum gguf_status check(const struct gguf_collect *c,
     return GGUF_OK;
 }
 
-static enum gguf_status setup(struct job *j, struct gguf_error *err)
+static enum gguf_status setup(struct gg_collect_job *j, struct gguf_error *err)
 {
     const struct gguf_collect *c = j->c;
     const struct gguf_vocab *v = gguf_model_vocab(j->s->model);
@@ -176,55 +186,78 @@ static enum gguf_status setup(struct job *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status run_chunk(struct job *j, size_t chunk,
-                                  struct gguf_error *err)
+struct gguf_batch gg_collect_fill(const struct gg_collect_job *j, size_t chunk,
+                                  gguf_token *token)
 {
-    struct gguf_collect *c = j->c;
+    const uint32_t n_ctx = j->c->n_ctx;
     struct gguf_batch b = GGUF_BATCH_INIT;
-    memcpy(j->token, j->text + chunk * c->n_ctx, c->n_ctx * sizeof *j->token);
+    memcpy(token, j->text + chunk * n_ctx, n_ctx * sizeof *token);
     if (j->bos != GGUF_TOKEN_NONE)
-        j->token[0] = j->bos;
-    b.n = c->n_ctx;
-    b.token = j->token;
+        token[0] = j->bos;
+    b.n = n_ctx;
+    b.token = token;
     b.want = j->want;
-    gg_collect_begin_chunk(c);
-    GG_TRY(gguf_session_clear(j->s, err));
-    GG_TRY(gguf_session_decode(j->s, &b, err));
-    if (c->output && gg_model_has_logits(j->s->model)) {
-        const float *states;
-        GG_TRY(gguf_session_states(j->s, 0, b.n, &states, err));
-        GG_TRY(gg_collect_states(j->w, states, b.n, err));
-    }
-    return GGUF_OK;
+    return b;
 }
 
-static enum gguf_status report(const struct job *j, struct gguf_error *err)
+enum gguf_status gg_collect_outputs(const struct gg_collect_job *j,
+                                    struct gguf_error *err)
+{
+    const size_t n = j->c->n_ctx;
+    const float *states;
+    if (!j->c->output || !gg_model_has_logits(j->s->model))
+        return GGUF_OK;
+    GG_TRY(gguf_session_states(j->s, 0, n, &states, err));
+    return gg_collect_states(j->w, states, n, err);
+}
+
+enum gguf_status gg_collect_report(const struct gg_collect_job *j,
+                                   uint64_t n_tok, struct gguf_error *err)
 {
     const uint64_t n_ctx = j->c->n_ctx;
     if (j->run->progress &&
-        j->run->progress(j->run->user, j->n_done * n_ctx, j->n_all * n_ctx))
+        j->run->progress(j->run->user, n_tok, (uint64_t)j->n_all * n_ctx))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
 }
 
-static enum gguf_status run_all(struct job *j, struct gguf_error *err)
+enum gguf_status gg_collect_through(struct gg_collect_job *j, size_t chunk,
+                                    const char *bad, struct gguf_error *err)
+{
+    const struct gguf_collect_chunk through = {
+        .chunk = chunk, .n_done = ++j->n_done, .n_all = j->n_all, .bad = bad
+    };
+    if (j->run->on_chunk && j->run->on_chunk(j->run->user, &through))
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "cancelled");
+    return gg_collect_report(j, (uint64_t)j->n_done * j->c->n_ctx, err);
+}
+
+static enum gguf_status run_chunk(struct gg_collect_job *j, size_t chunk,
+                                  struct gguf_error *err)
+{
+    const struct gguf_batch b = gg_collect_fill(j, chunk, j->token);
+    gg_collect_begin_chunk(j->c);
+    GG_TRY(gguf_session_clear(j->s, err));
+    GG_TRY(gguf_session_decode(j->s, &b, err));
+    return gg_collect_outputs(j, err);
+}
+
+static enum gguf_status run_all(struct gg_collect_job *j,
+                                struct gguf_error *err)
 {
     struct gguf_collect *c = j->c;
-    GG_TRY(report(j, err));
+    GG_TRY(gg_collect_report(j, 0, err));
+    if (j->run->max_stored)
+        return gg_collect_run_layered(j, err);
     for (size_t k = j->begin; k < j->end; k++) {
         if (c->state[k] != GGUF_COLLECT_MISSING)
             continue;
         GG_TRY(run_chunk(j, k, err));
-        struct gguf_collect_chunk through = { .chunk = k,
-                                              .n_done = ++j->n_done,
-                                              .n_all = j->n_all };
-        through.bad = gg_collect_end_chunk(c);
-        c->state[k] = through.bad ? GGUF_COLLECT_SKIPPED : GGUF_COLLECT_DONE;
-        if (j->run->on_chunk && j->run->on_chunk(j->run->user, &through))
-            return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                                "cancelled");
-        GG_TRY(report(j, err));
+        const char *bad = gg_collect_end(c, false);
+        c->state[k] = bad ? GGUF_COLLECT_SKIPPED : GGUF_COLLECT_DONE;
+        GG_TRY(gg_collect_through(j, k, bad, err));
     }
     return GGUF_OK;
 }
@@ -243,7 +276,9 @@ enum gguf_status gguf_collect_run(struct gguf_collect *c,
     GG_TRY(tell(c, session, token, n, err));
     if (r.dataset)
         GG_TRY(gg_collect_add_dataset(c, gg_str_z(r.dataset), err));
-    struct job j = { .c = c, .run = &r, .s = session, .text = token };
+    struct gg_collect_job j = {
+        .c = c, .run = &r, .s = session, .text = token
+    };
     enum gguf_status st = setup(&j, err);
     if (st == GGUF_OK)
         st = gg_collect_watch(&j.w, c, session, r.pool, err);
@@ -416,9 +451,9 @@ static enum gguf_status begin_as(struct gguf_collect *c,
     return GGUF_OK;
 }
 
-static enum gguf_status merge_entry(struct gguf_collect *c,
-                                    const struct gg_collect_entry *b,
-                                    struct gguf_error *err)
+enum gguf_status gg_collect_merge_entry(struct gguf_collect *c,
+                                        const struct gg_collect_entry *b,
+                                        struct gguf_error *err)
 {
     struct gg_collect_entry *a = gg_collect_find(c, gg_str_z(b->name));
     if (!a)
@@ -440,7 +475,7 @@ enum gguf_status gguf_collect_merge(struct gguf_collect *c,
     if (!c->n_chunks)
         GG_TRY(begin_as(c, other, err));
     for (size_t k = 0; k < other->n_entries; k++)
-        GG_TRY(merge_entry(c, other->entries[k], err));
+        GG_TRY(gg_collect_merge_entry(c, other->entries[k], err));
     for (size_t i = 0; i < other->n_datasets; i++)
         GG_TRY(gg_collect_add_dataset(c, gg_str_z(other->datasets[i]), err));
     for (size_t k = 0; k < c->n_chunks; k++)

@@ -34,6 +34,8 @@ struct gg_collect_entry {
     double **again;
     size_t n_again, cap_again;
     size_t n_used; /* times in this pass, so far */
+    bool met;      /* since its sums were taken */
+    size_t n_ends; /* how often they were */
     struct gg_collect_total total;
     uint64_t *count; /* [n_mats] */
 };
@@ -85,10 +87,12 @@ double *gg_collect_next(struct gguf_collect *c, struct gg_collect_entry *e,
                         struct gguf_error *err);
 /* A pass begins. */
 void gg_collect_begin_pass(struct gguf_collect *c);
-/* Forget the chunk's sums; add them to the totals, or, where one is not
- * finite, forget them all and return that entry's name. */
+/* Forget the sums of what was met. */
 void gg_collect_begin_chunk(struct gguf_collect *c);
-const char *gg_collect_end_chunk(struct gguf_collect *c);
+/* Add the sums of what was met, a chunk's or those of a part of its layers, to
+ * the totals; or, where one is not finite, none of them: that entry's name.
+ * drop: add none in any case. Then they are forgotten. */
+const char *gg_collect_end(struct gguf_collect *c, bool drop);
 
 /* ---- collect_node.c ---- */
 
@@ -104,9 +108,53 @@ enum gguf_status gg_collect_watch(struct gg_collect_watch **out,
  * if it did. */
 enum gguf_status gg_collect_unwatch(struct gg_collect_watch *w,
                                     struct gguf_error *err);
+/* What comes next is c's. */
+void gg_collect_watch_for(struct gg_collect_watch *w, struct gguf_collect *c);
 /* n rows of states that the output matrix would take. */
 enum gguf_status gg_collect_states(struct gg_collect_watch *w,
                                    const float *states, size_t n,
                                    struct gguf_error *err);
+
+/* ---- collect.c ---- */
+
+/* With the settings of c, which must outlive it, and nothing collected. */
+enum gguf_status gg_collect_like(struct gguf_collect **out,
+                                 const struct gguf_collect *c,
+                                 struct gguf_error *err);
+/* Add what another one has of a matrix. */
+enum gguf_status gg_collect_merge_entry(struct gguf_collect *c,
+                                        const struct gg_collect_entry *b,
+                                        struct gguf_error *err);
+
+/* A run. */
+struct gg_collect_job {
+    struct gguf_collect *c;
+    const struct gguf_collect_run *run;
+    struct gguf_session *s;
+    struct gg_collect_watch *w;
+    const gguf_token *text;
+    gguf_token bos;
+    gguf_token *token; /* of a chunk */
+    uint8_t *want;     /* all */
+    size_t begin, end, n_done, n_all;
+};
+/* A chunk as a batch, whose tokens go to token. */
+struct gguf_batch gg_collect_fill(const struct gg_collect_job *j, size_t chunk,
+                                  gguf_token *token);
+/* What the output matrix would take of the chunk that was decoded last. */
+enum gguf_status gg_collect_outputs(const struct gg_collect_job *j,
+                                    struct gguf_error *err);
+/* n_tok tokens of the run are done; GGUF_E_CANCELLED. */
+enum gguf_status gg_collect_report(const struct gg_collect_job *j,
+                                   uint64_t n_tok, struct gguf_error *err);
+/* A chunk is in c, or left out. */
+enum gguf_status gg_collect_through(struct gg_collect_job *j, size_t chunk,
+                                    const char *bad, struct gguf_error *err);
+
+/* ---- collect_layered.c ---- */
+
+/* The chunks of a run, as many at once through each layer as may be stored. */
+enum gguf_status gg_collect_run_layered(struct gg_collect_job *j,
+                                        struct gguf_error *err);
 
 #endif

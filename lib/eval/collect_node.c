@@ -282,6 +282,13 @@ enum gguf_status gg_collect_watch(struct gg_collect_watch **out,
     return list_weights(w, err);
 }
 
+void gg_collect_watch_for(struct gg_collect_watch *w, struct gguf_collect *c)
+{
+    w->c = c;
+    for (size_t i = 0; i < w->n_weights; i++)
+        w->weight[i].entry = NULL;
+}
+
 enum gguf_status gg_collect_unwatch(struct gg_collect_watch *w,
                                     struct gguf_error *err)
 {

@@ -177,6 +177,7 @@ double *gg_collect_next(struct gguf_collect *c, struct gg_collect_entry *e,
 {
     const uint64_t n = e->n_cols * e->n_mats;
     const size_t i = e->n_used++;
+    e->met = true;
     if (!i)
         return e->chunk;
     if (i <= e->n_again)
@@ -196,16 +197,28 @@ double *gg_collect_next(struct gguf_collect *c, struct gg_collect_entry *e,
     return sums;
 }
 
+static void forget(struct gg_collect_entry *e)
+{
+    const size_t n = (size_t)(e->n_cols * e->n_mats);
+    memset(e->chunk, 0, n * sizeof *e->chunk);
+    for (size_t i = 0; i < e->n_again; i++)
+        memset(e->again[i], 0, n * sizeof *e->chunk);
+    memset(e->chunk_count, 0, (size_t)e->n_mats * sizeof *e->chunk_count);
+    e->met = false;
+}
+
 void gg_collect_begin_chunk(struct gguf_collect *c)
 {
-    for (size_t k = 0; k < c->n_entries; k++) {
-        struct gg_collect_entry *e = c->entries[k];
-        const size_t n = (size_t)(e->n_cols * e->n_mats);
-        memset(e->chunk, 0, n * sizeof *e->chunk);
-        for (size_t i = 0; i < e->n_again; i++)
-            memset(e->again[i], 0, n * sizeof *e->chunk);
-        memset(e->chunk_count, 0, (size_t)e->n_mats * sizeof *e->chunk_count);
-    }
+    for (size_t k = 0; k < c->n_entries; k++)
+        if (c->entries[k]->met)
+            forget(c->entries[k]);
+}
+
+static void add_uses(struct gg_collect_entry *e)
+{
+    for (size_t u = 0; u < e->n_again; u++)
+        for (uint64_t i = 0; i < e->n_cols * e->n_mats; i++)
+            e->chunk[i] += e->again[u][i];
 }
 
 static bool is_finite(const struct gg_collect_entry *e)
@@ -216,23 +229,33 @@ static bool is_finite(const struct gg_collect_entry *e)
     return true;
 }
 
-const char *gg_collect_end_chunk(struct gguf_collect *c)
+static void put(struct gg_collect_entry *e)
 {
+    for (uint64_t i = 0; i < e->n_cols * e->n_mats; i++)
+        gg_collect_put(&e->total, i, e->chunk[i]);
+    for (uint64_t m = 0; m < e->n_mats; m++)
+        e->count[m] += e->chunk_count[m];
+}
+
+const char *gg_collect_end(struct gguf_collect *c, bool drop)
+{
+    const char *bad = NULL;
+    for (size_t k = 0; k < c->n_entries && !drop && !bad; k++) {
+        struct gg_collect_entry *e = c->entries[k];
+        if (!e->met)
+            continue;
+        add_uses(e);
+        if (!is_finite(e))
+            bad = e->name;
+    }
     for (size_t k = 0; k < c->n_entries; k++) {
         struct gg_collect_entry *e = c->entries[k];
-        for (size_t u = 0; u < e->n_again; u++)
-            for (uint64_t i = 0; i < e->n_cols * e->n_mats; i++)
-                e->chunk[i] += e->again[u][i];
+        if (!e->met)
+            continue;
+        if (!drop && !bad)
+            put(e);
+        forget(e);
+        e->n_ends++;
     }
-    for (size_t k = 0; k < c->n_entries; k++)
-        if (!is_finite(c->entries[k]))
-            return c->entries[k]->name;
-    for (size_t k = 0; k < c->n_entries; k++) {
-        struct gg_collect_entry *e = c->entries[k];
-        for (uint64_t i = 0; i < e->n_cols * e->n_mats; i++)
-            gg_collect_put(&e->total, i, e->chunk[i]);
-        for (uint64_t m = 0; m < e->n_mats; m++)
-            e->count[m] += e->chunk_count[m];
-    }
-    return NULL;
+    return bad;
 }

@@ -89,21 +89,30 @@ struct gguf_collect_run {
     gguf_collect_fn *on_chunk;  /* in order of chunks; or NULL */
     gguf_progress_fn *progress; /* in tokens; or NULL */
     void *user;                 /* of both */
+    uint64_t max_stored; /* 0: chunk after chunk. Else layer by layer, so that
+                          * weights are read once for as many chunks as leave
+                          * no more bytes for the next layer: a group, whose
+                          * chunks are in c, and reported, when all are
+                          * through; the sums take twice their memory */
 };
 #define GGUF_COLLECT_RUN_INIT                                                 \
     {                                                                         \
-        sizeof(struct gguf_collect_run), NULL, 0, 0, NULL, NULL, NULL, NULL   \
+        sizeof(struct gguf_collect_run), NULL, 0, 0, NULL, NULL, NULL, NULL,  \
+            0                                                                 \
     }
 
 /* Evaluate the chunks of n tokens (tokenized with GGUF_TOKENIZE_ADD_SPECIAL)
- * that c does not have yet, one at a time; the session is cleared. It may be
+ * that c does not have yet, one at a time or layer by layer, with the same
+ * digits; the session is cleared. It may be
  * called again, for other chunks of the same text: after the first call the
  * model, the text and the type of the session's keys and values are those of c.
  * run NULL: the defaults. A chunk whose inputs are not all finite is left out
- * of all sums. After a failure c has the chunks that were through.
- * GGUF_E_INVALID (too few tokens, params), GGUF_E_MISMATCH (another model, text
- * or type of keys than c has), GGUF_E_UNSUPPORTED (a model of an encoder and a
- * decoder), GGUF_E_CANCELLED, GGUF_E_NOMEM, and the statuses of the session.
+ * of all sums; layer by layer its group is computed once more without it. After
+ * a failure c has the chunks that were through. GGUF_E_INVALID (too few tokens,
+ * params), GGUF_E_LIMIT (max_stored is too little for a chunk: both sizes),
+ * GGUF_E_MISMATCH (another model, text or type of keys than c has),
+ * GGUF_E_UNSUPPORTED (a model of an encoder and a decoder; encoders layer by
+ * layer), GGUF_E_CANCELLED, GGUF_E_NOMEM, and the statuses of the session.
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_collect_run(struct gguf_collect *c, struct gguf_session *session,

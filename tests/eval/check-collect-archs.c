@@ -119,7 +119,7 @@ static bool open_session(struct run *r, const void *file, size_t size,
 
 static struct gguf_collect *collect(const void *file, size_t size,
                                     unsigned n_threads, uint32_t n_ubatch,
-                                    const gguf_token *tok,
+                                    bool layered, const gguf_token *tok,
                                     struct gguf_error *err)
 {
     struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
@@ -134,6 +134,7 @@ static struct gguf_collect *collect(const void *file, size_t size,
     }
     *err = r.err;
     cr.pool = r.pool;
+    cr.max_stored = layered ? UINT64_MAX : 0;
     good = good && !gguf_collect_create(&c, &p, err) &&
            !gguf_collect_run(c, r.session, tok, SKELETON_TOKENS, &cr, err);
     run_close(&r);
@@ -204,6 +205,8 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
     return good;
 }
 
+static unsigned n_layered;
+
 static void check_arch(const char *name)
 {
     static struct loop l;
@@ -219,10 +222,16 @@ static void check_arch(const char *name)
     void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);
     l.n = 0;
     gguf_error_clear(&err);
-    struct gguf_collect *a = collect(file, size, 2, CTX, tok, &err);
-    struct gguf_collect *b = collect(file, size, 1, 10, tok, &err);
+    struct gguf_collect *a = collect(file, size, 2, CTX, false, tok, &err);
+    struct gguf_collect *b = collect(file, size, 1, 10, false, tok, &err);
     ok(same(a, b), "%s: %zu matrices, the same digits in pieces%s%s", name,
        a ? a->n_entries : 0, err.status ? ": " : "", err.message);
+    gguf_collect_destroy(b);
+    b = collect(file, size, 2, 10, true, tok, &err);
+    ok(b ? same(a, b) : err.status == GGUF_E_UNSUPPORTED,
+       "%s: and layer by layer%s%s", name, err.status ? ": " : "",
+       err.message);
+    n_layered += b != NULL;
     ok(a && run_loop(&l, file, size, tok) && as_loop(a, &l),
        "%s: what a loop over its graphs adds up", name);
     for (size_t k = 0; k < l.n; k++) {
@@ -242,5 +251,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < n; i++)
         if (argc < 2 || !strcmp(argv[1], names[i]))
             check_arch(names[i]);
+    ok(argc > 1 || n_layered > 100, "%u architectures layer by layer",
+       n_layered);
     return done_testing();
 }

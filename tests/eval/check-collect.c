@@ -42,6 +42,7 @@ struct how {
     unsigned n_threads;
     uint32_t n_ubatch;
     size_t first, max;
+    size_t held; /* chunks, layer by layer; 0: chunk by chunk */
     const struct gguf_allocator *a;
 };
 
@@ -66,6 +67,21 @@ static struct gguf_collect *make(const struct gguf_allocator *a)
     return gguf_collect_create(&c, &p, NULL) == GGUF_OK ? c : NULL;
 }
 
+/* Bytes that so many chunks leave for the next layer. */
+static uint64_t stored(struct run *r, size_t n_chunks)
+{
+    uint8_t want[CTX];
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    uint64_t size = 0;
+    memset(want, 1, CTX);
+    b.n = CTX;
+    b.token = text;
+    b.want = want;
+    if (gguf_session_layered_size(r->session, &b, &size, NULL) != GGUF_OK)
+        return 0;
+    return n_chunks * size;
+}
+
 static enum gguf_status add(struct gguf_collect *c, const struct how *h,
                             struct gguf_error *err)
 {
@@ -77,6 +93,7 @@ static enum gguf_status add(struct gguf_collect *c, const struct how *h,
     cr.max_chunks = h->max;
     if (open_session(&r, h)) {
         cr.pool = r.pool;
+        cr.max_stored = stored(&r, h->held);
         st = gguf_collect_run(c, r.session, text, N, &cr, err);
     }
     run_close(&r);
@@ -119,6 +136,16 @@ static bool same(const struct gguf_collect *a, const struct gguf_collect *b)
         }
     }
     return true;
+}
+
+/* Files are the same bytes, too. */
+static bool same_order(const struct gguf_collect *a,
+                       const struct gguf_collect *b)
+{
+    bool good = a && b && a->n_entries == b->n_entries;
+    for (size_t k = 0; good && k < a->n_entries; k++)
+        good = !strcmp(a->entries[k]->name, b->entries[k]->name);
+    return good;
 }
 
 /* ---- against double precision ---- */
@@ -182,13 +209,17 @@ static void check_digits(void)
         { .n_threads = 3, .n_ubatch = 11 }, /* 11, 11 and 2 */
         { .n_threads = 2, .n_ubatch = 5 },
         { .n_threads = 2, .n_ubatch = 4 * CTX },
+        { .n_threads = 2, .held = 3 }, /* 3, 3 and 1 */
+        { .n_threads = 1, .n_ubatch = 11, .held = 1 },
+        { .n_threads = 3, .n_ubatch = 5, .held = 2 * CHUNKS },
     };
     const struct how h = { .n_threads = 2 };
     struct gguf_collect *c = collect(&h);
     for (size_t k = 0; k < GG_LEN(ways); k++) {
         struct gguf_collect *other = collect(&ways[k]);
-        ok(same(c, other), "%u threads, %u tokens together", ways[k].n_threads,
-           ways[k].n_ubatch);
+        ok(same(c, other) && same_order(c, other),
+           "%u threads, %u tokens together, %zu chunks in a layer",
+           ways[k].n_threads, ways[k].n_ubatch, ways[k].held);
         gguf_collect_destroy(other);
     }
     gguf_collect_destroy(c);
@@ -236,26 +267,71 @@ static void check_parts(void)
            same(c, all),
        "a chunk that both have is refused: %s", err.message);
     gguf_collect_destroy(all);
+    gguf_collect_destroy(c);
+}
 
+/* A run that is stopped after three chunks, or with held ones after the group
+ * of the third, goes on. */
+static void check_stopped(size_t held)
+{
+    const struct how h = { .n_threads = 2, .held = held };
+    struct gguf_collect *c = collect(&h), *all = make(NULL), *on = NULL;
     struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
-    struct gguf_collect *on = NULL;
+    struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
+    const size_t n = held ? (2 + held) / held * held : 3;
+    struct gguf_error err;
     struct run r;
+    bool good = open_session(&r, &h);
     cr.on_chunk = stop_at_third;
-    all = make(NULL);
-    good = open_session(&r, &h) &&
+    cr.max_stored = stored(&r, held);
+    good = good &&
            gguf_collect_run(all, r.session, text, N, &cr, &err) ==
                GGUF_E_CANCELLED &&
-           !gguf_collect_save(all, scratch_path(dir, "stopped"), 0, &err) &&
+           !r.session->on_graph &&
+           !gguf_collect_save(all, scratch_path(dir, "stopped"), 1, &err) &&
            !gguf_collect_load(&on, scratch_path(dir, "stopped"), NULL, &err);
     run_close(&r);
     good = good && on &&
-           gguf_collect_chunk_state(on, 2) == GGUF_COLLECT_DONE &&
-           gguf_collect_chunk_state(on, 3) == GGUF_COLLECT_MISSING &&
+           gguf_collect_chunk_state(on, n - 1) == GGUF_COLLECT_DONE &&
+           gguf_collect_chunk_state(on, n) == GGUF_COLLECT_MISSING &&
            !add(on, &h, &err) && !gguf_collect_info(on, &info, &err);
     ok(good && same(c, on) && info.n_done == CHUNKS,
-       "a run that was stopped after three chunks goes on");
+       "a run that was stopped after %zu chunks goes on", n);
     gguf_collect_destroy(all);
     gguf_collect_destroy(on);
+    gguf_collect_destroy(c);
+}
+
+/* Stopped by the progress within a group's layers, nothing of it is there. */
+static int stop_at_half(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    return done > total / 2;
+}
+
+static void check_half(void)
+{
+    const struct how h = { .n_threads = 1 };
+    struct gguf_collect *c = make(NULL);
+    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
+    struct gguf_error err;
+    struct run r;
+    bool good = open_session(&r, &h);
+    cr.progress = stop_at_half;
+    cr.max_stored = UINT64_MAX;
+    ok(good &&
+           gguf_collect_run(c, r.session, text, N, &cr, &err) ==
+               GGUF_E_CANCELLED &&
+           !gguf_collect_info(c, &info, NULL) && !info.n_done &&
+           !info.n_tensors,
+       "half of the layers count for nothing: %s", err.message);
+    cr.progress = NULL;
+    cr.max_stored = stored(&r, 1) - 1;
+    ok(gguf_collect_run(c, r.session, text, N, &cr, &err) == GGUF_E_LIMIT &&
+           strstr(err.message, "a chunk leaves "),
+       "%s", err.message);
+    run_close(&r);
     gguf_collect_destroy(c);
 }
 
@@ -380,7 +456,7 @@ static int on_bad(void *user, const struct gguf_collect_chunk *chunk)
 }
 
 /* A token whose embedding is infinite spoils its chunk, and nothing else. */
-static void check_nonfinite(void)
+static void check_nonfinite(size_t held)
 {
     const struct gguf_tensor_info *t;
     struct gguf_file *f = NULL;
@@ -408,13 +484,16 @@ static void check_nonfinite(void)
     if (row)
         *row = INFINITY;
     cr.on_chunk = on_bad;
-    good = good && row && open_session(&r, &h) &&
-           !gguf_collect_run(c, r.session, text, N, &cr, &err) &&
+    n_bad = 0;
+    good = good && row && open_session(&r, &h);
+    cr.max_stored = good ? stored(&r, held) : 0;
+    good = good && !gguf_collect_run(c, r.session, text, N, &cr, &err) &&
            !gguf_collect_info(c, &info, &err);
     ok(good && info.n_skipped == 1 && info.n_done == CHUNKS - 1 &&
            n_bad == 1 &&
            gguf_collect_chunk_state(c, 2) == GGUF_COLLECT_SKIPPED,
-       "a chunk with an infinite input is left out and reported");
+       "a chunk with an infinite input is left out and reported, %zu held",
+       held);
     cr.on_chunk = NULL;
     cr.max_chunks = 2;
     good = good && !gguf_collect_run(rest, r.session, text, N, &cr, &err);
@@ -438,7 +517,7 @@ static void check_nonfinite(void)
 }
 
 /* Every allocation of a collection and of its part fails once. */
-static void check_no_memory(void)
+static void check_no_memory(bool layered)
 {
     struct failalloc f;
     struct run r;
@@ -456,7 +535,8 @@ static void check_no_memory(void)
         p.n_ctx = CTX;
         p.output = true;
         cr.dataset = "a text";
-        cr.max_chunks = 1;
+        cr.max_chunks = layered ? 2 : 1;
+        cr.max_stored = layered ? UINT64_MAX : 0;
         enum gguf_status st = gguf_collect_create(&c, &p, &r.err);
         if (!st)
             st = gguf_collect_run(c, r.session, text, N, &cr, &r.err);
@@ -497,11 +577,17 @@ int main(void)
     check_reference();
     check_digits();
     check_parts();
+    check_stopped(0);
+    check_stopped(2);
+    check_half();
     check_result();
     check_filter();
     check_refused();
-    check_nonfinite();
-    check_no_memory();
+    check_nonfinite(0);
+    check_nonfinite(2);
+    check_nonfinite(CHUNKS);
+    check_no_memory(false);
+    check_no_memory(true);
     scratch_clean(dir);
     rmdir(dir);
     gen_fini(&g);

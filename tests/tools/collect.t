@@ -34,6 +34,27 @@ for how in '-t 1' '-t 3 -ub 9' '-b 5'; do
     test $rc -eq 0 && cmp -s "$tmp/all.gguf" "$tmp/how.gguf"
     ok "$how: the same bytes"
 done
+for how in '' '--max-memory 2M -t 1' '--max-memory 1500K -ub 9'; do
+    run "$im" -q -m "$m" -f "$t" -c 32 --layer-major $how \
+        -o "$tmp/how.gguf" --force
+    test $rc -eq 0 && cmp -s "$tmp/all.gguf" "$tmp/how.gguf"
+    ok "--layer-major $how: the same bytes"
+done
+run "$im" -m "$m" -f "$t" -c 32 --layer-major --max-memory 1000 \
+    -o "$tmp/none.gguf"
+test $rc -eq 1 -a ! -e "$tmp/none.gguf" &&
+    grep -q -e 'a chunk takes [0-9]* bytes .*--max-memory must be more' \
+        "$tmp/err"
+ok 'layer by layer in no memory'
+run "$im" -m "$m" -f "$t" -c 32 --max-memory 1M -o "$tmp/none.gguf"
+test $rc -eq 2 && grep -q -e '--max-memory' "$tmp/err"
+ok '--max-memory without --layer-major'
+run "$im" -q -m "$m" -f "$t" -c 32 --layer-major --save-every 3 --chunks 0..4 \
+    --save-part "$tmp/lay.part" &&
+    run "$im" -q -m "$m" -f "$t" -c 32 --resume --save-part "$tmp/lay.part" \
+        -o "$tmp/how.gguf" --force
+test $rc -eq 0 && cmp -s "$tmp/all.gguf" "$tmp/how.gguf"
+ok 'begun layer by layer, ended chunk by chunk'
 run "$im" -q -m "$m" -f "$t" -c 32 --process-output --include put \
     --chunks 2 -j
 test $rc -eq 0 && grep -q '"name": "output.weight"\|"token_embd' "$tmp/out" &&

@@ -1,0 +1,203 @@
+/* collect_layered.c - importance data, layer by layer
+ *
+ * As many chunks as may be stored go through a layer before any goes through
+ * the next (gguf_session_decode_layered). What a chunk adds in a layer is known
+ * when it has passed it, but not yet whether later layers find that it must be
+ * left out. So the chunks of a group have totals of their own, which are added
+ * to the others at the end; where some chunk was left out they are made once
+ * more without it. Additions of totals are exact: their order does not matter.
+ */
+#include "config.h"
+#include "eval/collect.h"
+
+#include "base/compiler.h"
+#include "run/session.h"
+
+#include <string.h>
+
+struct layered {
+    struct gg_collect_job *j;
+    struct gguf_collect *group; /* totals of the chunks at hand */
+    size_t most;                /* chunks in a group */
+    struct held {
+        size_t chunk;    /* its number */
+        const char *bad; /* NULL, or it is left out, because of this matrix */
+    } * held;
+    size_t n_held;
+    gguf_token *token; /* [most][n_ctx] */
+    struct gguf_batch *batch;
+    const struct gguf_batch **list;
+    size_t *at;            /* [most] which of held a batch is */
+    size_t n;              /* batches at hand */
+    uint64_t n_shown;      /* tokens */
+    struct gguf_error err; /* of the callback */
+};
+
+/* ---- a group ---- */
+
+/* What batch b met in a layer, or at the end, is complete. */
+static enum gguf_status end(struct layered *l, size_t b,
+                            struct gguf_error *err)
+{
+    struct held *h = &l->held[l->at[b]];
+    const char *bad = gg_collect_end(l->group, h->bad != NULL);
+    if (!bad)
+        return GGUF_OK;
+    h->bad = gg_mem_arena_strndup(&l->j->c->arena, bad, strlen(bad));
+    return h->bad ? GGUF_OK : gg_error_set_nomem(err, strlen(bad) + 1);
+}
+
+/* Progress of the session, which is told after each batch in each layer. */
+static int on_layer(void *user, uint64_t done, uint64_t total)
+{
+    struct layered *l = user;
+    const uint64_t n_ctx = l->j->c->n_ctx;
+    const double part = (double)done / (double)total;
+    const uint64_t tokens = (uint64_t)l->n_held * n_ctx;
+    const uint64_t now =
+        (uint64_t)l->j->n_done * n_ctx + (uint64_t)((double)tokens * part);
+    if (end(l, (size_t)((done / n_ctx - 1) % l->n), &l->err) != GGUF_OK)
+        return 1;
+    l->n_shown = GG_MAX(l->n_shown, now);
+    return gg_collect_report(l->j, l->n_shown, &l->err) != GGUF_OK;
+}
+
+static enum gguf_status on_outputs(void *user, size_t b,
+                                   struct gguf_error *err)
+{
+    struct layered *l = user;
+    GG_TRY(gg_collect_outputs(l->j, err));
+    return end(l, b, err);
+}
+
+/* The chunks of the group that are not left out, as batches. */
+static void fill(struct layered *l)
+{
+    const size_t n_ctx = l->j->c->n_ctx;
+    l->n = 0;
+    for (size_t i = 0; i < l->n_held; i++) {
+        if (l->held[i].bad)
+            continue;
+        l->batch[l->n] =
+            gg_collect_fill(l->j, l->held[i].chunk, l->token + l->n * n_ctx);
+        l->list[l->n] = &l->batch[l->n];
+        l->at[l->n++] = i;
+    }
+}
+
+/* A matrix that a chunk met in two parts of its layers would have been rounded
+ * twice. Cuts lie where no weight is used on both sides. */
+static enum gguf_status check_ends(const struct layered *l,
+                                   struct gguf_error *err)
+{
+    for (size_t k = 0; k < l->group->n_entries; k++) {
+        const struct gg_collect_entry *e = l->group->entries[k];
+        if (e->n_ends != l->n)
+            return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                                "'%s' is used in several layers: not layer "
+                                "by layer",
+                                e->name);
+    }
+    return GGUF_OK;
+}
+
+/* Totals of the group's chunks; some may turn out to be left out. */
+static enum gguf_status run_pass(struct layered *l, struct gguf_error *err)
+{
+    gguf_collect_destroy(l->group);
+    GG_TRY(gg_collect_like(&l->group, l->j->c, err));
+    gg_collect_watch_for(l->j->w, l->group);
+    gguf_error_clear(&l->err);
+    const enum gguf_status st = gguf_session_decode_layered(
+        l->j->s, l->list, l->n, on_outputs, on_layer, l, err);
+    if (st == GGUF_E_CANCELLED && l->err.status != GGUF_OK && err)
+        *err = l->err;
+    GG_TRY(l->err.status != GGUF_OK ? l->err.status : st);
+    return check_ends(l, err);
+}
+
+static enum gguf_status take(struct layered *l, struct gguf_error *err)
+{
+    struct gguf_collect *c = l->j->c;
+    for (size_t k = 0; l->n && k < l->group->n_entries; k++)
+        GG_TRY(gg_collect_merge_entry(c, l->group->entries[k], err));
+    for (size_t i = 0; i < l->n_held; i++)
+        c->state[l->held[i].chunk] =
+            l->held[i].bad ? GGUF_COLLECT_SKIPPED : GGUF_COLLECT_DONE;
+    for (size_t i = 0; i < l->n_held; i++)
+        GG_TRY(
+            gg_collect_through(l->j, l->held[i].chunk, l->held[i].bad, err));
+    return GGUF_OK;
+}
+
+static enum gguf_status run_group(struct layered *l, struct gguf_error *err)
+{
+    for (fill(l); l->n;) {
+        const size_t before = l->n;
+        GG_TRY(run_pass(l, err));
+        fill(l);
+        if (l->n == before)
+            break;
+    }
+    return take(l, err);
+}
+
+/* ---- all of them ---- */
+
+/* How many chunks leave no more than may be stored. */
+static enum gguf_status plan(struct layered *l, struct gguf_error *err)
+{
+    const struct gg_collect_job *j = l->j;
+    const struct gguf_batch b = gg_collect_fill(j, j->begin, j->token);
+    const uint64_t most = j->run->max_stored;
+    uint64_t size;
+    GG_TRY(gguf_session_layered_size(j->s, &b, &size, err));
+    if (size > most)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "a chunk leaves %" PRIu64
+                            " bytes for the next layer, at most %" PRIu64
+                            " may be stored",
+                            size, most);
+    l->most = (size_t)GG_MIN(size ? most / size : UINT64_MAX,
+                             (uint64_t)GG_MAX(j->n_all, 1));
+    const struct gguf_allocator *a = j->c->allocator;
+    l->held = gg_mem_alloc_zero(a, l->most, sizeof *l->held);
+    l->token = gg_mem_alloc_zero(a, (uint64_t)l->most * j->c->n_ctx,
+                                 sizeof *l->token);
+    l->batch = gg_mem_alloc_zero(a, l->most, sizeof *l->batch);
+    l->list = gg_mem_alloc_zero(a, l->most, sizeof *l->list);
+    l->at = gg_mem_alloc_zero(a, l->most, sizeof *l->at);
+    return l->held && l->token && l->batch && l->list && l->at
+               ? GGUF_OK
+               : gg_error_set_nomem(err, l->most * sizeof *l->batch);
+}
+
+static enum gguf_status run(struct layered *l, struct gguf_error *err)
+{
+    const struct gg_collect_job *j = l->j;
+    GG_TRY(plan(l, err));
+    for (size_t k = j->begin; k < j->end;) {
+        l->n_held = 0;
+        for (; k < j->end && l->n_held < l->most; k++)
+            if (j->c->state[k] == GGUF_COLLECT_MISSING)
+                l->held[l->n_held++] = (struct held){ .chunk = k };
+        GG_TRY(run_group(l, err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_collect_run_layered(struct gg_collect_job *j,
+                                        struct gguf_error *err)
+{
+    const struct gguf_allocator *a = j->c->allocator;
+    struct layered l = { .j = j };
+    const enum gguf_status st = run(&l, err);
+    gg_collect_watch_for(j->w, j->c);
+    gguf_collect_destroy(l.group);
+    gg_mem_free(a, l.held);
+    gg_mem_free(a, l.token);
+    gg_mem_free(a, l.batch);
+    gg_mem_free(a, (void *)l.list);
+    gg_mem_free(a, l.at);
+    return st;
+}

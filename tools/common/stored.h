@@ -1,0 +1,12 @@
+/* stored.h - layer by layer: what chunks may leave for the next layer */
+#ifndef TOOLS_STORED_H
+#define TOOLS_STORED_H
+
+#include <gguf/session.h>
+
+/* Bytes of max_memory that keys, values and graphs of a session leave.
+ * GGUF_E_LIMIT: none. */
+enum gguf_status stored_room(const struct gguf_session *s, uint64_t max_memory,
+                             uint64_t *most, struct gguf_error *err);
+
+#endif
