@@ -146,6 +146,70 @@ static void sub_iq4_xs(const struct ints_type *t, uint8_t *block, float d,
     memset(low, 0x11, 4);
 }
 
+/* 2 s + 1 of four bits of each 8, from the lowest on. */
+static void sub_nibbles(const struct ints_type *t, uint8_t *block, float d,
+                        float *to, size_t mr, unsigned n)
+{
+    uint8_t *s = block + t->scales;
+    for (unsigned i = 0; i < n; i++)
+        to[i * mr] = d * (float)(2 * (s[i / 2] >> 4 * (i & 1) & 15) + 1);
+    memset(s, 0, n / 2);
+}
+
+static void sub_iq2(const struct ints_type *t, uint8_t *block, float d,
+                    float *to, size_t mr)
+{
+    sub_nibbles(t, block, d, to, mr, 16);
+}
+
+static void sub_iq3_s(const struct ints_type *t, uint8_t *block, float d,
+                      float *to, size_t mr)
+{
+    sub_nibbles(t, block, d, to, mr, 8);
+}
+
+/* The same of n_bits below the bit top of a byte, step bytes apart. */
+static void sub_top(uint8_t *s, size_t step, unsigned top, unsigned n_bits,
+                    float d, float *to, size_t mr)
+{
+    const unsigned mask = ((1u << n_bits) - 1) << (top - n_bits);
+    for (unsigned i = 0; i < 8; i++, s += step) {
+        to[i * mr] = d * (float)(2 * ((*s & mask) >> (top - n_bits)) + 1);
+        *s = (uint8_t)(*s & ~mask);
+    }
+}
+
+static void sub_iq2_xxs(const struct ints_type *t, uint8_t *block, float d,
+                        float *to, size_t mr)
+{
+    sub_top(block + t->scales + 7, 8, 8, 4, d, to, mr);
+}
+
+static void sub_iq3_xxs(const struct ints_type *t, uint8_t *block, float d,
+                        float *to, size_t mr)
+{
+    sub_top(block + t->scales + 64 + 3, 4, 8, 4, d, to, mr);
+}
+
+static void sub_iq1_s(const struct ints_type *t, uint8_t *block, float d,
+                      float *to, size_t mr)
+{
+    sub_top(block + t->scales + 1, 2, 7, 3, d, to, mr);
+}
+
+/* Four times three bits of a word, below those of the block's scale. */
+static void sub_iq1_m(const struct ints_type *t, uint8_t *block, float d,
+                      float *to, size_t mr)
+{
+    for (unsigned i = 0; i < 16; i++) {
+        uint8_t *at = block + t->scales + i / 4 * 2;
+        const unsigned s = gg_bytes_load16le(at);
+        to[i * mr] = d * (float)(2 * (s >> 3 * (i % 4) & 7) + 1);
+        if (i % 4 == 3)
+            gg_bytes_store16le(at, (uint16_t)(s & 0xf000));
+    }
+}
+
 /* A type's row: its form is for integers at least as large as these.
  *
  *     Q8_0, Q8_K        -128 .. 127
@@ -160,24 +224,30 @@ static void sub_iq4_xs(const struct ints_type *t, uint8_t *block, float d,
  *     IQ2, in eighths   31 * 43 = 1333
  *     IQ3_XXS, quarters 31 * 62 = 1922
  *     IQ3_S             31 * 15
- *     IQ1, in eighths   15 * 9 */
+ *     IQ1, in eighths   15 * 9
+ *
+ * Of 8 bits without sub-scales: Q6_K 32, IQ4_XS 127, IQ2 43, IQ3_XXS 62, IQ3_S
+ * 15, IQ1 9. */
 #define ROW(ID, NAME, FORM, FORM_8, UNIT)                                     \
     [GG_DT_##ID] = { .form = GG_GEMM_##FORM,                                  \
                      .form_8 = GG_GEMM_##FORM_8,                              \
                      .take = take_f16,                                        \
                      .d = offsetof(struct gg_block_##NAME, d),                \
                      .unit = UNIT },
-#define ROW_MIN(ID, NAME, FORM, FORM_8, MIN, M, SCALES, SUB)                  \
+#define ROW_ALL(ID, NAME, FORM, FORM_8, UNIT, MIN, M, SCALES, SUB)            \
     [GG_DT_##ID] = { .form = GG_GEMM_##FORM,                                  \
                      .form_8 = GG_GEMM_##FORM_8,                              \
                      .take = take_f16,                                        \
                      .d = offsetof(struct gg_block_##NAME, d),                \
+                     .unit = UNIT,                                            \
                      .min = MIN,                                              \
                      .m = offsetof(struct gg_block_##NAME, M),                \
                      .scales = offsetof(struct gg_block_##NAME, SCALES),      \
                      .sub = SUB },
-#define ROW_SUB(ID, NAME, FORM, FORM_8, SUB, SCALES)                          \
-    ROW_MIN(ID, NAME, FORM, FORM_8, NULL, d, SCALES, SUB)
+#define ROW_MIN(ID, NAME, FORM, FORM_8, MIN, M, SCALES, SUB)                  \
+    ROW_ALL(ID, NAME, FORM, FORM_8, 0, MIN, M, SCALES, SUB)
+#define ROW_SUB(ID, NAME, FORM_8, UNIT, SUB, SCALES)                          \
+    ROW_ALL(ID, NAME, I16_1, FORM_8, UNIT, NULL, d, SCALES, SUB)
 /* clang-format off */
 static const struct ints_type types[GG_N_DTYPES] = {
     ROW(Q4_0, q4_0, I16_8, I8_8, 0)
@@ -194,14 +264,14 @@ static const struct ints_type types[GG_N_DTYPES] = {
     ROW(Q3_K, q3_k, I16_1, I8_1_127, 0)
     ROW_MIN(Q4_K, q4_k, I16_1_8, I8_8_8, min_k4, dmin, scales, sub_k4)
     ROW_MIN(Q5_K, q5_k, I16_1_8, I8_8_8, min_k4, dmin, scales, sub_k4)
-    ROW_SUB(Q6_K, q6_k, I16_1, I8_16, sub_q6_k, scales)
-    ROW_SUB(IQ4_XS, iq4_xs, I16_1, I8_8, sub_iq4_xs, scales_l)
-    ROW(IQ2_XXS, iq2_xxs, I16_1, EXACT, 3)
-    ROW(IQ2_XS, iq2_xs, I16_1, EXACT, 3)
-    ROW(IQ2_S, iq2_s, I16_1, EXACT, 3)
-    ROW(IQ3_XXS, iq3_xxs, I16_1, EXACT, 2)
-    ROW(IQ3_S, iq3_s, I16_1, EXACT, 0)
-    ROW(IQ1_S, iq1_s, I16_1, EXACT, 3)
+    ROW_SUB(Q6_K, q6_k, I8_16, 0, sub_q6_k, scales)
+    ROW_SUB(IQ4_XS, iq4_xs, I8_8, 0, sub_iq4_xs, scales_l)
+    ROW_SUB(IQ2_XXS, iq2_xxs, I8_8, 3, sub_iq2_xxs, qs)
+    ROW_SUB(IQ2_XS, iq2_xs, I8_16, 3, sub_iq2, scales)
+    ROW_SUB(IQ2_S, iq2_s, I8_16, 3, sub_iq2, scales)
+    ROW_SUB(IQ3_XXS, iq3_xxs, I8_8, 2, sub_iq3_xxs, qs)
+    ROW_SUB(IQ3_S, iq3_s, I8_8, 0, sub_iq3_s, scales)
+    ROW_SUB(IQ1_S, iq1_s, I8_8, 3, sub_iq1_s, qh)
     ROW(TQ1_0, tq1_0, I16_1, I8_1, 0)
     ROW(TQ2_0, tq2_0, I16_1, I8_1, 0)
     [GG_DT_Q8_K] = { GG_GEMM_I16_1, GG_GEMM_I8_1, take_f32,
@@ -209,9 +279,10 @@ static const struct ints_type types[GG_N_DTYPES] = {
     [GG_DT_MXFP4] = { GG_GEMM_I16_8, GG_GEMM_I8_8, take_e8m0,
                       offsetof(struct gg_block_mxfp4, e),
                       0, NULL, 0, 0, NULL },
-    [GG_DT_IQ1_M] = { GG_GEMM_I16_1, GG_GEMM_EXACT, take_iq1_m,
+    [GG_DT_IQ1_M] = { GG_GEMM_I16_1, GG_GEMM_I8_16, take_iq1_m,
                       offsetof(struct gg_block_iq1_m, scales),
-                      3, NULL, 0, 0, NULL },
+                      3, NULL, 0, offsetof(struct gg_block_iq1_m, scales),
+                      sub_iq1_m },
 };
 /* clang-format on */
 
