@@ -47,4 +47,10 @@ GGUF_CHECK_ISA([X86_VNNI512], [vnni512],
 ]], [[__m512i a = _mm512_setzero_si512();
       __asm__("vpdpwssd %1, %1, %0" : "+v"(a) : "v"(a));
       return _mm512_cvtsi512_si32(a);]])
+GGUF_CHECK_ISA([X86_AVX512BF16], [avx512bf16],
+  [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
+  [[#include <immintrin.h>
+]], [[__m512 a = _mm512_setzero_ps();
+      __asm__("vdpbf16ps %1, %1, %0" : "+v"(a) : "v"(a));
+      return (int)_mm512_cvtss_f32(a);]])
 ])

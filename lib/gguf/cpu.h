@@ -33,9 +33,10 @@ enum gguf_precision {
                              sums of products are integers, scales f32. Others,
                              fewer than four columns and attention: exact */
     GGUF_PRECISION_INT8,  /* likewise to 8 bits, 32 activations at a time, as
-                             runtimes do; codebook types, and processors
-                             without VNNI (level avxvnni or vnni512): as
-                             INT16 */
+                             runtimes do; processors without VNNI (level
+                             avxvnni or vnni512): as INT16. Weights of F16
+                             and BF16, and activations: rounded to BF16 where
+                             the processor multiplies these (avx512bf16) */
 };
 /* "exact", "int16", "int8"; NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_precision_name(unsigned precision);

@@ -12,6 +12,7 @@ const struct gg_kern_cpu_level gg_kern_cpu_levels[] = {
     [GG_LEVEL_AVXVNNI - 1] = { "avxvnni", GG_CPU_AVXVNNI },
     [GG_LEVEL_AVX512 - 1] = { "avx512", GG_CPU_AVX512 },
     [GG_LEVEL_VNNI512 - 1] = { "vnni512", GG_CPU_VNNI512 },
+    [GG_LEVEL_AVX512BF16 - 1] = { "avx512bf16", GG_CPU_AVX512BF16 },
 };
 const unsigned gg_kern_cpu_n_levels = GG_LEN(gg_kern_cpu_levels);
 
@@ -24,11 +25,12 @@ static int has_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-/* Likewise: leaf 7, part 1. */
-static int has_avxvnni(void)
+/* Likewise: bits of leaf 7, part 1. */
+enum { BIT_AVXVNNI = 4, BIT_AVX512BF16 = 5 };
+static int has_leaf_7_1(int bit)
 {
     unsigned a, b, c, d;
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> bit & 1);
 }
 #endif
 
@@ -41,7 +43,7 @@ uint32_t gg_kern_cpu_detect(void)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
         has_f16c())
         mask |= GG_CPU_AVX2;
-    if (mask && has_avxvnni())
+    if (mask && has_leaf_7_1(BIT_AVXVNNI))
         mask |= GG_CPU_AVXVNNI;
     if (mask && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512bw") &&
@@ -50,6 +52,8 @@ uint32_t gg_kern_cpu_detect(void)
         mask |= GG_CPU_AVX512;
     if (mask & GG_CPU_AVX512 && __builtin_cpu_supports("avx512vnni"))
         mask |= GG_CPU_VNNI512;
+    if (mask & GG_CPU_AVX512 && has_leaf_7_1(BIT_AVX512BF16))
+        mask |= GG_CPU_AVX512BF16;
 #endif
     return mask;
 }

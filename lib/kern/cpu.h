@@ -12,10 +12,11 @@
 /* In the order in which they overwrite a table of kernels. */
 enum {
     GG_LEVEL_C,
-    GG_LEVEL_AVX2,    /* AVX2, FMA, F16C */
-    GG_LEVEL_AVXVNNI, /* VNNI of vectors of 256 bits, and AVX2's */
-    GG_LEVEL_AVX512,  /* AVX-512 F, BW, DQ, VL */
-    GG_LEVEL_VNNI512, /* VNNI of vectors of 512 bits, and AVX-512's */
+    GG_LEVEL_AVX2,       /* AVX2, FMA, F16C */
+    GG_LEVEL_AVXVNNI,    /* VNNI of vectors of 256 bits, and AVX2's */
+    GG_LEVEL_AVX512,     /* AVX-512 F, BW, DQ, VL */
+    GG_LEVEL_VNNI512,    /* VNNI of vectors of 512 bits, and AVX-512's */
+    GG_LEVEL_AVX512BF16, /* pairs of bf16, and AVX-512's */
     GG_N_LEVELS
 };
 
@@ -25,6 +26,7 @@ enum {
 #define GG_CPU_AVXVNNI    GG_CPU_BIT(GG_LEVEL_AVXVNNI)
 #define GG_CPU_AVX512     GG_CPU_BIT(GG_LEVEL_AVX512)
 #define GG_CPU_VNNI512    GG_CPU_BIT(GG_LEVEL_VNNI512)
+#define GG_CPU_AVX512BF16 GG_CPU_BIT(GG_LEVEL_AVX512BF16)
 
 static inline bool gg_kern_cpu_has_level(uint32_t cpu, unsigned level)
 {

@@ -3,6 +3,7 @@
 #include "kern/gemm.h"
 
 #include "base/compiler.h"
+#include "kern/gemm_bf16.h"
 #include "kern/gemm_i8.h"
 #include "kern/gemm_int.h"
 #include "kern/kern.h"
@@ -21,6 +22,18 @@
     .pack_w = gg_kern_gemm_pack_w_##NAME,                                     \
     .pack_wt = gg_kern_gemm_pack_wt_##NAME,                                   \
     .pack_x = gg_kern_gemm_pack_x_##NAME, .tile = gg_kern_gemm_tile_##NAME,   \
+    .dot = gg_kern_gemm_dot_decoded
+
+/* Pairs of steps, 32 bits as an exact one: panels of as many bytes. */
+#define BF16(NAME, LEVEL)                                                     \
+    .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL, .k_block = 2,         \
+    .w_block = GG_GEMM_MR_##LEVEL * sizeof(float),                            \
+    .x_block = GG_GEMM_NR_##LEVEL * sizeof(float),                            \
+    .kc = 2 * GG_GEMM_KC_##LEVEL, .mc = GG_GEMM_MC_##LEVEL,                   \
+    .round = GG_GEMM_ROUND_##LEVEL, .narrow = GG_GEMM_NARROW,                 \
+    .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_decoded,     \
+    .pack_w = gg_kern_bf16_pack_w_##NAME,                                     \
+    .pack_x = gg_kern_bf16_pack_x_##NAME, .tile = gg_kern_bf16_tile_##NAME,   \
     .dot = gg_kern_gemm_dot_decoded
 
 /* Integers: of 256 steps a block. kc: panels of
@@ -79,6 +92,13 @@ static const struct gg_kern_gemm exact[GG_N_LEVELS] = {
     [GG_LEVEL_AVX512] = { EXACT(avx512, AVX512) },
 #endif
 };
+/* No tile: exact is faster. */
+static const struct gg_kern_gemm bf16[GG_N_LEVELS] = {
+    [GG_LEVEL_C] = { BF16(c, C) },
+#if HAVE_X86_AVX512BF16
+    [GG_LEVEL_AVX512BF16] = { BF16(avx512bf16, AVX512) },
+#endif
+};
 /* clang-format off */
 static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
     [GG_LEVEL_C] = { GG_GEMM_I16_FORMS(I16_C, c) },
@@ -114,6 +134,8 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
             continue;
         if (exact[l].tile)
             k[GG_GEMM_EXACT] = exact[l];
+        if (bf16[l].tile || l == GG_LEVEL_AVX2)
+            k[GG_GEMM_BF16] = bf16[l];
         for (unsigned i = 0; i < N_I16; i++)
             if (i16[l][i].tile)
                 k[GG_GEMM_I16_8 + i] = i16[l][i];

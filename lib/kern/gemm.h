@@ -16,6 +16,7 @@
  *             Weights are decoded by their type's kernel, then transposed.
  *     i16...  integers of 16 bits with scales: gemm_int.h
  *     i8...   of 8 bits: gemm_i8.h
+ *     bf16    pairs of bf16: gemm_bf16.h
  *
  * Which form multiplies a type of weights in a precision:
  * gg_kern_gemm_form_of().
@@ -128,6 +129,7 @@ struct gg_kern_gemm {
 /* Of integers: the number of scales, then that of minima. */
 enum gg_kern_gemm_form {
     GG_GEMM_EXACT,
+    GG_GEMM_BF16,
     GG_GEMM_I16_8,
     GG_GEMM_I16_8_8,
     GG_GEMM_I16_1,
@@ -144,7 +146,8 @@ enum gg_kern_gemm_form {
 
 /* How products of weights are computed (gguf/cpu.h): exact, or with
  * activations rounded, where the type of weights has a form for it. To 8 bits:
- * where the type or the processor has none, to 16. */
+ * where the type or the processor has none, to 16; F16 and BF16, where the
+ * processor multiplies pairs of bf16, by these. */
 enum gg_kern_precision {
     GG_PRECISION_EXACT,
     GG_PRECISION_INT16,
@@ -157,7 +160,8 @@ enum gg_kern_gemm_form gg_kern_gemm_form_of(const struct gg_kern *kern,
                                             int dtype_index);
 
 /* Fill k[GG_GEMM_N_FORMS]. Those of 8 bits have no tile at levels that would
- * not be faster with them than with 16: AVX2 and AVX-512 without VNNI. */
+ * not be faster with them than with 16: AVX2 and AVX-512 without VNNI; that of
+ * bf16 is for AVX-512 BF16 (and C: the reference). */
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu);
 
 /* Blocks of k steps, and bytes of a panel of so many. */

@@ -250,6 +250,8 @@ static void sub_iq1_m(const struct ints_type *t, uint8_t *block, float d,
     ROW_ALL(ID, NAME, I16_1, FORM_8, UNIT, NULL, d, SCALES, SUB)
 /* clang-format off */
 static const struct ints_type types[GG_N_DTYPES] = {
+    [GG_DT_F16] = { .form_8 = GG_GEMM_BF16 },
+    [GG_DT_BF16] = { .form_8 = GG_GEMM_BF16 },
     ROW(Q4_0, q4_0, I16_8, I8_8, 0)
     ROW(Q5_0, q5_0, I16_8, I8_8, 0)
     ROW(Q8_0, q8_0, I16_8, I8_8, 0)

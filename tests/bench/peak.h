@@ -95,7 +95,7 @@ static inline void peak_c(size_t rounds)
 
 static inline double peak_flops(unsigned level)
 {
-    static const double lanes[] = { 4, 8, 8, 16, 16 };
+    static const double lanes[] = { 4, 8, 8, 16, 16, 16 };
     return 2 * PEAK_CHAINS * lanes[level];
 }
 

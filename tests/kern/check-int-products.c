@@ -1,7 +1,8 @@
 /* check-int-products.c - products of integers as a whole
  *
  * A product is that of the decoded weights but for the rounding of activations,
- * which is at most half a step, and the same bits with any number of threads.
+ * which is at most half a step (of bf16: of both), and the same bits with any
+ * number of threads.
  */
 #include "config.h"
 #include "base/barrier.h"
@@ -64,11 +65,13 @@ static bool product_good(const struct product *p, const float *decoded,
                 }
                 if (narrow)
                     lost += all * 0.51 * max / 127;
-                else if (!integers)
+                else if (g->ints.width && !integers)
                     lost +=
                         all * 0.51 *
                         fmax(max / 32767, 1.01 * sum / (double)g->ints.most);
             }
+            if (a->form == GG_GEMM_BF16) /* both are rounded to 8 bits */
+                lost = size * 0x1.02p-8;
             /* what minima take away counts too: a few times the sum */
             if (fabs((double)a->y[j * m + i] - want) >
                 lost + 64 * (double)k * FLT_EPSILON * size) {

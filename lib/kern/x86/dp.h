@@ -1,4 +1,4 @@
-/* dp.h - the instructions that multiply integers and add to sums
+/* dp.h - the instructions that multiply integers or bf16 and add to sums
  *
  * By assembly, of one instruction each, or of two where there is none that does
  * both: gcc 12 copies sums between registers and spills them around the
@@ -36,5 +36,8 @@
                 : "+x"(c), "=&x"(product_)                                    \
                 : "x"(a), "x"(b));                                            \
     } while (0)
+
+/* c += the products of the two bf16 in each lane of a and b. */
+#define GG_X86_DPBF16_512(c, a, b) GG_X86_DP_512("vdpbf16ps", c, a, b)
 
 #endif

@@ -1,0 +1,25 @@
+/* gemm_bf16.h - products of bf16: panels of pairs of steps
+ *
+ * Weights and activations are rounded to bf16, to nearest, ties to even, with
+ * what is subnormal as 0 of its sign. A panel's block has two steps of each row
+ * or column side by side,
+ *
+ *     uint16_t q[mr or nr][2]
+ *
+ * and an element of a tile is a chain in f32: of each pair, the products of
+ * both steps, which are exact in f32, are added in an order and with a rounding
+ * in between that are the machine's.
+ */
+#ifndef GG_KERN_GEMM_BF16_H
+#define GG_KERN_GEMM_BF16_H
+
+#include "kern/gemm.h"
+
+/* Contract: EXACT. */
+gg_kern_gemm_pack_fn gg_kern_bf16_pack_w_c, gg_kern_bf16_pack_w_avx512bf16;
+gg_kern_gemm_pack_fn gg_kern_bf16_pack_x_c, gg_kern_bf16_pack_x_avx512bf16;
+
+/* Contract: SUM. */
+gg_kern_gemm_tile_fn gg_kern_bf16_tile_c, gg_kern_bf16_tile_avx512bf16;
+
+#endif
