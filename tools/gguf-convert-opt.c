@@ -25,6 +25,11 @@ static const struct opt table[] = {
       "without one, of the types that they have. May be given again: DIR is "
       "read once for all",
       OPT_LIST, AT(q.outputs) },
+    { "--to-safetensors", "DIR[=TYPE]",
+      "the other way: write the model in the file DIR, a GGUF file, as a folder "
+      "DIR with numbers of TYPE, F32, F16 or BF16; without one, F16 for those "
+      "that are quantized and what they are for others",
+      OPT_OUT, AT(folder) },
     ROWS_KV,
     ROWS_SPLIT,
     { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
@@ -51,12 +56,18 @@ static const struct opt_rule rules[] = {
     { "--target-types", OPT_NEEDS, "--target-size --target-bpw" },
     { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
     { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
+    { "--to-safetensors", OPT_EXCLUDES,
+      "--output --dry-run --json --resume --pre --ignore --override-kv --pure "
+      "--output-tensor-type --token-embedding-type --leave-output-tensor "
+      "--tensor-type --tensor-type-file --target-size --target-bpw "
+      "--outer-scales --imatrix --explain" },
     { .a = NULL },
 };
 
 static const struct opt_tool tool = {
     "gguf-convert",
-    "[OPTION]... DIR -o OUT[=TYPE]...\n[OPTION]... --dry-run DIR",
+    "[OPTION]... DIR -o OUT[=TYPE]...\n[OPTION]... --dry-run DIR\n"
+    "[OPTION]... FILE --to-safetensors DIR[=TYPE]",
     "Make a GGUF file of the model in DIR, a folder as Hugging Face's "
     "transformers have it: config.json, weights as safetensors, a tokenizer. "
     "OUT appears under its name when it is complete.",
@@ -81,6 +92,27 @@ static void add_target(struct options *o, const char *path)
     t->path = path ? opt_out(path) : NULL;
 }
 
+/* DIR=TYPE, likewise. */
+static void use_folder(struct convert_options *o)
+{
+    static const struct opt_word types[] = {
+        { "F32", GGUF_DTYPE_F32 },
+        { "F16", GGUF_DTYPE_F16 },
+        { "BF16", GGUF_DTYPE_BF16 },
+        { NULL, 0 },
+    };
+    char *eq = (char *)(uintptr_t)strrchr(o->folder, '=');
+    o->back.limits = &o->q.limits;
+    o->back.max_file_size = o->q.params.max_file_size;
+    o->back.force = o->q.force;
+    for (size_t i = 0; eq && eq != o->folder && types[i].word; i++)
+        if (!strcmp(eq + 1, types[i].word)) {
+            *eq = 0;
+            o->back.dtype = (uint32_t)types[i].value;
+            return;
+        }
+}
+
 void parse_convert(struct convert_options *o, int argc, char **argv)
 {
     struct options *q = &o->q;
@@ -90,6 +122,10 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
                   n ? argv[2] : "");
     q->in = argv[1];
     q->params.limits = o->params.limits = &q->limits;
+    if (o->folder) {
+        use_folder(o);
+        return;
+    }
     for (size_t i = 0; i < q->outputs.n; i++)
         add_target(q, (char *)(uintptr_t)q->outputs.arg[i]);
     if (!q->n_targets && !q->dry_run)

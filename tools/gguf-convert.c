@@ -1,4 +1,4 @@
-/* gguf-convert - a GGUF file of a Hugging Face folder */
+/* gguf-convert - a GGUF file of a Hugging Face folder, and back */
 #include "config.h"
 #include "tools/gguf-convert.h"
 #include "tools/common/load.h"
@@ -112,7 +112,8 @@ int main(int argc, char **argv)
     progress_catch_signals();
     gguf_error_clear(&err);
     const char *about = o.q.in;
-    enum gguf_status st = work(&o, &bar, &about, &err);
+    enum gguf_status st = o.folder ? write_folder(&o, &bar, &about, &err)
+                                   : work(&o, &bar, &about, &err);
     if (st != GGUF_OK)
         msg_fail(about, &err);
     convert_options_fini(&o);

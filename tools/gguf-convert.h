@@ -12,16 +12,23 @@ struct convert_options {
     struct gguf_convert_params params;
     struct opt_list ignore;
     struct gguf_convert *from;
+    const char *folder; /* to be written, of q.in; or NULL */
+    struct gguf_folder_params back;
 };
 #define CONVERT_OPTIONS_INIT                                                  \
     {                                                                         \
-        .q = OPTIONS_INIT, .params = GGUF_CONVERT_PARAMS_INIT                 \
+        .q = OPTIONS_INIT, .params = GGUF_CONVERT_PARAMS_INIT,                \
+        .back = GGUF_FOLDER_PARAMS_INIT                                       \
     }
 
 /* gguf-convert-opt.c: fill o, which was initialised; ends the program where
  * something is wrong, or where nothing but text was asked for. */
 void parse_convert(struct convert_options *o, int argc, char **argv);
 void convert_options_fini(struct convert_options *o);
+
+/* gguf-convert-back.c: write o->folder. */
+enum gguf_status write_folder(struct convert_options *o, struct progress *bar,
+                              const char **about, struct gguf_error *err);
 
 /* gguf-convert-print.c: what each tensor is made of, as a table or as one JSON
  * document. */

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-static enum gguf_status find_arch(struct gguf_convert *c,
-                                  struct gguf_error *err)
+enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
+                                      struct gguf_error *err)
 {
     const struct gg_convert_text *t = &c->text[GG_CONVERT_CONFIG];
     const json_t *list = json_object_get(t->json.root, "architectures");
@@ -34,7 +34,7 @@ static enum gguf_status find_arch(struct gguf_convert *c,
 static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
 {
     GG_TRY(gg_convert_read_texts(c, err));
-    GG_TRY(find_arch(c, err));
+    GG_TRY(gg_convert_find_arch(c, err));
     GG_TRY(gg_safetensors_open(&c->from, c->path, c->p.limits, c->codec,
                                c->p.allocator, err));
     GG_TRY(gg_convert_quantized(c, err));

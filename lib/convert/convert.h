@@ -91,6 +91,10 @@ bool gg_convert_count(const struct gguf_convert *c, const char *names,
 enum gguf_status gg_convert_quantized(struct gguf_convert *c,
                                       struct gguf_error *err);
 
+/* convert.c: the row of the class that config.json names. */
+enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
+                                      struct gguf_error *err);
+
 /* assemble.c: what each tensor of the folder becomes. */
 enum gguf_status gg_convert_tensors(struct gguf_convert *c,
                                     struct gguf_error *err);
@@ -116,6 +120,10 @@ enum gguf_status gg_convert_rope(struct gguf_convert *c,
                                  struct gguf_error *err);
 enum gguf_status gg_convert_general(struct gguf_convert *c,
                                     struct gguf_error *err);
+/* The n-th row of an architecture's keys, its own first; NULL after the last.
+ */
+const struct gg_convert_key *
+gg_convert_key_row(const struct gg_convert_arch *a, size_t n);
 /* "ARCH.key" in buf. */
 const char *gg_convert_key(const struct gguf_convert *c, const char *key,
                            char buf[128]);

@@ -135,6 +135,15 @@ static enum gguf_status set(struct gguf_convert *c,
     }
 }
 
+const struct gg_convert_key *
+gg_convert_key_row(const struct gg_convert_arch *a, size_t n)
+{
+    for (const struct gg_convert_key *o = a->keys; o && o->key; o++)
+        if (!n--)
+            return o;
+    return n < GG_LEN(all) ? &all[n] : NULL;
+}
+
 enum gguf_status gg_convert_keys(struct gguf_convert *c,
                                  struct gguf_error *err)
 {

@@ -57,5 +57,8 @@ enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
  * not recognised, with the description. */
 enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
                                       struct gguf_error *err);
+/* The description of a name, as vocab_pre.c says it, and whether words that are
+ * tokens are those tokens; NULL: there is none. */
+const char *gg_convert_vocab_pre_text(struct gguf_str name, bool *whole);
 
 #endif

@@ -60,6 +60,16 @@ static const struct {
       "deepseek-v3", -1 },
 };
 
+const char *gg_convert_vocab_pre_text(struct gguf_str name, bool *whole)
+{
+    for (size_t i = 0; i < GG_LEN(rows); i++)
+        if (gg_str_eqz(name, rows[i].pre)) {
+            *whole = rows[i].whole > 0;
+            return rows[i].text;
+        }
+    return NULL;
+}
+
 struct text {
     char s[4096];
     size_t n;

@@ -26,6 +26,7 @@
 #define GGUF_CONVERT_H
 
 #include <gguf/kv.h>
+#include <gguf/progress.h>
 #include <gguf/quant.h>
 
 #ifdef __cplusplus
@@ -110,6 +111,56 @@ GGUF_API enum gguf_status
 gguf_convert_job(struct gguf_quant **out, struct gguf_convert *c,
                  const struct gguf_quant_params *params,
                  struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* ---- and back ---- */
+
+/* Called with the name of a key of the file that the folder does not say, or
+ * says otherwise. */
+typedef void gguf_folder_note_fn(void *user, const char *key);
+
+struct gguf_folder_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc */
+    const struct gguf_limits *limits;       /* NULL: defaults */
+    uint32_t dtype; /* F32, F16 or BF16: of all numbers; GGUF_DTYPE_NONE: these
+                     * stay what they are, others become F16 */
+    uint64_t max_file_size; /* bytes of numbers in a file; 0: one file */
+    int force;              /* files that exist are replaced in the end */
+    int no_sync;
+    gguf_progress_fn *progress; /* bytes of numbers; NULL: none */
+    void *progress_user;
+    gguf_folder_note_fn *note; /* NULL: none */
+    void *note_user;
+};
+#define GGUF_FOLDER_PARAMS_INIT                                               \
+    {                                                                         \
+        sizeof(struct gguf_folder_params), NULL, NULL, GGUF_DTYPE_NONE, 0, 0, \
+            0, NULL, NULL, NULL, NULL                                         \
+    }
+
+/* Write the model at path, a file or a split set, as a folder that transformers
+ * load: config.json, model.safetensors, or several with their index,
+ * tokenizer.json or tokenizer.model, tokenizer_config.json. What converting a
+ * folder does to names and numbers is done backwards; before anything is
+ * written the folder is converted on paper, and has to become the tensors of
+ * the file. dir is made if it is not there. Files get their names together when
+ * all are complete, and a failure leaves none. Memory is bounded.
+ *
+ * GGUF_E_ARCH         the architecture is none that is converted
+ * GGUF_E_TENSOR       a tensor that no folder of it has
+ * GGUF_E_UNSUPPORTED  a type that is not decoded, a vocabulary that is not
+ *                     written
+ * GGUF_E_NONFINITE    a number that F16 does not hold
+ * GGUF_E_MISMATCH     dir has weights or a tokenizer that would stay, beside
+ *                     those that are written
+ * GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_CANCELLED, GGUF_E_NOMEM,
+ * GGUF_E_INVALID (params; dir is no folder), and the statuses of
+ * gguf_split_open
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_folder_write(const char *path, const char *dir,
+                  const struct gguf_folder_params *params,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

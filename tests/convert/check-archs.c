@@ -12,6 +12,7 @@
 #include "gguf/stats.h"
 #include "gguf/verify.h"
 #include "tests/convert/folder.h"
+#include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -398,29 +399,6 @@ static bool check_change(const struct folder *from, const struct gguf_file *f,
     return true;
 }
 
-static enum gguf_status convert(const char *dir, const char *out,
-                                struct gguf_error *err)
-{
-    struct gguf_convert *c;
-    struct gguf_quant *q = NULL;
-    struct gguf_recipe *r = NULL;
-    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
-    enum gguf_status st = gguf_convert_open(&c, dir, NULL, err);
-    o.force = o.no_sync = 1;
-    if (st == GGUF_OK)
-        st = gguf_recipe_preset(&r, "COPY", NULL, err);
-    p.recipe = r;
-    if (st == GGUF_OK)
-        st = gguf_convert_job(&q, c, &p, err);
-    if (st == GGUF_OK)
-        st = gguf_quant_run(q, out, &o, err);
-    gguf_quant_destroy(q);
-    gguf_recipe_destroy(r);
-    gguf_convert_close(c);
-    return st;
-}
-
 static void make(struct folder *f, const struct arch *a, const char *dtype,
                  int n_files)
 {
@@ -444,7 +422,7 @@ static void check_arch(const struct arch *a, struct gguf_rows *rows)
     const char *out = scratch_path(top, "out.gguf");
     gguf_error_clear(&e);
     make(&f, a, "F32", 1);
-    enum gguf_status st = convert(f.dir, out, &e);
+    enum gguf_status st = folder_convert(f.dir, out, NULL, &e);
     if (st == GGUF_OK)
         st = gguf_file_open(&file, out, NULL, &e);
     if (st == GGUF_OK)
@@ -456,6 +434,9 @@ static void check_arch(const struct arch *a, struct gguf_rows *rows)
            !memcmp(name.data, a->arch, name.size),
        "%s becomes a sound %s: %s%s", a->class_name, a->arch, e.message,
        seen.first);
+    ok(folder_roundtrip(out, a->class_name, scratch_path(top, "back"), &e),
+       "%s: a folder of it becomes the same file %s", a->class_name,
+       e.message);
     for (size_t i = 0; i < 8 && a->change[i].to; i++)
         ok(file && check_change(&f, file, rows, &a->change[i]),
            "%s: numbers of %s", a->class_name, a->change[i].to);
@@ -472,7 +453,7 @@ static void check_files(struct gguf_rows *rows)
     const char *out = scratch_path(top, "out.gguf");
     gguf_error_clear(&e);
     make(&f, &archs[2], "BF16", 3);
-    bool good = convert(f.dir, out, &e) == GGUF_OK &&
+    bool good = folder_convert(f.dir, out, NULL, &e) == GGUF_OK &&
                 gguf_file_open(&file, out, NULL, &e) == GGUF_OK;
     for (size_t i = 0; good && i < 4; i++)
         good = check_change(&f, file, rows, &archs[2].change[i]);

@@ -4,9 +4,9 @@
  * says of them, what they become, and what is refused.
  */
 #include "config.h"
-#include "gguf/convert.h"
 #include "gguf/stats.h"
 #include "tests/convert/folder.h"
+#include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
 #include "tests/stfile.h"
 #include "tests/tap.h"
@@ -126,32 +126,13 @@ static void make(enum form form, const char *quantization)
         exit(99);
 }
 
-static enum gguf_status convert(const char *recipe, struct gguf_file **out,
-                                struct gguf_error *err)
+static enum gguf_status convert(struct gguf_file **out, struct gguf_error *err)
 {
-    struct gguf_convert *c;
-    struct gguf_quant *q = NULL;
-    struct gguf_recipe *r = NULL;
-    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     const char *path = scratch_path(top, "out.gguf");
     gguf_error_clear(err);
     *out = NULL;
-    enum gguf_status st = gguf_convert_open(&c, folder.dir, NULL, err);
-    o.force = o.no_sync = 1;
-    if (st == GGUF_OK)
-        st = gguf_recipe_preset(&r, recipe, NULL, err);
-    p.recipe = r;
-    if (st == GGUF_OK)
-        st = gguf_convert_job(&q, c, &p, err);
-    if (st == GGUF_OK)
-        st = gguf_quant_run(q, path, &o, err);
-    if (st == GGUF_OK)
-        st = gguf_file_open(out, path, NULL, err);
-    gguf_quant_destroy(q);
-    gguf_recipe_destroy(r);
-    gguf_convert_close(c);
-    return st;
+    const enum gguf_status st = folder_convert(folder.dir, path, NULL, err);
+    return st == GGUF_OK ? gguf_file_open(out, path, NULL, err) : st;
 }
 
 /* bytes: half of the codes less 3. */
@@ -162,7 +143,7 @@ static void check(enum form form, const char *quantization, uint32_t type)
     struct gguf_error e;
     float x[N * N];
     make(form, quantization);
-    bool good = convert("COPY", &f, &e) == GGUF_OK &&
+    bool good = convert(&f, &e) == GGUF_OK &&
                 gguf_rows_create(&rows, NULL, NULL) == GGUF_OK;
     ok(good, "%s: %s", quantization, e.message);
     if (!good)
@@ -185,7 +166,7 @@ static void refused(const char *quantization, const char *word)
     struct gguf_file *f;
     struct gguf_error e;
     make(GPTQ, quantization);
-    const enum gguf_status st = convert("COPY", &f, &e);
+    const enum gguf_status st = convert(&f, &e);
     ok(st == GGUF_E_UNSUPPORTED && strstr(e.message, word) &&
            e.offset != GGUF_NO_OFFSET,
        "refused: %s", e.message);

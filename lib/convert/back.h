@@ -1,0 +1,73 @@
+/* back.h - a GGUF file that becomes a Hugging Face folder again
+ *
+ * The folder is planned first: config.json from the keys (back_config.c), names
+ * and shapes of its tensors from the rows of the class (back_names.c). Then the
+ * folder that is planned is converted, on paper, as any other is: what it would
+ * become must be the file's tensors, with their shapes. The parts that these
+ * are made of, turned round (back_view.c), say how the folder's tensors are
+ * made of the file's; so there is one description of each class for both ways.
+ * back_vocab.c writes the tokenizer, back.c the files.
+ */
+#ifndef GG_CONVERT_BACK_H
+#define GG_CONVERT_BACK_H
+
+#include "convert/convert.h"
+#include "data/gguf.h"
+#include "data/loose.h"
+#include "data/stwrite.h"
+#include "gguf/split.h"
+
+struct gg_back {
+    struct gguf_folder_params p;
+    struct gg_mem_arena arena;
+    struct gg_codec_kern codec[GG_N_DTYPES];
+    struct gguf_split *in;
+    const struct gguf_file *meta; /* its first file */
+    struct gg_source source;
+    struct gg_data_gguf numbers;
+    struct gguf_convert *c;     /* the folder, as it would be converted */
+    struct gg_data_loose loose; /* numbers, from any element on */
+    char *config;               /* config.json, n_config bytes; from malloc */
+    size_t n_config;
+    uint32_t *tensor_of;          /* of c->made: the file's tensor */
+    struct gg_stwrite_tensor *to; /* of the folder: by c->from's places */
+    struct gg_stwrite out;
+};
+
+/* What the folder has numbers of this type in. */
+uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype);
+
+/* back_config.c: b->config for a class of that row. */
+enum gguf_status gg_back_config(struct gg_back *b,
+                                const struct gg_convert_arch *arch,
+                                struct gguf_error *err);
+
+/* back_names.c: add the folder's tensors to b->c->from. GGUF_E_TENSOR: one of
+ * the file that no row makes, or of no shape that a row takes. */
+enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err);
+
+/* back_view.c: tensor i of the folder as one made of the file's. It is the
+ * caller's to free with gg_back_made_fini, also after a failure. */
+struct gg_back_made {
+    struct gg_data_made list; /* of one tensor */
+    struct gg_made_tensor tensor;
+    struct gg_made_part *part;
+    size_t n_parts, room;
+};
+enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
+                              struct gg_back_made *out,
+                              struct gguf_error *err);
+void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m);
+
+/* back_vocab.c: texts of the tokenizer, for as many files. */
+struct gg_back_text {
+    const char *name; /* NULL: there is none */
+    char *text;       /* from malloc */
+    size_t size;
+};
+enum { GG_BACK_TEXTS = 4 };
+enum gguf_status gg_back_vocab(struct gg_back *b,
+                               struct gg_back_text text[GG_BACK_TEXTS],
+                               struct gguf_error *err);
+
+#endif

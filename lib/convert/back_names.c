@@ -1,0 +1,329 @@
+/* back_names.c - names and shapes of the folder that a file is made of
+ *
+ * A tensor of the file meets the names that rows give; the first row whose name
+ * fits says what it was made of. What shape that has is tried: the shapes that
+ * tensors of the same number of elements may have, until the views of the rows
+ * give the file's shapes and use each element once.
+ */
+#include "config.h"
+#include "convert/back.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A tensor of the file and a row that makes it, of one tensor of the folder. */
+struct use {
+    char name[160]; /* of the folder's */
+    const struct gg_convert_name *row;
+    size_t list;
+    int64_t layer, expert;
+    uint32_t tensor; /* of the file */
+    uint64_t place;  /* in the order of the file */
+};
+
+struct uses {
+    struct use *use;
+    size_t n, room;
+};
+
+/* Does name fit the pattern, a row's name and an ending? */
+static bool fits(const char *pattern, const char *end, struct gguf_str name,
+                 int64_t *layer)
+{
+    uint64_t v;
+    *layer = -1;
+    for (int part = 0; part < 2; part++, pattern = end)
+        for (; *pattern; pattern++) {
+            if (*pattern == '%') {
+                if (!gg_str_uint(&name, 1000000, &v))
+                    return false;
+                *layer = (int64_t)v;
+            } else if (name.size && *name.data == *pattern) {
+                name.data++;
+                name.size--;
+            } else {
+                return false;
+            }
+        }
+    return !name.size;
+}
+
+static bool expand(char out[160], const char *from, const char *end,
+                   int64_t layer, int64_t expert)
+{
+    const char *const parts[] = { from, end };
+    size_t n = 0;
+    for (size_t i = 0; i < GG_LEN(parts); i++)
+        for (const char *p = parts[i]; *p; p++) {
+            if (n + 24 >= 160)
+                return false;
+            if (*p == '%' || *p == '@')
+                n += (size_t)snprintf(out + n, 24, "%" PRId64,
+                                      *p == '%' ? layer : expert);
+            else
+                out[n++] = *p;
+        }
+    out[n] = 0;
+    return true;
+}
+
+/* Has a list before this one another row for the same name of the folder? */
+static bool is_hidden(const struct gg_convert_arch *arch, size_t list,
+                      const char *from)
+{
+    for (size_t k = 0; k < list; k++)
+        for (const struct gg_convert_name *r = arch->names[k]; r->from; r++)
+            if (!strcmp(r->from, from))
+                return true;
+    return false;
+}
+
+static enum gguf_status add(struct gg_back *b, struct uses *u,
+                            const struct use *x, struct gguf_error *err)
+{
+    if (u->n == u->room) {
+        void *grown = gg_mem_grow(b->p.allocator, u->use, &u->room,
+                                  sizeof *u->use, 256, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        u->use = grown;
+    }
+    u->use[u->n++] = *x;
+    return GGUF_OK;
+}
+
+/* The tensors of the folder that row makes the file's tensor of. */
+static enum gguf_status use_row(struct gg_back *b, struct uses *u,
+                                struct use *x, const char *end,
+                                struct gguf_error *err)
+{
+    const struct gguf_split_tensor t = gg_source_tensor(&b->source, x->tensor);
+    const bool stacked = strchr(x->row->from, '@') != NULL;
+    const int64_t n = stacked ? t.info->ne[t.info->n_dims - 1] : 1;
+    for (int64_t e = 0; e < n; e++) {
+        x->expert = stacked ? e : -1;
+        x->place = ((uint64_t)x->tensor << 24) + (uint64_t)e;
+        if (n > 1 << 24 ||
+            !expand(x->name, x->row->from, end, x->layer, x->expert))
+            return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                                "a name of the folder becomes too long");
+        GG_TRY(add(b, u, x, err));
+    }
+    return GGUF_OK;
+}
+
+/* What positions are made of: config.json has it. */
+static bool is_computed(struct gguf_str name)
+{
+    return gg_str_eqz(name, "rope_freqs.weight") ||
+           gg_str_eqz(name, "rope_factors_long.weight") ||
+           gg_str_eqz(name, "rope_factors_short.weight");
+}
+
+static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
+                                 struct gguf_error *err)
+{
+    static const char *const ends[] = { "", ".weight", ".bias" };
+    const struct gg_convert_arch *arch = b->c->arch;
+    const struct gguf_str name = gg_source_tensor(&b->source, i).info->name;
+    struct gg_str_esc e;
+    if (is_computed(name))
+        return GGUF_OK;
+    for (size_t l = 0; l < GG_LEN(arch->names) && arch->names[l]; l++)
+        for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)
+            for (size_t k = 0; r->to && k < GG_LEN(ends); k++) {
+                struct use x = { .row = r, .list = l, .tensor = i };
+                if (fits(r->to, ends[k], name, &x.layer) &&
+                    !is_hidden(arch, l, r->from))
+                    return use_row(b, u, &x, ends[k], err);
+            }
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                        "tensor '%s' has no name in a folder of class '%.60s'",
+                        gg_str_esc(&e, name), arch->classes);
+}
+
+/* ---- shapes ---- */
+
+struct shape {
+    unsigned n_dims;
+    int64_t ne[4];
+};
+
+/* Do the uses take all of a tensor of this shape, and give the file's? */
+static bool takes(const struct gg_back *b, const struct use *u, size_t n,
+                  const struct shape *s)
+{
+    struct gg_safetensors_tensor from = {
+        .name = { u->name, strlen(u->name) },
+        .n_dims = s->n_dims,
+        .n_elements = 1,
+        .ne = { 1, 1, 1, 1, 1, 1, 1, 1 },
+    };
+    uint64_t used = 0;
+    for (unsigned d = 0; d < s->n_dims; d++) {
+        from.ne[d] = s->ne[d];
+        from.n_elements *= (uint64_t)s->ne[d];
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_tensor_info *t =
+            gg_source_tensor(&b->source, u[i].tensor).info;
+        const unsigned n_dims = t->n_dims - (u[i].expert >= 0);
+        const struct gg_convert_item item = { .row = u[i].row,
+                                              .list = u[i].list,
+                                              .expert = u[i].expert,
+                                              .layer = u[i].layer };
+        struct gg_convert_view v = { .c = b->c, .item = &item, .from = &from };
+        uint64_t count = 1;
+        if (gg_convert_see(&v, NULL) != GGUF_OK || v.n_dims != n_dims)
+            return false;
+        for (unsigned d = 0; d < n_dims; d++)
+            if (v.ne[d] != t->ne[d])
+                return false;
+        for (unsigned d = 0; d < v.part.n_dims; d++)
+            count *= v.part.ne[d];
+        used += count;
+    }
+    return used == from.n_elements;
+}
+
+static const struct shape *try(const struct gg_back *b, const struct use *u,
+                               size_t n, struct shape *s, unsigned n_dims,
+                               int64_t a, int64_t c, int64_t d)
+{
+    *s = (struct shape){ n_dims, { a, c, d, 1 } };
+    return takes(b, u, n, s) ? s : NULL;
+}
+
+/* The shape of what n uses are of; NULL: none is found. */
+static const struct shape *find_shape(const struct gg_back *b,
+                                      const struct use *u, size_t n,
+                                      struct shape *s)
+{
+    const struct gguf_tensor_info *t =
+        gg_source_tensor(&b->source, u->tensor).info;
+    const unsigned k = t->n_dims - (u->expert >= 0);
+    const int64_t x = t->ne[0], y = k > 1 ? t->ne[1] : 1;
+    int64_t all = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_tensor_info *o =
+            gg_source_tensor(&b->source, u[i].tensor).info;
+        all +=
+            (int64_t)(o->n_elements /
+                      (uint64_t)(u[i].expert >= 0 ? o->ne[o->n_dims - 1] : 1));
+    }
+    const int64_t z = k > 2 ? t->ne[2] : 1, rows = all / x;
+    const bool squeezed = u->row->how == GG_HOW_SQUEEZE;
+    const struct shape *found = NULL;
+    if (squeezed && k == 2)
+        found = try(b, u, n, s, 3, x, 1, y);
+    if (squeezed && k == 1)
+        found = try(b, u, n, s, 2, x, 1, 1);
+    if (!found && n == 1) {
+        *s = (struct shape){ k, { x, y, z, k > 3 ? t->ne[3] : 1 } };
+        found = takes(b, u, n, s) ? s : NULL;
+    }
+    const int64_t tries[][4] = {
+        { 2, x, rows, 1 }, /* rows put together */
+        { 3, x, z > 0 ? rows / z : 1, z },
+        { 2, y, x, 1 }, /* transposed */
+        { 3, z > 0 ? rows / z : 1, x, z },
+        { 1, all, 1, 1 },
+        { 3, x, 1, y }, /* convolutions */
+        { 2, x, 1, 1 },
+        { 2, 1, x, 1 },
+        { 3, 1, 1, all },
+        { 3, x, 1, 1 },
+        { 2, all / (y > 0 ? y : 1), y, 1 },
+        { 3, y, x, z },
+        { 2, all / (z > 0 ? z : 1), z, 1 },
+    };
+    for (size_t i = 0; i < GG_LEN(tries) && !found; i++)
+        if (tries[i][1] * tries[i][2] * tries[i][3] == all)
+            found = try(b, u, n, s, (unsigned)tries[i][0], tries[i][1],
+                        tries[i][2], tries[i][3]);
+    return found;
+}
+
+/* ---- the list ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct use *x = a, *y = b;
+    const int c = strcmp(x->name, y->name);
+    return c ? c : (x->place > y->place) - (x->place < y->place);
+}
+
+static enum gguf_status enter(struct gg_back *b, const struct use *u, size_t n,
+                              struct gguf_error *err)
+{
+    struct shape s;
+    struct gg_str_esc e, e2;
+    const struct gguf_str name = gg_str_z(u->name);
+    if (!find_shape(b, u, n, &s))
+        return gg_error_set(
+            err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+            "tensor '%s' is not what '%s' of a folder becomes",
+            gg_str_esc(&e, gg_source_tensor(&b->source, u->tensor).info->name),
+            gg_str_esc(&e2, name));
+    GG_TRY(gg_safetensors_add(b->c->from, name, NULL, 1, err));
+    struct gg_safetensors_tensor *t =
+        &b->c->from->tensor[b->c->from->n_tensors - 1];
+    t->n_dims = s.n_dims;
+    t->n_elements = 1;
+    for (unsigned d = 0; d < s.n_dims; d++) {
+        t->ne[d] = s.ne[d];
+        t->n_elements *= (uint64_t)s.ne[d];
+    }
+    t->size = 4 * t->n_elements;
+    return GGUF_OK;
+}
+
+/* In the order of the file: of several uses, that of the first. */
+static int by_place(const void *a, const void *b)
+{
+    const struct use *const *x = a, *const *y = b;
+    return ((*x)->place > (*y)->place) - ((*x)->place < (*y)->place);
+}
+
+static enum gguf_status enter_all(struct gg_back *b, const struct uses *u,
+                                  struct gguf_error *err)
+{
+    size_t n = 0;
+    enum gguf_status st = GGUF_OK;
+    const struct use **first =
+        gg_mem_alloc_zero(b->p.allocator, u->n + 1, sizeof *first);
+    if (!first)
+        return gg_error_set_nomem(err, u->n * sizeof *first);
+    for (size_t i = 0; i < u->n; i++)
+        if (!i || strcmp(u->use[i].name, u->use[i - 1].name) != 0)
+            first[n++] = &u->use[i];
+    if (n)
+        qsort(first, n, sizeof *first, by_place);
+    for (size_t i = 0; i < n && st == GGUF_OK; i++) {
+        const struct use *end = first[i];
+        while (end < u->use + u->n && !strcmp(end->name, first[i]->name))
+            end++;
+        st = enter(b, first[i], (size_t)(end - first[i]), err);
+    }
+    gg_mem_free(b->p.allocator, first);
+    return st;
+}
+
+enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err)
+{
+    struct uses u = { .use = NULL };
+    const size_t n = gg_source_n_tensors(&b->source);
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; i < n && st == GGUF_OK; i++)
+        st = find_row(b, &u, (uint32_t)i, err);
+    if (st == GGUF_OK && u.n) {
+        qsort(u.use, u.n, sizeof *u.use, by_name);
+        st = enter_all(b, &u, err);
+    }
+    gg_mem_free(b->p.allocator, u.use);
+    return st;
+}

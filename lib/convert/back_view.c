@@ -1,0 +1,223 @@
+/* back_view.c - parts turned round
+ *
+ * A part of the file's tensor is a view of the folder's: element k of it,
+ * whose places in the view's dimensions are k's digits, lies at the sum of
+ * places times steps. So the folder's tensor is, in its own order, views of
+ * the file's: the dimensions in the order of their steps, as long as these
+ * leave no gap, and one piece for each place in the others.
+ */
+#include "config.h"
+#include "convert/back.h"
+
+#include "base/compiler.h"
+#include "base/sort.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_PIECES ((size_t)1 << 22)
+
+struct piece {
+    uint64_t begin; /* of the folder's tensor */
+    struct gg_made_part part;
+};
+
+struct pieces {
+    struct piece *piece;
+    size_t n, room;
+};
+
+static enum gguf_status add(const struct gg_back *b, struct pieces *p,
+                            const struct piece *x, struct gguf_error *err)
+{
+    if (p->n >= MOST_PIECES)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "a tensor of more than %zu pieces", MOST_PIECES);
+    if (p->n == p->room) {
+        void *grown = gg_mem_grow(b->p.allocator, p->piece, &p->room,
+                                  sizeof *p->piece, 16, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        p->piece = grown;
+    }
+    p->piece[p->n++] = *x;
+    return GGUF_OK;
+}
+
+struct dim {
+    uint64_t ne, step, out; /* out: the step in the file's tensor */
+};
+
+/* The dimensions by their steps in the folder's tensor, and how many from the
+ * first on leave no gap. */
+static unsigned sort_dims(const struct gg_made_part *p,
+                          struct dim d[GG_MADE_DIMS])
+{
+    uint64_t out = 1, run = 1;
+    unsigned inner = 0;
+    for (unsigned i = 0; i < p->n_dims; i++) {
+        unsigned k = i;
+        const struct dim x = { p->ne[i], p->step[i], out };
+        out *= p->ne[i];
+        for (; k && d[k - 1].step > x.step; k--)
+            d[k] = d[k - 1];
+        d[k] = x;
+    }
+    while (inner < p->n_dims && d[inner].step == run)
+        run *= d[inner++].ne;
+    return inner;
+}
+
+/* The pieces of one part: base is the file's tensor, of which the part begins
+ * at element off. */
+static enum gguf_status turn(const struct gg_back *b, struct pieces *to,
+                             const struct gg_made_part *p, size_t base,
+                             uint64_t off, struct gguf_error *err)
+{
+    struct dim d[GG_MADE_DIMS];
+    uint64_t at[GG_MADE_DIMS] = { 0 };
+    const unsigned inner = sort_dims(p, d);
+    struct piece x = { p->first, { .from = base, .first = off } };
+    x.part.n_dims = inner ? inner : 1;
+    x.part.ne[0] = x.part.step[0] = 1;
+    for (unsigned i = 0; i < inner; i++) {
+        x.part.ne[i] = d[i].ne;
+        x.part.step[i] = d[i].out;
+    }
+    for (;;) {
+        unsigned i = inner;
+        GG_TRY(add(b, to, &x, err));
+        for (; i < p->n_dims; i++) {
+            x.begin += d[i].step;
+            x.part.first += d[i].out;
+            if (++at[i] < d[i].ne)
+                break;
+            x.begin -= d[i].ne * d[i].step;
+            x.part.first -= d[i].ne * d[i].out;
+            at[i] = 0;
+        }
+        if (i == p->n_dims)
+            return GGUF_OK;
+    }
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* ---- numbers changed back ---- */
+
+static void minus_1(float *x, size_t n)
+{
+    while (n--)
+        x[n] -= 1;
+}
+
+/* The logarithm whose exponential is x again, among those nearby. */
+static void log_neg(float *x, size_t n)
+{
+    while (n--) {
+        const float want = x[n], guess = (float)log(-(double)want);
+        float low = guess, high = guess;
+        x[n] = guess;
+        for (int k = 0; k < 4 && -expf(x[n]) != want; k++) {
+            low = nextafterf(low, -INFINITY);
+            high = nextafterf(high, INFINITY);
+            x[n] = -expf(low) == want    ? low
+                   : -expf(high) == want ? high
+                                         : guess;
+        }
+    }
+}
+
+static const struct {
+    uint8_t how;
+    gg_made_fn *back;
+} changes[] = {
+    { GG_HOW_PLUS_1, minus_1 },
+    { GG_HOW_NEG_EXP, log_neg },
+};
+
+/* ---- blocks ---- */
+
+static enum gguf_status fail(const struct gg_back *b, uint32_t i,
+                             struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                        "tensor '%s' of the folder is not made of the file's "
+                        "element by element",
+                        gg_str_esc(&e, b->c->from->tensor[i].name));
+}
+
+/* All pieces of the folder's tensor i, and how its numbers are changed. */
+static enum gguf_status collect(const struct gg_back *b, uint32_t i,
+                                struct pieces *p, gg_made_fn **change,
+                                struct gguf_error *err)
+{
+    const struct gguf_convert *c = b->c;
+    for (size_t k = 0; k < c->n_tensors; k++) {
+        const struct gg_made_tensor *t = &c->made[k];
+        const uint8_t how = c->item[c->first_item[k]].row->how;
+        for (size_t q = 0; q < t->n_parts; q++) {
+            if (t->part[q].from != i)
+                continue;
+            GG_TRY(turn(b, p, &t->part[q], b->tensor_of[k],
+                        q ? t->end[q - 1] : 0, err));
+            for (size_t x = 0; t->change && x < GG_LEN(changes); x++)
+                if (changes[x].how == how)
+                    *change = changes[x].back;
+            if (t->change && !*change)
+                return fail(b, i, err);
+        }
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
+                              struct gg_back_made *out, struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *t = &b->c->from->tensor[i];
+    struct pieces p = { .piece = NULL };
+    uint64_t at = 0;
+    *out = (struct gg_back_made){ .part = NULL };
+    out->tensor = (struct gg_made_tensor){ .name = t->name,
+                                           .dtype = GGUF_DTYPE_F32,
+                                           .n_dims = 1 };
+    for (int d = 0; d < 4; d++)
+        out->tensor.ne[d] = d ? 1 : (int64_t)t->n_elements;
+    enum gguf_status st = collect(b, i, &p, &out->tensor.change, err);
+    if (st == GGUF_OK && p.n)
+        qsort(p.piece, p.n, sizeof *p.piece, by_begin);
+    out->part = gg_mem_alloc_zero(b->p.allocator, p.n + 1, sizeof *out->part);
+    if (st == GGUF_OK && !out->part)
+        st = gg_error_set_nomem(err, p.n * sizeof *out->part);
+    for (size_t k = 0; k < p.n && st == GGUF_OK; k++) {
+        uint64_t n = 1;
+        if (p.piece[k].begin != at)
+            st = fail(b, i, err);
+        out->part[k] = p.piece[k].part;
+        for (unsigned d = 0; d < out->part[k].n_dims; d++)
+            n *= out->part[k].ne[d];
+        at += n;
+    }
+    out->tensor.part = out->part;
+    out->tensor.n_parts = p.n;
+    gg_mem_free(b->p.allocator, p.piece);
+    if (st == GGUF_OK && (!p.n || at != t->n_elements))
+        st = fail(b, i, err);
+    return st == GGUF_OK
+               ? gg_data_made_init(&out->list, &b->loose.list, &out->tensor, 1,
+                                   b->p.allocator, err)
+               : st;
+}
+
+void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m)
+{
+    gg_data_made_fini(&m->list);
+    gg_mem_free(b->p.allocator, m->part);
+}

@@ -1,0 +1,75 @@
+#!/bin/sh
+# gguf-convert --to-safetensors: files become folders, which become the files
+# again; what is refused leaves nothing. All architectures: tests/convert.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+convert=$bin/gguf-convert
+mkfolder=$builddir/tests/tools/mkfolder
+"$mkfolder" "$tmp/hf" && "$mkfolder" "$tmp/wide" bf16 wide || exit 99
+"$convert" -q "$tmp/hf" -o "$tmp/a.gguf" &&
+    "$convert" -q "$tmp/wide" -o "$tmp/w.gguf" -o "$tmp/q.gguf=Q4_K_M" ||
+    exit 99
+mkdir "$tmp/back"
+
+run "$convert" "$tmp/a.gguf" --to-safetensors "$tmp/back/hf"
+test $rc -eq 0 && grep -q 'wrote a folder' "$tmp/err"
+ok 'a file becomes a folder'
+for f in config.json model.safetensors tokenizer.json tokenizer_config.json; do
+    test -f "$tmp/back/hf/$f"
+    ok "it has $f"
+done
+run "$convert" -q "$tmp/back/hf" -o "$tmp/again.gguf"
+test $rc -eq 0 && cmp "$tmp/a.gguf" "$tmp/again.gguf"
+ok 'which becomes the same file'
+run "$convert" "$tmp/a.gguf" --to-safetensors "$tmp/back/hf"
+test $rc -eq 1 && grep -q 'File exists (--force' "$tmp/err"
+ok 'a folder that has one stays'
+run "$convert" -q -f "$tmp/a.gguf" --to-safetensors "$tmp/back/hf=BF16"
+test $rc -eq 0 && grep -q '"BF16"' "$tmp/back/hf/model.safetensors" &&
+    ! grep -q '"F32"' "$tmp/back/hf/model.safetensors"
+ok 'or is replaced, with other types'
+run "$convert" -q -f "$tmp/a.gguf" --to-safetensors "$tmp/back/hf" \
+    --split-max-size 20K
+test $rc -eq 1 &&
+    grep -q "the folder has 'model.safetensors' of another model" "$tmp/err"
+ok 'but not beside weights that would stay'
+
+run "$convert" -q "$tmp/w.gguf" --to-safetensors "$tmp/back/wide" \
+    --split-max-size 300K
+set -- "$tmp/back/wide/model-00003-of-"*.safetensors
+test $rc -eq 0 -a -f "$1" -a -f "$tmp/back/wide/model.safetensors.index.json"
+ok 'several files with an index'
+rm -f "$tmp/again.gguf"
+run "$convert" -q "$tmp/back/wide" -o "$tmp/again.gguf"
+test $rc -eq 0 && cmp "$tmp/w.gguf" "$tmp/again.gguf"
+ok 'which become the same file, BF16 and F32'
+run "$convert" -q "$tmp/q.gguf" --to-safetensors "$tmp/back/q"
+test $rc -eq 0 && "$convert" -q "$tmp/back/q" -o "$tmp/q2.gguf" &&
+    "$bin/gguf-quantize" -q --allow-requantize "$tmp/q.gguf" "$tmp/q3.gguf" \
+        F16 2>"$tmp/err" && "$bin/gguf-info" --diff "$tmp/q2.gguf" \
+    "$tmp/q3.gguf" >"$tmp/out"
+! grep -q 'blk\|token_embd' "$tmp/out"
+ok 'a quantized one becomes F16'
+
+for what in "$tmp/none/x" "$tmp/a.gguf"; do
+    run "$convert" "$tmp/a.gguf" --to-safetensors "$what"
+    test $rc -eq 1 -a ! -e "$tmp/none"
+    ok "no folder: $(cat "$tmp/err")"
+done
+run "$convert" "$tmp/none.gguf" --to-safetensors "$tmp/back/x"
+test $rc -eq 1 -a ! -e "$tmp/back/x"
+ok 'no file'
+run "$convert" "$tmp/a.gguf" --to-safetensors "$tmp/back/x" -o "$tmp/y.gguf"
+test $rc -eq 2 && grep -q exclude "$tmp/err"
+ok 'not both ways at once'
+"$convert" -q -f "$tmp/hf" -o "$tmp/o.gguf" \
+    --override-kv general.architecture=str:odd || exit 99
+run "$convert" "$tmp/o.gguf" --to-safetensors "$tmp/back/x"
+test $rc -eq 1 -a ! -e "$tmp/back/x"
+ok "another architecture: $(cat "$tmp/err")"
+"$convert" -q -f "$tmp/hf" -o "$tmp/o.gguf" \
+    --override-kv tokenizer.ggml.model=str:rwkv || exit 99
+run "$convert" "$tmp/o.gguf" --to-safetensors "$tmp/back/x"
+test $rc -eq 1 -a ! -e "$tmp/back/x" && grep -q "kind 'rwkv'" "$tmp/err"
+ok 'a vocabulary that is not written'
+done_testing
