@@ -13,7 +13,9 @@ static struct gg_window output_at(const struct gg_fault_place *p, size_t row,
                                   size_t *chunk, uint64_t *pos)
 {
     struct gg_window w = gg_window_at(p->windows, *chunk);
-    while (row >= w.n_rows && *chunk + 1 < gg_window_count(p->windows)) {
+    w.first = p->all ? 0 : w.first;
+    while (!p->all && row >= w.n_rows &&
+           *chunk + 1 < gg_window_count(p->windows)) {
         row -= w.n_rows;
         w = gg_window_at(p->windows, ++*chunk);
     }

@@ -4,6 +4,8 @@
 
 #include "eval/window.h"
 
+#include <stdbool.h>
+
 /* What sessions computed side by side: chunks of a scan, a sequence each. */
 struct gg_fault_place {
     const struct gg_window_list *windows;
@@ -11,6 +13,7 @@ struct gg_fault_place {
     size_t n_models;
     size_t chunk; /* the first of them, */
     size_t at;    /* and the output that row 0 of logits is of */
+    bool all;     /* every token of that chunk is an output, not scored ones */
 };
 
 /* st is what the last call of a model's session returned: if it found something

@@ -104,7 +104,8 @@ static enum gguf_status blame(struct compare *c, int side, const char *name,
     const struct gg_fault_place place = { .windows = &c->windows,
                                           .session = &c->s[side],
                                           .n_models = 1,
-                                          .chunk = c->chunk };
+                                          .chunk = c->chunk,
+                                          .all = true };
     (void)gg_error_set(e, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
                        "%s: '%s' is not finite in chunk %zu, position "
                        "%" PRIu32,

@@ -309,8 +309,11 @@ static void fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n)
 static struct gg_fault_place place_of(const struct gguf_scan *j, size_t chunk,
                                       size_t at)
 {
-    return (struct gg_fault_place){ &j->windows, j->session, j->n_models,
-                                    chunk, at };
+    return (struct gg_fault_place){ .windows = &j->windows,
+                                    .session = j->session,
+                                    .n_models = j->n_models,
+                                    .chunk = chunk,
+                                    .at = at };
 }
 
 /* A sink found that logits of a chunk are not finite: where does that come

@@ -476,6 +476,45 @@ static void check_bad(int base)
     free(bad);
 }
 
+/* Only the logits after the last token of a chunk, which is never scored,
+ * overflow: that chunk and position are named, not the next one's. */
+static void check_last(void)
+{
+    static float embd[40 * 32], out[40 * 32];
+    const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = 40 };
+    struct gguf_error err;
+    static struct gen g;
+    size_t size;
+    gen_init(&g, 9);
+    gen_model(&g, &spec);
+    for (size_t i = 0; i < g.n; i++) {
+        const bool in = !strcmp(g.t[i].name, "token_embd.weight");
+        float *v = in ? embd : out;
+        if (!in && strcmp(g.t[i].name, "output.weight") != 0)
+            continue;
+        gen_weights(v, &g, &g.t[i]);
+        g.t[i].values = v;
+        /* of one token most lies in column 3, on which a logit depends much */
+        v[39 * 32 + 3] = in ? 1000.0f : 1.1e38f;
+    }
+    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    gen_fini(&g);
+    gguf_token tok[3 * 16];
+    for (size_t i = 0; i < 48; i++)
+        tok[i] = i == 31 ? 39 : (gguf_token)(i * 7 % 39);
+    struct two t = { file, file, size, size, tok, 48 };
+    struct gguf_layers *l =
+        compare(&t, (struct how){ .n_threads = 2, .n_ubatch = 5, .n_ctx = 16 },
+                NULL, &err);
+    ok(!l && err.status == GGUF_E_NONFINITE &&
+           strstr(err.message, "'logits' is not finite in chunk 2, position "
+                               "15; chunk 2, position 15 (token 31 of the "
+                               "text): "),
+       "%s", err.message);
+    gguf_layers_destroy(l);
+    free(file);
+}
+
 /* ---- every architecture ---- */
 
 /* Does every token look at all of its chunk? */
@@ -549,6 +588,7 @@ int main(int argc, char **argv)
         check_refused();
         check_bad(0);
         check_bad(1);
+        check_last();
     }
     for (size_t i = 0; i < n; i++)
         if (argc < 2 || !strcmp(argv[1], names[i]))
