@@ -269,8 +269,7 @@ static bool run(struct job *j)
            fail(st == GGUF_E_MISMATCH ? j->part.s : o->model, &err);
 }
 
-static bool give(struct job *j, struct gguf_imatrix **im,
-                 char precision[PRECISION_SIZE])
+static bool give(struct job *j, struct gguf_imatrix **im)
 {
     const struct im_options *o = j->o;
     struct gguf_error err;
@@ -284,7 +283,6 @@ static bool give(struct job *j, struct gguf_imatrix **im,
     if (o->part && !o->quiet)
         msg_info(o->part, "part, %zu of %zu chunks, precision %s", info.n_done,
                  info.n_chunks, info.precision);
-    snprintf(precision, PRECISION_SIZE, "%s", info.precision);
     return gguf_collect_result(j->c, im, &err) == GGUF_OK || part ||
            fail(o->text ? o->text : NULL, &err);
 }
@@ -302,15 +300,14 @@ static void close_job(struct job *j)
     text_fini(&j->part);
 }
 
-bool im_collect(struct gguf_imatrix **im, char precision[PRECISION_SIZE],
-                const struct im_options *o)
+bool im_collect(struct gguf_imatrix **im, const struct im_options *o)
 {
     struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
     name_part(&j.part, o);
     bool good = check_outputs(&j) && begin(&j) && open_model(&j) &&
                 read_tokens(&j) && open_session(&j);
     progress_catch_signals();
-    good = good && run(&j) && give(&j, im, precision);
+    good = good && run(&j) && give(&j, im);
     close_job(&j);
     return good;
 }
@@ -327,8 +324,8 @@ void im_end_collect(const struct im_options *o)
 
 /* ---- parts ---- */
 
-bool im_merge_parts(struct gguf_imatrix **im, char precision[PRECISION_SIZE],
-                    const struct im_options *o, char **paths, int n)
+bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
+                    char **paths, int n)
 {
     struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
     struct gguf_error err;
@@ -353,7 +350,7 @@ bool im_merge_parts(struct gguf_imatrix **im, char precision[PRECISION_SIZE],
         info.n_done + info.n_skipped < info.n_chunks && !o->quiet)
         msg_warn(NULL, "the parts have %zu of the text's %zu chunks",
                  info.n_done + info.n_skipped, info.n_chunks);
-    good = good && give(&j, im, precision);
+    good = good && give(&j, im);
     close_job(&j);
     return good;
 }

@@ -194,10 +194,9 @@ static void json_comparison(struct json *j, const char *path,
     json_close(j);
 }
 
-/* precision: that of the evaluation, or empty: the file does not say it.
- * c: what the model of this path has; NULL: there is none. */
-static void print_json(const struct gguf_imatrix *im, const char *precision,
-                       const char *path, const struct comparison *c)
+/* c: what the model of this path has; NULL: there is none. */
+static void print_json(const struct gguf_imatrix *im, const char *path,
+                       const struct comparison *c)
 {
     struct json j;
     struct row r;
@@ -205,8 +204,8 @@ static void print_json(const struct gguf_imatrix *im, const char *precision,
     json_open(&j, NULL, '{');
     json_u64(&j, "n_chunks", gguf_imatrix_n_chunks(im));
     json_u64(&j, "chunk_size", gguf_imatrix_chunk_size(im));
-    if (*precision)
-        json_strz(&j, "precision", precision);
+    if (gguf_imatrix_precision(im))
+        json_strz(&j, "precision", gguf_imatrix_precision(im));
     json_open(&j, "datasets", '[');
     for (size_t i = 0; gguf_imatrix_dataset(im, i); i++)
         json_strz(&j, NULL, gguf_imatrix_dataset(im, i));
@@ -363,16 +362,15 @@ static bool is_some_left(const struct im_options *o,
 }
 
 /* What the command line asks for; false: a message was printed. */
-static bool get(struct gguf_imatrix **im, char precision[PRECISION_SIZE],
-                const struct im_options *o, char **paths, int n,
-                const char **about)
+static bool get(struct gguf_imatrix **im, const struct im_options *o,
+                char **paths, int n, const char **about)
 {
     struct gguf_error err;
     gguf_error_clear(&err);
     if (o->text)
-        return im_collect(im, precision, o);
+        return im_collect(im, o);
     if (o->merge_parts)
-        return im_merge_parts(im, precision, o, paths, n);
+        return im_merge_parts(im, o, paths, n);
     if (load_all(im, o, paths, n, about, &err) == GGUF_OK) {
         *about = n > 1 ? NULL : *about;
         return true;
@@ -381,23 +379,23 @@ static bool get(struct gguf_imatrix **im, char precision[PRECISION_SIZE],
     return false;
 }
 
-/* The precision of an evaluation, as gguf-ppl shows it; empty: nothing. */
+/* The precision of an evaluation, as gguf-ppl shows it, if it is known. */
 static void show_mode(const char *precision)
 {
-    for (unsigned k = 0; gguf_precision_name(k); k++)
+    for (unsigned k = 0; precision && gguf_precision_name(k); k++)
         if (strcmp(gguf_precision_name(k), precision) == 0)
             printf("mode    %s (%s)\n", precision, precision_says(k));
 }
 
 /* Show what was asked for. */
 static void show_all(const struct im_options *o, const struct gguf_imatrix *im,
-                     const char *precision, const struct comparison *c)
+                     const struct comparison *c)
 {
     const bool model = o->model && !o->text;
     if (o->json)
-        print_json(im, precision, o->model, model ? c : NULL);
+        print_json(im, o->model, model ? c : NULL);
     else if (o->show || (!o->out && !o->part && !model)) {
-        show_mode(precision);
+        show_mode(gguf_imatrix_precision(im));
         show(im);
     }
     if (model && !o->json)
@@ -410,10 +408,11 @@ static bool work(const struct im_options *o, char **paths, int n)
     struct gguf_imatrix *im = NULL;
     struct gguf_error err;
     struct comparison c = { .n = 0 };
-    char precision[PRECISION_SIZE] = "";
     const char *about = o->text && strcmp(o->text, "-") != 0 ? o->text : NULL;
     const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
-    bool good = get(&im, precision, o, paths, n, &about);
+    bool good = get(&im, o, paths, n, &about);
+    if (good && !im)
+        return true; /* a part without data: all of its chunks were skipped */
     if (good && !o->keep_paths)
         gguf_imatrix_hide_paths(im);
     if (good && texts->n)
@@ -423,7 +422,7 @@ static bool work(const struct im_options *o, char **paths, int n)
     good = good && (!texts->n || is_some_left(o, im)) &&
            (!o->model || o->text || compare(im, o, &c));
     if (good)
-        show_all(o, im, precision, &c);
+        show_all(o, im, &c);
     progress_catch_signals(); /* a file that is being named is finished */
     if (good && o->out && save(o, im, &about, &err) != GGUF_OK) {
         msg_fail(about, &err);

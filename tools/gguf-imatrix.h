@@ -31,13 +31,11 @@ struct im_options {
  * something is wrong. */
 int im_parse_options(struct im_options *o, int argc, char **argv);
 
-/* Evaluate the model on the text, or add up parts; the name of the precision
- * that they were evaluated in. false: a message was printed. */
-enum { PRECISION_SIZE = 32 };
-bool im_collect(struct gguf_imatrix **im, char precision[PRECISION_SIZE],
-                const struct im_options *o);
-bool im_merge_parts(struct gguf_imatrix **im, char precision[PRECISION_SIZE],
-                    const struct im_options *o, char **paths, int n);
+/* Evaluate the model on the text, or add up parts; NULL: a part in which no
+ * chunk has data. false: a message was printed. */
+bool im_collect(struct gguf_imatrix **im, const struct im_options *o);
+bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
+                    char **paths, int n);
 
 /* The output is written: a checkpoint is not needed any more. */
 void im_end_collect(const struct im_options *o);

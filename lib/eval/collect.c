@@ -388,6 +388,8 @@ enum gguf_status gguf_collect_result(const struct gguf_collect *c,
     GG_TRY(gguf_imatrix_create(&im, c->allocator, err));
     enum gguf_status st = give(c, im, err);
     if (st == GGUF_OK)
+        st = gguf_imatrix_set_precision(im, c->precision, err);
+    if (st == GGUF_OK)
         *out = im;
     else
         gguf_imatrix_destroy(im);

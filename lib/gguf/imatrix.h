@@ -92,6 +92,17 @@ GGUF_API const char *gguf_imatrix_dataset(const struct gguf_imatrix *im,
 GGUF_API uint64_t gguf_imatrix_n_chunks(const struct gguf_imatrix *im);
 GGUF_API uint64_t gguf_imatrix_chunk_size(const struct gguf_imatrix *im);
 
+/* How products were computed when the model was evaluated, a name of
+ * gguf_precision_name (gguf/session.h), or "mixed" where data of several were
+ * merged. NULL: unknown, as files of others are, the older form, and what was
+ * merged with them. In files it is the key libgguf.imatrix.precision, which
+ * other programs pass over. Since: 0.1 */
+GGUF_API const char *gguf_imatrix_precision(const struct gguf_imatrix *im);
+/* name: NULL: unknown. GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status gguf_imatrix_set_precision(struct gguf_imatrix *im,
+                                                     const char *name,
+                                                     struct gguf_error *err);
+
 /* Remove the folders from the texts' paths, as they tell about a machine, and
  * keep the file names. Since: 0.1 */
 GGUF_API void gguf_imatrix_hide_paths(struct gguf_imatrix *im);

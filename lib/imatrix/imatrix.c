@@ -243,6 +243,29 @@ void gguf_imatrix_hide_paths(struct gguf_imatrix *im)
     im->n_datasets = n;
 }
 
+const char *gguf_imatrix_precision(const struct gguf_imatrix *im)
+{
+    return im->precision;
+}
+
+enum gguf_status gg_imatrix_note_precision(struct gguf_imatrix *im,
+                                           struct gguf_str name,
+                                           struct gguf_error *err)
+{
+    im->precision = NULL;
+    if (!name.size)
+        return GGUF_OK;
+    im->precision = gg_mem_arena_strndup(&im->arena, name.data, name.size);
+    return im->precision ? GGUF_OK : gg_error_set_nomem(err, name.size + 1);
+}
+
+enum gguf_status gguf_imatrix_set_precision(struct gguf_imatrix *im,
+                                            const char *name,
+                                            struct gguf_error *err)
+{
+    return gg_imatrix_note_precision(im, gg_str_z(name ? name : ""), err);
+}
+
 uint64_t gguf_imatrix_n_chunks(const struct gguf_imatrix *im)
 {
     return im->n_chunks;
@@ -500,10 +523,26 @@ enum gguf_status gguf_imatrix_add_chunks(struct gguf_imatrix *im,
     return GGUF_OK;
 }
 
+/* What data of other, with those that im has, were evaluated with. */
+static enum gguf_status merge_precision(struct gguf_imatrix *im,
+                                        const struct gguf_imatrix *other,
+                                        struct gguf_error *err)
+{
+    const char *a = im->precision, *b = other->precision;
+    if (!im->n_entries)
+        a = b;
+    else if (a && b && strcmp(a, b) != 0)
+        a = "mixed";
+    else
+        a = b ? a : NULL;
+    return gguf_imatrix_set_precision(im, a, err);
+}
+
 enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
                                     const struct gguf_imatrix *other,
                                     struct gguf_error *err)
 {
+    GG_TRY(merge_precision(im, other, err));
     uint64_t scale = other->chunk_size ? other->chunk_size : im->chunk_size;
     scale = scale ? scale : 1;
     enum gguf_status st = GGUF_OK;

@@ -30,6 +30,7 @@ struct gguf_imatrix {
     size_t n_datasets, cap_datasets;
     struct gg_index dataset_index;
     uint64_t n_chunks, chunk_size;
+    const char *precision;  /* NULL: unknown */
     struct gguf_file *file; /* what entries point into, or NULL */
     struct gg_mapfile map;  /* likewise */
 };
@@ -59,6 +60,11 @@ void gg_imatrix_sort(struct gguf_imatrix *im);
 enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
                                         struct gguf_str name,
                                         struct gguf_error *err);
+
+/* Note how the model was evaluated; empty: unknown. GGUF_E_NOMEM. */
+enum gguf_status gg_imatrix_note_precision(struct gguf_imatrix *im,
+                                           struct gguf_str name,
+                                           struct gguf_error *err);
 
 /* The name of a text without the folders before it, of either system. */
 const char *gg_imatrix_base_name(const char *text);

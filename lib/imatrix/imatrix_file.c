@@ -19,6 +19,9 @@
 #include <math.h>
 #include <string.h>
 
+/* A key of ours: other programs pass over it. */
+#define PRECISION "libgguf.imatrix.precision"
+
 static const char sums_suffix[] = ".in_sum2";
 static const char counts_suffix[] = ".counts";
 enum { NAME_SIZE = 256 }; /* of a tensor with suffix and NUL */
@@ -298,6 +301,10 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
     kv = gguf_file_kv_find(im->file, "imatrix.chunk_size");
     if (kv)
         GG_TRY(gguf_kv_get_uint(kv, &im->chunk_size, err));
+    kv = gguf_file_kv_find(im->file, PRECISION);
+    if (kv && gguf_kv_get_str(kv, &text, NULL) == GGUF_OK &&
+        !(text.size && memchr(text.data, 0, text.size)))
+        GG_TRY(gg_imatrix_note_precision(im, text, err));
     kv = gguf_file_kv_find(im->file, "imatrix.datasets");
     if (kv)
         GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_STR, err));
@@ -452,6 +459,8 @@ static enum gguf_status make_meta(const struct gguf_imatrix *im,
     if (st == GGUF_OK)
         st = gguf_meta_set_u32(m, "imatrix.chunk_size",
                                (uint32_t)GG_MIN(size, UINT32_MAX), err);
+    if (st == GGUF_OK && im->precision)
+        st = gguf_meta_set_strz(m, PRECISION, im->precision, err);
     return st;
 }
 

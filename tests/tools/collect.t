@@ -116,6 +116,30 @@ ok 'but in its own, which JSON names'
 run "$im" -q -m "$m" -f "$t" -c 32 --chunks 1 --show
 test $rc -eq 0 && grep -q '^mode *exact (' "$tmp/out"
 ok 'data that are shown say their precision'
+says() # FILE... as JSON: the precision, or none
+{
+    run "$im" -q -j "$@"
+    test $rc -eq 0 && sed -n 's/.*"precision": "\(.*\)".*/\1/p' "$tmp/out"
+}
+for p in exact int16; do
+    "$im" -q -m "$m" -f "$t" -c 32 --chunks 1 --precision $p -o "$tmp/$p.gguf" ||
+        exit 99
+done
+"$im" -q -o "$tmp/exact.dat" "$tmp/exact.gguf"
+"$im" -q -o "$tmp/mixed.gguf" "$tmp/exact.gguf" "$tmp/int16.gguf"
+test "$(says "$tmp/exact.gguf")" = exact -a "$(says "$tmp/int16.gguf")" = int16
+ok 'so do files'
+test "$(says "$tmp/int16.gguf" "$tmp/int16.gguf")" = int16 -a \
+    "$(says "$tmp/mixed.gguf")" = mixed -a \
+    "$(says "$tmp/mixed.gguf" "$tmp/exact.gguf")" = mixed
+ok 'of two precisions: mixed'
+test -z "$(says "$tmp/exact.dat")" -a -z "$(says "$tmp/exact.gguf" \
+    "$tmp/exact.dat")" -a -z "$(says "$tmp/exact.dat" "$tmp/exact.gguf")"
+ok 'the older form does not say it'
+run "$bin/gguf-quantize" -q --imatrix "$tmp/int16.gguf" "$m" "$tmp/q4" Q4_K_M
+test $rc -eq 0
+ok 'data with a precision are used'
+rm -f "$tmp/q4"
 head -c 3000 "$t" >"$tmp/short"
 run "$im" -q -m "$m" -f "$tmp/short" -c 32 --chunks 0..2 \
     --save-part "$tmp/pshort"
