@@ -17,19 +17,18 @@
 #include "base/compiler.h"
 #include "gguf/pool.h"
 #include "kern/kern.h"
+#include "tests/bench/row.h"
 #include "tests/scratch.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum {
     ROW = 4096,  /* elements */
     ROWS = 2048, /* 32 MiB of floats */
     SLICE = 4,   /* rows of a call: what a job encodes at once */
-    MAX_THREADS = 2
+    MAX_THREADS = 2,
+    MAX_ROUNDS = 100
 };
 #define RUN_SECONDS 0.03
 
@@ -84,81 +83,65 @@ static void choose_rows(struct job *j, struct gguf_pool *pool, enum what what)
     j->n_rows = rows < 8 ? 8 : rows > ROWS ? ROWS : (size_t)rows;
 }
 
-static void show_encode(struct job *j, struct gguf_pool **pool,
-                        unsigned n_pools, unsigned rounds, enum what what)
+static void show_encode(struct job *j, const struct bench_row *like,
+                        struct gguf_pool *pool, unsigned rounds,
+                        enum what what)
 {
-    uint32_t flags = j->codec->flags;
-    bool can = j->codec->encode &&
-               (what == WEIGHTED ? flags & GG_CODEC_WEIGHT
-                                 : !(flags & GG_CODEC_NEEDS_WEIGHT));
-    for (unsigned p = 0; p < MAX_THREADS; p++) {
-        double best = 0;
-        if (!can || p >= n_pools) {
-            printf(" %8s", "-");
-            continue;
-        }
-        choose_rows(j, pool[p], what);
-        for (unsigned r = 0; r < rounds; r++) {
-            double v = rate(j, pool[p], what);
-            best = GG_MAX(best, v);
-        }
-        printf(" %8.1f", best * 1e-6);
-    }
+    const uint32_t flags = j->codec->flags;
+    double t[MAX_ROUNDS];
+    struct bench_row r = *like;
+    if (!j->codec->encode ||
+        (what == WEIGHTED ? !(flags & GG_CODEC_WEIGHT)
+                          : flags & GG_CODEC_NEEDS_WEIGHT))
+        return;
+    choose_rows(j, pool, what);
+    for (unsigned i = 0; i < rounds; i++)
+        t[i] = 1 / rate(j, pool, what);
+    r.table = "encoders";
+    r.shape = what == WEIGHTED ? "with importance" : "";
+    r.value = 1e-6 / bench_best(t, rounds, &r.spread);
+    bench_row(&r);
 }
 
-static void show_decode(struct job *j, struct gguf_pool **pool,
-                        unsigned n_pools, unsigned rounds)
+static void show_decode(struct job *j, const struct bench_row *like,
+                        struct gguf_pool *pool, unsigned rounds)
 {
+    double copy[MAX_ROUNDS], t[MAX_ROUNDS], ignored;
+    struct bench_row r = *like;
     j->n_rows = ROWS;
-    for (unsigned p = 0; p < MAX_THREADS; p++) {
-        double copy = 0, best = 0;
-        if (p >= n_pools) {
-            printf(" %8s %4s", "-", "-");
-            continue;
-        }
-        for (unsigned r = 0; r < rounds; r++) {
-            double c = rate(j, pool[p], COPY), d = rate(j, pool[p], DECODE);
-            copy = GG_MAX(copy, c);
-            best = GG_MAX(best, d);
-        }
-        /* bytes of an element: copied, and decoded */
-        double moved = 4 + (double)j->row_size / ROW;
-        printf(" %8.0f %3.0f%%", best * 1e-6,
-               100 * best * moved / (copy * 2 * sizeof(float)));
+    for (unsigned i = 0; i < rounds; i++) {
+        copy[i] = 1 / rate(j, pool, COPY);
+        t[i] = 1 / rate(j, pool, DECODE);
     }
+    const double best = 1 / bench_best(t, rounds, &r.spread);
+    /* bytes of an element: copied, and decoded */
+    const double moved = 4 + (double)j->row_size / ROW;
+    r.table = "decoders";
+    r.value = 1e-6 * best;
+    r.part = best * moved * bench_best(copy, rounds, &ignored) /
+             (2 * sizeof(float));
+    r.of = "memcpy";
+    bench_row(&r);
 }
 
-static void show_copy(struct job *j, struct gguf_pool **pool, unsigned n_pools,
-                      unsigned rounds)
-{
-    j->n_rows = ROWS;
-    for (unsigned p = 0; p < n_pools; p++) {
-        double best = 0;
-        for (unsigned r = 0; r < 3 * rounds; r++) {
-            double v = rate(j, pool[p], COPY);
-            best = GG_MAX(best, v);
-        }
-        printf("copying floats, %u thread%s: %.0f million a second, "
-               "%.1f GB/s read and %.1f written\n",
-               p + 1, p ? "s" : "", best * 1e-6, best * 4e-9, best * 4e-9);
-    }
-}
-
-/* The type's line for a level. */
+/* The type's lines for a level. */
 static void show(struct job *j, int type, const char *level,
                  struct gguf_pool **pool, unsigned n_pools, unsigned rounds)
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(type);
+    struct bench_row r = { .what = t->name,
+                           .level = level,
+                           .unit = "M elements/s" };
     j->row_size = t->row_header + ROW / t->block_len * t->block_size;
-    printf("%-8s %-6s", t->name, level);
-    show_encode(j, pool, n_pools, rounds, ENCODE);
-    show_encode(j, pool, n_pools, rounds, WEIGHTED);
-    /* halves near 0.05, and no number that is subnormal */
-    for (size_t i = 0; i < ROWS * j->row_size; i++)
-        j->q[i] = (uint8_t)(0x28 + ((uint32_t)i * 2654435761u >> 29));
-    show_decode(j, pool, n_pools, rounds);
-    putchar('\n');
-    fflush(stdout);
+    for (unsigned p = 0; p < n_pools; p++) {
+        r.threads = p + 1;
+        show_encode(j, &r, pool[p], rounds, ENCODE);
+        show_encode(j, &r, pool[p], rounds, WEIGHTED);
+        /* halves near 0.05, and no number that is subnormal */
+        for (size_t i = 0; i < ROWS * j->row_size; i++)
+            j->q[i] = (uint8_t)(0x28 + ((uint32_t)i * 2654435761u >> 29));
+        show_decode(j, &r, pool[p], rounds);
+    }
 }
 
 static void *must(void *p)
@@ -217,10 +200,7 @@ int main(int argc, char **argv)
             gg_kern_init(&kern[n_levels], mask);
             name[n_levels++] = gg_kern_cpu_levels[l].name;
         }
-    show_copy(&j, pool, n_pools, GG_MAX(rounds, 1));
-    printf("\nmillion elements a second, on 1 and 2 threads\n"
-           "%-8s %-6s %17s %17s %26s\n",
-           "type", "level", "encode", "with importance", "decode, of copying");
+    rounds = GG_MAX(1, GG_MIN(rounds, (unsigned)MAX_ROUNDS));
     for (int t = 0; t < GG_N_DTYPES; t++)
         for (unsigned l = 0; l < n_levels; l++) {
             const struct gg_codec_kern *k = &kern[l].codec[t];
@@ -229,7 +209,7 @@ int main(int argc, char **argv)
                 (was && k->decode == was->decode && k->encode == was->encode))
                 continue;
             j.codec = k;
-            show(&j, t, name[l], pool, n_pools, GG_MAX(rounds, 1));
+            show(&j, t, name[l], pool, n_pools, rounds);
         }
     for (unsigned p = 0; p < n_pools; p++)
         gguf_pool_destroy(pool[p]);

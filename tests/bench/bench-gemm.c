@@ -1,12 +1,15 @@
 /* bench-gemm.c - products beside the machine's multiply-add peak
  *
- *     bench-gemm [THREADS [ROUNDS]]
+ *     bench-gemm [THREADS [ROUNDS [PART]]]
  *
- * For each level that the machine has, shape and type: runs of a register-only
- * multiply-add loop and of the product take turns on the same threads. A run's
- * time is the processor time of its threads divided by their number, so what
- * other programs take from the machine does not count, and the best of ROUNDS
- * is printed with the spread to the median.
+ * For each level that the machine has, shape and type (with PART in its name)
+ * in each precision: runs of the product take turns, on the same threads, with
+ * a loop of multiply-adds in registers, of floats or of the integers that are
+ * multiplied; or, where there are few columns, with memcpy, beside which stands
+ * how many bytes of weights are read a second. A run's time is the processor
+ * time of its threads divided by their number, so what other programs take from
+ * the machine does not count, and the best of ROUNDS is printed with the spread
+ * to the median.
  */
 #include "config.h"
 #include "base/barrier.h"
@@ -14,22 +17,30 @@
 #include "cpu/gemm.h"
 #include "gguf/cpu.h"
 #include "gguf/pool.h"
-#include "peak.h"
+#include "tests/bench/peak.h"
+#include "tests/bench/row.h"
 #include "tests/scratch.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-enum { MAX_THREADS = 64, MAX_ROUNDS = 100 };
+enum {
+    MAX_THREADS = 64,
+    MAX_ROUNDS = 100,
+    PEAK_ROUNDS = 1000000,
+    NARROW = 8,          /* columns up to which reading weights is the work */
+    COPY_SIZE = 64 << 20 /* bytes: more than caches hold */
+};
+
+enum what { PRODUCT, PEAK, COPY };
 
 struct job {
     struct gg_cpu_gemm_args args;
     void *work;
     struct gg_barrier barrier;
-    unsigned level;
-    size_t peak_rounds; /* 0: the product */
+    unsigned level, width; /* width: bytes of the integers that are
+                            * multiplied; 0: floats */
+    enum what what;
+    unsigned char *from, *to; /* COPY_SIZE bytes each */
     double seconds[MAX_THREADS];
 };
 
@@ -37,15 +48,22 @@ static void run(void *user, unsigned ith, unsigned nth)
 {
     struct job *job = user;
     const double t0 = scratch_cpu_time();
-    if (job->peak_rounds)
-        peak_run(job->level, job->peak_rounds);
+    const size_t part = COPY_SIZE / nth;
+    if (job->what == COPY)
+        memcpy(job->to + ith * part, job->from + ith * part, part);
+    else if (job->what == PEAK && job->width)
+        peak_run_ints(job->level, job->width, PEAK_ROUNDS);
+    else if (job->what == PEAK)
+        peak_run(job->level, PEAK_ROUNDS);
     else
         gg_cpu_gemm_run(&job->args, ith, nth, job->work, &job->barrier);
     job->seconds[ith] = scratch_cpu_time() - t0;
 }
 
-static double run_seconds(struct job *job, struct gguf_pool *pool)
+static double run_seconds(struct job *job, struct gguf_pool *pool,
+                          enum what what)
 {
+    job->what = what;
     gguf_pool_run(pool, run, job);
     double sum = 0;
     const unsigned nth = gguf_pool_n_threads(pool);
@@ -54,47 +72,52 @@ static double run_seconds(struct job *job, struct gguf_pool *pool)
     return sum / nth;
 }
 
-static int ascending(const void *a, const void *b)
+/* How fast what stands beside a product goes: operations, or bytes read. */
+static double beside(const struct job *job, unsigned nth)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Best and median of n times; sorts them. */
-static void best_median(double *t, unsigned n, double *best, double *median)
-{
-    qsort(t, n, sizeof *t, ascending);
-    *best = t[0];
-    *median = t[n / 2];
+    if (job->args.n <= NARROW)
+        return COPY_SIZE;
+    return PEAK_ROUNDS * (double)nth *
+           (job->width ? peak_ints(job->level, job->width)
+                       : peak_flops(job->level));
 }
 
 static void bench(struct job *job, struct gguf_pool *pool, unsigned rounds,
                   enum gg_kern_precision precision, const char *level)
 {
-    double peak[MAX_ROUNDS], product[MAX_ROUNDS];
+    double other[MAX_ROUNDS], product[MAX_ROUNDS], ignored;
     const struct gg_cpu_gemm_args *a = &job->args;
-    const double flops = 2.0 * (double)a->m * (double)a->n * (double)a->k;
-    job->peak_rounds = 0;
-    run_seconds(job, pool); /* touches the memory */
-    for (unsigned r = 0; r < rounds; r++) {
-        job->peak_rounds = 2000000;
-        peak[r] = run_seconds(job, pool);
-        job->peak_rounds = 0;
-        product[r] = run_seconds(job, pool);
-    }
-    double pb, pm, b, m;
+    const bool narrow = a->n <= NARROW;
+    const double work = narrow
+                            ? (double)a->m * (double)a->w_stride
+                            : 2.0 * (double)a->m * (double)a->n * (double)a->k;
     const unsigned nth = gguf_pool_n_threads(pool);
-    best_median(peak, rounds, &pb, &pm);
-    best_median(product, rounds, &b, &m);
-    const double peak_rate = 2000000 * nth * peak_flops(job->level) / pb;
-    const double rate = flops / b;
-    printf("%-7s %s %-5s %5d x %4d x %5d  %7.1f GFLOP/s %5.1f%% of %6.1f "
-           "(median %4.1f%% slower, peak's %4.1f%%)\n",
-           level, gguf_precision_name(precision),
-           gg_dtype_by_index(a->dtype_index)->name, (int)a->m, (int)a->n,
-           (int)a->k, rate * 1e-9, 100 * rate / peak_rate, peak_rate * 1e-9,
-           100 * (m / b - 1), 100 * (pm / pb - 1));
-    fflush(stdout);
+    char shape[64];
+    job->width = a->kern->gemm[a->form].ints.width;
+    run_seconds(job, pool, PRODUCT); /* touches the memory */
+    if (narrow)
+        run_seconds(job, pool, COPY);
+    for (unsigned r = 0; r < rounds; r++) {
+        other[r] = run_seconds(job, pool, narrow ? COPY : PEAK);
+        product[r] = run_seconds(job, pool, PRODUCT);
+    }
+    snprintf(shape, sizeof shape, "%d x %d x %d", (int)a->m, (int)a->n,
+             (int)a->k);
+    struct bench_row r = { .table = narrow ? "narrow products" : "products",
+                           .what = gg_dtype_by_index(a->dtype_index)->name,
+                           .shape = shape,
+                           .level = level,
+                           .precision = gguf_precision_name(precision),
+                           .threads = nth,
+                           .unit = narrow ? "GB/s" : "GFLOP/s" };
+    const double rate = work / bench_best(product, rounds, &r.spread);
+    const double most = beside(job, nth) / bench_best(other, rounds, &ignored);
+    r.value = 1e-9 * rate;
+    r.part = rate / most;
+    r.of = narrow       ? "memcpy"
+           : job->width ? "integer peak"
+                        : "multiply-add peak";
+    bench_row(&r);
 }
 
 static void *must(void *p)
@@ -152,8 +175,8 @@ int main(int argc, char **argv)
         /* m, n, k */
         { 2048, 512, 2048 }, { 5632, 512, 2048 }, { 2048, 512, 5632 },
         { 256, 512, 2048 },  { 4096, 64, 4096 },  { 4096, 16, 4096 },
-        { 4096, 8, 4096 },   { 4096, 4, 4096 },   { 4096, 2, 4096 },
-        { 4096, 1, 4096 },
+        { 16384, 8, 4096 },  { 16384, 4, 4096 },  { 16384, 2, 4096 },
+        { 16384, 1, 4096 },
     };
     static const int types[] = { GG_DT_F32,     GG_DT_F16,   GG_DT_Q8_0,
                                  GG_DT_Q4_0,    GG_DT_Q4_K,  GG_DT_Q6_K,
@@ -162,7 +185,8 @@ int main(int argc, char **argv)
                                  GG_DT_MXFP4 };
     struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
     params.n_threads = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
-    unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 7;
+    unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 5;
+    const char *part = argc > 3 ? argv[3] : "";
     rounds = GG_MAX(1, GG_MIN(rounds, (unsigned)MAX_ROUNDS));
     struct gguf_pool *pool;
     struct gguf_error err;
@@ -175,7 +199,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-gemm: cannot start the threads\n");
         return 1;
     }
-    printf("%u threads, best of %u\n", gguf_pool_n_threads(pool), rounds);
+    job.from = must(calloc(COPY_SIZE, 1));
+    job.to = must(calloc(COPY_SIZE, 1));
     const uint32_t cpu = gg_kern_cpu_detect();
     uint32_t mask = 0;
     for (unsigned l = 0; l <= gg_kern_cpu_n_levels; l++) {
@@ -189,6 +214,8 @@ int main(int argc, char **argv)
             for (size_t t = 0; t < GG_LEN(types); t++) {
                 if (l == 0 && (s || t)) /* C is slow: one line */
                     continue;
+                if (!strstr(gg_dtype_by_index(types[t])->name, part))
+                    continue;
                 job.args.m = shapes[s][0];
                 job.args.n = shapes[s][1];
                 job.args.k = shapes[s][2];
@@ -198,6 +225,8 @@ int main(int argc, char **argv)
                                 l ? gg_kern_cpu_levels[l - 1].name : "c");
             }
     }
+    free(job.from);
+    free(job.to);
     gg_barrier_fini(&job.barrier);
     gguf_pool_destroy(pool);
     return 0;

@@ -18,6 +18,7 @@
 #include "config.h"
 #include "gguf/cpu.h"
 #include "gguf/sched.h"
+#include "tests/bench/row.h"
 #include "tests/graph/island.h"
 
 #include <sys/mman.h>
@@ -191,13 +192,35 @@ static void measure_all(const struct way *w, struct costs *all)
     }
 }
 
-static void show(const char *name, const struct cost *c)
+static void show(const struct way *w, const struct costs *all,
+                 const char *name, const struct cost *c)
 {
-    printf("  %-6s build %6.2f ms, plan %6.2f ms, together %6.2f ms", name,
-           c->build * 1e3, c->plan * 1e3, (c->build + c->plan) * 1e3);
-    if (c->build_faults + c->plan_faults)
-        printf(", page faults %ld + %ld", c->build_faults, c->plan_faults);
-    printf("\n");
+    const struct {
+        const char *part, *unit;
+        double value;
+    } rows[] = {
+        { "build", "ms", 1e3 * c->build },
+        { "plan", "ms", 1e3 * c->plan },
+        { "touch for", "pages", (double)(c->build_faults + c->plan_faults) },
+    };
+    char shape[96];
+    snprintf(shape, sizeof shape, "%s", w->name);
+    if (w->n_backends > 1)
+        snprintf(shape, sizeof shape, "%s, %zu splits", w->name,
+                 all->n_splits);
+    for (int i = 0; i < 3; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "%s %d nodes, %s", rows[i].part, N_NODES,
+                 name);
+        const struct bench_row r = { .table = "graphs",
+                                     .what = what,
+                                     .shape = shape,
+                                     .threads = 1,
+                                     .value = rows[i].value,
+                                     .unit = rows[i].unit,
+                                     .spread = -1 };
+        bench_row(&r);
+    }
 }
 
 /* The round whose cold start was the cheapest. */
@@ -219,13 +242,9 @@ static void bench_way(const struct way *w, struct costs *shared)
             best.cold.build + best.cold.plan)
             best = *shared;
     }
-    printf("%d nodes, %s", N_NODES, w->name);
-    if (w->n_backends > 1)
-        printf(" (%zu splits, %zu copies)", best.n_splits, best.n_copies);
-    printf(":\n");
-    show("cold", &best.cold);
-    show("warm", &best.warm);
-    show("again", &best.again);
+    show(w, &best, "cold", &best.cold);
+    show(w, &best, "warm", &best.warm);
+    show(w, &best, "again", &best.again);
 }
 
 /* --- dispatching ---------------------------------------------------------- */
@@ -271,14 +290,21 @@ static void bench_dispatch(unsigned n_threads)
     const double n_work = N_NODES * 3.0 / 4;
     p.n_threads = n_threads;
     must(gguf_pool_create(&pool, &p, &err), &err);
-    printf("run of %.0f nodes that are work, of 16 elements each: "
-           "%.3f us a node\n",
-           n_work, run(pool, 16) / n_work * 1e6);
+    struct bench_row r = { .table = "graphs",
+                           .what = "run a node",
+                           .shape = "16 elements",
+                           .threads = n_threads,
+                           .unit = "us",
+                           .spread = -1 };
+    r.value = run(pool, 16) / n_work * 1e6;
+    bench_row(&r);
     /* large enough to be shared: what is above the work is the barriers */
-    printf("of 2050 elements in two rows: %.3f us a node with %u threads, "
-           "%.3f with one\n",
-           run(pool, 2050) / n_work * 1e6, n_threads,
-           run(NULL, 2050) / n_work * 1e6);
+    r.shape = "2050 elements in two rows";
+    r.value = run(pool, 2050) / n_work * 1e6;
+    bench_row(&r);
+    r.threads = 1;
+    r.value = run(NULL, 2050) / n_work * 1e6;
+    bench_row(&r);
     gguf_pool_destroy(pool);
 }
 

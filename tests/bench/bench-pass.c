@@ -2,6 +2,7 @@
  *
  *     bench-pass [-t THREADS] [-c CONTEXT] [-r ROUNDS] [-p PRECISION]
  *                [-k CACHE_TYPE] MODEL...
+ *     bench-pass -g TOKENS [-t THREADS] [-p PRECISION] MODEL...
  *
  * Of each model: seconds for 512 tokens of a chunk of CONTEXT tokens (512), the
  * second half with logits as when texts are evaluated, the best of ROUNDS (3);
@@ -9,6 +10,9 @@
  * is computed node by node: for each operation its rate, and which part of the
  * time it takes; and how many times its part of the arithmetic attention takes,
  * of which only what the mask leaves open counts.
+ *
+ * With -g: tokens one by one, as when a text is written. How many bytes of
+ * weights are read a second, as a part of what memcpy reads.
  *
  * Seconds are processor time divided by the number of threads (1), so what
  * other programs take from the machine does not count.
@@ -29,7 +33,7 @@
 enum { MAX_ROUNDS = 100, UBATCH = 512 };
 
 struct options {
-    unsigned threads, context, rounds;
+    unsigned threads, context, rounds, single;
     enum gguf_precision precision;
     uint32_t cache;
 };
@@ -163,7 +167,7 @@ static void show_ops(const struct bench *b, const struct bench_row *like)
     for (unsigned i = 0; i < GGUF_N_OPS; i++) {
         const struct of_op *op = &b->op[i];
         const double t = GG_MAX(op->seconds, 1e-9) / b->o->threads;
-        if (op->seconds < 1e-4 * seconds)
+        if (op->steps == 0 || op->seconds < 1e-4 * seconds)
             continue;
         r.what = gguf_op_name(i);
         r.value =
@@ -182,6 +186,74 @@ static void show_ops(const struct bench *b, const struct bench_row *like)
         r.of = "operations";
         bench_row(&r);
     }
+}
+
+/* Bytes a second that copying reads: of memory, not of caches. */
+static double copy_rate(void)
+{
+    enum { SIZE = 128 << 20 };
+    char *from = malloc(SIZE), *to = malloc(SIZE);
+    double best = 0;
+    if (from && to)
+        memset(from, 1, SIZE);
+    for (int i = 0; from && to && i < 6; i++) {
+        const double t0 = processor_time();
+        memcpy(to, from, SIZE);
+        const double rate = SIZE / (processor_time() - t0);
+        best = i && rate > best ? rate : best; /* the first touches memory */
+    }
+    free(from);
+    free(to);
+    return best;
+}
+
+/* Bytes of weights that a token reads: of experts all, though it takes some. */
+static double bytes_of(const struct gguf_file *f)
+{
+    double all = 0, rows = 0;
+    bool output = false;
+    for (size_t i = 0; i < gguf_file_n_tensors(f); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(f, i);
+        all += (double)t->size;
+        if (!strcmp(t->name.data, "token_embd.weight"))
+            rows = (double)t->size;
+        output |= !strcmp(t->name.data, "output.weight");
+    }
+    return output ? all - rows : all;
+}
+
+static enum gguf_status measure_single(struct bench *b, const char *path,
+                                       const struct gguf_file *f,
+                                       struct gguf_error *err)
+{
+    const char *name = strrchr(path, '/');
+    struct gguf_batch batch = GGUF_BATCH_INIT;
+    const float *logits;
+    double *t = calloc(b->o->single, sizeof *t);
+    enum gguf_status st =
+        t ? GGUF_OK : gg_error_set_nomem(err, b->o->single * sizeof *t);
+    batch.n = 1;
+    for (unsigned i = 0; i < b->o->single && st == GGUF_OK; i++) {
+        const double t0 = processor_time();
+        batch.token = &b->token[i];
+        st = gguf_session_decode(b->s, &batch, err);
+        if (st == GGUF_OK)
+            st = gguf_session_logits(b->s, 0, 1, &logits, err);
+        t[i] = (processor_time() - t0) / b->o->threads;
+    }
+    struct bench_row r = { .table = "tokens",
+                           .what = name ? name + 1 : path,
+                           .precision = gguf_precision_name(b->o->precision),
+                           .threads = b->o->threads,
+                           .unit = "s for a token",
+                           .of = "memcpy" };
+    if (st == GGUF_OK) {
+        r.value = bench_best(t, b->o->single, &r.spread);
+        r.part = bytes_of(f) / r.value / b->o->threads / copy_rate();
+        bench_row(&r);
+    }
+    free(t);
+    return st;
 }
 
 static enum gguf_status measure(struct bench *b, const char *path,
@@ -251,7 +323,8 @@ static enum gguf_status run(const struct options *o, const char *path,
             b.token[i] = (gguf_token)((37 * i + 11) % n);
             b.want[i] = i >= o->context / 2;
         }
-        st = measure(&b, path, err);
+        st = o->single ? measure_single(&b, path, f, err)
+                       : measure(&b, path, err);
     }
     gguf_session_destroy(b.s);
     gguf_backend_destroy(p.backend);
@@ -281,23 +354,26 @@ static bool set_cache(struct options *o, const char *name)
 
 int main(int argc, char **argv)
 {
-    struct options o = { 1, 512, 3, GGUF_PRECISION_EXACT, 0 };
+    struct options o = { 1, 512, 3, 0, GGUF_PRECISION_EXACT, 0 };
     struct gguf_error err;
     bool good = true;
-    for (int c; (c = getopt(argc, argv, "t:c:r:p:k:")) != -1;)
+    for (int c; (c = getopt(argc, argv, "t:c:g:r:p:k:")) != -1;)
         switch (c) {
         case 't': o.threads = (unsigned)atoi(optarg); break;
         case 'c': o.context = (unsigned)atoi(optarg); break;
+        case 'g': o.single = (unsigned)atoi(optarg); break;
         case 'r': o.rounds = (unsigned)atoi(optarg); break;
         case 'p': good = good && set_precision(&o, optarg); break;
         case 'k': good = good && set_cache(&o, optarg); break;
         default: good = false;
         }
+    if (o.single > o.context)
+        o.context = o.single;
     if (!good || optind == argc || !o.threads || !o.context || !o.rounds ||
         o.rounds > MAX_ROUNDS) {
         fprintf(stderr,
                 "usage: bench-pass [-t THREADS] [-c CONTEXT] [-r ROUNDS] "
-                "[-p PRECISION] [-k CACHE_TYPE] MODEL...\n");
+                "[-p PRECISION] [-k CACHE_TYPE] [-g TOKENS] MODEL...\n");
         return 2;
     }
     for (int i = optind; i < argc; i++)

@@ -4,11 +4,14 @@
  * operations (a multiply-add is two) with the vectors of a level: 0 is what
  * the compiler makes of C, 1 and up are the rows of gg_kern_cpu_levels. There
  * are enough independent chains to hide the latency of a multiply-add.
+ * peak_run_ints and peak_ints: the same of integers of 2 or 1 bytes, added up
+ * in 32 bits.
  */
 #ifndef PEAK_H
 #define PEAK_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -80,6 +83,37 @@ peak_avx512(size_t rounds)
 }
 #endif
 
+#if PEAK_X86
+/* One instruction, or two where there is none that adds, twelve times. */
+#define PEAK_TWELVE(X)                                                        \
+    X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define PEAK_CLOBBERS                                                         \
+    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",   \
+        "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
+#define PEAK_LOOP(NAME, TARGET, X)                                            \
+    __attribute__((target(TARGET))) static inline void NAME(size_t rounds)    \
+    {                                                                         \
+        for (size_t i = 0; i < rounds; i++)                                   \
+            __asm__ volatile(PEAK_TWELVE(X)::: PEAK_CLOBBERS);                \
+    }
+#define PEAK_Z16(i) "vpdpwssd %%zmm1, %%zmm0, %%zmm" #i "\n\t"
+#define PEAK_Z8(i)  "vpdpbusd %%zmm1, %%zmm0, %%zmm" #i "\n\t"
+#define PEAK_ZM(i)                                                            \
+    "vpmaddwd %%zmm1, %%zmm0, %%zmm2\n\t"                                     \
+    "vpaddd %%zmm2, %%zmm" #i ", %%zmm" #i "\n\t"
+#define PEAK_Y16(i) "%{vex%} vpdpwssd %%ymm1, %%ymm0, %%ymm" #i "\n\t"
+#define PEAK_Y8(i)  "%{vex%} vpdpbusd %%ymm1, %%ymm0, %%ymm" #i "\n\t"
+#define PEAK_YM(i)                                                            \
+    "vpmaddwd %%ymm1, %%ymm0, %%ymm2\n\t"                                     \
+    "vpaddd %%ymm2, %%ymm" #i ", %%ymm" #i "\n\t"
+PEAK_LOOP(peak_z16, "avx512vnni", PEAK_Z16)
+PEAK_LOOP(peak_z8, "avx512vnni", PEAK_Z8)
+PEAK_LOOP(peak_zm, "avx512bw", PEAK_ZM)
+PEAK_LOOP(peak_y16, "avx2", PEAK_Y16)
+PEAK_LOOP(peak_y8, "avx2", PEAK_Y8)
+PEAK_LOOP(peak_ym, "avx2", PEAK_YM)
+#endif
+
 static inline void peak_c(size_t rounds)
 {
     float c[PEAK_CHAINS * 4];
@@ -110,6 +144,36 @@ static inline void peak_run(unsigned level, size_t rounds)
 #endif
         peak_c(rounds);
     (void)level;
+}
+
+/* Bytes are multiplied by VNNI alone: at level 3 by that of level 2. */
+static inline unsigned peak_level(unsigned level, unsigned width)
+{
+    return width == 1 && level == 3 ? 2 : level;
+}
+
+/* Operations of a round. */
+static inline double peak_ints(unsigned level, unsigned width)
+{
+    /* in the order of levels, twice a vector's integers of 16 bits */
+    static const double ints[] = { 4, 32, 32, 64, 64 };
+    return PEAK_CHAINS * ints[peak_level(level, width)] * (width == 1 ? 2 : 1);
+}
+
+static inline void peak_run_ints(unsigned level, unsigned width, size_t rounds)
+{
+#if PEAK_X86
+    static void (*const run[][2])(size_t) = { { peak_c, peak_c },
+                                              { peak_ym, peak_ym },
+                                              { peak_y16, peak_y8 },
+                                              { peak_zm, peak_zm },
+                                              { peak_z16, peak_z8 } };
+    run[peak_level(level, width)][width == 1](rounds);
+#else
+    (void)level;
+    (void)width;
+    peak_c(rounds);
+#endif
 }
 
 #endif

@@ -1,0 +1,107 @@
+#!/bin/sh
+# bench.sh - run the programs of make bench; their rows as tables and as JSON
+#
+#     bench.sh [TABLES]
+#
+# TABLES: which, of products codecs graphs attention passes tokens; all without
+# it. Run by make bench in the build folder; variables:
+#
+#     BENCH_JSON     the file for the JSON, bench.json
+#     BENCH_THREADS  1: of passes and tokens, 0 for one for each processor
+#     BENCH_ROUNDS   runs of each measurement, of which the best counts: 3
+#     BENCH_SIZES    models, as mksynth has them: 160m moe. Others: 1b 8b
+#     BENCH_TYPES    their types: F16 Q8_0 Q4_K_M
+#     BENCH_CONTEXTS of passes: 512 4096
+#     BENCH_MODELS   a folder for the models, which then stay there
+#
+# doc/bench.md says what is in the tables.
+set -u
+: "${builddir:=.}" "${AWK:=awk}" "${BENCH_JSON:=bench.json}"
+: "${BENCH_THREADS:=1}" "${BENCH_ROUNDS:=3}" "${BENCH_SIZES:=160m moe}"
+: "${BENCH_TYPES:=F16 Q8_0 Q4_K_M}" "${BENCH_CONTEXTS:=512 4096}"
+tables=${*:-products codecs graphs attention passes tokens}
+b=$builddir/tests/bench
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM
+models=${BENCH_MODELS:-$tmp}
+test "$BENCH_THREADS" -gt 0 || BENCH_THREADS=$(getconf _NPROCESSORS_ONLN)
+
+# Runs a program for each model; $model is its path, of type $type.
+each_model() # command...
+{
+    for size in $BENCH_SIZES; do
+        for type in $BENCH_TYPES; do
+            model=$models/$size-$type.gguf
+            test -f "$model" || "$b/mksynth" "$size" "$type" "$model" ||
+                return 1
+            "$@" || return 1
+            test -n "${BENCH_MODELS-}" || rm -f "$model"
+        done
+    done
+}
+
+passes()
+{
+    for precision in exact int16 int8; do
+        case $precision-$type in
+        int*-F16 | int*-BF16 | int*-F32) continue ;; # exact, too
+        esac
+        for context in $BENCH_CONTEXTS; do
+            "$b/bench-pass" -t "$BENCH_THREADS" -r "$BENCH_ROUNDS" \
+                -p $precision -c "$context" "$model" || return 1
+        done
+    done
+}
+
+tokens()
+{
+    "$b/bench-pass" -t "$BENCH_THREADS" -g 16 "$model"
+}
+
+measure() # table
+{
+    case $1 in
+    products) "$b/bench-gemm" "$BENCH_THREADS" "$BENCH_ROUNDS" ;;
+    codecs) "$b/bench-codec" '' "$BENCH_ROUNDS" ;;
+    graphs) "$b/bench-graph" ;;
+    attention) "$b/bench-attn" '' "$BENCH_ROUNDS" ;;
+    passes | tokens) each_model "$1" ;;
+    *)
+        echo "bench.sh: no such table: $1" >&2
+        return 2
+        ;;
+    esac
+}
+
+: >"$tmp/rows"
+for table in $tables; do
+    { measure "$table" || echo $? >"$tmp/failed"; } | tee -a "$tmp/rows" |
+        $AWK -F '\t' '
+        $1 != table { print "\n" $1 ":"; table = $1 }
+        { line = sprintf("%-26s %-30s %-8s %-5s %2d %10.5g %-12s", $2, $3, $4,
+                         $5, $6, $7, $8)
+          if ($9 != "-") line = line sprintf(" %5.1f%% of %s", 100 * $9, $10)
+          if ($11 != "-")
+              line = line sprintf(", median %.1f%% worse", 100 * $11)
+          sub(/ +$/, "", line)
+          print line
+          fflush() }'
+    test ! -f "$tmp/failed" || exit "$(cat "$tmp/failed")"
+done
+$AWK -F '\t' -v machine="$(uname -sm)" \
+    -v cpu="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null |
+        sed 1q)" -v n="$(getconf _NPROCESSORS_ONLN)" '
+    function text(s) { gsub(/[\\"]/, "\\\\&", s); return "\"" s "\"" }
+    function name(s) { return s == "-" ? "null" : text(s) }
+    function number(s) { return s == "-" ? "null" : s }
+    BEGIN { printf "{\"schema\": 1, \"system\": %s, \"processor\": %s, " \
+            "\"processors\": %d,\n \"rows\": [", text(machine), text(cpu), n }
+    { printf "%s\n  {\"table\": %s, \"what\": %s, \"shape\": %s, " \
+          "\"level\": %s, \"precision\": %s, \"threads\": %s, " \
+          "\"value\": %s, \"unit\": %s, \"part\": %s, \"of\": %s, " \
+          "\"spread\": %s}", (NR > 1 ? "," : ""), text($1), text($2),
+          name($3), name($4), name($5), number($6), number($7), text($8),
+          number($9), name($10), number($11) }
+    END { print "\n]}" }' "$tmp/rows" >"$tmp/json" &&
+    cp "$tmp/json" "$BENCH_JSON"
