@@ -3,7 +3,9 @@
  * The decoder of a type gives its integers if the scale of a block is replaced
  * by 1, and the scale of its minima by 0; where steps are fractions of the
  * scale, by the power of two that makes them whole. So there is one decoder of
- * a type for all forms, and here is only where the scales are.
+ * a type for all forms, and here is only where the scales are. That is the
+ * reference; where sub-scales are not part of the integers, kernels that make
+ * bytes of blocks (gg_kern_ints_fn) are quicker.
  */
 #include "config.h"
 #include "kern/gemm_int.h"
@@ -342,6 +344,48 @@ static void clear_last(const struct gg_kern_gemm *g, void *panel, size_t k)
                (g->ints.n_scales + g->ints.n_mins) * g->mr * sizeof(float));
 }
 
+/* The kernels that need no floats. */
+static gg_kern_ints_fn *const ints_avx2[GG_N_DTYPES] = {
+#define X(ID, NAME, HALVES) [GG_DT_##ID] = GG_AVX2(gg_kern_ints_##NAME##_avx2),
+    GG_KERN_INTS(X)
+#undef X
+};
+
+/* The one for a type in a form, or NULL. Of 16 bits: where no sub-scales are in
+ * the integers. */
+static gg_kern_ints_fn *ints_of(const struct gg_kern *kern,
+                                const struct gg_kern_gemm *g, int dtype)
+{
+    const bool apart = g->ints.width == 1 || g->ints.n_scales == 8;
+    return kern->cpu & GG_CPU_AVX2 && g->pack_bytes && apart ? ints_avx2[dtype]
+                                                             : NULL;
+}
+
+/* Rows of one panel's block by way of bytes. */
+static void pack_bytes(const struct gg_kern_gemm *g, gg_kern_ints_fn *ints,
+                       const uint8_t *src, size_t src_stride, size_t size,
+                       size_t first, size_t n, size_t len,
+                       struct gg_gemm_int_w to, uint8_t *buf)
+{
+    enum { STRIDE = GG_GEMM_INT_STEPS + 32 };
+    const int bias = (int)g->ints.bias;
+    const size_t mr = g->mr;
+    const size_t n_scales = GG_MAX(g->ints.n_scales * len / 256, 1);
+    const size_t n_mins = g->ints.n_mins * len / 256;
+    for (size_t r = 0; r < n; r++, src += src_stride) {
+        float d[GG_GEMM_INT_STEPS / 16], m[GG_GEMM_INT_STEPS / 16];
+        uint8_t *row = buf + r * STRIDE;
+        gg_kern_gemm_prefetch(src, size);
+        ints(src, len, bias, row, d, m);
+        memset(row + len, bias, GG_GEMM_INT_STEPS - len);
+        for (size_t i = 0; i < n_scales; i++)
+            to.d[i * mr + first + r] = d[i];
+        for (size_t i = 0; i < n_mins; i++)
+            to.m[i * mr + first + r] = m[i];
+    }
+    g->pack_bytes(g, to.q, first, buf, STRIDE, n);
+}
+
 static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
                       const struct gg_kern_gemm_rows *w, size_t first,
                       size_t n, size_t k, void *panel, float *buf)
@@ -349,6 +393,7 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
     const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
     const struct ints_type *t = &types[w->dtype_index];
     gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
+    gg_kern_ints_fn *ints = ints_of(kern, g, w->dtype_index);
     if (!first)
         clear_last(g, panel, k);
     for (size_t p = 0; p < k; p += GG_GEMM_INT_STEPS) {
@@ -358,6 +403,11 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
             gg_gemm_int_w_at(g, panel, p / GG_GEMM_INT_STEPS);
         const uint8_t *src = (const uint8_t *)w->at +
                              (w->first + p) / dt->block_len * dt->block_size;
+        if (ints) {
+            pack_bytes(g, ints, src, w->stride, size, first, n, len, to,
+                       (uint8_t *)buf);
+            continue;
+        }
         for (size_t r = 0; r < n; r++, src += w->stride) {
             gg_kern_gemm_prefetch(src, size);
             decode_ints(decode, dt, t, g, src, len, to, first + r,

@@ -107,6 +107,46 @@ static inline float gg_gemm_int_coarser(int32_t sum, uint32_t most,
  * for their scale. Multiplies w->dtype_index only if the form is its own. */
 gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_ints;
 
+/* Blocks to bytes and scales, for types whose sub-scales are not part of the
+ * integers that a form has.
+ *
+ * n     elements, at most 256 and a multiple of the type's block
+ * bias  added to each integer
+ * q     n bytes
+ * d     the scale of each 32 steps, of each 16 where the type has more
+ * m     minima of as many with their sign turned, in types that have them
+ *
+ * What decode_ints() of gemm_int.c gives, which is the reference, to the bit.
+ */
+typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, uint8_t *q,
+                             float *d, float *m);
+/* X(type, its name, scales of 16 steps) */
+#define GG_KERN_INTS(X)                                                       \
+    X(Q4_0, q4_0, 0)                                                          \
+    X(Q4_1, q4_1, 0)                                                          \
+    X(Q5_0, q5_0, 0)                                                          \
+    X(Q5_1, q5_1, 0)                                                          \
+    X(Q6_0, q6_0, 0)                                                          \
+    X(Q8_0, q8_0, 0)                                                          \
+    X(Q8_1, q8_1, 0)                                                          \
+    X(IQ4_NL, iq4_nl, 0)                                                      \
+    X(MXFP4, mxfp4, 0)                                                        \
+    X(Q4_K, q4_k, 0)                                                          \
+    X(Q5_K, q5_k, 0)                                                          \
+    X(Q6_K, q6_k, 1)                                                          \
+    X(IQ4_XS, iq4_xs, 0)                                                      \
+    X(Q8_K, q8_k, 0)                                                          \
+    X(TQ1_0, tq1_0, 0)                                                        \
+    X(TQ2_0, tq2_0, 0)
+#define X(type, name, halves) gg_kern_ints_fn gg_kern_ints_##name##_avx2;
+GG_KERN_INTS(X)
+#undef X
+
+/* n rows of 256 bytes, stride bytes apart, into a block as its rows first and
+ * up: where gg_kern_ints_fn is, or NULL. */
+gg_kern_gemm_pack_bytes_fn gg_kern_i16_pack_bytes_avx2,
+    gg_kern_i8_pack_bytes_avx2;
+
 /* pack_w takes floats that are integers and leaves scales and minima alone. A
  * block without 256 steps is filled up with 0. */
 gg_kern_gemm_pack_fn gg_kern_i16_pack_w_c, gg_kern_i16_pack_w_avx2;
