@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MOST_TEXT (UINT64_C(512) << 20)
 
@@ -32,10 +31,14 @@ enum gguf_status gg_convert_map(struct gguf_convert *c, const char *name,
     if (!path)
         return gg_error_set_nomem(err, n);
     snprintf(path, n, "%s/%s", c->path, name);
-    enum gguf_status st = GGUF_OK;
-    if (access(path, F_OK) == 0 || errno != ENOENT) {
-        st = gg_convert_in(name, gg_mapfile_open(m, path, 0, 0, err), err);
-        *there = st == GGUF_OK;
+    struct gguf_error why;
+    enum gguf_status st = gg_mapfile_open(m, path, 0, 0, &why);
+    *there = st == GGUF_OK;
+    if (!*there && why.sys_errno == ENOENT) {
+        st = GGUF_OK;
+    } else if (!*there && err) {
+        *err = why;
+        st = gg_convert_in(name, st, err);
     }
     gg_mem_free(c->p.allocator, path);
     return st;

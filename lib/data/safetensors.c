@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "data/packed.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -313,12 +314,20 @@ static enum gguf_status read_index(struct gg_safetensors *s,
 
 /* ---- all of it ---- */
 
-static bool is_there(const char *path)
+/* One that is there and cannot be opened is an error. */
+static enum gguf_status is_there(const char *name, const char *path,
+                                 bool *there, struct gguf_error *err)
 {
-    FILE *f = path ? fopen(path, "rb") : NULL;
+    FILE *f = fopen(path, "rb");
+    const int why = errno;
+    *there = f != NULL;
     if (f)
         fclose(f);
-    return f != NULL;
+    return f || why == ENOENT
+               ? GGUF_OK
+               : in_file(gg_str_z(name),
+                         gg_error_set_errno(err, why, "cannot be opened"),
+                         err);
 }
 
 static enum gguf_status read_folder(struct gg_safetensors *s, const char *path,
@@ -326,11 +335,14 @@ static enum gguf_status read_folder(struct gg_safetensors *s, const char *path,
 {
     const char *index = path_of(s, path, gg_str_z(index_name));
     const char *single = path_of(s, path, gg_str_z(single_name));
+    bool there;
     if (!index || !single)
         return gg_error_set_nomem(err, strlen(path) + sizeof index_name);
-    if (is_there(index))
+    GG_TRY(is_there(index_name, index, &there, err));
+    if (there)
         return read_index(s, path, index, err);
-    if (is_there(single))
+    GG_TRY(is_there(single_name, single, &there, err));
+    if (there)
         return add_file(s, path, gg_str_z(single_name), err);
     return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                         "there is neither %s nor %s", single_name, index_name);

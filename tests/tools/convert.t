@@ -129,6 +129,14 @@ rm "$tmp/odd/model.safetensors"
 run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
 fails 'there is neither model.safetensors nor'
 ok 'no weights'
+for f in model.safetensors model.safetensors.index.json tokenizer_config.json; do
+    cp -r "$tmp/hf" "$tmp/loop"
+    ln -sf "$f" "$tmp/loop/$f"
+    run "$convert" "$tmp/loop" -o "$tmp/o.gguf"
+    fails "$f: cannot be opened: "
+    ok "$f is there and cannot be opened"
+    rm -r "$tmp/loop"
+done
 cp -r "$tmp/hf" "$tmp/over"
 run "$convert" -f "$tmp/over" -o "$tmp/over/model.safetensors"
 test $rc -eq 1 && cmp "$tmp/over/model.safetensors" "$tmp/hf/model.safetensors"
