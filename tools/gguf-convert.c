@@ -88,7 +88,7 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
     if (st == GGUF_OK)
         print_plans(o);
     if (st == GGUF_OK && !q->dry_run) {
-        fflush(stdout);
+        msg_flush();
         st = run_targets(q, "converting", noted, bar, about, err);
         seconds = progress_clock() - begin;
     }

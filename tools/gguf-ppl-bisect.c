@@ -152,7 +152,7 @@ static int on_done(void *user, const struct gguf_bisect *b,
     if (!e && !r->o->json) {
         const struct gguf_figure kld = gguf_bisect_kld(b);
         printf("KLD     %.7f, uncertainty %.7f\n", kld.value, kld.error);
-        fflush(stdout);
+        msg_flush();
     }
     return 0;
 }

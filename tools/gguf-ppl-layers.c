@@ -199,7 +199,7 @@ static void print_head(const struct ppl_side *s, const struct ppl_run *r)
     ppl_print_pair(s, r);
     printf("errors  |q - b| / |b| over all tokens, * the largest of a "
            "column\n");
-    fflush(stdout);
+    msg_flush();
 }
 
 static int on_progress(void *user, uint64_t done, uint64_t total)

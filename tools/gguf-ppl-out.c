@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/json.h"
+#include "tools/common/msg.h"
 #include "tools/common/precision.h"
 #include "tools/common/table.h"
 
@@ -106,7 +107,7 @@ void ppl_print_head(const struct ppl_run *r)
     ppl_print_model("model", r->o, r->own);
     ppl_print_text(r);
     ppl_print_mode(r);
-    fflush(stdout);
+    msg_flush();
 }
 
 void ppl_print_chunk(struct ppl_run *r)
@@ -123,7 +124,7 @@ void ppl_print_chunk(struct ppl_run *r)
             printf("[%zu]%.4f,", r->first_chunk + i + 1, gguf_ppl_value(&sum));
     }
     putchar('\n');
-    fflush(stdout);
+    msg_flush();
 }
 
 void ppl_print_ranks(const struct ppl_run *r)

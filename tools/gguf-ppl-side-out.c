@@ -6,6 +6,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/json.h"
+#include "tools/common/msg.h"
 #include "tools/common/table.h"
 
 #include <math.h>
@@ -61,7 +62,7 @@ void ppl_print_side_head(const struct ppl_side *s)
     ppl_print_mode(s->run);
     if (s->n == 1)
         ppl_print_side_columns();
-    fflush(stdout);
+    msg_flush();
 }
 
 void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk)
@@ -75,7 +76,7 @@ void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk)
            k.ln_ratio.error, k.kld.value, k.kld.error, 100 * k.dp_rms.value,
            100 * k.dp_rms.error, 100 * k.same_top.value,
            100 * k.same_top.error);
-    fflush(stdout);
+    msg_flush();
 }
 
 /* ---- one model ---- */
@@ -316,7 +317,7 @@ void ppl_print_pair(const struct ppl_side *s, const struct ppl_run *r)
     ppl_print_model("base", r->o, s->base);
     ppl_print_text(r);
     ppl_print_mode(r);
-    fflush(stdout);
+    msg_flush();
 }
 
 void ppl_json_pair(struct json *j, const struct ppl_side *s,

@@ -113,7 +113,7 @@ static void print_head(const struct ppl_run *r)
            name, kinds[kind_of(r->o)].title, gguf_tasks_n(r->tasks),
            r->n_tasks_read, r->n_seq, r->n_tokens);
     ppl_print_mode(r);
-    fflush(stdout);
+    msg_flush();
 }
 
 static void print_end(const struct ppl_run *r,

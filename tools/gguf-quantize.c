@@ -132,7 +132,7 @@ static enum gguf_status work(struct options *o, struct progress *bar,
         st = outtext_open(&report, o->report, o->force, err);
     }
     if (st == GGUF_OK && !o->dry_run) {
-        fflush(stdout);
+        msg_flush();
         st = run_targets(o, "quantizing", noted, bar, about, err);
         seconds = progress_clock() - begin;
     }

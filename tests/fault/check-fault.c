@@ -98,8 +98,22 @@ static bool equal_but_numbers(const struct bytes *a, const struct bytes *b)
     return false;
 }
 
-static bool is_complete(const struct output *o, const struct bytes *b)
+/* Does the command say so that checks it? */
+static bool is_good(const struct command *c)
 {
+    static const char *const none[] = { NULL };
+    struct program_run r;
+    program_run(&r, "folder", c->check, "", none);
+    const bool good = r.rc == 0;
+    program_run_free(&r);
+    return good;
+}
+
+static bool is_complete(const struct job *j, const struct output *o,
+                        const struct bytes *b)
+{
+    if (o->varies && j->c->check)
+        return is_good(j->c);
     return o->varies ? equal_but_numbers(b, &o->complete)
                      : bytes_equal(b, &o->complete);
 }
@@ -124,7 +138,7 @@ static char state_of(const struct job *j, const struct output *o)
     bool old = absent ? !o->old.data
                       : bytes_equal(&b, &o->old) && is_the_same(j, o, &s);
     bool new = absent ? !o->complete.data
-                      : is_complete(o, &b) && s.st_mode == o->mode;
+                      : is_complete(j, o, &b) && s.st_mode == o->mode;
     free(b.data);
     return old ? 'o' : new ? 'n' : 'x';
 }

@@ -18,6 +18,11 @@
 #define SET_KEEPS                                                             \
     "out.gguf.resume out-00001-of-00003.gguf.resume-data "                    \
     "out-00002-of-00003.gguf.resume-data out-00003-of-00003.gguf.resume-data"
+#define PPL   "gguf-ppl -q -t 1 -c 16 -m tiny.gguf -f long "
+#define TWO   PPL "--chunks 2 "
+#define WHOLE "gguf-ppl --merge-parts --chunks 2 "
+#define FOLDER                                                                \
+    "config.json model.safetensors tokenizer.json tokenizer_config.json"
 #define Q "gguf-quantize -q --allow-requantize -t 1 "
 
 const char *const seed_commands[] = {
@@ -33,6 +38,12 @@ const char *const seed_commands[] = {
     "echo 't0=F16 t1=Q8_0' >types",
     "gguf-quantize -q \"${srcdir-.}/share/tiny-llama/tiny-llama-f16.gguf\" "
     "tiny.gguf Q4_0",
+    "gguf-quantize -q --tensor-type blk.0.attn_k=Q8_0 "
+    "\"${srcdir-.}/share/tiny-llama/tiny-llama-f16.gguf\" near.gguf Q4_0",
+    "head -c 400 \"${srcdir-.}/share/tiny-llama/persuasion.txt\" >long",
+    PPL "--chunks 2 --save-part first >log",
+    PPL "--chunks 2.. --save-part rest >log",
+    "mkfolder hf && cp hf/*.* .",
     NULL
 };
 
@@ -206,6 +217,55 @@ const struct command commands[] = {
       .files = "tiny.gguf text",
       .old = "old=rows",
       .flags = COMMAND_TIMES },
+
+    { .name = "a part",
+      .args = TWO "--save-part part",
+      .files = "tiny.gguf long",
+      .check = WHOLE "part",
+      .flags = COMMAND_TIMES },
+    { .name = "a part over a file",
+      .args = TWO "--base near.gguf --save-part part --force",
+      .files = "tiny.gguf near.gguf long",
+      .old = "old=part",
+      .check = WHOLE "part",
+      .flags = COMMAND_TIMES },
+    { .name = "parts merged",
+      .args = "gguf-ppl --merge-parts rest first",
+      .files = "first rest" },
+    { .name = "a picture",
+      .args = TWO "--plot ppl.svg",
+      .files = "tiny.gguf long",
+      .flags = COMMAND_TIMES },
+    { .name = "a page",
+      .args = TWO "--base near.gguf --html ppl.html",
+      .files = "tiny.gguf near.gguf long",
+      .flags = COMMAND_TIMES },
+    { .name = "a page, a picture and a table over files",
+      .args = TWO "--base near.gguf --html ppl.html --plot ppl.svg "
+                  "--per-token ppl.csv --force",
+      .files = "tiny.gguf near.gguf long",
+      .old = "old=ppl.html text=ppl.svg old=ppl.csv",
+      .flags = COMMAND_TIMES },
+    { .name = "logits",
+      .args = TWO "--save-base logits",
+      .files = "tiny.gguf long",
+      .flags = COMMAND_TIMES },
+    { .name = "weights exchanged",
+      .args = TWO "--base near.gguf --bisect",
+      .files = "tiny.gguf near.gguf long",
+      .flags = COMMAND_TIMES },
+    { .name = "layers compared",
+      .args = TWO "--base near.gguf --layers",
+      .files = "tiny.gguf near.gguf long",
+      .flags = COMMAND_TIMES },
+
+    { .name = "a folder converted",
+      .args = "gguf-convert -q -t 1 . -o out.gguf",
+      .files = FOLDER },
+    { .name = "a folder converted twice over files",
+      .args = "gguf-convert -q -t 1 -f . -o out.gguf=F16 -o b.gguf=Q8_0",
+      .files = FOLDER,
+      .old = "old=out.gguf text=b.gguf" },
 
     { .name = "a half written file shown",
       .args = "gguf-info --metadata x.gguf",

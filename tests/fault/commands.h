@@ -21,6 +21,8 @@ struct command {
     const char *old;   /* that may be replaced or removed */
     const char *keeps; /* that a run which fails may leave, to be gone on
                         * with */
+    const char *check; /* what succeeds on a complete output, where two are
+                        * not alike; or NULL */
     unsigned flags;
 };
 

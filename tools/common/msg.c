@@ -16,6 +16,7 @@
 
 static const char *tool_name = "gguf";
 static msg_gate_fn *msg_gate;
+static int out_errno; /* why standard output could not be flushed first */
 
 /* Files are mapped: if one became shorter, or cannot be read, access to its
  * pages raises this signal. Calls only what a signal handler may call. */
@@ -166,15 +167,22 @@ void *msg_grow(void *p, size_t *room, size_t n, size_t item_size)
     return p;
 }
 
+void msg_flush(void)
+{
+    if (fflush(stdout) != 0 && !out_errno)
+        out_errno = errno;
+}
+
 int msg_exit(int status)
 {
     int failed = ferror(stdout);
     errno = 0;
     if (fclose(stdout) != 0 || failed) {
+        const int why = out_errno ? out_errno : errno;
         /* No message if the reader closed the pipe. */
-        if (errno != EPIPE)
+        if (why != EPIPE)
             msg_error(NULL, "standard output: %s",
-                      errno ? strerror(errno) : "not everything was written");
+                      why ? strerror(why) : "not everything was written");
         if (status == MSG_DONE)
             status = MSG_FAILED;
     }

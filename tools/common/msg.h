@@ -50,6 +50,9 @@ void *msg_must(void *p);
  * as above. */
 void *msg_grow(void *p, size_t *room, size_t n, size_t item_size);
 
+/* Flush standard output, for people to see; if it fails msg_exit says why. */
+void msg_flush(void);
+
 /* Last call of main: flushes and closes standard output, and turns a status of
  * 0 into 1, with a message, if not everything could be written. */
 int msg_exit(int status);
