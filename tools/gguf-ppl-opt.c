@@ -118,7 +118,8 @@ static const struct opt table[] = {
       OPT_UINT, AT(n_batch), .min = 1, .max = MOST_TOKENS },
     { "-ub --ubatch-size", "N",
       "tokens that go through the matrices together, at most; 512 without "
-      "this option. No digit depends on it",
+      "this option, fewer in a context of more than 16384. No digit depends on "
+      "it",
       OPT_UINT, AT(n_ubatch), .min = 1, .max = MOST_TOKENS },
     { "-t --threads", "N",
       "threads; without this option, one for each processor. No digit "
@@ -503,7 +504,6 @@ bool ppl_takes_texts(const struct ppl_options *o)
 int ppl_parse_options(struct ppl_options *o, int argc, char **argv)
 {
     *o = (struct ppl_options){ .n_batch = 2048,
-                               .n_ubatch = 512,
                                .max_text = UINT64_C(1) << 30,
                                .max_memory = UINT64_C(1) << 30,
                                .cache_dtype = GGUF_DTYPE_F32,

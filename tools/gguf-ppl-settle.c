@@ -94,6 +94,16 @@ static void choose_base(struct ppl_options *o)
         o->n_ctx = 512;
 }
 
+/* A mask has a number for each token of the context and each that is computed
+ * at once: of long contexts fewer are, so that it stays below 32 MiB. */
+void ppl_choose_ubatch(struct ppl_options *o)
+{
+    enum { MOST = 512, LEAST = 64 };
+    const uint32_t n = o->n_ctx ? (UINT32_C(32) << 20) / 4 / o->n_ctx : 0;
+    if (!o->n_ubatch && o->n_ctx)
+        o->n_ubatch = n > MOST ? MOST : n < LEAST ? LEAST : n / LEAST * LEAST;
+}
+
 /* How far windows are from each other, and how long. */
 static void choose_stride(struct ppl_options *o)
 {
@@ -119,6 +129,7 @@ void ppl_settle_options(struct ppl_options *o)
 {
     choose_base(o);
     choose_stride(o);
+    ppl_choose_ubatch(o);
     check_places(&o->places);
     check_ending("--plot", o->plot, ".svg");
     check_ending("--html", o->html, ".html");

@@ -29,6 +29,7 @@ bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o)
         return false;
     }
     o->n_ctx = n_ctx;
+    ppl_choose_ubatch(o);
     return ppl_digest_saved(s, o);
 }
 

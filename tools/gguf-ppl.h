@@ -102,6 +102,8 @@ enum { PPL_NOT_GIVEN = 1 << 24 }; /* in place of a type */
 int ppl_parse_options(struct ppl_options *o, int argc, char **argv);
 /* The second half of it: what several options together mean. */
 void ppl_settle_options(struct ppl_options *o);
+/* How many tokens at once, if that was not given, once the context is known. */
+void ppl_choose_ubatch(struct ppl_options *o);
 /* Is something printed instead of an evaluation? */
 bool ppl_only_prints(const struct ppl_options *o);
 

@@ -399,6 +399,13 @@ saves -c 128 --json
 test $rc -eq 0 && grep -q '"of": "logits"' "$tmp/out" &&
     grep -q '"width": 2048' "$tmp/out" && grep -q '"rows": 69' "$tmp/out"
 ok 'as JSON'
+for how in '-c 16384=512' '-c 32768=256' '-c 32768 -ub 300=300'; do
+    # shellcheck disable=SC2086
+    run "$ppl" -q -j -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" \
+        ${how%=*}
+    test $rc -eq 0 && grep -q "\"ubatch_size\": ${how#*=}," "$tmp/out"
+    ok "how many tokens at once, ${how%=*}"
+done
 echo before >"$tmp/rows"
 run "$ppl" -q -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" -c 128
 test $rc -eq 0 -a "$(wc -c <"$tmp/rows")" -eq $((69 * 2048 * 4))
