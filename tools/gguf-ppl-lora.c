@@ -26,7 +26,12 @@ static bool open_one(struct gguf_adapter **out, const struct gguf_model *model,
         msg_fail(path, &err);
         return false;
     }
-    if (control == (gguf_adapter_get_info(*out)->n_directions > 0))
+    const struct gguf_adapter_info *info = gguf_adapter_get_info(*out);
+    if (info->n_left_out && !o->quiet)
+        msg_warn(path,
+                 "%zu norms of the adapter have no effect, as in llama.cpp",
+                 info->n_left_out);
+    if (control == (info->n_directions > 0))
         return true;
     msg_error(path, control ? "this is no control vector; --lora is for it"
                             : "this is no LoRA adapter; --control-vector is "

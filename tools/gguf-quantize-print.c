@@ -134,6 +134,17 @@ static const char *list_lacking(const struct target *target, struct text *text)
     return text->s;
 }
 
+void print_left_out(const struct target *t)
+{
+    struct gguf_quant_totals s = GGUF_QUANT_TOTALS_INIT;
+    (void)gguf_quant_totals(t->job, &s, NULL);
+    if (s.n_left_out)
+        msg_warn(NULL,
+                 "%" PRIu64 " norms of adapters are not merged, as llama.cpp "
+                 "does not use them",
+                 s.n_left_out);
+}
+
 void print_imatrix(const char *in, const struct target *target, size_t n,
                    bool filtered)
 {

@@ -86,6 +86,7 @@ static void print_results(const struct options *o, double seconds)
 {
     const struct gguf_quant_params *p = &o->params;
     if (!o->quiet) {
+        print_left_out(o->targets);
         print_mended(o->in, o->targets, o->n_targets);
         print_imatrix(o->in, o->targets, o->n_targets,
                       o->include.n + o->exclude.n > 0);

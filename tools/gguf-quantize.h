@@ -115,6 +115,9 @@ void print_loss(const struct target *t);
  * message goes to standard error. seconds < 0: nothing was written. */
 void print_summary(const struct target *t, double seconds);
 
+/* How many norms of adapters were not merged; t is any target. */
+void print_left_out(const struct target *t);
+
 /* Importance data that the model has no tensor for; then for each of n targets
  * the tensors that lack some, unless that was asked for (filtered). */
 void print_imatrix(const char *in, const struct target *t, size_t n,

@@ -127,6 +127,11 @@ static enum gguf_status check_pair(struct gg_lora_pair *p,
                                      : "[columns, rank] and [rank, rows]");
 }
 
+static bool is_norm(const struct gguf_tensor_info *t)
+{
+    return t->n_dims == 1 && gg_str_ends(t->name, "_norm.weight");
+}
+
 /* A tensor of the file: with its first half the pair begins. */
 static enum gguf_status take(struct gg_lora *l,
                              const struct gguf_tensor_info *t,
@@ -135,6 +140,10 @@ static enum gguf_status take(struct gg_lora *l,
     struct gguf_str weight = t->name;
     struct gg_str_esc e;
     const bool is_a = cut(&weight, a_end), is_b = cut(&weight, b_end);
+    if (is_norm(t)) {
+        l->n_norms++;
+        return GGUF_OK;
+    }
     if (!is_a && !is_b)
         return gg_error_set(err, GGUF_E_TENSOR, t->info_off,
                             "tensor '%s' is no half of a low-rank pair, "
@@ -178,6 +187,11 @@ static enum gguf_status read_pairs(struct gg_lora *l, struct gguf_error *err)
         return gg_error_set_nomem(err, n * sizeof *l->pair);
     for (size_t i = 0; i < n; i++)
         GG_TRY(take(l, gguf_file_tensor(l->file, i), err));
+    if (!l->n_pairs)
+        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                            "the adapter has %zu norms and no low-rank pairs: "
+                            "it would have no effect",
+                            l->n_norms);
     qsort(l->pair, l->n_pairs, sizeof *l->pair, compare_pairs);
     return GGUF_OK;
 }

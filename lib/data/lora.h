@@ -36,11 +36,15 @@ struct gg_lora {
     double alpha;              /* 0: none */
     struct gg_lora_pair *pair; /* by the names of the weights */
     size_t n_pairs;
+    size_t n_norms; /* bare vectors NAME_norm.weight, which are left out */
 };
 
 /* The pairs of a file, which is kept; all that can be said without the model is
  * checked. A tensor that is no half of a pair is refused: it would be left out
- * silently. After a failure there is nothing to free.
+ * silently. But norms that were trained whole lie beside pairs, as vectors
+ * NAME_norm.weight of their own (convert_lora_to_gguf.py writes them):
+ * llama.cpp leaves these out, and so the numbers are its own if they are
+ * counted, said, and left out. After a failure there is nothing to free.
  *
  * GGUF_E_NOTFOUND     a key that is missing
  * GGUF_E_TYPE         a key of the wrong type

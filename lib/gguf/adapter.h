@@ -60,7 +60,8 @@ struct gguf_adapter_params {
  * GGUF_E_TENSOR       names the tensor, its shape and the weight's: a half
  *                     without the other, two of different ranks, one for a
  *                     weight that the model does not have or of another shape,
- *                     one that is no half of a pair; of a control vector one
+ *                     one that is no half of a pair, nor a vector
+ *                     NAME_norm.weight beside some; of a control vector one
  *                     of a layer that there is not, or of another width
  * GGUF_E_NONFINITE    names the tensor and the element
  * GGUF_E_UNSUPPORTED  a type that is not decoded; an adapter that counts from a
@@ -92,6 +93,8 @@ struct gguf_adapter_info {
     uint64_t size;       /* bytes of memory for them */
     size_t n_directions; /* layers after which something is added: of a control
                           * vector alone */
+    size_t n_left_out; /* vectors NAME_norm.weight beside pairs, which have no
+                        * effect, as in llama.cpp */
 };
 /* Owned by the adapter, which does not change: any thread. Since: 0.1 */
 GGUF_API const struct gguf_adapter_info *

@@ -252,11 +252,13 @@ struct gguf_quant_totals {
     uint64_t n_nonfinite;       /* weights met so far by run */
     uint64_t n_kept;            /* tensors that the last run with resume found
                                   * complete */
+    uint64_t n_left_out;        /* vectors NAME_norm.weight of loras, which are
+                                 * not merged (gguf/adapter.h) */
 };
 #define GGUF_QUANT_TOTALS_INIT                                                \
     {                                                                         \
         sizeof(struct gguf_quant_totals), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            0                                                                 \
+            0, 0                                                              \
     }
 /* GGUF_E_INVALID (out). Since: 0.1 */
 GGUF_API enum gguf_status gguf_quant_totals(const struct gguf_quant *q,

@@ -127,6 +127,7 @@ static enum gguf_status describe(struct opening *o, struct gguf_error *err)
     size_t most = 1;
     a->info.rank_min = INT64_MAX;
     a->info.alpha = o->lora.alpha;
+    a->info.n_left_out = o->lora.n_norms;
     for (size_t i = 0; i < o->lora.n_pairs; i++) {
         const struct gg_lora_pair *p = &o->lora.pair[i];
         struct gg_adapter_pair *to = &a->pair[i];

@@ -159,6 +159,16 @@ static void of_vector(void)
 }
 static void no_half(void)
 {
+    gen_tensor(&bad.g, 32, 0, "blk.0.attn_q.bias");
+}
+static void wide_norm(void)
+{
+    gen_tensor(&bad.g, 32, 2, "blk.0.attn_norm.weight");
+}
+static void norms_only(void)
+{
+    while (bad.g.n)
+        drop_half(bad.g.t[0].name);
     gen_tensor(&bad.g, 32, 0, "blk.0.attn_norm.weight");
 }
 static void bare_end(void)
@@ -216,7 +226,10 @@ static void check_refused(void)
         { of_vector, GGUF_E_TENSOR,
           "the model has no matrix 'output_norm.weight'" },
         { no_half, GGUF_E_TENSOR,
+          "'blk.0.attn_q.bias' is no half of a low-rank pair" },
+        { wide_norm, GGUF_E_TENSOR,
           "'blk.0.attn_norm.weight' is no half of a low-rank pair" },
+        { norms_only, GGUF_E_TENSOR, "has 1 norms and no low-rank pairs" },
         { bare_end, GGUF_E_TENSOR, "'.lora_a' is no half" },
         { nothing, GGUF_E_TENSOR, "no tensors" },
         { not_finite, GGUF_E_NONFINITE,

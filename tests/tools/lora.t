@@ -59,6 +59,19 @@ fails "copy.gguf' would be both --lora and --save-logits" &&
     cmp -s "$tmp/a.gguf" "$tmp/copy.gguf"
 ok 'rows over an adapter'
 
+"$mklora" "$tmp/n.gguf" "$m" 2 0 attn blk.0.attn_norm.weight || exit 99
+b=$(nll --lora "$tmp/b.gguf")
+test -n "$b" -a "$b" = "$(nll --lora "$tmp/n.gguf")" &&
+    grep -q 'n.gguf: warning: 1 norms .* have no effect, as in llama.cpp' \
+        "$tmp/err"
+ok 'a norm beside pairs has no effect, and that is said'
+run "$builddir/gguf-quantize" --lora "$tmp/b.gguf" "$m" "$tmp/qb.gguf" Q8_0
+run "$builddir/gguf-quantize" --lora "$tmp/n.gguf" "$m" "$tmp/qn.gguf" Q8_0
+test $rc -eq 0 && grep -q 'warning: 1 norms of adapters are not' "$tmp/err" &&
+    run "$builddir/gguf-info" --diff "$tmp/qb.gguf" "$tmp/qn.gguf" &&
+    grep -c '^[-+]' "$tmp/out" >"$tmp/n" && test "$(cat "$tmp/n")" -le 2
+ok 'nor is it merged, which is said, too'
+
 # control vectors
 "$mklora" "$tmp/v.gguf" "$m" control 5 && "$mklora" "$tmp/v9.gguf" "$m" control 9 ||
     exit 99

@@ -1,8 +1,9 @@
 /* mklora - a LoRA adapter of random pairs for a model
  *
- *     mklora OUT MODEL RANK ALPHA [PART]
+ *     mklora OUT MODEL RANK ALPHA [PART [NORM]]
  *
- * A pair for each matrix of the file MODEL, or for those whose names have PART.
+ * A pair for each matrix of the file MODEL, or for those whose names have PART;
+ * and a bare vector NORM.
  *
  *     mklora OUT MODEL control LAYERS
  *
@@ -84,6 +85,8 @@ int main(int argc, char **argv)
         if (t->n_dims > 1 && (argc < 6 || strstr(w.name, argv[5])))
             lora_pair(&l, &w, atoi(argv[3]), 0.1 / sqrt((double)t->ne[0]));
     }
+    if (argc > 6)
+        gen_tensor(&l.g, 8, 0, "%s", argv[6]);
     void *data = lora_file(&l, GGUF_DTYPE_F16, &size);
     put(argv[1], data, size);
     lora_fini(&l);

@@ -34,6 +34,7 @@ static enum gguf_status open_one(struct gguf_quant *q, size_t i,
     GG_TRY(gg_lora_init(&m->lora, from.file, q->p.allocator, err));
     gg_data_gguf_init(&m->data, &from, q->kern.codec, true);
     m->scale = q->p.loras[i].scale;
+    q->totals.n_left_out += m->lora.n_norms;
     if (gguf_kv_get_str(kv, &arch, NULL) != GGUF_OK)
         return GGUF_OK; /* names and shapes will tell */
     return gg_lora_check_arch(&m->lora, arch, err);

@@ -122,6 +122,7 @@ void gg_job_sum_up(struct gguf_quant *q)
 {
     struct gguf_quant_totals s = { .struct_size = sizeof s,
                                    .file_size = q->totals.file_size,
+                                   .n_left_out = q->totals.n_left_out,
                                    .n_imatrix_unknown = q->n_imatrix_unknown };
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *t = &q->t[i].pub;
