@@ -1,4 +1,4 @@
-/* gguf-ppl-embed.c - a vector for each line of a text, saved row after row */
+/* gguf-ppl-embed.c - vectors of the lines of a text, saved row after row */
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
@@ -17,6 +17,7 @@ struct embedding {
     const struct gguf_vocab *vocab;
     struct gguf_outfile *file;
     struct gguf_tokens tokens;
+    bool each;   /* a row for each token, not for each line */
     size_t line; /* from 1 */
     uint8_t *bytes;
     struct gguf_error err;
@@ -39,21 +40,26 @@ static bool fail_line(const struct embedding *e, const char *what, size_t n)
     return false;
 }
 
-static bool compute(struct embedding *e, const float **row, size_t *n)
+/* n_rows rows of n floats. */
+static bool compute(struct embedding *e, const float **row, size_t *n,
+                    size_t *n_rows)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
-    uint8_t *none = msg_must(calloc(e->tokens.n, 1));
+    uint8_t *want = msg_must(calloc(e->tokens.n, 1));
     b.n = e->tokens.n;
     b.token = e->tokens.id;
-    b.want = none;
+    b.want = memset(want, e->each, b.n);
     enum gguf_status st = gguf_session_clear(e->session, &e->err);
     if (st == GGUF_OK)
         st = e->run->model.encodes_first
                  ? gguf_session_encode(e->session, &b, &e->err)
                  : gguf_session_decode(e->session, &b, &e->err);
+    *n_rows = e->each ? b.n : 1;
+    *n = e->run->model.n_embd;
     if (st == GGUF_OK)
-        st = gguf_session_embedding(e->session, 0, row, n, &e->err);
-    free(none);
+        st = e->each ? gguf_session_states(e->session, 0, b.n, row, &e->err)
+                     : gguf_session_embedding(e->session, 0, row, n, &e->err);
+    free(want);
     return st == GGUF_OK || fail(e, e->run->o->model);
 }
 
@@ -99,7 +105,8 @@ static bool save(struct embedding *e, const float *row, size_t n)
 static bool embed_line(struct embedding *e, const char *text, size_t size)
 {
     const float *row;
-    size_t n;
+    size_t n, n_rows;
+    bool good = true;
     e->line++;
     e->tokens.n = 0;
     if (gguf_vocab_tokenize(e->vocab, text, size, GGUF_TOKENIZE_ADD_SPECIAL,
@@ -110,7 +117,11 @@ static bool embed_line(struct embedding *e, const char *text, size_t size)
     if (e->tokens.n > e->run->o->n_ctx)
         return fail_line(e, "does not fit into the context", e->tokens.n);
     e->run->n_tokens += e->tokens.n;
-    return compute(e, &row, &n) && save(e, row, n);
+    if (!compute(e, &row, &n, &n_rows))
+        return false;
+    for (size_t i = 0; i < n_rows && good; i++)
+        good = save(e, row + i * n, n);
+    return good;
 }
 
 static bool embed_all(struct embedding *e, const char *text, size_t size)
@@ -146,7 +157,8 @@ bool ppl_save_embeddings(struct ppl_run *r, struct gguf_session *session,
     const double begin = progress_clock();
     check_paths(r->o);
     e.vocab = gguf_model_vocab(gguf_session_model(session));
-    if (gguf_session_pooling(session) == GGUF_POOLING_NONE) {
+    e.each = r->o->pooling == GGUF_POOLING_NONE;
+    if (!e.each && gguf_session_pooling(session) == GGUF_POOLING_NONE) {
         msg_error(r->o->model, "the file does not say how to pool; --pooling "
                                "does");
         return false;

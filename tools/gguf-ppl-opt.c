@@ -20,11 +20,9 @@ static const struct opt_word cache_types[] = {
     { "iq4_nl", GGUF_DTYPE_IQ4_NL }, { NULL, 0 },
 };
 static const struct opt_word poolings[] = {
-    { "mean", GGUF_POOLING_MEAN },
-    { "cls", GGUF_POOLING_CLS },
-    { "last", GGUF_POOLING_LAST },
-    { "rank", GGUF_POOLING_RANK },
-    { NULL, 0 },
+    { "none", GGUF_POOLING_NONE }, { "mean", GGUF_POOLING_MEAN },
+    { "cls", GGUF_POOLING_CLS },   { "last", GGUF_POOLING_LAST },
+    { "rank", GGUF_POOLING_RANK }, { NULL, 0 },
 };
 static const struct opt_word scalings[] = {
     { "none", GGUF_ROPE_SCALING_NONE },
@@ -337,8 +335,9 @@ static const struct opt table[] = {
       "states as one vector, or the scores of a classifier",
       OPT_OUT, AT(embeddings) },
     { "--pooling", "KIND",
-      "with --save-embeddings: mean, cls (the first token), last or rank (the "
-      "classifier); without this option, what the file says",
+      "with --save-embeddings: mean, cls (the first token), last, rank (the "
+      "classifier), or none: a row for each token; without this option, what "
+      "the file says",
       OPT_WORD, AT(pooling), .words = poolings },
     { "--normalize", NULL,
       "with --save-embeddings: divide each row by its Euclidean length",

@@ -44,9 +44,10 @@ static bool open_model(struct job *j, const struct ppl_options *o)
     j->run.add_bos = !o->tokens && !ppl_no_bos(o) &&
                      gguf_vocab_add_bos(gguf_model_vocab(j->own.model));
     /* before a text is waited for: can the vocabulary cut one? */
-    if (!o->tokens && gguf_vocab_tokenize(gguf_model_vocab(j->own.model), "",
-                                          0, GGUF_TOKENIZE_ADD_SPECIAL,
-                                          &j->tokens, &err) != GGUF_OK)
+    if (!o->tokens && !ppl_only_prints(o) &&
+        gguf_vocab_tokenize(gguf_model_vocab(j->own.model), "", 0,
+                            GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,
+                            &err) != GGUF_OK)
         return fail(j->own.path, &err);
     j->tokens.n = 0;
     return ((o->base && !o->base_is_saved) ||

@@ -36,6 +36,20 @@ ok 'a model without a classifier ranks by the first token'
 embed threads --pooling mean -t 3 -ub 4 && cmp -s "$tmp/mean" "$tmp/threads"
 ok 'no digit depends on threads and micro-batches'
 
+embed none --pooling none
+test $rc -eq 0 && grep -q '^pooling none$' "$tmp/out" &&
+    n_tok=$(sed -n "s/^rows .*: \([0-9]*\) of $n_embd embeddings, .*/\1/p" \
+        "$tmp/out") && test "$n_tok" -gt 8 -a \
+    "$(size "$tmp/none")" -eq $((4 * n_tok * n_embd))
+ok 'none: a row for each token'
+row "$tmp/none" $((n_tok - 1)) >"$tmp/a"
+row "$tmp/last" 3 >"$tmp/b"
+cmp -s "$tmp/a" "$tmp/b" && row "$tmp/none" 0 >"$tmp/a" &&
+    row "$tmp/cls" 0 >"$tmp/b" && cmp -s "$tmp/a" "$tmp/b"
+ok 'of which the first is what cls gives, and the last what last gives'
+embed each --pooling none -t 3 -ub 4 && cmp -s "$tmp/none" "$tmp/each"
+ok 'with the same digits in pieces'
+
 printf 'in her youth' >"$tmp/text"
 embed one --pooling mean
 row "$tmp/mean" 1 >"$tmp/a"
