@@ -43,7 +43,7 @@ ppl|-m M -f T --base M --base M|option '--base' is given twice
 ppl|-m M -f T --base M --tokenize|'--base' and '--tokenize' exclude each other
 ppl|-m M -f T -t 1 --threads 2|'-t' and '--threads' say the same thing
 ppl|-model M -f T|unknown option '-model': is '--model' meant?
-ppl|-m M|--file, --tokens, --base, --kl-divergence-base or --merge-parts is missing
+ppl|-m M|--file, --tokens, --base, --kl-divergence-base, --merge-parts, --print-graph, --print-assignments or --print-plan is missing
 ppl|-m M --base M|--file is missing: only a file of logits has its text
 ppl|-m M -f T --base M --save-base X|'--base' and '--save-base' exclude each other
 ppl|-m M -f T --kl-divergence|'--kl-divergence' needs --kl-divergence-base
@@ -176,5 +176,40 @@ if test -f "$tiny"; then
         "$tmp/out"
     ok 'gguf-ppl: and says so'
 fi
+
+# A model whose layers see the last five tokens, of which sessions keep no more
+# than these, a micro-batch and some; or all.
+w=$tmp/windows.gguf
+"$builddir/tests/tools/mkskeleton" "$w" gemma3 &&
+    "$bin/gguf-edit" -q --force --set gemma3.attention.sliding_window=5 "$w" ||
+    exit 99
+i=0
+while test $i -lt 200; do
+    echo $(((i * 37 + 11) % 128))
+    i=$((i + 1))
+done >"$tmp/ids"
+rows() # OUT OPTION...
+{
+    out=$tmp/$1
+    shift
+    run "$bin/gguf-ppl" -m "$w" --tokens "$tmp/ids" --save-logits "$out" \
+        -c 200 -j "$@"
+    test $rc -eq 0
+}
+rows few -ub 8 && grep -q '"full_windows": false' "$tmp/out" &&
+    rows all --full-windows -ub 8 && grep -q '"full_windows": true' "$tmp/out" &&
+    cmp -s "$tmp/few" "$tmp/all" &&
+    rows swa --swa-full -ub 200 && cmp -s "$tmp/few" "$tmp/swa"
+ok 'gguf-ppl --full-windows of a model with windows: the same digits'
+rows cut -ub 8 --rope-freq-base 1e4 && ! cmp -s "$tmp/few" "$tmp/cut"
+ok 'gguf-ppl: which others are not'
+cells() # OPTION...: of the keys of the first layer, which sees a window
+{
+    run "$bin/gguf-ppl" -q -m "$w" -c 200 -ub 8 --print-graph "$@"
+    sed -n "s/.*'cache_k\.0' F32 \[[0-9]*, \([0-9]*\)\]/\1/p" "$tmp/out"
+}
+few=$(cells)
+test "$few" -gt 5 -a "$few" -lt 200 -a "$(cells --full-windows)" -eq 200
+ok 'gguf-ppl --full-windows: room for all tokens, not for a window of them'
 
 done_testing
