@@ -33,6 +33,10 @@ static bool show(const char *path, const struct info_options *o,
         if (!o->quiet && !(o->show & SHOW_CHECK))
             info_warn(&info);
         good = o->json ? info_json(j, &info, o) : info_text(&info, o);
+        if (o->glob && !info.n_list) {
+            msg_error(path, "no tensor's name matches '%s'", o->glob);
+            good = false;
+        }
         info_fini(&info);
     }
     load_close(&l);

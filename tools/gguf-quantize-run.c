@@ -2,6 +2,27 @@
 #include "config.h"
 #include "tools/gguf-quantize.h"
 
+/* The outputs are complete: what an earlier run with --resume that did not end
+ * left for them is of no use. */
+static void discard_stale(const char *const *paths, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t n_files = 0;
+        struct gguf_error err;
+        const bool good =
+            gguf_quant_discard(paths[i], &n_files, &err) == GGUF_OK;
+        if (n_files)
+            msg_warn(paths[i],
+                     "removed what an earlier run with --resume left: "
+                     "%zu file%s",
+                     n_files, n_files == 1 ? "" : "s");
+        if (!good)
+            msg_warn(paths[i],
+                     "what an earlier run with --resume left stays: %s",
+                     err.message);
+    }
+}
+
 enum gguf_status run_targets(const struct options *o, const char *doing,
                              const struct gguf_paths *noted,
                              struct progress *bar, const char **about,
@@ -21,6 +42,8 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
     bar->linger = !o->resume; /* what has a name stays */
     enum gguf_status st =
         gguf_quant_run_many(jobs, paths, o->n_targets, &out, err);
+    if (st == GGUF_OK && !o->resume)
+        discard_stale(paths, o->n_targets);
     /* The source is open already, so the system refused an output. If there
      * are several, the library names the one. */
     bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE ||

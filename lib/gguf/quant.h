@@ -343,6 +343,14 @@ gguf_quant_run_many(struct gguf_quant *const *jobs, const char *const *paths,
                     size_t n, const struct gguf_quant_output *output,
                     struct gguf_error *err);
 
+/* Remove what a run with resume that did not end left for path: PATH.resume,
+ * and files ending in .resume-data in its folder that this journal notes. *n:
+ * how many files went. What is not of this user or not a journal, or is at work
+ * in another process, stays: *n is 0. For after a run without resume, whose
+ * output is complete. GGUF_E_IO, GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status gguf_quant_discard(const char *path, size_t *n,
+                                             struct gguf_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -530,6 +530,48 @@ static void check_names(const char *in)
     }
 }
 
+/* What a run that did not end left is of no use after one without resume. */
+static void check_discard(const char *in)
+{
+    struct plan p = {
+        .types = { "Q8_0" }, .names = { "two" }, .n = 1, .resume = true
+    };
+    struct plan count = p;
+    struct gguf_error err;
+    count.names[0] = "one";
+    const uint64_t n_calls = count_calls(in, &count) - 1;
+    struct hook h = { .stop = n_calls };
+    remove_all("one");
+    size_t n = 9;
+    ok(gguf_quant_discard(in_dir("two"), &n, &err) == GGUF_OK && n == 0,
+       "nothing to discard");
+    ok(run(in, &p, &h, &err) == GGUF_E_CANCELLED && exists("two.resume"),
+       "a run that does not end");
+    FILE *f = fopen(in_dir("mine" GG_OUTFILE_PART), "w");
+    fputs("of no journal", f);
+    fclose(f);
+    ok(!link(in_dir("two" GG_OUTFILE_PART), in_dir("copy")) &&
+           gguf_quant_discard(in_dir("two"), &n, &err) == GGUF_OK && n == 1 &&
+           exists("two" GG_OUTFILE_PART) && exists("copy"),
+       "data with another name stays; the journal goes");
+    remove(in_dir("copy"));
+    remove_all("two");
+    h = (struct hook){ .stop = n_calls };
+    ok(run(in, &p, &h, &err) == GGUF_E_CANCELLED &&
+           gguf_quant_discard(in_dir("two"), &n, &err) == GGUF_OK && n == 2 &&
+           !exists("two.resume") && !exists("two" GG_OUTFILE_PART) &&
+           exists("mine" GG_OUTFILE_PART),
+       "journal and data go, what it does not note stays");
+    remove(in_dir("mine" GG_OUTFILE_PART));
+    f = fopen(in_dir("two.resume"), "w");
+    fputs("notes of my own, which nobody may remove at all", f);
+    fclose(f);
+    ok(gguf_quant_discard(in_dir("two"), &n, &err) == GGUF_OK && n == 0 &&
+           exists("two.resume"),
+       "a file that is not a journal stays");
+    remove_all("two");
+}
+
 int main(void)
 {
     bool is_long = getenv("GGUF_TEST_LONG") != NULL;
@@ -545,6 +587,7 @@ int main(void)
     check_others(in);
     check_lock(in);
     check_names(in);
+    check_discard(in);
     remove(in_dir("one"));
     remove(in);
     ok(leave_dir(), "the folder is empty again");

@@ -477,6 +477,15 @@ for signal in INT KILL; do
         test ! -e "$tmp/o.gguf" &&
             test "$(ls -A "$tmp" | grep -c '^o.gguf.resume')" -ne 1
         ok "SIG$signal with --resume leaves the journal and the temporary"
+        if test -e "$tmp/o.gguf.resume"; then
+            run "$q" -f "$m" "$tmp/o.gguf" IQ3_S
+            test $rc -eq 0 &&
+                grep -q 'with --resume left: 2 files' "$tmp/err" &&
+                test "$(ls -A "$tmp" | grep -c '^o.gguf')" -eq 1
+            ok "which a run without it says and removes"
+            rm -f "$tmp/o.gguf"
+            hit $signal --resume || :
+        fi
     else
         skip "SIG$signal with --resume" 'no run could be hit'
     fi

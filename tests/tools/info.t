@@ -77,6 +77,9 @@ ok '--metadata, --arrays=all, --strings'
 run "$info" '--tensors=*.t[37]' --sort=name "$m"
 test "$(grep -c ' 256 x 4 ' "$tmp/out")" -eq 2
 ok '--tensors=GLOB'
+run "$info" --tensors='none*' "$m"
+test $rc -eq 1 && grep -q "no tensor's name matches 'none\*'" "$tmp/err"
+ok '--tensors=GLOB that matches nothing is an error'
 run "$info" --tensors --sort=size "$m"
 test "$(awk '/256 x 4/ { print $1; exit }' "$tmp/out")" = blk.0.t0 &&
     test "$(awk '/256 x 4/ { print $1 }' "$tmp/out" | tail -1)" = blk.1.t7
@@ -194,7 +197,7 @@ m = json.load(sys.stdin)["metadata"]["tokenizer.ggml.tokens"]
 assert m["length"] == 8 and m["value"] == ["tok0"]' <"$tmp/out"
     ok '--json --arrays=1'
     schema=$srcdir/share/gguf-info.schema.json
-    for o in --json '--json --summary' '--json --types --tensors=x'; do
+    for o in --json '--json --summary' '--json --types --tensors=blk*'; do
         "$info" $o "$m" >"$tmp/doc"
         run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
         test $rc -eq 0

@@ -1,7 +1,7 @@
 /* resume.c - the journal of a run: read, checked, appended to */
 #include "config.h"
 #include "quant/resume/resume.h"
-#include "base/bytes.h"
+#include "quant/resume/record.h"
 #include "base/outfile.h"
 #include "base/str.h"
 
@@ -11,17 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char magic[8] = "GGUFRESU";
-
-enum {
-    FORMAT = 3,
-    HEAD_SIZE = 32,
-    RECORD_SIZE = 104,
-    RECORD_TENSOR = 1,
-    RECORD_NAME = 2,
-    RECORD_PART = 3
-};
 
 /* ------------------------------------------------------------- records --- */
 
@@ -45,18 +34,18 @@ static bool read_record(struct gg_resume *r, const struct gguf_quant *q,
                         const uint8_t *b)
 {
     uint32_t kind = gg_bytes_load32le(b), i = gg_bytes_load32le(b + 4);
-    if (XXH3_64bits(b, RECORD_SIZE - 8) !=
-        gg_bytes_load64le(b + RECORD_SIZE - 8))
+    if (!gg_resume_record_is(b))
         return false;
-    if ((kind == RECORD_NAME || kind == RECORD_PART) && i < q->n_shards) {
+    if ((kind == GG_RESUME_NAME || kind == GG_RESUME_PART) &&
+        i < q->n_shards) {
         uint64_t ino = gg_bytes_load64le(b + 8);
-        if (kind == RECORD_NAME)
+        if (kind == GG_RESUME_NAME)
             r->files[i].named = ino;
         else
             r->files[i].part = ino;
         return true;
     }
-    if (kind != RECORD_TENSOR || i >= q->n_t)
+    if (kind != GG_RESUME_TENSOR || i >= q->n_t)
         return false;
     struct gg_resume_tensor *t = &r->tensors[i];
     t->have = true;
@@ -82,17 +71,18 @@ static enum gguf_status append(struct gg_resume *r, uint8_t *b,
                                struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
-    gg_bytes_store64le(b + RECORD_SIZE - 8, XXH3_64bits(b, RECORD_SIZE - 8));
+    gg_bytes_store64le(b + GG_RESUME_RECORD - 8,
+                       XXH3_64bits(b, GG_RESUME_RECORD - 8));
     pthread_mutex_lock(&r->lock);
-    for (size_t at = 0; at < RECORD_SIZE && st == GGUF_OK;) {
+    for (size_t at = 0; at < GG_RESUME_RECORD && st == GGUF_OK;) {
         ssize_t n =
-            pwrite(r->fd, b + at, RECORD_SIZE - at, (off_t)(r->end + at));
+            pwrite(r->fd, b + at, GG_RESUME_RECORD - at, (off_t)(r->end + at));
         if (n < 0 && errno != EINTR)
             st = gg_error_set_errno(err, errno,
                                     "the journal cannot be written");
         at += n > 0 ? (size_t)n : 0;
     }
-    r->end += st == GGUF_OK ? RECORD_SIZE : 0;
+    r->end += st == GGUF_OK ? GG_RESUME_RECORD : 0;
     pthread_mutex_unlock(&r->lock);
     return st;
 }
@@ -101,8 +91,8 @@ enum gguf_status gg_resume_add(struct gg_resume *r, size_t i,
                                struct gguf_error *err)
 {
     const struct gg_resume_tensor *t = &r->tensors[i];
-    uint8_t b[RECORD_SIZE];
-    gg_bytes_store32le(b, RECORD_TENSOR);
+    uint8_t b[GG_RESUME_RECORD];
+    gg_bytes_store32le(b, GG_RESUME_TENSOR);
     gg_bytes_store32le(b + 4, (uint32_t)i);
     memcpy(b + 8, t->digest.digest, 16);
     gg_bytes_store64le(b + 24, t->n_nonfinite);
@@ -133,7 +123,7 @@ static enum gguf_status append_file(struct gg_resume *r, uint32_t kind,
                                     size_t no, uint64_t inode,
                                     struct gguf_error *err)
 {
-    uint8_t b[RECORD_SIZE] = { 0 };
+    uint8_t b[GG_RESUME_RECORD] = { 0 };
     gg_bytes_store32le(b, kind);
     gg_bytes_store32le(b + 4, (uint32_t)no);
     gg_bytes_store64le(b + 8, inode);
@@ -161,7 +151,7 @@ static enum gguf_status take_part(struct gg_resume *r, size_t no,
             "alone",
             gg_str_esc(&esc, gg_str_z(part)));
     f->part = s.st_ino;
-    return append_file(r, RECORD_PART, no, s.st_ino, err);
+    return append_file(r, GG_RESUME_PART, no, s.st_ino, err);
 }
 
 /* part is taken if the file is made. */
@@ -181,7 +171,7 @@ static enum gguf_status make_part(struct gg_resume *r, size_t no, char *part,
     }
     f->made_path = part;
     f->part = f->made.ino;
-    return append_file(r, RECORD_PART, no, f->part, err);
+    return append_file(r, GG_RESUME_PART, no, f->part, err);
 }
 
 enum gguf_status gg_resume_part(struct gg_resume *r, size_t no,
@@ -211,7 +201,7 @@ enum gguf_status gg_resume_add_name(struct gg_resume *r, size_t no,
                                     struct gguf_error *err)
 {
     r->files[no].named = r->files[no].part;
-    return append_file(r, RECORD_NAME, no, r->files[no].part, err);
+    return append_file(r, GG_RESUME_NAME, no, r->files[no].part, err);
 }
 
 enum gguf_status gg_resume_sync(struct gg_resume *r, struct gguf_error *err)
@@ -250,9 +240,9 @@ void gg_resume_discard_part(const struct gg_resume *r, size_t no)
 
 static void put_head(uint8_t *b, const XXH128_canonical_t *plan)
 {
-    memset(b, 0, HEAD_SIZE);
-    memcpy(b, magic, sizeof magic);
-    gg_bytes_store32le(b + 8, FORMAT);
+    memset(b, 0, GG_RESUME_HEAD);
+    memcpy(b, GG_RESUME_MAGIC, 8);
+    gg_bytes_store32le(b + 8, GG_RESUME_FORMAT);
     memcpy(b + 16, plan->digest, 16);
 }
 
@@ -263,11 +253,11 @@ static enum gguf_status make_journal(const struct gg_resume *r,
                                      struct gguf_error *err)
 {
     struct gg_outfile o;
-    uint8_t head[HEAD_SIZE];
+    uint8_t head[GG_RESUME_HEAD];
     put_head(head, plan);
     GG_TRY(gg_outfile_open(&o, r->allocator, r->path,
                            sync ? 0u : GG_OUTFILE_NO_SYNC, err));
-    enum gguf_status st = gg_outfile_write(&o, head, HEAD_SIZE, err);
+    enum gguf_status st = gg_outfile_write(&o, head, GG_RESUME_HEAD, err);
     if (st == GGUF_OK)
         st = gg_outfile_commit(&o, err);
     gg_outfile_abort(&o);
@@ -353,22 +343,22 @@ static enum gguf_status read_all(struct gg_resume *r,
                                  const XXH128_canonical_t *plan,
                                  struct gguf_error *err)
 {
-    uint8_t want[HEAD_SIZE], head[HEAD_SIZE], b[RECORD_SIZE];
+    uint8_t want[GG_RESUME_HEAD], head[GG_RESUME_HEAD], b[GG_RESUME_RECORD];
     put_head(want, plan);
-    ssize_t n = read_at(r->fd, head, HEAD_SIZE, 0);
+    ssize_t n = read_at(r->fd, head, GG_RESUME_HEAD, 0);
     if (n < 0)
         return gg_error_set_errno(err, errno, "the journal cannot be read");
-    if (n < HEAD_SIZE || memcmp(head, want, 16) != 0)
+    if (n < GG_RESUME_HEAD || memcmp(head, want, 16) != 0)
         return mismatch(r, "no journal of this program", err);
-    if (memcmp(head, want, HEAD_SIZE) != 0)
+    if (memcmp(head, want, GG_RESUME_HEAD) != 0)
         return mismatch(r,
                         "the journal of a run of another input, recipe, "
                         "option or version",
                         err);
-    off_t at = HEAD_SIZE;
-    while ((n = read_at(r->fd, b, RECORD_SIZE, at)) == RECORD_SIZE &&
+    off_t at = GG_RESUME_HEAD;
+    while ((n = read_at(r->fd, b, GG_RESUME_RECORD, at)) == GG_RESUME_RECORD &&
            read_record(r, q, b))
-        at += RECORD_SIZE;
+        at += GG_RESUME_RECORD;
     if (n < 0) /* nothing is cut off that could not be read */
         return gg_error_set_errno(err, errno, "the journal cannot be read");
     r->end = (uint64_t)at;
