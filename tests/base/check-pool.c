@@ -3,6 +3,7 @@
 #include "base/barrier.h"
 #include "base/place.h"
 #include "gguf/pool.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <sched.h>
@@ -14,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 8 };
+enum { MAX_THREADS = 8, MOST_THREADS = 128 };
 
 struct job {
-    unsigned calls[MAX_THREADS]; /* plain: each member writes its own */
+    unsigned calls[MOST_THREADS]; /* plain: each member writes its own */
     unsigned nth;
     struct gg_barrier *barrier;
-    uint64_t sum[MAX_THREADS];
+    uint64_t sum[MOST_THREADS];
     unsigned n_rounds, bad;
 };
 
@@ -128,6 +129,35 @@ static double cpu_seconds(void)
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Far more members than processors: those that wait must sleep, or each would
+ * take its turn at a processor to look whether the others came. Between two
+ * barriers a member then costs a switch or two, some microseconds. */
+static void check_crowd(unsigned n)
+{
+    enum { ROUNDS = 100 };
+    struct gguf_pool *pool;
+    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gg_barrier b;
+    p.n_threads = n;
+    if (gguf_pool_create(&pool, &p, NULL) != GGUF_OK ||
+        gg_barrier_init(&b, n, gg_barrier_spin(n), NULL) != GGUF_OK)
+        exit(99);
+    struct job j = { .barrier = &b, .n_rounds = ROUNDS };
+    const double t0 = cpu_seconds();
+    gguf_pool_run(pool, ring, &j);
+    const double each = (cpu_seconds() - t0) / (2.0 * ROUNDS * n);
+    bool all = true;
+    for (unsigned i = 0; i < n; i++)
+        all = all && j.sum[i] == ROUNDS;
+    ok(all, "%u rounds of %u members", 2 * ROUNDS, n);
+    printf("# processor time of a member at a barrier: %.1f us\n", each * 1e6);
+    if (gguf_cpu_count() < n && !SCRATCH_SANITIZED)
+        ok(each < 100e-6, "%u members on %u processors: less than 100 us", n,
+           gguf_cpu_count());
+    gg_barrier_fini(&b);
+    gguf_pool_destroy(pool);
 }
 
 static void check_idle(void)
@@ -368,6 +398,8 @@ int main(void)
     check_policy();
     for (unsigned n = 1; n <= MAX_THREADS; n = n < 4 ? n + 1 : n * 2)
         check_team(n);
+    check_crowd(64);
+    check_crowd(MOST_THREADS);
     check_idle();
     report_cost();
     check_failures();
