@@ -3,6 +3,7 @@
 #include "tools/gguf-imatrix.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
+#include "tools/common/paths.h"
 #include "tools/common/progress.h"
 #include "tools/common/stored.h"
 #include "tools/common/text.h"
@@ -66,29 +67,12 @@ static bool is_free(const char *path, bool may_exist)
     return false;
 }
 
-/* Nor for a folder that cannot be written to. */
-static bool is_writable(const char *path)
-{
-    if (!path)
-        return true;
-    const char *slash = strrchr(path, '/');
-    struct text folder = { NULL, 0, 0 };
-    text_addf(&folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
-              slash ? path : ".");
-    const bool good = access(folder.s, W_OK) == 0;
-    if (!good)
-        msg_error(path, "cannot be written in its folder: %s",
-                  strerror(errno));
-    text_fini(&folder);
-    return good;
-}
-
 static bool check_outputs(const struct job *j)
 {
     const struct im_options *o = j->o;
     const bool keeps = o->part || o->save_every || o->resume;
-    if (!is_free(o->out, o->force) || !is_writable(o->out) ||
-        !is_writable(o->part))
+    if (!is_free(o->out, o->force) || !paths_can_write(o->out) ||
+        !paths_can_write(o->part))
         return false;
     if (!keeps || o->resume || o->force || access(j->part.s, F_OK) != 0)
         return true;

@@ -20,6 +20,7 @@ struct ppl_each {
     struct gguf_outfile *file;
     struct gguf_sink sink;
     bool csv, several; /* several: texts */
+    bool failed;       /* a line could not be written */
     struct text line;
     char *piece;
     size_t room; /* of piece */
@@ -136,6 +137,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
             st = put_line(e, rows, i, e->side ? e->side->model[m]->path : NULL,
                           t ? t->x : gguf_scan_nll(rows)[i], t, err);
         }
+    e->failed |= st != GGUF_OK;
     return st;
 }
 
@@ -170,6 +172,11 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
         return true;
     msg_fail(o->each, &err);
     return false;
+}
+
+const char *ppl_each_failed(const struct ppl_each *e)
+{
+    return e && e->failed ? e->o->each : NULL;
 }
 
 const struct gguf_sink *ppl_each_sink(struct ppl_each *e)

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "tools/gguf-ppl-mpi.h"
 #include "tools/common/msg.h"
+#include "tools/common/paths.h"
 #include "tools/common/text.h"
 
 #include <gguf/version.h>
@@ -329,6 +330,8 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
         msg_error(r->o->part, "exists (--force replaces it)");
         return false;
     }
+    if (!paths_can_write(r->o->part))
+        return false;
     if (r->several) {
         msg_error(r->o->part, "parts are of one text: save those of each text "
                               "by themselves");

@@ -75,6 +75,18 @@ bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
     return o->force || same_tokenizer(s, o, tokens);
 }
 
+/* Before weights are read; the texts of tokens are compared later. */
+static bool has_vocabulary(const struct ppl_model *m,
+                           const struct ppl_model *base)
+{
+    const size_t a = m->info.n_vocab, b = base->info.n_vocab;
+    if (a != b)
+        msg_error(m->path,
+                  "the models have different vocabularies: logits %zu and %zu",
+                  b, a);
+    return a == b;
+}
+
 bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
                    struct ppl_model *own)
 {
@@ -90,7 +102,7 @@ bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
         const char *path = o->models.arg[s->n];
         s->model[s->n++] = m;
         if (!ppl_model_open(m, path, o) ||
-            !ppl_loras_open(&m->loras, o, m->model))
+            !ppl_loras_open(&m->loras, o, m->model) || !has_vocabulary(m, own))
             return false;
     }
     return true;
@@ -339,6 +351,7 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
         scan(s, r->first_chunk, r->n_chunks, more, n_more, tokens, &err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
+    const char *each_file = ppl_each_failed(each);
     good = ppl_each_close(each, st == GGUF_OK);
     good = ppl_part_close(part, good);
     if (good && ppl_heat_run(pages, tokens))
@@ -346,5 +359,7 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     ppl_report_close(pages, false, NULL);
     if (good)
         progress_raise();
-    return st != GGUF_OK && fail(s, st, &err);
+    if (each_file)
+        msg_fail(each_file, &err);
+    return !each_file && st != GGUF_OK && fail(s, st, &err);
 }

@@ -209,6 +209,19 @@ static enum gguf_status evaluate(struct job *j, gguf_ppl_fn *fn,
     return st;
 }
 
+/* The file that a failure is of, or one of ending. Models are mapped: what is
+ * written, or has no room, is an output. */
+static const char *blamed(const struct ppl_options *o,
+                          const struct gguf_baseline_writer *w,
+                          const struct ppl_each *each, enum gguf_status st,
+                          const struct gguf_error *err)
+{
+    const bool writing = st == GGUF_OK || err->status == GGUF_E_IO ||
+                         err->status == GGUF_E_NOSPACE;
+    const char *file = ppl_each_failed(each);
+    return file ? file : w && writing ? o->save_base : o->model;
+}
+
 /* Evaluate, and save on the way what is asked for. */
 static bool evaluate_and_save(struct job *j)
 {
@@ -243,7 +256,7 @@ static bool evaluate_and_save(struct job *j)
     enum gguf_status st = GGUF_OK;
     if (good)
         st = evaluate(j, on_chunk, "perplexity", &err);
-    const char *file = st == GGUF_OK && w ? o->save_base : o->model;
+    const char *file = blamed(o, w, each, st, &err);
     if (st == GGUF_OK && good && w)
         st = gguf_baseline_writer_commit(w, &err);
     gguf_baseline_writer_destroy(w);

@@ -352,6 +352,8 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
                    const struct gguf_vocab *vocab,
                    const struct ppl_side *side);
 const struct gguf_sink *ppl_each_sink(struct ppl_each *e);
+/* The file, if writing it failed; else, and without one, NULL. */
+const char *ppl_each_failed(const struct ppl_each *e);
 bool ppl_each_close(struct ppl_each *e, bool good);
 
 /* ---- texts (gguf-ppl-text.c) ---- */

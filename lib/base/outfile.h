@@ -65,6 +65,10 @@ enum gguf_status gg_outfile_like(const struct gg_outfile *o, int fd,
  * only. */
 enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
                                     bool allocate, struct gguf_error *err);
+/* The same of a program's, gguf/outfile.h, whose room is looked at. */
+struct gguf_outfile;
+enum gguf_status gg_outfile_expect(struct gguf_outfile *f, uint64_t size,
+                                   struct gguf_error *err);
 
 /* Append; small pieces are collected. */
 enum gguf_status gg_outfile_write(struct gg_outfile *o, const void *data,

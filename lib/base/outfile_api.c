@@ -44,6 +44,12 @@ enum gguf_status gguf_outfile_write(struct gguf_outfile *f, const void *data,
     return gg_outfile_write(&f->o, data, size, err);
 }
 
+enum gguf_status gg_outfile_expect(struct gguf_outfile *f, uint64_t size,
+                                   struct gguf_error *err)
+{
+    return gg_outfile_reserve(&f->o, size, false, err);
+}
+
 enum gguf_status gguf_outfile_commit(struct gguf_outfile *f,
                                      struct gguf_error *err)
 {

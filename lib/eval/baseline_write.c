@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/outfile.h"
 #include "gguf/outfile.h"
 
 #include <math.h>
@@ -121,6 +122,11 @@ static enum gguf_status begin_plain(struct gguf_baseline_writer *w,
     gg_bytes_store32le(head + 8, info->n_ctx);
     gg_bytes_store32le(head + 12, info->n_vocab);
     gg_bytes_store32le(head + 16, (uint32_t)(info->end - info->begin));
+    /* hours later is too late to say that it does not fit */
+    const uint64_t n_tokens =
+        (uint64_t)(info->end - info->begin) * info->n_ctx;
+    GG_TRY(gg_outfile_expect(
+        w->file, sizeof head + 4 * n_tokens + w->record * w->n_rows, err));
     GG_TRY(put(w, head, sizeof head, err));
     return put_tokens(w, info, err);
 }

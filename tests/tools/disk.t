@@ -56,6 +56,18 @@ all_fail() # folder, text, why
 }
 all_fail "$full" 'the file system has [0-9]* free' 'a full disk'
 
+# The room that logits take is known before any is computed.
+tiny=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+if test -f "$tiny"; then
+    head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$tmp/text"
+    run "$bin/gguf-ppl" -q -m "$tiny" -f "$tmp/text" -c 64 --save-base "$full/x"
+    test $rc -eq 1 && grep -q 'full/x: needs [0-9]* bytes, the file system has [0-9]* free' \
+        "$tmp/err" && ! grep -q '^\[' "$tmp/out" && empty "$full"
+    ok 'logits: a full disk, known before'
+else
+    skip 'logits: a full disk, known before' 'no model in share/'
+fi
+
 # Files of a limited size, which no look at the free room tells.
 mkdir "$tmp/limit"
 echo "$jobs" >"$tmp/jobs"

@@ -128,7 +128,7 @@ run "$ppl" -m "$m" -f "$t" -c 64 --chunks 1 --save-part "$tmp/part.0..3" --force
 test $rc -eq 0 && grep -q 'part.0..3: part, 1 of [0-9]* chunks' "$tmp/err"
 ok 'or replaced with --force'
 run "$ppl" -q -m "$m" -f "$t" -c 64 --save-part "$tmp/none/part"
-test $rc -eq 1 -a -z "$(grep 'Final' "$tmp/out")" &&
+test $rc -eq 1 -a -z "$(grep '^\[' "$tmp/out")" &&
     grep -q 'none/part: ' "$tmp/err"
 ok 'a folder that is not there is known before'
 cp "$m" "$tmp/copy.gguf"

@@ -147,6 +147,15 @@ ok 'several models: one table'
 run "$ppl" -j -m "$tmp/bos.gguf" --base "$m" -f "$t" -c 128
 fails 'different vocabularies: one begins a text with a BOS, the other does not$'
 ok 'another first token is refused'
+if test -x "$builddir/tests/tools/mkfolder" &&
+    "$builddir/tests/tools/mkfolder" "$tmp/hf" &&
+    "$bin/gguf-convert" -q "$tmp/hf" -o "$tmp/other.gguf"
+then
+    run "$ppl" -q -m "$tmp/other.gguf" --base "$m" -f "$t" -c 64
+    fails 'other.gguf: the models have different vocabularies: logits 2048 and 2' &&
+        test ! -s "$tmp/out"
+    ok 'another number of tokens is refused before anything is read'
+fi
 run "$ppl" -j -m "$q4" --base "$tmp/none" -f "$t"
 fails 'none: '
 ok 'a base that is not there'

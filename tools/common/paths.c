@@ -2,7 +2,9 @@
 #include "config.h"
 #include "tools/common/paths.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,4 +57,20 @@ void paths_read_model(struct gguf_paths *p, const char *path,
         for (size_t i = 0; i < gguf_split_n_files(set); i++)
             paths_read(p, gguf_split_path(set, i), what);
     gguf_split_close(set);
+}
+
+bool paths_can_write(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    struct text folder = { NULL, 0, 0 };
+    if (!path)
+        return true;
+    text_addf(&folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
+              slash ? path : ".");
+    const bool good = access(folder.s, W_OK) == 0;
+    if (!good)
+        msg_error(path, "cannot be written in its folder: %s",
+                  strerror(errno));
+    text_fini(&folder);
+    return good;
 }

@@ -10,6 +10,8 @@
 #include <gguf/file.h>
 #include <gguf/paths.h>
 
+#include <stdbool.h>
+
 /* A set that has standard output and error, if they are files. Never NULL. */
 struct gguf_paths *paths_new(void);
 
@@ -17,6 +19,10 @@ struct gguf_paths *paths_new(void);
  * such as "input". */
 void paths_read(struct gguf_paths *p, const char *path, const char *what);
 void paths_write(struct gguf_paths *p, const char *path, const char *what);
+
+/* Hours of work are not begun for an output in a folder that cannot be written
+ * to. path may be NULL. false: a message was printed. */
+bool paths_can_write(const char *path);
 
 /* All files of the model path: of a set, the shards that are there. */
 void paths_read_model(struct gguf_paths *p, const char *path,
