@@ -361,25 +361,14 @@ static enum gguf_status put_config(const struct tokens *t, const char *class,
                                    struct gg_back_text *out,
                                    struct gguf_error *err)
 {
-    static const char *const roles[][3] = {
-        { "bos", "tokenizer.ggml.bos_token_id",
-          "tokenizer.ggml.add_bos_token" },
-        { "eos", "tokenizer.ggml.eos_token_id",
-          "tokenizer.ggml.add_eos_token" },
-        { "unk", "tokenizer.ggml.unknown_token_id", NULL },
-        { "sep", "tokenizer.ggml.seperator_token_id",
-          "tokenizer.ggml.add_sep_token" },
-        { "pad", "tokenizer.ggml.padding_token_id", NULL },
-        { "cls", "tokenizer.ggml.cls_token_id", NULL },
-        { "mask", "tokenizer.ggml.mask_token_id", NULL },
-    };
     char name[64];
     struct gguf_str s;
     json_t *root = json_pack("{s:s}", "tokenizer_class", class);
-    for (size_t i = 0; i < GG_LEN(roles); i++) {
-        put_role(t, root, roles[i][0], roles[i][1]);
-        const int yes = roles[i][2] ? flag(t->b, roles[i][2], -1) : -1;
-        snprintf(name, sizeof name, "add_%s_token", roles[i][0]);
+    for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
+        const struct gg_convert_role *role = &gg_convert_roles[i];
+        put_role(t, root, role->name, role->key);
+        const int yes = role->add ? flag(t->b, role->add, -1) : -1;
+        snprintf(name, sizeof name, "add_%s_token", role->name);
         if (yes >= 0)
             json_object_set_new(root, name, json_boolean(yes));
     }

@@ -51,6 +51,12 @@ enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
 enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
                                         struct gguf_error *err);
 /* vocab_special.c: ids with a meaning, and the chat template. */
+struct gg_convert_role {
+    const char *name;      /* in NAME_token, NAME_token_id, add_NAME_token */
+    const char *key, *add; /* in GGUF; add is NULL: there is none */
+};
+enum { GG_CONVERT_ROLES = 7 };
+extern const struct gg_convert_role gg_convert_roles[GG_CONVERT_ROLES];
 enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
                                           struct gguf_error *err);
 /* vocab_pre.c: the name of how tokenizer.json cuts words. GGUF_E_UNSUPPORTED:

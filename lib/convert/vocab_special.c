@@ -7,10 +7,7 @@
 
 #include <stdio.h>
 
-static const struct {
-    const char *name; /* in NAME_token, NAME_token_id, add_NAME_token */
-    const char *key, *add;
-} roles[] = {
+const struct gg_convert_role gg_convert_roles[GG_CONVERT_ROLES] = {
     { "bos", "tokenizer.ggml.bos_token_id", "tokenizer.ggml.add_bos_token" },
     { "eos", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.add_eos_token" },
     { "unk", "tokenizer.ggml.unknown_token_id", NULL },
@@ -91,19 +88,21 @@ enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
 {
     const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     struct gguf_meta *m = v->c->meta;
-    for (size_t i = 0; i < GG_LEN(roles); i++) {
-        int64_t id = by_text(v, roles[i].name);
+    for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
+        int64_t id = by_text(v, gg_convert_roles[i].name);
         if (id < 0)
-            id = by_id(v, roles[i].name);
+            id = by_id(v, gg_convert_roles[i].name);
         if (id >= 0)
-            GG_TRY(gguf_meta_set_u32(m, roles[i].key, (uint32_t)id, err));
+            GG_TRY(gguf_meta_set_u32(m, gg_convert_roles[i].key, (uint32_t)id,
+                                     err));
     }
-    for (size_t i = 0; i < GG_LEN(roles); i++) {
+    for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
         char key[64];
-        snprintf(key, sizeof key, "add_%s_token", roles[i].name);
+        snprintf(key, sizeof key, "add_%s_token", gg_convert_roles[i].name);
         const json_t *t = json_object_get(root, key);
-        if (roles[i].add && json_is_boolean(t))
-            GG_TRY(gguf_meta_set_bool(m, roles[i].add, json_is_true(t), err));
+        if (gg_convert_roles[i].add && json_is_boolean(t))
+            GG_TRY(gguf_meta_set_bool(m, gg_convert_roles[i].add,
+                                      json_is_true(t), err));
     }
     if (v->space_prefix >= 0)
         GG_TRY(gguf_meta_set_bool(m, "tokenizer.ggml.add_space_prefix",
