@@ -3,6 +3,7 @@
 #include "tools/gguf-imatrix.h"
 #include "tools/common/precision.h"
 #include "tools/common/range.h"
+#include "tools/common/stored.h"
 
 #include <string.h>
 
@@ -55,11 +56,7 @@ static const struct opt table[] = {
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--precision", "KIND", PRECISION_HELP, OPT_WORD, AT(precision),
       .words = precision_words },
-    { "--layer-major", NULL,
-      "compute as many chunks as --max-memory has room for through one layer "
-      "before any goes through the next: weights that do not fit into memory "
-      "are read once for all of them. No digit depends on it",
-      OPT_FLAG, AT(layer_major) },
+    { "--layer-major", NULL, STORED_HELP, OPT_FLAG, AT(layer_major) },
     { "--max-memory", "SIZE",
       "with --layer-major: use so many bytes beside the weights and the sums; "
       "1Gi without this option",

@@ -5,6 +5,7 @@
 #include "tools/common/opt.h"
 #include "tools/common/precision.h"
 #include "tools/common/range.h"
+#include "tools/common/stored.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -211,11 +212,7 @@ static const struct opt table[] = {
       "weights whose name matches lie in this type of memory, not where they "
       "would; may be given again, the first that matches counts",
       OPT_LIST, AT(places) },
-    { "--layer-major", NULL,
-      "compute as many chunks as --max-memory has room for through one layer "
-      "before any goes through the next: weights that do not fit into memory "
-      "are read once for all of them. No digit depends on it",
-      OPT_FLAG, AT(layer_major) },
+    { "--layer-major", NULL, STORED_HELP, OPT_FLAG, AT(layer_major) },
     { "--max-memory", "SIZE",
       "with --layer-major: use so many bytes beside the weights; 1Gi without "
       "this option",
