@@ -21,6 +21,16 @@ verdict 'no file has more than 600 lines' "$(
     sources '(' -name '*.[cht]' -o -name '*.sh' ')' | xargs wc -l |
     awk '$2 != "total" && $1 > 600 { print $2 ": " $1 }' | head -20)"
 
+# Braces of functions stand alone, in the first column; what is between them.
+verdict 'no function of lib or tools has more than 60 lines' "$(
+    sources -name '*.[ch]' | grep -E '^(lib|tools)/' | xargs awk '
+    /^[{]$/ { begin = FNR }
+    /^[}]$/ && begin {
+        if (FNR - begin - 1 > 60)
+            print FILENAME ":" begin ": " FNR - begin - 1
+        begin = 0
+    }' | head -20)"
+
 for f in clang-format-14 clang-format; do
     case $($f --version 2>/dev/null) in
     *"version 14."*) break ;;
