@@ -36,8 +36,8 @@
     .pack_x = gg_kern_bf16_pack_x_##NAME, .tile = gg_kern_bf16_tile_##NAME,   \
     .dot = gg_kern_gemm_dot_decoded
 
-#define PACK_BYTES_c(kernel)    NULL
-#define PACK_BYTES_avx2(kernel) kernel
+#define PACK_GROUPS_c    NULL
+#define PACK_GROUPS_avx2 gg_kern_int_pack_groups_avx2
 /* Integers: of 256 steps a block. kc: panels of
  * as many bytes as the exact ones have. */
 #define I16(SCALES, MINS, MOST, LEVEL, PACK, TILE)                            \
@@ -50,7 +50,7 @@
         .round = GG_GEMM_ROUND_##LEVEL, .narrow = GG_GEMM_NARROW,             \
         .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_ints,    \
         .pack_w = gg_kern_i16_pack_w_##PACK,                                  \
-        .pack_bytes = PACK_BYTES_##PACK(gg_kern_i16_pack_bytes_##PACK),       \
+        .pack_groups = PACK_GROUPS_##PACK,                                    \
         .pack_x = gg_kern_i16_pack_x_##PACK,                                  \
         .tile = gg_kern_i16_tile_##SCALES##_##MINS##_##TILE,                  \
         .dot = gg_kern_gemm_dot_decoded,                                      \
@@ -66,7 +66,7 @@
         .round = GG_GEMM_ROUND_##LEVEL, .narrow = GG_GEMM_NARROW,             \
         .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_ints,    \
         .pack_w = gg_kern_i8_pack_w_##PACK,                                   \
-        .pack_bytes = PACK_BYTES_##PACK(gg_kern_i8_pack_bytes_##PACK),        \
+        .pack_groups = PACK_GROUPS_##PACK,                                    \
         .pack_x = gg_kern_i8_pack_x_##PACK,                                   \
         .tile = gg_kern_i8_tile_##SCALES##_##MINS##_##TILE,                   \
         .dot = gg_kern_gemm_dot_decoded,                                      \

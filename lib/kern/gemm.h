@@ -72,11 +72,12 @@ typedef void gg_kern_gemm_pack_fn(const struct gg_kern_gemm *g, void *panel,
                                   size_t first, const float *src,
                                   size_t stride, size_t n, size_t k);
 
-/* The same of one block's integers, bytes of which 16-bit ones have a sign. */
-typedef void gg_kern_gemm_pack_bytes_fn(const struct gg_kern_gemm *g,
-                                        void *block, size_t first,
-                                        const uint8_t *src, size_t stride,
-                                        size_t n);
+/* The same of a block that is integers already: src[r * stride + i] is what
+ * 32 bits of row r have in the panel, n_groups of them. */
+typedef void gg_kern_gemm_pack_groups_fn(const struct gg_kern_gemm *g,
+                                         void *block, size_t first,
+                                         const int32_t *src, size_t stride,
+                                         size_t n, size_t n_groups);
 
 /* Pack k steps of n_rows rows into ceil(n_rows / mr) panels of weights, one
  * after the other; rows missing in the last one are 0.
@@ -128,8 +129,8 @@ struct gg_kern_gemm {
                                     * forms that attention does not use */
     gg_kern_gemm_pack_fn *pack_x;  /* columns of activations */
     gg_kern_gemm_tile_fn *tile;
-    gg_kern_gemm_dot_fn *dot;               /* NULL if narrow is 0 */
-    gg_kern_gemm_pack_bytes_fn *pack_bytes; /* or NULL: pack_w alone */
+    gg_kern_gemm_dot_fn *dot;                 /* NULL if narrow is 0 */
+    gg_kern_gemm_pack_groups_fn *pack_groups; /* or NULL: pack_w alone */
     struct gg_kern_gemm_ints ints;
 };
 

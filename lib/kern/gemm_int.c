@@ -4,8 +4,8 @@
  * by 1, and the scale of its minima by 0; where steps are fractions of the
  * scale, by the power of two that makes them whole. So there is one decoder of
  * a type for all forms, and here is only where the scales are. That is the
- * reference; where sub-scales are not part of the integers, kernels that make
- * bytes of blocks (gg_kern_ints_fn) are quicker.
+ * reference; kernels that make integers of blocks (gg_kern_ints_fn) are
+ * quicker.
  */
 #include "config.h"
 #include "kern/gemm_int.h"
@@ -303,16 +303,14 @@ enum gg_kern_gemm_form gg_kern_gemm_form_of(const struct gg_kern *kern,
     return (enum gg_kern_gemm_form)form;
 }
 
-/* len elements of a row, whole blocks, to floats that are integers; scales and
- * minima to the panel's row r. */
-static void decode_ints(gg_kern_decode_fn *decode,
-                        const struct gguf_dtype_info *dt,
+/* A copy of len elements of a row, whole blocks, that decodes to integers;
+ * scales and minima to the panel's row r. */
+static void take_scales(const struct gguf_dtype_info *dt,
                         const struct ints_type *t,
                         const struct gg_kern_gemm *g, const uint8_t *src,
                         size_t len, struct gg_gemm_int_w to, size_t r,
-                        float *dst)
+                        uint8_t block[MOST_BLOCK])
 {
-    uint8_t block[MOST_BLOCK];
     const size_t mr = g->mr, n = len / dt->block_len;
     const size_t n_scales = g->ints.n_scales * dt->block_len / 256;
     const size_t n_mins = g->ints.n_mins * dt->block_len / 256;
@@ -331,7 +329,6 @@ static void decode_ints(gg_kern_decode_fn *decode,
                 d[i * mr] = scale;
         d += n_scales * mr;
     }
-    decode(block, dst, len);
 }
 
 /* Scales and minima are 0 where a block has not all its steps. */
@@ -344,76 +341,114 @@ static void clear_last(const struct gg_kern_gemm *g, void *panel, size_t k)
                (g->ints.n_scales + g->ints.n_mins) * g->mr * sizeof(float));
 }
 
-/* The kernels that need no floats. */
-static gg_kern_ints_fn *const ints_avx2[GG_N_DTYPES] = {
-#define X(ID, NAME, HALVES) [GG_DT_##ID] = GG_AVX2(gg_kern_ints_##NAME##_avx2),
+/* The kernels that need no floats, by the bytes of an integer. */
+static const struct direct {
+    gg_kern_ints_fn *ints[3];
+    bool folded[3];
+} direct_avx2[GG_N_DTYPES] = {
+#define X(ID, NAME, HALVES, FOLDED_8, FOLDED_16)                              \
+    [GG_DT_##ID] = { { [1] = GG_AVX2(gg_kern_ints8_##NAME##_avx2),            \
+                       [2] = GG_AVX2(gg_kern_ints16_##NAME##_avx2) },         \
+                     { [1] = FOLDED_8, [2] = FOLDED_16 } },
     GG_KERN_INTS(X)
 #undef X
 };
 
-/* The one for a type in a form, or NULL. Of 16 bits: where no sub-scales are in
- * the integers. */
-static gg_kern_ints_fn *ints_of(const struct gg_kern *kern,
-                                const struct gg_kern_gemm *g, int dtype)
+/* What a panel's rows are made from, and the memory for it. */
+struct source {
+    const struct gguf_dtype_info *dt;
+    const struct ints_type *type;
+    gg_kern_decode_fn *decode;
+    gg_kern_ints_fn *ints; /* or NULL */
+    bool folded;
+    float *buf;
+};
+
+static struct source source_of(const struct gg_kern *kern,
+                               const struct gg_kern_gemm *g, int dtype,
+                               float *buf)
 {
-    const bool apart = g->ints.width == 1 || g->ints.n_scales == 8;
-    return kern->cpu & GG_CPU_AVX2 && g->pack_bytes && apart ? ints_avx2[dtype]
-                                                             : NULL;
+    struct source s = { .dt = gg_dtype_by_index(dtype),
+                        .type = &types[dtype],
+                        .decode = kern->codec[dtype].decode,
+                        .buf = buf };
+    if (kern->cpu & GG_CPU_AVX2 && g->pack_groups) {
+        s.ints = direct_avx2[dtype].ints[g->ints.width];
+        s.folded = direct_avx2[dtype].folded[g->ints.width];
+    }
+    return s;
 }
 
-/* Rows of one panel's block by way of bytes. */
-static void pack_bytes(const struct gg_kern_gemm *g, gg_kern_ints_fn *ints,
-                       const uint8_t *src, size_t src_stride, size_t size,
-                       size_t first, size_t n, size_t len,
-                       struct gg_gemm_int_w to, uint8_t *buf)
+/* Rows of one panel's block as integers and scales at once. */
+static void pack_direct(const struct gg_kern_gemm *g, const struct source *s,
+                        const uint8_t *src, size_t src_stride, size_t first,
+                        size_t n, size_t len, struct gg_gemm_int_w to)
 {
-    enum { STRIDE = GG_GEMM_INT_STEPS + 32 };
-    const int bias = (int)g->ints.bias;
-    const size_t mr = g->mr;
+    const size_t mr = g->mr, row = GG_GEMM_INT_STEPS * g->ints.width;
+    const size_t stride = row + 32, used = len * g->ints.width;
     const size_t n_scales = GG_MAX(g->ints.n_scales * len / 256, 1);
     const size_t n_mins = g->ints.n_mins * len / 256;
-    for (size_t r = 0; r < n; r++, src += src_stride) {
+    const int bias = (int)g->ints.bias;
+    uint8_t *q = (uint8_t *)s->buf;
+    for (size_t r = 0; r < n; r++, src += src_stride, q += stride) {
         float d[GG_GEMM_INT_STEPS / 16], m[GG_GEMM_INT_STEPS / 16];
-        uint8_t *row = buf + r * STRIDE;
-        gg_kern_gemm_prefetch(src, size);
-        ints(src, len, bias, row, d, m);
-        memset(row + len, bias, GG_GEMM_INT_STEPS - len);
+        gg_kern_gemm_prefetch(src, len / s->dt->block_len * s->dt->block_size);
+        s->ints(src, len, bias, q, d, m);
+        memset(q + used, bias, row - used);
         for (size_t i = 0; i < n_scales; i++)
             to.d[i * mr + first + r] = d[i];
         for (size_t i = 0; i < n_mins; i++)
             to.m[i * mr + first + r] = m[i];
     }
-    g->pack_bytes(g, to.q, first, buf, STRIDE, n);
+    g->pack_groups(g, to.q, first, (const int32_t *)(const void *)s->buf,
+                   stride / 4, n, row / 4);
+}
+
+/* The same by way of copies that have 1 for their scale. All are made before
+ * the first is decoded: bytes that were just stored in another size take long
+ * to load. */
+static void pack_copies(const struct gg_kern_gemm *g, const struct source *s,
+                        const uint8_t *src, size_t src_stride, size_t first,
+                        size_t n, size_t len, struct gg_gemm_int_w to)
+{
+    enum { STRIDE = GG_GEMM_BUF_STRIDE };
+    uint8_t block[GG_GEMM_BUF_ROWS][MOST_BLOCK];
+    const int bias = (int)g->ints.bias;
+    for (size_t r = 0; r < n; r++, src += src_stride) {
+        gg_kern_gemm_prefetch(src, len / s->dt->block_len * s->dt->block_size);
+        take_scales(s->dt, s->type, g, src, len, to, first + r, block[r]);
+    }
+    for (size_t r = 0; r < n; r++)
+        if (s->ints)
+            s->ints(block[r], len, bias, s->buf + r * STRIDE, NULL, NULL);
+        else
+            s->decode(block[r], s->buf + r * STRIDE, len);
+    if (s->ints)
+        g->pack_groups(g, to.q, first, (const int32_t *)(const void *)s->buf,
+                       STRIDE, n,
+                       (size_t)GG_GEMM_INT_STEPS / 4 * g->ints.width);
+    else
+        g->pack_w(g, to.q, first, s->buf, STRIDE, n, len);
 }
 
 static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
                       const struct gg_kern_gemm_rows *w, size_t first,
                       size_t n, size_t k, void *panel, float *buf)
 {
-    const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
-    const struct ints_type *t = &types[w->dtype_index];
-    gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
-    gg_kern_ints_fn *ints = ints_of(kern, g, w->dtype_index);
+    const struct source s = source_of(kern, g, w->dtype_index, buf);
     if (!first)
         clear_last(g, panel, k);
     for (size_t p = 0; p < k; p += GG_GEMM_INT_STEPS) {
         const size_t len = GG_MIN(k - p, (size_t)GG_GEMM_INT_STEPS);
-        const size_t size = len / dt->block_len * dt->block_size;
         const struct gg_gemm_int_w to =
             gg_gemm_int_w_at(g, panel, p / GG_GEMM_INT_STEPS);
-        const uint8_t *src = (const uint8_t *)w->at +
-                             (w->first + p) / dt->block_len * dt->block_size;
-        if (ints) {
-            pack_bytes(g, ints, src, w->stride, size, first, n, len, to,
-                       (uint8_t *)buf);
-            continue;
-        }
-        for (size_t r = 0; r < n; r++, src += w->stride) {
-            gg_kern_gemm_prefetch(src, size);
-            decode_ints(decode, dt, t, g, src, len, to, first + r,
-                        buf + r * GG_GEMM_BUF_STRIDE);
-        }
-        g->pack_w(g, to.q, first, buf, GG_GEMM_BUF_STRIDE, n, len);
+        const uint8_t *src = (const uint8_t *)w->at + (w->first + p) /
+                                                          s.dt->block_len *
+                                                          s.dt->block_size;
+        if (s.ints && !s.folded)
+            pack_direct(g, &s, src, w->stride, first, n, len, to);
+        else
+            pack_copies(g, &s, src, w->stride, first, n, len, to);
     }
 }
 

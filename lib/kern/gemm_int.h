@@ -107,45 +107,47 @@ static inline float gg_gemm_int_coarser(int32_t sum, uint32_t most,
  * for their scale. Multiplies w->dtype_index only if the form is its own. */
 gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_ints;
 
-/* Blocks to bytes and scales, for types whose sub-scales are not part of the
- * integers that a form has.
+/* Blocks to integers as panels have them, and their scales.
  *
  * n     elements, at most 256 and a multiple of the type's block
- * bias  added to each integer
- * q     n bytes
+ * bias  added to each of 8 bits
+ * q     n bytes, or n / 2 pairs as they lie in a panel
  * d     the scale of each 32 steps, of each 16 where the type has more
  * m     minima of as many with their sign turned, in types that have them
  *
- * What decode_ints() of gemm_int.c gives, which is the reference, to the bit.
+ * Where a form has sub-scales in its integers (folded): the block's scale is 1,
+ * and d and m are not written. Integers and scales are to the bit those of the
+ * decoder, for which see gemm_int.c.
  */
-typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, uint8_t *q,
+typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, void *q,
                              float *d, float *m);
-/* X(type, its name, scales of 16 steps) */
+/* X(type, its name, scales of 16 steps, folded in 8 bits, in 16) */
 #define GG_KERN_INTS(X)                                                       \
-    X(Q4_0, q4_0, 0)                                                          \
-    X(Q4_1, q4_1, 0)                                                          \
-    X(Q5_0, q5_0, 0)                                                          \
-    X(Q5_1, q5_1, 0)                                                          \
-    X(Q6_0, q6_0, 0)                                                          \
-    X(Q8_0, q8_0, 0)                                                          \
-    X(Q8_1, q8_1, 0)                                                          \
-    X(IQ4_NL, iq4_nl, 0)                                                      \
-    X(MXFP4, mxfp4, 0)                                                        \
-    X(Q4_K, q4_k, 0)                                                          \
-    X(Q5_K, q5_k, 0)                                                          \
-    X(Q6_K, q6_k, 1)                                                          \
-    X(IQ4_XS, iq4_xs, 0)                                                      \
-    X(Q8_K, q8_k, 0)                                                          \
-    X(TQ1_0, tq1_0, 0)                                                        \
-    X(TQ2_0, tq2_0, 0)
-#define X(type, name, halves) gg_kern_ints_fn gg_kern_ints_##name##_avx2;
+    X(Q4_0, q4_0, 0, 0, 0)                                                    \
+    X(Q4_1, q4_1, 0, 0, 0)                                                    \
+    X(Q5_0, q5_0, 0, 0, 0)                                                    \
+    X(Q5_1, q5_1, 0, 0, 0)                                                    \
+    X(Q6_0, q6_0, 0, 0, 0)                                                    \
+    X(Q8_0, q8_0, 0, 0, 0)                                                    \
+    X(Q8_1, q8_1, 0, 0, 0)                                                    \
+    X(IQ4_NL, iq4_nl, 0, 0, 0)                                                \
+    X(MXFP4, mxfp4, 0, 0, 0)                                                  \
+    X(Q2_K, q2_k, 1, 1, 1)                                                    \
+    X(Q3_K, q3_k, 1, 1, 1)                                                    \
+    X(Q4_K, q4_k, 0, 0, 1)                                                    \
+    X(Q5_K, q5_k, 0, 0, 1)                                                    \
+    X(Q6_K, q6_k, 1, 0, 1)                                                    \
+    X(IQ4_XS, iq4_xs, 0, 0, 1)                                                \
+    X(Q8_K, q8_k, 0, 0, 0)                                                    \
+    X(TQ1_0, tq1_0, 0, 0, 0)                                                  \
+    X(TQ2_0, tq2_0, 0, 0, 0)
+#define X(type, name, halves, folded_8, folded_16)                            \
+    gg_kern_ints_fn gg_kern_ints8_##name##_avx2, gg_kern_ints16_##name##_avx2;
 GG_KERN_INTS(X)
 #undef X
 
-/* n rows of 256 bytes, stride bytes apart, into a block as its rows first and
- * up: where gg_kern_ints_fn is, or NULL. */
-gg_kern_gemm_pack_bytes_fn gg_kern_i16_pack_bytes_avx2,
-    gg_kern_i8_pack_bytes_avx2;
+/* Of all x86 levels. */
+gg_kern_gemm_pack_groups_fn gg_kern_int_pack_groups_avx2;
 
 /* pack_w takes floats that are integers and leaves scales and minima alone. A
  * block without 256 steps is filled up with 0. */

@@ -87,39 +87,6 @@ void gg_kern_i16_pack_w_avx2(const struct gg_kern_gemm *g, void *panel,
     }
 }
 
-/* Pairs 8 half .. of 32 bytes with a sign. */
-static GG_ALWAYS_INLINE __m256i pairs_of_bytes(const uint8_t *p, int half)
-{
-    const __m256i lo = _mm256_cvtepi8_epi16(gg_x86_load128(p));
-    const __m256i hi = _mm256_cvtepi8_epi16(gg_x86_load128(p + 16));
-    const __m256i a = _mm256_unpacklo_epi16(lo, hi);
-    const __m256i b = _mm256_unpackhi_epi16(lo, hi);
-    return half ? _mm256_permute2x128_si256(a, b, 0x31)
-                : _mm256_permute2x128_si256(a, b, 0x20);
-}
-
-void gg_kern_i16_pack_bytes_avx2(const struct gg_kern_gemm *g, void *block,
-                                 size_t first, const uint8_t *src,
-                                 size_t stride, size_t n)
-{
-    for (size_t p = 0; p < STEPS; p += 32)
-        for (int half = 0; half < 2; half++) {
-            int32_t *dst =
-                (int32_t *)block + (p / 2 + 8 * (size_t)half) * g->mr + first;
-            size_t r = 0;
-            for (; r + 8 <= n; r += 8) {
-                __m256i v[8];
-                GG_UNROLL
-                for (size_t i = 0; i < 8; i++)
-                    v[i] = pairs_of_bytes(src + (r + i) * stride + p, half);
-                gg_x86_put_8(dst + r, g->mr, v);
-            }
-            for (; r < n; r++)
-                gg_x86_put_1(dst + r, g->mr,
-                             pairs_of_bytes(src + r * stride + p, half));
-        }
-}
-
 /* ---- activations ---- */
 
 static GG_ALWAYS_INLINE __m256i rounded(const float *x, __m256 inverse)

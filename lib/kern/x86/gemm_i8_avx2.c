@@ -56,25 +56,6 @@ void gg_kern_i8_pack_w_avx2(const struct gg_kern_gemm *g, void *panel,
     }
 }
 
-void gg_kern_i8_pack_bytes_avx2(const struct gg_kern_gemm *g, void *block,
-                                size_t first, const uint8_t *src,
-                                size_t stride, size_t n)
-{
-    for (size_t p = 0; p < STEPS; p += RUN) {
-        int32_t *dst = (int32_t *)block + p / 4 * g->mr + first;
-        size_t r = 0;
-        for (; r + 8 <= n; r += 8) {
-            __m256i v[8];
-            GG_UNROLL
-            for (size_t i = 0; i < 8; i++)
-                v[i] = gg_x86_load256(src + (r + i) * stride + p);
-            gg_x86_put_8(dst + r, g->mr, v);
-        }
-        for (; r < n; r++)
-            gg_x86_put_1(dst + r, g->mr, gg_x86_load256(src + r * stride + p));
-    }
-}
-
 /* 32 floats to 8 quads; returns their scale. */
 static float round_run(const float *x, int32_t *quad)
 {

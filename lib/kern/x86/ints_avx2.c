@@ -1,40 +1,74 @@
-/* ints_avx2.c - blocks to bytes and scales, for panels of integers
+/* ints_avx2.c - blocks to integers and scales, for their panels
  *
  * What blocks_*.h hand on are integers and scales: they stay apart here.
  */
 #include "config.h"
 #include "kern/gemm_int.h"
-#include "kern/x86/x86.h"
+#include "kern/x86/gemm_int_avx2.h"
 
 struct ints {
     uint8_t *q;
-    __m256i bias;
     float *d, *m;
-    int halves; /* scales are of 16 steps; a constant once this is inlined */
+    int bias;
+    /* constants once this is inlined: */
+    int bytes;  /* of an integer, 1 or 2 */
+    int halves; /* scales are of 16 steps */
+    int folded; /* scales, small integers then, are multiplied into q */
 };
 #define TO struct ints
 
-static GG_ALWAYS_INLINE void put(TO *to, __m256i q, float s0, float s1)
+static GG_ALWAYS_INLINE void store(TO *to, __m256i v)
 {
-    _mm256_storeu_si256((__m256i *)(void *)to->q,
-                        _mm256_add_epi8(q, to->bias));
+    _mm256_storeu_si256((__m256i *)(void *)to->q, v);
     to->q += 32;
+}
+
+/* Of 16 bits, steps 0 .. 15 and those after. */
+static GG_ALWAYS_INLINE void put_16(TO *to, __m256i lo, __m256i hi)
+{
+    if (to->bytes == 2) { /* pairs of steps t and t + 16 */
+        const __m256i a = _mm256_unpacklo_epi16(lo, hi);
+        const __m256i b = _mm256_unpackhi_epi16(lo, hi);
+        store(to, _mm256_permute2x128_si256(a, b, 0x20));
+        store(to, _mm256_permute2x128_si256(a, b, 0x31));
+    } else {
+        const __m256i bias = _mm256_set1_epi16((short)to->bias);
+        const __m256i v = _mm256_packus_epi16(_mm256_add_epi16(lo, bias),
+                                              _mm256_add_epi16(hi, bias));
+        store(to, _mm256_permute4x64_epi64(v, 0xd8));
+    }
+}
+
+static GG_ALWAYS_INLINE __m256i times(__m256i v, float s)
+{
+    return _mm256_mullo_epi16(v, _mm256_set1_epi16((short)(int)s));
+}
+
+static GG_ALWAYS_INLINE void to_i8(TO *to, __m256i q, float s0, float s1)
+{
+    const __m256i lo = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
+    const __m256i hi = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1));
+    if (to->folded) {
+        put_16(to, times(lo, s0), times(hi, s1));
+        return;
+    }
+    if (to->bytes == 2)
+        put_16(to, lo, hi);
+    else
+        store(to, _mm256_add_epi8(q, _mm256_set1_epi8((char)to->bias)));
     *to->d++ = s0;
     if (to->halves)
         *to->d++ = s1;
 }
 
-static GG_ALWAYS_INLINE void to_i8(TO *to, __m256i q, float s0, float s1)
-{
-    put(to, q, s0, s1);
-}
-
+/* Below 128, so that a sign makes no difference. */
 static GG_ALWAYS_INLINE void to_u8(TO *to, __m256i q, float s0, float m0,
                                    float s1, float m1)
 {
     (void)m1;
-    put(to, q, s0, s1);
-    *to->m++ = -m0;
+    to_i8(to, q, s0, s1);
+    if (!to->folded)
+        *to->m++ = -m0;
 }
 
 /* Of types that are not here. */
@@ -49,12 +83,33 @@ static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
 #include "kern/x86/blocks_low.h"
 #include "kern/x86/blocks_q32.h"
 
-#define INTS_BY(NAME, HALVES)                                                 \
-    void gg_kern_ints_##NAME##_avx2(const void *src, size_t n, int bias,      \
-                                    uint8_t *q, float *d, float *m)           \
+#define INTS_BY(NAME, BYTES, HALVES, FOLDED, SUFFIX)                          \
+    void gg_kern_ints##SUFFIX(const void *src, size_t n, int bias, void *q,   \
+                              float *d, float *m)                             \
     {                                                                         \
-        TO to = { q, _mm256_set1_epi8((char)bias), d, m, HALVES };            \
+        TO to = { q, d, m, bias, BYTES, HALVES, FOLDED };                     \
         gg_kern_each_##NAME(&to, src, n);                                     \
     }
-#define X(ID, NAME, HALVES) INTS_BY(NAME, HALVES)
+#define X(ID, NAME, HALVES, FOLDED_8, FOLDED_16)                              \
+    INTS_BY(NAME, 1, HALVES, FOLDED_8, 8_##NAME##_avx2)                       \
+    INTS_BY(NAME, 2, HALVES, FOLDED_16, 16_##NAME##_avx2)
 GG_KERN_INTS(X)
+
+void gg_kern_int_pack_groups_avx2(const struct gg_kern_gemm *g, void *block,
+                                  size_t first, const int32_t *src,
+                                  size_t stride, size_t n, size_t n_groups)
+{
+    for (size_t t = 0; t < n_groups; t += 8) {
+        int32_t *dst = (int32_t *)block + t * g->mr + first;
+        size_t r = 0;
+        for (; r + 8 <= n; r += 8) {
+            __m256i v[8];
+            GG_UNROLL
+            for (size_t i = 0; i < 8; i++)
+                v[i] = gg_x86_load256(src + (r + i) * stride + t);
+            gg_x86_put_8(dst + r, g->mr, v);
+        }
+        for (; r < n; r++)
+            gg_x86_put_1(dst + r, g->mr, gg_x86_load256(src + r * stride + t));
+    }
+}
