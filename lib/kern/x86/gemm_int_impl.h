@@ -165,15 +165,16 @@ static GG_ALWAYS_INLINE void tile_cols(const unsigned char *w,
         x += X_BLOCK(NR, n_scales, n_mins);
     }
     GG_UNROLL
-    for (int j = 0; j < n_cols; j++, y += y_stride) {
+    for (int j = 0; j < n_cols; j++) {
+        float *to = y + (size_t)j * y_stride;
         if ((unsigned)j >= n_wanted)
-            return;
+            continue;
         if (add) {
-            sums[j][0] = vf_add(vf_loadu(y), sums[j][0]);
-            sums[j][1] = vf_add(vf_loadu(y + LANES), sums[j][1]);
+            sums[j][0] = vf_add(vf_loadu(to), sums[j][0]);
+            sums[j][1] = vf_add(vf_loadu(to + LANES), sums[j][1]);
         }
-        vf_storeu(y, sums[j][0]);
-        vf_storeu(y + LANES, sums[j][1]);
+        vf_storeu(to, sums[j][0]);
+        vf_storeu(to + LANES, sums[j][1]);
     }
 }
 
