@@ -86,8 +86,11 @@ static const float *repeated(const float *b, int64_t nb, float *tmp, int64_t n)
         return b;
     if (b != tmp)
         memcpy(tmp, b, (size_t)nb * sizeof *tmp);
-    for (int64_t i = nb; i < n; i++)
-        tmp[i] = tmp[i - nb];
+    /* twice as many each time: whole copies of b as long as possible */
+    for (int64_t i = nb, k; i < n; i += k) {
+        k = GG_MIN(i, n - i);
+        memcpy(tmp + i, tmp, (size_t)k * sizeof *tmp);
+    }
     return tmp;
 }
 
