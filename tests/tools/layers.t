@@ -71,6 +71,31 @@ else
     done
 fi
 
+# Two backends: rounding alone, which is some, so both were at work.
+if "$ppl" -m "$m" -f "$t" -c 64 --backend nothing 2>&1 | grep -q BLAS; then
+    for b in CPU:BLAS BLAS,CPU:CPU; do
+        run "$ppl" -j --no-digest -m "$m" -f "$t" -c 64 --chunks 2 --layers \
+            --backend "${b%:*}" --base-backend "${b#*:}"
+        test $rc -eq 0 -a ! -s "$tmp/err" &&
+            sed -n 's/.*"error": \([0-9.e-]*\),*$/\1/p' "$tmp/out" |
+            awk '{ n++; large += $1 > 1e-5; some += $1 > 0 }
+                END { exit !(n > 10 && !large && some) }'
+        ok "a model on two backends, $b"
+    done
+    run "$ppl" -q -m "$q4" --base "$m" -f "$t" -c 64 --layers --backend BLAS
+    test $rc -eq 0 && grep -q '^logits ' "$tmp/out"
+    ok 'two models on BLAS'
+    cp "$m" "$tmp/bad.gguf" && chmod u+w "$tmp/bad.gguf"
+    printf '\377\377' | dd of="$tmp/bad.gguf" bs=1 conv=notrunc \
+        seek=$(($(wc -c <"$m") - 2)) 2>/dev/null
+    run "$ppl" -q -m "$tmp/bad.gguf" -f "$t" -c 64 --layers --no-check \
+        --backend BLAS --base-backend CPU
+    fails "the model: 'logits' is not finite in chunk 1, position 0; "
+    ok 'what is not finite ends that run'
+else
+    skip 'two backends' 'built without BLAS'
+fi
+
 # The last weight becomes NaN: of the output matrix.
 cp "$m" "$tmp/nan.gguf" && chmod u+w "$tmp/nan.gguf"
 size=$(wc -c <"$m")
