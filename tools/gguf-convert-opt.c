@@ -19,6 +19,10 @@ static const struct opt table[] = {
       "leave out tensors of DIR whose names match PATTERN, a regular "
       "expression; may be given again",
       OPT_LIST, AT(ignore) },
+    { "--base", "PATH",
+      "DIR has a LoRA adapter: the model that it is for, a folder or a GGUF "
+      "file; only what it is is read",
+      OPT_STR, AT(params.base) },
     { .help = "What is written:" },
     { "-o --output", "OUT[=TYPE]",
       "write OUT with tensors of TYPE, a recipe as gguf-quantize has it; "
@@ -26,8 +30,8 @@ static const struct opt table[] = {
       "read once for all",
       OPT_LIST, AT(q.outputs) },
     { "--to-safetensors", "DIR[=TYPE]",
-      "the other way: write the model in the file DIR, a GGUF file, as a folder "
-      "DIR with numbers of TYPE, F32, F16 or BF16; without one, F16 for those "
+      "the other way: write the model in FILE, a GGUF file, as a folder DIR "
+      "with numbers of TYPE, F32, F16 or BF16; without one, F16 for those "
       "that are quantized and what they are for others",
       OPT_OUT, AT(folder) },
     ROWS_KV,
@@ -57,7 +61,8 @@ static const struct opt_rule rules[] = {
     { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
     { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
     { "--to-safetensors", OPT_EXCLUDES,
-      "--output --dry-run --json --resume --pre --ignore --override-kv --pure "
+      "--output --base --dry-run --json --resume --pre --ignore "
+      "--override-kv --pure "
       "--output-tensor-type --token-embedding-type --leave-output-tensor "
       "--tensor-type --tensor-type-file --target-size --target-bpw "
       "--outer-scales --imatrix --explain" },

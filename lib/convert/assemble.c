@@ -91,13 +91,18 @@ static enum gguf_status add_item(struct gguf_convert *c,
 
 /* What row no of a list gives of tensor i, whose name is name. */
 static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
-                                uint32_t i, const char *name, bool *found,
-                                bool *nothing, struct gguf_error *err)
+                                uint32_t i, uint8_t half, const char *name,
+                                bool *found, bool *nothing,
+                                struct gguf_error *err)
 {
     static const char *const ends[] = { "", ".weight", ".bias" };
+    static const char *const halves[] = { "", ".lora_a", ".lora_b" };
+    char end_of[32];
     const size_t n = strlen(name);
     const struct gg_convert_name *row = &c->arch->names[list][no];
-    struct gg_convert_item item = { .row = row, .list = list, .from = i };
+    struct gg_convert_item item = {
+        .row = row, .list = list, .from = i, .half = half
+    };
     for (size_t k = 0; k < GG_LEN(ends); k++) {
         const size_t end = strlen(ends[k]);
         if (n < end || strcmp(name + n - end, ends[k]) != 0 ||
@@ -107,7 +112,8 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
         *nothing |= !row->to;
         if (!row->to)
             return GGUF_OK;
-        GG_TRY(give_name(c, row->to, item.layer, ends[k], &item.to, err));
+        snprintf(end_of, sizeof end_of, "%s%s", ends[k], halves[half]);
+        GG_TRY(give_name(c, row->to, item.layer, end_of, &item.to, err));
         item.order = item.expert >= 0 ? (uint64_t)item.expert : no;
         return add_item(c, &item, err);
     }
@@ -119,11 +125,18 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
                               bool *nothing, struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *t = &c->from->tensor[i];
-    char name[512];
+    char name[512], of_weight[512];
     struct gguf_str rest = t->name;
     const char *before = "";
+    uint8_t half = GG_HALF_NONE;
     *found = t->is_part;
     *nothing = false;
+    if (c->is_adapter) {
+        half = gg_convert_adapter_name(t->name, of_weight);
+        if (half == GG_HALF_NONE)
+            return GGUF_OK;
+        rest = gg_str_z(of_weight);
+    }
     for (size_t k = 0; k < GG_LEN(prefixes) && !*found; k++)
         if (gg_str_starts(rest, prefixes[k].prefix)) {
             *found = *nothing = !prefixes[k].instead;
@@ -139,7 +152,7 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
     for (size_t k = 0; k < GG_LEN(c->arch->names) && c->arch->names[k]; k++) {
         const struct gg_convert_name *list = c->arch->names[k];
         for (size_t no = 0; list[no].from; no++)
-            GG_TRY(try_row(c, k, no, i, name, found, nothing, err));
+            GG_TRY(try_row(c, k, no, i, half, name, found, nothing, err));
         if (*found)
             break;
     }
@@ -279,6 +292,11 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
                          it->expert < (int64_t)k ? "is there twice"
                                                  : "comes after a gap",
                          err);
+    if (k && !stacked && it->half != GG_HALF_NONE)
+        return fail_part(c, item,
+                         "is one of several: their products are no "
+                         "one product",
+                         err);
     if (k && !stacked &&
         (it->order == it[-1].order || it->list != it[-1].list))
         return fail_part(c, item, "is there twice", err);
@@ -309,7 +327,8 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
     const size_t n = end - first;
     size_t bytes;
     *t = (struct gg_made_tensor){ .name = c->item[first].to, .n_parts = n };
-    t->change = gg_convert_change(how);
+    t->change =
+        c->item[first].half == GG_HALF_NONE ? gg_convert_change(how) : NULL;
     t->part = gg_ckd_array(&bytes, n, sizeof *t->part)
                   ? NULL
                   : gg_mem_arena_alloc(&c->arena, bytes);

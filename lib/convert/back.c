@@ -418,12 +418,11 @@ static enum gguf_status make_dir(struct writer *w, struct gguf_error *err)
                               gg_str_esc(&e, gg_str_z(w->dir)));
 }
 
-static enum gguf_status run(struct gg_back *b, const char *path,
-                            const char *dir, struct gguf_error *err)
+/* The file, and the folder on paper. */
+static enum gguf_status plan(struct gg_back *b, const char *path,
+                             struct gguf_error *err)
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gg_back_text text[GG_BACK_TEXTS] = { { NULL, NULL, 0 } };
-    struct writer w = { .b = b, .dir = dir };
     fp.allocator = b->p.allocator;
     fp.limits = b->p.limits;
     GG_TRY(gguf_split_open(&b->in, path, &fp, err));
@@ -431,7 +430,15 @@ static enum gguf_status run(struct gg_back *b, const char *path,
         (struct gg_source){ .set = b->in, .file = gguf_split_file(b->in, 0) };
     b->meta = b->source.file;
     gg_data_gguf_init(&b->numbers, &b->source, b->codec, true);
-    GG_TRY(find_class(b, err));
+    return find_class(b, err);
+}
+
+static enum gguf_status run(struct gg_back *b, const char *path,
+                            const char *dir, struct gguf_error *err)
+{
+    struct gg_back_text text[GG_BACK_TEXTS] = { { NULL, NULL, 0 } };
+    struct writer w = { .b = b, .dir = dir };
+    GG_TRY(plan(b, path, err));
     GG_TRY(
         gg_data_loose_init(&b->loose, &b->numbers.list, b->p.allocator, err));
     note_keys(b);
@@ -450,6 +457,23 @@ static enum gguf_status run(struct gg_back *b, const char *path,
     return st;
 }
 
+static void begin(struct gg_back *b, const struct gguf_folder_params *p)
+{
+    memset(b, 0, sizeof *b);
+    b->p = *p;
+    gg_mem_arena_init(&b->arena, p->allocator);
+    gg_codec_kern_init(b->codec, gg_kern_cpu_detect());
+}
+
+static void end(struct gg_back *b)
+{
+    forget(b);
+    gg_data_loose_fini(&b->loose);
+    gguf_split_close(b->in);
+    free(b->config);
+    gg_mem_arena_fini(&b->arena);
+}
+
 enum gguf_status gguf_folder_write(const char *path, const char *dir,
                                    const struct gguf_folder_params *params,
                                    struct gguf_error *err)
@@ -461,18 +485,29 @@ enum gguf_status gguf_folder_write(const char *path, const char *dir,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_folder_params: a type that is none of F32, "
                             "F16 and BF16");
-    struct gg_back *b = gg_mem_alloc_zero(p.allocator, 1, sizeof *b);
-    if (!b)
-        return gg_error_set_nomem(err, sizeof *b);
-    b->p = p;
-    gg_mem_arena_init(&b->arena, p.allocator);
-    gg_codec_kern_init(b->codec, gg_kern_cpu_detect());
-    const enum gguf_status st = run(b, path, dir, err);
-    forget(b);
-    gg_data_loose_fini(&b->loose);
-    gguf_split_close(b->in);
-    free(b->config);
-    gg_mem_arena_fini(&b->arena);
-    gg_mem_free(p.allocator, b);
+    struct gg_back b;
+    begin(&b, &p);
+    const enum gguf_status st = run(&b, path, dir, err);
+    end(&b);
+    return st;
+}
+
+enum gguf_status gg_back_config_of(const char *path,
+                                   const struct gguf_limits *limits,
+                                   struct gg_mem_arena *arena, char **out,
+                                   size_t *size, struct gguf_error *err)
+{
+    struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
+    struct gg_back b;
+    p.allocator = arena->allocator;
+    p.limits = limits;
+    begin(&b, &p);
+    enum gguf_status st = plan(&b, path, err);
+    *out = st == GGUF_OK ? gg_mem_arena_strndup(arena, b.config, b.n_config)
+                         : NULL;
+    *size = b.n_config;
+    if (st == GGUF_OK && !*out)
+        st = gg_error_set_nomem(err, b.n_config);
+    end(&b);
     return st;
 }

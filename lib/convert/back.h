@@ -42,6 +42,13 @@ enum gguf_status gg_back_config(struct gg_back *b,
                                 const struct gg_convert_arch *arch,
                                 struct gguf_error *err);
 
+/* back.c: config.json of the folder that the file at path would become, in the
+ * arena. The statuses of gguf_folder_write. */
+enum gguf_status gg_back_config_of(const char *path,
+                                   const struct gguf_limits *limits,
+                                   struct gg_mem_arena *arena, char **out,
+                                   size_t *size, struct gguf_error *err);
+
 /* back_names.c: add the folder's tensors to b->c->from. GGUF_E_TENSOR: one of
  * the file that no row makes, or of no shape that a row takes. */
 enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err);

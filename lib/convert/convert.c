@@ -31,12 +31,30 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
     return GGUF_OK;
 }
 
+static enum gguf_status build_adapter(struct gguf_convert *c,
+                                      struct gguf_error *err)
+{
+    GG_TRY(gg_convert_adapter_base(c, err));
+    GG_TRY(gg_convert_find_arch(c, err));
+    GG_TRY(gg_safetensors_open(&c->from, c->path, "adapter_model", c->p.limits,
+                               c->codec, c->p.allocator, err));
+    GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
+    GG_TRY(gg_convert_tensors(c, err));
+    GG_TRY(gg_convert_general(c, err));
+    GG_TRY(gg_convert_adapter_keys(c, err));
+    return gg_data_plan(&c->plan, &c->like, &c->data.list, c->meta,
+                        c->p.allocator, err);
+}
+
 static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
 {
+    GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
+    if (c->is_adapter)
+        return build_adapter(c, err);
     GG_TRY(gg_convert_read_texts(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
-    GG_TRY(gg_safetensors_open(&c->from, c->path, c->p.limits, c->codec,
-                               c->p.allocator, err));
+    GG_TRY(gg_safetensors_open(&c->from, c->path, "model", c->p.limits,
+                               c->codec, c->p.allocator, err));
     GG_TRY(gg_convert_quantized(c, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
     /* keys may add tensors, and what a model is called counts these: the order
@@ -76,6 +94,7 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
     gg_convert_close_texts(c);
     c->p.pre = NULL; /* borrowed until here */
     c->p.ignore = NULL;
+    c->p.base = NULL;
     c->p.limits = NULL;
     if (st != GGUF_OK) {
         gguf_convert_close(c);

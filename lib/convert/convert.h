@@ -1,6 +1,7 @@
 /* convert.h - a folder that becomes a GGUF file, as it lies in memory
  *
- * convert.c opens it, folder.c its texts, quantized.c says how weights are
+ * convert.c opens it, folder.c its texts, peft.c reads those of
+ * adapters, quantized.c says how weights are
  * stored, classes.c has the rows of
  * architectures, names.c says what becomes of a tensor's name, view.c of its
  * numbers, assemble.c puts tensors together, keys.c writes what config.json
@@ -44,7 +45,9 @@ struct gg_convert_item {
     int64_t expert; /* or -1 */
     int64_t layer;  /* or -1 */
     uint32_t from;  /* tensor of the folder */
+    uint8_t half;   /* of an adapter's pair */
 };
+enum { GG_HALF_NONE, GG_HALF_A, GG_HALF_B };
 
 struct gguf_convert {
     struct gguf_convert_params p;
@@ -52,7 +55,9 @@ struct gguf_convert {
     struct gg_codec_kern codec[GG_N_DTYPES];
     const char *path;
     struct gg_convert_text text[GG_CONVERT_N_TEXTS];
-    const json_t *config; /* of the language model */
+    const json_t *config;           /* of the language model */
+    struct gg_convert_text adapter; /* adapter_config.json */
+    bool is_adapter;
     const struct gg_convert_arch *arch;
     struct gg_safetensors *from;
     struct gg_convert_item *item; /* by output and order */
@@ -94,6 +99,17 @@ enum gguf_status gg_convert_quantized(struct gguf_convert *c,
 /* convert.c: the row of the class that config.json names. */
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                                       struct gguf_error *err);
+
+/* peft.c: is the folder one of an adapter that becomes a file? Then the
+ * config.json of the model that it is for; the name that a weight whose pair a
+ * tensor is of has, and which half it is; after the tensors, the keys. */
+enum gguf_status gg_convert_adapter_open(struct gguf_convert *c, bool *yes,
+                                         struct gguf_error *err);
+enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
+                                         struct gguf_error *err);
+uint8_t gg_convert_adapter_name(struct gguf_str name, char out[512]);
+enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
+                                         struct gguf_error *err);
 
 /* assemble.c: what each tensor of the folder becomes. */
 enum gguf_status gg_convert_tensors(struct gguf_convert *c,

@@ -90,6 +90,9 @@ enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
 
 void gg_convert_close_texts(struct gguf_convert *c)
 {
+    gg_json_fini(&c->adapter.json);
+    if (c->adapter.name)
+        gg_mapfile_close(&c->adapter.map);
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++) {
         gg_json_fini(&c->text[i].json);
         if (c->text[i].name)

@@ -159,6 +159,24 @@ static const struct {
     [GG_HOW_HALF_2] = { "second half of the rows", half_2, NULL },
 };
 
+/* A weight's pair: rows of B go where the weight's do. Of A nothing changes,
+ * nor is anything transposed: PEFT has both as of a weight whose rows are
+ * outputs. What is looked up has A transposed (data/lora.h). */
+static enum gguf_status see_half(struct gg_convert_view *v,
+                                 struct gguf_error *err)
+{
+    const struct gg_convert_name *row = v->item->row;
+    if (v->n_dims != 2 || row->how == GG_HOW_PLUS_1 ||
+        row->how == GG_HOW_NEG_EXP)
+        return fail(v, "is no half of a matrix's pair", err);
+    if (!strcmp(row->to, "token_embd"))
+        return v->item->half == GG_HALF_A ? turn(v, err) : GGUF_OK;
+    if (v->item->half == GG_HALF_A || row->how == GG_HOW_TURN ||
+        row->how == GG_HOW_SQUEEZE || !hows[row->how].see)
+        return GGUF_OK;
+    return hows[row->how].see(v, err);
+}
+
 const char *gg_convert_how_text(uint8_t how)
 {
     return hows[how].text;
@@ -182,5 +200,7 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
                                         : "has no elements",
                     err);
     see_all(v);
+    if (v->item->half != GG_HALF_NONE)
+        return see_half(v, err);
     return hows[how].see ? hows[how].see(v, err) : GGUF_OK;
 }

@@ -13,9 +13,6 @@
 
 #define AROUND (UINT64_C(1) << 16) /* bytes: Linux maps as many */
 
-static const char index_name[] = "model.safetensors.index.json";
-static const char single_name[] = "model.safetensors";
-
 static const struct gg_safetensors *self(const struct gg_data *d)
 {
     return (const struct gg_safetensors *)d;
@@ -238,7 +235,7 @@ static enum gguf_status open_files(struct gg_safetensors *s,
         if (st != GGUF_OK)
             break;
         if (!gg_json_str(v, &name) || !is_name(name))
-            st = in_file(gg_str_z(index_name),
+            st = in_file(gg_str_z(s->index_name),
                          gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, v),
                                       "not the name of a .safetensors file in "
                                       "the same folder"),
@@ -268,7 +265,7 @@ static enum gguf_status compare_index(const struct gg_safetensors *s,
         if (!gg_json_str(v, &name) || !gg_str_eq(name, file))
             return gg_error_set(
                 err, GGUF_E_MISMATCH, v ? gg_json_place(j, v) : GGUF_NO_OFFSET,
-                "%s: tensor '%s' %s", index_name, gg_str_esc(&e, t->name),
+                "%s: tensor '%s' %s", s->index_name, gg_str_esc(&e, t->name),
                 v ? "is in another file" : "is in a file, but not here");
     }
     json_object_foreach(where, key, v)
@@ -277,7 +274,7 @@ static enum gguf_status compare_index(const struct gg_safetensors *s,
         if (gg_safetensors_find(s, name) == GG_INDEX_NONE)
             return gg_error_set(err, GGUF_E_NOTFOUND, gg_json_place(j, v),
                                 "%s: tensor '%s' is not in its file",
-                                index_name, gg_str_esc(&e, name));
+                                s->index_name, gg_str_esc(&e, name));
     }
     return GGUF_OK;
 }
@@ -288,13 +285,13 @@ static enum gguf_status read_index(struct gg_safetensors *s,
 {
     struct gg_mapfile m = { .fd = -1 };
     struct gg_json j = { .root = NULL };
-    const struct gguf_str me = gg_str_z(index_name);
+    const struct gguf_str me = gg_str_z(s->index_name);
     GG_TRY(in_file(me, gg_mapfile_open(&m, path, 0, 0, err), err));
     enum gguf_status st =
         m.size > GG_SAFETENSORS_HEADER
             ? gg_error_set(err, GGUF_E_LIMIT, 0,
-                           "%s of %" PRIu64 " bytes, limit is %d", index_name,
-                           m.size, GG_SAFETENSORS_HEADER)
+                           "%s of %" PRIu64 " bytes, limit is %d",
+                           s->index_name, m.size, GG_SAFETENSORS_HEADER)
             : in_file(me,
                       gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
                                    GG_JSON_PYTHON, err),
@@ -302,7 +299,8 @@ static enum gguf_status read_index(struct gg_safetensors *s,
     json_t *where = json_object_get(j.root, "weight_map");
     if (st == GGUF_OK && !json_is_object(where))
         st = gg_error_set(err, GGUF_E_FORMAT, gg_json_place(&j, j.root),
-                          "%s: there is no object \"weight_map\"", index_name);
+                          "%s: there is no object \"weight_map\"",
+                          s->index_name);
     if (st == GGUF_OK)
         st = open_files(s, folder, &j, where, err);
     if (st == GGUF_OK)
@@ -333,19 +331,20 @@ static enum gguf_status is_there(const char *name, const char *path,
 static enum gguf_status read_folder(struct gg_safetensors *s, const char *path,
                                     struct gguf_error *err)
 {
-    const char *index = path_of(s, path, gg_str_z(index_name));
-    const char *single = path_of(s, path, gg_str_z(single_name));
+    const char *index = path_of(s, path, gg_str_z(s->index_name));
+    const char *single = path_of(s, path, gg_str_z(s->single_name));
     bool there;
     if (!index || !single)
-        return gg_error_set_nomem(err, strlen(path) + sizeof index_name);
-    GG_TRY(is_there(index_name, index, &there, err));
+        return gg_error_set_nomem(err, strlen(path) + sizeof s->index_name);
+    GG_TRY(is_there(s->index_name, index, &there, err));
     if (there)
         return read_index(s, path, index, err);
-    GG_TRY(is_there(single_name, single, &there, err));
+    GG_TRY(is_there(s->single_name, single, &there, err));
     if (there)
-        return add_file(s, path, gg_str_z(single_name), err);
+        return add_file(s, path, gg_str_z(s->single_name), err);
     return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                        "there is neither %s nor %s", single_name, index_name);
+                        "there is neither %s nor %s", s->single_name,
+                        s->index_name);
 }
 
 static enum gguf_status read_memory(struct gg_safetensors *s, const void *data,
@@ -360,7 +359,7 @@ static enum gguf_status read_memory(struct gg_safetensors *s, const void *data,
 }
 
 static enum gguf_status create(struct gg_safetensors **out, const char *path,
-                               const void *data, size_t size,
+                               const char *name, const void *data, size_t size,
                                const struct gguf_limits *limits,
                                const struct gg_codec_kern *codec,
                                const struct gguf_allocator *allocator,
@@ -378,6 +377,9 @@ static enum gguf_status create(struct gg_safetensors **out, const char *path,
     s->codec = codec;
     s->limits = limits ? *limits : defaults;
     s->block[0] = s->block[1] = 128;
+    snprintf(s->single_name, sizeof s->single_name, "%.20s.safetensors", name);
+    snprintf(s->index_name, sizeof s->index_name,
+             "%.20s.safetensors.index.json", name);
     gg_mem_arena_init(&s->arena, allocator);
     enum gguf_status st =
         gg_index_init(&s->index, allocator, 256, name_of, s, err);
@@ -395,13 +397,13 @@ static enum gguf_status create(struct gg_safetensors **out, const char *path,
 }
 
 enum gguf_status gg_safetensors_open(struct gg_safetensors **out,
-                                     const char *path,
+                                     const char *path, const char *name,
                                      const struct gguf_limits *limits,
                                      const struct gg_codec_kern *codec,
                                      const struct gguf_allocator *allocator,
                                      struct gguf_error *err)
 {
-    return create(out, path, NULL, 0, limits, codec, allocator, err);
+    return create(out, path, name, NULL, 0, limits, codec, allocator, err);
 }
 
 enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
@@ -411,7 +413,7 @@ enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
                                        const struct gguf_allocator *allocator,
                                        struct gguf_error *err)
 {
-    return create(out, NULL, data, size, limits, codec, allocator, err);
+    return create(out, NULL, "", data, size, limits, codec, allocator, err);
 }
 
 void gg_safetensors_close(struct gg_safetensors *s)

@@ -78,11 +78,13 @@ struct gg_safetensors {
     struct gg_safetensors_tensor *tensor;
     size_t n_tensors, room_tensors;
     struct gg_index index;
+    char single_name[64], index_name[64]; /* of files */
     uint64_t block[2]; /* columns and rows that share a scale, where it is
                         * neither all nor one: 128 */
 };
 
-/* Open the folder at path. limits: NULL is the defaults; names and their
+/* Open NAME.safetensors, or what NAME.safetensors.index.json lists, of the
+ * folder at path. limits: NULL is the defaults; names and their
  * number, dimensions. GGUF_E_NOTFOUND (there is neither an index nor
  * model.safetensors; a tensor of the index is not in its file),
  * GGUF_E_FORMAT, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW, GGUF_E_LIMIT,
@@ -90,7 +92,7 @@ struct gg_safetensors {
  * has in another file), GGUF_E_TENSOR (scales), GGUF_E_UNSUPPORTED (types),
  * GGUF_E_IO, GGUF_E_NOMEM; messages begin with the name of the file. */
 enum gguf_status gg_safetensors_open(struct gg_safetensors **out,
-                                     const char *path,
+                                     const char *path, const char *name,
                                      const struct gguf_limits *limits,
                                      const struct gg_codec_kern *codec,
                                      const struct gguf_allocator *allocator,

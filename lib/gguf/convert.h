@@ -20,6 +20,10 @@
  * compressed-tensors; quantization_config in config.json) have the type of
  * their scales, F16 or BF16, or are MXFP4 blocks, which are copied.
  *
+ * A folder that has adapter_config.json is one of a LoRA adapter (PEFT), and
+ * becomes an adapter's file, as gguf_adapter_open takes it; the model that it
+ * is for is params->base, of which config.json, or the keys, are read.
+ *
  * An object is used by one thread at a time.
  */
 #ifndef GGUF_CONVERT_H
@@ -44,10 +48,12 @@ struct gguf_convert_params {
     const char *const *ignore; /* n_ignore Perl regular expressions: tensors
                                 * whose names match are left out. Borrowed */
     size_t n_ignore;
+    const char *base; /* of an adapter: the model that it is for, a folder or a
+                       * GGUF file. Borrowed; NULL: none */
 };
 #define GGUF_CONVERT_PARAMS_INIT                                              \
     {                                                                         \
-        sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0         \
+        sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0, NULL   \
     }
 
 /* Open the folder at path and make the plan. params may be NULL.

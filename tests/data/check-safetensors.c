@@ -316,7 +316,7 @@ static enum gguf_status open_dir(struct gg_safetensors **s,
                                  struct gguf_error *e)
 {
     gguf_error_clear(e);
-    return gg_safetensors_open(s, dir, NULL, codec, NULL, e);
+    return gg_safetensors_open(s, dir, "model", NULL, codec, NULL, e);
 }
 
 static const char one_a[] =

@@ -1,0 +1,193 @@
+/* peft.c - a PEFT folder of a LoRA adapter
+ *
+ * adapter_config.json says what kind it is and its alpha; adapter_model
+ * .safetensors has for each module MODULE.lora_A.weight [rank, columns] and
+ * MODULE.lora_B.weight [rows, rank], of embeddings MODULE.lora_embedding_A
+ * [rank, rows] and ..._B [columns, rank], with "base_model.model." before all
+ * (huggingface/peft, tuners/lora). What a weight's rows go through, the rows of
+ * B do; see data/lora.h for what the file has.
+ */
+#include "config.h"
+#include "convert/back.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct gg_json *json(const struct gguf_convert *c)
+{
+    return &c->adapter.json;
+}
+
+static enum gguf_status refuse(const struct gguf_convert *c, const char *name,
+                               const char *what, struct gguf_error *err)
+{
+    const json_t *v = json_object_get(json(c)->root, name);
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(json(c), v),
+                        "adapter_config.json: %s: %s", name, what);
+}
+
+/* Is the member there, and neither null, false, empty nor this text? */
+static bool says(const struct gguf_convert *c, const char *name,
+                 const char *nothing)
+{
+    const json_t *v = json_object_get(json(c)->root, name);
+    struct gguf_str s;
+    if (!v || json_is_null(v) || json_is_false(v))
+        return false;
+    if (gg_json_str(v, &s))
+        return s.size && !(nothing && gg_str_eqz(s, nothing));
+    return (!json_is_array(v) || json_array_size(v)) &&
+           (!json_is_object(v) || json_object_size(v));
+}
+
+static enum gguf_status check_config(const struct gguf_convert *c,
+                                     struct gguf_error *err)
+{
+    static const struct {
+        const char *name, *nothing, *what;
+    } others[] = {
+        { "peft_type", "LORA", "only LORA becomes a file" },
+        { "use_dora", NULL, "magnitudes (DoRA) have no place in a file" },
+        { "modules_to_save", NULL, "weights beside the pairs have none" },
+        { "bias", "none", "biases have none" },
+        { "lora_bias", NULL, "biases have none" },
+        { "layer_replication", NULL, "layers are not repeated" },
+        { "alpha_pattern", NULL, "a file has one alpha" },
+        { "target_parameters", NULL,
+          "parameters that are no modules are "
+          "not known" },
+    };
+    for (size_t i = 0; i < GG_LEN(others); i++)
+        if (says(c, others[i].name, others[i].nothing))
+            return refuse(c, others[i].name, others[i].what, err);
+    if (says(c, "use_rslora", NULL) && says(c, "rank_pattern", NULL))
+        return refuse(c, "rank_pattern",
+                      "with use_rslora each rank has "
+                      "another alpha",
+                      err);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_convert_adapter_open(struct gguf_convert *c, bool *yes,
+                                         struct gguf_error *err)
+{
+    struct gg_convert_text *t = &c->adapter;
+    *t = (struct gg_convert_text){ .name = "adapter_config.json",
+                                   .map = { .fd = -1 } };
+    GG_TRY(gg_convert_map(c, t->name, &t->map, yes, err));
+    if (!*yes)
+        return GGUF_OK;
+    GG_TRY(gg_convert_in(t->name,
+                         gg_json_read(&t->json, (const char *)t->map.data,
+                                      (size_t)t->map.size, 0, GG_JSON_PYTHON,
+                                      err),
+                         err));
+    return check_config(c, err);
+}
+
+/* config.json of the model that it is for. */
+enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
+                                         struct gguf_error *err)
+{
+    struct stat s;
+    struct gg_str_esc e;
+    const char *path = c->path;
+    struct gguf_str name = GG_STR("");
+    (void)gg_json_str(
+        json_object_get(json(c)->root, "base_model_name_or_path"), &name);
+    if (!c->p.base)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "an adapter: which model it is for has to be "
+                            "said ('%s')",
+                            gg_str_esc(&e, name));
+    if (stat(c->p.base, &s) == 0 && S_ISDIR(s.st_mode)) {
+        c->path = c->p.base;
+        const enum gguf_status st = gg_convert_read_texts(c, err);
+        c->path = path;
+        return st;
+    }
+    char *text;
+    size_t size;
+    GG_TRY(gg_back_config_of(c->p.base, c->p.limits, &c->arena, &text, &size,
+                             err));
+    c->text[GG_CONVERT_CONFIG].name = "config.json";
+    GG_TRY(gg_json_read(&c->text[GG_CONVERT_CONFIG].json, text, size, 0,
+                        GG_JSON_PYTHON, err));
+    c->config = c->text[GG_CONVERT_CONFIG].json.root;
+    return GGUF_OK;
+}
+
+uint8_t gg_convert_adapter_name(struct gguf_str name, char out[512])
+{
+    static const struct {
+        const char *end;
+        uint8_t half;
+    } ends[] = {
+        { ".lora_A.weight", GG_HALF_A },
+        { ".lora_B.weight", GG_HALF_B },
+        { ".lora_embedding_A", GG_HALF_A },
+        { ".lora_embedding_B", GG_HALF_B },
+        { ".lora_A.default.weight", GG_HALF_A },
+        { ".lora_B.default.weight", GG_HALF_B },
+    };
+    static const char before[] = "base_model.model.";
+    if (gg_str_starts(name, before)) {
+        name.data += sizeof before - 1;
+        name.size -= sizeof before - 1;
+    }
+    for (size_t i = 0; i < GG_LEN(ends); i++)
+        if (gg_str_ends(name, ends[i].end)) {
+            name.size -= strlen(ends[i].end);
+            return gg_str_join(out, 512, name, ".weight") ? ends[i].half
+                                                          : GG_HALF_NONE;
+        }
+    return GG_HALF_NONE;
+}
+
+/* The pairs: sorted, so that halves follow each other. */
+static enum gguf_status check_pairs(const struct gguf_convert *c,
+                                    int64_t *rank, struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    for (size_t i = 0; i < c->n_tensors; i += 2) {
+        const struct gg_made_tensor *a = &c->made[i], *b = a + 1;
+        const bool pair =
+            i + 1 < c->n_tensors && a->name.size == b->name.size &&
+            !memcmp(a->name.data, b->name.data, a->name.size - 1) &&
+            gg_str_ends(a->name, "a") && gg_str_ends(b->name, "b");
+        const bool looked_up = gg_str_starts(a->name, "token_embd.");
+        if (!pair || a->ne[looked_up ? 0 : 1] != b->ne[0])
+            return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                                "tensor '%s' %s", gg_str_esc(&e, a->name),
+                                pair ? "and its other half have two ranks"
+                                     : "lacks its other half");
+        *rank = b->ne[0];
+    }
+    if (!c->n_tensors)
+        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                            "the adapter has no pairs");
+    return GGUF_OK;
+}
+
+/* use_rslora: the factor is alpha / sqrt(rank), where files' is alpha / rank.
+ */
+enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
+                                         struct gguf_error *err)
+{
+    double alpha = 0;
+    int64_t rank = 1;
+    GG_TRY(check_pairs(c, &rank, err));
+    if (!gg_json_num(json_object_get(json(c)->root, "lora_alpha"), &alpha) ||
+        !(alpha > 0) || !isfinite((float)alpha))
+        return refuse(c, "lora_alpha", "not a number above 0", err);
+    if (says(c, "use_rslora", NULL))
+        alpha *= sqrt((double)rank);
+    GG_TRY(gguf_meta_set_strz(c->meta, "general.type", "adapter", err));
+    GG_TRY(gguf_meta_set_strz(c->meta, "adapter.type", "lora", err));
+    return gguf_meta_set_f32(c->meta, "adapter.lora.alpha", (float)alpha, err);
+}
