@@ -5,7 +5,7 @@
  * after sorting, in the order of experts or of rows.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/expr.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -22,6 +22,7 @@
 static const struct {
     const char *prefix, *instead; /* NULL: it is of another part */
 } prefixes[] = {
+    { "model.language_model.lm_head", "lm_head" },
     { "model.language_model.", "model." },
     { "language_model.", "" },
     { "vision_tower.", NULL },
@@ -31,6 +32,10 @@ static const struct {
     { "visual.", NULL },
     { "multi_modal_projector.", NULL },
     { "model.multi_modal_projector.", NULL },
+    { "model.audio_tower.", NULL },
+    { "audio_tower.", NULL },
+    { "model.embed_vision.", NULL },
+    { "model.embed_audio.", NULL },
 };
 
 /* Does name, n bytes, fit the pattern? Its numbers go to layer and expert. */
@@ -56,16 +61,24 @@ static bool fits(const char *pattern, const char *name, size_t n,
 }
 
 /* The name that a row gives, with the layer's number and an ending: in the
- * arena. */
+ * arena. "+%" and "+" count from the first layer that drafts. */
 static enum gguf_status give_name(struct gguf_convert *c, const char *to,
                                   int64_t layer, const char *end,
                                   struct gguf_str *out, struct gguf_error *err)
 {
     char buf[256];
-    const char *at = strchr(to, '%');
-    const int n = at ? snprintf(buf, sizeof buf, "%.*s%" PRId64 "%s%s",
-                                (int)(at - to), to, layer, at + 1, end)
-                     : snprintf(buf, sizeof buf, "%s%s", to, end);
+    const char *at = strpbrk(to, "%+");
+    const bool drafts = at && *at == '+';
+    if (drafts) {
+        const double main = gg_convert_eval(c, "num_hidden_layers", -1);
+        layer =
+            GG_MAX(layer, 0) + (main >= 0 && main < 1e6 ? (int64_t)main : 0);
+        at += at[1] == '%';
+    }
+    const int n =
+        at ? snprintf(buf, sizeof buf, "%.*s%" PRId64 "%s%s",
+                      (int)(strcspn(to, "%+")), to, layer, at + 1, end)
+           : snprintf(buf, sizeof buf, "%s%s", to, end);
     if (n < 0 || (size_t)n >= sizeof buf)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "the name '%s' becomes too long", to);
@@ -95,7 +108,11 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
                                 bool *found, bool *nothing,
                                 struct gguf_error *err)
 {
-    static const char *const ends[] = { "", ".weight", ".bias" };
+    static const char *const ends[][2] = { { "", "" },
+                                           { ".weight", ".weight" },
+                                           { ".bias", ".bias" },
+                                           { ".gamma", ".weight" },
+                                           { ".beta", ".bias" } };
     static const char *const halves[] = { "", ".lora_a", ".lora_b" };
     char end_of[32];
     const size_t n = strlen(name);
@@ -104,20 +121,33 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
         .row = row, .list = list, .from = i, .half = half
     };
     for (size_t k = 0; k < GG_LEN(ends); k++) {
-        const size_t end = strlen(ends[k]);
-        if (n < end || strcmp(name + n - end, ends[k]) != 0 ||
+        const size_t end = strlen(ends[k][0]);
+        if (n < end || strcmp(name + n - end, ends[k][0]) != 0 ||
             !fits(row->from, name, n - end, &item.layer, &item.expert))
             continue;
         *found = true;
-        *nothing |= !row->to;
-        if (!row->to)
+        *nothing |= !row->to || item.layer >= c->n_layers;
+        if (*nothing)
             return GGUF_OK;
-        snprintf(end_of, sizeof end_of, "%s%s", ends[k], halves[half]);
+        snprintf(end_of, sizeof end_of, "%s%s", ends[k][1], halves[half]);
         GG_TRY(give_name(c, row->to, item.layer, end_of, &item.to, err));
         item.order = item.expert >= 0 ? (uint64_t)item.expert : no;
         return add_item(c, &item, err);
     }
     return GGUF_OK;
+}
+
+static void strip(const char *list, struct gguf_str *name)
+{
+    for (const char *p = list; p && *p;) {
+        const size_t n = strcspn(p, " ");
+        if (name->size > n && !memcmp(name->data, p, n)) {
+            name->data += n;
+            name->size -= n;
+            return;
+        }
+        p += n + (p[n] == ' ');
+    }
 }
 
 /* *found: some row knows it; *nothing: and it carries nothing. */
@@ -145,6 +175,10 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
             rest.size -= strlen(prefixes[k].prefix);
             break;
         }
+    if (!*found)
+        strip(c->arch->strip, &rest);
+    if (c->arch->before && !gg_str_starts(rest, c->arch->before))
+        before = c->arch->before;
     const int n = snprintf(name, sizeof name, "%s%.*s", before,
                            (int)GG_MIN(rest.size, 1000), rest.data);
     if (*found || n < 0 || (size_t)n >= sizeof name)
@@ -323,7 +357,8 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
     struct gguf_convert_tensor *pub = &c->tensor[no];
     const struct gg_safetensors_tensor *from =
         &c->from->tensor[c->item[first].from];
-    const uint8_t how = c->item[first].row->how;
+    const struct gg_convert_name *row = c->item[first].row;
+    const uint8_t how = row->how;
     const size_t n = end - first;
     size_t bytes;
     *t = (struct gg_made_tensor){ .name = c->item[first].to, .n_parts = n };
@@ -350,9 +385,9 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                                          .dtype = t->dtype,
                                          .from = from->name.data,
                                          .n_from = n,
-                                         .how = gg_convert_how_text(how) };
+                                         .how = gg_convert_how_text(row) };
     if ((how == GG_HOW_ROPE_Q || how == GG_HOW_ROPE_K) && !c->arch->turned)
-        pub->how = gg_convert_how_text(GG_HOW_AS_IS);
+        pub->how = "as it is";
     memcpy(pub->ne, t->ne, sizeof pub->ne);
     return GGUF_OK;
 }

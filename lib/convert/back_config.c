@@ -76,12 +76,14 @@ static void choose(const struct maker *m, const char *names, char out[64])
 {
     const char *best = names;
     size_t n = strcspn(names, " ");
-    for (const char *p = names; *p;) {
+    bool found = false;
+    for (const char *p = names; *p && !found;) {
         const size_t k = strcspn(p, " ");
         for (size_t i = 0; i < GG_LEN(usual); i++)
             if (strlen(usual[i]) == k && !memcmp(p, usual[i], k)) {
                 best = p;
                 n = k;
+                found = true;
             }
         p += k + (p[k] == ' ');
     }
@@ -196,19 +198,45 @@ static bool is_replaced(const struct maker *m, size_t i)
     return false;
 }
 
+/* The names of a row: of one that is computed, those of "A|B|C" and what there
+ * is besides, "A|B|16" or "A|B|(...)"; false: it is of another kind. */
+static bool names_of(const struct gg_convert_key *k, char out[256])
+{
+    size_t n = 0, end = 0;
+    *out = 0;
+    if (!k->hf || *k->hf == '=' || k->kind >= GG_KIND_EACH_U32)
+        return false;
+    snprintf(out, 256, "%s", k->hf);
+    if (k->kind < GG_KIND_U32_OF)
+        return true;
+    while (isalnum((unsigned char)out[n]) || out[n] == '_' || out[n] == '.' ||
+           out[n] == '|') {
+        if (out[n] == '|')
+            end = n;
+        n++;
+    }
+    if (out[n] == '(' && end == n - 1 && out[strlen(out) - 1] == ')')
+        n = end; /* all of what is besides */
+    else if (out[n])
+        return false;
+    out[n] = 0;
+    for (char *p = out; *p; p++)
+        *p = *p == '|' ? ' ' : *p;
+    return true;
+}
+
 static void put_keys(struct maker *m)
 {
-    char name[64];
+    char name[64], names[256];
     for (size_t i = 0; gg_convert_key_row(m->arch, i); i++) {
         const struct gg_convert_key *k = gg_convert_key_row(m->arch, i);
         const struct gguf_kv *kv = find_key(m, k->key);
-        json_t *v =
-            k->hf && kv && k->kind <= GG_KIND_STR ? value_of(kv) : NULL;
+        json_t *v = kv && names_of(k, names) ? value_of(kv) : NULL;
         if (!v || is_replaced(m, i)) {
             json_decref(v);
             continue;
         }
-        choose(m, k->hf, name);
+        choose(m, names, name);
         put(m->root, name, v);
     }
 }

@@ -35,14 +35,31 @@ enum gg_convert_how {
  * one "to", which is put together in their order; experts are stacked. */
 struct gg_convert_name {
     const char *from, *to;
-    uint8_t how; /* enum gg_convert_how */
+    uint8_t how;       /* enum gg_convert_how */
+    const char *axes;  /* how the elements are put (axes.c); NULL: by how */
+    const char *scale; /* expression (expr.h) by which they are multiplied, or
+                        * two with a ',' between; NULL: by none */
 };
 
-enum gg_convert_kind { GG_KIND_U32, GG_KIND_F32, GG_KIND_BOOL, GG_KIND_STR };
+enum gg_convert_kind {
+    GG_KIND_U32,
+    GG_KIND_F32,
+    GG_KIND_BOOL,
+    GG_KIND_STR,
+    /* hf is an expression (expr.h), computed once, or for each layer; nothing
+     * is written if something in it is missing, in the first layer if for
+     * each. */
+    GG_KIND_U32_OF,
+    GG_KIND_F32_OF,
+    GG_KIND_BOOL_OF,
+    GG_KIND_EACH_U32,
+    GG_KIND_EACH_F32,
+    GG_KIND_EACH_BOOL
+};
 
 /* What config.json says. key: after "ARCH."; with a '/' in front it has no
- * prefix; hf: names in config.json, of which the first that is there counts.
- */
+ * prefix; hf: names in config.json, of which the first that is there counts;
+ * "=TEXT" and "=N,N": what it always is. */
 struct gg_convert_key {
     const char *key, *hf;
     uint8_t kind; /* enum gg_convert_kind */
@@ -57,17 +74,28 @@ struct gg_convert_key {
 struct gg_convert_arch {
     const char *classes; /* separated by blanks */
     const char *arch;
-    const struct gg_convert_name *names[4]; /* lists, each ends with NULLs; the
+    const char *when;   /* expression: it is this row if it is true; NULL: it
+                        * is; the first row of a class counts */
+    const char *strip;  /* prefixes of names, separated by blanks, of which the
+                        * first that is there is left out; NULL */
+    const char *before; /* what names that do not begin with it get in front;
+                         * NULL */
+    const char *layers; /* expression: how many there are, with those that
+                         * draft; what is of later ones is left out. NULL: as
+                         * many as there are */
+    const struct gg_convert_name *names[5]; /* lists, each ends with NULLs; the
                                              * first that has the name counts */
     const struct gg_convert_key *keys; /* ends with NULLs; they come before
                                         * those of all, and instead of them */
+    bool only_keys;                    /* those are all that there are */
     bool turned;     /* queries and keys are permuted: GG_HOW_ROPE_... */
     bool rope_count; /* rope.dimension_count is written */
     bool vocab_size; /* vocab_size is written */
 };
 
-/* The row of a class, or NULL; the n-th row, NULL after the last. */
-const struct gg_convert_arch *gg_convert_arch_find(struct gguf_str class_name);
+/* The n-th row, NULL after the last; has it the class? */
 const struct gg_convert_arch *gg_convert_arch_row(size_t n);
+bool gg_convert_arch_has(const struct gg_convert_arch *arch,
+                         struct gguf_str class_name);
 
 #endif

@@ -1,7 +1,8 @@
 /* convert.c - a folder opened, asked, and made a job of */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/expr.h"
 
+#include "base/compiler.h"
 #include "base/params.h"
 #include "base/str.h"
 #include "data/plan.h"
@@ -22,7 +23,17 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                             "config.json: there is no name in "
                             "\"architectures\"");
-    c->arch = gg_convert_arch_find(name);
+    for (size_t i = 0; !c->arch && gg_convert_arch_row(i); i++) {
+        const struct gg_convert_arch *a = gg_convert_arch_row(i);
+        if (gg_convert_arch_has(a, name) &&
+            (!a->when || gg_convert_eval(c, a->when, -1) > 0))
+            c->arch = a;
+    }
+    c->n_layers = INT64_MAX;
+    if (c->arch && c->arch->layers) {
+        const double n = gg_convert_eval(c, c->arch->layers, -1);
+        c->n_layers = n >= 0 && n < 1e6 ? (int64_t)n : INT64_MAX;
+    }
     if (!c->arch)
         return gg_error_set(err, GGUF_E_ARCH, gg_json_place(&t->json, v),
                             "config.json: models of class '%s' are not "
@@ -48,13 +59,17 @@ static enum gguf_status build_adapter(struct gguf_convert *c,
 
 static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
 {
+    static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
+    struct gguf_limits limits = c->p.limits ? *c->p.limits : defaults;
+    /* names of folders are longer than those that they become */
+    limits.max_name_size = GG_MAX(limits.max_name_size, 256);
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
     if (c->is_adapter)
         return build_adapter(c, err);
     GG_TRY(gg_convert_read_texts(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
-    GG_TRY(gg_safetensors_open(&c->from, c->path, "model", c->p.limits,
-                               c->codec, c->p.allocator, err));
+    GG_TRY(gg_safetensors_open(&c->from, c->path, "model", &limits, c->codec,
+                               c->p.allocator, err));
     GG_TRY(gg_convert_quantized(c, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
     /* keys may add tensors, and what a model is called counts these: the order

@@ -1,11 +1,11 @@
 /* convert.h - a folder that becomes a GGUF file, as it lies in memory
  *
- * convert.c opens it, folder.c its texts, peft.c reads those of
- * adapters, quantized.c says how weights are
- * stored, classes.c has the rows of
- * architectures, names.c says what becomes of a tensor's name, view.c of its
- * numbers, assemble.c puts tensors together, keys.c writes what config.json
- * says, general.c what it is called, vocab.c and what is called vocab_... the
+ * convert.c opens it, folder.c its texts, peft.c reads
+ * those of adapters, quantized.c says how weights are
+ * stored, classes.c has the rows of architectures, view.c and axes.c say what
+ * becomes of a tensor's numbers, assemble.c puts tensors together, expr.c
+ * computes what rows say of config.json, keys.c writes it, general.c what it is
+ * called, vocab.c and what is called vocab_... the
  * tokenizer.
  */
 #ifndef GG_CONVERT_CONVERT_H
@@ -59,6 +59,7 @@ struct gguf_convert {
     struct gg_convert_text adapter; /* adapter_config.json */
     bool is_adapter;
     const struct gg_convert_arch *arch;
+    int64_t n_layers; /* that names may have, or INT64_MAX */
     struct gg_safetensors *from;
     struct gg_convert_item *item; /* by output and order */
     size_t n_items, room_items;
@@ -125,8 +126,10 @@ struct gg_convert_view {
 };
 enum gguf_status gg_convert_see(struct gg_convert_view *v,
                                 struct gguf_error *err);
+/* axes.c: the same by a row's text; false: it does not fit the tensor. */
+bool gg_convert_axes(struct gg_convert_view *v, const char *text);
 /* In words. */
-const char *gg_convert_how_text(uint8_t how);
+const char *gg_convert_how_text(const struct gg_convert_name *row);
 gg_made_fn *gg_convert_change(uint8_t how);
 
 /* keys.c, rope.c, general.c: their part of the metadata. */
@@ -134,6 +137,8 @@ enum gguf_status gg_convert_keys(struct gguf_convert *c,
                                  struct gguf_error *err);
 enum gguf_status gg_convert_rope(struct gguf_convert *c,
                                  struct gguf_error *err);
+enum gguf_status gg_convert_rope_count(struct gguf_convert *c,
+                                       struct gguf_error *err);
 enum gguf_status gg_convert_general(struct gguf_convert *c,
                                     struct gguf_error *err);
 /* The n-th row of an architecture's keys, its own first; NULL after the last.

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_TEXT (UINT64_C(512) << 20)
@@ -102,7 +103,7 @@ void gg_convert_close_texts(struct gguf_convert *c)
 
 /* ---- values of config.json ---- */
 
-/* One name of n bytes, with points. */
+/* One name of n bytes, with points; a number is an element of a list. */
 static const json_t *get_one(const json_t *v, const char *name, size_t n)
 {
     char part[64];
@@ -113,7 +114,9 @@ static const json_t *get_one(const json_t *v, const char *name, size_t n)
             return NULL;
         memcpy(part, name, k);
         part[k] = 0;
-        v = json_object_get(v, part);
+        v = json_is_array(v) && *part >= '0' && *part <= '9'
+                ? json_array_get(v, (size_t)atoi(part))
+                : json_object_get(v, part);
         n -= k + (dot != NULL);
         name += k + (dot != NULL);
     }

@@ -1,35 +1,59 @@
 /* keys.c - what config.json says, as metadata */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/expr.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define U32(KEY, HF) GG_CONVERT_KEY(KEY, HF, U32, 0)
-#define F32(KEY, HF) GG_CONVERT_KEY(KEY, HF, F32, 0)
+#define KEY(NAME, KIND, HF) GG_CONVERT_KEY(NAME, HF, KIND, 0)
 
-/* What all have that say it, in the order of writing. */
-static const struct gg_convert_key all[] = {
-    U32("block_count",
+/* How experts are chosen, told by its name: what is none of these has no
+ * number. */
+#define WORDS(S)  S ":softmax+2*" S ":sigmoid+4*" S ":sqrtsoftplus"
+#define GATING(S) "(" WORDS(S) "+((" WORDS(S) ")=0)/(" WORDS(S) "))"
+
+/* What all have that say it, in the order of writing: before positions, and
+ * after. */
+static const struct gg_convert_key first[] = {
+    KEY("block_count", U32,
         "num_hidden_layers n_layers n_layer num_layers num_decoder_layers"),
-    U32("context_length", "max_position_embeddings n_ctx n_positions "
-                          "max_length max_sequence_length max_seq_len"),
-    U32("embedding_length", "hidden_size n_embd dim d_model"),
-    U32("feed_forward_length", "intermediate_size n_inner hidden_dim"),
-    U32("attention.head_count", "num_attention_heads n_head n_heads"),
-    U32("attention.head_count_kv", "num_key_value_heads n_kv_heads"),
-    F32("rope.freq_base", "rope_theta rope_parameters.rope_theta"),
-    F32("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
-    F32("attention.layer_norm_epsilon",
-        "layer_norm_eps layer_norm_epsilon norm_epsilon norm_eps"),
-    U32("expert_count", "num_local_experts num_experts"),
-    U32("expert_used_count", "num_experts_per_tok num_experts_per_token"),
-    U32("attention.key_length", "head_dim"),
-    U32("attention.value_length", "head_dim"),
+    KEY("context_length", U32,
+        "max_position_embeddings n_ctx n_positions max_length "
+        "max_sequence_length max_seq_len model_max_length"),
+    KEY("embedding_length", U32, "hidden_size n_embd dim d_model"),
+    KEY("feed_forward_length", U32,
+        "prefix_dense_intermediate_size dense_intermediate_size "
+        "intermediate_size n_inner hidden_dim"),
+    KEY("attention.head_count", U32, "num_attention_heads n_head n_heads"),
+    KEY("attention.head_count_kv", U32, "num_key_value_heads n_kv_heads"),
+    KEY("attention.causal", BOOL_OF, "is_causal=0?0"),
+};
+static const struct gg_convert_key then[] = {
+    KEY("rope.freq_base", F32,
+        "rope_parameters.full_attention.rope_theta "
+        "rope_parameters.rope_theta rope_theta global_rope_theta "
+        "rotary_emb_base rope_embedding_base"),
+    KEY("rope.freq_base_swa", F32,
+        "rope_parameters.sliding_attention.rope_theta rope_local_base_freq "
+        "local_rope_theta swa_rope_theta"),
+    KEY("attention.layer_norm_rms_epsilon", F32, "rms_norm_eps norm_eps"),
+    KEY("attention.layer_norm_epsilon", F32,
+        "layer_norm_eps layer_norm_epsilon norm_epsilon"),
+    KEY("expert_count", U32, "num_local_experts num_experts n_routed_experts"),
+    KEY("expert_used_count", U32,
+        "num_experts_per_tok num_experts_per_token top_k_experts"),
+    KEY("expert_group_count", U32, "n_group"),
+    KEY("expert_group_used_count", U32, "topk_group"),
+    KEY("expert_gating_func", U32_OF,
+        GATING("score_function") "|" GATING("scoring_func") "|" GATING(
+            "score_func") "|" GATING("moe_router_activation_func")),
+    KEY("attention.key_length", U32, "head_dim"),
+    KEY("attention.value_length", U32, "head_dim"),
 };
 
 const char *gg_convert_key(const struct gguf_convert *c, const char *key,
@@ -39,6 +63,15 @@ const char *gg_convert_key(const struct gguf_convert *c, const char *key,
         return key + 1;
     snprintf(buf, 128, "%s.%s", c->arch->arch, key);
     return buf;
+}
+
+static uint32_t n_blocks(const struct gguf_convert *c, char buf[128])
+{
+    uint32_t n = 0;
+    const struct gguf_kv *kv =
+        gguf_meta_find(c->meta, gg_convert_key(c, "block_count", buf));
+    return kv && gguf_kv_get_u32(kv, &n, NULL) == GGUF_OK && n <= 1000000 ? n
+                                                                          : 0;
 }
 
 static enum gguf_status fail(const struct gguf_convert *c, const json_t *v,
@@ -112,6 +145,77 @@ static enum gguf_status set_json(struct gguf_convert *c, const char *key,
     }
 }
 
+static enum gguf_status set_number(struct gguf_convert *c, const char *key,
+                                   uint8_t kind, double x,
+                                   struct gguf_error *err)
+{
+    switch (kind) {
+    case GG_KIND_F32:
+    case GG_KIND_F32_OF: return gguf_meta_set_f32(c->meta, key, (float)x, err);
+    case GG_KIND_BOOL:
+    case GG_KIND_BOOL_OF: return gguf_meta_set_bool(c->meta, key, x != 0, err);
+    default:
+        if (!(x >= 0) || x > UINT32_MAX || x != floor(x))
+            return fail(c, NULL, key, "a whole number of 32 bits", err);
+        return gguf_meta_set_u32(c->meta, key, (uint32_t)x, err);
+    }
+}
+
+/* What is computed for each layer. */
+static enum gguf_status set_each(struct gguf_convert *c, const char *key,
+                                 const struct gg_convert_key *k,
+                                 struct gguf_error *err)
+{
+    static const uint32_t types[] = { GGUF_VAL_I32, GGUF_VAL_F32,
+                                      GGUF_VAL_BOOL };
+    union {
+        int32_t i;
+        float f;
+        bool b;
+    } * x;
+    char buf[128];
+    const uint32_t n_layers = n_blocks(c, buf);
+    const size_t size =
+        k->kind == GG_KIND_EACH_BOOL ? sizeof(bool) : sizeof(int32_t);
+    if (!n_layers || isnan(gg_convert_eval(c, k->hf, 0)))
+        return GGUF_OK;
+    uint8_t *list = gg_mem_alloc_zero(c->p.allocator, n_layers, size);
+    enum gguf_status st =
+        list ? GGUF_OK : gg_error_set_nomem(err, n_layers * size);
+    for (uint32_t i = 0; i < n_layers && st == GGUF_OK; i++) {
+        const double v = gg_convert_eval(c, k->hf, i);
+        x = (void *)(list + i * size);
+        if (isnan(v) || (k->kind != GG_KIND_EACH_F32 && fabs(v) > INT32_MAX))
+            st = fail(c, NULL, key, "a number for each layer", err);
+        else if (k->kind == GG_KIND_EACH_U32)
+            x->i = (int32_t)v;
+        else if (k->kind == GG_KIND_EACH_F32)
+            x->f = (float)v;
+        else
+            x->b = v != 0;
+    }
+    if (st == GGUF_OK)
+        st = gguf_meta_set_array(c->meta, key,
+                                 types[k->kind - GG_KIND_EACH_U32], list,
+                                 n_layers, err);
+    gg_mem_free(c->p.allocator, list);
+    return st;
+}
+
+/* "=TEXT", or "=N,N,N". */
+static enum gguf_status set_literal(struct gguf_convert *c, const char *key,
+                                    const struct gg_convert_key *k,
+                                    struct gguf_error *err)
+{
+    int32_t list[16];
+    size_t n = 0;
+    if (k->kind == GG_KIND_STR)
+        return gguf_meta_set_strz(c->meta, key, k->hf + 1, err);
+    for (const char *p = k->hf; *p && n < GG_LEN(list); p += strcspn(p, ","))
+        list[n++] = atoi(++p);
+    return gguf_meta_set_array(c->meta, key, GGUF_VAL_I32, list, n, err);
+}
+
 /* What is there already stays. */
 static enum gguf_status set(struct gguf_convert *c,
                             const struct gg_convert_key *k,
@@ -119,20 +223,53 @@ static enum gguf_status set(struct gguf_convert *c,
 {
     char buf[128];
     const char *key = gg_convert_key(c, k->key, buf);
-    const json_t *v = k->hf ? gg_convert_get(c, k->hf) : NULL;
+    const json_t *v = k->hf && *k->hf != '=' && k->kind < GG_KIND_U32_OF
+                          ? gg_convert_get(c, k->hf)
+                          : NULL;
     if (gguf_meta_find(c->meta, key))
         return GGUF_OK;
+    if (k->hf && *k->hf == '=')
+        return set_literal(c, key, k, err);
+    if (k->kind >= GG_KIND_EACH_U32)
+        return set_each(c, key, k, err);
+    if (k->kind >= GG_KIND_U32_OF) {
+        const double x = gg_convert_eval(c, k->hf, -1);
+        return isnan(x) ? GGUF_OK : set_number(c, key, k->kind, x, err);
+    }
     if (v)
         return set_json(c, key, k, v, err);
     if (k->hf && k->value == 0)
         return GGUF_OK;
-    switch (k->kind) {
-    case GG_KIND_F32:
-        return gguf_meta_set_f32(c->meta, key, (float)k->value, err);
-    case GG_KIND_BOOL:
-        return gguf_meta_set_bool(c->meta, key, k->value != 0, err);
-    default: return gguf_meta_set_u32(c->meta, key, (uint32_t)k->value, err);
+    return set_number(c, key, k->kind, k->value, err);
+}
+
+/* Does config.json say what a row is made of? */
+static bool is_said(const struct gguf_convert *c,
+                    const struct gg_convert_key *k)
+{
+    return k->kind < GG_KIND_U32_OF ? gg_convert_get(c, k->hf) != NULL
+                                    : !isnan(gg_convert_eval(c, k->hf, -1));
+}
+
+/* The rows of the architecture that stand for those of all take their places
+ * where those would be written. */
+static enum gguf_status set_all(struct gguf_convert *c,
+                                const struct gg_convert_key *rows, size_t n,
+                                struct gguf_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool own = false;
+        if (c->arch->only_keys || !is_said(c, &rows[i]))
+            continue;
+        for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
+            if (!strcmp(o->key, rows[i].key)) {
+                own = true;
+                GG_TRY(set(c, o, err));
+            }
+        if (!own)
+            GG_TRY(set(c, &rows[i], err));
     }
+    return GGUF_OK;
 }
 
 const struct gg_convert_key *
@@ -141,24 +278,24 @@ gg_convert_key_row(const struct gg_convert_arch *a, size_t n)
     for (const struct gg_convert_key *o = a->keys; o && o->key; o++)
         if (!n--)
             return o;
-    return n < GG_LEN(all) ? &all[n] : NULL;
+    if (n < GG_LEN(first))
+        return &first[n];
+    n -= GG_LEN(first);
+    return n < GG_LEN(then) ? &then[n] : NULL;
 }
 
 enum gguf_status gg_convert_keys(struct gguf_convert *c,
                                  struct gguf_error *err)
 {
-    static const struct gg_convert_key size = U32("vocab_size", "vocab_size");
-    /* The rows of the architecture that stand for those of all take their
-     * places. */
-    for (size_t i = 0; i < GG_LEN(all); i++) {
-        const struct gg_convert_key *k = &all[i];
-        for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
-            if (!strcmp(o->key, all[i].key))
-                k = o;
-        GG_TRY(set(c, k, err));
-    }
+    static const struct gg_convert_key size =
+        KEY("vocab_size", U32, "vocab_size");
+    GG_TRY(set_all(c, first, GG_LEN(first), err));
+    GG_TRY(gg_convert_rope(c, err));
+    GG_TRY(set_all(c, then, GG_LEN(then), err));
+    if (c->arch->vocab_size)
+        GG_TRY(set(c, &size, err));
+    GG_TRY(gg_convert_rope_count(c, err));
     for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
         GG_TRY(set(c, o, err));
-    GG_TRY(gg_convert_rope(c, err));
-    return c->arch->vocab_size ? set(c, &size, err) : GGUF_OK;
+    return GGUF_OK;
 }

@@ -15,6 +15,11 @@
 #include <math.h>
 #include <string.h>
 
+/* Where a number on scaling may be. */
+#define IN(NAME)                                                              \
+    "rope_parameters.full_attention." NAME " rope_parameters." NAME           \
+    " rope_scaling." NAME
+
 static bool number(const struct gguf_convert *c, const char *names,
                    double *out)
 {
@@ -60,20 +65,11 @@ static enum gguf_status add_llama3(struct gguf_convert *c,
     double base = 10000, factor = 8, low = 1, high = 4, old = 8192;
     const int64_t n = n_rotary(c) / 2;
     double x[4096];
-    (void)number(c, "rope_theta rope_parameters.rope_theta", &base);
-    (void)number(c, "rope_scaling.factor rope_parameters.factor", &factor);
-    (void)number(c,
-                 "rope_scaling.low_freq_factor "
-                 "rope_parameters.low_freq_factor",
-                 &low);
-    (void)number(c,
-                 "rope_scaling.high_freq_factor "
-                 "rope_parameters.high_freq_factor",
-                 &high);
-    (void)number(c,
-                 "rope_scaling.original_max_position_embeddings "
-                 "rope_parameters.original_max_position_embeddings",
-                 &old);
+    (void)number(c, IN("rope_theta") " rope_theta", &base);
+    (void)number(c, IN("factor"), &factor);
+    (void)number(c, IN("low_freq_factor"), &low);
+    (void)number(c, IN("high_freq_factor"), &high);
+    (void)number(c, IN("original_max_position_embeddings"), &old);
     if (n < 1 || n > 4096 || !(low > 0) || !(high > low) || !(factor > 0))
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
                             "config.json: rope_scaling of type llama3 has "
@@ -124,27 +120,28 @@ static enum gguf_status add_longrope(struct gguf_convert *c,
 {
     char buf[128];
     int64_t old = 0, now = 0;
-    GG_TRY(add_list(c, "rope_scaling.long_factor rope_parameters.long_factor",
-                    "rope_factors_long.weight", err));
-    GG_TRY(add_list(c,
-                    "rope_scaling.short_factor rope_parameters.short_factor",
-                    "rope_factors_short.weight", err));
+    GG_TRY(add_list(c, IN("long_factor"), "rope_factors_long.weight", err));
+    GG_TRY(add_list(c, IN("short_factor"), "rope_factors_short.weight", err));
     if (!gg_convert_count(c,
-                          "original_max_position_embeddings "
-                          "rope_scaling.original_max_position_embeddings "
-                          "rope_parameters.original_max_position_embeddings",
+                          "original_max_position_embeddings " IN(
+                              "original_max_position_embeddings"),
                           &old) ||
         !gg_convert_count(c, "max_position_embeddings", &now))
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
                             "config.json: longrope without "
                             "original_max_position_embeddings");
+    if (!c->arch->only_keys) {
+        GG_TRY(gguf_meta_set_strz(c->meta,
+                                  gg_convert_key(c, "rope.scaling.type", buf),
+                                  "longrope", err));
+        GG_TRY(gguf_meta_set_u32(
+            c->meta,
+            gg_convert_key(c, "rope.scaling.original_context_length", buf),
+            (uint32_t)old, err));
+    }
     const double scale = (double)now / (double)old;
     const double magnitude =
         scale <= 1 ? 1 : sqrt(1 + log(scale) / log((double)old));
-    GG_TRY(gguf_meta_set_u32(
-        c->meta,
-        gg_convert_key(c, "rope.scaling.original_context_length", buf),
-        (uint32_t)old, err));
     return gguf_meta_set_f32(
         c->meta, gg_convert_key(c, "rope.scaling.attn_factor", buf),
         (float)magnitude, err);
@@ -157,34 +154,88 @@ static enum gguf_status add_scaling(struct gguf_convert *c, const char *type,
     int64_t old;
     GG_TRY(gguf_meta_set_strz(
         c->meta, gg_convert_key(c, "rope.scaling.type", buf), type, err));
-    GG_TRY(copy_f32(c, "rope_scaling.factor rope_parameters.factor",
-                    "rope.scaling.factor", err));
-    if (gg_convert_count(c,
-                         "rope_scaling.original_max_position_embeddings "
-                         "rope_parameters.original_max_position_embeddings",
-                         &old))
+    GG_TRY(copy_f32(c, IN("factor"), "rope.scaling.factor", err));
+    if (gg_convert_count(c, IN("original_max_position_embeddings"), &old))
         GG_TRY(gguf_meta_set_u32(
             c->meta,
             gg_convert_key(c, "rope.scaling.original_context_length", buf),
             (uint32_t)old, err));
-    return GGUF_OK;
+    if (strcmp(type, "yarn") != 0)
+        return GGUF_OK;
+    GG_TRY(copy_f32(c, IN("extrapolation_factor"),
+                    "rope.scaling.yarn_ext_factor", err));
+    GG_TRY(copy_f32(c, IN("attention_factor") " " IN("attn_factor"),
+                    "rope.scaling.yarn_attn_factor", err));
+    GG_TRY(copy_f32(c, IN("beta_fast"), "rope.scaling.yarn_beta_fast", err));
+    return copy_f32(c, IN("beta_slow"), "rope.scaling.yarn_beta_slow", err);
+}
+
+/* Axes of positions (time, height, width), always four. */
+static enum gguf_status add_sections(struct gguf_convert *c,
+                                     struct gguf_error *err)
+{
+    char buf[128];
+    const json_t *v = gg_convert_get(c, IN("mrope_section"));
+    int32_t list[4] = { 0 };
+    int64_t x;
+    for (size_t i = 0; i < 4 && i < json_array_size(v); i++)
+        if (gg_json_int(json_array_get(v, i), &x) && x >= 0 && x < 1 << 16)
+            list[i] = (int32_t)x;
+    return json_is_array(v)
+               ? gguf_meta_set_array(
+                     c->meta,
+                     gg_convert_key(c, "rope.dimension_sections", buf),
+                     GGUF_VAL_I32, list, 4, err)
+               : GGUF_OK;
+}
+
+/* Part of a head turns, but its elements are those of the whole: the others
+ * have no frequency. */
+static enum gguf_status add_proportional(struct gguf_convert *c,
+                                         struct gguf_error *err)
+{
+    double part = 1, x[4096];
+    int64_t head = 0;
+    (void)number(c, IN("partial_rotary_factor"), &part);
+    if (!gg_convert_count(c, "global_head_dim head_dim", &head) ||
+        head / 2 > 4096 || !(part > 0 && part <= 1))
+        return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                            "config.json: rope_parameters of type "
+                            "proportional have impossible numbers");
+    const size_t n = (size_t)head / 2;
+    for (size_t i = 0; i < n; i++)
+        x[i] = (double)i < floor((double)head * part / 2) ? 1 : 1e30;
+    return add_tensor(c, "rope_freqs.weight", x, n, err);
+}
+
+enum gguf_status gg_convert_rope_count(struct gguf_convert *c,
+                                       struct gguf_error *err)
+{
+    char buf[128];
+    const int64_t n = n_rotary(c);
+    for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
+        if (!strcmp(o->key, "rope.dimension_count"))
+            return GGUF_OK;
+    return c->arch->rope_count && n > 0
+               ? gguf_meta_set_u32(
+                     c->meta, gg_convert_key(c, "rope.dimension_count", buf),
+                     (uint32_t)n, err)
+               : GGUF_OK;
 }
 
 enum gguf_status gg_convert_rope(struct gguf_convert *c,
                                  struct gguf_error *err)
 {
-    char buf[128];
     struct gguf_str type;
     struct gg_str_esc e;
-    const json_t *v = gg_convert_get(
-        c,
-        "rope_scaling.rope_type rope_scaling.type rope_parameters.rope_type");
-    const int64_t n = n_rotary(c);
-    if (c->arch->rope_count && n > 0)
-        GG_TRY(gguf_meta_set_u32(
-            c->meta, gg_convert_key(c, "rope.dimension_count", buf),
-            (uint32_t)n, err));
+    const json_t *v = gg_convert_get(c, IN("rope_type") " rope_scaling.type");
+    GG_TRY(add_sections(c, err));
     if (!gg_json_str(v, &type) || gg_str_eqz(type, "default"))
+        return GGUF_OK;
+    if (gg_str_eqz(type, "proportional"))
+        return add_proportional(c, err);
+    if (gg_str_eqz(type, "dynamic")) /* by rows; others stretch nothing before
+                                      * the end of the context */
         return GGUF_OK;
     if (gg_str_eqz(type, "llama3"))
         return add_llama3(c, err);

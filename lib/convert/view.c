@@ -6,7 +6,7 @@
  * of d rows, i of 0 and 1.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/expr.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -166,6 +166,8 @@ static enum gguf_status see_half(struct gg_convert_view *v,
                                  struct gguf_error *err)
 {
     const struct gg_convert_name *row = v->item->row;
+    if (row->axes || row->scale)
+        return fail(v, "is of a weight that is made of more than one", err);
     if (v->n_dims != 2 || row->how == GG_HOW_PLUS_1 ||
         row->how == GG_HOW_NEG_EXP)
         return fail(v, "is no half of a matrix's pair", err);
@@ -177,9 +179,26 @@ static enum gguf_status see_half(struct gg_convert_view *v,
     return hows[row->how].see(v, err);
 }
 
-const char *gg_convert_how_text(uint8_t how)
+/* Factors; 1 is none. */
+static enum gguf_status see_scale(struct gg_convert_view *v, const char *text,
+                                  struct gguf_error *err)
 {
-    return hows[how].text;
+    for (size_t n = 0, k = 0; *text; text += n + (text[n] == ',')) {
+        n = strcspn(text, ",");
+        const double x = gg_convert_eval_n(v->c, text, n, v->item->layer);
+        if (!isnan(x) && x != 1) {
+            if (!isfinite((float)x) || (float)x == 0)
+                return fail(v, "has an impossible multiplier in config.json",
+                            err);
+            v->part.scale[k++] = (float)x;
+        }
+    }
+    return GGUF_OK;
+}
+
+const char *gg_convert_how_text(const struct gg_convert_name *row)
+{
+    return row->axes ? row->axes : hows[row->how].text;
 }
 
 gg_made_fn *gg_convert_change(uint8_t how)
@@ -202,5 +221,11 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
     see_all(v);
     if (v->item->half != GG_HALF_NONE)
         return see_half(v, err);
-    return hows[how].see ? hows[how].see(v, err) : GGUF_OK;
+    if (v->item->row->scale)
+        GG_TRY(see_scale(v, v->item->row->scale, err));
+    if (!v->item->row->axes)
+        return hows[how].see ? hows[how].see(v, err) : GGUF_OK;
+    return gg_convert_axes(v, v->item->row->axes)
+               ? GGUF_OK
+               : fail(v, "has another shape than config.json says", err);
 }

@@ -83,7 +83,11 @@ static void read_parts(const struct gg_made_tensor *t, uint64_t first,
     for (; n; low++) {
         const uint64_t begin = low ? t->end[low - 1] : 0;
         const uint64_t k = GG_MIN(n, t->end[low] - first);
+        struct sink part = *to;
         read_part(&t->part[low], &t->rows[low], first - begin, k, to);
+        for (size_t s = 0; s < 2 && t->part[low].scale[s] != 0; s++)
+            for (uint64_t i = 0; i < k; i++)
+                part.x[i] *= t->part[low].scale[s];
         first += k;
         n -= k;
     }
@@ -116,8 +120,9 @@ static bool has_blocks(const struct gg_data_made *m,
         const struct gg_made_part *p = &t->part[i];
         struct gg_data_info base;
         gg_data_info(m->base, p->from, &base);
-        if (t->change || !t->rows[i].blocks || base.dtype != t->dtype ||
-            p->step[0] != 1 || p->ne[0] % type->block_len)
+        if (t->change || p->scale[0] != 0 || !t->rows[i].blocks ||
+            base.dtype != t->dtype || p->step[0] != 1 ||
+            p->ne[0] % type->block_len)
             return false;
     }
     return true;
@@ -174,7 +179,7 @@ static bool is_whole(const struct gg_made_tensor *t,
             return false;
         step *= p->ne[d];
     }
-    return t->n_parts == 1 && !t->change && !p->first &&
+    return t->n_parts == 1 && !t->change && p->scale[0] == 0 && !p->first &&
            step == base->n_elements && base->dtype == t->dtype;
 }
 

@@ -103,7 +103,7 @@ static void write_file(const struct folder *f, const char *name,
                        const char *dtype, int no, int n_files)
 {
     const size_t width = strcmp(dtype, "F32") == 0 ? 4 : 2;
-    static char header[1 << 17];
+    static char header[1 << 18];
     size_t n =
         (size_t)sprintf(header, "{\"__metadata__\":{\"format\":\"pt\"}");
     uint64_t off = 0;

@@ -25,7 +25,7 @@ struct folder_tensor {
 
 struct folder {
     char dir[256];
-    struct folder_tensor tensor[512];
+    struct folder_tensor tensor[1024];
     size_t n_tensors;
 };
 

@@ -1,0 +1,201 @@
+/* class_delta.c - rows of the delta rule's models, and of RWKV */
+#include "config.h"
+#include "convert/class_row.h"
+
+#define A  L "linear_attn."
+#define KH "linear_num_key_heads"
+#define VH "linear_num_value_heads"
+#define DK "linear_key_head_dim"
+#define DV "linear_value_head_dim"
+
+/* Norms, but that in the delta rule, multiply by 1 + weight; queries come with
+ * their gates. Layers that draft come after the others. */
+#define MTP  "mtp.layers.%."
+#define NEXT "blk.+%."
+static const struct gg_convert_name norm_names[] = {
+    N_HOW("model.norm", "output_norm", PLUS_1),
+    N_HOW(L "input_layernorm", B "attn_norm", PLUS_1),
+    N_HOW(L "post_attention_layernorm", B "post_attention_norm", PLUS_1),
+    N_HOW(L "self_attn.q_norm", B "attn_q_norm", PLUS_1),
+    N_HOW(L "self_attn.k_norm", B "attn_k_norm", PLUS_1),
+    { A "A_log", B "ssm_a", GG_HOW_NEG_EXP, "k=" KH " r > r k", NULL },
+    N_AXES(A "dt_bias", B "ssm_dt.bias", "k=" KH " r > r k"),
+    N(A "norm", B "ssm_norm"),
+    N_HOW("mtp.norm", "blk.+.nextn.shared_head_norm", PLUS_1),
+    N_HOW("mtp.pre_fc_norm_embedding", "blk.+.nextn.enorm", PLUS_1),
+    N_HOW("mtp.pre_fc_norm_hidden", "blk.+.nextn.hnorm", PLUS_1),
+    N("mtp.fc", "blk.+.nextn.eh_proj"),
+    N_HOW(MTP "input_layernorm", NEXT "attn_norm", PLUS_1),
+    N_HOW(MTP "post_attention_layernorm", NEXT "post_attention_norm", PLUS_1),
+    N_HOW(MTP "self_attn.q_norm", NEXT "attn_q_norm", PLUS_1),
+    N_HOW(MTP "self_attn.k_norm", NEXT "attn_k_norm", PLUS_1),
+    N(MTP "self_attn.q_proj", NEXT "attn_q"),
+    N(MTP "self_attn.k_proj", NEXT "attn_k"),
+    N(MTP "self_attn.v_proj", NEXT "attn_v"),
+    N(MTP "self_attn.o_proj", NEXT "attn_output"),
+    N(MTP "mlp.gate_proj", NEXT "ffn_gate"),
+    N(MTP "mlp.up_proj", NEXT "ffn_up"),
+    N(MTP "mlp.down_proj", NEXT "ffn_down"),
+    END_NAMES
+};
+
+/* Heads of keys, each with its queries, its values and gates. */
+#define QKVZ(AXES) "k=" KH " n=(2*" DK "+2*" DV "*" VH "/" KH ")" AXES
+static const struct gg_convert_name next_names[] = {
+    N_AXES(A "in_proj_qkvz", B "attn_qkv", QKVZ("[" DK "@0]") ", * > k n, *"),
+    N_AXES(A "in_proj_qkvz", B "attn_qkv",
+           QKVZ("[" DK "@" DK "]") ", * > k n, *"),
+    N_AXES(A "in_proj_qkvz", B "attn_qkv",
+           QKVZ("[" DV "*" VH "/" KH "@2*" DK "]") ", * > k n, *"),
+    N_AXES(A "in_proj_qkvz", B "attn_gate",
+           QKVZ("[" DV "*" VH "/" KH "@2*" DK "+" DV "*" VH "/" KH
+                "]") ", * > k n, *"),
+    N(A "in_proj_ba", B "ssm_ba"),
+    { A "A_log", B "ssm_a", GG_HOW_NEG_EXP, NULL, NULL },
+    N(A "dt_bias", B "ssm_dt.bias"),
+    N_HOW(A "conv1d", B "ssm_conv1d", SQUEEZE),
+    N(A "out_proj", B "ssm_out"),
+    END_NAMES
+};
+
+/* Value heads by their key's head become key heads by number: r for each of k
+ * are k for each of r. */
+static const struct gg_convert_name tiled_names[] = {
+    N_AXES(A "in_proj_qkv", B "attn_qkv", "[2*" KH "*" DK "@0] x, * > x, *"),
+    N_AXES(A "in_proj_qkv", B "attn_qkv",
+           "[@2*" KH "*" DK "] k=" KH " r d=" DV ", * > r k d, *"),
+    N_AXES(A "in_proj_z", B "attn_gate", "k=" KH " r d=" DV ", * > r k d, *"),
+    N_AXES(A "in_proj_b", B "ssm_beta", "k=" KH " r, * > r k, *"),
+    N_AXES(A "in_proj_a", B "ssm_alpha", "k=" KH " r, * > r k, *"),
+    N_AXES(A "conv1d", B "ssm_conv1d", "[2*" KH "*" DK "@0] x, 1, c > x, c"),
+    N_AXES(A "conv1d", B "ssm_conv1d",
+           "[@2*" KH "*" DK "] k=" KH " r d=" DV ", 1, c > r k d, c"),
+    N_AXES(A "out_proj", B "ssm_out", "x, k=" KH " r d=" DV " > x, r k d"),
+    END_NAMES
+};
+
+/* What mixes two tokens, in one tensor; x_x has it so. Narrow matrices are the
+ * other way round in one of two forms of the checkpoints. */
+#define LERP(P, X)                                                            \
+    N_AXES(P "x_" X, B "time_mix_lerp_fused.weight", "*, 1, c > 1, 1, 1, c")
+#define LOW(P, X)                                                             \
+    N_AXES(P X "1", B "time_mix_" X "1.weight", "a, b > b, a"),               \
+        N_AXES(P X "2", B "time_mix_" X "2.weight", "a, b > b, a"),           \
+        N_HOW(P X "0", B "time_mix_" X "0.weight", SQUEEZE),                  \
+        N(P X "_lora.lora.0.weight", B "time_mix_" X "1.weight"),             \
+        N(P X "_lora.lora.2.weight", B "time_mix_" X "2.weight"),             \
+        N(P X "_lora.lora.2.bias", B "time_mix_" X "0.weight")
+/* The first layer has no values before it: what it has for them is not read,
+ * and files have its rates there. */
+#define FIRST(P)                                                              \
+    N_NOT(P "v0"), N_NOT(P "v1"), N_NOT(P "v2"),                              \
+        N_NOT(P "v_lora.lora.0.weight"), N_NOT(P "v_lora.lora.2.weight"),     \
+        N_NOT(P "v_lora.lora.2.bias"),                                        \
+        N_AXES(P "a1", "blk.0.time_mix_v1.weight", "a, b > b, a"),            \
+        N_AXES(P "a2", "blk.0.time_mix_v2.weight", "a, b > b, a"),            \
+        N_HOW(P "a0", "blk.0.time_mix_v0.weight", SQUEEZE),                   \
+        N(P "a_lora.lora.0.weight", "blk.0.time_mix_v1.weight"),              \
+        N(P "a_lora.lora.2.weight", "blk.0.time_mix_v2.weight"),              \
+        N(P "a_lora.lora.2.bias", "blk.0.time_mix_v0.weight")
+#define RWKV7(P)                                                              \
+    LERP(P, "r"), LERP(P, "w"), LERP(P, "k"), LERP(P, "v"), LERP(P, "a"),     \
+        LERP(P, "g"),                                                         \
+        N_AXES(P "x_x", B "time_mix_lerp_fused.weight",                       \
+               "x, 1, 1, c > x, 1, 1, c"),                                    \
+        LOW(P, "w"), LOW(P, "a"), LOW(P, "v"), LOW(P, "g"),                   \
+        N_HOW(P "k_k", B "time_mix_k_k.weight", SQUEEZE),                     \
+        N_HOW(P "k_a", B "time_mix_k_a.weight", SQUEEZE),                     \
+        N_AXES(P "r_k", B "time_mix_r_k.weight", "x, y > x y"),               \
+        N(P "k_proj", B "time_mix_key"), N(P "v_proj", B "time_mix_value"),   \
+        N(P "r_proj", B "time_mix_receptance"),                               \
+        N(P "o_proj", B "time_mix_output"), N(P "g_norm", B "time_mix_ln"),   \
+        N(P "key", B "time_mix_key"), N(P "value", B "time_mix_value"),       \
+        N(P "receptance", B "time_mix_receptance"),                           \
+        N(P "output", B "time_mix_output"), N(P "ln_x", B "time_mix_ln")
+static const struct gg_convert_name rwkv7_names[] = {
+    FIRST("model.layers.0.attn."),
+    FIRST("model.layers.0.attention."),
+    N("model.embeddings", "token_embd"),
+    N("model.layers.0.pre_norm", "token_embd_norm"),
+    N("model.norm", "output_norm"),
+    N("model.ln_out", "output_norm"),
+    N("lm_head", "output"),
+    N("head", "output"),
+    N(L "attn_norm", B "attn_norm"),
+    N(L "ln1", B "attn_norm"),
+    N(L "ffn_norm", B "attn_norm_2"),
+    N(L "ln2", B "attn_norm_2"),
+    RWKV7(L "attn."),
+    RWKV7(L "attention."),
+    N_HOW(L "ffn.x_k", B "channel_mix_lerp_k.weight", SQUEEZE),
+    N(L "ffn.key", B "channel_mix_key"),
+    N(L "ffn.value", B "channel_mix_value"),
+    N_HOW(L "feed_forward.x_k", B "channel_mix_lerp_k.weight", SQUEEZE),
+    N(L "feed_forward.key", B "channel_mix_key"),
+    N(L "feed_forward.value", B "channel_mix_value"),
+    END_NAMES
+};
+
+/* ---- rows ---- */
+
+#define LAYERS_MTP "num_hidden_layers+mtp_num_hidden_layers|0"
+#define DELTA_KEYS                                                            \
+    OF("block_count", U32, LAYERS_MTP), EXPERT_FF, SHARED_FF,                 \
+        U32("ssm.conv_kernel", "linear_conv_kernel_dim"),                     \
+        U32("ssm.state_size", DK), U32("ssm.group_count", KH),                \
+        U32("ssm.time_step_rank", VH), OF("ssm.inner_size", U32, DV "*" VH),  \
+        OF("full_attention_interval", U32, "full_attention_interval|4"),      \
+        OF("rope.dimension_count", U32,                                       \
+           HEAD "*rope_parameters.partial_rotary_factor|partial_rotary_"      \
+                "factor|0.25//1"),                                            \
+        OF("nextn_predict_layers", U32,                                       \
+           "mtp_num_hidden_layers>0?mtp_num_hidden_layers")
+#define SECTIONS                                                              \
+    {                                                                         \
+        "rope.dimension_sections", "=11,11,10,0", GG_KIND_U32, 0              \
+    }
+/* The rank that a model of a width has, if its file does not say. */
+#define RANK(NAMES, POWER, FACTOR)                                            \
+    NAMES "|(32*max(1,(pow(hidden_size," POWER ")*" FACTOR "/32+0.5)//1))"
+
+const struct gg_convert_arch gg_convert_class_delta[] = {
+    { .classes = "Qwen3NextForCausalLM",
+      .arch = "qwen3next",
+      .layers = LAYERS_MTP,
+      .names = { next_names, norm_names, gg_convert_names_experts,
+                 gg_convert_names_llama },
+      .keys = ROWS(DELTA_KEYS) },
+    { .classes = "Qwen3_5ForConditionalGeneration Qwen3_5ForCausalLM",
+      .arch = "qwen35",
+      .layers = LAYERS_MTP,
+      .names = { tiled_names, norm_names, gg_convert_names_llama },
+      .keys = ROWS(DELTA_KEYS, SECTIONS) },
+    { .classes = "Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM",
+      .arch = "qwen35moe",
+      .layers = LAYERS_MTP,
+      .names = { tiled_names, norm_names, gg_convert_names_experts,
+                 gg_convert_names_llama },
+      .keys = ROWS(DELTA_KEYS, SECTIONS) },
+    { .classes = "RWKV7ForCausalLM Rwkv7ForCausalLM",
+      .arch = "rwkv7",
+      .names = { rwkv7_names },
+      .keys = ROWS(
+          ALWAYS("context_length", U32, 1 << 20),
+          U32("embedding_length", "hidden_size"),
+          U32("block_count", "num_hidden_layers"),
+          F32("attention.layer_norm_epsilon", "layer_norm_epsilon norm_eps"),
+          U32("wkv.head_size", "head_size head_dim"),
+          OF("attention.decay_lora_rank", U32,
+             RANK("lora_rank_decay|decay_low_rank_dim", "0.5", "1.8")),
+          OF("attention.iclr_lora_rank", U32,
+             RANK("lora_rank_iclr|a_low_rank_dim", "0.5", "1.8")),
+          OF("attention.value_residual_mix_lora_rank", U32,
+             RANK("lora_rank_value_residual_mix|v_low_rank_dim", "0.5",
+                  "1.3")),
+          OF("attention.gate_lora_rank", U32,
+             RANK("lora_rank_gate|gate_low_rank_dim", "0.8", "0.6")),
+          OF("feed_forward_length", U32, "intermediate_size|(4*hidden_size)"),
+          ALWAYS("attention.head_count", U32, 0)),
+      .only_keys = true },
+    { .classes = NULL }
+};

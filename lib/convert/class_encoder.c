@@ -1,0 +1,271 @@
+/* class_encoder.c - rows of encoders, and of T5 */
+#include "config.h"
+#include "convert/class_row.h"
+
+#define E "encoder.layer.%."
+static const struct gg_convert_name bert_names[] = {
+    N("embeddings.word_embeddings", "token_embd"),
+    N("embeddings.token_type_embeddings", "token_types"),
+    N("embeddings.position_embeddings", "position_embd"),
+    N("embeddings.LayerNorm", "token_embd_norm"),
+    N(E "attention.self.query", B "attn_q"),
+    N(E "attention.self.key", B "attn_k"),
+    N(E "attention.self.value", B "attn_v"),
+    N(E "attention.output.dense", B "attn_output"),
+    N(E "attention.output.LayerNorm", B "attn_output_norm"),
+    N(E "intermediate.dense", B "ffn_up"),
+    N(E "output.dense", B "ffn_down"),
+    N(E "output.LayerNorm", B "layer_output_norm"),
+    N("classifier.dense", "cls"),
+    N("classifier.out_proj", "cls.output"),
+    N("classifier", "cls.output"),
+    N_NOT("embeddings.position_ids"),
+    N_NOT("pooler.dense"),
+    N_NOT("cls.predictions"),
+    N_NOT("cls.predictions.transform.dense"),
+    N_NOT("cls.predictions.transform.LayerNorm"),
+    N_NOT("cls.predictions.decoder"),
+    N_NOT("cls.seq_relationship"),
+    N_NOT("lm_head"),
+    N_NOT("lm_head.dense"),
+    N_NOT("lm_head.layer_norm"),
+    N_NOT("lm_head.decoder"),
+    END_NAMES
+};
+
+/* The first positions are of padding. */
+static const struct gg_convert_name roberta_names[] = {
+    N_AXES("embeddings.position_embeddings", "position_embd",
+           "[@pad_token_id+1] x, c > x, c"),
+    END_NAMES
+};
+
+#define D "transformer.layer.%."
+static const struct gg_convert_name distil_names[] = {
+    N(D "attention.q_lin", B "attn_q"),
+    N(D "attention.k_lin", B "attn_k"),
+    N(D "attention.v_lin", B "attn_v"),
+    N(D "attention.out_lin", B "attn_output"),
+    N(D "sa_layer_norm", B "attn_output_norm"),
+    N(D "ffn.lin1", B "ffn_up"),
+    N(D "ffn.lin2", B "ffn_down"),
+    N(D "output_layer_norm", B "layer_output_norm"),
+    N_NOT("vocab_transform"),
+    N_NOT("vocab_layer_norm"),
+    N_NOT("vocab_projector"),
+    END_NAMES
+};
+
+#define S "encoder.layers.%."
+static const struct gg_convert_name nomic_names[] = {
+    N("emb_ln", "token_embd_norm"),
+    N(S "attn.Wqkv", B "attn_qkv"),
+    N(S "attn.out_proj", B "attn_output"),
+    N(S "norm1", B "attn_output_norm"),
+    N(S "norm2", B "layer_output_norm"),
+    N(S "mlp.fc11", B "ffn_up"),
+    N(S "mlp.fc12", B "ffn_gate"),
+    N(S "mlp.fc1", B "ffn_up"),
+    N(S "mlp.fc2", B "ffn_down"),
+    N(S "mlp.router.layer", B "ffn_gate_inp"),
+    N_AXES(S "mlp.experts.mlp.w1", B "ffn_up_exps.weight", "e f, c > e, f, c"),
+    N_AXES(S "mlp.experts.mlp.w2", B "ffn_down_exps.weight",
+           "e f, c > e, c, f"),
+    N_NOT(S "mlp.experts.bias"),
+    END_NAMES
+};
+
+static const struct gg_convert_name jina2_names[] = {
+    N(E "attention.self.layer_norm_q", B "attn_q_norm"),
+    N(E "attention.self.layer_norm_k", B "attn_k_norm"),
+    N(E "layer_norm_1", B "attn_norm_2"),
+    N(E "layer_norm_2", B "layer_output_norm"),
+    N(E "mlp.gated_layers", B "ffn_up"),
+    N(E "mlp.up_gated_layer", B "ffn_up"),
+    N(E "mlp.wo", B "ffn_down"),
+    N(E "mlp.down_layer", B "ffn_down"),
+    N(E "mlp.layernorm", B "layer_output_norm"),
+    END_NAMES
+};
+
+static const struct gg_convert_name modern_names[] = {
+    N("embeddings.tok_embeddings", "token_embd"),
+    N("embeddings.norm", "token_embd_norm"),
+    N("final_norm", "output_norm"),
+    N("layers.%.attn_norm", B "attn_norm"),
+    N("layers.%.attn.Wqkv", B "attn_qkv"),
+    N("layers.%.attn.Wo", B "attn_output"),
+    N("layers.%.mlp_norm", B "ffn_norm"),
+    N("layers.%.mlp.Wi", B "ffn_up"),
+    N("layers.%.mlp.Wo", B "ffn_down"),
+    N("classifier", "cls.output"),
+    N("head.dense", "cls"),
+    N("head.norm", "cls.norm"),
+    N_NOT("decoder"),
+    END_NAMES
+};
+
+#define NEO "transformer_encoder.%."
+static const struct gg_convert_name neo_names[] = {
+    N("encoder", "token_embd"),
+    N("layer_norm", "enc.output_norm"),
+    N(NEO "attention_norm", B "attn_norm"),
+    N(NEO "qkv", B "attn_qkv"),
+    N(NEO "wo", B "attn_output"),
+    N(NEO "ffn_norm", B "ffn_norm"),
+    N(NEO "ffn.w12", B "ffn_up"),
+    N(NEO "ffn.w3", B "ffn_down"),
+    N_NOT("decoder"),
+    END_NAMES
+};
+
+static const struct gg_convert_name euro_names[] = {
+    N("embed_tokens", "token_embd"),
+    N("norm", "output_norm"),
+    N("layers.%.input_layernorm", B "attn_norm"),
+    N("layers.%.self_attn.q_proj", B "attn_q"),
+    N("layers.%.self_attn.k_proj", B "attn_k"),
+    N("layers.%.self_attn.v_proj", B "attn_v"),
+    N("layers.%.self_attn.o_proj", B "attn_output"),
+    N("layers.%.post_attention_layernorm", B "ffn_norm"),
+    N("layers.%.mlp.gate_proj", B "ffn_gate"),
+    N("layers.%.mlp.up_proj", B "ffn_up"),
+    N("layers.%.mlp.down_proj", B "ffn_down"),
+    N_NOT("lm_head"),
+    END_NAMES
+};
+
+/* ---- T5 ---- */
+
+#define ATTN(P, TO)                                                           \
+    N(P ".q", TO "_q"), N(P ".k", TO "_k"), N(P ".v", TO "_v"),               \
+        N(P ".o", TO "_o"), N(P ".relative_attention_bias", TO "_rel_b")
+#define FF(P, TO)                                                             \
+    N(P ".DenseReluDense.wi", TO "ffn_up"),                                   \
+        N(P ".DenseReluDense.wi_0", TO "ffn_gate"),                           \
+        N(P ".DenseReluDense.wi_1", TO "ffn_up"),                             \
+        N(P ".DenseReluDense.wo", TO "ffn_down"),                             \
+        N(P ".layer_norm", TO "ffn_norm")
+static const struct gg_convert_name t5_names[] = {
+    N("shared", "token_embd"),
+    N_NOT("encoder.embed_tokens"), /* the same */
+    N_NOT("decoder.embed_tokens"),
+    N("lm_head", "output"),
+    N("encoder.final_layer_norm", "enc.output_norm"),
+    N("decoder.final_layer_norm", "dec.output_norm"),
+    ATTN("encoder.block.%.layer.0.SelfAttention", "enc.blk.%.attn"),
+    N("encoder.block.%.layer.0.layer_norm", "enc.blk.%.attn_norm"),
+    FF("encoder.block.%.layer.1", "enc.blk.%."),
+    ATTN("decoder.block.%.layer.0.SelfAttention", "dec.blk.%.attn"),
+    N("decoder.block.%.layer.0.layer_norm", "dec.blk.%.attn_norm"),
+    ATTN("decoder.block.%.layer.1.EncDecAttention", "dec.blk.%.cross_attn"),
+    N("decoder.block.%.layer.1.layer_norm", "dec.blk.%.cross_attn_norm"),
+    FF("decoder.block.%.layer.2", "dec.blk.%."),
+    END_NAMES
+};
+
+/* ---- rows ---- */
+
+#define NOT_CAUSAL ALWAYS("attention.causal", BOOL, 0)
+
+#define TYPE_COUNT "/tokenizer.ggml.token_type_count"
+#define TYPES      OR(TYPE_COUNT, "type_vocab_size", U32, 1)
+#define ROBERTA_CTX                                                           \
+    OF("context_length", U32, "max_position_embeddings-pad_token_id-1")
+#define T5_KEYS(DECODER)                                                      \
+    OF("context_length", U32, "n_positions|512"),                             \
+        U32("embedding_length", "d_model"),                                   \
+        U32("feed_forward_length", "d_ff"), U32("block_count", "num_layers"), \
+        DECODER, U32("attention.head_count", "num_heads"),                    \
+        U32("attention.key_length", "d_kv"),                                  \
+        U32("attention.value_length", "d_kv"),                                \
+        F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),            \
+        U32("attention.relative_buckets_count",                               \
+            "relative_attention_num_buckets"),                                \
+        F32("attention.layer_norm_rms_epsilon", "layer_norm_epsilon")
+
+const struct gg_convert_arch gg_convert_class_encoder[] = {
+    { .classes = "BertModel BertForMaskedLM CamembertModel "
+                 "BertForSequenceClassification",
+      .arch = "bert",
+      .strip = "bert.",
+      .names = { bert_names },
+      .keys = ROWS(NOT_CAUSAL, TYPES) },
+    { .classes = "DistilBertModel DistilBertForMaskedLM "
+                 "DistilBertForSequenceClassification",
+      .arch = "bert",
+      .strip = "distilbert.",
+      .names = { distil_names, bert_names },
+      .keys = ROWS(ALWAYS("attention.layer_norm_epsilon", F32, 1e-12),
+                   NOT_CAUSAL, TYPES) },
+    { .classes = "RobertaModel RobertaForSequenceClassification "
+                 "RobertaForMaskedLM XLMRobertaModel XLMRobertaForMaskedLM "
+                 "XLMRobertaForSequenceClassification",
+      .arch = "bert",
+      .strip = "roberta.",
+      .names = { roberta_names, bert_names },
+      .keys = ROWS(ROBERTA_CTX, NOT_CAUSAL, TYPES) },
+    { .classes = "NomicBertModel",
+      .arch = "nomic-bert-moe",
+      .when = "moe_every_n_layers>0",
+      .strip = "bert.",
+      .names = { nomic_names, bert_names },
+      .keys = ROWS(OF("context_length", U32,
+                      "n_positions=8192?2048:(n_positions=2048?512:"
+                      "n_positions)"),
+                   NOT_CAUSAL, TYPES,
+                   U32("moe_every_n_layers", "moe_every_n_layers"),
+                   U32("expert_used_count", "moe_top_k")) },
+    { .classes = "NomicBertModel",
+      .arch = "nomic-bert",
+      .strip = "bert.",
+      .names = { nomic_names, bert_names },
+      .keys = ROWS(OF("context_length", U32,
+                      "n_positions=8192?2048:(n_positions=2048?512:"
+                      "n_positions)"),
+                   NOT_CAUSAL, TYPES) },
+    { .classes = "JinaBertModel JinaBertForMaskedLM",
+      .arch = "jina-bert-v2",
+      .strip = "bert.",
+      .names = { jina2_names, bert_names },
+      .keys = ROWS(NOT_CAUSAL, TYPES) },
+    { .classes = "ModernBertModel ModernBertForMaskedLM "
+                 "ModernBertForSequenceClassification",
+      .arch = "modern-bert",
+      .strip = "model.",
+      .names = { modern_names },
+      .keys =
+          ROWS(NOT_CAUSAL, U32("attention.sliding_window", "local_attention"),
+               U32("attention.sliding_window_pattern",
+                   "global_attn_every_n_layers"),
+               NO_SCALING, U32("vocab_size", "vocab_size"),
+               TEXT("hidden_activation", "hidden_activation")) },
+    { .classes = "NeoBERT NeoBERTLMHead NeoBERTForSequenceClassification",
+      .arch = "neo-bert",
+      .strip = "model.",
+      .names = { neo_names },
+      .keys =
+          ROWS(OF("feed_forward_length", U32, "2*intermediate_size//3"),
+               OR("attention.layer_norm_rms_epsilon", "norm_eps", F32, 1e-6),
+               NOT_CAUSAL, ALWAYS("rope.freq_base", F32, 10000), NO_SCALING,
+               ALWAYS("pooling_type", U32, 2)) },
+    { .classes = "EuroBertModel",
+      .arch = "eurobert",
+      .strip = "model.",
+      .names = { euro_names },
+      .keys = ROWS(NOT_CAUSAL, NO_SCALING) },
+    { .classes = "T5WithLMHeadModel T5ForConditionalGeneration "
+                 "MT5ForConditionalGeneration UMT5ForConditionalGeneration "
+                 "UMT5Model",
+      .arch = "t5",
+      .names = { t5_names },
+      .keys = ROWS(T5_KEYS(U32("decoder_block_count", "num_decoder_layers")),
+                   U32("decoder_start_token_id", "decoder_start_token_id")),
+      .only_keys = true },
+    { .classes = "T5EncoderModel",
+      .arch = "t5encoder",
+      .names = { t5_names },
+      .keys = ROWS(T5_KEYS(OF("decoder_block_count", U32, "0?0"))),
+      .only_keys = true },
+    { .classes = NULL }
+};

@@ -1,0 +1,112 @@
+/* class_row.h - how the rows of architectures are written
+ *
+ * Names of tensors and keys of config.json are those of the models in Hugging
+ * Face's transformers (src/transformers/models/NAME/modeling_NAME.py and
+ * configuration_NAME.py, 4.57) or of the repositories that have code of their
+ * own; names on the other side are the rows of model/weight.h and
+ * model/hparam_list.h; which keys files have is what llama.cpp's converter
+ * writes (commit d32676d77426).
+ */
+#ifndef GG_CONVERT_CLASS_ROW_H
+#define GG_CONVERT_CLASS_ROW_H
+
+#include "convert/classes.h"
+
+/* Lists of rows; each ends with one without a class. */
+extern const struct gg_convert_arch gg_convert_class_dense[],
+    gg_convert_class_early[], gg_convert_class_experts[],
+    gg_convert_class_gemma[], gg_convert_class_recurrent[],
+    gg_convert_class_delta[], gg_convert_class_encoder[];
+
+/* Lists of names that several have: what nearly all have that came after
+ * Llama; experts as Qwen, OLMoE, DeepSeek, GLM and others name them; Mixtral's;
+ * norms after the branches; Conv1D's matrices; a state space in each layer. */
+extern const struct gg_convert_name gg_convert_names_llama[],
+    gg_convert_names_experts[], gg_convert_names_mixtral[],
+    gg_convert_names_after[], gg_convert_names_granitemoe[],
+    gg_convert_names_mamba2[];
+
+#define L "model.layers.%."
+#define B "blk.%."
+
+#define END_NAMES                                                             \
+    {                                                                         \
+        NULL, NULL, 0, NULL, NULL                                             \
+    }
+/* A name, of which nothing else is to be said; with what is done to its
+ * numbers; with how they are put; with a factor; what carries nothing. */
+#define N(FROM, TO)                                                           \
+    {                                                                         \
+        FROM, TO, GG_HOW_AS_IS, NULL, NULL                                    \
+    }
+#define N_HOW(FROM, TO, HOW)                                                  \
+    {                                                                         \
+        FROM, TO, GG_HOW_##HOW, NULL, NULL                                    \
+    }
+#define N_AXES(FROM, TO, AXES)                                                \
+    {                                                                         \
+        FROM, TO, GG_HOW_AS_IS, AXES, NULL                                    \
+    }
+#define N_TIMES(FROM, TO, AXES, SCALE)                                        \
+    {                                                                         \
+        FROM, TO, GG_HOW_AS_IS, AXES, SCALE                                   \
+    }
+#define N_NOT(FROM)                                                           \
+    {                                                                         \
+        FROM, NULL, GG_HOW_AS_IS, NULL, NULL                                  \
+    }
+
+#define NO_KEY                                                                \
+    {                                                                         \
+        NULL, NULL, 0, 0                                                      \
+    }
+#define ROWS(...)                                                             \
+    (const struct gg_convert_key[])                                           \
+    {                                                                         \
+        __VA_ARGS__, NO_KEY                                                   \
+    }
+#define OR                       GG_CONVERT_KEY
+#define U32(KEY, HF)             OR(KEY, HF, U32, 0)
+#define F32(KEY, HF)             OR(KEY, HF, F32, 0)
+#define BOOL(KEY, HF)            OR(KEY, HF, BOOL, 0)
+#define TEXT(KEY, HF)            OR(KEY, HF, STR, 0)
+#define ALWAYS(KEY, KIND, VALUE) OR(KEY, NULL, KIND, VALUE)
+/* Computed: once (U32, F32, BOOL), for each layer. */
+#define OF(KEY, KIND, EXPRESSION)   OR(KEY, EXPRESSION, KIND##_OF, 0)
+#define EACH(KEY, KIND, EXPRESSION) OR(KEY, EXPRESSION, EACH_##KIND, 0)
+/* A text that is always this one. */
+#define WORD(KEY, TEXT_) OR(KEY, "=" TEXT_, STR, 0)
+
+#define WINDOW U32("attention.sliding_window", "sliding_window")
+#define PATTERN                                                               \
+    EACH("attention.sliding_window_pattern", BOOL,                            \
+         "layer_types:sliding_attention")
+#define EXPERT_FF U32("expert_feed_forward_length", "moe_intermediate_size")
+#define SHARED_FF                                                             \
+    U32("expert_shared_feed_forward_length", "shared_expert_intermediate_size")
+#define NO_SCALING WORD("rope.scaling.type", "none")
+/* The base of positions, unless it is what readers take. */
+#define THETA                                                                 \
+    OF("rope.freq_base", F32,                                                 \
+       "(rope_theta|rotary_emb_base|rope_parameters.rope_theta|10000=10000)=" \
+       "0?rope_theta|rotary_emb_base|rope_parameters.rope_theta")
+/* Elements of a head. */
+#define HEAD  "(head_dim|(hidden_size//num_attention_heads))"
+#define N_ROT U32("rope.dimension_count", "rotary_dim")
+
+#define LLAMA                                                                 \
+    {                                                                         \
+        gg_convert_names_llama                                                \
+    }
+#define OVER(LIST)                                                            \
+    {                                                                         \
+        LIST, gg_convert_names_llama                                          \
+    }
+#define OVER_2(LIST, LIST_2)                                                  \
+    {                                                                         \
+        LIST, LIST_2, gg_convert_names_llama                                  \
+    }
+/* What those have whose queries and keys are permuted. */
+#define TURNED .turned = true, .rope_count = true, .vocab_size = true
+
+#endif
