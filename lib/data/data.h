@@ -108,4 +108,12 @@ static inline const uint8_t *gg_data_bytes(const struct gg_data *d, size_t i)
     return d->ops->bytes(d, i);
 }
 
+/* The i-th file that numbers are read from, and its path; NULL after the last,
+ * or if the source does not say. */
+static inline const struct gg_mapfile *gg_data_map(const struct gg_data *d,
+                                                   size_t i, const char **path)
+{
+    return d->ops->map ? d->ops->map(d, i, path) : NULL;
+}
+
 #endif

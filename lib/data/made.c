@@ -201,7 +201,7 @@ static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
                                     const char **path)
 {
     const struct gg_data *base = self(d)->base;
-    return base->ops->map ? base->ops->map(base, i, path) : NULL;
+    return gg_data_map(base, i, path);
 }
 
 /* What elements first to last of a part are made of: the lowest element of the

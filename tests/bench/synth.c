@@ -129,24 +129,6 @@ static const uint8_t *list_bytes(const struct gg_data *d, size_t i)
     return NULL;
 }
 
-static const struct gg_mapfile *list_map(const struct gg_data *d, size_t i,
-                                         const char **path)
-{
-    (void)d;
-    (void)i;
-    *path = NULL;
-    return NULL;
-}
-
-static const struct gg_mapfile *list_lies(const struct gg_data *d, size_t i,
-                                          uint64_t *off)
-{
-    (void)d;
-    (void)i;
-    (void)off;
-    return NULL;
-}
-
 /* ---- tensors ---- */
 
 static void add(struct synth *s, int layer, const char *name, int64_t ne0,
@@ -364,8 +346,10 @@ enum gguf_status synth_create(struct synth **out, const struct synth_size *z,
                               uint64_t seed, const struct gguf_file *vocab,
                               struct gguf_error *err)
 {
-    static const struct gg_data_ops ops = { list_n,     list_info, list_rows,
-                                            list_bytes, list_map,  list_lies };
+    static const struct gg_data_ops ops = { .n_tensors = list_n,
+                                            .info = list_info,
+                                            .rows = list_rows,
+                                            .bytes = list_bytes };
     struct synth *s = gg_mem_alloc_zero(NULL, 1, sizeof *s);
     *out = NULL;
     if (!s)

@@ -20,7 +20,7 @@ bool gg_job_input(const struct gguf_quant *q, size_t i,
     if (d) {
         const char *path = NULL;
         const struct gg_mapfile *map;
-        while ((map = d->ops->map(d, n, &path)) && n < i)
+        while ((map = gg_data_map(d, n, &path)) && n < i)
             n++;
         *out = (struct gg_job_input){ map, path, 0 };
         if (map)
@@ -45,7 +45,7 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
     const struct gg_data *d = q->in.numbers;
     const struct gg_mapfile *map;
     const char *path = NULL;
-    for (size_t i = 0; d && (map = d->ops->map(d, i, &path)); i++) {
+    for (size_t i = 0; d && (map = gg_data_map(d, i, &path)); i++) {
         if (map->fd >= 0)
             GG_TRY(gguf_paths_read_fd(paths, map->fd, "input", err));
         if (path)
