@@ -66,8 +66,8 @@ static int64_t fetch_and_add(int word, int64_t n)
 
 /* ---- beginning and end ---- */
 
-/* A msg_gate_fn: rank 0 says what is no error, and the first rank that has one,
- * errors. */
+/* A msg_gate_fn: notes and warnings are printed by rank 0, errors by the first
+ * rank that has one. */
 static const char *gate(bool is_error)
 {
     if (!is_error)

@@ -483,8 +483,11 @@ enum gguf_status gguf_folder_write(const char *path, const char *dir,
     if (p.dtype != GGUF_DTYPE_NONE && p.dtype != GGUF_DTYPE_F32 &&
         p.dtype != GGUF_DTYPE_F16 && p.dtype != GGUF_DTYPE_BF16)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "gguf_folder_params: a type that is none of F32, "
-                            "F16 and BF16");
+                            "gguf_folder_params: type %s, but a folder is "
+                            "written in F32, F16 or BF16",
+                            gguf_dtype_find(p.dtype)
+                                ? gguf_dtype_find(p.dtype)->name
+                                : "unknown");
     struct gg_back b;
     begin(&b, &p);
     const enum gguf_status st = run(&b, path, dir, err);
