@@ -63,7 +63,7 @@ static json_t *entry(const struct gg_stwrite_tensor *t, uint64_t off)
         json_array_append_new(shape, json_integer(t->ne[d]));
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_name(t->dtype),
                      "shape", shape, "data_offsets", (json_int_t)off,
-                     (json_int_t)(off + t->size));
+                     (json_int_t)off + (json_int_t)t->size);
 }
 
 /* The text of v, which is given up, after `before` bytes, followed by blanks
