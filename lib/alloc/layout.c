@@ -442,15 +442,9 @@ static enum gguf_status lay_out_best(struct work *w, struct gguf_error *err)
 static enum gguf_status make_room(struct gg_alloc_layout *l, size_t n,
                                   struct gguf_error *err)
 {
-    if (n <= l->cap)
-        return GGUF_OK;
-    gg_mem_free(l->allocator, l->places);
-    l->cap = 0;
-    l->places = gg_mem_alloc_zero(l->allocator, n, sizeof *l->places);
-    if (!l->places)
-        return gg_error_set_nomem(err, n * sizeof *l->places);
-    l->cap = n;
-    return GGUF_OK;
+    l->places = gg_mem_renew(l->allocator, l->places, &l->cap,
+                             sizeof *l->places, n, err);
+    return l->places ? GGUF_OK : GGUF_E_NOMEM;
 }
 
 enum gguf_status gg_alloc_layout_make(struct gg_alloc_layout *l,

@@ -202,14 +202,10 @@ static enum gguf_status keep_pools(struct gguf_galloc *ga,
     const size_t n = gguf_graph_n_nodes(graph);
     const size_t n_all = n + gguf_graph_n_leaves(graph);
     ga->n_nodes = ga->n_leaves = 0;
-    if (n_all > ga->pools_cap) {
-        gg_mem_free(ga->allocator, ga->pools);
-        ga->pools_cap = 0;
-        ga->pools = gg_mem_alloc_zero(ga->allocator, n_all, sizeof *ga->pools);
-        if (!ga->pools)
-            return gg_error_set_nomem(err, n_all * sizeof *ga->pools);
-        ga->pools_cap = n_all;
-    }
+    ga->pools = gg_mem_renew(ga->allocator, ga->pools, &ga->pools_cap,
+                             sizeof *ga->pools, n_all, err);
+    if (!ga->pools)
+        return GGUF_E_NOMEM;
     for (size_t i = 0; i < n_all; i++) {
         const int k = i < n ? (node ? node[i] : 0) : (leaf ? leaf[i - n] : 0);
         if (k < 0 || (unsigned)k >= ga->n_types)

@@ -74,6 +74,25 @@ void *gg_mem_grow(const struct gguf_allocator *a, void *ptr, size_t *room,
     return p;
 }
 
+void *gg_mem_renew(const struct gguf_allocator *a, void *ptr, size_t *room,
+                   size_t item_size, size_t n, struct gguf_error *err)
+{
+    size_t size = SIZE_MAX;
+    void *p;
+    if (n <= *room && ptr)
+        return ptr;
+    gg_mem_free(a, ptr);
+    *room = 0;
+    p = gg_mem_alloc_zero(a, n, item_size);
+    if (p) {
+        *room = n;
+        return p;
+    }
+    (void)gg_ckd_array(&size, n, item_size);
+    gg_error_set_nomem(err, size);
+    return NULL;
+}
+
 void gg_mem_free(const struct gguf_allocator *a, void *ptr)
 {
     if (!ptr)

@@ -20,6 +20,12 @@ void *gg_mem_alloc_zero(const struct gguf_allocator *a, uint64_t n,
 void *gg_mem_grow(const struct gguf_allocator *a, void *ptr, size_t *room,
                   size_t item_size, size_t least, struct gguf_error *err);
 
+/* The array ptr of *room items, or one of n zeroed items in its place if that
+ * is more: what ptr had is gone then, and *room is n. NULL, with GGUF_E_NOMEM
+ * in err and *room 0, where there is no memory. */
+void *gg_mem_renew(const struct gguf_allocator *a, void *ptr, size_t *room,
+                   size_t item_size, size_t n, struct gguf_error *err);
+
 /* NULL is fine. */
 void gg_mem_free(const struct gguf_allocator *a, void *ptr);
 

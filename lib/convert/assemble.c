@@ -38,26 +38,32 @@ static const struct {
     { "model.embed_audio.", NULL },
 };
 
-/* Does name, n bytes, fit the pattern? Its numbers go to layer and expert. */
-static bool fits(const char *pattern, const char *name, size_t n,
-                 int64_t *layer, int64_t *expert)
+bool gg_convert_fits(const char *pattern, struct gguf_str *name,
+                     int64_t *layer, int64_t *expert)
 {
-    struct gguf_str rest = { name, n };
     uint64_t v;
-    *layer = *expert = -1;
     for (; *pattern; pattern++) {
         if (*pattern == '%' || *pattern == '@') {
-            if (!gg_str_uint(&rest, 1000000, &v))
+            if (!gg_str_uint(name, 1000000, &v))
                 return false;
             *(*pattern == '%' ? layer : expert) = (int64_t)v;
-        } else if (rest.size && *rest.data == *pattern) {
-            rest.data++;
-            rest.size--;
+        } else if (name->size && *name->data == *pattern) {
+            name->data++;
+            name->size--;
         } else {
             return false;
         }
     }
-    return !rest.size;
+    return true;
+}
+
+/* Is name, n bytes, what the pattern says? */
+static bool fits(const char *pattern, const char *name, size_t n,
+                 int64_t *layer, int64_t *expert)
+{
+    struct gguf_str rest = { name, n };
+    *layer = *expert = -1;
+    return gg_convert_fits(pattern, &rest, layer, expert) && !rest.size;
 }
 
 /* The name that a row gives, with the layer's number and an ending: in the

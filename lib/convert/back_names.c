@@ -34,22 +34,9 @@ struct uses {
 static bool fits(const char *pattern, const char *end, struct gguf_str name,
                  int64_t *layer)
 {
-    uint64_t v;
-    *layer = -1;
-    for (int part = 0; part < 2; part++, pattern = end)
-        for (; *pattern; pattern++) {
-            if (*pattern == '%') {
-                if (!gg_str_uint(&name, 1000000, &v))
-                    return false;
-                *layer = (int64_t)v;
-            } else if (name.size && *name.data == *pattern) {
-                name.data++;
-                name.size--;
-            } else {
-                return false;
-            }
-        }
-    return !name.size;
+    int64_t expert = *layer = -1;
+    return gg_convert_fits(pattern, &name, layer, &expert) &&
+           gg_convert_fits(end, &name, layer, &expert) && !name.size;
 }
 
 static bool expand(char out[160], const char *from, const char *end,

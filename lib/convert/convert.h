@@ -115,6 +115,10 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
 /* assemble.c: what each tensor of the folder becomes. */
 enum gguf_status gg_convert_tensors(struct gguf_convert *c,
                                     struct gguf_error *err);
+/* Takes from name what the pattern of a row says, a number for "%" (to layer)
+ * and for "@" (to expert); false where they differ. */
+bool gg_convert_fits(const char *pattern, struct gguf_str *name,
+                     int64_t *layer, int64_t *expert);
 /* view.c: how a part's numbers lie, and the shape that it has. */
 struct gg_convert_view {
     const struct gguf_convert *c;

@@ -91,14 +91,10 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
     p->n = 0;
     p->work_size = 0;
     p->shared = false;
-    if (n_nodes > p->cap) {
-        gg_mem_free(p->allocator, p->steps);
-        p->cap = 0;
-        p->steps = gg_mem_alloc_zero(p->allocator, n_nodes, sizeof *p->steps);
-        if (!p->steps)
-            return gg_error_set_nomem(err, n_nodes * sizeof *p->steps);
-        p->cap = n_nodes;
-    }
+    p->steps = gg_mem_renew(p->allocator, p->steps, &p->cap, sizeof *p->steps,
+                            n_nodes, err);
+    if (!p->steps)
+        return GGUF_E_NOMEM;
     for (size_t i = 0; i < n_nodes; i++) {
         struct gguf_tensor *t = gguf_graph_node(graph, i);
         const struct gg_cpu_op *op = gg_cpu_op_row(t->op);

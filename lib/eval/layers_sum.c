@@ -44,15 +44,9 @@ static void run(void *user, unsigned ith, unsigned nth)
 static enum gguf_status reserve(struct gguf_layers *l, size_t n,
                                 struct gguf_error *err)
 {
-    if (n <= l->n_token)
-        return GGUF_OK;
-    gg_mem_free(l->allocator, l->token);
-    l->n_token = 0;
-    l->token = gg_mem_alloc_zero(l->allocator, n, sizeof *l->token);
-    if (!l->token)
-        return gg_error_set_nomem(err, n * sizeof *l->token);
-    l->n_token = n;
-    return GGUF_OK;
+    l->token = gg_mem_renew(l->allocator, l->token, &l->n_token,
+                            sizeof *l->token, n, err);
+    return l->token ? GGUF_OK : GGUF_E_NOMEM;
 }
 
 /* Layer, and what it is in it, of "blk.3.attn_q" or "enc.blk.3.attn_q". */

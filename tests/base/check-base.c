@@ -287,6 +287,26 @@ static void check_grow(void)
        "not beyond what there is");
 }
 
+static void check_renew(void)
+{
+    struct gguf_error err;
+    size_t room = 0;
+    int *v = gg_mem_renew(NULL, NULL, &room, sizeof *v, 0, &err), *same;
+    ok(v && !room, "an array of nothing is one, too");
+    v = gg_mem_renew(NULL, v, &room, sizeof *v, 5, &err);
+    bool good = v && room == 5;
+    for (int i = 0; i < 5 && good; i++) {
+        good = !v[i];
+        v[i] = i + 1;
+    }
+    ok(good, "a renewed array is as long as asked for, and zeroed");
+    same = gg_mem_renew(NULL, v, &room, sizeof *v, 3, &err);
+    ok(same == v && room == 5 && v[4] == 5, "one that has room stays");
+    v = gg_mem_renew(NULL, v, &room, sizeof *v, SIZE_MAX / 2, &err);
+    ok(!v && !room && err.status == GGUF_E_NOMEM,
+       "one that cannot be had leaves nothing");
+}
+
 static bool is_after(const void *user, int32_t i, int32_t k)
 {
     const int *v = user;
@@ -339,6 +359,7 @@ int main(void)
     check_index();
     check_arena();
     check_grow();
+    check_renew();
     check_sort();
     check_error();
     return done_testing();
