@@ -189,6 +189,12 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g)
 
 /* ---- forms ---- */
 
+#if HAVE_X86_AVX512BF16
+static const bool has_simd = true;
+#else
+static const bool has_simd = false; /* built for C alone */
+#endif
+
 /* F16 and BF16 are multiplied by pairs in int8, where there is a tile. */
 static void check_forms(const char *level, struct gg_kern *kern, bool has)
 {
@@ -217,7 +223,8 @@ int main(int argc, char **argv)
         gg_kern_init(&kern, level[i].mask);
         const struct gg_kern_gemm *g = &kern.gemm[GG_GEMM_BF16];
         check_forms(level[i].name, &kern,
-                    !level[i].mask || level[i].mask & GG_CPU_AVX512BF16);
+                    !level[i].mask ||
+                        (has_simd && level[i].mask & GG_CPU_AVX512BF16));
         if (!g->tile)
             continue;
         check_packers(level[i].name, g, &ref.gemm[GG_GEMM_BF16]);

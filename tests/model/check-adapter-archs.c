@@ -5,6 +5,7 @@
 #include "tests/model/skeleton.h"
 #include "tests/tap.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { N = LORA_TOKENS };
@@ -88,6 +89,30 @@ static size_t fill(struct lora *l, struct run *r, const char *arch,
     return n;
 }
 
+/* How far outputs go when each weight of s, whose adapters are added in, moves
+ * by four steps of single precision, up and down in turn: what rounding may do
+ * in this model, as a product of some hundred terms in another order differs
+ * by so much. A negative number where nothing was computed. */
+static double unrest(struct skeleton *s, const gguf_token *tok,
+                     const float *added, size_t n_out)
+{
+    static float moved[N * 1024];
+    size_t size;
+    struct run r;
+    for (size_t i = 0; i < s->g.n; i++) {
+        float *v = (float *)(uintptr_t)s->g.t[i].values;
+        for (size_t k = 0; k < lora_n(&s->g.t[i]); k++)
+            v[k] *= 1 + (k % 2 ? 4 : -4) * FLT_EPSILON / 2;
+    }
+    void *data = gen_file(&s->g, GGUF_DTYPE_F32, &size);
+    const bool good =
+        run_open(&r, data, size, 1, small()) && lora_outputs(&r, tok, moved);
+    const double d = good ? run_nmse(moved, added, n_out) : -1;
+    run_close(&r);
+    free(data);
+    return d;
+}
+
 static void check_arch(const char *name)
 {
     static float plain[N * 1024], with[N * 1024], none[N * 1024],
@@ -125,7 +150,6 @@ static void check_arch(const char *name)
     const struct lora *ls[] = { &l };
     lora_add_in(&s.g, ls, (const double[]){ 0.75 }, 1);
     void *both = gen_file(&s.g, GGUF_DTYPE_F32, &sum_size);
-    lora_drop_values(&s.g);
     const bool opened = run_open(&sum, both, sum_size, 1, small()) &&
                         lora_outputs(&sum, tok, added);
     const struct gguf_model_info *info =
@@ -134,10 +158,15 @@ static void check_arch(const char *name)
         good ? N * (info->has_logits ? info->n_vocab : info->n_embd) : 0;
     const double d = n_out ? run_nmse(with, added, n_out) : 9;
     const double far = n_out ? run_nmse(with, plain, n_out) : 0;
-    ok(good && opened && d < 1e-9 && far > 1e-4 &&
+    const double most =
+        d < 1e-9 || !opened ? 1e-9 : unrest(&s, tok, added, n_out);
+    ok(good && opened && d < most && far > 1e-4 &&
            !memcmp(plain, none, n_out * sizeof *plain),
-       "%s: %zu pairs: %.2g from the sum, %.2g from the model %s%s", name, n,
-       d, far, good ? "" : r.err.message, opened ? "" : sum.err.message);
+       "%s: %zu pairs: %.2g from the sum (%.2g may be), %.2g from the model "
+       "%s%s",
+       name, n, d, most, far, good ? "" : r.err.message,
+       opened ? "" : sum.err.message);
+    lora_drop_values(&s.g);
     run_close(&sum);
     run_close(&r);
     if (o.data)
