@@ -28,4 +28,5 @@ static inline VF vf_of_ps(const __m256 v[4], int k)
                               1);
 }
 
+#define EACH_OF_LEVEL "kern/x86/dots_512.h"
 #include "kern/x86/dots_impl.h"

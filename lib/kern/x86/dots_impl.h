@@ -81,6 +81,11 @@ static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
 #include "kern/x86/blocks_k.h"
 #include "kern/x86/blocks_low.h"
 #include "kern/x86/blocks_q32.h"
+#ifdef EACH_OF_LEVEL /* what a level has of its own */
+#include EACH_OF_LEVEL
+#else
+#define EACH_Q4_K gg_kern_each_q4_k
+#endif
 
 typedef void each_fn(TO *to, const void *src, size_t n);
 
@@ -122,22 +127,21 @@ static GG_ALWAYS_INLINE void some_cols(float *sum, const void *w,
                                     vf_add(to.sum[j][2], to.sum[j][3])));
 }
 
-/* A copy for each number of columns, whose sums stay in registers. DECODE:
- * of a type with blocks of 32, NULL: of longer ones. */
-#define DOTS_BY(NAME, DECODE)                                                 \
+/* A copy for each number of columns, whose sums stay in registers. EACH hands
+ * the numbers on; DECODE: of a type with blocks of 32, NULL: of longer ones. */
+#define DOTS_BY(NAME, EACH, DECODE)                                           \
     void FN(gg_kern_dots_##NAME)(float *sum, const void *w, const float *x,   \
                                  size_t x_stride, size_t n_cols, size_t n)    \
     {                                                                         \
         const size_t size = sizeof(struct gg_block_##NAME);                   \
         for (; n_cols > 1; n_cols -= 2, sum += 2, x += 2 * x_stride)          \
-            some_cols(sum, w, x, x_stride, 2, n, gg_kern_each_##NAME, DECODE, \
-                      size);                                                  \
+            some_cols(sum, w, x, x_stride, 2, n, EACH, DECODE, size);         \
         if (n_cols)                                                           \
-            some_cols(sum, w, x, x_stride, 1, n, gg_kern_each_##NAME, DECODE, \
-                      size);                                                  \
+            some_cols(sum, w, x, x_stride, 1, n, EACH, DECODE, size);         \
     }
-#define DOTS_32(NAME) DOTS_BY(NAME, gg_kern_decode_##NAME##_avx2)
-#define DOTS(NAME)    DOTS_BY(NAME, NULL)
+#define DOTS_32(NAME)                                                         \
+    DOTS_BY(NAME, gg_kern_each_##NAME, gg_kern_decode_##NAME##_avx2)
+#define DOTS(NAME) DOTS_BY(NAME, gg_kern_each_##NAME, NULL)
 
 DOTS_32(q4_0)
 DOTS_32(q4_1)
@@ -148,7 +152,7 @@ DOTS_32(q8_1)
 DOTS_32(iq4_nl)
 DOTS(q2_k)
 DOTS(q3_k)
-DOTS(q4_k)
+DOTS_BY(q4_k, EACH_Q4_K, NULL)
 DOTS(q5_k)
 DOTS(q6_k)
 DOTS(q8_k)

@@ -1,0 +1,52 @@
+/* dots_512.h - rows of blocks that dots_avx512.c multiplies by tables
+ *
+ * Included by dots_impl.h, with what that has defined.
+ *
+ * The weights of a sub-block with 16 codes are 16 floats, which are a vector.
+ * They are computed once, as the decoder rounds them, and looked up by their
+ * codes: of a code's lane vpermps reads four bits, so that nothing has to be
+ * masked.
+ */
+static inline VF codes_0_to_15(void)
+{
+    return _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                          15);
+}
+
+/* 32 bytes of two nibbles: the low ones are of one sub-block of 32, the high
+ * ones of the next. */
+static GG_ALWAYS_INLINE void add_nibbles(TO *to, const uint8_t *qs, VF low,
+                                         VF high)
+{
+    const __m512i a = _mm512_cvtepu8_epi32(gg_x86_load128(qs));
+    const __m512i b = _mm512_cvtepu8_epi32(gg_x86_load128(qs + 16));
+    add_vector(to, _mm512_permutexvar_ps(a, low), 0);
+    add_vector(to, _mm512_permutexvar_ps(b, low), 1);
+    end_run(to);
+    add_vector(to, _mm512_permutexvar_ps(_mm512_srli_epi32(a, 4), high), 0);
+    add_vector(to, _mm512_permutexvar_ps(_mm512_srli_epi32(b, 4), high), 1);
+    end_run(to);
+}
+
+static GG_ALWAYS_INLINE void each_q4_k_512(TO *to, const void *src, size_t n)
+{
+    const uint8_t *p = src;
+    const VF code = codes_0_to_15();
+    for (size_t i = 0; i < n / 256; i++) {
+        const uint8_t *qs = p + offsetof(struct gg_block_q4_k, qs);
+        float scale[8], min[8];
+        scales_k4(scale, min, p + offsetof(struct gg_block_q4_k, scales),
+                  gg_x86_half_ps(p),
+                  gg_x86_half_ps(p + offsetof(struct gg_block_q4_k, dmin)));
+        GG_UNROLL
+        for (unsigned s = 0; s < 8; s += 2) {
+            const VF low =
+                vf_sub(vf_mul(vf_set1(scale[s]), code), vf_set1(min[s]));
+            const VF high = vf_sub(vf_mul(vf_set1(scale[s + 1]), code),
+                                   vf_set1(min[s + 1]));
+            add_nibbles(to, qs + 16 * s, low, high);
+        }
+        p += sizeof(struct gg_block_q4_k);
+    }
+}
+#define EACH_Q4_K each_q4_k_512
