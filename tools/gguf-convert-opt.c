@@ -49,6 +49,26 @@ static const struct opt table[] = {
     ROWS_OUTER,
     ROWS_NONFINITE,
     ROWS_IMATRIX,
+    { .help = "Whether it is kept:" },
+    { "--verify", "TEXT",
+      "evaluate some chunks of TEXT with each OUT when it is complete; where "
+      "the perplexity is not a number or above the limit nothing is kept",
+      OPT_STR, AT(verify.text) },
+    { "--verify-chunks", "N", "so many chunks at most; 4 by default", OPT_UINT,
+      AT(verify.n_chunks), .min = 1, .max = UINT32_MAX },
+    { "--verify-ctx", "N",
+      "tokens of a chunk; 512 by default, or what the model was trained on if "
+      "that is less",
+      OPT_UINT, AT(verify.n_ctx), .min = 4, .max = INT32_MAX },
+    { "--verify-max", "X",
+      "the limit; the size of the vocabulary by default, which is the "
+      "perplexity of a guess at random",
+      OPT_DOUBLE, AT(verify.max), .low = 1, .high = 1e9 },
+    { "--verify-factor", "X",
+      "also refuse an OUT whose perplexity is above X times that of the first",
+      OPT_DOUBLE, AT(verify.factor), .low = 1, .high = 1e9 },
+    { "--max-text", "SIZE", "size of TEXT at most, unpacked; 1Gi by default",
+      OPT_SIZE, AT(verify.max_text) },
     ROWS_PLAN,
     { "-v --verbose", NULL, "list the tensors, and what each is made of",
       OPT_FLAG, AT(q.verbose) },
@@ -65,7 +85,10 @@ static const struct opt_rule rules[] = {
       "--override-kv --pure "
       "--output-tensor-type --token-embedding-type --leave-output-tensor "
       "--tensor-type --tensor-type-file --target-size --target-bpw "
-      "--outer-scales --imatrix --explain" },
+      "--outer-scales --imatrix --explain --verify" },
+    { "--verify-chunks --verify-ctx --verify-max --verify-factor --max-text",
+      OPT_NEEDS, "--verify" },
+    { "--verify", OPT_EXCLUDES, "--base" },
     { .a = NULL },
 };
 
@@ -141,6 +164,13 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
         q->targets[0].sized = true;
     o->params.ignore = o->ignore.arg;
     o->params.n_ignore = o->ignore.n;
+    o->verify.max_given = o->verify.max > 0;
+    if (o->verify.factor > 0 && q->n_targets < 2)
+        opt_usage("--verify-factor compares outputs: there is only one");
+    if (o->verify.text) {
+        q->check = verify_check;
+        q->check_user = o;
+    }
     use_types(q);
     use_imatrix(q);
     use_kv_texts(q);
@@ -150,5 +180,6 @@ void convert_options_fini(struct convert_options *o)
 {
     options_fini(&o->q);
     opt_list_fini(&o->ignore);
+    verify_fini(&o->verify);
     gguf_convert_close(o->from);
 }

@@ -67,7 +67,21 @@ static void json_made(struct json *j, const struct convert_options *o)
     json_close(j);
 }
 
-static void json_output(struct json *j, const struct target *t)
+static void json_verify(struct json *j, const struct verify *v, size_t i)
+{
+    json_open(j, "verify", '{');
+    json_strz(j, "text", v->text);
+    json_u64(j, "n_ctx", v->n_ctx);
+    json_u64(j, "n_chunks", v->n_chunks);
+    json_u64(j, "n_tokens", v->sums[i].n);
+    json_f64(j, "perplexity", gguf_ppl_value(&v->sums[i]));
+    json_f64(j, "error", gguf_ppl_error(&v->sums[i]));
+    json_f64(j, "limit", v->max);
+    json_close(j);
+}
+
+static void json_output(struct json *j, const struct target *t,
+                        const struct verify *v, size_t no)
 {
     struct gguf_quant_totals s = GGUF_QUANT_TOTALS_INIT;
     (void)gguf_quant_totals(t->job, &s, NULL);
@@ -92,6 +106,8 @@ static void json_output(struct json *j, const struct target *t)
         json_close(j);
     }
     json_close(j);
+    if (v)
+        json_verify(j, v, no);
     json_close(j);
 }
 
@@ -107,7 +123,8 @@ void print_made_json(const struct convert_options *o, double seconds)
     json_made(&j, o);
     json_open(&j, "outputs", '[');
     for (size_t i = 0; i < o->q.n_targets; i++)
-        json_output(&j, &o->q.targets[i]);
+        json_output(&j, &o->q.targets[i],
+                    o->verify.text && seconds >= 0 ? &o->verify : NULL, i);
     json_close(&j);
     json_close(&j);
     json_end(&j);

@@ -59,9 +59,34 @@ static void print_results(const struct convert_options *o, double seconds)
                             q->params.nonfinite == GGUF_NONFINITE_KEEP);
         for (size_t i = 0; i < q->n_targets; i++)
             print_summary(&q->targets[i], seconds);
+        for (size_t i = 0; i < q->n_targets && o->verify.text && seconds >= 0;
+             i++) {
+            char said[160];
+            verify_text(&o->verify, &o->verify.sums[i], said, sizeof said);
+            msg_info(q->targets[i].path, "%s", said);
+        }
     }
     if (q->json)
         print_made_json(o, seconds);
+}
+
+/* The outputs. What is refused leaves nothing, not even to be gone on with. */
+static enum gguf_status write_all(struct convert_options *o,
+                                  const struct gguf_paths *noted,
+                                  struct progress *bar, const char **about,
+                                  struct gguf_error *err)
+{
+    struct options *q = &o->q;
+    const enum gguf_status st =
+        run_targets(q, "converting", noted, bar, about, err);
+    if (o->verify.failed && q->n_targets == 1)
+        *about = q->targets[0].path;
+    for (size_t i = 0; i < q->n_targets && o->verify.refused && q->resume;
+         i++) {
+        size_t n;
+        (void)gguf_quant_discard(q->targets[i].path, &n, NULL);
+    }
+    return st;
 }
 
 static enum gguf_status work(struct convert_options *o, struct progress *bar,
@@ -75,6 +100,7 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
     double begin = progress_clock(), seconds = -1;
 
     note_reads(q, noted);
+    paths_read(noted, o->verify.text, "--verify");
     pp.n_threads = q->threads;
     q->params.overrides = q->overrides;
     q->params.n_overrides = q->n_overrides;
@@ -86,10 +112,12 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
     if (st == GGUF_OK)
         st = make_jobs(o, bar, about, err);
     if (st == GGUF_OK)
+        st = verify_begin(o, about, err);
+    if (st == GGUF_OK)
         print_plans(o);
     if (st == GGUF_OK && !q->dry_run) {
         msg_flush();
-        st = run_targets(q, "converting", noted, bar, about, err);
+        st = write_all(o, noted, bar, about, err);
         seconds = progress_clock() - begin;
     }
     progress_clear(bar);
@@ -107,6 +135,10 @@ int main(int argc, char **argv)
     struct progress bar;
     struct gguf_error err;
     parse_convert(&o, argc, argv);
+    if (!verify_read(&o)) {
+        convert_options_fini(&o);
+        return msg_exit(MSG_FAILED);
+    }
     load_raise_limits();
     progress_init(&bar, "planning", NULL, o.q.quiet);
     progress_catch_signals();

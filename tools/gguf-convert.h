@@ -6,6 +6,23 @@
 #include "tools/gguf-quantize.h"
 
 #include <gguf/convert.h>
+#include <gguf/eval.h>
+
+/* What outputs are evaluated on before they are kept. */
+struct verify {
+    const char *text; /* a file; NULL: they are not */
+    uint64_t max_text;
+    char *data; /* of the text */
+    size_t size;
+    struct gguf_tokens tokens;
+    uint64_t n_chunks; /* as asked for, then as many as the text has */
+    uint32_t n_ctx;    /* tokens of a chunk; 0: chosen, from the model's */
+    double max;        /* greatest perplexity; 0: the vocabulary's size */
+    double factor;     /* greatest, of the first output's; 0: any */
+    bool max_given;
+    struct gguf_ppl sums[MAX_TARGETS];
+    bool failed, refused; /* the run ended here; by a figure */
+};
 
 struct convert_options {
     struct options q; /* q.in is the folder */
@@ -14,11 +31,15 @@ struct convert_options {
     struct gguf_convert *from;
     const char *folder; /* to be written, of q.in; or NULL */
     struct gguf_folder_params back;
+    struct verify verify;
 };
 #define CONVERT_OPTIONS_INIT                                                  \
     {                                                                         \
         .q = OPTIONS_INIT, .params = GGUF_CONVERT_PARAMS_INIT,                \
-        .back = GGUF_FOLDER_PARAMS_INIT                                       \
+        .back = GGUF_FOLDER_PARAMS_INIT, .verify = {                          \
+            .n_chunks = 4,                                                    \
+            .max_text = UINT64_C(1) << 30                                     \
+        }                                                                     \
     }
 
 /* gguf-convert-opt.c: fill o, which was initialised; ends the program where
@@ -29,6 +50,20 @@ void convert_options_fini(struct convert_options *o);
 /* gguf-convert-back.c: write o->folder. */
 enum gguf_status write_folder(struct convert_options *o, struct progress *bar,
                               const char **about, struct gguf_error *err);
+
+/* gguf-convert-verify.c: read the text, before the folder; false: a message was
+ * printed. Once jobs are planned: can the text be evaluated with such a model?
+ * A gguf_quant_check_fn, user is the options. "perplexity 8.21 +/- 0.3 on ...".
+ */
+bool verify_read(struct convert_options *o);
+enum gguf_status verify_begin(struct convert_options *o, const char **about,
+                              struct gguf_error *err);
+enum gguf_status verify_check(void *user, size_t job,
+                              const struct gguf_split *output,
+                              struct gguf_error *err);
+void verify_text(const struct verify *v, const struct gguf_ppl *sums,
+                 char *out, size_t size);
+void verify_fini(struct verify *v);
 
 /* gguf-convert-print.c: what each tensor is made of, as a table or as one JSON
  * document. */

@@ -34,6 +34,8 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
     out.force = o->force;
     out.resume = o->resume;
     out.paths = noted;
+    out.check = o->check;
+    out.check_user = o->check_user;
     for (size_t i = 0; i < o->n_targets; i++) {
         jobs[i] = o->targets[i].job;
         paths[i] = o->targets[i].path;

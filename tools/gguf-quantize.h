@@ -57,6 +57,8 @@ struct options {
     const char *report; /* a file's name */
     bool dry_run, explain, verbose, json, quiet, force, resume, list_types;
     char *default_out;
+    gguf_quant_check_fn *check; /* asked before outputs get their names */
+    void *check_user;
 };
 #define OPTIONS_INIT                                                          \
     {                                                                         \

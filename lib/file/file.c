@@ -244,8 +244,8 @@ static enum gguf_status read_path(struct gguf_file *f, const struct source *s,
                         TRIES);
 }
 
-static enum gguf_status set_path(struct gguf_file *f, const char *path,
-                                 struct gguf_error *err)
+enum gguf_status gg_file_set_path(struct gguf_file *f, const char *path,
+                                  struct gguf_error *err)
 {
     size_t n = strlen(path) + 1;
     f->path = gg_mem_alloc(f->allocator, n);
@@ -262,7 +262,7 @@ static enum gguf_status read_source(struct gguf_file *f,
                                     struct gguf_error *err)
 {
     if (s->path)
-        GG_TRY(set_path(f, s->path, err));
+        GG_TRY(gg_file_set_path(f, s->path, err));
     if (s->path && !p->offset && !p->size)
         return read_path(f, s, p, limits, err);
     GG_TRY(map_source(f, s, p, err));

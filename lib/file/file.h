@@ -39,6 +39,11 @@ enum gguf_status gg_file_note(const struct gguf_file *f,
                               struct gguf_paths *paths,
                               struct gguf_error *err);
 
+/* Give a file that was opened without a path one, which is copied.
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_file_set_path(struct gguf_file *f, const char *path,
+                                  struct gguf_error *err);
+
 /* Is the file as it was when it was opened (mapfile.h)? NULL is fine.
  * GGUF_E_MISMATCH names it where it has a path. */
 enum gguf_status gg_file_check(const struct gguf_file *f,

@@ -336,6 +336,49 @@ static enum gguf_status open_set(struct gguf_split *s, const char *path,
     return st;
 }
 
+/* What the first of the files says of the set; then each of them. */
+static enum gguf_status take_fds(struct gguf_split *s, const int *fd,
+                                 const char *const *path,
+                                 const struct gguf_file_params *params,
+                                 struct gguf_error *err)
+{
+    struct shard_keys k = { 0, 0, 0 };
+    for (unsigned i = 0; i < s->n_files; i++) {
+        GG_TRY(gguf_file_open_fd(&s->files[i], fd[i], params, err));
+        GG_TRY(gg_file_set_path(s->files[i], path[i], err));
+    }
+    s->is_split =
+        gguf_file_kv_find(s->files[0], gg_file_split_keys[GG_SPLIT_COUNT]);
+    if (s->is_split)
+        GG_TRY(read_keys(s->files[0], &k, err));
+    s->total = k.total;
+    for (unsigned i = 0; i < s->n_files && s->is_split; i++)
+        GG_TRY(gg_file_split_in_shard(check_shard(s, i, err), path[i], err));
+    return GGUF_OK;
+}
+
+enum gguf_status gg_file_split_open_fds(struct gguf_split **out, const int *fd,
+                                        const char *const *path, size_t n,
+                                        const struct gguf_file_params *params,
+                                        struct gguf_error *err)
+{
+    *out = NULL;
+    struct gguf_split *s = gg_mem_alloc_zero(params->allocator, 1, sizeof *s);
+    if (!s)
+        return gg_error_set_nomem(err, sizeof *s);
+    s->allocator = params->allocator;
+    enum gguf_status st = make_room(s, (unsigned)n, err);
+    if (st == GGUF_OK)
+        st = take_fds(s, fd, path, params, err);
+    if (st == GGUF_OK)
+        st = list_tensors(s, err);
+    if (st == GGUF_OK)
+        *out = s;
+    else
+        gguf_split_close(s);
+    return st;
+}
+
 enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
                                  const struct gguf_file_params *params,
                                  struct gguf_error *err)

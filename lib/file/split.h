@@ -23,6 +23,14 @@ enum gguf_status gg_file_split_in_shard(enum gguf_status status,
                                         const char *path,
                                         struct gguf_error *err);
 
+/* The n files of a set that is being written, none of which has its name yet:
+ * file i from the descriptor fd[i], which stays the caller's, called path[i].
+ * Fails as gguf_split_open, and leaves *out NULL. */
+enum gguf_status gg_file_split_open_fds(struct gguf_split **out, const int *fd,
+                                        const char *const *path, size_t n,
+                                        const struct gguf_file_params *params,
+                                        struct gguf_error *err);
+
 /* Of the set: NULL is malloc. */
 const struct gguf_allocator *
 gg_file_split_allocator(const struct gguf_split *s);

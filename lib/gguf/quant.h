@@ -267,6 +267,15 @@ GGUF_API enum gguf_status gguf_quant_totals(const struct gguf_quant *q,
 
 /* ------------------------------------------------------------- the run --- */
 
+/* Called for each job, in order, when all files of the run are complete and on
+ * disk, and none has its name yet: is what was written to be kept? output is
+ * that of the job number, opened; borrowed. A status other than GGUF_OK ends
+ * the run with that status, and with the message in err, which is never NULL:
+ * no output gets its name. */
+typedef enum gguf_status gguf_quant_check_fn(void *user, size_t job,
+                                             const struct gguf_split *output,
+                                             struct gguf_error *err);
+
 struct gguf_quant_output {
     size_t struct_size;
     int force;   /* an existing regular file is replaced in the end */
@@ -275,10 +284,12 @@ struct gguf_quant_output {
     const struct gguf_paths *paths; /* the caller's other files: no file of the
                                      * run may be one of these. Borrowed; NULL:
                                      * none */
+    gguf_quant_check_fn *check;     /* or NULL */
+    void *check_user;
 };
 #define GGUF_QUANT_OUTPUT_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_quant_output), 0, 0, 0, NULL                       \
+        sizeof(struct gguf_quant_output), 0, 0, 0, NULL, NULL, NULL           \
     }
 
 /* Number of output files: more than one with keep_split or max_file_size,
@@ -307,6 +318,10 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  *
  * All files get their names at the end. If one cannot get its name, none does,
  * and replaced files are restored (where the file system has hard links).
+ *
+ * With check, the files are opened and looked at before they get their names.
+ * One that is refused is gone, unless resume is set: then the next run would
+ * keep what was made and ask again; gguf_quant_discard removes it.
  *
  * GGUF_E_EXIST        path is there, and force is not set
  * GGUF_E_MISMATCH     PATH.resume belongs to another plan, is not a journal,

@@ -135,6 +135,89 @@ static void check_set(const char *in, const char *want)
     gguf_split_close(set);
 }
 
+/* What a caller of the check function saw. */
+struct asked {
+    const char *want[2]; /* the files that the outputs are to be */
+    size_t n, n_files;
+    bool good;
+    enum gguf_status answer;
+};
+
+static enum gguf_status ask(void *user, size_t job,
+                            const struct gguf_split *output,
+                            struct gguf_error *err)
+{
+    struct asked *a = user;
+    struct gguf_file *want;
+    const size_t n = gguf_split_n_tensors(output);
+    a->good &= job == a->n && job < 2 &&
+               gguf_file_open(&want, a->want[job], NULL, err) == GGUF_OK;
+    if (!a->good)
+        return GGUF_OK;
+    a->good = n == gguf_file_n_tensors(want);
+    for (size_t i = 0; i < gguf_split_n_files(output); i++)
+        a->good &= access(gguf_split_path(output, i), F_OK) != 0;
+    for (size_t i = 0; i < n && a->good; i++) {
+        const struct gguf_split_tensor *t = gguf_split_tensor(output, i);
+        const struct gguf_tensor_info *w = gguf_file_tensor(want, i);
+        a->good = w->name.size == t->info->name.size &&
+                  !memcmp(w->name.data, t->info->name.data, w->name.size) &&
+                  w->size == t->info->size &&
+                  !memcmp(gguf_file_tensor_data(t->file, t->info->index),
+                          gguf_file_tensor_data(want, i), (size_t)w->size);
+    }
+    gguf_file_close(want);
+    a->n++;
+    a->n_files += gguf_split_n_files(output);
+    return a->answer == GGUF_OK || job == 0
+               ? GGUF_OK
+               : gguf_error_set(err, a->answer, "not to be kept");
+}
+
+/* Is what is written shown before it has its name, and kept if it may be? */
+static void check_asked(const char *in, const char *want, uint64_t most,
+                        bool resume)
+{
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    struct gguf_quant_params p = params();
+    struct asked a = { { want, want }, 0, 0, true, GGUF_E_VOCAB };
+    struct gguf_quant *jobs[2] = { NULL, NULL };
+    struct gguf_error err;
+    const char *paths[2] = { in_dir("a.gguf"), in_dir("b.gguf") };
+    p.max_file_size = most;
+    o.check = ask;
+    o.check_user = &a;
+    o.no_sync = 1;
+    o.resume = resume;
+    const int before = n_entries();
+    if (gguf_quant_create(&jobs[0], in, &p, NULL) != GGUF_OK ||
+        gguf_quant_create(&jobs[1], in, &p, NULL) != GGUF_OK)
+        exit(99);
+    const size_t n = gguf_quant_n_files(jobs[0]);
+    ok(gguf_quant_run_many(jobs, paths, 2, &o, &err) == GGUF_E_VOCAB &&
+           a.good && a.n == 2 && a.n_files == 2 * n &&
+           strstr(err.message, "b") && strstr(err.message, "not to be kept"),
+       "%zu files%s are asked about before they have names: %s", n,
+       resume ? ", with a journal," : "", err.message);
+    for (size_t i = 0; i < 2 && resume; i++) {
+        size_t gone = 0;
+        ok(gguf_quant_discard(paths[i], &gone, NULL) == GGUF_OK &&
+               gone == n + 1,
+           "a journal and %zu files stayed", n);
+    }
+    ok(n_entries() == before, "and none is left when one is refused");
+    a = (struct asked){ { want, want }, 0, 0, true, GGUF_OK };
+    ok(gguf_quant_run_many(jobs, paths, 2, &o, &err) == GGUF_OK && a.good &&
+           a.n == 2 && n_entries() == before + 2 * (int)n,
+       "all are kept when all may be");
+    gguf_quant_destroy(jobs[0]);
+    gguf_quant_destroy(jobs[1]);
+    char command[4200];
+    snprintf(command, sizeof command, "rm -f '%s'/[ab]*.gguf", dir_name());
+    if (system(command))
+        perror(command);
+}
+
 int main(void)
 {
     char in[4000], want[4000]; /* in_dir forgets */
@@ -175,6 +258,10 @@ int main(void)
     remove(in_dir("inside"));
     check_input(in);
     check_set(in, want);
+    check_asked(in, want, 0, false);
+    check_asked(in, want, 0, true);
+    check_asked(in, want, size / 3, false);
+    check_asked(in, want, size / 3, true);
     free(bytes);
     free(inside);
     gguf_recipe_destroy(recipe);

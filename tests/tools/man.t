@@ -76,7 +76,10 @@ for tool in gguf-info gguf-split gguf-edit gguf-imatrix gguf-quantize gguf-ppl \
         "$builddir/tests/tools/mkimatrix" "$tmp/run/a.dat"
         cp "$tmp/run/a.dat" "$tmp/run/b.dat"
         ;;
-    gguf-convert) "$builddir/tests/tools/mkfolder" "$tmp/run/hf" wide ;;
+    gguf-convert)
+        "$builddir/tests/tools/mkfolder" "$tmp/run/hf" wide
+        head -c 4000 "$share/persuasion.txt" >"$tmp/run/test.txt"
+        ;;
     *)
         cp "$tmp/small.gguf" "$tmp/run/model.gguf"
         cp "$tmp/small.gguf" "$tmp/run/model-f16.gguf"

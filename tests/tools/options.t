@@ -31,6 +31,11 @@ refused()
 }
 
 refused <<'END'
+convert|x -o O --verify-chunks 2|'--verify-chunks' needs --verify
+convert|x -o O --verify T --verify-chunks 0|--verify-chunks: '0' is not
+convert|x -o O --verify T --verify-factor 2|--verify-factor compares outputs: there is only one
+convert|x -o O --verify T --base M|'--verify' and '--base' exclude each other
+convert|M --to-safetensors O --verify T|'--to-safetensors' and '--verify' exclude each other
 ppl|-m M -f T -fa on|there is no '-fa' here: attention
 ppl|-m M -f T --flash-attn=on|there is no '--flash-attn' here: attention
 ppl|-m M -bf T|there is no '-bf' here: --file

@@ -9,6 +9,7 @@
 #include "base/paths.h"
 #include "base/str.h"
 #include "file/file.h"
+#include "file/split.h"
 #include "file/writer_int.h"
 
 #include <stdio.h>
@@ -66,6 +67,35 @@ enum gguf_status gg_quant_run_check_paths(
     return st;
 }
 
+/* Have the caller look at the files of job k. */
+static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
+                                const struct gguf_quant_output *output,
+                                struct gguf_error *err)
+{
+    const struct gguf_quant_params *p = &r->jobs[k]->p;
+    const size_t first = r->first_writer[k], n = r->jobs[k]->n_shards;
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_split *set = NULL;
+    struct gguf_error why;
+    int *fd = gg_mem_alloc_zero(p->allocator, n, sizeof *fd);
+    if (!fd)
+        return gg_error_set_nomem(err, n * sizeof *fd);
+    fp.allocator = p->allocator;
+    fp.limits = p->limits;
+    for (size_t i = 0; i < n; i++)
+        fd[i] = r->writers[first + i]->out.fd;
+    enum gguf_status st = gg_file_split_open_fds(
+        &set, fd, (const char *const *)r->paths + first, n, &fp, err);
+    gguf_error_clear(&why);
+    if (st == GGUF_OK)
+        st = output->check(output->check_user, k, set, &why);
+    if (why.status != GGUF_OK && err)
+        *err = why;
+    gguf_split_close(set);
+    gg_mem_free(p->allocator, fd);
+    return gg_quant_run_about(r, r->paths[first], st, err);
+}
+
 /* If the input has changed since it was opened, there is no output. */
 static enum gguf_status check_inputs(const struct gg_quant_run *r,
                                      struct gguf_error *err)
@@ -101,6 +131,8 @@ enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
     for (size_t w = 0; w < n; w++)
         GG_TRY(gg_quant_run_about(r, r->paths[w],
                                   gg_writer_finish(r->writers[w], err), err));
+    for (size_t k = 0; k < r->n_jobs && output->check; k++)
+        GG_TRY(ask_job(r, k, output, err));
     GG_TRY(check_inputs(r, err));
     if (r->resume)
         GG_TRY(gg_quant_run_note_names(r, !output->no_sync, err));
