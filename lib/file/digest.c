@@ -1,264 +1,344 @@
-/* digest.c - checksums of tensors and models */
+/* digest.c - checksums of tensors and models: who reads and who adds up
+ *
+ * The bytes of a file come in pieces that fit into a processor's cache. With
+ * one thread, or where a model's sum is wanted, pieces go through a short ring:
+ * one is read, then the model's sum and the sum of its tensor take it, in
+ * order, whichever threads are free. So each byte leaves the system's memory
+ * once, whatever is made of it. Reading into the ring takes less processor time
+ * than the faults of a mapping: 0.15 and 0.25 s for 2.2 GB (Linux 6.18, a
+ * virtual Zen 5, cached), and a file that becomes shorter is an error, not a
+ * signal. Where only tensors' sums are wanted, each thread takes tensors.
+ */
 #include "config.h"
-#include "base/error.h"
+#include "base/barrier.h"
+#include "base/mem.h"
 #include "base/params.h"
-#include "gguf/digest.h"
+#include "file/file.h"
+#include "file/sum.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <string.h>
-#include <xxhash.h>
 
-/* A running sum of either kind. */
-union state {
-    XXH64_state_t *x64;
-    XXH3_state_t *x3;
+enum {
+    PIECE = 1 << 17,
+    RING = 8 /* pieces, of more than one thread: together in a cache, too */
 };
 
-static bool begin_64(union state *s)
-{
-    s->x64 = XXH64_createState();
-    return s->x64 && XXH64_reset(s->x64, 0) == XXH_OK;
-}
-
-static void update_64(union state *s, const void *p, size_t n)
-{
-    (void)XXH64_update(s->x64, p, n); /* fails for NULL only */
-}
-
-static void end_64(union state *s, unsigned char *out)
-{
-    XXH64_canonical_t c;
-    XXH64_canonicalFromHash(&c, XXH64_digest(s->x64));
-    memcpy(out, c.digest, sizeof c.digest);
-}
-
-static void free_64(union state *s)
-{
-    (void)XXH64_freeState(s->x64);
-}
-
-static bool begin_3(union state *s)
-{
-    s->x3 = XXH3_createState();
-    return s->x3 && XXH3_128bits_reset(s->x3) == XXH_OK;
-}
-
-static void update_3(union state *s, const void *p, size_t n)
-{
-    (void)XXH3_128bits_update(s->x3, p, n);
-}
-
-static void end_3(union state *s, unsigned char *out)
-{
-    XXH128_canonical_t c;
-    XXH128_canonicalFromHash(&c, XXH3_128bits_digest(s->x3));
-    memcpy(out, c.digest, sizeof c.digest);
-}
-
-static void free_3(union state *s)
-{
-    (void)XXH3_freeState(s->x3);
-}
-
-/* One row per algorithm. */
-static const struct {
-    const char *name;
-    size_t size;
-    bool (*begin)(union state *s);
-    void (*update)(union state *s, const void *p, size_t n);
-    void (*end)(union state *s, unsigned char *out);
-    void (*free)(union state *s);
-} algos[GGUF_N_DIGESTS] = {
-    [GGUF_DIGEST_XXH64] = { "xxh64", 8, begin_64, update_64, end_64, free_64 },
-    [GGUF_DIGEST_XXH3_128] = { "xxh3-128", 16, begin_3, update_3, end_3,
-                               free_3 },
+/* A piece of a tensor. */
+struct piece {
+    uint8_t *room;
+    const uint8_t *p; /* room, or memory that the file is in */
+    size_t tensor, n;
+    bool first, last; /* of the tensor */
+    bool filled;
 };
 
-const char *gguf_digest_algo_name(enum gguf_digest_algo algo)
-{
-    return (unsigned)algo < GGUF_N_DIGESTS ? algos[algo].name : NULL;
-}
-
-int gguf_digest_algo_from_name(const char *name)
-{
-    for (int i = 0; i < GGUF_N_DIGESTS; i++)
-        if (!strcmp(algos[i].name, name))
-            return i;
-    return -1;
-}
-
-void gguf_digest_hex(const struct gguf_digest *d, char out[33])
-{
-    static const char digits[] = "0123456789abcdef";
-    size_t n = algos[d->algo].size;
-    for (size_t i = 0; i < n; i++) {
-        out[2 * i] = digits[d->bytes[i] >> 4];
-        out[2 * i + 1] = digits[d->bytes[i] & 15];
-    }
-    out[2 * n] = '\0';
-}
-
-int gguf_digest_equal(const struct gguf_digest *a, const struct gguf_digest *b)
-{
-    return a->algo == b->algo &&
-           !memcmp(a->bytes, b->bytes, algos[a->algo].size);
-}
-
-/* ------------------------------------------------------------- the work --- */
-
-/* Small enough for the cache, so that with one thread the tensor's and the
- * model's sum read memory once. */
-enum { CHUNK = 1 << 17 };
+/* What walks over tensors, piece by piece. */
+struct cursor {
+    size_t file, tensor; /* tensor: among those of the file */
+    size_t number;       /* among those of all files */
+    uint64_t off;
+};
 
 struct job {
     const struct gguf_file *const *files;
     size_t n_files;
     struct gguf_digest_params p;
     struct gguf_digest *tensors, *model;
-    size_t n_tensors;
-    uint64_t total;        /* bytes */
-    _Atomic size_t next;   /* tensor to take */
-    _Atomic uint64_t done; /* bytes */
-    atomic_bool model_taken, stop, no_memory;
-};
+    uint64_t total; /* bytes */
+    uint8_t *room;  /* a piece for each of the ring, or each thread */
 
-static void stop(struct job *j, bool no_memory)
-{
-    if (no_memory)
-        atomic_store_explicit(&j->no_memory, true, memory_order_relaxed);
-    atomic_store_explicit(&j->stop, true, memory_order_relaxed);
-}
+    struct gg_barrier_gate news; /* something can go on */
+    unsigned n_spin;
+    struct gg_sum tensor_sum, model_sum;
+    bool tensor_begun;
+    _Atomic uint64_t done; /* bytes */
+    atomic_bool stop;
+
+    pthread_mutex_t mutex; /* all below */
+    struct gguf_error why;
+    struct cursor next; /* to be read */
+    uint64_t n_pieces;  /* handed out to be read, of which were added: */
+    uint64_t n_model, n_tensor;
+    bool model_busy, tensor_busy, at_end;
+    unsigned n_ring;
+    struct piece ring[RING];
+};
 
 static bool stopped(const struct job *j)
 {
     return atomic_load_explicit(&j->stop, memory_order_relaxed);
 }
 
-/* Only from the thread that runs the job. */
-static void tell(struct job *j)
+/* The first failure is kept. */
+static void fail(struct job *j, const struct gguf_error *why)
 {
-    if (j->p.progress &&
-        j->p.progress(j->p.progress_user,
-                      atomic_load_explicit(&j->done, memory_order_relaxed),
-                      j->total))
-        stop(j, false);
+    pthread_mutex_lock(&j->mutex);
+    if (!stopped(j))
+        j->why = *why;
+    atomic_store_explicit(&j->stop, true, memory_order_relaxed);
+    pthread_mutex_unlock(&j->mutex);
+    gg_barrier_gate_signal(&j->news);
 }
 
-/* Bytes p[0..n) into one or two sums (NULL: none). counts: they count as done
- * here and not where the same bytes go into the other sum. */
-static void feed(struct job *j, const uint8_t *p, uint64_t n, union state *a,
-                 union state *b, bool counts, bool first_thread)
+static void fail_nomem(struct job *j, size_t size)
 {
-    void (*update)(union state *, const void *, size_t) =
-        algos[j->p.algo].update;
-    for (uint64_t off = 0, step; off < n && !stopped(j); off += step) {
-        step = GG_MIN(n - off, (uint64_t)CHUNK);
-        if (a)
-            update(a, p + off, (size_t)step);
-        if (b)
-            update(b, p + off, (size_t)step);
-        if (counts)
-            atomic_fetch_add_explicit(&j->done, step, memory_order_relaxed);
-        if (first_thread)
-            tell(j);
+    struct gguf_error e;
+    (void)gg_error_set_nomem(&e, size);
+    fail(j, &e);
+}
+
+/* n bytes are done. Thread 0 tells, which runs the job. */
+static void tell(struct job *j, size_t n, unsigned ith)
+{
+    struct gguf_error e;
+    const uint64_t done =
+        atomic_fetch_add_explicit(&j->done, n, memory_order_relaxed) + n;
+    if (ith || !j->p.progress || stopped(j) ||
+        !j->p.progress(j->p.progress_user, done, j->total))
+        return;
+    (void)gg_error_set(&e, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                       "the digest was stopped");
+    fail(j, &e);
+}
+
+/* The next tensor from c on that there is: false after the last. */
+static bool settle(const struct job *j, struct cursor *c)
+{
+    while (c->file < j->n_files &&
+           c->tensor == gguf_file_n_tensors(j->files[c->file])) {
+        c->file++;
+        c->tensor = 0;
+    }
+    return c->file < j->n_files;
+}
+
+/* The piece at c, which settle found; c goes on. */
+static void take_piece(const struct job *j, struct cursor *c, struct piece *q)
+{
+    const struct gguf_tensor_info *t =
+        gguf_file_tensor(j->files[c->file], c->tensor);
+    q->tensor = c->number;
+    q->n = (size_t)GG_MIN(t->size - c->off, (uint64_t)PIECE);
+    q->first = c->off == 0;
+    q->last = c->off + q->n == t->size;
+    q->filled = false;
+    c->off += q->n;
+    if (q->last) {
+        c->tensor++;
+        c->number++;
+        c->off = 0;
     }
 }
 
-/* Tensor number i of all files. */
-static const struct gguf_tensor_info *tensor_at(const struct job *j, size_t i,
-                                                const uint8_t **data)
+/* Bring in the piece that begins at c. */
+static bool read_piece(struct job *j, const struct cursor *c, struct piece *q)
 {
-    size_t k = 0;
-    while (i >= gguf_file_n_tensors(j->files[k]))
-        i -= gguf_file_n_tensors(j->files[k++]);
-    *data = gguf_file_tensor_data(j->files[k], i);
-    return gguf_file_tensor(j->files[k], i);
-}
-
-/* Sum of tensor i; model, if not NULL, takes the same bytes. */
-static void sum_tensor(struct job *j, size_t i, union state *model,
-                       bool first_thread)
-{
-    union state s;
-    const uint8_t *data;
-    const struct gguf_tensor_info *t = tensor_at(j, i, &data);
-    bool counts = model || !j->model;
-    if (!algos[j->p.algo].begin(&s)) {
-        stop(j, true);
-    } else {
-        feed(j, data, t->size, &s, model, counts, first_thread);
-        j->tensors[i].algo = j->p.algo;
-        algos[j->p.algo].end(&s, j->tensors[i].bytes);
+    const struct gguf_file *f = j->files[c->file];
+    struct gguf_error e;
+    if (f->map.fd < 0) {
+        q->p = (const uint8_t *)gguf_file_tensor_data(f, c->tensor) + c->off;
+        return true;
     }
-    algos[j->p.algo].free(&s);
+    q->p = q->room;
+    if (gg_file_read_tensor(f, c->tensor, c->off, q->n, q->room, &e) ==
+        GGUF_OK)
+        return true;
+    fail(j, &e);
+    return false;
 }
 
-/* The model's sum; with both, the tensors' too. */
-static void sum_model(struct job *j, bool both, bool first_thread)
+/* ------------------------------------------------------- a tensor each --- */
+
+/* The whole tensor at *c: read and added up. */
+static void sum_tensor(struct job *j, struct cursor c, struct piece *q,
+                       unsigned ith)
 {
-    union state s;
-    if (!algos[j->p.algo].begin(&s)) {
-        stop(j, true);
-    } else {
-        for (size_t i = 0; i < j->n_tensors && !stopped(j); i++) {
-            const uint8_t *data;
-            const struct gguf_tensor_info *t = tensor_at(j, i, &data);
-            if (both)
-                sum_tensor(j, i, &s, first_thread);
-            else
-                feed(j, data, t->size, &s, NULL, true, first_thread);
-        }
-        j->model->algo = j->p.algo;
-        algos[j->p.algo].end(&s, j->model->bytes);
+    struct gg_sum s;
+    const size_t k = c.number;
+    if (!gg_sum_begin(&s, j->p.algo)) {
+        fail_nomem(j, sizeof s);
+        return;
     }
-    algos[j->p.algo].free(&s);
+    for (q->last = false; !q->last && !stopped(j);) {
+        struct cursor at = c;
+        take_piece(j, &c, q);
+        if (!read_piece(j, &at, q))
+            break;
+        gg_sum_add(&s, q->p, q->n);
+        tell(j, q->n, ith);
+    }
+    gg_sum_end(&s, &j->tensors[k]);
 }
 
-static void work(void *user, unsigned ith, unsigned nth)
+static void work_each(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
-    bool both = nth == 1 && j->tensors;
-    if (j->model && !atomic_exchange_explicit(&j->model_taken, true,
-                                              memory_order_relaxed)) {
-        sum_model(j, both, ith == 0);
-        if (both)
-            return;
-    }
-    while (j->tensors && !stopped(j)) {
-        size_t i =
-            atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-        if (i >= j->n_tensors)
-            return;
-        sum_tensor(j, i, NULL, ith == 0);
+    struct piece q = { .room = j->room + (size_t)ith * PIECE };
+    (void)nth;
+    while (!stopped(j)) {
+        pthread_mutex_lock(&j->mutex);
+        const bool more = settle(j, &j->next);
+        const struct cursor c = j->next;
+        j->next.tensor += more;
+        j->next.number += more;
+        pthread_mutex_unlock(&j->mutex);
+        if (!more)
+            break;
+        sum_tensor(j, c, &q, ith);
     }
 }
 
-static enum gguf_status check_algo(enum gguf_digest_algo algo,
-                                   struct gguf_error *err)
+/* ------------------------------------------------------------ the ring --- */
+
+enum task { READ, MODEL, TENSOR, WAIT, END };
+
+/* Is piece number k there to be added? */
+static bool filled(const struct job *j, uint64_t k)
 {
-    if ((unsigned)algo < GGUF_N_DIGESTS)
-        return GGUF_OK;
-    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                        "no digest has number %u", (unsigned)algo);
+    return k < j->n_pieces && j->ring[k % j->n_ring].filled;
 }
+
+/* What there is to do, and with which piece; under the mutex. */
+static enum task choose(struct job *j, struct piece **q, struct cursor *c)
+{
+    const uint64_t first = GG_MIN(j->n_model, j->n_tensor);
+    if (stopped(j))
+        return END;
+    if (!j->model_busy && filled(j, j->n_model)) {
+        j->model_busy = true;
+        *q = &j->ring[j->n_model % j->n_ring];
+        return MODEL;
+    }
+    if (!j->tensor_busy && j->tensors && filled(j, j->n_tensor)) {
+        j->tensor_busy = true;
+        *q = &j->ring[j->n_tensor % j->n_ring];
+        return TENSOR;
+    }
+    j->at_end = !settle(j, &j->next);
+    if (!j->at_end && j->n_pieces - first < j->n_ring) {
+        *c = j->next;
+        *q = &j->ring[j->n_pieces++ % j->n_ring];
+        take_piece(j, &j->next, *q);
+        return READ;
+    }
+    return j->at_end && first == j->n_pieces ? END : WAIT;
+}
+
+static void add_to_tensor(struct job *j, struct piece *q)
+{
+    if (q->first)
+        j->tensor_begun = gg_sum_begin(&j->tensor_sum, j->p.algo);
+    if (!j->tensor_begun) {
+        fail_nomem(j, sizeof j->tensor_sum);
+        return;
+    }
+    gg_sum_add(&j->tensor_sum, q->p, q->n);
+    if (q->last) {
+        gg_sum_end(&j->tensor_sum, &j->tensors[q->tensor]);
+        j->tensor_begun = false;
+    }
+}
+
+static void finish(struct job *j, enum task done, struct piece *q)
+{
+    pthread_mutex_lock(&j->mutex);
+    if (done == READ) {
+        q->filled = true;
+    } else if (done == MODEL) {
+        j->model_busy = false;
+        j->n_model++;
+        if (!j->tensors)
+            j->n_tensor++;
+    } else {
+        j->tensor_busy = false;
+        j->n_tensor++;
+    }
+    pthread_mutex_unlock(&j->mutex);
+    gg_barrier_gate_signal(&j->news);
+}
+
+static void work_ring(void *user, unsigned ith, unsigned nth)
+{
+    struct job *j = user;
+    (void)nth;
+    for (;;) {
+        struct piece *q = NULL;
+        struct cursor c;
+        /* What changes after this is news, and nobody sleeps over it. */
+        const uint32_t seen =
+            atomic_load_explicit(&j->news.value, memory_order_acquire);
+        pthread_mutex_lock(&j->mutex);
+        const enum task t = choose(j, &q, &c);
+        pthread_mutex_unlock(&j->mutex);
+        if (t == END)
+            return;
+        if (t == WAIT) {
+            gg_barrier_gate_wait(&j->news, seen, j->n_spin);
+            continue;
+        }
+        if (t == READ && !read_piece(j, &c, q))
+            return;
+        if (t == TENSOR)
+            add_to_tensor(j, q);
+        if (t == MODEL) {
+            gg_sum_add(&j->model_sum, q->p, q->n);
+            tell(j, q->n, ith);
+        }
+        finish(j, t, q);
+    }
+}
+
+static void sum_model(struct job *j)
+{
+    if (!gg_sum_begin(&j->model_sum, j->p.algo)) {
+        fail_nomem(j, sizeof j->model_sum);
+        return;
+    }
+    for (unsigned i = 0; i < j->n_ring; i++)
+        j->ring[i].room = j->room + (size_t)i * PIECE;
+    gguf_pool_run(j->p.pool, work_ring, j);
+    gg_sum_end(&j->model_sum, j->model);
+    if (j->tensor_begun) /* stopped within it */
+        gg_sum_end(&j->tensor_sum, NULL);
+}
+
+/* ------------------------------------------------------------- the API --- */
 
 enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
                                    enum gguf_digest_algo algo,
                                    const void *data, size_t size,
                                    struct gguf_error *err)
 {
-    union state s;
-    GG_TRY(check_algo(algo, err));
-    const bool good = algos[algo].begin(&s);
-    if (good) {
-        if (size)
-            algos[algo].update(&s, data, size);
-        out->algo = algo;
-        algos[algo].end(&s, out->bytes);
-    }
-    algos[algo].free(&s);
-    return good ? GGUF_OK : gg_error_set_nomem(err, sizeof(XXH3_state_t *));
+    struct gg_sum s;
+    GG_TRY(gg_sum_check(algo, err));
+    if (!gg_sum_begin(&s, algo))
+        return gg_error_set_nomem(err, sizeof s);
+    gg_sum_add(&s, data, size);
+    gg_sum_end(&s, out);
+    return GGUF_OK;
+}
+
+/* The job, whose locks are there. */
+static enum gguf_status run(struct job *j, struct gguf_error *err)
+{
+    const unsigned n_threads = gguf_pool_n_threads(j->p.pool);
+    j->n_ring = n_threads > 1 ? RING : 1;
+    const size_t size = (size_t)(j->model ? j->n_ring : n_threads) * PIECE;
+    j->n_spin = gg_barrier_spin(n_threads);
+    j->room = gg_mem_alloc(j->p.allocator, size);
+    if (!j->room)
+        return gg_error_set_nomem(err, size);
+    if (j->model)
+        sum_model(j);
+    else if (j->tensors)
+        gguf_pool_run(j->p.pool, work_each, j);
+    gg_mem_free(j->p.allocator, j->room);
+    if (!stopped(j))
+        return GGUF_OK;
+    if (err)
+        *err = j->why;
+    return j->why.status;
 }
 
 enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
@@ -275,17 +355,16 @@ enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
                      .model = model };
     GG_TRY(
         gg_params_take(&j.p, sizeof j.p, params, "gguf_digest_params", err));
-    GG_TRY(check_algo(j.p.algo, err));
-    for (size_t k = 0; k < n_files; k++) {
-        j.n_tensors += gguf_file_n_tensors(files[k]);
+    GG_TRY(gg_sum_check(j.p.algo, err));
+    for (size_t k = 0; k < n_files; k++)
         for (size_t i = 0; i < gguf_file_n_tensors(files[k]); i++)
             j.total += gguf_file_tensor(files[k], i)->size;
-    }
-    gguf_pool_run(j.p.pool, work, &j);
-    if (atomic_load(&j.no_memory))
-        return gg_error_set_nomem(err, sizeof(XXH3_state_t *));
-    if (atomic_load(&j.stop))
-        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                            "the digest was stopped");
-    return GGUF_OK;
+    GG_TRY(gg_barrier_gate_init(&j.news, err));
+    const int locked = pthread_mutex_init(&j.mutex, NULL);
+    const enum gguf_status st =
+        locked ? gg_error_set_errno(err, locked, "a lock") : run(&j, err);
+    if (!locked)
+        pthread_mutex_destroy(&j.mutex);
+    gg_barrier_gate_fini(&j.news);
+    return st;
 }

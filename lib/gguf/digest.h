@@ -63,9 +63,10 @@ struct gguf_digest_params {
  * model    NULL if unwanted
  * params   NULL: the defaults
  *
- * A model's digest is one stream for one thread; the other threads share the
- * tensors' digests. GGUF_E_CANCELLED, GGUF_E_NOMEM, GGUF_E_INVALID.
- * Since: 0.1 */
+ * Each byte is read once, whatever is made of it. A model's digest is one
+ * stream: with it, more than three threads bring nothing; tensors' digests
+ * alone take any number. GGUF_E_CANCELLED, GGUF_E_NOMEM, GGUF_E_INVALID,
+ * GGUF_E_IO, GGUF_E_TRUNCATED (a file became shorter). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_digest_files(const struct gguf_file *const *files, size_t n_files,
                   const struct gguf_digest_params *params,

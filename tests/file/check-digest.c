@@ -5,14 +5,14 @@
 #include "tests/failalloc.h"
 #include "tests/tap.h"
 
+#include <stdbool.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 enum { N = 7 };
-static const char path[] = "check-digest.gguf";
 
-/* Tensor i has i * i * 40000 + 4 bytes. */
-static struct gguf_file *make_file(void)
+/* Tensor i has i * i * 40000 + 4 bytes. gone: it has no name any more. */
+static struct gguf_file *make_file_at(const char *path, bool gone)
 {
     struct gguf_writer *w = NULL;
     struct gguf_file *f = NULL;
@@ -44,7 +44,8 @@ static struct gguf_file *make_file(void)
     if (st != GGUF_OK)
         printf("# %s\n", err.message);
     gguf_writer_destroy(w);
-    unlink(path);
+    if (gone)
+        unlink(path);
     return f;
 }
 
@@ -153,6 +154,69 @@ static void check_digests(const struct gguf_file *f,
            equal(t2, want_t, N) && equal(t2 + N, want_t, N) &&
            !equal(&m, &want_m, 1),
        "two files are one model");
+}
+
+/* Bytes that the process has read by calls so far; 0: nothing says so here. */
+static unsigned long long n_read(void)
+{
+    unsigned long long n = 0;
+    FILE *f = fopen("/proc/self/io", "r");
+    if (!f || fscanf(f, "rchar: %llu", &n) != 1)
+        n = 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Tensors and model together take each byte from the file once. */
+static void check_reads(const struct gguf_file *f)
+{
+    unsigned long long total = 0;
+    struct gguf_digest t[N], m;
+    for (size_t i = 0; i < N; i++)
+        total += gguf_file_tensor(f, i)->size;
+    for (unsigned n = 1; n <= 4; n++) {
+        struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
+        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        struct gguf_error err;
+        pp.n_threads = n;
+        if (gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
+            continue;
+        const unsigned long long a = n_read(), b = n_read();
+        const enum gguf_status st = gguf_digest_files(&f, 1, &p, t, &m, &err);
+        const unsigned long long read = n_read() - b - (b - a);
+        gguf_pool_destroy(p.pool);
+        if (!a)
+            skip("nothing counts reads here");
+        else
+            ok(st == GGUF_OK && read == total,
+               "%u threads: %llu bytes are read, of %llu", n, read, total);
+    }
+}
+
+/* A file that became shorter since it was opened. */
+static void check_shorter(void)
+{
+    struct gguf_file *f = make_file_at("check-digest-short.gguf", false);
+    const struct gguf_file *const one = f;
+    struct gguf_digest t[N], m;
+    struct gguf_error err;
+    for (unsigned n = 1; n <= 3; n++) {
+        struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
+        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        pp.n_threads = n;
+        if (gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
+            continue;
+        ok(truncate("check-digest-short.gguf", 1000000) == 0 &&
+               gguf_digest_files(&one, 1, &p, t, &m, &err) ==
+                   GGUF_E_TRUNCATED &&
+               gguf_digest_files(&one, 1, &p, t, NULL, &err) ==
+                   GGUF_E_TRUNCATED,
+           "%u threads: a file that became shorter: %s", n, err.message);
+        gguf_pool_destroy(p.pool);
+    }
+    gguf_file_close(f);
+    unlink("check-digest-short.gguf");
 }
 
 /* ----------------------------------------------------------- manifests --- */
@@ -283,7 +347,7 @@ static void check_nomem(const struct gguf_file *f)
 
 int main(void)
 {
-    struct gguf_file *f = make_file();
+    struct gguf_file *f = make_file_at("check-digest.gguf", true);
     if (!f)
         return 99;
     check_digests(f, GGUF_DIGEST_XXH64);
@@ -297,7 +361,9 @@ int main(void)
            strstr(err.message, "number 7"),
        "no such digest");
     check_nomem(f);
+    check_reads(f);
     gguf_file_close(f);
+    check_shorter();
     check_manifest();
     ok(gguf_digest_algo_from_name("xxh3-128") == GGUF_DIGEST_XXH3_128 &&
            gguf_digest_algo_from_name("md5") == -1,
