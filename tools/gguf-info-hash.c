@@ -12,8 +12,9 @@
 
 /* ---- printing ---- */
 
+/* tensor NULL: of a whole file. */
 static void put_line(const struct gguf_digest *d, const char *file,
-                     struct gguf_str tensor)
+                     const struct gguf_str *tensor)
 {
     /* A manifest is for programs, so names are not escaped, except control
      * characters such as a line end: no tensor's name has any, but a file's
@@ -27,9 +28,13 @@ static void put_line(const struct gguf_digest *d, const char *file,
         text_add_esc(&name, f, UINT64_MAX);
         f = (struct gguf_str){ name.s, name.n };
     }
-    size_t n = gguf_manifest_line(NULL, 0, d, f, tensor);
+    size_t n = tensor ? gguf_manifest_line(NULL, 0, d, f, *tensor)
+                      : gguf_manifest_whole(NULL, 0, d, f);
     char *line = msg_must(malloc(n + 1));
-    gguf_manifest_line(line, n + 1, d, f, tensor);
+    if (tensor)
+        gguf_manifest_line(line, n + 1, d, f, *tensor);
+    else
+        gguf_manifest_whole(line, n + 1, d, f);
     if (isatty(STDOUT_FILENO))
         text_put(stdout, line);
     else
@@ -43,7 +48,7 @@ static void hash_json(struct json *j, const struct info *info,
                       const struct gguf_digest *tensors,
                       const struct gguf_digest *model)
 {
-    char hex[33];
+    char hex[65];
     json_open(j, "digests", '{');
     json_strz(j, "algorithm", gguf_digest_algo_name(model->algo));
     gguf_digest_hex(model, hex);
@@ -61,9 +66,48 @@ static void hash_json(struct json *j, const struct info *info,
     json_close(j);
 }
 
+static void whole_json(struct json *j, const struct load *l,
+                       const struct gguf_digest *whole)
+{
+    char hex[65];
+    json_open(j, "digests", '{');
+    json_strz(j, "algorithm", gguf_digest_algo_name(whole->algo));
+    json_open(j, "files", '[');
+    for (size_t i = 0; i < load_n_files(l); i++) {
+        json_open(j, NULL, '{');
+        json_strz(j, "path", gguf_file_path(load_file(l, i)));
+        gguf_digest_hex(&whole[i], hex);
+        json_strz(j, "digest", hex);
+        json_close(j);
+    }
+    json_close(j);
+    json_close(j);
+}
+
+/* Of whole files. */
+static bool hash_whole(struct json *j, const struct load *l,
+                       const struct info_options *o)
+{
+    const size_t n = load_n_files(l);
+    struct gguf_digest *whole = msg_must(calloc(n, sizeof *whole));
+    struct gguf_error err;
+    const bool good = digest_whole(l, GGUF_DIGEST_SHA256, o->pool, "hashing",
+                                   o->quiet, whole, &err) == GGUF_OK;
+    if (!good)
+        msg_fail(l->path, &err);
+    else if (j)
+        whole_json(j, l, whole);
+    for (size_t i = 0; good && !j && i < n; i++)
+        put_line(&whole[i], gguf_file_path(load_file(l, i)), NULL);
+    free(whole);
+    return good;
+}
+
 bool info_hash(struct json *j, const struct info *info,
                const struct info_options *o)
 {
+    if (o->hash == GGUF_DIGEST_SHA256)
+        return hash_whole(j, info->load, o);
     size_t n = load_n_tensors(info->load);
     struct gguf_digest *tensors = msg_must(calloc(n + 1, sizeof *tensors));
     struct gguf_digest model;
@@ -79,8 +123,8 @@ bool info_hash(struct json *j, const struct info *info,
     } else {
         for (size_t i = 0; i < info->n_list; i++)
             put_line(&tensors[info->list[i]], info->load->path,
-                     load_tensor(info->load, info->list[i]).info->name);
-        put_line(&model, info->load->path, whole);
+                     &load_tensor(info->load, info->list[i]).info->name);
+        put_line(&model, info->load->path, &whole);
     }
     free(tensors);
     return good;
@@ -132,23 +176,71 @@ static void compare(const struct load *l, const struct gguf_manifest *m,
     c->n_missing += n_listed - n_found;
 }
 
-bool info_manifest(const struct load *l, const struct info_options *o)
+static struct gguf_str base_name(struct gguf_str path)
 {
-    struct gguf_manifest *m = NULL;
-    struct gguf_error err;
-    struct compared c = { 0, 0, 0 };
-    struct text text = { NULL, 0, 0 };
-    size_t n = load_n_tensors(l);
-    struct gguf_digest *tensors = msg_must(calloc(n + 1, sizeof *tensors));
-    struct gguf_digest model;
-    bool good = text_read(&text, o->manifest);
-    if (good &&
-        gguf_manifest_parse(&m, text.s, text.n, NULL, &err) != GGUF_OK) {
-        msg_fail(o->manifest, &err);
-        good = false;
+    for (size_t i = path.size; i > 0; i--)
+        if (path.data[i - 1] == '/')
+            return (struct gguf_str){ path.data + i, path.size - i };
+    return path;
+}
+
+/* What m says of a file: by its name without folders, or, if both speak of one
+ * file only, whatever it is called. NULL: nothing. */
+static const struct gguf_digest *find_whole(const struct gguf_manifest *m,
+                                            const char *path, bool only)
+{
+    const struct gguf_str p =
+        base_name((struct gguf_str){ path, strlen(path) });
+    const struct gguf_digest *d;
+    struct gguf_str name;
+    for (size_t i = 0; (d = gguf_manifest_whole_at(m, i, &name)); i++) {
+        name = base_name(name);
+        if (name.size == p.size && !memcmp(name.data, p.data, p.size))
+            return d;
     }
-    bool used[GGUF_N_DIGESTS] = { false };
-    for (size_t i = 0; good && i < gguf_manifest_n(m); i++)
+    return only ? gguf_manifest_whole_at(m, 0, NULL) : NULL;
+}
+
+/* All files, whole. false: one cannot be read. */
+static bool compare_whole(const struct load *l, const struct gguf_manifest *m,
+                          const struct info_options *o, struct compared *c)
+{
+    const size_t n = load_n_files(l);
+    const bool only = n == 1 && gguf_manifest_n_whole(m) == 1;
+    struct gguf_digest *whole = msg_must(calloc(n, sizeof *whole));
+    struct gguf_error err;
+    const bool good = digest_whole(l, GGUF_DIGEST_SHA256, o->pool, "hashing",
+                                   o->quiet, whole, &err) == GGUF_OK;
+    if (!good)
+        msg_fail(l->path, &err);
+    for (size_t i = 0; good && i < n; i++) {
+        const char *path = gguf_file_path(load_file(l, i));
+        const struct gguf_digest *d = find_whole(m, path, only);
+        if (!d) {
+            msg_error(path, "is not in the manifest");
+            c->n_wrong++;
+        } else if (gguf_digest_equal(d, &whole[i])) {
+            c->n_same++;
+        } else {
+            msg_error(path, "the file is not what the manifest says");
+            c->n_wrong++;
+        }
+    }
+    free(whole);
+    return good;
+}
+
+/* Tensors and models, by each algorithm of m. false: one cannot be read. */
+static bool compare_tensors(const struct load *l,
+                            const struct gguf_manifest *m,
+                            const struct info_options *o, struct compared *c)
+{
+    struct gguf_error err;
+    struct gguf_digest model;
+    bool used[GGUF_N_DIGESTS] = { false }, good = true;
+    struct gguf_digest *tensors =
+        msg_must(calloc(load_n_tensors(l) + 1, sizeof *tensors));
+    for (size_t i = 0; i < gguf_manifest_n(m); i++)
         used[gguf_manifest_entry(m, i, NULL)->algo] = true;
     for (int a = 0; good && a < GGUF_N_DIGESTS; a++) {
         if (!used[a])
@@ -156,12 +248,35 @@ bool info_manifest(const struct load *l, const struct info_options *o)
         good = digest_model(l, (enum gguf_digest_algo)a, o->pool, "hashing",
                             o->quiet, tensors, &model, &err) == GGUF_OK;
         if (good)
-            compare(l, m, (enum gguf_digest_algo)a, tensors, &model, &c);
+            compare(l, m, (enum gguf_digest_algo)a, tensors, &model, c);
         else
             msg_fail(l->path, &err);
     }
+    free(tensors);
+    return good;
+}
+
+bool info_manifest(const struct load *l, const struct info_options *o)
+{
+    struct gguf_manifest *m = NULL;
+    struct gguf_error err;
+    struct compared c = { 0, 0, 0 };
+    struct text text = { NULL, 0, 0 };
+    bool good = text_read(&text, o->manifest);
+    if (good &&
+        gguf_manifest_parse(&m, text.s, text.n, NULL, &err) != GGUF_OK) {
+        msg_fail(o->manifest, &err);
+        good = false;
+    }
+    if (good)
+        good = compare_tensors(l, m, o, &c);
+    if (good && gguf_manifest_n_whole(m))
+        good = compare_whole(l, m, o, &c);
     if (c.n_missing)
-        msg_error(l->path, "%zu of the tensors in the manifest are not there",
+        msg_error(l->path,
+                  c.n_missing == 1
+                      ? "%zu of the tensors in the manifest is not there"
+                      : "%zu of the tensors in the manifest are not there",
                   c.n_missing);
     if (good && !c.n_same && !c.n_wrong && !c.n_missing) {
         msg_error(o->manifest, "has no checksum that is known here");
@@ -171,7 +286,6 @@ bool info_manifest(const struct load *l, const struct info_options *o)
         msg_info(l->path, "%zu of %zu checksums are right", c.n_same,
                  c.n_same + c.n_wrong + c.n_missing);
     gguf_manifest_destroy(m);
-    free(tensors);
     text_fini(&text);
     return good && !c.n_wrong && !c.n_missing;
 }

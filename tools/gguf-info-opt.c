@@ -18,6 +18,7 @@ static const struct opt_word checks[] = {
 static const struct opt_word algorithms[] = {
     { "xxh64", GGUF_DIGEST_XXH64 },
     { "xxh3-128", GGUF_DIGEST_XXH3_128 },
+    { "sha256", GGUF_DIGEST_SHA256 },
     { NULL, 0 },
 };
 static const struct opt_word orders[] = {
@@ -67,12 +68,13 @@ static const struct opt table[] = {
       OPT_STR, AT(glob), SHOW(STATS) },
     { "--hash", "[ALGO]",
       "print checksums of the tensors and of the model, as a manifest; ALGO is "
-      "'xxh64' or 'xxh3-128'",
+      "'xxh64' or 'xxh3-128', or 'sha256': of each whole file, metadata "
+      "included, as sha256sum prints it",
       OPT_WORD, AT(hash), SHOW(HASH), .words = algorithms,
       .value = GGUF_DIGEST_XXH64 },
     { "--manifest", "FILE",
-      "compare with the checksums in FILE, which llama-gguf-hash or --hash "
-      "wrote",
+      "compare with the checksums in FILE, which --hash, llama-gguf-hash or "
+      "sha256sum wrote",
       OPT_STR, AT(manifest) },
     { "--values", "NAME",
       "print the numbers of tensor NAME and nothing else, a row on each line",

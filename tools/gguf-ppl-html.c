@@ -172,7 +172,7 @@ static void put_term(FILE *f, const char *term)
 
 static void put_digest(FILE *f, const struct gguf_digest *d)
 {
-    char hex[33];
+    char hex[65];
     if (!d)
         return;
     gguf_digest_hex(d, hex);

@@ -15,7 +15,7 @@ static void hex(char out[33], XXH3_state_t *x)
     struct gguf_digest d = { .algo = GGUF_DIGEST_XXH3_128 };
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(x));
-    memcpy(d.bytes, canonical.digest, sizeof d.bytes);
+    memcpy(d.bytes, canonical.digest, sizeof canonical.digest);
     gguf_digest_hex(&d, out);
 }
 

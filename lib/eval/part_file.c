@@ -18,7 +18,7 @@ static void sum_text(char out[SUM_SIZE + 1], XXH128_hash_t h)
     struct gguf_digest d = { .algo = GGUF_DIGEST_XXH3_128 };
     XXH128_canonical_t c;
     XXH128_canonicalFromHash(&c, h);
-    memcpy(d.bytes, c.digest, sizeof d.bytes);
+    memcpy(d.bytes, c.digest, sizeof c.digest);
     gguf_digest_hex(&d, out);
 }
 

@@ -44,9 +44,9 @@ struct job {
     const struct gguf_file *const *files;
     size_t n_files;
     struct gguf_digest_params p;
-    struct gguf_digest *tensors, *model;
-    uint64_t total; /* bytes */
-    uint8_t *room;  /* a piece for each of the ring, or each thread */
+    struct gguf_digest *tensors, *model; /* tensors: or whole files */
+    uint64_t total;                      /* bytes */
+    uint8_t *room; /* a piece for each of the ring, or each thread */
 
     struct gg_barrier_gate news; /* something can go on */
     unsigned n_spin;
@@ -303,6 +303,37 @@ static void sum_model(struct job *j)
         gg_sum_end(&j->tensor_sum, NULL);
 }
 
+/* --------------------------------------------------------- whole files --- */
+
+/* All bytes of file number k. */
+static void sum_whole(struct job *j, size_t k, uint8_t *room, unsigned ith)
+{
+    const struct gg_mapfile *m = &j->files[k]->map;
+    struct gg_sum s;
+    struct gguf_error e;
+    if (!gg_sum_begin(&s, j->p.algo)) {
+        fail_nomem(j, sizeof s);
+        return;
+    }
+    for (uint64_t off = 0, n; off < m->size && !stopped(j); off += n) {
+        n = GG_MIN(m->size - off, (uint64_t)PIECE);
+        if (gg_mapfile_read(m, off, (size_t)n, room, &e) != GGUF_OK) {
+            fail(j, &e);
+            break;
+        }
+        gg_sum_add(&s, room, (size_t)n);
+        tell(j, (size_t)n, ith);
+    }
+    gg_sum_end(&s, &j->tensors[k]);
+}
+
+static void work_whole(void *user, unsigned ith, unsigned nth)
+{
+    struct job *j = user;
+    for (size_t k = ith; k < j->n_files && !stopped(j); k += nth)
+        sum_whole(j, k, j->room + (size_t)ith * PIECE, ith);
+}
+
 /* ------------------------------------------------------------- the API --- */
 
 enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
@@ -319,8 +350,9 @@ enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
     return GGUF_OK;
 }
 
-/* The job, whose locks are there. */
-static enum gguf_status run(struct job *j, struct gguf_error *err)
+/* The job, whose locks are there. whole: of files instead of tensors. */
+static enum gguf_status run_locked(struct job *j, bool whole,
+                                   struct gguf_error *err)
 {
     const unsigned n_threads = gguf_pool_n_threads(j->p.pool);
     j->n_ring = n_threads > 1 ? RING : 1;
@@ -329,7 +361,9 @@ static enum gguf_status run(struct job *j, struct gguf_error *err)
     j->room = gg_mem_alloc(j->p.allocator, size);
     if (!j->room)
         return gg_error_set_nomem(err, size);
-    if (j->model)
+    if (whole)
+        gguf_pool_run(j->p.pool, work_whole, j);
+    else if (j->model)
         sum_model(j);
     else if (j->tensors)
         gguf_pool_run(j->p.pool, work_each, j);
@@ -339,6 +373,24 @@ static enum gguf_status run(struct job *j, struct gguf_error *err)
     if (err)
         *err = j->why;
     return j->why.status;
+}
+
+static enum gguf_status run(struct job *j, bool whole,
+                            const struct gguf_digest_params *params,
+                            struct gguf_error *err)
+{
+    GG_TRY(
+        gg_params_take(&j->p, sizeof j->p, params, "gguf_digest_params", err));
+    GG_TRY(gg_sum_check(j->p.algo, err));
+    GG_TRY(gg_barrier_gate_init(&j->news, err));
+    const int locked = pthread_mutex_init(&j->mutex, NULL);
+    const enum gguf_status st = locked
+                                    ? gg_error_set_errno(err, locked, "a lock")
+                                    : run_locked(j, whole, err);
+    if (!locked)
+        pthread_mutex_destroy(&j->mutex);
+    gg_barrier_gate_fini(&j->news);
+    return st;
 }
 
 enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
@@ -353,18 +405,23 @@ enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
                      .p = GGUF_DIGEST_PARAMS_INIT,
                      .tensors = tensors,
                      .model = model };
-    GG_TRY(
-        gg_params_take(&j.p, sizeof j.p, params, "gguf_digest_params", err));
-    GG_TRY(gg_sum_check(j.p.algo, err));
     for (size_t k = 0; k < n_files; k++)
         for (size_t i = 0; i < gguf_file_n_tensors(files[k]); i++)
             j.total += gguf_file_tensor(files[k], i)->size;
-    GG_TRY(gg_barrier_gate_init(&j.news, err));
-    const int locked = pthread_mutex_init(&j.mutex, NULL);
-    const enum gguf_status st =
-        locked ? gg_error_set_errno(err, locked, "a lock") : run(&j, err);
-    if (!locked)
-        pthread_mutex_destroy(&j.mutex);
-    gg_barrier_gate_fini(&j.news);
-    return st;
+    return run(&j, false, params, err);
+}
+
+enum gguf_status gguf_digest_whole(const struct gguf_file *const *files,
+                                   size_t n_files,
+                                   const struct gguf_digest_params *params,
+                                   struct gguf_digest *whole,
+                                   struct gguf_error *err)
+{
+    struct job j = { .files = files,
+                     .n_files = n_files,
+                     .p = GGUF_DIGEST_PARAMS_INIT,
+                     .tensors = whole };
+    for (size_t k = 0; k < n_files; k++)
+        j.total += files[k]->map.size;
+    return run(&j, true, params, err);
 }

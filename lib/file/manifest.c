@@ -18,18 +18,29 @@ struct gguf_manifest {
     char *text;
     struct entry *entry;
     size_t n, room, n_skipped;
+    struct entry *whole; /* of whole files, with the names of these */
+    size_t n_whole, room_whole;
     struct gg_index index[GGUF_N_DIGESTS];
 };
 
 size_t gguf_manifest_line(char *out, size_t size, const struct gguf_digest *d,
                           struct gguf_str file, struct gguf_str tensor)
 {
-    char hex[33];
+    char hex[65];
     gguf_digest_hex(d, hex);
     int n = snprintf(out, size, "%-8s  %s  %.*s%s%.*s",
                      gguf_digest_algo_name(d->algo), hex, (int)file.size,
                      file.data, tensor.size ? ":" : "", (int)tensor.size,
                      tensor.data);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+size_t gguf_manifest_whole(char *out, size_t size, const struct gguf_digest *d,
+                           struct gguf_str file)
+{
+    char hex[65];
+    gguf_digest_hex(d, hex);
+    int n = snprintf(out, size, "%s  %.*s", hex, (int)file.size, file.data);
     return n < 0 ? 0 : (size_t)n;
 }
 
@@ -46,6 +57,7 @@ void gguf_manifest_destroy(struct gguf_manifest *m)
     for (int k = 0; k < GGUF_N_DIGESTS; k++)
         gg_index_fini(&m->index[k]);
     gg_mem_free(m->allocator, m->entry);
+    gg_mem_free(m->allocator, m->whole);
     gg_mem_free(m->allocator, m->text);
     gg_mem_free(m->allocator, m);
 }
@@ -73,7 +85,7 @@ static int digit(char c)
 /* false unless hex has exactly the digits of d->algo. */
 static bool parse_hex(struct gguf_str hex, struct gguf_digest *d)
 {
-    char form[33];
+    char form[65];
     gguf_digest_hex(d, form);
     if (hex.size != strlen(form))
         return false;
@@ -87,17 +99,34 @@ static bool parse_hex(struct gguf_str hex, struct gguf_digest *d)
 }
 
 static enum gguf_status add(struct gguf_manifest *m, const struct entry *e,
-                            struct gguf_error *err)
+                            bool whole, struct gguf_error *err)
 {
-    if (m->n == m->room) {
+    struct entry **list = whole ? &m->whole : &m->entry;
+    size_t *n = whole ? &m->n_whole : &m->n;
+    size_t *room = whole ? &m->room_whole : &m->room;
+    if (*n == *room) {
         void *grown =
-            gg_mem_grow(m->allocator, m->entry, &m->room, sizeof *e, 64, err);
+            gg_mem_grow(m->allocator, *list, room, sizeof *e, 64, err);
         if (!grown)
             return GGUF_E_NOMEM;
-        m->entry = grown;
+        *list = grown;
     }
-    m->entry[m->n++] = *e;
+    (*list)[(*n)++] = *e;
     return GGUF_OK;
+}
+
+/* "DIGEST  FILE" or "DIGEST *FILE": what is left of line after the digest. */
+static enum gguf_status add_whole(struct gguf_manifest *m, struct entry *e,
+                                  struct gguf_str line, size_t number,
+                                  struct gguf_error *err)
+{
+    if (line.size > 2 && line.data[0] == ' ' &&
+        (line.data[1] == ' ' || line.data[1] == '*')) {
+        e->name = (struct gguf_str){ line.data + 2, line.size - 2 };
+        return add(m, e, true, err);
+    }
+    return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                        "line %zu has a digest and no file", number);
 }
 
 static enum gguf_status parse_line(struct gguf_manifest *m,
@@ -105,12 +134,15 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
                                    struct gguf_error *err)
 {
     char name[16];
-    struct entry e = { .digest.algo = GGUF_DIGEST_XXH64 };
+    struct entry e = { .digest.algo = GGUF_DIGEST_SHA256 };
     if (line.size && line.data[line.size - 1] == '\r')
         line.size--;
-    struct gguf_str algo = word(&line), hex = word(&line);
+    struct gguf_str algo = word(&line);
     if (algo.size == 0)
         return GGUF_OK;
+    if (parse_hex(algo, &e.digest))
+        return add_whole(m, &e, line, number, err);
+    struct gguf_str hex = word(&line);
     while (line.size && *line.data == ' ')
         line.data++, line.size--;
     if (hex.size == 0 || line.size == 0)
@@ -128,7 +160,7 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
     if (!parse_hex(hex, &e.digest))
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
                             "line %zu holds no digest of %s", number, name);
-    return add(m, &e, err);
+    return add(m, &e, false, err);
 }
 
 static bool begins(struct gguf_str s, struct gguf_str with)
@@ -239,6 +271,22 @@ enum gguf_status gguf_manifest_parse(struct gguf_manifest **out,
 size_t gguf_manifest_n(const struct gguf_manifest *m)
 {
     return m->n;
+}
+
+size_t gguf_manifest_n_whole(const struct gguf_manifest *m)
+{
+    return m->n_whole;
+}
+
+const struct gguf_digest *gguf_manifest_whole_at(const struct gguf_manifest *m,
+                                                 size_t i,
+                                                 struct gguf_str *file)
+{
+    if (i >= m->n_whole)
+        return NULL;
+    if (file)
+        *file = m->whole[i].name;
+    return &m->whole[i].digest;
 }
 
 size_t gguf_manifest_n_skipped(const struct gguf_manifest *m)

@@ -43,6 +43,22 @@ static void end_3(union gg_sum_state *u, unsigned char *out)
     (void)XXH3_freeState(u->ptr);
 }
 
+static bool begin_sha256(union gg_sum_state *u)
+{
+    gg_sha256_init(&u->sha256);
+    return true;
+}
+
+static void add_sha256(union gg_sum_state *u, const void *p, size_t n)
+{
+    gg_sha256_add(&u->sha256, p, n);
+}
+
+static void end_sha256(union gg_sum_state *u, unsigned char *out)
+{
+    gg_sha256_end(&u->sha256, out);
+}
+
 static const struct {
     const char *name;
     size_t size;
@@ -52,6 +68,8 @@ static const struct {
 } algos[GGUF_N_DIGESTS] = {
     [GGUF_DIGEST_XXH64] = { "xxh64", 8, begin_64, add_64, end_64 },
     [GGUF_DIGEST_XXH3_128] = { "xxh3-128", 16, begin_3, add_3, end_3 },
+    [GGUF_DIGEST_SHA256] = { "sha256", 32, begin_sha256, add_sha256,
+                             end_sha256 },
 };
 
 enum gguf_status gg_sum_check(enum gguf_digest_algo algo,
@@ -96,7 +114,7 @@ int gguf_digest_algo_from_name(const char *name)
     return -1;
 }
 
-void gguf_digest_hex(const struct gguf_digest *d, char out[33])
+void gguf_digest_hex(const struct gguf_digest *d, char *out)
 {
     static const char digits[] = "0123456789abcdef";
     const size_t n = algos[d->algo].size;

@@ -3,6 +3,7 @@
 #define GG_FILE_SUM_H
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "gguf/digest.h"
 
 #include <stdbool.h>
@@ -11,6 +12,7 @@ struct gg_sum {
     enum gguf_digest_algo algo;
     union gg_sum_state {
         void *ptr; /* of xxhash */
+        struct gg_sha256 sha256;
     } u;
 };
 

@@ -5,7 +5,10 @@
  * tensor's digest is that of its bytes; a model's is that of all its tensors'
  * bytes one after another in the order of the list, without padding.
  *
- * These checksums find accidents; they do not protect against attackers.
+ * A digest of a whole file (gguf_digest_whole) covers every byte of it,
+ * metadata too: with SHA-256 it is the number that download pages print.
+ *
+ * XXH64 and XXH3 find accidents; they do not protect against attackers.
  */
 #ifndef GGUF_DIGEST_H
 #define GGUF_DIGEST_H
@@ -20,23 +23,25 @@ extern "C" {
 
 enum gguf_digest_algo {
     GGUF_DIGEST_XXH64 = 0,   /* "xxh64": XXH64, seed 0 */
-    GGUF_DIGEST_XXH3_128 = 1 /* "xxh3-128": XXH3, 128 bits, seed 0 */
+    GGUF_DIGEST_XXH3_128 = 1, /* "xxh3-128": XXH3, 128 bits, seed 0 */
+    GGUF_DIGEST_SHA256 = 2    /* "sha256": SHA-256 (FIPS 180-4) */
 };
-#define GGUF_N_DIGESTS 2
+#define GGUF_N_DIGESTS 3
 
-/* Bytes in canonical (big-endian) order; 8 or 16 of them count. A value, in the
+/* Bytes in canonical (big-endian) order; 8, 16 or 32 of them count. A value, in the
  * caller's storage: it never grows. */
 struct gguf_digest {
     enum gguf_digest_algo algo;
-    unsigned char bytes[16];
+    unsigned char bytes[32];
 };
 
 /* NULL for an unknown number, -1 for an unknown name. Since: 0.1 */
 GGUF_API const char *gguf_digest_algo_name(enum gguf_digest_algo algo);
 GGUF_API int gguf_digest_algo_from_name(const char *name);
 
-/* As text: 16 or 32 lower-case hexadecimal digits and a NUL. Since: 0.1 */
-GGUF_API void gguf_digest_hex(const struct gguf_digest *d, char out[33]);
+/* As text: 16, 32 or 64 lower-case hexadecimal digits and a NUL, by its
+ * algorithm: 65 bytes are enough for any. Since: 0.1 */
+GGUF_API void gguf_digest_hex(const struct gguf_digest *d, char *out);
 
 /* 1 if algorithm and value are the same. Since: 0.1 */
 GGUF_API int gguf_digest_equal(const struct gguf_digest *a,
@@ -73,6 +78,14 @@ gguf_digest_files(const struct gguf_file *const *files, size_t n_files,
                   struct gguf_digest *tensors, struct gguf_digest *model,
                   struct gguf_error *err);
 
+/* Digests of whole files, of every byte as it is on the disk: whole[i] is that
+ * of files[i]. Each file is one stream for one thread. params as above. Fails
+ * as gguf_digest_files. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_digest_whole(const struct gguf_file *const *files, size_t n_files,
+                  const struct gguf_digest_params *params,
+                  struct gguf_digest *whole, struct gguf_error *err);
+
 /* The digest of size bytes at data, of a text for example. GGUF_E_NOMEM,
  * GGUF_E_INVALID. Any thread. Since: 0.1 */
 GGUF_API enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
@@ -83,7 +96,9 @@ GGUF_API enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
 /* ----------------------------------------------------------- manifests ---
  *
  * Lines as llama-gguf-hash writes them: the algorithm in 8 columns, two
- * blanks, the digits, two blanks, FILE:TENSOR or, for the model, FILE. */
+ * blanks, the digits, two blanks, FILE:TENSOR or, for the model, FILE. And as
+ * sha256sum writes them, of a whole file: the digits, two blanks (or a blank
+ * and an asterisk), FILE. */
 
 /* One line of a manifest without its end; tensor.size 0: the model's. Like
  * snprintf: returns the length of the line, writes what fits. Since: 0.1 */
@@ -94,7 +109,12 @@ GGUF_API size_t gguf_manifest_line(char *out, size_t size,
 
 struct gguf_manifest;
 
-/* Read a manifest of one model. Lines of other algorithms (sha1, sha256, uuid)
+/* The same for a whole file's SHA-256, as sha256sum writes it. Since: 0.1 */
+GGUF_API size_t gguf_manifest_whole(char *out, size_t size,
+                                    const struct gguf_digest *d,
+                                    struct gguf_str file);
+
+/* Read a manifest of one model. Lines of other algorithms (sha1, uuid)
  * are counted and passed over, empty ones ignored. text is not needed
  * afterwards. GGUF_E_FORMAT (the message names the line), GGUF_E_DUPLICATE
  * (two digests for one thing), GGUF_E_NOMEM. Since: 0.1 */
@@ -105,7 +125,15 @@ gguf_manifest_parse(struct gguf_manifest **out, const char *text, size_t size,
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_manifest_destroy(struct gguf_manifest *m);
 
-/* Number of entries whose algorithm is known here. Since: 0.1 */
+/* Whole files' digests: their number, and the i-th with the file's name as it
+ * is written there; NULL if i is out of range. Since: 0.1 */
+GGUF_API size_t gguf_manifest_n_whole(const struct gguf_manifest *m);
+GGUF_API const struct gguf_digest *
+gguf_manifest_whole_at(const struct gguf_manifest *m, size_t i,
+                       struct gguf_str *file);
+
+/* Number of entries whose algorithm is known here, but for whole files.
+ * Since: 0.1 */
 GGUF_API size_t gguf_manifest_n(const struct gguf_manifest *m);
 /* Number of lines with other algorithms. Since: 0.1 */
 GGUF_API size_t gguf_manifest_n_skipped(const struct gguf_manifest *m);

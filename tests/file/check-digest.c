@@ -1,5 +1,6 @@
 /* check-digest.c - digests by any number of threads, and their manifests */
 #include "config.h"
+#include "base/sha256.h"
 #include "gguf/digest.h"
 #include "gguf/writer.h"
 #include "tests/failalloc.h"
@@ -88,22 +89,63 @@ static int equal(const struct gguf_digest *a, const struct gguf_digest *b,
 static void check_bytes(enum gguf_digest_algo algo)
 {
     /* What xxhsum gives for "", "a" and "abc". */
-    static const char *const want[2][3] = {
+    static const char *const want[3][3] = {
         { "ef46db3751d8e999", "d24ec4f1a98c6e5b", "44bc2cf5ad770999" },
         { "99aa06d3014798d86001c324468d497f",
           "a96faf705af16834e6c632b61e964e1f",
           "06b05ab6733a618578af5f94892f3950" },
+        /* sha256sum's, the last one of FIPS 180-4's example */
+        { "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+          "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb",
+          "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
     };
     static const char *const text[3] = { "", "a", "abc" };
     for (int i = 0; i < 3; i++) {
         struct gguf_digest d;
-        char hex[33] = "";
+        char hex[65] = "";
         if (gguf_digest_bytes(&d, algo, i ? text[i] : NULL, strlen(text[i]),
                               NULL) == GGUF_OK)
             gguf_digest_hex(&d, hex);
         ok(!strcmp(hex, want[algo][i]), "%s of \"%s\": %s",
            gguf_digest_algo_name(algo), text[i], hex);
     }
+}
+
+/* The longer examples of FIPS 180-4, and any way to cut a text. */
+static void check_sha256(void)
+{
+    static const char *const want[2] = {
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
+        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
+    };
+    static const char text[] =
+        "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+    const size_t size[2] = { sizeof text - 1, 1000000 };
+    char *many = malloc(1000000), hex[65];
+    memset(many, 'a', 1000000);
+    for (int i = 0; i < 2; i++) {
+        struct gguf_digest d;
+        const enum gguf_status st = gguf_digest_bytes(
+            &d, GGUF_DIGEST_SHA256, i ? many : text, size[i], NULL);
+        gguf_digest_hex(&d, hex);
+        ok(st == GGUF_OK && !strcmp(hex, want[i]), "sha256 of %zu bytes",
+           size[i]);
+    }
+    unsigned wrong = 0;
+    for (size_t n = 0; n < 200; n++) { /* two ways of cutting */
+        uint8_t a[32], b[32];
+        struct gg_sha256 s;
+        gg_sha256_init(&s);
+        gg_sha256_add(&s, many, n);
+        gg_sha256_end(&s, a);
+        gg_sha256_init(&s);
+        for (size_t at = 0, k = 1; at < n; at += k, k = k % 67 + 1)
+            gg_sha256_add(&s, many + at, k < n - at ? k : n - at);
+        gg_sha256_end(&s, b);
+        wrong += memcmp(a, b, sizeof a) != 0;
+    }
+    ok(!wrong, "sha256 of texts of any length in pieces of any length");
+    free(many);
 }
 
 static int stop_at_second(void *user, uint64_t done, uint64_t total)
@@ -287,7 +329,19 @@ static void check_manifest(void)
     ok(parse("", &m, &err) == GGUF_OK && gguf_manifest_n(m) == 0,
        "an empty list");
     gguf_manifest_destroy(m);
+#define ZEROS "0000000000000000000000000000000"
+    ok(parse(ZEROS "1" ZEROS "2  a/b c.gguf\n" ZEROS "3" ZEROS "4 *d\n", &m,
+             &err) == GGUF_OK &&
+           gguf_manifest_n(m) == 0 && gguf_manifest_n_whole(m) == 2 &&
+           gguf_manifest_whole_at(m, 0, &name)->bytes[31] == 2 &&
+           name.size == 10 && !memcmp(name.data, "a/b c.gguf", 10) &&
+           gguf_manifest_whole_at(m, 1, &name)->bytes[15] == 3 &&
+           name.size == 1 && !gguf_manifest_whole_at(m, 2, &name),
+       "sha256sum's lines");
+    gguf_manifest_destroy(m);
     static const char *const bad[] = {
+        ZEROS "1" ZEROS "2\n",
+        ZEROS "1" ZEROS "2 file\n",
         "xxh64\n",
         "xxh64 12\n",
         "xxh64 f66e9cd66a4396a x\n",
@@ -354,6 +408,8 @@ int main(void)
     check_digests(f, GGUF_DIGEST_XXH3_128);
     check_bytes(GGUF_DIGEST_XXH64);
     check_bytes(GGUF_DIGEST_XXH3_128);
+    check_bytes(GGUF_DIGEST_SHA256);
+    check_sha256();
     struct gguf_digest d;
     struct gguf_error err;
     ok(gguf_digest_bytes(&d, (enum gguf_digest_algo)7, "", 0, &err) ==

@@ -369,9 +369,35 @@ for a in xxh64 xxh3-128; do
         test "$(wc -l <"$tmp/err")" -eq 3
     ok "--manifest: the tensor and the model that are not"
 done
+"$info" --hash=sha256 "$m" >"$tmp/whole"
+sha256sum "$m" | cmp -s - "$tmp/whole"
+ok '--hash=sha256: what sha256sum prints'
+run "$info" --manifest "$tmp/whole" "$m"
+test $rc -eq 0 && grep -q '1 of 1 checksums' "$tmp/err"
+ok '--manifest: of a whole file'
+cp "$m" "$tmp/edited.gguf"
+"$bin/gguf-edit" -q --set general.name=other "$tmp/edited.gguf"
+"$info" --hash "$m" >"$tmp/manifest2"
+run "$info" --manifest "$tmp/manifest2" "$tmp/edited.gguf"
+test $rc -eq 0
+ok '--manifest: digests of tensors do not cover metadata'
+run "$info" --manifest "$tmp/whole" "$tmp/edited.gguf"
+test $rc -eq 1 && grep -q 'the file is not what the manifest says' "$tmp/err"
+ok '--manifest: those of whole files do'
+{ echo 'SHA256 sums'; cat "$tmp/whole"; } >"$tmp/manifest2"
+echo "$(printf '%064d' 0) *elsewhere/edited.gguf" >>"$tmp/whole"
+run "$info" --manifest "$tmp/whole" "$m"
+test $rc -eq 0
+ok '--manifest: the line of the file, of several'
+run "$info" --manifest "$tmp/whole" "$tmp/nan.gguf"
+test $rc -eq 1 && grep -q 'nan.gguf: is not in the manifest' "$tmp/err"
+ok '--manifest: a file that it does not name'
+"$info" --hash=sha256 --json "$m" >"$tmp/out" &&
+    grep -q "$(sha256sum <"$m" | cut -c1-64)" "$tmp/out"
+ok '--hash=sha256 --json'
 sed 's/t3$/t33/' "$tmp/manifest" >"$tmp/manifest2"
 run "$info" --manifest "$tmp/manifest2" "$m"
-test $rc -eq 1 && grep -q '1 of the tensors' "$tmp/err"
+test $rc -eq 1 && grep -q '1 of the tensors in the manifest is not there' "$tmp/err"
 ok '--manifest: a tensor that is not there'
 odd="$tmp/odd
 name.gguf"

@@ -14,6 +14,13 @@ enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
                               struct gguf_digest *model,
                               struct gguf_error *err);
 
+/* Of all bytes of each file of a model: gguf_digest_whole. whole has room for
+ * one each. */
+enum gguf_status digest_whole(const struct load *l, enum gguf_digest_algo algo,
+                              struct gguf_pool *pool, const char *label,
+                              bool quiet, struct gguf_digest *whole,
+                              struct gguf_error *err);
+
 /* Of all bytes of a file, which is mapped. GGUF_E_IO, GGUF_E_NOMEM. */
 enum gguf_status digest_path(const char *path, enum gguf_digest_algo algo,
                              struct gguf_digest *out, struct gguf_error *err);
