@@ -8,6 +8,7 @@
 #include "tools/gguf-edit.h"
 
 #include <gguf/edit.h>
+#include <gguf/text.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +17,7 @@
 #include <string.h>
 
 /* A change, in the order of the command line. */
-enum what { SET, SET_FILE, RENAME, DELETE };
+enum what { SET, SET_FILE, RENAME, DELETE, TEMPLATE, SPECIAL };
 struct op {
     enum what what;
     char *key;       /* from malloc; arg is part of it */
@@ -56,8 +57,15 @@ static const struct opt table[] = {
       OPT_LIST, AT(changes), .value = SET_FILE },
     { "--rename", "OLD=NEW", "give a value another key", OPT_LIST, AT(changes),
       .value = RENAME },
-    { "--delete", "KEY", "take KEY out", OPT_LIST, AT(changes),
-      .value = DELETE },
+    { "--delete --remove-metadata", "KEY", "take KEY out", OPT_LIST,
+      AT(changes), .value = DELETE },
+    { "--chat-template", "TEXT",
+      "give tokenizer.chat_template this text; --set-file has one from a file",
+      OPT_LIST, AT(changes), .value = TEMPLATE },
+    { "--special-token", "NAME=TEXT",
+      "give tokenizer.ggml.NAME_token_id the number of the token TEXT; NAME is "
+      "bos, eos, eot, eom, unk, pad, sep, cls, mask ...",
+      OPT_LIST, AT(changes), .value = SPECIAL },
     { "--to-endian", "ORDER",
       "write metadata and tensor data in this byte order: big or little",
       OPT_WORD, AT(order), .words = byte_orders },
@@ -83,25 +91,26 @@ static const struct opt table[] = {
     { .names = NULL },
 };
 
-#define CHANGES "--set --set-file --rename --delete --to-endian "
+#define CHANGES                                                               \
+    "--set --set-file --rename --delete --chat-template --special-token "     \
+    "--to-endian "
 
 static const struct opt_rule rules[] = {
     { "--in-place", OPT_EXCLUDES, "--copy --output --to-endian" },
     { "--recover", OPT_EXCLUDES,
       CHANGES "--output --in-place --copy --dry-run" },
-    { NULL, OPT_NEEDS, CHANGES "--output --copy --recover" },
     { .a = NULL },
 };
 
 static const struct opt_tool tool = {
     "gguf-edit",
-    "[OPTION]... FILE\n--recover FILE",
+    "[OPTION]... FILE\n[OPTION]... FILE KEY VALUE\n--recover FILE",
     "Change the metadata of a GGUF file. Tensor data of a large file stays "
     "where it is if the metadata fits into the space before it. Whenever the "
     "program is interrupted, what is left is the old file or the new one.",
     table,
     rules,
-    "FILE",
+    "FILE [KEY] [VALUE]",
     NULL
 };
 
@@ -115,6 +124,40 @@ struct job {
     struct gguf_paths *noted; /* what is read besides */
 };
 
+/* The key of the special token that op->key names; arg stays what it is. */
+static void special_key(struct op *op)
+{
+    /* Short names, and what stands in keys where that is another. */
+    static const char *const names[][2] = {
+        { "bos", NULL },      { "eos", NULL },      { "eot", NULL },
+        { "eom", NULL },      { "cls", NULL },      { "mask", NULL },
+        { "unk", "unknown" }, { "pad", "padding" }, { "sep", "seperator" },
+        { "fim_pre", NULL },  { "fim_suf", NULL },  { "fim_mid", NULL },
+        { "fim_pad", NULL },  { "fim_rep", NULL },  { "fim_sep", NULL },
+    };
+    struct gguf_near near;
+    struct text key = { NULL, 0, 0 };
+    char hint[GGUF_NEAR_HINT];
+    gguf_near_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
+    for (size_t i = 0; i < sizeof names / sizeof *names && !key.n; i++) {
+        const char *full = names[i][1] ? names[i][1] : names[i][0];
+        if (!strcmp(names[i][0], op->key) || !strcmp(full, op->key))
+            text_addf(&key, "tokenizer.ggml.%s_token_id", full);
+        gguf_near_try(&near, (struct gguf_str){ full, strlen(full) });
+    }
+    if (!key.n)
+        opt_usage("--special-token: '%s' is not the name of a special token%s",
+                  op->key, gguf_near_hint(&near, hint));
+    /* the argument lies in the key's memory */
+    const size_t n = key.n + 1;
+    text_addz(&key, " ");
+    text_addz(&key, op->arg);
+    key.s[n - 1] = '\0';
+    free(op->key);
+    op->key = key.s;
+    op->arg = key.s + n;
+}
+
 /* Change i: its argument taken apart. */
 static struct op make_op(const struct opt_list *changes, size_t i)
 {
@@ -122,10 +165,14 @@ static struct op make_op(const struct opt_list *changes, size_t i)
         [SET] = { "--set", "KEY=[TYPE:]VALUE" },
         [SET_FILE] = { "--set-file", "KEY=PATH" },
         [RENAME] = { "--rename", "OLD=NEW" },
+        [SPECIAL] = { "--special-token", "NAME=TEXT, in one word" },
     };
     struct op op = { (enum what)changes->value[i], NULL, NULL };
-    op.key = msg_must(strdup(changes->arg[i]));
-    if (op.what == DELETE)
+    op.key = msg_must(strdup(op.what == TEMPLATE ? "tokenizer.chat_template"
+                                                 : changes->arg[i]));
+    if (op.what == TEMPLATE)
+        op.arg = changes->arg[i];
+    if (op.what == DELETE || op.what == TEMPLATE)
         return op;
     char *eq = strchr(op.key, '=');
     if (!eq || eq == op.key)
@@ -133,16 +180,28 @@ static struct op make_op(const struct opt_list *changes, size_t i)
                   forms[op.what][1]);
     *eq = '\0';
     op.arg = eq + 1;
+    if (op.what == SPECIAL)
+        special_key(&op);
     return op;
 }
 
 static void parse(struct options *o, int argc, char **argv)
 {
-    (void)opt_parse(&tool, argc, argv, o);
+    const int n = opt_parse(&tool, argc, argv, o);
     o->n_ops = o->changes.n;
     o->op = msg_must(calloc(o->n_ops + 1, sizeof *o->op));
     for (size_t i = 0; i < o->n_ops; i++)
         o->op[i] = make_op(&o->changes, i);
+    const bool some = o->n_ops || o->order != GGUF_EDIT_KEEP_ORDER ||
+                      o->output || o->mode == GGUF_EDIT_COPY || o->recover;
+    if (n > 1 && (n < 3 || o->n_ops || o->recover))
+        opt_usage("'%s' is one argument too many", argv[n < 3 ? n : 2]);
+    if (n == 3)
+        o->op[o->n_ops++] =
+            (struct op){ SET, msg_must(strdup(argv[2])), argv[3] };
+    else if (!some)
+        opt_usage("nothing is said to be changed: --set KEY=VALUE, --delete "
+                  "KEY and others do that, or FILE KEY VALUE");
 }
 
 /* ----------------------------------------------------------- operations --- */
@@ -171,6 +230,37 @@ static void log_value(struct job *j, const struct gguf_kv *kv)
     text_add_kv(&j->log, kv, &shown);
 }
 
+/* The number of the token whose text is op's. */
+static bool make_special(const struct job *j, const struct op *op,
+                         struct value *v)
+{
+    static const char tokens[] = "tokenizer.ggml.tokens";
+    const struct gguf_kv *kv = gguf_meta_find(j->after, tokens);
+    struct gguf_kv_iter it;
+    struct gguf_kv e;
+    struct gguf_str s;
+    char number[24];
+    bool found = false;
+    uint64_t i = 0;
+    if (kv && kv->type == GGUF_VAL_ARR)
+        for (gguf_kv_iter_init(&it, kv); gguf_kv_next(&it, &e) && !found; i++)
+            found = gguf_kv_get_str(&e, &s, NULL) == GGUF_OK &&
+                    s.size == strlen(op->arg) &&
+                    !memcmp(s.data, op->arg, s.size);
+    if (found) {
+        struct text why = { NULL, 0, 0 };
+        snprintf(number, sizeof number, "u32:%" PRIu64, i - 1);
+        found = value_parse(v, op->key, number, NULL, &why);
+        text_fini(&why);
+    } else {
+        struct text text = escaped(op->arg);
+        msg_error(j->path, "--special-token: no token of %s is '%s'", tokens,
+                  text.s);
+        text_fini(&text);
+    }
+    return found;
+}
+
 /* The value that op gives, into v. */
 static bool make_value(struct job *j, const struct op *op, struct value *v)
 {
@@ -180,6 +270,11 @@ static bool make_value(struct job *j, const struct op *op, struct value *v)
         good = text_read(&t, op->arg);
         if (good)
             value_set_str(v, (struct gguf_str){ t.s, t.n });
+    } else if (op->what == TEMPLATE) {
+        value_set_str(v, (struct gguf_str){ op->arg, strlen(op->arg) });
+        good = true;
+    } else if (op->what == SPECIAL) {
+        good = make_special(j, op, v);
     } else {
         good = value_parse(v, op->key, op->arg,
                            gguf_meta_find(j->after, op->key), &t);
@@ -240,7 +335,13 @@ static bool delete_key(struct job *j, const struct op *op)
     const struct gguf_kv *kv = gguf_meta_find(j->after, op->key);
     if (!kv) {
         struct text key = escaped(op->key);
-        msg_error(j->path, "--delete: there is no key '%s'", key.s);
+        struct gguf_near near;
+        char hint[GGUF_NEAR_HINT];
+        gguf_near_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
+        for (size_t i = 0; i < gguf_meta_n_kv(j->after); i++)
+            gguf_near_try(&near, gguf_meta_kv(j->after, i)->key);
+        msg_error(j->path, "--delete: there is no key '%s'%s", key.s,
+                  gguf_near_hint(&near, hint));
         text_fini(&key);
         return false;
     }

@@ -5,6 +5,8 @@
 #include "tools/common/progress.h"
 #include "tools/common/style.h"
 
+#include <gguf/text.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,9 +216,15 @@ bool info_values(const struct load *l, const struct info_options *o)
             return put_values(l, &t, o);
     }
     struct text name = { NULL, 0, 0 };
-    text_add_esc(&name, (struct gguf_str){ o->values, strlen(o->values) },
-                 UINT64_MAX);
-    msg_error(l->path, "there is no tensor '%s'", name.s);
+    const struct gguf_str s = { o->values, strlen(o->values) };
+    struct gguf_near near;
+    char hint[GGUF_NEAR_HINT];
+    gguf_near_init(&near, s);
+    for (size_t i = 0; i < load_n_tensors(l); i++)
+        gguf_near_try(&near, load_tensor(l, i).info->name);
+    text_add_esc(&name, s, UINT64_MAX);
+    msg_error(l->path, "there is no tensor '%s'%s", name.s,
+              gguf_near_hint(&near, hint));
     text_fini(&name);
     return false;
 }

@@ -110,6 +110,11 @@ static const struct opt table[] = {
       AT(color), .words = whens },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
     { "-q --quiet", NULL, "no warnings", OPT_FLAG, AT(quiet) },
+    /* of gguf-dump */
+    { "--no-tensors", NULL, "--summary and --metadata leave tensors out",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--json-array", NULL, "--json has all elements of arrays", OPT_REFUSED,
+      OPT_NO_MEMBER },
     { .names = NULL },
 };
 

@@ -4,6 +4,8 @@
 #include "tools/common/markdown.h"
 #include "tools/common/style.h"
 
+#include <gguf/text.h>
+
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -287,7 +289,13 @@ bool info_key(const struct load *load, const struct info_options *o)
     struct gguf_error err;
     const struct gguf_kv *kv;
     if (gguf_file_kv_get(load_file(load, 0), o->key, &kv, &err) != GGUF_OK) {
-        msg_fail(load->path, &err);
+        struct gguf_near near;
+        char hint[GGUF_NEAR_HINT];
+        gguf_near_init(&near, (struct gguf_str){ o->key, strlen(o->key) });
+        for (size_t i = 0; i < gguf_file_n_kv(load_file(load, 0)); i++)
+            gguf_near_try(&near, gguf_file_kv(load_file(load, 0), i)->key);
+        msg_error(load->path, "%s%s", err.message,
+                  gguf_near_hint(&near, hint));
         return false;
     }
     uint64_t max = o->limits_given ? o->limits.elems : UINT64_MAX;

@@ -5,6 +5,8 @@
 #include "tools/common/opt.h"
 #include "tools/common/text.h"
 
+#include <gguf/text.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,13 +102,19 @@ static bool register_all(struct ppl_backends *b, const struct ppl_options *o,
 
 static void unknown(const struct ppl_backends *b, const char *name)
 {
-    char list[256] = "";
+    char list[256] = "", hint[GGUF_NEAR_HINT];
     size_t at = 0;
-    for (size_t i = 0; i < gguf_registry_n_devices(b->registry); i++)
-        at += (size_t)snprintf(
-            list + at, sizeof list - at, "%s%s", i ? ", " : "",
-            gguf_device_name(gguf_registry_device(b->registry, i)));
-    msg_error(NULL, "there is no backend '%s' here, but %s", name, list);
+    struct gguf_near near;
+    gguf_near_init(&near, (struct gguf_str){ name, strlen(name) });
+    for (size_t i = 0; i < gguf_registry_n_devices(b->registry); i++) {
+        const char *known =
+            gguf_device_name(gguf_registry_device(b->registry, i));
+        gguf_near_try(&near, (struct gguf_str){ known, strlen(known) });
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s",
+                               i ? ", " : "", known);
+    }
+    msg_error(NULL, "there is no backend '%s' here, but %s%s", name, list,
+              gguf_near_hint(&near, hint));
 }
 
 /* The backend of that name, opened if it is not in the list yet. */

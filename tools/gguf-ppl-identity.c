@@ -63,7 +63,7 @@ bool ppl_digest_text(struct ppl_run *r, const char *text, size_t size)
 void ppl_json_digest(struct json *j, const char *key,
                      const struct gguf_digest *d)
 {
-    char hex[65], text[64];
+    char hex[65], text[96];
     if (!d) {
         json_null(j, key);
         return;

@@ -4,6 +4,8 @@
 #include "tools/gguf-quantize.h"
 #include "tools/common/text.h"
 
+#include <gguf/text.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,10 +14,18 @@
 static uint32_t parse_type(const char *option, const char *name)
 {
     const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
-    if (!t ||
-        (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT))
-        opt_usage("%s: '%s' is not a type to quantize to", option, name);
-    return t->id;
+    if (t &&
+        (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT))
+        return t->id;
+    struct gguf_near near;
+    char hint[GGUF_NEAR_HINT];
+    gguf_near_init(&near, (struct gguf_str){ name, strlen(name) });
+    for (size_t i = 0; (t = gguf_dtype_at(i)); i++)
+        if (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT)
+            gguf_near_try(&near,
+                          (struct gguf_str){ t->name, strlen(t->name) });
+    opt_usage("%s: '%s' is not a type to quantize to%s", option, name,
+              gguf_near_hint(&near, hint));
 }
 
 /* PATTERN=TYPE of n bytes; the last '=' counts. */
@@ -195,6 +205,16 @@ bool is_preset(const char *name)
     bool yes = gguf_recipe_preset(&r, name, NULL, NULL) == GGUF_OK;
     gguf_recipe_destroy(r);
     return yes;
+}
+
+const char *near_preset(const char *name, char out[GGUF_NEAR_HINT])
+{
+    struct gguf_near near;
+    const char *known;
+    gguf_near_init(&near, (struct gguf_str){ name, strlen(name) });
+    for (size_t i = 0; (known = gguf_recipe_preset_name(i)); i++)
+        gguf_near_try(&near, (struct gguf_str){ known, strlen(known) });
+    return gguf_near_hint(&near, out);
 }
 
 void options_fini(struct options *o)

@@ -61,6 +61,24 @@ static const struct opt table[] = {
       "read back what was encoded and tell each tensor's error: as a table, "
       "or as JSON into FILE, - for standard output",
       OPT_STR, AT(report), OPT_BITS(struct options, params.measure, 1) },
+    /* of llama-quantize and its relatives */
+    { "--attn-q-type --attn-k-type --attn-v-type --attn-qkv-type "
+      "--attn-output-type --ffn-gate-type --ffn-down-type --ffn-up-type",
+      "TYPE",
+      "--tensor-type PATTERN=TYPE does that for any tensors, such as attn_v=Q6_K",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--custom-q", "LIST",
+      "--tensor-type PATTERN=TYPE may be given again, and --tensor-type-file "
+      "reads many",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--nthread --nthreads", "N", "--threads N says how many", OPT_REFUSED,
+      OPT_NO_MEMBER },
+    { "--max-buffer-size", "SIZE", "--max-memory SIZE limits buffers",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--hide-imatrix", NULL,
+      "of importance data the name of the file alone is recorded, which "
+      "gguf-edit --delete quantize.imatrix.file takes out",
+      OPT_REFUSED, OPT_NO_MEMBER },
     ROWS_END,
 };
 
@@ -124,9 +142,10 @@ static void print_recipe(const char *name)
 /* arg is cut at the last '='. */
 static void parse_output(struct options *o, char *arg)
 {
-    char *eq = strrchr(arg, '=');
+    char *eq = strrchr(arg, '='), hint[GGUF_NEAR_HINT];
     if (!eq || eq == arg || !is_preset(eq + 1))
-        opt_usage("--output: '%s' is not OUT=TYPE", arg);
+        opt_usage("--output: '%s' is not OUT=TYPE%s", arg,
+                  eq ? near_preset(eq + 1, hint) : "");
     *eq = 0;
     add_target(o, arg, eq + 1);
 }
@@ -152,6 +171,7 @@ static const char *default_out(struct options *o, const char *type)
 static void parse_operands(struct options *o, char **arg, int n)
 {
     uint64_t threads;
+    char hint[GGUF_NEAR_HINT];
     if (n < 1)
         opt_usage("IN is missing");
     o->in = arg[0];
@@ -175,7 +195,8 @@ static void parse_operands(struct options *o, char **arg, int n)
         n = 0;
     } else if (n > 1) { /* IN OUT TYPE */
         if (!is_preset(arg[1]))
-            opt_usage("'%s' is not a type; --list-types lists them", arg[1]);
+            opt_usage("'%s' is not a type, which --list-types lists%s", arg[1],
+                      near_preset(arg[1], hint));
         add_target(o, arg[0], arg[1]);
         arg += 2;
         n -= 2;

@@ -8,6 +8,7 @@
 #include "tools/common/scaled.h"
 
 #include <gguf/target.h>
+#include <gguf/text.h>
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -97,6 +98,8 @@ void close_loras(struct options *o);
 void options_fini(struct options *o);
 /* A recipe that the library has? */
 bool is_preset(const char *name);
+/* Which one may be meant by name: gguf_near_hint. */
+const char *near_preset(const char *name, char out[GGUF_NEAR_HINT]);
 
 /* gguf-quantize-kv.c: the keys of --override-kv, once --compat is known. */
 void use_kv_texts(struct options *o);

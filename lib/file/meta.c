@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gguf/text.h"
 
 static struct gguf_str meta_key(const void *user, uint32_t id)
 {
@@ -332,9 +333,16 @@ enum gguf_status gguf_meta_rename(struct gguf_meta *m, const char *from,
     struct gg_str_esc e;
     struct gguf_str key = gg_str_z(to);
     uint32_t id = gg_index_find(&m->index, gg_str_z(from));
-    if (id == GG_INDEX_NONE)
+    if (id == GG_INDEX_NONE) {
+        struct gguf_near near;
+        char hint[GGUF_NEAR_HINT];
+        gguf_near_init(&near, gg_str_z(from));
+        for (size_t i = 0; i < m->n; i++)
+            gguf_near_try(&near, m->kv[i].key);
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                            "no key '%s'", gg_str_esc(&e, gg_str_z(from)));
+                            "no key '%s'%s", gg_str_esc(&e, gg_str_z(from)),
+                            gguf_near_hint(&near, hint));
+    }
     uint32_t there = gg_index_find(&m->index, key);
     if (there == id)
         return GGUF_OK;

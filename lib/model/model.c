@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
+#include "gguf/text.h"
 
 #include <stdio.h>
 
@@ -17,12 +18,20 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
     GG_TRY(gguf_kv_get_str(kv, &m->arch_name, err));
     if (!m->arch)
         m->arch = gg_arch_find(m->arch_name);
-    if (!m->arch || !m->arch->runs)
-        return gg_error_set(
-            err, GGUF_E_ARCH, kv->off,
-            "architecture '%s' is not supported for evaluation yet",
-            gg_str_esc(&e, m->arch_name));
-    return GGUF_OK;
+    if (m->arch && m->arch->runs)
+        return GGUF_OK;
+    struct gg_arch_walk w = { { 0 } };
+    const struct gg_arch *known;
+    struct gguf_near near;
+    char hint[GGUF_NEAR_HINT];
+    gguf_near_init(&near, m->arch_name);
+    while (!m->arch && (known = gg_arch_next(&w)))
+        if (known->runs)
+            gguf_near_try(&near, gg_str_z(known->name));
+    return gg_error_set(
+        err, GGUF_E_ARCH, kv->off,
+        "architecture '%s' is not supported for evaluation yet%s",
+        gg_str_esc(&e, m->arch_name), gguf_near_hint(&near, hint));
 }
 
 /* A file by itself must be all of the model; a set was found complete when it

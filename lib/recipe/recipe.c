@@ -3,6 +3,7 @@
 #include "recipe/recipe.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "gguf/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -67,14 +68,19 @@ enum gguf_status gguf_recipe_preset(struct gguf_recipe **out, const char *name,
                                     struct gguf_error *err)
 {
     struct gg_str_esc esc;
+    struct gguf_near near;
+    char hint[GGUF_NEAR_HINT];
     *out = NULL;
     for (unsigned i = 0; i < gg_recipe_n_presets; i++)
         if (preset_is(&gg_recipe_presets[i], name))
             return gguf_recipe_parse(out, gg_str_z(gg_recipe_presets[i].text),
                                      allocator, err);
-    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                        "there is no recipe '%s'",
-                        gg_str_esc(&esc, gg_str_z(name)));
+    gguf_near_init(&near, gg_str_z(name));
+    for (unsigned i = 0; i < gg_recipe_n_presets; i++)
+        gguf_near_try(&near, gg_str_z(gg_recipe_presets[i].name));
+    return gg_error_set(
+        err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "there is no recipe '%s'%s",
+        gg_str_esc(&esc, gg_str_z(name)), gguf_near_hint(&near, hint));
 }
 
 const char *gguf_recipe_preset_name(size_t n)

@@ -12,6 +12,7 @@
 #include "recipe/recipe.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "gguf/text.h"
 
 #include <string.h>
 
@@ -100,9 +101,15 @@ static enum gguf_status take_type(struct parser *p, bool rule, int64_t *type)
     if (!t ||
         (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT)) {
         struct gg_str_esc esc;
+        struct gguf_near near;
+        char hint[GGUF_NEAR_HINT];
+        gguf_near_init(&near, s);
+        for (size_t i = 0; (t = gguf_dtype_at(i)); i++)
+            gguf_near_try(&near, gg_str_z(t->name));
         return gg_error_set(p->err, GGUF_E_FORMAT, at,
-                            "line %u: '%s' is not a type to quantize to",
-                            p->line, gg_str_esc(&esc, s));
+                            "line %u: '%s' is not a type to quantize to%s",
+                            p->line, gg_str_esc(&esc, s),
+                            gguf_near_hint(&near, hint));
     }
     *type = t->id;
     return GGUF_OK;

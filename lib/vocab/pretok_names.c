@@ -7,7 +7,7 @@
 #include "vocab/pretok.h"
 #include "vocab/pretok_row.h"
 
-#include "base/compiler.h"
+#include "base/near.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -48,34 +48,13 @@ bool gg_pretok_known(struct gguf_str name)
     return false;
 }
 
-/* How many bytes must be put in, taken out or replaced to make one of the
- * other. Longer ones are cut. (Levenshtein 1966) */
-enum { MAX_SIZE = 64 };
-static unsigned distance(struct gguf_str a, struct gguf_str b)
-{
-    unsigned row[MAX_SIZE + 1];
-    size_t n = GG_MIN(a.size, (size_t)MAX_SIZE);
-    size_t m = GG_MIN(b.size, (size_t)MAX_SIZE);
-    for (size_t k = 0; k <= m; k++)
-        row[k] = (unsigned)k;
-    for (size_t i = 1; i <= n; i++) {
-        unsigned corner = row[0]++;
-        for (size_t k = 1; k <= m; k++) {
-            unsigned replaced = corner + (a.data[i - 1] != b.data[k - 1]);
-            corner = row[k];
-            row[k] = GG_MIN(replaced, GG_MIN(row[k], row[k - 1]) + 1);
-        }
-    }
-    return row[m];
-}
-
 void gg_pretok_nearest(struct gg_pretok_near *out, struct gguf_str name)
 {
     unsigned best[2] = { ~0u, ~0u };
     struct names it = { 0, NULL };
     struct gguf_str known;
     while (next_name(&it, &known)) {
-        unsigned d = distance(name, known);
+        unsigned d = gg_near_distance(name, known);
         bool first = d < best[0];
         if (first) {
             best[1] = best[0];

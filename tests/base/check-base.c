@@ -4,6 +4,7 @@
 #include "base/index.h"
 #include "base/mem.h"
 #include "base/sort.h"
+#include "base/near.h"
 #include "base/str.h"
 #include "tests/tap.h"
 
@@ -347,6 +348,69 @@ static void check_error(void)
        "status strings");
 }
 
+/* The distance by its definition: over all ways to edit, no place twice. */
+static unsigned edits(const char *a, const char *b)
+{
+    if (!*a || !*b)
+        return (unsigned)(strlen(a) + strlen(b));
+    unsigned best = edits(a + 1, b + 1) + (*a != *b);
+    unsigned d = edits(a + 1, b) + 1;
+    best = d < best ? d : best;
+    d = edits(a, b + 1) + 1;
+    best = d < best ? d : best;
+    if (a[1] && b[1] && a[0] == b[1] && a[1] == b[0]) {
+        d = edits(a + 2, b + 2) + 1;
+        best = d < best ? d : best;
+    }
+    return best;
+}
+
+static struct gguf_str text(const char *s)
+{
+    return (struct gguf_str){ s, strlen(s) };
+}
+
+static void check_near(void)
+{
+    static const char *const known[] = { "Q4_0",   "Q4_K_M", "Q4_K_S",
+                                         "IQ4_XS", "BF16",   "MXFP4_MOE" };
+    static const char *const cases[][2] = {
+        { "Q4KM", "Q4_K_M" },
+        { "q4-k-s", "Q4_K_S" },
+        { "IQ4SX", "IQ4_XS" },
+        { "fb16", "BF16" },
+        { "MXFP4", "" },
+        { "x", "" },
+        { "", "" },
+        { "MXFP4_MEO", "MXFP4_MOE" },
+    };
+    unsigned wrong = 0;
+    for (int i = 0; i < 3000; i++) {
+        char a[8] = "", b[8] = "";
+        for (unsigned k = 0, n = (unsigned)(rnd64() >> 32) % 7; k < n; k++)
+            a[k] = (char)('a' + (rnd64() >> 40) % 3);
+        for (unsigned k = 0, n = (unsigned)(rnd64() >> 32) % 7; k < n; k++)
+            b[k] = (char)('a' + (rnd64() >> 40) % 3);
+        wrong += gg_near_distance(text(a), text(b)) != edits(a, b);
+    }
+    ok(!wrong, "distances are those of the definition");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gguf_near near;
+        char hint[GGUF_NEAR_HINT], want[64] = "";
+        gguf_near_init(&near, text(cases[i][0]));
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            gguf_near_try(&near, text(known[k]));
+        if (*cases[i][1])
+            snprintf(want, sizeof want, "; did you mean '%s'?", cases[i][1]);
+        ok(!strcmp(gguf_near_hint(&near, hint), want), "'%s'%s", cases[i][0],
+           hint);
+    }
+    char many[300];
+    memset(many, 'a', sizeof many);
+    const struct gguf_str s = { many, sizeof many };
+    ok(gg_near_distance(s, text("a")) == 63, "long names are cut");
+}
+
 int main(void)
 {
     check_ckd();
@@ -362,5 +426,6 @@ int main(void)
     check_renew();
     check_sort();
     check_error();
+    check_near();
     return done_testing();
 }

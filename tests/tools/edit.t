@@ -174,6 +174,35 @@ run "$edit" -q --force --set-file "x.y=$tmp/bytes" "$w"
 test $rc -eq 0 && "$info" --key x.y "$w" | head -c 2 | cmp - "$tmp/bytes"
 ok 'but with --force'
 
+# As other programs have it.
+fresh
+run "$edit" "$w" general.name 'a = b'
+test $rc -eq 0 && test "$("$info" --key general.name "$w")" = 'a = b'
+ok 'FILE KEY VALUE'
+run "$edit" --chat-template '{% u32:1 %}' -o "$tmp/t.gguf" "$w"
+test $rc -eq 0 &&
+    test "$("$info" --key tokenizer.chat_template "$tmp/t.gguf")" = '{% u32:1 %}'
+ok '--chat-template'
+run "$edit" --set 'tokenizer.ggml.tokens=arr[str]:["<s>", "=x", "</s>"]' \
+    --special-token eos='</s>' --special-token 'unk==x' \
+    --remove-metadata general.name --force -f -o "$tmp/t.gguf" "$w"
+test $rc -eq 0 &&
+    test "$("$info" --key tokenizer.ggml.eos_token_id "$tmp/t.gguf")" = 2 &&
+    test "$("$info" --key tokenizer.ggml.unknown_token_id "$tmp/t.gguf")" = 1 &&
+    ! "$info" --key general.name "$tmp/t.gguf" 2>"$tmp/err"
+ok '--special-token, --remove-metadata'
+run "$info" --key tokenizer.ggml.oes_token_id "$tmp/t.gguf"
+test $rc -eq 1 && grep -q "did you mean 'tokenizer.ggml.eos_token_id'" "$tmp/err"
+ok 'a key that is not there: one that is like it'
+run "$edit" --delete tokenizer.ggml.oes_token_id "$tmp/t.gguf"
+test $rc -eq 1 && grep -q "did you mean 'tokenizer.ggml.eos_token_id'" "$tmp/err"
+ok 'also one to delete'
+run "$edit" --special-token eos=nothing -o "$tmp/t2.gguf" "$w"
+test $rc -eq 1 && grep -q "no token of tokenizer.ggml.tokens is 'nothing'" \
+    "$tmp/err"
+ok '--special-token that is not there'
+rm -f "$tmp/t.gguf"
+
 # What others need. Each is refused with the key's name, and done by force.
 "$mkmodel" "$tmp/base.gguf" n=2
 "$edit" -q --set tokenizer.ggml.eos_token_id=7 \

@@ -90,7 +90,29 @@ info|--arrays=-1 M|--arrays: '-1' is not a whole number between 0 and
 info|--s M|option '--s' can be any of --summary, --stats, --strings, --sort
 info|--tensors=a --stats=b M|'--tensors' and '--stats' say the same thing
 info|--key a --key b M|option '--key' is given twice
-edit||--set, --set-file, --rename, --delete, --to-endian, --output, --copy or --recover is missing
+edit||FILE is missing
+edit|M|nothing is said to be changed: --set KEY=VALUE
+edit|M a|'a' is one argument too many
+edit|--delete x M a 1|'a' is one argument too many
+edit|--recover M a 1|'a' is one argument too many
+edit|--special-token eos M|--special-token: 'eos' is not NAME=TEXT, in one word
+edit|--special-token oes=x M|--special-token: 'oes' is not the name of a special token; did you mean 'eos'?
+edit|--remove-metdata x M|unknown option '--remove-metdata'; did you mean '--remove-metadata'?
+info|--no-tensors M|there is no '--no-tensors' here: --summary and --metadata
+info|--json-array M|there is no '--json-array' here: --json has all
+info|--hash=xhx64 M|--hash: 'xhx64' is not 'xxh64', 'xxh3-128' or 'sha256'; did you mean 'xxh64'?
+info|--hash=md5 M|--hash: 'md5' is not 'xxh64', 'xxh3-128' or 'sha256' (try
+quantize|M O Q4KM|'Q4KM' is not a type, which --list-types lists; did you mean 'Q4_K_M'?
+quantize|-o x=Q4-K-X M|--output: 'x=Q4-K-X' is not OUT=TYPE; did you mean 'Q4_K_
+quantize|--tensor-type a=Q8-O M O Q8_0|--tensor-type: 'Q8-O' is not a type to quantize to; did you mean 'Q8_0'?
+quantize|--print-recipe IQ4SX|--print-recipe: there is no recipe 'IQ4SX'; did you mean 'IQ4_XS'?
+quantize|--attn-v-type Q6_K M O Q4_0|there is no '--attn-v-type' here: --tensor-type PATTERN=TYPE
+quantize|--ffn-down-type Q6_K M O Q4_0|there is no '--ffn-down-type' here: --tensor-type
+quantize|--custom-q a=Q6_K M O Q4_0|there is no '--custom-q' here: --tensor-type
+quantize|--nthread 4 M O Q4_0|there is no '--nthread' here: --threads
+quantize|--max-buffer-size 1 M O Q4_0|there is no '--max-buffer-size' here: --max-memory
+quantize|--hide-imatrix M O Q4_0|there is no '--hide-imatrix' here: of importance data
+quantize|--limit dim=5 M O Q4_0|--limit: no limit is called 'dim'; there are kv, tensors, key-size, name-size, str-size, array-items, depth, dims; did you mean 'dims'?
 edit|--set a=1|FILE is missing
 edit|--set a=1 M O|'
 edit|--set =1 M|--set: '=1' is not KEY=[TYPE:]VALUE

@@ -7,6 +7,8 @@
 #include "tools/common/opt_inside.h"
 #include "gguf/version.h"
 
+#include <gguf/text.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,6 +185,26 @@ static _Noreturn void ambiguous(const struct parser *p, const char *text,
     opt_usage("option '%.*s' can be any of %s", (int)n, text, list);
 }
 
+/* No option begins like text: one that looks like it may be meant. */
+static _Noreturn void unknown(const struct parser *p, const char *text,
+                              size_t n)
+{
+    const struct opt *o;
+    struct gguf_near near;
+    char hint[GGUF_NEAR_HINT];
+    gguf_near_init(&near, (struct gguf_str){ text, n });
+    for (size_t i = 0; (o = row_at(p, i)) != NULL; i++) {
+        const char *names = o->names ? o->names : "";
+        struct opt_name name;
+        while ((name = opt_next_name(&names)).s)
+            if (o->kind != OPT_REFUSED && name.n > 2)
+                gguf_near_try(&near,
+                              (struct gguf_str){ name.s, (size_t)name.n });
+    }
+    opt_usage("unknown option '%.*s'%s", (int)n, text,
+              gguf_near_hint(&near, hint));
+}
+
 /* --name, --na, -xyz, -x=argument; false: it is none of them. */
 static bool read_name(struct parser *p)
 {
@@ -194,7 +216,7 @@ static bool read_name(struct parser *p)
         if (u.row && find(p, u.i + 1, PREFIX, text, n).row)
             ambiguous(p, text, n);
         if (!u.row)
-            opt_usage("unknown option '%.*s'", (int)n, text);
+            unknown(p, text, n);
     }
     if (u.row)
         use_name(p, u, eq ? eq + 1 : NULL);

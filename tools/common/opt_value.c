@@ -4,6 +4,7 @@
 #include "tools/common/text.h"
 
 #include <gguf/split.h>
+#include <gguf/text.h>
 
 #include <assert.h>
 #include <errno.h>
@@ -147,10 +148,17 @@ static void store_out(const struct opt_use *u, void *member)
 static void store_word(const struct opt_use *u, void *member)
 {
     const struct opt_word *w = u->arg ? find_word(u->row, u->arg) : NULL;
-    char words[256];
-    if (u->arg && !w)
-        wrong(u, "'%s' is not %s", u->arg,
-              list_words(u->row->words, words, sizeof words));
+    char words[256], hint[GGUF_NEAR_HINT];
+    struct gguf_near near;
+    if (u->arg && !w) {
+        gguf_near_init(&near, (struct gguf_str){ u->arg, strlen(u->arg) });
+        for (w = u->row->words; w->word; w++)
+            gguf_near_try(&near,
+                          (struct gguf_str){ w->word, strlen(w->word) });
+        wrong(u, "'%s' is not %s%s", u->arg,
+              list_words(u->row->words, words, sizeof words),
+              gguf_near_hint(&near, hint));
+    }
     put_uint(u, member, w ? w->value : u->row->value);
 }
 
