@@ -22,14 +22,14 @@ extern "C" {
 #endif
 
 enum gguf_digest_algo {
-    GGUF_DIGEST_XXH64 = 0,   /* "xxh64": XXH64, seed 0 */
+    GGUF_DIGEST_XXH64 = 0,    /* "xxh64": XXH64, seed 0 */
     GGUF_DIGEST_XXH3_128 = 1, /* "xxh3-128": XXH3, 128 bits, seed 0 */
     GGUF_DIGEST_SHA256 = 2    /* "sha256": SHA-256 (FIPS 180-4) */
 };
 #define GGUF_N_DIGESTS 3
 
-/* Bytes in canonical (big-endian) order; 8, 16 or 32 of them count. A value, in the
- * caller's storage: it never grows. */
+/* Bytes in canonical (big-endian) order; 8, 16 or 32 of them count. A value, in
+ * the caller's storage: it never grows. */
 struct gguf_digest {
     enum gguf_digest_algo algo;
     unsigned char bytes[32];
