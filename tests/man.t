@@ -126,9 +126,9 @@ else
 fi
 if man --version >/dev/null 2>&1; then
     for page in "$tmp"/man/libgguf*.3; do
-        MANWIDTH=80 man -E ascii -l "$page" 2>/dev/null | col -bx |
-            "$AWK" 'length > 80' >"$tmp/log"
-        test ! -s "$tmp/log"
+        MANWIDTH=80 man -E ascii -l "$page" 2>"$tmp/log" | col -bx >"$tmp/seen"
+        test "$(wc -l <"$tmp/seen")" -gt 20 &&
+            "$AWK" 'length > 80' "$tmp/seen" >"$tmp/log" && test ! -s "$tmp/log"
         verdict "$(basename "$page") fits in 80 columns" $? "$tmp/log"
     done
 else

@@ -6,9 +6,10 @@
  * token itself, and
  *
  *     x    = -ln q(t)         xb = -ln b(t)
- *     kld  = sum over i of b(i) (ln b(i) - ln q(i))        terms b(i) = 0 are 0
+ *     kld  = sum over i of b(i) (ln b(i) - ln q(i)), 0 where b(i) = 0
  *     dp   = q(t) - b(t)
- *     same = 1 if the likeliest token (the first of equals) is the same, else 0
+ *     same = 1 if the likeliest token (the first of equals) is the same,
+ *            else 0
  *
  * Of these, with mean and se(v) = sqrt((mean v^2 - (mean v)^2) / (N - 1)) over
  * the tokens, and cov = (mean x xb - mean x mean xb) / (N - 1):
@@ -22,7 +23,7 @@
  *     kld             mean kld                    +/- se(kld)
  *     dp              mean dp                     +/- se(dp)
  *     dp_rms          sqrt(mean dp^2)             +/- se(dp^2) / (2 dp_rms)
- *     same_top        s = mean same               +/- sqrt(s (1 - s) / (N - 1))
+ *     same_top        s = mean same               +/- sqrt(s(1 - s) / (N - 1))
  *
  * The quantile f of N sorted values v(0) .. v(N - 1) is the one at f (N - 1),
  * between two of them by linear interpolation; its uncertainty is half the
