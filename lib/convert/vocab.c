@@ -2,6 +2,8 @@
 #include "config.h"
 #include "convert/vocab.h"
 
+#include "base/compiler.h"
+#include "base/index.h"
 #include "base/str.h"
 #include "vocab/pretok.h"
 
@@ -77,12 +79,40 @@ static enum gguf_status fill(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
+static struct gguf_str text_of(const void *user, uint32_t id)
+{
+    return ((const struct gg_convert_vocab *)user)->token[id];
+}
+
+/* What reads the file looks tokens up by their texts. */
+static enum gguf_status check_unique(const struct gg_convert_vocab *v,
+                                     struct gguf_error *err)
+{
+    struct gg_index ix = { .allocator = v->c->p.allocator };
+    struct gg_str_esc e;
+    enum gguf_status st =
+        gg_index_init(&ix, v->c->p.allocator, (uint32_t)v->n, text_of, v, err);
+    for (uint32_t i = 0; i < v->n && st == GGUF_OK; i++) {
+        uint32_t other = GG_INDEX_NONE;
+        if (v->token[i].size)
+            st = gg_index_add(&ix, i, &other, err);
+        if (st == GGUF_OK && other != GG_INDEX_NONE)
+            st = gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
+                              "tokens %" PRIu32 " and %" PRIu32
+                              " are both '%s'",
+                              other, i, gg_str_esc(&e, v->token[i]));
+    }
+    gg_index_fini(&ix);
+    return st;
+}
+
 static enum gguf_status set_meta(const struct gg_convert_vocab *v,
                                  struct gguf_error *err)
 {
     struct gguf_meta *m = v->c->meta;
     GG_TRY(gguf_meta_set_strz(m, "tokenizer.ggml.model", v->model, err));
-    GG_TRY(gguf_meta_set_strz(m, "tokenizer.ggml.pre", v->pre, err));
+    if (v->pre)
+        GG_TRY(gguf_meta_set_strz(m, "tokenizer.ggml.pre", v->pre, err));
     GG_TRY(gguf_meta_set_str_array(m, "tokenizer.ggml.tokens", v->token, v->n,
                                    err));
     if (v->has_scores)
@@ -96,44 +126,90 @@ static enum gguf_status set_meta(const struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
+/* ---- the file that has it ---- */
+
+bool gg_convert_vocab_line(struct gg_convert_line *l)
+{
+    const uint64_t size = l->map->size - l->next;
+    const char *p = (const char *)l->map->data + l->next;
+    if (!size)
+        return false;
+    const char *end = memchr(p, '\n', (size_t)size);
+    l->text = (struct gguf_str){ p, end ? (size_t)(end - p) : (size_t)size };
+    l->off = l->next;
+    l->next += l->text.size + (end != NULL);
+    l->text.size -= end > p && end[-1] == '\r';
+    l->no++;
+    return true;
+}
+
+/* By their names, the first that is there. */
+static const struct {
+    const char *name;
+    /* NULL: of tokenizer.json */
+    enum gguf_status (*read)(struct gg_convert_vocab *v,
+                             const struct gg_mapfile *m,
+                             struct gguf_error *err);
+} files[] = {
+    { "tokenizer.model", gg_convert_vocab_spm },
+    { "tokenizer.json", NULL },
+    { "vocab.txt", gg_convert_vocab_wpm_txt },
+};
+
+static enum gguf_status read_file(struct gg_convert_vocab *v,
+                                  const char **name, struct gguf_error *err)
+{
+    for (size_t i = 0; i < GG_LEN(files); i++) {
+        struct gg_mapfile m = { .fd = -1 };
+        bool there = v->c->text[GG_CONVERT_TOKENIZER].json.root != NULL;
+        *name = files[i].name;
+        if (files[i].read)
+            GG_TRY(gg_convert_map(v->c, *name, &m, &there, err));
+        if (!there)
+            continue;
+        if (!files[i].read)
+            return gg_convert_in(*name, gg_convert_vocab_json(v, err), err);
+        enum gguf_status st =
+            gg_convert_in(*name, files[i].read(v, &m, err), err);
+        gg_mapfile_close(&m);
+        return st;
+    }
+    *name = files[0].name;
+    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                        "there is no tokenizer: tokenizer.json, "
+                        "tokenizer.model or vocab.txt");
+}
+
 static enum gguf_status read(struct gg_convert_vocab *v,
                              struct gguf_error *err)
 {
-    static const char name[] = "tokenizer.model";
-    struct gg_mapfile m = { .fd = -1 };
-    bool there;
-    GG_TRY(gg_convert_map(v->c, name, &m, &there, err));
-    enum gguf_status st;
-    if (there) {
-        st = gg_convert_in(name, gg_convert_vocab_spm(v, &m, err), err);
-        gg_mapfile_close(&m);
-    } else {
-        st = gg_convert_in("tokenizer.json", gg_convert_vocab_json(v, err),
-                           err);
-    }
-    GG_TRY(st);
-    if (v->c->p.pre) {
-        struct gguf_str pre = gg_str_z(v->c->p.pre);
-        struct gg_str_esc e;
-        if (!gg_pretok_known(pre))
-            return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                                "'%s' is no name of a pre-tokenizer",
-                                gg_str_esc(&e, pre));
-        v->pre = v->c->p.pre;
-    }
-    if (!v->pre)
-        GG_TRY(gg_convert_in("tokenizer.json", gg_convert_vocab_pre(v, err),
-                             err));
+    const char *name;
+    struct gg_str_esc e;
+    v->pre = v->c->p.pre;
+    if (v->pre && !gg_pretok_known(gg_str_z(v->pre)))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "'%s' is no name of a pre-tokenizer",
+                            gg_str_esc(&e, gg_str_z(v->pre)));
+    GG_TRY(read_file(v, &name, err));
+    if (!v->pre && !strcmp(v->model, "gpt2"))
+        GG_TRY(gg_convert_in(name, gg_convert_vocab_pre(v, err), err));
     GG_TRY(gg_convert_vocab_added(v, err));
+    if (v->finish)
+        GG_TRY(v->finish(v, err));
     GG_TRY(fill(v, err));
+    if (v->unique)
+        GG_TRY(gg_convert_in(name, check_unique(v, err), err));
     GG_TRY(set_meta(v, err));
-    return gg_convert_vocab_special(v, err);
+    if (v->keys)
+        GG_TRY(v->keys(v, err));
+    GG_TRY(gg_convert_vocab_special(v, err));
+    return v->last_keys ? v->last_keys(v, err) : GGUF_OK;
 }
 
 enum gguf_status gg_convert_vocab(struct gguf_convert *c,
                                   struct gguf_error *err)
 {
-    struct gg_convert_vocab v = { .c = c, .space_prefix = -1 };
+    struct gg_convert_vocab v = { .c = c, .space_prefix = -1, .unk = -1 };
     enum gguf_status st = read(&v, err);
     gg_mem_free(c->p.allocator, v.token);
     gg_mem_free(c->p.allocator, v.score);

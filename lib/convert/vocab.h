@@ -17,10 +17,14 @@ enum {
 /* More than any tokenizer has: ids from files are below. */
 #define GG_CONVERT_MOST_TOKENS (INT64_C(1) << 24)
 
+struct gg_convert_vocab;
+typedef enum gguf_status gg_convert_vocab_fn(struct gg_convert_vocab *v,
+                                             struct gguf_error *err);
+
 struct gg_convert_vocab {
     struct gguf_convert *c;
     const char *model;      /* tokenizer.ggml.model */
-    const char *pre;        /* tokenizer.ggml.pre */
+    const char *pre;        /* tokenizer.ggml.pre; NULL: there is none */
     struct gguf_str *token; /* data is NULL: there is none of that id. The
                              * texts are those of files, or the arena's */
     float *score;
@@ -30,7 +34,25 @@ struct gg_convert_vocab {
     struct gguf_str *merge;
     size_t n_merges;
     int space_prefix; /* 1, 0, or -1: not said */
+    bool lowercase, strip_accents;
+    int64_t unk;                  /* unless a role says so; -1: none */
+    const char *const *role_text; /* the same: of each role, or NULL */
+    bool unique;                  /* two tokens of one text are refused */
+    /* What its kind does: once tokens are added, before ids with a meaning are
+     * written, after all. Or NULL. */
+    gg_convert_vocab_fn *finish, *keys, *last_keys;
 };
+
+/* Lines of a file, without their end ("\n" or "\r\n"). */
+struct gg_convert_line {
+    const struct gg_mapfile *map;
+    uint64_t next; /* byte after it */
+    struct gguf_str text;
+    uint64_t off; /* where it begins */
+    size_t no;    /* the first is 1 */
+};
+/* The next one, or false. */
+bool gg_convert_vocab_line(struct gg_convert_line *l);
 
 /* Make room for ids below n, with score for those that are new. */
 enum gguf_status gg_convert_vocab_grow(struct gg_convert_vocab *v, int64_t n,
@@ -46,6 +68,26 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
 /* vocab_json.c: of tokenizer.json. */
 enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
                                        struct gguf_error *err);
+/* Its vocab, an object of texts and ids; a step of a section (normalizer,
+ * pre_tokenizer ...) of that type, however deep, or NULL. */
+enum gguf_status gg_convert_vocab_pieces(struct gg_convert_vocab *v,
+                                         json_t *vocab,
+                                         struct gguf_error *err);
+const json_t *gg_convert_vocab_step(const json_t *section, const char *type);
+/* vocab_wpm.c: WordPiece, of tokenizer.json and of vocab.txt. */
+enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
+                                      const json_t *root, json_t *model,
+                                      struct gguf_error *err);
+enum gguf_status gg_convert_vocab_wpm_txt(struct gg_convert_vocab *v,
+                                          const struct gg_mapfile *m,
+                                          struct gguf_error *err);
+/* vocab_post.c: what tokenizer.json's post_processor puts round a text. */
+struct gg_convert_ends {
+    int bos, eos, sep;    /* put, or not; -1: not said */
+    struct gguf_str last; /* after a text; or its data is NULL */
+};
+void gg_convert_vocab_ends(const struct gg_convert_vocab *v,
+                           struct gg_convert_ends *out);
 /* vocab_added.c: tokens that were added to those of the model, and the kinds
  * that they give. */
 enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
@@ -55,8 +97,13 @@ struct gg_convert_role {
     const char *name;      /* in NAME_token, NAME_token_id, add_NAME_token */
     const char *key, *add; /* in GGUF; add is NULL: there is none */
 };
-enum { GG_CONVERT_ROLES = 7 };
+enum { GG_CONVERT_ROLES = 8 };
 extern const struct gg_convert_role gg_convert_roles[GG_CONVERT_ROLES];
+/* The text of NAME_token in tokenizer_config.json (no data: there is none), and
+ * the id of the token that role i names by its text, or -1. */
+struct gguf_str gg_convert_vocab_role_text(const struct gg_convert_vocab *v,
+                                           const char *name);
+int64_t gg_convert_vocab_role(const struct gg_convert_vocab *v, size_t i);
 enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
                                           struct gguf_error *err);
 /* vocab_pre.c: the name of how tokenizer.json cuts words. GGUF_E_UNSUPPORTED:

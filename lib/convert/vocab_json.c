@@ -3,11 +3,13 @@
  * BPE on bytes written as letters becomes "gpt2". BPE on characters with bytes
  * to fall back to is what SentencePiece's models are in this form: it becomes
  * "llama", whose algorithm joins the pair whose result has the highest score;
- * so each piece gets minus the place of the first merge that makes it.
+ * so each piece gets minus the place of the first merge that makes it. Other
+ * models are in files of their own: the table is at the end.
  */
 #include "config.h"
 #include "convert/vocab.h"
 
+#include "base/compiler.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -28,8 +30,8 @@ static enum gguf_status fail(const struct gg_convert_vocab *v,
 
 /* Texts of JSON live until the folder's texts are closed: after the metadata
  * has its copies. */
-static enum gguf_status read_pieces(struct gg_convert_vocab *v, json_t *vocab,
-                                    struct gguf_error *err)
+enum gguf_status gg_convert_vocab_pieces(struct gg_convert_vocab *v,
+                                         json_t *vocab, struct gguf_error *err)
 {
     const char *key;
     json_t *e;
@@ -147,8 +149,7 @@ static void score_pieces(struct gg_convert_vocab *v, const json_t *model)
     v->has_scores = true;
 }
 
-/* Does some part of a section, however deep, have this type? */
-static const json_t *find_type(const json_t *section, const char *type)
+const json_t *gg_convert_vocab_step(const json_t *section, const char *type)
 {
     static const char *const lists[] = { "normalizers", "pretokenizers",
                                          "decoders" };
@@ -159,7 +160,8 @@ static const json_t *find_type(const json_t *section, const char *type)
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         const json_t *list = json_object_get(section, lists[k]);
         for (size_t i = 0; i < json_array_size(list); i++) {
-            const json_t *found = find_type(json_array_get(list, i), type);
+            const json_t *found =
+                gg_convert_vocab_step(json_array_get(list, i), type);
             if (found)
                 return found;
         }
@@ -171,10 +173,10 @@ static const json_t *find_type(const json_t *section, const char *type)
 static bool puts_blank(const struct gg_convert_vocab *v)
 {
     const json_t *root = json(v)->root;
-    const json_t *meta =
-        find_type(json_object_get(root, "pre_tokenizer"), "Metaspace");
+    const json_t *meta = gg_convert_vocab_step(
+        json_object_get(root, "pre_tokenizer"), "Metaspace");
     struct gguf_str s;
-    if (find_type(json_object_get(root, "normalizer"), "Prepend"))
+    if (gg_convert_vocab_step(json_object_get(root, "normalizer"), "Prepend"))
         return true;
     if (!meta)
         return false;
@@ -183,27 +185,12 @@ static bool puts_blank(const struct gg_convert_vocab *v)
     return json_is_true(json_object_get(meta, "add_prefix_space"));
 }
 
-enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
-                                       struct gguf_error *err)
+static enum gguf_status read_bpe(struct gg_convert_vocab *v,
+                                 const json_t *root, json_t *model,
+                                 struct gguf_error *err)
 {
-    const json_t *root = json(v)->root;
-    json_t *model = json_object_get(root, "model");
-    struct gguf_str type;
-    struct gg_str_esc e;
-    if (!root)
-        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                            "there is neither tokenizer.json nor "
-                            "tokenizer.model");
-    if (!json_is_object(model))
-        return fail(v, model, "there is no object \"model\"", err);
-    if (!gg_json_str(json_object_get(model, "type"), &type))
-        type = GG_STR("BPE"); /* older files do not say */
-    if (!gg_str_eqz(type, "BPE"))
-        return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                            gg_json_place(json(v), model),
-                            "a model of type '%s': only BPE is converted",
-                            gg_str_esc(&e, type));
-    GG_TRY(read_pieces(v, json_object_get(model, "vocab"), err));
+    (void)root;
+    GG_TRY(gg_convert_vocab_pieces(v, json_object_get(model, "vocab"), err));
     GG_TRY(read_merges(v, json_object_get(model, "merges"), err));
     const bool bytes = json_is_true(json_object_get(model, "byte_fallback"));
     if (!bytes) {
@@ -211,8 +198,39 @@ enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
         return GGUF_OK;
     }
     v->model = "llama";
-    v->pre = "default";
+    if (!v->pre)
+        v->pre = "default";
     v->space_prefix = puts_blank(v);
     score_pieces(v, model);
     return GGUF_OK;
+}
+
+/* ---- all of them ---- */
+
+static const struct {
+    const char *type;
+    enum gguf_status (*read)(struct gg_convert_vocab *v, const json_t *root,
+                             json_t *model, struct gguf_error *err);
+} models[] = {
+    { "BPE", read_bpe },
+    { "WordPiece", gg_convert_vocab_wpm },
+};
+
+enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
+                                       struct gguf_error *err)
+{
+    const json_t *root = json(v)->root;
+    json_t *model = json_object_get(root, "model");
+    struct gguf_str type;
+    struct gg_str_esc e;
+    if (!json_is_object(model))
+        return fail(v, model, "there is no object \"model\"", err);
+    if (!gg_json_str(json_object_get(model, "type"), &type))
+        type = GG_STR("BPE"); /* older files do not say */
+    for (size_t i = 0; i < GG_LEN(models); i++)
+        if (gg_str_eqz(type, models[i].type))
+            return models[i].read(v, root, model, err);
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(json(v), model),
+                        "a model of type '%s' is not converted",
+                        gg_str_esc(&e, type));
 }

@@ -16,19 +16,32 @@ const struct gg_convert_role gg_convert_roles[GG_CONVERT_ROLES] = {
     { "pad", "tokenizer.ggml.padding_token_id", NULL },
     { "cls", "tokenizer.ggml.cls_token_id", NULL },
     { "mask", "tokenizer.ggml.mask_token_id", NULL },
+    { "eot", "tokenizer.ggml.eot_token_id", NULL },
 };
+enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, EOT }; /* their places */
 
-/* What NAME_token says: a text, or an object with one. */
-static int64_t by_text(const struct gg_convert_vocab *v, const char *name)
+/* A text, or an object with one. */
+struct gguf_str gg_convert_vocab_role_text(const struct gg_convert_vocab *v,
+                                           const char *name)
 {
     const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     char key[64];
-    struct gguf_str text;
+    struct gguf_str text = { NULL, 0 };
     snprintf(key, sizeof key, "%s_token", name);
     const json_t *t = json_object_get(root, key);
     if (json_is_object(t))
         t = json_object_get(t, "content");
-    return gg_json_str(t, &text) ? gg_convert_vocab_find(v, text) : -1;
+    gg_json_str(t, &text);
+    return text;
+}
+
+int64_t gg_convert_vocab_role(const struct gg_convert_vocab *v, size_t i)
+{
+    struct gguf_str text =
+        gg_convert_vocab_role_text(v, gg_convert_roles[i].name);
+    if (!text.data && v->role_text && v->role_text[i])
+        text = gg_str_z(v->role_text[i]);
+    return text.data ? gg_convert_vocab_find(v, text) : -1;
 }
 
 /* What NAME_token_id says; of several, the first. */
@@ -83,26 +96,56 @@ static enum gguf_status set_template(const struct gg_convert_vocab *v,
                : GGUF_OK;
 }
 
+/* The token that a role is, or -1. What has no token of its own that begins or
+ * ends a text takes BERT's; a token that is put after each text ends one, and
+ * what ended one ends a turn: as llama.cpp's converter has it. */
+static int64_t role_id(const struct gg_convert_vocab *v, size_t i,
+                       const struct gg_convert_ends *ends)
+{
+    const struct gguf_str eos = gg_convert_vocab_role_text(v, "eos");
+    int64_t id = -1;
+    if (i == EOS && ends->last.data)
+        id = gg_convert_vocab_find(v, ends->last);
+    if (i == EOT && ends->last.data && eos.data && !gg_str_eq(ends->last, eos))
+        id = gg_convert_vocab_find(v, eos);
+    if (id < 0)
+        id = gg_convert_vocab_role(v, i);
+    if (id < 0 && (i == BOS || i == EOS))
+        id = gg_convert_vocab_role(v, i == BOS ? CLS : SEP);
+    if (id < 0)
+        id = by_id(v, gg_convert_roles[i].name);
+    return id < 0 && i == UNK ? v->unk : id;
+}
+
+/* Is it put round texts? 1, 0, or -1: nothing says it. */
+static int is_put(const struct gg_convert_vocab *v, size_t i,
+                  const struct gg_convert_ends *ends)
+{
+    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    char key[64];
+    snprintf(key, sizeof key, "add_%s_token", gg_convert_roles[i].name);
+    const json_t *t = json_object_get(root, key);
+    if (json_is_boolean(t))
+        return json_is_true(t);
+    return i == BOS ? ends->bos : i == EOS ? ends->eos : ends->sep;
+}
+
 enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
                                           struct gguf_error *err)
 {
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     struct gguf_meta *m = v->c->meta;
+    struct gg_convert_ends ends;
+    gg_convert_vocab_ends(v, &ends);
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
-        int64_t id = by_text(v, gg_convert_roles[i].name);
-        if (id < 0)
-            id = by_id(v, gg_convert_roles[i].name);
+        const int64_t id = role_id(v, i, &ends);
         if (id >= 0)
             GG_TRY(gguf_meta_set_u32(m, gg_convert_roles[i].key, (uint32_t)id,
                                      err));
     }
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
-        char key[64];
-        snprintf(key, sizeof key, "add_%s_token", gg_convert_roles[i].name);
-        const json_t *t = json_object_get(root, key);
-        if (gg_convert_roles[i].add && json_is_boolean(t))
-            GG_TRY(gguf_meta_set_bool(m, gg_convert_roles[i].add,
-                                      json_is_true(t), err));
+        const int put = gg_convert_roles[i].add ? is_put(v, i, &ends) : -1;
+        if (put >= 0)
+            GG_TRY(gguf_meta_set_bool(m, gg_convert_roles[i].add, put, err));
     }
     if (v->space_prefix >= 0)
         GG_TRY(gguf_meta_set_bool(m, "tokenizer.ggml.add_space_prefix",

@@ -167,7 +167,8 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
             err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
             "a model of kind %" PRIu64 ": only BPE (2) is converted", kind);
     v->model = "llama";
-    v->pre = "default";
+    if (!v->pre)
+        v->pre = "default";
     v->has_scores = true;
     v->space_prefix = prefix != 0;
     return GGUF_OK;

@@ -1,7 +1,7 @@
 /* convert.h - from a Hugging Face folder to a GGUF file
  *
  * A folder has config.json, the weights as safetensors, and a tokenizer
- * (tokenizer.json or tokenizer.model, with tokenizer_config.json,
+ * (tokenizer.model, tokenizer.json or vocab.txt, with tokenizer_config.json,
  * generation_config.json and a chat template where there are some). Opening it
  * makes the plan of the GGUF file that it becomes: metadata, and tensors with
  * their types, each made of one tensor of the folder or several. Nothing is

@@ -27,12 +27,16 @@ struct arch {
     /* keys after "ARCH." and what they are to be, as text; lists with commas
      */
     const char *keys[12][2];
-    int layers; /* 0: LAYERS */
+    int layers;                            /* 0: LAYERS */
+    void (*vocab)(const struct folder *f); /* NULL: byte-level BPE */
 };
 
 /* Each ends with one without a class. */
 extern const struct arch archs_first[], archs_dense[], archs_experts[],
     archs_recurrent[], archs_encoder[];
+
+/* The tokenizers of BERT. */
+void archs_wordpiece(const struct folder *f);
 
 archs_value same, plus_1, neg_exp, paired, turned, half_1, half_2;
 

@@ -55,7 +55,8 @@ static float nomic_down(const struct folder_tensor *t, uint64_t i)
         "SelfAttention.relative_attention_bias.weight 8 4\n"
 
 const struct arch archs_encoder[] = {
-    { .class_name = "BertModel",
+    { .vocab = archs_wordpiece,
+      .class_name = "BertModel",
       "bert",
       BERT,
       BERT_TENSORS("bert.") "bert.embeddings.position_embeddings.weight 64 "
@@ -69,7 +70,8 @@ const struct arch archs_encoder[] = {
       { { "attention.causal", "false" },
         { "attention.layer_norm_epsilon", "1e-12" } } },
 #define D "distilbert.transformer.layer.%."
-    { .class_name = "DistilBertModel",
+    { .vocab = archs_wordpiece,
+      .class_name = "DistilBertModel",
       "bert",
       "\"dim\":32,\"hidden_dim\":48,\"n_layers\":2,\"n_heads\":4,"
       "\"vocab_size\":260,\"max_position_embeddings\":64",
@@ -90,7 +92,8 @@ const struct arch archs_encoder[] = {
       { { "position_embd.weight",
           "roberta.embeddings.position_embeddings.weight", from_2 } },
       { { "context_length", "62" } } },
-    { .class_name = "NomicBertModel",
+    { .vocab = archs_wordpiece,
+      .class_name = "NomicBertModel",
       "nomic-bert",
       "\"n_embd\":32,\"n_inner\":48,\"n_layer\":2,\"n_head\":4,\"vocab_size\":"
       "260,\"n_positions\":8192,\"layer_norm_epsilon\":1e-12,"
@@ -122,7 +125,8 @@ const struct arch archs_encoder[] = {
         { "blk.1.ffn_down_exps.weight", "encoder.layers.1.mlp.experts.mlp.w2",
           nomic_down } },
       { { "context_length", "512" }, { "moe_every_n_layers", "2" } } },
-    { .class_name = "JinaBertModel",
+    { .vocab = archs_wordpiece,
+      .class_name = "JinaBertModel",
       "jina-bert-v2",
       BERT,
       "embeddings.word_embeddings.weight 260 32\n"
@@ -153,7 +157,8 @@ const struct arch archs_encoder[] = {
         { "rope.freq_base_swa", "10000" },
         { "attention.sliding_window", "16" } } },
 #define N "model.transformer_encoder.%."
-    { .class_name = "NeoBERT",
+    { .vocab = archs_wordpiece,
+      .class_name = "NeoBERT",
       "neo-bert",
       "\"hidden_size\":32,\"intermediate_size\":72,\"num_hidden_layers\":2,"
       "\"num_attention_heads\":4,\"vocab_size\":260,\"max_length\":64,"

@@ -94,7 +94,10 @@ static void make(struct folder *f, const struct arch *a, const char *dtype,
     folder_text(f, "config.json", config);
     folder_tensors(f, a->tensors, a->layers ? a->layers : LAYERS, EXPERTS);
     folder_weights(f, dtype, n_files);
-    folder_bpe(f, n_files > 1);
+    if (a->vocab)
+        a->vocab(f);
+    else
+        folder_bpe(f, n_files > 1);
 }
 
 /* ---- keys ---- */

@@ -153,7 +153,7 @@ static void check_json_refused(void)
         enum gguf_status status;
     } rows[] = {
         { "{}", "no object \"model\"", GGUF_E_VOCAB },
-        { "{\"model\":{\"type\":\"WordPiece\"}}", "'WordPiece'",
+        { "{\"model\":{\"type\":\"WordLevel\"}}", "'WordLevel'",
           GGUF_E_UNSUPPORTED },
         { "{\"model\":{\"type\":\"BPE\"}}", "vocab", GGUF_E_VOCAB },
         { "{\"model\":{\"vocab\":{\"a\":\"0\"},\"merges\":[]}}", "id",

@@ -1,7 +1,7 @@
 /* folder.h - small Hugging Face folders, made on the spot
  *
  * Weights are numbers that tell where they come from; the tokenizer is of
- * bytes, in either form.
+ * bytes, in either form, or one of those below.
  */
 #ifndef TESTS_CONVERT_FOLDER_H
 #define TESTS_CONVERT_FOLDER_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { FOLDER_VOCAB = 260 };
 
@@ -48,5 +49,17 @@ void folder_weights(const struct folder *f, const char *dtype, int n_files);
 /* tokenizer.json of bytes, with the merges "a b" and "ab c", as texts or as
  * pairs; and <|end|>, the last but one, which is bos and eos. */
 void folder_bpe(const struct folder *f, bool pairs);
+
+/* folder_vocab.c: other tokenizers, each of FOLDER_VOCAB tokens.
+ *
+ * WordPiece, as tokenizer.json or as vocab.txt: the special ones of BERT first,
+ * then letters and digits, at the beginning of words and within, punctuation, a
+ * few words. buf is for a text that is made. */
+void folder_wordpiece(const struct folder *f, bool json);
+const char *folder_wordpiece_token(int id, char buf[32]);
+
+/* A file of the folder, open; a text as JSON has it. */
+FILE *folder_create(const struct folder *f, const char *name);
+void folder_json_text(FILE *o, const char *s);
 
 #endif

@@ -1,0 +1,116 @@
+/* tokenize.h - what a converted folder's vocabulary makes of texts */
+#ifndef TESTS_CONVERT_TOKENIZE_H
+#define TESTS_CONVERT_TOKENIZE_H
+
+#include "gguf/vocab.h"
+#include "tests/convert/folder.h"
+#include "tests/convert/roundtrip.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+#include "tests/vocab/ids.h"
+
+#include <string.h>
+
+/* A file made of a folder, and its vocabulary. */
+struct made {
+    struct gguf_file *file;
+    struct gguf_vocab *vocab;
+};
+
+/* Convert the folder to out, which is written over. */
+static inline enum gguf_status made_open(struct made *m, const char *dir,
+                                         const char *out, struct gguf_error *e)
+{
+    memset(m, 0, sizeof *m);
+    gguf_error_clear(e);
+    enum gguf_status st = folder_convert(dir, out, NULL, e);
+    if (st == GGUF_OK)
+        st = gguf_file_open(&m->file, out, NULL, e);
+    if (st == GGUF_OK)
+        st = gguf_vocab_create(&m->vocab, m->file, NULL, e);
+    return st;
+}
+
+static inline void made_close(struct made *m)
+{
+    gguf_vocab_destroy(m->vocab);
+    gguf_file_close(m->file);
+}
+
+/* Does a text become these ids ("1,2,3"), with those round it? */
+static inline bool made_gives(const struct made *m, const char *text,
+                              const char *ids)
+{
+    struct gguf_tokens t = GGUF_TOKENS_INIT;
+    struct gguf_error e;
+    gguf_error_clear(&e);
+    const bool good =
+        m->vocab &&
+        gguf_vocab_tokenize(m->vocab, text, strlen(text),
+                            GGUF_TOKENIZE_ADD_SPECIAL, &t, &e) == GGUF_OK &&
+        same_ids(&t, ids);
+    if (!good) {
+        printf("# want %s\n# got %s ", ids, e.message);
+        print_ids(&t);
+    }
+    gguf_tokens_fini(&t);
+    return good;
+}
+
+/* A key's value as a number; -1: there is none. */
+static inline int64_t made_key(const struct made *m, const char *key)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(m->file, key);
+    uint64_t u;
+    int yes;
+    if (kv && gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK)
+        return yes;
+    return kv && gguf_kv_get_uint(kv, &u, NULL) == GGUF_OK ? (int64_t)u : -1;
+}
+
+/* Do two vocabularies have the same tokens, kinds and scores? */
+static inline bool made_same(const struct gguf_vocab *a,
+                             const struct gguf_vocab *b)
+{
+    const size_t n_tokens = gguf_vocab_n_tokens(a);
+    bool good = n_tokens == gguf_vocab_n_tokens(b);
+    for (size_t i = 0; good && i < n_tokens; i++) {
+        const gguf_token id = (gguf_token)i;
+        const struct gguf_str s = gguf_vocab_text(a, id),
+                              t = gguf_vocab_text(b, id);
+        good = s.size == t.size && !memcmp(s.data, t.data, s.size) &&
+               gguf_vocab_kind(a, id) == gguf_vocab_kind(b, id) &&
+               gguf_vocab_score(a, id) == gguf_vocab_score(b, id);
+        if (!good)
+            printf("# token %zu: '%.*s' of kind %d, '%.*s' of kind %d\n", i,
+                   (int)s.size, s.data, (int)gguf_vocab_kind(a, id),
+                   (int)t.size, t.data, (int)gguf_vocab_kind(b, id));
+    }
+    return good;
+}
+
+/* Do they give the same ids for each line of a file? Returns how many lines, or
+ * -1. */
+static inline int made_same_ids(const struct gguf_vocab *a,
+                                const struct gguf_vocab *b, FILE *lines)
+{
+    static char line[1 << 16];
+    int n = 0;
+    bool good = true;
+    for (; good && fgets(line, sizeof line, lines); n++) {
+        struct gguf_tokens x = GGUF_TOKENS_INIT, y = GGUF_TOKENS_INIT;
+        const size_t size = strcspn(line, "\n");
+        good = gguf_vocab_tokenize(a, line, size, GGUF_TOKENIZE_ADD_SPECIAL,
+                                   &x, NULL) == GGUF_OK &&
+               gguf_vocab_tokenize(b, line, size, GGUF_TOKENIZE_ADD_SPECIAL,
+                                   &y, NULL) == GGUF_OK &&
+               x.n == y.n && !memcmp(x.id, y.id, x.n * sizeof *x.id);
+        if (!good)
+            printf("# line %d differs\n", n + 1);
+        gguf_tokens_fini(&x);
+        gguf_tokens_fini(&y);
+    }
+    return good ? n : -1;
+}
+
+#endif
