@@ -152,7 +152,9 @@ static const struct {
                              struct gguf_error *err);
 } files[] = {
     { "tokenizer.model", gg_convert_vocab_spm },
+    { "spiece.model", gg_convert_vocab_spm },
     { "tokenizer.json", NULL },
+    { "sentencepiece.bpe.model", gg_convert_vocab_fairseq },
     { "vocab.txt", gg_convert_vocab_wpm_txt },
 };
 
@@ -177,7 +179,8 @@ static enum gguf_status read_file(struct gg_convert_vocab *v,
     *name = files[0].name;
     return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                         "there is no tokenizer: tokenizer.json, "
-                        "tokenizer.model or vocab.txt");
+                        "tokenizer.model, spiece.model, "
+                        "sentencepiece.bpe.model or vocab.txt");
 }
 
 static enum gguf_status read(struct gg_convert_vocab *v,

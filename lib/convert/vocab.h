@@ -34,7 +34,9 @@ struct gg_convert_vocab {
     struct gguf_str *merge;
     size_t n_merges;
     int space_prefix; /* 1, 0, or -1: not said */
-    bool lowercase, strip_accents;
+    bool lowercase, strip_accents, merge_spaces;
+    struct gguf_str charsmap;     /* how Unigram rewrites texts */
+    bool put_ends;                /* BOS, EOS, SEP, unless a file says */
     int64_t unk;                  /* unless a role says so; -1: none */
     const char *const *role_text; /* the same: of each role, or NULL */
     bool unique;                  /* two tokens of one text are refused */
@@ -74,12 +76,27 @@ enum gguf_status gg_convert_vocab_pieces(struct gg_convert_vocab *v,
                                          json_t *vocab,
                                          struct gguf_error *err);
 const json_t *gg_convert_vocab_step(const json_t *section, const char *type);
+/* Is a blank put before a text? Is a piece's text <0xHH>? */
+bool gg_convert_vocab_puts_blank(const struct gg_convert_vocab *v);
+bool gg_convert_vocab_is_byte(struct gguf_str text);
 /* vocab_wpm.c: WordPiece, of tokenizer.json and of vocab.txt. */
 enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
                                       const json_t *root, json_t *model,
                                       struct gguf_error *err);
 enum gguf_status gg_convert_vocab_wpm_txt(struct gg_convert_vocab *v,
                                           const struct gg_mapfile *m,
+                                          struct gguf_error *err);
+/* vocab_ugm.c: Unigram, of tokenizer.json; of sentencepiece.bpe.model, whose
+ * ids are XLM-RoBERTa's; what both and vocab_spm.c have in common, once the
+ * pieces are read (off: byte of the file where the table is). */
+enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
+                                      const json_t *root, json_t *model,
+                                      struct gguf_error *err);
+enum gguf_status gg_convert_vocab_fairseq(struct gg_convert_vocab *v,
+                                          const struct gg_mapfile *m,
+                                          struct gguf_error *err);
+enum gguf_status gg_convert_vocab_unigram(struct gg_convert_vocab *v,
+                                          uint64_t off,
                                           struct gguf_error *err);
 /* vocab_post.c: what tokenizer.json's post_processor puts round a text. */
 struct gg_convert_ends {

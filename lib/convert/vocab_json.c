@@ -111,7 +111,7 @@ static enum gguf_status read_merges(struct gg_convert_vocab *v,
 
 /* ---- scores in place of merges ---- */
 
-static bool is_byte(struct gguf_str s)
+bool gg_convert_vocab_is_byte(struct gguf_str s)
 {
     static const char hex[] = "0123456789ABCDEF";
     return s.size == 6 && gg_str_starts(s, "<0x") && s.data[5] == '>' &&
@@ -128,7 +128,7 @@ static void score_pieces(struct gg_convert_vocab *v, const json_t *model)
         unk = (struct gguf_str){ NULL, 0 };
     for (size_t i = 0; i < v->n; i++) {
         v->score[i] = -(float)(v->n_merges + 1);
-        if (v->token[i].data && is_byte(v->token[i]))
+        if (v->token[i].data && gg_convert_vocab_is_byte(v->token[i]))
             v->type[i] = GG_CONVERT_BYTE;
         else if (v->token[i].data && unk.data && gg_str_eq(v->token[i], unk))
             v->type[i] = GG_CONVERT_UNKNOWN;
@@ -169,8 +169,7 @@ const json_t *gg_convert_vocab_step(const json_t *section, const char *type)
     return NULL;
 }
 
-/* Is a blank put before a text? */
-static bool puts_blank(const struct gg_convert_vocab *v)
+bool gg_convert_vocab_puts_blank(const struct gg_convert_vocab *v)
 {
     const json_t *root = json(v)->root;
     const json_t *meta = gg_convert_vocab_step(
@@ -200,7 +199,7 @@ static enum gguf_status read_bpe(struct gg_convert_vocab *v,
     v->model = "llama";
     if (!v->pre)
         v->pre = "default";
-    v->space_prefix = puts_blank(v);
+    v->space_prefix = gg_convert_vocab_puts_blank(v);
     score_pieces(v, model);
     return GGUF_OK;
 }
@@ -214,6 +213,7 @@ static const struct {
 } models[] = {
     { "BPE", read_bpe },
     { "WordPiece", gg_convert_vocab_wpm },
+    { "Unigram", gg_convert_vocab_ugm },
 };
 
 enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,

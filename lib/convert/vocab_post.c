@@ -97,7 +97,8 @@ void gg_convert_vocab_ends(const struct gg_convert_vocab *v,
     const json_t *root = v->c->text[GG_CONVERT_TOKENIZER].json.root;
     const json_t *p = json_object_get(root, "post_processor");
     const json_t *list = json_object_get(p, "processors");
-    *out = (struct gg_convert_ends){ -1, -1, -1, { NULL, 0 } };
+    const int put = v->put_ends ? 1 : -1;
+    *out = (struct gg_convert_ends){ put, put, put, { NULL, 0 } };
     if (!list)
         read_one(v, p, out);
     for (size_t i = 0; i < json_array_size(list); i++)

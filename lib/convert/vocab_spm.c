@@ -2,8 +2,10 @@
  *
  * ModelProto (sentencepiece_model.proto): field 1, repeated, a piece (1: text,
  * 2: float score, 3: kind, which is tokenizer.ggml.token_type's number); 2:
- * TrainerSpec (3: kind of model, 1 unigram, 2 BPE); 3: NormalizerSpec (3:
- * add_dummy_prefix). Fields that nothing here asks for are passed over.
+ * TrainerSpec (3: kind of model, 1 Unigram, 2 BPE; 24:
+ * treat_whitespace_as_suffix); 3: NormalizerSpec (2: precompiled_charsmap, 3:
+ * add_dummy_prefix, 4: remove_extra_whitespaces, 5: escape_whitespaces). Fields
+ * that nothing here asks for are passed over.
  *
  * A field is a number, field << 3 | wire type, in 7-bit groups, the lowest
  * first; then by the wire type another such number (0), 8 bytes (1), a length
@@ -13,6 +15,7 @@
 #include "convert/vocab.h"
 
 #include "base/bytes.h"
+#include "base/compiler.h"
 #include "base/cursor.h"
 #include "base/str.h"
 
@@ -128,20 +131,63 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-/* Field no, a number, of what is within f; it stays as it is without one. */
-static enum gguf_status read_number(const struct field *f, uint32_t no,
-                                    uint64_t *out, struct gguf_error *err)
+/* What is asked for of the two specifications, with the format's defaults. */
+struct spec {
+    uint64_t kind, suffix, prefix, merge, escape;
+    struct gg_cursor charsmap; /* base is NULL: none */
+};
+#define SPEC_INIT                                                             \
+    {                                                                         \
+        .kind = 1, .prefix = 1, .merge = 1, .escape = 1                       \
+    }
+
+static enum gguf_status read_spec(const struct field *f, struct spec *s,
+                                  struct gguf_error *err)
 {
+    const struct {
+        uint32_t in, no;
+        uint64_t *to;
+    } numbers[] = { { 2, 3, &s->kind },
+                    { 2, 24, &s->suffix },
+                    { 3, 3, &s->prefix },
+                    { 3, 4, &s->merge },
+                    { 3, 5, &s->escape } };
     struct gg_cursor c = f->in;
     if (f->wire != BYTES)
         return wrong(f, "a specification that is not a message", err);
     while (gg_cursor_left(&c)) {
         struct field in;
         GG_TRY(next(&c, &in, err));
-        if (in.no == no && in.wire == VARINT)
-            *out = in.number;
+        for (size_t i = 0; i < GG_LEN(numbers); i++)
+            if (f->no == numbers[i].in && in.no == numbers[i].no &&
+                in.wire == VARINT)
+                *numbers[i].to = in.number;
+        if (f->no == 3 && in.no == 2 && in.wire == BYTES)
+            s->charsmap = in.in;
     }
     return GGUF_OK;
+}
+
+static enum gguf_status set_unigram(struct gg_convert_vocab *v,
+                                    const struct spec *s,
+                                    struct gguf_error *err)
+{
+    const size_t n =
+        s->charsmap.base ? (size_t)gg_cursor_left(&s->charsmap) : 0;
+    if (s->suffix || !s->escape)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "a Unigram model with %s, which no GGUF file says",
+                            s->suffix ? "treat_whitespace_as_suffix"
+                                      : "escape_whitespaces 0");
+    if (n) {
+        v->charsmap.data = gg_mem_arena_strndup(
+            &v->c->arena, (const char *)s->charsmap.base + s->charsmap.off, n);
+        v->charsmap.size = n;
+        if (!v->charsmap.data)
+            return gg_error_set_nomem(err, n);
+    }
+    v->merge_spaces = s->merge != 0;
+    return gg_convert_vocab_unigram(v, s->charsmap.off, err);
 }
 
 enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
@@ -149,27 +195,28 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
                                       struct gguf_error *err)
 {
     struct gg_cursor c = { .base = m->data, .size = m->size };
-    uint64_t kind = 1, prefix = 1; /* the format's defaults */
+    struct spec s = SPEC_INIT;
     while (gg_cursor_left(&c)) {
         struct field f;
         GG_TRY(next(&c, &f, err));
         if (f.no == 1)
             GG_TRY(read_piece(v, &f, err));
-        else if (f.no == 2)
-            GG_TRY(read_number(&f, 3, &kind, err));
-        else if (f.no == 3)
-            GG_TRY(read_number(&f, 3, &prefix, err));
+        else if (f.no == 2 || f.no == 3)
+            GG_TRY(read_spec(&f, &s, err));
     }
     if (!v->n)
         return gg_error_set(err, GGUF_E_VOCAB, 0, "there are no pieces");
-    if (kind != 2)
-        return gg_error_set(
-            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-            "a model of kind %" PRIu64 ": only BPE (2) is converted", kind);
+    v->space_prefix = s.prefix != 0;
+    if (s.kind == 1)
+        return set_unigram(v, &s, err);
+    if (s.kind != 2)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "a model of kind %" PRIu64
+                            ": only Unigram (1) and BPE (2) are converted",
+                            s.kind);
     v->model = "llama";
     if (!v->pre)
         v->pre = "default";
     v->has_scores = true;
-    v->space_prefix = prefix != 0;
     return GGUF_OK;
 }

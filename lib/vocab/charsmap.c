@@ -48,6 +48,36 @@ static const char *wrong(const struct gg_vocab_charsmap *m, uint32_t i)
     return memchr(m->text + at, 0, most) ? NULL : "has a text without end";
 }
 
+enum gguf_status gg_vocab_charsmap_init(struct gg_vocab_charsmap *m,
+                                        const void *data, uint64_t n,
+                                        uint64_t off, struct gguf_error *err)
+{
+    const uint8_t *p = data;
+    *m = (struct gg_vocab_charsmap){ .unit = NULL };
+    if (!n)
+        return GGUF_OK;
+    uint64_t trie = n >= 4 ? gg_bytes_load32le(p) : 0;
+    if (n < 4 || trie > n - 4 || trie % 4 || !trie)
+        return gg_error_set(err, GGUF_E_VOCAB, off,
+                            "key '" KEY "' has %" PRIu64
+                            " bytes, of which a trie "
+                            "says to take %" PRIu64,
+                            n, trie);
+    m->unit = p + 4;
+    m->n = (uint32_t)(trie / 4);
+    m->text = (const char *)p + 4 + trie;
+    m->text_size = (size_t)(n - 4 - trie);
+    for (uint32_t i = 0; i < m->n; i++) {
+        const char *why = wrong(m, i);
+        if (why)
+            return gg_error_set(err, GGUF_E_VOCAB, off,
+                                "key '" KEY "': unit %" PRIu32 " of %" PRIu32
+                                " %s",
+                                i, m->n, why);
+    }
+    return GGUF_OK;
+}
+
 enum gguf_status gg_vocab_charsmap_load(struct gg_vocab_charsmap *m,
                                         const struct gguf_file *file,
                                         struct gguf_error *err)
@@ -58,29 +88,7 @@ enum gguf_status gg_vocab_charsmap_load(struct gg_vocab_charsmap *m,
         return GGUF_OK;
     if (kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_I8)
         GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_U8, err));
-    if (!kv->n)
-        return GGUF_OK;
-    const uint8_t *p = kv->data;
-    uint64_t trie = kv->n >= 4 ? gg_bytes_load32le(p) : 0;
-    if (kv->n < 4 || trie > kv->n - 4 || trie % 4 || !trie)
-        return gg_error_set(err, GGUF_E_VOCAB, kv->off,
-                            "key '" KEY "' has %" PRIu64
-                            " bytes, of which a trie "
-                            "says to take %" PRIu64,
-                            kv->n, trie);
-    m->unit = p + 4;
-    m->n = (uint32_t)(trie / 4);
-    m->text = (const char *)p + 4 + trie;
-    m->text_size = (size_t)(kv->n - 4 - trie);
-    for (uint32_t i = 0; i < m->n; i++) {
-        const char *why = wrong(m, i);
-        if (why)
-            return gg_error_set(err, GGUF_E_VOCAB, kv->off,
-                                "key '" KEY "': unit %" PRIu32 " of %" PRIu32
-                                " %s",
-                                i, m->n, why);
-    }
-    return GGUF_OK;
+    return gg_vocab_charsmap_init(m, kv->data, kv->n, kv->off, err);
 }
 
 size_t gg_vocab_charsmap_find(const struct gg_vocab_charsmap *m, const char *p,

@@ -24,8 +24,12 @@ struct gg_vocab_charsmap {
  * itself costs no more; texts are at most as long. */
 enum { GG_VOCAB_CHARSMAP_MOST = 256 };
 
-/* Of a key, which is checked; none: no table.
- * GGUF_E_TYPE, GGUF_E_VOCAB (cut off, a unit or a text out of range). */
+/* Of n bytes, kept, which stand at byte off of their file; n = 0: no table.
+ * GGUF_E_VOCAB (cut off, a unit or a text out of range). */
+enum gguf_status gg_vocab_charsmap_init(struct gg_vocab_charsmap *m,
+                                        const void *data, uint64_t n,
+                                        uint64_t off, struct gguf_error *err);
+/* Of the key, which is checked; none: no table. GGUF_E_TYPE, and those. */
 enum gguf_status gg_vocab_charsmap_load(struct gg_vocab_charsmap *m,
                                         const struct gguf_file *file,
                                         struct gguf_error *err);

@@ -58,3 +58,13 @@ void archs_wordpiece(const struct folder *f)
 {
     folder_wordpiece(f, true);
 }
+
+void archs_spiece(const struct folder *f)
+{
+    folder_unigram(f, FOLDER_UGM_SPIECE);
+}
+
+void archs_unigram(const struct folder *f)
+{
+    folder_unigram(f, FOLDER_UGM_JSON);
+}

@@ -105,7 +105,8 @@ const struct arch archs_encoder[] = {
                           "mlp.fc12.weight 48 32\n" S "mlp.fc2.weight 32 48\n",
       { { B "ffn_gate.weight", S "mlp.fc12.weight", same } },
       { { "context_length", "2048" }, { "rope.freq_base", "1000" } } },
-    { .class_name = "NomicBertModel",
+    { .vocab = archs_unigram,
+      .class_name = "NomicBertModel",
       "nomic-bert-moe",
       "\"n_embd\":32,\"n_inner\":24,\"n_layer\":2,\"n_head\":4,\"vocab_size\":"
       "260,\"n_positions\":2048,\"layer_norm_epsilon\":1e-5,"
@@ -175,7 +176,8 @@ const struct arch archs_encoder[] = {
       TOP QKV NORMS MLP,
       { { B "attn_q.weight", L "self_attn.q_proj.weight", same } },
       { { "attention.causal", "false" } } },
-    { .class_name = "T5ForConditionalGeneration",
+    { .vocab = archs_spiece,
+      .class_name = "T5ForConditionalGeneration",
       "t5",
       T5_SIZES,
       T5_ENCODER ATTN(T "0.SelfAttention") ATTN(T "1.EncDecAttention") T
@@ -196,7 +198,8 @@ const struct arch archs_encoder[] = {
           "decoder.block.1.layer.2.DenseReluDense.wi_0.weight", same } },
       { { "attention.relative_buckets_count", "8" },
         { "decoder_start_token_id", "0" } } },
-    { .class_name = "T5EncoderModel",
+    { .vocab = archs_unigram,
+      .class_name = "T5EncoderModel",
       "t5encoder",
       T5_SIZES,
       T5_ENCODER,

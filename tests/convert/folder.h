@@ -58,6 +58,21 @@ void folder_bpe(const struct folder *f, bool pairs);
 void folder_wordpiece(const struct folder *f, bool json);
 const char *folder_wordpiece_token(int id, char buf[32]);
 
+/* Unigram, with the ids of T5: <pad>, </s>, <unk>, then "_" for a blank
+ * (U+2581), letters and digits, and words. Upper case becomes lower case by a
+ * compiled table, of folder_charsmap. */
+enum folder_unigrams { FOLDER_UGM_JSON, FOLDER_UGM_SPIECE };
+void folder_unigram(const struct folder *f, enum folder_unigrams form);
+const char *folder_unigram_piece(int id, char buf[32], float *score);
+enum { FOLDER_CHARSMAP = 4 + 4 * 1024 + 52 };
+void folder_charsmap(uint8_t out[FOLDER_CHARSMAP]);
+/* Parts of a protocol buffer: a field of bytes, of a number. */
+void folder_proto(FILE *o, unsigned no, const void *data, size_t n);
+size_t folder_number(uint8_t *out, unsigned no, uint64_t value);
+/* A piece of SentencePiece's. */
+void folder_proto_piece(FILE *o, const char *text, float score, int kind);
+void folder_base64(FILE *o, const uint8_t *p, size_t n);
+
 /* A file of the folder, open; a text as JSON has it. */
 FILE *folder_create(const struct folder *f, const char *name);
 void folder_json_text(FILE *o, const char *s);

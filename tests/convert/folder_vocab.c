@@ -2,6 +2,8 @@
 #include "config.h"
 #include "tests/convert/folder.h"
 
+#include "base/bytes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,4 +116,174 @@ void folder_wordpiece(const struct folder *f, bool json)
                 "\"unk_token\":\"[UNK]\",\"pad_token\":{\"content\":"
                 "\"[PAD]\"},\"mask_token\":\"[MASK]\",\"do_lower_case\":true,"
                 "\"tokenizer_class\":\"BertTokenizer\"}");
+}
+
+/* ---- Unigram ---- */
+
+const char *folder_unigram_piece(int id, char buf[32], float *score)
+{
+    static const char *const first[] = { "<pad>", "</s>", "<unk>" };
+    static const char *const words[] = { "_the", "he",    "ll",  "_hello",
+                                         "_un",  "able",  "_a",  "_able",
+                                         "un",   "_wo",   "rld", "_world",
+                                         "lo",   "hello", "_h",  "ello" };
+    const int n_words = (int)(sizeof words / sizeof *words);
+    *score = -2 - (float)id / 64;
+    if (id < 3) {
+        *score = 0;
+        return first[id];
+    }
+    if (id < 3 + n_words) {
+        sprintf(buf, "%s%s", *words[id - 3] == '_' ? "\xe2\x96\x81" : "",
+                words[id - 3] + (*words[id - 3] == '_'));
+        return buf;
+    }
+    id -= 3 + n_words;
+    if (id == 0)
+        return "\xe2\x96\x81";
+    *score -= 1;
+    if (--id < 36)
+        sprintf(buf, "%c", id < 26 ? 'a' + id : '0' + id - 26);
+    else
+        sprintf(buf, "\xe2\x96\x81x%dx", id - 36);
+    return buf;
+}
+
+static void put32(uint8_t *out, uint32_t u)
+{
+    for (int b = 0; b < 4; b++)
+        out[b] = (uint8_t)(u >> 8 * b);
+}
+
+/* The root leads to units 256 on; what a letter c leads to is at 512 + c. */
+void folder_charsmap(uint8_t out[FOLDER_CHARSMAP])
+{
+    memset(out, 0, FOLDER_CHARSMAP);
+    put32(out, 4 * 1024);
+    put32(out + 4, UINT32_C(256) << 10);
+    for (uint32_t c = 'A'; c <= 'Z'; c++) {
+        const uint32_t at = 256 ^ c, text = 512 + c, no = c - 'A';
+        put32(out + 4 + 4 * at, c | 1u << 8 | (at ^ text) << 10);
+        put32(out + 4 + 4 * text, UINT32_C(1) << 31 | 2 * no);
+        out[4 + 4 * 1024 + 2 * no] = (uint8_t)('a' + no);
+    }
+}
+
+void folder_base64(FILE *o, const uint8_t *p, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqr"
+                                 "stuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        const uint32_t x = (uint32_t)p[i] << 16 |
+                           (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |
+                           (i + 2 < n ? p[i + 2] : 0);
+        for (unsigned k = 0; k < 4; k++)
+            fputc(i + k > n ? '=' : digits[x >> (18 - 6 * k) & 63], o);
+    }
+}
+
+static size_t varint(uint8_t *out, uint64_t v)
+{
+    size_t n = 0;
+    for (; v > 127; v >>= 7)
+        out[n++] = (uint8_t)(v | 128);
+    out[n++] = (uint8_t)v;
+    return n;
+}
+
+size_t folder_number(uint8_t *out, unsigned no, uint64_t value)
+{
+    const size_t n = varint(out, no << 3);
+    return n + varint(out + n, value);
+}
+
+void folder_proto(FILE *o, unsigned no, const void *data, size_t n)
+{
+    uint8_t head[20];
+    size_t k = varint(head, no << 3 | 2);
+    k += varint(head + k, n);
+    fwrite(head, 1, k, o);
+    fwrite(data, 1, n, o);
+}
+
+void folder_proto_piece(FILE *o, const char *text, float score, int kind)
+{
+    uint8_t b[200];
+    const size_t n = strlen(text);
+    b[0] = 1 << 3 | 2;
+    b[1] = (uint8_t)n;
+    memcpy(b + 2, text, n);
+    b[n + 2] = 2 << 3 | 5;
+    put32(b + n + 3, gg_bytes_f32_bits(score));
+    folder_proto(o, 1, b, n + 7 + folder_number(b + n + 7, 3, (uint64_t)kind));
+}
+
+static void write_spiece(const struct folder *f)
+{
+    static uint8_t map[FOLDER_CHARSMAP], norm[FOLDER_CHARSMAP + 40];
+    uint8_t trainer[20];
+    char buf[32];
+    FILE *o = folder_create(f, "spiece.model");
+    for (int i = 0; i < FOLDER_VOCAB; i++) {
+        float score;
+        const char *piece = folder_unigram_piece(i, buf, &score);
+        folder_proto_piece(o, piece, score, i < 2 ? 3 : i == 2 ? 2 : 1);
+    }
+    folder_charsmap(map);
+    folder_proto(o, 2, trainer, folder_number(trainer, 3, 1));
+    size_t n = varint(norm, 2 << 3 | 2);
+    n += varint(norm + n, sizeof map);
+    memcpy(norm + n, map, sizeof map);
+    n += sizeof map;
+    n += folder_number(norm + n, 3, 1);
+    n += folder_number(norm + n, 4, 1);
+    folder_proto(o, 3, norm, n);
+    fclose(o);
+}
+
+static void write_unigram_json(const struct folder *f)
+{
+    static uint8_t map[FOLDER_CHARSMAP];
+    char buf[32];
+    FILE *o = folder_create(f, "tokenizer.json");
+    fputs("{\"version\":\"1.0\",\"added_tokens\":[", o);
+    for (int i = 0; i < 3; i++) {
+        float score;
+        fprintf(o, "%s{\"id\":%d,\"content\":\"%s\",\"special\":true}",
+                i ? "," : "", i, folder_unigram_piece(i, buf, &score));
+    }
+    fputs("],\"normalizer\":{\"type\":\"Precompiled\","
+          "\"precompiled_charsmap\":\"",
+          o);
+    folder_charsmap(map);
+    folder_base64(o, map, sizeof map);
+    fputs("\"},\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{"
+          "\"type\":\"WhitespaceSplit\"},{\"type\":\"Metaspace\","
+          "\"replacement\":\"\xe2\x96\x81\",\"add_prefix_space\":true}]},"
+          "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":["
+          "{\"Sequence\":{\"id\":\"A\"}},{\"SpecialToken\":{\"id\":"
+          "\"</s>\"}}],\"pair\":[{\"Sequence\":{\"id\":\"A\"}},{"
+          "\"SpecialToken\":{\"id\":\"</s>\"}},{\"Sequence\":{\"id\":\"B\""
+          "}},{\"SpecialToken\":{\"id\":\"</s>\"}}]},\"model\":{\"type\":"
+          "\"Unigram\",\"unk_id\":2,\"vocab\":[",
+          o);
+    for (int i = 0; i < FOLDER_VOCAB; i++) {
+        float score;
+        fputs(i ? ",[" : "[", o);
+        folder_json_text(o, folder_unigram_piece(i, buf, &score));
+        fprintf(o, ",%.9g]", (double)score);
+    }
+    fputs("]}}", o);
+    fclose(o);
+}
+
+void folder_unigram(const struct folder *f, enum folder_unigrams form)
+{
+    if (form == FOLDER_UGM_JSON)
+        write_unigram_json(f);
+    else
+        write_spiece(f);
+    folder_text(f, "tokenizer_config.json",
+                "{\"eos_token\":\"</s>\",\"unk_token\":\"<unk>\","
+                "\"pad_token\":\"<pad>\"}");
 }
