@@ -86,6 +86,13 @@ enum {
     N_I8 = GG_GEMM_I8_1_16 - GG_GEMM_I8_8 + 1
 };
 
+#if HAVE_X86_AVX512
+static gg_kern_panel_fn *const panel_avx512[GG_N_DTYPES] = {
+#define X(TYPE, NAME) [GG_DT_##TYPE] = gg_kern_panel_##NAME##_avx512,
+    GG_KERN_PANELS(X)
+#undef X
+};
+#endif
 /* No tile: the level below does it. */
 static const struct gg_kern_gemm exact[GG_N_LEVELS] = {
     [GG_LEVEL_C] = { EXACT(c, C) },
@@ -93,7 +100,7 @@ static const struct gg_kern_gemm exact[GG_N_LEVELS] = {
     [GG_LEVEL_AVX2] = { EXACT(avx2, AVX2) },
 #endif
 #if HAVE_X86_AVX512
-    [GG_LEVEL_AVX512] = { EXACT(avx512, AVX512) },
+    [GG_LEVEL_AVX512] = { EXACT(avx512, AVX512), .panel = panel_avx512 },
 #endif
 };
 /* No tile: exact is faster. */
@@ -191,19 +198,28 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
 {
     const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
     gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
+    gg_kern_panel_fn *direct =
+        g->panel && n == GG_GEMM_PANEL_ROWS ? g->panel[w->dtype_index] : NULL;
     for (size_t p = 0; p < k; p += GG_GEMM_BUF_LEN) {
         const size_t len = GG_MIN(k - p, (size_t)GG_GEMM_BUF_LEN);
         const size_t size = len / dt->block_len * dt->block_size;
-        const size_t at = w->first + p;
+        const size_t at = w->first + p,
+                     off = at / dt->block_len * dt->block_size;
         const unsigned char *row = w->at;
+        unsigned char *to = (unsigned char *)panel + gg_kern_gemm_w_size(g, p);
         for (size_t r = 0; r < n; r++, row += w->stride) {
-            gg_kern_gemm_prefetch(row + at / dt->block_len * dt->block_size,
-                                  size);
-            decode_part(decode, dt, row, at, len,
-                        buf + r * GG_GEMM_BUF_STRIDE);
+            gg_kern_gemm_prefetch(row + off, size);
+            if (!at) /* those of the next rows */
+                gg_kern_gemm_prefetch(row + n * w->stride - size, size);
+            if (!direct)
+                decode_part(decode, dt, row, at, len,
+                            buf + r * GG_GEMM_BUF_STRIDE);
         }
-        g->pack_w(g, (unsigned char *)panel + gg_kern_gemm_w_size(g, p), first,
-                  buf, GG_GEMM_BUF_STRIDE, n, len);
+        if (direct)
+            direct((const unsigned char *)w->at + off, w->stride,
+                   (float *)(void *)to + first, g->mr, len);
+        else
+            g->pack_w(g, to, first, buf, GG_GEMM_BUF_STRIDE, n, len);
     }
 }
 

@@ -91,6 +91,30 @@ typedef void gg_kern_gemm_pack_rows_fn(const struct gg_kern *kern,
                                        size_t n_rows, size_t k, void *panels,
                                        void *buf);
 
+/* Decode n steps of GG_GEMM_PANEL_ROWS rows into an exact panel: what packing
+ * their decoded floats would put there, bit for bit, but for a NaN's payload.
+ *
+ * src    the first row's block, others stride bytes further on; any alignment
+ * dst    step p of row r goes to dst[p * width + r]
+ * n      a multiple of the type's block
+ */
+enum { GG_GEMM_PANEL_ROWS = 16 };
+typedef void gg_kern_panel_fn(const void *src, size_t stride, float *dst,
+                              size_t width, size_t n);
+/* X(type, its name): those that have one, for AVX-512. */
+#define GG_KERN_PANELS(X)                                                     \
+    X(Q4_0, q4_0)                                                             \
+    X(Q8_0, q8_0)                                                             \
+    X(Q2_K, q2_k)                                                             \
+    X(Q3_K, q3_k)                                                             \
+    X(Q4_K, q4_k)                                                             \
+    X(Q5_K, q5_k)                                                             \
+    X(Q6_K, q6_k)                                                             \
+    X(IQ4_XS, iq4_xs)
+#define X(type, name) gg_kern_panel_fn gg_kern_panel_##name##_avx512;
+GG_KERN_PANELS(X)
+#undef X
+
 /* Multiply m rows of w with n columns, fewer than narrow: y[j * y_stride + i] =
  * sum over p < k of w[i][p] * x[j * x_stride + p]; strides are in floats. */
 typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
@@ -131,6 +155,8 @@ struct gg_kern_gemm {
     gg_kern_gemm_tile_fn *tile;
     gg_kern_gemm_dot_fn *dot;                 /* NULL if narrow is 0 */
     gg_kern_gemm_pack_groups_fn *pack_groups; /* or NULL: pack_w alone */
+    gg_kern_panel_fn *const *panel; /* [GG_N_DTYPES], each NULL where there is
+                                     * none; or NULL */
     struct gg_kern_gemm_ints ints;
 };
 

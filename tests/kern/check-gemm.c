@@ -121,6 +121,59 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g)
     ok(rest, "%s: tiles write nothing else", level);
 }
 
+/* Panels of packed rows against the reference's floats: of bytes of any kind,
+ * infinite scales and NaN included. */
+static bool rows_good(const struct gg_kern *kern, const struct gg_kern *ref,
+                      int dtype, size_t n, size_t first, size_t k)
+{
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
+    const struct gg_kern_gemm *g = &kern->gemm[GG_GEMM_EXACT];
+    const size_t skew = 3, len = first + k,
+                 stride = len / dt->block_len * dt->block_size + skew;
+    const size_t n_panels = (n + g->mr - 1) / g->mr;
+    unsigned char *w = must(malloc(n * stride));
+    float *panels = must(aligned_alloc(64, (n_panels * g->mr * k + 16) * 4));
+    void *buf = must(aligned_alloc(64, (g->buf_size + 63) / 64 * 64));
+    float *row = floats(len);
+    bool good = true;
+    for (size_t i = 0; i < n * stride; i++)
+        w[i] = (unsigned char)rnd_below(256);
+    panels[n_panels * g->mr * k] = guard;
+    const struct gg_kern_gemm_rows rows = { dtype, w, stride, first };
+    g->pack_rows(kern, g, &rows, n, k, panels, buf);
+    for (size_t i = 0; i < n_panels * g->mr; i++) {
+        const float *panel = panels + i / g->mr * g->mr * k + i % g->mr;
+        if (i < n)
+            ref->codec[dtype].decode(w + i * stride, row, len);
+        else
+            memset(row, 0, len * sizeof *row);
+        for (size_t p = 0; p < k; p++)
+            good =
+                good && (!memcmp(&panel[p * g->mr], &row[first + p], 4) ||
+                         (isnan(panel[p * g->mr]) && isnan(row[first + p])));
+    }
+    good = good && panels[n_panels * g->mr * k] == guard;
+    free(w);
+    free(panels);
+    free(buf);
+    free(row);
+    return good;
+}
+
+static void check_rows(const char *level, const struct gg_kern *kern,
+                       const struct gg_kern *ref, int dtype)
+{
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
+    const size_t block = dt->block_len;
+    if (!kern->codec[dtype].decode || dt->row_header)
+        return;
+    ok(rows_good(kern, ref, dtype, 70, 0, 768) &&
+           rows_good(kern, ref, dtype, 33, 256, 512) &&
+           rows_good(kern, ref, dtype, 16, block * 2, 1280 - block) &&
+           rows_good(kern, ref, dtype, 15, block, block),
+       "%s: panels of %s are the reference's", level, dt->name);
+}
+
 /* Whole products */
 
 struct product {
@@ -318,12 +371,17 @@ int main(int argc, char **argv)
     }
     struct test_level level[8];
     const unsigned n = test_levels(level);
+    static struct gg_kern ref;
+    gg_kern_init(&ref, 0);
+    gg_codec_kern_native(ref.codec);
     for (unsigned i = 0; i < n; i++) {
         struct gg_kern kern;
         gg_kern_init(&kern, level[i].mask);
         gg_codec_kern_native(kern.codec);
         check_pack(level[i].name, &kern.gemm[GG_GEMM_EXACT]);
         check_tile(level[i].name, &kern.gemm[GG_GEMM_EXACT]);
+        for (int t = 0; t < GG_N_DTYPES; t++)
+            check_rows(level[i].name, &kern, &ref, t);
         for (int t = 0; t < GG_N_DTYPES; t++)
             check_products(level[i].name, &kern, t, pool);
         check_passes(level[i].name, &kern, pool);
