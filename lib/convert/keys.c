@@ -168,11 +168,6 @@ static enum gguf_status set_each(struct gguf_convert *c, const char *key,
 {
     static const uint32_t types[] = { GGUF_VAL_I32, GGUF_VAL_F32,
                                       GGUF_VAL_BOOL };
-    union {
-        int32_t i;
-        float f;
-        bool b;
-    } * x;
     char buf[128];
     const uint32_t n_layers = n_blocks(c, buf);
     const size_t size =
@@ -184,15 +179,15 @@ static enum gguf_status set_each(struct gguf_convert *c, const char *key,
         list ? GGUF_OK : gg_error_set_nomem(err, n_layers * size);
     for (uint32_t i = 0; i < n_layers && st == GGUF_OK; i++) {
         const double v = gg_convert_eval(c, k->hf, i);
-        x = (void *)(list + i * size);
+        void *x = list + i * size;
         if (isnan(v) || (k->kind != GG_KIND_EACH_F32 && fabs(v) > INT32_MAX))
             st = fail(c, NULL, key, "a number for each layer", err);
         else if (k->kind == GG_KIND_EACH_U32)
-            x->i = (int32_t)v;
+            memcpy(x, &(int32_t){ (int32_t)v }, size);
         else if (k->kind == GG_KIND_EACH_F32)
-            x->f = (float)v;
+            memcpy(x, &(float){ (float)v }, size);
         else
-            x->b = v != 0;
+            memcpy(x, &(bool){ v != 0 }, size);
     }
     if (st == GGUF_OK)
         st = gguf_meta_set_array(c->meta, key,
