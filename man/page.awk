@@ -329,7 +329,7 @@ function flush_tags(   i)
     for (i = 1; i <= n_tags; i++)
         print (i == 1 ? ".TP\n" : ".TQ\n") tag[i]
     if (n_tags) {
-        if (tag_text == "" && !behind_type) {
+        if (tag_text == "" && !after_type) {
             print "page.awk: " at ": " tag[1] ": no text" > "/dev/stderr"
             failed = 1
         }
@@ -451,7 +451,7 @@ function reference(   j)
                 pending = ""
             }
             if (!n_tags)
-                behind_type = j > 1 && kind[j - 1] == "type"
+                after_type = j > 1 && kind[j - 1] == "type"
             tag[++n_tags] = ".BR " name_of(body[j]) " ()"
         }
     }

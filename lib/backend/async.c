@@ -83,7 +83,7 @@ enum gguf_status gguf_backend_get_async(struct gguf_backend *b,
     return b->iface->get_async(b, t, dst, off, size, err);
 }
 
-enum gguf_status gg_backend_copy_behind(struct gguf_backend *b,
+enum gguf_status gg_backend_copy_queued(struct gguf_backend *b,
                                         const struct gguf_tensor *src,
                                         struct gguf_tensor *dst, bool *done,
                                         struct gguf_error *err)
@@ -113,13 +113,13 @@ enum gguf_status gguf_backend_copy_async(struct gguf_backend *from,
     GG_TRY(gg_backend_tensor_check_copy(src, dst, err));
     bool done = false;
     if (from == to)
-        GG_TRY(gg_backend_copy_behind(from, src, dst, &done, err));
+        GG_TRY(gg_backend_copy_queued(from, src, dst, &done, err));
     if (done)
         return GGUF_OK;
     if (from != to && both & GGUF_DEVICE_EVENTS && from->iface->copy_async) {
         GG_TRY(mark(to, err));
         GG_TRY(gguf_event_wait(to->mark, from, err));
-        GG_TRY(gg_backend_copy_behind(from, src, dst, &done, err));
+        GG_TRY(gg_backend_copy_queued(from, src, dst, &done, err));
         if (done) {
             GG_TRY(mark(from, err));
             return gguf_event_wait(from->mark, to, err);

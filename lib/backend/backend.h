@@ -197,7 +197,7 @@ struct gguf_backend {
 /* Queue a copy in the order of b's work alone, if b can (*done then). Nothing
  * else may use src or dst until an event that is recorded on b after it is
  * past. */
-enum gguf_status gg_backend_copy_behind(struct gguf_backend *b,
+enum gguf_status gg_backend_copy_queued(struct gguf_backend *b,
                                         const struct gguf_tensor *src,
                                         struct gguf_tensor *dst, bool *done,
                                         struct gguf_error *err);

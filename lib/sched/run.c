@@ -80,7 +80,7 @@ static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
                                        t->src[0], t, err);
     bool queued = false;
     if (apart && s->n_lanes > 1)
-        GG_TRY(gg_backend_copy_behind(s->backends[a], t->src[0], t, &queued,
+        GG_TRY(gg_backend_copy_queued(s->backends[a], t->src[0], t, &queued,
                                       err));
     if (queued) {
         GG_TRY(gguf_event_record(s->done[a], s->backends[a], err));

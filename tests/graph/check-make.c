@@ -286,10 +286,10 @@ static void test_failures(void)
        "events as well");
     ok(gguf_op_is_view(GGUF_OP_NONE) && gguf_op_is_view(GGUF_OP_RESHAPE) &&
            !gguf_op_is_view(GGUF_OP_ADD) && !gguf_op_is_view(GGUF_N_OPS),
-       "what is no work");
+       "operations that compute nothing are views");
     ok(gguf_backend_supports_op(x.backend, y) &&
            gguf_backend_supports_op(x.backend, t),
-       "a device is not asked about what is no work");
+       "a device is not asked about operations that compute nothing");
     gguf_buffer_destroy(b);
     gguf_ctx_destroy(ctx);
     drop(&x);

@@ -148,7 +148,7 @@ test $rc -eq 1 && grep -q 'pshort: .*another text: ' "$tmp/err"
 ok 'a part of another text is refused'
 run "$im" --merge-parts -j "$tmp/all.gguf"
 test $rc -eq 1 && grep -q "general.type is not 'imatrix-part'" "$tmp/err"
-ok 'what is no part is refused'
+ok 'a file that is not a part is refused'
 head -c 2000 "$tmp/p0" >"$tmp/cut"
 run "$im" --merge-parts -j "$tmp/cut"
 test $rc -eq 1 -a ! -s "$tmp/out"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# gguf-ppl: several texts in one run, lines of JSON, and what is no text.
+# gguf-ppl: several texts in one run, lines of JSON, and files that are not texts.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl
@@ -219,7 +219,7 @@ test $rc -eq 0 &&
     tail -n 1 "$tmp/each.csv" | grep -q '^2,'
 ok 'a line for each token says of which text'
 
-# ---- what is no text, before the weights are looked at
+# ---- files that are not texts, before the weights are looked at
 
 cp "$m" "$tmp/nan.gguf" && chmod u+w "$tmp/nan.gguf"
 size=$(wc -c <"$m")

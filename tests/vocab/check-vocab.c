@@ -92,7 +92,7 @@ static void check_pieces(void)
            gguf_vocab_piece(o.v, 18, 0, NULL, 0) == 0 &&
            gguf_vocab_piece(o.v, -1, 0, NULL, 0) == 0 &&
            gguf_vocab_text(o.v, 99).size == 0,
-       "tokens that are unused, and that are none");
+       "tokens that are unused, and numbers that are not tokens");
     own_close(&o);
     gguf_meta_destroy(o.meta);
 }
