@@ -69,7 +69,7 @@ static enum gguf_status fill(struct gg_convert_vocab *v,
     for (size_t i = 0; i < v->n; i++) {
         if (v->token[i].data)
             continue;
-        const int n = snprintf(text, sizeof text, "[PAD%zu]", i);
+        const int n = snprintf(text, sizeof text, "[PAD%zu]", i - v->pad_from);
         v->token[i].data = gg_mem_arena_strndup(&v->c->arena, text, (size_t)n);
         v->token[i].size = (size_t)n;
         if (!v->token[i].data)
@@ -153,6 +153,7 @@ static const struct {
 } files[] = {
     { "tokenizer.model", gg_convert_vocab_spm },
     { "spiece.model", gg_convert_vocab_spm },
+    { "rwkv_vocab_v20230424.txt", gg_convert_vocab_rwkv },
     { "tokenizer.json", NULL },
     { "sentencepiece.bpe.model", gg_convert_vocab_fairseq },
     { "vocab.txt", gg_convert_vocab_wpm_txt },
@@ -180,7 +181,8 @@ static enum gguf_status read_file(struct gg_convert_vocab *v,
     return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                         "there is no tokenizer: tokenizer.json, "
                         "tokenizer.model, spiece.model, "
-                        "sentencepiece.bpe.model or vocab.txt");
+                        "sentencepiece.bpe.model, vocab.txt or "
+                        "rwkv_vocab_v20230424.txt");
 }
 
 static enum gguf_status read(struct gg_convert_vocab *v,

@@ -39,6 +39,7 @@ struct gg_convert_vocab {
     bool put_ends;                /* BOS, EOS, SEP, unless a file says */
     int64_t unk;                  /* unless a role says so; -1: none */
     const char *const *role_text; /* the same: of each role, or NULL */
+    size_t pad_from;              /* fillers are counted from this id on */
     bool unique;                  /* two tokens of one text are refused */
     /* What its kind does: once tokens are added, before ids with a meaning are
      * written, after all. Or NULL. */
@@ -98,6 +99,10 @@ enum gguf_status gg_convert_vocab_fairseq(struct gg_convert_vocab *v,
 enum gguf_status gg_convert_vocab_unigram(struct gg_convert_vocab *v,
                                           uint64_t off,
                                           struct gguf_error *err);
+/* vocab_rwkv.c: of rwkv_vocab_v20230424.txt. */
+enum gguf_status gg_convert_vocab_rwkv(struct gg_convert_vocab *v,
+                                       const struct gg_mapfile *m,
+                                       struct gguf_error *err);
 /* vocab_post.c: what tokenizer.json's post_processor puts round a text. */
 struct gg_convert_ends {
     int bos, eos, sep;    /* put, or not; -1: not said */

@@ -68,3 +68,8 @@ void archs_unigram(const struct folder *f)
 {
     folder_unigram(f, FOLDER_UGM_JSON);
 }
+
+void archs_rwkv(const struct folder *f)
+{
+    folder_rwkv(f);
+}

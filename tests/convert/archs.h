@@ -35,10 +35,11 @@ struct arch {
 extern const struct arch archs_first[], archs_dense[], archs_experts[],
     archs_recurrent[], archs_encoder[];
 
-/* The tokenizers of BERT, of T5 in two forms. */
+/* The tokenizers of BERT, of T5 in two forms, of RWKV. */
 void archs_wordpiece(const struct folder *f);
 void archs_spiece(const struct folder *f);
 void archs_unigram(const struct folder *f);
+void archs_rwkv(const struct folder *f);
 
 archs_value same, plus_1, neg_exp, paired, turned, half_1, half_2;
 

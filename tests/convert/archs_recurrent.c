@@ -407,7 +407,8 @@ const struct arch archs_recurrent[] = {
       "mlp.gate.weight 3 32\n" L "mlp.experts.gate_up_proj 3 48 32\n" L
       "mlp.experts.down_proj 3 32 24\n" SHARED_MOE GATED_ATTENTION DELTA_35,
       { { B "ffn_gate_exps.weight", L "mlp.experts.gate_up_proj", half_1 } } },
-    { .class_name = "RWKV7ForCausalLM",
+    { .vocab = archs_rwkv,
+      .class_name = "RWKV7ForCausalLM",
       "rwkv7",
       "\"hidden_size\":128,\"intermediate_size\":192,\"num_hidden_layers\":2,"
       "\"head_dim\":64,\"norm_eps\":1e-5,\"vocab_size\":260,"

@@ -73,6 +73,10 @@ size_t folder_number(uint8_t *out, unsigned no, uint64_t value);
 void folder_proto_piece(FILE *o, const char *text, float score, int kind);
 void folder_base64(FILE *o, const uint8_t *p, size_t n);
 
+/* RWKV's: bytes, and three words; a token is n bytes. */
+void folder_rwkv(const struct folder *f);
+const char *folder_rwkv_token(int id, char buf[8], size_t *n);
+
 /* A file of the folder, open; a text as JSON has it. */
 FILE *folder_create(const struct folder *f, const char *name);
 void folder_json_text(FILE *o, const char *s);

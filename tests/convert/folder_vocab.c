@@ -287,3 +287,37 @@ void folder_unigram(const struct folder *f, enum folder_unigrams form)
                 "{\"eos_token\":\"</s>\",\"unk_token\":\"<unk>\","
                 "\"pad_token\":\"<pad>\"}");
 }
+
+/* ---- RWKV ---- */
+
+const char *folder_rwkv_token(int id, char buf[8], size_t *n)
+{
+    static const char *const words[] = { "ab", "abc", "\xc3\xa9's" };
+    if (id > 256) {
+        *n = strlen(words[id - 257]);
+        return words[id - 257];
+    }
+    buf[0] = (char)(unsigned char)(id - 1);
+    *n = 1;
+    return buf;
+}
+
+void folder_rwkv(const struct folder *f)
+{
+    FILE *o = folder_create(f, "rwkv_vocab_v20230424.txt");
+    for (int b = 0; b < 256; b++) {
+        fprintf(o, "%d ", b + 1);
+        if (b >= 128)
+            fprintf(o, "b'\\x%02x' 1\n", (unsigned)b);
+        else if (b == '\'')
+            fputs("\"'\" 1\n", o);
+        else if (b == '\\')
+            fputs("'\\\\' 1\n", o);
+        else
+            fprintf(o, b < ' ' || b > '~' ? "'\\x%02x' 1\n" : "'%c' 1\n",
+                    (unsigned)b);
+    }
+    fputs("257 'ab' 2\n258 b'abc' 3\n259 \"\xc3\xa9's\" 4\n", o);
+    fclose(o);
+    folder_text(f, "tokenizer_config.json", "{}");
+}
