@@ -8,12 +8,21 @@
 
 #include <string.h>
 
+static void note(void *user, const char *line)
+{
+    const struct options *q = user;
+    if (!q->quiet)
+        msg_warn(q->in, "%s", line);
+}
+
 /* The folder, then recipes and plans of all outputs. */
 static enum gguf_status make_jobs(struct convert_options *o,
                                   struct progress *bar, const char **about,
                                   struct gguf_error *err)
 {
     struct options *q = &o->q;
+    o->params.note = note;
+    o->params.note_user = q;
     enum gguf_status st = gguf_convert_open(&o->from, q->in, &o->params, err);
     for (size_t i = 0; i < q->n_targets && st == GGUF_OK; i++) {
         struct target *t = &q->targets[i];

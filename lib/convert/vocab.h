@@ -132,6 +132,19 @@ enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
  * not recognised, with the description. */
 enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
                                       struct gguf_error *err);
+/* vocab_probe.c: the same, by the words of a text, which section, and whether
+ * words that are tokens are those tokens, make of it; v->pre stays NULL if no
+ * row makes the same. GGUF_E_NOMEM. */
+extern const char gg_convert_probe[];
+enum gguf_status gg_convert_vocab_probe(struct gg_convert_vocab *v,
+                                        const json_t *section, bool whole,
+                                        struct gguf_error *err);
+/* Descriptions that are known; NULL after the last. */
+struct gg_convert_pre {
+    const char *text, *pre;
+    int whole; /* a word that is a token is that token; -1: either */
+};
+const struct gg_convert_pre *gg_convert_vocab_pre_row(size_t n);
 /* The description of a name, as vocab_pre.c says it, and whether words that are
  * tokens are those tokens; NULL: there is none. */
 const char *gg_convert_vocab_pre_text(struct gguf_str name, bool *whole);

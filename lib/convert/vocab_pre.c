@@ -8,6 +8,8 @@
  *     Digits              each digit is a word; Digits+: runs of them
  *     ByteLevel           GPT-2's expression; Bytes: none
  *
+ * What is none of these may still cut as one does: vocab_probe.c.
+ *
  * What a Split or another step has besides follows its name. Normal forms are
  * not part of it: models that are used with them are read without.
  */
@@ -35,11 +37,7 @@
     "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f"                     \
     "\xe3\x82\xa0-\xe3\x83\xbf]+"
 
-/* whole: a word that is a token is that token ("ignore_merges"); -1: either */
-static const struct {
-    const char *text, *pre;
-    int whole;
-} rows[] = {
+static const struct gg_convert_pre rows[] = {
     { "ByteLevel", "gpt-2", -1 },
     { "Digits ByteLevel", "starcoder", -1 },
     { "Digits Bytes Split('s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| "
@@ -59,6 +57,11 @@ static const struct {
       ") Bytes",
       "deepseek-v3", -1 },
 };
+
+const struct gg_convert_pre *gg_convert_vocab_pre_row(size_t n)
+{
+    return n < GG_LEN(rows) ? &rows[n] : NULL;
+}
 
 const char *gg_convert_vocab_pre_text(struct gguf_str name, bool *whole)
 {
@@ -145,6 +148,16 @@ static void describe(struct text *t, const json_t *step)
     }
 }
 
+static void tell(const struct gg_convert_vocab *v)
+{
+    char line[160];
+    snprintf(line, sizeof line,
+             "the pre-tokenizer is taken for '%s': its description is not "
+             "known, but it cuts a text as that does (--pre names another)",
+             v->pre);
+    v->c->p.note(v->c->p.note_user, line);
+}
+
 enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
                                       struct gguf_error *err)
 {
@@ -161,6 +174,12 @@ enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
             v->pre = rows[i].pre;
             return GGUF_OK;
         }
+    GG_TRY(gg_convert_vocab_probe(v, section, whole, err));
+    if (v->pre) {
+        if (v->c->p.note)
+            tell(v);
+        return GGUF_OK;
+    }
     gg_str_escape(shown, sizeof shown, t.s, t.n);
     return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(j, section),
                         "the pre-tokenizer is not recognised: %s", shown);

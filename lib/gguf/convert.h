@@ -39,6 +39,9 @@ extern "C" {
 
 struct gguf_convert;
 
+/* A line about what was decided without a file saying it. */
+typedef void gguf_convert_note_fn(void *user, const char *line);
+
 struct gguf_convert_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
@@ -50,10 +53,13 @@ struct gguf_convert_params {
     size_t n_ignore;
     const char *base; /* of an adapter: the model that it is for, a folder or a
                        * GGUF file. Borrowed; NULL: none */
+    gguf_convert_note_fn *note; /* called by gguf_convert_open; NULL: none */
+    void *note_user;
 };
 #define GGUF_CONVERT_PARAMS_INIT                                              \
     {                                                                         \
-        sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0, NULL   \
+        sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0, NULL,  \
+            NULL, NULL                                                        \
     }
 
 /* Open the folder at path and make the plan. params may be NULL.

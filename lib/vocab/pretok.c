@@ -26,6 +26,7 @@ struct gg_pretok {
     pcre2_general_context *general;
     pcre2_code *code[GG_PRETOK_MAX_STAGES]; /* NULL: a function, or none */
     unsigned n_stages;
+    uint32_t limit; /* of backtracking; 0: PCRE2's */
 };
 
 static void *re_alloc(PCRE2_SIZE size, void *user)
@@ -39,17 +40,26 @@ static void re_free(void *ptr, void *user)
         gg_mem_free(user, ptr);
 }
 
-static bool compile(struct gg_pretok *p, pcre2_compile_context *cc, unsigned i)
+static enum gguf_status compile(struct gg_pretok *p, pcre2_compile_context *cc,
+                                unsigned i, struct gguf_error *err)
 {
     int code;
     PCRE2_SIZE at;
+    char why[120];
     p->code[i] = pcre2_compile(
         (PCRE2_SPTR)p->row->stage[i].expr, PCRE2_ZERO_TERMINATED,
-        PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK, &code, &at, cc);
+        PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK | PCRE2_NEVER_BACKSLASH_C,
+        &code, &at, cc);
+    if (!p->code[i] && code == PCRE2_ERROR_HEAP_FAILED)
+        return gg_error_set_nomem(err, sizeof *p);
+    if (!p->code[i]) {
+        pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "byte %zu of an expression: %s", (size_t)at, why);
+    }
     /* without a compiler for this processor it is interpreted */
-    if (p->code[i])
-        (void)pcre2_jit_compile(p->code[i], PCRE2_JIT_COMPLETE);
-    return p->code[i] != NULL;
+    (void)pcre2_jit_compile(p->code[i], PCRE2_JIT_COMPLETE);
+    return GGUF_OK;
 }
 
 static enum gguf_status unknown(struct gguf_str name, struct gguf_error *err)
@@ -65,36 +75,47 @@ static enum gguf_status unknown(struct gguf_str name, struct gguf_error *err)
         (int)near.name[1].size, near.name[1].data);
 }
 
+enum gguf_status gg_pretok_create_row(struct gg_pretok **out,
+                                      const struct gg_pretok_row *row,
+                                      uint32_t limit,
+                                      const struct gguf_allocator *a,
+                                      struct gguf_error *err)
+{
+    *out = NULL;
+    struct gg_pretok *p = gg_mem_alloc_zero(a, 1, sizeof *p);
+    if (!p)
+        return gg_error_set_nomem(err, sizeof *p);
+    p->allocator = a;
+    p->row = row;
+    p->limit = limit;
+    p->general =
+        pcre2_general_context_create(re_alloc, re_free, (void *)(uintptr_t)a);
+    pcre2_compile_context *cc =
+        p->general ? pcre2_compile_context_create(p->general) : NULL;
+    enum gguf_status st = cc ? GGUF_OK : gg_error_set_nomem(err, sizeof *p);
+    while (st == GGUF_OK && p->n_stages < GG_PRETOK_MAX_STAGES &&
+           (row->stage[p->n_stages].expr || row->stage[p->n_stages].cut)) {
+        unsigned i = p->n_stages++;
+        if (row->stage[i].expr)
+            st = compile(p, cc, i, err);
+    }
+    pcre2_compile_context_free(cc);
+    if (st != GGUF_OK) {
+        gg_pretok_destroy(p);
+        return st;
+    }
+    *out = p;
+    return GGUF_OK;
+}
+
 enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
                                   const struct gguf_allocator *a,
                                   struct gguf_error *err)
 {
     const struct gg_pretok_row *row = gg_pretok_row_find(name);
     *out = NULL;
-    if (!row)
-        return unknown(name, err);
-    struct gg_pretok *p = gg_mem_alloc_zero(a, 1, sizeof *p);
-    if (!p)
-        return gg_error_set_nomem(err, sizeof *p);
-    p->allocator = a;
-    p->row = row;
-    p->general =
-        pcre2_general_context_create(re_alloc, re_free, (void *)(uintptr_t)a);
-    pcre2_compile_context *cc =
-        p->general ? pcre2_compile_context_create(p->general) : NULL;
-    bool good = cc != NULL;
-    while (good && p->n_stages < GG_PRETOK_MAX_STAGES &&
-           (row->stage[p->n_stages].expr || row->stage[p->n_stages].cut)) {
-        unsigned i = p->n_stages++;
-        good = !row->stage[i].expr || compile(p, cc, i);
-    }
-    pcre2_compile_context_free(cc);
-    if (!good) {
-        gg_pretok_destroy(p);
-        return gg_error_set_nomem(err, sizeof *p);
-    }
-    *out = p;
-    return GGUF_OK;
+    return row ? gg_pretok_create_row(out, row, 0, a, err)
+               : unknown(name, err);
 }
 
 void gg_pretok_destroy(struct gg_pretok *p)
@@ -236,6 +257,8 @@ enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
         .user = user,
     };
     if (copy && r.ctx && r.data) {
+        if (p->limit)
+            pcre2_set_match_limit(r.ctx, p->limit);
         if (r.stack)
             pcre2_jit_stack_assign(r.ctx, NULL, r.stack);
         st = cut(&r, 0, 0, size, err);

@@ -20,6 +20,15 @@ struct gg_pretok_row;
 enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err);
+/* The same of a row of the caller's, which is kept; its expressions may be
+ * strangers': they backtrack limit times at most where they begin to match
+ * (GGUF_E_LIMIT), 0: as often as PCRE2 lets them. GGUF_E_UNSUPPORTED: one is
+ * none. */
+enum gguf_status gg_pretok_create_row(struct gg_pretok **out,
+                                      const struct gg_pretok_row *row,
+                                      uint32_t limit,
+                                      const struct gguf_allocator *allocator,
+                                      struct gguf_error *err);
 /* NULL is fine. */
 void gg_pretok_destroy(struct gg_pretok *p);
 

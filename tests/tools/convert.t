@@ -103,6 +103,13 @@ ok 'no output'
 run "$convert" --pre nonsense "$tmp/hf" -o "$tmp/o.gguf"
 fails "'nonsense' is no name of a pre-tokenizer"
 ok 'a name of no pre-tokenizer'
+sed "s/(?i:'s|'t|'re|'ve|'m|'ll|'d)/'(?i:[sdmt]|ll|re|ve)/" \
+    "$tmp/hf/tokenizer.json" >"$tmp/reworded.json"
+cp -r "$tmp/hf" "$tmp/reworded" && cp "$tmp/reworded.json" "$tmp/reworded/tokenizer.json"
+run "$convert" "$tmp/reworded" -o "$tmp/rw.gguf"
+test $rc -eq 0 && grep -q "the pre-tokenizer is taken for 'qwen2'" "$tmp/err" &&
+    "$info" --json "$tmp/rw.gguf" | grep -q '"qwen2"'
+ok 'one in other words is recognised by what it does, and that is said'
 run "$convert" -q --pre llama-bpe "$tmp/hf" -o "$tmp/p.gguf"
 test $rc -eq 0 && "$info" --json "$tmp/p.gguf" | grep -q llama-bpe
 ok 'one that is'

@@ -1,0 +1,254 @@
+/* check-probe.c - pre-tokenizers recognised by what they make of a text
+ *
+ * The text tells apart all rows of expressions that cut differently, and the
+ * published expressions, written in other words, cut it as their rows do.
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "convert/vocab.h"
+#include "tests/convert/folder.h"
+#include "tests/tap.h"
+#include "vocab/pretok.h"
+#include "vocab/pretok_row.h"
+
+#include <string.h>
+
+/* ---- rows ---- */
+
+enum { MOST_ROWS = 100, MOST_WORDS = 4000 };
+
+static struct words {
+    size_t end[MOST_WORDS], n;
+} words[MOST_ROWS];
+
+static enum gguf_status on_word(void *user, size_t off, size_t size,
+                                struct gguf_error *err)
+{
+    struct words *w = user;
+    (void)err;
+    if (w->n < MOST_WORDS)
+        w->end[w->n++] = off + size;
+    return GGUF_OK;
+}
+
+static bool same_stages(const struct gg_pretok_row *a,
+                        const struct gg_pretok_row *b)
+{
+    for (size_t i = 0; i < GG_PRETOK_MAX_STAGES; i++) {
+        const char *x = a->stage[i].expr, *y = b->stage[i].expr;
+        if (a->stage[i].cut != b->stage[i].cut || !x != !y ||
+            (x && strcmp(x, y) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* Written differently, they cut every text alike: blanks up to the last newline
+ * are \s*[\r\n]+ and \s*[\r\n]. */
+static bool are_alike(const struct gg_pretok_row *a,
+                      const struct gg_pretok_row *b)
+{
+    return same_stages(a, b) || (!strncmp(a->names, "qwen2 ", 6) &&
+                                 !strncmp(b->names, "bailingmoe ", 11));
+}
+
+static bool same_words(size_t i, size_t k)
+{
+    return words[i].n == words[k].n &&
+           !memcmp(words[i].end, words[k].end,
+                   words[i].n * sizeof *words[i].end);
+}
+
+static void check_rows(void)
+{
+    const struct gg_pretok_row *row;
+    size_t n = 0, n_pairs = 0;
+    struct gguf_error e;
+    bool good = true;
+    gguf_error_clear(&e);
+    for (; (row = gg_pretok_row(n)) && n < MOST_ROWS; n++) {
+        struct gg_pretok *p = NULL;
+        good = good && gg_pretok_create_row(&p, row, 0, NULL, &e) == GGUF_OK &&
+               gg_pretok_split(p, gg_convert_probe, strlen(gg_convert_probe),
+                               on_word, &words[n], &e) == GGUF_OK;
+        gg_pretok_destroy(p);
+    }
+    ok(good && n > 30 && n < MOST_ROWS, "%zu rows cut the text %s", n,
+       e.message);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++) {
+            const struct gg_pretok_row *a = gg_pretok_row(i),
+                                       *b = gg_pretok_row(k);
+            if (a->raw || b->raw)
+                continue;
+            n_pairs++;
+            if (same_words(i, k) != are_alike(a, b)) {
+                printf("# %s and %s\n", a->names, b->names);
+                good = false;
+            }
+        }
+    ok(good, "of %zu pairs, those that are not one cut differently", n_pairs);
+}
+
+/* ---- descriptions ---- */
+
+/* What a section becomes, in e if that fails; notes are counted. */
+static int n_notes;
+
+static void note(void *user, const char *line)
+{
+    (void)user;
+    (void)line;
+    n_notes++;
+}
+
+static enum gguf_status recognise(const char *section, bool whole,
+                                  char name[64], struct gguf_error *e)
+{
+    static char text[8000];
+    struct gguf_convert c = { .p = { .note = note } };
+    struct gg_convert_vocab v = { .c = &c };
+    snprintf(text, sizeof text,
+             "{\"pre_tokenizer\":%s,\"model\":{\"ignore_merges\":%s}}",
+             section, whole ? "true" : "false");
+    gguf_error_clear(e);
+    gg_mem_arena_init(&c.arena, NULL);
+    n_notes = 0;
+    *name = 0;
+    enum gguf_status st = gg_json_read(&c.text[GG_CONVERT_TOKENIZER].json,
+                                       text, strlen(text), 0, 0, e);
+    if (st == GGUF_OK)
+        st = gg_convert_vocab_pre(&v, e);
+    if (st == GGUF_OK)
+        snprintf(name, 64, "%s", v.pre);
+    gg_json_fini(&c.text[GG_CONVERT_TOKENIZER].json);
+    gg_mem_arena_fini(&c.arena);
+    return st;
+}
+
+#define SEQUENCE(STEPS) "{\"type\":\"Sequence\",\"pretokenizers\":[" STEPS "]}"
+#define SPLIT(EXPR)                                                           \
+    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" EXPR                      \
+    "\"},\"behavior\":\"Isolated\",\"invert\":false},"
+#define BYTES                                                                 \
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}"
+#define DIGITS(EACH) "{\"type\":\"Digits\",\"individual_digits\":" EACH "},"
+#define GPT2                                                                  \
+    "'(?:[stmd]|re|ve|ll)| ?\\\\p{L}+| ?\\\\p{N}+| ?[^\\\\s\\\\p{L}"          \
+    "\\\\p{N}]+|\\\\s+(?!\\\\S)|\\\\s+"
+/* Contractions in the words of OpenAI's tiktoken. */
+#define TIKTOKEN(DIGITS_)                                                     \
+    "'(?i:[sdmt]|ll|ve|re)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+"           \
+    "|\\\\p{N}" DIGITS_ "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*"           \
+    "|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
+#define PUNCT "[!\\\"#$%&'()*+,\\\\-./:;<=>?@\\\\[\\\\\\\\\\\\]^_`{|}~]"
+
+static void check_known(void)
+{
+    static const struct {
+        const char *section;
+        bool whole;
+        const char *name;
+    } rows[] = {
+        { SEQUENCE(SPLIT(TIKTOKEN("{1,3}")) BYTES), true, "llama-bpe" },
+        { SEQUENCE(SPLIT(TIKTOKEN("{1,3}")) BYTES), false, "smaug-bpe" },
+        { SEQUENCE(SPLIT(TIKTOKEN("")) BYTES), false, "qwen2" },
+        { SEQUENCE(SPLIT(TIKTOKEN("{1}")) BYTES), false, "qwen2" },
+        { SEQUENCE(SPLIT("\\\\p{N}{1,3}") SPLIT(TIKTOKEN("+")) BYTES), true,
+          "minicpm5" },
+        { SEQUENCE(SPLIT("[^\\\\n]+|\\\\n+") SPLIT(TIKTOKEN("")) BYTES), true,
+          "laguna" },
+        { SEQUENCE(SPLIT(GPT2) BYTES), false, "gpt-2" },
+        { SEQUENCE(DIGITS("true") SPLIT(GPT2) BYTES), false, "starcoder" },
+        { SEQUENCE(SPLIT("\\\\p{N}") SPLIT(GPT2) BYTES), false, "starcoder" },
+        /* matches stay, and nothing is between them */
+        { SEQUENCE("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" TIKTOKEN(
+              "{1,3}") "\"},\"behavior\":\"Removed\",\"invert\":true}," BYTES),
+          false, "smaug-bpe" },
+        { SEQUENCE(SPLIT("\\\\p{N}{1,3}") SPLIT(
+              "[\\u4e00-\\u9fa5\\u3040-\\u309f\\u30a0-"
+              "\\u30ff]+") SPLIT(PUNCT "[A-Za-z]+|[^\\\\r\\\\n"
+                                       "\\\\p{L}\\\\p{P}\\\\p{S}]?"
+                                       "(?:\\\\p{L}|\\\\p{M})+| "
+                                       "?[\\\\p{P}\\\\p{S}]+"
+                                       "[\\\\r\\\\n]*|\\\\s*[\\\\r"
+                                       "\\\\n]+|\\\\s+(?!\\\\S)|"
+                                       "\\\\s+") BYTES),
+          false, "deepseek-v3" },
+    };
+    char name[64];
+    struct gguf_error e;
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        const enum gguf_status st =
+            recognise(rows[i].section, rows[i].whole, name, &e);
+        ok(st == GGUF_OK && !strcmp(name, rows[i].name) && n_notes == 1,
+           "%s, and it is said: %s %s", rows[i].name, name, e.message);
+    }
+}
+
+/* Published expressions that vocab_pre.c knows, put in parentheses. */
+static void check_published(void)
+{
+    static const char *const names[] = { "smaug-bpe", "qwen2", "qwen35",
+                                         "tekken", "gpt-4o" };
+    static char section[6000], regex[5000];
+    char name[64];
+    struct gguf_error e;
+    bool whole;
+    for (size_t i = 0; i < GG_LEN(names); i++) {
+        const char *t = gg_convert_vocab_pre_text(gg_str_z(names[i]), &whole);
+        size_t n = 0;
+        for (const char *p = t + 6; strcmp(p, ") Bytes") != 0; p++) {
+            if (*p == '\\' || *p == '"')
+                regex[n++] = '\\';
+            regex[n++] = *p;
+        }
+        regex[n] = 0;
+        snprintf(section, sizeof section, SEQUENCE(SPLIT("(?:%s)") BYTES),
+                 regex);
+        const enum gguf_status st = recognise(section, false, name, &e);
+        const struct gg_pretok_row *a = gg_pretok_row_find(gg_str_z(names[i])),
+                                   *b = gg_pretok_row_find(gg_str_z(name));
+        ok(st == GGUF_OK && a && b && same_stages(a, b),
+           "%s in parentheses cuts as %s %s", names[i], name, e.message);
+    }
+}
+
+static void check_not(void)
+{
+    static const char *const rows[] = {
+        SEQUENCE(SPLIT(TIKTOKEN("{1,2}")) BYTES), /* two digits: no row */
+        SEQUENCE(SPLIT("(") BYTES),
+        SEQUENCE(SPLIT("\\\\p{Odd}") BYTES),
+        SEQUENCE(SPLIT("\\\\C") BYTES),
+        SEQUENCE(SPLIT("a\\\\Kb") BYTES),
+        SEQUENCE(SPLIT("(?:(?:[^~]+)+)+~") BYTES), /* backtracks for ever */
+        SEQUENCE(SPLIT("(?R)") BYTES),
+        SEQUENCE(SPLIT("") BYTES),
+        SEQUENCE(SPLIT(GPT2) "{\"type\":\"Whitespace\"}," BYTES),
+        SEQUENCE(BYTES "," SPLIT(GPT2) BYTES), /* bytes are letters by then */
+        SEQUENCE(SPLIT("a") SPLIT("b") SPLIT("c") SPLIT("d") SPLIT("e")
+                     SPLIT("f") SPLIT("g") BYTES),
+        "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}",
+        SEQUENCE(""),
+        "null",
+    };
+    char name[64];
+    struct gguf_error e;
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        const enum gguf_status st = recognise(rows[i], false, name, &e);
+        ok(st == GGUF_E_UNSUPPORTED && !n_notes &&
+               strstr(e.message, "the pre-tokenizer is not recognised: "),
+           "%s%s", name, e.message);
+    }
+}
+
+int main(void)
+{
+    check_rows();
+    check_known();
+    check_published();
+    check_not();
+    return done_testing();
+}
