@@ -71,7 +71,7 @@ if python3 -c '' 2>/dev/null; then
     ok 'it is JSON'
 fi
 run "$q" --list-types
-test $rc -eq 0 -a "$(wc -l <"$tmp/out")" -eq 37
+test $rc -eq 0 -a "$(wc -l <"$tmp/out")" -eq 39
 ok '--list-types'
 run "$q" --print-recipe=q4_k
 test $rc -eq 0 && cmp -s "$tmp/out" "$srcdir/share/recipes/Q4_K_M.recipe"
@@ -201,11 +201,42 @@ run "$q" -q "$m" "$tmp/o.gguf" Q8_0
 "$builddir/gguf-info" --key quantize.tool "$tmp/o.gguf" >"$tmp/out"
 test $rc -eq 0 && grep -q '^libgguf [0-9]' "$tmp/out"
 ok 'the output tells who made it'
+test "$("$builddir/gguf-info" --key quantize.recipe.name "$tmp/o.gguf")" = Q8_0
+ok 'and by which recipe'
+"$builddir/gguf-info" --key quantize.recipe.digest "$tmp/o.gguf" >"$tmp/digest"
+echo '# another text' | cat "$srcdir/share/recipes/Q8_0.recipe" - >"$tmp/r.recipe"
+run "$q" -q -f --recipe "$tmp/r.recipe" "$m" "$tmp/o.gguf"
+"$builddir/gguf-info" --key quantize.recipe.digest "$tmp/o.gguf" >"$tmp/err"
+grep -q '^xxh64:[0-9a-f]\{16\}$' "$tmp/digest" &&
+    grep -q '^xxh64:[0-9a-f]\{16\}$' "$tmp/err" &&
+    ! cmp -s "$tmp/digest" "$tmp/err"
+ok 'of which text'
+printf 'base Q8_0\n"no_such_tensor" = Q4_0\n' >"$tmp/r.recipe"
+run "$q" -q -f --recipe "$tmp/r.recipe" "$m" "$tmp/p.gguf"
+test $rc -eq 1 -a ! -e "$tmp/p.gguf" &&
+    grep -q 'line 2 of the recipe.*no_such_tensor.*matches no tensor' "$tmp/err"
+ok 'a pattern of a recipe that matches nothing'
+printf 'base Q8_0\n"no_such_tensor" = Q4_0 if arch == gpt2\n' >"$tmp/r.recipe"
+run "$q" -q -f --recipe "$tmp/r.recipe" "$m" "$tmp/p.gguf"
+test $rc -eq 0
+ok 'but one with a condition may'
+rm -f "$tmp/p.gguf" "$tmp/r.recipe" "$tmp/digest"
+for t in MXFP4 NVFP4; do
+    run "$q" -q -f --json "$m" "$tmp/o.gguf" $t
+    test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/o.gguf" >"$tmp/out" &&
+        grep -q "blk.0.ffn_down.weight.* $t " "$tmp/out" &&
+        grep -q "blk.0.attn_q.weight.* $t " "$tmp/out" &&
+        grep -q 'token_embd.weight.* Q8_0 ' "$tmp/out"
+    ok "$t for all matrices"
+done
+run "$q" -q "$tmp/o.gguf" "$tmp/p.gguf" Q8_0
+test $rc -eq 1 -a ! -e "$tmp/p.gguf" && grep -q -e '--allow-requantize' "$tmp/err"
+ok 'what is quantized already: the option that allows it'
 run "$q" -q -f --compat "$m" "$tmp/o.gguf" Q8_0
-test $rc -eq 0 && ! grep -q 'quantize\.tool' "$tmp/o.gguf"
+test $rc -eq 0 && ! grep -q 'quantize\.tool\|quantize\.recipe' "$tmp/o.gguf"
 ok '--compat: and is what llama-quantize writes otherwise'
 run "$q" -q -f --limit kv=5 "$m" "$tmp/p.gguf" Q8_0
-test $rc -eq 1 -a ! -e "$tmp/p.gguf" && grep -q 'keys at byte 16, limit is 5' "$tmp/err"
+test $rc -eq 1 -a ! -e "$tmp/p.gguf" && grep -q 'keys at byte 16, limit is 5 (--limit raises limits)' "$tmp/err"
 ok '--limit'
 rm -f "$tmp/o.gguf"
 # Two weights of output.weight, which is last, F16 in rows of 512 bytes.
@@ -307,6 +338,16 @@ run "$q" --imatrix "$tmp/im.dat" "$m" -o "$tmp/o.gguf=Q4_0" -o "$tmp/a.gguf=Q8_0
 test $rc -eq 0 -a "$(grep -c warning "$tmp/err")" -eq 1 &&
     grep -q "^gguf-quantize: .*o.gguf: warning: 39 of 42 tensors that importance data would weigh have none: 'blk.0.attn_k.weight', 'blk.0.attn_output.weight', 'blk.0.attn_v.weight' \.\.\.$" "$tmp/err"
 ok 'importance data for a part of the model are reported'
+# Data of a fused matrix are those of its parts, and the other way round.
+"$builddir/tests/tools/mkimatrix" "$tmp/half.dat" tensor blk.0.attn_qkv.weight 256
+run "$q" -n --imatrix "$tmp/im.dat" --imatrix "$tmp/half.dat" "$m" "$tmp/n.gguf" Q4_0
+test $rc -eq 0 &&
+    grep -q "37 of 42 tensors that importance data would weigh have none: 'blk.0.attn_output.weight'" "$tmp/err"
+ok 'importance data of tensors that were fused'
+run "$q" -n --compat --imatrix "$tmp/im.dat" --imatrix "$tmp/half.dat" "$m" "$tmp/n.gguf" Q4_0
+test $rc -eq 0 && grep -q '39 of 42 tensors' "$tmp/err"
+ok 'but not with --compat'
+rm -f "$tmp/half.dat"
 run "$q" -f --imatrix "$tmp/im.dat" --include-weights attn_q "$m" "$tmp/o.gguf" Q4_0
 test $rc -eq 0 && ! grep -q warning "$tmp/err"
 ok 'but not where a part was asked for'

@@ -141,9 +141,13 @@ void msg_fail(const char *file, const struct gguf_error *err)
         if (there)
             at[0] = '\0';
     }
+    const char *help = "";
+    if (err->status == GGUF_E_EXIST)
+        help = " (--force replaces it)";
+    else if (err->status == GGUF_E_LIMIT && strstr(err->message, "limit is"))
+        help = " (--limit raises limits)";
     msg_error(file, "%s%s%s%s%s", err->message, at[0] ? " (" : "", at,
-              at[0] ? ")" : "",
-              err->status == GGUF_E_EXIST ? " (--force replaces it)" : "");
+              at[0] ? ")" : "", help);
 }
 
 void *msg_must(void *p)

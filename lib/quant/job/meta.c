@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "file/split.h"
 #include "file/split_layout.h"
+#include "gguf/digest.h"
 #include "gguf/edit.h"
 #include "gguf/version.h"
 
@@ -140,6 +141,27 @@ static enum gguf_status prune_keys(struct gguf_quant *q,
     return gguf_meta_set_u32(q->meta, key, (uint32_t)q->n_layers_left, err);
 }
 
+/* By which recipe, and the digest of its text, which tells one from another of
+ * the same name. */
+static enum gguf_status recipe_keys(struct gguf_quant *q,
+                                    struct gguf_error *err)
+{
+    static const char name[] = "quantize.recipe.name";
+    static const char digest[] = "quantize.recipe.digest";
+    char text[80] = "xxh64:";
+    struct gguf_digest d;
+    const struct gguf_str recipe = gguf_recipe_text(q->p.recipe);
+    gguf_meta_remove(q->meta, name);
+    gguf_meta_remove(q->meta, digest);
+    GG_TRY(gguf_digest_bytes(&d, GGUF_DIGEST_XXH64, recipe.data, recipe.size,
+                             err));
+    gguf_digest_hex(&d, text + strlen(text));
+    if (*gguf_recipe_name(q->p.recipe))
+        GG_TRY(gguf_meta_set_strz(q->meta, name, gguf_recipe_name(q->p.recipe),
+                                  err));
+    return gguf_meta_set_strz(q->meta, digest, text, err);
+}
+
 /* Who made this of another model. */
 static enum gguf_status tool_key(struct gguf_quant *q, struct gguf_error *err)
 {
@@ -176,6 +198,8 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
     /* else there is no number for what this recipe makes */
     if (!q->p.compat && (q->p.recipe->base != GG_RECIPE_KEEP || q->merge))
         GG_TRY(tool_key(q, err));
+    if (!q->p.compat && q->p.recipe->base != GG_RECIPE_KEEP)
+        GG_TRY(recipe_keys(q, err));
     GG_TRY(gg_job_merge_meta(q, err));
     q->ftype_given = q->p.meta && gguf_meta_find(q->p.meta, type);
     for (size_t i = 0; q->p.meta && i < gguf_meta_n_kv(q->p.meta); i++)

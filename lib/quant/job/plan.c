@@ -296,11 +296,35 @@ static enum gguf_status check_overrides(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
+/* Likewise in a recipe, unless a condition says that it is for some models
+ * only. */
+static enum gguf_status check_rules(const struct gguf_quant *q,
+                                    struct gguf_error *err)
+{
+    const struct gguf_recipe *r = q->p.recipe;
+    struct gg_str_esc esc;
+    for (uint32_t k = 0; k < r->n_rules; k++) {
+        const struct gg_recipe_rule *rule = &r->rules[k];
+        bool used = !rule->pattern || rule->n_code;
+        for (size_t i = 0; i < q->n_t && !used; i++)
+            GG_TRY(
+                gg_pattern_match(rule->pattern, q->t[i].pub.name, &used, err));
+        if (!used)
+            return gg_error_set(
+                err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                "line %u of the recipe, '%s', matches no tensor; a "
+                "rule for some models only needs a condition",
+                rule->line, gg_str_esc(&esc, gg_str_z(rule->text)));
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status choose_all(struct gguf_quant *q,
                                    struct gg_recipe_chooser *c,
                                    struct gguf_error *err)
 {
     GG_TRY(check_overrides(q, c, err));
+    GG_TRY(check_rules(q, err));
     for (size_t i = 0; i < q->n_t; i++) {
         struct gg_job_tensor *jt = &q->t[i];
         struct gg_recipe_choice choice;
