@@ -110,7 +110,8 @@ static bool read_tokens(struct job *j)
     const unsigned flags =
         (unsigned)GGUF_TOKENIZE_ADD_SPECIAL |
         (o->parse_special ? (unsigned)GGUF_TOKENIZE_PARSE_SPECIAL : 0u);
-    if (!textfile_read(o->text, o->max_text, &j->text, &size))
+    if (!textfile_read(o->text, o->max_text, &j->text, &size) ||
+        (!o->force && !textfile_check(o->text, j->text, size)))
         return false;
     /* as llama.cpp does: editors end a file with one that nobody wrote */
     if (size && j->text[size - 1] == '\n')

@@ -69,58 +69,6 @@ void ppl_free_files(struct ppl_options *o)
     free(o->files);
 }
 
-/* ---- bytes ---- */
-
-/* The first byte that begins no character, or size. */
-static size_t not_utf8(const char *s, size_t size)
-{
-    size_t i = 0;
-    for (size_t k; i < size; i += k)
-        if (!(k = gguf_text_decode(s + i, size - i, NULL)))
-            break;
-    return i;
-}
-
-/* Is what is left at the end the beginning of a character? */
-static bool is_cut_off(const char *s, size_t size)
-{
-    const unsigned char c = (unsigned char)s[0];
-    const size_t n = c >= 0xf0 && c < 0xf5 ? 4
-                     : c >= 0xe0           ? 3
-                     : c >= 0xc2           ? 2
-                                           : 0;
-    for (size_t i = 1; i < size; i++)
-        if (((unsigned char)s[i] & 0xc0) != 0x80)
-            return false;
-    return size < n && c < 0xf5;
-}
-
-/* A text is UTF-8, without NUL; it may be cut off within its last character, as
- * head -c does. */
-static bool look_at(const struct ppl_options *o, const char *name,
-                    const char *s, size_t size)
-{
-    const char *nul = memchr(s, '\0', size);
-    const size_t at = not_utf8(s, size);
-    if (o->force)
-        return true;
-    if (size >= 2 && (!memcmp(s, "\xff\xfe", 2) || !memcmp(s, "\xfe\xff", 2)))
-        msg_error(name, "is UTF-16, not UTF-8; --force takes it as it is");
-    else if (nul)
-        msg_error(name,
-                  "is binary, not text: byte %zu is 0; --force takes it as it "
-                  "is",
-                  (size_t)(nul - s));
-    else if (at < size && !is_cut_off(s + at, size - at))
-        msg_error(name,
-                  "is not UTF-8: byte %zu is 0x%02x; --force takes it as it "
-                  "is",
-                  at, (unsigned)(unsigned char)s[at]);
-    else
-        return true;
-    return false;
-}
-
 /* ---- tokens ---- */
 
 /* One text more, of that name (given). */
@@ -133,7 +81,8 @@ static bool add_text(struct ppl_run *r, const struct gguf_vocab *v, char *name,
         msg_grow(r->texts, &r->room_texts, r->n_texts + 1, sizeof *r->texts);
     struct ppl_text *t = &r->texts[r->n_texts++];
     *t = (struct ppl_text){ .name = name, .sums = GGUF_PPL_INIT };
-    if (!look_at(o, name, s, size) || !ppl_digest_text(r, s, size))
+    if ((!o->force && !textfile_check(name, s, size)) ||
+        !ppl_digest_text(r, s, size))
         return false;
     t->has_digest = r->has_digest;
     t->digest = r->digest;

@@ -29,6 +29,11 @@ ok 'every matrix of the layers has data of its shape'
 run "$im" -q -m "$m" -f "$t" -c 32 -o "$tmp/all.gguf"
 test $rc -eq 1 && grep -q 'all.gguf: exists (--force' "$tmp/err"
 ok 'an output that exists is known before'
+{ printf '\377\376'; tr -d '\n' <"$t" | LC_ALL=C sed 's/./&\x00/g'; } >"$tmp/wide"
+run "$im" -q -m "$m" -f "$tmp/wide" -c 32 -o "$tmp/none.gguf"
+test $rc -eq 1 -a ! -e "$tmp/none.gguf" &&
+    grep -q 'wide: is UTF-16, not UTF-8; --force' "$tmp/err"
+ok 'a text in UTF-16'
 for how in '-t 1' '-t 3 -ub 9' '-b 5'; do
     run "$im" -q -m "$m" -f "$t" -c 32 $how -o "$tmp/how.gguf" --force
     test $rc -eq 0 && cmp -s "$tmp/all.gguf" "$tmp/how.gguf"

@@ -242,6 +242,60 @@ no_text '\355\240\200' 'no: is not UTF-8: byte 1000 is 0xed' 'half of a pair'
 run "$ppl" -m "$m" -f "$tmp/no" -c 64
 fails 1 'no: is UTF-16, not UTF-8; --force'
 ok 'UTF-16'
+tr -d '\n' <"$a" | LC_ALL=C sed 's/./&\x00/g' >"$tmp/no"
+run "$ppl" -m "$m" -f "$tmp/no" -c 64
+fails 1 'no: is UTF-16, not UTF-8; --force'
+ok 'UTF-16 without a mark'
+{ printf '\377\376\000\000'; cat "$tmp/no"; } >"$tmp/no32"
+run "$ppl" -m "$m" -f "$tmp/no32" -c 64
+fails 1 'no32: is UTF-32, not UTF-8; --force'
+ok 'UTF-32'
+while read -r what magic; do
+    { printf "$magic"; cat "$a"; } >"$tmp/no"
+    run "$ppl" -m "$m" -f "$tmp/no" -c 64
+    fails 1 "no: is a.* $what.*, not a text"
+    ok "not a text: $what"
+done <<'END'
+zip PK\003\004
+bzip2 BZh91AY&SY
+7-Zip 7z\274\257\047\034
+lz4 \004\042\115\030
+PDF %%PDF-1.7
+Parquet PAR1
+GGUF GGUF
+END
+# What packs texts: read where the library is there, else refused by name.
+ppls() { grep PPL "$tmp/out" >"$tmp/$1"; } # file
+run "$ppl" -m "$m" -f "$a" -c 64 --chunks 2 -q
+ppls want
+test $rc -eq 0 -a -s "$tmp/want"
+ok 'a text as it is'
+for pack in xz zstd; do
+    if ! $pack --version >/dev/null 2>&1; then
+        echo "ok $((n += 1)) # SKIP no $pack"
+        continue
+    fi
+    $pack -c <"$a" >"$tmp/packed"
+    run "$ppl" -m "$m" -f "$tmp/packed" -c 64 --chunks 2 -q
+    if grep -q "is a.* $pack file, not a text" "$tmp/err"; then
+        test $rc -eq 1
+        ok "$pack: refused, there is no library for it"
+        continue
+    fi
+    test $rc -eq 0 && ppls got && cmp "$tmp/got" "$tmp/want"
+    ok "$pack: what is in it"
+    { head -c 700 "$a" | $pack -c; tail -c +701 "$a" | $pack -c; } >"$tmp/two"
+    run "$ppl" -m "$m" -f "$tmp/two" -c 64 --chunks 2 -q
+    test $rc -eq 0 && ppls got && cmp "$tmp/got" "$tmp/want"
+    ok "$pack: one after another"
+    head -c "$(($(wc -c <"$tmp/packed") - 9))" "$tmp/packed" >"$tmp/cut"
+    run "$ppl" -m "$m" -f "$tmp/cut" -c 64 -q
+    fails 1 "cut: cannot be unpacked: the $pack data is cut off"
+    ok "$pack: cut off"
+    run "$ppl" -m "$m" -f "$tmp/packed" -c 64 -q --max-text 500
+    fails 1 "packed: has more than 500 bytes"
+    ok "$pack: --max-text"
+done
 for end in '\303' '\342' '\342\202' '\360\237' '\360\237\230'; do
     { head -c 1000 "$a"; printf "$end"; } >"$tmp/no"
     run "$ppl" -m "$m" -f "$tmp/no" -c 64 --chunks 1

@@ -2,6 +2,9 @@
 #include "config.h"
 #include "tools/common/textfile.h"
 #include "tools/common/msg.h"
+#include "tools/common/unpack.h"
+
+#include <gguf/text.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,13 +101,73 @@ bool textfile_read(const char *path, uint64_t limit, char **data, size_t *size)
     gzbuffer(f, 1u << 18);
     *data = read_all(f, path, limit, size);
     gzclose(f);
-    if (!*data)
-        return false;
-    if (*size >= 4 && memcmp(*data, "GGUF", 4) == 0) {
-        msg_error(path, "is a GGUF file, not a text");
-        free(*data);
-        *data = NULL;
-        return false;
-    }
-    return true;
+    return *data && unpack_text(path, limit, data, size);
+}
+
+/* ---- is it a text? ---- */
+
+/* The first byte that begins no character, or size. */
+static size_t not_utf8(const char *s, size_t size)
+{
+    size_t i = 0;
+    for (size_t k; i < size; i += k)
+        if (!(k = gguf_text_decode(s + i, size - i, NULL)))
+            break;
+    return i;
+}
+
+/* Is what is left at the end the beginning of a character? */
+static bool is_cut_off(const char *s, size_t size)
+{
+    const unsigned char c = (unsigned char)s[0];
+    const size_t n = c >= 0xf0 && c < 0xf5 ? 4
+                     : c >= 0xe0           ? 3
+                     : c >= 0xc2           ? 2
+                                           : 0;
+    for (size_t i = 1; i < size; i++)
+        if (((unsigned char)s[i] & 0xc0) != 0x80)
+            return false;
+    return size < n && c < 0xf5;
+}
+
+/* With its mark, or by every second byte of the beginning, which is 0 in the
+ * text of most languages' letters. */
+static const char *utf16_or_32(const char *s, size_t size)
+{
+    size_t zeros[2] = { 0, 0 };
+    if (size >= 4 &&
+        (!memcmp(s, "\xff\xfe\0\0", 4) || !memcmp(s, "\0\0\xfe\xff", 4)))
+        return "UTF-32";
+    if (size >= 2 && (!memcmp(s, "\xff\xfe", 2) || !memcmp(s, "\xfe\xff", 2)))
+        return "UTF-16";
+    if (size < 8)
+        return NULL;
+    for (size_t i = 0; i < 256 && i < size; i++)
+        zeros[i % 2] += s[i] == 0;
+    const size_t half = (size < 256 ? size : 256) / 2;
+    return (zeros[0] > half * 3 / 4 && !zeros[1]) ||
+                   (zeros[1] > half * 3 / 4 && !zeros[0])
+               ? "UTF-16"
+               : NULL;
+}
+
+bool textfile_check(const char *name, const char *s, size_t size)
+{
+    const char *nul = memchr(s, '\0', size), *wide = utf16_or_32(s, size);
+    const size_t at = not_utf8(s, size);
+    if (wide)
+        msg_error(name, "is %s, not UTF-8; --force takes it as it is", wide);
+    else if (nul)
+        msg_error(name,
+                  "is binary, not text: byte %zu is 0; --force takes it as it "
+                  "is",
+                  (size_t)(nul - s));
+    else if (at < size && !is_cut_off(s + at, size - at))
+        msg_error(name,
+                  "is not UTF-8: byte %zu is 0x%02x; --force takes it as it "
+                  "is",
+                  at, (unsigned)(unsigned char)s[at]);
+    else
+        return true;
+    return false;
 }
