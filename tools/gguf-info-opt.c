@@ -44,6 +44,8 @@ static const struct opt table[] = {
       "names, shapes and types of the tensors, of those that match GLOB",
       OPT_STR, AT(glob), SHOW(TENSORS) },
     { "--types", NULL, "totals by tensor type", OPT_FLAG, SHOW(TYPES) },
+    { "--table", NULL, "one table of all files, a line for each", OPT_FLAG,
+      AT(lines) },
     { "--memory", NULL,
       "what weights, key/value cache and computation take in memory", OPT_FLAG,
       SHOW(MEMORY) },
@@ -118,11 +120,11 @@ static const struct opt table[] = {
     { .names = NULL },
 };
 
-#define ALONE "--key --values --manifest --diff"
+#define ALONE "--key --values --manifest --diff --table"
 
 static const struct opt_rule rules[] = {
-    { "--json", OPT_EXCLUDES, "--markdown --values --manifest" },
-    { "--markdown", OPT_EXCLUDES, ALONE },
+    { "--json", OPT_EXCLUDES, "--markdown --values --manifest --table" },
+    { "--markdown", OPT_EXCLUDES, "--key --values --manifest --diff" },
     { ALONE, OPT_EXCLUDES, NULL },
     { "--raw", OPT_NEEDS, "--key" },
     { "--raw", OPT_EXCLUDES, "--json" },

@@ -42,6 +42,41 @@ static void add_kv(struct table *t, const char *label,
     text_fini(&s);
 }
 
+/* What is not in every file: "yarn, 4 times 32768 tokens", the template's
+ * size. */
+static void add_parts(struct table *t, const struct info *info)
+{
+    static const struct text_limits limits = { 1, 40 };
+    struct text s = { NULL, 0, 0 };
+    struct gguf_str template;
+    const struct gguf_file *f = load_file(info->load, 0);
+    const struct gguf_kv *type = info_hparam(info, "rope.scaling.type");
+    const struct gguf_kv *by = info_hparam(info, "rope.scaling.factor");
+    const struct gguf_kv *of =
+        info_hparam(info, "rope.scaling.original_context_length");
+    if (type || by) {
+        if (type)
+            text_add_kv(&s, type, &limits);
+        if (by) {
+            text_addf(&s, "%s%s", s.n ? ", " : "", of ? "" : "by ");
+            text_add_kv(&s, by, &limits);
+        }
+        if (by && of) {
+            text_addz(&s, " times ");
+            text_add_kv(&s, of, &limits);
+            text_addz(&s, " tokens");
+        }
+        table_add(t, "rope scaling");
+        table_add(t, s.s);
+    }
+    if (gguf_kv_get_str(gguf_file_kv_find(f, "tokenizer.chat_template"),
+                        &template, NULL) == GGUF_OK) {
+        table_add(t, "chat template");
+        table_addf(t, "%zu bytes", template.size);
+    }
+    text_fini(&s);
+}
+
 /* "F16 11.0 MiB, F32 13.0 KiB" */
 static void add_types(struct table *t, const struct info *info)
 {
@@ -111,6 +146,7 @@ static void summary(const struct info *info, const struct info_options *o)
         table_addf(&t, "%" PRIu64 " tokens", info_n_vocab(info));
     }
     add_kv(&t, "tokenizer", gguf_file_kv_find(f, "tokenizer.ggml.model"));
+    add_parts(&t, info);
     info_table(&t, o);
 }
 

@@ -109,8 +109,13 @@ int main(int argc, char **argv)
     params.limits = &o.file_limits;
     load_raise_limits();
     prepare(&o);
-    int status = o.diff ? diff(argv + 1, &o, &params)
-                        : show_all(argv + 1, n, &o, &params);
+    int status;
+    if (o.diff)
+        status = diff(argv + 1, &o, &params);
+    else if (o.lines)
+        status = info_lines(argv + 1, n, &o, &params) ? MSG_DONE : MSG_FAILED;
+    else
+        status = show_all(argv + 1, n, &o, &params);
     gguf_pool_destroy(o.pool);
     gguf_rows_destroy(o.rows);
     progress_raise();

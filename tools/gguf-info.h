@@ -27,6 +27,7 @@ struct info_options {
     unsigned show; /* SHOW_...; 0: all */
     bool json, markdown, alone, quiet;
     bool diff;             /* of two models */
+    bool lines;            /* a line for each file */
     unsigned limits_given; /* not 0: --arrays was */
     struct text_limits limits;
     const char *glob;     /* tensors to list; NULL: all */
@@ -130,6 +131,10 @@ bool info_manifest(const struct load *load, const struct info_options *o);
 bool info_values(const struct load *load, const struct info_options *o);
 bool info_diff(const struct load *a, const struct load *b,
                const struct info_options *o, bool *same);
+
+/* A table of all files, a line each; false: one does not open. */
+bool info_lines(char *const *path, int n, const struct info_options *o,
+                const struct gguf_file_params *params);
 
 /* One value for a script; false: there is no such key, or with raw: it is not
  * a string. */

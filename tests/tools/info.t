@@ -354,6 +354,23 @@ ok '--check=header does not look'
 run "$info" --stats=blk.0.t0 "$tmp/nan.gguf"
 test $rc -eq 0 && awk '/blk.0.t0/ { exit $9 != 1 }' "$tmp/out"
 ok '--stats counts it'
+run "$info" --table "$m" "$m2" "$tmp/none.gguf"
+test $rc -eq 1 -a "$(wc -l <"$tmp/out")" -eq 3 &&
+    grep -q '^file  *architecture  *weights ' "$tmp/out" &&
+    grep -q "^$m  *llama " "$tmp/out" && grep -q "^$m2  *llama " "$tmp/out" &&
+    grep -q 'none.gguf' "$tmp/err"
+ok '--table: a line for each file, and what does not open'
+run "$info" --table --markdown "$m" "$m2"
+test $rc -eq 0 -a "$(grep -c '^|.*|$' "$tmp/out")" -eq 4
+ok '--table --markdown'
+"$bin/gguf-edit" -q --set llama.rope.scaling.type=yarn \
+    --set llama.rope.scaling.factor=f32:4 --chat-template '{{ x }}' \
+    --set llama.rope.scaling.original_context_length=32768 \
+    -f -o "$tmp/rope.gguf" "$m"
+run "$info" --summary "$tmp/rope.gguf"
+test $rc -eq 0 && grep -q 'rope scaling *yarn, 4 times 32768 tokens$' "$tmp/out" &&
+    grep -q 'chat template *7 bytes$' "$tmp/out"
+ok 'rope scaling and the chat template are in the summary'
 for a in xxh64 xxh3-128; do
     "$info" --hash=$a "$m" >"$tmp/manifest"
     test "$(wc -l <"$tmp/manifest")" -eq 9
