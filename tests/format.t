@@ -31,6 +31,11 @@ verdict 'no function of lib or tools has more than 60 lines' "$(
         begin = 0
     }' | head -20)"
 
+# "$(command)" $? is the status of command in bash, of what was before in dash.
+verdict 'no status is asked for after a command among the words' "$(
+    find tests -name '*.t' -o -name '*.sh' | sort |
+    xargs grep -nE '^ *[a-z_]+ .*[$][(][^;]*[)][^;|&]* [$][?]' | head -20)"
+
 for f in clang-format-14 clang-format; do
     case $($f --version 2>/dev/null) in
     *"version 14."*) break ;;

@@ -65,7 +65,7 @@ for page in "$tmp"/man/*.[357]; do
         grep -oE '\<(gguf_[a-z0-9_]+|GGUF_[A-Z0-9_]+)' | sort -u |
         grep -vxE '(gguf_op|GGUF_E)_' | comm -13 "$tmp/known" - >"$tmp/log"
     test ! -s "$tmp/log"
-    verdict "$(basename "$page"): every name is that of something" $? "$tmp/log"
+    verdict "${page##*/}: every name is that of something" $? "$tmp/log"
 done
 
 # -------------------------------------------------------------- cross links ---
@@ -83,14 +83,14 @@ for page in "$tmp"/man/*.[1-9]; do
     sed 's/\\-/-/g' "$page" | "$AWK" '/^\.SH/ { on = /SEE ALSO/ }
         on && /^\.BR/ { sub(/,$/, ""); print $3, $2 }' >"$tmp/a"
     test -s "$tmp/a" && sort -u "$tmp/a" | diff "$tmp/a" - >"$tmp/log"
-    verdict "$(basename "$page"): SEE ALSO is in order" $? "$tmp/log"
+    verdict "${page##*/}: SEE ALSO is in order" $? "$tmp/log"
     sed 's/\\-/-/g; s/\\f[BIR]//g; s/^\.[BI][BIR]* //; s/ (/(/' "$page" |
         grep -oE '\<(libgguf(_[a-z]+)?|gguf(-[a-z]+)?)\([1-9]\)' | sort -u |
         sed 's/(\(.\))/.\1/' | while read -r p; do
             test -f "$tmp/man/$p" || echo "$p"
         done >"$tmp/log"
     test ! -s "$tmp/log"
-    verdict "$(basename "$page"): pages that it names are there" $? "$tmp/log"
+    verdict "${page##*/}: pages that it names are there" $? "$tmp/log"
 done
 
 # ---------------------------------------------------------------- programs ---
@@ -118,7 +118,7 @@ if groff --version >/dev/null 2>&1; then
     for page in "$tmp"/man/*.[1-9]; do
         groff -man -Tutf8 -t -ww -z "$page" >"$tmp/log" 2>&1 &&
             test ! -s "$tmp/log"
-        verdict "$(basename "$page") is formatted without a warning" $? \
+        verdict "${page##*/} is formatted without a warning" $? \
             "$tmp/log"
     done
 else
@@ -129,7 +129,7 @@ if man --version >/dev/null 2>&1; then
         MANWIDTH=80 man -E ascii -l "$page" 2>"$tmp/log" | col -bx >"$tmp/seen"
         test "$(wc -l <"$tmp/seen")" -gt 20 &&
             "$AWK" 'length > 80' "$tmp/seen" >"$tmp/log" && test ! -s "$tmp/log"
-        verdict "$(basename "$page") fits in 80 columns" $? "$tmp/log"
+        verdict "${page##*/} fits in 80 columns" $? "$tmp/log"
     done
 else
     skip "pages fit in 80 columns" "no man"
