@@ -1,29 +1,19 @@
 /* back_vocab.c - the tokenizer of a file as a folder has it
  *
- * "gpt2" becomes tokenizer.json, "llama" tokenizer.model (SentencePiece's BPE,
- * as vocab_spm.c reads it). Control tokens and those of users are added tokens
- * of tokenizer.json; what was only filled up to the rows of the model is left
- * out: reading the folder fills it again.
+ * "gpt2" becomes tokenizer.json; other kinds are in files of their own: the
+ * table is at the end. Control tokens and those of users are added tokens of
+ * tokenizer.json; what was only filled up to the rows of the model is left out:
+ * reading the folder fills it again.
  */
 #include "config.h"
-#include "convert/back.h"
-#include "convert/vocab.h"
+#include "convert/back_vocab.h"
 
-#include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct tokens {
-    struct gg_back *b;
-    const struct gguf_kv *text, *type, *score, *merges;
-    size_t n;
-    int32_t *types; /* of all */
-    float *scores;
-};
 
 static const struct gguf_kv *find(const struct gg_back *b, const char *key)
 {
@@ -37,7 +27,7 @@ static bool text_of(const struct gg_back *b, const char *key,
     return kv && gguf_kv_get_str(kv, out, NULL) == GGUF_OK;
 }
 
-static enum gguf_status fail(const char *what, struct gguf_error *err)
+enum gguf_status gg_back_vocab_fail(const char *what, struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET, "%s", what);
 }
@@ -51,13 +41,41 @@ static bool list(const struct gg_back *b, const char *key, uint32_t type,
            (!n || (*out)->n == n);
 }
 
-static enum gguf_status read_tokens(struct tokens *t, struct gguf_error *err)
+int gg_back_vocab_flag(const struct gg_back *b, const char *key, int otherwise)
+{
+    int yes;
+    const struct gguf_kv *kv = find(b, key);
+    return kv && gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK ? yes : otherwise;
+}
+
+static enum gguf_status read_texts(struct gg_back_tokens *t,
+                                   struct gguf_error *err)
+{
+    struct gguf_kv_iter it;
+    t->text = gg_mem_arena_alloc(&t->b->arena, (t->n + 1) * sizeof *t->text);
+    if (!t->text)
+        return gg_error_set_nomem(err, t->n * sizeof *t->text);
+    gguf_kv_iter_init(&it, t->list);
+    for (size_t i = 0; i < t->n; i++)
+        if (!gguf_kv_next_str(&it, &t->text[i]))
+            return gg_back_vocab_fail("tokenizer.ggml.tokens ends early", err);
+    for (t->n_used = t->n; t->n_used; t->n_used--)
+        if (t->types[t->n_used - 1] != GG_CONVERT_UNUSED ||
+            !gg_str_starts(t->text[t->n_used - 1], "[PAD"))
+            break;
+    return GGUF_OK;
+}
+
+static enum gguf_status read_tokens(struct gg_back_tokens *t,
+                                    struct gguf_error *err)
 {
     struct gg_back *b = t->b;
-    if (!list(b, "tokenizer.ggml.tokens", GGUF_VAL_STR, 0, &t->text) ||
-        t->text->n > (uint64_t)GG_CONVERT_MOST_TOKENS)
-        return fail("tokenizer.ggml.tokens is no list of texts", err);
-    t->n = (size_t)t->text->n;
+    const struct gguf_kv *type, *score;
+    if (!list(b, "tokenizer.ggml.tokens", GGUF_VAL_STR, 0, &t->list) ||
+        t->list->n > (uint64_t)GG_CONVERT_MOST_TOKENS)
+        return gg_back_vocab_fail("tokenizer.ggml.tokens is no list of texts",
+                                  err);
+    t->n = (size_t)t->list->n;
     t->types = gg_mem_arena_alloc(&b->arena, (t->n + 1) * sizeof *t->types);
     t->scores = gg_mem_arena_alloc(&b->arena, (t->n + 1) * sizeof *t->scores);
     if (!t->types || !t->scores)
@@ -66,15 +84,15 @@ static enum gguf_status read_tokens(struct tokens *t, struct gguf_error *err)
         t->types[i] = GG_CONVERT_NORMAL;
         t->scores[i] = 0;
     }
-    if (list(b, "tokenizer.ggml.token_type", GGUF_VAL_I32, t->n, &t->type))
-        GG_TRY(gguf_kv_elems_i32(t->type, 0, t->n, t->types, err));
-    if (list(b, "tokenizer.ggml.scores", GGUF_VAL_F32, t->n, &t->score))
-        GG_TRY(gguf_kv_elems_f32(t->score, 0, t->n, t->scores, err));
-    return GGUF_OK;
+    if (list(b, "tokenizer.ggml.token_type", GGUF_VAL_I32, t->n, &type))
+        GG_TRY(gguf_kv_elems_i32(type, 0, t->n, t->types, err));
+    if (list(b, "tokenizer.ggml.scores", GGUF_VAL_F32, t->n, &score))
+        GG_TRY(gguf_kv_elems_f32(score, 0, t->n, t->scores, err));
+    return read_texts(t, err);
 }
 
-static enum gguf_status give(struct gg_back_text *out, const char *name,
-                             json_t *root, struct gguf_error *err)
+enum gguf_status gg_back_vocab_give(struct gg_back_text *out, const char *name,
+                                    json_t *root, struct gguf_error *err)
 {
     out->name = name;
     out->text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
@@ -161,38 +179,54 @@ static bool is_filler(struct gguf_str s, int32_t type, size_t i)
     return type == GG_CONVERT_UNUSED && gg_str_eqz(s, name);
 }
 
-static enum gguf_status put_vocab(const struct tokens *t, json_t *vocab,
-                                  json_t *added, struct gguf_error *err)
+json_t *gg_back_vocab_added(const struct gg_back_tokens *t)
 {
-    struct gguf_kv_iter it;
-    struct gguf_str s;
-    char *name = gg_mem_arena_alloc(&t->b->arena, 1 << 16);
-    if (!name)
-        return gg_error_set_nomem(err, 1 << 16);
-    gguf_kv_iter_init(&it, t->text);
-    for (size_t i = 0; i < t->n && gguf_kv_next_str(&it, &s); i++) {
+    json_t *added = json_array();
+    for (size_t i = 0; i < t->n; i++) {
         const bool special = t->types[i] == GG_CONVERT_CONTROL;
-        if (s.size >= 1 << 16 || memchr(s.data, 0, s.size))
-            return fail("a token has NUL in it, or more than 65535 bytes",
-                        err);
-        if (is_filler(s, t->types[i], i))
-            continue;
-        memcpy(name, s.data, s.size);
-        name[s.size] = 0;
         if (special || t->types[i] == GG_CONVERT_USER)
             json_array_append_new(
-                added, json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id",
-                                 (json_int_t)i, "content", name, "single_word",
-                                 0, "lstrip", 0, "rstrip", 0, "normalized", 0,
-                                 "special", special));
-        else if (json_object_get(vocab, name) ||
-                 json_object_set_new(vocab, name, json_integer((json_int_t)i)))
-            return fail("two tokens have one text, or one is not UTF-8", err);
+                added,
+                json_pack("{s:I, s:s%, s:b, s:b, s:b, s:b, s:b}", "id",
+                          (json_int_t)i, "content", t->text[i].data,
+                          t->text[i].size, "single_word", 0, "lstrip", 0,
+                          "rstrip", 0, "normalized", 0, "special", special));
     }
+    return added;
+}
+
+enum gguf_status gg_back_vocab_put(const struct gg_back_tokens *t,
+                                   json_t *vocab, const char *before,
+                                   struct gguf_str s, size_t id,
+                                   struct gguf_error *err)
+{
+    const size_t n = strlen(before) + s.size + 1;
+    if (n > 1 << 16 || memchr(s.data, 0, s.size))
+        return gg_back_vocab_fail(
+            "a token has NUL in it, or more than 65535 bytes", err);
+    char *name = gg_mem_arena_alloc(&t->b->arena, n);
+    if (!name)
+        return gg_error_set_nomem(err, n);
+    snprintf(name, n, "%s%.*s", before, (int)s.size, s.data);
+    if (json_object_get(vocab, name) ||
+        json_object_set_new(vocab, name, json_integer((json_int_t)id)))
+        return gg_back_vocab_fail(
+            "two tokens have one text, or one is not UTF-8", err);
     return GGUF_OK;
 }
 
-static void put_merges(const struct tokens *t, json_t *merges)
+static enum gguf_status put_vocab(const struct gg_back_tokens *t,
+                                  json_t *vocab, struct gguf_error *err)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->types[i] != GG_CONVERT_CONTROL &&
+            t->types[i] != GG_CONVERT_USER &&
+            !is_filler(t->text[i], t->types[i], i))
+            GG_TRY(gg_back_vocab_put(t, vocab, "", t->text[i], i, err));
+    return GGUF_OK;
+}
+
+static void put_merges(const struct gg_back_tokens *t, json_t *merges)
 {
     struct gguf_kv_iter it;
     struct gguf_str s;
@@ -204,11 +238,12 @@ static void put_merges(const struct tokens *t, json_t *merges)
         json_array_append_new(merges, json_stringn(s.data, s.size));
 }
 
-static enum gguf_status put_bpe(const struct tokens *t,
+static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
                                 struct gg_back_text *out,
                                 struct gguf_error *err)
 {
     struct gguf_str pre = GG_STR("default");
+    (void)config;
     struct gg_str_esc e;
     bool whole = false;
     (void)text_of(t->b, "tokenizer.ggml.pre", &pre);
@@ -218,9 +253,9 @@ static enum gguf_status put_bpe(const struct tokens *t,
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "the pre-tokenizer '%s' is not written",
                             gg_str_esc(&e, pre));
-    json_t *vocab = json_object(), *added = json_array(),
+    json_t *vocab = json_object(), *added = gg_back_vocab_added(t),
            *merges = json_array();
-    const enum gguf_status st = put_vocab(t, vocab, added, err);
+    const enum gguf_status st = put_vocab(t, vocab, err);
     put_merges(t, merges);
     json_t *root = json_pack(
         "{s:s, s:n, s:n, s:o, s:n, s:{s:s, s:o}, s:n, s:{s:s, s:b, s:b, s:b}, "
@@ -236,138 +271,35 @@ static enum gguf_status put_bpe(const struct tokens *t,
         json_decref(root);
         return st;
     }
-    return give(out, "tokenizer.json", root, err);
-}
-
-/* ---- tokenizer.model ---- */
-
-struct proto {
-    uint8_t *p;
-    size_t n, room;
-    bool failed;
-};
-
-static void bytes(struct proto *o, const void *data, size_t n)
-{
-    if (o->room - o->n < n) {
-        const size_t room = 2 * o->room + n + 4096;
-        uint8_t *p = realloc(o->p, room);
-        o->failed |= !p;
-        if (!p)
-            return;
-        o->p = p;
-        o->room = room;
-    }
-    memcpy(o->p + o->n, data, n);
-    o->n += n;
-}
-
-static void varint(struct proto *o, uint64_t v)
-{
-    for (; v > 0x7f; v >>= 7)
-        bytes(o, &(uint8_t){ (uint8_t)(v | 0x80) }, 1);
-    bytes(o, &(uint8_t){ (uint8_t)v }, 1);
-}
-
-static size_t varint_size(uint64_t v)
-{
-    size_t n = 1;
-    while (v >>= 7)
-        n++;
-    return n;
-}
-
-/* 1: text, 2: score, 3: kind, in field 1 of the model. */
-static void put_piece(struct proto *o, struct gguf_str s, float score,
-                      int32_t type)
-{
-    uint8_t b[4];
-    varint(o, 1 << 3 | 2);
-    varint(o, 1 + varint_size(s.size) + s.size + 5 +
-                  (type != GG_CONVERT_NORMAL ? 2 : 0));
-    varint(o, 1 << 3 | 2);
-    varint(o, s.size);
-    bytes(o, s.data, s.size);
-    varint(o, 2 << 3 | 5);
-    gg_bytes_store32le(b, gg_bytes_f32_bits(score));
-    bytes(o, b, 4);
-    if (type != GG_CONVERT_NORMAL) {
-        varint(o, 3 << 3);
-        varint(o, (uint64_t)type);
-    }
-}
-
-static int flag(const struct gg_back *b, const char *key, int otherwise)
-{
-    int yes;
-    const struct gguf_kv *kv = find(b, key);
-    return kv && gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK ? yes : otherwise;
-}
-
-static enum gguf_status put_spm(const struct tokens *t,
-                                struct gg_back_text *out,
-                                struct gguf_error *err)
-{
-    struct proto o = { .p = NULL };
-    struct gguf_kv_iter it;
-    struct gguf_str s;
-    /* TrainerSpec: model_type BPE, byte_fallback, ids of unk, bos, eos;
-     * NormalizerSpec: name, add_dummy_prefix, what else llama's has */
-    uint8_t trainer[] = { 2 << 3 | 2, 5, 3 << 3, 2, (35 << 3 & 0x7f) | 0x80,
-                          35 >> 4,    1 };
-    uint8_t normalizer[] = { 3 << 3 | 2, 16,  1 << 3 | 2, 8,   'i',    'd',
-                             'e',        'n', 't',        'i', 't',    'y',
-                             3 << 3,     1,   4 << 3,     0,   5 << 3, 1 };
-    gguf_kv_iter_init(&it, t->text);
-    for (size_t i = 0; i < t->n && gguf_kv_next_str(&it, &s); i++) {
-        if (t->types[i] < GG_CONVERT_NORMAL || t->types[i] > GG_CONVERT_BYTE ||
-            !gg_str_utf8_valid(s.data, s.size)) {
-            free(o.p);
-            return fail("a token has no kind, or is not UTF-8", err);
-        }
-        put_piece(&o, s, t->scores[i], t->types[i]);
-    }
-    normalizer[13] = (uint8_t)flag(t->b, "tokenizer.ggml.add_space_prefix", 1);
-    normalizer[1] = sizeof normalizer - 2;
-    trainer[1] = sizeof trainer - 2;
-    bytes(&o, trainer, sizeof trainer);
-    bytes(&o, normalizer, sizeof normalizer);
-    if (o.failed) {
-        free(o.p);
-        return gg_error_set_nomem(err, o.room);
-    }
-    *out = (struct gg_back_text){ "tokenizer.model", (char *)o.p, o.n };
-    return GGUF_OK;
+    return gg_back_vocab_give(out, "tokenizer.json", root, err);
 }
 
 /* ---- tokenizer_config.json ---- */
 
-static void put_role(const struct tokens *t, json_t *root, const char *role,
-                     const char *key)
+int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key)
 {
     const struct gguf_kv *kv = find(t->b, key);
-    struct gguf_kv e;
-    struct gguf_str s;
     uint64_t id;
-    char name[64];
-    snprintf(name, sizeof name, "%s_token", role);
-    if (kv && gguf_kv_get_uint(kv, &id, NULL) == GGUF_OK && id < t->n &&
-        gguf_kv_elem(t->text, id, &e, NULL) == GGUF_OK &&
-        gguf_kv_get_str(&e, &s, NULL) == GGUF_OK)
-        json_object_set_new(root, name, json_stringn(s.data, s.size));
+    return kv && gguf_kv_get_uint(kv, &id, NULL) == GGUF_OK && id < t->n
+               ? (int64_t)id
+               : -1;
 }
 
-static enum gguf_status put_config(const struct tokens *t, const char *class,
-                                   struct gg_back_text *out,
+static enum gguf_status put_config(const struct gg_back_tokens *t,
+                                   json_t *root, struct gg_back_text *out,
                                    struct gguf_error *err)
 {
     char name[64];
     struct gguf_str s;
-    json_t *root = json_pack("{s:s}", "tokenizer_class", class);
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
         const struct gg_convert_role *role = &gg_convert_roles[i];
-        put_role(t, root, role->name, role->key);
-        const int yes = role->add ? flag(t->b, role->add, -1) : -1;
+        const int64_t id = gg_back_vocab_role(t, role->key);
+        snprintf(name, sizeof name, "%s_token", role->name);
+        if (id >= 0)
+            json_object_set_new(
+                root, name, json_stringn(t->text[id].data, t->text[id].size));
+        const int yes =
+            role->add ? gg_back_vocab_flag(t->b, role->add, -1) : -1;
         snprintf(name, sizeof name, "add_%s_token", role->name);
         if (yes >= 0)
             json_object_set_new(root, name, json_boolean(yes));
@@ -375,37 +307,52 @@ static enum gguf_status put_config(const struct tokens *t, const char *class,
     if (text_of(t->b, "tokenizer.chat_template", &s))
         json_object_set_new(root, "chat_template",
                             json_stringn(s.data, s.size));
-    return give(out, "tokenizer_config.json", root, err);
+    return gg_back_vocab_give(out, "tokenizer_config.json", root, err);
 }
 
 /* ---- which ---- */
 
+static enum gguf_status put_llama(const struct gg_back_tokens *t,
+                                  json_t *config, struct gg_back_text *out,
+                                  struct gguf_error *err)
+{
+    (void)config;
+    return gg_back_put_spm(t, "tokenizer.model", false, out, err);
+}
+
 static const struct {
     const char *model, *class;
-    enum gguf_status (*put)(const struct tokens *t, struct gg_back_text *out,
-                            struct gguf_error *err);
+    gg_back_vocab_fn *put;
 } kinds[] = {
     { "gpt2", "PreTrainedTokenizerFast", put_bpe },
-    { "llama", "LlamaTokenizer", put_spm },
+    { "llama", "LlamaTokenizer", put_llama },
+    { "bert", "BertTokenizer", gg_back_put_wordpiece },
+    { "t5", "T5Tokenizer", gg_back_put_unigram },
+    { "rwkv", "RwkvTokenizer", gg_back_put_rwkv },
 };
 
 enum gguf_status gg_back_vocab(struct gg_back *b,
                                struct gg_back_text text[GG_BACK_TEXTS],
                                struct gguf_error *err)
 {
-    struct tokens t = { .b = b };
+    struct gg_back_tokens t = { .b = b };
     struct gguf_str model;
     struct gg_str_esc e;
+    size_t i = 0;
     if (!text_of(b, "tokenizer.ggml.model", &model) ||
         gg_str_eqz(model, "none") || gg_str_eqz(model, "no_vocab"))
         return GGUF_OK;
-    for (size_t i = 0; i < GG_LEN(kinds); i++)
-        if (gg_str_eqz(model, kinds[i].model)) {
-            GG_TRY(read_tokens(&t, err));
-            GG_TRY(kinds[i].put(&t, &text[0], err));
-            return put_config(&t, kinds[i].class, &text[1], err);
-        }
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                        "a vocabulary of kind '%s' is not written",
-                        gg_str_esc(&e, model));
+    while (i < GG_LEN(kinds) && !gg_str_eqz(model, kinds[i].model))
+        i++;
+    if (i == GG_LEN(kinds))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "a vocabulary of kind '%s' is not written",
+                            gg_str_esc(&e, model));
+    GG_TRY(read_tokens(&t, err));
+    json_t *config = json_pack("{s:s}", "tokenizer_class", kinds[i].class);
+    const enum gguf_status st = kinds[i].put(&t, config, &text[0], err);
+    if (st == GGUF_OK)
+        return put_config(&t, config, &text[1], err);
+    json_decref(config);
+    return st;
 }

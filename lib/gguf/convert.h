@@ -152,11 +152,11 @@ struct gguf_folder_params {
 
 /* Write the model at path, a file or a split set, as a folder that transformers
  * load: config.json, model.safetensors, or several with their index,
- * tokenizer.json or tokenizer.model, tokenizer_config.json. What converting a
- * folder does to names and numbers is done backwards; before anything is
- * written the folder is converted on paper, and has to become the tensors of
- * the file. dir is made if it is not there. Files get their names together when
- * all are complete, and a failure leaves none. Memory is bounded.
+ * the tokenizer, tokenizer_config.json. What converting a folder does to names
+ * and numbers is done backwards; before anything is written the folder is
+ * converted on paper, and has to become the tensors of the file. dir is made if
+ * it is not there. Files get their names together when all are complete, and a
+ * failure leaves none. Memory is bounded.
  *
  * GGUF_E_ARCH         the architecture is none that is converted
  * GGUF_E_TENSOR       a tensor that no folder of it has

@@ -20,7 +20,7 @@ static int hex(char c)
 
 /* The byte at t.data[*i], and on to the next. A byte that begins no
  * escape stands for itself. */
-static char next_byte(struct gguf_str t, size_t *i)
+char gg_vocab_rwkv_byte(struct gguf_str t, size_t *i)
 {
     char c = t.data[(*i)++];
     if (c != '\\' || *i == t.size)
@@ -52,7 +52,7 @@ enum gguf_status gg_vocab_rwkv_load(struct gguf_vocab *v,
             t[i].id = (gguf_token)i;
             t[i].text.data = bytes + n;
             for (size_t k = 0; k < v->token[i].text.size;)
-                bytes[n++] = next_byte(v->token[i].text, &k);
+                bytes[n++] = gg_vocab_rwkv_byte(v->token[i].text, &k);
             t[i].text.size = (size_t)(bytes + n - t[i].text.data);
         }
         st = gg_vocab_trie_init(&v->trie, v->allocator, t, v->n_tokens, err);
@@ -99,5 +99,5 @@ void gg_vocab_rwkv_put(const struct gguf_vocab *v, gguf_token id,
 {
     struct gguf_str t = v->token[id].text;
     for (size_t i = 0; i < t.size;)
-        gg_vocab_sink_put(s, next_byte(t, &i));
+        gg_vocab_sink_put(s, gg_vocab_rwkv_byte(t, &i));
 }

@@ -322,4 +322,8 @@ gg_vocab_encode_fn gg_vocab_wpm_encode, gg_vocab_ugm_encode,
 gg_vocab_put_fn gg_vocab_rwkv_put, gg_vocab_plamo2_put, gg_vocab_dna_put;
 gg_vocab_check_fn gg_vocab_ugm_check;
 
+/* rwkv.c: the byte that t, the text of a token of RWKV's, has at *i, and on to
+ * the next. */
+char gg_vocab_rwkv_byte(struct gguf_str t, size_t *i);
+
 #endif

@@ -27,7 +27,8 @@ struct arch {
     /* keys after "ARCH." and what they are to be, as text; lists with commas
      */
     const char *keys[12][2];
-    int layers;                            /* 0: LAYERS */
+    bool back;  /* the way back is tried, too, as it is of archs_first */
+    int layers; /* 0: LAYERS */
     void (*vocab)(const struct folder *f); /* NULL: byte-level BPE */
 };
 

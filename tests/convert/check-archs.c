@@ -276,7 +276,7 @@ int main(int argc, char **argv)
     folder_begin(&f, top);
     for (size_t i = 0; i < N_LISTS; i++)
         for (const struct arch *a = lists[i]; a->class_name; a++)
-            check_arch(a, rows, i == 0);
+            check_arch(a, rows, i == 0 || a->back);
     if (!keep) {
         check_files(rows);
         check_all_met();

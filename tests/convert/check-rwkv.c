@@ -227,6 +227,9 @@ static void check_folder(void)
            s.size == 10 && !memcmp(s.data, "rwkv-world", 10),
        "its form of turns");
     made_close(m);
+    ok(folder_roundtrip(scratch_path(top, "o.gguf"), strrchr(f.dir, '/') + 1,
+                        scratch_path(top, "back"), &e),
+       "a folder of it becomes the same file %s", e.message);
     /* the same text in two ways is the same token */
     FILE *o = folder_create(&f, "rwkv_vocab_v20230424.txt");
     fputs("1 '\xc3\xa9' 2\n2 b'\\xc3\\xa9' 2\n", o);

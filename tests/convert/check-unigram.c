@@ -143,6 +143,10 @@ static void check_both(void)
         ok(kv && kv->n == sizeof map && kv->elem_type == GGUF_VAL_U8 &&
                !memcmp(kv->data, map, sizeof map),
            "the table is there, byte for byte");
+        ok(folder_roundtrip(scratch_path(top, form ? "1.gguf" : "0.gguf"),
+                            strrchr(f.dir, '/') + 1, scratch_path(top, "back"),
+                            &e),
+           "a folder of it becomes the same file %s", e.message);
     }
     ok(made[0].vocab && made[1].vocab &&
            made_same(made[0].vocab, made[1].vocab),
@@ -199,6 +203,9 @@ static void check_xlmr(void)
        "what they mean");
     ok(made_gives(m, "a,, a", "0,5,4,4,5,2"), "a text between <s> and </s>");
     made_close(m);
+    ok(folder_roundtrip(scratch_path(top, "o.gguf"), strrchr(f.dir, '/') + 1,
+                        scratch_path(top, "back"), &e),
+       "a folder of it becomes the same file %s", e.message);
 }
 
 /* ---- refused ---- */

@@ -156,6 +156,10 @@ static void check_both(void)
                "%s: what goes round texts", what);
         }
         made_close(m);
+        ok(folder_roundtrip(scratch_path(top, "o.gguf"),
+                            strrchr(f.dir, '/') + 1, scratch_path(top, "back"),
+                            &e),
+           "%s: a folder of it becomes the same file %s", what, e.message);
     }
     /* lines may end as on Windows, and the last not at all */
     static char text[4000];
@@ -207,6 +211,10 @@ static void check_cased(void)
                made_gives(m, rows[i].text, ids[i]),
            "%s: %s %s", rows[i].config, ids[i], e.message);
         made_close(m);
+        ok(folder_roundtrip(scratch_path(top, "o.gguf"),
+                            strrchr(f.dir, '/') + 1, scratch_path(top, "back"),
+                            &e),
+           "and back again %s", e.message);
     }
 }
 
