@@ -1,5 +1,5 @@
-/* fuzz_convert.c - what folders of models consist of: safetensors, JSON, a
- * tokenizer.model; the first byte says which
+/* fuzz_convert.c - what folders of models consist of: safetensors, JSON, the
+ * files of tokenizers; the first byte says which
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -54,41 +54,99 @@ static void try_json(const uint8_t *data, size_t size, unsigned flags)
     gg_json_fini(&j);
 }
 
-static void try_spm(const uint8_t *data, size_t size)
-{
+/* ---- tokenizers ---- */
+
+struct vocab {
     struct gguf_convert c;
-    struct gg_convert_vocab v = { .c = &c };
-    struct gg_mapfile m;
+    struct gg_convert_vocab v;
     struct gguf_error err;
-    memset(&c, 0, sizeof c);
-    gguf_error_clear(&err);
-    gg_mem_arena_init(&c.arena, NULL);
-    MUST(gg_mapfile_memory(&m, data, size, 0, size, &err) == GGUF_OK);
-    if (gg_convert_vocab_spm(&v, &m, &err) == GGUF_OK)
-        for (size_t i = 0; i < v.n; i++)
-            MUST(v.token[i].data && v.type[i] >= GG_CONVERT_NORMAL &&
-                 v.type[i] <= GG_CONVERT_BYTE &&
-                 gg_convert_vocab_find(&v, v.token[i]) >= 0);
-    else
-        MUST(err.message[0]);
+};
+
+static void begin_vocab(struct vocab *t)
+{
+    memset(t, 0, sizeof *t);
+    t->v.c = &t->c;
+    t->v.unk = t->v.space_prefix = -1;
+    gguf_error_clear(&t->err);
+    gg_mem_arena_init(&t->c.arena, NULL);
+}
+
+/* whole: every id has a text. */
+static void end_vocab(struct vocab *t, enum gguf_status st, bool whole)
+{
+    struct gg_convert_ends ends;
+    const struct gg_convert_vocab *v = &t->v;
+    if (st == GGUF_OK) {
+        MUST(v->model && v->n && v->n <= v->room);
+        MUST(v->unk >= -1 && v->unk < (int64_t)v->n);
+        for (size_t i = 0; i < v->n; i++) {
+            MUST(!whole || v->token[i].data);
+            MUST(v->type[i] >= GG_CONVERT_NORMAL &&
+                 v->type[i] <= GG_CONVERT_BYTE);
+        }
+        gg_convert_vocab_ends(v, &ends);
+        if (v->finish && v->finish(&t->v, &t->err) != GGUF_OK)
+            MUST(t->err.message[0]);
+    } else {
+        MUST(t->err.message[0]);
+    }
+    for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++)
+        gg_json_fini(&t->c.text[i].json);
+    gg_mem_free(NULL, t->v.token);
+    gg_mem_free(NULL, t->v.score);
+    gg_mem_free(NULL, t->v.type);
+    gg_mem_free(NULL, t->v.merge);
+    gg_mem_arena_fini(&t->c.arena);
+}
+
+static void try_file(enum gguf_status (*read)(struct gg_convert_vocab *v,
+                                              const struct gg_mapfile *m,
+                                              struct gguf_error *err),
+                     const uint8_t *data, size_t size)
+{
+    static const char config[] = "{\"architectures\":[\"XLMRobertaModel\"]}";
+    struct vocab t;
+    struct gg_mapfile m;
+    begin_vocab(&t);
+    MUST(gg_json_read(&t.c.text[GG_CONVERT_CONFIG].json, config,
+                      sizeof config - 1, 0, 0, &t.err) == GGUF_OK);
+    MUST(gg_mapfile_memory(&m, data, size, 0, size, &t.err) == GGUF_OK);
+    const enum gguf_status st = read(&t.v, &m, &t.err);
     gg_mapfile_close(&m);
-    gg_mem_free(NULL, v.token);
-    gg_mem_free(NULL, v.score);
-    gg_mem_free(NULL, v.type);
-    gg_mem_arena_fini(&c.arena);
+    end_vocab(&t, st, true);
+}
+
+static void try_tokenizer(const uint8_t *data, size_t size)
+{
+    struct vocab t;
+    begin_vocab(&t);
+    enum gguf_status st =
+        gg_json_read(&t.c.text[GG_CONVERT_TOKENIZER].json, (const char *)data,
+                     size, 0, GG_JSON_PYTHON, &t.err);
+    if (st == GGUF_OK)
+        st = gg_convert_vocab_json(&t.v, &t.err);
+    if (st == GGUF_OK && !t.v.pre) {
+        st = gg_convert_vocab_pre(&t.v, &t.err);
+        MUST(st != GGUF_OK || t.v.pre);
+    }
+    end_vocab(&t, st, false);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size)
         return 0;
-    switch (*data) {
-    case 's': try_safetensors(data + 1, size - 1); break;
+    switch (*data++) {
+    case 's': try_safetensors(data, size - 1); break;
     case 'j':
-        try_json(data + 1, size - 1, 0);
-        try_json(data + 1, size - 1, GG_JSON_PYTHON);
+        try_json(data, size - 1, 0);
+        try_json(data, size - 1, GG_JSON_PYTHON);
         break;
-    default: try_spm(data + 1, size - 1);
+    case 'r': try_file(gg_convert_vocab_rwkv, data, size - 1); break;
+    case 'w': try_file(gg_convert_vocab_wpm_txt, data, size - 1); break;
+    case 'x': try_file(gg_convert_vocab_fairseq, data, size - 1); break;
+    case 't': try_tokenizer(data, size - 1); break;
+    default: try_file(gg_convert_vocab_spm, data, size - 1);
     }
     return 0;
 }
@@ -113,6 +171,11 @@ void fuzz_make_seeds(void)
     static const char spm[] = "p\x0a\x0a\x0a\x01"
                               "a\x15\0\0\x80\xbf\x18\x01\x12\x05\x0a\x01x\x18"
                               "\x02\x1a\x02\x18\x00";
+    static const char xlmr[] =
+        "x\x0a\x09\x0a\x05<unk>\x18\x02\x0a\x07\x0a\x03<s>"
+        "\x18\x03\x0a\x08\x0a\x04</s>\x18\x03\x0a\x03\x0a"
+        "\x01"
+        "a\x1a\x04\x20\x01\x28\x01";
     seed_tensors("{\"a\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":["
                  "0,16]},\"__metadata__\":{\"x\":\"y\"}}",
                  16);
@@ -128,4 +191,31 @@ void fuzz_make_seeds(void)
               "1000000000000000019884624838656}");
     seed_text("j[Infinity,[-Infinity,[true,[\"\\\\\"]]]]");
     seed_bytes(spm, sizeof spm - 1);
+    seed_bytes(xlmr, sizeof xlmr - 1);
+    seed_text(
+        "r1 '\\x00' 1\n2 \"it's\" 4\n3 b'\\xff\\'\"' 3\n4 '\\u4e2d' 3\n");
+    seed_text("w[PAD]\n[UNK]\n[CLS]\nun\n##able\r\n\xc3\xa9\n");
+    seed_text(
+        "t{\"added_tokens\":[{\"id\":0,\"content\":\"[UNK]\",\"special\":"
+        "true}],\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":"
+        "true},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"model\":{"
+        "\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\"vocab\":{\"[UNK]\":"
+        "0,\"a\":1,\"##b\":2}}}");
+    seed_text(
+        "t{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":"
+        "\"Precompiled\",\"precompiled_charsmap\":\"BAAAAAAAAABh\"},{\"type\":"
+        "\"Strip\"}]},\"pre_tokenizer\":{\"type\":\"Metaspace\","
+        "\"prepend_scheme\":\"always\"},\"post_processor\":{\"type\":"
+        "\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"A\"}},{"
+        "\"SpecialToken\":{\"id\":\"</s>\"}}],\"pair\":[]},\"model\":{"
+        "\"type\":\"Unigram\",\"unk_id\":1,\"byte_fallback\":true,\"vocab\":[["
+        "\"</s>\",0],[\"<unk>\",0],[\"<0x41>\",-1.5]]}}");
+    seed_text(
+        "t{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{"
+        "\"type\":\"Split\",\"pattern\":{\"Regex\":\"'(?i:[sdmt]|ll|ve|re)|"
+        "\\\\p{L}+|\\\\s+(?!\\\\S)\"},\"behavior\":\"Isolated\"},{\"type\":"
+        "\"Digits\",\"individual_digits\":true},{\"type\":\"ByteLevel\","
+        "\"add_prefix_space\":false,\"use_regex\":false}]},\"model\":{"
+        "\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":["
+        "\"a b\"]}}");
 }

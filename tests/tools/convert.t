@@ -81,6 +81,27 @@ assert t["blk.1.ffn_up.weight"]["from"] == ["model.layers.1.mlp.up_proj.weight"]
 assert d["outputs"][0]["type"] == "Q8_0"' "$tmp/out" 2>"$tmp/err"
 ok '--dry-run --json is a document of it'
 
+# -------------------------------------------------------- other tokenizers ---
+tokens() # folder file: the ids of $tmp/text
+{
+    rm -rf "$tmp/tok" && cp -r "$tmp/hf" "$tmp/tok" &&
+        rm "$tmp/tok/tokenizer.json" "$tmp/tok/tokenizer_config.json" &&
+        cat >"$tmp/tok/$1" &&
+        "$convert" -q -f "$tmp/tok" -o "$tmp/tok.gguf" 2>"$tmp/err" &&
+        "$bin/gguf-ppl" -m "$tmp/tok.gguf" -f "$tmp/text" --tokenize \
+            2>>"$tmp/err" | awk '{ printf "%s ", $1 }'
+}
+printf 'Hello, unable x' >"$tmp/text"
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' un '##able' hello , |
+    tokens vocab.txt >"$tmp/out"
+test "$(cat "$tmp/out")" = '2 7 8 5 6 1 3 '
+ok 'gguf-ppl --tokenize cuts by a vocab.txt'
+printf 'ab"\303\251a' >"$tmp/text"
+printf '%s\n' "1 'a' 1" "2 'ab' 2" "3 b'\\xc3\\xa9' 2" "4 '\"' 1" |
+    tokens rwkv_vocab_v20230424.txt >"$tmp/out"
+test "$(cat "$tmp/out")" = '2 4 3 1 '
+ok "and by RWKV's vocabulary"
+
 # -------------------------------------------------------------- what is refused ---
 run "$convert" "$tmp/extra" -o "$tmp/o.gguf"
 fails "2 tensors of the folder have no place in a model of architecture llama: 'model.layers.0.odd.weight', 'model.layers.1.odd.weight'"
