@@ -116,6 +116,9 @@ static void add_step(json_t *steps, const char *word, const char *regex,
         s = json_pack("{s:s, s:{s:o}, s:s, s:b}", "type", "Split", "pattern",
                       "Regex", json_stringn(regex, n), "behavior", "Isolated",
                       "invert", 0);
+    else if (!strncmp(word, "Punctuation", 11))
+        s = json_pack("{s:s, s:s}", "type", "Punctuation", "behavior",
+                      word[11] == '+' ? "Contiguous" : "Isolated");
     else if (!strncmp(word, "Digits", 6))
         s = json_pack("{s:s, s:b}", "type", "Digits", "individual_digits",
                       word[6] != '+');
@@ -146,8 +149,9 @@ static size_t split_size(const char *p)
 /* The steps that vocab_pre.c describes by this text; NULL: it has others. */
 static json_t *steps_of(const char *p)
 {
-    static const char *const words[] = { "Digits+", "Digits", "ByteLevel",
-                                         "Bytes" };
+    static const char *const words[] = { "Punctuation+", "Punctuation",
+                                         "Digits+",      "Digits",
+                                         "ByteLevel",    "Bytes" };
     json_t *steps = json_array();
     while (*p) {
         size_t n = 0;

@@ -6,6 +6,7 @@
  *
  *     Split(EXPRESSION)   cut where it matches, matches are words of their own
  *     Digits              each digit is a word; Digits+: runs of them
+ *     Punctuation         the same of marks
  *     ByteLevel           GPT-2's expression; Bytes: none
  *
  * What is none of these may still cut as one does: vocab_probe.c.
@@ -40,6 +41,10 @@
 static const struct gg_convert_pre rows[] = {
     { "ByteLevel", "gpt-2", -1 },
     { "Digits ByteLevel", "starcoder", -1 },
+    { "Punctuation+ ByteLevel Digits+ Split([0-9][0-9][0-9])", "falcon", -1 },
+    { "Split( ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81"
+      "\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+) Bytes",
+      "bloom", -1 },
     { "Digits Bytes Split('s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| "
       "?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+)",
       "starcoder", -1 },
@@ -137,6 +142,13 @@ static void describe(struct text *t, const json_t *step)
         put_z(t, "Digits");
         if (!json_is_true(json_object_get(step, "individual_digits")))
             put_z(t, "+");
+    } else if (gg_str_eqz(type, "Punctuation")) {
+        const json_t *behavior = json_object_get(step, "behavior");
+        put_z(t, "Punctuation");
+        if (is(behavior, "Contiguous"))
+            put_z(t, "+");
+        else if (behavior && !is(behavior, "Isolated"))
+            put_z(t, "?");
     } else if (gg_str_eqz(type, "ByteLevel")) {
         put_z(t, json_is_false(json_object_get(step, "use_regex"))
                      ? "Bytes"

@@ -196,6 +196,42 @@ static bool same(const struct words *a, const struct words *b)
     return a->n == b->n && !memcmp(a->end, b->end, a->n * sizeof *a->end);
 }
 
+/* What cannot be compiled makes no words. */
+static enum gguf_status cut_known(struct words *w,
+                                  const struct gg_pretok_row *row,
+                                  const struct gguf_allocator *a,
+                                  struct gguf_error *err)
+{
+    struct gguf_error why;
+    const enum gguf_status st = cut(w, row, a, &why);
+    if (st == GGUF_E_NOMEM)
+        return gg_error_set_nomem(err, sizeof *w);
+    if (st != GGUF_OK)
+        w->n = 0;
+    return GGUF_OK;
+}
+
+/* Rows that depart from what is published as llama.cpp does: there numbers are
+ * cut digit by digit. */
+static enum gguf_status try_departed(struct gg_convert_vocab *v,
+                                     const struct words *want,
+                                     struct words *got, struct gguf_error *err)
+{
+    static const struct {
+        const char *name, *expr, *published;
+    } rows[] = { { "deepseek-llm", "\\p{N}+", "\\p{N}" } };
+    for (size_t i = 0; i < GG_LEN(rows) && !v->pre; i++) {
+        struct gg_pretok_row row = *gg_pretok_row_find(gg_str_z(rows[i].name));
+        for (size_t k = 0; k < GG_PRETOK_MAX_STAGES; k++)
+            if (row.stage[k].expr && !strcmp(row.stage[k].expr, rows[i].expr))
+                row.stage[k].expr = rows[i].published;
+        GG_TRY(cut_known(got, &row, v->c->p.allocator, err));
+        if (same(want, got))
+            v->pre = rows[i].name;
+    }
+    return GGUF_OK;
+}
+
 /* Published expressions: descriptions "Split(EXPRESSION) Bytes". */
 static enum gguf_status try_published(struct gg_convert_vocab *v,
                                       const struct words *want,
@@ -216,11 +252,11 @@ static enum gguf_status try_published(struct gg_convert_vocab *v,
             continue;
         memcpy(expr, text.data + sizeof begin - 1, text.size - around);
         expr[text.size - around] = 0;
-        GG_TRY(cut(got, &row, v->c->p.allocator, err));
+        GG_TRY(cut_known(got, &row, v->c->p.allocator, err));
         if (same(want, got))
             v->pre = p->pre;
     }
-    return GGUF_OK;
+    return v->pre ? GGUF_OK : try_departed(v, want, got, err);
 }
 
 /* The first name of a row. */

@@ -162,6 +162,11 @@ static void check_known(void)
         { SEQUENCE(SPLIT(GPT2) BYTES), false, "gpt-2" },
         { SEQUENCE(DIGITS("true") SPLIT(GPT2) BYTES), false, "starcoder" },
         { SEQUENCE(SPLIT("\\\\p{N}") SPLIT(GPT2) BYTES), false, "starcoder" },
+        { SEQUENCE(SPLIT("[\\r\\n]") SPLIT("\\\\s?\\\\p{L}+")
+                       SPLIT("\\\\s?\\\\p{P}+")
+                           SPLIT("[\\u4e00-\\u9fa5\\u0800-\\u4e00"
+                                 "\\uac00-\\ud7ff]+") DIGITS("true") BYTES),
+          false, "deepseek-coder" },
         /* matches stay, and nothing is between them */
         { SEQUENCE("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" TIKTOKEN(
               "{1,3}") "\"},\"behavior\":\"Removed\",\"invert\":true}," BYTES),
@@ -185,6 +190,67 @@ static void check_known(void)
         ok(st == GGUF_OK && !strcmp(name, rows[i].name) && n_notes == 1,
            "%s, and it is said: %s %s", rows[i].name, name, e.message);
     }
+}
+
+/* Known by their description: nothing is said. */
+static void check_described(void)
+{
+    static const struct {
+        const char *section, *name;
+    } rows[] = {
+        { SEQUENCE(
+              "{\"type\":\"Punctuation\",\"behavior\":\"Contiguous\"},{"
+              "\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+              "\"use_regex\":true}," DIGITS(
+                  "false") "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[0-9][0-9]"
+                           "[0-9]\"},\"behavior\":\"Isolated\",\"invert\":false}"),
+          "falcon" },
+        { SEQUENCE(SPLIT(" ?[^(\\\\s|[.,!?\\u2026\\u3002\\uff0c\\u3001\\u0964"
+                         "\\u06d4\\u060c])]+") BYTES),
+          "bloom" },
+        { SEQUENCE(DIGITS("true") "{\"type\":\"ByteLevel\"}"), "starcoder" },
+    };
+    char name[64];
+    struct gguf_error e;
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        const enum gguf_status st =
+            recognise(rows[i].section, false, name, &e);
+        ok(st == GGUF_OK && !strcmp(name, rows[i].name) && !n_notes,
+           "%s by its description %s %s", rows[i].name, name, e.message);
+    }
+}
+
+/* DeepSeek's, whose numbers llama.cpp keeps together. */
+static void check_departed(void)
+{
+    static char section[6000];
+    const struct gg_pretok_row *row =
+        gg_pretok_row_find(gg_str_z("deepseek-llm"));
+    char name[64];
+    struct gguf_error e;
+    size_t n = 0;
+    n += (size_t)sprintf(
+        section,
+        "{\"type\":\"Sequence\",\"pretokenizers\":[" SPLIT("[\\r\\n]"));
+    for (size_t i = 1; i < 5; i++) {
+        n += (size_t)sprintf(section + n,
+                             "{\"type\":\"Split\",\"behavior\":\"Isolated\","
+                             "\"pattern\":{\"Regex\":\"");
+        for (const char *p = row->stage[i].expr; *p; p++) {
+            if (*p == '\\' || *p == '"')
+                section[n++] = '\\';
+            section[n++] = *p;
+        }
+        n += (size_t)sprintf(section + n, "\"}},");
+    }
+    sprintf(section + n, DIGITS("true") BYTES "]}");
+    ok(recognise(section, false, name, &e) == GGUF_OK &&
+           !strcmp(name, "deepseek-llm") && n_notes == 1,
+       "numbers digit by digit: %s %s", name, e.message);
+    sprintf(section + n, DIGITS("false") BYTES "]}");
+    ok(recognise(section, false, name, &e) == GGUF_OK &&
+           !strcmp(name, "deepseek-llm"),
+       "numbers as they are: %s %s", name, e.message);
 }
 
 /* Published expressions that vocab_pre.c knows, put in parentheses. */
@@ -248,6 +314,8 @@ int main(void)
 {
     check_rows();
     check_known();
+    check_described();
+    check_departed();
     check_published();
     check_not();
     return done_testing();

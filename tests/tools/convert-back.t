@@ -51,6 +51,15 @@ test $rc -eq 0 && "$convert" -q "$tmp/back/q" -o "$tmp/q2.gguf" &&
 ! grep -q 'blk\|token_embd' "$tmp/out"
 ok 'a quantized one becomes F16'
 
+for pre in falcon bloom deepseek-v3; do
+    rm -rf "$tmp/again.gguf" "$tmp/back/pre" && mkdir "$tmp/back/pre"
+    "$convert" -q -f --pre $pre "$tmp/hf" -o "$tmp/pre.gguf" || exit 99
+    run "$convert" -q "$tmp/pre.gguf" --to-safetensors "$tmp/back/pre/hf"
+    test $rc -eq 0 && "$convert" -q "$tmp/back/pre/hf" -o "$tmp/again.gguf" &&
+        cmp "$tmp/pre.gguf" "$tmp/again.gguf"
+    ok "words cut as by $pre are described so"
+done
+
 for what in "$tmp/none/x" "$tmp/a.gguf"; do
     run "$convert" "$tmp/a.gguf" --to-safetensors "$what"
     test $rc -eq 1 -a ! -e "$tmp/none"
