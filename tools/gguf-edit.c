@@ -104,13 +104,13 @@ static const struct opt_rule rules[] = {
 
 static const struct opt_tool tool = {
     "gguf-edit",
-    "[OPTION]... FILE\n[OPTION]... FILE KEY VALUE\n--recover FILE",
+    "[OPTION]... FILE...\n[OPTION]... FILE KEY VALUE\n--recover FILE...",
     "Change the metadata of a GGUF file. Tensor data of a large file stays "
     "where it is if the metadata fits into the space before it. Whenever the "
     "program is interrupted, what is left is the old file or the new one.",
     table,
     rules,
-    "FILE [KEY] [VALUE]",
+    "FILE...",
     NULL
 };
 
@@ -185,7 +185,8 @@ static struct op make_op(const struct opt_list *changes, size_t i)
     return op;
 }
 
-static void parse(struct options *o, int argc, char **argv)
+/* Returns how many files there are: argv[1] and so on. */
+static int parse(struct options *o, int argc, char **argv)
 {
     const int n = opt_parse(&tool, argc, argv, o);
     o->n_ops = o->changes.n;
@@ -194,14 +195,18 @@ static void parse(struct options *o, int argc, char **argv)
         o->op[i] = make_op(&o->changes, i);
     const bool some = o->n_ops || o->order != GGUF_EDIT_KEEP_ORDER ||
                       o->output || o->mode == GGUF_EDIT_COPY || o->recover;
-    if (n > 1 && (n < 3 || o->n_ops || o->recover))
-        opt_usage("'%s' is one argument too many", argv[n < 3 ? n : 2]);
-    if (n == 3)
+    if (!o->n_ops && !o->recover && n == 3 &&
+        o->order == GGUF_EDIT_KEEP_ORDER) {
         o->op[o->n_ops++] =
             (struct op){ SET, msg_must(strdup(argv[2])), argv[3] };
-    else if (!some)
+        return 1;
+    }
+    if (!some)
         opt_usage("nothing is said to be changed: --set KEY=VALUE, --delete "
                   "KEY and others do that, or FILE KEY VALUE");
+    if (n > 1 && o->output)
+        opt_usage("%d files cannot become the one output '%s'", n, o->output);
+    return n;
 }
 
 /* ----------------------------------------------------------- operations --- */
@@ -550,8 +555,10 @@ static bool recover(const struct options *o, const char *path)
 int main(int argc, char **argv)
 {
     struct options o = { .limits = GGUF_LIMITS_INIT };
-    parse(&o, argc, argv);
-    bool good = o.recover ? recover(&o, argv[1]) : edit(&o, argv[1]);
+    const int n = parse(&o, argc, argv);
+    bool good = true;
+    for (int i = 1; i <= n && !progress_stopped(); i++)
+        good &= o.recover ? recover(&o, argv[i]) : edit(&o, argv[i]);
     for (size_t i = 0; i < o.n_ops; i++)
         free(o.op[i].key);
     free(o.op);

@@ -28,12 +28,29 @@ static const struct gguf_kv *find_kv(const struct load *l, struct gguf_str key)
     return kv;
 }
 
-/* Padding that an edit left says nothing about the model. */
-static bool is_padding(const struct gguf_kv *kv)
+/* What says nothing about the model: padding that an edit left, and, of whole
+ * models, how they are split. */
+static bool is_aside(const struct diff *d, const struct gguf_kv *kv)
 {
-    static const char key[] = GGUF_EDIT_PADDING_KEY;
-    return kv->key.size == sizeof key - 1 &&
-           !memcmp(kv->key.data, key, sizeof key - 1);
+    static const struct {
+        const char *key;
+        bool begins, split;
+    } rows[] = {
+        { GGUF_EDIT_PADDING_KEY, false, false },
+        { "split.no", false, true },
+        { "split.count", false, true },
+        { "split.tensors.count", false, true },
+        { "libgguf.split.", true, true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t n = strlen(rows[i].key);
+        if (rows[i].split && d->o->alone)
+            continue;
+        if ((rows[i].begins ? kv->key.size >= n : kv->key.size == n) &&
+            !memcmp(kv->key.data, rows[i].key, n))
+            return true;
+    }
+    return false;
 }
 
 static void put_kv(struct diff *d, char mark, const struct gguf_kv *kv)
@@ -83,12 +100,12 @@ static void metadata(struct diff *d)
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
         const struct gguf_kv *a = gguf_file_kv(f, i);
         const struct gguf_kv *b = find_kv(d->b, a->key);
-        if (!gguf_kv_equal(a, b) && !is_padding(a))
+        if (!gguf_kv_equal(a, b) && !is_aside(d, a))
             differ(d, a, b);
     }
     for (size_t i = 0; i < gguf_file_n_kv(g); i++) {
         const struct gguf_kv *b = gguf_file_kv(g, i);
-        if (!find_kv(d->a, b->key) && !is_padding(b))
+        if (!find_kv(d->a, b->key) && !is_aside(d, b))
             differ(d, NULL, b);
     }
     if (d->j)
@@ -108,14 +125,18 @@ static int by_name(const void *x, const void *y)
     return c ? c : a.size < b.size ? -1 : a.size > b.size;
 }
 
-/* All tensors, by name. */
-static struct gguf_split_tensor *by_names(const struct load *l, size_t *n)
+/* All tensors that are asked for, by name. */
+static struct gguf_split_tensor *by_names(const struct load *l,
+                                          const char *glob, size_t *n)
 {
-    *n = load_n_tensors(l);
+    const size_t n_all = load_n_tensors(l);
     struct gguf_split_tensor *list =
-        msg_must(calloc(*n ? *n : 1, sizeof *list));
-    for (size_t i = 0; i < *n; i++)
-        list[i] = load_tensor(l, i);
+        msg_must(calloc(n_all ? n_all : 1, sizeof *list));
+    *n = 0;
+    for (size_t i = 0; i < n_all; i++) {
+        list[*n] = load_tensor(l, i);
+        *n += !glob || text_glob(glob, list[*n].info->name);
+    }
     qsort(list, *n, sizeof *list, by_name);
     return list;
 }
@@ -257,11 +278,13 @@ static bool tensors(struct diff *d)
                                          "max",    "rms",       "of a",
                                          "cosine", "not finite" };
     size_t n, m;
-    struct gguf_split_tensor *a = by_names(d->a, &n);
-    struct gguf_split_tensor *b = by_names(d->b, &m);
+    struct gguf_split_tensor *a = by_names(d->a, d->o->glob, &n);
+    struct gguf_split_tensor *b = by_names(d->b, d->o->glob, &m);
     struct progress bar;
     struct table t;
-    bool good = true;
+    bool good = n || m || !d->o->glob;
+    if (!good)
+        msg_error(d->a->path, "no tensor's name matches '%s'", d->o->glob);
     progress_init(&bar, "comparing", "tensors", d->o->quiet);
     table_init(&t, "llrrrrrr", 0);
     table_add_row(&t, heads);
@@ -300,8 +323,11 @@ bool info_diff(const struct load *a, const struct load *b,
         json_strz(&j, "a", a->path);
         json_strz(&j, "b", b->path);
     }
-    metadata(&d);
-    bool good = tensors(&d);
+    bool good = true;
+    if (o->show & SHOW_METADATA)
+        metadata(&d);
+    if (o->show & SHOW_TENSORS)
+        good = tensors(&d);
     if (o->json) {
         json_bool(&j, "same", d.n == 0);
         json_close(&j);

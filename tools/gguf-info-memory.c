@@ -4,7 +4,7 @@
  * and what the computation needs are those of a session, planned and not
  * allocated; so is all that a session has in use together, on one thread. For
  * others the cache is a key and a value for each layer, key/value head and
- * token of the context, in f16, which is right for models in which every layer
+ * token of the context, which is right for models in which every layer
  * attends to everything: if the file has keys of latent attention, of states,
  * or of shared layers, no figure is given rather than a wrong one.
  */
@@ -45,8 +45,9 @@ static uint64_t heads(const struct info *info, uint64_t n_layer)
 }
 
 /* Bytes of the cache for one token; 0: not known here. */
-static uint64_t cache_per_token(const struct info *info)
+static uint64_t cache_per_token(const struct info *info, uint32_t type)
 {
+    uint64_t key_size, value_size;
     const struct gguf_hparam *h;
     for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++)
         if ((h->flags & GGUF_HPARAM_MEMORY) && info_hparam(info, h->key))
@@ -59,7 +60,10 @@ static uint64_t cache_per_token(const struct info *info)
     uint64_t n = heads(info, number(info, "block_count", 0));
     if (key > UINT16_MAX || value > UINT16_MAX || n > UINT32_MAX)
         return 0;
-    return n * (key + value) * 2;
+    if (gguf_dtype_row_size(type, key, &key_size, NULL) != GGUF_OK ||
+        gguf_dtype_row_size(type, value, &value_size, NULL) != GGUF_OK)
+        return 0;
+    return n * (key_size + value_size);
 }
 
 /* Tokens that are computed together, unless the context is shorter. */
@@ -74,7 +78,7 @@ struct needs {
 };
 
 /* What a session would take, if there can be one. */
-static void plan(const struct info *info, struct needs *n)
+static void plan(const struct info *info, uint32_t type, struct needs *n)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
@@ -85,7 +89,7 @@ static void plan(const struct info *info, struct needs *n)
         return;
     p.n_ctx = (uint32_t)n->n_ctx;
     p.n_ubatch = UBATCH;
-    p.cache_dtype = GGUF_DTYPE_F16;
+    p.cache_dtype = type;
     cpu.n_threads = 1; /* nothing is computed */
     if (gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK)
         n->planned = gguf_session_estimate(model, &p, &n->cache, &n->compute,
@@ -104,9 +108,10 @@ static struct needs needs_of(const struct info *info,
                        .why = "not known for this kind of model" };
     if (!n.n_ctx || n.n_ctx > UINT32_MAX)
         return n;
-    plan(info, &n);
-    if (!n.planned && cache_per_token(info) <= UINT64_MAX / n.n_ctx)
-        n.cache = cache_per_token(info) * n.n_ctx;
+    plan(info, o->cache_dtype, &n);
+    const uint64_t each = cache_per_token(info, o->cache_dtype);
+    if (!n.planned && each <= UINT64_MAX / n.n_ctx)
+        n.cache = each * n.n_ctx;
     return n;
 }
 
@@ -126,7 +131,10 @@ void info_memory(struct json *j, const struct info *info,
                  const struct info_options *o)
 {
     struct needs n = needs_of(info, o);
-    char label[64];
+    char label[64], more[40];
+    /* of a model that cannot be planned: what is known */
+    const uint64_t rest = n.session ? n.session : n.cache;
+    const uint64_t total = rest || n.planned ? info->data_size + rest : 0;
     if (j) {
         json_open(j, "memory", '{');
         json_u64(j, "weights", info->data_size);
@@ -135,8 +143,12 @@ void info_memory(struct json *j, const struct info *info,
             json_u64(j, "cache", n.cache);
         if (n.compute)
             json_u64(j, "compute", n.compute);
+        if (n.cache)
+            json_strz(j, "cache_type", gguf_dtype_find(o->cache_dtype)->name);
         if (n.session)
             json_u64(j, "session", n.session);
+        if (total)
+            json_u64(j, "total", total);
         json_close(j);
         return;
     }
@@ -148,10 +160,12 @@ void info_memory(struct json *j, const struct info *info,
     }
     add(&t, "weights", info->data_size, "", n.why);
     snprintf(label, sizeof label, "cache for %" PRIu64 " tokens", n.n_ctx);
-    add(&t, label, n.cache, ", f16", n.planned ? "nothing is kept" : n.why);
+    snprintf(more, sizeof more, ", %s", gguf_dtype_find(o->cache_dtype)->name);
+    add(&t, label, n.cache, more, n.planned ? "nothing is kept" : n.why);
     snprintf(label, sizeof label, "computing %d at once", UBATCH);
     add(&t, label, n.compute, "", n.why);
     add(&t, "all of a session", n.session, ", on one thread", n.why);
+    add(&t, "total", total, n.session ? "" : ", without computing", n.why);
     info_heading("Memory", o);
     info_table(&t, o);
 }

@@ -21,6 +21,13 @@ static const struct opt_word algorithms[] = {
     { "sha256", GGUF_DIGEST_SHA256 },
     { NULL, 0 },
 };
+static const struct opt_word cache_types[] = {
+    { "f32", GGUF_DTYPE_F32 },       { "f16", GGUF_DTYPE_F16 },
+    { "bf16", GGUF_DTYPE_BF16 },     { "q8_0", GGUF_DTYPE_Q8_0 },
+    { "q4_0", GGUF_DTYPE_Q4_0 },     { "q4_1", GGUF_DTYPE_Q4_1 },
+    { "q5_0", GGUF_DTYPE_Q5_0 },     { "q5_1", GGUF_DTYPE_Q5_1 },
+    { "iq4_nl", GGUF_DTYPE_IQ4_NL }, { NULL, 0 },
+};
 static const struct opt_word orders[] = {
     { "name", INFO_BY_NAME },     { "size", INFO_BY_SIZE },
     { "type", INFO_BY_TYPE },     { "elements", INFO_BY_ELEMENTS },
@@ -50,8 +57,13 @@ static const struct opt table[] = {
       "what weights, key/value cache and computation take in memory", OPT_FLAG,
       SHOW(MEMORY) },
     { "-c --ctx-size", "N",
-      "tokens of the cache for --memory; those of the model by default",
-      OPT_UINT, AT(n_ctx), .min = 1, .max = UINT32_MAX },
+      "tokens of the cache for --memory, such as 8192 or 8k; those of the "
+      "model by default",
+      OPT_UINT, AT(n_ctx), .min = 1, .max = UINT32_MAX, .kilo = true },
+    { "--cache-type", "TYPE",
+      "type of keys and values for --memory: f32, f16 (without this option), "
+      "bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl",
+      OPT_WORD, AT(cache_dtype), .words = cache_types },
     { "--key", "NAME",
       "print the value of NAME and nothing else: a string as its bytes, an "
       "array one element a line",
@@ -83,7 +95,7 @@ static const struct opt table[] = {
       OPT_STR, AT(values) },
     { "--diff", NULL,
       "compare two models: keys, shapes, types, and the numbers after "
-      "decoding",
+      "decoding; with --metadata or --tensors=GLOB, these alone",
       OPT_FLAG, AT(diff) },
     { "-t --threads", "N", "use N threads; all processors by default",
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
@@ -128,9 +140,10 @@ static const struct opt_rule rules[] = {
     { ALONE, OPT_EXCLUDES, NULL },
     { "--raw", OPT_NEEDS, "--key" },
     { "--raw", OPT_EXCLUDES, "--json" },
+    { "--key --values --manifest --table", OPT_EXCLUDES,
+      "--metadata --tensors" },
     { ALONE, OPT_EXCLUDES,
-      "--summary --metadata --tensors --types --memory --check --stats "
-      "--hash" },
+      "--summary --types --memory --check --stats --hash" },
     { .a = NULL },
 };
 
@@ -149,6 +162,7 @@ static const struct opt_tool tool = {
 int info_parse_options(struct info_options *o, int argc, char **argv)
 {
     *o = (struct info_options){ .limits = { 6, 120 },
+                                .cache_dtype = GGUF_DTYPE_F16,
                                 .file_limits = GGUF_LIMITS_INIT };
     int n = opt_parse(&tool, argc, argv, o);
     if (o->diff && n != 2)

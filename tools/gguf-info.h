@@ -37,6 +37,7 @@ struct info_options {
     const char *values;   /* NULL, or the tensor whose values to print */
     const char *manifest; /* NULL, or the file to compare with */
     uint64_t n_ctx;       /* for --memory; 0: the model's */
+    uint32_t cache_dtype; /* likewise, of keys and values */
     int hash;             /* enum gguf_digest_algo */
     bool check_header;    /* --check leaves tensor data alone */
     int color;            /* enum style_when */

@@ -197,6 +197,14 @@ ok 'a key that is not there: one that is like it'
 run "$edit" --delete tokenizer.ggml.oes_token_id "$tmp/t.gguf"
 test $rc -eq 1 && grep -q "did you mean 'tokenizer.ggml.eos_token_id'" "$tmp/err"
 ok 'also one to delete'
+# Several files: each by itself, and what fails does not keep others.
+cp "$m" "$tmp/s1.gguf" && cp "$m" "$tmp/s2.gguf"
+run "$edit" --set test.many=7 "$tmp/s1.gguf" "$tmp/s0.gguf" "$tmp/s2.gguf"
+test $rc -eq 1 && grep -q 's0.gguf: ' "$tmp/err" &&
+    test "$("$info" --key test.many "$tmp/s1.gguf")" = 7 &&
+    test "$("$info" --key test.many "$tmp/s2.gguf")" = 7
+ok 'several files'
+rm -f "$tmp"/s[12].gguf
 run "$edit" --special-token eos=nothing -o "$tmp/t2.gguf" "$w"
 test $rc -eq 1 && grep -q "no token of tokenizer.ggml.tokens is 'nothing'" \
     "$tmp/err"
@@ -480,7 +488,7 @@ ok 'no such limit'
 for args in '' "$m" "--set general.name=x" "--set general.name $m" \
     "--set =x $m" "--rename a $m" "--rename =a $m" "--set-file a $m" \
     "--recover --set a=1 $m" '--recover' "--in-place --copy --set a=1 $m" \
-    "--in-place --set a=1 -o $tmp/x $m" "--set a=1 $m $m" \
+    "--in-place --set a=1 -o $tmp/x $m" "--set a=1 -o $tmp/x $m $m" "$m $m" \
     "--set a=1 -o - $m"; do
     run "$edit" $args
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1

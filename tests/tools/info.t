@@ -94,6 +94,14 @@ if test -f "$tiny"; then
     run "$info" --memory --ctx-size 100 "$tiny"
     test $rc -eq 0 && grep -q '^  cache for 100 tokens .*(307200 bytes' "$tmp/out"
     ok '--memory -c'
+    grep -q '^  total .*bytes)$' "$tmp/out"
+    ok '--memory: a total'
+    run "$info" --memory -c 1k --cache-type q8_0 "$tiny"
+    # 34 bytes for 32 of the 6 * 4 * 64 numbers of each of 1024 tokens
+    test $rc -eq 0 &&
+        grep -q '^  cache for 1024 tokens .*(1671168 bytes, Q8_0)' "$tmp/out"
+    ok '--cache-type, -c 1k'
+    run "$info" --memory --ctx-size 100 "$tiny"
     grep -Eq '^  computing 512 at once  [0-9.]+ [KM]iB \([0-9]+ bytes\)' \
         "$tmp/out"
     ok '--memory plans the computation'
@@ -433,6 +441,23 @@ ok 'an unknown algorithm: a usage error'
 run "$info" --diff "$m" "$m"
 test $rc -eq 0 -a ! -s "$tmp/out" -a ! -s "$tmp/err"
 ok '--diff of a model and itself'
+run "$info" --diff --tensors='*.t7' "$m" "$m2"
+test $rc -eq 1 && grep -q '^blk.1.t7 ' "$tmp/out"
+ok '--diff --tensors=GLOB: the tensor that differs'
+run "$info" --diff --tensors='*.t3' "$m" "$m2"
+test $rc -eq 0 -a ! -s "$tmp/out"
+ok 'and others, which do not'
+run "$info" --diff --metadata "$m" "$m2"
+test $rc -eq 0 -a ! -s "$tmp/out"
+ok '--diff --metadata: no tensor is compared'
+run "$info" --diff --tensors='nothing*' "$m" "$m2"
+test $rc -eq 1 && grep -q "no tensor's name matches 'nothing" "$tmp/err"
+ok '--diff with a pattern that matches nothing'
+"$bin/gguf-split" -q --split-max-tensors 3 "$m" "$tmp/sp"
+run "$info" --diff "$m" "$tmp/sp"
+test $rc -eq 0 -a ! -s "$tmp/out"
+ok '--diff: what splitting changes is no difference'
+rm -f "$tmp"/sp-0*
 run "$info" --diff "$m" "$m2"
 test $rc -eq 1 -a "$(wc -l <"$tmp/out")" -eq 2 && grep -q '^blk.1.t7 ' "$tmp/out"
 ok '--diff finds the tensor'

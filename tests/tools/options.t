@@ -92,12 +92,14 @@ info|--tensors=a --stats=b M|'--tensors' and '--stats' say the same thing
 info|--key a --key b M|option '--key' is given twice
 edit||FILE is missing
 edit|M|nothing is said to be changed: --set KEY=VALUE
-edit|M a|'a' is one argument too many
-edit|--delete x M a 1|'a' is one argument too many
-edit|--recover M a 1|'a' is one argument too many
 edit|--special-token eos M|--special-token: 'eos' is not NAME=TEXT, in one word
 edit|--special-token oes=x M|--special-token: 'oes' is not the name of a special token; did you mean 'eos'?
 edit|--remove-metdata x M|unknown option '--remove-metdata'; did you mean '--remove-metadata'?
+info|-c 8kk --memory M|-c: '8kk' is not a whole number between 1 and
+info|-c 9999999k --memory M|-c: '9999999k' is not a whole number between 1 and
+info|--cache-type f61 --memory M|--cache-type: 'f61' is not
+info|--diff --types M M|'--diff' and '--types' exclude
+info|--table --tensors M|'--table' and '--tensors' exclude
 info|--no-tensors M|there is no '--no-tensors' here: --summary and --metadata
 info|--json-array M|there is no '--json-array' here: --json has all
 info|--hash=xhx64 M|--hash: 'xhx64' is not 'xxh64', 'xxh3-128' or 'sha256'; did you mean 'xxh64'?
@@ -114,7 +116,8 @@ quantize|--max-buffer-size 1 M O Q4_0|there is no '--max-buffer-size' here: --ma
 quantize|--hide-imatrix M O Q4_0|there is no '--hide-imatrix' here: of importance data
 quantize|--limit dim=5 M O Q4_0|--limit: no limit is called 'dim'; there are kv, tensors, key-size, name-size, str-size, array-items, depth, dims; did you mean 'dims'?
 edit|--set a=1|FILE is missing
-edit|--set a=1 M O|'
+edit|M M|nothing is said to be changed
+edit|--set a=1 -o O M M|2 files cannot become the one output '
 edit|--set =1 M|--set: '=1' is not KEY=[TYPE:]VALUE
 edit|--rename a M|--rename: 'a' is not OLD=NEW
 edit|--in-place -o O --set a=1 M|'--in-place' and '-o' exclude each other

@@ -102,6 +102,7 @@ struct opt {
     double low, high;
     const struct opt_word *words;
     uint64_t value;
+    bool kilo;      /* OPT_UINT: 8k is 8192 */
     size_t bits_at; /* OPT_BITS: whenever the option is given, */
     unsigned bits;  /* these are added to the unsigned or int there */
 };

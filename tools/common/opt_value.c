@@ -93,6 +93,20 @@ static void store_flag(const struct opt_use *u, void *member)
     put_uint(u, member, u->row->value ? u->row->value : 1);
 }
 
+/* A number, or one of 1024 each: "8k". */
+static bool parse_number(const struct opt *o, const char *text, uint64_t *v)
+{
+    char digits[24];
+    const size_t n = strspn(text, "0123456789");
+    if (!o->kilo || (strcmp(text + n, "k") != 0 && strcmp(text + n, "K") != 0))
+        return opt_parse_u64(text, v);
+    if (!text_copy(digits, sizeof digits, text, n) ||
+        !opt_parse_u64(digits, v) || *v > UINT64_MAX / 1024)
+        return false;
+    *v *= 1024;
+    return true;
+}
+
 static void store_uint(const struct opt_use *u, void *member)
 {
     const struct opt *o = u->row;
@@ -100,7 +114,7 @@ static void store_uint(const struct opt_use *u, void *member)
     char words[256];
     uint64_t v = w ? w->value : o->value;
     if (u->arg && !w &&
-        (!opt_parse_u64(u->arg, &v) || v < o->min || v > o->max))
+        (!parse_number(o, u->arg, &v) || v < o->min || v > o->max))
         wrong(u,
               "'%s' is not a whole number between %" PRIu64 " and %" PRIu64
               "%s%s",

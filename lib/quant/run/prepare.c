@@ -41,10 +41,11 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
         const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
         if (t->needs_imatrix ||
             (!q->t[i].imatrix && to->flags & GG_CODEC_NEEDS_WEIGHT))
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "tensor '%s': %s needs importance data",
-                                gg_str_esc(&esc, gg_str_z(t->name)),
-                                gguf_dtype_find(t->to)->name);
+            return gg_error_set(
+                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "tensor '%s': %s needs importance data (--imatrix)",
+                gg_str_esc(&esc, gg_str_z(t->name)),
+                gguf_dtype_find(t->to)->name);
         if (!from->decode || !to->encode)
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
