@@ -104,7 +104,7 @@ static inline int made_same_ids(const struct gguf_vocab *a,
                                    &x, NULL) == GGUF_OK &&
                gguf_vocab_tokenize(b, line, size, GGUF_TOKENIZE_ADD_SPECIAL,
                                    &y, NULL) == GGUF_OK &&
-               x.n == y.n && !memcmp(x.id, y.id, x.n * sizeof *x.id);
+               x.n == y.n && (!x.n || !memcmp(x.id, y.id, x.n * sizeof *x.id));
         if (!good)
             printf("# line %d differs\n", n + 1);
         gguf_tokens_fini(&x);
