@@ -76,9 +76,6 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
      * of writing is that of llama.cpp's converter */
     GG_TRY(gguf_meta_set_strz(c->meta, "general.architecture", c->arch->arch,
                               err));
-    GG_TRY(gguf_meta_set_strz(c->meta, "general.type", "model", err));
-    GG_TRY(gguf_meta_set_strz(c->meta, "general.name", "", err));
-    GG_TRY(gguf_meta_set_strz(c->meta, "general.size_label", "", err));
     GG_TRY(gg_convert_keys(c, err));
     GG_TRY(gg_convert_tensors(c, err));
     GG_TRY(gg_convert_general(c, err));
@@ -101,6 +98,7 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
     if (!c)
         return gg_error_set_nomem(err, sizeof *c);
     c->p = p;
+    c->card.fd = -1;
     gg_mem_arena_init(&c->arena, p.allocator);
     gg_codec_kern_init(c->codec, gg_kern_cpu_detect());
     c->path = gg_mem_arena_strndup(&c->arena, path, strlen(path));

@@ -1,11 +1,11 @@
 /* convert.h - a folder that becomes a GGUF file, as it lies in memory
  *
- * convert.c opens it, folder.c its texts, peft.c reads
- * those of adapters, quantized.c says how weights are
- * stored, classes.c has the rows of architectures, view.c and axes.c say what
- * becomes of a tensor's numbers, assemble.c puts tensors together, expr.c
- * computes what rows say of config.json, keys.c writes it, general.c what it is
- * called, vocab.c and what is called vocab_... the
+ * convert.c opens it, folder.c its texts, peft.c reads those of adapters,
+ * quantized.c says how weights are stored, classes.c has the rows of
+ * architectures, view.c and axes.c say what becomes of a tensor's numbers,
+ * assemble.c puts tensors together, expr.c computes what rows say of
+ * config.json, keys.c writes it, general.c what it is called, of which card.c
+ * and card_name.c read names, vocab.c and what is called vocab_... the
  * tokenizer.
  */
 #ifndef GG_CONVERT_CONVERT_H
@@ -56,6 +56,7 @@ struct gguf_convert {
     const char *path;
     struct gg_convert_text text[GG_CONVERT_N_TEXTS];
     const json_t *config;           /* of the language model */
+    struct gg_mapfile card;         /* README.md; fd -1: there is none */
     struct gg_convert_text adapter; /* adapter_config.json */
     bool is_adapter;
     const struct gg_convert_arch *arch;

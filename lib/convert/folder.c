@@ -91,6 +91,7 @@ enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
 
 void gg_convert_close_texts(struct gguf_convert *c)
 {
+    gg_mapfile_close(&c->card);
     gg_json_fini(&c->adapter.json);
     if (c->adapter.name)
         gg_mapfile_close(&c->adapter.map);

@@ -1,52 +1,48 @@
-/* general.c - what a model is called */
+/* general.c - what a model is called, and by whom
+ *
+ * Keys, their order, and what they are made of are those of the converter of
+ * llama.cpp (gguf-py/gguf/metadata.py, commit 18f4bb5e): the model card first,
+ * then the name that config.json has, then the folder's.
+ */
 #include "config.h"
+#include "convert/card.h"
 #include "convert/convert.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
 #include "gguf/dtype.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Is it a version or a size: "v0.1", "8B"? Those keep their letters. */
-static bool is_number(const char *p, size_t n)
-{
-    const size_t v = n > 1 && *p == 'v';
-    return v < n && p[v] >= '0' && p[v] <= '9';
-}
+/* ---- sizes ---- */
 
-/* The folder's name as a title: '-' between words becomes a blank, and a word
- * of small letters begins with a large one, as llama.cpp's converter does. */
-static void make_title(const char *path, char *out, size_t size)
+/* Weights: of all tensors, of those that are no experts, of one expert. */
+struct counts {
+    double all, shared, expert;
+    uint64_t n_experts, n_expert_tensors;
+};
+
+static struct counts count(const struct gguf_convert *c)
 {
-    size_t end = strlen(path), begin, n = 0;
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    for (begin = end; begin && path[begin - 1] != '/'; begin--)
-        ;
-    while (begin < end && n + 2 < size) {
-        size_t k = 0;
-        bool large = false;
-        while (begin + k < end && path[begin + k] != '-' &&
-               path[begin + k] != ' ') {
-            large |= path[begin + k] >= 'A' && path[begin + k] <= 'Z';
-            k++;
+    struct counts n = { 0, 0, 0, 0, 0 };
+    for (size_t i = 0; i < c->n_tensors; i++) {
+        const struct gguf_convert_tensor *t = &c->tensor[i];
+        const double size = (double)t->ne[0] * (double)t->ne[1] *
+                            (double)t->ne[2] * (double)t->ne[3];
+        const int64_t experts = t->ne[strstr(t->name, ".bias") ? 1 : 2];
+        n.all += size;
+        if (!strstr(t->name, "_exps.") || experts < 1) {
+            n.shared += size;
+            continue;
         }
-        if (k && n)
-            out[n++] = ' ';
-        const bool change = k && !large && !is_number(path + begin, k);
-        for (size_t i = 0; i < k && n + 1 < size; i++) {
-            char ch = path[begin + i];
-            if (!i && change && ch >= 'a' && ch <= 'z')
-                ch = (char)(ch - 'a' + 'A');
-            out[n++] = ch;
-        }
-        begin += k + 1;
+        n.expert += floor(size / (double)experts);
+        n.n_experts += (uint64_t)experts;
+        n.n_expert_tensors++;
     }
-    out[n] = 0;
+    return n;
 }
 
 /* "5.8M", "27B": two digits at least. */
@@ -57,10 +53,26 @@ static void make_size(double n, char out[32])
         const char *letter;
     } units[] = { { 1e12, "T" }, { 1e9, "B" }, { 1e6, "M" }, { 1e3, "K" } };
     size_t k = 0;
-    while (k + 1 < GG_LEN(units) && n < units[k].unit)
+    while (k + 1 < GG_LEN(units) && !(n > units[k].unit))
         k++;
-    const double x = n / units[k].unit;
-    snprintf(out, 32, "%.*f%s", x < 9.5 ? 1 : 0, x, units[k].letter);
+    const double x = n / units[k].unit, whole = rint(x);
+    snprintf(out, 32, "%.*f%s",
+             whole < 1    ? 2
+             : whole < 10 ? 1
+                          : 0,
+             x, units[k].letter);
+}
+
+/* "8x7.2B": that of one expert with what all share. */
+static void make_label(const struct counts *n, char out[64])
+{
+    char size[32];
+    make_size(n->n_expert_tensors ? n->shared + n->expert : n->all, size);
+    if (n->n_expert_tensors)
+        snprintf(out, 64, "%" PRIu64 "x%s", n->n_experts / n->n_expert_tensors,
+                 size);
+    else
+        snprintf(out, 64, "%s", size);
 }
 
 /* general.file_type: the type of most numbers of matrices. */
@@ -85,22 +97,391 @@ static uint32_t file_type(const struct gguf_convert *c)
     return types[most].number;
 }
 
+/* ---- what is known ---- */
+
+enum {
+    F_NAME,
+    F_AUTHOR,
+    F_VERSION,
+    F_ORGANIZATION,
+    F_FINETUNE,
+    F_BASENAME,
+    F_DESCRIPTION,
+    F_SIZE_LABEL,
+    F_LICENSE,
+    F_LICENSE_NAME,
+    F_LICENSE_LINK,
+    F_SOURCE_URL,
+    F_SOURCE_DOI,
+    F_SOURCE_UUID,
+    F_SOURCE_REPO,
+    N_FIELDS
+};
+
+/* In the order of writing, with the keys of cards, the first that is there. */
+static const struct {
+    const char *key, *of_card[3];
+} fields[N_FIELDS] = {
+    [F_NAME] = { "general.name", { "name", "model_name" } },
+    [F_AUTHOR] = { "general.author",
+                   { "author", "model_author", "model_creator" } },
+    [F_VERSION] = { "general.version", { "version", "model_version" } },
+    [F_ORGANIZATION] = { "general.organization",
+                         { "organization", "model_organization" } },
+    [F_FINETUNE] = { "general.finetune", { "finetune", "model_finetune" } },
+    [F_BASENAME] = { "general.basename",
+                     { "basename", "model_basename", "model_type" } },
+    [F_DESCRIPTION] = { "general.description",
+                        { "description", "model_description" } },
+    [F_SIZE_LABEL] = { "general.size_label",
+                       { "size_label", "model_size_label" } },
+    [F_LICENSE] = { "general.license", { "license" } },
+    [F_LICENSE_NAME] = { "general.license.name", { "license_name" } },
+    [F_LICENSE_LINK] = { "general.license.link", { "license_link" } },
+    [F_SOURCE_URL] = { "general.source.url", { "url", "model_url" } },
+    [F_SOURCE_DOI] = { "general.source.doi", { "doi", "model_doi" } },
+    [F_SOURCE_UUID] = { "general.source.uuid", { "uuid", "model_uuid" } },
+    [F_SOURCE_REPO] = { "general.source.repo_url",
+                        { "repo_url", "model_repo_url" } },
+};
+
+struct general {
+    struct gguf_convert *c;
+    struct gguf_meta *meta; /* that is written */
+    struct gg_card card;
+    struct gguf_str field[N_FIELDS];
+    double n_params;
+};
+
+static void warn(const struct gguf_convert *c, const char *message)
+{
+    if (c->p.note)
+        c->p.note(c->p.note_user, message);
+}
+
+/* A card that cannot be read is as good as none: it is said. */
+static enum gguf_status read_card(struct general *g, struct gguf_error *err)
+{
+    static const char name[] = "README.md";
+    struct gg_mapfile m = { .fd = -1 };
+    struct gguf_error why;
+    bool there;
+    GG_TRY(gg_convert_map(g->c, name, &m, &there, err));
+    if (!there)
+        return GGUF_OK;
+    const enum gguf_status st = gg_card_read(
+        &g->card, &g->c->arena, (const char *)m.data, (size_t)m.size, &why);
+    /* its texts are in the mapping */
+    if (st == GGUF_OK)
+        g->c->card = m;
+    else
+        gg_mapfile_close(&m);
+    if (st == GGUF_E_NOMEM) {
+        if (err)
+            *err = why;
+        return st;
+    }
+    if (st != GGUF_OK) {
+        char text[600];
+        snprintf(text, sizeof text, "%s is not used: %s", name, why.message);
+        warn(g->c, text);
+    }
+    for (size_t i = 0; i < g->card.n; i++)
+        if (gg_str_starts(g->card.pair[i].key, "base_model") ||
+            gg_str_starts(g->card.pair[i].key, "dataset"))
+            if (g->card.pair[i].deeper) {
+                char text[128];
+                snprintf(text, sizeof text,
+                         "%s, line %zu: an item that is not a text is left "
+                         "out",
+                         name, g->card.pair[i].line);
+                warn(g->c, text);
+            }
+    return GGUF_OK;
+}
+
+/* A list of licences is one text. */
+static enum gguf_status join(struct general *g, const struct gg_card_pair *p,
+                             struct gguf_str *out, struct gguf_error *err)
+{
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < p->n; i++)
+        n += p->item[i].size + 1;
+    char *s = gg_mem_arena_alloc(&g->c->arena, n + 1);
+    if (!s)
+        return gg_error_set_nomem(err, n + 1);
+    for (size_t i = 0; i < p->n; i++) {
+        if (i)
+            s[at++] = ',';
+        memcpy(s + at, p->item[i].data, p->item[i].size);
+        at += p->item[i].size;
+    }
+    *out = (struct gguf_str){ s, at };
+    return GGUF_OK;
+}
+
+static enum gguf_status take_card(struct general *g, struct gguf_error *err)
+{
+    for (size_t f = 0; f < N_FIELDS; f++)
+        for (size_t k = 0; k < GG_LEN(fields[f].of_card); k++) {
+            const char *key = fields[f].of_card[k];
+            const struct gg_card_pair *p =
+                key ? gg_card_find(&g->card, key) : NULL;
+            if (!p || !p->n || g->field[f].size)
+                continue;
+            if (!p->is_list)
+                g->field[f] = p->item[0];
+            else if (f == F_LICENSE)
+                GG_TRY(join(g, p, &g->field[f], err));
+        }
+    return GGUF_OK;
+}
+
+static void fill(struct general *g, size_t field, const char *text)
+{
+    if (text && !g->field[field].size)
+        g->field[field] = gg_str_z(text);
+}
+
+/* What the name of a repository or of a folder says of what is not known. */
+static enum gguf_status take_name(struct general *g, struct gguf_str id,
+                                  struct gguf_error *err)
+{
+    struct gg_card_name n;
+    const char *name = NULL, *of = NULL;
+    struct gg_mem_arena *a = &g->c->arena;
+    if (!gg_str_utf8_valid(id.data, id.size))
+        return GGUF_OK;
+    GG_TRY(gg_card_name(&n, a, id, g->n_params, err));
+    if (n.name && !(name = gg_card_title(a, n.name)))
+        return gg_error_set_nomem(err, id.size);
+    if (n.organization && !(of = gg_card_title(a, n.organization)))
+        return gg_error_set_nomem(err, id.size);
+    fill(g, F_NAME, name);
+    fill(g, F_ORGANIZATION, of);
+    fill(g, F_BASENAME, n.basename);
+    fill(g, F_FINETUNE, n.finetune);
+    fill(g, F_VERSION, n.version);
+    fill(g, F_SIZE_LABEL, n.size_label);
+    return GGUF_OK;
+}
+
+static enum gguf_status take_names(struct general *g, struct gguf_error *err)
+{
+    const json_t *root = g->c->text[GG_CONVERT_CONFIG].json.root;
+    struct gguf_str id;
+    const char *path = g->c->path;
+    if (!g->c->is_adapter &&
+        gg_json_str(json_object_get(root, "_name_or_path"), &id)) {
+        size_t slashes = 0;
+        for (size_t i = 0; i < id.size; i++)
+            slashes += id.data[i] == '/';
+        if (slashes <= 1 && id.size <= 1000)
+            GG_TRY(take_name(g, id, err));
+    }
+    size_t end = strlen(path), begin;
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin && path[begin - 1] != '/'; begin--)
+        ;
+    id = (struct gguf_str){ path + begin, end - begin };
+    char *real = NULL;
+    if (gg_str_eqz(id, ".") || gg_str_eqz(id, ".."))
+        real = realpath(path, NULL);
+    if (real) {
+        const char *slash = strrchr(real, '/');
+        id = gg_str_z(slash ? slash + 1 : real);
+    }
+    const enum gguf_status st = take_name(g, id, err);
+    free(real);
+    return st;
+}
+
+/* ---- what is written ---- */
+
+/* How generation_config.json wants tokens to be chosen. */
+static enum gguf_status set_sampling(const struct general *g,
+                                     struct gguf_error *err)
+{
+    static const struct {
+        const char *key, *name;
+        char kind;
+    } rows[] = {
+        { "general.sampling.sequence", "sequence", 's' },
+        { "general.sampling.top_k", "top_k", 'i' },
+        { "general.sampling.top_p", "top_p", 'f' },
+        { "general.sampling.min_p", "min_p", 'f' },
+        { "general.sampling.xtc_probability", "xtc_probability", 'f' },
+        { "general.sampling.xtc_threshold", "xtc_threshold", 'f' },
+        { "general.sampling.temp", "temperature", 'f' },
+        { "general.sampling.penalty_last_n", "penalty_last_n", 'i' },
+        { "general.sampling.penalty_repeat", "penalty_repeat", 'f' },
+        { "general.sampling.mirostat", "mirostat", 'i' },
+        { "general.sampling.mirostat_tau", "mirostat_tau", 'f' },
+        { "general.sampling.mirostat_eta", "mirostat_eta", 'f' },
+    };
+    const json_t *root = g->c->text[GG_CONVERT_GENERATION].json.root;
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        const json_t *v = json_object_get(root, rows[i].name);
+        struct gguf_str s;
+        int64_t n;
+        double x;
+        enum gguf_status st = GGUF_OK;
+        if (rows[i].kind == 's' && gg_json_str(v, &s) && s.size)
+            st = gguf_meta_set_str(g->meta, rows[i].key, s, err);
+        else if (rows[i].kind == 'i' && gg_json_int(v, &n) && n >= INT32_MIN &&
+                 n <= INT32_MAX)
+            st = gguf_meta_set_i32(g->meta, rows[i].key, (int32_t)n, err);
+        else if (rows[i].kind == 'f' && gg_json_num(v, &x) &&
+                 isfinite((float)x))
+            st = gguf_meta_set_f32(g->meta, rows[i].key, (float)x, err);
+        GG_TRY(st);
+    }
+    return GGUF_OK;
+}
+
+/* "general.base_model.0.name" and the like. */
+static enum gguf_status set_of(const struct general *g, const char *what,
+                               size_t no, const char *member, const char *text,
+                               struct gguf_error *err)
+{
+    char key[128];
+    if (!text)
+        return GGUF_OK;
+    snprintf(key, sizeof key, "general.%s.%zu.%s", what, no, member);
+    return gguf_meta_set_strz(g->meta, key, text, err);
+}
+
+/* Where one of the models or datasets is that this one is made of. */
+static enum gguf_status set_source(const struct general *g, const char *what,
+                                   size_t no, struct gguf_str id,
+                                   struct gguf_error *err)
+{
+    static const char *const hubs[] = { "https://huggingface.co/",
+                                        "http://huggingface.co/" };
+    static const char *const schemes[] = { "https://", "http://", "ssh://" };
+    struct gg_mem_arena *a = &g->c->arena;
+    struct gg_card_name n = { .name = NULL };
+    char *url = NULL;
+    bool is_url = false;
+    for (size_t i = 0; i < GG_LEN(schemes); i++)
+        is_url |= gg_str_starts(id, schemes[i]);
+    if (is_url && !(url = gg_mem_arena_strndup(a, id.data, id.size)))
+        return gg_error_set_nomem(err, id.size);
+    for (size_t i = 0; i < GG_LEN(hubs) && is_url; i++) {
+        const size_t k = strlen(hubs[i]);
+        const char *rest = url + k, *slash = strchr(rest, '/');
+        if (!gg_str_starts(id, hubs[i]))
+            continue;
+        if (slash && slash > rest && slash[1] && !strchr(slash + 1, '/'))
+            GG_TRY(gg_card_name(&n, a, gg_str_z(rest), g->n_params, err));
+    }
+    if (!is_url)
+        GG_TRY(gg_card_name(&n, a, id, g->n_params, err));
+    if (!is_url && n.organization && n.name) {
+        const size_t size = id.size + 32;
+        url = gg_mem_arena_alloc(a, size);
+        if (!url)
+            return gg_error_set_nomem(err, size);
+        snprintf(url, size, "%s%s/%s", hubs[0], n.organization, n.name);
+    }
+    if (n.name && !(n.name = gg_card_title(a, n.name)))
+        return gg_error_set_nomem(err, id.size);
+    if (n.organization && !(n.organization = gg_card_title(a, n.organization)))
+        return gg_error_set_nomem(err, id.size);
+    GG_TRY(set_of(g, what, no, "name", n.name, err));
+    GG_TRY(set_of(g, what, no, "version", n.version, err));
+    GG_TRY(set_of(g, what, no, "organization", n.organization, err));
+    return set_of(g, what, no, "repo_url", url, err);
+}
+
+static enum gguf_status set_sources(const struct general *g, const char *what,
+                                    const char *const of_card[3],
+                                    struct gguf_error *err)
+{
+    char key[64];
+    const struct gg_card_pair *p = NULL;
+    for (size_t i = 0; i < 3 && !p; i++)
+        p = gg_card_find(&g->card, of_card[i]);
+    if (!p)
+        return GGUF_OK;
+    snprintf(key, sizeof key, "general.%s.count", what);
+    GG_TRY(gguf_meta_set_u32(g->meta, key, (uint32_t)p->n, err));
+    for (size_t i = 0; i < p->n; i++)
+        GG_TRY(set_source(g, what, i, p->item[i], err));
+    return GGUF_OK;
+}
+
+/* The items of two keys of the card as one list. */
+static enum gguf_status set_list(const struct general *g, const char *key,
+                                 const char *a, const char *b,
+                                 struct gguf_error *err)
+{
+    const struct gg_card_pair *p = gg_card_find(&g->card, a);
+    const struct gg_card_pair *q = gg_card_find(&g->card, b);
+    const size_t n = p ? p->n : 0, m = q ? q->n : 0;
+    struct gguf_str *all =
+        gg_mem_arena_alloc(&g->c->arena, (n + m + 1) * sizeof *all);
+    if (!all)
+        return gg_error_set_nomem(err, (n + m + 1) * sizeof *all);
+    if (n)
+        memcpy(all, p->item, n * sizeof *all);
+    if (m)
+        memcpy(all + n, q->item, m * sizeof *all);
+    return n + m ? gguf_meta_set_str_array(g->meta, key, all, n + m, err)
+                 : GGUF_OK;
+}
+
+static enum gguf_status set_all(const struct general *g,
+                                struct gguf_error *err)
+{
+    static const char *const models[] = { "base_model", "base_models",
+                                          "base_model_sources" };
+    static const char *const sets[] = { "datasets", "dataset",
+                                        "dataset_sources" };
+    const struct gguf_convert *c = g->c;
+    GG_TRY(gguf_meta_set_strz(g->meta, "general.architecture", c->arch->arch,
+                              err));
+    GG_TRY(gguf_meta_set_strz(g->meta, "general.type", "model", err));
+    if (!c->is_adapter)
+        GG_TRY(set_sampling(g, err));
+    for (size_t f = 0; f < N_FIELDS; f++)
+        if (g->field[f].size)
+            GG_TRY(
+                gguf_meta_set_str(g->meta, fields[f].key, g->field[f], err));
+    GG_TRY(set_sources(g, "base_model", models, err));
+    GG_TRY(set_sources(g, "dataset", sets, err));
+    GG_TRY(set_list(g, "general.tags", "tags", "pipeline_tag", err));
+    GG_TRY(set_list(g, "general.languages", "languages", "language", err));
+    for (size_t i = 0; i < gguf_meta_n_kv(c->meta); i++) {
+        const struct gguf_kv *kv = gguf_meta_kv(c->meta, i);
+        char key[256];
+        if (gg_str_starts(kv->key, "general.") ||
+            !gg_str_join(key, sizeof key, kv->key, ""))
+            continue;
+        GG_TRY(gguf_meta_set_kv(g->meta, key, kv, err));
+    }
+    return gguf_meta_set_u32(g->meta, "general.file_type", file_type(c), err);
+}
+
 enum gguf_status gg_convert_general(struct gguf_convert *c,
                                     struct gguf_error *err)
 {
-    char text[256];
-    double n = 0;
-    GG_TRY(gguf_meta_set_strz(c->meta, "general.architecture", c->arch->arch,
-                              err));
-    GG_TRY(gguf_meta_set_strz(c->meta, "general.type", "model", err));
-    make_title(c->path, text, sizeof text);
-    if (*text && gg_str_utf8_valid(text, strlen(text)))
-        GG_TRY(gguf_meta_set_strz(c->meta, "general.name", text, err));
-    for (size_t i = 0; i < c->n_tensors; i++) {
-        const int64_t *ne = c->tensor[i].ne;
-        n += (double)ne[0] * (double)ne[1] * (double)ne[2] * (double)ne[3];
-    }
-    GG_TRY(gguf_meta_set_u32(c->meta, "general.file_type", file_type(c), err));
-    make_size(n, text);
-    return gguf_meta_set_strz(c->meta, "general.size_label", text, err);
+    struct general g = { .c = c };
+    const struct counts n = count(c);
+    char label[64];
+    g.n_params = c->is_adapter ? -n.all : n.all;
+    make_label(&n, label);
+    if (!c->is_adapter)
+        GG_TRY(read_card(&g, err));
+    GG_TRY(take_card(&g, err));
+    GG_TRY(take_names(&g, err));
+    fill(&g, F_SIZE_LABEL, label);
+    GG_TRY(gguf_meta_create(&g.meta, c->p.allocator, err));
+    const enum gguf_status st = set_all(&g, err);
+    struct gguf_meta *old = c->meta;
+    if (st == GGUF_OK)
+        c->meta = g.meta;
+    gguf_meta_destroy(st == GGUF_OK ? old : g.meta);
+    return st;
 }

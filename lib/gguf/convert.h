@@ -2,7 +2,8 @@
  *
  * A folder has config.json, the weights as safetensors, and a tokenizer
  * (tokenizer.model, tokenizer.json or vocab.txt, with tokenizer_config.json,
- * generation_config.json and a chat template where there are some). Opening it
+ * generation_config.json, a chat template and a model card, README.md, where
+ * there are some). Opening it
  * makes the plan of the GGUF file that it becomes: metadata, and tensors with
  * their types, each made of one tensor of the folder or several. Nothing is
  * read of the weights but their headers. Jobs of quantization (quant.h) then

@@ -1,8 +1,9 @@
 /* fuzz_convert.c - what folders of models consist of: safetensors, JSON, the
- * files of tokenizers; the first byte says which
+ * files of tokenizers, a model card; the first byte says which
  */
 #include "config.h"
 #include "base/compiler.h"
+#include "convert/card.h"
 #include "convert/vocab.h"
 #include "kern/cpu.h"
 #include "tests/fuzz/fuzz.h"
@@ -132,11 +133,32 @@ static void try_tokenizer(const uint8_t *data, size_t size)
     end_vocab(&t, st, false);
 }
 
+static void try_card(const uint8_t *data, size_t size)
+{
+    struct gg_mem_arena a;
+    struct gg_card c;
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    gg_mem_arena_init(&a, NULL);
+    if (gg_card_read(&c, &a, (const char *)data, size, &err) != GGUF_OK)
+        MUST(!c.n && err.message[0] && err.offset <= size);
+    for (size_t i = 0; i < c.n; i++)
+        for (size_t k = 0; k < c.pair[i].n; k++) {
+            struct gg_card_name n;
+            const struct gguf_str s = c.pair[i].item[k];
+            MUST(s.data && s.size <= size);
+            if (gg_card_name(&n, &a, s, 1e9, &err) == GGUF_OK && n.name)
+                MUST(gg_card_title(&a, n.name));
+        }
+    gg_mem_arena_fini(&a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size)
         return 0;
     switch (*data++) {
+    case 'C': try_card(data, size - 1); break;
     case 's': try_safetensors(data, size - 1); break;
     case 'j':
         try_json(data, size - 1, 0);
@@ -190,6 +212,9 @@ void fuzz_make_seeds(void)
     seed_text("j{\"a\":[1,-2.5e3,\"x\\u00e9\",null,{\"b\":[]}],\"c\":"
               "1000000000000000019884624838656}");
     seed_text("j[Infinity,[-Infinity,[true,[\"\\\\\"]]]]");
+    seed_text("C---\nbase_model: a-b/C-7b1-v0.1-8x7B-Q4_K\ntags: [x, 'y', "
+              "\"\\u00e9\"]\nlicense:\n- mit # x\n- a: b\n  c: d\nk: >-\n  "
+              "a\n\n  b\n---\n");
     seed_bytes(spm, sizeof spm - 1);
     seed_bytes(xlmr, sizeof xlmr - 1);
     seed_text(

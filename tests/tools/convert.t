@@ -101,6 +101,106 @@ printf '%s\n' "1 'a' 1" "2 'ab' 2" "3 b'\\xc3\\xa9' 2" "4 '\"' 1" |
     tokens rwkv_vocab_v20230424.txt >"$tmp/out"
 test "$(cat "$tmp/out")" = '2 4 3 1 '
 ok "and by RWKV's vocabulary"
+# --------------------------------------------------------------- the card ---
+card=$tmp/Tiny-Llama-20K-Instruct-v0.2
+cp -r "$tmp/hf" "$card"
+cat >"$card/README.md" <<'END'
+---
+license: other   # a comment
+license_name: "caf\u00e9"
+license_link: >-
+  https://example.org/
+  LICENSE
+language:
+- en
+- no
+- 'it''s'
+tags: [one, "a, b",
+  three]
+pipeline_tag: text-generation
+datasets:
+  - org/Some-Data-2.5
+  - https://example.org/x
+  - name: deeper
+    type: x
+base_model: meta-llama/Llama-3.2-1B
+model-index:
+- name: foo
+  results:
+    - task: {a: b}
+model_creator: Some Body
+---
+# Text
+license: mit
+END
+echo '{"top_k": 20, "temperature": 0.6, "top_p": null, "do_sample": true}' \
+    >"$card/generation_config.json"
+keys() # file: those of general, a line each
+{
+    python3 -c 'import json, sys
+for k, v in json.load(sys.stdin)["metadata"].items():
+    if k.startswith("general."):
+        print(k, json.dumps(v["value"] if isinstance(v, dict) else v))'
+}
+run "$convert" -n --json "$card"
+grep -q 'line 14: an item that is not a text is left out' "$tmp/err"
+ok 'an item of a card that is not a text is said'
+"$convert" -q "$card/" -o "$tmp/card.gguf" >"$tmp/out" 2>"$tmp/err" &&
+    "$info" --json "$tmp/card.gguf" 2>>"$tmp/err" | keys >"$tmp/got" 2>>"$tmp/err"
+cat >"$tmp/want" <<'END'
+general.architecture "llama"
+general.type "model"
+general.sampling.top_k 20
+general.sampling.temp 0.6
+general.name "Tiny Llama 20K Instruct v0.2"
+general.author "Some Body"
+general.version "v0.2"
+general.finetune "Instruct"
+general.basename "Tiny-Llama"
+general.size_label "20K"
+general.license "other"
+general.license.name "caf\u00e9"
+general.license.link "https://example.org/ LICENSE"
+general.base_model.count 1
+general.base_model.0.name "Llama 3.2 1B"
+general.base_model.0.organization "Meta Llama"
+general.base_model.0.repo_url "https://huggingface.co/meta-llama/Llama-3.2-1B"
+general.dataset.count 2
+general.dataset.0.name "Some Data 2.5"
+general.dataset.0.version "2.5"
+general.dataset.0.organization "Org"
+general.dataset.0.repo_url "https://huggingface.co/org/Some-Data-2.5"
+general.dataset.1.repo_url "https://example.org/x"
+general.tags ["one", "a, b", "three", "text-generation"]
+general.languages ["en", "no", "it's"]
+general.quantization_version 2
+general.file_type 0
+END
+diff "$tmp/want" "$tmp/got" >"$tmp/out"
+ok 'keys of the card, of generation_config.json and of the name'
+rm "$card/README.md"
+python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+d["_name_or_path"] = "some-org/Other-1_1b-chat"
+json.dump(d, open(sys.argv[1], "w"))' "$card/config.json"
+"$convert" -q "$card" -o "$tmp/path.gguf" 2>"$tmp/err"
+"$info" --json "$tmp/path.gguf" | keys | grep -e name -e organ -e fine -e size \
+    -e 'l.version' >"$tmp/got"
+cat >"$tmp/want" <<'END'
+general.name "Other 1_1b Chat"
+general.version "v0.2"
+general.organization "Some Org"
+general.finetune "1.1b-chat"
+general.basename "Other"
+general.size_label "20K"
+END
+diff "$tmp/want" "$tmp/got" >"$tmp/out"
+ok 'a name in config.json comes before that of the folder'
+printf -- '---\nlicense: mit\n  odd\n- x\n---\n' >"$card/README.md"
+run "$convert" "$card" -o "$tmp/bad.gguf"
+test $rc -eq 0 && cmp "$tmp/bad.gguf" "$tmp/path.gguf" && grep -q \
+    "README.md is not used: line 4, '- x': belongs to nothing before it" "$tmp/err"
+ok 'a card that cannot be read is said, and left alone'
 
 # -------------------------------------------------------------- what is refused ---
 run "$convert" "$tmp/extra" -o "$tmp/o.gguf"
