@@ -62,7 +62,8 @@ static const struct gg_convert_name llama4_names[] = {
     END_NAMES
 };
 
-/* The same, and gates and others take turns. */
+/* The same, and gates and others take turns. In MXFP4, as it is published, rows
+ * are rows: the blocks are along what is multiplied. */
 static const struct gg_convert_name gpt_oss_names[] = {
     N(L "self_attn.sinks", B "attn_sinks.weight"),
     N(L "post_attention_layernorm", B "post_attention_norm"),
@@ -78,6 +79,11 @@ static const struct gg_convert_name gpt_oss_names[] = {
     N_AXES(L "mlp.experts.down_proj", B "ffn_down_exps.weight",
            "x, f, c > x, c, f"),
     N(L "mlp.experts.down_proj_bias", B "ffn_down_exps.bias"),
+    N_AXES(L "mlp.experts.gate_up_proj_blocks", B "ffn_gate_exps.weight",
+           "x, f 2[1@0], c > x, f, c"),
+    N_AXES(L "mlp.experts.gate_up_proj_blocks", B "ffn_up_exps.weight",
+           "x, f 2[1@1], c > x, f, c"),
+    N(L "mlp.experts.down_proj_blocks", B "ffn_down_exps.weight"),
     END_NAMES
 };
 

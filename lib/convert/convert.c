@@ -174,5 +174,9 @@ enum gguf_status gguf_convert_job(struct gguf_quant **out,
                                   const struct gguf_quant_params *params,
                                   struct gguf_error *err)
 {
-    return gg_job_create(out, c->plan, &c->data.list, params, err);
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    *out = NULL;
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
+    p.allow_requantize = 1; /* MXFP4 is how a folder has its numbers */
+    return gg_job_create(out, c->plan, &c->data.list, &p, err);
 }

@@ -119,7 +119,8 @@ GGUF_API const struct gguf_meta *
 gguf_convert_meta(const struct gguf_convert *c);
 
 /* A job that writes what was planned, in the types that params->recipe
- * chooses; it is as gguf_quant_create makes one of a file. c is kept. */
+ * chooses; it is as gguf_quant_create makes one of a file, with
+ * allow_requantize. c is kept. */
 GGUF_API enum gguf_status
 gguf_convert_job(struct gguf_quant **out, struct gguf_convert *c,
                  const struct gguf_quant_params *params,
