@@ -13,6 +13,7 @@
 
 #include "base/barrier.h"
 #include "base/compiler.h"
+#include "kern/gemm_i8.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -51,9 +52,17 @@ static const struct gg_kern_gemm *kernels(const struct gg_cpu_gemm_args *a)
     return &a->kern->gemm[a->form];
 }
 
+/* Few columns that are multiplied with rows as they lie, but as tiles do it;
+ * or NULL. */
+static gg_kern_few_fn *few_columns(const struct gg_cpu_gemm_args *a)
+{
+    const struct gg_kern_gemm *g = kernels(a);
+    return g->few && a->n <= GG_GEMM_FEW ? g->few[a->dtype_index] : NULL;
+}
+
 static bool is_narrow(const struct gg_cpu_gemm_args *a)
 {
-    return a->n < (int64_t)kernels(a)->narrow;
+    return a->n < (int64_t)kernels(a)->narrow && !few_columns(a);
 }
 
 /* Most columns of a pass. */
@@ -101,6 +110,8 @@ size_t gg_cpu_gemm_work_size(const struct gg_cpu_gemm_args *a, unsigned nth)
         return 0;
     struct plan p;
     plan_init(&p, a, nth);
+    if (few_columns(a)) /* one thread has a last panel of rows */
+        nth = 1;
     return ALIGN + sizeof(struct shared) + p.x_size + nth * p.thread_size;
 }
 
@@ -260,6 +271,54 @@ static void run_wide(const struct gg_cpu_gemm_args *a, unsigned ith,
     }
 }
 
+/* 16 rows from i0 on by packed columns: steps in rounds, as run_block does. */
+static void few_rows(const struct gg_cpu_gemm_args *a, const struct plan *p,
+                     size_t i0, const unsigned char *xp)
+{
+    const struct gg_kern_gemm *g = p->g;
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
+    const size_t k = (size_t)a->k, n = (size_t)a->n;
+    const size_t n_panels = p->nc / g->nr;
+    const unsigned char *row = (const unsigned char *)a->w + i0 * a->w_stride;
+    struct gg_kern_few f = { .w_stride = a->w_stride,
+                             .y_stride = a->y_stride / sizeof(float) };
+    for (size_t q = 0; q < k; q += g->kc) {
+        f.k = GG_MIN((size_t)g->kc, k - q);
+        f.w = row + q / dt->block_len * dt->block_size;
+        f.jump = q + f.k < k ? 0
+                             : GG_GEMM_PANEL_ROWS * a->w_stride -
+                                   k / dt->block_len * dt->block_size;
+        f.add = q > 0;
+        for (size_t j = 0; j < n; j += g->nr) {
+            f.x = xp + n_panels * gg_kern_gemm_x_size(g, q) +
+                  j / g->nr * gg_kern_gemm_x_size(g, f.k);
+            f.n_cols = (unsigned)GG_MIN((size_t)g->nr, n - j);
+            f.y = a->y + j * f.y_stride + i0;
+            g->few[a->dtype_index](&f);
+        }
+    }
+}
+
+/* Few columns, packed: each thread has a part of the rows, 16 at a time. The
+ * last has what is left of them, by way of panels, with the same bits. */
+static void run_few(const struct gg_cpu_gemm_args *a, unsigned ith,
+                    unsigned nth, void *work, struct gg_barrier *barrier)
+{
+    enum { ROWS = GG_GEMM_PANEL_ROWS };
+    struct plan p;
+    plan_init(&p, a, nth);
+    unsigned char *xp = work;
+    xp += (ALIGN - (uintptr_t)xp % ALIGN) % ALIGN;
+    const size_t n = (size_t)a->n, m = (size_t)a->m, groups = m / ROWS;
+    pack_x(a, &p, 0, n, xp, ith, nth);
+    wait_all(barrier);
+    for (size_t i = groups * ith / nth; i < groups * (ith + 1) / nth; i++)
+        few_rows(a, &p, i * ROWS, xp);
+    const struct block rest = { groups * ROWS, m % ROWS, 0, 0, n };
+    if (rest.rows && ith == nth - 1)
+        run_block(a, &p, &rest, xp, xp + p.x_size);
+}
+
 /* Few columns: each thread has a part of the rows. */
 static void run_narrow(const struct gg_cpu_gemm_args *a, unsigned ith,
                        unsigned nth)
@@ -293,6 +352,8 @@ void gg_cpu_gemm_run(const struct gg_cpu_gemm_args *a, unsigned ith,
         run_empty(a, ith, nth);
     else if (is_narrow(a))
         run_narrow(a, ith, nth);
+    else if (few_columns(a))
+        run_few(a, ith, nth, work, barrier);
     else
         run_wide(a, ith, nth, work, barrier);
 }

@@ -8,8 +8,8 @@
  * blocks of rows are handed out as threads come free. The bits of y depend on
  * the form, the level of the kernels and the arguments, never on the
  * number of threads: each element is the sum, in order, of blocks of kc steps
- * (or, for few columns, of dot products over fixed lengths), whichever thread
- * computes it.
+ * (or, for few columns, of dot products over fixed lengths, where the form has
+ * no kernel that gives the blocks' sums), whichever thread computes it.
  */
 #ifndef GG_CPU_GEMM_H
 #define GG_CPU_GEMM_H

@@ -34,7 +34,10 @@ enum gguf_precision {
                              fewer than four columns and attention: exact */
     GGUF_PRECISION_INT8,  /* likewise to 8 bits, 32 activations at a time, as
                              runtimes do; processors without VNNI (level
-                             avxvnni or vnni512): as INT16. Weights of F16
+                             avxvnni or vnni512): as INT16. Fewer than four
+                             columns, too, where the level is vnni512 and
+                             weights are Q4_0, Q8_0, IQ4_NL, IQ4_XS, Q4_K,
+                             Q5_K or Q6_K. Weights of F16
                              and BF16, and activations: rounded to BF16 where
                              the processor multiplies these (avx512bf16) */
 };

@@ -56,7 +56,7 @@
         .dot = gg_kern_gemm_dot_decoded,                                      \
         .ints = { 2, SCALES, MINS, 0, GG_GEMM_INT_LIMIT(MOST) },              \
     }
-#define I8(SCALES, MINS, BIAS, LEVEL, PACK, TILE)                             \
+#define I8(SCALES, MINS, BIAS, LEVEL, PACK, TILE, FEW)                        \
     {                                                                         \
         .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL,                   \
         .k_block = GG_GEMM_INT_STEPS,                                         \
@@ -69,13 +69,16 @@
         .pack_groups = PACK_GROUPS_##PACK,                                    \
         .pack_x = gg_kern_i8_pack_x_##PACK,                                   \
         .tile = gg_kern_i8_tile_##SCALES##_##MINS##_##TILE,                   \
-        .dot = gg_kern_gemm_dot_decoded,                                      \
+        .dot = gg_kern_gemm_dot_decoded, .few = FEW,                          \
         .ints = { 1, SCALES, MINS, BIAS, 0 },                                 \
     }
-#define I8_FORMS(LEVEL, PACK, TILE)                                           \
-    I8(8, 0, 128, LEVEL, PACK, TILE), I8(8, 8, 0, LEVEL, PACK, TILE),         \
-        I8(16, 0, 128, LEVEL, PACK, TILE), I8(1, 0, 128, LEVEL, PACK, TILE),  \
-        I8(1, 0, 127, LEVEL, PACK, TILE), I8(1, 16, 0, LEVEL, PACK, TILE)
+#define I8_FORMS(LEVEL, PACK, TILE, FEW)                                      \
+    I8(8, 0, 128, LEVEL, PACK, TILE, FEW),                                    \
+        I8(8, 8, 0, LEVEL, PACK, TILE, FEW),                                  \
+        I8(16, 0, 128, LEVEL, PACK, TILE, FEW),                               \
+        I8(1, 0, 128, LEVEL, PACK, TILE, FEW),                                \
+        I8(1, 0, 127, LEVEL, PACK, TILE, FEW),                                \
+        I8(1, 16, 0, LEVEL, PACK, TILE, FEW)
 #define I16_C(S, M, Q, TILE)      I16(S, M, Q, C, c, TILE),
 #define I16_AVX2(S, M, Q, TILE)   I16(S, M, Q, AVX2, avx2, TILE),
 #define I16_AVX512(S, M, Q, TILE) I16(S, M, Q, INT512, avx2, TILE),
@@ -90,6 +93,13 @@ enum {
 static gg_kern_panel_fn *const panel_avx512[GG_N_DTYPES] = {
 #define X(TYPE, NAME) [GG_DT_##TYPE] = gg_kern_panel_##NAME##_avx512,
     GG_KERN_PANELS(X)
+#undef X
+};
+#endif
+#if HAVE_X86_VNNI512
+static gg_kern_few_fn *const few_vnni512[GG_N_DTYPES] = {
+#define X(TYPE, NAME) [GG_DT_##TYPE] = gg_kern_few_##NAME##_vnni512,
+    GG_KERN_FEW_I8(X)
 #undef X
 };
 #endif
@@ -128,12 +138,12 @@ static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
 };
 /* What has no tile here takes that of the level below, but not from C. */
 static const struct gg_kern_gemm i8[GG_N_LEVELS][N_I8] = {
-    [GG_LEVEL_C] = { I8_FORMS(C, c, c) },
+    [GG_LEVEL_C] = { I8_FORMS(C, c, c, NULL) },
 #if HAVE_X86_AVXVNNI
-    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, avxvnni) },
+    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, avxvnni, NULL) },
 #endif
 #if HAVE_X86_VNNI512
-    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, avx2, vnni512) },
+    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, avx2, vnni512, few_vnni512) },
 #endif
 };
 /* clang-format on */

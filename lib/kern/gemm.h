@@ -122,6 +122,11 @@ typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
                                  const float *x, size_t x_stride, size_t n,
                                  size_t k, float *y, size_t y_stride);
 
+/* Products with up to GG_GEMM_FEW columns, without panels of weights:
+ * gemm_i8.h. */
+struct gg_kern_few;
+typedef void gg_kern_few_fn(const struct gg_kern_few *f);
+
 /* What panels of integers hold (gemm_int.h, gemm_i8.h); 0 in others. */
 struct gg_kern_gemm_ints {
     unsigned width;    /* bytes of an integer */
@@ -157,6 +162,8 @@ struct gg_kern_gemm {
     gg_kern_gemm_pack_groups_fn *pack_groups; /* or NULL: pack_w alone */
     gg_kern_panel_fn *const *panel; /* [GG_N_DTYPES], each NULL where there is
                                      * none; or NULL */
+    gg_kern_few_fn *const *few; /* likewise; multiply up to GG_GEMM_FEW columns
+                                 * as tiles do, instead of dot */
     struct gg_kern_gemm_ints ints;
 };
 
@@ -230,7 +237,8 @@ enum {
     /* Of as few columns decoding is most of the work, and transposing would be
      * as much again. What has a kernel for it is multiplied where it lies, with
      * the bits that decoding it first would give (codec.h, dots). */
-    GG_GEMM_NARROW = 4
+    GG_GEMM_NARROW = 4,
+    GG_GEMM_FEW = 8
 };
 gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_decoded;
 /* n rows of one panel, at most GG_GEMM_BUF_ROWS, as its rows first and up. */

@@ -73,4 +73,31 @@ GG_GEMM_I8_TILES(X, avxvnni)
 GG_GEMM_I8_TILES(X, vnni512)
 #undef X
 
+/* Steps of GG_GEMM_PANEL_ROWS rows by one panel of activations, straight from
+ * the rows' blocks: what tiles give of panels of these rows, bit for bit. */
+struct gg_kern_few {
+    const void *w; /* the first row's first block */
+    size_t w_stride;
+    size_t jump;     /* from the end of these steps of a row to what will be
+                     * multiplied next, bytes */
+    const void *x;   /* a panel of k steps */
+    size_t k;        /* at most kc, a multiple of the type's block */
+    unsigned n_cols; /* 1 to nr */
+    float *y;        /* column j at y + j * y_stride floats */
+    size_t y_stride;
+    int add; /* 0: y = sum; else y = y + sum */
+};
+/* X(type, its name): those that have one, for AVX-512 VNNI. */
+#define GG_KERN_FEW_I8(X)                                                     \
+    X(Q4_0, q4_0)                                                             \
+    X(IQ4_NL, iq4_nl)                                                         \
+    X(Q8_0, q8_0)                                                             \
+    X(Q4_K, q4_k)                                                             \
+    X(Q5_K, q5_k)                                                             \
+    X(Q6_K, q6_k)                                                             \
+    X(IQ4_XS, iq4_xs)
+#define X(type, name) gg_kern_few_fn gg_kern_few_##name##_vnni512;
+GG_KERN_FEW_I8(X)
+#undef X
+
 #endif

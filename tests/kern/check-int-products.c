@@ -139,9 +139,73 @@ static void check_products(const char *level, const struct gg_kern *kern,
        level, dt->name);
 }
 
+static bool same_bits(const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) && !(isnan(a[i]) && isnan(b[i])))
+            return false;
+    return true;
+}
+
+/* Few columns straight from blocks are, bit for bit, what they are among many
+ * that are multiplied by panels; with blocks of any bytes. */
+static void check_few(const char *level, const struct gg_kern *kern, int dtype,
+                      int form, struct gguf_pool *const pool[])
+{
+    static const size_t shapes[][2] = {
+        { 16, 256 }, { 48, 512 }, { 1, 768 }, { 70, 1280 }, { 129, 4608 },
+    };
+    enum { MANY = 17 };
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
+    bool good = true;
+    for (size_t s = 0; s < 2 * GG_LEN(shapes); s++) {
+        const size_t m = shapes[s / 2][0], full = shapes[s / 2][1];
+        const size_t k =
+            s & 1 && dt->block_len < ACTS_STEPS ? full - dt->block_len : full;
+        const size_t size = k / dt->block_len * dt->block_size, skew = 5;
+        unsigned char *w = acts_must(malloc(m * (size + skew)));
+        float *x = acts_must(malloc(MANY * k * sizeof *x));
+        float *y = acts_must(malloc(2 * MANY * m * sizeof *y));
+        for (size_t i = 0; i < m * (size + skew); i++)
+            w[i] = (unsigned char)rnd_below(s & 1 ? 256 : 0x60);
+        acts_fill(x, MANY * k, s % 3 ? ACTS_NORMAL : ACTS_EQUAL);
+        if (s == 5)
+            acts_fill(x + 3 * k, k, ACTS_NOT_FINITE);
+        struct product p = { .args = { .kern = kern,
+                                       .form = (enum gg_kern_gemm_form)form,
+                                       .dtype_index = dtype,
+                                       .w = w,
+                                       .w_stride = size + skew,
+                                       .x = x,
+                                       .x_stride = k * sizeof *x,
+                                       .y = y,
+                                       .y_stride = m * sizeof *y,
+                                       .m = (int64_t)m,
+                                       .n = MANY,
+                                       .k = (int64_t)k } };
+        multiply(&p, pool[0]);
+        p.args.y = y + MANY * m;
+        for (size_t n = 1; n <= GG_GEMM_FEW + 1; n++) {
+            memset(p.args.y, 0x5a, MANY * m * sizeof *y);
+            p.args.n = (int64_t)n;
+            multiply(&p, pool[n % 2]);
+            good = good && same_bits(y, p.args.y, n * m) &&
+                   (((unsigned char *)(p.args.y + n * m))[0] == 0x5a);
+        }
+        free(w);
+        free(x);
+        free(y);
+    }
+    ok(good, "%s: %s: few columns are as they are among many", level,
+       dt->name);
+}
+
 static void check_type(const struct acts_form *f, void *user)
 {
+    const struct gg_kern_gemm *g = &f->kern->gemm[f->form];
     check_products(f->level, f->kern, f->dtype, f->form, user);
+    if (g->few && g->few[f->dtype])
+        check_few(f->level, f->kern, f->dtype, f->form, user);
 }
 
 int main(int argc, char **argv)
