@@ -83,29 +83,7 @@ static void json_verify(struct json *j, const struct verify *v, size_t i)
 static void json_output(struct json *j, const struct target *t,
                         const struct verify *v, size_t no)
 {
-    struct gguf_quant_totals s = GGUF_QUANT_TOTALS_INIT;
-    (void)gguf_quant_totals(t->job, &s, NULL);
-    json_open(j, NULL, '{');
-    if (t->path)
-        json_strz(j, "path", t->path);
-    else
-        json_null(j, "path");
-    json_strz(j, "type", t->type);
-    json_u64(j, "n_files", gguf_quant_n_files(t->job));
-    json_u64(j, "file_size", s.file_size);
-    json_u64(j, "n_elements", s.n_elements);
-    json_u64(j, "to_size", s.to_size);
-    json_open(j, "tensors", '[');
-    for (size_t i = 0; i < gguf_quant_n_tensors(t->job); i++) {
-        const struct gguf_quant_tensor *q = gguf_quant_tensor(t->job, i);
-        json_open(j, NULL, '{');
-        json_strz(j, "name", q->name);
-        json_strz(j, "to", type_name(q->to));
-        json_strz(j, "rule", q->rule);
-        json_u64(j, "to_size", q->to_size);
-        json_close(j);
-    }
-    json_close(j);
+    json_target(j, t);
     if (v)
         json_verify(j, v, no);
     json_close(j);

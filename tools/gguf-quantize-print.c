@@ -282,7 +282,7 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
     json_close(j);
 }
 
-static void json_target(struct json *j, const struct target *target)
+void json_target(struct json *j, const struct target *target)
 {
     struct gguf_quant_totals t = GGUF_QUANT_TOTALS_INIT;
     (void)gguf_quant_totals(target->job, &t, NULL);
@@ -320,7 +320,6 @@ static void json_target(struct json *j, const struct target *target)
     for (size_t i = 0; i < gguf_quant_n_tensors(target->job); i++)
         json_tensor(j, gguf_quant_tensor(target->job, i));
     json_close(j);
-    json_close(j);
 }
 
 void print_json(FILE *f, const char *in, const struct target *t, size_t n,
@@ -334,8 +333,10 @@ void print_json(FILE *f, const char *in, const struct target *t, size_t n,
     if (seconds >= 0)
         json_f64(&j, "seconds", seconds);
     json_open(&j, "outputs", '[');
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         json_target(&j, &t[i]);
+        json_close(&j);
+    }
     json_close(&j);
     json_close(&j);
     json_end(&j);

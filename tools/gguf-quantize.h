@@ -136,6 +136,11 @@ void print_nonfinite(const char *in, const struct target *t, int kept);
  * to be replaced. */
 void print_mended(const char *in, const struct target *t, size_t n);
 
+/* One output as an object that is left open: what the caller adds follows.
+ * gguf-quantize.1 has its members. */
+struct json;
+void json_target(struct json *j, const struct target *target);
+
 /* All of it as one JSON document. */
 void print_json(FILE *f, const char *in, const struct target *t, size_t n,
                 double seconds);

@@ -23,7 +23,7 @@ static enum gguf_status check(const struct gguf_session *s,
 {
     if (n && !use)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "%zu adapters, but no list of them", n);
+                            "no list of adapters, but their number, %zu", n);
     for (size_t i = 0; i < n; i++) {
         if (!use[i].adapter || use[i].adapter->model != s->given)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
