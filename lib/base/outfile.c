@@ -55,6 +55,23 @@ static int open_nameless(const char *dir)
     return -1;
 }
 
+/* The same where dir is not there: on the file system that it will be on. */
+static enum gguf_status open_above(struct gg_outfile *o, char *dir,
+                                   struct gguf_error *err)
+{
+    for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
+        dir[n - 1] = 0;
+    char *above = gg_ident_folder(o->allocator, dir);
+    if (!above)
+        return gg_error_set_nomem(err, strlen(dir));
+    if (!(o->flags & GG_OUTFILE_NAMED))
+        o->fd = open_nameless(above);
+    gg_mem_free(o->allocator, above);
+    return o->fd >= 0 ? GGUF_OK
+                      : gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                                     "needs its folder first");
+}
+
 static enum gguf_status open_named(struct gg_outfile *o,
                                    struct gguf_error *err)
 {
@@ -163,6 +180,8 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
         o->fd = open_nameless(dir);
     if (flags & GG_OUTFILE_PARTIAL)
         st = open_partial(o, err);
+    else if (o->fd < 0 && flags & GG_OUTFILE_NEW_FOLDER)
+        st = open_above(o, dir, err);
     else if (o->fd < 0)
         st = open_named(o, err);
     if (st == GGUF_OK)

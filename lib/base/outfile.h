@@ -38,8 +38,12 @@ enum {
     GG_OUTFILE_PARTIAL = 8, /* the temporary is path + GG_OUTFILE_PART, and
                             * stays where there is no commit; one that is there
                             * already is refused: GGUF_E_MISMATCH */
-    GG_OUTFILE_RESUME = 16  /* with that: it is taken with what it holds, where
+    GG_OUTFILE_RESUME = 16, /* with that: it is taken with what it holds, where
                             * gg_ident_open takes it */
+    /* Its folder may not be there before it gets its name: until then it waits
+     * beside the folder. GGUF_E_UNSUPPORTED where files must have names to be:
+     * the folder comes first there. */
+    GG_OUTFILE_NEW_FOLDER = 32
 };
 
 #define GG_OUTFILE_PART ".resume-data"

@@ -206,7 +206,26 @@ struct writer {
     float *x;
     uint8_t *bytes;
     bool made_dir;
+    bool later; /* the folder is made when all files are complete */
 };
+
+static enum gguf_status make_dir(struct writer *w, struct gguf_error *err)
+{
+    struct stat s;
+    struct gg_str_esc e;
+    w->later = false;
+    w->made_dir = mkdir(w->dir, 0777) == 0;
+    if (w->made_dir)
+        return GGUF_OK;
+    if (errno != EEXIST)
+        return gg_error_set_errno(err, errno, "the folder '%s'",
+                                  gg_str_esc(&e, gg_str_z(w->dir)));
+    return stat(w->dir, &s) == 0 && S_ISDIR(s.st_mode)
+               ? GGUF_OK
+               : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                              "'%s' is there, and no folder",
+                              gg_str_esc(&e, gg_str_z(w->dir)));
+}
 
 static struct gg_outfile *file_at(void *user, size_t i)
 {
@@ -224,8 +243,15 @@ static enum gguf_status open_file(struct writer *w, const char *name,
     if (n < 0 || (size_t)n >= sizeof path)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "the path of the folder is too long");
-    GG_TRY(
-        gg_outfile_open(&w->file[w->n], w->b->p.allocator, path, flags, err));
+    struct gg_outfile *o = &w->file[w->n];
+    enum gguf_status st =
+        gg_outfile_open(o, w->b->p.allocator, path,
+                        flags | (w->later ? GG_OUTFILE_NEW_FOLDER : 0), err);
+    if (st == GGUF_E_UNSUPPORTED && w->later) {
+        GG_TRY(make_dir(w, err));
+        st = gg_outfile_open(o, w->b->p.allocator, path, flags, err);
+    }
+    GG_TRY(st);
     w->n++;
     return GGUF_OK;
 }
@@ -391,6 +417,8 @@ static enum gguf_status write_files(struct writer *w,
         w->file && w->x && w->bytes ? GGUF_OK : gg_error_set_nomem(err, CHUNK);
     if (st == GGUF_OK)
         st = put_all(w, text, err);
+    if (st == GGUF_OK && w->later)
+        st = make_dir(w, err);
     if (st == GGUF_OK)
         st = gg_outfile_name_all(file_at, w, w->n, true, &bad, err);
     for (size_t i = 0; i < w->n && st == GGUF_OK; i++)
@@ -402,23 +430,6 @@ static enum gguf_status write_files(struct writer *w,
     gg_mem_free(a, w->x);
     gg_mem_free(a, w->bytes);
     return st;
-}
-
-static enum gguf_status make_dir(struct writer *w, struct gguf_error *err)
-{
-    struct stat s;
-    struct gg_str_esc e;
-    w->made_dir = mkdir(w->dir, 0777) == 0;
-    if (w->made_dir)
-        return GGUF_OK;
-    if (errno != EEXIST)
-        return gg_error_set_errno(err, errno, "the folder '%s'",
-                                  gg_str_esc(&e, gg_str_z(w->dir)));
-    return stat(w->dir, &s) == 0 && S_ISDIR(s.st_mode)
-               ? GGUF_OK
-               : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                              "'%s' is there, and no folder",
-                              gg_str_esc(&e, gg_str_z(w->dir)));
 }
 
 /* The file, and the folder on paper. */
@@ -447,7 +458,9 @@ static enum gguf_status run(struct gg_back *b, const char *path,
     note_keys(b);
     GG_TRY(plan_files(b, err));
     enum gguf_status st = gg_back_vocab(b, text, err);
-    if (st == GGUF_OK)
+    struct stat s;
+    w.later = lstat(dir, &s) != 0 && errno == ENOENT;
+    if (st == GGUF_OK && !w.later)
         st = make_dir(&w, err);
     if (st == GGUF_OK)
         st = check_dir(&w, text, err);

@@ -314,6 +314,38 @@ static void check_map(void)
     close(fd);
 }
 
+/* A file whose folder comes after it, if files need no names here. */
+static void check_new_folder(void)
+{
+    struct gguf_error err;
+    struct gg_outfile o;
+    char folder[64], path[80];
+    snprintf(folder, sizeof folder, "%s/later", dir);
+    snprintf(path, sizeof path, "%s//x", folder);
+    enum gguf_status st =
+        gg_outfile_open(&o, NULL, path, GG_OUTFILE_NEW_FOLDER, &err);
+    if (st == GGUF_E_UNSUPPORTED) {
+        skip("a file before its folder: %s", err.message);
+    } else {
+        ok(st == GGUF_OK && write_pieces(&o, 1000) == GGUF_OK &&
+               gg_outfile_flush(&o, &err) == GGUF_OK && n_others() == 0 &&
+               mkdir(folder, 0777) == 0 &&
+               gg_outfile_commit(&o, &err) == GGUF_OK &&
+               holds(path, 1000, byte_at),
+           "a file waits until its folder is there");
+        unlink(path);
+        rmdir(folder);
+        ok(gg_outfile_open(&o, NULL, path, GG_OUTFILE_NEW_FOLDER, &err) ==
+                   GGUF_OK &&
+               gg_outfile_commit(&o, &err) == GGUF_E_IO && n_others() == 0,
+           "one that never has a folder is gone: %s", err.message);
+    }
+    st = gg_outfile_open(&o, NULL, path,
+                         GG_OUTFILE_NEW_FOLDER | GG_OUTFILE_NAMED, &err);
+    ok(st == GGUF_E_UNSUPPORTED && n_others() == 0,
+       "not one that must have a name: %s", err.message);
+}
+
 int main(void)
 {
     struct gg_outfile o;
@@ -338,6 +370,7 @@ int main(void)
     }
     check_partial();
     check_changes();
+    check_new_folder();
     check_map();
     unlink(target);
     unlink(source);
