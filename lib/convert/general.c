@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "gguf/dtype.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,9 +287,10 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
         ;
     id = (struct gguf_str){ path + begin, end - begin };
     char *real = NULL;
-    if (gg_str_eqz(id, ".") || gg_str_eqz(id, ".."))
+    if (gg_str_eqz(id, ".") || gg_str_eqz(id, "..")) {
         real = realpath(path, NULL);
-    if (real) {
+        if (!real)
+            return gg_error_set_errno(err, errno, "the folder's own name");
         const char *slash = strrchr(real, '/');
         id = gg_str_z(slash ? slash + 1 : real);
     }
