@@ -44,6 +44,18 @@ static void put_line(const struct gguf_digest *d, const char *file,
     text_fini(&name);
 }
 
+/* A member of a list of digests: what it is of, by the key. */
+static void digest_json(struct json *j, const char *key, struct gguf_str name,
+                        const struct gguf_digest *d)
+{
+    char hex[65];
+    json_open(j, NULL, '{');
+    json_str(j, key, name);
+    gguf_digest_hex(d, hex);
+    json_strz(j, "digest", hex);
+    json_close(j);
+}
+
 static void hash_json(struct json *j, const struct info *info,
                       const struct gguf_digest *tensors,
                       const struct gguf_digest *model)
@@ -56,11 +68,8 @@ static void hash_json(struct json *j, const struct info *info,
     json_open(j, "tensors", '[');
     for (size_t i = 0; i < info->n_list; i++) {
         uint32_t k = info->list[i];
-        json_open(j, NULL, '{');
-        json_str(j, "name", load_tensor(info->load, k).info->name);
-        gguf_digest_hex(&tensors[k], hex);
-        json_strz(j, "digest", hex);
-        json_close(j);
+        digest_json(j, "name", load_tensor(info->load, k).info->name,
+                    &tensors[k]);
     }
     json_close(j);
     json_close(j);
@@ -69,16 +78,13 @@ static void hash_json(struct json *j, const struct info *info,
 static void whole_json(struct json *j, const struct load *l,
                        const struct gguf_digest *whole)
 {
-    char hex[65];
     json_open(j, "digests", '{');
     json_strz(j, "algorithm", gguf_digest_algo_name(whole->algo));
     json_open(j, "files", '[');
     for (size_t i = 0; i < load_n_files(l); i++) {
-        json_open(j, NULL, '{');
-        json_strz(j, "path", gguf_file_path(load_file(l, i)));
-        gguf_digest_hex(&whole[i], hex);
-        json_strz(j, "digest", hex);
-        json_close(j);
+        const char *path = gguf_file_path(load_file(l, i));
+        digest_json(j, "path", (struct gguf_str){ path, strlen(path) },
+                    &whole[i]);
     }
     json_close(j);
     json_close(j);

@@ -357,6 +357,20 @@ static enum gguf_status take_fds(struct gguf_split *s, const int *fd,
     return GGUF_OK;
 }
 
+/* The set s, whose files are open if st says so: its tensors are listed and it
+ * goes to *out, or it is closed. */
+static enum gguf_status finish(struct gguf_split **out, struct gguf_split *s,
+                               enum gguf_status st, struct gguf_error *err)
+{
+    if (st == GGUF_OK)
+        st = list_tensors(s, err);
+    if (st == GGUF_OK)
+        *out = s;
+    else
+        gguf_split_close(s);
+    return st;
+}
+
 enum gguf_status gg_file_split_open_fds(struct gguf_split **out, const int *fd,
                                         const char *const *path, size_t n,
                                         const struct gguf_file_params *params,
@@ -370,13 +384,7 @@ enum gguf_status gg_file_split_open_fds(struct gguf_split **out, const int *fd,
     enum gguf_status st = make_room(s, (unsigned)n, err);
     if (st == GGUF_OK)
         st = take_fds(s, fd, path, params, err);
-    if (st == GGUF_OK)
-        st = list_tensors(s, err);
-    if (st == GGUF_OK)
-        *out = s;
-    else
-        gguf_split_close(s);
-    return st;
+    return finish(out, s, st, err);
 }
 
 enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
@@ -400,13 +408,7 @@ enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
         st = open_file(s, path, &p, err); /* or says why not */
     else
         st = open_set(s, path, &p, err);
-    if (st == GGUF_OK)
-        st = list_tensors(s, err);
-    if (st == GGUF_OK)
-        *out = s;
-    else
-        gguf_split_close(s);
-    return st;
+    return finish(out, s, st, err);
 }
 
 void gguf_split_close(struct gguf_split *s)

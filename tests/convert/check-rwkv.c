@@ -3,7 +3,7 @@
  * Ids are compared with a count of its own: the longest token each time.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "tests/convert/reader.h"
 #include "tests/convert/tokenize.h"
 
 #include <unistd.h>
@@ -12,31 +12,6 @@ static char top[200];
 static struct folder f;
 
 /* ---- lines ---- */
-
-static enum gguf_status read_lines(const void *data, size_t size,
-                                   struct gg_convert_vocab *v,
-                                   struct gguf_convert *c,
-                                   struct gguf_error *e)
-{
-    struct gg_mapfile m;
-    memset(c, 0, sizeof *c);
-    gg_mem_arena_init(&c->arena, NULL);
-    *v = (struct gg_convert_vocab){ .c = c, .unk = -1 };
-    gguf_error_clear(e);
-    if (gg_mapfile_memory(&m, data, size, 0, size, e) != GGUF_OK)
-        return GGUF_E_IO;
-    enum gguf_status st = gg_convert_vocab_rwkv(v, &m, e);
-    gg_mapfile_close(&m);
-    return st;
-}
-
-static void forget(struct gg_convert_vocab *v, struct gguf_convert *c)
-{
-    gg_mem_free(NULL, v->token);
-    gg_mem_free(NULL, v->score);
-    gg_mem_free(NULL, v->type);
-    gg_mem_arena_fini(&c->arena);
-}
 
 /* What Python's repr() gives of the bytes, by Python 3. */
 static void check_literals(void)
@@ -69,13 +44,14 @@ static void check_literals(void)
         struct gguf_convert c;
         struct gguf_error e;
         const enum gguf_status st =
-            read_lines(rows[i].line, strlen(rows[i].line), &v, &c, &e);
+            reader_run(gg_convert_vocab_rwkv, rows[i].line,
+                       strlen(rows[i].line), &v, &c, &e);
         const char *want = rows[i].text;
         ok(st == GGUF_OK && v.n == 2 && v.token[1].size == strlen(want) &&
                !memcmp(v.token[1].data, want, strlen(want)),
            "%.*s becomes %s %s", (int)strcspn(rows[i].line, "\r\n"),
            rows[i].line, want, e.message);
-        forget(&v, &c);
+        reader_forget(&v, &c);
     }
 }
 
@@ -128,11 +104,12 @@ static void check_refused(void)
         struct gguf_convert c;
         struct gguf_error e;
         const enum gguf_status st =
-            read_lines(rows[i].lines, strlen(rows[i].lines), &v, &c, &e);
+            reader_run(gg_convert_vocab_rwkv, rows[i].lines,
+                       strlen(rows[i].lines), &v, &c, &e);
         ok(st == GGUF_E_VOCAB && strstr(e.message, rows[i].word) &&
                e.offset == rows[i].off,
            "refused at %lld: %s", (long long)e.offset, e.message);
-        forget(&v, &c);
+        reader_forget(&v, &c);
     }
     /* the longest text there may be, and one byte more */
     static char line[5000];
@@ -144,11 +121,12 @@ static void check_refused(void)
         memset(line, 'a', sizeof line);
         memcpy(line, "1 '", 3);
         sprintf(line + 3 + n, "' %d", n);
-        const enum gguf_status st = read_lines(line, strlen(line), &v, &c, &e);
+        const enum gguf_status st =
+            reader_run(gg_convert_vocab_rwkv, line, strlen(line), &v, &c, &e);
         ok(more ? st == GGUF_E_VOCAB && strstr(e.message, "4 KiB")
                 : st == GGUF_OK,
            "a text of %d bytes %s", n, e.message);
-        forget(&v, &c);
+        reader_forget(&v, &c);
     }
 }
 

@@ -210,19 +210,6 @@ static void check_xlmr(void)
 
 /* ---- refused ---- */
 
-static void refused(const char *file, const char *word, uint64_t off,
-                    enum gguf_status status)
-{
-    struct gguf_convert *c = NULL;
-    struct gguf_error e;
-    gguf_error_clear(&e);
-    const enum gguf_status st = gguf_convert_open(&c, f.dir, NULL, &e);
-    ok(st == status && !c && strstr(e.message, word) &&
-           strstr(e.message, file) == e.message && e.offset == off,
-       "refused at %lld: %s", (long long)e.offset, e.message);
-    gguf_convert_close(c);
-}
-
 #define MODEL(REST) "\"model\":{\"type\":\"Unigram\"," REST "}}"
 #define A_MODEL     MODEL("\"vocab\":[[\"a\",0]]")
 #define TABLE(TEXT)                                                           \
@@ -273,7 +260,8 @@ static void check_json_refused(void)
     begin("json-refused", "T5EncoderModel", 260);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_text(&f, "tokenizer.json", rows[i].text);
-        refused("tokenizer.json: ", rows[i].word, rows[i].off, rows[i].status);
+        folder_refused(&f, "tokenizer.json: ", rows[i].word, rows[i].off,
+                       rows[i].status);
     }
 }
 
@@ -293,23 +281,25 @@ static void check_model_refused(void)
     uint8_t b[20], none[1];
     begin("model-refused", "T5EncoderModel", 260);
     write_model("spiece.model", b, folder_number(b, 3, 3), none, 0);
-    refused("spiece.model: ", "kind 3", GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
+    folder_refused(&f, "spiece.model: ", "kind 3", GGUF_NO_OFFSET,
+                   GGUF_E_UNSUPPORTED);
     write_model("spiece.model", b, folder_number(b, 24, 1), none, 0);
-    refused("spiece.model: ", "treat_whitespace_as_suffix", GGUF_NO_OFFSET,
-            GGUF_E_UNSUPPORTED);
+    folder_refused(&f, "spiece.model: ", "treat_whitespace_as_suffix",
+                   GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
     write_model("spiece.model", none, 0, b, folder_number(b, 5, 0));
-    refused("spiece.model: ", "escape_whitespaces", GGUF_NO_OFFSET,
-            GGUF_E_UNSUPPORTED);
+    folder_refused(&f, "spiece.model: ", "escape_whitespaces", GGUF_NO_OFFSET,
+                   GGUF_E_UNSUPPORTED);
     /* 12 bytes of a piece, two of each head */
     write_model("spiece.model", none, 0, "\x12\x04\x08\0\0\0", 6);
-    refused("spiece.model: ", "says to take 8", 18, GGUF_E_VOCAB);
+    folder_refused(&f, "spiece.model: ", "says to take 8", 18, GGUF_E_VOCAB);
     begin("xlmr-refused", "XLMRobertaModel", 9);
     write_model("sentencepiece.bpe.model", none, 0, none, 0);
-    refused("sentencepiece.bpe.model: ", "first pieces", 0, GGUF_E_VOCAB);
+    folder_refused(&f, "sentencepiece.bpe.model: ", "first pieces", 0,
+                   GGUF_E_VOCAB);
     begin("camembert", "CamembertModel", 9);
     write_xlmr("sentencepiece.bpe.model");
-    refused("sentencepiece.bpe.model: ", "'CamembertModel'", GGUF_NO_OFFSET,
-            GGUF_E_UNSUPPORTED);
+    folder_refused(&f, "sentencepiece.bpe.model: ", "'CamembertModel'",
+                   GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
 }
 
 /* ---- beside the tree ---- */

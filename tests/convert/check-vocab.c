@@ -1,6 +1,6 @@
 /* check-vocab.c - tokenizers of folders: what they become, what is refused */
 #include "config.h"
-#include "convert/vocab.h"
+#include "tests/convert/reader.h"
 #include "tests/convert/folder.h"
 #include "tests/scratch.h"
 #include "tests/slurp.h"
@@ -11,31 +11,6 @@
 static char top[200];
 
 /* ---- tokenizer.model ---- */
-
-/* A tokenizer.model in memory, read. */
-static enum gguf_status read_spm(const void *data, size_t size,
-                                 struct gg_convert_vocab *v,
-                                 struct gguf_convert *c, struct gguf_error *e)
-{
-    struct gg_mapfile m;
-    memset(c, 0, sizeof *c);
-    gg_mem_arena_init(&c->arena, NULL);
-    *v = (struct gg_convert_vocab){ .c = c, .space_prefix = -1 };
-    gguf_error_clear(e);
-    if (gg_mapfile_memory(&m, data, size, 0, size, e) != GGUF_OK)
-        return GGUF_E_IO;
-    enum gguf_status st = gg_convert_vocab_spm(v, &m, e);
-    gg_mapfile_close(&m);
-    return st;
-}
-
-static void forget(struct gg_convert_vocab *v, struct gguf_convert *c)
-{
-    gg_mem_free(NULL, v->token);
-    gg_mem_free(NULL, v->score);
-    gg_mem_free(NULL, v->type);
-    gg_mem_arena_fini(&c->arena);
-}
 
 #define PIECE                                                                 \
     "\x0a\x0a\x0a\x01"                                                        \
@@ -53,18 +28,19 @@ static void check_spm(void)
     struct gg_convert_vocab v;
     struct gguf_convert c;
     struct gguf_error e;
-    enum gguf_status st = read_spm(good, sizeof good - 1, &v, &c, &e);
+    enum gguf_status st =
+        reader_run(gg_convert_vocab_spm, good, sizeof good - 1, &v, &c, &e);
     ok(st == GGUF_OK && v.n == 2 && v.token[0].size == 1 &&
            v.token[0].data[0] == 'a' && v.score[0] == -1 && v.type[0] == 1 &&
            v.token[1].size == 3 && v.score[1] == 0 && v.type[1] == 1 &&
            !strcmp(v.model, "llama") && v.space_prefix == 0,
        "a tokenizer.model of two pieces %s", e.message);
-    forget(&v, &c);
+    reader_forget(&v, &c);
     int refused = 0;
     for (size_t n = 0; n + 1 < sizeof good; n++) { /* cut off */
-        st = read_spm(good, n, &v, &c, &e);
+        st = reader_run(gg_convert_vocab_spm, good, n, &v, &c, &e);
         refused += st != GGUF_OK && e.message[0];
-        forget(&v, &c);
+        reader_forget(&v, &c);
     }
     /* what ends before one of the last three fields is a whole one, and so is
      * what ends before TrainerSpec, of Unigram */
@@ -122,12 +98,12 @@ static void check_spm_refused(void)
         struct gg_convert_vocab v;
         struct gguf_convert c;
         struct gguf_error e;
-        enum gguf_status st =
-            read_spm(rows[i].bytes, rows[i].size, &v, &c, &e);
+        enum gguf_status st = reader_run(gg_convert_vocab_spm, rows[i].bytes,
+                                         rows[i].size, &v, &c, &e);
         ok(st == rows[i].status && strstr(e.message, rows[i].word) &&
                e.offset == rows[i].off,
            "refused at %lld: %s", (long long)e.offset, e.message);
-        forget(&v, &c);
+        reader_forget(&v, &c);
     }
 }
 

@@ -220,19 +220,6 @@ static void check_cased(void)
 
 /* ---- refused ---- */
 
-static void refused(const char *file, const char *word, uint64_t off,
-                    enum gguf_status status)
-{
-    struct gguf_convert *c = NULL;
-    struct gguf_error e;
-    gguf_error_clear(&e);
-    const enum gguf_status st = gguf_convert_open(&c, f.dir, NULL, &e);
-    ok(st == status && !c && strstr(e.message, word) &&
-           strstr(e.message, file) == e.message && e.offset == off,
-       "refused at %lld: %s", (long long)e.offset, e.message);
-    gguf_convert_close(c);
-}
-
 static void check_txt_refused(void)
 {
     static const struct {
@@ -258,7 +245,8 @@ static void check_txt_refused(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_text(&f, "vocab.txt", rows[i].text);
         folder_text(&f, "tokenizer_config.json", rows[i].config);
-        refused("vocab.txt: ", rows[i].word, rows[i].off, rows[i].status);
+        folder_refused(&f, "vocab.txt: ", rows[i].word, rows[i].off,
+                       rows[i].status);
     }
 }
 
@@ -304,7 +292,8 @@ static void check_json_refused(void)
     begin("json-refused");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_text(&f, "tokenizer.json", rows[i].text);
-        refused("tokenizer.json: ", rows[i].word, rows[i].off, rows[i].status);
+        folder_refused(&f, "tokenizer.json: ", rows[i].word, rows[i].off,
+                       rows[i].status);
     }
 }
 

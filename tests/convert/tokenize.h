@@ -2,6 +2,7 @@
 #ifndef TESTS_CONVERT_TOKENIZE_H
 #define TESTS_CONVERT_TOKENIZE_H
 
+#include "gguf/convert.h"
 #include "gguf/vocab.h"
 #include "tests/convert/folder.h"
 #include "tests/convert/roundtrip.h"
@@ -35,6 +36,22 @@ static inline void made_close(struct made *m)
 {
     gguf_vocab_destroy(m->vocab);
     gguf_file_close(m->file);
+}
+
+/* A test: the folder is refused with this status at this byte of a file, in a
+ * message that begins with the file's name and has the word. */
+static inline void folder_refused(const struct folder *f, const char *file,
+                                  const char *word, uint64_t off,
+                                  enum gguf_status status)
+{
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    gguf_error_clear(&e);
+    const enum gguf_status st = gguf_convert_open(&c, f->dir, NULL, &e);
+    ok(st == status && !c && strstr(e.message, word) &&
+           strstr(e.message, file) == e.message && e.offset == off,
+       "refused at %lld: %s", (long long)e.offset, e.message);
+    gguf_convert_close(c);
 }
 
 /* Does a text become these ids ("1,2,3"), with those round it? */

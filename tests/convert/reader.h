@@ -1,0 +1,42 @@
+/* reader.h - one reader of a tokenizer, on bytes in memory */
+#ifndef TESTS_CONVERT_READER_H
+#define TESTS_CONVERT_READER_H
+
+#include "convert/vocab.h"
+
+#include <string.h>
+
+typedef enum gguf_status reader_fn(struct gg_convert_vocab *v,
+                                   const struct gg_mapfile *m,
+                                   struct gguf_error *err);
+
+/* What fn makes of size bytes goes to v, of c: to be forgotten afterwards,
+ * also where it is refused. */
+static inline enum gguf_status reader_run(reader_fn *fn, const void *data,
+                                          size_t size,
+                                          struct gg_convert_vocab *v,
+                                          struct gguf_convert *c,
+                                          struct gguf_error *e)
+{
+    struct gg_mapfile m;
+    memset(c, 0, sizeof *c);
+    gg_mem_arena_init(&c->arena, NULL);
+    *v = (struct gg_convert_vocab){ .c = c, .unk = -1, .space_prefix = -1 };
+    gguf_error_clear(e);
+    if (gg_mapfile_memory(&m, data, size, 0, size, e) != GGUF_OK)
+        return GGUF_E_IO;
+    enum gguf_status st = fn(v, &m, e);
+    gg_mapfile_close(&m);
+    return st;
+}
+
+static inline void reader_forget(struct gg_convert_vocab *v,
+                                 struct gguf_convert *c)
+{
+    gg_mem_free(NULL, v->token);
+    gg_mem_free(NULL, v->score);
+    gg_mem_free(NULL, v->type);
+    gg_mem_arena_fini(&c->arena);
+}
+
+#endif
