@@ -33,8 +33,8 @@ struct arch {
 };
 
 /* Each ends with one without a class. */
-extern const struct arch archs_first[], archs_dense[], archs_experts[],
-    archs_recurrent[], archs_encoder[];
+extern const struct arch archs_first[], archs_dense[], archs_kin[],
+    archs_experts[], archs_recurrent[], archs_encoder[];
 
 /* The tokenizers of BERT, of T5 in two forms, of RWKV. */
 void archs_wordpiece(const struct folder *f);
@@ -44,11 +44,13 @@ void archs_rwkv(const struct folder *f);
 
 archs_value same, plus_1, neg_exp, paired, turned, half_1, half_2;
 
-#define L "model.layers.%."
-#define B "blk.%."
-#define SIZES                                                                 \
+#define L     "model.layers.%."
+#define B     "blk.%."
+#define SIZES SIZES_KV("2")
+#define SIZES_KV(N_KV)                                                        \
     "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"    \
-    "\"num_attention_heads\":4,\"num_key_value_heads\":2,\"vocab_size\":260," \
+    "\"num_attention_heads\":4,\"num_key_value_heads\":" N_KV                 \
+    ",\"vocab_size\":260,"                                                    \
     "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-6,"                   \
     "\"rope_theta\":10000.0,\"eos_token_id\":258,\"bos_token_id\":258"
 #define TOP  "model.embed_tokens.weight 260 32\nmodel.norm.weight 32\n"

@@ -22,9 +22,9 @@
 #include <math.h>
 #include <unistd.h>
 
-static const struct arch *const lists[] = { archs_first, archs_dense,
-                                            archs_experts, archs_recurrent,
-                                            archs_encoder };
+static const struct arch *const lists[] = { archs_first,     archs_dense,
+                                            archs_kin,       archs_experts,
+                                            archs_recurrent, archs_encoder };
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
 static char top[200];

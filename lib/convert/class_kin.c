@@ -1,0 +1,102 @@
+/* class_kin.c - rows of architectures that differ from Llama's in little */
+#include "config.h"
+#include "convert/class_row.h"
+
+static const struct gg_convert_name plm_names[] = {
+    N(L "self_attn.kv_a_proj_with_mqa", B "attn_kv_a_mqa"),
+    N(L "self_attn.kv_a_layernorm", B "attn_kv_a_norm"),
+    N(L "self_attn.kv_b_proj", B "attn_kv_b"), END_NAMES
+};
+
+/* The output is the embedding, though folders may have it twice. */
+static const struct gg_convert_name tied_names[] = { N_NOT("lm_head"),
+                                                     END_NAMES };
+
+/* ---- rows ---- */
+
+#define META WORD("tensor_data_layout", "Meta AI original pth")
+#define PANGU                                                                 \
+    ROWS(U32("vocab_size", "vocab_size"),                                     \
+         OF("rope.dimension_count", U32, HEAD),                               \
+         OF("attention.key_length", U32, HEAD),                               \
+         OF("attention.value_length", U32, HEAD))
+
+const struct gg_convert_arch gg_convert_class_kin[] = {
+    /* config.json speaks of RMS norms, but they are of layers */
+    { .classes = "OrionForCausalLM",
+      .arch = "orion",
+      .names = LLAMA,
+      .keys = ROWS(META,
+                   U32("context_length",
+                       "max_sequence_length max_position_embeddings "
+                       "model_max_length"),
+                   U32("embedding_length", "hidden_size"),
+                   U32("block_count", "num_hidden_layers"),
+                   U32("feed_forward_length", "intermediate_size"),
+                   U32("attention.head_count", "num_attention_heads"),
+                   U32("attention.head_count_kv",
+                       "num_key_value_heads num_attention_heads"),
+                   F32("attention.layer_norm_epsilon", "rms_norm_eps"), THETA),
+      .only_keys = true },
+    { .classes = "XverseForCausalLM",
+      .arch = "xverse",
+      .names = LLAMA,
+      .keys = ROWS(META, OF("rope.dimension_count", U32, HEAD)),
+      .turned = true },
+    /* All tokens see each other. */
+    { .classes = "DreamModel",
+      .arch = "dream",
+      .names = LLAMA,
+      .keys = ROWS(ALWAYS("attention.causal", BOOL, 0)) },
+    { .classes = "MaincoderForCausalLM",
+      .arch = "maincoder",
+      .names = LLAMA,
+      .keys = ROWS(U32("rope.dimension_count", "head_dim")) },
+    { .classes = "PanguEmbeddedForCausalLM",
+      .arch = "pangu-embedded",
+      .when = "tie_word_embeddings",
+      .names = OVER(tied_names),
+      .keys = PANGU },
+    { .classes = "PanguEmbeddedForCausalLM",
+      .arch = "pangu-embedded",
+      .names = LLAMA,
+      .keys = PANGU },
+    { .classes = "PLMForCausalLM",
+      .arch = "plm",
+      .names = OVER(plm_names),
+      .keys = ROWS(
+          U32("vocab_size", "vocab_size"),
+          U32("attention.kv_lora_rank", "kv_lora_rank"),
+          OF("attention.key_length", U32, "qk_nope_head_dim+qk_rope_head_dim"),
+          U32("attention.value_length", "v_head_dim"),
+          U32("rope.dimension_count", "qk_rope_head_dim")) },
+    { .classes = "Jais2ForCausalLM",
+      .arch = "jais2",
+      .names = LLAMA,
+      .keys = ROWS(OF("rope.dimension_count", U32, HEAD)) },
+    /* Its layers are run several times. */
+    { .classes = "NanbeigeForCausalLM",
+      .arch = "nanbeige",
+      .names = LLAMA,
+      .keys = ROWS(OF("num_loops", U32, "num_loops|1"),
+                   OF("skip_loop_final_norm", BOOL, "skip_loop_final_norm|0")),
+      TURNED },
+    /* Texts as vectors: all tokens see each other, and their mean is it. */
+    { .classes = "LlamaBidirectionalModel",
+      .arch = "llama-embed",
+      .before = "model.",
+      .names = LLAMA,
+      .keys = ROWS(ALWAYS("attention.causal", BOOL, 0),
+                   OF("pooling_type", U32, "pooling:avg=1?1")),
+      TURNED },
+    { .classes = "MellumForCausalLM",
+      .arch = "mellum",
+      .names = OVER(gg_convert_names_experts),
+      .keys = ROWS(EXPERT_FF,
+                   OF("attention.sliding_window", U32,
+                      "use_sliding_window|1?sliding_window"),
+                   EACH("attention.sliding_window_pattern", BOOL,
+                        "use_sliding_window|1*(sliding_window>0)?layer_types:"
+                        "sliding_attention")) },
+    { .classes = NULL }
+};

@@ -1,0 +1,135 @@
+/* archs_kin.c - those that differ from Llama in little */
+#include "config.h"
+#include "tests/convert/archs.h"
+
+/* What those have whose norms are of layers. */
+#define NORM_B                                                                \
+    "model.norm.bias 32\n" L "input_layernorm.bias 32\n" L                    \
+    "post_attention_layernorm.bias 32\n"
+#define QKV_4                                                                 \
+    L "self_attn.q_proj.weight 32 32\n" L "self_attn.k_proj.weight 32 32\n" L \
+      "self_attn.v_proj.weight 32 32\n" L "self_attn.o_proj.weight 32 32\n"
+
+const struct arch archs_kin[] = {
+    { .class_name = "OrionForCausalLM",
+      "orion",
+      SIZES,
+      TOP HEAD QKV NORMS NORM_B MLP,
+      { { B "attn_q.weight", L "self_attn.q_proj.weight", same },
+        { B "ffn_norm.bias", L "post_attention_layernorm.bias", same },
+        { "output_norm.bias", "model.norm.bias", same } },
+      { { "attention.layer_norm_epsilon", "1e-06" },
+        { "tensor_data_layout", "Meta AI original pth" },
+        { "attention.head_count_kv", "2" },
+        { "rope.freq_base", "" } },
+      .back = true },
+    { .class_name = "XverseForCausalLM",
+      "xverse",
+      SIZES,
+      TOP HEAD QKV NORMS MLP L "self_attn.rotary_emb.inv_freq 4\n",
+      { { B "attn_q.weight", L "self_attn.q_proj.weight", paired },
+        { B "attn_k.weight", L "self_attn.k_proj.weight", paired },
+        { B "attn_v.weight", L "self_attn.v_proj.weight", same } },
+      { { "tensor_data_layout", "Meta AI original pth" },
+        { "rope.dimension_count", "8" } },
+      .back = true },
+    { .class_name = "DreamModel",
+      "dream",
+      SIZES ",\"mask_token_id\":257",
+      TOP HEAD QKV QKV_B NORMS MLP,
+      { { B "attn_k.bias", L "self_attn.k_proj.bias", same } },
+      { { "attention.causal", "false" } },
+      .back = true },
+    { .class_name = "MaincoderForCausalLM",
+      "maincoder",
+      SIZES ",\"head_dim\":8",
+      TOP QKV QK_NORM NORMS MLP,
+      { { B "attn_q.weight", L "self_attn.q_proj.weight", same },
+        { B "attn_q_norm.weight", L "self_attn.q_norm.weight", same } },
+      { { "rope.dimension_count", "8" } },
+      .back = true },
+    { .class_name = "PanguEmbeddedForCausalLM",
+      "pangu-embedded",
+      SIZES ",\"tie_word_embeddings\":false",
+      TOP HEAD QKV QKV_B NORMS MLP L "self_attn.o_proj.bias 32\n",
+      { { B "attn_output.bias", L "self_attn.o_proj.bias", same },
+        { "output.weight", "lm_head.weight", same } },
+      { { "attention.key_length", "8" },
+        { "attention.value_length", "8" },
+        { "rope.dimension_count", "8" },
+        { "vocab_size", "260" } },
+      .back = true },
+    { .class_name = "PanguEmbeddedForCausalLM",
+      "pangu-embedded",
+      SIZES ",\"tie_word_embeddings\":true",
+      TOP HEAD QKV QKV_B NORMS MLP L "self_attn.o_proj.bias 32\n",
+      { { "token_embd.weight", "model.embed_tokens.weight", same } },
+      { { "rope.dimension_count", "8" } },
+      .back = true },
+    { .class_name = "PLMForCausalLM",
+      "plm",
+      SIZES ",\"kv_lora_rank\":16,\"qk_nope_head_dim\":8,"
+            "\"qk_rope_head_dim\":4,\"v_head_dim\":8",
+      TOP NORMS L "self_attn.q_proj.weight 48 32\n" L
+                  "self_attn.kv_a_proj_with_mqa.weight 20 32\n" L
+                  "self_attn.kv_a_layernorm.weight 16\n" L
+                  "self_attn.kv_b_proj.weight 64 16\n" L
+                  "self_attn.o_proj.weight 32 32\n" L
+                  "mlp.up_proj.weight 48 32\n" L
+                  "mlp.down_proj.weight 32 48\n",
+      { { B "attn_kv_a_mqa.weight", L "self_attn.kv_a_proj_with_mqa.weight",
+          same },
+        { B "attn_kv_b.weight", L "self_attn.kv_b_proj.weight", same } },
+      { { "attention.key_length", "12" },
+        { "attention.value_length", "8" },
+        { "attention.kv_lora_rank", "16" },
+        { "rope.dimension_count", "4" } } },
+    { .class_name = "Jais2ForCausalLM",
+      "jais2",
+      SIZES_KV("4") ",\"layer_norm_eps\":1e-5,"
+                    "\"head_dim\":8",
+      TOP HEAD QKV_4 NORMS NORM_B L
+      "self_attn.q_proj.bias 32\n" L "self_attn.k_proj.bias 32\n" L
+      "self_attn.v_proj.bias 32\n" L "self_attn.o_proj.bias 32\n" L
+      "mlp.up_proj.weight 48 32\n" L "mlp.up_proj.bias 48\n" L
+      "mlp.down_proj.weight 32 48\n" L "mlp.down_proj.bias 32\n",
+      { { B "ffn_up.bias", L "mlp.up_proj.bias", same },
+        { B "attn_norm.bias", L "input_layernorm.bias", same } },
+      { { "attention.layer_norm_epsilon", "1e-05" },
+        { "rope.dimension_count", "8" } },
+      .back = true },
+    { .class_name = "NanbeigeForCausalLM",
+      "nanbeige",
+      SIZES ",\"num_loops\":2",
+      TOP HEAD QKV NORMS MLP,
+      { { B "attn_k.weight", L "self_attn.k_proj.weight", paired } },
+      { { "num_loops", "2" },
+        { "skip_loop_final_norm", "false" },
+        { "rope.dimension_count", "8" } },
+      .back = true },
+    { .class_name = "LlamaBidirectionalModel",
+      "llama-embed",
+      SIZES ",\"pooling\":\"avg\"",
+      "embed_tokens.weight 260 32\nnorm.weight 32\n"
+      "layers.%.self_attn.q_proj.weight 32 32\n"
+      "layers.%.self_attn.k_proj.weight 16 32\n"
+      "layers.%.self_attn.v_proj.weight 16 32\n"
+      "layers.%.self_attn.o_proj.weight 32 32\n"
+      "layers.%.input_layernorm.weight 32\n"
+      "layers.%.post_attention_layernorm.weight 32\n"
+      "layers.%.mlp.gate_proj.weight 48 32\n"
+      "layers.%.mlp.up_proj.weight 48 32\n"
+      "layers.%.mlp.down_proj.weight 32 48\n",
+      { { B "attn_q.weight", "layers.%.self_attn.q_proj.weight", paired } },
+      { { "attention.causal", "false" }, { "pooling_type", "1" } } },
+    { .class_name = "MellumForCausalLM",
+      "mellum",
+      SIZES MOE_SIZES ",\"head_dim\":8,\"sliding_window\":16,\"layer_types\":"
+                      "[\"sliding_attention\",\"full_attention\"]",
+      TOP HEAD QKV QK_NORM NORMS MOE,
+      { MOE_NAMES },
+      { { "attention.sliding_window", "16" },
+        { "attention.sliding_window_pattern", "true,false" },
+        { "expert_feed_forward_length", "24" } } },
+    { .class_name = NULL },
+};
