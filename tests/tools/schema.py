@@ -1,9 +1,11 @@
 """schema.py SCHEMA [DOCUMENT]...: do JSON documents (or standard input) fit?
 
-The part of JSON Schema that share/gguf-info.schema.json uses, and no more: an
-unknown keyword is an error, so that nothing is left unchecked.
+The part of JSON Schema that share/*.schema.json use, and no more: an unknown
+keyword is an error, so that nothing is left unchecked. A $ref may begin with the
+name of a file beside SCHEMA.
 """
 import json
+import os
 import sys
 
 TYPES = {
@@ -18,15 +20,23 @@ TYPES = {
 }
 
 
+def load(name):
+    path = os.path.join(os.path.dirname(sys.argv[1]), name)
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
 def problems(schema, value, root, where):
     for key, arg in schema.items():
         if key in ("$schema", "$id", "$defs", "title", "description"):
             continue
         if key == "$ref":
-            target = root
-            for part in arg[2:].split("/"):
+            path, _, inside = arg.partition("#/")
+            base = load(path) if path else root
+            target = base
+            for part in inside.split("/"):
                 target = target[part]
-            yield from problems(target, value, root, where)
+            yield from problems(target, value, base, where)
         elif key in ("oneOf", "anyOf"):
             fits = sum(not any(True for _ in problems(s, value, root, where))
                        for s in arg)
@@ -73,7 +83,7 @@ def problems(schema, value, root, where):
             raise SystemExit(f"schema.py: keyword {key} is not known")
 
 
-schema = json.load(open(sys.argv[1], encoding="utf-8"))
+schema = load(os.path.basename(sys.argv[1]))
 bad = 0
 for path in sys.argv[2:] or ["/dev/stdin"]:
     with open(path, encoding="utf-8") as f:

@@ -1,0 +1,109 @@
+#!/bin/sh
+# What tools print with --json keeps to share/TOOL.schema.json: documents of
+# every kind, and that a schema refuses what it does not know.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+if ! python3 -c '' 2>/dev/null || test ! -f "$m"; then
+    skip 'schemas of --json' 'no Python, or no model in share/'
+    done_testing
+    exit
+fi
+cp "$m" "$tmp/m.gguf" && m=$tmp/m.gguf
+head -c 1500 "$srcdir/share/tiny-llama/persuasion.txt" >"$tmp/t"
+echo 1 2 3 >"$tmp/ids"
+
+fits() # schema's tool; the document is $tmp/doc
+{
+    python3 "$srcdir/tests/tools/schema.py" \
+        "$srcdir/share/$1.schema.json" "$tmp/doc" >"$tmp/out" 2>"$tmp/err"
+}
+keeps() # tool, arguments...
+{
+    keeps_tool=$1
+    shift
+    "$bin/$keeps_tool" "$@" >"$tmp/doc" 2>"$tmp/err" && fits "$keeps_tool"
+    ok "$keeps_tool $(echo "$*" | sed "s|$tmp/||g")"
+}
+
+# ---- each tool that has the option has a schema, which is installed
+for tool in gguf-convert gguf-edit gguf-imatrix gguf-info gguf-ppl \
+    gguf-quantize gguf-split; do
+    "$bin/$tool" --help >"$tmp/help" 2>"$tmp/err" || continue
+    if grep -q '^ *\(-j, \)*--json' "$tmp/help"; then
+        grep -q "share/$tool\.schema\.json" "$srcdir/tools/Makefile.inc" &&
+            test -f "$srcdir/share/$tool.schema.json"
+        ok "$tool: --json has a schema"
+    else
+        test ! -e "$srcdir/share/$tool.schema.json"
+        ok "$tool: no --json, no schema"
+    fi
+done
+
+# ---- gguf-quantize
+q4=$tmp/q4.gguf
+keeps gguf-quantize --json --dry-run "$m" "$q4" Q4_K_M
+python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+d["outputs"][0]["tensors"][0]["colour"] = 1
+json.dump(d, open(sys.argv[1], "w"))' "$tmp/doc"
+! fits gguf-quantize && grep -q 'unexpected colour' "$tmp/err"
+ok 'a member that the schema does not know is refused'
+keeps gguf-quantize --json "$m" "$q4" Q4_K_M
+keeps gguf-quantize --json -n --target-bpw=5 "$m" "$tmp/no.gguf"
+keeps gguf-quantize --json --report "$m" -o "$tmp/a.gguf=Q8_0" \
+    -o "$tmp/b.gguf=IQ4_XS"
+"$bin/gguf-quantize" -q -f --report="$tmp/doc" --json "$m" "$tmp/c.gguf" \
+    Q8_0 >"$tmp/out" 2>"$tmp/err" && fits gguf-quantize
+ok 'gguf-quantize --report=FILE'
+
+# ---- gguf-convert
+"$builddir/tests/tools/mkfolder" "$tmp/hf" || exit 99
+"$bin/gguf-convert" --json -n "$tmp/hf" >"$tmp/doc" 2>"$tmp/err" &&
+    fits gguf-convert
+ok 'gguf-convert --dry-run'
+keeps gguf-convert --json --ignore=no-such-name "$tmp/hf" -o "$tmp/h.gguf" \
+    -o "$tmp/h8.gguf=Q8_0"
+keeps gguf-convert --json -f "$tmp/hf" -o "$tmp/h.gguf" --verify "$tmp/t" \
+    --verify-ctx 32
+python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+del d["outputs"][0]["verify"]["limit"]
+json.dump(d, open(sys.argv[1], "w"))' "$tmp/doc"
+! fits gguf-convert && grep -q 'verify: limit is missing' "$tmp/err"
+ok 'a member that lacks is missed, in the part of another schema'
+
+# ---- gguf-imatrix
+"$builddir/tests/tools/mkimatrix" "$tmp/a.dat" || exit 99
+keeps gguf-imatrix -q --json "$tmp/a.dat"
+keeps gguf-imatrix -q --json -m "$m" "$tmp/a.dat"
+"$bin/gguf-imatrix" -q -m "$m" -f "$tmp/t" -c 64 -o "$tmp/im.gguf" 2>"$tmp/err"
+keeps gguf-imatrix -q --json -m "$m" "$tmp/im.gguf"
+
+# ---- gguf-info: more in info.t
+for key in general.name llama.rope.freq_base tokenizer.ggml.tokens; do
+    keeps gguf-info --json --key=$key "$m"
+done
+keeps gguf-info --json --memory --stats --hash --check "$m"
+"$bin/gguf-info" --json --diff "$m" "$q4" >"$tmp/doc" 2>"$tmp/err"
+test $? -eq 1 && fits gguf-info
+ok 'gguf-info --diff of two that differ'
+
+# ---- gguf-ppl: evaluations in layers.t, bisect.t, ppl-*.t and tasks.t
+keeps gguf-ppl -q --json -m "$m" -f "$tmp/t" -c 64
+keeps gguf-ppl --json -m "$m" -f "$tmp/t" --tokenize
+keeps gguf-ppl --json -m "$m" -f "$tmp/ids" --detokenize
+keeps gguf-ppl -q --json -m "$m" --tokens "$tmp/ids" --save-logits "$tmp/l"
+keeps gguf-ppl -q --json -m "$m" -f "$tmp/t" --save-embeddings "$tmp/e" \
+    --pooling mean
+keeps gguf-ppl -q --json -m "$m" -f "$tmp/t" -c 32 --compare-backends CPU,CPU
+cat >"$tmp/six" <<'END'
+She had been long persuaded
+1
+by a table and a spoon
+to think of the connexion
+of seven hundred hills
+under no water
+END
+keeps gguf-ppl -q --json -m "$m" -f "$tmp/six" --hellaswag
+done_testing
