@@ -55,7 +55,7 @@ said=$(sed -n '/\$ gguf-ppl -m small.gguf -f persuasion.txt --chunks 4$/,/^$/p' 
     "$srcdir/README" | sed -e 1d -e 's/^    //')
 echo "$said" >"$tmp/said"
 "$builddir/gguf-quantize" -q "$model" "$tmp/small.gguf" Q4_K_M >"$tmp/log" 2>&1 &&
-    ln -s "$srcdir/share/tiny-llama/persuasion.txt" "$tmp/persuasion.txt" &&
+    cp "$srcdir/share/tiny-llama/persuasion.txt" "$tmp" &&
     "$builddir/gguf-ppl" -m "$tmp/small.gguf" -f "$tmp/persuasion.txt" \
         --chunks 4 >"$tmp/ppl.out" 2>>"$tmp/log" &&
     shown "$tmp/said" | grep . >"$tmp/want" &&
