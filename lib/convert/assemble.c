@@ -36,6 +36,17 @@ static const struct {
     { "audio_tower.", NULL },
     { "model.embed_vision.", NULL },
     { "model.embed_audio.", NULL },
+    { "mlp_AR.", NULL },
+    { "model.projector.", NULL },
+    { "vit.", NULL },
+    { "model.vision.", NULL },
+    { "model.vqmodel.", NULL },
+    { "thinker.model.", "model." },
+    { "thinker.lm_head", "lm_head" },
+    { "thinker.visual.", NULL },
+    { "thinker.audio_tower.", NULL },
+    { "talker.", NULL },
+    { "token2wav.", NULL },
 };
 
 bool gg_convert_fits(const char *pattern, struct gguf_str *name,

@@ -317,6 +317,23 @@ static void put_list(struct maker *m, const char *name, const float *x,
     put(m->root, name, list);
 }
 
+/* Axes of positions: three, unless the fourth has some. */
+static void put_sections(struct maker *m)
+{
+    static const char name[] = "rope_scaling.mrope_section";
+    const struct gguf_kv *kv = find_key(m, "rope.dimension_sections");
+    json_t *list = kv ? value_of(kv) : NULL;
+    const size_t n = json_array_size(list);
+    if (!json_is_array(list) || !n) {
+        json_decref(list);
+        return;
+    }
+    if (n == 4 && json_integer_value(json_array_get(list, 3)) == 0)
+        json_array_remove(list, 3);
+    put(m->root, "rope_scaling.rope_type", json_string("default"));
+    put(m->root, name, list);
+}
+
 static enum gguf_status put_rope(struct maker *m, struct gguf_error *err)
 {
     float x[4096];
@@ -326,6 +343,7 @@ static enum gguf_status put_rope(struct maker *m, struct gguf_error *err)
         find_key(m, "rope.scaling.original_context_length");
     const struct gguf_kv *factor = find_key(m, "rope.scaling.factor");
     struct gguf_str s;
+    put_sections(m);
     if (numbers(m, "rope_freqs.weight", x, &n))
         return put_llama3(m, x, n, err);
     if (numbers(m, "rope_factors_long.weight", x, &n)) {

@@ -131,6 +131,60 @@ static const struct gg_convert_name chatglm_names[] = {
     END_NAMES
 };
 
+/* w1 carries what the activated w2 multiplies. */
+static const struct gg_convert_name qwen_names[] = {
+    N("h.%.mlp.w1", B "ffn_up"), N("h.%.mlp.w2", B "ffn_gate"),
+    N_NOT("rotary_emb.inv_freq"), END_NAMES
+};
+
+/* One head of keys, one of values. */
+static const struct gg_convert_name refact_names[] = {
+    N("h.%.attn.q", B "attn_q"),
+    N_HOW("h.%.attn.kv", B "attn_k", HALF_1),
+    N_HOW("h.%.attn.kv", B "attn_v", HALF_2),
+    N_HOW("h.%.mlp.gate_up_proj", B "ffn_gate", HALF_1),
+    N_HOW("h.%.mlp.gate_up_proj", B "ffn_up", HALF_2),
+    END_NAMES
+};
+
+static const struct gg_convert_name codeshell_names[] = {
+    N_NOT("h.%.attn.rotary_emb.inv_freq"), END_NAMES
+};
+
+/* GPT-2's with a second matrix, whose result is activated; what goes in and
+ * comes out is multiplied. The slopes of the positions are those that the
+ * number of heads gives. */
+static const struct gg_convert_name jais_names[] = {
+    N_TIMES("wte", "token_embd", NULL,
+            "mup_embeddings_scale|embeddings_scale"),
+    N_TIMES("lm_head", "output", NULL,
+            "(mup_output_alpha*mup_width_scale)|width_scale"),
+    N_HOW("h.%.mlp.c_fc2", B "ffn_gate", TURN), N_NOT("relative_pe.slopes"),
+    END_NAMES
+};
+
+#define OE "transformer.layers.%."
+static const struct gg_convert_name openelm_names[] = {
+    N("transformer.token_embeddings", "token_embd"),
+    N("transformer.norm", "output_norm"),
+    N(OE "attn_norm", B "attn_norm"),
+    N(OE "attn.qkv_proj", B "attn_qkv"),
+    N(OE "attn.q_norm", B "attn_q_norm"),
+    N(OE "attn.k_norm", B "attn_k_norm"),
+    N(OE "attn.out_proj", B "attn_output"),
+    N(OE "ffn_norm", B "ffn_norm"),
+    N_HOW(OE "ffn.proj_1", B "ffn_gate", HALF_1),
+    N_HOW(OE "ffn.proj_1", B "ffn_up", HALF_2),
+    N(OE "ffn.proj_2", B "ffn_down"),
+    END_NAMES
+};
+/* The width of a layer: the nearest multiple of the divisor, and one more if
+ * that is less than nine tenths. */
+#define OE_WIDTH "(ffn_multipliers*model_dim)"
+#define OE_NEAR                                                               \
+    "max(ffn_dim_divisor,(" OE_WIDTH                                          \
+    "+ffn_dim_divisor/2)//ffn_dim_divisor*ffn_dim_divisor)"
+
 /* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_class_early[] = {
@@ -232,6 +286,73 @@ const struct gg_convert_arch gg_convert_class_early[] = {
              "*partial_rotary_factor|0.5//1"),
           ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0),
           OF("rope.freq_base", F32, "10000*rope_ratio|1")),
+      .only_keys = true },
+    { .classes = "QWenLMHeadModel",
+      .arch = "qwen",
+      .strip = "transformer.",
+      .names = { qwen_names, starcoder_names },
+      .keys =
+          ROWS(F32("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
+               OF("rope.dimension_count", U32,
+                  "kv_channels|(hidden_size//num_attention_heads)")) },
+    { .classes = "GPTRefactForCausalLM",
+      .arch = "refact",
+      .strip = "transformer.",
+      .names = { refact_names, starcoder_names },
+      .keys = ROWS(
+          U32("context_length", "n_positions"),
+          U32("embedding_length", "n_embd"),
+          OF("feed_forward_length", U32, "256*((8*n_embd//3+255)//256)"),
+          U32("block_count", "n_layer"), U32("attention.head_count", "n_head"),
+          ALWAYS("attention.head_count_kv", U32, 1),
+          F32("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
+          ALWAYS("/tokenizer.ggml.prefix_token_id", U32, 1),
+          ALWAYS("/tokenizer.ggml.suffix_token_id", U32, 3),
+          ALWAYS("/tokenizer.ggml.middle_token_id", U32, 2)),
+      .only_keys = true },
+    { .classes = "CodeShellForCausalLM",
+      .arch = "codeshell",
+      .strip = "transformer.",
+      .names = { codeshell_names, starcoder_names },
+      .keys = ROWS(U32("context_length", "n_positions"),
+                   U32("embedding_length", "n_embd"),
+                   OF("feed_forward_length", U32, "n_inner|(4*n_embd)"),
+                   U32("block_count", "n_layer"),
+                   U32("attention.head_count", "n_head"),
+                   U32("attention.head_count_kv", "num_query_groups"),
+                   F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+                   ALWAYS("rope.freq_base", F32, 10000),
+                   WORD("rope.scaling.type", "linear"),
+                   ALWAYS("rope.scaling.factor", F32, 1)),
+      .only_keys = true },
+    { .classes = "JAISLMHeadModel",
+      .arch = "jais",
+      .strip = "transformer.",
+      .names = { jais_names, gpt2_names },
+      .keys = ROWS(U32("block_count", "n_layer"),
+                   U32("context_length", "n_positions"),
+                   U32("embedding_length", "n_embd"),
+                   U32("feed_forward_length", "n_inner"),
+                   U32("attention.head_count", "n_head"),
+                   F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+                   ALWAYS("attention.max_alibi_bias", F32, 8)),
+      .only_keys = true },
+    { .classes = "OpenELMForCausalLM",
+      .arch = "openelm",
+      .names = { openelm_names },
+      .keys = ROWS(U32("block_count", "num_transformer_layers"),
+                   U32("context_length", "max_context_length"),
+                   U32("embedding_length", "model_dim"),
+                   EACH("feed_forward_length", U32,
+                        OE_NEAR "+ffn_dim_divisor*(" OE_NEAR "<(0.9*" OE_WIDTH
+                                "))"),
+                   U32("attention.head_count", "num_query_heads"),
+                   U32("attention.head_count_kv", "num_kv_heads"),
+                   F32("rope.freq_base", "rope_freq_constant"),
+                   ALWAYS("attention.layer_norm_rms_epsilon", F32, 1e-6),
+                   U32("rope.dimension_count", "head_dim"),
+                   U32("attention.key_length", "head_dim"),
+                   U32("attention.value_length", "head_dim")),
       .only_keys = true },
     { .classes = NULL }
 };

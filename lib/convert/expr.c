@@ -166,6 +166,16 @@ static double run_has(struct reader *r)
     return json_is_array(list) ? found : NAN;
 }
 
+/* How many has a list? */
+static double run_len(struct reader *r)
+{
+    char word[96];
+    r->p++;
+    read_word(r, word);
+    close(r);
+    return (double)json_array_size(gg_convert_get(r->c, word));
+}
+
 /* The deviations of a normal distribution below which a part p of it lies: by
  * Newton's steps. */
 static double run_quantile(struct reader *r)
@@ -188,8 +198,9 @@ static const struct {
     const char *name;
     double (*run)(struct reader *r);
 } functions[] = {
-    { "sqrt", run_sqrt }, { "pow", run_pow }, { "max", run_max },
-    { "all", run_all },   { "has", run_has }, { "quantile", run_quantile },
+    { "sqrt", run_sqrt },         { "pow", run_pow }, { "max", run_max },
+    { "all", run_all },           { "has", run_has }, { "len", run_len },
+    { "quantile", run_quantile },
 };
 
 static double name(struct reader *r)

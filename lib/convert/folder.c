@@ -85,6 +85,9 @@ enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                             "there is no config.json");
     const json_t *text = json_object_get(root, "text_config");
+    if (!text)
+        text = json_object_get(json_object_get(root, "thinker_config"),
+                               "text_config");
     c->config = json_is_object(text) ? text : root;
     return GGUF_OK;
 }

@@ -175,7 +175,8 @@ static enum gguf_status add_sections(struct gguf_convert *c,
                                      struct gguf_error *err)
 {
     char buf[128];
-    const json_t *v = gg_convert_get(c, IN("mrope_section"));
+    const json_t *v =
+        gg_convert_get(c, IN("mrope_section") " " IN("xdrope_section"));
     int32_t list[4] = { 0 };
     int64_t x;
     for (size_t i = 0; i < 4 && i < json_array_size(v); i++)
@@ -234,8 +235,9 @@ enum gguf_status gg_convert_rope(struct gguf_convert *c,
         return GGUF_OK;
     if (gg_str_eqz(type, "proportional"))
         return add_proportional(c, err);
-    if (gg_str_eqz(type, "dynamic")) /* by rows; others stretch nothing before
-                                      * the end of the context */
+    if (gg_str_eqz(type, "dynamic") || /* by rows; others stretch nothing
+                                        * before the end of the context */
+        gg_str_eqz(type, "mrope") || gg_str_eqz(type, "xdrope"))
         return GGUF_OK;
     if (gg_str_eqz(type, "llama3"))
         return add_llama3(c, err);

@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 static const struct arch *const lists[] = { archs_first,     archs_dense,
-                                            archs_kin,       archs_experts,
+                                            archs_kin,       archs_early,
+                                            archs_vision,    archs_experts,
                                             archs_recurrent, archs_encoder };
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
