@@ -8,6 +8,10 @@
 # is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
 # skipped. This is what `make check-long` runs last.
 #
+# A row runs the tests that it can change (tests/Makefile.inc): tsan those of
+# what starts threads, static those of programs, since C tests link the archive
+# in every row.
+#
 # The row abi compares the shared library with that of the last tag (abi.sh).
 #
 # The big-endian row is a cross build whose tests run in an emulator, against
@@ -27,10 +31,10 @@ clang      | clang | -g -O2 -Werror | --enable-debug                            
 gcc-O0     | gcc   | -g -O0         |                                                  | check
 gcc-O3     | gcc   | -g -O3 -march=native |                                            | check
 asan       | gcc   | -g -O1         | --enable-debug --enable-asan --enable-ubsan --disable-shared | check
-tsan       | clang | -g -O1         | --enable-tsan --disable-shared                   | check
+tsan       | clang | -g -O1         | --enable-tsan --disable-shared                   | check-threads
 c-only     | gcc   | -g -O2         | --disable-simd                                   | check
-static     | gcc   | -g -O2         | --disable-shared                                 | check
-blas       | gcc   | -g -O2 -Werror | --enable-debug --with-blas=auto                  | check
+static     | gcc   | -g -O2         | --disable-shared                                 | check-linked
+blas       | gcc   | -g -O2 -Werror | --enable-debug --with-blas=auto                  | check-blas
 mpi        | gcc   | -g -O2 -Werror | --enable-debug --with-mpi=auto                   | check-mpi
 32-bit     | gcc -m32 | -g -O2      | --enable-debug                                   | check
 big-endian | s390x-linux-gnu-gcc | -g -O2 | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
