@@ -1,6 +1,7 @@
 /* gguf-info-opt.c - the command line of gguf-info */
 #include "config.h"
 #include "tools/gguf-info.h"
+#include "tools/common/cache.h"
 #include "tools/common/opt.h"
 #include "tools/common/style.h"
 
@@ -20,13 +21,6 @@ static const struct opt_word algorithms[] = {
     { "xxh3-128", GGUF_DIGEST_XXH3_128 },
     { "sha256", GGUF_DIGEST_SHA256 },
     { NULL, 0 },
-};
-static const struct opt_word cache_types[] = {
-    { "f32", GGUF_DTYPE_F32 },       { "f16", GGUF_DTYPE_F16 },
-    { "bf16", GGUF_DTYPE_BF16 },     { "q8_0", GGUF_DTYPE_Q8_0 },
-    { "q4_0", GGUF_DTYPE_Q4_0 },     { "q4_1", GGUF_DTYPE_Q4_1 },
-    { "q5_0", GGUF_DTYPE_Q5_0 },     { "q5_1", GGUF_DTYPE_Q5_1 },
-    { "iq4_nl", GGUF_DTYPE_IQ4_NL }, { NULL, 0 },
 };
 static const struct opt_word orders[] = {
     { "name", INFO_BY_NAME },     { "size", INFO_BY_SIZE },
@@ -63,7 +57,7 @@ static const struct opt table[] = {
     { "--cache-type", "TYPE",
       "type of keys and values for --memory: f32, f16 (without this option), "
       "bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl",
-      OPT_WORD, AT(cache_dtype), .words = cache_types },
+      OPT_WORD, AT(cache_dtype), .words = cache_words },
     { "--key", "NAME",
       "print the value of NAME and nothing else: a string as its bytes, an "
       "array one element a line",

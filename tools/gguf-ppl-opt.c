@@ -3,6 +3,7 @@
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
 #include "tools/common/opt.h"
+#include "tools/common/cache.h"
 #include "tools/common/precision.h"
 #include "tools/common/range.h"
 #include "tools/common/stored.h"
@@ -13,13 +14,6 @@
 #define AT(member) OPT_AT(struct ppl_options, member)
 enum { MOST_TOKENS = 1 << 24 };
 
-static const struct opt_word cache_types[] = {
-    { "f32", GGUF_DTYPE_F32 },       { "f16", GGUF_DTYPE_F16 },
-    { "bf16", GGUF_DTYPE_BF16 },     { "q8_0", GGUF_DTYPE_Q8_0 },
-    { "q4_0", GGUF_DTYPE_Q4_0 },     { "q4_1", GGUF_DTYPE_Q4_1 },
-    { "q5_0", GGUF_DTYPE_Q5_0 },     { "q5_1", GGUF_DTYPE_Q5_1 },
-    { "iq4_nl", GGUF_DTYPE_IQ4_NL }, { NULL, 0 },
-};
 static const struct opt_word poolings[] = {
     { "none", GGUF_POOLING_NONE }, { "mean", GGUF_POOLING_MEAN },
     { "cls", GGUF_POOLING_CLS },   { "last", GGUF_POOLING_LAST },
@@ -146,11 +140,11 @@ static const struct opt table[] = {
     { "--cache-type", "TYPE",
       "type of the keys and values in memory: f32 (without this option), f16, "
       "bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl",
-      OPT_WORD, AT(cache_dtype), .words = cache_types },
+      OPT_WORD, AT(cache_dtype), .words = cache_words },
     { "-ctk --cache-type-k", "TYPE", "of the keys alone", OPT_WORD,
-      AT(key_dtype), .words = cache_types },
+      AT(key_dtype), .words = cache_words },
     { "-ctv --cache-type-v", "TYPE", "of the values alone", OPT_WORD,
-      AT(value_dtype), .words = cache_types },
+      AT(value_dtype), .words = cache_words },
     { "--unified --kv-unified -kvu", NULL,
       "chunks that are evaluated together share one cache, instead of each "
       "having its own",

@@ -1,0 +1,9 @@
+/* cache.h - types that keys and values are kept in, as options name them */
+#ifndef TOOLS_COMMON_CACHE_H
+#define TOOLS_COMMON_CACHE_H
+
+#include "tools/common/opt.h"
+
+extern const struct opt_word cache_words[]; /* GGUF_DTYPE_... */
+
+#endif
