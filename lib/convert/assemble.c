@@ -77,21 +77,23 @@ static bool fits(const char *pattern, const char *name, size_t n,
     return gg_convert_fits(pattern, &rest, layer, expert) && !rest.size;
 }
 
+/* The number of the first layer that drafts. */
+static int64_t first_draft(const struct gguf_convert *c)
+{
+    const double main = gg_convert_eval(c, "num_hidden_layers", -1);
+    return main >= 0 && main < 1e6 ? (int64_t)main : 0;
+}
+
 /* The name that a row gives, with the layer's number and an ending: in the
- * arena. "+%" and "+" count from the first layer that drafts. */
+ * arena. "+" is the number of the first layer that drafts. */
 static enum gguf_status give_name(struct gguf_convert *c, const char *to,
                                   int64_t layer, const char *end,
                                   struct gguf_str *out, struct gguf_error *err)
 {
     char buf[256];
     const char *at = strpbrk(to, "%+");
-    const bool drafts = at && *at == '+';
-    if (drafts) {
-        const double main = gg_convert_eval(c, "num_hidden_layers", -1);
-        layer =
-            GG_MAX(layer, 0) + (main >= 0 && main < 1e6 ? (int64_t)main : 0);
-        at += at[1] == '%';
-    }
+    if (at && *at == '+')
+        layer = first_draft(c);
     const int n =
         at ? snprintf(buf, sizeof buf, "%.*s%" PRId64 "%s%s",
                       (int)(strcspn(to, "%+")), to, layer, at + 1, end)
@@ -167,12 +169,32 @@ static void strip(const char *list, struct gguf_str *name)
     }
 }
 
+/* Of a layer that drafts, what it would be called among the others: into buf,
+ * and name is it. */
+static void rename_draft(const struct gguf_convert *c, struct gguf_str *name,
+                         char buf[512])
+{
+    struct gguf_str rest = *name;
+    int64_t layer = -1;
+    if (!c->arch->drafts || !gg_str_starts(rest, c->arch->drafts))
+        return;
+    rest.data += strlen(c->arch->drafts);
+    rest.size -= strlen(c->arch->drafts);
+    if (!gg_convert_fits("%", &rest, &layer, &layer))
+        return;
+    const int n = snprintf(buf, 512, "model.layers.%" PRId64 "%.*s",
+                           first_draft(c) + layer,
+                           (int)GG_MIN(rest.size, 1000), rest.data);
+    if (n > 0 && n < 512)
+        *name = gg_str_z(buf);
+}
+
 /* *found: some row knows it; *nothing: and it carries nothing. */
 static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
                               bool *nothing, struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *t = &c->from->tensor[i];
-    char name[512], of_weight[512];
+    char name[512], of_weight[512], of_draft[512];
     struct gguf_str rest = t->name;
     const char *before = "";
     uint8_t half = GG_HALF_NONE;
@@ -194,6 +216,7 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
         }
     if (!*found)
         strip(c->arch->strip, &rest);
+    rename_draft(c, &rest, of_draft);
     if (c->arch->before && !gg_str_starts(rest, c->arch->before))
         before = c->arch->before;
     const int n = snprintf(name, sizeof name, "%s%.*s", before,

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 #include "convert/back.h"
+#include "convert/expr.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -30,20 +31,39 @@ struct uses {
     size_t n, room;
 };
 
-/* Does name fit the pattern, a row's name and an ending? */
+/* Does name fit the pattern, a row's name and an ending? "+" is the first of
+ * the layers that draft, whose number is first. */
 static bool fits(const char *pattern, const char *end, struct gguf_str name,
-                 int64_t *layer)
+                 double first, int64_t *layer)
 {
+    char buf[160];
     int64_t expert = *layer = -1;
-    return gg_convert_fits(pattern, &name, layer, &expert) &&
+    const char *plus = strchr(pattern, '+');
+    if (plus) {
+        const int n =
+            snprintf(buf, sizeof buf, "%.*s%.0f%s", (int)(plus - pattern),
+                     pattern, first, plus + 1);
+        if (n < 0 || (size_t)n >= sizeof buf)
+            return false;
+    }
+    return gg_convert_fits(plus ? buf : pattern, &name, layer, &expert) &&
            gg_convert_fits(end, &name, layer, &expert) && !name.size;
 }
 
-static bool expand(char out[160], const char *from, const char *end,
-                   int64_t layer, int64_t expert)
+static bool expand(const struct gguf_convert *c, char out[160],
+                   const char *from, const char *end, int64_t layer,
+                   int64_t expert)
 {
-    const char *const parts[] = { from, end };
+    const char *const layers = "model.layers.";
+    const double main = gg_convert_eval(c, "num_hidden_layers", -1);
     size_t n = 0;
+    if (c->arch->drafts && (double)layer >= main &&
+        !strncmp(from, layers, strlen(layers))) {
+        layer -= (int64_t)main;
+        n = (size_t)snprintf(out, 160, "%s", c->arch->drafts);
+        from += strlen(layers);
+    }
+    const char *const parts[] = { from, end };
     for (size_t i = 0; i < GG_LEN(parts); i++)
         for (const char *p = parts[i]; *p; p++) {
             if (n + 24 >= 160)
@@ -95,7 +115,7 @@ static enum gguf_status use_row(struct gg_back *b, struct uses *u,
         x->expert = stacked ? e : -1;
         x->place = ((uint64_t)x->tensor << 24) + (uint64_t)e;
         if (n > 1 << 24 ||
-            !expand(x->name, x->row->from, end, x->layer, x->expert))
+            !expand(b->c, x->name, x->row->from, end, x->layer, x->expert))
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                                 "a name of the folder becomes too long");
         GG_TRY(add(b, u, x, err));
@@ -117,6 +137,7 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
     static const char *const ends[] = { "", ".weight", ".bias" };
     const struct gg_convert_arch *arch = b->c->arch;
     const struct gguf_str name = gg_source_tensor(&b->source, i).info->name;
+    const double n_main = gg_convert_eval(b->c, "num_hidden_layers", -1);
     struct gg_str_esc e;
     if (is_computed(name))
         return GGUF_OK;
@@ -124,7 +145,7 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
         for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)
             for (size_t k = 0; r->to && k < GG_LEN(ends); k++) {
                 struct use x = { .row = r, .list = l, .tensor = i };
-                if (fits(r->to, ends[k], name, &x.layer) &&
+                if (fits(r->to, ends[k], name, n_main, &x.layer) &&
                     !is_hidden(arch, l, r->from))
                     return use_row(b, u, &x, ends[k], err);
             }

@@ -10,8 +10,6 @@
 
 /* Norms, but that in the delta rule, multiply by 1 + weight; queries come with
  * their gates. Layers that draft come after the others. */
-#define MTP  "mtp.layers.%."
-#define NEXT "blk.+%."
 static const struct gg_convert_name norm_names[] = {
     N_HOW("model.norm", "output_norm", PLUS_1),
     N_HOW(L "input_layernorm", B "attn_norm", PLUS_1),
@@ -25,17 +23,6 @@ static const struct gg_convert_name norm_names[] = {
     N_HOW("mtp.pre_fc_norm_embedding", "blk.+.nextn.enorm", PLUS_1),
     N_HOW("mtp.pre_fc_norm_hidden", "blk.+.nextn.hnorm", PLUS_1),
     N("mtp.fc", "blk.+.nextn.eh_proj"),
-    N_HOW(MTP "input_layernorm", NEXT "attn_norm", PLUS_1),
-    N_HOW(MTP "post_attention_layernorm", NEXT "post_attention_norm", PLUS_1),
-    N_HOW(MTP "self_attn.q_norm", NEXT "attn_q_norm", PLUS_1),
-    N_HOW(MTP "self_attn.k_norm", NEXT "attn_k_norm", PLUS_1),
-    N(MTP "self_attn.q_proj", NEXT "attn_q"),
-    N(MTP "self_attn.k_proj", NEXT "attn_k"),
-    N(MTP "self_attn.v_proj", NEXT "attn_v"),
-    N(MTP "self_attn.o_proj", NEXT "attn_output"),
-    N(MTP "mlp.gate_proj", NEXT "ffn_gate"),
-    N(MTP "mlp.up_proj", NEXT "ffn_up"),
-    N(MTP "mlp.down_proj", NEXT "ffn_down"),
     END_NAMES
 };
 
@@ -162,17 +149,20 @@ const struct gg_convert_arch gg_convert_class_delta[] = {
     { .classes = "Qwen3NextForCausalLM",
       .arch = "qwen3next",
       .layers = LAYERS_MTP,
+      .drafts = "mtp.layers.",
       .names = { next_names, norm_names, gg_convert_names_experts,
                  gg_convert_names_llama },
       .keys = ROWS(DELTA_KEYS) },
     { .classes = "Qwen3_5ForConditionalGeneration Qwen3_5ForCausalLM",
       .arch = "qwen35",
       .layers = LAYERS_MTP,
+      .drafts = "mtp.layers.",
       .names = { tiled_names, norm_names, gg_convert_names_llama },
       .keys = ROWS(DELTA_KEYS, SECTIONS) },
     { .classes = "Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM",
       .arch = "qwen35moe",
       .layers = LAYERS_MTP,
+      .drafts = "mtp.layers.",
       .names = { tiled_names, norm_names, gg_convert_names_experts,
                  gg_convert_names_llama },
       .keys = ROWS(DELTA_KEYS, SECTIONS) },

@@ -83,6 +83,9 @@ struct gg_convert_arch {
     const char *layers; /* expression: how many there are, with those that
                          * draft; what is of later ones is left out. NULL: as
                          * many as there are */
+    const char *drafts; /* what names of layers that draft begin with, up to
+                         * the number: from 0, those of the layers after the
+                         * others; NULL: as others */
     const struct gg_convert_name *names[5]; /* lists, each ends with NULLs; the
                                              * first that has the name counts */
     const struct gg_convert_key *keys; /* ends with NULLs; they come before
