@@ -25,7 +25,7 @@ static const char *const usual[] = {
 };
 
 /* What a class has instead; model_type where it is not the class's name in
- * small letters. */
+ * small letters. In the place of "" stands what is true in all files. */
 static const struct {
     const char *class_name, *type;
     const char *instead[8][2];
@@ -53,6 +53,20 @@ static const struct {
     { "SmolLM3ForCausalLM", "smollm3", { { NULL } } },
     { "Gemma3ForCausalLM", "gemma3_text", { { NULL } } },
     { "GPTNeoXForCausalLM", "gpt_neox", { { NULL } } },
+    { "BailingMoeV2ForCausalLM",
+      "bailing_moe",
+      { { "scoring_func", "score_function" } } },
+    { "AfmoeForCausalLM",
+      NULL,
+      { { "scoring_func", "score_func" }, { "", "mup_enabled" } } },
+    { "LLaDAModelLM",
+      "llada",
+      { { "num_hidden_layers", "n_layers" },
+        { "num_attention_heads", "n_heads" },
+        { "num_key_value_heads", "n_kv_heads" },
+        { "hidden_size", "d_model" },
+        { "intermediate_size", "mlp_hidden_size" } } },
+    { "LLaDAMoEModelLM", "llada", { { NULL } } },
 };
 
 struct maker {
@@ -225,13 +239,93 @@ static bool names_of(const struct gg_convert_key *k, char out[256])
     return true;
 }
 
+/* Names whose sum a row is, "A+B|0", of which B has a row of its own; false:
+ * it is of another kind. */
+static bool sum_of(const struct maker *m, const struct gg_convert_key *k,
+                   char first[64], uint64_t *second)
+{
+    const size_t n = k->hf ? strcspn(k->hf, "+*/(?") : 0;
+    const char *b = k->hf && k->hf[n] == '+' ? k->hf + n + 1 : "";
+    const size_t n_b = strcspn(b, "|");
+    *second = 0;
+    if (k->kind != GG_KIND_U32_OF || strcmp(b + n_b, "|0") != 0 || n >= 64)
+        return false;
+    for (size_t i = 0; gg_convert_key_row(m->arch, i); i++) {
+        const struct gg_convert_key *o = gg_convert_key_row(m->arch, i);
+        const struct gguf_kv *kv = find_key(m, o->key);
+        if (kv && o->hf && !strncmp(o->hf, b, n_b))
+            (void)gguf_kv_get_uint(kv, second, NULL);
+    }
+    snprintf(first, 64, "%.*s", (int)n, k->hf);
+    return true;
+}
+
+static void put_true(struct maker *m)
+{
+    for (size_t i = 0; i < GG_LEN(own); i++)
+        for (size_t k = 0; !strcmp(own[i].class_name, m->class_name) &&
+                           k < GG_LEN(own[i].instead) && own[i].instead[k][0];
+             k++)
+            if (!*own[i].instead[k][0])
+                put(m->root, own[i].instead[k][1], json_true());
+}
+
+/* "layer_types:WORD" of each layer: the others see all. */
+static void put_types(struct maker *m, const struct gg_convert_key *k,
+                      const struct gguf_kv *kv)
+{
+    static const char name[] = "layer_types";
+    const char *at = k->hf ? strstr(k->hf, name) : NULL;
+    struct gguf_kv_iter it;
+    struct gguf_kv e;
+    char word[64];
+    int yes;
+    if (k->kind != GG_KIND_EACH_BOOL || !at || kv->type != GGUF_VAL_ARR ||
+        sscanf(at + sizeof name - 1, ":%63[a-z_]", word) != 1)
+        return;
+    json_t *list = json_array();
+    gguf_kv_iter_init(&it, kv);
+    while (gguf_kv_next(&it, &e))
+        json_array_append_new(
+            list,
+            json_string(gguf_kv_get_bool(&e, &yes, NULL) == GGUF_OK && yes
+                            ? word
+                            : "full_attention"));
+    put(m->root, name, list);
+}
+
+/* How experts are chosen, where all classes have it under the same names. */
+static void put_gating(struct maker *m)
+{
+    static const char *const words[] = { NULL, "softmax", "sigmoid", NULL,
+                                         "sqrtsoftplus" };
+    static const char key[] = "expert_gating_func";
+    const struct gguf_kv *kv = find_key(m, key);
+    uint64_t x;
+    char name[64];
+    for (const struct gg_convert_key *k = m->arch->keys; k && k->key; k++)
+        if (!strcmp(k->key, key))
+            return;
+    if (!kv || gguf_kv_get_uint(kv, &x, NULL) || x >= GG_LEN(words) ||
+        !words[x])
+        return;
+    choose(m, "scoring_func", name);
+    put(m->root, name, json_string(words[x]));
+}
+
 static void put_keys(struct maker *m)
 {
     char name[64], names[256];
     for (size_t i = 0; gg_convert_key_row(m->arch, i); i++) {
         const struct gg_convert_key *k = gg_convert_key_row(m->arch, i);
         const struct gguf_kv *kv = find_key(m, k->key);
+        uint64_t x, less = 0;
         json_t *v = kv && names_of(k, names) ? value_of(kv) : NULL;
+        if (!v && kv && sum_of(m, k, names, &less) &&
+            !gguf_kv_get_uint(kv, &x, NULL) && x >= less)
+            v = json_integer((json_int_t)(x - less));
+        if (kv && !is_replaced(m, i))
+            put_types(m, k, kv);
         if (!v || is_replaced(m, i)) {
             json_decref(v);
             continue;
@@ -443,7 +537,9 @@ enum gguf_status gg_back_config(struct gg_back *b,
     put(m.root, "architectures", json_pack("[s]", m.class_name));
     model_type(&m, type);
     put(m.root, "model_type", json_string(type));
+    put_true(&m);
     put_keys(&m);
+    put_gating(&m);
     put_partial(&m);
     put_ids(&m);
     put_tensors(&m);
