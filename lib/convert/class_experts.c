@@ -103,9 +103,11 @@ static const struct gg_convert_name latent_names[] = {
     END_NAMES
 };
 
-/* Layers that draft. */
 static const struct gg_convert_name glm4moe_names[] = {
-    N(L "post_attention_layernorm", B "post_attention_norm"),
+    N(L "post_attention_layernorm", B "post_attention_norm"), END_NAMES
+};
+
+const struct gg_convert_name gg_convert_names_nextn[] = {
     N(L "eh_proj", B "nextn.eh_proj"),
     N(L "enorm", B "nextn.enorm"),
     N(L "hnorm", B "nextn.hnorm"),
@@ -260,19 +262,16 @@ const struct gg_convert_arch gg_convert_class_experts[] = {
                    U32("expert_feed_forward_length", "intermediate_size")) },
     { .classes = "Glm4MoeForCausalLM Glm4vMoeForConditionalGeneration",
       .arch = "glm4moe",
-      .names = OVER_2(glm4moe_names, gg_convert_names_experts),
-      .layers = "num_hidden_layers+num_nextn_predict_layers|0",
-      .keys = ROWS(OF("block_count", U32,
-                      "num_hidden_layers+num_nextn_predict_layers|0"),
+      .names = OVER_3(glm4moe_names, gg_convert_names_nextn,
+                      gg_convert_names_experts),
+      .layers = LAYERS_NEXTN,
+      .keys = ROWS(BLOCKS_NEXTN,
                    OF("rope.dimension_count", U32,
                       HEAD "*partial_rotary_factor|rope_parameters."
                            "partial_rotary_factor|0.5//1"),
                    EXPERT_FF, U32("expert_shared_count", "n_shared_experts"),
-                   U32("leading_dense_block_count", "first_k_dense_replace"),
-                   ALWAYS("expert_gating_func", U32, 2),
-                   F32("expert_weights_scale", "routed_scaling_factor"),
-                   BOOL("expert_weights_norm", "norm_topk_prob"),
-                   U32("nextn_predict_layers", "num_nextn_predict_layers")) },
+                   LEAD, ALWAYS("expert_gating_func", U32, 2), WEIGHTS_SCALE,
+                   WEIGHTS_NORM, NEXTN) },
     { .classes = "Ernie4_5_MoeForCausalLM",
       .arch = "ernie4_5-moe",
       .names = OVER_2(ernie_names, gg_convert_names_experts),

@@ -15,17 +15,19 @@
 /* Lists of rows; each ends with one without a class. */
 extern const struct gg_convert_arch gg_convert_class_dense[],
     gg_convert_class_early[], gg_convert_class_kin[],
-    gg_convert_class_experts[], gg_convert_class_gemma[],
-    gg_convert_class_recurrent[], gg_convert_class_delta[],
-    gg_convert_class_encoder[], gg_convert_class_vision[];
+    gg_convert_class_experts[], gg_convert_class_routed[],
+    gg_convert_class_gemma[], gg_convert_class_recurrent[],
+    gg_convert_class_delta[], gg_convert_class_encoder[],
+    gg_convert_class_vision[];
 
 /* Lists of names that several have: what nearly all have that came after
  * Llama; experts as Qwen, OLMoE, DeepSeek, GLM and others name them; Mixtral's;
- * norms after the branches; Conv1D's matrices; a state space in each layer. */
+ * layers that draft; norms after the branches; Granite's experts; a state space
+ * in each layer. */
 extern const struct gg_convert_name gg_convert_names_llama[],
     gg_convert_names_experts[], gg_convert_names_mixtral[],
-    gg_convert_names_after[], gg_convert_names_granitemoe[],
-    gg_convert_names_mamba2[];
+    gg_convert_names_nextn[], gg_convert_names_after[],
+    gg_convert_names_granitemoe[];
 
 #define L "model.layers.%."
 #define B "blk.%."
@@ -94,6 +96,25 @@ extern const struct gg_convert_name gg_convert_names_llama[],
 /* Elements of a head. */
 #define HEAD  "(head_dim|(hidden_size//num_attention_heads))"
 #define N_ROT U32("rope.dimension_count", "rotary_dim")
+/* As many of them turn, or the part PART of them, in quotes. */
+#define ALL_ROT OF("rope.dimension_count", U32, HEAD)
+#define PART_ROT(PART)                                                        \
+    OF("rope.dimension_count", U32,                                           \
+       HEAD                                                                   \
+       "*rope_parameters.partial_rotary_factor|partial_rotary_factor|" PART   \
+       "//1")
+#define VOCAB_SIZE    U32("vocab_size", "vocab_size")
+#define LEAD          U32("leading_dense_block_count", "first_k_dense_replace")
+#define WEIGHTS_NORM  BOOL("expert_weights_norm", "norm_topk_prob")
+#define WEIGHTS_SCALE F32("expert_weights_scale", "routed_scaling_factor")
+/* Layers that draft come after the others. */
+#define LAYERS_NEXTN "num_hidden_layers+num_nextn_predict_layers|0"
+#define BLOCKS_NEXTN OF("block_count", U32, LAYERS_NEXTN)
+#define NEXTN        U32("nextn_predict_layers", "num_nextn_predict_layers")
+/* Models of diffusion: all tokens see all, and a place has its own token. */
+#define DIFFUSION                                                             \
+    ALWAYS("attention.causal", BOOL, 0),                                      \
+        ALWAYS("/diffusion.shift_logits", BOOL, 0)
 
 #define LLAMA                                                                 \
     {                                                                         \
@@ -106,6 +127,10 @@ extern const struct gg_convert_name gg_convert_names_llama[],
 #define OVER_2(LIST, LIST_2)                                                  \
     {                                                                         \
         LIST, LIST_2, gg_convert_names_llama                                  \
+    }
+#define OVER_3(LIST, LIST_2, LIST_3)                                          \
+    {                                                                         \
+        LIST, LIST_2, LIST_3, gg_convert_names_llama                          \
     }
 /* What those have whose queries and keys are permuted. */
 #define TURNED .turned = true, .rope_count = true, .vocab_size = true

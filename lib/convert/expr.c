@@ -16,7 +16,8 @@ static const struct {
     const char *name, *text;
 } sizes[] = {
     { "h", "num_attention_heads|n_head|n_heads" },
-    { "k", "num_key_value_heads|num_attention_heads|n_head|n_heads" },
+    { "k", "num_key_value_heads|n_kv_heads|num_attention_heads|n_head|"
+           "n_heads" },
     { "g", "num_attention_heads//num_key_value_heads|1" },
     { "e", "num_local_experts|num_experts|n_routed_experts" },
 };
@@ -150,6 +151,24 @@ static double run_all(struct reader *r)
     return all;
 }
 
+/* The first layer in which it is true. */
+static double run_first(struct reader *r)
+{
+    const double n = gg_convert_eval(r->c, "num_hidden_layers", -1);
+    const int64_t layer = r->layer;
+    const char *begin = r->p;
+    double x;
+    r->layer = 0;
+    do {
+        r->p = begin;
+        x = argument(r, '(');
+        close(r);
+    } while (x == 0 && (double)++r->layer < n && r->layer < 100000);
+    const double found = (double)r->layer;
+    r->layer = layer;
+    return isnan(x) || isnan(n) ? NAN : found;
+}
+
 /* Has a list the number of the layer? */
 static double run_has(struct reader *r)
 {
@@ -198,9 +217,9 @@ static const struct {
     const char *name;
     double (*run)(struct reader *r);
 } functions[] = {
-    { "sqrt", run_sqrt },         { "pow", run_pow }, { "max", run_max },
-    { "all", run_all },           { "has", run_has }, { "len", run_len },
-    { "quantile", run_quantile },
+    { "sqrt", run_sqrt },   { "pow", run_pow },           { "max", run_max },
+    { "all", run_all },     { "has", run_has },           { "len", run_len },
+    { "first", run_first }, { "quantile", run_quantile },
 };
 
 static double name(struct reader *r)

@@ -14,8 +14,9 @@
 
 /* How experts are chosen, told by its name: what is none of these has no
  * number. */
-#define WORDS(S)  S ":softmax+2*" S ":sigmoid+4*" S ":sqrtsoftplus"
-#define GATING(S) "(" WORDS(S) "+((" WORDS(S) ")=0)/(" WORDS(S) "))"
+#define WORDS(S)     S ":softmax+2*" S ":sigmoid+4*" S ":sqrtsoftplus"
+#define GATING(S)    "(" WORDS(S) "+((" WORDS(S) ")=0)/(" WORDS(S) "))"
+#define OR_GATING(S) "|" GATING(S)
 
 /* What all have that say it, in the order of writing: before positions, and
  * after. */
@@ -50,8 +51,10 @@ static const struct gg_convert_key then[] = {
     KEY("expert_group_count", U32, "n_group"),
     KEY("expert_group_used_count", U32, "topk_group"),
     KEY("expert_gating_func", U32_OF,
-        GATING("score_function") "|" GATING("scoring_func") "|" GATING(
-            "score_func") "|" GATING("moe_router_activation_func")),
+        GATING("score_function") OR_GATING("scoring_func")
+            OR_GATING("score_func") OR_GATING("moe_router_activation")
+                OR_GATING("moe_router_activation_func")
+                    OR_GATING("expert_selection_fn")),
     KEY("attention.key_length", U32, "head_dim"),
     KEY("attention.value_length", U32, "head_dim"),
 };
@@ -169,7 +172,8 @@ static enum gguf_status set_each(struct gguf_convert *c, const char *key,
     static const uint32_t types[] = { GGUF_VAL_I32, GGUF_VAL_F32,
                                       GGUF_VAL_BOOL };
     char buf[128];
-    const uint32_t n_layers = n_blocks(c, buf);
+    uint32_t n_layers = n_blocks(c, buf);
+    const double n_main = gg_convert_eval(c, "num_hidden_layers", -1);
     const size_t size =
         k->kind == GG_KIND_EACH_BOOL ? sizeof(bool) : sizeof(int32_t);
     if (!n_layers || isnan(gg_convert_eval(c, k->hf, 0)))
@@ -180,6 +184,10 @@ static enum gguf_status set_each(struct gguf_convert *c, const char *key,
     for (uint32_t i = 0; i < n_layers && st == GGUF_OK; i++) {
         const double v = gg_convert_eval(c, k->hf, i);
         void *x = list + i * size;
+        if (isnan(v) && i >= n_main) { /* nothing of those that draft */
+            n_layers = i;
+            break;
+        }
         if (isnan(v) || (k->kind != GG_KIND_EACH_F32 && fabs(v) > INT32_MAX))
             st = fail(c, NULL, key, "a number for each layer", err);
         else if (k->kind == GG_KIND_EACH_U32)

@@ -34,8 +34,8 @@ struct arch {
 
 /* Each ends with one without a class. */
 extern const struct arch archs_first[], archs_dense[], archs_kin[],
-    archs_early[], archs_vision[], archs_experts[], archs_recurrent[],
-    archs_encoder[];
+    archs_early[], archs_vision[], archs_experts[], archs_routed[],
+    archs_recurrent[], archs_encoder[];
 
 /* The tokenizers of BERT, of T5 in two forms, of RWKV. */
 void archs_wordpiece(const struct folder *f);
@@ -77,6 +77,29 @@ archs_value same, plus_1, neg_exp, paired, turned, half_1, half_2;
       "mlp.experts.@.down_proj.weight 32 24\n"
 #define MOE_SIZES                                                             \
     ",\"num_experts\":3,\"num_experts_per_tok\":2,\"moe_intermediate_size\":24"
+#define MHA                                                                   \
+    "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"    \
+    "\"num_attention_heads\":4,\"num_key_value_heads\":4,\"vocab_size\":260," \
+    "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-6,"                   \
+    "\"rope_theta\":10000.0"
+/* The first layer without experts, the second with them. */
+#define LEAD                                                                  \
+    "model.layers.0.mlp.gate_proj.weight 48 32\n"                             \
+    "model.layers.0.mlp.up_proj.weight 48 32\n"                               \
+    "model.layers.0.mlp.down_proj.weight 32 48\n"
+#define L1 "model.layers.1."
+#define LATE_MOE                                                              \
+    L1 "mlp.gate.weight 3 32\n" L1                                            \
+       "mlp.experts.@.gate_proj.weight 24 32\n" L1                            \
+       "mlp.experts.@.up_proj.weight 24 32\n" L1                              \
+       "mlp.experts.@.down_proj.weight 32 24\n" L1                            \
+       "mlp.shared_experts.gate_proj.weight 24 32\n" L1                       \
+       "mlp.shared_experts.up_proj.weight 24 32\n" L1                         \
+       "mlp.shared_experts.down_proj.weight 32 24\n"
+#define LATE_BIAS L1 "mlp.gate.e_score_correction_bias 3\n"
+#define QKV_32                                                                \
+    L "self_attn.q_proj.weight 32 32\n" L "self_attn.k_proj.weight 32 32\n" L \
+      "self_attn.v_proj.weight 32 32\n" L "self_attn.o_proj.weight 32 32\n"
 
 #define MOE_NAMES                                                             \
     { B "ffn_gate_exps.weight", L "mlp.experts.@.gate_proj.weight", same },   \

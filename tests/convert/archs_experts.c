@@ -85,39 +85,16 @@ static float dbrx_down(const struct folder_tensor *t, uint64_t i)
       "self_attn.kv_a_layernorm.weight 16\n" L                                \
       "self_attn.kv_b_proj.weight 56 16\n" L                                  \
       "self_attn.o_proj.weight 32 24\n"
-#define MHA                                                                   \
-    "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"    \
-    "\"num_attention_heads\":4,\"num_key_value_heads\":4,\"vocab_size\":260," \
-    "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-6,"                   \
-    "\"rope_theta\":10000.0"
 #define LATENT_SIZES                                                          \
     ",\"kv_lora_rank\":16,\"qk_nope_head_dim\":8,\"qk_rope_head_dim\":4,"     \
     "\"v_head_dim\":6,\"n_routed_experts\":3,\"num_experts_per_tok\":2,"      \
     "\"moe_intermediate_size\":24,\"n_shared_experts\":1,"                    \
     "\"first_k_dense_replace\":1,\"routed_scaling_factor\":2.5"
-/* The first layer without experts, the second with them. */
-#define LEAD                                                                  \
-    "model.layers.0.mlp.gate_proj.weight 48 32\n"                             \
-    "model.layers.0.mlp.up_proj.weight 48 32\n"                               \
-    "model.layers.0.mlp.down_proj.weight 32 48\n"
-#define L1 "model.layers.1."
-#define LATE_MOE                                                              \
-    L1 "mlp.gate.weight 3 32\n" L1                                            \
-       "mlp.experts.@.gate_proj.weight 24 32\n" L1                            \
-       "mlp.experts.@.up_proj.weight 24 32\n" L1                              \
-       "mlp.experts.@.down_proj.weight 32 24\n" L1                            \
-       "mlp.shared_experts.gate_proj.weight 24 32\n" L1                       \
-       "mlp.shared_experts.up_proj.weight 24 32\n" L1                         \
-       "mlp.shared_experts.down_proj.weight 32 24\n"
-#define LATE_BIAS L1 "mlp.gate.e_score_correction_bias 3\n"
 #define GEMMA_NORMS                                                           \
     L "input_layernorm.weight 32\n" POST L                                    \
       "pre_feedforward_layernorm.weight 32\n"
 #define TIMES_3(X)  X X X
 #define TIMES_21(X) TIMES_3(X X X X X X X)
-#define QKV_32                                                                \
-    L "self_attn.q_proj.weight 32 32\n" L "self_attn.k_proj.weight 32 32\n" L \
-      "self_attn.v_proj.weight 32 32\n" L "self_attn.o_proj.weight 32 32\n"
 #define QK_NORM_32                                                            \
     L "self_attn.q_norm.weight 32\n" L "self_attn.k_norm.weight 32\n"
 #define MIXTRAL                                                               \

@@ -22,10 +22,10 @@
 #include <math.h>
 #include <unistd.h>
 
-static const struct arch *const lists[] = { archs_first,     archs_dense,
-                                            archs_kin,       archs_early,
-                                            archs_vision,    archs_experts,
-                                            archs_recurrent, archs_encoder };
+static const struct arch *const lists[] = {
+    archs_first,   archs_dense,  archs_kin,       archs_early,  archs_vision,
+    archs_experts, archs_routed, archs_recurrent, archs_encoder
+};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
 static char top[200];
@@ -246,6 +246,36 @@ static void check_files(struct gguf_rows *rows)
     scratch_clean(top);
 }
 
+/* Models of known classes that files of the architecture cannot say. */
+static void check_refused(void)
+{
+    static const struct {
+        const char *class_name, *config;
+    } cases[] = {
+        { "BailingMoeForCausalLM", "\"norm_head\":true" },
+        { "AfmoeForCausalLM", "\"mup_enabled\":false" },
+        { "AfmoeForCausalLM",
+          "\"mup_enabled\":true,\"global_attn_every_n_layers\":3" },
+    };
+    static struct folder f;
+    char config[400];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gguf_convert *c;
+        struct gguf_error e;
+        folder_begin(&f, scratch_path(top, "refused"));
+        snprintf(config, sizeof config,
+                 "{\"architectures\":[\"%s\"]," SIZES ",%s}",
+                 cases[i].class_name, cases[i].config);
+        folder_text(&f, "config.json", config);
+        const enum gguf_status st = gguf_convert_open(&c, f.dir, NULL, &e);
+        ok(st == GGUF_E_ARCH && strstr(e.message, cases[i].class_name),
+           "%s with %s is refused: %s", cases[i].class_name, cases[i].config,
+           e.message);
+        gguf_convert_close(c);
+    }
+    scratch_clean(top);
+}
+
 /* Every row of the table is met here. */
 static void check_all_met(void)
 {
@@ -280,6 +310,7 @@ int main(int argc, char **argv)
             check_arch(a, rows, i == 0 || a->back);
     if (!keep) {
         check_files(rows);
+        check_refused();
         check_all_met();
         scratch_clean(top);
         rmdir(top);
