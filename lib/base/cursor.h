@@ -2,7 +2,7 @@
  *
  * Invariant: off <= size. A read that does not fit fails with
  * GGUF_E_TRUNCATED at the byte where the item should have begun, and the
- * cursor stays.
+ * cursor stays. So it does where bytes that are still to come do not.
  */
 #ifndef GG_BASE_CURSOR_H
 #define GG_BASE_CURSOR_H
@@ -17,7 +17,22 @@ struct gg_cursor {
     uint64_t size; /* bytes that may be read */
     uint64_t off;  /* next byte; also the offset that errors report */
     bool swap;     /* numbers are big-endian */
+
+    /* Where the bytes are not all there yet: those before have are, and more
+     * brings them up to at least upto, which is at most size, and sets have.
+     * NULL: all of size are there. */
+    enum gguf_status (*more)(struct gg_cursor *c, uint64_t upto,
+                             struct gguf_error *err);
+    void *user;
+    uint64_t have, most; /* most: what user gives at most; for more */
 };
+
+/* Before bytes up to upto, at most size, are looked at. */
+static inline enum gguf_status
+gg_cursor_need(struct gg_cursor *c, uint64_t upto, struct gguf_error *err)
+{
+    return c->more && upto > c->have ? c->more(c, upto, err) : GGUF_OK;
+}
 
 static inline uint64_t gg_cursor_left(const struct gg_cursor *c)
 {
@@ -35,6 +50,7 @@ static inline enum gguf_status gg_cursor_take(struct gg_cursor *c, uint64_t n,
                             "%s at byte %" PRIu64 " needs %" PRIu64
                             " bytes, the file has %" PRIu64 " left",
                             what, c->off, n, gg_cursor_left(c));
+    GG_TRY(gg_cursor_need(c, c->off + n, err));
     *out = c->base + c->off;
     c->off += n;
     return GGUF_OK;

@@ -129,6 +129,50 @@ enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
     return GGUF_OK;
 }
 
+enum gguf_status gg_mapfile_reader(struct gg_mapfile *m,
+                                   gg_mapfile_read_fn *read, void *user,
+                                   uint64_t total, uint64_t off, uint64_t size,
+                                   struct gguf_error *err)
+{
+    *m = (struct gg_mapfile){ .fd = -1 };
+    GG_TRY(choose_range(total, off, &size, err));
+    if (size > PTRDIFF_MAX)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "%" PRIu64 " bytes do not fit the address space",
+                            size);
+    void *p = NULL;
+    if (size)
+        p = mmap(NULL, (size_t)size, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return gg_error_set_errno(err, errno, "mmap of %" PRIu64 " bytes",
+                                  size);
+    *m = (struct gg_mapfile){ .data = p ? p : (const uint8_t *)"",
+                              .size = size,
+                              .fd = -1,
+                              .off = off,
+                              .map = p,
+                              .map_size = (size_t)size,
+                              .file_size = total,
+                              .read = read,
+                              .user = user };
+    return GGUF_OK;
+}
+
+enum gguf_status gg_mapfile_fetch(const struct gg_mapfile *m, uint64_t from,
+                                  uint64_t to, struct gguf_error *err)
+{
+    if (from >= to)
+        return GGUF_OK;
+    uint8_t *at = m->map; /* where a page begins */
+    const uint64_t first = from - from % (uint64_t)sysconf(_SC_PAGESIZE);
+    if (mprotect(at + first, (size_t)(to - first), PROT_READ | PROT_WRITE))
+        return gg_error_set_errno(err, errno, "memory for %" PRIu64 " bytes",
+                                  to - first);
+    return m->read(m->user, m->off + from, at + from, (size_t)(to - from),
+                   err);
+}
+
 enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
                                     uint64_t size, struct gguf_error *err)
 {
@@ -187,7 +231,7 @@ void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
 {
 #if HAVE_MADVISE
     static const int how[] = { MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED };
-    if (!m->map || off > m->size)
+    if (!m->map || m->read || off > m->size)
         return;
     size = GG_MIN(size, m->size - off);
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -213,6 +257,8 @@ enum gguf_status gg_mapfile_read(const struct gg_mapfile *m, uint64_t off,
                                  size_t size, void *dst,
                                  struct gguf_error *err)
 {
+    if (m->read)
+        return size ? m->read(m->user, m->off + off, dst, size, err) : GGUF_OK;
     if (m->fd < 0) {
         memcpy(dst, m->data + off, size);
         return GGUF_OK;

@@ -2,6 +2,9 @@
  *
  * Bytes off .. off+size of a file appear at data. The descriptor stays open,
  * for copies by the file system (outfile.h) and to tell files apart.
+ *
+ * Or they come from a function: then data are addresses that are set aside,
+ * which cannot be read before gg_mapfile_fetch has brought their bytes.
  */
 #ifndef GG_BASE_MAPFILE_H
 #define GG_BASE_MAPFILE_H
@@ -11,6 +14,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include <time.h>
+
+/* Copy size bytes, at least one, from byte off of a whole on, which has them.
+ */
+typedef enum gguf_status gg_mapfile_read_fn(void *user, uint64_t off,
+                                            void *dst, size_t size,
+                                            struct gguf_error *err);
 
 struct gg_mapfile {
     const uint8_t *data; /* never NULL when open */
@@ -23,6 +32,9 @@ struct gg_mapfile {
     ino_t ino;
     uint64_t file_size;    /* bytes of the whole file, and */
     struct timespec mtime; /* when it was changed last, when it was opened */
+    gg_mapfile_read_fn *read; /* what gives bytes of the whole; NULL: there is
+                               * a file or memory */
+    void *user;               /* of read */
 };
 
 /* Map the file at path; size 0 means up to its end. GGUF_E_IO (open, mmap; a
@@ -41,6 +53,17 @@ enum gguf_status gg_mapfile_open_fd(struct gg_mapfile *m, int fd, uint64_t off,
 enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
                                    uint64_t data_size, uint64_t off,
                                    uint64_t size, struct gguf_error *err);
+
+/* The same where read, which is kept, gives the bytes of a whole of total. */
+enum gguf_status gg_mapfile_reader(struct gg_mapfile *m,
+                                   gg_mapfile_read_fn *read, void *user,
+                                   uint64_t total, uint64_t off, uint64_t size,
+                                   struct gguf_error *err);
+
+/* Of one with such a function: have bytes from .. to, which it has, at data.
+ * GGUF_E_IO (no memory), and what the function returns. */
+enum gguf_status gg_mapfile_fetch(const struct gg_mapfile *m, uint64_t from,
+                                  uint64_t to, struct gguf_error *err);
 
 /* Show size bytes of data at the beginning of m, which has them, instead of
  * what the file has there. The file stays as it is. Before anything was read

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "data/gguf.h"
 #include "base/str.h"
+#include "file/file.h"
 #include "file/split.h"
 
 #include <math.h>
@@ -43,6 +44,7 @@ static enum gguf_status set_scale(struct gg_stored *s,
                             "%" PRIu32 ", %" PRIu64 " elements",
                             gg_str_esc(&e, scale->name), n_mat, scale->dtype,
                             n);
+    GG_TRY(gg_file_in_memory(file, err));
     s->scale = gguf_file_tensor_data(file, scale->index);
     s->per_scale = t->n_elements / n;
     for (uint64_t i = 0; i < n; i++)
@@ -121,6 +123,7 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
     struct gg_str_esc e;
     uint64_t ne0 = (uint64_t)t->ne[0];
     *out = (struct gg_data_rows){ .read = read_stored };
+    GG_TRY(gg_file_in_memory(from.file, err));
     if (t->size_inferred ||
         !gg_stored_init(&out->stored, g->codec, t->dtype,
                         gguf_file_tensor_data(from.file, t->index), ne0,

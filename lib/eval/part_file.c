@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/params.h"
 #include "base/str.h"
+#include "file/file.h"
 #include "gguf/digest.h"
 
 #include <stdio.h>
@@ -240,7 +241,9 @@ enum gguf_status gg_part_read(struct gguf_file **out,
     fp.limits = &limits;
     struct gguf_file *f = NULL;
     GG_TRY(gguf_file_open(&f, path, &fp, err));
-    const enum gguf_status st = check(f, kind, err);
+    enum gguf_status st = gg_file_in_memory(f, err);
+    if (st == GGUF_OK)
+        st = check(f, kind, err);
     if (st == GGUF_OK)
         *out = f;
     else

@@ -194,7 +194,7 @@ static enum gguf_status read_bytes(struct gguf_tasks *t, const void *data,
                                    size_t size, struct gg_eval_task_raw *raw,
                                    struct gguf_error *err)
 {
-    struct gg_cursor c = { data, size, 0, false }, at;
+    struct gg_cursor c = { .base = data, .size = size }, at;
     uint32_t n, off;
     GG_TRY(gg_cursor_u32(&c, &n, "the number of tasks", err));
     if (n > gg_cursor_left(&c) / 16)
@@ -210,7 +210,7 @@ static enum gguf_status read_bytes(struct gguf_tasks *t, const void *data,
                                 "task %" PRIu32 " is said to begin at byte "
                                 "%" PRIu32 ", must be %" PRIu64 " to %zu",
                                 i, off, first, size);
-        at = (struct gg_cursor){ data, size, off, false };
+        at = (struct gg_cursor){ .base = data, .size = size, .off = off };
         *raw = (struct gg_eval_task_raw){ .n = 0 };
         GG_TRY(read_text(&at, &raw->before, err));
         GG_TRY(read_answers(&at, raw, err));

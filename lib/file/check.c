@@ -76,7 +76,7 @@ static enum gguf_status check_zeros(const struct gg_file_checker *c,
                                     struct gguf_str name,
                                     struct gguf_error *err)
 {
-    if (c->params.quick || c->file->like)
+    if (c->params.quick || c->file->like || c->file->map.read)
         return GGUF_OK;
     to = GG_MIN(to, c->file->map.size);
     uint64_t at = first_nonzero(c->file, from, to);

@@ -384,6 +384,7 @@ enum gguf_status gg_file_check_payload(const struct gg_file_checker *c,
     const struct gguf_allocator *a = c->params.allocator;
     if (f->n_tensors == 0)
         return GGUF_OK;
+    GG_TRY(gg_file_in_memory(f, err));
     struct job j = { .c = c };
     enum gguf_status st = GGUF_OK;
     j.result = gg_mem_alloc_zero(a, f->n_tensors, sizeof *j.result);

@@ -136,7 +136,7 @@ static bool read_piece(struct job *j, const struct cursor *c, struct piece *q)
 {
     const struct gguf_file *f = j->files[c->file];
     struct gguf_error e;
-    if (f->map.fd < 0) {
+    if (f->map.fd < 0 && !f->map.read) {
         q->p = (const uint8_t *)gguf_file_tensor_data(f, c->tensor) + c->off;
         return true;
     }

@@ -117,8 +117,9 @@ static enum gguf_status read_all(struct gguf_file *f,
                                  const struct gguf_limits *limits,
                                  struct gguf_error *err)
 {
-    struct gg_cursor c = { f->map.data, f->map.size, 0, false };
+    struct gg_cursor c = { .base = f->map.data, .size = f->map.size };
     struct gg_file_head h;
+    gg_file_reader_cursor(f, limits->max_header, &c);
     GG_TRY(gg_file_head_read(&c, limits, &h, err));
     f->version = h.version;
     f->big_endian = c.swap;
@@ -137,12 +138,16 @@ struct source {
     size_t size;
     int fd;
     uint64_t planned; /* bytes of a file of which data is the header; or 0 */
+    const struct gguf_reader *reader; /* or NULL; path is a name then */
 };
 
 static enum gguf_status map_source(struct gguf_file *f, const struct source *s,
                                    const struct gguf_file_params *p,
                                    struct gguf_error *err)
 {
+    if (s->reader)
+        return gg_mapfile_reader(&f->map, s->reader->read, s->reader->user,
+                                 s->reader->size, p->offset, p->size, err);
     if (s->path)
         return gg_mapfile_open(&f->map, s->path, p->offset, p->size, err);
     if (s->data)
@@ -263,7 +268,7 @@ static enum gguf_status read_source(struct gguf_file *f,
 {
     if (s->path)
         GG_TRY(gg_file_set_path(f, s->path, err));
-    if (s->path && !p->offset && !p->size)
+    if (s->path && !s->reader && !p->offset && !p->size)
         return read_path(f, s, p, limits, err);
     GG_TRY(map_source(f, s, p, err));
     if (s->planned)
@@ -300,6 +305,19 @@ enum gguf_status gguf_file_open(struct gguf_file **out, const char *path,
                                 struct gguf_error *err)
 {
     struct source s = { .path = path, .fd = -1 };
+    if (params && params->struct_size >= sizeof *params &&
+        gg_file_opener_takes(params->opener, path))
+        return gg_file_open_with(out, path, params, err);
+    return open_source(out, &s, params, err);
+}
+
+enum gguf_status gg_file_open_reader(struct gguf_file **out,
+                                     const struct gguf_reader *reader,
+                                     const char *name,
+                                     const struct gguf_file_params *params,
+                                     struct gguf_error *err)
+{
+    struct source s = { .path = name, .fd = -1, .reader = reader };
     return open_source(out, &s, params, err);
 }
 
@@ -324,7 +342,10 @@ void gguf_file_close(struct gguf_file *f)
 {
     if (!f)
         return;
+    const struct gguf_reader reader = f->reader;
     forget(f);
+    if (reader.close)
+        reader.close(reader.user);
     gg_mem_free(f->allocator, f->path);
     gg_mem_free(f->allocator, f);
 }
@@ -335,7 +356,7 @@ enum gguf_status gg_file_note(const struct gguf_file *f,
     static const char word[] = "input";
     if (f->map.fd >= 0)
         GG_TRY(gguf_paths_read_fd(paths, f->map.fd, word, err));
-    if (!f->path)
+    if (!f->path || f->map.read)
         return GGUF_OK;
     GG_TRY(gguf_paths_read(paths, f->path, word, err));
     return gg_paths_read_beside(paths, f->path, GG_JOURNAL, word, err);
@@ -361,10 +382,11 @@ enum gguf_status gg_file_plan(struct gguf_file **out,
                               const struct gguf_allocator *a,
                               struct gguf_error *err)
 {
-    static const struct gguf_limits limits = {
-        sizeof limits, UINT32_MAX - 1, UINT32_MAX - 1, INT64_MAX,    INT64_MAX,
-        INT64_MAX,     INT64_MAX,      GGUF_MAX_DEPTH, GGUF_MAX_DIMS
-    };
+    static const struct gguf_limits limits = { sizeof limits,  UINT32_MAX - 1,
+                                               UINT32_MAX - 1, INT64_MAX,
+                                               INT64_MAX,      INT64_MAX,
+                                               INT64_MAX,      GGUF_MAX_DEPTH,
+                                               GGUF_MAX_DIMS,  INT64_MAX };
     struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
     struct gguf_writer *w;
     const void *header = NULL;
@@ -385,7 +407,7 @@ enum gguf_status gg_file_plan(struct gguf_file **out,
         st = open_source(
             out, &s,
             &(struct gguf_file_params){ sizeof(struct gguf_file_params), a,
-                                        &limits, 0, 0 },
+                                        &limits, 0, 0, NULL },
             err);
     }
     if (st != GGUF_OK) {
@@ -499,8 +521,9 @@ gguf_file_tensor_by_offset(const struct gguf_file *f, size_t i)
 
 const void *gguf_file_tensor_data(const struct gguf_file *f, size_t i)
 {
-    return i < f->n_tensors ? f->map.data + f->data_off + f->tensor[i].off
-                            : NULL;
+    return i < f->n_tensors && !f->map.read
+               ? f->map.data + f->data_off + f->tensor[i].off
+               : NULL;
 }
 
 void gguf_file_advise(const struct gguf_file *f, size_t i, uint64_t off,

@@ -2,11 +2,14 @@
 #ifndef GG_FILE_FILE_H
 #define GG_FILE_FILE_H
 
+#include "base/cursor.h"
 #include "base/index.h"
 #include "base/mapfile.h"
+#include "base/outfile.h"
 #include "file/layout.h"
 #include "gguf/file.h"
 #include "gguf/paths.h"
+#include "gguf/reader.h"
 
 struct gguf_file {
     const struct gguf_allocator *allocator;
@@ -31,7 +34,38 @@ struct gguf_file {
      * data. NULL: it is a real one. */
     const struct gguf_file *like;
     struct gguf_writer *writer; /* has the header */
+
+    struct gguf_reader reader; /* of map.read; zero: there is none */
 };
+
+/* gguf_file_open_reader, but for closing: reader stays the caller's. */
+enum gguf_status gg_file_open_reader(struct gguf_file **out,
+                                     const struct gguf_reader *reader,
+                                     const char *name,
+                                     const struct gguf_file_params *params,
+                                     struct gguf_error *err);
+
+/* Is its data in memory? GGUF_E_UNSUPPORTED: it is read through a reader. */
+enum gguf_status gg_file_in_memory(const struct gguf_file *f,
+                                   struct gguf_error *err);
+
+/* If f has a reader: make c, of f's bytes, ask for those that it comes to, up
+ * to most of them. f, which c keeps, is that of a pointer c->user. */
+void gg_file_reader_cursor(struct gguf_file *f, uint64_t most,
+                           struct gg_cursor *c);
+
+/* Append size bytes from byte off on of f, which has them, to o. */
+enum gguf_status gg_file_copy(struct gg_outfile *o, const struct gguf_file *f,
+                              uint64_t off, uint64_t size,
+                              struct gguf_error *err);
+
+/* Open what params->opener takes. */
+enum gguf_status gg_file_open_with(struct gguf_file **out, const char *path,
+                                   const struct gguf_file_params *params,
+                                   struct gguf_error *err);
+
+/* Does opener, which may be NULL, take path? */
+bool gg_file_opener_takes(const struct gguf_opener *opener, const char *path);
 
 /* Note what f is, its path, and the journal of an edit beside it (journal.h):
  * as "input". */

@@ -256,7 +256,10 @@ int gguf_kv_next(struct gguf_kv_iter *it, struct gguf_kv *out)
         .max_array_items = UINT64_MAX,
         .max_depth = GGUF_MAX_DEPTH,
     };
-    struct gg_cursor c = { kv->data, kv->size, it->pos, kv->big_endian };
+    struct gg_cursor c = { .base = kv->data,
+                           .size = kv->size,
+                           .off = it->pos,
+                           .swap = kv->big_endian };
     *out = (struct gguf_kv){ .key = kv->key,
                              .type = kv->elem_type,
                              .key_off = kv->key_off };

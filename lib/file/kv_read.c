@@ -38,6 +38,7 @@ static enum gguf_status pass_strings(struct gg_cursor *c, uint64_t n,
             return fail_at(err, GGUF_E_TRUNCATED, kv, off,
                            "a string's length needs 8 bytes, string", i,
                            "bytes left", left);
+        GG_TRY(gg_cursor_need(c, off + 8, err));
         uint64_t len = load64(c, off);
         if (len > left - 8)
             return fail_at(err, GGUF_E_TRUNCATED, kv, off, "string length",
@@ -47,6 +48,7 @@ static enum gguf_status pass_strings(struct gg_cursor *c, uint64_t n,
                            "limit is", limits->max_str_size);
         off += 8 + len;
     }
+    GG_TRY(gg_cursor_need(c, off, err));
     c->off = off;
     return GGUF_OK;
 }
@@ -60,6 +62,7 @@ static enum gguf_status pass_scalars(struct gg_cursor *c, uint32_t type,
         return fail_at(err, GGUF_E_TRUNCATED, kv, c->off,
                        n == 1 ? "value needs bytes:" : "array items",
                        n == 1 ? size : n, "bytes left", gg_cursor_left(c));
+    GG_TRY(gg_cursor_need(c, c->off + n * size, err));
     const uint8_t *p = c->base + c->off;
     if (type == GGUF_VAL_BOOL)
         for (uint64_t i = 0; i < n; i++)

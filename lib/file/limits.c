@@ -27,6 +27,7 @@ static const struct {
     ROW("array-items", max_array_items, INT64_MAX),
     ROW("depth", max_depth, GGUF_MAX_DEPTH),
     ROW("dims", max_dims, GGUF_MAX_DIMS),
+    ROW("header", max_header, INT64_MAX),
 #undef ROW
 };
 

@@ -270,7 +270,7 @@ enum gguf_status gguf_meta_set_encoded(struct gguf_meta *m, const char *key,
                                        size_t size, struct gguf_error *err)
 {
     static const struct gguf_limits limits = GGUF_LIMITS_INIT;
-    struct gg_cursor c = { bytes, size, 0, false };
+    struct gg_cursor c = { .base = bytes, .size = size };
     struct gguf_kv v = { .key = gg_str_z(key),
                          .type = type,
                          .index = GGUF_NO_INDEX };

@@ -221,7 +221,8 @@ static enum gguf_status open_shards(struct gguf_split *s, const char *prefix,
                                     struct gguf_error *err)
 {
     s->is_split = true;
-    GG_TRY(gg_file_split_all_there(prefix, s->n_files, s->allocator, err));
+    if (!gg_file_opener_takes(params->opener, prefix))
+        GG_TRY(gg_file_split_all_there(prefix, s->n_files, s->allocator, err));
     for (unsigned i = 0; i < s->n_files; i++) {
         char *name;
         enum gguf_status st = gg_file_split_name(prefix, i + 1, s->n_files,
@@ -403,8 +404,9 @@ enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
     s->allocator = p.allocator;
     struct stat sb;
     enum gguf_status st;
-    if (stat(path, &sb) == 0 ? !S_ISDIR(sb.st_mode)
-                             : errno != ENOENT && errno != ENOTDIR)
+    if (gg_file_opener_takes(p.opener, path) ||
+        (stat(path, &sb) == 0 ? !S_ISDIR(sb.st_mode)
+                              : errno != ENOENT && errno != ENOTDIR))
         st = open_file(s, path, &p, err); /* or says why not */
     else
         st = open_set(s, path, &p, err);

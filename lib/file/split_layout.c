@@ -57,19 +57,33 @@ static bool is_usual(const struct gguf_file *f)
     return f->map.size == f->data_off + end;
 }
 
-/* How many bytes are in no tensor; are they all zero? */
-static uint64_t count_gaps(const struct gguf_file *f, bool *zeros)
+/* How many bytes are in no tensor? Of a file with a reader they are brought in,
+ * as long as they are not too many. */
+static enum gguf_status count_gaps(const struct gguf_file *f, uint64_t *n,
+                                   struct gguf_error *err)
 {
     const struct form form = form_of_file(f);
-    uint64_t n = 0, from, to;
-    *zeros = true;
+    uint64_t from, to;
+    *n = 0;
     for (size_t k = 0; k <= form.n; k++) {
         gap(&form, k, &from, &to);
-        n += to - from;
-        for (; from < to && *zeros; from++)
-            *zeros = f->map.data[from] == 0;
+        *n += to - from;
+        if (f->map.read && *n <= GG_SPLIT_MAX_GAPS)
+            GG_TRY(gg_mapfile_fetch(&f->map, from, to, err));
     }
-    return n;
+    return GGUF_OK;
+}
+
+/* Are they all zero? */
+static bool are_zeros(const struct gguf_file *f)
+{
+    const struct form form = form_of_file(f);
+    uint64_t from, to;
+    for (size_t k = 0; k <= form.n; k++)
+        for (gap(&form, k, &from, &to); from < to; from++)
+            if (f->map.data[from])
+                return false;
+    return true;
 }
 
 static enum gguf_status save_gaps(struct gguf_meta *m,
@@ -166,7 +180,9 @@ enum gguf_status gg_file_split_layout_save(struct gguf_meta *m,
         GG_TRY(find_split_key(f->kv[i].key, &k)
                    ? add_hidden(m, &f->kv[i], f->allocator, err)
                    : gguf_meta_set_kv(m, NULL, &f->kv[i], err));
-    uint64_t n = count_gaps(f, &zeros);
+    uint64_t n;
+    GG_TRY(count_gaps(f, &n, err));
+    zeros = (!f->map.read || n <= GG_SPLIT_MAX_GAPS) && are_zeros(f);
     if (zeros && is_usual(f))
         return GGUF_OK;
     if (n > GG_SPLIT_MAX_GAPS)

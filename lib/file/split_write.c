@@ -402,11 +402,10 @@ static enum gguf_status append_tensor(struct run *r, struct gg_outfile *o,
                                       size_t i, struct gguf_error *err)
 {
     const struct gguf_split_tensor *t = gguf_split_tensor(r->from, i);
-    const struct gg_mapfile *map = &t->file->map;
-    uint64_t from = map->off + t->file->data_off + t->info->off;
+    uint64_t from = t->file->data_off + t->info->off;
     for (uint64_t off = 0; off < t->info->size;) {
         uint64_t n = GG_MIN(t->info->size - off, (uint64_t)STEP);
-        GG_TRY(gg_outfile_copy(o, map->fd, from + off, n, err));
+        GG_TRY(gg_file_copy(o, t->file, from + off, n, err));
         off += n;
         r->done += n;
         GG_TRY(report(r, err));

@@ -215,12 +215,8 @@ enum gguf_status gguf_writer_copy(struct gguf_writer *w,
     if (!t || off > t->size || size > t->size - off)
         return fail_state("the range to copy is not in the tensor", err);
     GG_TRY(check_room(w, size, err));
-    uint64_t at = file->data_off + t->off + off;
-    if (file->map.fd >= 0)
-        GG_TRY(gg_outfile_copy(&w->out, file->map.fd, file->map.off + at, size,
-                               err));
-    else
-        GG_TRY(gg_outfile_write(&w->out, file->map.data + at, size, err));
+    GG_TRY(
+        gg_file_copy(&w->out, file, file->data_off + t->off + off, size, err));
     add_done(w, w->next - 1, size);
     return GGUF_OK;
 }

@@ -32,6 +32,7 @@ extern "C" {
 #endif
 
 struct gguf_file;
+struct gguf_opener;
 
 /* What a file may contain. The defaults are the specification's numbers where
  * it has some, else generous; a caller can raise them for legitimate larger
@@ -47,17 +48,19 @@ struct gguf_limits {
     uint64_t max_array_items; /* elements of one array */
     uint32_t max_depth;       /* arrays in arrays; at most GGUF_MAX_DEPTH */
     uint32_t max_dims;        /* at most GGUF_MAX_DIMS */
+    uint64_t max_header;      /* bytes that are read through a reader
+                               * (reader.h) to find where the header ends */
 };
 #define GGUF_MAX_DEPTH 32
 #define GGUF_MAX_DIMS  8
 #define GGUF_LIMITS_INIT                                                      \
     {                                                                         \
         sizeof(struct gguf_limits), 1u << 20, 1u << 20, 65535, 64, 1u << 30,  \
-            1u << 30, 8, 4                                                    \
+            1u << 30, 8, 4, 1u << 28                                          \
     }
 
 /* Limits by name ("kv", "tensors", "key-size", "name-size", "str-size",
- * "array-items", "depth", "dims"), for options such as --limit NAME=N.
+ * "array-items", "depth", "dims", "header"), for options as --limit NAME=N.
  * GGUF_E_INVALID: unknown name (the message lists all), or value out of range.
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_limits_set(struct gguf_limits *limits,
@@ -74,10 +77,13 @@ struct gguf_file_params {
     uint64_t
         offset;    /* byte where the GGUF data begins in the file or memory */
     uint64_t size; /* bytes of it; 0: up to the end */
+    const struct gguf_opener
+        *opener; /* of paths that are no files' (reader.h);
+                                       * kept; NULL: there are none */
 };
 #define GGUF_FILE_PARAMS_INIT                                                 \
     {                                                                         \
-        sizeof(struct gguf_file_params), NULL, NULL, 0, 0                     \
+        sizeof(struct gguf_file_params), NULL, NULL, 0, 0, NULL               \
     }
 
 /* Open and check. params may be NULL. Offsets in errors count from where the
@@ -135,7 +141,8 @@ GGUF_API uint64_t gguf_file_data_off(const struct gguf_file *file);
 /* Byte after the last tensor's last byte; data_off without tensors. Bytes
  * after it, except padding, do not belong to the model. */
 GGUF_API uint64_t gguf_file_data_end(const struct gguf_file *file);
-/* Every byte of the file, from the magic on. */
+/* Every byte of the file, from the magic on; of one that is read through a
+ * reader (reader.h) those before gguf_file_header_end() are there. */
 GGUF_API const void *gguf_file_bytes(const struct gguf_file *file);
 
 /* ------------------------------------------------------------ metadata --- */
@@ -195,7 +202,8 @@ GGUF_API int64_t gguf_name_layer(struct gguf_str name, struct gguf_str *rest);
 
 /* size bytes of tensor i, in the mapping: read-only. If the GGUF data begins
  * at byte 0 of a mapped file, aligned to the less of gguf_file_alignment() and
- * a page of memory; else not aligned. NULL if i is out of range. Since: 0.1 */
+ * a page of memory; else not aligned. NULL if i is out of range, or if the data
+ * is read through a reader (reader.h). Since: 0.1 */
 GGUF_API const void *gguf_file_tensor_data(const struct gguf_file *file,
                                            size_t i);
 

@@ -51,6 +51,7 @@
 #include <gguf/pool.h>
 #include <gguf/progress.h>
 #include <gguf/quant.h>
+#include <gguf/reader.h>
 #include <gguf/recipe.h>
 #include <gguf/sched.h>
 #include <gguf/session.h>

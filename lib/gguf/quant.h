@@ -119,13 +119,16 @@ struct gguf_quant_params {
     void *progress_user;
     const struct gguf_quant_lora *loras; /* n_loras of them; borrowed */
     size_t n_loras;                      /* not with compat */
+    const struct gguf_opener
+        *opener; /* of inputs that are no files' (reader.h):
+                                       * for plans; kept; NULL: none */
 };
 #define GGUF_QUANT_PARAMS_INIT                                                \
     {                                                                         \
         sizeof(struct gguf_quant_params), NULL, NULL, NULL, NULL, NULL, NULL, \
             NULL, 0, GGUF_DTYPE_NONE, GGUF_DTYPE_NONE, 0, 0, 0, 0,            \
             GGUF_NONFINITE_ERROR, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL,   \
-            NULL, 0                                                           \
+            NULL, 0, NULL                                                     \
     }
 
 /* ------------------------------------------------------------ the plan --- */

@@ -182,7 +182,7 @@ static enum gguf_status read_old_entries(struct gguf_imatrix *im,
 static enum gguf_status read_old(struct gguf_imatrix *im,
                                  struct gguf_error *err)
 {
-    struct gg_cursor c = { im->map.data, im->map.size, 0, false };
+    struct gg_cursor c = { .base = im->map.data, .size = im->map.size };
     struct gguf_str text;
     uint32_t n, v;
     GG_TRY(gg_cursor_u32(&c, &n, "the number of entries", err));

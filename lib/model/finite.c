@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "kern/kern.h"
 #include "data/gguf.h"
+#include "file/file.h"
 
 enum { BLOCK = 4096 }; /* elements decoded at once: a multiple of all blocks */
 
@@ -106,6 +107,8 @@ enum gguf_status gguf_model_scan_finite(const struct gguf_model *m,
     struct gg_data_gguf list;
     const size_t n = gg_source_n_tensors(&m->src);
     GG_TRY(gg_work_job(&own, job, err));
+    for (size_t i = 0; i < gg_source_n_files(&m->src); i++)
+        GG_TRY(gg_file_in_memory(gg_source_file(&m->src, i), err));
     const struct gg_work work = { m->allocator, &own, (uint64_t)1 << 20,
                                   check_rows, &c };
     gg_kern_init(&c.kern, gg_kern_cpu_detect());

@@ -30,6 +30,8 @@ enum gguf_status gguf_model_prefetch(const struct gguf_model *m,
     const size_t n = gg_source_n_tensors(&m->src);
     struct gguf_model_job own;
     GG_TRY(gg_work_job(&own, job, err));
+    for (size_t i = 0; i < gg_source_n_files(&m->src); i++)
+        GG_TRY(gg_file_in_memory(gg_source_file(&m->src, i), err));
     struct gg_work_item *item =
         gg_mem_alloc_zero(m->allocator, n + 1, sizeof *item);
     if (!item)

@@ -14,6 +14,15 @@ bool gg_weight_is_mapped(const struct gguf_model *m, size_t i)
            m->of[i]->buffer == m->buffer[gg_source_tensor(&m->src, i).file_no];
 }
 
+enum gguf_status gg_weights_in_memory(const struct gguf_model *m,
+                                      struct gguf_error *err)
+{
+    for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++)
+        if (gg_weight_is_mapped(m, i))
+            GG_TRY(gg_file_in_memory(gg_source_tensor(&m->src, i).file, err));
+    return GGUF_OK;
+}
+
 struct mover {
     struct gguf_model *m;
     struct gg_weight_move *move;

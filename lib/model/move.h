@@ -27,4 +27,9 @@ enum gguf_status gg_weights_move(struct gguf_model *m,
 /* Is weight i used in the mapping of its file? */
 bool gg_weight_is_mapped(const struct gguf_model *m, size_t i);
 
+/* Can all weights be read where they are? GGUF_E_UNSUPPORTED: one is in a file
+ * that has a reader, and was not copied. */
+enum gguf_status gg_weights_in_memory(const struct gguf_model *m,
+                                      struct gguf_error *err);
+
 #endif

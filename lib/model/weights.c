@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "dtype/dtype.h"
 #include "dtype/order.h"
+#include "file/file.h"
 #include "model/tensors.h"
 
 #include <stdio.h>
@@ -46,12 +47,13 @@ static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
                               const struct gguf_split_tensor *from,
                               struct gguf_error *err)
 {
-    const uint8_t *base = gguf_file_bytes(from->file);
     const uint8_t *data = gguf_file_tensor_data(from->file, from->info->index);
     size_t size = (size_t)from->info->size;
     if (!moves(from))
-        return gguf_buffer_place(m->buffer[from->file_no], t,
-                                 (uint64_t)(data - base), err);
+        return gguf_buffer_place(
+            m->buffer[from->file_no], t,
+            gguf_file_data_off(from->file) + from->info->off, err);
+    GG_TRY(gg_file_in_memory(from->file, err));
     uint8_t *copy = (uint8_t *)m->copy + m->copy_used;
     memcpy(copy, data, size);
     if (turned(from))

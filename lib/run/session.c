@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "base/mem.h"
 #include "base/params.h"
+#include "model/move.h"
 
 /* Memory for logits: rows of the output matrix's width are computed in
  * pieces of at most about so many bytes. */
@@ -228,6 +229,8 @@ enum gguf_status gguf_session_create(struct gguf_session **out,
                                      const struct gguf_session_params *p,
                                      struct gguf_error *err)
 {
+    *out = NULL;
+    GG_TRY(gg_weights_in_memory(model, err));
     return create(out, model, p, NULL, err);
 }
 

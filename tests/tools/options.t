@@ -114,7 +114,7 @@ quantize|--custom-q a=Q6_K M O Q4_0|there is no '--custom-q' here: --tensor-type
 quantize|--nthread 4 M O Q4_0|there is no '--nthread' here: --threads
 quantize|--max-buffer-size 1 M O Q4_0|there is no '--max-buffer-size' here: --max-memory
 quantize|--hide-imatrix M O Q4_0|there is no '--hide-imatrix' here: of importance data
-quantize|--limit dim=5 M O Q4_0|--limit: no limit is called 'dim'; there are kv, tensors, key-size, name-size, str-size, array-items, depth, dims; did you mean 'dims'?
+quantize|--limit dim=5 M O Q4_0|--limit: no limit is called 'dim'; there are kv, tensors, key-size, name-size, str-size, array-items, depth, dims, header; did you mean 'dims'?
 edit|--set a=1|FILE is missing
 edit|M M|nothing is said to be changed
 edit|--set a=1 -o O M M|2 files cannot become the one output '

@@ -58,6 +58,14 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
+enum gguf_status gg_job_in_memory(const struct gguf_quant *q,
+                                  struct gguf_error *err)
+{
+    for (size_t i = 0; !q->in.numbers && i < gg_source_n_files(&q->in); i++)
+        GG_TRY(gg_file_in_memory(gg_source_file(&q->in, i), err));
+    return GGUF_OK;
+}
+
 enum gguf_status gg_job_check_input(const struct gg_job_input *in,
                                     struct gguf_error *err)
 {

@@ -57,6 +57,7 @@ static enum gguf_status open_path(struct gguf_quant *q, const char *path,
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     fp.allocator = q->p.allocator;
     fp.limits = q->p.limits;
+    fp.opener = q->p.opener;
     GG_TRY(gguf_split_open(&q->own, path, &fp, err));
     q->in = (struct gg_source){ .set = q->own,
                                 .file = gguf_split_file(q->own, 0) };

@@ -82,6 +82,13 @@ static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
     return gg_data_rows(list, (size_t)(t->src - q->all), out, err);
 }
 
+/* Is it stored in the type that it has, wherever that is? */
+static inline bool gg_job_is_stored(const struct gguf_quant *q,
+                                    const struct gg_job_tensor *t)
+{
+    return !q->in.numbers || gg_data_bytes(q->in.numbers, t->src->info->index);
+}
+
 /* Its bytes as they are stored, in the type that it has; NULL: its numbers are
  * computed. */
 static inline const uint8_t *gg_job_bytes(const struct gguf_quant *q,
@@ -128,6 +135,10 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
                                     struct gguf_error *err);
 enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
                                      struct gguf_error *err);
+/* Can the weights of all be read? GGUF_E_UNSUPPORTED: not of a file that has a
+ * reader. */
+enum gguf_status gg_job_in_memory(const struct gguf_quant *q,
+                                  struct gguf_error *err);
 enum gguf_status gg_job_check_input(const struct gg_job_input *in,
                                     struct gguf_error *err);
 

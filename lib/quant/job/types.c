@@ -139,7 +139,7 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     t->why = why;
     t->merged =
         q->merge && gg_data_is_merged(&q->merged, (size_t)(jt->src - q->all));
-    t->copied = t->to == t->from && !t->merged && gg_job_bytes(q, jt);
+    t->copied = t->to == t->from && !t->merged && gg_job_is_stored(q, jt);
     t->has_imatrix = t->needs_imatrix = t->bad_imatrix = 0;
     t->lacks_imatrix = 0;
     t->n_mended = 0;
