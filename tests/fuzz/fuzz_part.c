@@ -23,7 +23,7 @@ static void make_good(uint8_t *p, size_t n)
     if (n < SUM)
         return;
     XXH128_canonicalFromHash(&c, XXH3_128bits(p, n - SUM));
-    memcpy(d.bytes, c.digest, sizeof d.bytes);
+    memcpy(d.bytes, c.digest, sizeof c.digest);
     gguf_digest_hex(&d, hex);
     memcpy(p + n - SUM, hex, SUM);
 }
