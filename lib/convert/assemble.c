@@ -148,6 +148,8 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
         *nothing |= !row->to || item.layer >= c->n_layers;
         if (*nothing)
             return GGUF_OK;
+        if (gg_convert_is_number(row) && half == GG_HALF_NONE)
+            return gg_convert_number(c, row, i, item.layer, err);
         snprintf(end_of, sizeof end_of, "%s%s", ends[k][1], halves[half]);
         GG_TRY(give_name(c, row->to, item.layer, end_of, &item.to, err));
         item.order = item.expert >= 0 ? (uint64_t)item.expert : no;
@@ -475,5 +477,7 @@ enum gguf_status gg_convert_tensors(struct gguf_convert *c,
     while (k)
         gg_pattern_destroy(patterns[--k]);
     gg_mem_free(c->p.allocator, patterns);
-    return st == GGUF_OK ? make_all(c, err) : st;
+    GG_TRY(st);
+    GG_TRY(gg_convert_numbers(c, err));
+    return make_all(c, err);
 }

@@ -321,11 +321,27 @@ static enum gguf_status enter_all(struct gg_back *b, const struct uses *u,
     return st;
 }
 
+/* Numbers that a folder has in tensors are not made of keys. */
+static enum gguf_status check_numbers(const struct gg_back *b,
+                                      struct gguf_error *err)
+{
+    const struct gg_convert_arch *arch = b->c->arch;
+    for (size_t l = 0; l < GG_LEN(arch->names) && arch->names[l]; l++)
+        for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)
+            if (gg_convert_is_number(r))
+                return gg_error_set(
+                    err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                    "a folder of class '%.60s' has '%s' as a tensor, which "
+                    "is not made of a key",
+                    arch->classes, r->from);
+    return GGUF_OK;
+}
+
 enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err)
 {
     struct uses u = { .use = NULL };
     const size_t n = gg_source_n_tensors(&b->source);
-    enum gguf_status st = GGUF_OK;
+    enum gguf_status st = check_numbers(b, err);
     for (size_t i = 0; i < n && st == GGUF_OK; i++)
         st = find_row(b, &u, (uint32_t)i, err);
     if (st == GGUF_OK && u.n) {

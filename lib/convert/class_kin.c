@@ -8,6 +8,38 @@ static const struct gg_convert_name plm_names[] = {
     N(L "self_attn.kv_b_proj", B "attn_kv_b"), END_NAMES
 };
 
+/* Its activation has numbers of its own in each layer. */
+static const struct gg_convert_name apertus_names[] = {
+    N(L "attention_layernorm", B "attn_norm"),
+    N(L "feedforward_layernorm", B "ffn_norm"),
+    N(L "attention.query_layernorm", B "attn_q_norm"),
+    N(L "attention.key_layernorm", B "attn_k_norm"),
+    N_KEY(L "mlp.act_fn.alpha_n", "/xielu.alpha_n"),
+    N_KEY(L "mlp.act_fn.alpha_p", "/xielu.alpha_p"),
+    N_KEY(L "mlp.act_fn.beta", "/xielu.beta"),
+    N_KEY(L "mlp.act_fn.eps", "/xielu.eps"),
+    END_NAMES
+};
+
+/* Layers with fewer heads of keys, with one matrix instead of attention, or
+ * without. */
+#define DECI_BLOCK "block_configs.i."
+#define DECI_GROUP DECI_BLOCK "attention.n_heads_in_group"
+#define DECI_HEADS                                                            \
+    "(block_configs!?((" DECI_GROUP "|0>0)|0+(" DECI_BLOCK                    \
+    "attention.replace_with_linear|0)>0)*num_attention_heads)"
+#define DECI_KV                                                               \
+    "(num_key_value_heads_per_layer|(block_configs!?(" DECI_GROUP "|0>0?"     \
+    "(num_attention_heads//" DECI_GROUP "):0))|num_key_value_heads)"
+#define DECI_FF                                                               \
+    "block_configs!?(2*" DECI_BLOCK "ffn.ffn_mult|0*hidden_size/3//1+255)"    \
+    "//256*256"
+static const struct gg_convert_name deci_names[] = {
+    N_AXES(L "self_attn.k_proj", B "attn_k",
+           "k=" DECI_KV " 2 d, * > k d 2, *"),
+    N(L "self_attn.linear_attn", B "attn_output"), END_NAMES
+};
+
 /* The output is the embedding, though folders may have it twice. */
 static const struct gg_convert_name tied_names[] = { N_NOT("lm_head"),
                                                      END_NAMES };
@@ -98,5 +130,21 @@ const struct gg_convert_arch gg_convert_class_kin[] = {
                    EACH("attention.sliding_window_pattern", BOOL,
                         "use_sliding_window|1*(sliding_window>0)?layer_types:"
                         "sliding_attention")) },
+    { .classes = "ApertusForCausalLM",
+      .arch = "apertus",
+      .names = OVER(apertus_names),
+      .rope_count = true,
+      .vocab_size = true },
+    { .classes = "DeciLMForCausalLM",
+      .arch = "deci",
+      .names = OVER(deci_names),
+      .keys = ROWS(EACH("feed_forward_length", U32, DECI_FF),
+                   U32("feed_forward_length", "intermediate_size"),
+                   EACH("attention.head_count", U32, DECI_HEADS),
+                   U32("attention.head_count", "num_attention_heads"),
+                   EACH("attention.head_count_kv", U32, DECI_KV),
+                   OF("attention.key_length", U32, HEAD),
+                   OF("attention.value_length", U32, HEAD)),
+      TURNED },
     { .classes = NULL }
 };

@@ -37,7 +37,8 @@ extern const struct gg_convert_name gg_convert_names_llama[],
         NULL, NULL, 0, NULL, NULL                                             \
     }
 /* A name, of which nothing else is to be said; with what is done to its
- * numbers; with how they are put; with a factor; what carries nothing. */
+ * numbers; with how they are put; with a factor; what is a number of a key;
+ * what carries nothing. */
 #define N(FROM, TO)                                                           \
     {                                                                         \
         FROM, TO, GG_HOW_AS_IS, NULL, NULL                                    \
@@ -53,6 +54,10 @@ extern const struct gg_convert_name gg_convert_names_llama[],
 #define N_TIMES(FROM, TO, AXES, SCALE)                                        \
     {                                                                         \
         FROM, TO, GG_HOW_AS_IS, AXES, SCALE                                   \
+    }
+#define N_KEY(FROM, KEY)                                                      \
+    {                                                                         \
+        FROM, "=" KEY, GG_HOW_AS_IS, NULL, NULL                               \
     }
 #define N_NOT(FROM)                                                           \
     {                                                                         \

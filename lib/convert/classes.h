@@ -31,7 +31,7 @@ enum gg_convert_how {
 /* What a tensor of the folder becomes. from: its name without ".weight" or
  * ".bias", which it keeps, or the whole name; % stands for the number of the
  * layer, @ for that of an expert. to: the name in GGUF files; NULL: it carries
- * nothing. Several rows of one list may have one "from", which then is cut, or
+ * nothing; "=KEY": it is a number of that key (numbers.c). Several rows of one list may have one "from", which then is cut, or
  * one "to", which is put together in their order; experts are stacked. */
 struct gg_convert_name {
     const char *from, *to;

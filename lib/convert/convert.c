@@ -127,6 +127,7 @@ void gguf_convert_close(struct gguf_convert *c)
     gguf_meta_destroy(c->meta);
     gg_safetensors_close(c->from);
     gg_mem_free(a, c->item);
+    gg_mem_free(a, c->number);
     gg_mem_free(a, c->left);
     gg_mem_free(a, c->made);
     gg_mem_free(a, c->tensor);

@@ -3,7 +3,7 @@
  * convert.c opens it, folder.c its texts, peft.c reads those of adapters,
  * quantized.c says how weights are stored, classes.c has the rows of
  * architectures, view.c and axes.c say what becomes of a tensor's numbers,
- * assemble.c puts tensors together, expr.c computes what rows say of
+ * assemble.c puts tensors together, numbers.c makes keys of some, expr.c computes what rows say of
  * config.json, keys.c writes it, general.c what it is called, of which card.c
  * and card_name.c read names, vocab.c and what is called vocab_... the
  * tokenizer.
@@ -49,6 +49,13 @@ struct gg_convert_item {
 };
 enum { GG_HALF_NONE, GG_HALF_A, GG_HALF_B };
 
+/* A tensor of the folder that is a number of a key. */
+struct gg_convert_number {
+    const char *key;
+    int64_t layer; /* or -1 */
+    uint32_t from;
+};
+
 struct gguf_convert {
     struct gguf_convert_params p;
     struct gg_mem_arena arena;
@@ -64,6 +71,8 @@ struct gguf_convert {
     struct gg_safetensors *from;
     struct gg_convert_item *item; /* by output and order */
     size_t n_items, room_items;
+    struct gg_convert_number *number;
+    size_t n_numbers, room_numbers;
     uint32_t *left; /* tensors of the folder that are left out */
     size_t n_left;
     struct gg_made_tensor *made; /* of the output */
@@ -120,6 +129,15 @@ enum gguf_status gg_convert_tensors(struct gguf_convert *c,
  * and for "@" (to expert); false where they differ. */
 bool gg_convert_fits(const char *pattern, struct gguf_str *name,
                      int64_t *layer, int64_t *expert);
+/* numbers.c: is a row's tensor a number of a key? Note one that is; write the
+ * keys of those noted: GGUF_E_TENSOR, GGUF_E_NONFINITE. */
+bool gg_convert_is_number(const struct gg_convert_name *row);
+enum gguf_status gg_convert_number(struct gguf_convert *c,
+                                   const struct gg_convert_name *row,
+                                   uint32_t from, int64_t layer,
+                                   struct gguf_error *err);
+enum gguf_status gg_convert_numbers(struct gguf_convert *c,
+                                    struct gguf_error *err);
 /* view.c: how a part's numbers lie, and the shape that it has. */
 struct gg_convert_view {
     const struct gguf_convert *c;

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,12 +51,20 @@ static bool is_name(char ch)
     return isalnum((unsigned char)ch) || ch == '_' || ch == '.';
 }
 
-/* A word, which ends where no letter of a name is. */
+/* A word, which ends where no letter of a name is. ".i." is the element of the
+ * layer. */
 static void read_word(struct reader *r, char out[96])
 {
     size_t n = 0;
-    while (r->p < r->end && is_name(*r->p) && n + 1 < 96)
-        out[n++] = *r->p++;
+    while (r->p < r->end && is_name(*r->p) && n + 24 < 96) {
+        if (r->end - r->p > 2 && !memcmp(r->p, ".i.", 3)) {
+            n += (size_t)snprintf(out + n, 96 - n, ".%" PRId64,
+                                  r->layer < 0 ? 0 : r->layer);
+            r->p += 2;
+        } else {
+            out[n++] = *r->p++;
+        }
+    }
     out[n] = 0;
 }
 

@@ -11,7 +11,8 @@
  *     head_dim            a number; true and false are 1 and 0; of a list, the
  *                         element of the layer, the first without one
  *     a|b|16              the first that is there
- *     rope_scaling.type   a member of a member; .0: an element
+ *     rope_scaling.type   a member of a member; .0: an element; .i: that of
+ *                         the layer, where more follows
  *     layer_types:WORD    1 if the text, or the layer's in a list, is WORD,
  *                         else 0
  *     pattern#M           1 if the layer's letter of the text, which repeats,

@@ -24,8 +24,8 @@ struct change {
 struct arch {
     const char *class_name, *arch, *config, *tensors;
     struct change change[10];
-    /* keys after "ARCH." and what they are to be, as text; lists with commas
-     */
+    /* keys after "ARCH.", or all of a key after '/', and what they are to be,
+     * as text; lists with commas; "@NAME" is the number of a tensor */
     const char *keys[12][2];
     bool back;  /* the way back is tried, too, as it is of archs_first */
     int layers; /* 0: LAYERS */
@@ -49,11 +49,12 @@ archs_value same, plus_1, neg_exp, paired, turned, half_1, half_2;
 #define B     "blk.%."
 #define SIZES SIZES_KV("2")
 #define SIZES_KV(N_KV)                                                        \
-    "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"    \
-    "\"num_attention_heads\":4,\"num_key_value_heads\":" N_KV                 \
-    ",\"vocab_size\":260,"                                                    \
-    "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-6,"                   \
-    "\"rope_theta\":10000.0,\"eos_token_id\":258,\"bos_token_id\":258"
+    SIZES_HEADS("\"intermediate_size\":48,\"num_hidden_layers\":2,"           \
+                "\"num_key_value_heads\":" N_KV ",")
+#define SIZES_HEADS(MORE)                                                     \
+    MORE "\"hidden_size\":32,\"num_attention_heads\":4,\"vocab_size\":260,"   \
+         "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-6,"              \
+         "\"rope_theta\":10000.0,\"eos_token_id\":258,\"bos_token_id\":258"
 #define TOP  "model.embed_tokens.weight 260 32\nmodel.norm.weight 32\n"
 #define HEAD "lm_head.weight 260 32\n"
 #define QKV                                                                   \

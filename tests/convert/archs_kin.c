@@ -131,5 +131,76 @@ const struct arch archs_kin[] = {
       { { "attention.sliding_window", "16" },
         { "attention.sliding_window_pattern", "true,false" },
         { "expert_feed_forward_length", "24" } } },
+    { .class_name = "ApertusForCausalLM",
+      "apertus",
+      SIZES ",\"hidden_act\":\"xielu\"",
+      TOP HEAD QKV QK_NORM L
+      "attention_layernorm.weight 32\n" L "feedforward_layernorm.weight 32\n" L
+      "mlp.up_proj.weight 48 32\n" L "mlp.down_proj.weight 32 48\n" L
+      "mlp.act_fn.alpha_n 1\n" L "mlp.act_fn.alpha_p 1\n" L
+      "mlp.act_fn.beta 1\n" L "mlp.act_fn.eps 1\n",
+      { { B "attn_norm.weight", L "attention_layernorm.weight", same },
+        { B "ffn_norm.weight", L "feedforward_layernorm.weight", same },
+        { B "attn_q.weight", L "self_attn.q_proj.weight", same } },
+      { { "rope.dimension_count", "8" },
+        { "/xielu.alpha_n", "@" L "mlp.act_fn.alpha_n" },
+        { "/xielu.alpha_p", "@" L "mlp.act_fn.alpha_p" },
+        { "/xielu.beta", "@" L "mlp.act_fn.beta" },
+        { "/xielu.eps", "@" L "mlp.act_fn.eps" } } },
+/* A layer of two heads of keys; one with a matrix instead of attention; one
+ * without. Widths of 2/3 times 32, and 13 times that, of multiples of 256. */
+#define DECI "model.layers."
+    { .class_name = "DeciLMForCausalLM",
+      "deci",
+      SIZES_HEADS(
+          "") ",\"num_hidden_layers\":3,\"block_configs\":["
+              "{\"attention\":{\"n_heads_in_group\":2,\"no_op\":false,"
+              "\"replace_with_linear\":false},\"ffn\":{\"ffn_mult\":1.0}},"
+              "{\"attention\":{\"n_heads_in_group\":null,"
+              "\"replace_with_linear\":true},\"ffn\":{\"ffn_mult\":13.0}},"
+              "{\"attention\":{\"n_heads_in_group\":null,"
+              "\"replace_with_linear\":false},\"ffn\":{\"ffn_mult\":1.0}}]",
+      TOP HEAD DECI
+      "0.self_attn.q_proj.weight 32 32\n" DECI
+      "0.self_attn.k_proj.weight 16 32\n" DECI
+      "0.self_attn.v_proj.weight 16 32\n" DECI
+      "0.self_attn.o_proj.weight 32 32\n" DECI
+      "1.self_attn.linear_attn.weight 32 32\n" DECI
+      "0.input_layernorm.weight 32\n" DECI "1.input_layernorm.weight 32\n" L
+      "post_attention_layernorm.weight 32\n" DECI
+      "0.mlp.gate_proj.weight 256 32\n" DECI
+      "0.mlp.up_proj.weight 256 32\n" DECI
+      "0.mlp.down_proj.weight 32 256\n" DECI
+      "1.mlp.gate_proj.weight 512 32\n" DECI
+      "1.mlp.up_proj.weight 512 32\n" DECI
+      "1.mlp.down_proj.weight 32 512\n" DECI
+      "2.mlp.gate_proj.weight 256 32\n" DECI
+      "2.mlp.up_proj.weight 256 32\n" DECI "2.mlp.down_proj.weight 32 256\n",
+      { { "blk.0.attn_q.weight", DECI "0.self_attn.q_proj.weight", paired },
+        { "blk.0.attn_k.weight", DECI "0.self_attn.k_proj.weight", paired },
+        { "blk.1.attn_output.weight", DECI "1.self_attn.linear_attn.weight",
+          same },
+        { B "ffn_up.weight", L "mlp.up_proj.weight", same } },
+      { { "attention.head_count", "4,4,0" },
+        { "attention.head_count_kv", "2,0,0" },
+        { "feed_forward_length", "256,512,256" },
+        { "attention.key_length", "8" },
+        { "rope.dimension_count", "8" } },
+      .layers = 3 },
+    /* its first form: heads of keys by layers */
+    { .class_name = "DeciLMForCausalLM",
+      "deci",
+      SIZES_HEADS("") ",\"num_hidden_layers\":2,\"intermediate_size\":48,"
+                      "\"num_key_value_heads_per_layer\":[2,1]",
+      TOP HEAD NORMS MLP L "self_attn.q_proj.weight 32 32\n" L
+                           "self_attn.o_proj.weight 32 32\n" DECI
+                           "0.self_attn.k_proj.weight 16 32\n" DECI
+                           "0.self_attn.v_proj.weight 16 32\n" DECI
+                           "1.self_attn.k_proj.weight 8 32\n" DECI
+                           "1.self_attn.v_proj.weight 8 32\n",
+      { { B "attn_k.weight", L "self_attn.k_proj.weight", paired } },
+      { { "attention.head_count", "4" },
+        { "attention.head_count_kv", "2,1" },
+        { "feed_forward_length", "48" } } },
     { .class_name = NULL },
 };

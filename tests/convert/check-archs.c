@@ -137,14 +137,33 @@ static void put_value(char out[400], const struct gguf_kv *kv)
         put_number(out + n + (n ? (size_t)sprintf(out + n, ",") : 0), &e);
 }
 
+/* "@NAME": the numbers of that tensor, of each layer if it has "%". */
+static const char *expected(const char *text, char out[400])
+{
+    char name[160];
+    size_t n = 0;
+    if (*text != '@')
+        return text;
+    for (int il = 0; il < (strchr(text, '%') ? LAYERS : 1); il++) {
+        fill(name, text + 1, il, 0);
+        n += (size_t)sprintf(out + n, "%s%.7g", n ? "," : "",
+                             (double)folder_value(name, 0));
+    }
+    return out;
+}
+
 static void check_keys(const struct arch *a, const struct gguf_file *f)
 {
-    char key[128], value[400];
+    char key[128], value[400], buf[400];
     for (size_t i = 0; i < 12 && a->keys[i][0]; i++) {
-        snprintf(key, sizeof key, "%s.%s", a->arch, a->keys[i][0]);
+        const char *want = expected(a->keys[i][1], buf);
+        if (*a->keys[i][0] == '/')
+            snprintf(key, sizeof key, "%s", a->keys[i][0] + 1);
+        else
+            snprintf(key, sizeof key, "%s.%s", a->arch, a->keys[i][0]);
         put_value(value, f ? gguf_file_kv_find(f, key) : NULL);
-        ok(!strcmp(value, a->keys[i][1]), "%s: %s is %s: %s", a->class_name,
-           key, a->keys[i][1], value);
+        ok(!strcmp(value, want), "%s: %s is %s: %s", a->class_name, key, want,
+           value);
     }
 }
 
@@ -276,6 +295,48 @@ static void check_refused(void)
     scratch_clean(top);
 }
 
+/* Tensors that are numbers of keys: of one number, in each layer; and no folder
+ * is made of the keys. */
+static void check_numbers(void)
+{
+    static const struct {
+        const char *from, *to, *why;
+    } rows[] = {
+        { "beta 1", "beta 2", "is of 2 numbers, not of one" },
+        { L "mlp.act_fn.beta", "model.layers.1.mlp.act_fn.beta",
+          "after a layer without one" },
+    };
+    static struct folder f;
+    const struct arch *a = archs_kin;
+    const char *out = scratch_path(top, "out.gguf");
+    struct gguf_error e;
+    while (a->class_name && strcmp(a->arch, "apertus") != 0)
+        a++;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char lines[2000];
+        const char *at = strstr(a->tensors, rows[i].from);
+        struct arch changed = *a;
+        gguf_error_clear(&e);
+        snprintf(lines, sizeof lines, "%.*s%s%s", (int)(at - a->tensors),
+                 a->tensors, rows[i].to, at + strlen(rows[i].from));
+        changed.tensors = lines;
+        make(&f, &changed, "F32", 1);
+        ok(folder_convert(f.dir, out, NULL, &e) == GGUF_E_TENSOR &&
+               strstr(e.message, rows[i].why),
+           "a tensor %s", e.message);
+        scratch_clean(top);
+    }
+    struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
+    gguf_error_clear(&e);
+    make(&f, a, "F32", 1);
+    ok(folder_convert(f.dir, out, NULL, &e) == GGUF_OK &&
+           gguf_folder_write(out, scratch_path(top, "back"), &p, &e) ==
+               GGUF_E_UNSUPPORTED &&
+           strstr(e.message, "not made of a key"),
+       "no way back: %s", e.message);
+    scratch_clean(top);
+}
+
 /* Every row of the table is met here. */
 static void check_all_met(void)
 {
@@ -311,6 +372,7 @@ int main(int argc, char **argv)
     if (!keep) {
         check_files(rows);
         check_refused();
+        check_numbers();
         check_all_met();
         scratch_clean(top);
         rmdir(top);
