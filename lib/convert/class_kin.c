@@ -40,6 +40,23 @@ static const struct gg_convert_name deci_names[] = {
     N(L "self_attn.linear_attn", B "attn_output"), END_NAMES
 };
 
+/* Matrices are trained so that they are rounded. Norms before the last matrix
+ * of both branches, by the names of its repository and of transformers. */
+static const struct gg_convert_name bitnet_names[] = {
+    N_HOW(L "self_attn.q_proj", B "attn_q", TERNARY),
+    N_HOW(L "self_attn.k_proj", B "attn_k", TERNARY),
+    N_HOW(L "self_attn.v_proj", B "attn_v", TERNARY),
+    N_HOW(L "self_attn.o_proj", B "attn_output", TERNARY),
+    N_HOW(L "mlp.gate_proj", B "ffn_gate", TERNARY),
+    N_HOW(L "mlp.up_proj", B "ffn_up", TERNARY),
+    N_HOW(L "mlp.down_proj", B "ffn_down", TERNARY),
+    N(L "self_attn.inner_attn_ln", B "attn_sub_norm"),
+    N(L "self_attn.attn_sub_norm", B "attn_sub_norm"),
+    N(L "mlp.ffn_layernorm", B "ffn_sub_norm"),
+    N(L "mlp.ffn_sub_norm", B "ffn_sub_norm"),
+    END_NAMES
+};
+
 /* The output is the embedding, though folders may have it twice. */
 static const struct gg_convert_name tied_names[] = { N_NOT("lm_head"),
                                                      END_NAMES };
@@ -146,5 +163,12 @@ const struct gg_convert_arch gg_convert_class_kin[] = {
                    OF("attention.key_length", U32, HEAD),
                    OF("attention.value_length", U32, HEAD)),
       TURNED },
+    /* with another activation it is another model */
+    { .classes = "BitnetForCausalLM BitNetForCausalLM",
+      .arch = "bitnet",
+      .when = "hidden_act:silu",
+      .names = OVER(bitnet_names),
+      .keys = ROWS(WORD("rope.scaling.type", "linear"),
+                   ALWAYS("rope.scaling.factor", F32, 1)) },
     { .classes = NULL }
 };

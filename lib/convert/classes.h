@@ -25,14 +25,16 @@ enum gg_convert_how {
     GG_HOW_NEG_EXP, /* -e^x, and squeezed */
     GG_HOW_HALF_1,  /* the first half of the rows, the second */
     GG_HOW_HALF_2,
+    GG_HOW_TERNARY, /* -1, 0 or 1 times the mean of their magnitudes */
     GG_N_HOWS
 };
 
 /* What a tensor of the folder becomes. from: its name without ".weight" or
  * ".bias", which it keeps, or the whole name; % stands for the number of the
  * layer, @ for that of an expert. to: the name in GGUF files; NULL: it carries
- * nothing; "=KEY": it is a number of that key (numbers.c). Several rows of one list may have one "from", which then is cut, or
- * one "to", which is put together in their order; experts are stacked. */
+ * nothing; "=KEY": it is a number of that key (numbers.c). Several rows of one
+ * list may have one "from", which then is cut, or one "to", which is put
+ * together in their order; experts are stacked. */
 struct gg_convert_name {
     const char *from, *to;
     uint8_t how;       /* enum gg_convert_how */

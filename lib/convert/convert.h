@@ -3,10 +3,10 @@
  * convert.c opens it, folder.c its texts, peft.c reads those of adapters,
  * quantized.c says how weights are stored, classes.c has the rows of
  * architectures, view.c and axes.c say what becomes of a tensor's numbers,
- * assemble.c puts tensors together, numbers.c makes keys of some, expr.c computes what rows say of
- * config.json, keys.c writes it, general.c what it is called, of which card.c
- * and card_name.c read names, vocab.c and what is called vocab_... the
- * tokenizer.
+ * assemble.c puts tensors together, numbers.c makes keys of some, expr.c
+ * computes what rows say of config.json, keys.c writes it, general.c what it is
+ * called, of which card.c and card_name.c read names, vocab.c and what is
+ * called vocab_... the tokenizer.
  */
 #ifndef GG_CONVERT_CONVERT_H
 #define GG_CONVERT_CONVERT_H

@@ -131,6 +131,48 @@ static enum gguf_status half_2(struct gg_convert_view *v,
     return half(v, 1, err);
 }
 
+/* The mean of the magnitudes of all, by which they are divided, rounded, and
+ * multiplied again, as those compute it who train so (utils_quant.py of
+ * 1bitLLM/bitnet_b1_58-3B). They are read here, once. */
+static enum gguf_status ternary(struct gg_convert_view *v,
+                                struct gguf_error *err)
+{
+    enum { CHUNK = 4096 };
+    float x[CHUNK];
+    struct gg_data_rows rows;
+    const struct gg_data *list = &v->c->from->list;
+    const uint64_t n = v->from->n_elements;
+    double sum = 0;
+    if (!v->from->data && !v->from->packed)
+        return fail(v,
+                    "is rounded by all of its numbers: it is not made of "
+                    "what they became",
+                    err);
+    GG_TRY(gg_data_rows(list, v->item->from, &rows, err));
+    for (uint64_t at = 0, k; at < n; at += k) {
+        k = GG_MIN(n - at, CHUNK);
+        gg_data_read(&rows, at, k, x);
+        for (uint64_t i = 0; i < k; i++)
+            sum += fabs((double)x[i]);
+        if (list->ops->advise)
+            list->ops->advise(list, v->item->from, at, k, GG_ADVISE_DONTNEED);
+    }
+    const double mean = sum / (double)n;
+    if (!isfinite(mean))
+        return fail(v, "has numbers that are not finite", err);
+    v->part.scale[0] = 1 / (float)(mean > 1e-5 ? mean : 1e-5);
+    v->part.after = 1 / v->part.scale[0];
+    return GGUF_OK;
+}
+
+static void round_3(float *x, size_t n)
+{
+    while (n--) {
+        const float y = rintf(x[n]);
+        x[n] = y > 1 ? 1 : y < -1 ? -1 : y;
+    }
+}
+
 static void plus_1(float *x, size_t n)
 {
     while (n--)
@@ -157,6 +199,8 @@ static const struct {
     [GG_HOW_NEG_EXP] = { "-exp(x)", squeeze, neg_exp },
     [GG_HOW_HALF_1] = { "first half of the rows", half_1, NULL },
     [GG_HOW_HALF_2] = { "second half of the rows", half_2, NULL },
+    [GG_HOW_TERNARY] = { "-1, 0 or 1 times their mean magnitude", ternary,
+                         round_3 },
 };
 
 /* A weight's pair: rows of B go where the weight's do. Of A nothing changes,
@@ -169,7 +213,7 @@ static enum gguf_status see_half(struct gg_convert_view *v,
     if (row->axes || row->scale)
         return fail(v, "is of a weight that is made of more than one", err);
     if (v->n_dims != 2 || row->how == GG_HOW_PLUS_1 ||
-        row->how == GG_HOW_NEG_EXP)
+        row->how == GG_HOW_NEG_EXP || row->how == GG_HOW_TERNARY)
         return fail(v, "is no half of a matrix's pair", err);
     if (!strcmp(row->to, "token_embd"))
         return v->item->half == GG_HALF_A ? turn(v, err) : GGUF_OK;

@@ -69,6 +69,12 @@ static void read_part(const struct gg_made_part *p,
     }
 }
 
+static void times(float *x, uint64_t n, float y)
+{
+    for (uint64_t i = 0; i < n; i++)
+        x[i] *= y;
+}
+
 static void read_parts(const struct gg_made_tensor *t, uint64_t first,
                        uint64_t n, struct sink *to)
 {
@@ -86,8 +92,11 @@ static void read_parts(const struct gg_made_tensor *t, uint64_t first,
         struct sink part = *to;
         read_part(&t->part[low], &t->rows[low], first - begin, k, to);
         for (size_t s = 0; s < 2 && t->part[low].scale[s] != 0; s++)
-            for (uint64_t i = 0; i < k; i++)
-                part.x[i] *= t->part[low].scale[s];
+            times(part.x, k, t->part[low].scale[s]);
+        if (t->change && part.x)
+            t->change(part.x, (size_t)k);
+        if (t->part[low].after != 0)
+            times(part.x, k, t->part[low].after);
         first += k;
         n -= k;
     }
@@ -99,8 +108,6 @@ static void read_made(const struct gg_data_rows *r, uint64_t first, uint64_t n,
     const struct gg_made_tensor *t = r->source;
     struct sink to = { .x = dst };
     read_parts(t, first, n, &to);
-    if (t->change)
-        t->change(dst, (size_t)n);
 }
 
 static void store_made(const struct gg_data_rows *r, uint64_t first,
@@ -120,8 +127,8 @@ static bool has_blocks(const struct gg_data_made *m,
         const struct gg_made_part *p = &t->part[i];
         struct gg_data_info base;
         gg_data_info(m->base, p->from, &base);
-        if (t->change || p->scale[0] != 0 || !t->rows[i].blocks ||
-            base.dtype != t->dtype || p->step[0] != 1 ||
+        if (t->change || p->scale[0] != 0 || p->after != 0 ||
+            !t->rows[i].blocks || base.dtype != t->dtype || p->step[0] != 1 ||
             p->ne[0] % type->block_len)
             return false;
     }
@@ -179,8 +186,9 @@ static bool is_whole(const struct gg_made_tensor *t,
             return false;
         step *= p->ne[d];
     }
-    return t->n_parts == 1 && !t->change && p->scale[0] == 0 && !p->first &&
-           step == base->n_elements && base->dtype == t->dtype;
+    return t->n_parts == 1 && !t->change && p->scale[0] == 0 &&
+           p->after == 0 && !p->first && step == base->n_elements &&
+           base->dtype == t->dtype;
 }
 
 static bool is_stored(const struct gg_data_made *m, size_t i)

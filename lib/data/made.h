@@ -5,8 +5,8 @@
  * and its step in elements, the fastest first. Such views are rows in another
  * order, transposed matrices, pieces of a fused tensor, dimensions of one left
  * out; several parts are matrices stacked and rows put together. Then each
- * number may be multiplied, and changed by a function. Nothing is held: what is
- * read is read from the base.
+ * number may be multiplied, changed by a function, and multiplied again.
+ * Nothing is held: what is read is read from the base.
  *
  *     [rows, columns] transposed      ne { rows, columns }, step { columns, 1 }
  *     three matrices of n, stacked    three parts of ne { n }, step { 1 }
@@ -29,6 +29,7 @@ struct gg_made_part {
     uint64_t ne[GG_MADE_DIMS], step[GG_MADE_DIMS];
     float scale[2]; /* each number is multiplied by these, one after the
                      * other; 0: by none */
+    float after;    /* and by this once it is changed; 0: by none */
 };
 
 struct gg_made_tensor {

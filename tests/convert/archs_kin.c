@@ -2,6 +2,9 @@
 #include "config.h"
 #include "tests/convert/archs.h"
 
+#include <math.h>
+#include <string.h>
+
 /* What those have whose norms are of layers. */
 #define NORM_B                                                                \
     "model.norm.bias 32\n" L "input_layernorm.bias 32\n" L                    \
@@ -9,6 +12,22 @@
 #define QKV_4                                                                 \
     L "self_attn.q_proj.weight 32 32\n" L "self_attn.k_proj.weight 32 32\n" L \
       "self_attn.v_proj.weight 32 32\n" L "self_attn.o_proj.weight 32 32\n"
+
+/* -1, 0 or 1 times the mean magnitude. */
+static float ternary(const struct folder_tensor *t, uint64_t i)
+{
+    static char name[128];
+    static float times;
+    if (strcmp(name, t->name) != 0) {
+        double sum = 0;
+        snprintf(name, sizeof name, "%s", t->name);
+        for (uint64_t k = 0; k < t->n; k++)
+            sum += fabs((double)folder_value(t->name, k));
+        times = 1 / (float)(sum / (double)t->n);
+    }
+    const float x = folder_value(t->name, i) * times;
+    return (x > 0.5f ? 1.0f : x < -0.5f ? -1.0f : 0.0f) * (1 / times);
+}
 
 const struct arch archs_kin[] = {
     { .class_name = "OrionForCausalLM",
@@ -202,5 +221,17 @@ const struct arch archs_kin[] = {
       { { "attention.head_count", "4" },
         { "attention.head_count_kv", "2,1" },
         { "feed_forward_length", "48" } } },
+    { .class_name = "BitnetForCausalLM",
+      "bitnet",
+      SIZES ",\"hidden_act\":\"silu\",\"weight_bits\":1",
+      TOP QKV NORMS MLP L "self_attn.inner_attn_ln.weight 32\n" L
+                          "mlp.ffn_layernorm.weight 48\n",
+      { { B "attn_q.weight", L "self_attn.q_proj.weight", ternary },
+        { B "attn_output.weight", L "self_attn.o_proj.weight", ternary },
+        { B "ffn_down.weight", L "mlp.down_proj.weight", ternary },
+        { B "attn_sub_norm.weight", L "self_attn.inner_attn_ln.weight", same },
+        { B "ffn_sub_norm.weight", L "mlp.ffn_layernorm.weight", same },
+        { "token_embd.weight", "model.embed_tokens.weight", same } },
+      { { "rope.scaling.type", "linear" }, { "rope.scaling.factor", "1" } } },
     { .class_name = NULL },
 };

@@ -275,6 +275,7 @@ static void check_refused(void)
         { "AfmoeForCausalLM", "\"mup_enabled\":false" },
         { "AfmoeForCausalLM",
           "\"mup_enabled\":true,\"global_attn_every_n_layers\":3" },
+        { "BitNetForCausalLM", "\"hidden_act\":\"relu2\"" },
     };
     static struct folder f;
     char config[400];
