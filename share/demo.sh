@@ -1,10 +1,13 @@
 #!/bin/sh
-# demo.sh TOOLS MODELS - the main job, on the model that comes with the source
+# demo.sh [TOOLS MODELS] - the main job, on the model that comes with the source
 #
 # Shows what is in the file, makes two smaller ones of it, and evaluates all
 # three over a text that the model has not seen. TOOLS is the folder of the
-# programs, MODELS that of tiny-llama. Run by ./bootstrap demo.
+# programs, MODELS that of tiny-llama; without them the programs are those of PATH
+# and the model lies beside this file, as when it is installed. Run by
+# ./bootstrap demo.
 set -eu
+test $# -gt 0 || set -- "$(dirname "$(command -v gguf-info)")" "$(dirname "$0")"
 tools=$(cd "$1" && pwd) models=$(cd "$2" && pwd)
 model=$models/tiny-llama-f16.gguf
 text=$models/persuasion.txt

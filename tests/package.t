@@ -1,0 +1,83 @@
+#!/bin/sh
+# What make install puts where, and what make uninstall leaves; what the .pc file
+# and the manual pages say of the release.
+set -u
+. "${srcdir:-.}/tests/tap.sh"
+unset MAKEFLAGS MFLAGS MAKELEVEL
+: "${MAKE:=make}"
+version=$(sed -n 's/^AC_INIT(\[libgguf\], \[\([0-9.]*\)\].*/\1/p' "$srcdir/configure.ac")
+
+# ---- the date and the version of every page, those made of headers too
+pages=$(ls "$srcdir"/man/*.[1-9] "$srcdir"/man/*.3in "$builddir"/man/*.[1-9] 2>/dev/null)
+for p in $pages; do
+    sed -n "s|^\.TH [^ ]* [1-9] |${p##*/} |p" "$p"
+done >"$tmp/th"
+awk '{ print $2, $3, $4 }' "$tmp/th" | sort -u >"$tmp/dates"
+test "$(wc -l <"$tmp/dates")" -eq 1 &&
+    grep -q "^\"2[0-9]*-[0-9][0-9]-[0-9][0-9]\" \"libgguf $version\"$" "$tmp/dates" &&
+    test "$(wc -l <"$tmp/th")" -ge 11
+verdict 'manual pages have one date, and the version of configure.ac' $? "$tmp/dates"
+
+# ---- install
+prefix=$(sed -n 's/^prefix = //p' "$builddir/Makefile")
+if test "$(sed -n 's/^host_alias = //p' "$builddir/Makefile")" != ''; then
+    skip 'make install' 'a cross build'
+    done_testing
+    exit
+fi
+(cd "$builddir" && $MAKE -s install DESTDIR="$tmp/to") >"$tmp/log" 2>&1
+verdict 'make install DESTDIR=DIR' $? "$tmp/log"
+to=$tmp/to$prefix
+(cd "$tmp/to" && find . ! -type d | sed "s|^\.$prefix/||" | sort) >"$tmp/files"
+cat >"$tmp/want" <<'END'
+include/gguf/gguf.h
+lib/pkgconfig/libgguf.pc
+share/doc/libgguf/COPYING
+share/doc/libgguf/ChangeLog
+share/doc/libgguf/README
+share/doc/libgguf/generate.c
+share/doc/libgguf/tour.md
+share/doc/libgguf/tiny-llama/demo.sh
+share/doc/libgguf/tiny-llama/persuasion.txt
+share/doc/libgguf/tiny-llama/tiny-llama-f16.gguf
+share/man/man3/gguf_file_open.3
+share/man/man3/libgguf_file.3
+share/man/man7/gguf-architectures.7
+END
+if grep -q '^BUILD_TOOLS_TRUE = *$' "$builddir/Makefile"; then
+    cat >>"$tmp/want" <<'END'
+bin/gguf-info
+share/libgguf/gguf-quantize.schema.json
+share/man/man1/gguf-info.1
+END
+fi
+if test -e "$builddir/completion/bash/gguf-info"; then
+    echo share/bash-completion/completions/gguf-quantize >>"$tmp/want"
+fi
+if test -e "$builddir/completion/zsh/_gguf-info"; then
+    echo share/zsh/site-functions/_gguf-quantize >>"$tmp/want"
+fi
+# Other folders than the usual ones were chosen: names alone count.
+sed 's|.*/||' "$tmp/files" | sort >"$tmp/names"
+sed 's|.*/||' "$tmp/want" | sort | comm -23 - "$tmp/names" >"$tmp/out"
+test ! -s "$tmp/out"
+verdict 'the library, documents, the model and completion are installed' $? "$tmp/out"
+test "$(find "$tmp/to" -name demo.sh -perm -100 | wc -l)" -eq 1
+verdict 'the demo can be run' $? "$tmp/files"
+
+# ---- what pkg-config says of it
+pc=$(find "$tmp/to" -name libgguf.pc)
+grep -q "^Version: $version$" "$pc" && grep -q '^URL: https://.' "$pc" &&
+    grep -q '^License: MIT$' "$pc" && grep -q '^MIT License$' "$srcdir/COPYING"
+verdict 'libgguf.pc has the version, the URL and the licence of COPYING' $? "$pc"
+
+# ---- uninstall
+(cd "$builddir" && $MAKE -s uninstall DESTDIR="$tmp/to") >"$tmp/log" 2>&1
+verdict 'make uninstall' $? "$tmp/log"
+{
+    find "$tmp/to" ! -type d
+    find "$tmp/to" -type d '(' -name '*gguf*' -o -name tiny-llama -o -name recipes ')'
+} >"$tmp/out"
+test ! -s "$tmp/out"
+verdict 'it leaves no file, and no folder of ours' $? "$tmp/out"
+done_testing
