@@ -53,7 +53,7 @@ static struct gguf_str take_line(const char **p, const char *end)
 static void take_indent(struct line *l)
 {
     while (l->s.size && (*l->s.data == ' ' || *l->s.data == '\t')) {
-        l->indent += *l->s.data == '\t' ? 2 : 1;
+        l->indent++; /* of a tab, too: a block is no longer than its lines */
         l->s.data++;
         l->s.size--;
     }

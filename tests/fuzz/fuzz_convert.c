@@ -212,6 +212,9 @@ void fuzz_make_seeds(void)
     seed_text("j{\"a\":[1,-2.5e3,\"x\\u00e9\",null,{\"b\":[]}],\"c\":"
               "1000000000000000019884624838656}");
     seed_text("j[Infinity,[-Infinity,[true,[\"\\\\\"]]]]");
+    seed_text("C---\nk: >-\n  [\n "
+              "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t"
+              "b\n---\n");
     seed_text("C---\nbase_model: a-b/C-7b1-v0.1-8x7B-Q4_K\ntags: [x, 'y', "
               "\"\\u00e9\"]\nlicense:\n- mit # x\n- a: b\n  c: d\nk: >-\n  "
               "a\n\n  b\n---\n");
