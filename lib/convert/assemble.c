@@ -47,6 +47,13 @@ static const struct {
     { "thinker.audio_tower.", NULL },
     { "talker.", NULL },
     { "token2wav.", NULL },
+    { "mm_projector.", NULL },
+    { "patch_merge_mlp.", NULL },
+    { "model.sam_model.", NULL },
+    { "model.vision_model.", NULL },
+    { "model.qwen2_model.", NULL },
+    { "model.image_newline", NULL },
+    { "model.view_seperator", NULL },
 };
 
 bool gg_convert_fits(const char *pattern, struct gguf_str *name,
@@ -308,7 +315,7 @@ static bool is_f32(const struct gg_made_tensor *t)
     static const char *const parts[] = {
         "ffn_gate_inp.", "ffn_gate_inp_shexp.", "position_embd.",
         "token_types.",  "ssm_conv1d",          "shortconv.conv.",
-        "_norm.weight",
+        "_norm.weight",  "indexer.q_proj.",     "indexer.k_proj.",
     };
     if (t->n_dims < 2 || !gg_str_ends(t->name, ".weight"))
         return true;

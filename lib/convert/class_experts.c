@@ -87,22 +87,6 @@ static const struct gg_convert_name gpt_oss_names[] = {
     END_NAMES
 };
 
-/* Keys and values from a narrow vector; the matrix for keys goes to the side
- * of the queries. */
-#define NOPE "qk_nope_head_dim"
-static const struct gg_convert_name latent_names[] = {
-    N(L "self_attn.q_a_proj", B "attn_q_a"),
-    N(L "self_attn.q_a_layernorm", B "attn_q_a_norm"),
-    N(L "self_attn.q_b_proj", B "attn_q_b"),
-    N(L "self_attn.kv_a_proj_with_mqa", B "attn_kv_a_mqa"),
-    N(L "self_attn.kv_a_layernorm", B "attn_kv_a_norm"),
-    N_AXES(L "self_attn.kv_b_proj", B "attn_k_b",
-           "h n=(" NOPE "+v_head_dim)[" NOPE "@0], c > h, c, n"),
-    N_AXES(L "self_attn.kv_b_proj", B "attn_v_b",
-           "h n=(" NOPE "+v_head_dim)[v_head_dim@" NOPE "], c > h, n, c"),
-    END_NAMES
-};
-
 static const struct gg_convert_name glm4moe_names[] = {
     N(L "post_attention_layernorm", B "post_attention_norm"), END_NAMES
 };
@@ -163,30 +147,6 @@ static const struct gg_convert_name dbrx_names[] = {
 
 /* ---- rows ---- */
 
-/* As the DeepSeek models have them: layers without experts first, shared
- * experts, gates that are chosen with a bias. */
-#define DEEPSEEK_KEYS                                                         \
-    OF("leading_dense_block_count", U32,                                      \
-       "first_k_dense_replace|(n_routed_experts?0:num_hidden_layers)"),       \
-        U32("vocab_size", "vocab_size"),                                      \
-        U32("attention.q_lora_rank", "q_lora_rank"),                          \
-        OF("attention.kv_lora_rank", U32, "kv_lora_rank|512"),                \
-        OF("attention.key_length", U32, "kv_lora_rank|512+qk_rope_head_dim"), \
-        OF("attention.value_length", U32, "kv_lora_rank|512"),                \
-        OF("attention.key_length_mla", U32, NOPE "+qk_rope_head_dim"),        \
-        U32("attention.value_length_mla", "v_head_dim"),                      \
-        U32("expert_feed_forward_length",                                     \
-            "moe_intermediate_size intermediate_size"),                       \
-        OF("expert_shared_count", U32, "n_shared_experts|0"),                 \
-        F32("expert_weights_scale", "routed_scaling_factor"),                 \
-        OF("expert_weights_norm", BOOL, "norm_topk_prob=1?1"),                \
-        U32("rope.dimension_count", "qk_rope_head_dim"),                      \
-        OF("rope.scaling.yarn_log_multiplier", F32,                           \
-           "0.1*rope_scaling.mscale_all_dim|rope_parameters.mscale_all_dim")
-#define LATENT_KEYS                                                           \
-    OF("attention.head_count_kv", U32, "1"),                                  \
-        OR("attention.layer_norm_rms_epsilon", "rms_norm_eps", F32, 1e-6),    \
-        DEEPSEEK_KEYS
 /* Lists have the same in all layers. */
 #define FIRST(KEY, HF) OF(KEY, U32, HF)
 
@@ -249,12 +209,6 @@ const struct gg_convert_arch gg_convert_class_experts[] = {
                    ALWAYS("expert_weights_scale", F32, 1),
                    U32("expert_shared_count", "n_shared_experts")),
       .turned = true },
-    { .classes = "DeepseekV2ForCausalLM DeepseekV3ForCausalLM "
-                 "KimiVLForConditionalGeneration YoutuForCausalLM",
-      .arch = "deepseek2",
-      .layers = "num_hidden_layers",
-      .names = OVER_2(latent_names, gg_convert_names_experts),
-      .keys = ROWS(LATENT_KEYS) },
     { .classes = "GptOssForCausalLM",
       .arch = "gpt-oss",
       .names = OVER(gpt_oss_names),

@@ -178,7 +178,7 @@ static double run_first(struct reader *r)
     return isnan(x) || isnan(n) ? NAN : found;
 }
 
-/* Has a list the number of the layer? */
+/* Has a list the number of the layer? The first layer's may be said. */
 static double run_has(struct reader *r)
 {
     char word[96];
@@ -186,11 +186,12 @@ static double run_has(struct reader *r)
     bool found = false;
     r->p++;
     read_word(r, word);
+    const double first = take(r, ',') ? choose(r) : 0;
     close(r);
     const json_t *list = gg_convert_get(r->c, word);
     for (size_t i = 0; i < json_array_size(list); i++)
-        found = found ||
-                (gg_json_int(json_array_get(list, i), &x) && x == r->layer);
+        found = found || (gg_json_int(json_array_get(list, i), &x) &&
+                          (double)x == (double)r->layer + first);
     return json_is_array(list) ? found : NAN;
 }
 
@@ -202,6 +203,27 @@ static double run_len(struct reader *r)
     read_word(r, word);
     close(r);
     return (double)json_array_size(gg_convert_get(r->c, word));
+}
+
+/* The number with which a text or a list begins. */
+static double run_number(struct reader *r)
+{
+    char word[96], digits[16];
+    struct gguf_str s;
+    size_t n = 0;
+    r->p++;
+    read_word(r, word);
+    close(r);
+    const json_t *v = gg_convert_get(r->c, word);
+    if (!gg_json_str(v, &s))
+        return number_of(&(struct reader){ .layer = -1 }, v);
+    while (n < s.size && n + 1 < sizeof digits &&
+           isdigit((unsigned char)s.data[n])) {
+        digits[n] = s.data[n];
+        n++;
+    }
+    digits[n] = 0;
+    return n ? atof(digits) : NAN;
 }
 
 /* The deviations of a normal distribution below which a part p of it lies: by
@@ -226,9 +248,11 @@ static const struct {
     const char *name;
     double (*run)(struct reader *r);
 } functions[] = {
-    { "sqrt", run_sqrt },   { "pow", run_pow },           { "max", run_max },
-    { "all", run_all },     { "has", run_has },           { "len", run_len },
-    { "first", run_first }, { "quantile", run_quantile },
+    { "sqrt", run_sqrt },         { "pow", run_pow },
+    { "max", run_max },           { "all", run_all },
+    { "has", run_has },           { "len", run_len },
+    { "first", run_first },       { "number", run_number },
+    { "quantile", run_quantile },
 };
 
 static double name(struct reader *r)

@@ -5,8 +5,9 @@
  * parentheses, comparisons = < > (1 or 0), and A ? B : C; "A ? B" is missing
  * if A is 0 or missing. Functions: sqrt(X); pow(X, Y); max(X, Y); all(X), is
  * it true in each layer; first(X), the first layer in which it is, or how many
- * there are; has(NAME), is the layer in a list; len(NAME), how many a list has,
- * 0 without one; quantile(P), of a normal distribution.
+ * there are; has(NAME), is the layer in a list, or has(NAME, F), if that counts
+ * layers from F; len(NAME), how many a list has, 0 without one; number(NAME),
+ * with which a text or a list begins; quantile(P), of a normal distribution.
  *
  *     head_dim            a number; true and false are 1 and 0; of a list, the
  *                         element of the layer, the first without one

@@ -88,6 +88,8 @@ enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
     if (!text)
         text = json_object_get(json_object_get(root, "thinker_config"),
                                "text_config");
+    if (!text)
+        text = json_object_get(root, "language_config");
     c->config = json_is_object(text) ? text : root;
     return GGUF_OK;
 }

@@ -23,7 +23,8 @@
 static bool number(const struct gguf_convert *c, const char *names,
                    double *out)
 {
-    return gg_json_num(gg_convert_get(c, names), out);
+    const json_t *v = gg_convert_get(c, names);
+    return gg_json_num(json_is_array(v) ? json_array_get(v, 0) : v, out);
 }
 
 /* Elements of a head that turn; 0: not known. */
@@ -59,18 +60,37 @@ static enum gguf_status add_tensor(struct gguf_convert *c, const char *name,
     return gg_safetensors_add(c->from, gg_str_z(name), bytes, n, err);
 }
 
+/* The part of a head that turns in layers that see all, where each layer has
+ * its own; 0: they have not. */
+static double part_of_full(const struct gguf_convert *c)
+{
+    const json_t *parts = gg_convert_get(c, "partial_rotary_factors");
+    const json_t *types = gg_convert_get(c, "layer_types");
+    struct gguf_str type;
+    double part;
+    for (size_t i = 0; i < json_array_size(types); i++)
+        if (gg_json_str(json_array_get(types, i), &type) &&
+            gg_str_eqz(type, "full_attention") &&
+            gg_json_num(json_array_get(parts, i), &part))
+            return part;
+    return 0;
+}
+
 static enum gguf_status add_llama3(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
     double base = 10000, factor = 8, low = 1, high = 4, old = 8192;
-    const int64_t n = n_rotary(c) / 2;
+    const int64_t all = n_rotary(c) / 2;
+    const double part = part_of_full(c);
+    const int64_t n =
+        part > 0 && part <= 1 ? (int64_t)(part * (double)all) : all;
     double x[4096];
     (void)number(c, IN("rope_theta") " rope_theta", &base);
     (void)number(c, IN("factor"), &factor);
     (void)number(c, IN("low_freq_factor"), &low);
     (void)number(c, IN("high_freq_factor"), &high);
     (void)number(c, IN("original_max_position_embeddings"), &old);
-    if (n < 1 || n > 4096 || !(low > 0) || !(high > low) || !(factor > 0))
+    if (n < 1 || all > 4096 || !(low > 0) || !(high > low) || !(factor > 0))
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
                             "config.json: rope_scaling of type llama3 has "
                             "impossible numbers");
@@ -82,7 +102,9 @@ static enum gguf_status add_llama3(struct gguf_convert *c,
                : wave > old / low ? factor
                                   : 1 / ((1 - between) / factor + between);
     }
-    return add_tensor(c, "rope_freqs.weight", x, (size_t)n, err);
+    for (int64_t i = n; i < all; i++)
+        x[i] = 1;
+    return add_tensor(c, "rope_freqs.weight", x, (size_t)all, err);
 }
 
 static enum gguf_status add_list(struct gguf_convert *c, const char *names,

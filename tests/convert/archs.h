@@ -34,8 +34,8 @@ struct arch {
 
 /* Each ends with one without a class. */
 extern const struct arch archs_first[], archs_dense[], archs_kin[],
-    archs_early[], archs_vision[], archs_experts[], archs_routed[],
-    archs_recurrent[], archs_encoder[];
+    archs_early[], archs_vision[], archs_experts[], archs_latent[],
+    archs_mixed[], archs_routed[], archs_recurrent[], archs_encoder[];
 
 /* The tokenizers of BERT, of T5 in two forms, of RWKV. */
 void archs_wordpiece(const struct folder *f);

@@ -46,20 +46,6 @@ static float down_turned(const struct folder_tensor *t, uint64_t i)
     return folder_value(t->name, (expert * 24 + i % 24) * 32 + row);
 }
 
-/* DeepSeek: 4 heads of 8 rows for keys and 6 for values, of rank 16. Keys'
- * become [rank, rows]. */
-static float latent_k(const struct folder_tensor *t, uint64_t i)
-{
-    const uint64_t head = i / (16 * 8), rank = i % (16 * 8) / 8, row = i % 8;
-    return folder_value(t->name, (head * 14 + row) * 16 + rank);
-}
-
-static float latent_v(const struct folder_tensor *t, uint64_t i)
-{
-    const uint64_t head = i / (6 * 16), row = i % (6 * 16) / 16;
-    return folder_value(t->name, (head * 14 + 8 + row) * 16 + i % 16);
-}
-
 /* DBRX: experts of 24 rows of 32; the last matrix the other way round. */
 static float dbrx_down(const struct folder_tensor *t, uint64_t i)
 {
@@ -80,16 +66,6 @@ static float dbrx_down(const struct folder_tensor *t, uint64_t i)
     "mlp.shared_experts.gate_proj.weight 24 32\n" L                           \
     "mlp.shared_experts.up_proj.weight 24 32\n" L                             \
     "mlp.shared_experts.down_proj.weight 32 24\n"
-#define LATENT                                                                \
-    L "self_attn.kv_a_proj_with_mqa.weight 20 32\n" L                         \
-      "self_attn.kv_a_layernorm.weight 16\n" L                                \
-      "self_attn.kv_b_proj.weight 56 16\n" L                                  \
-      "self_attn.o_proj.weight 32 24\n"
-#define LATENT_SIZES                                                          \
-    ",\"kv_lora_rank\":16,\"qk_nope_head_dim\":8,\"qk_rope_head_dim\":4,"     \
-    "\"v_head_dim\":6,\"n_routed_experts\":3,\"num_experts_per_tok\":2,"      \
-    "\"moe_intermediate_size\":24,\"n_shared_experts\":1,"                    \
-    "\"first_k_dense_replace\":1,\"routed_scaling_factor\":2.5"
 #define GEMMA_NORMS                                                           \
     L "input_layernorm.weight 32\n" POST L                                    \
       "pre_feedforward_layernorm.weight 32\n"
@@ -182,46 +158,6 @@ const struct arch archs_experts[] = {
       { { B "attn_q.weight", L "self_attn.q_proj.weight", paired } },
       { { "leading_dense_block_count", "1" },
         { "expert_weights_scale", "1" } } },
-    { .class_name = "DeepseekV2ForCausalLM",
-      "deepseek2",
-      MHA LATENT_SIZES ",\"norm_topk_prob\":false,\"scoring_func\":"
-                       "\"softmax\",\"q_lora_rank\":null,\"topk_group\":1,"
-                       "\"n_group\":1",
-      TOP HEAD NORMS LATENT L "self_attn.q_proj.weight 48 32\n" LEAD LATE_MOE,
-      { { B "attn_k_b.weight", L "self_attn.kv_b_proj.weight", latent_k },
-        { B "attn_v_b.weight", L "self_attn.kv_b_proj.weight", latent_v },
-        { B "attn_q.weight", L "self_attn.q_proj.weight", same } },
-      { { "attention.head_count_kv", "1" },
-        { "attention.key_length", "20" },
-        { "attention.value_length", "16" },
-        { "attention.key_length_mla", "12" },
-        { "attention.value_length_mla", "6" },
-        { "expert_gating_func", "1" },
-        { "rope.dimension_count", "4" } } },
-    { .class_name = "DeepseekV3ForCausalLM",
-      "deepseek2",
-      MHA LATENT_SIZES
-      ",\"norm_topk_prob\":true,\"scoring_func\":\"sigmoid\",\"q_lora_rank\":"
-      "24,\"topk_group\":1,\"n_group\":1,\"num_nextn_predict_layers\":1,"
-      "\"rope_scaling\":{\"type\":\"yarn\",\"factor\":40,\"beta_fast\":32,"
-      "\"beta_slow\":1,\"mscale\":1.0,\"mscale_all_dim\":1.0,"
-      "\"original_max_position_embeddings\":4096}",
-      TOP HEAD NORMS LATENT L
-      "self_attn.q_a_proj.weight 24 32\n" L
-      "self_attn.q_a_layernorm.weight 24\n" L
-      "self_attn.q_b_proj.weight 48 24\n" LEAD LATE_MOE LATE_BIAS
-      "model.layers.2.input_layernorm.weight 32\n"
-      "model.layers.2.self_attn.q_b_proj.weight 48 24\n",
-      { { "blk.1.exp_probs_b.bias", L1 "mlp.gate.e_score_correction_bias",
-          same },
-        { B "attn_q_a_norm.weight", L "self_attn.q_a_layernorm.weight",
-          same } },
-      { { "expert_gating_func", "2" },
-        { "expert_weights_norm", "true" },
-        { "expert_weights_scale", "2.5" },
-        { "rope.scaling.yarn_log_multiplier", "0.1" },
-        { "rope.scaling.factor", "40" },
-        { "block_count", "2" } } },
     { .class_name = "Glm4MoeForCausalLM",
       "glm4moe",
       SIZES ",\"head_dim\":8,\"partial_rotary_factor\":0.5,"

@@ -77,6 +77,35 @@ static float vl_down(const struct folder_tensor *t, uint64_t i)
       "mlp.gate_proj.weight 48 32\n" P "mlp.up_proj.weight 48 32\n" P         \
       "mlp.down_proj.weight 32 48\n"
 
+#define MIXTRAL_24(P)                                                         \
+    P "block_sparse_moe.gate.weight 3 32\n" P                                 \
+      "block_sparse_moe.experts.@.w1.weight 24 32\n" P                        \
+      "block_sparse_moe.experts.@.w2.weight 32 24\n" P                        \
+      "block_sparse_moe.experts.@.w3.weight 24 32\n"
+#define GROK_NORMS                                                            \
+    L "pre_attn_norm.weight 32\n" L "post_attn_norm.weight 32\n" L            \
+      "pre_moe_norm.weight 32\n" L "post_moe_norm.weight 32\n"
+#define GROK_SIZES                                                            \
+    ",\"head_dim\":8,\"num_local_experts\":3,\"num_experts_per_tok\":2,"      \
+    "\"moe_intermediate_size\":24,\"attn_logit_softcapping\":30.0,"           \
+    "\"router_logit_softcapping\":30.0,\"final_logit_softcapping\":50,"       \
+    "\"embedding_multiplier_scale\":90.5,\"output_multiplier_scale\":0.5"
+#define G "transformer.decoder_layer.%."
+/* Six experts, in pairs that share one of three. */
+#define EXPERT(NO)                                                            \
+    L "mlp.experts." NO ".gate_proj.weight 24 32\n" L "mlp.experts." NO       \
+      ".up_proj.weight 24 32\n" L "mlp.experts." NO                           \
+      ".down_proj.weight 32 24\n"
+#define SIX                                                                   \
+    EXPERT("0") EXPERT("1") EXPERT("2") EXPERT("3") EXPERT("4") EXPERT("5")
+/* What a layer that drafts has before and after its layer. */
+#define HEADS(P)                                                              \
+    P "eh_proj.weight 32 64\n" P "enorm.weight 32\n" P "hnorm.weight 32\n"
+#define LATE_EXPERTS                                                          \
+    L1 "mlp.experts.@.gate_proj.weight 24 32\n" L1                            \
+       "mlp.experts.@.up_proj.weight 24 32\n" L1                              \
+       "mlp.experts.@.down_proj.weight 32 24\n"
+
 const struct arch archs_routed[] = {
     { .class_name = "BailingMoeForCausalLM",
       "bailingmoe",
@@ -268,5 +297,136 @@ const struct arch archs_routed[] = {
       { { "expert_feed_forward_length", "24" },
         { "attention.causal", "false" } },
       .back = true },
+    { .class_name = "Grok1ForCausalLM",
+      "grok",
+      SIZES GROK_SIZES ",\"rope_type\":\"original\",\"scaling_factor\":16.0,"
+                       "\"original_max_position_embeddings\":8192,"
+                       "\"extrapolation_factor\":1.0,\"attn_factor\":1.0,"
+                       "\"beta_fast\":8,\"beta_slow\":1,"
+                       "\"attn_temperature_len\":1024",
+      TOP HEAD QKV GROK_NORMS MLP MIXTRAL_24(L),
+      { { B "attn_output_norm.weight", L "post_attn_norm.weight", same },
+        { B "ffn_norm.weight", L "pre_moe_norm.weight", same },
+        { B "post_ffw_norm.weight", L "post_moe_norm.weight", same },
+        { B "ffn_up.weight", L "mlp.up_proj.weight", same },
+        { B "ffn_down_exps.weight", L "block_sparse_moe.experts.@.w2.weight",
+          same } },
+      { { "rope.scaling.type", "yarn" },
+        { "rope.scaling.factor", "16" },
+        { "rope.scaling.yarn_beta_fast", "8" },
+        { "attn_logit_softcapping", "30" },
+        { "final_logit_softcapping", "50" },
+        { "attention.output_scale", "0.3535534" },
+        { "attention.temperature_length", "1024" },
+        { "embedding_scale", "90.5" },
+        { "logit_scale", "0.5" } } },
+    { .class_name = "GrokForCausalLM",
+      "grok",
+      SIZES ",\"num_local_experts\":3,\"num_experts_per_tok\":2,"
+            "\"attn_output_multiplier\":0.125,\"embedding_multiplier_scale\":"
+            "78.5,\"output_multiplier_scale\":0.5",
+      "transformer.in_out_embed.weight 260 32\ntransformer.rms_norm.weight "
+      "32\n" HEAD G "rms_norm.weight 32\n" G "rms_norm_1.weight 32\n" G
+      "rms_norm_2.weight 32\n" G "rms_norm_3.weight 32\n" G
+      "multi_head_attention.query.weight 32 32\n" G
+      "multi_head_attention.key.weight 16 32\n" G
+      "multi_head_attention.value.weight 16 32\n" G
+      "multi_head_attention.linear.weight 32 32\n" G "router.weight 3 32\n" G
+      "moe.@.linear.weight 48 32\n" G "moe.@.linear_v.weight 48 32\n" G
+      "moe.@.linear_1.weight 32 48\n",
+      { { B "layer_output_norm.weight", G "rms_norm_3.weight", same },
+        { B "ffn_gate_exps.weight", G "moe.@.linear.weight", same },
+        { B "ffn_up_exps.weight", G "moe.@.linear_v.weight", same },
+        { B "ffn_down_exps.weight", G "moe.@.linear_1.weight", same } },
+      { { "attention.output_scale", "0.125" },
+        { "attn_logit_softcapping", "30" },
+        { "embedding_scale", "78.5" } } },
+    { .class_name = "ArcticForCausalLM",
+      "arctic",
+      SIZES ",\"num_local_experts\":3,\"num_experts_per_tok\":2",
+      TOP HEAD QKV NORMS L
+      "residual_layernorm.weight 32\n" L "residual_mlp.w1.weight 32 32\n" L
+      "residual_mlp.w2.weight 32 32\n" L "residual_mlp.w3.weight 32 32\n" L
+      "block_sparse_moe.gate.weight 3 32\n" L
+      "block_sparse_moe.experts.@.w1.weight 48 32\n" L
+      "block_sparse_moe.experts.@.w2.weight 32 48\n" L
+      "block_sparse_moe.experts.@.w3.weight 48 32\n",
+      { { B "attn_q.weight", L "self_attn.q_proj.weight", paired },
+        { B "attn_k.weight", L "self_attn.k_proj.weight", paired },
+        { B "ffn_norm.weight", L "residual_layernorm.weight", same },
+        { B "ffn_norm_exps.weight", L "post_attention_layernorm.weight",
+          same },
+        { B "ffn_gate.weight", L "residual_mlp.w1.weight", same },
+        { B "ffn_up.weight", L "residual_mlp.w3.weight", same },
+        { B "ffn_up_exps.weight", L "block_sparse_moe.experts.@.w3.weight",
+          same } },
+      { { "rope.dimension_count", "8" }, { "vocab_size", "260" } },
+      .back = true },
+    { .class_name = "GroveMoeForCausalLM",
+      "grovemoe",
+      SIZES ",\"head_dim\":8,\"num_experts\":6,\"num_experts_per_tok\":2,"
+            "\"moe_intermediate_size\":24",
+      TOP HEAD QKV QK_NORM NORMS L
+      "mlp.gate.weight 6 32\n" SIX L "mlp.expert_bias 6\n" L
+      "mlp.chunk_experts.@.gate_proj.weight 8 "
+      "32\n" L "mlp.chunk_experts.@.up_proj.weight 8 "
+      "32\n" L "mlp.chunk_experts.@.down_proj.weight 32 "
+      "8\n",
+      { { B "ffn_gate_chexps.weight", L "mlp.chunk_experts.@.gate_proj.weight",
+          same },
+        { B "ffn_down_chexps.weight", L "mlp.chunk_experts.@.down_proj.weight",
+          same } },
+      { { "expert_chunk_feed_forward_length", "8" },
+        { "experts_per_group", "2" },
+        { "expert_group_scale", "0.05" },
+        { "expert_feed_forward_length", "24" } } },
+    { .class_name = "HYV3ForCausalLM",
+      "hy_v3",
+      SIZES MOE_SIZES ",\"head_dim\":8,\"num_shared_experts\":1,"
+                      "\"route_norm\":true,\"router_scaling_factor\":2.5,"
+                      "\"num_nextn_predict_layers\":1",
+      TOP HEAD QKV QK_NORM NORMS LEAD L1
+      "mlp.router.gate.weight 3 32\n" L1 "mlp.expert_bias 3\n" LATE_EXPERTS L1
+      "mlp.shared_mlp.gate_proj.weight 24 32\n" L1
+      "mlp.shared_mlp.up_proj.weight 24 32\n" L1
+      "mlp.shared_mlp.down_proj.weight 32 24\n" LAYER(L2) HEADS(L2) L2
+      "final_layernorm.weight 32\n",
+      { { "blk.1.exp_probs_b", L1 "mlp.expert_bias", same },
+        { "blk.1.ffn_gate_inp.weight", L1 "mlp.router.gate.weight", same },
+        { "blk.1.ffn_up_shexp.weight", L1 "mlp.shared_mlp.up_proj.weight",
+          same },
+        { "blk.2.nextn.shared_head_norm.weight", L2 "final_layernorm.weight",
+          same } },
+      { { "expert_gating_func", "2" },
+        { "expert_weights_norm", "true" },
+        { "expert_weights_scale", "2.5" },
+        { "expert_shared_feed_forward_length", "24" },
+        { "block_count", "3" },
+        { "nextn_predict_layers", "1" } } },
+    { .class_name = "Cohere2MoeForCausalLM",
+      "cohere2moe",
+      "\"hidden_size\":32,\"intermediate_size\":24,"
+      "\"prefix_dense_intermediate_size\":48,\"num_hidden_layers\":2,"
+      "\"num_attention_heads\":4,\"num_key_value_heads\":2,\"head_dim\":8,"
+      "\"vocab_size\":260,\"max_position_embeddings\":64,"
+      "\"layer_norm_eps\":1e-5,\"rms_norm_eps\":null,\"rope_theta\":50000,"
+      "\"logit_scale\":0.25,\"sliding_window\":16,\"layer_types\":["
+      "\"full_attention\",\"sliding_attention\"],\"mlp_layer_types\":["
+      "\"dense\",\"sparse\"],\"num_experts\":3,\"num_experts_per_tok\":2,"
+      "\"expert_selection_fn\":\"sigmoid\",\"norm_topk_prob\":true,"
+      "\"num_shared_experts\":1,\"shared_expert_combination_strategy\":"
+      "\"average\"",
+      TOP QKV L "input_layernorm.weight 32\n" LEAD LATE_MOE,
+      { { B "attn_q.weight", L "self_attn.q_proj.weight", same },
+        { "blk.1.ffn_up_exps.weight", L1 "mlp.experts.@.up_proj.weight",
+          same } },
+      { { "feed_forward_length", "48" },
+        { "expert_feed_forward_length", "24" },
+        { "expert_shared_feed_forward_length", "24" },
+        { "attention.sliding_window_pattern", "false,true" },
+        { "leading_dense_block_count", "1" },
+        { "expert_gating_func", "2" },
+        { "logit_scale", "0.25" },
+        { "rope.scaling.type", "none" } } },
     { .class_name = NULL },
 };

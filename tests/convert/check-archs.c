@@ -23,8 +23,9 @@
 #include <unistd.h>
 
 static const struct arch *const lists[] = {
-    archs_first,   archs_dense,  archs_kin,       archs_early,  archs_vision,
-    archs_experts, archs_routed, archs_recurrent, archs_encoder
+    archs_first,  archs_dense,     archs_kin,    archs_early,
+    archs_vision, archs_experts,   archs_latent, archs_mixed,
+    archs_routed, archs_recurrent, archs_encoder
 };
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
@@ -276,6 +277,19 @@ static void check_refused(void)
         { "AfmoeForCausalLM",
           "\"mup_enabled\":true,\"global_attn_every_n_layers\":3" },
         { "BitNetForCausalLM", "\"hidden_act\":\"relu2\"" },
+        { "Cohere2MoeForCausalLM",
+          "\"num_shared_experts\":1,"
+          "\"shared_expert_combination_strategy\":\"sum\"" },
+        { "LagunaForCausalLM",
+          "\"sliding_window\":16,\"layer_types\":[\"sliding_attention\","
+          "\"full_attention\"]" },
+        { "LagunaForCausalLM", "\"moe_router_logit_softcapping\":30.0" },
+        { "MiMoV2FlashForCausalLM",
+          "\"head_dim\":8,\"swa_head_dim\":4,\"v_head_dim\":8" },
+        { "Step3p5ForCausalLM",
+          "\"layer_types\":[\"full_attention\",\"sliding_attention\"],"
+          "\"partial_rotary_factors\":[1.0,1.0]" },
+        { "DeepseekOCRForCausalLM", "\"use_mla\":true" },
     };
     static struct folder f;
     char config[400];
