@@ -112,7 +112,7 @@ static void nested(struct fix *f)
     fix_u64(f, 2);
     fix_str(f, "x");
     fix_str(f, "deep");
-    fix_kv_u32(f, "behind", 7);
+    fix_kv_u32(f, "after", 7);
 }
 
 static void nested_be(struct fix *f)

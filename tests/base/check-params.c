@@ -144,7 +144,7 @@ static void test_functions(void)
 
 /* The last sizeof(size_t) bytes before memory that cannot be read: the
  * structure of a program that knows no member. */
-static void test_no_byte_behind(void)
+static void test_no_byte_after(void)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint8_t *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
@@ -322,6 +322,6 @@ int main(void)
     test_results();
     test_allocator();
     test_operations();
-    test_no_byte_behind();
+    test_no_byte_after();
     return done_testing();
 }

@@ -183,7 +183,7 @@ static void check_nested(const struct gguf_file *f, const char *order)
     struct gguf_kv e, e2;
     struct gguf_str s;
     uint8_t u8[2] = { 0 };
-    uint32_t behind = 0;
+    uint32_t after = 0;
     gguf_kv_iter_init(&it, gguf_file_kv_find(f, "nest"));
     ok(gguf_kv_next(&it, &e) && e.type == GGUF_VAL_ARR && e.n == 2 &&
            e.elem_type == GGUF_VAL_U8,
@@ -202,9 +202,9 @@ static void check_nested(const struct gguf_file *f, const char *order)
            gguf_kv_elem(&e2, 1, &e, NULL) == GGUF_OK &&
            gguf_kv_get_str(&e, &s, NULL) == GGUF_OK && str_is(s, "deep"),
        "two levels down");
-    ok(gguf_kv_get_u32(gguf_file_kv_find(f, "behind"), &behind, NULL) ==
+    ok(gguf_kv_get_u32(gguf_file_kv_find(f, "after"), &after, NULL) ==
                GGUF_OK &&
-           behind == 7,
+           after == 7,
        "and what comes after it");
 }
 
