@@ -3,10 +3,32 @@
 #include "tools/gguf-info.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
+#include "tools/common/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of a model on a server the header is read, and what goes through it once.
+ * false: something else is asked for, and a message was printed. */
+static bool can_show(const struct load *l, const struct info_options *o)
+{
+    const char *what = o->values              ? "--values"
+                       : o->diff              ? "--diff"
+                       : o->show & SHOW_STATS ? "--stats"
+                       : o->show & SHOW_CHECK ? "--check"
+                                              : NULL;
+    const bool header = what && !strcmp(what, "--check") && o->check_header;
+    if (!what || header || !gguf_file_has_reader(load_file(l, 0)))
+        return true;
+    msg_error(l->path,
+              "%s reads the data of tensors here and there, not over a "
+              "network: download the file first%s",
+              what,
+              (o->show & SHOW_CHECK) ? ", or see what --check=header says"
+                                     : "");
+    return false;
+}
 
 /* One operand; false: it failed. *opened: something was shown. */
 static bool show(const char *path, const struct info_options *o,
@@ -22,6 +44,8 @@ static bool show(const char *path, const struct info_options *o,
         msg_fail(path, &err);
         good = false;
         *opened = (o->show & SHOW_CHECK) && info_broken(j, path, o, params);
+    } else if (!can_show(&l, o)) {
+        good = false;
     } else if (o->key) {
         good = info_key(&l, o);
     } else if (o->values) {
@@ -77,8 +101,8 @@ static int diff(char *const *path, const struct info_options *o,
     struct load a, b = { NULL, NULL, NULL };
     bool same = false;
     bool good = load_open(&a, path[0], !o->alone, params) &&
-                load_open(&b, path[1], !o->alone, params) &&
-                info_diff(&a, &b, o, &same);
+                load_open(&b, path[1], !o->alone, params) && can_show(&a, o) &&
+                can_show(&b, o) && info_diff(&a, &b, o, &same);
     load_close(&a);
     load_close(&b);
     return good && same ? MSG_DONE : MSG_FAILED;
@@ -107,6 +131,8 @@ int main(int argc, char **argv)
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
     int n = info_parse_options(&o, argc, argv);
     params.limits = &o.file_limits;
+    params.opener = remote_opener();
+    remote_args(argv + 1, n);
     load_raise_limits();
     prepare(&o);
     int status;

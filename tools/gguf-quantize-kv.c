@@ -29,6 +29,7 @@ bool check_overrides(const struct options *o)
     struct gguf_split *set;
     fp.limits = &o->limits;
     gguf_error_clear(&err);
+    fp.opener = o->params.opener;
     if (!o->meta || gguf_split_open(&set, o->in, &fp, &err) != GGUF_OK)
         return true; /* the plan will say why it does not open */
     struct guard g = { .name = o->in,

@@ -1,6 +1,7 @@
 /* gguf-quantize-opt.c - what the command line of gguf-quantize says */
 #include "config.h"
 #include "tools/gguf-quantize.h"
+#include "tools/common/remote.h"
 #include "tools/gguf-quantize-rows.h"
 
 #include <stdlib.h>
@@ -153,7 +154,7 @@ static void parse_output(struct options *o, char *arg)
 /* ggml-model-TYPE.gguf in the folder of IN, as llama-quantize does. */
 static const char *default_out(struct options *o, const char *type)
 {
-    const char *slash = strrchr(o->in, '/');
+    const char *slash = remote_is(o->in) ? NULL : strrchr(o->in, '/');
     size_t dir = slash ? (size_t)(slash - o->in) + 1 : 0;
     struct gguf_recipe *r;
     if (gguf_recipe_preset(&r, type, NULL, NULL) != GGUF_OK)
@@ -174,7 +175,9 @@ static void parse_operands(struct options *o, char **arg, int n)
     char hint[GGUF_NEAR_HINT];
     if (n < 1)
         opt_usage("IN is missing");
+    remote_args(arg, 1);
     o->in = arg[0];
+    o->params.opener = remote_opener();
     arg++;
     n--;
     bool sized = o->target.max_size || o->target.max_bpw > 0;

@@ -4,6 +4,7 @@
 #include "tools/common/load.h"
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
+#include "tools/common/remote.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"
 
@@ -256,6 +257,7 @@ int main(int argc, char **argv)
     struct progress bar;
     struct gguf_error err;
     parse(&o, argc, argv);
+    remote_args(argv + 1, 1);
     const char *in = argv[1], *out = opt_out(argv[2]);
     if (!o.merge && (!*out || out[strlen(out) - 1] == '/'))
         opt_usage("OUT-PREFIX '%s' has no name that shards could begin with",
@@ -265,6 +267,7 @@ int main(int argc, char **argv)
     bar.linger = true;
     progress_catch_signals();
     params.limits = &o.file_limits;
+    params.opener = remote_opener();
     job.force = o.force;
     job.progress = progress_report;
     job.user = &bar;

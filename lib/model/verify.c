@@ -102,7 +102,7 @@ static enum gguf_status check_shard(const struct verify *v, bool *is_shard,
     if (!kv || (known && count <= 1)) /* 0: it was merged */
         return GGUF_OK;
     fp.allocator = v->c.params.allocator;
-    if (file->path && file->map.off == 0) {
+    if (file->path && !file->map.read && file->map.off == 0) {
         enum gguf_status st = gguf_split_open(&set, file->path, &fp, &why);
         gguf_split_close(set);
         if (st == GGUF_E_NOMEM)

@@ -3,6 +3,7 @@
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
 
+#include <gguf/reader.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -24,7 +25,12 @@ bool load_try(struct load *l, const char *path, bool with_set,
     *l = (struct load){ .path = path };
     if (with_set && gguf_split_open(&l->set, path, params, err) == GGUF_OK)
         return true;
-    bool is_file = stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode);
+    const bool far = params && params->opener &&
+                     params->opener->takes(params->opener->user, path);
+    /* a server that does not answer says nothing about the file */
+    bool is_file =
+        far ? err->status >= GGUF_E_FORMAT && err->status < GGUF_E_UNSUPPORTED
+            : stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode);
     if (with_set && (!is_file || err->sys_errno != 0))
         return false;
     why = *err;

@@ -1,0 +1,260 @@
+#!/bin/sh
+# Models on servers: what is asked for, what lies, and where a token goes.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+info=$bin/gguf-info
+split=$bin/gguf-split
+quantize=$bin/gguf-quantize
+unset HF_ENDPOINT HF_TOKEN HUGGING_FACE_HUB_TOKEN HF_TOKEN_PATH HF_HOME
+unset HF_HUB_DISABLE_IMPLICIT_TOKEN XDG_CACHE_HOME HF_HUB_DOWNLOAD_TIMEOUT
+unset http_proxy https_proxy all_proxy HTTPS_PROXY ALL_PROXY
+HOME=$tmp/home
+export HOME
+mkdir "$tmp/home" "$tmp/www"
+www=$tmp/www
+"$mkmodel" "$www/model.gguf" || exit 99
+
+run "$info" hf://o/r/model.gguf.not
+if grep -q 'this build has no libcurl' "$tmp/err"; then
+    test $rc -eq 1
+    ok 'without libcurl: a message that says so'
+    done_testing
+fi
+
+"$builddir/tests/tools/httpd" "$www" "$tmp/ports" "$tmp/log" &
+server=$!
+trap 'kill $server 2>/dev/null; rm -rf "$tmp"' EXIT
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    test -f "$tmp/ports" && break
+    sleep 0.2
+done
+read -r port other <"$tmp/ports" || exit 99
+at=http://127.0.0.1:$port
+
+asked() # how many requests since the last call of it
+{
+    wc -l <"$tmp/log" 2>/dev/null | tr -d ' '
+    : >"$tmp/log"
+}
+: >"$tmp/log"
+
+# A header of some MB: tokens alone do it.
+python3 - "$www/long.gguf" 2>/dev/null <<'EOF' || cp "$www/model.gguf" "$www/long.gguf"
+import struct, sys
+def s(x): return struct.pack('<Q', len(x)) + x.encode()
+out = b'GGUF' + struct.pack('<IQQ', 3, 1, 2)
+out += s('general.architecture') + struct.pack('<I', 8) + s('llama')
+out += s('tokenizer.ggml.tokens') + struct.pack('<IIQ', 9, 8, 150000)
+out += b''.join(s('token-number-%d' % i) for i in range(150000))
+out += s('w') + struct.pack('<IQIQ', 1, 1 << 20, 0, 0)
+out += b'\0' * (-len(out) % 32) + b'\1' * (4 << 20)
+open(sys.argv[1], 'wb').write(out)
+EOF
+
+"$info" "$www/model.gguf" >"$tmp/local" 2>/dev/null
+run "$info" "$at/ok/model.gguf"
+test $rc -eq 0 &&
+    sed "s|$at/ok|$www|" "$tmp/out" | cmp -s - "$tmp/local"
+ok 'a model on a server is shown as one on the disk'
+test "$(asked)" = 1
+ok 'a small one takes one request'
+run "$info" --summary "$at/ok/long.gguf"
+test $rc -eq 0
+ok 'a header of some MB'
+n=$((n + 1))
+k=$(asked)
+test "$k" -le 4 && echo "ok $n - takes $k requests" ||
+    { echo "not ok $n - takes $k requests"; status=1; }
+run "$info" --json --memory "$at/ok/model.gguf"
+test $rc -le 1
+ok '--json --memory'
+run "$info" --key general.name "$at/ok/model.gguf"
+"$info" --key general.name "$www/model.gguf" 2>/dev/null | cmp -s - "$tmp/out"
+ok '--key'
+run "$info" --check=header "$at/ok/model.gguf"
+"$info" --check=header "$www/model.gguf" >"$tmp/local" 2>/dev/null
+sed "s|$at/ok|$www|" "$tmp/out" | cmp -s - "$tmp/local"
+ok '--check=header'
+"$info" --hash "$www/model.gguf" >"$tmp/local" 2>/dev/null
+run "$info" --hash "$at/ok/model.gguf"
+sed "s|$at/ok|$www|" "$tmp/out" | cmp -s - "$tmp/local"
+ok '--hash reads through it'
+for what in --stats --check --values=blk.0.t1; do
+    run "$info" "$what" "$at/ok/model.gguf"
+    test $rc -eq 1 && grep -q 'download the file first' "$tmp/err"
+    ok "$what: what it needs is said"
+done
+run "$info" --diff "$at/ok/model.gguf" "$www/model.gguf"
+test $rc -eq 1 && grep -q 'download the file first' "$tmp/err"
+ok '--diff, too'
+
+# ---- servers that are odd, and those that lie ----
+
+for mode in less no-ranges flaky expires; do
+    run "$info" --summary "$at/$mode/long.gguf"
+    test $rc -eq 0 && grep -q 'llama' "$tmp/out"
+    ok "$mode: it is read all the same"
+done
+: >"$www/empty.gguf"
+run "$info" "$at/ok/empty.gguf"
+test $rc -eq 1 && grep -q 'the file is empty' "$tmp/err"
+ok 'an empty file'
+while read -r mode words; do
+    run "$info" --summary "$at/$mode/long.gguf"
+    test $rc -eq 1 && test ! -s "$tmp/out" && grep -q "$words" "$tmp/err"
+    ok "$mode: $words"
+done <<'EOF'
+other-range a range that was not asked for
+wide-range a range that was not asked for
+bad-range a range that was not asked for
+over-total a range that was not asked for
+other-total another size on the server
+changes has changed on the server
+other-length a length that is not that of its range
+more sends more than its range
+packed is sent compressed
+no-length does not say the size
+cut bytes remaining
+status-500 HTTP 500
+auth set HF_TOKEN
+loop redirects without an end
+to-file no https or http address
+nowhere no https or http address
+huge-total bytes
+EOF
+run "$info" "$at/ok/none.gguf"
+test $rc -eq 1 && grep -q 'no such file (HTTP 404)' "$tmp/err"
+ok 'a file that is not there'
+HF_HUB_DOWNLOAD_TIMEOUT=1 run "$info" "$at/slow/model.gguf"
+test $rc -eq 1 && grep -q 'does not answer in time' "$tmp/err"
+ok 'a server that does not answer'
+run "$info" "http://127.0.0.1:1/ok/model.gguf"
+test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1
+ok 'no server'
+run "$info" "http://me:hunter2@127.0.0.1:$port/ok/model.gguf"
+test $rc -eq 1 && grep -q 'has a name and a password in it' "$tmp/err"
+ok 'no passwords in addresses'
+run "$info" "--limit=header=100000" "$at/ok/long.gguf"
+test $rc -eq 1 && grep -q 'limit is 100000' "$tmp/err"
+ok 'a header that is longer than --limit allows'
+
+# ---- the Hub, and its token ----
+
+HF_ENDPOINT=$at/
+export HF_ENDPOINT
+: >"$tmp/log"
+run "$info" --summary hf://owner/repo/model.gguf
+test $rc -eq 0 && grep -q '^1 /owner/repo/resolve/main/model.gguf 0-131071 $' "$tmp/log"
+ok 'hf://OWNER/REPO/FILE is an address of the Hub'
+: >"$tmp/log"
+run "$info" --summary hf://owner/repo/ok/model.gguf@a/b
+grep -q '^1 /owner/repo/resolve/a%2Fb/ok/model.gguf ' "$tmp/log" && test $rc -eq 0
+ok 'with @REVISION'
+: >"$tmp/log"
+run "$info" --summary "$at/owner/repo/blob/ok/model.gguf?download=true"
+grep -q '^1 /owner/repo/resolve/ok/model.gguf ' "$tmp/log" && test $rc -eq 0
+ok 'the address of a page of the Hub'
+run "$info" hf://owner
+test $rc -eq 1 && grep -q 'is not hf://OWNER/REPO/FILE' "$tmp/err"
+ok 'hf:// without its parts'
+
+run env HF_TOKEN=' secret
+' "$info" --summary hf://owner/repo/model.gguf@auth
+test $rc -eq 0
+ok 'HF_TOKEN is sent'
+mkdir -p "$tmp/home/.cache/huggingface"
+echo secret >"$tmp/home/.cache/huggingface/token"
+run "$info" --summary hf://owner/repo/model.gguf@auth
+test $rc -eq 0
+ok 'and what a login left in ~/.cache/huggingface/token'
+run env HF_TOKEN=wrong "$info" --summary hf://owner/repo/model.gguf@auth
+test $rc -eq 1 && grep -q 'the token that was sent' "$tmp/err" &&
+    ! grep -q 'wrong\|secret' "$tmp/err" "$tmp/out"
+ok 'a wrong one is refused, and not shown'
+run env HF_HUB_DISABLE_IMPLICIT_TOKEN=1 "$info" hf://owner/repo/model.gguf@auth
+test $rc -eq 1 && grep -q 'set HF_TOKEN' "$tmp/err"
+ok 'HF_HUB_DISABLE_IMPLICIT_TOKEN'
+run env HF_TOKEN='a
+Host: evil' "$info" hf://owner/repo/model.gguf@ok
+test $rc -eq 1 && grep -q 'characters that no token has' "$tmp/err" &&
+    ! grep -q evil "$tmp/err"
+ok 'one with the end of a line in it is none'
+: >"$tmp/log"
+run "$info" --summary hf://owner/repo/long.gguf@other-host
+test $rc -eq 0 && grep -q '^1 .* Bearer secret$' "$tmp/log" &&
+    grep -q '^2 /ok/long.gguf .* $' "$tmp/log" &&
+    ! grep -q '^2 .*secret' "$tmp/log" &&
+    test "$(grep -c '^1 ' "$tmp/log")" -eq 1
+ok 'after a redirect to another port it is not sent, and one redirect is enough'
+: >"$tmp/log"
+run "$info" --summary "http://127.0.0.1:$other/ok/model.gguf"
+test $rc -eq 0 && ! grep -q secret "$tmp/log"
+ok 'nor to servers that are not the Hub'
+
+# ---- sets ----
+
+"$split" -q --split-max-tensors 2 "$www/model.gguf" "$www/set" || exit 99
+shards=$(ls "$www" | grep -c '^set-')
+second=$(ls "$www" | grep '^set-' | sed -n 2p)
+: >"$tmp/log"
+run "$info" --summary "hf://owner/repo/$second@ok"
+test $rc -eq 0 && test "$(wc -l <"$tmp/log")" -eq "$shards"
+ok 'a set is opened from any of its shards, a request each'
+run "$split" --merge "hf://owner/repo/$second@ok" "$tmp/merged.gguf"
+test $rc -eq 0 && cmp -s "$tmp/merged.gguf" "$www/model.gguf"
+ok 'gguf-split --merge from a server'
+run "$split" --split-max-tensors 2 "$at/ok/model.gguf" "$tmp/set"
+test $rc -eq 0 && cmp -s "$tmp/$second" "$www/$second"
+ok 'gguf-split from a server'
+run "$split" -n --split-max-tensors 2 "$at/ok/model.gguf" "$tmp/set"
+test $rc -eq 0
+ok 'gguf-split --dry-run'
+rm "$www/$second"
+run "$info" --summary "$at/ok/$(ls "$www" | sed -n '/^set-/{p;q;}')"
+grep -q "$second" "$tmp/err"
+ok 'a shard that is missing'
+
+# ---- gguf-quantize ----
+
+set -- "$tmp/q.gguf" Q4_0 --allow-requantize
+"$quantize" --dry-run "$www/model.gguf" "$@" >"$tmp/local" 2>&1
+run "$quantize" --dry-run "$at/ok/model.gguf" "$@"
+cat "$tmp/out" "$tmp/err" | sed "s|$at/ok|$www|" | sort >"$tmp/far"
+sort "$tmp/local" | cmp -s - "$tmp/far"
+ok 'gguf-quantize --dry-run plans from a server'
+run "$quantize" "$at/ok/model.gguf" "$@"
+test $rc -eq 1 && test ! -e "$tmp/q.gguf" && grep -q 'reader' "$tmp/err"
+ok 'a run is refused'
+
+# ---- another server ----
+
+if command -v nginx >/dev/null 2>&1; then
+    mkdir "$tmp/nginx"
+    cat >"$tmp/nginx/conf" <<EOF
+daemon off; master_process off; pid $tmp/nginx/pid; error_log $tmp/nginx/error;
+events { }
+http {
+    access_log $tmp/nginx/log; client_body_temp_path $tmp/nginx/a;
+    proxy_temp_path $tmp/nginx/b; fastcgi_temp_path $tmp/nginx/c;
+    uwsgi_temp_path $tmp/nginx/d; scgi_temp_path $tmp/nginx/e;
+    server { listen unix:$tmp/nginx/s; root $www; }
+    server { listen 127.0.0.1:$((other + 1)); root $www; gzip on; gzip_types *; }
+}
+EOF
+    nginx -c "$tmp/nginx/conf" -p "$tmp/nginx" 2>/dev/null &
+    nginx=$!
+    trap 'kill $server $nginx 2>/dev/null; rm -rf "$tmp"' EXIT
+    sleep 1
+    if kill -0 $nginx 2>/dev/null; then
+        "$info" --hash "$www/long.gguf" >"$tmp/local" 2>/dev/null
+        run "$info" --hash "http://127.0.0.1:$((other + 1))/long.gguf"
+        sed "s|http://127.0.0.1:$((other + 1))|$www|" "$tmp/out" |
+            cmp -s - "$tmp/local"
+        ok 'nginx: every byte of a file'
+    else
+        skip 'nginx' 'it does not start here'
+    fi
+else
+    skip 'nginx' 'it is not installed'
+fi
+done_testing

@@ -1,0 +1,28 @@
+/* remote.h - models on servers: https://HOST/..., hf://OWNER/REPO/FILE
+ *
+ * An opener (gguf/reader.h) that asks servers for ranges of bytes. Programs
+ * that link it give it to what opens paths:
+ *
+ *     remote_args(argv + 1, n);
+ *     params.opener = remote_opener();
+ */
+#ifndef TOOLS_REMOTE_H
+#define TOOLS_REMOTE_H
+
+#include <gguf/reader.h>
+
+#include <stdbool.h>
+
+/* Does path begin with https://, http:// or hf://? */
+bool remote_is(const char *path);
+
+/* Put those of n operands that are on servers into a form whose end is the
+ * name of the file, as shards need: hf://O/R/F@REV becomes hf://O/R@REV/F, and
+ * of an address of the Hub's /blob/ becomes /resolve/, and ?download=true goes.
+ */
+void remote_args(char **arg, int n);
+
+/* Takes what remote_is. */
+const struct gguf_opener *remote_opener(void);
+
+#endif

@@ -1,0 +1,583 @@
+/* remote_http.c - ranges of bytes from a server, by libcurl
+ *
+ * RFC 9110: 14 (ranges), 15.4 (redirects). What a server says is not trusted:
+ * the range that it gives must begin where it was asked to, lie inside of the
+ * whole, have the bytes that it says, and the whole may not change from one
+ * answer to the next. Redirects are followed here, not by libcurl: the token
+ * goes to the Hub's own scheme, host and port and nowhere else, and no redirect
+ * leads from https to http.
+ */
+#include "config.h"
+#include "tools/common/remote_http.h"
+#include "tools/common/msg.h"
+#include "tools/common/progress.h"
+#include "tools/common/remote_url.h"
+#include "tools/common/text.h"
+
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+enum {
+    MAX_SKIP = 256 << 20, /* bytes passed over where ranges are ignored */
+    MAX_REDIRECTS = 10,
+    MAX_TRIES = 3, /* of what may be better in a moment */
+    MAX_URL = 16384,
+    CONNECT_S = 20, /* seconds until there must be a connection */
+    IDLE_S = 30     /* seconds in which a byte must come */
+};
+
+/* libcurl and what it needs take 9 ms to load, three times what the rest of a
+ * program takes: it is loaded when there is something to ask a server. */
+static const char *const libraries[] = { "libcurl.so.4", "libcurl-gnutls.so.4",
+                                         "libcurl.4.dylib", "libcurl.so" };
+
+#define CALLS(X)                                                              \
+    X(global_init)                                                            \
+    X(global_cleanup)                                                         \
+    X(easy_init)                                                              \
+    X(easy_setopt)                                                            \
+    X(easy_perform)                                                           \
+    X(easy_getinfo)                                                           \
+    X(easy_cleanup)                                                           \
+    X(easy_strerror)                                                          \
+    X(slist_append)                                                           \
+    X(slist_free_all)                                                         \
+    X(free)                                                                   \
+    X(url)                                                                    \
+    X(url_cleanup)                                                            \
+    X(url_set)                                                                \
+    X(url_get)
+
+struct calls {
+#define X(NAME) __typeof__(curl_##NAME) *NAME;
+    CALLS(X)
+#undef X
+};
+
+/* One connection for all files, one request at a time. */
+static struct {
+    struct calls f;
+    CURL *curl;
+    char *hub;   /* scheme://host:port of the Hub */
+    char *token; /* for it, or NULL */
+    char why[CURL_ERROR_SIZE];
+} net;
+
+/* One request: bytes off .. off+n of a file into dst. */
+struct request {
+    struct remote *r;
+    uint64_t off;
+    size_t n, got;
+    uint8_t *dst;
+
+    /* what the server says */
+    bool checked, ranged, packed;
+    uint64_t from, to, total; /* of Content-Range: the last byte is to */
+    bool has_total;
+    char etag[256];
+    uint64_t skip; /* bytes to pass over */
+    struct gguf_error *err;
+    enum gguf_status st; /* GGUF_OK: no complaint */
+};
+
+static enum gguf_status fail(struct request *q, enum gguf_status st,
+                             const char *what)
+{
+    if (q->st == GGUF_OK)
+        q->st = gguf_error_set(q->err, st, "%s", what);
+    return q->st;
+}
+
+/* ---- what servers say ---- */
+
+static bool number(const char **p, uint64_t *v)
+{
+    const char *s = *p;
+    for (*v = 0; *s >= '0' && *s <= '9'; s++) {
+        if (*v > (UINT64_MAX - 9) / 10)
+            return false;
+        *v = *v * 10 + (uint64_t)(*s - '0');
+    }
+    const bool some = s != *p;
+    *p = s;
+    return some;
+}
+
+/* "bytes A-B/T" and, where there are none, "bytes * /T" without the blank. */
+static void content_range(struct request *q, const char *s)
+{
+    uint64_t total;
+    if (strncasecmp(s, "bytes ", 6) != 0)
+        return;
+    s += 6;
+    const bool none = *s == '*';
+    if (none)
+        s++;
+    else if (!number(&s, &q->from) || *s++ != '-' || !number(&s, &q->to))
+        return;
+    if (*s++ != '/' || !number(&s, &total) || (*s && !strchr(" \t\r\n", *s)))
+        return;
+    q->total = total;
+    q->has_total = total <= INT64_MAX;
+    q->ranged = !none && q->from <= q->to && q->to < total;
+}
+
+static size_t on_header(char *line, size_t one, size_t n, void *user)
+{
+    struct request *q = user;
+    char s[512];
+    (void)one;
+    const size_t k = n < sizeof s - 1 ? n : sizeof s - 1;
+    memcpy(s, line, k);
+    s[k] = '\0';
+    s[strcspn(s, "\r\n")] = '\0';
+    const char *colon = strchr(s, ':');
+    const char *v = colon ? colon + 1 + strspn(colon + 1, " \t") : "";
+    if (!strncmp(s, "HTTP/", 5)) /* another answer begins */
+        q->ranged = q->has_total = q->packed = false, q->etag[0] = '\0';
+    else if (!strncasecmp(s, "content-range:", 14))
+        content_range(q, v);
+    else if (!strncasecmp(s, "content-encoding:", 17))
+        q->packed = *v && strcasecmp(v, "identity") != 0;
+    else if (!strncasecmp(s, "etag:", 5) && strlen(v) < sizeof q->etag)
+        memcpy(q->etag, v, strlen(v) + 1);
+    return n;
+}
+
+static long status_of(void)
+{
+    long code = 0;
+    net.f.easy_getinfo(net.curl, CURLINFO_RESPONSE_CODE, &code);
+    return code;
+}
+
+/* The size of the whole and its etag are those of the first answer. */
+static void check_whole(struct request *q)
+{
+    struct remote *r = q->r;
+    if (r->size == UINT64_MAX) {
+        r->size = q->total;
+        memcpy(r->etag, q->etag, sizeof r->etag);
+    } else if (r->size != q->total) {
+        fail(q, GGUF_E_MISMATCH, "has another size on the server than before");
+    } else if (strcmp(r->etag, q->etag) != 0) {
+        fail(q, GGUF_E_MISMATCH, "has changed on the server");
+    }
+}
+
+/* Before the first byte of an answer with data, and after one without. */
+static void check_answer(struct request *q)
+{
+    curl_off_t length = -1;
+    if (q->checked)
+        return;
+    q->checked = true;
+    net.f.easy_getinfo(net.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (q->packed) {
+        fail(q, GGUF_E_UNSUPPORTED,
+             "is sent compressed by the server, which gives no ranges of it");
+        return;
+    }
+    if (status_of() == 206) {
+        if (!q->ranged || q->from != q->off || q->to - q->from >= q->n)
+            fail(q, GGUF_E_FORMAT,
+                 "the server answers with a range that was not asked for");
+        else if (length >= 0 && (uint64_t)length != q->to - q->from + 1)
+            fail(q, GGUF_E_FORMAT,
+                 "the server says a length that is not that of its range");
+        else
+            check_whole(q);
+        return;
+    }
+    /* 200: all of it from the beginning */
+    if (length < 0) {
+        fail(q, GGUF_E_UNSUPPORTED,
+             "the server gives no ranges, and does not say the size");
+        return;
+    }
+    q->total = (uint64_t)length;
+    check_whole(q);
+    q->skip = q->off;
+    if (q->off > MAX_SKIP)
+        fail(q, GGUF_E_UNSUPPORTED,
+             "the server gives no ranges: reading so far into it would begin "
+             "at its first byte each time; download it first");
+}
+
+static size_t on_data(char *p, size_t one, size_t n, void *user)
+{
+    struct request *q = user;
+    const long status = status_of();
+    const size_t all = n;
+    (void)one;
+    if (status != 206 && status != 200)
+        return n; /* what it says of an error */
+    check_answer(q);
+    if (q->st != GGUF_OK)
+        return 0;
+    const size_t skip = q->skip < n ? (size_t)q->skip : n;
+    q->skip -= skip;
+    n -= skip;
+    const size_t want = q->n - q->got;
+    memcpy(q->dst + q->got, p + skip, n < want ? n : want);
+    q->got += n < want ? n : want;
+    if (n > want && status == 206)
+        fail(q, GGUF_E_FORMAT, "the server sends more than its range");
+    return q->got == q->n && n > want ? 0 : all;
+}
+
+static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c,
+                       curl_off_t d)
+{
+    (void)user, (void)a, (void)b, (void)c, (void)d;
+    return progress_stopped();
+}
+
+/* ---- addresses ---- */
+
+/* scheme://host:port, to be freed; NULL: it is no address, or has a name and a
+ * password, or is neither https nor http. */
+static char *origin_of(const char *url)
+{
+    struct text t = { NULL, 0, 0 };
+    CURLU *u = net.f.url();
+    char *scheme = NULL, *host = NULL, *port = NULL, *user = NULL,
+         *pass = NULL;
+    if (u && strlen(url) < MAX_URL &&
+        !net.f.url_set(u, CURLUPART_URL, url, 0) &&
+        net.f.url_get(u, CURLUPART_USER, &user, 0) == CURLUE_NO_USER &&
+        net.f.url_get(u, CURLUPART_PASSWORD, &pass, 0) == CURLUE_NO_PASSWORD &&
+        !net.f.url_get(u, CURLUPART_SCHEME, &scheme, 0) &&
+        !net.f.url_get(u, CURLUPART_HOST, &host, 0) &&
+        !net.f.url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
+        (!strcasecmp(scheme, "https") || !strcasecmp(scheme, "http"))) {
+        text_addf(&t, "%s://%s:%s", scheme, host, port);
+        for (char *p = t.s; *p; p++)
+            if (*p >= 'A' && *p <= 'Z')
+                *p = (char)(*p - 'A' + 'a');
+    }
+    net.f.free(scheme);
+    net.f.free(host);
+    net.f.free(port);
+    net.f.free(user);
+    net.f.free(pass);
+    net.f.url_cleanup(u);
+    return t.s;
+}
+
+/* ---- requests ---- */
+
+static void net_end(void)
+{
+    net.f.easy_cleanup(net.curl);
+    free(net.hub);
+    free(net.token);
+    net.f.global_cleanup();
+}
+
+static long idle_seconds(void)
+{
+    const char *v = getenv("HF_HUB_DOWNLOAD_TIMEOUT");
+    const long n = v ? strtol(v, NULL, 10) : 0;
+    return n > 0 && n < 3600 ? n : IDLE_S;
+}
+
+static void set_options(CURL *c)
+{
+    const long idle = idle_seconds();
+    net.f.easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    net.f.easy_setopt(c, CURLOPT_USERAGENT, PACKAGE_NAME "/" PACKAGE_VERSION);
+    net.f.easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+    net.f.easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    net.f.easy_setopt(c, CURLOPT_CONNECTTIMEOUT,
+                      idle < CONNECT_S ? idle : (long)CONNECT_S);
+    net.f.easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    net.f.easy_setopt(c, CURLOPT_LOW_SPEED_TIME, idle);
+    net.f.easy_setopt(c, CURLOPT_ERRORBUFFER, net.why);
+    net.f.easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+    net.f.easy_setopt(c, CURLOPT_WRITEFUNCTION, on_data);
+    net.f.easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    net.f.easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    net.f.easy_setopt(c, CURLOPT_PROTOCOLS_STR, "https,http");
+#else
+    net.f.easy_setopt(c, CURLOPT_PROTOCOLS,
+                      (long)(CURLPROTO_HTTPS | CURLPROTO_HTTP));
+#endif
+}
+
+static enum gguf_status load_library(struct gguf_error *err)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } rows[] = {
+#define X(NAME) { "curl_" #NAME, offsetof(struct calls, NAME) },
+        CALLS(X)
+#undef X
+    };
+    void *lib = NULL;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && !lib; i++)
+        lib = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        return gguf_error_set(err, GGUF_E_UNSUPPORTED,
+                              "libcurl is not installed, with which files on "
+                              "servers are read (%s)",
+                              libraries[0]);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        void *call = dlsym(lib, rows[i].name);
+        if (!call)
+            return gguf_error_set(err, GGUF_E_UNSUPPORTED,
+                                  "libcurl has no %s: it is older than 7.62",
+                                  rows[i].name);
+        memcpy((char *)&net.f + rows[i].at, &call, sizeof call);
+    }
+    return GGUF_OK;
+}
+
+/* The connection; once. */
+static enum gguf_status net_begin(struct gguf_error *err)
+{
+    enum gguf_status st = GGUF_OK;
+    if (net.curl)
+        return st;
+    if ((st = load_library(err)) != GGUF_OK)
+        return st;
+    if (net.f.global_init(CURL_GLOBAL_DEFAULT) ||
+        !(net.curl = net.f.easy_init()))
+        return gguf_error_set(err, GGUF_E_NOMEM, "libcurl cannot start");
+    set_options(net.curl);
+    net.hub = origin_of(remote_hub());
+    if (!net.hub)
+        st = gguf_error_set(err, GGUF_E_INVALID,
+                            "HF_ENDPOINT is no https or http address");
+    if (st == GGUF_OK)
+        st = remote_token(&net.token, err);
+    if (st == GGUF_OK) {
+        atexit(net_end);
+        return st;
+    }
+    net_end();
+    net.curl = NULL;
+    net.hub = NULL;
+    return st;
+}
+
+static enum gguf_status fail_status(long status, bool with_token,
+                                    struct gguf_error *err)
+{
+    if (status == 404 || status == 410)
+        return gguf_error_set(err, GGUF_E_NOTFOUND,
+                              "the server has no such file (HTTP %ld)",
+                              status);
+    if (status == 401 || status == 403)
+        return gguf_error_set(
+            err, GGUF_E_IO,
+            with_token
+                ? "the server does not give it to the owner of the token that "
+                  "was sent (HTTP %ld)"
+                : "the server gives it to some users only (HTTP %ld): for "
+                  "files of the Hub, set HF_TOKEN",
+            status);
+    return gguf_error_set(err, GGUF_E_IO, "the server answers HTTP %ld",
+                          status);
+}
+
+/* May it work in a moment? */
+static bool is_passing(CURLcode c, long status)
+{
+    return c == CURLE_COULDNT_CONNECT || c == CURLE_RECV_ERROR ||
+           c == CURLE_SEND_ERROR || c == CURLE_GOT_NOTHING ||
+           c == CURLE_PARTIAL_FILE ||
+           (c == CURLE_OK &&
+            (status == 429 || status == 500 || status == 502 ||
+             status == 503 || status == 504));
+}
+
+/* Send q to url; its status or 0 is *status. */
+static CURLcode send_once(struct request *q, const char *url, bool with_token,
+                          long *status)
+{
+    char range[64], header[4200];
+    struct curl_slist *list = NULL;
+    snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, q->off,
+             q->off + q->n - 1);
+    q->checked = q->ranged = q->has_total = q->packed = false;
+    q->got = 0;
+    q->skip = 0;
+    net.why[0] = '\0';
+    if (with_token) {
+        snprintf(header, sizeof header, "Authorization: Bearer %s", net.token);
+        list = msg_must(net.f.slist_append(NULL, header));
+    }
+    net.f.easy_setopt(net.curl, CURLOPT_HTTPHEADER, list);
+    net.f.easy_setopt(net.curl, CURLOPT_URL, url);
+    net.f.easy_setopt(net.curl, CURLOPT_RANGE, range);
+    net.f.easy_setopt(net.curl, CURLOPT_HEADERDATA, q);
+    net.f.easy_setopt(net.curl, CURLOPT_WRITEDATA, q);
+    CURLcode c = net.f.easy_perform(net.curl);
+    *status = status_of();
+    net.f.easy_setopt(net.curl, CURLOPT_HTTPHEADER, NULL);
+    net.f.slist_free_all(list);
+    memset(header, 0, sizeof header);
+    if (c == CURLE_WRITE_ERROR && q->st == GGUF_OK && q->got == q->n)
+        c = CURLE_OK; /* that was enough */
+    return c;
+}
+
+static CURLcode send_some(struct request *q, const char *url, bool with_token,
+                          long *status)
+{
+    CURLcode c = CURLE_OK;
+    for (int i = 0; i < MAX_TRIES; i++) {
+        const struct timespec pause = { i == 1 ? 0 : 1,
+                                        i == 1 ? 300000000 : 0 };
+        if (i)
+            nanosleep(&pause, NULL);
+        c = send_once(q, url, with_token, status);
+        if (q->st != GGUF_OK || !is_passing(c, *status) || progress_stopped())
+            break;
+    }
+    return c;
+}
+
+/* Where the answer leads to, to be freed; NULL: q says why. */
+static char *redirect(struct request *q, const char *from)
+{
+    char *to = NULL, *next = NULL;
+    net.f.easy_getinfo(net.curl, CURLINFO_REDIRECT_URL, &to);
+    char *origin = to ? origin_of(to) : NULL;
+    if (!origin)
+        fail(q, GGUF_E_FORMAT,
+             "the server sends us to what is no https or http address");
+    else if (!strncasecmp(from, "https:", 6) && strncmp(origin, "https:", 6))
+        fail(q, GGUF_E_UNSUPPORTED,
+             "the server sends us from https to http, which is not followed");
+    else
+        next = msg_must(strdup(to));
+    free(origin);
+    return next;
+}
+
+/* What an answer that is no redirect amounts to. */
+static enum gguf_status finish(struct request *q, CURLcode c, long status,
+                               bool with_token)
+{
+    if (q->st != GGUF_OK)
+        return q->st;
+    if (progress_stopped())
+        return fail(q, GGUF_E_CANCELLED, "was stopped");
+    if (c == CURLE_OPERATION_TIMEDOUT)
+        return q->st = gguf_error_set(q->err, GGUF_E_IO,
+                                      "the server does not answer in time");
+    if (c != CURLE_OK)
+        return q->st = gguf_error_set(q->err, GGUF_E_IO, "%s",
+                                      net.why[0] ? net.why
+                                                 : net.f.easy_strerror(c));
+    if (status == 416 && q->has_total && q->off == 0 && q->total == 0) {
+        check_whole(q); /* a file of no bytes has no ranges */
+        return q->st;
+    }
+    if (status != 200 && status != 206)
+        return q->st = fail_status(status, with_token, q->err);
+    check_answer(q); /* in case that there was no data */
+    if (q->st != GGUF_OK)
+        return q->st;
+    const uint64_t left = q->r->size > q->off ? q->r->size - q->off : 0;
+    const uint64_t due = status == 206 ? q->to - q->from + 1
+                         : left < q->n ? left
+                                       : q->n;
+    if (q->got != due)
+        return fail(q, GGUF_E_TRUNCATED, "the server sends less than it says");
+    return GGUF_OK;
+}
+
+/* Send q to where the file is, through redirects. */
+static enum gguf_status ask(struct request *q)
+{
+    struct remote *r = q->r;
+    char *url = msg_must(strdup(r->target ? r->target : r->url));
+    for (int i = 0; q->st == GGUF_OK; i++) {
+        long status;
+        char *origin = origin_of(url);
+        const bool with_token =
+            net.token && origin && !strcmp(origin, net.hub);
+        free(origin);
+        const CURLcode c = send_some(q, url, with_token, &status);
+        if (c == CURLE_OK && status >= 300 && status < 400 && status != 304) {
+            char *to = redirect(q, url);
+            if (i == MAX_REDIRECTS)
+                fail(q, GGUF_E_IO, "the server redirects without an end");
+            if (to) {
+                free(url);
+                url = to;
+            }
+            continue;
+        }
+        if (r->target && c == CURLE_OK && status >= 400 && status != 416) {
+            /* such addresses hold for a time */
+            free(r->target);
+            free(url);
+            r->target = NULL;
+            url = msg_must(strdup(r->url));
+            continue;
+        }
+        (void)finish(q, c, status, with_token);
+        break;
+    }
+    if (q->st == GGUF_OK && strcmp(url, r->url) != 0) {
+        free(r->target);
+        r->target = url;
+        url = NULL;
+    }
+    free(url);
+    return q->st;
+}
+
+enum gguf_status remote_http_ask(struct remote *r, uint64_t off, uint8_t *dst,
+                                 size_t n, struct gguf_error *err)
+{
+    while (n) {
+        struct request q = {
+            .r = r, .off = off, .n = n, .dst = dst, .err = err
+        };
+        if (ask(&q) != GGUF_OK)
+            return q.st;
+        if (!q.got)
+            return gguf_error_set(err, GGUF_E_TRUNCATED,
+                                  "the server sends less than it says");
+        off += q.got;
+        dst += q.got;
+        n -= q.got;
+    }
+    r->next = off;
+    return GGUF_OK;
+}
+
+enum gguf_status remote_http_first(struct remote *r, size_t n,
+                                   struct gguf_error *err)
+{
+    const enum gguf_status st = net_begin(err);
+    if (st != GGUF_OK)
+        return st;
+    char *origin = origin_of(r->url);
+    if (!origin)
+        return gguf_error_set(
+            err, GGUF_E_INVALID,
+            "is no https or http address, or has a name and a password in it, "
+            "which messages would show: set HF_TOKEN for files of the Hub");
+    free(origin);
+    struct request q = { .r = r, .n = n, .dst = r->buf, .err = err };
+    if (ask(&q) != GGUF_OK)
+        return q.st;
+    r->buf_n = q.got;
+    r->next = q.got;
+    return GGUF_OK;
+}

@@ -1,0 +1,12 @@
+/* remote_none.c - a build that knows no servers */
+#include "config.h"
+#include "tools/common/remote_http.h"
+
+enum gguf_status remote_http_open(const char *url, struct gguf_reader *out,
+                                  struct gguf_error *err)
+{
+    (void)url, (void)out;
+    return gguf_error_set(err, GGUF_E_UNSUPPORTED,
+                          "this build has no libcurl, with which files on "
+                          "servers are read: download it first");
+}

@@ -1,0 +1,101 @@
+/* remote_read.c - reading a file of a server in any order, in few requests */
+#include "config.h"
+#include "tools/common/remote_http.h"
+#include "tools/common/msg.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FIRST = 128 << 10,    /* bytes that opening asks for */
+    AHEAD = 1 << 20,      /* at least, later; more where reading goes on */
+    MAX_AHEAD = 16 << 20, /* where the last one ended */
+};
+
+/* There is one connection. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What buf has of it; how many bytes. */
+static size_t take(const struct remote *r, uint64_t off, uint8_t *dst,
+                   size_t size)
+{
+    if (off < r->buf_off || off - r->buf_off >= r->buf_n)
+        return 0;
+    const size_t at = (size_t)(off - r->buf_off), n = r->buf_n - at;
+    memcpy(dst, r->buf + at, n < size ? n : size);
+    return n < size ? n : size;
+}
+
+static enum gguf_status read_locked(struct remote *r, uint64_t off,
+                                    uint8_t *dst, size_t size,
+                                    struct gguf_error *err)
+{
+    const size_t n = take(r, off, dst, size);
+    off += n;
+    dst += n;
+    size -= n;
+    if (!size)
+        return GGUF_OK;
+    if (off == r->next && r->ahead < MAX_AHEAD)
+        r->ahead *= 2;
+    else if (off != r->next)
+        r->ahead = AHEAD;
+    if (size >= r->ahead)
+        return remote_http_ask(r, off, dst, size, err);
+    const uint64_t left = r->size - off;
+    const size_t ahead = left < r->ahead ? (size_t)left : r->ahead;
+    free(r->buf);
+    r->buf_n = 0;
+    r->buf = malloc(ahead);
+    if (!r->buf)
+        return gguf_error_set(err, GGUF_E_NOMEM, "no memory for %zu bytes",
+                              ahead);
+    const enum gguf_status st = remote_http_ask(r, off, r->buf, ahead, err);
+    if (st != GGUF_OK)
+        return st;
+    r->buf_off = off;
+    r->buf_n = ahead;
+    memcpy(dst, r->buf, size);
+    return GGUF_OK;
+}
+
+static enum gguf_status read_remote(void *user, uint64_t off, void *dst,
+                                    size_t size, struct gguf_error *err)
+{
+    pthread_mutex_lock(&lock);
+    const enum gguf_status st = read_locked(user, off, dst, size, err);
+    pthread_mutex_unlock(&lock);
+    return st;
+}
+
+static void close_remote(void *user)
+{
+    struct remote *r = user;
+    free(r->buf);
+    free(r->target);
+    free(r->url);
+    free(r);
+}
+
+enum gguf_status remote_http_open(const char *url, struct gguf_reader *out,
+                                  struct gguf_error *err)
+{
+    struct remote *r = msg_must(calloc(1, sizeof *r));
+    r->url = msg_must(strdup(url));
+    r->buf = msg_must(malloc(FIRST));
+    r->size = UINT64_MAX;
+    r->ahead = AHEAD;
+    pthread_mutex_lock(&lock);
+    const enum gguf_status st = remote_http_first(r, FIRST, err);
+    pthread_mutex_unlock(&lock);
+    if (st != GGUF_OK) {
+        close_remote(r);
+        return st;
+    }
+    out->size = r->size;
+    out->read = read_remote;
+    out->close = close_remote;
+    out->user = r;
+    return GGUF_OK;
+}

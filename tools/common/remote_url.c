@@ -1,0 +1,212 @@
+/* remote_url.c - what hf:// means, and which token goes where
+ *
+ * As huggingface_hub has it: HF_ENDPOINT, HF_TOKEN, HF_TOKEN_PATH, HF_HOME,
+ * HF_HUB_DISABLE_IMPLICIT_TOKEN, and hf://[TYPE/]OWNER/REPO[@REVISION]/FILE
+ * (its documentation, "Environment variables" and "Interact with the Hub
+ * through the Filesystem API").
+ */
+#include "config.h"
+#include "tools/common/remote_url.h"
+#include "tools/common/msg.h"
+#include "tools/common/text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *setting(const char *name)
+{
+    const char *v = getenv(name);
+    return v && *v ? v : NULL;
+}
+
+const char *remote_hub(void)
+{
+    static char hub[1024];
+    const char *v = setting("HF_ENDPOINT");
+    size_t n = (size_t)snprintf(hub, sizeof hub, "%s",
+                                v ? v : "https://huggingface.co");
+    for (n = n < sizeof hub ? n : sizeof hub - 1; n && hub[n - 1] == '/'; n--)
+        hub[n - 1] = '\0';
+    return hub;
+}
+
+/* ---- hf:// ---- */
+
+/* The parts of hf://[TYPE/]OWNER/REPO[@REVISION]/FILE[@REVISION]. */
+struct hf {
+    const char *repo, *file, *revision;
+    size_t n_repo, n_file, n_revision; /* n_revision 0: main */
+};
+
+/* false: a part is missing. */
+static bool take_apart(const char *path, struct hf *h)
+{
+    const char *p = path + strlen("hf://"), *end = p, *at;
+    const int n_parts = !strncmp(p, "datasets/", 9) ? 3
+                        : !strncmp(p, "spaces/", 7) ? 3
+                                                    : 2;
+    *h = (struct hf){ .repo = p };
+    for (int i = 0; i < n_parts; i++, end++) {
+        const char *begin = end;
+        end += strcspn(end, "/");
+        if (end == begin || !*end)
+            return false;
+    }
+    h->file = end;
+    h->n_repo = (size_t)(end - 1 - p);
+    at = memchr(p, '@', h->n_repo);
+    if (at) {
+        h->revision = at + 1;
+        h->n_revision = (size_t)(end - 1 - h->revision);
+        h->n_repo = (size_t)(at - p);
+    }
+    h->n_file = strlen(h->file);
+    at = strrchr(h->file, '@');
+    if (at && !h->revision) {
+        h->revision = at + 1;
+        h->n_revision = strlen(h->revision);
+        h->n_file = (size_t)(at - h->file);
+    }
+    return h->n_repo && h->n_file && (!h->revision || h->n_revision);
+}
+
+/* n bytes, those that addresses cannot have as they are as %XX. In revisions
+ * slashes are such, too, and some may be written so already. */
+static void add_escaped(struct text *t, const char *s, size_t n, bool revision)
+{
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)s[i];
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') ||
+                           (c && strchr("-._~", c)) ||
+                           (c == (revision ? '%' : '/'));
+        text_addf(t, plain ? "%c" : "%%%02X", c);
+    }
+}
+
+char *remote_url(const char *path, struct gguf_error *err)
+{
+    struct text t = { NULL, 0, 0 };
+    struct hf h;
+    if (strncasecmp(path, "hf://", 5) != 0)
+        return msg_must(strdup(path));
+    if (!take_apart(path, &h)) {
+        gguf_error_set(
+            err, GGUF_E_INVALID,
+            "is not hf://OWNER/REPO/FILE, with @REVISION after REPO "
+            "or FILE if it is not main");
+        return NULL;
+    }
+    text_addf(&t, "%s/", remote_hub());
+    add_escaped(&t, h.repo, h.n_repo, false);
+    text_addf(&t, "/resolve/");
+    add_escaped(&t, h.n_revision ? h.revision : "main",
+                h.n_revision ? h.n_revision : 4, true);
+    text_addf(&t, "/");
+    add_escaped(&t, h.file, h.n_file, false);
+    return t.s;
+}
+
+char *remote_tidy(const char *path)
+{
+    static const char query[] = "?download=true", blob[] = "/blob/";
+    struct text t = { NULL, 0, 0 };
+    struct hf h;
+    const char *hub = remote_hub();
+    if (!strncasecmp(path, "hf://", 5)) {
+        if (!take_apart(path, &h) || h.file[h.n_file] != '@')
+            return NULL;
+        text_addf(&t, "hf://%.*s@", (int)h.n_repo, h.repo);
+        add_escaped(&t, h.revision, h.n_revision, true);
+        text_addf(&t, "/%.*s", (int)h.n_file, h.file);
+        return t.s;
+    }
+    if (strncmp(path, hub, strlen(hub)) != 0 || path[strlen(hub)] != '/')
+        return NULL;
+    size_t n = strlen(path);
+    if (n > sizeof query && !strcmp(path + n - (sizeof query - 1), query))
+        n -= sizeof query - 1;
+    const char *at = strstr(path + strlen(hub), blob);
+    if (at)
+        text_addf(&t, "%.*s/resolve/%.*s", (int)(at - path), path,
+                  (int)(path + n - at - (sizeof blob - 1)),
+                  at + sizeof blob - 1);
+    else
+        text_addf(&t, "%.*s", (int)n, path);
+    return t.s;
+}
+
+/* ---- tokens ---- */
+
+enum { MAX_TOKEN = 4096 };
+
+/* s without blanks around it; false: it is none, or has what no header may. */
+static bool trim(const char *s, char **out)
+{
+    static const char blank[] = " \t\r\n";
+    s += strspn(s, blank);
+    size_t n = strlen(s);
+    while (n && strchr(blank, s[n - 1]))
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (s[i] <= ' ' || s[i] > '~')
+            return false;
+    *out = n ? msg_must(strndup(s, n)) : NULL;
+    return true;
+}
+
+/* What the file has, to be freed, or NULL. */
+static char *read_token(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *s = f ? msg_must(calloc(MAX_TOKEN + 1, 1)) : NULL;
+    if (s && !fread(s, 1, MAX_TOKEN, f)) {
+        free(s);
+        s = NULL;
+    }
+    if (f)
+        fclose(f);
+    return s;
+}
+
+/* The file that a login leaves the token in, to be freed, or NULL. */
+static char *token_path(void)
+{
+    struct text t = { NULL, 0, 0 };
+    const char *v;
+    if ((v = setting("HF_TOKEN_PATH")))
+        text_addf(&t, "%s", v);
+    else if ((v = setting("HF_HOME")))
+        text_addf(&t, "%s/token", v);
+    else if ((v = setting("XDG_CACHE_HOME")))
+        text_addf(&t, "%s/huggingface/token", v);
+    else if ((v = setting("HOME")))
+        text_addf(&t, "%s/.cache/huggingface/token", v);
+    return t.s;
+}
+
+enum gguf_status remote_token(char **out, struct gguf_error *err)
+{
+    const char *given = setting("HF_TOKEN"), *from = "HF_TOKEN";
+    const char *off = setting("HF_HUB_DISABLE_IMPLICIT_TOKEN");
+    char *path = NULL, *text = NULL;
+    *out = NULL;
+    if (off && (!strcmp(off, "1") || !strcasecmp(off, "true") ||
+                !strcasecmp(off, "yes") || !strcasecmp(off, "on")))
+        return GGUF_OK;
+    if (!given)
+        given = setting(from = "HUGGING_FACE_HUB_TOKEN");
+    if (!given && (path = token_path()))
+        given = text = read_token(from = path);
+    enum gguf_status st = GGUF_OK;
+    if (given && !trim(given, out))
+        st = gguf_error_set(err, GGUF_E_INVALID,
+                            "the token in %s has characters that no token has",
+                            from);
+    free(text);
+    free(path);
+    return st;
+}
