@@ -341,11 +341,11 @@ static enum gguf_status put_index(struct writer *w, struct gguf_error *err)
 static bool is_of_a_model(struct gguf_str name)
 {
     static const char *const texts[] = {
-        "tokenizer.json",     "tokenizer.model",
-        "spiece.model",       "sentencepiece.bpe.model",
-        "vocab.txt",          "rwkv_vocab_v20230424.txt",
-        "added_tokens.json",  "generation_config.json",
-        "chat_template.jinja"
+        "tokenizer.json",      "tokenizer.model",
+        "spiece.model",        "sentencepiece.bpe.model",
+        "vocab.txt",           "rwkv_vocab_v20230424.txt",
+        "added_tokens.json",   "generation_config.json",
+        "chat_template.jinja", "tokenizer.jsonl"
     };
     for (size_t i = 0; i < GG_LEN(texts); i++)
         if (gg_str_eqz(name, texts[i]))

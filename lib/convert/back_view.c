@@ -117,6 +117,18 @@ static void minus_1(float *x, size_t n)
         x[n] -= 1;
 }
 
+static void minus_5th(float *x, size_t n)
+{
+    while (n--)
+        x[n] -= 0.2f;
+}
+
+static void minus_11th(float *x, size_t n)
+{
+    while (n--)
+        x[n] -= 0.0894427191f;
+}
+
 /* The logarithm whose exponential is x again, among those nearby. */
 static void log_neg(float *x, size_t n)
 {
@@ -139,6 +151,8 @@ static const struct {
     gg_made_fn *back;
 } changes[] = {
     { GG_HOW_PLUS_1, minus_1 },
+    { GG_HOW_PLUS_5TH, minus_5th },
+    { GG_HOW_PLUS_11TH, minus_11th },
     { GG_HOW_NEG_EXP, log_neg },
 };
 

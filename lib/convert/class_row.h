@@ -18,7 +18,8 @@ extern const struct gg_convert_arch gg_convert_class_dense[],
     gg_convert_class_experts[], gg_convert_class_latent[],
     gg_convert_class_routed[], gg_convert_class_gemma[],
     gg_convert_class_recurrent[], gg_convert_class_delta[],
-    gg_convert_class_encoder[], gg_convert_class_vision[];
+    gg_convert_class_encoder[], gg_convert_class_vision[],
+    gg_convert_class_plamo[];
 
 /* Lists of names that several have: what nearly all have that came after
  * Llama; experts as Qwen, OLMoE, DeepSeek, GLM and others name them; Mixtral's;

@@ -13,7 +13,7 @@ static const struct gg_convert_arch *const lists[] = {
     gg_convert_class_latent, gg_convert_class_routed,
     gg_convert_class_gemma,  gg_convert_class_recurrent,
     gg_convert_class_delta,  gg_convert_class_encoder,
-    gg_convert_class_vision,
+    gg_convert_class_vision, gg_convert_class_plamo,
 };
 
 const struct gg_convert_arch *gg_convert_arch_row(size_t n)

@@ -25,7 +25,9 @@ enum gg_convert_how {
     GG_HOW_NEG_EXP, /* -e^x, and squeezed */
     GG_HOW_HALF_1,  /* the first half of the rows, the second */
     GG_HOW_HALF_2,
-    GG_HOW_TERNARY, /* -1, 0 or 1 times the mean of their magnitudes */
+    GG_HOW_PLUS_5TH,
+    GG_HOW_PLUS_11TH, /* 1 / 5^1.5 */
+    GG_HOW_TERNARY,   /* -1, 0 or 1 times the mean of their magnitudes */
     GG_N_HOWS
 };
 

@@ -179,6 +179,18 @@ static void plus_1(float *x, size_t n)
         x[n] += 1;
 }
 
+static void plus_5th(float *x, size_t n)
+{
+    while (n--)
+        x[n] += 0.2f;
+}
+
+static void plus_11th(float *x, size_t n)
+{
+    while (n--)
+        x[n] += 0.0894427191f;
+}
+
 static void neg_exp(float *x, size_t n)
 {
     while (n--)
@@ -199,6 +211,8 @@ static const struct {
     [GG_HOW_NEG_EXP] = { "-exp(x)", squeeze, neg_exp },
     [GG_HOW_HALF_1] = { "first half of the rows", half_1, NULL },
     [GG_HOW_HALF_2] = { "second half of the rows", half_2, NULL },
+    [GG_HOW_PLUS_5TH] = { "1/5 added", NULL, plus_5th },
+    [GG_HOW_PLUS_11TH] = { "1/5^1.5 added", NULL, plus_11th },
     [GG_HOW_TERNARY] = { "-1, 0 or 1 times their mean magnitude", ternary,
                          round_3 },
 };

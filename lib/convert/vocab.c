@@ -154,6 +154,7 @@ static const struct {
     { "tokenizer.model", gg_convert_vocab_spm },
     { "spiece.model", gg_convert_vocab_spm },
     { "rwkv_vocab_v20230424.txt", gg_convert_vocab_rwkv },
+    { "tokenizer.jsonl", gg_convert_vocab_plamo },
     { "tokenizer.json", NULL },
     { "sentencepiece.bpe.model", gg_convert_vocab_fairseq },
     { "vocab.txt", gg_convert_vocab_wpm_txt },
@@ -181,8 +182,8 @@ static enum gguf_status read_file(struct gg_convert_vocab *v,
     return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                         "there is no tokenizer: tokenizer.json, "
                         "tokenizer.model, spiece.model, "
-                        "sentencepiece.bpe.model, vocab.txt or "
-                        "rwkv_vocab_v20230424.txt");
+                        "sentencepiece.bpe.model, vocab.txt, "
+                        "tokenizer.jsonl or rwkv_vocab_v20230424.txt");
 }
 
 static enum gguf_status read(struct gg_convert_vocab *v,

@@ -73,3 +73,8 @@ void archs_rwkv(const struct folder *f)
 {
     folder_rwkv(f);
 }
+
+void archs_plamo2(const struct folder *f)
+{
+    folder_plamo2(f);
+}

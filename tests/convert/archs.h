@@ -34,14 +34,16 @@ struct arch {
 
 /* Each ends with one without a class. */
 extern const struct arch archs_first[], archs_dense[], archs_kin[],
-    archs_early[], archs_vision[], archs_experts[], archs_latent[],
-    archs_mixed[], archs_routed[], archs_recurrent[], archs_encoder[];
+    archs_early[], archs_vision[], archs_plamo[], archs_experts[],
+    archs_latent[], archs_mixed[], archs_routed[], archs_recurrent[],
+    archs_encoder[];
 
-/* The tokenizers of BERT, of T5 in two forms, of RWKV. */
+/* The tokenizers of BERT, of T5 in two forms, of RWKV, of PLaMo 2. */
 void archs_wordpiece(const struct folder *f);
 void archs_spiece(const struct folder *f);
 void archs_unigram(const struct folder *f);
 void archs_rwkv(const struct folder *f);
+void archs_plamo2(const struct folder *f);
 
 archs_value same, plus_1, neg_exp, paired, turned, half_1, half_2;
 

@@ -77,6 +77,9 @@ void folder_base64(FILE *o, const uint8_t *p, size_t n);
 void folder_rwkv(const struct folder *f);
 const char *folder_rwkv_token(int id, char buf[8], size_t *n);
 
+/* PLaMo 2's: a blank, <|plamo:unk|> and its kin, bytes, a few words. */
+void folder_plamo2(const struct folder *f);
+
 /* A file of the folder, open; a text as JSON has it. */
 FILE *folder_create(const struct folder *f, const char *name);
 void folder_json_text(FILE *o, const char *s);

@@ -321,3 +321,26 @@ void folder_rwkv(const struct folder *f)
     fclose(o);
     folder_text(f, "tokenizer_config.json", "{}");
 }
+
+/* ---- PLaMo 2 ---- */
+
+void folder_plamo2(const struct folder *f)
+{
+    FILE *o = folder_create(f, "tokenizer.jsonl");
+    fputs("[\"<|plamo:unk|>\", 0.0, \"UNKNOWN\"]\n"
+          "[\"<|plamo:bos|>\", 0.0, \"CONTROL\"]\n"
+          "[\"<|plamo:eos|>\", 0.0, \"CONTROL\", null]\n"
+          "[\"<|plamo:pad|>\", 0.0, \"NORMAL\", 1, 2]\n"
+          "[\"<|plamo:op|>\", 0.0]\n",
+          o);
+    for (int i = 0; i < 256 - 6; i++)
+        fprintf(o, "[\"<0x%02X>\", -20.5, \"BYTE\", 0]\n", i);
+    fputs("[\"the\", -3.25, \"NORMAL\"]\n\n[\"\\u3042\", -4.5, \"NORMAL\"]",
+          o);
+    fclose(o);
+    folder_text(f, "tokenizer_config.json",
+                "{\"bos_token\":\"<|plamo:bos|>\","
+                "\"eos_token\":\"<|plamo:eos|>\","
+                "\"unk_token\":\"<|plamo:unk|>\","
+                "\"pad_token\":\"<|plamo:pad|>\"}");
+}

@@ -1,0 +1,114 @@
+/* class_plamo.c - rows of the PLaMo models */
+#include "config.h"
+#include "convert/class_row.h"
+
+#define P "model.layers.layers.%."
+
+/* Queries of head s t + i of t heads of keys share key i: here those that share
+ * one lie together. */
+#define SHARE "s=n_shared_head t d=(hidden_size//num_attention_heads)"
+static const struct gg_convert_name plamo_names[] = {
+    N("model.embed_tokens", "token_embd"),
+    N("model.norm", "output_norm"),
+    N("lm_head", "output"),
+    N(P "norm", B "attn_norm"),
+    N_AXES(P "self_attn.q_proj", B "attn_q", SHARE ", * > t s d, *"),
+    N(P "self_attn.k_proj", B "attn_k"),
+    N(P "self_attn.v_proj", B "attn_v"),
+    N_AXES(P "self_attn.o_proj", B "attn_output", "x, " SHARE " > x, t s d"),
+    N_NOT(P "self_attn.rotary_emb.inv_freq"),
+    N(P "mlp.gate_proj", B "ffn_gate"),
+    N(P "mlp.up_proj", B "ffn_up"),
+    N(P "mlp.down_proj", B "ffn_down"),
+    END_NAMES
+};
+
+/* Norms multiply by the weight and a number: 1, or what results begin with. */
+static const struct gg_convert_name plamo2_names[] = {
+    N("model.embed_tokens", "token_embd"),
+    N_HOW("model.norm", "output_norm", PLUS_1),
+    N("lm_head", "output"),
+    N_HOW(P "pre_mixer_norm", B "attn_norm", PLUS_1),
+    N_HOW(P "post_mixer_norm.weight", B "post_attention_norm", PLUS_5TH),
+    N_HOW(P "pre_mlp_norm", B "ffn_norm", PLUS_1),
+    N_HOW(P "post_mlp_norm.weight", B "post_ffw_norm", PLUS_11TH),
+    N(P "mixer.qkv_proj", B "attn_qkv"),
+    N(P "mixer.o_proj", B "attn_output"),
+    N(P "mixer.q_weight", B "attn_q_norm.weight"),
+    N(P "mixer.k_weight", B "attn_k_norm.weight"),
+    N_HOW(P "mixer.q_norm", B "attn_q_norm", PLUS_1),
+    N_HOW(P "mixer.k_norm", B "attn_k_norm", PLUS_1),
+    N(P "mixer.in_proj", B "ssm_in"),
+    N_HOW(P "mixer.conv1d", B "ssm_conv1d", SQUEEZE),
+    N(P "mixer.bcdt_proj", B "ssm_x"),
+    N(P "mixer.dt_proj", B "ssm_dt"),
+    N(P "mixer.dt_bias", B "ssm_dt.bias"),
+    N_HOW(P "mixer.A_log", B "ssm_a", NEG_EXP),
+    N(P "mixer.D", B "ssm_d"),
+    N(P "mixer.dt_norm_weight", B "ssm_dt_norm"),
+    N(P "mixer.B_norm_weight", B "ssm_b_norm"),
+    N(P "mixer.C_norm_weight", B "ssm_c_norm"),
+    N(P "mixer.out_proj", B "ssm_out"),
+    N(P "mlp.gate_up_proj", B "ffn_up"),
+    N(P "mlp.down_proj", B "ffn_down"),
+    END_NAMES
+};
+
+/* ---- rows ---- */
+
+/* Which layers have attention: the one in the middle of each step, or the last
+ * if there are fewer. */
+#define STEP "(mamba_step|2)"
+#define ATTENTION                                                             \
+    "((num_hidden_layers>(" STEP "//2))?(i%" STEP "=(" STEP                   \
+    "//2)):(i+1=num_hidden_layers))"
+#define HEADS(KEY, HF, DEFAULT)                                               \
+    EACH(KEY, U32, "mamba_enabled|1?(" ATTENTION "*" HF "|" DEFAULT ")"),     \
+        OF(KEY, U32, HF "|" DEFAULT)
+#define HEAD_SIZE "hidden_size_per_head|128"
+
+const struct gg_convert_arch gg_convert_class_plamo[] = {
+    { .classes = "PlamoForCausalLM",
+      .arch = "plamo",
+      .names = { plamo_names },
+      .keys = ROWS(ALWAYS("context_length", U32, 4096),
+                   U32("embedding_length", "hidden_size"),
+                   U32("feed_forward_length", "intermediate_size"),
+                   U32("block_count", "num_hidden_layers"),
+                   U32("attention.head_count", "num_attention_heads"),
+                   OF("attention.head_count_kv", U32,
+                      "num_attention_heads/n_shared_head"),
+                   F32("attention.layer_norm_rms_epsilon", "rms_norm_eps")),
+      .only_keys = true },
+    { .classes = "Plamo2ForCausalLM PLaMo2ForCausalLM",
+      .arch = "plamo2",
+      .names = { plamo2_names },
+      .keys = ROWS(
+          U32("vocab_size", "vocab_size"),
+          U32("block_count", "num_hidden_layers"),
+          HEADS("attention.head_count_kv", "num_key_value_heads", "4"),
+          HEADS("attention.head_count", "num_attention_heads", "32"),
+          OF("context_length", U32, "max_position_embeddings|2048"),
+          OF("embedding_length", U32, "hidden_size|4096"),
+          OF("attention.key_length", U32, HEAD_SIZE),
+          OF("attention.value_length", U32, HEAD_SIZE),
+          OF("attention.layer_norm_rms_epsilon", F32, "rms_norm_eps|1e-06"),
+          OF("rope.freq_base", F32,
+             "rope_theta|rope_parameters.rope_theta|10000"),
+          OF("ssm.state_size", U32, "mamba_d_state|64"),
+          OF("ssm.conv_kernel", U32, "mamba_d_conv|4"),
+          OF("ssm.time_step_rank", U32, "mamba_num_heads|64"),
+          OF("ssm.inner_size", U32, "mamba_num_heads|64*" HEAD_SIZE),
+          ALWAYS("ssm.group_count", U32, 0),
+          OF("feed_forward_length", U32, "intermediate_size|13312")),
+      .only_keys = true },
+    { .classes = "Plamo3ForCausalLM PLaMo3ForCausalLM",
+      .arch = "plamo3",
+      .names = { plamo2_names },
+      .keys = ROWS(
+          U32("vocab_size", "vocab_size"),
+          U32("attention.sliding_window", "window_size sliding_window"),
+          U32("attention.sliding_window_pattern", "sliding_window_pattern"),
+          F32("rope.freq_base_swa", "rope_local_theta")) },
+    { .classes = NULL }
+};
