@@ -5,7 +5,7 @@
  * the one that most have.
  */
 #include "config.h"
-#include "convert/back.h"
+#include "convert/back_maker.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -69,14 +69,8 @@ static const struct {
     { "LLaDAMoEModelLM", "llada", { { NULL } } },
 };
 
-struct maker {
-    struct gg_back *b;
-    const struct gg_convert_arch *arch;
-    char class_name[80];
-    json_t *root;
-};
-
-static const struct gguf_kv *find_key(const struct maker *m, const char *key)
+const struct gguf_kv *gg_back_key(const struct gg_back_maker *m,
+                                  const char *key)
 {
     char name[128];
     snprintf(name, sizeof name, "%s.%s", m->arch->arch, key);
@@ -86,7 +80,8 @@ static const struct gguf_kv *find_key(const struct maker *m, const char *key)
 /* ---- names ---- */
 
 /* One of the n bytes of names separated by blanks, as the class has it. */
-static void choose(const struct maker *m, const char *names, char out[64])
+static void choose(const struct gg_back_maker *m, const char *names,
+                   char out[64])
 {
     const char *best = names;
     size_t n = strcspn(names, " ");
@@ -114,7 +109,7 @@ static void choose(const struct maker *m, const char *names, char out[64])
 
 /* Small letters, with '_' before a large one that follows a small one or a
  * digit. */
-static void model_type(const struct maker *m, char out[96])
+static void model_type(const struct gg_back_maker *m, char out[96])
 {
     static const char *const ends[] = { "ForCausalLM", "LMHeadModel",
                                         "ForConditionalGeneration", "Model" };
@@ -143,7 +138,7 @@ static void model_type(const struct maker *m, char out[96])
 /* ---- values ---- */
 
 /* The shortest number that is x in single precision. */
-static json_t *real(float x)
+json_t *gg_back_real(float x)
 {
     char text[32];
     for (int digits = 6; digits <= 9; digits++) {
@@ -154,7 +149,7 @@ static json_t *real(float x)
     return json_real(strtod(text, NULL));
 }
 
-static json_t *value_of(const struct gguf_kv *kv)
+json_t *gg_back_value(const struct gguf_kv *kv)
 {
     struct gguf_str s;
     int yes;
@@ -170,15 +165,16 @@ static json_t *value_of(const struct gguf_kv *kv)
     case GGUF_VAL_F64:
         return gguf_kv_get_float(kv, &x, NULL) || !isfinite(x)
                    ? NULL
-                   : real((float)x);
+                   : gg_back_real((float)x);
     case GGUF_VAL_ARR: {
         struct gguf_kv_iter it;
         struct gguf_kv e;
         json_t *list = json_array();
         gguf_kv_iter_init(&it, kv);
         while (gguf_kv_next(&it, &e))
-            json_array_append_new(list, e.type == GGUF_VAL_ARR ? json_null()
-                                                               : value_of(&e));
+            json_array_append_new(list, e.type == GGUF_VAL_ARR
+                                            ? json_null()
+                                            : gg_back_value(&e));
         return list;
     }
     default: return gguf_kv_get_int(kv, &i, NULL) ? NULL : json_integer(i);
@@ -186,7 +182,7 @@ static json_t *value_of(const struct gguf_kv *kv)
 }
 
 /* Members of members by points. */
-static void put(json_t *o, const char *name, json_t *v)
+void gg_back_put(json_t *o, const char *name, json_t *v)
 {
     char part[64];
     const char *dot;
@@ -203,7 +199,7 @@ static void put(json_t *o, const char *name, json_t *v)
 }
 
 /* Has the architecture a row of its own for what row i says? */
-static bool is_replaced(const struct maker *m, size_t i)
+static bool is_replaced(const struct gg_back_maker *m, size_t i)
 {
     const char *key = gg_convert_key_row(m->arch, i)->key;
     for (size_t k = 0; k < i; k++)
@@ -218,11 +214,18 @@ static bool names_of(const struct gg_convert_key *k, char out[256])
 {
     size_t n = 0, end = 0;
     *out = 0;
-    if (!k->hf || *k->hf == '=' || k->kind >= GG_KIND_EACH_U32)
+    if (!k->hf || *k->hf == '=' || isdigit((unsigned char)*k->hf) ||
+        k->kind >= GG_KIND_EACH_U32)
         return false;
     snprintf(out, 256, "%s", k->hf);
     if (k->kind < GG_KIND_U32_OF)
         return true;
+    const size_t name = strcspn(out, ">"); /* "A>0?A" */
+    if (!strncmp(out + name, ">0?", 3) && strlen(out + name + 3) == name &&
+        !strncmp(out, out + name + 3, name)) {
+        out[name] = 0;
+        return true;
+    }
     while (isalnum((unsigned char)out[n]) || out[n] == '_' || out[n] == '.' ||
            out[n] == '|') {
         if (out[n] == '|')
@@ -239,68 +242,121 @@ static bool names_of(const struct gg_convert_key *k, char out[256])
     return true;
 }
 
-/* Names whose sum a row is, "A+B|0", of which B has a row of its own; false:
- * it is of another kind. */
-static bool sum_of(const struct maker *m, const struct gg_convert_key *k,
-                   char first[64], uint64_t *second)
+/* Names whose sum a row is, "A+B" or "A+B|0", of which B has a row of its own;
+ * false: it is of another kind. */
+static bool sum_of(const struct gg_back_maker *m,
+                   const struct gg_convert_key *k, char first[64],
+                   uint64_t *second)
 {
     const size_t n = k->hf ? strcspn(k->hf, "+*/(?") : 0;
     const char *b = k->hf && k->hf[n] == '+' ? k->hf + n + 1 : "";
     const size_t n_b = strcspn(b, "|");
+    bool found = false;
     *second = 0;
-    if (k->kind != GG_KIND_U32_OF || strcmp(b + n_b, "|0") != 0 || n >= 64)
+    if (k->kind != GG_KIND_U32_OF || n >= 64 || !n_b ||
+        (b[n_b] && strcmp(b + n_b, "|0") != 0))
         return false;
     for (size_t i = 0; gg_convert_key_row(m->arch, i); i++) {
         const struct gg_convert_key *o = gg_convert_key_row(m->arch, i);
-        const struct gguf_kv *kv = find_key(m, o->key);
-        if (kv && o->hf && !strncmp(o->hf, b, n_b))
-            (void)gguf_kv_get_uint(kv, second, NULL);
+        const struct gguf_kv *kv = gg_back_key(m, o->key);
+        if (kv && o->hf && !strncmp(o->hf, b, n_b) &&
+            !isalnum((unsigned char)o->hf[n_b]) && o->hf[n_b] != '_')
+            found = !gguf_kv_get_uint(kv, second, NULL) || found;
     }
-    snprintf(first, 64, "%.*s", (int)n, k->hf);
-    return true;
+    snprintf(first, 64, "%.*s", (int)strcspn(k->hf, "|+"), k->hf);
+    return found || b[n_b]; /* what is not said is 0 */
 }
 
-static void put_true(struct maker *m)
+/* Keys and values of all heads are of one vector: files have one head of these,
+ * folders as many as queries have. */
+static void put_heads(struct gg_back_maker *m)
+{
+    const struct gguf_kv *kv = gg_back_key(m, "attention.head_count");
+    for (const struct gg_convert_key *k = m->arch->keys; k && k->key; k++)
+        if (kv && !strcmp(k->key, "attention.head_count_kv") && k->hf &&
+            (!strcmp(k->hf, "1") || !strncmp(k->hf, "has(", 4)))
+            gg_back_put(m->root, "num_key_value_heads", gg_back_value(kv));
+}
+
+static void put_true(struct gg_back_maker *m)
 {
     for (size_t i = 0; i < GG_LEN(own); i++)
         for (size_t k = 0; !strcmp(own[i].class_name, m->class_name) &&
                            k < GG_LEN(own[i].instead) && own[i].instead[k][0];
              k++)
             if (!*own[i].instead[k][0])
-                put(m->root, own[i].instead[k][1], json_true());
+                gg_back_put(m->root, own[i].instead[k][1], json_true());
 }
 
-/* "layer_types:WORD" of each layer: the others see all. */
-static void put_types(struct maker *m, const struct gg_convert_key *k,
+/* "NAME:WORD" of each layer; what others are called. */
+static void put_types(struct gg_back_maker *m, const struct gg_convert_key *k,
                       const struct gguf_kv *kv)
 {
-    static const char name[] = "layer_types";
-    const char *at = k->hf ? strstr(k->hf, name) : NULL;
+    static const char *const lists[][2] = {
+        { "layer_types:", "full_attention" },
+        { "indexer_types:", "shared" },
+    };
+    for (size_t i = 0; i < GG_LEN(lists); i++) {
+        const char *at = k->hf ? strstr(k->hf, lists[i][0]) : NULL;
+        char name[32], word[64];
+        struct gguf_kv_iter it;
+        struct gguf_kv e;
+        int yes;
+        if (k->kind != GG_KIND_EACH_BOOL || !at || kv->type != GGUF_VAL_ARR ||
+            sscanf(at, "%31[a-z_]:%63[a-z_]", name, word) != 2)
+            continue;
+        json_t *list = json_array();
+        gguf_kv_iter_init(&it, kv);
+        while (gguf_kv_next(&it, &e))
+            json_array_append_new(
+                list,
+                json_string(gguf_kv_get_bool(&e, &yes, NULL) == GGUF_OK && yes
+                                ? word
+                                : lists[i][1]));
+        gg_back_put(m->root, name, list);
+        return;
+    }
+}
+
+/* "has(NAME,F)": the numbers of layers, the first is F. */
+static void put_layers(struct gg_back_maker *m, const struct gg_convert_key *k,
+                       const struct gguf_kv *kv)
+{
+    char name[96];
+    unsigned first, i = 0;
+    uint64_t x;
     struct gguf_kv_iter it;
     struct gguf_kv e;
-    char word[64];
-    int yes;
-    if (k->kind != GG_KIND_EACH_BOOL || !at || kv->type != GGUF_VAL_ARR ||
-        sscanf(at + sizeof name - 1, ":%63[a-z_]", word) != 1)
+    if (k->kind != GG_KIND_EACH_U32 || kv->type != GGUF_VAL_ARR ||
+        sscanf(k->hf, "has(%95[a-z_.],%u)", name, &first) != 2)
         return;
     json_t *list = json_array();
     gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next(&it, &e))
-        json_array_append_new(
-            list,
-            json_string(gguf_kv_get_bool(&e, &yes, NULL) == GGUF_OK && yes
-                            ? word
-                            : "full_attention"));
-    put(m->root, name, list);
+    for (; gguf_kv_next(&it, &e); i++)
+        if (gguf_kv_get_uint(&e, &x, NULL) == GGUF_OK && x)
+            json_array_append_new(list, json_integer(first + i));
+    gg_back_put(m->root, name, list);
+}
+
+/* "NAME=1?1": what files have if it is true only; so with 0. */
+static void put_flag(struct gg_back_maker *m, const struct gg_convert_key *k,
+                     const struct gguf_kv *kv)
+{
+    char name[64];
+    int is, then, yes;
+    if (k->kind == GG_KIND_BOOL_OF &&
+        sscanf(k->hf, "%63[a-z_]=%d?%d", name, &is, &then) == 3 &&
+        gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK && yes == then)
+        gg_back_put(m->root, name, json_boolean(is));
 }
 
 /* How experts are chosen, where all classes have it under the same names. */
-static void put_gating(struct maker *m)
+static void put_gating(struct gg_back_maker *m)
 {
     static const char *const words[] = { NULL, "softmax", "sigmoid", NULL,
                                          "sqrtsoftplus" };
     static const char key[] = "expert_gating_func";
-    const struct gguf_kv *kv = find_key(m, key);
+    const struct gguf_kv *kv = gg_back_key(m, key);
     uint64_t x;
     char name[64];
     for (const struct gg_convert_key *k = m->arch->keys; k && k->key; k++)
@@ -310,179 +366,37 @@ static void put_gating(struct maker *m)
         !words[x])
         return;
     choose(m, "scoring_func", name);
-    put(m->root, name, json_string(words[x]));
+    gg_back_put(m->root, name, json_string(words[x]));
 }
 
-static void put_keys(struct maker *m)
+static void put_keys(struct gg_back_maker *m)
 {
     char name[64], names[256];
     for (size_t i = 0; gg_convert_key_row(m->arch, i); i++) {
         const struct gg_convert_key *k = gg_convert_key_row(m->arch, i);
-        const struct gguf_kv *kv = find_key(m, k->key);
+        const struct gguf_kv *kv = gg_back_key(m, k->key);
         uint64_t x, less = 0;
-        json_t *v = kv && names_of(k, names) ? value_of(kv) : NULL;
+        json_t *v = kv && names_of(k, names) ? gg_back_value(kv) : NULL;
         if (!v && kv && sum_of(m, k, names, &less) &&
             !gguf_kv_get_uint(kv, &x, NULL) && x >= less)
             v = json_integer((json_int_t)(x - less));
-        if (kv && !is_replaced(m, i))
+        if (kv && !is_replaced(m, i)) {
             put_types(m, k, kv);
+            put_layers(m, k, kv);
+            put_flag(m, k, kv);
+        }
         if (!v || is_replaced(m, i)) {
             json_decref(v);
             continue;
         }
         choose(m, names, name);
-        put(m->root, name, v);
+        gg_back_put(m->root, name, v);
     }
-}
-
-/* ---- positions ---- */
-
-/* The numbers of a tensor; false: there is none, or not of at most 4096. */
-static bool numbers(const struct maker *m, const char *name, float x[4096],
-                    size_t *n)
-{
-    struct gg_data_rows rows;
-    struct gg_data_info info;
-    size_t i;
-    if (!gg_source_find(&m->b->source, name, &i))
-        return false;
-    gg_data_info(&m->b->numbers.list, i, &info);
-    if (info.n_elements > 4096 ||
-        gg_data_rows(&m->b->numbers.list, i, &rows, NULL))
-        return false;
-    gg_data_read(&rows, 0, info.n_elements, x);
-    *n = (size_t)info.n_elements;
-    return true;
-}
-
-/* Are these the factors that "llama3" gives? As rope.c computes them. */
-static bool is_llama3(const float *x, size_t n, double base, double factor,
-                      double old)
-{
-    for (size_t i = 0; i < n; i++) {
-        const double wave =
-            6.283185307179586 * pow(base, (double)i / (double)n);
-        const double between = (old / wave - 1) / 3;
-        const double want = wave < old / 4 ? 1
-                            : wave > old
-                                ? factor
-                                : 1 / ((1 - between) / factor + between);
-        if (x[i] != (float)want)
-            return false;
-    }
-    return true;
-}
-
-static enum gguf_status put_llama3(struct maker *m, const float *x, size_t n,
-                                   struct gguf_error *err)
-{
-    static const double factors[] = { 8, 32, 2, 4, 16, 64, 128 };
-    static const double lengths[] = { 8192, 4096, 2048, 16384, 32768, 131072 };
-    const struct gguf_kv *kv = find_key(m, "rope.freq_base");
-    double base = 10000;
-    if (kv)
-        (void)gguf_kv_get_float(kv, &base, NULL);
-    base = json_real_value(json_object_get(m->root, "rope_theta")) > 0
-               ? json_real_value(json_object_get(m->root, "rope_theta"))
-               : base;
-    for (size_t i = 0; i < GG_LEN(factors) * GG_LEN(lengths); i++) {
-        const double f = factors[i % GG_LEN(factors)];
-        const double old = lengths[i / GG_LEN(factors)];
-        if (is_llama3(x, n, base, f, old)) {
-            put(m->root, "rope_scaling",
-                json_pack(
-                    "{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3",
-                    "factor", f, "low_freq_factor", 1.0, "high_freq_factor",
-                    4.0, "original_max_position_embeddings", (json_int_t)old));
-            return GGUF_OK;
-        }
-    }
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                        "tensor 'rope_freqs.weight' is not of factors that "
-                        "rope_scaling of type llama3 gives");
-}
-
-static void put_list(struct maker *m, const char *name, const float *x,
-                     size_t n)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, real(x[i]));
-    put(m->root, name, list);
-}
-
-/* Axes of positions: three, unless the fourth has some. */
-static void put_sections(struct maker *m)
-{
-    static const char name[] = "rope_scaling.mrope_section";
-    const struct gguf_kv *kv = find_key(m, "rope.dimension_sections");
-    json_t *list = kv ? value_of(kv) : NULL;
-    const size_t n = json_array_size(list);
-    if (!json_is_array(list) || !n) {
-        json_decref(list);
-        return;
-    }
-    if (n == 4 && json_integer_value(json_array_get(list, 3)) == 0)
-        json_array_remove(list, 3);
-    put(m->root, "rope_scaling.rope_type", json_string("default"));
-    put(m->root, name, list);
-}
-
-static enum gguf_status put_rope(struct maker *m, struct gguf_error *err)
-{
-    float x[4096];
-    size_t n;
-    const struct gguf_kv *type = find_key(m, "rope.scaling.type");
-    const struct gguf_kv *old =
-        find_key(m, "rope.scaling.original_context_length");
-    const struct gguf_kv *factor = find_key(m, "rope.scaling.factor");
-    struct gguf_str s;
-    put_sections(m);
-    if (numbers(m, "rope_freqs.weight", x, &n))
-        return put_llama3(m, x, n, err);
-    if (numbers(m, "rope_factors_long.weight", x, &n)) {
-        put_list(m, "rope_scaling.long_factor", x, n);
-        if (numbers(m, "rope_factors_short.weight", x, &n))
-            put_list(m, "rope_scaling.short_factor", x, n);
-        put(m->root, "rope_scaling.rope_type", json_string("longrope"));
-        if (old)
-            put(m->root, "original_max_position_embeddings", value_of(old));
-        return GGUF_OK;
-    }
-    if (!type || gguf_kv_get_str(type, &s, NULL) || gg_str_eqz(s, "none"))
-        return GGUF_OK;
-    put(m->root, "rope_scaling.rope_type", json_stringn(s.data, s.size));
-    if (factor)
-        put(m->root, "rope_scaling.factor", value_of(factor));
-    if (old)
-        put(m->root, "rope_scaling.original_max_position_embeddings",
-            value_of(old));
-    return GGUF_OK;
 }
 
 /* ---- the rest ---- */
 
-/* The part of a head that turns, where it is not all. */
-static void put_partial(struct maker *m)
-{
-    const struct gguf_kv *turns = find_key(m, "rope.dimension_count");
-    const struct gguf_kv *key = find_key(m, "attention.key_length");
-    const struct gguf_kv *width = find_key(m, "embedding_length");
-    const struct gguf_kv *heads = find_key(m, "attention.head_count");
-    uint64_t n, head = 0, w = 0, h = 0;
-    if (!turns || gguf_kv_get_uint(turns, &n, NULL))
-        return;
-    if (key)
-        (void)gguf_kv_get_uint(key, &head, NULL);
-    else if (width && heads && !gguf_kv_get_uint(width, &w, NULL) &&
-             !gguf_kv_get_uint(heads, &h, NULL) && h)
-        head = w / h;
-    if (head > n && m->arch->rope_count)
-        put(m->root, "partial_rotary_factor",
-            json_real((double)n / (double)head));
-}
-
-static void put_ids(struct maker *m)
+static void put_ids(struct gg_back_maker *m)
 {
     static const char *const roles[][2] = {
         { "tokenizer.ggml.bos_token_id", "bos_token_id" },
@@ -492,21 +406,23 @@ static void put_ids(struct maker *m)
     for (size_t i = 0; i < GG_LEN(roles); i++) {
         const struct gguf_kv *kv = gguf_file_kv_find(m->b->meta, roles[i][0]);
         if (kv)
-            put(m->root, roles[i][1], value_of(kv));
+            gg_back_put(m->root, roles[i][1], gg_back_value(kv));
     }
 }
 
 /* How many rows the embedding has, whether it is the output too, and the type
  * of most numbers. */
-static void put_tensors(struct maker *m)
+static void put_tensors(struct gg_back_maker *m)
 {
     static const char *const types[] = { "float32", "float16", "bfloat16" };
     double n[GG_LEN(types)] = { 0 };
     size_t at, most = 0;
     if (gg_source_find(&m->b->source, "token_embd.weight", &at))
-        put(m->root, "vocab_size",
+        gg_back_put(
+            m->root, "vocab_size",
             json_integer(gg_source_tensor(&m->b->source, at).info->ne[1]));
-    put(m->root, "tie_word_embeddings",
+    gg_back_put(
+        m->root, "tie_word_embeddings",
         json_boolean(!gg_source_find(&m->b->source, "output.weight", NULL)));
     for (size_t i = 0; i < gg_source_n_tensors(&m->b->source); i++) {
         const struct gguf_tensor_info *t =
@@ -519,31 +435,32 @@ static void put_tensors(struct maker *m)
     }
     for (size_t k = 1; k < GG_LEN(types); k++)
         most = n[k] > n[most] ? k : most;
-    put(m->root, "torch_dtype", json_string(types[most]));
+    gg_back_put(m->root, "torch_dtype", json_string(types[most]));
     if (gg_source_find(&m->b->source, "blk.0.attn_q.bias", NULL))
-        put(m->root, "attention_bias", json_true());
+        gg_back_put(m->root, "attention_bias", json_true());
 }
 
 enum gguf_status gg_back_config(struct gg_back *b,
                                 const struct gg_convert_arch *arch,
                                 struct gguf_error *err)
 {
-    struct maker m = { .b = b, .arch = arch, .root = json_object() };
+    struct gg_back_maker m = { .b = b, .arch = arch, .root = json_object() };
     char type[96];
     const size_t n =
         GG_MIN(strcspn(arch->classes, " "), sizeof m.class_name - 1);
     memcpy(m.class_name, arch->classes, n);
     m.class_name[n] = 0;
-    put(m.root, "architectures", json_pack("[s]", m.class_name));
+    gg_back_put(m.root, "architectures", json_pack("[s]", m.class_name));
     model_type(&m, type);
-    put(m.root, "model_type", json_string(type));
+    gg_back_put(m.root, "model_type", json_string(type));
     put_true(&m);
     put_keys(&m);
     put_gating(&m);
-    put_partial(&m);
+    put_heads(&m);
+    gg_back_put_partial(&m);
     put_ids(&m);
     put_tensors(&m);
-    const enum gguf_status st = put_rope(&m, err);
+    const enum gguf_status st = gg_back_put_rope(&m, err);
     free(b->config);
     b->config =
         st == GGUF_OK

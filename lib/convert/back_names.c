@@ -237,7 +237,8 @@ static const struct shape *find_shape(const struct gg_back *b,
     const int64_t tries[][4] = {
         { 2, x, rows, 1 }, /* rows put together */
         { 3, x, z > 0 ? rows / z : 1, z },
-        { 2, y, x, 1 }, /* transposed */
+        { 2, y, x, 1 },                   /* transposed */
+        { 2, y, y > 0 ? all / y : 1, 1 }, /* with rows of others */
         { 3, z > 0 ? rows / z : 1, x, z },
         { 1, all, 1, 1 },
         { 3, x, 1, y }, /* convolutions */

@@ -65,9 +65,8 @@ static const struct gg_convert_name kimi_names[] = {
         OF("attention.key_length", U32, "kv_lora_rank|512+qk_rope_head_dim"), \
         OF("attention.value_length", U32, "kv_lora_rank|512"),                \
         OF("attention.key_length_mla", U32, NOPE "+qk_rope_head_dim"),        \
-        U32("attention.value_length_mla", "v_head_dim"),                      \
-        U32("expert_feed_forward_length",                                     \
-            "moe_intermediate_size intermediate_size"),                       \
+        U32("attention.value_length_mla", "v_head_dim"), EXPERT_FF,           \
+        OF("expert_feed_forward_length", U32, "(intermediate_size)"),         \
         OF("expert_shared_count", U32, "n_shared_experts|0"), WEIGHTS_SCALE,  \
         OF("expert_weights_norm", BOOL, "norm_topk_prob=1?1"),                \
         U32("rope.dimension_count", "qk_rope_head_dim"),                      \
@@ -83,7 +82,8 @@ static const struct gg_convert_name kimi_names[] = {
         U32("attention.indexer.top_k", "index_topk")
 /* How queries grow with their places. (llama.cpp's converter leaves it out for
  * this model, whose code has it.) */
-#define BETA "rope_parameters.llama_4_scaling_beta"
+#define IN_ROPE(NAME) NAME ".original_max_position_embeddings"
+#define BETA          "rope_parameters.llama_4_scaling_beta"
 
 const struct gg_convert_arch gg_convert_class_latent[] = {
     { .classes = "DeepseekV2ForCausalLM DeepseekV3ForCausalLM "
@@ -110,25 +110,23 @@ const struct gg_convert_arch gg_convert_class_latent[] = {
       .keys = ROWS(BLOCKS_NEXTN, LATENT_KEYS, NEXTN, INDEXER_KEYS) },
     { .classes = "GlmMoeDsaForCausalLM",
       .arch = "glm-dsa",
+      .when = "rope_parameters.partial_rotary_factor|"
+              "partial_rotary_factor|1=1",
       .layers = LAYERS_NEXTN,
       .names = { latent_names, indexer_names, gg_convert_names_nextn,
                  gg_convert_names_experts, gg_convert_names_llama },
-      .keys = ROWS(OF("rope.dimension_count", U32,
-                      "qk_rope_head_dim*rope_parameters.partial_rotary_factor"
-                      "|partial_rotary_factor|1//1"),
-                   BLOCKS_NEXTN, LATENT_KEYS, NEXTN, INDEXER_KEYS,
+      .keys = ROWS(BLOCKS_NEXTN, LATENT_KEYS, NEXTN, INDEXER_KEYS,
                    EACH("attention.indexer.types", BOOL,
                         "i<len(indexer_types)?indexer_types:full")) },
-    { .classes = "Mistral3ForConditionalGeneration Ministral3ForCausalLM "
-                 "Mistral4ForCausalLM",
+    { .classes = "Mistral4ForCausalLM Mistral3ForConditionalGeneration "
+                 "Ministral3ForCausalLM",
       .arch = "mistral4",
       .when = "model_type:mistral4",
       .names = OVER_3(mistral4_names, latent_names, gg_convert_names_experts),
-      .keys = ROWS(LATENT_KEYS,
-                   OF("attention.temperature_scale", F32, BETA ">0?" BETA),
+      .keys = ROWS(LATENT_KEYS, F32("attention.temperature_scale", BETA),
                    OF("attention.temperature_length", U32,
-                      BETA ">0?rope_parameters.original_max_position_"
-                           "embeddings")) },
+                      BETA ">0?" IN_ROPE("rope_parameters") "|" IN_ROPE(
+                          "rope_scaling"))) },
     /* attention as Llama's; all elements of heads turn, though config.json
      * says 0 of them */
     { .classes = "DeepseekOCRForCausalLM DeepseekOCR2ForCausalLM "

@@ -112,7 +112,8 @@ const struct arch archs_latent[] = {
         { "attention.key_length_mla", "12" },
         { "attention.value_length_mla", "6" },
         { "expert_gating_func", "1" },
-        { "rope.dimension_count", "4" } } },
+        { "rope.dimension_count", "4" } },
+      .back = true },
     { .class_name = "DeepseekV3ForCausalLM",
       "deepseek2",
       MHA LATENT_SIZES
@@ -136,7 +137,8 @@ const struct arch archs_latent[] = {
         { "expert_weights_scale", "2.5" },
         { "rope.scaling.yarn_log_multiplier", "0.1" },
         { "rope.scaling.factor", "40" },
-        { "block_count", "2" } } },
+        { "block_count", "2" } },
+      .back = true },
     { .class_name = "Glm4MoeLiteForCausalLM",
       "deepseek2",
       MHA LATENT_SIZES SIGMOID ",\"num_nextn_predict_layers\":1",
@@ -144,7 +146,8 @@ const struct arch archs_latent[] = {
       { { "blk.2.attn_k_b.weight", L2 "self_attn.kv_b_proj.weight", latent_k },
         { "blk.2.nextn.shared_head_norm.weight", L2 "shared_head.norm.weight",
           same } },
-      { { "block_count", "3" }, { "nextn_predict_layers", "1" } } },
+      { { "block_count", "3" }, { "nextn_predict_layers", "1" } },
+      .back = true },
     { .class_name = "DeepseekV32ForCausalLM",
       "deepseek32",
       MHA LATENT_SIZES SIGMOID INDEXER_SIZES ",\"num_nextn_predict_layers\":1",
@@ -165,11 +168,12 @@ const struct arch archs_latent[] = {
         { "attention.key_length_mla", "12" },
         { "expert_gating_func", "2" },
         { "block_count", "3" },
-        { "nextn_predict_layers", "1" } } },
+        { "nextn_predict_layers", "1" } },
+      .back = true },
     { .class_name = "GlmMoeDsaForCausalLM",
       "glm-dsa",
       MHA LATENT_SIZES SIGMOID INDEXER_SIZES
-      ",\"head_dim\":4,\"num_nextn_predict_layers\":1,\"indexer_types\":["
+      ",\"num_nextn_predict_layers\":1,\"indexer_types\":["
       "\"full\",\"shared\"],\"rope_parameters\":{\"rope_type\":\"default\","
       "\"rope_theta\":1000000}",
       TOP HEAD NORMS LATENT LOW_Q INDEXER LEAD LATE_MOE LATE_BIAS DRAFT
@@ -184,13 +188,14 @@ const struct arch archs_latent[] = {
         { "attention.head_count_kv", "1" },
         { "rope.freq_base", "1000000" },
         { "rope.dimension_count", "4" },
-        { "block_count", "3" } } },
+        { "block_count", "3" } },
+      .back = true },
     { .class_name = "Mistral3ForConditionalGeneration",
       "mistral4",
       "\"text_config\":{" MHA
       ",\"model_type\":\"mistral4\",\"kv_lora_rank\":16,"
       "\"qk_nope_head_dim\":8,\"qk_rope_head_dim\":4,\"v_head_dim\":6,"
-      "\"head_dim\":12,\"n_routed_experts\":3,\"num_experts_per_tok\":2,"
+      "\"n_routed_experts\":3,\"num_experts_per_tok\":2,"
       "\"moe_intermediate_size\":24,\"n_shared_experts\":1,"
       "\"first_k_dense_replace\":0,\"routed_scaling_factor\":1.0,"
       "\"norm_topk_prob\":true,\"q_lora_rank\":24,\"rope_parameters\":{"
@@ -213,7 +218,8 @@ const struct arch archs_latent[] = {
         { "attention.temperature_length", "8192" },
         { "rope.scaling.factor", "128" },
         { "rope.scaling.yarn_log_multiplier", "0.1" },
-        { "attention.key_length", "20" } } },
+        { "attention.key_length", "20" } },
+      .back = true },
     { .class_name = "DeepseekOCRForCausalLM",
       "deepseek2-ocr",
       "\"language_config\":{\"hidden_size\":32,\"intermediate_size\":48,"
@@ -276,6 +282,7 @@ const struct arch archs_latent[] = {
         { "rope.dimension_count", "4" },
         { "expert_gating_func", "2" },
         { "expert_used_count", "2" },
-        { "leading_dense_block_count", "1" } } },
+        { "leading_dense_block_count", "1" } },
+      .back = true },
     { .class_name = NULL },
 };

@@ -379,7 +379,8 @@ const struct arch archs_routed[] = {
       { { "expert_chunk_feed_forward_length", "8" },
         { "experts_per_group", "2" },
         { "expert_group_scale", "0.05" },
-        { "expert_feed_forward_length", "24" } } },
+        { "expert_feed_forward_length", "24" } },
+      .back = true },
     { .class_name = "HYV3ForCausalLM",
       "hy_v3",
       SIZES MOE_SIZES ",\"head_dim\":8,\"num_shared_experts\":1,"
@@ -402,7 +403,8 @@ const struct arch archs_routed[] = {
         { "expert_weights_scale", "2.5" },
         { "expert_shared_feed_forward_length", "24" },
         { "block_count", "3" },
-        { "nextn_predict_layers", "1" } } },
+        { "nextn_predict_layers", "1" } },
+      .back = true },
     { .class_name = "Cohere2MoeForCausalLM",
       "cohere2moe",
       "\"hidden_size\":32,\"intermediate_size\":24,"

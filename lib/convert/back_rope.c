@@ -1,0 +1,185 @@
+/* back_rope.c - what config.json says of positions, by the keys and tensors */
+#include "config.h"
+#include "convert/back_maker.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The numbers of a tensor; false: there is none, or not of at most 4096. */
+static bool numbers(const struct gg_back_maker *m, const char *name,
+                    float x[4096], size_t *n)
+{
+    struct gg_data_rows rows;
+    struct gg_data_info info;
+    size_t i;
+    if (!gg_source_find(&m->b->source, name, &i))
+        return false;
+    gg_data_info(&m->b->numbers.list, i, &info);
+    if (info.n_elements > 4096 ||
+        gg_data_rows(&m->b->numbers.list, i, &rows, NULL))
+        return false;
+    gg_data_read(&rows, 0, info.n_elements, x);
+    *n = (size_t)info.n_elements;
+    return true;
+}
+
+/* Are these the factors that "llama3" gives? As rope.c computes them. */
+static bool is_llama3(const float *x, size_t n, double base, double factor,
+                      double old)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double wave =
+            6.283185307179586 * pow(base, (double)i / (double)n);
+        const double between = (old / wave - 1) / 3;
+        const double want = wave < old / 4 ? 1
+                            : wave > old
+                                ? factor
+                                : 1 / ((1 - between) / factor + between);
+        if (x[i] != (float)want)
+            return false;
+    }
+    return true;
+}
+
+static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
+                                   size_t n, struct gguf_error *err)
+{
+    static const double factors[] = { 8, 32, 2, 4, 16, 64, 128 };
+    static const double lengths[] = { 8192, 4096, 2048, 16384, 32768, 131072 };
+    const struct gguf_kv *kv = gg_back_key(m, "rope.freq_base");
+    double base = 10000;
+    if (kv)
+        (void)gguf_kv_get_float(kv, &base, NULL);
+    base = json_real_value(json_object_get(m->root, "rope_theta")) > 0
+               ? json_real_value(json_object_get(m->root, "rope_theta"))
+               : base;
+    for (size_t i = 0; i < GG_LEN(factors) * GG_LEN(lengths); i++) {
+        const double f = factors[i % GG_LEN(factors)];
+        const double old = lengths[i / GG_LEN(factors)];
+        if (is_llama3(x, n, base, f, old)) {
+            gg_back_put(m->root, "rope_scaling",
+                        json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type",
+                                  "llama3", "factor", f, "low_freq_factor",
+                                  1.0, "high_freq_factor", 4.0,
+                                  "original_max_position_embeddings",
+                                  (json_int_t)old));
+            return GGUF_OK;
+        }
+    }
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "tensor 'rope_freqs.weight' is not of factors that "
+                        "rope_scaling of type llama3 gives");
+}
+
+static void put_list(struct gg_back_maker *m, const char *name, const float *x,
+                     size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, gg_back_real(x[i]));
+    gg_back_put(m->root, name, list);
+}
+
+/* Axes of positions: three, unless the fourth has some. */
+static void put_sections(struct gg_back_maker *m)
+{
+    static const char name[] = "rope_scaling.mrope_section";
+    const struct gguf_kv *kv = gg_back_key(m, "rope.dimension_sections");
+    json_t *list = kv ? gg_back_value(kv) : NULL;
+    const size_t n = json_array_size(list);
+    if (!json_is_array(list) || !n) {
+        json_decref(list);
+        return;
+    }
+    if (n == 4 && json_integer_value(json_array_get(list, 3)) == 0)
+        json_array_remove(list, 3);
+    gg_back_put(m->root, "rope_scaling.rope_type", json_string("default"));
+    gg_back_put(m->root, name, list);
+}
+
+/* DeepSeek's models have a tenth of it in files, and two of it in folders. */
+static void put_mscale(struct gg_back_maker *m)
+{
+    static const char key[] = "rope.scaling.yarn_log_multiplier";
+    const struct gguf_kv *kv = gg_back_key(m, key);
+    double x;
+    for (const struct gg_convert_key *k = m->arch->keys; k && k->key; k++)
+        if (kv && !strcmp(k->key, key) && !strncmp(k->hf, "0.1*", 4) &&
+            !gguf_kv_get_float(kv, &x, NULL) && fabs(x) < 1e6) {
+            x = round(x * 1e7) / 1e6;
+            gg_back_put(m->root, "rope_scaling.mscale", json_real(x));
+            gg_back_put(m->root, "rope_scaling.mscale_all_dim", json_real(x));
+        }
+}
+
+enum gguf_status gg_back_put_rope(struct gg_back_maker *m,
+                                  struct gguf_error *err)
+{
+    static const char *const yarn[][2] = {
+        { "rope.scaling.yarn_ext_factor",
+          "rope_scaling.extrapolation_factor" },
+        { "rope.scaling.yarn_attn_factor", "rope_scaling.attention_factor" },
+        { "rope.scaling.yarn_beta_fast", "rope_scaling.beta_fast" },
+        { "rope.scaling.yarn_beta_slow", "rope_scaling.beta_slow" },
+    };
+    float x[4096];
+    size_t n;
+    const struct gguf_kv *type = gg_back_key(m, "rope.scaling.type");
+    const struct gguf_kv *old =
+        gg_back_key(m, "rope.scaling.original_context_length");
+    const struct gguf_kv *factor = gg_back_key(m, "rope.scaling.factor");
+    struct gguf_str s;
+    put_sections(m);
+    if (numbers(m, "rope_freqs.weight", x, &n))
+        return put_llama3(m, x, n, err);
+    if (numbers(m, "rope_factors_long.weight", x, &n)) {
+        put_list(m, "rope_scaling.long_factor", x, n);
+        if (numbers(m, "rope_factors_short.weight", x, &n))
+            put_list(m, "rope_scaling.short_factor", x, n);
+        gg_back_put(m->root, "rope_scaling.rope_type",
+                    json_string("longrope"));
+        if (old)
+            gg_back_put(m->root, "original_max_position_embeddings",
+                        gg_back_value(old));
+        return GGUF_OK;
+    }
+    if (!type || gguf_kv_get_str(type, &s, NULL) || gg_str_eqz(s, "none"))
+        return GGUF_OK;
+    gg_back_put(m->root, "rope_scaling.rope_type",
+                json_stringn(s.data, s.size));
+    for (size_t i = 0; i < GG_LEN(yarn); i++) {
+        const struct gguf_kv *kv = gg_back_key(m, yarn[i][0]);
+        if (kv)
+            gg_back_put(m->root, yarn[i][1], gg_back_value(kv));
+    }
+    put_mscale(m);
+    if (factor)
+        gg_back_put(m->root, "rope_scaling.factor", gg_back_value(factor));
+    if (old)
+        gg_back_put(m->root, "rope_scaling.original_max_position_embeddings",
+                    gg_back_value(old));
+    return GGUF_OK;
+}
+
+void gg_back_put_partial(struct gg_back_maker *m)
+{
+    const struct gguf_kv *turns = gg_back_key(m, "rope.dimension_count");
+    const struct gguf_kv *key = gg_back_key(m, "attention.key_length");
+    const struct gguf_kv *width = gg_back_key(m, "embedding_length");
+    const struct gguf_kv *heads = gg_back_key(m, "attention.head_count");
+    uint64_t n, head = 0, w = 0, h = 0;
+    if (!turns || gguf_kv_get_uint(turns, &n, NULL))
+        return;
+    if (key)
+        (void)gguf_kv_get_uint(key, &head, NULL);
+    else if (width && heads && !gguf_kv_get_uint(width, &w, NULL) &&
+             !gguf_kv_get_uint(heads, &h, NULL) && h)
+        head = w / h;
+    if (head > n && m->arch->rope_count)
+        gg_back_put(m->root, "partial_rotary_factor",
+                    json_real((double)n / (double)head));
+}
