@@ -107,7 +107,7 @@ static enum gguf_status place_data(struct gguf_file *f, struct gguf_error *err)
         return gg_error_set_nomem(err, f->n_tensors * sizeof *f->places);
     uint64_t end;
     GG_TRY(gg_file_layout_check(f->tensor, f->n_tensors, f->places,
-                                f->map.size - f->data_off, f->align, &end,
+                                f->data_off, f->map.size, f->align, &end,
                                 err));
     f->data_end = f->data_off + end;
     return GGUF_OK;

@@ -162,11 +162,35 @@ static enum gguf_status fail_place(enum gguf_status st,
                         what, limit);
 }
 
+/* Tensor at reaches past the end of the file: how long that should be. */
+static enum gguf_status fail_short(const struct gguf_tensor_info *t, size_t n,
+                                   size_t at, uint64_t data_off, uint64_t size,
+                                   struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    uint64_t want = 0, end;
+    for (size_t i = 0; i < n; i++)
+        if (gg_ckd_add(&end, t[i].off, t[i].size) ||
+            gg_ckd_add(&end, end, data_off))
+            want = UINT64_MAX;
+        else if (end > want)
+            want = end;
+    return gg_error_set(
+        err, GGUF_E_TRUNCATED, t[at].info_off,
+        "tensor '%s' (at byte %" PRIu64 "), %" PRIu64 " bytes at byte %" PRIu64
+        ", reaches past the end: the file has %" PRIu64
+        " bytes and should have %" PRIu64,
+        gg_str_esc(&e, t[at].name), t[at].info_off, t[at].size,
+        gg_ckd_add(&end, data_off, t[at].off) ? UINT64_MAX : end, size, want);
+}
+
 enum gguf_status gg_file_layout_check(struct gguf_tensor_info *t, size_t n,
                                       struct gg_file_place *places,
-                                      uint64_t data_size, uint32_t align,
-                                      uint64_t *end, struct gguf_error *err)
+                                      uint64_t data_off, uint64_t size,
+                                      uint32_t align, uint64_t *end,
+                                      struct gguf_error *err)
 {
+    const uint64_t data_size = size - data_off;
     *end = 0;
     for (size_t i = 0; i < n; i++) {
         if (t[i].off & (align - 1))
@@ -176,9 +200,7 @@ enum gguf_status gg_file_layout_check(struct gguf_tensor_info *t, size_t n,
             is_fork(&t[i]))
             forget_size(&t[i]);
         if (t[i].off > data_size || t[i].size > data_size - t[i].off)
-            return fail_place(GGUF_E_TRUNCATED, &t[i],
-                              "reaches past the end of the tensor data of",
-                              data_size, err);
+            return fail_short(t, n, i, data_off, size, err);
     }
     sort_places(t, n, places);
     for (size_t i = 0; i < n; i++) {

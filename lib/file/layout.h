@@ -33,14 +33,15 @@ struct gg_file_place {
     uint32_t index;
 };
 
-/* Check the places of n tensors in a data section of data_size bytes (places
- * comes back sorted by offset): aligned, inside, apart from each other. Fills
- * in sizes that are to be inferred. *end is where the last one ends.
- * GGUF_E_FORMAT, GGUF_E_TRUNCATED. */
+/* Check the places of n tensors in a file of size bytes, whose data begin at
+ * data_off, which is no more (places comes back sorted by offset): aligned,
+ * inside, apart from each other. Fills in sizes that are to be inferred. *end
+ * is where the last one ends. GGUF_E_FORMAT, GGUF_E_TRUNCATED. */
 enum gguf_status gg_file_layout_check(struct gguf_tensor_info *t, size_t n,
                                       struct gg_file_place *places,
-                                      uint64_t data_size, uint32_t align,
-                                      uint64_t *end, struct gguf_error *err);
+                                      uint64_t data_off, uint64_t size,
+                                      uint32_t align, uint64_t *end,
+                                      struct gguf_error *err);
 
 /* Put a tensor of t->size bytes at *end, which moves after its padding.
  * GGUF_E_OVERFLOW. */

@@ -297,7 +297,7 @@ static bool in_place(const struct gg_file_split_layout *l,
     }
     if (w->n_tensors &&
         (size < data_off ||
-         gg_file_layout_check(t, w->n_tensors, l->places, size - data_off,
+         gg_file_layout_check(t, w->n_tensors, l->places, data_off, size,
                               w->align, &end, NULL) != GGUF_OK))
         return false;
     for (size_t i = 0; i < w->n_tensors; i++)

@@ -216,6 +216,11 @@ assert m["length"] == 8 and m["value"] == ["tok0"]' <"$tmp/out"
     test $rc -eq 0
     ok 'two files keep to the schema'
     head -c $(($(wc -c <"$m") - 100)) "$m" >"$tmp/short.gguf"
+    run "$info" "$tmp/short.gguf"
+    test $rc -eq 1 &&
+        grep -q "the file has $(wc -c <"$tmp/short.gguf") bytes and should have $(wc -c <"$m")\$" \
+            "$tmp/err"
+    ok 'a file that is cut off: how long it is, and how long it should be'
     for o in '' "$m"; do
         "$info" --check --json "$tmp/short.gguf" $o >"$tmp/doc" 2>"$tmp/err"
         run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
