@@ -68,7 +68,8 @@ static void put_kv(struct diff *d, char mark, const struct gguf_kv *kv)
 static void differ(struct diff *d, const struct gguf_kv *a,
                    const struct gguf_kv *b)
 {
-    uint64_t max = d->o->limits_given ? d->o->limits.elems : UINT64_MAX;
+    uint64_t max =
+        d->o->limits_given & INFO_ARRAYS ? d->o->limits.elems : UINT64_MAX;
     d->n++;
     if (!d->j) {
         if (a)

@@ -104,7 +104,8 @@ static void metadata(struct json *j, const struct info *info,
                      const struct info_options *o)
 {
     const struct gguf_file *f = load_file(info->load, 0);
-    uint64_t max = o->limits_given ? o->limits.elems : UINT64_MAX;
+    uint64_t max =
+        o->limits_given & INFO_ARRAYS ? o->limits.elems : UINT64_MAX;
     json_open(j, "metadata", '{');
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
         const struct gguf_kv *kv = gguf_file_kv(f, i);

@@ -101,11 +101,12 @@ static const struct opt table[] = {
       "show N elements of each array, or all of them (N is 'all'); 6 without "
       "this option, and all with --json and --key",
       OPT_UINT, AT(limits.elems), .max = UINT64_MAX, .words = all,
-      OPT_BITS(struct info_options, limits_given, 1) },
+      OPT_BITS(struct info_options, limits_given, INFO_ARRAYS) },
     { "--strings", "N",
       "show N bytes of each string, or all of them (N is 'all'); 120 without "
       "this option, and all with --json and --key",
-      OPT_UINT, AT(limits.bytes), .max = UINT64_MAX, .words = all },
+      OPT_UINT, AT(limits.bytes), .max = UINT64_MAX, .words = all,
+      OPT_BITS(struct info_options, limits_given, INFO_STRINGS) },
     { "--sort", "WORD",
       "list tensors by 'name', 'size', 'type', 'elements' or 'offset' "
       "instead of by their place in the file",

@@ -14,8 +14,11 @@ void info_table(struct table *t, const struct info_options *o)
 {
     if (o->markdown)
         table_markdown(t, stdout);
-    else
+    else {
+        if (isatty(STDOUT_FILENO) && !o->limits_given)
+            t->columns = style_columns(STDOUT_FILENO);
         table_print(t, stdout);
+    }
     table_fini(t);
 }
 
@@ -334,7 +337,8 @@ bool info_key(const struct load *load, const struct info_options *o)
                   gguf_near_hint(&near, hint));
         return false;
     }
-    uint64_t max = o->limits_given ? o->limits.elems : UINT64_MAX;
+    uint64_t max =
+        o->limits_given & INFO_ARRAYS ? o->limits.elems : UINT64_MAX;
     if (o->raw) {
         struct gguf_str v;
         if (gguf_kv_get_str(kv, &v, &err) == GGUF_OK)

@@ -23,12 +23,14 @@ enum {
     SHOW_MEMORY = 128
 };
 
+enum info_limits { INFO_ARRAYS = 1, INFO_STRINGS = 2 };
+
 struct info_options {
     unsigned show; /* SHOW_...; 0: all */
     bool json, markdown, alone, quiet;
     bool diff;             /* of two models */
     bool lines;            /* a line for each file */
-    unsigned limits_given; /* not 0: --arrays was */
+    unsigned limits_given; /* of enum info_limits */
     struct text_limits limits;
     const char *glob;     /* tensors to list; NULL: all */
     int sort;             /* INFO_BY_... */

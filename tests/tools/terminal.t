@@ -110,6 +110,26 @@ if $pty; then
     done
 fi
 
+# Values of metadata end where the terminal does, unless a length is asked for.
+if $pty; then
+    "$bin/gguf-info" --metadata "$tiny" >"$tmp/wide"
+    test "$("$AWK" 'length > 150' "$tmp/wide" | wc -l)" -gt 0
+    ok 'gguf-info in a pipe: lines are as long as they are'
+    for columns in 72 80 120; do
+        "$onpty" $columns "$bin/gguf-info" --color=never --metadata "$tiny" |
+            tr -d '\r' >"$tmp/out"
+        "$AWK" -v n=$columns 'length > n { exit 1 }' "$tmp/out" &&
+            test "$(wc -l <"$tmp/out")" -eq "$(wc -l <"$tmp/wide")" &&
+            grep -q '^  str  *general.description  *Small .*\.\.\.$' "$tmp/out" &&
+            test "$(grep -c '\.\.\.$' "$tmp/out")" -lt 8
+        ok "gguf-info fits $columns columns"
+    done
+    "$onpty" 80 "$bin/gguf-info" --color=never --metadata --strings=all "$tiny" |
+        tr -d '\r' >"$tmp/out"
+    "$AWK" 'length > 150 { long = 1 } END { exit !long }' "$tmp/out"
+    ok '--strings=all: the whole text, however long'
+fi
+
 # Checksums: for programs the bytes, for people none that do something.
 cp "$m" "$tmp/$bad.gguf"
 cp "$m" "$tmp/$mark.gguf"

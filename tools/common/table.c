@@ -75,6 +75,21 @@ static int cp_width(uint32_t cp)
     return 1;
 }
 
+/* Bytes of text in so many columns, at most. */
+static int bytes_within(const char *text, int columns)
+{
+    int w = 0, at = 0;
+    for (size_t n = strlen(text), len; at < (int)n; at += (int)len) {
+        uint32_t cp = 0;
+        len = gguf_text_decode(text + at, n - (size_t)at, &cp);
+        w += len ? cp_width(cp) : 1;
+        len = len ? len : 1;
+        if (w > columns)
+            break;
+    }
+    return at;
+}
+
 int table_width(const char *text)
 {
     int w = 0;
@@ -88,6 +103,16 @@ int table_width(const char *text)
     return w;
 }
 
+/* Of a text that has more: at least some. */
+static void print_cut(const char *s, int columns, FILE *f)
+{
+    columns = columns < TABLE_MIN_TEXT ? TABLE_MIN_TEXT : columns;
+    if (table_width(s) > columns)
+        fprintf(f, "%.*s...", bytes_within(s, columns - 3), s);
+    else
+        fputs(s, f);
+}
+
 void table_print(const struct table *t, FILE *f)
 {
     int width[TABLE_MAX_COLS] = { 0 };
@@ -99,16 +124,22 @@ void table_print(const struct table *t, FILE *f)
             width[i % t->n_cols] = w;
     }
     s = t->text.s;
+    int at = 0; /* the column */
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         unsigned c = (unsigned)(i % t->n_cols);
         int w = table_width(s), pad = w < width[c] ? width[c] - w : 0;
         fprintf(f, "%*s", c ? 2 : t->indent, "");
-        if (t->align[c] == 'r')
+        at = (c ? at + 2 : t->indent);
+        if (c + 1 == t->n_cols && t->columns && at + w > t->columns &&
+            t->align[c] == 'l')
+            print_cut(s, t->columns - at, f);
+        else if (t->align[c] == 'r')
             fprintf(f, "%*s%s", pad, "", s);
         else if (c + 1 < t->n_cols)
             fprintf(f, "%s%*s", s, pad, "");
         else
             fputs(s, f);
+        at += w + pad;
         if (c + 1 == t->n_cols)
             fputc('\n', f);
     }

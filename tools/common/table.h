@@ -9,7 +9,8 @@
 
 enum {
     TABLE_MAX_COLS = 16,
-    TABLE_MAX_PAD = 120 /* a cell that is wider does not widen its column:
+    TABLE_MIN_TEXT = 16, /* columns of a text that is cut */
+    TABLE_MAX_PAD = 120  /* a cell that is wider does not widen its column:
                          * one key of 64 KiB would make every row as long */
 };
 
@@ -20,7 +21,8 @@ struct table {
     char align[TABLE_MAX_COLS]; /* 'l' or 'r' */
     struct text text;           /* cells, each with its NUL */
     size_t n_cells;
-    int indent; /* spaces before each row */
+    int indent;  /* spaces before each row */
+    int columns; /* table_print cuts text of the last column there; 0: not */
 };
 
 /* align: one of 'l' and 'r' for each column. */
