@@ -123,6 +123,79 @@ static const struct gg_convert_name rwkv7_names[] = {
     END_NAMES
 };
 
+/* RWKV 6: what several tokens mix by is one tensor in the order w, k, v, r, g.
+ * Results are halved each few layers, so their last matrices are, too. */
+#define HALVED "rescale_every>0?(1/pow(2,(i//rescale_every)))" /* of layer i */
+#define MIX(P, X)                                                             \
+    N_AXES(P "time_maa_" X, B "time_mix_lerp_fused.weight",                   \
+           "*, 1, c > 1, 1, 1, c")
+#define RWKV6(P)                                                              \
+    MIX(P, "w"), MIX(P, "k"), MIX(P, "v"), MIX(P, "r"), MIX(P, "g"),          \
+        N_HOW(P "time_maa_x", B "time_mix_lerp_x.weight", SQUEEZE),           \
+        N_HOW(P "time_decay", B "time_mix_decay.weight", SQUEEZE),            \
+        N_AXES(P "time_decay_w1", B "time_mix_decay_w1.weight",               \
+               "a, b > b, a"),                                                \
+        N_AXES(P "time_decay_w2", B "time_mix_decay_w2.weight",               \
+               "a, b > b, a"),                                                \
+        N(P "gate", B "time_mix_gate")
+#define A6 "blocks.%.attention."
+#define F6 "blocks.%.feed_forward."
+static const struct gg_convert_name rwkv6_names[] = {
+    N("embeddings", "token_embd"),
+    N("blocks.0.pre_ln", "token_embd_norm"),
+    N("ln_out", "output_norm"),
+    N("head", "output"),
+    N("blocks.%.ln1", B "attn_norm"),
+    N("blocks.%.ln2", B "attn_norm_2"),
+    RWKV6(A6),
+    N_AXES(A6 "time_maa_w1", B "time_mix_w1.weight", "a, b > b, a"),
+    N_AXES(A6 "time_maa_w2", B "time_mix_w2.weight", "x, a, b > x, b, a"),
+    N(A6 "time_faaaa", B "time_mix_first.weight"),
+    N(A6 "key", B "time_mix_key"),
+    N(A6 "value", B "time_mix_value"),
+    N(A6 "receptance", B "time_mix_receptance"),
+    N(A6 "ln_x", B "time_mix_ln"),
+    N_TIMES(A6 "output", B "time_mix_output", NULL, HALVED),
+    N_HOW(F6 "time_maa_k", B "channel_mix_lerp_k.weight", SQUEEZE),
+    N_HOW(F6 "time_maa_r", B "channel_mix_lerp_r.weight", SQUEEZE),
+    N(F6 "key", B "channel_mix_key"),
+    N(F6 "receptance", B "channel_mix_receptance"),
+    N_TIMES(F6 "value", B "channel_mix_value", NULL, HALVED),
+    END_NAMES
+};
+
+/* With the body of Qwen 2; what mixes is in the order r, k, v, w, g. */
+#define Q6 L "self_attn."
+#define W1(NO)                                                                \
+    N_AXES(Q6 "time_maa_w1", B "time_mix_w1.weight", "c, 5[1@" NO "] r > r, c")
+#define W2(NO)                                                                \
+    N_AXES(Q6 "time_maa_w2", B "time_mix_w2.weight",                          \
+           "5[1@" NO "], r, c > 1, c, r")
+static const struct gg_convert_name rwkv6qwen2_names[] = {
+    RWKV6(Q6),
+    W1("3"),
+    W1("1"),
+    W1("2"),
+    W1("0"),
+    W1("4"),
+    W2("3"),
+    W2("1"),
+    W2("2"),
+    W2("0"),
+    W2("4"),
+    N(Q6 "k_proj", B "time_mix_key"),
+    N(Q6 "v_proj", B "time_mix_value"),
+    N(Q6 "q_proj", B "time_mix_receptance"),
+    N(Q6 "o_proj", B "time_mix_output"),
+    END_NAMES
+};
+
+/* RWKV 7 with that body. */
+static const struct gg_convert_name arwkv7_names[] = {
+    FIRST("model.layers.0.self_attn.time_mixer."),
+    RWKV7(L "self_attn.time_mixer."), END_NAMES
+};
+
 /* ---- rows ---- */
 
 #define LAYERS_MTP "num_hidden_layers+mtp_num_hidden_layers|0"
@@ -186,6 +259,57 @@ const struct gg_convert_arch gg_convert_class_delta[] = {
              RANK("lora_rank_gate|gate_low_rank_dim", "0.8", "0.6")),
           OF("feed_forward_length", U32, "intermediate_size|(4*hidden_size)"),
           ALWAYS("attention.head_count", U32, 0)),
+      .only_keys = true },
+    { .classes = "Rwkv6ForCausalLM",
+      .arch = "rwkv6",
+      .strip = "rwkv.",
+      .names = { rwkv6_names },
+      .keys = ROWS(ALWAYS("context_length", U32, 1 << 20),
+                   U32("embedding_length", "hidden_size"),
+                   U32("block_count", "num_hidden_layers"),
+                   F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+                   U32("rescale_every_n_layers", "rescale_every"),
+                   U32("wkv.head_size", "head_size"),
+                   OF("time_mix_extra_dim", U32, "(hidden_size=4096)*32+32"),
+                   OF("time_decay_extra_dim", U32, "(hidden_size=4096)*64+64"),
+                   OF("feed_forward_length", U32,
+                      "intermediate_size|(hidden_size*3.5//32*32)"),
+                   ALWAYS("attention.head_count", U32, 0)),
+      .only_keys = true },
+    { .classes = "RWKV6Qwen2ForCausalLM",
+      .arch = "rwkv6qwen2",
+      .names = OVER(rwkv6qwen2_names),
+      .keys =
+          ROWS(ALWAYS("context_length", U32, 1 << 20),
+               U32("embedding_length", "hidden_size"),
+               U32("block_count", "num_hidden_layers"),
+               OF("wkv.head_size", U32, "hidden_size//num_attention_heads"),
+               OF("time_mix_extra_dim", U32,
+                  "lora_rank_tokenshift|((hidden_size<4096)?32:64)"),
+               OF("time_decay_extra_dim", U32,
+                  "lora_rank_decay|((hidden_size<4096)?64:128)"),
+               U32("feed_forward_length", "intermediate_size"),
+               F32("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
+               ALWAYS("token_shift_count", U32, 1),
+               U32("attention.head_count_kv", "num_key_value_heads"),
+               ALWAYS("attention.head_count", U32, 0)),
+      .only_keys = true },
+    { .classes = "RwkvHybridForCausalLM",
+      .arch = "arwkv7",
+      .when = "wkv_version|7=7",
+      .names = OVER(arwkv7_names),
+      .keys = ROWS(ALWAYS("context_length", U32, 1 << 20),
+                   U32("embedding_length", "hidden_size"),
+                   U32("block_count", "num_hidden_layers"),
+                   F32("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
+                   U32("wkv.head_size", "head_size"),
+                   ALWAYS("attention.decay_lora_rank", U32, 64),
+                   ALWAYS("attention.iclr_lora_rank", U32, 64),
+                   ALWAYS("attention.value_residual_mix_lora_rank", U32, 32),
+                   OF("attention.gate_lora_rank", U32, "wkv_has_gate|1*128"),
+                   U32("feed_forward_length", "intermediate_size"),
+                   ALWAYS("token_shift_count", U32, 1),
+                   ALWAYS("attention.head_count", U32, 0)),
       .only_keys = true },
     { .classes = NULL }
 };

@@ -75,6 +75,25 @@ static const struct gg_convert_name nomic_names[] = {
     END_NAMES
 };
 
+/* Matrices with what adapters for tasks add to them, which is left out: each is
+ * an adapter of its own. */
+#define PARAM(FROM, TO)                                                       \
+    N(FROM ".parametrizations.weight.original", TO ".weight"),                \
+        N_NOT(FROM ".parametrizations.weight.0.lora_A"),                      \
+        N_NOT(FROM ".parametrizations.weight.0.lora_B"), N(FROM, TO)
+static const struct gg_convert_name jina3_names[] = {
+    PARAM("embeddings.word_embeddings", "token_embd"),
+    PARAM("embeddings.token_type_embeddings", "token_types"),
+    PARAM(S "mixer.Wqkv", B "attn_qkv"),
+    PARAM(S "mixer.out_proj", B "attn_output"),
+    PARAM(S "mlp.fc1", B "ffn_up"),
+    PARAM(S "mlp.fc2", B "ffn_down"),
+    N_NOT("pooler.dense.parametrizations.weight.original"),
+    N_NOT("pooler.dense.parametrizations.weight.0.lora_A"),
+    N_NOT("pooler.dense.parametrizations.weight.0.lora_B"),
+    END_NAMES
+};
+
 static const struct gg_convert_name jina2_names[] = {
     N(E "attention.self.layer_norm_q", B "attn_q_norm"),
     N(E "attention.self.layer_norm_k", B "attn_k_norm"),
@@ -198,6 +217,12 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
       .names = { distil_names, bert_names },
       .keys = ROWS(ALWAYS("attention.layer_norm_epsilon", F32, 1e-12),
                    NOT_CAUSAL, TYPES) },
+    { .classes = "XLMRobertaModel",
+      .arch = "jina-bert-v3",
+      .when = "len(lora_adaptations)",
+      .strip = "roberta.",
+      .names = { jina3_names, nomic_names, bert_names },
+      .keys = ROWS(ROBERTA_CTX, NOT_CAUSAL, TYPES) },
     { .classes = "RobertaModel RobertaForSequenceClassification "
                  "RobertaForMaskedLM XLMRobertaModel XLMRobertaForMaskedLM "
                  "XLMRobertaForSequenceClassification",

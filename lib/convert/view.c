@@ -242,7 +242,9 @@ static enum gguf_status see_scale(struct gg_convert_view *v, const char *text,
                                   struct gguf_error *err)
 {
     for (size_t n = 0, k = 0; *text; text += n + (text[n] == ',')) {
-        n = strcspn(text, ",");
+        int depth = 0;
+        for (n = 0; text[n] && (depth || text[n] != ','); n++)
+            depth += (text[n] == '(') - (text[n] == ')');
         const double x = gg_convert_eval_n(v->c, text, n, v->item->layer);
         if (!isnan(x) && x != 1) {
             if (!isfinite((float)x) || (float)x == 0)

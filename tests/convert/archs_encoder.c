@@ -210,5 +210,42 @@ const struct arch archs_encoder[] = {
       T5_ENCODER,
       { { "enc.output_norm.weight", "encoder.final_layer_norm.weight",
           same } } },
+#define J "roberta.encoder.layers.%."
+#define TASKS(NAME, OUT, IN)                                                  \
+    NAME ".parametrizations.weight.original " OUT " " IN "\n" NAME            \
+         ".parametrizations.weight.0.lora_A 5 4 " IN "\n" NAME                \
+         ".parametrizations.weight.0.lora_B 5 " OUT " 4\n"
+    /* rows of positions before the first are of padding: it has none */
+    { .class_name = "XLMRobertaModel",
+      "jina-bert-v3",
+      "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"
+      "\"num_attention_heads\":4,\"vocab_size\":260,\"layer_norm_eps\":1e-5,"
+      "\"max_position_embeddings\":66,\"pad_token_id\":1,"
+      "\"type_vocab_size\":1,\"rotary_emb_base\":20000.0,"
+      "\"lora_adaptations\":[\"a\",\"b\",\"c\",\"d\",\"e\"]",
+      TASKS("roberta.embeddings.word_embeddings", "260",
+            "32") TASKS("roberta.embeddings.token_type_embeddings", "1", "32")
+          TASKS("roberta.pooler.dense", "32",
+                "32") "roberta.pooler.dense.bias 32\n" TASKS(J "mixer.Wqkv",
+                                                             "96", "32")
+              TASKS(J "mixer.out_proj", "32", "32") TASKS(
+                  J "mlp.fc1", "48", "32") TASKS(J "mlp.fc2", "32", "48") J
+      "mixer.Wqkv.bias 96\n" J "mixer.out_proj.bias 32\n" J
+      "mlp.fc1.bias 48\n" J "mlp.fc2.bias 32\n" J "norm1.weight 32\n" J
+      "norm1.bias 32\n" J "norm2.weight 32\n" J "norm2.bias 32\n"
+      "roberta.emb_ln.weight 32\nroberta.emb_ln.bias 32\n",
+      { { "token_embd.weight",
+          "roberta.embeddings.word_embeddings.parametrizations.weight.original",
+          same },
+        { B "attn_qkv.weight", J "mixer.Wqkv.parametrizations.weight.original",
+          same },
+        { B "attn_qkv.bias", J "mixer.Wqkv.bias", same },
+        { B "ffn_up.weight", J "mlp.fc1.parametrizations.weight.original",
+          same },
+        { B "layer_output_norm.weight", J "norm2.weight", same } },
+      { { "context_length", "64" },
+        { "rope.freq_base", "20000" },
+        { "attention.causal", "false" } },
+      .vocab = archs_unigram },
     { .class_name = NULL },
 };
