@@ -191,6 +191,27 @@ static float lerp(const struct folder_tensor *t, uint64_t i)
     ",\"conv_L_cache\":3,\"layer_types\":[\"conv\",\"full_attention\"],"      \
     "\"norm_eps\":1e-5"
 
+/* A layer that drafts, with experts one by one. */
+#define M0 "mtp.layers.0."
+#define DRAFT                                                                 \
+    M0 "input_layernorm.weight 32\n" M0                                       \
+       "post_attention_layernorm.weight 32\n" M0                              \
+       "self_attn.q_proj.weight 64 32\n" M0                                   \
+       "self_attn.k_proj.weight 16 32\n" M0                                   \
+       "self_attn.v_proj.weight 16 32\n" M0                                   \
+       "self_attn.o_proj.weight 32 32\n" M0 "self_attn.q_norm.weight 8\n" M0  \
+       "self_attn.k_norm.weight 8\n" M0 "mlp.gate.weight 3 32\n" M0           \
+       "mlp.experts.@.gate_proj.weight 24 32\n" M0                            \
+       "mlp.experts.@.up_proj.weight 24 32\n" M0                              \
+       "mlp.experts.@.down_proj.weight 32 24\n" M0                            \
+       "mlp.shared_expert_gate.weight 1 32\n" M0                              \
+       "mlp.shared_expert.gate_proj.weight 24 32\n" M0                        \
+       "mlp.shared_expert.up_proj.weight 24 32\n" M0                          \
+       "mlp.shared_expert.down_proj.weight 32 24\n"                           \
+       "mtp.fc.weight 32 64\nmtp.norm.weight 32\n"                            \
+       "mtp.pre_fc_norm_embedding.weight 32\n"                                \
+       "mtp.pre_fc_norm_hidden.weight 32\n"
+
 const struct arch archs_recurrent[] = {
     { .class_name = "FalconMambaForCausalLM",
       "mamba",
@@ -402,11 +423,20 @@ const struct arch archs_recurrent[] = {
       "qwen35moe",
       DELTA_SIZES MOE_SIZES
       ",\"shared_expert_intermediate_size\":24,\"rope_parameters\":{"
-      "\"mrope_section\":[1,1,0],\"rope_theta\":10000.0}",
+      "\"mrope_section\":[1,1,0],\"rope_theta\":10000.0},"
+      "\"mtp_num_hidden_layers\":1",
       TOP HEAD NORMS L
       "mlp.gate.weight 3 32\n" L "mlp.experts.gate_up_proj 3 48 32\n" L
-      "mlp.experts.down_proj 3 32 24\n" SHARED_MOE GATED_ATTENTION DELTA_35,
-      { { B "ffn_gate_exps.weight", L "mlp.experts.gate_up_proj", half_1 } } },
+      "mlp.experts.down_proj 3 32 24\n" SHARED_MOE GATED_ATTENTION DELTA_35
+          DRAFT,
+      { { B "ffn_gate_exps.weight", L "mlp.experts.gate_up_proj", half_1 },
+        { "blk.2.attn_q_norm.weight", M0 "self_attn.q_norm.weight", plus_1 },
+        { "blk.2.ffn_up_exps.weight", M0 "mlp.experts.@.up_proj.weight",
+          same },
+        { "blk.2.nextn.eh_proj.weight", "mtp.fc.weight", same },
+        { "blk.2.nextn.enorm.weight", "mtp.pre_fc_norm_embedding.weight",
+          plus_1 } },
+      { { "block_count", "3" }, { "nextn_predict_layers", "1" } } },
     { .vocab = archs_rwkv,
       .class_name = "RWKV7ForCausalLM",
       "rwkv7",
