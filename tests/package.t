@@ -18,6 +18,31 @@ test "$(wc -l <"$tmp/dates")" -eq 1 &&
     test "$(wc -l <"$tmp/th")" -ge 11
 verdict 'manual pages have one date, and the version of configure.ac' $? "$tmp/dates"
 
+# ---- packages
+{
+    grep -q "^libgguf ($version)" "$srcdir/debian/changelog" ||
+        echo 'debian/changelog: another version'
+    grep -q "^ (symver)LIBGGUF_[0-9.]* $version$" "$srcdir/debian/libgguf0.symbols" ||
+        echo 'debian/libgguf0.symbols: another version'
+    grep -q "^Version: *$version$" "$srcdir/packaging/libgguf.spec" ||
+        echo 'packaging/libgguf.spec: another version'
+    grep -q "/libgguf-$version.tar.xz\"$" "$srcdir/packaging/libgguf.rb" ||
+        echo 'packaging/libgguf.rb: another version'
+    # What configure asks pkg-config for, all of them ask for, too.
+    sed -n 's/.*PKG_CHECK_MODULES(\[[A-Z0-9]*\], \[\([a-z0-9-]*\).*/\1/p' \
+        "$srcdir/configure.ac" | while read -r module; do
+        grep -q "pkgconfig($module)" "$srcdir/packaging/libgguf.spec" ||
+            echo "packaging/libgguf.spec: no $module"
+    done
+    (cd "$srcdir" && sed -n 's/^LIBGGUF_\([0-9.]*\) {.*/\1/p' lib/libgguf.map) |
+        while read -r node; do
+            grep -q "(symver)LIBGGUF_$node " "$srcdir/debian/libgguf0.symbols" ||
+                echo "debian/libgguf0.symbols: no LIBGGUF_$node"
+        done
+} >"$tmp/out"
+test ! -s "$tmp/out"
+verdict 'debian/, the spec and the formula are of this version' $? "$tmp/out"
+
 # ---- install
 prefix=$(sed -n 's/^prefix = //p' "$builddir/Makefile")
 if test "$(sed -n 's/^host_alias = //p' "$builddir/Makefile")" != ''; then

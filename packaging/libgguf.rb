@@ -1,0 +1,39 @@
+# libgguf.rb - a formula for Homebrew. The sum of the archive is known when it
+# is released: sha256sum libgguf-0.1.0.tar.xz
+class Libgguf < Formula
+  desc "Library and tools for GGUF model files"
+  homepage "https://github.com/libgguf/libgguf"
+  url "https://github.com/libgguf/libgguf/releases/download/v0.1.0/libgguf-0.1.0.tar.xz"
+  license "MIT"
+  head "https://github.com/libgguf/libgguf.git", branch: "main"
+
+  head do
+    depends_on "autoconf" => :build
+    depends_on "automake" => :build
+    depends_on "libtool" => :build
+  end
+
+  depends_on "pkgconf" => :build
+  depends_on "jansson"
+  depends_on "pcre2"
+  depends_on "utf8proc"
+  depends_on "xxhash"
+  depends_on "xz"
+  depends_on "zstd"
+
+  uses_from_macos "curl"
+  uses_from_macos "zlib"
+
+  def install
+    system "autoreconf", "-i" if build.head?
+    system "./configure", "--with-bash-completion-dir=#{bash_completion}",
+           "--with-zsh-completion-dir=#{zsh_completion}", *std_configure_args
+    system "make", "install"
+  end
+
+  test do
+    model = doc/"tiny-llama/tiny-llama-f16.gguf"
+    system bin/"gguf-quantize", model, testpath/"small.gguf", "Q4_K_M"
+    assert_match "0 errors", shell_output("#{bin}/gguf-info --check #{testpath}/small.gguf")
+  end
+end
