@@ -345,7 +345,8 @@ static bool is_of_a_model(struct gguf_str name)
         "spiece.model",        "sentencepiece.bpe.model",
         "vocab.txt",           "rwkv_vocab_v20230424.txt",
         "added_tokens.json",   "generation_config.json",
-        "chat_template.jinja", "tokenizer.jsonl"
+        "chat_template.jinja", "tokenizer.jsonl",
+        "qwen.tiktoken"
     };
     for (size_t i = 0; i < GG_LEN(texts); i++)
         if (gg_str_eqz(name, texts[i]))

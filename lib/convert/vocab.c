@@ -156,6 +156,7 @@ static const struct {
     { "rwkv_vocab_v20230424.txt", gg_convert_vocab_rwkv },
     { "tokenizer.jsonl", gg_convert_vocab_plamo },
     { "tokenizer.json", NULL },
+    { "qwen.tiktoken", gg_convert_vocab_tiktoken },
     { "sentencepiece.bpe.model", gg_convert_vocab_fairseq },
     { "vocab.txt", gg_convert_vocab_wpm_txt },
 };
@@ -183,7 +184,8 @@ static enum gguf_status read_file(struct gg_convert_vocab *v,
                         "there is no tokenizer: tokenizer.json, "
                         "tokenizer.model, spiece.model, "
                         "sentencepiece.bpe.model, vocab.txt, "
-                        "tokenizer.jsonl or rwkv_vocab_v20230424.txt");
+                        "tokenizer.jsonl, qwen.tiktoken or "
+                        "rwkv_vocab_v20230424.txt");
 }
 
 static enum gguf_status read(struct gg_convert_vocab *v,

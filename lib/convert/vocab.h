@@ -107,6 +107,10 @@ enum gguf_status gg_convert_vocab_rwkv(struct gg_convert_vocab *v,
 enum gguf_status gg_convert_vocab_plamo(struct gg_convert_vocab *v,
                                         const struct gg_mapfile *m,
                                         struct gguf_error *err);
+/* vocab_tiktoken.c: of qwen.tiktoken. */
+enum gguf_status gg_convert_vocab_tiktoken(struct gg_convert_vocab *v,
+                                           const struct gg_mapfile *m,
+                                           struct gguf_error *err);
 /* vocab_post.c: what tokenizer.json's post_processor puts round a text. */
 struct gg_convert_ends {
     int bos, eos, sep;    /* put, or not; -1: not said */

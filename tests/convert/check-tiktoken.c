@@ -1,0 +1,124 @@
+/* check-tiktoken.c - folders of Qwen's first series: what qwen.tiktoken becomes
+ */
+#include "config.h"
+#include "tests/convert/reader.h"
+#include "tests/convert/tokenize.h"
+
+#include <unistd.h>
+
+static char top[200];
+static struct folder f;
+
+/* Bytes in their order are the ranks 0 to 255. */
+static const char *const words[] = { "th", "the", " the",
+                                     "in", "ing", "\xc3\xa9" };
+enum { N_WORDS = sizeof words / sizeof *words };
+
+static void write_tokens(void)
+{
+    FILE *o = folder_create(&f, "qwen.tiktoken");
+    for (int i = 0; i < 256 + N_WORDS; i++) {
+        const uint8_t byte = (uint8_t)i;
+        const char *s = i < 256 ? (const char *)&byte : words[i - 256];
+        folder_base64(o, (const uint8_t *)s, i < 256 ? 1 : strlen(s));
+        fprintf(o, " %d\n", i);
+    }
+    fclose(o);
+}
+
+static void check_folder(void)
+{
+    static const char *const merges[] = { "t h", "th e", "\xc4\xa0 the",
+                                          "i n", "in g", "\xc3\x83 \xc2\xa9" };
+    struct made m;
+    struct gguf_error e;
+    struct gguf_kv_iter it;
+    struct gguf_kv kv;
+    struct gguf_str s;
+    size_t n = 0;
+    folder_begin(&f, scratch_path(top, "tiny"));
+    folder_text(&f, "config.json",
+                "{\"architectures\":[\"QWenLMHeadModel\"],\"hidden_size\":8,"
+                "\"intermediate_size\":8,\"num_hidden_layers\":1,"
+                "\"num_attention_heads\":1,\"vocab_size\":480,"
+                "\"max_position_embeddings\":64,\"layer_norm_epsilon\":1e-6}");
+    folder_tensors(&f, "transformer.wte.weight 480 8\n", 1, 0);
+    folder_weights(&f, "F32", 1);
+    write_tokens();
+    ok(made_open(&m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
+       "a folder becomes a file %s", e.message);
+    const struct gguf_kv *list =
+        gguf_file_kv_find(m.file, "tokenizer.ggml.merges");
+    bool good = list != NULL;
+    if (good)
+        gguf_kv_iter_init(&it, list);
+    while (good && gguf_kv_next(&it, &kv)) {
+        good = n < N_WORDS && gguf_kv_get_str(&kv, &s, NULL) == GGUF_OK &&
+               s.size == strlen(merges[n]) &&
+               !memcmp(s.data, merges[n], s.size);
+        n++;
+    }
+    ok(good && n == N_WORDS, "merges by ranks: %zu", n);
+    ok(made_gives(&m, "the the\n", "257,258,10"), "words");
+    ok(made_gives(&m, "thin\xc3\xa9", "256,259,261"), "letters of two bytes");
+    ok(made_gives(&m, "x\x7f\xc2\xad", "120,127,194,173"),
+       "bytes that are not printed");
+    ok(made_key(&m, "tokenizer.ggml.bos_token_id") == 262 &&
+           made_key(&m, "tokenizer.ggml.eos_token_id") == 262 &&
+           made_key(&m, "tokenizer.ggml.unknown_token_id") == 262,
+       "ids with a meaning");
+    s = m.vocab ? gguf_vocab_text(m.vocab, 469) : (struct gguf_str){ "", 0 };
+    ok(s.size == 13 && !memcmp(s.data, "<|extra_204|>", 13), "the last: %.*s",
+       (int)s.size, s.data);
+    s = m.vocab ? gguf_vocab_text(m.vocab, 470) : (struct gguf_str){ "", 0 };
+    ok(s.size && !memcmp(s.data, "[PAD", 4), "a filler: %.*s", (int)s.size,
+       s.data);
+    made_close(&m);
+}
+
+static void check_refused(void)
+{
+    static const struct {
+        const char *lines, *word;
+        uint64_t off;
+    } rows[] = {
+        { "", "no tokens", 0 },
+        { "\n", "line 1: no bytes", 0 },
+        { "IQ==", "line 1: no bytes", 0 },
+        { " 0", "line 1: no bytes", 0 },
+        { "IQ= 0", "line 1: no bytes", 0 },
+        { "I*== 0", "line 1: no bytes", 0 },
+        { "I=Q= 0", "line 1: no bytes", 0 },
+        { "IQ== 1", "line 1: the rank", 0 },
+        { "IQ== x", "line 1: the rank", 0 },
+        { "IQ== 0 ", "line 1: the rank", 0 },
+        { "IQ== -1", "line 1: the rank", 0 },
+        { "IQ== 0\nIg== 2\n", "line 2: the rank", 7 },
+        { "IQ== 0\nIQ== 1\n", "tokens 0 and 1 are of the same bytes",
+          GGUF_NO_OFFSET },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct gg_convert_vocab v;
+        struct gguf_convert c;
+        struct gguf_error e;
+        const enum gguf_status st =
+            reader_run(gg_convert_vocab_tiktoken, rows[i].lines,
+                       strlen(rows[i].lines), &v, &c, &e);
+        ok(st == GGUF_E_VOCAB && strstr(e.message, rows[i].word) &&
+               e.offset == rows[i].off,
+           "refused at %lld: %s", (long long)e.offset, e.message);
+        gg_mem_free(NULL, v.merge);
+        reader_forget(&v, &c);
+    }
+}
+
+int main(void)
+{
+    snprintf(top, sizeof top, "check-tiktoken.%d.tmp", (int)getpid());
+    folder_begin(&f, top);
+    check_refused();
+    check_folder();
+    scratch_clean(top);
+    rmdir(top);
+    return done_testing();
+}
