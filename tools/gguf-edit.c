@@ -28,6 +28,7 @@ struct options {
     struct opt_list changes; /* with enum what */
     struct op *op;           /* what they say, n_ops of them */
     size_t n_ops;
+    char *joined; /* words of the command line, with what they begin with */
     const char *output;
     enum gguf_edit_mode mode;
     enum gguf_edit_order order;
@@ -64,7 +65,7 @@ static const struct opt table[] = {
       OPT_LIST, AT(changes), .value = TEMPLATE },
     { "--special-token", "NAME=TEXT",
       "give tokenizer.ggml.NAME_token_id the number of the token TEXT; NAME is "
-      "bos, eos, eot, eom, unk, pad, sep, cls, mask ...",
+      "bos, eos, eot, eom, unk, pad, sep, cls, mask ... NAME TEXT will do, too",
       OPT_LIST, AT(changes), .value = SPECIAL },
     { "--to-endian", "ORDER",
       "write metadata and tensor data in this byte order: big or little",
@@ -165,7 +166,7 @@ static struct op make_op(const struct opt_list *changes, size_t i)
         [SET] = { "--set", "KEY=[TYPE:]VALUE" },
         [SET_FILE] = { "--set-file", "KEY=PATH" },
         [RENAME] = { "--rename", "OLD=NEW" },
-        [SPECIAL] = { "--special-token", "NAME=TEXT, in one word" },
+        [SPECIAL] = { "--special-token", "NAME=TEXT, or two words" },
     };
     struct op op = { (enum what)changes->value[i], NULL, NULL };
     op.key = msg_must(strdup(op.what == TEMPLATE ? "tokenizer.chat_template"
@@ -185,9 +186,37 @@ static struct op make_op(const struct opt_list *changes, size_t i)
     return op;
 }
 
+/* "--special-token NAME TEXT", as llama.cpp's scripts have it, becomes
+ * "--special-token NAME=TEXT". Returns how many words there are then; *joined
+ * is theirs, for free(). */
+static int join_special(int argc, char **argv, char **joined)
+{
+    size_t room = 1;
+    int n = 0;
+    for (int i = 0; i < argc; i++)
+        room += strlen(argv[i]) + 1;
+    char *at = *joined = msg_must(malloc(room));
+    bool end = false; /* after "--" */
+    for (int i = 0; i < argc; i++) {
+        const bool special = n && !strcmp(argv[n - 1], "--special-token");
+        end = end || !strcmp(argv[i], "--");
+        argv[n] = argv[i];
+        if (!end && special && i + 1 < argc && !strchr(argv[i], '=')) {
+            const int size = sprintf(at, "%s=%s", argv[i], argv[i + 1]) + 1;
+            argv[n] = at;
+            at += size;
+            i++;
+        }
+        n++;
+    }
+    argv[n] = NULL;
+    return n;
+}
+
 /* Returns how many files there are: argv[1] and so on. */
 static int parse(struct options *o, int argc, char **argv)
 {
+    argc = join_special(argc, argv, &o->joined);
     const int n = opt_parse(&tool, argc, argv, o);
     o->n_ops = o->changes.n;
     o->op = msg_must(calloc(o->n_ops + 1, sizeof *o->op));
@@ -562,6 +591,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < o.n_ops; i++)
         free(o.op[i].key);
     free(o.op);
+    free(o.joined);
     opt_list_fini(&o.changes);
     progress_raise();
     return msg_exit(good ? MSG_DONE : MSG_FAILED);

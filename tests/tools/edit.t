@@ -191,6 +191,17 @@ test $rc -eq 0 &&
     test "$("$info" --key tokenizer.ggml.unknown_token_id "$tmp/t.gguf")" = 1 &&
     ! "$info" --key general.name "$tmp/t.gguf" 2>"$tmp/err"
 ok '--special-token, --remove-metadata'
+run "$edit" --special-token bos '</s>' -q "$tmp/t.gguf" --special-token pad=\<s\> \
+    --special-token eos '<s>'
+test $rc -eq 0 &&
+    test "$("$info" --key tokenizer.ggml.bos_token_id "$tmp/t.gguf")" = 2 &&
+    test "$("$info" --key tokenizer.ggml.padding_token_id "$tmp/t.gguf")" = 0 &&
+    test "$("$info" --key tokenizer.ggml.eos_token_id "$tmp/t.gguf")" = 0
+ok '--special-token NAME TEXT, in two words'
+run "$edit" --special-token eso '<s>' "$tmp/t.gguf"
+test $rc -eq 2 && grep -q "'eso' is not the name of a special token; did you mean 'eos'" \
+    "$tmp/err"
+ok 'also of a name that is not one'
 run "$info" --key tokenizer.ggml.oes_token_id "$tmp/t.gguf"
 test $rc -eq 1 && grep -q "did you mean 'tokenizer.ggml.eos_token_id'" "$tmp/err"
 ok 'a key that is not there: one that is like it'

@@ -92,7 +92,8 @@ info|--tensors=a --stats=b M|'--tensors' and '--stats' say the same thing
 info|--key a --key b M|option '--key' is given twice
 edit||FILE is missing
 edit|M|nothing is said to be changed: --set KEY=VALUE
-edit|--special-token eos M|--special-token: 'eos' is not NAME=TEXT, in one word
+edit|M --special-token eos|--special-token: 'eos' is not NAME=TEXT, or two words
+edit|--special-token eos M|FILE is missing
 edit|--special-token oes=x M|--special-token: 'oes' is not the name of a special token; did you mean 'eos'?
 edit|--remove-metdata x M|unknown option '--remove-metdata'; did you mean '--remove-metadata'?
 info|-c 8kk --memory M|-c: '8kk' is not a whole number between 1 and
