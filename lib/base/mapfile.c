@@ -173,6 +173,20 @@ enum gguf_status gg_mapfile_fetch(const struct gg_mapfile *m, uint64_t from,
                    err);
 }
 
+void gg_mapfile_drop(const struct gg_mapfile *m, uint64_t from, uint64_t to)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t first = (from + page - 1) / page * page;
+    const uint64_t end = to / page * page;
+#if HAVE_MADVISE
+    if (first < end)
+        (void)madvise((uint8_t *)m->map + first, (size_t)(end - first),
+                      MADV_DONTNEED);
+#else
+    (void)m, (void)first, (void)end;
+#endif
+}
+
 enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
                                     uint64_t size, struct gguf_error *err)
 {

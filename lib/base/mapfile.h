@@ -65,6 +65,10 @@ enum gguf_status gg_mapfile_reader(struct gg_mapfile *m,
 enum gguf_status gg_mapfile_fetch(const struct gg_mapfile *m, uint64_t from,
                                   uint64_t to, struct gguf_error *err);
 
+/* Of bytes from .. to, which were fetched, keep no memory but for pages that
+ * have others, too. They may be fetched again. */
+void gg_mapfile_drop(const struct gg_mapfile *m, uint64_t from, uint64_t to);
+
 /* Show size bytes of data at the beginning of m, which has them, instead of
  * what the file has there. The file stays as it is. Before anything was read
  * from m: data moves. */

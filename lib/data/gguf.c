@@ -44,8 +44,8 @@ static enum gguf_status set_scale(struct gg_stored *s,
                             "%" PRIu32 ", %" PRIu64 " elements",
                             gg_str_esc(&e, scale->name), n_mat, scale->dtype,
                             n);
-    GG_TRY(gg_file_in_memory(file, err));
-    s->scale = gguf_file_tensor_data(file, scale->index);
+    GG_TRY(gg_file_fetch(file, scale->index, 0, scale->size, err));
+    s->scale = gg_file_tensor_at(file, scale->index);
     s->per_scale = t->n_elements / n;
     for (uint64_t i = 0; i < n; i++)
         if (!isfinite(gg_stored_scale(s, i)))
@@ -123,10 +123,11 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
     struct gg_str_esc e;
     uint64_t ne0 = (uint64_t)t->ne[0];
     *out = (struct gg_data_rows){ .read = read_stored };
-    GG_TRY(gg_file_in_memory(from.file, err));
+    if (!g->fetched)
+        GG_TRY(gg_file_in_memory(from.file, err));
     if (t->size_inferred ||
         !gg_stored_init(&out->stored, g->codec, t->dtype,
-                        gguf_file_tensor_data(from.file, t->index), ne0,
+                        gg_file_tensor_at(from.file, t->index), ne0,
                         t->size / (t->n_elements / ne0),
                         gguf_file_is_big_endian(from.file)))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, t->info_off,
@@ -146,5 +147,5 @@ void gg_data_gguf_init(struct gg_data_gguf *d, const struct gg_source *from,
 {
     static const struct gg_data_ops ops = { n_tensors, info, rows,
                                             bytes,     NULL, NULL };
-    *d = (struct gg_data_gguf){ { &ops }, *from, codec, scaled };
+    *d = (struct gg_data_gguf){ { &ops }, *from, codec, scaled, false };
 }

@@ -16,7 +16,9 @@ struct gg_data_gguf {
     struct gg_data list;
     struct gg_source from;             /* kept */
     const struct gg_codec_kern *codec; /* [GG_N_DTYPES]; kept */
-    bool scaled; /* by scales outside of the blocks, where there are any */
+    bool scaled;  /* by scales outside of the blocks, where there are any */
+    bool fetched; /* what is read was fetched before (gg_file_fetch), of files
+                   * that have a reader; else those are refused */
 };
 
 /* Make d a list of the tensors of from. Cannot fail; there is nothing to

@@ -128,7 +128,8 @@ static enum gguf_status read_all(struct gguf_file *f,
                                  &f->align, err));
     GG_TRY(read_tensors(f, &c, limits, h.n_tensors, err));
     f->header_end = c.off;
-    return place_data(f, err);
+    GG_TRY(place_data(f, err));
+    return gg_cursor_need(&c, GG_MIN(f->data_off, f->map.size), err);
 }
 
 /* Where the bytes of a file come from. */

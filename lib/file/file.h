@@ -49,6 +49,21 @@ enum gguf_status gg_file_open_reader(struct gguf_file **out,
 enum gguf_status gg_file_in_memory(const struct gguf_file *f,
                                    struct gguf_error *err);
 
+/* Where the data of tensor i is, in a file with a reader once it is fetched. */
+static inline const uint8_t *gg_file_tensor_at(const struct gguf_file *f,
+                                               size_t i)
+{
+    return f->map.data + f->data_off + f->tensor[i].off;
+}
+
+/* Of a file with a reader: have size bytes from byte off on of tensor i there,
+ * which has them; and keep no memory of them. Others have all. */
+enum gguf_status gg_file_fetch(const struct gguf_file *f, size_t i,
+                               uint64_t off, uint64_t size,
+                               struct gguf_error *err);
+void gg_file_drop(const struct gguf_file *f, size_t i, uint64_t off,
+                  uint64_t size);
+
 /* If f has a reader: make c, of f's bytes, ask for those that it comes to, up
  * to most of them. f, which c keeps, is that of a pointer c->user. */
 void gg_file_reader_cursor(struct gguf_file *f, uint64_t most,

@@ -120,8 +120,8 @@ struct gguf_quant_params {
     const struct gguf_quant_lora *loras; /* n_loras of them; borrowed */
     size_t n_loras;                      /* not with compat */
     const struct gguf_opener
-        *opener; /* of inputs that are no files' (reader.h):
-                                       * for plans; kept; NULL: none */
+        *opener; /* of inputs that are no files' (reader.h);
+                                       * kept; NULL: none */
 };
 #define GGUF_QUANT_PARAMS_INIT                                                \
     {                                                                         \

@@ -6,9 +6,9 @@
  * grow, until the header is there; no more is read than its end and what a
  * piece has beyond it. Metadata and the list of tensors are then as those of
  * any file. Data of tensors is read when something asks for it that reads in
- * order: copies (split.h, writer.h), sums (digest.h), copies of weights
- * (load.h); gguf_file_read() gives any of it. What needs data in memory says
- * GGUF_E_UNSUPPORTED.
+ * order: copies (split.h, writer.h), sums (digest.h), jobs (quant.h), copies of
+ * weights (load.h); gguf_file_read() gives any of it. What needs data in memory
+ * says GGUF_E_UNSUPPORTED.
  *
  *     struct gguf_reader r = { sizeof r, size, my_read, my_close, my_state };
  *     if (gguf_file_open_reader(&file, &r, "its name", NULL, &err) != GGUF_OK)
@@ -28,8 +28,8 @@ struct gguf_reader {
     uint64_t size; /* bytes of the whole */
 
     /* Copy size bytes, at least one, from byte off on to dst. They are all
-     * before the end. A failure is passed on as it is. By one thread at a time,
-     * unless the program has several threads use the file. Needed. */
+     * before the end. A failure is passed on as it is. By several threads at a
+     * time, where the program or a pool has several use the file. Needed. */
     enum gguf_status (*read)(void *user, uint64_t off, void *dst, size_t size,
                              struct gguf_error *err);
     /* The last call, when the file is closed or does not open. NULL: nothing

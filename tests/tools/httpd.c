@@ -126,6 +126,8 @@ static void part(const struct call *c)
         length = sent = n / 2;
     if (is(c, "cut"))
         sent = n / 2;
+    if (is(c, "cut-late") && n > 100000 && to > (25 << 20))
+        sent = n / 2;
     if (is(c, "more"))
         sent = n + 10;
     n_asked[1]++;

@@ -557,7 +557,6 @@ enum gguf_status remote_http_ask(struct remote *r, uint64_t off, uint8_t *dst,
         dst += q.got;
         n -= q.got;
     }
-    r->next = off;
     return GGUF_OK;
 }
 

@@ -4,13 +4,15 @@
 #include "tools/common/msg.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     FIRST = 128 << 10,    /* bytes that opening asks for */
     AHEAD = 1 << 20,      /* at least, later; more where reading goes on */
-    MAX_AHEAD = 16 << 20, /* where the last one ended */
+    MAX_AHEAD = 16 << 20, /* where the last one ended, or near it: */
+    NEAR = 4 << 20
 };
 
 /* There is one connection. */
@@ -37,12 +39,22 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
     size -= n;
     if (!size)
         return GGUF_OK;
-    if (off == r->next && r->ahead < MAX_AHEAD)
-        r->ahead *= 2;
-    else if (off != r->next)
-        r->ahead = AHEAD;
-    if (size >= r->ahead)
+    const bool on = off >= r->next && off - r->next <= NEAR;
+    const bool back = off < r->next && r->next - off <= 2 * MAX_AHEAD;
+    if (!on) {
+        /* a place of its own, or a thread that comes after others */
+        if (!back) {
+            r->next = off + size;
+            r->ahead = AHEAD;
+        }
         return remote_http_ask(r, off, dst, size, err);
+    }
+    if (r->ahead < MAX_AHEAD)
+        r->ahead *= 2;
+    if (size >= r->ahead) {
+        r->next = off + size;
+        return remote_http_ask(r, off, dst, size, err);
+    }
     const uint64_t left = r->size - off;
     const size_t ahead = left < r->ahead ? (size_t)left : r->ahead;
     free(r->buf);
@@ -56,6 +68,7 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
         return st;
     r->buf_off = off;
     r->buf_n = ahead;
+    r->next = off + ahead;
     memcpy(dst, r->buf, size);
     return GGUF_OK;
 }

@@ -67,6 +67,7 @@ static enum gguf_status open_path(struct gguf_quant *q, const char *path,
 static enum gguf_status build(struct gguf_quant *q, struct gguf_error *err)
 {
     gg_data_gguf_init(&q->data, &q->in, q->kern.codec, !q->p.compat);
+    q->data.fetched = true; /* by the run, chunk by chunk */
     GG_TRY(gg_job_merge(q, err));
     GG_TRY(gg_job_plan(q, err));
     GG_TRY(gg_job_meta(q, err));

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "data/gguf.h"
+#include "file/file.h"
 #include "data/merged.h"
 #include "gguf/quant.h"
 #include "gguf/split.h"
@@ -96,7 +97,7 @@ static inline const uint8_t *gg_job_bytes(const struct gguf_quant *q,
 {
     return q->in.numbers
                ? gg_data_bytes(q->in.numbers, t->src->info->index)
-               : gguf_file_tensor_data(t->src->file, t->src->info->index);
+               : gg_file_tensor_at(t->src->file, t->src->info->index);
 }
 
 /* A job over a planned file (gg_file_plan) whose tensors' numbers are those of

@@ -47,6 +47,8 @@ static enum gguf_status read_piece(const struct gg_mapfile *m, uint64_t at,
                                    uint8_t *piece, size_t size,
                                    struct gguf_error *err)
 {
+    if (m->read)
+        return gg_mapfile_read(m, at, size, piece, err);
     if (m->fd < 0) {
         memcpy(piece, m->data + at, size);
         return GGUF_OK;

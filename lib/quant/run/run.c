@@ -177,8 +177,6 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
     GG_TRY(gg_params_take(&own, sizeof own, output, "gguf_quant_output", err));
     if (!n)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no jobs");
-    for (size_t k = 0; k < n; k++)
-        GG_TRY(gg_job_in_memory(jobs[k], err));
     const struct gguf_allocator *a = jobs[0]->p.allocator;
     struct gg_quant_run *r = gg_mem_alloc_zero(a, 1, sizeof *r);
     if (!r)

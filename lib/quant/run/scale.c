@@ -51,8 +51,13 @@ static void scan(void *user, unsigned ith, unsigned nth)
             continue;
         const struct gg_quant_run_cut *cut = &r->cuts[i];
         uint64_t k = no - cut->first, row = k % cut->per_mat * cut->per_chunk;
-        scan_chunk(r, i, k / cut->per_mat, row,
-                   GG_MIN(cut->per_chunk, cut->n_rows - row), slice);
+        const uint64_t n = GG_MIN(cut->per_chunk, cut->n_rows - row);
+        const uint64_t off =
+            (k / cut->per_mat * cut->n_rows + row) * cut->row_from;
+        if (!gg_quant_run_fetch(r, i, no, off, n * cut->row_from))
+            return;
+        scan_chunk(r, i, k / cut->per_mat, row, n, slice);
+        gg_quant_run_drop(r, i, off, n * cut->row_from, false);
     }
 }
 
