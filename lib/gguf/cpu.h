@@ -33,9 +33,10 @@ enum gguf_precision {
                              sums of products are integers, scales f32. Others,
                              fewer than four columns and attention: exact */
     GGUF_PRECISION_INT8,  /* likewise to 8 bits, 32 activations at a time, as
-                             runtimes do; processors without VNNI (level
-                             avxvnni or vnni512): as INT16. Fewer than four
-                             columns, too, where the level is vnni512 and
+                             runtimes do; without VNNI (level avxvnni or
+                             vnni512) types that use all 8 bits (Q8_0, Q8_1,
+                             Q8_K, Q3_K, IQ4_NL, IQ4_XS): as INT16. Fewer than
+                             four columns, too, where the level is vnni512 and
                              weights are Q4_0, Q8_0, IQ4_NL, IQ4_XS, Q4_K,
                              Q5_K or Q6_K. Weights of F16
                              and BF16, and activations: rounded to BF16 where

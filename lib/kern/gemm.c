@@ -54,9 +54,9 @@
         .pack_x = gg_kern_i16_pack_x_##PACK,                                  \
         .tile = gg_kern_i16_tile_##SCALES##_##MINS##_##TILE,                  \
         .dot = gg_kern_gemm_dot_decoded,                                      \
-        .ints = { 2, SCALES, MINS, 0, GG_GEMM_INT_LIMIT(MOST) },              \
+        .ints = { 2, SCALES, MINS, 0, 0, GG_GEMM_INT_LIMIT(MOST) },           \
     }
-#define I8(SCALES, MINS, BIAS, LEVEL, PACK, TILE, FEW)                        \
+#define I8(SCALES, MINS, BIAS, TOP, LEVEL, PACK, TILE, FEW)                   \
     {                                                                         \
         .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL,                   \
         .k_block = GG_GEMM_INT_STEPS,                                         \
@@ -67,26 +67,45 @@
         .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_ints,    \
         .pack_w = gg_kern_i8_pack_w_##PACK,                                   \
         .pack_groups = PACK_GROUPS_##PACK,                                    \
-        .pack_x = gg_kern_i8_pack_x_##PACK,                                   \
-        .tile = gg_kern_i8_tile_##SCALES##_##MINS##_##TILE,                   \
+        .pack_x = gg_kern_i8_pack_x_##PACK, .tile = TILE,                     \
         .dot = gg_kern_gemm_dot_decoded, .few = FEW,                          \
-        .ints = { 1, SCALES, MINS, BIAS, 0 },                                 \
+        .ints = { 1, SCALES, MINS, BIAS, TOP, 0 },                            \
     }
+/* TILE(bits, scales, minima) */
 #define I8_FORMS(LEVEL, PACK, TILE, FEW)                                      \
-    I8(8, 0, 128, LEVEL, PACK, TILE, FEW),                                    \
-        I8(8, 8, 0, LEVEL, PACK, TILE, FEW),                                  \
-        I8(16, 0, 128, LEVEL, PACK, TILE, FEW),                               \
-        I8(1, 0, 128, LEVEL, PACK, TILE, FEW),                                \
-        I8(1, 0, 127, LEVEL, PACK, TILE, FEW),                                \
-        I8(1, 16, 0, LEVEL, PACK, TILE, FEW)
-#define I16_C(S, M, Q, TILE)      I16(S, M, Q, C, c, TILE),
-#define I16_AVX2(S, M, Q, TILE)   I16(S, M, Q, AVX2, avx2, TILE),
-#define I16_AVX512(S, M, Q, TILE) I16(S, M, Q, INT512, avx2, TILE),
+    I8(8, 0, 8, 15, LEVEL, PACK, TILE(4, 8, 0), FEW),                         \
+        I8(8, 0, 16, 31, LEVEL, PACK, TILE(5, 8, 0), FEW),                    \
+        I8(8, 0, 64, 127, LEVEL, PACK, TILE(7, 8, 0), FEW),                   \
+        I8(8, 0, 128, 255, LEVEL, PACK, TILE(8, 8, 0), FEW),                  \
+        I8(8, 8, 0, 15, LEVEL, PACK, TILE(4, 8, 8), FEW),                     \
+        I8(8, 8, 0, 31, LEVEL, PACK, TILE(5, 8, 8), FEW),                     \
+        I8(16, 0, 32, 63, LEVEL, PACK, TILE(6, 16, 0), FEW),                  \
+        I8(16, 0, 64, 127, LEVEL, PACK, TILE(7, 16, 0), FEW),                 \
+        I8(1, 0, 8, 15, LEVEL, PACK, TILE(4, 1, 0), FEW),                     \
+        I8(1, 0, 128, 255, LEVEL, PACK, TILE(8, 1, 0), FEW),                  \
+        I8(1, 0, 127, 255, LEVEL, PACK, TILE(8, 1, 0), FEW),                  \
+        I8(1, 16, 0, 63, LEVEL, PACK, TILE(6, 1, 16), FEW)
+#define TILE_C(BITS, SCALES, MINS) gg_kern_i8_tile_##SCALES##_##MINS##_c
+#define TILE_AVXVNNI(BITS, SCALES, MINS)                                      \
+    gg_kern_i8_tile_##SCALES##_##MINS##_avxvnni
+#define TILE_VNNI512(BITS, SCALES, MINS)                                      \
+    gg_kern_i8_tile_##SCALES##_##MINS##_vnni512
+/* Without VNNI, of less than 8 bits. */
+#define TILE_AVX2(BITS, SCALES, MINS)   TILE_U##BITS(SCALES, MINS, avx2)
+#define TILE_AVX512(BITS, SCALES, MINS) TILE_U##BITS(SCALES, MINS, avx512)
+#define TILE_U4(S, M, LEVEL)            gg_kern_u4_tile_##S##_##M##_##LEVEL
+#define TILE_U5(S, M, LEVEL)            gg_kern_u5_tile_##S##_##M##_##LEVEL
+#define TILE_U6(S, M, LEVEL)            gg_kern_u6_tile_##S##_##M##_##LEVEL
+#define TILE_U7(S, M, LEVEL)            gg_kern_u7_tile_##S##_##M##_##LEVEL
+#define TILE_U8(S, M, LEVEL)            NULL
+#define I16_C(S, M, Q, TILE)            I16(S, M, Q, C, c, TILE),
+#define I16_AVX2(S, M, Q, TILE)         I16(S, M, Q, AVX2, avx2, TILE),
+#define I16_AVX512(S, M, Q, TILE)       I16(S, M, Q, INT512, avx2, TILE),
 
 /* In the order of their enumerators. */
 enum {
     N_I16 = GG_GEMM_I16_1_16 - GG_GEMM_I16_8 + 1,
-    N_I8 = GG_GEMM_I8_1_16 - GG_GEMM_I8_8 + 1
+    N_I8 = GG_GEMM_U6_1_16 - GG_GEMM_U4_8 + 1
 };
 
 #if HAVE_X86_AVX512
@@ -138,12 +157,18 @@ static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
 };
 /* What has no tile here takes that of the level below, but not from C. */
 static const struct gg_kern_gemm i8[GG_N_LEVELS][N_I8] = {
-    [GG_LEVEL_C] = { I8_FORMS(C, c, c, NULL) },
+    [GG_LEVEL_C] = { I8_FORMS(C, c, TILE_C, NULL) },
+#if HAVE_X86_AVX2
+    [GG_LEVEL_AVX2] = { I8_FORMS(AVX2, avx2, TILE_AVX2, NULL) },
+#endif
 #if HAVE_X86_AVXVNNI
-    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, avxvnni, NULL) },
+    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, TILE_AVXVNNI, NULL) },
+#endif
+#if HAVE_X86_AVX512
+    [GG_LEVEL_AVX512] = { I8_FORMS(INT512, avx2, TILE_AVX512, NULL) },
 #endif
 #if HAVE_X86_VNNI512
-    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, avx2, vnni512, few_vnni512) },
+    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, avx2, TILE_VNNI512, few_vnni512) },
 #endif
 };
 /* clang-format on */
@@ -162,7 +187,7 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
                 k[GG_GEMM_I16_8 + i] = i16[l][i];
         for (unsigned i = 0; i < N_I8; i++)
             if (i8[l][i].tile || l == GG_LEVEL_AVX2)
-                k[GG_GEMM_I8_8 + i] = i8[l][i];
+                k[GG_GEMM_U4_8 + i] = i8[l][i];
     }
 }
 

@@ -133,7 +133,8 @@ struct gg_kern_gemm_ints {
     unsigned n_scales; /* of a row in a block, which has as many runs of steps:
                         * an integer sum is of one run */
     unsigned n_mins;   /* likewise minima */
-    unsigned bias;     /* of 8 bits: what weights have added */
+    unsigned bias;     /* of 8 bits: what weights have added, */
+    unsigned top;      /* and the largest that they become */
     uint32_t
         most; /* of 16: that magnitudes of a column's integers in a run may
                         * sum up to */
@@ -167,7 +168,8 @@ struct gg_kern_gemm {
     struct gg_kern_gemm_ints ints;
 };
 
-/* Of integers: the number of scales, then that of minima. */
+/* Of integers: the number of scales, then that of minima. U4 to U7: bytes that
+ * have as many bits. */
 enum gg_kern_gemm_form {
     GG_GEMM_EXACT,
     GG_GEMM_BF16,
@@ -176,12 +178,18 @@ enum gg_kern_gemm_form {
     GG_GEMM_I16_1,
     GG_GEMM_I16_1_8,
     GG_GEMM_I16_1_16,
+    GG_GEMM_U4_8,
+    GG_GEMM_U5_8,
+    GG_GEMM_U7_8,
     GG_GEMM_I8_8,
-    GG_GEMM_I8_8_8,
-    GG_GEMM_I8_16,
+    GG_GEMM_U4_8_8,
+    GG_GEMM_U5_8_8,
+    GG_GEMM_U6_16,
+    GG_GEMM_U7_16,
+    GG_GEMM_U4_1,
     GG_GEMM_I8_1,
     GG_GEMM_I8_1_127, /* with a bias of 127, not 128 */
-    GG_GEMM_I8_1_16,
+    GG_GEMM_U6_1_16,
     GG_GEMM_N_FORMS
 };
 
@@ -200,9 +208,9 @@ enum gg_kern_precision {
 enum gg_kern_gemm_form gg_kern_gemm_form_of(const struct gg_kern *kern,
                                             int dtype_index);
 
-/* Fill k[GG_GEMM_N_FORMS]. Those of 8 bits have no tile at levels that would
- * not be faster with them than with 16: AVX2 and AVX-512 without VNNI; that of
- * bf16 is for AVX-512 BF16 (and C: the reference). */
+/* Fill k[GG_GEMM_N_FORMS]. Where they would not be faster than those of 16 bits
+ * forms of 8 have no tile: those that use all bits, without VNNI; that of bf16
+ * is for AVX-512 BF16 (and C: the reference). */
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu);
 
 /* Blocks of k steps, and bytes of a panel of so many. */

@@ -9,6 +9,21 @@
  * A run is of 32 steps, or of 16. Its sum is at most 32 * 255 * 127 and begins
  * at most 32 * 128 * 127 from 0: below 2^21.
  *
+ * Without VNNI bytes are multiplied by vpmaddubsw, which adds two products in
+ * 16 bits and would cut off what is above 32767. That pays where weights have
+ * less than 8 bits, so that n vectors of products fit, each of which is at most
+ * 2 * top * 127 (GG_GEMM_I8_SUMS):
+ *
+ *     bits  types                                         top   n   sum
+ *     4     Q4_0, Q4_1, Q4_K, Q1_0, Q2_0, TQ              15    8   30480
+ *     5     Q5_0, Q5_1, Q5_K, MXFP4, IQ3_S, IQ1_S         31    4   31496
+ *     6     Q6_K, IQ1_M, Q2_K (whose largest is 45)       63    2   32004
+ *     7     Q6_0, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS         127   1   32258
+ *
+ * Types that use 8 bits are multiplied as pairs of 16 there: with two vectors
+ * for their high and low parts, or with signs moved from weights to
+ * activations, they would take as many instructions.
+ *
  * A panel's block of weights has 256 steps of mr rows, and one of activations
  * as many of nr columns:
  *
@@ -22,6 +37,8 @@
 #define GG_KERN_GEMM_I8_H
 
 #include "kern/gemm_int.h"
+
+#include <assert.h>
 
 enum {
     GG_GEMM_I8_QUADS = GG_GEMM_INT_STEPS / 4,
@@ -72,6 +89,28 @@ GG_GEMM_I8_TILES(X, c)
 GG_GEMM_I8_TILES(X, avxvnni)
 GG_GEMM_I8_TILES(X, vnni512)
 #undef X
+
+/* gg_kern_u4_tile_8_0_avx2 and so on: of bits, of scales, of minima, level
+ * without VNNI. */
+#define GG_GEMM_U_TILES(X, level)                                             \
+    X(4, 8, 0, level)                                                         \
+    X(5, 8, 0, level)                                                         \
+    X(7, 8, 0, level)                                                         \
+    X(4, 8, 8, level)                                                         \
+    X(5, 8, 8, level)                                                         \
+    X(6, 16, 0, level)                                                        \
+    X(7, 16, 0, level) X(4, 1, 0, level) X(6, 1, 16, level)
+#define X(bits, scales, mins, level)                                          \
+    gg_kern_gemm_tile_fn gg_kern_u##bits##_tile_##scales##_##mins##_##level;
+GG_GEMM_U_TILES(X, avx2)
+GG_GEMM_U_TILES(X, avx512)
+#undef X
+
+/* Vectors of two products each that fit into 16 bits when they are added. */
+#define GG_GEMM_I8_SUMS(bits) (32767 / (2 * ((1 << (bits)) - 1) * 127))
+static_assert(GG_GEMM_I8_SUMS(4) == 8 && GG_GEMM_I8_SUMS(5) == 4 &&
+                  GG_GEMM_I8_SUMS(6) == 2 && GG_GEMM_I8_SUMS(7) == 1,
+              "divisors of a run's quads");
 
 /* Steps of GG_GEMM_PANEL_ROWS rows by one panel of activations, straight from
  * the rows' blocks: what tiles give of panels of these rows, bit for bit. */

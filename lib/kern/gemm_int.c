@@ -37,7 +37,7 @@ typedef void subs_fn(const struct ints_type *t, uint8_t *block, float d,
 
 struct ints_type {
     unsigned form;   /* of 16 bits; 0: none */
-    unsigned form_8; /* of 8, integers from -bias to 255 - bias; 0: as of 16 */
+    unsigned form_8; /* of 8, integers from -bias to top - bias; 0: as of 16 */
     take_fn *take;
     unsigned d;      /* where the scale is */
     int unit;        /* log2 */
@@ -254,36 +254,36 @@ static void sub_iq1_m(const struct ints_type *t, uint8_t *block, float d,
 static const struct ints_type types[GG_N_DTYPES] = {
     [GG_DT_F16] = { .form_8 = GG_GEMM_BF16 },
     [GG_DT_BF16] = { .form_8 = GG_GEMM_BF16 },
-    ROW(Q4_0, q4_0, I16_8, I8_8, 0)
-    ROW(Q5_0, q5_0, I16_8, I8_8, 0)
+    ROW(Q4_0, q4_0, I16_8, U4_8, 0)
+    ROW(Q5_0, q5_0, I16_8, U5_8, 0)
     ROW(Q8_0, q8_0, I16_8, I8_8, 0)
     ROW(Q8_1, q8_1, I16_8, I8_8, 0)
-    ROW(Q6_0, q6_0, I16_8, I8_8, 0)
+    ROW(Q6_0, q6_0, I16_8, U7_8, 0)
     ROW(IQ4_NL, iq4_nl, I16_8, I8_8, 0)
-    ROW(Q1_0, q1_0, I16_8, I8_8, 0)
-    ROW(Q2_0, q2_0, I16_8, I8_8, 0)
-    ROW_MIN(Q4_1, q4_1, I16_8_8, I8_8_8, min_plus, m, m, NULL)
-    ROW_MIN(Q5_1, q5_1, I16_8_8, I8_8_8, min_plus, m, m, NULL)
-    ROW_MIN(Q2_K, q2_k, I16_1_16, I8_1_16, min_q2_k, dmin, scales, NULL)
+    ROW(Q1_0, q1_0, I16_8, U4_8, 0)
+    ROW(Q2_0, q2_0, I16_8, U4_8, 0)
+    ROW_MIN(Q4_1, q4_1, I16_8_8, U4_8_8, min_plus, m, m, NULL)
+    ROW_MIN(Q5_1, q5_1, I16_8_8, U5_8_8, min_plus, m, m, NULL)
+    ROW_MIN(Q2_K, q2_k, I16_1_16, U6_1_16, min_q2_k, dmin, scales, NULL)
     ROW(Q3_K, q3_k, I16_1, I8_1_127, 0)
-    ROW_MIN(Q4_K, q4_k, I16_1_8, I8_8_8, min_k4, dmin, scales, sub_k4)
-    ROW_MIN(Q5_K, q5_k, I16_1_8, I8_8_8, min_k4, dmin, scales, sub_k4)
-    ROW_SUB(Q6_K, q6_k, I8_16, 0, sub_q6_k, scales)
+    ROW_MIN(Q4_K, q4_k, I16_1_8, U4_8_8, min_k4, dmin, scales, sub_k4)
+    ROW_MIN(Q5_K, q5_k, I16_1_8, U5_8_8, min_k4, dmin, scales, sub_k4)
+    ROW_SUB(Q6_K, q6_k, U6_16, 0, sub_q6_k, scales)
     ROW_SUB(IQ4_XS, iq4_xs, I8_8, 0, sub_iq4_xs, scales_l)
-    ROW_SUB(IQ2_XXS, iq2_xxs, I8_8, 3, sub_iq2_xxs, qs)
-    ROW_SUB(IQ2_XS, iq2_xs, I8_16, 3, sub_iq2, scales)
-    ROW_SUB(IQ2_S, iq2_s, I8_16, 3, sub_iq2, scales)
-    ROW_SUB(IQ3_XXS, iq3_xxs, I8_8, 2, sub_iq3_xxs, qs)
-    ROW_SUB(IQ3_S, iq3_s, I8_8, 0, sub_iq3_s, scales)
-    ROW_SUB(IQ1_S, iq1_s, I8_8, 3, sub_iq1_s, qh)
-    ROW(TQ1_0, tq1_0, I16_1, I8_1, 0)
-    ROW(TQ2_0, tq2_0, I16_1, I8_1, 0)
+    ROW_SUB(IQ2_XXS, iq2_xxs, U7_8, 3, sub_iq2_xxs, qs)
+    ROW_SUB(IQ2_XS, iq2_xs, U7_16, 3, sub_iq2, scales)
+    ROW_SUB(IQ2_S, iq2_s, U7_16, 3, sub_iq2, scales)
+    ROW_SUB(IQ3_XXS, iq3_xxs, U7_8, 2, sub_iq3_xxs, qs)
+    ROW_SUB(IQ3_S, iq3_s, U5_8, 0, sub_iq3_s, scales)
+    ROW_SUB(IQ1_S, iq1_s, U5_8, 3, sub_iq1_s, qh)
+    ROW(TQ1_0, tq1_0, I16_1, U4_1, 0)
+    ROW(TQ2_0, tq2_0, I16_1, U4_1, 0)
     [GG_DT_Q8_K] = { GG_GEMM_I16_1, GG_GEMM_I8_1, take_f32,
                      offsetof(struct gg_block_q8_k, d), 0, NULL, 0, 0, NULL },
-    [GG_DT_MXFP4] = { GG_GEMM_I16_8, GG_GEMM_I8_8, take_e8m0,
+    [GG_DT_MXFP4] = { GG_GEMM_I16_8, GG_GEMM_U5_8, take_e8m0,
                       offsetof(struct gg_block_mxfp4, e),
                       0, NULL, 0, 0, NULL },
-    [GG_DT_IQ1_M] = { GG_GEMM_I16_1, GG_GEMM_I8_16, take_iq1_m,
+    [GG_DT_IQ1_M] = { GG_GEMM_I16_1, GG_GEMM_U6_16, take_iq1_m,
                       offsetof(struct gg_block_iq1_m, scales),
                       3, NULL, 0, offsetof(struct gg_block_iq1_m, scales),
                       sub_iq1_m },

@@ -176,12 +176,13 @@ GG_GEMM_I16_FORMS(X, avx512)
 GG_GEMM_I16_FORMS(X, vnni512)
 #undef X
 
-/* A tile of the table: tile() with numbers that the compiler knows. */
-#define GG_GEMM_INT_TILE(name, n_scales, n_mins)                              \
+/* A tile of the table: tile() with numbers that the compiler knows, which may
+ * be more than those of scales and minima. */
+#define GG_GEMM_INT_TILE(name, ...)                                           \
     void name(const void *w, const void *x, size_t n_blocks, unsigned n_cols, \
               float *y, size_t y_stride, int add)                             \
     {                                                                         \
-        tile(w, x, n_blocks, n_cols, y, y_stride, add, n_scales, n_mins);     \
+        tile(w, x, n_blocks, n_cols, y, y_stride, add, __VA_ARGS__);          \
     }
 
 #endif

@@ -5,7 +5,7 @@
  * the compiler makes of C, 1 and up are the rows of gg_kern_cpu_levels. There
  * are enough independent chains to hide the latency of a multiply-add.
  * peak_run_ints and peak_ints: the same of integers of 2 or 1 bytes, added up
- * in 32 bits.
+ * in 32 bits, but of bytes without VNNI in 16.
  */
 #ifndef PEAK_H
 #define PEAK_H
@@ -101,17 +101,25 @@ peak_avx512(size_t rounds)
 #define PEAK_ZM(i)                                                            \
     "vpmaddwd %%zmm1, %%zmm0, %%zmm2\n\t"                                     \
     "vpaddd %%zmm2, %%zmm" #i ", %%zmm" #i "\n\t"
+#define PEAK_ZB(i)                                                            \
+    "vpmaddubsw %%zmm1, %%zmm0, %%zmm2\n\t"                                   \
+    "vpaddw %%zmm2, %%zmm" #i ", %%zmm" #i "\n\t"
 #define PEAK_Y16(i) "%{vex%} vpdpwssd %%ymm1, %%ymm0, %%ymm" #i "\n\t"
 #define PEAK_Y8(i)  "%{vex%} vpdpbusd %%ymm1, %%ymm0, %%ymm" #i "\n\t"
 #define PEAK_YM(i)                                                            \
     "vpmaddwd %%ymm1, %%ymm0, %%ymm2\n\t"                                     \
     "vpaddd %%ymm2, %%ymm" #i ", %%ymm" #i "\n\t"
+#define PEAK_YB(i)                                                            \
+    "vpmaddubsw %%ymm1, %%ymm0, %%ymm2\n\t"                                   \
+    "vpaddw %%ymm2, %%ymm" #i ", %%ymm" #i "\n\t"
 PEAK_LOOP(peak_z16, "avx512vnni", PEAK_Z16)
 PEAK_LOOP(peak_z8, "avx512vnni", PEAK_Z8)
 PEAK_LOOP(peak_zm, "avx512bw", PEAK_ZM)
 PEAK_LOOP(peak_y16, "avx2", PEAK_Y16)
 PEAK_LOOP(peak_y8, "avx2", PEAK_Y8)
 PEAK_LOOP(peak_ym, "avx2", PEAK_YM)
+PEAK_LOOP(peak_zb, "avx512bw", PEAK_ZB)
+PEAK_LOOP(peak_yb, "avx2", PEAK_YB)
 #endif
 
 static inline void peak_c(size_t rounds)
@@ -146,29 +154,22 @@ static inline void peak_run(unsigned level, size_t rounds)
     (void)level;
 }
 
-/* Bytes are multiplied by VNNI alone: at level 3 by that of level 2. */
-static inline unsigned peak_level(unsigned level, unsigned width)
-{
-    return width == 1 && level == 3 ? 2 : level;
-}
-
 /* Operations of a round. */
 static inline double peak_ints(unsigned level, unsigned width)
 {
     /* in the order of levels, twice a vector's integers of 16 bits */
-    static const double ints[] = { 4, 32, 32, 64, 64 };
-    return PEAK_CHAINS * ints[peak_level(level, width)] * (width == 1 ? 2 : 1);
+    static const double ints[] = { 4, 32, 32, 64, 64, 64 };
+    return PEAK_CHAINS * ints[level] * (width == 1 ? 2 : 1);
 }
 
 static inline void peak_run_ints(unsigned level, unsigned width, size_t rounds)
 {
 #if PEAK_X86
-    static void (*const run[][2])(size_t) = { { peak_c, peak_c },
-                                              { peak_ym, peak_ym },
-                                              { peak_y16, peak_y8 },
-                                              { peak_zm, peak_zm },
-                                              { peak_z16, peak_z8 } };
-    run[peak_level(level, width)][width == 1](rounds);
+    static void (*const run[][2])(size_t) = {
+        { peak_c, peak_c },   { peak_ym, peak_yb },  { peak_y16, peak_y8 },
+        { peak_zm, peak_zb }, { peak_z16, peak_z8 }, { peak_z16, peak_z8 }
+    };
+    run[level][width == 1](rounds);
 #else
     (void)level;
     (void)width;

@@ -234,6 +234,8 @@ static bool same_rows(const struct gg_kern *kern, const struct gg_kern *ref,
             const double want = p < k ? (double)decoded[r * k + p] : 0;
             good = good && q == w_at(h, &v, step, vr) &&
                    (int64_t)abs(q) * g->ints.most <= INT32_MAX &&
+                   (g->ints.width != 1 ||
+                    q + (int)g->ints.bias <= (int)g->ints.top) &&
                    u.d[run * g->mr + ur] == v.d[run * h->mr + vr] &&
                    fabs(d * q + m - want) <=
                        2 * FLT_EPSILON * (fabs(d * q) + fabs(m));
@@ -347,7 +349,7 @@ static void fill_w(const struct gg_kern_gemm *g, unsigned char *panel,
 {
     const int least = g->ints.width == 1 ? -(int)g->ints.bias
                                          : -(int)(INT32_MAX / g->ints.most),
-              most = g->ints.width == 1 ? 255 + least : -least;
+              most = g->ints.width == 1 ? (int)g->ints.top + least : -least;
     for (size_t b = 0; b < n_blocks; b++) {
         const struct gg_gemm_int_w w = gg_gemm_int_w_at(g, panel, b);
         const struct x_block x = x_block(g, t->x, b);
@@ -396,6 +398,42 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g,
     free(t.x);
 }
 
+/* With 1 for all scales, and no minima, integers alone are added up, and are
+ * small enough for f32: no level may lose any. */
+static void check_exact(const char *level, const struct gg_kern_gemm *g,
+                        unsigned form)
+{
+    enum { STRIDE = 37 };
+    static float x[12 * STEPS], y[12 * STRIDE];
+    struct tile_case t = { .g = g, .n_blocks = 1 };
+    bool good = true;
+    t.w = panel_of(gg_kern_gemm_w_size(g, STEPS));
+    t.x = panel_of(gg_kern_gemm_x_size(g, STEPS));
+    for (int round = 0; round < 8; round++) {
+        for (size_t i = 0; i < GG_LEN(x); i++)
+            x[i] = (float)rnd_below(255) - 127;
+        for (size_t i = 0; i < GG_LEN(x); i += 1 + (round & 1 ? 0 : 31))
+            x[i] = rnd_below(2) ? 127 : -127;
+        g->pack_x(g, t.x, 0, x, STEPS, g->nr, STEPS);
+        fill_w(g, t.w, 1, round % 4 < 2, &t);
+        const struct gg_gemm_int_w w = gg_gemm_int_w_at(g, t.w, 0);
+        for (size_t i = 0; i < g->ints.n_scales * g->mr; i++)
+            w.d[i] = 1;
+        for (size_t i = 0; i < g->ints.n_mins * g->mr; i++)
+            w.m[i] = 0;
+        g->tile(t.w, t.x, 1, g->nr, y, STRIDE, 0);
+        for (size_t c = 0; c < g->nr; c++)
+            for (size_t r = 0; r < g->mr; r++) {
+                double want, size;
+                good = good && element(&t, r, c, &want, &size) &&
+                       (double)y[c * STRIDE + r] == want;
+            }
+    }
+    ok(good, "%s: form %u: integers are those of the panels", level, form);
+    free(t.w);
+    free(t.x);
+}
+
 static void check_type(const struct acts_form *f, void *user)
 {
     if (f->form != GG_GEMM_BF16)
@@ -416,6 +454,8 @@ int main(int argc, char **argv)
                 continue;
             check_pack_x(level[i].name, &kern.gemm[f], &ref.gemm[f], f);
             check_tile(level[i].name, &kern.gemm[f], f);
+            if (kern.gemm[f].ints.width == 1)
+                check_exact(level[i].name, &kern.gemm[f], f);
         }
     }
     acts_each_form(check_type, &ref);

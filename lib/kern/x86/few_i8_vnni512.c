@@ -106,9 +106,8 @@ static GG_ALWAYS_INLINE void block_q4_0(__m512 sums[NR], const struct rows *r,
         take(&at, offsetof(struct gg_block_q4_0, qs), v);
         GG_UNROLL
         for (int k = 0; k < 4; k++) {
-            q[k] = _mm512_add_epi8(low_nibbles(v[k]), _mm512_set1_epi8(120));
-            q[k + 4] =
-                _mm512_add_epi8(high_nibbles(v[k]), _mm512_set1_epi8(120));
+            q[k] = low_nibbles(v[k]);
+            q[k + 4] = high_nibbles(v[k]);
         }
         add_run(sums, q, &x, i, take_half(&at, 0), n_cols);
     }
@@ -282,7 +281,6 @@ static GG_ALWAYS_INLINE void block_q6_k(__m512 sums[NR], const struct rows *r,
                     q[i] = _mm512_or_si512(k < 2 ? low_nibbles(l)
                                                  : high_nibbles(l),
                                            _mm512_and_si512(u, two));
-                    q[i] = _mm512_add_epi8(q[i], _mm512_set1_epi8(96));
                 }
                 dots(acc, q, &x, 8 * h + 2 * k + p, 4, n_cols);
                 GG_UNROLL

@@ -11,5 +11,5 @@
 
 #define X(scales, mins, most, level)                                          \
     GG_GEMM_INT_TILE(gg_kern_i16_tile_##scales##_##mins##_##level, scales,    \
-                     mins)
+                     mins, 0)
 GG_GEMM_I16_FORMS(X, LEVEL)

@@ -6,6 +6,7 @@
 
 #define LEVEL          avxvnni
 #define VI_DP(c, a, b) GG_X86_DPBUSD_256(c, a, b)
+#define AT_ONCE        3
 #include "kern/x86/gemm_int_256.h"
 
 #include "kern/x86/gemm_i8_impl.h"

@@ -10,5 +10,6 @@
 #include "kern/x86/gemm_int_impl.h"
 
 #define X(scales, mins, level)                                                \
-    GG_GEMM_INT_TILE(gg_kern_i8_tile_##scales##_##mins##_##level, scales, mins)
+    GG_GEMM_INT_TILE(gg_kern_i8_tile_##scales##_##mins##_##level, scales,     \
+                     mins, 0)
 GG_GEMM_I8_TILES(X, LEVEL)

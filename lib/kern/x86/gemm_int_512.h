@@ -28,5 +28,6 @@ enum {
     MR = GG_GEMM_MR_INT512,
     NR = GG_GEMM_NR_INT512,
     LANES = 16,
+    AT_ONCE = NR,
     ROUND_TO = 2
 };

@@ -8,29 +8,42 @@
  *     vi_zero, vi_load (aligned), vi_all (the 32 bits at p in all lanes)
  *     VI_DP(c, a, b)   c += the sums of products in each 32 bits of a, which
  *                      are of weights, and b: of two of 16 bits, or of four
- *                      bytes of which a's have no sign
+ *                      bytes of which a's have no sign. Or, of bytes, in steps:
+ *     VI_MUL, VI_ADD   c = and c += the sums of two products in each 16 bits;
+ *                      n_sums of such fit into 16 bits
+ *     VI_WIDEN(c, a)   c += the sums of two of 16 bits
  *     vf_loadu, vf_storeu, vf_all, vf_add, vf_mul, vf_fma (a*b + c)
  *     vf_of            integers to floats
- *     ROUND_TO, CASES  numbers of columns that there is code for: CASE(n)
+ *     AT_ONCE          columns at a time, a divisor of NR,
+ *     ROUND_TO, CASES  and numbers that there is code for: CASE(n)
  *     BYTES            of an integer
  *     X_SCALES         of a column in a block
  *
  * Sums in f32 are in registers beside those in integers where registers are 32;
- * with 16 the compiler moves them out of the way between runs.
+ * with 16 and six columns the compiler moves them out of the way between runs.
  */
 
 enum { GROUPS = GG_GEMM_INT_STEPS * BYTES / 4 }; /* of steps, 32 bits each */
 
-/* The integer sums of a run, n groups long, from begin's on or from 0. */
-static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
-                                  const int32_t *x, const int32_t *begin,
-                                  size_t n, int n_cols)
+/* The integer sums of a run begin with begin's or 0. */
+static GG_ALWAYS_INLINE void begin_sums(VI acc[NR][2], const int32_t *begin,
+                                        int n_cols)
 {
     GG_UNROLL
     for (int j = 0; j < n_cols; j++)
         acc[j][0] = acc[j][1] =
             begin ? vi_all((const float *)(const void *)(begin + j))
                   : vi_zero();
+}
+
+/* A run, n groups long, to acc; n_sums: a divisor of n. */
+#ifdef VI_DP
+static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
+                                  const int32_t *x, const int32_t *begin,
+                                  size_t n, int n_cols, size_t n_sums)
+{
+    (void)n_sums;
+    begin_sums(acc, begin, n_cols);
     for (size_t p = 0; p < n; p++, w += MR, x += NR) {
         const VI w0 = vi_load(w), w1 = vi_load(w + LANES);
         GG_UNROLL
@@ -41,6 +54,37 @@ static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
         }
     }
 }
+#else
+static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
+                                  const int32_t *x, const int32_t *begin,
+                                  size_t n, int n_cols, size_t n_sums)
+{
+    begin_sums(acc, begin, n_cols);
+    GG_UNROLL
+    for (size_t p = 0; p < n; p += n_sums) {
+        VI part[NR][2];
+        GG_UNROLL
+        for (size_t t = 0; t < n_sums; t++, w += MR, x += NR) {
+            const VI w0 = vi_load(w), w1 = vi_load(w + LANES);
+            GG_UNROLL
+            for (int j = 0; j < n_cols; j++) {
+                const VI b = vi_all((const float *)(const void *)(x + j));
+                if (t == 0) {
+                    VI_MUL(part[j][0], w0, b);
+                    VI_MUL(part[j][1], w1, b);
+                } else {
+                    VI_ADD(part[j][0], w0, b);
+                    VI_ADD(part[j][1], w1, b);
+                }
+                if (t == n_sums - 1) {
+                    VI_WIDEN(acc[j][0], part[j][0]);
+                    VI_WIDEN(acc[j][1], part[j][1]);
+                }
+            }
+        }
+    }
+}
+#endif
 
 /* sums += values times the rows' factors times the columns' */
 static GG_ALWAYS_INLINE void add_runs(VF sums[NR][2], VI acc[NR][2],
@@ -92,7 +136,8 @@ static GG_ALWAYS_INLINE void set_zero(VF v[NR][2], int n_cols)
  * added up first. */
 static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
                                         VF sums[NR][2], int n_cols,
-                                        int n_scales, int n_mins)
+                                        int n_scales, int n_mins,
+                                        size_t n_sums)
 {
     const int n_runs = n_scales > X_SCALES ? n_scales : X_SCALES;
     const int n_parts = n_scales < X_SCALES ? n_scales : X_SCALES;
@@ -109,7 +154,7 @@ static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
         for (int r = 0; r < n_runs / n_parts; r++) {
             VI acc[NR][2];
             VF v[NR][2];
-            dots(acc, w, x, BYTES == 1 ? begin : NULL, n, n_cols);
+            dots(acc, w, x, BYTES == 1 ? begin : NULL, n, n_cols, n_sums);
             if (n_scales == X_SCALES) {
                 add_runs(sums, acc, d, s, n_cols);
             } else {
@@ -153,14 +198,14 @@ static GG_ALWAYS_INLINE void tile_cols(const unsigned char *w,
                                        const unsigned char *x, size_t n_blocks,
                                        int n_cols, unsigned n_wanted, float *y,
                                        size_t y_stride, int add, int n_scales,
-                                       int n_mins)
+                                       int n_mins, size_t n_sums)
 {
     VF sums[NR][2];
     set_zero(sums, n_cols);
     for (size_t b = 0; b < n_blocks; b++) {
         tile_block((const int32_t *)(const void *)w,
                    (const int32_t *)(const void *)x, sums, n_cols, n_scales,
-                   n_mins);
+                   n_mins, n_sums);
         w += W_BLOCK(MR, n_scales, n_mins);
         x += X_BLOCK(NR, n_scales, n_mins);
     }
@@ -180,16 +225,22 @@ static GG_ALWAYS_INLINE void tile_cols(const unsigned char *w,
 
 #define CASE(n)                                                               \
     case n:                                                                   \
-        tile_cols(w, x, n_blocks, n, n_cols, y, y_stride, add, n_scales,      \
-                  n_mins);                                                    \
+        tile_cols(w, at, n_blocks, n, some, y, y_stride, add, n_scales,       \
+                  n_mins, n_sums);                                            \
         break;
 
 static GG_ALWAYS_INLINE void tile(const void *w, const void *x,
                                   size_t n_blocks, unsigned n_cols, float *y,
                                   size_t y_stride, int add, int n_scales,
-                                  int n_mins)
+                                  int n_mins, size_t n_sums)
 {
-    switch ((n_cols + ROUND_TO - 1) / ROUND_TO * ROUND_TO) {
-        CASES
+    const unsigned char *at = x;
+    for (unsigned j = 0; j < n_cols; j += AT_ONCE) {
+        const unsigned some = GG_MIN(n_cols - j, (unsigned)AT_ONCE);
+        switch ((some + ROUND_TO - 1) / ROUND_TO * ROUND_TO) {
+            CASES
+        }
+        at += 4 * AT_ONCE; /* 32 bits of each, whatever they are */
+        y += AT_ONCE * y_stride;
     }
 }
