@@ -138,6 +138,11 @@ typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, void *q,
     X(Q5_K, q5_k, 0, 0, 1)                                                    \
     X(Q6_K, q6_k, 1, 0, 1)                                                    \
     X(IQ4_XS, iq4_xs, 0, 0, 1)                                                \
+    X(IQ1_S, iq1_s, 0, 0, 1)                                                  \
+    X(IQ1_M, iq1_m, 1, 0, 1)                                                  \
+    X(IQ2_XXS, iq2_xxs, 0, 0, 1)                                              \
+    X(IQ2_XS, iq2_xs, 1, 0, 1)                                                \
+    X(IQ2_S, iq2_s, 1, 0, 1)                                                  \
     X(Q8_K, q8_k, 0, 0, 0)                                                    \
     X(TQ1_0, tq1_0, 0, 0, 0)                                                  \
     X(TQ2_0, tq2_0, 0, 0, 0)

@@ -79,6 +79,7 @@ static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
 }
 
 #include "kern/x86/blocks_fork.h"
+#include "kern/x86/blocks_iq.h"
 #include "kern/x86/blocks_k.h"
 #include "kern/x86/blocks_low.h"
 #include "kern/x86/blocks_q32.h"
