@@ -180,7 +180,7 @@ static enum gguf_status collect(const struct gg_back *b, uint32_t i,
         for (size_t q = 0; q < t->n_parts; q++) {
             if (t->part[q].from != i)
                 continue;
-            if (t->part[q].scale[0] != 0)
+            if (t->part[q].scale[0] != 0 || t->part[q].run)
                 return fail(b, i, err);
             GG_TRY(turn(b, p, &t->part[q], b->tensor_of[k],
                         q ? t->end[q - 1] : 0, err));

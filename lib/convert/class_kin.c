@@ -57,6 +57,28 @@ static const struct gg_convert_name bitnet_names[] = {
     END_NAMES
 };
 
+/* Gains instead of norms, and positions that turn the other way. */
+#define T "model.blocks.%."
+static const struct gg_convert_name talkie_names[] = {
+    N("model.embed.weight", "token_embd.weight"),
+    N("model.embed", "token_embd.weight"),
+    N("lm_head.weight", "output.weight"),
+    N("lm_head", "output.weight"),
+    N_KEY("lm_head_gain.w_g", "logit_scale"),
+    N_HOW(T "attn.attn_query", B "attn_q", NEG_HALF),
+    N_HOW(T "attn.attn_key", B "attn_k", NEG_HALF),
+    N(T "attn.attn_value", B "attn_v"),
+    N(T "attn.attn_resid", B "attn_output"),
+    N_AXES(T "attn.head_gain.head_g", B "attn_q_norm.weight", "x > x, 1"),
+    N(T "attn_gain.a_g", B "attn_output.scale"),
+    N(T "mlp.mlp_gate", B "ffn_gate"),
+    N(T "mlp.mlp_linear", B "ffn_up"),
+    N(T "mlp.mlp_resid", B "ffn_down"),
+    N(T "mlp_gain.a_g", B "ffn_down.scale"),
+    N(T "embed_skip.a_g", B "layer_output_scale.weight"),
+    END_NAMES
+};
+
 /* The output is the embedding, though folders may have it twice. */
 static const struct gg_convert_name tied_names[] = { N_NOT("lm_head"),
                                                      END_NAMES };
@@ -170,5 +192,11 @@ const struct gg_convert_arch gg_convert_class_kin[] = {
       .names = OVER(bitnet_names),
       .keys = ROWS(WORD("rope.scaling.type", "linear"),
                    ALWAYS("rope.scaling.factor", F32, 1)) },
+    /* its norms have the least number that 1 can be told from */
+    { .classes = "TalkieForCausalLM",
+      .arch = "talkie",
+      .names = { talkie_names },
+      .keys = ROWS(ALWAYS("attention.layer_norm_rms_epsilon", F32,
+                          1.1920928955078125e-07)) },
     { .classes = NULL }
 };

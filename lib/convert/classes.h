@@ -27,7 +27,8 @@ enum gg_convert_how {
     GG_HOW_HALF_2,
     GG_HOW_PLUS_5TH,
     GG_HOW_PLUS_11TH, /* 1 / 5^1.5 */
-    GG_HOW_TERNARY,   /* -1, 0 or 1 times the mean of their magnitudes */
+    GG_HOW_NEG_HALF, /* the second half of each head's rows negated: head_dim */
+    GG_HOW_TERNARY,  /* -1, 0 or 1 times the mean of their magnitudes */
     GG_N_HOWS
 };
 

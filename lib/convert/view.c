@@ -106,6 +106,19 @@ static enum gguf_status squeeze(struct gg_convert_view *v,
     return GGUF_OK;
 }
 
+/* What turns against the usual direction turns with it when the second half of
+ * each head is negated. */
+static enum gguf_status neg_half(struct gg_convert_view *v,
+                                 struct gguf_error *err)
+{
+    int64_t head;
+    if (v->n_dims != 2 || !gg_convert_count(v->c, "head_dim", &head) ||
+        head % 2 || v->ne[1] % head)
+        return fail(v, "has no rows of whole heads", err);
+    v->part.run = (uint64_t)(head / 2) * (uint64_t)v->ne[0];
+    return GGUF_OK;
+}
+
 /* Half no of the rows. */
 static enum gguf_status half(struct gg_convert_view *v, int no,
                              struct gguf_error *err)
@@ -213,6 +226,7 @@ static const struct {
     [GG_HOW_HALF_2] = { "second half of the rows", half_2, NULL },
     [GG_HOW_PLUS_5TH] = { "1/5 added", NULL, plus_5th },
     [GG_HOW_PLUS_11TH] = { "1/5^1.5 added", NULL, plus_11th },
+    [GG_HOW_NEG_HALF] = { "second halves of heads negated", neg_half, NULL },
     [GG_HOW_TERNARY] = { "-1, 0 or 1 times their mean magnitude", ternary,
                          round_3 },
 };
@@ -227,7 +241,8 @@ static enum gguf_status see_half(struct gg_convert_view *v,
     if (row->axes || row->scale)
         return fail(v, "is of a weight that is made of more than one", err);
     if (v->n_dims != 2 || row->how == GG_HOW_PLUS_1 ||
-        row->how == GG_HOW_NEG_EXP || row->how == GG_HOW_TERNARY)
+        row->how == GG_HOW_NEG_EXP || row->how == GG_HOW_NEG_HALF ||
+        row->how == GG_HOW_TERNARY)
         return fail(v, "is no half of a matrix's pair", err);
     if (!strcmp(row->to, "token_embd"))
         return v->item->half == GG_HALF_A ? turn(v, err) : GGUF_OK;

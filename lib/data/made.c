@@ -97,6 +97,9 @@ static void read_parts(const struct gg_made_tensor *t, uint64_t first,
             t->change(part.x, (size_t)k);
         if (t->part[low].after != 0)
             times(part.x, k, t->part[low].after);
+        for (uint64_t i = 0; t->part[low].run && i < k; i++)
+            if ((first - begin + i) / t->part[low].run % 2)
+                part.x[i] = -part.x[i];
         first += k;
         n -= k;
     }
@@ -127,7 +130,7 @@ static bool has_blocks(const struct gg_data_made *m,
         const struct gg_made_part *p = &t->part[i];
         struct gg_data_info base;
         gg_data_info(m->base, p->from, &base);
-        if (t->change || p->scale[0] != 0 || p->after != 0 ||
+        if (t->change || p->scale[0] != 0 || p->after != 0 || p->run ||
             !t->rows[i].blocks || base.dtype != t->dtype || p->step[0] != 1 ||
             p->ne[0] % type->block_len)
             return false;
@@ -187,7 +190,7 @@ static bool is_whole(const struct gg_made_tensor *t,
         step *= p->ne[d];
     }
     return t->n_parts == 1 && !t->change && p->scale[0] == 0 &&
-           p->after == 0 && !p->first && step == base->n_elements &&
+           p->after == 0 && !p->run && !p->first && step == base->n_elements &&
            base->dtype == t->dtype;
 }
 

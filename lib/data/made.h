@@ -30,6 +30,8 @@ struct gg_made_part {
     float scale[2]; /* each number is multiplied by these, one after the
                      * other; 0: by none */
     float after;    /* and by this once it is changed; 0: by none */
+    uint64_t run;   /* every second run of this many elements is negated, or
+                     * 0 */
 };
 
 struct gg_made_tensor {

@@ -29,6 +29,13 @@ static float ternary(const struct folder_tensor *t, uint64_t i)
     return (x > 0.5f ? 1.0f : x < -0.5f ? -1.0f : 0.0f) * (1 / times);
 }
 
+/* Rows 4 to 7 of each head of 8. */
+static float negated(const struct folder_tensor *t, uint64_t i)
+{
+    const float x = folder_value(t->name, i);
+    return i / 32 % 8 < 4 ? x : -x;
+}
+
 const struct arch archs_kin[] = {
     { .class_name = "OrionForCausalLM",
       "orion",
@@ -233,5 +240,24 @@ const struct arch archs_kin[] = {
         { B "ffn_sub_norm.weight", L "mlp.ffn_layernorm.weight", same },
         { "token_embd.weight", "model.embed_tokens.weight", same } },
       { { "rope.scaling.type", "linear" }, { "rope.scaling.factor", "1" } } },
+#define TB "model.blocks.%."
+    { .class_name = "TalkieForCausalLM",
+      "talkie",
+      SIZES_KV("4") ",\"head_dim\":8",
+      "model.embed.weight 260 32\nlm_head 260 32\nlm_head_gain.w_g 1\n" TB
+      "attn.attn_query.weight 32 32\n" TB "attn.attn_key.weight 32 32\n" TB
+      "attn.attn_value.weight 32 32\n" TB "attn.attn_resid.weight 32 32\n" TB
+      "attn.head_gain.head_g 4\n" TB "attn_gain.a_g 1\n" TB
+      "mlp.mlp_gate.weight 48 32\n" TB "mlp.mlp_linear.weight 48 32\n" TB
+      "mlp.mlp_resid.weight 32 48\n" TB "mlp_gain.a_g 1\n" TB
+      "embed_skip.a_g 1\n",
+      { { B "attn_q.weight", TB "attn.attn_query.weight", negated },
+        { B "attn_k.weight", TB "attn.attn_key.weight", negated },
+        { B "attn_q_norm.weight", TB "attn.head_gain.head_g", same },
+        { B "attn_output.scale", TB "attn_gain.a_g", same },
+        { B "layer_output_scale.weight", TB "embed_skip.a_g", same },
+        { "output.weight", "lm_head", same } },
+      { { "logit_scale", "@lm_head_gain.w_g" },
+        { "attention.layer_norm_rms_epsilon", "1.192093e-07" } } },
     { .class_name = NULL },
 };

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +21,14 @@ static void die(const char *what)
 float folder_value(const char *name, uint64_t i)
 {
     uint64_t h = UINT64_C(1469598103934665603); /* FNV-1a */
+    const bool gain = strstr(name, "_gain.") != NULL;
     while (*name)
         h = (h ^ (uint8_t)*name++) * UINT64_C(1099511628211);
     h = (h ^ i) * UINT64_C(0x9E3779B97F4A7C15);
     h ^= h >> 29;
     h *= UINT64_C(0xBF58476D1CE4E5B9);
-    return (float)((int)(h >> 40 & 255) - 128) * 0x1p-9f; /* 8 bits */
+    const float x = (float)((int)(h >> 40 & 255) - 128) * 0x1p-9f; /* 8 bits */
+    return gain ? fabsf(x) + 0x1p-9f : x;
 }
 
 void folder_begin(struct folder *f, const char *dir)

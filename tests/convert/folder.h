@@ -13,7 +13,8 @@
 
 enum { FOLDER_VOCAB = 260 };
 
-/* The number that element i of the tensor of that name has: exact in BF16. */
+/* The number that element i of the tensor of that name has: exact in BF16,
+ * above 0 in a gain. */
 float folder_value(const char *name, uint64_t i);
 
 /* One tensor: name, shape as JSON has it (slowest dimension first). */
