@@ -22,29 +22,34 @@
  * VNNI, and without. */
 #define GG_X86_DPWSSD_512(c, a, b) GG_X86_DP_512("vpdpwssd", c, a, b)
 #define GG_X86_DPWSSD_256(c, a, b) GG_X86_DP_256("vpdpwssd", c, a, b)
-#define GG_X86_DP_TWO(TYPE, constraint, first, second, c, a, b)               \
+#define GG_X86_DP_TWO(TYPE, constraint, of_b, first, second, c, a, b)         \
     do {                                                                      \
         TYPE product_;                                                        \
         __asm__(first " %3, %2, %1\n\t" second " %1, %0, %0"                  \
                 : "+" constraint(c), "=&" constraint(product_)                \
-                : constraint(a), constraint "m"(b));                          \
+                : constraint(a), of_b(b));                                    \
     } while (0)
 #define GG_X86_MADDWD_512(c, a, b)                                            \
-    GG_X86_DP_TWO(__m512i, "v", "vpmaddwd", "vpaddd", c, a, b)
+    GG_X86_DP_TWO(__m512i, "v", "v", "vpmaddwd", "vpaddd", c, a, b)
 #define GG_X86_MADDWD_256(c, a, b)                                            \
-    GG_X86_DP_TWO(__m256i, "x", "vpmaddwd", "vpaddd", c, a, b)
+    GG_X86_DP_TWO(__m256i, "x", "x", "vpmaddwd", "vpaddd", c, a, b)
 
 /* The same of bytes in two steps. c = (or c +=) sums of the two products of
- * bytes of a, without a sign, and of b in 16 bits, which must fit; and c += the
- * sums of two of 16 bits, ones being 1 in each. */
+ * bytes of a, without a sign, and of b in 16 bits, which must fit. */
 #define GG_X86_MUL_BYTES_256(c, a, b)                                         \
     __asm__("vpmaddubsw %2, %1, %0" : "=x"(c) : "x"(a), "x"(b))
 #define GG_X86_ADD_BYTES_256(c, a, b)                                         \
-    GG_X86_DP_TWO(__m256i, "x", "vpmaddubsw", "vpaddw", c, a, b)
+    GG_X86_DP_TWO(__m256i, "x", "x", "vpmaddubsw", "vpaddw", c, a, b)
 #define GG_X86_MUL_BYTES_512(c, a, b)                                         \
     __asm__("vpmaddubsw %2, %1, %0" : "=v"(c) : "v"(a), "v"(b))
 #define GG_X86_ADD_BYTES_512(c, a, b)                                         \
-    GG_X86_DP_TWO(__m512i, "v", "vpmaddubsw", "vpaddw", c, a, b)
+    GG_X86_DP_TWO(__m512i, "v", "v", "vpmaddubsw", "vpaddw", c, a, b)
+
+/* c += sums of the two of 16 bits of a: ones need not be in a register. */
+#define GG_X86_WIDEN_256(c, a, ones)                                          \
+    GG_X86_DP_TWO(__m256i, "x", "xm", "vpmaddwd", "vpaddd", c, a, ones)
+#define GG_X86_WIDEN_512(c, a, ones)                                          \
+    GG_X86_DP_TWO(__m512i, "v", "vm", "vpmaddwd", "vpaddd", c, a, ones)
 
 /* c += the products of the two bf16 in each lane of a and b. */
 #define GG_X86_DPBF16_512(c, a, b) GG_X86_DP_512("vdpbf16ps", c, a, b)

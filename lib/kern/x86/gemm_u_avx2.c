@@ -7,7 +7,7 @@
 #define LEVEL           avx2
 #define VI_MUL(c, a, b) GG_X86_MUL_BYTES_256(c, a, b)
 #define VI_ADD(c, a, b) GG_X86_ADD_BYTES_256(c, a, b)
-#define VI_WIDEN(c, a)  GG_X86_MADDWD_256(c, a, _mm256_set1_epi16(1))
+#define VI_WIDEN(c, a)  GG_X86_WIDEN_256(c, a, _mm256_set1_epi16(1))
 #define AT_ONCE         3
 #include "kern/x86/gemm_int_256.h"
 
