@@ -244,12 +244,16 @@ for type in Q4_0 Q8_0 NVFP4; do
     done
 done
 "$quantize" -qf "$www/long.gguf" "$tmp/q.local" Q8_0
+# The last request is for the second tensor.
+: >"$tmp/log"
+"$quantize" -qf --resume --threads 1 "$at/ok/long.gguf" "$tmp/q.gguf" Q8_0
+k=$(asked)
 rm -f "$tmp/q.gguf"
-run "$quantize" --resume "$at/cut-late/long.gguf" "$tmp/q.gguf" Q8_0
+run "$quantize" --resume --threads 1 "$at/cut$k/long.gguf" "$tmp/q.gguf" Q8_0
 test $rc -eq 1 && test ! -e "$tmp/q.gguf"
 ok 'a line that breaks'
 run "$quantize" --resume "$at/ok/long.gguf" "$tmp/q.gguf" Q8_0
-test $rc -eq 0 && grep -q '1 tensor' "$tmp/err" && cmp -s "$tmp/q.gguf" "$tmp/q.local"
+test $rc -eq 0 && grep -q '^gguf-quantize: .*: 1 tensor' "$tmp/err" && cmp -s "$tmp/q.gguf" "$tmp/q.local"
 ok '--resume after it'
 run "$quantize" "$at/no-ranges/long.gguf" "$tmp/q.gguf" Q8_0 --force
 test $rc -eq 0 && cmp -s "$tmp/q.gguf" "$tmp/q.local"
