@@ -7,6 +7,10 @@ shift 2
 mkdir -p completion/bash completion/zsh || exit 1
 types=$("$quantize" --list-types | $AWK '{ printf "%s%s", s, $1; s = " " }')
 for program; do
+    case $program in
+    */*) ;;
+    *) program=./$program ;; # libtool gives paths of its wrappers alone
+    esac
     tool=${program##*/}
     tool=${tool#lt-}
     AWK=$AWK "${CONFIG_SHELL-sh}" "$sources/options.sh" "$program" "$types" \
