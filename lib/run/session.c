@@ -183,6 +183,8 @@ static enum gguf_status create(struct gguf_session **out,
     GG_TRY(check_params(model, p, err));
     if (m)
         gg_measure_init(m, p->allocator);
+    else
+        GG_TRY(gg_weights_in_memory(model, err));
     const struct gguf_allocator *a = m ? &m->allocator : p->allocator;
     struct gguf_session *s = gg_mem_alloc_zero(a, 1, sizeof *s);
     if (!s)
@@ -229,8 +231,6 @@ enum gguf_status gguf_session_create(struct gguf_session **out,
                                      const struct gguf_session_params *p,
                                      struct gguf_error *err)
 {
-    *out = NULL;
-    GG_TRY(gg_weights_in_memory(model, err));
     return create(out, model, p, NULL, err);
 }
 
