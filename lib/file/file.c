@@ -306,10 +306,12 @@ enum gguf_status gguf_file_open(struct gguf_file **out, const char *path,
                                 struct gguf_error *err)
 {
     struct source s = { .path = path, .fd = -1 };
-    if (params && params->struct_size >= sizeof *params &&
-        gg_file_opener_takes(params->opener, path))
-        return gg_file_open_with(out, path, params, err);
-    return open_source(out, &s, params, err);
+    struct gguf_file_params own = GGUF_FILE_PARAMS_INIT;
+    *out = NULL;
+    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_file_params", err));
+    if (gg_file_opener_takes(own.opener, path))
+        return gg_file_open_with(out, path, &own, err);
+    return open_source(out, &s, &own, err);
 }
 
 enum gguf_status gg_file_open_reader(struct gguf_file **out,
