@@ -19,6 +19,10 @@ if grep -q 'this build has no libcurl' "$tmp/err"; then
     test $rc -eq 1
     ok 'without libcurl: a message that says so'
     done_testing
+elif grep -q 'libcurl is not installed' "$tmp/err"; then
+    test $rc -eq 1
+    ok 'libcurl not found when it is wanted: a message that says so'
+    done_testing
 fi
 
 "$builddir/tests/tools/httpd" "$www" "$tmp/ports" "$tmp/log" &
