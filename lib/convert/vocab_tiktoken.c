@@ -9,6 +9,7 @@
 #include "config.h"
 #include "convert/vocab.h"
 
+#include "base/base64.h"
 #include "base/compiler.h"
 #include "base/index.h"
 #include "base/str.h"
@@ -27,38 +28,10 @@ static enum gguf_status fail(const struct gg_convert_line *l, const char *what,
 
 /* ---- lines ---- */
 
-static int digit64(char c)
-{
-    return c >= 'A' && c <= 'Z'   ? c - 'A'
-           : c >= 'a' && c <= 'z' ? c - 'a' + 26
-           : c >= '0' && c <= '9' ? c - '0' + 52
-           : c == '+'             ? 62
-           : c == '/'             ? 63
-                                  : -1;
-}
-
-/* The bytes that n digits are, of four and four, with '=' at the end. */
 static bool decode(const char *p, size_t n, uint8_t out[MOST], size_t *size)
 {
-    size_t pad = 0;
-    *size = 0;
-    if (!n || n % 4 || n / 4 * 3 > MOST)
-        return false;
-    while (pad < 2 && p[n - 1 - pad] == '=')
-        pad++;
-    for (size_t i = 0; i < n; i += 4) {
-        uint32_t x = 0;
-        for (size_t k = 0; k < 4; k++) {
-            const int d = i + k >= n - pad ? 0 : digit64(p[i + k]);
-            if (d < 0)
-                return false;
-            x = x << 6 | (uint32_t)d;
-        }
-        for (int k = 16; k >= 0; k -= 8)
-            out[(*size)++] = (uint8_t)(x >> k);
-    }
-    *size -= pad;
-    return true;
+    return n && n % 4 == 0 && n / 4 * 3 <= MOST &&
+           gg_base64_decode(p, n, out, size) == n;
 }
 
 /* Bytes as letters, as GPT-2 has them: those that are printed in Latin-1 are

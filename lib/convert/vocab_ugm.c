@@ -12,6 +12,7 @@
 #include "config.h"
 #include "convert/vocab.h"
 
+#include "base/base64.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "vocab/charsmap.h"
@@ -76,43 +77,24 @@ static enum gguf_status fail(const struct gg_convert_vocab *v,
     return gg_error_set(err, st, gg_json_place(json(v), at), "%s", what);
 }
 
-static int digit64(char c)
-{
-    return c >= 'A' && c <= 'Z'   ? c - 'A'
-           : c >= 'a' && c <= 'z' ? c - 'a' + 26
-           : c >= '0' && c <= '9' ? c - '0' + 52
-           : c == '+'             ? 62
-           : c == '/'             ? 63
-                                  : -1;
-}
-
-/* RFC 4648, section 4: padded, nothing between digits. */
 static enum gguf_status decode64(struct gg_convert_vocab *v, const json_t *at,
                                  struct gguf_str s, struct gguf_error *err)
 {
-    uint32_t bits = 0;
-    size_t n = 0, pad = 0;
-    while (pad < 2 && pad < s.size && s.data[s.size - 1 - pad] == '=')
-        pad++;
-    uint8_t *out = gg_mem_arena_alloc(&v->c->arena, s.size / 4 * 3 + 1);
-    if (!out)
-        return gg_error_set_nomem(err, s.size / 4 * 3 + 1);
+    size_t n;
     if (s.size % 4)
         return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(json(v), at),
                             "the precompiled table has %zu digits of base64, "
                             "which are not a multiple of 4",
                             s.size);
-    for (size_t i = 0; i < s.size - pad; i++) {
-        const int d = digit64(s.data[i]);
-        if (d < 0)
-            return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(json(v), at),
-                                "digit %zu of the precompiled table is byte "
-                                "0x%02X, not one of base64",
-                                i, (unsigned)(uint8_t)s.data[i]);
-        bits = bits << 6 | (uint32_t)d;
-        if (i % 4)
-            out[n++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
-    }
+    uint8_t *out = gg_mem_arena_alloc(&v->c->arena, s.size / 4 * 3 + 1);
+    if (!out)
+        return gg_error_set_nomem(err, s.size / 4 * 3 + 1);
+    const size_t right = gg_base64_decode(s.data, s.size, out, &n);
+    if (right < s.size)
+        return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(json(v), at),
+                            "digit %zu of the precompiled table is byte "
+                            "0x%02X, not one of base64",
+                            right, (unsigned)(uint8_t)s.data[right]);
     v->charsmap = (struct gguf_str){ (const char *)out, n };
     return GGUF_OK;
 }

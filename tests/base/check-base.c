@@ -1,5 +1,6 @@
 /* check-base.c - sizes, cursor, strings, index, memory */
 #include "config.h"
+#include "base/base64.h"
 #include "base/cursor.h"
 #include "base/index.h"
 #include "base/mem.h"
@@ -411,6 +412,43 @@ static void check_near(void)
     ok(gg_near_distance(s, text("a")) == 63, "long names are cut");
 }
 
+/* The vectors of RFC 4648, section 10, and all bytes. */
+static void check_base64(void)
+{
+    static const struct {
+        const char *digits, *bytes;
+    } vector[] = { { "", "" },
+                   { "Zg==", "f" },
+                   { "Zm8=", "fo" },
+                   { "Zm9v", "foo" },
+                   { "Zm9vYg==", "foob" },
+                   { "Zm9vYmE=", "fooba" },
+                   { "Zm9vYmFy", "foobar" } };
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop"
+                                 "qrstuvwxyz0123456789+/";
+    uint8_t out[64];
+    size_t size, n_right = 0;
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++) {
+        const size_t n = strlen(vector[i].digits);
+        n_right += gg_base64_decode(vector[i].digits, n, out, &size) == n &&
+                   size == strlen(vector[i].bytes) &&
+                   !memcmp(out, vector[i].bytes, size);
+    }
+    ok(n_right == 7, "base64: the vectors of the RFC");
+    n_right = gg_base64_decode(digits, 64, out, &size) == 64 && size == 48;
+    for (size_t i = 0; i < 64; i++) /* six bits each */
+        n_right += (((unsigned)out[i * 6 / 8] << 8 |
+                     (i * 6 / 8 + 1 < 48 ? out[i * 6 / 8 + 1] : 0u)) >>
+                        (10 - i * 6 % 8) &
+                    63u) == i;
+    ok(n_right == 65, "base64: every digit");
+    n_right = gg_base64_decode("Zm9-", 4, out, &size) == 3;
+    n_right += gg_base64_decode("Zg=a", 4, out, &size) == 2;
+    n_right += gg_base64_decode("Z===", 4, out, &size) == 1;
+    n_right += gg_base64_decode("Zm9v\nA==", 8, out, &size) == 4;
+    ok(n_right == 4, "base64: the first character that is not a digit");
+}
+
 int main(void)
 {
     check_ckd();
@@ -427,5 +465,6 @@ int main(void)
     check_sort();
     check_error();
     check_near();
+    check_base64();
     return done_testing();
 }
