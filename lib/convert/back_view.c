@@ -227,8 +227,8 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
     if (st == GGUF_OK && (!p.n || at != t->n_elements))
         st = fail(b, i, err);
     return st == GGUF_OK
-               ? gg_data_made_init(&out->list, &b->loose.list, &out->tensor, 1,
-                                   b->p.allocator, err)
+               ? gg_data_made_init(&out->list, &b->loose.over.list,
+                                   &out->tensor, 1, b->p.allocator, err)
                : st;
 }
 

@@ -108,6 +108,16 @@ static inline const uint8_t *gg_data_bytes(const struct gg_data *d, size_t i)
     return d->ops->bytes(d, i);
 }
 
+/* What a list has that gives the tensors of another with other numbers, as its
+ * first member, and its functions for what stays the same. */
+struct gg_data_over {
+    struct gg_data list;
+    const struct gg_data *base; /* kept */
+};
+size_t gg_data_over_n_tensors(const struct gg_data *d);
+void gg_data_over_info(const struct gg_data *d, size_t i,
+                       struct gg_data_info *out);
+
 /* The i-th file that numbers are read from, and its path; NULL after the last,
  * or if the source does not say. */
 static inline const struct gg_mapfile *gg_data_map(const struct gg_data *d,

@@ -52,16 +52,6 @@ static void read_loose(const struct gg_data_rows *r, uint64_t first,
     }
 }
 
-static size_t n_tensors(const struct gg_data *d)
-{
-    return gg_data_n_tensors(self(d)->base);
-}
-
-static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
-{
-    gg_data_info(self(d)->base, i, out);
-}
-
 static enum gguf_status rows(const struct gg_data *d, size_t i,
                              struct gg_data_rows *out, struct gguf_error *err)
 {
@@ -73,7 +63,7 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
 
 static const uint8_t *bytes(const struct gg_data *d, size_t i)
 {
-    return gg_data_bytes(self(d)->base, i);
+    return gg_data_bytes(self(d)->over.base, i);
 }
 
 enum gguf_status gg_data_loose_init(struct gg_data_loose *l,
@@ -81,11 +71,12 @@ enum gguf_status gg_data_loose_init(struct gg_data_loose *l,
                                     const struct gguf_allocator *allocator,
                                     struct gguf_error *err)
 {
-    static const struct gg_data_ops ops = { n_tensors, info, rows,
-                                            bytes,     NULL, NULL };
+    static const struct gg_data_ops ops = {
+        gg_data_over_n_tensors, gg_data_over_info, rows, bytes, NULL, NULL
+    };
     const size_t n = gg_data_n_tensors(base);
     enum gguf_status st = GGUF_OK;
-    *l = (struct gg_data_loose){ { &ops }, base, allocator, NULL };
+    *l = (struct gg_data_loose){ { { &ops }, base }, allocator, NULL };
     l->rows = gg_mem_alloc_zero(allocator, n + 1, sizeof *l->rows);
     if (!l->rows)
         return gg_error_set_nomem(err, n * sizeof *l->rows);

@@ -11,8 +11,7 @@
 #include "data/data.h"
 
 struct gg_data_loose {
-    struct gg_data list;
-    const struct gg_data *base; /* kept */
+    struct gg_data_over over;
     const struct gguf_allocator *allocator;
     struct gg_loose_rows *rows; /* of its tensors */
 };

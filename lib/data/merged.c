@@ -145,22 +145,12 @@ static void read_merged(const struct gg_data_rows *r, uint64_t first,
 
 /* ---- the list ---- */
 
-static size_t n_tensors(const struct gg_data *d)
-{
-    return gg_data_n_tensors(self(d)->base);
-}
-
-static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
-{
-    gg_data_info(self(d)->base, i, out);
-}
-
 static enum gguf_status rows(const struct gg_data *d, size_t i,
                              struct gg_data_rows *out, struct gguf_error *err)
 {
     const struct gg_data_merged *m = self(d);
     if (!gg_data_is_merged(m, i))
-        return gg_data_rows(m->base, i, out, err);
+        return gg_data_rows(m->over.base, i, out, err);
     *out =
         (struct gg_data_rows){ .read = read_merged, .source = m->tensor[i] };
     return GGUF_OK;
@@ -169,7 +159,7 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
 static const uint8_t *bytes(const struct gg_data *d, size_t i)
 {
     const struct gg_data_merged *m = self(d);
-    return gg_data_is_merged(m, i) ? NULL : gg_data_bytes(m->base, i);
+    return gg_data_is_merged(m, i) ? NULL : gg_data_bytes(m->over.base, i);
 }
 
 /* ---- making it ---- */
@@ -197,7 +187,7 @@ static enum gguf_status make(struct gg_data_merged *m, size_t i,
 {
     struct gg_data_info t;
     size_t n_parts = 0;
-    gg_data_info(m->base, i, &t);
+    gg_data_info(m->over.base, i, &t);
     for (size_t k = 0; k < n; k++)
         n_parts += gg_lora_find(&with[k].lora, t.name) != NULL;
     if (!n_parts)
@@ -209,7 +199,7 @@ static enum gguf_status make(struct gg_data_merged *m, size_t i,
     m->tensor[i] = to;
     to->ne0 = (uint64_t)t.ne[0];
     to->ne1 = (uint64_t)t.ne[1];
-    GG_TRY(gg_data_rows(m->base, i, &to->base, err));
+    GG_TRY(gg_data_rows(m->over.base, i, &to->base, err));
     for (size_t k = 0; k < n; k++) {
         const struct gg_lora_pair *p = gg_lora_find(&with[k].lora, t.name);
         if (!p)
@@ -241,9 +231,9 @@ static enum gguf_status check_found(const struct gg_data_merged *m,
         enum gguf_status st = GGUF_OK;
         if (!found)
             return gg_error_set_nomem(err, l->n_pairs);
-        for (size_t i = 0; i < gg_data_n_tensors(m->base); i++) {
+        for (size_t i = 0; i < gg_data_n_tensors(m->over.base); i++) {
             struct gg_data_info t;
-            gg_data_info(m->base, i, &t);
+            gg_data_info(m->over.base, i, &t);
             const struct gg_lora_pair *p = gg_lora_find(l, t.name);
             if (p)
                 found[p - l->pair] = true;
@@ -264,10 +254,11 @@ enum gguf_status gg_data_merged_init(struct gg_data_merged *m,
                                      const struct gguf_allocator *allocator,
                                      struct gguf_error *err)
 {
-    static const struct gg_data_ops ops = { n_tensors, info, rows,
-                                            bytes,     NULL, NULL };
+    static const struct gg_data_ops ops = {
+        gg_data_over_n_tensors, gg_data_over_info, rows, bytes, NULL, NULL
+    };
     const size_t n_base = gg_data_n_tensors(base);
-    *m = (struct gg_data_merged){ { &ops }, base, allocator, NULL };
+    *m = (struct gg_data_merged){ { { &ops }, base }, allocator, NULL };
     m->tensor =
         gg_mem_alloc_zero(allocator, n_base ? n_base : 1, sizeof *m->tensor);
     if (!m->tensor)
@@ -282,7 +273,7 @@ enum gguf_status gg_data_merged_init(struct gg_data_merged *m,
 
 void gg_data_merged_fini(struct gg_data_merged *m)
 {
-    const size_t n = m->tensor ? gg_data_n_tensors(m->base) : 0;
+    const size_t n = m->tensor ? gg_data_n_tensors(m->over.base) : 0;
     for (size_t i = 0; i < n; i++)
         gg_mem_free(m->allocator, (void *)(uintptr_t)m->tensor[i]);
     gg_mem_free(m->allocator, (void *)m->tensor);

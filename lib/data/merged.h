@@ -26,8 +26,7 @@ struct gg_merged_lora {
 };
 
 struct gg_data_merged {
-    struct gg_data list;
-    const struct gg_data *base; /* kept */
+    struct gg_data_over over;
     const struct gguf_allocator *allocator;
     const struct gg_merged_tensor **tensor; /* of base; NULL: as it is there */
 };

@@ -361,9 +361,9 @@ static void check_parts(void)
         size_t n;
         float *must = expected(base, name, &n, 2), *x = malloc(n * sizeof *x);
         bool good = x && gg_data_is_merged(&m, t->index) &&
-                    !gg_data_bytes(&m.list, t->index) &&
-                    !gg_data_rows(&m.list, t->index, &r, &err);
-        gg_data_info(&m.list, t->index, &info);
+                    !gg_data_bytes(&m.over.list, t->index) &&
+                    !gg_data_rows(&m.over.list, t->index, &r, &err);
+        gg_data_info(&m.over.list, t->index, &info);
         for (int k = 0; good && k < 200; k++) {
             uint64_t at, count; /* a part of a row, or rows */
             if (k & 1) {
@@ -384,8 +384,8 @@ static void check_parts(void)
     }
     ok(!gg_data_is_merged(
            &m, gguf_file_tensor_find(base, "output.weight")->index) &&
-           gg_data_bytes(&m.list, 0) == NULL &&
-           gg_data_n_tensors(&m.list) == 6,
+           gg_data_bytes(&m.over.list, 0) == NULL &&
+           gg_data_n_tensors(&m.over.list) == 6,
        "others are as they were");
     gg_data_merged_fini(&m);
     for (int i = 0; i < 2; i++)

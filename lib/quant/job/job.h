@@ -79,7 +79,7 @@ static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
                                            struct gguf_error *err)
 {
     const struct gg_data *list =
-        q->merge ? &q->merged.list : gg_job_numbers(q);
+        q->merge ? &q->merged.over.list : gg_job_numbers(q);
     return gg_data_rows(list, (size_t)(t->src - q->all), out, err);
 }
 
