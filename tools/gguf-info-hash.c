@@ -90,21 +90,30 @@ static void whole_json(struct json *j, const struct load *l,
     json_close(j);
 }
 
-/* Of whole files. */
+/* Of whole files: to be freed. NULL: one cannot be read, which was said. */
+static struct gguf_digest *whole_files(const struct load *l,
+                                       const struct info_options *o)
+{
+    struct gguf_error err;
+    struct gguf_digest *whole =
+        msg_must(calloc(load_n_files(l), sizeof *whole));
+    if (digest_whole(l, GGUF_DIGEST_SHA256, o->pool, "hashing", o->quiet,
+                     whole, &err) == GGUF_OK)
+        return whole;
+    msg_fail(l->path, &err);
+    free(whole);
+    return NULL;
+}
+
 static bool hash_whole(struct json *j, const struct load *l,
                        const struct info_options *o)
 {
-    const size_t n = load_n_files(l);
-    struct gguf_digest *whole = msg_must(calloc(n, sizeof *whole));
-    struct gguf_error err;
-    const bool good = digest_whole(l, GGUF_DIGEST_SHA256, o->pool, "hashing",
-                                   o->quiet, whole, &err) == GGUF_OK;
-    if (!good)
-        msg_fail(l->path, &err);
-    else if (j)
+    struct gguf_digest *whole = whole_files(l, o);
+    if (whole && j)
         whole_json(j, l, whole);
-    for (size_t i = 0; good && !j && i < n; i++)
+    for (size_t i = 0; whole && !j && i < load_n_files(l); i++)
         put_line(&whole[i], gguf_file_path(load_file(l, i)), NULL);
+    const bool good = whole != NULL;
     free(whole);
     return good;
 }
@@ -213,12 +222,8 @@ static bool compare_whole(const struct load *l, const struct gguf_manifest *m,
 {
     const size_t n = load_n_files(l);
     const bool only = n == 1 && gguf_manifest_n_whole(m) == 1;
-    struct gguf_digest *whole = msg_must(calloc(n, sizeof *whole));
-    struct gguf_error err;
-    const bool good = digest_whole(l, GGUF_DIGEST_SHA256, o->pool, "hashing",
-                                   o->quiet, whole, &err) == GGUF_OK;
-    if (!good)
-        msg_fail(l->path, &err);
+    struct gguf_digest *whole = whole_files(l, o);
+    const bool good = whole != NULL;
     for (size_t i = 0; good && i < n; i++) {
         const char *path = gguf_file_path(load_file(l, i));
         const struct gguf_digest *d = find_whole(m, path, only);

@@ -12,20 +12,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the library needs: *files is to be freed. */
-static void prepare(const struct load *l, enum gguf_digest_algo algo,
-                    struct gguf_pool *pool, struct progress *bar,
-                    struct gguf_digest_params *p,
-                    const struct gguf_file ***files)
+/* Of tensors and their model, or, with whole, of all bytes of files. */
+static enum gguf_status
+digest(const struct load *l, enum gguf_digest_algo algo,
+       struct gguf_pool *pool, const char *label, bool quiet,
+       struct gguf_digest *tensors, struct gguf_digest *model,
+       struct gguf_digest *whole, struct gguf_error *err)
 {
-    size_t n = load_n_files(l);
-    *files = msg_must(calloc(n, sizeof **files));
+    const size_t n = load_n_files(l);
+    struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
+    struct progress bar;
+    const struct gguf_file **files = msg_must(calloc(n, sizeof *files));
     for (size_t i = 0; i < n; i++)
-        (*files)[i] = load_file(l, i);
-    p->algo = algo;
-    p->pool = pool;
-    p->progress = progress_report;
-    p->progress_user = bar;
+        files[i] = load_file(l, i);
+    progress_init(&bar, label, NULL, quiet);
+    p.algo = algo;
+    p.pool = pool;
+    p.progress = progress_report;
+    p.progress_user = &bar;
+    enum gguf_status st =
+        whole ? gguf_digest_whole(files, n, &p, whole, err)
+              : gguf_digest_files(files, n, &p, tensors, model, err);
+    progress_clear(&bar);
+    free(files);
+    return st;
 }
 
 enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
@@ -34,16 +44,7 @@ enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
                               struct gguf_digest *model,
                               struct gguf_error *err)
 {
-    struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
-    struct progress bar;
-    const struct gguf_file **files;
-    progress_init(&bar, label, NULL, quiet);
-    prepare(l, algo, pool, &bar, &p, &files);
-    enum gguf_status st =
-        gguf_digest_files(files, load_n_files(l), &p, tensors, model, err);
-    progress_clear(&bar);
-    free(files);
-    return st;
+    return digest(l, algo, pool, label, quiet, tensors, model, NULL, err);
 }
 
 enum gguf_status digest_whole(const struct load *l, enum gguf_digest_algo algo,
@@ -51,16 +52,7 @@ enum gguf_status digest_whole(const struct load *l, enum gguf_digest_algo algo,
                               bool quiet, struct gguf_digest *whole,
                               struct gguf_error *err)
 {
-    struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
-    struct progress bar;
-    const struct gguf_file **files;
-    progress_init(&bar, label, NULL, quiet);
-    prepare(l, algo, pool, &bar, &p, &files);
-    enum gguf_status st =
-        gguf_digest_whole(files, load_n_files(l), &p, whole, err);
-    progress_clear(&bar);
-    free(files);
-    return st;
+    return digest(l, algo, pool, label, quiet, NULL, NULL, whole, err);
 }
 
 static enum gguf_status fail(struct gguf_error *err)
