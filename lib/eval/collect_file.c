@@ -11,8 +11,8 @@
 #include "eval/collect.h"
 #include "eval/part_file.h"
 
-#include "base/params.h"
 #include "base/str.h"
+#include "file/file.h"
 
 #include <string.h>
 
@@ -296,7 +296,7 @@ enum gguf_status gguf_collect_load(struct gguf_collect **out, const char *path,
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_file *f = NULL;
     *out = NULL;
-    GG_TRY(gg_params_take(&fp, sizeof fp, params, "gguf_file_params", err));
+    GG_TRY(gg_file_params_take(&fp, params, err));
     cp.allocator = fp.allocator;
     GG_TRY(gguf_collect_create(out, &cp, err));
     enum gguf_status st = gg_part_read(&f, &part, path, &fp, err);

@@ -3,8 +3,8 @@
 #include "gguf/part.h"
 
 #include "base/mem.h"
-#include "base/params.h"
 #include "base/str.h"
+#include "file/file.h"
 #include "eval/origin.h"
 #include "eval/part_file.h"
 
@@ -474,7 +474,7 @@ enum gguf_status gguf_part_load(struct gguf_part **out, const char *path,
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_file *f;
     *out = NULL;
-    GG_TRY(gg_params_take(&fp, sizeof fp, params, "gguf_file_params", err));
+    GG_TRY(gg_file_params_take(&fp, params, err));
     GG_TRY(gg_part_read(&f, &part_kind, path, &fp, err));
     const enum gguf_status st = load(out, f, fp.allocator, err);
     gguf_file_close(f);

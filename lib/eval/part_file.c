@@ -232,7 +232,7 @@ enum gguf_status gg_part_read(struct gguf_file **out,
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_limits limits = GGUF_LIMITS_INIT;
     *out = NULL;
-    GG_TRY(gg_params_take(&fp, sizeof fp, params, "gguf_file_params", err));
+    GG_TRY(gg_file_params_take(&fp, params, err));
     GG_TRY(
         gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
     /* names of tensors, of the usual limit, have a suffix here */

@@ -285,7 +285,7 @@ static enum gguf_status open_source(struct gguf_file **out,
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     struct gguf_limits limits;
     *out = NULL;
-    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_file_params", err));
+    GG_TRY(gg_file_params_take(&p, params, err));
     GG_TRY(gg_limits_resolve(&limits, p.limits, err));
     struct gguf_file *f = gg_mem_alloc_zero(p.allocator, 1, sizeof *f);
     if (!f)
@@ -308,7 +308,7 @@ enum gguf_status gguf_file_open(struct gguf_file **out, const char *path,
     struct source s = { .path = path, .fd = -1 };
     struct gguf_file_params own = GGUF_FILE_PARAMS_INIT;
     *out = NULL;
-    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_file_params", err));
+    GG_TRY(gg_file_params_take(&own, params, err));
     if (gg_file_opener_takes(own.opener, path))
         return gg_file_open_with(out, path, &own, err);
     return open_source(out, &s, &own, err);

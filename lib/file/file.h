@@ -74,6 +74,12 @@ enum gguf_status gg_file_copy(struct gg_outfile *o, const struct gguf_file *f,
                               uint64_t off, uint64_t size,
                               struct gguf_error *err);
 
+/* gg_params_take of given, and the same of its opener, whose functions must be
+ * there. */
+enum gguf_status gg_file_params_take(struct gguf_file_params *own,
+                                     const struct gguf_file_params *given,
+                                     struct gguf_error *err);
+
 /* Open what params->opener takes. */
 enum gguf_status gg_file_open_with(struct gguf_file **out, const char *path,
                                    const struct gguf_file_params *params,

@@ -72,6 +72,27 @@ enum gguf_status gguf_file_open_reader(struct gguf_file **out,
     return open_taken(out, &own, name, params, err);
 }
 
+enum gguf_status gg_file_params_take(struct gguf_file_params *own,
+                                     const struct gguf_file_params *given,
+                                     struct gguf_error *err)
+{
+    struct gguf_opener o = GGUF_OPENER_INIT;
+    GG_TRY(gg_params_take(own, sizeof *own, given, "gguf_file_params", err));
+    if (!own->opener)
+        return GGUF_OK;
+    GG_TRY(gg_params_take(&o, sizeof o, own->opener, "gguf_opener", err));
+    if (own->opener->struct_size < sizeof o)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "gguf_opener: struct_size is %zu, must be %zu at "
+                            "least",
+                            own->opener->struct_size, sizeof o);
+    if (!o.takes || !o.open)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "gguf_opener has no function %s",
+                            o.takes ? "open" : "takes");
+    return GGUF_OK;
+}
+
 bool gg_file_opener_takes(const struct gguf_opener *opener, const char *path)
 {
     return opener && opener->takes(opener->user, path);

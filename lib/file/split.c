@@ -394,7 +394,7 @@ enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
 {
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     *out = NULL;
-    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_file_params", err));
+    GG_TRY(gg_file_params_take(&p, params, err));
     if (p.offset || p.size)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a split set cannot be opened at an offset");

@@ -13,6 +13,7 @@
 #include "base/outfile.h"
 #include "base/params.h"
 #include "base/str.h"
+#include "file/file.h"
 #include "gguf/writer.h"
 
 #include <float.h>
@@ -327,7 +328,7 @@ enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
     struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gguf_imatrix *im;
     *out = NULL;
-    GG_TRY(gg_params_take(&fp, sizeof fp, params, "gguf_file_params", err));
+    GG_TRY(gg_file_params_take(&fp, params, err));
     GG_TRY(
         gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
     GG_TRY(gguf_imatrix_create(&im, fp.allocator, err));

@@ -2,8 +2,8 @@
 #include "config.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/params.h"
 #include "file/check.h"
+#include "file/file.h"
 #include "file/split_find.h"
 #include "gguf/verify.h"
 
@@ -33,7 +33,7 @@ static enum gguf_status is_in_set(const char *path,
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     char *prefix;
     unsigned count;
-    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_file_params", err));
+    GG_TRY(gg_file_params_take(&p, params, err));
     enum gguf_status st =
         gg_file_split_find_path(path, p.allocator, &prefix, &count, err);
     gg_mem_free(p.allocator, prefix);

@@ -13,6 +13,7 @@
 #include "gguf/stats.h"
 #include "gguf/writer.h"
 
+#include <stddef.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/check-reader-XXXXXX";
@@ -349,6 +350,35 @@ static bool make_set(void)
     return good;
 }
 
+/* What is wrong in an opener is found before it is asked. */
+static void test_opener_checked(void)
+{
+    static struct world w;
+    const struct gguf_opener good = { sizeof good, takes, world_open, &w };
+    struct gguf_opener bad[4] = { good, good, good, good };
+    static const char *const said[] = { "gguf_opener: struct_size is 0, ",
+                                        "gguf_opener: struct_size is ",
+                                        "gguf_opener has no function takes",
+                                        "gguf_opener has no function open" };
+    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_split *s;
+    struct gguf_file *file;
+    struct gguf_error err;
+    unsigned n = 0;
+    bad[0].struct_size = 0;
+    bad[1].struct_size = offsetof(struct gguf_opener, user);
+    bad[2].takes = NULL;
+    bad[3].open = NULL;
+    for (unsigned i = 0; i < 4; i++) {
+        p.opener = &bad[i];
+        n += gguf_file_open(&file, "far:x", &p, &err) == GGUF_E_INVALID &&
+             !file && !strncmp(err.message, said[i], strlen(said[i]));
+        n += gguf_split_open(&s, "far:x", &p, &err) == GGUF_E_INVALID && !s &&
+             !strncmp(err.message, said[i], strlen(said[i]));
+    }
+    ok(n == 8 && w.n == 0, "an opener without a size or a function");
+}
+
 static void test_opener(void)
 {
     static struct world w;
@@ -416,6 +446,7 @@ int main(void)
     test_lies();
     test_data();
     test_opener();
+    test_opener_checked();
     static const char *const made[] = {
         "whole.gguf",
         "merged.gguf",
