@@ -456,7 +456,7 @@ static char *redirect(struct request *q, const char *from)
     char *origin = to ? origin_of(to) : NULL;
     if (!origin)
         fail(q, GGUF_E_FORMAT,
-             "the server sends us to what is no https or http address");
+             "the server sends us to an address that is not https or http");
     else if (!strncasecmp(from, "https:", 6) && strncmp(origin, "https:", 6))
         fail(q, GGUF_E_UNSUPPORTED,
              "the server sends us from https to http, which is not followed");
