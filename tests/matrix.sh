@@ -8,9 +8,12 @@
 # is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
 # skipped. This is what `make check-long` runs last.
 #
-# A row runs the tests that it can change (tests/Makefile.inc): tsan those of
-# what starts threads, static those of programs, since C tests link the archive
-# in every row.
+# A row runs the tests that it can change (tests/Makefile.inc): only gcc those of
+# the tree's texts, tsan those of what starts threads, static those of programs,
+# since C tests link the archive in every row. Where the ways to link do not
+# matter, only one is built.
+#
+# The row gcc-O0 says how many lines of each room the tests run (coverage.sh).
 #
 # The row abi compares the shared library with that of the last tag (abi.sh).
 #
@@ -27,16 +30,16 @@ src=$(cd "$(dirname "$0")/.." && pwd)
 # name | compiler | CFLAGS | configure's options | goals
 rows='
 gcc        | gcc   | -g -O2 -Werror | --enable-debug                                   | check
-clang      | clang | -g -O2 -Werror | --enable-debug                                   | check
-gcc-O0     | gcc   | -g -O0         |                                                  | check
-gcc-O3     | gcc   | -g -O3 -march=native |                                            | check
-asan       | gcc   | -g -O1         | --enable-debug --enable-asan --enable-ubsan --disable-shared | check
+clang      | clang | -g -O2 -Werror | --enable-debug --disable-static                  | check-code
+gcc-O0     | gcc   | -g -O0         | --enable-debug --enable-coverage --disable-shared | check-code
+gcc-O3     | gcc   | -g -O3 -march=native | --disable-static                           | check-code
+asan       | gcc   | -g -O1         | --enable-debug --enable-asan --enable-ubsan --disable-shared | check-code
 tsan       | clang | -g -O1         | --enable-tsan --disable-shared                   | check-threads
-c-only     | gcc   | -g -O2         | --disable-simd                                   | check
+c-only     | gcc   | -g -O2         | --disable-simd --disable-static                  | check-code
 static     | gcc   | -g -O2         | --disable-shared                                 | check-linked
 blas       | gcc   | -g -O2 -Werror | --enable-debug --with-blas=auto                  | check-blas
 mpi        | gcc   | -g -O2 -Werror | --enable-debug --with-mpi=auto                   | check-mpi
-32-bit     | gcc -m32 | -g -O2      | --enable-debug                                   | check
+32-bit     | gcc -m32 | -g -O2      | --enable-debug --disable-static                  | check-code
 big-endian | s390x-linux-gnu-gcc | -g -O2 | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
 valgrind   | gcc   | -g -O1         | --enable-debug --disable-shared                  | check-valgrind
 tidy       | clang | -g -O1         |                                                  | tidy
@@ -57,6 +60,7 @@ after() {
     case $1 in
     abi) CC=$2 sh "$src/tests/abi.sh" "$src" "$PWD" ;;
     dist) same_archives ;;
+    gcc-O0) sh "$src/tests/coverage.sh" . >coverage.txt ;;
     esac
 }
 # Archives that were made at two times are the same bytes.
@@ -119,6 +123,7 @@ echo "$rows" | sed '/^$/d' | {
             after "$name" "$cc") \
             >"matrix/$name.log" 2>&1; then
             echo "ok   $name ($(($(date +%s) - begin)) s)"
+            test ! -f "matrix/$name/coverage.txt" || cat "matrix/$name/coverage.txt"
             rm -rf "matrix/$name"
         else
             echo "FAIL $name (matrix/$name.log)"

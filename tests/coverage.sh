@@ -1,0 +1,37 @@
+#!/bin/sh
+# coverage.sh - how many lines of the library and the tools the tests ran
+#
+#   tests/coverage.sh BUILD     of a build with --enable-coverage whose tests
+#                               ran; BUILD/*.gcov then have the lines that none
+#                               ran, marked by #####
+#
+# One line for each folder of lib, one for tools, one for all: lines that ran,
+# lines that are code, per cent. Headers are not counted. This is part of the
+# row gcc-O0 of matrix.sh.
+set -eu
+cd "$1"
+find lib tools -name '*.gcno' | sort | xargs ${GCOV-gcov} -l -p |
+    awk '
+    /^File / {
+        name = $0
+        gsub(/^File .|.$/, "", name)
+        sub(/^.*\/(\.\.\/)*lib\//, "lib/", name)
+        sub(/^.*\/(\.\.\/)*tools\//, "tools/", name)
+        next
+    }
+    /^Lines executed:/ && name ~ /^(lib|tools)\/.*\.c$/ {
+        sub(/^Lines executed:/, "")
+        split($0, w, "% of ")
+        room = name
+        if (!sub(/^lib\//, "lib ", room)) room = "tools"
+        sub(/\/.*/, "", room)
+        ran = w[1] * w[2] / 100
+        n[room] += w[2]; n["all"] += w[2]
+        some[room] += ran; some["all"] += ran
+    }
+    { name = "" }
+    END {
+        for (r in n)
+            printf "%-12s %6.0f of %6.0f lines  %5.1f %%\n", r, some[r], n[r],
+                100 * some[r] / n[r] | "sort"
+    }'
