@@ -33,7 +33,7 @@ static void check_cursor(void)
     struct gguf_error e;
     uint64_t v64;
     uint32_t v32;
-    struct gg_cursor c = { b, sizeof b, 0, false };
+    struct gg_cursor c = { .base = b, .size = sizeof b };
 
     ok(gg_cursor_u64(&c, &v64, "count", &e) == GGUF_OK &&
            v64 == UINT64_C(0x0807060504030201),
@@ -48,7 +48,7 @@ static void check_cursor(void)
     const uint8_t *p;
     ok(gg_cursor_take(&c, UINT64_MAX, &p, "x", &e) == GGUF_E_TRUNCATED,
        "a length of 2^64-1 is refused");
-    c = (struct gg_cursor){ b, sizeof b, 0, true };
+    c = (struct gg_cursor){ .base = b, .size = sizeof b, .swap = true };
     ok(gg_cursor_u32(&c, &v32, "x", NULL) == GGUF_OK && v32 == 0x01020304,
        "u32, big-endian");
 }
