@@ -16,227 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A change, in the order of the command line. */
-enum what { SET, SET_FILE, RENAME, DELETE, TEMPLATE, SPECIAL };
-struct op {
-    enum what what;
-    char *key;       /* from malloc; arg is part of it */
-    const char *arg; /* after the '='; NULL for DELETE */
-};
-
-struct options {
-    struct opt_list changes; /* with enum what */
-    struct op *op;           /* what they say, n_ops of them */
-    size_t n_ops;
-    char *joined; /* words of the command line, with what they begin with */
-    const char *output;
-    enum gguf_edit_mode mode;
-    enum gguf_edit_order order;
-    struct gguf_limits limits;
-    bool dry_run, force, quiet, recover;
-};
-
-#define AT(member) OPT_AT(struct options, member)
-
-static const struct opt_word byte_orders[] = {
-    { "big", GGUF_EDIT_BIG_ENDIAN },
-    { "little", GGUF_EDIT_LITTLE_ENDIAN },
-    { NULL, 0 },
-};
-
-static const struct opt table[] = {
-    { .help = "What to change, in the order given:" },
-    { "--set", "KEY=[TYPE:]VALUE",
-      "give KEY a value. TYPE is u8, i8, u16, i16, u32, i32, u64, i64, f32, "
-      "f64, bool, str, or arr[TYPE] with a VALUE like 1,2,3 or "
-      "[\"a\", \"b\"], or arr[arr[TYPE]] with [[1,2],[3]] and so on; without "
-      "it, the type that KEY has, or else one that fits",
-      OPT_LIST, AT(changes), .value = SET },
-    { "--set-file", "KEY=PATH",
-      "give KEY the bytes of the file PATH as a string; '-' is standard "
-      "input",
-      OPT_LIST, AT(changes), .value = SET_FILE },
-    { "--rename", "OLD=NEW", "give a value another key", OPT_LIST, AT(changes),
-      .value = RENAME },
-    { "--delete --remove-metadata", "KEY", "take KEY out", OPT_LIST,
-      AT(changes), .value = DELETE },
-    { "--chat-template", "TEXT",
-      "give tokenizer.chat_template this text; --set-file has one from a file",
-      OPT_LIST, AT(changes), .value = TEMPLATE },
-    { "--special-token", "NAME=TEXT",
-      "give tokenizer.ggml.NAME_token_id the number of the token TEXT; NAME is "
-      "bos, eos, eot, eom, unk, pad, sep, cls, mask ... NAME TEXT will do, too",
-      OPT_LIST, AT(changes), .value = SPECIAL },
-    { "--to-endian", "ORDER",
-      "write metadata and tensor data in this byte order: big or little",
-      OPT_WORD, AT(order), .words = byte_orders },
-    { .help = "How to write it:" },
-    { "-o --output", "OUT", "write a new file; FILE stays as it is", OPT_OUT,
-      AT(output) },
-    { "--in-place", NULL,
-      "never copy the tensor data: fail if the metadata does not fit",
-      OPT_FLAG, AT(mode), .value = GGUF_EDIT_IN_PLACE },
-    { "--copy", NULL, "always write a whole file, without room to spare",
-      OPT_FLAG, AT(mode), .value = GGUF_EDIT_COPY },
-    { "--recover", NULL,
-      "finish an edit that was interrupted; change nothing else", OPT_FLAG,
-      AT(recover) },
-    { .help = "In general:" },
-    { "-n --dry-run", NULL, "print what would change; write nothing", OPT_FLAG,
-      AT(dry_run) },
-    { "-f --force", NULL,
-      "also make changes that others cannot read, and replace OUT", OPT_FLAG,
-      AT(force) },
-    { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
-    { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
-    { .names = NULL },
-};
-
-#define CHANGES                                                               \
-    "--set --set-file --rename --delete --chat-template --special-token "     \
-    "--to-endian "
-
-static const struct opt_rule rules[] = {
-    { "--in-place", OPT_EXCLUDES, "--copy --output --to-endian" },
-    { "--recover", OPT_EXCLUDES,
-      CHANGES "--output --in-place --copy --dry-run" },
-    { .a = NULL },
-};
-
-static const struct opt_tool tool = {
-    "gguf-edit",
-    "[OPTION]... FILE...\n[OPTION]... FILE KEY VALUE\n--recover FILE...",
-    "Change the metadata of a GGUF file. Tensor data of a large file stays "
-    "where it is if the metadata fits into the space before it. Whenever the "
-    "program is interrupted, what is left is the old file or the new one.",
-    table,
-    rules,
-    "FILE...",
-    NULL
-};
-
 /* What is being done to one file. */
 struct job {
-    const struct options *o;
+    const struct edit_options *o;
     const char *path;
+    const char *output; /* NULL: path itself */
+    size_t n_ops;       /* of the changes, which are this file's */
     struct gguf_file *file;
     struct gguf_meta *before, *after;
     struct text log;          /* a line for each change */
     struct gguf_paths *noted; /* what is read besides */
 };
-
-/* The key of the special token that op->key names; arg stays what it is. */
-static void special_key(struct op *op)
-{
-    /* Short names, and what stands in keys where that is another. */
-    static const char *const names[][2] = {
-        { "bos", NULL },      { "eos", NULL },      { "eot", NULL },
-        { "eom", NULL },      { "cls", NULL },      { "mask", NULL },
-        { "unk", "unknown" }, { "pad", "padding" }, { "sep", "seperator" },
-        { "fim_pre", NULL },  { "fim_suf", NULL },  { "fim_mid", NULL },
-        { "fim_pad", NULL },  { "fim_rep", NULL },  { "fim_sep", NULL },
-    };
-    struct gguf_near near;
-    struct text key = { NULL, 0, 0 };
-    char hint[GGUF_NEAR_HINT];
-    gguf_near_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
-    for (size_t i = 0; i < sizeof names / sizeof *names && !key.n; i++) {
-        const char *full = names[i][1] ? names[i][1] : names[i][0];
-        if (!strcmp(names[i][0], op->key) || !strcmp(full, op->key))
-            text_addf(&key, "tokenizer.ggml.%s_token_id", full);
-        gguf_near_try(&near, (struct gguf_str){ full, strlen(full) });
-    }
-    if (!key.n)
-        opt_usage("--special-token: '%s' is not the name of a special token%s",
-                  op->key, gguf_near_hint(&near, hint));
-    /* the argument lies in the key's memory */
-    const size_t n = key.n + 1;
-    text_addz(&key, " ");
-    text_addz(&key, op->arg);
-    key.s[n - 1] = '\0';
-    free(op->key);
-    op->key = key.s;
-    op->arg = key.s + n;
-}
-
-/* Change i: its argument taken apart. */
-static struct op make_op(const struct opt_list *changes, size_t i)
-{
-    static const char *const forms[][2] = {
-        [SET] = { "--set", "KEY=[TYPE:]VALUE" },
-        [SET_FILE] = { "--set-file", "KEY=PATH" },
-        [RENAME] = { "--rename", "OLD=NEW" },
-        [SPECIAL] = { "--special-token", "NAME=TEXT, or two words" },
-    };
-    struct op op = { (enum what)changes->value[i], NULL, NULL };
-    op.key = msg_must(strdup(op.what == TEMPLATE ? "tokenizer.chat_template"
-                                                 : changes->arg[i]));
-    if (op.what == TEMPLATE)
-        op.arg = changes->arg[i];
-    if (op.what == DELETE || op.what == TEMPLATE)
-        return op;
-    char *eq = strchr(op.key, '=');
-    if (!eq || eq == op.key)
-        opt_usage("%s: '%s' is not %s", forms[op.what][0], op.key,
-                  forms[op.what][1]);
-    *eq = '\0';
-    op.arg = eq + 1;
-    if (op.what == SPECIAL)
-        special_key(&op);
-    return op;
-}
-
-/* "--special-token NAME TEXT", as llama.cpp's scripts have it, becomes
- * "--special-token NAME=TEXT". Returns how many words there are then; *joined
- * is theirs, for free(). */
-static int join_special(int argc, char **argv, char **joined)
-{
-    size_t room = 1;
-    int n = 0;
-    for (int i = 0; i < argc; i++)
-        room += strlen(argv[i]) + 1;
-    char *at = *joined = msg_must(malloc(room));
-    bool end = false; /* after "--" */
-    for (int i = 0; i < argc; i++) {
-        const bool special = n && !strcmp(argv[n - 1], "--special-token");
-        end = end || !strcmp(argv[i], "--");
-        argv[n] = argv[i];
-        if (!end && special && i + 1 < argc && !strchr(argv[i], '=')) {
-            const int size = sprintf(at, "%s=%s", argv[i], argv[i + 1]) + 1;
-            argv[n] = at;
-            at += size;
-            i++;
-        }
-        n++;
-    }
-    argv[n] = NULL;
-    return n;
-}
-
-/* Returns how many files there are: argv[1] and so on. */
-static int parse(struct options *o, int argc, char **argv)
-{
-    argc = join_special(argc, argv, &o->joined);
-    const int n = opt_parse(&tool, argc, argv, o);
-    o->n_ops = o->changes.n;
-    o->op = msg_must(calloc(o->n_ops + 1, sizeof *o->op));
-    for (size_t i = 0; i < o->n_ops; i++)
-        o->op[i] = make_op(&o->changes, i);
-    const bool some = o->n_ops || o->order != GGUF_EDIT_KEEP_ORDER ||
-                      o->output || o->mode == GGUF_EDIT_COPY || o->recover;
-    if (!o->n_ops && !o->recover && n == 3 &&
-        o->order == GGUF_EDIT_KEEP_ORDER) {
-        o->op[o->n_ops++] =
-            (struct op){ SET, msg_must(strdup(argv[2])), argv[3] };
-        return 1;
-    }
-    if (!some)
-        opt_usage("nothing is said to be changed: --set KEY=VALUE, --delete "
-                  "KEY and others do that, or FILE KEY VALUE");
-    if (n > 1 && o->output)
-        opt_usage("%d files cannot become the one output '%s'", n, o->output);
-    return n;
-}
 
 /* ----------------------------------------------------------- operations --- */
 
@@ -364,27 +154,59 @@ static bool rename_key(struct job *j, const struct op *op,
     return false;
 }
 
+static void delete_one(struct job *j, const struct gguf_kv *kv,
+                       const char *key)
+{
+    log_key(j, "deleted", key);
+    text_addz(&j->log, " (was ");
+    log_value(j, kv);
+    text_addz(&j->log, ")\n");
+    gguf_meta_remove(j->after, key);
+}
+
+/* All keys that are like the pattern: are there any? */
+static bool delete_all(struct job *j, const char *pattern)
+{
+    const size_t n = gguf_meta_n_kv(j->after);
+    for (size_t i = 0; i < gguf_meta_n_kv(j->after);) {
+        const struct gguf_kv *kv = gguf_meta_kv(j->after, i);
+        struct text key = { NULL, 0, 0 };
+        if (!text_glob(pattern, kv->key) ||
+            text_is(kv->key, GGUF_EDIT_PADDING_KEY) ||
+            memchr(kv->key.data, '\0', kv->key.size)) {
+            i++;
+            continue;
+        }
+        text_add(&key, kv->key.data, kv->key.size);
+        delete_one(j, kv, key.s);
+        text_fini(&key);
+    }
+    return gguf_meta_n_kv(j->after) < n;
+}
+
 static bool delete_key(struct job *j, const struct op *op)
 {
     const struct gguf_kv *kv = gguf_meta_find(j->after, op->key);
-    if (!kv) {
-        struct text key = escaped(op->key);
-        struct gguf_near near;
-        char hint[GGUF_NEAR_HINT];
-        gguf_near_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
-        for (size_t i = 0; i < gguf_meta_n_kv(j->after); i++)
-            gguf_near_try(&near, gguf_meta_kv(j->after, i)->key);
+    if (kv) {
+        delete_one(j, kv, op->key);
+        return true;
+    }
+    const bool pattern = strpbrk(op->key, "*?[") != NULL;
+    if (pattern && delete_all(j, op->key))
+        return true;
+    struct text key = escaped(op->key);
+    struct gguf_near near;
+    char hint[GGUF_NEAR_HINT];
+    gguf_near_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
+    for (size_t i = 0; i < gguf_meta_n_kv(j->after); i++)
+        gguf_near_try(&near, gguf_meta_kv(j->after, i)->key);
+    if (pattern)
+        msg_error(j->path, "--delete: no key is like '%s'", key.s);
+    else
         msg_error(j->path, "--delete: there is no key '%s'%s", key.s,
                   gguf_near_hint(&near, hint));
-        text_fini(&key);
-        return false;
-    }
-    log_key(j, "deleted", op->key);
-    text_addz(&j->log, " (was ");
-    log_value(j, kv);
-    text_addz(&j->log, ")");
-    gguf_meta_remove(j->after, op->key);
-    return true;
+    text_fini(&key);
+    return false;
 }
 
 static bool run_op(struct job *j, const struct op *op)
@@ -397,7 +219,8 @@ static bool run_op(struct job *j, const struct op *op)
     bool good = op->what == DELETE   ? delete_key(j, op)
                 : op->what == RENAME ? rename_key(j, op, &err)
                                      : set(j, op, &err);
-    text_addz(&j->log, "\n");
+    if (op->what != DELETE)
+        text_addz(&j->log, "\n");
     return good;
 }
 
@@ -443,7 +266,7 @@ static void say_changes(const struct job *j)
 static void say_way(const struct job *j, enum gguf_edit_way way)
 {
     char size[24];
-    const char *out = j->o->output ? j->o->output : j->path;
+    const char *out = j->output ? j->output : j->path;
     table_size(size, gguf_file_size(j->file));
     if (way == GGUF_EDIT_COPIED)
         msg_info(out, "wrote a new file of about %s", size);
@@ -474,19 +297,19 @@ static bool finish_old(const struct job *j)
 
 static bool write_it(struct job *j)
 {
-    const struct options *o = j->o;
+    const struct edit_options *o = j->o;
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
     struct gguf_error err;
     struct progress bar;
     enum gguf_edit_way way;
-    if (!o->output && o->mode != GGUF_EDIT_COPY && !changed(j))
+    if (!j->output && o->mode != GGUF_EDIT_COPY && !changed(j))
         return finish_old(j);
     progress_init(&bar, turns(j) ? "converting" : "copying", NULL, o->quiet);
     bar.linger = true;
     progress_catch_signals();
     p.mode = o->mode;
     p.order = o->order;
-    p.output = o->output;
+    p.output = j->output;
     p.paths = j->noted;
     p.force = o->force;
     p.progress = progress_report;
@@ -495,7 +318,7 @@ static bool write_it(struct job *j)
     bool good = gguf_edit_apply(j->file, j->after, &p, &way, &err) == GGUF_OK;
     progress_clear(&bar);
     if (!good) {
-        msg_fail(o->output ? o->output : j->path, &err);
+        msg_fail(j->output ? j->output : j->path, &err);
     } else if (!o->quiet) {
         say_changes(j);
         say_way(j, way);
@@ -520,39 +343,35 @@ static bool open_job(struct job *j)
     }
     if (gguf_kv_get_uint(gguf_meta_find(j->before, "split.no"), &no, NULL) ==
             GGUF_OK &&
-        no > 0 && j->o->n_ops && !j->o->quiet)
+        no > 0 && j->n_ops && !j->o->quiet)
         msg_warn(j->path, "is a later shard of a split model, whose metadata "
                           "is in the first");
     if (turns(j))
         text_addf(&j->log, "%s-endian becomes %s-endian\n",
                   j->o->order == GGUF_EDIT_BIG_ENDIAN ? "little" : "big",
                   j->o->order == GGUF_EDIT_BIG_ENDIAN ? "big" : "little");
-    if (turns(j) && !j->o->quiet &&
-        gguf_kv_get_uint(gguf_meta_find(j->before, "split.count"), &no,
-                         NULL) == GGUF_OK &&
-        no > 1)
-        msg_warn(j->path,
-                 "is one of %" PRIu64 " shards: the others need the "
-                 "same byte order",
-                 no);
     return true;
 }
 
-static bool edit(const struct options *o, const char *path)
+static bool edit(const struct edit_options *o, const struct edit_file *f)
 {
-    struct job j = { .o = o, .path = path, .noted = paths_new() };
+    struct job j = { .o = o,
+                     .path = f->path,
+                     .output = f->output,
+                     .n_ops = f->keys ? o->n_ops : 0,
+                     .noted = paths_new() };
     for (size_t i = 0; i < o->n_ops; i++)
         if (o->op[i].what == SET_FILE)
             paths_read(j.noted, o->op[i].arg, "--set-file");
     bool good = open_job(&j);
-    for (size_t i = 0; good && i < o->n_ops; i++)
+    for (size_t i = 0; good && i < j.n_ops; i++)
         good = run_op(&j, &o->op[i]);
-    struct guard g = { .name = path,
+    struct guard g = { .name = f->path,
                        .file = j.file,
                        .before = j.before,
                        .after = j.after,
                        .force = o->force };
-    good = good && (!o->n_ops || guard_check(&g));
+    good = good && (!j.n_ops || guard_check(&g));
     if (good && o->dry_run)
         say_changes(&j);
     else if (good)
@@ -565,7 +384,7 @@ static bool edit(const struct options *o, const char *path)
     return good;
 }
 
-static bool recover(const struct options *o, const char *path)
+static bool recover(const struct edit_options *o, const char *path)
 {
     struct gguf_error err;
     int done;
@@ -583,16 +402,20 @@ static bool recover(const struct options *o, const char *path)
 
 int main(int argc, char **argv)
 {
-    struct options o = { .limits = GGUF_LIMITS_INIT };
-    const int n = parse(&o, argc, argv);
-    bool good = true;
-    for (int i = 1; i <= n && !progress_stopped(); i++)
-        good &= o.recover ? recover(&o, argv[i]) : edit(&o, argv[i]);
-    for (size_t i = 0; i < o.n_ops; i++)
-        free(o.op[i].key);
-    free(o.op);
-    free(o.joined);
-    opt_list_fini(&o.changes);
+    struct edit_options o = { .limits = GGUF_LIMITS_INIT };
+    struct edit_files files;
+    const int n = edit_parse(&o, argc, argv);
+    bool good = edit_files_find(&files, &o, argv + 1, n);
+    bool whole = true; /* the shards so far, of a set that is written anew */
+    for (size_t i = 0; i < files.n && !progress_stopped(); i++) {
+        const struct edit_file *f = &files.file[i];
+        const bool done = o.recover ? recover(&o, f->path)
+                                    : (!o.output || whole) && edit(&o, f);
+        whole &= done;
+        good &= done;
+    }
+    edit_files_fini(&files);
+    edit_options_fini(&o);
     progress_raise();
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

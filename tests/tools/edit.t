@@ -464,18 +464,6 @@ ok 'not in place'
 run "$edit" --to-endian middle "$w"
 test $rc -eq 2 && cmp "$m" "$w" && grep -q "'middle'" "$tmp/err"
 ok 'no other order'
-"$bin/gguf-split" -q --split-max-tensors 3 "$m" "$tmp/be" &&
-    run "$edit" --to-endian big "$tmp/be-00001-of-00002.gguf"
-test $rc -eq 0 && grep -q 'one of 2 shards' "$tmp/err" &&
-    ! "$info" --summary "$tmp/be-00001-of-00002.gguf" 2>/dev/null |
-        grep -q ' 6 tensors' &&
-    "$edit" -q --to-endian big "$tmp/be-00002-of-00002.gguf" &&
-    "$bin/gguf-split" -q --merge "$tmp/be-00001-of-00002.gguf" \
-        "$tmp/be2.gguf" && "$edit" -q --to-endian little "$tmp/be2.gguf" &&
-    cmp "$m" "$tmp/be2.gguf"
-ok 'shards, one after the other'
-rm -f "$tmp"/be*.gguf
-
 # Files that break a limit honestly.
 while read -r name limit; do
     f=$tmp/fix/$name.gguf
