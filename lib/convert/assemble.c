@@ -165,17 +165,19 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
     return GGUF_OK;
 }
 
-static void strip(const char *list, struct gguf_str *name)
+/* Leave out the first of a list's prefixes that the name has; has it one? */
+static bool strip(const char *list, struct gguf_str *name)
 {
     for (const char *p = list; p && *p;) {
         const size_t n = strcspn(p, " ");
         if (name->size > n && !memcmp(name->data, p, n)) {
             name->data += n;
             name->size -= n;
-            return;
+            return true;
         }
         p += n + (p[n] == ' ');
     }
+    return false;
 }
 
 /* Of a layer that drafts, what it would be called among the others: into buf,
@@ -223,8 +225,10 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
             rest.size -= strlen(prefixes[k].prefix);
             break;
         }
+    if (!*found && strip(c->arch->skip, &rest))
+        *found = *nothing = true;
     if (!*found)
-        strip(c->arch->strip, &rest);
+        (void)strip(c->arch->strip, &rest);
     rename_draft(c, &rest, of_draft);
     if (c->arch->before && !gg_str_starts(rest, c->arch->before))
         before = c->arch->before;
@@ -325,9 +329,11 @@ static bool is_f32(const struct gg_made_tensor *t)
     return false;
 }
 
-static uint32_t choose_type(const struct gg_made_tensor *t,
+static uint32_t choose_type(const struct gg_made_tensor *t, uint8_t how,
                             const struct gg_safetensors_type *from)
 {
+    if (how == GG_HOW_INDEX)
+        return GGUF_DTYPE_I32;
     if (is_f32(t))
         return GGUF_DTYPE_F32;
     return from->own != GGUF_DTYPE_NONE ? from->own : GGUF_DTYPE_F32;
@@ -427,7 +433,7 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
         t->part[i - first] = v.part;
         GG_TRY(join_part(c, i, i - first, &v, t, err));
     }
-    t->dtype = choose_type(t, from->type);
+    t->dtype = choose_type(t, how, from->type);
     c->first_item[no] = first;
     *pub = (struct gguf_convert_tensor){ .name = t->name.data,
                                          .n_dims = t->n_dims,

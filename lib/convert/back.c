@@ -2,6 +2,7 @@
 #include "config.h"
 #include "convert/back.h"
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/outfile.h"
 #include "base/params.h"
@@ -21,6 +22,8 @@ enum { CHUNK = 1 << 16 }; /* elements */
 
 uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype)
 {
+    if (dtype == GGUF_DTYPE_I32)
+        return dtype;
     if (b->p.dtype != GGUF_DTYPE_NONE)
         return b->p.dtype;
     return dtype == GGUF_DTYPE_F32 || dtype == GGUF_DTYPE_BF16
@@ -256,6 +259,22 @@ static enum gguf_status open_file(struct writer *w, const char *name,
     return GGUF_OK;
 }
 
+/* n floats as whole numbers. */
+static enum gguf_status store_index(struct writer *w,
+                                    const struct gg_stwrite_tensor *t,
+                                    uint64_t n, struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    for (uint64_t i = 0; i < n; i++) {
+        if (fabsf(w->x[i]) > 0x1p24f) /* a float holds all up to here */
+            return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                                "tensor '%s' has %.0f, which is no index",
+                                gg_str_esc(&e, t->name), (double)w->x[i]);
+        gg_bytes_store32le(w->bytes + 4 * i, (uint32_t)(int32_t)w->x[i]);
+    }
+    return GGUF_OK;
+}
+
 /* n floats as the tensor's type, to the file. */
 static enum gguf_status put(struct writer *w,
                             const struct gg_stwrite_tensor *t, uint64_t n,
@@ -268,10 +287,13 @@ static enum gguf_status put(struct writer *w,
             return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
                                 "tensor '%s' has %g, which F16 does not hold",
                                 gg_str_esc(&e, t->name), (double)w->x[i]);
-    w->b->codec[gg_dtype_index(t->dtype)].encode(w->x, w->bytes, 1, (size_t)n,
-                                                 NULL);
-    return gg_outfile_write(o, w->bytes,
-                            n * (t->dtype == GGUF_DTYPE_F32 ? 4 : 2), err);
+    if (t->dtype == GGUF_DTYPE_I32)
+        GG_TRY(store_index(w, t, n, err));
+    else
+        w->b->codec[gg_dtype_index(t->dtype)].encode(w->x, w->bytes, 1,
+                                                     (size_t)n, NULL);
+    const bool wide = t->dtype == GGUF_DTYPE_F32 || t->dtype == GGUF_DTYPE_I32;
+    return gg_outfile_write(o, w->bytes, n * (wide ? 4 : 2), err);
 }
 
 static enum gguf_status put_tensor(struct writer *w, uint32_t i,

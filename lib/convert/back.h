@@ -34,7 +34,7 @@ struct gg_back {
     struct gg_stwrite out;
 };
 
-/* What the folder has numbers of this type in. */
+/* What the folder has numbers of this type in; indexes stay such. */
 uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype);
 
 /* back_config.c: b->config for a class of that row. */

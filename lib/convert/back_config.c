@@ -318,6 +318,23 @@ static void put_types(struct gg_back_maker *m, const struct gg_convert_key *k,
     }
 }
 
+/* "NAME" of each layer: the list, or the number if all are the same. */
+static void put_each(struct gg_back_maker *m, const struct gg_convert_key *k,
+                     const struct gguf_kv *kv)
+{
+    const size_t n = k->hf ? strlen(k->hf) : 0;
+    if (k->kind != GG_KIND_EACH_F32 || kv->type != GGUF_VAL_ARR || !n ||
+        strspn(k->hf, "abcdefghijklmnopqrstuvwxyz_") != n)
+        return;
+    json_t *list = gg_back_value(kv);
+    json_t *one = json_array_get(list, 0);
+    bool same = one != NULL;
+    for (size_t i = 1; i < json_array_size(list); i++)
+        same = same && json_equal(json_array_get(list, i), one);
+    gg_back_put(m->root, k->hf, same ? json_incref(one) : json_incref(list));
+    json_decref(list);
+}
+
 /* "has(NAME,F)": the numbers of layers, the first is F. */
 static void put_layers(struct gg_back_maker *m, const struct gg_convert_key *k,
                        const struct gguf_kv *kv)
@@ -382,6 +399,7 @@ static void put_keys(struct gg_back_maker *m)
             v = json_integer((json_int_t)(x - less));
         if (kv && !is_replaced(m, i)) {
             put_types(m, k, kv);
+            put_each(m, k, kv);
             put_layers(m, k, kv);
             put_flag(m, k, kv);
         }
@@ -428,7 +446,7 @@ static void put_tensors(struct gg_back_maker *m)
         const struct gguf_tensor_info *t =
             gg_source_tensor(&m->b->source, i).info;
         const uint32_t to = gg_back_dtype(m->b, t->dtype);
-        if (t->n_dims > 1)
+        if (t->n_dims > 1 && to != GGUF_DTYPE_I32)
             n[to == GGUF_DTYPE_F32   ? 0
               : to == GGUF_DTYPE_F16 ? 1
                                      : 2] += (double)t->n_elements;

@@ -28,6 +28,7 @@ enum gg_convert_how {
     GG_HOW_PLUS_5TH,
     GG_HOW_PLUS_11TH, /* 1 / 5^1.5 */
     GG_HOW_NEG_HALF, /* the second half of each head's rows negated: head_dim */
+    GG_HOW_INDEX,    /* whole numbers, which stay such, of 32 bits */
     GG_HOW_TERNARY,  /* -1, 0 or 1 times the mean of their magnitudes */
     GG_N_HOWS
 };
@@ -85,6 +86,8 @@ struct gg_convert_arch {
                         * first that is there is left out; NULL */
     const char *before; /* what names that do not begin with it get in front;
                          * NULL */
+    const char *skip;   /* prefixes of names that carry nothing, separated by
+                         * blanks; NULL */
     const char *layers; /* expression: how many there are, with those that
                          * draft; what is of later ones is left out. NULL: as
                          * many as there are */

@@ -89,17 +89,18 @@ static enum gguf_status use_awq(struct method *m, struct gguf_error *err)
     return gg_packed_join(m->c->from, &m->packed, err);
 }
 
+/* Signed bytes are what 8-bit floats are not: two numbers of 4 bits each. */
 static enum gguf_status use_f8(struct method *m, struct gguf_error *err)
 {
     const json_t *block = json_object_get(m->config, "weight_block_size");
     int64_t rows, cols;
-    (void)err;
     if (gg_json_int(json_array_get(block, 0), &rows) &&
         gg_json_int(json_array_get(block, 1), &cols) && rows > 0 && cols > 0) {
         m->c->from->block[0] = (uint64_t)cols;
         m->c->from->block[1] = (uint64_t)rows;
     }
-    return GGUF_OK;
+    m->packed.form = GG_PACKED_E2M1;
+    return gg_packed_join(m->c->from, &m->packed, err);
 }
 
 static enum gguf_status use_mxfp4(struct method *m, struct gguf_error *err)

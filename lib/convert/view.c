@@ -144,6 +144,14 @@ static enum gguf_status half_2(struct gg_convert_view *v,
     return half(v, 1, err);
 }
 
+static enum gguf_status is_index(struct gg_convert_view *v,
+                                 struct gguf_error *err)
+{
+    return v->from->type /* one is known */
+               ? gg_safetensors_index(v->c->from, v->item->from, err)
+               : GGUF_OK;
+}
+
 /* The mean of the magnitudes of all, by which they are divided, rounded, and
  * multiplied again, as those compute it who train so (utils_quant.py of
  * 1bitLLM/bitnet_b1_58-3B). They are read here, once. */
@@ -227,6 +235,7 @@ static const struct {
     [GG_HOW_PLUS_5TH] = { "1/5 added", NULL, plus_5th },
     [GG_HOW_PLUS_11TH] = { "1/5^1.5 added", NULL, plus_11th },
     [GG_HOW_NEG_HALF] = { "second halves of heads negated", neg_half, NULL },
+    [GG_HOW_INDEX] = { "whole numbers of 32 bits", is_index, NULL },
     [GG_HOW_TERNARY] = { "-1, 0 or 1 times their mean magnitude", ternary,
                          round_3 },
 };
@@ -242,7 +251,7 @@ static enum gguf_status see_half(struct gg_convert_view *v,
         return fail(v, "is of a weight that is made of more than one", err);
     if (v->n_dims != 2 || row->how == GG_HOW_PLUS_1 ||
         row->how == GG_HOW_NEG_EXP || row->how == GG_HOW_NEG_HALF ||
-        row->how == GG_HOW_TERNARY)
+        row->how == GG_HOW_TERNARY || row->how == GG_HOW_INDEX)
         return fail(v, "is no half of a matrix's pair", err);
     if (!strcmp(row->to, "token_embd"))
         return v->item->half == GG_HALF_A ? turn(v, err) : GGUF_OK;

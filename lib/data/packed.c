@@ -65,6 +65,9 @@ static const struct form {
     [GG_PACKED_MXFP4] = { { "_blocks", NULL, "_scales", NULL, NULL },
                           NULL,
                           false },
+    [GG_PACKED_E2M1] = { { ".weight", NULL, ".scale", NULL, NULL },
+                         NULL,
+                         false },
 };
 
 static const struct gg_safetensors_type types[] = {
@@ -394,15 +397,30 @@ static enum gguf_status use_bytes(struct join *j, struct gguf_error *err)
 }
 
 /* [..., blocks, 16] and [..., blocks], U8. */
-static enum gguf_status use_mxfp4(struct join *j, struct gguf_error *err)
+static bool are_blocks(const struct gg_safetensors_tensor *q,
+                       const struct gg_safetensors_tensor *e)
 {
-    const struct gg_safetensors_tensor *q = part(j, CODES),
-                                       *e = part(j, SCALES);
     bool good = !strcmp(q->type->name, "U8") && !strcmp(e->type->name, "U8") &&
                 q->n_dims == e->n_dims + 1 && q->ne[0] == 16 && e->n_dims;
     for (unsigned d = 0; good && d < e->n_dims; d++)
         good = q->ne[d + 1] == e->ne[d];
-    if (!good)
+    return good;
+}
+
+/* [rows, 16 blocks] and [rows, blocks], which lie as those do. */
+static bool are_rows(const struct gg_safetensors_tensor *q,
+                     const struct gg_safetensors_tensor *e)
+{
+    return !strcmp(e->type->name, "F8_E8M0") && q->n_dims == 2 &&
+           e->n_dims == 2 && q->ne[1] == e->ne[1] && q->ne[0] % 16 == 0 &&
+           q->ne[0] / 16 == e->ne[0];
+}
+
+static enum gguf_status use_mxfp4(struct join *j, struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *q = part(j, CODES),
+                                       *e = part(j, SCALES);
+    if (!(j->config->form == GG_PACKED_MXFP4 ? are_blocks : are_rows)(q, e))
         return fail(j, "its exponents are not those of its blocks", err);
     j->p->code.data = q->data;
     j->p->exponent = e->data;
@@ -420,7 +438,7 @@ static enum gguf_status use_mxfp4(struct join *j, struct gguf_error *err)
 static enum gguf_status use(struct join *j, struct gguf_error *err)
 {
     const enum gg_packed_form form = j->config->form;
-    if (form == GG_PACKED_MXFP4)
+    if (form == GG_PACKED_MXFP4 || form == GG_PACKED_E2M1)
         return use_mxfp4(j, err);
     GG_TRY(form == GG_PACKED_WORDS ? use_words(j, err)
            : form == GG_PACKED_INT
@@ -445,10 +463,12 @@ static enum gguf_status find_parts(struct join *j, uint32_t i, bool *found,
     const struct form *f = &forms[j->config->form];
     const struct gguf_str name = j->s->tensor[i].name;
     const size_t end = strlen(f->end[CODES]);
+    const bool own = f->becomes || j->config->form == GG_PACKED_MXFP4;
     char text[512];
-    *found = gg_str_ends(name, f->end[CODES]) &&
-             (j->config->form != GG_PACKED_INT ||
-              !strcmp(j->s->tensor[i].type->name, "I8"));
+    *found =
+        gg_str_ends(name, f->end[CODES]) &&
+        (own || !strcmp(j->s->tensor[i].type->name, "I8")); /* not only codes
+                                                             * end so */
     if (!*found)
         return GGUF_OK;
     j->name = (struct gguf_str){ name.data, name.size - end };

@@ -22,6 +22,8 @@
  *     mxfp4   blocks of 32 numbers, 16 bytes with two neighbours each, and the
  *             exponents of their scales (gpt-oss); they become the blocks of
  *             GGUF's type of that name without being computed
+ *     e2m1    the same as matrices of bytes, [rows, columns / 2], and of
+ *             exponents, [rows, columns / 32] (DeepSeek V4)
  */
 #ifndef GG_DATA_PACKED_H
 #define GG_DATA_PACKED_H
@@ -33,7 +35,8 @@ enum gg_packed_form {
     GG_PACKED_AWQ,
     GG_PACKED_WORDS,
     GG_PACKED_INT,
-    GG_PACKED_MXFP4
+    GG_PACKED_MXFP4,
+    GG_PACKED_E2M1
 };
 
 /* What the folder says of all of its weights. */
@@ -46,8 +49,9 @@ struct gg_packed_config {
 
 /* Put tensors together that are one weight: the list gets a tensor NAME.weight
  * for each NAME.qweight or NAME.weight_packed, NAME_blocks of NAME_blocks, or
- * another NAME.weight in the place of the one of bytes; those that it is of are
- * parts (is_part). Before gg_safetensors_scale is of use for the same names.
+ * another NAME.weight in the place of the one of signed bytes; those that it is
+ * of are parts (is_part). Before gg_safetensors_scale is of use for the same
+ * names.
  *
  * GGUF_E_TENSOR     one without its scales; shapes that do not go together; a
  *                   group that there is not; a scale that is not finite is

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "data/safetensors.h"
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -35,6 +36,10 @@ static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
                                   .size = t->size,
                                   .info_off = GGUF_NO_OFFSET };
     memcpy(out->ne, t->ne, sizeof out->ne);
+    if (t->is_index) {
+        out->dtype = GGUF_DTYPE_I32;
+        out->size = 4 * t->n_elements;
+    }
 }
 
 static void read_stored(const struct gg_data_rows *r, uint64_t first,
@@ -74,6 +79,38 @@ static void read_scaled(const struct gg_data_rows *r, uint64_t first,
     }
 }
 
+/* The lower half of each number: the upper one repeats its sign. */
+static void store_index(const struct gg_data_rows *r, uint64_t first,
+                        uint64_t n, uint8_t *dst)
+{
+    const struct gg_safetensors_tensor *t = r->source;
+    const unsigned size = t->type->bits / 8;
+    for (uint64_t k = 0; k < n; k++)
+        memcpy(dst + 4 * k, t->data + (first + k) * size, 4);
+}
+
+enum gguf_status gg_safetensors_index(struct gg_safetensors *s, size_t i,
+                                      struct gguf_error *err)
+{
+    struct gg_safetensors_tensor *t = &s->tensor[i];
+    struct gg_str_esc e;
+    const uint32_t dtype = t->type->dtype;
+    if (!t->data)
+        return GGUF_OK;
+    if (dtype != GGUF_DTYPE_I32 && dtype != GGUF_DTYPE_I64)
+        return gg_error_set(err, GGUF_E_TENSOR, t->off,
+                            "tensor '%s': %s are not whole numbers",
+                            gg_str_esc(&e, t->name), t->type->name);
+    for (uint64_t k = 0; dtype == GGUF_DTYPE_I64 && k < t->n_elements; k++)
+        if ((gg_bytes_load64le(t->data + 8 * k) + 0x80000000u) >> 32)
+            return gg_error_set(err, GGUF_E_TENSOR, t->off + 8 * k,
+                                "tensor '%s': element %" PRIu64
+                                " does not fit 32 bits",
+                                gg_str_esc(&e, t->name), k);
+    t->is_index = true;
+    return GGUF_OK;
+}
+
 bool gg_safetensors_plain(const struct gg_safetensors *s, size_t i,
                           struct gg_data_rows *out)
 {
@@ -103,13 +140,16 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
             gg_str_esc(&e, t->name), t->type->name, t->n_elements);
     if (t->scale)
         out->read = read_scaled;
+    if (t->is_index)
+        out->blocks = store_index;
     return GGUF_OK;
 }
 
 static const uint8_t *bytes(const struct gg_data *d, size_t i)
 {
     const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
-    return t->type->dtype != UINT32_MAX && !t->packed ? t->data : NULL;
+    const bool as_it_is = !t->packed && !t->is_index;
+    return t->type->dtype != UINT32_MAX && as_it_is ? t->data : NULL;
 }
 
 static const struct gg_mapfile *map(const struct gg_data *d, size_t i,

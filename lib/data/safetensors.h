@@ -16,8 +16,9 @@
  * consist of them).
  *
  * A tensor NAME of 8-bit floats may have a scale, NAME_scale_inv or
- * NAME_scale, by which its numbers are multiplied: one, or in each dimension
- * one, one for each, or one for each 128. Weights of fewer bits: packed.h.
+ * NAME_scale, or BASE.scale if it is BASE.weight, by which its numbers are
+ * multiplied: one, or in each dimension one, one for each, or one for each
+ * 128. Weights of fewer bits: packed.h.
  */
 #ifndef GG_DATA_SAFETENSORS_H
 #define GG_DATA_SAFETENSORS_H
@@ -51,6 +52,7 @@ struct gg_safetensors_tensor {
     uint64_t off;              /* byte of its file where the numbers begin */
     uint32_t file_no;          /* UINT32_MAX: memory */
     bool is_part;              /* of another tensor, as its scale is */
+    bool is_index;             /* given as I32 (gg_safetensors_index) */
     const struct gg_packed *packed; /* its numbers are in several (packed.h);
                                      * or NULL */
     const float *scale; /* of this one: n_scale[0] columns, n_scale[1] rows
@@ -124,6 +126,11 @@ enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
 /* safetensors_read.c: add what the header of file no says. */
 enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
                                      struct gguf_error *err);
+/* Have the list give tensor i, which is of I32 or I64, as one of I32: all of
+ * its numbers are looked at. What has no numbers yet passes.
+ * GGUF_E_TENSOR: another type, or a number that has more bits. */
+enum gguf_status gg_safetensors_index(struct gg_safetensors *s, size_t i,
+                                      struct gguf_error *err);
 /* Bytes off to off + size of a file are read soon, or were. */
 void gg_safetensors_advise(const struct gg_safetensors *s, uint32_t file_no,
                            uint64_t off, uint64_t size,

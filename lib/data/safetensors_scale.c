@@ -65,16 +65,29 @@ static enum gguf_status use(struct gg_safetensors *s, size_t i, size_t k,
     return GGUF_OK;
 }
 
+/* The name of a scale: an ending of the name, which may have to end in
+ * something that it replaces. */
+static const struct {
+    const char *end, *scale;
+} names[] = {
+    { "", "_scale_inv" },
+    { "", "_scale" },
+    { ".weight", ".scale" },
+};
+
 enum gguf_status gg_safetensors_scale(struct gg_safetensors *s,
                                       struct gguf_error *err)
 {
-    static const char *const suffixes[] = { "_scale_inv", "_scale" };
     char name[512];
     for (size_t i = 0; i < s->n_tensors; i++)
-        for (size_t x = 0; x < GG_LEN(suffixes); x++) {
+        for (size_t x = 0; x < GG_LEN(names); x++) {
             const struct gg_safetensors_tensor *t = &s->tensor[i];
+            const struct gguf_str base = {
+                t->name.data, t->name.size - strlen(names[x].end)
+            };
             if (!t->type->f8 || t->scale || !t->n_elements ||
-                !gg_str_join(name, sizeof name, t->name, suffixes[x]))
+                !gg_str_ends(t->name, names[x].end) ||
+                !gg_str_join(name, sizeof name, base, names[x].scale))
                 continue;
             const uint32_t k = gg_safetensors_find(s, gg_str_z(name));
             if (k != GG_INDEX_NONE && s->tensor[k].n_elements)

@@ -96,7 +96,83 @@ static float latent_v(const struct folder_tensor *t, uint64_t i)
        "block_sparse_moe.shared_experts.up_proj.weight 24 32\n" L1            \
        "block_sparse_moe.shared_experts.down_proj.weight 32 24\n"
 
+/* DeepSeek V4: 4 streams of 32, 4 heads of 8 of which 4 turn, two groups of
+ * them; the first layer has a window alone, the second one key for four tokens,
+ * the third one for 128. */
+#define V  "layers.%."
+#define V1 "layers.1."
+#define V2 "layers.2."
+#define V4                                                                    \
+    "embed.weight 260 32\nnorm.weight 32\nhead.weight 260 32\n"               \
+    "hc_head_fn 4 128\nhc_head_base 4\nhc_head_scale 1\n" V                   \
+    "attn_norm.weight 32\n" V "ffn_norm.weight 32\n" V                        \
+    "hc_attn_fn 24 128\n" V "hc_attn_base 24\n" V "hc_attn_scale 3\n" V       \
+    "hc_ffn_fn 24 128\n" V "hc_ffn_base 24\n" V "hc_ffn_scale 3\n" V          \
+    "attn.attn_sink 4\n" V "attn.wq_a.weight 24 32\n" V                       \
+    "attn.q_norm.weight 24\n" V "attn.wq_b.weight 32 24\n" V                  \
+    "attn.wkv.weight 8 32\n" V "attn.kv_norm.weight 8\n" V                    \
+    "attn.wo_a.weight 12 16\n" V "attn.wo_b.weight 32 12\n" V                 \
+    "ffn.gate.weight 3 32\n" V "ffn.gate.bias 3\n" V                          \
+    "ffn.experts.@.w1.weight 24 32\n" V "ffn.experts.@.w2.weight 32 24\n" V   \
+    "ffn.experts.@.w3.weight 24 32\n" V                                       \
+    "ffn.shared_experts.w1.weight 24 32\n" V                                  \
+    "ffn.shared_experts.w2.weight 32 24\n" V                                  \
+    "ffn.shared_experts.w3.weight 24 32\n"
+#define V4_COMPRESSED                                                         \
+    V1 "attn.compressor.wkv.weight 16 32\n" V1                                \
+       "attn.compressor.wgate.weight 16 32\n" V1                              \
+       "attn.compressor.ape 4 16\n" V1 "attn.compressor.norm.weight 8\n" V1   \
+       "attn.indexer.wq_b.weight 16 24\n" V1                                  \
+       "attn.indexer.weights_proj.weight 2 32\n" V1                           \
+       "attn.indexer.compressor.wkv.weight 16 32\n" V1                        \
+       "attn.indexer.compressor.wgate.weight 16 32\n" V1                      \
+       "attn.indexer.compressor.ape 4 16\n" V1                                \
+       "attn.indexer.compressor.norm.weight 8\n" V2                           \
+       "attn.compressor.wkv.weight 8 32\n" V2                                 \
+       "attn.compressor.wgate.weight 8 32\n" V2                               \
+       "attn.compressor.ape 128 8\n" V2 "attn.compressor.norm.weight 8\n"
+
+#define V4_SIZES                                                              \
+    SIZES_HEADS("\"num_hidden_layers\":3,\"num_key_value_heads\":1,")         \
+    INDEXER_SIZES                                                             \
+    ",\"head_dim\":8,\"qk_rope_head_dim\":4,\"q_lora_rank\":24,"              \
+    "\"o_lora_rank\":6,\"o_groups\":2,\"compress_ratios\":[0,4,128,0],"       \
+    "\"compress_rope_theta\":160000,\"sliding_window\":16,"                   \
+    "\"moe_intermediate_size\":24,\"n_shared_experts\":1,"                    \
+    "\"n_routed_experts\":3,\"num_experts_per_tok\":2,"                       \
+    "\"routed_scaling_factor\":1.5,\"norm_topk_prob\":true,"                  \
+    "\"scoring_func\":\"sqrtsoftplus\",\"hc_mult\":4,"                        \
+    "\"hc_sinkhorn_iters\":3,\"hc_eps\":1e-6,\"num_hash_layers\":0,"          \
+    "\"swiglu_limit\":10.0,\"num_nextn_predict_layers\":1,"                   \
+    "\"rope_scaling\":{\"type\":\"yarn\",\"factor\":16,\"beta_fast\":32,"     \
+    "\"beta_slow\":1,\"original_max_position_embeddings\":65536}"
+
 const struct arch archs_latent[] = {
+    { .class_name = "DeepseekV4ForCausalLM",
+      "deepseek4",
+      V4_SIZES,
+      V4 V4_COMPRESSED "mtp.0.e_proj.weight 32 32\nmtp.0.hc_head_base 4\n"
+                       "mtp.0.ffn.experts.@.w1.weight 24 32\n",
+      { { B "attn_output_a.weight", V "attn.wo_a.weight", same },
+        { B "ffn_up_exps.weight", V "ffn.experts.@.w3.weight", same },
+        { B "exp_probs_b.bias", V "ffn.gate.bias", same },
+        { B "hc_ffn_scale.weight", V "hc_ffn_scale", same },
+        { "blk.1.indexer_compressor_ape.weight",
+          V1 "attn.indexer.compressor.ape", same },
+        { "blk.2.attn_compressor_gate.weight",
+          V2 "attn.compressor.wgate.weight", same } },
+      { { "expert_gating_func", "4" },
+        { "attention.compress_ratios", "0,4,128,0" },
+        { "attention.compress_rope_freq_base", "160000" },
+        { "swiglu_clamp_exp", "10,10,10" },
+        { "attention.key_length", "8" },
+        { "attention.output_group_count", "2" },
+        { "hyper_connection.sinkhorn_iterations", "3" },
+        { "rope.scaling.original_context_length", "65536" },
+        { "expert_weights_scale", "1.5" },
+        { "block_count", "3" } },
+      .layers = 3,
+      .back = true },
     { .class_name = "DeepseekV2ForCausalLM",
       "deepseek2",
       MHA LATENT_SIZES ",\"norm_topk_prob\":false,\"scoring_func\":"

@@ -17,6 +17,16 @@ enum {
 };
 #define DEFAULT_MEMORY (UINT64_C(128) << 20)
 
+/* Does the source give it in the type that it is to have? Nothing is encoded
+ * then. */
+static bool has_blocks(const struct gguf_quant *q,
+                       const struct gg_job_tensor *t)
+{
+    struct gg_data_rows rows;
+    return t->pub.to == t->pub.from &&
+           gg_job_rows(q, t, &rows, NULL) == GGUF_OK && rows.blocks;
+}
+
 /* Can every tensor be decoded and encoded here? */
 static enum gguf_status check_codecs(const struct gguf_quant *q,
                                      struct gguf_error *err)
@@ -46,7 +56,7 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
                 "tensor '%s': %s needs importance data (--imatrix)",
                 gg_str_esc(&esc, gg_str_z(t->name)),
                 gguf_dtype_find(t->to)->name);
-        if (!from->decode || !to->encode)
+        if (!from->decode || (!to->encode && !has_blocks(q, &q->t[i])))
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                 "tensor '%s': %s %s is not supported yet",

@@ -1,0 +1,343 @@
+/* check-deepseek4.c - DeepSeek V4 as it is published: 8-bit floats with scales
+ * that are powers of two, experts of two 4-bit floats a byte, tables of whole
+ * numbers
+ *
+ * What a folder's bytes stand for is written here from the definitions: OCP
+ * 8-bit Floating Point (E4M3), OCP Microscaling 1.0 (E2M1, E8M0), and the
+ * folder's, where the first of two neighbours is in the low half of a byte.
+ */
+#include "config.h"
+#include "gguf/stats.h"
+#include "gguf/verify.h"
+#include "tests/convert/folder.h"
+#include "tests/convert/roundtrip.h"
+#include "tests/scratch.h"
+#include "tests/stfile.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { E = 64, F = 32, X = 3, USED = 2 }; /* width, of an expert, experts */
+enum { ROWS = 16, COLS = 32 };            /* that share a scale */
+
+static char top[100];
+static struct folder folder;
+static struct stfile file;
+
+/* ---- numbers ---- */
+
+static unsigned mix(const char *name, int r, int c)
+{
+    unsigned h = (unsigned)(r * 31 + c * 7 + r * c);
+    while (*name)
+        h = h * 33 + (unsigned char)*name++;
+    return h ^ h >> 15;
+}
+
+/* No NaN: the exponent is 0 to 14. */
+static unsigned e4m3_of(const char *name, int r, int c)
+{
+    const unsigned x = mix(name, r, c);
+    return (x & 0x87) | x % 15 << 3;
+}
+
+static int scale_of(const char *name, int r, int c)
+{
+    return 118 + (int)(mix(name, r, c) % 9);
+}
+
+static float f8_value(const char *name, int r, int c)
+{
+    const unsigned x = e4m3_of(name, r, c);
+    const int e = (int)(x >> 3 & 15), m = (int)(x & 7);
+    const double v = e ? (1 + m / 8.0) * pow(2, e - 7) : m / 8.0 * pow(2, -6);
+    return (float)((x & 128 ? -v : v) *
+                   pow(2, scale_of(name, r / ROWS, c / COLS) - 127));
+}
+
+static unsigned code_of(const char *name, int r, int c)
+{
+    return mix(name, r, c) % 16;
+}
+
+static float f4_value(const char *name, int r, int c)
+{
+    static const float e2m1[8] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6 };
+    const unsigned code = code_of(name, r, c);
+    const float v = e2m1[code & 7];
+    return ldexpf(code & 8 ? -v : v, scale_of(name, r, c / 32) - 127);
+}
+
+static float table_value(const char *name, int r, int c)
+{
+    return (float)((mix(name, r, 0) + (unsigned)c) % X);
+}
+
+/* ---- the folder ---- */
+
+static uint8_t *add(const char *name, const char *end, const char *type,
+                    int rows, int cols, int size)
+{
+    char full[120], shape[60];
+    snprintf(full, sizeof full, "%s%s", name, end);
+    snprintf(shape, sizeof shape, cols ? "%d,%d" : "%d", rows, cols);
+    return stfile_add(&file, full, type, shape,
+                      (size_t)rows * (size_t)(cols ? cols : 1) * (size_t)size);
+}
+
+static void add_floats(const char *name, int rows, int cols)
+{
+    uint8_t *p = add(name, "", "F32", rows, cols, 4);
+    for (int i = 0; i < rows * (cols ? cols : 1); i++)
+        gg_bytes_store32le(p + 4 * i,
+                           gg_bytes_f32_bits(folder_value(name, (uint64_t)i)));
+}
+
+static void add_f8(const char *name, int rows, int cols)
+{
+    const int down = (rows + ROWS - 1) / ROWS,
+              along = (cols + COLS - 1) / COLS;
+    uint8_t *q = add(name, ".weight", "F8_E4M3", rows, cols, 1);
+    uint8_t *s = add(name, ".scale", "F8_E8M0", down, along, 1);
+    for (int i = 0; i < rows * cols; i++)
+        q[i] = (uint8_t)e4m3_of(name, i / cols, i % cols);
+    for (int i = 0; i < down * along; i++)
+        s[i] = (uint8_t)scale_of(name, i / along, i % along);
+}
+
+/* A fault: of experts without a scale, of one with another shape, of a table.
+ */
+enum fault { NONE, NO_SCALE, SHAPE, WIDE, FLOATS };
+
+static void add_f4(const char *name, int rows, int cols, enum fault fault)
+{
+    uint8_t *q = add(name, ".weight", "I8", rows, cols / 2, 1), *s;
+    for (int i = 0; i < rows * cols; i += 2)
+        *q++ = (uint8_t)(code_of(name, i / cols, i % cols) |
+                         code_of(name, i / cols, i % cols + 1) << 4);
+    if (fault == NO_SCALE)
+        return;
+    if (fault == SHAPE)
+        s = add(name, ".scale", "F8_E8M0", cols / 32, rows, 1);
+    else
+        s = add(name, ".scale", "F8_E8M0", rows, cols / 32, 1);
+    for (int i = 0; i < rows * cols / 32; i++)
+        s[i] = (uint8_t)scale_of(name, i / (cols / 32), i % (cols / 32));
+}
+
+static void add_table(enum fault fault)
+{
+    const char *name = "layers.0.ffn.gate.tid2eid";
+    if (fault == FLOATS) {
+        add_floats(name, FOLDER_VOCAB, USED);
+        return;
+    }
+    uint8_t *p = add(name, "", "I64", FOLDER_VOCAB, USED, 8);
+    for (int i = 0; i < FOLDER_VOCAB * USED; i++)
+        gg_bytes_store64le(p + 8 * i,
+                           (uint64_t)table_value(name, i / USED, i % USED));
+    if (fault == WIDE)
+        gg_bytes_store64le(p + 8 * 5, UINT64_C(0xffffffff7fffffff));
+}
+
+static const char config[] =
+    "{\"architectures\":[\"DeepseekV4ForCausalLM\"],\"hidden_size\":64,"
+    "\"num_hidden_layers\":1,\"num_attention_heads\":4,"
+    "\"num_key_value_heads\":1,\"head_dim\":16,\"qk_rope_head_dim\":8,"
+    "\"q_lora_rank\":24,\"o_lora_rank\":16,\"o_groups\":2,\"vocab_size\":260,"
+    "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-6,\"rope_theta\":"
+    "10000,\"compress_ratios\":[0],\"compress_rope_theta\":160000,"
+    "\"sliding_window\":16,\"moe_intermediate_size\":32,"
+    "\"n_shared_experts\":1,\"n_routed_experts\":3,\"num_experts_per_tok\":2,"
+    "\"routed_scaling_factor\":1.5,\"norm_topk_prob\":true,"
+    "\"scoring_func\":\"sqrtsoftplus\",\"index_n_heads\":2,"
+    "\"index_head_dim\":8,\"index_topk\":4,\"hc_mult\":4,"
+    "\"hc_sinkhorn_iters\":3,\"hc_eps\":1e-6,\"num_hash_layers\":1,"
+    "\"swiglu_limit\":10.0,\"expert_dtype\":\"fp4\",\"eos_token_id\":258,"
+    "\"quantization_config\":{\"quant_method\":\"fp8\",\"fmt\":\"e4m3\","
+    "\"scale_fmt\":\"ue8m0\",\"activation_scheme\":\"dynamic\","
+    "\"weight_block_size\":[16,32]}}";
+
+/* Names, rows and columns of 8-bit matrices; and of floats. */
+static const struct {
+    const char *name, *to;
+    int rows, cols;
+} f8[] = {
+    { "layers.0.attn.wq_a", "attn_q_a", 24, E },
+    { "layers.0.attn.wq_b", "attn_q_b", 64, 24 },
+    { "layers.0.attn.wkv", "attn_kv", 16, E },
+    { "layers.0.attn.wo_a", "attn_output_a", 32, 32 },
+    { "layers.0.attn.wo_b", "attn_output_b", E, 32 },
+    { "layers.0.ffn.shared_experts.w1", "ffn_gate_shexp", F, E },
+    { "layers.0.ffn.shared_experts.w2", "ffn_down_shexp", E, F },
+    { "layers.0.ffn.shared_experts.w3", "ffn_up_shexp", F, E },
+};
+static const struct {
+    const char *name;
+    int rows, cols;
+} floats[] = {
+    { "embed.weight", FOLDER_VOCAB, E },
+    { "head.weight", FOLDER_VOCAB, E },
+    { "norm.weight", E, 0 },
+    { "hc_head_fn", 4, 4 * E },
+    { "hc_head_base", 4, 0 },
+    { "hc_head_scale", 1, 0 },
+    { "layers.0.attn_norm.weight", E, 0 },
+    { "layers.0.ffn_norm.weight", E, 0 },
+    { "layers.0.hc_attn_fn", 24, 4 * E },
+    { "layers.0.hc_attn_base", 24, 0 },
+    { "layers.0.hc_attn_scale", 3, 0 },
+    { "layers.0.hc_ffn_fn", 24, 4 * E },
+    { "layers.0.hc_ffn_base", 24, 0 },
+    { "layers.0.hc_ffn_scale", 3, 0 },
+    { "layers.0.attn.attn_sink", 4, 0 },
+    { "layers.0.attn.q_norm.weight", 24, 0 },
+    { "layers.0.attn.kv_norm.weight", 16, 0 },
+    { "layers.0.ffn.gate.weight", X, E },
+};
+
+static void expert(char out[80], int x, int no)
+{
+    snprintf(out, 80, "layers.0.ffn.experts.%d.w%d", x, no);
+}
+
+static void make(enum fault fault)
+{
+    folder_begin(&folder, scratch_path(top, "deepseek-v4"));
+    folder_text(&folder, "config.json", config);
+    folder_bpe(&folder, false);
+    stfile_begin(&file);
+    for (size_t i = 0; i < sizeof f8 / sizeof *f8; i++)
+        add_f8(f8[i].name, f8[i].rows, f8[i].cols);
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
+        add_floats(floats[i].name, floats[i].rows, floats[i].cols);
+    for (int x = 0; x < X; x++)
+        for (int no = 1; no <= 3; no++) {
+            char name[80];
+            expert(name, x, no);
+            add_f4(name, no == 2 ? E : F, no == 2 ? F : E,
+                   x == 1 ? fault : NONE);
+        }
+    add_table(fault);
+    const size_t size = stfile_end(&file);
+    FILE *f = folder_create(&folder, "model.safetensors");
+    if (fwrite(file.bytes, 1, size, f) != size || fclose(f) != 0)
+        exit(99);
+}
+
+/* ---- the file ---- */
+
+typedef float value_fn(const char *name, int r, int c);
+
+/* Rows of a tensor, from the first-th on. */
+static void check(const struct gguf_file *f, struct gguf_rows *rows,
+                  const char *to, uint32_t dtype, const char *from, int first,
+                  int n_rows, int n_cols, value_fn *value)
+{
+    static float x[FOLDER_VOCAB * E];
+    char name[80];
+    snprintf(name, sizeof name, "blk.0.%s.weight", to);
+    const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
+    const uint64_t n = (uint64_t)n_rows * (uint64_t)n_cols;
+    bool good =
+        t && t->dtype == dtype && t->ne[0] == n_cols &&
+        gguf_rows_get(rows, f, t->index, (uint64_t)first * (uint64_t)n_cols, n,
+                      x, NULL) == GGUF_OK;
+    for (int i = 0; good && i < (int)n; i++)
+        good = x[i] == value(from, i / n_cols, i % n_cols);
+    ok(good, "%s has the numbers of %s", name, from);
+}
+
+static void check_all(const struct gguf_file *f, struct gguf_rows *rows,
+                      bool published)
+{
+    static const char *const to[] = { "ffn_gate_exps", "ffn_down_exps",
+                                      "ffn_up_exps" };
+    const uint32_t four = published ? GGUF_DTYPE_MXFP4 : GGUF_DTYPE_F16;
+    for (size_t i = 0; i < sizeof f8 / sizeof *f8; i++)
+        check(f, rows, f8[i].to, GGUF_DTYPE_BF16, f8[i].name, 0, f8[i].rows,
+              f8[i].cols, f8_value);
+    for (int x = 0; x < X; x++)
+        for (int no = 1; no <= 3; no++) {
+            char name[80];
+            const int n = no == 2 ? E : F;
+            expert(name, x, no);
+            check(f, rows, to[no - 1], four, name, x * n, n, no == 2 ? F : E,
+                  f4_value);
+        }
+    check(f, rows, "ffn_gate_tid2eid", GGUF_DTYPE_I32,
+          "layers.0.ffn.gate.tid2eid", 0, FOLDER_VOCAB, USED, table_value);
+}
+
+static int note(void *user, const struct gguf_finding *f)
+{
+    if (f->severity == GGUF_SEVERITY_ERROR) {
+        ++*(int *)user;
+        printf("# %s\n", f->message);
+    }
+    return 0;
+}
+
+static void check_folder(const char *dir, const char *out,
+                         struct gguf_rows *rows, bool published)
+{
+    struct gguf_error e;
+    struct gguf_file *f = NULL;
+    int n_errors = 0;
+    gguf_error_clear(&e);
+    const bool good = folder_convert(dir, out, NULL, &e) == GGUF_OK &&
+                      gguf_file_open(&f, out, NULL, &e) == GGUF_OK &&
+                      !gguf_file_verify(f, NULL, note, &n_errors, &e);
+    ok(good && !n_errors, "it becomes a sound file: %s", e.message);
+    if (good)
+        check_all(f, rows, published);
+    gguf_file_close(f);
+}
+
+int main(void)
+{
+    static const struct {
+        enum fault fault;
+        const char *why;
+    } faults[] = {
+        { NO_SCALE, "scales or zero points are not there" },
+        { SHAPE, "exponents are not those of its blocks" },
+        { WIDE, "tid2eid': element 5 does not fit 32 bits" },
+        { FLOATS, "tid2eid': F32 are not whole numbers" },
+    };
+    struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
+    struct gguf_error e;
+    struct gguf_rows *rows;
+    snprintf(top, sizeof top, "check-deepseek4.%d.tmp", (int)getpid());
+    folder_begin(&folder, top);
+    if (gguf_rows_create(&rows, NULL, NULL) != GGUF_OK)
+        return 99;
+    make(NONE);
+    char out[256], back[256];
+    snprintf(out, sizeof out, "%s/out.gguf", top);
+    snprintf(back, sizeof back, "%s/back", top);
+    check_folder(folder.dir, out, rows, true);
+    gguf_error_clear(&e);
+    ok(gguf_folder_write(out, back, &p, &e) == GGUF_OK,
+       "and a folder again: %s", e.message);
+    check_folder(back, out, rows, false);
+    gguf_error_clear(&e);
+    ok(folder_convert(folder.dir, out, "Q8_0", &e) == GGUF_OK, "and Q8_0: %s",
+       e.message);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        make(faults[i].fault);
+        ok(folder_convert(folder.dir, out, NULL, &e) == GGUF_E_TENSOR &&
+               strstr(e.message, faults[i].why),
+           "refused: %s", e.message);
+    }
+    gguf_rows_destroy(rows);
+    scratch_clean(back);
+    rmdir(back);
+    scratch_clean(folder.dir);
+    rmdir(folder.dir);
+    scratch_clean(top);
+    rmdir(top);
+    return done_testing();
+}
