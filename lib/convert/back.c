@@ -113,45 +113,13 @@ static enum gguf_status try_arch(struct gg_back *b,
     return compare(b, err);
 }
 
-/* The first row of the architecture whose folders the file may be of; if none
- * is, what is wrong with the one that came farthest is of no use: the first's
- * failure. */
-static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
-{
-    const struct gguf_kv *kv =
-        gguf_file_kv_find(b->meta, "general.architecture");
-    const struct gg_convert_arch *a;
-    struct gguf_str name = GG_STR("");
-    struct gg_str_esc e;
-    enum gguf_status first = GGUF_OK;
-    if (kv)
-        (void)gguf_kv_get_str(kv, &name, NULL);
-    for (size_t i = 0; (a = gg_convert_arch_row(i)); i++) {
-        struct gguf_error why;
-        if (!gg_str_eqz(name, a->arch))
-            continue;
-        const enum gguf_status st = try_arch(b, a, &why);
-        if (st == GGUF_OK)
-            return st;
-        forget(b);
-        if (first == GGUF_OK && err)
-            *err = why;
-        if (first == GGUF_OK)
-            first = st;
-    }
-    if (first != GGUF_OK)
-        return first;
-    return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
-                        "models of architecture '%s' are not made folders",
-                        gg_str_esc(&e, name));
-}
-
-/* Keys of the architecture that the folder does not give back. */
-static void note_keys(const struct gg_back *b)
+/* How many keys of the architecture the folder does not give back. */
+static size_t lost_keys(const struct gg_back *b, gguf_folder_note_fn *note)
 {
     char name[256];
     const size_t n = strlen(b->c->arch->arch);
-    for (size_t i = 0; b->p.note && i < gguf_file_n_kv(b->meta); i++) {
+    size_t lost = 0;
+    for (size_t i = 0; i < gguf_file_n_kv(b->meta); i++) {
         const struct gguf_kv *kv = gguf_file_kv(b->meta, i);
         if (kv->key.size <= n || kv->key.size >= sizeof name ||
             memcmp(kv->key.data, b->c->arch->arch, n) != 0 ||
@@ -160,9 +128,56 @@ static void note_keys(const struct gg_back *b)
         memcpy(name, kv->key.data, kv->key.size);
         name[kv->key.size] = 0;
         const struct gguf_kv *of = gguf_meta_find(b->c->meta, name);
-        if (!of || !gguf_kv_equal(kv, of))
-            b->p.note(b->p.note_user, name);
+        if (of && gguf_kv_equal(kv, of))
+            continue;
+        lost++;
+        if (note)
+            note(b->p.note_user, name);
     }
+    return lost;
+}
+
+/* The row of the architecture whose folders give back the most of the file's
+ * keys, the first of equals. If none fits, what is wrong with the one that came
+ * farthest is of no use: the first's failure. */
+static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
+{
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(b->meta, "general.architecture");
+    const struct gg_convert_arch *a, *best = NULL;
+    struct gguf_str name = GG_STR("");
+    struct gg_str_esc e;
+    size_t least = SIZE_MAX;
+    enum gguf_status first = GGUF_OK;
+    struct gguf_error first_why;
+    if (kv)
+        (void)gguf_kv_get_str(kv, &name, NULL);
+    for (size_t i = 0; least && (a = gg_convert_arch_row(i)); i++) {
+        struct gguf_error why;
+        if (!gg_str_eqz(name, a->arch))
+            continue;
+        const enum gguf_status st = try_arch(b, a, &why);
+        const size_t lost = st == GGUF_OK ? lost_keys(b, NULL) : SIZE_MAX;
+        if (lost < least) {
+            least = lost;
+            best = a;
+        }
+        if (least)
+            forget(b);
+        if (first == GGUF_OK && st != GGUF_OK) {
+            first = st;
+            first_why = why;
+        }
+    }
+    if (best)
+        return least ? try_arch(b, best, err) : GGUF_OK;
+    if (first != GGUF_OK && err)
+        *err = first_why;
+    if (first != GGUF_OK)
+        return first;
+    return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
+                        "models of architecture '%s' are not made folders",
+                        gg_str_esc(&e, name));
 }
 
 /* The type that the folder's tensor has: that of the first that it is of. */
@@ -478,7 +493,7 @@ static enum gguf_status run(struct gg_back *b, const char *path,
     GG_TRY(plan(b, path, err));
     GG_TRY(
         gg_data_loose_init(&b->loose, &b->numbers.list, b->p.allocator, err));
-    note_keys(b);
+    (void)lost_keys(b, b->p.note);
     GG_TRY(plan_files(b, err));
     enum gguf_status st = gg_back_vocab(b, text, err);
     struct stat s;

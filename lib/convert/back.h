@@ -1,11 +1,12 @@
 /* back.h - a GGUF file that becomes a Hugging Face folder again
  *
- * The folder is planned first: config.json from the keys (back_config.c), names
- * and shapes of its tensors from the rows of the class (back_names.c). Then the
- * folder that is planned is converted, on paper, as any other is: what it would
- * become must be the file's tensors, with their shapes. The parts that these
- * are made of, turned round (back_view.c), say how the folder's tensors are
- * made of the file's; so there is one description of each class for both ways.
+ * The folder is planned first: config.json from the keys (back_config.c; where
+ * that takes computing, back_own.c), names and shapes of its tensors from the
+ * rows of the class (back_names.c). Then the folder that is planned is
+ * converted, on paper, as any other is: what it would become must be the file's
+ * tensors, with their shapes. The parts that these are made of, turned round
+ * (back_view.c), say how the folder's tensors are made of the file's; so there
+ * is one description of each class for both ways.
  * back_vocab.c writes the tokenizer, back.c the files.
  */
 #ifndef GG_CONVERT_BACK_H

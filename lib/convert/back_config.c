@@ -67,6 +67,10 @@ static const struct {
         { "hidden_size", "d_model" },
         { "intermediate_size", "mlp_hidden_size" } } },
     { "LLaDAMoEModelLM", "llada", { { NULL } } },
+    { "NemotronForCausalLM", NULL, { { "layer_norm_eps", "norm_eps" } } },
+    { "ExaoneForCausalLM",
+      NULL,
+      { { "rms_norm_eps", "layer_norm_epsilon" } } },
 };
 
 const struct gguf_kv *gg_back_key(const struct gg_back_maker *m,
@@ -478,7 +482,9 @@ enum gguf_status gg_back_config(struct gg_back *b,
     gg_back_put_partial(&m);
     put_ids(&m);
     put_tensors(&m);
-    const enum gguf_status st = gg_back_put_rope(&m, err);
+    enum gguf_status st = gg_back_put_rope(&m, err);
+    if (st == GGUF_OK)
+        st = gg_back_put_own(&m, err);
     free(b->config);
     b->config =
         st == GGUF_OK

@@ -26,4 +26,8 @@ enum gguf_status gg_back_put_rope(struct gg_back_maker *m,
                                   struct gguf_error *err);
 void gg_back_put_partial(struct gg_back_maker *m);
 
+/* back_own.c: what is computed of keys for an architecture. GGUF_E_NOMEM. */
+enum gguf_status gg_back_put_own(struct gg_back_maker *m,
+                                 struct gguf_error *err);
+
 #endif

@@ -27,8 +27,8 @@ struct arch {
     /* keys after "ARCH.", or all of a key after '/', and what they are to be,
      * as text; lists with commas; "@NAME" is the number of a tensor */
     const char *keys[12][2];
-    bool back;  /* the way back is tried, too, as it is of archs_first */
-    int layers; /* 0: LAYERS */
+    bool one_way; /* no folder of it becomes the same file */
+    int layers;   /* 0: LAYERS */
     void (*vocab)(const struct folder *f); /* NULL: byte-level BPE */
 };
 

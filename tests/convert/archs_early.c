@@ -45,8 +45,7 @@ const struct arch archs_early[] = {
       { { "attention.layer_norm_rms_epsilon", "1e-06" },
         { "feed_forward_length", "96" },
         { "rope.freq_base", "20000" },
-        { "rope.dimension_count", "8" } },
-      .back = true },
+        { "rope.dimension_count", "8" } } },
     /* 8/3 of the width is 85: a multiple of 256 is 256 */
     { .class_name = "GPTRefactForCausalLM",
       "refact",
@@ -61,8 +60,8 @@ const struct arch archs_early[] = {
         { B "ffn_gate.weight", H "mlp.gate_up_proj.weight", same },
         { B "ffn_up.weight", H "mlp.gate_up_proj.weight", second },
         { B "ffn_down.weight", H "mlp.c_proj.weight", same } },
-      { { "feed_forward_length", "256" }, { "attention.head_count_kv", "1" } },
-      .back = true },
+      { { "feed_forward_length", "256" },
+        { "attention.head_count_kv", "1" } } },
     { .class_name = "CodeShellForCausalLM",
       "codeshell",
       "\"n_embd\":32,\"n_layer\":2,\"n_head\":4,\"num_query_groups\":2,"
@@ -125,6 +124,7 @@ const struct arch archs_early[] = {
       { { "feed_forward_length", "32,96" },
         { "attention.head_count", "4,8" },
         { "attention.head_count_kv", "1,2" },
-        { "attention.layer_norm_rms_epsilon", "1e-06" } } },
+        { "attention.layer_norm_rms_epsilon", "1e-06" } },
+      .one_way = true },
     { .class_name = NULL },
 };

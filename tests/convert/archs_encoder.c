@@ -56,7 +56,6 @@ static float nomic_down(const struct folder_tensor *t, uint64_t i)
 
 const struct arch archs_encoder[] = {
     { .vocab = archs_wordpiece,
-      .back = true,
       .class_name = "BertModel",
       "bert",
       BERT,
@@ -72,7 +71,6 @@ const struct arch archs_encoder[] = {
         { "attention.layer_norm_epsilon", "1e-12" } } },
 #define D "distilbert.transformer.layer.%."
     { .vocab = archs_wordpiece,
-      .back = true,
       .class_name = "DistilBertModel",
       "bert",
       "\"dim\":32,\"hidden_dim\":48,\"n_layers\":2,\"n_heads\":4,"
@@ -129,7 +127,6 @@ const struct arch archs_encoder[] = {
           nomic_down } },
       { { "context_length", "512" }, { "moe_every_n_layers", "2" } } },
     { .vocab = archs_wordpiece,
-      .back = true,
       .class_name = "JinaBertModel",
       "jina-bert-v2",
       BERT,
@@ -180,7 +177,6 @@ const struct arch archs_encoder[] = {
       { { B "attn_q.weight", L "self_attn.q_proj.weight", same } },
       { { "attention.causal", "false" } } },
     { .vocab = archs_spiece,
-      .back = true,
       .class_name = "T5ForConditionalGeneration",
       "t5",
       T5_SIZES,
@@ -203,7 +199,6 @@ const struct arch archs_encoder[] = {
       { { "attention.relative_buckets_count", "8" },
         { "decoder_start_token_id", "0" } } },
     { .vocab = archs_unigram,
-      .back = true,
       .class_name = "T5EncoderModel",
       "t5encoder",
       T5_SIZES,
@@ -246,6 +241,7 @@ const struct arch archs_encoder[] = {
       { { "context_length", "64" },
         { "rope.freq_base", "20000" },
         { "attention.causal", "false" } },
-      .vocab = archs_unigram },
+      .vocab = archs_unigram,
+      .one_way = true },
     { .class_name = NULL },
 };

@@ -119,8 +119,7 @@ const struct arch archs_routed[] = {
       { { "rope.dimension_count", "8" },
         { "expert_weights_scale", "1" },
         { "expert_weights_norm", "true" },
-        { "expert_shared_count", "1" } },
-      .back = true },
+        { "expert_shared_count", "1" } } },
     { .class_name = "BailingMoeV2ForCausalLM",
       "bailingmoe2",
       SIZES MOE_SIZES ",\"num_shared_experts\":1,\"first_k_dense_replace\":1,"
@@ -156,8 +155,7 @@ const struct arch archs_routed[] = {
         { "expert_gating_func", "2" },
         { "expert_shared_feed_forward_length", "24" },
         { "expert_weights_scale", "2.5" },
-        { "leading_dense_block_count", "1" } },
-      .back = true },
+        { "leading_dense_block_count", "1" } } },
     { .class_name = "Qwen3VLMoeForConditionalGeneration",
       "qwen3vlmoe",
       "\"text_config\":{" SIZES MOE_SIZES
@@ -184,8 +182,7 @@ const struct arch archs_routed[] = {
       TOP HEAD QKV QK_NORM NORMS MOE,
       { { B "attn_q.weight", L "self_attn.q_proj.weight", same }, MOE_NAMES },
       { { "attention.causal", "false" },
-        { "expert_feed_forward_length", "24" } },
-      .back = true },
+        { "expert_feed_forward_length", "24" } } },
     { .class_name = "ExaoneMoeForCausalLM",
       "exaone-moe",
       SIZES MOE_SIZES
@@ -210,8 +207,7 @@ const struct arch archs_routed[] = {
         { "leading_dense_block_count", "1" },
         { "expert_shared_feed_forward_length", "24" },
         { "expert_gating_func", "2" },
-        { "rope.scaling.type", "none" } },
-      .back = true },
+        { "rope.scaling.type", "none" } } },
     { .class_name = "AfmoeForCausalLM",
       "afmoe",
       SIZES MOE_SIZES
@@ -238,8 +234,7 @@ const struct arch archs_routed[] = {
         { "leading_dense_block_count", "1" },
         { "attention.sliding_window", "16" },
         { "vocab_size", "260" },
-        { "rope.dimension_count", "8" } },
-      .back = true },
+        { "rope.dimension_count", "8" } } },
     { .class_name = "SmallThinkerForCausalLM",
       "smallthinker",
       "\"hidden_size\":32,\"num_hidden_layers\":2,\"num_attention_heads\":4,"
@@ -286,8 +281,7 @@ const struct arch archs_routed[] = {
         { "feed_forward_length", "48" },
         { "attention.head_count_kv", "2" },
         { "context_length", "64" },
-        { "rope.dimension_count", "8" } },
-      .back = true },
+        { "rope.dimension_count", "8" } } },
     { .class_name = "LLaDAMoEModelLM",
       "llada-moe",
       MHA ",\"num_experts\":3,\"num_experts_per_tok\":2,"
@@ -295,8 +289,7 @@ const struct arch archs_routed[] = {
       TOP HEAD QKV_32 QK_NORM NORMS MOE,
       { MOE_NAMES },
       { { "expert_feed_forward_length", "24" },
-        { "attention.causal", "false" } },
-      .back = true },
+        { "attention.causal", "false" } } },
     { .class_name = "Grok1ForCausalLM",
       "grok",
       SIZES GROK_SIZES ",\"rope_type\":\"original\",\"scaling_factor\":16.0,"
@@ -360,8 +353,7 @@ const struct arch archs_routed[] = {
         { B "ffn_up.weight", L "residual_mlp.w3.weight", same },
         { B "ffn_up_exps.weight", L "block_sparse_moe.experts.@.w3.weight",
           same } },
-      { { "rope.dimension_count", "8" }, { "vocab_size", "260" } },
-      .back = true },
+      { { "rope.dimension_count", "8" }, { "vocab_size", "260" } } },
     { .class_name = "GroveMoeForCausalLM",
       "grovemoe",
       SIZES ",\"head_dim\":8,\"num_experts\":6,\"num_experts_per_tok\":2,"
@@ -379,8 +371,7 @@ const struct arch archs_routed[] = {
       { { "expert_chunk_feed_forward_length", "8" },
         { "experts_per_group", "2" },
         { "expert_group_scale", "0.05" },
-        { "expert_feed_forward_length", "24" } },
-      .back = true },
+        { "expert_feed_forward_length", "24" } } },
     { .class_name = "HYV3ForCausalLM",
       "hy_v3",
       SIZES MOE_SIZES ",\"head_dim\":8,\"num_shared_experts\":1,"
@@ -403,8 +394,7 @@ const struct arch archs_routed[] = {
         { "expert_weights_scale", "2.5" },
         { "expert_shared_feed_forward_length", "24" },
         { "block_count", "3" },
-        { "nextn_predict_layers", "1" } },
-      .back = true },
+        { "nextn_predict_layers", "1" } } },
     { .class_name = "Cohere2MoeForCausalLM",
       "cohere2moe",
       "\"hidden_size\":32,\"intermediate_size\":24,"
