@@ -1,10 +1,12 @@
 /* fuzz_convert.c - what folders of models consist of: safetensors, JSON, the
- * files of tokenizers, a model card; the first byte says which
+ * files of tokenizers, a model card; the first byte says which. Of weights that
+ * are packed a byte more says how, and one how many bits they have.
  */
 #include "config.h"
 #include "base/compiler.h"
 #include "convert/card.h"
 #include "convert/vocab.h"
+#include "data/packed.h"
 #include "kern/cpu.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -35,6 +37,56 @@ static void try_safetensors(const uint8_t *data, size_t size)
         for (uint64_t at = 0; at < t->n_elements; at += PIECE)
             gg_data_read(&r, at, GG_MIN(t->n_elements - at, PIECE), x);
     }
+    gg_safetensors_close(s);
+}
+
+/* Everything that can be read of tensor i: as floats, and as it is given. */
+static void read_tensor(const struct gg_safetensors *s, size_t i)
+{
+    static float x[PIECE];
+    static uint8_t blocks[4 * PIECE];
+    struct gg_data_info info;
+    struct gg_data_rows r;
+    struct gguf_error err;
+    gg_data_info(&s->list, i, &info);
+    if (gg_data_rows(&s->list, i, &r, &err) != GGUF_OK)
+        return;
+    for (uint64_t at = 0, n; at < info.n_elements; at += n) {
+        n = GG_MIN(info.n_elements - at, PIECE);
+        gg_data_read(&r, at, n, x);
+        if (r.blocks && n % gguf_dtype_find(info.dtype)->block_len == 0)
+            r.blocks(&r, at, n, blocks);
+        s->list.ops->advise(&s->list, i, at, n, GG_ADVISE_DONTNEED);
+    }
+}
+
+static void try_packed(const uint8_t *data, size_t size)
+{
+    static struct gg_codec_kern codec[GG_N_DTYPES];
+    static const unsigned bits[] = { 2, 4, 8 };
+    struct gg_packed_config config = { .form = GG_PACKED_GPTQ };
+    struct gg_safetensors *s;
+    struct gguf_error err;
+    if (size < 2)
+        return;
+    config.form = (enum gg_packed_form)(data[0] % (GG_PACKED_E2M1 + 1));
+    config.bits = bits[data[1] % 3];
+    config.group = data[1] >> 4;
+    config.zero_plus_1 = data[1] & 8;
+    gguf_error_clear(&err);
+    gg_codec_kern_init(codec, gg_kern_cpu_detect());
+    if (gg_safetensors_memory(&s, data + 2, size - 2, NULL, codec, NULL,
+                              &err) != GGUF_OK)
+        return;
+    if (gg_packed_join(s, &config, &err) != GGUF_OK ||
+        gg_safetensors_scale(s, &err) != GGUF_OK)
+        MUST(err.message[0]);
+    else
+        for (size_t i = 0; i < s->n_tensors; i++) {
+            if (!s->tensor[i].packed)
+                (void)gg_safetensors_index(s, i, &err);
+            read_tensor(s, i);
+        }
     gg_safetensors_close(s);
 }
 
@@ -70,6 +122,7 @@ static void begin_vocab(struct vocab *t)
     t->v.unk = t->v.space_prefix = -1;
     gguf_error_clear(&t->err);
     gg_mem_arena_init(&t->c.arena, NULL);
+    MUST(gguf_meta_create(&t->c.meta, NULL, &t->err) == GGUF_OK);
 }
 
 /* whole: every id has a text. */
@@ -88,11 +141,14 @@ static void end_vocab(struct vocab *t, enum gguf_status st, bool whole)
         gg_convert_vocab_ends(v, &ends);
         if (v->finish && v->finish(&t->v, &t->err) != GGUF_OK)
             MUST(t->err.message[0]);
+        if (v->last_keys && v->last_keys(&t->v, &t->err) != GGUF_OK)
+            MUST(t->err.message[0]);
     } else {
         MUST(t->err.message[0]);
     }
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++)
         gg_json_fini(&t->c.text[i].json);
+    gguf_meta_destroy(t->c.meta);
     gg_mem_free(NULL, t->v.token);
     gg_mem_free(NULL, t->v.score);
     gg_mem_free(NULL, t->v.type);
@@ -164,6 +220,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_json(data, size - 1, 0);
         try_json(data, size - 1, GG_JSON_PYTHON);
         break;
+    case 'k': try_file(gg_convert_vocab_tiktoken, data, size - 1); break;
+    case 'l': try_file(gg_convert_vocab_plamo, data, size - 1); break;
+    case 'q': try_packed(data, size - 1); break;
     case 'r': try_file(gg_convert_vocab_rwkv, data, size - 1); break;
     case 'w': try_file(gg_convert_vocab_wpm_txt, data, size - 1); break;
     case 'x': try_file(gg_convert_vocab_fairseq, data, size - 1); break;
@@ -181,6 +240,72 @@ static void seed_tensors(const char *header, size_t n_data)
     fix_u64(f, strlen(header));
     fix_bytes(f, header, strlen(header));
     fix_bytes(f, zeros, n_data);
+}
+
+/* Weights of a form: its number and the byte of bits come first; the shape that
+ * one form ends with, after zeros. */
+static void seed_packed(enum gg_packed_form form, uint8_t how,
+                        const char *header, size_t n_data)
+{
+    static const uint8_t zeros[128];
+    const bool shape = form == GG_PACKED_WORDS;
+    struct fix *f = new_seed();
+    fix_u8(f, 'q');
+    fix_u8(f, (uint8_t)form);
+    fix_u8(f, how);
+    fix_u64(f, strlen(header));
+    fix_bytes(f, header, strlen(header));
+    fix_bytes(f, zeros, n_data - (shape ? 16 : 0));
+    if (shape) {
+        fix_u64(f, 2);
+        fix_u64(f, 8);
+    }
+}
+
+static void seed_forms(void)
+{
+    seed_packed(GG_PACKED_GPTQ, 1,
+                "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[1,8],"
+                "\"data_offsets\":[0,32]},\"a.qzeros\":{\"dtype\":\"I32\","
+                "\"shape\":[1,1],\"data_offsets\":[32,36]},\"a.scales\":{"
+                "\"dtype\":\"F16\",\"shape\":[1,8],\"data_offsets\":[36,52]},"
+                "\"a.g_idx\":{\"dtype\":\"I32\",\"shape\":[8],"
+                "\"data_offsets\":[52,84]}}",
+                84);
+    seed_packed(GG_PACKED_AWQ, 1,
+                "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[4,1],"
+                "\"data_offsets\":[0,16]},\"a.qzeros\":{\"dtype\":\"I32\","
+                "\"shape\":[1,1],\"data_offsets\":[16,20]},\"a.scales\":{"
+                "\"dtype\":\"F16\",\"shape\":[1,8],\"data_offsets\":[20,36]}"
+                "}",
+                36);
+    seed_packed(GG_PACKED_WORDS, 1,
+                "{\"a.weight_packed\":{\"dtype\":\"I32\",\"shape\":[2,1],"
+                "\"data_offsets\":[0,8]},\"a.weight_scale\":{\"dtype\":"
+                "\"BF16\",\"shape\":[2,1],\"data_offsets\":[8,12]},"
+                "\"a.weight_shape\":{\"dtype\":\"I64\",\"shape\":[2],"
+                "\"data_offsets\":[12,28]}}",
+                28);
+    seed_packed(GG_PACKED_INT, 2,
+                "{\"a.weight\":{\"dtype\":\"I8\",\"shape\":[2,4],"
+                "\"data_offsets\":[0,8]},\"a.weight_scale\":{\"dtype\":"
+                "\"F32\",\"shape\":[2,1],\"data_offsets\":[8,16]}}",
+                16);
+    seed_packed(GG_PACKED_MXFP4, 1,
+                "{\"a_blocks\":{\"dtype\":\"U8\",\"shape\":[2,1,16],"
+                "\"data_offsets\":[0,32]},\"a_scales\":{\"dtype\":\"U8\","
+                "\"shape\":[2,1],\"data_offsets\":[32,34]}}",
+                34);
+    seed_packed(GG_PACKED_E2M1, 1,
+                "{\"a.weight\":{\"dtype\":\"I8\",\"shape\":[2,16],"
+                "\"data_offsets\":[0,32]},\"a.scale\":{\"dtype\":"
+                "\"F8_E8M0\",\"shape\":[2,1],\"data_offsets\":[32,34]},"
+                "\"b.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[2,4],"
+                "\"data_offsets\":[34,42]},\"b.scale\":{\"dtype\":"
+                "\"F8_E8M0\",\"shape\":[1,1],\"data_offsets\":[42,43]},"
+                "\"t\":{\"dtype\":\"I64\",\"shape\":[2],"
+                "\"data_offsets\":[43,59]}}",
+                59);
 }
 
 static void seed_bytes(const char *data, size_t n)
@@ -222,6 +347,11 @@ void fuzz_make_seeds(void)
     seed_bytes(xlmr, sizeof xlmr - 1);
     seed_text(
         "r1 '\\x00' 1\n2 \"it's\" 4\n3 b'\\xff\\'\"' 3\n4 '\\u4e2d' 3\n");
+    seed_text("kYQ== 0\nYg== 1\nYWI= 2\n//4= 3\n");
+    seed_text("l[\"<|plamo:unk|>\",0,\"UNKNOWN\"]\n[\"<0x41>\",0,\"BYTE\"]\n"
+              "[\"a\",-1.5]\n[\"ab\",-2,\"NORMAL\",\"\"]\n"
+              "[\"<|plamo:op|>\",0,\"CONTROL\"]\n");
+    seed_forms();
     seed_text("w[PAD]\n[UNK]\n[CLS]\nun\n##able\r\n\xc3\xa9\n");
     seed_text(
         "t{\"added_tokens\":[{\"id\":0,\"content\":\"[UNK]\",\"special\":"

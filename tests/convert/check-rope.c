@@ -1,0 +1,206 @@
+/* check-rope.c - how positions are stretched, as config.json says it
+ *
+ * Each kind of rope_scaling of a small Llama, in both places that config.json
+ * has for it, against its definition in transformers (modeling_rope_utils.py),
+ * written here as frequencies: those of the file are the model's, divided by
+ * rope_freqs.weight.
+ */
+#include "config.h"
+#include "gguf/convert.h"
+#include "gguf/stats.h"
+#include "tests/convert/archs.h"
+#include "tests/convert/roundtrip.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <unistd.h>
+
+enum { PAIRS = 4 }; /* of a head of 8 */
+
+static char top[100], out[160];
+static struct folder folder;
+static struct gguf_error err;
+
+/* The folder with these members in config.json as a file; NULL: refused. */
+static struct gguf_file *convert(const char *more)
+{
+    static char config[2000];
+    struct gguf_file *f = NULL;
+    snprintf(config, sizeof config,
+             "{\"architectures\":[\"LlamaForCausalLM\"]," SIZES "%s}", more);
+    folder_begin(&folder, scratch_path(top, "llama"));
+    folder_text(&folder, "config.json", config);
+    folder_tensors(&folder, TOP HEAD QKV NORMS MLP, LAYERS, EXPERTS);
+    folder_weights(&folder, "F32", 1);
+    folder_bpe(&folder, false);
+    gguf_error_clear(&err);
+    return folder_convert(folder.dir, out, NULL, &err) == GGUF_OK &&
+                   gguf_file_open(&f, out, NULL, &err) == GGUF_OK
+               ? f
+               : NULL;
+}
+
+static double number(const struct gguf_file *f, const char *key)
+{
+    double x = NAN;
+    const struct gguf_kv *kv = gguf_file_kv_find(f, key);
+    if (kv && gguf_kv_get_float(kv, &x, NULL) != GGUF_OK) {
+        uint64_t u;
+        x = gguf_kv_get_uint(kv, &u, NULL) == GGUF_OK ? (double)u : NAN;
+    }
+    return x;
+}
+
+static bool is_type(const struct gguf_file *f, const char *type)
+{
+    struct gguf_str s;
+    const struct gguf_kv *kv = gguf_file_kv_find(f, "llama.rope.scaling.type");
+    if (!kv || gguf_kv_get_str(kv, &s, NULL) != GGUF_OK)
+        return !type;
+    return type && s.size == strlen(type) && !memcmp(s.data, type, s.size);
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * fabs(b);
+}
+
+/* n numbers of a tensor; how many there are. */
+static uint64_t numbers(const struct gguf_file *f, const char *name,
+                        float x[PAIRS])
+{
+    struct gguf_rows *rows = NULL;
+    const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
+    uint64_t n = 0;
+    if (t && t->n_elements <= PAIRS &&
+        gguf_rows_create(&rows, NULL, NULL) == GGUF_OK &&
+        gguf_rows_get(rows, f, t->index, 0, t->n_elements, x, NULL) == GGUF_OK)
+        n = t->n_elements;
+    gguf_rows_destroy(rows);
+    return n;
+}
+
+/* Long waves turn by the factor slower, short ones as they did, those between
+ * by a mean of both frequencies. */
+static double llama3(int i, double base, double factor, double low,
+                     double high, double old)
+{
+    const double f = pow(base, -2.0 * i / (2 * PAIRS));
+    const double wave = 2 * acos(-1) / f;
+    if (wave < old / high)
+        return f;
+    if (wave > old / low)
+        return f / factor;
+    const double smooth = (old / wave - low) / (high - low);
+    return (1 - smooth) * f / factor + smooth * f;
+}
+
+static void check_llama3(const char *more)
+{
+    float x[PAIRS] = { 0 };
+    struct gguf_file *f = convert(more);
+    bool good =
+        f && is_type(f, NULL) && numbers(f, "rope_freqs.weight", x) == PAIRS;
+    for (int i = 0; good && i < PAIRS; i++)
+        good = near(pow(10000, -2.0 * i / (2 * PAIRS)) / (double)x[i],
+                    llama3(i, 10000, 8, 1, 4, 1024));
+    ok(good, "llama3: %s %s", more, err.message);
+    ok(x[0] == 1 && x[2] > 1 && x[2] < 8 && x[3] == 8,
+       "llama3: all three kinds of waves are met");
+    gguf_file_close(f);
+}
+
+static void check_longrope(void)
+{
+    float x[PAIRS] = { 0 }, y[PAIRS] = { 0 };
+    struct gguf_file *f = convert(
+        ",\"original_max_position_embeddings\":16,\"rope_scaling\":{\"type\":"
+        "\"longrope\",\"long_factor\":[1,1.5,2,4],\"short_factor\":[1,1,1,"
+        "1.25]}");
+    ok(f && is_type(f, "longrope") &&
+           numbers(f, "rope_factors_long.weight", x) == PAIRS &&
+           numbers(f, "rope_factors_short.weight", y) == PAIRS &&
+           x[1] == 1.5f && x[3] == 4 && y[0] == 1 && y[3] == 1.25f &&
+           number(f, "llama.rope.scaling.original_context_length") == 16,
+       "longrope: both lists, and the length before: %s", err.message);
+    /* sequences are four times as long: sqrt(1 + ln 4 / ln 16) */
+    ok(f && near(number(f, "llama.rope.scaling.attn_factor"), sqrt(1.5)),
+       "longrope: the magnitude");
+    gguf_file_close(f);
+}
+
+static void check_yarn(const char *more)
+{
+    struct gguf_file *f = convert(more);
+    ok(f && is_type(f, "yarn") &&
+           number(f, "llama.rope.scaling.factor") == 4 &&
+           number(f, "llama.rope.scaling.original_context_length") == 16 &&
+           number(f, "llama.rope.scaling.yarn_beta_fast") == 24 &&
+           number(f, "llama.rope.scaling.yarn_beta_slow") == 2 &&
+           near(number(f, "llama.rope.scaling.yarn_attn_factor"), 0.75) &&
+           !gguf_file_tensor_find(f, "rope_freqs.weight"),
+       "yarn: %s %s", more, err.message);
+    gguf_file_close(f);
+}
+
+static void check_plain(const char *more, const char *type, double factor)
+{
+    struct gguf_file *f = convert(more);
+    const double x = f ? number(f, "llama.rope.scaling.factor") : 0;
+    ok(f && is_type(f, type) && (isnan(factor) ? isnan(x) : x == factor) &&
+           !gguf_file_tensor_find(f, "rope_freqs.weight"),
+       "%s: %s", more, err.message);
+    gguf_file_close(f);
+}
+
+static void check_refused(const char *more, enum gguf_status st,
+                          const char *why)
+{
+    struct gguf_file *f = convert(more);
+    ok(!f && err.status == st && strstr(err.message, why), "refused: %s",
+       err.message);
+    gguf_file_close(f);
+}
+
+#define LLAMA3                                                                \
+    "\"factor\":8.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,"        \
+    "\"original_max_position_embeddings\":1024}"
+#define YARN                                                                   \
+    "\"factor\":4.0,\"original_max_position_embeddings\":16,\"beta_fast\":24," \
+    "\"beta_slow\":2,\"attention_factor\":0.75}"
+
+int main(void)
+{
+    snprintf(top, sizeof top, "check-rope.%d.tmp", (int)getpid());
+    snprintf(out, sizeof out, "%s/out.gguf", top);
+    folder_begin(&folder, top);
+    check_llama3(",\"rope_scaling\":{\"rope_type\":\"llama3\"," LLAMA3);
+    check_llama3(",\"rope_parameters\":{\"rope_theta\":10000.0,"
+                 "\"rope_type\":\"llama3\"," LLAMA3);
+    check_longrope();
+    check_yarn(",\"rope_scaling\":{\"type\":\"yarn\"," YARN);
+    check_yarn(",\"rope_parameters\":{\"rope_type\":\"yarn\"," YARN);
+    check_plain(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.5}",
+                "linear", 2.5);
+    check_plain(",\"rope_parameters\":{\"rope_type\":\"linear\",\"factor\":8}",
+                "linear", 8);
+    /* nothing is stretched before sequences are longer than any was */
+    check_plain(",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2.0}",
+                NULL, NAN);
+    check_plain(",\"rope_scaling\":{\"rope_type\":\"default\"}", NULL, NAN);
+    check_plain(",\"rope_scaling\":null", NULL, NAN);
+    check_refused(",\"rope_scaling\":{\"type\":\"spiral\",\"factor\":2.0}",
+                  GGUF_E_UNSUPPORTED, "'spiral' is not known");
+    check_refused(",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,"
+                  "\"low_freq_factor\":4,\"high_freq_factor\":4}",
+                  GGUF_E_HPARAM, "impossible numbers");
+    check_refused(",\"rope_scaling\":{\"type\":\"longrope\",\"long_factor\":["
+                  "1,\"x\",1,1]}",
+                  GGUF_E_HPARAM, "not of numbers");
+    scratch_clean(folder.dir);
+    rmdir(folder.dir);
+    scratch_clean(top);
+    rmdir(top);
+    return done_testing();
+}
