@@ -353,6 +353,9 @@ static enum gguf_status put_numbers(struct writer *w, size_t file_no,
     size_t size;
     gg_stwrite_name(out, file_no, name);
     GG_TRY(open_file(w, name, err));
+    /* of all files together: they are in one folder */
+    GG_TRY(gg_outfile_reserve(&w->file[w->n - 1], out->total - w->done, false,
+                              err));
     GG_TRY(gg_stwrite_header(out, file_no, &header, &size, err));
     enum gguf_status st =
         gg_outfile_write(&w->file[w->n - 1], header, size, err);

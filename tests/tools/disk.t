@@ -18,7 +18,9 @@ if test -z "${GGUF_TEST_MOUNT-}"; then
 fi
 . "${srcdir:-.}/tests/tools/lib.sh"
 edit=$bin/gguf-edit split=$bin/gguf-split quantize=$bin/gguf-quantize
-info=$bin/gguf-info
+info=$bin/gguf-info convert=$bin/gguf-convert
+"$builddir/tests/tools/mkfolder" "$tmp/hf" wide &&
+    "$convert" -q "$tmp/hf" -o "$tmp/hf.gguf" || exit 99
 m=$tmp/model.gguf
 "$mkmodel" "$m" n=8 rows=2048 || exit 99
 size=$(wc -c <"$m")
@@ -39,7 +41,9 @@ another alignment|"$edit" --force --set general.alignment=64 -o OUT/x.gguf "$m"
 a split|"$split" --split-max-tensors 3 "$m" OUT/x
 a merge|"$split" --merge "$tmp/set" OUT/x.gguf
 a quantization|"$quantize" "$m" OUT/x.gguf F32
-a quantization in shards|"$quantize" --keep-split "$tmp/set-00001-of-00003.gguf" OUT/x.gguf F32'
+a quantization in shards|"$quantize" --keep-split "$tmp/set-00001-of-00003.gguf" OUT/x.gguf F32
+a conversion|"$convert" -q "$tmp/hf" -o OUT/x.gguf
+a conversion back|"$convert" -q "$tmp/hf.gguf" --to-safetensors OUT/hf'
 
 # Each job with OUT=$1: it must fail in one line that has the text $2, and
 # leave nothing.
