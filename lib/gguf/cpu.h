@@ -37,10 +37,10 @@ enum gguf_precision {
                              vnni512) types that use all 8 bits (Q8_0, Q8_1,
                              Q8_K, Q3_K, IQ4_NL, IQ4_XS): as INT16. Fewer than
                              four columns, too, where the level is vnni512 and
-                             weights are Q4_0, Q8_0, IQ4_NL, IQ4_XS, Q4_K,
-                             Q5_K or Q6_K. Weights of F16
-                             and BF16, and activations: rounded to BF16 where
-                             the processor multiplies these (avx512bf16) */
+                             weights are Q4_0, Q8_0, IQ4_NL, IQ4_XS or Q2_K to
+                             Q6_K. Weights of F16 and BF16, and activations:
+                             rounded to BF16 where the processor multiplies
+                             these (avx512bf16) */
 };
 /* "exact", "int16", "int8"; NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_precision_name(unsigned precision);

@@ -131,6 +131,8 @@ struct gg_kern_few {
     X(Q4_0, q4_0)                                                             \
     X(IQ4_NL, iq4_nl)                                                         \
     X(Q8_0, q8_0)                                                             \
+    X(Q2_K, q2_k)                                                             \
+    X(Q3_K, q3_k)                                                             \
     X(Q4_K, q4_k)                                                             \
     X(Q5_K, q5_k)                                                             \
     X(Q6_K, q6_k)                                                             \

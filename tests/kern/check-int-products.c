@@ -8,6 +8,7 @@
 #include "base/barrier.h"
 #include "base/compiler.h"
 #include "cpu/gemm.h"
+#include "dtype/block.h"
 #include "gguf/pool.h"
 #include "tests/kern/acts.h"
 #include "tests/tap.h"
@@ -200,12 +201,95 @@ static void check_few(const char *level, const struct gg_kern *kern, int dtype,
        dt->name);
 }
 
+/* Where blocks of a type have the halves that they are multiplied by. */
+static const struct halves {
+    int dtype;
+    size_t d, dmin;
+} halves[] = {
+#define D(TYPE, NAME, MIN)                                                    \
+    { GG_DT_##TYPE, offsetof(struct gg_block_##NAME, d),                      \
+      offsetof(struct gg_block_##NAME, MIN) },
+    D(Q4_0, q4_0, d) D(Q8_0, q8_0, d) D(IQ4_NL, iq4_nl, d) D(IQ4_XS, iq4_xs, d)
+        D(Q2_K, q2_k, dmin) D(Q3_K, q3_k, d) D(Q4_K, q4_k, dmin)
+            D(Q5_K, q5_k, dmin) D(Q6_K, q6_k, d)
+#undef D
+};
+
+/* n bytes of blocks whose integers are the largest and the least. */
+static void fill_extremes(unsigned char *w, size_t n, int dtype)
+{
+    static const unsigned char extreme[] = { 0, 0xff, 0x80, 0x7f };
+    const size_t size = gg_dtype_by_index(dtype)->block_size;
+    for (size_t b = 0; b + size <= n; b += size) {
+        const unsigned char all = extreme[rnd_below(4)];
+        for (size_t i = 0; i < size; i++)
+            w[b + i] = rnd_below(20) ? all : extreme[rnd_below(4)];
+        for (size_t h = 0; h < GG_LEN(halves); h++)
+            if (halves[h].dtype == dtype) {
+                memcpy(w + b + halves[h].dmin, "\x66\x2e", 2);
+                memcpy(w + b + halves[h].d, "\x11\x2f", 2);
+            }
+    }
+}
+
+/* Columns of largest activations: of one sign, the other, both. */
+static void fill_largest(float *x, size_t n_cols, size_t k)
+{
+    for (size_t j = 0; j < n_cols; j++)
+        for (size_t i = 0; i < k; i++) {
+            const size_t minus[] = { 0, 1, i / 16 % 2, rnd_below(2) };
+            x[j * k + i] = minus[j % 4] ? -2.5f : 2.5f;
+        }
+}
+
+/* Sums that are as large as they can be are as they are among many. */
+static void check_extremes(const struct acts_form *f,
+                           struct gguf_pool *const pool[])
+{
+    enum { M = 48, K = 1024, MANY = 17 };
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(f->dtype);
+    const size_t size = K / dt->block_len * dt->block_size;
+    unsigned char *w = acts_must(malloc(M * size));
+    float *x = acts_must(malloc((size_t)MANY * K * sizeof *x));
+    float *y = acts_must(malloc((size_t)2 * MANY * M * sizeof *y));
+    bool good = true;
+    fill_extremes(w, M * size, f->dtype);
+    fill_largest(x, MANY, K);
+    struct product p = { .args = { .kern = f->kern,
+                                   .form = (enum gg_kern_gemm_form)f->form,
+                                   .dtype_index = f->dtype,
+                                   .w = w,
+                                   .w_stride = size,
+                                   .x = x,
+                                   .x_stride = K * sizeof *x,
+                                   .y = y,
+                                   .y_stride = M * sizeof *y,
+                                   .m = M,
+                                   .n = MANY,
+                                   .k = K } };
+    multiply(&p, pool[0]);
+    for (size_t i = 0; i < (size_t)MANY * M; i++)
+        good = good && isfinite(y[i]);
+    p.args.y = y + MANY * M;
+    for (p.args.n = 1; p.args.n <= GG_GEMM_FEW; p.args.n++) {
+        multiply(&p, pool[1]);
+        good = good && !memcmp(y, p.args.y, (size_t)p.args.n * M * sizeof *y);
+    }
+    free(w);
+    free(x);
+    free(y);
+    ok(good, "%s: %s: few columns with the largest integers", f->level,
+       dt->name);
+}
+
 static void check_type(const struct acts_form *f, void *user)
 {
     const struct gg_kern_gemm *g = &f->kern->gemm[f->form];
     check_products(f->level, f->kern, f->dtype, f->form, user);
-    if (g->few && g->few[f->dtype])
+    if (g->few && g->few[f->dtype]) {
         check_few(f->level, f->kern, f->dtype, f->form, user);
+        check_extremes(f, user);
+    }
 }
 
 int main(int argc, char **argv)

@@ -246,38 +246,6 @@ void gg_kern_panel_q2_k_avx512(const void *src, size_t stride, float *dst,
     }
 }
 
-/* The last 14 bytes of a block of Q3_K, and two before them: 16 scales
- * (gg_kern_k3_scale) plus 32, and d. */
-static GG_ALWAYS_INLINE __m512 take_k3(const struct rows *r, __m512i scale[4])
-{
-    const __m512i four = _mm512_set1_epi32(0x0f0f0f0f),
-                  two = _mm512_set1_epi32(0x30303030);
-    const size_t off = offsetof(struct gg_block_q3_k, scales);
-    __m512i v[4];
-    take(r, off - 2, v);
-    /* 16 bits further on */
-    GG_UNROLL
-    for (int i = 0; i < 3; i++)
-        v[i] = _mm512_or_si512(_mm512_srli_epi32(v[i], 16),
-                               _mm512_slli_epi32(v[i + 1], 16));
-    scale[0] =
-        _mm512_or_si512(_mm512_and_si512(v[0], four),
-                        _mm512_and_si512(_mm512_slli_epi32(v[2], 4), two));
-    scale[1] =
-        _mm512_or_si512(_mm512_and_si512(v[1], four),
-                        _mm512_and_si512(_mm512_slli_epi32(v[2], 2), two));
-    scale[2] =
-        _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(v[0], 4), four),
-                        _mm512_and_si512(v[2], two));
-    scale[3] =
-        _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(v[1], 4), four),
-                        _mm512_and_si512(_mm512_srli_epi32(v[2], 2), two));
-    GG_UNROLL
-    for (int i = 0; i < 4; i++)
-        scale[i] = _mm512_sub_epi8(scale[i], _mm512_set1_epi8(32));
-    return halves(_mm512_srli_epi32(v[3], 16));
-}
-
 void gg_kern_panel_q3_k_avx512(const void *src, size_t stride, float *dst,
                                size_t width, size_t n)
 {

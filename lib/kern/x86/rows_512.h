@@ -10,7 +10,28 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { ROWS = GG_GEMM_PANEL_ROWS };
+#define VI          __m512i
+#define VF          __m512
+#define vi_bytes(b) _mm512_set1_epi8((char)(b))
+#define vi_words    _mm512_set1_epi32
+#define vi_and      _mm512_and_si512
+#define vi_or       _mm512_or_si512
+#define vi_xor      _mm512_xor_si512
+#define vi_sub8     _mm512_sub_epi8
+#define vi_sub32    _mm512_sub_epi32
+#define vi_sll      _mm512_slli_epi32
+#define vi_srl      _mm512_srli_epi32
+#define vi_sra      _mm512_srai_epi32
+#define vi_lookup   _mm512_shuffle_epi8
+#define vf_of       _mm512_cvtepi32_ps
+#define vf_mul      _mm512_mul_ps
+#define vf_neg(v)   _mm512_xor_ps(v, _mm512_set1_ps(-0.0f))
+
+/* A table of 16 bytes. */
+#define vi_sixteen(p)                                                         \
+    _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(p)))
+
+enum { ROWS = 16 };
 
 /* Where their blocks are. */
 struct rows {
@@ -62,53 +83,6 @@ static GG_ALWAYS_INLINE __m512 take_half(const struct rows *r, size_t off)
     return _mm512_cvtph_ps(_mm256_load_si256((const void *)h));
 }
 
-/* Byte b of each lane as a float. */
-static GG_ALWAYS_INLINE __m512 byte_ps(__m512i v, int b, int is_signed)
-{
-    v = _mm512_slli_epi32(v, (unsigned)(24 - 8 * b));
-    v = is_signed ? _mm512_srai_epi32(v, 24) : _mm512_srli_epi32(v, 24);
-    return _mm512_cvtepi32_ps(v);
-}
-
-/* The first 16 bytes of a block of Q4_K or Q5_K: d, dmin, and eight scales and
- * minima of six bits (gg_kern_k4_scale, gg_kern_k4_min). */
-static GG_ALWAYS_INLINE void take_k4(const struct rows *r, __m512 scale[8],
-                                     __m512 min[8])
-{
-    const __m512i six = _mm512_set1_epi32(0x3f3f3f3f),
-                  four = _mm512_set1_epi32(0x0f0f0f0f),
-                  two = _mm512_set1_epi32(0x30303030);
-    __m512i v[4], s[2], m[2];
-    take(r, 0, v);
-    const __m512 d = halves(v[0]), dmin = halves(_mm512_srli_epi32(v[0], 16));
-    s[0] = _mm512_and_si512(v[1], six);
-    m[0] = _mm512_and_si512(v[2], six);
-    s[1] = _mm512_or_si512(_mm512_and_si512(v[3], four),
-                           _mm512_and_si512(_mm512_srli_epi32(v[1], 2), two));
-    m[1] = _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(v[3], 4), four),
-                           _mm512_and_si512(_mm512_srli_epi32(v[2], 2), two));
-    GG_UNROLL
-    for (int j = 0; j < 8; j++) {
-        scale[j] = _mm512_mul_ps(d, byte_ps(s[j / 4], j % 4, 0));
-        min[j] = _mm512_mul_ps(dmin, byte_ps(m[j / 4], j % 4, 0));
-    }
-}
-
-/* The scales of a block of IQ4_XS. */
-static GG_ALWAYS_INLINE void take_iq4_xs(const struct rows *r, __m512 scale[8])
-{
-    __m512i v[4];
-    take(r, 0, v);
-    const __m512 d = halves(v[0]);
-    const __m512i high = _mm512_srli_epi32(v[0], 16), low = v[1];
-    for (unsigned s = 0; s < 8; s++) {
-        __m512i l = _mm512_srli_epi32(low, 4 * s),
-                h = _mm512_slli_epi32(_mm512_srli_epi32(high, 2 * s), 4);
-        l = _mm512_and_si512(l, _mm512_set1_epi32(15));
-        h = _mm512_and_si512(h, _mm512_set1_epi32(0x30));
-        l = _mm512_sub_epi32(_mm512_or_si512(l, h), _mm512_set1_epi32(32));
-        scale[s] = _mm512_mul_ps(d, _mm512_cvtepi32_ps(l));
-    }
-}
+#include "kern/x86/rows_impl.h"
 
 #endif

@@ -1,0 +1,77 @@
+/* rows_impl.h - what rows_256.h and rows_512.h share: numbers of rows that are
+ * lanes, in terms of a level's vectors
+ *
+ * Before it: VI and VF, vectors with ROWS lanes of 32 bits, struct rows, take,
+ * take_half and halves, and
+ *
+ *     vi_bytes, vi_words  the same 8 or 32 bits everywhere
+ *     vi_and, vi_or, vi_sub8, vi_sub32
+ *     vi_sll, vi_srl, vi_sra  shifts of 32 bits
+ *     vf_of, vf_mul
+ */
+
+/* Byte b of each lane as a float. */
+static GG_ALWAYS_INLINE VF byte_ps(VI v, int b, int is_signed)
+{
+    v = vi_sll(v, (unsigned)(24 - 8 * b));
+    v = is_signed ? vi_sra(v, 24) : vi_srl(v, 24);
+    return vf_of(v);
+}
+
+/* The first 16 bytes of a block of Q4_K or Q5_K: d, dmin, and eight scales and
+ * minima of six bits (gg_kern_k4_scale, gg_kern_k4_min). */
+static GG_ALWAYS_INLINE void take_k4(const struct rows *r, VF scale[8],
+                                     VF min[8])
+{
+    const VI six = vi_bytes(0x3f), four = vi_bytes(0x0f), two = vi_bytes(0x30);
+    VI v[4], s[2], m[2];
+    take(r, 0, v);
+    const VF d = halves(v[0]), dmin = halves(vi_srl(v[0], 16));
+    s[0] = vi_and(v[1], six);
+    m[0] = vi_and(v[2], six);
+    s[1] = vi_or(vi_and(v[3], four), vi_and(vi_srl(v[1], 2), two));
+    m[1] = vi_or(vi_and(vi_srl(v[3], 4), four), vi_and(vi_srl(v[2], 2), two));
+    GG_UNROLL
+    for (int j = 0; j < 8; j++) {
+        scale[j] = vf_mul(d, byte_ps(s[j / 4], j % 4, 0));
+        min[j] = vf_mul(dmin, byte_ps(m[j / 4], j % 4, 0));
+    }
+}
+
+/* The last 14 bytes of a block of Q3_K, and two before them: 16 scales
+ * (gg_kern_k3_scale), four bytes in each lane, and d. */
+static GG_ALWAYS_INLINE VF take_k3(const struct rows *r, VI scale[4])
+{
+    const VI four = vi_bytes(0x0f), two = vi_bytes(0x30);
+    VI v[4];
+    take(r, offsetof(struct gg_block_q3_k, scales) - 2, v);
+    /* 16 bits further on */
+    GG_UNROLL
+    for (int i = 0; i < 3; i++)
+        v[i] = vi_or(vi_srl(v[i], 16), vi_sll(v[i + 1], 16));
+    scale[0] = vi_or(vi_and(v[0], four), vi_and(vi_sll(v[2], 4), two));
+    scale[1] = vi_or(vi_and(v[1], four), vi_and(vi_sll(v[2], 2), two));
+    scale[2] = vi_or(vi_and(vi_srl(v[0], 4), four), vi_and(v[2], two));
+    scale[3] =
+        vi_or(vi_and(vi_srl(v[1], 4), four), vi_and(vi_srl(v[2], 2), two));
+    GG_UNROLL
+    for (int i = 0; i < 4; i++)
+        scale[i] = vi_sub8(scale[i], vi_bytes(32));
+    return halves(vi_srl(v[3], 16));
+}
+
+/* The scales of a block of IQ4_XS. */
+static GG_ALWAYS_INLINE void take_iq4_xs(const struct rows *r, VF scale[8])
+{
+    VI v[4];
+    take(r, 0, v);
+    const VF d = halves(v[0]);
+    const VI high = vi_srl(v[0], 16), low = v[1];
+    for (unsigned s = 0; s < 8; s++) {
+        VI l = vi_srl(low, 4 * s), h = vi_sll(vi_srl(high, 2 * s), 4);
+        l = vi_and(l, vi_words(15));
+        h = vi_and(h, vi_words(0x30));
+        l = vi_sub32(vi_or(l, h), vi_words(32));
+        scale[s] = vf_mul(d, vf_of(l));
+    }
+}
