@@ -36,11 +36,11 @@ enum gguf_precision {
                              runtimes do; without VNNI (level avxvnni or
                              vnni512) types that use all 8 bits (Q8_0, Q8_1,
                              Q8_K, Q3_K, IQ4_NL, IQ4_XS): as INT16. Fewer than
-                             four columns, too, where the level is vnni512 and
-                             weights are Q4_0, Q8_0, IQ4_NL, IQ4_XS or Q2_K to
-                             Q6_K. Weights of F16 and BF16, and activations:
-                             rounded to BF16 where the processor multiplies
-                             these (avx512bf16) */
+                             four columns, too, from level avx2 on where weights
+                             are Q4_0, Q2_K, Q4_K, Q5_K or Q6_K, with VNNI also
+                             Q8_0, Q3_K, IQ4_NL or IQ4_XS. Weights of F16 and
+                             BF16, and activations: rounded to BF16 where the
+                             processor multiplies these (avx512bf16) */
 };
 /* "exact", "int16", "int8"; NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_precision_name(unsigned precision);

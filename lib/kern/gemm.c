@@ -115,13 +115,30 @@ static gg_kern_panel_fn *const panel_avx512[GG_N_DTYPES] = {
 #undef X
 };
 #endif
-#if HAVE_X86_VNNI512
-static gg_kern_few_fn *const few_vnni512[GG_N_DTYPES] = {
-#define X(TYPE, NAME) [GG_DT_##TYPE] = gg_kern_few_##NAME##_vnni512,
-    GG_KERN_FEW_I8(X)
-#undef X
+/* clang-format off */
+#define X(TYPE, NAME, LEVEL) [GG_DT_##TYPE] = gg_kern_few_##NAME##_##LEVEL,
+#if HAVE_X86_AVX2
+static gg_kern_few_fn *const few_avx2[GG_N_DTYPES] = {
+    GG_KERN_FEW_U(X, avx2)
 };
 #endif
+#if HAVE_X86_AVXVNNI
+static gg_kern_few_fn *const few_avxvnni[GG_N_DTYPES] = {
+    GG_KERN_FEW_I8(X, avxvnni)
+};
+#endif
+#if HAVE_X86_AVX512
+static gg_kern_few_fn *const few_avx512[GG_N_DTYPES] = {
+    GG_KERN_FEW_U(X, avx512)
+};
+#endif
+#if HAVE_X86_VNNI512
+static gg_kern_few_fn *const few_vnni512[GG_N_DTYPES] = {
+    GG_KERN_FEW_I8(X, vnni512)
+};
+#endif
+#undef X
+/* clang-format on */
 /* No tile: the level below does it. */
 static const struct gg_kern_gemm exact[GG_N_LEVELS] = {
     [GG_LEVEL_C] = { EXACT(c, C) },
@@ -159,13 +176,13 @@ static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
 static const struct gg_kern_gemm i8[GG_N_LEVELS][N_I8] = {
     [GG_LEVEL_C] = { I8_FORMS(C, c, TILE_C, NULL) },
 #if HAVE_X86_AVX2
-    [GG_LEVEL_AVX2] = { I8_FORMS(AVX2, avx2, TILE_AVX2, NULL) },
+    [GG_LEVEL_AVX2] = { I8_FORMS(AVX2, avx2, TILE_AVX2, few_avx2) },
 #endif
 #if HAVE_X86_AVXVNNI
-    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, TILE_AVXVNNI, NULL) },
+    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, TILE_AVXVNNI, few_avxvnni) },
 #endif
 #if HAVE_X86_AVX512
-    [GG_LEVEL_AVX512] = { I8_FORMS(INT512, avx2, TILE_AVX512, NULL) },
+    [GG_LEVEL_AVX512] = { I8_FORMS(INT512, avx2, TILE_AVX512, few_avx512) },
 #endif
 #if HAVE_X86_VNNI512
     [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, avx2, TILE_VNNI512, few_vnni512) },

@@ -126,19 +126,20 @@ struct gg_kern_few {
     size_t y_stride;
     int add; /* 0: y = sum; else y = y + sum */
 };
-/* X(type, its name): those that have one, for AVX-512 VNNI. */
-#define GG_KERN_FEW_I8(X)                                                     \
-    X(Q4_0, q4_0)                                                             \
-    X(IQ4_NL, iq4_nl)                                                         \
-    X(Q8_0, q8_0)                                                             \
-    X(Q2_K, q2_k)                                                             \
-    X(Q3_K, q3_k)                                                             \
-    X(Q4_K, q4_k)                                                             \
-    X(Q5_K, q5_k)                                                             \
-    X(Q6_K, q6_k)                                                             \
-    X(IQ4_XS, iq4_xs)
-#define X(type, name) gg_kern_few_fn gg_kern_few_##name##_vnni512;
-GG_KERN_FEW_I8(X)
+/* X(type, its name, level): types that have one; of 8 bits only with VNNI. */
+#define GG_KERN_FEW_U(X, level)                                               \
+    X(Q4_0, q4_0, level)                                                      \
+    X(Q2_K, q2_k, level)                                                      \
+    X(Q4_K, q4_k, level) X(Q5_K, q5_k, level) X(Q6_K, q6_k, level)
+#define GG_KERN_FEW_I8(X, level)                                              \
+    GG_KERN_FEW_U(X, level)                                                   \
+    X(IQ4_NL, iq4_nl, level)                                                  \
+    X(Q8_0, q8_0, level) X(Q3_K, q3_k, level) X(IQ4_XS, iq4_xs, level)
+#define X(type, name, level) gg_kern_few_fn gg_kern_few_##name##_##level;
+GG_KERN_FEW_U(X, avx2)
+GG_KERN_FEW_U(X, avx512)
+GG_KERN_FEW_I8(X, avxvnni)
+GG_KERN_FEW_I8(X, vnni512)
 #undef X
 
 #endif

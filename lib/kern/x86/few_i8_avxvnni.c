@@ -1,0 +1,12 @@
+/* few_i8_avxvnni.c - few columns of bytes for AVX2 with AVX-VNNI */
+#include "config.h"
+#include "base/compiler.h"
+#include "kern/gemm_i8.h"
+#include "kern/x86/dp.h"
+#include "kern/x86/gemm_int_256.h"
+#include "kern/x86/rows_256.h"
+
+#define LEVEL             avxvnni
+#define VI_DP(c, a, b)    GG_X86_DPBUSD_256(c, a, b)
+#define VI_SCALE(c, a, b) GG_X86_DPWSSD_256(c, a, b)
+#include "kern/x86/few_i8_impl.h"
