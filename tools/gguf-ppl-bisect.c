@@ -12,12 +12,12 @@ enum { SUGGESTIONS = 10 };
 
 struct bisect {
     struct ppl_run *r;
-    size_t n_done, n_all; /* weights */
+    size_t n_done, n_all; /* weights, or groups of them */
 };
 
 static const char *type_of(uint32_t dtype)
 {
-    return gguf_dtype_find(dtype)->name;
+    return dtype == UINT32_MAX ? "mixed" : gguf_dtype_find(dtype)->name;
 }
 
 static int64_t more(const struct gguf_bisect_entry *e)
@@ -25,40 +25,71 @@ static int64_t more(const struct gguf_bisect_entry *e)
     return (int64_t)e->base_size - (int64_t)e->size;
 }
 
-/* Is it better with the base's weight? */
+/* Is it better with the base's weights? */
 static bool gains(const struct gguf_bisect_entry *e)
 {
     return e->measured && e->gain > 0;
 }
 
-/* A dot stands for itself. */
-static void print_pattern(FILE *f, const struct gguf_bisect_entry *e)
+static bool in_groups(const struct ppl_run *r)
 {
-    fputc('^', f);
-    for (const char *p = e->name; *p; p++)
-        fprintf(f, *p == '.' ? "\\%c" : "%c", *p);
-    fprintf(f, "$=%s\n", type_of(e->base_dtype));
+    return r->o->bisect != 1 + GGUF_BISECT_WEIGHT;
 }
 
-static void print_suggestions(const struct gguf_bisect *b)
+/* A dot stands for itself, and * for the number of a layer. */
+static void print_pattern(FILE *f, const char *name, uint32_t dtype)
+{
+    fputc('^', f);
+    for (const char *p = name; *p; p++) {
+        if (*p == '*')
+            fputs("[0-9]+", f);
+        else
+            fprintf(f, *p == '.' ? "\\%c" : "%c", *p);
+    }
+    fprintf(f, "$=%s\n", type_of(dtype));
+}
+
+/* A kind is one line, if the base has one type of it. */
+static void print_patterns(const struct gguf_bisect *b, size_t i,
+                           const struct ppl_run *r)
+{
+    const struct gguf_bisect_entry *e = gguf_bisect_at(b, i);
+    if (r->o->bisect == 1 + GGUF_BISECT_KIND && e->base_dtype != UINT32_MAX) {
+        print_pattern(stdout, e->name, e->base_dtype);
+        return;
+    }
+    for (size_t k = 0; k < e->n_weights; k++) {
+        const struct gguf_bisect_weight *w = gguf_bisect_weight(b, i, k);
+        print_pattern(stdout, w->name, w->base_dtype);
+    }
+}
+
+static void print_suggestions(const struct gguf_bisect *b,
+                              const struct ppl_run *r)
 {
     size_t n = 0;
-    for (size_t i = 0; i < gguf_bisect_n_measured(b) && n < SUGGESTIONS; i++) {
+    for (size_t i = 0; i < gguf_bisect_n(b) && n < SUGGESTIONS; i++) {
         const struct gguf_bisect_entry *e = gguf_bisect_at(b, i);
-        if (!gains(e))
+        if (!gains(e) || e->halved)
             continue;
         if (!n++)
             puts("\nfor gguf-quantize --tensor-type-file, best first:");
-        print_pattern(stdout, e);
+        print_patterns(b, i, r);
     }
     if (n) /* gguf-quantize(1) says how */
         puts("\nIn a mixture such as Q4_K_M a line may also change types of "
              "other weights: gguf-info --diff shows them.");
 }
 
-static void add_row(struct table *t, const struct gguf_bisect_entry *e)
+static void add_row(struct table *t, const struct gguf_bisect_entry *e,
+                    const struct ppl_run *r)
 {
-    table_add_strz(t, e->name);
+    if (r->o->bisect == 1 + GGUF_BISECT_HALVES && e->n_weights > 1)
+        table_addf(t, "%s, ...", e->name);
+    else
+        table_add_strz(t, e->name);
+    if (in_groups(r))
+        table_addf(t, "%zu", e->n_weights);
     table_addf(t, "%s -> %s", type_of(e->dtype), type_of(e->base_dtype));
     table_addf(t, "%" PRId64, more(e));
     if (e->measured) {
@@ -75,30 +106,58 @@ static void add_row(struct table *t, const struct gguf_bisect_entry *e)
     table_addf(t, "%.3e", e->suspicion);
 }
 
-static void print_text(const struct gguf_bisect *b, const struct ppl_run *r)
+/* Those that were halved are not shown: their halves are. */
+static void print_table(const struct gguf_bisect *b, const struct ppl_run *r)
 {
-    static const char *const heads[] = { "weight",   "type", "bytes more",
-                                         "KLD then", "gain", "gain/MiB",
-                                         "suspicion" };
+    static const char *const one[] = { "weight",   "type", "bytes more",
+                                       "KLD then", "gain", "gain/MiB",
+                                       "suspicion" };
+    static const char *const many[] = { "weights",    "n",        "type",
+                                        "bytes more", "KLD then", "gain",
+                                        "gain/MiB",   "suspicion" };
     struct table t;
-    table_init(&t, "llrrrrr", 0);
-    table_add_row(&t, heads);
+    table_init(&t, in_groups(r) ? "lrlrrrrr" : "llrrrrr", 0);
+    table_add_row(&t, in_groups(r) ? many : one);
     for (size_t i = 0; i < gguf_bisect_n(b); i++)
-        add_row(&t, gguf_bisect_at(b, i));
+        if (!gguf_bisect_at(b, i)->halved)
+            add_row(&t, gguf_bisect_at(b, i), r);
     putchar('\n');
     table_print(&t, stdout);
     table_fini(&t);
-    printf("\nmeasured %zu of %zu weights that differ",
-           gguf_bisect_n_measured(b), gguf_bisect_n(b));
+}
+
+static void print_text(const struct gguf_bisect *b, const struct ppl_run *r)
+{
+    const size_t n = gguf_bisect_n_measured(b);
+    print_table(b, r);
+    if (r->o->bisect == 1 + GGUF_BISECT_HALVES)
+        printf("\nmeasured %zu parts of %zu weights that differ", n,
+               gguf_bisect_n_weights(b));
+    else if (in_groups(r))
+        printf("\nmeasured %zu of %zu groups of %zu weights that differ", n,
+               gguf_bisect_n(b), gguf_bisect_n_weights(b));
+    else
+        printf("\nmeasured %zu of %zu weights that differ", n,
+               gguf_bisect_n(b));
     if (gguf_bisect_n_left_out(b))
         printf(", %zu cannot be exchanged", gguf_bisect_n_left_out(b));
     putchar('\n');
-    print_suggestions(b);
+    print_suggestions(b, r);
     printf("\ntime    %.1f s\n", r->seconds);
 }
 
-static void json_entry(struct json *j, const struct gguf_bisect_entry *e)
+static void json_weights(struct json *j, const struct gguf_bisect *b, size_t i)
 {
+    json_open(j, "weights", '[');
+    for (size_t k = 0; k < gguf_bisect_at(b, i)->n_weights; k++)
+        json_strz(j, NULL, gguf_bisect_weight(b, i, k)->name);
+    json_close(j);
+}
+
+static void json_entry(struct json *j, const struct gguf_bisect *b, size_t i,
+                       const struct ppl_run *r)
+{
+    const struct gguf_bisect_entry *e = gguf_bisect_at(b, i);
     json_open(j, NULL, '{');
     json_strz(j, "name", e->name);
     json_strz(j, "type", type_of(e->dtype));
@@ -114,12 +173,22 @@ static void json_entry(struct json *j, const struct gguf_bisect_entry *e)
         json_close(j);
         json_f64(j, "gain", e->gain);
     }
+    if (in_groups(r)) {
+        json_bool(j, "halved", e->halved);
+        json_weights(j, b, i);
+    }
     json_close(j);
 }
 
 static void print_json(const struct gguf_bisect *b, const struct ppl_side *s,
                        const struct ppl_run *r)
 {
+    static const char *const by[] = {
+        [GGUF_BISECT_WEIGHT] = "weight",
+        [GGUF_BISECT_KIND] = "kind",
+        [GGUF_BISECT_LAYER] = "layer",
+        [GGUF_BISECT_HALVES] = "halves",
+    };
     const struct gguf_figure kld = gguf_bisect_kld(b);
     struct json j;
     ppl_json_pair(&j, s, r);
@@ -127,11 +196,12 @@ static void print_json(const struct gguf_bisect *b, const struct ppl_side *s,
     json_f64(&j, "value", kld.value);
     json_f64(&j, "error", kld.error);
     json_close(&j);
+    json_strz(&j, "by", by[r->o->bisect - 1]);
     json_u64(&j, "measured", gguf_bisect_n_measured(b));
     json_u64(&j, "left_out", gguf_bisect_n_left_out(b));
-    json_open(&j, "weights", '[');
+    json_open(&j, in_groups(r) ? "groups" : "weights", '[');
     for (size_t i = 0; i < gguf_bisect_n(b); i++)
-        json_entry(&j, gguf_bisect_at(b, i));
+        json_entry(&j, b, i, r);
     json_close(&j);
     json_f64(&j, "seconds", r->seconds);
     json_close(&j);
@@ -183,11 +253,13 @@ bool ppl_bisect_run(const struct ppl_side *s, struct ppl_run *r,
     scan.user = &x;
     p.scan = &scan;
     p.seconds = r->o->time_budget;
+    p.by = (enum gguf_bisect_by)(r->o->bisect - 1);
     p.on_done = on_done;
     p.user = &x;
     if (!r->o->json)
         ppl_print_pair(s, r);
-    progress_init(&r->bar, "weights", "", r->o->quiet);
+    progress_init(&r->bar, in_groups(r) ? "groups" : "weights", "",
+                  r->o->quiet);
     const double begin = progress_clock();
     const enum gguf_status st =
         gguf_bisect_run(&b, s->model[0]->model, s->model[0]->session,

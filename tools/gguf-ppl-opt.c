@@ -26,6 +26,13 @@ static const struct opt_word scalings[] = {
     { "longrope", GGUF_ROPE_SCALING_LONGROPE },
     { NULL, 0 },
 };
+static const struct opt_word groups[] = {
+    { "weight", 1 + GGUF_BISECT_WEIGHT },
+    { "kind", 1 + GGUF_BISECT_KIND },
+    { "layer", 1 + GGUF_BISECT_LAYER },
+    { "halves", 1 + GGUF_BISECT_HALVES },
+    { NULL, 0 },
+};
 static const struct opt_word graph_forms[] = {
     { "text", PPL_GRAPH_TEXT },
     { "dot", PPL_GRAPH_DOT },
@@ -246,10 +253,12 @@ static const struct opt table[] = {
     { "--layers", NULL,
       "compare with the base inside: the error of each activation of each layer",
       OPT_FLAG, AT(layers) },
-    { "--bisect", NULL,
+    { "--bisect", "[HOW]",
       "take one weight after another from the base, the most suspicious first: "
-      "how much nearer to it that is, and the bytes that it takes",
-      OPT_FLAG, AT(bisect) },
+      "how much nearer to it that is, and the bytes that it takes; kind, layer: "
+      "those of a name, or of a layer, together; halves: half of them, then "
+      "halves of the half that costs most, as long as the time lasts",
+      OPT_WORD, AT(bisect), .words = groups, .value = 1 + GGUF_BISECT_WEIGHT },
     { "--time-budget", "SECONDS",
       "with --bisect: stop then, and say how many weights were measured",
       OPT_DOUBLE, AT(time_budget), .low = 1e-3, .high = 1e9 },

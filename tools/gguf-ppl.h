@@ -51,7 +51,8 @@ struct ppl_options {
     bool check_activations;
     bool mpi;                  /* this is one rank of several */
     bool layers;               /* compare inside */
-    bool bisect;               /* which weights cost most, */
+    int bisect;                /* which weights cost most: 1 + enum
+                                * gguf_bisect_by, or 0, */
     double time_budget;        /* within these seconds; 0: no limit */
     const char *base_backends; /* of the base; NULL: as the others */
     char *self;                /* its path, where that is the model; or NULL */

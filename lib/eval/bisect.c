@@ -1,4 +1,4 @@
-/* bisect.c - one weight after another taken from a base, and what that gives */
+/* bisect.c - weights taken from a base, and what that gives */
 #include "config.h"
 #include "eval/bisect.h"
 
@@ -6,10 +6,6 @@
 #include "base/params.h"
 #include "gguf/collect.h"
 #include "run/session.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct job {
     struct gguf_bisect *b;
@@ -19,6 +15,7 @@ struct job {
     struct gguf_session *s[2]; /* the base, the model */
     const gguf_token *token;
     size_t n;
+    struct gg_model_swapped *was; /* [weights that differ] */
     double begin;
     bool over; /* the time is, or a callback said so */
 };
@@ -97,26 +94,46 @@ static enum gguf_status measure(struct job *j, struct gguf_figure *kld,
     return st;
 }
 
-/* With weight w of the base; *done is false where the time was over before. */
-static enum gguf_status measure_with(struct job *j, struct gg_bisect_weight *w,
+static void swap_back(struct job *j, size_t n)
+{
+    while (n)
+        gg_model_swap_back(&j->was[--n]);
+    gg_session_forget_graphs(j->s[1]);
+}
+
+static enum gguf_status swap(struct job *j, const struct gg_bisect_group *g,
+                             struct gguf_error *err)
+{
+    const struct gg_bisect_weight *w = &j->b->list[g->first];
+    for (size_t i = 0; i < g->entry.n_weights; i++) {
+        const enum gguf_status st = gg_model_swap(&j->was[i], j->model, w[i].i,
+                                                  j->s[0]->model, w[i].k, err);
+        if (st != GGUF_OK) {
+            swap_back(j, i);
+            return st;
+        }
+    }
+    gg_session_forget_graphs(j->s[1]);
+    return GGUF_OK;
+}
+
+/* With weights of the base; *done is false where the time was over before. */
+static enum gguf_status measure_with(struct job *j, struct gg_bisect_group *g,
                                      bool *done, struct gguf_error *err)
 {
-    struct gg_model_swapped was;
     struct gguf_figure kld;
-    GG_TRY(gg_model_swap(&was, j->model, w->i, j->s[0]->model, w->k, err));
-    gg_session_forget_graphs(j->s[1]);
+    GG_TRY(swap(j, g, err));
     gg_memo_replay(j->s[0]);
     const enum gguf_status st = measure(j, &kld, err);
-    gg_model_swap_back(&was);
-    gg_session_forget_graphs(j->s[1]);
+    swap_back(j, g->entry.n_weights);
     *done = st == GGUF_OK;
     if (st == GGUF_E_CANCELLED && j->over)
         return GGUF_OK;
     if (st != GGUF_OK)
         return st;
-    w->entry.kld = kld;
-    w->entry.gain = j->b->kld.value - kld.value;
-    w->entry.measured = true;
+    g->entry.kld = kld;
+    g->entry.gain = j->b->kld.value - kld.value;
+    g->entry.measured = true;
     j->b->n_measured++;
     return GGUF_OK;
 }
@@ -131,71 +148,20 @@ static void report(struct job *j, const struct gguf_bisect_entry *e, size_t n)
 static enum gguf_status measure_all(struct job *j, struct gguf_error *err)
 {
     struct gguf_bisect *b = j->b;
-    const size_t n =
-        j->p->max_weights ? GG_MIN(j->p->max_weights, b->n) : b->n;
+    const size_t all = gg_bisect_n_all(b, j->p->by);
+    const size_t n = j->p->max_weights ? GG_MIN(j->p->max_weights, all) : all;
+    struct gg_bisect_group *g;
     bool done = true;
     gg_memo_record(j->s[0]);
     GG_TRY(measure(j, &b->kld, err));
     report(j, NULL, n);
-    for (size_t i = 0; i < n && done && !is_over(j); i++) {
-        GG_TRY(measure_with(j, &b->list[i], &done, err));
+    while (done && b->n_measured < n && !is_over(j) &&
+           (g = gg_bisect_next(b, j->p->by)) != NULL) {
+        GG_TRY(measure_with(j, g, &done, err));
         if (done)
-            report(j, &b->list[i].entry, n);
+            report(j, &g->entry, n);
     }
     return GGUF_OK;
-}
-
-/* ---- in order ---- */
-
-static int by_name(const struct gguf_bisect_entry *a,
-                   const struct gguf_bisect_entry *b)
-{
-    return strcmp(a->name, b->name);
-}
-
-static int by_suspicion(const void *a, const void *b)
-{
-    const struct gguf_bisect_entry *x =
-        &((const struct gg_bisect_weight *)a)->entry;
-    const struct gguf_bisect_entry *y =
-        &((const struct gg_bisect_weight *)b)->entry;
-    if (x->suspicion == y->suspicion)
-        return by_name(x, y);
-    /* what is not a number comes first */
-    return x->suspicion > y->suspicion || isnan(x->suspicion) ? -1 : 1;
-}
-
-/* Of a byte; of one that takes none, or less, no finite number. */
-static double gain_per_byte(const struct gguf_bisect_entry *e)
-{
-    if (e->base_size > e->size)
-        return e->gain / (double)(e->base_size - e->size);
-    return e->gain > 0 ? (double)INFINITY : -(double)INFINITY;
-}
-
-static int by_gain(const void *a, const void *b)
-{
-    const struct gguf_bisect_entry *x =
-        &((const struct gg_bisect_weight *)a)->entry;
-    const struct gguf_bisect_entry *y =
-        &((const struct gg_bisect_weight *)b)->entry;
-    if (x->measured != y->measured)
-        return x->measured ? -1 : 1;
-    if (!x->measured)
-        return by_suspicion(a, b);
-    const double p = gain_per_byte(x), q = gain_per_byte(y);
-    if (p != q)
-        return p > q ? -1 : 1;
-    return x->gain != y->gain ? (x->gain > y->gain ? -1 : 1) : by_name(x, y);
-}
-
-static void sort(struct gguf_bisect *b,
-                 int (*order)(const void *, const void *))
-{
-    if (b->n)
-        qsort(b->list, b->n, sizeof *b->list, order);
-    for (size_t i = 0; i < b->n; i++)
-        b->list[i].entry.name = b->list[i].name;
 }
 
 /* ---- all of it ---- */
@@ -212,6 +178,11 @@ static enum gguf_status check(const struct job *j, struct gguf_error *err)
     if (j->s[0]->given == j->model)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "the model is its own base");
+    if ((unsigned)j->p->by > GGUF_BISECT_HALVES)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "weights in groups of kind %u, of which there is "
+                            "none",
+                            (unsigned)j->p->by);
     return GGUF_OK;
 }
 
@@ -219,15 +190,19 @@ static enum gguf_status run(struct job *j, struct gguf_error *err)
 {
     struct gguf_imatrix *im;
     GG_TRY(collect(j, &im, err));
-    const enum gguf_status st =
+    enum gguf_status st =
         gg_bisect_find(j->b, j->model, j->s[0]->model, im, j->scan.pool, err);
     gguf_imatrix_destroy(im);
     if (st != GGUF_OK)
         return st;
-    sort(j->b, by_suspicion);
-    GG_TRY(measure_all(j, err));
-    sort(j->b, by_gain);
-    return GGUF_OK;
+    GG_TRY(gg_bisect_make_groups(j->b, j->p->by, err));
+    j->was = gg_mem_alloc_zero(j->b->allocator, j->b->n + 1, sizeof *j->was);
+    if (!j->was)
+        return gg_error_set_nomem(err, (j->b->n + 1) * sizeof *j->was);
+    st = measure_all(j, err);
+    gg_mem_free(j->b->allocator, j->was);
+    gg_bisect_sort(j->b);
+    return st;
 }
 
 enum gguf_status gguf_bisect_run(struct gguf_bisect **out,
@@ -269,6 +244,7 @@ void gguf_bisect_destroy(struct gguf_bisect *b)
 {
     if (!b)
         return;
+    gg_mem_free(b->allocator, b->group);
     gg_mem_free(b->allocator, b->list);
     gg_mem_free(b->allocator, b);
 }
@@ -280,12 +256,17 @@ struct gguf_figure gguf_bisect_kld(const struct gguf_bisect *b)
 
 size_t gguf_bisect_n(const struct gguf_bisect *b)
 {
-    return b->n;
+    return b->n_groups;
 }
 
 size_t gguf_bisect_n_measured(const struct gguf_bisect *b)
 {
     return b->n_measured;
+}
+
+size_t gguf_bisect_n_weights(const struct gguf_bisect *b)
+{
+    return b->n;
 }
 
 size_t gguf_bisect_n_left_out(const struct gguf_bisect *b)
@@ -296,5 +277,13 @@ size_t gguf_bisect_n_left_out(const struct gguf_bisect *b)
 const struct gguf_bisect_entry *gguf_bisect_at(const struct gguf_bisect *b,
                                                size_t i)
 {
-    return i < b->n ? &b->list[i].entry : NULL;
+    return i < b->n_groups ? &b->group[i].entry : NULL;
+}
+
+const struct gguf_bisect_weight *
+gguf_bisect_weight(const struct gguf_bisect *b, size_t i, size_t k)
+{
+    return i < b->n_groups && k < b->group[i].entry.n_weights
+               ? &b->list[b->group[i].first + k].w
+               : NULL;
 }

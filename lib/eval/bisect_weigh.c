@@ -105,7 +105,7 @@ static enum gguf_status weigh(struct gg_bisect_weight *w,
         d2 += job.row[r].d2;
         b2 += job.row[r].b2;
     }
-    w->entry.suspicion = d2 == 0 ? 0 : d2 / b2;
+    w->w.suspicion = d2 == 0 ? 0 : d2 / b2;
     gg_mem_free(a, energy);
     gg_mem_free(a, job.buf);
     gg_mem_free(a, job.row);
@@ -139,13 +139,12 @@ look_at(struct gguf_bisect *b, const struct gguf_model *model,
     }
     *w = (struct gg_bisect_weight){ .i = i, .k = k };
     gg_str_join(w->name, sizeof w->name, q.info->name, "");
-    w->entry.name = w->name;
-    w->entry.dtype = q.info->dtype;
-    w->entry.base_dtype = p.info->dtype;
-    w->entry.size = q.info->size;
-    w->entry.base_size = p.info->size;
+    w->w.dtype = q.info->dtype;
+    w->w.base_dtype = p.info->dtype;
+    w->w.size = q.info->size;
+    w->w.base_size = p.info->size;
     GG_TRY(weigh(w, q.info, rows, im, b->allocator, pool, err));
-    b->n += w->entry.suspicion != 0; /* or NaN */
+    b->n += w->w.suspicion != 0; /* or NaN */
     return GGUF_OK;
 }
 
@@ -168,7 +167,5 @@ enum gguf_status gg_bisect_find(struct gguf_bisect *b,
         if (model->of[i])
             GG_TRY(look_at(b, model, base, i, im, &q_list.list, &b_list.list,
                            pool, err));
-    for (size_t i = 0; i < b->n; i++)
-        b->list[i].entry.name = b->list[i].name;
     return GGUF_OK;
 }

@@ -27,6 +27,7 @@ static const struct gen_spec spec = {
     .freq_base = 10000,
 };
 static const char bad[] = "blk.1.ffn_down.weight"; /* all 0 in the model */
+static bool coarse; /* no weight is bad: all have few bits */
 static gguf_token text[N];
 
 /* ---- files ---- */
@@ -41,9 +42,17 @@ static size_t n_elements(const struct gen_tensor *t)
     return (size_t)(t->ne[0] * (t->n_dims > 1 ? t->ne[1] : 1));
 }
 
-/* The model: F16, but for the bad one. In F32, with the weights of name those
- * of the base: what an exchange should be as. name "": none of them. */
-static struct file make(bool base, const char *name)
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
+/* The model: F16, but for the bad one. In F32, with the n weights of names
+ * those of the base: what an exchange should be as. n 0: the model. */
+static struct file make(bool base, const char *const *names, size_t n)
 {
     static float values[64][V * E];
     struct file f;
@@ -55,16 +64,19 @@ static struct file make(bool base, const char *name)
         gen_weights(values[i], &g, t);
         for (size_t k = 0; k < n_elements(t); k++) {
             float *x = &values[i][k];
-            if (base || (name && !strcmp(t->name, name)))
+            if (base || is_one_of(t->name, names, n))
                 continue;
-            *x = !strcmp(t->name, bad) ? 0
-                 : t->n_dims > 1 ? gg_dtype_f16_to_f32(gg_dtype_f32_to_f16(*x))
-                                 : *x;
+            if (coarse)
+                *x = rintf(*x * 64) / 64;
+            else if (!strcmp(t->name, bad))
+                *x = 0;
+            else if (t->n_dims > 1)
+                *x = gg_dtype_f16_to_f32(gg_dtype_f32_to_f16(*x));
         }
         t->values = values[i];
     }
     f.data =
-        gen_file(&g, base || name ? GGUF_DTYPE_F32 : GGUF_DTYPE_F16, &f.size);
+        gen_file(&g, base || n ? GGUF_DTYPE_F32 : GGUF_DTYPE_F16, &f.size);
     gen_fini(&g);
     return f;
 }
@@ -117,6 +129,7 @@ struct how {
     size_t max_weights;
     size_t stop_after; /* 0: not */
     double seconds;
+    enum gguf_bisect_by by;
 };
 struct seen {
     size_t n, stop_after;
@@ -156,6 +169,7 @@ static struct gguf_bisect *bisect(struct file q, struct file b, struct how how,
     p.scan = &sp;
     p.max_weights = how.max_weights;
     p.seconds = how.seconds;
+    p.by = how.by;
     p.on_done = on_done;
     p.user = seen;
     bool good = open_run(&rq, q, how.n_threads, how.n_seq, NULL);
@@ -192,8 +206,8 @@ static void check_figures(struct file q, struct file b)
     struct gguf_error err;
     struct seen seen;
     struct gguf_figure after = { 0, 0 };
-    struct gguf_bisect *x =
-        bisect(q, b, (struct how){ 2, 2, 0, 0, 0 }, &seen, NULL, &after, &err);
+    struct gguf_bisect *x = bisect(q, b, (struct how){ 2, 2, 0, 0, 0, 0 },
+                                   &seen, NULL, &after, &err);
     const struct gguf_bisect_entry *first = x ? gguf_bisect_at(x, 0) : NULL;
     const struct gguf_figure whole = divergence(q, b);
     size_t n_same = 0;
@@ -211,7 +225,7 @@ static void check_figures(struct file q, struct file b)
     bool ordered = true;
     for (size_t i = 0; i < gguf_bisect_n(x); i++) {
         const struct gguf_bisect_entry *e = gguf_bisect_at(x, i);
-        struct file f = make(false, e->name);
+        struct file f = make(false, &e->name, 1);
         const struct gguf_figure k = divergence(f, b);
         const struct gguf_bisect_entry *next = gguf_bisect_at(x, i + 1);
         n_same += same(k, e->kld) && e->gain == whole.value - k.value &&
@@ -230,9 +244,9 @@ static void check_figures(struct file q, struct file b)
     gguf_bisect_destroy(x);
 }
 
-static void check_same(struct file q, struct file b)
+static void check_same(struct file q, struct file b, enum gguf_bisect_by by)
 {
-    static const struct how hows[] = { { 1, 1, 0, 0, 0 }, { 3, 3, 0, 0, 0 } };
+    const struct how hows[] = { { 1, 1, 0, 0, 0, by }, { 3, 3, 0, 0, 0, by } };
     struct gguf_bisect *x[2];
     struct gguf_error err;
     struct seen seen;
@@ -245,9 +259,115 @@ static void check_same(struct file q, struct file b)
         good = !strcmp(p->name, r->name) && p->suspicion == r->suspicion &&
                same(p->kld, r->kld);
     }
-    ok(good, "the same digits with other threads and other batches");
+    ok(good, "the same digits with other threads and other batches (%d)",
+       (int)by);
     gguf_bisect_destroy(x[0]);
     gguf_bisect_destroy(x[1]);
+}
+
+/* ---- groups ---- */
+
+enum { MOST = 64 };
+
+/* Entry i: sums, types, its name; *f: a file with the base's weights of it. */
+static bool is_group(const struct gguf_bisect *x, size_t i,
+                     enum gguf_bisect_by by, struct file *f)
+{
+    const struct gguf_bisect_entry *e = gguf_bisect_at(x, i);
+    const char *names[MOST];
+    char name[MOST];
+    uint64_t size = 0, base_size = 0;
+    double suspicion = 0, last = INFINITY;
+    bool good = true;
+    size_t n_f16 = 0;
+    for (size_t k = 0; k < e->n_weights; k++) {
+        const struct gguf_bisect_weight *w = gguf_bisect_weight(x, i, k);
+        unsigned layer;
+        int at = 0;
+        names[k] = w->name;
+        size += w->size;
+        base_size += w->base_size;
+        suspicion += w->suspicion;
+        snprintf(name, sizeof name, "%s", w->name);
+        if (by != GGUF_BISECT_HALVES &&
+            sscanf(w->name, "blk.%u.%n", &layer, &at) == 1 && at) {
+            if (by == GGUF_BISECT_KIND)
+                snprintf(name, sizeof name, "blk.*.%s", w->name + at);
+            else
+                snprintf(name, sizeof name, "blk.%u.*", layer);
+        }
+        n_f16 += w->dtype == GGUF_DTYPE_F16;
+        good = good && w->suspicion <= last &&
+               (!strcmp(name, e->name) || (by == GGUF_BISECT_HALVES && k));
+        last = w->suspicion;
+    }
+    *f = make(false, names, e->n_weights);
+    return good && !gguf_bisect_weight(x, i, e->n_weights) &&
+           e->dtype == (n_f16 == e->n_weights ? GGUF_DTYPE_F16
+                        : n_f16               ? UINT32_MAX
+                                              : GGUF_DTYPE_F32) &&
+           e->base_dtype == GGUF_DTYPE_F32 && size == e->size &&
+           base_size == e->base_size &&
+           fabs(suspicion - e->suspicion) <= 1e-12 * suspicion;
+}
+
+/* n: how many groups there must be; 0: any number. */
+static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
+                         size_t n)
+{
+    struct gguf_error err;
+    struct seen seen;
+    struct gguf_figure after;
+    struct gguf_bisect *x = bisect(q, b, (struct how){ 1, 2, 0, 0, 0, by },
+                                   &seen, NULL, &after, &err);
+    const double whole = x ? gguf_bisect_kld(x).value : 0;
+    size_t n_weights = 0, n_halved = 0, n_same = 0;
+    bool good = x && (!n || gguf_bisect_n(x) == n);
+    for (size_t i = 0; good && i < gguf_bisect_n(x); i++) {
+        const struct gguf_bisect_entry *e = gguf_bisect_at(x, i);
+        struct file f;
+        good = e->measured && is_group(x, i, by, &f);
+        const struct gguf_figure k = divergence(f, b);
+        n_same += same(k, e->kld) && e->gain == whole - k.value;
+        n_halved += e->halved;
+        n_weights += e->halved ? 0 : e->n_weights;
+        good =
+            good && e->halved == (n_halved > 0) && (!e->halved || e->gain > 0);
+        free(f.data);
+    }
+    ok(good && n_weights == gguf_bisect_n_weights(x) && seen.n &&
+           (by == GGUF_BISECT_HALVES) == (n_halved > 0) &&
+           gguf_bisect_n_measured(x) == gguf_bisect_n(x),
+       "groups of kind %d: %zu, %zu halved, with %zu weights, each in one",
+       (int)by, x ? gguf_bisect_n(x) : 0, n_halved, n_weights);
+    ok(x && n_same == gguf_bisect_n(x) && same(after, gguf_bisect_kld(x)),
+       "whose figures are those of files with the base's weights");
+    gguf_bisect_destroy(x);
+}
+
+/* The first half, which gains most, is halved first; and types that are none.
+ */
+static void check_halves(struct file q, struct file b)
+{
+    struct gguf_error err;
+    struct seen seen;
+    struct gguf_bisect *x =
+        bisect(q, b, (struct how){ 1, 1, 2, 0, 0, GGUF_BISECT_HALVES }, &seen,
+               NULL, NULL, &err);
+    const struct gguf_bisect_entry *e = x ? gguf_bisect_at(x, 0) : NULL;
+    double first = 0, second = 0;
+    for (size_t i = 0; e && i < e->n_weights; i++)
+        first += gguf_bisect_weight(x, 0, i)->suspicion;
+    for (size_t i = 0; e && i < gguf_bisect_at(x, 1)->n_weights; i++)
+        second += gguf_bisect_weight(x, 1, i)->suspicion;
+    ok(e && gguf_bisect_n(x) == 2 && gguf_bisect_n_measured(x) == 2 &&
+           !strcmp(gguf_bisect_weight(x, 0, 0)->name, bad) && first >= second,
+       "two halves of the suspicion, %.3g and %.3g", first, second);
+    gguf_bisect_destroy(x);
+    x = bisect(q, b, (struct how){ 1, 1, 0, 0, 0, GGUF_BISECT_HALVES + 1 },
+               &seen, NULL, NULL, &err);
+    ok(!x && err.status == GGUF_E_INVALID, "no such groups");
+    gguf_bisect_destroy(x);
 }
 
 static void check_ends(struct file q, struct file b)
@@ -255,8 +375,8 @@ static void check_ends(struct file q, struct file b)
     struct gguf_error err;
     struct seen seen;
     struct gguf_figure after;
-    struct gguf_bisect *x =
-        bisect(q, b, (struct how){ 1, 1, 3, 0, 0 }, &seen, NULL, NULL, &err);
+    struct gguf_bisect *x = bisect(q, b, (struct how){ 1, 1, 3, 0, 0, 0 },
+                                   &seen, NULL, NULL, &err);
     bool good = x && gguf_bisect_n_measured(x) == 3 && gguf_bisect_n(x) > 5;
     for (size_t i = 0; good && i < gguf_bisect_n(x); i++)
         good = gguf_bisect_at(x, i)->measured == (i < 3) &&
@@ -265,15 +385,17 @@ static void check_ends(struct file q, struct file b)
                     gguf_bisect_at(x, i + 1)->suspicion);
     ok(good, "three weights, and the others in the order of suspicion");
     gguf_bisect_destroy(x);
-    x = bisect(q, b, (struct how){ 1, 1, 0, 2, 0 }, &seen, NULL, &after, &err);
+    x = bisect(q, b, (struct how){ 1, 1, 0, 2, 0, 0 }, &seen, NULL, &after,
+               &err);
     ok(x && gguf_bisect_n_measured(x) == 2 && same(after, gguf_bisect_kld(x)),
        "a callback ends it");
     gguf_bisect_destroy(x);
-    x = bisect(q, b, (struct how){ 1, 1, 0, 0, 1e-9 }, &seen, NULL, NULL,
+    x = bisect(q, b, (struct how){ 1, 1, 0, 0, 1e-9, 0 }, &seen, NULL, NULL,
                &err);
     ok(!x && err.status == GGUF_E_CANCELLED, "no time at all");
     gguf_bisect_destroy(x);
-    x = bisect(q, q, (struct how){ 1, 1, 0, 0, 0 }, &seen, NULL, NULL, &err);
+    x = bisect(q, q, (struct how){ 1, 1, 0, 0, 0, 0 }, &seen, NULL, NULL,
+               &err);
     ok(x && gguf_bisect_n(x) == 0 && gguf_bisect_kld(x).value == 0,
        "nothing differs from itself");
     gguf_bisect_destroy(x);
@@ -346,8 +468,8 @@ static void check_suspicion(struct file q, struct file b)
         b2 += x * x * in.e[i % E];
     }
     run_close(&r);
-    struct gguf_bisect *x =
-        bisect(q, b, (struct how){ 1, 1, 1, 0, 0 }, &seen, NULL, NULL, &err);
+    struct gguf_bisect *x = bisect(q, b, (struct how){ 1, 1, 1, 0, 0, 0 },
+                                   &seen, NULL, NULL, &err);
     double got = NAN;
     for (size_t i = 0; x && i < gguf_bisect_n(x); i++)
         if (!strcmp(gguf_bisect_at(x, i)->name, name))
@@ -365,7 +487,7 @@ static void check_memory(struct file q, struct file b)
     unsigned n = 0, n_bad = 0;
     for (; n < 4000; n += n < 40 ? 1 : 7) {
         const struct gguf_allocator *a = failalloc_init(&fa, n);
-        (void)bisect(q, b, (struct how){ 1, 1, 1, 0, 0 }, &seen, a, NULL,
+        (void)bisect(q, b, (struct how){ 1, 1, 1, 0, 0, 0 }, &seen, a, NULL,
                      &err);
         n_bad += fa.live != 0 || (fa.calls > n && err.status != GGUF_E_NOMEM);
         if (fa.calls <= n)
@@ -378,9 +500,18 @@ int main(void)
 {
     for (int i = 0; i < N; i++)
         text[i] = i * 37 % V;
-    struct file b = make(true, NULL), q = make(false, NULL);
+    struct file b = make(true, NULL, 0), q = make(false, NULL, 0);
     check_figures(q, b);
-    check_same(q, b);
+    check_same(q, b, GGUF_BISECT_WEIGHT);
+    check_groups(q, b, GGUF_BISECT_KIND, 2 + 7);
+    check_groups(q, b, GGUF_BISECT_LAYER, 2 + 2);
+    check_halves(q, b);
+    coarse = true;
+    struct file few = make(false, NULL, 0);
+    check_groups(few, b, GGUF_BISECT_HALVES, 0);
+    check_same(few, b, GGUF_BISECT_HALVES);
+    coarse = false;
+    free(few.data);
     check_ends(q, b);
     check_suspicion(q, b);
     check_memory(q, b);

@@ -21,6 +21,13 @@ bisect() # arguments...
     # shellcheck disable=SC2086
     run "$ppl" $how -m "$q" --base "$m" -f "$t" --bisect "$@"
 }
+groups() # HOW arguments...
+{
+    by=$1
+    shift
+    # shellcheck disable=SC2086
+    run "$ppl" $how -m "$q" --base "$m" -f "$t" --bisect="$by" "$@"
+}
 # Field $2 of weight $1.
 of()
 {
@@ -98,6 +105,70 @@ assert all(x["measured"] and x["base_type"] == "F16" for x in w)' \
 else
     skip 'JSON' 'no python3'
 fi
+
+# ---- groups
+groups kind -t 1
+test $rc -eq 0 && grep -q '^weights  *n  *type  *bytes more  *KLD then  *gain' "$tmp/out" &&
+    grep -q '^measured \([0-9]*\) of \1 groups of 44 weights that differ$' "$tmp/out" &&
+    test "$(grep -c '^blk\.\*\..* 6  *Q3_K -> F16 ' "$tmp/out")" -eq 7
+ok 'weights of the same name together'
+cp "$tmp/out" "$tmp/out.text"
+# shellcheck disable=SC2016
+grep '^^blk.*attn_v.*=F16$' "$tmp/out" >"$tmp/line"
+test "$(cat "$tmp/line")" = '^blk\.[0-9]+\.attn_v\.weight$=F16'
+ok 'one line for gguf-quantize of them'
+run "$bin/gguf-quantize" -q --pure --tensor-type-file "$tmp/line" "$m" \
+    "$tmp/kind.gguf" Q3_K_M
+more=$(($(wc -c <"$tmp/kind.gguf") - $(wc -c <"$q")))
+# shellcheck disable=SC2086
+run "$ppl" $how -j -t 1 -m "$tmp/kind.gguf" --base "$m" -f "$t"
+kld=$(awk '/"kld": \{/ { on = 1 } on && /"value"/ { gsub(/[^0-9.e-]/, "", $2)
+    printf "%.7f\n", $2; exit }' "$tmp/out")
+test "$(of 'blk.*.attn_v.weight' 6) $(of 'blk.*.attn_v.weight' 7)" = "$more $kld"
+ok "its bytes ($more) and divergence ($kld) are those of a file with it"
+groups layer -t 1
+test $rc -eq 0 && grep -q '^measured 8 of 8 groups of 44 weights' "$tmp/out" &&
+    test "$(grep -c '^blk\.[0-5]\.\*  *7  *Q3_K -> F16 ' "$tmp/out")" -eq 6 &&
+    grep -q '^^blk\\\.0\\\.ffn_down\\\.weight\$=F16$' "$tmp/out"
+ok 'those of a layer together'
+groups halves -j -t 1
+cp "$tmp/out" "$tmp/one.json"
+digits >"$tmp/one"
+groups halves -j -t 2 -ub 13
+test $rc -eq 0 && digits | cmp -s - "$tmp/one"
+ok 'halves: the same digits with other threads and batches'
+groups halves -t 1
+test $rc -eq 0 && grep -q '^measured [0-9]* parts of 44 weights that differ' "$tmp/out" &&
+    awk '/->/ { for (i = 2; i <= NF; i++) if ($i ~ /^[0-9]+$/) { n += $i; break } }
+        END { exit n != 44 }' "$tmp/out" &&
+    grep -q '^blk.*weight, \.\.\.  *[0-9]' "$tmp/out"
+ok 'and each weight in one line'
+if command -v python3 >/dev/null 2>&1; then
+    run python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+g = d["groups"]
+assert d["by"] == "halves" and d["measured"] == len(g) < 44
+left = [n for x in g if not x["halved"] for n in x["weights"]]
+assert len(left) == len(set(left)) == 44
+halved = [x for x in g if x["halved"]]
+sets = [set(x["weights"]) for x in g]
+assert halved and all(x["gain"] > d["kld"]["value"] / 20 for x in halved)
+for x in halved: # its halves are there
+    assert any(a | b == set(x["weights"]) and not a & b
+               for a in sets for b in sets)
+assert all(len(x["weights"]) == 1 for x in g
+           if x["gain"] > d["kld"]["value"] / 20 and not x["halved"])
+assert all(abs(d["kld"]["value"] - x["kld"]["value"] - x["gain"]) < 1e-15
+           for x in g)' "$tmp/one.json"
+    test $rc -eq 0 && run python3 "$srcdir/tests/tools/schema.py" "$schema" \
+        "$tmp/one.json" && test $rc -eq 0 -a ! -s "$tmp/out"
+    ok 'JSON of them agrees with itself and keeps to the schema'
+else
+    skip 'JSON of groups' 'no python3'
+fi
+groups half
+test $rc -eq 2 && grep -q 'half' "$tmp/err"
+ok 'another word is refused'
 
 # ---- a time budget
 bisect -j -t 1 --time-budget 0.001
