@@ -22,34 +22,7 @@ double gg_divergence_norm(const float *row, size_t n)
     return (double)max + log(sum);
 }
 
-/* ---- a model as base ---- */
-
-static double logits_norm(const void *user, size_t i)
-{
-    const struct gg_divergence_logits *l = user;
-    return gg_divergence_norm(l->logits + i * l->n_vocab, l->n_vocab);
-}
-
-static void logits_block(const void *user, size_t i, double norm, size_t first,
-                         size_t n, double *p)
-{
-    const struct gg_divergence_logits *l = user;
-    const float *row = l->logits + i * l->n_vocab + first;
-    for (size_t k = 0; k < n; k++)
-        p[k] = (double)row[k] - norm;
-}
-
-void gg_divergence_of_logits(struct gg_divergence_base *rows,
-                             const struct gg_divergence_logits *l)
-{
-    rows->user = l;
-    rows->norm = logits_norm;
-    rows->block = logits_block;
-    rows->floor = -(double)INFINITY;
-    rows->row = NULL;
-}
-
-/* ---- rows ---- */
+/* ---- likeliest tokens ---- */
 
 /* The first of the largest numbers seen. */
 struct top {
@@ -62,6 +35,47 @@ static void look(struct top *t, double v, size_t at)
     if (v > t->value)
         *t = (struct top){ v, at };
 }
+
+/* ---- a model as base ---- */
+
+/* With w(i) = exp(b(i) - max) of the base's logits b, whose sum is S, nb their
+ * normalizer, max + ln S, and q the other logits, the divergence is
+ *
+ *     sum of w(i) (b(i) - q(i)) / S - nb + nq
+ *
+ * which takes one exp of a logit, not one for S and another for p(i), and is
+ * exactly 0 where both are the same. What both differ by at the base's
+ * likeliest token is taken out of the sum, and of the normalizers. */
+static double logits_row(const void *user, size_t i, const float *logits,
+                         double nq, size_t n, size_t *top_base,
+                         size_t *top_model)
+{
+    const struct gg_divergence_logits *l = user;
+    const float *row = l->logits + i * l->n_vocab;
+    struct top tq = { -(double)INFINITY, 0 }, tb = tq;
+    double w_sum = 0, sum = 0;
+    for (size_t k = 0; k < n; k++) {
+        look(&tb, (double)row[k], k);
+        look(&tq, (double)logits[k], k);
+    }
+    const double off = tb.value - (double)logits[tb.at];
+    for (size_t k = 0; k < n; k++) {
+        const double b = (double)row[k], w = exp(b - tb.value);
+        w_sum += w;
+        sum += w > 0 ? w * (b - (double)logits[k] - off) : 0;
+    }
+    *top_base = tb.at;
+    *top_model = tq.at;
+    return sum / w_sum + (off - (tb.value + log(w_sum) - nq));
+}
+
+void gg_divergence_of_logits(struct gg_divergence_base *rows,
+                             const struct gg_divergence_logits *l)
+{
+    *rows = (struct gg_divergence_base){ .user = l, .row = logits_row };
+}
+
+/* ---- rows ---- */
 
 static void one_row(const struct gg_divergence_base *base, size_t row,
                     const float *logits, size_t n_vocab,

@@ -15,9 +15,9 @@ struct gg_divergence_base {
     void (*block)(const void *user, size_t i, double norm, size_t first,
                   size_t n, double *p);
     double floor; /* terms of ln b up to it are left out of sums */
-    /* Or, of a base that is not known of every token, all of row i in place of
-     * the two: the divergence of n logits with the normalizer nq, and the
-     * likeliest tokens. NULL: the two. */
+    /* Or, of a base that is a model or not known of every token, all of row i
+     * in place of the two: the divergence of n logits with the normalizer nq,
+     * and the likeliest tokens. NULL: the two. */
     double (*row)(const void *user, size_t i, const float *logits, double nq,
                   size_t n, size_t *top_base, size_t *top_model);
 };
