@@ -108,6 +108,7 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
     enum gguf_status st = GGUF_OK;
     double begin = progress_clock(), seconds = -1;
 
+    paths_local(q->in);
     note_reads(q, noted);
     paths_read(noted, o->verify.text, "--verify");
     pp.n_threads = q->threads;

@@ -1,6 +1,7 @@
 /* gguf-edit-files.c - which files the arguments of gguf-edit mean */
 #include "config.h"
 #include "tools/common/msg.h"
+#include "tools/common/paths.h"
 #include "tools/gguf-edit.h"
 
 #include <gguf/split.h>
@@ -163,6 +164,7 @@ static void find(struct finding *f, const char *arg)
     const bool there = stat(arg, &sb) == 0 && !S_ISDIR(sb.st_mode);
     const char *output = f->o->output;
     bool added;
+    paths_local(arg);
     params.limits = &f->o->limits;
     gguf_error_clear(&err);
     if (there && !shard)

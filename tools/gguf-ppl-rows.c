@@ -15,6 +15,16 @@
  * order (gguf/session.h), and no digit is to depend on --batch-size. */
 enum { LEAST_PIECE = 64 };
 
+void ppl_check_local(const struct ppl_options *o)
+{
+    for (size_t i = 0; i < o->models.n; i++)
+        paths_local(o->models.arg[i]);
+    paths_local(o->base);
+    paths_local(o->tokens);
+    for (size_t i = 0; i < o->text_args.n; i++)
+        paths_local(o->text_args.arg[i]);
+}
+
 void ppl_check_paths(const struct ppl_options *o)
 {
     if (!o->logits && !o->save_base && !o->each && !o->plot && !o->html &&

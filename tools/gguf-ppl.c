@@ -339,6 +339,7 @@ int main(int argc, char **argv)
         fini_options(&o);
         return msg_exit(merged ? MSG_DONE : MSG_FAILED);
     }
+    ppl_check_local(&o);
     if (!ppl_find_texts(&o)) {
         fini_options(&o);
         return msg_exit(MSG_FAILED);

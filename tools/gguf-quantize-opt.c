@@ -177,6 +177,8 @@ static void parse_operands(struct options *o, char **arg, int n)
         opt_usage("IN is missing");
     remote_args(arg, 1);
     o->in = arg[0];
+    for (size_t i = 0; i < o->imatrix_paths.n; i++)
+        paths_local(o->imatrix_paths.arg[i]);
     o->params.opener = remote_opener();
     arg++;
     n--;

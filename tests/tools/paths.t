@@ -5,7 +5,7 @@
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 q=$bin/gguf-quantize edit=$bin/gguf-edit imatrix=$bin/gguf-imatrix
-split=$bin/gguf-split
+split=$bin/gguf-split ppl=$bin/gguf-ppl convert=$bin/gguf-convert
 if test ! -f "$srcdir/share/tiny-llama/tiny-llama-f16.gguf"; then
     echo "1..0 # SKIP no model in share/"
     exit 0
@@ -228,4 +228,30 @@ ok 'gguf-split: a shard is not OUT'
 refused 'input' "$split" -q -f --split-max-tensors 20 \
     "$d/s-00001-of-00003.gguf" "$d/s"
 ok 'gguf-split: nor are the new ones the old ones'
+
+# --------------------------------------------------------------- addresses ---
+# What does not read from servers says so, before anything is done.
+far() # COMMAND...
+{
+    run "$@"
+    test $rc -eq 1 && test ! -s "$tmp/out" &&
+        grep -q '://.*is on a server, and must be a file here' "$tmp/err" &&
+        test "$(wc -l <"$tmp/err")" -eq 1
+}
+far "$ppl" -m https://example.org/m.gguf -f "$d/text"
+ok 'gguf-ppl: a model on a server'
+far "$ppl" -m hf://o/r/m.gguf --print-graph
+ok 'gguf-ppl: its graph'
+far "$ppl" -m "$m" -f http://example.org/text
+ok 'gguf-ppl: a text on a server'
+far "$imatrix" -m hf://o/r/m.gguf -f "$d/text" -o "$d/x.dat"
+ok 'gguf-imatrix: a model on a server'
+far "$imatrix" https://example.org/a.gguf -o "$d/x.dat"
+ok 'gguf-imatrix: data on a server'
+far "$convert" hf://o/r -o "$d/x.gguf"
+ok 'gguf-convert: a folder on a server'
+far "$edit" -f --set a.b=1 https://example.org/m.gguf
+ok 'gguf-edit: a model on a server'
+far "$q" --imatrix https://example.org/a.gguf "$m" "$d/x.gguf" Q4_0
+ok 'gguf-quantize: importance data on a server'
 done_testing

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/common/paths.h"
 #include "tools/common/msg.h"
+#include "tools/common/remote.h"
 #include "tools/common/text.h"
 
 #include <errno.h>
@@ -30,14 +31,26 @@ struct gguf_paths *paths_new(void)
     return p;
 }
 
+void paths_local(const char *path)
+{
+    if (!path || !remote_is(path) || access(path, F_OK) == 0)
+        return;
+    msg_error(path, "is on a server, and must be a file here: download it "
+                    "first. gguf-info, gguf-split and gguf-quantize read "
+                    "models from servers");
+    exit(msg_exit(MSG_FAILED));
+}
+
 void paths_read(struct gguf_paths *p, const char *path, const char *what)
 {
     struct gguf_error err;
     gguf_error_clear(&err);
     if (path && !strcmp(path, "-"))
         check(gguf_paths_read_fd(p, STDIN_FILENO, what, &err), &err);
-    else if (path)
+    else if (path) {
+        paths_local(path);
         check(gguf_paths_read(p, path, what, &err), &err);
+    }
 }
 
 void paths_write(struct gguf_paths *p, const char *path, const char *what)

@@ -6,13 +6,6 @@
 #include "tools/common/remote_url.h"
 
 #include <stdlib.h>
-#include <strings.h>
-
-bool remote_is(const char *path)
-{
-    return !strncasecmp(path, "https://", 8) ||
-           !strncasecmp(path, "http://", 7) || !strncasecmp(path, "hf://", 5);
-}
 
 /* What remote_args made, until the program ends. */
 static char **made;

@@ -12,9 +12,14 @@
 #include <gguf/reader.h>
 
 #include <stdbool.h>
+#include <strings.h>
 
 /* Does path begin with https://, http:// or hf://? */
-bool remote_is(const char *path);
+static inline bool remote_is(const char *path)
+{
+    return !strncasecmp(path, "https://", 8) ||
+           !strncasecmp(path, "http://", 7) || !strncasecmp(path, "hf://", 5);
+}
 
 /* Put those of n operands that are on servers into a form whose end is the
  * name of the file, as shards need: hf://O/R/F@REV becomes hf://O/R@REV/F, and
