@@ -134,20 +134,26 @@ static bool add_names(struct finding *f, const char *arg)
     return added;
 }
 
-/* A set that could not be opened, of which arg is a shard or a prefix. */
+/* A set that could not be opened, of which arg is a shard or a prefix. A shard
+ * whose set is not there, or does not fit together, can be edited by itself;
+ * but not because something could not be read. */
 static bool add_broken(struct finding *f, const char *arg, bool shard,
                        const struct gguf_error *why)
 {
     const struct edit_options *o = f->o;
+    const bool one_by_one = why->status == GGUF_E_MISMATCH && !o->output;
+    const bool turned = o->order != GGUF_EDIT_KEEP_ORDER;
     struct stat sb;
-    if (shard && !o->output && why->status == GGUF_E_MISMATCH &&
-        o->order != GGUF_EDIT_KEEP_ORDER)
+    if (shard && one_by_one && turned)
         return add_names(f, arg);
-    if (stat(arg, &sb) != 0 || S_ISDIR(sb.st_mode)) {
+    if (stat(arg, &sb) != 0 || S_ISDIR(sb.st_mode) ||
+        (why->status != GGUF_E_NOTFOUND && !one_by_one)) {
         msg_fail(arg, why);
         f->good = false;
         return false;
     }
+    if (!o->quiet)
+        msg_info(arg, "is edited by itself: %s", why->message);
     return add(f, arg, o->output, true);
 }
 
