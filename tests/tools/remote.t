@@ -127,8 +127,8 @@ cut bytes remaining
 status-500 HTTP 500
 auth set HF_TOKEN
 loop redirects without an end
-to-file no https or http address
-nowhere no https or http address
+to-file not https or http
+nowhere not https or http
 huge-total bytes
 EOF
 run "$info" "$at/ok/none.gguf"
