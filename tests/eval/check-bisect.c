@@ -326,13 +326,15 @@ static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
     for (size_t i = 0; good && i < gguf_bisect_n(x); i++) {
         const struct gguf_bisect_entry *e = gguf_bisect_at(x, i);
         struct file f;
-        good = e->measured && is_group(x, i, by, &f);
+        if (!e->measured || !is_group(x, i, by, &f)) {
+            good = false;
+            break;
+        }
         const struct gguf_figure k = divergence(f, b);
         n_same += same(k, e->kld) && e->gain == whole - k.value;
         n_halved += e->halved;
         n_weights += e->halved ? 0 : e->n_weights;
-        good =
-            good && e->halved == (n_halved > 0) && (!e->halved || e->gain > 0);
+        good = e->halved == (n_halved > 0) && (!e->halved || e->gain > 0);
         free(f.data);
     }
     ok(good && n_weights == gguf_bisect_n_weights(x) && seen.n &&
