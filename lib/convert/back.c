@@ -199,7 +199,7 @@ static enum gguf_status plan_files(struct gg_back *b, struct gguf_error *err)
     b->to = gg_mem_arena_alloc(&b->arena, (s->n_tensors + 1) * sizeof *b->to);
     if (!b->to)
         return gg_error_set_nomem(err, s->n_tensors * sizeof *b->to);
-    while (n < s->n_tensors && !s->tensor[n].data) { /* computed ones follow */
+    while (n < b->n_to) {
         const struct gg_safetensors_tensor *t = &s->tensor[n];
         struct gg_stwrite_tensor *to = &b->to[n];
         *to = (struct gg_stwrite_tensor){ .name = t->name,
@@ -317,10 +317,12 @@ static enum gguf_status put_tensor(struct writer *w, uint32_t i,
     const struct gg_back *b = w->b;
     const struct gg_stwrite_tensor *t = &b->to[i];
     const uint64_t n = b->c->from->tensor[i].n_elements;
-    struct gg_back_made m;
+    struct gg_back_made m = { .part = NULL };
     struct gg_data_rows rows;
-    enum gguf_status st = gg_back_make(b, i, &m, err);
-    if (st == GGUF_OK)
+    enum gguf_status st = GGUF_OK;
+    if (b->c->from->tensor[i].data)
+        st = gg_data_rows(&b->c->from->list, i, &rows, err);
+    else if ((st = gg_back_make(b, i, &m, err)) == GGUF_OK)
         st = gg_data_rows(&m.list.list, 0, &rows, err);
     for (uint64_t at = 0, k; at < n && st == GGUF_OK; at += k) {
         k = GG_MIN(n - at, CHUNK);

@@ -31,6 +31,8 @@ struct gg_back {
     char *config;               /* config.json, n_config bytes; from malloc */
     size_t n_config;
     uint32_t *tensor_of;          /* of c->made: the file's tensor */
+    size_t n_to;                  /* tensors of c->from that are written; those
+                                   * after them are computed of config.json */
     struct gg_stwrite_tensor *to; /* of the folder: by c->from's places */
     struct gg_stwrite out;
 };
@@ -50,8 +52,10 @@ enum gguf_status gg_back_config_of(const char *path,
                                    struct gg_mem_arena *arena, char **out,
                                    size_t *size, struct gguf_error *err);
 
-/* back_names.c: add the folder's tensors to b->c->from. GGUF_E_TENSOR: one of
- * the file that no row makes, or of no shape that a row takes. */
+/* back_names.c: add the folder's tensors to b->c->from, and count them; those
+ * that are numbers of keys have data. GGUF_E_TENSOR: one of the file that no
+ * row makes, or of no shape that a row takes; GGUF_E_TYPE: a key that is no
+ * number. */
 enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err);
 
 /* back_view.c: tensor i of the folder as one made of the file's. It is the
@@ -66,6 +70,9 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
                               struct gg_back_made *out,
                               struct gguf_error *err);
 void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m);
+/* Are they of the same elements in the same order? */
+bool gg_back_same_part(const struct gg_made_part *a,
+                       const struct gg_made_part *b);
 
 /* back_vocab.c: texts of the tokenizer, for as many files. */
 struct gg_back_text {

@@ -48,6 +48,20 @@ static const struct {
     { "Starcoder2ForCausalLM",
       NULL,
       { { "layer_norm_eps", "norm_epsilon" } } },
+    { "GraniteMoeHybridForCausalLM",
+      "granitemoehybrid",
+      { { "num_experts", "num_local_experts" } } },
+    { "NemotronHForCausalLM",
+      NULL,
+      { { "rms_norm_eps", "layer_norm_epsilon" },
+        { "layer_norm_eps", "layer_norm_epsilon" },
+        { "num_experts", "n_routed_experts" } } },
+    { "Gemma4ForCausalLM",
+      "gemma4_text",
+      { { "rope_theta", "rope_parameters.full_attention.rope_theta" } } },
+    { "FalconForCausalLM",
+      NULL,
+      { { "layer_norm_eps", "layer_norm_epsilon" } } },
     { "MambaForCausalLM", NULL, { { "rms_norm_eps", "layer_norm_epsilon" } } },
     { "StableLmForCausalLM", "stablelm", { { NULL } } },
     { "SmolLM3ForCausalLM", "smollm3", { { NULL } } },
@@ -175,10 +189,10 @@ json_t *gg_back_value(const struct gguf_kv *kv)
         struct gguf_kv e;
         json_t *list = json_array();
         gguf_kv_iter_init(&it, kv);
-        while (gguf_kv_next(&it, &e))
-            json_array_append_new(list, e.type == GGUF_VAL_ARR
-                                            ? json_null()
-                                            : gg_back_value(&e));
+        while (gguf_kv_next(&it, &e)) {
+            json_t *v = e.type == GGUF_VAL_ARR ? NULL : gg_back_value(&e);
+            json_array_append_new(list, v ? v : json_null());
+        }
         return list;
     }
     default: return gguf_kv_get_int(kv, &i, NULL) ? NULL : json_integer(i);
@@ -217,6 +231,7 @@ static bool is_replaced(const struct gg_back_maker *m, size_t i)
 static bool names_of(const struct gg_convert_key *k, char out[256])
 {
     size_t n = 0, end = 0;
+    char *after;
     *out = 0;
     if (!k->hf || *k->hf == '=' || isdigit((unsigned char)*k->hf) ||
         k->kind >= GG_KIND_EACH_U32)
@@ -238,11 +253,17 @@ static bool names_of(const struct gg_convert_key *k, char out[256])
     }
     if (out[n] == '(' && end == n - 1 && out[strlen(out) - 1] == ')')
         n = end; /* all of what is besides */
+    else if (out[n] && end && strtod(out + end + 1, &after) >= 0 && !*after)
+        n = end; /* a number */
     else if (out[n])
         return false;
     out[n] = 0;
     for (char *p = out; *p; p++)
-        *p = *p == '|' ? ' ' : *p;
+        if (*p == '.' && isdigit((unsigned char)p[1]) &&
+            !isdigit((unsigned char)p[-1]))
+            return false; /* an element of a list */
+        else if (*p == '|')
+            *p = ' ';
     return true;
 }
 

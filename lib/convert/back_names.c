@@ -9,6 +9,7 @@
 #include "convert/back.h"
 #include "convert/expr.h"
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/str.h"
 
@@ -22,8 +23,9 @@ struct use {
     const struct gg_convert_name *row;
     size_t list;
     int64_t layer, expert;
-    uint32_t tensor; /* of the file */
-    uint64_t place;  /* in the order of the file */
+    uint32_t tensor;   /* of the file */
+    uint64_t place;    /* in the order of the file */
+    uint32_t n_others; /* tensors of the folder that it is made of besides */
 };
 
 struct uses {
@@ -131,6 +133,64 @@ static bool is_computed(struct gguf_str name)
            gg_str_eqz(name, "rope_factors_short.weight");
 }
 
+/* Of several names of a folder that become one, those that only some have. */
+static const struct {
+    const char *arch, *from;
+    const char *when; /* config.json says so, of the layer (expr.h) */
+} some[] = {
+    { "falcon", "h.%.input_layernorm", "new_decoder_architecture=0" },
+    { "deci", "model.layers.%.self_attn.linear_attn",
+      "block_configs.i.attention.replace_with_linear" },
+    { "plamo3", "model.layers.layers.%.mixer.q_weight", "0" },
+    { "plamo3", "model.layers.layers.%.mixer.k_weight", "0" },
+};
+
+static bool is_taken(const struct gguf_convert *c,
+                     const struct gg_convert_name *r, int64_t layer)
+{
+    for (size_t i = 0; i < GG_LEN(some); i++)
+        if (!strcmp(some[i].arch, c->arch->arch) &&
+            !strcmp(some[i].from, r->from))
+            return gg_convert_eval(c, some[i].when, layer) > 0;
+    return true;
+}
+
+/* How many rows from r on make a tensor together: pieces of one tensor of the
+ * folder, or one each of several, which lie along its slowest dimension. */
+static size_t n_joined(const struct gg_convert_name *r,
+                       const struct gguf_tensor_info *t)
+{
+    const uint64_t along = (uint64_t)t->ne[t->n_dims - 1];
+    size_t n = 1;
+    while (r[n].to && !strcmp(r[n].to, r->to) && !strcmp(r[n].from, r->from))
+        n++;
+    if (n > 1 || !r->axes)
+        return n;
+    while (r[n].to && !strcmp(r[n].to, r->to) && r[n].axes &&
+           !strcmp(r[n].axes, r->axes))
+        n++;
+    return n > 1 && along <= n ? (size_t)along : 1;
+}
+
+/* The same of all of them. */
+static enum gguf_status use_rows(struct gg_back *b, struct uses *u,
+                                 struct use *x, const char *end,
+                                 struct gguf_error *err)
+{
+    const struct gg_convert_name *row = x->row;
+    const size_t n =
+        n_joined(row, gg_source_tensor(&b->source, x->tensor).info);
+    for (size_t k = 0; k < n; k++) {
+        x->row = row + k;
+        x->n_others = strcmp(row[n - 1].from, row->from) ? (uint32_t)n - 1 : 0;
+        const size_t first = u->n;
+        GG_TRY(use_row(b, u, x, end, err));
+        if (n > 1 && u->n == first + 1)
+            u->use[first].place += k;
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
                                  struct gguf_error *err)
 {
@@ -146,8 +206,8 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
             for (size_t k = 0; r->to && k < GG_LEN(ends); k++) {
                 struct use x = { .row = r, .list = l, .tensor = i };
                 if (fits(r->to, ends[k], name, n_main, &x.layer) &&
-                    !is_hidden(arch, l, r->from))
-                    return use_row(b, u, &x, ends[k], err);
+                    !is_hidden(arch, l, r->from) && is_taken(b->c, r, x.layer))
+                    return use_rows(b, u, &x, ends[k], err);
             }
     return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                         "tensor '%s' has no name in a folder of class '%.60s'",
@@ -161,41 +221,85 @@ struct shape {
     int64_t ne[4];
 };
 
+/* Elements of one expert, or of all. */
+static uint64_t n_elements(const struct gg_back *b, const struct use *u)
+{
+    const struct gguf_tensor_info *t =
+        gg_source_tensor(&b->source, u->tensor).info;
+    return t->n_elements /
+           (uint64_t)(u->expert >= 0 ? t->ne[t->n_dims - 1] : 1);
+}
+
+/* Views of one tensor of the folder. */
+struct views {
+    const struct gg_back *b;
+    struct gg_safetensors_tensor from;
+    struct gg_made_part seen[16];
+    size_t n_seen;
+    uint64_t used; /* of the elements, each once */
+};
+
+/* Adds a view, and what it has along its slowest dimension; false: it is of
+ * another shape than the file's. */
+static bool add_view(struct views *w, const struct use *u, int64_t *along)
+{
+    const struct gguf_tensor_info *t =
+        gg_source_tensor(&w->b->source, u->tensor).info;
+    const unsigned n_dims = t->n_dims - (u->expert >= 0);
+    const struct gg_convert_item item = {
+        .row = u->row, .list = u->list, .expert = u->expert, .layer = u->layer
+    };
+    struct gg_convert_view v = { .c = w->b->c,
+                                 .item = &item,
+                                 .from = &w->from };
+    uint64_t count = 1;
+    if (gg_convert_see(&v, NULL) != GGUF_OK || v.n_dims != n_dims)
+        return false;
+    for (unsigned d = 0; d + 1 < n_dims; d++)
+        if (v.ne[d] != t->ne[d])
+            return false;
+    *along += v.ne[n_dims - 1];
+    for (size_t i = 0; i < w->n_seen; i++)
+        if (gg_back_same_part(&w->seen[i], &v.part))
+            return true; /* what the file has twice */
+    if (w->n_seen < GG_LEN(w->seen))
+        w->seen[w->n_seen++] = v.part;
+    for (unsigned d = 0; d < v.part.n_dims; d++)
+        count *= v.part.ne[d];
+    w->used += count;
+    return true;
+}
+
 /* Do the uses take all of a tensor of this shape, and give the file's? */
 static bool takes(const struct gg_back *b, const struct use *u, size_t n,
                   const struct shape *s)
 {
-    struct gg_safetensors_tensor from = {
-        .name = { u->name, strlen(u->name) },
-        .n_dims = s->n_dims,
-        .n_elements = 1,
-        .ne = { 1, 1, 1, 1, 1, 1, 1, 1 },
-    };
-    uint64_t used = 0;
+    struct views w = { .b = b,
+                       .from = {
+                           .name = { u->name, strlen(u->name) },
+                           .n_dims = s->n_dims,
+                           .n_elements = 1,
+                           .ne = { 1, 1, 1, 1, 1, 1, 1, 1 },
+                       } };
     for (unsigned d = 0; d < s->n_dims; d++) {
-        from.ne[d] = s->ne[d];
-        from.n_elements *= (uint64_t)s->ne[d];
+        w.from.ne[d] = s->ne[d];
+        w.from.n_elements *= (uint64_t)s->ne[d];
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, end; i < n; i = end) {
         const struct gguf_tensor_info *t =
             gg_source_tensor(&b->source, u[i].tensor).info;
         const unsigned n_dims = t->n_dims - (u[i].expert >= 0);
-        const struct gg_convert_item item = { .row = u[i].row,
-                                              .list = u[i].list,
-                                              .expert = u[i].expert,
-                                              .layer = u[i].layer };
-        struct gg_convert_view v = { .c = b->c, .item = &item, .from = &from };
-        uint64_t count = 1;
-        if (gg_convert_see(&v, NULL) != GGUF_OK || v.n_dims != n_dims)
-            return false;
-        for (unsigned d = 0; d < n_dims; d++)
-            if (v.ne[d] != t->ne[d])
+        int64_t along = 0;
+        for (end = i; end < n && u[end].tensor == u[i].tensor &&
+                      u[end].expert == u[i].expert;
+             end++)
+            if (!add_view(&w, &u[end], &along))
                 return false;
-        for (unsigned d = 0; d < v.part.n_dims; d++)
-            count *= v.part.ne[d];
-        used += count;
+        if (u[i].n_others ? along >= t->ne[n_dims - 1]
+                          : along != t->ne[n_dims - 1])
+            return false;
     }
-    return used == from.n_elements;
+    return w.used == w.from.n_elements;
 }
 
 static const struct shape *try(const struct gg_back *b, const struct use *u,
@@ -206,23 +310,16 @@ static const struct shape *try(const struct gg_back *b, const struct use *u,
     return takes(b, u, n, s) ? s : NULL;
 }
 
-/* The shape of what n uses are of; NULL: none is found. */
+/* The shape of what n uses are of, which has so many elements; NULL: none is
+ * found. */
 static const struct shape *find_shape(const struct gg_back *b,
                                       const struct use *u, size_t n,
-                                      struct shape *s)
+                                      int64_t all, struct shape *s)
 {
     const struct gguf_tensor_info *t =
         gg_source_tensor(&b->source, u->tensor).info;
     const unsigned k = t->n_dims - (u->expert >= 0);
     const int64_t x = t->ne[0], y = k > 1 ? t->ne[1] : 1;
-    int64_t all = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct gguf_tensor_info *o =
-            gg_source_tensor(&b->source, u[i].tensor).info;
-        all +=
-            (int64_t)(o->n_elements /
-                      (uint64_t)(u[i].expert >= 0 ? o->ne[o->n_dims - 1] : 1));
-    }
     const int64_t z = k > 2 ? t->ne[2] : 1, rows = all / x;
     const bool squeezed = u->row->how == GG_HOW_SQUEEZE;
     const struct shape *found = NULL;
@@ -235,8 +332,8 @@ static const struct shape *find_shape(const struct gg_back *b,
         found = takes(b, u, n, s) ? s : NULL;
     }
     const int64_t tries[][4] = {
-        { 2, x, rows, 1 }, /* rows put together */
         { 3, x, z > 0 ? rows / z : 1, z },
+        { 2, x, rows, 1 },                /* rows put together */
         { 2, y, x, 1 },                   /* transposed */
         { 2, y, y > 0 ? all / y : 1, 1 }, /* with rows of others */
         { 3, z > 0 ? rows / z : 1, x, z },
@@ -272,7 +369,14 @@ static enum gguf_status enter(struct gg_back *b, const struct use *u, size_t n,
     struct shape s;
     struct gg_str_esc e, e2;
     const struct gguf_str name = gg_str_z(u->name);
-    if (!find_shape(b, u, n, &s))
+    const uint64_t one = n_elements(b, u) / (1 + u->n_others);
+    uint64_t all = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!i || u[i].tensor != u[i - 1].tensor ||
+            u[i].expert != u[i - 1].expert)
+            all += n_elements(b, &u[i]) / (1 + u[i].n_others);
+    if (!find_shape(b, u, n, (int64_t)all, &s) &&
+        (n == 1 || !find_shape(b, u, n, (int64_t)one, &s)))
         return gg_error_set(
             err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
             "tensor '%s' is not what '%s' of a folder becomes",
@@ -322,19 +426,56 @@ static enum gguf_status enter_all(struct gg_back *b, const struct uses *u,
     return st;
 }
 
-/* Numbers that a folder has in tensors are not made of keys. */
-static enum gguf_status check_numbers(const struct gg_back *b,
-                                      struct gguf_error *err)
+/* ---- numbers of keys, which a folder has as tensors ---- */
+
+static enum gguf_status add_number(struct gg_back *b,
+                                   const struct gg_convert_name *row,
+                                   int64_t layer, const struct gguf_kv *kv,
+                                   struct gguf_error *err)
+{
+    char name[160];
+    double x;
+    uint32_t bits;
+    uint8_t *bytes = gg_mem_arena_alloc(&b->arena, 4);
+    GG_TRY(gguf_kv_get_float(kv, &x, err));
+    if (!bytes)
+        return gg_error_set_nomem(err, 4);
+    if (!expand(b->c, name, row->from, "", layer, -1))
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "a name of the folder becomes too long");
+    memcpy(&bits, &(float){ (float)x }, 4);
+    gg_bytes_store32le(bytes, bits);
+    return gg_safetensors_add(b->c->from, gg_str_z(name), bytes, 1, err);
+}
+
+static enum gguf_status add_numbers(struct gg_back *b,
+                                    const struct gg_convert_name *row,
+                                    struct gguf_error *err)
+{
+    char buf[128];
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(b->meta, gg_convert_key(b->c, row->to + 1, buf));
+    struct gguf_kv_iter it;
+    struct gguf_kv e;
+    int64_t layer = 0;
+    if (!kv)
+        return GGUF_OK;
+    if (kv->type != GGUF_VAL_ARR)
+        return add_number(b, row, -1, kv, err);
+    gguf_kv_iter_init(&it, kv);
+    while (gguf_kv_next(&it, &e))
+        GG_TRY(add_number(b, row, layer++, &e, err));
+    return GGUF_OK;
+}
+
+static enum gguf_status add_all_numbers(struct gg_back *b,
+                                        struct gguf_error *err)
 {
     const struct gg_convert_arch *arch = b->c->arch;
     for (size_t l = 0; l < GG_LEN(arch->names) && arch->names[l]; l++)
         for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)
             if (gg_convert_is_number(r))
-                return gg_error_set(
-                    err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                    "a folder of class '%.60s' has '%s' as a tensor, which "
-                    "is not made of a key",
-                    arch->classes, r->from);
+                GG_TRY(add_numbers(b, r, err));
     return GGUF_OK;
 }
 
@@ -342,13 +483,16 @@ enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err)
 {
     struct uses u = { .use = NULL };
     const size_t n = gg_source_n_tensors(&b->source);
-    enum gguf_status st = check_numbers(b, err);
+    enum gguf_status st = GGUF_OK;
     for (size_t i = 0; i < n && st == GGUF_OK; i++)
         st = find_row(b, &u, (uint32_t)i, err);
     if (st == GGUF_OK && u.n) {
         qsort(u.use, u.n, sizeof *u.use, by_name);
         st = enter_all(b, &u, err);
     }
+    if (st == GGUF_OK)
+        st = add_all_numbers(b, err);
+    b->n_to = b->c->from->n_tensors;
     gg_mem_free(b->p.allocator, u.use);
     return st;
 }

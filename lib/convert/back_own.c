@@ -21,7 +21,12 @@ enum kind {
     PICK,   /* of the first layer in which it is not missing */
     FLAG,   /* true or false */
     TEXT,   /* the word, if it is true */
-    EACH,   /* a number for each layer */
+    EACH,   /* a number for each layer; ".i." in the name: of its member, and
+             * nothing where it is missing */
+    SOME,   /* a number for each layer, or null */
+    FLAGS,  /* so true or false */
+    ENUM,   /* a text: the numbers of layers in which it is true */
+    COPY,   /* the key as it is */
     WORDS,  /* for each layer a word: the first of these if it is 0 */
     COUNT,  /* 0, 1, ...: as many */
     NOT     /* nothing, if it is true */
@@ -29,15 +34,40 @@ enum kind {
 
 #define ROT_OF_WIDTH                                                          \
     "rope.dimension_count*attention.head_count/embedding_length"
-#define ROT_OF_KEY  "rope.dimension_count/attention.key_length"
+#define ROT_OF_KEY "rope.dimension_count/attention.key_length"
+/* The base of positions is the usual one, stretched by alpha. */
+#define HUNYUAN(ARCH)                                                         \
+    { ARCH, "max_position_embeddings", NUMBER, "context_length", NULL },      \
+        { ARCH, "rope_theta", NUMBER, DYNAMIC "?10000:rope.freq_base",        \
+          NULL },                                                             \
+        { ARCH, "rope_scaling.type", TEXT, DYNAMIC, "dynamic" },              \
+        { ARCH, "rope_scaling.alpha", NUMBER,                                 \
+          DYNAMIC "?pow(rope.freq_base/10000,(attention.key_length-2)/"       \
+                  "attention.key_length)",                                    \
+          NULL },                                                             \
+    {                                                                         \
+        ARCH, "rope_scaling.factor", NUMBER, DYNAMIC "?rope.scaling.factor",  \
+            NULL                                                              \
+    }
+#define DYNAMIC "rope.scaling.original_context_length!"
+
 #define WINDOWED    "attention.sliding_window_pattern"
 #define LATER       "(i<leading_dense_block_count)=0"
 #define LAYER_TYPES "full_attention,sliding_attention"
 
+/* Blocks of layers that differ; widths are multiples of 256, rounded up. */
+#define BLOCKS "len(feed_forward_length)>0?"
+#define MULTIPLIER                                                            \
+    "feed_forward_length>0?3*(feed_forward_length-128)/(2*embedding_length)"
+
 /* Layers with attention among others; those with neither it nor a state. */
-#define HAS_KEYS       "(attention.head_count_kv>0)"
-#define KEY_HEADS      HAS_KEYS "?attention.head_count_kv"
-#define LETTERS        HAS_KEYS "+2*(feed_forward_length>0)"
+#define HAS_KEYS  "(attention.head_count_kv>0)"
+#define KEY_HEADS HAS_KEYS "?attention.head_count_kv"
+#define NEXT_WITH_KEYS                                                        \
+    HAS_KEYS "*(i>first(" HAS_KEYS "))?i-first(" HAS_KEYS ")"
+#define LETTERS HAS_KEYS "+2*(feed_forward_length>0)"
+/* ..., if they differ by layers. */
+#define LISTED         "len(attention.head_count_kv)>0?"
 #define EXPAND         "ssm.inner_size/embedding_length"
 #define HEAD_OF_STATES "ssm.inner_size/ssm.time_step_rank"
 
@@ -56,10 +86,55 @@ static const struct {
     { "cohere2moe", "prefix_dense_intermediate_size", NUMBER,
       "feed_forward_length", NULL },
     { "cohere2moe", "mlp_layer_types", WORDS, LATER, "dense,sparse" },
+    { "deci", "num_attention_heads", PICK,
+      "attention.head_count>0?attention.head_count", NULL },
+    { "deci", "num_key_value_heads", NOT, "len(attention.head_count_kv)>0",
+      NULL },
+    { "deci", "num_key_value_heads_per_layer", EACH,
+      "(len(feed_forward_length)=0)*(len(attention.head_count_kv)>0)?"
+      "attention.head_count_kv",
+      NULL },
+    { "deci", "intermediate_size", NUMBER, "feed_forward_length", NULL },
+    { "deci", "intermediate_size", NOT, "len(feed_forward_length)>0", NULL },
+    { "deci", "block_configs.i.attention.n_heads_in_group", EACH,
+      BLOCKS HAS_KEYS "?attention.head_count/attention.head_count_kv", NULL },
+    { "deci", "block_configs.i.attention.replace_with_linear", FLAGS,
+      BLOCKS "(attention.head_count>0)*(attention.head_count_kv=0)", NULL },
+    { "deci", "block_configs.i.attention.no_op", FLAGS,
+      BLOCKS "attention.head_count=0", NULL },
+    { "deci", "block_configs.i.ffn.ffn_mult", EACH, BLOCKS MULTIPLIER, NULL },
+    { "deci", "block_configs.i.ffn.no_op", FLAGS,
+      BLOCKS "feed_forward_length=0", NULL },
     { "deepseek2-ocr", "rope_theta", NOT, "rope.freq_base=10000", NULL },
     { "deepseek2-ocr", "rms_norm_eps", NOT,
       "attention.layer_norm_rms_epsilon=1e-6", NULL },
+    { "falcon", "num_attention_heads", NUMBER, "attention.head_count", NULL },
+    { "falcon", "num_kv_heads", NUMBER, "attention.head_count_kv", NULL },
+    { "falcon", "multi_query", FLAG, "attention.head_count_kv=1", NULL },
+    { "falcon", "new_decoder_architecture", FLAG, "attention.head_count_kv>1",
+      NULL },
+    { "falcon", "alibi", FLAG, "0", NULL },
+    { "falcon-h1", "mamba_d_head", NUMBER, HEAD_OF_STATES, NULL },
+    { "gemma3n", "activation_sparsity_pattern", EACH,
+      "part(activation_sparsity_scale)|0", NULL },
     { "gptneox", "rotary_pct", NUMBER, ROT_OF_WIDTH, NULL },
+    { "gemma4", "intermediate_size", NUMBER, "feed_forward_length", NULL },
+    { "gemma4", "use_double_wide_mlp", FLAG, "len(feed_forward_length)>0?1",
+      NULL },
+    { "gemma4", "num_key_value_heads", NUMBER, "attention.head_count_kv",
+      NULL },
+    { "gemma4", "num_key_value_heads", PICK,
+      LISTED WINDOWED "=1?attention.head_count_kv", NULL },
+    { "gemma4", "num_global_key_value_heads", PICK,
+      LISTED WINDOWED "=0?attention.head_count_kv", NULL },
+    { "granite", "layer_types", WORDS, LISTED HAS_KEYS, "mamba,attention" },
+    { "granite", "num_key_value_heads", PICK, LISTED KEY_HEADS, NULL },
+    { "granite", "mamba_expand", NUMBER, EXPAND, NULL },
+    { "granitemoe", "layer_types", WORDS, LISTED HAS_KEYS, "mamba,attention" },
+    { "granitemoe", "num_key_value_heads", PICK, LISTED KEY_HEADS, NULL },
+    { "granitemoe", "mamba_expand", NUMBER, EXPAND, NULL },
+    { "granitehybrid", "max_position_embeddings", NUMBER, "context_length",
+      NULL },
     { "granitehybrid", "layer_types", WORDS, HAS_KEYS, "mamba,attention" },
     { "granitehybrid", "num_key_value_heads", PICK, KEY_HEADS, NULL },
     { "granitehybrid", "mamba_expand", NUMBER, EXPAND, NULL },
@@ -67,12 +142,18 @@ static const struct {
     { "grok", "rope_scaling", NOT, "rope.scaling.type:yarn", NULL },
     { "grok", "attn_output_multiplier", NUMBER, "attention.output_scale",
       NULL },
-    { "hunyuan-moe", "max_position_embeddings", NUMBER, "context_length",
-      NULL },
+    HUNYUAN("hunyuan-dense"),
+    HUNYUAN("hunyuan-moe"),
+    { "hunyuan_vl", "rope_scaling.type", TEXT, "rope.scaling.alpha>0",
+      "xdrope" },
+    { "hunyuan_vl", "rope_scaling.xdrope_section", COPY,
+      "rope.dimension_sections", NULL },
+    { "hunyuan_vl", "rope_scaling.alpha", NUMBER, "rope.scaling.alpha", NULL },
+    { "hunyuan_vl", "rope_scaling.factor", NUMBER,
+      "rope.scaling.alpha>0?rope.scaling.factor", NULL },
     { "jamba", "attn_layer_offset", NUMBER, "first(" HAS_KEYS ")", NULL },
     { "jamba", "attn_layer_period", NUMBER, "num_hidden_layers", NULL },
-    { "jamba", "attn_layer_period", PICK,
-      HAS_KEYS "*(i>first(" HAS_KEYS "))?i-first(" HAS_KEYS ")", NULL },
+    { "jamba", "attn_layer_period", PICK, NEXT_WITH_KEYS, NULL },
     { "jamba", "num_key_value_heads", PICK, KEY_HEADS, NULL },
     { "jamba", "mamba_expand", NUMBER, EXPAND, NULL },
     { "laguna", "num_attention_heads", NUMBER, "attention.head_count", NULL },
@@ -114,12 +195,18 @@ static const struct {
     { "mpt", "attn_config.alibi_bias_max", NUMBER,
       "attention.max_alibi_bias>0?attention.max_alibi_bias", NULL },
     { "nemotron", "partial_rotary_factor", NUMBER, ROT_OF_WIDTH, NULL },
+    { "nemotron_h", "max_position_embeddings", NUMBER, "context_length",
+      NULL },
     { "nemotron_h", "layers_block_type", WORDS, LETTERS,
       "mamba,attention,mlp" },
     { "nemotron_h", "num_key_value_heads", PICK, KEY_HEADS, NULL },
     { "nemotron_h", "intermediate_size", PICK,
       "feed_forward_length>0?feed_forward_length", NULL },
     { "nemotron_h", "mamba_head_dim", NUMBER, HEAD_OF_STATES, NULL },
+    { "nemotron_h_moe", "max_position_embeddings", NUMBER, "context_length",
+      NULL },
+    { "nemotron_h_moe", "intermediate_size", PICK,
+      "feed_forward_length>0?feed_forward_length", NULL },
     { "nemotron_h_moe", "layers_block_type", WORDS, LETTERS,
       "mamba,attention,moe" },
     { "nemotron_h_moe", "num_key_value_heads", PICK, KEY_HEADS, NULL },
@@ -132,6 +219,17 @@ static const struct {
     { "nomic-bert-moe", "n_positions", NUMBER,
       "context_length=2048?8192:(context_length=512?2048:context_length)",
       NULL },
+    { "openelm", "ffn_multipliers", EACH,
+      "feed_forward_length/embedding_length", NULL },
+    { "openelm", "ffn_dim_divisor", NUMBER, "1", NULL },
+    { "plamo", "n_shared_head", NUMBER,
+      "attention.head_count/attention.head_count_kv", NULL },
+    { "plamo2", "mamba_enabled", FLAG, "len(attention.head_count)>0", NULL },
+    { "plamo2", "mamba_step", NUMBER, "max(1,2*first(" HAS_KEYS "))", NULL },
+    { "plamo2", "mamba_step", PICK, NEXT_WITH_KEYS, NULL },
+    { "plamo2", "num_attention_heads", PICK,
+      "attention.head_count>0?attention.head_count", NULL },
+    { "plamo2", "num_key_value_heads", PICK, KEY_HEADS, NULL },
     { "qwen35", "linear_value_head_dim", NUMBER, HEAD_OF_STATES, NULL },
     { "qwen35", "partial_rotary_factor", NUMBER, ROT_OF_KEY, NULL },
     { "qwen35moe", "linear_value_head_dim", NUMBER, HEAD_OF_STATES, NULL },
@@ -142,12 +240,32 @@ static const struct {
       "n_deepstack_layers", NULL },
     { "qwen3vlmoe", "vision_config.deepstack_visual_indexes", COUNT,
       "n_deepstack_layers", NULL },
+    { "rwkv6qwen2", "num_attention_heads", NUMBER,
+      "embedding_length/wkv.head_size", NULL },
     { "smallthinker", "sliding_window_size", NUMBER,
       "attention.sliding_window", NULL },
     { "smallthinker", "sliding_window_layout", EACH,
       "attention.sliding_window>0?(i%4>0)", NULL },
     { "smallthinker", "moe_primary_router_apply_softmax", FLAG,
       "expert_gating_func=1", NULL },
+    { "step35", "num_attention_heads", PICK,
+      WINDOWED "=0?attention.head_count", NULL },
+    { "step35", "num_attention_groups", PICK,
+      WINDOWED "=0?attention.head_count_kv", NULL },
+    { "step35", "attention_other_setting.num_attention_heads", PICK,
+      WINDOWED "=1?attention.head_count", NULL },
+    { "step35", "attention_other_setting.num_attention_groups", PICK,
+      WINDOWED "=1?attention.head_count_kv", NULL },
+    { "step35", "partial_rotary_factors", EACH, WINDOWED "=1?1:0.5", NULL },
+    { "step35", "rope_theta", EACH,
+      WINDOWED "=1?(rope.freq_base_swa):rope.freq_base", NULL },
+    { "step35", "moe_layers_enum", ENUM, LATER, NULL },
+    { "step35", "swiglu_limits", SOME, "swiglu_clamp_exp>0?swiglu_clamp_exp",
+      NULL },
+    { "step35", "swiglu_limits_shared", SOME,
+      "swiglu_clamp_shexp>0?swiglu_clamp_shexp", NULL },
+    { "talkie", "rms_norm_eps", NUMBER, "attention.layer_norm_rms_epsilon",
+      NULL },
 };
 
 /* A whole number as such; what is the key's, in its digits. */
@@ -202,19 +320,63 @@ static json_t *word(const char *words, double n)
     return json_stringn(words, strcspn(words, ","));
 }
 
+static json_t *make(size_t i, double x)
+{
+    switch (rows[i].kind) {
+    case FLAGS: return json_boolean(x != 0);
+    case WORDS: return word(rows[i].words, x);
+    default: return number(x);
+    }
+}
+
 /* A list for all layers; NULL: something is missing in one. */
-static json_t *list(const struct gguf_convert *c, const char *value,
-                    const char *words)
+static json_t *list(const struct gguf_convert *c, size_t i)
 {
     json_t *out = json_array();
-    for (int64_t i = 0; i < n_layers(c->config); i++) {
-        const double x = gg_convert_eval(c, value, i);
-        if (isnan(x)) {
+    for (int64_t k = 0; k < n_layers(c->config); k++) {
+        const double x = gg_convert_eval(c, rows[i].value, k);
+        if (isnan(x) && rows[i].kind != SOME) {
             json_decref(out);
             return NULL;
         }
-        json_array_append_new(out, words ? word(words, x) : number(x));
+        json_array_append_new(out, isnan(x) ? json_null() : make(i, x));
     }
+    return out;
+}
+
+/* "LIST.i.NAME": members of the objects of a list, one for each layer. */
+static void put_members(json_t *root, const struct gguf_convert *c, size_t i)
+{
+    char name[64];
+    const char *at = strstr(rows[i].name, ".i.");
+    snprintf(name, sizeof name, "%.*s", (int)(at - rows[i].name),
+             rows[i].name);
+    for (int64_t k = 0; k < n_layers(c->config); k++) {
+        const double x = gg_convert_eval(c, rows[i].value, k);
+        json_t *all = json_object_get(root, name);
+        if (isnan(x))
+            continue;
+        if (!json_is_array(all)) {
+            all = json_array();
+            json_object_set_new(root, name, all);
+        }
+        while (json_array_size(all) < (size_t)n_layers(c->config))
+            json_array_append_new(all, json_object());
+        gg_back_put(json_array_get(all, (size_t)k), at + 3, make(i, x));
+    }
+}
+
+/* "N,N,N": layers in which it is true. */
+static json_t *enumerate(const struct gguf_convert *c, const char *value)
+{
+    json_t *out = json_string("");
+    for (int64_t k = 0; k < n_layers(c->config); k++)
+        if (gg_convert_eval(c, value, k) > 0) {
+            json_t *more = json_sprintf("%s%s%" PRId64, json_string_value(out),
+                                        *json_string_value(out) ? "," : "", k);
+            json_decref(out);
+            out = more;
+        }
     return out;
 }
 
@@ -234,28 +396,42 @@ static json_t *count(double n)
     return out;
 }
 
+/* What is computed once; NULL: nothing. */
+static json_t *once(const struct gguf_convert *c, size_t i)
+{
+    const double x = gg_convert_eval(c, rows[i].value, -1);
+    if (isnan(x))
+        return NULL;
+    switch (rows[i].kind) {
+    case NUMBER: return number(x);
+    case FLAG: return json_boolean(x != 0);
+    case TEXT: return x != 0 ? json_string(rows[i].words) : NULL;
+    default: return count(x);
+    }
+}
+
 static void put(struct gg_back_maker *m, const struct gguf_convert *c,
                 size_t i)
 {
-    const enum kind kind = rows[i].kind;
+    const char *value = rows[i].value;
     json_t *v = NULL;
-    const double x = kind == EACH || kind == WORDS || kind == PICK
-                         ? 0
-                         : gg_convert_eval(c, rows[i].value, -1);
-    if (isnan(x))
+    if (strstr(rows[i].name, ".i.")) {
+        put_members(m->root, c, i);
         return;
-    switch (kind) {
-    case NUMBER: v = number(x); break;
-    case PICK: v = pick(c, rows[i].value); break;
-    case FLAG: v = json_boolean(x != 0); break;
-    case TEXT: v = x != 0 ? json_string(rows[i].words) : NULL; break;
+    }
+    switch (rows[i].kind) {
+    case PICK: v = pick(c, value); break;
     case EACH:
-    case WORDS: v = list(c, rows[i].value, rows[i].words); break;
-    case COUNT: v = count(x); break;
+    case SOME:
+    case FLAGS:
+    case WORDS: v = list(c, i); break;
+    case ENUM: v = enumerate(c, value); break;
+    case COPY: v = json_deep_copy(gg_convert_get(c, value)); break;
     case NOT:
-        if (x != 0)
+        if (gg_convert_eval(c, value, -1) > 0)
             json_object_del(m->root, rows[i].name);
         break;
+    default: v = once(c, i); break;
     }
     if (v)
         gg_back_put(m->root, rows[i].name, v);

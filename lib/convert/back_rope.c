@@ -27,18 +27,28 @@ static bool numbers(const struct gg_back_maker *m, const char *name,
     return true;
 }
 
-/* Are these the factors that "llama3" gives? As rope.c computes them. */
-static bool is_llama3(const float *x, size_t n, double base, double factor,
-                      double old)
+/* The numbers of rope_scaling of type llama3; part: of a head's pairs, those
+ * before the others, which are as they are. */
+struct llama3 {
+    double factor, old, high, part;
+};
+
+/* Are these the factors that it gives? As rope.c computes them. */
+static bool is_llama3(const float *x, size_t all, double base,
+                      const struct llama3 *p)
 {
+    const size_t n = (size_t)((double)all * p->part);
+    for (size_t i = n; i < all; i++)
+        if (x[i] != 1)
+            return false;
     for (size_t i = 0; i < n; i++) {
         const double wave =
             6.283185307179586 * pow(base, (double)i / (double)n);
-        const double between = (old / wave - 1) / 3;
-        const double want = wave < old / 4 ? 1
-                            : wave > old
-                                ? factor
-                                : 1 / ((1 - between) / factor + between);
+        const double between = (p->old / wave - 1) / (p->high - 1);
+        const double want = wave < p->old / p->high ? 1
+                            : wave > p->old
+                                ? p->factor
+                                : 1 / ((1 - between) / p->factor + between);
         if (x[i] != (float)want)
             return false;
     }
@@ -50,6 +60,10 @@ static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
 {
     static const double factors[] = { 8, 32, 2, 4, 16, 64, 128 };
     static const double lengths[] = { 8192, 4096, 2048, 16384, 32768, 131072 };
+    static const double kinds[][2] = {
+        { 4, 1 }, { 32, 1 }, { 4, 0.5 }, { 32, 0.5 }
+    };
+    const size_t n_factors = GG_LEN(factors), n_lengths = GG_LEN(lengths);
     const struct gguf_kv *kv = gg_back_key(m, "rope.freq_base");
     double base = 10000;
     if (kv)
@@ -57,22 +71,44 @@ static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
     base = json_real_value(json_object_get(m->root, "rope_theta")) > 0
                ? json_real_value(json_object_get(m->root, "rope_theta"))
                : base;
-    for (size_t i = 0; i < GG_LEN(factors) * GG_LEN(lengths); i++) {
-        const double f = factors[i % GG_LEN(factors)];
-        const double old = lengths[i / GG_LEN(factors)];
-        if (is_llama3(x, n, base, f, old)) {
+    for (size_t i = 0; i < n_factors * n_lengths * GG_LEN(kinds); i++) {
+        const size_t k = i / n_factors;
+        const struct llama3 p = { factors[i % n_factors],
+                                  lengths[k % n_lengths],
+                                  kinds[k / n_lengths][0],
+                                  kinds[k / n_lengths][1] };
+        if (is_llama3(x, n, base, &p)) {
             gg_back_put(m->root, "rope_scaling",
                         json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type",
-                                  "llama3", "factor", f, "low_freq_factor",
-                                  1.0, "high_freq_factor", 4.0,
-                                  "original_max_position_embeddings",
-                                  (json_int_t)old));
+                                  "llama3", "factor", p.factor,
+                                  "low_freq_factor", 1.0, "high_freq_factor",
+                                  p.high, "original_max_position_embeddings",
+                                  (json_int_t)p.old));
             return GGUF_OK;
         }
     }
     return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                         "tensor 'rope_freqs.weight' is not of factors that "
                         "rope_scaling of type llama3 gives");
+}
+
+/* Part of a head turns, the others have no frequency: as rope.c has it. */
+static bool put_proportional(struct gg_back_maker *m, const float *x, size_t n)
+{
+    size_t k = 0;
+    while (k < n && x[k] == 1)
+        k++;
+    const double part = (double)k / (double)n;
+    for (size_t i = k; i < n; i++)
+        if (x[i] != 1e30f)
+            return false;
+    gg_back_put(m->root, "rope_parameters.full_attention.rope_type",
+                json_string("proportional"));
+    gg_back_put(
+        m->root, "rope_parameters.full_attention.partial_rotary_factor",
+        json_real(floor((double)n * part) < (double)k ? nextafter(part, 1)
+                                                      : part));
+    return true;
 }
 
 static void put_list(struct gg_back_maker *m, const char *name, const float *x,
@@ -135,7 +171,7 @@ enum gguf_status gg_back_put_rope(struct gg_back_maker *m,
     struct gguf_str s;
     put_sections(m);
     if (numbers(m, "rope_freqs.weight", x, &n))
-        return put_llama3(m, x, n, err);
+        return put_proportional(m, x, n) ? GGUF_OK : put_llama3(m, x, n, err);
     if (numbers(m, "rope_factors_long.weight", x, &n)) {
         put_list(m, "rope_scaling.long_factor", x, n);
         if (numbers(m, "rope_factors_short.weight", x, &n))

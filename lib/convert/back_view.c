@@ -70,6 +70,20 @@ static unsigned sort_dims(const struct gg_made_part *p,
     return inner;
 }
 
+/* The factor that a part's numbers are multiplied by to be the folder's again:
+ * that is exact for powers of two only; 0: they are not. */
+static float undo(const struct gg_made_part *p)
+{
+    float factor = 1;
+    int e;
+    for (size_t i = 0; i < 2 && p->scale[i] != 0; i++) {
+        if (fabsf(frexpf(p->scale[i], &e)) != 0.5f)
+            return 0;
+        factor /= p->scale[i];
+    }
+    return p->after != 0 ? 0 : factor;
+}
+
 /* The pieces of one part: base is the file's tensor, of which the part begins
  * at element off. */
 static enum gguf_status turn(const struct gg_back *b, struct pieces *to,
@@ -80,6 +94,9 @@ static enum gguf_status turn(const struct gg_back *b, struct pieces *to,
     uint64_t at[GG_MADE_DIMS] = { 0 };
     const unsigned inner = sort_dims(p, d);
     struct piece x = { p->first, { .from = base, .first = off } };
+    const float factor = undo(p);
+    x.part.after = factor == 1 ? 0 : factor;
+    x.part.run = p->run; /* of a whole one: collect */
     x.part.n_dims = inner ? inner : 1;
     x.part.ne[0] = x.part.step[0] = 1;
     for (unsigned i = 0; i < inner; i++) {
@@ -101,6 +118,13 @@ static enum gguf_status turn(const struct gg_back *b, struct pieces *to,
         if (i == p->n_dims)
             return GGUF_OK;
     }
+}
+
+/* Does it begin at the first element, and leave no gap? */
+static bool is_whole(const struct gg_made_part *p)
+{
+    struct dim d[GG_MADE_DIMS];
+    return !p->first && sort_dims(p, d) == p->n_dims && d[0].out == 1;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -180,7 +204,8 @@ static enum gguf_status collect(const struct gg_back *b, uint32_t i,
         for (size_t q = 0; q < t->n_parts; q++) {
             if (t->part[q].from != i)
                 continue;
-            if (t->part[q].scale[0] != 0 || t->part[q].run)
+            if (undo(&t->part[q]) == 0 ||
+                (t->part[q].run && !is_whole(&t->part[q])))
                 return fail(b, i, err);
             GG_TRY(turn(b, p, &t->part[q], b->tensor_of[k],
                         q ? t->end[q - 1] : 0, err));
@@ -213,16 +238,18 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
     if (st == GGUF_OK && !out->part)
         st = gg_error_set_nomem(err, p.n * sizeof *out->part);
     for (size_t k = 0; k < p.n && st == GGUF_OK; k++) {
+        const struct gg_made_part *x = &p.piece[k].part;
         uint64_t n = 1;
+        for (unsigned d = 0; d < x->n_dims; d++)
+            n *= x->ne[d];
+        if (p.piece[k].begin + n <= at) /* the file has it twice */
+            continue;
         if (p.piece[k].begin != at)
             st = fail(b, i, err);
-        out->part[k] = p.piece[k].part;
-        for (unsigned d = 0; d < out->part[k].n_dims; d++)
-            n *= out->part[k].ne[d];
+        out->part[out->tensor.n_parts++] = *x;
         at += n;
     }
     out->tensor.part = out->part;
-    out->tensor.n_parts = p.n;
     gg_mem_free(b->p.allocator, p.piece);
     if (st == GGUF_OK && (!p.n || at != t->n_elements))
         st = fail(b, i, err);
@@ -230,6 +257,15 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
                ? gg_data_made_init(&out->list, &b->loose.over.list,
                                    &out->tensor, 1, b->p.allocator, err)
                : st;
+}
+
+bool gg_back_same_part(const struct gg_made_part *a,
+                       const struct gg_made_part *b)
+{
+    bool same = a->first == b->first && a->n_dims == b->n_dims;
+    for (unsigned d = 0; same && d < a->n_dims; d++)
+        same = a->ne[d] == b->ne[d] && a->step[d] == b->step[d];
+    return same;
 }
 
 void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m)

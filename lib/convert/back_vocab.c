@@ -299,7 +299,7 @@ static enum gguf_status put_config(const struct gg_back_tokens *t,
         const struct gg_convert_role *role = &gg_convert_roles[i];
         const int64_t id = gg_back_vocab_role(t, role->key);
         snprintf(name, sizeof name, "%s_token", role->name);
-        if (id >= 0)
+        if (id >= 0 && !json_object_get(root, name))
             json_object_set_new(
                 root, name, json_stringn(t->text[id].data, t->text[id].size));
         const int yes =
@@ -333,6 +333,7 @@ static const struct {
     { "bert", "BertTokenizer", gg_back_put_wordpiece },
     { "t5", "T5Tokenizer", gg_back_put_unigram },
     { "rwkv", "RwkvTokenizer", gg_back_put_rwkv },
+    { "plamo2", "Plamo2Tokenizer", gg_back_put_plamo },
 };
 
 enum gguf_status gg_back_vocab(struct gg_back *b,

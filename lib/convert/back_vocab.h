@@ -18,14 +18,15 @@ struct gg_back_tokens {
 };
 
 /* Writes the file of the tokens, and may put what else is to be said into
- * tokenizer_config.json. */
+ * tokenizer_config.json; what it puts there stays. */
 typedef enum gguf_status gg_back_vocab_fn(const struct gg_back_tokens *t,
                                           json_t *config,
                                           struct gg_back_text *out,
                                           struct gguf_error *err);
 /* back_pieces.c: tokenizer.json, where that says it; vocab.txt, spiece.model;
- * back_rwkv.c. */
-gg_back_vocab_fn gg_back_put_wordpiece, gg_back_put_unigram, gg_back_put_rwkv;
+ * back_rwkv.c; back_plamo.c. */
+gg_back_vocab_fn gg_back_put_wordpiece, gg_back_put_unigram, gg_back_put_rwkv,
+    gg_back_put_plamo;
 /* back_spm.c: SentencePiece's model of this name, BPE or Unigram. */
 enum gguf_status gg_back_put_spm(const struct gg_back_tokens *t,
                                  const char *name, bool unigram,

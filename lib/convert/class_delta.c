@@ -61,47 +61,57 @@ static const struct gg_convert_name tiled_names[] = {
     END_NAMES
 };
 
-/* What mixes two tokens, in one tensor; x_x has it so. Narrow matrices are the
- * other way round in one of two forms of the checkpoints. */
+/* What mixes two tokens, in one tensor; x_x has it so. Checkpoints have two
+ * forms, their authors' own and that of flash-linear-attention; narrow matrices
+ * are the other way round in the first. */
 #define LERP(P, X)                                                            \
     N_AXES(P "x_" X, B "time_mix_lerp_fused.weight", "*, 1, c > 1, 1, 1, c")
-#define LOW(P, X)                                                             \
+#define LOW_OWN(P, X)                                                         \
     N_AXES(P X "1", B "time_mix_" X "1.weight", "a, b > b, a"),               \
         N_AXES(P X "2", B "time_mix_" X "2.weight", "a, b > b, a"),           \
-        N_HOW(P X "0", B "time_mix_" X "0.weight", SQUEEZE),                  \
-        N(P X "_lora.lora.0.weight", B "time_mix_" X "1.weight"),             \
+        N_HOW(P X "0", B "time_mix_" X "0.weight", SQUEEZE)
+#define LOW_FLA(P, X)                                                         \
+    N(P X "_lora.lora.0.weight", B "time_mix_" X "1.weight"),                 \
         N(P X "_lora.lora.2.weight", B "time_mix_" X "2.weight"),             \
         N(P X "_lora.lora.2.bias", B "time_mix_" X "0.weight")
 /* The first layer has no values before it: what it has for them is not read,
  * and files have its rates there. */
-#define FIRST(P)                                                              \
-    N_NOT(P "v0"), N_NOT(P "v1"), N_NOT(P "v2"),                              \
-        N_NOT(P "v_lora.lora.0.weight"), N_NOT(P "v_lora.lora.2.weight"),     \
-        N_NOT(P "v_lora.lora.2.bias"),                                        \
-        N_AXES(P "a1", "blk.0.time_mix_v1.weight", "a, b > b, a"),            \
+#define RATES_OWN(P)                                                          \
+    N_AXES(P "a1", "blk.0.time_mix_v1.weight", "a, b > b, a"),                \
         N_AXES(P "a2", "blk.0.time_mix_v2.weight", "a, b > b, a"),            \
-        N_HOW(P "a0", "blk.0.time_mix_v0.weight", SQUEEZE),                   \
-        N(P "a_lora.lora.0.weight", "blk.0.time_mix_v1.weight"),              \
+        N_HOW(P "a0", "blk.0.time_mix_v0.weight", SQUEEZE)
+#define RATES_FLA(P)                                                          \
+    N(P "a_lora.lora.0.weight", "blk.0.time_mix_v1.weight"),                  \
         N(P "a_lora.lora.2.weight", "blk.0.time_mix_v2.weight"),              \
         N(P "a_lora.lora.2.bias", "blk.0.time_mix_v0.weight")
-#define RWKV7(P)                                                              \
+#define FIRST(P, ONE, OTHER)                                                  \
+    N_NOT(P "v0"), N_NOT(P "v1"), N_NOT(P "v2"),                              \
+        N_NOT(P "v_lora.lora.0.weight"), N_NOT(P "v_lora.lora.2.weight"),     \
+        N_NOT(P "v_lora.lora.2.bias"), RATES_##ONE(P), RATES_##OTHER(P)
+#define SQUARE_OWN(P)                                                         \
+    N(P "key", B "time_mix_key"), N(P "value", B "time_mix_value"),           \
+        N(P "receptance", B "time_mix_receptance"),                           \
+        N(P "output", B "time_mix_output"), N(P "ln_x", B "time_mix_ln")
+#define SQUARE_FLA(P)                                                         \
+    N(P "k_proj", B "time_mix_key"), N(P "v_proj", B "time_mix_value"),       \
+        N(P "r_proj", B "time_mix_receptance"),                               \
+        N(P "o_proj", B "time_mix_output"), N(P "g_norm", B "time_mix_ln")
+/* ONE, of both forms, is what folders are made with. */
+#define RWKV7(P, ONE, OTHER)                                                  \
     LERP(P, "r"), LERP(P, "w"), LERP(P, "k"), LERP(P, "v"), LERP(P, "a"),     \
         LERP(P, "g"),                                                         \
         N_AXES(P "x_x", B "time_mix_lerp_fused.weight",                       \
                "x, 1, 1, c > x, 1, 1, c"),                                    \
-        LOW(P, "w"), LOW(P, "a"), LOW(P, "v"), LOW(P, "g"),                   \
+        LOW_##ONE(P, "w"), LOW_##ONE(P, "a"), LOW_##ONE(P, "v"),              \
+        LOW_##ONE(P, "g"), LOW_##OTHER(P, "w"), LOW_##OTHER(P, "a"),          \
+        LOW_##OTHER(P, "v"), LOW_##OTHER(P, "g"),                             \
         N_HOW(P "k_k", B "time_mix_k_k.weight", SQUEEZE),                     \
         N_HOW(P "k_a", B "time_mix_k_a.weight", SQUEEZE),                     \
         N_AXES(P "r_k", B "time_mix_r_k.weight", "x, y > x y"),               \
-        N(P "k_proj", B "time_mix_key"), N(P "v_proj", B "time_mix_value"),   \
-        N(P "r_proj", B "time_mix_receptance"),                               \
-        N(P "o_proj", B "time_mix_output"), N(P "g_norm", B "time_mix_ln"),   \
-        N(P "key", B "time_mix_key"), N(P "value", B "time_mix_value"),       \
-        N(P "receptance", B "time_mix_receptance"),                           \
-        N(P "output", B "time_mix_output"), N(P "ln_x", B "time_mix_ln")
+        SQUARE_##ONE(P), SQUARE_##OTHER(P)
 static const struct gg_convert_name rwkv7_names[] = {
-    FIRST("model.layers.0.attn."),
-    FIRST("model.layers.0.attention."),
+    FIRST("model.layers.0.attn.", FLA, OWN),
+    FIRST("model.layers.0.attention.", OWN, FLA),
     N("model.embeddings", "token_embd"),
     N("model.layers.0.pre_norm", "token_embd_norm"),
     N("model.norm", "output_norm"),
@@ -112,8 +122,8 @@ static const struct gg_convert_name rwkv7_names[] = {
     N(L "ln1", B "attn_norm"),
     N(L "ffn_norm", B "attn_norm_2"),
     N(L "ln2", B "attn_norm_2"),
-    RWKV7(L "attn."),
-    RWKV7(L "attention."),
+    RWKV7(L "attn.", FLA, OWN),
+    RWKV7(L "attention.", OWN, FLA),
     N_HOW(L "ffn.x_k", B "channel_mix_lerp_k.weight", SQUEEZE),
     N(L "ffn.key", B "channel_mix_key"),
     N(L "ffn.value", B "channel_mix_value"),
@@ -192,8 +202,8 @@ static const struct gg_convert_name rwkv6qwen2_names[] = {
 
 /* RWKV 7 with that body. */
 static const struct gg_convert_name arwkv7_names[] = {
-    FIRST("model.layers.0.self_attn.time_mixer."),
-    RWKV7(L "self_attn.time_mixer."), END_NAMES
+    FIRST("model.layers.0.self_attn.time_mixer.", OWN, FLA),
+    RWKV7(L "self_attn.time_mixer.", OWN, FLA), END_NAMES
 };
 
 /* ---- rows ---- */

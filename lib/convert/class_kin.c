@@ -60,9 +60,7 @@ static const struct gg_convert_name bitnet_names[] = {
 /* Gains instead of norms, and positions that turn the other way. */
 #define T "model.blocks.%."
 static const struct gg_convert_name talkie_names[] = {
-    N("model.embed.weight", "token_embd.weight"),
-    N("model.embed", "token_embd.weight"),
-    N("lm_head.weight", "output.weight"),
+    N("model.embed", "token_embd"),
     N("lm_head", "output.weight"),
     N_KEY("lm_head_gain.w_g", "logit_scale"),
     N_HOW(T "attn.attn_query", B "attn_q", NEG_HALF),

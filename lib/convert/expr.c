@@ -244,6 +244,14 @@ static double run_quantile(struct reader *r)
     return x;
 }
 
+/* The part that lies below x, as quantile() takes it. */
+static double run_part(struct reader *r)
+{
+    const double x = argument(r, '(');
+    close(r);
+    return (double)(float)(0.5 * erfc(-x / sqrt(2)));
+}
+
 static const struct {
     const char *name;
     double (*run)(struct reader *r);
@@ -252,7 +260,7 @@ static const struct {
     { "max", run_max },           { "all", run_all },
     { "has", run_has },           { "len", run_len },
     { "first", run_first },       { "number", run_number },
-    { "quantile", run_quantile },
+    { "quantile", run_quantile }, { "part", run_part },
 };
 
 static double name(struct reader *r)

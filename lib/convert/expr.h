@@ -7,7 +7,8 @@
  * it true in each layer; first(X), the first layer in which it is, or how many
  * there are; has(NAME), is the layer in a list, or has(NAME, F), if that counts
  * layers from F; len(NAME), how many a list has, 0 without one; number(NAME),
- * with which a text or a list begins; quantile(P), of a normal distribution.
+ * with which a text or a list begins; quantile(P), of a normal distribution,
+ * and part(X), what it has below X.
  *
  *     head_dim            a number; true and false are 1 and 0; of a list, the
  *                         element of the layer, the first without one

@@ -226,8 +226,7 @@ const struct arch archs_dense[] = {
           same } },
       { { "context_length", "262144" },
         { "rope.freq_base", "1e+08" }, /* 10000 * 1000 ^ (8 / 6) */
-        { "rope.scaling.original_context_length", "262144" } },
-      .one_way = true },
+        { "rope.scaling.original_context_length", "262144" } } },
     { .class_name = "Ernie4_5ForCausalLM",
       "ernie4_5",
       SIZES ",\"head_dim\":8",
@@ -315,8 +314,7 @@ const struct arch archs_dense[] = {
           by_group },
         { B "attn_norm_2.weight", H "ln_attn.weight", same },
         { B "attn_norm.weight", H "ln_mlp.weight", same } },
-      { { "attention.head_count_kv", "2" } },
-      .one_way = true },
+      { { "attention.head_count_kv", "2" } } },
 #define MP "transformer.blocks.%."
     { .class_name = "MPTForCausalLM",
       "mpt",

@@ -124,7 +124,6 @@ const struct arch archs_early[] = {
       { { "feed_forward_length", "32,96" },
         { "attention.head_count", "4,8" },
         { "attention.head_count_kv", "1,2" },
-        { "attention.layer_norm_rms_epsilon", "1e-06" } },
-      .one_way = true },
+        { "attention.layer_norm_rms_epsilon", "1e-06" } } },
     { .class_name = NULL },
 };

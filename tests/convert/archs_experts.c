@@ -198,8 +198,8 @@ const struct arch archs_experts[] = {
                            "mlp.shared_mlp.up_proj.weight 48 32\n" L
                            "mlp.shared_mlp.down_proj.weight 32 48\n",
       { { B "ffn_gate_inp.weight", L "mlp.gate.wg.weight", same }, MOE_NAMES },
-      { { "expert_used_count", "2" }, { "expert_feed_forward_length", "48" } },
-      .one_way = true },
+      { { "expert_used_count", "2" },
+        { "expert_feed_forward_length", "48" } } },
     { .class_name = "MiniMaxM2ForCausalLM",
       "minimax-m2",
       SIZES ",\"head_dim\":8,\"num_local_experts\":3,\"num_experts_per_tok\":"
@@ -290,8 +290,7 @@ const struct arch archs_experts[] = {
         { "rope.freq_base", "1000000" },
         { "rope.freq_base_swa", "10000" },
         { "attention.shared_kv_layers", "2" } },
-      .layers = 22,
-      .one_way = true },
+      .layers = 22 },
     { .class_name = "Gemma4ForCausalLM",
       "gemma4",
       SIZES
@@ -324,7 +323,6 @@ const struct arch archs_experts[] = {
         { "rope.freq_base_swa", "10000" },
         { "rope.dimension_count", "16" },
         { "rope.dimension_count_swa", "8" },
-        { "final_logit_softcapping", "30" } },
-      .one_way = true },
+        { "final_logit_softcapping", "30" } } },
     { .class_name = NULL },
 };

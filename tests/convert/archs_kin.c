@@ -164,8 +164,7 @@ const struct arch archs_kin[] = {
         { "/xielu.alpha_n", "@" L "mlp.act_fn.alpha_n" },
         { "/xielu.alpha_p", "@" L "mlp.act_fn.alpha_p" },
         { "/xielu.beta", "@" L "mlp.act_fn.beta" },
-        { "/xielu.eps", "@" L "mlp.act_fn.eps" } },
-      .one_way = true },
+        { "/xielu.eps", "@" L "mlp.act_fn.eps" } } },
 /* A layer of two heads of keys; one with a matrix instead of attention; one
  * without. Widths of 2/3 times 32, and 13 times that, of multiples of 256. */
 #define DECI "model.layers."
@@ -205,8 +204,7 @@ const struct arch archs_kin[] = {
         { "feed_forward_length", "256,512,256" },
         { "attention.key_length", "8" },
         { "rope.dimension_count", "8" } },
-      .layers = 3,
-      .one_way = true },
+      .layers = 3 },
     /* its first form: heads of keys by layers */
     { .class_name = "DeciLMForCausalLM",
       "deci",
@@ -221,8 +219,7 @@ const struct arch archs_kin[] = {
       { { B "attn_k.weight", L "self_attn.k_proj.weight", paired } },
       { { "attention.head_count", "4" },
         { "attention.head_count_kv", "2,1" },
-        { "feed_forward_length", "48" } },
-      .one_way = true },
+        { "feed_forward_length", "48" } } },
     { .class_name = "BitnetForCausalLM",
       "bitnet",
       SIZES ",\"hidden_act\":\"silu\",\"weight_bits\":1",
@@ -254,7 +251,6 @@ const struct arch archs_kin[] = {
         { B "layer_output_scale.weight", TB "embed_skip.a_g", same },
         { "output.weight", "lm_head", same } },
       { { "logit_scale", "@lm_head_gain.w_g" },
-        { "attention.layer_norm_rms_epsilon", "1.192093e-07" } },
-      .one_way = true },
+        { "attention.layer_norm_rms_epsilon", "1.192093e-07" } } },
     { .class_name = NULL },
 };

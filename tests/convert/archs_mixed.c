@@ -160,8 +160,7 @@ const struct arch archs_mixed[] = {
         { "leading_dense_block_count", "1" },
         { "expert_gating_func", "2" },
         { "moe_every_n_layers", "1" },
-        { "nextn_predict_layers", "1" } },
-      .one_way = true },
+        { "nextn_predict_layers", "1" } } },
     { .class_name = "MiniMaxM3SparseForConditionalGeneration",
       "minimax-m3",
       "\"text_config\":{\"hidden_size\":32,\"intermediate_size\":24,"

@@ -56,8 +56,7 @@ const struct arch archs_plamo[] = {
       { { B "attn_q.weight", P "self_attn.q_proj.weight", shared_rows },
         { B "attn_output.weight", P "self_attn.o_proj.weight", shared_cols },
         { B "attn_k.weight", P "self_attn.k_proj.weight", same } },
-      { { "attention.head_count_kv", "2" }, { "context_length", "4096" } },
-      .one_way = true },
+      { { "attention.head_count_kv", "2" }, { "context_length", "4096" } } },
     /* of two layers the second has attention: four heads of 8, two of keys; the
      * first two heads of 8 numbers with a state of 4 each */
     { .class_name = "Plamo2ForCausalLM",
@@ -85,8 +84,7 @@ const struct arch archs_plamo[] = {
         { "ssm.inner_size", "16" },
         { "ssm.group_count", "0" },
         { "ssm.time_step_rank", "2" } },
-      .vocab = archs_plamo2,
-      .one_way = true },
+      .vocab = archs_plamo2 },
     { .class_name = "Plamo3ForCausalLM",
       "plamo3",
       SIZES ",\"head_dim\":8,\"window_size\":16,\"sliding_window_pattern\":2,"
@@ -98,7 +96,6 @@ const struct arch archs_plamo[] = {
       { { "attention.sliding_window", "16" },
         { "attention.sliding_window_pattern", "2" },
         { "rope.freq_base_swa", "5000" } },
-      .vocab = archs_plamo2,
-      .one_way = true },
+      .vocab = archs_plamo2 },
     { .class_name = NULL },
 };

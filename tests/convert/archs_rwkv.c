@@ -107,8 +107,7 @@ const struct arch archs_rwkv6[] = {
         { "time_mix_extra_dim", "32" },
         { "time_decay_extra_dim", "64" },
         { "rescale_every_n_layers", "1" } },
-      .vocab = archs_rwkv,
-      .one_way = true },
+      .vocab = archs_rwkv },
     { .class_name = "RWKV6Qwen2ForCausalLM",
       "rwkv6qwen2",
       "\"hidden_size\":128,\"intermediate_size\":192,\"num_hidden_layers\":2,"
@@ -126,8 +125,7 @@ const struct arch archs_rwkv6[] = {
       { { "wkv.head_size", "64" },
         { "token_shift_count", "1" },
         { "attention.head_count_kv", "1" },
-        { "time_mix_extra_dim", "32" } },
-      .one_way = true },
+        { "time_mix_extra_dim", "32" } } },
     { .class_name = "RwkvHybridForCausalLM",
       "arwkv7",
       "\"hidden_size\":128,\"intermediate_size\":192,\"num_hidden_layers\":2,"
@@ -149,7 +147,6 @@ const struct arch archs_rwkv6[] = {
         { B "time_mix_key.weight", T "key.weight", same } },
       { { "attention.gate_lora_rank", "128" },
         { "attention.decay_lora_rank", "64" },
-        { "token_shift_count", "1" } },
-      .one_way = true },
+        { "token_shift_count", "1" } } },
     { .class_name = NULL },
 };
