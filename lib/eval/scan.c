@@ -1,57 +1,22 @@
 /* scan.c - a text through models: chunks, sequences, batches, rows
  *
  * Chunks are sequences of a session, as many at a time as go through the model
- * together: a group. Each model decodes the group; then its logits are computed
- * in as large pieces as every session gives, and handed on chunk by chunk: of
- * each model one piece is there at a time, whatever the text and the chunk.
+ * together: a group. Each model decodes the group, or the next piece of a long
+ * chunk; then its logits are computed, as many rows as every session gives, and
+ * handed on chunk by chunk. Of each model the states of one piece are there at
+ * a time, and one part of its logits, whatever the text and the chunk.
  */
 #include "config.h"
-#include "eval/fault.h"
-#include "eval/nll.h"
-#include "eval/same.h"
-#include "eval/span.h"
-#include "eval/window.h"
+#include "eval/scan.h"
 
 #include "base/mem.h"
 #include "base/params.h"
-#include "gguf/eval.h"
+#include "eval/fault.h"
+#include "eval/nll.h"
+#include "eval/same.h"
 #include "run/session.h"
 
 #include <string.h>
-
-struct gguf_scan {
-    const struct gguf_scan_params *p;
-    struct gguf_scan_info info;
-    const gguf_token *text;
-    struct gg_window_list windows; /* its chunks */
-    gguf_token bos;                /* or GGUF_TOKEN_NONE: none is put in */
-    struct gguf_sink *sinks;
-    size_t n_sinks, n_begun;
-
-    struct gguf_session *const *session;
-    size_t n_models;
-    size_t most; /* rows of logits at once: what every session gives */
-    const float **logits; /* [n_models], of the piece at hand */
-    const float **rows;   /* [n_models], of the rows at hand */
-
-    uint32_t group;    /* chunks that are computed together, at most */
-    size_t n_groups;   /* that go through a layer before it is the next one's
-                        * turn */
-    size_t at;         /* the first chunk of the groups at hand, */
-    size_t n_filled;   /* and how many there are */
-    uint64_t n_tok;    /* tokens of all chunks that are scanned, */
-    uint64_t n_done;   /* and of those before the groups at hand */
-    gguf_token *token; /* of each group n_ctx * group, as the rest */
-    int32_t *seq;
-    uint8_t *want;
-    struct gguf_batch *batch; /* of each group */
-    const struct gguf_batch **list;
-
-    bool wants_rows; /* some sink does */
-    double *nll;     /* [n_models][n_rows], of the rows at hand */
-    bool *has_nll;   /* [n_models] */
-    struct gg_span span;
-};
 
 /* ---- setting up ---- */
 
@@ -77,10 +42,21 @@ static enum gguf_status check_models(struct gguf_session *const *s, size_t n,
     return GGUF_OK;
 }
 
+/* Does a model need all of a chunk at once? */
+static bool takes_whole(const struct gguf_session *s)
+{
+    return gg_model_is_whole(s->model) || gg_model_encodes_first(s->model);
+}
+
 /* Chunks that every session takes together: those that go through the model in
- * one pass, since more would only wait. */
+ * one pass, since more would only wait. Of a longer chunk a piece: what one pass
+ * or several take, 512 tokens at least, since few are computed otherwise than
+ * many. */
 static void plan_group(struct gguf_scan *j)
 {
+    enum { LEAST_PIECE = 512 };
+    size_t pass = 1;
+    bool whole = false;
     j->group = UINT32_MAX;
     j->most = SIZE_MAX;
     for (size_t i = 0; i < j->n_models; i++) {
@@ -88,10 +64,14 @@ static void plan_group(struct gguf_scan *j)
         const uint32_t n = gguf_session_n_ubatch(s) / j->info.n_ctx;
         j->group = GG_MIN(j->group, GG_MIN(n, gguf_session_n_seq(s)));
         j->most = GG_MIN(j->most, gguf_session_max_logits(s));
+        pass = GG_MAX(pass, gguf_session_n_ubatch(s));
+        whole = whole || takes_whole(s);
     }
     j->group = GG_MAX(1, j->group);
     if (j->group > j->info.end - j->info.begin)
         j->group = (uint32_t)(j->info.end - j->info.begin);
+    j->piece = whole || j->group > 1 ? SIZE_MAX
+                                     : (LEAST_PIECE + pass - 1) / pass * pass;
 }
 
 static enum gguf_status plan(struct gguf_scan *j, size_t n,
@@ -137,7 +117,7 @@ static enum gguf_status plan(struct gguf_scan *j, size_t n,
     return GGUF_OK;
 }
 
-static void drop_batches(struct gguf_scan *j, const struct gguf_allocator *a)
+void gg_scan_drop_batches(struct gguf_scan *j, const struct gguf_allocator *a)
 {
     gg_mem_free(a, j->token);
     gg_mem_free(a, j->seq);
@@ -146,8 +126,8 @@ static void drop_batches(struct gguf_scan *j, const struct gguf_allocator *a)
     gg_mem_free(a, (void *)j->list);
 }
 
-static enum gguf_status make_batches(struct gguf_scan *j,
-                                     struct gguf_error *err)
+enum gguf_status gg_scan_make_batches(struct gguf_scan *j,
+                                      struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->info.session->allocator;
     const uint64_t n_tok = (uint64_t)j->info.n_ctx * j->group * j->n_groups;
@@ -166,7 +146,7 @@ static enum gguf_status setup(struct gguf_scan *j,
                               struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->info.session->allocator;
-    GG_TRY(make_batches(j, err));
+    GG_TRY(gg_scan_make_batches(j, err));
     j->nll = gg_mem_alloc_zero(a, j->info.n_rows * (uint64_t)j->n_models,
                                sizeof *j->nll);
     j->has_nll = gg_mem_alloc_zero(a, j->n_models, sizeof *j->has_nll);
@@ -283,8 +263,7 @@ enum gguf_status gguf_scan_count_text(const struct gguf_scan_rows *rows,
 
 /* ---- a group of chunks ---- */
 
-/* Group g of those at hand: n chunks. */
-static void fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n)
+void gg_scan_fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n)
 {
     const size_t begin = g * j->group * j->info.n_ctx;
     size_t k = begin;
@@ -324,22 +303,21 @@ static enum gguf_status find_fault(struct gguf_scan *j, size_t chunk,
     const struct gg_fault_place p = place_of(j, chunk, 0);
     if (st != GGUF_E_NONFINITE)
         return st;
-    fill(j, 0, chunk, 1);
+    gg_scan_fill(j, 0, chunk, 1);
     gg_fault_find(&p, j->batch, err);
     return st;
 }
 
-static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
-                               struct gguf_error *err)
+/* The next tokens of a group that was filled, of which begin are done. */
+static struct gguf_batch piece_at(const struct gguf_scan *j, size_t begin)
 {
-    const struct gg_fault_place p = place_of(j, chunk, 0);
-    fill(j, 0, chunk, n);
-    for (size_t i = 0; i < j->n_models; i++) {
-        GG_TRY(gguf_session_clear(j->session[i], err));
-        GG_TRY(gg_fault_tell(
-            &p, i, gguf_session_decode(j->session[i], j->batch, err), err));
-    }
-    return GGUF_OK;
+    struct gguf_batch b = j->batch[0];
+    const size_t left = b.n - begin;
+    b.n = left / 2 < j->piece ? left : j->piece;
+    b.token += begin;
+    b.seq += begin;
+    b.want += begin;
+    return b;
 }
 
 /* Where a group's rows are handed on: row of chunk. */
@@ -383,8 +361,8 @@ static enum gguf_status hand_on(struct gguf_scan *j, struct place *at,
     return GGUF_OK;
 }
 
-static enum gguf_status report(const struct gguf_scan *j, uint64_t n_tok,
-                               struct gguf_error *err)
+enum gguf_status gg_scan_report(const struct gguf_scan *j, uint64_t n_tok,
+                                struct gguf_error *err)
 {
     if (j->p->progress && j->p->progress(j->p->user, n_tok, j->n_tok))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
@@ -392,31 +370,85 @@ static enum gguf_status report(const struct gguf_scan *j, uint64_t n_tok,
     return GGUF_OK;
 }
 
-/* The logits of n chunks that were decoded, or only that they were. */
-static enum gguf_status hand_group(struct gguf_scan *j, size_t chunk,
-                                   uint32_t n, struct gguf_error *err)
+/* The logits of n rows that were decoded, from row first of the group that
+ * begins with a chunk on. */
+static enum gguf_status hand_outputs(struct gguf_scan *j, size_t chunk,
+                                     size_t first, size_t n, struct place *at,
+                                     struct gguf_error *err)
 {
-    struct place at = { chunk, 0 };
-    size_t all = 0;
-    for (uint32_t q = 0; q < n; q++)
-        all += gg_window_at(&j->windows, chunk + q).n_rows;
-    for (size_t i = 0; j->wants_rows && i < all; i += j->most) {
-        const size_t rows = GG_MIN(j->most, all - i);
-        const struct gg_fault_place p = place_of(j, chunk, i);
+    for (size_t i = 0; j->wants_rows && i < n; i += j->most) {
+        const size_t rows = GG_MIN(j->most, n - i);
+        const struct gg_fault_place p = place_of(j, chunk, first + i);
         for (size_t k = 0; k < j->n_models; k++)
             GG_TRY(gg_fault_tell(&p, k,
                                  gguf_session_logits(j->session[k], i, rows,
                                                      &j->logits[k], err),
                                  err));
-        GG_TRY(hand_on(j, &at, rows, err));
+        GG_TRY(hand_on(j, at, rows, err));
     }
+    return GGUF_OK;
+}
+
+/* Without rows to hand on, that n chunks are done. */
+static enum gguf_status end_group(struct gguf_scan *j, size_t chunk,
+                                  uint32_t n, struct gguf_error *err)
+{
     for (uint32_t q = 0; !j->wants_rows && q < n; q++)
         GG_TRY(end_chunk(j, chunk + q, err));
     return GGUF_OK;
 }
 
-/* Chunks of the group that begins with that one. */
-static uint32_t group_at(const struct gguf_scan *j, size_t chunk)
+enum gguf_status gg_scan_hand_group(struct gguf_scan *j, size_t chunk,
+                                    uint32_t n, struct gguf_error *err)
+{
+    struct place at = { chunk, 0 };
+    size_t all = 0;
+    for (uint32_t q = 0; q < n; q++)
+        all += gg_window_at(&j->windows, chunk + q).n_rows;
+    GG_TRY(hand_outputs(j, chunk, 0, all, &at, err));
+    return end_group(j, chunk, n, err);
+}
+
+/* ---- all groups ---- */
+
+/* Each model decodes a piece, and its rows are handed on; first of them were
+ * before. */
+static enum gguf_status run_piece(struct gguf_scan *j, size_t chunk,
+                                  const struct gguf_batch *piece,
+                                  size_t *first, struct place *at,
+                                  struct gguf_error *err)
+{
+    const struct gg_fault_place p = place_of(j, chunk, *first);
+    size_t n = 0;
+    for (size_t i = 0; i < piece->n; i++)
+        n += piece->want[i] != 0;
+    for (size_t i = 0; i < j->n_models; i++)
+        GG_TRY(gg_fault_tell(
+            &p, i, gguf_session_decode(j->session[i], piece, err), err));
+    GG_TRY(hand_outputs(j, chunk, *first, n, at, err));
+    *first += n;
+    return GGUF_OK;
+}
+
+static enum gguf_status run_group(struct gguf_scan *j, size_t chunk,
+                                  uint32_t n, struct gguf_error *err)
+{
+    struct place at = { chunk, 0 };
+    size_t first = 0;
+    gg_scan_fill(j, 0, chunk, n);
+    for (size_t i = 0; i < j->n_models; i++)
+        GG_TRY(gguf_session_clear(j->session[i], err));
+    for (size_t begin = 0; begin < j->batch[0].n;) {
+        const struct gguf_batch piece = piece_at(j, begin);
+        GG_TRY(run_piece(j, chunk, &piece, &first, &at, err));
+        begin += piece.n;
+        if (begin < j->batch[0].n)
+            GG_TRY(gg_scan_report(j, j->n_done + begin, err));
+    }
+    return end_group(j, chunk, n, err);
+}
+
+uint32_t gg_scan_group_at(const struct gguf_scan *j, size_t chunk)
 {
     return (uint32_t)GG_MIN((size_t)j->group, j->info.end - chunk);
 }
@@ -424,103 +456,13 @@ static uint32_t group_at(const struct gguf_scan *j, size_t chunk)
 static enum gguf_status scan(struct gguf_scan *j, struct gguf_error *err)
 {
     for (size_t chunk = j->info.begin; chunk < j->info.end;) {
-        const uint32_t n = group_at(j, chunk);
-        GG_TRY(decode(j, chunk, n, err));
-        GG_TRY(hand_group(j, chunk, n, err));
+        const uint32_t n = gg_scan_group_at(j, chunk);
+        GG_TRY(run_group(j, chunk, n, err));
         chunk += n;
         j->n_done += j->batch[0].n;
-        GG_TRY(report(j, j->n_done, err));
+        GG_TRY(gg_scan_report(j, j->n_done, err));
     }
     return GGUF_OK;
-}
-
-/* ---- layer by layer ---- */
-
-static enum gguf_status hand_layered(void *user, size_t g,
-                                     struct gguf_error *err)
-{
-    struct gguf_scan *j = user;
-    const size_t chunk = j->at + g * j->group;
-    return hand_group(j, chunk, group_at(j, chunk), err);
-}
-
-/* Tokens of n groups at hand. */
-static uint64_t tokens_of(const struct gguf_scan *j, size_t n)
-{
-    uint64_t sum = 0;
-    for (size_t g = 0; g < n; g++)
-        sum += j->batch[g].n;
-    return sum;
-}
-
-/* The groups at hand are done as far as their layers are. */
-static int report_layered(void *user, uint64_t done, uint64_t total)
-{
-    const struct gguf_scan *j = user;
-    const double n = (double)tokens_of(j, j->n_filled);
-    const double part = (double)done / (double)total;
-    return report(j, j->n_done + (uint64_t)(n * part), NULL) != GGUF_OK;
-}
-
-static enum gguf_status scan_layered(struct gguf_scan *j,
-                                     struct gguf_error *err)
-{
-    const struct gguf_scan_info *info = &j->info;
-    for (j->at = info->begin; j->at < info->end;) {
-        size_t g = 0, chunk = j->at;
-        for (; g < j->n_groups && chunk < info->end; g++) {
-            const uint32_t n = group_at(j, chunk);
-            fill(j, g, chunk, n);
-            chunk += n;
-        }
-        j->n_filled = g;
-        GG_TRY(gguf_session_decode_layered(
-            info->session, j->list, g, hand_layered, report_layered, j, err));
-        j->n_done += tokens_of(j, g);
-        j->at = chunk;
-    }
-    return GGUF_OK;
-}
-
-/* The group that has the most tokens, of which all others leave no more. */
-static void fill_largest(struct gguf_scan *j)
-{
-    size_t largest = j->info.begin;
-    uint64_t most = 0;
-    for (size_t i = j->info.begin; i < j->info.end; i += group_at(j, i)) {
-        uint64_t n = 0;
-        for (uint32_t q = 0; q < group_at(j, i); q++)
-            n += gg_window_at(&j->windows, i + q).n;
-        largest = n > most ? i : largest;
-        most = GG_MAX(most, n);
-    }
-    fill(j, 0, largest, group_at(j, largest));
-}
-
-/* How many groups fit into what may be stored: room for these instead of
- * one. */
-static enum gguf_status plan_layered(struct gguf_scan *j,
-                                     struct gguf_error *err)
-{
-    const uint64_t most = j->p->max_stored;
-    const size_t first = j->info.begin, n = j->info.end - first;
-    uint64_t size;
-    if (j->n_models > 1)
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "layer by layer one model is scanned, not %zu",
-                            j->n_models);
-    fill_largest(j);
-    GG_TRY(gguf_session_layered_size(j->info.session, j->batch, &size, err));
-    if (size > most)
-        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                            "chunks that are computed together leave %" PRIu64
-                            " bytes for the next layer, at most %" PRIu64
-                            " may be stored",
-                            size, most);
-    const uint64_t fit = size ? most / size : n;
-    j->n_groups = (size_t)GG_MIN(fit, (uint64_t)(n - 1) / j->group + 1);
-    drop_batches(j, j->info.session->allocator);
-    return make_batches(j, err);
 }
 
 /* ---- all of it ---- */
@@ -534,15 +476,15 @@ static enum gguf_status run(struct gguf_scan *j, size_t n,
     GG_TRY(plan(j, n, err));
     GG_TRY(setup(j, sinks, n_sinks, err));
     if (layered)
-        GG_TRY(plan_layered(j, err));
+        GG_TRY(gg_scan_plan_layered(j, err));
     GG_TRY(begin(j, err));
-    GG_TRY(report(j, 0, err));
-    return layered ? scan_layered(j, err) : scan(j, err);
+    GG_TRY(gg_scan_report(j, 0, err));
+    return layered ? gg_scan_layered(j, err) : scan(j, err);
 }
 
 static void fini(struct gguf_scan *j, const struct gguf_allocator *a)
 {
-    drop_batches(j, a);
+    gg_scan_drop_batches(j, a);
     gg_window_fini(&j->windows);
     gg_span_fini(&j->span);
     gg_mem_free(a, j->nll);

@@ -496,6 +496,58 @@ static void check_ppl(void)
     run_close(&r);
 }
 
+/* Of a long chunk the states of a piece are there at a time, and the digits are
+ * those of the whole at once. */
+enum { LONG = 7000, SHORT = 2000 };
+static gguf_token long_text[2 * LONG];
+
+static bool scan_long(struct run *r, uint32_t n_ctx, struct gguf_ppl *got)
+{
+    struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
+    p.n_ctx = n_ctx;
+    p.max_chunks = 1;
+    return gguf_ppl_run(r->session, long_text, 2 * LONG, &p, got, &r->err) ==
+           GGUF_OK;
+}
+
+static bool open_long(struct run *r, uint32_t n_ubatch,
+                      const struct gguf_allocator *a)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    p.allocator = a;
+    p.n_ctx = LONG;
+    p.n_ubatch = n_ubatch;
+    return run_open(r, file, file_size, 2, &p);
+}
+
+static void check_long(void)
+{
+    struct failalloc fa;
+    struct run r;
+    struct gguf_ppl first = GGUF_PPL_INIT, pieces = first, whole = first;
+    for (int i = 0; i < 2 * LONG; i++)
+        long_text[i] = (gguf_token)rnd_below(V);
+    /* the first scan takes what a piece and the logits need */
+    bool good = open_long(&r, 128, failalloc_init(&fa, UINT_MAX)) &&
+                scan_long(&r, SHORT, &first);
+    const size_t before = fa.now;
+    fa.most = before;
+    good = good && scan_long(&r, LONG, &pieces);
+    const size_t row = good ? 4 * r.session->model->hp.n_embd : 0;
+    const size_t states = (LONG - SHORT) / 2 * row, more = fa.most - before;
+    ok(good && more < states / 2,
+       "a chunk of %d tokens takes %zu bytes more than one of %d; states "
+       "would be %zu",
+       LONG, more, SHORT, states);
+    run_close(&r);
+    good = good && open_long(&r, LONG, NULL) && scan_long(&r, LONG, &whole);
+    ok(good && pieces.n == LONG - 1 - LONG / 2 && pieces.n == whole.n &&
+           !memcmp(&pieces.sum, &whole.sum, sizeof whole.sum) &&
+           !memcmp(&pieces.sum_sq, &whole.sum_sq, sizeof whole.sum_sq),
+       "in pieces or at once: %.17g and %.17g", pieces.sum, whole.sum);
+    run_close(&r);
+}
+
 int main(void)
 {
     if (!make()) {
@@ -509,6 +561,7 @@ int main(void)
     check_memory();
     check_no_memory();
     check_ppl();
+    check_long();
     free(file);
     return done_testing();
 }

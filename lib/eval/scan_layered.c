@@ -1,0 +1,98 @@
+/* scan_layered.c - chunks of a scan, layer by layer
+ *
+ * As many groups of chunks as may be stored go through a layer before any goes
+ * through the next (gguf_session_decode_layered), and are handed on when they
+ * have passed the last one.
+ */
+#include "config.h"
+#include "eval/scan.h"
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "run/session.h"
+
+static enum gguf_status hand_layered(void *user, size_t g,
+                                     struct gguf_error *err)
+{
+    struct gguf_scan *j = user;
+    const size_t chunk = j->at + g * j->group;
+    return gg_scan_hand_group(j, chunk, gg_scan_group_at(j, chunk), err);
+}
+
+/* Tokens of n groups at hand. */
+static uint64_t tokens_of(const struct gguf_scan *j, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t g = 0; g < n; g++)
+        sum += j->batch[g].n;
+    return sum;
+}
+
+/* The groups at hand are done as far as their layers are. */
+static int report_layered(void *user, uint64_t done, uint64_t total)
+{
+    const struct gguf_scan *j = user;
+    const double n = (double)tokens_of(j, j->n_filled);
+    const double part = (double)done / (double)total;
+    return gg_scan_report(j, j->n_done + (uint64_t)(n * part), NULL) !=
+           GGUF_OK;
+}
+
+enum gguf_status gg_scan_layered(struct gguf_scan *j, struct gguf_error *err)
+{
+    const struct gguf_scan_info *info = &j->info;
+    for (j->at = info->begin; j->at < info->end;) {
+        size_t g = 0, chunk = j->at;
+        for (; g < j->n_groups && chunk < info->end; g++) {
+            const uint32_t n = gg_scan_group_at(j, chunk);
+            gg_scan_fill(j, g, chunk, n);
+            chunk += n;
+        }
+        j->n_filled = g;
+        GG_TRY(gguf_session_decode_layered(
+            info->session, j->list, g, hand_layered, report_layered, j, err));
+        j->n_done += tokens_of(j, g);
+        j->at = chunk;
+    }
+    return GGUF_OK;
+}
+
+/* The group that has the most tokens, of which all others leave no more. */
+static void fill_largest(struct gguf_scan *j)
+{
+    size_t largest = j->info.begin;
+    uint64_t most = 0;
+    for (size_t i = j->info.begin; i < j->info.end;
+         i += gg_scan_group_at(j, i)) {
+        uint64_t n = 0;
+        for (uint32_t q = 0; q < gg_scan_group_at(j, i); q++)
+            n += gg_window_at(&j->windows, i + q).n;
+        largest = n > most ? i : largest;
+        most = GG_MAX(most, n);
+    }
+    gg_scan_fill(j, 0, largest, gg_scan_group_at(j, largest));
+}
+
+enum gguf_status gg_scan_plan_layered(struct gguf_scan *j,
+                                      struct gguf_error *err)
+{
+    const uint64_t most = j->p->max_stored;
+    const size_t first = j->info.begin, n = j->info.end - first;
+    uint64_t size;
+    if (j->n_models > 1)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "layer by layer one model is scanned, not %zu",
+                            j->n_models);
+    fill_largest(j);
+    GG_TRY(gguf_session_layered_size(j->info.session, j->batch, &size, err));
+    if (size > most)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "chunks that are computed together leave %" PRIu64
+                            " bytes for the next layer, at most %" PRIu64
+                            " may be stored",
+                            size, most);
+    const uint64_t fit = size ? most / size : n;
+    j->n_groups = (size_t)GG_MIN(fit, (uint64_t)(n - 1) / j->group + 1);
+    gg_scan_drop_batches(j, j->info.session->allocator);
+    return gg_scan_make_batches(j, err);
+}
