@@ -143,6 +143,8 @@ typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, void *q,
     X(IQ2_XXS, iq2_xxs, 0, 0, 1)                                              \
     X(IQ2_XS, iq2_xs, 1, 0, 1)                                                \
     X(IQ2_S, iq2_s, 1, 0, 1)                                                  \
+    X(IQ3_XXS, iq3_xxs, 0, 0, 1)                                              \
+    X(IQ3_S, iq3_s, 0, 0, 1)                                                  \
     X(Q8_K, q8_k, 0, 0, 0)                                                    \
     X(TQ1_0, tq1_0, 0, 0, 0)                                                  \
     X(TQ2_0, tq2_0, 0, 0, 0)

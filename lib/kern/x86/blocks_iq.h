@@ -1,117 +1,140 @@
 /* blocks_iq.h - blocks of the codebook types, handed on as floats.h says
  *
- * An entry is level numbers of 2 or 3 bits (dtype/iq_code.h), which pick the
- * levels out of a register. Where they are of 2 bits 32 elements are spread to
- * bytes at once: levels are small integers, for a scale that is a power of two
- * times that of the decoder in C where it has fractions. Products are the same.
+ * An entry is eight or four bytes (kern/iq_bytes.h): small integers, by a scale
+ * that is a power of two times that of the decoder in C where it has fractions.
+ * Products are the same. Signs and scales of a block are made at once, before
+ * its entries.
  */
 #ifndef GG_KERN_X86_BLOCKS_IQ_H
 #define GG_KERN_X86_BLOCKS_IQ_H
 
 #include "base/bytes.h"
-#include "dtype/iq_code.h"
 #include "kern/c/block_io.h"
+#include "kern/iq_bytes.h"
 #include "kern/x86/x86.h"
 
-/* Minus where a bit of signs is set. */
+/* Minus where a bit of signs is set. A level may have a shorter way. */
+#ifndef WITH_SIGNS
+#define WITH_SIGNS with_signs
 static inline __m256i with_signs(__m256i q, uint32_t signs)
 {
     const __m256i minus = gg_x86_spread_bits(signs);
     return _mm256_sub_epi8(_mm256_xor_si256(q, minus), minus);
 }
+#endif
 
-/* gg_dtype_iq_signs of four bytes. */
-static inline uint32_t even_signs(uint32_t s)
+/* gg_dtype_iq_signs of 32 bytes of seven bits. */
+static inline __m256i even_signs(__m256i s)
 {
-    uint32_t p = s ^ (s >> 4 & 0x07070707);
-    p ^= p >> 2;
-    p ^= p >> 1;
-    return s | (p & 0x01010101) << 7;
+    const char odd = (char)0x80; /* of as many bits as a nibble has set */
+    const __m256i parity = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, odd, odd, 0, odd, 0, 0, odd, odd, 0, 0, odd, 0, odd, odd, 0));
+    const __m256i p = _mm256_xor_si256(s, _mm256_srli_epi16(s, 4));
+    return _mm256_or_si256(
+        s, _mm256_shuffle_epi8(parity,
+                               _mm256_and_si256(p, _mm256_set1_epi8(15))));
 }
 
-/* The same of four times seven bits. */
-static inline uint32_t even_signs_28(uint32_t s)
+/* The same of four times seven bits in each of eight words, and the four bits
+ * above these as scales: d (1/2 + bits) half. */
+static inline void signs_and_scales(uint32_t sign[8], float scale[8],
+                                    __m256i v, float d, float half)
 {
-    return even_signs((s & 0x7f) | (s << 1 & 0x7f00) | (s << 2 & 0x7f0000) |
-                      (s << 3 & 0x7f000000));
+    __m256i s = _mm256_and_si256(v, _mm256_set1_epi32(0x7f));
+    GG_UNROLL
+    for (int i = 1; i < 4; i++)
+        s = _mm256_or_si256(
+            s, _mm256_and_si256(_mm256_slli_epi32(v, i),
+                                _mm256_set1_epi32(0x7f << 8 * i)));
+    _mm256_storeu_si256((__m256i *)(void *)sign, even_signs(s));
+    __m256 f = _mm256_cvtepi32_ps(_mm256_srli_epi32(v, 28));
+    f = _mm256_add_ps(_mm256_set1_ps(0.5f), f);
+    f = _mm256_mul_ps(_mm256_set1_ps(d), f);
+    _mm256_storeu_ps(scale, _mm256_mul_ps(f, _mm256_set1_ps(half)));
 }
 
-/* Levels of four entries of eight elements, 16 bits each. A level's number is
- * in one of the two pairs of bits of an index: level 1 at 1 and 4, level 2 at 2
- * and 8. */
-#define LEVELS_OF_TWO_BITS(l0, l1, l2)                                        \
-    _mm256_broadcastsi128_si256(                                              \
-        _mm_setr_epi8(l0, l1, l2, 0, l1, 0, 0, 0, l2, 0, 0, 0, 0, 0, 0, 0))
-static inline __m256i levels8(__m256i levels, uint64_t codes)
+/* d (1/2 + nibble) / 4 of 16 nibbles, low ones first. */
+static inline void scales_iq2(float scale[16], const uint8_t s[8], float d)
 {
-    const __m256i which =
-        _mm256_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4,
-                         4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7);
-    const __m256i pair = _mm256_set1_epi32((int)0xc0300c03);
-    __m256i v = _mm256_set1_epi64x((long long)codes);
-    v = _mm256_and_si256(_mm256_shuffle_epi8(v, which), pair);
-    v = _mm256_or_si256(v, _mm256_srli_epi16(v, 4));
-    v = _mm256_and_si256(v, _mm256_set1_epi8(15));
-    return _mm256_shuffle_epi8(levels, v);
+    const __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)s);
+    const __m128i low = _mm_set1_epi8(15);
+    const __m128i b = _mm_unpacklo_epi8(
+        _mm_and_si128(v, low), _mm_and_si128(_mm_srli_epi16(v, 4), low));
+    const __m256 all = _mm256_set1_ps(d), half = _mm256_set1_ps(0.5f);
+    __m256 f[2] = { gg_x86_u8_ps(b), gg_x86_u8_ps(_mm_srli_si128(b, 8)) };
+    GG_UNROLL
+    for (int i = 0; i < 2; i++) {
+        f[i] = _mm256_mul_ps(all, _mm256_add_ps(half, f[i]));
+        _mm256_storeu_ps(scale + 8 * i,
+                         _mm256_mul_ps(f[i], _mm256_set1_ps(0.25f)));
+    }
 }
 
-static inline uint64_t four_codes(unsigned a, unsigned b, unsigned c,
-                                  unsigned d)
+static inline __m256i entries_8(const uint64_t *t, unsigned a, unsigned b,
+                                unsigned c, unsigned d)
 {
-    return a | (uint64_t)b << 16 | (uint64_t)c << 32 | (uint64_t)d << 48;
+    return _mm256_setr_epi64x((long long)t[a], (long long)t[b],
+                              (long long)t[c], (long long)t[d]);
 }
 
-static inline __m256i iq2_levels(void)
+/* Entries of four elements: those of k, with the bits of high above. */
+static inline __m256i entries_4(const uint32_t *t, const uint8_t k[8],
+                                unsigned high)
 {
-    static const int8_t l[] = GG_IQ2_LEVELS;
-    return LEVELS_OF_TWO_BITS(l[0], l[1], l[2]);
+    int v[8];
+    GG_UNROLL
+    for (unsigned i = 0; i < 8; i++)
+        v[i] = (int)t[k[i] | (high << (8 - i) & 256)];
+    return _mm256_setr_epi32(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
 }
 
 static GG_ALWAYS_INLINE void gg_kern_each_iq2_xxs(TO *to, const void *src,
                                                   size_t n)
 {
-    const uint16_t *code = gg_dtype_iq2_xxs_code;
-    const __m256i levels = iq2_levels();
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++) {
-        float d = gg_x86_half_ps(p);
+        /* of each eight bytes the last four */
+        const __m256 a = _mm256_castsi256_ps(gg_x86_load256(p + 2));
+        const __m256 b = _mm256_castsi256_ps(gg_x86_load256(p + 34));
+        const __m256i odd = _mm256_permute4x64_epi64(
+            _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd)), 0xd8);
+        uint32_t sign[8];
+        float scale[8];
+        signs_and_scales(sign, scale, odd, gg_x86_half_ps(p), 0.25f);
         for (int g = 0; g < 8; g++) {
             const uint8_t *k = p + 2 + 8 * g;
-            uint32_t rest = gg_bytes_load32le(k + 4);
-            float s = d * (0.5f + (float)(int)(rest >> 28)) * 0.25f;
-            __m256i q = levels8(levels, four_codes(code[k[0]], code[k[1]],
-                                                   code[k[2]], code[k[3]]));
-            to_i8(to, with_signs(q, even_signs_28(rest)), s, s);
+            const __m256i q =
+                entries_8(gg_kern_iq2_xxs_bytes, k[0], k[1], k[2], k[3]);
+            to_i8(to, WITH_SIGNS(q, sign[g]), scale[g], scale[g]);
         }
         p += sizeof(struct gg_block_iq2_xxs);
     }
 }
 
-/* Bits 9 to 15 of four words, to the low bits of bytes. */
-static inline uint32_t top_seven(uint64_t words)
-{
-    uint64_t v = words >> 9 & 0x007f007f007f007f;
-    v = (v | v >> 8) & 0x0000ffff0000ffff;
-    return (uint32_t)(v | v >> 16);
-}
-
 static GG_ALWAYS_INLINE void gg_kern_each_iq2_xs(TO *to, const void *src,
                                                  size_t n)
 {
-    const uint16_t *code = gg_dtype_iq2_xs_code;
-    const __m256i levels = iq2_levels();
+    const __m256i nine = _mm256_set1_epi16(511);
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++) {
-        const uint8_t *sc = p + offsetof(struct gg_block_iq2_xs, scales);
-        float d = gg_x86_half_ps(p);
+        const __m256i a = gg_x86_load256(p + 2), b = gg_x86_load256(p + 34);
+        const __m256i seven = _mm256_packus_epi16(_mm256_srli_epi16(a, 9),
+                                                  _mm256_srli_epi16(b, 9));
+        uint32_t sign[8];
+        uint16_t k[32];
+        float scale[16];
+        _mm256_storeu_si256((__m256i *)(void *)sign,
+                            even_signs(_mm256_permute4x64_epi64(seven, 0xd8)));
+        _mm256_storeu_si256((__m256i *)(void *)k, _mm256_and_si256(a, nine));
+        _mm256_storeu_si256((__m256i *)(void *)(k + 16),
+                            _mm256_and_si256(b, nine));
+        scales_iq2(scale, p + offsetof(struct gg_block_iq2_xs, scales),
+                   gg_x86_half_ps(p));
         for (int s = 0; s < 8; s++) {
-            const uint64_t k = gg_bytes_load64le(p + 2 + 8 * s);
-            __m256i q = levels8(
-                levels, four_codes(code[k & 511], code[k >> 16 & 511],
-                                   code[k >> 32 & 511], code[k >> 48 & 511]));
-            to_i8(to, with_signs(q, even_signs(top_seven(k))),
-                  d * (0.5f + (float)(sc[s] & 15)) * 0.25f,
-                  d * (0.5f + (float)(sc[s] >> 4)) * 0.25f);
+            const __m256i q =
+                entries_8(gg_kern_iq2_xs_bytes, k[4 * s], k[4 * s + 1],
+                          k[4 * s + 2], k[4 * s + 3]);
+            to_i8(to, WITH_SIGNS(q, sign[s]), scale[2 * s], scale[2 * s + 1]);
         }
         p += sizeof(struct gg_block_iq2_xs);
     }
@@ -120,56 +143,25 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq2_xs(TO *to, const void *src,
 static GG_ALWAYS_INLINE void gg_kern_each_iq2_s(TO *to, const void *src,
                                                 size_t n)
 {
-    const uint16_t *code = gg_dtype_iq2_s_code;
-    const __m256i levels = iq2_levels();
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++) {
         const uint8_t *k = p + offsetof(struct gg_block_iq2_s, qs);
         const uint8_t *qh = p + offsetof(struct gg_block_iq2_s, qh);
-        const uint8_t *sc = p + offsetof(struct gg_block_iq2_s, scales);
-        float d = gg_x86_half_ps(p);
+        float scale[16];
+        scales_iq2(scale, p + offsetof(struct gg_block_iq2_s, scales),
+                   gg_x86_half_ps(p));
         for (int s = 0; s < 8; s++, k += 4) {
             const unsigned h = (unsigned)qh[s] << 8;
-            __m256i q =
-                levels8(levels, four_codes(code[k[0] | (h & 0x300)],
-                                           code[k[1] | (h >> 2 & 0x300)],
-                                           code[k[2] | (h >> 4 & 0x300)],
-                                           code[k[3] | (h >> 6 & 0x300)]));
-            to_i8(to, with_signs(q, gg_bytes_load32le(k + 32)),
-                  d * (0.5f + (float)(sc[s] & 15)) * 0.25f,
-                  d * (0.5f + (float)(sc[s] >> 4)) * 0.25f);
+            const __m256i q =
+                entries_8(gg_kern_iq2_s_bytes, k[0] | (h & 0x300),
+                          k[1] | (h >> 2 & 0x300), k[2] | (h >> 4 & 0x300),
+                          k[3] | (h >> 6 & 0x300));
+            to_i8(to, WITH_SIGNS(q, gg_bytes_load32le(k + 32)), scale[2 * s],
+                  scale[2 * s + 1]);
         }
         p += sizeof(struct gg_block_iq2_s);
     }
 }
-
-/* ---- floats: spreading entries of four to bytes is not faster ---- */
-
-/* Bit j of signs becomes the sign of lane j. */
-static inline __m256 sign_lanes(uint32_t signs)
-{
-    const __m256i up = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
-    __m256i v = _mm256_sllv_epi32(_mm256_set1_epi32((int)signs), up);
-    return _mm256_and_ps(_mm256_castsi256_ps(v), _mm256_set1_ps(-0.0f));
-}
-
-/* Levels of two entries of four elements, lo's first. */
-static inline __m256 levels4(const float *level, unsigned lo, unsigned hi)
-{
-    const __m256i shift = _mm256_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21);
-    __m256i v = _mm256_set1_epi32((int)(lo | hi << 12));
-    v = _mm256_srlv_epi32(v, shift); /* three bits are used */
-    return _mm256_permutevar8x32_ps(_mm256_loadu_ps(level), v);
-}
-
-static inline __m256 scaled(__m256 level, uint32_t signs, float scale)
-{
-    __m256 v = _mm256_mul_ps(_mm256_set1_ps(scale), level);
-    return _mm256_xor_ps(v, sign_lanes(signs));
-}
-
-static const float iq3_xxs_level[8] = GG_IQ3_XXS_LEVELS;
-static const float iq3_s_level[8] = GG_IQ3_S_LEVELS;
 
 static GG_ALWAYS_INLINE void gg_kern_each_iq3_xxs(TO *to, const void *src,
                                                   size_t n)
@@ -177,19 +169,13 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq3_xxs(TO *to, const void *src,
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++) {
         const uint8_t *qs = p + offsetof(struct gg_block_iq3_xxs, qs);
+        uint32_t sign[8];
+        float scale[8];
+        signs_and_scales(sign, scale, gg_x86_load256(qs + 64),
+                         gg_x86_half_ps(p), 0.5f);
         for (int g = 0; g < 8; g++, qs += 8) {
-            uint32_t rest = gg_bytes_load32le(
-                p + offsetof(struct gg_block_iq3_xxs, qs) + 64 + 4 * g);
-            float scale =
-                gg_x86_half_ps(p) * (0.5f + (float)(rest >> 28)) * 0.5f;
-            __m256 v[4];
-            GG_UNROLL
-            for (int l = 0; l < 4; l++)
-                v[l] = scaled(levels4(iq3_xxs_level,
-                                      gg_dtype_iq3_xxs_code[qs[2 * l]],
-                                      gg_dtype_iq3_xxs_code[qs[2 * l + 1]]),
-                              gg_dtype_iq_signs(rest >> 7 * l), scale);
-            to_ps(to, v);
+            const __m256i q = entries_4(gg_kern_iq3_xxs_bytes, qs, 0);
+            to_i8(to, WITH_SIGNS(q, sign[g]), scale[g], scale[g]);
         }
         p += sizeof(struct gg_block_iq3_xxs);
     }
@@ -204,38 +190,22 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq3_s(TO *to, const void *src,
         const uint8_t *qh = p + offsetof(struct gg_block_iq3_s, qh);
         const uint8_t *signs = p + offsetof(struct gg_block_iq3_s, signs);
         const uint8_t *sc = p + offsetof(struct gg_block_iq3_s, scales);
-        float d = gg_x86_half_ps(p);
-        for (int s = 0; s < 8; s++, qs += 8) {
-            int k = sc[s / 2] >> 4 * (s & 1) & 15;
-            float scale = d * (float)(1 + 2 * k);
-            const uint16_t *code = gg_dtype_iq3_s_code;
-            __m256 v[4];
-            GG_UNROLL
-            for (int l = 0; l < 4; l++) {
-                unsigned h = (unsigned)qh[s] << 8 >> 2 * l;
-                v[l] = scaled(levels4(iq3_s_level, code[qs[2 * l] | (h & 256)],
-                                      code[qs[2 * l + 1] | (h >> 1 & 256)]),
-                              signs[4 * s + l], scale);
-            }
-            to_ps(to, v);
+        const float d = gg_x86_half_ps(p);
+        for (int s = 0; s < 8; s++, qs += 8, signs += 4) {
+            const int k = sc[s / 2] >> 4 * (s & 1) & 15;
+            const float scale = d * (float)(1 + 2 * k);
+            const __m256i q = entries_4(gg_kern_iq3_s_bytes, qs, qh[s]);
+            to_i8(to, WITH_SIGNS(q, gg_bytes_load32le(signs)), scale, scale);
         }
         p += sizeof(struct gg_block_iq3_s);
     }
 }
 
 /* Eight times level and GG_IQ1_DELTA, for an eighth of the scale. */
-static inline __m256i iq1_levels(void)
-{
-    static const int8_t l[] = GG_IQ1_LEVELS;
-    return LEVELS_OF_TWO_BITS((char)(8 * l[0]), (char)(8 * l[1]),
-                              (char)(8 * l[2]));
-}
-
 static GG_ALWAYS_INLINE void gg_kern_each_iq1_s(TO *to, const void *src,
                                                 size_t n)
 {
-    const uint16_t *code = gg_dtype_iq1_code;
-    const __m256i levels = iq1_levels();
+    const uint64_t *bytes = gg_kern_iq1_bytes;
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++) {
         const uint8_t *k = p + offsetof(struct gg_block_iq1_s, qs);
@@ -244,11 +214,9 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq1_s(TO *to, const void *src,
         for (int g = 0; g < 8; g++, k += 4) {
             const unsigned h = gg_bytes_load16le(qh + 2 * g);
             const float s = d * (float)(int)(2 * (h >> 12 & 7) + 1);
-            __m256i q =
-                levels8(levels, four_codes(code[k[0] | (h << 8 & 0x700)],
-                                           code[k[1] | (h << 5 & 0x700)],
-                                           code[k[2] | (h << 2 & 0x700)],
-                                           code[k[3] | (h >> 1 & 0x700)]));
+            __m256i q = entries_8(
+                bytes, k[0] | (h << 8 & 0x700), k[1] | (h << 5 & 0x700),
+                k[2] | (h << 2 & 0x700), k[3] | (h >> 1 & 0x700));
             q = _mm256_add_epi8(q, _mm256_set1_epi8(h & 0x8000 ? -1 : 1));
             to_i8(to, q, s, s);
         }
@@ -268,8 +236,7 @@ static inline __m256i iq1_deltas(unsigned h)
 static GG_ALWAYS_INLINE void gg_kern_each_iq1_m(TO *to, const void *src,
                                                 size_t n)
 {
-    const uint16_t *code = gg_dtype_iq1_code;
-    const __m256i levels = iq1_levels();
+    const uint64_t *bytes = gg_kern_iq1_bytes;
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++) {
         const uint8_t *qh = p + offsetof(struct gg_block_iq1_m, qh);
@@ -284,11 +251,9 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq1_m(TO *to, const void *src,
             const uint8_t *k = p + 4 * g;
             const unsigned h = gg_bytes_load16le(qh + 2 * g);
             const unsigned s = sc[g / 2] >> 6 * (g % 2);
-            const __m256i q =
-                levels8(levels, four_codes(code[k[0] | (h << 8 & 0x700)],
-                                           code[k[1] | (h << 4 & 0x700)],
-                                           code[k[2] | (h & 0x700)],
-                                           code[k[3] | (h >> 4 & 0x700)]));
+            const __m256i q = entries_8(
+                bytes, k[0] | (h << 8 & 0x700), k[1] | (h << 4 & 0x700),
+                k[2] | (h & 0x700), k[3] | (h >> 4 & 0x700));
             to_i8(to, _mm256_add_epi8(q, iq1_deltas(h)),
                   d * (float)(int)(2 * (s & 7) + 1),
                   d * (float)(int)(2 * (s >> 3 & 7) + 1));

@@ -27,4 +27,18 @@ static inline VF vf_of_ps(const __m256 v[4], int k)
     return v[k];
 }
 
+#define VC             __m256i
+#define vf_shift(c, n) _mm256_srli_epi32(c, n)
+#define vf_pick        _mm256_permutevar_ps
+
+static inline VC vf_codes(const uint8_t *p)
+{
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
+}
+
+static inline VF vf_four(const float *p)
+{
+    return _mm256_broadcast_ps((const __m128 *)(const void *)p);
+}
+
 #include "kern/x86/dots_impl.h"

@@ -28,5 +28,22 @@ static inline VF vf_of_ps(const __m256 v[4], int k)
                               1);
 }
 
+#define WITH_SIGNS(q, signs)                                                  \
+    _mm256_mask_sub_epi8(q, signs, _mm256_setzero_si256(), q)
+
+#define VC             __m512i
+#define vf_shift(c, n) _mm512_srli_epi32(c, n)
+#define vf_pick        _mm512_permutevar_ps
+
+static inline VC vf_codes(const uint8_t *p)
+{
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
+}
+
+static inline VF vf_four(const float *p)
+{
+    return _mm512_broadcast_f32x4(_mm_loadu_ps(p));
+}
+
 #define EACH_OF_LEVEL "kern/x86/dots_512.h"
 #include "kern/x86/dots_impl.h"

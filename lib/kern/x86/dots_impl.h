@@ -81,6 +81,7 @@ static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
 #include "kern/x86/blocks_k.h"
 #include "kern/x86/blocks_low.h"
 #include "kern/x86/blocks_q32.h"
+#include "kern/x86/dots_tables.h"
 #ifdef EACH_OF_LEVEL /* what a level has of its own */
 #include EACH_OF_LEVEL
 #else
@@ -150,14 +151,14 @@ DOTS_32(q5_1)
 DOTS_32(q8_0)
 DOTS_32(q8_1)
 DOTS_32(iq4_nl)
-DOTS(q2_k)
+DOTS_BY(q2_k, EACH_Q2_K, NULL)
 DOTS(q3_k)
 DOTS_BY(q4_k, EACH_Q4_K, NULL)
 DOTS(q5_k)
 DOTS(q6_k)
 DOTS(q8_k)
 DOTS(iq4_xs)
-DOTS(tq2_0)
+DOTS_BY(tq2_0, EACH_TQ2_0, NULL)
 DOTS(iq1_s)
 DOTS(iq1_m)
 DOTS(iq2_xxs)
