@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "data/nibbles.h"
 #include "data/packed.h"
 
 #include <stdio.h>
@@ -64,7 +65,7 @@ static enum gguf_status use_gptq(struct method *m, struct gguf_error *err)
     if (!is_one(m, "checkpoint_format", formats))
         return refuse(m, "checkpoint_format", err);
     if (!gg_json_int(json_object_get(m->config, "bits"), &bits) ||
-        (bits != 2 && bits != 4 && bits != 8))
+        (bits != 2 && bits != 3 && bits != 4 && bits != 8))
         return refuse(m, "bits", err);
     (void)gg_json_str(json_object_get(m->config, "checkpoint_format"),
                       &format);
@@ -116,6 +117,7 @@ static enum gguf_status use_compressed(struct method *m,
 {
     static const char *const words[] = { "pack-quantized", NULL };
     static const char *const bytes[] = { "int-quantized", NULL };
+    static const char *const nvfp4[] = { "nvfp4-pack-quantized", NULL };
     static const char *const either[] = { "float-quantized", "naive-quantized",
                                           NULL };
     const json_t *weights = NULL;
@@ -132,6 +134,8 @@ static enum gguf_status use_compressed(struct method *m,
         m->packed.group = 0;
     if (!json_is_string(json_object_get(m->config, "format")))
         return refuse(m, "format", err);
+    if (is_one(m, "format", nvfp4))
+        return gg_nibbles_join(m->c->from, GG_NIBBLES_NVFP4_PACK, err);
     const json_t *block = json_object_get(weights, "block_structure");
     int64_t rows, cols;
     if (gg_json_int(json_array_get(block, 0), &rows) &&
@@ -150,23 +154,43 @@ static enum gguf_status use_compressed(struct method *m,
     return gg_packed_join(m->c->from, &m->packed, err);
 }
 
+/* Matrices of 4 bits, or of 8 with a scale for each row. */
+static enum gguf_status use_bnb(struct method *m, struct gguf_error *err)
+{
+    m->packed.form = GG_PACKED_SCB;
+    GG_TRY(gg_packed_join(m->c->from, &m->packed, err));
+    return gg_nibbles_join(m->c->from, GG_NIBBLES_BNB, err);
+}
+
+static enum gguf_status use_modelopt(struct method *m, struct gguf_error *err)
+{
+    static const char *const algos[] = { "NVFP4", "FP8", NULL };
+    if (!json_is_string(json_object_get(m->config, "quant_algo")) ||
+        !is_one(m, "quant_algo", algos))
+        return refuse(m, "quant_algo", err);
+    return gg_nibbles_join(m->c->from, GG_NIBBLES_NVFP4, err);
+}
+
 static const struct {
     const char *name;
     enum gguf_status (*use)(struct method *m, struct gguf_error *err);
 } methods[] = {
-    { "gptq", use_gptq },   { "awq", use_awq },
-    { "fp8", use_f8 },      { "fbgemm_fp8", use_f8 },
-    { "mxfp4", use_mxfp4 }, { "compressed-tensors", use_compressed },
+    { "gptq", use_gptq },        { "awq", use_awq },
+    { "fp8", use_f8 },           { "fbgemm_fp8", use_f8 },
+    { "mxfp4", use_mxfp4 },      { "compressed-tensors", use_compressed },
+    { "bitsandbytes", use_bnb }, { "modelopt", use_modelopt },
 };
 
 /* Scales of activations and of the memory of keys and values change no
  * weight. */
 static void pass_over(struct gguf_convert *c)
 {
-    static const char *const ends[] = { ".input_scale",      ".input_scale_ub",
-                                        ".activation_scale", ".k_scale",
-                                        ".v_scale",          ".q_scale",
-                                        ".output_scale",     ".kv_scale" };
+    static const char *const ends[] = {
+        ".input_scale",       ".input_scale_ub", ".activation_scale",
+        ".k_scale",           ".v_scale",        ".q_scale",
+        ".output_scale",      ".kv_scale",       ".weight_format",
+        ".input_global_scale"
+    };
     for (size_t i = 0; i < c->from->n_tensors; i++)
         for (size_t k = 0; k < GG_LEN(ends); k++)
             if (gg_str_ends(c->from->tensor[i].name, ends[k]))

@@ -164,7 +164,7 @@ static enum gguf_status ternary(struct gg_convert_view *v,
     const struct gg_data *list = &v->c->from->list;
     const uint64_t n = v->from->n_elements;
     double sum = 0;
-    if (!v->from->data && !v->from->packed)
+    if (!v->from->data && !v->from->packed && !v->from->nibbles)
         return fail(v,
                     "is rounded by all of its numbers: it is not made of "
                     "what they became",

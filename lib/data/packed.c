@@ -34,6 +34,7 @@ struct gg_packed {
     uint64_t rows, cols, group, n_groups;
     struct lie code, zero; /* zero.data is NULL: mid */
     unsigned mid, plus;    /* zero points are plus more than they say */
+    float times;           /* of scales */
     struct gg_stored scale;
     uint64_t scale_r, scale_g; /* steps */
     const uint8_t *index;      /* the group of each column; or NULL */
@@ -62,6 +63,7 @@ static const struct form {
                           NULL, NULL },
                         NULL,
                         false },
+    [GG_PACKED_SCB] = { { ".weight", NULL, ".SCB", NULL, NULL }, NULL, false },
     [GG_PACKED_MXFP4] = { { "_blocks", NULL, "_scales", NULL, NULL },
                           NULL,
                           false },
@@ -78,12 +80,30 @@ static const struct gg_safetensors_type types[] = {
 
 /* ---- reading ---- */
 
+/* Of 3 bits: 32 in three words, of which the second and third begin within a
+ * number. Either dimension is packed; the step is from word to word. */
+static unsigned number_3(const struct lie *l, uint64_t r, uint64_t c)
+{
+    const uint64_t bit = 3 * (l->log_r ? r : c),
+                   step = l->log_r ? l->step_r : l->step_c;
+    const uint8_t *p =
+        l->data +
+        4 * (bit / 32 * step + (l->log_r ? c * l->step_c : r * l->step_r));
+    const unsigned at = bit % 32;
+    uint32_t v = gg_bytes_load32le(p) >> at;
+    if (at > 29)
+        v |= gg_bytes_load32le(p + 4 * step) << (32 - at);
+    return v & 7;
+}
+
 static unsigned number(const struct lie *l, uint64_t r, uint64_t c)
 {
     const uint64_t unit =
         (r >> l->log_r) * l->step_r + (c >> l->log_c) * l->step_c;
     if (l->bytes)
         return l->data[unit] ^ 0x80u;
+    if (l->bits == 3)
+        return number_3(l, r, c);
     unsigned at = l->log_r ? (unsigned)r & ((1u << l->log_r) - 1)
                            : (unsigned)c & ((1u << l->log_c) - 1);
     if (l->order)
@@ -109,6 +129,7 @@ static const struct group *get_group(const struct gg_packed *p,
         return x;
     x->no = g + 1;
     gg_stored_read(&p->scale, r * p->scale_r + g * p->scale_g, 1, &x->scale);
+    x->scale *= p->times;
     x->zero = (int)(p->zero.data ? number(&p->zero, r, g) + p->plus : p->mid);
     return x;
 }
@@ -301,11 +322,16 @@ static enum gguf_status use_columns(struct join *j, bool awq,
 {
     static const uint8_t order[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
     const struct gg_safetensors_tensor *q = part(j, CODES), *z;
-    const unsigned bits = j->config->bits, per = 32 / bits, k = log_2(per);
+    const unsigned bits = j->config->bits;
+    /* so many in so many words */
+    const unsigned per = bits == 3 ? 32 : 32 / bits, words = bits == 3 ? 3 : 1;
+    const unsigned k = log_2(per);
     struct gg_packed *p = j->p;
     if (strcmp(q->type->name, "I32") != 0 || q->n_dims != 2)
         return fail(j, "not a matrix of 32-bit words", err);
-    p->cols = (uint64_t)q->ne[1] * (awq ? 1 : per);
+    if (q->ne[1] % words)
+        return fail(j, "its words are not whole numbers", err);
+    p->cols = (uint64_t)q->ne[1] / words * (awq ? 1 : per);
     p->rows = (uint64_t)q->ne[0] * (awq ? per : 1);
     p->code = (struct lie){ .data = q->data, .bits = bits };
     if (awq) {
@@ -320,11 +346,11 @@ static enum gguf_status use_columns(struct join *j, bool awq,
     }
     GG_TRY(use_scales(j, true, err));
     z = part(j, ZEROS);
-    if (!has(z, "I32", p->n_groups, p->rows / per) || p->rows % per)
+    if (!has(z, "I32", p->n_groups, p->rows / per * words) || p->rows % per)
         return fail(j, "its zero points are not those of its groups", err);
     p->zero = (struct lie){ .data = z->data,
                             .step_r = 1,
-                            .step_c = p->rows / per,
+                            .step_c = p->rows / per * words,
                             .log_r = k,
                             .bits = bits,
                             .order = awq ? order : NULL };
@@ -441,7 +467,7 @@ static enum gguf_status use(struct join *j, struct gguf_error *err)
     if (form == GG_PACKED_MXFP4 || form == GG_PACKED_E2M1)
         return use_mxfp4(j, err);
     GG_TRY(form == GG_PACKED_WORDS ? use_words(j, err)
-           : form == GG_PACKED_INT
+           : form == GG_PACKED_INT || form == GG_PACKED_SCB
                ? use_bytes(j, err)
                : use_columns(j, form == GG_PACKED_AWQ, err));
     const struct gg_safetensors_tensor *scales = part(j, SCALES);
@@ -481,6 +507,10 @@ static enum gguf_status find_parts(struct join *j, uint32_t i, bool *found,
             f->end[k] && gg_str_join(text, sizeof text, j->name, f->end[k])
                 ? gg_safetensors_find(j->s, gg_str_z(text))
                 : GG_INDEX_NONE;
+    }
+    if (j->config->form == GG_PACKED_SCB && !part(j, SCALES)) {
+        *found = false; /* bytes of another kind */
+        return GGUF_OK;
     }
     if (!j->s->tensor[i].n_elements || !part(j, SCALES) ||
         !part(j, SCALES)->n_elements || (f->need_zeros && !part(j, ZEROS)))
@@ -537,7 +567,9 @@ enum gguf_status gg_packed_join(struct gg_safetensors *s,
         j.p = gg_mem_arena_alloc(&s->arena, sizeof *j.p);
         if (!j.p)
             return gg_error_set_nomem(err, sizeof *j.p);
-        *j.p = (struct gg_packed){ .rows = 0 };
+        *j.p = (struct gg_packed){ .times = config->form == GG_PACKED_SCB
+                                                ? 1.0f / 127
+                                                : 1 };
         GG_TRY(use(&j, err));
         GG_TRY(enter(&j, err));
     }

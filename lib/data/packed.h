@@ -6,8 +6,8 @@
  *     weight = scale * (code - zero)
  *
  * in single precision, the difference exactly. Codes of 2, 4 or 8 bits lie in
- * 32-bit words, the lowest bits first; a row of the table in packed.c says
- * where each lies:
+ * 32-bit words, the lowest bits first, those of 3 (gptq) across words; a row of
+ * the table in packed.c says where each lies:
  *
  *     gptq    words down the columns, [columns / n, rows]; groups may be given
  *             for each column (g_idx); zero points along the rows, less 1 in
@@ -19,6 +19,8 @@
  *             "pack-quantized")
  *     int     signed bytes, [rows, columns] (compressed-tensors,
  *             "int-quantized")
+ *     scb     the same, in 127ths of a scale for each row (bitsandbytes,
+ *             LLM.int8)
  *     mxfp4   blocks of 32 numbers, 16 bytes with two neighbours each, and the
  *             exponents of their scales (gpt-oss); they become the blocks of
  *             GGUF's type of that name without being computed
@@ -35,6 +37,7 @@ enum gg_packed_form {
     GG_PACKED_AWQ,
     GG_PACKED_WORDS,
     GG_PACKED_INT,
+    GG_PACKED_SCB,
     GG_PACKED_MXFP4,
     GG_PACKED_E2M1
 };
@@ -42,7 +45,8 @@ enum gg_packed_form {
 /* What the folder says of all of its weights. */
 struct gg_packed_config {
     enum gg_packed_form form;
-    unsigned bits;    /* of a code: 2, 4 or 8; WORDS takes them from shapes */
+    unsigned
+        bits; /* of a code: 2, 3 (GPTQ), 4 or 8; WORDS takes them from shapes */
     uint64_t group;   /* columns; 0: by the shapes of the scales */
     bool zero_plus_1; /* zero points are stored less 1 */
 };

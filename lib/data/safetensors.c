@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "data/nibbles.h"
 #include "data/packed.h"
 
 #include <errno.h>
@@ -133,6 +134,10 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
     struct gg_str_esc e;
     if (t->packed)
         return gg_packed_rows(self(d), i, out, err);
+    if (t->nibbles) {
+        gg_nibbles_rows(self(d), i, out);
+        return GGUF_OK;
+    }
     if (!gg_safetensors_plain(self(d), i, out))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED, t->off,
@@ -148,7 +153,7 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
 static const uint8_t *bytes(const struct gg_data *d, size_t i)
 {
     const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
-    const bool as_it_is = !t->packed && !t->is_index;
+    const bool as_it_is = !t->packed && !t->nibbles && !t->is_index;
     return t->type->dtype != UINT32_MAX && as_it_is ? t->data : NULL;
 }
 
@@ -184,7 +189,9 @@ static void advise(const struct gg_data *d, size_t i, uint64_t first,
 {
     const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
     const uint64_t bits = t->type->bits;
-    if (t->packed)
+    if (t->nibbles)
+        gg_nibbles_advise(self(d), i, first, n, how);
+    else if (t->packed)
         gg_packed_advise(self(d), i, first, n, how);
     else
         gg_safetensors_advise(self(d), t->file_no, t->off + first * bits / 8,

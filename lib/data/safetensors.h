@@ -18,7 +18,7 @@
  * A tensor NAME of 8-bit floats may have a scale, NAME_scale_inv or
  * NAME_scale, or BASE.scale if it is BASE.weight, by which its numbers are
  * multiplied: one, or in each dimension one, one for each, or one for each
- * 128. Weights of fewer bits: packed.h.
+ * 128. Weights of fewer bits: packed.h, nibbles.h.
  */
 #ifndef GG_DATA_SAFETENSORS_H
 #define GG_DATA_SAFETENSORS_H
@@ -53,8 +53,9 @@ struct gg_safetensors_tensor {
     uint32_t file_no;          /* UINT32_MAX: memory */
     bool is_part;              /* of another tensor, as its scale is */
     bool is_index;             /* given as I32 (gg_safetensors_index) */
-    const struct gg_packed *packed; /* its numbers are in several (packed.h);
+    const struct gg_packed *packed;   /* its numbers are in several (packed.h);
                                      * or NULL */
+    const struct gg_nibbles *nibbles; /* the same (nibbles.h) */
     const float *scale; /* of this one: n_scale[0] columns, n_scale[1] rows
                          * ..., or NULL */
     uint64_t n_scale[GGUF_MAX_DIMS], per_scale[GGUF_MAX_DIMS];

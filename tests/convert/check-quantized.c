@@ -88,7 +88,67 @@ static void add_bytes(const char *base, size_t m, bool f8)
     stfile_add(&file, name, "F32", "", 4);
 }
 
-enum form { GPTQ, GPTQ_V2, I8, F8 };
+/* Of 16 a scale of 2 or 1 (E4M3), times one of 0.25 for all. */
+static void add_nvfp4(const char *base, size_t m)
+{
+    char name[120];
+    snprintf(name, sizeof name, "%s.weight", base);
+    uint8_t *q = stfile_add(&file, name, "U8", "32,16", N * N / 2);
+    for (int i = 0; i < N * N; i++)
+        q[i / 2] |= (uint8_t)(code_of(m, i / N, i % N) << 4 * (i % 2));
+    snprintf(name, sizeof name, "%s.weight_scale", base);
+    uint8_t *s = stfile_add(&file, name, "F8_E4M3", "32,2", 2 * N);
+    for (int i = 0; i < 2 * N; i++)
+        s[i] = i % 2 ? 0x38 : 0x40;
+    snprintf(name, sizeof name, "%s.weight_scale_2", base);
+    gg_bytes_store32le(stfile_add(&file, name, "F32", "", 4),
+                       gg_bytes_f32_bits(0.25f));
+    snprintf(name, sizeof name, "%s.input_scale", base);
+    stfile_add(&file, name, "F32", "", 4);
+}
+
+/* Blocks of 32, whose scale is 3; the table is the squares. */
+static void add_nf4(const char *base, size_t m)
+{
+    static const char state[] = "{\"blocksize\":32,\"dtype\":\"float16\","
+                                "\"shape\":[32,32],\"quant_type\":\"nf4\"}";
+    char name[160], shape[20];
+    snprintf(name, sizeof name, "%s.weight", base);
+    uint8_t *q = stfile_add(&file, name, "U8", "512,1", N * N / 2);
+    for (int i = 0; i < N * N; i++)
+        q[i / 2] |= (uint8_t)(code_of(m, i / N, i % N) << (i % 2 ? 0 : 4));
+    snprintf(name, sizeof name, "%s.weight.absmax", base);
+    uint8_t *s = stfile_add(&file, name, "F32", "32", 4 * N);
+    for (int i = 0; i < N; i++)
+        gg_bytes_store32le(s + 4 * i, gg_bytes_f32_bits(3));
+    snprintf(name, sizeof name, "%s.weight.quant_map", base);
+    s = stfile_add(&file, name, "F32", "16", 64);
+    for (int i = 0; i < 16; i++)
+        gg_bytes_store32le(s + 4 * i, gg_bytes_f32_bits((float)(i * i)));
+    snprintf(name, sizeof name, "%s.weight.quant_state.bitsandbytes__nf4",
+             base);
+    snprintf(shape, sizeof shape, "%zu", sizeof state - 1);
+    memcpy(stfile_add(&file, name, "U8", shape, sizeof state - 1), state,
+           sizeof state - 1);
+}
+
+enum form { GPTQ, GPTQ_V2, I8, F8, NVFP4, NF4 };
+
+/* bytes: half of the codes less 3. */
+static float wanted(enum form form, size_t m, int r, int c)
+{
+    static const float levels[16] = {
+        0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6
+    };
+    const int code = code_of(m, r, c);
+    switch (form) {
+    case NVFP4: return levels[code] * (c < N / 2 ? 0.5f : 0.25f);
+    case NF4: return 3 * (float)(code * code);
+    case I8:
+    case F8: return 0.5f * (float)(code - 3);
+    default: return value_of(m, r, c);
+    }
+}
 
 static void make(enum form form, const char *quantization)
 {
@@ -117,6 +177,10 @@ static void make(enum form form, const char *quantization)
         snprintf(base, sizeof base, "model.layers.0.%s", matrices[i]);
         if (form <= GPTQ_V2)
             add_gptq(base, i, form == GPTQ ? 2 : 3);
+        else if (form == NVFP4)
+            add_nvfp4(base, i);
+        else if (form == NF4)
+            add_nf4(base, i);
         else
             add_bytes(base, i, form == F8);
     }
@@ -135,7 +199,6 @@ static enum gguf_status convert(struct gguf_file **out, struct gguf_error *err)
     return st == GGUF_OK ? gguf_file_open(out, path, NULL, err) : st;
 }
 
-/* bytes: half of the codes less 3. */
 static void check(enum form form, const char *quantization, uint32_t type)
 {
     struct gguf_rows *rows;
@@ -153,9 +216,7 @@ static void check(enum form form, const char *quantization, uint32_t type)
     good = t && t->dtype == type && t->ne[0] == N && t->ne[1] == N &&
            !gguf_rows_get(rows, f, t->index, 0, N * N, x, NULL);
     for (int i = 0; good && i < N * N; i++)
-        good =
-            x[i] == (form >= I8 ? 0.5f * (float)(code_of(5, i / N, i % N) - 3)
-                                : value_of(5, i / N, i % N));
+        good = x[i] == wanted(form, 5, i / N, i % N);
     ok(good, "its numbers, in type %d", (int)type);
     gguf_file_close(f);
     gguf_rows_destroy(rows);
@@ -189,10 +250,19 @@ int main(void)
     check(F8, CT "\"format\":\"float-quantized\"", GGUF_DTYPE_BF16);
     check(F8, CT "\"format\":\"naive-quantized\"", GGUF_DTYPE_BF16);
     check(F8, "\"quant_method\":\"fp8\"", GGUF_DTYPE_BF16);
-    refused("\"quant_method\":\"bitsandbytes\",\"bits\":4",
-            "quant_method 'bitsandbytes' is not read");
+    check(F8, "\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"",
+          GGUF_DTYPE_BF16);
+    check(NVFP4, "\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"",
+          GGUF_DTYPE_BF16);
+    check(NF4, "\"quant_method\":\"bitsandbytes\",\"load_in_4bit\":true",
+          GGUF_DTYPE_F16);
+    refused("\"quant_method\":\"hqq\",\"bits\":4",
+            "quant_method 'hqq' is not read");
+    refused("\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A8_AWQ\"",
+            "quant_algo 'W4A8_AWQ'");
+    refused("\"quant_method\":\"modelopt\"", "quant_algo 'missing'");
     refused("\"bits\":4", "quant_method 'missing'");
-    refused("\"quant_method\":\"gptq\",\"bits\":3", "bits '3'");
+    refused("\"quant_method\":\"gptq\",\"bits\":5", "bits '5'");
     refused("\"quant_method\":\"gptq\"", "bits 'missing'");
     refused(GPTQ_4 ",\"checkpoint_format\":\"marlin\"",
             "checkpoint_format 'marlin'");

@@ -138,24 +138,42 @@ static void put_scales(const struct weight *w, bool groups_first,
                 half(w->scale[r][g]));
 }
 
+/* Number no of a row of words that lie step bytes apart: in one word, or, of 3
+ * bits, 10 in a word, one in two, 10, one in two, 10. */
+static void put_code(uint8_t *words, size_t step, unsigned bits, int no, int v)
+{
+    if (bits == 3) {
+        uint8_t *w = words + (size_t)(no / 32 * 3) * step;
+        const int k = no % 32;
+        for (int b = 0; b < 3; b++) {
+            const int at = 3 * k + b;
+            uint8_t *p = w + (size_t)(at / 32) * step;
+            gg_bytes_store32le(p, gg_bytes_load32le(p) | (uint32_t)(v >> b & 1)
+                                                             << (at % 32));
+        }
+        return;
+    }
+    const int per = 32 / (int)bits;
+    put_bits(words + (size_t)(no / per) * step, bits, (unsigned)(no % per), v);
+}
+
 static void put_gptq(const struct weight *w, bool index)
 {
-    const int per = 32 / (int)w->bits;
+    const int down = COLS * (int)w->bits / 32,
+              along = ROWS * (int)w->bits / 32;
     char shape[40];
     begin();
-    sprintf(shape, "%d,%d", COLS / per, ROWS);
-    uint8_t *q = add("x.qweight", "I32", shape, 4 * COLS / per * ROWS);
+    sprintf(shape, "%d,%d", down, ROWS);
+    uint8_t *q = add("x.qweight", "I32", shape, (size_t)(4 * down * ROWS));
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLS; c++)
-            put_bits(q + 4 * (c / per * ROWS + r), w->bits,
-                     (unsigned)(c % per), w->code[r][c]);
-    sprintf(shape, "%d,%d", w->n_groups, ROWS / per);
+            put_code(q + 4 * r, 4 * ROWS, w->bits, c, w->code[r][c]);
+    sprintf(shape, "%d,%d", w->n_groups, along);
     uint8_t *z =
-        add("x.qzeros", "I32", shape, (size_t)(4 * w->n_groups * ROWS / per));
+        add("x.qzeros", "I32", shape, (size_t)(4 * w->n_groups * along));
     for (int g = 0; g < w->n_groups; g++)
         for (int r = 0; r < ROWS; r++)
-            put_bits(z + 4 * (g * (ROWS / per) + r / per), w->bits,
-                     (unsigned)(r % per), w->zero[r][g]);
+            put_code(z + 4 * g * along, 4, w->bits, r, w->zero[r][g]);
     put_scales(w, true, "x.scales");
     if (!index)
         return;
@@ -195,7 +213,7 @@ static void check_columns(void)
     struct gg_safetensors *s;
     struct gguf_error e;
     struct gg_packed_config config = { .form = GG_PACKED_GPTQ };
-    for (unsigned bits = 2; bits <= 8; bits *= 2)
+    for (unsigned bits = 2; bits <= 8; bits += bits < 4 ? 1 : 4)
         for (int k = 0; k < 4; k++) {
             const bool v1 = k & 1, index = k & 2;
             draw(&w, config.bits = bits, 4, index);
@@ -318,6 +336,38 @@ static void check_compressed(void)
     gg_safetensors_close(s);
 }
 
+/* bitsandbytes: bytes are 127ths of the scale of their row. */
+static void check_scb(void)
+{
+    static float x[ROWS * COLS];
+    static int code[ROWS * COLS];
+    const struct gg_packed_config config = { .form = GG_PACKED_SCB };
+    float scale[ROWS];
+    struct gg_safetensors *s;
+    struct gguf_error e;
+    struct gg_data_rows r;
+    begin();
+    uint8_t *q = add("x.weight", "I8", "32,64", ROWS * COLS);
+    uint8_t *p = add("x.SCB", "F32", "32", 4 * ROWS);
+    add("y.weight", "I8", "2,2", 4); /* no scales: another kind */
+    for (int i = 0; i < ROWS; i++) {
+        scale[i] = (float)(1 + rnd_below(1000)) * 0x1p-7f;
+        gg_bytes_store32le(p + 4 * i, gg_bytes_f32_bits(scale[i]));
+    }
+    for (int i = 0; i < ROWS * COLS; i++)
+        q[i] = (uint8_t)(code[i] = (int)rnd_below(255) - 127);
+    bool good = open_it(&s, &config, &e) == GGUF_OK && s->tensor[1].is_part &&
+                gg_data_rows(&s->list, 0, &r, &e) == GGUF_OK;
+    if (good)
+        gg_data_read(&r, 0, ROWS * COLS, x);
+    for (int i = 0; good && i < ROWS * COLS; i++) {
+        const double want = (double)scale[i / COLS] * code[i] / 127;
+        good = fabs((double)x[i] - want) <= fabs(want) * 0x1p-22;
+    }
+    ok(good, "bytes of 127ths %s", e.message);
+    gg_safetensors_close(s);
+}
+
 /* ---- MXFP4 ---- */
 
 static void check_mxfp4(void)
@@ -432,6 +482,7 @@ int main(void)
     gg_codec_kern_init(codec, gg_kern_cpu_detect());
     check_columns();
     check_compressed();
+    check_scb();
     check_mxfp4();
     check_refused();
     return done_testing();

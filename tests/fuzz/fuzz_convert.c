@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "convert/card.h"
 #include "convert/vocab.h"
+#include "data/nibbles.h"
 #include "data/packed.h"
 #include "kern/cpu.h"
 #include "tests/fuzz/fuzz.h"
@@ -60,17 +61,34 @@ static void read_tensor(const struct gg_safetensors *s, size_t i)
     }
 }
 
+/* Forms of packed.h, then those of nibbles.h. */
+enum {
+    N_PACKED = GG_PACKED_E2M1 + 1,
+    N_FORMS = N_PACKED + GG_NIBBLES_BNB + 1
+};
+
+static enum gguf_status join(struct gg_safetensors *s,
+                             struct gg_packed_config *config, unsigned form,
+                             struct gguf_error *err)
+{
+    if (form >= N_PACKED)
+        return gg_nibbles_join(s, (enum gg_nibbles_form)(form - N_PACKED),
+                               err);
+    config->form = (enum gg_packed_form)form;
+    return gg_packed_join(s, config, err);
+}
+
 static void try_packed(const uint8_t *data, size_t size)
 {
     static struct gg_codec_kern codec[GG_N_DTYPES];
-    static const unsigned bits[] = { 2, 4, 8 };
+    static const unsigned bits[] = { 2, 4, 8, 3 };
     struct gg_packed_config config = { .form = GG_PACKED_GPTQ };
     struct gg_safetensors *s;
     struct gguf_error err;
     if (size < 2)
         return;
-    config.form = (enum gg_packed_form)(data[0] % (GG_PACKED_E2M1 + 1));
-    config.bits = bits[data[1] % 3];
+    const unsigned form = data[0] % N_FORMS;
+    config.bits = bits[data[1] % 4];
     config.group = data[1] >> 4;
     config.zero_plus_1 = data[1] & 8;
     gguf_error_clear(&err);
@@ -78,12 +96,12 @@ static void try_packed(const uint8_t *data, size_t size)
     if (gg_safetensors_memory(&s, data + 2, size - 2, NULL, codec, NULL,
                               &err) != GGUF_OK)
         return;
-    if (gg_packed_join(s, &config, &err) != GGUF_OK ||
+    if (join(s, &config, form, &err) != GGUF_OK ||
         gg_safetensors_scale(s, &err) != GGUF_OK)
         MUST(err.message[0]);
     else
         for (size_t i = 0; i < s->n_tensors; i++) {
-            if (!s->tensor[i].packed)
+            if (!s->tensor[i].packed && !s->tensor[i].nibbles)
                 (void)gg_safetensors_index(s, i, &err);
             read_tensor(s, i);
         }
@@ -244,8 +262,8 @@ static void seed_tensors(const char *header, size_t n_data)
 
 /* Weights of a form: its number and the byte of bits come first; the shape that
  * one form ends with, after zeros. */
-static void seed_packed(enum gg_packed_form form, uint8_t how,
-                        const char *header, size_t n_data)
+static void seed_packed(unsigned form, uint8_t how, const char *header,
+                        size_t n_data)
 {
     static const uint8_t zeros[128];
     const bool shape = form == GG_PACKED_WORDS;
@@ -308,6 +326,31 @@ static void seed_forms(void)
                 59);
 }
 
+static void seed_nibbles(void)
+{
+    seed_packed(N_PACKED + GG_NIBBLES_NVFP4, 1,
+                "{\"a.weight\":{\"dtype\":\"U8\",\"shape\":[2,8],"
+                "\"data_offsets\":[0,16]},\"a.weight_scale\":{\"dtype\":"
+                "\"F8_E4M3\",\"shape\":[2,1],\"data_offsets\":[16,18]},"
+                "\"a.weight_scale_2\":{\"dtype\":\"F32\",\"shape\":[],"
+                "\"data_offsets\":[18,22]}}",
+                22);
+    seed_packed(N_PACKED + GG_NIBBLES_BNB, 1,
+                "{\"a.weight\":{\"dtype\":\"U8\",\"shape\":[8,1],"
+                "\"data_offsets\":[0,8]},\"a.weight.absmax\":{\"dtype\":"
+                "\"F32\",\"shape\":[2],\"data_offsets\":[8,16]},"
+                "\"a.weight.quant_map\":{\"dtype\":\"F32\",\"shape\":[16],"
+                "\"data_offsets\":[16,80]},"
+                "\"a.weight.quant_state.bitsandbytes__nf4\":{\"dtype\":"
+                "\"U8\",\"shape\":[32],\"data_offsets\":[80,112]}}",
+                112);
+    seed_packed(GG_PACKED_SCB, 1,
+                "{\"a.weight\":{\"dtype\":\"I8\",\"shape\":[2,4],"
+                "\"data_offsets\":[0,8]},\"a.SCB\":{\"dtype\":\"F32\","
+                "\"shape\":[2],\"data_offsets\":[8,16]}}",
+                16);
+}
+
 static void seed_bytes(const char *data, size_t n)
 {
     fix_bytes(new_seed(), data, n);
@@ -352,6 +395,7 @@ void fuzz_make_seeds(void)
               "[\"a\",-1.5]\n[\"ab\",-2,\"NORMAL\",\"\"]\n"
               "[\"<|plamo:op|>\",0,\"CONTROL\"]\n");
     seed_forms();
+    seed_nibbles();
     seed_text("w[PAD]\n[UNK]\n[CLS]\nun\n##able\r\n\xc3\xa9\n");
     seed_text(
         "t{\"added_tokens\":[{\"id\":0,\"content\":\"[UNK]\",\"special\":"

@@ -1,0 +1,309 @@
+/* nibbles.c - weights of 4-bit numbers that mean those of a table */
+#include "config.h"
+#include "data/nibbles.h"
+
+#include "base/bytes.h"
+#include "base/ckd.h"
+#include "base/compiler.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "gguf/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NVFP4_BLOCK = 16 };
+
+struct gg_nibbles {
+    float table[16];
+    const uint8_t *data, *scale;
+    unsigned shift;            /* of the first of a byte's numbers */
+    uint64_t per_scale;        /* numbers */
+    float (*f8)(uint8_t x);    /* of scales of 8 bits, or NULL */
+    float times, over;         /* for all of them */
+    const uint8_t *map, *more; /* of scales that are numbers of a table */
+    uint64_t per_more;
+    float plus;
+    uint64_t off, size; /* of the bytes, for their pages */
+    uint32_t file_no;
+};
+
+static const struct gg_safetensors_type types[] = {
+    { "4 bits", 4, UINT32_MAX, NULL, GGUF_DTYPE_BF16 },
+    { "4 bits", 4, UINT32_MAX, NULL, GGUF_DTYPE_F16 },
+};
+
+/* ---- reading ---- */
+
+static float load(const uint8_t *p, uint64_t i)
+{
+    const uint32_t bits = gg_bytes_load32le(p + 4 * i);
+    return gg_bytes_f32_from_bits(bits);
+}
+
+static float scale_of(const struct gg_nibbles *x, uint64_t i)
+{
+    if (x->map) {
+        const float y = load(x->map, x->scale[i]);
+        return y * load(x->more, i / x->per_more) + x->plus;
+    }
+    const float y = x->f8 ? x->f8(x->scale[i]) : load(x->scale, i);
+    return y * x->times / x->over;
+}
+
+static void read(const struct gg_data_rows *rows, uint64_t first, uint64_t n,
+                 float *dst)
+{
+    const struct gg_nibbles *x = rows->source;
+    for (uint64_t end = first + n, run; first < end; first += run) {
+        const float scale = scale_of(x, first / x->per_scale);
+        run = GG_MIN(end - first, x->per_scale - first % x->per_scale);
+        for (uint64_t i = first; i < first + run; i++) {
+            const unsigned at = (x->shift ^ (i % 2 ? 4u : 0u));
+            *dst++ = x->table[x->data[i / 2] >> at & 15] * scale;
+        }
+    }
+}
+
+void gg_nibbles_rows(const struct gg_safetensors *s, size_t i,
+                     struct gg_data_rows *out)
+{
+    *out =
+        (struct gg_data_rows){ .read = read, .source = s->tensor[i].nibbles };
+}
+
+void gg_nibbles_advise(const struct gg_safetensors *s, size_t i,
+                       uint64_t first, uint64_t n, enum gg_mapfile_advice how)
+{
+    const struct gg_nibbles *x = s->tensor[i].nibbles;
+    gg_safetensors_advise(s, x->file_no, x->off + first / 2,
+                          GG_MIN(n / 2, x->size), how);
+}
+
+/* ---- putting together ---- */
+
+struct join {
+    struct gg_safetensors *s;
+    struct gguf_str name; /* of the weight, without what the codes end in */
+    uint32_t codes;
+    struct gg_str_esc said; /* for messages */
+    struct gg_nibbles *x;
+    uint64_t rows, cols;
+};
+
+static enum gguf_status fail(const struct join *j, const char *what,
+                             struct gguf_error *err)
+{
+    return gg_error_set(err, GGUF_E_TENSOR, j->s->tensor[j->codes].off,
+                        "tensor '%s': %s", j->said.s, what);
+}
+
+/* The tensor NAME and an ending; NULL: there is none. */
+static struct gg_safetensors_tensor *part(const struct join *j,
+                                          const char *end)
+{
+    char text[512];
+    uint32_t i = GG_INDEX_NONE;
+    if (gg_str_join(text, sizeof text, j->name, end))
+        i = gg_safetensors_find(j->s, gg_str_z(text));
+    return i == GG_INDEX_NONE ? NULL : &j->s->tensor[i];
+}
+
+static bool is(const struct gg_safetensors_tensor *t, const char *type,
+               uint64_t n)
+{
+    return t && !strcmp(t->type->name, type) && t->n_elements == n;
+}
+
+/* What NVFP4's scales are multiplied by, or divided. */
+static enum gguf_status use_all(struct join *j, const char *end, float *out,
+                                struct gguf_error *err)
+{
+    struct gg_safetensors_tensor *t = part(j, end);
+    if (!is(t, "F32", 1))
+        return fail(j, "it has no scale for all of F32", err);
+    t->is_part = true;
+    *out = load(t->data, 0);
+    return isfinite(*out) && *out != 0
+               ? GGUF_OK
+               : fail(j, "its scale for all is 0 or not finite", err);
+}
+
+static enum gguf_status use_nvfp4(struct join *j, bool pack,
+                                  struct gguf_error *err)
+{
+    static const float levels[16] = {
+        0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6
+    };
+    const struct gg_safetensors_tensor *q = &j->s->tensor[j->codes];
+    struct gg_safetensors_tensor *t = part(j, ".weight_scale");
+    struct gg_nibbles *x = j->x;
+    if (strcmp(q->type->name, "U8") != 0 || q->n_dims != 2 ||
+        q->ne[0] % (NVFP4_BLOCK / 2))
+        return fail(j, "not a matrix of bytes, of blocks of 16 numbers", err);
+    j->rows = (uint64_t)q->ne[1];
+    j->cols = 2 * (uint64_t)q->ne[0];
+    if (!is(t, "F8_E4M3", j->rows * (j->cols / NVFP4_BLOCK)) ||
+        t->n_dims != 2 || t->ne[1] != q->ne[1])
+        return fail(j, "its scales are not those of its blocks", err);
+    t->is_part = true;
+    memcpy(x->table, levels, sizeof levels);
+    x->scale = t->data;
+    x->f8 = t->type->f8;
+    x->per_scale = NVFP4_BLOCK;
+    return pack ? use_all(j, ".weight_global_scale", &x->over, err)
+                : use_all(j, ".weight_scale_2", &x->times, err);
+}
+
+/* What the text of bitsandbytes says. */
+static enum gguf_status use_state(struct join *j, const json_t *root,
+                                  bool *half, struct gguf_error *err)
+{
+    const json_t *shape = json_object_get(root, "shape");
+    int64_t rows, cols, per, per_more = 0;
+    double plus = 0;
+    struct gguf_str dtype = GG_STR("");
+    if (!gg_json_int(json_array_get(shape, 0), &rows) || rows < 1 ||
+        !gg_json_int(json_array_get(shape, 1), &cols) || cols < 1 ||
+        !gg_json_int(json_object_get(root, "blocksize"), &per) || per < 1 ||
+        json_array_size(shape) != 2)
+        return fail(j, "its quant_state says no shape or no blocksize", err);
+    (void)gg_json_int(json_object_get(root, "nested_blocksize"), &per_more);
+    (void)gg_json_num(json_object_get(root, "nested_offset"), &plus);
+    (void)gg_json_str(json_object_get(root, "dtype"), &dtype);
+    *half = gg_str_eqz(dtype, "float16");
+    j->rows = (uint64_t)rows;
+    j->cols = (uint64_t)cols;
+    j->x->per_scale = (uint64_t)per;
+    j->x->per_more = per_more > 0 ? (uint64_t)per_more : 0;
+    j->x->plus = (float)plus;
+    return GGUF_OK;
+}
+
+/* Scales, of which n are needed. */
+static enum gguf_status use_absmax(struct join *j, uint64_t n,
+                                   struct gguf_error *err)
+{
+    struct gg_safetensors_tensor *scale = part(j, ".weight.absmax"),
+                                 *map = part(j, ".weight.nested_quant_map"),
+                                 *more = part(j, ".weight.nested_absmax");
+    struct gg_nibbles *x = j->x;
+    if (is(scale, "U8", n) && is(map, "F32", 256) && x->per_more &&
+        is(more, "F32", (n + x->per_more - 1) / x->per_more)) {
+        map->is_part = more->is_part = true;
+        x->map = map->data;
+        x->more = more->data;
+    } else if (!is(scale, "F32", n)) {
+        return fail(j, "its scales are not those of its blocks", err);
+    }
+    scale->is_part = true;
+    x->scale = scale->data;
+    return GGUF_OK;
+}
+
+static enum gguf_status use_bnb(struct join *j, bool *half,
+                                struct gguf_error *err)
+{
+    static const char *const states[] = {
+        ".weight.quant_state.bitsandbytes__nf4",
+        ".weight.quant_state.bitsandbytes__fp4"
+    };
+    const struct gg_safetensors_tensor *q = &j->s->tensor[j->codes];
+    struct gg_safetensors_tensor *state = part(j, states[0]),
+                                 *map = part(j, ".weight.quant_map");
+    struct gg_json json;
+    uint64_t n, n_scales;
+    if (!state)
+        state = part(j, states[1]);
+    if (!state || !is(state, "U8", state->n_elements) || !is(map, "F32", 16))
+        return fail(j, "its quant_state or quant_map is not there", err);
+    GG_TRY(gg_json_read(&json, (const char *)state->data,
+                        (size_t)state->n_elements, state->off, 0, err));
+    const enum gguf_status st = use_state(j, json.root, half, err);
+    gg_json_fini(&json);
+    GG_TRY(st);
+    if (gg_ckd_mul(&n, j->rows, j->cols) || !is(q, "U8", n / 2 + n % 2))
+        return fail(j, "its bytes are not those of its shape", err);
+    n_scales = n / j->x->per_scale + (n % j->x->per_scale != 0);
+    for (size_t i = 0; i < 16; i++)
+        j->x->table[i] = load(map->data, i);
+    j->x->shift = 4;
+    state->is_part = map->is_part = true;
+    return use_absmax(j, n_scales, err);
+}
+
+/* Is the folder's tensor codes, and the form's? Weights that are not
+ * quantized end so, too, and have no scales. */
+static bool is_codes(struct join *j, uint32_t i, enum gg_nibbles_form form)
+{
+    static const struct {
+        const char *codes, *scale;
+    } ends[] = {
+        [GG_NIBBLES_NVFP4] = { ".weight", ".weight_scale" },
+        [GG_NIBBLES_NVFP4_PACK] = { ".weight_packed", ".weight_scale" },
+        [GG_NIBBLES_BNB] = { ".weight", ".weight.absmax" },
+    };
+    const struct gg_safetensors_tensor *t = &j->s->tensor[i];
+    if (!gg_str_ends(t->name, ends[form].codes) ||
+        strcmp(t->type->name, "U8") != 0)
+        return false;
+    j->codes = i;
+    j->name = (struct gguf_str){ t->name.data,
+                                 t->name.size - strlen(ends[form].codes) };
+    gg_str_esc(&j->said, t->name);
+    return part(j, ends[form].scale) != NULL;
+}
+
+static enum gguf_status enter(struct join *j, bool new, bool half,
+                              struct gguf_error *err)
+{
+    struct gg_safetensors *s = j->s;
+    char text[512];
+    uint32_t to = j->codes;
+    uint64_t n;
+    const struct gg_safetensors_tensor *q = &s->tensor[to];
+    if (gg_ckd_mul(&n, j->rows, j->cols) || gg_ckd_cap(n))
+        return fail(j, "element count overflows", err);
+    j->x->data = q->data;
+    j->x->off = q->off;
+    j->x->size = q->size;
+    j->x->file_no = q->file_no;
+    if (new) {
+        if (!gg_str_join(text, sizeof text, j->name, ".weight"))
+            return fail(j, "the name is too long", err);
+        s->tensor[to].is_part = true;
+        to = (uint32_t)s->n_tensors;
+        GG_TRY(gg_safetensors_add(s, gg_str_z(text), NULL, 1, err));
+    }
+    struct gg_safetensors_tensor *t = &s->tensor[to];
+    t->type = &types[half];
+    t->n_dims = 2;
+    t->ne[0] = (int64_t)j->cols;
+    t->ne[1] = (int64_t)j->rows;
+    t->n_elements = n;
+    t->size = j->x->size;
+    t->nibbles = j->x;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_nibbles_join(struct gg_safetensors *s,
+                                 enum gg_nibbles_form form,
+                                 struct gguf_error *err)
+{
+    const size_t n = s->n_tensors;
+    for (uint32_t i = 0; i < n; i++) {
+        struct join j = { .s = s };
+        bool half = false;
+        if (!is_codes(&j, i, form))
+            continue;
+        j.x = gg_mem_arena_alloc(&s->arena, sizeof *j.x);
+        if (!j.x)
+            return gg_error_set_nomem(err, sizeof *j.x);
+        *j.x = (struct gg_nibbles){ .times = 1, .over = 1 };
+        GG_TRY(form == GG_NIBBLES_BNB
+                   ? use_bnb(&j, &half, err)
+                   : use_nvfp4(&j, form == GG_NIBBLES_NVFP4_PACK, err));
+        GG_TRY(enter(&j, form == GG_NIBBLES_NVFP4_PACK, half, err));
+    }
+    return GGUF_OK;
+}
