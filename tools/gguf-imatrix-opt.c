@@ -56,6 +56,7 @@ static const struct opt table[] = {
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--precision", "KIND", PRECISION_HELP, OPT_WORD, AT(precision),
       .words = precision_words },
+    { "--no-fuse", NULL, NO_FUSE_HELP, OPT_FLAG, AT(no_fuse) },
     { "--layer-major", NULL, STORED_HELP, OPT_FLAG, AT(layer_major) },
     { "--max-memory", "SIZE",
       "with --layer-major: use so many bytes beside the weights and the sums; "
@@ -119,8 +120,8 @@ static const struct opt table[] = {
 
 #define COLLECTS                                                              \
     "--ctx-size --chunks --from-chunk --process-output --parse-special "      \
-    "--ubatch-size --batch-size --threads --precision --max-text --no-check " \
-    "--no-ppl --save-every --resume --layer-major"
+    "--ubatch-size --batch-size --threads --precision --no-fuse "             \
+    "--max-text --no-check --no-ppl --save-every --resume --layer-major"
 
 static const struct opt_rule rules[] = {
     { "--include", OPT_EXCLUDES, "--exclude" },

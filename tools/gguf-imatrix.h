@@ -23,6 +23,7 @@ struct im_options {
     uint64_t from_chunk; /* once parsed first and number, of --chunks too */
     uint64_t n_chunks;   /* 0: all */
     int precision;       /* enum gguf_precision */
+    bool no_fuse;        /* as gguf_cpu_params has it */
     struct gguf_limits limits;
     struct gguf_file_params files; /* with these */
 };

@@ -92,6 +92,7 @@ struct ppl_options {
     } pos;
     struct opt_list places;        /* of --override-tensor */
     int precision, base_precision; /* enum gguf_precision */
+    bool no_fuse;                  /* as gguf_cpu_params has it */
 };
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "backend/backend.h"
 #include "base/params.h"
+#include "cpu/fuse.h"
 #include "cpu/optab.h"
 #include "cpu/run.h"
 
@@ -138,7 +139,7 @@ static enum gguf_status plan_create(struct gguf_backend *b,
     struct cpu_plan *p = gg_mem_alloc(b->allocator, sizeof *p);
     if (!p)
         return gg_error_set_nomem(err, sizeof *p);
-    gg_cpu_plan_init(&p->plan, b->allocator);
+    gg_cpu_plan_init(&p->plan, b->allocator, cpu_of(b)->plan.fuse);
     enum gguf_status st = plan_remake(b, p, graph, err);
     if (st != GGUF_OK)
         plan_destroy(b, p);
@@ -297,7 +298,8 @@ static enum gguf_status new_backend(struct gguf_device *d,
                                .abort = p->abort,
                                .abort_user = p->abort_user };
     c->base.priv = c;
-    gg_cpu_plan_init(&c->plan, p->allocator);
+    gg_cpu_plan_init(&c->plan, p->allocator,
+                     p->no_fuse ? 0 : GG_CPU_FUSE_BYTES);
     if (!p->pool) {
         const enum gguf_status st =
             own_pool(&c->base, p->n_threads ? p->n_threads : usable(), err);

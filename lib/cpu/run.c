@@ -11,6 +11,7 @@
 #include "cpu/run.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "cpu/fuse.h"
 #include "cpu/optab.h"
 #include "graph/optab.h"
 
@@ -36,15 +37,16 @@ struct gg_cpu_run {
     struct gguf_error err;
 };
 
-void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a)
+void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a,
+                      size_t fuse)
 {
-    *p = (struct gg_cpu_plan){ .allocator = a };
+    *p = (struct gg_cpu_plan){ .allocator = a, .fuse = fuse };
 }
 
 void gg_cpu_plan_fini(struct gg_cpu_plan *p)
 {
     gg_mem_free(p->allocator, p->steps);
-    gg_cpu_plan_init(p, p->allocator);
+    gg_cpu_plan_init(p, p->allocator, p->fuse);
 }
 
 /* Whether to leave a node to one thread: by its cost, or because it has but
@@ -82,6 +84,18 @@ size_t gg_cpu_plan_work(const struct gguf_graph *graph, unsigned nth,
     return most;
 }
 
+/* Steps of one node or more, and barriers between them. */
+static void join(struct gg_cpu_plan *p)
+{
+    for (size_t i = 0; i < p->n; i += p->steps[i].n) {
+        struct gg_cpu_step *s = &p->steps[i];
+        if (p->fuse)
+            gg_cpu_fuse(s, p->n - i, p->fuse);
+        const size_t next = i + s->n;
+        s->barrier = next < p->n && !(s->single && p->steps[next].single);
+    }
+}
+
 enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
                                   const struct gguf_graph *graph, unsigned nth,
                                   const struct gg_kern *kern,
@@ -101,15 +115,14 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
         if (!op->run)
             continue;
         const unsigned n = gg_cpu_n_threads(t, nth);
-        struct gg_cpu_step s = { t, op->run, n == 1, false };
         const size_t work = work_of(t, n, kern);
         p->work_size = GG_MAX(p->work_size, work);
-        p->shared = p->shared || !s.single;
-        if (p->n)
-            p->steps[p->n - 1].barrier =
-                !(p->steps[p->n - 1].single && s.single);
-        p->steps[p->n++] = s;
+        p->shared = p->shared || n > 1;
+        p->steps[p->n++] = (struct gg_cpu_step){
+            .node = t, .run = op->run, .single = n == 1, .n = 1
+        };
     }
+    join(p);
     return GGUF_OK;
 }
 
@@ -139,6 +152,37 @@ void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
     fail_at(r, task->step);
 }
 
+/* Some rows at a time through all nodes of the step. */
+static void run_step(const struct gg_cpu_step *s,
+                     const struct gg_cpu_task *task)
+{
+    if (s->n == 1) {
+        s->run(s->node, task);
+        return;
+    }
+    struct gg_cpu_task some = *task;
+    int64_t at, end;
+    gg_cpu_share(task, s->n_rows, &at, &end);
+    for (; at < end; at = some.part.to) {
+        some.part =
+            (struct gg_cpu_part){ at, GG_MIN(at + s->some, end), s->n_rows };
+        for (size_t k = 0; k < s->n; k++)
+            s[k].run(s[k].node, &some);
+    }
+}
+
+/* One thread is asked, as often as there are nodes. */
+static void ask(struct gg_cpu_run *r, const struct gg_cpu_step *s,
+                const struct gg_cpu_task *task)
+{
+    for (size_t k = 0; k < s->n; k++)
+        if (r->abort(r->abort_user)) {
+            gg_cpu_fail(task, GGUF_E_CANCELLED, "stopped after %s",
+                        gguf_op_name(s[k].node->op));
+            return;
+        }
+}
+
 static void walk(void *user, unsigned ith, unsigned nth)
 {
     struct gg_cpu_run *r = user;
@@ -153,7 +197,7 @@ static void walk(void *user, unsigned ith, unsigned nth)
     alone.nth = 1;
     alone.barrier = &r->alone;
     bool synced = true;
-    for (size_t i = 0; i < r->plan->n; i++) {
+    for (size_t i = 0; i < r->plan->n; i += r->plan->steps[i].n) {
         const struct gg_cpu_step *s = &r->plan->steps[i];
         /* the barrier orders these accesses */
         bool stop = atomic_load_explicit(&r->failed, memory_order_relaxed) < i;
@@ -162,10 +206,9 @@ static void walk(void *user, unsigned ith, unsigned nth)
         struct gg_cpu_task *task = s->single ? &alone : &all;
         task->step = i;
         if (!stop && (!s->single || ith == 0))
-            s->run(s->node, task);
-        if (ith == 0 && !stop && r->abort && r->abort(r->abort_user))
-            gg_cpu_fail(task, GGUF_E_CANCELLED, "stopped after %s",
-                        gguf_op_name(s->node->op));
+            run_step(s, task);
+        if (ith == 0 && !stop && r->abort)
+            ask(r, s, task);
         synced = s->barrier;
         if (synced)
             gg_barrier_wait(r->barrier);

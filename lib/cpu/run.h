@@ -6,11 +6,16 @@
 #include "gguf/cpu.h"
 #include "gguf/graph.h"
 
+/* A node; or the first of n nodes, the others following, that go over memory
+ * together: fuse.h. */
 struct gg_cpu_step {
     struct gguf_tensor *node;
     gg_cpu_op_fn *run;
-    bool single;  /* too small to share: the first thread does it */
-    bool barrier; /* after this step */
+    bool single;    /* too small to share: the first thread does it */
+    bool barrier;   /* after this step */
+    size_t n;       /* nodes of the step */
+    int64_t n_rows; /* of more than one: what they share out, */
+    int64_t some;   /* and how many of these at a time */
 };
 
 struct gg_cpu_plan {
@@ -18,10 +23,13 @@ struct gg_cpu_plan {
     struct gg_cpu_step *steps; /* nodes that are work */
     size_t n, cap;
     size_t work_size; /* bytes that the largest step needs */
+    size_t fuse;      /* bytes of rows that go through the nodes of a step
+                         together; 0: each node is a step */
     bool shared;      /* a step that is not single */
 };
 
-void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a);
+void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a,
+                      size_t fuse);
 void gg_cpu_plan_fini(struct gg_cpu_plan *p);
 
 /* How many of nth threads compute t, one or all; 0 if it needs no work. */

@@ -16,6 +16,11 @@
 
 struct gg_cpu_run; /* of run.c */
 
+/* Parts from to to - 1 of n equal ones. */
+struct gg_cpu_part {
+    int64_t from, to, n;
+};
+
 struct gg_cpu_task {
     unsigned ith, nth;          /* this thread of how many */
     struct gg_barrier *barrier; /* of the whole team; every thread of it must
@@ -26,7 +31,10 @@ struct gg_cpu_task {
                                    work function asked for with this nth */
     size_t work_size;
     struct gg_cpu_run *run;
-    size_t step; /* number of the node in the plan */
+    size_t step;             /* number of the node in the plan */
+    struct gg_cpu_part part; /* of the node, to be computed now, and not the
+                                thread's whole share; n 0: its share. Only of
+                                operations that are by_rows (optab.h) */
 };
 
 /* Compute node t: shapes, types and strides were accepted by supports. */
@@ -45,13 +53,17 @@ typedef bool gg_cpu_supports_fn(const struct gguf_tensor *t,
 void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
                  const char *fmt, ...) GG_PRINTF(3, 4);
 
-/* This thread's part [*begin, *end) of n items: contiguous, sizes differ by at
- * most one. */
+/* This thread's part [*begin, *end) of n items, or what it is to do of it now:
+ * contiguous, sizes differ by at most one. */
 static inline void gg_cpu_share(const struct gg_cpu_task *task, int64_t n,
                                 int64_t *begin, int64_t *end)
 {
-    *begin = n * task->ith / task->nth;
-    *end = n * (task->ith + 1) / task->nth;
+    struct gg_cpu_part p = task->part;
+    if (!p.n)
+        p = (struct gg_cpu_part){ task->ith, (int64_t)task->ith + 1,
+                                  task->nth };
+    *begin = n / p.n * p.from + n % p.n * p.from / p.n;
+    *end = n / p.n * p.to + n % p.n * p.to / p.n;
 }
 
 #endif

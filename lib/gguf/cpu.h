@@ -61,11 +61,13 @@ struct gguf_cpu_params {
         *buft; /* the buffer type, in host memory, that the device prefers;
                                      NULL: gguf_host_buft(); kept */
     enum gguf_precision precision;
+    bool no_fuse; /* each operation goes over memory by itself: the same bits,
+                     more slowly */
 };
 #define GGUF_CPU_PARAMS_INIT                                                  \
     {                                                                         \
         sizeof(struct gguf_cpu_params), NULL, NULL, GGUF_CPU_ALL, NULL, NULL, \
-            0, NULL, GGUF_PRECISION_EXACT                                     \
+            0, NULL, GGUF_PRECISION_EXACT, false                              \
     }
 
 /* A CPU backend with a device of its own. params NULL: the defaults. Several

@@ -108,6 +108,42 @@ static void check_cuts(const struct skeleton *m, const void *file, size_t size,
        good ? "" : r.err.message);
 }
 
+/* Nor on how the CPU goes over memory: node by node, the same batch again. */
+static void check_ways(const struct skeleton *m, const void *file, size_t size,
+                       const struct gg_arch *arch, const float *all)
+{
+    static float got[SKELETON_TOKENS * SKELETON_VOCAB];
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    gguf_token tok[SKELETON_TOKENS];
+    unsigned n_same = 0;
+    enum { WAYS = 4 };
+    struct run r = { .n_vocab = 0 };
+    bool good = true;
+    p.n_ctx = SKELETON_TOKENS;
+    skeleton_tokens_of(m, tok);
+    for (unsigned i = 0; i < WAYS && good; i++) {
+        struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+        struct gguf_batch b = { .struct_size = sizeof b,
+                                .n = SKELETON_TOKENS,
+                                .token = tok };
+        cp.n_threads = 1 + i;
+        cp.no_fuse = i % 2 == 0;
+        good = run_open_cpu(&r, file, size, arch, &cp, &p);
+        for (int again = 0; again < 2 && good; again++) {
+            good = gguf_session_clear(r.session, &r.err) == GGUF_OK &&
+                   run_encode(&r, tok, SKELETON_TOKENS) &&
+                   run_rows(&r, &b, m->width, got);
+            n_same +=
+                good &&
+                !memcmp(got, all, SKELETON_TOKENS * m->width * sizeof *got);
+        }
+        run_close(&r);
+    }
+    ok(good && n_same == 2 * WAYS,
+       "%s: the same bits by other ways over memory (%u of %d): %s", m->name,
+       n_same, 2 * WAYS, good ? "" : r.err.message);
+}
+
 /* By the row of its architecture, even if the table has it with runs =
  * false. */
 static void check_logits(struct skeleton *m)
@@ -148,6 +184,8 @@ static void check_logits(struct skeleton *m)
            "%s: all outputs, %.2g from llama.cpp, of which "
            "this is the digest",
            m->name, all);
+    if (good)
+        check_ways(m, file, size, &arch, got);
     if (good && !gguf_model_get_info(r.model)->is_whole)
         check_cuts(m, file, size, &arch, got, most);
     run_close(&r);

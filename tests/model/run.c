@@ -30,6 +30,8 @@ static bool start(struct run *r, unsigned n_threads,
     pp.n_threads = n_threads;
     if (gguf_pool_create(&r->pool, &pp, &r->err) != GGUF_OK)
         return false;
+    if (r->cpu)
+        cp = *r->cpu;
     cp.pool = r->pool;
     cp.allocator = params->allocator;
     if (gguf_cpu_backend_create(&r->backend, &cp, &r->err) != GGUF_OK)
@@ -67,6 +69,19 @@ bool run_open_arch(struct run *r, const void *data, size_t size,
     return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
                GGUF_OK &&
            start(r, 1, p);
+}
+
+bool run_open_cpu(struct run *r, const void *data, size_t size,
+                  const struct gg_arch *arch,
+                  const struct gguf_cpu_params *cpu,
+                  const struct gguf_session_params *p)
+{
+    memset(r, 0, sizeof *r);
+    r->arch = arch;
+    r->cpu = cpu;
+    return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
+               GGUF_OK &&
+           start(r, cpu->n_threads, p);
 }
 
 bool run_open_path(struct run *r, const char *path, unsigned n_threads,

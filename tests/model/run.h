@@ -11,6 +11,7 @@ struct run {
     struct gguf_split *set;
     const struct gg_arch *arch;             /* or NULL: the file's */
     const struct gguf_model_params *params; /* or NULL */
+    const struct gguf_cpu_params *cpu;      /* or NULL */
     struct gguf_model *model;
     struct gguf_pool *pool;
     struct gguf_backend *backend;
@@ -33,6 +34,12 @@ struct gg_arch;
 bool run_open_arch(struct run *r, const void *data, size_t size,
                    const struct gg_arch *arch,
                    const struct gguf_session_params *p);
+/* The same on a CPU backend of these parameters; pool and allocator are set
+ * here. */
+bool run_open_cpu(struct run *r, const void *data, size_t size,
+                  const struct gg_arch *arch,
+                  const struct gguf_cpu_params *cpu,
+                  const struct gguf_session_params *p);
 bool run_open_path(struct run *r, const char *path, unsigned n_threads,
                    const struct gguf_session_params *p);
 /* path: all that gguf_split_open takes. */

@@ -1,4 +1,4 @@
-/* precision.c - precisions of products, as options name them */
+/* precision.c - how the CPU computes, as options name it */
 #include "config.h"
 #include "tools/common/precision.h"
 

@@ -1,4 +1,4 @@
-/* precision.h - precisions of products, as options name them */
+/* precision.h - how the CPU computes, as options name it */
 #ifndef TOOLS_COMMON_PRECISION_H
 #define TOOLS_COMMON_PRECISION_H
 
@@ -9,6 +9,9 @@ extern const struct opt_word precision_words[]; /* enum gguf_precision */
 #define PRECISION_HELP                                                        \
     "how products of weights are computed: exact (without this option), or "  \
     "faster with activations rounded to integers of 16 or 8 bits: int16, int8"
+
+#define NO_FUSE_HELP                                                          \
+    "norms, gates and sums go over memory one by one. No digit depends on it"
 
 /* What activations and weights are in it, for people. */
 const char *precision_says(unsigned precision);
