@@ -4,6 +4,7 @@
  * waits instead.
  */
 #include "config.h"
+#include "backend/age.h"
 #include "backend/backend.h"
 
 /* --- events --------------------------------------------------------------- */
@@ -67,6 +68,7 @@ enum gguf_status gguf_backend_set_async(struct gguf_backend *b,
         GG_TRY(gguf_backend_sync(b, err));
         return gguf_tensor_set(t, src, off, size, err);
     }
+    gg_buffer_age_change(t->buffer);
     return b->iface->set_async(b, t, src, off, size, err);
 }
 
@@ -88,6 +90,7 @@ enum gguf_status gg_backend_copy_queued(struct gguf_backend *b,
                                         struct gguf_tensor *dst, bool *done,
                                         struct gguf_error *err)
 {
+    gg_buffer_age_change(dst->buffer);
     const enum gguf_status st = b->iface->copy_async
                                     ? b->iface->copy_async(b, src, dst, err)
                                     : GGUF_E_UNSUPPORTED;

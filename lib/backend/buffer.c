@@ -1,5 +1,6 @@
 /* buffer.c - buffer types and buffers; host memory */
 #include "config.h"
+#include "backend/age.h"
 #include "backend/backend.h"
 #include "base/params.h"
 
@@ -184,6 +185,7 @@ static void drop_memory(struct gguf_buffer *b)
 enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,
                                   struct gguf_error *err)
 {
+    gg_buffer_age_change(b);
     drop_memory(b);
     return get_memory(b, size, err);
 }
@@ -194,6 +196,7 @@ void gguf_buffer_destroy(struct gguf_buffer *b)
         return;
     for (size_t i = 0; i < b->n_parts; i++)
         gguf_buffer_destroy(b->parts[i]);
+    gg_buffer_age_end(b);
     gg_mem_free(b->allocator, b->parts);
     drop_memory(b);
     gg_mem_free(b->allocator, b);
@@ -249,7 +252,7 @@ void gguf_buffer_set_usage(struct gguf_buffer *b, enum gguf_buffer_usage usage)
 {
     b->usage = usage;
     for (size_t i = 0; i < b->n_parts; i++)
-        b->parts[i]->usage = usage;
+        gguf_buffer_set_usage(b->parts[i], usage);
 }
 
 enum gguf_status gguf_buffer_clear(struct gguf_buffer *b, uint8_t value,
@@ -257,6 +260,7 @@ enum gguf_status gguf_buffer_clear(struct gguf_buffer *b, uint8_t value,
 {
     for (size_t i = 0; i < b->n_parts; i++)
         GG_TRY(gguf_buffer_clear(b->parts[i], value, err));
+    gg_buffer_age_change(b);
     if (b->iface->clear)
         return b->iface->clear(b, value, err);
     if (b->size && !b->n_parts)

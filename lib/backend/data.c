@@ -1,5 +1,6 @@
 /* data.c - data of tensors: set, get, memset, copy */
 #include "config.h"
+#include "backend/age.h"
 #include "backend/backend.h"
 
 #include <string.h>
@@ -36,6 +37,7 @@ enum gguf_status gguf_tensor_set(struct gguf_tensor *t, const void *src,
     GG_TRY(gg_backend_tensor_check_range(t, off, size, err));
     if (!size)
         return GGUF_OK;
+    gg_buffer_age_change(t->buffer);
     if (t->buffer && t->buffer->iface->set)
         return t->buffer->iface->set(t->buffer, t, src, off, size, err);
     memcpy((char *)t->data + off, src, (size_t)size);
@@ -62,6 +64,7 @@ enum gguf_status gguf_tensor_memset(struct gguf_tensor *t, uint8_t value,
     GG_TRY(gg_backend_tensor_check_range(t, off, size, err));
     if (!size)
         return GGUF_OK;
+    gg_buffer_age_change(t->buffer);
     if (t->buffer && t->buffer->iface->memset)
         return t->buffer->iface->memset(t->buffer, t, value, off, size, err);
     memset((char *)t->data + off, value, (size_t)size);
@@ -117,6 +120,7 @@ enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
     uint64_t size = gguf_tensor_size(src);
     if (!size || src == dst)
         return GGUF_OK;
+    gg_buffer_age_change(dst->buffer);
     if (on_host(src))
         return gguf_tensor_set(dst, src->data, 0, size, err);
     if (on_host(dst))

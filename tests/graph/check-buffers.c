@@ -1,5 +1,6 @@
 /* check-buffers.c - buffers: tensors in them, parts, memory that fails */
 #include "config.h"
+#include "backend/age.h"
 #include "gguf/cpu.h"
 #include "gguf/op.h"
 #include "tests/failalloc.h"
@@ -249,8 +250,57 @@ static void check_parts(void)
     gguf_ctx_destroy(c);
 }
 
+/* Whoever keeps what was made of weights learns that these changed. */
+static void check_age(void)
+{
+    struct gguf_error err;
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    struct gguf_ctx *c;
+    struct gguf_buffer *b;
+    p.no_alloc = true;
+    p.mem_size = 2 * gguf_tensor_overhead();
+    if (gguf_ctx_create(&c, &p, &err))
+        bail("context", &err);
+    tensor *t = gguf_tensor_1d(c, GGUF_DTYPE_F32, 4);
+    tensor *u = gguf_tensor_1d(c, GGUF_DTYPE_F32, 4);
+    if (gguf_ctx_alloc_tensors(c, gguf_host_buft(), NULL, &b, &err))
+        bail("tensors", &err);
+    ok(!gg_buffer_age_hold(b) && !gg_buffer_age_hold(NULL),
+       "a buffer of no weights has no age");
+    gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
+    struct gg_buffer_age *age = gg_buffer_age_hold(b);
+    gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
+    struct gg_buffer_age *again = gg_buffer_age_hold(b);
+    if (!age)
+        bail("age", &err);
+    uint64_t n[7] = { gg_buffer_age_changes(age) };
+    bool good = !gguf_tensor_set(t, "1234", 0, 4, &err);
+    n[1] = gg_buffer_age_changes(age);
+    good = good && !gguf_tensor_memset(t, 0, 0, 4, &err);
+    n[2] = gg_buffer_age_changes(age);
+    good = good && !gguf_tensor_copy(t, u, &err);
+    n[3] = gg_buffer_age_changes(age);
+    good = good && !gguf_buffer_clear(b, 0, &err);
+    n[4] = gg_buffer_age_changes(age);
+    char got[4];
+    good = good && !gguf_tensor_get(t, got, 0, 4, &err);
+    n[5] = gg_buffer_age_changes(age);
+    gguf_buffer_destroy(b);
+    n[6] = gg_buffer_age_changes(age);
+    ok(good && again == age && n[1] > n[0] && n[2] > n[1] && n[3] > n[2] &&
+           n[4] > n[3],
+       "one of weights has one, another when data are set, or cleared");
+    ok(n[5] == n[4] && n[6] > n[5],
+       "not when they are read, but when it is destroyed");
+    gg_buffer_age_drop(age);
+    gg_buffer_age_drop(again);
+    gg_buffer_age_drop(NULL);
+    gguf_ctx_destroy(c);
+}
+
 int main(void)
 {
+    check_age();
     check_buffers();
     check_nothing();
     check_parts();
