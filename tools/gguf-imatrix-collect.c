@@ -143,6 +143,7 @@ static bool open_session(struct job *j)
     cp.pool = j->pool;
     cp.abort = stopped;
     cp.precision = (enum gguf_precision)j->o->precision;
+    cp.repack = j->o->repack;
     cp.no_fuse = j->o->no_fuse;
     if (gguf_cpu_backend_create(&j->cpu, &cp, &err) != GGUF_OK)
         return fail(NULL, &err);

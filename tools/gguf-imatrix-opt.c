@@ -56,6 +56,8 @@ static const struct opt table[] = {
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--precision", "KIND", PRECISION_HELP, OPT_WORD, AT(precision),
       .words = precision_words },
+    { "--repack", "[SIZE]", REPACK_HELP, OPT_SIZE, AT(repack),
+      .value = GGUF_CPU_REPACK_FREE },
     { "--no-fuse", NULL, NO_FUSE_HELP, OPT_FLAG, AT(no_fuse) },
     { "--layer-major", NULL, STORED_HELP, OPT_FLAG, AT(layer_major) },
     { "--max-memory", "SIZE",
@@ -120,7 +122,7 @@ static const struct opt table[] = {
 
 #define COLLECTS                                                              \
     "--ctx-size --chunks --from-chunk --process-output --parse-special "      \
-    "--ubatch-size --batch-size --threads --precision --no-fuse "             \
+    "--ubatch-size --batch-size --threads --precision --repack --no-fuse "    \
     "--max-text --no-check --no-ppl --save-every --resume --layer-major"
 
 static const struct opt_rule rules[] = {

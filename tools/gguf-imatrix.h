@@ -23,7 +23,8 @@ struct im_options {
     uint64_t from_chunk; /* once parsed first and number, of --chunks too */
     uint64_t n_chunks;   /* 0: all */
     int precision;       /* enum gguf_precision */
-    bool no_fuse;        /* as gguf_cpu_params has it */
+    uint64_t repack;     /* as gguf_cpu_params has these */
+    bool no_fuse;
     struct gguf_limits limits;
     struct gguf_file_params files; /* with these */
 };

@@ -89,6 +89,7 @@ static bool register_all(struct ppl_backends *b, const struct ppl_options *o,
     cp.pool = pool;
     cp.abort = abort;
     cp.precision = (enum gguf_precision)precision;
+    cp.repack = o->repack;
     cp.no_fuse = o->no_fuse;
     if (gguf_registry_create_empty(&b->registry, NULL, &err) != GGUF_OK ||
         gguf_cpu_driver_create(&d, &cp, &err) != GGUF_OK ||

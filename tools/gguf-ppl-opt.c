@@ -134,6 +134,8 @@ static const struct opt table[] = {
     { "--base-precision", "KIND",
       "that of the model of --base; exact without this option", OPT_WORD,
       AT(base_precision), .words = precision_words },
+    { "--repack", "[SIZE]", REPACK_HELP, OPT_SIZE, AT(repack),
+      .value = GGUF_CPU_REPACK_FREE },
     { "--no-fuse", NULL, NO_FUSE_HELP, OPT_FLAG, AT(no_fuse) },
     { "--cpus", "LIST",
       "bind thread after thread to these processors, such as 0-3,8", OPT_STR,

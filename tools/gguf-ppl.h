@@ -92,7 +92,8 @@ struct ppl_options {
     } pos;
     struct opt_list places;        /* of --override-tensor */
     int precision, base_precision; /* enum gguf_precision */
-    bool no_fuse;                  /* as gguf_cpu_params has it */
+    uint64_t repack;               /* as gguf_cpu_params has these */
+    bool no_fuse;
 };
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };

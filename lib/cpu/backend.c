@@ -28,6 +28,7 @@ struct cpu_backend {
     void *abort_user;
     struct gg_barrier *barrier; /* of the pool's threads */
     struct gg_cpu_plan plan;    /* of the last compute */
+    struct gg_cpu_store store;  /* of packed weights */
     void *work;
     size_t work_size;
 };
@@ -44,6 +45,7 @@ static void destroy(struct gguf_backend *b)
     struct cpu_backend *c = cpu_of(b);
     const struct gguf_allocator *a = b->allocator;
     gg_cpu_plan_fini(&c->plan);
+    gg_cpu_store_fini(&c->store);
     gg_mem_free_aligned(a, c->work);
     if (c->barrier)
         gg_barrier_fini(c->barrier);
@@ -87,10 +89,12 @@ static enum gguf_status prepare(struct cpu_backend *c,
     return GGUF_OK;
 }
 
-static enum gguf_status run(struct cpu_backend *c, const struct gg_cpu_plan *p,
+static enum gguf_status run(struct cpu_backend *c, struct gg_cpu_plan *p,
                             struct gguf_error *err)
 {
     GG_TRY(prepare(c, p, err));
+    if (c->store.limit)
+        gg_cpu_plan_keep(p, &c->store, c->kern);
     return gg_cpu_plan_run(p, c->pool, c->barrier, c->work, c->kern, c->abort,
                            c->abort_user, err);
 }
@@ -178,13 +182,15 @@ static void plan_memory(const struct gguf_backend *b,
                         const struct gguf_graph *graph, size_t *plan,
                         size_t *shared)
 {
-    const struct cpu_backend *c = b->priv;
+    struct cpu_backend *c = b->priv;
     const size_t work =
         gg_cpu_plan_work(graph, gguf_pool_n_threads(c->pool), c->kern);
+    const uint64_t kept =
+        c->store.limit ? gg_cpu_store_estimate(&c->store, graph, c->kern) : 0;
     *plan = sizeof(struct cpu_plan) +
             gguf_graph_n_nodes(graph) * sizeof(struct gg_cpu_step);
     *shared = gg_mem_aligned_size(sizeof *c->barrier, 64) +
-              (work ? gg_mem_aligned_size(work, 64) : 0);
+              (work ? gg_mem_aligned_size(work, 64) : 0) + (size_t)kept;
 }
 
 static const struct gguf_backend_iface backend_iface = {
@@ -279,6 +285,17 @@ static unsigned usable(void)
     return GG_MIN(n, (unsigned)GGUF_POOL_MAX_THREADS);
 }
 
+/* Bytes of packed weights: as many as asked for, or what there is but for an
+ * eighth of all. */
+static uint64_t keeps(uint64_t asked)
+{
+    uint64_t n_free, n_total;
+    if (asked != GGUF_CPU_REPACK_FREE)
+        return asked;
+    gg_backend_host_memory(NULL, &n_free, &n_total);
+    return n_free > n_total / 8 ? n_free - n_total / 8 : 0;
+}
+
 static enum gguf_status new_backend(struct gguf_device *d,
                                     struct gguf_backend **out,
                                     struct gguf_error *err)
@@ -300,6 +317,7 @@ static enum gguf_status new_backend(struct gguf_device *d,
     c->base.priv = c;
     gg_cpu_plan_init(&c->plan, p->allocator,
                      p->no_fuse ? 0 : GG_CPU_FUSE_BYTES);
+    gg_cpu_store_init(&c->store, p->allocator, keeps(p->repack));
     if (!p->pool) {
         const enum gguf_status st =
             own_pool(&c->base, p->n_threads ? p->n_threads : usable(), err);

@@ -192,25 +192,81 @@ static void run_round(const struct gg_kern_gemm *g, const struct block *b,
     }
 }
 
+size_t gg_cpu_gemm_panels(const struct gg_cpu_gemm_args *a, size_t *size)
+{
+    const struct gg_kern_gemm *g = kernels(a);
+    *size = gg_kern_gemm_w_size(g, (size_t)a->k);
+    if (a->n == 0 || a->k == 0 || is_narrow(a) || few_columns(a))
+        return 0;
+    return ceil_div((size_t)a->m, g->mr);
+}
+
+/* Where the panels of a block's rows are. */
+struct panels {
+    unsigned char *kept; /* the first panel's place among those that are kept,
+                            or NULL: they are packed into the thread's memory */
+    unsigned char *ready;
+    bool pack;
+};
+
+/* Kept panels are packed by the first block that needs them: in a pass no other
+ * one does unless columns are divided, too; then only those that were there
+ * before are taken. A barrier comes before the next pass or product. */
+static struct panels find_panels(const struct gg_cpu_gemm_args *a,
+                                 const struct plan *p, const struct block *b)
+{
+    const size_t first = b->i0 / p->g->mr;
+    struct panels s = { .pack = true };
+    if (!a->kept.at)
+        return s;
+    const unsigned char *ready = a->kept.ready + first;
+    s.pack = memchr(ready, 0, ceil_div(b->rows, p->g->mr)) != NULL;
+    if (s.pack && p->n_groups > 1)
+        return s;
+    s.kept = a->kept.at;
+    s.ready = a->kept.ready + first;
+    return s;
+}
+
+/* Those of kc steps from q on. */
+static const unsigned char *pack_w(const struct gg_cpu_gemm_args *a,
+                                   const struct plan *p, const struct block *b,
+                                   const struct panels *s, size_t q,
+                                   unsigned char *wp, void *buf)
+{
+    const struct gg_kern_gemm *g = p->g;
+    const size_t kc = GG_MIN((size_t)g->kc, (size_t)a->k - q);
+    const struct gg_kern_gemm_rows rows = { a->dtype_index,
+                                            (const unsigned char *)a->w +
+                                                b->i0 * a->w_stride,
+                                            a->w_stride, q };
+    if (s->kept)
+        wp = s->kept + p->n_panels * gg_kern_gemm_w_size(g, q) +
+             b->i0 / g->mr * gg_kern_gemm_w_size(g, kc);
+    if (s->pack)
+        g->pack_rows(a->kern, g, &rows, b->rows, kc, wp, buf);
+    return wp;
+}
+
 /* xp: the pass's packed columns; wp: this thread's memory. */
 static void run_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
                       const struct block *b, const unsigned char *xp,
                       unsigned char *wp)
 {
     const struct gg_kern_gemm *g = p->g;
-    const unsigned char *w = (const unsigned char *)a->w + b->i0 * a->w_stride;
     const size_t k = (size_t)a->k, n_panels = p->nc / g->nr;
+    const struct panels s = find_panels(a, p, b);
     float *sums = (float *)(void *)(wp + p->w_size);
     void *buf = wp + p->w_size + p->sum_size;
     for (size_t q = 0; q < k; q += g->kc) {
         const size_t kc = GG_MIN((size_t)g->kc, k - q);
-        const struct gg_kern_gemm_rows rows = { a->dtype_index, w, a->w_stride,
-                                                q };
-        g->pack_rows(a->kern, g, &rows, b->rows, kc, wp, buf);
+        const unsigned char *w = pack_w(a, p, b, &s, q, wp, buf);
         for (size_t j = b->jb; j < b->je; j += g->round)
-            run_round(g, b, j, gg_kern_gemm_n_blocks(g, kc), wp,
+            run_round(g, b, j, gg_kern_gemm_n_blocks(g, kc), w,
                       xp + n_panels * gg_kern_gemm_x_size(g, q), sums, q == 0);
     }
+    if (s.kept && s.pack)
+        memset(s.ready, 1, ceil_div(b->rows, g->mr));
     store_block(a, p, b, sums);
 }
 
@@ -315,8 +371,10 @@ static void run_few(const struct gg_cpu_gemm_args *a, unsigned ith,
     for (size_t i = groups * ith / nth; i < groups * (ith + 1) / nth; i++)
         few_rows(a, &p, i * ROWS, xp);
     const struct block rest = { groups * ROWS, m % ROWS, 0, 0, n };
+    struct gg_cpu_gemm_args alone = *a; /* its panels are no others' */
+    alone.kept.at = NULL;
     if (rest.rows && ith == nth - 1)
-        run_block(a, &p, &rest, xp, xp + p.x_size);
+        run_block(&alone, &p, &rest, xp, xp + p.x_size);
 }
 
 /* Few columns: each thread has a part of the rows. */

@@ -18,6 +18,14 @@
 
 struct gg_barrier; /* base/barrier.h */
 
+/* Panels of a matrix of weights, kept from one product to the next: all of the
+ * first kc steps, one after the other, then those of the next. */
+struct gg_cpu_gemm_kept {
+    unsigned char *at;    /* aligned to 64; NULL: none are kept */
+    unsigned char *ready; /* of each panel: whether it is there. The products
+                             that find it is not pack it */
+};
+
 struct gg_cpu_gemm_args {
     const struct gg_kern *kern;
     enum gg_kern_gemm_form form;
@@ -30,6 +38,8 @@ struct gg_cpu_gemm_args {
     float *y;        /* column j at y + j * y_stride; overlaps no input */
     size_t y_stride; /* bytes, a multiple of 4 */
     int64_t m, n, k; /* each may be 0; k a multiple of the type's block */
+    struct gg_cpu_gemm_kept
+        kept; /* of w in this form; the bits are the same */
 };
 
 /* Bytes of scratch that gg_cpu_gemm_run needs for nth threads, whatever m
@@ -37,6 +47,10 @@ struct gg_cpu_gemm_args {
 size_t gg_cpu_gemm_work_size(const struct gg_cpu_gemm_args *a, unsigned nth);
 /* The most that it needs for any n up to a's. */
 size_t gg_cpu_gemm_most_work(const struct gg_cpu_gemm_args *a, unsigned nth);
+
+/* Panels that w has for such a product, each of *size bytes; 0: it is computed
+ * without. */
+size_t gg_cpu_gemm_panels(const struct gg_cpu_gemm_args *a, size_t *size);
 
 /* Member ith of nth. work: shared by the team, of gg_cpu_gemm_work_size bytes,
  * any alignment, contents ignored and lost. Returns when this member has no

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "cpu/gemm.h"
 #include "cpu/optab.h"
+#include "cpu/panels.h"
 #include "cpu/row.h"
 
 /* Rows of blocks side by side of a type that decodes. */
@@ -56,6 +57,14 @@ static struct gg_cpu_gemm_args gemm_args(const struct gguf_tensor *t,
     return g;
 }
 
+/* Matrices lie in two dimensions at most. */
+static bool product(const struct gguf_tensor *t, const struct gg_kern *kern,
+                    struct gg_cpu_gemm_args *a)
+{
+    *a = gemm_args(t, kern);
+    return t->src[0]->ne[3] == 1;
+}
+
 static size_t matmul_work(const struct gguf_tensor *t, unsigned nth,
                           const struct gg_kern *kern)
 {
@@ -70,6 +79,7 @@ static void matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
     if (gguf_tensor_is_empty(t))
         return;
     if (is_flat(t)) {
+        g.kept = gg_cpu_panels_of(task->panels, 0);
         gg_cpu_gemm_run(&g, task->ith, task->nth, task->work, task->barrier);
         return;
     }
@@ -79,8 +89,9 @@ static void matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
             if (!first && task->nth > 1)
                 gg_barrier_wait(task->barrier);
             first = false;
-            g.w = gg_row_at(a, 0, i2 / (b->ne[2] / a->ne[2]),
-                            i3 / (b->ne[3] / a->ne[3]));
+            const int64_t m2 = i2 / (b->ne[2] / a->ne[2]);
+            g.w = gg_row_at(a, 0, m2, i3 / (b->ne[3] / a->ne[3]));
+            g.kept = gg_cpu_panels_of(task->panels, m2);
             g.x = gg_row_at(b, 0, i2, i3);
             g.y = gg_row_at(t, 0, i2, i3);
             gg_cpu_gemm_run(&g, task->ith, task->nth, task->work,
@@ -89,4 +100,4 @@ static void matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
     }
 }
 
-GG_CPU_OP(matmul, matmul, matmul_work, gg_cpu_matmul_supports, false);
+GG_CPU_PRODUCT(matmul, matmul, matmul_work, gg_cpu_matmul_supports, product);

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "cpu/gemm.h"
 #include "cpu/optab.h"
+#include "cpu/panels.h"
 #include "cpu/row.h"
 #include "gguf/op.h"
 
@@ -72,6 +73,13 @@ static struct gg_cpu_gemm_args gemm_args(const struct gguf_tensor *t,
         .n = n,
         .k = a->ne[0],
     };
+}
+
+static bool product(const struct gguf_tensor *t, const struct gg_kern *kern,
+                    struct gg_cpu_gemm_args *a)
+{
+    *a = gemm_args(t, kern, NULL, NULL, n_columns(t));
+    return t->src[0]->ne[3] == 1;
 }
 
 static size_t matmul_id_work(const struct gguf_tensor *t, unsigned nth,
@@ -176,10 +184,12 @@ static void matmul_id(struct gguf_tensor *t, const struct gg_cpu_task *task)
         sync(task);
         struct gg_cpu_gemm_args g = gemm_args(t, task->kern, s.x, s.y, n_wide);
         g.w = gg_row_at(a, 0, e, 0);
+        g.kept = gg_cpu_panels_of(task->panels, e);
         gg_cpu_gemm_run(&g, task->ith, task->nth, s.gemm, task->barrier);
         sync(task);
         move_columns(t, task, &s, s.columns + begin, n, false);
     }
 }
 
-GG_CPU_OP(matmul_id, matmul_id, matmul_id_work, gg_cpu_matmul_supports, false);
+GG_CPU_PRODUCT(matmul_id, matmul_id, matmul_id_work, gg_cpu_matmul_supports,
+               product);

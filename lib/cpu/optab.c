@@ -3,7 +3,7 @@
 #include "cpu/optab.h"
 #include "graph/optab.h"
 
-static const struct gg_cpu_op nothing = { NULL, NULL, NULL, false };
+static const struct gg_cpu_op nothing = { .run = NULL };
 
 #define ROW_LEAF(NAME) &nothing
 #define ROW_VIEW(NAME) &nothing

@@ -2,6 +2,7 @@
 #ifndef GG_CPU_OPTAB_H
 #define GG_CPU_OPTAB_H
 
+#include "cpu/panels.h"
 #include "cpu/task.h"
 #include "graph/op_list.h"
 
@@ -10,6 +11,9 @@ struct gg_cpu_op {
     gg_cpu_work_fn *work; /* NULL: none */
     gg_cpu_supports_fn *supports;
     bool by_rows; /* shares out whole rows of the result */
+    gg_cpu_product_fn
+        *product; /* of one that multiplies weights, src[0], whose
+                                   panels may be kept; or NULL */
 };
 
 /* Row of op, < GGUF_N_OPS; run is NULL where there is nothing to do. */
@@ -20,8 +24,13 @@ bool gg_cpu_supports(const struct gguf_tensor *t, const struct gg_kern *kern);
 
 /* Rows are told where the operation is computed, in op_*.c: that of NAME (as
  * in graph/op_list.h) with its function and what is beside it. */
-#define GG_CPU_OP(NAME, ...)                                                  \
-    const struct gg_cpu_op gg_cpu_op_##NAME = { __VA_ARGS__ }
+#define GG_CPU_OP(NAME, RUN, WORK, SUPPORTS, BY_ROWS)                         \
+    const struct gg_cpu_op gg_cpu_op_##NAME = { RUN, WORK, SUPPORTS, BY_ROWS, \
+                                                NULL }
+/* One that multiplies weights. */
+#define GG_CPU_PRODUCT(NAME, RUN, WORK, SUPPORTS, PRODUCT)                    \
+    const struct gg_cpu_op gg_cpu_op_##NAME = { RUN, WORK, SUPPORTS, false,   \
+                                                PRODUCT }
 /* One that takes rows of floats and gives rows of floats, with scratch for
  * GG_CPU_TMP_ROWS rows of the result's length: gg_row_tmp. */
 #define GG_CPU_OP_ROWS(NAME, RUN)                                             \

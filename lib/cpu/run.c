@@ -126,6 +126,14 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
     return GGUF_OK;
 }
 
+void gg_cpu_plan_keep(struct gg_cpu_plan *p, struct gg_cpu_store *store,
+                      const struct gg_kern *kern)
+{
+    gg_cpu_store_sweep(store);
+    for (size_t i = 0; i < p->n; i++)
+        p->steps[i].panels = gg_cpu_store_find(store, p->steps[i].node, kern);
+}
+
 static void fail_at(struct gg_cpu_run *r, size_t step)
 {
     size_t seen = atomic_load_explicit(&r->failed, memory_order_relaxed);
@@ -205,6 +213,7 @@ static void walk(void *user, unsigned ith, unsigned nth)
             return;
         struct gg_cpu_task *task = s->single ? &alone : &all;
         task->step = i;
+        task->panels = s->panels;
         if (!stop && (!s->single || ith == 0))
             run_step(s, task);
         if (ith == 0 && !stop && r->abort)

@@ -2,6 +2,7 @@
 #ifndef GG_CPU_RUN_H
 #define GG_CPU_RUN_H
 
+#include "cpu/panels.h"
 #include "cpu/task.h"
 #include "gguf/cpu.h"
 #include "gguf/graph.h"
@@ -16,6 +17,7 @@ struct gg_cpu_step {
     size_t n;       /* nodes of the step */
     int64_t n_rows; /* of more than one: what they share out, */
     int64_t some;   /* and how many of these at a time */
+    const struct gg_cpu_panels *panels; /* of its weights, or NULL */
 };
 
 struct gg_cpu_plan {
@@ -45,6 +47,11 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
 /* Bytes of work that its largest step needs. */
 size_t gg_cpu_plan_work(const struct gguf_graph *graph, unsigned nth,
                         const struct gg_kern *kern);
+
+/* Give its products what store keeps of their weights, until weights change or
+ * the store ends. */
+void gg_cpu_plan_keep(struct gg_cpu_plan *p, struct gg_cpu_store *store,
+                      const struct gg_kern *kern);
 
 /* Run it on all threads of pool, which barrier is for; work of p->work_size
  * bytes, aligned to 64. The failures of operations; GGUF_E_CANCELLED. */

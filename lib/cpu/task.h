@@ -14,7 +14,8 @@
 
 #include <stdbool.h>
 
-struct gg_cpu_run; /* of run.c */
+struct gg_cpu_run;    /* of run.c */
+struct gg_cpu_panels; /* panels.h */
 
 /* Parts from to to - 1 of n equal ones. */
 struct gg_cpu_part {
@@ -31,7 +32,8 @@ struct gg_cpu_task {
                                    work function asked for with this nth */
     size_t work_size;
     struct gg_cpu_run *run;
-    size_t step;             /* number of the node in the plan */
+    size_t step;                        /* number of the node in the plan */
+    const struct gg_cpu_panels *panels; /* of src[0], or NULL */
     struct gg_cpu_part part; /* of the node, to be computed now, and not the
                                 thread's whole share; n 0: its share. Only of
                                 operations that are by_rows (optab.h) */

@@ -63,11 +63,19 @@ struct gguf_cpu_params {
     enum gguf_precision precision;
     bool no_fuse; /* each operation goes over memory by itself: the same bits,
                      more slowly */
+    /* Bytes of the allocator in which weights that products of many columns
+     * multiply are kept as these read them, once they were packed for it; 0:
+     * none, packed each time. Of buffers of GGUF_USAGE_WEIGHTS, whose data are
+     * changed by the functions of backend.h alone, and whose allocators outlive
+     * the backend. GGUF_CPU_REPACK_FREE: what memory is free when the backend
+     * is created, but for an eighth of the machine's. */
+    uint64_t repack;
 };
+#define GGUF_CPU_REPACK_FREE UINT64_MAX
 #define GGUF_CPU_PARAMS_INIT                                                  \
     {                                                                         \
         sizeof(struct gguf_cpu_params), NULL, NULL, GGUF_CPU_ALL, NULL, NULL, \
-            0, NULL, GGUF_PRECISION_EXACT, false                              \
+            0, NULL, GGUF_PRECISION_EXACT, false, 0                           \
     }
 
 /* A CPU backend with a device of its own. params NULL: the defaults. Several

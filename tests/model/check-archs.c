@@ -108,7 +108,8 @@ static void check_cuts(const struct skeleton *m, const void *file, size_t size,
        good ? "" : r.err.message);
 }
 
-/* Nor on how the CPU goes over memory: node by node, the same batch again. */
+/* Nor on how the CPU goes over memory: node by node, with weights that stay
+ * packed, the same batch again. */
 static void check_ways(const struct skeleton *m, const void *file, size_t size,
                        const struct gg_arch *arch, const float *all)
 {
@@ -128,6 +129,7 @@ static void check_ways(const struct skeleton *m, const void *file, size_t size,
                                 .token = tok };
         cp.n_threads = 1 + i;
         cp.no_fuse = i % 2 == 0;
+        cp.repack = i < 2 ? 0 : UINT64_C(1) << 26;
         good = run_open_cpu(&r, file, size, arch, &cp, &p);
         for (int again = 0; again < 2 && good; again++) {
             good = gguf_session_clear(r.session, &r.err) == GGUF_OK &&

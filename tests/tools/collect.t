@@ -34,7 +34,7 @@ run "$im" -q -m "$m" -f "$tmp/wide" -c 32 -o "$tmp/none.gguf"
 test $rc -eq 1 -a ! -e "$tmp/none.gguf" &&
     grep -q 'wide: is UTF-16, not UTF-8; --force' "$tmp/err"
 ok 'a text in UTF-16'
-for how in '-t 1' '-t 3 -ub 9' '-b 5'; do
+for how in '-t 1' '-t 3 -ub 9' '-b 5' --no-fuse --repack '--repack=90K -t 2'; do
     run "$im" -q -m "$m" -f "$t" -c 32 $how -o "$tmp/how.gguf" --force
     test $rc -eq 0 && cmp -s "$tmp/all.gguf" "$tmp/how.gguf"
     ok "$how: the same bytes"

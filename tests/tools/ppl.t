@@ -44,6 +44,15 @@ run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -b 640 -ub 64
 figures | grep -v ^chunks >"$tmp/two"
 grep -v ^chunks "$tmp/one" | cmp -s - "$tmp/two"
 ok 'the same digits in other batches'
+for how in --no-fuse --repack --repack=300K '--repack=1M -t 3 -ub 96'; do
+    run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 $how
+    figures | grep -v ^chunks >"$tmp/two"
+    grep -v ^chunks "$tmp/one" | cmp -s - "$tmp/two"
+    ok "the same digits with $how"
+done
+run "$ppl" -m "$m" -f "$t" --repack=much
+test $rc -eq 2 && grep -q -e "--repack: .*'much'" "$tmp/err"
+ok 'a size that is none'
 for size in 100M 10M; do
     run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --layer-major \
         --max-memory $size

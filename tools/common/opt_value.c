@@ -138,8 +138,8 @@ static void store_double(const struct opt_use *u, void *member)
 static void store_size(const struct opt_use *u, void *member)
 {
     struct gguf_error err;
-    uint64_t v;
-    if (gguf_size_parse(u->arg, &v, &err) != GGUF_OK)
+    uint64_t v = u->row->value;
+    if (u->arg && gguf_size_parse(u->arg, &v, &err) != GGUF_OK)
         wrong(u, "%s", err.message);
     if (!v)
         wrong(u, "0 bytes are too few");
