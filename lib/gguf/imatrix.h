@@ -107,9 +107,14 @@ GGUF_API enum gguf_status gguf_imatrix_set_precision(struct gguf_imatrix *im,
  * keep the file names. Since: 0.1 */
 GGUF_API void gguf_imatrix_hide_paths(struct gguf_imatrix *im);
 
-/* Figures about the mean squares (sums / counts) of an entry. Values that are
- * negative or not finite are counted in n_bad only; matrices without input do
- * not count. */
+/* Figures about the mean squares v(j) = sum(j) / count of an entry, in double
+ * precision: of its n values, with s their sum and mean = s / n,
+ *
+ *     stddev  = sqrt(sum over j of (v(j) - mean)^2 / n)
+ *     entropy = -sum over j of v(j) / s log2(v(j) / s), 0 where v(j) = 0
+ *
+ * Values that are negative or not finite are counted in n_bad only; matrices
+ * without input do not count. */
 struct gguf_imatrix_stats {
     size_t struct_size; /* the caller's: as much is filled in */
     uint64_t n;         /* values */

@@ -30,7 +30,8 @@ static double mean_square(const struct gg_imatrix_entry *e, uint64_t i)
 static void sum_up(const struct gg_imatrix_entry *e,
                    struct gguf_imatrix_stats *s)
 {
-    double square = 0;
+    double squares = 0; /* of distances from the mean: those of large values
+                         * that are nearly equal would vanish in their own */
     uint64_t n_active = 0;
     for (uint64_t i = 0; i < e->n_values; i++) {
         double v = mean_square(e, i);
@@ -39,15 +40,17 @@ static void sum_up(const struct gg_imatrix_entry *e,
         s->min = s->n && s->min < v ? s->min : v;
         s->max = s->n && s->max > v ? s->max : v;
         s->sum += v;
-        square += v * v;
         n_active += v > 1e-5;
         s->n++;
     }
     if (!s->n)
         return;
     s->mean = s->sum / (double)s->n;
-    double variance = square / (double)s->n - s->mean * s->mean;
-    s->stddev = variance > 0 ? sqrt(variance) : 0;
+    for (uint64_t i = 0; i < e->n_values; i++) {
+        const double off = mean_square(e, i) - s->mean;
+        squares += isnan(off) ? 0 : off * off;
+    }
+    s->stddev = sqrt(squares / (double)s->n);
     s->active = (double)n_active / (double)s->n;
 }
 
