@@ -107,6 +107,16 @@ ok 'a text that is too short'
 run "$convert" --dry-run "$tmp/hf" --verify "$tmp/short"
 refused 'tokens are too few'
 ok 'a dry run says so too'
+"$builddir/tests/tools/mkskeleton" "$tmp/bert.gguf" bert &&
+    "$convert" -q "$tmp/bert.gguf" --to-safetensors "$tmp/bert" &&
+    printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' a b '##c' \
+        >"$tmp/bert/vocab.txt" || exit 99
+run "$convert" "$tmp/bert" -o "$o/x.gguf" --verify "$text"
+refused 'bert: --verify: an encoder has no perplexity'
+ok 'an encoder'
+run "$convert" -q "$tmp/bert" -o "$tmp/bert2.gguf"
+test $rc -eq 0 -a -e "$tmp/bert2.gguf"
+ok 'which is written without being verified'
 run "$convert" "$tmp/hf" -o "$o/x.gguf" --verify "$tmp/none"
 refused 'none: cannot open'
 ok 'no text'
