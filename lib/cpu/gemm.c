@@ -13,7 +13,7 @@
 
 #include "base/barrier.h"
 #include "base/compiler.h"
-#include "kern/gemm_i8.h"
+#include "kern/few.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,6 +33,7 @@ struct plan {
     size_t n_panels; /* of rows */
     size_t n_groups; /* of columns within a pass */
     size_t x_size;   /* packed columns */
+    size_t few_size; /* the same in the order of few columns, or 0 */
     size_t w_size, sum_size, thread_size; /* packed rows, sums; both and the
                                              packers' buffer */
 };
@@ -93,6 +94,9 @@ static void plan_init(struct plan *p, const struct gg_cpu_gemm_args *a,
         p->n_groups = GG_MIN(ceil_div(2 * (size_t)nth, p->n_panels),
                              ceil_div(p->nc, 4 * (size_t)g->nr));
     p->x_size = whole_lines(p->nc / g->nr * gg_kern_gemm_x_size(g, k));
+    p->few_size = 0;
+    if (few_columns(a))
+        p->few_size = whole_lines(p->nc / g->nr * gg_kern_few_x_size(g, k));
     p->w_size = whole_lines(g->mc / g->mr *
                             gg_kern_gemm_w_size(g, GG_MIN((size_t)g->kc, k)));
     p->sum_size = whole_lines(g->mc * p->nc * sizeof(float));
@@ -112,7 +116,8 @@ size_t gg_cpu_gemm_work_size(const struct gg_cpu_gemm_args *a, unsigned nth)
     plan_init(&p, a, nth);
     if (few_columns(a)) /* one thread has a last panel of rows */
         nth = 1;
-    return ALIGN + sizeof(struct shared) + p.x_size + nth * p.thread_size;
+    return ALIGN + sizeof(struct shared) + p.x_size + p.few_size +
+           nth * p.thread_size;
 }
 
 size_t gg_cpu_gemm_most_work(const struct gg_cpu_gemm_args *a, unsigned nth)
@@ -120,12 +125,28 @@ size_t gg_cpu_gemm_most_work(const struct gg_cpu_gemm_args *a, unsigned nth)
     /* more columns than a pass takes are cut into passes of equal length */
     struct gg_cpu_gemm_args b = *a;
     b.n = GG_MIN(a->n, (int64_t)most_cols(a));
-    return gg_cpu_gemm_work_size(&b, nth);
+    const size_t most = gg_cpu_gemm_work_size(&b, nth);
+    b.n = GG_MIN(a->n, (int64_t)GG_GEMM_FEW); /* which have more than panels */
+    return GG_MAX(most, gg_cpu_gemm_work_size(&b, nth));
+}
+
+/* What few columns read: panel i of the kc steps from q on. */
+static unsigned char *few_panel(const struct plan *p, unsigned char *xp,
+                                size_t q, size_t kc, size_t i)
+{
+    const struct gg_kern_gemm *g = p->g;
+    const size_t n_panels = p->nc / g->nr;
+    if (!p->few_size)
+        return xp + n_panels * gg_kern_gemm_x_size(g, q) +
+               i * gg_kern_gemm_x_size(g, kc);
+    return xp + p->x_size + n_panels * gg_kern_few_x_size(g, q) +
+           i * gg_kern_few_x_size(g, kc);
 }
 
 /* Columns j0 .. j0 + n of x, the panels ith, ith + nth, ... of them. All
  * panels of the first kc steps lie one after the other, then those of the next:
- * a block of rows reads them in that order. */
+ * a block of rows reads them in that order. After them, if there are few
+ * columns, the same in the order of these. */
 static void pack_x(const struct gg_cpu_gemm_args *a, const struct plan *p,
                    size_t j0, size_t n, unsigned char *xp, unsigned ith,
                    unsigned nth)
@@ -144,6 +165,9 @@ static void pack_x(const struct gg_cpu_gemm_args *a, const struct plan *p,
                 memset(panel, 0, size);
             g->pack_x(g, panel, 0, a->x + (j0 + j) * stride + q, stride, cols,
                       kc);
+            if (p->few_size)
+                gg_kern_few_order(g, a->dtype_index, panel, cols, kc,
+                                  few_panel(p, xp, q, kc, i));
         }
     }
 }
@@ -329,12 +353,11 @@ static void run_wide(const struct gg_cpu_gemm_args *a, unsigned ith,
 
 /* 16 rows from i0 on by packed columns: steps in rounds, as run_block does. */
 static void few_rows(const struct gg_cpu_gemm_args *a, const struct plan *p,
-                     size_t i0, const unsigned char *xp)
+                     size_t i0, unsigned char *xp)
 {
     const struct gg_kern_gemm *g = p->g;
     const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
     const size_t k = (size_t)a->k, n = (size_t)a->n;
-    const size_t n_panels = p->nc / g->nr;
     const unsigned char *row = (const unsigned char *)a->w + i0 * a->w_stride;
     struct gg_kern_few f = { .w_stride = a->w_stride,
                              .y_stride = a->y_stride / sizeof(float) };
@@ -346,8 +369,7 @@ static void few_rows(const struct gg_cpu_gemm_args *a, const struct plan *p,
                                    k / dt->block_len * dt->block_size;
         f.add = q > 0;
         for (size_t j = 0; j < n; j += g->nr) {
-            f.x = xp + n_panels * gg_kern_gemm_x_size(g, q) +
-                  j / g->nr * gg_kern_gemm_x_size(g, f.k);
+            f.x = few_panel(p, xp, q, f.k, j / g->nr);
             f.n_cols = (unsigned)GG_MIN((size_t)g->nr, n - j);
             f.y = a->y + j * f.y_stride + i0;
             g->few[a->dtype_index](&f);
@@ -374,7 +396,7 @@ static void run_few(const struct gg_cpu_gemm_args *a, unsigned ith,
     struct gg_cpu_gemm_args alone = *a; /* its panels are no others' */
     alone.kept.at = NULL;
     if (rest.rows && ith == nth - 1)
-        run_block(&alone, &p, &rest, xp, xp + p.x_size);
+        run_block(&alone, &p, &rest, xp, xp + p.x_size + p.few_size);
 }
 
 /* Few columns: each thread has a part of the rows. */

@@ -30,17 +30,17 @@ enum gguf_precision {
                              activations of a column at a time are rounded to
                              integers of 16 bits, relative to the largest (to
                              fewer where a sum would not fit into 32 bits),
-                             sums of products are integers, scales f32. Others,
-                             fewer than four columns and attention: exact */
+                             sums of products are integers, scales f32. Others
+                             and attention: exact; so are fewer than four
+                             columns below level avx2 or by IQ1, IQ2, IQ3,
+                             TQ1_0, Q1_0, Q2_0, Q6_0, Q8_1 and Q8_K */
     GGUF_PRECISION_INT8,  /* likewise to 8 bits, 32 activations at a time, as
                              runtimes do; without VNNI (level avxvnni or
                              vnni512) types that use all 8 bits (Q8_0, Q8_1,
-                             Q8_K, Q3_K, IQ4_NL, IQ4_XS): as INT16. Fewer than
-                             four columns, too, from level avx2 on where weights
-                             are Q4_0, Q2_K, Q4_K, Q5_K or Q6_K, with VNNI also
-                             Q8_0, Q3_K, IQ4_NL or IQ4_XS. Weights of F16 and
-                             BF16, and activations: rounded to BF16 where the
-                             processor multiplies these (avx512bf16) */
+                             Q8_K, Q3_K, IQ4_NL, IQ4_XS): as INT16.
+                             Weights of F16 and BF16, and the activations that
+                             they are multiplied with: rounded to BF16 where
+                             the processor multiplies these (avx512bf16) */
 };
 /* "exact", "int16", "int8"; NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_precision_name(unsigned precision);

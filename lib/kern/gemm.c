@@ -3,6 +3,7 @@
 #include "kern/gemm.h"
 
 #include "base/compiler.h"
+#include "kern/few.h"
 #include "kern/gemm_bf16.h"
 #include "kern/gemm_i8.h"
 #include "kern/gemm_int.h"
@@ -56,7 +57,7 @@
         .dot = gg_kern_gemm_dot_decoded,                                      \
         .ints = { 2, SCALES, MINS, 0, 0, GG_GEMM_INT_LIMIT(MOST) },           \
     }
-#define I8(SCALES, MINS, BIAS, TOP, LEVEL, PACK, TILE, FEW)                   \
+#define I8(SCALES, MINS, BIAS, TOP, LEVEL, PACK, TILE)                        \
     {                                                                         \
         .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL,                   \
         .k_block = GG_GEMM_INT_STEPS,                                         \
@@ -68,23 +69,23 @@
         .pack_w = gg_kern_i8_pack_w_##PACK,                                   \
         .pack_groups = PACK_GROUPS_##PACK,                                    \
         .pack_x = gg_kern_i8_pack_x_##PACK, .tile = TILE,                     \
-        .dot = gg_kern_gemm_dot_decoded, .few = FEW,                          \
+        .dot = gg_kern_gemm_dot_decoded,                                      \
         .ints = { 1, SCALES, MINS, BIAS, TOP, 0 },                            \
     }
 /* TILE(bits, scales, minima) */
-#define I8_FORMS(LEVEL, PACK, TILE, FEW)                                      \
-    I8(8, 0, 8, 15, LEVEL, PACK, TILE(4, 8, 0), FEW),                         \
-        I8(8, 0, 16, 31, LEVEL, PACK, TILE(5, 8, 0), FEW),                    \
-        I8(8, 0, 64, 127, LEVEL, PACK, TILE(7, 8, 0), FEW),                   \
-        I8(8, 0, 128, 255, LEVEL, PACK, TILE(8, 8, 0), FEW),                  \
-        I8(8, 8, 0, 15, LEVEL, PACK, TILE(4, 8, 8), FEW),                     \
-        I8(8, 8, 0, 31, LEVEL, PACK, TILE(5, 8, 8), FEW),                     \
-        I8(16, 0, 32, 63, LEVEL, PACK, TILE(6, 16, 0), FEW),                  \
-        I8(16, 0, 64, 127, LEVEL, PACK, TILE(7, 16, 0), FEW),                 \
-        I8(1, 0, 8, 15, LEVEL, PACK, TILE(4, 1, 0), FEW),                     \
-        I8(1, 0, 128, 255, LEVEL, PACK, TILE(8, 1, 0), FEW),                  \
-        I8(1, 0, 127, 255, LEVEL, PACK, TILE(8, 1, 0), FEW),                  \
-        I8(1, 16, 0, 63, LEVEL, PACK, TILE(6, 1, 16), FEW)
+#define I8_FORMS(LEVEL, PACK, TILE)                                           \
+    I8(8, 0, 8, 15, LEVEL, PACK, TILE(4, 8, 0)),                              \
+        I8(8, 0, 16, 31, LEVEL, PACK, TILE(5, 8, 0)),                         \
+        I8(8, 0, 64, 127, LEVEL, PACK, TILE(7, 8, 0)),                        \
+        I8(8, 0, 128, 255, LEVEL, PACK, TILE(8, 8, 0)),                       \
+        I8(8, 8, 0, 15, LEVEL, PACK, TILE(4, 8, 8)),                          \
+        I8(8, 8, 0, 31, LEVEL, PACK, TILE(5, 8, 8)),                          \
+        I8(16, 0, 32, 63, LEVEL, PACK, TILE(6, 16, 0)),                       \
+        I8(16, 0, 64, 127, LEVEL, PACK, TILE(7, 16, 0)),                      \
+        I8(1, 0, 8, 15, LEVEL, PACK, TILE(4, 1, 0)),                          \
+        I8(1, 0, 128, 255, LEVEL, PACK, TILE(8, 1, 0)),                       \
+        I8(1, 0, 127, 255, LEVEL, PACK, TILE(8, 1, 0)),                       \
+        I8(1, 16, 0, 63, LEVEL, PACK, TILE(6, 1, 16))
 #define TILE_C(BITS, SCALES, MINS) gg_kern_i8_tile_##SCALES##_##MINS##_c
 #define TILE_AVXVNNI(BITS, SCALES, MINS)                                      \
     gg_kern_i8_tile_##SCALES##_##MINS##_avxvnni
@@ -115,30 +116,6 @@ static gg_kern_panel_fn *const panel_avx512[GG_N_DTYPES] = {
 #undef X
 };
 #endif
-/* clang-format off */
-#define X(TYPE, NAME, LEVEL) [GG_DT_##TYPE] = gg_kern_few_##NAME##_##LEVEL,
-#if HAVE_X86_AVX2
-static gg_kern_few_fn *const few_avx2[GG_N_DTYPES] = {
-    GG_KERN_FEW_U(X, avx2)
-};
-#endif
-#if HAVE_X86_AVXVNNI
-static gg_kern_few_fn *const few_avxvnni[GG_N_DTYPES] = {
-    GG_KERN_FEW_I8(X, avxvnni)
-};
-#endif
-#if HAVE_X86_AVX512
-static gg_kern_few_fn *const few_avx512[GG_N_DTYPES] = {
-    GG_KERN_FEW_U(X, avx512)
-};
-#endif
-#if HAVE_X86_VNNI512
-static gg_kern_few_fn *const few_vnni512[GG_N_DTYPES] = {
-    GG_KERN_FEW_I8(X, vnni512)
-};
-#endif
-#undef X
-/* clang-format on */
 /* No tile: the level below does it. */
 static const struct gg_kern_gemm exact[GG_N_LEVELS] = {
     [GG_LEVEL_C] = { EXACT(c, C) },
@@ -174,21 +151,29 @@ static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
 };
 /* What has no tile here takes that of the level below, but not from C. */
 static const struct gg_kern_gemm i8[GG_N_LEVELS][N_I8] = {
-    [GG_LEVEL_C] = { I8_FORMS(C, c, TILE_C, NULL) },
+    [GG_LEVEL_C] = { I8_FORMS(C, c, TILE_C) },
 #if HAVE_X86_AVX2
-    [GG_LEVEL_AVX2] = { I8_FORMS(AVX2, avx2, TILE_AVX2, few_avx2) },
+    [GG_LEVEL_AVX2] = { I8_FORMS(AVX2, avx2, TILE_AVX2) },
 #endif
 #if HAVE_X86_AVXVNNI
-    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, TILE_AVXVNNI, few_avxvnni) },
+    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, TILE_AVXVNNI) },
 #endif
 #if HAVE_X86_AVX512
-    [GG_LEVEL_AVX512] = { I8_FORMS(INT512, avx2, TILE_AVX512, few_avx512) },
+    [GG_LEVEL_AVX512] = { I8_FORMS(INT512, avx2, TILE_AVX512) },
 #endif
 #if HAVE_X86_VNNI512
-    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, avx2, TILE_VNNI512, few_vnni512) },
+    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, avx2, TILE_VNNI512) },
 #endif
 };
 /* clang-format on */
+
+/* A form of integers of a level. */
+static void take_form(struct gg_kern_gemm *to, const struct gg_kern_gemm *form,
+                      unsigned level)
+{
+    *to = *form;
+    to->few = gg_kern_few_of(level, form->ints.width);
+}
 
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
 {
@@ -201,10 +186,10 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
             k[GG_GEMM_BF16] = bf16[l];
         for (unsigned i = 0; i < N_I16; i++)
             if (i16[l][i].tile)
-                k[GG_GEMM_I16_8 + i] = i16[l][i];
+                take_form(&k[GG_GEMM_I16_8 + i], &i16[l][i], l);
         for (unsigned i = 0; i < N_I8; i++)
             if (i8[l][i].tile || l == GG_LEVEL_AVX2)
-                k[GG_GEMM_U4_8 + i] = i8[l][i];
+                take_form(&k[GG_GEMM_U4_8 + i], &i8[l][i], l);
     }
 }
 

@@ -123,7 +123,7 @@ typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
                                  size_t k, float *y, size_t y_stride);
 
 /* Products with up to GG_GEMM_FEW columns, without panels of weights:
- * gemm_i8.h. */
+ * few.h. */
 struct gg_kern_few;
 typedef void gg_kern_few_fn(const struct gg_kern_few *f);
 

@@ -112,34 +112,4 @@ static_assert(GG_GEMM_I8_SUMS(4) == 8 && GG_GEMM_I8_SUMS(5) == 4 &&
                   GG_GEMM_I8_SUMS(6) == 2 && GG_GEMM_I8_SUMS(7) == 1,
               "divisors of a run's quads");
 
-/* Steps of GG_GEMM_PANEL_ROWS rows by one panel of activations, straight from
- * the rows' blocks: what tiles give of panels of these rows, bit for bit. */
-struct gg_kern_few {
-    const void *w; /* the first row's first block */
-    size_t w_stride;
-    size_t jump;     /* from the end of these steps of a row to what will be
-                     * multiplied next, bytes */
-    const void *x;   /* a panel of k steps */
-    size_t k;        /* at most kc, a multiple of the type's block */
-    unsigned n_cols; /* 1 to nr */
-    float *y;        /* column j at y + j * y_stride floats */
-    size_t y_stride;
-    int add; /* 0: y = sum; else y = y + sum */
-};
-/* X(type, its name, level): types that have one; of 8 bits only with VNNI. */
-#define GG_KERN_FEW_U(X, level)                                               \
-    X(Q4_0, q4_0, level)                                                      \
-    X(Q2_K, q2_k, level)                                                      \
-    X(Q4_K, q4_k, level) X(Q5_K, q5_k, level) X(Q6_K, q6_k, level)
-#define GG_KERN_FEW_I8(X, level)                                              \
-    GG_KERN_FEW_U(X, level)                                                   \
-    X(IQ4_NL, iq4_nl, level)                                                  \
-    X(Q8_0, q8_0, level) X(Q3_K, q3_k, level) X(IQ4_XS, iq4_xs, level)
-#define X(type, name, level) gg_kern_few_fn gg_kern_few_##name##_##level;
-GG_KERN_FEW_U(X, avx2)
-GG_KERN_FEW_U(X, avx512)
-GG_KERN_FEW_I8(X, avxvnni)
-GG_KERN_FEW_I8(X, vnni512)
-#undef X
-
 #endif

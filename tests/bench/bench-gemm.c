@@ -182,7 +182,7 @@ int main(int argc, char **argv)
                                  GG_DT_Q4_0,    GG_DT_Q4_K,  GG_DT_Q6_K,
                                  GG_DT_Q5_K,    GG_DT_Q2_K,  GG_DT_Q3_K,
                                  GG_DT_IQ2_XXS, GG_DT_IQ3_S, GG_DT_IQ4_XS,
-                                 GG_DT_MXFP4 };
+                                 GG_DT_MXFP4,   GG_DT_Q5_1,  GG_DT_TQ2_0 };
     struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
     params.n_threads = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 5;

@@ -201,17 +201,20 @@ static void check_few(const char *level, const struct gg_kern *kern, int dtype,
        dt->name);
 }
 
-/* Where blocks of a type have the halves that they are multiplied by. */
+/* Where blocks of a type have the halves that they are multiplied by; of MXFP4
+ * an exponent, a small one. */
 static const struct halves {
     int dtype;
     size_t d, dmin;
 } halves[] = {
-#define D(TYPE, NAME, MIN)                                                    \
-    { GG_DT_##TYPE, offsetof(struct gg_block_##NAME, d),                      \
+#define D(TYPE, NAME, SCALE, MIN)                                             \
+    { GG_DT_##TYPE, offsetof(struct gg_block_##NAME, SCALE),                  \
       offsetof(struct gg_block_##NAME, MIN) },
-    D(Q4_0, q4_0, d) D(Q8_0, q8_0, d) D(IQ4_NL, iq4_nl, d) D(IQ4_XS, iq4_xs, d)
-        D(Q2_K, q2_k, dmin) D(Q3_K, q3_k, d) D(Q4_K, q4_k, dmin)
-            D(Q5_K, q5_k, dmin) D(Q6_K, q6_k, d)
+    D(Q4_0, q4_0, d, d) D(Q8_0, q8_0, d, d) D(IQ4_NL, iq4_nl, d, d)
+        D(IQ4_XS, iq4_xs, d, d) D(Q2_K, q2_k, d, dmin) D(Q3_K, q3_k, d, d)
+            D(Q4_K, q4_k, d, dmin) D(Q5_K, q5_k, d, dmin) D(Q6_K, q6_k, d, d)
+                D(Q4_1, q4_1, d, m) D(Q5_0, q5_0, d, d) D(Q5_1, q5_1, d, m)
+                    D(TQ2_0, tq2_0, d, d) D(MXFP4, mxfp4, e, e)
 #undef D
 };
 

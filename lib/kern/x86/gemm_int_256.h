@@ -6,21 +6,8 @@
  * between runs counts: three columns at a time, AT_ONCE defined before, are up
  * to a quarter faster, on a Xeon with AVX-VNNI a tenth. Pairs are slower so.
  */
-#include <immintrin.h>
+#include "kern/x86/vi_256.h"
 
-#define VI         __m256i
-#define VF         __m256
-#define vi_zero    _mm256_setzero_si256
-#define vi_load(p) _mm256_load_si256((const __m256i *)(p))
-#define vi_all(p)  _mm256_castps_si256(_mm256_broadcast_ss(p))
-#define vf_zero    _mm256_setzero_ps
-#define vf_loadu   _mm256_loadu_ps
-#define vf_storeu  _mm256_storeu_ps
-#define vf_all     _mm256_broadcast_ss
-#define vf_mul     _mm256_mul_ps
-#define vf_fma     _mm256_fmadd_ps
-#define vf_add     _mm256_add_ps
-#define vf_of      _mm256_cvtepi32_ps
 /* clang-format off */
 #ifdef AT_ONCE
 #define CASES CASE(AT_ONCE)

@@ -1,36 +1,48 @@
 /* rows_impl.h - what rows_256.h and rows_512.h share: numbers of rows that are
  * lanes, in terms of a level's vectors
  *
- * Before it: VI and VF, vectors with ROWS lanes of 32 bits, struct rows, take,
- * take_half and halves, and
- *
- *     vi_bytes, vi_words  the same 8 or 32 bits everywhere
- *     vi_and, vi_or, vi_sub8, vi_sub32
- *     vi_sll, vi_srl, vi_sra  shifts of 32 bits
- *     vf_of, vf_mul
+ * Before it: the vectors of vi_256.h or vi_512.h, with ROWS lanes of 32 bits,
+ * take, take_half, take_byte and halves.
  */
 
-/* Byte b of each lane as a float. */
-static GG_ALWAYS_INLINE VF byte_ps(VI v, int b, int is_signed)
+/* Byte b of each lane, with a sign or without, */
+static GG_ALWAYS_INLINE VI byte_of(VI v, int b, int is_signed)
 {
     v = vi_sll(v, (unsigned)(24 - 8 * b));
-    v = is_signed ? vi_sra(v, 24) : vi_srl(v, 24);
-    return vf_of(v);
+    return is_signed ? vi_sra(v, 24) : vi_srl(v, 24);
 }
 
-/* The first 16 bytes of a block of Q4_K or Q5_K: d, dmin, and eight scales and
- * minima of six bits (gg_kern_k4_scale, gg_kern_k4_min). */
+/* as a float. */
+static GG_ALWAYS_INLINE VF byte_ps(VI v, int b, int is_signed)
+{
+    return vf_of(byte_of(v, b, is_signed));
+}
+
+/* The first 16 bytes of a block of Q4_K or Q5_K: d, which is returned, dmin,
+ * and eight scales and minima of six bits (gg_kern_k4_scale, gg_kern_k4_min),
+ * four bytes in each lane. */
+static GG_ALWAYS_INLINE VF take_k4_bytes(const struct rows *r, VI scale[2],
+                                         VI min[2], VF *dmin)
+{
+    const VI six = vi_bytes(0x3f), four = vi_bytes(0x0f), two = vi_bytes(0x30);
+    VI v[4];
+    take(r, 0, v);
+    scale[0] = vi_and(v[1], six);
+    min[0] = vi_and(v[2], six);
+    scale[1] = vi_or(vi_and(v[3], four), vi_and(vi_srl(v[1], 2), two));
+    min[1] =
+        vi_or(vi_and(vi_srl(v[3], 4), four), vi_and(vi_srl(v[2], 2), two));
+    *dmin = halves(vi_srl(v[0], 16));
+    return halves(v[0]);
+}
+
+/* The same times d and dmin. */
 static GG_ALWAYS_INLINE void take_k4(const struct rows *r, VF scale[8],
                                      VF min[8])
 {
-    const VI six = vi_bytes(0x3f), four = vi_bytes(0x0f), two = vi_bytes(0x30);
-    VI v[4], s[2], m[2];
-    take(r, 0, v);
-    const VF d = halves(v[0]), dmin = halves(vi_srl(v[0], 16));
-    s[0] = vi_and(v[1], six);
-    m[0] = vi_and(v[2], six);
-    s[1] = vi_or(vi_and(v[3], four), vi_and(vi_srl(v[1], 2), two));
-    m[1] = vi_or(vi_and(vi_srl(v[3], 4), four), vi_and(vi_srl(v[2], 2), two));
+    VI s[2], m[2];
+    VF dmin;
+    const VF d = take_k4_bytes(r, s, m, &dmin);
     GG_UNROLL
     for (int j = 0; j < 8; j++) {
         scale[j] = vf_mul(d, byte_ps(s[j / 4], j % 4, 0));
@@ -60,18 +72,27 @@ static GG_ALWAYS_INLINE VF take_k3(const struct rows *r, VI scale[4])
     return halves(vi_srl(v[3], 16));
 }
 
-/* The scales of a block of IQ4_XS. */
-static GG_ALWAYS_INLINE void take_iq4_xs(const struct rows *r, VF scale[8])
+/* The scales of a block of IQ4_XS; returns what they are multiplied by. */
+static GG_ALWAYS_INLINE VF take_iq4_xs_bits(const struct rows *r, VI scale[8])
 {
     VI v[4];
     take(r, 0, v);
-    const VF d = halves(v[0]);
     const VI high = vi_srl(v[0], 16), low = v[1];
+    GG_UNROLL
     for (unsigned s = 0; s < 8; s++) {
         VI l = vi_srl(low, 4 * s), h = vi_sll(vi_srl(high, 2 * s), 4);
         l = vi_and(l, vi_words(15));
         h = vi_and(h, vi_words(0x30));
-        l = vi_sub32(vi_or(l, h), vi_words(32));
-        scale[s] = vf_mul(d, vf_of(l));
+        scale[s] = vi_sub(vi_or(l, h), vi_words(32));
     }
+    return halves(v[0]);
+}
+
+static GG_ALWAYS_INLINE void take_iq4_xs(const struct rows *r, VF scale[8])
+{
+    VI bits[8];
+    const VF d = take_iq4_xs_bits(r, bits);
+    GG_UNROLL
+    for (unsigned s = 0; s < 8; s++)
+        scale[s] = vf_mul(d, vf_of(bits[s]));
 }

@@ -1,0 +1,97 @@
+/* few.h - products of few columns, straight from rows of blocks
+ *
+ * What tiles of integers give (gemm_int.h, gemm_i8.h), bit for bit, without
+ * panels of weights: bytes are made of blocks in registers, whose lanes are
+ * rows, and what is computed in f32 is the same in the same order.
+ *
+ * Activations of 8 bits are read from their panels. Of 16 bits, pairs are put
+ * into another order first: bytes of weights lie four steps to a lane, which
+ * become two pairs, the even ones and the odd ones, by a mask and a shift. So a
+ * block of 256 steps of nr columns is
+ *
+ *     int16_t i[64][2][nr][2], int32_t begin[16][nr], float s[nr],
+ *         float sum[n_mins][nr]
+ *
+ * where i[t][h] has the steps 4 t + h and 4 t + h + 2, and begin what a sum of
+ * 16 steps begins with: minus the sum of i times what weights have added to
+ * have no sign (GG_KERN_FEW).
+ *
+ * Sub-scales are not multiplied into weights: the sum of a run is multiplied
+ * by them, in 32 bits. What is added up so is a number that fits into these
+ * (gemm_int.h), and all steps are exact modulo 2^32: they may wrap around on
+ * the way.
+ */
+#ifndef GG_KERN_FEW_H
+#define GG_KERN_FEW_H
+
+#include "kern/gemm_i8.h"
+
+/* Steps of GG_GEMM_PANEL_ROWS rows by one panel of activations. */
+struct gg_kern_few {
+    const void *w; /* the first row's first block */
+    size_t w_stride;
+    size_t jump;     /* from the end of these steps of a row to what will be
+                      * multiplied next, bytes */
+    const void *x;   /* a panel of k steps */
+    size_t k;        /* at most kc, a multiple of the type's block */
+    unsigned n_cols; /* 1 to nr */
+    float *y;        /* column j at y + j * y_stride floats */
+    size_t y_stride;
+    int add; /* 0: y = sum; else y = y + sum */
+};
+
+/* X(type, its name, blocks of 256 steps, scales and minima of those in products
+ * of 8 bits, what is added to its integers, bits that they have then, level) */
+#define GG_KERN_FEW_LOW(X, level)                                             \
+    X(Q4_0, q4_0, 8, 8, 0, 8, 4, level)                                       \
+    X(Q4_1, q4_1, 8, 8, 8, 0, 4, level)                                       \
+    X(Q5_0, q5_0, 8, 8, 0, 16, 5, level)                                      \
+    X(Q5_1, q5_1, 8, 8, 8, 0, 5, level)                                       \
+    X(MXFP4, mxfp4, 8, 8, 0, 16, 5, level)                                    \
+    X(Q2_K, q2_k, 1, 1, 16, 0, 2, level)                                      \
+    X(Q4_K, q4_k, 1, 8, 8, 0, 4, level)                                       \
+    X(Q5_K, q5_k, 1, 8, 8, 0, 5, level)                                       \
+    X(Q6_K, q6_k, 1, 16, 0, 32, 6, level)                                     \
+    X(TQ2_0, tq2_0, 1, 1, 0, 8, 4, level)
+#define GG_KERN_FEW_ALL(X, level)                                             \
+    GG_KERN_FEW_LOW(X, level)                                                 \
+    X(IQ4_NL, iq4_nl, 8, 8, 0, 128, 8, level)                                 \
+    X(Q8_0, q8_0, 8, 8, 0, 128, 8, level)                                     \
+    X(Q3_K, q3_k, 1, 1, 0, 4, 3, level)                                       \
+    X(IQ4_XS, iq4_xs, 1, 8, 0, 128, 8, level)
+
+/* gg_kern_few8_q4_0_avx2 and so on: of 8 bits, without VNNI for types that use
+ * up to 7; and of 16. */
+#define X(type, name, n, scales, mins, bias, bits, level)                     \
+    gg_kern_few_fn gg_kern_few8_##name##_##level;
+GG_KERN_FEW_LOW(X, avx2)
+GG_KERN_FEW_LOW(X, avx512)
+GG_KERN_FEW_ALL(X, avxvnni)
+GG_KERN_FEW_ALL(X, vnni512)
+#undef X
+#define X(type, name, n, scales, mins, bias, bits, level)                     \
+    gg_kern_few_fn gg_kern_few16_##name##_##level;
+GG_KERN_FEW_ALL(X, avx2)
+GG_KERN_FEW_ALL(X, avxvnni)
+GG_KERN_FEW_ALL(X, avx512)
+GG_KERN_FEW_ALL(X, vnni512)
+#undef X
+
+/* The kernels of a level and width, [GG_N_DTYPES] each, NULL where there is
+ * none; NULL for a level without. */
+gg_kern_few_fn *const *gg_kern_few_of(unsigned level, unsigned width);
+
+/* A block of activations of 16 bits in the order of few, 32-bit words. */
+enum { GG_FEW16_BEGIN = 2 * GG_GEMM_I8_QUADS, GG_FEW16_RUNS = 16 };
+#define GG_FEW16_X_WORDS(width, n_mins)                                       \
+    ((size_t)(width) * (GG_FEW16_BEGIN + GG_FEW16_RUNS + 1 + (n_mins)))
+
+/* Bytes of k steps of a panel's columns as kernels of g->few read them. */
+size_t gg_kern_few_x_size(const struct gg_kern_gemm *g, size_t k);
+
+/* A panel of activations of k steps in this order, its first n columns; the
+ * others are 0. Not for forms of 8 bits: those are read as they are. */
+void gg_kern_few_order(const struct gg_kern_gemm *g, int dtype_index,
+                       const void *panel, size_t n, size_t k, void *to);
+
+#endif

@@ -1,0 +1,11 @@
+/* few_i16_avxvnni.c - few columns of 16-bit integers for AVX2 with AVX-VNNI */
+#include "config.h"
+#include "base/compiler.h"
+#include "kern/few.h"
+#include "kern/x86/dp.h"
+#include "kern/x86/gemm_int_256.h"
+#include "kern/x86/rows_256.h"
+
+#define LEVEL          avxvnni
+#define VI_DP(c, a, b) GG_X86_DPWSSD_256(c, a, b)
+#include "kern/x86/few_i16_impl.h"

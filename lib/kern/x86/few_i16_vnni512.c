@@ -1,0 +1,11 @@
+/* few_i16_vnni512.c - few columns of 16-bit integers for AVX-512 with VNNI */
+#include "config.h"
+#include "base/compiler.h"
+#include "kern/few.h"
+#include "kern/x86/dp.h"
+#include "kern/x86/gemm_int_512.h"
+#include "kern/x86/rows_512.h"
+
+#define LEVEL          vnni512
+#define VI_DP(c, a, b) GG_X86_DPWSSD_512(c, a, b)
+#include "kern/x86/few_i16_impl.h"

@@ -1,0 +1,25 @@
+/* few_sums.h - what few_i8_impl.h and few_i16_impl.h share before their sums */
+#include "dtype/iq_code.h"
+#include "kern/few.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+enum {
+    QUADS = GG_GEMM_I8_QUADS,
+    RUN_QUADS = 32 / 4, /* of steps that share a scale */
+    COLS = NR           /* most columns that there is code for */
+};
+
+struct acts;
+
+/* Sums of a lane's row by columns, of all steps so far and of this block. */
+struct out {
+    VF sum[COLS], part[COLS];
+    VI total[COLS];
+    struct acts *x; /* the block of activations */
+    /* constants once this is inlined: */
+    int n_cols;
+    int bias;      /* what is added to a type's integers, */
+    unsigned bits; /* and how many they have then */
+};

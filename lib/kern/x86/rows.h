@@ -1,0 +1,24 @@
+/* rows.h - rows of blocks, which rows_256.h and rows_512.h make lanes of */
+#ifndef GG_KERN_X86_ROWS_H
+#define GG_KERN_X86_ROWS_H
+
+#include "base/compiler.h"
+#include "dtype/block.h"
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Where their blocks are. */
+struct rows {
+    const uint8_t *at;
+    size_t stride;
+};
+
+static GG_ALWAYS_INLINE __m128i load_16(const struct rows *r, size_t off,
+                                        size_t row)
+{
+    return _mm_loadu_si128((const void *)(r->at + row * r->stride + off));
+}
+
+#endif
