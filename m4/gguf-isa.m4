@@ -47,6 +47,10 @@ GGUF_CHECK_ISA([X86_VNNI512], [vnni512],
 ]], [[__m512i a = _mm512_setzero_si512();
       __asm__("vpdpwssd %1, %1, %0" : "+v"(a) : "v"(a));
       return _mm512_cvtsi512_si32(a);]])
+GGUF_CHECK_ISA([X86_SHANI], [shani], [-mssse3 -msse4.1 -msha],
+  [[#include <immintrin.h>
+]], [[__m128i a = _mm_setzero_si128(); a = _mm_sha256msg1_epu32(a, a);
+      return _mm_cvtsi128_si32(a);]])
 GGUF_CHECK_ISA([X86_AVX512BF16], [avx512bf16],
   [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
   [[#include <immintrin.h>

@@ -8,7 +8,7 @@
 
 /* The first 32 bits of the fractions of the cube roots of the first 64 primes
  * (section 4.2.2). */
-static const uint32_t k[64] = {
+const uint32_t gg_sha256_k[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
     0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3,
     0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
@@ -44,7 +44,7 @@ static void store32be(uint8_t *p, uint32_t v)
 #define ROUND(a, b, c, d, e, f, g, h, t)                                      \
     do {                                                                      \
         h += (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + (g ^ (e & (f ^ g))) + \
-             k[t] + w[t];                                                     \
+             gg_sha256_k[t] + w[t];                                           \
         d += h;                                                               \
         h += (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) +                       \
              ((a & b) | (c & (a | b)));                                       \
@@ -78,12 +78,19 @@ static void add_block(uint32_t hash[8], const uint8_t *p)
         hash[i] += sum[i];
 }
 
-void gg_sha256_init(struct gg_sha256 *s)
+void gg_sha256_blocks(uint32_t hash[8], const uint8_t *p, size_t k)
+{
+    for (; k; k--, p += 64)
+        add_block(hash, p);
+}
+
+void gg_sha256_init(struct gg_sha256 *s, gg_sha256_blocks_fn *blocks)
 {
     /* Square roots of the first 8 primes (section 5.3.3). */
     static const uint32_t first[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372,
                                        0xa54ff53a, 0x510e527f, 0x9b05688c,
                                        0x1f83d9ab, 0x5be0cd19 };
+    s->blocks = blocks;
     memcpy(s->h, first, sizeof first);
     s->n = 0;
 }
@@ -98,14 +105,13 @@ void gg_sha256_add(struct gg_sha256 *s, const void *data, size_t n)
         memcpy(s->block + held, p, take);
         if (held + take < 64)
             return;
-        add_block(s->h, s->block);
+        s->blocks(s->h, s->block, 1);
         p += take;
         n -= take;
     }
-    for (; n >= 64; p += 64, n -= 64)
-        add_block(s->h, p);
-    if (n)
-        memcpy(s->block, p, n);
+    s->blocks(s->h, p, n / 64);
+    if (n % 64)
+        memcpy(s->block, p + n / 64 * 64, n % 64);
 }
 
 void gg_sha256_end(struct gg_sha256 *s, uint8_t out[32])

@@ -3,68 +3,60 @@
 #include "file/sum.h"
 
 #include <string.h>
-#include <xxhash.h>
 
-static bool begin_64(union gg_sum_state *u)
+static bool begin_64(struct gg_sum *s)
 {
-    XXH64_state_t *x = u->ptr = XXH64_createState();
-    return x && XXH64_reset(x, 0) == XXH_OK;
-}
-
-static void add_64(union gg_sum_state *u, const void *p, size_t n)
-{
-    (void)XXH64_update(u->ptr, p, n); /* fails for NULL only */
-}
-
-static void end_64(union gg_sum_state *u, unsigned char *out)
-{
-    XXH64_canonical_t c;
-    XXH64_canonicalFromHash(&c, XXH64_digest(u->ptr));
-    memcpy(out, c.digest, sizeof c.digest);
-    (void)XXH64_freeState(u->ptr);
-}
-
-static bool begin_3(union gg_sum_state *u)
-{
-    XXH3_state_t *x = u->ptr = XXH3_createState();
-    return x && XXH3_128bits_reset(x) == XXH_OK;
-}
-
-static void add_3(union gg_sum_state *u, const void *p, size_t n)
-{
-    (void)XXH3_128bits_update(u->ptr, p, n);
-}
-
-static void end_3(union gg_sum_state *u, unsigned char *out)
-{
-    XXH128_canonical_t c;
-    XXH128_canonicalFromHash(&c, XXH3_128bits_digest(u->ptr));
-    memcpy(out, c.digest, sizeof c.digest);
-    (void)XXH3_freeState(u->ptr);
-}
-
-static bool begin_sha256(union gg_sum_state *u)
-{
-    gg_sha256_init(&u->sha256);
+    gg_xxh64_init(&s->u.xxh64);
     return true;
 }
 
-static void add_sha256(union gg_sum_state *u, const void *p, size_t n)
+static void add_64(struct gg_sum *s, const void *p, size_t n)
 {
-    gg_sha256_add(&u->sha256, p, n);
+    gg_xxh64_add(&s->u.xxh64, p, n);
 }
 
-static void end_sha256(union gg_sum_state *u, unsigned char *out)
+static void end_64(struct gg_sum *s, unsigned char *out)
 {
-    gg_sha256_end(&u->sha256, out);
+    gg_xxh64_end(&s->u.xxh64, out);
+}
+
+static bool begin_3(struct gg_sum *s)
+{
+    return (s->u.xxh3 = s->kern->xxh3.create()) != NULL;
+}
+
+static void add_3(struct gg_sum *s, const void *p, size_t n)
+{
+    s->kern->xxh3.add(s->u.xxh3, p, n);
+}
+
+static void end_3(struct gg_sum *s, unsigned char *out)
+{
+    s->kern->xxh3.end(s->u.xxh3, out);
+}
+
+static bool begin_sha256(struct gg_sum *s)
+{
+    gg_sha256_init(&s->u.sha256, s->kern->sha256);
+    return true;
+}
+
+static void add_sha256(struct gg_sum *s, const void *p, size_t n)
+{
+    gg_sha256_add(&s->u.sha256, p, n);
+}
+
+static void end_sha256(struct gg_sum *s, unsigned char *out)
+{
+    gg_sha256_end(&s->u.sha256, out);
 }
 
 static const struct {
     const char *name;
     size_t size;
-    bool (*begin)(union gg_sum_state *u);
-    void (*add)(union gg_sum_state *u, const void *p, size_t n);
-    void (*end)(union gg_sum_state *u, unsigned char *out);
+    bool (*begin)(struct gg_sum *s);
+    void (*add)(struct gg_sum *s, const void *p, size_t n);
+    void (*end)(struct gg_sum *s, unsigned char *out);
 } algos[GGUF_N_DIGESTS] = {
     [GGUF_DIGEST_XXH64] = { "xxh64", 8, begin_64, add_64, end_64 },
     [GGUF_DIGEST_XXH3_128] = { "xxh3-128", 16, begin_3, add_3, end_3 },
@@ -81,22 +73,36 @@ enum gguf_status gg_sum_check(enum gguf_digest_algo algo,
                         "no digest has number %u", (unsigned)algo);
 }
 
-bool gg_sum_begin(struct gg_sum *s, enum gguf_digest_algo algo)
+bool gg_sum_begin(struct gg_sum *s, enum gguf_digest_algo algo,
+                  const struct gg_hash_kern *kern)
 {
     s->algo = algo;
-    return algos[algo].begin(&s->u);
+    s->kern = kern;
+    return algos[algo].begin(s);
 }
 
 void gg_sum_add(struct gg_sum *s, const void *p, size_t n)
 {
     if (n)
-        algos[s->algo].add(&s->u, p, n);
+        algos[s->algo].add(s, p, n);
+}
+
+bool gg_sum_has_two(enum gguf_digest_algo algo,
+                    const struct gg_hash_kern *kern)
+{
+    return algo == GGUF_DIGEST_XXH64 && kern->xxh64_two;
+}
+
+void gg_sum_add_two(struct gg_sum *a, struct gg_sum *b, const void *p,
+                    size_t n)
+{
+    gg_xxh64_add_two(&a->u.xxh64, &b->u.xxh64, p, n, a->kern->xxh64_two);
 }
 
 void gg_sum_end(struct gg_sum *s, struct gguf_digest *out)
 {
     struct gguf_digest d = { .algo = s->algo };
-    algos[s->algo].end(&s->u, d.bytes);
+    algos[s->algo].end(s, d.bytes);
     if (out)
         *out = d;
 }

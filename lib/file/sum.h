@@ -3,15 +3,17 @@
 #define GG_FILE_SUM_H
 
 #include "base/error.h"
-#include "base/sha256.h"
 #include "gguf/digest.h"
+#include "kern/hash.h"
 
 #include <stdbool.h>
 
 struct gg_sum {
     enum gguf_digest_algo algo;
+    const struct gg_hash_kern *kern;
     union gg_sum_state {
-        void *ptr; /* of xxhash */
+        struct gg_xxh64 xxh64;
+        void *xxh3; /* the kernel's */
         struct gg_sha256 sha256;
     } u;
 };
@@ -20,10 +22,18 @@ struct gg_sum {
 enum gguf_status gg_sum_check(enum gguf_digest_algo algo,
                               struct gguf_error *err);
 
-/* algo is one that there is. false: no memory, and nothing to end. */
-bool gg_sum_begin(struct gg_sum *s, enum gguf_digest_algo algo);
+/* algo is one that there is. kern is kept. false: no memory, and nothing to
+ * end. */
+bool gg_sum_begin(struct gg_sum *s, enum gguf_digest_algo algo,
+                  const struct gg_hash_kern *kern);
 /* n bytes more. */
 void gg_sum_add(struct gg_sum *s, const void *p, size_t n);
+/* Is it faster to add bytes to two sums at once than to one, then the other?
+ * Then gg_sum_add_two does so, to sums of this algorithm and kernel. */
+bool gg_sum_has_two(enum gguf_digest_algo algo,
+                    const struct gg_hash_kern *kern);
+void gg_sum_add_two(struct gg_sum *a, struct gg_sum *b, const void *p,
+                    size_t n);
 /* *out (NULL: not wanted) becomes the digest; what s holds is freed. */
 void gg_sum_end(struct gg_sum *s, struct gguf_digest *out);
 

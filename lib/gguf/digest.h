@@ -69,7 +69,7 @@ struct gguf_digest_params {
  * params   NULL: the defaults
  *
  * Each byte is read once, whatever is made of it. A model's digest is one
- * stream: with it, more than three threads bring nothing; tensors' digests
+ * stream: with it, more than two threads bring little; tensors' digests
  * alone take any number. GGUF_E_CANCELLED, GGUF_E_NOMEM, GGUF_E_INVALID,
  * GGUF_E_IO, GGUF_E_TRUNCATED (a file became shorter). Since: 0.1 */
 GGUF_API enum gguf_status

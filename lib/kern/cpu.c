@@ -57,3 +57,16 @@ uint32_t gg_kern_cpu_detect(void)
 #endif
     return mask;
 }
+
+bool gg_kern_cpu_has_sha(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    enum { BIT_SHA = 29 }; /* clang's builtin has no name for it either */
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSSE3) &&
+           (c & bit_SSE4_1) && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (b >> BIT_SHA & 1);
+#else
+    return false;
+#endif
+}

@@ -56,4 +56,8 @@ extern const unsigned gg_kern_cpu_n_levels;
 /* Mask of the levels that this machine has and this build may use. */
 uint32_t gg_kern_cpu_detect(void);
 
+/* Has it instructions for SHA-256? No level, since one kernel uses them
+ * (hash.h), which has nothing to do with vectors. */
+bool gg_kern_cpu_has_sha(void);
+
 #endif
