@@ -18,8 +18,8 @@ struct row {
 #define KERN_1(kernel) kernel
 
 static const struct row rows[GG_N_DTYPES] = {
-#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2, DOTS_C,   \
-          DOTS_AVX2, DOTS_AVX512, FLAGS)                                      \
+#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2,           \
+          ENCODE_AVX512, DOTS_C, DOTS_AVX2, DOTS_AVX512, FLAGS)               \
     [GG_DT_##TYPE] = {                                                        \
         .decode = { [GG_LEVEL_C] =                                            \
                         KERN_##DECODE_C(gg_kern_decode_##NAME##_c),           \
@@ -28,7 +28,9 @@ static const struct row rows[GG_N_DTYPES] = {
         .encode = { [GG_LEVEL_C] =                                            \
                         KERN_##ENCODE_C(gg_kern_encode_##NAME##_c),           \
                     [GG_LEVEL_AVX2] = KERN_##ENCODE_AVX2(                     \
-                        GG_AVX2(gg_kern_encode_##NAME##_avx2)) },             \
+                        GG_AVX2(gg_kern_encode_##NAME##_avx2)),               \
+                    [GG_LEVEL_AVX512] = KERN_##ENCODE_AVX512(                 \
+                        GG_AVX512(gg_kern_encode_##NAME##_avx512)) },         \
         .dots = { [GG_LEVEL_C] = KERN_##DOTS_C(gg_kern_dots_##NAME##_c),      \
                   [GG_LEVEL_AVX2] =                                           \
                       KERN_##DOTS_AVX2(GG_AVX2(gg_kern_dots_##NAME##_avx2)),  \

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "kern/c/block_io.h"
 #include "kern/c/enc_iq.h"
-#include "kern/x86/enc_search_avx2.h"
+#include "kern/x86/enc_search.h"
 #include "kern/x86/iq_trials_avx2.h"
 #include "kern/x86/x86.h"
 

@@ -5,7 +5,7 @@
  * nothing has the same sums in the next, so rounds can go on for the others.
  */
 #include "config.h"
-#include "kern/x86/enc_search_avx2.h"
+#include "kern/x86/enc_search.h"
 #include "kern/x86/x86.h"
 
 /* Elements, importances and codes by lane. */

@@ -20,7 +20,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "kern/c/enc_search.h"
-#include "kern/x86/enc_search_avx2.h"
+#include "kern/x86/enc_search.h"
 #include "kern/x86/x86.h"
 
 #define LANES 32

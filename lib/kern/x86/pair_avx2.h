@@ -7,6 +7,7 @@
 struct pair {
     __m256 a, b;
 };
+typedef struct pair pair_mask; /* all ones where it holds */
 
 #define PAIR(op, u, v) ((struct pair){ op((u).a, (v).a), op((u).b, (v).b) })
 
@@ -72,37 +73,42 @@ static inline struct pair negative(struct pair v)
     return PAIR(_mm256_xor_ps, v, pair_set(-0.0f));
 }
 
-/* Masks: all ones where u < v, where equal; u and not v; m ? u : v. */
-static inline struct pair less(struct pair u, struct pair v)
+/* Where u < v, where equal, where both hold. */
+static inline pair_mask less(struct pair u, struct pair v)
 {
     return (struct pair){ _mm256_cmp_ps(u.a, v.a, _CMP_LT_OQ),
                           _mm256_cmp_ps(u.b, v.b, _CMP_LT_OQ) };
 }
 
-static inline struct pair equal(struct pair u, struct pair v)
+static inline pair_mask equal(struct pair u, struct pair v)
 {
     return (struct pair){ _mm256_cmp_ps(u.a, v.a, _CMP_EQ_OQ),
                           _mm256_cmp_ps(u.b, v.b, _CMP_EQ_OQ) };
 }
 
-static inline struct pair both(struct pair u, struct pair v)
+static inline pair_mask both(pair_mask u, pair_mask v)
 {
     return PAIR(_mm256_and_ps, u, v);
 }
 
-static inline struct pair without(struct pair u, struct pair v)
+/* v where m holds, else 0; v where it does not, else 0; m ? u : v. */
+static inline struct pair within(struct pair v, pair_mask m)
 {
-    return (struct pair){ _mm256_andnot_ps(v.a, u.a),
-                          _mm256_andnot_ps(v.b, u.b) };
+    return PAIR(_mm256_and_ps, v, m);
 }
 
-static inline struct pair choose(struct pair m, struct pair u, struct pair v)
+static inline struct pair without(struct pair v, pair_mask m)
+{
+    return PAIR(_mm256_andnot_ps, m, v);
+}
+
+static inline struct pair choose(pair_mask m, struct pair u, struct pair v)
 {
     return (struct pair){ _mm256_blendv_ps(v.a, u.a, m.a),
                           _mm256_blendv_ps(v.b, u.b, m.b) };
 }
 
-static inline int any(struct pair m)
+static inline int any(pair_mask m)
 {
     return _mm256_movemask_ps(_mm256_or_ps(m.a, m.b));
 }

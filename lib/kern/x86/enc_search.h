@@ -1,4 +1,4 @@
-/* enc_search_avx2.h - the searches of c/enc_search.h for 16 groups at once
+/* enc_search.h - the searches of c/enc_search.h for 16 groups at once
  *
  * One lane per group. Each lane does the float operations of the C search in
  * the same order, so the results are the same bits. What makes that fast is
@@ -6,8 +6,8 @@
  * trick is the same only up to 2^22. Elements must be finite, and a search
  * that could leave that range gives up; its caller uses the C encoder then.
  */
-#ifndef GG_KERN_X86_ENC_SEARCH_AVX2_H
-#define GG_KERN_X86_ENC_SEARCH_AVX2_H
+#ifndef GG_KERN_X86_ENC_SEARCH_H
+#define GG_KERN_X86_ENC_SEARCH_H
 
 #include "kern/c/enc_search.h"
 
@@ -24,11 +24,15 @@ struct gg_kern_lanes_fit {
 
 /* Load 16 groups of n floats (a multiple of 8), group after group, into one
  * of the arrays of struct gg_kern_lanes. */
-void gg_kern_lanes_load_avx2(float out[][16], const float *src, int n);
+typedef void gg_kern_lanes_load_fn(float out[][16], const float *src, int n);
+gg_kern_lanes_load_fn gg_kern_lanes_load_avx2, gg_kern_lanes_load_avx512;
 
 /* As gg_kern_fit_symmetric; min and base are zero. */
-void gg_kern_lanes_symmetric_avx2(const struct gg_kern_lanes *l, int n,
-                                  int half, struct gg_kern_lanes_fit *out);
+typedef void gg_kern_lanes_symmetric_fn(const struct gg_kern_lanes *l, int n,
+                                        int half,
+                                        struct gg_kern_lanes_fit *out);
+gg_kern_lanes_symmetric_fn gg_kern_lanes_symmetric_avx2,
+    gg_kern_lanes_symmetric_avx512;
 
 /* The scales that gg_kern_fit_refined gives for n groups of 16 elements, half
  * being 4; n at most GG_REFINED_MAX. Elements may be anything: of groups that
@@ -37,9 +41,10 @@ void gg_kern_lanes_symmetric_avx2(const struct gg_kern_lanes *l, int n,
 void gg_kern_scales_refined_avx2(const float *x, int n, float *scale);
 
 /* As gg_kern_fit_affine. Returns 0 if it gives up. */
-int gg_kern_lanes_affine_avx2(const struct gg_kern_lanes *l, int n,
-                              const struct gg_kern_affine_search *s,
-                              struct gg_kern_lanes_fit *out);
+typedef int gg_kern_lanes_affine_fn(const struct gg_kern_lanes *l, int n,
+                                    const struct gg_kern_affine_search *s,
+                                    struct gg_kern_lanes_fit *out);
+gg_kern_lanes_affine_fn gg_kern_lanes_affine_avx2, gg_kern_lanes_affine_avx512;
 
 /* The scales that gg_kern_fit_positive gives for eight groups of n elements (a
  * multiple of 8), for every input. x and w: of each group. */

@@ -1,0 +1,9 @@
+/* enc_k_avx512.c - encoders of Q2_K, Q4_K and Q5_K for AVX-512 */
+#include "config.h"
+#include "kern/codec.h"
+#include "kern/c/enc_k.h"
+#include "kern/x86/enc_search.h"
+#include "kern/x86/x86.h"
+
+#define FN(name) name##_avx512
+#include "kern/x86/enc_k_impl.h"

@@ -1,0 +1,9 @@
+/* enc_ksym_avx512.c - encoders of Q3_K and Q6_K for AVX-512 */
+#include "config.h"
+#include "kern/codec.h"
+#include "kern/c/enc_k.h"
+#include "kern/x86/enc_search.h"
+#include "kern/x86/x86.h"
+
+#define FN(name) name##_avx512
+#include "kern/x86/enc_ksym_impl.h"
