@@ -182,7 +182,9 @@ enum gguf_quant_why {
     GGUF_WHY_OVERRIDE,  /* a pattern */
     GGUF_WHY_BASE,      /* the base type: pure, or no rule holds */
     GGUF_WHY_RULE,      /* a rule of the recipe */
-    GGUF_WHY_TARGET     /* gguf_quant_target */
+    GGUF_WHY_TARGET,    /* gguf_quant_target */
+    GGUF_WHY_GATHERED   /* at least Q8_0: a table that rows are only looked up
+                         * in. Not with compat, pure or a rule for its name */
 };
 
 /* What encoding did to a tensor: figures about the differences between the
@@ -207,7 +209,8 @@ struct gguf_quant_loss {
 struct gguf_quant_tensor {
     const char *name; /* as in the file; gguf_text_escape to print it */
     unsigned n_dims;
-    int64_t ne[4]; /* elements, fastest dimension first */
+    int64_t ne[GGUF_MAX_DIMS]; /* elements, fastest dimension first; 1 from
+                                * n_dims on */
     uint64_t n_elements;
     uint32_t from, to; /* type ids */
     uint32_t wanted;   /* the id that was chosen; `to` differs from it if the

@@ -2,8 +2,8 @@
  *
  * A job that was created has a type for each tensor. A tensor that got the
  * base type, because no option and no rule of the recipe chose its type, is
- * free: gguf_quant_target chooses its type anew, so that the output does not
- * exceed a size and the damage is least.
+ * free, and so is one of GGUF_WHY_GATHERED: gguf_quant_target chooses its type
+ * anew, so that the output does not exceed a size and the damage is least.
  *
  *     gguf_quant_create(&job, "model-f16.gguf", &p, &err);
  *     t.max_size = 4000000000;

@@ -64,6 +64,16 @@ static const struct {
     { BEGINS, "mm.a.code_embd", "kept: codebook" },
 };
 
+/* Tables that a model only takes rows from, beside its token embeddings: they
+ * may be most of a file, of which a token reads next to nothing, and what is
+ * lost in a row is lost at once, in no sum. Names as files have them that
+ * llama.cpp, its forks and their converters write (August 2026). */
+static const char *const gathered[] = {
+    "per_layer_token_embd", /* gemma3n, gemma4, qwen4exp */
+    "ngram_embd",           /* engram_embd, ple_ngram_embd, ngram_embd.0 */
+    "nextn.embed_tokens", "_compressor_ape", /* deepseek4 */
+};
+
 static const struct {
     enum how how;
     const char *part;
@@ -117,7 +127,10 @@ static const uint32_t weighted[] = {
 
 const char *gg_choose_kept(const char *name, const int64_t *ne)
 {
-    if (ne[1] == 1 && ne[2] == 1 && ne[3] == 1)
+    size_t d = 1;
+    while (d < GGUF_MAX_DIMS && ne[d] == 1)
+        d++;
+    if (d == GGUF_MAX_DIMS)
         return "kept: one dimension";
     if (!name_matches(name, ENDS, "weight"))
         return "kept: no weight";
@@ -201,7 +214,10 @@ static enum gguf_status by_recipe(struct gg_recipe_chooser *c,
         ffn && c->facts.var[GG_VAR_EXPERTS] > 1 ? layer : seq;
     c->facts.var[GG_VAR_COLS] = ne[0];
     c->facts.var[GG_VAR_ROWS] = ne[1];
-    c->facts.var[GG_VAR_MATS] = (int64_t)((uint64_t)ne[2] * (uint64_t)ne[3]);
+    uint64_t mats = 1; /* no overflow: there are as many elements, and more */
+    for (size_t d = 2; d < GGUF_MAX_DIMS; d++)
+        mats *= (uint64_t)ne[d];
+    c->facts.var[GG_VAR_MATS] = (int64_t)mats;
     GG_TRY(gg_recipe_find(r, out->cls, name, &c->facts, &out->rule, err));
     out->why = out->rule ? GGUF_WHY_RULE : GGUF_WHY_BASE;
     out->text = out->rule ? out->rule->text : "base";
@@ -268,12 +284,43 @@ static enum gguf_status want(struct gg_recipe_chooser *c, const char *name,
     return by_recipe(c, name, ne, type, out, err);
 }
 
+/* Does a take fewer bits for an element than b? */
+static bool is_smaller(const struct gguf_dtype_info *a,
+                       const struct gguf_dtype_info *b)
+{
+    return (uint64_t)a->block_size * b->block_len <
+           (uint64_t)b->block_size * a->block_len;
+}
+
+/* Tables that rows are looked up in get no less than Q8_0, and keep what is
+ * less already, unless a pattern or an option is about them. */
+static void lift(const struct gg_recipe_chooser *c, const char *name,
+                 uint32_t type, struct gg_recipe_choice *out)
+{
+    const struct gguf_dtype_info *q8 = gguf_dtype_find(GGUF_DTYPE_Q8_0);
+    const struct gguf_dtype_info *from = gguf_dtype_find(type);
+    const bool asked =
+        c->compat || c->pure || (out->rule && out->rule->pattern);
+    if (asked || (out->why != GGUF_WHY_BASE && out->why != GGUF_WHY_RULE) ||
+        out->wanted == type || !is_smaller(gguf_dtype_find(out->wanted), q8))
+        return;
+    for (size_t i = 0; i < GG_LEN(gathered); i++)
+        if (name_matches(name, HAS, gathered[i])) {
+            out->why = GGUF_WHY_GATHERED;
+            out->rule = NULL;
+            out->text = "only looked up: Q8_0 or better";
+            out->wanted = from && is_smaller(from, q8) ? type : q8->id;
+            return;
+        }
+}
+
 enum gguf_status gg_choose(struct gg_recipe_chooser *c, const char *name,
                            const int64_t *ne, uint32_t type,
                            struct gg_recipe_choice *out,
                            struct gguf_error *err)
 {
     GG_TRY(want(c, name, ne, type, out, err));
+    lift(c, name, type, out);
     out->type = out->wanted;
     if (out->wanted != type)
         out->type = gg_choose_fit(out->wanted, ne[0]);

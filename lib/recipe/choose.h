@@ -9,7 +9,10 @@
  *  3. the first pattern that matches the name;
  *  4. the base type: with "pure", and for recipes whose base is a float type;
  *  5. the recipe's first rule that holds, else its base type;
- *  6. a type whose blocks do not fit the rows is replaced by one of shorter
+ *  6. without compat, tables that rows are only looked up in get no less than
+ *     Q8_0, where 5 decides, unless by a pattern: llama-quantize lets them fall
+ *     to what it takes for matrices;
+ *  7. a type whose blocks do not fit the rows is replaced by one of shorter
  *     blocks, in the end by F16 (where llama-quantize gives up).
  */
 #ifndef GG_RECIPE_CHOOSE_H
@@ -24,7 +27,8 @@ struct gg_recipe_chooser {
         facts; /* the model's part: LAYERS ... IMATRIX, arch */
     bool tied; /* the model has no output.weight */
     bool pure, leave_output;
-    bool compat; /* as llama-quantize: no patterns under a float target */
+    bool compat; /* as llama-quantize: no patterns under a float target, no
+                  * type of its own for tables that are only looked up */
     uint32_t output_type, embedding_type; /* GGUF_DTYPE_NONE: not asked for */
     const struct gguf_quant_override *overrides;
     struct gg_pattern *const *patterns; /* of the overrides */
@@ -42,7 +46,7 @@ struct gg_recipe_choice {
 };
 
 /* Choose for the next tensor; they must come in the order of writing, because
- * rules count. ne[4]; type is the one it has. The statuses of
+ * rules count. ne[GGUF_MAX_DIMS]; type is the one it has. The statuses of
  * gg_pattern_match. */
 enum gguf_status gg_choose(struct gg_recipe_chooser *c, const char *name,
                            const int64_t *ne, uint32_t type,
@@ -52,7 +56,8 @@ enum gguf_status gg_choose(struct gg_recipe_chooser *c, const char *name,
 /* type, or its replacement if its blocks do not fit rows of cols elements. */
 uint32_t gg_choose_fit(uint32_t type, int64_t cols);
 
-/* Why a tensor is never quantized, or NULL if it may be. */
+/* Why a tensor of ne[GGUF_MAX_DIMS] elements is never quantized, or NULL if it
+ * may be. */
 const char *gg_choose_kept(const char *name, const int64_t *ne);
 
 enum gg_recipe_class gg_choose_class(const char *name);

@@ -124,7 +124,8 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
     gg_outer_unfold(q); /* what is chosen decides which scales stay */
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *pub = &q->t[i].pub;
-        if (pub->why != GGUF_WHY_BASE && pub->why != GGUF_WHY_TARGET)
+        if (pub->why != GGUF_WHY_BASE && pub->why != GGUF_WHY_TARGET &&
+            pub->why != GGUF_WHY_GATHERED)
             continue;
         t->tensors[t->n].t = &q->t[i];
         t->other -= taken(t, &q->t[i], pub->to, pub->to_size);

@@ -25,6 +25,7 @@ static const struct {
     { "blk.12.ffn_up.weight", { 100, 7, 1, 1 }, GGUF_DTYPE_F32 },
     { "blk.12.ffn_down.weight", { INT64_C(1) << 40, 3, 1, 1 }, 0 },
     { "blk.99999999999999999999.x.weight", { 1, 2, 3, 4 }, 0 },
+    { "per_layer_token_embd.weight", { 96, 1000, 1, 1 }, GGUF_DTYPE_F16 },
     { "output.weight", { 257, 1000, 1, 1 }, GGUF_DTYPE_F16 },
 };
 enum { N_TENSORS = sizeof tensors / sizeof tensors[0] };
@@ -57,7 +58,8 @@ static bool choose_all(struct gg_recipe_chooser *c,
     struct gguf_error err;
     c->recipe = r;
     for (size_t i = 0; i < N_TENSORS; i++) {
-        const int64_t *ne = tensors[i].ne;
+        int64_t ne[GGUF_MAX_DIMS] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+        memcpy(ne, tensors[i].ne, sizeof tensors[i].ne);
         if (gg_choose(c, tensors[i].name, ne, tensors[i].type, &out[i],
                       &err) != GGUF_OK) {
             MUST(err.status == GGUF_E_LIMIT);

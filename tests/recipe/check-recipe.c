@@ -277,7 +277,9 @@ static void check_falcon(void)
         { "IQ1_S", "Q5_K" },
     };
     for (size_t i = 0; i < GG_LEN(want); i++) {
-        static const int64_t ne[4] = { 512, 512, 1, 1 };
+        static const int64_t ne[GGUF_MAX_DIMS] = {
+            512, 512, 1, 1, 1, 1, 1, 1
+        };
         struct gg_recipe_chooser c = { .output_type = GGUF_DTYPE_NONE,
                                        .embedding_type = GGUF_DTYPE_NONE };
         struct gguf_recipe *r;
@@ -294,6 +296,90 @@ static void check_falcon(void)
                choice.type == gguf_dtype_from_name(want[i][1])->id,
            "%s: falcon of eight experts: %s (%s)", want[i][0], want[i][1],
            choice.text);
+        gguf_recipe_destroy(r);
+    }
+}
+
+/* What tables that are only looked up get, beside the same shape as a matrix:
+ * Q8_0 or better, unless something is said about them. */
+static void check_gathered(void)
+{
+    static const struct {
+        const char *name, *from, *preset;
+        bool compat, pure, option, pattern;
+        const char *want;
+    } t[] = {
+        { "per_layer_token_embd.weight", "F16", "Q4_K_M", 0, 0, 0, 0, "Q8_0" },
+        { "blk.1.engram_embd.weight", "BF16", "IQ2_M", 0, 0, 0, 0, "Q8_0" },
+        { "ngram_embd.0.weight", "F32", "Q2_K", 0, 0, 0, 0, "Q8_0" },
+        { "per_layer_token_embd.weight", "F16", "F16", 0, 0, 0, 0, "F16" },
+        { "per_layer_token_embd.weight", "F32", "BF16", 0, 0, 0, 0, "BF16" },
+        { "per_layer_token_embd.weight", "F16", "COPY", 0, 0, 0, 0, "F16" },
+        { "per_layer_token_embd.weight", "Q6_K", "Q4_K_M", 0, 0, 0, 0,
+          "Q6_K" },
+        { "per_layer_token_embd.weight", "F16", "Q4_0", 1, 0, 0, 0, "Q6_K" },
+        { "blk.1.engram_embd.weight", "F16", "Q4_0", 1, 0, 0, 0, "Q4_0" },
+        { "per_layer_token_embd.weight", "F16", "Q4_0", 0, 1, 0, 0, "Q4_0" },
+        { "per_layer_token_embd.weight", "F16", "Q4_0", 0, 0, 1, 0, "Q5_K" },
+        { "blk.1.engram_embd.weight", "F16", "Q4_0", 0, 0, 0, 1, "Q3_K" },
+        { "token_embd.weight", "F16", "Q4_0", 0, 0, 0, 0, "Q6_K" },
+        { "blk.1.attn_q.weight", "F16", "Q4_0", 0, 0, 0, 0, "Q4_0" },
+    };
+    static const int64_t ne[GGUF_MAX_DIMS] = { 512, 512, 1, 1, 1, 1, 1, 1 };
+    for (size_t i = 0; i < GG_LEN(t); i++) {
+        struct gg_recipe_chooser c = { .tied = true,
+                                       .compat = t[i].compat,
+                                       .pure = t[i].pure,
+                                       .output_type = GGUF_DTYPE_NONE,
+                                       .embedding_type =
+                                           t[i].option
+                                               ? (uint32_t)GGUF_DTYPE_Q5_K
+                                               : GGUF_DTYPE_NONE };
+        const struct gguf_quant_override by = { "engram", GGUF_DTYPE_Q3_K };
+        struct gg_pattern *p = NULL;
+        struct gguf_recipe *r = NULL;
+        struct gg_recipe_choice choice = { 0 };
+        bool good =
+            gguf_recipe_preset(&r, t[i].preset, NULL, NULL) == GGUF_OK &&
+            gg_pattern_create(&p, GG_STR("engram"), NULL, NULL) == GGUF_OK;
+        c.recipe = r;
+        c.overrides = &by;
+        c.patterns = &p;
+        c.n_overrides = t[i].pattern;
+        good = good && gg_choose(&c, t[i].name, ne,
+                                 gguf_dtype_from_name(t[i].from)->id, &choice,
+                                 NULL) == GGUF_OK;
+        ok(good && choice.type == gguf_dtype_from_name(t[i].want)->id,
+           "%s of %s, %s: %s (%s)", t[i].name, t[i].from, t[i].preset,
+           t[i].want, choice.text);
+        gg_pattern_destroy(p);
+        gguf_recipe_destroy(r);
+    }
+}
+
+/* A rule for the table's name asks for a type; one for its class does not. */
+static void check_gathered_rules(void)
+{
+    static const int64_t ne[GGUF_MAX_DIMS] = { 512, 512, 1, 1, 1, 1, 1, 1 };
+    static const char *const text[] = {
+        "base Q4_0\ntoken_embd = Q3_K\n",
+        "base Q4_0\n\"^per_layer_token_embd\" = Q3_K\n",
+    };
+    static const uint32_t want[] = { GGUF_DTYPE_Q8_0, GGUF_DTYPE_Q3_K };
+    for (size_t i = 0; i < 2; i++) {
+        struct gg_recipe_chooser c = { .output_type = GGUF_DTYPE_NONE,
+                                       .embedding_type = GGUF_DTYPE_NONE };
+        struct gguf_recipe *r = NULL;
+        struct gg_recipe_choice choice = { 0 };
+        bool good =
+            gguf_recipe_parse(&r, gg_str_z(text[i]), NULL, NULL) == GGUF_OK;
+        c.recipe = r;
+        ok(good &&
+               gg_choose(&c, "per_layer_token_embd.weight", ne, GGUF_DTYPE_F16,
+                         &choice, NULL) == GGUF_OK &&
+               choice.type == want[i] &&
+               (choice.why == GGUF_WHY_GATHERED) == !i,
+           "a rule for the %s: %s", i ? "name" : "class", choice.text);
         gguf_recipe_destroy(r);
     }
 }
@@ -344,7 +430,9 @@ static void check_mutations(void)
                                              "blk.3.attn_v.weight",
                                              "blk.99.ffn_down_exps.weight" };
         for (size_t i = 0; i < GG_LEN(names); i++) {
-            static const int64_t ne[4] = { 512, 3, 2, 1 };
+            static const int64_t ne[GGUF_MAX_DIMS] = {
+                512, 3, 2, 1, 1, 1, 1, 1
+            };
             struct gg_recipe_choice choice;
             wrong += gg_choose(&c, names[i], ne, GGUF_DTYPE_F16, &choice,
                                NULL) != GGUF_OK ||
@@ -365,6 +453,8 @@ int main(void)
     check_texts();
     check_presets();
     check_falcon();
+    check_gathered();
+    check_gathered_rules();
     check_mutations();
     return done_testing();
 }

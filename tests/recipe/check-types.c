@@ -37,7 +37,7 @@ static struct shape {
     unsigned n;
     struct {
         char name[64];
-        int64_t ne[4];
+        int64_t ne[GGUF_MAX_DIMS];
         uint32_t type;
     } t[MAX_TENSORS];
 } shapes[32];
@@ -171,8 +171,8 @@ static bool read_tensor(struct shape *s, const char *line)
     if (block.layer >= 0)
         snprintf(prefix, sizeof prefix, "blk.%d.", block.layer);
     snprintf(s->t[s->n].name, sizeof s->t->name, "%s%.40s", prefix, name);
-    for (int k = 0; k < 4; k++)
-        s->t[s->n].ne[k] = d[k];
+    for (int k = 0; k < GGUF_MAX_DIMS; k++)
+        s->t[s->n].ne[k] = k < 4 ? d[k] : 1;
     s->t[s->n++].type = t->id;
     if (!strcmp(name, "output.weight"))
         s->tied = false;

@@ -1,16 +1,19 @@
 /* mkmodel - write a small GGUF file for the tests of the tools
  *
  *     mkmodel OUT [n=TENSORS] [align=N] [rows=N] [big=1] [kv=N] [weights=1]
+ *             [five=1] [gathered=1]
  *     mkmodel OUT deep=N
  *
  * Knows nothing of the library: what the tools make of its files is compared
  * with what is written here. Tensors t0, t1 ... cycle through types and shapes
  * (256 x rows), in canonical layout; as weights they are t0.weight ..., which
- * are quantized. deep: a model of N layers instead, each with one tensor, which
- * has the wrong shape.
+ * are quantized. five: with 5 dimensions, 256 x rows/6 x 1 x 2 x 3. gathered:
+ * the first is per_layer_token_embd.weight. deep: a model of N layers instead,
+ * each with one tensor, which has the wrong shape.
  */
 #include "config.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +174,7 @@ static int deep_model(uint64_t n)
 int main(int argc, char **argv)
 {
     uint64_t n = 8, align = 0, rows = 4, n_kv = 0, deep = 0, weights = 0;
+    bool five = false, gathered = false;
     out = argc > 1 ? fopen(argv[1], "wb") : NULL;
     if (!out) {
         fprintf(stderr, "mkmodel: no output\n");
@@ -187,6 +191,8 @@ int main(int argc, char **argv)
         case 'd': deep = v; break;
         case 'k': n_kv = v; break;
         case 'w': weights = v; break;
+        case 'f': five = v != 0; break;
+        case 'g': gathered = v != 0; break;
         default: return 2;
         }
     }
@@ -199,13 +205,14 @@ int main(int argc, char **argv)
     metadata(n_kv, (uint32_t)align);
     uint64_t real = align ? align : 32, off = 0;
     for (uint64_t i = 0; i < n; i++) {
+        const uint64_t ne[5] = { 256, five ? rows / 6 : rows, 1, 2, 3 };
         char s[32];
         snprintf(s, sizeof s, "blk.%u.t%u%s", (unsigned)(i / 4), (unsigned)i,
                  weights ? ".weight" : "");
-        str(s);
-        num(2, 4);
-        num(256, 8);
-        num(rows, 8);
+        str(gathered && !i ? "per_layer_token_embd.weight" : s);
+        num(five ? 5 : 2, 4);
+        for (int d = 0; d < (five ? 5 : 2); d++)
+            num(ne[d], 8);
         num(types[i % 4].id, 4);
         num(off, 8);
         off += (size_of(i, rows) + real - 1) / real * real;

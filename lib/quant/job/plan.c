@@ -167,10 +167,6 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
         const struct gguf_tensor_info *info = src->info;
         struct gguf_quant_tensor *t = &q->t[q->n_t].pub;
         struct gg_str_esc esc;
-        if (info->n_dims > 4)
-            return gg_error_set(err, GGUF_E_UNSUPPORTED, info->info_off,
-                                "tensor '%s' has %u dimensions, limit is 4",
-                                gg_str_esc(&esc, info->name), info->n_dims);
         if (info->size_inferred)
             return gg_error_set(err, GGUF_E_UNSUPPORTED, info->info_off,
                                 "tensor '%s' is of unknown type %" PRIu32

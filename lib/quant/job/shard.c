@@ -11,22 +11,21 @@ static enum gguf_status add_tensor(struct gguf_writer *w,
                                    struct gguf_error *err)
 {
     struct gguf_str name = gg_str_z(t->pub.name);
-    if (t->outer) {
-        char scale[GG_SCALE_NAME];
-        struct gguf_tensor_info info = { .name = name, .dtype = t->pub.to };
-        int64_t n = (int64_t)gg_job_n_mats(t);
-        GG_TRY(gguf_writer_add_tensor(w, name, t->pub.to, t->pub.n_dims,
-                                      t->pub.ne, err));
-        (void)gg_data_scale_name(&info, ".scale", scale);
-        return gguf_writer_add_tensor(w, gg_str_z(scale), GGUF_DTYPE_F32, 1,
-                                      &n, err);
-    }
-    if (!t->pub.copied)
-        return gguf_writer_add_tensor(w, name, t->pub.to, t->pub.n_dims,
-                                      t->pub.ne, err);
+    /* Of as many dimensions as the input has, where limits let it in. */
     struct gguf_tensor_info like = *t->src->info;
     like.name = name;
-    return gguf_writer_add_like(w, &like, err);
+    if (!t->pub.copied) {
+        like.dtype = t->pub.to;
+        GG_TRY(gg_file_tensor_measure(&like, GGUF_NO_OFFSET, err));
+    }
+    GG_TRY(gguf_writer_add_like(w, &like, err));
+    if (!t->outer)
+        return GGUF_OK;
+    char scale[GG_SCALE_NAME];
+    const int64_t n = (int64_t)gg_job_n_mats(t);
+    (void)gg_data_scale_name(&like, ".scale", scale);
+    return gguf_writer_add_tensor(w, gg_str_z(scale), GGUF_DTYPE_F32, 1, &n,
+                                  err);
 }
 
 static size_t n_written(const struct gguf_quant *q)

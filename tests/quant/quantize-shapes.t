@@ -1,0 +1,59 @@
+#!/bin/sh
+# gguf-quantize: tensors of more dimensions than files have as a rule, and
+# tables that rows are only looked up in.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+q=$builddir/gguf-quantize
+
+# Tensors of five dimensions, where --limit lets them in, have the bytes of as
+# many rows in two.
+"$mkmodel" "$tmp/in5.gguf" five=1 weights=1 rows=12 n=2
+"$mkmodel" "$tmp/in2.gguf" weights=1 rows=12 n=2
+run "$q" -q "$tmp/in5.gguf" "$tmp/p.gguf" Q4_0
+test $rc -eq 1 -a ! -e "$tmp/p.gguf" && grep -q 'dimensions.*--limit' "$tmp/err"
+ok 'five dimensions are refused'
+run "$q" -q -f "$tmp/in2.gguf" "$tmp/o.gguf" Q4_0
+run "$q" -q --limit dims=5 --report "$tmp/in5.gguf" "$tmp/p.gguf" Q4_0
+digests() # option..., file
+{
+    "$builddir/gguf-info" --hash "$@" 2>/dev/null | sed 's/  [^ ]*gguf/ /'
+}
+test $rc -eq 0 && grep -q '^blk.0.t1.weight *Q4_0 ' "$tmp/out" &&
+    "$builddir/gguf-info" --limit dims=5 --tensors "$tmp/p.gguf" 2>/dev/null |
+    grep -q 't0.weight *256 x 2 x 1 x 2 x 3 *Q4_0 ' &&
+    test "$(digests --limit dims=5 "$tmp/p.gguf")" = \
+        "$(digests "$tmp/o.gguf")"
+ok '--limit dims=5: quantized'
+run "$q" -q -f --limit dims=5 --resume --outer-scales --split-max-size 3k \
+    "$tmp/in5.gguf" "$tmp/p.gguf" NVFP4
+test $rc -eq 0 && "$builddir/gguf-info" --limit dims=5 --tensors \
+    "$tmp/p-00002-of-00002.gguf" 2>/dev/null | grep -q 't1.scale *6 *F32 '
+ok '--limit dims=5: a scale for each matrix, shards, a journal'
+run "$q" -q -n -j --limit dims=5 --target-bpw 5 "$tmp/in5.gguf"
+test $rc -eq 0 && grep -q '"to": "[^F]' "$tmp/out"
+ok '--limit dims=5: types for a size'
+
+types() # option...: the plan in $tmp/out
+{
+    run "$q" -n -q --explain "$@"
+    test $rc -eq 0 -a ! -s "$tmp/err"
+}
+
+# Tables that rows are only looked up in.
+"$mkmodel" "$tmp/in.ple.gguf" gathered=1 weights=1 rows=64 n=2
+types "$tmp/in.ple.gguf" Q4_K_M &&
+    grep -q '^per_layer_token_embd.weight .* -> Q8_0 .* only looked up: Q8_0 or better$' "$tmp/out" &&
+    grep -q '^blk.0.t1.weight .* -> Q4_K ' "$tmp/out"
+ok 'tables that are only looked up stay at Q8_0'
+types --compat "$tmp/in.ple.gguf" Q4_K_M &&
+    grep -q '^per_layer_token_embd.weight .* -> Q6_K ' "$tmp/out"
+ok '--compat: as llama-quantize'
+types --token-embedding-type Q4_K "$tmp/in.ple.gguf" Q4_K_M &&
+    grep -q '^per_layer_token_embd.weight .* -> Q4_K ' "$tmp/out" &&
+    types --tensor-type per_layer=Q5_K "$tmp/in.ple.gguf" Q4_K_M &&
+    grep -q '^per_layer_token_embd.weight .* -> Q5_K ' "$tmp/out"
+ok 'less where it is asked for'
+run "$q" -q -n --explain --target-bpw 4 "$tmp/in.ple.gguf" Q4_K_M
+test $rc -eq 0 && grep -q '^per_layer_token_embd.weight .* target: ' "$tmp/out"
+ok 'for a size they are as free as others'
+done_testing
