@@ -39,6 +39,7 @@ struct job {
     size_t room; /* of these three */
     double *nll; /* [n_ctx] */
     size_t common;
+    size_t end; /* the first task that is not computed any more */
     bool names; /* compat: names are scored */
 };
 
@@ -274,6 +275,15 @@ static uint32_t highest(const double *x, uint32_t n)
     return best;
 }
 
+uint32_t gguf_task_choose(enum gguf_task_kind kind, bool compat,
+                          const double *score, uint32_t n)
+{
+    /* of two that are equal llama.cpp takes the second name */
+    if (compat && kind == GGUF_TASK_WINOGRANDE && n == 2)
+        return !(score[0] > score[1]);
+    return highest(score, n);
+}
+
 static enum gguf_status count(struct job *j, size_t i,
                               struct gguf_task_result *out,
                               struct gguf_error *err)
@@ -288,10 +298,8 @@ static enum gguf_status count(struct job *j, size_t i,
                                   .right = j->right };
     for (uint32_t a = 0; a < task->n_answers; a++)
         j->right[a] = task->answer[a].right;
-    s.chosen = highest(j->score, task->n_answers);
-    /* of two that are equal llama.cpp takes the second name */
-    if (j->p->compat && j->t->kind == GGUF_TASK_WINOGRANDE)
-        s.chosen = !(j->score[0] > j->score[1]);
+    s.chosen =
+        gguf_task_choose(j->t->kind, j->p->compat, j->score, task->n_answers);
     out->n++;
     out->n_right += j->right[s.chosen];
     out->n_right_sum += j->right[highest(j->sum, task->n_answers)];
@@ -301,10 +309,11 @@ static enum gguf_status count(struct job *j, size_t i,
     return GGUF_OK;
 }
 
+/* Of the tasks that are computed. */
 static void expect(const struct job *j, struct gguf_task_result *out)
 {
     double n_answers = 0, sum = 0;
-    for (size_t i = 0; i < j->t->n; i++) {
+    for (size_t i = j->p->first_task; i < j->end; i++) {
         const struct gg_eval_task *task = &j->t->task[i];
         double n_right = 0;
         for (uint32_t a = 0; a < task->n_answers; a++)
@@ -312,8 +321,8 @@ static void expect(const struct job *j, struct gguf_task_result *out)
         sum += n_right / task->n_answers;
         n_answers += task->n_answers;
     }
-    out->chance =
-        j->p->compat ? (double)j->t->n / n_answers : sum / (double)j->t->n;
+    const double n = (double)(j->end - j->p->first_task);
+    out->chance = j->p->compat ? n / n_answers : sum / n;
 }
 
 static enum gguf_status run_task(struct job *j, size_t i,
@@ -370,7 +379,9 @@ static enum gguf_status setup(struct job *j, struct gguf_error *err)
 static enum gguf_status report(const struct job *j, size_t i,
                                struct gguf_error *err)
 {
-    if (j->p->progress && j->p->progress(j->p->user, i, j->t->n))
+    const size_t first = j->p->first_task;
+    if (j->p->progress &&
+        j->p->progress(j->p->user, i - first, j->end - first))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -402,21 +413,29 @@ enum gguf_status gguf_tasks_run(struct gguf_session *session,
     GG_TRY(gg_params_give(out, &r, sizeof r, "gguf_task_result", err));
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_task_params", err));
     GG_TRY(check(session, tasks, err));
+    if (p.first_task >= tasks->n)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "there are %zu tasks: none from %zu on, counted "
+                            "from 0",
+                            tasks->n, p.first_task);
+    const size_t left = tasks->n - p.first_task;
     struct job j = { .t = tasks,
                      .p = &p,
                      .s = session,
                      .vocab = gguf_model_vocab(session->model),
                      .tok = GGUF_TOKENS_INIT,
                      .base = GGUF_TOKENS_INIT };
+    j.end = p.first_task +
+            (p.max_tasks && p.max_tasks < left ? p.max_tasks : left);
     enum gguf_status st = setup(&j, err);
     expect(&j, &r);
-    for (size_t i = 0; i < tasks->n && st == GGUF_OK; i++) {
+    for (size_t i = p.first_task; i < j.end && st == GGUF_OK; i++) {
         st = report(&j, i, err);
         if (st == GGUF_OK)
             st = run_task(&j, i, &r, err);
     }
     if (st == GGUF_OK)
-        st = report(&j, tasks->n, err);
+        st = report(&j, j.end, err);
     const enum gguf_status cleared =
         gguf_session_clear(session, st == GGUF_OK ? err : NULL);
     st = st == GGUF_OK ? cleared : st;

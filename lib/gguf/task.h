@@ -93,7 +93,7 @@ GGUF_API void gguf_tasks_sample(struct gguf_tasks *t, size_t n);
 
 /* A task that was computed. Made by the library: it may grow at its end. */
 struct gguf_task_scores {
-    size_t task; /* from 0, of those that are computed */
+    size_t task; /* from 0, of those that there are */
     size_t no;   /* from 0, of the file */
     uint32_t n_answers;
     const double *sum;        /* [n_answers] */
@@ -112,10 +112,12 @@ struct gguf_task_params {
     gguf_task_fn *on_task;      /* in order; or NULL */
     gguf_progress_fn *progress; /* in tasks; or NULL */
     void *user;                 /* of both */
+    size_t first_task;          /* tasks before it are not computed */
+    size_t max_tasks;           /* 0: all */
 };
 #define GGUF_TASK_PARAMS_INIT                                                 \
     {                                                                         \
-        sizeof(struct gguf_task_params), false, NULL, NULL, NULL, NULL        \
+        sizeof(struct gguf_task_params), false, NULL, NULL, NULL, NULL, 0, 0  \
     }
 
 /* What came of them. */
@@ -133,11 +135,18 @@ struct gguf_task_result {
         sizeof(struct gguf_task_result), 0, 0, 0, 0                           \
     }
 
-/* Compute all tasks. The session is cleared. GGUF_E_INVALID (too few sequences
- * or too little context: names the task), GGUF_E_UNSUPPORTED (a model without
- * logits, or of an encoder and a decoder), GGUF_E_NONFINITE (a logit; names the
- * task), GGUF_E_CANCELLED, GGUF_E_NOMEM, and the statuses of the session and of
- * gguf_vocab_tokenize. *out has what was computed until then. Since: 0.1 */
+/* Which answer a model chooses by n scores: the one with the highest, the first
+ * of equal ones; with compat, of two of WINOGRANDE that are equal the second.
+ * n from 1. Since: 0.1 */
+GGUF_API uint32_t gguf_task_choose(enum gguf_task_kind kind, bool compat,
+                                   const double *score, uint32_t n);
+
+/* Compute all tasks, or some. The session is cleared. GGUF_E_INVALID (too few
+ * sequences or too little context: names the task; no task from first_task
+ * on), GGUF_E_UNSUPPORTED (a model without logits, or of an encoder and a
+ * decoder), GGUF_E_NONFINITE (a logit; names the task), GGUF_E_CANCELLED,
+ * GGUF_E_NOMEM, and the statuses of the session and of gguf_vocab_tokenize.
+ * *out has what was computed until then. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_tasks_run(struct gguf_session *session, const struct gguf_tasks *tasks,
                const struct gguf_task_params *params,

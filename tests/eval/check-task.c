@@ -317,9 +317,34 @@ static void check_sample(void)
     ok(good && !n_wrong && first.no[2] > 3 && first.no[0] < 75,
        "tasks %zu, %zu and %zu of 100, and again", first.no[0], first.no[1],
        first.no[2]);
+    got = (struct got){ .n = 0 };
+    p.first_task = 1;
+    p.max_tasks = 1;
+    good = good && !gguf_tasks_run(r.session, b, &p, &x, &err);
+    ok(good && x.n == 1 && got.n == 1 && got.no[1] == first.no[1] &&
+           got.sum[1][0] == first.sum[1][0] &&
+           got.sum[1][1] == first.sum[1][1],
+       "the second alone, with the same scores");
+    p.max_tasks = 0;
+    good = !gguf_tasks_run(r.session, b, &p, &x, &err) && x.n == 2;
+    p.first_task = 3;
+    ok(good && gguf_tasks_run(r.session, b, &p, &x, &err) == GGUF_E_INVALID &&
+           strstr(err.message, "3 tasks: none from 3 on"),
+       "from the second on; none after the last: %s", err.message);
     run_close(&r);
     gguf_tasks_destroy(a);
     gguf_tasks_destroy(b);
+}
+
+static void check_choose(void)
+{
+    static const double x[] = { -3, -1, -1, -2 };
+    ok(gguf_task_choose(GGUF_TASK_HELLASWAG, false, x, 4) == 1 &&
+           gguf_task_choose(GGUF_TASK_CHOICE, true, x + 1, 2) == 0 &&
+           gguf_task_choose(GGUF_TASK_WINOGRANDE, false, x + 1, 2) == 0 &&
+           gguf_task_choose(GGUF_TASK_WINOGRANDE, true, x + 1, 2) == 1 &&
+           gguf_task_choose(GGUF_TASK_WINOGRANDE, true, x + 2, 2) == 0,
+       "the first of equal scores, but as llama.cpp does");
 }
 
 /* ---- sessions, shares ---- */
@@ -498,6 +523,7 @@ int main(void)
     check_compat_names();
     check_once();
     check_sample();
+    check_choose();
     check_session();
     check_shares();
     check_no_memory();
