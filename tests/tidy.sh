@@ -23,5 +23,5 @@ out=$('"$tidy"' --quiet "$f" -- -std=c11 -DHAVE_CONFIG_H -D_GNU_SOURCE \
     -I'"$here"' -Ilib -Itools -I. '"$TIDY_CPPFLAGS"' "$@" 2>/dev/null) || {
     echo "$f"; printf "%s\n" "$out"; exit 1; }'
 if test "${FILES-}"; then printf '%s\n' $FILES; else
-    find lib tools -name '*.c' ! -path 'lib/blas/*' ! -name 'gguf-ppl-mpi.c' | sort
+    find lib tools -name '*.c' ! -path 'lib/blas/*' ! -name 'ranks_mpi.c' | sort
 fi | xargs -P "$jobs" -n 1 sh -c "$one" tidy

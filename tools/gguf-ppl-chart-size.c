@@ -26,7 +26,8 @@ static struct point *points_of(const struct ppl_report *r, size_t *n,
     struct point *p = msg_must(calloc(r->n + 1, sizeof *p));
     *n = 0;
     /* what both perplexities owe to the text says nothing of the models */
-    if (r->base && r->side->base && !divergence)
+    if (r->base && r->side->base && r->side->base->info.weight_size &&
+        !divergence)
         p[(*n)++] = (struct point){ r->base->label,
                                     SVG_BASE,
                                     (double)r->side->base->info.weight_size,

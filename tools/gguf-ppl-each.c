@@ -95,7 +95,7 @@ static void put_number(struct ppl_each *e, const char *name, double v)
 
 /* kld NULL: of a model alone. */
 static enum gguf_status put_line(struct ppl_each *e,
-                                 const struct gguf_scan_rows *rows, uint32_t i,
+                                 const struct ppl_rows *rows, uint32_t i,
                                  const char *model, double nll,
                                  const struct gguf_kld_token *kld,
                                  struct gguf_error *err)
@@ -122,23 +122,29 @@ static enum gguf_status put_line(struct ppl_each *e,
     return gguf_outfile_write(e->file, e->line.s, e->line.n, err);
 }
 
-static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
-                                 struct gguf_error *err)
+enum gguf_status ppl_each_add(struct ppl_each *e, const struct ppl_rows *rows,
+                              struct gguf_error *err)
 {
-    struct ppl_each *e = user;
     const size_t n_models = e->side ? e->side->n : 1;
     enum gguf_status st = GGUF_OK;
     for (uint32_t i = 0; st == GGUF_OK && i < rows->n; i++)
         for (size_t m = 0; st == GGUF_OK && m < n_models; m++) {
             const struct gguf_kld_token *t = NULL;
-            size_t n = 0;
-            if (e->side) /* the rows are its last ones */
-                t = gguf_kld_tokens(e->side->kld[m], &n) + n - rows->n + i;
+            if (e->side)
+                t = ppl_side_tokens_of(e->side, m, rows->n) + i;
             st = put_line(e, rows, i, e->side ? e->side->model[m]->path : NULL,
-                          t ? t->x : gguf_scan_nll(rows)[i], t, err);
+                          t ? t->x : rows->nll[i], t, err);
         }
     e->failed |= st != GGUF_OK;
     return st;
+}
+
+static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
+                                 struct gguf_error *err)
+{
+    struct ppl_each *e = user;
+    const struct ppl_rows some = ppl_rows_of(rows, e->side);
+    return ppl_each_add(e, &some, err);
 }
 
 /* ---- the object ---- */

@@ -21,7 +21,7 @@ bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens)
 {
     struct gguf_error err;
     struct progress bar;
-    if (!r || !r->o->html || !r->side->base)
+    if (!r || !r->o->html || !r->side || !r->side->base)
         return true;
     r->layers = msg_must(calloc(r->n, sizeof *r->layers));
     progress_init(&bar, "layers", "tokens", r->o->quiet);

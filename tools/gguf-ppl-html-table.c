@@ -56,7 +56,7 @@ static void put_model(FILE *f, const struct ppl_curve *c,
 static void put_size(FILE *f, const struct ppl_model *m)
 {
     char size[24];
-    if (!m) {
+    if (!m || !m->info.n_params) { /* logits have no size */
         fputs("<td></td><td></td>", f);
         return;
     }

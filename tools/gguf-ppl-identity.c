@@ -60,17 +60,45 @@ bool ppl_digest_text(struct ppl_run *r, const char *text, size_t size)
     return r->has_digest || !wanted(r->o) || fail(r->o->text, &err);
 }
 
+const char *ppl_digest_text_of(char out[96], const struct gguf_digest *d)
+{
+    char hex[65];
+    if (!d)
+        return "-";
+    gguf_digest_hex(d, hex);
+    snprintf(out, 96, "%s:%s", gguf_digest_algo_name(d->algo), hex);
+    return out;
+}
+
+bool ppl_parse_digest(const char *text, struct gguf_digest *d)
+{
+    const char *hex = strchr(text, ':');
+    char name[32];
+    if (!hex || (size_t)(hex - text) >= sizeof name)
+        return false;
+    memcpy(name, text, (size_t)(hex - text));
+    name[hex - text] = '\0';
+    const int algo = gguf_digest_algo_from_name(name);
+    if (algo < 0 || strlen(++hex) > 2 * sizeof d->bytes)
+        return false;
+    *d = (struct gguf_digest){ .algo = (enum gguf_digest_algo)algo };
+    for (size_t i = 0; hex[2 * i] && hex[2 * i + 1]; i++) {
+        unsigned byte;
+        if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
+            return false;
+        d->bytes[i] = (uint8_t)byte;
+    }
+    return true;
+}
+
 void ppl_json_digest(struct json *j, const char *key,
                      const struct gguf_digest *d)
 {
-    char hex[65], text[96];
-    if (!d) {
+    char text[96];
+    if (d)
+        json_strz(j, key, ppl_digest_text_of(text, d));
+    else
         json_null(j, key);
-        return;
-    }
-    gguf_digest_hex(d, hex);
-    snprintf(text, sizeof text, "%s:%s", gguf_digest_algo_name(d->algo), hex);
-    json_strz(j, key, text);
 }
 
 /* ---- the tokenizer ---- */
@@ -139,6 +167,8 @@ struct gguf_str ppl_model_name(const struct ppl_model *m)
 {
     struct gguf_str s = { "", 0 };
     const struct gguf_kv *kv = NULL;
+    if (m->noted_name)
+        return (struct gguf_str){ m->noted_name, strlen(m->noted_name) };
     if (m->meta)
         kv = gguf_meta_find(m->meta, "general.name");
     if (!kv)

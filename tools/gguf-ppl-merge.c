@@ -1,14 +1,13 @@
-/* gguf-ppl-merge.c - parts of an evaluation, put together and printed
+/* gguf-ppl-merge.c - parts of an evaluation, put together
  *
- * Scores are added up chunk by chunk in the order of the text, as they are
- * where one process has them all: the same digits.
+ * What is known of models and texts is what the first part notes of them.
  */
 #include "config.h"
-#include "tools/gguf-ppl.h"
+#include "tools/gguf-ppl-part.h"
 #include "tools/common/msg.h"
+#include "tools/common/paths.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,96 +17,11 @@ static bool fail(const char *file, const struct gguf_error *err)
     return false;
 }
 
-/* ---- sums ---- */
-
-/* Perplexity of the part's chunks, printed as they are added. */
-static bool add_ppl(struct ppl_run *r, const struct gguf_part *p)
-{
-    struct gguf_error err;
-    const size_t step = gguf_part_n_values(p);
-    if (!r->sums)
-        r->sums = msg_must(calloc(r->n_chunks, sizeof *r->sums));
-    for (size_t i = 0; i < r->n_chunks; i++) {
-        struct gguf_ppl one = GGUF_PPL_INIT;
-        size_t n = 0;
-        const double *x = gguf_part_chunk(p, r->first_chunk + i, &n);
-        for (size_t k = 0; k < n; k++, x += step) {
-            one.n_bytes += (uint64_t)x[0];
-            one.n_words += (uint64_t)x[1];
-            one.sum += x[PPL_COUNTS];
-            one.sum_sq += x[PPL_COUNTS] * x[PPL_COUNTS];
-        }
-        one.n = n;
-        r->sums[i] = one;
-        r->n_done = i + 1;
-        if (gguf_ppl_add(&r->total, &one, &err) != GGUF_OK)
-            return fail(NULL, &err);
-        if (!r->o->json)
-            ppl_print_chunk(r);
-    }
-    if (r->o->json)
-        ppl_print_json(r, stdout);
-    else
-        ppl_print_end(r);
-    return true;
-}
-
-/* The tokens of model m in a chunk. */
-static bool add_tokens(struct gguf_kld *kld, const struct gguf_part *p,
-                       size_t chunk, size_t m, struct gguf_error *err)
-{
-    const size_t step = gguf_part_n_values(p);
-    size_t n = 0;
-    const double *v = gguf_part_chunk(p, chunk, &n);
-    struct gguf_kld_token *t = msg_must(calloc(n + 1, sizeof *t));
-    for (size_t i = 0; i < n; i++) {
-        const double *w = v + i * step + PPL_COUNTS + m * PPL_VALUES;
-        t[i] = (struct gguf_kld_token){ w[0], w[1], w[2], w[3] > 0 };
-    }
-    const enum gguf_status st = gguf_kld_add(kld, t, n, err);
-    free(t);
-    return st == GGUF_OK;
-}
-
-static bool add_side(struct ppl_run *r, struct ppl_side *s,
-                     const struct gguf_part *p)
-{
-    struct gguf_error err;
-    struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
-    for (size_t m = 0; m < s->n; m++)
-        if (gguf_kld_create(&s->kld[m], &kp, &err) != GGUF_OK)
-            return fail(NULL, &err);
-    for (size_t i = 0; i < r->n_chunks; i++) {
-        for (size_t m = 0; m < s->n; m++)
-            if (!add_tokens(s->kld[m], p, r->first_chunk + i, m, &err))
-                return fail(NULL, &err);
-        size_t n = 0;
-        const double *v = gguf_part_chunk(p, r->first_chunk + i, &n);
-        for (size_t k = 0; k < n; k++, v += gguf_part_n_values(p)) {
-            r->n_bytes += (uint64_t)v[0];
-            r->n_words += (uint64_t)v[1];
-        }
-        r->n_done = i + 1;
-        if (!r->o->json)
-            ppl_print_side_chunk(s, r->first_chunk + i);
-    }
-    return ppl_side_report(s, NULL);
-}
-
-bool ppl_part_print(struct ppl_run *r, struct ppl_side *side,
-                    const struct gguf_part *p)
-{
-    return side ? add_side(r, side, p) : add_ppl(r, p);
-}
-
-/* ---- parts ---- */
-
-/* What is known of models that others evaluated. */
 struct merged {
     struct ppl_run run;
     struct ppl_model base, *model;
     struct ppl_side side;
-    struct ppl_text text; /* which has all chunks */
+    const struct ppl_measure *measure;
     struct gguf_part *part;
     size_t n_parts;
 };
@@ -118,15 +32,27 @@ static const char *note(const struct gguf_part *p, const char *name)
     return s ? s : "";
 }
 
-/* A number that a setting is; 0 without one. */
-static uint64_t setting(const struct gguf_part *p, const char *name)
+static uint64_t number(const struct gguf_part *p, const char *name)
+{
+    return strtoull(note(p, name), NULL, 10);
+}
+
+/* A setting; "" without one. */
+static const char *setting(const struct gguf_part *p, const char *name)
 {
     const char *value, *s;
     for (size_t i = 0; (s = gguf_part_setting(p, i, &value)); i++)
         if (!strcmp(s, name))
-            return strtoull(value, NULL, 10);
-    return 0;
+            return value;
+    return "";
 }
+
+static uint64_t setting_number(const struct gguf_part *p, const char *name)
+{
+    return strtoull(setting(p, name), NULL, 10);
+}
+
+/* ---- parts ---- */
 
 static bool load_all(struct merged *m, char **paths, int n)
 {
@@ -150,18 +76,45 @@ static bool load_all(struct merged *m, char **paths, int n)
     return true;
 }
 
+/* What was measured, and of how many models: rows have numbers of each. */
+static bool choose_measure(struct merged *m, struct ppl_options *o)
+{
+    const char *name = setting(m->part, "measure");
+    const size_t n_values = gguf_part_n_values(m->part);
+    const struct ppl_measure *x = ppl_measures;
+    while (x->name && strcmp(x->name, name) != 0)
+        x++;
+    m->measure = x;
+    const size_t n = x->name && x->side ? n_values / x->n_values : 1;
+    if (!x->name || n_values != n * x->n_values || !n ||
+        gguf_part_n_heads(m->part) != x->n_heads) {
+        msg_error(NULL,
+                  "'%.40s' with %zu numbers for each row is of no evaluation",
+                  name, n_values);
+        return false;
+    }
+    if (x->task && (o->plot || o->html)) {
+        msg_error(o->plot ? o->plot : o->html,
+                  "the parts are of tasks, which have no picture");
+        return false;
+    }
+    m->side.n = x->side ? n : 0;
+    o->task = x->task;
+    return true;
+}
+
 /* Which chunks: those that --chunks names, or all of the text; every one of
  * them must be there. */
 static bool choose_chunks(struct merged *m, const struct ppl_options *o)
 {
     const size_t all = gguf_part_n_chunks(m->part);
+    const char *what = o->task ? "tasks" : "chunks";
     struct ppl_run *r = &m->run;
     size_t n;
     if (o->first_chunk >= all) {
         msg_error(NULL,
-                  "--chunks: the text has %zu chunks, none from %" PRIu64
-                  " on",
-                  all, o->first_chunk);
+                  "--chunks: the text has %zu %s, none from %" PRIu64 " on",
+                  all, what, o->first_chunk);
         return false;
     }
     r->first_chunk = (size_t)o->first_chunk;
@@ -176,43 +129,42 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
         while (last + 1 < end && !gguf_part_chunk(m->part, last + 1, &n))
             last++;
         msg_error(NULL,
-                  "chunks %zu..%zu of %zu are in no part; --chunks A..B says "
+                  "%s %zu..%zu of %zu are in no part; --chunks A..B says "
                   "which are wanted",
-                  i, last + 1, all);
+                  what, i, last + 1, all);
         return false;
     }
-    r->n_scored_chunk = strtoull(note(m->part, "scored"), NULL, 10);
+    r->n_scored_chunk = number(m->part, "scored");
     return true;
 }
+
+/* ---- models ---- */
 
 static void get_model(struct ppl_model *to, const struct gguf_part *p,
                       const char *name)
 {
-    char key[48];
-    snprintf(key, sizeof key, "%s.file", name);
-    to->path = note(p, key);
-    snprintf(key, sizeof key, "%s.json", name);
-    to->noted = note(p, key);
-    snprintf(key, sizeof key, "%s.size", name);
-    to->info.weight_size = strtoull(note(p, key), NULL, 10);
+    char key[6][48];
+    static const char *const what[6] = { "file", "json",   "name",
+                                         "size", "params", "digest" };
+    for (int i = 0; i < 6; i++)
+        snprintf(key[i], sizeof key[i], "%s.%s", name, what[i]);
+    to->path = note(p, key[0]);
+    to->noted = note(p, key[1]);
+    to->noted_name = note(p, key[2]);
+    to->info.weight_size = number(p, key[3]);
+    to->info.n_params = number(p, key[4]);
+    to->has_digest = ppl_parse_digest(note(p, key[5]), &to->digest);
 }
 
-/* Models, and how they lie in the part. */
-static bool get_models(struct merged *m, struct ppl_options *o)
+static void get_models(struct merged *m, struct ppl_options *o)
 {
-    const size_t n_values = gguf_part_n_values(m->part);
     struct ppl_side *s = &m->side;
+    const size_t n = s->n ? s->n : 1;
     char name[32];
-    s->n = n_values > PPL_COUNTS ? (n_values - PPL_COUNTS) / PPL_VALUES : 0;
-    if (n_values != PPL_COUNTS + (s->n ? s->n * PPL_VALUES : 1)) {
-        msg_error(NULL, "%zu numbers for each token are of no evaluation",
-                  n_values);
-        return false;
-    }
-    m->model = msg_must(calloc(s->n + 1, sizeof *m->model));
-    s->model = msg_must(calloc(s->n + 1, sizeof(struct ppl_model *)));
-    s->kld = msg_must(calloc(s->n + 1, sizeof(struct gguf_kld *)));
-    for (size_t i = 0; i < (s->n ? s->n : 1); i++) {
+    m->model = msg_must(calloc(n, sizeof *m->model));
+    s->model = msg_must(calloc(n, sizeof(struct ppl_model *)));
+    s->kld = msg_must(calloc(n, sizeof(struct gguf_kld *)));
+    for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "model.%zu", i);
         get_model(&m->model[i], m->part, name);
         s->model[i] = &m->model[i];
@@ -222,17 +174,100 @@ static bool get_models(struct merged *m, struct ppl_options *o)
     s->run = &m->run;
     m->run.own = &m->model[0];
     o->base = m->base.path;
-    o->n_ctx = (uint32_t)setting(m->part, "ctx_size");
-    o->stride = (uint32_t)setting(m->part, "stride");
-    o->hf = setting(m->part, "hf") != 0;
-    m->run.n_done_tokens = (uint64_t)o->n_ctx * m->run.n_chunks;
-    o->text = note(m->part, "text.file");
-    m->run.texts = &m->text;
-    m->run.n_texts = 1;
-    m->run.text_json = note(m->part, "text.json");
+    o->key_dtype = (uint32_t)number(m->part, "cache_k");
+    o->value_dtype = (uint32_t)number(m->part, "cache_v");
     m->run.settings_json = note(m->part, "settings.json");
+}
+
+/* ---- texts ---- */
+
+/* A name of n bytes at *p, given, and the end of its line; NULL: there are not
+ * so many. */
+static char *take_name(const char **p, size_t n)
+{
+    const size_t left = strlen(*p);
+    if (n >= left || (*p)[n] != '\n')
+        return NULL;
+    char *name = msg_must(calloc(n + 1, 1));
+    memcpy(name, *p, n);
+    *p += n + 1;
+    return name;
+}
+
+/* As ppl_read_texts knows them, but for their tokens. */
+static bool get_texts(struct ppl_run *r, const char *p)
+{
+    while (*p) {
+        size_t n, size, n_tokens, n_chunks;
+        char digest[96];
+        int used = 0;
+        if (sscanf(p, "%zu %zu %zu %zu %90s%n", &n, &size, &n_tokens,
+                   &n_chunks, digest, &used) != 5 ||
+            p[used] != ' ')
+            return false;
+        p += used + 1;
+        char *name = take_name(&p, n);
+        if (!name)
+            return false;
+        r->texts = msg_grow(r->texts, &r->room_texts, r->n_texts + 1,
+                            sizeof *r->texts);
+        struct ppl_text *t = &r->texts[r->n_texts];
+        *t = (struct ppl_text){ .name = name,
+                                .size = size,
+                                .n_tokens = n_tokens,
+                                .n_chunks = n_chunks,
+                                .sums = GGUF_PPL_INIT };
+        t->has_digest = ppl_parse_digest(digest, &t->digest);
+        t->first_chunk = r->n_texts ? ppl_all_chunks(r) : 0;
+        r->n_texts++;
+    }
     return true;
 }
+
+static bool get_files(struct ppl_options *o, const char *p)
+{
+    while (*p) {
+        size_t n;
+        int used = 0;
+        if (sscanf(p, "%zu%n", &n, &used) != 1 || p[used] != ' ')
+            return false;
+        p += used + 1;
+        char *name = take_name(&p, n);
+        if (!name)
+            return false;
+        o->files = msg_grow(o->files, &o->room_files, o->n_files + 1,
+                            sizeof *o->files);
+        o->files[o->n_files++] = name;
+    }
+    return true;
+}
+
+/* Every chunk is some text's: that is what the lists must say. */
+static bool get_text(struct merged *m, struct ppl_options *o)
+{
+    struct ppl_run *r = &m->run;
+    const struct gguf_part *p = m->part;
+    o->text = *note(p, "text.file") ? note(p, "text.file") : NULL;
+    o->n_ctx = (uint32_t)setting_number(p, "ctx_size");
+    o->stride = (uint32_t)setting_number(p, "stride");
+    o->hf = setting_number(p, "hf") != 0;
+    o->compat = setting_number(p, "compat") != 0;
+    r->several = setting(p, "texts")[0] != 0;
+    r->n_skipped = (size_t)number(p, "skipped");
+    r->n_tasks_read = (size_t)number(p, "tasks");
+    r->text_size = (size_t)number(p, "text.size");
+    r->n_done_tokens = (uint64_t)o->n_ctx * r->n_chunks;
+    r->text_json = note(p, "text.json");
+    r->has_digest = ppl_parse_digest(note(p, "text.digest"), &r->digest);
+    const size_t all = gguf_part_n_chunks(p);
+    if (get_files(o, note(p, "files")) && get_texts(r, note(p, "texts")) &&
+        (!r->n_texts || ppl_all_chunks(r) == all))
+        return true;
+    msg_error(NULL, "the notes of texts are not of %zu chunks", all);
+    return false;
+}
+
+/* ---- the whole ---- */
 
 static const char *escaped(char out[256], const char *s)
 {
@@ -247,25 +282,50 @@ static void print_head(const struct merged *m, const struct ppl_options *o)
         printf("base    %s\n", escaped(name, o->base));
     for (size_t i = 0; i < (m->side.n ? m->side.n : 1); i++)
         printf("model   %s\n", escaped(name, m->model[i].path));
-    printf("text    %s\n", escaped(name, o->text));
-    printf("parts   %zu: %zu chunks", m->n_parts, m->run.n_chunks);
+    if (m->run.several)
+        printf("texts   %zu\n", m->run.n_texts);
+    else
+        printf("%s   %s\n", o->task ? "tasks" : "text ",
+               escaped(name, o->text ? o->text : o->base));
+    printf("parts   %zu: %zu %s", m->n_parts, m->run.n_chunks,
+           o->task ? "tasks" : "chunks");
     if (m->run.first_chunk)
         printf(" from %zu on", m->run.first_chunk);
-    printf(", %" PRIu64 " tokens of each scored\n", m->run.n_scored_chunk);
+    if (!o->task)
+        printf(", %" PRIu64 " tokens of each scored", m->run.n_scored_chunk);
+    putchar('\n');
     if (m->side.n == 1)
         ppl_print_side_columns();
+}
+
+/* Nothing that is written is one of the parts. */
+static void check_paths(const struct ppl_options *o, char **paths, int n)
+{
+    struct gguf_paths *p = paths_new();
+    for (int i = 0; i < n; i++)
+        paths_read(p, paths[i], "part");
+    paths_write(p, o->plot, "--plot");
+    paths_write(p, o->html, "--html");
+    gguf_paths_destroy(p);
 }
 
 bool ppl_merge(struct ppl_options *o, char **paths, int n)
 {
     struct merged m = { .run = { .o = o, .total = GGUF_PPL_INIT } };
-    bool good =
-        load_all(&m, paths, n) && choose_chunks(&m, o) && get_models(&m, o);
+    struct ppl_outputs x = { .each = NULL };
+    check_paths(o, paths, n);
+    bool good = load_all(&m, paths, n) && choose_measure(&m, o) &&
+                choose_chunks(&m, o);
+    struct ppl_side *side = m.side.n ? &m.side : NULL;
+    if (good)
+        get_models(&m, o);
+    good = good && get_text(&m, o) && ppl_outputs_open(&x, &m.run, NULL, side);
     if (good && !o->json)
         print_head(&m, o);
-    good = good && ppl_part_print(&m.run, m.side.n ? &m.side : NULL, m.part);
-    for (size_t i = 0; i < m.side.n; i++)
+    good = good && m.measure->print(&m.run, side, m.part, &x);
+    for (size_t i = 0; i < m.side.n && m.side.kld; i++)
         gguf_kld_destroy(m.side.kld[i]);
+    ppl_free_texts(&m.run);
     gguf_part_destroy(m.part);
     free(m.side.kld);
     free(m.side.model);

@@ -1,8 +1,9 @@
 /* gguf-ppl-model.c - a model that is evaluated: opened, and a session on it */
 #include "config.h"
-#include "tools/gguf-ppl-mpi.h"
+#include "tools/gguf-ppl.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
+#include "tools/common/ranks.h"
 
 /* Who is warned about what. */
 struct warned {
@@ -74,7 +75,7 @@ bool ppl_model_open(struct ppl_model *m, const char *path,
 static int stopped(void *user)
 {
     (void)user;
-    return progress_stopped() || !ppl_mpi_poll();
+    return progress_stopped() || !ranks_poll();
 }
 
 bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,

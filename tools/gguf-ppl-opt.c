@@ -387,12 +387,12 @@ static const struct opt_rule rules[] = {
       "--file --tokens --base --kl-divergence-base --merge-parts " PRINTS },
     { "--merge-parts", OPT_EXCLUDES,
       "--model --file --tokens --base --kl-divergence-base --save-base "
-      "--save-part --per-token --plot --html --save-embeddings --compare-backends " PRINTS
+      "--save-part --per-token --save-embeddings --compare-backends " PRINTS
       " " TOKENS " " TASK },
     { "--tokens", OPT_EXCLUDES,
       "--file --chunks --compare-backends " PRINTS " " TOKENS },
     { "--tokens", OPT_NEEDS, "--save-logits" },
-    { "--save-part", OPT_EXCLUDES, "--save-embeddings " TASK },
+    { "--save-part", OPT_EXCLUDES, "--save-embeddings" },
     { "--base --kl-divergence-base --save-base --per-token --plot --html "
       "--save-part",
       OPT_EXCLUDES, "--tokens --compare-backends " PRINTS " " TOKENS },
@@ -411,10 +411,8 @@ static const struct opt_rule rules[] = {
       " " PRINTS " " TOKENS },
     { "--time-budget", OPT_NEEDS, "--bisect" },
     { "--mpi", OPT_EXCLUDES,
-      "--merge-parts --field --skip-short --tokens --save-base "
-      "--per-token --plot --html --save-embeddings "
-      "--layers --bisect --layer-major --compare-backends " TASK " " PRINTS
-      " " TOKENS },
+      "--merge-parts --tokens --save-base --save-embeddings --layers --bisect "
+      "--layer-major --compare-backends " PRINTS " " TOKENS },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
     { "--base-form", OPT_NEEDS, "--save-base --kl-divergence-base" },
     { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },
@@ -430,7 +428,6 @@ static const struct opt_rule rules[] = {
     { TASK, OPT_EXCLUDES, NULL },
     { TASK, OPT_EXCLUDES,
       "--tokens --base --kl-divergence-base --save-base --per-token --plot --html "
-      "--chunks "
       "--compare-backends " PRINTS " " TOKENS },
     { "--tasks", OPT_NEEDS, TASK },
     { "--compat", OPT_NEEDS, TASK " --ppl-stride" },

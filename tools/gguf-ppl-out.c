@@ -236,7 +236,10 @@ void ppl_json_text(struct json *j, const struct ppl_run *r)
     json_strz(j, "file", r->o->text ? r->o->text : r->o->base);
     json_u64(j, "size", r->text_size);
     ppl_json_digest(j, "digest", r->has_digest ? &r->digest : NULL);
-    json_u64(j, "tokens", r->n_tokens);
+    if (r->o->task)
+        json_u64(j, "tasks", r->n_tasks_read);
+    else
+        json_u64(j, "tokens", r->n_tokens);
     json_close(j);
 }
 

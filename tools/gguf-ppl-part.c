@@ -1,244 +1,41 @@
-/* gguf-ppl-part.c - a part: some chunks' scores in a file; and parts together
+/* gguf-ppl-part.c - a part: some chunks' records in a file; shared with others
  *
- * A sink beside the others keeps what they make of each token, as numbers. What
- * decides digits goes into the part as settings; what is printed about models
- * and text as notes, for whoever merges it has neither.
+ * A sink beside the others keeps what they make of each token, as numbers.
  */
 #include "config.h"
-#include "tools/gguf-ppl-mpi.h"
+#include "tools/gguf-ppl-part.h"
 #include "tools/common/msg.h"
 #include "tools/common/paths.h"
-#include "tools/common/text.h"
+#include "tools/common/ranks.h"
 
-#include <gguf/version.h>
-
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-struct ppl_part {
-    struct ppl_run *run;
-    const struct ppl_side *side; /* with kld, or NULL: one model alone */
-    struct gguf_part *part;
-    struct gguf_sink sink;
-    double *value; /* of the chunk at hand */
-    size_t n, room;
-    size_t n_tokens;           /* of the chunk */
-    size_t n_values;           /* of a token */
-    uint64_t n_bytes, n_words; /* of the chunk */
+/* ---- measures ---- */
+
+#define TASKS                                                                 \
+    "tasks", .n_heads = PPL_TASK_HEADS, .n_values = PPL_TASK_VALUES,          \
+             .print = ppl_part_print_tasks
+
+const struct ppl_measure ppl_measures[] = {
+    { "perplexity", "tokens", .n_heads = PPL_HEADS, .n_values = 1,
+      .print = ppl_part_print_text },
+    { "divergence", "tokens", .side = true, .n_heads = PPL_HEADS,
+      .n_values = PPL_VALUES, .print = ppl_part_print_side },
+    { "hellaswag", TASKS, .task = 1 + GGUF_TASK_HELLASWAG },
+    { "winogrande", TASKS, .task = 1 + GGUF_TASK_WINOGRANDE },
+    { "multiple-choice", TASKS, .task = 1 + GGUF_TASK_CHOICE },
+    { .name = NULL },
 };
 
-/* ---- settings ---- */
-
-static enum gguf_status set(struct ppl_part *p, const char *name,
-                            struct gguf_error *err, const char *fmt, ...)
-    MSG_PRINTF(4, 5);
-
-static enum gguf_status set(struct ppl_part *p, const char *name,
-                            struct gguf_error *err, const char *fmt, ...)
+static const struct ppl_measure *measure_of(const struct ppl_options *o,
+                                            const struct ppl_side *side)
 {
-    char value[400];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(value, sizeof value, fmt, ap);
-    va_end(ap);
-    return gguf_part_set(p->part, name, value, err);
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-/* Files that are added to the weights, by name and scale. */
-static void add_scaled(struct text *t, const struct scaled_list *l)
-{
-    for (size_t i = 0; i < l->n; i++)
-        text_addf(t, "%s%s=%g", t->n ? " " : "", base_name(l->file[i].path),
-                  (double)l->file[i].scale);
-}
-
-static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)
-{
-    const struct ppl_options *o = p->run->o;
-    const struct ppl_positions *pos = &o->pos;
-    const struct ppl_backends *b = &p->run->own->backends;
-    struct text t[4] = { { .s = NULL } };
-    for (unsigned i = 0; i < b->n; i++)
-        text_addf(&t[0], "%s%s", i ? " " : "", gguf_backend_name(b->list[i]));
-    add_scaled(&t[1], &o->loras);
-    add_scaled(&t[2], &o->controls);
-    for (size_t i = 0; i < o->kv_texts.n; i++)
-        text_addf(&t[3], "%s%s", i ? " " : "", o->kv_texts.arg[i]);
-    const struct {
-        const char *name, *value;
-    } list[] = {
-        { "backends", t[0].s },
-        { "lora", t[1].s },
-        { "control_vectors", t[2].s },
-        { "override_kv", t[3].s },
-        { "pre", o->pre },
-        { "precision", gguf_precision_name((unsigned)o->precision) },
-        { "base_precision", gguf_precision_name(p->run->own->precision) },
-        { "version", gguf_version_string() },
-    };
-    enum gguf_status st = GGUF_OK;
-    for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
-        st = gguf_part_set(p->part, list[i].name,
-                           list[i].value ? list[i].value : "", err);
-    for (int i = 0; i < 4; i++)
-        text_fini(&t[i]);
-    if (st == GGUF_OK)
-        st = set(p, "control_layers", err, "%" PRIu32 " to %" PRIu32,
-                 o->control_first, o->control_last);
-    if (st == GGUF_OK)
-        st = set(p, "positions", err,
-                 "base %g, scale %g, freq scale %g, scaling %d, YaRN %" PRIu32
-                 " %g %g %g %g, window %" PRIu32,
-                 pos->base, pos->scale, pos->freq_scale, pos->scaling,
-                 pos->yarn_ctx, pos->yarn_ext, pos->yarn_attn, pos->yarn_fast,
-                 pos->yarn_slow, pos->window);
-    return st;
-}
-
-/* How the texts are cut into chunks, and where each of them ends. */
-static enum gguf_status set_cut(struct ppl_part *p,
-                                const struct gguf_scan_info *info,
-                                struct gguf_error *err)
-{
-    struct text t = { .s = NULL };
-    text_addf(&t, "%d, %" PRIu32 " from %" PRIu32 " scored, %s; texts end at",
-              (int)info->cut, info->n_rows, info->first + 1,
-              p->run->add_bos ? "BOS" : "no BOS");
-    for (size_t i = 0; i < info->n_texts; i++)
-        text_addf(&t, " %zu", info->text_end[i]);
-    const enum gguf_status st = gguf_part_set(p->part, "cut", t.s, err);
-    text_fini(&t);
-    return st;
-}
-
-/* ---- notes ---- */
-
-/* The members that a function writes into an object it opens, as JSON that
- * json_members() takes, at a depth. */
-static char *members(const struct ppl_part *p, const char *list,
-                     void (*write)(struct json *j, const struct ppl_part *p,
-                                   size_t i),
-                     size_t i)
-{
-    char *all = NULL;
-    size_t size = 0;
-    struct json j;
-    FILE *f = msg_must(open_memstream(&all, &size));
-    json_begin(&j, f);
-    json_open(&j, NULL, '{');
-    if (list)
-        json_open(&j, list, '[');
-    fflush(f);
-    const size_t from = size;
-    const unsigned depth = j.depth;
-    write(&j, p, i);
-    const bool closed = j.depth == depth;
-    fclose(f);
-    char *brace = strchr(msg_must(all) + from, '{');
-    memmove(all, brace + 1, strlen(brace + 1) + 1);
-    size_t n = strlen(all);
-    if (closed) /* without the end of the object */
-        for (n--; n && (all[n - 1] == ' ' || all[n - 1] == '\n');)
-            n--;
-    all[n] = 0;
-    return all;
-}
-
-static void write_text(struct json *j, const struct ppl_part *p, size_t i)
-{
-    (void)i;
-    ppl_json_text(j, p->run);
-}
-
-static void write_settings(struct json *j, const struct ppl_part *p, size_t i)
-{
-    (void)i;
-    ppl_json_settings(j, p->run);
-}
-
-static void write_own(struct json *j, const struct ppl_part *p, size_t i)
-{
-    (void)i;
-    ppl_json_model(j, "model", p->run->o, p->run->own);
-}
-
-static void write_base(struct json *j, const struct ppl_part *p, size_t i)
-{
-    (void)i;
-    ppl_json_base(j, p->side);
-}
-
-static void write_side(struct json *j, const struct ppl_part *p, size_t i)
-{
-    ppl_json_model(j, NULL, p->run->o, p->side->model[i]);
-}
-
-/* A model's file, size and members, as notes NAME.file and so on. */
-static enum gguf_status note_model(struct ppl_part *p, const char *name,
-                                   const char *path, uint64_t size, char *json,
-                                   struct gguf_error *err)
-{
-    char key[40], number[24];
-    snprintf(key, sizeof key, "%s.file", name);
-    enum gguf_status st = gguf_part_note(p->part, key, path, err);
-    snprintf(key, sizeof key, "%s.size", name);
-    snprintf(number, sizeof number, "%" PRIu64, size);
-    if (st == GGUF_OK)
-        st = gguf_part_note(p->part, key, number, err);
-    snprintf(key, sizeof key, "%s.json", name);
-    if (st == GGUF_OK)
-        st = gguf_part_note(p->part, key, json, err);
-    free(json);
-    return st;
-}
-
-static enum gguf_status note_json(struct ppl_part *p, const char *name,
-                                  char *json, struct gguf_error *err)
-{
-    const enum gguf_status st = gguf_part_note(p->part, name, json, err);
-    free(json);
-    return st;
-}
-
-static enum gguf_status note_all(struct ppl_part *p, struct gguf_error *err)
-{
-    const struct ppl_run *r = p->run;
-    const struct ppl_side *s = p->side;
-    const char *text = r->o->text ? r->o->text : r->o->base;
-    char number[24];
-    snprintf(number, sizeof number, "%" PRIu64, r->n_scored_chunk);
-    enum gguf_status st = gguf_part_note(p->part, "text.file", text, err);
-    if (st == GGUF_OK)
-        st = gguf_part_note(p->part, "scored", number, err);
-    if (st == GGUF_OK)
-        st = note_json(p, "text.json", members(p, NULL, write_text, 0), err);
-    if (st == GGUF_OK)
-        st = note_json(p, "settings.json", members(p, NULL, write_settings, 0),
-                       err);
-    if (st == GGUF_OK && !s)
-        st = note_model(p, "model.0", r->own->path, r->model.weight_size,
-                        members(p, NULL, write_own, 0), err);
-    if (st == GGUF_OK && s)
-        st = note_model(p, "base", r->o->base,
-                        s->base ? s->base->info.weight_size : 0,
-                        members(p, NULL, write_base, 0), err);
-    for (size_t i = 0; s && st == GGUF_OK && i < s->n; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "model.%zu", i);
-        st = note_model(p, name, s->model[i]->path,
-                        s->model[i]->info.weight_size,
-                        members(p, "models", write_side, i), err);
-    }
-    return st;
+    const struct ppl_measure *m = ppl_measures;
+    while (m->task != o->task || m->side != (side != NULL))
+        m++;
+    return m;
 }
 
 /* ---- the sink ---- */
@@ -247,30 +44,8 @@ static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
                               struct gguf_error *err)
 {
     struct ppl_part *p = user;
-    if (p->part) /* one scan after another adds to it */
-        return GGUF_OK;
-    const size_t n_tokens = info->text_end[info->n_texts - 1];
-    enum gguf_status st =
-        gguf_part_create(&p->part, info->n_chunks, p->n_values, NULL, err);
-    if (st == GGUF_OK)
-        st = set(p, "ctx_size", err, "%" PRIu32, info->n_ctx);
-    if (st == GGUF_OK)
-        st = set(p, "stride", err, "%" PRIu32, info->stride);
-    if (st == GGUF_OK)
-        st = set(p, "hf", err, "%d", p->run->o->hf);
-    if (st == GGUF_OK && p->side && p->side->saved) {
-        char digest[33];
-        gguf_baseline_digest(p->side->saved, digest);
-        st = set(p, "base", err, "%s", digest);
-    }
-    for (unsigned i = 0; st == GGUF_OK && i < info->n_models; i++)
-        st = gguf_part_tell(p->part, i, info->sessions[i], info->text,
-                            n_tokens, err);
-    if (st == GGUF_OK)
-        st = set_cut(p, info, err);
-    if (st == GGUF_OK)
-        st = set_options(p, err);
-    return st == GGUF_OK ? note_all(p, err) : st;
+    /* one scan after another adds to it */
+    return p->part ? GGUF_OK : ppl_part_of_text(p, info, err);
 }
 
 static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
@@ -282,20 +57,21 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
         gguf_scan_count_text(rows, &n_bytes, &n_words, err);
     if (st != GGUF_OK)
         return st;
-    p->n_bytes += n_bytes;
-    p->n_words += n_words;
+    if (!p->n_rows) {
+        p->head[PPL_FIRST] = rows->first;
+        p->head[PPL_AT] = (double)rows->at;
+    }
+    p->head[PPL_BYTES] += (double)n_bytes;
+    p->head[PPL_WORDS] += (double)n_words;
     p->value = msg_grow(p->value, &p->room, p->n + rows->n * p->n_values,
                         sizeof *p->value);
-    p->n_tokens += rows->n;
+    p->n_rows += rows->n;
     for (uint32_t i = 0; i < rows->n; i++) {
-        p->value[p->n++] = 0;
-        p->value[p->n++] = 0;
         if (!p->side)
             p->value[p->n++] = gguf_scan_nll(rows)[i];
         for (size_t m = 0; p->side && m < p->side->n; m++) {
-            size_t n; /* the rows are its last ones */
             const struct gguf_kld_token *t =
-                gguf_kld_tokens(p->side->kld[m], &n) + n - rows->n + i;
+                ppl_side_tokens_of(p->side, m, rows->n) + i;
             const double v[PPL_VALUES] = { t->x, t->x_base, t->kld,
                                            t->same_top };
             memcpy(p->value + p->n, v, sizeof v);
@@ -309,16 +85,14 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
                                   struct gguf_error *err)
 {
     struct ppl_part *p = user;
-    if (p->n) {
-        p->value[0] = (double)p->n_bytes;
-        p->value[1] = (double)p->n_words;
-    }
     const enum gguf_status st =
-        gguf_part_add(p->part, chunk, p->value, p->n_tokens, err);
-    p->n = p->n_tokens = 0;
-    p->n_bytes = p->n_words = 0;
+        gguf_part_add(p->part, chunk, p->head, p->value, p->n_rows, err);
+    p->n = p->n_rows = 0;
+    memset(p->head, 0, sizeof p->head);
     return st;
 }
+
+/* ---- the object ---- */
 
 bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
                    const struct ppl_side *side)
@@ -332,21 +106,27 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
     }
     if (!paths_can_write(r->o->part))
         return false;
-    if (r->several) {
-        msg_error(r->o->part, "parts are of one text: save those of each text "
-                              "by themselves");
-        return false;
-    }
     struct ppl_part *p = *out = msg_must(calloc(1, sizeof *p));
     p->run = r;
     p->side = side;
-    p->n_values = PPL_COUNTS + (side ? PPL_VALUES * side->n : 1);
+    p->measure = measure_of(r->o, side);
+    p->n_values = p->measure->n_values * (side ? side->n : 1);
     p->sink = (struct gguf_sink)GGUF_SINK_INIT;
     p->sink.user = p;
     p->sink.begin = begin;
     p->sink.rows = add_rows;
     p->sink.chunk = end_chunk;
     return true;
+}
+
+enum gguf_status ppl_part_create(struct ppl_part *p, size_t n_chunks,
+                                 struct gguf_error *err)
+{
+    const enum gguf_status st = gguf_part_create(
+        &p->part, n_chunks, p->measure->n_heads, p->n_values, NULL, err);
+    return st == GGUF_OK
+               ? gguf_part_set(p->part, "measure", p->measure->name, err)
+               : st;
 }
 
 const struct gguf_sink *ppl_part_sink(struct ppl_part *p)
@@ -361,29 +141,31 @@ static void destroy(struct ppl_part *p)
     free(p);
 }
 
-bool ppl_part_close(struct ppl_part *p, bool good)
+static bool save(const struct ppl_part *p)
 {
     struct gguf_error err;
     char seconds[32];
+    const struct ppl_options *o = p->run->o;
+    if (!o->part)
+        return true;
+    json_format_f64(seconds, p->run->seconds);
+    if (gguf_part_note(p->part, "seconds", seconds, &err) != GGUF_OK ||
+        gguf_part_save(p->part, o->part, o->force, &err) != GGUF_OK) {
+        msg_fail(o->part, &err);
+        return false;
+    }
+    if (!o->quiet)
+        msg_info(o->part, "part, %zu of %zu %s", gguf_part_n_done(p->part),
+                 gguf_part_n_chunks(p->part),
+                 p->measure->task ? p->measure->unit : "chunks");
+    return true;
+}
+
+bool ppl_part_close(struct ppl_part *p, bool good)
+{
     if (!p)
         return good;
-    if (!p->run->o->part) {
-        destroy(p);
-        return good;
-    }
-    json_format_f64(seconds, p->run->seconds);
-    if (good && gguf_part_note(p->part, "seconds", seconds, &err) != GGUF_OK) {
-        msg_fail(NULL, &err);
-        good = false;
-    }
-    if (good && gguf_part_save(p->part, p->run->o->part, p->run->o->force,
-                               &err) != GGUF_OK) {
-        msg_fail(p->run->o->part, &err);
-        good = false;
-    }
-    if (good && !p->run->o->quiet)
-        msg_info(p->run->o->part, "part, %zu of %zu chunks",
-                 gguf_part_n_done(p->part), gguf_part_n_chunks(p->part));
+    good = good && save(p);
     destroy(p);
     return good;
 }
@@ -391,6 +173,7 @@ bool ppl_part_close(struct ppl_part *p, bool good)
 /* ---- together with others ---- */
 
 struct share {
+    struct ppl_run *run;
     struct ppl_part *part;
     ppl_chunks_fn *evaluate;
     void *user;
@@ -404,28 +187,89 @@ static bool evaluate_some(void *user, size_t first, size_t n)
 
 static struct gguf_part *part_of(void *user)
 {
-    return ((struct ppl_part *)user)->part;
+    return ((struct share *)user)->part->part;
 }
 
-bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
-                    ppl_chunks_fn *evaluate, void *user)
+int ppl_share_progress(struct ppl_run *r, uint64_t done)
 {
-    struct share s = { .evaluate = evaluate, .user = user };
-    if (!ppl_part_open(&s.part, r, side))
-        return false;
-    const struct ppl_share share = { r, evaluate_some, &s, part_of, s.part };
-    progress_init(&r->bar, side ? "divergence" : "perplexity", "tokens",
-                  r->o->quiet);
-    const double begin = progress_clock();
-    bool good = ppl_mpi_share(&share);
-    r->seconds = progress_clock() - begin;
-    progress_clear(&r->bar);
-    for (size_t i = 0; side && i < side->n; i++) { /* of one share */
+    const uint64_t chunk = r->o->task ? 1 : r->o->n_ctx;
+    r->n_done_tokens = r->n_chunks * chunk;
+    for (size_t i = 0; i < r->n_ranks; i++)
+        done += r->rank_chunks[i] * chunk;
+    return !ranks_poll() || progress_report(&r->bar, done, r->n_done_tokens);
+}
+
+static void waiting(void *user)
+{
+    (void)ppl_share_progress(((struct share *)user)->run, 0);
+}
+
+/* What sinks have counted of this rank's own share. */
+static void forget(struct ppl_run *r, struct ppl_side *side)
+{
+    for (size_t i = 0; side && i < side->n; i++) {
         gguf_kld_destroy(side->kld[i]);
         side->kld[i] = NULL;
     }
     r->n_bytes = r->n_words = 0;
-    if (good && !ppl_mpi_is_helper())
-        good = ppl_part_print(r, side, s.part->part);
-    return ppl_part_close(s.part, good);
+    for (size_t i = 0; i < r->n_texts; i++)
+        r->texts[i].sums = (struct gguf_ppl)GGUF_PPL_INIT;
+}
+
+bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
+                    ppl_chunks_fn *evaluate, void *user,
+                    const struct gguf_tokens *tokens)
+{
+    struct share s = { .run = r, .evaluate = evaluate, .user = user };
+    struct ppl_outputs x = { .tokens = tokens };
+    const struct ppl_model *m = side ? side->model[0] : r->own;
+    if (!ppl_part_open(&s.part, r, side))
+        return false;
+    if (!ppl_outputs_open(&x, r, gguf_model_vocab(m->model), side))
+        return ppl_part_close(s.part, false);
+    r->n_ranks = ranks_n();
+    r->rank_chunks = msg_must(calloc(r->n_ranks + 1, sizeof *r->rank_chunks));
+    const struct ranks_work work = { .first = r->first_chunk,
+                                     .n = r->n_chunks,
+                                     .together = r->o->task ? 1 : r->n_seq,
+                                     .done = r->rank_chunks,
+                                     .evaluate = evaluate_some,
+                                     .part = part_of,
+                                     .waiting = waiting,
+                                     .user = &s };
+    progress_init(&r->bar, s.part->measure->name, s.part->measure->unit,
+                  r->o->quiet);
+    const double begin_at = progress_clock();
+    bool good = ranks_share(&work);
+    r->seconds = progress_clock() - begin_at;
+    progress_clear(&r->bar);
+    forget(r, side);
+    good = good && save(s.part);
+    if (good && !ranks_is_helper())
+        good = s.part->measure->print(r, side, s.part->part, &x);
+    else
+        ppl_outputs_abort(&x);
+    destroy(s.part);
+    return good;
+}
+
+/* ---- outputs ---- */
+
+void ppl_outputs_abort(struct ppl_outputs *x)
+{
+    (void)ppl_each_close(x->each, false);
+    (void)ppl_report_close(x->pages, false, NULL);
+    x->each = NULL;
+    x->pages = NULL;
+}
+
+bool ppl_outputs_open(struct ppl_outputs *x, const struct ppl_run *r,
+                      const struct gguf_vocab *vocab,
+                      const struct ppl_side *side)
+{
+    bool good = ppl_each_open(&x->each, r, vocab, side);
+    good = ppl_report_open(&x->pages, r, side) && good;
+    if (!good)
+        ppl_outputs_abort(x);
+    return good;
 }

@@ -143,12 +143,16 @@ static size_t n_curves(const struct ppl_report *r)
 static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
                               struct gguf_error *err)
 {
-    struct ppl_report *r = user;
     (void)err;
-    r->first = info->first;
-    r->n_rows = info->n_ctx - 1 - info->first;
-    r->last = SIZE_MAX;
+    ppl_report_begin(user, info->first, info->n_ctx);
     return GGUF_OK;
+}
+
+void ppl_report_begin(struct ppl_report *r, uint32_t first, uint32_t n_ctx)
+{
+    r->first = first;
+    r->n_rows = n_ctx - 1 - first;
+    r->last = SIZE_MAX;
 }
 
 /* Room for one more chunk, which begins. */
@@ -177,29 +181,33 @@ static void add_token(struct ppl_report *r, struct ppl_curve *c, uint32_t row,
     c->change[bin < PPL_CHANGES ? bin : PPL_CHANGES - 1]++;
 }
 
-static enum gguf_status rows(void *user, const struct gguf_scan_rows *rows,
-                             struct gguf_error *err)
+void ppl_report_add(struct ppl_report *r, const struct ppl_rows *rows)
 {
-    struct ppl_report *r = user;
-    (void)err;
     if (rows->chunk != r->last)
         add_chunk(r);
     r->last = rows->chunk;
     const size_t at = r->n_chunks - 1;
     for (size_t m = 0; m < r->n; m++) {
         const struct gguf_kld_token *t = NULL;
-        size_t n = 0;
-        if (r->side) /* the rows are its last ones */
-            t = gguf_kld_tokens(r->side->kld[m], &n) + n - rows->n;
+        if (r->side)
+            t = ppl_side_tokens_of(r->side, m, rows->n);
         for (uint32_t i = 0; i < rows->n; i++) {
-            ppl_mean_add(&r->curve[m].chunk[at],
-                         t ? t[i].x : gguf_scan_nll(rows)[i]);
+            ppl_mean_add(&r->curve[m].chunk[at], t ? t[i].x : rows->nll[i]);
             if (t)
                 add_token(r, &r->curve[m], rows->first - r->first + i, &t[i]);
             if (t && m == 0)
                 ppl_mean_add(&r->base->chunk[at], t[i].x_base);
         }
     }
+}
+
+static enum gguf_status rows(void *user, const struct gguf_scan_rows *scanned,
+                             struct gguf_error *err)
+{
+    struct ppl_report *r = user;
+    const struct ppl_rows rows = ppl_rows_of(scanned, r->side);
+    (void)err;
+    ppl_report_add(r, &rows);
     return GGUF_OK;
 }
 

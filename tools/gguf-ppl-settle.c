@@ -9,6 +9,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/opt.h"
 #include "tools/common/range.h"
+#include "tools/common/ranks.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -125,8 +126,18 @@ static void choose_stride(struct ppl_options *o)
                   o->stride, o->n_ctx);
 }
 
+/* Each rank reads the text. */
+static void check_stdin(const struct ppl_options *o)
+{
+    for (size_t i = 0; o->mpi && i < o->text_args.n; i++)
+        if (!strcmp(o->text_args.arg[i], "-"))
+            opt_usage("--mpi: standard input is that of one rank, and each "
+                      "reads the text: give a file");
+}
+
 void ppl_settle_options(struct ppl_options *o)
 {
+    check_stdin(o);
     choose_base(o);
     choose_stride(o);
     ppl_choose_ubatch(o);
@@ -151,4 +162,12 @@ void ppl_settle_options(struct ppl_options *o)
     scaled_parse(&o->loras, "--lora", &o->lora_texts);
     scaled_parse(&o->controls, "--control-vector", &o->control_texts);
     parse_range(o);
+}
+
+void ppl_settle_rank(struct ppl_options *o)
+{
+    if (!ranks_is_helper()) /* others see it of rank 0 */
+        return;
+    o->quiet = o->no_digest = true;
+    o->part = o->each = o->plot = o->html = NULL;
 }

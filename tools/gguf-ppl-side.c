@@ -1,6 +1,6 @@
 /* gguf-ppl-side.c - models side by side with a base, in step */
 #include "config.h"
-#include "tools/gguf-ppl-mpi.h"
+#include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 
@@ -141,6 +141,27 @@ void ppl_side_close(struct ppl_side *s)
     free(s->kld);
 }
 
+/* ---- rows ---- */
+
+const struct gguf_kld_token *ppl_side_tokens_of(const struct ppl_side *s,
+                                                size_t i, size_t n)
+{
+    size_t all;
+    const struct gguf_kld_token *t = gguf_kld_tokens(s->kld[i], &all);
+    return t + all - n;
+}
+
+struct ppl_rows ppl_rows_of(const struct gguf_scan_rows *rows,
+                            const struct ppl_side *side)
+{
+    return (struct ppl_rows){ .chunk = rows->chunk,
+                              .text = rows->text,
+                              .first = rows->first,
+                              .n = rows->n,
+                              .token = rows->token,
+                              .nll = side ? NULL : gguf_scan_nll(rows) };
+}
+
 /* ---- the run ---- */
 
 /* Beside the bar: the divergence so far, or the range of all models'. */
@@ -183,7 +204,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct ppl_side *s = user;
     if (s->run->o->mpi)
-        return ppl_mpi_progress(s->run, done);
+        return ppl_share_progress(s->run, done);
     s->run->n_done_tokens = done;
     return progress_report(&s->run->bar, done, total);
 }
@@ -326,7 +347,7 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
         struct share x = { s, tokens };
         if (!r->o->json)
             ppl_print_side_head(s);
-        return ppl_part_share(r, s, evaluate_share, &x);
+        return ppl_part_share(r, s, evaluate_share, &x, tokens);
     }
     if (!ppl_part_open(&part, r, s))
         return false;

@@ -53,9 +53,6 @@ bool ppl_find_texts(struct ppl_options *o)
     if (n_stdin > 1)
         opt_usage("--file: there is only one standard input");
     o->text = o->n_files ? o->files[0] : NULL;
-    if (o->n_files > 1 && o->mpi)
-        opt_usage("--mpi: %zu texts: ranks share the chunks of one",
-                  o->n_files);
     if (o->n_files > 1 && !ppl_takes_texts(o))
         opt_usage("%zu texts: only perplexity and --base take several",
                   o->n_files);

@@ -1,7 +1,8 @@
 /* gguf-ppl - perplexity of a model on a text */
 #include "config.h"
-#include "tools/gguf-ppl-mpi.h"
+#include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
+#include "tools/common/ranks.h"
 #include "tools/common/stored.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
@@ -158,7 +159,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct ppl_run *r = user;
     if (r->o->mpi)
-        return ppl_mpi_progress(r, done);
+        return ppl_share_progress(r, done);
     r->n_done_tokens = done;
     return progress_report(&r->bar, done, total);
 }
@@ -293,7 +294,7 @@ static bool run(struct job *j)
     if (!r->o->json)
         ppl_print_head(r);
     if (r->o->mpi)
-        return ppl_part_share(r, NULL, evaluate_share, j);
+        return ppl_part_share(r, NULL, evaluate_share, j, &j->tokens);
     if (!evaluate_and_save(j))
         return false;
     if (r->o->json)
@@ -331,9 +332,10 @@ static void fini_options(struct ppl_options *o)
 int main(int argc, char **argv)
 {
     struct ppl_options o;
-    ppl_mpi_begin(&argc, &argv);
+    ranks_begin(&argc, &argv);
     const int n = ppl_parse_options(&o, argc, argv);
-    ppl_mpi_settle(&o);
+    ranks_settle(o.mpi);
+    ppl_settle_rank(&o);
     if (o.merge_parts) {
         const bool merged = ppl_merge(&o, argv + 1, n);
         fini_options(&o);

@@ -105,6 +105,8 @@ enum { PPL_NOT_GIVEN = 1 << 24 }; /* in place of a type */
 int ppl_parse_options(struct ppl_options *o, int argc, char **argv);
 /* The second half of it: what several options together mean. */
 void ppl_settle_options(struct ppl_options *o);
+/* What a rank of an MPI job does not need of them. */
+void ppl_settle_rank(struct ppl_options *o);
 /* How many tokens at once, if that was not given, once the context is known. */
 void ppl_choose_ubatch(struct ppl_options *o);
 /* Is something printed instead of an evaluation? */
@@ -157,7 +159,8 @@ void ppl_backends_close(struct ppl_backends *b);
 /* A model that is evaluated. Zeroed is empty. */
 struct ppl_model {
     const char *path;  /* kept */
-    const char *noted; /* NULL, or it is elsewhere: its members in JSON */
+    const char *noted; /* NULL, or it is elsewhere: its members in JSON, */
+    const char *noted_name; /* and general.name */
     struct gguf_split *set;
     struct gguf_meta *meta; /* of --override-kv, or NULL */
     struct gguf_model *model;
@@ -258,9 +261,10 @@ struct ppl_run {
     uint64_t n_bytes, n_words; /* of what is scored, beside a base */
     struct gguf_ppl total;
     bool has_digest;
-    struct gguf_digest digest; /* of the text, with its last newline */
-    struct gguf_tasks *tasks;  /* or NULL */
-    size_t n_tasks_read;       /* that the file has */
+    struct gguf_digest digest;       /* of the text, with its last newline */
+    struct gguf_tasks *tasks;        /* or NULL */
+    size_t n_tasks_read;             /* that the file has, */
+    struct gguf_digest tasks_digest; /* which are these */
     double seconds;
     struct gguf_session_timings timings;
     size_t *rank_chunks; /* of a job of n_ranks, how many each evaluated; */
@@ -288,6 +292,9 @@ void ppl_json_tokenizer(struct json *j, const struct ppl_options *o,
                         const struct ppl_model *m);
 /* What options say of positions and keys in place of the file. */
 void ppl_json_changes(struct json *j, const struct ppl_options *o);
+/* What json_digest writes, d or "-" for NULL, and back; false: it is none. */
+const char *ppl_digest_text_of(char out[96], const struct gguf_digest *d);
+bool ppl_parse_digest(const char *text, struct gguf_digest *d);
 /* general.name; borrowed of the model. */
 struct gguf_str ppl_model_name(const struct ppl_model *m);
 /* gguf-ppl-opt.c: the word of enum gguf_rope_scaling. */
@@ -346,6 +353,20 @@ bool ppl_bisect_run(const struct ppl_side *s, struct ppl_run *r,
 
 /* ---- a line for each token ---- */
 
+/* Scored tokens of a chunk, all or some, by a scan or of a part. */
+struct ppl_rows {
+    size_t chunk, text;      /* from 0 */
+    uint32_t first, n;       /* the position before the first, and how many */
+    const gguf_token *token; /* of the chunk, or NULL; in lines it counts */
+    const double *nll;       /* [n]; NULL: beside a base */
+};
+/* Of a model alone (side NULL), or of some, whose sinks have them. */
+struct ppl_rows ppl_rows_of(const struct gguf_scan_rows *rows,
+                            const struct ppl_side *side);
+/* The last n of model i: those of the rows at hand. */
+const struct gguf_kld_token *ppl_side_tokens_of(const struct ppl_side *s,
+                                                size_t i, size_t n);
+
 struct ppl_each;
 /* Begin the file that o asks for, of a model alone (side NULL) or of those that
  * are compared; *out NULL: none. Its sink, after those of divergences. Close in
@@ -355,6 +376,8 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
                    const struct gguf_vocab *vocab,
                    const struct ppl_side *side);
 const struct gguf_sink *ppl_each_sink(struct ppl_each *e);
+enum gguf_status ppl_each_add(struct ppl_each *e, const struct ppl_rows *rows,
+                              struct gguf_error *err);
 /* The file, if writing it failed; else, and without one, NULL. */
 const char *ppl_each_failed(const struct ppl_each *e);
 bool ppl_each_close(struct ppl_each *e, bool good);
@@ -419,6 +442,10 @@ struct ppl_report;
 bool ppl_report_open(struct ppl_report **out, const struct ppl_run *run,
                      const struct ppl_side *side);
 const struct gguf_sink *ppl_report_sink(struct ppl_report *r);
+/* Without a scan: rows of chunks of n_ctx tokens, of which those after first
+ * may be scored. */
+void ppl_report_begin(struct ppl_report *r, uint32_t first, uint32_t n_ctx);
+void ppl_report_add(struct ppl_report *r, const struct ppl_rows *rows);
 /* gguf-ppl-heat.c: for a page, errors of layers; r may be NULL. false: a signal
  * asked to stop. */
 bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens);
@@ -431,12 +458,6 @@ bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages);
 
 /* ---- parts ---- */
 
-/* Numbers of a token in a part: the bytes and the words of the text that the
- * chunk scores, with its first token, and 0 with others; then the likelihood,
- * or for each model that is compared PPL_VALUES, in the order of struct
- * gguf_kld_token. */
-enum { PPL_COUNTS = 2, PPL_VALUES = 4 };
-
 struct ppl_part;
 /* The scores that o asks to save, of a model alone (side NULL) or of those that
  * are compared; *out NULL: none. Its sink, after those of divergences. Close in
@@ -448,18 +469,19 @@ const struct gguf_sink *ppl_part_sink(struct ppl_part *p);
 bool ppl_part_close(struct ppl_part *p, bool good);
 
 /* Evaluate r's chunks together with the other ranks of an MPI job: evaluate
- * does n of them from first on, with the part's sink among its own; printed as
- * below. false: a message was printed. */
+ * does n of them from first on, with the part's sink among its own; rank 0
+ * prints and writes what one process would. Its scans report to
+ * ppl_share_progress. tokens: of all texts, or NULL. false: a message was
+ * printed. */
 typedef bool ppl_chunks_fn(void *user, struct ppl_part *p, size_t first,
                            size_t n);
 bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
-                    ppl_chunks_fn *evaluate, void *user);
+                    ppl_chunks_fn *evaluate, void *user,
+                    const struct gguf_tokens *tokens);
+int ppl_share_progress(struct ppl_run *r, uint64_t done);
 
-/* Add up the chunks of r in a part, which has them all, and print them as they
- * are where one process evaluates them; side as above. Merge n files of parts,
- * and print that. false: a message was printed. */
-bool ppl_part_print(struct ppl_run *r, struct ppl_side *side,
-                    const struct gguf_part *p);
+/* gguf-ppl-merge.c: merge n files of parts, and print that. false: a message
+ * was printed. */
 bool ppl_merge(struct ppl_options *o, char **paths, int n);
 
 /* Text output: heading, and its last line; after a chunk; the end. The same as

@@ -1,29 +1,35 @@
 /* part.h - scores of a text's chunks, in pieces that are put together again
  *
  * Work on a text can be divided: each process scores some of its chunks, and
- * saves a part. A part holds, of each chunk that is done, some numbers for each
- * scored token, as they are; and by what they came about, the settings, so that
- * parts of other models, texts or settings are never put together. Since
- * perplexity and divergences are sums over a chunk's tokens and then over
- * chunks, both in the order of the text (eval.h, kld.h), adding up merged parts
- * gives the digits of one run: whatever the parts, in whatever order they are
- * merged.
+ * saves a part. A part holds a record of each chunk that is done: some numbers
+ * of the chunk, its heads, and some for each of its rows, as they are; and by
+ * what they came about, the settings, so that parts of other models, texts or
+ * settings are never put together. Since perplexity and divergences are sums
+ * over a chunk's tokens and then over chunks, both in the order of the text
+ * (eval.h, kld.h), adding up merged parts gives the digits of one run: whatever
+ * the parts, in whatever order they are merged.
  *
- *     gguf_part_create(&p, n_chunks, 1, NULL, &err);
+ * What a chunk is, and a row, is the measure's: of perplexity rows are scored
+ * tokens; of tasks (task.h) a chunk can be a task, and a row an answer.
+ *
+ *     gguf_part_create(&p, n_chunks, 0, 1, NULL, &err);
  *     gguf_part_tell(p, 0, session, tokens, n, &err);
- *     for each chunk: gguf_part_add(p, chunk, nll, n_nll, &err);
+ *     for each chunk: gguf_part_add(p, chunk, NULL, nll, n_nll, &err);
  *     gguf_part_save(p, "5.part", 0, &err);
  *
  * Files are GGUF (file.h) with general.type "score-part" and
  *
- *     score.part.version   u32: 1
- *     score.part.values    u32: numbers for each token
+ *     score.part.version   u32: 2
+ *     score.part.heads     u32: numbers for each chunk
+ *     score.part.values    u32: numbers for each row
  *     score.part.of.NAME   string: a setting
  *     score.part.note.NAME string: a note
- *     counts               tensor, I64 [chunks of the text]: tokens of each
- *                          that is done, else -1
- *     scores               tensor, F64 [numbers of a token, tokens]: of all
- *                          that are done, in order; not there if there is none
+ *     counts               tensor, I64 [chunks of the text]: rows of each that
+ *                          is done, else -1
+ *     heads                tensor, F64 [numbers of a chunk, chunks done]: in
+ *                          order; not there if there is none
+ *     scores               tensor, F64 [numbers of a row, rows]: of all that
+ *                          are done, in order; not there if there is none
  *     checksum             tensor, I8 [32]: XXH3-128, in hexadecimal, of all
  *                          bytes of the file before it
  *
@@ -40,12 +46,12 @@ extern "C" {
 
 struct gguf_part;
 
-/* Of a text of n_chunks chunks, none of them done; n_values numbers, 1 to 4096,
- * for each token. allocator: NULL: malloc; kept. GGUF_E_INVALID, GGUF_E_NOMEM.
- * Since: 0.1 */
+/* Of a text of n_chunks chunks, none of them done; n_heads numbers, 0 to 64,
+ * for each chunk, and n_values, 1 to 4096, for each of its rows. allocator:
+ * NULL: malloc; kept. GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_part_create(struct gguf_part **out, size_t n_chunks, size_t n_values,
-                 const struct gguf_allocator *allocator,
+gguf_part_create(struct gguf_part **out, size_t n_chunks, size_t n_heads,
+                 size_t n_values, const struct gguf_allocator *allocator,
                  struct gguf_error *err) GGUF_MUST_CHECK;
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_part_destroy(struct gguf_part *p);
@@ -77,22 +83,27 @@ GGUF_API enum gguf_status gguf_part_tell(struct gguf_part *p, unsigned i,
                                          const gguf_token *token, size_t n,
                                          struct gguf_error *err);
 
-/* Chunk number chunk, from 0, is done: n_tokens tokens, n_values numbers for
- * each, copied. GGUF_E_INVALID (no such chunk, one that is done, a number that
- * is not finite: names its index), GGUF_E_NOMEM. Since: 0.1 */
+/* Chunk number chunk, from 0, is done: heads, n_heads of them (NULL for 0), and
+ * n_rows rows of n_values numbers, all copied. GGUF_E_INVALID (no such chunk,
+ * one that is done, a number that is not finite: names its index),
+ * GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_part_add(struct gguf_part *p, size_t chunk,
-                                        const double *values, size_t n_tokens,
+                                        const double *heads,
+                                        const double *values, size_t n_rows,
                                         struct gguf_error *err);
 
 /* As it was created. Since: 0.1 */
 GGUF_API size_t gguf_part_n_chunks(const struct gguf_part *p);
+GGUF_API size_t gguf_part_n_heads(const struct gguf_part *p);
 GGUF_API size_t gguf_part_n_values(const struct gguf_part *p);
 /* Chunks that are done. Since: 0.1 */
 GGUF_API size_t gguf_part_n_done(const struct gguf_part *p);
-/* The numbers of a chunk, and *n_tokens; NULL: it is not done. The part's.
- * Since: 0.1 */
+/* The heads of a chunk; the numbers of its rows, and *n_rows. NULL: it is not
+ * done. The part's. Since: 0.1 */
+GGUF_API const double *gguf_part_heads(const struct gguf_part *p,
+                                       size_t chunk);
 GGUF_API const double *gguf_part_chunk(const struct gguf_part *p, size_t chunk,
-                                       size_t *n_tokens);
+                                       size_t *n_rows);
 
 /* Add what other has. GGUF_E_MISMATCH: other is of another text or model, has
  * another setting, or a chunk that p has: the message says which, and both

@@ -13,10 +13,10 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { CHUNKS = 9, VALUES = 4, MOST = 6 };
+enum { CHUNKS = 9, HEADS = 3, VALUES = 4, MOST = 6 };
 
 static char dir[] = "/tmp/check-part-XXXXXX";
-static double value[CHUNKS][MOST * VALUES];
+static double value[CHUNKS][MOST * VALUES], head[CHUNKS][HEADS];
 
 static size_t n_of(size_t chunk)
 {
@@ -26,7 +26,7 @@ static size_t n_of(size_t chunk)
 static struct gguf_part *make(const char *ctx, const char *note)
 {
     struct gguf_part *p = NULL;
-    if (gguf_part_create(&p, CHUNKS, VALUES, NULL, NULL) != GGUF_OK ||
+    if (gguf_part_create(&p, CHUNKS, HEADS, VALUES, NULL, NULL) != GGUF_OK ||
         gguf_part_set(p, "ctx_size", ctx, NULL) != GGUF_OK ||
         gguf_part_set(p, "model.0", "0123", NULL) != GGUF_OK ||
         gguf_part_note(p, "file", note, NULL) != GGUF_OK)
@@ -40,7 +40,7 @@ static struct gguf_part *with(const char *ctx, const char *note, unsigned mask)
     struct gguf_part *p = make(ctx, note);
     for (size_t i = 0; i < CHUNKS; i++)
         if (mask >> i & 1 &&
-            gguf_part_add(p, i, value[i], n_of(i), NULL) != GGUF_OK)
+            gguf_part_add(p, i, head[i], value[i], n_of(i), NULL) != GGUF_OK)
             exit(99);
     return p;
 }
@@ -49,6 +49,7 @@ static bool same_values(const struct gguf_part *a, const struct gguf_part *b)
 {
     bool same = gguf_part_n_done(a) == gguf_part_n_done(b) &&
                 gguf_part_n_chunks(a) == gguf_part_n_chunks(b) &&
+                gguf_part_n_heads(a) == gguf_part_n_heads(b) &&
                 gguf_part_n_values(a) == gguf_part_n_values(b);
     for (size_t i = 0; i < gguf_part_n_chunks(a); i++) {
         size_t n = 0, k = 0;
@@ -56,6 +57,9 @@ static bool same_values(const struct gguf_part *a, const struct gguf_part *b)
         const double *y = gguf_part_chunk(b, i, &k);
         same = same && !x == !y && n == k &&
                (!x || !memcmp(x, y, n * VALUES * sizeof *x));
+        x = gguf_part_heads(a, i);
+        y = gguf_part_heads(b, i);
+        same = same && !x == !y && (!x || !memcmp(x, y, sizeof head[i]));
     }
     return same;
 }
@@ -68,6 +72,9 @@ static bool has_note(const struct gguf_part *p, const char *want)
 
 static void fill(void)
 {
+    for (size_t i = 0; i < CHUNKS; i++)
+        for (size_t k = 0; k < HEADS; k++)
+            head[i][k] = (double)rnd_f32();
     for (size_t i = 0; i < CHUNKS; i++)
         for (size_t k = 0; k < MOST * VALUES; k++)
             value[i][k] = (double)rnd_f32() * pow(2, (double)rnd_below(60));
@@ -130,23 +137,30 @@ static void check_refused(void)
            gguf_part_merge(c, a, &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "'lora' is '', not 'x'"),
        "a setting that one has: %s", err.message);
-    ok(!gguf_part_create(&d, CHUNKS + 1, VALUES, NULL, &err) &&
-           !gguf_part_create(&e, CHUNKS, VALUES + 1, NULL, &err) &&
+    ok(!gguf_part_create(&d, CHUNKS + 1, HEADS, VALUES, NULL, &err) &&
+           !gguf_part_create(&e, CHUNKS, HEADS, VALUES + 1, NULL, &err) &&
            gguf_part_check(d, e, &err) == GGUF_E_MISMATCH &&
-           strstr(err.message, "5 numbers for each token, not 4"),
+           strstr(err.message, "5 numbers for each row, not 4"),
        "%s", err.message);
     gguf_part_destroy(e);
-    ok(!gguf_part_create(&e, CHUNKS, VALUES, NULL, &err) &&
+    ok(!gguf_part_create(&e, CHUNKS, 0, VALUES, NULL, &err) &&
+           gguf_part_check(d, e, &err) == GGUF_E_MISMATCH &&
+           strstr(err.message, "0 numbers for each chunk, not 3"),
+       "%s", err.message);
+    gguf_part_destroy(e);
+    ok(!gguf_part_create(&e, CHUNKS, HEADS, VALUES, NULL, &err) &&
            gguf_part_check(d, e, &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "9 chunks, not 10"),
        "%s", err.message);
     ok(same_values(a, before), "after all of that the part is as it was");
     double bad[VALUES] = { 1, 2, NAN, 4 };
-    ok(gguf_part_add(a, 5, bad, 1, &err) == GGUF_E_INVALID &&
+    ok(gguf_part_add(a, 5, head[5], bad, 1, &err) == GGUF_E_INVALID &&
+           gguf_part_add(a, 5, bad, value[5], 1, &err) == GGUF_E_INVALID &&
            strstr(err.message, "chunk 5: number 2 is not finite"),
        "%s", err.message);
-    ok(gguf_part_add(a, CHUNKS, value[0], 1, &err) == GGUF_E_INVALID &&
-           gguf_part_add(a, 1, value[0], 1, &err) == GGUF_E_INVALID,
+    ok(gguf_part_add(a, CHUNKS, head[0], value[0], 1, &err) ==
+               GGUF_E_INVALID &&
+           gguf_part_add(a, 1, head[0], value[0], 1, &err) == GGUF_E_INVALID,
        "a chunk that is done, or that there is not: %s", err.message);
     ok(gguf_part_set(a, "Name", "x", &err) == GGUF_E_INVALID &&
            gguf_part_set(a, "", "x", &err) == GGUF_E_INVALID,
@@ -158,8 +172,28 @@ static void check_refused(void)
     struct gguf_part *const list[] = { a, b, c, d, e, before };
     for (size_t i = 0; i < GG_LEN(list); i++)
         gguf_part_destroy(list[i]);
-    ok(gguf_part_create(&a, 1, 0, NULL, &err) == GGUF_E_INVALID && !a, "%s",
-       err.message);
+    ok(gguf_part_create(&a, 1, 0, 0, NULL, &err) == GGUF_E_INVALID && !a &&
+           gguf_part_create(&a, 1, 65, 1, NULL, &err) == GGUF_E_INVALID && !a,
+       "%s", err.message);
+}
+
+/* Of settings that are long, what comes where they differ. */
+static void check_long(void)
+{
+    struct gguf_part *a = make("64", ""), *b = make("64", "");
+    struct gguf_error err;
+    char text[400];
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = 0;
+    const bool set = !gguf_part_set(a, "texts", text, NULL);
+    text[300] = 'b';
+    ok(set && !gguf_part_set(b, "texts", text, NULL) &&
+           gguf_part_check(a, b, &err) == GGUF_E_MISMATCH &&
+           strstr(err.message, "'texts' is '...aaaaaaaaaaaabaaa") &&
+           strstr(err.message, "not '...aaaaaaaaaaaaaaa"),
+       "%s", err.message);
+    gguf_part_destroy(a);
+    gguf_part_destroy(b);
 }
 
 /* ---- files ---- */
@@ -247,15 +281,16 @@ static void check_no_memory(void)
         struct gguf_part *p = NULL, *back = NULL, *sum = NULL;
         struct gguf_error err;
         fp.allocator = failalloc_init(&f, n);
-        enum gguf_status st = gguf_part_create(&p, CHUNKS, VALUES, &f.a, &err);
+        enum gguf_status st =
+            gguf_part_create(&p, CHUNKS, HEADS, VALUES, &f.a, &err);
         if (!st)
-            st = gguf_part_create(&sum, CHUNKS, VALUES, &f.a, &err);
+            st = gguf_part_create(&sum, CHUNKS, HEADS, VALUES, &f.a, &err);
         if (!st)
             st = gguf_part_set(p, "ctx_size", "64", &err);
         if (!st)
             st = gguf_part_set(sum, "ctx_size", "64", &err);
         for (size_t i = 0; !st && i < 3; i++)
-            st = gguf_part_add(p, i, value[i], n_of(i), &err);
+            st = gguf_part_add(p, i, head[i], value[i], n_of(i), &err);
         if (!st)
             st = gguf_part_save(p, path, 1, &err);
         if (!st)
@@ -325,6 +360,7 @@ int main(void)
     fill();
     check_merge();
     check_refused();
+    check_long();
     check_files();
     check_changed();
     check_no_memory();

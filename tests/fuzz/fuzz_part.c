@@ -40,6 +40,10 @@ static void look(const struct gguf_part *a, const struct gguf_part *b)
         n_done += x != NULL;
         for (size_t j = 0; x && j < n * gguf_part_n_values(a); j++)
             MUST(isfinite(x[j]) && !memcmp(&x[j], &y[j], sizeof *x));
+        x = gguf_part_heads(a, i);
+        y = gguf_part_heads(b, i);
+        for (size_t j = 0; x && j < gguf_part_n_heads(a); j++)
+            MUST(isfinite(x[j]) && !memcmp(&x[j], &y[j], sizeof *x));
     }
     MUST(n_done == gguf_part_n_done(a));
 }
@@ -76,18 +80,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* Chunks 0 to n_chunks - 1, but for every third, with some tokens each. */
-static void seed(size_t n_chunks, size_t n_values, uint8_t what)
+/* Chunks 0 to n_chunks - 1, but for every third, with some rows each. */
+static void seed(size_t n_chunks, size_t n_heads, size_t n_values,
+                 uint8_t what)
 {
     struct gguf_part *p;
     const double v[64] = { 1, -2, 0.5, 1e300, 3 };
     size_t size;
-    MUST(gguf_part_create(&p, n_chunks, n_values, NULL, NULL) == GGUF_OK);
+    MUST(gguf_part_create(&p, n_chunks, n_heads, n_values, NULL, NULL) ==
+         GGUF_OK);
     MUST(gguf_part_set(p, "ctx_size", "64", NULL) == GGUF_OK);
     MUST(gguf_part_note(p, "file", "a", NULL) == GGUF_OK);
     for (size_t i = 0; i < n_chunks; i++)
         if (i % 3 != 2)
-            MUST(gguf_part_add(p, i, v, i % 4, NULL) == GGUF_OK);
+            MUST(gguf_part_add(p, i, v, v, i % 4, NULL) == GGUF_OK);
     MUST(gguf_part_save(p, scratch_path("seed"), 1, NULL) == GGUF_OK);
     gguf_part_destroy(p);
     uint8_t *bytes = scratch_read(scratch_path("seed"), &size);
@@ -99,8 +105,8 @@ static void seed(size_t n_chunks, size_t n_values, uint8_t what)
 
 void fuzz_make_seeds(void)
 {
-    seed(1, 1, 0);
-    seed(7, 4, 0);
-    seed(12, 8, 0);
-    seed(5, 1, AS_IT_IS);
+    seed(1, 0, 1, 0);
+    seed(7, 3, 4, 0);
+    seed(12, 1, 8, 0);
+    seed(5, 2, 1, AS_IT_IS);
 }

@@ -69,52 +69,58 @@ same 'two models' '2 5' -m "$q4" -m "$m" --base "$m" -f "$t" -c 64
 cp "$tmp/out" "$tmp/side.json"
 "$ppl" -q -m "$m" -f "$t" -c 64 --save-base "$tmp/logits" >"$tmp/out" || exit 99
 same 'saved logits' '3' -m "$q4" --base "$tmp/logits"
-for f in alone side; do
-    if command -v python3 >/dev/null 2>&1; then
-        run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/$f.json"
-        test $rc -eq 0 -a ! -s "$tmp/out"
-        ok "$f: JSON keeps to the schema"
-    else
-        skip "$f: JSON keeps to the schema" 'no python3'
-    fi
-done
+cp "$t" "$tmp/in-1.txt"
+tail -c 700 "$t" >"$tmp/in-2.txt"
+same 'several texts' '1 2 4' -m "$m" -f "$tmp/in-*.txt" -c 64
+same 'several texts, two models' '2 4' -m "$q4" --base "$m" \
+    -f "$tmp/in-1.txt" -f "$tmp/in-2.txt" -c 64 --ppl-stride 48
+awk 'length > 20 { gsub(/["\\]/, ""); printf "{\"text\": \"%s\"}\n", $0 }' \
+    "$t" >"$tmp/lines.jsonl"
+same 'lines of JSON' '1 2 4' -m "$m" -f "$tmp/lines.jsonl" --field text -c 8 \
+    --skip-short
+cp "$tmp/out" "$tmp/lines.json"
+awk 'length > 30 { gsub(/["\\]/, ""); n++
+    printf "{\"ctx\": \"%s\", \"endings\": [\"a table\", \"was\", \"%s of\", \"no\"], \"label\": %d}\n", \
+        substr($0, 1, 25), substr($0, 26, 12), n % 4 }' "$t" >"$tmp/hella"
+sed 's/"ctx"/"question"/; s/"endings"/"choices"/' "$tmp/hella" >"$tmp/choice"
+awk 'BEGIN { for (i = 0; i < 9; i++)
+    printf "%d,Anne heard Mary%d for _ was loud %d times.,she,the man,%d\n", i, i, i * i, i % 2 + 1 }' >"$tmp/wino"
+same 'HellaSwag' '1 2 4' -m "$m" -f "$tmp/hella" --hellaswag
+cp "$tmp/out" "$tmp/tasks.json"
+same 'WinoGrande' '4' -m "$m" -f "$tmp/wino" --winogrande --compat
+same 'multiple choice' '2' -m "$m" -f "$tmp/choice" --multiple-choice \
+    --tasks 9 --chunks 2..8
 
-# The numbers of chunks that ranks did, of a document.
-shares()
+# ---- files that rank 0 writes
+page() # file: without what depends on time and ranks
 {
-    sed -n 's/^ *"rank_chunks": \[\(.*\)\],*$/\1/p' "$1" | tr -d ,
+    sed -e '/timings/,/^  }/d' -e '/rank_chunks/d' -e '/seconds/d' \
+        -e '/tokens_per_second/d' "$1"
 }
-set -- $(shares "$tmp/alone.json")
-sum=0
-for k in "$@"; do sum=$((sum + k)); done
-test $# -eq 5 -a $sum -eq "$("$ppl" -q -m "$m" -f "$t" -c 64 |
-    sed -n 's/^chunks *\([0-9]*\) of.*/\1/p')"
-ok "each chunk was evaluated once ($*)"
-
-run ranks 5 "$ppl" -q -j -t 1 -m "$m" -f "$t" -c 64 --chunks 2 --mpi
-cp "$tmp/out" "$tmp/few.json"
-set -- $(shares "$tmp/few.json")
-test $rc -eq 0 -a $# -eq 5 -a "${1-}" = 1
-ok "more ranks than chunks ($*)"
-
-# A rank that stands still for a while takes fewer. It begins with the others,
-# and is stopped once it computes.
-cat >"$tmp/slow.sh" <<'END'
-#!/bin/sh
-"$@" &
-sleep 1.5
-kill -STOP $!
-sleep 2
-kill -CONT $!
-wait $!
-END
-chmod +x "$tmp/slow.sh"
-long=$srcdir/share/tiny-llama/persuasion.txt
-run ranks 1 "$ppl" -q -j -t 1 -m "$m" -f "$long" --chunks 64 --mpi : \
-    -np 1 "$tmp/slow.sh" "$ppl" -q -j -t 1 -m "$m" -f "$long" --chunks 64 --mpi
-set -- $(shares "$tmp/out")
-test $rc -eq 0 -a $# -eq 2 && test $(($1 + $2)) -eq 64 -a "$2" -lt "$1"
-ok "a slow rank takes fewer chunks ($*)"
+written() # name, numbers of ranks, arguments...
+{
+    written_name=$1 written_ranks=$2
+    shift 2
+    "$ppl" -q -t 1 "$@" --per-token "$tmp/1.csv" --plot "$tmp/1.svg" \
+        --html "$tmp/1.html" --force >"$tmp/o" 2>&1 || exit 99
+    for k in $written_ranks; do
+        run ranks $k "$ppl" -q -t 1 "$@" --per-token "$tmp/k.csv" \
+            --plot "$tmp/k.svg" --html "$tmp/k.html" --force --mpi
+        page "$tmp/1.html" >"$tmp/1.page"
+        test $rc -eq 0 && cmp -s "$tmp/1.csv" "$tmp/k.csv" &&
+            cmp -s "$tmp/1.svg" "$tmp/k.svg" &&
+            page "$tmp/k.html" | cmp -s - "$tmp/1.page"
+        ok "$written_name: $k ranks write the files of one process"
+    done
+}
+written 'perplexity' '1 2 4' -m "$m" -f "$t" -c 64
+written 'two models' '1 2 4' -m "$q4" -m "$m" --base "$m" -f "$t" -c 64
+written 'several texts' '3' -m "$m" -f "$tmp/in-1.txt" -f "$tmp/in-2.txt" \
+    -c 64 --ppl-stride 40
+run ranks 2 "$ppl" -q -t 1 -m "$m" -f "$t" -c 64 --mpi --per-token "$tmp/1.csv"
+test $rc -eq 1 && grep -q 'rank 0: .*1.csv: ' "$tmp/err" &&
+    ! grep -q 'Final' "$tmp/out"
+ok 'a file that exists is known before'
 
 # ---- a part of what all did
 run ranks 3 "$ppl" -t 1 -m "$m" -f "$t" -c 64 --chunks 0..7 --mpi \
@@ -161,13 +167,37 @@ ok 'a rank with fewer chunks'
 run ranks 2 "$ppl" -m "$m" -f - --mpi
 said 2 'rank [01]: --mpi: standard input is that of one rank'
 ok 'standard input'
-run ranks 2 "$ppl" -m "$m" -f "$t" -f "$tmp/text2" --mpi
-said 1 'rank [01]: --mpi: 2 texts: ranks share the chunks of one'
-ok 'several texts'
+for how in '--save-base x' --layers --bisect --layer-major; do
+    # shellcheck disable=SC2086
+    run "$ppl" -m "$m" -f "$t" --base "$q4" $how --mpi
+    test $rc -eq 2 && grep -q "exclude each other" "$tmp/err"
+    ok "$how is for one process"
+done
+sed 's/no"/of"/' "$tmp/hella" >"$tmp/hella2"
+run ranks 2 "$ppl" -q -t 1 -m "$m" -f "$tmp/hella" --hellaswag --mpi : -np 1 \
+    "$ppl" -q -t 1 -m "$m" -f "$tmp/hella2" --hellaswag --mpi
+said 1 "rank 2: is a part of another run: 'text' is"
+ok 'a rank with other tasks'
+run ranks 2 "$ppl" -q -t 1 -m "$m" -f "$t" -f "$tmp/in-2.txt" -c 64 --mpi : -np 1 \
+    "$ppl" -q -t 1 -m "$m" -f "$t" -f "$tmp/text2" -c 64 --mpi
+said 1 "rank 2: is a part of another run: 'texts' is\|rank .: the ranks do not"
+ok 'a rank with other texts'
 "$ppl" -q -m "$m" -f "$t" -c 64 --mpi >/dev/full 2>"$tmp/err"
 rc=$?
 said 1 'standard output: '
 ok 'a full disk'
+
+if test -c /dev/full && mkdir "$tmp/full" && mount -t tmpfs -o size=4k none \
+    "$tmp/full" 2>/dev/null
+then
+    run ranks 2 "$ppl" -q -t 1 -m "$m" -f "$t" -c 64 --mpi \
+        --save-part "$tmp/full/part"
+    said 1 'rank 0: .*full/part: ' && test -z "$(ls -A "$tmp/full")"
+    ok 'a full disk while a part is saved: nothing is left'
+    umount "$tmp/full"
+else
+    skip 'a full disk while a part is saved' 'no disk of a few bytes here'
+fi
 
 # ---- a rank that is killed
 cat >"$tmp/start.sh" <<'END'
@@ -177,10 +207,12 @@ shift
 exec "$@"
 END
 chmod +x "$tmp/start.sh"
-for victim in 2 0; do
-    rm -f "$tmp"/pid.*
-    ranks 3 "$tmp/start.sh" "$tmp/pid" "$ppl" -q -t 1 -m "$m" -f "$long" \
-        --mpi >"$tmp/out" 2>"$tmp/err" &
+killed() # name, victim, file that must not be there, command...
+{
+    killed_name=$1 victim=$2 killed_file=$3
+    shift 3
+    rm -f "$tmp"/pid.* "$killed_file"
+    ranks 3 "$tmp/start.sh" "$tmp/pid" "$@" >"$tmp/out" 2>"$tmp/err" &
     job=$!
     k=0
     while test ! -s "$tmp/pid.$victim" -a $k -lt 100; do
@@ -192,7 +224,15 @@ for victim in 2 0; do
     killed=$?
     wait $job
     rc=$?
-    test $killed -eq 0 -a $rc -ne 0 -a $rc -ne 124
-    ok "rank $victim is killed: all end ($rc)"
+    test $killed -eq 0 -a $rc -ne 0 -a $rc -ne 124 -a ! -e "$killed_file"
+    ok "$killed_name: rank $victim is killed: all end, no file appears ($rc)"
+}
+for victim in 2 0; do
+    killed 'perplexity' $victim "$tmp/killed.part" "$ppl" -q -t 1 -m "$m" \
+        -f "$long" --mpi --save-part "$tmp/killed.part"
 done
+killed 'tables and pictures' 1 "$tmp/killed.csv" "$ppl" -q -t 1 -m "$m" \
+    -f "$long" --mpi --per-token "$tmp/killed.csv" --plot "$tmp/killed.svg"
+test ! -e "$tmp/killed.svg"
+ok 'nor a picture'
 done_testing

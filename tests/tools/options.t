@@ -55,11 +55,12 @@ ppl|-m M -f T --kl-divergence|'--kl-divergence' needs --kl-divergence-base
 ppl|-f T|--model or --merge-parts is missing
 ppl|--merge-parts|--merge-parts: PART is missing
 ppl|--merge-parts -m M x|'--merge-parts' and '-m' exclude each other
-ppl|-m M -f T --mpi --per-token X|'--mpi' and '--per-token' exclude each other
+ppl|-m M -f T --mpi --save-base X|'--mpi' and '--save-base' exclude each other
 ppl|-m M -f T --mpi --layer-major|'--mpi' and '--layer-major' exclude each other
 ppl|-m M --mpi --base B --bisect -f T|'--mpi' and '--bisect' exclude each other
 ppl|-m M -f T --mpi --kl-divergence-base X|'--mpi' and '--kl-divergence-base' without --kl-divergence exclude each other
-ppl|-m M -f T --hellaswag --save-part X|'--save-part' and '--hellaswag' exclude each other
+ppl|-m M -f T --save-embeddings R --save-part X|'--save-part' and '--save-embeddings' exclude each other
+ppl|--merge-parts --per-token X x|'--merge-parts' and '--per-token' exclude each other
 ppl|-m M -f T T|'
 ppl|-m M -f T -ctv q4_k|-ctv: 'q4_k' is not 'f32', 'f16'
 ppl|-m M -f T --lora-scaled x|--lora-scaled: 'x' is not FILE:SCALE

@@ -27,7 +27,7 @@ digits()
     sed '/"timings": {/,/^  }/d' "$tmp/out" | grep -v -e '"seconds"' \
         -e '"tokens_per_second"' -e '"sequences"' -e '"ubatch_size"' \
         -e '"threads"' -e '^time ' -e '^mode ' -e '^text ' -e '^chunks ' -e '^windows ' \
-        -e '^model  ' -e '^base   ' -e '^parts '
+        -e '^model  ' -e '^base   ' -e '^parts ' -e '^texts ' -e '^tasks '
 }
 
 # Parts of the text in another order than they lie in it, and other batches.
@@ -76,6 +76,124 @@ compared 'two models' -m "$q4" --base "$m" -f "$t" -c 64
 compared 'three models' -m "$q4" -m "$q8" --base "$m" -f "$t" -c 64
 compared 'saved logits' -m "$q8" --base "$tmp/logits"
 compared 'windows that overlap' -m "$q4" -f "$t" -c 64 --hf --ppl-stride 24
+
+# ---- several texts
+a=$tmp/in-a.txt b=$tmp/in-b.txt
+head -c 900 "$t" >"$a"
+tail -c 800 "$t" >"$b"
+compared 'several texts' -m "$m" -f "$tmp/in-*.txt" -f "$t" -c 64
+for k in 0..3 3..4 4..; do mv "$tmp/part.$k" "$tmp/three.$k"; done
+compared 'several texts, two models' -m "$q4" --base "$m" -f "$a" -f "$b" -c 64
+compared 'several texts, windows' -m "$m" -f "$a" -f "$b" -c 64 --hf --ppl-stride 40
+awk 'length > 20 { gsub(/["\\]/, ""); printf "{\"text\": \"%s\"}\n", $0 }' \
+    "$t" >"$tmp/lines.jsonl"
+compared 'lines of JSON' -m "$m" -f "$tmp/lines.jsonl" --field text -c 8 --skip-short
+refused() # name, what is said, parts...
+{
+    refused_name=$1 refused_said=$2
+    shift 2
+    run "$ppl" --merge-parts "$@"
+    fails "is a part of another run: $refused_said"
+    ok "$refused_name"
+}
+"$ppl" -q -m "$m" -f "$a" -f "$b" -f "$t" -c 64 --chunks 3..4 \
+    --save-part "$tmp/order.2" >"$tmp/o" 2>&1
+run "$ppl" --merge-parts "$tmp/three.0..3" "$tmp/order.2" --chunks 0..4
+test $rc -eq 0
+ok 'texts by names and by a pattern are the same'
+"$ppl" -q -m "$m" -f "$b" -f "$a" -f "$t" -c 64 --chunks 3..4 \
+    --save-part "$tmp/order" >"$tmp/o" 2>&1
+refused 'texts in another order' "'texts' is '3: .*', not '3: " \
+    "$tmp/three.0..3" "$tmp/order"
+"$ppl" -q -m "$m" -f "$a" -f "$b" -c 64 --chunks 3..4 \
+    --save-part "$tmp/fewer" >"$tmp/o" 2>&1
+refused 'a text fewer' "'texts' is '2: .*', not '3: " \
+    "$tmp/three.0..3" "$tmp/fewer"
+
+# ---- tasks
+awk -F '[.,;]' 'length > 30 { gsub(/["\\]/, ""); n++
+    printf "{\"ctx\": \"%s\", \"endings\": [\"a table\", \"was\", \"%s of\", \"no\"], \"label\": %d}\n", \
+        substr($0, 1, 25), substr($0, 26, 12), n % 4 }' "$t" >"$tmp/hella"
+sed 's/"ctx"/"question"/; s/"endings"/"choices"/' "$tmp/hella" >"$tmp/choice"
+awk 'BEGIN { for (i = 0; i < 9; i++)
+    printf "%d,Anne heard Mary%d for _ was loud %d times.,she,the man,%d\n", i, i, i * i, i % 2 + 1 }' >"$tmp/wino"
+compared 'HellaSwag' -m "$m" -f "$tmp/hella" --hellaswag
+compared 'some of them' -m "$m" -f "$tmp/hella" --hellaswag --tasks 5
+for k in 0..3 3..4 4..; do mv "$tmp/part.$k" "$tmp/five.$k"; done
+compared 'WinoGrande' -m "$m" -f "$tmp/wino" --winogrande
+compared 'WinoGrande, compat' -m "$m" -f "$tmp/wino" --winogrande --compat
+for k in 0..3 3..4; do mv "$tmp/part.$k" "$tmp/compat.$k"; done
+compared 'multiple choice' -m "$m" -f "$tmp/choice" --multiple-choice
+run "$ppl" -m "$m" -f "$tmp/hella" --hellaswag --chunks 2..5
+grep -q 'of these 3 from 2 on' "$tmp/out" && grep -q ' of 3), 95%' "$tmp/out"
+ok 'a range of tasks'
+run "$ppl" -m "$m" -f "$tmp/hella" --hellaswag --chunks 900..
+fails 'hella: there are [0-9]* tasks: none from 900 on'
+ok 'none of them'
+run "$ppl" --merge-parts "$tmp/compat.0..3"
+fails 'tasks 3\.\.9 of 9 are in no part; --chunks'
+ok 'tasks that are missing'
+refused 'tasks of another kind' "'measure' is 'hellaswag', not 'winogrande'" \
+    "$tmp/compat.0..3" "$tmp/five.3..4"
+refused 'tasks and a text' "'measure' is 'perplexity', not 'winogrande'" \
+    "$tmp/compat.0..3" "$tmp/fewer"
+"$ppl" -q -m "$m" -f "$tmp/wino" --winogrande --chunks 3..4 \
+    --save-part "$tmp/plain" >"$tmp/o" 2>&1
+refused 'tasks scored in another way' "'compat' is '0', not '1'" \
+    "$tmp/compat.0..3" "$tmp/plain"
+"$ppl" -q -m "$m" -f "$tmp/hella" --hellaswag --chunks 3..4 \
+    --save-part "$tmp/all" >"$tmp/o" 2>&1
+refused 'a choice of tasks' "'tasks' is '[0-9]* of .*', not '5 of" \
+    "$tmp/five.0..3" "$tmp/all"
+sed 's/no"/of"/' "$tmp/hella" >"$tmp/hella2"
+"$ppl" -q -m "$m" -f "$tmp/hella2" --hellaswag --tasks 5 --chunks 3..4 \
+    --save-part "$tmp/other-tasks" >"$tmp/o" 2>&1
+refused 'other tasks' "'text' is 'xxh64:.*', not 'xxh64:" \
+    "$tmp/five.0..3" "$tmp/other-tasks"
+run "$ppl" --merge-parts "$tmp"/five.* --plot "$tmp/tasks.svg"
+fails 'tasks.svg: the parts are of tasks' && test ! -e "$tmp/tasks.svg"
+ok 'tasks have no picture'
+
+# ---- pictures and pages of parts: those of one run
+page() # file: without what depends on time and threads
+{
+    sed -e '/timings/,/^  }/d' "$1" | grep -v -e 'seconds' -e 'tokens_per_second' \
+        -e 'sequences' -e 'ubatch_size' -e 'threads'
+}
+drawn() # name, arguments...
+{
+    drawn_name=$1
+    shift
+    save "$@"
+    ok "$drawn_name: saved"
+    "$ppl" -q -t 1 "$@" --plot "$tmp/one.svg" --html "$tmp/one.html" --force \
+        >"$tmp/o" 2>&1 || bad=1
+    run "$ppl" -q --merge-parts "$tmp/part.4.." "$tmp/part.3..4" \
+        "$tmp/part.0..3" --plot "$tmp/all.svg" --html "$tmp/all.html" --force
+    test $rc -eq 0 && cmp -s "$tmp/one.svg" "$tmp/all.svg"
+    ok "$drawn_name: the picture of one run"
+    # the errors of layers need models
+    page "$tmp/one.html" |
+        sed '/<h2>Layer by layer/,/^<\/section>/{ s/^.*<\/section>//; d; }' >"$tmp/1"
+    page "$tmp/all.html" >"$tmp/2"
+    test "$(grep -c . "$tmp/1")" -gt 50 && diff "$tmp/1" "$tmp/2" >"$tmp/out" ||
+        test "$(grep -c '^[<>]' "$tmp/out")" -le 1
+    ok "$drawn_name: the page"
+}
+drawn 'perplexity' -m "$m" -f "$t" -c 64
+drawn 'several texts' -m "$m" -f "$a" -f "$b" -c 64
+drawn 'windows' -m "$m" -f "$t" -c 64 --ppl-stride 24
+drawn 'two models' -m "$q4" -m "$q8" --base "$m" -f "$t" -c 64
+drawn 'saved logits' -m "$q8" --base "$tmp/logits"
+run "$ppl" --merge-parts "$tmp/part.0..3" --plot "$tmp/part.0..3.svg" --chunks 3
+cp "$tmp/part.0..3" "$tmp/p.svg"
+run "$ppl" --merge-parts "$tmp/p.svg" --plot "$tmp/p.svg" --chunks 3 --force
+fails 'would be both part and --plot' && cmp -s "$tmp/part.0..3" "$tmp/p.svg"
+ok 'no part is overwritten'
+run "$ppl" --merge-parts "$tmp/part.0..3" --per-token "$tmp/x.csv"
+test $rc -eq 2 && grep -q -e '--per-token' "$tmp/err"
+ok 'lines of tokens are refused'
+
 compared 'perplexity' -m "$m" -f "$t" -c 64
 
 # ---- what belongs together
@@ -116,7 +234,7 @@ other 'a key' "'override_kv' is 'general.name=str:x', not ''" -m "$m" \
     -f "$t" -c 64 --override-kv general.name=str:x
 sed 's/the/The/' "$t" >"$tmp/text2"
 other 'another text' "'text' is '\|'tokens' is '" -m "$m" -f "$tmp/text2" -c 64
-other 'a comparison' "'model.0' is '\|'model.1' is '" -m "$q4" --base "$m" \
+other 'a comparison' "'measure' is 'divergence', not 'perplexity'" -m "$q4" --base "$m" \
     -f "$t" -c 64
 
 # ---- files

@@ -1,17 +1,18 @@
-/* gguf-ppl-mpi.c - a text's chunks, shared by the ranks of an MPI job
+/* ranks_mpi.c - a text's chunks, shared by the ranks of an MPI job
  *
  * Rank 0 has a window of two numbers that others change without its doing: the
- * next chunk that nobody has taken, and how many want to say an error. Scores
+ * next chunk that nobody has taken, and how many want to say an error. Records
  * go to it as messages, and it keeps them in its part, whatever their order.
  *
  * Messages are sent and waited for without blocking, and between looks at what
  * arrived a rank that has nothing to do sleeps: ranks may share processors, and
  * a library's own waiting takes a whole one. All calls of MPI are the main
- * thread's.
+ * thread's. Records are sent as bytes: ranks are on machines of one kind.
  */
 #include "config.h"
-#include "tools/gguf-ppl-mpi.h"
+#include "tools/common/ranks.h"
 #include "tools/common/msg.h"
+#include "tools/common/progress.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -21,29 +22,32 @@
 #include <string.h>
 #include <time.h>
 
-enum { COUNTER, SPEAKERS, WORDS };               /* of the window */
-enum { TAG_SETTINGS = 1, TAG_HEAD, TAG_SCORES }; /* of messages */
-enum { PIECE = 1 << 20 }; /* scores in a message, at most */
+enum { COUNTER, SPEAKERS, WORDS }; /* of the window */
+/* of messages: settings; a record, or a rest, each a head and its bytes */
+enum { TAG_SETTINGS = 1, TAG_HEAD, TAG_RECORD, TAG_REST, TAG_REST_BYTES };
+enum { PIECE = 1 << 23 }; /* bytes in a message, at most */
 static const double poll_seconds = 1e-3;
 static const long nap_nanoseconds = 1000000;
 enum { GRACE_SECONDS = 10 }; /* for who speaks to end all */
 
-/* What goes before a chunk's scores. */
+/* What goes before bytes: of a record the chunk and its rows. */
 struct head {
-    int64_t chunk, n_tokens;
+    int64_t chunk, n_rows, size;
 };
+enum { HEAD_WORDS = sizeof(struct head) / sizeof(int64_t) };
 
 static struct {
     bool begun, parsed;  /* MPI; and the options were */
     bool failed, speaks; /* an error here; it is the first of all */
     bool sharing;        /* messages may arrive */
+    void *rest;          /* that is being sent */
     int rank, n_ranks;
     int about; /* the rank that an error is of */
     char name[32];
     MPI_Win window;
     int64_t *words; /* WORDS of them on rank 0 */
-    const struct ppl_share *share;
-    struct head *heads; /* by chunk, of what is sent */
+    const struct ranks_work *work;
+    struct head *heads; /* by chunk, of what is sent; then of the rest */
     MPI_Request *sent;
     size_t n_sent, room_sent;
     double polled;
@@ -118,31 +122,28 @@ static void begin(int *argc, char ***argv)
         MPI_Abort(MPI_COMM_WORLD, MSG_FAILED);
 }
 
-void ppl_mpi_begin(int *argc, char ***argv)
+void ranks_begin(int *argc, char ***argv)
 {
     for (int i = 1; i < *argc && !m.begun; i++)
         if (!strcmp((*argv)[i], "--mpi"))
             begin(argc, argv);
 }
 
-void ppl_mpi_settle(struct ppl_options *o)
+void ranks_settle(bool mpi)
 {
-    if (o->mpi && !m.begun) /* by a shorter name */
+    if (mpi && !m.begun) /* by a shorter name */
         begin(NULL, NULL);
-    for (size_t i = 0; o->mpi && i < o->text_args.n; i++)
-        if (!strcmp(o->text_args.arg[i], "-"))
-            opt_usage("--mpi: standard input is that of one rank, and each "
-                      "reads the text: give a file");
     m.parsed = true;
-    if (m.rank) { /* others see it of rank 0 */
-        o->quiet = o->no_digest = true;
-        o->part = NULL;
-    }
 }
 
-bool ppl_mpi_is_helper(void)
+bool ranks_is_helper(void)
 {
     return m.rank > 0;
+}
+
+size_t ranks_n(void)
+{
+    return (size_t)m.n_ranks;
 }
 
 /* ---- what is sent ---- */
@@ -153,20 +154,33 @@ static MPI_Request *next_request(void)
     return &m.sent[m.n_sent++];
 }
 
-/* A chunk of the part, where it lies: it stays there. */
-static void send_chunk(const struct gguf_part *p, size_t chunk)
+/* A head, and size bytes, which stay where they lie. */
+static void send_bytes(struct head *h, int tag, const void *data)
 {
-    size_t n;
-    const double *v = gguf_part_chunk(p, chunk, &n);
-    struct head *h = &m.heads[chunk - m.share->run->first_chunk];
-    *h = (struct head){ (int64_t)chunk, (int64_t)n };
-    MPI_Isend(h, 2, MPI_INT64_T, 0, TAG_HEAD, MPI_COMM_WORLD, next_request());
-    n *= gguf_part_n_values(p);
-    for (size_t at = 0, k; at < n; at += k) {
-        k = n - at < PIECE ? n - at : PIECE;
-        MPI_Isend(v + at, (int)k, MPI_DOUBLE, 0, TAG_SCORES, MPI_COMM_WORLD,
+    const char *p = data;
+    MPI_Isend(h, HEAD_WORDS, MPI_INT64_T, 0, tag, MPI_COMM_WORLD,
+              next_request());
+    for (int64_t at = 0, k; at < h->size; at += k) {
+        k = h->size - at < PIECE ? h->size - at : PIECE;
+        MPI_Isend(p + at, (int)k, MPI_BYTE, 0, tag + 1, MPI_COMM_WORLD,
                   next_request());
     }
+}
+
+static size_t record_size(const struct gguf_part *p, size_t n_rows)
+{
+    return (gguf_part_n_heads(p) + n_rows * gguf_part_n_values(p)) *
+           sizeof(double);
+}
+
+static void send_chunk(const struct gguf_part *p, size_t chunk)
+{
+    size_t n = 0;
+    (void)gguf_part_chunk(p, chunk, &n);
+    struct head *h = &m.heads[chunk - m.work->first];
+    *h = (struct head){ (int64_t)chunk, (int64_t)n,
+                        (int64_t)record_size(p, n) };
+    send_bytes(h, TAG_HEAD, gguf_part_heads(p, chunk));
 }
 
 /* What decides digits, as names and values that end with a NUL. */
@@ -206,7 +220,8 @@ static bool check_settings(const struct gguf_part *own, int from,
     struct gguf_part *other;
     struct gguf_error err;
     enum gguf_status st = gguf_part_create(
-        &other, gguf_part_n_chunks(own), gguf_part_n_values(own), NULL, &err);
+        &other, gguf_part_n_chunks(own), gguf_part_n_heads(own),
+        gguf_part_n_values(own), NULL, &err);
     for (size_t at = 0; st == GGUF_OK && at < size;) {
         const char *name = all + at, *value = name + strlen(name) + 1;
         at = (size_t)(value - all) + strlen(value) + 1;
@@ -231,34 +246,45 @@ static bool take_settings(struct gguf_part *own, const MPI_Status *s)
     return good;
 }
 
-static bool take_chunk(struct gguf_part *own, const MPI_Status *s)
+/* What came after a head; to be freed. */
+static void *take_bytes(const struct head *h, const MPI_Status *s)
 {
-    struct ppl_run *r = m.share->run;
-    struct gguf_error err;
-    struct head h;
-    MPI_Recv(&h, 2, MPI_INT64_T, s->MPI_SOURCE, s->MPI_TAG, MPI_COMM_WORLD,
-             MPI_STATUS_IGNORE);
-    const size_t n = (size_t)h.n_tokens * gguf_part_n_values(own);
-    double *v = msg_must(malloc((n + !n) * sizeof *v));
-    for (size_t at = 0, k; at < n; at += k) {
-        k = n - at < PIECE ? n - at : PIECE;
-        MPI_Recv(v + at, (int)k, MPI_DOUBLE, s->MPI_SOURCE, TAG_SCORES,
+    char *p = msg_must(malloc((size_t)h->size + 1));
+    for (int64_t at = 0, k; at < h->size; at += k) {
+        k = h->size - at < PIECE ? h->size - at : PIECE;
+        MPI_Recv(p + at, (int)k, MPI_BYTE, s->MPI_SOURCE, s->MPI_TAG + 1,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    const enum gguf_status st =
-        gguf_part_add(own, (size_t)h.chunk, v, (size_t)h.n_tokens, &err);
+    return p;
+}
+
+static void take_head(struct head *h, const MPI_Status *s)
+{
+    MPI_Recv(h, HEAD_WORDS, MPI_INT64_T, s->MPI_SOURCE, s->MPI_TAG,
+             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static bool take_chunk(struct gguf_part *own, const MPI_Status *s)
+{
+    struct gguf_error err;
+    struct head h;
+    take_head(&h, s);
+    double *v = take_bytes(&h, s);
+    enum gguf_status st = GGUF_OK;
+    if ((size_t)h.size == record_size(own, (size_t)h.n_rows)) {
+        st = gguf_part_add(own, (size_t)h.chunk, v, v + gguf_part_n_heads(own),
+                           (size_t)h.n_rows, &err);
+        m.work->done[s->MPI_SOURCE]++;
+    } /* else its settings, which come first, were refused */
     free(v);
-    if (st != GGUF_OK)
-        return refuse(s->MPI_SOURCE, &err);
-    r->rank_chunks[s->MPI_SOURCE]++;
-    return true;
+    return st == GGUF_OK || refuse(s->MPI_SOURCE, &err);
 }
 
 /* Everything that is there. Settings come before chunks, and both after the own
  * part was begun, since rank 0 has the first chunk. */
 static bool take_all(void)
 {
-    struct gguf_part *own = m.share->part(m.share->part_user);
+    struct gguf_part *own = m.work->part(m.work->user);
     MPI_Status s;
     int flag = 1;
     /* even with nothing to receive it lets the library serve the window */
@@ -275,6 +301,26 @@ static bool take_all(void)
     return !m.failed;
 }
 
+/* What one other rank has beside its chunks, if it is there: into *n. */
+static bool take_rest(size_t *n)
+{
+    struct head h;
+    MPI_Status s;
+    int flag;
+    MPI_Iprobe(MPI_ANY_SOURCE, TAG_REST, MPI_COMM_WORLD, &flag, &s);
+    if (!flag)
+        return true;
+    take_head(&h, &s);
+    void *data = take_bytes(&h, &s);
+    m.about = s.MPI_SOURCE;
+    const bool good =
+        !h.size || m.work->put_rest(m.work->user, data, (size_t)h.size);
+    m.about = m.rank;
+    free(data);
+    ++*n;
+    return good;
+}
+
 /* Let what was sent go its way. */
 static bool sent_all(void)
 {
@@ -286,7 +332,7 @@ static bool sent_all(void)
     return done;
 }
 
-bool ppl_mpi_poll(void)
+bool ranks_poll(void)
 {
     int is_main;
     if (!m.sharing)
@@ -301,15 +347,6 @@ bool ppl_mpi_poll(void)
     else
         (void)take_all();
     return !m.failed;
-}
-
-int ppl_mpi_progress(struct ppl_run *r, uint64_t done)
-{
-    const uint64_t chunk = r->o->n_ctx;
-    r->n_done_tokens = r->n_chunks * chunk;
-    for (size_t i = 0; i < r->n_ranks; i++)
-        done += r->rank_chunks[i] * chunk;
-    return !ppl_mpi_poll() || progress_report(&r->bar, done, r->n_done_tokens);
 }
 
 /* ---- the work ---- */
@@ -329,9 +366,9 @@ static void wait_for(MPI_Request *request)
 
 /* Do all ranks have the same chunks? Then nobody begins before rank 0 can give
  * some out. */
-static bool agree(const struct ppl_run *r)
+static bool agree(void)
 {
-    const int64_t n = (int64_t)r->n_chunks, first = (int64_t)r->first_chunk;
+    const int64_t n = (int64_t)m.work->n, first = (int64_t)m.work->first;
     const int64_t own[4] = { n, -n, first, -first };
     int64_t most[4];
     MPI_Request request;
@@ -349,42 +386,40 @@ static bool agree(const struct ppl_run *r)
 
 static bool evaluate(size_t first, size_t n)
 {
-    const struct ppl_share *s = m.share;
-    struct ppl_run *r = s->run;
-    const bool begun = s->part(s->part_user) != NULL;
-    if (!s->evaluate(s->user, r->first_chunk + first, n) || m.failed)
+    const struct ranks_work *w = m.work;
+    if (!w->evaluate(w->user, w->first + first, n) || m.failed)
         return false;
-    r->rank_chunks[m.rank] += n;
+    w->done[m.rank] += n;
     if (!m.rank)
         return take_all();
-    if (!begun)
-        send_settings(s->part(s->part_user));
+    if (w->done[m.rank] == n) /* the first */
+        send_settings(w->part(w->user));
     for (size_t i = 0; i < n; i++)
-        send_chunk(s->part(s->part_user), r->first_chunk + first + i);
+        send_chunk(w->part(w->user), w->first + first + i);
     return !m.failed;
 }
 
 /* How many chunks at a time: as many as go through the model together, but that
  * nobody waits long for the last. */
-static size_t chunks_at_once(const struct ppl_run *r)
+static size_t chunks_at_once(void)
 {
     const size_t turns = 4;
-    const size_t n = r->n_chunks / (turns * r->n_ranks);
-    return n < 1 ? 1 : n < r->n_seq ? n : r->n_seq;
+    const size_t n = m.work->n / (turns * (size_t)m.n_ranks);
+    return n < 1 ? 1 : n < m.work->together ? n : m.work->together;
 }
 
 /* The first chunks are rank 0's: its part must have begun before it can take
- * others' scores. */
+ * others' records. */
 static bool work(void)
 {
-    const struct ppl_run *r = m.share->run;
-    const size_t step = chunks_at_once(r);
+    const struct ranks_work *w = m.work;
+    const size_t step = chunks_at_once();
     size_t at = 0;
     bool good = true;
     if (m.rank)
         at = (size_t)fetch_and_add(COUNTER, (int64_t)step);
-    while (good && at < r->n_chunks) {
-        const size_t left = r->n_chunks - at;
+    while (good && at < w->n) {
+        const size_t left = w->n - at;
         good = evaluate(at, step < left ? step : left);
         if (good)
             at = (size_t)fetch_and_add(COUNTER, (int64_t)step);
@@ -392,18 +427,45 @@ static bool work(void)
     return good;
 }
 
-static bool has_all(void)
+/* Is there anything left to do? What arrives is taken. */
+static bool is_busy(size_t *n_rests)
 {
-    const struct ppl_share *s = m.share;
-    return gguf_part_n_done(s->part(s->part_user)) == s->run->n_chunks;
+    const struct ranks_work *w = m.work;
+    if (m.rank)
+        return !sent_all();
+    if (!take_all())
+        return false;
+    if (gguf_part_n_done(w->part(w->user)) < w->n)
+        return true;
+    if (w->put_rest && *n_rests + 1 < (size_t)m.n_ranks)
+        m.failed |= !take_rest(n_rests);
+    return !m.failed && w->put_rest && *n_rests + 1 < (size_t)m.n_ranks;
 }
 
-/* Until scores have arrived where they go, and of all ranks. */
+static bool send_rest(void)
+{
+    const struct ranks_work *w = m.work;
+    struct head *h = &m.heads[w->n];
+    size_t size = 0;
+    if (!m.rank || !w->get_rest)
+        return true;
+    if (!w->get_rest(w->user, &m.rest, &size))
+        return false;
+    *h = (struct head){ .size = (int64_t)size };
+    send_bytes(h, TAG_REST, m.rest);
+    return true;
+}
+
+/* Until records have arrived where they go, and of all ranks. */
 static bool finish(void)
 {
     MPI_Request request;
-    while (m.rank ? !sent_all() : take_all() && !has_all()) {
-        (void)ppl_mpi_progress(m.share->run, 0);
+    size_t n_rests = 0;
+    if (!send_rest())
+        return false;
+    while (is_busy(&n_rests)) {
+        if (m.work->waiting)
+            m.work->waiting(m.work->user);
         progress_raise();
         nap();
     }
@@ -415,21 +477,19 @@ static bool finish(void)
     return true;
 }
 
-bool ppl_mpi_share(const struct ppl_share *s)
+bool ranks_share(const struct ranks_work *w)
 {
-    struct ppl_run *r = s->run;
-    m.share = s;
-    r->n_ranks = (size_t)m.n_ranks;
-    r->rank_chunks = msg_must(calloc(r->n_ranks, sizeof *r->rank_chunks));
-    m.heads = msg_must(calloc(r->n_chunks, sizeof *m.heads));
+    m.work = w;
+    m.heads = msg_must(calloc(w->n + 1, sizeof *m.heads));
     if (!m.rank) /* which takes the first without asking */
-        (void)fetch_and_add(COUNTER, (int64_t)chunks_at_once(r));
+        (void)fetch_and_add(COUNTER, (int64_t)chunks_at_once());
     m.sharing = true;
-    const bool good = agree(r) && work() && finish();
+    const bool good = agree() && work() && finish();
     m.sharing = false;
     if (good) { /* nothing is on its way any more */
         free(m.heads);
         free(m.sent);
+        free(m.rest);
     }
     return good;
 }

@@ -1,0 +1,44 @@
+/* ranks_none.c - ranks.h in a build without MPI: what --mpi is refused with */
+#include "config.h"
+#include "tools/common/ranks.h"
+#include "tools/common/msg.h"
+
+#include <stdlib.h>
+
+void ranks_begin(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+}
+
+void ranks_settle(bool mpi)
+{
+    if (!mpi)
+        return;
+    msg_error(NULL,
+              "--mpi: built without MPI: ./configure --with-mpi "
+              "builds %s with it",
+              msg_tool());
+    exit(MSG_FAILED);
+}
+
+bool ranks_is_helper(void)
+{
+    return false;
+}
+
+size_t ranks_n(void)
+{
+    return 0;
+}
+
+bool ranks_poll(void)
+{
+    return true;
+}
+
+bool ranks_share(const struct ranks_work *w)
+{
+    (void)w;
+    return false;
+}
