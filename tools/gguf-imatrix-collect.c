@@ -5,6 +5,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/paths.h"
 #include "tools/common/progress.h"
+#include "tools/common/ranks.h"
 #include "tools/common/stored.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
@@ -32,6 +33,7 @@ struct job {
     bool save_failed;
     size_t n_skipped;
     struct progress bar;
+    struct im_share *share; /* or NULL */
 };
 
 static bool fail(const char *file, const struct gguf_error *err)
@@ -132,7 +134,7 @@ static bool read_tokens(struct job *j)
 static int stopped(void *user)
 {
     (void)user;
-    return progress_stopped();
+    return progress_stopped() || !ranks_poll();
 }
 
 static bool open_session(struct job *j)
@@ -198,7 +200,7 @@ static bool save_part(struct job *j)
 static int on_chunk(void *user, const struct gguf_collect_chunk *chunk)
 {
     struct job *j = user;
-    if (chunk->bad) {
+    if (chunk->bad && !j->share) { /* rank 0 says it of all */
         progress_clear(&j->bar);
         j->n_skipped++;
         msg_warn(j->o->text,
@@ -215,7 +217,8 @@ static int on_chunk(void *user, const struct gguf_collect_chunk *chunk)
 static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct job *j = user;
-    return progress_report(&j->bar, done, total);
+    return j->share ? im_share_progress(j->share, done)
+                    : progress_report(&j->bar, done, total);
 }
 
 /* The name of the text in the data. */
@@ -225,25 +228,66 @@ static const char *dataset(const struct im_options *o)
     return slash && !o->keep_paths ? slash + 1 : o->text;
 }
 
-static bool run(struct job *j)
+/* n chunks from first on, 0: all that there are. */
+static enum gguf_status run_some(struct job *j, size_t first, size_t n,
+                                 struct gguf_error *err)
 {
     const struct im_options *o = j->o;
     struct gguf_collect_run r = GGUF_COLLECT_RUN_INIT;
-    struct gguf_error err;
     r.dataset = dataset(o);
-    r.first_chunk = (size_t)o->from_chunk;
-    r.max_chunks = (size_t)o->n_chunks;
+    r.first_chunk = first;
+    r.max_chunks = n;
     r.pool = j->pool;
     r.on_chunk = on_chunk;
     r.progress = on_progress;
     r.user = j;
     enum gguf_status st = GGUF_OK;
     if (o->layer_major)
-        st = stored_room(j->session, o->max_memory, &r.max_stored, &err);
-    progress_init(&j->bar, "importance", "tokens", o->quiet);
+        st = stored_room(j->session, o->max_memory, &r.max_stored, err);
     if (st == GGUF_OK)
         st = gguf_collect_run(j->c, j->session, j->tokens.id, j->tokens.n, &r,
-                              &err);
+                              err);
+    return st;
+}
+
+/* For im_share. */
+static bool run_share(void *user, size_t first, size_t n)
+{
+    struct job *j = user;
+    struct gguf_error err;
+    const enum gguf_status st = run_some(j, first, n, &err);
+    if (st == GGUF_E_CANCELLED) {
+        progress_raise();
+        return false; /* another rank's error, which was said */
+    }
+    return st == GGUF_OK || fail(j->o->model, &err);
+}
+
+static bool run_shared(struct job *j)
+{
+    struct im_share s = { .o = j->o,
+                          .c = j->c,
+                          .session = j->session,
+                          .tokens = &j->tokens,
+                          .bar = &j->bar,
+                          .evaluate = run_share,
+                          .user = j };
+    progress_init(&j->bar, "importance", "tokens", j->o->quiet);
+    j->share = &s;
+    const bool good = im_share(&s);
+    j->share = NULL;
+    return good;
+}
+
+static bool run(struct job *j)
+{
+    const struct im_options *o = j->o;
+    struct gguf_error err;
+    if (o->mpi)
+        return run_shared(j);
+    progress_init(&j->bar, "importance", "tokens", o->quiet);
+    const enum gguf_status st =
+        run_some(j, (size_t)o->from_chunk, (size_t)o->n_chunks, &err);
     progress_clear(&j->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped()) {
         if (o->part || o->save_every)
@@ -294,7 +338,7 @@ bool im_collect(struct gguf_imatrix **im, const struct im_options *o)
     bool good = check_outputs(&j) && begin(&j) && open_model(&j) &&
                 read_tokens(&j) && open_session(&j);
     progress_catch_signals();
-    good = good && run(&j) && give(&j, im);
+    good = good && run(&j) && (ranks_is_helper() || give(&j, im));
     close_job(&j);
     return good;
 }

@@ -92,6 +92,10 @@ static const struct opt table[] = {
       "go on with PART or OUT.part, if it is there; chunks that it has are "
       "not evaluated again",
       OPT_FLAG, AT(resume) },
+    { "--mpi", NULL,
+      "this is one rank of an MPI job: all of them share the chunks, and rank "
+      "0 writes. Only in a build configured --with-mpi",
+      OPT_FLAG, AT(mpi) },
     { "--include", "TEXT",
       "only tensors whose names contain TEXT; may be given again", OPT_LIST,
       AT(include) },
@@ -123,7 +127,8 @@ static const struct opt table[] = {
 #define COLLECTS                                                              \
     "--ctx-size --chunks --from-chunk --process-output --parse-special "      \
     "--ubatch-size --batch-size --threads --precision --repack --no-fuse "    \
-    "--max-text --no-check --no-ppl --save-every --resume --layer-major"
+    "--max-text --no-check --no-ppl --save-every --resume --layer-major "     \
+    "--mpi"
 
 static const struct opt_rule rules[] = {
     { "--include", OPT_EXCLUDES, "--exclude" },
@@ -135,6 +140,7 @@ static const struct opt_rule rules[] = {
     { "--max-memory", OPT_NEEDS, "--layer-major" },
     { "--save-part", OPT_NEEDS, "--file --merge-parts" },
     { "--save-every --resume", OPT_NEEDS, "--output --save-part" },
+    { "--mpi", OPT_EXCLUDES, "--save-every --resume --layer-major" },
     { .a = NULL },
 };
 
@@ -182,6 +188,9 @@ int im_parse_options(struct im_options *o, int argc, char **argv)
         opt_usage("--file collects data: files cannot be read as well");
     if (!o->text && !n)
         opt_usage("IN is missing");
+    if (o->mpi && !strcmp(o->text, "-"))
+        opt_usage("--mpi: standard input is that of one rank, and each reads "
+                  "the text: give a file");
     if (o->chunks)
         parse_chunks(o);
     if (!o->n_threads)

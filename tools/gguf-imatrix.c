@@ -8,6 +8,7 @@
 #include "tools/common/paths.h"
 #include "tools/common/precision.h"
 #include "tools/common/progress.h"
+#include "tools/common/ranks.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"
 
@@ -412,7 +413,7 @@ static bool work(const struct im_options *o, char **paths, int n)
     const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
     bool good = get(&im, o, paths, n, &about);
     if (good && !im)
-        return true; /* a part without data: all of its chunks were skipped */
+        return true; /* a part, all of whose chunks were skipped; or a helper */
     if (good && !o->keep_paths)
         gguf_imatrix_hide_paths(im);
     if (good && texts->n)
@@ -438,7 +439,14 @@ static bool work(const struct im_options *o, char **paths, int n)
 int main(int argc, char **argv)
 {
     struct im_options o;
+    ranks_begin(&argc, &argv);
     const int n = im_parse_options(&o, argc, argv);
+    ranks_settle(o.mpi);
+    if (ranks_is_helper()) { /* rank 0 does all of that */
+        o.quiet = true;
+        o.show = o.json = false;
+        o.out = o.part = NULL;
+    }
     load_raise_limits();
     check_paths(&o, argv + 1, n);
     const bool good = work(&o, argv + 1, n);

@@ -3,6 +3,7 @@
 #define TOOLS_GGUF_IMATRIX_H
 
 #include "tools/common/opt.h"
+#include "tools/common/progress.h"
 
 #include <gguf/gguf.h>
 
@@ -15,6 +16,7 @@ struct im_options {
     bool keep_paths, force, show, json, quiet;
     bool output, parse_special, no_check, no_ppl, resume, merge_parts;
     bool layer_major;
+    bool mpi; /* this is one rank of several */
     int form; /* enum gguf_imatrix_form; -1: by the name */
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
     uint64_t save_every; /* chunks; 0: only at the end */
@@ -38,6 +40,26 @@ int im_parse_options(struct im_options *o, int argc, char **argv);
 bool im_collect(struct gguf_imatrix **im, const struct im_options *o);
 bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
                     char **paths, int n);
+
+/* gguf-imatrix-share.c: chunks shared by the ranks of an MPI job. */
+struct im_share {
+    const struct im_options *o;
+    struct gguf_collect *c; /* of this rank, then on rank 0 of all */
+    struct gguf_session *session;
+    const struct gguf_tokens *tokens;
+    struct progress *bar;
+    /* Evaluate n chunks from first on into c. false: a message was printed, by
+     * this rank or another. */
+    bool (*evaluate)(void *user, size_t first, size_t n);
+    void *user;
+    /* its own */
+    struct gguf_part *of;
+    size_t *done, n_chunks;
+};
+/* false: a message was printed. */
+bool im_share(struct im_share *s);
+/* What on_progress of a run reports then: tokens of this share. */
+int im_share_progress(struct im_share *s, uint64_t done);
 
 /* The output is written: a checkpoint is not needed any more. */
 void im_end_collect(const struct im_options *o);

@@ -122,6 +122,92 @@ test $rc -eq 1 && grep -q 'rank 0: .*1.csv: ' "$tmp/err" &&
     ! grep -q 'Final' "$tmp/out"
 ok 'a file that exists is known before'
 
+# ---- importance data
+imatrix=$bin/gguf-imatrix
+"$imatrix" -q -t 1 -m "$m" -f "$t" -c 64 -o "$tmp/1.imatrix" || exit 99
+for k in 1 2 4; do
+    rm -f "$tmp/k.imatrix"
+    TMPDIR=$tmp
+    export TMPDIR
+    run ranks $k "$imatrix" -q -t 1 -m "$m" -f "$t" -c 64 \
+        -o "$tmp/k.imatrix" --mpi
+    unset TMPDIR
+    test $rc -eq 0 && cmp -s "$tmp/1.imatrix" "$tmp/k.imatrix" &&
+        test -z "$(find "$tmp" -name 'gguf-imatrix-*')"
+    ok "importance data: $k ranks, the bytes of one process"
+done
+run ranks 3 "$imatrix" -t 1 -m "$m" -f "$t" -c 64 --chunks 0..6 --mpi \
+    --save-part "$tmp/i0"
+test $rc -eq 0 && "$imatrix" -q -m "$m" -f "$t" -c 64 --chunks 6.. \
+    --save-part "$tmp/i1" && "$imatrix" -q --merge-parts "$tmp/i1" "$tmp/i0" \
+    -o "$tmp/k.imatrix" --force && cmp -s "$tmp/1.imatrix" "$tmp/k.imatrix"
+ok 'importance data: a part has the chunks of all ranks'
+run ranks 4 "$imatrix" -q -t 1 -m "$m" -f "$t" -c 64 --chunks 2 --mpi \
+    -o "$tmp/k.imatrix" --force
+"$imatrix" -q -t 1 -m "$m" -f "$t" -c 64 --chunks 2 -o "$tmp/2.imatrix" &&
+    test $rc -eq 0 && cmp -s "$tmp/2.imatrix" "$tmp/k.imatrix"
+ok 'importance data: more ranks than chunks'
+run ranks 1 "$imatrix" -q -t 1 -m "$m" -f "$t" -c 64 --mpi -o "$tmp/x" : -np 1 \
+    "$imatrix" -q -t 1 -m "$q4" -f "$t" -c 64 --mpi -o "$tmp/x"
+test $rc -eq 1 -a ! -e "$tmp/x" && grep -q \
+    "^gguf-imatrix: rank 1: is a part of another run: 'model.0' is" "$tmp/err"
+ok 'importance data: a rank with another model'
+run "$imatrix" -m "$m" -f "$t" --mpi --resume -o "$tmp/x"
+test $rc -eq 2 && grep -q -e '--mpi' "$tmp/err"
+ok 'importance data: what is for one process is refused'
+if test -c /dev/full; then
+    run ranks 2 "$imatrix" -q -t 1 -m "$m" -f "$t" -c 64 --mpi -j >/dev/full
+    "$imatrix" -q -t 1 -m "$m" -f "$t" -c 64 --mpi -j >/dev/full 2>"$tmp/err"
+    test $? -eq 1 && grep -q 'standard output: ' "$tmp/err"
+    ok 'importance data: a full disk'
+fi
+for f in alone side lines tasks; do
+    if command -v python3 >/dev/null 2>&1; then
+        run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/$f.json"
+        test $rc -eq 0 -a ! -s "$tmp/out"
+        ok "$f: JSON keeps to the schema"
+    else
+        skip "$f: JSON keeps to the schema" 'no python3'
+    fi
+done
+
+# The numbers of chunks that ranks did, of a document.
+shares()
+{
+    sed -n 's/^ *"rank_chunks": \[\(.*\)\],*$/\1/p' "$1" | tr -d ,
+}
+set -- $(shares "$tmp/alone.json")
+sum=0
+for k in "$@"; do sum=$((sum + k)); done
+test $# -eq 5 -a $sum -eq "$("$ppl" -q -m "$m" -f "$t" -c 64 |
+    sed -n 's/^chunks *\([0-9]*\) of.*/\1/p')"
+ok "each chunk was evaluated once ($*)"
+
+run ranks 5 "$ppl" -q -j -t 1 -m "$m" -f "$t" -c 64 --chunks 2 --mpi
+cp "$tmp/out" "$tmp/few.json"
+set -- $(shares "$tmp/few.json")
+test $rc -eq 0 -a $# -eq 5 -a "${1-}" = 1
+ok "more ranks than chunks ($*)"
+
+# A rank that stands still for a while takes fewer. It begins with the others,
+# and is stopped once it computes.
+cat >"$tmp/slow.sh" <<'END'
+#!/bin/sh
+"$@" &
+sleep 1.5
+kill -STOP $!
+sleep 2
+kill -CONT $!
+wait $!
+END
+chmod +x "$tmp/slow.sh"
+long=$srcdir/share/tiny-llama/persuasion.txt
+run ranks 1 "$ppl" -q -j -t 1 -m "$m" -f "$long" --chunks 64 --mpi : \
+    -np 1 "$tmp/slow.sh" "$ppl" -q -j -t 1 -m "$m" -f "$long" --chunks 64 --mpi
+set -- $(shares "$tmp/out")
+test $rc -eq 0 -a $# -eq 2 && test $(($1 + $2)) -eq 64 -a "$2" -lt "$1"
+ok "a slow rank takes fewer chunks ($*)"
+
 # ---- a part of what all did
 run ranks 3 "$ppl" -t 1 -m "$m" -f "$t" -c 64 --chunks 0..7 --mpi \
     --save-part "$tmp/p0"
@@ -194,6 +280,11 @@ then
         --save-part "$tmp/full/part"
     said 1 'rank 0: .*full/part: ' && test -z "$(ls -A "$tmp/full")"
     ok 'a full disk while a part is saved: nothing is left'
+    run ranks 2 "$imatrix" -q -t 1 -m "$m" -f "$t" -c 64 --mpi \
+        -o "$tmp/full/imatrix"
+    test $rc -eq 1 && grep -q '^gguf-imatrix: rank 0: .*full/imatrix: ' \
+        "$tmp/err" && test -z "$(ls -A "$tmp/full")"
+    ok 'nor of importance data'
     umount "$tmp/full"
 else
     skip 'a full disk while a part is saved' 'no disk of a few bytes here'
@@ -235,4 +326,6 @@ killed 'tables and pictures' 1 "$tmp/killed.csv" "$ppl" -q -t 1 -m "$m" \
     -f "$long" --mpi --per-token "$tmp/killed.csv" --plot "$tmp/killed.svg"
 test ! -e "$tmp/killed.svg"
 ok 'nor a picture'
+killed 'importance data' 1 "$tmp/killed.imatrix" "$imatrix" -q -t 1 -m "$m" \
+    -f "$long" --mpi -o "$tmp/killed.imatrix"
 done_testing

@@ -140,6 +140,9 @@ imatrix|-f T -m M -o O --chunks 0|--chunks: '0' is not a number of chunks, or A.
 imatrix|-f T -m M -o O --chunks 2.. --chunk 3|--from-chunk: --chunks 2.. says it, too
 imatrix|-f T --merge-parts -m M -o O|'-f' and '--merge-parts' exclude each other
 imatrix|--resume -o O IN|'--resume' needs --file
+imatrix|-f T -m M -o O --mpi --resume|'--mpi' and '--resume' exclude each other
+imatrix|-f - -m M -o O --mpi|--mpi: standard input is that of one rank, and each reads the text: give a file
+imatrix|--mpi -m M x|'--mpi' needs --file
 imatrix|-f T -m M -j --save-every 2|'--save-every' needs --output or --save-part
 imatrix|--in-file M|there is no '--in-file' here: files to read are operands
 imatrix|-o O --output-file O M|'-o' and '--output-file' say the same thing
