@@ -481,21 +481,26 @@ static void check_suspicion(struct file q, struct file b)
     gguf_bisect_destroy(x);
 }
 
-static void check_memory(struct file q, struct file b)
+/* Allocations of a run fail: of the first ones each, then a sample. */
+static void check_memory(struct file q, struct file b, int by)
 {
     struct gguf_error err;
     struct seen seen;
     struct failalloc fa;
+    const size_t most = by == GGUF_BISECT_HALVES ? 2 : 1;
+    const unsigned step = by == GGUF_BISECT_WEIGHT ? 7 : 23;
     unsigned n = 0, n_bad = 0;
-    for (; n < 4000; n += n < 40 ? 1 : 7) {
+    for (; n < 4000; n += n < 40 ? 1 : step) {
         const struct gguf_allocator *a = failalloc_init(&fa, n);
-        (void)bisect(q, b, (struct how){ 1, 1, 1, 0, 0, 0 }, &seen, a, NULL,
-                     &err);
+        (void)bisect(q, b,
+                     (struct how){ 1, 1, most, 0, 0, (enum gguf_bisect_by)by },
+                     &seen, a, NULL, &err);
         n_bad += fa.live != 0 || (fa.calls > n && err.status != GGUF_E_NOMEM);
         if (fa.calls <= n)
             break;
     }
-    ok(!n_bad && n > 20 && n < 4000, "whichever of %u allocations fails", n);
+    ok(!n_bad && n > 20 && n < 4000,
+       "whichever of %u allocations fails, by %d", n, by);
 }
 
 int main(void)
@@ -516,7 +521,8 @@ int main(void)
     free(few.data);
     check_ends(q, b);
     check_suspicion(q, b);
-    check_memory(q, b);
+    for (int by = GGUF_BISECT_WEIGHT; by <= GGUF_BISECT_HALVES; by++)
+        check_memory(q, b, by);
     free(b.data);
     free(q.data);
     return done_testing();
