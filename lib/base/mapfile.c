@@ -237,6 +237,8 @@ void gg_mapfile_close(struct gg_mapfile *m)
         munmap(m->map, m->map_size);
     if (m->fd >= 0)
         close(m->fd);
+    if (m->close)
+        m->close(m->user);
     *m = (struct gg_mapfile){ .fd = -1 };
 }
 

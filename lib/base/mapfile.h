@@ -32,9 +32,11 @@ struct gg_mapfile {
     ino_t ino;
     uint64_t file_size;    /* bytes of the whole file, and */
     struct timespec mtime; /* when it was changed last, when it was opened */
-    gg_mapfile_read_fn *read; /* what gives bytes of the whole; NULL: there is
+    gg_mapfile_read_fn *read;  /* what gives bytes of the whole; NULL: there is
                                * a file or memory */
-    void *user;               /* of read */
+    void *user;                /* of read */
+    void (*close)(void *user); /* called by gg_mapfile_close; or NULL */
+    const char *version;       /* the reader's (gguf/reader.h); or NULL */
 };
 
 /* Map the file at path; size 0 means up to its end. GGUF_E_IO (open, mmap; a

@@ -24,7 +24,8 @@ struct gg_outfile {
     bool named; /* it has its name */
     bool lost;  /* the old file could not be kept: it cannot be restored */
     unsigned flags;
-    uint64_t pos; /* bytes written and buffered by gg_outfile_write */
+    uint64_t pos;  /* bytes written and buffered by gg_outfile_write */
+    uint64_t have; /* of gg_outfile_have */
     uint8_t *buf;
     size_t n_buf; /* bytes in buf, not yet in the file */
     bool no_cfr;  /* copy_file_range does not work between these two */
@@ -73,6 +74,14 @@ enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
 struct gguf_outfile;
 enum gguf_status gg_outfile_expect(struct gguf_outfile *f, uint64_t size,
                                    struct gguf_error *err);
+
+/* The first size bytes of a file that was taken up are there: what is appended
+ * at their places is what they are, and is not written again. */
+enum gguf_status gg_outfile_have(struct gg_outfile *o, uint64_t size,
+                                 struct gguf_error *err);
+/* Of size bytes that are to be appended, pass over those that are there; how
+ * many. */
+uint64_t gg_outfile_pass(struct gg_outfile *o, uint64_t size);
 
 /* Append; small pieces are collected. */
 enum gguf_status gg_outfile_write(struct gg_outfile *o, const void *data,

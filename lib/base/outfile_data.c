@@ -75,9 +75,27 @@ enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
     return GGUF_OK;
 }
 
+enum gguf_status gg_outfile_have(struct gg_outfile *o, uint64_t size,
+                                 struct gguf_error *err)
+{
+    GG_TRY(gg_outfile_flush(o, err));
+    o->have = size;
+    return GGUF_OK;
+}
+
+uint64_t gg_outfile_pass(struct gg_outfile *o, uint64_t size)
+{
+    const uint64_t n = o->pos < o->have ? GG_MIN(size, o->have - o->pos) : 0;
+    o->pos += n;
+    return n;
+}
+
 enum gguf_status gg_outfile_write(struct gg_outfile *o, const void *data,
                                   uint64_t size, struct gguf_error *err)
 {
+    const uint64_t passed = gg_outfile_pass(o, size);
+    data = (const char *)data + passed;
+    size -= passed;
     if (size > GG_OUTFILE_BUF - o->n_buf)
         GG_TRY(gg_outfile_flush(o, err));
     if (size >= GG_OUTFILE_BUF) {

@@ -146,9 +146,12 @@ static enum gguf_status map_source(struct gguf_file *f, const struct source *s,
                                    const struct gguf_file_params *p,
                                    struct gguf_error *err)
 {
-    if (s->reader)
-        return gg_mapfile_reader(&f->map, s->reader->read, s->reader->user,
-                                 s->reader->size, p->offset, p->size, err);
+    if (s->reader) {
+        GG_TRY(gg_mapfile_reader(&f->map, s->reader->read, s->reader->user,
+                                 s->reader->size, p->offset, p->size, err));
+        f->map.version = s->reader->version;
+        return GGUF_OK;
+    }
     if (s->path)
         return gg_mapfile_open(&f->map, s->path, p->offset, p->size, err);
     if (s->data)

@@ -45,7 +45,9 @@ enum gguf_status gg_file_open_reader(struct gguf_file **out,
                                      const struct gguf_file_params *params,
                                      struct gguf_error *err);
 
-/* Is its data in memory? GGUF_E_UNSUPPORTED: it is read through a reader. */
+/* GGUF_E_UNSUPPORTED: what is read through a reader is needed in memory. */
+enum gguf_status gg_file_no_memory(struct gguf_error *err);
+/* Is its data in memory? That, if it is read through a reader. */
 enum gguf_status gg_file_in_memory(const struct gguf_file *f,
                                    struct gguf_error *err);
 

@@ -116,14 +116,17 @@ int gguf_file_has_reader(const struct gguf_file *f)
     return f->map.read != NULL;
 }
 
+enum gguf_status gg_file_no_memory(struct gguf_error *err)
+{
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "its data is read through a reader, but this needs it "
+                        "in memory");
+}
+
 enum gguf_status gg_file_in_memory(const struct gguf_file *f,
                                    struct gguf_error *err)
 {
-    return f->map.read
-               ? gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                              "its data is read through a reader, but this "
-                              "needs it in memory")
-               : GGUF_OK;
+    return f->map.read ? gg_file_no_memory(err) : GGUF_OK;
 }
 
 enum gguf_status gg_file_fetch(const struct gguf_file *f, size_t i,
@@ -182,6 +185,9 @@ enum gguf_status gg_file_copy(struct gg_outfile *o, const struct gguf_file *f,
                               struct gguf_error *err)
 {
     const struct gg_mapfile *m = &f->map;
+    const uint64_t passed = gg_outfile_pass(o, size);
+    off += passed;
+    size -= passed;
     if (m->read)
         return copy_read(o, f, off, size, err);
     if (m->fd >= 0)

@@ -4,6 +4,7 @@
 #include "file/split_find.h"
 #include "file/split_layout.h"
 #include "file/split_plan.h"
+#include "file/split_resume.h"
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/paths.h"
@@ -31,6 +32,7 @@ struct run {
     struct gg_outfile *files; /* n_files of room: complete, without their
                                * names as yet, or closed */
     size_t n_files;
+    struct gg_split_resume *resume; /* of a merge; NULL: not asked for */
 };
 
 static enum gguf_status report(const struct run *r, struct gguf_error *err)
@@ -39,6 +41,15 @@ static enum gguf_status report(const struct run *r, struct gguf_error *err)
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
+}
+
+/* A piece was appended to o. */
+static enum gguf_status note(const struct run *r, struct gg_outfile *o,
+                             struct gguf_error *err)
+{
+    if (r->resume)
+        GG_TRY(gg_split_resume_note(r->resume, o, err));
+    return report(r, err);
 }
 
 static uint64_t data_size(const struct gguf_split *s)
@@ -61,7 +72,7 @@ static enum gguf_status copy_tensor(struct run *r, struct gguf_writer *w,
         GG_TRY(gguf_writer_copy(w, t->file, t->info->index, off, n, err));
         off += n;
         r->done += n;
-        GG_TRY(report(r, err));
+        GG_TRY(note(r, &w->out, err));
     }
     return GGUF_OK;
 }
@@ -124,7 +135,10 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
     out.force = r->job->force;
     out.no_sync = r->job->no_sync;
     out.no_reserve = shares_all(r, w, first);
+    out.partial = out.resume = r->resume != NULL;
     GG_TRY(gguf_writer_open(w, path, &out, err)); /* inputs: note_inputs */
+    if (r->resume)
+        GG_TRY(gg_split_resume_take(r->resume, &w->out, err));
     GG_TRY(report(r, err));
     for (size_t i = 0; i < gguf_writer_n_tensors(w); i++)
         GG_TRY(copy_tensor(r, w, first + i, i, err));
@@ -408,7 +422,7 @@ static enum gguf_status append_tensor(struct run *r, struct gg_outfile *o,
         GG_TRY(gg_file_copy(o, t->file, from + off, n, err));
         off += n;
         r->done += n;
-        GG_TRY(report(r, err));
+        GG_TRY(note(r, o, err));
     }
     return GGUF_OK;
 }
@@ -439,11 +453,13 @@ static enum gguf_status write_exact(struct run *r, const struct merged *m,
                                     struct gguf_error *err)
 {
     unsigned flags = (r->job->force ? GG_OUTFILE_FORCE : 0u) |
-                     (r->job->no_sync ? GG_OUTFILE_NO_SYNC : 0u);
+                     (r->job->no_sync ? GG_OUTFILE_NO_SYNC : 0u) |
+                     (r->resume ? GG_OUTFILE_PARTIAL | GG_OUTFILE_RESUME : 0u);
     GG_TRY(
         gg_outfile_open(o, gg_file_split_allocator(m->set), path, flags, err));
-    enum gguf_status st = GGUF_OK;
-    if (!shares_all(r, m->w, 0))
+    enum gguf_status st =
+        r->resume ? gg_split_resume_take(r->resume, o, err) : GGUF_OK;
+    if (st == GGUF_OK && !shares_all(r, m->w, 0))
         st = gg_outfile_reserve(o, gg_file_split_layout_size(&m->layout, m->w),
                                 true, err);
     if (st == GGUF_OK)
@@ -462,10 +478,36 @@ static enum gguf_status merge(struct run *r, const struct merged *m,
         st = gguf_paths_write(paths, path, "output", err);
     gguf_paths_destroy(paths);
     GG_TRY(st);
-    GG_TRY(try_sharing(r, path, err));
+    if (!r->resume) /* what is appended is to be read back */
+        GG_TRY(try_sharing(r, path, err));
     GG_TRY(m->exact ? write_exact(r, m, path, r->files, err)
                     : write_file(r, m->w, 0, path, r->files, err));
     return give_names(r, err);
+}
+
+/* With a journal. */
+static enum gguf_status merge_on(struct run *r, const struct merged *m,
+                                 const char *path, struct gguf_error *err)
+{
+    struct gg_split_resume resume;
+    struct stat sb;
+    struct gg_str_esc e;
+    if (!r->job->force && lstat(path, &sb) == 0)
+        return gg_error_set(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
+                            "output '%s' exists already",
+                            gg_str_esc(&e, gg_str_z(path)));
+    enum gguf_status st =
+        gg_split_resume_open(&resume, m->set, m->w, &m->layout, path, err);
+    r->resume = &resume;
+    if (st == GGUF_OK)
+        st = merge(r, m, path, err);
+    const int reason = gg_split_resume_close(&resume, st == GGUF_OK);
+    r->resume = NULL;
+    return st == GGUF_OK && reason
+               ? gg_error_set_errno(err, reason,
+                                    "is complete, but the journal beside it "
+                                    "cannot be removed")
+               : st;
 }
 
 enum gguf_status gguf_split_merge(const struct gguf_split *set,
@@ -481,7 +523,8 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
     if (st == GGUF_OK) {
         st = merged_init(&m, set, err);
         if (st == GGUF_OK)
-            st = merge(&r, &m, path, err);
+            st = own.resume ? merge_on(&r, &m, path, err)
+                            : merge(&r, &m, path, err);
         merged_fini(&m);
     }
     run_fini(&r);

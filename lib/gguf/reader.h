@@ -1,4 +1,4 @@
-/* reader.h - GGUF files that are read by a function
+/* reader.h - files that are read by a function
  *
  * A file need not be on this machine, or not as a file: a reader gives bytes of
  * it, whatever they come from, and an opener makes readers of what stands in
@@ -10,7 +10,8 @@
  * weights (load.h); gguf_file_read() gives any of it. What needs data in memory
  * says GGUF_E_UNSUPPORTED.
  *
- *     struct gguf_reader r = { sizeof r, size, my_read, my_close, my_state };
+ *     struct gguf_reader r = GGUF_READER_INIT;
+ *     r.size = size, r.read = my_read, r.close = my_close, r.user = my_state;
  *     if (gguf_file_open_reader(&file, &r, "its name", NULL, &err) != GGUF_OK)
  *         return fail(err.message);
  */
@@ -36,10 +37,15 @@ struct gguf_reader {
      * is to be done. */
     void (*close)(void *user);
     void *user;
+
+    /* A text that is another one when the bytes are, as an entity tag is; the
+     * reader's, until close. By it a run that is resumed (quant.h) knows the
+     * input again. NULL: there is none, and samples of the bytes are read. */
+    const char *version;
 };
 #define GGUF_READER_INIT                                                      \
     {                                                                         \
-        sizeof(struct gguf_reader), 0, NULL, NULL, NULL                       \
+        sizeof(struct gguf_reader), 0, NULL, NULL, NULL, NULL                 \
     }
 
 struct gguf_opener {
@@ -48,8 +54,9 @@ struct gguf_opener {
     /* Is this path not a file's? Must say the same each time. Needed. */
     int (*takes)(void *user, const char *path);
     /* Make a reader of it, whose struct_size is set; the rest is zero. The
-     * shards of a set are asked for one after another, by their names. Needed.
-     */
+     * shards of a set and the files of a folder (convert.h) are asked for one
+     * after another, by their names; GGUF_E_NOTFOUND: there is none of this
+     * name. Needed. */
     enum gguf_status (*open)(void *user, const char *path,
                              struct gguf_reader *out, struct gguf_error *err);
     void *user;

@@ -137,10 +137,11 @@ struct gguf_split_job {
     int no_sync;                /* do not wait for the disk */
     gguf_progress_fn *progress; /* NULL: none */
     void *user;
+    int resume; /* of merging: keep a journal, and go on from it: see there */
 };
 #define GGUF_SPLIT_JOB_INIT                                                   \
     {                                                                         \
-        sizeof(struct gguf_split_job), 0, 0, NULL, NULL                       \
+        sizeof(struct gguf_split_job), 0, 0, NULL, NULL, 0                    \
     }
 
 struct gguf_split_plan;
@@ -199,6 +200,14 @@ gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
 /* All tensors of the set in one file, with the metadata of the first shard
  * without the split keys: a file that gguf_split_plan_write has split comes
  * back byte for byte, if the sizes of its tensors are known. job may be NULL.
+ *
+ * With job->resume, the file grows as PATH.resume-data, and PATH.resume notes
+ * how much of it is complete, with a digest, every 32 MiB and after each
+ * tensor. A merge that fails, is cancelled or killed leaves both; the next one
+ * with resume checks that the inputs and the version of the library are the
+ * same, as gguf_quant_run does, reads back what is complete, and reads the rest
+ * of the inputs. One that completes nothing leaves nothing. Files of these
+ * names that no such run made are refused and stay: GGUF_E_MISMATCH.
  *
  * GGUF_E_INVALID   set is not split; path is one of its files
  * and what gguf_split_plan_write returns. Since: 0.1 */

@@ -54,7 +54,9 @@ static enum gguf_status open_from(struct gguf_file **out, struct from *f,
                                   const struct gguf_file_params *p,
                                   struct gguf_error *err)
 {
-    struct gguf_reader r = { sizeof r, f->size, from_read, from_close, f };
+    struct gguf_reader r = {
+        sizeof r, f->size, from_read, from_close, f, NULL
+    };
     f->n_reads = f->n_closed = 0;
     f->upto = 0;
     if (!f->fail_from)
@@ -201,8 +203,9 @@ static void test_lies(void)
     fix_u64(&f, (uint64_t)1 << 29);
     fix_fill(&f, 'x', 1 << 20);
     struct from from = { .data = f.data, .size = f.size };
-    struct gguf_reader r = { sizeof r, (uint64_t)1 << 33, from_read,
-                             from_close, &from };
+    struct gguf_reader r = { sizeof r,  (uint64_t)1 << 33,
+                             from_read, from_close,
+                             &from,     NULL };
     from.fail_from = UINT64_MAX;
     enum gguf_status st = gguf_file_open_reader(&file, &r, NULL, NULL, &err);
     ok(st == GGUF_E_LIMIT && !file && !from.bad && from.upto <= 1 << 20,
