@@ -57,10 +57,14 @@ struct gguf_target_params {
                         * Q8_0 that have blocks of 256, Q8_0, and F16 */
     uint64_t sample; /* elements of each tensor to encode, at least; 0:
                         * 131072 and 32 rows; UINT64_MAX: all */
+    const struct gguf_quant *measured; /* borrowed: a job of the same input,
+                        * importance data and kinds of scales, for which types
+                        * were chosen with the same sample: what was measured
+                        * then is not measured again; NULL: none */
 };
 #define GGUF_TARGET_PARAMS_INIT                                               \
     {                                                                         \
-        sizeof(struct gguf_target_params), 0, 0, NULL, 0, 0                   \
+        sizeof(struct gguf_target_params), 0, 0, NULL, 0, 0, NULL             \
     }
 
 struct gguf_target_result {
@@ -80,13 +84,14 @@ struct gguf_target_result {
  * that need importance data are chosen only with them. A job with pure gets
  * one type for all free tensors. Afterwards the tensors' why is
  * GGUF_WHY_TARGET, and their rule tells the noise and what the next type would
- * give; general.file_type is left out. May be called again with another limit.
+ * give; general.file_type is left out. May be called again with another limit,
+ * which measures nothing again.
  * After a failure the job can only be destroyed.
  *
  * GGUF_E_LIMIT      no choice is small enough: the message gives the least
  * size
  * GGUF_E_INVALID    params: neither or both limits, a type that cannot be
- * encoded
+ * encoded, a job that was not measured alike
  * GGUF_E_CANCELLED, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_quant_target(struct gguf_quant *q,

@@ -306,6 +306,69 @@ static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
     }
 }
 
+/* ------------------------------------------------- what is measured --- */
+
+/* Where the noise of a tensor in a type is kept. */
+static double *kept(const struct gguf_quant *q, const struct gg_job_tensor *t,
+                    uint32_t type)
+{
+    return &q->noise[(size_t)(t->src - q->all) * GG_N_DTYPES +
+                     (size_t)gg_dtype_index(type)];
+}
+
+/* Have a table for what is measured, with what is known: of this job, or of
+ * the one that params name. */
+static enum gguf_status recall(struct gguf_quant *q,
+                               const struct gguf_target_params *p,
+                               struct gguf_error *err)
+{
+    const size_t n = gg_source_n_tensors(&q->in) * GG_N_DTYPES;
+    const struct gguf_quant *from = p->measured;
+    if (q->noise && q->noise_sample == p->sample)
+        return GGUF_OK;
+    gg_mem_free(q->p.allocator, q->noise);
+    q->noise = gg_mem_alloc_zero(q->p.allocator, n, sizeof *q->noise);
+    q->noise_sample = p->sample;
+    if (!q->noise)
+        return gg_error_set_nomem(err, n * sizeof *q->noise);
+    if (!from)
+        return GGUF_OK;
+    const char *differs = gg_job_differs(q, from);
+    if (!differs && from->p.imatrix != q->p.imatrix)
+        differs = "importance data";
+    if (!differs && (from->p.outer_scales != q->p.outer_scales ||
+                     from->p.compat != q->p.compat))
+        differs = "scales";
+    if (differs)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "gguf_target_params: measured has not the same %s",
+                            differs);
+    if (from->noise && from->noise_sample == p->sample)
+        memcpy(q->noise, from->noise, n * sizeof *q->noise);
+    return GGUF_OK;
+}
+
+static enum gguf_status measure(struct target *t, struct gguf_error *err)
+{
+    GG_TRY(recall(t->q, &t->p, err));
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t k = 0; k < t->tensors[i].n; k++) {
+            struct gg_target_option *o = &t->tensors[i].options[k];
+            if (o->to == t->tensors[i].t->pub.from)
+                continue;
+            o->noise = *kept(t->q, t->tensors[i].t, o->to);
+            o->known = o->noise > 0;
+        }
+    GG_TRY(gg_target_measure(t->q, t->tensors, t->n, t->p.sample, err));
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t k = 0; k < t->tensors[i].n; k++) {
+            const struct gg_target_option *o = &t->tensors[i].options[k];
+            if (o->to != t->tensors[i].t->pub.from)
+                *kept(t->q, t->tensors[i].t, o->to) = o->noise;
+        }
+    return GGUF_OK;
+}
+
 static enum gguf_status give(struct gguf_target_result *out,
                              const struct gguf_target_result *r,
                              struct gguf_error *err)
@@ -327,7 +390,7 @@ static enum gguf_status run(struct target *t,
     t->align = t->p.max_size ? gg_job_alignment(q) : 1;
     (void)size_of_plan(t);
     GG_TRY(list_free(t, err));
-    GG_TRY(gg_target_measure(q, t->tensors, t->n, t->p.sample, err));
+    GG_TRY(measure(t, err));
     GG_TRY(make_groups(t, err));
     GG_TRY(choose(t, &k, err));
     uint64_t size = size_of_plan(t);

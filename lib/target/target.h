@@ -10,6 +10,7 @@ struct gg_target_option {
     uint64_t size;       /* bytes */
     uint64_t taken;      /* of the limit: with padding, and scales beside it */
     double noise;        /* infinite: a number became none */
+    bool known;          /* it was measured before */
 };
 
 struct gg_target_tensor {
@@ -18,7 +19,8 @@ struct gg_target_tensor {
     struct gg_target_option options[GGUF_TARGET_MAX_TYPES + 1];
 };
 
-/* target_noise.c: encode and read back rows of n tensors, and fill noise. */
+/* target_noise.c: encode and read back rows of n tensors, and fill noise where
+ * it is not known. */
 enum gguf_status gg_target_measure(const struct gguf_quant *q,
                                    struct gg_target_tensor *tensors, size_t n,
                                    uint64_t sample, struct gguf_error *err);

@@ -213,7 +213,7 @@ static void work(void *user, unsigned ith, unsigned nth)
             return;
         struct gg_target_tensor *t = &w->tensors[i];
         struct gg_target_option *o = &t->options[no - first];
-        if (o->to != t->t->pub.from)
+        if (o->to != t->t->pub.from && !o->known)
             try_option(w, t, o, ith);
     }
 }
@@ -232,8 +232,9 @@ static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
         for (size_t k = 0; k < w->tensors[i].n; k++) {
             const struct gg_target_option *o = &w->tensors[i].options[k];
             out = GG_MAX(out, o->size / rows * most);
-            w->total +=
-                o->to == t->from ? 0 : bytes_to_try(w, &w->tensors[i], o->to);
+            w->total += o->to == t->from || o->known
+                            ? 0
+                            : bytes_to_try(w, &w->tensors[i], o->to);
         }
     }
     slice = GG_MAX(row, (uint64_t)SLICE);

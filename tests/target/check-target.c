@@ -449,6 +449,58 @@ static int stop_at(void *user, uint64_t done, uint64_t total)
     return ++s->calls == s->stop;
 }
 
+/* How many bytes are to be measured. */
+static int note_total(void *user, uint64_t done, uint64_t total)
+{
+    uint64_t *most = user;
+    (void)done;
+    *most = *most < total ? total : *most;
+    return 0;
+}
+
+/* Several sizes: what is chosen is what a job alone chooses, and nothing is
+ * measured twice. */
+static void check_several(const char *in)
+{
+    struct case_ first = CASE, alone = CASE, second = CASE;
+    uint64_t n[3] = { 0, 0, 0 };
+    const uint64_t whole = size_of(in);
+    first.t.max_size = whole / 3;
+    alone.t.max_size = second.t.max_size = whole / 4;
+    first.p.progress = alone.p.progress = second.p.progress = note_total;
+    first.p.progress_user = &n[0];
+    alone.p.progress_user = &n[1];
+    second.p.progress_user = &n[2];
+    bool good = begin(&first, in) == GGUF_OK && begin(&alone, in) == GGUF_OK;
+    second.t.measured = first.q;
+    good = good && begin(&second, in) == GGUF_OK &&
+           second.result.noise == alone.result.noise &&
+           second.result.size == alone.result.size;
+    for (size_t i = 0; good && i < gguf_quant_n_tensors(alone.q); i++)
+        good = gguf_quant_tensor(alone.q, i)->to ==
+               gguf_quant_tensor(second.q, i)->to;
+    ok(good && n[0] && n[0] == n[1] && !n[2],
+       "measured once for two sizes: %llu bytes, then %llu: %s",
+       (unsigned long long)n[0], (unsigned long long)n[2], second.err.message);
+    end(&second);
+    second.t.sample = UINT64_MAX;
+    ok(begin(&second, in) == GGUF_OK && n[2] > n[0],
+       "but again with another sample");
+    end(&second);
+    second.t.sample = 0;
+    second.p.outer_scales = 1;
+    ok(begin(&second, in) == GGUF_E_INVALID &&
+           strstr(second.err.message, "not the same scales"),
+       "of a job that is not alike nothing is taken: %s", second.err.message);
+    end(&second);
+    n[0] = 0;
+    first.t.max_size = whole / 5;
+    ok(gguf_quant_target(first.q, &first.t, NULL, NULL) == GGUF_OK && !n[0],
+       "another limit for the same job measures nothing");
+    end(&alone);
+    end(&first);
+}
+
 static void check_refusals(const char *in)
 {
     struct case_ c = CASE;
@@ -500,6 +552,7 @@ int main(void)
     check_alignment(in);
     check_outer(in);
     check_shards(in);
+    check_several(in);
     check_refusals(in);
     remove(in);
     ok(leave_dir(), "the folder is empty again");

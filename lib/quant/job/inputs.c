@@ -6,6 +6,8 @@
 #include "base/str.h"
 #include "file/file.h"
 
+#include <string.h>
+
 static void of_file(const struct gguf_file *f, struct gg_job_input *out)
 {
     *out = (struct gg_job_input){ &f->map, f->path,
@@ -38,6 +40,17 @@ bool gg_job_input(const struct gguf_quant *q, size_t i,
     return true;
 }
 
+const char *gg_job_differs(const struct gguf_quant *a,
+                           const struct gguf_quant *b)
+{
+    const char *x = gguf_file_path(a->in.file);
+    const char *y = gguf_file_path(b->in.file);
+    if (!(a->in.file == b->in.file || (x && y && !strcmp(x, y))) ||
+        gg_source_n_tensors(&a->in) != gg_source_n_tensors(&b->in))
+        return "input";
+    return gg_job_merges_same(a, b) ? NULL : "adapters";
+}
+
 enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
                                     struct gguf_paths *paths,
                                     struct gguf_error *err)
@@ -48,7 +61,7 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
     for (size_t i = 0; d && (map = gg_data_map(d, i, &path)); i++) {
         if (map->fd >= 0)
             GG_TRY(gguf_paths_read_fd(paths, map->fd, "input", err));
-        if (path)
+        if (path && !map->read)
             GG_TRY(gguf_paths_read(paths, path, "input", err));
     }
     for (size_t i = 0; !d && i < gg_source_n_files(&q->in); i++)
@@ -61,8 +74,10 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
 enum gguf_status gg_job_in_memory(const struct gguf_quant *q,
                                   struct gguf_error *err)
 {
-    for (size_t i = 0; !q->in.numbers && i < gg_source_n_files(&q->in); i++)
-        GG_TRY(gg_file_in_memory(gg_source_file(&q->in, i), err));
+    struct gg_job_input in;
+    for (size_t i = 0; gg_job_input(q, i, &in); i++)
+        if (in.map->read)
+            return gg_file_no_memory(err);
     return GGUF_OK;
 }
 

@@ -151,6 +151,7 @@ void gguf_quant_destroy(struct gguf_quant *q)
     gguf_split_close(q->own);
     gg_mem_free(q->p.allocator, q->all);
     gg_mem_free(q->p.allocator, q->t);
+    gg_mem_free(q->p.allocator, q->noise);
     gg_mem_arena_fini(&q->arena);
     gg_mem_free(q->p.allocator, q);
 }

@@ -49,6 +49,9 @@ struct gguf_quant {
     size_t n_imatrix_unknown; /* importance data of no tensor of the input */
     uint32_t *prune;          /* the layers to leave out, each once and by */
     size_t n_prune;           /* number; those of p are borrowed */
+    double *noise; /* of each tensor of the input in each type, where it was
+                    * measured (target.h), else 0; NULL: of none */
+    uint64_t noise_sample;
     struct gg_kern kern;
     struct gguf_quant_totals totals;
 };
@@ -131,6 +134,9 @@ bool gg_job_input(const struct gguf_quant *q, size_t i,
                   struct gg_job_input *out);
 /* Note all of them in paths; have they changed since they were opened?
  * GGUF_E_MISMATCH. */
+/* Do both read the same? NULL, or a word for what is not the same. */
+const char *gg_job_differs(const struct gguf_quant *a,
+                           const struct gguf_quant *b);
 enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
                                     struct gguf_paths *paths,
                                     struct gguf_error *err);

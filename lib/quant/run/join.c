@@ -13,17 +13,12 @@ static enum gguf_status check_input(const struct gguf_quant *a,
                                     const struct gguf_quant *b,
                                     struct gguf_error *err)
 {
-    const char *x = gguf_file_path(a->in.file);
-    const char *y = gguf_file_path(b->in.file);
-    if (!(a->in.file == b->in.file || (x && y && !strcmp(x, y))) ||
-        gg_source_n_tensors(&a->in) != gg_source_n_tensors(&b->in))
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "jobs that run together must have the same input");
-    return gg_job_merges_same(a, b)
-               ? GGUF_OK
-               : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                              "jobs that run together must have the same "
-                              "adapters");
+    const char *differs = gg_job_differs(a, b);
+    return differs
+               ? gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                              "jobs that run together must have the same %s",
+                              differs)
+               : GGUF_OK;
 }
 
 /* Each job opened the input by itself: is it still the same? And do they take
