@@ -51,7 +51,7 @@ static enum gguf_status imagine(struct gg_back *b, struct gguf_error *err)
     b->c = c;
     c->p = (struct gguf_convert_params)GGUF_CONVERT_PARAMS_INIT;
     c->p.allocator = b->p.allocator;
-    c->path = "";
+    c->folder.path = "";
     gg_mem_arena_init(&c->arena, b->p.allocator);
     memcpy(c->codec, b->codec, sizeof c->codec);
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++)

@@ -47,8 +47,8 @@ static enum gguf_status build_adapter(struct gguf_convert *c,
 {
     GG_TRY(gg_convert_adapter_base(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
-    GG_TRY(gg_safetensors_open(&c->from, c->path, "adapter_model", c->p.limits,
-                               c->codec, c->p.allocator, err));
+    GG_TRY(gg_safetensors_open(&c->from, &c->folder, "adapter_model",
+                               c->p.limits, c->codec, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
     GG_TRY(gg_convert_tensors(c, err));
     GG_TRY(gg_convert_general(c, err));
@@ -68,8 +68,8 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
         return build_adapter(c, err);
     GG_TRY(gg_convert_read_texts(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
-    GG_TRY(gg_safetensors_open(&c->from, c->path, "model", &limits, c->codec,
-                               c->p.allocator, err));
+    GG_TRY(gg_safetensors_open(&c->from, &c->folder, "model", &limits,
+                               c->codec, err));
     GG_TRY(gg_convert_quantized(c, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
     /* keys may add tensors, and what a model is called counts these: the order
@@ -101,9 +101,11 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
     c->card.fd = -1;
     gg_mem_arena_init(&c->arena, p.allocator);
     gg_codec_kern_init(c->codec, gg_kern_cpu_detect());
-    c->path = gg_mem_arena_strndup(&c->arena, path, strlen(path));
+    c->folder =
+        (struct gg_dir){ gg_mem_arena_strndup(&c->arena, path, strlen(path)),
+                         p.opener, p.allocator };
     enum gguf_status st =
-        c->path ? build(c, err) : gg_error_set_nomem(err, strlen(path));
+        c->folder.path ? build(c, err) : gg_error_set_nomem(err, strlen(path));
     gg_convert_close_texts(c);
     c->p.pre = NULL; /* borrowed until here */
     c->p.ignore = NULL;

@@ -60,7 +60,7 @@ struct gguf_convert {
     struct gguf_convert_params p;
     struct gg_mem_arena arena;
     struct gg_codec_kern codec[GG_N_DTYPES];
-    const char *path;
+    struct gg_dir folder;
     struct gg_convert_text text[GG_CONVERT_N_TEXTS];
     const json_t *config;           /* of the language model */
     struct gg_mapfile card;         /* README.md; fd -1: there is none */
@@ -88,7 +88,7 @@ struct gguf_convert {
 enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
                                        struct gguf_error *err);
 void gg_convert_close_texts(struct gguf_convert *c);
-/* Map a file of the folder; *there is false if there is none. */
+/* Have a file of the folder in memory; *there is false if there is none. */
 enum gguf_status gg_convert_map(struct gguf_convert *c, const char *name,
                                 struct gg_mapfile *m, bool *there,
                                 struct gguf_error *err);

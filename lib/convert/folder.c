@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,23 +25,8 @@ enum gguf_status gg_convert_map(struct gguf_convert *c, const char *name,
                                 struct gg_mapfile *m, bool *there,
                                 struct gguf_error *err)
 {
-    const size_t n = strlen(c->path) + strlen(name) + 2;
-    char *path = gg_mem_alloc(c->p.allocator, n);
-    *there = false;
-    if (!path)
-        return gg_error_set_nomem(err, n);
-    snprintf(path, n, "%s/%s", c->path, name);
-    struct gguf_error why;
-    enum gguf_status st = gg_mapfile_open(m, path, 0, 0, &why);
-    *there = st == GGUF_OK;
-    if (!*there && why.sys_errno == ENOENT) {
-        st = GGUF_OK;
-    } else if (!*there && err) {
-        *err = why;
-        st = gg_convert_in(name, st, err);
-    }
-    gg_mem_free(c->p.allocator, path);
-    return st;
+    return gg_convert_in(
+        name, gg_dir_map(&c->folder, name, MOST_TEXT, m, there, err), err);
 }
 
 static enum gguf_status read_text(struct gguf_convert *c,

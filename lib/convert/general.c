@@ -271,7 +271,7 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
 {
     const json_t *root = g->c->text[GG_CONVERT_CONFIG].json.root;
     struct gguf_str id;
-    const char *path = g->c->path;
+    const char *path = g->c->folder.path;
     if (!g->c->is_adapter &&
         gg_json_str(json_object_get(root, "_name_or_path"), &id)) {
         size_t slashes = 0;
@@ -286,6 +286,9 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
     for (begin = end; begin && path[begin - 1] != '/'; begin--)
         ;
     id = (struct gguf_str){ path + begin, end - begin };
+    const char *at = memchr(id.data, '@', id.size);
+    if (at && at > id.data && gg_dir_is_far(&g->c->folder))
+        id.size = (size_t)(at - id.data); /* after it comes a revision */
     char *real = NULL;
     if (gg_str_eqz(id, ".") || gg_str_eqz(id, "..")) {
         real = realpath(path, NULL);

@@ -54,7 +54,9 @@ static enum gguf_status read(const struct gguf_convert *c,
                             " numbers, not of one",
                             gg_str_esc(&e, t->name), t->n_elements);
     GG_TRY(gg_data_rows(&c->from->list, n->from, &rows, err));
+    GG_TRY(gg_data_hold(&c->from->list, n->from, 0, 1, err));
     gg_data_read(&rows, 0, 1, out);
+    gg_data_release(&c->from->list, n->from, 0, 1);
     return isfinite(*out)
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,

@@ -96,7 +96,7 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
 {
     struct stat s;
     struct gg_str_esc e;
-    const char *path = c->path;
+    struct gg_dir own = c->folder, base = own;
     struct gguf_str name = GG_STR("");
     (void)gg_json_str(
         json_object_get(json(c)->root, "base_model_name_or_path"), &name);
@@ -105,10 +105,12 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
                             "an adapter: which model it is for has to be "
                             "said ('%s')",
                             gg_str_esc(&e, name));
-    if (stat(c->p.base, &s) == 0 && S_ISDIR(s.st_mode)) {
-        c->path = c->p.base;
+    base.path = c->p.base;
+    if ((stat(base.path, &s) == 0 && S_ISDIR(s.st_mode)) ||
+        gg_dir_is_far(&base)) {
+        c->folder = base;
         const enum gguf_status st = gg_convert_read_texts(c, err);
-        c->path = path;
+        c->folder = own;
         return st;
     }
     char *text;

@@ -172,7 +172,9 @@ static enum gguf_status ternary(struct gg_convert_view *v,
     GG_TRY(gg_data_rows(list, v->item->from, &rows, err));
     for (uint64_t at = 0, k; at < n; at += k) {
         k = GG_MIN(n - at, CHUNK);
+        GG_TRY(gg_data_hold(list, v->item->from, at, k, err));
         gg_data_read(&rows, at, k, x);
+        gg_data_release(list, v->item->from, at, k);
         for (uint64_t i = 0; i < k; i++)
             sum += fabs((double)x[i]);
         if (list->ops->advise)

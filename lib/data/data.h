@@ -75,6 +75,10 @@ struct gg_data_ops {
      * for the pages of files. No function: there is none to give. */
     void (*advise)(const struct gg_data *d, size_t i, uint64_t first,
                    uint64_t n, enum gg_mapfile_advice how);
+    /* Have what elements first to first + n of tensor i are made of in memory;
+     * or let go of it, which cannot fail. No function: it always is. */
+    enum gguf_status (*hold)(const struct gg_data *d, size_t i, uint64_t first,
+                             uint64_t n, bool begin, struct gguf_error *err);
 };
 struct gg_data {
     const struct gg_data_ops *ops;
@@ -99,6 +103,25 @@ static inline enum gguf_status gg_data_rows(const struct gg_data *d, size_t i,
                                             struct gguf_error *err)
 {
     return d->ops->rows(d, i, out, err);
+}
+
+/* Before elements first to first + n of tensor i are read, or their bytes: a
+ * list whose files are read through a function brings them. After a failure
+ * nothing is held, or the list is only to be closed. What the function
+ * returns. */
+static inline enum gguf_status gg_data_hold(const struct gg_data *d, size_t i,
+                                            uint64_t first, uint64_t n,
+                                            struct gguf_error *err)
+{
+    return d->ops->hold ? d->ops->hold(d, i, first, n, true, err) : GGUF_OK;
+}
+
+/* They were read. */
+static inline void gg_data_release(const struct gg_data *d, size_t i,
+                                   uint64_t first, uint64_t n)
+{
+    if (d->ops->hold)
+        (void)d->ops->hold(d, i, first, n, false, NULL);
 }
 
 /* Its bytes as they are stored, of any alignment; NULL if the source computes

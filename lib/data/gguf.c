@@ -145,7 +145,8 @@ static const uint8_t *bytes(const struct gg_data *d, size_t i)
 void gg_data_gguf_init(struct gg_data_gguf *d, const struct gg_source *from,
                        const struct gg_codec_kern *codec, bool scaled)
 {
-    static const struct gg_data_ops ops = { n_tensors, info, rows,
-                                            bytes,     NULL, NULL };
+    static const struct gg_data_ops ops = {
+        .n_tensors = n_tensors, .info = info, .rows = rows, .bytes = bytes
+    };
     *d = (struct gg_data_gguf){ { &ops }, *from, codec, scaled, false };
 }

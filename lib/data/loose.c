@@ -72,7 +72,10 @@ enum gguf_status gg_data_loose_init(struct gg_data_loose *l,
                                     struct gguf_error *err)
 {
     static const struct gg_data_ops ops = {
-        gg_data_over_n_tensors, gg_data_over_info, rows, bytes, NULL, NULL
+        .n_tensors = gg_data_over_n_tensors,
+        .info = gg_data_over_info,
+        .rows = rows,
+        .bytes = bytes,
     };
     const size_t n = gg_data_n_tensors(base);
     enum gguf_status st = GGUF_OK;

@@ -264,6 +264,25 @@ static void advise(const struct gg_data *d, size_t i, uint64_t first,
     }
 }
 
+static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
+                             uint64_t n, bool begin, struct gguf_error *err)
+{
+    const struct gg_data_made *m = self(d);
+    const struct gg_made_tensor *t = &m->tensor[i];
+    for (size_t k = 0; m->base->ops->hold && k < t->n_parts; k++) {
+        const uint64_t start = k ? t->end[k - 1] : 0;
+        const uint64_t from = GG_MAX(first, start);
+        const uint64_t to = GG_MIN(first + n, t->end[k]);
+        uint64_t low, size;
+        if (from >= to)
+            continue;
+        reach(&t->part[k], from - start, to - 1 - start, &low, &size);
+        GG_TRY(m->base->ops->hold(m->base, t->part[k].from, low, size, begin,
+                                  err));
+    }
+    return GGUF_OK;
+}
+
 /* ---- making it ---- */
 
 /* Put dimensions together that follow each other without a gap. */
@@ -334,8 +353,8 @@ enum gguf_status gg_data_made_init(struct gg_data_made *m,
                                    const struct gguf_allocator *allocator,
                                    struct gguf_error *err)
 {
-    static const struct gg_data_ops ops = { n_tensors, info, rows,
-                                            bytes,     map,  advise };
+    static const struct gg_data_ops ops = { n_tensors, info,   rows, bytes,
+                                            map,       advise, hold };
     *m = (struct gg_data_made){ { &ops }, base, allocator, tensor, n };
     for (size_t i = 0; i < n; i++) {
         tensor[i].rows = NULL;

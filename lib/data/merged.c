@@ -255,7 +255,10 @@ enum gguf_status gg_data_merged_init(struct gg_data_merged *m,
                                      struct gguf_error *err)
 {
     static const struct gg_data_ops ops = {
-        gg_data_over_n_tensors, gg_data_over_info, rows, bytes, NULL, NULL
+        .n_tensors = gg_data_over_n_tensors,
+        .info = gg_data_over_info,
+        .rows = rows,
+        .bytes = bytes,
     };
     const size_t n_base = gg_data_n_tensors(base);
     *m = (struct gg_data_merged){ { { &ops }, base }, allocator, NULL };

@@ -227,6 +227,25 @@ void gg_packed_advise(const struct gg_safetensors *s, size_t i, uint64_t first,
     }
 }
 
+enum gguf_status gg_packed_hold(const struct gg_safetensors *s, size_t i,
+                                uint64_t first, uint64_t n, bool begin,
+                                struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *t = &s->tensor[i];
+    const uint64_t cols = (uint64_t)t->ne[0], rows = t->n_elements / cols;
+    for (size_t k = 0; k < N_PARTS; k++) {
+        const struct place *x = &t->packed->place[k];
+        uint64_t from = 0, size = x->size;
+        if (x->by_rows) {
+            from = first / cols * (size / rows);
+            size = (first + n + cols - 1) / cols * (size / rows) - from;
+        }
+        GG_TRY(gg_safetensors_hold(s, x->file_no, x->off + from, size, begin,
+                                   err));
+    }
+    return GGUF_OK;
+}
+
 /* ---- putting together ---- */
 
 struct join {
@@ -309,9 +328,14 @@ static enum gguf_status use_index(struct join *j, struct gguf_error *err)
         return GGUF_OK;
     if (strcmp(t->type->name, "I32") != 0 || t->n_elements != j->p->cols)
         return fail(j, "its list of groups is not one for each column", err);
-    for (uint64_t i = 0; i < t->n_elements; i++)
-        if (gg_bytes_load32le(t->data + 4 * i) >= j->p->n_groups)
-            return fail(j, "a column is of a group that has no scale", err);
+    uint64_t i = 0;
+    GG_TRY(gg_safetensors_hold_all(j->s, j->part[INDEX], true, err));
+    while (i < t->n_elements &&
+           gg_bytes_load32le(t->data + 4 * i) < j->p->n_groups)
+        i++;
+    (void)gg_safetensors_hold_all(j->s, j->part[INDEX], false, NULL);
+    if (i < t->n_elements)
+        return fail(j, "a column is of a group that has no scale", err);
     j->p->index = t->data;
     return GGUF_OK;
 }
@@ -369,8 +393,10 @@ static enum gguf_status use_words(struct join *j, struct gguf_error *err)
         (strcmp(shape->type->name, "I64") != 0 &&
          strcmp(shape->type->name, "I32") != 0))
         return fail(j, "its shape is not there", err);
+    GG_TRY(gg_safetensors_hold_all(j->s, j->part[SHAPE], true, err));
     p->rows = gg_bytes_load32le(shape->data);
     p->cols = gg_bytes_load32le(shape->data + shape->type->bits / 8);
+    (void)gg_safetensors_hold_all(j->s, j->part[SHAPE], false, NULL);
     while (bits < 8 &&
            (p->cols + 32 / bits - 1) / (32 / bits) != (uint64_t)q->ne[0])
         bits *= 2;

@@ -71,5 +71,10 @@ enum gguf_status gg_packed_rows(const struct gg_safetensors *s, size_t i,
                                 struct gguf_error *err);
 void gg_packed_advise(const struct gg_safetensors *s, size_t i, uint64_t first,
                       uint64_t n, enum gg_mapfile_advice how);
+/* gg_data_hold. Codes that lie otherwise than the weight's rows, scales, zero
+ * points and lists of groups are held as a whole. */
+enum gguf_status gg_packed_hold(const struct gg_safetensors *s, size_t i,
+                                uint64_t first, uint64_t n, bool begin,
+                                struct gguf_error *err);
 
 #endif

@@ -20,6 +20,20 @@ static const struct gg_safetensors *self(const struct gg_data *d)
     return (const struct gg_safetensors *)d;
 }
 
+/* Put the file's name before the message. */
+static enum gguf_status in_file(const struct gguf_str name,
+                                enum gguf_status st, struct gguf_error *err)
+{
+    char message[sizeof err->message];
+    struct gg_str_esc e;
+    if (st == GGUF_OK || !err)
+        return st;
+    memcpy(message, err->message, sizeof message);
+    snprintf(err->message, sizeof err->message, "%s: %.340s",
+             gg_str_esc(&e, name), message);
+    return st;
+}
+
 /* ---- the list ---- */
 
 static size_t n_tensors(const struct gg_data *d)
@@ -102,12 +116,19 @@ enum gguf_status gg_safetensors_index(struct gg_safetensors *s, size_t i,
         return gg_error_set(err, GGUF_E_TENSOR, t->off,
                             "tensor '%s': %s are not whole numbers",
                             gg_str_esc(&e, t->name), t->type->name);
-    for (uint64_t k = 0; dtype == GGUF_DTYPE_I64 && k < t->n_elements; k++)
-        if ((gg_bytes_load64le(t->data + 8 * k) + 0x80000000u) >> 32)
+    if (dtype == GGUF_DTYPE_I64) {
+        uint64_t k = 0;
+        GG_TRY(gg_safetensors_hold_all(s, i, true, err));
+        while (k < t->n_elements &&
+               !((gg_bytes_load64le(t->data + 8 * k) + 0x80000000u) >> 32))
+            k++;
+        (void)gg_safetensors_hold_all(s, i, false, NULL);
+        if (k < t->n_elements)
             return gg_error_set(err, GGUF_E_TENSOR, t->off + 8 * k,
                                 "tensor '%s': element %" PRIu64
                                 " does not fit 32 bits",
                                 gg_str_esc(&e, t->name), k);
+    }
     t->is_index = true;
     return GGUF_OK;
 }
@@ -198,26 +219,46 @@ static void advise(const struct gg_data *d, size_t i, uint64_t first,
                               n * bits / 8, how);
 }
 
+enum gguf_status gg_safetensors_hold(const struct gg_safetensors *s,
+                                     uint32_t file_no, uint64_t off,
+                                     uint64_t size, bool begin,
+                                     struct gguf_error *err)
+{
+    struct gg_safetensors_file *f =
+        file_no == UINT32_MAX ? NULL : &s->file[file_no];
+    if (!f || !f->map.read)
+        return GGUF_OK;
+    if (begin)
+        return in_file(f->name, gg_held_take(&f->held, off, size, err), err);
+    gg_held_release(&f->held, off, size);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_safetensors_hold_all(const struct gg_safetensors *s,
+                                         size_t i, bool begin,
+                                         struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *t = &s->tensor[i];
+    return gg_safetensors_hold(s, t->file_no, t->off, t->size, begin, err);
+}
+
+static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
+                             uint64_t n, bool begin, struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    const uint64_t bits = t->type->bits;
+    if (t->packed)
+        return gg_packed_hold(self(d), i, first, n, begin, err);
+    return gg_safetensors_hold(self(d), t->file_no, t->off + first * bits / 8,
+                               n * bits / 8, begin, err);
+}
+
 /* ---- files ---- */
 
 static struct gguf_str name_of(const void *user, uint32_t id)
 {
     const struct gg_safetensors *s = user;
     return s->tensor[id].name;
-}
-
-/* Put the file's name before the message. */
-static enum gguf_status in_file(const struct gguf_str name,
-                                enum gguf_status st, struct gguf_error *err)
-{
-    char message[sizeof err->message];
-    struct gg_str_esc e;
-    if (st == GGUF_OK || !err)
-        return st;
-    memcpy(message, err->message, sizeof message);
-    snprintf(err->message, sizeof err->message, "%s: %.340s",
-             gg_str_esc(&e, name), message);
-    return st;
 }
 
 /* The folder, '/', and the name: in the arena. */
@@ -235,8 +276,11 @@ static char *path_of(struct gg_safetensors *s, const char *folder,
     return path;
 }
 
-static enum gguf_status add_file(struct gg_safetensors *s, const char *folder,
-                                 struct gguf_str name, struct gguf_error *err)
+/* A map of it: *there is false where there is no such file. */
+static enum gguf_status add_map(struct gg_safetensors *s,
+                                const struct gg_dir *folder,
+                                struct gguf_str name, bool *there,
+                                struct gguf_error *err)
 {
     if (s->n_files == s->room_files) {
         void *grown = gg_mem_grow(s->allocator, s->file, &s->room_files,
@@ -246,16 +290,41 @@ static enum gguf_status add_file(struct gg_safetensors *s, const char *folder,
         s->file = grown;
     }
     struct gg_safetensors_file *f = &s->file[s->n_files];
-    *f = (struct gg_safetensors_file){ .path = path_of(s, folder, name),
+    *f = (struct gg_safetensors_file){ .path = path_of(s, folder->path, name),
                                        .map = { .fd = -1 } };
     f->name.data = gg_mem_arena_strndup(&s->arena, name.data, name.size);
     f->name.size = name.size;
     if (!f->path || !f->name.data)
         return gg_error_set_nomem(err, name.size + 1);
-    GG_TRY(
-        in_file(f->name, gg_mapfile_open(&f->map, f->path, 0, 0, err), err));
-    s->n_files++;
-    return in_file(f->name, gg_safetensors_read(s, s->n_files - 1, err), err);
+    GG_TRY(in_file(
+        name, gg_dir_open(folder, f->name.data, &f->map, there, err), err));
+    s->n_files += *there;
+    return GGUF_OK;
+}
+
+static enum gguf_status add_file(struct gg_safetensors *s,
+                                 const struct gg_dir *folder,
+                                 struct gguf_str name, bool *there,
+                                 struct gguf_error *err)
+{
+    GG_TRY(add_map(s, folder, name, there, err));
+    if (!*there)
+        return GGUF_OK;
+    const size_t no = s->n_files - 1;
+    return in_file(s->file[no].name, gg_safetensors_read(s, no, err), err);
+}
+
+static enum gguf_status add_listed(struct gg_safetensors *s,
+                                   const struct gg_dir *folder,
+                                   struct gguf_str name,
+                                   struct gguf_error *err)
+{
+    bool there;
+    GG_TRY(add_file(s, folder, name, &there, err));
+    return there ? GGUF_OK
+                 : in_file(name,
+                           gg_error_set_errno(err, ENOENT, "cannot be opened"),
+                           err);
 }
 
 /* ---- the index ---- */
@@ -270,8 +339,9 @@ static bool is_name(struct gguf_str s)
 
 /* A name that the same look-up gives to each file. */
 static enum gguf_status open_files(struct gg_safetensors *s,
-                                   const char *folder, const struct gg_json *j,
-                                   json_t *where, struct gguf_error *err)
+                                   const struct gg_dir *folder,
+                                   const struct gg_json *j, json_t *where,
+                                   struct gguf_error *err)
 {
     const char *key;
     json_t *v, *seen = json_object();
@@ -290,7 +360,7 @@ static enum gguf_status open_files(struct gg_safetensors *s,
         else if (!json_object_get(seen, name.data))
             st = json_object_set(seen, name.data, v)
                      ? gg_error_set_nomem(err, 64)
-                     : add_file(s, folder, name, err);
+                     : add_listed(s, folder, name, err);
     }
     json_decref(seen);
     return st;
@@ -327,21 +397,19 @@ static enum gguf_status compare_index(const struct gg_safetensors *s,
 }
 
 static enum gguf_status read_index(struct gg_safetensors *s,
-                                   const char *folder, const char *path,
+                                   const struct gg_dir *folder,
+                                   const struct gg_mapfile *m,
                                    struct gguf_error *err)
 {
-    struct gg_mapfile m = { .fd = -1 };
     struct gg_json j = { .root = NULL };
-    const struct gguf_str me = gg_str_z(s->index_name);
-    GG_TRY(in_file(me, gg_mapfile_open(&m, path, 0, 0, err), err));
     enum gguf_status st =
-        m.size > GG_SAFETENSORS_HEADER
+        m->size > GG_SAFETENSORS_HEADER
             ? gg_error_set(err, GGUF_E_LIMIT, 0,
                            "%s of %" PRIu64 " bytes, limit is %d",
-                           s->index_name, m.size, GG_SAFETENSORS_HEADER)
-            : in_file(me,
-                      gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
-                                   GG_JSON_PYTHON, err),
+                           s->index_name, m->size, GG_SAFETENSORS_HEADER)
+            : in_file(gg_str_z(s->index_name),
+                      gg_json_read(&j, (const char *)m->data, (size_t)m->size,
+                                   0, GG_JSON_PYTHON, err),
                       err);
     json_t *where = json_object_get(j.root, "weight_map");
     if (st == GGUF_OK && !json_is_object(where))
@@ -353,45 +421,44 @@ static enum gguf_status read_index(struct gg_safetensors *s,
     if (st == GGUF_OK)
         st = compare_index(s, &j, where, err);
     gg_json_fini(&j);
-    gg_mapfile_close(&m);
     return st;
 }
 
 /* ---- all of it ---- */
 
-/* One that is there and cannot be opened is an error. */
-static enum gguf_status is_there(const char *name, const char *path,
-                                 bool *there, struct gguf_error *err)
+static enum gguf_status read_files(struct gg_safetensors *s,
+                                   const struct gg_dir *folder,
+                                   struct gguf_error *err)
 {
-    FILE *f = fopen(path, "rb");
-    const int why = errno;
-    *there = f != NULL;
-    if (f)
-        fclose(f);
-    return f || why == ENOENT
-               ? GGUF_OK
-               : in_file(gg_str_z(name),
-                         gg_error_set_errno(err, why, "cannot be opened"),
-                         err);
+    struct gg_mapfile m;
+    bool there;
+    GG_TRY(in_file(gg_str_z(s->index_name),
+                   gg_dir_map(folder, s->index_name, GG_SAFETENSORS_HEADER, &m,
+                              &there, err),
+                   err));
+    if (there) {
+        const enum gguf_status st = read_index(s, folder, &m, err);
+        gg_mapfile_close(&m);
+        return st;
+    }
+    GG_TRY(add_file(s, folder, gg_str_z(s->single_name), &there, err));
+    return there ? GGUF_OK
+                 : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                                "there is neither %s nor %s", s->single_name,
+                                s->index_name);
 }
 
-static enum gguf_status read_folder(struct gg_safetensors *s, const char *path,
+/* What is held knows where their map is, which moves while files are added. */
+static enum gguf_status read_folder(struct gg_safetensors *s,
+                                    const struct gg_dir *folder,
                                     struct gguf_error *err)
 {
-    const char *index = path_of(s, path, gg_str_z(s->index_name));
-    const char *single = path_of(s, path, gg_str_z(s->single_name));
-    bool there;
-    if (!index || !single)
-        return gg_error_set_nomem(err, strlen(path) + sizeof s->index_name);
-    GG_TRY(is_there(s->index_name, index, &there, err));
-    if (there)
-        return read_index(s, path, index, err);
-    GG_TRY(is_there(s->single_name, single, &there, err));
-    if (there)
-        return add_file(s, path, gg_str_z(s->single_name), err);
-    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                        "there is neither %s nor %s", s->single_name,
-                        s->index_name);
+    GG_TRY(read_files(s, folder, err));
+    for (size_t i = 0; i < s->n_files; i++)
+        if (s->file[i].map.read)
+            GG_TRY(gg_held_init(&s->file[i].held, &s->file[i].map,
+                                s->allocator, err));
+    return GGUF_OK;
 }
 
 static enum gguf_status read_memory(struct gg_safetensors *s, const void *data,
@@ -405,16 +472,15 @@ static enum gguf_status read_memory(struct gg_safetensors *s, const void *data,
     return gg_safetensors_read(s, 0, err);
 }
 
-static enum gguf_status create(struct gg_safetensors **out, const char *path,
-                               const char *name, const void *data, size_t size,
-                               const struct gguf_limits *limits,
-                               const struct gg_codec_kern *codec,
-                               const struct gguf_allocator *allocator,
-                               struct gguf_error *err)
+static enum gguf_status
+create(struct gg_safetensors **out, const struct gg_dir *folder,
+       const char *name, const void *data, size_t size,
+       const struct gguf_limits *limits, const struct gg_codec_kern *codec,
+       const struct gguf_allocator *allocator, struct gguf_error *err)
 {
     static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
-    static const struct gg_data_ops ops = { n_tensors, info, rows,
-                                            bytes,     map,  advise };
+    static const struct gg_data_ops ops = { n_tensors, info,   rows, bytes,
+                                            map,       advise, hold };
     struct gg_safetensors *s = gg_mem_alloc_zero(allocator, 1, sizeof *s);
     *out = NULL;
     if (!s)
@@ -431,9 +497,9 @@ static enum gguf_status create(struct gg_safetensors **out, const char *path,
     enum gguf_status st =
         gg_index_init(&s->index, allocator, 256, name_of, s, err);
     if (st == GGUF_OK)
-        st =
-            path ? read_folder(s, path, err) : read_memory(s, data, size, err);
-    if (st == GGUF_OK && !path)
+        st = folder ? read_folder(s, folder, err)
+                    : read_memory(s, data, size, err);
+    if (st == GGUF_OK && !folder)
         st = gg_safetensors_scale(s, err);
     if (st != GGUF_OK) {
         gg_safetensors_close(s);
@@ -443,14 +509,13 @@ static enum gguf_status create(struct gg_safetensors **out, const char *path,
     return GGUF_OK;
 }
 
-enum gguf_status gg_safetensors_open(struct gg_safetensors **out,
-                                     const char *path, const char *name,
-                                     const struct gguf_limits *limits,
-                                     const struct gg_codec_kern *codec,
-                                     const struct gguf_allocator *allocator,
-                                     struct gguf_error *err)
+enum gguf_status
+gg_safetensors_open(struct gg_safetensors **out, const struct gg_dir *folder,
+                    const char *name, const struct gguf_limits *limits,
+                    const struct gg_codec_kern *codec, struct gguf_error *err)
 {
-    return create(out, path, name, NULL, 0, limits, codec, allocator, err);
+    return create(out, folder, name, NULL, 0, limits, codec, folder->allocator,
+                  err);
 }
 
 enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
@@ -467,8 +532,10 @@ void gg_safetensors_close(struct gg_safetensors *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->n_files; i++)
+    for (size_t i = 0; i < s->n_files; i++) {
+        gg_held_fini(&s->file[i].held);
         gg_mapfile_close(&s->file[i].map);
+    }
     gg_index_fini(&s->index);
     gg_mem_free(s->allocator, s->file);
     gg_mem_free(s->allocator, s->tensor);

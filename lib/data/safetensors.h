@@ -26,7 +26,9 @@
 #include "base/index.h"
 #include "base/mapfile.h"
 #include "base/mem.h"
+#include "base/held.h"
 #include "data/data.h"
+#include "data/dir.h"
 #include "gguf/paths.h"
 
 /* A header's length at most: what the reference reads. */
@@ -66,7 +68,8 @@ struct gg_safetensors_file {
     char *path; /* NULL: memory */
     struct gguf_str name;
     struct gg_mapfile map;
-    uint64_t data_off; /* byte after the header */
+    struct gg_held held; /* of a map through a function */
+    uint64_t data_off;   /* byte after the header */
     size_t first_tensor, n_tensors;
 };
 
@@ -86,20 +89,19 @@ struct gg_safetensors {
                         * neither all nor one: 128 */
 };
 
-/* Open NAME.safetensors, or what NAME.safetensors.index.json lists, of the
- * folder at path. limits: NULL is the defaults; names and their
- * number, dimensions. GGUF_E_NOTFOUND (there is neither an index nor
- * model.safetensors; a tensor of the index is not in its file),
- * GGUF_E_FORMAT, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW, GGUF_E_LIMIT,
+/* Open NAME.safetensors, or what NAME.safetensors.index.json lists, of a
+ * folder; its opener and what that gives are kept. Of an opener's file the
+ * header is read, and the numbers of what is held (data.h). limits: NULL is
+ * the defaults; names and their number, dimensions. GGUF_E_NOTFOUND (there is
+ * neither an index nor model.safetensors; a tensor of the index is not in its
+ * file), GGUF_E_FORMAT, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW, GGUF_E_LIMIT,
  * GGUF_E_DUPLICATE, GGUF_E_MISMATCH (a tensor that the index does not have, or
  * has in another file), GGUF_E_TENSOR (scales), GGUF_E_UNSUPPORTED (types),
  * GGUF_E_IO, GGUF_E_NOMEM; messages begin with the name of the file. */
-enum gguf_status gg_safetensors_open(struct gg_safetensors **out,
-                                     const char *path, const char *name,
-                                     const struct gguf_limits *limits,
-                                     const struct gg_codec_kern *codec,
-                                     const struct gguf_allocator *allocator,
-                                     struct gguf_error *err);
+enum gguf_status
+gg_safetensors_open(struct gg_safetensors **out, const struct gg_dir *folder,
+                    const char *name, const struct gguf_limits *limits,
+                    const struct gg_codec_kern *codec, struct gguf_error *err);
 /* The same of the bytes of one file, which are kept. */
 enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
                                        const void *data, size_t size,
@@ -136,6 +138,15 @@ enum gguf_status gg_safetensors_index(struct gg_safetensors *s, size_t i,
 void gg_safetensors_advise(const struct gg_safetensors *s, uint32_t file_no,
                            uint64_t off, uint64_t size,
                            enum gg_mapfile_advice how);
+/* Hold bytes off to off + size of a file, or release them: gg_data_hold. */
+enum gguf_status gg_safetensors_hold(const struct gg_safetensors *s,
+                                     uint32_t file_no, uint64_t off,
+                                     uint64_t size, bool begin,
+                                     struct gguf_error *err);
+/* The same of all numbers that the header gives tensor i. */
+enum gguf_status gg_safetensors_hold_all(const struct gg_safetensors *s,
+                                         size_t i, bool begin,
+                                         struct gguf_error *err);
 /* safetensors_scale.c: give tensors their scales. Of a folder after it was
  * opened, when packed weights are put together and block is known. */
 enum gguf_status gg_safetensors_scale(struct gg_safetensors *s,

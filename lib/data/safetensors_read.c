@@ -295,6 +295,8 @@ enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
         return gg_error_set(err, GGUF_E_TRUNCATED, 0,
                             "%" PRIu64 " bytes are no .safetensors file",
                             f->map.size);
+    if (f->map.read)
+        GG_TRY(gg_mapfile_fetch(&f->map, 0, 8, err));
     const uint64_t n = gg_bytes_load64le(f->map.data);
     if (n > GG_SAFETENSORS_HEADER)
         return gg_error_set(err, GGUF_E_LIMIT, 0,
@@ -306,6 +308,8 @@ enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
                             " bytes, the file has %" PRIu64 " more",
                             n, f->map.size - 8);
     f->data_off = 8 + n;
+    if (f->map.read)
+        GG_TRY(gg_mapfile_fetch(&f->map, 8, f->data_off, err));
     const char *text = (const char *)f->map.data + 8;
     if (!n || *text != '{')
         return gg_error_set(err, GGUF_E_FORMAT, 8,

@@ -54,7 +54,9 @@ static enum gguf_status use(struct gg_safetensors *s, size_t i, size_t k,
                    : gg_mem_arena_alloc(&s->arena, bytes);
     if (!v)
         return gg_error_set_nomem(err, SIZE_MAX);
+    GG_TRY(gg_safetensors_hold_all(s, k, true, err));
     gg_data_read(&rows, 0, scale->n_elements, v);
+    (void)gg_safetensors_hold_all(s, k, false, NULL);
     for (uint64_t x = 0; x < scale->n_elements; x++)
         if (!isfinite(v[x]))
             return gg_error_set(err, GGUF_E_TENSOR, scale->off,

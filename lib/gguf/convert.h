@@ -25,6 +25,13 @@
  * becomes an adapter's file, as gguf_adapter_open takes it; the model that it
  * is for is params->base, of which config.json, or the keys, are read.
  *
+ * A folder need not be on this machine: of one that params->opener takes, each
+ * file is opened as its path, "/", and its name, of which GGUF_E_NOTFOUND says
+ * that there is none. Headers are read then, and numbers as a job comes to
+ * them, of which no more is kept than what its threads are at and what lies
+ * around it. Weights whose rows are put together of ones that lie apart, as
+ * where a matrix is turned, are kept as long as the matrix is written.
+ *
  * An object is used by one thread at a time.
  */
 #ifndef GGUF_CONVERT_H
@@ -33,6 +40,7 @@
 #include <gguf/kv.h>
 #include <gguf/progress.h>
 #include <gguf/quant.h>
+#include <gguf/reader.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,11 +64,15 @@ struct gguf_convert_params {
                        * GGUF file. Borrowed; NULL: none */
     gguf_convert_note_fn *note; /* called by gguf_convert_open; NULL: none */
     void *note_user;
+    const struct gguf_opener
+        *opener; /* of folders that are elsewhere (reader.h); kept, with the
+                  * readers that it makes, until gguf_convert_close; NULL:
+                  * there are none */
 };
 #define GGUF_CONVERT_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0, NULL,  \
-            NULL, NULL                                                        \
+            NULL, NULL, NULL                                                  \
     }
 
 /* Open the folder at path and make the plan. params may be NULL.

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 /* Convert the folder at dir to the file out, in types of its own or those of
- * recipe. */
+ * recipe; and from an opener (gguf/reader.h), which must give the same:
+ * GGUF_E_MISMATCH. */
 enum gguf_status folder_convert(const char *dir, const char *out,
                                 const char *recipe, struct gguf_error *err);
 

@@ -160,9 +160,10 @@ static const uint8_t *turned_bytes(const struct gg_data *d, size_t i)
 
 static void check_turned(const struct gg_data *of)
 {
-    static const struct gg_data_ops ops = { turned_n,    turned_info,
-                                            turned_rows, turned_bytes,
-                                            NULL,        NULL };
+    static const struct gg_data_ops ops = { .n_tensors = turned_n,
+                                            .info = turned_info,
+                                            .rows = turned_rows,
+                                            .bytes = turned_bytes };
     struct turned t = { { &ops }, of, { { 0 } } };
     float x[N], y[N];
     bool good = true;

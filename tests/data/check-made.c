@@ -53,8 +53,10 @@ static const uint8_t *base_bytes(const struct gg_data *d, size_t i)
     return &there[i];
 }
 
-static const struct gg_data_ops ops = { base_n,     base_info, base_rows,
-                                        base_bytes, NULL,      NULL };
+static const struct gg_data_ops ops = { .n_tensors = base_n,
+                                        .info = base_info,
+                                        .rows = base_rows,
+                                        .bytes = base_bytes };
 static const struct gg_data base = { &ops };
 
 /* A part of random shape over all of a tensor, with its dimensions in any

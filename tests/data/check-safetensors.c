@@ -315,8 +315,9 @@ static void check_scale(int rows, int cols, const char *shape, int n,
 static enum gguf_status open_dir(struct gg_safetensors **s,
                                  struct gguf_error *e)
 {
+    const struct gg_dir folder = { dir, NULL, NULL };
     gguf_error_clear(e);
-    return gg_safetensors_open(s, dir, "model", NULL, codec, NULL, e);
+    return gg_safetensors_open(s, &folder, "model", NULL, codec, e);
 }
 
 static const char one_a[] =

@@ -292,14 +292,14 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
     const struct gguf_split_tensor *st = jt->src;
     const uint8_t *src = gg_job_bytes(q, jt);
     uint64_t k = no - cut->first, off, size;
-    bool good;
+    bool have, good;
 
     if (!cut->rows) {
         off = piece_off(cut, st, k);
         size = piece_off(cut, st, k + 1) - off;
         advise(q, jt, off, size, true);
-        good = gg_quant_run_fetch(r, i, no, off, size) &&
-               copy_piece(r, i, no, off, size, src + off, ith);
+        have = gg_quant_run_fetch(r, i, no, off, size);
+        good = have && copy_piece(r, i, no, off, size, src + off, ith);
     } else {
         struct chunk c = { .i = i, .no = no };
         c.mat = k / cut->per_mat;
@@ -309,13 +309,13 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
         size = c.n * cut->row_from;
         c.src = src ? src + off : NULL;
         advise(q, jt, off, size, true);
-        good = gg_quant_run_fetch(r, i, no, off, size);
+        have = gg_quant_run_fetch(r, i, no, off, size);
         uint8_t *buffer = r->buffers + ith * r->buffer_size;
         uint8_t *weights = buffer + r->slice_size;
         uint8_t *out = weights + r->n_jobs * r->weight_size;
         double begin = r->losses ? gg_loss_clock() : 0;
         float *slice = (float *)(void *)buffer;
-        good = good &&
+        good = have &&
                encode_chunk(r, &c, slice, (float *)(void *)weights, out, ith);
         for (size_t job = 0; r->losses && job < r->n_jobs; job++)
             r->losses[job * r->cuts[r->n_t].first + no].seconds =
@@ -323,7 +323,8 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
         good = good && write_chunk(r, &c, slice, out, ith);
     }
     advise(q, jt, off, size, false);
-    gg_quant_run_drop(r, i, off, size, true);
+    if (have)
+        gg_quant_run_drop(r, i, off, size, true);
     if (good && r->resume)
         gg_quant_run_note(r, i, no, ith);
 }

@@ -181,7 +181,8 @@ void gg_quant_run_work(void *user, unsigned ith, unsigned nth);
  * chunk no, if they come through a reader. False: the run ends. */
 bool gg_quant_run_fetch(struct gg_quant_run *r, size_t i, uint64_t no,
                         uint64_t off, uint64_t size);
-/* They are needed no longer; last: by this chunk, which is the last to. */
+/* They were fetched, and are needed no longer; last: by this chunk, which is
+ * the last to. */
 void gg_quant_run_drop(struct gg_quant_run *r, size_t i, uint64_t off,
                        uint64_t size, bool last);
 

@@ -1,0 +1,100 @@
+/* dir.c - the files of a folder, wherever it is */
+#include "config.h"
+#include "data/dir.h"
+#include "file/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+bool gg_dir_is_far(const struct gg_dir *f)
+{
+    return gg_file_opener_takes(f->opener, f->path);
+}
+
+static enum gguf_status open_far(const struct gg_dir *f, const char *path,
+                                 uint64_t most, struct gg_mapfile *m,
+                                 bool *there, struct gguf_error *err)
+{
+    struct gguf_reader r = { .struct_size = sizeof r };
+    struct gguf_error why;
+    enum gguf_status st = f->opener->open(f->opener->user, path, &r, &why);
+    if (st == GGUF_E_NOTFOUND)
+        return GGUF_OK;
+    if (st == GGUF_OK && !r.read)
+        st = gg_error_set(&why, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                          "gguf_reader has no function to read with");
+    if (st != GGUF_OK) {
+        if (err)
+            *err = why;
+        return st;
+    }
+    st = r.size > most
+             ? gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "has %" PRIu64 " bytes, limit is %" PRIu64, r.size,
+                            most)
+             : gg_mapfile_reader(m, r.read, r.user, r.size, 0, 0, err);
+    if (st != GGUF_OK) {
+        if (r.close)
+            r.close(r.user);
+        return st;
+    }
+    m->close = r.close;
+    m->version = r.version;
+    *there = true;
+    return st;
+}
+
+static enum gguf_status open_near(const char *path, struct gg_mapfile *m,
+                                  bool *there, struct gguf_error *err)
+{
+    struct gguf_error why;
+    const enum gguf_status st = gg_mapfile_open(m, path, 0, 0, &why);
+    *there = st == GGUF_OK;
+    if (*there || why.sys_errno == ENOENT)
+        return GGUF_OK;
+    if (err)
+        *err = why;
+    return st;
+}
+
+static enum gguf_status open_any(const struct gg_dir *f, const char *name,
+                                 uint64_t most, struct gg_mapfile *m,
+                                 bool *there, struct gguf_error *err)
+{
+    const size_t n = strlen(f->path), size = n + strlen(name) + 2;
+    char *path = gg_mem_alloc(f->allocator, size);
+    *m = (struct gg_mapfile){ .fd = -1 };
+    *there = false;
+    if (!path)
+        return gg_error_set_nomem(err, size);
+    const bool slash = n && f->path[n - 1] == '/';
+    snprintf(path, size, "%s%s%s", f->path, slash ? "" : "/", name);
+    const enum gguf_status st = gg_dir_is_far(f)
+                                    ? open_far(f, path, most, m, there, err)
+                                    : open_near(path, m, there, err);
+    gg_mem_free(f->allocator, path);
+    return st;
+}
+
+enum gguf_status gg_dir_open(const struct gg_dir *f, const char *name,
+                             struct gg_mapfile *m, bool *there,
+                             struct gguf_error *err)
+{
+    return open_any(f, name, UINT64_MAX, m, there, err);
+}
+
+enum gguf_status gg_dir_map(const struct gg_dir *f, const char *name,
+                            uint64_t most, struct gg_mapfile *m, bool *there,
+                            struct gguf_error *err)
+{
+    GG_TRY(open_any(f, name, most, m, there, err));
+    if (!*there || !m->read)
+        return GGUF_OK;
+    const enum gguf_status st = gg_mapfile_fetch(m, 0, m->size, err);
+    if (st != GGUF_OK) {
+        gg_mapfile_close(m);
+        *there = false;
+    }
+    return st;
+}

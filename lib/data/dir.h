@@ -1,0 +1,34 @@
+/* dir.h - the files of a folder, wherever it is
+ *
+ * A folder is one of this machine, or what an opener (gguf/reader.h) takes: its
+ * files are then asked for by the folder's path, "/", and their name.
+ */
+#ifndef GG_DATA_DIR_H
+#define GG_DATA_DIR_H
+
+#include "base/mapfile.h"
+#include "base/mem.h"
+#include "gguf/reader.h"
+
+struct gg_dir {
+    const char *path;                 /* kept */
+    const struct gguf_opener *opener; /* kept; NULL: there is none */
+    const struct gguf_allocator *allocator;
+};
+
+/* Open the file name, which may be no file: *there is false then, and m is not
+ * open. Of an opener's file nothing is at m->data as yet. What gg_mapfile_open
+ * and the opener return; err does not say which file it is about. */
+enum gguf_status gg_dir_open(const struct gg_dir *f, const char *name,
+                             struct gg_mapfile *m, bool *there,
+                             struct gguf_error *err);
+/* The same, and have all of it in memory: GGUF_E_LIMIT if it is an opener's and
+ * has more than most bytes. */
+enum gguf_status gg_dir_map(const struct gg_dir *f, const char *name,
+                            uint64_t most, struct gg_mapfile *m, bool *there,
+                            struct gguf_error *err);
+
+/* Is it an opener's? */
+bool gg_dir_is_far(const struct gg_dir *f);
+
+#endif

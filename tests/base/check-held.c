@@ -1,0 +1,120 @@
+/* check-held.c - what is held of a file that a function gives is there */
+#include "config.h"
+#include "base/held.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+
+enum { PAGES = 200, MOST = 40 };
+
+/* Byte i of the whole, never 0: what was given back reads as zeros. */
+static uint8_t byte_at(uint64_t i)
+{
+    return (uint8_t)(1 + (i * 7 + i / 251) % 250);
+}
+
+struct from {
+    uint64_t n_bytes;
+    bool fails;
+};
+
+static enum gguf_status give(void *user, uint64_t off, void *dst, size_t size,
+                             struct gguf_error *err)
+{
+    struct from *f = user;
+    uint8_t *p = dst;
+    if (f->fails)
+        return gg_error_set(err, GGUF_E_IO, off, "the line is dead");
+    f->n_bytes += size;
+    for (size_t i = 0; i < size; i++)
+        p[i] = byte_at(off + i);
+    return GGUF_OK;
+}
+
+static bool is_there(const struct gg_mapfile *m, uint64_t off, uint64_t size)
+{
+    for (uint64_t i = off; i < off + size; i++)
+        if (m->data[i] != byte_at(i))
+            return false;
+    return true;
+}
+
+struct piece {
+    uint64_t off, size;
+};
+
+/* Many pieces at random, some held at the same time, like those of threads. */
+static void check_random(struct gg_held *w, const struct gg_mapfile *m)
+{
+    enum { AT_ONCE = 6 };
+    struct piece held[AT_ONCE] = { { 0, 0 } };
+    bool good = true;
+    for (int n = 0; n < 3000 && good; n++) {
+        struct piece *p = &held[n % AT_ONCE];
+        good = is_there(m, p->off, p->size);
+        gg_held_release(w, p->off, p->size);
+        p->off = rnd_below(m->size);
+        p->size = rnd_below(m->size / 50);
+        if (p->size > m->size - p->off)
+            p->size = m->size - p->off;
+        good = good && gg_held_take(w, p->off, p->size, NULL) == GGUF_OK;
+        for (int k = 0; k < AT_ONCE && good; k++)
+            good = is_there(m, held[k].off, held[k].size);
+    }
+    for (int k = 0; k < AT_ONCE; k++)
+        gg_held_release(w, held[k].off, held[k].size);
+    ok(good, "what is held is there");
+    ok(w->n_idle <= w->most_idle &&
+           w->most_idle <= m->size / w->block_size / 10,
+       "and not much of the rest: %u blocks", (unsigned)w->n_idle);
+}
+
+int main(void)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t size = PAGES * page + 100;
+    struct from from = { 0, false };
+    struct gg_mapfile m;
+    struct gg_held w;
+    struct gguf_error err;
+    if (gg_mapfile_reader(&m, give, &from, size, 0, 0, &err) ||
+        gg_held_init(&w, &m, NULL, &err))
+        return 99;
+    check_random(&w, &m);
+
+    from.n_bytes = 0;
+    bool good = true;
+    for (uint64_t at = 0; at + 1000 <= size && good; at += 1000) {
+        good = gg_held_take(&w, at, 1000, NULL) == GGUF_OK &&
+               is_there(&m, at, 1000);
+        gg_held_release(&w, at, 1000);
+    }
+    ok(good && from.n_bytes <= size,
+       "in order, each byte is asked for once: %" PRIu64 " of %" PRIu64,
+       from.n_bytes, size);
+
+    good = gg_held_take(&w, 0, MOST * page, NULL) == GGUF_OK;
+    gg_held_release(&w, 0, MOST * page);
+    from.n_bytes = 0;
+    good = good && gg_held_take(&w, 0, MOST * page, NULL) == GGUF_OK &&
+           is_there(&m, 0, MOST * page);
+    gg_held_release(&w, 0, MOST * page);
+    ok(good && !from.n_bytes, "a large piece stays until the next one");
+
+    from.fails = true;
+    const uint64_t off = 100 * page;
+    ok(gg_held_take(&w, off, 3 * page, &err) == GGUF_E_IO &&
+           !strcmp(err.message, "the line is dead"),
+       "a failure is passed on");
+    from.fails = false;
+    ok(gg_held_take(&w, off, 3 * page, NULL) == GGUF_OK &&
+           is_there(&m, off, 3 * page),
+       "and the next one has the bytes");
+    gg_held_release(&w, off, 3 * page);
+    ok(gg_held_take(&w, size, 0, NULL) == GGUF_OK, "nothing is always there");
+    gg_held_release(&w, size, 0);
+    gg_held_fini(&w);
+    gg_held_fini(&w);
+    gg_mapfile_close(&m);
+    return done_testing();
+}
