@@ -1,6 +1,7 @@
 /* msg.c - what a tool says, and how it ends */
 #include "config.h"
 #include "tools/common/msg.h"
+#include "tools/common/hint.h"
 #include "tools/common/text.h"
 #include "gguf/text.h"
 
@@ -141,11 +142,10 @@ void msg_fail(const char *file, const struct gguf_error *err)
         if (there)
             at[0] = '\0';
     }
-    const char *help = "";
-    if (err->status == GGUF_E_EXIST)
-        help = " (--force replaces it)";
-    else if (err->status == GGUF_E_LIMIT && strstr(err->message, "limit is"))
-        help = " (--limit raises limits)";
+    char limit[80];
+    const char *help = err->status == GGUF_E_EXIST
+                           ? " (--force replaces it)"
+                           : hint_limit(err, limit, sizeof limit);
     msg_error(file, "%s%s%s%s%s", err->message, at[0] ? " (" : "", at,
               at[0] ? ")" : "", help);
 }

@@ -38,8 +38,8 @@ void msg_info(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 
 /* A failure of the library: its message, the byte offset where the message
- * does not name it, and for an output that exists the option that every tool
- * with outputs has. */
+ * does not name it, and the option that helps (hint.h); for an output that
+ * exists the one that every tool with outputs has. */
 void msg_fail(const char *file, const struct gguf_error *err);
 
 /* p; NULL ends the program: out of memory. */

@@ -1,0 +1,74 @@
+/* hint.c - which option helps */
+#include "config.h"
+#include "tools/common/hint.h"
+#include "tools/common/msg.h"
+#include "tools/common/remote.h"
+#include "tools/common/text.h"
+
+#include <gguf/file.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The words that a message about a limit has beside the number that was met,
+ * before it or after it. */
+static const struct {
+    const char *words, *limit;
+    bool before; /* the number comes before the words */
+} rows[] = {
+    { " keys at byte", "kv", true },
+    { " tensors at byte", "tensors", true },
+    { "tensor name length ", "name-size", false },
+    { "key length ", "key-size", false },
+    { "string length ", "str-size", false },
+    { "array items ", "array-items", false },
+    { "arrays in arrays, depth ", "depth", false },
+    { "array of depth ", "depth", false },
+    { " dimensions at byte", "dims", true },
+    { "the header has at least ", "header", false },
+};
+
+const char *hint_limit(const struct gguf_error *err, char *out, size_t size)
+{
+    *out = '\0';
+    if (err->status != GGUF_E_LIMIT || !strstr(err->message, "limit is"))
+        return out;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct gguf_limits limits = GGUF_LIMITS_INIT;
+        const char *at = strstr(err->message, rows[i].words);
+        if (!at)
+            continue;
+        const char *number = rows[i].before ? at : at + strlen(rows[i].words);
+        while (rows[i].before && number > err->message && number[-1] >= '0' &&
+               number[-1] <= '9')
+            number--;
+        const uint64_t value = strtoull(number, NULL, 10);
+        if (gguf_limits_set(&limits, rows[i].limit, value, NULL) == GGUF_OK)
+            snprintf(out, size, " (--limit %s=%" PRIu64 " takes it)",
+                     rows[i].limit, value);
+        break;
+    }
+    return out;
+}
+
+void hint_resume(const char *in, const char *out, enum gguf_status st,
+                 bool with)
+{
+    const bool broke = st == GGUF_E_IO || st == GGUF_E_TRUNCATED;
+    struct text journal = { NULL, 0, 0 };
+    if (!out)
+        return;
+    text_addf(&journal, "%s.resume", out);
+    if (with && access(journal.s, F_OK) == 0 &&
+        (broke || st == GGUF_E_CANCELLED || st == GGUF_E_NOSPACE))
+        msg_info(out,
+                 "what is complete is kept: the same command goes on from "
+                 "there");
+    else if (!with && (st == GGUF_E_CANCELLED || (broke && remote_is(in))))
+        msg_info(out, "nothing is kept; with --resume what is complete would "
+                      "be, for the next run to go on");
+    text_fini(&journal);
+}

@@ -1,0 +1,20 @@
+/* hint.h - which option helps */
+#ifndef TOOLS_HINT_H
+#define TOOLS_HINT_H
+
+#include <gguf/status.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* " (--limit dims=5 takes it)" where err is about a limit that --limit raises
+ * so far, else "". */
+const char *hint_limit(const struct gguf_error *err, char *out, size_t size);
+
+/* After a run that made the file out of in was stopped or broke: what is left
+ * of it, or that --resume would have left something. with: the run had that
+ * option. out may be NULL. */
+void hint_resume(const char *in, const char *out, enum gguf_status st,
+                 bool with);
+
+#endif
