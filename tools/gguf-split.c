@@ -1,6 +1,7 @@
 /* gguf-split - one model in several files, and back */
 #include "config.h"
 #include "tools/common/digest.h"
+#include "tools/common/hint.h"
 #include "tools/common/load.h"
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 struct options {
-    bool split, merge, dry_run, force, quiet, verify, delete_inputs;
+    bool split, merge, dry_run, force, resume, quiet, verify, delete_inputs;
     struct gguf_split_params limits;
     struct gguf_limits file_limits;
 };
@@ -60,6 +61,10 @@ static const struct opt table[] = {
       OPT_FLAG, AT(dry_run) },
     { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
       AT(force) },
+    { "--resume", NULL,
+      "with --merge: note in OUT.resume what is complete; if the run is "
+      "interrupted, the same command goes on from there",
+      OPT_FLAG, AT(resume) },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
     { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
     { .names = NULL },
@@ -69,6 +74,7 @@ static const struct opt_rule rules[] = {
     { "--merge", OPT_EXCLUDES,
       "--split --split-max-tensors --split-max-size --no-tensor-first-split "
       "--split-by-layer" },
+    { "--resume", OPT_NEEDS, "--merge" },
     { .a = NULL },
 };
 
@@ -264,11 +270,12 @@ int main(int argc, char **argv)
                   out);
     load_raise_limits();
     progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);
-    bar.linger = true;
+    bar.linger = !o.resume; /* what has a name stays */
     progress_catch_signals();
     params.limits = &o.file_limits;
     params.opener = remote_opener();
     job.force = o.force;
+    job.resume = o.resume;
     job.progress = progress_report;
     job.user = &bar;
     gguf_error_clear(&err);
@@ -294,6 +301,8 @@ int main(int argc, char **argv)
     progress_clear(&bar);
     if (st != GGUF_OK)
         msg_fail(about, &err);
+    if (o.merge && about == out && !o.quiet)
+        hint_resume(in, out, st, o.resume);
     gguf_split_close(s);
     progress_raise();
     return msg_exit(status);
