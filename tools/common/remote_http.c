@@ -11,12 +11,10 @@
 #include "tools/common/remote_http.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
+#include "tools/common/remote_curl.h"
 #include "tools/common/remote_url.h"
 #include "tools/common/text.h"
 
-#define CURL_DISABLE_TYPECHECK
-#include <curl/curl.h>
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -33,37 +31,9 @@ enum {
     IDLE_S = 30     /* seconds in which a byte must come */
 };
 
-/* libcurl and what it needs take 9 ms to load, three times what the rest of a
- * program takes: it is loaded when there is something to ask a server. */
-static const char *const libraries[] = { "libcurl.so.4", "libcurl-gnutls.so.4",
-                                         "libcurl.4.dylib", "libcurl.so" };
-
-#define CALLS(X)                                                              \
-    X(global_init)                                                            \
-    X(global_cleanup)                                                         \
-    X(easy_init)                                                              \
-    X(easy_setopt)                                                            \
-    X(easy_perform)                                                           \
-    X(easy_getinfo)                                                           \
-    X(easy_cleanup)                                                           \
-    X(easy_strerror)                                                          \
-    X(slist_append)                                                           \
-    X(slist_free_all)                                                         \
-    X(free)                                                                   \
-    X(url)                                                                    \
-    X(url_cleanup)                                                            \
-    X(url_set)                                                                \
-    X(url_get)
-
-struct calls {
-#define X(NAME) __typeof__(curl_##NAME) *NAME;
-    CALLS(X)
-#undef X
-};
-
 /* One connection for all files, one request at a time. */
 static struct {
-    struct calls f;
+    struct remote_curl f;
     CURL *curl;
     char *hub;   /* scheme://host:port of the Hub */
     char *token; /* for it, or NULL */
@@ -292,6 +262,7 @@ static long idle_seconds(void)
 static void set_options(CURL *c)
 {
     const long idle = idle_seconds();
+    remote_curl_certificates(&net.f, c);
     net.f.easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
     net.f.easy_setopt(c, CURLOPT_USERAGENT, PACKAGE_NAME "/" PACKAGE_VERSION);
     net.f.easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
@@ -313,42 +284,13 @@ static void set_options(CURL *c)
 #endif
 }
 
-static enum gguf_status load_library(struct gguf_error *err)
-{
-    static const struct {
-        const char *name;
-        size_t at;
-    } rows[] = {
-#define X(NAME) { "curl_" #NAME, offsetof(struct calls, NAME) },
-        CALLS(X)
-#undef X
-    };
-    void *lib = NULL;
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && !lib; i++)
-        lib = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
-    if (!lib)
-        return gguf_error_set(err, GGUF_E_UNSUPPORTED,
-                              "libcurl is not installed, with which files on "
-                              "servers are read (%s)",
-                              libraries[0]);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        void *call = dlsym(lib, rows[i].name);
-        if (!call)
-            return gguf_error_set(err, GGUF_E_UNSUPPORTED,
-                                  "libcurl has no %s: it is older than 7.62",
-                                  rows[i].name);
-        memcpy((char *)&net.f + rows[i].at, &call, sizeof call);
-    }
-    return GGUF_OK;
-}
-
 /* The connection; once. */
 static enum gguf_status net_begin(struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
     if (net.curl)
         return st;
-    if ((st = load_library(err)) != GGUF_OK)
+    if ((st = remote_curl_load(&net.f, err)) != GGUF_OK)
         return st;
     if (net.f.global_init(CURL_GLOBAL_DEFAULT) ||
         !(net.curl = net.f.easy_init()))
@@ -494,7 +436,9 @@ static enum gguf_status finish(struct request *q, CURLcode c, long status,
     const uint64_t due = status == 206 ? q->to - q->from + 1
                          : left < q->n ? left
                                        : q->n;
-    if (q->got != due)
+    if (q->got > due)
+        return fail(q, GGUF_E_FORMAT, "the server sends more than its range");
+    if (q->got < due)
         return fail(q, GGUF_E_TRUNCATED, "the server sends less than it says");
     return GGUF_OK;
 }

@@ -110,5 +110,7 @@ enum gguf_status remote_http_open(const char *url, struct gguf_reader *out,
     out->read = read_remote;
     out->close = close_remote;
     out->user = r;
+    if (*r->etag && strncmp(r->etag, "W/", 2) != 0)
+        out->version = r->etag;
     return GGUF_OK;
 }
