@@ -1,6 +1,7 @@
 /* gguf-convert-opt.c - what the command line of gguf-convert says */
 #include "config.h"
 #include "tools/gguf-convert.h"
+#include "tools/common/remote.h"
 #include "tools/gguf-quantize-rows.h"
 
 #include <stdlib.h>
@@ -24,10 +25,10 @@ static const struct opt table[] = {
       "file; only what it is is read",
       OPT_STR, AT(params.base) },
     { .help = "What is written:" },
-    { "-o --output", "OUT[=TYPE]",
+    { "-o --output", "OUT[=[TYPE][@SIZE]]",
       "write OUT with tensors of TYPE, a recipe as gguf-quantize has it; "
-      "without one, of the types that they have. May be given again: DIR is "
-      "read once for all",
+      "without one, of the types that they have. @SIZE is its --target-size, "
+      "or @Xbpw its --target-bpw. May be given again: DIR is read once for all",
       OPT_LIST, AT(q.outputs) },
     { "--to-safetensors", "DIR[=TYPE]",
       "the other way: write the model in FILE, a GGUF file, as a folder DIR "
@@ -77,7 +78,6 @@ static const struct opt table[] = {
 
 static const struct opt_rule rules[] = {
     { "--target-size", OPT_EXCLUDES, "--target-bpw" },
-    { "--target-types", OPT_NEEDS, "--target-size --target-bpw" },
     { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
     { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
     { "--to-safetensors", OPT_EXCLUDES,
@@ -94,7 +94,7 @@ static const struct opt_rule rules[] = {
 
 static const struct opt_tool tool = {
     "gguf-convert",
-    "[OPTION]... DIR -o OUT[=TYPE]...\n[OPTION]... --dry-run DIR\n"
+    "[OPTION]... DIR -o OUT[=[TYPE][@SIZE]]...\n[OPTION]... --dry-run DIR\n"
     "[OPTION]... FILE --to-safetensors DIR[=TYPE]",
     "Make a GGUF file of the model in DIR, a folder as Hugging Face's "
     "transformers have it: config.json, weights as safetensors, a tokenizer. "
@@ -105,18 +105,19 @@ static const struct opt_tool tool = {
     NULL
 };
 
-/* OUT=TYPE is cut at the last '=' if TYPE is one. */
-static void add_target(struct options *o, const char *path)
+static void add_target(struct options *o, char *path)
 {
     if (o->n_targets == MAX_TARGETS)
         opt_usage("more than %d outputs", MAX_TARGETS);
     struct target *t = &o->targets[o->n_targets++];
-    char *eq = path ? strrchr(path, '=') : NULL;
     *t = (struct target){ .type = TYPE_COPY };
-    if (eq && eq != path && is_preset(eq + 1)) {
-        *eq = 0;
-        t->type = eq + 1;
-    }
+    if (path)
+        parse_output(t, path, TYPE_COPY);
+    /* part of the name, unless it is nearly a type */
+    const char *eq = path ? strrchr(path, '=') : NULL;
+    char hint[GGUF_NEAR_HINT];
+    if (eq && eq != path && *near_preset(eq + 1, hint))
+        opt_usage("--output: '%s' is not OUT=TYPE%s", path, hint);
     t->path = path ? opt_out(path) : NULL;
 }
 
@@ -148,7 +149,10 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
     if (n != 1)
         opt_usage(n ? "'%s' is one argument too many" : "DIR is missing",
                   n ? argv[2] : "");
+    if (!o->folder)
+        remote_folder_arg(&argv[1]);
     q->in = argv[1];
+    o->params.opener = remote_opener();
     q->params.limits = o->params.limits = &q->limits;
     if (o->folder) {
         use_folder(o);
@@ -160,8 +164,7 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
         opt_usage("no output: --output is missing");
     if (!q->n_targets)
         add_target(q, NULL);
-    if (q->target.max_size || q->target.max_bpw > 0)
-        q->targets[0].sized = true;
+    use_target(q, &q->targets[0]);
     o->params.ignore = o->ignore.arg;
     o->params.n_ignore = o->ignore.n;
     o->verify.max_given = o->verify.max > 0;

@@ -33,12 +33,8 @@ static enum gguf_status make_jobs(struct convert_options *o,
             *about = q->in;
             st = gguf_convert_job(&t->job, o->from, &q->params, err);
         }
-        if (st == GGUF_OK && t->sized) {
-            progress_init(bar, "measuring", NULL, q->quiet);
-            t->result = (struct gguf_target_result)GGUF_TARGET_RESULT_INIT;
-            st = gguf_quant_target(t->job, &q->target, &t->result, err);
-            progress_clear(bar);
-        }
+        if (st == GGUF_OK)
+            st = size_target(q, i, bar, err);
     }
     return st;
 }
@@ -108,7 +104,6 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
     enum gguf_status st = GGUF_OK;
     double begin = progress_clock(), seconds = -1;
 
-    paths_local(q->in);
     note_reads(q, noted);
     paths_read(noted, o->verify.text, "--verify");
     pp.n_threads = q->threads;
@@ -116,7 +111,10 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
     q->params.n_overrides = q->n_overrides;
     q->params.progress = progress_report;
     q->params.progress_user = bar;
-    if (!q->dry_run || q->targets[0].sized)
+    bool sized = false;
+    for (size_t i = 0; i < q->n_targets; i++)
+        sized |= is_sized(&q->targets[i]);
+    if (!q->dry_run || sized)
         st = gguf_pool_create(&pool, &pp, err);
     q->params.pool = pool;
     if (st == GGUF_OK)
@@ -127,6 +125,7 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
         print_plans(o);
     if (st == GGUF_OK && !q->dry_run) {
         msg_flush();
+        q->began = true;
         st = write_all(o, noted, bar, about, err);
         seconds = progress_clock() - begin;
     }
@@ -158,6 +157,8 @@ int main(int argc, char **argv)
                                    : work(&o, &bar, &about, &err);
     if (st != GGUF_OK)
         msg_fail(about, &err);
+    if (st != GGUF_OK && !o.folder && !o.verify.failed)
+        say_resume(&o.q, st);
     convert_options_fini(&o);
     progress_raise();
     return msg_exit(st == GGUF_OK ? MSG_DONE : MSG_FAILED);

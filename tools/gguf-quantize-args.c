@@ -4,6 +4,7 @@
 #include "tools/gguf-quantize.h"
 #include "tools/common/text.h"
 
+#include <gguf/split.h>
 #include <gguf/text.h>
 
 #include <stdlib.h>
@@ -197,6 +198,62 @@ void close_loras(struct options *o)
     free(o->lora_list);
     opt_list_fini(&o->lora_texts);
     scaled_fini(&o->loras);
+}
+
+/* SIZE, or Xbpw. */
+static void parse_size(struct target *t, const char *arg, const char *text)
+{
+    struct gguf_error err;
+    char *end;
+    t->max_bpw = strtod(text, &end);
+    if (end != text && !strcmp(end, "bpw") && t->max_bpw >= 0.01 &&
+        t->max_bpw <= 64)
+        return;
+    t->max_bpw = 0;
+    if (gguf_size_parse(text, &t->max_size, &err) != GGUF_OK || !t->max_size)
+        opt_usage(
+            "--output: '%s': '%s' is neither a size nor bits per weight, "
+            "such as 4.5G and 4.5bpw",
+            arg, text);
+}
+
+void parse_output(struct target *t, char *arg, const char *none)
+{
+    char *eq = strrchr(arg, '='), *at = eq ? strchr(eq, '@') : NULL;
+    *t = (struct target){ .type = none };
+    if (!eq || eq == arg)
+        return;
+    if (at)
+        *at = 0;
+    const bool known = is_preset(eq + 1);
+    if (!known && !(at && !eq[1])) {
+        if (at)
+            *at = '@';
+        return;
+    }
+    if (at)
+        parse_size(t, arg, at + 1);
+    *eq = 0;
+    if (known)
+        t->type = eq + 1;
+}
+
+void use_target(struct options *o, struct target *first)
+{
+    bool some = o->target.max_size || o->target.max_bpw > 0;
+    if (some && is_sized(first))
+        opt_usage("--target-size and --target-bpw are for '%s', which has "
+                  "another size",
+                  first->path);
+    if (some) {
+        first->max_size = o->target.max_size;
+        first->max_bpw = o->target.max_bpw;
+    }
+    for (size_t i = 0; i < o->n_targets; i++)
+        some |= is_sized(&o->targets[i]);
+    if (o->target_types && !some)
+        opt_usage("'--target-types' needs --target-size, --target-bpw or "
+                  "--output OUT=@SIZE");
 }
 
 bool is_preset(const char *name)

@@ -27,8 +27,9 @@ static const struct opt table[] = {
     ROWS_TARGET,
     ROWS_IMATRIX,
     { .help = "What is written:" },
-    { "-o --output", "OUT=TYPE",
-      "another output; may be given again. The input is read once for all",
+    { "-o --output", "OUT=[TYPE][@SIZE]",
+      "another output; may be given again. The input is read once for all. "
+      "@SIZE is its --target-size, or @Xbpw its --target-bpw",
       OPT_LIST, AT(outputs) },
     { "--lora", "FILE[=SCALE]",
       "merge a LoRA adapter into the weights, times a scale; 1 without one. May "
@@ -85,7 +86,6 @@ static const struct opt table[] = {
 
 static const struct opt_rule rules[] = {
     { "--target-size", OPT_EXCLUDES, "--target-bpw" },
-    { "--target-types", OPT_NEEDS, "--target-size --target-bpw" },
     { "--keep-split", OPT_EXCLUDES, "--split-max-size" },
     { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
     { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
@@ -98,7 +98,7 @@ static const struct opt_tool tool = {
     "[OPTION]... IN OUT TYPE [THREADS]\n[OPTION]... IN TYPE [THREADS]\n"
     "[OPTION]... --recipe FILE IN OUT [THREADS]\n"
     "[OPTION]... --target-size SIZE IN OUT [TYPE [THREADS]]\n"
-    "[OPTION]... IN -o OUT=TYPE...",
+    "[OPTION]... IN -o OUT=[TYPE][@SIZE]...",
     "Write the model IN as OUT with tensors of smaller types. TYPE names a "
     "recipe, such as Q4_K_M, that chooses a type for each tensor; a number is "
     "understood as general.file_type has it. IN may be any shard of a split "
@@ -110,11 +110,16 @@ static const struct opt_tool tool = {
     NULL
 };
 
-static void add_target(struct options *o, const char *path, const char *type)
+static struct target *next_target(struct options *o)
 {
     if (o->n_targets == MAX_TARGETS)
         opt_usage("more than %d outputs", MAX_TARGETS);
-    o->targets[o->n_targets++] =
+    return &o->targets[o->n_targets++];
+}
+
+static void add_target(struct options *o, const char *path, const char *type)
+{
+    *next_target(o) =
         (struct target){ .path = opt_out(path),
                          .type = type,
                          .is_file = o->recipe_file && type == o->recipe_file };
@@ -140,15 +145,18 @@ static void print_recipe(const char *name)
     exit(msg_exit(MSG_DONE));
 }
 
-/* arg is cut at the last '='. */
-static void parse_output(struct options *o, char *arg)
+static void add_output(struct options *o, char *arg)
 {
-    char *eq = strrchr(arg, '='), hint[GGUF_NEAR_HINT];
-    if (!eq || eq == arg || !is_preset(eq + 1))
+    struct target *t = next_target(o);
+    const char *eq = strrchr(arg, '=');
+    char hint[GGUF_NEAR_HINT];
+    parse_output(t, arg, NULL);
+    if (!t->type && is_sized(t))
+        t->type = TYPE_AUTO;
+    if (!t->type)
         opt_usage("--output: '%s' is not OUT=TYPE%s", arg,
                   eq ? near_preset(eq + 1, hint) : "");
-    *eq = 0;
-    add_target(o, arg, eq + 1);
+    t->path = opt_out(arg);
 }
 
 /* ggml-model-TYPE.gguf in the folder of IN, as llama-quantize does. */
@@ -212,8 +220,7 @@ static void parse_operands(struct options *o, char **arg, int n)
     if (sized && o->n_targets == n_outputs)
         opt_usage("--target-size and --target-bpw are for OUT, which is "
                   "missing");
-    if (sized)
-        o->targets[n_outputs].sized = true;
+    use_target(o, &o->targets[n_outputs]);
     if (n == 1 && opt_parse_u64(arg[0], &threads) && threads >= 1 &&
         threads <= GGUF_POOL_MAX_THREADS) {
         o->threads = (unsigned)threads;
@@ -236,7 +243,7 @@ void parse_command_line(struct options *o, int argc, char **argv)
     }
     o->params.limits = &o->limits;
     for (size_t i = 0; i < o->outputs.n; i++)
-        parse_output(o, (char *)(uintptr_t)o->outputs.arg[i]);
+        add_output(o, (char *)(uintptr_t)o->outputs.arg[i]);
     scaled_parse(&o->loras, "--lora", &o->lora_texts);
     use_types(o);
     parse_operands(o, argv + 1, n);

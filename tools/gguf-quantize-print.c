@@ -183,7 +183,7 @@ void print_summary(const struct target *target, double seconds)
              target->type, gguf_quant_n_tensors(target->job),
              table_size(from, t.from_size), table_size(to, t.to_size),
              bits_per_weight(&t), files, time);
-    if (target->sized)
+    if (is_sized(target))
         print_target(target);
     if (t.n_kept)
         msg_info(target->path,
@@ -292,7 +292,7 @@ void json_target(struct json *j, const struct target *target)
     else
         json_null(j, "path");
     json_strz(j, "type", target->type);
-    if (target->sized) {
+    if (is_sized(target)) {
         const struct gguf_target_result *r = &target->result;
         json_open(j, "target", '{');
         json_u64(j, "limit", r->limit);

@@ -1,6 +1,7 @@
 /* gguf-quantize-run.c - outputs made from one reading of their source */
 #include "config.h"
 #include "tools/gguf-quantize.h"
+#include "tools/common/hint.h"
 
 /* The outputs are complete: what an earlier run with --resume that did not end
  * left for them is of no use. */
@@ -53,6 +54,32 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
                   st == GGUF_E_MISMATCH;
     *about = output && o->n_targets == 1 ? paths[0] : o->in;
     return st;
+}
+
+enum gguf_status size_target(struct options *o, size_t i, struct progress *bar,
+                             struct gguf_error *err)
+{
+    struct target *t = &o->targets[i];
+    if (!is_sized(t))
+        return GGUF_OK;
+    o->target.max_size = t->max_size;
+    o->target.max_bpw = t->max_bpw;
+    o->target.measured = NULL;
+    for (size_t k = 0; k < i; k++)
+        if (is_sized(&o->targets[k]))
+            o->target.measured = o->targets[k].job;
+    progress_init(bar, "measuring", NULL, o->quiet);
+    t->result = (struct gguf_target_result)GGUF_TARGET_RESULT_INIT;
+    const enum gguf_status st =
+        gguf_quant_target(t->job, &o->target, &t->result, err);
+    progress_clear(bar);
+    return st;
+}
+
+void say_resume(const struct options *o, enum gguf_status st)
+{
+    if (o->began && !o->quiet)
+        hint_resume(o->in, o->targets[0].path, st, o->resume);
 }
 
 void note_reads(const struct options *o, struct gguf_paths *p)

@@ -33,12 +33,8 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
             *about = o->in;
             st = gguf_quant_create(&t->job, o->in, &o->params, err);
         }
-        if (st == GGUF_OK && t->sized) {
-            progress_init(bar, "measuring", NULL, o->quiet);
-            t->result = (struct gguf_target_result)GGUF_TARGET_RESULT_INIT;
-            st = gguf_quant_target(t->job, &o->target, &t->result, err);
-            progress_clear(bar);
-        }
+        if (st == GGUF_OK)
+            st = size_target(o, i, bar, err);
         if (st != GGUF_OK)
             return st;
         if ((o->verbose || o->explain) && !o->json) {
@@ -122,7 +118,9 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     o->params.n_overrides = o->n_overrides;
     o->params.progress = progress_report;
     o->params.progress_user = bar;
-    bool sized = o->target.max_size || o->target.max_bpw > 0;
+    bool sized = false;
+    for (size_t i = 0; i < o->n_targets; i++)
+        sized |= is_sized(&o->targets[i]);
     if (!o->dry_run || sized)
         st = gguf_pool_create(&pool, &pp, err);
     o->params.pool = pool;
@@ -134,6 +132,7 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     }
     if (st == GGUF_OK && !o->dry_run) {
         msg_flush();
+        o->began = true;
         st = run_targets(o, "quantizing", noted, bar, about, err);
         seconds = progress_clock() - begin;
     }
@@ -165,6 +164,8 @@ int main(int argc, char **argv)
     enum gguf_status st = work(&o, &bar, &about, &err);
     if (st != GGUF_OK)
         msg_fail(about, &err);
+    if (st != GGUF_OK)
+        say_resume(&o, st);
     options_fini(&o);
     progress_raise();
     return msg_exit(st == GGUF_OK ? MSG_DONE : MSG_FAILED);

@@ -15,14 +15,20 @@
 
 /* One output of a run. */
 struct target {
-    const char *path; /* NULL: dry run without one */
-    const char *type; /* as given: a preset's name, or the recipe's file */
-    bool is_file;     /* type is a file */
-    bool sized;       /* --target-size or --target-bpw is for this one */
-    struct gguf_target_result result; /* if so */
+    const char *path;  /* NULL: dry run without one */
+    const char *type;  /* as given: a preset's name, or the recipe's file */
+    bool is_file;      /* type is a file */
+    uint64_t max_size; /* bytes, or */
+    double max_bpw;    /* bits per weight, that it is to keep to; 0: any */
+    struct gguf_target_result result; /* if it keeps to either */
     struct gguf_recipe *recipe;
     struct gguf_quant *job;
 };
+
+static inline bool is_sized(const struct target *t)
+{
+    return t->max_size || t->max_bpw > 0;
+}
 
 enum { MAX_TARGETS = 64, MAX_PRUNE = 1024 };
 
@@ -57,6 +63,7 @@ struct options {
     unsigned threads;
     const char *report; /* a file's name */
     bool dry_run, explain, verbose, json, quiet, force, resume, list_types;
+    bool began; /* to make outputs */
     char *default_out;
     gguf_quant_check_fn *check; /* asked before outputs get their names */
     void *check_user;
@@ -78,6 +85,12 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
                              const struct gguf_paths *noted,
                              struct progress *bar, const char **about,
                              struct gguf_error *err);
+/* Choose the types of target i, if it is to keep to a size, once its job and
+ * those before it are there: what was measured for one is so for all. */
+enum gguf_status size_target(struct options *o, size_t i, struct progress *bar,
+                             struct gguf_error *err);
+/* Of a run that made outputs and ended so: what is left for the next. */
+void say_resume(const struct options *o, enum gguf_status st);
 /* The jobs and recipes of all targets. */
 void destroy_targets(struct options *o);
 /* What is read besides the source, which the library knows. */
@@ -91,6 +104,13 @@ void parse_command_line(struct options *o, int argc, char **argv);
  * numbers; importance data as the jobs get them, and the name that is recorded:
  * not the path, which tells about the machine. */
 void use_types(struct options *o);
+/* OUT=[TYPE][@SIZE] as t, or OUT with none set if there is no '=', which counts
+ * if TYPE is one or a size follows; arg is cut. What is wrong with a size ends
+ * the program. */
+void parse_output(struct target *t, char *arg, const char *none);
+/* Of --target-size, for the first output; types without any size end the
+ * program. */
+void use_target(struct options *o, struct target *first);
 void use_imatrix(struct options *o);
 /* Open the adapters that o names; they are closed when the jobs are gone. */
 void use_loras(struct options *o);

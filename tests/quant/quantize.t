@@ -400,6 +400,21 @@ test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/o.gguf" >"$tmp/out" &&
     "$builddir/gguf-info" --tensors "$tmp/a.gguf" | grep -q 'ffn_up.* Q8_0'
 ok '--target-bpw, with types, constraints and another output'
 rm -f "$tmp"/[ao].gguf
+# Several sizes of one reading: each file is that of a run of its own.
+run "$q" "$m" -o "$tmp/a.gguf=@3M" -o "$tmp/b.gguf=Q4_K_M@4.5bpw" \
+    -o "$tmp/c.gguf=Q8_0"
+test $rc -eq 0 && grep -q 'a.gguf: .* bytes of 3000000; noise' "$tmp/err" &&
+    test "$(grep -c '; noise of' "$tmp/err")" -eq 2
+ok '--output OUT=@SIZE and OUT=TYPE@Xbpw'
+"$q" -qf --target-size 3M "$m" "$tmp/o.gguf" &&
+    cmp -s "$tmp/a.gguf" "$tmp/o.gguf" &&
+    "$q" -qf --target-bpw 4.5 "$m" "$tmp/o.gguf" Q4_K_M &&
+    cmp -s "$tmp/b.gguf" "$tmp/o.gguf"
+ok 'are the files of two runs'
+rm -f "$tmp"/[abco].gguf
+run "$q" -q -n --target-types Q4_K,Q8_0 "$m" -o "$tmp/a.gguf=@3M"
+test $rc -eq 0
+ok '--target-types with such an output'
 run "$q" -q --target-size 1M "$m" "$tmp/o.gguf"
 refused "$m" 'no choice of types has less than [0-9]* bytes'
 ok 'a size that cannot be had'
@@ -416,6 +431,8 @@ for args in '' 'x' '--target-size=1G x -o y=F16' '--target-types=Q9 x y F16' \
     '--keep-split --split-max-size=1M x y F16' '--override-kv=a=float:1e39 x y F16' '--prune-layers=1,x x y F16' '--override-kv=a x y F16' \
     '--override-kv=a=i8:128 x y F16' 'x y' 'x y Q9_9' '--threads=0 x y Q8_0' \
     '--tensor-type=attn_v x y Q8_0' '--tensor-type=attn_v=I32 x y Q8_0' \
+    '--output=y=@ x' '--output=y=@fast x' '--output=y=@0 x' '--output=y=@99bpw x' \
+    '--output=y=Q4@1G x' '--target-types=Q4_K --output=y=Q8_0 x' \
     '--on-nonfinite=maybe x y Q8_0' 'x y Q8_0 2 3' '--output=x y Q8_0' \
     'x - Q8_0' 'x --output=-=Q8_0'; do
     run "$q" $args

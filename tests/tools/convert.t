@@ -61,6 +61,13 @@ ok 'several files of at most 1M are the same model'
 run "$convert" -q "$tmp/three" -o "$tmp/t.gguf=Q8_0" --target-size 900K
 test $rc -eq 0 -a "$(wc -c <"$tmp/t.gguf")" -le 921600
 ok 'a size is kept to'
+run "$convert" -q "$tmp/three" -o "$tmp/t8.gguf=Q8_0@900K" -o "$tmp/u.gguf=@2M"
+test $rc -eq 0 && cmp -s "$tmp/t8.gguf" "$tmp/t.gguf" &&
+    test "$(wc -c <"$tmp/u.gguf")" -le 2000000
+ok 'so are several'
+run "$convert" -q "$tmp/three" -o "$tmp/t8.gguf=Q4KM"
+test $rc -eq 2 -a ! -e "$tmp/t8.gguf=Q4KM" && grep -q 'Q4_K_M' "$tmp/err"
+ok 'a type that is misspelt is none of the name'
 run "$convert" -q --resume "$tmp/three" -o "$tmp/r.gguf=Q4_K_M"
 test $rc -eq 0 -a ! -e "$tmp/r.gguf.resume" && cmp "$tmp/r.gguf" "$tmp/w4.gguf"
 ok 'with a journal it is the same, and the journal goes'

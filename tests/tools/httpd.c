@@ -3,7 +3,7 @@
  *     httpd DIR PORTS LOG
  *
  * Serves the files of DIR on two ports of 127.0.0.1, which it writes to the
- * file PORTS, until it is killed or two minutes are over. A path is /MODE/FILE.
+ * file PORTS, until it is killed or ten minutes are over. A path is /MODE/FILE.
  * Each request is a line of LOG: its port (1 or 2), path, range and token.
  */
 #include "config.h"
@@ -164,7 +164,10 @@ static void answer(struct call *c)
         nothing(c, "401 Unauthorized", "");
     else if (is(c, "flaky") && n_asked[0]++ % 2 == 0)
         nothing(c, "503 Service Unavailable", "");
-    else if (is(c, "status-500"))
+    else if (is(c, "reset")) {
+        n_asked[3] = 0; /* cutN counts anew */
+        nothing(c, "404 Not Found", "");
+    } else if (is(c, "status-500"))
         nothing(c, "500 Internal Server Error", "");
     else if (is(c, "other-host")) {
         snprintf(s, sizeof s, "http://127.0.0.1:%u/ok/%s", port[1], c->file);
@@ -282,7 +285,7 @@ int main(int argc, char **argv)
     log_path = argv[3];
     signal(SIGCHLD, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    alarm(120);
+    alarm(600);
     n_asked = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < 2; i++)

@@ -151,7 +151,7 @@ quantize|M|OUT and TYPE are missing
 quantize|M O Q9_9|'Q9_9' is not a type
 quantize|M O Q8_0 4 x|'x' is one argument too many
 quantize|--target-size 1G --target-bpw 4 M O|'--target-size' and '--target-bpw' exclude each other
-quantize|--target-types Q4_K M O Q8_0|'--target-types' needs --target-size or --target-bpw
+quantize|--target-types Q4_K M O Q8_0|'--target-types' needs --target-size, --target-bpw or --output OUT=@SIZE
 quantize|--keep-split --split-max-size 1G M O Q8_0|'--keep-split' and '--split-max-size' exclude
 quantize|--include-weights a M O Q8_0|'--include-weights' needs --imatrix
 quantize|--imatrix M --include-weights a --exclude-weights b M O Q8_0|'--include-weights' and '--exclude-weights' exclude

@@ -36,8 +36,8 @@ void paths_local(const char *path)
     if (!path || !remote_is(path) || access(path, F_OK) == 0)
         return;
     msg_error(path, "is on a server, and must be a file here: download it "
-                    "first. gguf-info, gguf-split and gguf-quantize read "
-                    "models from servers");
+                    "first. gguf-info, gguf-split, gguf-quantize and "
+                    "gguf-convert read models from servers");
     exit(msg_exit(MSG_FAILED));
 }
 

@@ -18,17 +18,28 @@ static void free_made(void)
     free(made);
 }
 
+/* Put other, which is kept, in the place of *arg. */
+static void replace(char **arg, char *other)
+{
+    if (!other)
+        return;
+    if (!n_made)
+        atexit(free_made);
+    made = msg_grow(made, &room_made, n_made + 1, sizeof *made);
+    made[n_made++] = *arg = other;
+}
+
 void remote_args(char **arg, int n)
 {
-    for (int i = 0; i < n; i++) {
-        char *other = remote_is(arg[i]) ? remote_tidy(arg[i]) : NULL;
-        if (!other)
-            continue;
-        if (!n_made)
-            atexit(free_made);
-        made = msg_grow(made, &room_made, n_made + 1, sizeof *made);
-        made[n_made++] = arg[i] = other;
-    }
+    for (int i = 0; i < n; i++)
+        if (remote_is(arg[i]))
+            replace(&arg[i], remote_tidy(arg[i]));
+}
+
+void remote_folder_arg(char **arg)
+{
+    if (remote_is(*arg))
+        replace(arg, remote_tidy_folder(*arg));
 }
 
 static int takes(void *user, const char *path)

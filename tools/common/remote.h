@@ -27,6 +27,10 @@ static inline bool remote_is(const char *path)
  */
 void remote_args(char **arg, int n);
 
+/* The same of one operand that is a folder: https://HUB/O/R/tree/REV becomes
+ * hf://O/R@REV. */
+void remote_folder_arg(char **arg);
+
 /* Takes what remote_is. */
 const struct gguf_opener *remote_opener(void);
 

@@ -139,6 +139,34 @@ char *remote_tidy(const char *path)
     return t.s;
 }
 
+char *remote_tidy_folder(const char *path)
+{
+    static const char *const kinds[] = { "tree/", "resolve/", "blob/" };
+    struct text t = { NULL, 0, 0 };
+    const char *hub = remote_hub(), *p = path + strlen(hub) + 1;
+    if (!strncasecmp(path, "hf://", 5))
+        return remote_tidy(path);
+    if (strncmp(path, hub, strlen(hub)) != 0 || p[-1] != '/')
+        return NULL;
+    const size_t owner = strcspn(p, "/"), name = owner + (p[owner] == '/');
+    const size_t n = name + strcspn(p + name, "/");
+    if (!owner || n == name)
+        return NULL;
+    text_addf(&t, "hf://%.*s", (int)n, p);
+    p += n + strspn(p + n, "/");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t k = strlen(kinds[i]);
+        if (!strncmp(p, kinds[i], k) && p[k]) {
+            text_addf(&t, "@%s", p + k);
+            return t.s;
+        }
+    }
+    if (!*p)
+        return t.s;
+    text_fini(&t);
+    return NULL;
+}
+
 /* ---- tokens ---- */
 
 enum { MAX_TOKEN = 4096 };

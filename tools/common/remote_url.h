@@ -14,6 +14,10 @@ const char *remote_hub(void);
 /* path in another form that says the same, to be freed, or NULL: as it is. */
 char *remote_tidy(const char *path);
 
+/* path, the address of a folder, as one that a slash and a name can follow: to
+ * be freed, or NULL: as it is. Pages of the Hub become hf://OWNER/REPO@REV. */
+char *remote_tidy_folder(const char *path);
+
 /* The user's token for the Hub, to be freed. *out NULL: there is none.
  * GGUF_E_INVALID: it cannot be one. */
 enum gguf_status remote_token(char **out, struct gguf_error *err);

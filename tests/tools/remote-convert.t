@@ -1,0 +1,290 @@
+#!/bin/sh
+# Folders on servers become files, and merging goes on: what is asked for, what
+# lies, and where a token goes.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+convert=$bin/gguf-convert
+split=$bin/gguf-split
+mkfolder=$builddir/tests/tools/mkfolder
+unset HF_ENDPOINT HF_TOKEN HUGGING_FACE_HUB_TOKEN HF_TOKEN_PATH HF_HOME
+unset HF_HUB_DISABLE_IMPLICIT_TOKEN XDG_CACHE_HOME HF_HUB_DOWNLOAD_TIMEOUT
+unset http_proxy https_proxy all_proxy HTTPS_PROXY ALL_PROXY
+HOME=$tmp/home
+export HOME
+mkdir "$tmp/home" "$tmp/local" "$tmp/o"
+www=$tmp/www
+out=$tmp/o/out.gguf
+"$mkfolder" "$www" bf16 files=3 wide && cp -r "$www" "$tmp/local/ok" &&
+    cp -r "$www" "$tmp/local/repo" || exit 99
+
+run "$convert" hf://o/r -o "$out"
+if grep -q 'no libcurl\|libcurl is not installed' "$tmp/err"; then
+    test $rc -eq 1
+    ok 'without libcurl: a message that says so'
+    done_testing
+fi
+
+"$builddir/tests/tools/httpd" "$www" "$tmp/ports" "$tmp/log" &
+server=$!
+trap 'kill $server 2>/dev/null; rm -rf "$tmp"' EXIT
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    test -f "$tmp/ports" && break
+    sleep 0.2
+done
+read -r port other <"$tmp/ports" || exit 99
+at=http://127.0.0.1:$port
+: >"$tmp/log"
+fresh() # cutN of the server counts from here on
+{
+    "$bin/gguf-info" "$at/reset/x" >/dev/null 2>&1
+    : >"$tmp/log"
+}
+served() # how many requests of the log were answered with bytes
+{
+    while read -r no path rest; do
+        test -e "$www/${path##*/}" && echo "$no"
+    done <"$tmp/log" | grep -c .
+}
+nothing_left() # in the folder of outputs
+{
+    test -z "$(ls -A "$tmp/o")"
+}
+
+# ---- the same as of a folder here ----
+
+"$convert" -q "$tmp/local/ok" -o "$tmp/near.gguf" -o "$tmp/near4.gguf=Q4_K_M" &&
+    "$convert" -q "$tmp/local/repo" -o "$tmp/repo.gguf" || exit 99
+run "$convert" "$at/ok" -o "$out" -o "$tmp/o/4.gguf=Q4_K_M"
+test $rc -eq 0 && cmp -s "$out" "$tmp/near.gguf" &&
+    cmp -s "$tmp/o/4.gguf" "$tmp/near4.gguf"
+ok 'a folder on a server becomes the same files as one on the disk'
+k=$(grep -c . "$tmp/log")
+test "$k" -le 30 || echo "# $k requests"
+test "$k" -le 30
+ok 'in a few requests'
+rm "$out" "$tmp/o/4.gguf"
+for threads in 1 4; do
+    run "$convert" -t $threads "$at/ok/" -o "$out=Q4_K_M"
+    test $rc -eq 0 && cmp -s "$out" "$tmp/near4.gguf"
+    ok "$threads threads, and a slash after the folder"
+    rm -f "$out"
+done
+"$convert" --dry-run "$tmp/local/ok" >"$tmp/plan" 2>/dev/null
+: >"$tmp/log"
+run "$convert" --dry-run "$at/ok"
+test $rc -eq 0 && cmp -s "$tmp/out" "$tmp/plan"
+ok '--dry-run shows the same plan'
+run "$convert" --target-size 700K "$at/ok" -o "$out=Q4_K_M"
+test $rc -eq 1 && grep -q 'reader' "$tmp/err" && nothing_left
+ok '--target-size measures here and there, and says so'
+run "$convert" "$at/ok/model.gguf" --to-safetensors "$tmp/o/back"
+test $rc -eq 1 && grep -q 'must be a file here: download it first' "$tmp/err"
+ok 'the way back takes files of this machine'
+
+# ---- the Hub ----
+
+HF_ENDPOINT=$at
+export HF_ENDPOINT
+for path in hf://owner/repo hf://owner/repo@main/ "$at/owner/repo" \
+    "$at/owner/repo/tree/main" "$at/owner/repo/resolve/main"; do
+    : >"$tmp/log"
+    run "$convert" "$path" -o "$out"
+    test $rc -eq 0 && cmp -s "$out" "$tmp/repo.gguf" &&
+        grep -q '^1 /owner/repo/resolve/main/config.json ' "$tmp/log"
+    ok "$path"
+    rm -f "$out"
+done
+: >"$tmp/log"
+run "$convert" -q hf://owner/repo@v1/part -o "$out"
+test $rc -eq 0 &&
+    grep -q '^1 /owner/repo/resolve/v1/part/config.json ' "$tmp/log"
+ok 'after the repository comes a folder of it'
+rm -f "$out"
+run env HF_TOKEN=secret "$convert" -v hf://owner/repo@auth -o "$out"
+test $rc -eq 0 && cmp -s "$out" "$tmp/repo.gguf" &&
+    ! grep -q secret "$tmp/err" "$tmp/out"
+ok 'a token is sent, and not shown'
+rm -f "$out"
+run env HF_TOKEN=wrong "$convert" -v hf://owner/repo@auth -o "$out"
+test $rc -eq 1 && grep -q 'the token that was sent' "$tmp/err" &&
+    ! grep -q wrong "$tmp/err" "$tmp/out" && nothing_left
+ok 'a wrong one is refused, and not shown'
+: >"$tmp/log"
+run env HF_TOKEN=secret "$convert" hf://owner/repo@other-host -o "$out"
+test $rc -eq 0 && cmp -s "$out" "$tmp/repo.gguf" &&
+    grep -q '^1 .*Bearer secret$' "$tmp/log" && grep -q '^2 ' "$tmp/log" &&
+    ! grep -q '^2 .*secret' "$tmp/log"
+ok 'after a redirect to another port it is not sent'
+rm -f "$out"
+unset HF_ENDPOINT
+
+# ---- servers that are odd, and those that lie ----
+
+for mode in less no-ranges flaky expires; do
+    rm -rf "$tmp/local/$mode"
+    cp -r "$tmp/local/ok" "$tmp/local/$mode"
+    "$convert" -qf "$tmp/local/$mode" -o "$tmp/near.gguf"
+    run "$convert" "$at/$mode" -o "$out"
+    test $rc -eq 0 && cmp -s "$out" "$tmp/near.gguf"
+    ok "$mode: it is converted all the same"
+    rm -f "$out"
+done
+while read -r mode words; do
+    run "$convert" "$at/$mode" -o "$out"
+    test $rc -eq 1 && grep -q "$words" "$tmp/err" && nothing_left &&
+        test "$(grep -vc 'with --resume' "$tmp/err")" -eq 1
+    ok "$mode: $words"
+done <<'END'
+other-range a range that was not asked for
+wide-range a length that is not that of its range
+bad-range a range that was not asked for
+over-total a range that was not asked for
+other-total another size on the server
+changes has changed on the server
+other-length a length that is not that of its range
+more sends more than its range
+packed is sent compressed
+no-length does not say the size
+cut bytes remaining
+status-500 HTTP 500
+auth set HF_TOKEN
+loop redirects without an end
+to-file not https or http
+nowhere not https or http
+huge-total limit is 536870912
+END
+HF_HUB_DOWNLOAD_TIMEOUT=1 run "$convert" "$at/slow" -o "$out"
+test $rc -eq 1 && grep -q 'does not answer in time' "$tmp/err" && nothing_left
+ok 'a server that does not answer'
+run "$convert" "http://me:hunter2@127.0.0.1:$port/ok" -o "$out"
+test $rc -eq 1 && grep -q 'has a name and a password in it' "$tmp/err"
+ok 'no passwords in addresses'
+mv "$www/config.json" "$tmp/config.json"
+run "$convert" "$at/ok" -o "$out"
+test $rc -eq 1 && grep -q 'there is no config.json' "$tmp/err" && nothing_left
+ok 'no folder of a model'
+mv "$tmp/config.json" "$www"
+second=$(ls "$www" | grep '^model-.*safetensors$' | sed -n 2p)
+mv "$www/$second" "$tmp"
+run "$convert" "$at/ok" -o "$out"
+test $rc -eq 1 && grep -q "$second" "$tmp/err" && nothing_left
+ok 'a shard that is missing is named'
+head -c 1000 "$tmp/$second" >"$www/$second"
+run "$convert" "$at/ok" -o "$out"
+test $rc -eq 1 && grep -q "$second" "$tmp/err" && nothing_left
+ok 'and one that is cut'
+mv "$tmp/$second" "$www"
+
+# ---- what is interrupted goes on ----
+
+fresh
+run "$convert" -t 1 --resume "$at/ok" -o "$out"
+k=$(served)
+rm -f "$out"
+fresh
+run "$convert" -t 1 "$at/cut$k" -o "$out"
+test $rc -eq 1 && grep -q 'out.gguf: nothing is kept; with --resume' "$tmp/err" &&
+    nothing_left
+ok 'a line that breaks leaves nothing, and says which option would'
+fresh
+run "$convert" -t 1 --resume "$at/cut$k" -o "$out" --override-kv \
+    general.name=str:Ok
+test $rc -eq 1 -a ! -e "$out" -a -e "$out.resume" &&
+    grep -q 'the same command goes on from there$' "$tmp/err"
+ok 'a line that breaks leaves a journal, and a word about it'
+run "$convert" -t 1 --resume "$at/ok" -o "$out" --override-kv \
+    general.name=str:Ok
+test $rc -eq 0 && grep -q 'from an earlier run' "$tmp/err" &&
+    test "$(ls -A "$tmp/o")" = out.gguf
+ok '--resume after it'
+"$convert" -qf "$tmp/local/ok" -o "$tmp/near.gguf" --override-kv \
+    general.name=str:Ok
+cmp -s "$out" "$tmp/near.gguf"
+ok 'gives the same file'
+rm -f "$out"
+
+python3 - "$www/long.gguf" <<'END' || done_testing
+import struct, sys
+def s(x): return struct.pack('<Q', len(x)) + x.encode()
+n = 40
+out = b'GGUF' + struct.pack('<IQQ', 3, n, 1)
+out += s('general.architecture') + struct.pack('<I', 8) + s('llama')
+for i in range(n):
+    out += s('blk.%d.w' % i) + struct.pack('<IQQIQ', 2, 1024, 200, 0, i * 819200)
+out += b'\0' * (-len(out) % 32)
+out += b''.join(struct.pack('<I', i * 7) * (819200 // 4) for i in range(n))
+open(sys.argv[1], 'wb').write(out)
+END
+"$split" -q --split-max-tensors 15 "$www/long.gguf" "$www/set" || exit 99
+first=$(ls "$www" | grep '^set-' | sed -n 1p)
+fresh
+run "$split" --merge --resume "$at/ok/$first" "$out"
+all=$(served)
+test $rc -eq 0 && cmp -s "$out" "$www/long.gguf" &&
+    test "$(ls -A "$tmp/o")" = out.gguf
+ok 'gguf-split --merge --resume'
+run "$split" --merge --resume "$at/ok/$first" "$out"
+test $rc -eq 1 && grep -q 'exists already' "$tmp/err" &&
+    test "$(ls -A "$tmp/o")" = out.gguf
+ok 'an output that exists stays, and nothing beside it'
+rm -f "$out"
+fresh
+run "$split" --merge --resume "$at/cut$((all - 1))/$first" "$out"
+test $rc -eq 1 -a ! -e "$out" -a -s "$out.resume" -a -s "$out.resume-data" &&
+    grep -q 'the same command goes on from there$' "$tmp/err"
+ok 'a line that breaks leaves what is complete'
+cp "$out.resume" "$tmp/journal"
+cp -p "$out.resume-data" "$tmp/data"
+: >"$tmp/log"
+run "$split" --merge --resume "$at/ok/$first" "$out"
+k=$(grep -c . "$tmp/log")
+echo "# $all requests, $k to go on"
+test $rc -eq 0 && cmp -s "$out" "$www/long.gguf" && test "$k" -lt "$all" &&
+    test "$(ls -A "$tmp/o")" = out.gguf
+ok 'the next run asks for the rest only'
+rm -f "$out"
+fresh
+run "$split" --merge --resume "$at/cut2/$first" "$out"
+test $rc -eq 1 && nothing_left
+ok 'nothing complete, nothing left'
+cp "$tmp/data" "$out.resume-data"
+run "$split" --merge --resume "$at/ok/$first" "$out"
+test $rc -eq 1 && grep -q 'left alone' "$tmp/err" &&
+    cmp -s "$out.resume-data" "$tmp/data" && test ! -e "$out.resume"
+ok 'data that no run made stay as they are'
+cp "$tmp/journal" "$out.resume"
+run "$split" --merge --resume "$at/ok/$first" "$out"
+test $rc -eq 1 && cmp -s "$out.resume-data" "$tmp/data" &&
+    cmp -s "$out.resume" "$tmp/journal"
+ok 'nor are those taken that a journal knows by another inode'
+rm -f "$out.resume" "$out.resume-data"
+fresh
+run "$split" --merge --resume "$at/cut$((all - 1))/$first" "$out"
+printf x | dd of="$out.resume-data" bs=1 seek=900000 conv=notrunc 2>/dev/null
+run "$split" --merge --resume "$at/ok/$first" "$out"
+test $rc -eq 0 && cmp -s "$out" "$www/long.gguf"
+ok 'data that changed meanwhile are made again'
+rm -f "$out"
+fresh
+run "$split" --merge --resume "$at/cut$((all - 1))/$first" "$out"
+"$split" -q --split-max-tensors 16 "$www/long.gguf" "$www/set" -f || exit 99
+first=$(ls -t "$www" | grep '^set-' | sed -n 1p)
+run "$split" --merge --resume "$at/ok/$first" "$out"
+test $rc -eq 1 && grep -q 'merge of another input' "$tmp/err" &&
+    test -s "$out.resume-data"
+ok 'a journal of another input is refused'
+rm -f "$out.resume" "$out.resume-data"
+echo 'something else' >"$out.resume"
+run "$split" --merge --resume "$at/ok/$first" "$out"
+test $rc -eq 1 && grep -q 'no journal of a merge' "$tmp/err" &&
+    grep -q 'something else' "$out.resume"
+ok 'and what is no journal'
+rm -f "$out.resume"
+run "$split" --merge --resume "$www/$first" "$out"
+test $rc -eq 0 && cmp -s "$out" "$www/long.gguf" &&
+    test "$(ls -A "$tmp/o")" = out.gguf
+ok 'of files of this machine, too'
+run "$split" --resume "$www/long.gguf" "$tmp/o/x"
+test $rc -eq 2 && grep -q "'--resume' needs --merge" "$tmp/err"
+ok '--resume is for merging'
+done_testing
