@@ -342,14 +342,10 @@ static void clear_last(const struct gg_kern_gemm *g, void *panel, size_t k)
 }
 
 /* The kernels that need no floats, by the bytes of an integer. */
-static const struct direct {
-    gg_kern_ints_fn *ints[3];
-    bool folded[3];
-} direct_avx2[GG_N_DTYPES] = {
+static gg_kern_ints_fn *const ints_avx2[GG_N_DTYPES][3] = {
 #define X(ID, NAME, HALVES, FOLDED_8, FOLDED_16)                              \
-    [GG_DT_##ID] = { { [1] = GG_AVX2(gg_kern_ints8_##NAME##_avx2),            \
-                       [2] = GG_AVX2(gg_kern_ints16_##NAME##_avx2) },         \
-                     { [1] = FOLDED_8, [2] = FOLDED_16 } },
+    [GG_DT_##ID] = { [1] = GG_AVX2(gg_kern_ints8_##NAME##_avx2),              \
+                     [2] = GG_AVX2(gg_kern_ints16_##NAME##_avx2) },
     GG_KERN_INTS(X)
 #undef X
 };
@@ -360,7 +356,6 @@ struct source {
     const struct ints_type *type;
     gg_kern_decode_fn *decode;
     gg_kern_ints_fn *ints; /* or NULL */
-    bool folded;
     float *buf;
 };
 
@@ -372,10 +367,8 @@ static struct source source_of(const struct gg_kern *kern,
                         .type = &types[dtype],
                         .decode = kern->codec[dtype].decode,
                         .buf = buf };
-    if (kern->cpu & GG_CPU_AVX2 && g->pack_groups) {
-        s.ints = direct_avx2[dtype].ints[g->ints.width];
-        s.folded = direct_avx2[dtype].folded[g->ints.width];
-    }
+    if (kern->cpu & GG_CPU_AVX2 && g->pack_groups)
+        s.ints = ints_avx2[dtype][g->ints.width];
     return s;
 }
 
@@ -413,22 +406,13 @@ static void pack_copies(const struct gg_kern_gemm *g, const struct source *s,
 {
     enum { STRIDE = GG_GEMM_BUF_STRIDE };
     uint8_t block[GG_GEMM_BUF_ROWS][MOST_BLOCK];
-    const int bias = (int)g->ints.bias;
     for (size_t r = 0; r < n; r++, src += src_stride) {
         gg_kern_gemm_prefetch(src, len / s->dt->block_len * s->dt->block_size);
         take_scales(s->dt, s->type, g, src, len, to, first + r, block[r]);
     }
     for (size_t r = 0; r < n; r++)
-        if (s->ints)
-            s->ints(block[r], len, bias, s->buf + r * STRIDE, NULL, NULL);
-        else
-            s->decode(block[r], s->buf + r * STRIDE, len);
-    if (s->ints)
-        g->pack_groups(g, to.q, first, (const int32_t *)(const void *)s->buf,
-                       STRIDE, n,
-                       (size_t)GG_GEMM_INT_STEPS / 4 * g->ints.width);
-    else
-        g->pack_w(g, to.q, first, s->buf, STRIDE, n, len);
+        s->decode(block[r], s->buf + r * STRIDE, len);
+    g->pack_w(g, to.q, first, s->buf, STRIDE, n, len);
 }
 
 static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
@@ -445,7 +429,7 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
         const uint8_t *src = (const uint8_t *)w->at + (w->first + p) /
                                                           s.dt->block_len *
                                                           s.dt->block_size;
-        if (s.ints && !s.folded)
+        if (s.ints)
             pack_direct(g, &s, src, w->stride, first, n, len, to);
         else
             pack_copies(g, &s, src, w->stride, first, n, len, to);

@@ -112,12 +112,12 @@ gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_ints;
  * n     elements, at most 256 and a multiple of the type's block
  * bias  added to each of 8 bits
  * q     n bytes, or n / 2 pairs as they lie in a panel
- * d     the scale of each 32 steps, of each 16 where the type has more
- * m     minima of as many with their sign turned, in types that have them
+ * d     the scale of each 32 steps, of each 16 where the type has more; of
+ *       each block where a form has sub-scales in its integers (folded)
+ * m     minima of each 32 or 16 with their sign turned, in types that have them
  *
- * Where a form has sub-scales in its integers (folded): the block's scale is 1,
- * and d and m are not written. Integers and scales are to the bit those of the
- * decoder, for which see gemm_int.c.
+ * Integers and scales are to the bit those of the decoder, for which see
+ * gemm_int.c.
  */
 typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, void *q,
                              float *d, float *m);

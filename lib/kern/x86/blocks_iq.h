@@ -100,7 +100,8 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq2_xxs(TO *to, const void *src,
             _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd)), 0xd8);
         uint32_t sign[8];
         float scale[8];
-        signs_and_scales(sign, scale, odd, gg_x86_half_ps(p), 0.25f);
+        signs_and_scales(sign, scale, odd, to_d(to, gg_x86_half_ps(p), 3),
+                         0.25f);
         for (int g = 0; g < 8; g++) {
             const uint8_t *k = p + 2 + 8 * g;
             const __m256i q =
@@ -129,7 +130,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq2_xs(TO *to, const void *src,
         _mm256_storeu_si256((__m256i *)(void *)(k + 16),
                             _mm256_and_si256(b, nine));
         scales_iq2(scale, p + offsetof(struct gg_block_iq2_xs, scales),
-                   gg_x86_half_ps(p));
+                   to_d(to, gg_x86_half_ps(p), 3));
         for (int s = 0; s < 8; s++) {
             const __m256i q =
                 entries_8(gg_kern_iq2_xs_bytes, k[4 * s], k[4 * s + 1],
@@ -149,7 +150,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq2_s(TO *to, const void *src,
         const uint8_t *qh = p + offsetof(struct gg_block_iq2_s, qh);
         float scale[16];
         scales_iq2(scale, p + offsetof(struct gg_block_iq2_s, scales),
-                   gg_x86_half_ps(p));
+                   to_d(to, gg_x86_half_ps(p), 3));
         for (int s = 0; s < 8; s++, k += 4) {
             const unsigned h = (unsigned)qh[s] << 8;
             const __m256i q =
@@ -172,7 +173,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq3_xxs(TO *to, const void *src,
         uint32_t sign[8];
         float scale[8];
         signs_and_scales(sign, scale, gg_x86_load256(qs + 64),
-                         gg_x86_half_ps(p), 0.5f);
+                         to_d(to, gg_x86_half_ps(p), 2), 0.5f);
         for (int g = 0; g < 8; g++, qs += 8) {
             const __m256i q = entries_4(gg_kern_iq3_xxs_bytes, qs, 0);
             to_i8(to, WITH_SIGNS(q, sign[g]), scale[g], scale[g]);
@@ -190,7 +191,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq3_s(TO *to, const void *src,
         const uint8_t *qh = p + offsetof(struct gg_block_iq3_s, qh);
         const uint8_t *signs = p + offsetof(struct gg_block_iq3_s, signs);
         const uint8_t *sc = p + offsetof(struct gg_block_iq3_s, scales);
-        const float d = gg_x86_half_ps(p);
+        const float d = to_d(to, gg_x86_half_ps(p), 0);
         for (int s = 0; s < 8; s++, qs += 8, signs += 4) {
             const int k = sc[s / 2] >> 4 * (s & 1) & 15;
             const float scale = d * (float)(1 + 2 * k);
@@ -210,7 +211,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq1_s(TO *to, const void *src,
     for (size_t i = 0; i < n / 256; i++) {
         const uint8_t *k = p + offsetof(struct gg_block_iq1_s, qs);
         const uint8_t *qh = p + offsetof(struct gg_block_iq1_s, qh);
-        const float d = gg_x86_half_ps(p) * 0.125f;
+        const float d = to_d(to, gg_x86_half_ps(p), 3) * 0.125f;
         for (int g = 0; g < 8; g++, k += 4) {
             const unsigned h = gg_bytes_load16le(qh + 2 * g);
             const float s = d * (float)(int)(2 * (h >> 12 & 7) + 1);
@@ -246,7 +247,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq1_m(TO *to, const void *src,
                 p + offsetof(struct gg_block_iq1_m, scales) + 2 * k);
             half |= sc[k] >> 12 << 4 * k;
         }
-        const float d = _cvtsh_ss((unsigned short)half) * 0.125f;
+        const float d = to_d(to, _cvtsh_ss((unsigned short)half), 3) * 0.125f;
         for (int g = 0; g < 8; g++) {
             const uint8_t *k = p + 4 * g;
             const unsigned h = gg_bytes_load16le(qh + 2 * g);

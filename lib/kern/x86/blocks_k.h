@@ -49,7 +49,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_q4_k(TO *to, const void *src,
         const uint8_t *qs = p + offsetof(struct gg_block_q4_k, qs);
         float scale[8], min[8];
         scales_k4(scale, min, p + offsetof(struct gg_block_q4_k, scales),
-                  gg_x86_half_ps(p),
+                  to_d(to, gg_x86_half_ps(p), 0),
                   gg_x86_half_ps(p + offsetof(struct gg_block_q4_k, dmin)));
         for (unsigned s = 0; s < 8; s += 2) {
             __m256i q = gg_x86_load256(qs + 16 * s);
@@ -72,7 +72,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_q5_k(TO *to, const void *src,
         __m256i h = gg_x86_load256(p + offsetof(struct gg_block_q5_k, qh));
         float scale[8], min[8];
         scales_k4(scale, min, p + offsetof(struct gg_block_q5_k, scales),
-                  gg_x86_half_ps(p),
+                  to_d(to, gg_x86_half_ps(p), 0),
                   gg_x86_half_ps(p + offsetof(struct gg_block_q5_k, dmin)));
         for (unsigned s = 0; s < 8; s += 2) {
             __m256i q = gg_x86_load256(qs + 16 * s), q0, q1;
@@ -100,7 +100,8 @@ static GG_ALWAYS_INLINE void gg_kern_each_q2_k(TO *to, const void *src,
             gg_x86_load128(p + offsetof(struct gg_block_q2_k, scales));
         const __m128i lo = _mm_and_si128(sc, low);
         const __m128i hi = _mm_and_si128(_mm_srli_epi16(sc, 4), low);
-        float d = gg_x86_half_ps(p + offsetof(struct gg_block_q2_k, d));
+        float d =
+            to_d(to, gg_x86_half_ps(p + offsetof(struct gg_block_q2_k, d)), 0);
         float dmin = gg_x86_half_ps(p + offsetof(struct gg_block_q2_k, dmin));
         float scale[16], min[16];
         times_i8(scale, lo, d);
@@ -136,7 +137,9 @@ static GG_ALWAYS_INLINE void gg_kern_each_q3_k(TO *to, const void *src,
         __m256i h = gg_x86_load256(p + offsetof(struct gg_block_q3_k, hmask));
         float scale[16];
         times_i8(scale, scales_k3(p + offsetof(struct gg_block_q3_k, scales)),
-                 gg_x86_half_ps(p + offsetof(struct gg_block_q3_k, d)));
+                 to_d(to,
+                      gg_x86_half_ps(p + offsetof(struct gg_block_q3_k, d)),
+                      0));
         GG_UNROLL
         for (unsigned s = 0; s < 8; s++) {
             /* the third bit, then four less */
@@ -159,9 +162,10 @@ static GG_ALWAYS_INLINE void gg_kern_each_q6_k(TO *to, const void *src,
     const __m256i bias = _mm256_set1_epi8(32);
     for (size_t i = 0; i < n / 256; i++) {
         float scale[16], *sc = scale;
-        times_i8(scale,
-                 gg_x86_load128(p + offsetof(struct gg_block_q6_k, scales)),
-                 gg_x86_half_ps(p + offsetof(struct gg_block_q6_k, d)));
+        times_i8(
+            scale, gg_x86_load128(p + offsetof(struct gg_block_q6_k, scales)),
+            to_d(to, gg_x86_half_ps(p + offsetof(struct gg_block_q6_k, d)),
+                 0));
         for (int h = 0; h < 2; h++, sc += 8) {
             __m256i hi = gg_x86_load256(
                 p + offsetof(struct gg_block_q6_k, qh) + 32 * h);
@@ -224,7 +228,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq4_xs(TO *to, const void *src,
             scales_iq4_xs(p + offsetof(struct gg_block_iq4_xs, scales_l),
                           gg_bytes_load16le(
                               p + offsetof(struct gg_block_iq4_xs, scales_h))),
-            gg_x86_half_ps(p));
+            to_d(to, gg_x86_half_ps(p), 0));
         GG_UNROLL
         for (unsigned s = 0; s < 8; s++) {
             __m256i q = gg_x86_nibbles(

@@ -18,6 +18,13 @@ struct dots {
 };
 #define TO struct dots
 
+static GG_ALWAYS_INLINE float to_d(TO *to, float d, int unit)
+{
+    (void)to;
+    (void)unit;
+    return d;
+}
+
 /* Vector k of the next 32 numbers. */
 static GG_ALWAYS_INLINE void add_vector(TO *to, VF w, int k)
 {

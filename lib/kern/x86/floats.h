@@ -2,8 +2,11 @@
  *
  * blocks_*.h say how the numbers of a type lie in its blocks, and hand them on
  * 32 at a time, in order. Who includes them says before what becomes of them:
- * the type TO, and three functions that take the next 32 numbers.
+ * the type TO, a function that is shown the scale of a block of which parts
+ * have integers for theirs, and three that take the next 32 numbers.
  *
+ *     to_d(to, d, unit)              what to take for d, itself or 2^unit, with
+ *                                    which all numbers are integers
  *     to_i8(to, q, s0, s1)           q times a scale, 16 by each
  *     to_u8(to, q, s0, m0, s1, m1)   q times a scale, less a minimum
  *     to_ps(to, v)                   v[4], eight floats each
@@ -21,6 +24,13 @@ struct gg_kern_floats {
     float *next;
 };
 #define TO struct gg_kern_floats
+
+static GG_ALWAYS_INLINE float to_d(TO *to, float d, int unit)
+{
+    (void)to;
+    (void)unit;
+    return d;
+}
 
 static GG_ALWAYS_INLINE void to_i8(TO *to, __m256i q, float s0, float s1)
 {

@@ -13,9 +13,19 @@ struct ints {
     /* constants once this is inlined: */
     int bytes;  /* of an integer, 1 or 2 */
     int halves; /* scales are of 16 steps */
-    int folded; /* scales, small integers then, are multiplied into q */
+    int folded; /* scales, small integers then, are multiplied into q: d is
+                 * that of a block */
 };
 #define TO struct ints
+
+static GG_ALWAYS_INLINE float to_d(TO *to, float d, int unit)
+{
+    const float one = (float)(1 << unit);
+    if (!to->folded)
+        return d;
+    *to->d++ = d / one;
+    return one;
+}
 
 static GG_ALWAYS_INLINE void store(TO *to, __m256i v)
 {
@@ -65,10 +75,10 @@ static GG_ALWAYS_INLINE void to_i8(TO *to, __m256i q, float s0, float s1)
 static GG_ALWAYS_INLINE void to_u8(TO *to, __m256i q, float s0, float m0,
                                    float s1, float m1)
 {
-    (void)m1;
     to_i8(to, q, s0, s1);
-    if (!to->folded)
-        *to->m++ = -m0;
+    *to->m++ = -m0;
+    if (to->halves)
+        *to->m++ = -m1;
 }
 
 /* Of types that are not here. */
