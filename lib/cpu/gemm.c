@@ -4,9 +4,11 @@
  * whole length k, by all threads together. Then each thread claims blocks of
  * rows until there are no more. In a block, for each kc steps: decode and pack
  * the rows (they stay in L2), then round by round multiply some panels of
- * columns with each panel of rows. Sums are kept tile by tile and go to y at
- * the end: the columns of y mostly lie a power of two apart, so that a block of
- * them would share a few sets of the cache.
+ * columns with each panel of rows. Sums are kept tile by tile: the columns of y
+ * mostly lie a power of two apart, so that a block of them would share a few
+ * sets of the cache. A tile goes to y as soon as it has its last steps: y is in
+ * no cache, and the next tile is multiplied while its lines come. So do, a few
+ * with each tile, those of the weights that are next.
  */
 #include "config.h"
 #include "cpu/gemm.h"
@@ -22,7 +24,9 @@
 enum {
     ALIGN = 64,
     PACK_BYTES = 16 << 20, /* most of x that is packed at a time: L3, */
-    PACK_COLS = 1024       /* and most columns: their sums are for L2 */
+    PACK_COLS = 1024,      /* and most columns: their sums are for L2 */
+    MOST_ASKED = 24        /* lines asked for with a tile: as many as a core
+                            * waits for at a time */
 };
 
 /* How the product is cut; the same for every thread. Sizes are bytes, whole
@@ -176,7 +180,51 @@ static void pack_x(const struct gg_cpu_gemm_args *a, const struct plan *p,
  * column j0. */
 struct block {
     size_t i0, rows, j0, jb, je;
+    size_t next; /* the first row that this thread is likely to have then, or
+                  * m */
 };
+
+/* Steps of rows that are likely to be packed next. Packing alone would wait for
+ * memory, which tiles leave alone. */
+struct ahead {
+    const unsigned char *row;
+    size_t stride, n_rows, size; /* rows left; bytes of each */
+    size_t off;                  /* of the first row's, asked for */
+    size_t n_lines;              /* to ask for with a tile */
+};
+
+/* Of as many rows as block b has, from i0 on, from step q on: while b is
+ * multiplied. */
+static struct ahead ahead_of(const struct gg_cpu_gemm_args *a,
+                             const struct block *b, size_t i0, size_t q)
+{
+    const struct gg_kern_gemm *g = kernels(a);
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
+    const size_t n = GG_MIN((size_t)g->kc, (size_t)a->k - q);
+    const size_t n_tiles =
+        ceil_div(b->rows, g->mr) * ceil_div(b->je - b->jb, g->nr);
+    struct ahead h = { .row = (const unsigned char *)a->w + i0 * a->w_stride +
+                              q / dt->block_len * dt->block_size,
+                       .stride = a->w_stride,
+                       .n_rows = GG_MIN(b->rows, (size_t)a->m - i0),
+                       .size = n / dt->block_len * dt->block_size };
+    h.n_lines = ceil_div(h.n_rows * ceil_div(h.size, ALIGN), n_tiles);
+    h.n_lines = GG_MIN(h.n_lines, (size_t)MOST_ASKED);
+    return h;
+}
+
+static void ask_ahead(struct ahead *h)
+{
+    for (size_t i = 0; h->n_rows && i < h->n_lines; i++) {
+        GG_PREFETCH(h->row + h->off);
+        h->off += ALIGN;
+        if (h->off >= h->size) {
+            h->off = 0;
+            h->row += h->stride;
+            h->n_rows--;
+        }
+    }
+}
 
 /* The sums of a tile, nr columns of mr each. */
 static float *tile_at(float *sums, const struct gg_kern_gemm *g,
@@ -185,34 +233,45 @@ static float *tile_at(float *sums, const struct gg_kern_gemm *g,
     return sums + (j - b->jb) * g->mc + i * g->nr;
 }
 
-static void store_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
-                        const struct block *b, float *sums)
+/* The tile's n columns from row i and column j of the block on, to y. */
+static void store_tile(const struct gg_cpu_gemm_args *a, const struct block *b,
+                       size_t i, size_t j, size_t n, const float *tile)
 {
-    const struct gg_kern_gemm *g = p->g;
-    for (size_t j = b->jb; j < b->je; j++) {
-        const size_t c = (j - b->jb) % g->nr;
-        float *y = a->y + (b->j0 + j) * (a->y_stride / sizeof(float)) + b->i0;
-        for (size_t i = 0; i < b->rows; i += g->mr)
-            memcpy(y + i, tile_at(sums, g, b, i, j - c) + c * g->mr,
-                   GG_MIN(b->rows - i, (size_t)g->mr) * sizeof *y);
-    }
+    const size_t mr = kernels(a)->mr, rows = GG_MIN(b->rows - i, mr);
+    const size_t stride = a->y_stride / sizeof(float);
+    float *y = a->y + (b->j0 + j) * stride + b->i0 + i;
+    for (; n--; y += stride, tile += mr)
+        memcpy(y, tile, rows * sizeof *y);
 }
 
-/* One round: columns j0 and up by all rows, n_blocks blocks of steps of the
- * panels at wp and xp; the first of all sums begin at 0. */
-static void run_round(const struct gg_kern_gemm *g, const struct block *b,
-                      size_t j0, size_t n_blocks, const unsigned char *wp,
-                      const unsigned char *xp, float *sums, bool first)
+/* Some steps of a block: n_blocks blocks of panels at wp and xp. */
+struct part {
+    size_t n_blocks;
+    const unsigned char *wp, *xp;
+    float *sums;
+    bool first, last; /* sums begin at 0; are complete */
+    struct ahead ahead;
+};
+
+/* One round: columns j0 and up by all rows. */
+static void run_round(const struct gg_cpu_gemm_args *a, const struct block *b,
+                      struct part *t, size_t j0)
 {
+    const struct gg_kern_gemm *g = kernels(a);
     const size_t end = GG_MIN(j0 + g->round, b->je);
-    const size_t w_size = n_blocks * g->w_block;
-    const size_t x_size = n_blocks * g->x_block;
-    const unsigned char *x0 = xp + j0 / g->nr * x_size;
-    for (size_t i = 0; i < b->rows; i += g->mr, wp += w_size) {
-        const unsigned char *x = x0;
-        for (size_t j = j0; j < end; j += g->nr, x += x_size)
-            g->tile(wp, x, n_blocks, (unsigned)GG_MIN((size_t)g->nr, end - j),
-                    tile_at(sums, g, b, i, j), g->mr, !first);
+    const size_t w_size = t->n_blocks * g->w_block;
+    const size_t x_size = t->n_blocks * g->x_block;
+    const unsigned char *w = t->wp;
+    for (size_t i = 0; i < b->rows; i += g->mr, w += w_size) {
+        const unsigned char *x = t->xp + j0 / g->nr * x_size;
+        for (size_t j = j0; j < end; j += g->nr, x += x_size) {
+            const size_t n = GG_MIN((size_t)g->nr, end - j);
+            float *tile = tile_at(t->sums, g, b, i, j);
+            ask_ahead(&t->ahead);
+            g->tile(w, x, t->n_blocks, (unsigned)n, tile, g->mr, !t->first);
+            if (t->last)
+                store_tile(a, b, i, j, n, tile);
+        }
     }
 }
 
@@ -280,18 +339,23 @@ static void run_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
     const struct gg_kern_gemm *g = p->g;
     const size_t k = (size_t)a->k, n_panels = p->nc / g->nr;
     const struct panels s = find_panels(a, p, b);
-    float *sums = (float *)(void *)(wp + p->w_size);
+    struct part t = { .sums = (float *)(void *)(wp + p->w_size) };
     void *buf = wp + p->w_size + p->sum_size;
     for (size_t q = 0; q < k; q += g->kc) {
         const size_t kc = GG_MIN((size_t)g->kc, k - q);
-        const unsigned char *w = pack_w(a, p, b, &s, q, wp, buf);
+        t.wp = pack_w(a, p, b, &s, q, wp, buf);
+        t.n_blocks = gg_kern_gemm_n_blocks(g, kc);
+        t.xp = xp + n_panels * gg_kern_gemm_x_size(g, q);
+        t.first = q == 0;
+        t.last = k - q == kc;
+        if (s.pack)
+            t.ahead = t.last ? ahead_of(a, b, b->next, 0)
+                             : ahead_of(a, b, b->i0, q + kc);
         for (size_t j = b->jb; j < b->je; j += g->round)
-            run_round(g, b, j, gg_kern_gemm_n_blocks(g, kc), w,
-                      xp + n_panels * gg_kern_gemm_x_size(g, q), sums, q == 0);
+            run_round(a, b, &t, j);
     }
     if (s.kept && s.pack)
         memset(s.ready, 1, ceil_div(b->rows, g->mr));
-    store_block(a, p, b, sums);
 }
 
 /* Claim the next block of a pass over nc columns from j0 on; false: none left.
@@ -314,6 +378,7 @@ static bool claim(struct shared *s, const struct plan *p, unsigned nth,
     const size_t group = at / p->n_panels, n_cols = ceil_div(nc, g->nr);
     b->i0 = at % p->n_panels * g->mr;
     b->rows = GG_MIN((size_t)a->m - b->i0, n * g->mr);
+    b->next = GG_MIN(b->i0 + nth * n * g->mr, (size_t)a->m);
     b->j0 = j0;
     b->jb = n_cols * group / p->n_groups * g->nr;
     b->je = GG_MIN(n_cols * (group + 1) / p->n_groups * g->nr, nc);
@@ -392,7 +457,7 @@ static void run_few(const struct gg_cpu_gemm_args *a, unsigned ith,
     wait_all(barrier);
     for (size_t i = groups * ith / nth; i < groups * (ith + 1) / nth; i++)
         few_rows(a, &p, i * ROWS, xp);
-    const struct block rest = { groups * ROWS, m % ROWS, 0, 0, n };
+    const struct block rest = { groups * ROWS, m % ROWS, 0, 0, n, m };
     struct gg_cpu_gemm_args alone = *a; /* its panels are no others' */
     alone.kept.at = NULL;
     if (rest.rows && ith == nth - 1)
