@@ -78,8 +78,6 @@ static const struct gg_safetensors_type types[] = {
     { "MXFP4", 4, GGUF_DTYPE_MXFP4, NULL, GGUF_DTYPE_MXFP4 },
 };
 
-/* ---- reading ---- */
-
 /* Of 3 bits: 32 in three words, of which the second and third begin within a
  * number. Either dimension is packed; the step is from word to word. */
 static unsigned number_3(const struct lie *l, uint64_t r, uint64_t c)
@@ -245,8 +243,6 @@ enum gguf_status gg_packed_hold(const struct gg_safetensors *s, size_t i,
     }
     return GGUF_OK;
 }
-
-/* ---- putting together ---- */
 
 struct join {
     struct gg_safetensors *s;

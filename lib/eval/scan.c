@@ -49,9 +49,9 @@ static bool takes_whole(const struct gguf_session *s)
 }
 
 /* Chunks that every session takes together: those that go through the model in
- * one pass, since more would only wait. Of a longer chunk a piece: what one pass
- * or several take, 512 tokens at least, since few are computed otherwise than
- * many. */
+ * one pass, since more would only wait. Of a longer chunk a piece: what one
+ * pass or several take, 512 tokens at least, since few are computed otherwise
+ * than many. */
 static void plan_group(struct gguf_scan *j)
 {
     enum { LEAST_PIECE = 512 };

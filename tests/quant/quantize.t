@@ -412,8 +412,10 @@ ok '--output OUT=@SIZE and OUT=TYPE@Xbpw'
     cmp -s "$tmp/b.gguf" "$tmp/o.gguf"
 ok 'are the files of two runs'
 rm -f "$tmp"/[abco].gguf
-run "$q" -q -n --target-types Q4_K,Q8_0 "$m" -o "$tmp/a.gguf=@3M"
-test $rc -eq 0
+run "$q" --target-types Q4_K,Q8_0 "$m" -o "$tmp/a.gguf=@4M"
+test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/a.gguf" >"$tmp/out" &&
+    grep -q 'Q4_K' "$tmp/out" && ! grep -q 'Q[2356]_K' "$tmp/out" &&
+    rm "$tmp/a.gguf"
 ok '--target-types with such an output'
 run "$q" -q --target-size 1M "$m" "$tmp/o.gguf"
 refused "$m" 'no choice of types has less than [0-9]* bytes'
