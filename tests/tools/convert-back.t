@@ -77,9 +77,9 @@ run "$convert" "$tmp/o.gguf" --to-safetensors "$tmp/back/x"
 test $rc -eq 1 -a ! -e "$tmp/back/x"
 ok "another architecture: $(cat "$tmp/err")"
 "$convert" -q -f "$tmp/hf" -o "$tmp/o.gguf" \
-    --override-kv tokenizer.ggml.model=str:plamo2 || exit 99
+    --override-kv tokenizer.ggml.model=str:whitespace || exit 99
 run "$convert" "$tmp/o.gguf" --to-safetensors "$tmp/back/x"
-test $rc -eq 1 -a ! -e "$tmp/back/x" && grep -q "kind 'plamo2'" "$tmp/err"
+test $rc -eq 1 -a ! -e "$tmp/back/x" && grep -q "kind 'whitespace'" "$tmp/err"
 ok 'a vocabulary that is not written'
 "$convert" -q -f "$tmp/hf" -o "$tmp/o.gguf" \
     --override-kv tokenizer.ggml.model=str:rwkv || exit 99
