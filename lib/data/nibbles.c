@@ -14,6 +14,13 @@
 
 enum { NVFP4_BLOCK = 16 };
 
+/* Where scales are: to be held with the codes that they are of. */
+enum { SCALE, MAP, MORE, N_PARTS };
+struct place {
+    uint64_t off, size;
+    uint32_t file_no;
+};
+
 struct gg_nibbles {
     float table[16];
     const uint8_t *data, *scale;
@@ -26,6 +33,7 @@ struct gg_nibbles {
     float plus;
     uint64_t off, size; /* of the bytes, for their pages */
     uint32_t file_no;
+    struct place part[N_PARTS]; /* size 0: there is none */
 };
 
 static const struct gg_safetensors_type types[] = {
@@ -80,6 +88,19 @@ void gg_nibbles_advise(const struct gg_safetensors *s, size_t i,
                           GG_MIN(n / 2, x->size), how);
 }
 
+enum gguf_status gg_nibbles_hold(const struct gg_safetensors *s, size_t i,
+                                 uint64_t first, uint64_t n, bool begin,
+                                 struct gguf_error *err)
+{
+    const struct gg_nibbles *x = s->tensor[i].nibbles;
+    const uint64_t from = first / 2, end = (first + n) / 2 + (first + n) % 2;
+    for (size_t k = 0; k < N_PARTS; k++)
+        GG_TRY(gg_safetensors_hold(s, x->part[k].file_no, x->part[k].off,
+                                   x->part[k].size, begin, err));
+    return gg_safetensors_hold(s, x->file_no, x->off + from, end - from, begin,
+                               err);
+}
+
 /* ---- putting together ---- */
 
 struct join {
@@ -115,6 +136,22 @@ static bool is(const struct gg_safetensors_tensor *t, const char *type,
     return t && !strcmp(t->type->name, type) && t->n_elements == n;
 }
 
+static enum gguf_status hold(const struct join *j,
+                             const struct gg_safetensors_tensor *t, bool begin,
+                             struct gguf_error *err)
+{
+    return gg_safetensors_hold(j->s, t->file_no, t->off, t->size, begin, err);
+}
+
+/* The numbers of t, which is a part of the weight. */
+static const uint8_t *take(struct join *j, int k,
+                           struct gg_safetensors_tensor *t)
+{
+    t->is_part = true;
+    j->x->part[k] = (struct place){ t->off, t->size, t->file_no };
+    return t->data;
+}
+
 /* What NVFP4's scales are multiplied by, or divided. */
 static enum gguf_status use_all(struct join *j, const char *end, float *out,
                                 struct gguf_error *err)
@@ -123,7 +160,9 @@ static enum gguf_status use_all(struct join *j, const char *end, float *out,
     if (!is(t, "F32", 1))
         return fail(j, "it has no scale for all of F32", err);
     t->is_part = true;
+    GG_TRY(hold(j, t, true, err));
     *out = load(t->data, 0);
+    (void)hold(j, t, false, NULL);
     return isfinite(*out) && *out != 0
                ? GGUF_OK
                : fail(j, "its scale for all is 0 or not finite", err);
@@ -146,9 +185,8 @@ static enum gguf_status use_nvfp4(struct join *j, bool pack,
     if (!is(t, "F8_E4M3", j->rows * (j->cols / NVFP4_BLOCK)) ||
         t->n_dims != 2 || t->ne[1] != q->ne[1])
         return fail(j, "its scales are not those of its blocks", err);
-    t->is_part = true;
     memcpy(x->table, levels, sizeof levels);
-    x->scale = t->data;
+    x->scale = take(j, SCALE, t);
     x->f8 = t->type->f8;
     x->per_scale = NVFP4_BLOCK;
     return pack ? use_all(j, ".weight_global_scale", &x->over, err)
@@ -190,14 +228,12 @@ static enum gguf_status use_absmax(struct join *j, uint64_t n,
     struct gg_nibbles *x = j->x;
     if (is(scale, "U8", n) && is(map, "F32", 256) && x->per_more &&
         is(more, "F32", (n + x->per_more - 1) / x->per_more)) {
-        map->is_part = more->is_part = true;
-        x->map = map->data;
-        x->more = more->data;
+        x->map = take(j, MAP, map);
+        x->more = take(j, MORE, more);
     } else if (!is(scale, "F32", n)) {
         return fail(j, "its scales are not those of its blocks", err);
     }
-    scale->is_part = true;
-    x->scale = scale->data;
+    x->scale = take(j, SCALE, scale);
     return GGUF_OK;
 }
 
@@ -217,16 +253,22 @@ static enum gguf_status use_bnb(struct join *j, bool *half,
         state = part(j, states[1]);
     if (!state || !is(state, "U8", state->n_elements) || !is(map, "F32", 16))
         return fail(j, "its quant_state or quant_map is not there", err);
-    GG_TRY(gg_json_read(&json, (const char *)state->data,
-                        (size_t)state->n_elements, state->off, 0, err));
-    const enum gguf_status st = use_state(j, json.root, half, err);
+    GG_TRY(hold(j, state, true, err));
+    enum gguf_status st =
+        gg_json_read(&json, (const char *)state->data,
+                     (size_t)state->n_elements, state->off, 0, err);
+    (void)hold(j, state, false, NULL);
+    GG_TRY(st);
+    st = use_state(j, json.root, half, err);
     gg_json_fini(&json);
     GG_TRY(st);
     if (gg_ckd_mul(&n, j->rows, j->cols) || !is(q, "U8", n / 2 + n % 2))
         return fail(j, "its bytes are not those of its shape", err);
     n_scales = n / j->x->per_scale + (n % j->x->per_scale != 0);
+    GG_TRY(hold(j, map, true, err));
     for (size_t i = 0; i < 16; i++)
         j->x->table[i] = load(map->data, i);
+    (void)hold(j, map, false, NULL);
     j->x->shift = 4;
     state->is_part = map->is_part = true;
     return use_absmax(j, n_scales, err);

@@ -47,5 +47,9 @@ void gg_nibbles_rows(const struct gg_safetensors *s, size_t i,
                      struct gg_data_rows *out);
 void gg_nibbles_advise(const struct gg_safetensors *s, size_t i,
                        uint64_t first, uint64_t n, enum gg_mapfile_advice how);
+/* gg_data_hold of elements first to first + n - 1: their bytes, all scales. */
+enum gguf_status gg_nibbles_hold(const struct gg_safetensors *s, size_t i,
+                                 uint64_t first, uint64_t n, bool begin,
+                                 struct gguf_error *err);
 
 #endif

@@ -249,6 +249,8 @@ static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
     const uint64_t bits = t->type->bits;
     if (t->packed)
         return gg_packed_hold(self(d), i, first, n, begin, err);
+    if (t->nibbles)
+        return gg_nibbles_hold(self(d), i, first, n, begin, err);
     return gg_safetensors_hold(self(d), t->file_no, t->off + first * bits / 8,
                                n * bits / 8, begin, err);
 }
