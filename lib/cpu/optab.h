@@ -10,7 +10,8 @@ struct gg_cpu_op {
     gg_cpu_op_fn *run;    /* NULL: there is nothing to do */
     gg_cpu_work_fn *work; /* NULL: none */
     gg_cpu_supports_fn *supports;
-    bool by_rows; /* shares out whole rows of the result */
+    bool by_rows; /* shares out whole rows of the result; work of nth threads
+                     is nth times that of one */
     gg_cpu_product_fn
         *product; /* of one that multiplies weights, src[0], whose
                                    panels may be kept; or NULL */

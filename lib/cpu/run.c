@@ -84,13 +84,25 @@ size_t gg_cpu_plan_work(const struct gguf_graph *graph, unsigned nth,
     return most;
 }
 
+/* What the nodes of step s need of one thread. */
+static size_t work_of_one(const struct gg_cpu_step *s,
+                          const struct gg_kern *kern)
+{
+    size_t most = 0;
+    for (size_t k = 0; k < s->n; k++)
+        most = GG_MAX(most, work_of(s[k].node, 1, kern));
+    return most;
+}
+
 /* Steps of one node or more, and barriers between them. */
-static void join(struct gg_cpu_plan *p)
+static void join(struct gg_cpu_plan *p, const struct gg_kern *kern)
 {
     for (size_t i = 0; i < p->n; i += p->steps[i].n) {
         struct gg_cpu_step *s = &p->steps[i];
         if (p->fuse)
             gg_cpu_fuse(s, p->n - i, p->fuse);
+        if (s->n > 1)
+            s->work = work_of_one(s, kern);
         const size_t next = i + s->n;
         s->barrier = next < p->n && !(s->single && p->steps[next].single);
     }
@@ -122,7 +134,7 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
             .node = t, .run = op->run, .single = n == 1, .n = 1
         };
     }
-    join(p);
+    join(p, kern);
     return GGUF_OK;
 }
 
@@ -171,6 +183,9 @@ static void run_step(const struct gg_cpu_step *s,
     struct gg_cpu_task some = *task;
     int64_t at, end;
     gg_cpu_share(task, s->n_rows, &at, &end);
+    some.work = (char *)task->work + task->ith * s->work;
+    some.ith = 0;
+    some.nth = 1;
     for (; at < end; at = some.part.to) {
         some.part =
             (struct gg_cpu_part){ at, GG_MIN(at + s->some, end), s->n_rows };

@@ -17,6 +17,8 @@ struct gg_cpu_step {
     size_t n;       /* nodes of the step */
     int64_t n_rows; /* of more than one: what they share out, */
     int64_t some;   /* and how many of these at a time */
+    size_t work;    /* and bytes of work that each thread has for itself: they
+                       are at different nodes at a time */
     const struct gg_cpu_panels *panels; /* of its weights, or NULL */
 };
 

@@ -36,7 +36,8 @@ struct gg_cpu_task {
     const struct gg_cpu_panels *panels; /* of src[0], or NULL */
     struct gg_cpu_part part; /* of the node, to be computed now, and not the
                                 thread's whole share; n 0: its share. Only of
-                                operations that are by_rows (optab.h) */
+                                operations that are by_rows (optab.h); ith is
+                                0 then, and work this thread's alone */
 };
 
 /* Compute node t: shapes, types and strides were accepted by supports. */

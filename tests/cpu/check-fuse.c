@@ -3,8 +3,11 @@
 #include "config.h"
 #include "base/mem.h"
 #include "cpu/fuse.h"
+#include "cpu/optab.h"
 #include "gguf/sched.h"
 #include "tests/cpu/ops.h"
+
+#include <stdatomic.h>
 
 enum { D = 64, R = 60, N_IN = 3, N_NODES = 40 };
 
@@ -242,6 +245,100 @@ static void check_bits(int n_graphs)
        n_joined, n_wrong);
 }
 
+/* ---- scratch ---- */
+
+/* What calls of a step's nodes may write of the plan's work, and who did. */
+static struct {
+    atomic_uint n;
+    struct call {
+        const char *from, *to;
+        const void *thread;
+    } call[512];
+} calls;
+
+static _Thread_local char me;
+
+static void note_call(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    const unsigned i = atomic_fetch_add(&calls.n, 1);
+    const size_t size = gg_cpu_op_row(t->op)->work(t, 1, task->kern);
+    if (i >= GG_LEN(calls.call))
+        return;
+    calls.call[i].from = (char *)task->work + task->ith * size;
+    calls.call[i].to = calls.call[i].from + size;
+    calls.call[i].thread = &me;
+}
+
+static unsigned n_clashes(const char *work, size_t size)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < calls.n; i++) {
+        const struct call *a = &calls.call[i];
+        n += a->from < work || a->to > work + size;
+        for (unsigned k = 0; k < i; k++) {
+            const struct call *b = &calls.call[k];
+            n += a->thread != b->thread && a->from < b->to && b->from < a->to;
+        }
+    }
+    return n;
+}
+
+/* Threads that are at different nodes, of which each needs another amount. */
+static void check_scratch(void)
+{
+    struct gguf_rope rope = GGUF_ROPE_INIT;
+    struct gguf_error err;
+    struct gg_cpu_plan p;
+    struct gg_barrier barrier;
+    ctx_t *c = new_ctx();
+    tensor *x = source(c, GGUF_DTYPE_F32, PLAIN, D / 4, 4, R, 1);
+    tensor *pos = source(c, GGUF_DTYPE_I32, PLAIN, R, 1, 1, 1);
+    struct gguf_graph *g = gguf_graph_create(c, 8);
+    rope.n_dims = D / 4;
+    tensor *a = gguf_op_rope(c, x, pos, NULL, &rope);
+    tensor *b = gguf_op_scale(c, gguf_op_reshape_2d(c, a, D, R), 2);
+    const unsigned nth = gguf_pool_n_threads(ops_pools[N_TEAMS - 1]);
+    gg_cpu_plan_init(&p, NULL, 1);
+    if (gguf_graph_finish(c, g, b, &err) ||
+        gg_cpu_plan_make(&p, g, nth, &ops_kern, &err) ||
+        gg_barrier_init(&barrier, nth, 0, &err))
+        exit(99);
+    ok(nth > 2 && p.n == 2 && p.steps->n == 2 &&
+           gg_cpu_op_row(a->op)->work(a, 1, &ops_kern) !=
+               gg_cpu_op_row(b->op)->work(b, 1, &ops_kern),
+       "a step of nodes that need unlike scratch");
+    p.steps[0].run = p.steps[1].run = note_call;
+    char *work = gg_mem_alloc_aligned(NULL, p.work_size, 64);
+    if (!work || gg_cpu_plan_run(&p, ops_pools[N_TEAMS - 1], &barrier, work,
+                                 &ops_kern, NULL, NULL, &err))
+        exit(99);
+    const unsigned n = n_clashes(work, p.work_size);
+    ok(calls.n == 2 * R && !n, "%u calls, none over another thread's: %u",
+       calls.n, n);
+    gg_mem_free_aligned(NULL, work);
+    gg_barrier_fini(&barrier);
+    gg_cpu_plan_fini(&p);
+    gguf_ctx_destroy(c);
+}
+
+/* Bytes of work are counted before steps are joined, as many of each thread. */
+static void check_work(void)
+{
+    struct drawn g;
+    unsigned n = 0, n_wrong = 0;
+    draw_graph(&g, 1);
+    for (size_t i = 0; i < gguf_graph_n_nodes(g.graph); i++) {
+        const tensor *t = gguf_graph_node(g.graph, i);
+        const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
+        if (!op->by_rows || !op->work)
+            continue;
+        n_wrong += op->work(t, 7, &ops_kern) != 7 * op->work(t, 1, &ops_kern);
+        n++;
+    }
+    ok(n > 20 && !n_wrong, "work of seven threads is seven times that of one");
+    drop_graph(&g);
+}
+
 /* ---- a node that is asked for ---- */
 
 struct asked {
@@ -302,6 +399,8 @@ int main(void)
     check_patterns();
     check_memory();
     check_bits(200);
+    check_scratch();
+    check_work();
     check_asked();
     (void)ops_finish();
     return done_testing();
