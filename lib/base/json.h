@@ -8,6 +8,10 @@
  * does not have; its tables are seeded, so that names cannot be chosen such
  * that they collide; members are kept in the order of the text. It allocates
  * with malloc.
+ *
+ * A tree costs some 100 bytes and 0.3 us for each value, which is too much for
+ * lists of half a million texts: a reader may leave members out, whose texts
+ * are read where they lie, by json_scan.h.
  */
 #ifndef GG_BASE_JSON_H
 #define GG_BASE_JSON_H
@@ -24,7 +28,8 @@ enum {
     /* A flag: take what Python's json module writes: Infinity and -Infinity,
      * which become null, and integers of more than 18 digits, which become
      * real numbers of thirteen. */
-    GG_JSON_PYTHON = 1
+    GG_JSON_PYTHON = 1,
+    GG_JSON_LATER = 2 /* members left out, at most */
 };
 
 struct gg_json {
@@ -32,6 +37,12 @@ struct gg_json {
     const char *text;
     size_t size;
     uint64_t off; /* byte of the file where text begins */
+    /* What is left out, in the order of the text: from after the bracket to
+     * that which ends it. */
+    struct {
+        size_t begin, end;
+    } later[GG_JSON_LATER];
+    unsigned n_later;
 };
 
 /* Read the one object or array that text is; text is kept, and begins at byte
@@ -41,6 +52,14 @@ struct gg_json {
 enum gguf_status gg_json_read(struct gg_json *j, const char *text, size_t size,
                               uint64_t off, unsigned flags,
                               struct gguf_error *err);
+/* The same, but lists and objects in a member of the root are left out: later
+ * is that member's name, theirs, NULL. They are there and empty in the tree,
+ * whatever they have, and neither read nor counted. A name that is written with
+ * escapes is none of them. */
+enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
+                                  size_t size, uint64_t off, unsigned flags,
+                                  const char *const *later,
+                                  struct gguf_error *err);
 /* Fine on a zeroed struct. */
 void gg_json_fini(struct gg_json *j);
 
@@ -48,6 +67,9 @@ void gg_json_fini(struct gg_json *j);
  * of j's; of true, false and null, which are one thing each, the first).
  * Searched for: for messages only. */
 uint64_t gg_json_place(const struct gg_json *j, const json_t *v);
+
+/* "line L, column C" of byte at of the text. */
+void gg_json_say_place(const struct gg_json *j, size_t at, char out[64]);
 
 /* Is v (NULL: it is not there) a text, a whole number, a number? false leaves
  * *out. A whole number may be written with a point or exponent, up to 2^53.

@@ -172,6 +172,9 @@ gg_convert_key_row(const struct gg_convert_arch *a, size_t n);
 const char *gg_convert_key(const struct gguf_convert *c, const char *key,
                            char buf[128]);
 
+/* vocab_json.c: what of tokenizer.json is read where it lies: json.h's later.
+ */
+extern const char *const gg_convert_vocab_later[];
 /* vocab.c */
 enum gguf_status gg_convert_vocab(struct gguf_convert *c,
                                   struct gguf_error *err);

@@ -41,10 +41,12 @@ static enum gguf_status read_text(struct gguf_convert *c,
         return gg_error_set(err, GGUF_E_LIMIT, 0,
                             "%s of %" PRIu64 " bytes, limit is %" PRIu64,
                             t->name, t->map.size, MOST_TEXT);
+    const char *const *later =
+        t == &c->text[GG_CONVERT_TOKENIZER] ? gg_convert_vocab_later : NULL;
     return gg_convert_in(t->name,
-                         gg_json_read(&t->json, (const char *)t->map.data,
-                                      (size_t)t->map.size, 0, GG_JSON_PYTHON,
-                                      err),
+                         gg_json_read_but(&t->json, (const char *)t->map.data,
+                                          (size_t)t->map.size, 0,
+                                          GG_JSON_PYTHON, later, err),
                          err);
 }
 

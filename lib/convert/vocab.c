@@ -3,7 +3,6 @@
 #include "convert/vocab.h"
 
 #include "base/compiler.h"
-#include "base/index.h"
 #include "base/str.h"
 #include "vocab/pretok.h"
 
@@ -49,6 +48,19 @@ enum gguf_status gg_convert_vocab_grow(struct gg_convert_vocab *v, int64_t n,
     return GGUF_OK;
 }
 
+static struct gguf_str text_of(const void *user, uint32_t id)
+{
+    return ((const struct gg_convert_vocab *)user)->token[id];
+}
+
+enum gguf_status gg_convert_vocab_index(const struct gg_convert_vocab *v,
+                                        struct gg_index *ix, size_t n,
+                                        struct gguf_error *err)
+{
+    *ix = (struct gg_index){ .allocator = v->c->p.allocator };
+    return gg_index_init(ix, v->c->p.allocator, (uint32_t)n, text_of, v, err);
+}
+
 int64_t gg_convert_vocab_find(const struct gg_convert_vocab *v,
                               struct gguf_str token)
 {
@@ -79,19 +91,13 @@ static enum gguf_status fill(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-static struct gguf_str text_of(const void *user, uint32_t id)
-{
-    return ((const struct gg_convert_vocab *)user)->token[id];
-}
-
 /* What reads the file looks tokens up by their texts. */
 static enum gguf_status check_unique(const struct gg_convert_vocab *v,
                                      struct gguf_error *err)
 {
-    struct gg_index ix = { .allocator = v->c->p.allocator };
+    struct gg_index ix;
     struct gg_str_esc e;
-    enum gguf_status st =
-        gg_index_init(&ix, v->c->p.allocator, (uint32_t)v->n, text_of, v, err);
+    enum gguf_status st = gg_convert_vocab_index(v, &ix, v->n, err);
     for (uint32_t i = 0; i < v->n && st == GGUF_OK; i++) {
         uint32_t other = GG_INDEX_NONE;
         if (v->token[i].size)

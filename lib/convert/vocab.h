@@ -2,6 +2,8 @@
 #ifndef GG_CONVERT_VOCAB_H
 #define GG_CONVERT_VOCAB_H
 
+#include "base/index.h"
+#include "base/json_scan.h"
 #include "convert/convert.h"
 
 /* tokenizer.ggml.token_type */
@@ -57,6 +59,10 @@ struct gg_convert_line {
 /* The next one, or false. */
 bool gg_convert_vocab_line(struct gg_convert_line *l);
 
+/* Texts of tokens, to ids: of v's tokens, none at first. */
+enum gguf_status gg_convert_vocab_index(const struct gg_convert_vocab *v,
+                                        struct gg_index *ix, size_t n,
+                                        struct gguf_error *err);
 /* Make room for ids below n, with score for those that are new. */
 enum gguf_status gg_convert_vocab_grow(struct gg_convert_vocab *v, int64_t n,
                                        float score, struct gguf_error *err);
@@ -71,11 +77,15 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
 /* vocab_json.c: of tokenizer.json. */
 enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
                                        struct gguf_error *err);
-/* Its vocab, an object of texts and ids; a step of a section (normalizer,
+/* Its vocab, an object of texts and ids; the failure of a scan, or that what
+ * it came to is not what it should be; a step of a section (normalizer,
  * pre_tokenizer ...) of that type, however deep, or NULL. */
 enum gguf_status gg_convert_vocab_pieces(struct gg_convert_vocab *v,
                                          json_t *vocab,
                                          struct gguf_error *err);
+enum gguf_status gg_convert_vocab_not(const struct gg_json_scan *s,
+                                      const char *what,
+                                      struct gguf_error *err);
 const json_t *gg_convert_vocab_step(const json_t *section, const char *type);
 /* Is a blank put before a text? Is a piece's text <0xHH>? */
 bool gg_convert_vocab_puts_blank(const struct gg_convert_vocab *v);

@@ -28,27 +28,68 @@ static enum gguf_status fail(const struct gg_convert_vocab *v,
                         what);
 }
 
-/* Texts of JSON live until the folder's texts are closed: after the metadata
- * has its copies. */
+const char *const gg_convert_vocab_later[] = { "model", "vocab", "merges",
+                                               NULL };
+
+enum gguf_status gg_convert_vocab_not(const struct gg_json_scan *s,
+                                      const char *what, struct gguf_error *err)
+{
+    GG_TRY(gg_json_scan_end(s, err));
+    return gg_error_set(err, GGUF_E_VOCAB, gg_json_scan_place(s), "%s", what);
+}
+
+/* ---- pieces ---- */
+
+/* Texts live until the folder's texts are closed: after the metadata has its
+ * copies. */
+static enum gguf_status read_piece(struct gg_convert_vocab *v,
+                                   struct gg_json_scan *s, struct gg_index *ix,
+                                   struct gguf_error *err)
+{
+    struct gguf_str text;
+    struct gg_str_esc e;
+    double x;
+    uint32_t other;
+    if (!gg_json_scan_name(s, &text))
+        return gg_convert_vocab_not(s, "a piece has no name", err);
+    const uint64_t at = gg_json_scan_place(s);
+    if (!gg_json_scan_num(s, &x) || !(x >= 0) ||
+        !(x < (double)GG_CONVERT_MOST_TOKENS) || x != (double)(int64_t)x)
+        return gg_convert_vocab_not(s, "a piece's id is no number of one",
+                                    err);
+    const int64_t id = (int64_t)x;
+    GG_TRY(gg_convert_vocab_grow(v, id + 1, 0, err));
+    if (v->token[id].data)
+        return gg_convert_vocab_not(s, "two pieces have this id", err);
+    v->token[id] = text;
+    v->type[id] = GG_CONVERT_NORMAL;
+    GG_TRY(gg_index_add(ix, (uint32_t)id, &other, err));
+    return other == GG_INDEX_NONE ? GGUF_OK
+                                  : gg_error_set(err, GGUF_E_DUPLICATE, at,
+                                                 "piece '%s' is there twice",
+                                                 gg_str_esc(&e, text));
+}
+
 enum gguf_status gg_convert_vocab_pieces(struct gg_convert_vocab *v,
                                          json_t *vocab, struct gguf_error *err)
 {
-    const char *key;
-    json_t *e;
-    int64_t id;
-    if (!json_object_size(vocab))
-        return fail(v, vocab, "the model has no object \"vocab\"", err);
-    json_object_foreach(vocab, key, e)
-    {
-        if (!gg_json_int(e, &id) || id < 0 || id >= GG_CONVERT_MOST_TOKENS)
-            return fail(v, e, "a piece's id is no number of one", err);
-        GG_TRY(gg_convert_vocab_grow(v, id + 1, 0, err));
-        if (v->token[id].data)
-            return fail(v, e, "two pieces have this id", err);
-        v->token[id] = gg_str_z(key);
-        v->type[id] = GG_CONVERT_NORMAL;
-    }
-    return GGUF_OK;
+    static const char none[] = "the model has no object \"vocab\"";
+    struct gg_json_scan s;
+    struct gg_index ix;
+    int64_t n = 0;
+    if (!json_is_object(vocab))
+        return fail(v, vocab, none, err);
+    if (!gg_convert_count(v->c, "vocab_size", &n) ||
+        (uint64_t)n > json(v)->size / sizeof "\"\":0")
+        n = 0; /* more than the text can have: it grows */
+    gg_json_scan_open(&s, json(v), vocab, &v->c->arena);
+    enum gguf_status st = gg_convert_vocab_index(v, &ix, (size_t)n, err);
+    while (st == GGUF_OK && gg_json_scan_more(&s))
+        st = read_piece(v, &s, &ix, err);
+    gg_index_fini(&ix);
+    GG_TRY(st);
+    GG_TRY(gg_json_scan_end(&s, err));
+    return v->n ? GGUF_OK : fail(v, vocab, none, err);
 }
 
 /* ---- merges ---- */
@@ -68,21 +109,27 @@ static size_t put_part(char *out, struct gguf_str s)
 }
 
 /* "left right", of a text as it is or of a pair. */
-static enum gguf_status read_merge(struct gg_convert_vocab *v, const json_t *e,
+static enum gguf_status read_merge(struct gg_convert_vocab *v,
+                                   struct gg_json_scan *s,
                                    struct gguf_str *out,
                                    struct gguf_error *err)
 {
+    static const char not_two[] = "a merge is not of two pieces";
     struct gguf_str a, b;
-    if (gg_json_str(e, out)) {
+    const size_t at = s->value;
+    if (gg_json_scan_str(s, out)) {
         const char *blank = memchr(out->data, ' ', out->size);
         return blank && blank != out->data &&
                        blank + 1 != out->data + out->size
                    ? GGUF_OK
-                   : fail(v, e, "a merge is not of two pieces", err);
+                   : gg_convert_vocab_not(s, not_two, err);
     }
-    if (json_array_size(e) != 2 || !gg_json_str(json_array_get(e, 0), &a) ||
-        !gg_json_str(json_array_get(e, 1), &b) || !a.size || !b.size)
-        return fail(v, e, "a merge is not of two pieces", err);
+    const bool two = gg_json_scan_list(s) && gg_json_scan_more(s) &&
+                     gg_json_scan_str(s, &a) && gg_json_scan_more(s) &&
+                     gg_json_scan_str(s, &b) && !gg_json_scan_more(s);
+    s->value = at;
+    if (!two || s->status != GGUF_OK || !a.size || !b.size)
+        return gg_convert_vocab_not(s, not_two, err);
     char *text = gg_mem_arena_alloc(&v->c->arena, 2 * (a.size + b.size) + 1);
     if (!text)
         return gg_error_set_nomem(err, a.size + b.size);
@@ -97,16 +144,23 @@ static enum gguf_status read_merges(struct gg_convert_vocab *v,
                                     const json_t *merges,
                                     struct gguf_error *err)
 {
-    const size_t n = json_array_size(merges);
+    struct gg_json_scan s;
+    size_t room = 0;
     if (!json_is_array(merges))
         return fail(v, merges, "the model has no list \"merges\"", err);
-    v->merge = gg_mem_alloc_zero(v->c->p.allocator, n + 1, sizeof *v->merge);
-    if (!v->merge)
-        return gg_error_set_nomem(err, n * sizeof *v->merge);
-    for (size_t i = 0; i < n; i++)
-        GG_TRY(read_merge(v, json_array_get(merges, i), &v->merge[i], err));
-    v->n_merges = n;
-    return GGUF_OK;
+    gg_json_scan_open(&s, json(v), merges, &v->c->arena);
+    while (gg_json_scan_more(&s)) {
+        if (v->n_merges == room) {
+            void *p = gg_mem_grow(v->c->p.allocator, v->merge, &room,
+                                  sizeof *v->merge, 1024, err);
+            if (!p)
+                return GGUF_E_NOMEM;
+            v->merge = p;
+        }
+        GG_TRY(read_merge(v, &s, &v->merge[v->n_merges], err));
+        v->n_merges++;
+    }
+    return gg_json_scan_end(&s, err);
 }
 
 /* ---- scores in place of merges ---- */
@@ -118,35 +172,43 @@ bool gg_convert_vocab_is_byte(struct gguf_str s)
            strchr(hex, s.data[3]) && strchr(hex, s.data[4]);
 }
 
-static void score_pieces(struct gg_convert_vocab *v, const json_t *model)
+static enum gguf_status score_pieces(struct gg_convert_vocab *v,
+                                     const json_t *model,
+                                     struct gguf_error *err)
 {
-    const json_t *vocab = json_object_get(model, "vocab");
+    struct gg_index ix;
     struct gguf_str unk;
     char text[512];
-    int64_t id;
+    uint32_t other;
+    enum gguf_status st = gg_convert_vocab_index(v, &ix, v->n, err);
     if (!gg_json_str(json_object_get(model, "unk_token"), &unk))
         unk = (struct gguf_str){ NULL, 0 };
-    for (size_t i = 0; i < v->n; i++) {
+    for (size_t i = 0; i < v->n && st == GGUF_OK; i++) {
         v->score[i] = -(float)(v->n_merges + 1);
-        if (v->token[i].data && gg_convert_vocab_is_byte(v->token[i]))
+        if (!v->token[i].data)
+            continue;
+        if (gg_convert_vocab_is_byte(v->token[i]))
             v->type[i] = GG_CONVERT_BYTE;
-        else if (v->token[i].data && unk.data && gg_str_eq(v->token[i], unk))
+        else if (unk.data && gg_str_eq(v->token[i], unk))
             v->type[i] = GG_CONVERT_UNKNOWN;
+        st = gg_index_add(&ix, (uint32_t)i, &other, err);
     }
-    for (size_t k = v->n_merges; k-- > 0;) { /* the first one counts */
-        const struct gguf_str m = v->merge[k];
+    for (size_t k = v->n_merges; k-- > 0 && st == GGUF_OK;) {
+        const struct gguf_str m = v->merge[k]; /* the first one counts */
         const char *blank = memchr(m.data, ' ', m.size);
         const size_t a = (size_t)(blank - m.data), b = m.size - a - 1;
         if (a + b >= sizeof text)
             continue;
         memcpy(text, m.data, a);
         memcpy(text + a, blank + 1, b);
-        text[a + b] = 0;
-        if (gg_json_int(json_object_get(vocab, text), &id))
-            v->score[id] = -(float)(k + 1);
+        other = gg_index_find(&ix, (struct gguf_str){ text, a + b });
+        if (other != GG_INDEX_NONE)
+            v->score[other] = -(float)(k + 1);
     }
+    gg_index_fini(&ix);
     v->n_merges = 0;
     v->has_scores = true;
+    return st;
 }
 
 const json_t *gg_convert_vocab_step(const json_t *section, const char *type)
@@ -200,8 +262,7 @@ static enum gguf_status read_bpe(struct gg_convert_vocab *v,
     if (!v->pre)
         v->pre = "default";
     v->space_prefix = gg_convert_vocab_puts_blank(v);
-    score_pieces(v, model);
-    return GGUF_OK;
+    return score_pieces(v, model, err);
 }
 
 /* ---- all of them ---- */

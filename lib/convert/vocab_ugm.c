@@ -164,24 +164,46 @@ static enum gguf_status read_step(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-static enum gguf_status read_piece(struct gg_convert_vocab *v, json_t *e,
-                                   bool bytes, struct gguf_error *err)
+static enum gguf_status read_piece(struct gg_convert_vocab *v,
+                                   struct gg_json_scan *s, bool bytes,
+                                   struct gguf_error *err)
 {
     struct gguf_str text;
-    double score;
-    const size_t i = v->n;
-    if (json_array_size(e) != 2 || !gg_json_str(json_array_get(e, 0), &text))
-        return fail(v, e, GGUF_E_VOCAB, "a piece is not a text and a score",
-                    err);
-    if (!gg_json_num(json_array_get(e, 1), &score) || !isfinite((float)score))
-        return fail(v, e, GGUF_E_VOCAB,
-                    "a piece's score is not a finite number", err);
+    double score = 0;
+    const size_t i = v->n, at = s->value;
+    const bool two = gg_json_scan_list(s) && gg_json_scan_more(s) &&
+                     gg_json_scan_str(s, &text) && gg_json_scan_more(s);
+    const bool number = two && gg_json_scan_num(s, &score);
+    const bool whole = number && !gg_json_scan_more(s);
+    s->value = at; /* for messages */
+    if (!two || (number && !whole))
+        return gg_convert_vocab_not(s, "a piece is not a text and a score",
+                                    err);
+    if (!number || !isfinite((float)score))
+        return gg_convert_vocab_not(
+            s, "a piece's score is not a finite number", err);
+    GG_TRY(gg_json_scan_end(s, err));
     GG_TRY(gg_convert_vocab_grow(v, (int64_t)i + 1, 0, err));
     v->token[i] = text;
     v->score[i] = (float)score;
     v->type[i] = bytes && gg_convert_vocab_is_byte(text) ? GG_CONVERT_BYTE
                                                          : GG_CONVERT_NORMAL;
     return GGUF_OK;
+}
+
+static enum gguf_status read_pieces(struct gg_convert_vocab *v,
+                                    const json_t *list, bool bytes,
+                                    struct gguf_error *err)
+{
+    static const char none[] = "the model has no list \"vocab\"";
+    struct gg_json_scan s;
+    if (!json_is_array(list))
+        return fail(v, list, GGUF_E_VOCAB, none, err);
+    gg_json_scan_open(&s, json(v), list, &v->c->arena);
+    while (gg_json_scan_more(&s))
+        GG_TRY(read_piece(v, &s, bytes, err));
+    GG_TRY(gg_json_scan_end(&s, err));
+    return v->n ? GGUF_OK : fail(v, list, GGUF_E_VOCAB, none, err);
 }
 
 enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
@@ -193,11 +215,7 @@ enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
     const json_t *normalizer = json_object_get(root, "normalizer");
     const bool bytes = json_is_true(json_object_get(model, "byte_fallback"));
     int64_t id;
-    if (!json_array_size(list))
-        return fail(v, list, GGUF_E_VOCAB, "the model has no list \"vocab\"",
-                    err);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        GG_TRY(read_piece(v, json_array_get(list, i), bytes, err));
+    GG_TRY(read_pieces(v, list, bytes, err));
     if (unk && !json_is_null(unk)) {
         if (!gg_json_int(unk, &id) || id < 0 || id >= (int64_t)v->n)
             return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(json(v), unk),

@@ -2,6 +2,7 @@
  */
 #include "config.h"
 #include "base/json.h"
+#include "base/json_scan.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -151,11 +152,182 @@ static void check_places(void)
     gg_json_fini(&j);
 }
 
+/* ---- what is left out, and read where it lies ---- */
+
+static const char *const later[] = { "m", "v", "w", NULL };
+
+/* In text, the place of what. */
+static size_t place(const char *text, const char *what)
+{
+    return (size_t)(strstr(text, what) - text);
+}
+
+static void check_later(void)
+{
+    static const char text[] =
+        "{\"v\":[1],\"m\":{\"x\":[{\"v\":[2]}],\"v\":{\"a]}\":[3,\"}\\\"\"]},"
+        "\n\"w\":[[4],5],\"y\":6},\"n\":{\"v\":[7]},\"z\":8}";
+    struct gg_json j;
+    struct gguf_error e;
+    gguf_error_clear(&e);
+    ok(gg_json_read_but(&j, text, strlen(text), 100, 0, later, &e) == GGUF_OK,
+       "a text of which two members are left out: %s", e.message);
+    const json_t *m = json_object_get(j.root, "m");
+    const json_t *n = json_object_get(j.root, "n");
+    ok(j.n_later == 2 && json_is_object(json_object_get(m, "v")) &&
+           !json_object_size(json_object_get(m, "v")) &&
+           json_is_array(json_object_get(m, "w")) &&
+           !json_array_size(json_object_get(m, "w")),
+       "they are empty in the tree");
+    ok(json_array_size(json_object_get(j.root, "v")) == 1 &&
+           json_array_size(json_object_get(n, "v")) == 1 &&
+           json_object_get(json_array_get(json_object_get(m, "x"), 0), "v"),
+       "others of their name are not");
+    ok(gg_json_place(&j, json_object_get(m, "v")) ==
+               100 + place(text, "{\"a]") &&
+           gg_json_place(&j, json_object_get(m, "w")) ==
+               100 + place(text, "[[4]") &&
+           gg_json_place(&j, json_object_get(m, "y")) ==
+               100 + place(text, "6}") &&
+           gg_json_place(&j, json_object_get(j.root, "z")) ==
+               100 + place(text, "8}"),
+       "places are those of the whole text");
+    gg_json_fini(&j);
+}
+
+/* A text that is wrong before, between, after what is left out, or there: the
+ * byte and the line that are said. */
+static void check_later_refused(void)
+{
+    static const struct {
+        const char *text, *line;
+        unsigned at;
+    } rows[] = {
+        { "{\"m\":{\"v\":[1,2,3]x}}", "line 1, ", 18 },
+        { "{\"m\":{\"v\":[1,\n2,\n3],\n\"w\":[1,2]\n,x}}", "line 5, ", 32 },
+        { "{\"m\":{\"v\":[1,2,3],\"v\":[]}}", "line 1, ", 18 },
+        { "{\"m\":{\"v\":[1,2,3", "line 1, ", 16 },
+        { "{\"m\":{\"v\":[1,2,3}}", "line 1, ", 16 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct gg_json j;
+        struct gguf_error e;
+        gguf_error_clear(&e);
+        ok(gg_json_read_but(&j, rows[i].text, strlen(rows[i].text), 100, 0,
+                            later, &e) != GGUF_OK &&
+               !j.root && e.offset >= 100 + rows[i].at &&
+               e.offset <= 100 + rows[i].at + 4 &&
+               strstr(e.message, rows[i].line),
+           "refused at %llu: %s", (unsigned long long)e.offset, e.message);
+    }
+}
+
+/* Read m.w of text as a list of texts, numbers and lists of them: how many
+ * values; *sum of the numbers, *bytes of the texts. */
+static int scan(const char *text, double *sum, size_t *bytes,
+                struct gguf_error *e)
+{
+    struct gg_json j;
+    struct gg_json_scan s;
+    struct gg_mem_arena arena;
+    struct gguf_str t;
+    double x;
+    int n = 0;
+    gg_mem_arena_init(&arena, NULL);
+    *sum = 0;
+    *bytes = 0;
+    gguf_error_clear(e);
+    if (gg_json_read_but(&j, text, strlen(text), 100, 0, later, e) != GGUF_OK)
+        return -1;
+    gg_json_scan_open(
+        &s, &j, json_object_get(json_object_get(j.root, "m"), "w"), &arena);
+    bool more = gg_json_scan_more(&s);
+    while (s.depth && s.status == GGUF_OK) {
+        if (more && gg_json_scan_str(&s, &t)) {
+            *bytes += t.size;
+            n++;
+        } else if (more && gg_json_scan_num(&s, &x)) {
+            *sum += x;
+            n++;
+        } else if (more && !gg_json_scan_list(&s)) {
+            break;
+        }
+        more = gg_json_scan_more(&s);
+    }
+    const bool failed = gg_json_scan_end(&s, e) != GGUF_OK;
+    if (s.depth && !failed)
+        e->offset = gg_json_scan_place(&s);
+    gg_json_fini(&j);
+    gg_mem_arena_fini(&arena);
+    return failed ? -1 : s.depth ? -2 : n;
+}
+
+static void check_scan(void)
+{
+    static const struct {
+        const char *list;
+        int n; /* values; -1: it is no JSON; -2: something else is there */
+        double sum;
+        unsigned bytes, at; /* at: of the failure, in the list */
+    } rows[] = {
+        { "[]", 0, 0, 0, 0 },
+        { " [ 1 , 2.5 ,\t-3 ] ", 3, 0.5, 0, 0 },
+        { "[\"a\",[\"bc\",[]],[\"\xc3\xa9\"]]", 3, 0, 5, 0 },
+        { "[\"\\u00e9\\ud83d\\ude00\\n\\\"\"]", 1, 0, 8, 0 },
+        { "[\"\\u0000\"]", 1, 0, 1, 0 },
+        { "[1e3,0.1,-13.528341293334961,0,-0]", 5, 986.571658706665039, 0, 0 },
+        { "[9007199254740993,0.30000000000000004]", 2,
+          9007199254740992 + 0.30000000000000004, 0, 0 },
+        { "[1,]", -1, 0, 0, 3 },
+        { "[,1]", -1, 0, 0, 1 },
+        { "[1 2]", -1, 0, 0, 3 },
+        { "[01]", -1, 0, 0, 1 },
+        { "[-]", -1, 0, 0, 1 },
+        { "[1.]", -1, 0, 0, 1 },
+        { "[.5]", -2, 0, 0, 1 },
+        { "[+1]", -2, 0, 0, 1 },
+        { "[1e999]", -1, 0, 0, 1 },
+        { "[99999999999999999999]", -1, 0, 0, 1 },
+        { "[\"\xff\"]", -1, 0, 0, 2 },
+        { "[\"a\xed\xa0\x80\"]", -1, 0, 0, 3 },
+        { "[\"a\tb\"]", -1, 0, 0, 3 },
+        { "[\"\\u00g9\"]", -1, 0, 0, 1 },
+        { "[\"\\u12\"]", -1, 0, 0, 1 },
+        { "[\"\\u00E9\\u4e2d\\t\\/\\u0041\\ud83d\\ude00\"]", 1, 0, 12, 0 },
+        { "[\"\\ud800\"]", -1, 0, 0, 1 },
+        { "[\"\\x\"]", -1, 0, 0, 1 },
+        { "[[1},2]", -1, 0, 0, 3 },
+        { "[true]", -2, 0, 0, 1 },
+        { "[{}]", -2, 0, 0, 1 },
+        { "[[[[[[1]]]]]]", -2, 0, 0, 4 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[200];
+        struct gguf_error e;
+        double sum;
+        size_t bytes;
+        const int at =
+            snprintf(text, sizeof text, "{\"m\":{\n\"w\":%s}}", rows[i].list) -
+            (int)strlen(rows[i].list) - 2;
+        const int n = scan(text, &sum, &bytes, &e);
+        const uint64_t lo = 100 + (unsigned)at + rows[i].at;
+        ok(n == rows[i].n &&
+               (n < 0 ? e.offset >= lo && e.offset <= lo + 20 &&
+                            (n == -2 || strstr(e.message, "JSON, line 2, "))
+                      : sum == rows[i].sum && bytes == rows[i].bytes),
+           "%s: %d values, %.17g, %zu bytes, %llu %s", rows[i].list, n, sum,
+           bytes, (unsigned long long)e.offset, e.message);
+    }
+}
+
 int main(void)
 {
     check_refused();
     check_limits();
     check_python();
     check_places();
+    check_later();
+    check_later_refused();
+    check_scan();
     return done_testing();
 }

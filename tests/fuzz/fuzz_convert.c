@@ -4,6 +4,8 @@
  */
 #include "config.h"
 #include "base/compiler.h"
+#include "base/json_scan.h"
+#include "base/str.h"
 #include "convert/card.h"
 #include "convert/vocab.h"
 #include "data/nibbles.h"
@@ -195,9 +197,9 @@ static void try_tokenizer(const uint8_t *data, size_t size)
 {
     struct vocab t;
     begin_vocab(&t);
-    enum gguf_status st =
-        gg_json_read(&t.c.text[GG_CONVERT_TOKENIZER].json, (const char *)data,
-                     size, 0, GG_JSON_PYTHON, &t.err);
+    enum gguf_status st = gg_json_read_but(
+        &t.c.text[GG_CONVERT_TOKENIZER].json, (const char *)data, size, 0,
+        GG_JSON_PYTHON, gg_convert_vocab_later, &t.err);
     if (st == GGUF_OK)
         st = gg_convert_vocab_json(&t.v, &t.err);
     if (st == GGUF_OK && !t.v.pre) {
@@ -205,6 +207,90 @@ static void try_tokenizer(const uint8_t *data, size_t size)
         MUST(st != GGUF_OK || t.v.pre);
     }
     end_vocab(&t, st, false);
+}
+
+/* ---- read where it lies, and as a tree ---- */
+
+static bool scan_value(struct gg_json_scan *s, const json_t *v);
+
+static bool scan_items(struct gg_json_scan *s, const json_t *v)
+{
+    const bool object = json_is_object(v);
+    size_t n = 0;
+    for (; gg_json_scan_more(s); n++) {
+        struct gguf_str name;
+        if (!object) {
+            if (!scan_value(s, v ? json_array_get(v, n) : NULL))
+                return false;
+            continue;
+        }
+        if (!gg_json_scan_name(s, &name))
+            return false;
+        const char *z = gg_mem_arena_strndup(s->arena, name.data, name.size);
+        const json_t *e = json_object_get(v, z);
+        MUST(z && e);
+        if (!scan_value(s, e))
+            return false;
+    }
+    MUST(!v || s->status != GGUF_OK ||
+         n == (object ? json_object_size(v) : json_array_size(v)));
+    return s->status == GGUF_OK;
+}
+
+/* The next value is v, if that is none; false: it is not one that is read. */
+static bool scan_value(struct gg_json_scan *s, const json_t *v)
+{
+    struct gguf_str text, same;
+    double x;
+    if (gg_json_scan_list(s)) {
+        MUST(!v || json_is_array(v));
+        return scan_items(s, v);
+    }
+    if (gg_json_scan_str(s, &text)) {
+        MUST(!v || (gg_json_str(v, &same) && gg_str_eq(text, same)));
+        return true;
+    }
+    if (!gg_json_scan_num(s, &x))
+        return false;
+    MUST(!v || (json_is_number(v) && x == json_number_value(v)));
+    return true;
+}
+
+static size_t pass_blanks(const uint8_t *data, size_t size, size_t at)
+{
+    while (at < size && data[at] && strchr(" \t\r\n", data[at]))
+        at++;
+    return at;
+}
+
+/* A list or object must be the same as Jansson makes of it; a list of what is
+ * read is refused where that refuses it. */
+static void try_scan(const uint8_t *data, size_t size)
+{
+    struct gg_json j;
+    struct gg_json_scan s;
+    struct gg_mem_arena arena;
+    struct gguf_error err;
+    const size_t begin = pass_blanks(data, size, 0);
+    gguf_error_clear(&err);
+    const bool read =
+        gg_json_read(&j, (const char *)data, size, 0, 0, &err) == GGUF_OK;
+    if (!read && (begin == size || data[begin] != '['))
+        return;
+    json_t *any = read ? NULL : json_array();
+    struct gg_json outside = j;
+    outside.root = read ? j.root : any;
+    MUST(outside.root);
+    gg_mem_arena_init(&arena, NULL);
+    gg_json_scan_open(&s, &outside, outside.root, &arena);
+    const bool whole = scan_items(&s, j.root);
+    const enum gguf_status st = gg_json_scan_end(&s, &err);
+    MUST(!read || st == GGUF_OK);
+    MUST(st == GGUF_OK || (err.message[0] && err.offset <= size));
+    MUST(read || !whole || pass_blanks(data, size, s.at) < size);
+    json_decref(any);
+    gg_json_fini(&j);
+    gg_mem_arena_fini(&arena);
 }
 
 static void try_card(const uint8_t *data, size_t size)
@@ -244,6 +330,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 'r': try_file(gg_convert_vocab_rwkv, data, size - 1); break;
     case 'w': try_file(gg_convert_vocab_wpm_txt, data, size - 1); break;
     case 'x': try_file(gg_convert_vocab_fairseq, data, size - 1); break;
+    case 'y': try_scan(data, size - 1); break;
     case 't': try_tokenizer(data, size - 1); break;
     default: try_file(gg_convert_vocab_spm, data, size - 1);
     }
@@ -380,6 +467,9 @@ void fuzz_make_seeds(void)
     seed_text("j{\"a\":[1,-2.5e3,\"x\\u00e9\",null,{\"b\":[]}],\"c\":"
               "1000000000000000019884624838656}");
     seed_text("j[Infinity,[-Infinity,[true,[\"\\\\\"]]]]");
+    seed_text("y[\"a\",[\"b\\u00e9\\ud83d\\ude00\",\"\xc3\xa9\"],-1.5,0,"
+              "13.528341293334961,1e-3,[[]],\"\\\\\"]");
+    seed_text("y{\"a\":0,\"b\\\"\":1,\"\xe4\xb8\xad\":[\"x\",-0.25]}");
     seed_text("C---\nk: >-\n  [\n "
               "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t"
               "b\n---\n");

@@ -1,0 +1,57 @@
+/* json_scan.h - a list or object of JSON, read where it lies
+ *
+ * For long ones of plain things, of which no tree is made: a piece's text is
+ * that of the file. What is unusual (halves of pairs, numbers that are not
+ * short) is read by Jansson, alone, so that both ways take and refuse the
+ * same things: tests/fuzz/fuzz_convert.c compares them. The reader says what
+ * comes next; names that are there twice are its to find.
+ *
+ *     gg_json_scan_open(&s, j, v, &arena);
+ *     while (gg_json_scan_more(&s))
+ *         gg_json_scan_name(&s, &name) && gg_json_scan_num(&s, &x) || ...
+ *     return gg_json_scan_end(&s, err);
+ */
+#ifndef GG_BASE_JSON_SCAN_H
+#define GG_BASE_JSON_SCAN_H
+
+#include "base/json.h"
+#include "base/mem.h"
+
+enum { GG_JSON_SCAN_DEPTH = 4 }; /* containers that are open */
+
+struct gg_json_scan {
+    const struct gg_json *j;    /* kept */
+    struct gg_mem_arena *arena; /* kept: texts that had escapes */
+    size_t at;                  /* of the text */
+    size_t value;               /* where the last value or name began */
+    char close[GG_JSON_SCAN_DEPTH + 1]; /* brackets that end what is open */
+    unsigned depth;
+    bool first; /* nothing was read in the innermost */
+    enum gguf_status status;
+    size_t failed; /* byte of the text */
+    const char *what;
+};
+
+/* Enter v, a list or object of j. What is read of it are the text's values,
+ * also of what j left out. */
+void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,
+                       const json_t *v, struct gg_mem_arena *arena);
+/* Is there one more in the innermost that is open? Else that is left. false
+ * after a failure, too. */
+bool gg_json_scan_more(struct gg_json_scan *s);
+/* Enter the list that is next; false: it is none, and nothing was read. */
+bool gg_json_scan_list(struct gg_json_scan *s);
+/* The next text, number or name of a member (with its colon). false: there is
+ * something else, and nothing was read, or it is not JSON, which
+ * gg_json_scan_end says. A text is the file's, or the arena's. */
+bool gg_json_scan_str(struct gg_json_scan *s, struct gguf_str *out);
+bool gg_json_scan_name(struct gg_json_scan *s, struct gguf_str *out);
+bool gg_json_scan_num(struct gg_json_scan *s, double *out);
+/* The byte of the file where the last value or name began, or where the next
+ * one would. */
+uint64_t gg_json_scan_place(const struct gg_json_scan *s);
+/* GGUF_OK, or the failure: GGUF_E_FORMAT with the byte, GGUF_E_NOMEM. */
+enum gguf_status gg_json_scan_end(const struct gg_json_scan *s,
+                                  struct gguf_error *err);
+
+#endif
