@@ -20,31 +20,47 @@
  * Elements at the end of a row go through the same operations as the others,
  * in a vector that is not full.
  */
+enum { SIDE = LANES == 16 ? 4 : 2 }; /* vectors that registers hold at once */
 
 /* e^x, within 1 unit in the last place, gradual underflow included.
  * x = n ln 2 + r; ln 2 in two parts, the first with 15 bits, so that its
  * product with n is exact. e^r = 1 + r + r^2 p(r) on |r| <= ln 2 / 2, p of
  * degree 4, fitted for least relative error (3.6e-9). */
-static inline VF vf_exp_part(VF x, VF *n) /* e^r - 1 */
+#define EACH(EXPR)                                                            \
+    GG_UNROLL                                                                 \
+    for (int i = 0; i < n_vecs; i++)                                          \
+    EXPR
+
+/* Of n_vecs vectors side by side, step by step: each is one long chain, and of
+ * chains one after the other a processor holds too few at a time. x becomes
+ * e^r - 1. */
+static GG_ALWAYS_INLINE void vf_exp_parts(VF *x, VF *n, int n_vecs)
 {
-    *n = vf_round(vf_mul(x, vf_set1(0x1.715476p+0f)));
-    VF r = vf_fnma(*n, vf_set1(0x1.62e4p-1f), x);
-    r = vf_fnma(*n, vf_set1(0x1.7f7d1cp-20f), r);
-    VF p = vf_set1(0x1.6a23cep-10f);
-    p = vf_fma(p, r, vf_set1(0x1.123a2p-7f));
-    p = vf_fma(p, r, vf_set1(0x1.5558f2p-5f));
-    p = vf_fma(p, r, vf_set1(0x1.555492p-3f));
-    p = vf_fma(p, r, vf_set1(0x1.fffffcp-2f));
-    return vf_fma(vf_mul(r, r), p, r);
+    VF p[SIDE];
+    EACH(n[i] = vf_round(vf_mul(x[i], vf_set1(0x1.715476p+0f))));
+    EACH(x[i] = vf_fnma(n[i], vf_set1(0x1.62e4p-1f), x[i]));
+    EACH(x[i] = vf_fnma(n[i], vf_set1(0x1.7f7d1cp-20f), x[i]));
+    EACH(p[i] =
+             vf_fma(vf_set1(0x1.6a23cep-10f), x[i], vf_set1(0x1.123a2p-7f)));
+    EACH(p[i] = vf_fma(p[i], x[i], vf_set1(0x1.5558f2p-5f)));
+    EACH(p[i] = vf_fma(p[i], x[i], vf_set1(0x1.555492p-3f)));
+    EACH(p[i] = vf_fma(p[i], x[i], vf_set1(0x1.fffffcp-2f)));
+    EACH(x[i] = vf_fma(vf_mul(x[i], x[i]), p[i], x[i]));
+}
+
+static GG_ALWAYS_INLINE void vf_exps(VF *x, int n_vecs)
+{
+    VF n[SIDE];
+    /* e^89 is above FLT_MAX, e^-104 rounds to 0 */
+    EACH(x[i] = vf_max(vf_set1(-104.0f), vf_min(vf_set1(89.0f), x[i])));
+    vf_exp_parts(x, n, n_vecs);
+    EACH(x[i] = vf_scale2(vf_add(x[i], vf_set1(1.0f)), n[i]));
 }
 
 static inline VF vf_exp(VF x)
 {
-    VF n;
-    /* e^89 is above FLT_MAX, e^-104 rounds to 0 */
-    x = vf_max(vf_set1(-104.0f), vf_min(vf_set1(89.0f), x));
-    const VF p = vf_exp_part(x, &n);
-    return vf_scale2(vf_add(p, vf_set1(1.0f)), n);
+    vf_exps(&x, 1);
+    return x;
 }
 
 /* With e = e^2x - 1 = 2^n (e^r - 1) + (2^n - 1), which loses nothing near 0:
@@ -54,8 +70,9 @@ static inline VF vf_tanh(VF x)
     const VF one = vf_set1(1.0f);
     VF n;
     x = vf_max(vf_set1(-10.0f), vf_min(vf_set1(10.0f), x));
-    const VF p = vf_exp_part(vf_add(x, x), &n);
-    const VF e = vf_add(vf_scale2(p, n), vf_sub(vf_scale2(one, n), one));
+    x = vf_add(x, x);
+    vf_exp_parts(&x, &n, 1);
+    const VF e = vf_add(vf_scale2(x, n), vf_sub(vf_scale2(one, n), one));
     return vf_div(e, vf_add(e, vf_set1(2.0f)));
 }
 
@@ -134,6 +151,10 @@ float FN(gg_vec_max)(const float *x, size_t n)
     for (; n - i >= 2 * LANES; i += 2 * LANES) {
         m0 = vf_max(vf_load(x + i), m0);
         m1 = vf_max(vf_load(x + i + LANES), m1);
+    }
+    if (n - i >= LANES) {
+        m0 = vf_max(vf_load(x + i), m0);
+        i += LANES;
     }
     float max = vf_hmax(vf_max(m0, m1));
     for (; i < n; i++)
@@ -246,6 +267,19 @@ static inline double exp_sum(float *y, const float *x, size_t n, float max)
     const VF m = vf_set1(max);
     VD s = vd_zero();
     size_t i = 0;
+    for (; n - i >= SIDE * LANES; i += SIDE * LANES) {
+        VF e[SIDE];
+        GG_UNROLL
+        for (int j = 0; j < SIDE; j++)
+            e[j] = vf_sub(vf_load(x + i + j * LANES), m);
+        vf_exps(e, SIDE);
+        GG_UNROLL
+        for (int j = 0; j < SIDE; j++) {
+            s = vd_add(s, e[j]);
+            if (y)
+                vf_store(y + i + j * LANES, e[j]);
+        }
+    }
     for (; n - i >= LANES; i += LANES) {
         const VF e = vf_exp(vf_sub(vf_load(x + i), m));
         s = vd_add(s, e);
