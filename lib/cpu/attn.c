@@ -4,8 +4,10 @@
  * columns. For each block of keys it multiplies K by the columns (scores lie
  * with a column's keys side by side), turns scores into weights, and adds V
  * times weights to the columns' outputs. Both are products of panels in a
- * precision of kern/gemm.h; K is packed as a product's weights are, V is in the
- * order of steps already. What a mask opens is found out once for all tasks.
+ * precision of kern/gemm.h; K is packed as a product's weights are, V is in
+ * the order of steps already. What a mask opens is found out once for all
+ * tasks; a panel of columns meets those keys alone that are open to one of
+ * them.
  */
 #include "config.h"
 #include "cpu/attn_mask.h"
@@ -45,18 +47,29 @@ struct shared {
     _Alignas(ALIGN) _Atomic size_t next; /* task */
 };
 
+/* Keys of a block that a panel of columns sees, from the first of a packed
+ * panel of keys on. */
+struct part {
+    size_t col, n_cols;
+    size_t begin, end; /* in the keys that are packed */
+    float *scores;     /* [n_cols][keys], then weights */
+    bool masked;
+};
+
 /* One thread's buffers. */
 struct scratch {
     unsigned char *q;      /* columns of d steps, cols / nr panels */
     unsigned char *k;      /* rows of d steps, keys / mr panels */
     unsigned char *v;      /* rows of a step for each key, dv / mr panels */
     unsigned char *packed; /* weights: columns of as many, a panel */
+    struct part *part;     /* [cols / nr] */
     float *scores;         /* [cols][keys], then weights */
     float *out;            /* [cols][dv], not divided by sum yet */
     float *mask;           /* [keys], of a column */
     void *buf;             /* of pack_rows */
     float *values;         /* [v_rows][dv], decoded */
     float *max;            /* [cols], of the scores so far */
+    float *shrink;         /* [nr], what was summed so far is worth */
     double *sum;           /* [cols], of exp(score - max) so far */
 };
 
@@ -72,6 +85,8 @@ static void dims_init(struct dims *s, const struct gg_attn_args *a)
     s->group = (size_t)(a->n_head / a->n_head_kv);
     const size_t most = a->d + a->dv > LONG ? N_COLS_LONG : N_COLS;
     s->block_tok = GG_MAX(most / s->group, 1);
+    if (s->block_tok > g->nr) /* no panel has tokens of two heads */
+        s->block_tok -= s->block_tok % g->nr;
     s->block_tok = GG_MIN(s->block_tok, (size_t)a->n_tok);
     s->n_blocks = ((size_t)a->n_tok + s->block_tok - 1) / s->block_tok;
     s->n_tasks = s->n_blocks * (size_t)a->n_head_kv * (size_t)a->n_seq;
@@ -102,12 +117,14 @@ static size_t scratch_init(struct scratch *b, unsigned char *base,
     b->k = take(base, &used, s->keys / g->mr * gg_kern_gemm_w_size(g, d));
     b->v = take(base, &used, s->dv / g->mr * gg_kern_gemm_w_size(g, s->keys));
     b->packed = take(base, &used, gg_kern_gemm_x_size(g, s->keys));
+    b->part = take(base, &used, col_panels * sizeof *b->part);
     b->scores = take(base, &used, s->cols * s->keys * f);
     b->out = take(base, &used, s->cols * s->dv * f);
     b->mask = take(base, &used, s->keys * f);
     b->buf = take(base, &used, g->buf_size);
     b->values = take(base, &used, s->v_rows * s->dv * f);
     b->max = take(base, &used, s->cols * f);
+    b->shrink = take(base, &used, g->nr * f);
     b->sum = take(base, &used, s->cols * sizeof *b->sum);
     return used;
 }
@@ -130,7 +147,7 @@ size_t gg_attn_work_size(const struct gg_attn_args *a, unsigned nth)
     struct scratch b;
     struct gg_attn_mask m;
     dims_init(&s, a);
-    gg_attn_mask_init(&m, a, s.block_tok, NULL);
+    gg_attn_mask_init(&m, a, NULL);
     return ALIGN + sizeof(struct shared) + spans_size(&m) +
            nth * scratch_init(&b, NULL, a, &s);
 }
@@ -245,21 +262,17 @@ static void pack_v(const struct task *t, size_t first, size_t n)
     }
 }
 
-/* Products of the packed keys with all columns. */
-static void multiply_keys(const struct task *t, size_t n)
+/* Products of packed keys with a panel of columns. */
+static void multiply_keys(const struct task *t, const struct part *p)
 {
     const struct gg_kern_gemm *g = t->s->g;
-    const size_t d = (size_t)t->a->d, keys = t->s->keys;
-    const size_t k_size = gg_kern_gemm_w_size(g, d),
-                 q_size = gg_kern_gemm_x_size(g, d);
-    const unsigned char *q = t->b->q;
-    for (size_t j = 0; j < t->n_cols; j += g->nr, q += q_size) {
-        const unsigned char *k = t->b->k;
-        for (size_t i = 0; i < n; i += g->mr, k += k_size)
-            g->tile(k, q, gg_kern_gemm_n_blocks(g, d),
-                    (unsigned)GG_MIN((size_t)g->nr, t->n_cols - j),
-                    t->b->scores + j * keys + i, keys, 0);
-    }
+    const size_t d = (size_t)t->a->d;
+    const size_t k_size = gg_kern_gemm_w_size(g, d);
+    const unsigned char *q =
+        t->b->q + p->col / g->nr * gg_kern_gemm_x_size(g, d);
+    for (size_t i = p->begin; i < p->end; i += g->mr)
+        g->tile(t->b->k + i / g->mr * k_size, q, gg_kern_gemm_n_blocks(g, d),
+                (unsigned)p->n_cols, p->scores + i, t->s->keys, 0);
 }
 
 static void cap_scores(const struct gg_vec_kern *vec, float *s, size_t n,
@@ -270,32 +283,40 @@ static void cap_scores(const struct gg_vec_kern *vec, float *s, size_t n,
     vec->tanh(s, s, n);
 }
 
-/* One column's n products with the keys from first on become weights
- * exp(score - max); what was summed under a smaller maximum is scaled down. */
-static void weigh_column(const struct task *t, size_t col, size_t first,
-                         size_t n, float slope, bool masked)
+/* A column's products with keys from first on become scores; returns the
+ * largest. */
+static float score_column(const struct task *t, const struct part *p,
+                          size_t col, size_t first, float slope)
 {
     const struct gg_attn_args *a = t->a;
     const struct gg_vec_kern *vec = &a->kern->vec;
-    float *s = t->b->scores + col * t->s->keys;
+    const size_t n = p->end - p->begin;
+    float *s = p->scores + (col - p->col) * t->s->keys + p->begin;
     float scale = a->scale;
     if (a->softcap != 0) {
         cap_scores(vec, s, n, scale, a->softcap);
         scale = a->softcap;
     }
-    const float *mask = masked ? gg_attn_mask_row(a, t->seq, t->head_kv,
-                                                  t->head0 + col / t->n_tok,
-                                                  t->tok0 + col % t->n_tok,
-                                                  first, n, t->b->mask)
-                               : NULL;
-    const float block_max = vec->scores(s, s, mask, n, scale, slope);
-    const float old = t->b->max[col];
-    if (block_max > old) {
-        float shrink = old; /* -infinity: to 0 */
-        vec->exp_sum(&shrink, &shrink, 1, block_max);
-        t->b->max[col] = block_max;
-        t->b->sum[col] *= (double)shrink;
+    const float *mask = p->masked
+                            ? gg_attn_mask_row(a, t->seq, t->head_kv,
+                                               t->head0 + col / t->n_tok,
+                                               t->tok0 + col % t->n_tok,
+                                               first + p->begin, n, t->b->mask)
+                            : NULL;
+    return vec->scores(s, s, mask, n, scale, slope);
+}
+
+/* A column's scores become weights exp(score - max); what was summed under a
+ * smaller maximum is scaled down. */
+static void weigh_column(const struct task *t, const struct part *p,
+                         size_t col, float shrink)
+{
+    const struct gg_vec_kern *vec = &t->a->kern->vec;
+    const size_t n = p->end - p->begin;
+    float *s = p->scores + (col - p->col) * t->s->keys + p->begin;
+    if (shrink != 1) {
         float *out = t->b->out + col * t->s->dv;
+        t->b->sum[col] *= (double)shrink;
         vec->scale(out, out, t->s->dv, shrink, 0);
     }
     if (t->b->max[col] == -INFINITY) {
@@ -307,21 +328,37 @@ static void weigh_column(const struct task *t, size_t col, size_t first,
     t->b->sum[col] += vec->exp_sum(s, s, n, t->b->max[col]);
 }
 
-/* The weights of all columns into panels, and V times weights to out. */
-static void multiply_values(const struct task *t, size_t n)
+/* Products of a panel of columns with keys from first on become weights. */
+static void weigh(const struct task *t, const struct part *p, size_t first)
+{
+    const struct gg_attn_args *a = t->a;
+    float *shrink = t->b->shrink, slope = 1;
+    for (size_t j = 0; j < p->n_cols; j++) {
+        const size_t c = p->col + j, head = t->head0 + c / t->n_tok;
+        if (j == 0 || c % t->n_tok == 0)
+            slope = gg_attn_slope(a->max_bias, (int64_t)head, a->n_head);
+        const float max = score_column(t, p, c, first, slope);
+        const float old = t->b->max[c];
+        /* before there was anything there is nothing to scale */
+        shrink[j] = max > old && old != -INFINITY ? old - max : 0;
+        t->b->max[c] = max > old ? max : old;
+    }
+    a->kern->vec.exp_sum(shrink, shrink, p->n_cols, 0); /* of 0: 1 */
+    for (size_t j = 0; j < p->n_cols; j++)
+        weigh_column(t, p, p->col + j, shrink[j]);
+}
+
+/* The weights of a panel of columns into a panel, and V times these to out. */
+static void multiply_values(const struct task *t, const struct part *p)
 {
     const struct gg_kern_gemm *g = t->s->g;
-    const size_t keys = t->s->keys, dv = t->s->dv;
+    const size_t keys = t->s->keys, dv = t->s->dv, n = p->end - p->begin;
     const size_t v_size = gg_kern_gemm_w_size(g, keys);
-    unsigned char *p = t->b->packed;
-    for (size_t j = 0; j < t->n_cols; j += g->nr) {
-        const size_t cols = GG_MIN((size_t)g->nr, t->n_cols - j);
-        const unsigned char *v = t->b->v;
-        g->pack_x(g, p, 0, t->b->scores + j * keys, keys, cols, n);
-        for (size_t i = 0; i < dv; i += g->mr, v += v_size)
-            g->tile(v, p, gg_kern_gemm_n_blocks(g, n), (unsigned)cols,
-                    t->b->out + j * dv + i, dv, 1);
-    }
+    const unsigned char *v = t->b->v + gg_kern_gemm_w_size(g, p->begin);
+    g->pack_x(g, t->b->packed, 0, p->scores + p->begin, keys, p->n_cols, n);
+    for (size_t i = 0; i < dv; i += g->mr, v += v_size)
+        g->tile(v, t->b->packed, gg_kern_gemm_n_blocks(g, n),
+                (unsigned)p->n_cols, t->b->out + p->col * dv + i, dv, 1);
 }
 
 /* Keys of n positions from first on into panels. */
@@ -352,20 +389,44 @@ static void pack_k(const struct task *t, size_t first, size_t n)
     }
 }
 
-static void run_block(const struct task *t, size_t first, size_t n,
-                      bool masked)
+/* Which of n packed keys, from first on, the panel of columns from col on
+ * sees; false: none. */
+static bool see(const struct task *t, struct part *p, size_t col, size_t first,
+                size_t n)
 {
-    const struct gg_attn_args *a = t->a;
+    const size_t mr = t->s->g->mr, nr = t->s->g->nr;
+    const size_t tok = col % t->n_tok;
+    *p = (struct part){ .col = col,
+                        .n_cols = GG_MIN(nr, t->n_cols - col),
+                        .scores = t->b->scores + col * t->s->keys };
+    /* of two heads, or more: all tokens */
+    const bool one = tok + p->n_cols <= t->n_tok;
+    const struct gg_attn_span s = gg_attn_mask_span(
+        t->mask, t->seq, t->head_kv, t->head0, t->tok0 + (one ? tok : 0),
+        one ? p->n_cols : t->n_tok, first / GG_ATTN_KEYS);
+    if (s.begin >= s.end)
+        return false;
+    const size_t at = first % GG_ATTN_KEYS; /* in the block of keys */
+    p->begin = (s.begin * (size_t)GG_ATTN_UNIT - at) / mr * mr;
+    p->end = GG_MIN(s.end * (size_t)GG_ATTN_UNIT - at, n);
+    p->masked = !s.plain;
+    return true;
+}
+
+static void run_block(const struct task *t, size_t first, size_t n)
+{
+    struct part *const part = t->b->part;
+    size_t n_parts = 0;
+    for (size_t c = 0; c < t->n_cols; c += t->s->g->nr)
+        n_parts += see(t, &part[n_parts], c, first, n);
     pack_k(t, first, n);
-    multiply_keys(t, n);
-    for (size_t h = 0; h < t->s->group; h++) {
-        const float slope =
-            gg_attn_slope(a->max_bias, (int64_t)(t->head0 + h), a->n_head);
-        for (size_t i = 0; i < t->n_tok; i++)
-            weigh_column(t, h * t->n_tok + i, first, n, slope, masked);
-    }
+    for (size_t i = 0; i < n_parts; i++)
+        multiply_keys(t, &part[i]);
+    for (size_t i = 0; i < n_parts; i++)
+        weigh(t, &part[i], first);
     pack_v(t, first, n);
-    multiply_values(t, n);
+    for (size_t i = 0; i < n_parts; i++)
+        multiply_values(t, &part[i]);
 }
 
 /* What column c's output is multiplied by in the end: 1 / sum, with the
@@ -422,14 +483,13 @@ static void run_task(const struct gg_attn_args *a, const struct dims *s,
     }
     for (size_t k = 0; k < (size_t)a->n_kv; k += GG_ATTN_KEYS) {
         const struct gg_attn_span open =
-            gg_attn_mask_span(mask, t.seq, t.head_kv, t.head0,
-                              t.tok0 / s->block_tok, k / GG_ATTN_KEYS);
+            gg_attn_mask_span(mask, t.seq, t.head_kv, t.head0, t.tok0, t.n_tok,
+                              k / GG_ATTN_KEYS);
         const size_t first = k + open.begin * GG_ATTN_UNIT;
         if (open.begin < open.end)
             run_block(&t, first,
                       GG_MIN(k + open.end * GG_ATTN_UNIT, (size_t)a->n_kv) -
-                          first,
-                      !open.plain);
+                          first);
     }
     store_out(&t);
 }
@@ -448,7 +508,7 @@ void gg_attn_run(const struct gg_attn_args *a, unsigned ith, void *work,
     struct shared *shared = (struct shared *)(void *)at;
     const size_t size = scratch_init(&b, NULL, a, &s);
     at += sizeof *shared;
-    gg_attn_mask_init(&mask, a, s.block_tok, (void *)at);
+    gg_attn_mask_init(&mask, a, (void *)at);
     at += spans_size(&mask);
     scratch_init(&b, at + ith * size, a, &s);
     if (ith == 0)

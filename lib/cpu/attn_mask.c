@@ -9,12 +9,10 @@
 enum { N_UNITS = GG_ATTN_KEYS / GG_ATTN_UNIT };
 
 void gg_attn_mask_init(struct gg_attn_mask *m, const struct gg_attn_args *a,
-                       size_t block_tok, struct gg_attn_span *span)
+                       struct gg_attn_span *span)
 {
     *m = (struct gg_attn_mask){
         .a = a,
-        .block_tok = block_tok,
-        .n_blocks = ((size_t)a->n_tok + block_tok - 1) / block_tok,
         .n_key_blocks = ((size_t)a->n_kv + GG_ATTN_KEYS - 1) / GG_ATTN_KEYS,
         .n_heads = a->mask_nb[1]   ? (size_t)a->n_head
                    : a->mask_kv_nb ? (size_t)a->n_head_kv
@@ -26,8 +24,8 @@ void gg_attn_mask_init(struct gg_attn_mask *m, const struct gg_attn_args *a,
 
 size_t gg_attn_mask_n_spans(const struct gg_attn_mask *m)
 {
-    return m->a->mask ? m->n_seqs * m->n_heads * m->n_blocks * m->n_key_blocks
-                      : 0;
+    const size_t n_rows = m->n_seqs * m->n_heads * (size_t)m->a->n_tok;
+    return m->a->mask ? n_rows * m->n_key_blocks : 0;
 }
 
 const float *gg_attn_mask_row(const struct gg_attn_args *a, size_t seq,
@@ -45,21 +43,17 @@ const float *gg_attn_mask_row(const struct gg_attn_args *a, size_t seq,
     return buf;
 }
 
-/* What n numbers of a row add to the span of their block. */
-static void add_row(const struct gg_vec_kern *vec, const float *row, size_t n,
-                    struct gg_attn_span *s)
+/* Of n numbers of a row, which are a block's. */
+static struct gg_attn_span span_of(const struct gg_vec_kern *vec,
+                                   const float *row, size_t n)
 {
     const float max = vec->max(row, n);
     size_t from = 0, to = (n + GG_ATTN_UNIT - 1) / GG_ATTN_UNIT;
     /* numbers that add up to 0, and none of them above 0, are zeros */
-    if (max == 0 && vec->sum(row, n) == 0) {
-        s->begin = 0;
-        s->end = (uint8_t)to;
-        return;
-    }
-    s->plain = false;
+    if (max == 0 && vec->sum(row, n) == 0)
+        return (struct gg_attn_span){ 0, (uint8_t)to, true };
     if (max == -INFINITY)
-        return;
+        return (struct gg_attn_span){ N_UNITS, 0, false };
     while (vec->max(row + from * GG_ATTN_UNIT,
                     GG_MIN(n - from * GG_ATTN_UNIT, (size_t)GG_ATTN_UNIT)) ==
            -INFINITY)
@@ -68,42 +62,36 @@ static void add_row(const struct gg_vec_kern *vec, const float *row, size_t n,
                     GG_MIN(n - (to - 1) * GG_ATTN_UNIT,
                            (size_t)GG_ATTN_UNIT)) == -INFINITY)
         to--;
-    s->begin = (uint8_t)GG_MIN((size_t)s->begin, from);
-    s->end = (uint8_t)GG_MAX((size_t)s->end, to);
+    return (struct gg_attn_span){ (uint8_t)from, (uint8_t)to, false };
 }
 
-/* Row of spans i: a block of tokens of a head of a sequence, all keys. */
-static void scan_block(const struct gg_attn_mask *m, size_t i, float *buf)
+/* Row i of spans: a token of a head of a sequence, all keys. */
+static void scan_row(const struct gg_attn_mask *m, size_t i, float *buf)
 {
     const struct gg_attn_args *a = m->a;
-    const size_t block = i % m->n_blocks, head = i / m->n_blocks % m->n_heads,
-                 seq = i / m->n_blocks / m->n_heads;
-    const size_t tok0 = block * m->block_tok;
-    const size_t n_tok = GG_MIN(m->block_tok, (size_t)a->n_tok - tok0);
+    const size_t n_tok = (size_t)a->n_tok, tok = i % n_tok;
+    const size_t head = i / n_tok % m->n_heads, seq = i / n_tok / m->n_heads;
     for (size_t k = 0; k < m->n_key_blocks; k++) {
-        struct gg_attn_span s = { N_UNITS, 0, true };
         const size_t first = k * GG_ATTN_KEYS,
                      n = GG_MIN((size_t)a->n_kv - first, (size_t)GG_ATTN_KEYS);
-        for (size_t t = 0; t < n_tok; t++)
-            add_row(
-                &a->kern->vec,
-                gg_attn_mask_row(a, seq, head, head, tok0 + t, first, n, buf),
-                n, &s);
-        m->span[i * m->n_key_blocks + k] = s;
+        m->span[i * m->n_key_blocks + k] = span_of(
+            &a->kern->vec,
+            gg_attn_mask_row(a, seq, head, head, tok, first, n, buf), n);
     }
 }
 
 void gg_attn_mask_scan(const struct gg_attn_mask *m, unsigned ith,
                        unsigned nth, float *buf)
 {
-    const size_t n = m->a->mask ? m->n_seqs * m->n_heads * m->n_blocks : 0;
+    const size_t n =
+        m->a->mask ? m->n_seqs * m->n_heads * (size_t)m->a->n_tok : 0;
     for (size_t i = n * ith / nth; i < n * (ith + 1) / nth; i++)
-        scan_block(m, i, buf);
+        scan_row(m, i, buf);
 }
 
 struct gg_attn_span gg_attn_mask_span(const struct gg_attn_mask *m, size_t seq,
-                                      size_t head_kv, size_t head0,
-                                      size_t block, size_t key_block)
+                                      size_t head_kv, size_t head0, size_t tok,
+                                      size_t n_tok, size_t key_block)
 {
     const struct gg_attn_args *a = m->a;
     struct gg_attn_span all = { 0, N_UNITS, true };
@@ -117,15 +105,15 @@ struct gg_attn_span gg_attn_mask_span(const struct gg_attn_mask *m, size_t seq,
     all.begin = N_UNITS;
     all.end = 0;
     for (size_t h = head; h < head + n; h++) {
-        const size_t i =
-            (((a->mask_nb[2] ? seq : 0) * m->n_heads + h) * m->n_blocks +
-             block) *
-                m->n_key_blocks +
+        const size_t row = (a->mask_nb[2] ? seq : 0) * m->n_heads + h;
+        const struct gg_attn_span *s =
+            m->span + (row * (size_t)a->n_tok + tok) * m->n_key_blocks +
             key_block;
-        const struct gg_attn_span s = m->span[i];
-        all.begin = GG_MIN(all.begin, s.begin);
-        all.end = GG_MAX(all.end, s.end);
-        all.plain = all.plain && s.plain;
+        for (size_t i = 0; i < n_tok; i++, s += m->n_key_blocks) {
+            all.begin = GG_MIN(all.begin, s->begin);
+            all.end = GG_MAX(all.end, s->end);
+            all.plain = all.plain && s->plain;
+        }
     }
     return all;
 }

@@ -1,8 +1,8 @@
-/* attn_mask.h - which keys an attention's mask opens, for blocks of both
+/* attn_mask.h - which keys an attention's mask opens, block by block
  *
  * A mask is a number for each token and key, mostly 0 or -infinity, and the
- * same for many heads. It is read once for all of them: of each block of tokens
- * by a block of keys it is noted from where to where there is an open key, and
+ * same for many heads. It is read once for all of them: of each token and
+ * block of keys it is noted from where to where there is an open key, and
  * whether there is anything to add.
  */
 #ifndef GG_CPU_ATTN_MASK_H
@@ -14,7 +14,7 @@
 
 enum {
     GG_ATTN_KEYS = 128, /* keys in a block */
-    GG_ATTN_UNIT = 32   /* keys of which one is open, or none: a multiple of
+    GG_ATTN_UNIT = 16   /* keys of which one is open, or none: a multiple of
                          * the vectors' lengths, so that which lane a key is in
                          * does not depend on those left out before it */
 };
@@ -28,15 +28,14 @@ struct gg_attn_span {
 
 struct gg_attn_mask {
     const struct gg_attn_args *a;
-    size_t block_tok;
-    size_t n_blocks, n_key_blocks; /* of tokens, of keys */
-    size_t n_heads, n_seqs;        /* that masks are different for */
-    struct gg_attn_span *span; /* [n_seqs][n_heads][n_blocks][n_key_blocks] */
+    size_t n_key_blocks;
+    size_t n_heads, n_seqs;    /* that masks are different for */
+    struct gg_attn_span *span; /* [n_seqs][n_heads][n_tok][n_key_blocks] */
 };
 
-/* Of blocks of block_tok tokens. span has room for n_spans elements. */
+/* span has room for n_spans elements. */
 void gg_attn_mask_init(struct gg_attn_mask *m, const struct gg_attn_args *a,
-                       size_t block_tok, struct gg_attn_span *span);
+                       struct gg_attn_span *span);
 size_t gg_attn_mask_n_spans(const struct gg_attn_mask *m);
 
 /* Member ith of nth fills in its share; buf has room for GG_ATTN_KEYS
@@ -44,11 +43,11 @@ size_t gg_attn_mask_n_spans(const struct gg_attn_mask *m);
 void gg_attn_mask_scan(const struct gg_attn_mask *m, unsigned ith,
                        unsigned nth, float *buf);
 
-/* Of a block, for the heads from head0 on that share the keys of head_kv. All
- * of it without a mask. */
+/* Of a block of keys, what n_tok tokens from tok on see together, of the heads
+ * from head0 on that share the keys of head_kv. All of it without a mask. */
 struct gg_attn_span gg_attn_mask_span(const struct gg_attn_mask *m, size_t seq,
-                                      size_t head_kv, size_t head0,
-                                      size_t block, size_t key_block);
+                                      size_t head_kv, size_t head0, size_t tok,
+                                      size_t n_tok, size_t key_block);
 
 /* The numbers for a token and head, n keys from first on: where they lie, or
  * in buf. */
