@@ -9,6 +9,8 @@
 
 #include "base/str.h"
 #include "gguf/op.h"
+#include "kern/cpu.h"
+#include "kern/stat.h"
 #include "run/session.h"
 
 #include <stdlib.h>
@@ -24,6 +26,7 @@ struct gg_collect_watch {
     struct gguf_collect *c;
     struct gguf_session *s;
     struct gguf_pool *pool;
+    struct gg_stat_kern kern;
     gguf_session_graph_fn *on_graph; /* the session's own */
     void *user;
     struct weight *weight; /* by address */
@@ -108,6 +111,7 @@ static enum gguf_status entry_of(struct gg_collect_watch *w, struct weight *of,
 
 /* Rows of an input, and the matrix that each meets. */
 struct rows {
+    gg_stat_squares_fn *squares;
     struct gg_collect_entry *e;
     double *sum; /* of e, for this use */
     const struct gguf_tensor *x;
@@ -122,48 +126,13 @@ struct rows {
     const uint8_t *id_data;
 };
 
-static void add_row(double *sum, const float *x, uint64_t begin, uint64_t end)
+/* n rows, nb bytes apart, of a matrix that has its sums there. */
+static void add_rows(const struct rows *r, double *sum, const uint8_t *data,
+                     int64_t n, int64_t nb, uint64_t begin, uint64_t end)
 {
-    for (uint64_t j = begin; j < end; j++)
-        sum[j] += (double)x[j] * (double)x[j];
-}
-
-enum { ROWS = 4, COLS = 8 };
-
-/* ROWS rows at a time, which saves the reading and writing of sums; a column's
- * squares are added in the order of rows. Bounds are known to compilers, who
- * make vectors of COLS. */
-static void add_some(double *restrict sum, const float *const *x, uint64_t j)
-{
-    double y[COLS];
-    for (int k = 0; k < COLS; k++)
-        y[k] = sum[j + (unsigned)k];
-    for (int r = 0; r < ROWS; r++)
-        for (int k = 0; k < COLS; k++) {
-            const double v = (double)x[r][j + (unsigned)k];
-            y[k] += v * v;
-        }
-    for (int k = 0; k < COLS; k++)
-        sum[j + (unsigned)k] = y[k];
-}
-
-/* n rows, nb bytes apart. */
-static void add_rows(double *sum, const uint8_t *data, int64_t n, int64_t nb,
-                     uint64_t begin, uint64_t end)
-{
-    const uint64_t whole = begin + (end - begin) / COLS * COLS;
-    const float *x[ROWS];
-    int64_t i = 0;
-    for (; i + ROWS <= n; i += ROWS) {
-        for (int r = 0; r < ROWS; r++)
-            x[r] = (const float *)(const void *)(data + (i + r) * nb);
-        for (uint64_t j = begin; j < whole; j += COLS)
-            add_some(sum, x, j);
-        for (int r = 0; r < ROWS; r++)
-            add_row(sum, x[r], whole, end);
-    }
-    for (; i < n; i++)
-        add_row(sum, (const float *)(const void *)(data + i * nb), begin, end);
+    const float *x = (const float *)(const void *)data;
+    r->squares(sum + begin, x + begin, (size_t)nb, (size_t)n,
+               (size_t)(end - begin));
 }
 
 static void add_products(const struct rows *r, uint64_t begin, uint64_t end)
@@ -177,7 +146,7 @@ static void add_products(const struct rows *r, uint64_t begin, uint64_t end)
             const int64_t n = second           ? GG_MIN(x->ne[1], r->n_real)
                               : i2 < r->n_real ? x->ne[1]
                                                : 0;
-            add_rows(r->sum + (uint64_t)mat * r->e->n_cols,
+            add_rows(r, r->sum + (uint64_t)mat * r->e->n_cols,
                      r->data + i2 * x->nb[2] + i3 * x->nb[3], n, x->nb[1],
                      begin, end);
             if (begin == 0)
@@ -193,11 +162,9 @@ static void add_chosen(const struct rows *r, uint64_t begin, uint64_t end)
             int32_t mat;
             memcpy(&mat, r->id_data + u * ids->nb[0] + t * ids->nb[1],
                    sizeof mat);
-            add_row(r->sum + (uint64_t)mat * r->e->n_cols,
-                    (const float *)(const void *)(r->data +
-                                                  u % x->ne[1] * x->nb[1] +
-                                                  t * x->nb[2]),
-                    begin, end);
+            add_rows(r, r->sum + (uint64_t)mat * r->e->n_cols,
+                     r->data + u % x->ne[1] * x->nb[1] + t * x->nb[2], 1, 0,
+                     begin, end);
             if (begin == 0)
                 r->e->chunk_count[mat]++;
         }
@@ -249,6 +216,7 @@ static enum gguf_status take(struct gg_collect_watch *w,
     struct weight *of = weight_of(w, m);
     const bool parts = root->ne[2] * root->ne[3] > 1; /* m has some of them */
     struct rows r = {
+        .squares = w->kern.squares,
         .x = node->src[1],
         .n_real = w->s->ubatch.shape.n_real,
         .first = parts ? (int64_t)(m->view_off / (uint64_t)root->nb[2]) : 0,
@@ -308,6 +276,7 @@ enum gguf_status gg_collect_watch(struct gg_collect_watch **out,
     w->c = c;
     w->s = s;
     w->pool = pool;
+    gg_stat_kern_init(&w->kern, gg_kern_cpu_detect());
     w->on_graph = s->on_graph;
     w->user = s->user;
     gguf_error_clear(&w->err);
@@ -358,7 +327,8 @@ enum gguf_status gg_collect_states(struct gg_collect_watch *w,
         .nb = { 4, 4 * n_embd, 4 * n_embd * (int64_t)n,
                 4 * n_embd * (int64_t)n },
     };
-    struct rows r = { .x = &x,
+    struct rows r = { .squares = w->kern.squares,
+                      .x = &x,
                       .data = (const uint8_t *)states,
                       .n_real = (int64_t)n,
                       .m2 = 1,

@@ -41,11 +41,18 @@ struct gg_stat_diff {
 typedef void gg_stat_diff_fn(const float *x, const float *y, size_t n,
                              struct gg_stat_diff *out);
 
+/* sums[j] += x[j]^2 of each of n_rows rows of n, in their order, which begin
+ * stride bytes apart, a multiple of 4. Squares of floats are exact in double,
+ * and sums rounded one by one. All elements take part. */
+typedef void gg_stat_squares_fn(double *sums, const float *x, size_t stride,
+                                size_t n_rows, size_t n);
+
 struct gg_stat_kern {
     gg_stat_sums_fn *sums;
     gg_stat_central_fn *central;
     gg_stat_bins_fn *bins;
     gg_stat_diff_fn *diff;
+    gg_stat_squares_fn *squares;
 };
 
 void gg_stat_kern_init(struct gg_stat_kern *k, uint32_t cpu);
@@ -54,5 +61,6 @@ gg_stat_sums_fn gg_stat_sums_c, gg_stat_sums_avx2;
 gg_stat_central_fn gg_stat_central_c, gg_stat_central_avx2;
 gg_stat_bins_fn gg_stat_bins_c, gg_stat_bins_avx2;
 gg_stat_diff_fn gg_stat_diff_c, gg_stat_diff_avx2;
+gg_stat_squares_fn gg_stat_squares_c, gg_stat_squares_avx2;
 
 #endif

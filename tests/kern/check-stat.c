@@ -117,6 +117,40 @@ static bool diff_right(size_t n)
            close_to(s.yy, yy, yy) && close_to(s.xy, xy, size);
 }
 
+/* Rows of any length, stride floats apart, one that is not finite among them:
+ * one after the other, each square exact. */
+static bool squares_right(const struct gg_stat_kern *k, size_t n_rows,
+                          size_t n)
+{
+    const size_t stride = n + 3;
+    double got[64], want[64];
+    for (size_t j = 0; j < 64; j++)
+        got[j] = want[j] = fabs((double)rnd_f32()) * 100;
+    k->squares(got, x, stride * sizeof *x, n_rows, n);
+    for (size_t i = 0; i < n_rows; i++)
+        for (size_t j = 0; j < n; j++) {
+            const double v = (double)x[i * stride + j];
+            want[j] += v * v;
+        }
+    for (size_t j = 0; j < 64; j++)
+        if (memcmp(&got[j], &want[j], 8) != 0 &&
+            !(isnan(got[j]) && isnan(want[j])))
+            return false;
+    return true;
+}
+
+static bool all_squares_right(const struct gg_stat_kern *k)
+{
+    bool good = true;
+    for (int kind = 0; kind < N_KINDS; kind++)
+        for (size_t n = 0; n <= 61; n += 1 + n / 7)
+            for (size_t n_rows = 0; n_rows <= 27; n_rows++) {
+                fill(x, MAX_N, kind);
+                good &= squares_right(k, n_rows, n);
+            }
+    return good;
+}
+
 /* ---- other levels ---- */
 
 static bool same_as_c(const struct gg_stat_kern *k, size_t n, double mean)
@@ -179,5 +213,11 @@ int main(int argc, char **argv)
     ok(good[3], "differences are right");
     for (unsigned v = 0; v < n_levels; v++)
         ok(same[v], "%s gives the reference's bits", level[v].name);
+    for (unsigned v = 0; v < n_levels; v++) {
+        struct gg_stat_kern k;
+        gg_stat_kern_init(&k, level[v].mask);
+        ok(all_squares_right(&k), "%s: sums of squares of rows",
+           level[v].name);
+    }
     return done_testing();
 }

@@ -38,3 +38,12 @@ void gg_stat_diff_c(const float *x, const float *y, size_t n,
     gg_stat_diff_add(out, &l, x, y, 0, n);
     gg_stat_diff_join(out, &l);
 }
+
+void gg_stat_squares_c(double *sums, const float *x, size_t stride,
+                       size_t n_rows, size_t n)
+{
+    const size_t step = stride / sizeof *x;
+    for (size_t i = 0; i < n_rows; i++, x += step)
+        for (size_t j = 0; j < n; j++)
+            sums[j] += (double)x[j] * (double)x[j];
+}

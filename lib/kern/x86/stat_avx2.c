@@ -182,3 +182,32 @@ void gg_stat_diff_avx2(const float *x, const float *y, size_t n,
     gg_stat_diff_add(out, &l, x, y, i, n);
     gg_stat_diff_join(out, &l);
 }
+
+enum { ROWS = 8, COLS = 16 }; /* a line of each row */
+
+/* Sums stay in registers for ROWS rows, which are read side by side. */
+static void squares_of_some(double *sums, const float *x, size_t step)
+{
+    __m256d y[COLS / 4];
+    for (int i = 0; i < COLS / 4; i++)
+        y[i] = _mm256_loadu_pd(sums + 4 * i);
+    for (int r = 0; r < ROWS; r++, x += step)
+        for (int i = 0; i < COLS / 4; i++) {
+            const __m256d v = _mm256_cvtps_pd(_mm_loadu_ps(x + 4 * i));
+            y[i] = _mm256_fmadd_pd(v, v, y[i]); /* v v is exact */
+        }
+    for (int i = 0; i < COLS / 4; i++)
+        _mm256_storeu_pd(sums + 4 * i, y[i]);
+}
+
+void gg_stat_squares_avx2(double *sums, const float *x, size_t stride,
+                          size_t n_rows, size_t n)
+{
+    const size_t step = stride / sizeof *x, whole = n / COLS * COLS;
+    for (; n_rows >= ROWS; n_rows -= ROWS, x += ROWS * step) {
+        for (size_t j = 0; j < whole; j += COLS)
+            squares_of_some(sums + j, x + j, step);
+        gg_stat_squares_c(sums + whole, x + whole, stride, ROWS, n - whole);
+    }
+    gg_stat_squares_c(sums, x, stride, n_rows, n);
+}
