@@ -103,6 +103,9 @@ typedef void gg_kern_panel_fn(const void *src, size_t stride, float *dst,
                               size_t width, size_t n);
 /* X(type, its name): those that have one, for AVX-512. */
 #define GG_KERN_PANELS(X)                                                     \
+    X(F32, f32)                                                               \
+    X(F16, f16)                                                               \
+    X(BF16, bf16)                                                             \
     X(Q4_0, q4_0)                                                             \
     X(Q8_0, q8_0)                                                             \
     X(Q2_K, q2_k)                                                             \

@@ -68,6 +68,60 @@ static GG_ALWAYS_INLINE void end_block(struct place *p, size_t size, size_t n)
 
 #define BEGIN struct place to = { { src, stride }, dst, width };
 
+/* ---- plain numbers ---- */
+
+enum { RUN = 16 }; /* bytes of a row that are taken together */
+
+/* Steps that are 32 bits, or the low or high half of 32 bits, of each row. */
+static GG_ALWAYS_INLINE __m512 low_f16(__m512i v)
+{
+    return halves(v);
+}
+
+static GG_ALWAYS_INLINE __m512 high_f16(__m512i v)
+{
+    return halves(_mm512_srli_epi32(v, 16));
+}
+
+static GG_ALWAYS_INLINE __m512 low_bf16(__m512i v)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(v, 16));
+}
+
+static GG_ALWAYS_INLINE __m512 high_bf16(__m512i v)
+{
+    return _mm512_castsi512_ps(
+        _mm512_and_si512(v, _mm512_set1_epi32((int)0xffff0000)));
+}
+
+/* n steps of size bytes, of all rows; fewer than a run at the end by way of a
+ * copy, since the last row may end with its memory. */
+#define PLAIN(NAME, SIZE, PUT)                                                \
+    void gg_kern_panel_##NAME##_avx512(const void *src, size_t stride,        \
+                                       float *dst, size_t width, size_t n)    \
+    {                                                                         \
+        BEGIN                                                                 \
+        __m512i v[4];                                                         \
+        for (; n >= RUN / (SIZE); n -= RUN / (SIZE)) {                        \
+            take(&to.rows, 0, v);                                             \
+            GG_UNROLL                                                         \
+            for (size_t i = 0; i < RUN / (SIZE); i++)                         \
+                _mm512_storeu_ps(to.to + i * width, PUT);                     \
+            end_block(&to, RUN, RUN / (SIZE));                                \
+        }                                                                     \
+        unsigned char last[ROWS][RUN] = { { 0 } };                            \
+        for (size_t r = 0; n && r < ROWS; r++)                                \
+            memcpy(last[r], to.rows.at + r * stride, n * (SIZE));             \
+        take(&(struct rows){ last[0], RUN }, 0, v);                           \
+        for (size_t i = 0; i < n; i++)                                        \
+            _mm512_storeu_ps(to.to + i * width, PUT);                         \
+    }
+PLAIN(f32, 4, _mm512_castsi512_ps(v[i]))
+PLAIN(f16, 2, i % 2 ? high_f16(v[i / 2]) : low_f16(v[i / 2]))
+PLAIN(bf16, 2, i % 2 ? high_bf16(v[i / 2]) : low_bf16(v[i / 2]))
+
+/* ---- blocks ---- */
+
 void gg_kern_panel_q4_0_avx512(const void *src, size_t stride, float *dst,
                                size_t width, size_t n)
 {
