@@ -3,6 +3,10 @@
  * A scheduler's callback asks for each product of a weight. When it has been
  * computed its input is still there: that is read. One sequence is computed at
  * a time, so that the columns of an input are the tokens of one chunk.
+ *
+ * What nobody reads is not computed: a pass ends before the product that meets
+ * the last input, and what follows it, unless a node writes memory that the
+ * next pass reads.
  */
 #include "config.h"
 #include "eval/collect.h"
@@ -12,6 +16,7 @@
 #include "kern/cpu.h"
 #include "kern/stat.h"
 #include "run/session.h"
+#include "sched/sched.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +24,7 @@
 struct weight {
     const struct gguf_tensor *t;
     struct gg_collect_entry *entry; /* NULL: not seen yet */
-    bool unwanted;
+    bool wanted;
 };
 
 struct gg_collect_watch {
@@ -31,6 +36,8 @@ struct gg_collect_watch {
     void *user;
     struct weight *weight; /* by address */
     size_t n_weights;
+    const struct gguf_graph *graph;
+    size_t at, end;   /* nodes: that is asked for; the first not to compute */
     uint8_t *copy[2]; /* of tensors that do not lie in host memory */
     size_t copy_size[2];
     struct gguf_error err; /* of the callback */
@@ -49,7 +56,9 @@ static void list(struct gg_collect_watch *w, const struct gg_weights *of)
 {
     for (unsigned i = 0; i < GG_N_WEIGHTS; i++)
         if (of->w[i])
-            w->weight[w->n_weights++].t = of->w[i];
+            w->weight[w->n_weights++] =
+                (struct weight){ of->w[i], NULL,
+                                 gg_collect_wants(w->c, of->w[i]->name) };
 }
 
 static enum gguf_status list_weights(struct gg_collect_watch *w,
@@ -72,15 +81,26 @@ static const struct gguf_tensor *root_of(const struct gguf_tensor *t)
     return t->view_src ? t->view_src : t;
 }
 
-/* The weight that t, the matrix of a product, is or is a part of; NULL: none,
- * or a part of its columns. */
+/* The weight that t, the matrix of a product, is or is a part of, if it is
+ * wanted; NULL: none, or a part of its columns. */
 static struct weight *weight_of(const struct gg_collect_watch *w,
                                 const struct gguf_tensor *t)
 {
     const struct weight key = { .t = root_of(t) };
     if (t->ne[0] != key.t->ne[0])
         return NULL;
-    return bsearch(&key, w->weight, w->n_weights, sizeof key, by_address);
+    struct weight *of =
+        bsearch(&key, w->weight, w->n_weights, sizeof key, by_address);
+    return of && of->wanted ? of : NULL;
+}
+
+/* That of a product; NULL: t is another operation. */
+static struct weight *weight_met(const struct gg_collect_watch *w,
+                                 const struct gguf_tensor *t)
+{
+    return t->op == GGUF_OP_MATMUL || t->op == GGUF_OP_MATMUL_ID
+               ? weight_of(w, t->src[0])
+               : NULL;
 }
 
 static enum gguf_status entry_of(struct gg_collect_watch *w, struct weight *of,
@@ -89,10 +109,7 @@ static enum gguf_status entry_of(struct gg_collect_watch *w, struct weight *of,
     const struct gguf_tensor *t = of->t;
     const uint64_t n_cols = (uint64_t)t->ne[0];
     const uint64_t n_mats = (uint64_t)(t->ne[2] * t->ne[3]);
-    if (of->entry || of->unwanted)
-        return GGUF_OK;
-    of->unwanted = !gg_collect_wants(w->c, t->name);
-    if (of->unwanted)
+    if (of->entry)
         return GGUF_OK;
     of->entry = gg_collect_find(w->c, gg_str_z(t->name));
     if (!of->entry)
@@ -209,11 +226,10 @@ static enum gguf_status host(struct gg_collect_watch *w,
 }
 
 static enum gguf_status take(struct gg_collect_watch *w,
-                             const struct gguf_tensor *node,
+                             const struct gguf_tensor *node, struct weight *of,
                              struct gguf_error *err)
 {
     const struct gguf_tensor *m = node->src[0], *root = root_of(m);
-    struct weight *of = weight_of(w, m);
     const bool parts = root->ne[2] * root->ne[3] > 1; /* m has some of them */
     struct rows r = {
         .squares = w->kern.squares,
@@ -226,8 +242,8 @@ static enum gguf_status take(struct gg_collect_watch *w,
     };
     GG_TRY(entry_of(w, of, err));
     r.e = of->entry;
-    if (!r.e || (uint64_t)(r.first + r.m2 * r.m3) > r.e->n_mats)
-        return GGUF_OK; /* or cut in another way than into matrices */
+    if ((uint64_t)(r.first + r.m2 * r.m3) > r.e->n_mats)
+        return GGUF_OK; /* cut in another way than into matrices */
     GG_TRY(host(w, r.x, 0, &r.data, err));
     if (node->op == GGUF_OP_MATMUL_ID) {
         r.ids = node->src[2];
@@ -240,15 +256,44 @@ static enum gguf_status take(struct gg_collect_watch *w,
     return GGUF_OK;
 }
 
+/* ---- what is computed ---- */
+
+/* Does it write memory that outlives the pass? */
+static bool is_kept(const struct gguf_tensor *t)
+{
+    return t->view_src && !gguf_op_is_view(t->op) && !t->view_src->op;
+}
+
+/* Are states after the last norm read? */
+static bool reads_states(const struct gg_collect_watch *w)
+{
+    const struct gguf_tensor *m = w->s->model->top.w[GG_W_OUTPUT];
+    return w->c->output && m && gg_model_has_logits(w->s->model) &&
+           weight_of(w, m);
+}
+
+/* The first node of which, and of what follows it, nothing is read. */
+static size_t end_of(const struct gg_collect_watch *w,
+                     const struct gguf_graph *g)
+{
+    size_t i = g->n_nodes;
+    if (reads_states(w))
+        return i;
+    while (i && !weight_met(w, g->nodes[i - 1]) && !is_kept(g->nodes[i - 1]))
+        i--;
+    return i && weight_met(w, g->nodes[i - 1]) ? i - 1 : i;
+}
+
+/* Asked for the last product, too, which is not computed: its input is. */
 static int on_node(void *user, struct gguf_tensor *t, bool done)
 {
     struct gg_collect_watch *w = user;
-    if (t->op != GGUF_OP_MATMUL && t->op != GGUF_OP_MATMUL_ID)
-        return 0;
+    struct weight *of = weight_met(w, t);
     if (done)
-        return take(w, t, &w->err) == GGUF_OK;
-    const struct weight *of = weight_of(w, t->src[0]);
-    return of && !of->unwanted;
+        return !of || take(w, t, of, &w->err) == GGUF_OK;
+    while (w->at < w->graph->n_nodes && w->graph->nodes[w->at] != t)
+        w->at++;
+    return w->at >= w->end ? GG_SCHED_END : of != NULL;
 }
 
 static int on_graph(void *user, struct gguf_graph *graph,
@@ -258,6 +303,9 @@ static int on_graph(void *user, struct gguf_graph *graph,
     if (w->on_graph && w->on_graph(w->user, graph, sched))
         return 1;
     gg_collect_begin_pass(w->c);
+    w->graph = graph;
+    w->at = 0;
+    w->end = end_of(w, graph);
     return gguf_sched_set_eval(sched, on_node, w, &w->err) != GGUF_OK;
 }
 
@@ -335,8 +383,6 @@ enum gguf_status gg_collect_states(struct gg_collect_watch *w,
                       .m3 = 1 };
     GG_TRY(entry_of(w, of, err));
     r.e = of->entry;
-    if (!r.e)
-        return GGUF_OK;
     /* no pass uses it */
     r.e->n_used = 0;
     r.sum = gg_collect_next(w->c, r.e, err);

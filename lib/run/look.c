@@ -259,10 +259,10 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
 {
     struct gg_look *l = user;
     if (!done) {
-        l->wanted = l->eval && l->eval(l->user, t, false);
-        return l->wanted || looks_at(t);
+        l->wanted = l->eval ? l->eval(l->user, t, false) : 0;
+        return l->wanted ? l->wanted : looks_at(t);
     }
-    if (looks_at(t) && look(l, t) != GGUF_OK)
+    if (l->wanted != GG_SCHED_END && looks_at(t) && look(l, t) != GGUF_OK)
         return 0;
     return l->wanted ? l->eval(l->user, t, true) : 1;
 }

@@ -20,7 +20,7 @@ struct gg_look {
     const struct gguf_graph *graph;
     gguf_sched_eval_fn *eval; /* the callback that there is besides, or NULL */
     void *user;
-    bool wanted;           /* by that one, of the node at hand */
+    int wanted;            /* its answer for the node at hand */
     struct gguf_error err; /* why it was stopped; status 0: it was not */
 };
 

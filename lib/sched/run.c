@@ -93,39 +93,42 @@ static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
 /* --- splits --------------------------------------------------------------- */
 
 /* Compute a split's nodes from *at on up to the next one that is wanted, *node,
- * or to the last: then *node is NULL. */
-static enum gguf_status
-run_until(struct gguf_sched *s, const struct gg_sched_lane *l,
-          const struct gg_sched_split *split, struct gg_sched_want want,
-          size_t *at, struct gguf_tensor **node, struct gguf_error *err)
+ * or to the last: then *node is NULL. *ends: want ends the computation at
+ * *node, which is not computed. */
+static enum gguf_status run_until(struct gguf_sched *s,
+                                  const struct gg_sched_lane *l,
+                                  const struct gg_sched_split *split,
+                                  struct gg_sched_want want, size_t *at,
+                                  struct gguf_tensor **node, bool *ends,
+                                  struct gguf_error *err)
 {
     struct gguf_graph part = split->part;
     size_t end = *at;
-    bool wanted = false;
-    *node = NULL;
-    while (end < split->end && !wanted)
-        wanted = want.fn(want.user, gg_sched_origin(l, end++), false);
-    if (end == *at)
-        return GGUF_OK;
+    int answer = 0;
+    while (end < split->end && !answer)
+        answer = want.fn(want.user, gg_sched_origin(l, end++), false);
+    *ends = answer == GG_SCHED_END;
+    *node = answer ? gg_sched_origin(l, end - 1) : NULL;
     part.nodes = l->shadow->nodes + *at;
-    part.capacity = part.n_nodes = end - *at;
+    part.capacity = part.n_nodes = end - *at - (*ends ? 1 : 0);
     *at = end;
-    GG_TRY(gguf_backend_compute(s->backends[split->backend], &part, err));
-    if (wanted)
-        *node = gg_sched_origin(l, end - 1);
-    return GGUF_OK;
+    return part.n_nodes
+               ? gguf_backend_compute(s->backends[split->backend], &part, err)
+               : GGUF_OK;
 }
 
-/* Up to each node that the callback wants, then the callback. */
+/* Up to each node that the callback wants, then the callback; or, *ends, up to
+ * where it wants no more. */
 static enum gguf_status run_asking(struct gguf_sched *s,
                                    const struct gg_sched_lane *l,
                                    const struct gg_sched_split *split,
-                                   struct gguf_error *err)
+                                   bool *ends, struct gguf_error *err)
 {
     const struct gg_sched_want want = { s->eval, s->eval_user };
-    for (size_t i = split->copies_end; i < split->end;) {
+    *ends = false;
+    for (size_t i = split->copies_end; i < split->end && !*ends;) {
         struct gguf_tensor *node;
-        GG_TRY(run_until(s, l, split, want, &i, &node, err));
+        GG_TRY(run_until(s, l, split, want, &i, &node, ends, err));
         if (node && !s->eval(s->eval_user, node, true))
             return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                                 "stopped by the evaluation callback");
@@ -193,7 +196,7 @@ static enum gguf_status enter_split(struct gguf_sched *s,
 
 static enum gguf_status run_split(struct gguf_sched *s,
                                   struct gg_sched_lane *l,
-                                  struct gg_sched_split *split,
+                                  struct gg_sched_split *split, bool *ends,
                                   struct gguf_error *err)
 {
     const int b = split->backend;
@@ -202,7 +205,7 @@ static enum gguf_status run_split(struct gguf_sched *s,
         return GGUF_OK;
     if (s->eval) {
         GG_TRY(gguf_sched_sync(s, err));
-        return run_asking(s, l, split, err);
+        return run_asking(s, l, split, ends, err);
     }
     GG_TRY(make_plan(s, l, split, err));
     GG_TRY(gguf_plan_compute_async(l->plans[split - l->splits], err));
@@ -247,9 +250,10 @@ static enum gguf_status run_lane(struct gguf_sched *s, struct gg_sched_lane *l,
                                  struct gguf_error *err)
 {
     GG_TRY(enter(s, l, err));
+    bool ends = false;
     GG_TRY(copy_inputs(s, l, err));
-    for (size_t i = 0; i < s->n_splits; i++)
-        GG_TRY(run_split(s, l, &l->splits[i], err));
+    for (size_t i = 0; i < s->n_splits && !ends; i++)
+        GG_TRY(run_split(s, l, &l->splits[i], &ends, err));
     return leave(s, l, err);
 }
 
@@ -281,6 +285,7 @@ enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
                                         size_t end, struct gguf_error *err)
 {
     struct gg_sched_lane *l = &s->lanes[0];
+    bool ends;
     assert(gg_sched_is_plain(s) && gg_sched_has_placed(s, graph));
     if (begin == end)
         return GGUF_OK;
@@ -288,7 +293,7 @@ enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
     some.copies_end = begin;
     some.end = end;
     if (s->eval)
-        return run_asking(s, l, &some, err);
+        return run_asking(s, l, &some, &ends, err);
     some.part.nodes = graph->nodes + begin;
     some.part.capacity = some.part.n_nodes = end - begin;
     return gguf_backend_compute(s->backends[some.backend], &some.part, err);
@@ -317,6 +322,7 @@ enum gguf_status gg_sched_walk_next(struct gg_sched_walk *w,
 {
     struct gguf_sched *s = w->s;
     struct gg_sched_lane *l = &s->lanes[w->lane];
+    bool ends;
     *node = NULL;
     for (; w->split < s->n_splits; w->split++, w->entered = false) {
         const struct gg_sched_split *split = &l->splits[w->split];
@@ -327,7 +333,7 @@ enum gguf_status gg_sched_walk_next(struct gg_sched_walk *w,
             w->entered = true;
         }
         while (w->at < split->end && !*node)
-            GG_TRY(run_until(s, l, split, want, &w->at, node, err));
+            GG_TRY(run_until(s, l, split, want, &w->at, node, &ends, err));
         if (*node)
             return GGUF_OK;
     }

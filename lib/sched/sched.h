@@ -19,6 +19,7 @@
 #include "gguf/sched.h"
 
 #include <assert.h>
+#include <limits.h>
 
 enum { GG_SCHED_NONE = -1 };
 
@@ -154,6 +155,12 @@ enum gguf_status gg_sched_prepare(struct gguf_sched *s,
 enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
                                         struct gguf_graph *graph, size_t begin,
                                         size_t end, struct gguf_error *err);
+
+/* What an evaluation callback of the library may answer, too, when it is asked
+ * for a node: this one and those after it are not needed. What comes before is
+ * computed, the callback is handed the node as a wanted one, and the
+ * computation ends there, as a whole one does. */
+enum { GG_SCHED_END = INT_MIN }; /* no answer of a caller's */
 
 /* A computation step by step. Which nodes are wanted: fn is called with done
  * false, as the evaluation callback is. */

@@ -1,5 +1,6 @@
 /* check-collect-archs.c - importance data of every architecture: which matrices
- * have some, of each expert what it saw, the same digits in pieces
+ * have some, of each expert what it saw, the same digits in pieces, and that
+ * nothing is computed after what they need
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -27,6 +28,9 @@ struct sums {
 struct loop {
     struct sums list[MOST];
     size_t n;
+    unsigned n_nodes;  /* of all graphs, but for views */
+    unsigned n_needed; /* up to the last product, which itself is not, or to
+                        * what is kept for the next pass */
 };
 
 static struct sums *find(struct loop *l, const struct gguf_tensor *w)
@@ -96,45 +100,85 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
     return 1;
 }
 
+static bool is_weight(const struct gguf_tensor *t)
+{
+    return t->buffer && gguf_buffer_usage(t->buffer) == GGUF_USAGE_WEIGHTS;
+}
+
 static int on_graph(void *user, struct gguf_graph *graph,
                     struct gguf_sched *sched)
 {
-    (void)graph;
+    struct loop *l = user;
+    unsigned n = 0, needed = 0;
+    for (size_t i = 0; i < gguf_graph_n_nodes(graph); i++) {
+        const struct gguf_tensor *t = gguf_graph_node(graph, i);
+        if (gguf_op_is_view(t->op))
+            continue;
+        if ((t->op == GGUF_OP_MATMUL || t->op == GGUF_OP_MATMUL_ID) &&
+            is_weight(t->src[0]))
+            needed = n;
+        n++;
+        if (t->view_src && !t->view_src->op)
+            needed = n;
+    }
+    l->n_nodes += n;
+    l->n_needed += needed;
     return gguf_sched_set_eval(sched, on_node, user, NULL) != GGUF_OK;
 }
 
 /* ---- an architecture ---- */
 
+static int on_op(void *user)
+{
+    ++*(unsigned *)user;
+    return 0;
+}
+
 static bool open_session(struct run *r, const void *file, size_t size,
                          unsigned n_threads, uint32_t n_ubatch,
-                         struct loop *loop)
+                         struct loop *loop, unsigned *n_asked)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    cp.n_threads = n_threads;
+    cp.abort = on_op;
+    cp.abort_user = n_asked;
     p.n_ctx = CTX;
     p.n_ubatch = n_ubatch;
     p.on_graph = loop ? on_graph : NULL;
     p.user = loop;
-    return run_open(r, file, size, n_threads, &p);
+    return run_open_cpu(r, file, size, NULL, &cp, &p);
 }
 
+struct how {
+    unsigned n_threads;
+    uint32_t n_ubatch;
+    bool layered;
+    const char *only; /* matrices of such names; NULL: all */
+};
+
+/* *n_asked: operations that were computed. */
 static struct gguf_collect *collect(const void *file, size_t size,
-                                    unsigned n_threads, uint32_t n_ubatch,
-                                    bool layered, const gguf_token *tok,
-                                    struct gguf_error *err)
+                                    const struct how *h, const gguf_token *tok,
+                                    unsigned *n_asked, struct gguf_error *err)
 {
     struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
     struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
     struct gguf_collect *c = NULL;
     struct run r;
     p.n_ctx = CTX;
-    bool good = open_session(&r, file, size, n_threads, n_ubatch, NULL);
-    if (good && gguf_model_get_info(r.model)->is_whole && n_ubatch < CTX) {
+    p.include = &h->only;
+    p.n_include = h->only ? 1 : 0;
+    *n_asked = 0;
+    bool good =
+        open_session(&r, file, size, h->n_threads, h->n_ubatch, NULL, n_asked);
+    if (good && gguf_model_get_info(r.model)->is_whole && h->n_ubatch < CTX) {
         run_close(&r); /* a sequence cannot be cut */
-        good = open_session(&r, file, size, n_threads, CTX, NULL);
+        good = open_session(&r, file, size, h->n_threads, CTX, NULL, n_asked);
     }
     *err = r.err;
     cr.pool = r.pool;
-    cr.max_stored = layered ? UINT64_MAX : 0;
+    cr.max_stored = h->layered ? UINT64_MAX : 0;
     good = good && !gguf_collect_create(&c, &p, err) &&
            !gguf_collect_run(c, r.session, tok, SKELETON_TOKENS, &cr, err);
     run_close(&r);
@@ -144,9 +188,10 @@ static struct gguf_collect *collect(const void *file, size_t size,
     return NULL;
 }
 
+/* Has b what a has, with the same digits? */
 static bool same(const struct gguf_collect *a, const struct gguf_collect *b)
 {
-    if (!a || !b || a->n_entries != b->n_entries || !a->n_entries)
+    if (!a || !b || !a->n_entries)
         return false;
     for (size_t k = 0; k < a->n_entries; k++) {
         const struct gg_collect_entry *x = a->entries[k];
@@ -192,7 +237,8 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
     struct run r;
     uint8_t want[CTX];
     struct gguf_batch b = GGUF_BATCH_INIT;
-    bool good = open_session(&r, file, size, 1, CTX, l);
+    unsigned n_asked = 0;
+    bool good = open_session(&r, file, size, 1, CTX, l, &n_asked);
     memset(want, 1, sizeof want);
     b.n = CTX;
     b.want = want;
@@ -202,7 +248,30 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
                !gguf_session_decode(r.session, &b, &r.err);
     }
     run_close(&r);
-    return good;
+    return good && n_asked == l->n_nodes;
+}
+
+/* Only the first layer's, and nothing that only other layers need: a has all.
+ */
+static void check_some(const char *name, const void *file, size_t size,
+                       const gguf_token *tok, const struct gguf_collect *a)
+{
+    static const struct how ways[] = { { 1, 10, false, "blk.0." },
+                                       { 1, CTX, true, "blk.0." } };
+    size_t n = 0;
+    for (size_t k = 0; a && k < a->n_entries; k++)
+        n += strstr(a->entries[k]->name, "blk.0.") != NULL;
+    for (size_t i = 0; i < GG_LEN(ways) && n; i++) {
+        struct gguf_error err;
+        unsigned n_asked;
+        struct gguf_collect *c =
+            collect(file, size, &ways[i], tok, &n_asked, &err);
+        ok(c ? same(c, a) && c->n_entries == n
+             : err.status == GGUF_E_UNSUPPORTED && ways[i].layered,
+           "%s: %zu matrices of the first layer%s", name, n,
+           ways[i].layered ? ", layer by layer" : "");
+        gguf_collect_destroy(c);
+    }
 }
 
 static unsigned n_layered;
@@ -214,26 +283,37 @@ static void check_arch(const char *name)
     struct gguf_error err;
     gguf_token tok[SKELETON_TOKENS];
     size_t size = 0;
+    unsigned n_asked, n_other;
+    static const struct how ways[] = { { .n_threads = 2, .n_ubatch = CTX },
+                                       { .n_threads = 1, .n_ubatch = 10 },
+                                       { 2, 10, true, NULL } };
     if (!skeleton_open(&s, name) || !s.n_rows || strstr(s.run, "encode+")) {
         skeleton_close(&s);
         return; /* not evaluated, or of two texts */
     }
     skeleton_tokens_of(&s, tok);
     void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);
-    l.n = 0;
+    l.n = l.n_nodes = l.n_needed = 0;
     gguf_error_clear(&err);
-    struct gguf_collect *a = collect(file, size, 2, CTX, false, tok, &err);
-    struct gguf_collect *b = collect(file, size, 1, 10, false, tok, &err);
-    ok(same(a, b), "%s: %zu matrices, the same digits in pieces%s%s", name,
+    struct gguf_collect *a =
+        collect(file, size, &ways[0], tok, &n_asked, &err);
+    struct gguf_collect *b =
+        collect(file, size, &ways[1], tok, &n_other, &err);
+    ok(same(a, b) && a->n_entries == b->n_entries,
+       "%s: %zu matrices, the same digits in pieces%s%s", name,
        a ? a->n_entries : 0, err.status ? ": " : "", err.message);
     gguf_collect_destroy(b);
-    b = collect(file, size, 2, 10, true, tok, &err);
-    ok(b ? same(a, b) : err.status == GGUF_E_UNSUPPORTED,
+    b = collect(file, size, &ways[2], tok, &n_other, &err);
+    ok(b ? same(a, b) && a->n_entries == b->n_entries
+         : err.status == GGUF_E_UNSUPPORTED,
        "%s: and layer by layer%s%s", name, err.status ? ": " : "",
        err.message);
     n_layered += b != NULL;
+    check_some(name, file, size, tok, a);
     ok(a && run_loop(&l, file, size, tok) && as_loop(a, &l),
        "%s: what a loop over its graphs adds up", name);
+    ok(l.n_needed < l.n_nodes && n_asked == l.n_needed,
+       "%s: %u of %u operations are computed", name, n_asked, l.n_nodes);
     for (size_t k = 0; k < l.n; k++) {
         free(l.list[k].sum);
         free(l.list[k].n);

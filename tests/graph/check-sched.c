@@ -5,6 +5,7 @@
 #include "config.h"
 #include "gguf/cpu.h"
 #include "gguf/sched.h"
+#include "sched/sched.h"
 #include "tests/failalloc.h"
 #include "tests/graph/gen.h"
 
@@ -102,6 +103,32 @@ static int stop(void *user, tensor *t, bool done)
     return t->op == GGUF_OP_RELU && !done;
 }
 
+struct end {
+    const tensor *t;
+    int n_handed;
+};
+
+static int end_at(void *user, tensor *t, bool done)
+{
+    struct end *e = user;
+    e->n_handed += done && t == e->t;
+    return t == e->t ? GG_SCHED_END : 0;
+}
+
+/* Nodes from t on are not computed: A computes so many. */
+static void check_end(struct gguf_sched *s, struct gguf_graph *g,
+                      const struct island *a, const tensor *t, int n)
+{
+    struct end e = { t, 0 };
+    struct gguf_error err;
+    const int before = a->n_nodes;
+    (void)gguf_sched_set_eval(s, end_at, &e, NULL);
+    ok(!gguf_sched_compute(s, g, &err) && e.n_handed == 1 &&
+           a->n_nodes - before == n,
+       "ended at %s: %d of 3 nodes of A are computed", gguf_op_name(t->op), n);
+    (void)gguf_sched_set_eval(s, NULL, NULL, NULL);
+}
+
 static void check_by_hand(void)
 {
     struct gguf_error err;
@@ -162,6 +189,9 @@ static void check_by_hand(void)
     (void)gguf_sched_set_eval(s, stop, NULL, NULL);
     ok(gguf_sched_compute(s, g, &err) == GGUF_E_CANCELLED, "%s", err.message);
     (void)gguf_sched_set_eval(s, NULL, NULL, NULL);
+    check_end(s, g, &a, y, 0);
+    check_end(s, g, &a, sm, 1);
+    check_end(s, g, &a, r, 2);
     must(gguf_sched_pin(s, r, 1, &err), &err);
     must(gguf_sched_alloc(s, g, &err), &err);
     ok(gguf_sched_backend_of(s, r) == 1 && gguf_sched_n_splits(s) == 4,
