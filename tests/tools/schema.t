@@ -40,6 +40,44 @@ for tool in gguf-convert gguf-edit gguf-imatrix gguf-info gguf-ppl \
     fi
 done
 
+# ---- each figure has a formula in the page, and no other has
+for form in "$srcdir/man/gguf-ppl.1" "$tmp/less"; do
+    python3 -c 'import json, re, sys
+schema = json.load(open(sys.argv[1]))
+page = open(sys.argv[2]).read().split(".SS Figures\n")[1].split(".EE\n")[0]
+said = re.findall(r"^([a-z][a-z0-9_]*)  +\S", page.split(".EX\n")[1], re.M)
+no_figures = {"settings", "loras", "stage", "timings", "figure", "quantiles",
+              "bisect_kld"}
+others = {"seconds", "tokens_per_second", "tolerance"}
+def is_figure(s):
+    return (s.get("type") == "number" or s.get("$ref", "").split("/")[-1] in
+            ("number", "figure", "quantiles", "bisect_kld") or
+            s.get("type") == "array" and is_figure(s["items"]))
+def figures(s):
+    for name, of in s.get("properties", {}).items():
+        if is_figure(of) and name not in others:
+            yield name
+        yield from figures(of)
+    if "items" in s:
+        yield from figures(s["items"])
+    for name, of in s.get("$defs", {}).items():
+        if name not in no_figures:
+            yield from figures(of)
+assert len(said) == len(set(said)) > 30, said
+want = set(figures(schema))
+assert want == set(said), (want - set(said), set(said) - want)' \
+        "$srcdir/share/gguf-ppl.schema.json" "$form" 2>"$tmp/err"
+    rc=$?
+    if test "$form" = "$tmp/less"; then
+        test $rc -ne 0 && grep -q "{'worst'}" "$tmp/err"
+        ok 'one that is missing there is noticed'
+    else
+        test $rc -eq 0
+        ok 'each figure of gguf-ppl has a formula in its page'
+        sed '/^worst  /d' "$form" >"$tmp/less"
+    fi
+done
+
 # ---- gguf-quantize
 q4=$tmp/q4.gguf
 keeps gguf-quantize --json --dry-run "$m" "$q4" Q4_K_M
