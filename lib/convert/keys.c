@@ -287,11 +287,53 @@ gg_convert_key_row(const struct gg_convert_arch *a, size_t n)
     return n < GG_LEN(then) ? &then[n] : NULL;
 }
 
+/* ---- one thing under two names ---- */
+
+/* Programs differ in which they ask for first: what has two numbers is another
+ * model there. */
+static const char *const synonyms[] = {
+    "num_hidden_layers n_layers n_layer num_layers",
+    "max_position_embeddings n_positions n_ctx",
+    "hidden_size n_embd n_embed d_model",
+    "intermediate_size n_inner ffn_dim d_ff",
+    "num_attention_heads n_head n_heads num_heads",
+    "num_key_value_heads n_kv_heads n_head_kv num_kv_heads",
+    "rms_norm_eps norm_eps",
+    "layer_norm_eps layer_norm_epsilon norm_epsilon",
+    "num_experts_per_tok num_experts_per_token",
+};
+
+/* Say each pair of names in one object that have other numbers. */
+static void tell_synonyms(const struct gguf_convert *c, const char *names)
+{
+    const char *one = NULL;
+    char name[64], line[256];
+    double x = 0, y = 0;
+    for (const char *p = names; *p;) {
+        const size_t n = strcspn(p, " ");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        const bool is = gg_json_num(json_object_get(c->config, name), &y);
+        if (is && one && x != y) {
+            snprintf(line, sizeof line,
+                     "config.json: %.*s is %.15g, and %s %.15g: two names of "
+                     "one thing that disagree (--override-kv sets its key)",
+                     (int)strcspn(one, " "), one, x, name, y);
+            c->p.note(c->p.note_user, line);
+        } else if (is && !one) {
+            one = p;
+            x = y;
+        }
+        p += n + (p[n] == ' ');
+    }
+}
+
 enum gguf_status gg_convert_keys(struct gguf_convert *c,
                                  struct gguf_error *err)
 {
     static const struct gg_convert_key size =
         KEY("vocab_size", U32, "vocab_size");
+    for (size_t i = 0; i < GG_LEN(synonyms) && c->p.note; i++)
+        tell_synonyms(c, synonyms[i]);
     GG_TRY(set_all(c, first, GG_LEN(first), err));
     GG_TRY(gg_convert_rope(c, err));
     GG_TRY(set_all(c, then, GG_LEN(then), err));

@@ -32,6 +32,15 @@ run "$convert" -q -f -t 1 "$tmp/hf" -o "$tmp/b.gguf"
 test $rc -eq 0 -a ! -s "$tmp/err" && cmp "$tmp/a.gguf" "$tmp/b.gguf"
 ok 'one thread gives the same bytes'
 
+# ------------------------------------------------ two names of one thing ---
+cp -R "$tmp/hf" "$tmp/twice"
+sed 's/"num_attention_heads": *\([0-9]*\)/&, "n_head": \1, "n_heads": 3/' \
+    "$tmp/hf/config.json" >"$tmp/twice/config.json"
+run "$convert" -n "$tmp/twice"
+test $rc -eq 0 -a "$(grep -c 'disagree' "$tmp/err")" -eq 1 &&
+    grep -q 'num_attention_heads is [0-9]*, and n_heads 3:' "$tmp/err"
+ok 'names of config.json that say different numbers are told'
+
 # --------------------------------------- the same as in two steps, many ways ---
 run "$convert" -q "$tmp/three" -o "$tmp/w.gguf" -o "$tmp/w4.gguf=Q4_K_M" \
     -o "$tmp/w8.gguf=Q8_0"
