@@ -15,7 +15,9 @@
 
 struct method {
     struct gguf_convert *c;
-    const json_t *config;
+    const json_t *config;       /* what says it, of this text, */
+    const struct gg_json *text; /* in a file's member */
+    const char *where;
     struct gg_packed_config packed;
 };
 
@@ -29,11 +31,10 @@ static enum gguf_status refuse(const struct method *m, const char *name,
     if (json_is_integer(v))
         snprintf(number, sizeof number, "%lld",
                  (long long)json_integer_value(v));
-    return gg_error_set(
-        err, GGUF_E_UNSUPPORTED,
-        gg_json_place(&m->c->text[GG_CONVERT_CONFIG].json, v ? v : m->config),
-        "config.json: quantization_config: %s '%s' is not read", name,
-        gg_json_str(v, &text) ? gg_str_esc(&e, text) : number);
+    return gg_error_set(err, GGUF_E_UNSUPPORTED,
+                        gg_json_place(m->text, v ? v : m->config),
+                        "%s: %s '%s' is not read", m->where, name,
+                        gg_json_str(v, &text) ? gg_str_esc(&e, text) : number);
 }
 
 /* Is text NAME one of these, or not there? */
@@ -197,23 +198,73 @@ static void pass_over(struct gguf_convert *c)
                 c->from->tensor[i].is_part = true;
 }
 
+static enum gguf_status use(struct method *m, struct gguf_error *err)
+{
+    struct gguf_str name = GG_STR("");
+    (void)gg_json_str(json_object_get(m->config, "quant_method"), &name);
+    for (size_t i = 0; i < GG_LEN(methods); i++)
+        if (gg_str_eqz(name, methods[i].name)) {
+            GG_TRY(methods[i].use(m, err));
+            pass_over(m->c);
+            return GGUF_OK;
+        }
+    return refuse(m, "quant_method", err);
+}
+
+/* What modelopt writes beside a config.json that does not say it. */
+static const char modelopt_file[] = "hf_quant_config.json";
+
+static enum gguf_status use_file(struct method *m, struct gg_json *json,
+                                 const struct gg_mapfile *map,
+                                 struct gguf_error *err)
+{
+    GG_TRY(
+        gg_convert_in(modelopt_file,
+                      gg_json_read(json, (const char *)map->data,
+                                   (size_t)map->size, 0, GG_JSON_PYTHON, err),
+                      err));
+    m->config = json_object_get(json->root, "quantization");
+    m->text = json;
+    m->where = "hf_quant_config.json: quantization";
+    if (!json_is_object(m->config))
+        return gg_error_set(
+            err, GGUF_E_FORMAT, gg_json_place(json, json->root),
+            "%s: there is no object \"quantization\"", modelopt_file);
+    GG_TRY(use_modelopt(m, err));
+    pass_over(m->c);
+    return GGUF_OK;
+}
+
+/* Are there scales of matrices, which something has to say? */
+static bool has_scales(const struct gguf_convert *c)
+{
+    for (size_t i = 0; i < c->from->n_tensors; i++)
+        if (gg_str_ends(c->from->tensor[i].name, ".weight_scale"))
+            return true;
+    return false;
+}
+
 enum gguf_status gg_convert_quantized(struct gguf_convert *c,
                                       struct gguf_error *err)
 {
     struct method m = {
         .c = c,
         .config = gg_convert_get(c, "quantization_config compression_config"),
+        .text = &c->text[GG_CONVERT_CONFIG].json,
+        .where = "config.json: quantization_config",
     };
-    struct gguf_str name = GG_STR("");
-    (void)gg_json_str(json_object_get(m.config, "quant_method"), &name);
-    for (size_t i = 0; json_is_object(m.config); i++) {
-        if (i == GG_LEN(methods))
-            return refuse(&m, "quant_method", err);
-        if (gg_str_eqz(name, methods[i].name)) {
-            GG_TRY(methods[i].use(&m, err));
-            pass_over(c);
-            break;
-        }
+    if (json_is_object(m.config)) {
+        GG_TRY(use(&m, err));
+    } else if (has_scales(c)) {
+        struct gg_mapfile map = { .fd = -1 };
+        struct gg_json json = { .root = NULL };
+        bool there;
+        GG_TRY(gg_convert_map(c, modelopt_file, &map, &there, err));
+        const enum gguf_status st =
+            there ? use_file(&m, &json, &map, err) : GGUF_OK;
+        gg_json_fini(&json);
+        gg_mapfile_close(&map);
+        GG_TRY(st);
     }
     return gg_safetensors_scale(c->from, err);
 }

@@ -150,19 +150,25 @@ static float wanted(enum form form, size_t m, int r, int c)
     }
 }
 
+/* What begins with '@' is hf_quant_config.json, and config.json says
+ * nothing. */
 static void make(enum form form, const char *quantization)
 {
     static const char *const norms[] = { "input_layernorm",
                                          "post_attention_layernorm" };
     char base[100], text[1000];
     folder_begin(&folder, scratch_path(top, "q"));
+    const bool alone = *quantization == '@';
+    if (alone)
+        folder_text(&folder, "hf_quant_config.json", quantization + 1);
     snprintf(text, sizeof text,
              "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":32,"
              "\"intermediate_size\":32,\"num_hidden_layers\":1,"
              "\"num_attention_heads\":4,\"num_key_value_heads\":4,"
              "\"vocab_size\":260,\"max_position_embeddings\":64,"
-             "\"rms_norm_eps\":1e-6,\"quantization_config\":{%s}}",
-             quantization);
+             "\"rms_norm_eps\":1e-6,\"quantization_config\":%s%s%s}",
+             alone ? "" : "{", alone ? "null" : quantization,
+             alone ? "" : "}");
     folder_text(&folder, "config.json", text);
     folder_bpe(&folder, false);
     stfile_begin(&file);
@@ -233,6 +239,16 @@ static void refused(const char *quantization, const char *word)
        "refused: %s", e.message);
 }
 
+/* The folder that is there. */
+static void refused_file(enum gguf_status status, const char *word)
+{
+    struct gguf_file *f;
+    struct gguf_error e;
+    const enum gguf_status st = convert(&f, &e);
+    ok(st == status && strstr(e.message, word) && e.offset != GGUF_NO_OFFSET,
+       "refused: %s", e.message);
+}
+
 #define GPTQ_4 "\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":16"
 #define CT                                                                    \
     "\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"group_0\":" \
@@ -271,6 +287,15 @@ int main(void)
     refused("\"quant_method\":\"awq\",\"bits\":8", "bits '8'");
     refused(CT "\"format\":\"marlin-24\"", "format 'marlin-24'");
     refused(CT "\"x\":1", "format 'missing'");
+    check(NVFP4, "@{\"quantization\":{\"quant_algo\":\"NVFP4\"}}",
+          GGUF_DTYPE_BF16);
+    make(NVFP4, "@{\"quantization\":{\"quant_algo\":\"W4A8_AWQ\"}}");
+    refused_file(GGUF_E_UNSUPPORTED,
+                 "hf_quant_config.json: quantization: quant_algo 'W4A8_AWQ'");
+    make(NVFP4, "@{\"producer\":{}}");
+    refused_file(GGUF_E_FORMAT, "no object \"quantization\"");
+    make(NVFP4, "@{\"quantization\"}");
+    refused_file(GGUF_E_FORMAT, "hf_quant_config.json: JSON, line 1");
     scratch_clean(folder.dir);
     rmdir(folder.dir);
     scratch_clean(top);
