@@ -86,7 +86,10 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
         label = (int)strlen(p->label);
     room = room < 0 ? 0 : room;
     label = label < room ? label : room;
-    format_bar(bar, f, room - label - (int)(strlen(rate_text) + strlen(left)));
+    /* two columns less: a terminal writes ^C after the line, which would wrap
+     * it out of reach */
+    format_bar(bar, f,
+               room - label - (int)(strlen(rate_text) + strlen(left)) - 2);
     snprintf(out, PROGRESS_LINE, "%.*s%s%s%s%s", label, name, bar, percent,
              rate_text, left);
     if (width > 0 && width <= (int)strlen(out))
