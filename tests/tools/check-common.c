@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -333,9 +334,53 @@ static void test_figure(void)
            "%g to %d digits: %s", rows[i].v, rows[i].digits, out);
 }
 
+/* Messages of several processes do not mix: each is one write, and so one piece
+ * of a socket that keeps pieces. */
+static void test_messages(void)
+{
+    static const char *const want[] = {
+        "gguf-x: a\\nb: 7 of 'x\\x1B'\n",
+        "gguf-x: there is no such option\n",
+        "gguf-x: m.gguf: warning: w\n",
+    };
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) != 0) {
+        perror("socketpair");
+        exit(99);
+    }
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        char longer[3001];
+        memset(longer, 'y', sizeof longer - 1);
+        longer[sizeof longer - 1] = '\0';
+        if (dup2(ends[1], STDERR_FILENO) < 0)
+            _exit(99);
+        msg_init("gguf-x");
+        msg_error("a\nb", "%d of '%s'", 7, "x\x1b");
+        msg_error(NULL, "there is no such option");
+        msg_warn("m.gguf", "w");
+        msg_info(NULL, "%s", longer);
+        _exit(0);
+    }
+    int rc = 0;
+    ok(child > 0 && waitpid(child, &rc, 0) == child && rc == 0, "messages");
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        ssize_t n = recv(ends[0], text, sizeof text - 1, MSG_DONTWAIT);
+        text[n > 0 ? n : 0] = '\0';
+        ok(!strcmp(text, want[i]), "message %zu is one write", i);
+    }
+    ok(recv(ends[0], text, sizeof text, MSG_DONTWAIT) == 8 + 3000 + 1,
+       "of 3000 characters, too");
+    ok(recv(ends[0], text, sizeof text, MSG_DONTWAIT) < 0, "and no more");
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     test_figure();
+    test_messages();
     test_closed();
     test_text();
     test_read();

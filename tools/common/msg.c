@@ -18,6 +18,10 @@
 static const char *tool_name = "gguf";
 static msg_gate_fn *msg_gate;
 static int out_errno; /* why standard output could not be flushed first */
+/* A message is written at once, so that what other processes say to the same
+ * terminal or pipe does not come between: POSIX promises that of 512 bytes, and
+ * Linux of 4096. */
+static char err_line[4096];
 
 /* Files are mapped: if one became shorter, or cannot be read, access to its
  * pages raises this signal. Calls only what a signal handler may call. */
@@ -54,6 +58,7 @@ void msg_init(const char *tool)
                            .sa_flags = SA_SIGINFO };
     sigemptyset(&a.sa_mask);
     tool_name = tool;
+    (void)setvbuf(stderr, err_line, _IOLBF, sizeof err_line);
     snprintf(bus_error, sizeof bus_error,
              "%.60s: a file became shorter, or its disk failed, while it was "
              "read\n",

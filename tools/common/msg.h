@@ -1,7 +1,8 @@
 /* msg.h - what a tool says, and how it ends
  *
  * Data goes to standard output, everything else here: one line per message,
- * "gguf-split: model.gguf: message", escaped.
+ * "gguf-split: model.gguf: message", escaped, and one write where it is not
+ * longer than 4096 bytes.
  */
 #ifndef TOOLS_MSG_H
 #define TOOLS_MSG_H
