@@ -130,6 +130,30 @@ if $pty; then
     ok '--strings=all: the whole text, however long'
 fi
 
+# A line for each file: columns are left out, names lose their beginning.
+if $pty; then
+    mkdir "$tmp/a-folder-with-a-long-name"
+    long=$tmp/a-folder-with-a-long-name/another-\303\251-model.gguf
+    long=$(printf "$long")
+    cp "$m" "$long"
+    "$bin/gguf-info" --table "$m" "$long" >"$tmp/wide"
+    test "$("$AWK" 'length > 100' "$tmp/wide" | wc -l)" -gt 0 &&
+        grep -q '^file .* tensors  files$' "$tmp/wide" && grep -q "^$m " "$tmp/wide"
+    ok 'gguf-info --table in a pipe: all columns, whole names'
+    for row in '40 weights' '80 size' '300 files'; do
+        "$onpty" "${row% *}" "$bin/gguf-info" --color=never --table "$m" \
+            "$long" | tr -d '\r' >"$tmp/out"
+        LC_ALL=C sed 's/\303\251/e/' "$tmp/out" |
+            "$AWK" -v n="${row% *}" 'length > n { exit 1 }' &&
+            test "$(wc -l <"$tmp/out")" -eq 3 &&
+            grep -q "^file .* ${row#* }\$" "$tmp/out" &&
+            grep -q 'model.gguf  ' "$tmp/out"
+        ok "--table fits ${row% *} columns"
+    done
+    cmp "$tmp/wide" "$tmp/out"
+    ok 'and on a wide terminal is what goes into a pipe'
+fi
+
 # Checksums: for programs the bytes, for people none that do something.
 cp "$m" "$tmp/$bad.gguf"
 cp "$m" "$tmp/$mark.gguf"

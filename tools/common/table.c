@@ -113,6 +113,35 @@ static void print_cut(const char *s, int columns, FILE *f)
         fputs(s, f);
 }
 
+/* Likewise, the end of it. */
+static void print_end(const char *s, int columns, FILE *f)
+{
+    const char *end = s;
+    while (*end && table_width(end) > columns - 3)
+        end += bytes_within(end, 1) + !bytes_within(end, 1);
+    fprintf(f, "...%s", end);
+}
+
+/* How many columns are printed; the first may become less wide. */
+static unsigned fit(const struct table *t, int width[TABLE_MAX_COLS])
+{
+    unsigned n = t->n_cols;
+    if (!t->columns || !t->narrow)
+        return n;
+    const int least = width[0] < TABLE_MIN_TEXT ? width[0] : TABLE_MIN_TEXT;
+    int room; /* for the first */
+    for (;; n--) {
+        room = t->columns - t->indent;
+        for (unsigned c = 1; c < n; c++)
+            room -= 2 + width[c];
+        if (n <= 2 || room >= (n > t->narrow ? width[0] : least))
+            break;
+    }
+    room = room < least ? least : room;
+    width[0] = width[0] < room ? width[0] : room;
+    return n;
+}
+
 void table_print(const struct table *t, FILE *f)
 {
     int width[TABLE_MAX_COLS] = { 0 };
@@ -124,23 +153,28 @@ void table_print(const struct table *t, FILE *f)
             width[i % t->n_cols] = w;
     }
     s = t->text.s;
+    const unsigned n_cols = fit(t, width);
     int at = 0; /* the column */
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         unsigned c = (unsigned)(i % t->n_cols);
+        if (c >= n_cols)
+            continue;
         int w = table_width(s), pad = w < width[c] ? width[c] - w : 0;
         fprintf(f, "%*s", c ? 2 : t->indent, "");
         at = (c ? at + 2 : t->indent);
-        if (c + 1 == t->n_cols && t->columns && at + w > t->columns &&
-            t->align[c] == 'l')
+        if (c == 0 && t->columns && t->narrow && w > width[0])
+            print_end(s, width[0], f);
+        else if (c + 1 == n_cols && t->columns && at + w > t->columns &&
+                 t->align[c] == 'l')
             print_cut(s, t->columns - at, f);
         else if (t->align[c] == 'r')
             fprintf(f, "%*s%s", pad, "", s);
-        else if (c + 1 < t->n_cols)
+        else if (c + 1 < n_cols)
             fprintf(f, "%s%*s", s, pad, "");
         else
             fputs(s, f);
         at += w + pad;
-        if (c + 1 == t->n_cols)
+        if (c + 1 == n_cols)
             fputc('\n', f);
     }
 }

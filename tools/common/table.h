@@ -23,6 +23,9 @@ struct table {
     size_t n_cells;
     int indent;  /* spaces before each row */
     int columns; /* table_print cuts text of the last column there; 0: not */
+    unsigned narrow; /* or 0: where rows are longer than columns, table_print
+                      * leaves out what comes after so many, cuts the text of
+                      * the first at its beginning, and leaves out more */
 };
 
 /* align: one of 'l' and 'r' for each column. */
