@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What is being done to one file. */
 struct job {
@@ -400,14 +401,25 @@ static bool recover(const struct edit_options *o, const char *path)
     return true;
 }
 
+/* Is it IN OUT, as other tools have it? IN must not change then. */
+static bool may_mean_output(const struct edit_options *o, char **arg, int n)
+{
+    return n == 2 && !o->output && !o->recover && access(arg[1], F_OK) != 0 &&
+           !strpbrk(arg[1], "*?[");
+}
+
 int main(int argc, char **argv)
 {
     struct edit_options o = { .limits = GGUF_LIMITS_INIT };
     struct edit_files files;
     const int n = edit_parse(&o, argc, argv);
-    bool good = edit_files_find(&files, &o, argv + 1, n);
+    const bool found = edit_files_find(&files, &o, argv + 1, n);
+    bool good = found;
+    const bool all = found || !may_mean_output(&o, argv + 1, n);
     bool whole = true; /* the shards so far, of a set that is written anew */
-    for (size_t i = 0; i < files.n && !progress_stopped(); i++) {
+    if (!all)
+        msg_error(NULL, "nothing was changed; --output says what is written");
+    for (size_t i = 0; i < files.n && all && !progress_stopped(); i++) {
         const struct edit_file *f = &files.file[i];
         const bool done = o.recover ? recover(&o, f->path)
                                     : (!o.output || whole) && edit(&o, f);

@@ -103,6 +103,12 @@ ok 'a pattern of files'
 run "$edit" -q --set a.b=2 "$tmp/nothing*.gguf"
 test $rc -eq 1 && grep -q 'no file is like this pattern' "$tmp/err"
 ok 'one that nothing is like'
+cp "$tmp/p1.gguf" "$tmp/p3.gguf"
+run "$edit" --set a.b=4 "$tmp/p3.gguf" "$tmp/new.gguf"
+test $rc -eq 1 -a ! -e "$tmp/new.gguf" && cmp "$tmp/p1.gguf" "$tmp/p3.gguf" &&
+    grep -q 'new.gguf: there is no such file' "$tmp/err" &&
+    grep -q 'nothing was changed; --output says what is written' "$tmp/err"
+ok 'two names, the second of no file: no output is meant, nothing changes'
 run "$edit" -n --delete 'a.*' "$tmp/p1.gguf"
 test $rc -eq 0 && grep -c deleted "$tmp/out" | grep -qx 2 &&
     sed -n 1p "$tmp/out" | grep -q "'a.b' (was u32 2)"
