@@ -4,8 +4,10 @@
 #include "tools/common/remote.h"
 #include "tools/gguf-quantize-rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define AT(member)  OPT_AT(struct convert_options, member)
 #define JOB(member) AT(q.member)
@@ -73,6 +75,22 @@ static const struct opt table[] = {
     ROWS_PLAN,
     { "-v --verbose", NULL, "list the tensors, and what each is made of",
       OPT_FLAG, AT(q.verbose) },
+    /* of convert_hf_to_gguf.py and its relatives */
+    { "--outfile", "FILE", "--output OUT names it, --output OUT=TYPE its type",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--outtype", "TYPE", "it goes with the name: --output OUT=TYPE",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--model-name", "NAME", "--override-kv general.name=str:NAME sets it",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--remote", NULL, "a folder on a server is given as hf://OWNER/REPO",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--split-max-tensors", "N", "--split-max-size SIZE limits files",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--bigendian", NULL, "gguf-edit --to-endian big turns the file",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "--use-temp-file --no-lazy", NULL,
+      "memory does not grow with the model; leave it out", OPT_REFUSED,
+      OPT_NO_MEMBER },
     ROWS_END,
 };
 
@@ -104,6 +122,23 @@ static const struct opt_tool tool = {
     "DIR",
     NULL
 };
+
+/* A GGUF file where a folder is wanted. */
+static void refuse_gguf(const char *path)
+{
+    char magic[4] = "";
+    struct stat sb;
+    FILE *f =
+        stat(path, &sb) == 0 && S_ISREG(sb.st_mode) ? fopen(path, "rb") : NULL;
+    const bool is =
+        f && fread(magic, 1, 4, f) == 4 && !memcmp(magic, "GGUF", 4);
+    if (f)
+        fclose(f);
+    if (is)
+        opt_usage("a folder is wanted, not the GGUF file '%s', of which "
+                  "--to-safetensors makes one",
+                  path);
+}
 
 static void add_target(struct options *o, char *path)
 {
@@ -158,6 +193,7 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
         use_folder(o);
         return;
     }
+    refuse_gguf(q->in);
     for (size_t i = 0; i < q->outputs.n; i++)
         add_target(q, (char *)(uintptr_t)q->outputs.arg[i]);
     if (!q->n_targets && !q->dry_run)

@@ -9,7 +9,9 @@
 #include "kern/cpu.h"
 #include "quant/job/job.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                                       struct gguf_error *err)
@@ -57,12 +59,30 @@ static enum gguf_status build_adapter(struct gguf_convert *c,
                         c->p.allocator, err);
 }
 
+/* What is said of the first file would say nothing of the folder. */
+static enum gguf_status check_folder(const struct gg_dir *folder,
+                                     struct gguf_error *err)
+{
+    struct stat s;
+    if (gg_dir_is_far(folder))
+        return GGUF_OK;
+    if (stat(folder->path, &s) != 0)
+        return errno == ENOENT
+                   ? gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                                  "there is no such folder")
+                   : GGUF_OK;
+    return S_ISDIR(s.st_mode) ? GGUF_OK
+                              : gg_error_set(err, GGUF_E_INVALID,
+                                             GGUF_NO_OFFSET, "is no folder");
+}
+
 static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
 {
     static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
     struct gguf_limits limits = c->p.limits ? *c->p.limits : defaults;
     /* names of folders are longer than those that they become */
     limits.max_name_size = GG_MAX(limits.max_name_size, 256);
+    GG_TRY(check_folder(&c->folder, err));
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
     if (c->is_adapter)
         return build_adapter(c, err);

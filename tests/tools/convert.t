@@ -232,8 +232,11 @@ run "$convert" "$tmp" -o "$tmp/o.gguf"
 fails 'there is no config.json'
 ok 'a folder without config.json'
 run "$convert" "$tmp/none" -o "$tmp/o.gguf"
-fails 'there is no config.json'
+fails 'none: there is no such folder'
 ok 'no folder'
+run "$convert" "$tmp/hf/config.json" -o "$tmp/o.gguf"
+fails 'config.json: is no folder'
+ok 'a file'
 run "$convert" "$tmp/hf"
 test $rc -eq 2 && grep -q 'output is missing' "$tmp/err"
 ok 'no output'

@@ -31,6 +31,10 @@ refused()
 }
 
 refused <<'END'
+convert|x --outfile O|there is no '--outfile' here: --output OUT names it
+convert|x -o O --outtype q8_0|there is no '--outtype' here: it goes with the name: --output OUT=TYPE
+convert|x --outtpye q8_0|unknown option '--outtpye'
+convert|M -o O|a folder is wanted, not the GGUF file '
 convert|x -o O --verify-chunks 2|'--verify-chunks' needs --verify
 convert|x -o O --verify T --verify-chunks 0|--verify-chunks: '0' is not
 convert|x -o O --verify T --verify-factor 2|--verify-factor compares outputs: there is only one
