@@ -61,10 +61,11 @@ static enum gguf_status take_text(struct verify *v,
     const size_t n = gguf_ppl_n_chunks(v->tokens.n, v->n_ctx);
     if (!n)
         return gguf_error_set(err, GGUF_E_INVALID,
-                              "%zu tokens are too few: with chunks of %" PRIu32
+                              "%zu token%s too few: with chunks of %" PRIu32
                               " at least %" PRIu64
                               " are needed (--verify-ctx)",
-                              v->tokens.n, v->n_ctx, 2 * (uint64_t)v->n_ctx);
+                              v->tokens.n, v->tokens.n == 1 ? " is" : "s are",
+                              v->n_ctx, 2 * (uint64_t)v->n_ctx);
     v->n_chunks = v->n_chunks < n ? v->n_chunks : n;
     return GGUF_OK;
 }

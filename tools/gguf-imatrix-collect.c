@@ -124,9 +124,10 @@ static bool read_tokens(struct job *j)
     if (j->tokens.n / o->n_ctx > o->from_chunk)
         return true;
     msg_error(o->text,
-              "%zu tokens are too few: with -c %" PRIu32 " they are %zu "
+              "%zu token%s too few: with -c %" PRIu32 " they are %zu "
               "chunks, %" PRIu64 " of which are left out",
-              j->tokens.n, o->n_ctx, j->tokens.n / o->n_ctx, o->from_chunk);
+              j->tokens.n, j->tokens.n == 1 ? " is" : "s are", o->n_ctx,
+              j->tokens.n / o->n_ctx, o->from_chunk);
     return false;
 }
 

@@ -150,14 +150,15 @@ static void say_short(const struct ppl_run *r, size_t i, size_t n_short)
 {
     const struct ppl_options *o = r->o;
     const bool several = r->several;
+    const size_t n = r->texts[i].end - begin_of(r, i);
     char more[80] = "";
     if (n_short > 1)
         snprintf(more, sizeof more, "; so are %zu of %zu texts", n_short,
                  r->n_texts);
     msg_error(r->texts[i].name,
-              "%zu tokens are too few: with -c %" PRIu32 " at least %" PRIu64
+              "%zu token%s too few: with -c %" PRIu32 " at least %" PRIu64
               " are needed%s%s",
-              r->texts[i].end - begin_of(r, i), o->n_ctx,
+              n, n == 1 ? " is" : "s are", o->n_ctx,
               several ? ppl_least_each(o) : ppl_least_tokens(o), more,
               several ? "; --skip-short leaves such out" : "");
 }
@@ -171,7 +172,8 @@ static void leave_out(struct ppl_run *r, size_t i, struct gguf_tokens *tokens)
             (tokens->n - t->end) * sizeof *tokens->id);
     tokens->n -= n;
     if (!r->o->quiet)
-        msg_warn(t->name, "is left out: %zu tokens are too few", n);
+        msg_warn(t->name, "is left out: %zu token%s too few", n,
+                 n == 1 ? " is" : "s are");
     r->n_skipped++;
     free(t->name);
     r->n_texts--;

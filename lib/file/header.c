@@ -20,18 +20,29 @@ static const struct {
     { 0, "algg", 4, "a GGLA adapter from before GGUF" },
     { 0, "\037\213", 2, "compressed by gzip" },
     { 0, "<!DOCTYPE", 9, "a web page" },
+    { 0, "<!doctype", 9, "a web page" },
     { 0, "<html", 5, "a web page" },
+    /* bodies of errors, which a download keeps unless told otherwise */
+    { 0, "{\"error\"", 8, "a server's error" },
+    { 0, "Entry not found", 15, "the answer of a server without this file" },
+    { 0, "Invalid username or password", 28,
+      "the answer of a server that wants a token" },
 };
+
+const char *gg_header_stranger(const uint8_t *base, uint64_t size)
+{
+    for (size_t i = 0; i < GG_LEN(strangers); i++)
+        if (size >= strangers[i].off + strangers[i].n &&
+            !memcmp(base + strangers[i].off, strangers[i].bytes,
+                    strangers[i].n))
+            return strangers[i].is;
+    return NULL;
+}
 
 static enum gguf_status fail_magic(const struct gg_cursor *c,
                                    struct gguf_error *err)
 {
-    const char *is = NULL;
-    for (size_t i = 0; i < GG_LEN(strangers) && !is; i++)
-        if (c->size >= strangers[i].off + strangers[i].n &&
-            !memcmp(c->base + strangers[i].off, strangers[i].bytes,
-                    strangers[i].n))
-            is = strangers[i].is;
+    const char *is = gg_header_stranger(c->base, c->size);
     const uint8_t *b = c->base;
     return gg_error_set(
         err, GGUF_E_FORMAT, 0,

@@ -14,6 +14,7 @@
 #include "base/params.h"
 #include "base/str.h"
 #include "file/file.h"
+#include "file/header.h"
 #include "gguf/writer.h"
 
 #include <float.h>
@@ -186,6 +187,12 @@ static enum gguf_status read_old(struct gguf_imatrix *im,
     struct gg_cursor c = { .base = im->map.data, .size = im->map.size };
     struct gguf_str text;
     uint32_t n, v;
+    const char *is = gg_header_stranger(im->map.data, im->map.size);
+    if (is)
+        return gg_error_set(err, GGUF_E_FORMAT, 0,
+                            "neither GGUF nor importance data; it looks like "
+                            "%s",
+                            is);
     GG_TRY(gg_cursor_u32(&c, &n, "the number of entries", err));
     if (!can_hold(&c, n) && can_hold(&c, gg_bytes_swap32(n))) {
         c.swap = true;

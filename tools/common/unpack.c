@@ -107,22 +107,23 @@ static const struct {
     size_t n;
     const char *is;
     bool (*unpack)(struct out *o, const char *data, size_t size);
+    const char *by; /* which library unpacks it */
 } forms[] = {
     { "\xfd"
       "7zXZ\0",
-      6, "an xz file", unpack_xz },
-    { "\x28\xb5\x2f\xfd", 4, "a zstd file", unpack_zstd },
-    { "PK\3\4", 4, "a zip file", NULL },
-    { "BZh91AY&SY", 10, "a bzip2 file", NULL },
-    { "7z\xbc\xaf\x27\x1c", 6, "a 7-Zip file", NULL },
-    { "\x04\x22\x4d\x18", 4, "an lz4 file", NULL },
-    { "%PDF-", 5, "a PDF file", NULL },
-    { "PAR1", 4, "a Parquet file", NULL },
+      6, "an xz file", unpack_xz, "liblzma" },
+    { "\x28\xb5\x2f\xfd", 4, "a zstd file", unpack_zstd, "libzstd" },
+    { "PK\3\4", 4, "a zip file", NULL, NULL },
+    { "BZh91AY&SY", 10, "a bzip2 file", NULL, NULL },
+    { "7z\xbc\xaf\x27\x1c", 6, "a 7-Zip file", NULL, NULL },
+    { "\x04\x22\x4d\x18", 4, "an lz4 file", NULL, NULL },
+    { "%PDF-", 5, "a PDF file", NULL, NULL },
+    { "PAR1", 4, "a Parquet file", NULL, NULL },
     { "\x7f"
       "ELF",
-      4, "a program", NULL },
-    { "\x89PNG", 4, "a picture", NULL },
-    { "GGUF", 4, "a GGUF file", NULL },
+      4, "a program", NULL, NULL },
+    { "\x89PNG", 4, "a picture", NULL, NULL },
+    { "GGUF", 4, "a GGUF file", NULL, NULL },
 };
 
 bool unpack_text(const char *path, uint64_t limit, char **data, size_t *size)
@@ -135,6 +136,9 @@ bool unpack_text(const char *path, uint64_t limit, char **data, size_t *size)
         good = forms[i].unpack != NULL;
         if (good)
             good = forms[i].unpack(&o, *data, *size);
+        else if (forms[i].by)
+            msg_error(path, "is %s, which programs built with %s read",
+                      forms[i].is, forms[i].by);
         else
             msg_error(path, "is %s, not a text", forms[i].is);
         free(*data);
