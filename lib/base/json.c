@@ -280,6 +280,10 @@ enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
         return gg_error_set(err, GGUF_E_LIMIT, off,
                             "JSON of %zu bytes, limit is %d", size,
                             INT_MAX - 1);
+    const char *nul = size ? memchr(text, 0, size) : NULL;
+    if (nul) /* Jansson drops one that follows a number */
+        return gg_error_set(err, GGUF_E_FORMAT, off + (size_t)(nul - text),
+                            "JSON with a byte that is 0");
     enum gguf_status st =
         look_through(j, flags & GG_JSON_PYTHON, later, &copy, err);
     if (st == GGUF_OK) {

@@ -49,6 +49,17 @@ static void check_refused(void)
     }
 }
 
+static void check_nul(void)
+{
+    static const char text[] = "{\"a\":1\0,\"b\":2}";
+    struct gg_json j;
+    struct gguf_error e;
+    gguf_error_clear(&e);
+    ok(gg_json_read(&j, text, sizeof text - 1, 100, 0, &e) == GGUF_E_FORMAT &&
+           e.offset == 106 && !j.root,
+       "refused at %llu: %s", (unsigned long long)e.offset, e.message);
+}
+
 static void check_limits(void)
 {
     static char text[2 * GG_JSON_DEPTH + 4];
@@ -323,6 +334,7 @@ static void check_scan(void)
 int main(void)
 {
     check_refused();
+    check_nul();
     check_limits();
     check_python();
     check_places();

@@ -553,6 +553,7 @@ void fuzz_make_seeds(void)
     seed_text("y[\"a\",[\"b\\u00e9\\ud83d\\ude00\",\"\xc3\xa9\"],-1.5,0,"
               "13.528341293334961,1e-3,[[]],\"\\\\\"]");
     seed_text("y{\"a\":0,\"b\\\"\":1,\"\xe4\xb8\xad\":[\"x\",-0.25]}");
+    seed_bytes("y{\"a\":1\0,\"b\":0}", 15);
     seed_text("C---\nk: >-\n  [\n "
               "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t"
               "b\n---\n");
