@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* backend.c - a complete backend in one file: four operations, plain loops
  *
  * doc/backend.md explains it. It uses <gguf/backend_impl.h> and nothing else of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* generate MODEL PROMPT [TOKENS [TEMPERATURE [TOP_K [TOP_P [SEED]]]]] goes on
  * with a text; without a temperature by the most probable token each time. */
 #include <gguf/gguf.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GGUF_BLAS: --with-blas[=MODULE]. A library with the C interface of BLAS, by
 # pkg-config: sets BLAS_CFLAGS, BLAS_LIBS, BLAS_MODULE and HAVE_BLAS.
 #

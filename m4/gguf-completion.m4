@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GGUF_COMPLETION: where completion of the tools' options goes. It is made by
 # asking the tools that were built, so a cross build has none.
 AC_DEFUN([GGUF_COMPLETION], [

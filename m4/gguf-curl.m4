@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GGUF_CURL: --with-curl[=auto|yes|no]. libcurl, by which tools read models on
 # servers: sets CURL_CFLAGS, curl_module and HAVE_CURL. It is loaded when it is
 # needed (tools/common/remote_http.c), not linked.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GGUF_FLOAT: FLOAT_CFLAGS, what it takes to compute floats as floats. Codecs
 # are exact only then; x87, the default on 32-bit x86, has other ideas, and so
 # has gcc for s390x under -std=c11, which our sources are compiled with, but

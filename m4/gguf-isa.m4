@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GGUF_CHECK_ISA(NAME, LABEL, FLAGS, PROLOGUE, BODY)
 # Can the compiler build this instruction set level? Sets NAME_CFLAGS, the
 # conditional HAVE_NAME, HAVE_NAME in config.h, and adds LABEL to the summary.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GGUF_LD_VERSION_SCRIPT: conditional HAVE_LD_VERSION_SCRIPT, when the linker
 # takes a GNU version script.
 AC_DEFUN([GGUF_LD_VERSION_SCRIPT], [

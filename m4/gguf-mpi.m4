@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GGUF_MPI: --with-mpi[=MODULE]. An MPI library, by pkg-config or by what its
 # compiler says of itself: sets MPI_CFLAGS, MPI_LIBS, mpi_module and HAVE_MPI.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # GGUF_DEBUG: assertions are off unless --enable-debug.
 AC_DEFUN([GGUF_DEBUG], [
 AC_ARG_ENABLE([debug],

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # archs.awk - gguf-architectures(7) from doc/architectures.md
 #
 # Of its table a row is an entry: what it says under each heading.

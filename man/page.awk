@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # page.awk - a manual page of section 3, from its text and the public headers
 #
 # awk -v dir=lib/gguf -f page.awk NAME.3in >NAME.3
@@ -200,6 +201,8 @@ function read_header(file,   s, t, first, line)
     n_items = 0
     first = 1
     while ((getline < file) > 0) {
+        if (/^\/\* SPDX-/)
+            continue
         line = $0
         if (line ~ /^[ \t]*\/\*/) {
             s = rest(file, "\\*/[ \t]*$")

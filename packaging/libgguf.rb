@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # libgguf.rb - a formula for Homebrew. The sum of the archive is known when it
 # is released: sha256sum libgguf-0.1.0.tar.xz
 class Libgguf < Formula

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # demo.sh [TOOLS MODELS] - the main job, on the model that comes with the source
 #
 # Shows what is in the file, makes two smaller ones of it, and evaluates all

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # abi.sh - is the shared library still what programs were linked with?
 #
 #   tests/abi.sh why SOURCE         a line that says why that cannot be told, if

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # coverage.sh - how many lines of the library and the tools the tests ran
 #
 #   tests/coverage.sh BUILD     of a build with --enable-coverage whose tests

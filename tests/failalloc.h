@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* failalloc.h - an allocator that fails at the n-th call (or, with
  * failalloc_from, at all from then on), and counts
  *

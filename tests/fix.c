@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fix.c - the pen that fixtures are written with */
 #include "config.h"
 #include "tests/fix.h"

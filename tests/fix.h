@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fix.h - GGUF files made by hand, good and bad, byte by byte
  *
  * A fixture is a function that writes a file into memory with the helpers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fix_bad_meta.c - one defect in the head or the metadata each */
 #include "config.h"
 #include "tests/fix.h"

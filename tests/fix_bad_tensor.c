@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fix_bad_tensor.c - one defect in the tensors' list or data each */
 #include "config.h"
 #include "tests/fix.h"

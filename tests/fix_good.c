@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fix_good.c - files that open, from the plainest to the oddest */
 #include "config.h"
 #include "tests/fix.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fix_model.c - models that open, each with one thing wrong about what it
  * contains
  *

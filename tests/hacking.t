@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What HACKING and doc/architecture.md name is there: files, folders, targets of
 # make, options of configure, rows of the matrix. Files are laid out as
 # .editorconfig says.

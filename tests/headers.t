@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Every public header compiles alone, as C11 and as C++11; and every struct in
 # them can grow, or says why it cannot.
 set -u

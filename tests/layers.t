@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Includes point one way: a file of lib/ includes its own folder, public
 # headers, and layers before its own in this list.
 set -u

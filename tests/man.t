@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The manual pages of section 3 say what the headers do: each header and each
 # function that the library exports stands in the SYNOPSIS of one page, with a
 # prototype that the compiler takes for the same; no page names what is not

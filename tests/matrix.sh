@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # matrix.sh - build and test the tree in every way that must work
 #
 #   tests/matrix.sh [ROW]...     run these rows, or all of them

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mkfix.c - write every fixture as a file: mkfix DIRECTORY */
 #include "config.h"
 #include "tests/fix.h"

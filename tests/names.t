@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Internal names say where they live: what a header of lib/ROOM/ names, tags
 # and types of functions included, begins with gg_ROOM_ or with gg_FILE_, where
 # FILE is a file of that room and of no other. So no name can be there twice,

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What make install puts where, and what make uninstall leaves; what the .pc file
 # and the manual pages say of the release.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The programs in README, libgguf(3) and doc/tour.md compile without warnings against the
 # library that was just built, and do what is said of them.
 set -u
@@ -91,8 +92,8 @@ verdict "it prints what the tour says" $? "$tmp/out"
 
 # The program that writes.
 cp "$srcdir/doc/generate.c" "$tmp/generate.c"
-test "$(wc -l <"$tmp/generate.c")" -lt 100
-verdict "doc/generate.c has less than 100 lines" $? "$tmp/generate.c"
+test "$(grep -vc SPDX "$tmp/generate.c")" -lt 100
+verdict "doc/generate.c has less than 100 lines, but for its licence" $? "$tmp/generate.c"
 TEST_LIBS=-lm
 compile generate
 verdict "it compiles" $? "$tmp/log"

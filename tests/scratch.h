@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scratch.h - a test's own folder, and the processor time that it takes */
 #ifndef TESTS_SCRATCH_H
 #define TESTS_SCRATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* slurp.h - whole files in and out of memory, for tests */
 #ifndef TESTS_SLURP_H
 #define TESTS_SLURP_H

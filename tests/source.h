@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* source.h - files of the source tree */
 #ifndef TESTS_SOURCE_H
 #define TESTS_SOURCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stfile.h - a .safetensors file put together in memory, tensor by tensor */
 #ifndef TESTS_STFILE_H
 #define TESTS_STFILE_H

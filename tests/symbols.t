@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What the library exports and what its objects define: every public symbol is
 # in the map and begins with gguf_, none is one that ggml or gguf-tools
 # export, internal ones begin with gg_, kernels carry their level's suffix, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tap.h - test results in the Test Anything Protocol
  *
  *     int main(void)

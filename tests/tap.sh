@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # tap.sh - what shell tests share: TAP, and a scratch folder $tmp. Sourced.
 : "${srcdir:=.}" "${builddir:=.}" "${CC_FOR_TEST:=cc}" "${AWK:=awk}"
 tmp=$(mktemp -d) || exit 99

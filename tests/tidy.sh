@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # tidy.sh - clang-tidy over lib and tools, as .clang-tidy says; `make tidy`
 # runs it in a configured tree, with TIDY_CPPFLAGS from there. Files that the
 # configuration does not build (BLAS, MPI) are left out. FILES: only these.

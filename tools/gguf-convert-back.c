@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-convert-back.c - a folder of a GGUF file */
 #include "config.h"
 #include "tools/gguf-convert.h"

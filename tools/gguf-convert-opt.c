@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-convert-opt.c - what the command line of gguf-convert says */
 #include "config.h"
 #include "tools/gguf-convert.h"

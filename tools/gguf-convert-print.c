@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-convert-print.c - what is made of what */
 #include "config.h"
 #include "tools/gguf-convert.h"

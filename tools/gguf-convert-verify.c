@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-convert-verify.c - is what was written a model of language?
  *
  * Before the work the header of an output is put before as many zeros as it

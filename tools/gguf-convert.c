@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-convert - a GGUF file of a Hugging Face folder, and back */
 #include "config.h"
 #include "tools/gguf-convert.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-convert.h - what the parts of gguf-convert share; types, importance
  * data, keys and what is printed about outputs are gguf-quantize's */
 #ifndef TOOLS_GGUF_CONVERT_H

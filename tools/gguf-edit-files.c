@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-edit-files.c - which files the arguments of gguf-edit mean */
 #include "config.h"
 #include "tools/common/msg.h"

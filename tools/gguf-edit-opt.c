@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-edit-opt.c - the options of gguf-edit */
 #include "config.h"
 #include "tools/common/opt.h"

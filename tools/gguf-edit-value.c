@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-edit-value.c - the text of --set as an encoded value */
 #include "config.h"
 #include "tools/gguf-edit.h"

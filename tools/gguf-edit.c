@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-edit - other metadata for a GGUF file */
 #include "config.h"
 #include "tools/common/guard.h"

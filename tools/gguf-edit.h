@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-edit.h - what the parts of gguf-edit share */
 #ifndef TOOLS_GGUF_EDIT_H
 #define TOOLS_GGUF_EDIT_H

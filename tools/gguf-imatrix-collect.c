@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-imatrix-collect.c - importance data of a model and a text */
 #include "config.h"
 #include "tools/gguf-imatrix.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-imatrix-opt.c - the command line of gguf-imatrix */
 #include "config.h"
 #include "tools/gguf-imatrix.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-imatrix-share.c - chunks shared by the ranks of an MPI job
  *
  * Sums are large and merge exactly (gguf/collect.h), so each rank adds up its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-imatrix - importance data: collect, show, merge, convert */
 #include "config.h"
 #include "tools/gguf-imatrix.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-imatrix.h - the parts of gguf-imatrix */
 #ifndef TOOLS_GGUF_IMATRIX_H
 #define TOOLS_GGUF_IMATRIX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-check.c - what is odd or wrong: --check, and warnings without it */
 #include "config.h"
 #include "tools/gguf-info.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-data.c - what needs the data of tensors: statistics, values */
 #include "config.h"
 #include "tools/gguf-info.h"

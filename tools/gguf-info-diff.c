@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-diff.c - in what two models differ */
 #include "config.h"
 #include "tools/gguf-info.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-hash.c - checksums, and manifests of them */
 #include "config.h"
 #include "tools/gguf-info.h"

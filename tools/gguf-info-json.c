@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-json.c - the view for programs: gguf-info.schema.json */
 #include "config.h"
 #include "tools/gguf-info.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-memory.c - what a model takes in memory
  *
  * Weights are the tensor data. For models that can be evaluated here the cache

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-model.c - the numbers of a model that no view computes itself */
 #include "config.h"
 #include "tools/gguf-info.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-opt.c - the command line of gguf-info */
 #include "config.h"
 #include "tools/gguf-info.h"

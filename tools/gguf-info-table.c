@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-table.c - many files as one table, a line each */
 #include "config.h"
 #include "tools/gguf-info.h"

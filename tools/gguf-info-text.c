@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info-text.c - the view for people: plain text and Markdown */
 #include "config.h"
 #include "tools/gguf-info.h"

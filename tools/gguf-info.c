@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info - show what is in GGUF files */
 #include "config.h"
 #include "tools/gguf-info.h"

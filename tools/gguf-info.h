@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-info.h - what the views of a model share */
 #ifndef TOOLS_GGUF_INFO_H
 #define TOOLS_GGUF_INFO_H

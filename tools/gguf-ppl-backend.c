@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-backend.c - choosing backends */
 #include "config.h"
 #include "tools/gguf-ppl.h"

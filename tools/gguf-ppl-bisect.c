@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-bisect.c - which weights of a model cost most */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-chart-size.c - charts that set models beside each other: figures
  * against size, and percentiles */
 #include "config.h"

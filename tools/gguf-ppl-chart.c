@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-chart.c - charts of what an evaluation found */
 #include "config.h"
 #include "tools/gguf-ppl-report.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-compare.c - a model on two backends, node by node */
 #include "config.h"
 #include "tools/gguf-ppl.h"

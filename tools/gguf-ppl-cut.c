@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-cut.c - how a text is cut, and figures that depend on it
  *
  * A way to cut is a row: its name in documents, what it says of itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-each.c - a line for each token that is scored
  *
  * A sink beside the others: the likelihoods are those that they take, and a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-embed.c - vectors of the lines of a text, saved row after row */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-graph.c - what is computed, as text or for Graphviz */
 #include "config.h"
 #include "tools/gguf-ppl.h"

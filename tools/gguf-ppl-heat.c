@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-heat.c - where models differ from their base, layer by layer
  *
  * The error of every activation (gguf/layers.h) over the first chunks of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-html-table.c - the tables of a page */
 #include "config.h"
 #include "tools/gguf-ppl-report.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-html.c - the page of an evaluation: one document without scripts,
  * nothing of which comes from elsewhere
  *

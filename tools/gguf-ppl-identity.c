@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-identity.c - what a figure belongs to: digests, tokenizer, settings
  *
  * A model's digest is that of gguf-info --hash: one reading of the file, by one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-layers.c - a model and its base compared activation by activation */
 #include "config.h"
 #include "tools/gguf-ppl.h"

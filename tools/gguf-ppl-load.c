@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-load.c - how the model is opened */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-lora.c - the adapters that a model is evaluated with */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-merge.c - parts of an evaluation, put together
  *
  * What is known of models and texts is what the first part notes of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-model.c - a model that is evaluated: opened, and a session on it */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-opt.c - the command line of gguf-ppl */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-out.c - what gguf-ppl prints */
 #include "config.h"
 #include "tools/gguf-ppl.h"

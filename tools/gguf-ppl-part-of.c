@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-part-of.c - what a part is of
  *
  * What decides digits goes into the part as settings; what is printed about

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-part.c - a part: some chunks' records in a file; shared with others
  *
  * A sink beside the others keeps what they make of each token, as numbers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-part.h - records of what is measured: kept, merged, printed
  *
  * A chunk's record (gguf/part.h) is some numbers of it and some of each of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-plot.c - the picture of an evaluation: one SVG document */
 #include "config.h"
 #include "tools/gguf-ppl-report.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-records.c - figures of a text's records
  *
  * Scores are added up chunk by chunk in the order of the text, as they are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-report.c - what charts and pages are made of
  *
  * A sink beside those of perplexity and divergence, which takes the figures

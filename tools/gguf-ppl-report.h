@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-report.h - what charts and pages are made of */
 #ifndef TOOLS_GGUF_PPL_REPORT_H
 #define TOOLS_GGUF_PPL_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-rows.c - what a model gives for tokens, saved row after row */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-settle.c - what options mean together, after each was read
  *
  * What one option takes, and which exclude each other, are rows of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-side-out.c - what gguf-ppl prints of models beside a base
  *
  * One model: a line for each chunk and all figures, in the words and the digits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-side.c - models side by side with a base, in step */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-task.c - tasks with answers to choose from */
 #include "config.h"
 #include "tools/gguf-ppl-part.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-text-out.c - what is printed of each text, and their mean */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-text.c - the texts of an evaluation: read, looked at, tokenized */
 #include "config.h"
 #include "tools/gguf-ppl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl-tokens.c - a text's tokens printed, and the text of tokens */
 #include "config.h"
 #include "tools/common/json.h"

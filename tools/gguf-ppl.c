@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl - perplexity of a model on a text */
 #include "config.h"
 #include "tools/gguf-ppl.h"

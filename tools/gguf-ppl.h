@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-ppl.h - the parts of gguf-ppl */
 #ifndef TOOLS_GGUF_PPL_H
 #define TOOLS_GGUF_PPL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-quantize-args.c - what arguments of gguf-quantize name: types of
  * tensors, layers, importance data */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-quantize-kv.c - the values of --override-kv */
 #include "config.h"
 #include "tools/gguf-quantize.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-quantize-opt.c - what the command line of gguf-quantize says */
 #include "config.h"
 #include "tools/gguf-quantize.h"

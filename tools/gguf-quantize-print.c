@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-quantize-print.c - plan and result of gguf-quantize, for people and for
  * programs */
 #include "config.h"

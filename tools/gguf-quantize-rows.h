@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-quantize-rows.h - rows of options that gguf-quantize and gguf-convert
  * share; JOB(member) is a member of struct options in the tool's own
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-quantize-run.c - outputs made from one reading of their source */
 #include "config.h"
 #include "tools/gguf-quantize.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-quantize - a model file of other tensor types */
 #include "config.h"
 #include "tools/gguf-quantize.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-quantize.h - what the parts of gguf-quantize share */
 #ifndef TOOLS_GGUF_QUANTIZE_H
 #define TOOLS_GGUF_QUANTIZE_H

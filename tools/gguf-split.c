@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf-split - one model in several files, and back */
 #include "config.h"
 #include "tools/common/digest.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bestfit.c - sorted list of free spans */
 #include "config.h"
 #include "alloc/bestfit.h"

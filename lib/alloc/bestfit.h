@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bestfit.h - a dynamic allocator of offsets, without memory of its own
  *
  * Keeps the free spans of an endless range, sorted, none touching another. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* blocks.c - placing blocks with known lifetimes */
 #include "config.h"
 #include "alloc/blocks.h"

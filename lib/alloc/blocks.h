@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* blocks.h - blocks with known lifetimes to offsets
  *
  * The walk over a graph (layout.c) says when each block is needed first and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layout.c - lifetimes, reuse, in-place take-over */
 #include "config.h"
 #include "alloc/layout.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layout.h - a graph's tensors to offsets, so that memory is reused
  *
  * Walks the nodes in order. A tensor gets a block when it is first needed; the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* linear.h - offsets one after the other */
 #ifndef GG_ALLOC_LINEAR_H
 #define GG_ALLOC_LINEAR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* age.c - whether bytes of weights are still those that they were */
 #include "config.h"
 #include "backend/age.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* age.h - whether bytes of weights are still those that they were
  *
  * For those who keep something that they made of a buffer of weights, such as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* async.c - events, and transfers in the order of a backend's work
  *
  * A backend that has no queue does the work before the call returns: the caller

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* backend.c - running graphs: checks, and defaults of what is optional */
 #include "config.h"
 #include "backend/backend.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* backend.h - the objects of backends, from within the library
  *
  * Each object of gguf/backend.h begins with a pointer to its table of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bind.c - memory for all tensors of a context */
 #include "config.h"
 #include "alloc/linear.h"

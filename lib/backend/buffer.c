@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* buffer.c - buffer types and buffers; host memory */
 #include "config.h"
 #include "backend/age.h"

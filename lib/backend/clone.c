@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* clone.c - a graph with its data on another backend
  *
  * Leaves are made first, and what views look at without being in the graph;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* compare.c - two backends node by node, and how far two results differ */
 #include "config.h"
 #include "backend/backend.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* data.c - data of tensors: set, get, memset, copy */
 #include "config.h"
 #include "backend/age.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* device.c - devices, drivers, and the registry that lists them */
 #include "config.h"
 #include "backend/backend.h"

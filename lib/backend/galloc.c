@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* galloc.c - the graph allocator: layouts of graphs in buffers
  *
  * Types of buffer that are the same share a buffer, a pool of the layout. The

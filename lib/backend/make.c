@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* make.c - objects of backends that are written against backend_impl.h
  *
  * Each is one block: the object, and a copy of its table that has every member

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* measure.c - buffers that have a size and no memory, and an allocator that
  * counts */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stream.c - a ring of calls, a thread that takes them, and events */
 #include "config.h"
 #include "backend/stream.h"

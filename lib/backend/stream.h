@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stream.h - a queue of work on a thread of its own
  *
  * All that the tables of an asynchronous backend in host memory need, except

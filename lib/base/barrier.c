@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* barrier.c - gates (spin, then sleep) and the barrier made of one */
 #include "config.h"
 #include "base/barrier.h"

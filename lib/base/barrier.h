@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* barrier.h - where the threads of a team wait for each other
  *
  * Waiters spin for a short while, since the others mostly arrive soon, then

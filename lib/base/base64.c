@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* base64.c - bytes that are written as base64 */
 #include "config.h"
 #include "base/base64.h"

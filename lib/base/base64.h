@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* base64.h - bytes that are written as base64
  *
  * Source: RFC 4648, section 4: padded, nothing between the digits.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bytes.h - integers and floats in bytes of any alignment and either order */
 #ifndef GG_BASE_BYTES_H
 #define GG_BASE_BYTES_H

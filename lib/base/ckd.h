@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ckd.h - arithmetic on sizes from files
  *
  * Like C23 <stdckdint.h>: true means that the result did not fit. Sizes and

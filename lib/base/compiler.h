@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* compiler.h - the only attributes and builtins, each with a fallback */
 #ifndef GG_BASE_COMPILER_H
 #define GG_BASE_COMPILER_H

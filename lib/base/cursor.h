@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cursor.h - bounds-checked reading of a mapped file
  *
  * Invariant: off <= size. A read that does not fit fails with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* error.h - filling struct gguf_error, and handing a failure on */
 #ifndef GG_BASE_ERROR_H
 #define GG_BASE_ERROR_H

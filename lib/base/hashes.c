@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hashes.c - a set of texts, by their hashes alone */
 #include "config.h"
 #include "base/hashes.h"

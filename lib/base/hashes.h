@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hashes.h - a set of texts, by their hashes alone
  *
  * For asking whether a text is among many, where the answer may be wrong once

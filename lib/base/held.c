@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* held.c - the part of a file that is in memory, of one that a function gives
  */
 #include "config.h"

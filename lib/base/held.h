@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* held.h - the part of a file that is in memory, of one that a function gives
  *
  * A map through a function (mapfile.h) is addresses; who reads there holds the

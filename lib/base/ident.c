@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ident.c - which file it is, and whose */
 #include "config.h"
 #include "base/ident.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ident.h - which file it is, and whose
  *
  * A name says little about a file: two may lead to one, and what one leads to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* index.c - from name to number, on seeded XXH3 */
 #include "config.h"
 #include "base/index.h"

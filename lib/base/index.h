@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* index.h - from name to number, on seeded XXH3
  *
  * Open addressing over (hash, id) pairs; the names stay where they are. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* json.c - JSON texts from strangers, read by Jansson */
 #include "config.h"
 #include "base/json.h"

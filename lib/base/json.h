@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* json.h - JSON texts from strangers, read by Jansson
  *
  * What is added to Jansson: a limit of depth and of values, the byte of the

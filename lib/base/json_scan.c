@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* json_scan.c - a list or object of JSON, read where it lies */
 #include "config.h"
 #include "base/json_scan.h"

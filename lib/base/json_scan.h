@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* json_scan.h - a list or object of JSON, read where it lies
  *
  * For long ones of plain things, of which no tree is made: a piece's text is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mapfile.c - a regular file, mapped for reading */
 #include "config.h"
 #include "base/mapfile.h"

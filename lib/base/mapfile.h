@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mapfile.h - a regular file, mapped for reading
  *
  * Bytes off .. off+size of a file appear at data. The descriptor stays open,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mem.c - calls of the caller's allocator, and the bump arena */
 #include "config.h"
 #include "base/mem.h"

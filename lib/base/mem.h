@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mem.h - calls of the caller's allocator, and arenas for small lifetimes */
 #ifndef GG_BASE_MEM_H
 #define GG_BASE_MEM_H

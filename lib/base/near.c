@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* near.c - of the names that are known, the one that looks most like another */
 #include "config.h"
 #include "base/near.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* near.h - how much two names look alike; gguf/text.h has what is public */
 #ifndef GG_BASE_NEAR_H
 #define GG_BASE_NEAR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* outfile.c - a file that appears complete or not at all: from its opening to
  * its name */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* outfile.h - a file that appears complete or not at all
  *
  * Bytes go to a file without a name on the target's file system (O_TMPFILE),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* outfile_api.c - outfiles for programs */
 #include "config.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* outfile_data.c - bytes into a file that has no name yet */
 #include "config.h"
 #include "base/outfile.h"

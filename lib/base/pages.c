@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pages.c - pages of memory: brought in, locked */
 #include "config.h"
 #include "base/pages.h"

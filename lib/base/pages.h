@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pages.h - pages of memory: brought in, locked */
 #ifndef GG_BASE_PAGES_H
 #define GG_BASE_PAGES_H

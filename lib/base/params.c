@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* params.c - parameters of programs built against any version of the library */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* params.h - parameters of programs built against any version of the library
  *
  * Structures of parameters begin with their size, and only grow at the end: a

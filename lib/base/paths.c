@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* paths.c - what a run reads and writes, known before it begins
  *
  * A path has two keys: 'f', device and inode of its file; 'p', device and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* paths.h - the same, for the parts of the library */
 #ifndef GG_BASE_PATHS_H
 #define GG_BASE_PATHS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* place.c - lists of processors, memory nodes, binding threads and memory
  *
  * Formats: Documentation/admin-guide/cputopology.rst and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* place.h - processors and memory nodes: what there is, and binding to it */
 #ifndef GG_BASE_PLACE_H
 #define GG_BASE_PLACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pool.c - the thread pool: workers wait at a gate for the next job
  *
  * A job is two words, the function and its argument. The caller opens the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sha256.h - SHA-256, as FIPS 180-4 defines it */
 #ifndef GG_BASE_SHA256_H
 #define GG_BASE_SHA256_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sort.h - the order of things that are known by their numbers
  *
  * qsort has no argument for what the numbers are of. This is a bottom-up merge

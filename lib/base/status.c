@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* status.c - statuses and the error object */
 #include "config.h"
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* str.c - counted strings, UTF-8, and making file text safe to print */
 #include "config.h"
 #include "base/str.h"

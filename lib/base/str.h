@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* str.h - counted strings, UTF-8, and making file text safe to print */
 #ifndef GG_BASE_STR_H
 #define GG_BASE_STR_H

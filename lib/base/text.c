@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* text.c - the public names of what str.c does to text from files */
 #include "config.h"
 #include "gguf/text.h"

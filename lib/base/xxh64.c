@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* xxh64.c - XXH64: names and numbers are those of its specification */
 #include "config.h"
 #include "base/xxh64.h"

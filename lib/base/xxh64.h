@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* xxh64.h - XXH64 with seed 0, as its specification defines it (xxHash's
  * doc/xxhash_spec.md, version 0.1.1)
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* backend.c - the BLAS library as a driver with one device, and its backends
  *
  * A backend is a queue of graphs (backend/stream.h): its thread calls the

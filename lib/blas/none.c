@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* none.c - the BLAS backend of a build that has no BLAS library */
 #include "config.h"
 #include "base/error.h"

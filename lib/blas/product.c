@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* product.c - shapes and strides to cblas_sgemm, weights panel by panel
  *
  * In the terms of BLAS, which counts columns first, the weights of a product

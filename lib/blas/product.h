@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* product.h - a matrix product of a graph as calls of the BLAS library */
 #ifndef GG_BLAS_PRODUCT_H
 #define GG_BLAS_PRODUCT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* registry.c - a registry with all backends that were built
  *
  * It stands in the room of the last backend, since it knows them all.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* assemble.c - what the tensors of a folder become
  *
  * Each tensor of the folder meets the names of its architecture; what fits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* axes.c - the rows' texts on how the elements of a tensor are put
  *
  * Left of '>' stands what the tensor of the folder is, its dimensions from the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back.c - a GGUF file that becomes a Hugging Face folder */
 #include "config.h"
 #include "convert/back.h"

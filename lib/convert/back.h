@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back.h - a GGUF file that becomes a Hugging Face folder again
  *
  * The folder is planned first: config.json from the keys (back_config.c; where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_config.c - config.json of what keys say
  *
  * The rows that tell keys by the names of config.json tell these by the keys.

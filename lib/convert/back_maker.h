@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_maker.h - config.json while it is made */
 #ifndef GG_CONVERT_BACK_MAKER_H
 #define GG_CONVERT_BACK_MAKER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_names.c - names and shapes of the folder that a file is made of
  *
  * A tensor of the file meets the names that rows give; the first row whose name

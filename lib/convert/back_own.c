@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_own.c - what config.json has and no row can be turned round to
  *
  * Rows of classes compute keys of config.json; where that is more than a name,

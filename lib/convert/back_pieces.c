@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_pieces.c - WordPiece and Unigram as folders have them
  *
  * A file that says what goes round a text was made of tokenizer.json, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_plamo.c - the vocabulary of PLaMo 2 and 3 as vocab_plamo.c reads it */
 #include "config.h"
 #include "convert/back_vocab.h"

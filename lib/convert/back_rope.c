@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_rope.c - what config.json says of positions, by the keys and tensors */
 #include "config.h"
 #include "convert/back_maker.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_rwkv.c - RWKV's vocabulary as vocab_rwkv.c reads it */
 #include "config.h"
 #include "convert/back_vocab.h"

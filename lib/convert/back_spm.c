@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_spm.c - SentencePiece's model, as vocab_spm.c reads it */
 #include "config.h"
 #include "convert/back_vocab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_view.c - parts turned round
  *
  * A part of the file's tensor is a view of the folder's: element k of it,

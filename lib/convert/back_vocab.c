@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_vocab.c - the tokenizer of a file as a folder has it
  *
  * "gpt2" becomes tokenizer.json; other kinds are in files of their own: the

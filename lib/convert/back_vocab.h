@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* back_vocab.h - the tokens of a file, for those who write them as a folder has
  * them: a function for each kind of vocabulary
  */

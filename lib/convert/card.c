@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* card.c - the pairs of a model card */
 #include "config.h"
 #include "convert/card.h"

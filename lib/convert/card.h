@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* card.h - what a folder's README.md says of the model before its text
  *
  * A model card begins with pairs in YAML between two lines "---". Read is what

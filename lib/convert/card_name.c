@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* card_name.c - what the name of a repository says
  *
  * The parts between dashes are told apart as the converter of llama.cpp does

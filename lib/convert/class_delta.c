@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_delta.c - rows of the delta rule's models, and of RWKV */
 #include "config.h"
 #include "convert/class_row.h"

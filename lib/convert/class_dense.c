@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_dense.c - rows of architectures without experts */
 #include "config.h"
 #include "convert/class_row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_early.c - rows of architectures that are not built after Llama */
 #include "config.h"
 #include "convert/class_row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_encoder.c - rows of encoders, and of T5 */
 #include "config.h"
 #include "convert/class_row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_experts.c - rows of architectures with experts */
 #include "config.h"
 #include "convert/class_row.h"

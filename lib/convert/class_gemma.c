@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_gemma.c - rows of the Gemma models */
 #include "config.h"
 #include "convert/class_row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_kin.c - rows of architectures that differ from Llama's in little */
 #include "config.h"
 #include "convert/class_row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_latent.c - rows of models whose keys and values come from a narrow
  * vector, and of their kin */
 #include "config.h"

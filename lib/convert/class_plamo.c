@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_plamo.c - rows of the PLaMo models */
 #include "config.h"
 #include "convert/class_row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_recurrent.c - rows of state spaces and of models that have some */
 #include "config.h"
 #include "convert/class_row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_routed.c - more rows of architectures with experts */
 #include "config.h"
 #include "convert/class_row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_row.h - how the rows of architectures are written
  *
  * Names of tensors and keys of config.json are those of the models in Hugging

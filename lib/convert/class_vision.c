@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* class_vision.c - rows of models of language that are parts of such that see
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* classes.c - the rows of architectures, all lists together */
 #include "config.h"
 #include "convert/class_row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* classes.h - one row for each architecture of Hugging Face's transformers
  *
  * A row has the classes' names (config.json, "architectures"), the name that

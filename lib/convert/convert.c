@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* convert.c - a folder opened, asked, and made a job of */
 #include "config.h"
 #include "convert/expr.h"

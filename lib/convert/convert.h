@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* convert.h - a folder that becomes a GGUF file, as it lies in memory
  *
  * convert.c opens it, folder.c its texts, peft.c reads those of adapters,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* expr.c - small expressions on config.json */
 #include "config.h"
 #include "convert/expr.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* expr.h - small expressions on config.json
  *
  * Rows of classes say sizes and keys that are computed. Numbers and names of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* folder.c - the texts of a folder */
 #include "config.h"
 #include "convert/convert.h"

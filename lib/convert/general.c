@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* general.c - what a model is called, and by whom
  *
  * Keys, their order, and what they are made of are those of the converter of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* keys.c - what config.json says, as metadata */
 #include "config.h"
 #include "convert/expr.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* numbers.c - tensors of one number that are keys of a file
  *
  * A row of names whose "to" is "=KEY" says so: of each layer one number of a

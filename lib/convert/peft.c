@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* peft.c - a PEFT folder of a LoRA adapter
  *
  * adapter_config.json says what kind it is and its alpha; adapter_model

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* quantized.c - how the weights of a folder are stored, as config.json says it
  *
  * "quantization_config" names a method; a row here says what each needs. What

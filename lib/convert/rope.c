@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rope.c - positions: how many elements turn, and how far
  *
  * "llama3" in rope_scaling are factors for each pair, by the lengths of their

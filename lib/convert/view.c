@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* view.c - how the numbers of a tensor lie in what is made of it
  *
  * Where a model turns pairs of neighbours and the checkpoint the first half of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab.c - the tokenizer of a folder */
 #include "config.h"
 #include "convert/vocab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab.h - the tokenizer of a folder, as metadata will have it */
 #ifndef GG_CONVERT_VOCAB_H
 #define GG_CONVERT_VOCAB_H

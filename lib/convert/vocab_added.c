@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_added.c - tokens that were added to those of a tokenizer's model
  *
  * tokenizer.json lists them in added_tokens, tokenizer_config.json in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_json.c - tokenizer.json: a model of pieces and merges
  *
  * BPE on bytes written as letters becomes "gpt2". BPE on characters with bytes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_plamo.c - the tokenizer of PLaMo 2 and 3, of tokenizer.jsonl
  *
  * Each line is a list: the token's text, its score, and what it is, "NORMAL",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_post.c - what is put round a text: tokenizer.json's post_processor
  *
  * RobertaProcessing puts one token before and after a text, and two between

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_pre.c - how a tokenizer cuts words, recognised by its description
  *
  * The section pre_tokenizer of tokenizer.json is written as one line, its steps

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_probe.c - how a tokenizer cuts words, recognised by what it does
  *
  * Of a description that vocab_pre.c does not know, the steps are run on a text

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_rwkv.c - rwkv_vocab_v20230424.txt: RWKV's "World" vocabulary
  *
  * A line is a token: its id, its text as a Python literal, of characters ('x')

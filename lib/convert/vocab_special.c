@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_special.c - ids with a meaning, and the chat template */
 #include "config.h"
 #include "convert/vocab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_spm.c - tokenizer.model: SentencePiece's model, a protocol buffer
  *
  * ModelProto (sentencepiece_model.proto): field 1, repeated, a piece (1: text,

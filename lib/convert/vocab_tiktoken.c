@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_tiktoken.c - the tokenizer of Qwen's first series, of qwen.tiktoken
  *
  * Each line is a token's bytes in base64, a blank, and its rank, which is its

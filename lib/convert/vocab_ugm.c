@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_ugm.c - Unigram: tokenizer.json, and what both its files are made into
  *
  * The model is a list of pieces with scores; pieces keep their order. How a

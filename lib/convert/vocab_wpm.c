@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab_wpm.c - WordPiece: tokenizer.json, or vocab.txt of a token a line
  *
  * There the tokens that go on in a word begin with "##". In GGUF files those

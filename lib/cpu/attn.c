@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* attn.c - attention: blocks of tokens and heads by blocks of keys
  *
  * A task is some tokens of all the heads that share a head of keys: its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* attn.h - attention without the matrix of weights in memory
  *
  * For each sequence, head h and token t

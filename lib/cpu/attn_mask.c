@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* attn_mask.c - which keys an attention's mask opens */
 #include "config.h"
 #include "cpu/attn_mask.h"

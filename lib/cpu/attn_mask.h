@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* attn_mask.h - which keys an attention's mask opens, block by block
  *
  * A mask is a number for each token and key, mostly 0 or -infinity, and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* backend.c - the CPU as a driver with one device, and its backends */
 #include "config.h"
 #include "backend/backend.h"

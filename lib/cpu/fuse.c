@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuse.c - nodes that go over memory together
  *
  * A node may join others if every thread, with its rows of all of them, touches

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuse.h - nodes that go over memory together
  *
  * Norms, gates, sums with biases and residuals: an operation on rows reads what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm.c - dense products: blocks, threads, edges
  *
  * Columns are taken nc at a time. Their activations are packed once, for the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm.h - dense products of weights of any type with f32 activations
  *
  *     y[j][i] = sum over p of W[i][p] * x[j][p]     i < m, j < n, p < k

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* heads.c - recurrences of heads: shares, scratch, states */
 #include "config.h"
 #include "cpu/heads.h"

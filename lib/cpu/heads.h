@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* heads.h - recurrences of heads: values shared out among threads, and what all
  * values of a head take of its tokens
  *

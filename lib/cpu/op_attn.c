@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_attn.c - from the tensors of an attention node to cpu/attn.h */
 #include "config.h"
 #include "cpu/optab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_conv.c - convolutions row by row: a row of data, weighted and shifted,
  * added to a row of the result */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_copy.c - copies: any shapes, strides and types; rows by number
  *
  * A copy goes by rows of the destination; its row r holds the elements from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_custom.c - calling the program's own function */
 #include "config.h"
 #include "cpu/optab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_delta.c - the gated delta rule: a state for each head, token by token
  *
  * How values are shared out, and tokens taken: heads.h.

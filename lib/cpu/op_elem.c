@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_elem.c - elementwise operations: rows through a function of the table */
 #include "config.h"
 #include "cpu/optab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_hyper.c - how streams meet: a row of coefficients for each token
  *
  * Rows are short: they are computed in double and rounded once.

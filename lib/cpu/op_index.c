@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_index.c - which keys attention reads: those, or the blocks, of the best
  * scores
  *

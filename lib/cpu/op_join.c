@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_join.c - concatenate, repeat, pad, roll: elements moved as bytes */
 #include "config.h"
 #include "cpu/optab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_matmul.c - matrix products: tensors to plain arguments */
 #include "config.h"
 #include "cpu/gemm.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_matmul_id.c - products with a matrix for each column, by number
  *
  * For each matrix that is named: its columns are gathered, multiplied as one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_out_prod.c - sums of outer products: rows of a, weighted */
 #include "config.h"
 #include "cpu/optab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_pool.c - pooling, and the embedding of time steps */
 #include "config.h"
 #include "cpu/optab.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_recur.c - linear attention: a state for each head, token by token
  *
  * Of a head, all tokens are taken one after the other, some at a time, of which

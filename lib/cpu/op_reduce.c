@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_reduce.c - sums, largest elements and orders of rows
  *
  * Rows of the source are shared out; the sum of everything adds up the rows'

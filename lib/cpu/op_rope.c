@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_rope.c - rotary embedding
  *
  * Cosines and sines of a token serve all its heads. Angles are computed in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_row.c - norms, masks, soft-max: a result row from a source row */
 #include "config.h"
 #include "cpu/attn.h"

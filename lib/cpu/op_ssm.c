@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_ssm.c - state-space models: the causal convolution and the scan */
 #include "config.h"
 #include "cpu/optab.h"

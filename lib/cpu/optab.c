@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* optab.c - which function computes which operation */
 #include "config.h"
 #include "cpu/optab.h"

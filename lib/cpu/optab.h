@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* optab.h - the CPU backend's table of operations: what computes each */
 #ifndef GG_CPU_OPTAB_H
 #define GG_CPU_OPTAB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* panels.c - packed weights that are kept */
 #include "config.h"
 #include "cpu/panels.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* panels.h - packed weights that are kept
  *
  * Wide products multiply panels, which are packed of the weights each time

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* row.c - rows of tensors of any type and stride as floats */
 #include "config.h"
 #include "cpu/row.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* row.h - rows of tensors of any type and stride as floats
  *
  * Operations work on rows of f32. A row that is f32 and contiguous is used in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* run.c - all threads of the team walk the plan, a barrier between steps
  *
  * Small steps run on the first thread alone, and two of them in a row need no

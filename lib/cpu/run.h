@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* run.h - plans of the CPU backend: a graph made ready, and running it */
 #ifndef GG_CPU_RUN_H
 #define GG_CPU_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* task.h - what an operation's function gets when the CPU backend runs it
  *
  * All threads of the team call the function of each node, in the order of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* data.c - what can be asked of the numbers of any list */
 #include "config.h"
 #include "data/data.h"

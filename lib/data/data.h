@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* data.h - lists of tensors whose numbers can be read
  *
  * A list has tensors by number. Each has a name, a type and dimensions, and

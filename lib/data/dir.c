@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dir.c - the files of a folder, wherever it is */
 #include "config.h"
 #include "data/dir.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dir.h - the files of a folder, wherever it is
  *
  * A folder is one of this machine, or what an opener (gguf/reader.h) takes: its

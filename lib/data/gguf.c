@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf.c - the tensors of a GGUF file, or of a split set, as a list */
 #include "config.h"
 #include "data/gguf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf.h - the tensors of a GGUF file, or of a split set, as a list
  *
  * An NVFP4 tensor NAME.weight may have a scale outside of its blocks: an F32

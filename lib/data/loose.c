@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* loose.c - a list whose tensors are read from any element on */
 #include "config.h"
 #include "data/loose.h"

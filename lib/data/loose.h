@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* loose.h - a list whose tensors are read from any element on
  *
  * What is stored in blocks is read in whole ones; here any elements may be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lora.c - the low-rank pairs of an adapter's file */
 #include "config.h"
 #include "data/lora.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lora.h - the low-rank pairs of an adapter's file
  *
  * An adapter changes a weight W of a model by a product of two thin matrices

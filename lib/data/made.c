@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* made.c - tensors made of those of another list */
 #include "config.h"
 #include "data/made.h"

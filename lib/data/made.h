@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* made.h - tensors made of those of another list
  *
  * A tensor is parts, one after another in the order of its elements. A part is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* merged.c - the tensors of a list with products of adapters added in */
 #include "config.h"
 #include "data/merged.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* merged.h - the tensors of a list with products of adapters added in
  *
  * An element w at row j, column i becomes, adapter after adapter in the order

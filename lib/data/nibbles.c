@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* nibbles.c - weights of 4-bit numbers that mean those of a table */
 #include "config.h"
 #include "data/nibbles.h"

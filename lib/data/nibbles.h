@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* nibbles.h - weights of 4-bit numbers that mean those of a table
  *
  * A weight is two numbers a byte, a table of what the 16 mean, and a scale for

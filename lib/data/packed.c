@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* packed.c - weights of few bits that several tensors of a folder hold */
 #include "config.h"
 #include "data/packed.h"

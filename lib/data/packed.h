@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* packed.h - weights of few bits that several tensors of a folder hold
  *
  * A weight of [rows, columns] is codes, a scale for each group of columns, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* plan.c - the header of a file that a list would become */
 #include "config.h"
 #include "data/plan.h"

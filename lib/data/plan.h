@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* plan.h - the header of a file that a list would become */
 #ifndef GG_DATA_PLAN_H
 #define GG_DATA_PLAN_H

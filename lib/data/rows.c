@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rows.c - rows of a file's tensors as floats, for programs */
 #include "config.h"
 #include "data/rows.h"

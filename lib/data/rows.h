@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rows.h - rows of a file's tensors as floats, for programs */
 #ifndef GG_DATA_ROWS_H
 #define GG_DATA_ROWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* safetensors.c - the tensors of a Hugging Face folder as a list */
 #include "config.h"
 #include "data/safetensors.h"

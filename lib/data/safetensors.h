@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* safetensors.h - the tensors of a Hugging Face folder as a list
  *
  * A .safetensors file is the length of a header, 8 bytes little-endian, the

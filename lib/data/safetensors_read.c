@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* safetensors_read.c - the header of a .safetensors file */
 #include "config.h"
 #include "data/safetensors.h"

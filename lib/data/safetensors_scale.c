@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* safetensors_scale.c - scales of tensors of 8-bit floats */
 #include "config.h"
 #include "data/safetensors.h"

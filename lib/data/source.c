@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* source.c - a file, or all files of a split set, read as one model */
 #include "config.h"
 #include "data/source.h"

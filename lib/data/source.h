@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* source.h - a file, or all files of a split set, read as one model */
 #ifndef GG_DATA_SOURCE_H
 #define GG_DATA_SOURCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stats.c - the numbers of a tensor summed up, and of two compared
  *
  * A tensor is cut into pieces of PIECE elements. Threads take pieces by their

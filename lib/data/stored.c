@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stored.c - elements of a tensor that lies somewhere, as floats */
 #include "config.h"
 #include "data/stored.h"

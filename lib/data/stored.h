@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stored.h - elements of a tensor that lies somewhere, as floats
  *
  * Rows of a type, in memory or in a mapped file, in either byte order; with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stwrite.c - tensors written as .safetensors files */
 #include "config.h"
 #include "data/stwrite.h"

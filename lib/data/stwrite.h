@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stwrite.h - tensors written as .safetensors files
  *
  * Tensors are announced first, with the file that each goes to; then the

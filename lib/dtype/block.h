@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* block.h - how each quantized type lays out one block
  *
  * Numbers are little-endian; d, m and dmin of two bytes are f16. Blocks in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dtype.c - the table of tensor types, made from list.h */
 #include "config.h"
 #include "dtype/dtype.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dtype.h - dense numbering of the tensor types, for tables indexed by type */
 #ifndef GG_DTYPE_DTYPE_H
 #define GG_DTYPE_DTYPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* f16.h - half and brain floats, exact, without tables
  *
  * F16 is IEEE 754 binary16, BF16 the upper half of binary32. Rounding is to

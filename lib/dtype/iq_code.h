@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* iq_code.h - the codebooks of the IQ1, IQ2 and IQ3 types
  *
  * An entry stands for 8 elements (IQ1, IQ2) or 4 (IQ3), each one of a few

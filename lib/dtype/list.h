@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* list.h - every tensor type that has an id in GGUF files, one row each
  *
  * GG_DTYPE_LIST(X)       X(ID, NAME, LEN, BLOCK, ROW_HEADER, FAMILY)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* order.c - where in a block the numbers are that have a byte order */
 #include "config.h"
 #include "dtype/order.h"

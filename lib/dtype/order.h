@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* order.h - the byte order of tensor data
  *
  * In a big-endian file the numbers in tensor data are big-endian too. A number

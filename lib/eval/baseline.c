@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* baseline.c - reading a base's logits */
 #include "config.h"
 #include "eval/baseline.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* baseline.h - records of a baseline's file */
 #ifndef GG_EVAL_BASELINE_H
 #define GG_EVAL_BASELINE_H

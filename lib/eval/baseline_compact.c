@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* baseline_compact.c - opening a file of logits of the compact form */
 #include "config.h"
 #include "eval/baseline.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* baseline_write.c - the sink that writes a base's logits */
 #include "config.h"
 #include "eval/baseline.h"

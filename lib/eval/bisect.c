@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bisect.c - weights taken from a base, and what that gives */
 #include "config.h"
 #include "eval/bisect.h"

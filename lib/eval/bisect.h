@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bisect.h - weights of a model and a base, and groups of them */
 #ifndef GG_EVAL_BISECT_H
 #define GG_EVAL_BISECT_H

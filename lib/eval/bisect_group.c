@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bisect_group.c - weights that are exchanged together
  *
  * The weights of a group are side by side in the list, the most suspicious

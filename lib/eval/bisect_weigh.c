@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bisect_weigh.c - how far the weights of two models are apart
  *
  * Rows are dealt out to threads; the sums of each row are kept, and added in

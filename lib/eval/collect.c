@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* collect.c - importance data: chunk after chunk of a text through a model */
 #include "config.h"
 #include "eval/collect.h"

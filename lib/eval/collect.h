@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* collect.h - importance data while they are collected
  *
  * A matrix has an entry. Within a chunk squares are added in double; a whole

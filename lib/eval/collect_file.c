@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* collect_file.c - parts: importance data as they are while they are collected
  *
  * A GGUF file with general.type "imatrix-part", the keys of keys[] below, and

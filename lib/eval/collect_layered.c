@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* collect_layered.c - importance data, layer by layer
  *
  * As many chunks as may be stored go through a layer before any goes through

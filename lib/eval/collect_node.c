@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* collect_node.c - the inputs of matrices, as a session's graphs compute them
  *
  * A scheduler's callback asks for each product of a weight. When it has been

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* collect_sum.c - entries of importance data, and their sums */
 #include "config.h"
 #include "eval/collect.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* compact.c - a row of a base's logits in few bytes
  *
  * Of the tokens, those of probability w or more are all there; of the others

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* compact.h - the compact form of a base's logits: a row as bytes */
 #ifndef GG_EVAL_COMPACT_H
 #define GG_EVAL_COMPACT_H

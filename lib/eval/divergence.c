@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* divergence.c - the divergence of rows of logits from a base's
  *
  * In double throughout, in the order of the vocabulary: what a row gives

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* divergence.h - rows of two models: what is known of each token */
 #ifndef GG_EVAL_DIVERGENCE_H
 #define GG_EVAL_DIVERGENCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fault.c - where in a text the first result is that is not finite */
 #include "config.h"
 #include "eval/fault.h"

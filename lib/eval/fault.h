@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fault.h - where in a text the first result is that is not finite */
 #ifndef GG_EVAL_FAULT_H
 #define GG_EVAL_FAULT_H

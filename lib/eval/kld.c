@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kld.c - the sink that compares a model with a base
  *
  * What is known of each token is kept, since quantiles need all of it; sums are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kld.h - the tokens that were scored, and their sums */
 #ifndef GG_EVAL_KLD_H
 #define GG_EVAL_KLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kld_stats.c - statistics of tokens that were scored; formulas: gguf/kld.h */
 #include "config.h"
 #include "eval/kld.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layers.c - two models side by side, node by node
  *
  * Each has its session. A micro-batch's graphs are put side by side, and the

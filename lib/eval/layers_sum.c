@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layers_sum.c - sums of activations: of each token, then of all in order */
 #include "config.h"
 #include "eval/layers_sum.h"

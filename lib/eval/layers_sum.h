@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layers_sum.h - activations of two models, and sums of them */
 #ifndef GG_EVAL_LAYERS_SUM_H
 #define GG_EVAL_LAYERS_SUM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* nll.c - negative log-likelihoods of rows of logits */
 #include "config.h"
 #include "eval/nll.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* nll.h - negative log-likelihoods of rows of logits */
 #ifndef GG_EVAL_NLL_H
 #define GG_EVAL_NLL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* origin.c - digests of models and texts */
 #include "config.h"
 #include "eval/origin.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* origin.h - of which model and text something is
  *
  * Digests by which parts of an evaluation know each other. They find accidents,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* part.c - scores of chunks: kept and put together */
 #include "config.h"
 #include "eval/part.h"

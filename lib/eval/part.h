@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* part.h - parts as they lie in memory */
 #ifndef GG_EVAL_PART_H
 #define GG_EVAL_PART_H

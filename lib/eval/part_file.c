@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* part_file.c - files of parts: written with a checksum, read with it */
 #include "config.h"
 #include "eval/part_file.h"

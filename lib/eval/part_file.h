@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* part_file.h - files of parts of an evaluation
  *
  * A part is a GGUF file with its own general.type, a key PREFIX.version, other

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* part_save.c - parts as files: written, and read again */
 #include "config.h"
 #include "eval/part.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ppl.c - perplexity: a sink that adds up log-probabilities
  *
  * The numbers of a chunk are added in the order of the text, and then to those

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* range.c - bits as few bytes, by how likely each is */
 #include "config.h"
 #include "eval/range.h"

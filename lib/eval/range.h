@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* range.h - bits as few bytes, by how likely each is
  *
  * A range coder (G. N. N. Martin, 1979) of binary decisions whose

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* same.c - vocabularies compared, token by token */
 #include "config.h"
 #include "eval/same.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* same.h - do two models speak of the same tokens? */
 #ifndef GG_EVAL_SAME_H
 #define GG_EVAL_SAME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scan.c - a text through models: chunks, sequences, batches, rows
  *
  * Chunks are sequences of a session, as many at a time as go through the model

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scan.h - a text on its way through models */
 #ifndef GG_EVAL_SCAN_H
 #define GG_EVAL_SCAN_H

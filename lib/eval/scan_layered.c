@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scan_layered.c - chunks of a scan, layer by layer
  *
  * As many groups of chunks as may be stored go through a layer before any goes

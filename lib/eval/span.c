@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* span.c - bytes and words of the text that tokens stand for */
 #include "config.h"
 #include "eval/span.h"

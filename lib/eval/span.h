@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* span.h - bytes and words of the text that tokens stand for */
 #ifndef GG_EVAL_SPAN_H
 #define GG_EVAL_SPAN_H

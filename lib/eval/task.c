@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* task.c - tasks: making, choosing some, shares */
 #include "config.h"
 #include "eval/task.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* task.h - tasks as they lie in memory */
 #ifndef GG_EVAL_TASK_H
 #define GG_EVAL_TASK_H

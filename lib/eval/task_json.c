@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* task_json.c - tasks as JSON lines: an object in each line (RFC 8259)
  *
  * Values are texts, numbers, and lists of these; what is none of the wanted

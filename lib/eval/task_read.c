@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* task_read.c - tasks in the forms of llama.cpp */
 #include "config.h"
 #include "eval/task.h"

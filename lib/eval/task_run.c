@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* task_run.c - tasks through a model
  *
  * What all answers of a task begin with is computed once and copied to their

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* window.c - how texts are cut into the chunks of a scan
  *
  * A way to cut is a row: how many chunks a text of n tokens has, and which

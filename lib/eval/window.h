@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* window.h - how texts are cut into the chunks of a scan */
 #ifndef GG_EVAL_WINDOW_H
 #define GG_EVAL_WINDOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check.c - what is odd about the structure of a file */
 #include "config.h"
 #include "file/check.h"

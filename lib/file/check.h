@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check.h - findings: their table, and reporting one
  *
  * The table has the findings of all layers, so that their codes are distinct;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check_data.c - every float and every block scale of a file, on all threads
  *
  * Tensors are cut into pieces that the threads take one by one; each tensor's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* digest.c - checksums of tensors and models: who reads and who adds up
  *
  * The bytes of a file come in pieces that fit into a core's cache. Where only

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* edit.c - other metadata for a file whose tensors stay */
 #include "config.h"
 #include "file/edit_int.h"

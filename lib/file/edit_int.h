@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* edit_int.h - an edit that is going on */
 #ifndef GG_FILE_EDIT_INT_H
 #define GG_FILE_EDIT_INT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* edit_order.c - tensor data in the other byte order, piece by piece */
 #include "config.h"
 #include "file/edit_int.h"

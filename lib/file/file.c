@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* file.c - open a file, check it, hand out views of it */
 #include "config.h"
 #include "file/file.h"

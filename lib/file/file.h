@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* file.h - what an open file is made of */
 #ifndef GG_FILE_FILE_H
 #define GG_FILE_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* header.c - the fixed head of a file */
 #include "config.h"
 #include "file/header.h"

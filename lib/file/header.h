@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* header.h - the fixed head of a file, and the entries of its tensor list
  *
  * Head: "GGUF", u32 version, u64 number of tensors, u64 number of keys. Then

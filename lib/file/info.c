@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* info.c - one entry of the tensor list */
 #include "config.h"
 #include "file/header.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* journal.c - a header that is being written in place, saved beside its file
  */
 #include "config.h"

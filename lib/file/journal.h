@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* journal.h - a header that is being written in place, saved beside its file
  *
  * PATH.edit-journal: "GGUFEDIT", u32 1, u32 0, u64 inode and u64 size of the

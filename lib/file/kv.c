@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kv.c - what a value is, and its numbers and texts in C types */
 #include "config.h"
 #include "file/value.h"

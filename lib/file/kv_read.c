@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kv_read.c - one metadata entry from bytes, every number of it checked
  *
  * Arrays of arrays are walked with a stack of fixed size: the file decides

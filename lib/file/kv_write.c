@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kv_write.c - one metadata entry to bytes, in either byte order */
 #include "config.h"
 #include "file/value.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layout.c - where tensor data lies */
 #include "config.h"
 #include "file/layout.h"

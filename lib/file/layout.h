@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layout.h - where tensor data lies: the only place with alignment arithmetic
  */
 #ifndef GG_FILE_LAYOUT_H

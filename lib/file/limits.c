@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* limits.c - what a file may contain, by default and by name */
 #include "config.h"
 #include "file/value.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* manifest.c - lists of digests as llama-gguf-hash writes them */
 #include "config.h"
 #include "base/index.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* meta.c - an ordered list of metadata pairs in memory
  *
  * Each pair owns one block: the key's bytes, then the payload as a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* meta.h - what a metadata list is made of */
 #ifndef GG_FILE_META_H
 #define GG_FILE_META_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* name.c - what keys and tensor names may look like, and what they say */
 #include "config.h"
 #include "file/name.h"

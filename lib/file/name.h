@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* name.h - names of keys and of tensors: how they are read, what they may look
  * like, and what they say */
 #ifndef GG_FILE_NAME_H

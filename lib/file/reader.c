@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reader.c - files whose bytes a function gives */
 #include "config.h"
 #include "gguf/reader.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split.c - several files read as one model */
 #include "config.h"
 #include "file/split.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split.h - what the parts of split sets share */
 #ifndef GG_FILE_SPLIT_H
 #define GG_FILE_SPLIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_find.c - which files belong to a split set */
 #include "config.h"
 #include "file/split_find.h"

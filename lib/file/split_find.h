@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_find.h - which files belong to a split set */
 #ifndef GG_FILE_SPLIT_FIND_H
 #define GG_FILE_SPLIT_FIND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_layout.c - the layout of a file that was split, for merging */
 #include "config.h"
 #include "file/split_layout.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_layout.h - the layout of a file that was split, for merging
  *
  * Shards and what is merged from them are laid out as a gguf_writer does:

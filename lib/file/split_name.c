@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_name.c - names of shards, and sizes as people write them */
 #include "config.h"
 #include "gguf/split.h"

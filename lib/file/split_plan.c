@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_plan.c - which tensor goes to which shard */
 #include "config.h"
 #include "file/split_plan.h"

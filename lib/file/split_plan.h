@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_plan.h - a plan as its writer sees it */
 #ifndef GG_FILE_SPLIT_PLAN_H
 #define GG_FILE_SPLIT_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_resume.c - a merge that goes on where an earlier one ended */
 #include "config.h"
 #include "file/split_resume.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_resume.h - a merge that goes on where an earlier one ended
  *
  * PATH.resume, for the output PATH, which grows as PATH.resume-data:

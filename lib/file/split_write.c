@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split_write.c - writing shards, and one file from shards */
 #include "config.h"
 #include "file/file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sum.c - the algorithms of checksums, a row each */
 #include "config.h"
 #include "file/sum.h"

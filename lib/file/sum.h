@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sum.h - a running checksum of one of the algorithms of digest.h */
 #ifndef GG_FILE_SUM_H
 #define GG_FILE_SUM_H

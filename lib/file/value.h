@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* value.h - metadata entries between bytes and struct gguf_kv
  *
  * An entry is a key (u64 length, bytes), a u32 type and a value. A value is a

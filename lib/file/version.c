@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* version.c - is a file that is read the one that was read before? */
 #include "config.h"
 #include "file/version.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* version.h - is a file that is read the one that was read before? */
 #ifndef GG_FILE_VERSION_H
 #define GG_FILE_VERSION_H

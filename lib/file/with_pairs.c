@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* with_pairs.c - a file as it would be with other pairs, for reading these */
 #include "config.h"
 #include "file/file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* writer.c - the plan of a file: metadata, tensors, offsets, header */
 #include "config.h"
 #include "file/header.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* writer_data.c - the bytes of a file, tensor by tensor or in parallel */
 #include "config.h"
 #include "file/file.h"

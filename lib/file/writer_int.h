@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* writer_int.h - what a writer is made of */
 #ifndef GG_FILE_WRITER_INT_H
 #define GG_FILE_WRITER_INT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* adapter.h - adapters: small files that change what a model computes
  *
  * A LoRA adapter adds a product of two thin matrices to some of the weights: y

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* backend.h - memory for tensors, and running graphs
  *
  * A registry lists drivers, those that the library has and those that the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* backend_impl.h - what a backend implements
  *
  * For those who write a backend; who uses one needs backend.h alone. A driver

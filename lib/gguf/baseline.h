@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* baseline.h - files of a base's logits: llama.cpp's form, and a compact one
  *
  * Such a file holds, for the second half of each chunk of a text, what a model

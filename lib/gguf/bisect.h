@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bisect.h - which weights of a quantized model cost most
  *
  * A model (a quantized file) and a base (the file that it was made from)

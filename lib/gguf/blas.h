@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* blas.h - a backend on a BLAS library
  *
  * Takes matrix products that are large, of weights of any type that decodes

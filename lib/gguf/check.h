@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check.h - what is odd or wrong about a file that opens
  *
  * gguf_file_open refuses what no reader may accept. This looks further: at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* collect.h - importance data collected by evaluating a model on a text
  *
  * For each matrix of the layers, the sums of squares of each column of its

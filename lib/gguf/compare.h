@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* compare.h - a graph on another backend, and two backends node by node
  *
  * Which operation makes a backend's results differ? Copy the graph to both,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* convert.h - from a Hugging Face folder to a GGUF file
  *
  * A folder has config.json, the weights as safetensors, and a tokenizer

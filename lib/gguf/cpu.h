@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cpu.h - the CPU backend
  *
  * Computes in host memory with a pool of threads: the program's, or one of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* digest.h - checksums of tensors and models, and manifests of them
  *
  * A digest covers tensor data only, so that it stays the same when metadata is

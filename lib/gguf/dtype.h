@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dtype.h - tensor data types: what an id in a file means
  *
  * A type packs block_len consecutive elements of a row into block_size bytes.

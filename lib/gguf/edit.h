@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* edit.h - other metadata for a file whose tensors stay
  *
  *     gguf_file_open(&file, path, NULL, err);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* eval.h - numbers about models
  *
  * A scan takes a text, or several, through a model once. A text is tokenized

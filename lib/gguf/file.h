@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* file.h - a GGUF file, opened and checked
  *
  * Opening maps the file and checks every number of the header once: counts,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gguf.h - all of libgguf
  *
  * Reads, writes, quantizes and evaluates GGUF model files. Each header below

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* graph.h - which tensors to compute, in which order
  *
  * A graph is built forward from results: sources first, depth first, each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* imatrix.h - importance data: which columns of a weight matrix matter
  *
  * For a weight matrix, the mean square of each column's input over some text.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kld.h - how far a model's predictions are from those of a base
  *
  * A model (a quantized file, say) and a base (the file that it was made from)

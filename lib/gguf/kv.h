@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kv.h - metadata: typed values under keys, read from a file or built in memory
  *
  * A struct gguf_kv is a view of one value where it lies, in the mapping of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layers.h - two models compared inside, activation by activation
  *
  * A model (a quantized file, say) and a base (the file that it was made from,

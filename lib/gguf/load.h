@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* load.h - the weights of a model in memory
  *
  * A model uses its weights where they lie in the mapping of the file: pages

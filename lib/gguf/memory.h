@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* memory.h - where the library takes its memory from
  *
  * Params structs hold a pointer to an allocator; NULL means malloc and free.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* model.h - from a file to a model that can be evaluated
  *
  * A model is a file's hyperparameters, its vocabulary and its weights, all of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op.h - operations: describing computation
  *
  * Each function makes the tensor that will hold a result, checks the shapes

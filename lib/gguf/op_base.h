@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_base.h - what all operations have
  *
  * op.h says what all builders have in common.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_conv.h - convolution, pooling, embedding of time steps
  *
  * Conventions: op.h. Data are [w, h, channels, n] in two dimensions and

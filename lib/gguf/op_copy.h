@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_copy.h - copies, views, rows by number, joins
  *
  * Conventions: op.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_custom.h - operations of the program's own
  *
  * Conventions: op.h. Only the CPU backend computes them.

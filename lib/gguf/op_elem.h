@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_elem.h - operations element by element
  *
  * Conventions: op.h. x, y are elements of a and b.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_mat.h - matrix products, rotary embedding, attention
  *
  * Conventions: op.h.

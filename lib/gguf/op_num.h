@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_num.h - the operations and their numbers
  *
  * Made by lib/graph/op-gen.sh from lib/graph/op_list.h: do not edit.

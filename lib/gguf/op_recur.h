@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_recur.h - state-space models and linear attention: recurrences over
  * tokens
  *

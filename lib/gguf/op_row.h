@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_row.h - operations along rows: sums, orders, norms, masks, soft-max
  *
  * Conventions: op.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* outfile.h - a file of any kind that appears complete or not at all
  *
  * Written as the library writes models: the bytes go to a file without a name

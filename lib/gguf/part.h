@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* part.h - scores of a text's chunks, in pieces that are put together again
  *
  * Work on a text can be divided: each process scores some of its chunks, and

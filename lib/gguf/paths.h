@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* paths.h - what a run reads and writes, known before it begins
  *
  * A program that writes files notes here all that it is about to read and to

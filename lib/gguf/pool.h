@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pool.h - a pool of threads that lives as long as its owner
  *
  * The library starts no thread on its own, except for backends that are

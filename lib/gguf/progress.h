@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* progress.h - how long jobs report, and how they are stopped */
 #ifndef GGUF_PROGRESS_H
 #define GGUF_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* quant.h - making a model file of other tensor types, as a stream
  *
  * A job reads a GGUF file (or a set of split ones) and writes another in which

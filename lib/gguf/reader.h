@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reader.h - files that are read by a function
  *
  * A file need not be on this machine, or not as a file: a reader gives bytes of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* recipe.h - which tensor becomes which type, as data
  *
  * A recipe is a short text: a base type and rules. The presets that people

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sched.h - one graph, several backends
  *
  * Backends stand in order of preference, one that computes in host memory

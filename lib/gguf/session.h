@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* session.h - computing with a model: tokens in, logits out
  *
  * A session holds the model's memory of the tokens seen so far, in n_seq

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split.h - one model in several files
  *
  * A split set is PREFIX-00001-of-0000N.gguf to PREFIX-0000N-of-0000N.gguf in

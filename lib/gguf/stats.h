@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stats.h - the numbers in tensors: decoded to floats, summarized, compared
  *
  * Types are decoded exactly as evaluation does (f64 and wide integers are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* status.h - how calls of libgguf fail
  *
  * Everything that can fail returns an enum gguf_status and takes, as its last

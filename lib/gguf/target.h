@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* target.h - choosing types to meet a file size
  *
  * A job that was created has a type for each tensor. A tensor that got the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* task.h - choices: which of several answers a model holds most likely
  *
  * A task has two answers or more, one or more of them right. An answer is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tensor.h - tensors, and the contexts in which they lie
  *
  * A context is an arena: one block of memory in which tensors, graphs and work

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* text.h - text from files: making it safe to print; names like others
  *
  * Names and values of a file come from strangers: they may hold terminal

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* verify.h - checking a whole model, from its bytes to its meaning
  *
  * gguf_file_check (check.h) looks at a file as a container. This looks at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* version.h - which libgguf this is */
 #ifndef GGUF_VERSION_H
 #define GGUF_VERSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab.h - text to tokens and back
  *
  *     struct gguf_tokens t = GGUF_TOKENS_INIT;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* writer.h - writing a GGUF file
  *
  * First the plan: metadata and the list of tensors determine every offset and

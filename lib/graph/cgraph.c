@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgraph.c - forward graphs: depth first, each tensor once
  *
  * The nodes that wait for their sources are a stack, which grows down from the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgraph.h - inside of a graph, for the layers that lay out and run it */
 #ifndef GG_GRAPH_CGRAPH_H
 #define GG_GRAPH_CGRAPH_H

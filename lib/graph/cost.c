@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cost.c - what operations cost, in steps: see gg_graph_cost_fn
  *
  * Estimates, for dividing work: a node of few steps is not worth a barrier,

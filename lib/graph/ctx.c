@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ctx.c - contexts: an arena of tensors, graphs and work memory */
 #include "config.h"
 #include "graph/cgraph.h"

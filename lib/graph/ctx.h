@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ctx.h - inside of a context */
 #ifndef GG_GRAPH_CTX_H
 #define GG_GRAPH_CTX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dump.c - graphs as text and for Graphviz */
 #include "config.h"
 #include "base/str.h"

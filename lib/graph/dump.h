@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dump.h - text that is written piece by piece, until the callback stops it */
 #ifndef GG_GRAPH_DUMP_H
 #define GG_GRAPH_DUMP_H

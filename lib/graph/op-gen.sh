@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # op-gen.sh SRCDIR - what follows from the operations' table and builders
 #
 # Writes SRCDIR/lib/gguf/op_num.h from the rows of lib/graph/op_list.h, and the
@@ -13,6 +14,7 @@ trap 'rm -rf "$tmp"' EXIT
 
 "$AWK" '
 BEGIN {
+    print "/* SPDX-License-Identifier: MIT */"
     print "/* op_num.h - the operations and their numbers"
     print " *"
     print " * Made by lib/graph/op-gen.sh from lib/graph/op_list.h: do not edit."

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op.c - builders: each fills parameters and sources; the row does the rest */
 #include "config.h"
 #include "base/params.h"

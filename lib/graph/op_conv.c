@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_conv.c - convolution, pooling, time steps: builders and rules */
 #include "config.h"
 #include "graph/rule.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_custom.c - operations of the program's own: builders and rule */
 #include "config.h"
 #include "base/params.h"

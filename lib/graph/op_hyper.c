@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_hyper.c - how streams meet: builder and rule */
 #include "config.h"
 #include "gguf/op.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_index.c - which keys attention reads: builders and rules */
 #include "config.h"
 #include "gguf/op.h"

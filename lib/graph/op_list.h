@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_list.h - every operation, one row each
  *
  * GG_OP_LIST(X)  X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)

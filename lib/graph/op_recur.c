@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_recur.c - recurrences over tokens: builders and rules
  *
  * A node is one row of f32: the tokens' results, then the states after the

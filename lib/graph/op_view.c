@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* op_view.c - reshapes, views, permutes: other looks at the same memory
  *
  * Builders compute the new shape and strides; the rules check them and set

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* optab.c - the table of operations, and making a node from a row */
 #include "config.h"
 #include "graph/optab.h"

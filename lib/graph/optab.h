@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* optab.h - the table of operations
  *
  * A row, made from that of op_list.h, says what an operation is to the layers

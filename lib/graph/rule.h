@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rule.h - what builders and rules of shapes share */
 #ifndef GG_GRAPH_RULE_H
 #define GG_GRAPH_RULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* shape.c - the rules of the operations' shapes, one for each kind
  *
  * A rule looks at sources and parameters and sets the result's type and shape.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tensor.c - making tensors, their sizes and predicates */
 #include "config.h"
 #include "base/str.h"

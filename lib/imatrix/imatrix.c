@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* imatrix.c - importance data: entries, sums, what encoders get */
 #include "config.h"
 #include "base/params.h"

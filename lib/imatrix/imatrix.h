@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* imatrix.h - importance data as they lie in memory or in a mapped file */
 #ifndef GG_IMATRIX_IMATRIX_H
 #define GG_IMATRIX_IMATRIX_H

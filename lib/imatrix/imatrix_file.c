@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* imatrix_file.c - both forms of importance files, read and written
  *
  * Older form, in the byte order of the machine that wrote it: i32 entries; for

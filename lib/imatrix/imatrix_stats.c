@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* imatrix_stats.c - figures about importance data */
 #include "config.h"
 #include "base/params.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* codec.c - filling the table of codecs: C first, then each level */
 #include "config.h"
 #include "kern/codec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* codec.h - rows of blocks to floats and back
  *
  * The C reference of each kernel (kern/c) defines the result: strict IEEE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* codec_list.h - which codec kernels there are: a row for each type
  *
  * X(TYPE, NAME, decoders, encoders, dots, FLAGS): a column for each instruction

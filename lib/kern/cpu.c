@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cpu.c - detection of instruction sets */
 #include "config.h"
 #include "kern/cpu.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cpu.h - which instruction sets this processor and system have
  *
  * A level is a group of features that kernels of that level may use together.

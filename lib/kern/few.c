@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few.c - products of few columns: which kernels, the order of activations */
 #include "config.h"
 #include "kern/few.h"

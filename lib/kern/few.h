@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few.h - products of few columns, straight from rows of blocks
  *
  * What tiles of integers give (gemm_int.h, gemm_i8.h), bit for bit, without

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm.c - choosing the kernels of dense products; weights by way of floats */
 #include "config.h"
 #include "kern/gemm.h"

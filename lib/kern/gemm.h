@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm.h - kernels of dense products: pack panels, multiply tiles
  *
  * A product y[col][row] = sum over p of w[row][p] * x[col][p] is cut into

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_bf16.h - products of bf16: panels of pairs of steps
  *
  * Weights and activations are rounded to bf16, to nearest, ties to even, with

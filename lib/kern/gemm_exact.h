@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_exact.h - the packers of exact panels, made from a transposition
  *
  * For the file of a level's kernels, which has defined MR, NR and

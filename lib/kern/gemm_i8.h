@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i8.h - products of bytes: panels of what has activations of 8 bits
  *
  * As gemm_int.h, with these differences. Activations of 32 steps are rounded to

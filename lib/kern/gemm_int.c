@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_int.c - types as integers times scales, and their rows into panels
  *
  * The decoder of a type gives its integers if the scale of a block is replaced

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_int.h - products of integers: what the types store, with scales
  *
  * Weights of most types are integers times a scale, less a minimum:

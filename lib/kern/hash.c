@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hash.c - filling the family of checksums */
 #include "config.h"
 #include "kern/hash.h"

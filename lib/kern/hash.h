@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hash.h - the inner loops of checksums
  *
  * EXACT (vec.h): the same sums at every level. No pointer needs alignment. Any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* iq_bytes.h - the codebooks of dtype/iq_code.h, an entry's levels as bytes
  *
  * Element 0 is the lowest byte. Of IQ1 levels are in eighths. Computed while

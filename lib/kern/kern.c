@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kern.c - filling the table of kernels */
 #include "config.h"
 #include "kern/kern.h"

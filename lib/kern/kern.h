@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kern.h - the table of kernels of one instruction set mask
  *
  * Selection fills the C reference first; each level that the mask names then

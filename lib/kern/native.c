@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* native.c - codecs of plain numbers in the byte order of this machine
  *
  * Used where that is not a file's: they differ from the codecs of files

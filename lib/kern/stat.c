@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stat.c - filling the family that sums up rows */
 #include "config.h"
 #include "kern/stat.h"

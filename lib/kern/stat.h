@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stat.h - kernels that sum up rows of f32
  *
  * Sums are of doubles in GG_STAT_LANES lanes: element i goes into lane

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stat_join.h - lanes of sums, one element at a time, and put together
  *
  * The C reference is made of these; a level's variant takes whole groups of

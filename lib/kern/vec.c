@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vec.c - choosing the kernels on rows */
 #include "config.h"
 #include "kern/vec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vec.h - kernels on rows of f32: elementwise maths and reductions
  *
  * n counts floats and may be 0. No pointer needs alignment. y may be the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* adapted.c - what adapters add to products and to rows that are looked up
  *
  * Where nothing is added, the graph is the one without adapters.

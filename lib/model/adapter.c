@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* adapter.c - open an adapter: its tensors against the weights of a model
  *
  * Its numbers are decoded once: they are few, each graph then reads floats, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* adapter.h - an adapter inside: pairs of thin matrices by the weights that
  * they change, or directions by the layers that they follow */
 #ifndef GG_MODEL_ADAPTER_H

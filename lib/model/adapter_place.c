@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* adapter_place.c - low-rank pairs into the memory where their weights lie */
 #include "config.h"
 #include "model/adapter.h"

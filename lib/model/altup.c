@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* altup.c - layers on four streams, of which one is computed with and the
  * others follow (AltUp, Baykal et al., arXiv 2301.13310), with a low-rank
  * branch beside attention (Laurel, Menghani et al., arXiv 2411.07501), as in

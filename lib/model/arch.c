@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arch.c - the table of architectures, which lies in a file for each family */
 #include "config.h"
 #include "model/arch.h"

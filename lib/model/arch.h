@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arch.h - architectures as data
  *
  * An architecture is a row of choices: which norms a layer has and where, how

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arch_dense.c - decoders with attention and a dense feed-forward part in each
  * layer; or, of the same name, experts where the file counts some */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arch_encoder.c - encoders: texts into states or vectors, and from text to
  * text */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arch_experts.c - decoders with attention and, at least in some layers,
  * experts */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arch_recurrent.c - decoders in which at least some layers keep a state
  * instead of keys and values */
 #include "config.h"

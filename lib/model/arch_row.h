@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* arch_row.h - how rows of architectures are written
  *
  * For the files of families alone (arch_dense.c and others). Rows were written

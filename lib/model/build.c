@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* build.c - the graph of a pass: layers in the order of an architecture's row
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* build.h - the graph of a forward pass
  *
  * n_tok tokens of each of n_seq sequences, N = n_tok * n_seq in all, sequence

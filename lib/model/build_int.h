@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* build_int.h - what the builders of a pass share */
 #ifndef GG_MODEL_BUILD_INT_H
 #define GG_MODEL_BUILD_INT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* control.c - control vectors: directions that are added after layers */
 #include "config.h"
 #include "model/adapter.h"

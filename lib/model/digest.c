@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* digest.c - what a model computes with, in a number: for what was computed
  * with one and must not be used with another
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* encdec.c - an encoder, and a decoder that looks at what it made (T5)
  *
  * Raffel et al., arXiv 1910.10683: layers of RMS norms before their parts.

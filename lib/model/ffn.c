@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ffn.c - feed-forward parts: what each token does alone */
 #include "config.h"
 #include "model/build_int.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* finite.c - looking for weights that are not finite
  *
  * Every row is decoded to floats and its exponents are looked at. Threads take

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gate.c - gates of what attention took: made of what it read, for each element
  * or for each head
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* head.c - logits of states: the output matrix, scales, a cap, and tokens that
  * are never to come
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hparam_list.h - every hyperparameter, one row each */
 #ifndef GG_MODEL_HPARAM_LIST_H
 #define GG_MODEL_HPARAM_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hparams.c - hyperparameters from metadata: one loop over their rows
  *
  * Every number is checked against what a model can have before anything is

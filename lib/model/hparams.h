@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hparams.h - what the metadata says about a model's shape, checked */
 #ifndef GG_MODEL_HPARAMS_H
 #define GG_MODEL_HPARAMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hparams_compress.c - hyperparameters of attention to a window and compressed
  * keys (DeepSeek-V4), and of hyper-connected streams
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hparams_int.h - what reading hyperparameters shares among its files */
 #ifndef GG_MODEL_HPARAMS_INT_H
 #define GG_MODEL_HPARAMS_INT_H

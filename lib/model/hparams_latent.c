@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hparams_latent.c - hyperparameters of latent attention */
 #include "config.h"
 #include "model/hparams_int.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hparams_pos.c - what keys say about positions besides rotary scaling: their
  * axes, a base that grows, a temperature of queries */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hparams_rule.c - hyperparameters against each other */
 #include "config.h"
 #include "model/hparams_int.h"

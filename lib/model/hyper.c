@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hyper.c - layers on hyper-connected streams (Xie et al., mHC, arXiv
  * 2512.24880, as in DeepSeek-V4)
  *

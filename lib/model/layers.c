@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layers.c - what each layer is, by its architecture's rules, and how large
  * its parts are
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* load.c - weights into memory, kept there, and let go */
 #include "config.h"
 #include "model/move.h"

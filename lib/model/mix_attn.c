@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mix_attn.c - attention over keys and values that are kept */
 #include "config.h"
 #include "model/build_int.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mix_compress.c - attention to a window and to compressed keys (DeepSeek-V4)
  *
  * A token has one row, of all heads, that is key and value at once. Queries see

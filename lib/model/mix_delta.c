@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mix_delta.c - delta rules: a convolution over queries, keys and values, and
  * a state that each token corrects
  *

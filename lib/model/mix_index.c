@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mix_index.c - attention that reads the keys which an indexer chooses
  *
  * A token has one more key, of a few numbers, which is kept like the others.

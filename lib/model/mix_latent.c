@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mix_latent.c - attention whose keys and values are of one short row a token
  *
  * Two matrices make of a token c, of rank C, and r, which positions turn. Head

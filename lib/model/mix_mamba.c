@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mix_mamba.c - state spaces: a convolution and a scan over tokens */
 #include "config.h"
 #include "model/build_int.h"

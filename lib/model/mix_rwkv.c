@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mix_rwkv.c - RWKV: tokens mixed with the one before, and a state for each
  * head
  *

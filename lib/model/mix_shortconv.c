@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mix_shortconv.c - short convolutions (LFM2): of a few tokens, between two
  * gates
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* model.c - open a model: architecture, vocabulary, hyperparameters, weights */
 #include "config.h"
 #include "model/build.h"

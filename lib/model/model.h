@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* model.h - a model inside: hyperparameters and weights as tensors */
 #ifndef GG_MODEL_MODEL_H
 #define GG_MODEL_MODEL_H

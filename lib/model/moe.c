@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* moe.c - mixtures of experts: a router chooses some matrices for each token
  */
 #include "config.h"

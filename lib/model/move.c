@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* move.c - weights into other memory */
 #include "config.h"
 #include "model/move.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* move.h - weights into other memory */
 #ifndef GG_MODEL_MOVE_H
 #define GG_MODEL_MOVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* need.c - what an architecture's choices stand for */
 #include "config.h"
 #include "model/need.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* need.h - which weights and keys an architecture has, by its row
  *
  * Each choice in a row of arch.h stands for some weights and keys; this puts

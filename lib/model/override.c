@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* override.c - pairs that count instead of those of the file */
 #include "config.h"
 #include "model/model.h"

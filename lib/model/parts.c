@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* parts.c - what every builder of a layer is made of
  *
  * All builders of operations take NULL after a failure, so nothing is checked

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* per_layer.c - inputs that each layer has of its own: another embedding of the
  * token, narrower, and a part of the stream (Gemma 3n's and Gemma 4's models)
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pooled.c - one vector of a sequence: which tokens count, what becomes of them
  *
  * A reranker's numbers are its classifier's: a dense layer with an activation,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* recur.c - what mixers with a state share: the memory of the pass's
  * sequences, tokens that count, the convolution
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* report.c - a fault becomes a finding or an error */
 #include "config.h"
 #include "model/report.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* report.h - one way to say that something is wrong about a model
  *
  * A check hands over here each fault that it finds. It becomes a finding and

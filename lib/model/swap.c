@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* swap.c - a weight of a model exchanged for that of another */
 #include "config.h"
 #include "model/swap.h"

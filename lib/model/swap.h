@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* swap.h - a weight of a model exchanged for that of another */
 #ifndef GG_MODEL_SWAP_H
 #define GG_MODEL_SWAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tensors.c - tensors of files against the weights of an architecture
  *
  * Every tensor is found among the weights (weight.h) that its layer has

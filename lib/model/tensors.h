@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tensors.h - tensors of files against the weights of an architecture */
 #ifndef GG_MODEL_TENSORS_H
 #define GG_MODEL_TENSORS_H

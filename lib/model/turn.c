@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* turn.c - keys that are kept, turned on to other positions
  *
  * A rotary embedding turns each pair of a key by an angle that is the position

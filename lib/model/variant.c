@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* variant.c - a model with other hyperparameters, on the same weights */
 #include "config.h"
 #include "model/build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* verify.c - everything that is wrong about a model
  *
  * A file as a container, its vocabulary, its hyperparameters and its tensors,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* verify_path.c - verification of files that may not even open */
 #include "config.h"
 #include "base/error.h"

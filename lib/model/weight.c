@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weight.c - names and shapes of weights */
 #include "config.h"
 #include "model/weight.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weight.h - every weight that models have: name and shape, one row each
  *
  * GGUF gives a weight the same name in every architecture, but not always the

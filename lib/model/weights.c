@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weights.c - tensors of the file become weights of the model
  *
  * Once all are checked (tensors.h), each is used where it lies in the mapping,

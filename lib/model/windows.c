@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* windows.c - layers whose tokens see a window of the others: which they are,
  * how far they see, and how positions turn there; layers that read the keys of
  * an earlier one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* work.c - one thing done to all bytes of many items, on a pool */
 #include "config.h"
 #include "model/work.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* work.h - one thing done to all bytes of many items, on a pool
  *
  * Items are cut into pieces of about a size, which threads take in order. What

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* choose.c - the type of each tensor: see choose.h for the order */
 #include "config.h"
 #include "recipe/choose.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* choose.h - the type of each tensor: options, recipe, shape, in that order
  *
  * The order of decisions is llama-quantize's (llama.cpp d32676d), so that the

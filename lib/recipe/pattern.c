@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pattern.c - regular expressions on tensor names, by PCRE2 */
 #include "config.h"
 #include "recipe/pattern.h"

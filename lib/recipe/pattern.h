@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pattern.h - regular expressions on tensor names
  *
  * Perl's syntax (PCRE2), which agrees with llama.cpp's tools for usual

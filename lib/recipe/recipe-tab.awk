@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Turn recipes into C: awk -f recipe-tab.awk FILE... >recipe_tab.c
 function finish() { # the row of the file that has ended
     sub(/\n$/, ",\n", text)

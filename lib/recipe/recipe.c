@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* recipe.c - recipes as objects, and the presets */
 #include "config.h"
 #include "recipe/recipe.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* recipe.h - a recipe as it lies in memory, and what its conditions read */
 #ifndef GG_RECIPE_RECIPE_H
 #define GG_RECIPE_RECIPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* recipe_expr.c - conditions of recipes: numbers, comparisons, and/or/not
  *
  * A condition is compiled by precedence climbing into steps of a stack

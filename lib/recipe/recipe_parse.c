@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* recipe_parse.c - the text of a recipe, line by line
  *
  *     name WORD, alias WORD, about TEXT, ftype NUMBER, base TYPE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* adapters.c - the adapters of a session, and room for the graphs that they
  * make larger */
 #include "config.h"

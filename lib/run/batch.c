@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* batch.c - what a batch must be, and whose its tokens are */
 #include "config.h"
 #include "run/batch.h"

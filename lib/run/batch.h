@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* batch.h - a caller's batch: checked, and in the order of its sequences
  *
  * A token of several sequences is computed once for those of them that have the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cells.c - bookkeeping of the rows of a memory */
 #include "config.h"
 #include "run/cells.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cells.h - which rows of a memory hold which tokens of which sequences
  *
  * A stream has n_cells cells; a cell holds one token's rows of every layer that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* compressed.c - memory of compressed keys: a row for each block of tokens, and
  * the tokens of blocks that are not complete
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cross.c - memory of what was encoded: a key and a value for each of its
  * tokens, which a decoder looks at
  *

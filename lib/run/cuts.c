@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cuts.c - cuts of a graph between its layers */
 #include "config.h"
 #include "run/cuts.h"

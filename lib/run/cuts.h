@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cuts.h - where a pass can be cut, so that it is computed layer by layer
  *
  * A cut lies between two nodes of a graph. Weights of a layer are read on one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* decode.c - a batch through the model, one micro-batch after another */
 #include "config.h"
 #include "run/session.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* embed.c - pooled states, and what models make of them */
 #include "config.h"
 #include "run/session.h"

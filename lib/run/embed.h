@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* embed.h - one vector for the tokens of each sequence of a batch
  *
  * States are pooled as micro-batches give them, and not kept. What a model does

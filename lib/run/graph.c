@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* graph.c - graphs of a session: built when shapes change, else used again */
 #include "config.h"
 #include "run/session.h"

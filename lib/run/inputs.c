@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* inputs.c - what a pass reads beside the model and its memory: tokens, and
  * what follows from their positions */
 #include "config.h"

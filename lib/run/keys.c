@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* keys.c - memory of attention: a key and a value for each token
  *
  * Where a token lies does not matter: a mask, made of positions, says what it

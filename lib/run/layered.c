@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* layered.c - many batches through one layer after another
  *
  * Each micro-batch has its graph, as when it is decoded alone, and is computed

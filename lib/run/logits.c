@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* logits.c - what a batch gave: states, and logits of some at a time */
 #include "config.h"
 #include "run/session.h"

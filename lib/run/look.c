@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* look.c - the first result of an operation that is not finite */
 #include "config.h"
 #include "run/look.h"

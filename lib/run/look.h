@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* look.h - results of operations that are not finite
  *
  * A session that checks looks at the result of each operation, when it is

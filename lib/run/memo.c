@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* memo.c - outputs of decodes that are kept, and given again */
 #include "config.h"
 #include "run/memo.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* memo.h - outputs of decodes that are kept, and given again
  *
  * Who takes the same batches through a session again and again can have it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* memory.c - what all kinds of memory share */
 #include "config.h"
 #include "run/memory.h"

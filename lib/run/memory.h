@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* memory.h - what a session keeps of the tokens that it has seen
  *
  * A kind of memory for each kind of mixer: keys and values of every token

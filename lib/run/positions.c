@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* positions.c - how positions turn and how far windows reach, where a session
  * is to differ from its file: its parameters are pairs that count instead of
  * the file's, read by what reads those

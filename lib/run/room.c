@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* room.c - cells for tokens that come: what windows have passed is dropped,
  * holes are closed
  *

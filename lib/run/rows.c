@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rows.c - what sequences keep in tensors: rows, whatever is in them */
 #include "config.h"
 #include "run/memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sequence.c - what a session remembers of sequences: copy it, and forget it
  *
  * What is asked is refused before anything changes where a state, or a layer

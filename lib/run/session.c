@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* session.c - create and destroy sessions */
 #include "config.h"
 #include "run/session.h"

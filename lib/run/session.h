@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* session.h - a session inside */
 #ifndef GG_RUN_SESSION_H
 #define GG_RUN_SESSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* settle.c - weights into the memory of what computes with them
  *
  * The graphs of a session say which operations read a weight. They are

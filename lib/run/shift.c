@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* shift.c - tokens of a sequence that change positions */
 #include "config.h"
 #include "run/session.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* state.c - the state of a sequence, or of all, to bytes and to a file */
 #include "config.h"
 #include "run/state.h"

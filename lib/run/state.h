@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* state.h - what a session keeps, in bytes
  *
  * All numbers are little-endian; blocks are as in a little-endian file.

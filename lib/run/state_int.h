@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* state_int.h - reading a state: what its files share */
 #ifndef GG_RUN_STATE_INT_H
 #define GG_RUN_STATE_INT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* state_parse.c - the head of a state, and which tokens it has */
 #include "config.h"
 #include "run/state_int.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* state_place.c - cells of a session for the tokens of a state
  *
  * Sums are made in the order of cells, in parts of GG_SESSION_STEP of them. So

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* state_read.c - a session takes over a state
  *
  * All of it is checked before anything changes: the head and the books

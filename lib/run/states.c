@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* states.c - memory of recurrences: a state for each sequence, which every
  * token moves
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* timings.c - how long the stages of a session took; warming up */
 #include "config.h"
 #include "run/session.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* turn.c - a graph that turns keys of all layers, some rows at a time */
 #include "config.h"
 #include "run/session.h"

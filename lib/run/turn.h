@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* turn.h - keys that are kept, turned on as tokens change positions */
 #ifndef GG_RUN_TURN_H
 #define GG_RUN_TURN_H

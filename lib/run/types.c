@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* types.c - types of keys and values that are kept */
 #include "config.h"
 #include "run/types.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* types.h - types of keys and values that are kept */
 #ifndef GG_RUN_TYPES_H
 #define GG_RUN_TYPES_H

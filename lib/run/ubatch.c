@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ubatch.c - micro-batches: how a batch is cut, positions, masks */
 #include "config.h"
 #include "run/ubatch.h"

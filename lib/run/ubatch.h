@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ubatch.h - the tokens that are computed together
  *
  * A batch (batch.h) goes through the model in micro-batches of at most a

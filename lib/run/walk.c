@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* walk.c - passes step by step: what is computed can be looked at between */
 #include "config.h"
 #include "run/session.h"

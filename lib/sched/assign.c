@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* assign.c - which backend computes which node
  *
  *   1  what is certain: pins, memory that is there, weights, inputs

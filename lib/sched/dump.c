@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dump.c - assignments and places as text */
 #include "config.h"
 #include "graph/dump.h"

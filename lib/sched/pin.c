@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pin.c - tensors whose backend the program chose
  *
  * A table by address, since it is asked about each tensor of each graph. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* run.c - a computation: copies, splits, and which backend waits for which
  *
  * The calling thread goes through the splits and starts each on its backend;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sched.c - the scheduler: planning and placing */
 #include "config.h"
 #include "sched/sched.h"

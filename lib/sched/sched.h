@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sched.h - inside of the scheduler
  *
  * The scheduler works on a graph of its own: each node of the caller's has a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split.c - runs of nodes on one backend, and the copies that they need
  *
  * A backend gets one copy of each tensor that it does not reach, before the

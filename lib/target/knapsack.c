@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* knapsack.c - one option of each group: see knapsack.h for the method */
 #include "config.h"
 #include "target/knapsack.h"

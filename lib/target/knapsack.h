@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* knapsack.h - one option of each group: least cost within a size
  *
  * The multiple-choice knapsack problem. Each group has options with a size and

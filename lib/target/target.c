@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* target.c - choosing types to meet a file size */
 #include "config.h"
 #include "target/target.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* target.h - what is known about the types that a free tensor may have */
 #ifndef GG_TARGET_TARGET_H
 #define GG_TARGET_TARGET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* target_noise.c - how much noise each type adds to each tensor
  *
  * A tensor and a type are one piece of work for one thread, which goes through

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* algo.c - the algorithms, by tokenizer.ggml.model
  *
  * Defaults are those of the models that the algorithm comes from; a file's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bpe.c - byte-level byte-pair encoding
  *
  * The text is cut into words (pretok.h), a word into bytes; the key

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* charsmap.c - SentencePiece's table for rewriting a text */
 #include "config.h"
 #include "vocab/charsmap.h"

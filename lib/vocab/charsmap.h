@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* charsmap.h - SentencePiece's table for rewriting a text
  *
  * tokenizer.ggml.precompiled_charsmap: the size of a trie in bytes, as a

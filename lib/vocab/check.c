@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check.c - everything that is wrong about a vocabulary
  *
  * Loading (load.c) refuses at the first thing that cannot be; this goes on,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check_merges.c - what is wrong about tokenizer.ggml.merges
  *
  * Each entry must be two texts with one blank between; the texts, and what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* clean.c - blanks that WordPiece put before punctuation, taken out again
  *
  * Three steps, each of which passes on what it is sure of.

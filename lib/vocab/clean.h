@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* clean.h - blanks that WordPiece put before punctuation, taken out again
  *
  * What Hugging Face's clean_up_tokenization_spaces does, in the form in which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dna.c - "hybriddna": byte-pair encoding, and words of six bases
  *
  * Between <dna> and </dna> each six letters are a token, the last ones filled

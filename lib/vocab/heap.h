@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* heap.h - candidates waiting, the best first */
 #ifndef GG_VOCAB_HEAP_H
 #define GG_VOCAB_HEAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* load.c - the vocabulary from a file's metadata, every value checked */
 #include "config.h"
 #include "vocab/vocab.h"

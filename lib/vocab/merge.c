@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* merge.c - joining neighbours, best pair first */
 #include "config.h"
 #include "vocab/merge.h"

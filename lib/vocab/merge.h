@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* merge.h - joining neighbours, best pair first
  *
  * What byte-pair encodings have in common: a text starts as a list of symbols;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* plamo2.c - the vocabulary of PLaMo-2
  *
  * Of all ways to cut a text into tokens the one whose scores, in whole 1/10000,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* prefix.c - which of many tokens' texts does a text begin with? */
 #include "config.h"
 #include "vocab/prefix.h"

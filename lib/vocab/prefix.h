@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* prefix.h - which of many tokens' texts does a text begin with?
  *
  * The texts are sorted, and each knows the longest other that it begins with,

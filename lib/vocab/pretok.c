@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pretok.c - cutting a text into words before byte-pair encoding
  *
  * Stages (pretok_row.c) are applied one after the other, each to the pieces

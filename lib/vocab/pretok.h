@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pretok.h - cutting a text into words before byte-pair encoding
  *
  * How is said by tokenizer.ggml.pre: a name for regular expressions that the

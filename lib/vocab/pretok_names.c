@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pretok_names.c - names of tokenizer.ggml.pre that there are
  *
  * A name that no program knows is a mistake of the file's author, and most

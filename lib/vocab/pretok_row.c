@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pretok_row.c - the expressions by which tokenizers cut texts into words
  *
  * They are the "pre_tokenizer" of each model's published tokenizer.json (or

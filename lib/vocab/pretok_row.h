@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pretok_row.h - one way to cut a text into words, by tokenizer.ggml.pre */
 #ifndef GG_VOCAB_PRETOK_ROW_H
 #define GG_VOCAB_PRETOK_ROW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* roles.c - tokens with a role of their own, which files tell by their texts
  *
  * Not all converters write the keys for them, or write them as ordinary tokens:

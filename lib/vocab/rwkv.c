@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rwkv.c - the longest token, as RWKV's "World" vocabularies have it
  *
  * A text becomes the longest token that it begins with, then the longest that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split.c - finding whole tokens in a text before it is tokenized
  *
  * Control tokens (if asked for) and user-defined tokens are taken out of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* spm.c - SentencePiece byte-pair encoding
  *
  * The text (blanks as U+2581) starts as single characters; a pair may be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* trie.c - all texts that begin at a place in another */
 #include "config.h"
 #include "vocab/trie.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* trie.h - all texts that begin at a place in another
  *
  *     for (size_t i = at, node = 0; i < size; i++) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ugm.c - the unigram language model of SentencePiece
  *
  * Of all ways to cut a text into tokens the one whose scores, logarithms of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* utf8.c - texts that may not be well-formed UTF-8, as tokenizers read them */
 #include "config.h"
 #include "vocab/utf8.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* utf8.h - texts that may not be well-formed UTF-8, as tokenizers read them
  *
  * Overlong forms and surrogates pass; any other byte that is out of place is

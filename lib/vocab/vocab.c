@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab.c - the vocabulary: create, look up, tokenize, detokenize */
 #include "config.h"
 #include "vocab/clean.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vocab.h - the vocabulary inside, and the table of algorithms */
 #ifndef GG_VOCAB_VOCAB_H
 #define GG_VOCAB_VOCAB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* whitespace.c - "whitespace": byte-pair encoding of words between blanks
  *
  * Blanks are left out, and letters put in lower case unless the file says no.

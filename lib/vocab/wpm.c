@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* wpm.c - WordPiece, as BERT has it
  *
  * A text is normalised (blanks, control characters, accents, case) and cut into

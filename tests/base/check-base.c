@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-base.c - sizes, cursor, strings, index, memory */
 #include "config.h"
 #include "base/base64.h"

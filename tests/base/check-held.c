@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-held.c - what is held of a file that a function gives is there */
 #include "config.h"
 #include "base/held.h"

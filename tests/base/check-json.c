@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-json.c - JSON from strangers: what is read, what is refused and where
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-outfile.c - outputs appear whole or not at all; inputs are mapped
  *
  * Once without a name until the commit, once under a temporary's name, as on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-params.c - structures of parameters from older and newer programs */
 #include "config.h"
 #include "base/params.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-paths.c - two names of one file are found; files of other users
  * stay */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-pool.c - the thread pool and the barrier */
 #include "config.h"
 #include "base/barrier.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bench-attn.c - attention beside the machine's multiply-add peak
  *
  *     bench-attn [PART [ROUNDS]]

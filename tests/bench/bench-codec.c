@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bench-codec.c - rates of encoders and decoders beside that of copying
  *
  *     bench-codec [PART [ROUNDS]]

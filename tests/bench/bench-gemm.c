@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bench-gemm.c - products beside the machine's multiply-add peak
  *
  *     bench-gemm [THREADS [ROUNDS [PART]]]

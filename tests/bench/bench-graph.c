@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bench-graph.c - what building, planning and dispatching a graph costs
  *
  *     bench-graph [THREADS]

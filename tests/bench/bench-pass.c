@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bench-pass.c - a model's passes, and what operations take of them
  *
  *     bench-pass [-t THREADS] [-c CONTEXT] [-r ROUNDS] [-p PRECISION]

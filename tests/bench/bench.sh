@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # bench.sh - run the programs of make bench; their rows as tables and as JSON
 #
 #     bench.sh [TABLES]

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What bench.sh makes of rows, and peers.sh of times; what they refuse.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

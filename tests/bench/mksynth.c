@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mksynth.c - write a model of a size with weights by chance (synth.h)
  *
  *     mksynth SIZE TYPE OUT.gguf [SEED [VOCAB.gguf]]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* peak.h - the multiply-add rate of a processor, from registers only
  *
  * peak_run(level, rounds) does rounds * peak_flops(level) floating-point

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # peers.sh - another program and ours, in turns, and how many times as long it
 # takes. Run in a build folder, after make check or make bench built the tests:
 #

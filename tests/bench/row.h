@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* row.h - the rows that programs of make bench print
  *
  * A line each, cells with tabs between: table, what, shape, level, precision,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* synth.c - models of a size with weights by chance */
 #include "config.h"
 #include "tests/bench/synth.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* synth.h - models of a size with weights by chance, to be measured
  *
  * Llama's architecture, dense or of experts. A weight is a function of the

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Models for measuring: sound files of every type, the same each time, that can
 # be evaluated; what mksynth refuses.
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* timed.c - run a program and note what it took
  *
  *     timed FILE PROGRAM [ARGUMENT]...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-blas.c - the BLAS backend: what it takes, its sums, its queue, and
  * graphs that it shares with others
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs.c - which number of a checkpoint a number of the file is */
 #include "config.h"
 #include "tests/convert/archs.h"

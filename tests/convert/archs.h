@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs.h - small models of each architecture, as Hugging Face has them
  *
  * Names and shapes are written here from each model's definition in

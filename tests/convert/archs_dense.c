@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_dense.c - more of those without experts */
 #include "config.h"
 #include "tests/convert/archs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_early.c - more of those that are not built after Llama */
 #include "config.h"
 #include "tests/convert/archs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_encoder.c - encoders, and T5 */
 #include "config.h"
 #include "tests/convert/archs.h"

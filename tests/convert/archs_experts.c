@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_experts.c - those with experts, and the Gemma models */
 #include "config.h"
 #include "tests/convert/archs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_first.c - llama and those that are built like it, and others */
 #include "config.h"
 #include "tests/convert/archs.h"

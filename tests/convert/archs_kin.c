@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_kin.c - those that differ from Llama in little */
 #include "config.h"
 #include "tests/convert/archs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_latent.c - keys and values from a narrow vector, and their kin */
 #include "config.h"
 #include "tests/convert/archs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_mixed.c - experts, and layers with windows that have other heads than
  * those without */
 #include "config.h"

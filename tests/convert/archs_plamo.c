@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_plamo.c - the PLaMo models */
 #include "config.h"
 #include "tests/convert/archs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_recurrent.c - state spaces, the delta rule, RWKV, convolutions */
 #include "config.h"
 #include "tests/convert/archs.h"

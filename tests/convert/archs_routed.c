@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_routed.c - more models with experts */
 #include "config.h"
 #include "tests/convert/archs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_rwkv.c - RWKV 6, and those with the body of Qwen 2 */
 #include "config.h"
 #include "tests/convert/archs.h"

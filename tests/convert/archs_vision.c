@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* archs_vision.c - what models that see have of language */
 #include "config.h"
 #include "tests/convert/archs.h"

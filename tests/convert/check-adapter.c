@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-adapter.c - PEFT folders of adapters become files
  *
  * A model with an adapter is, in double precision, W + alpha / rank B A for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-archs.c - a small folder of each architecture becomes a sound model
  *
  * archs.h has what is made. What is checked of the result: verification (keys,

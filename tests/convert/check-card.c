@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-card.c - model cards: their pairs, the parts of names, and what is
  * written of them */
 #include "config.h"

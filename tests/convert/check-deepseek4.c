@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-deepseek4.c - DeepSeek V4 as it is published: 8-bit floats with scales
  * that are powers of two, experts of two 4-bit floats a byte, tables of whole
  * numbers

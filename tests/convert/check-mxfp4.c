@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-mxfp4.c - gpt-oss as it is published: experts in MXFP4, gates and
  * others in turns, become blocks of the same numbers
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-plamo.c - folders of PLaMo 2: what tokenizer.jsonl becomes */
 #include "config.h"
 #include "tests/convert/reader.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-probe.c - pre-tokenizers recognised by what they make of a text
  *
  * The text tells apart all rows of expressions that cut differently, and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-quantized.c - folders of packed and 8-bit weights become files
  *
  * Where numbers lie is tests/data/check-packed; here it is what config.json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-rope.c - how positions are stretched, as config.json says it
  *
  * Each kind of rope_scaling of a small Llama, in both places that config.json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-rwkv.c - folders of RWKV: what rwkv_vocab_v20230424.txt becomes
  *
  * Ids are compared with a count of its own: the longest token each time.

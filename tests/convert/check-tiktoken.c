@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-tiktoken.c - folders of Qwen's first series: what qwen.tiktoken becomes
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-unigram.c - folders of T5 and XLM-RoBERTa: what their tokenizers become
  *
  * Ids are compared with a count of its own: of all ways to cut a word into

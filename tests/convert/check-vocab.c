@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-vocab.c - tokenizers of folders: what they become, what is refused */
 #include "config.h"
 #include "tests/convert/reader.h"

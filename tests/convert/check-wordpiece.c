@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-wordpiece.c - folders of BERT: what their tokenizers become
  *
  * Ids are compared with a count of its own: words cut by hand, each the longest

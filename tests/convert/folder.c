@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* folder.c - small Hugging Face folders, made on the spot */
 #include "config.h"
 #include "tests/convert/folder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* folder.h - small Hugging Face folders, made on the spot
  *
  * Weights are numbers that tell where they come from; the tokenizer is of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* folder_vocab.c - tokenizers of folders that are not byte-level BPE */
 #include "config.h"
 #include "tests/convert/folder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* reader.h - one reader of a tokenizer, on bytes in memory */
 #ifndef TESTS_CONVERT_READER_H
 #define TESTS_CONVERT_READER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* roundtrip.c - a file becomes a folder, which becomes the same file */
 #include "config.h"
 #include "tests/convert/roundtrip.h"

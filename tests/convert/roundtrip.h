@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* roundtrip.h - a file becomes a folder, which becomes the same file */
 #ifndef TESTS_CONVERT_ROUNDTRIP_H
 #define TESTS_CONVERT_ROUNDTRIP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tokenize.h - what a converted folder's vocabulary makes of texts */
 #ifndef TESTS_CONVERT_TOKENIZE_H
 #define TESTS_CONVERT_TOKENIZE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-attn.c - attention against double precision, at every level
  *
  * The bound is an estimate of what f32 sums can lose: scores of length d err

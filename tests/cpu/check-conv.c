@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-conv.c - convolution, pooling, columns, time steps */
 #include "config.h"
 #include "tests/cpu/ops.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-copy.c - copies, and rows by number */
 #include "config.h"
 #include "tests/cpu/ops.h"

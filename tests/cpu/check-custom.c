@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-custom.c - operations of the program's own, and what is asked about
  * operations: names, costs, whether a backend computes them */
 #include "config.h"

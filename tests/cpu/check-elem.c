@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-elem.c - elementwise operations */
 #include "config.h"
 #include "tests/cpu/ops.h"

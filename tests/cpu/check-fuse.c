@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-fuse.c - nodes that go over memory together: which, and the same bits
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-hyper.c - how streams meet: by the formulas, in double, and by what
  * they are for: sums of 1, and streams put together by out_prod
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-index.c - which keys attention reads, by counting in double how many
  * are better
  */

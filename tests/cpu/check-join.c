@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-join.c - put together and moved: concat, repeat, pad, roll */
 #include "config.h"
 #include "tests/cpu/ops.h"

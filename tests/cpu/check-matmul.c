@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-matmul.c - matrix products and attention */
 #include "config.h"
 #include "cpu/gemm.h"

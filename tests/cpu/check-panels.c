@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-panels.c - packed weights that are kept: the same bits, never stale */
 #include "config.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-precision.c - products in a precision that the library does not have
  *
  * Blocks of 32 steps of 16-bit integers with a scale, other for weights than

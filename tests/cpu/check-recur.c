@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-recur.c - state spaces and linear attention
  *
  * The formulas of op_recur.h in double, for all tokens at once, beside the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-rope.c - rotary embedding */
 #include "config.h"
 #include "tests/cpu/ops.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-row.c - along rows: norms, soft-max, reductions, orders */
 #include "config.h"
 #include "tests/cpu/ops.h"

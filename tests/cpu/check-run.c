@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-run.c - a computation that fails or is stopped */
 #include "config.h"
 #include "tests/cpu/ops.h"

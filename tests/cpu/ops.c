@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ops.c - sources, teams of threads, and comparing: see ops.h */
 #include "config.h"
 #include "tests/cpu/ops.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ops.h - operations of the CPU backend against plain loops
  *
  * A case builds one node over sources of some shapes, types and layouts. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-data.c - lists of tensors: of a file, of a set, and of another list */
 #include "config.h"
 #include "base/bytes.h"

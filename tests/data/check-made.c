@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-made.c - tensors made of parts of others, against loops over indices */
 #include "config.h"
 #include "base/mem.h"

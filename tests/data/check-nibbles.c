@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-nibbles.c - weights of 4-bit numbers, against double precision
  *
  * Numbers and scales are drawn, put into bytes as each form's authors do, and

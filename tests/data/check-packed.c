@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-packed.c - packed weights, against double precision
  *
  * Codes, zero points and scales are drawn, put into words as each form's

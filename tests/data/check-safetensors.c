@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-safetensors.c - Hugging Face folders: numbers, and what is refused */
 #include "config.h"
 #include "base/bytes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Statistics and comparison of tensors, against plain loops in double. */
 #include "config.h"
 #include "tests/fix.h"

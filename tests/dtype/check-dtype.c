@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-dtype.c - the table of types, and half floats */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-iq-code.c - the codebook tables against the list of their entries
  *
  *     check-iq-code            compare with the digests here and, where it is,

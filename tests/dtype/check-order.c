@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-order.c - which bytes of tensor data a change of byte order moves */
 #include "config.h"
 #include "dtype/order.h"

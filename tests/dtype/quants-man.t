@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-quants(7) describes every type of lib/dtype/list.h: with its id, the
 # length and size of a block, bits per element, and the fields of the block
 # where lib/dtype/block.h has them.

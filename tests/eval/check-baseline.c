@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-baseline.c - files of a base's logits: bytes, and what is said of a
  * model by them */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-bisect.c - weights of a base put into a model: against files that have
  * them
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-collect-archs.c - importance data of every architecture: which matrices
  * have some, of each expert what it saw, the same digits in pieces, and that
  * nothing is computed after what they need

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-collect-golden.c - importance data against llama-imatrix's
  */
 #include "config.h"

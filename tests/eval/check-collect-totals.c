@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-collect-totals.c - totals of importance data: one sum, whatever the
  * order
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-collect.c - importance data: sums against a forward pass in double, and
  * the same digits however they are collected
  */

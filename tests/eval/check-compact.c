@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-compact.c - the compact form of a base's logits: what a row holds, how
  * near divergences come, files that are whole or refused */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-finite.c - the first result that is not finite: which, and where */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-kld.c - divergence: against the definitions, in other arithmetic */
 #include "config.h"
 #include "base/compiler.h"

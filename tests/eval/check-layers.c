@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-layers.c - activations of two models: against a loop in other
  * arithmetic that keeps all of them
  */

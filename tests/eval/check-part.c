@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-part.c - parts: merged in any order, saved exactly, refused by key */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-range.c - decisions as bytes: what is written is read, in about as many
  * bits as there must be, and any bytes can be read */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-scan.c - scans: what sinks get, in which order, and when they fail */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-span.c - bytes and words of tokens of a text, in all parts of two
  *
  * Both are counted in the text itself, by a loop.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-task-files.c - files of tasks: what is refused, and where it says that
  * the fault is
  */

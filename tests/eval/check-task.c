@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-task.c - tasks: scores against a forward pass in double precision, and
  * figures of llama.cpp
  */

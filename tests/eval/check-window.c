@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-window.c - windows that overlap, and several texts in one scan
  *
  * What is expected is computed window by window: each alone in a session, its

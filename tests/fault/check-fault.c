@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-fault.c - every file call of every command that writes goes wrong
  *
  *     check-fault [--log FILE] [NAME [FAULT [CALL]]]

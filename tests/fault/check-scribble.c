@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-scribble.c - files that change while they are read
  *
  * Tools map what they read, so another process can change any byte of a file

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* commands.c - the commands whose file calls are made to fail, or to be the
  * last */
 #include "config.h"

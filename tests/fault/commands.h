@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* commands.h - the commands whose file calls are made to fail, or to be the
  * last */
 #ifndef TESTS_FAULT_COMMANDS_H

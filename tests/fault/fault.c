@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fault.c - file calls that fail when they are asked to (fault.h)
  *
  * To be preloaded. Each function here stands before the C library's of its

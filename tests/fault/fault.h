@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fault.h - what the library that makes file calls fail shares with its driver
  *
  * A program that is started with LD_PRELOAD=fault.so and GGUF_FAULT=PATH

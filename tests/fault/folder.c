@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* folder.c - a folder of a test: what lies in it, and what became of that */
 #include "config.h"
 #include "tests/fault/folder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* folder.h - a folder of a test: what lies in it, and what became of that
  *
  * A program runs in the folder, which held what folder_put made; afterwards

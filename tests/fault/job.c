@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* job.c - a command that is tried: its files, what it makes, its file calls */
 #include "config.h"
 #include "tests/fault/job.h"

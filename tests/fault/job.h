@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* job.h - a command that is tried: its files, what it makes, its file calls
  *
  * The folder that programs run in is "folder" of the test's own (program.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* program.c - the tools as programs that a test starts */
 #include "config.h"
 #include "tests/fault/program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* program.h - the tools as programs that a test starts
  *
  * Single thread; what the test itself cannot do ends it with status 99.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-changed.c - files that change, or are truncated in their last page,
  * while their tensors are copied: no output is left then
  */

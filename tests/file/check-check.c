@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-check.c - findings about files that open */
 #include "config.h"
 #include "base/bytes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-digest.c - digests by any number of threads, and their manifests */
 #include "config.h"
 #include "base/sha256.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-edit.c - other metadata, the same tensors */
 #include "config.h"
 #include "gguf/edit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-hostile.c - every file of the hostile collection gets its answer
  *
  * Its rows (tests/hostile) say what opening and listing must answer, and why.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-journal.c - edits in place that are interrupted, or meet each other */
 #include "config.h"
 #include "base/outfile.h"

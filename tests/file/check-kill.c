@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-kill.c - jobs that are killed at random instants
  *
  * Each job runs in a child of its own, over files of 24 MB, and is killed

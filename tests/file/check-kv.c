@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-kv.c - typed metadata: getters, arrays, and the list for writing */
 #include "config.h"
 #include "file/value.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-name.c - the number of a layer in a tensor's name: one rule, which
  * splitting, recipes, leaving layers out and architectures ask */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-open.c - every fixture gets its answer, whole, cut, and bent
  *
  * Bad ones are refused with the expected status at the expected byte; good

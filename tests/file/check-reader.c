@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files that a function reads: what is asked for, and what needs memory. */
 #include "config.h"
 #include "tests/fix.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-replace.c - a split set that is written over another one
  *
  * The old set stays until the new one is complete: whatever ends the work

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files with layouts that no writer makes: split and merged, each byte is
  * where it was. And forged keys of a layout, which must be refused. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Split sets: names, sizes, what makes a set, plans, writing, merging. */
 #include "config.h"
 #include "tests/failalloc.h"

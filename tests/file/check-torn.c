@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-torn.c - readers of a file whose header is being written in place
  *
  * An allocator is the hook: at its n-th call, for every n, the file that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-write.c - what is written is what is read, byte for byte again
  *
  * Random metadata of every type, nested arrays too, and random tensors; in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* edited.c - a small model whose metadata tests change */
 #include "config.h"
 #include "tests/file/edited.h"

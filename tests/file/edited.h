@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* edited.h - a small model whose metadata tests change */
 #ifndef TESTS_EDITED_H
 #define TESTS_EDITED_H

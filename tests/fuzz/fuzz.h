@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz.h - what every target has: a function that takes any bytes, and the
  * inputs to begin with
  *

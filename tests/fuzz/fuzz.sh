@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # fuzz.sh - run fuzz targets one after another and say what came of it
 #
 #   tests/fuzz/fuzz.sh TARGET...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_adapter.c - files of adapters: refused with a message, or computed with,
  * merged into a model, and forgotten again
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_arch.c - small changes of a model of any architecture: opened,
  * tokenized, evaluated
  *

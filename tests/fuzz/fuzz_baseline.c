@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_baseline.c - files of a base's logits in either form: refused with a
  * reason, or every row of them compared with a model
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_check.c - every finding about every file that opens, and about the model
  * in it */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_convert.c - what folders of models consist of: safetensors, an index of
  * them, JSON, the files of tokenizers, a model card; the first byte says which.
  * Of weights that are packed a byte more says how, and one how many bits they

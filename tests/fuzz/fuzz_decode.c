@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_decode.c - any bytes as rows of any type: no level reads or writes
  * more than the row, and all give the floats of the C reference, bit by bit;
  * only where that has a NaN any NaN will do

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_edit.c - edit a file in place or by copy: what comes out opens, with
  * the metadata asked for and the same tensor data
  *

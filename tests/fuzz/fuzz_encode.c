@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_encode.c - any floats to any type: every level writes the bytes of the
  * C reference and nothing else, and they decode to numbers
  *

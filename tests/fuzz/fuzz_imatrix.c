@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_imatrix.c - importance data in either form: read, added to themselves,
  * written in both forms, read again
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_manifest.c - a list of digests from anywhere */
 #include "config.h"
 #include "gguf/digest.h"

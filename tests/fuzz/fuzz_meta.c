@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_meta.c - one encoded value: set, renamed, written, read again
  *
  * The first byte chooses the type, the rest is the value.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_model.c - any set of shards as a model: opened, evaluated
  *
  * The input is as shards_open takes it. A set and the file that it merges to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_open.c - open a file and read everything in it */
 #include "config.h"
 #include "gguf/file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_part.c - parts of an evaluation: refused with a reason, or merged with
  * themselves, saved and loaded again
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_quant.c - any file made into another of any recipe: what comes out is
  * as large as was planned, opens, and has the types that were chosen
  *

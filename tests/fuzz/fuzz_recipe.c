@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_recipe.c - a recipe from anywhere, and the types it gives
  *
  * The input is the text; the bytes after a NUL are facts of the model.

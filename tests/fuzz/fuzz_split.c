@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_split.c - a split set: opened, merged, split again, merged again
  *
  * The input is as shards_open takes it; what is left of what comes before the

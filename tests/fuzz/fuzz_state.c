@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_state.c - states of sessions: refused with a byte, or taken over, gone
  * on with and saved again
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_text.c - short texts from people and files: sizes, names of shards,
  * limits and types, patterns, and escaping
  */

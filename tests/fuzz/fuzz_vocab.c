@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fuzz_vocab.c - the vocabulary of any file, and text through it and back
  *
  * The last 32 bytes of the input are text too.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* replay.c - run a target over seeds, without a fuzzer
  *
  *     check-NAME               its seeds, and changed copies of them

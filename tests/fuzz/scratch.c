@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scratch.c - a folder for files that live as long as one input */
 #include "config.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* seeds.c - the list of inputs that a target begins with */
 #include "config.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* shards.c - a split set out of one input
  *
  * What comes before the first "GGUF" says how: which path is opened, and

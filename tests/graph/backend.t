@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The backend of doc/backend.c compiles against the public headers alone, links
 # the library alone, and computes with the CPU what the CPU computes without it.
 # What doc/backend.md shows of it is in it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-alloc.c - where tensors of graphs are laid: best fit, lifetimes, plans
  *
  * Random graphs are laid out and computed, and computed again where every

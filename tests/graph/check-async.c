@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-async.c - queues, events, transfers in order, computations that
  * overlap
  *

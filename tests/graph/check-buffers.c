@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-buffers.c - buffers: tensors in them, parts, memory that fails */
 #include "config.h"
 #include "backend/age.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-compare.c - copies of graphs, and two backends node by node */
 #include "config.h"
 #include "gguf/compare.h"

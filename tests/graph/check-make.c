@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-make.c - objects of backends that are made from tables */
 #include "config.h"
 #include "gguf/gguf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-remade.c - graphs and tensors that are made again where others lay
  *
  * A context that is reset, or destroyed and made again, gives the same

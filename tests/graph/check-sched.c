@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-sched.c - the scheduler over backends whose memory is their own
  *
  *     check-sched [GRAPHS [SEED]]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-tensor.c - contexts, tensors, views, builders' errors, dumps */
 #include "config.h"
 #include "graph/cgraph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gen.c - random graphs with weights, inputs and a cache that is written */
 #include "config.h"
 #include "tests/graph/gen.h"

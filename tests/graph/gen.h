@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gen.h - random graphs for tests of schedulers */
 #ifndef TESTS_GRAPH_GEN_H
 #define TESTS_GRAPH_GEN_H

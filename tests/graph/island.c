@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* island.c - the test backend: closed memory, refusals, counts */
 #include "config.h"
 #include "tests/graph/island.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* island.h - a backend for tests, with memory of its own
  *
  * It computes what the CPU does, but its memory is closed to the process

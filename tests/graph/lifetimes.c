@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lifetimes.c - which tensor lives when, in plain and slow loops */
 #include "config.h"
 #include "tests/graph/lifetimes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lifetimes.h - lifetimes of a graph's tensors, worked out a second time
  *
  * Independent of lib/alloc, to judge its layouts: what must live at the same

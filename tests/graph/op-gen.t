@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What op-gen.sh makes of the table of operations and of their prototypes: the
 # sources have it, and a row and a prototype more give a number and a line in
 # the map, in the node of the version that is not released.

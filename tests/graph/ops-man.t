@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ops(7) names every operation's function that the library exports, in a
 # table's first column, and no other.
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* randop.c - operations by chance, see randop.h
  *
  * Operations whose builder takes nothing but one or two sources are drawn by

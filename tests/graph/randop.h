@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* randop.h - a random node of any operation, for tests with random graphs
  *
  * What an operation takes is cut out of tensors that are there, or repeated

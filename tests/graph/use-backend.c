@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* use-backend.c - the backend of doc/backend.c, used as a program would
  *
  * backend.t compiles both against the public headers and runs this: TAP.

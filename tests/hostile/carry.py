@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """carry.py COLLECTION > files.txt - hostile files as rows of what they change
 
 COLLECTION has expect.tsv and the files that it lists. What a row says is in

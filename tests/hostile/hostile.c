@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hostile.c - hostile files, made of the rows that say what they change */
 #include "config.h"
 #include "tests/hostile/hostile.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hostile.h - files made to break readers, and what must be answered
  *
  * tests/hostile/files.txt has a row for each, of nine fields between tabs:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mkhostile.c - write the hostile files: mkhostile DIRECTORY */
 #include "config.h"
 #include "tests/hostile/hostile.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-imatrix.c - importance data: both file forms against those of
  * llama-imatrix, adding up, what encoders get, and files that are refused */
 #include "config.h"

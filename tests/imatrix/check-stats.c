@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-stats.c - figures about importance data, against their formulas in
  * long double */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* made.c - importance data, written without the library */
 #include "config.h"
 #include "tests/imatrix/made.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* made.h - importance data for tests, in both forms of files, byte by byte
  *
  * As llama-imatrix writes them (tools/imatrix, August 2026) of the data that a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* acts.h - what the tests of products of integers share: activations of every
  * kind, and the forms that a type is multiplied in
  *

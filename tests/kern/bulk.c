@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bulk.c - what ggml's quantizers make of many rows, as digests */
 #include "config.h"
 #include "tests/kern/bulk.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* bulk.h - encoders and decoders over many rows of made numbers
  *
  * Six distributions, 32 rows of each, without importances, with positive ones

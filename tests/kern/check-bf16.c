@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-bf16.c - products of pairs of bf16: packers, tiles, who has them
  *
  * Packed numbers are the same at every level, bit for bit. A tile is within the

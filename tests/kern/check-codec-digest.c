@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-codec-digest.c - every encoder's bytes, the same in every build
  *
  *     check-codec-digest [--print]

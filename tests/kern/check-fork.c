@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-fork.c - the types of ik_llama.cpp: its own rows, and any rows
  *
  * Every level decodes the rows of fork.hex to ik_llama.cpp's floats, bit for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-gemm.c - products: tiles, packing and the whole, at every level
  *
  * Sums are compared with double precision: on any data within the bound of

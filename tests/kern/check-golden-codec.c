@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-golden-codec.c - codecs against ggml's own bytes and floats
  *
  * Hashes over inputs that a small generator makes are in bulk.c, a digest of

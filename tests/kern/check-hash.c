@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-hash.c - the inner loops of checksums: XXH64 of our own against
  * libxxhash's, kernels of every level against what they replace
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-int-products.c - products of integers as a whole
  *
  * A product is that of the decoded weights but for the rounding of activations,

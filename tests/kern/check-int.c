@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-int.c - products of integers: packers and tiles
  *
  * Integers, scales and their sums are the same at every level, bit for bit;

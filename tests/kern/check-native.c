@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-native.c - tensors in memory: plain numbers as C has them, and what has
  * to be swapped to get from a file in either byte order to there */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-recur.c - kernels of recurrences at every level of this machine
  *
  * Against the C reference where every sum is exact; against double precision,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-stat.c - sums over rows: the C reference against plain loops in long
  * double, every other level against the reference, bit for bit
  *

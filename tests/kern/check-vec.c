@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-vec.c - kernels on rows at every level of this machine
  *
  * EXACT kernels against the C reference, the others against double precision.

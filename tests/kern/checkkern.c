@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* checkkern.c - run every variant of every kernel against its C reference
  *
  *     checkkern [--seed N] [--only NAME] [--rounds N] [--rows N] [--bench]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* checkkern.h - every variant of a kernel against its C reference
  *
  * For each level of this machine the table is made with that level's mask;

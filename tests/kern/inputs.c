@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* inputs.c - awkward rows of floats, and importances to go with them */
 #include "config.h"
 #include "tests/kern/checkkern.h"

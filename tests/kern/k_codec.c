@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* k_codec.c - decoders and encoders: the same bits as the reference
  *
  * Contract EXACT. A NaN decodes to a NaN; which one is not part of it.

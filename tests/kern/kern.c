@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kern.c - what the tests of kernels share */
 #include "config.h"
 #include "tests/kern/kern.h"

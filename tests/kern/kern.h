@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kern.h - what the tests of kernels share: levels, tables, golden vectors */
 #ifndef TESTS_KERN_H
 #define TESTS_KERN_H

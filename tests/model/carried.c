@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* carried.c - the texts of tests/model/arch against what they were made of */
 #include "config.h"
 #include "tests/model/carried.h"

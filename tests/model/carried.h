@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* carried.h - are the texts and digests that the tests carry those of
  * ../shared/archs? */
 #ifndef TESTS_MODEL_CARRIED_H

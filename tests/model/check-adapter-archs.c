@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-adapter-archs.c - adapters of every architecture that is evaluated */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-adapter-bad.c - adapters that are refused, by the tensor or the key */
 #include "config.h"
 #include "base/compiler.h"

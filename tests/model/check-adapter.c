@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-adapter.c - LoRA adapters compute what the model does with their
  * products added in */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-archs.c - the table of architectures: each row against a file of it */
 #include "config.h"
 #include "base/compiler.h"

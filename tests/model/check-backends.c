@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-backends.c - models on several backends */
 #include "config.h"
 #include "gguf/gguf.h"

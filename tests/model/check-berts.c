@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-berts.c - bert, nomic-bert, nomic-bert-moe, jina-bert-v3, neo-bert and
  * eurobert: what files may have or lack, against doubles, or refused
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-branches.c - what rows of architectures say beyond their samples: keys
  * and tensors that files may have, by small changes of these models */
 #include "config.h"

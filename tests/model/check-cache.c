@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-cache.c - keys and values kept as any type
  *
  * What a row loses by being kept against the bound that gguf/session.h states;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-chameleon.c - norms before or after, norms of heads, and tokens that
  * are struck out */
 #include "config.h"

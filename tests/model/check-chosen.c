@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-chosen.c - gates of attention, experts and activations of models with
  * windows: keys and tensors that samples lack
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-control.c - control vectors: what a layer gives and a direction, as
  * calculated in doubles, and what is refused
  */

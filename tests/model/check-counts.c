@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-counts.c - what sessions allocate, of every architecture
  *
  * All that a session takes it takes when it is created: token by token, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-dense.c - what rows of dense models say beyond their samples, and
  * scales beside matrices */
 #include "config.h"

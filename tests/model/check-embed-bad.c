@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-embed-bad.c - vectors of sequences: what is refused
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-embed-pieces.c - vectors of sequences: batches in pieces, tokens of
  * several sequences, and positions in any order
  */

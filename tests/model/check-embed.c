@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-embed.c - one vector for each sequence of a batch: every way of
  * pooling and classifiers, against double precision
  */

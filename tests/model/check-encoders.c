@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-encoders.c - encoders, and encoders with decoders: against double
  * precision, and what a session says of them */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-experts.c - what rows of models with experts say beyond their samples
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-indexer.c - attention to keys that an indexer chooses, one by one or in
  * blocks: what is chosen, which layers share it, and what is kept for it */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-jobs.c - work on all weights: threads, progress, cancelling */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-latent.c - latent attention beyond its samples: other forms of files,
  * scaling, sizes, groups of experts, and what is kept */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-layered.c - batches layer by layer against batches one by one
  *
  * Of a model of each architecture: the same bits, and each layer is done with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-lies.c - numbers that no model can have, or that differ from what its
  * tensors say: refused with the key, or the tensor, named */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-load.c - models that must be refused, and what is said */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-loops.c - layers that are computed several times (nanbeige) */
 #include "config.h"
 #include "tests/model/vary_tap.h"

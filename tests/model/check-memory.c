@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-memory.c - what sessions take: planned near the least there can be,
  * and foretold */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-model.c - logits of small models
  *
  * Against a double-precision forward pass of our own, against what llama.cpp

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-override.c - pairs that count instead of those of the file */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-place.c - each weight once in the memory of what computes with it */
 #include "config.h"
 #include "gguf/gguf.h"

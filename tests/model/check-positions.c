@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-positions.c - what rows of architectures say of positions beyond their
  * samples: sections of axes, a base that grows, temperatures */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-ppl.c - perplexity: the arithmetic, and figures of llama.cpp */
 #include "config.h"
 #include "base/compiler.h"

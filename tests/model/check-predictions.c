@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-predictions.c - what the type of keys and values does to predictions of
  * the shipped model
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-recurrent.c - sessions of models that keep something else than keys:
  * states that tokens move, and nothing
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-saved-bad.c - states that are refused: of others, damaged, cut short,
  * and where memory ends
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-saved.c - states of sequences, saved and restored: the same digits, in
  * every kind of memory
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-sequences.c - sequences of a session: copied, kept alone, forgotten in
  * part, sharing a pool of cells; and what layers with windows keep
  */

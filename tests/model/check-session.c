@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-session.c - what a session's results must not depend on, and what is
  * left of it when memory runs out */
 #include "config.h"

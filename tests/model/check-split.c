@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-split.c - a split model computes what the whole file computes, to the
  * bit, and what is wrong about it is said of the right shard */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-spoiled.c - models of many architectures of which one thing is wrong */
 #include "config.h"
 #include "base/bytes.h"

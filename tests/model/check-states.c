@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-states.c - state spaces and RWKV beyond their samples: keys and tensors
  * that files may have, by changes of these models after which something must
  * be the same, or refused */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-story.c - random calls on sessions of every kind of memory: decode,
  * copy, keep, remove, shift, divide, clear, save, restore, thousands of them
  *

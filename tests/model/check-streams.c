@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-streams.c - layers with inputs of their own, that share keys, or with a
  * dense part beside experts: keys and tensors that samples lack
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-timings.c - what is counted of a session's stages, and warming up */
 #include "config.h"
 #include "tests/failalloc.h"

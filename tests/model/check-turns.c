@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-turns.c - a session's own positions and windows, against files that
  * have these keys: the same bits
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-types.c - weights of every type that decodes: evaluating a model is
  * evaluating what its weights decode to, bit by bit
  */

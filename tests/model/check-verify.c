@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-verify.c - findings about what a model contains */
 #include "config.h"
 #include "base/bytes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-weights.c - weights read ahead, copied, locked, let go */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-windows.c - layers whose tokens see a window: which layers, how far,
  * and what positions turn there; keys and layer counts that samples lack */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* embed.c - models and batches for tests of vectors of sequences */
 #include "config.h"
 #include "tests/model/embed.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* embed.h - models and batches for tests of vectors of sequences
  */
 #ifndef TESTS_MODEL_EMBED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gen.c - model files for tests, built in memory */
 #include "config.h"
 #include "tests/model/gen.h"

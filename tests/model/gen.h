@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gen.h - model files for tests, built in memory
  *
  * A model is a description: metadata, and names and shapes of tensors. The

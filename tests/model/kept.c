@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kept.c - states that are saved in the middle of a story, and restored */
 #include "config.h"
 #include "tests/model/kept.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* kept.h - states that are saved in the middle of a story, and restored */
 #ifndef TESTS_MODEL_KEPT_H
 #define TESTS_MODEL_KEPT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lineage.c - tokens in double precision, one by one */
 #include "config.h"
 #include "tests/model/lineage.h"

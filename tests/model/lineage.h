@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lineage.h - tokens in double precision, each with what it saw
  *
  * A token is evaluated on its own, against keys and values of given ones at

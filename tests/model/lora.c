@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lora.c - adapters for tests */
 #include "config.h"
 #include "tests/model/lora.h"

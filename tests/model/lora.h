@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* lora.h - adapters for tests: files of random pairs, and what they add up to
  */
 #ifndef TESTS_MODEL_LORA_H

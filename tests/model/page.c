@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* page.c - doc/architectures.md from the rows of the table */
 #include "config.h"
 #include "base/compiler.h"

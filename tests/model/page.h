@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* page.h - doc/architectures.md from the rows of the table */
 #ifndef TESTS_MODEL_PAGE_H
 #define TESTS_MODEL_PAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ref.h - a forward pass in double precision, written from the papers */
 #ifndef TESTS_MODEL_REF_H
 #define TESTS_MODEL_REF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* refbert.c - encoders of BERT's kin in double precision
  *
  * One token after the other, one loop after the other; nothing of the library

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* refbert.h - encoders of BERT's kin in double precision, written from the
  * papers: BERT (arXiv 1810.04805), Nomic Embed (arXiv 2402.01613, with experts
  * 2502.07972), jina-embeddings-v3 (arXiv 2409.10173), NeoBERT (arXiv

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* refds4.c - DeepSeek-V4 in double precision
  *
  * One token after the other, one loop after the other; nothing of the library

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* refds4.h - DeepSeek-V4 in double precision, written from its definition: all
  * tokens at once, blocks by number, no memory
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* refds4_model.c - models of DeepSeek-V4: their keys and tensors */
 #include "config.h"
 #include "tests/model/refds4.h"

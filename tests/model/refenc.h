@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* refenc.h - encoders and decoders in double precision, written from the
  * papers */
 #ifndef TESTS_MODEL_REFENC_H

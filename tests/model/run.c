@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* run.c - a model from bytes, and its logits */
 #include "config.h"
 #include "tests/model/run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* run.h - a model from bytes, and its logits: what the tests here share */
 #ifndef TESTS_MODEL_RUN_H
 #define TESTS_MODEL_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* saved.c - sessions with texts, and their states as bytes */
 #include "config.h"
 #include "tests/model/saved.h"

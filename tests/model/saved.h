@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* saved.h - what the tests of saved states share: sessions with two texts in
  * them, of which each token follows from its number, and their states as bytes
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* seen.c - findings as tests look at them */
 #include "config.h"
 #include "tests/model/seen.h"

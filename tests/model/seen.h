@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* seen.h - findings as tests look at them */
 #ifndef TESTS_SEEN_H
 #define TESTS_SEEN_H

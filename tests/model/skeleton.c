@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* skeleton.c - models of architectures as small texts, read and written */
 #include "config.h"
 #include "tests/model/skeleton.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* skeleton.h - a model of an architecture as a small text
  *
  * tests/model/arch/NAME.txt has one each. A line is a thing:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* skeleton_json.c - skeletons of ../shared/archs, in JSON */
 #include "config.h"
 #include "tests/model/skeleton.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* story.c - random calls on sessions, and what must come of them */
 #include "config.h"
 #include "tests/model/story.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* story.h - random calls on sessions of one model, and what their sequences
  * must then hold
  *

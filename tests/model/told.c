@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* told.c - what calls make of tales */
 #include "config.h"
 #include "tests/model/told.h"

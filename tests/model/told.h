@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* told.h - what calls make of a story's tales, and what is decoded in it */
 #ifndef TESTS_MODEL_TOLD_H
 #define TESTS_MODEL_TOLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vary.c - small changes of models, and how far they lead */
 #include "config.h"
 #include "tests/model/vary.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vary.h - small changes of the models of tests/model/arch, and what they do to
  * the outputs
  *

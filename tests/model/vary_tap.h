@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vary_tap.h - tests of two variants of a model (vary.h), for a program's one
  * file that has tests/tap.h
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-back.c - models of types that are decoded, back to floats
  *
  * A job's F32 is what gguf_rows_get gives for the input, element by element:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-endian.c - files in the other byte order: made, made back, and read */
 #include "config.h"
 #include "base/bytes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-files.c - whole output files against those of llama-quantize
  *
  * files.tsv lists runs on share/tiny-llama and the SHA-256 of what they wrote:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-input.c - inputs that change, journals of others, and names that
  * cannot be given: what a run then leaves on the disk
  */

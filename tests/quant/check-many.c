@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-many.c - very many tensors, and importance data of very many tensors
  * and texts: time grows with their number, not with its square */
 #include "config.h"

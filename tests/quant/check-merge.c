@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-merge.c - adapters merged into what is quantized: to F32 exactly the
  * stated sums, byte for byte; to other types what their encoders make of these
  */

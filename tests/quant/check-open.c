@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-open.c - quantization from what is open already: the bytes are those of
  * a job that opens it by itself */
 #include "config.h"

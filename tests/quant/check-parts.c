@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-parts.c - jobs over parts of a model: fewer layers, several files */
 #include "config.h"
 #include "base/bytes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-quant.c - jobs: the same bytes however they run, and their figures */
 #include "config.h"
 #include "base/compiler.h"

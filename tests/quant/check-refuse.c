@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-refuse.c - what jobs refuse, that no file is left then, and what they
  * do when told to go on */
 #include "config.h"

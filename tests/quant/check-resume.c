@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-resume.c - jobs that are killed, cancelled or find strange journals,
  * and are resumed
  *

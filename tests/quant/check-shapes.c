@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-shapes.c - every type for rows of every length, in a model that has no
  * metadata at all; and useless importance data */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-together.c - jobs over one read whose outputs have different tensors */
 #include "config.h"
 #include "base/bytes.h"

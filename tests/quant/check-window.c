@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-window.c - progress, cancelling and the memory of jobs */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fixture.c - a scratch folder, a small model in it, and jobs over it */
 #include "config.h"
 #include "tests/quant/fixture.h"

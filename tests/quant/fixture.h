@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fixture.h - a scratch folder, a small model in it, and jobs over it: what the
  * tests of the quantizer share */
 #ifndef TESTS_QUANT_FIXTURE_H

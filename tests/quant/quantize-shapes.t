@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-quantize: tensors of more dimensions than files have as a rule, and
 # tables that rows are only looked up in.
 set -u

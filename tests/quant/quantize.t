@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-quantize: how it is called, what it prints, how it ends.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

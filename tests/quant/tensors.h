@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tensors.h - models of any tensors, written by a list: for the tests of a
  * job's way from blocks to floats and back
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """carry.py FOLDER > types.txt - which types a reference chose, as digests
 
 FOLDER has shapes.tsv, tensors.tsv and recipes.tsv: golden/recipes of ../shared.

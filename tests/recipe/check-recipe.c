@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-recipe.c - the language of recipes, patterns, presets. What the presets
  * choose for models of many shapes is check-types.c's. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-types.c - which types each preset chooses for models of 22 shapes,
  * against what llama-quantize (August 2026) chose
  *

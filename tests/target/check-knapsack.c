@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-knapsack.c - the choice of options against all choices there are */
 #include "config.h"
 #include "target/knapsack.h"

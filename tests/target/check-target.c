@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-target.c - models of a size that was asked for */
 #include "config.h"
 #include "base/compiler.h"

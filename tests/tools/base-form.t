@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --base-form compact: a tenth of the size, divergences near those of
 # two models side by side, and what is refused.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --bisect: which weights of a quantized file cost most. What it says of
 # a weight is held against a file that has the base's.
 set -u

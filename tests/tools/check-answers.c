@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-answers.c - what the tools answer to every file of the hostile
  * collection
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tools share: JSON, tables, sizes. */
 #include "config.h"
 #include "tests/tap.h"

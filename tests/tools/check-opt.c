@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options: how they are written, what they may be, what excludes what. */
 #include "config.h"
 #include "tests/tap.h"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The examples of doc/cluster.md, as they are printed there: each gives the
 # digits of one run. Slurm's part is played by its variables.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-imatrix -f: what it collects, parts, and that a killed run goes on.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Completion for bash and zsh: that it knows every option and word that a tool's
 # help names, and what bash offers for some lines.
 set -u

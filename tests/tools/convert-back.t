@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-convert --to-safetensors: files become folders, which become the files
 # again; what is refused leaves nothing. All architectures: tests/convert.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-convert --verify: a file that is no model of language is not kept.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

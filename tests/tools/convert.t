@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-convert: folders become files, by every option; what is refused leaves
 # nothing. Numbers and architectures are tests/convert.
 set -u

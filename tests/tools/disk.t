@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Outputs that cannot be: full disks, folders that are read-only, pipes. The
 # tools say so in one line, leave nothing behind, and what was there stays. And
 # file systems that share blocks between files: there an edit of a large file

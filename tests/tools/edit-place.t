@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-edit in place and as a copy: what fits, what is left over, and that
 # whatever kills it leaves the old file or the new one.
 set -u

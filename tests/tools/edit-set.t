@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-edit: split models, several files, and patterns of files and of keys.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

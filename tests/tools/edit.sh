@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # edit.sh - what the tests of gguf-edit share: a model, and what is in files.
 # For those that have read lib.sh.
 edit=$bin/gguf-edit

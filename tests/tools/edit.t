@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-edit: every operation, what is refused and what is not, that tensor data
 # stays, and that nothing is overwritten.
 set -u

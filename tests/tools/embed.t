@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --save-embeddings: a vector for each line.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* httpd.c - a small server for tests, which lies where it is asked to
  *
  *     httpd DIR PORTS LOG

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-imatrix: what it shows, that merging adds up, that converting keeps.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-info: what it shows, in which form, and how it ends.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

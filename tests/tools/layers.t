@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --layers: a model and its base, activation by activation.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

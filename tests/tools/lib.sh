@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # lib.sh - what the shell tests of the tools share. Sourced.
 . "${srcdir:-.}/tests/tap.sh"
 : "${GGUF_SHARED=$srcdir/../shared}"

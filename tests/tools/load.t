@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl: how a model is loaded.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

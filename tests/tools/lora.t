@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # LoRA adapters: gguf-ppl evaluates with them, gguf-quantize merges them.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Options in --help and in the manual page of every tool are the same, the
 # examples of the pages run, and the pages have the sections that they should.
 set -u

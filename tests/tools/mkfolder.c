@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mkfolder.c - "mkfolder DIR [ARG]...": a small Hugging Face folder of a llama
  *
  * ARG: bf16, files=N, extra (a tensor that no model has), wide (rows of 256,

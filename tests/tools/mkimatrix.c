@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mkimatrix - importance data for the tests, in the older form, byte by byte
  *
  *     mkimatrix OUT [SCALE [COLUMNS [big]]]

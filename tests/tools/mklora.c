@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mklora - a LoRA adapter of random pairs for a model
  *
  *     mklora OUT MODEL RANK ALPHA [PART [NORM]]

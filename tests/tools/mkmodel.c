@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mkmodel - write a small GGUF file for the tests of the tools
  *
  *     mkmodel OUT [n=TENSORS] [align=N] [rows=N] [big=1] [kv=N] [weights=1]

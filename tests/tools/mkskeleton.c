@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mkskeleton - the model of a description (tests/model/arch) as a file
  *
  *     mkskeleton OUT NAME

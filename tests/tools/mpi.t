@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --mpi: whatever the number of ranks, the bytes of one process; an
 # error is said once and ends all; a rank that is killed, too. In a build without
 # MPI: what is said.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Run a command on a terminal that is so many columns wide, its standard output
  * and error, and copy what comes to standard output:
  *

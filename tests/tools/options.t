@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Command lines: what llama.cpp's words mean, what is refused by its own name,
 # what excludes what. How words are read is in check-opt.c.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --save-part and --merge-parts: the same digits however a text is
 # divided, and parts that do not belong together are refused.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What the tools read they do not write over, what they did not make they do
 # not remove, and a report is what it was until the new one is complete: looked
 # at on the disk, after runs that are refused, that fail and that succeed.

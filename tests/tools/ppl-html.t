@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --html: a page that needs nothing else, whose figures are those of
 # JSON.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --json: what a figure belongs to. Digests of model, base, text and
 # tokenizer, and every setting that decides a number.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl with --base: models side by side, and the divergence of one from the
 # other; files of logits.
 set -u

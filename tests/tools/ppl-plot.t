@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --plot: what is drawn is what JSON and --per-token say.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl: several texts in one run, lines of JSON, and files that are not texts.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

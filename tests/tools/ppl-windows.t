@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl: windows that overlap, the convention of Python's programs, figures
 # for each byte and word.
 set -u

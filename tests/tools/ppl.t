@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl: what it prints, what it reads, and how it fails.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Folders on servers become files, and merging goes on: what is asked for, what
 # lies, and where a token goes.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Models on a real server, nginx on 127.0.0.1: http, https, through a proxy, and
 # runs that are interrupted while it sends slowly.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Models on servers: what is asked for, what lies, and where a token goes.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """schema.py SCHEMA [DOCUMENT]...: do JSON documents (or standard input) fit?
 
 The part of JSON Schema that share/*.schema.json use, and no more: an unknown

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What tools print with --json keeps to share/TOOL.schema.json: documents of
 # every kind, and that a schema refuses what it does not know.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-split: what was split comes back byte for byte, nothing that is broken
 # is merged, nothing is overwritten. D1 to D8 are defects of another splitter,
 # each with a test here that this one has not got it.

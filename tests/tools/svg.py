@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """svg.py - charts of tools/common/svg.c read back, for tests.
 
 charts(path) gives {id: Chart} of a document that is parsed as XML; nothing in

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # gguf-ppl --hellaswag, --winogrande, --multiple-choice: what it prints, which
 # files it reads, and what it refuses.
 set -u

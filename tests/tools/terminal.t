@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Nothing that a file or an argument says does something to a terminal, or to
 # who reads a Markdown document; lines fit the terminal.
 set -u

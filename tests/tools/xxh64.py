@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """xxh64.py FILE...: the XXH64 of each file, seed 0, as 16 digits.
 
 After the description of the algorithm (xxHash, doc/xxhash_spec.md), so that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-algos.c - each algorithm on a vocabulary of a few tokens */
 #include "config.h"
 #include "tests/vocab/own.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-charsmap.c - SentencePiece's table for rewriting a text: what it does,
  * and what is refused */
 #include "config.h"

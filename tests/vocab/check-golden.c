@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-golden.c - ids of published vocabularies, against what llama.cpp gives
  *
  * Only where ../shared is; check-carried.c and its neighbours do without.

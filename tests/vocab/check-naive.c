@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-naive.c - each algorithm against its definition, written plainly, on
  * random vocabularies and texts */
 #include "config.h"

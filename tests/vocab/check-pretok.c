@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-pretok.c - where texts are cut into words */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-split.c - tokens that are taken out of a text before it is tokenized:
  * against a plain search for all of them, and how much that takes */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check-vocab.c - text to tokens and back, with small vocabularies */
 #include "config.h"
 #include "tests/vocab/own.h"

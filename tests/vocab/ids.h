@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ids.h - ids of tokens as texts: "1,2,3" */
 #ifndef TESTS_VOCAB_IDS_H
 #define TESTS_VOCAB_IDS_H

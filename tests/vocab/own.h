@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* own.h - small vocabularies made in a test */
 #ifndef TESTS_VOCAB_OWN_H
 #define TESTS_VOCAB_OWN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cache.c - types that keys and values are kept in, as options name them */
 #include "config.h"
 #include "tools/common/cache.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cache.h - types that keys and values are kept in, as options name them */
 #ifndef TOOLS_COMMON_CACHE_H
 #define TOOLS_COMMON_CACHE_H

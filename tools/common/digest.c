@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* digest.c - checksums of what was opened */
 #include "config.h"
 #include "tools/common/digest.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* digest.h - checksums of what was opened */
 #ifndef TOOLS_DIGEST_H
 #define TOOLS_DIGEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* guard.c - what a change of metadata must not break for others */
 #include "config.h"
 #include "tools/common/guard.h"

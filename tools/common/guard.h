@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* guard.h - what a change of metadata must not break
  *
  * Programs that read a model need some keys, and that numbers fit the tensors.

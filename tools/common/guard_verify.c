@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* guard_verify.c - what a change of metadata would make wrong about the model
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hint.c - which option helps */
 #include "config.h"
 #include "tools/common/hint.h"

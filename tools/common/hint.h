@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hint.h - which option helps */
 #ifndef TOOLS_HINT_H
 #define TOOLS_HINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* json.c - writing one JSON document as a stream */
 #include "config.h"
 #include "tools/common/json.h"

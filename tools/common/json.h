@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* json.h - writing one JSON document as a stream
  *
  *     struct json j;

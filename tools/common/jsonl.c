@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* jsonl.c - texts in lines of JSON */
 #include "config.h"
 #include "tools/common/jsonl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* jsonl.h - texts in lines of JSON: a member of the object in each line
  *
  * By Jansson: RFC 8259, but that NUL may be in a text; two members of one name

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* linger.c - leaving before the file system is done */
 #include "config.h"
 #include "tools/common/linger.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* linger.h - leaving before the file system is done
  *
  * The process that closes the last descriptor of a file without a name waits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* load.c - open what a tool was given: file, shard, folder or prefix */
 #include "config.h"
 #include "tools/common/load.h"

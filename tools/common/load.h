@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* load.h - open what a tool was given: file, shard, folder or prefix */
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* markdown.c - text from strangers inside a Markdown document */
 #include "config.h"
 #include "tools/common/markdown.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* markdown.h - text from strangers inside a Markdown document */
 #ifndef TOOLS_MARKDOWN_H
 #define TOOLS_MARKDOWN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* msg.c - what a tool says, and how it ends */
 #include "config.h"
 #include "tools/common/msg.h"

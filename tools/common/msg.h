@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* msg.h - what a tool says, and how it ends
  *
  * Data goes to standard output, everything else here: one line per message,

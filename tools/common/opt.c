@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* opt.c - the options of a tool: reading argv
  *
  * Not getopt_long, which takes a word after one dash apart whatever it means,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* opt.h - the options of a tool: rows of a table, and rules between them
  *
  * An option is a row: its names, its argument and its help; its kind, which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* opt_help.c - what --help prints, from the table */
 #include "config.h"
 #include "tools/common/opt_inside.h"

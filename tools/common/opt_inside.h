@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* opt_inside.h - what the parts of opt.c share */
 #ifndef TOOLS_OPT_INSIDE_H
 #define TOOLS_OPT_INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* opt_rule.c - options that exclude or need each other */
 #include "config.h"
 #include "tools/common/opt_inside.h"

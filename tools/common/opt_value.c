@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* opt_value.c - arguments of options: from text to the tool's struct */
 #include "config.h"
 #include "tools/common/opt_inside.h"

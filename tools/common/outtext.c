@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* outtext.c - a text that a tool writes to a file of its own */
 #include "config.h"
 #include "tools/common/outtext.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* outtext.h - a text that a tool writes to a file of its own
  *
  * It is collected in memory, and written when it is complete: a file appears

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* override.c - values of --override-kv: KEY=TYPE:VALUE */
 #include "config.h"
 #include "tools/common/override.h"

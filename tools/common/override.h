@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* override.h - values of --override-kv: KEY=TYPE:VALUE
  *
  * TYPE is int, float, bool or str, as llama.cpp's tools have them, or a type of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* paths.c - what a tool reads and writes, noted before it writes */
 #include "config.h"
 #include "tools/common/paths.h"

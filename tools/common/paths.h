@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* paths.h - what a tool reads and writes, noted before it writes
  *
  * The rule is the library's (gguf/paths.h); here are its messages and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* precision.c - how the CPU computes, as options name it */
 #include "config.h"
 #include "tools/common/precision.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* precision.h - how the CPU computes, as options name it */
 #ifndef TOOLS_COMMON_PRECISION_H
 #define TOOLS_COMMON_PRECISION_H

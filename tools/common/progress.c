@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* progress.c - a bar with rate and time left; stopping on a signal */
 #include "config.h"
 #include "tools/common/progress.h"

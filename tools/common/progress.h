@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* progress.h - a bar with rate and time left; stopping on a signal
  *
  * The bar is drawn on standard error, only if that is a terminal and the tool

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* range.c - which of many */
 #include "config.h"
 #include "tools/common/range.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* range.h - which of many: "N", "A..B" or "A.." */
 #ifndef TOOLS_RANGE_H
 #define TOOLS_RANGE_H

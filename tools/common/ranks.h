@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ranks.h - a text's chunks, shared by the ranks of an MPI job
  *
  * All that knows MPI: ranks_mpi.c, or ranks_none.c in a build without it. Every

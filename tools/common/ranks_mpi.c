@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ranks_mpi.c - a text's chunks, shared by the ranks of an MPI job
  *
  * Rank 0 has a window of two numbers that others change without its doing: the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ranks_none.c - ranks.h in a build without MPI: what --mpi is refused with */
 #include "config.h"
 #include "tools/common/ranks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote.c - models on servers, by what stands in the place of a path */
 #include "config.h"
 #include "tools/common/remote.h"

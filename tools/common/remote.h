@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote.h - models on servers: https://HOST/..., hf://OWNER/REPO/FILE
  *
  * An opener (gguf/reader.h) that asks servers for ranges of bytes. Programs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote_curl.c - libcurl, loaded when it is first needed
  *
  * It and what it needs take 9 ms to load, three times what the rest of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote_curl.h - libcurl, loaded when it is first needed */
 #ifndef TOOLS_REMOTE_CURL_H
 #define TOOLS_REMOTE_CURL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote_http.c - ranges of bytes from a server, by libcurl
  *
  * RFC 9110: 14 (ranges), 15.4 (redirects). What a server says is not trusted:

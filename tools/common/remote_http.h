@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote_http.h - ranges of bytes from a server */
 #ifndef TOOLS_REMOTE_HTTP_H
 #define TOOLS_REMOTE_HTTP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote_none.c - a build that knows no servers */
 #include "config.h"
 #include "tools/common/remote_http.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote_read.c - reading a file of a server in any order, in few requests */
 #include "config.h"
 #include "tools/common/remote_http.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote_url.c - what hf:// means, and which token goes where
  *
  * As huggingface_hub has it: HF_ENDPOINT, HF_TOKEN, HF_TOKEN_PATH, HF_HOME,

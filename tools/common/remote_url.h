@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* remote_url.h - what hf:// means, and which token goes where */
 #ifndef TOOLS_REMOTE_URL_H
 #define TOOLS_REMOTE_URL_H

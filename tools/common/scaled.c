@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scaled.c - files that count by a scale */
 #include "config.h"
 #include "tools/common/scaled.h"

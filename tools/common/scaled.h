@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scaled.h - files that count by a scale: FILE[=SCALE] */
 #ifndef TOOLS_SCALED_H
 #define TOOLS_SCALED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stored.c - layer by layer: what chunks may leave for the next layer */
 #include "config.h"
 #include "tools/common/stored.h"

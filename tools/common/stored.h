@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stored.h - layer by layer: what chunks may leave for the next layer */
 #ifndef TOOLS_STORED_H
 #define TOOLS_STORED_H

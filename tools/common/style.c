@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* style.c - weight and colour, on a terminal only; its width */
 #include "config.h"
 #include "tools/common/style.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* style.h - weight and colour, on a terminal only; its width */
 #ifndef TOOLS_STYLE_H
 #define TOOLS_STYLE_H

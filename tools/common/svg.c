@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* svg.c - charts as SVG text */
 #include "config.h"
 #include "tools/common/svg.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* svg.h - charts as SVG text, for a file of their own or inside of a page
  *
  * A chart is a frame with two axes, and what is drawn inside of it in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* table.c - aligned columns, and numbers as people read them */
 #include "config.h"
 #include "tools/common/table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* table.h - aligned columns, and numbers as people read them */
 #ifndef TOOLS_TABLE_H
 #define TOOLS_TABLE_H

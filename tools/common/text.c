@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* text.c - a growing line of text, and metadata values as text */
 #include "config.h"
 #include "tools/common/text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* text.h - a growing line of text, and metadata values as text */
 #ifndef TOOLS_TEXT_H
 #define TOOLS_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* textfile.c - reading a text that is evaluated */
 #include "config.h"
 #include "tools/common/textfile.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* textfile.h - reading a text that is evaluated */
 #ifndef TOOLS_TEXTFILE_H
 #define TOOLS_TEXTFILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* unpack.c - files that are no texts, by how they begin; texts in archives */
 #include "config.h"
 #include "tools/common/unpack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* unpack.h - files that are no texts, by how they begin; texts in archives */
 #ifndef TOOLS_UNPACK_H
 #define TOOLS_UNPACK_H

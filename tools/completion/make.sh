@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # make.sh SOURCES QUANTIZE PROGRAM... - the tools' completion, in ./completion
 set -u
 : "${AWK:=awk}"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # options.sh PROGRAM TYPES - a tool's options, for completion
 #
 # What the program's --help prints from its table of options, a line for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # write.awk - the completion of a tool, for bash or zsh, from what options.sh
 # prints: awk -v shell=bash -v tool=gguf-info -v types="..." -f write.awk
 #

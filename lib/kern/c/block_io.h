@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* block_io.h - the small things that all reference codecs need
  *
  * Blocks of a file have no alignment: a codec copies a block in and out with

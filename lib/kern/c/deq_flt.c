@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_flt.c - reference decoders of plain numbers
  *
  * Every one is a conversion; F64 and the wider integers round to nearest

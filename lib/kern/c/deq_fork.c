@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_fork.c - reference decoders of the types that only ik_llama.cpp writes
  *
  * A sub-block's scale is the block's or the row's d times a small integer,

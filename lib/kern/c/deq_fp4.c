@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_fp4.c - reference decoders of MXFP4 and NVFP4 */
 #include "config.h"
 #include "kern/codec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_iq.c - reference decoders of the codebook types
  *
  * Groups of 8 or 4 elements are an entry of a codebook (dtype/iq_code.h),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_k.c - reference decoders of the types with blocks of 256 in sub-blocks
  *
  * A sub-block's scale is the block's f16 times a small integer, rounded to

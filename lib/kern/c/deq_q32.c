@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_q32.c - reference decoders of the types with blocks of 32
  *
  * A byte holds element j in its low and element j + 16 in its high nibble.

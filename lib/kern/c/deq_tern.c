@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_tern.c - reference decoders of one and two bits and ternary digits */
 #include "config.h"
 #include "kern/codec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_flt.c - reference encoders of plain floats: rounding, nothing else; to
  * F64 not even that (ggml has no encoder of it) */
 #include "config.h"

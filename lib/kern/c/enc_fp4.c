@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_fp4.c - reference encoders of MXFP4 and NVFP4
  *
  * The largest magnitude sets the scale, an element gets the level with the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq.c - reference encoders of the IQ2 and IQ3 types
  *
  * For each part a few scales are tried: elements round to levels, groups that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq.h - what the IQ2 and IQ3 encoders have in common
  *
  * A part of 16 or 32 elements has a scale; groups of 8 or 4 of its elements

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq1.c - reference encoders of IQ1_S and IQ1_M
  *
  * Elements are -1, 0 or 1 plus a shift of an eighth up or down. For sorted

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq1.h - the searches of the IQ1 encoders, which levels can replace
  *
  * All else of the encoders is the same code at all levels (enc_iq1.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq4.c - reference encoders of IQ4_NL and IQ4_XS
  *
  * As a symmetric search, but elements round to the 16 levels of a table.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq4.h - scales of IQ4_XS, for encoders of all levels */
 #ifndef GG_KERN_C_ENC_IQ4_H
 #define GG_KERN_C_ENC_IQ4_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_k.c - reference encoders of Q2_K, Q3_K, Q4_K, Q5_K, Q6_K and Q8_K
  *
  * A fit per sub-block, then the block's scales are made small integers and

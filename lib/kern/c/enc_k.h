@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_k.h - what the encoders of 256-element blocks share at all levels
  *
  * Only what costs little time or compiles well as it stands; static inline,

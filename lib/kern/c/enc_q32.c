@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_q32.c - reference encoders of the types with blocks of 32
  *
  * Without importances a block's extreme element sets the scale; with them

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_search.c - fitting a scale (and a minimum) to a few floats */
 #include "config.h"
 #include "kern/c/enc_search.h"

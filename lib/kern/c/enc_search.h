@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_search.h - fitting a scale (and a minimum) to a few floats
  *
  * The encoders' searches, in C. Each tries a short list of scales, rounds the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_tern.c - reference encoders of one and two bits and ternary digits
  *
  * No search: the scale is the largest or the mean magnitude. Importances are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fp4.h - the scales of MXFP4 and NVFP4
  *
  * The levels (GG_FP4_LEVELS) are twice those of E2M1, so the scales are half

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm.c - reference kernels of dense products */
 #include "config.h"
 #include "kern/gemm_exact.h"

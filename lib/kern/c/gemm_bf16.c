@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_bf16.c - reference kernels of products of bf16 */
 #include "config.h"
 #include "dtype/f16.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i16.c - reference kernels of products of 16-bit integers */
 #include "config.h"
 #include "kern/gemm_int.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i8.c - reference kernels of products of bytes */
 #include "config.h"
 #include "kern/gemm_i8.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* iq_near.h - which codebook entries are near a point
  *
  * A point is one level number per element; only some points are entries. For

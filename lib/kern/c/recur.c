@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* recur.c - reference kernels of recurrences */
 #include "config.h"
 #include "kern/vec.h"

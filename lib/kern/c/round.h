@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* round.h - conversions of floats to integers that encoders depend on
  *
  * Source of the rules: ggml-quants.c (ggml commit d99724f) and what x86

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stat.c - reference kernels that sum up rows */
 #include "config.h"
 #include "kern/stat_join.h"

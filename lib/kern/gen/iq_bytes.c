@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* iq_bytes.c - print the codebooks as bytes (kern/iq_bytes.h)
  *
  * Runs on the machine that builds, while building.

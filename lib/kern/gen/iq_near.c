@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* iq_near.c - print the table of near codebook entries (kern/c/iq_near.h)
  *
  * Runs on the machine that builds, while building.

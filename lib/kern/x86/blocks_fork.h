@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* blocks_fork.h - rows of ik_llama.cpp's types, handed on as floats.h says
  *
  * Levels come out of a register by a shuffle, bytes at a time; a level and its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* blocks_iq.h - blocks of the codebook types, handed on as floats.h says
  *
  * An entry is eight or four bytes (kern/iq_bytes.h): small integers, by a scale

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* blocks_k.h - blocks of 256 in sub-blocks, handed on as floats.h says */
 #ifndef GG_KERN_X86_BLOCKS_K_H
 #define GG_KERN_X86_BLOCKS_K_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* blocks_low.h - TQ1_0, Q1_0, Q2_0, MXFP4, NVFP4, handed on as in floats.h */
 #ifndef GG_KERN_X86_BLOCKS_LOW_H
 #define GG_KERN_X86_BLOCKS_LOW_H

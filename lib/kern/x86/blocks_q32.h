@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* blocks_q32.h - blocks of 32, handed on as floats.h says */
 #ifndef GG_KERN_X86_BLOCKS_Q32_H
 #define GG_KERN_X86_BLOCKS_Q32_H

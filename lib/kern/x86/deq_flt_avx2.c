@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_flt_avx2.c - decoders of plain numbers, eight at a time
  *
  * VCVTPH2PS and a shift do what the reference does, NaN included. Integers of

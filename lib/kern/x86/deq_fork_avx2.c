@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_fork_avx2.c - decoders of ik_llama.cpp's types */
 #include "config.h"
 #include "kern/x86/floats.h"

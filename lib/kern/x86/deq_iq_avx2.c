@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_iq_avx2.c - decoders of the codebook types */
 #include "config.h"
 #include "kern/x86/floats.h"

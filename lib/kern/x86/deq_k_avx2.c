@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_k_avx2.c - decoders of 256-element blocks in sub-blocks */
 #include "config.h"
 #include "kern/x86/floats.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* deq_q32_avx2.c - decoders of the types with blocks of 32 */
 #include "config.h"
 #include "kern/x86/floats.h"

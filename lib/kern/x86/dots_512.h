@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dots_512.h - rows of blocks that dots_avx512.c multiplies by tables
  *
  * Included by dots_impl.h, with what that has defined.

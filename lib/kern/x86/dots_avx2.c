@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dots_avx2.c - rows of blocks by columns of activations, for AVX2 and FMA */
 #include "config.h"
 #include "kern/codec.h"

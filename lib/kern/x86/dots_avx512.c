@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dots_avx512.c - rows of blocks by columns of activations, for AVX-512 */
 #include "config.h"
 #include "kern/codec.h"

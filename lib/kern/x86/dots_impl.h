@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dots_impl.h - rows of blocks by columns of activations, for a vector type
  *
  * Before it: VF and its functions (vf_avx2.h), FN(name), VECS vectors that hold

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dots_tables.h - rows of blocks of two bits, which are looked up
  *
  * Included by dots_impl.h, with what that has defined, and by the level's file:

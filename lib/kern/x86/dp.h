@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* dp.h - the instructions that multiply integers or bf16 and add to sums
  *
  * By assembly, of one instruction each, or of two where there is none that does

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_flt_avx2.c - encoders of plain floats, eight and sixteen at a time */
 #include "config.h"
 #include "kern/codec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq1_avx2.c - encoders of IQ1_S and IQ1_M
  *
  * Most divisions of a part are far from the best one. An estimate of all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq4_avx2.c - encoders of IQ4_NL and IQ4_XS for AVX2 */
 #include "config.h"
 #include "kern/codec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq4_avx512.c - encoders of IQ4_NL and IQ4_XS for AVX-512 */
 #include "config.h"
 #include "kern/codec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq4_impl.h - encoders of IQ4_NL and IQ4_XS, one lane per 32 elements
  *
  * The nearest of 16 levels is found by four comparisons with midpoints. That

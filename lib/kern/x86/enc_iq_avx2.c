@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_iq_avx2.c - encoders of the IQ2 and IQ3 types
  *
  * Lanes are trial scales, where groups are rounded and fits are summed up, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_k_avx2.c - encoders of Q2_K, Q4_K and Q5_K for AVX2 */
 #include "config.h"
 #include "kern/codec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_k_impl.h - encoders of Q2_K, Q4_K and Q5_K, one lane per sub-block
  *
  * The order of operations is the reference's, lane by lane (c/enc_k.c); blocks

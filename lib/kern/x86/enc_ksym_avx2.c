@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_ksym_avx2.c - encoders of Q3_K and Q6_K for AVX2 */
 #include "config.h"
 #include "kern/codec.h"

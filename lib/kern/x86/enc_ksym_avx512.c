@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_ksym_avx512.c - encoders of Q3_K and Q6_K for AVX-512 */
 #include "config.h"
 #include "kern/codec.h"

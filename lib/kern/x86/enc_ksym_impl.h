@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_ksym_impl.h - encoders of Q3_K and Q6_K, one lane per sub-block
  *
  * The order of operations is the reference's, lane by lane (c/enc_k.c); blocks

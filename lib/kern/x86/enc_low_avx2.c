@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_low_avx2.c - encoders without a search: MXFP4, NVFP4, TQ1_0, TQ2_0,
  * Q1_0, Q2_0, Q8_K
  *

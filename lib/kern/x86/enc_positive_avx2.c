@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_positive_avx2.c - gg_kern_fit_positive for eight groups, lane by lane
  *
  * Codes are integers in lanes, rounded as gg_kern_nearest does, so that any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_q32_avx2.c - encoders of the types with blocks of 32
  *
  * Without importances a block is four vectors; with them 16 blocks of a row

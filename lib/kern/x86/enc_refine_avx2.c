@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_refine_avx2.c - the refined fits of Q3_K, only where there is work
  *
  * A lane is a sub-block, 32 of them side by side: a refinement's step waits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_search.h - the searches of c/enc_search.h for 16 groups at once
  *
  * One lane per group. Each lane does the float operations of the C search in

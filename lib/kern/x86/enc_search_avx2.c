@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_search_avx2.c - the searches of enc_search.h for AVX2 */
 #include "config.h"
 #include "kern/x86/enc_search.h"

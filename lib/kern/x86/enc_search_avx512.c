@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_search_avx512.c - the searches of enc_search.h for AVX-512 */
 #include "config.h"
 #include "kern/x86/enc_search.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* enc_search_impl.h - fitting scales to 16 groups at once, lane by lane: the
  * level's file defines FN and includes its pair_*.h */
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_blocks.h - blocks of each type to bytes whose lanes are rows
  *
  * Included by few_i8_impl.h and few_i16_impl.h, whose functions take the bytes.

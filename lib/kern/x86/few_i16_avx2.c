@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i16_avx2.c - few columns of 16-bit integers for AVX2 */
 #include "config.h"
 #include "base/compiler.h"

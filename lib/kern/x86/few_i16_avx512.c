@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i16_avx512.c - few columns of 16-bit integers for AVX-512 */
 #include "config.h"
 #include "base/compiler.h"

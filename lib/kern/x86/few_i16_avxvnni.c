@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i16_avxvnni.c - few columns of 16-bit integers for AVX2 with AVX-VNNI */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i16_impl.h - few columns of 16-bit integers straight from blocks
  *
  * Included once by the file of a level, which has included gemm_int_256.h and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i16_vnni512.c - few columns of 16-bit integers for AVX-512 with VNNI */
 #include "config.h"
 #include "base/compiler.h"

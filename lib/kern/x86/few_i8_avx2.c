@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i8_avx2.c - few columns of bytes of up to 7 bits for AVX2 */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i8_avx512.c - few columns of bytes of up to 7 bits for AVX-512 */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i8_avxvnni.c - few columns of bytes for AVX2 with AVX-VNNI */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i8_impl.h - few columns of bytes straight from blocks
  *
  * Included once by the file of a level, which has included gemm_int_256.h and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_i8_vnni512.c - few columns of bytes for AVX-512 with VNNI */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* few_impl.h - rows by columns, block by block: after few_blocks.h */
 
 enum { AHEAD = 1024 }; /* bytes of each row that are asked for */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* floats.h - what becomes of the numbers of blocks: floats in memory
  *
  * blocks_*.h say how the numbers of a type lie in its blocks, and hand them on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_512.h - tiles of 32 rows by 12 columns in vectors of 512 bits
  *
  * Included once by the file of a level, which has defined vf_fma(a, b, c), what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_avx2.c - products for AVX2 and FMA: tiles of 16 rows by 6 columns
  *
  * Twelve accumulators, two vectors of weights and a broadcast use 15 of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_avx512.c - products for AVX-512 */
 #include "config.h"
 #include "base/compiler.h"

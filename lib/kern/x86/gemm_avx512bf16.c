@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_avx512bf16.c - products of bf16 for AVX-512 BF16
  *
  * A step of 32 bits is a pair of products: the tile and the transposition are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i16_avx2.c - products of 16-bit integers for AVX2: tiles of 16 by 6
  *
  * The packers here are those of all x86 levels.

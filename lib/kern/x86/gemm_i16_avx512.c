@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i16_avx512.c - products of 16-bit integers for AVX-512 without VNNI */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i16_avxvnni.c - products of 16-bit integers for AVX2 with AVX-VNNI */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i16_impl.h - tiles of 16-bit integers, in terms of a level's vectors
  *
  * Included once by the file of a level, which has defined LEVEL, VI_DP and what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i8_avx2.c - packers of panels of bytes, for all x86 levels */
 #include "config.h"
 #include "base/bytes.h"

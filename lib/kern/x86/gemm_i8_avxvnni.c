@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i8_avxvnni.c - products of bytes for AVX2 with AVX-VNNI */
 #include "config.h"
 #include "base/compiler.h"

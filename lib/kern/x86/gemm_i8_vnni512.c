@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_i8_vnni512.c - products of bytes for AVX-512 with VNNI */
 #include "config.h"
 #include "base/compiler.h"

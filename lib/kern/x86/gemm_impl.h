@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_impl.h - exact products for x86, in terms of a level's vectors
  *
  * Included once by gemm_avx2.c and gemm_avx512.c, which define before it:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_int_256.h - tiles of 16 rows by 6 columns in vectors of 256 bits
  *
  * Included once by the file of a level and a width of integers.

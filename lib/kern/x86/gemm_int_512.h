@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_int_512.h - tiles of 32 rows by 6 columns in vectors of 512 bits
  *
  * Included once by the file of a level and a width of integers. 12 sums of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_int_avx2.h - what the packers of integers for AVX2 share */
 #ifndef GG_KERN_X86_GEMM_INT_AVX2_H
 #define GG_KERN_X86_GEMM_INT_AVX2_H

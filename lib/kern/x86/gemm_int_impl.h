@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_int_impl.h - tiles of integers, in terms of a level's vectors
  *
  * Included once by the file of a level and a width of integers, which has

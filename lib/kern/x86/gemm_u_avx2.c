@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_u_avx2.c - bytes of up to 7 bits for AVX2 without VNNI */
 #include "config.h"
 #include "base/compiler.h"

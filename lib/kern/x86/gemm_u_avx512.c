@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_u_avx512.c - bytes of up to 7 bits for AVX-512 without VNNI */
 #include "config.h"
 #include "base/compiler.h"

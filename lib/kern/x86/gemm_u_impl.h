@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* gemm_u_impl.h - tiles of bytes of up to 7 bits, without VNNI
  *
  * Included once by the file of a level, which has defined LEVEL, VI_MUL,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hash_avx2.c - XXH3 as xxhash.h has it for AVX2: the library may be compiled
  * for less (it takes 3.4 times as long with SSE2), and chooses by itself under
  * names only that not all of its packages have */

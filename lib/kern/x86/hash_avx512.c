@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* hash_avx512.c - XXH64 of the same bytes twice: one sum's four lanes in the
  * low half of a vector, the other's in the high half */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ints_avx2.c - blocks to integers and scales, for their panels
  *
  * What blocks_*.h hand on are integers and scales: they stay apart here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* iq_trials_avx2.h - a part of an IQ2 or IQ3 block rounded by many scales
  *
  * For enc_iq_avx2.c: levels by eight scales at a time, then codebook

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pair_avx2.h - 16 floats: groups 0-7 and 8-15 of a search, one lane each */
 #ifndef GG_KERN_X86_PAIR_AVX2_H
 #define GG_KERN_X86_PAIR_AVX2_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* pair_avx512.h - 16 floats: the groups of a search, one lane each. What each
  * function means is said in pair_avx2.h. */
 #ifndef GG_KERN_X86_PAIR_AVX512_H

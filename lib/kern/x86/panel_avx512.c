@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* panel_avx512.c - rows of blocks straight into exact panels, for AVX-512
  *
  * Lanes are rows: four bytes of each of 16 rows lie in a vector before

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* recur_impl.h - recurrences for x86, in terms of a level's vectors
  *
  * Included after vec_impl.h. Rows (or columns) of a state are taken some at a

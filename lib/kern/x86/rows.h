@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rows.h - rows of blocks, which rows_256.h and rows_512.h make lanes of */
 #ifndef GG_KERN_X86_ROWS_H
 #define GG_KERN_X86_ROWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rows_256.h - 8 rows of blocks at a time, each a lane of 256 bits */
 #ifndef GG_KERN_X86_ROWS_256_H
 #define GG_KERN_X86_ROWS_256_H

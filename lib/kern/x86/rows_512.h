@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rows_512.h - 16 rows of blocks at a time, each a lane of 512 bits */
 #ifndef GG_KERN_X86_ROWS_512_H
 #define GG_KERN_X86_ROWS_512_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rows_impl.h - what rows_256.h and rows_512.h share: numbers of rows that are
  * lanes, in terms of a level's vectors
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sha256_shani.c - SHA-256 by the processor's instructions for it
  *
  * The eight variables of a hash are in two vectors, as sha256rnds2 wants them

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stat_avx2.c - summing up rows, eight elements at a time
  *
  * A vector of eight floats is two of four doubles: lanes 0 to 3 and 4 to 7.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vd_impl.h - sums in double, in terms of a level's vectors
  *
  * Included once by vf_avx2.h and vf_avx512.h, which have defined

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vec_avx2.c - rows of f32 for AVX2 and FMA */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vec_avx512.c - rows of f32 for AVX-512 */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vec_impl.h - rows of f32 for x86, in terms of a level's vectors
  *
  * Included once by vec_avx2.c and vec_avx512.c, which define before it:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vf_avx2.h - vectors of f32 and of double, for AVX2 */
 #ifndef GG_KERN_X86_VF_AVX2_H
 #define GG_KERN_X86_VF_AVX2_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vf_avx512.h - vectors of f32 and of double, for AVX-512 */
 #ifndef GG_KERN_X86_VF_AVX512_H
 #define GG_KERN_X86_VF_AVX512_H

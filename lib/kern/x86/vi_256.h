@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vi_256.h - vectors of 256 bits, as rows_256.h and gemm_int_256.h name them
  *
  * vi_: integers, of 32 bits where a name does not say otherwise; vf_: floats.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* vi_512.h - vectors of 512 bits, as rows_512.h and gemm_int_512.h name them
  *
  * vi_: integers, of 32 bits where a name does not say otherwise; vf_: floats.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* x86.h - shared intrinsics of AVX2 kernels, static inline only */
 #ifndef GG_KERN_X86_X86_H
 #define GG_KERN_X86_X86_H

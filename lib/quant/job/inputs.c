@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* inputs.c - the files that a job reads weights from: those of the model and of
  * adapters, in this order */
 #include "config.h"

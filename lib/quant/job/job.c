@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* job.c - a quantization job: made, asked, destroyed */
 #include "config.h"
 #include "quant/job/job.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* job.h - a quantization job as it lies in memory */
 #ifndef GG_QUANT_JOB_H
 #define GG_QUANT_JOB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* loras.c - the adapters whose products are added to the weights of a job */
 #include "config.h"
 #include "quant/job/job.h"

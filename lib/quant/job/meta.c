@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* meta.c - metadata of the output */
 #include "config.h"
 #include "quant/job/job.h"

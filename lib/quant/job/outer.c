@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* outer.c - scales outside of the blocks: which stay, and how large they are
  *
  * The blocks of NVFP4 have scales of eight bits, with four significant ones

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* outer.h - scales that tensors have outside of their blocks (data/gguf.h), in
  * jobs
  *

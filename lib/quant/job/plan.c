@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* plan.c - order and types of the tensors of a job */
 #include "config.h"
 #include "quant/job/job.h"

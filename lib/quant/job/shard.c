@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* shard.c - an output of one file or of several */
 #include "config.h"
 #include "quant/job/job.h"

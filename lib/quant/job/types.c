@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* types.c - what follows from a tensor's type */
 #include "config.h"
 #include "quant/job/job.h"

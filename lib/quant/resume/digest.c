@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* digest.c - the digest of all that decides about the bytes of an output
  */
 #include "config.h"

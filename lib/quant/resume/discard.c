@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* discard.c - removing what a run that did not end left for a resumed one */
 #include "config.h"
 #include "base/outfile.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* record.h - the layout of a journal (resume.h says what it means) */
 #ifndef GG_QUANT_RESUME_RECORD_H
 #define GG_QUANT_RESUME_RECORD_H

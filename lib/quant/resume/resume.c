@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* resume.c - the journal of a run: read, checked, appended to */
 #include "config.h"
 #include "quant/resume/resume.h"

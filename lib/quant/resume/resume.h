@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* resume.h - the journal of a run that can be resumed
  *
  * PATH.resume, for the output PATH of one job: "GGUFRESU", u32 3, u32 0, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fetch.c - input that comes through a reader, chunk by chunk
  *
  * A list of numbers knows what they are made of, and is asked to hold it. Of

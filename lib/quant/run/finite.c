@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* finite.c - has an array NaN, infinities or large numbers? */
 #include "config.h"
 #include "quant/run/finite.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* finite.h - has an array NaN, infinities or large numbers? */
 #ifndef GG_QUANT_FINITE_H
 #define GG_QUANT_FINITE_H

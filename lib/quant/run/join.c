@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* join.c - the tensors of several jobs over one input, side by side
  *
  * The jobs' outputs need not have the same tensors: a scale that goes into the

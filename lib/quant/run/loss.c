@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* loss.c - what encoding did to the numbers */
 #include "config.h"
 #include "quant/run/loss.h"

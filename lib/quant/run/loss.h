@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* loss.h - what encoding did to the numbers, chunk by chunk */
 #ifndef GG_QUANT_LOSS_H
 #define GG_QUANT_LOSS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* names.c - what the files of a run are called
  *
  * Before the work: no two of the paths to read and to write are the same file.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* prepare.c - what is settled before the threads start
  *
  * Whether every tensor can be decoded and encoded here, how the tensors are

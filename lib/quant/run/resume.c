@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* resume.c - going on where an earlier run ended
  *
  * A tensor is noted in the journal of each job when its last chunk is written:

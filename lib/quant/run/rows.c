@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* rows.c - rows in, rows out: the streaming part of a job
  *
  * The tensors are cut into chunks of whole rows, numbered in the order of

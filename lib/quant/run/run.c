@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* run.c - a run of jobs: its files from opening to the disk */
 #include "config.h"
 #include "quant/run/run.h"

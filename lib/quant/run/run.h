@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* run.h - jobs that run together, as they lie in memory
  *
  * run.c opens the files, names.c gives them their names, join.c puts the jobs'

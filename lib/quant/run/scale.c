@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scale.c - scales outside of the blocks, found before the blocks are made
  *
  * Of each matrix the largest weight is looked for, in all its rows.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* unfit.c - weights that are not finite, or would not be in the type they
  * get */
 #include "config.h"
