@@ -56,9 +56,8 @@ test $rc -eq 0 && grep -q ffn_down "$tmp/out" && ! grep -q attn "$tmp/out"
 ok '--exclude'
 
 # What people download in place of a file.
-like() # what it looks like; standard input is the file
+like() # what got looks like
 {
-    cat >"$tmp/got"
     run "$im" "$tmp/got"
     test $rc -eq 1 &&
         grep -q "got: neither GGUF nor .*; it looks like $1" "$tmp/err"
@@ -68,13 +67,18 @@ like() # what it looks like; standard input is the file
         test $imatrix -eq 0
     ok "$1"
 }
-echo '<!doctype html><html>' | like 'a web page'
-echo 'version https://git-lfs.github.com/spec/v1' | like 'a Git LFS pointer'
-echo '{"error":"Sorry"}' | like "a server's error"
-printf 'Entry not found' | like 'the answer of a server without this file'
-echo 'Invalid username or password.' |
-    like 'the answer of a server that wants a token'
-printf '\010\0\0\0\0\0\0\0{"a":{}}' | like 'a safetensors file'
+echo '<!doctype html><html>' >"$tmp/got"
+like 'a web page'
+echo 'version https://git-lfs.github.com/spec/v1' >"$tmp/got"
+like 'a Git LFS pointer'
+echo '{"error":"Sorry"}' >"$tmp/got"
+like "a server's error"
+printf 'Entry not found' >"$tmp/got"
+like 'the answer of a server without this file'
+echo 'Invalid username or password.' >"$tmp/got"
+like 'the answer of a server that wants a token'
+printf '\010\0\0\0\0\0\0\0{"a":{}}' >"$tmp/got"
+like 'a safetensors file'
 
 # Of a machine with the other byte order, and a limit.
 "$mk" "$tmp/big.dat" 1 64 big
