@@ -18,9 +18,9 @@ sources() # what find takes: the files that people write
 }
 cd "$srcdir" || exit 99
 
-verdict 'no file has more than 600 lines, but for its licence' "$(
+verdict 'no file has more than 600 lines' "$(
     sources '(' -name '*.[cht]' -o -name '*.sh' ')' | xargs wc -l |
-    awk '$2 != "total" && $1 > 601 { print $2 ": " $1 - 1 }' | head -20)"
+    awk '$2 != "total" && $1 > 600 { print $2 ": " $1 }' | head -20)"
 
 # In the first line, or after #!; see COPYING.
 verdict 'every source names its licence' "$(

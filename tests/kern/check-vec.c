@@ -3,8 +3,7 @@
  *
  * EXACT kernels against the C reference, the others against double precision.
  * Rows start at odd addresses and lie between guards; lengths go round the
- * lengths of vectors. A seed as argument gives other data.
- */
+ * lengths of vectors. A seed as argument gives other data. */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/kern/kern.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-compress.c - attention to a window and compressed keys, streams, and
  * experts by a token's number (DeepSeek-V4): models of other sizes and options
- * than the sample against a calculation in double, however a text is cut
- */
+ * than the sample against a calculation in double, however a text is cut */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/ref.h"
