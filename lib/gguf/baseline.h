@@ -69,7 +69,11 @@
  * of p by e adds e times a number of variance v. Four times as much bounds it
  * for all but one text in 16,000. Perplexities and what is said of the tokens
  * of the text are not touched by it; the divergence of a single token is less
- * certain than their mean.
+ * certain than their mean. In that room no form is better by more than a
+ * factor for all models: who knows one of two vectors and b bits of the other
+ * knows the square of their distance within about 1 / sqrt(b) of it (T. S.
+ * Jayram and D. P. Woodruff, ACM Transactions on Algorithms 9, 2013); the rows
+ * of 2 chunks of 512 tokens with 2048 words have 1.7 million bits.
  */
 #ifndef GGUF_BASELINE_H
 #define GGUF_BASELINE_H

@@ -52,6 +52,35 @@ assert abs(value(small, "dp_rms") / value(exact, "dp_rms") - 1) < 1e-5' \
     "$tmp/exact.json" "$tmp/small.json"
 test $rc -eq 0
 ok "the divergence, and its error: $(cat "$tmp/out")"
+# Three candidates, few chunks: against two models side by side, since the
+# other form is off itself where models are as near as Q8_0.
+for type in Q8_0 Q2_K; do
+    "$bin/gguf-quantize" -q "$m" "$tmp/$type.gguf" $type || exit 99
+done
+for chunks in 2 4 12; do
+    few="-q -f $srcdir/share/tiny-llama/persuasion.txt -c 512 --chunks $chunks"
+    many="-m $tmp/Q8_0.gguf -m $q4 -m $tmp/Q2_K.gguf"
+    # shellcheck disable=SC2086
+    "$ppl" $few -m "$m" --save-base "$tmp/few" --base-form compact --force \
+        >"$tmp/out" 2>"$tmp/err" &&
+        "$ppl" -j $many --base "$tmp/few" >"$tmp/few.json" &&
+        "$ppl" -j $few $many --base "$m" >"$tmp/two.json"
+    run python3 -c 'import json, sys
+few, two = [json.load(open(f)) for f in sys.argv[1:3]]
+chunks, size = [int(v) for v in sys.argv[3:]]
+n_vocab, stated = 2048, few["base"]["kld_error"]
+upstream = 20 + chunks * (4 * 512 + 255 * (8 + 2 * n_vocab))
+off = [a["kld"]["value"] / b["kld"]["value"] - 1
+       for a, b in zip(few["models"], two["models"])]
+print(*["%+.3f%%" % (100 * v) for v in off], "stated %.3f%%" % (100 * stated))
+assert len(off) == 3 and 10 * size <= upstream
+assert max(map(abs, off)) < 2 * stated
+assert chunks < 12 or max(map(abs, off)) < 0.001 and stated < 0.001' \
+        "$tmp/few.json" "$tmp/two.json" $chunks "$(wc -c <"$tmp/few")"
+    test $rc -eq 0
+    ok "Q8_0, Q4_K_M, Q2_K, $chunks chunks: off by $(cat "$tmp/out")"
+done
+
 run "$ppl" -q -m "$q4" --base "$tmp/small" -f "$t" -c 255
 test $rc -eq 1 && grep -q 'its chunks have 256 tokens, -c asks for 255' "$tmp/err"
 ok 'another context'
