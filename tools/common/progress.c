@@ -65,7 +65,8 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
                      int width, uint64_t done, uint64_t total, double spent)
 {
     char percent[8], rate_text[48], left[24], bar[PROGRESS_LINE];
-    char name[PROGRESS_LINE];
+    char name[PROGRESS_LINE], line[3 * PROGRESS_LINE];
+    const int cut = width > 0 && width < PROGRESS_LINE ? width : PROGRESS_LINE;
     done = done < total ? done : total;
     double f = total ? (double)done / (double)total : 1;
     double rate = spent > 0 ? (double)(done - p->done0) / spent : 0;
@@ -76,8 +77,7 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
              p->note);
     /* What is left out where there is no room: the rate, then the time, then
      * the note, then the end of the label. */
-    int room = (width < PROGRESS_LINE ? width : PROGRESS_LINE) - 1 -
-               (int)strlen(percent);
+    int room = cut - 1 - (int)strlen(percent);
     int label = (int)strlen(name);
     if (label + (int)(strlen(rate_text) + strlen(left)) > room)
         rate_text[0] = '\0';
@@ -91,10 +91,10 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
      * it out of reach */
     format_bar(bar, f,
                room - label - (int)(strlen(rate_text) + strlen(left)) - 2);
-    snprintf(out, PROGRESS_LINE, "%.*s%s%s%s%s", label, name, bar, percent,
+    snprintf(line, sizeof line, "%.*s%s%s%s%s", label, name, bar, percent,
              rate_text, left);
-    if (width > 0 && width <= (int)strlen(out))
-        out[width - 1] = '\0';
+    line[cut - 1] = '\0';
+    memcpy(out, line, strlen(line) + 1);
 }
 
 static void draw(struct progress *p, uint64_t done, uint64_t total, double t)
