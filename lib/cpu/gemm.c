@@ -62,8 +62,10 @@ static const struct gg_kern_gemm *kernels(const struct gg_cpu_gemm_args *a)
  * or NULL. */
 static gg_kern_few_fn *few_columns(const struct gg_cpu_gemm_args *a)
 {
-    const struct gg_kern_gemm *g = kernels(a);
-    return g->few && a->n <= GG_GEMM_FEW ? g->few[a->dtype_index] : NULL;
+    const struct gg_kern_few_row *few = kernels(a)->few;
+    if (!few || a->n > (int64_t)few[a->dtype_index].most)
+        return NULL;
+    return few[a->dtype_index].run;
 }
 
 static bool is_narrow(const struct gg_cpu_gemm_args *a)
@@ -131,7 +133,9 @@ size_t gg_cpu_gemm_most_work(const struct gg_cpu_gemm_args *a, unsigned nth)
     struct gg_cpu_gemm_args b = *a;
     b.n = GG_MIN(a->n, (int64_t)most_cols(a));
     const size_t most = gg_cpu_gemm_work_size(&b, nth);
-    b.n = GG_MIN(a->n, (int64_t)GG_GEMM_FEW); /* which have more than panels */
+    if (!kernels(a)->few) /* which have more than panels */
+        return most;
+    b.n = GG_MIN(a->n, (int64_t)kernels(a)->few[a->dtype_index].most);
     return GG_MAX(most, gg_cpu_gemm_work_size(&b, nth));
 }
 
@@ -438,7 +442,7 @@ static void few_rows(const struct gg_cpu_gemm_args *a, const struct plan *p,
             f.x = few_panel(p, xp, q, f.k, j / g->nr);
             f.n_cols = (unsigned)GG_MIN((size_t)g->nr, n - j);
             f.y = a->y + j * f.y_stride + i0;
-            g->few[a->dtype_index](&f);
+            g->few[a->dtype_index].run(&f);
         }
     }
 }

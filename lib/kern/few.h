@@ -41,36 +41,37 @@ struct gg_kern_few {
     int add; /* 0: y = sum; else y = y + sum */
 };
 
-/* X(type, its name, blocks of 256 steps, scales and minima of those in products
- * of 8 bits, what is added to its integers, bits that they have then, level) */
+/* X(level, type, its name, blocks of 256 steps, scales and minima of those in
+ * products of 8 bits, what is added to its integers, bits that they have then,
+ * most columns (MOST_16, MOST_8 of few.c): of 16 bits with AVX2, with AVX-VNNI,
+ * of 8 likewise) */
 #define GG_KERN_FEW_LOW(X, level)                                             \
-    X(Q4_0, q4_0, 8, 8, 0, 8, 4, level)                                       \
-    X(Q4_1, q4_1, 8, 8, 8, 0, 4, level)                                       \
-    X(Q5_0, q5_0, 8, 8, 0, 16, 5, level)                                      \
-    X(Q5_1, q5_1, 8, 8, 8, 0, 5, level)                                       \
-    X(MXFP4, mxfp4, 8, 8, 0, 16, 5, level)                                    \
-    X(Q2_K, q2_k, 1, 1, 16, 0, 2, level)                                      \
-    X(Q4_K, q4_k, 1, 8, 8, 0, 4, level)                                       \
-    X(Q5_K, q5_k, 1, 8, 8, 0, 5, level)                                       \
-    X(Q6_K, q6_k, 1, 16, 0, 32, 6, level)                                     \
-    X(TQ2_0, tq2_0, 1, 1, 0, 8, 4, level)
+    X(level, Q4_0, q4_0, 8, 8, 0, 8, 4, 8, 8, 8, 8)                           \
+    X(level, Q4_1, q4_1, 8, 8, 8, 0, 4, 6, 6, 6, 6)                           \
+    X(level, Q5_0, q5_0, 8, 8, 0, 16, 5, 8, 8, 8, 8)                          \
+    X(level, Q5_1, q5_1, 8, 8, 8, 0, 5, 8, 8, 8, 8)                           \
+    X(level, MXFP4, mxfp4, 8, 8, 0, 16, 5, 8, 8, 8, 8)                        \
+    X(level, Q2_K, q2_k, 1, 1, 16, 0, 2, 4, 7, 8, 8)                          \
+    X(level, Q4_K, q4_k, 1, 8, 8, 0, 4, 8, 8, 8, 8)                           \
+    X(level, Q5_K, q5_k, 1, 8, 8, 0, 5, 8, 8, 8, 8)                           \
+    X(level, Q6_K, q6_k, 1, 16, 0, 32, 6, 4, 6, 8, 8)                         \
+    X(level, TQ2_0, tq2_0, 1, 1, 0, 8, 4, 6, 7, 8, 8)
 #define GG_KERN_FEW_ALL(X, level)                                             \
     GG_KERN_FEW_LOW(X, level)                                                 \
-    X(IQ4_NL, iq4_nl, 8, 8, 0, 128, 8, level)                                 \
-    X(Q8_0, q8_0, 8, 8, 0, 128, 8, level)                                     \
-    X(Q3_K, q3_k, 1, 1, 0, 4, 3, level)                                       \
-    X(IQ4_XS, iq4_xs, 1, 8, 0, 128, 8, level)
+    X(level, IQ4_NL, iq4_nl, 8, 8, 0, 128, 8, 8, 8, 8, 8)                     \
+    X(level, Q8_0, q8_0, 8, 8, 0, 128, 8, 8, 8, 8, 8)                         \
+    X(level, Q3_K, q3_k, 1, 1, 0, 4, 3, 4, 6, 8, 7)                           \
+    X(level, IQ4_XS, iq4_xs, 1, 8, 0, 128, 8, 8, 8, 8, 8)
 
 /* gg_kern_few8_q4_0_avx2 and so on: of 8 bits, without VNNI for types that use
  * up to 7; and of 16. */
-#define X(type, name, n, scales, mins, bias, bits, level)                     \
-    gg_kern_few_fn gg_kern_few8_##name##_##level;
+#define X(level, type, name, ...) gg_kern_few_fn gg_kern_few8_##name##_##level;
 GG_KERN_FEW_LOW(X, avx2)
 GG_KERN_FEW_LOW(X, avx512)
 GG_KERN_FEW_ALL(X, avxvnni)
 GG_KERN_FEW_ALL(X, vnni512)
 #undef X
-#define X(type, name, n, scales, mins, bias, bits, level)                     \
+#define X(level, type, name, ...)                                             \
     gg_kern_few_fn gg_kern_few16_##name##_##level;
 GG_KERN_FEW_ALL(X, avx2)
 GG_KERN_FEW_ALL(X, avxvnni)
@@ -78,9 +79,8 @@ GG_KERN_FEW_ALL(X, avx512)
 GG_KERN_FEW_ALL(X, vnni512)
 #undef X
 
-/* The kernels of a level and width, [GG_N_DTYPES] each, NULL where there is
- * none; NULL for a level without. */
-gg_kern_few_fn *const *gg_kern_few_of(unsigned level, unsigned width);
+/* The kernels of a level and width, [GG_N_DTYPES]; NULL for a level without. */
+const struct gg_kern_few_row *gg_kern_few_of(unsigned level, unsigned width);
 
 /* A block of activations of 16 bits in the order of few, 32-bit words. */
 enum { GG_FEW16_BEGIN = 2 * GG_GEMM_I8_QUADS, GG_FEW16_RUNS = 16 };

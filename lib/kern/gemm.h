@@ -126,10 +126,14 @@ typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
                                  const float *x, size_t x_stride, size_t n,
                                  size_t k, float *y, size_t y_stride);
 
-/* Products with up to GG_GEMM_FEW columns, without panels of weights:
- * few.h. */
+/* Products of a type with few columns, without panels of weights: few.h. */
 struct gg_kern_few;
 typedef void gg_kern_few_fn(const struct gg_kern_few *f);
+struct gg_kern_few_row {
+    gg_kern_few_fn *run; /* or NULL */
+    unsigned most; /* columns, at most GG_GEMM_FEW: more are multiplied by
+                          * panels sooner */
+};
 
 /* What panels of integers hold (gemm_int.h, gemm_i8.h); 0 in others. */
 struct gg_kern_gemm_ints {
@@ -167,8 +171,8 @@ struct gg_kern_gemm {
     gg_kern_gemm_pack_groups_fn *pack_groups; /* or NULL: pack_w alone */
     gg_kern_panel_fn *const *panel; /* [GG_N_DTYPES], each NULL where there is
                                      * none; or NULL */
-    gg_kern_few_fn *const *few; /* likewise; multiply up to GG_GEMM_FEW columns
-                                 * as tiles do, instead of dot */
+    const struct gg_kern_few_row *few; /* likewise; multiply few columns as
+                                        * tiles do */
     struct gg_kern_gemm_ints ints;
 };
 

@@ -149,8 +149,9 @@ static bool same_bits(const float *a, const float *b, size_t n)
     return true;
 }
 
-/* Few columns straight from blocks are, bit for bit, what they are among many
- * that are multiplied by panels; with blocks of any bytes. */
+/* Few columns straight from blocks, as many as the type's row says, are, bit
+ * for bit, what they are among many that are multiplied by panels; with blocks
+ * of any bytes. */
 static void check_few(const char *level, const struct gg_kern *kern, int dtype,
                       int form, struct gguf_pool *const pool[])
 {
@@ -159,7 +160,8 @@ static void check_few(const char *level, const struct gg_kern *kern, int dtype,
     };
     enum { MANY = 17 };
     const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
-    bool good = true;
+    const unsigned most = kern->gemm[form].few[dtype].most;
+    bool good = true, limited = most > 0 && most <= GG_GEMM_FEW;
     for (size_t s = 0; s < 2 * GG_LEN(shapes); s++) {
         const size_t m = shapes[s / 2][0], full = shapes[s / 2][1];
         const size_t k =
@@ -191,6 +193,8 @@ static void check_few(const char *level, const struct gg_kern *kern, int dtype,
             memset(p.args.y, 0x5a, MANY * m * sizeof *y);
             p.args.n = (int64_t)n;
             multiply(&p, pool[n % 2]);
+            limited = limited && !gg_cpu_gemm_panels(
+                                     &p.args, &(size_t){ 0 }) == (n <= most);
             good = good && same_bits(y, p.args.y, n * m) &&
                    (((unsigned char *)(p.args.y + n * m))[0] == 0x5a);
         }
@@ -200,6 +204,8 @@ static void check_few(const char *level, const struct gg_kern *kern, int dtype,
     }
     ok(good, "%s: %s: few columns are as they are among many", level,
        dt->name);
+    ok(limited, "%s: %s: up to %u columns take no panels", level, dt->name,
+       most);
 }
 
 /* Where blocks of a type have the halves that they are multiplied by; of MXFP4
@@ -290,7 +296,7 @@ static void check_type(const struct acts_form *f, void *user)
 {
     const struct gg_kern_gemm *g = &f->kern->gemm[f->form];
     check_products(f->level, f->kern, f->dtype, f->form, user);
-    if (g->few && g->few[f->dtype]) {
+    if (g->few && g->few[f->dtype].run) {
         check_few(f->level, f->kern, f->dtype, f->form, user);
         check_extremes(f, user);
     }

@@ -216,6 +216,6 @@ static GG_ALWAYS_INLINE void one_end(struct out *o, VF d)
 #include "kern/x86/few_blocks.h"
 #include "kern/x86/few_impl.h"
 
-#define X(ID, NAME, N, SCALES, MINS, BIAS, BITS, LEV)                         \
+#define X(LEV, ID, NAME, N, SCALES, MINS, BIAS, BITS, ...)                    \
     FEW(gg_kern_few8_##NAME##_##LEV, NAME, N, SCALES, MINS, BIAS, BITS)
 FEW_TYPES(X, LEVEL)

@@ -52,7 +52,7 @@ static GG_ALWAYS_INLINE void some_rows(const struct gg_kern_few *f,
         o.sum[j] = vf_zero();
     for (size_t k = f->k; k; r.at += type->size) {
         const size_t n = GG_MIN(k, (size_t)GG_GEMM_INT_STEPS);
-        ask(&r, jump, k / 32 * (type->size / 8), type->size);
+        ask(&r, jump, k * type->size / GG_GEMM_INT_STEPS, type->size);
         acts_at(&acts, x, (unsigned)type->n_scales);
         GG_UNROLL
         for (int j = 0; j < n_cols; j++) {
@@ -84,7 +84,7 @@ static GG_ALWAYS_INLINE void some_cols(const struct gg_kern_few *f, int n_cols,
                                        const struct shape *type)
 {
     enum { ALL = GG_GEMM_PANEL_ROWS };
-    const size_t one = f->k / 32 * (type->size / 8); /* bytes of a row */
+    const size_t one = f->k * type->size / GG_GEMM_INT_STEPS; /* of a row */
     for (size_t i = 0; i < ALL; i += ROWS) {
         const struct rows r = { (const uint8_t *)f->w + i * f->w_stride,
                                 f->w_stride };
