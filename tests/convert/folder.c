@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void die(const char *what)
 {
@@ -36,6 +37,7 @@ void folder_begin(struct folder *f, const char *dir)
 {
     snprintf(f->dir, sizeof f->dir, "%s", dir);
     f->n_tensors = 0;
+    f->sparse = false;
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
         die(dir);
 }
@@ -132,7 +134,11 @@ static void write_file(const struct folder *f, const char *name,
     gg_bytes_store64le(b, n);
     fwrite(b, 1, 8, o);
     fwrite(header, 1, n, o);
-    for (size_t i = (size_t)no; i < f->n_tensors; i += (size_t)n_files)
+    if (f->sparse &&
+        (fflush(o) || ftruncate(fileno(o), (off_t)(8 + n + off)) != 0))
+        die(name);
+    for (size_t i = (size_t)no; i < f->n_tensors && !f->sparse;
+         i += (size_t)n_files)
         for (uint64_t k = 0; k < f->tensor[i].n; k++) {
             gg_bytes_store32le(
                 b, gg_bytes_f32_bits(folder_value(f->tensor[i].name, k)));

@@ -30,6 +30,7 @@ struct folder {
     char dir[256];
     struct folder_tensor tensor[1024];
     size_t n_tensors;
+    bool sparse; /* all numbers are 0, of a file that takes no room */
 };
 
 /* An empty folder at dir, which is made. */

@@ -219,6 +219,24 @@ test $rc -eq 0 && cmp "$tmp/bad.gguf" "$tmp/path.gguf" && grep -q \
     "README.md is not used: line 4, '- x': belongs to nothing before it" "$tmp/err"
 ok 'a card that cannot be read is said, and left alone'
 
+# ----------------------------------------------------------------- memory ---
+# Of a model of 700 MB no more than 64 are held beyond what is mapped. Programs
+# with sanitizers do not start with so little.
+hold() # command...
+{
+    (ulimit -d 65536 && exec "$@")
+}
+if test -z "${EMULATOR-}" && hold "$convert" --version >"$tmp/out" 2>&1 &&
+    "$mkfolder" "$tmp/large" bf16 files=2 large=1; then
+    run hold "$convert" -q -t 2 "$tmp/large" -o "$tmp/large.gguf=Q4_K_M"
+    test $rc -eq 0 -a "$(wc -c <"$tmp/large.gguf")" -gt 200000000
+    ok 'a large model takes as little memory as a small one'
+    rm -rf "$tmp/large" "$tmp/large.gguf"
+else
+    skip 'a large model takes as little memory as a small one' \
+        'no limit on memory'
+fi
+
 # -------------------------------------------------------------- what is refused ---
 run "$convert" "$tmp/extra" -o "$tmp/o.gguf"
 fails "2 tensors of the folder have no place in a model of architecture llama: 'model.layers.0.odd.weight', 'model.layers.1.odd.weight'"

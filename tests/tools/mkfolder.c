@@ -2,7 +2,8 @@
 /* mkfolder.c - "mkfolder DIR [ARG]...": a small Hugging Face folder of a llama
  *
  * ARG: bf16, files=N, extra (a tensor that no model has), wide (rows of 256,
- * which all types' blocks divide).
+ * which all types' blocks divide), large=N: N layers of the sizes of Llama 3 8B
+ * (36: 8e9 weights), all of them 0, in files that take no room on a disk.
  */
 #include "config.h"
 #include "tests/convert/folder.h"
@@ -13,12 +14,49 @@
 
 #define L "model.layers.%%."
 
+struct sizes {
+    int layers, width, ff, heads, kv, vocab;
+};
+
+static void put_config(const struct folder *f, const struct sizes *s)
+{
+    char config[1000];
+    snprintf(config, sizeof config,
+             "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":%d,"
+             "\"intermediate_size\":%d,\"num_hidden_layers\":%d,"
+             "\"num_attention_heads\":%d,\"num_key_value_heads\":%d,"
+             "\"vocab_size\":%d,\"max_position_embeddings\":64,"
+             "\"rms_norm_eps\":1e-6,\"rope_theta\":10000.0,\"eos_token_id\":"
+             "258,\"bos_token_id\":258}",
+             s->width, s->ff, s->layers, s->heads, s->kv, s->vocab);
+    folder_text(f, "config.json", config);
+}
+
+static void put_tensors(struct folder *f, const struct sizes *s, bool extra)
+{
+    char lines[2000];
+    const int n = s->width, ff = s->ff, kv = n / s->heads * s->kv;
+    snprintf(
+        lines, sizeof lines,
+        "model.embed_tokens.weight %d %d\nmodel.norm.weight %d\n" L
+        "input_layernorm.weight %d\n" L
+        "post_attention_layernorm.weight %d\n" L
+        "self_attn.q_proj.weight %d %d\n" L "self_attn.k_proj.weight %d %d\n" L
+        "self_attn.v_proj.weight %d %d\n" L "self_attn.o_proj.weight %d %d\n" L
+        "mlp.gate_proj.weight %d %d\n" L "mlp.up_proj.weight %d %d\n" L
+        "mlp.down_proj.weight %d %d\n%s",
+        s->vocab, n, n, n, n, n, n, kv, n, kv, n, n, n, ff, n, ff, n, n, ff,
+        extra ? "model.layers.%.odd.weight 3\n" : "");
+    folder_tensors(f, lines, s->layers, 1);
+}
+
 int main(int argc, char **argv)
 {
     static struct folder f;
-    static char config[1000], tensors[2000];
+    struct sizes s = { 2, 32, 32, 4, 2, FOLDER_VOCAB };
     const char *dtype = "F32";
-    int n_files = 1, width = 32, extra = 0;
+    int n_files = 1, large = 0;
+    bool extra = false;
     if (argc < 2)
         return 2;
     for (int i = 2; i < argc; i++) {
@@ -27,35 +65,20 @@ int main(int argc, char **argv)
         else if (!strncmp(argv[i], "files=", 6))
             n_files = atoi(argv[i] + 6);
         else if (!strcmp(argv[i], "extra"))
-            extra = 1;
+            extra = true;
         else if (!strcmp(argv[i], "wide"))
-            width = 256;
+            s.width = s.ff = 256;
+        else if (!strncmp(argv[i], "large=", 6))
+            large = atoi(argv[i] + 6);
         else
             return 2;
     }
+    if (large)
+        s = (struct sizes){ large, 4096, 14336, 32, 8, 32000 };
     folder_begin(&f, argv[1]);
-    snprintf(config, sizeof config,
-             "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":%d,"
-             "\"intermediate_size\":%d,\"num_hidden_layers\":2,"
-             "\"num_attention_heads\":4,\"num_key_value_heads\":2,"
-             "\"vocab_size\":260,\"max_position_embeddings\":64,"
-             "\"rms_norm_eps\":1e-6,\"rope_theta\":10000.0,\"eos_token_id\":"
-             "258,\"bos_token_id\":258}",
-             width, width);
-    folder_text(&f, "config.json", config);
-    snprintf(
-        tensors, sizeof tensors,
-        "model.embed_tokens.weight 260 %d\nmodel.norm.weight %d\n" L
-        "input_layernorm.weight %d\n" L
-        "post_attention_layernorm.weight %d\n" L
-        "self_attn.q_proj.weight %d %d\n" L "self_attn.k_proj.weight %d %d\n" L
-        "self_attn.v_proj.weight %d %d\n" L "self_attn.o_proj.weight %d %d\n" L
-        "mlp.gate_proj.weight %d %d\n" L "mlp.up_proj.weight %d %d\n" L
-        "mlp.down_proj.weight %d %d\n%s",
-        width, width, width, width, width, width, width / 2, width, width / 2,
-        width, width, width, width, width, width, width, width, width,
-        extra ? "model.layers.%.odd.weight 3\n" : "");
-    folder_tensors(&f, tensors, 2, 1);
+    f.sparse = large > 0;
+    put_config(&f, &s);
+    put_tensors(&f, &s, extra);
     folder_weights(&f, dtype, n_files);
     folder_bpe(&f, false);
     return 0;
