@@ -389,7 +389,7 @@ static bool is_of_a_model(struct gguf_str name)
         "vocab.txt",           "rwkv_vocab_v20230424.txt",
         "added_tokens.json",   "generation_config.json",
         "chat_template.jinja", "tokenizer.jsonl",
-        "qwen.tiktoken"
+        "qwen.tiktoken",       "README.md"
     };
     for (size_t i = 0; i < GG_LEN(texts); i++)
         if (gg_str_eqz(name, texts[i]))
@@ -502,6 +502,8 @@ static enum gguf_status run(struct gg_back *b, const char *path,
     (void)lost_keys(b, b->p.note);
     GG_TRY(plan_files(b, err));
     enum gguf_status st = gg_back_vocab(b, text, err);
+    if (st == GGUF_OK)
+        st = gg_back_card(b, text + GG_BACK_CARD, err);
     struct stat s;
     w.later = lstat(dir, &s) != 0 && errno == ENOENT;
     if (st == GGUF_OK && !w.later)

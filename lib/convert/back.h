@@ -8,7 +8,8 @@
  * tensors, with their shapes. The parts that these are made of, turned round
  * (back_view.c), say how the folder's tensors are made of the file's; so there
  * is one description of each class for both ways.
- * back_vocab.c writes the tokenizer, back.c the files.
+ * back_vocab.c writes the tokenizer, back_card.c the model card, back.c the
+ * files.
  */
 #ifndef GG_CONVERT_BACK_H
 #define GG_CONVERT_BACK_H
@@ -75,15 +76,19 @@ void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m);
 bool gg_back_same_part(const struct gg_made_part *a,
                        const struct gg_made_part *b);
 
-/* back_vocab.c: texts of the tokenizer, for as many files. */
+/* Texts of the folder, beside config.json. back_vocab.c: the tokenizer;
+ * back_card.c: the model card and generation_config.json, where the file has
+ * what they say. GGUF_E_NOMEM. */
 struct gg_back_text {
     const char *name; /* NULL: there is none */
     char *text;       /* from malloc */
     size_t size;
 };
-enum { GG_BACK_TEXTS = 4 };
+enum { GG_BACK_CARD = 2, GG_BACK_TEXTS = 4 };
 enum gguf_status gg_back_vocab(struct gg_back *b,
-                               struct gg_back_text text[GG_BACK_TEXTS],
+                               struct gg_back_text text[GG_BACK_CARD],
                                struct gguf_error *err);
+enum gguf_status gg_back_card(struct gg_back *b, struct gg_back_text text[2],
+                              struct gguf_error *err);
 
 #endif

@@ -338,7 +338,7 @@ static const struct {
 };
 
 enum gguf_status gg_back_vocab(struct gg_back *b,
-                               struct gg_back_text text[GG_BACK_TEXTS],
+                               struct gg_back_text text[GG_BACK_CARD],
                                struct gguf_error *err)
 {
     struct gg_back_tokens t = { .b = b };

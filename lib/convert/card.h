@@ -61,8 +61,33 @@ enum gguf_status gg_card_name(struct gg_card_name *out,
                               struct gg_mem_arena *arena, struct gguf_str id,
                               double n_params, struct gguf_error *err);
 
+/* A model or a set of data that one is made of, by what a card calls it: the
+ * name of a repository, or an address; NULL: it does not say. GGUF_E_NOMEM. */
+struct gg_card_source {
+    char *name, *version, *organization, *url;
+};
+#define GG_CARD_HUB "https://huggingface.co/"
+enum gguf_status gg_card_source(struct gg_card_source *out,
+                                struct gg_mem_arena *arena, struct gguf_str id,
+                                double n_params, struct gguf_error *err);
+
 /* As a title: blanks for dashes, and words of small letters begin with a large
  * one, unless they are versions or sizes. NULL: no memory. */
 char *gg_card_title(struct gg_mem_arena *arena, const char *name);
+
+/* general.c: texts of the model, in the order of writing: the key, and what a
+ * card calls it, the first that is there; ends with NULLs. */
+struct gg_card_field {
+    const char *key, *of_card[3];
+};
+extern const struct gg_card_field gg_card_fields[];
+
+/* How generation_config.json wants tokens to be chosen: the key, its name
+ * there, and what it is: 's' a text, 'i' a whole number, 'f' a number. */
+struct gg_card_sampling {
+    const char *key, *name;
+    char kind;
+};
+extern const struct gg_card_sampling gg_card_samplings[];
 
 #endif

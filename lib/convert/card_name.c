@@ -12,6 +12,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -386,4 +387,44 @@ char *gg_card_title(struct gg_mem_arena *arena, const char *name)
     if (out)
         out[n] = 0;
     return out;
+}
+
+enum gguf_status gg_card_source(struct gg_card_source *out,
+                                struct gg_mem_arena *arena, struct gguf_str id,
+                                double n_params, struct gguf_error *err)
+{
+    static const char *const hubs[] = { GG_CARD_HUB,
+                                        "http://huggingface.co/" };
+    static const char *const schemes[] = { "https://", "http://", "ssh://" };
+    struct gg_card_name n = { .name = NULL };
+    char *url = NULL;
+    bool is_url = false;
+    *out = (struct gg_card_source){ NULL, NULL, NULL, NULL };
+    for (size_t i = 0; i < GG_LEN(schemes); i++)
+        is_url |= gg_str_starts(id, schemes[i]);
+    if (is_url && !(url = gg_mem_arena_strndup(arena, id.data, id.size)))
+        return gg_error_set_nomem(err, id.size);
+    for (size_t i = 0; i < GG_LEN(hubs) && is_url; i++) {
+        if (!gg_str_starts(id, hubs[i]))
+            continue;
+        const char *rest = url + strlen(hubs[i]), *slash = strchr(rest, '/');
+        if (slash && slash > rest && slash[1] && !strchr(slash + 1, '/'))
+            GG_TRY(gg_card_name(&n, arena, gg_str_z(rest), n_params, err));
+    }
+    if (!is_url)
+        GG_TRY(gg_card_name(&n, arena, id, n_params, err));
+    if (!is_url && n.organization && n.name) {
+        const size_t size = id.size + 32;
+        url = gg_mem_arena_alloc(arena, size);
+        if (!url)
+            return gg_error_set_nomem(err, size);
+        snprintf(url, size, "%s%s/%s", GG_CARD_HUB, n.organization, n.name);
+    }
+    if (n.name && !(n.name = gg_card_title(arena, n.name)))
+        return gg_error_set_nomem(err, id.size);
+    if (n.organization &&
+        !(n.organization = gg_card_title(arena, n.organization)))
+        return gg_error_set_nomem(err, id.size);
+    *out = (struct gg_card_source){ n.name, n.version, n.organization, url };
+    return GGUF_OK;
 }

@@ -120,10 +120,7 @@ enum {
     N_FIELDS
 };
 
-/* In the order of writing, with the keys of cards, the first that is there. */
-static const struct {
-    const char *key, *of_card[3];
-} fields[N_FIELDS] = {
+const struct gg_card_field gg_card_fields[] = {
     [F_NAME] = { "general.name", { "name", "model_name" } },
     [F_AUTHOR] = { "general.author",
                    { "author", "model_author", "model_creator" } },
@@ -145,6 +142,7 @@ static const struct {
     [F_SOURCE_UUID] = { "general.source.uuid", { "uuid", "model_uuid" } },
     [F_SOURCE_REPO] = { "general.source.repo_url",
                         { "repo_url", "model_repo_url" } },
+    [N_FIELDS] = { NULL, { NULL } },
 };
 
 struct general {
@@ -225,8 +223,8 @@ static enum gguf_status join(struct general *g, const struct gg_card_pair *p,
 static enum gguf_status take_card(struct general *g, struct gguf_error *err)
 {
     for (size_t f = 0; f < N_FIELDS; f++)
-        for (size_t k = 0; k < GG_LEN(fields[f].of_card); k++) {
-            const char *key = fields[f].of_card[k];
+        for (size_t k = 0; k < GG_LEN(gg_card_fields[f].of_card); k++) {
+            const char *key = gg_card_fields[f].of_card[k];
             const struct gg_card_pair *p =
                 key ? gg_card_find(&g->card, key) : NULL;
             if (!p || !p->n || g->field[f].size)
@@ -305,42 +303,40 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
 
 /* ---- what is written ---- */
 
-/* How generation_config.json wants tokens to be chosen. */
+const struct gg_card_sampling gg_card_samplings[] = {
+    { "general.sampling.sequence", "sequence", 's' },
+    { "general.sampling.top_k", "top_k", 'i' },
+    { "general.sampling.top_p", "top_p", 'f' },
+    { "general.sampling.min_p", "min_p", 'f' },
+    { "general.sampling.xtc_probability", "xtc_probability", 'f' },
+    { "general.sampling.xtc_threshold", "xtc_threshold", 'f' },
+    { "general.sampling.temp", "temperature", 'f' },
+    { "general.sampling.penalty_last_n", "penalty_last_n", 'i' },
+    { "general.sampling.penalty_repeat", "penalty_repeat", 'f' },
+    { "general.sampling.mirostat", "mirostat", 'i' },
+    { "general.sampling.mirostat_tau", "mirostat_tau", 'f' },
+    { "general.sampling.mirostat_eta", "mirostat_eta", 'f' },
+    { NULL, NULL, 0 },
+};
+
 static enum gguf_status set_sampling(const struct general *g,
                                      struct gguf_error *err)
 {
-    static const struct {
-        const char *key, *name;
-        char kind;
-    } rows[] = {
-        { "general.sampling.sequence", "sequence", 's' },
-        { "general.sampling.top_k", "top_k", 'i' },
-        { "general.sampling.top_p", "top_p", 'f' },
-        { "general.sampling.min_p", "min_p", 'f' },
-        { "general.sampling.xtc_probability", "xtc_probability", 'f' },
-        { "general.sampling.xtc_threshold", "xtc_threshold", 'f' },
-        { "general.sampling.temp", "temperature", 'f' },
-        { "general.sampling.penalty_last_n", "penalty_last_n", 'i' },
-        { "general.sampling.penalty_repeat", "penalty_repeat", 'f' },
-        { "general.sampling.mirostat", "mirostat", 'i' },
-        { "general.sampling.mirostat_tau", "mirostat_tau", 'f' },
-        { "general.sampling.mirostat_eta", "mirostat_eta", 'f' },
-    };
     const json_t *root = g->c->text[GG_CONVERT_GENERATION].json.root;
-    for (size_t i = 0; i < GG_LEN(rows); i++) {
-        const json_t *v = json_object_get(root, rows[i].name);
+    for (size_t i = 0; gg_card_samplings[i].key; i++) {
+        const struct gg_card_sampling *row = &gg_card_samplings[i];
+        const json_t *v = json_object_get(root, row->name);
         struct gguf_str s;
         int64_t n;
         double x;
         enum gguf_status st = GGUF_OK;
-        if (rows[i].kind == 's' && gg_json_str(v, &s) && s.size)
-            st = gguf_meta_set_str(g->meta, rows[i].key, s, err);
-        else if (rows[i].kind == 'i' && gg_json_int(v, &n) && n >= INT32_MIN &&
+        if (row->kind == 's' && gg_json_str(v, &s) && s.size)
+            st = gguf_meta_set_str(g->meta, row->key, s, err);
+        else if (row->kind == 'i' && gg_json_int(v, &n) && n >= INT32_MIN &&
                  n <= INT32_MAX)
-            st = gguf_meta_set_i32(g->meta, rows[i].key, (int32_t)n, err);
-        else if (rows[i].kind == 'f' && gg_json_num(v, &x) &&
-                 isfinite((float)x))
-            st = gguf_meta_set_f32(g->meta, rows[i].key, (float)x, err);
+            st = gguf_meta_set_i32(g->meta, row->key, (int32_t)n, err);
+        else if (row->kind == 'f' && gg_json_num(v, &x) && isfinite((float)x))
+            st = gguf_meta_set_f32(g->meta, row->key, (float)x, err);
         GG_TRY(st);
     }
     return GGUF_OK;
@@ -363,42 +359,12 @@ static enum gguf_status set_source(const struct general *g, const char *what,
                                    size_t no, struct gguf_str id,
                                    struct gguf_error *err)
 {
-    static const char *const hubs[] = { "https://huggingface.co/",
-                                        "http://huggingface.co/" };
-    static const char *const schemes[] = { "https://", "http://", "ssh://" };
-    struct gg_mem_arena *a = &g->c->arena;
-    struct gg_card_name n = { .name = NULL };
-    char *url = NULL;
-    bool is_url = false;
-    for (size_t i = 0; i < GG_LEN(schemes); i++)
-        is_url |= gg_str_starts(id, schemes[i]);
-    if (is_url && !(url = gg_mem_arena_strndup(a, id.data, id.size)))
-        return gg_error_set_nomem(err, id.size);
-    for (size_t i = 0; i < GG_LEN(hubs) && is_url; i++) {
-        const size_t k = strlen(hubs[i]);
-        const char *rest = url + k, *slash = strchr(rest, '/');
-        if (!gg_str_starts(id, hubs[i]))
-            continue;
-        if (slash && slash > rest && slash[1] && !strchr(slash + 1, '/'))
-            GG_TRY(gg_card_name(&n, a, gg_str_z(rest), g->n_params, err));
-    }
-    if (!is_url)
-        GG_TRY(gg_card_name(&n, a, id, g->n_params, err));
-    if (!is_url && n.organization && n.name) {
-        const size_t size = id.size + 32;
-        url = gg_mem_arena_alloc(a, size);
-        if (!url)
-            return gg_error_set_nomem(err, size);
-        snprintf(url, size, "%s%s/%s", hubs[0], n.organization, n.name);
-    }
-    if (n.name && !(n.name = gg_card_title(a, n.name)))
-        return gg_error_set_nomem(err, id.size);
-    if (n.organization && !(n.organization = gg_card_title(a, n.organization)))
-        return gg_error_set_nomem(err, id.size);
+    struct gg_card_source n;
+    GG_TRY(gg_card_source(&n, &g->c->arena, id, g->n_params, err));
     GG_TRY(set_of(g, what, no, "name", n.name, err));
     GG_TRY(set_of(g, what, no, "version", n.version, err));
     GG_TRY(set_of(g, what, no, "organization", n.organization, err));
-    return set_of(g, what, no, "repo_url", url, err);
+    return set_of(g, what, no, "repo_url", n.url, err);
 }
 
 static enum gguf_status set_sources(const struct general *g, const char *what,
@@ -453,8 +419,8 @@ static enum gguf_status set_all(const struct general *g,
         GG_TRY(set_sampling(g, err));
     for (size_t f = 0; f < N_FIELDS; f++)
         if (g->field[f].size)
-            GG_TRY(
-                gguf_meta_set_str(g->meta, fields[f].key, g->field[f], err));
+            GG_TRY(gguf_meta_set_str(g->meta, gg_card_fields[f].key,
+                                     g->field[f], err));
     GG_TRY(set_sources(g, "base_model", models, err));
     GG_TRY(set_sources(g, "dataset", sets, err));
     GG_TRY(set_list(g, "general.tags", "tags", "pipeline_tag", err));

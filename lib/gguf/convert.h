@@ -166,8 +166,9 @@ struct gguf_folder_params {
     }
 
 /* Write the model at path, a file or a split set, as a folder that transformers
- * load: config.json, model.safetensors, or several with their index,
- * the tokenizer, tokenizer_config.json. What converting a folder does to names
+ * load: config.json, model.safetensors, or several with their index, the
+ * tokenizer, tokenizer_config.json, and README.md and generation_config.json
+ * with what the file says of general.* What converting a folder does to names
  * and numbers is done backwards; before anything is written the folder is
  * converted on paper, and has to become the tensors of the file. dir is made if
  * it is not there. Files get their names together when all are complete, and a

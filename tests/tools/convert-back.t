@@ -15,7 +15,8 @@ mkdir "$tmp/back"
 run "$convert" "$tmp/a.gguf" --to-safetensors "$tmp/back/hf"
 test $rc -eq 0 && grep -q 'wrote a folder' "$tmp/err"
 ok 'a file becomes a folder'
-for f in config.json model.safetensors tokenizer.json tokenizer_config.json; do
+for f in config.json model.safetensors tokenizer.json tokenizer_config.json \
+    README.md; do
     test -f "$tmp/back/hf/$f"
     ok "it has $f"
 done
@@ -60,6 +61,87 @@ for pre in falcon bloom deepseek-v3; do
         cmp "$tmp/pre.gguf" "$tmp/again.gguf"
     ok "words cut as by $pre are described so"
 done
+
+# --------------------------------------------------------------- the card ---
+card=$tmp/Tiny-Llama-20K-Instruct-v0.2
+cp -r "$tmp/hf" "$card"
+cat >"$card/README.md" <<'END'
+---
+license: [mit, apache-2.0]
+license_name: "caf\u00e9 \"x\" \\"
+license_link: LICENSE
+language: [en, 'no', "1.0"]
+tags: ["one", "a, b", "- c: d", "", "\U0001F600 \u2028\ttab"]
+pipeline_tag: text-generation
+datasets: []
+base_model:
+- meta-llama/Llama-3.2-1B
+- Plain-Name-v2
+- https://huggingface.co/foo/bar-7B
+- https://example.org/x
+- a b/c d
+model_creator: Some Body
+description: "two\nlines"
+---
+END
+echo '{"top_k": 20, "temperature": 0.6, "top_p": 0.95, "sequence": "k;p"}' \
+    >"$card/generation_config.json"
+"$convert" -q "$card" -o "$tmp/card.gguf" || exit 99
+run "$convert" "$tmp/card.gguf" --to-safetensors "$tmp/back/Other-3B-v7"
+test $rc -eq 0 && ! grep -q 'does not say' "$tmp/err"
+ok 'a card and how tokens are chosen are written'
+sed '/^---$/d; s/: .*/:/' "$tmp/back/Other-3B-v7/README.md" | grep '^[a-z]' |
+    tr -d '\n' >"$tmp/out"
+test "$(cat "$tmp/out")" = "name:author:version:finetune:basename:\
+description:size_label:license:license_name:license_link:language:tags:\
+datasets:base_model:"
+ok 'under the names that cards have'
+sed -n '/^base_model/,/^---/p' "$tmp/back/Other-3B-v7/README.md" >"$tmp/out"
+diff - "$tmp/out" >"$tmp/err" <<'END'
+base_model:
+- meta-llama/Llama-3.2-1B
+- Plain-Name-v2
+- foo/bar-7B
+- "https://example.org/x"
+- "A B/C D"
+---
+END
+ok 'what it is made of as a list of repositories'
+rm -f "$tmp/again.gguf"
+run "$convert" -q "$tmp/back/Other-3B-v7" -o "$tmp/again.gguf"
+test $rc -eq 0 && cmp "$tmp/card.gguf" "$tmp/again.gguf"
+ok 'and the same file comes of a folder of another name'
+if python3 -c 'import yaml' 2>/dev/null; then
+    python3 -c 'import sys, yaml
+t = open(sys.argv[1], encoding="utf-8").read().split("---\n")[1]
+d = yaml.safe_load(t)
+assert d["language"] == ["en", "no", "1.0"], d
+assert d["license_name"] == "caf\u00e9 \"x\" \\", d
+assert d["tags"][:4] == ["one", "a, b", "- c: d", ""], d
+assert d["tags"][4] == "\U0001F600 \u2028\ttab" and d["datasets"] == []
+assert d["description"] == "two\nlines" and len(d["base_model"]) == 5' \
+        "$tmp/back/Other-3B-v7/README.md" 2>"$tmp/err"
+    ok 'as others read YAML, too'
+else
+    skip 'as others read YAML, too' 'no yaml for python3'
+fi
+"$bin/gguf-edit" -q -f "$tmp/card.gguf" -o "$tmp/odd.gguf" \
+    --set general.base_model.0.author=str:x \
+    --set general.base_model.1.version=str:v9 \
+    --set general.tags=i32:5 --set general.license=str: \
+    --set general.dataset.count=str:y \
+    --set general.sampling.top_k=f32:nan || exit 99
+run "$convert" "$tmp/odd.gguf" --to-safetensors "$tmp/back/odd"
+sed -n 's/.*does not say //p' "$tmp/err" | sort | tr '\n' ' ' >"$tmp/out"
+test $rc -eq 0 -a "$(cat "$tmp/out")" = "general.base_model.0.author \
+general.base_model.1.version general.dataset.count general.license \
+general.sampling.top_k general.tags "
+ok 'what a card has no place for is said'
+rm -rf "$tmp/back/odd" && mkdir "$tmp/back/odd" && echo x >"$tmp/back/odd/README.md"
+run "$convert" "$tmp/card.gguf" --to-safetensors "$tmp/back/odd"
+test $rc -eq 1 && grep -q 'File exists' "$tmp/err" &&
+    test "$(ls "$tmp/back/odd")" = README.md
+ok 'a card that is there stays'
 
 for what in "$tmp/none/x" "$tmp/a.gguf"; do
     run "$convert" "$tmp/a.gguf" --to-safetensors "$what"
