@@ -32,9 +32,7 @@ enum gguf_precision {
                              integers of 16 bits, relative to the largest (to
                              fewer where a sum would not fit into 32 bits),
                              sums of products are integers, scales f32. Others
-                             and attention: exact; so are fewer than four
-                             columns below level avx2 or by IQ1, IQ2, IQ3,
-                             TQ1_0, Q1_0, Q2_0, Q6_0, Q8_1 and Q8_K */
+                             and attention: exact */
     GGUF_PRECISION_INT8,  /* likewise to 8 bits, 32 activations at a time, as
                              runtimes do; without VNNI (level avxvnni or
                              vnni512) types that use all 8 bits (Q8_0, Q8_1,

@@ -10,15 +10,15 @@
 #include <string.h>
 
 /* Most columns of a kernel: with more, panels are faster, as measured on a
- * Zen 5. With 32 registers they never are. */
-#define MOST_16_avx2(A16, V16, A8, V8)    A16
-#define MOST_16_avxvnni(A16, V16, A8, V8) V16
-#define MOST_16_avx512(A16, V16, A8, V8)  GG_GEMM_FEW
-#define MOST_16_vnni512(A16, V16, A8, V8) GG_GEMM_FEW
-#define MOST_8_avx2(A16, V16, A8, V8)     A8
-#define MOST_8_avxvnni(A16, V16, A8, V8)  V8
-#define MOST_8_avx512(A16, V16, A8, V8)   GG_GEMM_FEW
-#define MOST_8_vnni512(A16, V16, A8, V8)  GG_GEMM_FEW
+ * Zen 5. */
+#define MOST_16_avx2(A16, V16, A8, V8, Z)    A16
+#define MOST_16_avxvnni(A16, V16, A8, V8, Z) V16
+#define MOST_16_avx512(A16, V16, A8, V8, Z)  Z
+#define MOST_16_vnni512(A16, V16, A8, V8, Z) Z
+#define MOST_8_avx2(A16, V16, A8, V8, Z)     A8
+#define MOST_8_avxvnni(A16, V16, A8, V8, Z)  V8
+#define MOST_8_avx512(A16, V16, A8, V8, Z)   Z
+#define MOST_8_vnni512(A16, V16, A8, V8, Z)  Z
 
 /* clang-format off */
 #define X(LEVEL, TYPE, NAME, N, SCALES, MINS, BIAS, BITS, ...) \

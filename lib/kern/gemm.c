@@ -49,13 +49,12 @@
         .w_block = GG_GEMM_INT_W_BLOCK(GG_GEMM_MR_##LEVEL, SCALES, MINS),     \
         .x_block = GG_GEMM_INT_X_BLOCK(GG_GEMM_NR_##LEVEL, MINS),             \
         .kc = 2 * GG_GEMM_KC_##LEVEL, .mc = GG_GEMM_MC_##LEVEL,               \
-        .round = GG_GEMM_ROUND_##LEVEL, .narrow = GG_GEMM_NARROW,             \
-        .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_ints,    \
+        .round = GG_GEMM_ROUND_##LEVEL, .buf_size = GG_GEMM_BUF_SIZE,         \
+        .pack_rows = gg_kern_gemm_pack_ints,                                  \
         .pack_w = gg_kern_i16_pack_w_##PACK,                                  \
         .pack_groups = PACK_GROUPS_##PACK,                                    \
         .pack_x = gg_kern_i16_pack_x_##PACK,                                  \
         .tile = gg_kern_i16_tile_##SCALES##_##MINS##_##TILE,                  \
-        .dot = gg_kern_gemm_dot_decoded,                                      \
         .ints = { 2, SCALES, MINS, 0, 0, GG_GEMM_INT_LIMIT(MOST) },           \
     }
 #define I8(SCALES, MINS, BIAS, TOP, LEVEL, PACK, TILE)                        \
@@ -65,12 +64,11 @@
         .w_block = GG_GEMM_I8_W_BLOCK(GG_GEMM_MR_##LEVEL, SCALES, MINS),      \
         .x_block = GG_GEMM_I8_X_BLOCK(GG_GEMM_NR_##LEVEL, SCALES, MINS),      \
         .kc = 4 * GG_GEMM_KC_##LEVEL, .mc = GG_GEMM_MC_##LEVEL,               \
-        .round = GG_GEMM_ROUND_##LEVEL, .narrow = GG_GEMM_NARROW,             \
-        .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_ints,    \
+        .round = GG_GEMM_ROUND_##LEVEL, .buf_size = GG_GEMM_BUF_SIZE,         \
+        .pack_rows = gg_kern_gemm_pack_ints,                                  \
         .pack_w = gg_kern_i8_pack_w_##PACK,                                   \
         .pack_groups = PACK_GROUPS_##PACK,                                    \
         .pack_x = gg_kern_i8_pack_x_##PACK, .tile = TILE,                     \
-        .dot = gg_kern_gemm_dot_decoded,                                      \
         .ints = { 1, SCALES, MINS, BIAS, TOP, 0 },                            \
     }
 /* TILE(bits, scales, minima) */

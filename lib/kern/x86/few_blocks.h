@@ -110,20 +110,34 @@ static GG_ALWAYS_INLINE void block_q4_1(struct out *o, const struct rows *r,
         add_min(o, i, min[i]);
 }
 
-/* Fifth bits: bit p of a lane is that of step p. */
-static GG_ALWAYS_INLINE void add_fifths(VI q[RUN_QUADS], VI high)
+/* For vi_lookup: the lowest byte of each lane, all over it. */
+static GG_ALWAYS_INLINE VI first_bytes(void)
 {
-    static const uint8_t first_bytes[16] = { 0, 0, 0, 0, 4,  4,  4,  4,
-                                             8, 8, 8, 8, 12, 12, 12, 12 };
-    const VI low = vi_words(0x08040201), up = vi_words((int)0x80402010);
-    VI which = vi_sixteen(first_bytes); /* a byte of each lane, all over it */
+    static const uint8_t which[16] = { 0, 0, 0, 0, 4,  4,  4,  4,
+                                       8, 8, 8, 8, 12, 12, 12, 12 };
+    return vi_sixteen(which);
+}
+
+/* Of such a byte, bits for four steps, a bit in each byte. */
+#define BITS_LOW vi_words(0x08040201)
+#define BITS_UP  vi_words((int)0x80402010)
+
+/* q |= value where a bit is set: bit p of a lane is that of step p. */
+static GG_ALWAYS_INLINE void add_bits(VI q[RUN_QUADS], VI bits, VI value)
+{
+    VI which = first_bytes();
     GG_UNROLL
     for (int k = 0; k < RUN_QUADS; k += 2) {
-        const VI byte = vi_lookup(high, which);
-        q[k] = vi_or(q[k], vi_where(byte, low, vi_bytes(16)));
-        q[k + 1] = vi_or(q[k + 1], vi_where(byte, up, vi_bytes(16)));
+        const VI byte = vi_lookup(bits, which);
+        q[k] = vi_or(q[k], vi_where(byte, BITS_LOW, value));
+        q[k + 1] = vi_or(q[k + 1], vi_where(byte, BITS_UP, value));
         which = vi_add8(which, vi_bytes(1));
     }
+}
+
+static GG_ALWAYS_INLINE void add_fifths(VI q[RUN_QUADS], VI high)
+{
+    add_bits(q, high, vi_bytes(16));
 }
 
 static GG_ALWAYS_INLINE void block_q5_0(struct out *o, const struct rows *r,
@@ -206,6 +220,99 @@ static GG_ALWAYS_INLINE void block_q8_0(struct out *o, const struct rows *r,
         for (int k = 0; k < RUN_QUADS; k++)
             q[k] = vi_xor(q[k], vi_bytes(128));
         own_run(o, q, i, take_half(&at, 0));
+    }
+    own_end(o);
+}
+
+static GG_ALWAYS_INLINE void block_q8_1(struct out *o, const struct rows *r,
+                                        size_t n)
+{
+    EACH_BLOCK(q8_1)
+    {
+        VI q[RUN_QUADS];
+        take_32(&at, offsetof(struct gg_block_q8_1, qs), q);
+        GG_UNROLL
+        for (int k = 0; k < RUN_QUADS; k++)
+            q[k] = vi_xor(q[k], vi_bytes(128));
+        own_run(o, q, i, take_half(&at, 0));
+    }
+    own_end(o);
+}
+
+/* Fifth and sixth bits: nibbles of two bits for a low nibble and two for a high
+ * one, of bytes 0 to 7 and then of 8 to 15. */
+static GG_ALWAYS_INLINE void block_q6_0(struct out *o, const struct rows *r,
+                                        size_t n)
+{
+    EACH_BLOCK(q6_0)
+    {
+        VI v[4], high[2], q[RUN_QUADS];
+        take(&at, 0, v); /* d, and what is high after it */
+        take_nibbles(&at, offsetof(struct gg_block_q6_0, qs), q);
+        high[0] = vi_or(vi_srl(v[0], 16), vi_sll(v[1], 16));
+        high[1] = vi_or(vi_srl(v[1], 16), vi_sll(v[2], 16));
+        GG_UNROLL
+        for (unsigned k = 0; k < RUN_QUADS; k++) {
+            const unsigned shift = k % 4 / 2 * 4 + k / 4 * 2;
+            const VI two = vi_sll(two_bits(high[k % 2], shift), 4);
+            q[k] = vi_add8(vi_or(q[k], two), vi_bytes(o->bias - 32));
+        }
+        own_run(o, q, i, halves(v[0]));
+    }
+    own_end(o);
+}
+
+/* ---- blocks of 64 and 128 ---- */
+
+/* A bit: -1 or 1. */
+static GG_ALWAYS_INLINE void block_q1_0(struct out *o, const struct rows *r,
+                                        size_t n)
+{
+    struct rows at = *r;
+    for (size_t i = 0; i < n / 32; i += 4) {
+        const VF d = take_half(&at, 0);
+        VI v[4], q[RUN_QUADS];
+        take(&at, offsetof(struct gg_block_q1_0, qs), v);
+        for (size_t k = 0; k < 4; k++) {
+            GG_UNROLL
+            for (int t = 0; t < RUN_QUADS; t++)
+                q[t] = vi_zero();
+            add_bits(q, v[k], vi_bytes(2));
+            GG_UNROLL
+            for (int t = 0; t < RUN_QUADS; t++)
+                q[t] = vi_add8(q[t], vi_bytes(o->bias - 1));
+            own_run(o, q, i + k, d);
+        }
+        at.at += sizeof(struct gg_block_q1_0);
+    }
+    own_end(o);
+}
+
+/* Two bits, less one; a byte has four steps. Of its nibbles bytes keep two bits
+ * each, where they are: what these stand for is looked up. */
+static GG_ALWAYS_INLINE void block_q2_0(struct out *o, const struct rows *r,
+                                        size_t n)
+{
+    static const uint8_t bits[16] = { 0, 1, 2, 3, 1, 0, 0, 0,
+                                      2, 0, 0, 0, 3, 0, 0, 0 };
+    const VI table = vi_add8(vi_sixteen(bits), vi_bytes(o->bias - 1));
+    struct rows at = *r;
+    for (size_t i = 0; i < n / 32; i += 2) {
+        const VF d = take_half(&at, 0);
+        VI v[4], q[RUN_QUADS];
+        take(&at, offsetof(struct gg_block_q2_0, qs), v);
+        for (size_t k = 0; k < 2; k++) {
+            GG_UNROLL
+            for (unsigned t = 0; t < RUN_QUADS; t++) {
+                const VI which = vi_add8(first_bytes(), vi_bytes(t % 4));
+                const VI b = vi_lookup(v[2 * k + t / 4], which);
+                const VI low = vi_and(b, vi_words(0x00000c03));
+                const VI up = vi_and(vi_srl(b, 4), vi_words(0x0c030000));
+                q[t] = vi_lookup(table, vi_or(low, up));
+            }
+            own_run(o, q, i + k, d);
+        }
+        at.at += sizeof(struct gg_block_q2_0);
     }
     own_end(o);
 }
@@ -418,4 +525,61 @@ static GG_ALWAYS_INLINE void block_iq4_xs(struct out *o, const struct rows *r,
         sub_run(o, q, s, scale[s]);
     }
     sub_end(o, d);
+}
+
+static GG_ALWAYS_INLINE void block_q8_k(struct out *o, const struct rows *r,
+                                        size_t n)
+{
+    VI v[4], q[RUN_QUADS];
+    (void)n;
+    for (size_t s = 0; s < 8; s++) {
+        take_32(r, offsetof(struct gg_block_q8_k, qs) + 32 * s, q);
+        GG_UNROLL
+        for (int k = 0; k < RUN_QUADS; k++)
+            q[k] = vi_xor(q[k], vi_bytes(128));
+        one_run(o, q, s);
+    }
+    take(r, offsetof(struct gg_block_q8_k, d), v);
+    one_end(o, vi_float(v[0]));
+}
+
+/* The next ternary digit of four bytes, less one: what three times a byte, as a
+ * part of 256, has above the point; it goes on with the rest. */
+static GG_ALWAYS_INLINE VI next_digit(VI *v, int bias)
+{
+    const VI byte = vi_words(0x00ff00ff);
+    VI even = vi_and(*v, byte), odd = vi_srl16(*v, 8);
+    even = vi_add(even, vi_add(even, even)); /* below 2^10 in 16 bits */
+    odd = vi_add(odd, vi_add(odd, odd));
+    *v = vi_or(vi_and(even, byte), vi_sll(vi_and(odd, byte), 8));
+    return vi_add8(vi_or(vi_srl16(even, 8), vi_andnot(byte, odd)),
+                   vi_bytes(bias - 1));
+}
+
+/* Five digits of 32 bytes, then of 16, then four of four. */
+static GG_ALWAYS_INLINE void block_tq1_0(struct out *o, const struct rows *r,
+                                         size_t n)
+{
+    VI v[RUN_QUADS], last[4], q[RUN_QUADS];
+    (void)n;
+    take_32(r, 0, v);
+    for (size_t i = 0; i < 5; i++) {
+        GG_UNROLL
+        for (int k = 0; k < RUN_QUADS; k++)
+            q[k] = next_digit(&v[k], o->bias);
+        one_run(o, q, i);
+    }
+    take(r, 32, v);
+    take(r, offsetof(struct gg_block_tq1_0, qh) - 10, last);
+    last[2] = vi_or(vi_srl(last[2], 16), vi_sll(last[3], 16));
+    for (size_t i = 5; i < 8; i++) {
+        GG_UNROLL
+        for (int k = 0; k < 4; k++)
+            q[k] = next_digit(&v[k], o->bias);
+        GG_UNROLL
+        for (int k = 0; k < 4; k++)
+            q[4 + k] = next_digit(i < 7 ? &v[k] : &last[2], o->bias);
+        one_run(o, q, i);
+    }
+    one_end(o, halves(vi_srl(last[3], 16)));
 }

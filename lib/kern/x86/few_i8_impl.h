@@ -214,6 +214,7 @@ static GG_ALWAYS_INLINE void one_end(struct out *o, VF d)
 }
 
 #include "kern/x86/few_blocks.h"
+#include "kern/x86/few_codes.h"
 #include "kern/x86/few_impl.h"
 
 #define X(LEV, ID, NAME, N, SCALES, MINS, BIAS, BITS, ...)                    \

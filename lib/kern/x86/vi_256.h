@@ -16,6 +16,7 @@
 #define vi_bytes(b)    _mm256_set1_epi8((char)(b))
 #define vi_words       _mm256_set1_epi32
 #define vi_and         _mm256_and_si256
+#define vi_andnot      _mm256_andnot_si256
 #define vi_or          _mm256_or_si256
 #define vi_xor         _mm256_xor_si256
 #define vi_add         _mm256_add_epi32
@@ -31,11 +32,21 @@
 #define vi_lookup      _mm256_shuffle_epi8
 #define vi_float       _mm256_castsi256_ps
 #define vi_of_bytes(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)(p)))
-/* A table of 16 bytes; bytes of bits where v has any of some, or 0. */
+/* A table of 16 bytes; bytes of bits where v has any of some, or 0; those of v
+ * with their sign turned where bits have any of some. */
 #define vi_sixteen(p)                                                         \
     _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(p)))
 #define vi_where(v, some, bits)                                               \
     _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(v, some), some), bits)
+#define vi_minus_where(v, bits, some)                                         \
+    vi_negate(v, _mm256_cmpeq_epi8(_mm256_and_si256(bits, some), some))
+/* Of two vectors the lower, or the upper, 32 bits of each 64: of each 128 bits
+ * of a, then of b. */
+#define vi_evens(a, b) vi_shuffle(a, b, 0x88)
+#define vi_odds(a, b)  vi_shuffle(a, b, 0xdd)
+#define vi_shuffle(a, b, n)                                                   \
+    _mm256_castps_si256(                                                      \
+        _mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), n))
 #define vf_zero   _mm256_setzero_ps
 #define vf_loadu  _mm256_loadu_ps
 #define vf_storeu _mm256_storeu_ps
@@ -45,5 +56,11 @@
 #define vf_add    _mm256_add_ps
 #define vf_of     _mm256_cvtepi32_ps
 #define vf_neg(v) _mm256_xor_ps(v, _mm256_set1_ps(-0.0f))
+
+/* Bytes of v, minus where mask is all ones. */
+static inline VI vi_negate(VI v, VI mask)
+{
+    return _mm256_sub_epi8(_mm256_xor_si256(v, mask), mask);
+}
 
 #endif

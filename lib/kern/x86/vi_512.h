@@ -16,6 +16,7 @@
 #define vi_bytes(b)    _mm512_set1_epi8((char)(b))
 #define vi_words       _mm512_set1_epi32
 #define vi_and         _mm512_and_si512
+#define vi_andnot      _mm512_andnot_si512
 #define vi_or          _mm512_or_si512
 #define vi_xor         _mm512_xor_si512
 #define vi_add         _mm512_add_epi32
@@ -31,11 +32,22 @@
 #define vi_lookup      _mm512_shuffle_epi8
 #define vi_float       _mm512_castsi512_ps
 #define vi_of_bytes(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(p)))
-/* A table of 16 bytes; bytes of bits where v has any of some, or 0. */
+/* A table of 16 bytes; bytes of bits where v has any of some, or 0; those of v
+ * with their sign turned where bits have any of some. */
 #define vi_sixteen(p)                                                         \
     _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(p)))
 #define vi_where(v, some, bits)                                               \
     _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(v, some), bits)
+#define vi_minus_where(v, bits, some)                                         \
+    _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(bits, some),                \
+                         _mm512_setzero_si512(), v)
+/* Of two vectors the lower, or the upper, 32 bits of each 64: of each 128 bits
+ * of a, then of b. */
+#define vi_evens(a, b) vi_shuffle(a, b, 0x88)
+#define vi_odds(a, b)  vi_shuffle(a, b, 0xdd)
+#define vi_shuffle(a, b, n)                                                   \
+    _mm512_castps_si512(                                                      \
+        _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), n))
 #define vf_zero   _mm512_setzero_ps
 #define vf_loadu  _mm512_loadu_ps
 #define vf_storeu _mm512_storeu_ps

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/* few_codes.h - blocks of the codebook types to bytes whose lanes are rows
+ *
+ * Included after few_blocks.h, whose functions take the bytes. Entries
+ * (kern/iq_bytes.h) are copied row by row to where those of all rows lie side
+ * by side, ready to be lanes. Signs, scales and what is added to entries are
+ * made in lanes.
+ */
+#include "kern/iq_bytes.h"
+
+/* Of a block of all rows: 32 entries of eight bytes, or 64 of four. */
+struct entries_8 {
+    _Alignas(64) uint64_t at[32][ROWS];
+};
+struct entries_4 {
+    _Alignas(64) uint32_t at[64][ROWS];
+};
+
+/* Where a row's eight bytes are, so that four lanes of 128 bits in one half
+ * and the other have the rows in order. */
+static GG_ALWAYS_INLINE size_t place_of(size_t row)
+{
+    return (row & 2) * ROWS / 4 + row / 4 * 2 + row % 2;
+}
+
+/* Those of a run of 32 steps from the t-th entry on. */
+static GG_ALWAYS_INLINE void take_8(const struct entries_8 *e, size_t t,
+                                    VI q[RUN_QUADS])
+{
+    GG_UNROLL
+    for (size_t i = 0; i < 4; i++) {
+        const VI a = vi_load(e->at[t + i]);
+        const VI b = vi_load(e->at[t + i] + ROWS / 2);
+        q[2 * i] = vi_evens(a, b);
+        q[2 * i + 1] = vi_odds(a, b);
+    }
+}
+
+static GG_ALWAYS_INLINE void take_4(const struct entries_4 *e, size_t t,
+                                    VI q[RUN_QUADS])
+{
+    GG_UNROLL
+    for (size_t i = 0; i < RUN_QUADS; i++)
+        q[i] = vi_load(e->at[t + i]);
+}
+
+static GG_ALWAYS_INLINE void copy_8(struct entries_8 *e, size_t row,
+                                    const uint64_t *table,
+                                    const uint16_t k[32])
+{
+    const size_t at = place_of(row);
+    GG_UNROLL
+    for (size_t t = 0; t < 32; t++)
+        e->at[t][at] = table[k[t]];
+}
+
+/* 16 numbers of entries: bytes, with bits of high above them. */
+static GG_ALWAYS_INLINE void put_codes(uint16_t *k, const uint8_t *low,
+                                       __m256i high)
+{
+    const __m128i v = _mm_loadu_si128((const void *)low);
+    _mm256_storeu_si256((void *)k,
+                        _mm256_or_si256(_mm256_cvtepu8_epi16(v), high));
+}
+
+/* Bytes n, n + 1, ... of v as 16 words, each of them times over. */
+static GG_ALWAYS_INLINE __m256i spread_bytes(__m128i v, int n, int times)
+{
+    const __m256i step = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+                                           11, 12, 13, 14, 15);
+    const int shift = times == 2 ? 1 : times == 4 ? 2 : 3;
+    const __m256i byte = _mm256_add_epi16(_mm256_srli_epi16(step, shift),
+                                          _mm256_set1_epi16((short)n));
+    /* the upper byte of each word: none */
+    return _mm256_shuffle_epi8(
+        _mm256_broadcastsi128_si256(v),
+        _mm256_or_si256(byte, _mm256_set1_epi16((short)0x8000)));
+}
+
+static void look_up_iq2_xxs(struct entries_8 *e, const struct rows *r)
+{
+    for (size_t row = 0; row < ROWS; row++) {
+        const uint8_t *k =
+            r->at + row * r->stride + offsetof(struct gg_block_iq2_xxs, qs);
+        const size_t at = place_of(row);
+        GG_UNROLL
+        for (size_t t = 0; t < 32; t++)
+            e->at[t][at] = gg_kern_iq2_xxs_bytes[k[t / 4 * 8 + t % 4]];
+    }
+}
+
+static void look_up_iq2_xs(struct entries_8 *e, const struct rows *r)
+{
+    for (size_t row = 0; row < ROWS; row++) {
+        const uint8_t *qs =
+            r->at + row * r->stride + offsetof(struct gg_block_iq2_xs, qs);
+        uint16_t k[32];
+        for (size_t i = 0; i < 32; i += 16)
+            _mm256_storeu_si256(
+                (void *)(k + i),
+                _mm256_and_si256(
+                    _mm256_loadu_si256((const void *)(qs + 2 * i)),
+                    _mm256_set1_epi16(511)));
+        copy_8(e, row, gg_kern_iq2_xs_bytes, k);
+    }
+}
+
+/* Two bits of each entry. */
+static void look_up_iq2_s(struct entries_8 *e, const struct rows *r)
+{
+    const __m256i by = _mm256_set1_epi64x(0x0004001000400100);
+    for (size_t row = 0; row < ROWS; row++) {
+        const uint8_t *p = r->at + row * r->stride;
+        const __m128i qh = _mm_loadl_epi64(
+            (const void *)(p + offsetof(struct gg_block_iq2_s, qh)));
+        uint16_t k[32];
+        GG_UNROLL
+        for (int i = 0; i < 2; i++) {
+            const __m256i high =
+                _mm256_mullo_epi16(spread_bytes(qh, 4 * i, 4), by);
+            put_codes(k + 16 * i,
+                      p + offsetof(struct gg_block_iq2_s, qs) + 16 * i,
+                      _mm256_and_si256(high, _mm256_set1_epi16(0x300)));
+        }
+        copy_8(e, row, gg_kern_iq2_s_bytes, k);
+    }
+}
+
+static void look_up_iq3_xxs(struct entries_4 *e, const struct rows *r)
+{
+    for (size_t row = 0; row < ROWS; row++) {
+        const uint8_t *k =
+            r->at + row * r->stride + offsetof(struct gg_block_iq3_xxs, qs);
+        GG_UNROLL
+        for (size_t t = 0; t < 64; t++)
+            e->at[t][row] = gg_kern_iq3_xxs_bytes[k[t]];
+    }
+}
+
+/* One bit of each. */
+static void look_up_iq3_s(struct entries_4 *e, const struct rows *r)
+{
+    const __m256i by = _mm256_setr_epi16(256, 128, 64, 32, 16, 8, 4, 2, 256,
+                                         128, 64, 32, 16, 8, 4, 2);
+    for (size_t row = 0; row < ROWS; row++) {
+        const uint8_t *p = r->at + row * r->stride;
+        const __m128i qh = _mm_loadl_epi64(
+            (const void *)(p + offsetof(struct gg_block_iq3_s, qh)));
+        uint16_t k[64];
+        GG_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const __m256i high =
+                _mm256_mullo_epi16(spread_bytes(qh, 2 * i, 8), by);
+            put_codes(k + 16 * i,
+                      p + offsetof(struct gg_block_iq3_s, qs) + 16 * i,
+                      _mm256_and_si256(high, _mm256_set1_epi16(0x100)));
+        }
+        GG_UNROLL
+        for (size_t t = 0; t < 64; t++)
+            e->at[t][row] = gg_kern_iq3_s_bytes[k[t]];
+    }
+}
+
+/* Three bits of each, of words for four; of the last by a bit down. */
+static void look_up_iq1_s(struct entries_8 *e, const struct rows *r)
+{
+    const __m256i up = _mm256_set1_epi64x(0x0000000400200100);
+    const __m256i down = _mm256_set1_epi64x((long long)0x8000000000000000);
+    const __m128i four =
+        _mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3);
+    const __m256i words = _mm256_inserti128_si256(
+        _mm256_castsi128_si256(four), _mm_add_epi8(four, _mm_set1_epi8(4)), 1);
+    for (size_t row = 0; row < ROWS; row++) {
+        const uint8_t *p = r->at + row * r->stride;
+        const __m256i qh = _mm256_broadcastsi128_si256(_mm_loadu_si128(
+            (const void *)(p + offsetof(struct gg_block_iq1_s, qh))));
+        uint16_t k[32];
+        GG_UNROLL
+        for (int i = 0; i < 2; i++) {
+            const __m256i w = _mm256_shuffle_epi8(
+                qh, _mm256_add_epi8(words, _mm256_set1_epi8((char)(8 * i))));
+            const __m256i high = _mm256_or_si256(_mm256_mullo_epi16(w, up),
+                                                 _mm256_mulhi_epu16(w, down));
+            put_codes(k + 16 * i,
+                      p + offsetof(struct gg_block_iq1_s, qs) + 16 * i,
+                      _mm256_and_si256(high, _mm256_set1_epi16(0x700)));
+        }
+        copy_8(e, row, gg_kern_iq1_bytes, k);
+    }
+}
+
+/* Three bits of a nibble for each. */
+static void look_up_iq1_m(struct entries_8 *e, const struct rows *r)
+{
+    const __m256i by = _mm256_set1_epi32(0x00100100);
+    for (size_t row = 0; row < ROWS; row++) {
+        const uint8_t *p = r->at + row * r->stride;
+        const __m128i qh = _mm_loadu_si128(
+            (const void *)(p + offsetof(struct gg_block_iq1_m, qh)));
+        uint16_t k[32];
+        GG_UNROLL
+        for (int i = 0; i < 2; i++) {
+            const __m256i high =
+                _mm256_mullo_epi16(spread_bytes(qh, 8 * i, 2), by);
+            put_codes(k + 16 * i,
+                      p + offsetof(struct gg_block_iq1_m, qs) + 16 * i,
+                      _mm256_and_si256(high, _mm256_set1_epi16(0x700)));
+        }
+        copy_8(e, row, gg_kern_iq1_bytes, k);
+    }
+}
+
+/* ---- signs and scales ---- */
+
+/* Minus where a bit is set, bit p of a lane that of step p; then the bias. */
+static GG_ALWAYS_INLINE void add_signs(VI q[RUN_QUADS], VI signs, int bias)
+{
+    VI which = first_bytes();
+    GG_UNROLL
+    for (int k = 0; k < RUN_QUADS; k += 2) {
+        const VI byte = vi_lookup(signs, which);
+        q[k] = vi_add8(vi_minus_where(q[k], byte, BITS_LOW), vi_bytes(bias));
+        q[k + 1] =
+            vi_add8(vi_minus_where(q[k + 1], byte, BITS_UP), vi_bytes(bias));
+        which = vi_add8(which, vi_bytes(1));
+    }
+}
+
+/* gg_dtype_iq_signs of each byte. */
+static GG_ALWAYS_INLINE VI even_signs(VI s)
+{
+    enum { ODD = 0x80 }; /* of as many bits as a nibble has set */
+    static const uint8_t parity[16] = { 0,   ODD, ODD, 0,   ODD, 0,   0,   ODD,
+                                        ODD, 0,   0,   ODD, 0,   ODD, ODD, 0 };
+    const VI p = low_nibbles(vi_xor(s, vi_srl(s, 4)));
+    return vi_or(s, vi_lookup(vi_sixteen(parity), p));
+}
+
+/* Four times seven bits of a word to four bytes. */
+static GG_ALWAYS_INLINE VI sevens(VI v)
+{
+    VI s = vi_and(v, vi_words(0x7f));
+    GG_UNROLL
+    for (int i = 1; i < 4; i++)
+        s = vi_or(s, vi_and(vi_sll(v, i), vi_words(0x7f << 8 * i)));
+    return s;
+}
+
+/* 2 v + 1 of bits of v. */
+static GG_ALWAYS_INLINE VI odd_of(VI v, int mask)
+{
+    return vi_or(vi_sll(vi_and(v, vi_words(mask)), 1), vi_words(1));
+}
+
+static GG_ALWAYS_INLINE VF times(VF v, float by)
+{
+    return vf_mul(v, vf_all(&by));
+}
+
+/* Two halves of run s, of which sub has a nibble each. */
+static GG_ALWAYS_INLINE void two_halves(struct out *o, const VI q[RUN_QUADS],
+                                        size_t s, VF d, VI sub)
+{
+    half_run(o, q, 2 * s, scale_of(d, odd_of(sub, 15)));
+    half_run(o, q + 4, 2 * s + 1, scale_of(d, odd_of(vi_srl(sub, 4), 15)));
+}
+
+/* ---- blocks ---- */
+
+static GG_ALWAYS_INLINE void block_iq2_xxs(struct out *o, const struct rows *r,
+                                           size_t n)
+{
+    const VF d = times(take_half(r, 0), 0.125f);
+    struct entries_8 e;
+    (void)n;
+    look_up_iq2_xxs(&e, r);
+    for (size_t h = 0; h < 4; h++) {
+        VI v[4];
+        take(r, offsetof(struct gg_block_iq2_xxs, qs) + 16 * h, v);
+        for (size_t i = 0; i < 2; i++) {
+            const VI rest = v[2 * i + 1]; /* signs, and scales above them */
+            VI q[RUN_QUADS];
+            take_8(&e, 8 * h + 4 * i, q);
+            add_signs(q, even_signs(sevens(rest)), o->bias);
+            sub_run(o, q, 2 * h + i,
+                    scale_of(d, odd_of(vi_srl(rest, 28), 15)));
+        }
+    }
+    sub_end(o, d);
+}
+
+static GG_ALWAYS_INLINE void block_iq2_xs(struct out *o, const struct rows *r,
+                                          size_t n)
+{
+    const VF d = times(take_half(r, 0), 0.125f);
+    const VI seven = vi_words(0x7f);
+    struct entries_8 e;
+    VI scale[4], v[4];
+    (void)n;
+    look_up_iq2_xs(&e, r);
+    take(r, offsetof(struct gg_block_iq2_xs, scales) - 8, scale);
+    for (size_t h = 0; h < 4; h++) {
+        VI sub = scale[2 + h / 2];
+        if (h % 2)
+            sub = vi_srl(sub, 16);
+        take(r, offsetof(struct gg_block_iq2_xs, qs) + 16 * h, v);
+        for (size_t i = 0; i < 2; i++) { /* signs above nine bits of a word */
+            const VI a = v[2 * i], b = v[2 * i + 1];
+            const VI low =
+                vi_or(vi_and(vi_srl(a, 9), seven), vi_sll(vi_srl(a, 25), 8));
+            const VI up =
+                vi_or(vi_and(vi_srl(b, 9), seven), vi_sll(vi_srl(b, 25), 8));
+            VI q[RUN_QUADS];
+            take_8(&e, 8 * h + 4 * i, q);
+            add_signs(q, even_signs(vi_or(low, vi_sll(up, 16))), o->bias);
+            two_halves(o, q, 2 * h + i, d, sub);
+            sub = vi_srl(sub, 8);
+        }
+    }
+    sub_end(o, d);
+}
+
+static GG_ALWAYS_INLINE void block_iq2_s(struct out *o, const struct rows *r,
+                                         size_t n)
+{
+    const VF d = times(take_half(r, 0), 0.125f);
+    struct entries_8 e;
+    VI scale[4], signs[4];
+    (void)n;
+    look_up_iq2_s(&e, r);
+    take(r, offsetof(struct gg_block_iq2_s, qh), scale);
+    for (size_t h = 0; h < 2; h++) {
+        VI sub = scale[2 + h];
+        take(r, offsetof(struct gg_block_iq2_s, qs) + 32 + 16 * h, signs);
+        for (size_t i = 0; i < 4; i++) {
+            VI q[RUN_QUADS];
+            take_8(&e, 16 * h + 4 * i, q);
+            add_signs(q, signs[i], o->bias);
+            two_halves(o, q, 4 * h + i, d, sub);
+            sub = vi_srl(sub, 8);
+        }
+    }
+    sub_end(o, d);
+}
+
+static GG_ALWAYS_INLINE void block_iq3_xxs(struct out *o, const struct rows *r,
+                                           size_t n)
+{
+    const VF d = times(take_half(r, 0), 0.25f);
+    struct entries_4 e;
+    (void)n;
+    look_up_iq3_xxs(&e, r);
+    for (size_t h = 0; h < 2; h++) {
+        VI rest[4]; /* signs, and scales above them */
+        take(r, offsetof(struct gg_block_iq3_xxs, qs) + 64 + 16 * h, rest);
+        for (size_t i = 0; i < 4; i++) {
+            VI q[RUN_QUADS];
+            take_4(&e, 32 * h + 8 * i, q);
+            add_signs(q, even_signs(sevens(rest[i])), o->bias);
+            sub_run(o, q, 4 * h + i,
+                    scale_of(d, odd_of(vi_srl(rest[i], 28), 15)));
+        }
+    }
+    sub_end(o, d);
+}
+
+static GG_ALWAYS_INLINE void block_iq3_s(struct out *o, const struct rows *r,
+                                         size_t n)
+{
+    const VF d = take_half(r, 0);
+    struct entries_4 e;
+    VI scale[4], signs[4];
+    (void)n;
+    look_up_iq3_s(&e, r);
+    take(r, offsetof(struct gg_block_iq3_s, scales) - 12, scale);
+    VI sub = scale[3];
+    for (size_t h = 0; h < 2; h++) {
+        take(r, offsetof(struct gg_block_iq3_s, signs) + 16 * h, signs);
+        for (size_t i = 0; i < 4; i++) {
+            VI q[RUN_QUADS];
+            take_4(&e, 32 * h + 8 * i, q);
+            add_signs(q, signs[i], o->bias);
+            sub_run(o, q, 4 * h + i, scale_of(d, odd_of(sub, 15)));
+            sub = vi_srl(sub, 4);
+        }
+    }
+    sub_end(o, d);
+}
+
+/* What levels of IQ1 are moved by, with the bias: -1 if bit 31 is set, or 1. */
+static GG_ALWAYS_INLINE VI delta_of(VI v, int bias)
+{
+    return vi_add8(vi_and(vi_sra(v, 31), vi_bytes(-2)), vi_bytes(bias + 1));
+}
+
+static GG_ALWAYS_INLINE void block_iq1_s(struct out *o, const struct rows *r,
+                                         size_t n)
+{
+    const VF d = times(take_half(r, 0), 0.125f);
+    struct entries_8 e;
+    VI high[4];
+    (void)n;
+    look_up_iq1_s(&e, r);
+    take(r, offsetof(struct gg_block_iq1_s, qh), high);
+    for (size_t h = 0; h < 4; h++) {
+        VI w = high[h];
+        for (size_t i = 0; i < 2; i++) {
+            const VI delta = delta_of(vi_sll(w, 16), o->bias);
+            VI q[RUN_QUADS];
+            take_8(&e, 8 * h + 4 * i, q);
+            GG_UNROLL
+            for (int k = 0; k < RUN_QUADS; k++)
+                q[k] = vi_add8(q[k], delta);
+            sub_run(o, q, 2 * h + i, scale_of(d, odd_of(vi_srl(w, 12), 7)));
+            w = vi_srl(w, 16);
+        }
+    }
+    sub_end(o, d);
+}
+
+/* The upper nibbles of four words are an f16. */
+static GG_ALWAYS_INLINE VF half_of_nibbles(VI a, VI b)
+{
+    const VI low = vi_or(vi_and(vi_srl(a, 12), vi_words(0xf)),
+                         vi_and(vi_srl(a, 24), vi_words(0xf0)));
+    const VI up = vi_or(vi_and(vi_srl(b, 4), vi_words(0xf00)),
+                        vi_and(vi_srl(b, 16), vi_words(0xf000)));
+    return halves(vi_or(low, up));
+}
+
+static GG_ALWAYS_INLINE void block_iq1_m(struct out *o, const struct rows *r,
+                                         size_t n)
+{
+    struct entries_8 e;
+    VI high[4], scale[4];
+    (void)n;
+    look_up_iq1_m(&e, r);
+    take(r, offsetof(struct gg_block_iq1_m, qh), high);
+    take(r, offsetof(struct gg_block_iq1_m, scales) - 8, scale);
+    const VF d = times(half_of_nibbles(scale[2], scale[3]), 0.125f);
+    for (size_t h = 0; h < 4; h++) {
+        VI w = high[h], sub = scale[2 + h / 2];
+        if (h % 2)
+            sub = vi_srl(sub, 16);
+        for (size_t i = 0; i < 2; i++) {
+            const size_t s = 2 * h + i;
+            VI q[RUN_QUADS];
+            take_8(&e, 4 * s, q);
+            GG_UNROLL
+            for (int k = 0; k < RUN_QUADS; k++) /* a bit for two quads */
+                q[k] = vi_add8(q[k],
+                               delta_of(vi_sll(w, 28 - k / 2 * 4), o->bias));
+            half_run(o, q, 2 * s, scale_of(d, odd_of(sub, 7)));
+            half_run(o, q + 4, 2 * s + 1,
+                     scale_of(d, odd_of(vi_srl(sub, 3), 7)));
+            w = vi_srl(w, 16);
+            sub = vi_srl(sub, 6);
+        }
+    }
+    sub_end(o, d);
+}
