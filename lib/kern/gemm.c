@@ -179,15 +179,17 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
     for (unsigned l = 0; l < GG_N_LEVELS; l++) {
         if (!gg_kern_cpu_has_level(cpu, l))
             continue;
+        /* Where it is built, AVX2 takes nothing from C. */
+        const bool own = l == GG_LEVEL_AVX2 && exact[l].tile;
         if (exact[l].tile)
             k[GG_GEMM_EXACT] = exact[l];
-        if (bf16[l].tile || l == GG_LEVEL_AVX2)
+        if (bf16[l].tile || own)
             k[GG_GEMM_BF16] = bf16[l];
         for (unsigned i = 0; i < N_I16; i++)
             if (i16[l][i].tile)
                 take_form(&k[GG_GEMM_I16_8 + i], &i16[l][i], l);
         for (unsigned i = 0; i < N_I8; i++)
-            if (i8[l][i].tile || l == GG_LEVEL_AVX2)
+            if (i8[l][i].tile || own)
                 take_form(&k[GG_GEMM_U4_8 + i], &i8[l][i], l);
     }
 }
