@@ -7,8 +7,8 @@
  *
  * Contracts (tests/kern): EXACT: the same bits as the C reference at every
  * level; ULP(n): within n units in the last place of the true value; SUM: the
- * error bound of any order of summation. Reductions other than dot add up in
- * double. At one level the result of a row is a function of the row alone.
+ * error bound of any order of summation. Reductions but dot and exp_mul add up
+ * in double. At one level the result of a row is a function of the row alone.
  */
 #ifndef GG_KERN_VEC_H
 #define GG_KERN_VEC_H
@@ -46,6 +46,11 @@ typedef float gg_vec_dot_fn(const float *x, const float *y, size_t n);
  * underflow; returns their sum. y NULL: only the sum. */
 typedef double gg_vec_exp_sum_fn(float *y, const float *x, size_t n,
                                  float max);
+
+/* y = exp(x - max) * f, exp as above and then the product rounded; returns the
+ * sum of exp, taken in f32: lane by lane, in order of x. n is at most 128. */
+typedef float gg_vec_exp_mul_fn(float *y, const float *x, const float *f,
+                                size_t n, float max);
 
 /* y = x * scale + slope * mask, each product rounded (EXACT); mask NULL: no
  * second term. Returns the largest y, as max does. */
@@ -167,6 +172,7 @@ typedef void gg_vec_wkv6_fn(const struct gg_vec_wkv6 *p);
     X(sum, sum)                                                               \
     X(dot, dot)                                                               \
     X(exp_sum, exp_sum)                                                       \
+    X(exp_mul, exp_mul)                                                       \
     X(scores, scores)                                                         \
     X(soft_max, soft_max)                                                     \
     X(rms_norm, rms_norm)                                                     \

@@ -141,6 +141,18 @@ double gg_vec_exp_sum_c(float *y, const float *x, size_t n, float max)
     return sum;
 }
 
+float gg_vec_exp_mul_c(float *y, const float *x, const float *f, size_t n,
+                       float max)
+{
+    float sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const float e = expf(x[i] - max);
+        sum += e;
+        y[i] = e * f[i];
+    }
+    return sum;
+}
+
 float gg_vec_scores_c(float *y, const float *x, const float *mask, size_t n,
                       float scale, float slope)
 {

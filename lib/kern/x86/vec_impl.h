@@ -304,6 +304,40 @@ double FN(gg_vec_exp_sum)(float *y, const float *x, size_t n, float max)
     return exp_sum(y, x, n, max);
 }
 
+float FN(gg_vec_exp_mul)(float *y, const float *x, const float *f, size_t n,
+                         float max)
+{
+    const VF m = vf_set1(max);
+    VF s = vf_set1(0.0f);
+    size_t i = 0;
+    for (; n - i >= SIDE * LANES; i += SIDE * LANES) {
+        VF e[SIDE];
+        GG_UNROLL
+        for (int j = 0; j < SIDE; j++)
+            e[j] = vf_sub(vf_load(x + i + j * LANES), m);
+        vf_exps(e, SIDE);
+        GG_UNROLL
+        for (int j = 0; j < SIDE; j++) {
+            s = vf_add(s, e[j]);
+            vf_store(y + i + j * LANES,
+                     vf_mul(e[j], vf_load(f + i + j * LANES)));
+        }
+    }
+    for (; n - i >= LANES; i += LANES) {
+        const VF e = vf_exp(vf_sub(vf_load(x + i), m));
+        s = vf_add(s, e);
+        vf_store(y + i, vf_mul(e, vf_load(f + i)));
+    }
+    if (i < n) {
+        float t[LANES];
+        vf_store(t, vf_exp(vf_sub(vf_load_n(x + i, n - i), m)));
+        const VF e = vf_load_n(t, n - i);
+        s = vf_add(s, e);
+        vf_store_n(y + i, vf_mul(e, vf_load_n(f + i, n - i)), n - i);
+    }
+    return vf_hsum(s);
+}
+
 float FN(gg_vec_scores)(float *y, const float *x, const float *mask, size_t n,
                         float scale, float slope)
 {

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* pairs.c - choosing the kernels of products of integers of both sides */
+#include "config.h"
+#include "kern/pairs.h"
+
+#include "kern/cpu.h"
+
+#define ROW(NAME, LEVEL, TILE)                                                \
+    {                                                                         \
+        GG_PAIRS_MR_##LEVEL, GG_PAIRS_NR_##LEVEL, gg_kern_pairs_round_##NAME, \
+            gg_kern_pairs_rows_##NAME, gg_kern_pairs_values_##NAME,           \
+            gg_kern_pairs_weights_##NAME, gg_kern_pairs_tile_##TILE           \
+    }
+
+/* No tile: the level below has it. */
+static const struct gg_kern_pairs pairs[GG_N_LEVELS] = {
+    [GG_LEVEL_C] = ROW(c, C, c),
+#if HAVE_X86_AVX2
+    [GG_LEVEL_AVX2] = ROW(avx2, AVX2, avx2),
+#endif
+#if HAVE_X86_AVXVNNI
+    [GG_LEVEL_AVXVNNI] = ROW(avx2, AVX2, avxvnni),
+#endif
+#if HAVE_X86_AVX512
+    [GG_LEVEL_AVX512] = ROW(avx512, AVX512, avx512),
+#endif
+#if HAVE_X86_VNNI512
+    [GG_LEVEL_VNNI512] = ROW(avx512, AVX512, vnni512),
+#endif
+};
+
+void gg_kern_pairs_init(struct gg_kern_pairs *k, uint32_t cpu)
+{
+    for (unsigned l = 0; l < GG_N_LEVELS; l++)
+        if (gg_kern_cpu_has_level(cpu, l) && pairs[l].tile)
+            *k = pairs[l];
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* pairs_impl.h - rounding what is multiplied in pairs, in units of 16 floats
+ *
+ * Included once by pairs_avx2.c and pairs_avx512.c, which define before it U, a
+ * unit, UI, bits of magnitudes, what is done with these (u_, ui_) and FN(name),
+ * the name with the level's suffix.
+ */
+#include <string.h>
+
+enum { UNIT = GG_PAIRS_UNIT };
+
+static inline void all_zero(size_t n, int16_t *to)
+{
+    memset(to, 0, (n + UNIT - 1) / UNIT * UNIT * sizeof *to);
+}
+
+/* n floats times a number, to integers. */
+static GG_ALWAYS_INLINE void round_all(const float *x, size_t n, float inverse,
+                                       int16_t *to)
+{
+    const U f = u_all(inverse);
+    size_t i = 0;
+    for (; i + UNIT <= n; i += UNIT)
+        u_round(to + i, u_mul(u_load(x + i), f));
+    if (i < n)
+        u_round(to + i, u_mul(u_load_n(x + i, n - i), f));
+}
+
+/* Bits of the largest magnitude; *sum: of the squares, or of what there is. */
+static GG_ALWAYS_INLINE uint32_t measure(const float *x, size_t n, bool square,
+                                         float *sum)
+{
+    UI most = ui_zero();
+    U all = u_all(0);
+    size_t i = 0;
+    for (; i + UNIT <= n; i += UNIT) {
+        const U v = u_load(x + i);
+        most = u_most(most, v);
+        all = u_add(all, square ? u_mul(v, v) : v);
+    }
+    if (i < n) {
+        const U v = u_load_n(x + i, n - i);
+        most = u_most(most, v);
+        all = u_add(all, square ? u_mul(v, v) : v);
+    }
+    *sum = u_sum(all);
+    return ui_largest(most);
+}
+
+/* The length of x times a number. */
+static float length(const float *x, size_t n, float factor)
+{
+    U all = u_all(0);
+    for (size_t i = 0; i < n; i += UNIT) {
+        const U v =
+            u_mul(n - i >= UNIT ? u_load(x + i) : u_load_n(x + i, n - i),
+                  u_all(factor));
+        all = u_add(all, u_mul(v, v));
+    }
+    return sqrtf(u_sum(all));
+}
+
+/* All rows are measured before the first is rounded: what a row's scale takes
+ * is one long chain. */
+void FN(gg_kern_pairs_round)(const float *x, size_t stride, size_t n_rows,
+                             size_t n, int16_t *to, size_t to_stride,
+                             float *scale)
+{
+    uint32_t bits[GG_PAIRS_ROWS];
+    float sum[GG_PAIRS_ROWS];
+    for (size_t r = 0; r < n_rows; r++)
+        bits[r] = measure(x + r * stride, n, true, &sum[r]);
+    for (size_t r = 0; r < n_rows; r++) {
+        const float *row = x + r * stride;
+        const float max = gg_bytes_f32_from_bits(bits[r]);
+        if (!gg_kern_pairs_is_some(bits[r])) {
+            scale[r] = gg_kern_pairs_nothing(bits[r]);
+            all_zero(n, to + r * to_stride);
+            continue;
+        }
+        const float f = GG_PAIRS_MOST / max;
+        const struct gg_kern_pairs_scale s = gg_kern_pairs_scale_of(
+            max,
+            gg_kern_pairs_is_plain(max) ? sqrtf(sum[r]) * f
+                                        : length(row, n, f),
+            GG_PAIRS_LENGTH);
+        round_all(row, n, s.inverse, to + r * to_stride);
+        scale[r] = s.scale;
+    }
+}
+
+void FN(gg_kern_pairs_weights)(const float *x, size_t stride, size_t n_cols,
+                               size_t n, int16_t *to, float *scale)
+{
+    uint32_t bits[NR];
+    float sum[NR];
+    for (size_t j = 0; j < n_cols; j++)
+        bits[j] = measure(x + j * stride, n, false, &sum[j]);
+    for (size_t j = 0; j < n_cols; j++, x += stride, to += GG_PAIRS_STRIDE) {
+        const float max = gg_bytes_f32_from_bits(bits[j]);
+        if (!gg_kern_pairs_is_some(bits[j])) {
+            scale[j] = gg_kern_pairs_nothing(bits[j]);
+            all_zero(n, to);
+            continue;
+        }
+        const struct gg_kern_pairs_scale s = gg_kern_pairs_scale_of(
+            max, sum[j] * (GG_PAIRS_MOST / max), GG_PAIRS_SUM);
+        round_all(x, n, s.inverse, to);
+        scale[j] = s.scale;
+    }
+}
+
+/* By what dv values of a step are multiplied. */
+static inline float inverse_of(const float *x, size_t dv, float *scale)
+{
+    UI most = ui_zero();
+    for (size_t i = 0; i < dv; i += UNIT)
+        most = u_most(most, u_load(x + i));
+    const uint32_t bits = ui_largest(most);
+    const float max = gg_bytes_f32_from_bits(bits);
+    const bool some = gg_kern_pairs_is_some(bits);
+    *scale = some ? max / GG_PAIRS_VALUE : gg_kern_pairs_nothing(bits);
+    return some ? GG_PAIRS_VALUE / max : 0;
+}
+
+void FN(gg_kern_pairs_values)(const float *x, size_t stride, size_t n,
+                              size_t dv, int16_t *panel, size_t size,
+                              float *scale)
+{
+    /* A step without integers has 0 for its inverse: NaN, which infinity times
+     * 0 is, becomes INT32_MIN, whose lower half is 0 as well. */
+    for (size_t p = 0; p < n; p += 2, x += 2 * stride) {
+        const float *y = p + 1 < n ? x + stride : x;
+        const float a = inverse_of(x, dv, scale + p);
+        const float b = p + 1 < n ? inverse_of(y, dv, scale + p + 1) : 0;
+        int16_t *to = panel + p * MR;
+        for (size_t i = 0; i < dv; i += MR, to += size)
+            for (size_t j = 0; j < MR; j += UNIT)
+                u_pairs(to + 2 * j, u_mul(u_load(x + i + j), u_all(a)),
+                        u_mul(u_load(y + i + j), u_all(b)));
+    }
+}
+
+void FN(gg_kern_pairs_rows)(const int16_t *row, size_t stride, size_t n_steps,
+                            int16_t *panel)
+{
+    for (size_t p = 0; p < n_steps; p += UNIT) {
+        __m256i v[GG_PAIRS_ROWS];
+        GG_UNROLL
+        for (size_t i = 0; i < GG_PAIRS_ROWS; i++)
+            v[i] = gg_x86_load256(row + i * stride + p);
+        gg_x86_put_8((int32_t *)(void *)panel + p / 2 * MR, MR, v);
+    }
+}
