@@ -351,7 +351,7 @@ static const struct opt table[] = {
       AT(quiet) },
     /* of llama-perplexity */
     { "-fa --flash-attn", "[on]",
-      "attention is computed in one way, exactly; leave it out", OPT_REFUSED,
+      "attention is computed in one way; leave it out", OPT_REFUSED,
       OPT_NO_MEMBER },
     { "-hf -hfr --hf-repo -hff --hf-file -mu --model-url", "X",
       "nothing is downloaded; give a file by --model", OPT_REFUSED,

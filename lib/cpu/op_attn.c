@@ -17,7 +17,8 @@ static void args_init(struct gg_attn_args *a, const struct gguf_tensor *t,
     memcpy(&p, t->op_params, sizeof p);
     *a = (struct gg_attn_args){
         .kern = kern,
-        .form = GG_GEMM_EXACT,
+        .ints = kern->precision != GG_PRECISION_EXACT &&
+                q->ne[0] <= GG_PAIRS_MOST_STEPS,
         .q = q->data,
         .k = k->data,
         .v = v->data,

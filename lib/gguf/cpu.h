@@ -22,8 +22,8 @@ typedef int gguf_abort_fn(void *user);
 
 #define GGUF_CPU_ALL UINT32_MAX
 
-/* How products of weights with activations are computed. In each the result
- * is the same for any number of threads. Since: 0.1 */
+/* How products of weights with activations, and attention, are computed. In
+ * each the result is the same for any number of threads. Since: 0.1 */
 enum gguf_precision {
     GGUF_PRECISION_EXACT, /* weights as floats, activations as they are, sums
                              in f32 */
@@ -31,8 +31,10 @@ enum gguf_precision {
                              activations of a column at a time are rounded to
                              integers of 16 bits, relative to the largest (to
                              fewer where a sum would not fit into 32 bits),
-                             sums of products are integers, scales f32. Others
-                             and attention: exact */
+                             sums of products are integers, scales f32. Others:
+                             exact. Attention with heads of up to 4096: rows of
+                             queries, keys and values, and weights of up to 128
+                             keys, are rounded likewise */
     GGUF_PRECISION_INT8,  /* likewise to 8 bits, 32 activations at a time, as
                              runtimes do; without VNNI (level avxvnni or
                              vnni512) types that use all 8 bits (Q8_0, Q8_1,

@@ -133,7 +133,7 @@ struct gguf_session_params {
  * have the type of keys; states of recurrences are F32 always, and an encoder
  * keeps nothing. A token's rows are encoded once, by the type's encoder without
  * importances, and attention computes with what they decode to: on the CPU
- * nothing else is rounded, and a single token decodes each row that it sees
+ * exact rounds nothing else, and a single token decodes each row that it sees
  * once. A number x of a block of 32, m the greatest magnitude in it and w the
  * span from the least number to the greatest, comes back within
  *

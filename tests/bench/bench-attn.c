@@ -100,7 +100,6 @@ static void args_init(struct gg_attn_args *a, const struct gg_kern *kern,
 {
     size_t k_size, v_size, q_size;
     *a = (struct gg_attn_args){ .kern = kern,
-                                .form = GG_GEMM_EXACT,
                                 .k_type = s->type,
                                 .v_type = s->type,
                                 .mask_type = GG_DT_F32,
@@ -129,12 +128,13 @@ static void args_init(struct gg_attn_args *a, const struct gg_kern *kern,
     a->out_nb[1] = a->out_nb[0] * (size_t)s->n_head;
 }
 
-static void bench(const struct gg_kern *kern, unsigned level,
+static void bench(const struct gg_kern *kern, unsigned level, bool ints,
                   const struct shape *s, unsigned rounds)
 {
     double attn[MAX_ROUNDS], peak[MAX_ROUNDS], open, t0, ignored;
     struct gg_attn_args a;
     args_init(&a, kern, s, &open);
+    a.ints = ints;
     void *work = must(gg_attn_work_size(&a, 1));
     gg_attn_run(&a, 0, work, NULL);
     for (unsigned r = 0; r < rounds; r++) {
@@ -152,7 +152,7 @@ static void bench(const struct gg_kern *kern, unsigned level,
                              .what = s->name,
                              .shape = shape,
                              .level = gg_kern_cpu_levels[level - 1].name,
-                             .precision = "exact",
+                             .precision = ints ? "int16" : "exact",
                              .threads = 1,
                              .unit = "GFLOP/s",
                              .of = "multiply-add peak" };
@@ -175,12 +175,14 @@ int main(int argc, char **argv)
         if (!(cpu & gg_kern_cpu_levels[l - 1].bit))
             continue;
         mask |= gg_kern_cpu_levels[l - 1].bit;
-        if (l != GG_LEVEL_AVX2 && l != GG_LEVEL_AVX512)
-            continue; /* no kernels of their own for this */
+        if (l == GG_LEVEL_AVX512BF16)
+            continue; /* no kernels of its own for this */
+        const bool exact = l == GG_LEVEL_AVX2 || l == GG_LEVEL_AVX512;
         gg_kern_init(&kern, mask);
         for (size_t i = 0; i < GG_LEN(shapes); i++)
-            if (strstr(shapes[i].name, part))
-                bench(&kern, l, &shapes[i], rounds);
+            for (int ints = !exact; ints < 2; ints++)
+                if (strstr(shapes[i].name, part))
+                    bench(&kern, l, ints, &shapes[i], rounds);
     }
     return 0;
 }

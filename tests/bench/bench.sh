@@ -46,7 +46,7 @@ passes()
 {
     for precision in exact int16 int8; do
         case $precision-$type in
-        int*-F16 | int*-BF16 | int*-F32) continue ;; # exact, too
+        int*-F16 | int*-BF16 | int*-F32) continue ;; # products are exact, too
         esac
         for context in $BENCH_CONTEXTS; do
             "$b/bench-pass" -t "$BENCH_THREADS" -r "$BENCH_ROUNDS" \

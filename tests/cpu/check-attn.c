@@ -3,10 +3,12 @@
  *
  * The bound is an estimate of what f32 sums can lose: scores of length d err
  * by d * eps * sum|q k|, a weight by as much relatively, and the output is a
- * mean of n_kv values under such weights.
+ * mean of n_kv values under such weights. Of integers (kern/pairs.h) it has
+ * what half a step of each of them can do besides.
  */
 #include "config.h"
 #include "base/barrier.h"
+#include "base/compiler.h"
 #include "cpu/attn.h"
 #include "dtype/f16.h"
 #include "gguf/pool.h"
@@ -45,6 +47,8 @@ static const struct shape shapes[] = {
       0, 0 },
     { "wide group", 16, 16, 5, 17, 128, 1, 1, CAUSAL, false, 0, 0 },
     { "long rows", 320, 288, 3, 11, 2, 1, 1, NONE, false, 0, 0 },
+    { "latent", 576, 512, 3, 131, 2, 1, 1, CAUSAL, true, 0, 0 },
+    { "many columns", 80, 48, 130, 130, 8, 2, 1, CAUSAL, false, 0, 0 },
 };
 #define N_SHAPES (sizeof shapes / sizeof shapes[0])
 
@@ -242,74 +246,165 @@ static void problem_run(struct problem *p, struct gguf_pool *pool)
     free(work);
 }
 
-/* One token of one head by the formula; the largest error as a fraction of
- * the bound. */
-static double token_error(const struct problem *p, size_t seq, size_t h,
-                          size_t t)
+/* Half a step of a row of integers, and its length. */
+struct rounded {
+    double half, length, max;
+};
+
+static struct rounded rounded(const float *x, size_t n)
 {
+    double max = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        max = GG_MAX(max, fabs((double)x[i]));
+        squares += (double)x[i] * (double)x[i];
+    }
+    const double length = sqrt(squares);
+    return (struct rounded){ 0.501 * fmax(max / GG_PAIRS_MOST,
+                                          length / GG_PAIRS_LENGTH),
+                             length, max };
+}
+
+/* What a score can lose: all elements half a step, in the direction of the
+ * other side. */
+static double score_slack(struct rounded q, struct rounded k, size_t d)
+{
+    const double n = sqrt((double)d);
+    return n * (q.half * k.length + k.half * q.length + n * q.half * k.half);
+}
+
+/* What a token can lose by rounding values, of which those of key 0 are at v,
+ * and weights of blocks of keys, which add up to 1: *plain of any element, and
+ * so many times the magnitude of a key's. */
+static double *value_slack(const struct shape *s, const double *w,
+                           const float *v, double *plain)
+{
+    double *factor = must(malloc((s->n_kv + 1) * sizeof *factor));
+    *plain = 0;
+    for (size_t first = 0; first < s->n_kv; first += 128) {
+        const size_t end = GG_MIN(first + 128, s->n_kv);
+        double most = 0, sum = 0;
+        for (size_t i = first; i < end; i++) {
+            factor[i] = rounded(v + i * s->n_head_kv * s->dv, s->dv).max /
+                        GG_PAIRS_VALUE;
+            most = fmax(most, w[i] * factor[i]);
+            sum += w[i] * factor[i];
+        }
+        *plain += 0.501 * sum;
+        for (size_t i = first; i < end; i++)
+            factor[i] =
+                factor[i] > 0
+                    ? 0.501 * fmax(most / GG_PAIRS_MOST, sum / GG_PAIRS_SUM) /
+                          factor[i]
+                    : 0;
+    }
+    return factor;
+}
+
+/* A token of a head, whose weights are to be found. */
+struct token {
+    const struct problem *p;
+    size_t h;
+    const float *q, *k, *v, *mask; /* k, v: of key 0 */
+    double *w;                     /* [n_kv], add up to 1 */
+    double sum;                    /* before they did, or 0: sees nothing */
+    double slack;                  /* of scores in f32, in eps */
+    double lost;                   /* of scores by integers */
+};
+
+static void find_weights(struct token *t)
+{
+    const struct problem *p = t->p;
     const struct shape *s = p->s;
-    const size_t h_kv = h / (s->n_head / s->n_head_kv);
-    const float *q = p->q + ((seq * s->n_head + h) * s->n_tok + t) * s->d;
-    const size_t of = s->mask == HEADS ? h : s->mask == GROUPS ? h_kv : 0;
-    const float *mask = p->mask + (of * s->n_tok + t) * s->n_kv;
-    double *w = must(malloc(s->n_kv * sizeof *w));
-    double max = -INFINITY, sum = 0, slack = 0, worst = 0;
+    const struct rounded q_rounded = rounded(t->q, s->d);
+    const double slope =
+        (double)gg_attn_slope(s->max_bias, (int64_t)t->h, (int64_t)s->n_head);
+    double max = -INFINITY, *w = t->w;
     for (size_t i = 0; i < s->n_kv; i++) {
-        const float *k =
-            p->k + ((seq * s->n_kv + i) * s->n_head_kv + h_kv) * s->d;
+        const float *k = t->k + i * s->n_head_kv * s->d;
         double size = 0;
         w[i] = 0;
         for (size_t e = 0; e < s->d; e++) {
-            w[i] += (double)q[e] * (double)k[e];
-            size += fabs((double)q[e] * (double)k[e]);
+            w[i] += (double)t->q[e] * (double)k[e];
+            size += fabs((double)t->q[e] * (double)k[e]);
         }
-        slack = fmax(slack, (double)(s->d + 4) * size * (double)p->a.scale);
+        t->slack =
+            fmax(t->slack, (double)(s->d + 4) * size * (double)p->a.scale);
+        if (p->a.ints)
+            t->lost =
+                fmax(t->lost, score_slack(q_rounded, rounded(k, s->d), s->d) *
+                                  (double)p->a.scale);
         w[i] *= (double)p->a.scale;
         if (s->softcap != 0)
             w[i] = (double)s->softcap * tanh(w[i] / (double)s->softcap);
         if (s->mask != NONE)
-            w[i] += (double)gg_attn_slope(s->max_bias, (int64_t)h,
-                                          (int64_t)s->n_head) *
-                    (double)mask[i];
+            w[i] += slope * (double)t->mask[i];
         max = fmax(max, w[i]);
     }
     for (size_t i = 0; i < s->n_kv; i++) {
         w[i] = max == -INFINITY ? 0 : exp(w[i] - max);
-        sum += w[i];
+        t->sum += w[i];
     }
+    for (size_t i = 0; i < s->n_kv && t->sum > 0; i++)
+        w[i] /= t->sum;
+}
+
+/* One token of one head by the formula; the largest error as a fraction of
+ * the bound. */
+static double token_error(const struct problem *p, size_t seq, size_t h,
+                          size_t tok)
+{
+    const struct shape *s = p->s;
+    const size_t h_kv = h / (s->n_head / s->n_head_kv);
+    const size_t of = s->mask == HEADS ? h : s->mask == GROUPS ? h_kv : 0;
+    const size_t row = seq * s->n_kv * s->n_head_kv + h_kv;
+    struct token t = {
+        .p = p,
+        .h = h,
+        .q = p->q + ((seq * s->n_head + h) * s->n_tok + tok) * s->d,
+        .k = p->k + row * s->d,
+        .v = p->v + row * s->dv,
+        .mask = p->mask + (of * s->n_tok + tok) * s->n_kv,
+        .w = must(malloc(s->n_kv * sizeof *t.w)),
+    };
+    find_weights(&t);
+    double plain, worst = 0, *factor = value_slack(s, t.w, t.v, &plain);
+    const double change = expm1(2 * t.lost); /* of a weight */
     const float *out =
-        p->out + ((seq * s->n_tok + t) * s->n_head + h) * (s->dv + 3);
+        p->out + ((seq * s->n_tok + tok) * s->n_head + h) * (s->dv + 3);
     for (size_t e = 0; e < s->dv + 3; e++) {
-        double want = 0, size = 0;
-        for (size_t i = 0; i < s->n_kv && e < s->dv && sum > 0; i++) {
-            const float v =
-                p->v[((seq * s->n_kv + i) * s->n_head_kv + h_kv) * s->dv + e];
-            want += w[i] / sum * (double)v;
-            size += w[i] / sum * fabs((double)v);
+        double want = e < s->dv ? 0 : -7, size = 0, rest = plain;
+        for (size_t i = 0; i < s->n_kv && e < s->dv && t.sum > 0; i++) {
+            const double v = (double)t.v[i * s->n_head_kv * s->dv + e];
+            want += t.w[i] * v;
+            size += t.w[i] * fabs(v);
+            rest += factor[i] * fabs(v);
         }
-        if (e >= s->dv)
-            want = -7;
-        const double bound =
-            FLT_EPSILON * size * ((double)s->n_kv + 2 * slack + 8);
+        double bound =
+            FLT_EPSILON * size * ((double)s->n_kv + 2 * t.slack + 8);
+        if (p->a.ints && e < s->dv && t.sum > 0)
+            bound += 1.01 * (size * change + (1 + change) * rest);
         const double err = fabs((double)out[e] - want);
         worst = fmax(worst, bound > 0 ? err / bound : err > 0 ? INFINITY : 0);
         if (out[e] != out[e])
             worst = INFINITY;
     }
-    free(w);
+    free(factor);
+    free(t.w);
     return worst;
 }
 
 static void check_shape(const char *level, const struct gg_kern *kern,
-                        const struct shape *s, const int type[2],
-                        struct gguf_pool *const pool[4])
+                        const struct shape *s, bool integers,
+                        const int type[2], struct gguf_pool *const pool[4])
 {
     struct problem p;
     char name[96];
-    snprintf(name, sizeof name, "%s%s%s%s%s", s->name, type ? ", " : "",
+    snprintf(name, sizeof name, "%s%s%s%s%s%s", s->name,
+             integers ? ", integers" : "", type ? ", " : "",
              type ? gg_dtype_by_index(type[0])->name : "", type ? " and " : "",
              type ? gg_dtype_by_index(type[1])->name : "");
     problem_init(&p, s, type, kern);
+    p.a.ints = integers;
     problem_run(&p, pool[0]);
     double worst = 0;
     for (size_t seq = 0; seq < s->n_seq; seq++)
@@ -333,10 +428,12 @@ static void check_shape(const char *level, const struct gg_kern *kern,
 /* A token's result does not depend on the tokens that are computed with it:
  * the last token alone gives the bits it had among all. */
 static void check_alone(const char *level, const struct gg_kern *kern,
-                        const struct shape *s, struct gguf_pool *pool)
+                        const struct shape *s, bool integers,
+                        struct gguf_pool *pool)
 {
     struct problem p;
     problem_init(&p, s, NULL, kern);
+    p.a.ints = integers;
     problem_run(&p, pool);
     const size_t row = (s->dv + 3) * s->n_head;
     float *last = must(malloc(row * sizeof *last));
@@ -349,9 +446,57 @@ static void check_alone(const char *level, const struct gg_kern *kern,
     for (size_t h = 0; h < s->n_head; h++)
         same = same && !memcmp(last + h * (s->dv + 3), p.out + h * (s->dv + 3),
                                s->dv * sizeof *last);
-    ok(same, "%s: %s: a token alone gives the same bits", level, s->name);
+    ok(same, "%s: %s%s: a token alone gives the same bits", level, s->name,
+       integers ? ", integers" : "");
     free(last);
     problem_fini(&p);
+}
+
+/* An infinity or a NaN of a key or a value is NaN for the tokens that see it,
+ * and for no others but those of its panels. */
+static void check_not_finite(const char *level, const struct gg_kern *kern,
+                             struct gguf_pool *pool)
+{
+    static const struct shape s = { "not finite", 32,    32, 130, 300, 1, 1, 1,
+                                    CAUSAL,       false, 0,  0 };
+    enum {
+        BLOCK = 256,
+        BAD = 290,
+        PANEL = 12
+    }; /* the last tokens see key BAD */
+    bool shows = true, others = true;
+    for (int of_v = 0; of_v < 2; of_v++) {
+        struct problem p;
+        problem_init(&p, &s, NULL, kern);
+        p.a.ints = true;
+        float *x = of_v ? p.v_rows : p.k_rows;
+        x[BAD * s.d + 7] = of_v ? NAN : INFINITY;
+        problem_run(&p, pool);
+        for (size_t t = 0; t < s.n_tok; t++)
+            for (size_t h = 0; h < s.n_head; h++)
+                for (size_t e = 0; e < s.dv; e++) {
+                    const float y = p.out[(t * s.n_head + h) * (s.dv + 3) + e];
+                    const size_t last = t + s.n_kv - s.n_tok; /* key */
+                    shows = shows && (last < BAD || y != y);
+                    others = others && (last + PANEL >= BLOCK || y == y);
+                }
+        problem_fini(&p);
+    }
+    ok(shows, "%s: integers: what is not finite shows as NaN", level);
+    ok(others, "%s: and not where its block is closed", level);
+}
+
+static void check_level(const char *level, const struct gg_kern *kern,
+                        bool integers, struct gguf_pool *const pool[4])
+{
+    for (size_t s = 0; s < N_SHAPES; s++)
+        check_shape(level, kern, &shapes[s], integers, NULL, pool);
+    for (size_t t = 0; t < N_TYPES; t++)
+        for (size_t s = 0; s < sizeof typed / sizeof typed[0]; s++)
+            check_shape(level, kern, &typed[s], integers, types[t], pool);
+    for (size_t k = 0; k < N_SHAPES; k++)
+        if (shapes[k].mask == CAUSAL || shapes[k].mask == WINDOW)
+            check_alone(level, kern, &shapes[k], integers, pool[0]);
 }
 
 static void check_slopes(void)
@@ -385,14 +530,9 @@ int main(void)
         struct gg_kern kern;
         gg_kern_init(&kern, level[i].mask);
         gg_codec_kern_native(kern.codec);
-        for (size_t s = 0; s < N_SHAPES; s++)
-            check_shape(level[i].name, &kern, &shapes[s], NULL, pool);
-        for (size_t t = 0; t < N_TYPES; t++)
-            for (size_t s = 0; s < sizeof typed / sizeof typed[0]; s++)
-                check_shape(level[i].name, &kern, &typed[s], types[t], pool);
-        for (size_t k = 0; k < N_SHAPES; k++)
-            if (shapes[k].mask == CAUSAL || shapes[k].mask == WINDOW)
-                check_alone(level[i].name, &kern, &shapes[k], pool[0]);
+        check_level(level[i].name, &kern, false, pool);
+        check_level(level[i].name, &kern, true, pool);
+        check_not_finite(level[i].name, &kern, pool[0]);
     }
     for (unsigned t = 0; t < 4; t++)
         gguf_pool_destroy(pool[t]);
