@@ -28,8 +28,8 @@ struct gg_barrier; /* base/barrier.h */
 
 struct gg_attn_args {
     const struct gg_kern *kern;
-    bool ints; /* both products are of integers (kern/pairs.h), and exact
-                * otherwise; d is at most GG_PAIRS_MOST_STEPS then */
+    bool ints; /* both products are of integers (kern/attn_i16.h), and exact
+                * otherwise; d is at most GG_ATTN_I16_MOST_STEPS then */
     /* Rows are contiguous; strides are bytes, in the order of the comment.
      * q and out are f32 with strides that are multiples of 4, k and v of any
      * type with a decode kernel and no row header. */

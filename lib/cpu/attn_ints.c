@@ -13,18 +13,18 @@
 #include <string.h>
 
 enum {
-    STEPS = GG_PAIRS_STEPS,
-    STRIDE = GG_PAIRS_STRIDE,
+    STEPS = GG_ATTN_I16_STEPS,
+    STRIDE = GG_ATTN_I16_STRIDE,
     V_STEPS = 16,
-    ROWS = GG_PAIRS_ROWS,
+    ROWS = GG_ATTN_I16_ROWS,
     ROW_PAD = 32 /* integers between rows that are packed */
 };
-static_assert((int)GG_ATTN_KEYS <= (int)GG_PAIRS_STEPS,
+static_assert((int)GG_ATTN_KEYS <= (int)GG_ATTN_I16_STEPS,
               "a block's weights are one block of a column");
 
 static size_t row_steps(const struct gg_attn_args *a)
 {
-    return gg_attn_round_up((size_t)a->d, GG_PAIRS_UNIT);
+    return gg_attn_round_up((size_t)a->d, GG_ATTN_I16_UNIT);
 }
 
 static size_t row_stride(const struct gg_attn_args *a)
@@ -35,13 +35,13 @@ static size_t row_stride(const struct gg_attn_args *a)
 /* From row to row of those that are decoded. */
 static size_t row_floats(const struct gg_attn_args *a)
 {
-    return row_steps(a) + GG_PAIRS_UNIT;
+    return row_steps(a) + GG_ATTN_I16_UNIT;
 }
 
 static void tile(struct gg_attn_dims *s, const struct gg_attn_args *a)
 {
-    s->mr = a->kern->pairs.mr;
-    s->nr = a->kern->pairs.nr;
+    s->mr = a->kern->attn_i16.mr;
+    s->nr = a->kern->attn_i16.nr;
     s->v_steps = V_STEPS;
 }
 
@@ -76,8 +76,8 @@ static void pack_q(const struct gg_attn_task *t, size_t col, const float *q,
     const int16_t *rows = ints(t->b->buf);
     for (size_t i = 0; i < n; i += ROWS) {
         const size_t some = GG_MIN(n - i, (size_t)ROWS);
-        a->kern->pairs.round(q + i * stride, stride, some, (size_t)a->d,
-                             ints(t->b->buf), row, t->b->q_scale + col + i);
+        a->kern->attn_i16.round(q + i * stride, stride, some, (size_t)a->d,
+                                ints(t->b->buf), row, t->b->q_scale + col + i);
         for (size_t r = 0; r < some; r++) {
             int16_t *to = ints(t->b->q + col / nr * t->s->q_size) +
                           (col % nr + i + r) * STRIDE;
@@ -93,7 +93,7 @@ static void pack_keys(const struct gg_attn_task *t, size_t first, size_t i,
                       size_t n)
 {
     const struct gg_attn_args *a = t->a;
-    const struct gg_kern_pairs *k = &a->kern->pairs;
+    const struct gg_kern_attn_i16 *k = &a->kern->attn_i16;
     const struct gg_kern_gemm_rows keys = gg_attn_keys(t, first + i);
     const size_t d = (size_t)a->d, stride = row_stride(a);
     int16_t *rows = ints(t->b->buf);
@@ -134,7 +134,7 @@ static void pack_k(const struct gg_attn_task *t, size_t first, size_t n)
 static void pack_v(const struct gg_attn_task *t, size_t at, const float *v,
                    size_t stride, size_t n)
 {
-    t->a->kern->pairs.values(
+    t->a->kern->attn_i16.values(
         v, stride, n, t->s->dv, ints(t->b->v) + at * t->s->mr,
         t->s->v_size / sizeof(int16_t), t->b->v_scale + at);
 }
@@ -142,7 +142,7 @@ static void pack_v(const struct gg_attn_task *t, size_t at, const float *v,
 static void multiply_keys(const struct gg_attn_task *t,
                           const struct gg_attn_part *p)
 {
-    const struct gg_kern_pairs *k = &t->a->kern->pairs;
+    const struct gg_kern_attn_i16 *k = &t->a->kern->attn_i16;
     const int16_t *q = ints(t->b->q + p->col / k->nr * t->s->q_size);
     for (size_t i = p->begin; i < p->end; i += k->mr)
         k->tile(ints(t->b->k + i / k->mr * t->s->k_size), q,
@@ -159,7 +159,7 @@ static double weigh(const struct gg_attn_task *t, float *s, size_t at,
 static void multiply_values(const struct gg_attn_task *t,
                             const struct gg_attn_part *p)
 {
-    const struct gg_kern_pairs *k = &t->a->kern->pairs;
+    const struct gg_kern_attn_i16 *k = &t->a->kern->attn_i16;
     const size_t dv = t->s->dv, n = p->end - p->begin;
     const int16_t *v = ints(t->b->v) + p->begin * k->mr;
     int16_t *w = ints(t->b->w);

@@ -3,7 +3,7 @@
  *
  * attn.c goes through tasks and blocks of keys; what is in panels, and how they
  * are multiplied, is the business of one of two forms: floats, which are those
- * of an exact product (kern/gemm.h), or integers (kern/pairs.h).
+ * of an exact product (kern/gemm.h), or integers (kern/attn_i16.h).
  */
 #ifndef GG_CPU_ATTN_TASK_H
 #define GG_CPU_ATTN_TASK_H

@@ -18,7 +18,7 @@ static void args_init(struct gg_attn_args *a, const struct gguf_tensor *t,
     *a = (struct gg_attn_args){
         .kern = kern,
         .ints = kern->precision != GG_PRECISION_EXACT &&
-                q->ne[0] <= GG_PAIRS_MOST_STEPS,
+                q->ne[0] <= GG_ATTN_I16_MOST_STEPS,
         .q = q->data,
         .k = k->data,
         .v = v->data,

@@ -131,8 +131,8 @@ struct gg_kern_few;
 typedef void gg_kern_few_fn(const struct gg_kern_few *f);
 struct gg_kern_few_row {
     gg_kern_few_fn *run; /* or NULL */
-    unsigned most; /* columns, at most GG_GEMM_FEW: more are multiplied by
-                          * panels sooner */
+    unsigned most;       /* columns, at most GG_GEMM_FEW: with more, panels are
+                    * faster */
 };
 
 /* What panels of integers hold (gemm_int.h, gemm_i8.h); 0 in others. */

@@ -14,7 +14,7 @@
 #include "kern/codec.h"
 #include "kern/cpu.h"
 #include "kern/gemm.h"
-#include "kern/pairs.h"
+#include "kern/attn_i16.h"
 #include "kern/stat.h"
 #include "kern/vec.h"
 
@@ -24,7 +24,7 @@ struct gg_kern {
     struct gg_kern_gemm gemm[GG_GEMM_N_FORMS];
     enum gg_kern_precision precision; /* of products of weights; exact until
                                          it is set */
-    struct gg_kern_pairs pairs;
+    struct gg_kern_attn_i16 attn_i16;
     struct gg_vec_kern vec;
     struct gg_stat_kern stat;
 };

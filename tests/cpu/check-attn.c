@@ -3,7 +3,7 @@
  *
  * The bound is an estimate of what f32 sums can lose: scores of length d err
  * by d * eps * sum|q k|, a weight by as much relatively, and the output is a
- * mean of n_kv values under such weights. Of integers (kern/pairs.h) it has
+ * mean of n_kv values under such weights. Of integers (kern/attn_i16.h) it has
  * what half a step of each of them can do besides.
  */
 #include "config.h"
@@ -259,8 +259,8 @@ static struct rounded rounded(const float *x, size_t n)
         squares += (double)x[i] * (double)x[i];
     }
     const double length = sqrt(squares);
-    return (struct rounded){ 0.501 * fmax(max / GG_PAIRS_MOST,
-                                          length / GG_PAIRS_LENGTH),
+    return (struct rounded){ 0.501 * fmax(max / GG_ATTN_I16_MOST,
+                                          length / GG_ATTN_I16_LENGTH),
                              length, max };
 }
 
@@ -285,17 +285,17 @@ static double *value_slack(const struct shape *s, const double *w,
         double most = 0, sum = 0;
         for (size_t i = first; i < end; i++) {
             factor[i] = rounded(v + i * s->n_head_kv * s->dv, s->dv).max /
-                        GG_PAIRS_VALUE;
+                        GG_ATTN_I16_VALUE;
             most = fmax(most, w[i] * factor[i]);
             sum += w[i] * factor[i];
         }
         *plain += 0.501 * sum;
         for (size_t i = first; i < end; i++)
-            factor[i] =
-                factor[i] > 0
-                    ? 0.501 * fmax(most / GG_PAIRS_MOST, sum / GG_PAIRS_SUM) /
-                          factor[i]
-                    : 0;
+            factor[i] = factor[i] > 0 ? 0.501 *
+                                            fmax(most / GG_ATTN_I16_MOST,
+                                                 sum / GG_ATTN_I16_SUM) /
+                                            factor[i]
+                                      : 0;
     }
     return factor;
 }

@@ -36,18 +36,6 @@ void gg_kern_i16_pack_w_c(const struct gg_kern_gemm *g, void *panel,
     }
 }
 
-/* Bits of the largest magnitude: NaN is more than infinity, that than all
- * numbers. */
-static uint32_t largest(const float *x, size_t n)
-{
-    uint32_t max = 0;
-    for (size_t p = 0; p < n; p++) {
-        const uint32_t bits = gg_bytes_f32_bits(x[p]) & 0x7fffffff;
-        max = GG_MAX(max, bits);
-    }
-    return max;
-}
-
 static void round_all(const float *x, size_t n, float inverse, int16_t *i)
 {
     for (size_t p = 0; p < STEPS; p++)
@@ -71,8 +59,8 @@ static int32_t largest_sum(const int16_t *i, unsigned n_runs)
 static float round_block(const struct gg_kern_gemm_ints *ints, const float *x,
                          size_t n, int16_t *i)
 {
-    const uint32_t bits = largest(x, n);
-    const float max = gg_bytes_f32_from_bits(bits);
+    const float max = gg_kern_max_abs(x, n);
+    const uint32_t bits = gg_bytes_f32_bits(max);
     if (bits >= 0x7f800000 || max < GG_GEMM_INT_LEAST) {
         round_all(x, 0, 0, i);
         return bits >= 0x7f800000 ? NAN : 0;

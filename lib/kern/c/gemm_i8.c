@@ -38,10 +38,8 @@ void gg_kern_i8_pack_w_c(const struct gg_kern_gemm *g, void *panel,
 /* n floats, at most 32, to integers; returns their scale. */
 static float round_run(const float *x, size_t n, int8_t i[RUN])
 {
-    uint32_t bits = 0;
-    for (size_t p = 0; p < n; p++)
-        bits = GG_MAX(bits, gg_bytes_f32_bits(x[p]) & 0x7fffffff);
-    const float max = gg_bytes_f32_from_bits(bits);
+    const float max = gg_kern_max_abs(x, n);
+    const uint32_t bits = gg_bytes_f32_bits(max);
     const bool good = bits < 0x7f800000 && max >= GG_GEMM_INT_LEAST;
     const float inverse = good ? GG_GEMM_I8_MOST / max : 0;
     for (size_t p = 0; p < RUN; p++)

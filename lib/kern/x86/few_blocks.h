@@ -209,35 +209,24 @@ static GG_ALWAYS_INLINE void block_iq4_nl(struct out *o, const struct rows *r,
     own_end(o);
 }
 
-static GG_ALWAYS_INLINE void block_q8_0(struct out *o, const struct rows *r,
-                                        size_t n)
-{
-    EACH_BLOCK(q8_0)
-    {
-        VI q[RUN_QUADS];
-        take_32(&at, offsetof(struct gg_block_q8_0, qs), q);
-        GG_UNROLL
-        for (int k = 0; k < RUN_QUADS; k++)
-            q[k] = vi_xor(q[k], vi_bytes(128));
-        own_run(o, q, i, take_half(&at, 0));
+/* Bytes with a sign. */
+#define BLOCK_Q8(NAME)                                                        \
+    static GG_ALWAYS_INLINE void block_##NAME(struct out *o,                  \
+                                              const struct rows *r, size_t n) \
+    {                                                                         \
+        EACH_BLOCK(NAME)                                                      \
+        {                                                                     \
+            VI q[RUN_QUADS];                                                  \
+            take_32(&at, offsetof(struct gg_block_##NAME, qs), q);            \
+            GG_UNROLL                                                         \
+            for (int k = 0; k < RUN_QUADS; k++)                               \
+                q[k] = vi_xor(q[k], vi_bytes(128));                           \
+            own_run(o, q, i, take_half(&at, 0));                              \
+        }                                                                     \
+        own_end(o);                                                           \
     }
-    own_end(o);
-}
-
-static GG_ALWAYS_INLINE void block_q8_1(struct out *o, const struct rows *r,
-                                        size_t n)
-{
-    EACH_BLOCK(q8_1)
-    {
-        VI q[RUN_QUADS];
-        take_32(&at, offsetof(struct gg_block_q8_1, qs), q);
-        GG_UNROLL
-        for (int k = 0; k < RUN_QUADS; k++)
-            q[k] = vi_xor(q[k], vi_bytes(128));
-        own_run(o, q, i, take_half(&at, 0));
-    }
-    own_end(o);
-}
+BLOCK_Q8(q8_0)
+BLOCK_Q8(q8_1)
 
 /* Fifth and sixth bits: nibbles of two bits for a low nibble and two for a high
  * one, of bytes 0 to 7 and then of 8 to 15. */

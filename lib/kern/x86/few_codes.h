@@ -77,6 +77,22 @@ static GG_ALWAYS_INLINE __m256i spread_bytes(__m128i v, int n, int times)
         _mm256_or_si256(byte, _mm256_set1_epi16((short)0x8000)));
 }
 
+/* n numbers of entries: bytes at low, and bits above them, of which a byte of
+ * qh has those of so many entries; by, a product for each entry, puts them
+ * where mask is. */
+static GG_ALWAYS_INLINE void codes_of(uint16_t *k, size_t n,
+                                      const uint8_t *low, __m128i qh,
+                                      int entries, __m256i by, int mask)
+{
+    GG_UNROLL
+    for (size_t i = 0; i < n; i += 16) {
+        const __m256i high = _mm256_mullo_epi16(
+            spread_bytes(qh, (int)i / entries, entries), by);
+        put_codes(k + i, low + i,
+                  _mm256_and_si256(high, _mm256_set1_epi16((short)mask)));
+    }
+}
+
 static void look_up_iq2_xxs(struct entries_8 *e, const struct rows *r)
 {
     for (size_t row = 0; row < ROWS; row++) {
@@ -114,14 +130,8 @@ static void look_up_iq2_s(struct entries_8 *e, const struct rows *r)
         const __m128i qh = _mm_loadl_epi64(
             (const void *)(p + offsetof(struct gg_block_iq2_s, qh)));
         uint16_t k[32];
-        GG_UNROLL
-        for (int i = 0; i < 2; i++) {
-            const __m256i high =
-                _mm256_mullo_epi16(spread_bytes(qh, 4 * i, 4), by);
-            put_codes(k + 16 * i,
-                      p + offsetof(struct gg_block_iq2_s, qs) + 16 * i,
-                      _mm256_and_si256(high, _mm256_set1_epi16(0x300)));
-        }
+        codes_of(k, 32, p + offsetof(struct gg_block_iq2_s, qs), qh, 4, by,
+                 0x300);
         copy_8(e, row, gg_kern_iq2_s_bytes, k);
     }
 }
@@ -147,14 +157,8 @@ static void look_up_iq3_s(struct entries_4 *e, const struct rows *r)
         const __m128i qh = _mm_loadl_epi64(
             (const void *)(p + offsetof(struct gg_block_iq3_s, qh)));
         uint16_t k[64];
-        GG_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const __m256i high =
-                _mm256_mullo_epi16(spread_bytes(qh, 2 * i, 8), by);
-            put_codes(k + 16 * i,
-                      p + offsetof(struct gg_block_iq3_s, qs) + 16 * i,
-                      _mm256_and_si256(high, _mm256_set1_epi16(0x100)));
-        }
+        codes_of(k, 64, p + offsetof(struct gg_block_iq3_s, qs), qh, 8, by,
+                 0x100);
         GG_UNROLL
         for (size_t t = 0; t < 64; t++)
             e->at[t][row] = gg_kern_iq3_s_bytes[k[t]];
@@ -198,14 +202,8 @@ static void look_up_iq1_m(struct entries_8 *e, const struct rows *r)
         const __m128i qh = _mm_loadu_si128(
             (const void *)(p + offsetof(struct gg_block_iq1_m, qh)));
         uint16_t k[32];
-        GG_UNROLL
-        for (int i = 0; i < 2; i++) {
-            const __m256i high =
-                _mm256_mullo_epi16(spread_bytes(qh, 8 * i, 2), by);
-            put_codes(k + 16 * i,
-                      p + offsetof(struct gg_block_iq1_m, qs) + 16 * i,
-                      _mm256_and_si256(high, _mm256_set1_epi16(0x700)));
-        }
+        codes_of(k, 32, p + offsetof(struct gg_block_iq1_m, qs), qh, 2, by,
+                 0x700);
         copy_8(e, row, gg_kern_iq1_bytes, k);
     }
 }

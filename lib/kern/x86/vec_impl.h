@@ -263,10 +263,26 @@ DOTS(f32, 4)
 DOTS(f16, 2)
 DOTS(bf16, 2)
 
-static inline double exp_sum(float *y, const float *x, size_t n, float max)
+/* A vector of exp is added to the sum: in double, or with factors in f32, by
+ * which it is multiplied then. */
+static GG_ALWAYS_INLINE VF take_exp(VF e, const VF *factor, VD *wide,
+                                    VF *narrow)
+{
+    if (!factor) {
+        *wide = vd_add(*wide, e);
+        return e;
+    }
+    *narrow = vf_add(*narrow, e);
+    return vf_mul(e, *factor);
+}
+
+/* y, if it is not NULL: exp(x - max), times f if that is not NULL. */
+static GG_ALWAYS_INLINE double exp_row(float *y, const float *x,
+                                       const float *f, size_t n, float max)
 {
     const VF m = vf_set1(max);
-    VD s = vd_zero();
+    VD wide = vd_zero();
+    VF narrow = vf_set1(0.0f), factor;
     size_t i = 0;
     for (; n - i >= SIDE * LANES; i += SIDE * LANES) {
         VF e[SIDE];
@@ -276,66 +292,43 @@ static inline double exp_sum(float *y, const float *x, size_t n, float max)
         vf_exps(e, SIDE);
         GG_UNROLL
         for (int j = 0; j < SIDE; j++) {
-            s = vd_add(s, e[j]);
+            if (f)
+                factor = vf_load(f + i + j * LANES);
+            e[j] = take_exp(e[j], f ? &factor : NULL, &wide, &narrow);
             if (y)
                 vf_store(y + i + j * LANES, e[j]);
         }
     }
     for (; n - i >= LANES; i += LANES) {
-        const VF e = vf_exp(vf_sub(vf_load(x + i), m));
-        s = vd_add(s, e);
+        VF e = vf_exp(vf_sub(vf_load(x + i), m));
+        if (f)
+            factor = vf_load(f + i);
+        e = take_exp(e, f ? &factor : NULL, &wide, &narrow);
         if (y)
             vf_store(y + i, e);
     }
-    if (i < n) {
-        VF e = vf_exp(vf_sub(vf_load_n(x + i, n - i), m));
+    if (i < n) { /* lanes that are not there count as 0, not as exp(-max) */
         float t[LANES];
-        vf_store(t, e);
-        e = vf_load_n(t, n - i);
-        s = vd_add(s, e);
+        vf_store(t, vf_exp(vf_sub(vf_load_n(x + i, n - i), m)));
+        if (f)
+            factor = vf_load_n(f + i, n - i);
+        const VF e =
+            take_exp(vf_load_n(t, n - i), f ? &factor : NULL, &wide, &narrow);
         if (y)
             vf_store_n(y + i, e, n - i);
     }
-    return vd_sum(s);
+    return f ? (double)vf_hsum(narrow) : vd_sum(wide);
 }
 
 double FN(gg_vec_exp_sum)(float *y, const float *x, size_t n, float max)
 {
-    return exp_sum(y, x, n, max);
+    return exp_row(y, x, NULL, n, max);
 }
 
 float FN(gg_vec_exp_mul)(float *y, const float *x, const float *f, size_t n,
                          float max)
 {
-    const VF m = vf_set1(max);
-    VF s = vf_set1(0.0f);
-    size_t i = 0;
-    for (; n - i >= SIDE * LANES; i += SIDE * LANES) {
-        VF e[SIDE];
-        GG_UNROLL
-        for (int j = 0; j < SIDE; j++)
-            e[j] = vf_sub(vf_load(x + i + j * LANES), m);
-        vf_exps(e, SIDE);
-        GG_UNROLL
-        for (int j = 0; j < SIDE; j++) {
-            s = vf_add(s, e[j]);
-            vf_store(y + i + j * LANES,
-                     vf_mul(e[j], vf_load(f + i + j * LANES)));
-        }
-    }
-    for (; n - i >= LANES; i += LANES) {
-        const VF e = vf_exp(vf_sub(vf_load(x + i), m));
-        s = vf_add(s, e);
-        vf_store(y + i, vf_mul(e, vf_load(f + i)));
-    }
-    if (i < n) {
-        float t[LANES];
-        vf_store(t, vf_exp(vf_sub(vf_load_n(x + i, n - i), m)));
-        const VF e = vf_load_n(t, n - i);
-        s = vf_add(s, e);
-        vf_store_n(y + i, vf_mul(e, vf_load_n(f + i, n - i)), n - i);
-    }
-    return vf_hsum(s);
+    return (float)exp_row(y, x, f, n, max);
 }
 
 float FN(gg_vec_scores)(float *y, const float *x, const float *mask, size_t n,
@@ -371,7 +364,7 @@ void FN(gg_vec_soft_max)(float *y, const float *x, const float *mask, size_t n,
     float max = FN(gg_vec_scores)(y, x, mask, n, scale, slope);
     if (max == -INFINITY)
         max = 0;
-    const double sum = exp_sum(y, y, n, max);
+    const double sum = exp_row(y, y, NULL, n, max);
     FN(gg_vec_scale)(y, y, n, sum == 0 ? 0 : (float)(1 / sum), 0);
 }
 

@@ -73,10 +73,7 @@ static inline VF vf_scale2(VF x, VF n)
 
 static inline float vf_hsum(VF x)
 {
-    __m128 s =
-        _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+    return gg_x86_hsum_ps(x);
 }
 
 static inline void vf_hsum4(float sum[4], const VF x[4])

@@ -3,6 +3,8 @@
 #ifndef GG_KERN_X86_VF_AVX512_H
 #define GG_KERN_X86_VF_AVX512_H
 
+#include "kern/x86/x86.h"
+
 #include <float.h>
 #include <immintrin.h>
 #include <math.h>
@@ -60,12 +62,8 @@ static inline VF vf_round(VF x)
 
 static inline float vf_hsum(VF x)
 {
-    const __m256 h =
-        _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
-    __m128 s =
-        _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
-    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+    return gg_x86_hsum_ps(_mm256_add_ps(_mm512_castps512_ps256(x),
+                                        _mm512_extractf32x8_ps(x, 1)));
 }
 
 /* Lanes 4 i + r of one vector: a part of x[r]'s sum. */

@@ -160,6 +160,15 @@ static inline int gg_x86_hmax_epi32(__m256i v)
     return _mm_cvtsi128_si32(m);
 }
 
+/* Sum of eight floats: of the halves, of what is left of these, and so on. */
+static inline float gg_x86_hsum_ps(__m256 v)
+{
+    __m128 s =
+        _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
 /* Largest of eight floats, none of them NaN. */
 static inline float gg_x86_hmax_ps(__m256 v)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* pairs_512.h - tiles of pairs of 32 rows by 12 columns, vectors of 512 bits
+/* attn_i16_512.h - tiles of 32 rows by 12 columns for attention
  *
  * Included once by the file of a level, which has defined VI_DP and TILE.
  */
-#include "kern/pairs.h"
+#include "kern/attn_i16.h"
 #include "kern/x86/vi_512.h"
 
 /* clang-format off */
@@ -12,6 +12,6 @@
     CASE(10) CASE(11) CASE(12)
 /* clang-format on */
 
-enum { MR = GG_PAIRS_MR_AVX512, NR = GG_PAIRS_NR_AVX512, LANES = 16 };
+enum { MR = GG_ATTN_I16_MR_AVX512, NR = GG_ATTN_I16_NR_AVX512, LANES = 16 };
 
-#include "kern/x86/pairs_tile_impl.h"
+#include "kern/x86/attn_i16_tile_impl.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* pairs_avx2.c - products of pairs for AVX2 */
+/* attn_i16_avx2.c - attention in integers for AVX2 */
 #include "config.h"
 #include "base/compiler.h"
 #include "kern/x86/dp.h"
 #include "kern/x86/gemm_int_avx2.h"
 
-#define TILE           gg_kern_pairs_tile_avx2
+#define TILE           gg_kern_attn_i16_tile_avx2
 #define VI_DP(c, a, b) GG_X86_MADDWD_256(c, a, b)
-#include "kern/x86/pairs_256.h"
+#include "kern/x86/attn_i16_256.h"
 
 /* Two vectors; the lanes are those of a longer one. */
 typedef struct {
@@ -54,11 +54,7 @@ static GG_ALWAYS_INLINE __m256i u_most(__m256i most, U x)
 
 static GG_ALWAYS_INLINE float u_sum(U x)
 {
-    const __m256 h = _mm256_add_ps(x.lo, x.hi);
-    __m128 s =
-        _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
-    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+    return gg_x86_hsum_ps(_mm256_add_ps(x.lo, x.hi));
 }
 
 /* 16 integers of 16 bits, rounded. */
@@ -85,4 +81,4 @@ static GG_ALWAYS_INLINE void u_pairs(int16_t *to, U a, U b)
 }
 
 #define FN(name) name##_avx2
-#include "kern/x86/pairs_impl.h"
+#include "kern/x86/attn_i16_impl.h"

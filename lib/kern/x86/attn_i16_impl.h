@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* pairs_impl.h - rounding what is multiplied in pairs, in units of 16 floats
+/* attn_i16_impl.h - rounding for attention, 16 floats at a time
  *
- * Included once by pairs_avx2.c and pairs_avx512.c, which define before it U, a
- * unit, UI, bits of magnitudes, what is done with these (u_, ui_) and FN(name),
- * the name with the level's suffix.
+ * Included once by attn_i16_avx2.c and attn_i16_avx512.c, which define before
+ * it U, a unit, UI, bits of magnitudes, what is done with these (u_, ui_) and
+ * FN(name), the name with the level's suffix.
  */
 #include <string.h>
 
-enum { UNIT = GG_PAIRS_UNIT };
+enum { UNIT = GG_ATTN_I16_UNIT };
 
 static inline void all_zero(size_t n, int16_t *to)
 {
@@ -62,49 +62,50 @@ static float length(const float *x, size_t n, float factor)
 
 /* All rows are measured before the first is rounded: what a row's scale takes
  * is one long chain. */
-void FN(gg_kern_pairs_round)(const float *x, size_t stride, size_t n_rows,
-                             size_t n, int16_t *to, size_t to_stride,
-                             float *scale)
+void FN(gg_kern_attn_i16_round)(const float *x, size_t stride, size_t n_rows,
+                                size_t n, int16_t *to, size_t to_stride,
+                                float *scale)
 {
-    uint32_t bits[GG_PAIRS_ROWS];
-    float sum[GG_PAIRS_ROWS];
+    uint32_t bits[GG_ATTN_I16_ROWS];
+    float sum[GG_ATTN_I16_ROWS];
     for (size_t r = 0; r < n_rows; r++)
         bits[r] = measure(x + r * stride, n, true, &sum[r]);
     for (size_t r = 0; r < n_rows; r++) {
         const float *row = x + r * stride;
         const float max = gg_bytes_f32_from_bits(bits[r]);
-        if (!gg_kern_pairs_is_some(bits[r])) {
-            scale[r] = gg_kern_pairs_nothing(bits[r]);
+        if (!gg_kern_attn_i16_is_some(bits[r])) {
+            scale[r] = gg_kern_attn_i16_nothing(bits[r]);
             all_zero(n, to + r * to_stride);
             continue;
         }
-        const float f = GG_PAIRS_MOST / max;
-        const struct gg_kern_pairs_scale s = gg_kern_pairs_scale_of(
+        const float f = GG_ATTN_I16_MOST / max;
+        const struct gg_kern_attn_i16_scale s = gg_kern_attn_i16_scale_of(
             max,
-            gg_kern_pairs_is_plain(max) ? sqrtf(sum[r]) * f
-                                        : length(row, n, f),
-            GG_PAIRS_LENGTH);
+            gg_kern_attn_i16_is_plain(max) ? sqrtf(sum[r]) * f
+                                           : length(row, n, f),
+            GG_ATTN_I16_LENGTH);
         round_all(row, n, s.inverse, to + r * to_stride);
         scale[r] = s.scale;
     }
 }
 
-void FN(gg_kern_pairs_weights)(const float *x, size_t stride, size_t n_cols,
-                               size_t n, int16_t *to, float *scale)
+void FN(gg_kern_attn_i16_weights)(const float *x, size_t stride, size_t n_cols,
+                                  size_t n, int16_t *to, float *scale)
 {
     uint32_t bits[NR];
     float sum[NR];
     for (size_t j = 0; j < n_cols; j++)
         bits[j] = measure(x + j * stride, n, false, &sum[j]);
-    for (size_t j = 0; j < n_cols; j++, x += stride, to += GG_PAIRS_STRIDE) {
+    for (size_t j = 0; j < n_cols;
+         j++, x += stride, to += GG_ATTN_I16_STRIDE) {
         const float max = gg_bytes_f32_from_bits(bits[j]);
-        if (!gg_kern_pairs_is_some(bits[j])) {
-            scale[j] = gg_kern_pairs_nothing(bits[j]);
+        if (!gg_kern_attn_i16_is_some(bits[j])) {
+            scale[j] = gg_kern_attn_i16_nothing(bits[j]);
             all_zero(n, to);
             continue;
         }
-        const struct gg_kern_pairs_scale s = gg_kern_pairs_scale_of(
-            max, sum[j] * (GG_PAIRS_MOST / max), GG_PAIRS_SUM);
+        const struct gg_kern_attn_i16_scale s = gg_kern_attn_i16_scale_of(
+            max, sum[j] * (GG_ATTN_I16_MOST / max), GG_ATTN_I16_SUM);
         round_all(x, n, s.inverse, to);
         scale[j] = s.scale;
     }
@@ -118,14 +119,14 @@ static inline float inverse_of(const float *x, size_t dv, float *scale)
         most = u_most(most, u_load(x + i));
     const uint32_t bits = ui_largest(most);
     const float max = gg_bytes_f32_from_bits(bits);
-    const bool some = gg_kern_pairs_is_some(bits);
-    *scale = some ? max / GG_PAIRS_VALUE : gg_kern_pairs_nothing(bits);
-    return some ? GG_PAIRS_VALUE / max : 0;
+    const bool some = gg_kern_attn_i16_is_some(bits);
+    *scale = some ? max / GG_ATTN_I16_VALUE : gg_kern_attn_i16_nothing(bits);
+    return some ? GG_ATTN_I16_VALUE / max : 0;
 }
 
-void FN(gg_kern_pairs_values)(const float *x, size_t stride, size_t n,
-                              size_t dv, int16_t *panel, size_t size,
-                              float *scale)
+void FN(gg_kern_attn_i16_values)(const float *x, size_t stride, size_t n,
+                                 size_t dv, int16_t *panel, size_t size,
+                                 float *scale)
 {
     /* A step without integers has 0 for its inverse: NaN, which infinity times
      * 0 is, becomes INT32_MIN, whose lower half is 0 as well. */
@@ -141,13 +142,13 @@ void FN(gg_kern_pairs_values)(const float *x, size_t stride, size_t n,
     }
 }
 
-void FN(gg_kern_pairs_rows)(const int16_t *row, size_t stride, size_t n_steps,
-                            int16_t *panel)
+void FN(gg_kern_attn_i16_rows)(const int16_t *row, size_t stride,
+                               size_t n_steps, int16_t *panel)
 {
     for (size_t p = 0; p < n_steps; p += UNIT) {
-        __m256i v[GG_PAIRS_ROWS];
+        __m256i v[GG_ATTN_I16_ROWS];
         GG_UNROLL
-        for (size_t i = 0; i < GG_PAIRS_ROWS; i++)
+        for (size_t i = 0; i < GG_ATTN_I16_ROWS; i++)
             v[i] = gg_x86_load256(row + i * stride + p);
         gg_x86_put_8((int32_t *)(void *)panel + p / 2 * MR, MR, v);
     }

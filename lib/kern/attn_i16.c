@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* pairs.c - choosing the kernels of products of integers of both sides */
+/* attn_i16.c - choosing the kernels of attention in integers */
 #include "config.h"
-#include "kern/pairs.h"
+#include "kern/attn_i16.h"
 
 #include "kern/cpu.h"
 
 #define ROW(NAME, LEVEL, TILE)                                                \
     {                                                                         \
-        GG_PAIRS_MR_##LEVEL, GG_PAIRS_NR_##LEVEL, gg_kern_pairs_round_##NAME, \
-            gg_kern_pairs_rows_##NAME, gg_kern_pairs_values_##NAME,           \
-            gg_kern_pairs_weights_##NAME, gg_kern_pairs_tile_##TILE           \
+        GG_ATTN_I16_MR_##LEVEL, GG_ATTN_I16_NR_##LEVEL,                       \
+            gg_kern_attn_i16_round_##NAME, gg_kern_attn_i16_rows_##NAME,      \
+            gg_kern_attn_i16_values_##NAME, gg_kern_attn_i16_weights_##NAME,  \
+            gg_kern_attn_i16_tile_##TILE                                      \
     }
 
 /* No tile: the level below has it. */
-static const struct gg_kern_pairs pairs[GG_N_LEVELS] = {
+static const struct gg_kern_attn_i16 kernels[GG_N_LEVELS] = {
     [GG_LEVEL_C] = ROW(c, C, c),
 #if HAVE_X86_AVX2
     [GG_LEVEL_AVX2] = ROW(avx2, AVX2, avx2),
@@ -29,9 +30,9 @@ static const struct gg_kern_pairs pairs[GG_N_LEVELS] = {
 #endif
 };
 
-void gg_kern_pairs_init(struct gg_kern_pairs *k, uint32_t cpu)
+void gg_kern_attn_i16_init(struct gg_kern_attn_i16 *k, uint32_t cpu)
 {
     for (unsigned l = 0; l < GG_N_LEVELS; l++)
-        if (gg_kern_cpu_has_level(cpu, l) && pairs[l].tile)
-            *k = pairs[l];
+        if (gg_kern_cpu_has_level(cpu, l) && kernels[l].tile)
+            *k = kernels[l];
 }

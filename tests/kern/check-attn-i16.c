@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-pairs.c - products of integers of both sides: what attention multiplies
+/* check-attn-i16.c - products of attention in integers
  *
  * Integers, scales, panels and what tiles make of them are those of the
  * reference at every level, bit for bit, and the reference's integers say of
@@ -16,10 +16,10 @@
 #include <stdbool.h>
 
 enum {
-    MAX_N = GG_PAIRS_MOST_STEPS,
-    ROWS = GG_PAIRS_ROWS,
-    STEPS = GG_PAIRS_STEPS,
-    STRIDE = GG_PAIRS_STRIDE,
+    MAX_N = GG_ATTN_I16_MOST_STEPS,
+    ROWS = GG_ATTN_I16_ROWS,
+    STEPS = GG_ATTN_I16_STEPS,
+    STRIDE = GG_ATTN_I16_STRIDE,
     MAX_NR = 12,
     MAX_MR = 32,
     X_STRIDE = MAX_N + 3,
@@ -60,8 +60,8 @@ static float largest(const float *x, size_t n)
 static bool are_rounded(const float *x, size_t n, const int16_t *i,
                         float scale)
 {
-    const bool some = is_finite(x, n) && largest(x, n) >= GG_PAIRS_LEAST;
-    const size_t end = round_up(n, GG_PAIRS_UNIT);
+    const bool some = is_finite(x, n) && largest(x, n) >= GG_ATTN_I16_LEAST;
+    const size_t end = round_up(n, GG_ATTN_I16_UNIT);
     bool good = some              ? scale > 0
                 : is_finite(x, n) ? scale == 0
                                   : scale != scale;
@@ -94,13 +94,13 @@ static bool fits(const int16_t *i, size_t n)
     bool good = true;
     for (size_t p = 0; p < n; p++) {
         squares += (double)i[p] * i[p];
-        good = good && abs(i[p]) <= GG_PAIRS_MOST;
+        good = good && abs(i[p]) <= GG_ATTN_I16_MOST;
     }
     return good && squares < 0x1p31;
 }
 
-static void check_round(const char *level, const struct gg_kern_pairs *k,
-                        const struct gg_kern_pairs *ref)
+static void check_round(const char *level, const struct gg_kern_attn_i16 *k,
+                        const struct gg_kern_attn_i16 *ref)
 {
     static float x[ROWS * X_STRIDE];
     int16_t *a = ints(ROWS * I_STRIDE), *b = ints(ROWS * I_STRIDE);
@@ -139,7 +139,7 @@ static int16_t at(const int16_t *panel, size_t mr, size_t r, size_t p)
     return panel[(p / 2 * mr + r) * 2 + p % 2];
 }
 
-static void check_rows(const char *level, const struct gg_kern_pairs *k)
+static void check_rows(const char *level, const struct gg_kern_attn_i16 *k)
 {
     enum { N = 96 };
     int16_t *rows = ints(ROWS * (N + 32)), *panel = ints(MAX_MR * N);
@@ -162,8 +162,8 @@ static void check_rows(const char *level, const struct gg_kern_pairs *k)
 }
 
 /* n values of dv, at one level and by the reference. */
-static bool same_values(const struct gg_kern_pairs *k,
-                        const struct gg_kern_pairs *ref, const float *x,
+static bool same_values(const struct gg_kern_attn_i16 *k,
+                        const struct gg_kern_attn_i16 *ref, const float *x,
                         size_t n, size_t dv)
 {
     enum { PANEL = MAX_MR * STEPS };
@@ -178,12 +178,12 @@ static bool same_values(const struct gg_kern_pairs *k,
         int16_t row[MAX_N + 1];
         for (size_t i = 0; i < dv; i++) {
             row[i] = at(b + i / ref->mr * PANEL, ref->mr, i % ref->mr, p);
-            good = good && abs(row[i]) <= GG_PAIRS_VALUE &&
+            good = good && abs(row[i]) <= GG_ATTN_I16_VALUE &&
                    row[i] == at(a + i / k->mr * PANEL, k->mr, i % k->mr, p) &&
                    (p < n || row[i] == 0);
         }
         row[dv] = untouched;
-        good = good && (p >= n || dv % GG_PAIRS_UNIT ||
+        good = good && (p >= n || dv % GG_ATTN_I16_UNIT ||
                         are_rounded(x + p * X_STRIDE, dv, row, t[p]));
     }
     good = good && a[steps * k->mr] == untouched;
@@ -192,8 +192,8 @@ static bool same_values(const struct gg_kern_pairs *k,
     return good;
 }
 
-static void check_values(const char *level, const struct gg_kern_pairs *k,
-                         const struct gg_kern_pairs *ref)
+static void check_values(const char *level, const struct gg_kern_attn_i16 *k,
+                         const struct gg_kern_attn_i16 *ref)
 {
     static float x[17 * X_STRIDE];
     static const size_t widths[] = { 32, 64, 96, 512 };
@@ -224,8 +224,8 @@ static float weight(enum weights kind, size_t i)
     }
 }
 
-static void check_weights(const char *level, const struct gg_kern_pairs *k,
-                          const struct gg_kern_pairs *ref)
+static void check_weights(const char *level, const struct gg_kern_attn_i16 *k,
+                          const struct gg_kern_attn_i16 *ref)
 {
     static float x[MAX_NR * X_STRIDE];
     enum { SIZE = MAX_NR * STRIDE };
@@ -247,7 +247,7 @@ static void check_weights(const char *level, const struct gg_kern_pairs *k,
                 int64_t sum = 0;
                 for (size_t p = 0; p < n; p++)
                     sum += abs(b[j * STRIDE + p]);
-                good = good && sum * GG_PAIRS_VALUE <= INT32_MAX &&
+                good = good && sum * GG_ATTN_I16_VALUE <= INT32_MAX &&
                        are_rounded(x + j * X_STRIDE, n, b + j * STRIDE, t[j]);
             }
         }
@@ -261,7 +261,7 @@ static void check_weights(const char *level, const struct gg_kern_pairs *k,
 /* ---- tiles ---- */
 
 struct tile_case {
-    const struct gg_kern_pairs *k;
+    const struct gg_kern_attn_i16 *k;
     int16_t *w, *x;
     size_t n_pairs;
     float row[MAX_MR], col[MAX_NR];
@@ -308,7 +308,7 @@ static void fill_alike(struct tile_case *t, enum acts kind, size_t n)
 {
     static float x[ROWS * X_STRIDE];
     static int16_t i[ROWS * I_STRIDE];
-    const size_t steps = round_up(n, GG_PAIRS_UNIT);
+    const size_t steps = round_up(n, GG_ATTN_I16_UNIT);
     acts_fill(x, GG_LEN(x), kind);
     for (size_t r = 1; r < ROWS; r++)
         for (size_t p = 0; p < n; p++)
@@ -323,7 +323,7 @@ static void fill_alike(struct tile_case *t, enum acts kind, size_t n)
     t->n_pairs = steps / 2;
 }
 
-static void check_tile(const char *level, const struct gg_kern_pairs *k)
+static void check_tile(const char *level, const struct gg_kern_attn_i16 *k)
 {
     struct tile_case t = { .k = k };
     bool good = true;
@@ -351,7 +351,7 @@ static void check_tile(const char *level, const struct gg_kern_pairs *k)
 }
 
 /* The largest values by weights whose sum is the largest. */
-static void check_most(const char *level, const struct gg_kern_pairs *k)
+static void check_most(const char *level, const struct gg_kern_attn_i16 *k)
 {
     struct tile_case t = { .k = k, .n_pairs = STEPS / 2, .add = true };
     static float x[MAX_NR * STEPS];
@@ -363,7 +363,8 @@ static void check_most(const char *level, const struct gg_kern_pairs *k)
             x[i] = weight((enum weights)kind, i % STEPS);
         k->weights(x, STEPS, k->nr, STEPS, t.x, t.col);
         for (size_t i = 0; i < k->mr * STEPS; i++)
-            t.w[i] = i / 2 % k->mr & 1 ? -GG_PAIRS_VALUE : GG_PAIRS_VALUE;
+            t.w[i] =
+                i / 2 % k->mr & 1 ? -GG_ATTN_I16_VALUE : GG_ATTN_I16_VALUE;
         good = good && tile_good(&t, k->nr);
     }
     ok(good, "%s: nor do the largest values by weights", level);
@@ -414,11 +415,11 @@ int main(int argc, char **argv)
     gg_kern_init(&ref, 0);
     for (unsigned i = 0; i < n; i++) {
         gg_kern_init(&kern, level[i].mask);
-        const struct gg_kern_pairs *k = &kern.pairs;
-        check_round(level[i].name, k, &ref.pairs);
+        const struct gg_kern_attn_i16 *k = &kern.attn_i16;
+        check_round(level[i].name, k, &ref.attn_i16);
         check_rows(level[i].name, k);
-        check_values(level[i].name, k, &ref.pairs);
-        check_weights(level[i].name, k, &ref.pairs);
+        check_values(level[i].name, k, &ref.attn_i16);
+        check_weights(level[i].name, k, &ref.attn_i16);
         check_tile(level[i].name, k);
         check_most(level[i].name, k);
         check_exp_mul(level[i].name, &kern.vec);

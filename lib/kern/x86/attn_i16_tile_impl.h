@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pairs_tile_impl.h - tiles of pairs of 16-bit integers
+/* attn_i16_tile_impl.h - tiles of attention in integers
  *
  * Included once by the file of a level, which has included vi_256.h or vi_512.h
  * and defined
@@ -13,7 +13,10 @@
  * As the exact tile: all sums are in registers, each step is two loads of rows
  * and a broadcast of each column.
  */
-enum { COLUMN = GG_PAIRS_STRIDE / 2, MOST = GG_PAIRS_STEPS / 2 }; /* pairs */
+enum {
+    COLUMN = GG_ATTN_I16_STRIDE / 2,
+    MOST = GG_ATTN_I16_STEPS / 2
+}; /* pairs */
 
 static GG_ALWAYS_INLINE void tile(const int32_t *w, const int32_t *x,
                                   size_t n_pairs, int n_cols, const float *row,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* pairs_avx512.c - products of pairs for AVX-512 without VNNI */
+/* attn_i16_avx512.c - attention in integers for AVX-512 without VNNI */
 #include "config.h"
 #include "base/compiler.h"
 #include "kern/x86/dp.h"
 #include "kern/x86/gemm_int_avx2.h"
 
-#define TILE           gg_kern_pairs_tile_avx512
+#define TILE           gg_kern_attn_i16_tile_avx512
 #define VI_DP(c, a, b) GG_X86_MADDWD_512(c, a, b)
-#include "kern/x86/pairs_512.h"
+#include "kern/x86/attn_i16_512.h"
 
 #define U      __m512
 #define u_all  _mm512_set1_ps
@@ -38,12 +38,8 @@ static GG_ALWAYS_INLINE uint32_t ui_largest(UI v)
 
 static GG_ALWAYS_INLINE float u_sum(U x)
 {
-    const __m256 h =
-        _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
-    __m128 s =
-        _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
-    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+    return gg_x86_hsum_ps(_mm256_add_ps(_mm512_castps512_ps256(x),
+                                        _mm512_extractf32x8_ps(x, 1)));
 }
 
 /* 16 integers of 16 bits, rounded. */
@@ -62,4 +58,4 @@ static GG_ALWAYS_INLINE void u_pairs(int16_t *to, U a, U b)
 }
 
 #define FN(name) name##_avx512
-#include "kern/x86/pairs_impl.h"
+#include "kern/x86/attn_i16_impl.h"
