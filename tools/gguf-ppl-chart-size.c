@@ -64,6 +64,18 @@ static double size_axis(struct svg_axis *a, struct point *p, size_t n)
     return unit;
 }
 
+/* No label hides a dot, nor its bar. */
+static struct svg_box box_of_dot(const struct svg_chart *c,
+                                 const struct point *p, double unit)
+{
+    const double x = svg_x(c, p->size / unit), y = svg_y(c, p->y.value);
+    const double e = p->y.error > 0 ? p->y.error : 0;
+    const double low = svg_y(c, p->y.value - e);
+    const double high = svg_y(c, p->y.value + e);
+    return (struct svg_box){ x - 5, fmin(y - 5, high - 1), x + 5,
+                             fmax(y + 5, low + 1) };
+}
+
 static void size_chart(const struct ppl_report *r, struct svg_chart *c,
                        bool divergence, const char *title, const char *desc)
 {
@@ -87,13 +99,14 @@ static void size_chart(const struct ppl_report *r, struct svg_chart *c,
     else
         svg_axis_fit(&c->y, divergence ? 0 : low, high, 5, false);
     svg_begin(c, title, desc);
-    for (size_t i = 0; i < n; i++) { /* no label hides a dot */
-        const double x = svg_x(c, p[i].size / unit),
-                     y = svg_y(c, p[i].y.value);
-        taken[n_taken++] = (struct svg_box){ x - 5, y - 5, x + 5, y + 5 };
-    }
-    if (!divergence && r->stats)
+    for (size_t i = 0; i < n; i++)
+        taken[n_taken++] = box_of_dot(c, &p[i], unit);
+    if (!divergence && r->stats) {
+        const double y = svg_y(c, r->stats[0].ppl_base.value);
+        taken[n_taken++] =
+            (struct svg_box){ c->ax, y - 1, c->ax + c->aw, y + 1 };
         svg_level(c, r->stats[0].ppl_base.value, "");
+    }
     for (size_t i = 0; i < n; i++) {
         char size[24], text[160];
         snprintf(text, sizeof text, "%s: %s, %.5g " PM " %.2g", p[i].label,

@@ -13,6 +13,22 @@
 
 /* ---- cells ---- */
 
+/* Columns of the table of models, and what stands small below; those from
+ * FIRST_OF_BASE on are there with a base. */
+static const struct column {
+    const char *name, *head, *small;
+} columns[] = {
+    { "size", "size", NULL },
+    { "bits", "bits per", "weight" },
+    { "ppl", "perplexity", NULL },
+    { "change", "perplexity", "against the base" },
+    { "kld", "KL divergence", "mean, nats" },
+    { "kld99", "KL divergence", "99% of tokens below" },
+    { "dp_rms", "RMS " DELTA "p", "of the right token" },
+    { "same_top", "same top", "token" },
+};
+enum { N_COLUMNS = sizeof columns / sizeof *columns, FIRST_OF_BASE = 3 };
+
 /* v times factor as fmt says, with all digits of v in the element. */
 static void put_data(FILE *f, double v, double factor, const char *fmt)
 {
@@ -23,12 +39,24 @@ static void put_data(FILE *f, double v, double factor, const char *fmt)
     fputs("</data>", f);
 }
 
+/* The begin of a cell, which says its column where rows are laid out as lists,
+ * on narrow screens. */
+static void put_cell(FILE *f, const char *name)
+{
+    fprintf(f, "<td data-name=\"%s\"", name);
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        if (!strcmp(columns[i].name, name))
+            fprintf(f, " data-label=\"%s%s%s\"", columns[i].head,
+                    columns[i].small ? " " : "",
+                    columns[i].small ? columns[i].small : "");
+}
+
 /* part: how much of the cell's width has another ground, from 0 to 1. */
 static void put_figure(FILE *f, const char *name, struct gguf_figure v,
                        double factor, const char *fmt, const char *fmt_error,
                        double part)
 {
-    fprintf(f, "<td data-name=\"%s\"", name);
+    put_cell(f, name);
     if (part > 0)
         fprintf(f, " class=\"part\" style=\"--p:%.1f%%\"", 100 * part);
     putc('>', f);
@@ -61,10 +89,12 @@ static void put_size(FILE *f, const struct ppl_model *m)
         fputs("<td></td><td></td>", f);
         return;
     }
-    fprintf(f, "<td data-name=\"size\"><data value=\"%llu\">%s</data></td>",
+    put_cell(f, "size");
+    fprintf(f, "><data value=\"%llu\">%s</data></td>",
             (unsigned long long)m->info.weight_size,
             table_size(size, m->info.weight_size));
-    fprintf(f, "<td>%.2f</td>",
+    put_cell(f, "bits");
+    fprintf(f, ">%.2f</td>",
             8.0 * (double)m->info.weight_size / (double)m->info.n_params);
 }
 
@@ -125,18 +155,14 @@ void ppl_html_models(const struct ppl_report *r, FILE *f)
 {
     fputs("<section>\n<h2>Models by size</h2>\n<div class=\"scroll\" "
           "tabindex=\"0\">\n<table id=\"models\">\n<thead><tr><th "
-          "scope=\"col\">model</th><th scope=\"col\">size</th><th "
-          "scope=\"col\">bits per <small>weight</small></th><th "
-          "scope=\"col\">perplexity</th>",
+          "scope=\"col\">model</th>",
           f);
-    if (r->base)
-        fputs("<th scope=\"col\">perplexity <small>against the "
-              "base</small></th><th scope=\"col\">KL divergence "
-              "<small>mean, nats</small></th><th scope=\"col\">KL divergence "
-              "<small>99% of tokens below</small></th><th scope=\"col\">"
-              "RMS " DELTA "p <small>of the right token</small></th><th "
-              "scope=\"col\">same top <small>token</small></th>",
-              f);
+    for (size_t i = 0; i < (r->base ? N_COLUMNS : FIRST_OF_BASE); i++) {
+        fprintf(f, "<th scope=\"col\">%s", columns[i].head);
+        if (columns[i].small)
+            fprintf(f, " <small>%s</small>", columns[i].small);
+        fputs("</th>", f);
+    }
     fputs("</tr></thead>\n<tbody>\n", f);
     if (r->base) {
         put_model(f, r->base, r->side->base, r->o->base);

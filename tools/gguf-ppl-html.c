@@ -68,7 +68,17 @@ static const char style[] =
     "code{font-size:.9em}\n"
     "@media (max-width:600px){main{padding:.8rem .7rem 2rem}"
     "h1{font-size:1.3rem}th,td{padding:.4rem .5rem}"
-    "tbody th small{max-width:9rem}}\n"
+    "tbody th small{max-width:9rem}"
+    "#models,#models tbody{display:block}#models thead{display:none}"
+    "#models tr{display:grid;grid-template-columns:1fr 1fr;"
+    "gap:.25rem .8rem;padding:.5rem .6rem;border-top:1px solid var(--rule)}"
+    "#models tr:first-child{border-top:0}"
+    "#models th{grid-column:1/-1;border:0;padding:0}"
+    "#models th small{display:inline;margin-left:.6em}"
+    "#models td{border:0;padding:0;text-align:left;align-self:start}"
+    "#models td:empty{display:none}"
+    "#models td::before{content:attr(data-label);display:block;"
+    "white-space:normal;color:var(--mute);font-size:.85em}}\n"
     "@media print{.scroll{overflow:visible}details{display:none}}\n";
 
 /* ---- the head ---- */

@@ -46,6 +46,7 @@ for f in page one saved; do
             wc -l)" -eq 0
     ok "$f.html: no script, nothing from elsewhere, small"
     grep -q 'name="viewport"' "$tmp/$f.html" &&
+        grep -q 'td::before{content:attr(data-label)' "$tmp/$f.html" &&
         grep -q 'prefers-color-scheme:dark' "$tmp/$f.html" &&
         grep -q '<html .*lang="en"' "$tmp/$f.html"
     ok "$f.html: for narrow screens, light and dark"
@@ -74,6 +75,13 @@ for page in sys.argv[2:]:
     assert pre == d
     tables = {t.get("id"): t for t in root.iter(H + "table")}
     rows = list(tables["models"].find(H + "tbody"))
+    heads = [" ".join("".join(th.itertext()).split())
+             for th in tables["models"].find(H + "thead").iter(H + "th")]
+    for row in rows: # which are lists where there is no room for columns
+        labels = [td.get("data-label") for td in row.iter(H + "td")
+                  if len(td)]
+        assert labels and set(labels) <= set(heads[1:]), (labels, heads)
+        assert len(set(labels)) == len(labels)
     if "model" in d:
         assert len(rows) == 1 and list(charts) == ["running"]
         c = cells(rows[0])
