@@ -417,21 +417,27 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
     const uint8_t how = row->how;
     const size_t n = end - first;
     size_t bytes;
-    *t = (struct gg_made_tensor){ .name = c->item[first].to, .n_parts = n };
+    *t = (struct gg_made_tensor){ .name = c->item[first].to };
     t->change =
         c->item[first].half == GG_HALF_NONE ? gg_convert_change(how) : NULL;
-    t->part = gg_ckd_array(&bytes, n, sizeof *t->part)
+    t->part = gg_ckd_array(&bytes, 2 * n, sizeof *t->part)
                   ? NULL
                   : gg_mem_arena_alloc(&c->arena, bytes);
     if (!t->part)
-        return gg_error_set_nomem(err, n * sizeof *t->part);
+        return gg_error_set_nomem(err, 2 * n * sizeof *t->part);
     for (size_t i = first; i < end; i++) {
         struct gg_convert_view v = { .c = c,
                                      .item = &c->item[i],
                                      .from =
                                          &c->from->tensor[c->item[i].from] };
         GG_TRY(gg_convert_see(&v, err));
-        t->part[i - first] = v.part;
+        t->part[t->n_parts++] = v.part;
+        if (v.n_zeros)
+            t->part[t->n_parts++] =
+                (struct gg_made_part){ .from = v.part.from,
+                                       .zero = true,
+                                       .n_dims = 1,
+                                       .ne = { v.n_zeros } };
         GG_TRY(join_part(c, i, i - first, &v, t, err));
     }
     t->dtype = choose_type(t, how, from->type);
@@ -442,7 +448,8 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                                          .from = from->name.data,
                                          .n_from = n,
                                          .how = gg_convert_how_text(row) };
-    if ((how == GG_HOW_ROPE_Q || how == GG_HOW_ROPE_K) && !c->arch->turned)
+    if (((how == GG_HOW_ROPE_Q || how == GG_HOW_ROPE_K) && !c->arch->turned) ||
+        (how == GG_HOW_FILL && t->n_parts == n))
         pub->how = "as it is";
     memcpy(pub->ne, t->ne, sizeof pub->ne);
     return GGUF_OK;

@@ -311,6 +311,27 @@ static const struct shape *try(const struct gg_back *b, const struct use *u,
     return takes(b, u, n, s) ? s : NULL;
 }
 
+/* Rows that the folder's tensor has where the file's has more, which are of
+ * zeros: what config.json says. */
+static const struct {
+    const char *arch, *from, *rows;
+} filled[] = {
+    { "gemma3n", "model.embed_tokens_per_layer",
+      "vocab_size_per_layer_input" },
+};
+
+static int64_t n_filled(const struct gg_back *b, const struct use *u,
+                        int64_t rows)
+{
+    int64_t n;
+    for (size_t i = 0; i < GG_LEN(filled); i++)
+        if (!strcmp(filled[i].arch, b->c->arch->arch) &&
+            !strcmp(filled[i].from, u->row->from) &&
+            gg_convert_count(b->c, filled[i].rows, &n) && n < rows)
+            return n;
+    return rows;
+}
+
 /* The shape of what n uses are of, which has so many elements; NULL: none is
  * found. */
 static const struct shape *find_shape(const struct gg_back *b,
@@ -328,6 +349,8 @@ static const struct shape *find_shape(const struct gg_back *b,
         found = try(b, u, n, s, 3, x, 1, y);
     if (squeezed && k == 1)
         found = try(b, u, n, s, 2, x, 1, 1);
+    if (u->row->how == GG_HOW_FILL && k == 2)
+        found = try(b, u, n, s, 2, x, n_filled(b, u, y), 1);
     if (!found && n == 1) {
         *s = (struct shape){ k, { x, y, z, k > 3 ? t->ne[3] : 1 } };
         found = takes(b, u, n, s) ? s : NULL;

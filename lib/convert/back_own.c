@@ -30,6 +30,7 @@ enum kind {
     COPY,   /* the key as it is */
     WORDS,  /* for each layer a word: the first of these if it is 0 */
     COUNT,  /* 0, 1, ...: as many */
+    FILLED, /* rows of the file's tensor, without those of zeros at its end */
     NOT     /* nothing, if it is true */
 };
 
@@ -118,6 +119,8 @@ static const struct {
     { "falcon-h1", "mamba_d_head", NUMBER, HEAD_OF_STATES, NULL },
     { "gemma3n", "activation_sparsity_pattern", EACH,
       "part(activation_sparsity_scale)|0", NULL },
+    { "gemma3n", "vocab_size_per_layer_input", FILLED,
+      "per_layer_token_embd.weight", NULL },
     { "gptneox", "rotary_pct", NUMBER, ROT_OF_WIDTH, NULL },
     { "gemma4", "intermediate_size", NUMBER, "feed_forward_length", NULL },
     { "gemma4", "use_double_wide_mlp", FLAG, "len(feed_forward_length)>0?1",
@@ -397,6 +400,36 @@ static json_t *count(double n)
     return out;
 }
 
+/* Are the numbers of a row, from element first on, all 0? */
+static bool is_zero(const struct gg_data_rows *rows, uint64_t first,
+                    uint64_t n)
+{
+    float x[1024];
+    for (uint64_t at = 0, k; at < n; at += k) {
+        k = GG_MIN(n - at, GG_LEN(x));
+        gg_data_read(rows, first + at, k, x);
+        for (uint64_t i = 0; i < k; i++)
+            if (x[i] != 0)
+                return false;
+    }
+    return true;
+}
+
+static json_t *filled(const struct gg_back *b, const char *name)
+{
+    struct gg_data_rows rows;
+    size_t at;
+    if (!gg_source_find(&b->source, name, &at) ||
+        gg_data_rows(&b->numbers.list, at, &rows, NULL) != GGUF_OK)
+        return NULL;
+    const struct gguf_tensor_info *t = gg_source_tensor(&b->source, at).info;
+    const uint64_t row = (uint64_t)t->ne[0];
+    int64_t n = t->ne[1];
+    while (n > 1 && is_zero(&rows, (uint64_t)(n - 1) * row, row))
+        n--;
+    return json_integer(n);
+}
+
 /* What is computed once; NULL: nothing. */
 static json_t *once(const struct gguf_convert *c, size_t i)
 {
@@ -427,6 +460,7 @@ static void put(struct gg_back_maker *m, const struct gguf_convert *c,
     case FLAGS:
     case WORDS: v = list(c, i); break;
     case ENUM: v = enumerate(c, value); break;
+    case FILLED: v = filled(m->b, value); break;
     case COPY: v = json_deep_copy(gg_convert_get(c, value)); break;
     case NOT:
         if (gg_convert_eval(c, value, -1) > 0)

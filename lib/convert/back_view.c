@@ -203,7 +203,7 @@ static enum gguf_status collect(const struct gg_back *b, uint32_t i,
         const struct gg_made_tensor *t = &c->made[k];
         const uint8_t how = c->item[c->first_item[k]].row->how;
         for (size_t q = 0; q < t->n_parts; q++) {
-            if (t->part[q].from != i)
+            if (t->part[q].from != i || t->part[q].zero)
                 continue;
             if (undo(&t->part[q]) == 0 ||
                 (t->part[q].run && !is_whole(&t->part[q])))

@@ -145,8 +145,9 @@ struct gg_convert_view {
     const struct gg_convert_item *item;
     const struct gg_safetensors_tensor *from;
     struct gg_made_part part;
+    uint64_t n_zeros; /* elements after it */
     unsigned n_dims;
-    int64_t ne[GGUF_MAX_DIMS];
+    int64_t ne[GGUF_MAX_DIMS]; /* of both */
 };
 enum gguf_status gg_convert_see(struct gg_convert_view *v,
                                 struct gguf_error *err);

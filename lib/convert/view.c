@@ -9,6 +9,7 @@
 #include "config.h"
 #include "convert/expr.h"
 
+#include "base/ckd.h"
 #include "base/compiler.h"
 #include "base/str.h"
 
@@ -145,6 +146,22 @@ static enum gguf_status half_2(struct gg_convert_view *v,
     return half(v, 1, err);
 }
 
+/* Tokens that have no row: those of pictures and sounds, whose vectors come
+ * from elsewhere. */
+static enum gguf_status fill(struct gg_convert_view *v, struct gguf_error *err)
+{
+    int64_t rows;
+    if (v->n_dims != 2)
+        return fail(v, "is no matrix", err);
+    if (!gg_convert_count(v->c, "vocab_size", &rows) || rows <= v->ne[1])
+        return GGUF_OK;
+    if (gg_ckd_mul(&v->n_zeros, (uint64_t)(rows - v->ne[1]),
+                   (uint64_t)v->ne[0]))
+        return fail(v, "has more rows than can be, by vocab_size", err);
+    v->ne[1] = rows;
+    return GGUF_OK;
+}
+
 static enum gguf_status is_index(struct gg_convert_view *v,
                                  struct gguf_error *err)
 {
@@ -241,6 +258,7 @@ static const struct {
     [GG_HOW_INDEX] = { "whole numbers of 32 bits", is_index, NULL },
     [GG_HOW_TERNARY] = { "-1, 0 or 1 times their mean magnitude", ternary,
                          round_3 },
+    [GG_HOW_FILL] = { "rows of zeros up to vocab_size", fill, NULL },
 };
 
 /* A weight's pair: rows of B go where the weight's do. Of A nothing changes,
@@ -254,7 +272,8 @@ static enum gguf_status see_half(struct gg_convert_view *v,
         return fail(v, "is of a weight that is made of more than one", err);
     if (v->n_dims != 2 || row->how == GG_HOW_PLUS_1 ||
         row->how == GG_HOW_NEG_EXP || row->how == GG_HOW_NEG_HALF ||
-        row->how == GG_HOW_TERNARY || row->how == GG_HOW_INDEX)
+        row->how == GG_HOW_TERNARY || row->how == GG_HOW_INDEX ||
+        (row->how == GG_HOW_FILL && strcmp(row->to, "token_embd") != 0))
         return fail(v, "is no half of a matrix's pair", err);
     if (!strcmp(row->to, "token_embd"))
         return v->item->half == GG_HALF_A ? turn(v, err) : GGUF_OK;
@@ -298,6 +317,7 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
 {
     const uint8_t how = v->item->row->how;
     v->part = (struct gg_made_part){ .from = v->item->from };
+    v->n_zeros = 0;
     for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
         v->ne[d] = 1;
     if (v->from->n_dims > GG_MADE_DIMS || !v->from->n_elements)

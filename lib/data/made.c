@@ -76,6 +76,36 @@ static void times(float *x, uint64_t n, float y)
         x[i] *= y;
 }
 
+static void put_zeros(uint64_t n, struct sink *to)
+{
+    if (to->blocks) { /* of one number each: has_blocks */
+        memset(to->blocks, 0, n * to->type->block_size);
+        to->blocks += n * to->type->block_size;
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        to->x[i] = 0;
+    to->x += n;
+}
+
+/* The part's numbers, changed as it says. */
+static void read_changed(const struct gg_made_tensor *t, size_t no,
+                         uint64_t first, uint64_t n, struct sink *to)
+{
+    const struct gg_made_part *p = &t->part[no];
+    float *const x = to->x;
+    read_part(p, &t->rows[no], first, n, to);
+    for (size_t s = 0; s < 2 && p->scale[s] != 0; s++)
+        times(x, n, p->scale[s]);
+    if (t->change && x)
+        t->change(x, (size_t)n);
+    if (p->after != 0)
+        times(x, n, p->after);
+    for (uint64_t i = 0; p->run && i < n; i++)
+        if ((first + i) / p->run % 2)
+            x[i] = -x[i];
+}
+
 static void read_parts(const struct gg_made_tensor *t, uint64_t first,
                        uint64_t n, struct sink *to)
 {
@@ -90,17 +120,10 @@ static void read_parts(const struct gg_made_tensor *t, uint64_t first,
     for (; n; low++) {
         const uint64_t begin = low ? t->end[low - 1] : 0;
         const uint64_t k = GG_MIN(n, t->end[low] - first);
-        struct sink part = *to;
-        read_part(&t->part[low], &t->rows[low], first - begin, k, to);
-        for (size_t s = 0; s < 2 && t->part[low].scale[s] != 0; s++)
-            times(part.x, k, t->part[low].scale[s]);
-        if (t->change && part.x)
-            t->change(part.x, (size_t)k);
-        if (t->part[low].after != 0)
-            times(part.x, k, t->part[low].after);
-        for (uint64_t i = 0; t->part[low].run && i < k; i++)
-            if ((first - begin + i) / t->part[low].run % 2)
-                part.x[i] = -part.x[i];
+        if (t->part[low].zero)
+            put_zeros(k, to);
+        else
+            read_changed(t, low, first - begin, k, to);
         first += k;
         n -= k;
     }
@@ -130,10 +153,12 @@ static bool has_blocks(const struct gg_data_made *m,
     for (size_t i = 0; i < t->n_parts; i++) {
         const struct gg_made_part *p = &t->part[i];
         struct gg_data_info base;
+        if (p->zero && type->block_len == 1)
+            continue;
         gg_data_info(m->base, p->from, &base);
-        if (t->change || p->scale[0] != 0 || p->after != 0 || p->run ||
-            !t->rows[i].blocks || base.dtype != t->dtype || p->step[0] != 1 ||
-            p->ne[0] % type->block_len)
+        if (t->change || p->zero || p->scale[0] != 0 || p->after != 0 ||
+            p->run || !t->rows[i].blocks || base.dtype != t->dtype ||
+            p->step[0] != 1 || p->ne[0] % type->block_len)
             return false;
     }
     return true;
@@ -191,8 +216,8 @@ static bool is_whole(const struct gg_made_tensor *t,
         step *= p->ne[d];
     }
     return t->n_parts == 1 && !t->change && p->scale[0] == 0 &&
-           p->after == 0 && !p->run && !p->first && step == base->n_elements &&
-           base->dtype == t->dtype;
+           p->after == 0 && !p->run && !p->zero && !p->first &&
+           step == base->n_elements && base->dtype == t->dtype;
 }
 
 static bool is_stored(const struct gg_data_made *m, size_t i)
@@ -252,7 +277,7 @@ static void advise(const struct gg_data *d, size_t i, uint64_t first,
         const uint64_t from = GG_MAX(first, begin);
         const uint64_t to = GG_MIN(first + n, t->end[k]);
         uint64_t low, size;
-        if (from >= to)
+        if (from >= to || t->part[k].zero)
             continue;
         const bool ends = how == GG_ADVISE_DONTNEED && to == t->end[k];
         reach(&t->part[k], from - begin, to - 1 - begin, &low, &size);
@@ -275,7 +300,7 @@ static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
         const uint64_t from = GG_MAX(first, start);
         const uint64_t to = GG_MIN(first + n, t->end[k]);
         uint64_t low, size;
-        if (from >= to)
+        if (from >= to || t->part[k].zero)
             continue;
         reach(&t->part[k], from - start, to - 1 - start, &low, &size);
         GG_TRY(m->base->ops->hold(m->base, t->part[k].from, low, size, begin,

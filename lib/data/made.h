@@ -6,7 +6,8 @@
  * and its step in elements, the fastest first. Such views are rows in another
  * order, transposed matrices, pieces of a fused tensor, dimensions of one left
  * out; several parts are matrices stacked and rows put together. Then each
- * number may be multiplied, changed by a function, and multiplied again.
+ * number may be multiplied, changed by a function, and multiplied again. A part
+ * may also be zeros, which stay such.
  * Nothing is held: what is read is read from the base.
  *
  *     [rows, columns] transposed      ne { rows, columns }, step { columns, 1 }
@@ -33,6 +34,7 @@ struct gg_made_part {
     float after;    /* and by this once it is changed; 0: by none */
     uint64_t run;   /* every second run of this many elements is negated, or
                      * 0 */
+    bool zero;      /* nothing is read: it is as many zeros as ne says */
 };
 
 struct gg_made_tensor {

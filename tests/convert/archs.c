@@ -10,6 +10,11 @@ float same(const struct folder_tensor *t, uint64_t i)
     return folder_value(t->name, i);
 }
 
+float or_0(const struct folder_tensor *t, uint64_t i)
+{
+    return i < t->n ? folder_value(t->name, i) : 0;
+}
+
 float plus_1(const struct folder_tensor *t, uint64_t i)
 {
     return folder_value(t->name, i) + 1;

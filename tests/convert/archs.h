@@ -47,6 +47,7 @@ void archs_rwkv(const struct folder *f);
 void archs_plamo2(const struct folder *f);
 
 archs_value same, plus_1, neg_exp, paired, turned, half_1, half_2;
+archs_value or_0; /* 0 after the checkpoint's */
 
 #define L     "model.layers.%."
 #define B     "blk.%."

@@ -260,14 +260,15 @@ const struct arch archs_experts[] = {
       "gemma3n",
       "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":22,"
       "\"num_attention_heads\":1,\"num_key_value_heads\":1,\"head_dim\":32,"
-      "\"vocab_size\":260,\"max_position_embeddings\":64,\"rms_norm_eps\":"
+      "\"vocab_size\":260,\"vocab_size_per_layer_input\":256,"
+      "\"max_position_embeddings\":64,\"rms_norm_eps\":"
       "1e-6,\"rope_theta\":1e6,\"rope_local_base_freq\":10000.0,"
       "\"sliding_window\":16,\"altup_active_idx\":0,\"altup_num_inputs\":4,"
       "\"hidden_size_per_layer_input\":256,\"num_kv_shared_layers\":2,"
       "\"activation_sparsity_pattern\":[0.95" TIMES_21(
           ",0.0") "],\"layer_types\":[\"full_attention\"" TIMES_21(",\"sliding_attention\"") "]",
-      TOP QKV_32 QK_NORM_32 GEMMA_NORMS MLP L
-      "per_layer_input_gate.weight 256 32\n" L
+      "model.embed_tokens.weight 258 32\nmodel.norm.weight 32\n" QKV_32
+          QK_NORM_32 GEMMA_NORMS MLP L "per_layer_input_gate.weight 256 32\n" L
       "per_layer_projection.weight 32 256\n" L
       "post_per_layer_input_norm.weight 32\n" L
       "altup.correction_coefs.weight 4 4\n" L
@@ -279,10 +280,13 @@ const struct arch archs_experts[] = {
       "laurel.post_laurel_norm.weight 32\n"
       "model.altup_projections.@.weight 32 32\n"
       "model.altup_unembed_projections.@.weight 32 32\n"
-      "model.embed_tokens_per_layer.weight 260 5632\n"
+      "model.embed_tokens_per_layer.weight 256 5632\n"
       "model.per_layer_model_projection.weight 5632 32\n"
       "model.per_layer_projection_norm.weight 256\n",
       { { "altup_proj.weight", "model.altup_projections.@.weight", same },
+        { "token_embd.weight", "model.embed_tokens.weight", or_0 },
+        { "per_layer_token_embd.weight", "model.embed_tokens_per_layer.weight",
+          or_0 },
         { B "attn_norm.weight", L "input_layernorm.weight", same },
         { B "altup_correct_scale.weight", L "altup.correct_output_scale",
           same } },
