@@ -337,6 +337,73 @@ static void *make_model(uint64_t seed, const char *arch, uint32_t n_vocab,
     return p;
 }
 
+/* What the file says of its error, from its own bytes (as gguf/baseline.h has
+ * them) and the logits: shares of what is below each row's weight, and counts
+ * of tokens. */
+struct account {
+    const uint8_t *at;
+    long double tail, spread, fine;
+    size_t n;
+};
+
+static uint32_t seven_bits(const uint8_t **p)
+{
+    uint32_t v = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        const uint8_t byte = *(*p)++;
+        v |= (uint32_t)(byte & 127) << shift;
+        if (byte < 128)
+            return v;
+    }
+}
+
+static enum gguf_status account_rows(void *user,
+                                     const struct gguf_scan_rows *rows,
+                                     struct gguf_error *err)
+{
+    struct account *a = user;
+    (void)err;
+    for (uint32_t i = 0; i < rows->n; i++) {
+        const float *row = rows->logits + (size_t)i * rows->n_vocab;
+        const uint32_t size = seven_bits(&a->at);
+        const uint8_t *p = a->at + 4;
+        const long double w = expl(-(p[0] + 256 * p[1]) / 2048.0L);
+        long double sum = 0, below = 0;
+        for (uint32_t k = 0; k < rows->n_vocab; k++)
+            sum += expl(row[k]);
+        for (uint32_t k = 0; k < rows->n_vocab; k++)
+            below += expl(row[k]) < w * sum ? expl(row[k]) / sum : 0;
+        p += 2;
+        (void)seven_bits(&p); /* the likeliest token */
+        a->tail += below;
+        a->spread += below * w;
+        a->fine += seven_bits(&p) * (w / 128) * (w / 128);
+        a->at += size;
+        a->n++;
+    }
+    return GGUF_OK;
+}
+
+static void check_account(const uint8_t *bytes_of, const char *path)
+{
+    struct account a = { .at = bytes_of + 32 + 4 * N };
+    struct gguf_sink sink = GGUF_SINK_INIT;
+    struct gguf_baseline *f = NULL;
+    struct gguf_error err;
+    sink.user = &a;
+    sink.rows = account_rows;
+    const bool good = scan(0, 2, &sink, &err) &&
+                      !gguf_baseline_open(&f, path, NULL, &err) && a.n;
+    const double n = (double)a.n, tail = (double)a.tail / n;
+    const double error = sqrt((double)(3 * a.spread + a.fine / 6e-5L)) / n;
+    const double tail_off = good ? gguf_baseline_tail(f) / tail - 1 : 1;
+    const double error_off = good ? gguf_baseline_error(f) / error - 1 : 1;
+    ok(good && fabs(tail_off) < 1e-6 && fabs(error_off) < 1e-6,
+       "of %zu rows %.6f is drawn (off by %.1g), the error is %.6f (%.1g)",
+       a.n, tail, tail_off, error, error_off);
+    gguf_baseline_close(f);
+}
+
 static void check_files(void)
 {
     struct gguf_kld_stats plain, small;
@@ -354,7 +421,7 @@ static void check_files(void)
        "the same bytes however chunks are batched");
     ok(good && 10 * sizes[1] <= sizes[0],
        "a tenth of the size: %zu bytes of %zu", sizes[1], sizes[0]);
-    good = good && compare(a, &plain, &err) && compare(b, &small, &err);
+    good = good && pb && compare(a, &plain, &err) && compare(b, &small, &err);
     struct gguf_baseline *f = NULL;
     good = good && !gguf_baseline_open(&f, b, NULL, &err);
     const double error = good ? gguf_baseline_error(f) : 0;
@@ -368,6 +435,7 @@ static void check_files(void)
            gguf_baseline_tail(f) > 0 && gguf_baseline_tail(f) < 1,
        "the base's perplexity is the same, and what its form is");
     gguf_baseline_close(f);
+    check_account(pb, b);
     void *swap = file[1];
     const size_t swap_size = file_size[1];
     file[1] = file[2];
