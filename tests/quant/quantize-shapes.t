@@ -4,7 +4,7 @@
 # tables that rows are only looked up in.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
-q=$builddir/gguf-quantize
+q=$bin/gguf-quantize
 
 # Tensors of five dimensions, where --limit lets them in, have the bytes of as
 # many rows in two.
@@ -17,17 +17,17 @@ run "$q" -q -f "$tmp/in2.gguf" "$tmp/o.gguf" Q4_0
 run "$q" -q --limit dims=5 --report "$tmp/in5.gguf" "$tmp/p.gguf" Q4_0
 digests() # option..., file
 {
-    "$builddir/gguf-info" --hash "$@" 2>/dev/null | sed 's/  [^ ]*gguf/ /'
+    "$bin/gguf-info" --hash "$@" 2>/dev/null | sed 's/  [^ ]*gguf/ /'
 }
 test $rc -eq 0 && grep -q '^blk.0.t1.weight *Q4_0 ' "$tmp/out" &&
-    "$builddir/gguf-info" --limit dims=5 --tensors "$tmp/p.gguf" 2>/dev/null |
+    "$bin/gguf-info" --limit dims=5 --tensors "$tmp/p.gguf" 2>/dev/null |
     grep -q 't0.weight *256 x 2 x 1 x 2 x 3 *Q4_0 ' &&
     test "$(digests --limit dims=5 "$tmp/p.gguf")" = \
         "$(digests "$tmp/o.gguf")"
 ok '--limit dims=5: quantized'
 run "$q" -q -f --limit dims=5 --resume --outer-scales --split-max-size 3k \
     "$tmp/in5.gguf" "$tmp/p.gguf" NVFP4
-test $rc -eq 0 && "$builddir/gguf-info" --limit dims=5 --tensors \
+test $rc -eq 0 && "$bin/gguf-info" --limit dims=5 --tensors \
     "$tmp/p-00002-of-00002.gguf" 2>/dev/null | grep -q 't1.scale *6 *F32 '
 ok '--limit dims=5: a scale for each matrix, shards, a journal'
 run "$q" -q -n -j --limit dims=5 --target-bpw 5 "$tmp/in5.gguf"

@@ -3,7 +3,7 @@
 # gguf-quantize: how it is called, what it prints, how it ends.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
-q=$builddir/gguf-quantize
+q=$bin/gguf-quantize
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 if test ! -f "$m"; then
     echo "1..0 # SKIP no model in share/"
@@ -26,9 +26,9 @@ run "$q" "$m" "$tmp/o.gguf" q8_0 2
 test $rc -eq 0 -a -f "$tmp/o.gguf" -a ! -s "$tmp/out" &&
     grep -q ' 8\.5[0-9] bits per weight' "$tmp/err"
 ok 'IN OUT TYPE THREADS'
-run "$builddir/gguf-info" --check "$tmp/o.gguf"
+run "$bin/gguf-info" --check "$tmp/o.gguf"
 test $rc -eq 0 && grep -q '^  0 errors, 0 warn' "$tmp/out" &&
-    "$builddir/gguf-info" "$tmp/o.gguf" | grep -q 'Q8_0'
+    "$bin/gguf-info" "$tmp/o.gguf" | grep -q 'Q8_0'
 ok 'the output is a model'
 run "$q" "$m" "$tmp/o.gguf" q8_0
 test $rc -eq 1 &&
@@ -86,7 +86,7 @@ im=$tmp/imat-llama
 "$builddir/tests/tools/mkimatrix" "$im.gguf" made gguf
 run "$q" -q --imatrix "$im.gguf" "$m" "$tmp/i.gguf" Q4_K_M
 test $rc -eq 0 && ! cmp -s "$tmp/i.gguf" "$tmp/o.gguf" &&
-    "$builddir/gguf-info" --metadata "$tmp/i.gguf" |
+    "$bin/gguf-info" --metadata "$tmp/i.gguf" |
     grep -q 'quantize.imatrix.file *imat-llama.gguf$'
 ok 'importance data are used, and recorded without a path'
 run "$q" -q -f --imatrix "$im.gguf" --exclude-weights blk "$m" \
@@ -110,7 +110,7 @@ ok 'a recipe that is wrong names its line'
 rm -f "$tmp/r.recipe"
 run "$q" -q --override-kv a.b=int:-7 --override-kv a.c=u64:18446744073709551615 \
     --override-kv a.d=str:x=y:z --override-kv a.e=bool:true "$m" "$tmp/o.gguf" F16
-"$builddir/gguf-info" --metadata "$tmp/o.gguf" >"$tmp/err"
+"$bin/gguf-info" --metadata "$tmp/o.gguf" >"$tmp/err"
 test $rc -eq 0 && grep -q '^  i32 .* a.b .*-7$' "$tmp/err" &&
     grep -q '^  u64 .* a.c .*18446744073709551615$' "$tmp/err" &&
     grep -q '^  str .* a.d .*x=y:z$' "$tmp/err" && grep -q ' a.e .*true' "$tmp/err"
@@ -118,8 +118,8 @@ ok '--override-kv'
 long=$(head -c 100000 /dev/zero | tr '\0' x)
 run "$q" -q -f --compat --override-kv a.i=int:-9223372036854775808 \
     --override-kv a.j=int:-7 "$m" "$tmp/o.gguf" F16
-test $rc -eq 0 -a "$("$builddir/gguf-info" --key a.i "$tmp/o.gguf")" = 0 -a \
-    "$("$builddir/gguf-info" --key a.j "$tmp/o.gguf")" = 7
+test $rc -eq 0 -a "$("$bin/gguf-info" --key a.i "$tmp/o.gguf")" = 0 -a \
+    "$("$bin/gguf-info" --key a.j "$tmp/o.gguf")" = 7
 ok '--override-kv --compat'
 for value in 'int: -5' 'u64: -5' 'int:' 'int:-' 'int:--5' 'u8:-1' 'i8:-129'; do
     run "$q" -q -f --override-kv "a=$value" "$m" "$tmp/x.gguf" F16
@@ -131,12 +131,12 @@ run "$q" -q -f --override-kv a.min=i64:-9223372036854775808 \
     --override-kv a.big=int:9223372036854775807 \
     --override-kv a.small=int:4294967295 --override-kv a.long=str:"$long" \
     "$m" "$tmp/o.gguf" F16
-"$builddir/gguf-info" --metadata "$tmp/o.gguf" >"$tmp/err"
+"$bin/gguf-info" --metadata "$tmp/o.gguf" >"$tmp/err"
 test $rc -eq 0 && grep -q '^  i64 .* a.min .*-9223372036854775808$' "$tmp/err" &&
     grep -q '^  i64 .* a.neg .*-9223372036854775807$' "$tmp/err" &&
     grep -q '^  u64 .* a.big .*9223372036854775807$' "$tmp/err" &&
     grep -q '^  u32 .* a.small .*4294967295$' "$tmp/err" &&
-    test "$("$builddir/gguf-info" --key a.long "$tmp/o.gguf" | wc -c)" -eq 100001
+    test "$("$bin/gguf-info" --key a.long "$tmp/o.gguf" | wc -c)" -eq 100001
 ok '--override-kv: 64-bit integers, long strings'
 # What gguf-edit refuses is refused here, too, and done by force.
 mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
@@ -186,7 +186,7 @@ ok '--report never overwrites the input'
 run "$q" -q -f --report="$tmp/o.gguf" "$m" "$tmp/o.gguf" Q8_0
 test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'both report and output' "$tmp/err"
 ok '--report may not be an output'
-"$builddir/gguf-split" --quiet --split-max-tensors 20 "$m" "$tmp/s" 2>/dev/null
+"$bin/gguf-split" --quiet --split-max-tensors 20 "$m" "$tmp/s" 2>/dev/null
 cp "$tmp/s-00002-of-00003.gguf" "$tmp/same.gguf"
 run "$q" -q -f --report="$tmp/s-00002-of-00003.gguf" \
     "$tmp/s-00001-of-00003.gguf" "$tmp/o.gguf" Q8_0
@@ -199,15 +199,15 @@ test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'No such file' "$tmp/err"
 ok '--report=FILE that cannot be made ends the run before the work'
 rm -f "$tmp/r.json" "$tmp/same.gguf"
 run "$q" -q "$m" "$tmp/o.gguf" Q8_0
-"$builddir/gguf-info" --key quantize.tool "$tmp/o.gguf" >"$tmp/out"
+"$bin/gguf-info" --key quantize.tool "$tmp/o.gguf" >"$tmp/out"
 test $rc -eq 0 && grep -q '^libgguf [0-9]' "$tmp/out"
 ok 'the output tells who made it'
-test "$("$builddir/gguf-info" --key quantize.recipe.name "$tmp/o.gguf")" = Q8_0
+test "$("$bin/gguf-info" --key quantize.recipe.name "$tmp/o.gguf")" = Q8_0
 ok 'and by which recipe'
-"$builddir/gguf-info" --key quantize.recipe.digest "$tmp/o.gguf" >"$tmp/digest"
+"$bin/gguf-info" --key quantize.recipe.digest "$tmp/o.gguf" >"$tmp/digest"
 echo '# another text' | cat "$srcdir/share/recipes/Q8_0.recipe" - >"$tmp/r.recipe"
 run "$q" -q -f --recipe "$tmp/r.recipe" "$m" "$tmp/o.gguf"
-"$builddir/gguf-info" --key quantize.recipe.digest "$tmp/o.gguf" >"$tmp/err"
+"$bin/gguf-info" --key quantize.recipe.digest "$tmp/o.gguf" >"$tmp/err"
 grep -q '^xxh64:[0-9a-f]\{16\}$' "$tmp/digest" &&
     grep -q '^xxh64:[0-9a-f]\{16\}$' "$tmp/err" &&
     ! cmp -s "$tmp/digest" "$tmp/err"
@@ -224,7 +224,7 @@ ok 'but one with a condition may'
 rm -f "$tmp/p.gguf" "$tmp/r.recipe" "$tmp/digest"
 for t in MXFP4 NVFP4; do
     run "$q" -q -f --json "$m" "$tmp/o.gguf" $t
-    test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/o.gguf" >"$tmp/out" &&
+    test $rc -eq 0 && "$bin/gguf-info" --tensors "$tmp/o.gguf" >"$tmp/out" &&
         grep -q "blk.0.ffn_down.weight.* $t " "$tmp/out" &&
         grep -q "blk.0.attn_q.weight.* $t " "$tmp/out" &&
         grep -q 'token_embd.weight.* Q8_0 ' "$tmp/out"
@@ -254,14 +254,14 @@ for word in zero keep; do
         "$tmp/err")" -eq 1 && grep -q \
         "'output.weight': 2 weights .* the first at row 2046, column 3$" "$tmp/err"
     ok "--on-nonfinite=$word tells tensor, row and column"
-    run "$builddir/gguf-info" --check "$tmp/o.gguf"
+    run "$bin/gguf-info" --check "$tmp/o.gguf"
     test "$word" = keep -a $rc -ne 0 || test "$word" = zero -a $rc -eq 0
     ok "--on-nonfinite=$word: what the copy has"
     rm -f "$tmp"/[op].gguf
 done
 rm -f "$tmp/odd.gguf"
 run "$q" -q --prune-layers 1,2 --split-max-size 3M "$m" "$tmp/o.gguf" F16
-test $rc -eq 0 && "$builddir/gguf-info" "$tmp/o-00001-of-00003.gguf" |
+test $rc -eq 0 && "$bin/gguf-info" "$tmp/o-00001-of-00003.gguf" |
     grep -q 'llama.block_count  *4$'
 ok '--prune-layers, --split-max-size'
 rm -f "$tmp"/o-*
@@ -269,18 +269,18 @@ rm -f "$tmp"/o-*
 # Scales of NVFP4: the same when split and merged, or resumed; none where the
 # output is to be llama-quantize's.
 run "$q" -q --outer-scales --tensor-type 'blk=NVFP4' "$m" "$tmp/a.gguf" Q8_0
-test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/a.gguf" |
+test $rc -eq 0 && "$bin/gguf-info" --tensors "$tmp/a.gguf" |
     grep -q '^  blk.0.ffn_up.scale  *1  *F32 ' &&
-    "$builddir/gguf-info" --check "$tmp/a.gguf" | grep -q '^  0 errors, 0 warn'
+    "$bin/gguf-info" --check "$tmp/a.gguf" | grep -q '^  0 errors, 0 warn'
 ok '--outer-scales'
 run "$q" -q --outer-scales --resume --split-max-size 1M --tensor-type \
     'blk=NVFP4' "$m" "$tmp/o.gguf" Q8_0
-"$builddir/gguf-split" --quiet --merge "$tmp"/o-00001-of-*.gguf "$tmp/b.gguf"
+"$bin/gguf-split" --quiet --merge "$tmp"/o-00001-of-*.gguf "$tmp/b.gguf"
 cmp -s "$tmp/a.gguf" "$tmp/b.gguf"
 ok '--outer-scales with --resume and --split-max-size'
 run "$q" -q -f --outer-scales --compat --tensor-type 'blk=NVFP4' "$m" \
     "$tmp/a.gguf" Q8_0
-test $rc -eq 0 && ! "$builddir/gguf-info" --tensors "$tmp/a.gguf" |
+test $rc -eq 0 && ! "$bin/gguf-info" --tensors "$tmp/a.gguf" |
     grep -q 'ffn_up.scale'
 ok '--outer-scales --compat'
 run "$q" -q -f --outer-scales --tensor-type 'blk=NVFP4' "$m" "$tmp/a.gguf" Q8_0
@@ -322,7 +322,7 @@ run "$q" --tensor-type-file "$tmp/none" "$m" "$tmp/o.gguf" Q4_0
 test $rc -eq 1 && grep -q 'none: cannot be opened: No such file' "$tmp/err"
 ok '--tensor-type-file that is not there'
 rm -f "$tmp/types"
-"$builddir/gguf-split" --quiet --split-max-tensors 20 "$m" "$tmp/s" 2>/dev/null
+"$bin/gguf-split" --quiet --split-max-tensors 20 "$m" "$tmp/s" 2>/dev/null
 run "$q" -q --keep-split "$tmp/s-00002-of-00003.gguf" "$tmp/k.gguf" Q8_0
 test $rc -eq 0 -a "$(ls "$tmp"/k-0000?-of-00003.gguf | wc -l)" -eq 3
 ok '--keep-split'
@@ -330,7 +330,7 @@ rm -f "$tmp"/[ks]-0*
 "$builddir/tests/tools/mkimatrix" "$tmp/im.dat" 1 256
 run "$q" -q --imatrix "$tmp/im.dat" "$m" "$tmp/o.gguf" Q4_0
 test $rc -eq 0 && ! grep -q somebody "$tmp/o.gguf" &&
-    "$builddir/gguf-info" --metadata "$tmp/o.gguf" |
+    "$bin/gguf-info" --metadata "$tmp/o.gguf" |
     grep -q 'quantize.imatrix.dataset *wiki.raw$'
 ok 'no path of the machine gets into the output'
 rm -f "$tmp/o.gguf"
@@ -396,9 +396,9 @@ ok 'a dry run with one thread says the same'
 rm -f "$tmp/o.gguf"
 run "$q" -q --target-bpw 5 --target-types Q4_K,Q6_K --tensor-type attn_v=Q8_0 \
     -o "$tmp/a.gguf=Q8_0" "$m" "$tmp/o.gguf" Q4_K_M
-test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/o.gguf" >"$tmp/out" &&
+test $rc -eq 0 && "$bin/gguf-info" --tensors "$tmp/o.gguf" >"$tmp/out" &&
     grep -q 'attn_v.* Q8_0' "$tmp/out" && ! grep -q 'Q5_K\|Q3_K' "$tmp/out" &&
-    "$builddir/gguf-info" --tensors "$tmp/a.gguf" | grep -q 'ffn_up.* Q8_0'
+    "$bin/gguf-info" --tensors "$tmp/a.gguf" | grep -q 'ffn_up.* Q8_0'
 ok '--target-bpw, with types, constraints and another output'
 rm -f "$tmp"/[ao].gguf
 # Several sizes of one reading: each file is that of a run of its own.
@@ -414,7 +414,7 @@ ok '--output OUT=@SIZE and OUT=TYPE@Xbpw'
 ok 'are the files of two runs'
 rm -f "$tmp"/[abco].gguf
 run "$q" --target-types Q4_K,Q8_0 "$m" -o "$tmp/a.gguf=@4M"
-test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/a.gguf" >"$tmp/out" &&
+test $rc -eq 0 && "$bin/gguf-info" --tensors "$tmp/a.gguf" >"$tmp/out" &&
     grep -q 'Q4_K' "$tmp/out" && ! grep -q 'Q[2356]_K' "$tmp/out" &&
     rm "$tmp/a.gguf"
 ok '--target-types with such an output'
@@ -423,9 +423,9 @@ refused "$m" 'no choice of types has less than [0-9]* bytes'
 ok 'a size that cannot be had'
 run "$q" -q -o "$tmp/a.gguf=Q4_0" --recipe "$srcdir/share/recipes/F16.recipe" \
     "$m" "$tmp/o.gguf"
-test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/o.gguf" |
+test $rc -eq 0 && "$bin/gguf-info" --tensors "$tmp/o.gguf" |
     grep -q 'ffn_up.* F16' &&
-    "$builddir/gguf-info" --tensors "$tmp/a.gguf" | grep -q 'ffn_up.* Q4_0'
+    "$bin/gguf-info" --tensors "$tmp/a.gguf" | grep -q 'ffn_up.* Q4_0'
 ok '--recipe and --output together'
 rm -f "$tmp"/[ao].gguf
 
@@ -492,17 +492,17 @@ rmdir "$tmp/small"
 "$mkmodel" "$tmp/a64.gguf" align=64 n=7 rows=3
 for type in COPY Q8_0; do
     run "$q" -q -f "$tmp/a64.gguf" "$tmp/o.gguf" $type
-    "$builddir/gguf-info" --check "$tmp/o.gguf" >"$tmp/out"
+    "$bin/gguf-info" --check "$tmp/o.gguf" >"$tmp/out"
     test $rc -eq 0 -a $? -eq 0 && grep -q '^  0 errors,' "$tmp/out" &&
-        test "$("$builddir/gguf-info" --key general.alignment \
+        test "$("$bin/gguf-info" --key general.alignment \
             "$tmp/o.gguf")" = 64 &&
-        test "$("$builddir/gguf-info" --tensors "$tmp/o.gguf" |
+        test "$("$bin/gguf-info" --tensors "$tmp/o.gguf" |
             awk '/ x / && $NF % 64 == 0' | wc -l)" -eq 7
     ok "D1: quantize $type of a file with alignment 64 is laid out on 64"
 done
-"$builddir/gguf-info" --hash "$tmp/a64.gguf" >"$tmp/manifest"
+"$bin/gguf-info" --hash "$tmp/a64.gguf" >"$tmp/manifest"
 run "$q" -q -f "$tmp/a64.gguf" "$tmp/o.gguf" COPY
-run "$builddir/gguf-info" --manifest "$tmp/manifest" "$tmp/o.gguf"
+run "$bin/gguf-info" --manifest "$tmp/manifest" "$tmp/o.gguf"
 test $rc -eq 0
 ok 'D1: the copy has the same data'
 # Interrupted, at a time when a run is under way: its status is above 128, and

@@ -3,9 +3,9 @@
 # gguf-ppl --save-embeddings: a vector for each line.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
-ppl=$builddir/gguf-ppl
+ppl=$bin/gguf-ppl
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
-n_embd=$("$builddir/gguf-info" --key llama.embedding_length "$m")
+n_embd=$("$bin/gguf-info" --key llama.embedding_length "$m")
 printf 'She had been forced into prudence\nin her youth\r\n\nshe learned romance' \
     >"$tmp/text"
 

@@ -3,7 +3,7 @@
 # gguf-ppl: how a model is loaded.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
-ppl=$builddir/gguf-ppl
+ppl=$bin/gguf-ppl
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 t=$tmp/text
 head -c 2000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
@@ -47,12 +47,12 @@ ok "the figure of the model as it is: $plain"
 changed=$(figure --override-kv llama.rope.freq_base=float:500)
 test -n "$changed" -a "$changed" != "$plain"
 ok "another base of positions: $changed"
-"$builddir/gguf-edit" -q -o "$tmp/edited.gguf" \
+"$bin/gguf-edit" -q -o "$tmp/edited.gguf" \
     --set llama.rope.freq_base=f32:500 "$m" >"$tmp/out" 2>"$tmp/err"
 run "$ppl" -q -j -m "$tmp/edited.gguf" -f "$t" -c 64 --chunks 2
 test "$(sed -n 's/.*"ppl": \([0-9.e+]*\).*/\1/p' "$tmp/out")" = "$changed"
 ok 'the digits of a file that gguf-edit gave the same value'
-"$builddir/gguf-split" --split --split-max-tensors 6 "$m" "$tmp/split" \
+"$bin/gguf-split" --split --split-max-tensors 6 "$m" "$tmp/split" \
     >"$tmp/out" 2>"$tmp/err"
 run "$ppl" -q -j -m "$tmp/split" -f "$t" -c 64 --chunks 2 \
     --override-kv llama.rope.freq_base=float:500
@@ -68,7 +68,7 @@ run "$ppl" -m "$m" -f "$t" -c 80 --override-kv llama.context_length=int:70
 test $rc -eq 0 && grep -q 'context is longer than the model was' "$tmp/err" &&
     test "$(wc -l <"$tmp/err")" -eq 1
 ok 'int has the type that the file has'
-bos=$("$builddir/gguf-info" --key tokenizer.ggml.bos_token_id "$m")
+bos=$("$bin/gguf-info" --key tokenizer.ggml.bos_token_id "$m")
 run "$ppl" -m "$m" -f "$t" --tokenize
 test "$(head -n 1 "$tmp/out" | cut -f1)" = "$bos"
 ok "a text begins with token $bos"

@@ -3,7 +3,7 @@
 # LoRA adapters: gguf-ppl evaluates with them, gguf-quantize merges them.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
-ppl=$builddir/gguf-ppl
+ppl=$bin/gguf-ppl
 mklora=$builddir/tests/tools/mklora
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 t=$tmp/text
@@ -66,10 +66,10 @@ test -n "$b" -a "$b" = "$(nll --lora "$tmp/n.gguf")" &&
     grep -q 'n.gguf: warning: 1 norms .* have no effect, as in llama.cpp' \
         "$tmp/err"
 ok 'a norm beside pairs has no effect, and that is said'
-run "$builddir/gguf-quantize" --lora "$tmp/b.gguf" "$m" "$tmp/qb.gguf" Q8_0
-run "$builddir/gguf-quantize" --lora "$tmp/n.gguf" "$m" "$tmp/qn.gguf" Q8_0
+run "$bin/gguf-quantize" --lora "$tmp/b.gguf" "$m" "$tmp/qb.gguf" Q8_0
+run "$bin/gguf-quantize" --lora "$tmp/n.gguf" "$m" "$tmp/qn.gguf" Q8_0
 test $rc -eq 0 && grep -q 'warning: 1 norms of adapters are not' "$tmp/err" &&
-    run "$builddir/gguf-info" --diff "$tmp/qb.gguf" "$tmp/qn.gguf" &&
+    run "$bin/gguf-info" --diff "$tmp/qb.gguf" "$tmp/qn.gguf" &&
     grep -c '^[-+]' "$tmp/out" >"$tmp/n" && test "$(cat "$tmp/n")" -le 2
 ok 'nor is it merged, which is said, too'
 
@@ -99,7 +99,7 @@ run "$ppl" -m "$m" -f "$t" --lora "$tmp/v.gguf"
 fails 'v.gguf: this is no LoRA adapter; --control-vector'
 ok 'one for the other'
 
-quantize=$builddir/gguf-quantize
+quantize=$bin/gguf-quantize
 ppl_of() # of a model with these options
 {
     run "$ppl" -f "$t" -c 128 --chunks 4 -t 1 "$@"
@@ -115,7 +115,7 @@ plain=$(ppl_of -m "$m")
 test -n "$with" -a "$with" != "$plain" &&
     awk -v a="$with" -v b="$merged" 'BEGIN { exit !((a - b) ^ 2 <= 4e-8) }'
 ok "which gives the same perplexity: $with, $merged (without: $plain)"
-"$builddir/gguf-info" "$tmp/merged.gguf" >"$tmp/out"
+"$bin/gguf-info" "$tmp/merged.gguf" >"$tmp/out"
 grep -q 'quantize.lora.files  *\["a.gguf", "b.gguf"\]' "$tmp/out" &&
     grep -q 'quantize.lora.scales  *\[0.5, -1\]' "$tmp/out"
 ok 'metadata say what was merged'

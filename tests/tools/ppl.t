@@ -3,7 +3,7 @@
 # gguf-ppl: what it prints, what it reads, and how it fails.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
-ppl=$builddir/gguf-ppl
+ppl=$bin/gguf-ppl
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 t=$tmp/text
 head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
