@@ -396,7 +396,7 @@ int main(int argc, char **argv)
         argc -= 2;
         argv += 2;
     }
-    unsigned one_in = argc > 1 || (more && *more) ? 1 : 16;
+    unsigned one_in = argc > 1 || (more && *more) ? 1 : 48;
     bool here = program_begin("check-fault");
     if (!here || !job_begin()) {
         skip("no library can be preloaded here");
