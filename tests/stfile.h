@@ -8,11 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The most bytes of numbers; those who need more say so before. */
+#ifndef STFILE_MOST
+#define STFILE_MOST (1 << 18)
+#endif
+
 struct stfile {
     char header[1 << 14];
-    uint8_t data[1 << 18];
+    uint8_t data[STFILE_MOST];
     size_t n_header, n_data;
-    uint8_t bytes[(1 << 18) + (1 << 14) + 8]; /* of the whole file */
+    uint8_t bytes[STFILE_MOST + (1 << 14) + 8]; /* of the whole file */
 };
 
 static inline void stfile_begin(struct stfile *f)

@@ -6,8 +6,9 @@
  * rows of the class (back_names.c). Then the folder that is planned is
  * converted, on paper, as any other is: what it would become must be the file's
  * tensors, with their shapes. The parts that these are made of, turned round
- * (back_view.c), say how the folder's tensors are made of the file's; so there
- * is one description of each class for both ways.
+ * (back_view.c; back_ternary.c where numbers are rounded by their mean), say how
+ * the folder's tensors are made of the file's; so there is one description of
+ * each class for both ways.
  * back_vocab.c writes the tokenizer, back_card.c the model card, back.c the
  * files.
  */
@@ -75,6 +76,18 @@ void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m);
 /* Are they of the same elements in the same order? */
 bool gg_back_same_part(const struct gg_made_part *a,
                        const struct gg_made_part *b);
+
+/* back_ternary.c: the file's tensor has -v, 0 and v. Magnitudes of which this
+ * is the mean: high up to element cut, low from there on, of numbers that are
+ * not 0; all 0 if all are. dtype: what the folder has them in. GGUF_E_TENSOR:
+ * it has other numbers; GGUF_E_NONFINITE: that type does not hold them. */
+struct gg_back_ternary {
+    float low, high;
+    uint64_t cut;
+};
+enum gguf_status gg_back_ternary(const struct gg_back *b, size_t tensor,
+                                 uint32_t dtype, struct gg_back_ternary *out,
+                                 struct gguf_error *err);
 
 /* Texts of the folder, beside config.json. back_vocab.c: the tokenizer;
  * back_card.c: the model card and generation_config.json, where the file has

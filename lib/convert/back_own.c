@@ -4,7 +4,8 @@
  * Rows of classes compute keys of config.json; where that is more than a name,
  * what config.json had is computed here of the keys, in the same language
  * (expr.h), which here speaks of them: "attention.key_length" is the key of the
- * file's architecture, num_hidden_layers the layers that do not draft.
+ * file's architecture, num_hidden_layers the layers that do not draft,
+ * pad_token_id the token of padding.
  */
 #include "config.h"
 #include "convert/back_maker.h"
@@ -30,6 +31,7 @@ enum kind {
     COPY,   /* the key as it is */
     WORDS,  /* for each layer a word: the first of these if it is 0 */
     COUNT,  /* 0, 1, ...: as many */
+    LIST,   /* these words */
     FILLED, /* rows of the file's tensor, without those of zeros at its end */
     NOT     /* nothing, if it is true */
 };
@@ -79,6 +81,8 @@ static const struct {
     enum kind kind;
     const char *value, *words;
 } rows[] = {
+    { "bitnet", "hidden_act", TEXT, "1", "silu" },
+    { "bitnet", "rope_scaling", NOT, "1", NULL },
     { "bloom", "seq_length", NUMBER, "context_length", NULL },
     { "chatglm", "rope_ratio", NUMBER, "rope.freq_base/10000", NULL },
     { "chatglm", "partial_rotary_factor", NUMBER, ROT_OF_WIDTH, NULL },
@@ -160,6 +164,15 @@ static const struct {
     { "jamba", "attn_layer_period", PICK, NEXT_WITH_KEYS, NULL },
     { "jamba", "num_key_value_heads", PICK, KEY_HEADS, NULL },
     { "jamba", "mamba_expand", NUMBER, EXPAND, NULL },
+    /* the first rows of positions would be of padding, if it had any; it has
+     * no adapters of the tasks */
+    { "jina-bert-v3", "pad_token_id", NUMBER, "pad_token_id|1", NULL },
+    { "jina-bert-v3", "max_position_embeddings", NUMBER,
+      "context_length+pad_token_id|1+1", NULL },
+    { "jina-bert-v3", "lora_adaptations", LIST, "1",
+      "retrieval.query,retrieval.passage,separation,classification,"
+      "text-matching" },
+    { "jina-bert-v3", "load_trained_adapters", FLAG, "0", NULL },
     { "laguna", "num_attention_heads", NUMBER, "attention.head_count", NULL },
     { "laguna", "num_attention_heads_per_layer", EACH, "attention.head_count",
       NULL },
@@ -298,6 +311,10 @@ static json_t *keys_of(const struct gg_back_maker *m)
         name[kv->key.size - n - 1] = 0;
         gg_back_put(root, name, gg_back_value(kv));
     }
+    const struct gguf_kv *pad =
+        gguf_file_kv_find(m->b->meta, "tokenizer.ggml.padding_token_id");
+    if (pad)
+        json_object_set_new(root, "pad_token_id", gg_back_value(pad));
     const json_int_t all =
         json_integer_value(json_object_get(root, "block_count"));
     const json_int_t drafts =
@@ -400,14 +417,24 @@ static json_t *count(double n)
     return out;
 }
 
+static json_t *all_words(const char *words)
+{
+    json_t *out = json_array();
+    for (size_t n; *words; words += n + (words[n] == ',')) {
+        n = strcspn(words, ",");
+        json_array_append_new(out, json_stringn(words, n));
+    }
+    return out;
+}
+
 /* Are the numbers of a row, from element first on, all 0? */
-static bool is_zero(const struct gg_data_rows *rows, uint64_t first,
+static bool is_zero(const struct gg_data_rows *from, uint64_t first,
                     uint64_t n)
 {
     float x[1024];
     for (uint64_t at = 0, k; at < n; at += k) {
         k = GG_MIN(n - at, GG_LEN(x));
-        gg_data_read(rows, first + at, k, x);
+        gg_data_read(from, first + at, k, x);
         for (uint64_t i = 0; i < k; i++)
             if (x[i] != 0)
                 return false;
@@ -417,15 +444,15 @@ static bool is_zero(const struct gg_data_rows *rows, uint64_t first,
 
 static json_t *filled(const struct gg_back *b, const char *name)
 {
-    struct gg_data_rows rows;
+    struct gg_data_rows from;
     size_t at;
     if (!gg_source_find(&b->source, name, &at) ||
-        gg_data_rows(&b->numbers.list, at, &rows, NULL) != GGUF_OK)
+        gg_data_rows(&b->numbers.list, at, &from, NULL) != GGUF_OK)
         return NULL;
     const struct gguf_tensor_info *t = gg_source_tensor(&b->source, at).info;
     const uint64_t row = (uint64_t)t->ne[0];
     int64_t n = t->ne[1];
-    while (n > 1 && is_zero(&rows, (uint64_t)(n - 1) * row, row))
+    while (n > 1 && is_zero(&from, (uint64_t)(n - 1) * row, row))
         n--;
     return json_integer(n);
 }
@@ -460,6 +487,7 @@ static void put(struct gg_back_maker *m, const struct gguf_convert *c,
     case FLAGS:
     case WORDS: v = list(c, i); break;
     case ENUM: v = enumerate(c, value); break;
+    case LIST: v = all_words(rows[i].words); break;
     case FILLED: v = filled(m->b, value); break;
     case COPY: v = json_deep_copy(gg_convert_get(c, value)); break;
     case NOT:

@@ -171,14 +171,20 @@ static void log_neg(float *x, size_t n)
     }
 }
 
+/* A zero keeps its sign. */
+static void sign(float *x, size_t n)
+{
+    while (n--)
+        x[n] = x[n] > 0 ? 1 : x[n] < 0 ? -1 : x[n];
+}
+
 static const struct {
     uint8_t how;
     gg_made_fn *back;
 } changes[] = {
-    { GG_HOW_PLUS_1, minus_1 },
-    { GG_HOW_PLUS_5TH, minus_5th },
-    { GG_HOW_PLUS_11TH, minus_11th },
-    { GG_HOW_NEG_EXP, log_neg },
+    { GG_HOW_PLUS_1, minus_1 },       { GG_HOW_PLUS_5TH, minus_5th },
+    { GG_HOW_PLUS_11TH, minus_11th }, { GG_HOW_NEG_EXP, log_neg },
+    { GG_HOW_TERNARY, sign },
 };
 
 /* ---- blocks ---- */
@@ -191,6 +197,30 @@ static enum gguf_status fail(const struct gg_back *b, uint32_t i,
                         "tensor '%s' of the folder is not made of the file's "
                         "element by element",
                         gg_str_esc(&e, b->c->from->tensor[i].name));
+}
+
+/* Those of a matrix that is rounded by the mean of its numbers. */
+static enum gguf_status turn_ternary(const struct gg_back *b,
+                                     struct pieces *to, uint32_t i,
+                                     size_t base, struct gguf_error *err)
+{
+    const uint64_t n = b->c->from->tensor[i].n_elements;
+    struct gg_back_ternary t;
+    GG_TRY(gg_back_ternary(b, base, b->to[i].dtype, &t, err));
+    const uint64_t end[] = { 0, t.cut, n };
+    const float times[] = { t.high, t.low };
+    for (size_t k = 0; k < GG_LEN(times); k++) {
+        const struct piece x = { end[k],
+                                 { .from = base,
+                                   .first = end[k],
+                                   .n_dims = 1,
+                                   .ne = { end[k + 1] - end[k] },
+                                   .step = { 1 },
+                                   .after = times[k] } };
+        if (x.part.ne[0])
+            GG_TRY(add(b, to, &x, err));
+    }
+    return GGUF_OK;
 }
 
 /* All pieces of the folder's tensor i, and how its numbers are changed. */
@@ -208,8 +238,11 @@ static enum gguf_status collect(const struct gg_back *b, uint32_t i,
             if (undo(&t->part[q]) == 0 ||
                 (t->part[q].run && !is_whole(&t->part[q])))
                 return fail(b, i, err);
-            GG_TRY(turn(b, p, &t->part[q], b->tensor_of[k],
-                        q ? t->end[q - 1] : 0, err));
+            if (how == GG_HOW_TERNARY)
+                GG_TRY(turn_ternary(b, p, i, b->tensor_of[k], err));
+            else
+                GG_TRY(turn(b, p, &t->part[q], b->tensor_of[k],
+                            q ? t->end[q - 1] : 0, err));
             for (size_t x = 0; t->change && x < GG_LEN(changes); x++)
                 if (changes[x].how == how)
                     *change = changes[x].back;

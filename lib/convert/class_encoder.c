@@ -79,9 +79,10 @@ static const struct gg_convert_name nomic_names[] = {
 /* Matrices with what adapters for tasks add to them, which is left out: each is
  * an adapter of its own. */
 #define PARAM(FROM, TO)                                                       \
-    N(FROM ".parametrizations.weight.original", TO ".weight"),                \
+    N(FROM, TO), /* of a folder without them */                               \
+        N(FROM ".parametrizations.weight.original", TO ".weight"),            \
         N_NOT(FROM ".parametrizations.weight.0.lora_A"),                      \
-        N_NOT(FROM ".parametrizations.weight.0.lora_B"), N(FROM, TO)
+        N_NOT(FROM ".parametrizations.weight.0.lora_B")
 static const struct gg_convert_name jina3_names[] = {
     PARAM("embeddings.word_embeddings", "token_embd"),
     PARAM("embeddings.token_type_embeddings", "token_types"),

@@ -28,8 +28,7 @@ struct arch {
     /* keys after "ARCH.", or all of a key after '/', and what they are to be,
      * as text; lists with commas; "@NAME" is the number of a tensor */
     const char *keys[12][2];
-    bool one_way; /* no folder of it becomes the same file */
-    int layers;   /* 0: LAYERS */
+    int layers;                            /* 0: LAYERS */
     void (*vocab)(const struct folder *f); /* NULL: byte-level BPE */
 };
 

@@ -242,7 +242,6 @@ const struct arch archs_encoder[] = {
       { { "context_length", "64" },
         { "rope.freq_base", "20000" },
         { "attention.causal", "false" } },
-      .vocab = archs_unigram,
-      .one_way = true },
+      .vocab = archs_unigram },
     { .class_name = NULL },
 };

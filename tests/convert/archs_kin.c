@@ -232,8 +232,7 @@ const struct arch archs_kin[] = {
         { B "attn_sub_norm.weight", L "self_attn.inner_attn_ln.weight", same },
         { B "ffn_sub_norm.weight", L "mlp.ffn_layernorm.weight", same },
         { "token_embd.weight", "model.embed_tokens.weight", same } },
-      { { "rope.scaling.type", "linear" }, { "rope.scaling.factor", "1" } },
-      .one_way = true },
+      { { "rope.scaling.type", "linear" }, { "rope.scaling.factor", "1" } } },
 #define TB "model.blocks.%."
     { .class_name = "TalkieForCausalLM",
       "talkie",
