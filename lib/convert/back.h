@@ -6,9 +6,9 @@
  * rows of the class (back_names.c). Then the folder that is planned is
  * converted, on paper, as any other is: what it would become must be the file's
  * tensors, with their shapes. The parts that these are made of, turned round
- * (back_view.c; back_ternary.c where numbers are rounded by their mean), say how
- * the folder's tensors are made of the file's; so there is one description of
- * each class for both ways.
+ * (back_view.c; back_ternary.c, where numbers are rounded by their mean), say
+ * how the folder's tensors are made of the file's; so there is one description
+ * of each class for both ways.
  * back_vocab.c writes the tokenizer, back_card.c the model card, back.c the
  * files.
  */
