@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gguf-edit-opt.c - the options of gguf-edit */
 #include "config.h"
+#include "tools/common/foreign.h"
 #include "tools/common/opt.h"
 #include "tools/gguf-edit.h"
 
@@ -67,6 +68,19 @@ static const struct opt table[] = {
       AT(force) },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
     { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
+    /* of gguf_new_metadata.py */
+    ROW_FOREIGN("--general-name", "NAME", "--set general.name=NAME does that"),
+    ROW_FOREIGN("--general-description", "TEXT",
+                "--set general.description=TEXT does that"),
+    ROW_FOREIGN("--chat-template-file", "FILE",
+                "--set-file tokenizer.chat_template=FILE does that"),
+    ROW_FOREIGN("--chat-template-config", "FILE",
+                "--chat-template TEXT sets one that is taken out of FILE"),
+    ROW_FOREIGN("--pre-tokenizer", "NAME",
+                "--set tokenizer.ggml.pre=NAME does that"),
+    ROW_FOREIGN("--special-token-by-id", "NAME",
+                "--set tokenizer.ggml.NAME_token_id=ID does that"),
+    ROW_FOREIGN("-v --verbose", NULL, "each change is told; leave it out"),
     { .names = NULL },
 };
 

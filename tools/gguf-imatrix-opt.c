@@ -2,6 +2,7 @@
 /* gguf-imatrix-opt.c - the command line of gguf-imatrix */
 #include "config.h"
 #include "tools/gguf-imatrix.h"
+#include "tools/common/foreign.h"
 #include "tools/common/precision.h"
 #include "tools/common/range.h"
 #include "tools/common/stored.h"
@@ -115,13 +116,29 @@ static const struct opt table[] = {
     { "-q --quiet", NULL, "no progress bar, no summary, no warnings", OPT_FLAG,
       AT(quiet) },
     /* of llama-imatrix */
-    { "--in-file", "FILE", "files to read are operands, without an option",
-      OPT_REFUSED, OPT_NO_MEMBER },
-    { "-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -fa --flash-attn", "X",
-      "the processor computes, in one way, exactly; leave it out", OPT_REFUSED,
-      OPT_NO_MEMBER },
-    { "-hf --hf-repo", "X", "nothing is downloaded; give a file by --model",
-      OPT_REFUSED, OPT_NO_MEMBER },
+    ROW_FOREIGN("--in-file", "FILE",
+                "files to read are operands, without an option"),
+    ROW_FOREIGN("--ppl", NULL, "gguf-ppl computes it; leave it out"),
+    ROW_FOREIGN("-tb --threads-batch", "N", "--threads says how many"),
+    ROW_FOREIGN("-C --cpu-mask -Cr --cpu-range", "X",
+                "--threads says how many, taskset(1) where"),
+    ROW_FOREIGN("--lora --lora-scaled", "FILE",
+                "gguf-quantize --lora merges one into the model first"),
+    ROW_FOREIGN("--control-vector --control-vector-scaled "
+                "--control-vector-layer-range",
+                "X", "data are of the model alone; leave it out"),
+    ROW_FOREIGN("--rope-scaling --rope-scale --rope-freq-base "
+                "--rope-freq-scale --yarn-orig-ctx --yarn-ext-factor "
+                "--yarn-attn-factor --yarn-beta-slow --yarn-beta-fast "
+                "--override-kv",
+                "X", "the file says that; gguf-edit --set changes it"),
+    ROW_FOREIGN("-ctk --cache-type-k -ctv --cache-type-v", "TYPE",
+                "keys and values are kept as computed, in f32; leave it out"),
+    ROW_FOREIGN("--swa-full -kvu --kv-unified", NULL,
+                "no digit depends on it; leave it out"),
+    ROW_FOREIGN("--mlock --no-mmap --numa -ot --override-tensor", NULL,
+                "weights are used as they lie in the file; leave it out"),
+    ROWS_FOREIGN,
     { .names = NULL },
 };
 
@@ -186,7 +203,8 @@ int im_parse_options(struct im_options *o, int argc, char **argv)
     const int n = opt_parse(&tool, argc, argv, o);
     o->files.limits = &o->limits;
     if (o->text && n)
-        opt_usage("--file collects data: files cannot be read as well");
+        opt_usage("--file collects data: '%s' cannot be read as well",
+                  argv[1]);
     if (!o->text && !n)
         opt_usage("IN is missing");
     if (o->mpi && !strcmp(o->text, "-"))

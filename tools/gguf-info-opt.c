@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/gguf-info.h"
 #include "tools/common/cache.h"
+#include "tools/common/foreign.h"
 #include "tools/common/opt.h"
 #include "tools/common/style.h"
 
@@ -120,11 +121,22 @@ static const struct opt table[] = {
       AT(color), .words = whens },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
     { "-q --quiet", NULL, "no warnings", OPT_FLAG, AT(quiet) },
-    /* of gguf-dump */
-    { "--no-tensors", NULL, "--summary and --metadata leave tensors out",
-      OPT_REFUSED, OPT_NO_MEMBER },
-    { "--json-array", NULL, "--json has all elements of arrays", OPT_REFUSED,
-      OPT_NO_MEMBER },
+    /* of gguf_dump.py */
+    ROW_FOREIGN("--no-tensors", NULL,
+                "--summary and --metadata leave tensors out"),
+    ROW_FOREIGN("--json-array", NULL, "--json has all elements of arrays"),
+    ROW_FOREIGN("--data-offset --data-alignment", NULL,
+                "--json has it: data_offset and alignment of each file"),
+    ROW_FOREIGN("-v --verbose", NULL, "all is shown; leave it out"),
+    /* of llama-gguf-hash */
+    ROW_FOREIGN("--xxh64", NULL, "--hash prints XXH64"),
+    ROW_FOREIGN("--sha256", NULL, "--hash=sha256 prints it, of each file"),
+    ROW_FOREIGN("--sha1 --uuid --all", NULL,
+                "--hash has xxh64, xxh3-128 and sha256"),
+    ROW_FOREIGN("--no-layer", NULL,
+                "--hash prints tensors and model, --hash=sha256 whole files"),
+    ROW_FOREIGN("--progressbar", NULL,
+                "a bar is shown on a terminal; leave it out"),
     { .names = NULL },
 };
 

@@ -5,6 +5,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/opt.h"
 #include "tools/common/cache.h"
+#include "tools/common/foreign.h"
 #include "tools/common/precision.h"
 #include "tools/common/range.h"
 #include "tools/common/stored.h"
@@ -350,31 +351,24 @@ static const struct opt table[] = {
     { "-q --quiet", NULL, "no progress bar, no warnings", OPT_FLAG,
       AT(quiet) },
     /* of llama-perplexity */
-    { "-fa --flash-attn", "[on]",
-      "attention is computed in one way; leave it out", OPT_REFUSED,
-      OPT_NO_MEMBER },
-    { "-hf -hfr --hf-repo -hff --hf-file -mu --model-url", "X",
-      "nothing is downloaded; give a file by --model", OPT_REFUSED,
-      OPT_NO_MEMBER },
-    { "-bf --binary-file", "X",
-      "--file reads any bytes with --force, but for one newline at the end",
-      OPT_REFUSED, OPT_NO_MEMBER },
-    { "-p --prompt", "X", "the text is a file; give it by --file", OPT_REFUSED,
-      OPT_NO_MEMBER },
-    { "-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -dev --device "
-      "-sm --split-mode -ts --tensor-split",
-      "X", "--backend says what computes; leave it out", OPT_REFUSED,
-      OPT_NO_MEMBER },
-    { "-np --parallel", "N",
-      "how many chunks go together follows from --batch-size", OPT_REFUSED,
-      OPT_NO_MEMBER },
-    { "-s --seed", "N", "nothing is left to chance; leave it out", OPT_REFUSED,
-      OPT_NO_MEMBER },
-    { "-nkvo --no-kv-offload -nr --no-repack", NULL,
-      "weights are used as the file has them; leave it out", OPT_REFUSED,
-      OPT_NO_MEMBER },
-    { "--ppl-output-type", "N", "--per-token has more; leave it out",
-      OPT_REFUSED, OPT_NO_MEMBER },
+    ROW_FOREIGN("-C --cpu-mask -Cr --cpu-range", "X",
+                "--cpus LIST says on which processors, such as 0-3,8"),
+    ROW_FOREIGN(
+        "--list-devices", NULL,
+        "--backend NAME says what computes, and names those that there "
+        "are where NAME is none"),
+    ROW_FOREIGN(
+        "--mmap -lm --load-mode", NULL,
+        "weights are used as they lie in the file, but with --no-mmap; "
+        "leave it out"),
+    ROW_FOREIGN("-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -dev "
+                "--device -sm --split-mode -ts --tensor-split",
+                "X", "--backend says what computes; leave it out"),
+    ROW_FOREIGN("--ppl-output-type", "N",
+                "--per-token has more; leave it out"),
+    ROW_FOREIGN("--in-file --chunk --from-chunk", "X",
+                "--chunks A..B says which chunks"),
+    ROWS_FOREIGN,
     { .names = NULL },
 };
 

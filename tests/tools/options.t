@@ -46,6 +46,26 @@ ppl|-m M -f T --flash-attn=on|there is no '--flash-attn' here: attention
 ppl|-m M -bf T|there is no '-bf' here: --file
 ppl|-hf x -f T|there is no '-hf' here: nothing is downloaded
 ppl|-m M -f T -ngl 99|there is no '-ngl' here: --backend
+ppl|--list-devices|there is no '--list-devices' here: --backend NAME
+ppl|-m M -f T --temp 0|there is no '--temp' here: no text is generated
+ppl|-m M -f T -fit off|there is no '-fit' here: the processor computes
+ppl|-m M -f T -C ff|there is no '-C' here: --cpus LIST
+ppl|-m M -f T -jf x|there is no '-jf' here: no text is generated
+ppl|-m M -f T -n 32|there is no '-n' here: no text is generated; --chunks
+ppl|-m M -f T --no-warmup|there is no '--no-warmup' here: no text
+ppl|-m M -f T -v|there is no '-v' here: messages go to standard error
+ppl|-m M -f T --log-disable|there is no '--log-disable' here: messages
+ppl|-m M -f T -mla 2|there is no '-mla' here: what is computed
+ppl|-m M -f T --chunk 3|there is no '--chunk' here: --chunks A..B
+ppl|-m M -f T -lm dio|there is no '-lm' here: weights are used
+imatrix|-m M -f T -o O -ot a=b|there is no '-ot' here: weights are used
+imatrix|-m M -f T -o O -s 42|--file collects data: '42' cannot be read
+imatrix|-m M -f T -o O -ctk q8_0|there is no '-ctk' here: keys and values
+imatrix|-m M -f T -o O --lora x|there is no '--lora' here: gguf-quantize
+imatrix|-m M -f T -o O --rope-scale 2|there is no '--rope-scale' here: the file
+imatrix|-m M -f T -o O --temp 1|there is no '--temp' here: no text is generated
+imatrix|-m M -f T -o O -tb 4|there is no '-tb' here: --threads
+imatrix|-m M -f T -o O -ngl 4|there is no '-ngl' here: the processor
 ppl|-m M -f T -tx 2|unknown option '-tx'
 ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
 ppl|-m M -f T -m M|2 models: --base says what they are compared with
@@ -108,6 +128,15 @@ info|--cache-type f61 --memory M|--cache-type: 'f61' is not
 info|--diff --types M M|'--diff' and '--types' exclude
 info|--table --tensors M|'--table' and '--tensors' exclude
 info|--no-tensors M|there is no '--no-tensors' here: --summary and --metadata
+info|--data-offset M|there is no '--data-offset' here: --json has it
+info|--sha256 M|there is no '--sha256' here: --hash=sha256
+info|--uuid M|there is no '--uuid' here: --hash has
+edit|--general-name x M O|there is no '--general-name' here: --set general.name
+edit|--special-token-by-id bos 1 M O|there is no '--special-token-by-id' here: --set
+edit|--chat-template-file x M O|there is no '--chat-template-file' here: --set-file
+convert|--vocab-only x|there is no '--vocab-only' here: a vocabulary
+convert|--mmproj x|there is no '--mmproj' here: only what a language model
+convert|--base-model-id a/b x|there is no '--base-model-id' here: --base hf://ID
 info|--json-array M|there is no '--json-array' here: --json has all
 info|--hash=xhx64 M|--hash: 'xhx64' is not 'xxh64', 'xxh3-128' or 'sha256'; did you mean 'xxh64'?
 info|--hash=md5 M|--hash: 'md5' is not 'xxh64', 'xxh3-128' or 'sha256' (try
@@ -117,6 +146,8 @@ quantize|--tensor-type a=Q8-O M O Q8_0|--tensor-type: 'Q8-O' is not a type to qu
 quantize|--print-recipe IQ4SX|--print-recipe: there is no recipe 'IQ4SX'; did you mean 'IQ4_XS'?
 quantize|--attn-v-type Q6_K M O Q4_0|there is no '--attn-v-type' here: --tensor-type PATTERN=TYPE
 quantize|--ffn-down-type Q6_K M O Q4_0|there is no '--ffn-down-type' here: --tensor-type
+quantize|--ffn-gate-inp-type Q6_K M O Q4_0|there is no '--ffn-gate-inp-type' here: --tensor-type
+quantize|--repack M O Q4_0|there is no '--repack' here: files have no order
 quantize|--custom-q a=Q6_K M O Q4_0|there is no '--custom-q' here: --tensor-type
 quantize|--nthread 4 M O Q4_0|there is no '--nthread' here: --threads
 quantize|--max-buffer-size 1 M O Q4_0|there is no '--max-buffer-size' here: --max-memory
@@ -139,7 +170,7 @@ imatrix|-o O --output-format xml M|--output-format: 'xml' is not 'gguf' or 'dat'
 imatrix|-ofreq 5 M|'-ofreq' needs --file
 imatrix|-f T -o O|'-f' needs --model
 imatrix|-f T -m M|'-f' needs --output, --save-part, --show or --json
-imatrix|-f T -m M -o O IN|--file collects data: files cannot be read as well
+imatrix|-f T -m M -o O IN|--file collects data: 'IN' cannot be read as well
 imatrix|-f T -m M -o O --chunks 5..5|--chunks: '5..5' is not a number of chunks, or A..B
 imatrix|-f T -m M -o O --chunks 0|--chunks: '0' is not a number of chunks, or A..B
 imatrix|-f T -m M -o O --chunks 2.. --chunk 3|--from-chunk: --chunks 2.. says it, too
