@@ -187,7 +187,7 @@ void verify_text(const struct verify *v, const struct gguf_ppl *sums,
              " tokens",
              text_figure(value, gguf_ppl_value(sums), 4),
              text_figure(error, gguf_ppl_error(sums), 2), v->n_chunks,
-             v->n_chunks == 1 ? "" : "s", v->n_ctx);
+             text_s(v->n_chunks), v->n_ctx);
 }
 
 /* Is the figure of output job one of a model that is kept? */

@@ -74,8 +74,8 @@ static bool check_outputs(const struct job *j)
 {
     const struct im_options *o = j->o;
     const bool keeps = o->part || o->save_every || o->resume;
-    if (!is_free(o->out, o->force) || !paths_can_write(o->out) ||
-        !paths_can_write(o->part))
+    if (!paths_can_write(o->out) || !paths_can_write(o->part) ||
+        !is_free(o->out, o->force))
         return false;
     if (!keeps || o->resume || o->force || access(j->part.s, F_OK) != 0)
         return true;

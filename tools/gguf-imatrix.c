@@ -171,9 +171,10 @@ static void show_comparison(const struct comparison *c)
         else
             printf("no data: %s\n", name);
     }
-    printf("%" PRIu64 " matrices, %zu without data, %zu with data of another "
+    printf("%" PRIu64 " matri%s, %zu without data, %zu with data of another "
            "shape; %" PRIu64 " data of no matrix\n",
-           c->n_matrices, c->n_none, c->n - c->n_none, c->n_unused);
+           c->n_matrices, c->n_matrices == 1 ? "x" : "ces", c->n_none,
+           c->n - c->n_none, c->n_unused);
 }
 
 static void json_comparison(struct json *j, const char *path,
@@ -327,9 +328,10 @@ static enum gguf_status save(const struct im_options *o,
     enum gguf_status st = gguf_imatrix_save(
         im, o->out, dat ? GGUF_IMATRIX_DAT : GGUF_IMATRIX_GGUF, o->force, err);
     if (st == GGUF_OK && !o->quiet)
-        msg_info(o->out, "%s, %zu tensors, %" PRIu64 " chunks",
+        msg_info(o->out, "%s, %zu tensor%s, %" PRIu64 " chunk%s",
                  dat ? "dat" : "gguf", gguf_imatrix_n_entries(im),
-                 gguf_imatrix_n_chunks(im));
+                 text_s(gguf_imatrix_n_entries(im)), gguf_imatrix_n_chunks(im),
+                 text_s(gguf_imatrix_n_chunks(im)));
     return st;
 }
 

@@ -111,12 +111,14 @@ static void end(const struct findings *f)
     if (f->j)
         json_close(f->j);
     else
-        printf("%s%zu errors, %zu warnings, %zu notes%s\n",
+        printf("%s%zu error%s, %zu warning%s, %zu note%s%s\n",
                !f->o->markdown ? "  "
                : f->n_shown    ? "\n"
                                : "",
-               f->n[GGUF_SEVERITY_ERROR], f->n[GGUF_SEVERITY_WARNING],
-               f->n[GGUF_SEVERITY_NOTE],
+               f->n[GGUF_SEVERITY_ERROR], text_s(f->n[GGUF_SEVERITY_ERROR]),
+               f->n[GGUF_SEVERITY_WARNING],
+               text_s(f->n[GGUF_SEVERITY_WARNING]), f->n[GGUF_SEVERITY_NOTE],
+               text_s(f->n[GGUF_SEVERITY_NOTE]),
                f->o->check_header ? " (tensor data was not read)" : "");
 }
 

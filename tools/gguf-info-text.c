@@ -162,7 +162,8 @@ static void metadata(const struct info *info, const struct info_options *o)
     struct text s = { NULL, 0, 0 };
     const struct gguf_file *f = load_file(info->load, 0);
     char head[64];
-    snprintf(head, sizeof head, "Metadata: %zu keys", gguf_file_n_kv(f));
+    snprintf(head, sizeof head, "Metadata: %zu key%s", gguf_file_n_kv(f),
+             text_s(gguf_file_n_kv(f)));
     info_heading(head, o);
     table_init(&t, "lll", o->markdown ? 0 : 2);
     if (o->markdown) {

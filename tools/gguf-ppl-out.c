@@ -6,6 +6,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/precision.h"
 #include "tools/common/table.h"
+#include "tools/common/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -69,7 +70,7 @@ void ppl_print_mode(const struct ppl_run *r)
     const unsigned kind = (unsigned)r->o->precision;
     printf("mode    %s (%s), %" PRIu32 " thread%s, %s\n",
            gguf_precision_name(kind), precision_says(kind), r->o->n_threads,
-           r->o->n_threads == 1 ? "" : "s", last_level());
+           text_s(r->o->n_threads), last_level());
     if (own != kind)
         printf("base    %s (%s)\n", gguf_precision_name(own),
                precision_says(own));

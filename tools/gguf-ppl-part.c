@@ -101,12 +101,12 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
     *out = NULL;
     if (!r->o->part && !r->o->mpi)
         return true;
+    if (!paths_can_write(r->o->part))
+        return false;
     if (r->o->part && !r->o->force && access(r->o->part, F_OK) == 0) {
         msg_error(r->o->part, "exists (--force replaces it)");
         return false;
     }
-    if (!paths_can_write(r->o->part))
-        return false;
     struct ppl_part *p = *out = msg_must(calloc(1, sizeof *p));
     p->run = r;
     p->side = side;

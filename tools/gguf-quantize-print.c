@@ -141,9 +141,9 @@ void print_left_out(const struct target *t)
     (void)gguf_quant_totals(t->job, &s, NULL);
     if (s.n_left_out)
         msg_warn(NULL,
-                 "%" PRIu64 " norms of adapters are not merged, as llama.cpp "
-                 "does not use them",
-                 s.n_left_out);
+                 "not merged: %" PRIu64 " norm%s of adapters, which llama.cpp "
+                 "does not use",
+                 s.n_left_out, text_s(s.n_left_out));
 }
 
 void print_imatrix(const char *in, const struct target *target, size_t n,
@@ -180,31 +180,32 @@ void print_summary(const struct target *target, double seconds)
     if (seconds >= 0)
         snprintf(time, sizeof time, ", %.1f s", seconds);
     msg_info(target->path,
-             "%s, %zu tensors, %s -> %s, %.2f bits per weight%s%s",
+             "%s, %zu tensor%s, %s -> %s, %.2f bits per weight%s%s",
              target->type, gguf_quant_n_tensors(target->job),
+             text_s(gguf_quant_n_tensors(target->job)),
              table_size(from, t.from_size), table_size(to, t.to_size),
              bits_per_weight(&t), files, time);
     if (is_sized(target))
         print_target(target);
     if (t.n_kept)
-        msg_info(target->path,
-                 "%" PRIu64 " tensors were there from an earlier run",
-                 t.n_kept);
+        msg_info(target->path, "%" PRIu64 " tensor%s from an earlier run kept",
+                 t.n_kept, text_s(t.n_kept));
     if (t.n_fallbacks)
         msg_info(target->path,
-                 "%" PRIu64 " tensors have rows that do not fit the blocks of "
-                 "the chosen type and got another; --explain lists them",
-                 t.n_fallbacks);
+                 "%" PRIu64
+                 " tensor%s with rows that do not fit the blocks of "
+                 "the chosen type got another; --explain lists them",
+                 t.n_fallbacks, text_s(t.n_fallbacks));
     if (t.n_needs_imatrix)
         msg_info(target->path,
-                 "%" PRIu64
-                 " tensors get types that need an importance matrix",
-                 t.n_needs_imatrix);
+                 "types that need an importance matrix: %" PRIu64
+                 " tensor%s; --imatrix gives one",
+                 t.n_needs_imatrix, text_s(t.n_needs_imatrix));
     if (t.n_bad_imatrix)
         msg_warn(target->path,
-                 "the importance data of %" PRIu64 " tensors have another "
-                 "shape and are not used",
-                 t.n_bad_imatrix);
+                 "not used: importance data of another shape, of %" PRIu64
+                 " tensor%s",
+                 t.n_bad_imatrix, text_s(t.n_bad_imatrix));
 }
 
 void print_nonfinite(const char *in, const struct target *t, int kept)

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/gguf-quantize.h"
 #include "tools/common/hint.h"
+#include "tools/common/text.h"
 
 /* The outputs are complete: what an earlier run with --resume that did not end
  * left for them is of no use. */
@@ -17,7 +18,7 @@ static void discard_stale(const char *const *paths, size_t n)
             msg_warn(paths[i],
                      "removed what an earlier run with --resume left: "
                      "%zu file%s",
-                     n_files, n_files == 1 ? "" : "s");
+                     n_files, text_s(n_files));
         if (!good)
             msg_warn(paths[i],
                      "what an earlier run with --resume left stays: %s",

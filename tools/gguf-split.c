@@ -147,9 +147,9 @@ static void say(const struct options *o, const char *file, size_t n_files,
 {
     char out[24];
     if (!o->quiet)
-        msg_info(file, "%s %zu %s, %zu tensors, %s",
+        msg_info(file, "%s %zu file%s, %zu tensor%s, %s",
                  o->dry_run ? "would write" : "wrote", n_files,
-                 n_files == 1 ? "file" : "files", n_tensors,
+                 text_s(n_files), n_tensors, text_s(n_tensors),
                  table_size(out, size));
 }
 

@@ -355,6 +355,10 @@ ok '--values of a tensor that is not there'
 run "$info" --check "$m"
 test $rc -eq 0 && grep -q '^  0 errors, ' "$tmp/out"
 ok '--check of a sound file'
+head -c 64 /dev/zero >"$tmp/zeros"
+run "$info" --check "$tmp/zeros"
+test $rc -eq 1 && grep -q '^  1 error, 0 warnings, 0 notes' "$tmp/out"
+ok 'one error is no errors'
 cp "$m" "$tmp/nan.gguf"
 off=$("$info" --tensors=blk.0.t0 "$m" | awk '/F32/ { print $NF }')
 printf '\000\000\300\177' |

@@ -68,7 +68,7 @@ test -n "$b" -a "$b" = "$(nll --lora "$tmp/n.gguf")" &&
 ok 'a norm beside pairs has no effect, and that is said'
 run "$bin/gguf-quantize" --lora "$tmp/b.gguf" "$m" "$tmp/qb.gguf" Q8_0
 run "$bin/gguf-quantize" --lora "$tmp/n.gguf" "$m" "$tmp/qn.gguf" Q8_0
-test $rc -eq 0 && grep -q 'warning: 1 norms of adapters are not' "$tmp/err" &&
+test $rc -eq 0 && grep -q 'warning: not merged: 1 norm of adapters,' "$tmp/err" &&
     run "$bin/gguf-info" --diff "$tmp/qb.gguf" "$tmp/qn.gguf" &&
     grep -c '^[-+]' "$tmp/out" >"$tmp/n" && test "$(cat "$tmp/n")" -le 2
 ok 'nor is it merged, which is said, too'

@@ -205,6 +205,18 @@ test $rc -eq 2 -a ! -e "$tmp/o" && grep -q 'is not a text' "$tmp/err"
 ok 'gguf-quantize --tensor-type-file: a NUL ends nothing silently'
 
 if test -f "$tiny"; then
+    # devices are no outputs, whether they may be replaced or not
+    for args in 'imatrix -o' 'imatrix --save-part' 'imatrix --force -o' \
+        'ppl --save-part' 'ppl --force --save-part'; do
+        set -- $args
+        tool=$1
+        shift
+        run "$bin/gguf-$tool" -m "$tiny" -f "$tmp/text" "$@" /dev/full
+        test $rc -eq 1 -a -c /dev/full &&
+            grep -q '^gguf-.*: /dev/full: is not a regular file' "$tmp/err"
+        ok "gguf-$args /dev/full"
+    done
+
     digits()
     {
         run "$bin/gguf-ppl" -j -m "$tiny" -f "$tmp/text" -c=128 "$@"

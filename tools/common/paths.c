@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gguf/split.h>
@@ -77,8 +78,13 @@ bool paths_can_write(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     struct text folder = { NULL, 0, 0 };
+    struct stat is;
     if (!path)
         return true;
+    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode)) {
+        msg_error(path, "is not a regular file: it cannot be an output");
+        return false;
+    }
     text_addf(&folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
               slash ? path : ".");
     const bool good = access(folder.s, W_OK) == 0;

@@ -26,7 +26,8 @@ void paths_read(struct gguf_paths *p, const char *path, const char *what);
 void paths_write(struct gguf_paths *p, const char *path, const char *what);
 
 /* Hours of work are not begun for an output in a folder that cannot be written
- * to. path may be NULL. false: a message was printed. */
+ * to, or for what is there and no file, such as /dev/full. path may be NULL.
+ * false: a message was printed. */
 bool paths_can_write(const char *path);
 
 /* All files of the model path: of a set, the shards that are there. */

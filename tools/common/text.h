@@ -51,6 +51,12 @@ struct text_limits {
 void text_add_kv(struct text *t, const struct gguf_kv *kv,
                  const struct text_limits *limits);
 
+/* What a noun after the number n ends in: 1 key, 2 keys. */
+static inline const char *text_s(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 /* v to so many digits, or all before the point, and never in the exponent
  * form, down to 1e-12. Returns out. */
 const char *text_figure(char out[static 32], double v, int digits);
