@@ -33,8 +33,7 @@ void print_made(const struct convert_options *o)
         else
             table_add(&t, x->how);
     }
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, "3/1");
     for (size_t i = 0; i < gguf_convert_n_left(c); i++) {
         char name[512];
         const char *left = gguf_convert_left(c, i);

@@ -94,8 +94,7 @@ static void show(const struct gguf_imatrix *im)
         else
             table_addf(&t, "%.4f", r.cosine);
     }
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, "23916ca/487d");
 }
 
 /* ------------------------------------------------- against a model --- */

@@ -100,6 +100,7 @@ bool info_stats(struct json *j, const struct info *info,
     p.pool = o->pool;
     progress_init(&bar, "reading", "tensors", o->quiet);
     table_init(&t, "llrrrrrrrl", o->markdown ? 0 : 2);
+    t.leave = "671/489235";
     stats_heading(&t);
     if (j)
         json_open(j, "stats", '[');

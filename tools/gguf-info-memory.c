@@ -155,6 +155,7 @@ void info_memory(struct json *j, const struct info *info,
     }
     struct table t;
     table_init(&t, "ll", o->markdown ? 0 : 2);
+    t.leave = "";
     if (o->markdown) {
         table_add(&t, "memory");
         table_add(&t, "size");

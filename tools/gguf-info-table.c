@@ -47,7 +47,7 @@ bool info_lines(char *const *path, int n, const struct info_options *o,
     struct table t;
     bool good = true;
     table_init(&t, "llrlrrrrr", 0);
-    t.narrow = 6; /* down to the size */
+    t.leave = "876/54321"; /* down to the size, and less */
     table_add_row(&t, head);
     for (int i = 0; i < n && !progress_stopped(); i++) {
         struct load l;

@@ -124,6 +124,7 @@ static void summary(const struct info *info, const struct info_options *o)
     struct table t;
     const struct gguf_file *f = load_file(info->load, 0);
     table_init(&t, "ll", o->markdown ? 0 : 2);
+    t.leave = "";
     if (o->markdown) {
         table_add(&t, "property");
         table_add(&t, "value");
@@ -156,6 +157,13 @@ static void summary(const struct info *info, const struct info_options *o)
 
 /* ---- metadata ---- */
 
+/* Types of values are left out there: keys and values are worth more. */
+static bool is_narrow(const struct info_options *o)
+{
+    return !o->markdown && !o->limits_given && isatty(STDOUT_FILENO) &&
+           style_columns(STDOUT_FILENO) < 60;
+}
+
 static void metadata(const struct info *info, const struct info_options *o)
 {
     struct table t;
@@ -165,7 +173,9 @@ static void metadata(const struct info *info, const struct info_options *o)
     snprintf(head, sizeof head, "Metadata: %zu key%s", gguf_file_n_kv(f),
              text_s(gguf_file_n_kv(f)));
     info_heading(head, o);
-    table_init(&t, "lll", o->markdown ? 0 : 2);
+    const bool typed = !is_narrow(o);
+    table_init(&t, typed ? "lll" : "ll", o->markdown ? 0 : 2);
+    t.leave = typed ? NULL : "";
     if (o->markdown) {
         table_add(&t, "type");
         table_add(&t, "key");
@@ -173,10 +183,10 @@ static void metadata(const struct info *info, const struct info_options *o)
     }
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
         const struct gguf_kv *kv = gguf_file_kv(f, i);
-        if (kv->type == GGUF_VAL_ARR)
+        if (typed && kv->type == GGUF_VAL_ARR)
             table_addf(&t, "%s[%" PRIu64 "]",
                        gguf_val_type_name(kv->elem_type), kv->n);
-        else
+        else if (typed)
             table_add(&t, gguf_val_type_name(kv->type));
         table_add_str(&t, kv->key);
         text_clear(&s);
@@ -202,6 +212,7 @@ static void tensors(const struct info *info, const struct info_options *o)
         snprintf(head, sizeof head, "Tensors: %zu of %zu", info->n_list, n);
     info_heading(head, o);
     table_init(&t, many ? "lllrrr" : "lllrr", o->markdown ? 0 : 2);
+    t.leave = many ? "45/31" : "4/31";
     if (info->n_list) {
         table_add(&t, "name");
         table_add(&t, "shape");
@@ -231,6 +242,7 @@ static void types(const struct info *info, const struct info_options *o)
     char name[32], out[24];
     info_heading("Tensor types", o);
     table_init(&t, "lrrrrr", o->markdown ? 0 : 2);
+    t.leave = "542";
     if (info->n_types) {
         table_add(&t, "type");
         table_add(&t, "tensors");

@@ -79,7 +79,7 @@ static void print_suggestions(const struct gguf_bisect *b,
     }
     if (n) /* gguf-quantize(1) says how */
         puts("\nIn a mixture such as Q4_K_M a line may also change types of "
-             "other weights: gguf-info --diff shows them.");
+             "other\nweights: gguf-info --diff shows them.");
 }
 
 static void add_row(struct table *t, const struct gguf_bisect_entry *e,
@@ -123,8 +123,7 @@ static void print_table(const struct gguf_bisect *b, const struct ppl_run *r)
         if (!gguf_bisect_at(b, i)->halved)
             add_row(&t, gguf_bisect_at(b, i), r);
     putchar('\n');
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, in_groups(r) ? "74/2613" : "63/152");
 }
 
 static void print_text(const struct gguf_bisect *b, const struct ppl_run *r)

@@ -3,11 +3,14 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
+#include "tools/common/style.h"
 #include "tools/common/table.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BLOCK = 8, WORST = 10, MOST_KINDS = 256 };
 
@@ -73,6 +76,24 @@ static void add_kind(struct table *t, const struct kind *k)
         table_add_strz(t, k->what);
 }
 
+/* After how many kinds from begin on a line is full. */
+static size_t block_end(const struct layers *x, size_t begin)
+{
+    enum { CELL = 10 }; /* of an error */
+    const int columns =
+        isatty(STDOUT_FILENO) ? style_columns(STDOUT_FILENO) : INT_MAX;
+    int at = (int)strlen("layer");
+    size_t k = begin;
+    for (; k < x->n_kinds && k < begin + BLOCK; k++) {
+        const int name =
+            table_width(x->kind[k].what) + (x->kind[k].use ? 3 : 0);
+        at += 2 + (name > CELL ? name : CELL);
+        if (k > begin && at > columns)
+            break;
+    }
+    return k;
+}
+
 /* Errors of some kinds, a line for each layer. */
 static void print_block(const struct layers *x, size_t begin, size_t end)
 {
@@ -94,8 +115,7 @@ static void print_block(const struct layers *x, size_t begin, size_t end)
         }
     }
     putchar('\n');
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, "");
 }
 
 static void add_entry(struct table *t, const struct gguf_layers_entry *e)
@@ -146,16 +166,17 @@ static void print_entries(const struct layers *x)
     for (size_t i = 0; i < n && i < WORST; i++)
         add_entry(&t, of_layers[i]);
     putchar('\n');
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, "65/432");
     free(of_layers);
 }
 
 static void print_text(struct layers *x, const struct ppl_run *r)
 {
     sort_out(x);
-    for (size_t k = 0; k < x->n_kinds; k += BLOCK)
-        print_block(x, k, k + BLOCK < x->n_kinds ? k + BLOCK : x->n_kinds);
+    for (size_t k = 0, end; k < x->n_kinds; k = end) {
+        end = block_end(x, k);
+        print_block(x, k, end);
+    }
     print_entries(x);
     printf("\ntime    %.1f s\n", r->seconds);
 }

@@ -8,11 +8,15 @@
 #include "tools/gguf-ppl.h"
 #include "tools/common/json.h"
 #include "tools/common/msg.h"
+#include "tools/common/style.h"
 #include "tools/common/table.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PM    "\302\261" /* plus or minus */
 #define DELTA "\316\224" /* Greek capital delta */
@@ -30,11 +34,60 @@ static double saved_share(const struct ppl_side *s)
                 (double)(s->run->n_chunks ? s->run->n_chunks : 1));
 }
 
+/* What a line of a chunk has, in this order; on a terminal those that fit, by
+ * their importance. */
+enum { CHUNK = 5 }; /* columns of its number */
+static const struct chunk_column {
+    const char *head;
+    int width, digits, after; /* of a figure, with one blank before it, */
+    double factor;
+    const char *unit;
+    size_t at; /* of the figure in struct gguf_kld_stats */
+    int rank;
+} chunk_columns[] = {
+#define KLD(member) offsetof(struct gguf_kld_stats, member)
+    { "PPL", 10, 4, 9, 1, "", KLD(ppl), 1 },
+    { "ln(PPL(Q)/PPL(base))", 11, 5, 10, 1, "", KLD(ln_ratio), 2 },
+    { "KL Divergence", 11, 5, 10, 1, "", KLD(kld), 0 },
+    { DELTA "p RMS", 7, 3, 6, 100, " %", KLD(dp_rms), 4 },
+    { "Same top p", 9, 3, 6, 100, " %", KLD(same_top), 3 },
+#undef KLD
+};
+enum { N_CHUNK_COLUMNS = sizeof chunk_columns / sizeof *chunk_columns };
+
+static int chunk_width(const struct chunk_column *c)
+{
+    return 1 + c->width + 3 + c->after + (int)strlen(c->unit);
+}
+
+/* A bit for each that is shown. */
+static unsigned chunk_shown(void)
+{
+    unsigned shown = 0;
+    int room = isatty(STDOUT_FILENO) ? style_columns(STDOUT_FILENO) : INT_MAX;
+    room -= CHUNK;
+    for (int rank = 0; rank < N_CHUNK_COLUMNS; rank++)
+        for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
+            if (chunk_columns[i].rank != rank)
+                continue;
+            room -= chunk_width(&chunk_columns[i]);
+            shown |= (unsigned)(room >= 0) << i;
+        }
+    return shown;
+}
+
 void ppl_print_side_columns(void)
 {
-    printf("\nchunk             PPL               ln(PPL(Q)/PPL(base))   "
-           "       KL Divergence              " DELTA "p RMS            "
-           "Same top p\n");
+    const unsigned shown = chunk_shown();
+    printf("\nchunk");
+    for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
+        const struct chunk_column *c = &chunk_columns[i];
+        const int pad = chunk_width(c) - table_width(c->head);
+        if (shown >> i & 1)
+            printf("%*s%s%*s", pad - pad / 2, "", c->head,
+                   shown >> i > 1 ? pad / 2 : 0, "");
+    }
+    putchar('\n');
 }
 
 /* A file of logits; what its form adds to the error of divergences. */
@@ -71,12 +124,18 @@ void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk)
     struct gguf_kld_stats k = GGUF_KLD_STATS_INIT;
     if (s->n > 1 || gguf_kld_means(s->kld[0], &k, NULL) != GGUF_OK)
         return;
-    printf("%4zu  %10.4lf " PM " %9.4lf  %10.5lf " PM " %10.5lf  %10.5f " PM
-           " %10.5lf  %6.3lf " PM " %6.3lf %%    %6.3lf " PM " %6.3lf %%\n",
-           chunk + 1, k.ppl.value, k.ppl.error, k.ln_ratio.value,
-           k.ln_ratio.error, k.kld.value, k.kld.error, 100 * k.dp_rms.value,
-           100 * k.dp_rms.error, 100 * k.same_top.value,
-           100 * k.same_top.error);
+    const unsigned shown = chunk_shown();
+    printf("%4zu ", chunk + 1);
+    for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
+        const struct chunk_column *c = &chunk_columns[i];
+        struct gguf_figure f;
+        memcpy(&f, (const char *)&k + c->at, sizeof f);
+        if (shown >> i & 1)
+            printf(" %*.*lf " PM " %*.*lf%s", c->width, c->digits,
+                   c->factor * f.value, c->after, c->digits,
+                   c->factor * f.error, c->unit);
+    }
+    putchar('\n');
     msg_flush();
 }
 
@@ -184,8 +243,7 @@ static void print_table(const struct ppl_side *s,
         add_figure(&t, k->same_top, 100, 3);
     }
     putchar('\n');
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, "65/7312");
 }
 
 void ppl_print_side_end(const struct ppl_side *s,

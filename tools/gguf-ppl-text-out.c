@@ -68,8 +68,7 @@ void ppl_print_text_figures(const struct ppl_run *r)
         table_addf(&t, "%.5f", gguf_ppl_bits(p, GGUF_PPL_BYTE, NULL));
     }
     putchar('\n');
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, "13/4");
     putchar('\n');
     const size_t n = macro(r, &mean, &error);
     printf("macro   PPL = %.4f +/- %.5f, of the mean of %zu texts\n",
@@ -218,6 +217,5 @@ void ppl_print_side_texts(const struct ppl_side *s)
         first += n;
     }
     putchar('\n');
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, "42/31");
 }

@@ -62,8 +62,7 @@ void print_plan(const struct target *target, bool explain)
             text_addz(&text, "; with adapters added in");
         table_add(&t, text.s ? text.s : "");
     }
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, explain ? "12/4" : "1/24");
     text_fini(&text);
 }
 
@@ -88,8 +87,7 @@ void print_loss(const struct target *target)
         table_addf(&t, "%.2f", q->loss.snr);
         table_addf(&t, "%.3f", q->loss.seconds);
     }
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, "72/541");
 }
 
 static double bits_per_weight(const struct gguf_quant_totals *t)

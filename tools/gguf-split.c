@@ -138,8 +138,7 @@ static void list_shards(const struct gguf_split_plan *plan, const char *prefix)
         table_addf(&t, "%" PRIu64, s->file_size);
         table_addf(&t, "(%s)", table_size(out, s->file_size));
     }
-    table_print(&t, stdout);
-    table_fini(&t);
+    table_show(&t, "3/1");
 }
 
 static void say(const struct options *o, const char *file, size_t n_files,

@@ -47,7 +47,8 @@ sed -n 's/^for gguf-quantize --tensor-type-file.*/&/p;/^\^.*\$=/p' "$tmp/out" |
     grep '^\^' >"$tmp/lines"
 test "$(wc -l <"$tmp/lines")" -eq 10
 ok 'ten lines for gguf-quantize'
-grep -q '^In a mixture such as .* types of other weights: gguf-info --diff' "$tmp/out"
+grep -q '^In a mixture such as .* types of other$' "$tmp/out" &&
+    grep -q '^weights: gguf-info --diff' "$tmp/out"
 ok 'and what else they may do'
 head -1 "$tmp/lines" >"$tmp/line"
 name=$(sed 's/^^\(.*\)\$=.*/\1/;s/\\//g' "$tmp/line")

@@ -131,6 +131,57 @@ if $pty; then
     ok '--strings=all: the whole text, however long'
 fi
 
+pm=$(printf '\302\261')
+delta=$(printf '\316\224')
+
+# Tables: from the line that begins with a word on, or all.
+table_fits() # columns, word, command...
+{
+    columns=$1
+    word=$2
+    shift 2
+    "$onpty" "$columns" "$@" 2>/dev/null | tr -d '\r' | sed "s/.*$esc\[K//" |
+        LC_ALL=C sed "s/$pm/+/g; s/$delta/D/g" |
+        "$AWK" -v w="^ *$word( |\$)" '$0 ~ w { on = 1 } $0 == "" { on = 0 } on' \
+            >"$tmp/out"
+    test "$(wc -l <"$tmp/out")" -gt 2 &&
+        "$AWK" -v n="$columns" 'length > n { exit 1 }' "$tmp/out"
+}
+if $pty && test -f "$tiny"; then
+    q4=$tmp/q4.gguf
+    "$bin/gguf-quantize" -q "$tiny" "$q4" Q4_0 || exit 99
+    head -c 3000 "$tmp/text" >"$tmp/short"
+    tail -c 3000 "$tmp/text" >"$tmp/other"
+    ppl="$bin/gguf-ppl -q -c 128 -f $tmp/short"
+    echo "name|$bin/gguf-info --color=never --tensors $tiny
+name|$bin/gguf-info --color=never --stats=blk.0* $tiny
+type|$bin/gguf-info --color=never --types $tiny
+weights|$bin/gguf-info --color=never --memory $tiny
+tensor|$bin/gguf-info --diff --tensors=blk* $tiny $q4
+file|$bin/gguf-split -q -n --split-max-size 4M $tiny $tmp/some-long-name-of-a-model
+output.weight|$bin/gguf-quantize -q -n --explain $tiny $tmp/o.gguf Q4_K_M
+output.weight|$bin/gguf-quantize -q -n -v $tiny $tmp/o.gguf Q4_K_M
+tensor|$bin/gguf-quantize -q -f --report $tiny $tmp/report.gguf Q4_0
+tensor|$bin/gguf-imatrix -q -m $tiny -f $tmp/short -c 128 --chunks 1 -s
+text|$ppl -f $tmp/other -m $tiny
+text|$ppl -f $tmp/other -m $q4 --base $tiny
+chunk|$ppl --chunks 2 -m $q4 --base $tiny
+model.*KLD|$ppl --chunks 1 -m $q4 -m $tiny --base $tiny
+layer|$ppl --chunks 1 -m $q4 --base $tiny --layers
+activation|$ppl --chunks 1 -m $q4 --base $tiny --layers
+weights|$ppl --chunks 1 -m $q4 --base $tiny --bisect=layer
+weight|$ppl --chunks 1 -m $q4 --base $tiny --bisect --time-budget 1" \
+        >"$tmp/tables"
+    while IFS='|' read -r word command; do
+        # shellcheck disable=SC2086 # words
+        table_fits 40 "$word" $command && table_fits 80 "$word" $command
+        ok "$(echo "$command" | sed 's/[^ ]*\///g; s/ -q//'): fits 40 columns and 80"
+    done <"$tmp/tables"
+    "$onpty" 40 "$bin/gguf-info" --color=never --tensors "$tiny" |
+        grep -q '^  blk\.0\.[a-z]*\.\.[a-z_]*\.weight '
+    ok 'a name that is cut has its beginning and its end'
+fi
+
 # A line for each file: columns are left out, names lose their beginning.
 if $pty; then
     mkdir "$tmp/a-folder-with-a-long-name"
@@ -144,7 +195,7 @@ if $pty; then
     for row in '40 weights' '80 size' '300 files'; do
         "$onpty" "${row% *}" "$bin/gguf-info" --color=never --table "$m" \
             "$long" | tr -d '\r' >"$tmp/out"
-        LC_ALL=C sed 's/\303\251/e/' "$tmp/out" |
+        LC_ALL=C sed "s/$(printf '\303\251')/e/" "$tmp/out" |
             "$AWK" -v n="${row% *}" 'length > n { exit 1 }' &&
             test "$(wc -l <"$tmp/out")" -eq 3 &&
             grep -q "^file .* ${row#* }\$" "$tmp/out" &&

@@ -3,10 +3,12 @@
 #include "config.h"
 #include "tools/common/table.h"
 #include "tools/common/markdown.h"
+#include "tools/common/style.h"
 #include "gguf/text.h"
 
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 void table_init(struct table *t, const char *align, int indent)
 {
@@ -107,45 +109,88 @@ int table_width(const char *text)
 /* Of a text that has more: at least some. */
 static void print_cut(const char *s, int columns, FILE *f)
 {
-    columns = columns < TABLE_MIN_TEXT ? TABLE_MIN_TEXT : columns;
+    columns = columns < TABLE_MIN_LAST ? TABLE_MIN_LAST : columns;
     if (table_width(s) > columns)
         fprintf(f, "%.*s...", bytes_within(s, columns - 3), s);
     else
         fputs(s, f);
 }
 
-/* Likewise, the end of it. */
-static void print_end(const char *s, int columns, FILE *f)
+/* Likewise, its beginning and its end: names of tensors have their layers in
+ * the one and what they are in the other; paths have their names at the end. */
+static void print_ends(const char *s, int columns, FILE *f)
 {
-    const char *end = s;
-    while (*end && table_width(end) > columns - 3)
+    const int first = strchr(s, '/') ? 0 : columns * 2 / 5;
+    const int begin = bytes_within(s, first);
+    const char *end = s + begin;
+    while (*end && table_width(end) > columns - first - 2)
         end += bytes_within(end, 1) + !bytes_within(end, 1);
-    fprintf(f, "...%s", end);
+    fprintf(f, "%.*s..%s", begin, s, end);
 }
 
-/* How many columns are printed; the first may become less wide. */
-static unsigned fit(const struct table *t, int width[TABLE_MAX_COLS])
+/* What the first column has room for, if those shown are printed: the last of
+ * them can be cut, if it is a text. */
+static int room_of(const struct table *t, const int width[TABLE_MAX_COLS],
+                   const bool shown[TABLE_MAX_COLS])
 {
-    unsigned n = t->n_cols;
-    if (!t->columns || !t->narrow)
-        return n;
-    const int least = width[0] < TABLE_MIN_TEXT ? width[0] : TABLE_MIN_TEXT;
-    int room; /* for the first */
-    for (;; n--) {
-        room = t->columns - t->indent;
-        for (unsigned c = 1; c < n; c++)
-            room -= 2 + width[c];
-        if (n <= 2 || room >= (n > t->narrow ? width[0] : least))
-            break;
+    int room = t->columns - t->indent, w = 0;
+    bool cut = false;
+    for (unsigned c = 1; c < t->n_cols; c++) {
+        if (!shown[c])
+            continue;
+        room -= 2 + width[c];
+        w = width[c];
+        cut = t->align[c] == 'l';
+    }
+    return cut && w > TABLE_MIN_LAST ? room + w - TABLE_MIN_LAST : room;
+}
+
+/* Which columns are printed; the first may become less wide. */
+static void fit(const struct table *t, int width[TABLE_MAX_COLS],
+                bool shown[TABLE_MAX_COLS])
+{
+    for (unsigned c = 0; c < t->n_cols; c++)
+        shown[c] = true;
+    if (!t->columns || !t->leave)
+        return;
+    const bool text = t->align[0] == 'l' && width[0] > TABLE_MIN_TEXT;
+    const int least = text ? TABLE_MIN_TEXT : width[0];
+    bool cut = false;
+    int room = room_of(t, width, shown);
+    for (const char *p = t->leave; *p && room < (cut ? least : width[0]);
+         p++) {
+        if (*p == '/')
+            cut = true;
+        else
+            shown[*p <= '9' ? *p - '0' : *p - 'a' + 10] = false;
+        room = room_of(t, width, shown);
     }
     room = room < least ? least : room;
     width[0] = width[0] < room ? width[0] : room;
-    return n;
+}
+
+/* One cell from column at on, which is returned as it is after it. */
+static int print_cell(const struct table *t, const char *s, unsigned c,
+                      bool last, const int *width, int at, FILE *f)
+{
+    const int w = table_width(s), pad = w < width[c] ? width[c] - w : 0;
+    fprintf(f, "%*s", c ? 2 : t->indent, "");
+    at += c ? 2 : t->indent;
+    if (c == 0 && t->columns && t->leave && w > width[0])
+        print_ends(s, width[0], f);
+    else if (last && t->columns && at + w > t->columns && t->align[c] == 'l')
+        print_cut(s, t->columns - at, f);
+    else if (t->align[c] == 'r')
+        fprintf(f, "%*s%s", pad, "", s);
+    else
+        fprintf(f, "%s%*s", s, last ? 0 : pad, "");
+    return at + (c == 0 && w > width[0] ? width[0] : w + pad);
 }
 
 void table_print(const struct table *t, FILE *f)
 {
     int width[TABLE_MAX_COLS] = { 0 };
+    bool shown[TABLE_MAX_COLS];
     size_t n_cells = t->n_cells - t->n_cells % t->n_cols;
     const char *s = t->text.s;
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
@@ -153,31 +198,29 @@ void table_print(const struct table *t, FILE *f)
         if (w > width[i % t->n_cols] && w <= TABLE_MAX_PAD)
             width[i % t->n_cols] = w;
     }
+    fit(t, width, shown);
+    unsigned last = t->n_cols - 1;
+    while (last && !shown[last])
+        last--;
     s = t->text.s;
-    const unsigned n_cols = fit(t, width);
     int at = 0; /* the column */
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
-        unsigned c = (unsigned)(i % t->n_cols);
-        if (c >= n_cols)
+        const unsigned c = (unsigned)(i % t->n_cols);
+        if (!shown[c])
             continue;
-        int w = table_width(s), pad = w < width[c] ? width[c] - w : 0;
-        fprintf(f, "%*s", c ? 2 : t->indent, "");
-        at = (c ? at + 2 : t->indent);
-        if (c == 0 && t->columns && t->narrow && w > width[0])
-            print_end(s, width[0], f);
-        else if (c + 1 == n_cols && t->columns && at + w > t->columns &&
-                 t->align[c] == 'l')
-            print_cut(s, t->columns - at, f);
-        else if (t->align[c] == 'r')
-            fprintf(f, "%*s%s", pad, "", s);
-        else if (c + 1 < n_cols)
-            fprintf(f, "%s%*s", s, pad, "");
-        else
-            fputs(s, f);
-        at += w + pad;
-        if (c + 1 == n_cols)
+        at = print_cell(t, s, c, c == last, width, c ? at : 0, f);
+        if (c == last)
             fputc('\n', f);
     }
+}
+
+void table_show(struct table *t, const char *leave)
+{
+    t->leave = leave;
+    if (isatty(STDOUT_FILENO))
+        t->columns = style_columns(STDOUT_FILENO);
+    table_print(t, stdout);
+    table_fini(t);
 }
 
 void table_markdown(const struct table *t, FILE *f)

@@ -10,7 +10,8 @@
 
 enum {
     TABLE_MAX_COLS = 16,
-    TABLE_MIN_TEXT = 16, /* columns of a text that is cut */
+    TABLE_MIN_TEXT = 16, /* columns of the first text, if it is cut, */
+    TABLE_MIN_LAST = 12, /* and of the last */
     TABLE_MAX_PAD = 120  /* a cell that is wider does not widen its column:
                          * one key of 64 KiB would make every row as long */
 };
@@ -24,9 +25,10 @@ struct table {
     size_t n_cells;
     int indent;  /* spaces before each row */
     int columns; /* table_print cuts text of the last column there; 0: not */
-    unsigned narrow; /* or 0: where rows are longer than columns, table_print
-                      * leaves out what comes after so many, cuts the text of
-                      * the first at its beginning, and leaves out more */
+    /* Or NULL: what table_print leaves out where rows are longer than columns,
+     * one after another: hexadecimal digits. After '/', or after all of them,
+     * the text of the first may be cut, too, in its middle. */
+    const char *leave;
 };
 
 /* align: one of 'l' and 'r' for each column. */
@@ -45,6 +47,9 @@ void table_addf(struct table *t, const char *fmt, ...);
 
 /* Rows that are not complete are not printed. Keeps the cells. */
 void table_print(const struct table *t, FILE *f);
+/* Print them to standard output, if that is a terminal so that they fit it:
+ * leave as above. Ends the table as table_fini. */
+void table_show(struct table *t, const char *leave);
 /* The same as a Markdown table; the first row is the heading. */
 void table_markdown(const struct table *t, FILE *f);
 
