@@ -46,9 +46,15 @@ static enum gguf_status take_text(struct verify *v,
                                   const char **about, struct gguf_error *err)
 {
     const struct gguf_model_info *m = gguf_model_get_info(model);
-    if (!m->has_logits || m->encodes_first)
+    const char *why = !m->has_logits ? "is an encoder, whose states are its "
+                                       "result"
+                      : m->encodes_first ? "encodes a text and decodes another"
+                                         : NULL;
+    if (why)
         return gguf_error_set(err, GGUF_E_UNSUPPORTED,
-                              "--verify: an encoder has no perplexity");
+                              "--verify: architecture '%.*s' %s: a text has "
+                              "no perplexity by it",
+                              (int)m->arch.size, m->arch.data, why);
     if (!v->n_ctx)
         v->n_ctx = m->n_ctx_train < USUAL_CTX ? m->n_ctx_train : USUAL_CTX;
     if (!(v->max > 0))

@@ -36,17 +36,16 @@ static enum gguf_status check_models(struct gguf_session *const *s, size_t n,
                                 "chunks of %" PRIu32
                                 " tokens: must be 2 to %" PRIu32,
                                 n_ctx, gguf_session_n_ctx(s[i]));
+        if (gg_model_encodes_first(s[i]->model))
+            return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                                "architecture '%s' encodes a text and decodes "
+                                "another: a scan has one text",
+                                s[i]->model->arch->name);
         if (i)
             GG_TRY(gg_eval_same_vocab(gguf_session_model(s[0]),
                                       gguf_session_model(s[i]), err));
     }
     return GGUF_OK;
-}
-
-/* Does a model need all of a chunk at once? */
-static bool takes_whole(const struct gguf_session *s)
-{
-    return gg_model_is_whole(s->model) || gg_model_encodes_first(s->model);
 }
 
 /* Chunks that every session takes together: those that go through the model in
@@ -66,7 +65,7 @@ static void plan_group(struct gguf_scan *j)
         j->group = GG_MIN(j->group, GG_MIN(n, gguf_session_n_seq(s)));
         j->most = GG_MIN(j->most, gguf_session_max_logits(s));
         pass = GG_MAX(pass, gguf_session_n_ubatch(s));
-        whole = whole || takes_whole(s);
+        whole = whole || gg_model_is_whole(s->model);
     }
     j->group = GG_MAX(1, j->group);
     if (j->group > j->info.end - j->info.begin)
@@ -166,6 +165,13 @@ static enum gguf_status setup(struct gguf_scan *j,
         j->wants_rows = j->wants_rows || j->sinks[i].rows;
     }
     j->n_sinks = n;
+    for (size_t i = 0; i < j->n_models && j->wants_rows; i++)
+        if (!gg_model_has_logits(j->session[i]->model))
+            return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                                "architecture '%s' is an encoder: its states "
+                                "are its result, tokens have no "
+                                "probabilities",
+                                j->session[i]->model->arch->name);
     return GGUF_OK;
 }
 

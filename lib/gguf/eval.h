@@ -198,8 +198,9 @@ GGUF_API uint32_t gguf_scan_strided_ctx(uint32_t n_ctx, uint32_t stride);
  * and n_ubatch has room for are computed together; the session is cleared.
  * Where no sink takes rows, no logits are computed. GGUF_E_INVALID (too few
  * tokens, params, a sink), GGUF_E_LIMIT (max_stored is too little: both sizes),
- * GGUF_E_CANCELLED (by progress), GGUF_E_NOMEM, and the statuses of sinks and
- * of the session. Since: 0.1 */
+ * GGUF_E_CANCELLED (by progress), GGUF_E_UNSUPPORTED (a model that encodes a
+ * text and decodes another; an encoder, where a sink takes rows), GGUF_E_NOMEM,
+ * and the statuses of sinks and of the session. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_scan_run(struct gguf_session *session, const gguf_token *token, size_t n,
               const struct gguf_scan_params *params,

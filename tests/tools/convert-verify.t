@@ -113,8 +113,22 @@ ok 'a dry run says so too'
     printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' a b '##c' \
         >"$tmp/bert/vocab.txt" || exit 99
 run "$convert" "$tmp/bert" -o "$o/x.gguf" --verify "$text"
-refused 'bert: --verify: an encoder has no perplexity'
+refused "bert: --verify: architecture 'bert' is an encoder, whose states are its result: a text has no perplexity by it"
 ok 'an encoder'
+"$builddir/tests/tools/mkskeleton" "$tmp/t5.gguf" t5 &&
+    "$convert" -q "$tmp/t5.gguf" --to-safetensors "$tmp/t5" &&
+    printf '%s' '{"model": {"type": "Unigram", "unk_id": 2, "vocab": [
+        ["<pad>", 0], ["</s>", 0], ["<unk>", 0], ["a", -1], ["b", -2]]}}' \
+        >"$tmp/t5/tokenizer.json" || exit 99
+run "$convert" "$tmp/t5" -o "$o/x.gguf" --verify "$text"
+refused "t5: --verify: architecture 't5' encodes a text and decodes another: a text has no perplexity by it"
+ok 'an encoder and a decoder'
+for arch in bert t5; do
+    run "$convert" -q "$tmp/$arch" -o "$tmp/$arch-2.gguf"
+    run "$ppl" -m "$tmp/$arch-2.gguf" -f "$text" -c 16 --chunks 2
+    test $rc -eq 1 && grep -q "architecture '$arch' .*: .*" "$tmp/err"
+    ok "gguf-ppl says the same of $arch: $(cat "$tmp/err")"
+done
 run "$convert" -q "$tmp/bert" -o "$tmp/bert2.gguf"
 test $rc -eq 0 -a -e "$tmp/bert2.gguf"
 ok 'which is written without being verified'
