@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -294,40 +295,88 @@ static void find_tools(void)
     }
 }
 
-int main(void)
+/* What became of a row: workers write it, in memory that they share. */
+struct verdict {
+    bool judged;
+    char name[128], wrong[2048];
+};
+enum { MAX_ROWS = 1000, WORKERS = 2 };
+
+static bool make_text(void)
 {
-    const char *made = hostile_make();
-    char line[4096], text[128];
-    static struct row r;
-    unsigned n = 0;
-    snprintf(table_dir, sizeof table_dir, "%s", made ? made : "");
-    snprintf(line, sizeof line, "%.4000s/expect.tsv", table_dir);
-    FILE *in = fopen(line, "r");
-    snprintf(dir, sizeof dir, "/tmp/check-answers-XXXXXX");
-    FILE *f = mkdtemp(dir) ? fopen(in_dir(text, "text"), "w") : NULL;
+    char path[128];
+    FILE *f = fopen(in_dir(path, "text"), "w");
     for (int i = 0; f && i < 64; i++)
         fputs("a b c ", f);
-    ok(f && fclose(f) == 0, "a folder and a text");
-    find_tools();
-    while (in && fgets(line, sizeof line, in)) {
+    return f && fclose(f) == 0;
+}
+
+static void remove_folder(void)
+{
+    static const char *const names[] = { "text", "out", "err" };
+    char path[128];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unlink(in_dir(path, names[i]));
+    rmdir(dir);
+}
+
+/* Of the table's rows every WORKERS-th, in a folder of its own. */
+static void work(unsigned worker, struct verdict *verdicts)
+{
+    char line[4096], table[4200];
+    static struct row r;
+    unsigned n = 0;
+    const size_t len = strlen(dir);
+    snprintf(dir + len, sizeof dir - len, "/%u", worker);
+    snprintf(table, sizeof table, "%s/expect.tsv", table_dir);
+    FILE *in = fopen(table, "r");
+    if (mkdir(dir, 0700) || !make_text())
+        _exit(1);
+    while (in && n < MAX_ROWS && fgets(line, sizeof line, in)) {
         if (!read_row(&r, line))
+            continue;
+        struct verdict *v = &verdicts[n];
+        snprintf(v->name, sizeof v->name, "%s", r.name);
+        if (n++ % WORKERS != worker)
             continue;
         info(&r);
         use(&r);
         model(&r);
         imatrix(&r);
-        n++;
-        ok(!*r.wrong, "%s", r.name);
-        if (*r.wrong)
-            printf("# %s\n", r.wrong);
+        snprintf(v->wrong, sizeof v->wrong, "%s", r.wrong);
+        v->judged = true;
+    }
+    remove_folder();
+    _exit(0);
+}
+
+int main(void)
+{
+    const char *made = hostile_make();
+    const size_t size = MAX_ROWS * sizeof(struct verdict);
+    struct verdict *v = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    unsigned n = 0;
+    snprintf(table_dir, sizeof table_dir, "%s", made ? made : "");
+    snprintf(dir, sizeof dir, "/tmp/check-answers-XXXXXX");
+    ok(mkdtemp(dir) && v != MAP_FAILED, "a folder and memory");
+    if (v == MAP_FAILED)
+        return done_testing();
+    find_tools();
+    fflush(stdout);
+    for (unsigned k = 0; k < WORKERS; k++)
+        if (fork() == 0)
+            work(k, v);
+    while (wait(NULL) > 0)
+        ;
+    for (; n < MAX_ROWS && *v[n].name; n++) {
+        ok(v[n].judged && !*v[n].wrong, "%s", v[n].name);
+        if (*v[n].wrong)
+            printf("# %s\n", v[n].wrong);
     }
     ok(n > 330, "%u files", n);
-    if (in)
-        fclose(in);
+    munmap(v, size);
     hostile_remove();
-    unlink(text);
-    unlink(in_dir(text, "out"));
-    unlink(in_dir(text, "err"));
     rmdir(dir);
     return done_testing();
 }
