@@ -421,22 +421,24 @@ static void run_wide(const struct gg_cpu_gemm_args *a, unsigned ith,
     }
 }
 
-/* 16 rows from i0 on by packed columns: steps in rounds, as run_block does. */
+/* 16 rows from i0 on by packed columns: steps in rounds, as run_block does.
+ * Meanwhile those after them come, if these are not the last: the rounds' parts
+ * of them are taken as they lie, whichever rows they are of. */
 static void few_rows(const struct gg_cpu_gemm_args *a, const struct plan *p,
-                     size_t i0, unsigned char *xp)
+                     size_t i0, bool last, unsigned char *xp)
 {
     const struct gg_kern_gemm *g = p->g;
     const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
     const size_t k = (size_t)a->k, n = (size_t)a->n;
+    enum { ROWS = GG_GEMM_PANEL_ROWS };
     const unsigned char *row = (const unsigned char *)a->w + i0 * a->w_stride;
     struct gg_kern_few f = { .w_stride = a->w_stride,
                              .y_stride = a->y_stride / sizeof(float) };
     for (size_t q = 0; q < k; q += g->kc) {
         f.k = GG_MIN((size_t)g->kc, k - q);
-        f.w = row + q / dt->block_len * dt->block_size;
-        f.jump = q + f.k < k ? 0
-                             : GG_GEMM_PANEL_ROWS * a->w_stride -
-                                   k / dt->block_len * dt->block_size;
+        const size_t off = q / dt->block_len * dt->block_size;
+        f.w = row + off;
+        f.next = last ? f.w : row + ROWS * (a->w_stride + off);
         f.add = q > 0;
         for (size_t j = 0; j < n; j += g->nr) {
             f.x = few_panel(p, xp, q, f.k, j / g->nr);
@@ -460,8 +462,9 @@ static void run_few(const struct gg_cpu_gemm_args *a, unsigned ith,
     const size_t n = (size_t)a->n, m = (size_t)a->m, groups = m / ROWS;
     pack_x(a, &p, 0, n, xp, ith, nth);
     wait_all(barrier);
-    for (size_t i = groups * ith / nth; i < groups * (ith + 1) / nth; i++)
-        few_rows(a, &p, i * ROWS, xp);
+    const size_t end = groups * (ith + 1) / nth;
+    for (size_t i = groups * ith / nth; i < end; i++)
+        few_rows(a, &p, i * ROWS, i + 1 == end, xp);
     const struct block rest = { groups * ROWS, m % ROWS, 0, 0, n, m };
     struct gg_cpu_gemm_args alone = *a; /* its panels are no others' */
     alone.kept.at = NULL;

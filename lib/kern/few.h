@@ -31,12 +31,12 @@
 struct gg_kern_few {
     const void *w; /* the first row's first block */
     size_t w_stride;
-    size_t jump;     /* from the end of these steps of a row to what will be
-                      * multiplied next, bytes */
-    const void *x;   /* a panel of k steps */
-    size_t k;        /* at most kc, a multiple of the type's block */
-    unsigned n_cols; /* 1 to nr */
-    float *y;        /* column j at y + j * y_stride floats */
+    const void *next; /* the same number of bytes, of what will be multiplied
+                       * next: they are asked for; or w */
+    const void *x;    /* a panel of k steps */
+    size_t k;         /* at most kc, a multiple of the type's block */
+    unsigned n_cols;  /* 1 to nr */
+    float *y;         /* column j at y + j * y_stride floats */
     size_t y_stride;
     int add; /* 0: y = sum; else y = y + sum */
 };

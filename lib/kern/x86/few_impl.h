@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* few_impl.h - rows by columns, block by block: after few_blocks.h */
 
-enum { AHEAD = 1024 }; /* bytes of each row that are asked for */
-
 /* Code for each number of columns takes minutes to compile with checks. */
 #if defined(__SANITIZE_ADDRESS__)
 #define ONE_FOR_ALL 1
@@ -15,15 +13,12 @@ enum { AHEAD = 1024 }; /* bytes of each row that are asked for */
 #define ONE_FOR_ALL 0
 #endif
 
-/* Rows are far apart, and of each a short part is read at a time: what follows,
- * or what is multiplied next, jump further on, is asked for. */
-static void ask(const struct rows *r, size_t jump, size_t left, size_t size)
+/* Up to end: what take() has not asked for of a block's part. */
+static GG_ALWAYS_INLINE void ask_rest(const struct rows *r, uintptr_t end)
 {
-    const uintptr_t at =
-        (uintptr_t)r->at + (left > AHEAD ? AHEAD : AHEAD + jump);
-    for (size_t i = 0; i < ROWS; i++)
-        for (size_t off = 0; off < size; off += 64)
-            GG_PREFETCH((const void *)(at + i * r->stride + off));
+    while (*r->ahead < end)
+        ask(r, 64);
+    *r->ahead = end;
 }
 
 /* Of a type; constants once this is inlined. */
@@ -36,8 +31,8 @@ struct shape {
 
 /* ROWS rows by n_cols columns to y. */
 static GG_ALWAYS_INLINE void some_rows(const struct gg_kern_few *f,
-                                       struct rows r, size_t jump, float *y,
-                                       int n_cols, block_fn *block,
+                                       struct rows r, float *y, int n_cols,
+                                       block_fn *block,
                                        const struct shape *type)
 {
     const int32_t *x = f->x;
@@ -52,7 +47,7 @@ static GG_ALWAYS_INLINE void some_rows(const struct gg_kern_few *f,
         o.sum[j] = vf_zero();
     for (size_t k = f->k; k; r.at += type->size) {
         const size_t n = GG_MIN(k, (size_t)GG_GEMM_INT_STEPS);
-        ask(&r, jump, k * type->size / GG_GEMM_INT_STEPS, type->size);
+        const uintptr_t end = *r.ahead + ROWS * type->size;
         acts_at(&acts, x, (unsigned)type->n_scales);
         GG_UNROLL
         for (int j = 0; j < n_cols; j++) {
@@ -60,6 +55,7 @@ static GG_ALWAYS_INLINE void some_rows(const struct gg_kern_few *f,
             o.total[j] = vi_zero();
         }
         block(&o, &r, n);
+        ask_rest(&r, end);
         x += type->x_words;
         k -= n;
         if (n < GG_GEMM_INT_STEPS) { /* a panel's block goes on with zeros */
@@ -83,15 +79,11 @@ static GG_ALWAYS_INLINE void some_cols(const struct gg_kern_few *f, int n_cols,
                                        block_fn *block,
                                        const struct shape *type)
 {
-    enum { ALL = GG_GEMM_PANEL_ROWS };
-    const size_t one = f->k * type->size / GG_GEMM_INT_STEPS; /* of a row */
-    for (size_t i = 0; i < ALL; i += ROWS) {
+    uintptr_t ahead = (uintptr_t)f->next;
+    for (size_t i = 0; i < GG_GEMM_PANEL_ROWS; i += ROWS) {
         const struct rows r = { (const uint8_t *)f->w + i * f->w_stride,
-                                f->w_stride };
-        /* the next rows' first step, or from the last rows to the first */
-        const size_t jump = i + ROWS < ALL ? ROWS * f->w_stride - one
-                                           : f->jump - i * f->w_stride;
-        some_rows(f, r, jump, f->y + i, n_cols, block, type);
+                                f->w_stride, &ahead };
+        some_rows(f, r, f->y + i, n_cols, block, type);
     }
 }
 

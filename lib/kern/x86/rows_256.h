@@ -9,7 +9,7 @@
 enum { ROWS = 8 };
 
 /* 16 bytes of each row, from off on: v[i] is 32 bits of each. */
-static GG_ALWAYS_INLINE void take(const struct rows *r, size_t off, VI v[4])
+static GG_ALWAYS_INLINE void spread(const struct rows *r, size_t off, VI v[4])
 {
     __m256i q[4], t[4];
     GG_UNROLL

@@ -3,8 +3,15 @@
  * lanes, in terms of a level's vectors
  *
  * Before it: the vectors of vi_256.h or vi_512.h, with ROWS lanes of 32 bits,
- * take, take_half, take_byte and halves.
+ * spread, take_half, take_byte and halves.
  */
+
+/* The same as spread(), of what is read for the first time. */
+static GG_ALWAYS_INLINE void take(const struct rows *r, size_t off, VI v[4])
+{
+    ask(r, ROWS * sizeof(__m128i));
+    spread(r, off, v);
+}
 
 /* Byte b of each lane, with a sign or without, */
 static GG_ALWAYS_INLINE VI byte_of(VI v, int b, int is_signed)
