@@ -36,24 +36,6 @@ static GG_ALWAYS_INLINE VF halves(VI v)
     return _mm256_cvtph_ps(_mm256_castsi256_si128(v));
 }
 
-/* The byte of each row at off. */
-static GG_ALWAYS_INLINE VI take_byte(const struct rows *r, size_t off)
-{
-    uint8_t b[ROWS];
-    for (size_t i = 0; i < ROWS; i++)
-        b[i] = r->at[i * r->stride + off];
-    return vi_of_bytes(b);
-}
-
-/* The f16 of each row, from off on. */
-static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
-{
-    _Alignas(16) uint16_t h[ROWS];
-    for (size_t i = 0; i < ROWS; i++)
-        memcpy(&h[i], r->at + i * r->stride + off, sizeof h[i]);
-    return _mm256_cvtph_ps(_mm_load_si128((const void *)h));
-}
-
 #include "kern/x86/rows_impl.h"
 
 #endif

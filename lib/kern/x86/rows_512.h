@@ -37,24 +37,6 @@ static GG_ALWAYS_INLINE __m512 halves(__m512i v)
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
 }
 
-/* The byte of each row at off. */
-static GG_ALWAYS_INLINE VI take_byte(const struct rows *r, size_t off)
-{
-    uint8_t b[ROWS];
-    for (size_t i = 0; i < ROWS; i++)
-        b[i] = r->at[i * r->stride + off];
-    return vi_of_bytes(b);
-}
-
-/* The f16 of each row, from off on. */
-static GG_ALWAYS_INLINE __m512 take_half(const struct rows *r, size_t off)
-{
-    _Alignas(32) uint16_t h[ROWS];
-    for (size_t i = 0; i < ROWS; i++)
-        memcpy(&h[i], r->at + i * r->stride + off, sizeof h[i]);
-    return _mm512_cvtph_ps(_mm256_load_si256((const void *)h));
-}
-
 #include "kern/x86/rows_impl.h"
 
 #endif

@@ -3,7 +3,7 @@
  * lanes, in terms of a level's vectors
  *
  * Before it: the vectors of vi_256.h or vi_512.h, with ROWS lanes of 32 bits,
- * spread, take_half, take_byte and halves.
+ * spread and halves.
  */
 
 /* The same as spread(), of what is read for the first time. */
@@ -13,11 +13,37 @@ static GG_ALWAYS_INLINE void take(const struct rows *r, size_t off, VI v[4])
     spread(r, off, v);
 }
 
+/* The byte of each row at off, and the f16, of a block of 16 bytes at least:
+ * with bytes around it, which is faster than one by one. */
+static GG_ALWAYS_INLINE VI take_byte(const struct rows *r, size_t off)
+{
+    VI v[4];
+    spread(r, off, v);
+    return vi_and(v[0], vi_words(0xff));
+}
+
+static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
+{
+    enum { LAST = sizeof(__m128i) - sizeof(uint16_t) };
+    VI v[4];
+    spread(r, off < LAST ? off : off - LAST, v);
+    return halves(off < LAST ? v[0] : vi_srl(v[3], 16));
+}
+
+/* n bits of each lane, from bit at on: the shift, which only two units do, is
+ * left out where it can be. */
+static GG_ALWAYS_INLINE VI bits_of(VI v, int at, int n)
+{
+    v = at ? vi_srl(v, (unsigned)at) : v;
+    return at + n < 32 ? vi_and(v, vi_words((1 << n) - 1)) : v;
+}
+
 /* Byte b of each lane, with a sign or without, */
 static GG_ALWAYS_INLINE VI byte_of(VI v, int b, int is_signed)
 {
-    v = vi_sll(v, (unsigned)(24 - 8 * b));
-    return is_signed ? vi_sra(v, 24) : vi_srl(v, 24);
+    if (!is_signed)
+        return bits_of(v, 8 * b, 8);
+    return vi_sra(b < 3 ? vi_sll(v, (unsigned)(24 - 8 * b)) : v, 24);
 }
 
 /* as a float. */
