@@ -8,7 +8,8 @@
  *     own_run(o, q, i, d)       32 steps, the i-th, with a scale of their own
  *     sub_run(o, q, i, s)       of a block, s: scale_of(d, an integer)
  *     half_run(o, q, i, s)      16 steps, likewise
- *     fold_run(o, q, i, sub)    16 steps, the integer below 2^7; after
+ *     fold_run(o, q, i, sub, n) 16 steps, the integer below 2^7, of bytes that
+ *                               are 2^n times larger, if FOLD_WIDE; after
  *     fold_begin(o)             where there is a bias
  *     one_run(o, q, i)          32 steps with the scale of their block
  *     own_end(o)                after own_run's,
@@ -412,11 +413,11 @@ static GG_ALWAYS_INLINE void block_q6_k(struct out *o, const struct rows *r,
     sub_end(o, d);
 }
 
-/* Eight times 16 steps of two bits, and of third bits in Q3_K: v and third are
- * 32 bytes of each row, scale a byte for each of 16 steps. */
-static GG_ALWAYS_INLINE void half_of_k2(struct out *o, const VI v[RUN_QUADS],
-                                        const VI *third, const VI scale[2],
-                                        size_t h)
+/* Eight times 16 steps of three bits, of which v and third are 32 bytes of each
+ * row, scale a byte for each of 16 steps. */
+static GG_ALWAYS_INLINE void half_of_k3(struct out *o, const VI v[RUN_QUADS],
+                                        const VI third[RUN_QUADS],
+                                        const VI scale[2], size_t h)
 {
     GG_UNROLL
     for (size_t k = 0; k < 8; k++) {
@@ -424,15 +425,30 @@ static GG_ALWAYS_INLINE void half_of_k2(struct out *o, const VI v[RUN_QUADS],
         GG_UNROLL
         for (size_t i = 0; i < 4; i++) {
             const size_t at = k % 2 * 4 + i;
-            q[i] = two_bits(v[at], k / 2 * 2);
-            if (third)
-                q[i] = vi_or(
-                    q[i],
-                    vi_and(vi_sll(vi_srl(third[at], (unsigned)(k / 2)), 2),
-                           vi_bytes(4)));
+            const VI high = vi_sll(vi_srl(third[at], (unsigned)(k / 2)), 2);
+            q[i] =
+                vi_or(two_bits(v[at], k / 2 * 2), vi_and(high, vi_bytes(4)));
         }
-        fold_run(o, q, 8 * h + k,
-                 byte_of(scale[k / 4], (int)(k % 4), third != NULL));
+        fold_run(o, q, 8 * h + k, byte_of(scale[k / 4], (int)(k % 4), 1), 0);
+    }
+}
+
+/* Likewise of two bits, which stay where they are in the bytes if sums of these
+ * can be as large: one shift then is instead of four. A scale is the lower
+ * nibble of its byte. */
+static GG_ALWAYS_INLINE void half_of_k2(struct out *o, const VI v[RUN_QUADS],
+                                        const VI both[2], size_t h)
+{
+    GG_UNROLL
+    for (size_t k = 0; k < 8; k++) {
+        const size_t at = k / 2 * 2;
+        VI q[4];
+        GG_UNROLL
+        for (size_t i = 0; i < 4; i++)
+            q[i] = FOLD_WIDE ? vi_and(v[k % 2 * 4 + i], vi_bytes(3 << at))
+                             : two_bits(v[k % 2 * 4 + i], at);
+        fold_run(o, q, 8 * h + k, bits_of(both[k / 4], (int)(8 * (k % 4)), 4),
+                 FOLD_WIDE ? (unsigned)at : 0);
     }
 }
 
@@ -441,24 +457,21 @@ static GG_ALWAYS_INLINE void half_of_k2(struct out *o, const VI v[RUN_QUADS],
 static GG_ALWAYS_INLINE void block_q2_k(struct out *o, const struct rows *r,
                                         size_t n)
 {
-    const VF dmin = vf_neg(take_half(r, offsetof(struct gg_block_q2_k, dmin)));
-    const VF d = take_half(r, offsetof(struct gg_block_q2_k, d));
-    VI both[4], scale[4], v[RUN_QUADS];
+    VI both[4], last[4], v[RUN_QUADS];
     (void)n;
+    spread(r, offsetof(struct gg_block_q2_k, d) - 12, last); /* and dmin */
+    const VF d = halves(last[3]), dmin = vf_neg(halves(vi_srl(last[3], 16)));
     take(r, offsetof(struct gg_block_q2_k, scales), both);
-    GG_UNROLL
-    for (int i = 0; i < 4; i++)
-        scale[i] = low_nibbles(both[i]);
     for (size_t h = 0; h < 2; h++) {
         take_32(r, offsetof(struct gg_block_q2_k, qs) + 32 * h, v);
-        half_of_k2(o, v, NULL, scale + 2 * h, h);
+        half_of_k2(o, v, both + 2 * h, h);
     }
     one_end(o, d);
     GG_UNROLL
-    for (size_t i = 0; i < 16; i++)
-        add_min(
-            o, i,
-            vf_mul(dmin, byte_ps(high_nibbles(both[i / 4]), (int)(i % 4), 0)));
+    for (size_t i = 0; i < 16; i++) {
+        const VI m = bits_of(both[i / 4], (int)(8 * (i % 4) + 4), 4);
+        add_min(o, i, vf_mul(dmin, vf_of(m)));
+    }
 }
 
 static GG_ALWAYS_INLINE void block_tq2_0(struct out *o, const struct rows *r,
@@ -489,7 +502,7 @@ static GG_ALWAYS_INLINE void block_q3_k(struct out *o, const struct rows *r,
     take_32(r, offsetof(struct gg_block_q3_k, hmask), third);
     for (size_t h = 0; h < 2; h++) {
         take_32(r, offsetof(struct gg_block_q3_k, qs) + 32 * h, v);
-        half_of_k2(o, v, third, scale + 2 * h, h);
+        half_of_k3(o, v, third, scale + 2 * h, h);
         GG_UNROLL
         for (size_t k = 0; k < RUN_QUADS; k++)
             third[k] = vi_srl(third[k], 4);

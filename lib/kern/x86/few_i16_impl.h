@@ -9,6 +9,7 @@
 #include "kern/x86/few_sums.h"
 
 #define FEW_TYPES                     GG_KERN_FEW_ALL
+#define FOLD_WIDE                     0
 #define FEW_X_WORDS(n_scales, n_mins) GG_FEW16_X_WORDS(NR, n_mins)
 
 /* A block of activations, in the order of few.h. */
@@ -114,8 +115,9 @@ static GG_ALWAYS_INLINE void fold_begin(struct out *o)
 }
 
 static GG_ALWAYS_INLINE void fold_run(struct out *o, const VI q[4], size_t i,
-                                      VI sub)
+                                      VI sub, unsigned n)
 {
+    (void)n;
     add_times(o, q, i, 1, sub);
 }
 

@@ -15,7 +15,9 @@
 
 #ifdef VI_DP
 #define FEW_TYPES GG_KERN_FEW_ALL
+#define FOLD_WIDE 1
 #else
+#define FOLD_WIDE 0
 #define FEW_TYPES GG_KERN_FEW_LOW
 #endif
 #define FEW_X_WORDS(n_scales, n_mins)                                         \
@@ -166,13 +168,14 @@ static GG_ALWAYS_INLINE void fold_begin(struct out *o)
     }
 }
 
-/* Sums of 16 steps have to fit into 16 bits, and do: of Q2_K they are at most
+/* Sums of 16 steps have to fit into 16 bits, once bytes that are larger have
+ * lost that, and do: of Q2_K they are at most
  * 16 * 3 * 127 = 6096. Of Q3_K bytes are up to 7, and what the sums begin with
  * takes away what 4 in each adds: at most 16 * 4 * 127 = 8128 in the end, and
  * 16 * 7 * 127 + 8128 = 22352 on the way. A run of 32 adds up to 2 * 15 * 6096
  * or 2 * 32 * 8128, below 2^20. */
 static GG_ALWAYS_INLINE void fold_run(struct out *o, const VI q[4], size_t i,
-                                      VI sub)
+                                      VI sub, unsigned n)
 {
     VI part[COLS];
 #ifdef VI_DP
@@ -185,8 +188,10 @@ static GG_ALWAYS_INLINE void fold_run(struct out *o, const VI q[4], size_t i,
 #endif
     multiply(part, q, o->x->quads + i * 4 * NR, 4, o->n_cols);
     GG_UNROLL
-    for (int j = 0; j < o->n_cols; j++)
+    for (int j = 0; j < o->n_cols; j++) {
+        part[j] = n ? vi_sra(part[j], n) : part[j];
         VI_SCALE(o->total[j], part[j], factor);
+    }
     if (i % 2 == 0)
         return;
     add_part(o, o->total, i / 2);
