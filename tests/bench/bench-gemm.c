@@ -170,20 +170,49 @@ static void bench_shape(struct job *job, struct gguf_pool *pool,
     free(job->work);
 }
 
+static const int shapes[][3] = {
+    /* m, n, k */
+    { 2048, 512, 2048 }, { 5632, 512, 2048 }, { 2048, 512, 5632 },
+    { 256, 512, 2048 },  { 4096, 64, 4096 },  { 4096, 16, 4096 },
+    { 16384, 8, 4096 },  { 16384, 4, 4096 },  { 16384, 2, 4096 },
+    { 16384, 1, 4096 },
+};
+/* From N_WIDE on with few columns alone. */
+static const int types[] = {
+    GG_DT_F32,     GG_DT_F16,    GG_DT_Q8_0,  GG_DT_Q4_0,   GG_DT_Q4_K,
+    GG_DT_Q6_K,    GG_DT_Q5_K,   GG_DT_Q2_K,  GG_DT_Q3_K,   GG_DT_IQ2_XXS,
+    GG_DT_IQ3_S,   GG_DT_IQ4_XS, GG_DT_MXFP4, GG_DT_Q5_1,   GG_DT_TQ2_0,
+    GG_DT_Q4_1,    GG_DT_Q5_0,   GG_DT_Q6_0,  GG_DT_Q8_1,   GG_DT_Q8_K,
+    GG_DT_IQ4_NL,  GG_DT_IQ1_S,  GG_DT_IQ1_M, GG_DT_IQ2_XS, GG_DT_IQ2_S,
+    GG_DT_IQ3_XXS, GG_DT_TQ1_0,  GG_DT_Q1_0,  GG_DT_Q2_0,
+};
+enum { N_WIDE = 15 };
+
+/* All shapes of types with part in their name, at a level; 0: C. */
+static void bench_level(struct job *job, struct gguf_pool *pool,
+                        unsigned rounds, unsigned level, const char *part)
+{
+    const char *name = level ? gg_kern_cpu_levels[level - 1].name : "c";
+    job->level = level;
+    for (size_t s = 0; s < GG_LEN(shapes); s++)
+        for (size_t t = 0; t < GG_LEN(types); t++) {
+            job->args.m = shapes[s][0];
+            job->args.n = shapes[s][1];
+            job->args.k = shapes[s][2];
+            if (level == 0 && (s || t)) /* C is slow: one line */
+                continue;
+            if (t >= N_WIDE && job->args.n > NARROW)
+                continue;
+            if (!strstr(gg_dtype_by_index(types[t])->name, part))
+                continue;
+            for (unsigned p = 0; p < GG_N_PRECISIONS; p++)
+                bench_shape(job, pool, rounds, types[t],
+                            (enum gg_kern_precision)p, name);
+        }
+}
+
 int main(int argc, char **argv)
 {
-    static const int shapes[][3] = {
-        /* m, n, k */
-        { 2048, 512, 2048 }, { 5632, 512, 2048 }, { 2048, 512, 5632 },
-        { 256, 512, 2048 },  { 4096, 64, 4096 },  { 4096, 16, 4096 },
-        { 16384, 8, 4096 },  { 16384, 4, 4096 },  { 16384, 2, 4096 },
-        { 16384, 1, 4096 },
-    };
-    static const int types[] = { GG_DT_F32,     GG_DT_F16,   GG_DT_Q8_0,
-                                 GG_DT_Q4_0,    GG_DT_Q4_K,  GG_DT_Q6_K,
-                                 GG_DT_Q5_K,    GG_DT_Q2_K,  GG_DT_Q3_K,
-                                 GG_DT_IQ2_XXS, GG_DT_IQ3_S, GG_DT_IQ4_XS,
-                                 GG_DT_MXFP4,   GG_DT_Q5_1,  GG_DT_TQ2_0 };
     struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
     params.n_threads = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 5;
@@ -210,21 +239,7 @@ int main(int argc, char **argv)
         mask |= l ? gg_kern_cpu_levels[l - 1].bit : 0;
         gg_kern_init(&kern, mask);
         job.args.kern = &kern;
-        job.level = l;
-        for (size_t s = 0; s < GG_LEN(shapes); s++)
-            for (size_t t = 0; t < GG_LEN(types); t++) {
-                if (l == 0 && (s || t)) /* C is slow: one line */
-                    continue;
-                if (!strstr(gg_dtype_by_index(types[t])->name, part))
-                    continue;
-                job.args.m = shapes[s][0];
-                job.args.n = shapes[s][1];
-                job.args.k = shapes[s][2];
-                for (unsigned p = 0; p < GG_N_PRECISIONS; p++)
-                    bench_shape(&job, pool, rounds, types[t],
-                                (enum gg_kern_precision)p,
-                                l ? gg_kern_cpu_levels[l - 1].name : "c");
-            }
+        bench_level(&job, pool, rounds, l, part);
     }
     free(job.from);
     free(job.to);
