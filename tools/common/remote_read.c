@@ -13,7 +13,9 @@ enum {
     FIRST = 128 << 10,    /* bytes that opening asks for */
     AHEAD = 1 << 20,      /* at least, later; more where reading goes on */
     MAX_AHEAD = 16 << 20, /* where the last one ended, or near it: */
-    NEAR = 4 << 20
+    NEAR = 4 << 20,
+    GAP = 512 << 10, /* what is left out does not come along if it is more, */
+    TIMES = 8        /* and so much more than what is asked for */
 };
 
 /* There is one connection. */
@@ -40,7 +42,9 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
     size -= n;
     if (!size)
         return GGUF_OK;
-    const bool on = off >= r->next && off - r->next <= NEAR;
+    const uint64_t gap = off - r->next;
+    const bool on =
+        off >= r->next && gap <= NEAR && (gap <= GAP || gap / TIMES <= size);
     const bool back = off < r->next && r->next - off <= 2 * MAX_AHEAD;
     if (!on) {
         /* a place of its own, or a thread that comes after others */
