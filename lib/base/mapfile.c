@@ -160,16 +160,32 @@ enum gguf_status gg_mapfile_reader(struct gg_mapfile *m,
     return GGUF_OK;
 }
 
+/* Systems keep a list of ranges with other rights, of some ten thousands at
+ * most, and rows that are read here and there would fill it: what may be
+ * written to has the bounds of a few thousand parts. */
+static int make_room(const struct gg_mapfile *m, uint64_t from, uint64_t to)
+{
+    enum { PARTS = 4096 };
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t part = (m->map_size / PARTS / page + 1) * page;
+    const uint64_t first = from - from % part;
+    const uint64_t end = GG_MIN((to + part - 1) / part * part, m->map_size);
+    uint8_t *at = m->map; /* where a page begins */
+    if (!mprotect(at + first, (size_t)(end - first), PROT_READ | PROT_WRITE))
+        return 0;
+    from -= from % page; /* where memory is promised strictly, less may do */
+    return mprotect(at + from, (size_t)(to - from), PROT_READ | PROT_WRITE);
+}
+
 enum gguf_status gg_mapfile_fetch(const struct gg_mapfile *m, uint64_t from,
                                   uint64_t to, struct gguf_error *err)
 {
     if (from >= to)
         return GGUF_OK;
-    uint8_t *at = m->map; /* where a page begins */
-    const uint64_t first = from - from % (uint64_t)sysconf(_SC_PAGESIZE);
-    if (mprotect(at + first, (size_t)(to - first), PROT_READ | PROT_WRITE))
+    uint8_t *at = m->map;
+    if (make_room(m, from, to))
         return gg_error_set_errno(err, errno, "memory for %" PRIu64 " bytes",
-                                  to - first);
+                                  to - from);
     return m->read(m->user, m->off + from, at + from, (size_t)(to - from),
                    err);
 }

@@ -93,7 +93,9 @@ struct gguf_target_result {
  * size
  * GGUF_E_INVALID    params: neither or both limits, a type that cannot be
  * encoded, a job that was not measured alike
- * GGUF_E_CANCELLED, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM. Since: 0.1 */
+ * GGUF_E_CANCELLED, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM; what a reader returns
+ * (reader.h): the sampled rows are brought, those of some tensors at a time,
+ * in half of max_memory. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_quant_target(struct gguf_quant *q,
                   const struct gguf_target_params *params,

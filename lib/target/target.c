@@ -415,7 +415,6 @@ enum gguf_status gguf_quant_target(struct gguf_quant *q,
     struct gguf_target_params p = GGUF_TARGET_PARAMS_INIT;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_target_params", err));
     GG_TRY(check_params(&p, err));
-    GG_TRY(gg_job_in_memory(q, err));
     const struct gguf_target_result none = GGUF_TARGET_RESULT_INIT;
     GG_TRY(give(result, &none, err));
     struct target t = {

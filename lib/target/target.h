@@ -16,12 +16,15 @@ struct gg_target_option {
 
 struct gg_target_tensor {
     struct gg_job_tensor *t;
+    struct gg_data_rows src; /* while it is measured; read NULL: its numbers
+                              * cannot be read */
     size_t n;
     struct gg_target_option options[GGUF_TARGET_MAX_TYPES + 1];
 };
 
 /* target_noise.c: encode and read back rows of n tensors, and fill noise where
- * it is not known. */
+ * it is not known. What comes through a reader is brought for some tensors at a
+ * time. */
 enum gguf_status gg_target_measure(const struct gguf_quant *q,
                                    struct gg_target_tensor *tensors, size_t n,
                                    uint64_t sample, struct gguf_error *err);

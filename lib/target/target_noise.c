@@ -21,7 +21,8 @@ enum {
                          * a billion weights, and 1% of the noise */
     SAMPLE_ROWS = 32, /* but not less */
     SLICE = 16384,    /* elements at once */
-    ALIGN = 64        /* of buffers, for vector loads */
+    ALIGN = 64,       /* of buffers, for vector loads */
+    PIECE = 256 << 10 /* bytes that are brought around a row, at most */
 };
 #define DEFAULT_MEMORY (UINT64_C(128) << 20)
 
@@ -41,6 +42,13 @@ struct work {
     atomic_uint_fast64_t done;
     atomic_bool stop;
 };
+
+/* Is the noise of this type not known? */
+static bool is_asked(const struct gg_target_tensor *tt,
+                     const struct gg_target_option *o)
+{
+    return o->to != tt->t->pub.from && !o->known;
+}
 
 /* Rows that are looked at. */
 static uint64_t n_sampled(const struct work *w,
@@ -171,12 +179,13 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
                      .o = o,
                      .ne0 = ne0,
                      .imatrix = gg_job_imatrix(w->q, tt->t),
+                     .src = tt->src,
                      .outer = gg_outer_wanted(w->q, tt->t, o->to),
                      .slice = (float *)(void *)buffer,
                      .back = (float *)(void *)(buffer + w->slice_size),
                      .weights = (float *)(void *)(buffer + 2 * w->slice_size),
                      .out = buffer + 2 * w->slice_size + w->weight_size };
-    if (gg_job_rows(w->q, tt->t, &y.src, NULL) != GGUF_OK) {
+    if (!y.src.read) {
         o->noise = (double)INFINITY;
         return;
     }
@@ -214,15 +223,20 @@ static void work(void *user, unsigned ith, unsigned nth)
             return;
         struct gg_target_tensor *t = &w->tensors[i];
         struct gg_target_option *o = &t->options[no - first];
-        if (o->to != t->t->pub.from && !o->known)
+        if (is_asked(t, o))
             try_option(w, t, o, ith);
     }
+}
+
+static uint64_t memory_limit(const struct gguf_quant *q)
+{
+    return q->p.max_memory ? q->p.max_memory : DEFAULT_MEMORY;
 }
 
 static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
 {
     const struct gguf_quant_params *p = &w->q->p;
-    uint64_t limit = p->max_memory ? p->max_memory : DEFAULT_MEMORY;
+    uint64_t limit = memory_limit(w->q);
     uint64_t row = 0, out = 0, slice, size, all;
     unsigned nth = gguf_pool_n_threads(p->pool);
     for (size_t i = 0; i < w->n; i++) {
@@ -233,9 +247,8 @@ static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
         for (size_t k = 0; k < w->tensors[i].n; k++) {
             const struct gg_target_option *o = &w->tensors[i].options[k];
             out = GG_MAX(out, o->size / rows * most);
-            w->total += o->to == t->from || o->known
-                            ? 0
-                            : bytes_to_try(w, &w->tensors[i], o->to);
+            if (is_asked(&w->tensors[i], o))
+                w->total += bytes_to_try(w, &w->tensors[i], o->to);
         }
     }
     slice = GG_MAX(row, (uint64_t)SLICE);
@@ -262,14 +275,148 @@ static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
                       : gg_error_set_nomem(err, w->n_threads * w->buffer_size);
 }
 
+/* ---- some tensors at a time ---- */
+
+/* Rows of the tensor that are brought together: one, or a matrix where a scale
+ * is looked for; 0: none is read. */
+static uint64_t rows_together(const struct work *w,
+                              const struct gg_target_tensor *tt)
+{
+    uint64_t rows = 0;
+    for (size_t k = 0; k < tt->n; k++)
+        if (is_asked(tt, &tt->options[k]))
+            rows = gg_outer_wanted(w->q, tt->t, tt->options[k].to)
+                       ? (uint64_t)tt->t->pub.ne[1]
+                       : GG_MAX(rows, 1);
+    return rows;
+}
+
+/* Bytes of memory that they take, in pieces. */
+static uint64_t bytes_held(const struct work *w,
+                           const struct gg_target_tensor *tt)
+{
+    const struct gguf_quant_tensor *t = &tt->t->pub;
+    const uint64_t size = rows_together(w, tt) * row_bytes(t);
+    return size ? GG_MIN(n_sampled(w, t) * GG_MAX(size, (uint64_t)PIECE),
+                         t->from_size + 2 * PIECE)
+                : 0;
+}
+
+/* Rows that follow each other and are brought together. */
+struct piece {
+    uint64_t first, end;
+};
+
+/* The next piece from sampled row *k on, which goes on to the first that is not
+ * in it. */
+static struct piece next_piece(const struct work *w,
+                               const struct gg_target_tensor *tt, uint64_t *k)
+{
+    const struct gguf_quant_tensor *t = &tt->t->pub;
+    const uint64_t rows = t->n_elements / (uint64_t)t->ne[0];
+    const uint64_t n = n_sampled(w, t), some = rows_together(w, tt);
+    struct piece p = { 0, 0 };
+    for (bool on = true; on && *k < n; *k += on) {
+        const uint64_t first = row_at(rows, n, *k) / some * some;
+        if (!p.end)
+            p.first = first;
+        on = !p.end || first <= p.end;
+        if (on)
+            p.end = first + some;
+    }
+    return p;
+}
+
+/* Let the sampled rows go that come before the one numbered end. */
+static void let_go(const struct work *w, const struct gg_target_tensor *tt,
+                   uint64_t end)
+{
+    const uint64_t size = row_bytes(&tt->t->pub);
+    end = GG_MIN(end, n_sampled(w, &tt->t->pub));
+    for (uint64_t k = 0; k < end;) {
+        const struct piece p = next_piece(w, tt, &k);
+        gg_job_release(w->q, tt->t->src, p.first * size,
+                       (p.end - p.first) * size);
+    }
+    gg_job_release_rest(w->q, tt->t->src);
+}
+
+/* Bring them all. After a failure none is held. */
+static enum gguf_status bring(const struct work *w,
+                              const struct gg_target_tensor *tt,
+                              struct gguf_error *err)
+{
+    const uint64_t n = n_sampled(w, &tt->t->pub);
+    const uint64_t size = row_bytes(&tt->t->pub);
+    enum gguf_status st = GGUF_OK;
+    for (uint64_t k = 0, before; rows_together(w, tt) && k < n;) {
+        before = k;
+        const struct piece p = next_piece(w, tt, &k);
+        st = gg_job_hold(w->q, tt->t->src, p.first * size,
+                         (p.end - p.first) * size, err);
+        if (st == GGUF_OK)
+            continue;
+        let_go(w, tt, before);
+        break;
+    }
+    return st;
+}
+
+/* Prepare to read a tensor. One that cannot be read is none to choose for; that
+ * what tells so cannot be read is another matter. */
+static enum gguf_status take(struct work *w, struct gg_target_tensor *tt,
+                             struct gguf_error *err)
+{
+    const enum gguf_status st = gg_job_rows(w->q, tt->t, &tt->src, err);
+    if (st == GGUF_E_UNSUPPORTED || st == GGUF_E_TENSOR) {
+        tt->src.read = NULL;
+        gguf_error_clear(err);
+    } else if (st != GGUF_OK) {
+        return st;
+    }
+    return bring(w, tt, err);
+}
+
+/* The next n tensors. */
+static enum gguf_status measure_some(struct work *w, size_t n,
+                                     struct gguf_error *err)
+{
+    enum gguf_status st = GGUF_OK;
+    size_t taken = 0;
+    w->n = n;
+    atomic_store(&w->next, 0);
+    while (taken < n && !poll(w, 0) &&
+           (st = take(w, &w->tensors[taken], err)) == GGUF_OK)
+        taken++;
+    if (st == GGUF_OK)
+        gguf_pool_run(w->q->p.pool, work, w);
+    while (taken--)
+        if (rows_together(w, &w->tensors[taken]))
+            let_go(w, &w->tensors[taken], UINT64_MAX);
+    w->tensors += n;
+    return st;
+}
+
 enum gguf_status gg_target_measure(const struct gguf_quant *q,
                                    struct gg_target_tensor *tensors, size_t n,
                                    uint64_t sample, struct gguf_error *err)
 {
     struct work w = { .q = q, .tensors = tensors, .n = n, .sample = sample };
-    GG_TRY(make_buffers(&w, err));
-    gguf_pool_run(q->p.pool, work, &w);
+    const uint64_t most = memory_limit(q) / 2;
+    const bool far = gg_job_has_reader(q);
+    enum gguf_status st = make_buffers(&w, err);
+    for (size_t at = 0, k; at < n && st == GGUF_OK; at += k) {
+        uint64_t size = 0;
+        for (k = 0; at + k < n; k++) {
+            size += far ? bytes_held(&w, &tensors[at + k]) : 0;
+            if (k && size > most)
+                break;
+        }
+        st = measure_some(&w, k, err);
+    }
     gg_mem_free_aligned(q->p.allocator, w.buffers);
+    if (st != GGUF_OK)
+        return st;
     if (!atomic_load(&w.stop))
         poll(&w, 0);
     if (atomic_load(&w.stop))

@@ -9,6 +9,10 @@
 
 #include <string.h>
 
+/* Tensors of fewer bytes stay: some are scales of others, which are needed as
+ * long as those. */
+enum { SMALL = 1 << 20 };
+
 static void of_file(const struct gguf_file *f, struct gg_job_input *out)
 {
     *out = (struct gg_job_input){ &f->map, f->path,
@@ -72,14 +76,51 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
-enum gguf_status gg_job_in_memory(const struct gguf_quant *q,
-                                  struct gguf_error *err)
+bool gg_job_has_reader(const struct gguf_quant *q)
 {
     struct gg_job_input in;
     for (size_t i = 0; gg_job_input(q, i, &in); i++)
         if (in.map->read)
-            return gg_file_no_memory(err);
-    return GGUF_OK;
+            return true;
+    return false;
+}
+
+/* Of a list: which of its elements bytes off to off + size of a tensor are. */
+static void to_elements(const struct gguf_tensor_info *t, uint64_t *off,
+                        uint64_t *size)
+{
+    const struct gguf_dtype_info *x = gguf_dtype_find(t->dtype);
+    *off = *off / x->block_size * x->block_len;
+    *size = *size / x->block_size * x->block_len;
+}
+
+enum gguf_status gg_job_hold(const struct gguf_quant *q,
+                             const struct gguf_split_tensor *src, uint64_t off,
+                             uint64_t size, struct gguf_error *err)
+{
+    if (!q->in.numbers)
+        return gg_file_fetch(src->file, src->info->index, off, size, err);
+    to_elements(src->info, &off, &size);
+    return gg_data_hold(q->in.numbers, src->info->index, off, size, err);
+}
+
+void gg_job_release(const struct gguf_quant *q,
+                    const struct gguf_split_tensor *src, uint64_t off,
+                    uint64_t size)
+{
+    if (q->in.numbers) {
+        to_elements(src->info, &off, &size);
+        gg_data_release(q->in.numbers, src->info->index, off, size);
+    } else if (src->info->size >= SMALL) {
+        gg_file_drop(src->file, src->info->index, off, size);
+    }
+}
+
+void gg_job_release_rest(const struct gguf_quant *q,
+                         const struct gguf_split_tensor *src)
+{
+    if (!q->in.numbers)
+        gg_job_release(q, src, 0, src->info->size);
 }
 
 enum gguf_status gg_job_check_input(const struct gg_job_input *in,

@@ -143,10 +143,20 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
                                     struct gguf_error *err);
 enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
                                      struct gguf_error *err);
-/* Can the weights of all be read? GGUF_E_UNSUPPORTED: not of a file that has a
- * reader. */
-enum gguf_status gg_job_in_memory(const struct gguf_quant *q,
-                                  struct gguf_error *err);
+/* Does any of them come through a reader? */
+bool gg_job_has_reader(const struct gguf_quant *q);
+/* Before bytes off to off + size of the input's tensor src are read: what comes
+ * through a reader is brought. What the reader returns. */
+enum gguf_status gg_job_hold(const struct gguf_quant *q,
+                             const struct gguf_split_tensor *src, uint64_t off,
+                             uint64_t size, struct gguf_error *err);
+/* They were read. Of GGUF files pages that have other bytes, too, stay until
+ * all of the tensor was read, and small tensors stay. */
+void gg_job_release(const struct gguf_quant *q,
+                    const struct gguf_split_tensor *src, uint64_t off,
+                    uint64_t size);
+void gg_job_release_rest(const struct gguf_quant *q,
+                         const struct gguf_split_tensor *src);
 enum gguf_status gg_job_check_input(const struct gg_job_input *in,
                                     struct gguf_error *err);
 
