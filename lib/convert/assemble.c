@@ -201,6 +201,15 @@ static void rename_draft(const struct gguf_convert *c, struct gguf_str *name,
         *name = gg_str_z(buf);
 }
 
+/* Is it of a layer after those that there are? */
+static bool is_later(const struct gguf_convert *c, const char *name)
+{
+    struct gguf_str rest = gg_str_z(name);
+    int64_t layer = -1;
+    return gg_convert_fits("model.layers.%.", &rest, &layer, &layer) &&
+           layer >= c->n_layers;
+}
+
 /* *found: some row knows it; *nothing: and it carries nothing. */
 static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
                               bool *nothing, struct gguf_error *err)
@@ -237,6 +246,10 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
                            (int)GG_MIN(rest.size, 1000), rest.data);
     if (*found || n < 0 || (size_t)n >= sizeof name)
         return GGUF_OK;
+    if (is_later(c, name)) {
+        *found = *nothing = true;
+        return GGUF_OK;
+    }
     for (size_t k = 0; k < GG_LEN(c->arch->names) && c->arch->names[k]; k++) {
         const struct gg_convert_name *list = c->arch->names[k];
         for (size_t no = 0; list[no].from; no++)

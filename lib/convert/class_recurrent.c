@@ -196,7 +196,8 @@ static const struct gg_convert_name lfm2_names[] = {
         U32("ssm.time_step_rank", "mamba_n_heads")
 #define LFM2_KEYS                                                             \
     EACH("attention.head_count_kv", U32,                                      \
-         "layer_types:full_attention*num_key_value_heads"),                   \
+         "(layer_types:full_attention|has(full_attn_idxs))*num_key_value_"    \
+         "heads"),                                                            \
         U32("vocab_size", "vocab_size"),                                      \
         U32("shortconv.l_cache", "conv_L_cache")
 /* Layers are letters of a text, or words of a list. */

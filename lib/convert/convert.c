@@ -14,6 +14,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* How many layers names may have. */
+static void count_layers(struct gguf_convert *c)
+{
+    c->n_layers = INT64_MAX;
+    if (c->arch && c->arch->layers) {
+        const double n = gg_convert_eval(c, c->arch->layers, -1);
+        c->n_layers = n >= 0 && n < 1e6 ? (int64_t)n : INT64_MAX;
+    }
+}
+
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                                       struct gguf_error *err)
 {
@@ -32,11 +42,7 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
             (!a->when || gg_convert_eval(c, a->when, -1) > 0))
             c->arch = a;
     }
-    c->n_layers = INT64_MAX;
-    if (c->arch && c->arch->layers) {
-        const double n = gg_convert_eval(c, c->arch->layers, -1);
-        c->n_layers = n >= 0 && n < 1e6 ? (int64_t)n : INT64_MAX;
-    }
+    count_layers(c);
     if (!c->arch)
         return gg_error_set(err, GGUF_E_ARCH, gg_json_place(&t->json, v),
                             "config.json: models of class '%s' are not "
@@ -91,6 +97,8 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_convert_find_arch(c, err));
     GG_TRY(gg_safetensors_open(&c->from, &c->folder, "model", &limits,
                                c->codec, err));
+    GG_TRY(gg_convert_unsaid_drafts(c, err));
+    count_layers(c);
     GG_TRY(gg_convert_quantized(c, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
     /* keys may add tensors, and what a model is called counts these: the order
@@ -99,6 +107,7 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
                               err));
     GG_TRY(gg_convert_keys(c, err));
     GG_TRY(gg_convert_tensors(c, err));
+    GG_TRY(gg_convert_unsaid_rows(c, err));
     GG_TRY(gg_convert_general(c, err));
     GG_TRY(gg_convert_vocab(c, err));
     return gg_data_plan(&c->plan, &c->like, &c->data.list, c->meta,

@@ -4,10 +4,11 @@
  * convert.c opens it, folder.c its texts, peft.c reads those of adapters,
  * quantized.c says how weights are stored, classes.c has the rows of
  * architectures, view.c and axes.c say what becomes of a tensor's numbers,
- * assemble.c puts tensors together, numbers.c makes keys of some, expr.c
- * computes what rows say of config.json, keys.c writes it, general.c what it is
- * called, of which card.c and card_name.c read names, vocab.c and what is
- * called vocab_... the tokenizer.
+ * assemble.c puts tensors together, unsaid.c has what these say and config.json
+ * does not, numbers.c makes keys of some, expr.c computes what rows say of
+ * config.json, keys.c writes it, general.c what it is called, of which card.c
+ * and card_name.c read names, vocab.c and what is called vocab_... the
+ * tokenizer.
  */
 #ifndef GG_CONVERT_CONVERT_H
 #define GG_CONVERT_CONVERT_H
@@ -63,7 +64,7 @@ struct gguf_convert {
     struct gg_codec_kern codec[GG_N_DTYPES];
     struct gg_dir folder;
     struct gg_convert_text text[GG_CONVERT_N_TEXTS];
-    const json_t *config;           /* of the language model */
+    json_t *config;                 /* of the language model */
     struct gg_mapfile card;         /* README.md; fd -1: there is none */
     struct gg_convert_text adapter; /* adapter_config.json */
     bool is_adapter;
@@ -107,6 +108,14 @@ bool gg_convert_count(const struct gguf_convert *c, const char *names,
  * GGUF_E_UNSUPPORTED: a method that is not read. */
 enum gguf_status gg_convert_quantized(struct gguf_convert *c,
                                       struct gguf_error *err);
+
+/* unsaid.c: what config.json leaves out, in it: how many layers draft, by the
+ * names of tensors; how many tokens there are, by the rows of what they became.
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
+                                          struct gguf_error *err);
+enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
+                                        struct gguf_error *err);
 
 /* convert.c: the row of the class that config.json names. */
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,

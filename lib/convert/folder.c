@@ -67,11 +67,11 @@ enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
     }
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++)
         GG_TRY(read_text(c, &c->text[i], err));
-    const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
+    json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
     if (!root)
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                             "there is no config.json");
-    const json_t *text = json_object_get(root, "text_config");
+    json_t *text = json_object_get(root, "text_config");
     if (!text)
         text = json_object_get(json_object_get(root, "thinker_config"),
                                "text_config");
