@@ -26,11 +26,7 @@ struct embedding {
 
 static bool fail(const struct embedding *e, const char *file)
 {
-    if (e->err.status == GGUF_E_CANCELLED && progress_stopped())
-        progress_raise();
-    progress_clear(&e->run->bar);
-    msg_fail(file, &e->err);
-    return false;
+    return progress_fail(&e->run->bar, file, &e->err);
 }
 
 static bool fail_line(const struct embedding *e, const char *what, size_t n)

@@ -20,10 +20,7 @@
 
 static bool fail(const char *path, const struct gguf_error *err)
 {
-    if (err->status == GGUF_E_CANCELLED && progress_stopped())
-        progress_raise();
-    msg_fail(path, err);
-    return false;
+    return progress_fail(NULL, path, err);
 }
 
 static bool wanted(const struct ppl_options *o)

@@ -251,12 +251,8 @@ bool ppl_layers_run(const struct ppl_side *s, struct ppl_run *r,
                         tokens->n, &p, &err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
-    if (st == GGUF_E_CANCELLED && progress_stopped())
-        progress_raise();
-    if (st != GGUF_OK) {
-        msg_fail(s->model[0]->path, &err);
-        return false;
-    }
+    if (st != GGUF_OK)
+        return progress_fail(NULL, s->model[0]->path, &err);
     struct layers x = { .l = l };
     if (r->o->json)
         print_json(&x, s, r);

@@ -84,11 +84,7 @@ struct saving {
 
 static bool fail(const struct saving *s, const char *file)
 {
-    if (s->err.status == GGUF_E_CANCELLED && progress_stopped())
-        progress_raise();
-    progress_clear(&s->run->bar);
-    msg_fail(file, &s->err);
-    return false;
+    return progress_fail(&s->run->bar, file, &s->err);
 }
 
 static void store_le(uint8_t *out, const float *row, size_t n)

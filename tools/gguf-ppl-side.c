@@ -303,16 +303,13 @@ bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages)
     return good;
 }
 
-static bool fail(const struct ppl_side *s, enum gguf_status st,
-                 const struct gguf_error *err)
+static bool fail(const struct ppl_side *s, const struct gguf_error *err)
 {
-    if (st == GGUF_E_CANCELLED && progress_stopped())
-        progress_raise();
-    msg_fail(s->saved    ? s->run->o->base
-             : s->n == 1 ? s->model[0]->path
-                         : NULL,
-             err);
-    return false;
+    return progress_fail(NULL,
+                         s->saved    ? s->run->o->base
+                         : s->n == 1 ? s->model[0]->path
+                                     : NULL,
+                         err);
 }
 
 struct share {
@@ -331,7 +328,7 @@ static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
         scan(x->side, first, n, more, 1, x->tokens, &err);
     if (st == GGUF_E_CANCELLED && !progress_stopped())
         return false; /* another rank's error, which was said */
-    return st == GGUF_OK || fail(x->side, st, &err);
+    return st == GGUF_OK || fail(x->side, &err);
 }
 
 bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
@@ -383,5 +380,5 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
         progress_raise();
     if (each_file)
         msg_fail(each_file, &err);
-    return !each_file && st != GGUF_OK && fail(s, st, &err);
+    return !each_file && st != GGUF_OK && fail(s, &err);
 }

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/common/progress.h"
 #include "tools/common/linger.h"
+#include "tools/common/msg.h"
 #include "tools/common/style.h"
 
 #include <signal.h>
@@ -165,4 +166,15 @@ void progress_raise(void)
         return;
     signal(caught, SIG_DFL);
     raise(caught);
+}
+
+bool progress_fail(struct progress *p, const char *file,
+                   const struct gguf_error *err)
+{
+    if (err->status == GGUF_E_CANCELLED && progress_stopped())
+        progress_raise();
+    if (p)
+        progress_clear(p);
+    msg_fail(file, err);
+    return false;
 }

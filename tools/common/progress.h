@@ -8,6 +8,8 @@
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 
+#include <gguf/status.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,5 +53,10 @@ bool progress_stopped(void);
 /* Die of the signal that was caught, as the shell expects; returns if there
  * was none. */
 void progress_raise(void);
+
+/* What failed, for return: false. Dies if a signal was why; else clears the
+ * bar, which may be NULL, and prints err, of a file or NULL. */
+bool progress_fail(struct progress *p, const char *file,
+                   const struct gguf_error *err);
 
 #endif
