@@ -278,7 +278,33 @@ static void put_sources(struct card *c, const char *name, const char *what)
 
 /* ---- what a card has no place for ---- */
 
-static bool has_place(struct gguf_str key)
+/* Is key general.WHAT.NO.MEMBER, of which put_sources writes NO? */
+static bool of_source(const struct gg_back *b, struct gguf_str key,
+                      const char *what)
+{
+    char name[80];
+    uint64_t no, n = 0;
+    const int begin = snprintf(name, sizeof name, "general.%s.", what);
+    struct gguf_str rest = key;
+    if (!gg_str_starts(key, name))
+        return false;
+    rest.data += begin;
+    rest.size -= (size_t)begin;
+    snprintf(name, sizeof name, "general.%s.count", what);
+    const struct gguf_kv *kv = gguf_file_kv_find(b->meta, name);
+    if (!kv || gguf_kv_get_uint(kv, &n, NULL) != GGUF_OK ||
+        !gg_str_uint(&rest, GG_CARD_ITEMS, &no) || no >= n)
+        return false;
+    for (size_t i = 0; i < N_SOURCE; i++) {
+        snprintf(name, sizeof name, "general.%s.%" PRIu64 ".%s", what, no,
+                 members[i]);
+        if (gg_str_eqz(key, name))
+            return true;
+    }
+    return false;
+}
+
+static bool has_place(const struct gg_back *b, struct gguf_str key)
 {
     static const char *const others[] = {
         "general.architecture", "general.type",
@@ -296,12 +322,8 @@ static bool has_place(struct gguf_str key)
     for (size_t i = 0; gg_card_samplings[i].key; i++)
         if (gg_str_eqz(key, gg_card_samplings[i].key))
             return true;
-    if (gg_str_starts(key, "general.base_model.") ||
-        gg_str_starts(key, "general.dataset."))
-        for (size_t i = 0; i < N_SOURCE; i++)
-            if (gg_str_ends(key, members[i]))
-                return true;
-    return !gg_str_starts(key, "general.");
+    return of_source(b, key, "base_model") || of_source(b, key, "dataset") ||
+           !gg_str_starts(key, "general.");
 }
 
 static void note_others(const struct gg_back *b)
@@ -309,7 +331,7 @@ static void note_others(const struct gg_back *b)
     for (size_t i = 0; i < gguf_file_n_kv(b->meta); i++) {
         const struct gguf_str key = gguf_file_kv(b->meta, i)->key;
         char name[256];
-        if (!has_place(key) && gg_str_join(name, sizeof name, key, ""))
+        if (!has_place(b, key) && gg_str_join(name, sizeof name, key, ""))
             note(b, name);
     }
 }

@@ -127,6 +127,9 @@ else
 fi
 "$bin/gguf-edit" -q -f "$tmp/card.gguf" -o "$tmp/odd.gguf" \
     --set general.base_model.0.author=str:x \
+    --set general.base_model.0.my_name=str:x \
+    --set general.base_model.00.name=str:x --set general.base_model.7.name=str:x \
+    --set general.base_model.x.name=str:x --set general.base_model.1=str:x \
     --set general.base_model.1.version=str:v9 \
     --set general.tags=i32:5 --set general.license=str: \
     --set general.dataset.count=str:y \
@@ -134,7 +137,9 @@ fi
 run "$convert" "$tmp/odd.gguf" --to-safetensors "$tmp/back/odd"
 sed -n 's/.*does not say //p' "$tmp/err" | sort | tr '\n' ' ' >"$tmp/out"
 test $rc -eq 0 -a "$(cat "$tmp/out")" = "general.base_model.0.author \
-general.base_model.1.version general.dataset.count general.license \
+general.base_model.0.my_name general.base_model.00.name general.base_model.1 \
+general.base_model.1.version general.base_model.7.name \
+general.base_model.x.name general.dataset.count general.license \
 general.sampling.top_k general.tags "
 ok 'what a card has no place for is said'
 rm -rf "$tmp/back/odd" && mkdir "$tmp/back/odd" && echo x >"$tmp/back/odd/README.md"
