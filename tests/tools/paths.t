@@ -243,6 +243,12 @@ far "$ppl" -m https://example.org/m.gguf -f "$d/text"
 ok 'gguf-ppl: a model on a server'
 far "$ppl" -m hf://o/r/m.gguf --print-graph
 ok 'gguf-ppl: its graph'
+HF_ENDPOINT=https://hub.example far "$ppl" -m "$m" -f "$d/text" \
+    --base hf://o/r@v1/m.gguf &&
+    grep -q "(curl -LO 'https://hub.example/o/r/resolve/v1/m.gguf')" "$tmp/err"
+ok 'gguf-ppl: a base on a server, and where it is'
+far "$ppl" -m "$m" -f "$d/text" --lora hf://o/r/lora.gguf=2
+ok 'gguf-ppl: an adapter on a server'
 far "$ppl" -m "$m" -f http://example.org/text
 ok 'gguf-ppl: a text on a server'
 far "$imatrix" -m hf://o/r/m.gguf -f "$d/text" -o "$d/x.dat"

@@ -4,6 +4,7 @@
 #include "tools/common/paths.h"
 #include "tools/common/msg.h"
 #include "tools/common/remote.h"
+#include "tools/common/remote_url.h"
 #include "tools/common/text.h"
 
 #include <errno.h>
@@ -37,9 +38,18 @@ void paths_local(const char *path)
 {
     if (!path || !remote_is(path) || access(path, F_OK) == 0)
         return;
-    msg_error(path, "is on a server, and must be a file here: download it "
-                    "first. gguf-info, gguf-split, gguf-quantize and "
-                    "gguf-convert read models from servers");
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    char *url = remote_url(path, &err);
+    if (url)
+        msg_error(path,
+                  "is on a server, and must be a file here: download it first "
+                  "(curl -LO '%s'). gguf-info, gguf-split, gguf-quantize and "
+                  "gguf-convert read models from servers",
+                  url);
+    else
+        msg_fail(path, &err);
+    free(url);
     exit(msg_exit(MSG_FAILED));
 }
 

@@ -2,6 +2,7 @@
 /* scaled.c - files that count by a scale */
 #include "config.h"
 #include "tools/common/scaled.h"
+#include "tools/common/paths.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ static void parse_one(struct scaled *s, const char *option, const char *text,
     s->path = msg_must(malloc(size + 1));
     memcpy(s->path, text, size);
     s->path[size] = '\0';
+    paths_local(s->path);
 }
 
 void scaled_parse(struct scaled_list *to, const char *option,
