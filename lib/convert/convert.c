@@ -87,8 +87,10 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
 {
     static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
     struct gguf_limits limits = c->p.limits ? *c->p.limits : defaults;
-    /* names of folders are longer than those that they become */
+    /* names of folders are longer than those that they become, and what is
+     * left out has more dimensions: pictures through time */
     limits.max_name_size = GG_MAX(limits.max_name_size, 256);
+    limits.max_dims = GGUF_MAX_DIMS;
     GG_TRY(check_folder(&c->folder, err));
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
     if (c->is_adapter)

@@ -22,7 +22,7 @@ float folder_value(const char *name, uint64_t i);
 struct folder_tensor {
     char name[128];
     unsigned n_dims;
-    uint64_t shape[4];
+    uint64_t shape[6];
     uint64_t n;
 };
 
