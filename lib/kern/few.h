@@ -60,13 +60,13 @@ struct gg_kern_few {
     X(level, Q1_0, q1_0, 2, 8, 0, 8, 4, 8, 8, 8, 8, 8)                        \
     X(level, Q2_0, q2_0, 4, 8, 0, 8, 4, 8, 8, 8, 8, 8)                        \
     X(level, Q6_0, q6_0, 8, 8, 0, 64, 7, 8, 8, 8, 8, 8)                       \
-    X(level, IQ1_S, iq1_s, 1, 8, 0, 16, 5, 6, 6, 6, 6, 6)                     \
-    X(level, IQ1_M, iq1_m, 1, 16, 0, 32, 6, 6, 6, 6, 6, 6)                    \
-    X(level, IQ2_XXS, iq2_xxs, 1, 8, 0, 64, 7, 4, 6, 2, 5, 6)                 \
-    X(level, IQ2_XS, iq2_xs, 1, 16, 0, 64, 7, 6, 6, 4, 4, 6)                  \
-    X(level, IQ2_S, iq2_s, 1, 16, 0, 64, 7, 6, 6, 6, 6, 6)                    \
-    X(level, IQ3_XXS, iq3_xxs, 1, 8, 0, 64, 7, 1, 1, 1, 1, 6)                 \
-    X(level, IQ3_S, iq3_s, 1, 8, 0, 16, 5, 6, 6, 6, 6, 6)
+    X(level, IQ1_S, iq1_s, 1, 8, 0, 16, 5, 8, 8, 8, 8, 8)                     \
+    X(level, IQ1_M, iq1_m, 1, 16, 0, 32, 6, 8, 8, 8, 8, 8)                    \
+    X(level, IQ2_XXS, iq2_xxs, 1, 8, 0, 64, 7, 6, 6, 6, 6, 7)                 \
+    X(level, IQ2_XS, iq2_xs, 1, 16, 0, 64, 7, 6, 6, 6, 6, 8)                  \
+    X(level, IQ2_S, iq2_s, 1, 16, 0, 64, 7, 8, 8, 8, 8, 8)                    \
+    X(level, IQ3_XXS, iq3_xxs, 1, 8, 0, 64, 7, 6, 6, 6, 6, 6)                 \
+    X(level, IQ3_S, iq3_s, 1, 8, 0, 16, 5, 8, 8, 6, 8, 6)
 #define GG_KERN_FEW_ALL(X, level)                                             \
     GG_KERN_FEW_LOW(X, level)                                                 \
     X(level, IQ4_NL, iq4_nl, 8, 8, 0, 128, 8, 8, 8, 8, 8, 8)                  \

@@ -1,57 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 /* few_codes.h - blocks of the codebook types to bytes whose lanes are rows
  *
- * Included after few_blocks.h, whose functions take the bytes. Entries
- * (kern/iq_bytes.h) are copied row by row to where those of all rows lie side
- * by side, ready to be lanes. Signs, scales and what is added to entries are
- * made in lanes.
+ * Included after few_blocks.h, whose functions take the bytes. Numbers of
+ * entries (kern/iq_bytes.h) are made row by row; entries are then put together
+ * from all rows to be lanes. Signs, scales and what is added to entries are made
+ * in lanes.
  */
 #include "kern/iq_bytes.h"
 
 /* Of a block of all rows: 32 entries of eight bytes, or 64 of four. */
-struct entries_8 {
-    _Alignas(64) uint64_t at[32][ROWS];
+struct codes_8 {
+    uint16_t of[ROWS][32];
 };
-struct entries_4 {
-    _Alignas(64) uint32_t at[64][ROWS];
+struct codes_4 {
+    uint16_t of[ROWS][64];
 };
 
-/* Where a row's eight bytes are, so that four lanes of 128 bits in one half
- * and the other have the rows in order. */
-static GG_ALWAYS_INLINE size_t place_of(size_t row)
-{
-    return (row & 2) * ROWS / 4 + row / 4 * 2 + row % 2;
-}
-
-/* Those of a run of 32 steps from the t-th entry on. */
-static GG_ALWAYS_INLINE void take_8(const struct entries_8 *e, size_t t,
+/* The bytes of a run of 32 steps from the t-th entry on. They are loaded to
+ * where they are needed: stores that go to another line each would take longer
+ * than all else. */
+static GG_ALWAYS_INLINE void take_8(const struct codes_8 *c,
+                                    const uint64_t *table, size_t t,
                                     VI q[RUN_QUADS])
 {
     GG_UNROLL
     for (size_t i = 0; i < 4; i++) {
-        const VI a = vi_load(e->at[t + i]);
-        const VI b = vi_load(e->at[t + i] + ROWS / 2);
-        q[2 * i] = vi_evens(a, b);
-        q[2 * i + 1] = vi_odds(a, b);
+        __m128i a[ROWS / 4], b[ROWS / 4]; /* two of four rows, the other two */
+        GG_UNROLL
+        for (size_t r = 0; r < ROWS; r += 4) {
+            a[r / 4] = _mm_set_epi64x((long long)table[c->of[r + 1][t + i]],
+                                      (long long)table[c->of[r][t + i]]);
+            b[r / 4] = _mm_set_epi64x((long long)table[c->of[r + 3][t + i]],
+                                      (long long)table[c->of[r + 2][t + i]]);
+        }
+        const VI u = join(a), v = join(b);
+        q[2 * i] = vi_evens(u, v);
+        q[2 * i + 1] = vi_odds(u, v);
     }
 }
 
-static GG_ALWAYS_INLINE void take_4(const struct entries_4 *e, size_t t,
+static GG_ALWAYS_INLINE void take_4(const struct codes_4 *c,
+                                    const uint32_t *table, size_t t,
                                     VI q[RUN_QUADS])
 {
     GG_UNROLL
-    for (size_t i = 0; i < RUN_QUADS; i++)
-        q[i] = vi_load(e->at[t + i]);
-}
-
-static GG_ALWAYS_INLINE void copy_8(struct entries_8 *e, size_t row,
-                                    const uint64_t *table,
-                                    const uint16_t k[32])
-{
-    const size_t at = place_of(row);
-    GG_UNROLL
-    for (size_t t = 0; t < 32; t++)
-        e->at[t][at] = table[k[t]];
+    for (size_t i = 0; i < RUN_QUADS; i++) {
+        __m128i v[ROWS / 4];
+        GG_UNROLL
+        for (size_t r = 0; r < ROWS; r += 4)
+            v[r / 4] = _mm_setr_epi32((int)table[c->of[r][t + i]],
+                                      (int)table[c->of[r + 1][t + i]],
+                                      (int)table[c->of[r + 2][t + i]],
+                                      (int)table[c->of[r + 3][t + i]]);
+        q[i] = join(v);
+    }
 }
 
 /* 16 numbers of entries: bytes, with bits of high above them. */
@@ -93,62 +95,61 @@ static GG_ALWAYS_INLINE void codes_of(uint16_t *k, size_t n,
     }
 }
 
-static void look_up_iq2_xxs(struct entries_8 *e, const struct rows *r)
+/* Of each four bytes and what is not one, the four. */
+static void codes_iq2_xxs(struct codes_8 *c, const struct rows *r)
 {
-    for (size_t row = 0; row < ROWS; row++) {
-        const uint8_t *k =
-            r->at + row * r->stride + offsetof(struct gg_block_iq2_xxs, qs);
-        const size_t at = place_of(row);
-        GG_UNROLL
-        for (size_t t = 0; t < 32; t++)
-            e->at[t][at] = gg_kern_iq2_xxs_bytes[k[t / 4 * 8 + t % 4]];
-    }
+    const __m128i first = _mm_setr_epi8(0, 1, 2, 3, 8, 9, 10, 11, -1, -1, -1,
+                                        -1, -1, -1, -1, -1);
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t i = 0; i < 32; i += 8) {
+            const __m128i v =
+                load_16(r, offsetof(struct gg_block_iq2_xxs, qs) + 2 * i, row);
+            _mm_storeu_si128((void *)(c->of[row] + i),
+                             _mm_cvtepu8_epi16(_mm_shuffle_epi8(v, first)));
+        }
 }
 
-static void look_up_iq2_xs(struct entries_8 *e, const struct rows *r)
+static void codes_iq2_xs(struct codes_8 *c, const struct rows *r)
 {
     for (size_t row = 0; row < ROWS; row++) {
         const uint8_t *qs =
             r->at + row * r->stride + offsetof(struct gg_block_iq2_xs, qs);
-        uint16_t k[32];
+        uint16_t *k = c->of[row];
         for (size_t i = 0; i < 32; i += 16)
             _mm256_storeu_si256(
                 (void *)(k + i),
                 _mm256_and_si256(
                     _mm256_loadu_si256((const void *)(qs + 2 * i)),
                     _mm256_set1_epi16(511)));
-        copy_8(e, row, gg_kern_iq2_xs_bytes, k);
     }
 }
 
 /* Two bits of each entry. */
-static void look_up_iq2_s(struct entries_8 *e, const struct rows *r)
+static void codes_iq2_s(struct codes_8 *c, const struct rows *r)
 {
     const __m256i by = _mm256_set1_epi64x(0x0004001000400100);
     for (size_t row = 0; row < ROWS; row++) {
         const uint8_t *p = r->at + row * r->stride;
         const __m128i qh = _mm_loadl_epi64(
             (const void *)(p + offsetof(struct gg_block_iq2_s, qh)));
-        uint16_t k[32];
+        uint16_t *k = c->of[row];
         codes_of(k, 32, p + offsetof(struct gg_block_iq2_s, qs), qh, 4, by,
                  0x300);
-        copy_8(e, row, gg_kern_iq2_s_bytes, k);
     }
 }
 
-static void look_up_iq3_xxs(struct entries_4 *e, const struct rows *r)
+static void codes_iq3_xxs(struct codes_4 *c, const struct rows *r)
 {
-    for (size_t row = 0; row < ROWS; row++) {
-        const uint8_t *k =
-            r->at + row * r->stride + offsetof(struct gg_block_iq3_xxs, qs);
-        GG_UNROLL
-        for (size_t t = 0; t < 64; t++)
-            e->at[t][row] = gg_kern_iq3_xxs_bytes[k[t]];
-    }
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t i = 0; i < 64; i += 16)
+            put_codes(c->of[row] + i,
+                      r->at + row * r->stride +
+                          offsetof(struct gg_block_iq3_xxs, qs) + i,
+                      _mm256_setzero_si256());
 }
 
 /* One bit of each. */
-static void look_up_iq3_s(struct entries_4 *e, const struct rows *r)
+static void codes_iq3_s(struct codes_4 *c, const struct rows *r)
 {
     const __m256i by = _mm256_setr_epi16(256, 128, 64, 32, 16, 8, 4, 2, 256,
                                          128, 64, 32, 16, 8, 4, 2);
@@ -156,17 +157,14 @@ static void look_up_iq3_s(struct entries_4 *e, const struct rows *r)
         const uint8_t *p = r->at + row * r->stride;
         const __m128i qh = _mm_loadl_epi64(
             (const void *)(p + offsetof(struct gg_block_iq3_s, qh)));
-        uint16_t k[64];
+        uint16_t *k = c->of[row];
         codes_of(k, 64, p + offsetof(struct gg_block_iq3_s, qs), qh, 8, by,
                  0x100);
-        GG_UNROLL
-        for (size_t t = 0; t < 64; t++)
-            e->at[t][row] = gg_kern_iq3_s_bytes[k[t]];
     }
 }
 
 /* Three bits of each, of words for four; of the last by a bit down. */
-static void look_up_iq1_s(struct entries_8 *e, const struct rows *r)
+static void codes_iq1_s(struct codes_8 *c, const struct rows *r)
 {
     const __m256i up = _mm256_set1_epi64x(0x0000000400200100);
     const __m256i down = _mm256_set1_epi64x((long long)0x8000000000000000);
@@ -178,7 +176,7 @@ static void look_up_iq1_s(struct entries_8 *e, const struct rows *r)
         const uint8_t *p = r->at + row * r->stride;
         const __m256i qh = _mm256_broadcastsi128_si256(_mm_loadu_si128(
             (const void *)(p + offsetof(struct gg_block_iq1_s, qh))));
-        uint16_t k[32];
+        uint16_t *k = c->of[row];
         GG_UNROLL
         for (int i = 0; i < 2; i++) {
             const __m256i w = _mm256_shuffle_epi8(
@@ -189,22 +187,20 @@ static void look_up_iq1_s(struct entries_8 *e, const struct rows *r)
                       p + offsetof(struct gg_block_iq1_s, qs) + 16 * i,
                       _mm256_and_si256(high, _mm256_set1_epi16(0x700)));
         }
-        copy_8(e, row, gg_kern_iq1_bytes, k);
     }
 }
 
 /* Three bits of a nibble for each. */
-static void look_up_iq1_m(struct entries_8 *e, const struct rows *r)
+static void codes_iq1_m(struct codes_8 *c, const struct rows *r)
 {
     const __m256i by = _mm256_set1_epi32(0x00100100);
     for (size_t row = 0; row < ROWS; row++) {
         const uint8_t *p = r->at + row * r->stride;
         const __m128i qh = _mm_loadu_si128(
             (const void *)(p + offsetof(struct gg_block_iq1_m, qh)));
-        uint16_t k[32];
+        uint16_t *k = c->of[row];
         codes_of(k, 32, p + offsetof(struct gg_block_iq1_m, qs), qh, 2, by,
                  0x700);
-        copy_8(e, row, gg_kern_iq1_bytes, k);
     }
 }
 
@@ -269,16 +265,16 @@ static GG_ALWAYS_INLINE void block_iq2_xxs(struct out *o, const struct rows *r,
                                            size_t n)
 {
     const VF d = times(take_half(r, 0), 0.125f);
-    struct entries_8 e;
+    struct codes_8 c;
     (void)n;
-    look_up_iq2_xxs(&e, r);
+    codes_iq2_xxs(&c, r);
     for (size_t h = 0; h < 4; h++) {
         VI v[4];
         take(r, offsetof(struct gg_block_iq2_xxs, qs) + 16 * h, v);
         for (size_t i = 0; i < 2; i++) {
             const VI rest = v[2 * i + 1]; /* signs, and scales above them */
             VI q[RUN_QUADS];
-            take_8(&e, 8 * h + 4 * i, q);
+            take_8(&c, gg_kern_iq2_xxs_bytes, 8 * h + 4 * i, q);
             add_signs(q, even_signs(sevens(rest)), o->bias);
             sub_run(o, q, 2 * h + i,
                     scale_of(d, odd_of(vi_srl(rest, 28), 15)));
@@ -292,10 +288,10 @@ static GG_ALWAYS_INLINE void block_iq2_xs(struct out *o, const struct rows *r,
 {
     const VF d = times(take_half(r, 0), 0.125f);
     const VI seven = vi_words(0x7f);
-    struct entries_8 e;
+    struct codes_8 c;
     VI scale[4], v[4];
     (void)n;
-    look_up_iq2_xs(&e, r);
+    codes_iq2_xs(&c, r);
     take(r, offsetof(struct gg_block_iq2_xs, scales) - 8, scale);
     for (size_t h = 0; h < 4; h++) {
         VI sub = scale[2 + h / 2];
@@ -309,7 +305,7 @@ static GG_ALWAYS_INLINE void block_iq2_xs(struct out *o, const struct rows *r,
             const VI up =
                 vi_or(vi_and(vi_srl(b, 9), seven), vi_sll(vi_srl(b, 25), 8));
             VI q[RUN_QUADS];
-            take_8(&e, 8 * h + 4 * i, q);
+            take_8(&c, gg_kern_iq2_xs_bytes, 8 * h + 4 * i, q);
             add_signs(q, even_signs(vi_or(low, vi_sll(up, 16))), o->bias);
             two_halves(o, q, 2 * h + i, d, sub);
             sub = vi_srl(sub, 8);
@@ -322,17 +318,17 @@ static GG_ALWAYS_INLINE void block_iq2_s(struct out *o, const struct rows *r,
                                          size_t n)
 {
     const VF d = times(take_half(r, 0), 0.125f);
-    struct entries_8 e;
+    struct codes_8 c;
     VI scale[4], signs[4];
     (void)n;
-    look_up_iq2_s(&e, r);
+    codes_iq2_s(&c, r);
     take(r, offsetof(struct gg_block_iq2_s, qh), scale);
     for (size_t h = 0; h < 2; h++) {
         VI sub = scale[2 + h];
         take(r, offsetof(struct gg_block_iq2_s, qs) + 32 + 16 * h, signs);
         for (size_t i = 0; i < 4; i++) {
             VI q[RUN_QUADS];
-            take_8(&e, 16 * h + 4 * i, q);
+            take_8(&c, gg_kern_iq2_s_bytes, 16 * h + 4 * i, q);
             add_signs(q, signs[i], o->bias);
             two_halves(o, q, 4 * h + i, d, sub);
             sub = vi_srl(sub, 8);
@@ -345,15 +341,15 @@ static GG_ALWAYS_INLINE void block_iq3_xxs(struct out *o, const struct rows *r,
                                            size_t n)
 {
     const VF d = times(take_half(r, 0), 0.25f);
-    struct entries_4 e;
+    struct codes_4 c;
     (void)n;
-    look_up_iq3_xxs(&e, r);
+    codes_iq3_xxs(&c, r);
     for (size_t h = 0; h < 2; h++) {
         VI rest[4]; /* signs, and scales above them */
         take(r, offsetof(struct gg_block_iq3_xxs, qs) + 64 + 16 * h, rest);
         for (size_t i = 0; i < 4; i++) {
             VI q[RUN_QUADS];
-            take_4(&e, 32 * h + 8 * i, q);
+            take_4(&c, gg_kern_iq3_xxs_bytes, 32 * h + 8 * i, q);
             add_signs(q, even_signs(sevens(rest[i])), o->bias);
             sub_run(o, q, 4 * h + i,
                     scale_of(d, odd_of(vi_srl(rest[i], 28), 15)));
@@ -366,17 +362,17 @@ static GG_ALWAYS_INLINE void block_iq3_s(struct out *o, const struct rows *r,
                                          size_t n)
 {
     const VF d = take_half(r, 0);
-    struct entries_4 e;
+    struct codes_4 c;
     VI scale[4], signs[4];
     (void)n;
-    look_up_iq3_s(&e, r);
+    codes_iq3_s(&c, r);
     take(r, offsetof(struct gg_block_iq3_s, scales) - 12, scale);
     VI sub = scale[3];
     for (size_t h = 0; h < 2; h++) {
         take(r, offsetof(struct gg_block_iq3_s, signs) + 16 * h, signs);
         for (size_t i = 0; i < 4; i++) {
             VI q[RUN_QUADS];
-            take_4(&e, 32 * h + 8 * i, q);
+            take_4(&c, gg_kern_iq3_s_bytes, 32 * h + 8 * i, q);
             add_signs(q, signs[i], o->bias);
             sub_run(o, q, 4 * h + i, scale_of(d, odd_of(sub, 15)));
             sub = vi_srl(sub, 4);
@@ -395,17 +391,17 @@ static GG_ALWAYS_INLINE void block_iq1_s(struct out *o, const struct rows *r,
                                          size_t n)
 {
     const VF d = times(take_half(r, 0), 0.125f);
-    struct entries_8 e;
+    struct codes_8 c;
     VI high[4];
     (void)n;
-    look_up_iq1_s(&e, r);
+    codes_iq1_s(&c, r);
     take(r, offsetof(struct gg_block_iq1_s, qh), high);
     for (size_t h = 0; h < 4; h++) {
         VI w = high[h];
         for (size_t i = 0; i < 2; i++) {
             const VI delta = delta_of(vi_sll(w, 16), o->bias);
             VI q[RUN_QUADS];
-            take_8(&e, 8 * h + 4 * i, q);
+            take_8(&c, gg_kern_iq1_bytes, 8 * h + 4 * i, q);
             GG_UNROLL
             for (int k = 0; k < RUN_QUADS; k++)
                 q[k] = vi_add8(q[k], delta);
@@ -429,10 +425,10 @@ static GG_ALWAYS_INLINE VF half_of_nibbles(VI a, VI b)
 static GG_ALWAYS_INLINE void block_iq1_m(struct out *o, const struct rows *r,
                                          size_t n)
 {
-    struct entries_8 e;
+    struct codes_8 c;
     VI high[4], scale[4];
     (void)n;
-    look_up_iq1_m(&e, r);
+    codes_iq1_m(&c, r);
     take(r, offsetof(struct gg_block_iq1_m, qh), high);
     take(r, offsetof(struct gg_block_iq1_m, scales) - 8, scale);
     const VF d = times(half_of_nibbles(scale[2], scale[3]), 0.125f);
@@ -443,7 +439,7 @@ static GG_ALWAYS_INLINE void block_iq1_m(struct out *o, const struct rows *r,
         for (size_t i = 0; i < 2; i++) {
             const size_t s = 2 * h + i;
             VI q[RUN_QUADS];
-            take_8(&e, 4 * s, q);
+            take_8(&c, gg_kern_iq1_bytes, 4 * s, q);
             GG_UNROLL
             for (int k = 0; k < RUN_QUADS; k++) /* a bit for two quads */
                 q[k] = vi_add8(q[k],

@@ -19,6 +19,7 @@
 #include "kern/x86/rows_512.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Rows, and where their steps go, width floats apart. */
 struct place {

@@ -8,7 +8,7 @@
 
 #include <immintrin.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdint.h>
 
 /* Where their blocks are. */
 struct rows {

@@ -28,6 +28,12 @@ static GG_ALWAYS_INLINE void spread(const struct rows *r, size_t off, VI v[4])
     v[3] = _mm256_unpackhi_epi64(t[1], t[3]);
 }
 
+/* Two vectors of four rows each. */
+static GG_ALWAYS_INLINE VI join(const __m128i v[2])
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(v[0]), v[1], 1);
+}
+
 /* The low half of each lane, an f16, as a float. */
 static GG_ALWAYS_INLINE VF halves(VI v)
 {

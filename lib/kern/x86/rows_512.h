@@ -31,6 +31,15 @@ static GG_ALWAYS_INLINE void spread(const struct rows *r, size_t off,
     v[3] = _mm512_unpackhi_epi64(t[1], t[3]);
 }
 
+/* Four vectors of four rows each. */
+static GG_ALWAYS_INLINE VI join(const __m128i v[4])
+{
+    VI all = _mm512_castsi128_si512(v[0]);
+    all = _mm512_inserti32x4(all, v[1], 1);
+    all = _mm512_inserti32x4(all, v[2], 2);
+    return _mm512_inserti32x4(all, v[3], 3);
+}
+
 /* The low half of each lane, an f16, as a float. */
 static GG_ALWAYS_INLINE __m512 halves(__m512i v)
 {

@@ -31,7 +31,6 @@
 #define vi_sra         _mm256_srai_epi32
 #define vi_lookup      _mm256_shuffle_epi8
 #define vi_float       _mm256_castsi256_ps
-#define vi_of_bytes(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)(p)))
 /* A table of 16 bytes; bytes of bits where v has any of some, or 0; those of v
  * with their sign turned where bits have any of some. */
 #define vi_sixteen(p)                                                         \

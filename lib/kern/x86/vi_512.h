@@ -31,7 +31,6 @@
 #define vi_sra         _mm512_srai_epi32
 #define vi_lookup      _mm512_shuffle_epi8
 #define vi_float       _mm512_castsi512_ps
-#define vi_of_bytes(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(p)))
 /* A table of 16 bytes; bytes of bits where v has any of some, or 0; those of v
  * with their sign turned where bits have any of some. */
 #define vi_sixteen(p)                                                         \
