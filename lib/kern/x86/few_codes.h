@@ -3,8 +3,8 @@
  *
  * Included after few_blocks.h, whose functions take the bytes. Numbers of
  * entries (kern/iq_bytes.h) are made row by row; entries are then put together
- * from all rows to be lanes. Signs, scales and what is added to entries are made
- * in lanes.
+ * from all rows to be lanes. Signs, scales and what is added to entries are
+ * made in lanes.
  */
 #include "kern/iq_bytes.h"
 
