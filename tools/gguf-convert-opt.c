@@ -227,6 +227,7 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
     use_target(q, &q->targets[0]);
     o->params.ignore = o->ignore.arg;
     o->params.n_ignore = o->ignore.n;
+    o->params.any = o->ignore.n > 0;
     o->verify.max_given = o->verify.max > 0;
     if (o->verify.factor > 0 && q->n_targets < 2)
         opt_usage("--verify-factor compares outputs: there is only one");

@@ -212,6 +212,7 @@ enum gguf_status gguf_convert_job(struct gguf_quant **out,
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
+    GG_TRY(gg_convert_check(c, p.meta, err));
     p.allow_requantize = 1; /* MXFP4 is how a folder has its numbers */
     return gg_job_create(out, c->plan, &c->data.list, &p, err);
 }

@@ -8,7 +8,7 @@
  * does not, numbers.c makes keys of some, expr.c computes what rows say of
  * config.json, keys.c writes it, general.c what it is called, of which card.c
  * and card_name.c read names, vocab.c and what is called vocab_... the
- * tokenizer.
+ * tokenizer; sound.c asks whether it is a model then.
  */
 #ifndef GG_CONVERT_CONVERT_H
 #define GG_CONVERT_CONVERT_H
@@ -84,6 +84,7 @@ struct gguf_convert {
     struct gg_data_made data;
     struct gguf_meta *meta;
     struct gguf_file *like, *plan; /* the header that the output would have */
+    bool is_checked;               /* it is one of a model */
 };
 
 /* folder.c: open what the folder has of texts. */
@@ -116,6 +117,12 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                                           struct gguf_error *err);
 enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
                                         struct gguf_error *err);
+
+/* sound.c: is the plan, with the pairs of more (or NULL), one of a model? Asked
+ * once, of no adapter, and not if any will do. GGUF_E_MISMATCH. */
+enum gguf_status gg_convert_check(struct gguf_convert *c,
+                                  const struct gguf_meta *more,
+                                  struct gguf_error *err);
 
 /* convert.c: the row of the class that config.json names. */
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,

@@ -69,11 +69,12 @@ struct gguf_convert_params {
         *opener; /* of folders that are elsewhere (reader.h); kept, with the
                   * readers that it makes, until gguf_convert_close; NULL:
                   * there are none */
+    int any;     /* jobs are made of what is no model, too */
 };
 #define GGUF_CONVERT_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0, NULL,  \
-            NULL, NULL, NULL                                                  \
+            NULL, NULL, NULL, 0                                               \
     }
 
 /* Open the folder at path and make the plan. params may be NULL.
@@ -133,7 +134,9 @@ gguf_convert_meta(const struct gguf_convert *c);
 
 /* A job that writes what was planned, in the types that params->recipe
  * chooses; it is as gguf_quant_create makes one of a file, with
- * allow_requantize. c is kept. */
+ * allow_requantize. c is kept. GGUF_E_MISMATCH: what was planned, with the
+ * pairs of params->meta, is no model: the first of what gguf_file_verify finds.
+ * It is not looked for in adapters, nor where gguf_convert_params has any. */
 GGUF_API enum gguf_status
 gguf_convert_job(struct gguf_quant **out, struct gguf_convert *c,
                  const struct gguf_quant_params *params,

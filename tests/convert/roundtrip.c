@@ -70,6 +70,8 @@ static enum gguf_status far_open(void *user, const char *path,
     return GGUF_OK;
 }
 
+bool folder_any;
+
 static enum gguf_status convert(const char *dir, const char *out,
                                 const char *recipe, struct gguf_error *err)
 {
@@ -82,6 +84,7 @@ static enum gguf_status convert(const char *dir, const char *out,
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     cp.opener = &opener;
+    cp.any = folder_any;
     enum gguf_status st = gguf_convert_open(&c, dir, &cp, err);
     o.force = o.no_sync = 1;
     if (st == GGUF_OK)

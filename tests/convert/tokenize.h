@@ -25,6 +25,7 @@ static inline enum gguf_status made_open(struct made *m, const char *dir,
 {
     memset(m, 0, sizeof *m);
     gguf_error_clear(e);
+    folder_any = true;
     enum gguf_status st = folder_convert(dir, out, NULL, e);
     if (st == GGUF_OK)
         st = gguf_file_open(&m->file, out, NULL, e);

@@ -42,6 +42,25 @@ test $rc -eq 0 -a "$(grep -c 'disagree' "$tmp/err")" -eq 1 &&
     grep -q 'num_attention_heads is [0-9]*, and n_heads 3:' "$tmp/err"
 ok 'names of config.json that say different numbers are told'
 
+# ------------------------------------------------- folders that are no models ---
+no_model() # message
+{
+    run "$convert" "$tmp/no" -o "$tmp/no.gguf"
+    test $rc -eq 1 -a ! -e "$tmp/no.gguf" && grep -q -e "$1" "$tmp/err"
+}
+cp -R "$tmp/hf" "$tmp/no"
+sed 's/"num_hidden_layers": *[0-9]*/"num_hidden_layers": 9/' \
+    "$tmp/hf/config.json" >"$tmp/no/config.json"
+no_model 'the model would not be a sound one: [0-9]* of 9 layers have no tensors'
+ok "more layers than there are: $(cat "$tmp/err")"
+sed 's/"hidden_size": *[0-9]*/"hidden_size": 8/' "$tmp/hf/config.json" \
+    >"$tmp/no/config.json"
+no_model "one: tensor '[a-z0-9_.]*' has shape .*, must be .* (the first of [0-9]* faults)"
+ok "another width: $(cat "$tmp/err")"
+run "$convert" -q "$tmp/no" -o "$tmp/no.gguf" --ignore '^nothing'
+test $rc -eq 0 -a -e "$tmp/no.gguf"
+ok 'with --ignore it is written'
+
 # --------------------------------------- the same as in two steps, many ways ---
 run "$convert" -q "$tmp/three" -o "$tmp/w.gguf" -o "$tmp/w4.gguf=Q4_K_M" \
     -o "$tmp/w8.gguf=Q8_0"
