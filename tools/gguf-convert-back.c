@@ -3,7 +3,6 @@
 #include "config.h"
 #include "tools/gguf-convert.h"
 #include "tools/common/msg.h"
-#include "tools/common/paths.h"
 #include "tools/common/progress.h"
 
 #include <gguf/text.h>
@@ -30,7 +29,6 @@ enum gguf_status write_folder(struct convert_options *o, struct progress *bar,
 {
     struct notes n = { o, 0 };
     const double begin = progress_clock();
-    paths_local(o->q.in);
     progress_init(bar, "writing", NULL, o->q.quiet);
     o->back.progress = progress_report;
     o->back.progress_user = bar;

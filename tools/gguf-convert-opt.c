@@ -191,6 +191,7 @@ static void use_folder(struct convert_options *o)
     };
     char *eq = (char *)(uintptr_t)strrchr(o->folder, '=');
     o->back.limits = &o->q.limits;
+    o->back.opener = remote_opener();
     o->back.max_file_size = o->q.params.max_file_size;
     o->back.force = o->q.force;
     for (size_t i = 0; eq && eq != o->folder && types[i].word; i++)
@@ -208,7 +209,9 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
     if (n != 1)
         opt_usage(n ? "'%s' is one argument too many" : "DIR is missing",
                   n ? argv[2] : "");
-    if (!o->folder)
+    if (o->folder)
+        remote_args(&argv[1], 1);
+    else
         remote_folder_arg(&argv[1]);
     q->in = argv[1];
     o->params.opener = remote_opener();

@@ -98,6 +98,14 @@ static void release(struct gg_held *w, uint32_t i)
         enter_idle(w, i);
 }
 
+void gg_held_pin(struct gg_held *w, uint64_t upto)
+{
+    for (uint64_t i = 0; i * w->block_size < upto; i++) {
+        w->block[i].uses = 1;
+        w->block[i].there = (i + 1) * w->block_size <= upto;
+    }
+}
+
 /* What is not there of blocks from .. to, in runs. */
 static enum gguf_status fetch(struct gg_held *w, uint32_t from, uint32_t to,
                               struct gguf_error *err)

@@ -34,6 +34,10 @@ enum gguf_status gg_held_init(struct gg_held *w, const struct gg_mapfile *map,
 /* Fine on a zeroed struct. Before the map is closed. */
 void gg_held_fini(struct gg_held *w);
 
+/* Bytes up to upto are in memory already, and stay until gg_held_fini, as
+ * blocks that somebody holds. Before anything is held. */
+void gg_held_pin(struct gg_held *w, uint64_t upto);
+
 /* Have bytes off .. off + size, which the map has, in memory until as many are
  * released: from any thread, as often as wanted. What gg_mapfile_fetch
  * returns; nothing is held then. */

@@ -88,11 +88,14 @@ static enum gguf_status compare(struct gg_back *b, struct gguf_error *err)
                 there ? "has another shape than a folder's" : "is missing");
         b->tensor_of[k] = (uint32_t)at;
     }
-    if (c->n_tensors != gg_source_n_tensors(&b->source))
+    size_t n = 0;
+    for (size_t i = 0; i < gg_source_n_tensors(&b->source); i++)
+        n += !gg_data_gguf_is_scale(&b->numbers, i);
+    if (c->n_tensors != n)
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                             "the file has %zu tensors, of a folder %zu are "
                             "made",
-                            gg_source_n_tensors(&b->source), c->n_tensors);
+                            n, c->n_tensors);
     return GGUF_OK;
 }
 
@@ -319,15 +322,19 @@ static enum gguf_status put_tensor(struct writer *w, uint32_t i,
     const struct gg_stwrite_tensor *t = &b->to[i];
     const uint64_t n = b->c->from->tensor[i].n_elements;
     struct gg_back_made m = { .part = NULL };
+    const bool own = b->c->from->tensor[i].data != NULL;
+    const struct gg_data *list = own ? &b->c->from->list : &m.list.list;
+    const uint32_t no = own ? i : 0;
     struct gg_data_rows rows;
-    enum gguf_status st = GGUF_OK;
-    if (b->c->from->tensor[i].data)
-        st = gg_data_rows(&b->c->from->list, i, &rows, err);
-    else if ((st = gg_back_make(b, i, &m, err)) == GGUF_OK)
-        st = gg_data_rows(&m.list.list, 0, &rows, err);
+    enum gguf_status st = own ? GGUF_OK : gg_back_make(b, i, &m, err);
+    if (st == GGUF_OK)
+        st = gg_data_rows(list, no, &rows, err);
     for (uint64_t at = 0, k; at < n && st == GGUF_OK; at += k) {
         k = GG_MIN(n - at, CHUNK);
+        if ((st = gg_data_hold(list, no, at, k, err)) != GGUF_OK)
+            break;
         gg_data_read(&rows, at, k, w->x);
+        gg_data_release(list, no, at, k);
         st = put(w, t, k, err);
         w->done += k * (t->size / n);
         if (st == GGUF_OK && b->p.progress &&
@@ -483,11 +490,13 @@ static enum gguf_status plan(struct gg_back *b, const char *path,
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     fp.allocator = b->p.allocator;
     fp.limits = b->p.limits;
+    fp.opener = b->p.opener;
     GG_TRY(gguf_split_open(&b->in, path, &fp, err));
     b->source =
         (struct gg_source){ .set = b->in, .file = gguf_split_file(b->in, 0) };
     b->meta = b->source.file;
     gg_data_gguf_init(&b->numbers, &b->source, b->codec, true);
+    GG_TRY(gg_data_gguf_hold(&b->numbers, b->p.allocator, err));
     return find_class(b, err);
 }
 
@@ -531,6 +540,7 @@ static void end(struct gg_back *b)
 {
     forget(b);
     gg_data_loose_fini(&b->loose);
+    gg_data_gguf_fini(&b->numbers, b->p.allocator);
     gguf_split_close(b->in);
     free(b->config);
     gg_mem_arena_fini(&b->arena);

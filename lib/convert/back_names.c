@@ -200,7 +200,7 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
     const struct gguf_str name = gg_source_tensor(&b->source, i).info->name;
     const double n_main = gg_convert_eval(b->c, "num_hidden_layers", -1);
     struct gg_str_esc e;
-    if (is_computed(name))
+    if (is_computed(name) || gg_data_gguf_is_scale(&b->numbers, i))
         return GGUF_OK;
     for (size_t l = 0; l < GG_LEN(arch->names) && arch->names[l]; l++)
         for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)

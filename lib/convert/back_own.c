@@ -452,8 +452,15 @@ static json_t *filled(const struct gg_back *b, const char *name)
     const struct gguf_tensor_info *t = gg_source_tensor(&b->source, at).info;
     const uint64_t row = (uint64_t)t->ne[0];
     int64_t n = t->ne[1];
-    while (n > 1 && is_zero(&from, (uint64_t)(n - 1) * row, row))
-        n--;
+    bool zero = true;
+    while (zero && n > 1) {
+        const uint64_t first = (uint64_t)(n - 1) * row;
+        if (gg_data_hold(&b->numbers.list, at, first, row, NULL) != GGUF_OK)
+            return NULL;
+        zero = is_zero(&from, first, row);
+        gg_data_release(&b->numbers.list, at, first, row);
+        n -= zero;
+    }
     return json_integer(n);
 }
 

@@ -21,9 +21,11 @@ static bool numbers(const struct gg_back_maker *m, const char *name,
         return false;
     gg_data_info(&m->b->numbers.list, i, &info);
     if (info.n_elements > 4096 ||
-        gg_data_rows(&m->b->numbers.list, i, &rows, NULL))
+        gg_data_rows(&m->b->numbers.list, i, &rows, NULL) ||
+        gg_data_hold(&m->b->numbers.list, i, 0, info.n_elements, NULL))
         return false;
     gg_data_read(&rows, 0, info.n_elements, x);
+    gg_data_release(&m->b->numbers.list, i, 0, info.n_elements);
     *n = (size_t)info.n_elements;
     return true;
 }

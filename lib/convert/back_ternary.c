@@ -101,9 +101,9 @@ static bool share(const struct gg_codec_kern *codec, float m, uint64_t n,
     return (float)((low + (double)*n_high * step) / (double)n) == m;
 }
 
-enum gguf_status gg_back_ternary(const struct gg_back *b, size_t tensor,
-                                 uint32_t dtype, struct gg_back_ternary *out,
-                                 struct gguf_error *err)
+static enum gguf_status find(const struct gg_back *b, size_t tensor,
+                             uint32_t dtype, struct gg_back_ternary *out,
+                             struct gguf_error *err)
 {
     enum { MOST = 4 }; /* steps from v */
     const struct gg_codec_kern *codec = &b->codec[gg_dtype_index(dtype)];
@@ -140,4 +140,17 @@ enum gguf_status gg_back_ternary(const struct gg_back *b, size_t tensor,
                             gguf_dtype_find(dtype)->name);
     out->cut = after(&r, n_high);
     return GGUF_OK;
+}
+
+/* It is read several times. */
+enum gguf_status gg_back_ternary(const struct gg_back *b, size_t tensor,
+                                 uint32_t dtype, struct gg_back_ternary *out,
+                                 struct gguf_error *err)
+{
+    const struct gg_data *list = &b->loose.over.list;
+    const uint64_t n = gg_source_tensor(&b->source, tensor).info->n_elements;
+    GG_TRY(gg_data_hold(list, tensor, 0, n, err));
+    const enum gguf_status st = find(b, tensor, dtype, out, err);
+    gg_data_release(list, tensor, 0, n);
+    return st;
 }

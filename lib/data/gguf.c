@@ -27,14 +27,32 @@ bool gg_data_scale_name(const struct gguf_tensor_info *t, const char *suffix,
     return gg_str_join(name, GG_SCALE_NAME, stem, suffix);
 }
 
-/* Multiply what is read from s, which is tensor t, by the tensor scale of
- * file. */
-static enum gguf_status set_scale(struct gg_stored *s,
+/* Have bytes of a tensor in memory, or let them go. */
+static enum gguf_status hold_bytes(const struct gg_data_gguf *d,
+                                   const struct gguf_split_tensor *t,
+                                   uint64_t off, uint64_t size, bool begin,
+                                   struct gguf_error *err)
+{
+    struct gg_held *h = d->held ? &d->held[t->file_no] : NULL;
+    if (!h || !h->map)
+        return begin && d->fetched
+                   ? gg_file_fetch(t->file, t->info->index, off, size, err)
+                   : GGUF_OK;
+    off += gguf_file_data_off(t->file) + t->info->off;
+    if (begin)
+        return gg_held_take(h, off, size, err);
+    gg_held_release(h, off, size);
+    return GGUF_OK;
+}
+
+/* Multiply what is read from s, which is tensor t, by the tensor from. */
+static enum gguf_status set_scale(const struct gg_data_gguf *d,
+                                  struct gg_stored *s,
                                   const struct gguf_tensor_info *t,
-                                  const struct gguf_file *file,
-                                  const struct gguf_tensor_info *scale,
+                                  const struct gguf_split_tensor *from,
                                   struct gguf_error *err)
 {
+    const struct gguf_tensor_info *scale = from->info;
     struct gg_str_esc e;
     uint64_t n = scale->n_elements;
     uint64_t n_mat = t->n_elements / ((uint64_t)t->ne[0] * (uint64_t)t->ne[1]);
@@ -45,8 +63,8 @@ static enum gguf_status set_scale(struct gg_stored *s,
                             "%" PRIu32 ", %" PRIu64 " elements",
                             gg_str_esc(&e, scale->name), n_mat, scale->dtype,
                             n);
-    GG_TRY(gg_file_fetch(file, scale->index, 0, scale->size, err));
-    s->scale = gg_file_tensor_at(file, scale->index);
+    GG_TRY(hold_bytes(d, from, 0, scale->size, true, err));
+    s->scale = gg_file_tensor_at(from->file, scale->index);
     s->per_scale = t->n_elements / n;
     for (uint64_t i = 0; i < n; i++)
         if (!isfinite(gg_stored_scale(s, i)))
@@ -86,7 +104,21 @@ static enum gguf_status find_scale(const struct gg_data_gguf *d,
     if (!gg_source_find(&d->from, name, &i))
         return d->from.set ? GGUF_OK : check_whole(t->file, t->info, err);
     const struct gguf_split_tensor scale = gg_source_tensor(&d->from, i);
-    return set_scale(s, t->info, scale.file, scale.info, err);
+    return set_scale(d, s, t->info, &scale, err);
+}
+
+bool gg_data_gguf_is_scale(const struct gg_data_gguf *d, size_t i)
+{
+    static const char scale[] = ".scale";
+    struct gguf_str stem = gg_source_tensor(&d->from, i).info->name;
+    char name[GG_SCALE_NAME];
+    size_t of;
+    if (!gg_str_ends(stem, scale))
+        return false;
+    stem.size -= sizeof scale - 1;
+    return gg_str_join(name, sizeof name, stem, ".weight") &&
+           gg_source_find(&d->from, name, &of) &&
+           gg_source_tensor(&d->from, of).info->dtype == GGUF_DTYPE_NVFP4;
 }
 
 /* ---- the list ---- */
@@ -124,7 +156,7 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
     struct gg_str_esc e;
     uint64_t ne0 = (uint64_t)t->ne[0];
     *out = (struct gg_data_rows){ .read = read_stored };
-    if (!g->fetched)
+    if (!g->fetched && !g->held)
         GG_TRY(gg_file_in_memory(from.file, err));
     if (t->size_inferred ||
         !gg_stored_init(&out->stored, g->codec, t->dtype,
@@ -143,11 +175,52 @@ static const uint8_t *bytes(const struct gg_data *d, size_t i)
     return gguf_file_tensor_data(t.file, t.info->index);
 }
 
+static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
+                             uint64_t n, bool begin, struct gguf_error *err)
+{
+    const struct gg_data_gguf *g = self(d);
+    const struct gguf_split_tensor t = gg_source_tensor(&g->from, i);
+    const struct gguf_dtype_info *type = gguf_dtype_find(t.info->dtype);
+    if (!g->held || !type)
+        return GGUF_OK;
+    return hold_bytes(g, &t, first / type->block_len * type->block_size,
+                      n / type->block_len * type->block_size, begin, err);
+}
+
+enum gguf_status gg_data_gguf_hold(struct gg_data_gguf *d,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
+{
+    const size_t n = gg_source_n_files(&d->from);
+    d->held = gg_mem_alloc_zero(allocator, n, sizeof *d->held);
+    if (!d->held)
+        return gg_error_set_nomem(err, n * sizeof *d->held);
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_file *f = gg_source_file(&d->from, i);
+        if (!f->map.read)
+            continue;
+        GG_TRY(gg_held_init(&d->held[i], &f->map, allocator, err));
+        gg_held_pin(&d->held[i], gguf_file_header_end(f));
+    }
+    return GGUF_OK;
+}
+
+void gg_data_gguf_fini(struct gg_data_gguf *d,
+                       const struct gguf_allocator *allocator)
+{
+    for (size_t i = 0; d->held && i < gg_source_n_files(&d->from); i++)
+        gg_held_fini(&d->held[i]);
+    gg_mem_free(allocator, d->held);
+    d->held = NULL;
+}
+
 void gg_data_gguf_init(struct gg_data_gguf *d, const struct gg_source *from,
                        const struct gg_codec_kern *codec, bool scaled)
 {
-    static const struct gg_data_ops ops = {
-        .n_tensors = n_tensors, .info = info, .rows = rows, .bytes = bytes
-    };
-    *d = (struct gg_data_gguf){ { &ops }, *from, codec, scaled, false };
+    static const struct gg_data_ops ops = { .n_tensors = n_tensors,
+                                            .info = info,
+                                            .rows = rows,
+                                            .bytes = bytes,
+                                            .hold = hold };
+    *d = (struct gg_data_gguf){ { &ops }, *from, codec, scaled, false, NULL };
 }

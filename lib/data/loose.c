@@ -67,6 +67,20 @@ static const uint8_t *bytes(const struct gg_data *d, size_t i)
     return gg_data_bytes(self(d)->over.base, i);
 }
 
+/* Whole blocks. */
+static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
+                             uint64_t n, bool begin, struct gguf_error *err)
+{
+    const struct gg_data_loose *l = self(d);
+    const uint64_t block = l->rows[i].block, end = first + n;
+    const uint64_t low = first / block * block;
+    const uint64_t high = (end + block - 1) / block * block;
+    if (begin)
+        return gg_data_hold(l->over.base, i, low, high - low, err);
+    gg_data_release(l->over.base, i, low, high - low);
+    return GGUF_OK;
+}
+
 enum gguf_status gg_data_loose_init(struct gg_data_loose *l,
                                     const struct gg_data *base,
                                     const struct gguf_allocator *allocator,
@@ -77,6 +91,7 @@ enum gguf_status gg_data_loose_init(struct gg_data_loose *l,
         .info = gg_data_over_info,
         .rows = rows,
         .bytes = bytes,
+        .hold = hold,
     };
     const size_t n = gg_data_n_tensors(base);
     enum gguf_status st = GGUF_OK;

@@ -161,11 +161,14 @@ struct gguf_folder_params {
     void *progress_user;
     gguf_folder_note_fn *note; /* NULL: none */
     void *note_user;
+    const struct gguf_opener
+        *opener; /* of paths that are no files' (reader.h);
+                                       * NULL: none */
 };
 #define GGUF_FOLDER_PARAMS_INIT                                               \
     {                                                                         \
         sizeof(struct gguf_folder_params), NULL, NULL, GGUF_DTYPE_NONE, 0, 0, \
-            0, NULL, NULL, NULL, NULL                                         \
+            0, NULL, NULL, NULL, NULL, NULL                                   \
     }
 
 /* Write the model at path, a file or a split set, as a folder that transformers

@@ -70,6 +70,34 @@ static void check_random(struct gg_held *w, const struct gg_mapfile *m)
        "and not much of the rest: %u blocks", (unsigned)w->n_idle);
 }
 
+/* What was there before stays, whatever comes and goes. */
+static void check_pinned(uint64_t size, uint64_t upto)
+{
+    struct from from = { 0, false };
+    struct gg_mapfile m;
+    struct gg_held w;
+    struct gguf_error err;
+    const bool made = !gg_mapfile_reader(&m, give, &from, size, 0, 0, &err) &&
+                      !gg_mapfile_fetch(&m, 0, upto, &err) &&
+                      !gg_held_init(&w, &m, NULL, &err);
+    ok(made, "a file whose beginning was read %s", err.message);
+    if (!made)
+        return;
+    gg_held_pin(&w, upto);
+    bool good = true;
+    from.n_bytes = 0;
+    for (int n = 0; n < 3 && good; n++)
+        for (uint64_t at = 0; at + 1000 <= size && good; at += 1000) {
+            good = gg_held_take(&w, at, 1000, NULL) == GGUF_OK &&
+                   is_there(&m, at, 1000) && is_there(&m, 0, upto);
+            gg_held_release(&w, at, 1000);
+        }
+    ok(good && from.n_bytes <= 3 * (size - upto / w.block_size * w.block_size),
+       "%" PRIu64 " bytes that are pinned stay", upto);
+    gg_held_fini(&w);
+    gg_mapfile_close(&m);
+}
+
 int main(void)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -82,6 +110,9 @@ int main(void)
         gg_held_init(&w, &m, NULL, &err))
         return 99;
     check_random(&w, &m);
+    check_pinned(size, 20 * page);
+    check_pinned(size, 20 * page + 123);
+    check_pinned(size, size);
 
     from.n_bytes = 0;
     bool good = true;

@@ -52,6 +52,16 @@ test $rc -eq 0 && "$convert" -q "$tmp/back/q" -o "$tmp/q2.gguf" &&
     "$tmp/q3.gguf" >"$tmp/out"
 ! grep -q 'blk\|token_embd' "$tmp/out"
 ok 'a quantized one becomes F16'
+rm -rf "$tmp/back/nv"
+"$bin/gguf-quantize" -q --outer-scales "$tmp/w.gguf" "$tmp/nv.gguf" NVFP4 &&
+    "$bin/gguf-info" --tensors='*.scale' "$tmp/nv.gguf" | grep -q 'attn_q' &&
+    "$bin/gguf-quantize" -q --allow-requantize "$tmp/nv.gguf" "$tmp/nv16.gguf" \
+        F16 || exit 99
+run "$convert" -q "$tmp/nv.gguf" --to-safetensors "$tmp/back/nv"
+test $rc -eq 0 && "$convert" -q "$tmp/back/nv" -o "$tmp/nv-again.gguf" &&
+    "$bin/gguf-info" --diff --tensors='blk*' "$tmp/nv16.gguf" \
+        "$tmp/nv-again.gguf" >"$tmp/out" && test ! -s "$tmp/out"
+ok 'scales of NVFP4 are in its numbers'
 
 for pre in falcon bloom deepseek-v3; do
     rm -rf "$tmp/again.gguf" "$tmp/back/pre" && mkdir "$tmp/back/pre"

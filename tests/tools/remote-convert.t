@@ -80,9 +80,40 @@ run "$convert" --target-size 700K "$at/ok" -o "$out"
 test $rc -eq 0 && cmp -s "$out" "$tmp/sized.gguf"
 ok '--target-size: the same types, and the same file'
 rm -f "$out"
-run "$convert" "$at/ok/model.gguf" --to-safetensors "$tmp/o/back"
-test $rc -eq 1 && grep -q 'must be a file here: download it first' "$tmp/err"
-ok 'the way back takes files of this machine'
+
+# ---- and back ----
+
+"$split" -q --split-max-tensors 8 "$tmp/near.gguf" "$www/set" &&
+    cp "$tmp/near.gguf" "$www/near.gguf" &&
+    "$bin/gguf-quantize" -q "$www/near.gguf" "$www/q4.gguf" Q4_K_M &&
+    "$bin/gguf-quantize" -q --outer-scales "$www/near.gguf" "$www/nv.gguf" \
+        NVFP4 || exit 99
+: >"$tmp/log"
+shard=$(basename "$(echo "$www"/set-00002-of-*.gguf)" .gguf)
+for name in near "$shard" q4 nv; do
+    rm -rf "$tmp/here" "$tmp/there"
+    "$convert" -q "$www/$name.gguf" --to-safetensors "$tmp/here" \
+        2>/dev/null || exit 99
+    : >"$tmp/log"
+    run "$convert" -q "$at/ok/$name.gguf" --to-safetensors "$tmp/there"
+    test $rc -eq 0 && diff -r "$tmp/here" "$tmp/there" >"$tmp/out"
+    ok "$name.gguf on a server becomes the same folder as one on the disk"
+done
+# bytes of the ranges that were asked for, of the last one
+"$AWK" '{ split($3, r, "-"); n += r[2] - r[1] + 1 } END { print n }' \
+    "$tmp/log" >"$tmp/n"
+n_bytes=$(wc -c <"$www/nv.gguf")
+test "$(cat "$tmp/n")" -le $((n_bytes + n_bytes / 4)) ||
+    echo "# $(cat "$tmp/n") bytes of $n_bytes, $(wc -l <"$tmp/log") requests"
+test "$(cat "$tmp/n")" -le $((n_bytes + n_bytes / 4))
+ok 'hardly a byte is asked for twice'
+k=$(grep -c . "$tmp/log")
+rm -rf "$tmp/there"
+run "$convert" -q "$at/cut$k/nv.gguf" --to-safetensors "$tmp/there"
+test $rc -eq 1 -a ! -e "$tmp/there"
+ok 'a line that breaks leaves no folder'
+rm -f "$www/near.gguf" "$www/q4.gguf" "$www/nv.gguf" "$www"/set-*
+: >"$tmp/log"
 
 # ---- the Hub ----
 
