@@ -95,6 +95,10 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
     if (c->is_adapter)
         return build_adapter(c, err);
+    if (c->p.base)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "has no adapter (adapter_config.json), so that it "
+                            "is for no base model");
     GG_TRY(gg_convert_read_texts(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
     GG_TRY(gg_safetensors_open(&c->from, &c->folder, "model", &limits,

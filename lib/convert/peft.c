@@ -103,8 +103,8 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
         json_object_get(json(c)->root, "base_model_name_or_path"), &name);
     if (!c->p.base)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "an adapter: which model it is for has to be "
-                            "said ('%s')",
+                            "an adapter: --base says which model it is for "
+                            "(adapter_config.json names '%s')",
                             gg_str_esc(&e, name));
     base.path = c->p.base;
     if ((stat(base.path, &s) == 0 && S_ISDIR(s.st_mode)) ||
@@ -112,12 +112,14 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
         c->folder = base;
         const enum gguf_status st = gg_convert_read_texts(c, err);
         c->folder = own;
-        return st;
+        return gg_convert_in(c->p.base, st, err);
     }
     char *text;
     size_t size;
-    GG_TRY(gg_back_config_of(c->p.base, c->p.limits, &c->arena, &text, &size,
-                             err));
+    GG_TRY(gg_convert_in(c->p.base,
+                         gg_back_config_of(c->p.base, c->p.limits, &c->arena,
+                                           &text, &size, err),
+                         err));
     c->text[GG_CONVERT_CONFIG].name = "config.json";
     GG_TRY(gg_json_read(&c->text[GG_CONVERT_CONFIG].json, text, size, 0,
                         GG_JSON_PYTHON, err));

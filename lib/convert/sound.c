@@ -49,6 +49,10 @@ enum gguf_status gg_convert_check(struct gguf_convert *c,
     char more_of[60] = "";
     if (c->is_adapter || c->p.any || c->is_checked)
         return GGUF_OK;
+    if (!c->n_tensors)
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "the model would not be a sound one: the folder "
+                            "has none of its tensors");
     if (more)
         GG_TRY(verify_with(c, more, &s, err));
     else

@@ -348,7 +348,8 @@ static enum gguf_status open_files(struct gg_safetensors *s,
 {
     const char *key;
     json_t *v, *seen = json_object();
-    struct gguf_str name;
+    struct gguf_str name = GG_STR("");
+    struct gg_str_esc e, e_file;
     enum gguf_status st = seen ? GGUF_OK : gg_error_set_nomem(err, 64);
     json_object_foreach(where, key, v)
     {
@@ -357,8 +358,10 @@ static enum gguf_status open_files(struct gg_safetensors *s,
         if (!gg_json_str(v, &name) || !is_name(name))
             st = in_file(gg_str_z(s->index_name),
                          gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, v),
-                                      "not the name of a .safetensors file in "
-                                      "the same folder"),
+                                      "tensor '%s' is in '%s', which is no "
+                                      ".safetensors file in the same folder",
+                                      gg_str_esc(&e, gg_str_z(key)),
+                                      gg_str_esc(&e_file, name)),
                          err);
         else if (!json_object_get(seen, name.data))
             st = json_object_set(seen, name.data, v)
@@ -390,11 +393,11 @@ static enum gguf_status compare_index(const struct gg_safetensors *s,
     }
     json_object_foreach(where, key, v)
     {
-        name = gg_str_z(key);
-        if (gg_safetensors_find(s, name) == GG_INDEX_NONE)
+        if (gg_safetensors_find(s, gg_str_z(key)) == GG_INDEX_NONE)
             return gg_error_set(err, GGUF_E_NOTFOUND, gg_json_place(j, v),
-                                "%s: tensor '%s' is not in its file",
-                                s->index_name, gg_str_esc(&e, name));
+                                "%s: tensor '%s' is not in its file, '%s'",
+                                s->index_name, gg_str_esc(&e, gg_str_z(key)),
+                                json_string_value(v));
     }
     return GGUF_OK;
 }

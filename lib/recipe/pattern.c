@@ -66,8 +66,11 @@ static enum gguf_status compile(struct gg_pattern *p, struct gguf_error *err)
                             "no memory for pattern '%s'",
                             gg_str_esc(&esc, text));
     return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                        "pattern '%s': %s at its byte %zu",
-                        gg_str_esc(&esc, text), (char *)why, (size_t)at);
+                        "pattern '%s': %s at its byte %zu%s",
+                        gg_str_esc(&esc, text), (char *)why, (size_t)at,
+                        *p->text == '*' ? "; in a regular expression '.*' "
+                                          "stands for any text"
+                                        : "");
 }
 
 enum gguf_status gg_pattern_create(struct gg_pattern **out,

@@ -363,7 +363,8 @@ static void check_folders(void)
     gg_safetensors_close(s);
     check_index("[]", GGUF_E_FORMAT, "weight_map");
     check_index("{\"weight_map\":[]}", GGUF_E_FORMAT, "weight_map");
-    check_index("{\"weight_map\":{\"a\":1}}", GGUF_E_FORMAT, "name of a");
+    check_index("{\"weight_map\":{\"a\":1}}", GGUF_E_FORMAT,
+                "tensor 'a' is in ''");
     static const char *const names[] = {
         "../a.safetensors",
         "/tmp/a.safetensors",
@@ -383,7 +384,7 @@ static void check_folders(void)
     }
     check_index("{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":"
                 "\"a.safetensors\"}}",
-                GGUF_E_NOTFOUND, "'b' is not in its file");
+                GGUF_E_NOTFOUND, "'b' is not in its file, 'a.safetensors'");
     check_index("{\"weight_map\":{\"x\":\"a.safetensors\"}}", GGUF_E_MISMATCH,
                 "but not here");
     check_index("{\"weight_map\":{\"a\":\"none.safetensors\"}}", GGUF_E_IO,

@@ -281,6 +281,25 @@ ok 'no output'
 run "$convert" --pre nonsense "$tmp/hf" -o "$tmp/o.gguf"
 fails "'nonsense' is no name of a pre-tokenizer"
 ok 'a name of no pre-tokenizer'
+run "$convert" --ignore '*q_proj*' "$tmp/hf" -o "$tmp/o.gguf"
+fails "pattern '\*q_proj\*': .* at its byte 0; in a regular expression '.\*'"
+ok 'a pattern of the shell'
+run "$convert" "$tmp/hf" --base "$tmp/hf" -o "$tmp/o.gguf"
+fails 'hf: has no adapter (adapter_config.json), so that it is for no base model'
+ok 'a base of a folder that is no adapter'
+mkdir "$tmp/pair" && echo '{"peft_type": "LORA", "r": 4, "lora_alpha": 8,
+    "base_model_name_or_path": "some/model"}' >"$tmp/pair/adapter_config.json"
+run "$convert" "$tmp/pair" -o "$tmp/o.gguf"
+fails "an adapter: --base says which model it is for (adapter_config.json names 'some/model')"
+ok 'an adapter without its base'
+run "$convert" "$tmp/pair" --base "$tmp/no.thing" -o "$tmp/o.gguf"
+fails 'pair: .*no.thing: there is no such file'
+ok 'and of a base that is not there'
+mkdir "$tmp/none" && cp "$tmp/hf/config.json" "$tmp"/hf/tok* "$tmp/none" &&
+    echo '{"weight_map": {}}' >"$tmp/none/model.safetensors.index.json"
+run "$convert" "$tmp/none" -o "$tmp/o.gguf"
+fails 'the folder has none of its tensors'
+ok 'an index of nothing'
 sed "s/(?i:'s|'t|'re|'ve|'m|'ll|'d)/'(?i:[sdmt]|ll|re|ve)/" \
     "$tmp/hf/tokenizer.json" >"$tmp/reworded.json"
 cp -r "$tmp/hf" "$tmp/reworded" && cp "$tmp/reworded.json" "$tmp/reworded/tokenizer.json"
