@@ -68,7 +68,7 @@ static GG_ALWAYS_INLINE void end_block(struct place *p, size_t size, size_t n)
     p->to += n * p->width;
 }
 
-#define BEGIN struct place to = { { src, stride }, dst, width };
+#define BEGIN struct place to = { { src, stride, NULL }, dst, width };
 
 /* ---- plain numbers ---- */
 
@@ -114,7 +114,7 @@ static GG_ALWAYS_INLINE __m512 high_bf16(__m512i v)
         unsigned char last[ROWS][RUN] = { { 0 } };                            \
         for (size_t r = 0; n && r < ROWS; r++)                                \
             memcpy(last[r], to.rows.at + r * stride, n * (SIZE));             \
-        take(&(struct rows){ last[0], RUN }, 0, v);                           \
+        take(&(struct rows){ last[0], RUN, NULL }, 0, v);                     \
         for (size_t i = 0; i < n; i++)                                        \
             _mm512_storeu_ps(to.to + i * width, PUT);                         \
     }
