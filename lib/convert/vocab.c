@@ -201,10 +201,16 @@ static enum gguf_status read(struct gg_convert_vocab *v,
     const char *name;
     struct gg_str_esc e;
     v->pre = v->c->p.pre;
-    if (v->pre && !gg_pretok_known(gg_str_z(v->pre)))
+    if (v->pre && !gg_pretok_known(gg_str_z(v->pre))) {
+        struct gg_pretok_near near;
+        gg_pretok_nearest(&near, gg_str_z(v->pre));
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "'%s' is no name of a pre-tokenizer",
-                            gg_str_esc(&e, gg_str_z(v->pre)));
+                            "'%s' is no name of a pre-tokenizer; like it are "
+                            "'%.*s' and '%.*s'",
+                            gg_str_esc(&e, gg_str_z(v->pre)),
+                            (int)near.name[0].size, near.name[0].data,
+                            (int)near.name[1].size, near.name[1].data);
+    }
     GG_TRY(read_file(v, &name, err));
     if (!v->pre && !strcmp(v->model, "gpt2"))
         GG_TRY(gg_convert_in(name, gg_convert_vocab_pre(v, err), err));
