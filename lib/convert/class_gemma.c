@@ -149,6 +149,8 @@ const struct gg_convert_arch gg_convert_class_gemma[] = {
               "expert_intermediate_size moe_intermediate_size"),
           U32("rope.dimension_count", "global_head_dim"),
           OF("rope.dimension_count_swa", U32,
-             "head_dim*rope_parameters.partial_rotary_factor|1//1")) },
+             "head_dim*rope_parameters.partial_rotary_factor|1//1")),
+      .last = BEGINS,
+      .pieces = "gemma4" },
     { .classes = NULL }
 };

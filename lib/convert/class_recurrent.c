@@ -337,6 +337,7 @@ const struct gg_convert_arch gg_convert_class_recurrent[] = {
       .keys = ROWS(EACH("feed_forward_length", U32,
                         IS("-", "mlp") "*intermediate_size"),
                    NEMOTRON_H),
+      .last = BEGINS,
       .turned = true },
     { .classes = "Lfm2ForCausalLM LFM2ForCausalLM",
       .arch = "lfm2",

@@ -84,6 +84,8 @@ extern const struct gg_convert_name gg_convert_names_llama[],
 /* Computed: once (U32, F32, BOOL), for each layer. */
 #define OF(KEY, KIND, EXPRESSION)   OR(KEY, EXPRESSION, KIND##_OF, 0)
 #define EACH(KEY, KIND, EXPRESSION) OR(KEY, EXPRESSION, EACH_##KIND, 0)
+/* BOS comes before a text, whatever the tokenizer's files say. */
+#define BEGINS ROWS(ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 1))
 /* A text that is always this one. */
 #define WORD(KEY, TEXT_) OR(KEY, "=" TEXT_, STR, 0)
 

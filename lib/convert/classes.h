@@ -100,10 +100,14 @@ struct gg_convert_arch {
                                              * first that has the name counts */
     const struct gg_convert_key *keys; /* ends with NULLs; they come before
                                         * those of all, and instead of them */
-    bool only_keys;                    /* those are all that there are */
-    bool turned;     /* queries and keys are permuted: GG_HOW_ROPE_... */
-    bool rope_count; /* rope.dimension_count is written */
-    bool vocab_size; /* vocab_size is written */
+    const struct gg_convert_key *last; /* likewise; they come after those of
+                                        * the tokenizer, and instead of them */
+    const char *pieces; /* tokenizer.ggml.model of a BPE with a piece for each
+                         * byte; NULL: llama */
+    bool only_keys;     /* those are all that there are */
+    bool turned;        /* queries and keys are permuted: GG_HOW_ROPE_... */
+    bool rope_count;    /* rope.dimension_count is written */
+    bool vocab_size;    /* vocab_size is written */
 };
 
 /* The n-th row, NULL after the last; has it the class? */

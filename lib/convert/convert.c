@@ -116,6 +116,7 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_convert_unsaid_rows(c, err));
     GG_TRY(gg_convert_general(c, err));
     GG_TRY(gg_convert_vocab(c, err));
+    GG_TRY(gg_convert_last_keys(c, err));
     return gg_data_plan(&c->plan, &c->like, &c->data.list, c->meta,
                         c->p.allocator, err);
 }

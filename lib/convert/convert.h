@@ -176,6 +176,8 @@ gg_made_fn *gg_convert_change(uint8_t how);
 /* keys.c, rope.c, general.c: their part of the metadata. */
 enum gguf_status gg_convert_keys(struct gguf_convert *c,
                                  struct gguf_error *err);
+enum gguf_status gg_convert_last_keys(struct gguf_convert *c,
+                                      struct gguf_error *err);
 enum gguf_status gg_convert_rope(struct gguf_convert *c,
                                  struct gguf_error *err);
 enum gguf_status gg_convert_rope_count(struct gguf_convert *c,

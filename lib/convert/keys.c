@@ -221,17 +221,14 @@ static enum gguf_status set_literal(struct gguf_convert *c, const char *key,
 }
 
 /* What is there already stays. */
-static enum gguf_status set(struct gguf_convert *c,
-                            const struct gg_convert_key *k,
+/* A row's key, in place of one that is there. */
+static enum gguf_status put(struct gguf_convert *c,
+                            const struct gg_convert_key *k, const char *key,
                             struct gguf_error *err)
 {
-    char buf[128];
-    const char *key = gg_convert_key(c, k->key, buf);
     const json_t *v = k->hf && *k->hf != '=' && k->kind < GG_KIND_U32_OF
                           ? gg_convert_get(c, k->hf)
                           : NULL;
-    if (gguf_meta_find(c->meta, key))
-        return GGUF_OK;
     if (k->hf && *k->hf == '=')
         return set_literal(c, key, k, err);
     if (k->kind >= GG_KIND_EACH_U32)
@@ -245,6 +242,16 @@ static enum gguf_status set(struct gguf_convert *c,
     if (k->hf && k->value == 0)
         return GGUF_OK;
     return set_number(c, key, k->kind, k->value, err);
+}
+
+/* The same, unless it is there. */
+static enum gguf_status set(struct gguf_convert *c,
+                            const struct gg_convert_key *k,
+                            struct gguf_error *err)
+{
+    char buf[128];
+    const char *key = gg_convert_key(c, k->key, buf);
+    return gguf_meta_find(c->meta, key) ? GGUF_OK : put(c, k, key, err);
 }
 
 /* Does config.json say what a row is made of? */
@@ -343,5 +350,14 @@ enum gguf_status gg_convert_keys(struct gguf_convert *c,
     GG_TRY(gg_convert_rope_count(c, err));
     for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
         GG_TRY(set(c, o, err));
+    return GGUF_OK;
+}
+
+enum gguf_status gg_convert_last_keys(struct gguf_convert *c,
+                                      struct gguf_error *err)
+{
+    char buf[128];
+    for (const struct gg_convert_key *o = c->arch->last; o && o->key; o++)
+        GG_TRY(put(c, o, gg_convert_key(c, o->key, buf), err));
     return GGUF_OK;
 }

@@ -133,6 +133,10 @@ void gg_convert_vocab_ends(const struct gg_convert_vocab *v,
  * that they give. */
 enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
                                         struct gguf_error *err);
+/* vocab_ranked.c: pieces with a piece for each byte that keep their merges,
+ * where the architecture has them so. */
+enum gguf_status gg_convert_vocab_ranked(struct gg_convert_vocab *v,
+                                         struct gguf_error *err);
 /* vocab_special.c: ids with a meaning, and the chat template. */
 struct gg_convert_role {
     const char *name;      /* in NAME_token, NAME_token_id, add_NAME_token */

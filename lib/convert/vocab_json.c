@@ -259,6 +259,8 @@ static enum gguf_status read_bpe(struct gg_convert_vocab *v,
         v->model = "gpt2";
         return GGUF_OK;
     }
+    if (v->c->arch->pieces)
+        return gg_convert_vocab_ranked(v, err);
     v->model = "llama";
     if (!v->pre)
         v->pre = "default";

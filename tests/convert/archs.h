@@ -48,8 +48,10 @@ void archs_plamo2(const struct folder *f);
 archs_value same, plus_1, neg_exp, paired, turned, half_1, half_2;
 archs_value or_0; /* 0 after the checkpoint's */
 
-#define L     "model.layers.%."
-#define B     "blk.%."
+#define L "model.layers.%."
+#define B "blk.%."
+/* The folders' tokenizer_config.json says false. */
+#define BOS   "/tokenizer.ggml.add_bos_token"
 #define SIZES SIZES_KV("2")
 #define SIZES_KV(N_KV)                                                        \
     SIZES_HEADS("\"intermediate_size\":48,\"num_hidden_layers\":2,"           \

@@ -157,7 +157,10 @@ const struct arch archs_encoder[] = {
       { { B "ffn_up.weight", L "mlp.Wi.weight", same } },
       { { "rope.freq_base", "160000" },
         { "rope.freq_base_swa", "10000" },
-        { "attention.sliding_window", "16" } } },
+        { "attention.sliding_window", "16" },
+        { BOS, "false" },
+        { "/tokenizer.ggml.add_eos_token", "true" },
+        { "/tokenizer.ggml.add_sep_token", "true" } } },
 #define N "model.transformer_encoder.%."
     { .vocab = archs_wordpiece,
       .class_name = "NeoBERT",
@@ -170,7 +173,8 @@ const struct arch archs_encoder[] = {
       "wo.weight 32 32\n" N "ffn_norm.weight 32\n" N "ffn.w12.weight 96 32\n" N
       "ffn.w3.weight 32 48\ndecoder.weight 260 32\ndecoder.bias 260\n",
       { { "enc.output_norm.weight", "model.layer_norm.weight", same } },
-      { { "feed_forward_length", "48" } } },
+      { { "feed_forward_length", "48" },
+        { "/tokenizer.ggml.token_type_count", "1" } } },
     { .class_name = "EuroBertModel",
       "eurobert",
       SIZES,

@@ -338,7 +338,8 @@ const struct arch archs_recurrent[] = {
         { "blk.1.attn_q.weight", N_A "q_proj.weight", paired } },
       { { "attention.head_count_kv", "0,2,0" },
         { "feed_forward_length", "0,0,48" },
-        { "attention.layer_norm_rms_epsilon", "1e-05" } } },
+        { "attention.layer_norm_rms_epsilon", "1e-05" },
+        { BOS, "true" } } },
     { .class_name = "NemotronHForCausalLM",
       "nemotron_h_moe",
       NEMOTRON

@@ -282,7 +282,8 @@ const struct arch archs_routed[] = {
         { "feed_forward_length", "48" },
         { "attention.head_count_kv", "2" },
         { "context_length", "64" },
-        { "rope.dimension_count", "8" } } },
+        { "rope.dimension_count", "8" },
+        { BOS, "true" } } },
     { .class_name = "LLaDAMoEModelLM",
       "llada-moe",
       MHA ",\"num_experts\":3,\"num_experts_per_tok\":2,"

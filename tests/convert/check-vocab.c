@@ -283,6 +283,57 @@ static void check_merges(void)
     gguf_convert_close(c);
 }
 
+/* Gemma 4's pieces keep their merges, and no scores: what chats are read by is
+ * shown, and a text begins with BOS, whatever the folder says. */
+static void check_ranked(void)
+{
+    static const char text[] =
+        "{\"added_tokens\":[{\"id\":0,\"content\":\"<bos>\",\"special\":true},"
+        "{\"id\":7,\"content\":\"<|channel>\",\"special\":true},"
+        "{\"id\":8,\"content\":\"<|turn>\",\"special\":true}],"
+        "\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":"
+        "\" \"},\"content\":\"\xe2\x96\x81\"},\"model\":{\"type\":"
+        "\"BPE\",\"byte_fallback\":true,\"vocab\":{"
+        "\"<bos>\":0,\"<0x41>\":1,\"a\":2,\"b\":3,\"c\":4,\"ab\":5,\"abc\":6}"
+        ",\"merges\":[[\"a\",\"b\"],[\"ab\",\"c\"]]}}";
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    struct gguf_str model = { "", 0 };
+    float score[9] = { 0 };
+    int32_t type[9] = { 0 };
+    int blank = 1, bos = 0;
+    enum gguf_status st =
+        open_folder(text, "{\"add_bos_token\":false}", &c, &e);
+    ok(st == GGUF_OK, "Gemma 4's tokenizer %s", e.message);
+    if (st != GGUF_OK)
+        return;
+    const struct gguf_meta *m = gguf_convert_meta(c);
+    (void)gguf_kv_get_str(gguf_meta_find(m, "tokenizer.ggml.model"), &model,
+                          NULL);
+    bool good =
+        gguf_kv_elems_f32(gguf_meta_find(m, "tokenizer.ggml.scores"), 0, 9,
+                          score, NULL) == GGUF_OK &&
+        gguf_kv_elems_i32(gguf_meta_find(m, "tokenizer.ggml.token_type"), 0, 9,
+                          type, NULL) == GGUF_OK;
+    for (int i = 0; i < 9; i++)
+        good = good && score[i] == -1000;
+    ok(good && is(model, "gemma4") && !gguf_meta_find(m, "tokenizer.ggml.pre"),
+       "its model, and scores that say nothing");
+    ok(type[0] == 3 && type[1] == 6 && type[2] == 1 && type[7] == 4 &&
+           type[8] == 3,
+       "control, byte, normal, shown and control tokens");
+    ok(is(element(c, "tokenizer.ggml.merges", 0), "a b") &&
+           is(element(c, "tokenizer.ggml.merges", 1), "ab c"),
+       "merges by rank");
+    ok(!gguf_kv_get_bool(gguf_meta_find(m, "tokenizer.ggml.add_space_prefix"),
+                         &blank, NULL) &&
+           !gguf_kv_get_bool(gguf_meta_find(m, "tokenizer.ggml.add_bos_token"),
+                             &bos, NULL) &&
+           !blank && bos,
+       "no blank in front, but BOS");
+    gguf_convert_close(c);
+}
+
 int main(void)
 {
     snprintf(top, sizeof top, "check-vocab-convert.%d.tmp", (int)getpid());
@@ -297,6 +348,11 @@ int main(void)
     check_json_refused();
     check_scores();
     check_merges();
+    folder_text(
+        &f, "config.json",
+        "{\"architectures\":[\"Gemma4ForCausalLM\"],\"vocab_size\":260,"
+        "\"hidden_size\":8,\"num_attention_heads\":1}");
+    check_ranked();
     scratch_clean(top);
     rmdir(top);
     return done_testing();
