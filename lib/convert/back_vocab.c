@@ -279,6 +279,37 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
     return gg_back_vocab_give(out, "tokenizer.json", root, err);
 }
 
+/* Pieces with one for each byte, and merges by rank: blanks are a character of
+ * their own, and texts are not cut. */
+static enum gguf_status put_ranked(const struct gg_back_tokens *t,
+                                   json_t *config, struct gg_back_text *out,
+                                   struct gguf_error *err)
+{
+    static const char blank[] = "\xe2\x96\x81";
+    json_t *vocab = json_object(), *added = gg_back_vocab_added(t),
+           *merges = json_array();
+    (void)config;
+    const enum gguf_status st = put_vocab(t, vocab, err);
+    put_merges(t, merges);
+    json_t *root = json_pack(
+        "{s:s, s:n, s:n, s:o, s:{s:s, s:{s:s}, s:s}, s:n, s:n, s:{s:s, s:[{s:s, "
+        "s:{s:s}, s:s}, {s:s}, {s:s}]}, s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, "
+        "s:b, s:o, s:o}}",
+        "version", "1.0", "truncation", "padding", "added_tokens", added,
+        "normalizer", "type", "Replace", "pattern", "String", " ", "content",
+        blank, "pre_tokenizer", "post_processor", "decoder", "type",
+        "Sequence", "decoders", "type", "Replace", "pattern", "String", blank,
+        "content", " ", "type", "ByteFallback", "type", "Fuse", "model",
+        "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix",
+        "end_of_word_suffix", "fuse_unk", 1, "byte_fallback", 1,
+        "ignore_merges", 0, "vocab", vocab, "merges", merges);
+    if (st != GGUF_OK) {
+        json_decref(root);
+        return st;
+    }
+    return gg_back_vocab_give(out, "tokenizer.json", root, err);
+}
+
 /* ---- tokenizer_config.json ---- */
 
 int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key)
@@ -330,6 +361,7 @@ static const struct {
     gg_back_vocab_fn *put;
 } kinds[] = {
     { "gpt2", "PreTrainedTokenizerFast", put_bpe },
+    { "gemma4", "PreTrainedTokenizerFast", put_ranked },
     { "llama", "LlamaTokenizer", put_llama },
     { "bert", "BertTokenizer", gg_back_put_wordpiece },
     { "t5", "T5Tokenizer", gg_back_put_unigram },

@@ -296,7 +296,8 @@ const struct arch archs_experts[] = {
         { "rope.freq_base_swa", "10000" },
         { "attention.shared_kv_layers", "2" } },
       .layers = 22 },
-    { .class_name = "Gemma4ForCausalLM",
+    { .vocab = archs_ranked,
+      .class_name = "Gemma4ForCausalLM",
       "gemma4",
       SIZES
       ",\"head_dim\":8,\"global_head_dim\":16,\"sliding_window\":16,"

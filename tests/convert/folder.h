@@ -58,6 +58,7 @@ void folder_bpe(const struct folder *f, bool pairs);
  * WordPiece, as tokenizer.json or as vocab.txt: the special ones of BERT first,
  * then letters and digits, at the beginning of words and within, punctuation, a
  * few words. buf is for a text that is made. */
+void folder_ranked(const struct folder *f);
 void folder_wordpiece(const struct folder *f, bool json);
 const char *folder_wordpiece_token(int id, char buf[32]);
 

@@ -34,6 +34,32 @@ void folder_json_text(FILE *o, const char *s)
     fputc('"', o);
 }
 
+/* ---- pieces that keep their merges ---- */
+
+/* 256 bytes, letters, "ab", "abc", and tokens with a meaning: 260 rows. */
+void folder_ranked(const struct folder *f)
+{
+    static const char text[] =
+        "{\"version\":\"1.0\",\"added_tokens\":[{\"id\":0,\"content\":"
+        "\"<bos>\",\"special\":true},{\"id\":258,\"content\":\"<|tool_call>\","
+        "\"special\":true}],\"normalizer\":{\"type\":\"Replace\",\"pattern\":{"
+        "\"String\":\" \"},\"content\":\"\xe2\x96\x81\"},\"pre_tokenizer\":"
+        "null,\"decoder\":{\"type\":\"Sequence\",\"decoders\":[]},\"model\":{"
+        "\"type\":\"BPE\",\"byte_fallback\":true,\"fuse_unk\":true,\"vocab\":{"
+        "\"\xe2\x96\x81\":257,\"a\":250,\"b\":251,\"c\":252,\"ab\":253,"
+        "\"abc\":254,\"\xe2\x96\x81"
+        "a\":255,\"B\":256";
+    FILE *o = folder_create(f, "tokenizer.json");
+    fputs(text, o);
+    for (int i = 1; i < 250; i++)
+        fprintf(o, ",\"<0x%02X>\":%d", i, i);
+    fputs("},\"merges\":[\"a b\",\"ab c\",\"\xe2\x96\x81 a\"]}}", o);
+    fclose(o);
+    o = folder_create(f, "tokenizer_config.json");
+    fputs("{\"bos_token\":\"<bos>\",\"add_bos_token\":false}", o);
+    fclose(o);
+}
+
 /* ---- WordPiece ---- */
 
 const char *folder_wordpiece_token(int id, char buf[32])
