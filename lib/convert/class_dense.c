@@ -151,12 +151,24 @@ static const struct gg_convert_name exaone_names[] = {
         OF("rope.scaling.original_context_length", U32,                       \
            "rope_scaling.type:dynamic?262144")
 
+/* Families by the sizes of their vocabularies: Code Llama, whose tokens of
+ * filling in have no texts of their own in its files, and Granite's small ones
+ * and SmolLM. */
+#define IF_CODE(KEY, ID)                                                      \
+    OF("/tokenizer.ggml." KEY "_token_id", U32, "vocab_size=32016?" #ID)
+#define OF_SIZE                                                               \
+    ROWS(IF_CODE("prefix", 32007), IF_CODE("suffix", 32008),                  \
+         IF_CODE("middle", 32009),                                            \
+         OF("/tokenizer.ggml.add_bos_token", BOOL, "vocab_size=49152?0")),    \
+        .roles = "eot=\xe2\x96\x81<EOT>"
+
 const struct gg_convert_arch gg_convert_class_dense[] = {
     { .classes = "LlamaForCausalLM LLaMAForCausalLM MistralForCausalLM "
                  "IQuestCoderForCausalLM InternLM3ForCausalLM "
                  "VLlama3ForCausalLM LlavaForConditionalGeneration",
       .arch = "llama",
       .names = LLAMA,
+      .last = OF_SIZE,
       TURNED },
     { .classes = "Mistral3ForConditionalGeneration Ministral3ForCausalLM",
       .arch = "mistral3",
@@ -257,6 +269,7 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
       .rope_count = true },
     { .classes = "Glm4ForCausalLM Glm4vForConditionalGeneration",
       .arch = "glm4",
+      .roles = GLM_ROLES,
       .names = OVER(glm4_names),
       .keys = ROWS(OF("rope.dimension_count", U32,
                       HEAD "*partial_rotary_factor|rope_parameters."
@@ -265,6 +278,7 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
       .arch = "granite",
       .names = LLAMA,
       .keys = ROWS(GRANITE),
+      .last = OF_SIZE,
       TURNED },
     { .classes = "GraniteMoeForCausalLM GraniteMoeSharedForCausalLM",
       .arch = "granitemoe",

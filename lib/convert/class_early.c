@@ -276,6 +276,7 @@ const struct gg_convert_arch gg_convert_class_early[] = {
                    OF("rope.dimension_count", U32, HEAD)) },
     { .classes = "ChatGLMModel ChatGLMForConditionalGeneration",
       .arch = "chatglm",
+      .roles = "eos=<|endoftext|> eot=<|user|> unk=<|endoftext|>",
       .strip = "transformer.",
       .names = { chatglm_names },
       .keys = ROWS(

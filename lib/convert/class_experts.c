@@ -217,6 +217,7 @@ const struct gg_convert_arch gg_convert_class_experts[] = {
                    U32("expert_feed_forward_length", "intermediate_size")) },
     { .classes = "Glm4MoeForCausalLM Glm4vMoeForConditionalGeneration",
       .arch = "glm4moe",
+      .roles = GLM_MOE_ROLES,
       .names = OVER_3(glm4moe_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
       .layers = LAYERS_NEXTN,

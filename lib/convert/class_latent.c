@@ -146,6 +146,7 @@ const struct gg_convert_arch gg_convert_class_latent[] = {
       .keys = ROWS(LATENT_KEYS) },
     { .classes = "Glm4MoeLiteForCausalLM",
       .arch = "deepseek2",
+      .roles = GLM_MOE_ROLES,
       .layers = LAYERS_NEXTN,
       .names = OVER_3(latent_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
@@ -180,6 +181,7 @@ const struct gg_convert_arch gg_convert_class_latent[] = {
           U32("rope.dimension_count", "qk_rope_head_dim")) },
     { .classes = "GlmMoeDsaForCausalLM",
       .arch = "glm-dsa",
+      .roles = GLM_MOE_ROLES,
       .when = "rope_parameters.partial_rotary_factor|"
               "partial_rotary_factor|1=1",
       .layers = LAYERS_NEXTN,

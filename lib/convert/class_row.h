@@ -86,6 +86,12 @@ extern const struct gg_convert_name gg_convert_names_llama[],
 #define EACH(KEY, KIND, EXPRESSION) OR(KEY, EXPRESSION, EACH_##KIND, 0)
 /* BOS comes before a text, whatever the tokenizer's files say. */
 #define BEGINS ROWS(ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 1))
+/* GLM's tokens, as llama.cpp's converter has them: of 4 and before; with
+ * experts. */
+#define GLM_ROLES                                                             \
+    "eos=<|endoftext|> eot=<|user|> unk=<|endoftext|> bos=<|endoftext|>"
+#define GLM_MOE_ROLES                                                         \
+    "bos=[gMASK] eot=<|user|> unk=<|endoftext|> eom=<|observation|>"
 /* A text that is always this one. */
 #define WORD(KEY, TEXT_) OR(KEY, "=" TEXT_, STR, 0)
 

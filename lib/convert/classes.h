@@ -102,6 +102,8 @@ struct gg_convert_arch {
                                         * those of all, and instead of them */
     const struct gg_convert_key *last; /* likewise; they come after those of
                                         * the tokenizer, and instead of them */
+    const char *roles;  /* "eot=<|user|> ...": tokens with a meaning, where
+                         * no file of the tokenizer says which; NULL */
     const char *pieces; /* tokenizer.ggml.model of a BPE with a piece for each
                          * byte; NULL: llama */
     bool only_keys;     /* those are all that there are */

@@ -142,7 +142,7 @@ struct gg_convert_role {
     const char *name;      /* in NAME_token, NAME_token_id, add_NAME_token */
     const char *key, *add; /* in GGUF; add is NULL: there is none */
 };
-enum { GG_CONVERT_ROLES = 8 };
+enum { GG_CONVERT_ROLES = 9 };
 extern const struct gg_convert_role gg_convert_roles[GG_CONVERT_ROLES];
 /* The text of NAME_token in tokenizer_config.json (no data: there is none), and
  * the id of the token that role i names by its text, or -1. */

@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const struct gg_convert_role gg_convert_roles[GG_CONVERT_ROLES] = {
     { "bos", "tokenizer.ggml.bos_token_id", "tokenizer.ggml.add_bos_token" },
@@ -18,8 +19,9 @@ const struct gg_convert_role gg_convert_roles[GG_CONVERT_ROLES] = {
     { "cls", "tokenizer.ggml.cls_token_id", NULL },
     { "mask", "tokenizer.ggml.mask_token_id", NULL },
     { "eot", "tokenizer.ggml.eot_token_id", NULL },
+    { "eom", "tokenizer.ggml.eom_token_id", NULL },
 };
-enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, EOT }; /* their places */
+enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, EOT, EOM }; /* their places */
 
 /* A text, or an object with one. */
 struct gguf_str gg_convert_vocab_role_text(const struct gg_convert_vocab *v,
@@ -118,6 +120,21 @@ static int64_t role_id(const struct gg_convert_vocab *v, size_t i,
     return id < 0 && i == UNK ? v->unk : id;
 }
 
+/* What the architecture's row says of a role, or -1. */
+static int64_t by_row(const struct gg_convert_vocab *v, const char *name)
+{
+    const size_t n = strlen(name);
+    const char *p = v->c->arch->roles;
+    while (p && *p) {
+        const size_t size = strcspn(p, " ");
+        if (size > n && !strncmp(p, name, n) && p[n] == '=')
+            return gg_convert_vocab_find(
+                v, (struct gguf_str){ p + n + 1, size - n - 1 });
+        p += size + (p[size] == ' ');
+    }
+    return -1;
+}
+
 /* Is it put round texts? 1, 0, or -1: nothing says it. */
 static int is_put(const struct gg_convert_vocab *v, size_t i,
                   const struct gg_convert_ends *ends)
@@ -138,7 +155,9 @@ enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
     struct gg_convert_ends ends;
     gg_convert_vocab_ends(v, &ends);
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
-        const int64_t id = role_id(v, i, &ends);
+        int64_t id = role_id(v, i, &ends);
+        if (id < 0)
+            id = by_row(v, gg_convert_roles[i].name);
         if (id >= 0)
             GG_TRY(gguf_meta_set_u32(m, gg_convert_roles[i].key, (uint32_t)id,
                                      err));

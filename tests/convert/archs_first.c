@@ -82,7 +82,9 @@ const struct arch archs_first[] = {
       { { B "attn_norm.weight", L "input_layernorm.weight", plus_1 },
         { B "ffn_norm.weight", L "post_attention_layernorm.weight", plus_1 },
         { "output_norm.weight", "model.norm.weight", plus_1 },
-        { "token_embd.weight", "model.embed_tokens.weight", same } } },
+        { "token_embd.weight", "model.embed_tokens.weight", same } },
+      { { "/tokenizer.ggml.prefix_token_id", "67" },
+        { "/tokenizer.ggml.fsep_token_id", "70" } } },
     { .class_name = "Gemma2ForCausalLM",
       "gemma2",
       SIZES ",\"head_dim\":8,\"sliding_window\":16,\"attn_logit_softcapping\":"

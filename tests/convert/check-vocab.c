@@ -334,6 +334,71 @@ static void check_ranked(void)
     gguf_convert_close(c);
 }
 
+static int64_t number(const struct gguf_convert *c, const char *name)
+{
+    char key[64];
+    uint64_t id;
+    int yes;
+    snprintf(key, sizeof key, "tokenizer.ggml.%s", name);
+    const struct gguf_kv *kv = gguf_meta_find(gguf_convert_meta(c), key);
+    if (!kv)
+        return -1;
+    if (gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK)
+        return yes;
+    return gguf_kv_get_uint(kv, &id, NULL) == GGUF_OK ? (int64_t)id : -2;
+}
+
+static void use_class(const char *name, int n_vocab)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"architectures\":[\"%s\"],\"vocab_size\":%d,\"hidden_size\":8,"
+             "\"num_attention_heads\":1}",
+             name, n_vocab);
+    folder_text(&f, "config.json", text);
+}
+
+/* Tokens with a meaning that rows of architectures know. */
+static void check_roles(void)
+{
+    static const char text[] =
+        "{" PRE "\"added_tokens\":[{\"id\":2,\"content\":\"<|endoftext|>\","
+        "\"special\":true},{\"id\":3,\"content\":\"[gMASK]\",\"special\":true},"
+        "{\"id\":4,\"content\":\"<|user|>\",\"special\":true},{\"id\":5,"
+        "\"content\":\"<|observation|>\",\"special\":true}],\"model\":{\"type\":"
+        "\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]}}";
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    use_class("Glm4MoeForCausalLM", 260);
+    ok(open_folder(text, "{}", &c, &e) == GGUF_OK &&
+           number(c, "bos_token_id") == 3 && number(c, "eot_token_id") == 4 &&
+           number(c, "unknown_token_id") == 2 &&
+           number(c, "eom_token_id") == 5 && number(c, "eos_token_id") < 0,
+       "GLM's tokens %s", e.message);
+    gguf_convert_close(c);
+    c = NULL;
+    ok(open_folder(text, "{\"bos_token\":\"<|user|>\"}", &c, &e) == GGUF_OK &&
+           number(c, "bos_token_id") == 4 && number(c, "eot_token_id") == 4,
+       "what the folder says counts %s", e.message);
+    gguf_convert_close(c);
+    for (int n = 32015; n <= 32016; n++) {
+        c = NULL;
+        use_class("LlamaForCausalLM", n);
+        ok(open_folder(text, "{\"add_bos_token\":true}", &c, &e) == GGUF_OK &&
+               number(c, "prefix_token_id") == (n == 32016 ? 32007 : -1) &&
+               number(c, "fsep_token_id") < 0 &&
+               number(c, "add_bos_token") == 1,
+           "a Llama of %d tokens %s", n, e.message);
+        gguf_convert_close(c);
+    }
+    c = NULL;
+    use_class("GraniteForCausalLM", 49152);
+    ok(open_folder(text, "{\"add_bos_token\":true}", &c, &e) == GGUF_OK &&
+           number(c, "add_bos_token") == 0 && number(c, "eot_token_id") < 0,
+       "a Granite of 49152 tokens has no BOS in front %s", e.message);
+    gguf_convert_close(c);
+}
+
 int main(void)
 {
     snprintf(top, sizeof top, "check-vocab-convert.%d.tmp", (int)getpid());
@@ -348,11 +413,9 @@ int main(void)
     check_json_refused();
     check_scores();
     check_merges();
-    folder_text(
-        &f, "config.json",
-        "{\"architectures\":[\"Gemma4ForCausalLM\"],\"vocab_size\":260,"
-        "\"hidden_size\":8,\"num_attention_heads\":1}");
+    use_class("Gemma4ForCausalLM", 260);
     check_ranked();
+    check_roles();
     scratch_clean(top);
     rmdir(top);
     return done_testing();
