@@ -207,7 +207,7 @@ ok 'gguf-quantize --tensor-type-file: a NUL ends nothing silently'
 if test -f "$tiny"; then
     # devices are no outputs, whether they may be replaced or not
     for args in 'imatrix -o' 'imatrix --save-part' 'imatrix --force -o' \
-        'ppl --save-part' 'ppl --force --save-part'; do
+        'ppl -c128 --save-part' 'ppl --force -c128 --save-part'; do
         set -- $args
         tool=$1
         shift

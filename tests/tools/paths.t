@@ -255,8 +255,6 @@ far "$imatrix" -m hf://o/r/m.gguf -f "$d/text" -o "$d/x.dat"
 ok 'gguf-imatrix: a model on a server'
 far "$imatrix" https://example.org/a.gguf -o "$d/x.dat"
 ok 'gguf-imatrix: data on a server'
-far "$convert" hf://o/r/m.gguf --to-safetensors "$d/x"
-ok 'gguf-convert: a model on a server, the other way'
 far "$edit" -f --set a.b=1 https://example.org/m.gguf
 ok 'gguf-edit: a model on a server'
 far "$q" --imatrix https://example.org/a.gguf "$m" "$d/x.gguf" Q4_0
