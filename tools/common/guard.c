@@ -156,7 +156,7 @@ static bool was(const struct guard *g, const struct gguf_kv *kv)
 
 static void check_vocab(struct guard *g)
 {
-    uint64_t n, n_before, id;
+    uint64_t n, n_before = 0, id;
     if (!count_tokens(g->after, &n))
         return;
     bool same_count = count_tokens(g->before, &n_before) && n == n_before;
