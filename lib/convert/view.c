@@ -82,7 +82,7 @@ static enum gguf_status turn(struct gg_convert_view *v, struct gguf_error *err)
     if (v->n_dims == 1) /* its bias */
         return GGUF_OK;
     if (v->n_dims != 2)
-        return fail(v, "is no matrix", err);
+        return fail(v, "is not a matrix", err);
     v->ne[0] = v->from->ne[1];
     v->ne[1] = v->from->ne[0];
     v->part.ne[0] = (uint64_t)v->ne[0];

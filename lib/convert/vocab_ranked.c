@@ -2,8 +2,8 @@
 /* vocab_ranked.c - pieces of bytes and merges by rank: Gemma 4's tokenizer
  *
  * A BPE of tokenizer.json as SentencePiece's are written (byte_fallback), which
- * is not turned into scores: two pieces of one length may have merges of
- * another order than any scores give. Tokens that templates of chats are read
+ * is not turned into scores: a piece has one score, and may come from several
+ * merges of different ranks. Tokens that templates of chats are read
  * by are shown, as llama.cpp's converter has it (conversion/gemma.py).
  */
 #include "config.h"

@@ -69,7 +69,8 @@ struct gguf_convert_params {
         *opener; /* of folders that are elsewhere (reader.h); kept, with the
                   * readers that it makes, until gguf_convert_close; NULL:
                   * there are none */
-    int any;     /* jobs are made of what is no model, too */
+    int any;     /* 1: make a job although verifying the plan finds errors, as
+                  * of a folder that is not a whole model; 0: refuse it */
 };
 #define GGUF_CONVERT_PARAMS_INIT                                              \
     {                                                                         \
@@ -135,8 +136,9 @@ gguf_convert_meta(const struct gguf_convert *c);
 /* A job that writes what was planned, in the types that params->recipe
  * chooses; it is as gguf_quant_create makes one of a file, with
  * allow_requantize. c is kept. GGUF_E_MISMATCH: what was planned, with the
- * pairs of params->meta, is no model: the first of what gguf_file_verify finds.
- * It is not looked for in adapters, nor where gguf_convert_params has any. */
+ * pairs of params->meta, is not a sound model: the first error that
+ * gguf_file_verify finds. Adapters are not verified, nor is anything where
+ * gguf_convert_params has any. */
 GGUF_API enum gguf_status
 gguf_convert_job(struct gguf_quant **out, struct gguf_convert *c,
                  const struct gguf_quant_params *params,

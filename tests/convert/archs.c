@@ -60,11 +60,6 @@ float half_2(const struct folder_tensor *t, uint64_t i)
     return half(t, i, 1);
 }
 
-void archs_ranked(const struct folder *f)
-{
-    folder_ranked(f);
-}
-
 void archs_wordpiece(const struct folder *f)
 {
     folder_wordpiece(f, true);

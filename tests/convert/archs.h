@@ -39,7 +39,6 @@ extern const struct arch archs_first[], archs_dense[], archs_kin[],
     archs_recurrent[], archs_encoder[];
 
 /* The tokenizers of BERT, of T5 in two forms, of RWKV, of PLaMo 2. */
-void archs_ranked(const struct folder *f);
 void archs_wordpiece(const struct folder *f);
 void archs_spiece(const struct folder *f);
 void archs_unigram(const struct folder *f);

@@ -296,7 +296,7 @@ const struct arch archs_experts[] = {
         { "rope.freq_base_swa", "10000" },
         { "attention.shared_kv_layers", "2" } },
       .layers = 22 },
-    { .vocab = archs_ranked,
+    { .vocab = folder_ranked,
       .class_name = "Gemma4ForCausalLM",
       "gemma4",
       SIZES

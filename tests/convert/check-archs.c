@@ -16,6 +16,7 @@
 #include "gguf/stats.h"
 #include "gguf/verify.h"
 #include "tests/convert/archs.h"
+#include "tests/convert/findings.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
@@ -34,19 +35,6 @@ static char top[200];
 static bool keep;
 
 /* ---- the result ---- */
-
-struct seen {
-    int n_errors;
-    char first[200];
-};
-
-static int note(void *user, const struct gguf_finding *f)
-{
-    struct seen *s = user;
-    if (f->severity == GGUF_SEVERITY_ERROR && !s->n_errors++)
-        snprintf(s->first, sizeof s->first, "%s", f->message);
-    return 0;
-}
 
 /* The name of a pattern for a layer and an expert. */
 static void fill(char out[160], const char *pattern, int il, int ie)
@@ -212,7 +200,7 @@ static void check_arch(const struct arch *a, struct gguf_rows *rows)
     static struct folder f;
     struct gguf_error e;
     struct gguf_file *file = NULL;
-    struct seen seen = { 0, "" };
+    struct findings seen = { 0, "" };
     const char *out = scratch_path(top, "out.gguf");
     gguf_error_clear(&e);
     make(&f, a, "F32", 1);
@@ -220,7 +208,7 @@ static void check_arch(const struct arch *a, struct gguf_rows *rows)
     if (st == GGUF_OK)
         st = gguf_file_open(&file, out, NULL, &e);
     if (st == GGUF_OK)
-        st = gguf_file_verify(file, NULL, note, &seen, &e);
+        st = gguf_file_verify(file, NULL, findings_note, &seen, &e);
     ok(st == GGUF_OK && !seen.n_errors && is_arch(file, a->arch),
        "%s becomes a sound %s: %s%s", a->class_name, a->arch, e.message,
        seen.first);

@@ -8,6 +8,7 @@
 #include "config.h"
 #include "gguf/convert.h"
 #include "gguf/verify.h"
+#include "tests/convert/findings.h"
 #include "tests/convert/folder.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
@@ -80,19 +81,6 @@ static void expand(const char *line)
 
 /* ---- the folder ---- */
 
-struct seen {
-    int n_errors;
-    char first[200];
-};
-
-static int note(void *user, const struct gguf_finding *f)
-{
-    struct seen *s = user;
-    if (f->severity == GGUF_SEVERITY_ERROR && !s->n_errors++)
-        snprintf(s->first, sizeof s->first, "%s", f->message);
-    return 0;
-}
-
 static bool is_left(const char *name)
 {
     for (size_t i = 0; i < n_left; i++)
@@ -129,7 +117,7 @@ static void check(const char *label, const char *arch, const char *vocab)
 {
     struct gguf_convert *c = NULL;
     struct gguf_file *file = NULL;
-    struct seen seen = { 0, "" };
+    struct findings seen = { 0, "" };
     struct gguf_error e;
     const char *out = scratch_path(top, "out.gguf");
     gguf_error_clear(&e);
@@ -155,7 +143,7 @@ static void check(const char *label, const char *arch, const char *vocab)
     if (st == GGUF_OK)
         st = gguf_file_open(&file, out, NULL, &e);
     if (st == GGUF_OK)
-        st = gguf_file_verify(file, NULL, note, &seen, &e);
+        st = gguf_file_verify(file, NULL, findings_note, &seen, &e);
     ok(st == GGUF_OK && !seen.n_errors, "%s: a sound file: %s%s", label,
        e.message, seen.first);
     gguf_file_close(file);
