@@ -23,8 +23,9 @@
 enum {
     ALIGN = 64,
     /* Columns of a task: keys and values are packed once for all of them. As
-     * many as these bytes hold, queries and outputs, for L2; */
-    COLUMNS_SIZE = 256 << 10,
+     * many as these bytes hold, queries and outputs. A block of keys goes over
+     * them once, which L3 serves as fast as they are multiplied; */
+    COLUMNS_SIZE = 2 << 20,
     N_COLS = 96,       /* but that many, as far as whole tokens allow; */
     N_COLS_MORE = 192, /* and of threads that wait for tasks no more */
     TASKS = 4          /* than makes so many for each */
