@@ -44,6 +44,7 @@ bool info_lines(char *const *path, int n, const struct info_options *o,
         "file", "architecture", "weights", "quantization", "bits",
         "size", "context",      "tensors", "files"
     };
+    struct load_seen seen = { NULL, 0, 0 };
     struct table t;
     bool good = true;
     table_init(&t, "llrlrrrrr", 0);
@@ -53,9 +54,12 @@ bool info_lines(char *const *path, int n, const struct info_options *o,
         struct load l;
         struct info info;
         struct gguf_error err;
+        if (load_is_again(&seen, path[i]))
+            continue;
         if (load_try(&l, path[i], !o->alone, params, &err)) {
             info_init(&info, &l, o);
             add_line(&t, &info);
+            load_note(&seen, &l);
             info_fini(&info);
         } else {
             msg_fail(path[i], &err);
@@ -63,6 +67,7 @@ bool info_lines(char *const *path, int n, const struct info_options *o,
         }
         load_close(&l);
     }
+    load_forget(&seen);
     info_table(&t, o);
     return good;
 }

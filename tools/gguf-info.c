@@ -34,7 +34,7 @@ static bool can_show(const struct load *l, const struct info_options *o)
 /* One operand; false: it failed. *opened: something was shown. */
 static bool show(const char *path, const struct info_options *o,
                  const struct gguf_file_params *params, struct json *j,
-                 bool *opened)
+                 struct load_seen *seen, bool *opened)
 {
     struct load l;
     struct info info;
@@ -64,6 +64,7 @@ static bool show(const char *path, const struct info_options *o,
         }
         info_fini(&info);
     }
+    load_note(seen, &l);
     load_close(&l);
     return good;
 }
@@ -74,20 +75,26 @@ static int show_all(char *const *path, int n, const struct info_options *o,
     /* One operand is one object, more are an array of them. */
     struct json j;
     json_begin(&j, stdout);
+    struct load_seen seen = { NULL, 0, 0 };
     bool plain = o->key || o->values || o->manifest;
     bool array = o->json && !plain && n > 1;
+    /* checksums of all are one manifest */
+    bool apart = !o->json && !plain && o->show != SHOW_HASH;
     bool some = false;
     int status = MSG_DONE;
     if (array)
         json_open(&j, NULL, '[');
     for (int i = 0; i < n && !progress_stopped(); i++) {
         bool opened;
-        if (some && !o->json && !plain)
+        if (load_is_again(&seen, path[i]))
+            continue;
+        if (some && apart)
             putchar('\n');
-        if (!show(path[i], o, params, &j, &opened))
+        if (!show(path[i], o, params, &j, &seen, &opened))
             status = MSG_FAILED;
         some |= opened;
     }
+    load_forget(&seen);
     if (array)
         json_close(&j);
     if (o->json && !plain && (array || some))

@@ -427,6 +427,9 @@ ok '--manifest: the line of the file, of several'
 run "$info" --manifest "$tmp/whole" "$tmp/nan.gguf"
 test $rc -eq 1 && grep -q 'nan.gguf: is not in the manifest' "$tmp/err"
 ok '--manifest: a file that it does not name'
+sha256sum "$m" "$m2" >"$tmp/whole"
+"$info" -q --hash=sha256 "$m" "$m2" | cmp -s - "$tmp/whole"
+ok '--hash=sha256: of several files, without lines between'
 "$info" --hash=sha256 --json "$m" >"$tmp/out" &&
     grep -q "$(sha256sum <"$m" | cut -c1-64)" "$tmp/out"
 ok '--hash=sha256 --json'

@@ -5,6 +5,8 @@
 #include "tools/common/msg.h"
 
 #include <gguf/reader.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -83,4 +85,32 @@ struct gguf_split_tensor load_tensor(const struct load *l, size_t i)
         return *gguf_split_tensor(l->set, i);
     return (struct gguf_split_tensor){ gguf_file_tensor(l->alone, i), l->alone,
                                        0 };
+}
+
+bool load_is_again(const struct load_seen *seen, const char *path)
+{
+    size_t n, m;
+    unsigned count, of;
+    if (!gguf_split_name_parse(path, &n, NULL, &count))
+        return false;
+    for (size_t i = 0; i < seen->n; i++)
+        if (gguf_split_name_parse(seen->path[i], &m, NULL, &of) && m == n &&
+            of == count && !memcmp(seen->path[i], path, n))
+            return true;
+    return false;
+}
+
+void load_note(struct load_seen *seen, const struct load *l)
+{
+    if (!l->set || !gguf_split_is_split(l->set))
+        return;
+    seen->path =
+        msg_grow(seen->path, &seen->room, seen->n + 1, sizeof *seen->path);
+    seen->path[seen->n++] = l->path;
+}
+
+void load_forget(struct load_seen *seen)
+{
+    free(seen->path);
+    *seen = (struct load_seen){ NULL, 0, 0 };
 }

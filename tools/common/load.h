@@ -29,6 +29,19 @@ const struct gguf_file *load_file(const struct load *l, size_t i);
 size_t load_n_tensors(const struct load *l);
 struct gguf_split_tensor load_tensor(const struct load *l, size_t i);
 
+/* The sets that were opened whole so far: whoever names a shard of one after
+ * that, or a pattern of the shell that matches all of them, means the set.
+ * Zeroed is empty. */
+struct load_seen {
+    const char **path;
+    size_t n, room;
+};
+/* Is path a shard of one of them? */
+bool load_is_again(const struct load_seen *seen, const char *path);
+/* Take l's, if it is one. */
+void load_note(struct load_seen *seen, const struct load *l);
+void load_forget(struct load_seen *seen);
+
 /* Files of many shards need many descriptors: take all that the system gives.
  * Before the first load_open. */
 void load_raise_limits(void);
