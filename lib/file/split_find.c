@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { NAME_SIZE = 256 }; /* of a file in a folder, with its NUL */
+
 const char *gg_file_split_base(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -58,17 +60,37 @@ static enum gguf_status join(const char *dir, const char *base, size_t n,
     return GGUF_OK;
 }
 
+/* What else a folder has. */
+struct others {
+    size_t n_models;       /* GGUF files that are no shards */
+    char model[NAME_SIZE]; /* the first of them by name */
+    bool has_config;       /* as the folders of transformers have it */
+};
+
+static void look_at(struct others *o, const char *name)
+{
+    const size_t n = strlen(name);
+    o->has_config |= !strcmp(name, "config.json");
+    if (n <= 5 || n >= NAME_SIZE || strcmp(name + n - 5, ".gguf") != 0)
+        return;
+    if (!o->n_models++ || strcmp(name, o->model) < 0)
+        memcpy(o->model, name, n + 1);
+}
+
 /* All entries of d: the first set's prefix in *prefix. */
 static enum gguf_status scan(DIR *d, const char *dir, const char *base,
                              const struct gguf_allocator *a, char **prefix,
-                             unsigned *count, struct gguf_error *err)
+                             unsigned *count, struct others *others,
+                             struct gguf_error *err)
 {
     struct dirent *entry;
     while ((entry = readdir(d)) != NULL) {
         size_t n;
         unsigned k;
-        if (!belongs(entry->d_name, base, &n, &k))
+        if (!belongs(entry->d_name, base, &n, &k)) {
+            look_at(others, entry->d_name);
             continue;
+        }
         if (!*prefix) {
             GG_TRY(join(dir, entry->d_name, n, a, prefix, err));
             *count = k;
@@ -88,18 +110,41 @@ static enum gguf_status scan(DIR *d, const char *dir, const char *base,
     return GGUF_OK;
 }
 
+/* A folder without a set: what there is instead. */
+static enum gguf_status no_set(const struct others *o, struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    const char *name = gg_str_esc(&e, gg_str_z(o->model));
+    static const char none[] = "the folder has no split model "
+                               "(NAME-NNNNN-of-NNNNN.gguf)";
+    if (o->n_models == 1)
+        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                            "%s: give the model in it by its name, '%s'", none,
+                            name);
+    if (o->n_models)
+        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                            "%s: give one of the %zu models in it by its "
+                            "name, such as '%s'",
+                            none, o->n_models, name);
+    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "%s%s", none,
+                        o->has_config ? ", but a config.json: gguf-convert "
+                                        "makes GGUF files of such folders"
+                                      : "");
+}
+
 enum gguf_status gg_file_split_find(const char *dir, const char *base,
                                     const struct gguf_allocator *a,
                                     char **prefix, unsigned *count,
                                     struct gguf_error *err)
 {
     struct gg_str_esc e;
+    struct others others = { 0 };
     *prefix = NULL;
     DIR *d = opendir(*dir ? dir : ".");
     if (!d)
         return gg_error_set_errno(err, errno, "folder '%s'",
                                   gg_str_esc(&e, gg_str_z(dir)));
-    enum gguf_status st = scan(d, dir, base, a, prefix, count, err);
+    enum gguf_status st = scan(d, dir, base, a, prefix, count, &others, err);
     closedir(d);
     if (st != GGUF_OK) {
         gg_mem_free(a, *prefix);
@@ -110,9 +155,7 @@ enum gguf_status gg_file_split_find(const char *dir, const char *base,
                           "'%s-NNNNN-of-NNNNN.gguf'",
                           gg_str_esc(&e, gg_str_z(base)));
     } else if (!*prefix) {
-        st = gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                          "the folder has no split model "
-                          "(NAME-NNNNN-of-NNNNN.gguf)");
+        st = no_set(&others, err);
     }
     return st;
 }

@@ -20,4 +20,21 @@ done
 run "$info" -q --table --alone "$tmp"/set/*
 test "$(wc -l <"$tmp/out")" -eq 4
 ok '--alone: each is one by itself'
+
+# A folder without a split model: what there is.
+mkdir "$tmp/some"
+no_set() # what the message ends in
+{
+    run "$info" "$tmp/some"
+    test $rc -eq 1 -a ! -s "$tmp/out" &&
+        grep -q "/some: the folder has no split model (NAME-NNNNN-of-NNNNN.gguf)$1\$" "$tmp/err"
+    ok "a folder without a split model$1"
+}
+no_set ''
+: >"$tmp/some/config.json"
+no_set ', but a config.json: gguf-convert makes GGUF files of such folders'
+cp "$m" "$tmp/some/b.gguf"
+no_set ": give the model in it by its name, 'b.gguf'"
+cp "$m" "$tmp/some/a.gguf"
+no_set ": give one of the 2 models in it by its name, such as 'a.gguf'"
 done_testing
