@@ -143,7 +143,7 @@ static const struct opt_tool tool = {
     "OUT appears under its name when it is complete.",
     table,
     rules,
-    "DIR",
+    "DIR [MORE]...",
     NULL
 };
 
@@ -205,10 +205,10 @@ static void use_folder(struct convert_options *o)
 void parse_convert(struct convert_options *o, int argc, char **argv)
 {
     struct options *q = &o->q;
-    const int n = opt_parse(&tool, argc, argv, o);
-    if (n != 1)
-        opt_usage(n ? "'%s' is one argument too many" : "DIR is missing",
-                  n ? argv[2] : "");
+    if (opt_parse(&tool, argc, argv, o) > 1)
+        opt_usage("'%s' is one argument too many: --output OUT names what is "
+                  "written",
+                  argv[2]);
     if (o->folder)
         remote_args(&argv[1], 1);
     else

@@ -116,8 +116,8 @@ static void unknown(const struct ppl_backends *b, const char *name)
         at += (size_t)snprintf(list + at, sizeof list - at, "%s%s",
                                i ? ", " : "", known);
     }
-    msg_error(NULL, "there is no backend '%s' here, but %s%s", name, list,
-              gguf_near_hint(&near, hint));
+    msg_error(NULL, "this build has no backend '%s'; what it has: %s%s", name,
+              list, gguf_near_hint(&near, hint));
 }
 
 /* The backend of that name, opened if it is not in the list yet. */

@@ -147,15 +147,35 @@ static size_t chunks_of(const struct ppl_run *r, size_t i)
                                              : ppl_n_chunks(r->o, n);
 }
 
+/* "; -c 64 has a chunk": of n tokens, where a shorter context would do. */
+static void shorter_context(const struct ppl_run *r, size_t n, char *out,
+                            size_t size)
+{
+    struct ppl_options o = *r->o;
+    *out = '\0';
+    if (r->several || o.base_is_saved || ppl_cut(&o) != GGUF_SCAN_CHUNKS)
+        return;
+    while (o.n_ctx >= 16 && !ppl_n_chunks(&o, n))
+        o.n_ctx /= 2;
+    if (ppl_n_chunks(&o, n))
+        snprintf(out, size, "; for -c %" PRIu32 " they are enough", o.n_ctx);
+}
+
 static void say_short(const struct ppl_run *r, size_t i, size_t n_short)
 {
     const struct ppl_options *o = r->o;
     const bool several = r->several;
     const size_t n = r->texts[i].end - begin_of(r, i);
     char more[80] = "";
+    if (!several && !r->texts[i].size) {
+        msg_error(r->texts[i].name, "the text is empty");
+        return;
+    }
     if (n_short > 1)
         snprintf(more, sizeof more, "; so are %zu of %zu texts", n_short,
                  r->n_texts);
+    else
+        shorter_context(r, n, more, sizeof more);
     msg_error(r->texts[i].name,
               "%zu token%s too few: with -c %" PRIu32 " at least %" PRIu64
               " are needed%s%s",

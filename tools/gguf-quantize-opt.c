@@ -220,10 +220,11 @@ static void parse_operands(struct options *o, char **arg, int n)
         add_target(o, n ? arg[0] : NULL, TYPE_AUTO);
         arg += n;
         n = 0;
-    } else if (n > 1) { /* IN OUT TYPE */
-        if (!is_preset(arg[1]))
-            opt_usage("'%s' is not a type, which --list-types lists%s", arg[1],
-                      near_preset(arg[1], hint));
+    } else if (n > 1 || (n && *near_preset(arg[0], hint))) { /* IN OUT TYPE */
+        const char *type = arg[n > 1];
+        if (!is_preset(type))
+            opt_usage("'%s' is not a type, which --list-types lists%s", type,
+                      near_preset(type, hint));
         add_target(o, arg[0], arg[1]);
         arg += 2;
         n -= 2;

@@ -88,13 +88,27 @@ static const struct opt_tool tool = {
     "original file, byte for byte.",
     table,
     rules,
-    "IN OUT",
+    "IN OUT [MORE]...",
     NULL
 };
 
+/* More than two operands: a pattern of the shell that shards match? */
+static _Noreturn void too_many(const struct options *o, char *const *arg)
+{
+    size_t n, m;
+    if (o->merge && gguf_split_name_parse(arg[0], &n, NULL, NULL) &&
+        gguf_split_name_parse(arg[1], &m, NULL, NULL) && m == n &&
+        !memcmp(arg[0], arg[1], n))
+        opt_usage("'%s' is one argument too many: one shard stands for all, "
+                  "and OUT comes after it",
+                  arg[1]);
+    opt_usage("'%s' is one argument too many", arg[2]);
+}
+
 static void parse(struct options *o, int argc, char **argv)
 {
-    (void)opt_parse(&tool, argc, argv, o);
+    if (opt_parse(&tool, argc, argv, o) > 2)
+        too_many(o, argv + 1);
     o->verify |= o->delete_inputs;
     if (!o->merge && !o->limits.max_tensors && !o->limits.max_size &&
         !o->limits.by_layer)

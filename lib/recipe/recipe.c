@@ -27,13 +27,11 @@ enum gguf_status gguf_recipe_load(struct gguf_recipe **out, const char *path,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err)
 {
-    struct gg_str_esc esc;
     enum gguf_status st;
     *out = NULL;
     FILE *f = fopen(path, "rb");
     if (!f)
-        return gg_error_set_errno(err, errno, "cannot open '%s'",
-                                  gg_str_esc(&esc, gg_str_z(path)));
+        return gg_error_set_errno(err, errno, "cannot be opened");
     char *text = gg_mem_alloc(allocator, GGUF_RECIPE_MAX_SIZE + 1);
     if (!text) {
         fclose(f);
@@ -42,8 +40,7 @@ enum gguf_status gguf_recipe_load(struct gguf_recipe **out, const char *path,
     errno = 0;
     size_t n = fread(text, 1, GGUF_RECIPE_MAX_SIZE + 1, f);
     if (ferror(f))
-        st = gg_error_set_errno(err, errno, "cannot read '%s'",
-                                gg_str_esc(&esc, gg_str_z(path)));
+        st = gg_error_set_errno(err, errno, "cannot be read");
     else
         st = gguf_recipe_parse(out, (struct gguf_str){ text, n }, allocator,
                                err);

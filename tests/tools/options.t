@@ -35,6 +35,7 @@ refused <<'END'
 convert|x --outfile O|there is no '--outfile' here: --output OUT names it
 convert|x -o O --outtype q8_0|there is no '--outtype' here: it goes with the name: --output OUT=TYPE
 convert|x --outtpye q8_0|unknown option '--outtpye'
+convert|x y.gguf|'y.gguf' is one argument too many: --output OUT names what is written
 convert|M -o O|a folder is wanted, not the GGUF file '
 convert|x -o O --verify-chunks 2|'--verify-chunks' needs --verify
 convert|x -o O --verify T --verify-chunks 0|--verify-chunks: '0' is not
@@ -77,6 +78,8 @@ ppl|-m M|--file, --tokens, --base, --kl-divergence-base, --merge-parts, --print-
 ppl|-m M --base M|--file is missing: only a file of logits has its text
 ppl|-m M -f T --base M --save-base X|'--base' and '--save-base' exclude each other
 ppl|-m M -f T --kl-divergence|'--kl-divergence' needs --kl-divergence-base
+ppl|M|--model or --merge-parts is missing before '
+ppl|-m M some.txt|--file, --tokens, --base, --kl-divergence-base, --merge-parts, --print-graph, --print-assignments or --print-plan is missing before 'some.txt'
 ppl|-f T|--model or --merge-parts is missing
 ppl|--merge-parts|--merge-parts: PART is missing
 ppl|--merge-parts -m M x|'--merge-parts' and '-m' exclude each other
@@ -103,6 +106,7 @@ ppl|-m M -f T --cpus 0 --numa|'--cpus' and '--numa' exclude each other
 split|--merge --split M O|'--merge' and '--split' exclude each other
 split|--merge --split-max-size 1G M O|'--merge' and '--split-max-size' exclude
 split|M|OUT is missing
+split|--merge x-00001-of-00003.gguf x-00002-of-00003.gguf x-00003-of-00003.gguf|'x-00002-of-00003.gguf' is one argument too many: one shard stands for all, and OUT comes after it
 split|M O M|'
 split|--split-max-size 1G --split-max-size=2G M O|option '--split-max-size' is given twice
 split|--split-max-size 0 M O|--split-max-size: 0 bytes are too few
@@ -184,6 +188,8 @@ imatrix|--in-file M|there is no '--in-file' here: files to read are operands
 imatrix|-o O --output-file O M|'-o' and '--output-file' say the same thing
 quantize||IN is missing
 quantize|M|OUT and TYPE are missing
+quantize|M Q4KM|'Q4KM' is not a type, which --list-types lists; did you mean 'Q4_K_M'?
+quantize|M x.gguf|TYPE is missing; --list-types lists them
 quantize|M O Q9_9|'Q9_9' is not a type
 quantize|M O Q8_0 4 x|'x' is one argument too many
 quantize|--target-size 1G --target-bpw 4 M O|'--target-size' and '--target-bpw' exclude each other

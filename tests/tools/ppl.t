@@ -117,8 +117,15 @@ else
 fi
 
 run "$ppl" -q -m "$m" -f "$t" -c 4096
-fails 'tokens are too few'
+fails 'tokens are too few: .* at least 8192 are needed; for -c [0-9]* they are enough$'
 ok 'a text that is too short'
+run "$ppl" -q -m "$m" -f "$t" -c "$(sed 's/.* -c \([0-9]*\) they.*/\1/' "$tmp/err")"
+test $rc -eq 0
+ok 'the context that the message names is short enough'
+: >"$tmp/empty"
+run "$ppl" -q -m "$m" -f "$tmp/empty"
+fails 'the text is empty'
+ok 'a text that is empty'
 run "$ppl" -m "$m" -f "$tmp/none"
 fails 'cannot open'
 ok 'a text that is not there'
@@ -265,11 +272,11 @@ for list in x 1- 3-1 ,1 1,, 1024; do
     ok "a wrong list of processors: $list"
 done
 run "$ppl" -m "$m" -f "$t" --backend nothing
-fails "there is no backend 'nothing' here, but CPU"
+fails "this build has no backend 'nothing'; what it has: CPU"
 ok 'a backend that is not there'
 for list in '' CPU, ,CPU; do
     run "$ppl" -m "$m" -f "$t" --backend "$list"
-    fails "there is no backend '' here"
+    fails "this build has no backend ''"
     ok "a name that is missing: '$list'"
 done
 run "$ppl" -q -m "$m" -f "$t" -c 128 --chunks 2 --compare-backends CPU,CPU

@@ -287,7 +287,7 @@ int opt_parse(const struct opt_tool *tool, int argc, char **argv,
         else if (!read_name(&p))
             read_letters(&p);
     }
-    opt_check_rules(tool, p.given);
+    opt_check_rules(tool, p.given, n ? argv[1] : NULL);
     check_operands(tool, n, argv + 1);
     free(p.given);
     free(p.argument);

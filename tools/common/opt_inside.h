@@ -38,9 +38,10 @@ void opt_store(const struct opt_use *u, void *options);
 /* May text, which stands right after the option's letter, be its argument? */
 bool opt_fits(const struct opt *o, const char *text);
 
-/* opt_rule.c: given[i] is the name by which row i of the table was given. */
-void opt_check_rules(const struct opt_tool *tool,
-                     const struct opt_name *given);
+/* opt_rule.c: given[i] is the name by which row i of the table was given,
+ * operand what else was said first, or NULL. */
+void opt_check_rules(const struct opt_tool *tool, const struct opt_name *given,
+                     const char *operand);
 
 /* opt_help.c: print it and exit. */
 _Noreturn void opt_print_help(const struct opt_tool *t);

@@ -10,6 +10,7 @@
 struct rules {
     const struct opt_tool *tool;
     const struct opt_name *given;
+    const char *operand; /* the first; NULL: none */
 };
 
 /* The row of the table with this name. */
@@ -73,12 +74,15 @@ static void check_need(const struct rules *r, const struct opt_rule *x)
     list_names(x->b, list, sizeof list);
     if (a.s)
         opt_usage("'%.*s' needs %s", a.n, a.s, list);
+    if (r->operand)
+        opt_usage("%s is missing before '%s'", list, r->operand);
     opt_usage("%s is missing", list);
 }
 
-void opt_check_rules(const struct opt_tool *tool, const struct opt_name *given)
+void opt_check_rules(const struct opt_tool *tool, const struct opt_name *given,
+                     const char *operand)
 {
-    const struct rules r = { tool, given };
+    const struct rules r = { tool, given, operand };
     for (const struct opt_rule *x = tool->rules; x && (x->a || x->b); x++)
         if (x->is == OPT_EXCLUDES)
             check_exclusion(&r, x);
