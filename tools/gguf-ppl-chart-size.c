@@ -108,10 +108,11 @@ static void size_chart(const struct ppl_report *r, struct svg_chart *c,
         svg_level(c, r->stats[0].ppl_base.value, "");
     }
     for (size_t i = 0; i < n; i++) {
-        char size[24], text[160];
-        snprintf(text, sizeof text, "%s: %s, %.5g " PM " %.2g", p[i].label,
-                 table_size(size, (uint64_t)p[i].size), p[i].y.value,
-                 p[i].y.error);
+        char size[24], value[32], error[32], text[160];
+        snprintf(text, sizeof text, "%s: %s, %s " PM " %s", p[i].label,
+                 table_size(size, (uint64_t)p[i].size),
+                 text_figure(value, p[i].y.value, 5),
+                 text_figure(error, p[i].y.error, 2));
         svg_dot(c, p[i].series, p[i].label, p[i].size / unit, p[i].y.value,
                 p[i].y.error, text);
     }

@@ -112,7 +112,8 @@ static void put_cell(struct svg_chart *c, double x, double y,
             fmax(svg_x(c, x + 0.5) - x0 - 1, 0.5),
             fmax(svg_y(c, y + 0.5) - y0 - 1, 0.5));
     svg_textz(c->f, e->name);
-    fprintf(c->f, ": %.3g, cosine %.6f</title></rect>\n", e->error, e->cosine);
+    fprintf(c->f, ": %s, cosine %.6f</title></rect>\n",
+            text_figure(value, e->error, 3), e->cosine);
 }
 
 static void one_map(const struct ppl_report *r, FILE *f, size_t k, double low,
@@ -147,15 +148,16 @@ static void one_map(const struct ppl_report *r, FILE *f, size_t k, double low,
 void ppl_html_heat(const struct ppl_report *r, FILE *f)
 {
     double low, high;
+    char from[32], to[32];
     if (!r->layers || !range_of(r, &low, &high))
         return;
     fprintf(f,
             "<section>\n<h2>Layer by layer</h2>\n<p class=\"mute\">How far "
             "the inside of each model is from the base's, over the first "
-            "chunks: from %.2g (faint) to %.2g (strong) of its size, on a "
+            "chunks: from %s (faint) to %s (strong) of its size, on a "
             "logarithmic scale. Errors of earlier layers are part of later "
             "ones.</p>\n<div class=\"charts\">\n",
-            low, high);
+            text_figure(from, low, 2), text_figure(to, high, 2));
     for (size_t i = 0; i < r->n; i++)
         if (r->layers[r->order[i]])
             one_map(r, f, r->order[i], low, high);

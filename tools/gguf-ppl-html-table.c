@@ -29,13 +29,35 @@ static const struct column {
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns, FIRST_OF_BASE = 3 };
 
-/* v times factor as fmt says, with all digits of v in the element. */
-static void put_data(FILE *f, double v, double factor, const char *fmt)
+/* How the figures of a column are written. */
+struct form {
+    double factor;
+    int decimals;     /* or, below 0: significant digits of the value */
+    const char *unit; /* after the value */
+    bool plus;        /* before what is not negative */
+    bool error;       /* with its uncertainty, of as many decimals */
+};
+
+static int decimals_of(const struct form *w, double v)
+{
+    if (w->decimals >= 0)
+        return w->decimals;
+    const int n = isfinite(v) && v != 0
+                      ? -w->decimals - 1 - (int)floor(log10(fabs(v)))
+                      : 0;
+    return n < 0 ? 0 : n > 12 ? 12 : n;
+}
+
+/* v times the factor; all digits of v are in the element. */
+static void put_data(FILE *f, double v, const struct form *w, int decimals,
+                     bool plus, const char *unit)
 {
     char value[32];
+    const double shown = w->factor * v;
+    const bool none = fabs(shown) < 0.5 * pow(10, -decimals); /* no -0.00 */
     json_format_f64(value, v);
     fprintf(f, "<data value=\"%s\">", value);
-    fprintf(f, fmt, factor * v);
+    fprintf(f, plus ? "%+.*f%s" : "%.*f%s", decimals, none ? 0 : shown, unit);
     fputs("</data>", f);
 }
 
@@ -53,17 +75,17 @@ static void put_cell(FILE *f, const char *name)
 
 /* part: how much of the cell's width has another ground, from 0 to 1. */
 static void put_figure(FILE *f, const char *name, struct gguf_figure v,
-                       double factor, const char *fmt, const char *fmt_error,
-                       double part)
+                       const struct form *w, double part)
 {
+    const int decimals = decimals_of(w, w->factor * v.value);
     put_cell(f, name);
     if (part > 0)
         fprintf(f, " class=\"part\" style=\"--p:%.1f%%\"", 100 * part);
     putc('>', f);
-    put_data(f, v.value, factor, fmt);
-    if (fmt_error && isfinite(v.error)) {
+    put_data(f, v.value, w, decimals, w->plus, w->unit);
+    if (w->error && isfinite(v.error)) {
         fputs(" <span class=\"pm\">" PM " ", f);
-        put_data(f, v.error, factor, fmt_error);
+        put_data(f, v.error, w, decimals, false, "");
         fputs("</span>", f);
     }
     fputs("</td>", f);
@@ -114,12 +136,16 @@ static void put_rest(const struct ppl_report *r, FILE *f, size_t i)
     const struct gguf_kld_stats *k = &r->stats[i];
     const double most = most_divergence(r);
     const struct gguf_figure change = { k->ratio.value - 1, k->ratio.error };
-    put_figure(f, "change", change, 100, "%+.3f%%", "%.3f", 0);
-    put_figure(f, "kld", k->kld, 1, "%.4g", "%.2g",
+    put_figure(f, "change", change, &(struct form){ 100, 3, "%", true, true },
+               0);
+    put_figure(f, "kld", k->kld, &(struct form){ 1, -4, "", false, true },
                most > 0 ? k->kld.value / most : 0);
-    put_figure(f, "kld99", k->kld_at[P99], 1, "%.4g", NULL, 0);
-    put_figure(f, "dp_rms", k->dp_rms, 100, "%.3f%%", "%.3f", 0);
-    put_figure(f, "same_top", k->same_top, 100, "%.2f%%", "%.2f", 0);
+    put_figure(f, "kld99", k->kld_at[P99],
+               &(struct form){ 1, -4, "", false, false }, 0);
+    put_figure(f, "dp_rms", k->dp_rms,
+               &(struct form){ 100, 3, "%", false, true }, 0);
+    put_figure(f, "same_top", k->same_top,
+               &(struct form){ 100, 2, "%", false, true }, 0);
 }
 
 /* A model that another one beats in both size and divergence, by more than
@@ -151,6 +177,8 @@ static void put_advice(const struct ppl_report *r, FILE *f)
     }
 }
 
+static const struct form form_ppl = { 1, 4, "", false, true };
+
 void ppl_html_models(const struct ppl_report *r, FILE *f)
 {
     fputs("<section>\n<h2>Models by size</h2>\n<div class=\"scroll\" "
@@ -167,14 +195,14 @@ void ppl_html_models(const struct ppl_report *r, FILE *f)
     if (r->base) {
         put_model(f, r->base, r->side->base, r->o->base);
         put_size(f, r->side->base);
-        put_figure(f, "ppl", r->stats[0].ppl_base, 1, "%.4f", "%.4f", 0);
+        put_figure(f, "ppl", r->stats[0].ppl_base, &form_ppl, 0);
         fputs("<td colspan=\"5\"></td></tr>\n", f);
     }
     for (size_t k = 0; k < r->n; k++) {
         const size_t i = r->order[k];
         put_model(f, &r->curve[i], ppl_report_model(r, i), "");
         put_size(f, ppl_report_model(r, i));
-        put_figure(f, "ppl", ppl_report_ppl(r, i), 1, "%.4f", "%.4f", 0);
+        put_figure(f, "ppl", ppl_report_ppl(r, i), &form_ppl, 0);
         if (r->base)
             put_rest(r, f, i);
         fputs("</tr>\n", f);
@@ -196,6 +224,8 @@ void ppl_html_models(const struct ppl_report *r, FILE *f)
 static void put_percentiles(const struct ppl_report *r, FILE *f,
                             const char *id, bool divergence)
 {
+    const struct form form = { divergence ? 1 : 100, divergence ? -3 : 3, "",
+                               false, true };
     fprintf(f,
             "<details>\n<summary>Percentiles of %s</summary>\n<div "
             "class=\"scroll\" tabindex=\"0\">\n<table id=\"%s\">\n<thead><tr>"
@@ -212,9 +242,8 @@ static void put_percentiles(const struct ppl_report *r, FILE *f,
         const struct gguf_kld_stats *s = &r->stats[i];
         put_model(f, &r->curve[i], ppl_report_model(r, i), "");
         for (unsigned q = 0; q < GGUF_KLD_N_QUANTILES; q++)
-            put_figure(f, "q", divergence ? s->kld_at[q] : s->dp_at[q],
-                       divergence ? 1 : 100, divergence ? "%.3g" : "%.3f",
-                       divergence ? "%.1g" : "%.3f", 0);
+            put_figure(f, "q", divergence ? s->kld_at[q] : s->dp_at[q], &form,
+                       0);
         fputs("</tr>\n", f);
     }
     fputs("</tbody>\n</table>\n</div>\n</details>\n", f);

@@ -33,7 +33,7 @@ static const char style[] =
     "p{max-width:70ch;margin:.4rem 0}\n"
     ".mute,small{color:var(--mute)}\n"
     ".scroll{overflow-x:auto;border:1px solid var(--rule);border-radius:8px}\n"
-    "table{border-collapse:collapse;width:100%;font-size:.9rem;"
+    "table{border-collapse:separate;border-spacing:0;width:100%;font-size:.9rem;"
     "font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.45rem .7rem;text-align:right;white-space:nowrap;"
     "border-top:1px solid var(--rule)}\n"
@@ -105,9 +105,9 @@ static void put_head(const struct ppl_report *r, FILE *f)
         fputs("On ", f);
     ppl_report_text(r, f);
     fprintf(f,
-            ": %zu chunks of %" PRIu32 " tokens, %" PRIu64
+            ": %zu chunk%s of %" PRIu32 " tokens, %" PRIu64
             " of them scored.</p>\n</header>\n",
-            r->n_chunks, r->o->n_ctx,
+            r->n_chunks, text_s(r->n_chunks), r->o->n_ctx,
             r->stats ? r->stats[0].n : r->run->total.n);
 }
 

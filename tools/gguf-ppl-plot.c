@@ -22,6 +22,7 @@ static void key(const struct ppl_report *r, FILE *f, double y, int series,
     const bool base = series == SVG_BASE;
     const struct gguf_figure p =
         base ? r->stats[0].ppl_base : ppl_report_ppl(r, i);
+    char kld[32], error[32];
     fprintf(f,
             "<path class=\"line %s%s\" stroke-width=\"3\" d=\"M58 %.1fh22\"/>"
             "<text class=\"ink\" x=\"88\" y=\"%.1f\">",
@@ -34,9 +35,10 @@ static void key(const struct ppl_report *r, FILE *f, double y, int series,
         y, p.value, p.error);
     if (!base && r->stats)
         fprintf(f,
-                "<text class=\"ink figure\" x=\"510\" y=\"%.1f\">KLD %.4g " PM
-                " %.2g</text>",
-                y, r->stats[i].kld.value, r->stats[i].kld.error);
+                "<text class=\"ink figure\" x=\"510\" y=\"%.1f\">KLD %s " PM
+                " %s</text>",
+                y, text_figure(kld, r->stats[i].kld.value, 4),
+                text_figure(error, r->stats[i].kld.error, 2));
     putc('\n', f);
 }
 
@@ -62,9 +64,10 @@ void ppl_report_plot(const struct ppl_report *r, FILE *f)
             WIDTH, height);
     title(r, f);
     fprintf(f,
-            "</text>\n<text class=\"mute\" x=\"58\" y=\"42\">%zu chunks of "
+            "</text>\n<text class=\"mute\" x=\"58\" y=\"42\">%zu chunk%s of "
             "%" PRIu32 " tokens, libgguf %s</text>\n",
-            r->n_chunks, r->o->n_ctx, gguf_version_string());
+            r->n_chunks, text_s(r->n_chunks), r->o->n_ctx,
+            gguf_version_string());
     double y = HEAD;
     if (r->base) {
         key(r, f, y, SVG_BASE, r->base->label, 0);

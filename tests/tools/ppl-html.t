@@ -55,7 +55,7 @@ grep -q '<small>&lt;script&gt;x&lt;/script&gt;&amp;&quot;&#39;\\u{202E}' \
     "$tmp/page.html"
 ok 'names are text'
 if command -v python3 >/dev/null 2>&1; then
-    run python3 -c 'import json, math, sys
+    run python3 -c 'import json, math, re, sys
 import xml.etree.ElementTree as ET
 sys.path.insert(0, sys.argv[1])
 import svg
@@ -74,6 +74,10 @@ for page in sys.argv[2:]:
     pre = json.loads("".join(root.find(".//" + H + "pre").itertext()))
     assert pre == d
     tables = {t.get("id"): t for t in root.iter(H + "table")}
+    for x in root.iter(H + "data"): # no exponents, and no zero below zero
+        shown = "".join(x.itertext())
+        assert re.fullmatch("[-+]?[0-9]+([.][0-9]+)?( [KMG]iB|%)?", shown) \
+            and not re.fullmatch("-[0.]+%?", shown), shown
     rows = list(tables["models"].find(H + "tbody"))
     heads = [" ".join("".join(th.itertext()).split())
              for th in tables["models"].find(H + "thead").iter(H + "th")]
