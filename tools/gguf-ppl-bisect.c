@@ -4,6 +4,7 @@
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
 #include "tools/common/table.h"
+#include "tools/common/wrap.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,7 +123,7 @@ static void print_table(const struct gguf_bisect *b, const struct ppl_run *r)
     for (size_t i = 0; i < gguf_bisect_n(b); i++)
         if (!gguf_bisect_at(b, i)->halved)
             add_row(&t, gguf_bisect_at(b, i), r);
-    putchar('\n');
+    wrap_printf("\n");
     table_show(&t, in_groups(r) ? "74/2613" : "63/152");
 }
 
@@ -131,19 +132,19 @@ static void print_text(const struct gguf_bisect *b, const struct ppl_run *r)
     const size_t n = gguf_bisect_n_measured(b);
     print_table(b, r);
     if (r->o->bisect == 1 + GGUF_BISECT_HALVES)
-        printf("\nmeasured %zu parts of %zu weights that differ", n,
-               gguf_bisect_n_weights(b));
+        wrap_printf("\nmeasured %zu parts of %zu weights that differ", n,
+                    gguf_bisect_n_weights(b));
     else if (in_groups(r))
-        printf("\nmeasured %zu of %zu groups of %zu weights that differ", n,
-               gguf_bisect_n(b), gguf_bisect_n_weights(b));
+        wrap_printf("\nmeasured %zu of %zu groups of %zu weights that differ",
+                    n, gguf_bisect_n(b), gguf_bisect_n_weights(b));
     else
-        printf("\nmeasured %zu of %zu weights that differ", n,
-               gguf_bisect_n(b));
+        wrap_printf("\nmeasured %zu of %zu weight%s", n, gguf_bisect_n(b),
+                    gguf_bisect_n(b) == 1 ? " that differs" : "s that differ");
     if (gguf_bisect_n_left_out(b))
-        printf(", %zu cannot be exchanged", gguf_bisect_n_left_out(b));
-    putchar('\n');
+        wrap_printf(", %zu cannot be exchanged", gguf_bisect_n_left_out(b));
+    wrap_printf("\n");
     print_suggestions(b, r);
-    printf("\ntime    %.1f s\n", r->seconds);
+    wrap_printf("\ntime    %.1f s\n", r->seconds);
 }
 
 static void json_weights(struct json *j, const struct gguf_bisect *b, size_t i)
@@ -221,7 +222,7 @@ static int on_done(void *user, const struct gguf_bisect *b,
     progress_clear(&r->bar);
     if (!e && !r->o->json) {
         const struct gguf_figure kld = gguf_bisect_kld(b);
-        printf("KLD     %.7f, uncertainty %.7f\n", kld.value, kld.error);
+        wrap_printf("KLD     %.7f, uncertainty %.7f\n", kld.value, kld.error);
         msg_flush();
     }
     return 0;

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/json.h"
+#include "tools/common/text.h"
+#include "tools/common/wrap.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,14 +82,14 @@ static const char *name_of(const struct ppl_compare *c, int i)
 static void print_finding(const char *title, const struct ppl_finding *f)
 {
     if (!f->graph) {
-        printf("%-8snone\n", title);
+        wrap_printf("%-8snone\n", title);
         return;
     }
-    printf("%-8sgraph %zu, node %zu: %s\n"
-           "        error %.3g, %" PRIu64 " of %" PRIu64
-           " elements differ, by %.3g at most\n",
-           title, f->graph, f->node, f->what, f->d.error, f->d.n_differ,
-           f->d.n, f->d.max_abs);
+    wrap_printf("%-8sgraph %zu, node %zu: %s\n"
+                "        error %.3g, %" PRIu64 " of %" PRIu64
+                " elements differ, by %.3g at most\n",
+                title, f->graph, f->node, f->what, f->d.error, f->d.n_differ,
+                f->d.n, f->d.max_abs);
 }
 
 static void json_finding(struct json *j, const char *name,
@@ -132,14 +134,15 @@ void ppl_print_compare(const struct ppl_compare *c)
         print_json(c);
         return;
     }
-    printf("compare %s with %s, node by node: an error above %g is a "
-           "difference\n",
-           a, b, c->o->tolerance);
-    printf(
-        "nodes   %zu computed by both in %zu graphs, %zu by %s only, %zu by "
+    wrap_printf("compare %s with %s, node by node: an error above %g is a "
+                "difference\n",
+                a, b, c->o->tolerance);
+    wrap_printf(
+        "nodes   %zu computed by both in %zu graph%s, %zu by %s only, %zu by "
         "%s only\n",
-        c->n.n_both, c->n_graphs, c->n.n_only_a, a, c->n.n_only_b, b);
-    printf("equal   %zu of them, bit by bit\n", c->n_equal);
+        c->n.n_both, c->n_graphs, text_s(c->n_graphs), c->n.n_only_a, a,
+        c->n.n_only_b, b);
+    wrap_printf("equal   %zu of them, bit by bit\n", c->n_equal);
     print_finding("largest", &c->largest);
     print_finding("first", &c->first);
 }

@@ -6,6 +6,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/json.h"
+#include "tools/common/wrap.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -102,20 +103,20 @@ uint64_t ppl_least_each(const struct ppl_options *o)
 void ppl_print_cut(const struct ppl_run *r)
 {
     const struct ppl_options *o = r->o;
-    printf("%s %zu", o->stride ? "windows" : "chunks ", r->n_chunks);
+    wrap_printf("%s %zu", o->stride ? "windows" : "chunks ", r->n_chunks);
     if (r->first_chunk)
-        printf(" from %zu on", r->first_chunk);
-    printf(" of %" PRIu32 " tokens, ", o->n_ctx);
+        wrap_printf(" from %zu on", r->first_chunk);
+    wrap_printf(" of %" PRIu32 " tokens, ", o->n_ctx);
     if (o->stride)
-        printf("a stride of %" PRIu32 ", ", o->stride);
-    printf("%" PRIu32 " together, ", r->n_seq);
+        wrap_printf("a stride of %" PRIu32 ", ", o->stride);
+    wrap_printf("%" PRIu32 " together, ", r->n_seq);
     if (cuts[ppl_cut(o)].last)
-        printf("the last %" PRIu64 " of each scored%s", r->n_scored_chunk,
-               o->stride ? " (compat)" : "");
+        wrap_printf("the last %" PRIu64 " of each scored%s", r->n_scored_chunk,
+                    o->stride ? " (compat)" : "");
     else
-        printf("each token%s scored once",
-               o->stride < o->n_ctx ? "" : " but the first of each");
-    puts(r->add_bos ? ", BOS first" : "");
+        wrap_printf("each token%s scored once",
+                    o->stride < o->n_ctx ? "" : " but the first of each");
+    wrap_printf("%s\n", r->add_bos ? ", BOS first" : "");
 }
 
 void ppl_json_cut(struct json *j, const struct ppl_options *o)
@@ -133,11 +134,11 @@ void ppl_print_units(const struct ppl_run *r)
     const double bits = gguf_ppl_bits(p, GGUF_PPL_BYTE, &bits_error);
     const double byte = gguf_ppl_per(p, GGUF_PPL_BYTE, &byte_error);
     const double word = gguf_ppl_per(p, GGUF_PPL_WORD, &word_error);
-    printf("bytes   %" PRIu64
-           " scored: %.5f +/- %.5f bits per byte, PPL %.5f +/- %.5f\n",
-           p->n_bytes, bits, bits_error, byte, byte_error);
-    printf("words   %" PRIu64 " scored: PPL %.4f +/- %.4f per word\n",
-           p->n_words, word, word_error);
+    wrap_printf("bytes   %" PRIu64
+                " scored: %.5f +/- %.5f bits per byte, PPL %.5f +/- %.5f\n",
+                p->n_bytes, bits, bits_error, byte, byte_error);
+    wrap_printf("words   %" PRIu64 " scored: PPL %.4f +/- %.4f per word\n",
+                p->n_words, word, word_error);
 }
 
 void ppl_json_units(struct json *j, const struct gguf_ppl *p)
@@ -192,9 +193,10 @@ void ppl_print_page(const struct ppl_run *r)
     if (!r->o->hf)
         return;
     as_page(r, &windows, &weighted);
-    printf("page    PPL %.4f as its program weights windows, %.4f as their "
-           "mean\n",
-           weighted, windows);
+    wrap_printf(
+        "page    PPL %.4f as its program weights windows, %.4f as their "
+        "mean\n",
+        weighted, windows);
 }
 
 void ppl_json_windows(struct json *j, const struct ppl_run *r)

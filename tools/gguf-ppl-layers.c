@@ -5,6 +5,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/style.h"
 #include "tools/common/table.h"
+#include "tools/common/wrap.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -114,7 +115,7 @@ static void print_block(const struct layers *x, size_t begin, size_t end)
                 table_add(&t, "- ");
         }
     }
-    putchar('\n');
+    wrap_printf("\n");
     table_show(&t, "");
 }
 
@@ -165,7 +166,7 @@ static void print_entries(const struct layers *x)
     qsort(of_layers, n, sizeof *of_layers, by_error);
     for (size_t i = 0; i < n && i < WORST; i++)
         add_entry(&t, of_layers[i]);
-    putchar('\n');
+    wrap_printf("\n");
     table_show(&t, "65/432");
     free(of_layers);
 }
@@ -178,7 +179,7 @@ static void print_text(struct layers *x, const struct ppl_run *r)
         print_block(x, k, end);
     }
     print_entries(x);
-    printf("\ntime    %.1f s\n", r->seconds);
+    wrap_printf("\ntime    %.1f s\n", r->seconds);
 }
 
 /* ---- JSON ---- */
@@ -219,8 +220,8 @@ static void print_json(const struct layers *x, const struct ppl_side *s,
 static void print_head(const struct ppl_side *s, const struct ppl_run *r)
 {
     ppl_print_pair(s, r);
-    printf("errors  |q - b| / |b| over all tokens, * the largest of a "
-           "column\n");
+    wrap_printf("errors  |q - b| / |b| over all tokens, * the largest of a "
+                "column\n");
     msg_flush();
 }
 

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
+#include "tools/common/wrap.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,8 +32,9 @@ static bool open_one(struct gguf_adapter **out, const struct gguf_model *model,
     const struct gguf_adapter_info *info = gguf_adapter_get_info(*out);
     if (info->n_left_out && !o->quiet)
         msg_warn(path,
-                 "%zu norms of the adapter have no effect, as in llama.cpp",
-                 info->n_left_out);
+                 "%zu norm%s of the adapter %s no effect, as in llama.cpp",
+                 info->n_left_out, text_s(info->n_left_out),
+                 info->n_left_out == 1 ? "has" : "have");
     if (control == (info->n_directions > 0))
         return true;
     msg_error(path, control ? "this is no control vector; --lora is for it"
@@ -85,13 +88,14 @@ static void print_one(const struct scaled *s,
     gguf_text_escape(name, sizeof name,
                      (struct gguf_str){ s->path, strlen(s->path) });
     if (info->n_directions)
-        printf("control %s: %zu layers", name, info->n_directions);
+        wrap_printf("control %s: %zu layer%s", name, info->n_directions,
+                    text_s(info->n_directions));
     else
-        printf("lora    %s: %zu weights, rank %" PRId64, name, info->n_weights,
-               info->rank_min);
+        wrap_printf("lora    %s: %zu weight%s, rank %" PRId64, name,
+                    info->n_weights, text_s(info->n_weights), info->rank_min);
     if (info->rank_max > info->rank_min)
-        printf(" to %" PRId64, info->rank_max);
-    printf(", scale %g\n", (double)s->scale);
+        wrap_printf(" to %" PRId64, info->rank_max);
+    wrap_printf(", scale %g\n", (double)s->scale);
 }
 
 void ppl_print_loras(const struct ppl_options *o, const struct ppl_loras *l)

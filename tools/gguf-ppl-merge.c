@@ -7,6 +7,8 @@
 #include "tools/gguf-ppl-part.h"
 #include "tools/common/msg.h"
 #include "tools/common/paths.h"
+#include "tools/common/text.h"
+#include "tools/common/wrap.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -280,21 +282,22 @@ static void print_head(const struct merged *m, const struct ppl_options *o)
 {
     char name[256];
     if (m->side.n)
-        printf("base    %s\n", escaped(name, o->base));
+        wrap_printf("base    %s\n", escaped(name, o->base));
     for (size_t i = 0; i < (m->side.n ? m->side.n : 1); i++)
-        printf("model   %s\n", escaped(name, m->model[i].path));
+        wrap_printf("model   %s\n", escaped(name, m->model[i].path));
     if (m->run.several)
-        printf("texts   %zu\n", m->run.n_texts);
+        wrap_printf("texts   %zu\n", m->run.n_texts);
     else
-        printf("%s   %s\n", o->task ? "tasks" : "text ",
-               escaped(name, o->text ? o->text : o->base));
-    printf("parts   %zu: %zu %s", m->n_parts, m->run.n_chunks,
-           o->task ? "tasks" : "chunks");
+        wrap_printf("%s   %s\n", o->task ? "tasks" : "text ",
+                    escaped(name, o->text ? o->text : o->base));
+    wrap_printf("parts   %zu: %zu %s", m->n_parts, m->run.n_chunks,
+                o->task ? "tasks" : "chunks");
     if (m->run.first_chunk)
-        printf(" from %zu on", m->run.first_chunk);
+        wrap_printf(" from %zu on", m->run.first_chunk);
     if (!o->task)
-        printf(", %" PRIu64 " tokens of each scored", m->run.n_scored_chunk);
-    putchar('\n');
+        wrap_printf(", %" PRIu64 " token%s of each scored",
+                    m->run.n_scored_chunk, text_s(m->run.n_scored_chunk));
+    wrap_printf("\n");
     if (m->side.n == 1)
         ppl_print_side_columns();
 }

@@ -7,6 +7,7 @@
 #include "tools/common/precision.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"
+#include "tools/common/wrap.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -46,8 +47,8 @@ static const char *levels(char out[64])
 
 static void print_backend(const struct gguf_backend *b, const char *lead)
 {
-    printf("%s%s (%s)", lead, gguf_backend_name(b),
-           gguf_device_description(gguf_backend_device(b)));
+    wrap_printf("%s%s (%s)", lead, gguf_backend_name(b),
+                gguf_device_description(gguf_backend_device(b)));
 }
 
 void ppl_print_model(const char *label, const struct ppl_options *o,
@@ -57,9 +58,9 @@ void ppl_print_model(const char *label, const struct ppl_options *o,
     char name[256], arch[64], size[24], count[24];
     escape(name, m->path);
     gguf_text_escape(arch, sizeof arch, model->arch);
-    printf("%-7s %s: %s, %s parameters, %s\n", label, name, arch,
-           table_count(count, model->n_params),
-           table_size(size, model->weight_size));
+    wrap_printf("%-7s %s: %s, %s parameters, %s\n", label, name, arch,
+                table_count(count, model->n_params),
+                table_size(size, model->weight_size));
     ppl_print_loras(o, &m->loras);
 }
 
@@ -68,25 +69,25 @@ void ppl_print_mode(const struct ppl_run *r)
 {
     const unsigned own = r->own->precision;
     const unsigned kind = (unsigned)r->o->precision;
-    printf("mode    %s (%s), %" PRIu32 " thread%s, %s\n",
-           gguf_precision_name(kind), precision_says(kind), r->o->n_threads,
-           text_s(r->o->n_threads), last_level());
+    wrap_printf("mode    %s (%s), %" PRIu32 " thread%s, %s\n",
+                gguf_precision_name(kind), precision_says(kind),
+                r->o->n_threads, text_s(r->o->n_threads), last_level());
     if (own != kind)
-        printf("base    %s (%s)\n", gguf_precision_name(own),
-               precision_says(own));
+        wrap_printf("base    %s (%s)\n", gguf_precision_name(own),
+                    precision_says(own));
     if (r->o->key_dtype != GGUF_DTYPE_F32 ||
         r->o->value_dtype != GGUF_DTYPE_F32 || r->o->unified ||
         r->o->full_windows)
-        printf("cache   keys in %s, values in %s%s%s\n",
-               gguf_dtype_find(r->o->key_dtype)->name,
-               gguf_dtype_find(r->o->value_dtype)->name,
-               r->o->unified ? ", unified" : "",
-               r->o->full_windows ? ", windows in full" : "");
+        wrap_printf("cache   keys in %s, values in %s%s%s\n",
+                    gguf_dtype_find(r->o->key_dtype)->name,
+                    gguf_dtype_find(r->o->value_dtype)->name,
+                    r->o->unified ? ", unified" : "",
+                    r->o->full_windows ? ", windows in full" : "");
     if (r->own->backends.n > 1) {
-        printf("backend ");
+        wrap_printf("backend ");
         for (unsigned i = 0; i < r->own->backends.n; i++)
             print_backend(r->own->backends.list[i], i ? ", then " : "");
-        putchar('\n');
+        wrap_printf("\n");
     }
 }
 
@@ -97,10 +98,10 @@ void ppl_print_text(const struct ppl_run *r)
     if (r->several)
         ppl_print_texts(r);
     else if (r->o->text)
-        printf("text    %s: %zu bytes, %zu tokens\n", name, r->text_size,
-               r->n_tokens);
+        wrap_printf("text    %s: %zu bytes, %zu tokens\n", name, r->text_size,
+                    r->n_tokens);
     else
-        printf("text    that of %s: %zu tokens\n", name, r->n_tokens);
+        wrap_printf("text    that of %s: %zu tokens\n", name, r->n_tokens);
     ppl_print_cut(r);
 }
 
@@ -123,9 +124,10 @@ void ppl_print_chunk(struct ppl_run *r)
     for (size_t i = 0; i < r->n_done; i++) {
         (void)gguf_ppl_add(&sum, &r->sums[i], NULL);
         if (i >= begin)
-            printf("[%zu]%.4f,", r->first_chunk + i + 1, gguf_ppl_value(&sum));
+            wrap_printf("[%zu]%.4f,", r->first_chunk + i + 1,
+                        gguf_ppl_value(&sum));
     }
-    putchar('\n');
+    wrap_printf("\n");
     msg_flush();
 }
 
@@ -138,8 +140,8 @@ void ppl_print_ranks(const struct ppl_run *r)
         most = n > most ? n : most;
     }
     if (r->n_ranks)
-        printf("ranks   %zu, with %zu to %zu of the chunks\n", r->n_ranks,
-               least, most);
+        wrap_printf("ranks   %zu, with %zu to %zu of the chunks\n", r->n_ranks,
+                    least, most);
 }
 
 void ppl_json_ranks(struct json *j, const struct ppl_run *r)
@@ -159,10 +161,10 @@ void ppl_print_end(const struct ppl_run *r)
     ppl_print_units(r);
     ppl_print_page(r);
     ppl_print_ranks(r);
-    printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
-           r->seconds > 0 ? n / r->seconds : 0);
-    printf("Final estimate: PPL = %.4f +/- %.5f\n", gguf_ppl_value(&r->total),
-           gguf_ppl_error(&r->total));
+    wrap_printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
+                r->seconds > 0 ? n / r->seconds : 0);
+    wrap_printf("Final estimate: PPL = %.4f +/- %.5f\n",
+                gguf_ppl_value(&r->total), gguf_ppl_error(&r->total));
 }
 
 /* What is cut out of the text, and scored or saved. */
@@ -349,13 +351,13 @@ void ppl_print_rows(const struct ppl_run *r)
     }
     ppl_print_model("model", r->o, r->own);
     escape(name, r->o->tokens ? r->o->tokens : r->o->text);
-    printf("tokens  %s: %zu, in a context of %" PRIu32 "\n", name, r->n_tokens,
-           r->o->n_ctx);
+    wrap_printf("tokens  %s: %zu, in a context of %" PRIu32 "\n", name,
+                r->n_tokens, r->o->n_ctx);
     ppl_print_mode(r);
     if (r->pooling)
-        printf("pooling %s\n", gguf_pooling_name(r->pooling));
+        wrap_printf("pooling %s\n", gguf_pooling_name(r->pooling));
     escape(name, rows_file(r));
-    printf("rows    %s: %zu of %zu %s, f32, little-endian\n", name, r->n_rows,
-           r->width, rows_of(r));
-    printf("time    %.1f s\n", r->seconds);
+    wrap_printf("rows    %s: %zu of %zu %s, f32, little-endian\n", name,
+                r->n_rows, r->width, rows_of(r));
+    wrap_printf("time    %.1f s\n", r->seconds);
 }

@@ -10,6 +10,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/style.h"
 #include "tools/common/table.h"
+#include "tools/common/wrap.h"
 
 #include <limits.h>
 #include <math.h>
@@ -79,15 +80,15 @@ static unsigned chunk_shown(void)
 void ppl_print_side_columns(void)
 {
     const unsigned shown = chunk_shown();
-    printf("\nchunk");
+    wrap_printf("\nchunk");
     for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
         const struct chunk_column *c = &chunk_columns[i];
         const int pad = chunk_width(c) - table_width(c->head);
         if (shown >> i & 1)
-            printf("%*s%s%*s", pad - pad / 2, "", c->head,
-                   shown >> i > 1 ? pad / 2 : 0, "");
+            wrap_printf("%*s%s%*s", pad - pad / 2, "", c->head,
+                        shown >> i > 1 ? pad / 2 : 0, "");
     }
-    putchar('\n');
+    wrap_printf("\n");
 }
 
 /* A file of logits; what its form adds to the error of divergences. */
@@ -95,13 +96,15 @@ static void print_saved(const struct ppl_side *s)
 {
     char name[256];
     const double error = gguf_baseline_error(s->saved);
-    printf("base    %s: logits of %zu chunks",
-           text_escaped(name, s->run->o->base),
-           gguf_baseline_n_chunks(s->saved));
+    wrap_printf("base    %s: logits of %zu chunk%s",
+                text_escaped(name, s->run->o->base),
+                gguf_baseline_n_chunks(s->saved),
+                text_s(gguf_baseline_n_chunks(s->saved)));
     if (error > 0)
-        printf(", compact: mean KLD of a model near it within " PM " %.3f%%",
-               100 * error * saved_share(s));
-    putchar('\n');
+        wrap_printf(", compact: mean KLD of a model near it within " PM
+                    " %.3f%%",
+                    100 * error * saved_share(s));
+    wrap_printf("\n");
 }
 
 void ppl_print_side_head(const struct ppl_side *s)
@@ -125,17 +128,17 @@ void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk)
     if (s->n > 1 || gguf_kld_means(s->kld[0], &k, NULL) != GGUF_OK)
         return;
     const unsigned shown = chunk_shown();
-    printf("%4zu ", chunk + 1);
+    wrap_printf("%4zu ", chunk + 1);
     for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
         const struct chunk_column *c = &chunk_columns[i];
         struct gguf_figure f;
         memcpy(&f, (const char *)&k + c->at, sizeof f);
         if (shown >> i & 1)
-            printf(" %*.*lf " PM " %*.*lf%s", c->width, c->digits,
-                   c->factor * f.value, c->after, c->digits,
-                   c->factor * f.error, c->unit);
+            wrap_printf(" %*.*lf " PM " %*.*lf%s", c->width, c->digits,
+                        c->factor * f.value, c->after, c->digits,
+                        c->factor * f.error, c->unit);
     }
-    putchar('\n');
+    wrap_printf("\n");
     msg_flush();
 }
 
@@ -143,7 +146,7 @@ void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk)
 
 static void line(const char *name, struct gguf_figure f)
 {
-    printf("%-30s: %10.6lf " PM " %10.6lf\n", name, f.value, f.error);
+    wrap_printf("%-30s: %10.6lf " PM " %10.6lf\n", name, f.value, f.error);
 }
 
 /* In the order of gguf_kld_quantile. */
@@ -157,39 +160,39 @@ static void quantiles(const char *what, const struct gguf_figure *at,
                       double factor, int digits, const char *unit)
 {
     for (int i = GGUF_KLD_N_QUANTILES - 1; i >= 0; i--) {
-        printf("%s %s: %*.*lf", quantile_names[i], what, digits + 4, digits,
-               factor * at[i].value);
+        wrap_printf("%s %s: %*.*lf", quantile_names[i], what, digits + 4,
+                    digits, factor * at[i].value);
         if (isnan(at[i].error))
-            printf("%s\n", unit);
+            wrap_printf("%s\n", unit);
         else
-            printf(" " PM " %*.*lf%s\n", digits + 4, digits,
-                   factor * at[i].error, unit);
+            wrap_printf(" " PM " %*.*lf%s\n", digits + 4, digits,
+                        factor * at[i].error, unit);
     }
 }
 
 static void print_all(const struct gguf_kld_stats *k)
 {
-    printf("\n====== Perplexity statistics ======\n");
+    wrap_printf("\n====== Perplexity statistics ======\n");
     line("Mean PPL(Q)", k->ppl);
     line("Mean PPL(base)", k->ppl_base);
-    printf("%-30s: %6.2lf%% " PM " %.4lf%%\n",
-           "Cor(ln(PPL(Q)), ln(PPL(base)))", 100 * k->correlation.value,
-           100 * k->correlation.error);
+    wrap_printf("%-30s: %6.2lf%% " PM " %.4lf%%\n",
+                "Cor(ln(PPL(Q)), ln(PPL(base)))", 100 * k->correlation.value,
+                100 * k->correlation.error);
     line("Mean ln(PPL(Q)/PPL(base))", k->ln_ratio);
     line("Mean PPL(Q)/PPL(base)", k->ratio);
     line("Mean PPL(Q)-PPL(base)", k->difference);
-    printf("\n====== KL divergence statistics ======\n");
-    printf("Mean    KLD: %10.6lf " PM " %10.6lf\n", k->kld.value,
-           k->kld.error);
+    wrap_printf("\n====== KL divergence statistics ======\n");
+    wrap_printf("Mean    KLD: %10.6lf " PM " %10.6lf\n", k->kld.value,
+                k->kld.error);
     quantiles("KLD", k->kld_at, 1, 6, "");
-    printf("\n====== Token probability statistics ======\n");
-    printf("Mean    " DELTA "p: %6.3lf " PM " %5.3lf %%\n", 100 * k->dp.value,
-           100 * k->dp.error);
+    wrap_printf("\n====== Token probability statistics ======\n");
+    wrap_printf("Mean    " DELTA "p: %6.3lf " PM " %5.3lf %%\n",
+                100 * k->dp.value, 100 * k->dp.error);
     quantiles(DELTA "p", k->dp_at, 100, 3, "%");
-    printf("RMS " DELTA "p    : %6.3lf " PM " %5.3lf %%\n",
-           100 * k->dp_rms.value, 100 * k->dp_rms.error);
-    printf("Same top p: %6.3lf " PM " %5.3lf %%\n", 100 * k->same_top.value,
-           100 * k->same_top.error);
+    wrap_printf("RMS " DELTA "p    : %6.3lf " PM " %5.3lf %%\n",
+                100 * k->dp_rms.value, 100 * k->dp_rms.error);
+    wrap_printf("Same top p: %6.3lf " PM " %5.3lf %%\n",
+                100 * k->same_top.value, 100 * k->same_top.error);
 }
 
 /* ---- several ---- */
@@ -242,7 +245,7 @@ static void print_table(const struct ppl_side *s,
         add_figure(&t, k->dp_rms, 100, 3);
         add_figure(&t, k->same_top, 100, 3);
     }
-    putchar('\n');
+    wrap_printf("\n");
     table_show(&t, "65/7312");
 }
 
@@ -257,10 +260,10 @@ void ppl_print_side_end(const struct ppl_side *s,
     else
         print_table(s, stats);
     ppl_print_side_texts(s);
-    putchar('\n');
+    wrap_printf("\n");
     ppl_print_ranks(r);
-    printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
-           r->seconds > 0 ? n / r->seconds : 0);
+    wrap_printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
+                r->seconds > 0 ? n / r->seconds : 0);
 }
 
 /* ---- JSON ---- */

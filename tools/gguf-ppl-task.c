@@ -5,6 +5,8 @@
 #include "tools/common/json.h"
 #include "tools/common/msg.h"
 #include "tools/common/textfile.h"
+#include "tools/common/text.h"
+#include "tools/common/wrap.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,9 +32,9 @@ static bool choose_tasks(struct ppl_run *r)
     const size_t n = gguf_tasks_n(r->tasks);
     if (o->first_chunk >= n) {
         msg_error(o->text,
-                  "there are %zu tasks: none from %" PRIu64
+                  "there %s %zu task%s: none from %" PRIu64
                   " on, counted from 0",
-                  n, o->first_chunk);
+                  n == 1 ? "is" : "are", n, text_s(n), o->first_chunk);
         return false;
     }
     r->first_chunk = (size_t)o->first_chunk;
@@ -164,11 +166,13 @@ static void print_head(const struct ppl_run *r)
     const struct gguf_str file = { r->o->text, strlen(r->o->text) };
     ppl_print_model("model", r->o, r->own);
     gguf_text_escape(name, sizeof name, file);
-    printf("tasks   %s: %s, %zu of %zu, ", name, kinds[kind_of(r->o)].title,
-           gguf_tasks_n(r->tasks), r->n_tasks_read);
+    wrap_printf("tasks   %s: %s, %zu of %zu, ", name,
+                kinds[kind_of(r->o)].title, gguf_tasks_n(r->tasks),
+                r->n_tasks_read);
     if (r->n_chunks < gguf_tasks_n(r->tasks))
-        printf("of these %zu from %zu on, ", r->n_chunks, r->first_chunk);
-    printf("up to %" PRIu32 " answers of %zu tokens\n", r->n_seq, r->n_tokens);
+        wrap_printf("of these %zu from %zu on, ", r->n_chunks, r->first_chunk);
+    wrap_printf("up to %" PRIu32 " answers of %zu tokens\n", r->n_seq,
+                r->n_tokens);
     ppl_print_mode(r);
     msg_flush();
 }
@@ -181,17 +185,18 @@ static void print_end(const struct out *out)
     const double n = (double)x->n;
     gguf_share_interval(x->n_right, x->n, &low, &high);
     ppl_print_ranks(r);
-    printf("time    %.1f s\n", r->seconds);
-    printf("chance  %.4f%%\n", 100 * x->chance);
-    printf("by sum  %.4f%% +/- %.4f (%" PRIu64 " of %" PRIu64 ")\n",
-           100 * (double)x->n_right_sum / n,
-           100 * gguf_share_error(x->n_right_sum, x->n), x->n_right_sum, x->n);
-    printf("%s%s: %.4f%% +/- %.4f (%" PRIu64 " of %" PRIu64
-           "), 95%%: %.4f%% to %.4f%%\n",
-           kinds[kind_of(r->o)].title, r->o->compat ? " (compat)" : "",
-           100 * (double)x->n_right / n,
-           100 * gguf_share_error(x->n_right, x->n), x->n_right, x->n,
-           100 * low, 100 * high);
+    wrap_printf("time    %.1f s\n", r->seconds);
+    wrap_printf("chance  %.4f%%\n", 100 * x->chance);
+    wrap_printf("by sum  %.4f%% +/- %.4f (%" PRIu64 " of %" PRIu64 ")\n",
+                100 * (double)x->n_right_sum / n,
+                100 * gguf_share_error(x->n_right_sum, x->n), x->n_right_sum,
+                x->n);
+    wrap_printf("%s%s: %.4f%% +/- %.4f (%" PRIu64 " of %" PRIu64
+                "), 95%%: %.4f%% to %.4f%%\n",
+                kinds[kind_of(r->o)].title, r->o->compat ? " (compat)" : "",
+                100 * (double)x->n_right / n,
+                100 * gguf_share_error(x->n_right, x->n), x->n_right, x->n,
+                100 * low, 100 * high);
 }
 
 static void json_tasks(struct json *j, const struct out *out)

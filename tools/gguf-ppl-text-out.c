@@ -5,6 +5,7 @@
 #include "tools/common/json.h"
 #include "tools/common/msg.h"
 #include "tools/common/table.h"
+#include "tools/common/wrap.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,11 +13,11 @@
 
 void ppl_print_texts(const struct ppl_run *r)
 {
-    printf("texts   %zu: %zu bytes, %zu tokens", r->n_texts, r->text_size,
-           r->n_tokens);
+    wrap_printf("texts   %zu: %zu bytes, %zu tokens", r->n_texts, r->text_size,
+                r->n_tokens);
     if (r->n_skipped)
-        printf(", %zu left out", r->n_skipped);
-    putchar('\n');
+        wrap_printf(", %zu left out", r->n_skipped);
+    wrap_printf("\n");
 }
 
 /* ---- the mean of texts ---- */
@@ -67,12 +68,12 @@ void ppl_print_text_figures(const struct ppl_run *r)
         table_addf(&t, "%.5f", gguf_ppl_error(p));
         table_addf(&t, "%.5f", gguf_ppl_bits(p, GGUF_PPL_BYTE, NULL));
     }
-    putchar('\n');
+    wrap_printf("\n");
     table_show(&t, "13/4");
-    putchar('\n');
+    wrap_printf("\n");
     const size_t n = macro(r, &mean, &error);
-    printf("macro   PPL = %.4f +/- %.5f, of the mean of %zu texts\n",
-           exp(mean), exp(mean) * error, n);
+    wrap_printf("macro   PPL = %.4f +/- %.5f, of the mean of %zu texts\n",
+                exp(mean), exp(mean) * error, n);
 }
 
 /* ---- JSON ---- */
@@ -216,6 +217,6 @@ void ppl_print_side_texts(const struct ppl_side *s)
         }
         first += n;
     }
-    putchar('\n');
+    wrap_printf("\n");
     table_show(&t, "42/31");
 }

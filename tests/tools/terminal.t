@@ -182,6 +182,38 @@ weight|$ppl --chunks 1 -m $q4 --base $tiny --bisect --time-budget 1" \
     ok 'a name that is cut has its beginning and its end'
 fi
 
+# Lines that are no tables: the same words, whole, on lines that fit.
+if $pty && test -f "$tiny"; then
+    cp "$tiny" "$tmp/t.gguf"
+    mv "$tmp/q4.gguf" "$tmp/q.gguf"
+    cd "$tmp" || exit 99
+    for base in '' '--base t.gguf'; do
+        ppl="$bin/gguf-ppl -q -c 128 --chunks 7 -t 1 -f text -m q.gguf $base"
+        # shellcheck disable=SC2086 # words
+        $ppl >"$tmp/piped" 2>/dev/null
+        for columns in 40 80; do
+            "$onpty" $columns $ppl 2>/dev/null | tr -d '\r' |
+                LC_ALL=C sed "s/.*$esc\[K//; s/$pm/+/g; s/$delta/D/g" \
+                    >"$tmp/out"
+            "$AWK" -v n=$columns 'length > n { exit 1 }' "$tmp/out" &&
+                ! grep -q '+$' "$tmp/out"
+            ok "gguf-ppl $base: all lines fit $columns columns"
+            for f in piped out; do
+                LC_ALL=C sed "s/$pm/+/g; s/$delta/D/g" "$tmp/$f" |
+                    sed '/^chunk *[PK]/,/^$/d; /^time /d; s/,\[/,\n[/g' |
+                    tr -s ' ' '\n' | sed '/^$/d' >"$tmp/$f.words"
+            done
+            cmp "$tmp/piped.words" "$tmp/out.words"
+            ok "gguf-ppl $base: $columns columns have the words of a pipe"
+        done
+    done
+    grep -q '^model   q.gguf: llama, 5.77 M parameters' "$tmp/piped" &&
+        "$onpty" 40 $ppl 2>/dev/null | tr -d '\r' |
+        grep -q '^        parameters, 3'
+    ok 'what follows stands below what follows the label'
+    cd "$OLDPWD" || exit 99
+fi
+
 # A line for each file: columns are left out, names lose their beginning.
 if $pty; then
     mkdir "$tmp/a-folder-with-a-long-name"

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* wrap.c - lines on standard output that fit the terminal */
+#include "config.h"
+#include "tools/common/wrap.h"
+#include "tools/common/style.h"
+#include "tools/common/table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LABEL = 8 }; /* columns of a label and the blanks after it */
+
+static struct text held; /* a line that has not ended */
+
+static bool has_label(const char *line)
+{
+    return strlen(line) > LABEL && line[0] != ' ' && line[LABEL - 1] == ' ' &&
+           line[LABEL] != ' ';
+}
+
+/* One blank for each run of them. */
+static void squeeze(char *line)
+{
+    char *to = line;
+    for (const char *p = line; *p; p++)
+        if (*p != ' ' || p == line || p[-1] != ' ')
+            *to++ = *p;
+    *to = '\0';
+}
+
+/* Is p after a sign that must not end a line? */
+static bool after_sign(const char *line, const char *p)
+{
+    static const char *const signs[] = { "+/-", "\302\261" };
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        const size_t n = strlen(signs[i]);
+        if ((size_t)(p - line) >= n && !memcmp(p - n, signs[i], n))
+            return true;
+    }
+    return false;
+}
+
+/* Where the rest begins of a line of which so many columns fit; NULL: there is
+ * no place to break it. */
+static char *rest_of(char *line, int columns)
+{
+    char *found = NULL;
+    for (char *p = line + 1; p[-1] && *p; p++) {
+        const bool blank = *p == ' ', comma = p[-1] == ',' && !blank;
+        if ((!blank && !comma) || after_sign(line, p))
+            continue;
+        const char was = *p;
+        *p = '\0';
+        const bool fits = table_width(line) <= columns;
+        *p = was;
+        if (!fits)
+            break;
+        found = p;
+    }
+    return found;
+}
+
+static void put_line(char *line)
+{
+    const int columns = style_columns(STDOUT_FILENO);
+    int room = columns, indent = 2;
+    if (table_width(line) > columns) {
+        if (has_label(line) && columns >= 3 * LABEL) {
+            fwrite(line, 1, LABEL, stdout);
+            line += indent = LABEL;
+            room -= indent;
+        }
+        squeeze(line);
+    }
+    for (char *rest; table_width(line) > room; room = columns - indent) {
+        if (!(rest = rest_of(line, room)))
+            break;
+        fwrite(line, 1, (size_t)(rest - line), stdout);
+        printf("\n%*s", indent, "");
+        line = rest + (*rest == ' ');
+    }
+    puts(line);
+}
+
+void wrap_printf(const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    if (!isatty(STDOUT_FILENO)) {
+        (void)vprintf(fmt, ap);
+        va_end(ap);
+        return;
+    }
+    va_copy(again, ap);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    char *made = msg_must(malloc((size_t)n + 1));
+    (void)vsnprintf(made, (size_t)n + 1, fmt, again);
+    va_end(again);
+    va_end(ap);
+    text_add(&held, made, (size_t)n);
+    free(made);
+    char *line = held.s;
+    for (char *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        put_line(line);
+    }
+    held.n -= (size_t)(line - held.s);
+    memmove(held.s, line, held.n + 1);
+    if (!held.n)
+        text_fini(&held);
+}
