@@ -295,8 +295,9 @@ bool info_manifest(const struct load *l, const struct info_options *o)
         good = false;
     }
     if (good && !o->quiet)
-        msg_info(l->path, "%zu of %zu checksums are right", c.n_same,
-                 c.n_same + c.n_wrong + c.n_missing);
+        msg_info(l->path, "%zu of %zu checksums %s right", c.n_same,
+                 c.n_same + c.n_wrong + c.n_missing,
+                 c.n_same == 1 ? "is" : "are");
     gguf_manifest_destroy(m);
     text_fini(&text);
     return good && !c.n_wrong && !c.n_missing;

@@ -76,9 +76,9 @@ static bool plan_chunks(struct job *j, const struct ppl_options *o)
     j->run.n_tokens = j->tokens.n;
     if (o->first_chunk >= n) {
         msg_error(o->text ? o->text : o->base,
-                  "there are %zu chunks: none from %" PRIu64
+                  "there %s %zu chunk%s: none from %" PRIu64
                   " on, counted from 0",
-                  n, o->first_chunk);
+                  n == 1 ? "is" : "are", n, text_s(n), o->first_chunk);
         return false;
     }
     n -= (size_t)o->first_chunk;

@@ -160,8 +160,9 @@ void print_imatrix(const char *in, const struct target *target, size_t n,
         if (t.n_lacks_imatrix)
             msg_warn(target[i].path,
                      "%" PRIu64 " of %" PRIu64 " tensors that importance data "
-                     "would weigh have none: %s",
+                     "would weigh %s none: %s",
                      t.n_lacks_imatrix, t.n_lacks_imatrix + t.n_imatrix,
+                     t.n_lacks_imatrix == 1 ? "has" : "have",
                      list_lacking(&target[i], &text));
         text_fini(&text);
     }
@@ -214,10 +215,11 @@ void print_nonfinite(const char *in, const struct target *t, int kept)
         uint64_t ne0 = (uint64_t)q->ne[0], first = q->first_nonfinite;
         if (q->n_nonfinite)
             msg_warn(in,
-                     "tensor '%s': %" PRIu64 " weights are NaN or infinite, "
+                     "tensor '%s': %" PRIu64 " weight%s NaN or infinite, "
                      "or too large%s, the first at row %" PRIu64
                      ", column %" PRIu64,
                      printable(name, q->name), q->n_nonfinite,
+                     q->n_nonfinite == 1 ? " is" : "s are",
                      kept ? "" : " and became 0", first / ne0, first % ne0);
     }
 }
@@ -243,9 +245,11 @@ void print_mended(const char *in, const struct target *t, size_t n)
         for (size_t i = 0; (q = gguf_quant_tensor(t[k].job, i)); i++)
             if (q->n_mended && !find_mended(t, k, q->name))
                 msg_warn(in,
-                         "tensor '%s': %" PRIu64 " importances are zero "
-                         "throughout or not numbers, and were replaced",
-                         printable(name, q->name), q->n_mended);
+                         "tensor '%s': the importance of %" PRIu64
+                         " column%s was replaced: zero throughout, or no "
+                         "number",
+                         printable(name, q->name), q->n_mended,
+                         text_s(q->n_mended));
 }
 
 static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)

@@ -189,10 +189,11 @@ static enum gguf_status read_pairs(struct gg_lora *l, struct gguf_error *err)
     for (size_t i = 0; i < n; i++)
         GG_TRY(take(l, gguf_file_tensor(l->file, i), err));
     if (!l->n_pairs)
-        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                            "the adapter has %zu norms and no low-rank pairs: "
-                            "it would have no effect",
-                            l->n_norms);
+        return gg_error_set(
+            err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+            "the adapter has %zu norm%s and no low-rank pairs: "
+            "it would have no effect",
+            l->n_norms, l->n_norms == 1 ? "" : "s");
     qsort(l->pair, l->n_pairs, sizeof *l->pair, compare_pairs);
     return GGUF_OK;
 }

@@ -260,9 +260,9 @@ static enum gguf_status check_empty(const struct check *c)
         return GGUF_OK;
     return gg_report(c->report, GG_CHECK_BLOCK_MISSING, GGUF_E_TENSOR, 0,
                      GG_STR(""), GGUF_NO_OFFSET,
-                     "%" PRIu32 " of %" PRIu32 " layers have no tensors, "
+                     "%" PRIu32 " of %" PRIu32 " layers %s no tensors, "
                      "first %" PRIu32,
-                     n, c->n_layer, first);
+                     n, c->n_layer, n == 1 ? "has" : "have", first);
 }
 
 /* One finding for each weight, in however many layers it is missing. */

@@ -117,8 +117,9 @@ static enum gguf_status load_texts(struct gguf_vocab *v,
                                 other, i, gg_str_esc(&e, v->token[i].text));
     }
     if (n_empty)
-        gg_vocab_warn(v, "%zu tokens have no text and are never found",
-                      n_empty);
+        gg_vocab_warn(v, "%zu token%s no text and %s never found", n_empty,
+                      n_empty == 1 ? " has" : "s have",
+                      n_empty == 1 ? "is" : "are");
     return GGUF_OK;
 }
 
@@ -169,9 +170,9 @@ static enum gguf_status load_kinds(struct gguf_vocab *v,
     }
     if (n_bad)
         gg_vocab_warn(v,
-                      PREFIX "token_type: %zu values are not 1 to 6, taken "
+                      PREFIX "token_type: %zu value%s not 1 to 6, taken "
                              "as undefined",
-                      n_bad);
+                      n_bad, n_bad == 1 ? " is" : "s are");
     return GGUF_OK;
 }
 

@@ -230,7 +230,7 @@ static void check_refused(void)
           "'blk.0.attn_q.bias' is no half of a low-rank pair" },
         { wide_norm, GGUF_E_TENSOR,
           "'blk.0.attn_norm.weight' is no half of a low-rank pair" },
-        { norms_only, GGUF_E_TENSOR, "has 1 norms and no low-rank pairs" },
+        { norms_only, GGUF_E_TENSOR, "has 1 norm and no low-rank pairs" },
         { bare_end, GGUF_E_TENSOR, "'.lora_a' is no half" },
         { nothing, GGUF_E_TENSOR, "no tensors" },
         { not_finite, GGUF_E_NONFINITE,

@@ -375,8 +375,8 @@ ok 'and widths'
 rm -f "$tmp/half.dat"
 "$builddir/tests/tools/mkimatrix" "$tmp/im.dat" nan 256
 run "$q" --imatrix "$tmp/im.dat" "$m" -o "$tmp/a.gguf=Q4_0" -o "$tmp/o.gguf=Q5_0"
-test $rc -eq 0 -a "$(grep -c "blk.0.attn_q.*128 importances" "$tmp/err")" -eq 1 &&
-    test "$(grep -c importances "$tmp/err")" -eq 3
+test $rc -eq 0 -a "$(grep -c "blk.0.attn_q.*importance of 128 columns" "$tmp/err")" -eq 1 &&
+    test "$(grep -c "the importance of" "$tmp/err")" -eq 3
 ok 'importances that are not numbers end no run: one line for a tensor'
 rm -f "$tmp"/[ao].gguf "$tmp/im.dat"
 

@@ -283,7 +283,7 @@ done <<'END'
 llama.embedding_length=16|tensor 'token_embd.weight' has shape \[8, 262\]
 llama.feed_forward_length=17|tensor 'blk.0.ffn_gate.weight' has shape
 llama.attention.head_count=3|llama.attention.head_count is 3, does not divide
-llama.block_count=3|1 of 3 layers have no tensors
+llama.block_count=3|1 of 3 layers has no tensors
 END
 # Names that nobody knows.
 for name in bpe:tokenizer.ggml.pre=lama-bpe spm:tokenizer.ggml.model=lama; do

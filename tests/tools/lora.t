@@ -63,7 +63,7 @@ ok 'rows over an adapter'
 "$mklora" "$tmp/n.gguf" "$m" 2 0 attn blk.0.attn_norm.weight || exit 99
 b=$(nll --lora "$tmp/b.gguf")
 test -n "$b" -a "$b" = "$(nll --lora "$tmp/n.gguf")" &&
-    grep -q 'n.gguf: warning: 1 norms .* have no effect, as in llama.cpp' \
+    grep -q 'n.gguf: warning: 1 norm .* has no effect, as in llama.cpp' \
         "$tmp/err"
 ok 'a norm beside pairs has no effect, and that is said'
 run "$bin/gguf-quantize" --lora "$tmp/b.gguf" "$m" "$tmp/qb.gguf" Q8_0
