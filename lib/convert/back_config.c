@@ -446,6 +446,7 @@ static void put_ids(struct gg_back_maker *m)
         { "tokenizer.ggml.bos_token_id", "bos_token_id" },
         { "tokenizer.ggml.eos_token_id", "eos_token_id" },
         { "tokenizer.ggml.padding_token_id", "pad_token_id" },
+        { "tokenizer.ggml.mask_token_id", "mask_token_id" },
     };
     for (size_t i = 0; i < GG_LEN(roles); i++) {
         const struct gguf_kv *kv = gguf_file_kv_find(m->b->meta, roles[i][0]);

@@ -321,6 +321,31 @@ int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key)
                : -1;
 }
 
+/* Is role i told by a number of config.json alone? Reading the folder sets
+ * what texts tell first, each kind in the order of roles: so a role that the
+ * file has after a later one, and all after that. Those before the tokens are
+ * of the architecture. */
+static bool is_late(const struct gg_back *b, size_t i)
+{
+    static const char *const numbered = "bos eos pad mask";
+    size_t last = 0;
+    bool begun = false, late = false;
+    for (size_t n = 0; n < gguf_file_n_kv(b->meta); n++) {
+        begun = begun || gg_str_eqz(gguf_file_kv(b->meta, n)->key,
+                                    "tokenizer.ggml.tokens");
+        for (size_t k = 0; begun && k < GG_CONVERT_ROLES; k++) {
+            if (!gg_str_eqz(gguf_file_kv(b->meta, n)->key,
+                            gg_convert_roles[k].key))
+                continue;
+            late = late || k < last;
+            last = k;
+            if (k == i)
+                return late && strstr(numbered, gg_convert_roles[k].name);
+        }
+    }
+    return false;
+}
+
 static enum gguf_status put_config(const struct gg_back_tokens *t,
                                    json_t *root, struct gg_back_text *out,
                                    struct gguf_error *err)
@@ -331,7 +356,7 @@ static enum gguf_status put_config(const struct gg_back_tokens *t,
         const struct gg_convert_role *role = &gg_convert_roles[i];
         const int64_t id = gg_back_vocab_role(t, role->key);
         snprintf(name, sizeof name, "%s_token", role->name);
-        if (id >= 0 && !json_object_get(root, name))
+        if (id >= 0 && !json_object_get(root, name) && !is_late(t->b, i))
             json_object_set_new(
                 root, name, json_stringn(t->text[id].data, t->text[id].size));
         const int yes =

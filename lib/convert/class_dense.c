@@ -244,7 +244,7 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
           OF("rope.dimension_count", U32,
              "partial_rotary_factor|rope_parameters.partial_rotary_factor*"
              "hidden_size//num_attention_heads"),
-          ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0)),
+          FILE_TYPE, ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0)),
       .only_keys = true,
       .rope_count = true },
     { .classes = "Starcoder2ForCausalLM",

@@ -330,7 +330,7 @@ const struct gg_convert_arch gg_convert_class_early[] = {
                    U32("attention.head_count", "n_head"),
                    U32("attention.head_count_kv", "num_query_groups"),
                    F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-                   ALWAYS("rope.freq_base", F32, 10000),
+                   FILE_TYPE, ALWAYS("rope.freq_base", F32, 10000),
                    WORD("rope.scaling.type", "linear"),
                    ALWAYS("rope.scaling.factor", F32, 1)),
       .only_keys = true },

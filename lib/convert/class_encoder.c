@@ -190,7 +190,8 @@ static const struct gg_convert_name t5_names[] = {
 #define NOT_CAUSAL ALWAYS("attention.causal", BOOL, 0)
 
 #define TYPE_COUNT "/tokenizer.ggml.token_type_count"
-#define TYPES      OR(TYPE_COUNT, "type_vocab_size", U32, 1)
+/* after the version */
+#define TYPES FILE_VERSION, OR(TYPE_COUNT, "type_vocab_size", U32, 1)
 #define ROBERTA_CTX                                                           \
     OF("context_length", U32, "max_position_embeddings-pad_token_id-1")
 #define T5_KEYS(DECODER)                                                      \
@@ -218,7 +219,7 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
       .strip = "distilbert.",
       .names = { distil_names, bert_names },
       .keys = ROWS(ALWAYS("attention.layer_norm_epsilon", F32, 1e-12),
-                   NOT_CAUSAL, TYPES) },
+                   FILE_TYPE, NOT_CAUSAL, TYPES) },
     { .classes = "XLMRobertaModel",
       .arch = "jina-bert-v3",
       .when = "len(lora_adaptations)",
@@ -240,9 +241,8 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
       .keys = ROWS(OF("context_length", U32,
                       "n_positions=8192?2048:(n_positions=2048?512:"
                       "n_positions)"),
-                   NOT_CAUSAL, TYPES,
-                   U32("moe_every_n_layers", "moe_every_n_layers"),
-                   U32("expert_used_count", "moe_top_k")) },
+                   NOT_CAUSAL, U32("moe_every_n_layers", "moe_every_n_layers"),
+                   U32("expert_used_count", "moe_top_k"), TYPES) },
     { .classes = "NomicBertModel",
       .arch = "nomic-bert",
       .strip = "bert.",
@@ -268,7 +268,7 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
                NO_SCALING, U32("vocab_size", "vocab_size"),
                TEXT("hidden_activation", "hidden_activation"),
                /* unless the tokenizer's files say */
-               ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 1),
+               FILE_VERSION, ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 1),
                ALWAYS("/tokenizer.ggml.add_eos_token", BOOL, 1),
                ALWAYS("/tokenizer.ggml.add_sep_token", BOOL, 1)) },
     { .classes = "NeoBERT NeoBERTLMHead NeoBERTForSequenceClassification",

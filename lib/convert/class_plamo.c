@@ -109,7 +109,6 @@ const struct gg_convert_arch gg_convert_class_plamo[] = {
       .keys = ROWS(
           U32("vocab_size", "vocab_size"),
           U32("attention.sliding_window", "window_size sliding_window"),
-          U32("attention.sliding_window_pattern", "sliding_window_pattern"),
-          F32("rope.freq_base_swa", "rope_local_theta")) },
+          U32("attention.sliding_window_pattern", "sliding_window_pattern")) },
     { .classes = NULL }
 };

@@ -279,7 +279,7 @@ const struct gg_convert_arch gg_convert_class_recurrent[] = {
                U32("ssm.inner_size", "mamba_d_ssm"),
                U32("ssm.state_size", "mamba_d_state"),
                OF("ssm.time_step_rank", U32, "mamba_d_ssm/mamba_d_head"),
-               U32("ssm.group_count", "mamba_n_groups"), EPS,
+               U32("ssm.group_count", "mamba_n_groups"), EPS, FILE_TYPE,
                U32("vocab_size", "vocab_size"),
                U32("attention.head_count_kv", "num_key_value_heads"),
                U32("attention.key_length", "head_dim"),

@@ -12,6 +12,7 @@
 #define GG_CONVERT_CLASS_ROW_H
 
 #include "convert/classes.h"
+#include "quant/job/job.h"
 
 /* Lists of rows; each ends with one without a class. */
 extern const struct gg_convert_arch gg_convert_class_dense[],
@@ -147,6 +148,10 @@ extern const struct gg_convert_name gg_convert_names_llama[],
     {                                                                         \
         LIST, LIST_2, LIST_3, gg_convert_names_llama                          \
     }
+/* Where these two stand, unless it is after all that configurations have. */
+#define FILE_TYPE ALWAYS("/general.file_type", U32, 0)
+#define FILE_VERSION                                                          \
+    ALWAYS("/general.quantization_version", U32, GG_JOB_VERSION)
 /* What those have whose queries and keys are permuted. */
 #define TURNED .turned = true, .rope_count = true, .vocab_size = true
 

@@ -60,8 +60,8 @@ static enum gguf_status build_adapter(struct gguf_convert *c,
                                c->p.limits, c->codec, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
     GG_TRY(gg_convert_tensors(c, err));
-    GG_TRY(gg_convert_general(c, err));
     GG_TRY(gg_convert_adapter_keys(c, err));
+    GG_TRY(gg_convert_general(c, err));
     return gg_data_plan(&c->plan, &c->like, &c->data.list, c->meta,
                         c->p.allocator, err);
 }

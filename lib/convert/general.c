@@ -404,6 +404,19 @@ static enum gguf_status set_list(const struct general *g, const char *key,
                  : GGUF_OK;
 }
 
+/* What was a tensor of the folder comes before all that is no tensor. */
+static enum gguf_status copy_numbers(const struct general *g,
+                                     struct gguf_error *err)
+{
+    char buf[128];
+    for (size_t i = 0; i < g->c->n_numbers; i++) {
+        const char *key = gg_convert_key(g->c, g->c->number[i].key, buf);
+        GG_TRY(gguf_meta_set_kv(g->meta, NULL, gguf_meta_find(g->c->meta, key),
+                                err));
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status set_all(const struct general *g,
                                 struct gguf_error *err)
 {
@@ -414,8 +427,12 @@ static enum gguf_status set_all(const struct general *g,
     const struct gguf_convert *c = g->c;
     GG_TRY(gguf_meta_set_strz(g->meta, "general.architecture", c->arch->arch,
                               err));
-    GG_TRY(gguf_meta_set_strz(g->meta, "general.type", "model", err));
-    if (!c->is_adapter)
+    GG_TRY(copy_numbers(g, err));
+    GG_TRY(gguf_meta_set_strz(g->meta, "general.type",
+                              c->is_adapter ? "adapter" : "model", err));
+    if (c->is_adapter)
+        GG_TRY(gguf_meta_set_strz(g->meta, "adapter.type", "lora", err));
+    else
         GG_TRY(set_sampling(g, err));
     for (size_t f = 0; f < N_FIELDS; f++)
         if (g->field[f].size)
@@ -427,11 +444,7 @@ static enum gguf_status set_all(const struct general *g,
     GG_TRY(set_list(g, "general.languages", "languages", "language", err));
     for (size_t i = 0; i < gguf_meta_n_kv(c->meta); i++) {
         const struct gguf_kv *kv = gguf_meta_kv(c->meta, i);
-        char key[256];
-        if (gg_str_starts(kv->key, "general.") ||
-            !gg_str_join(key, sizeof key, kv->key, ""))
-            continue;
-        GG_TRY(gguf_meta_set_kv(g->meta, key, kv, err));
+        GG_TRY(gguf_meta_set_kv(g->meta, NULL, kv, err));
     }
     return gguf_meta_set_u32(g->meta, "general.file_type", file_type(c), err);
 }

@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "quant/job/job.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,11 +39,12 @@ static const struct gg_convert_key first[] = {
 static const struct gg_convert_key then[] = {
     KEY("rope.freq_base", F32,
         "rope_parameters.full_attention.rope_theta "
-        "rope_parameters.rope_theta rope_theta global_rope_theta "
-        "rotary_emb_base rope_embedding_base"),
+        "rope_parameters.rope_theta global_rope_theta rope_global_theta "
+        "rope_theta_global rope_theta rotary_emb_base rope_embedding_base"),
     KEY("rope.freq_base_swa", F32,
-        "rope_parameters.sliding_attention.rope_theta rope_local_base_freq "
-        "local_rope_theta swa_rope_theta"),
+        "rope_parameters.sliding_attention.rope_theta local_rope_theta "
+        "rope_local_theta rope_theta_local swa_rope_theta "
+        "rope_local_base_freq"),
     KEY("attention.layer_norm_rms_epsilon", F32, "rms_norm_eps norm_eps"),
     KEY("attention.layer_norm_epsilon", F32,
         "layer_norm_eps layer_norm_epsilon norm_epsilon"),
@@ -262,6 +264,15 @@ static bool is_said(const struct gguf_convert *c,
                                     : !isnan(gg_convert_eval(c, k->hf, -1));
 }
 
+/* Has the architecture a row of this key? */
+static bool has_row(const struct gg_convert_arch *a, const char *key)
+{
+    for (const struct gg_convert_key *o = a->keys; o && o->key; o++)
+        if (!strcmp(o->key, key))
+            return true;
+    return false;
+}
+
 /* The rows of the architecture that stand for those of all take their places
  * where those would be written. */
 static enum gguf_status set_all(struct gguf_convert *c,
@@ -338,19 +349,27 @@ static void tell_synonyms(const struct gguf_convert *c, const char *names)
 enum gguf_status gg_convert_keys(struct gguf_convert *c,
                                  struct gguf_error *err)
 {
-    static const struct gg_convert_key size =
-        KEY("vocab_size", U32, "vocab_size");
+    static const struct gg_convert_key size = KEY("vocab_size", U32,
+                                                  "vocab_size"),
+                                       /* its place, for general.c */
+        type = GG_CONVERT_KEY("/general.file_type", NULL, U32, 0),
+                                       version = GG_CONVERT_KEY(
+                                           "/general.quantization_version",
+                                           NULL, U32, GG_JOB_VERSION);
     for (size_t i = 0; i < GG_LEN(synonyms) && c->p.note; i++)
         tell_synonyms(c, synonyms[i]);
     GG_TRY(set_all(c, first, GG_LEN(first), err));
     GG_TRY(gg_convert_rope(c, err));
     GG_TRY(set_all(c, then, GG_LEN(then), err));
+    if (!c->arch->only_keys && !has_row(c->arch, type.key))
+        GG_TRY(set(c, &type, err));
     if (c->arch->vocab_size)
         GG_TRY(set(c, &size, err));
     GG_TRY(gg_convert_rope_count(c, err));
     for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
         GG_TRY(set(c, o, err));
-    return GGUF_OK;
+    GG_TRY(set(c, &type, err));
+    return set(c, &version, err);
 }
 
 enum gguf_status gg_convert_last_keys(struct gguf_convert *c,

@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "quant/job/job.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -192,7 +193,8 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
         return refuse(c, "lora_alpha", "not a number above 0", err);
     if (says(c, "use_rslora", NULL))
         alpha *= sqrt((double)rank);
-    GG_TRY(gguf_meta_set_strz(c->meta, "general.type", "adapter", err));
-    GG_TRY(gguf_meta_set_strz(c->meta, "adapter.type", "lora", err));
-    return gguf_meta_set_f32(c->meta, "adapter.lora.alpha", (float)alpha, err);
+    GG_TRY(
+        gguf_meta_set_f32(c->meta, "adapter.lora.alpha", (float)alpha, err));
+    return gguf_meta_set_u32(c->meta, "general.quantization_version",
+                             GG_JOB_VERSION, err);
 }

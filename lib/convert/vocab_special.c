@@ -99,10 +99,11 @@ static enum gguf_status set_template(const struct gg_convert_vocab *v,
                : GGUF_OK;
 }
 
-/* The token that a role is, or -1. What has no token of its own that begins or
- * ends a text takes BERT's; a token that is put after each text ends one, and
- * what ended one ends a turn: as llama.cpp's converter has it. */
-static int64_t role_id(const struct gg_convert_vocab *v, size_t i,
+/* The token that has a role by its text, or -1. What has no token of its own
+ * that begins or ends a text takes BERT's; a token that is put after each text
+ * ends one, and what ended one ends a turn: as llama.cpp's converter has it.
+ */
+static int64_t by_text(const struct gg_convert_vocab *v, size_t i,
                        const struct gg_convert_ends *ends)
 {
     const struct gguf_str eos = gg_convert_vocab_role_text(v, "eos");
@@ -113,26 +114,49 @@ static int64_t role_id(const struct gg_convert_vocab *v, size_t i,
         id = gg_convert_vocab_find(v, eos);
     if (id < 0)
         id = gg_convert_vocab_role(v, i);
-    if (id < 0 && (i == BOS || i == EOS))
-        id = gg_convert_vocab_role(v, i == BOS ? CLS : SEP);
-    if (id < 0)
-        id = by_id(v, gg_convert_roles[i].name);
-    return id < 0 && i == UNK ? v->unk : id;
+    return id < 0 && (i == BOS || i == EOS)
+               ? gg_convert_vocab_role(v, i == BOS ? CLS : SEP)
+               : id;
 }
 
-/* What the architecture's row says of a role, or -1. */
-static int64_t by_row(const struct gg_convert_vocab *v, const char *name)
+/* Unless it is there. */
+static enum gguf_status set_role(const struct gg_convert_vocab *v, size_t i,
+                                 int64_t id, struct gguf_error *err)
 {
-    const size_t n = strlen(name);
+    const char *key = gg_convert_roles[i].key;
+    return id < 0 || gguf_meta_find(v->c->meta, key)
+               ? GGUF_OK
+               : gguf_meta_set_u32(v->c->meta, key, (uint32_t)id, err);
+}
+
+/* What the architecture's row says of roles. */
+static enum gguf_status set_of_row(const struct gg_convert_vocab *v,
+                                   struct gguf_error *err)
+{
     const char *p = v->c->arch->roles;
     while (p && *p) {
-        const size_t size = strcspn(p, " ");
-        if (size > n && !strncmp(p, name, n) && p[n] == '=')
-            return gg_convert_vocab_find(
-                v, (struct gguf_str){ p + n + 1, size - n - 1 });
+        const size_t size = strcspn(p, " "), n = strcspn(p, "=");
+        const struct gguf_str token = { p + n + 1, size - n - 1 };
+        for (size_t i = 0; i < GG_CONVERT_ROLES; i++)
+            if (strlen(gg_convert_roles[i].name) == n &&
+                !strncmp(p, gg_convert_roles[i].name, n))
+                GG_TRY(set_role(v, i, gg_convert_vocab_find(v, token), err));
         p += size + (p[size] == ' ');
     }
-    return -1;
+    return GGUF_OK;
+}
+
+/* Those that the tokenizer's files name, then those that others number. */
+static enum gguf_status set_roles(const struct gg_convert_vocab *v,
+                                  const struct gg_convert_ends *ends,
+                                  struct gguf_error *err)
+{
+    for (size_t i = 0; i < GG_CONVERT_ROLES; i++)
+        GG_TRY(set_role(v, i, by_text(v, i, ends), err));
+    for (size_t i = 0; i < GG_CONVERT_ROLES; i++)
+        GG_TRY(set_role(v, i, by_id(v, gg_convert_roles[i].name), err));
+    GG_TRY(set_role(v, UNK, v->unk, err));
+    return set_of_row(v, err);
 }
 
 /* Is it put round texts? 1, 0, or -1: nothing says it. */
@@ -154,14 +178,7 @@ enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
     struct gguf_meta *m = v->c->meta;
     struct gg_convert_ends ends;
     gg_convert_vocab_ends(v, &ends);
-    for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
-        int64_t id = role_id(v, i, &ends);
-        if (id < 0)
-            id = by_row(v, gg_convert_roles[i].name);
-        if (id >= 0)
-            GG_TRY(gguf_meta_set_u32(m, gg_convert_roles[i].key, (uint32_t)id,
-                                     err));
-    }
+    GG_TRY(set_roles(v, &ends, err));
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
         const int put = gg_convert_roles[i].add ? is_put(v, i, &ends) : -1;
         if (put >= 0)

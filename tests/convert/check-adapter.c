@@ -9,6 +9,7 @@
 #include "config.h"
 #include "gguf/stats.h"
 #include "tests/convert/folder.h"
+#include "tests/convert/follow.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
 #include "tests/stfile.h"
@@ -219,6 +220,21 @@ static void check_merged(const char *what, double factor)
     gguf_rows_destroy(rows);
 }
 
+/* As llama.cpp's converter of adapters writes them; and the type. */
+static void check_order(void)
+{
+    struct gguf_error e;
+    struct gguf_file *f = NULL;
+    gguf_error_clear(&e);
+    ok(gguf_file_open(&f, scratch_path(top, "lora.gguf"), NULL, &e) ==
+               GGUF_OK &&
+           follow(f, "general.architecture general.type adapter.type") &&
+           follow(f, "adapter.lora.alpha general.quantization_version "
+                     "general.file_type"),
+       "the order of keys %s", e.message);
+    gguf_file_close(f);
+}
+
 #define CONFIG(...)                                                           \
     "{\"peft_type\":\"LORA\",\"base_model_name_or_path\":\"some/model\","     \
     "\"r\":4,\"lora_alpha\":6,\"bias\":\"none\"" __VA_ARGS__ "}"
@@ -245,6 +261,7 @@ int main(void)
     make_adapter(CONFIG(), NULL, false);
     ok(convert(base, &e) == GGUF_OK, "by the model's folder %s", e.message);
     check_merged("a folder", 6.0 / RANK);
+    check_order();
     ok(convert(gguf, &e) == GGUF_OK, "by the model's file %s", e.message);
     check_merged("a file", 6.0 / RANK);
     make_adapter(CONFIG(",\"use_rslora\":true"), NULL, false);

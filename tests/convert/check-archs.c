@@ -17,6 +17,7 @@
 #include "gguf/verify.h"
 #include "tests/convert/archs.h"
 #include "tests/convert/findings.h"
+#include "tests/convert/follow.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
@@ -228,6 +229,79 @@ static void check_arch(const struct arch *a, struct gguf_rows *rows)
         scratch_clean(top);
 }
 
+/* ---- the order of keys ---- */
+
+/* Keys of the first file of a class, one after the other with nothing between,
+ * as the converter of llama.cpp writes them: what it takes from tensors comes
+ * first, the type after what all configurations have, the version after what
+ * the class adds, then the tokenizer, whose ids that a text says come before
+ * those that a number says. */
+static const struct {
+    const char *class_name, *keys;
+} orders[] = {
+    { "LlamaForCausalLM",
+      "llama.attention.layer_norm_rms_epsilon general.file_type "
+      "llama.vocab_size llama.rope.dimension_count "
+      "general.quantization_version tokenizer.ggml.model "
+      "tokenizer.ggml.pre" },
+    { "LlamaForCausalLM",
+      "tokenizer.ggml.eos_token_id tokenizer.ggml.bos_token_id "
+      "tokenizer.ggml.add_bos_token tokenizer.chat_template" },
+    { "ApertusForCausalLM",
+      "general.architecture xielu.alpha_n xielu.alpha_p xielu.beta xielu.eps "
+      "general.type" },
+    { "BloomForCausalLM",
+      "bloom.attention.layer_norm_epsilon general.file_type "
+      "general.quantization_version tokenizer.ggml.model" },
+    { "CodeShellForCausalLM",
+      "codeshell.attention.layer_norm_epsilon general.file_type "
+      "codeshell.rope.freq_base" },
+    { "PhiForCausalLM",
+      "phi2.rope.dimension_count general.file_type "
+      "tokenizer.ggml.add_bos_token general.quantization_version" },
+    { "FalconH1ForCausalLM",
+      "falcon-h1.attention.layer_norm_rms_epsilon general.file_type "
+      "falcon-h1.vocab_size" },
+    { "Rwkv6ForCausalLM",
+      "rwkv6.feed_forward_length general.file_type "
+      "rwkv6.attention.head_count general.quantization_version" },
+    { "BertModel", "bert.attention.causal general.quantization_version "
+                   "tokenizer.ggml.token_type_count tokenizer.ggml.model" },
+    { "DreamModel", "dream.attention.causal tokenizer.ggml.mask_token_id "
+                    "general.quantization_version" },
+    { "Plamo3ForCausalLM", "plamo3.rope.freq_base plamo3.rope.freq_base_swa "
+                           "plamo3.attention.layer_norm_rms_epsilon" },
+};
+
+/* The first of a class. */
+static const struct arch *find_class(const char *class_name)
+{
+    for (size_t k = 0; k < N_LISTS; k++)
+        for (const struct arch *a = lists[k]; a->class_name; a++)
+            if (!strcmp(a->class_name, class_name))
+                return a;
+    exit(99);
+}
+
+static void check_orders(void)
+{
+    static struct folder f;
+    struct gguf_error e;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        const struct arch *a = find_class(orders[i].class_name);
+        struct gguf_file *file = NULL;
+        gguf_error_clear(&e);
+        make(&f, a, "F32", 1);
+        const char *out = scratch_path(top, "out.gguf");
+        ok(folder_convert(f.dir, out, NULL, &e) == GGUF_OK &&
+               gguf_file_open(&file, out, NULL, &e) == GGUF_OK &&
+               follow(file, orders[i].keys),
+           "%s: %s %s", orders[i].class_name, orders[i].keys, e.message);
+        gguf_file_close(file);
+        scratch_clean(top);
+    }
+}
+
 /* Several files, BF16: the same numbers in files of their own types. */
 static void check_files(struct gguf_rows *rows)
 {
@@ -406,6 +480,7 @@ int main(int argc, char **argv)
             check_arch(a, rows);
     if (!keep) {
         check_files(rows);
+        check_orders();
         check_refused();
         check_numbers();
         check_filled();

@@ -33,6 +33,19 @@ run "$convert" -q -f -t 1 "$tmp/hf" -o "$tmp/b.gguf"
 test $rc -eq 0 -a ! -s "$tmp/err" && cmp "$tmp/a.gguf" "$tmp/b.gguf"
 ok 'one thread gives the same bytes'
 
+# ------------------------------------------------------ the order of keys ---
+places() # option... makes: general.quantization_version before the tokenizer?
+{
+    run "$convert" -q -f "$tmp/hf" -o "$tmp/b.gguf${1-}"
+    "$info" --metadata "$tmp/b.gguf" | awk '
+        $2 ~ /quantization_version$/ { v = NR } $2 ~ /file_type$/ { f = NR }
+        $2 == "tokenizer.ggml.model" { t = NR } $2 ~ /chat_template/ { c = NR }
+        END { print (f < v && v < t ? "first" : c < v && v < f ? "last" : "?") }'
+}
+test "$(places) $(places =F32) $(places =BF16)" = 'first first first' &&
+    test "$(places =Q8_0) $(places =Q4_K_M)" = 'last last'
+ok 'what says the types is where converters put it, or who quantizes'
+
 # ------------------------------------------------ two names of one thing ---
 cp -R "$tmp/hf" "$tmp/twice"
 sed 's/"num_attention_heads": *\([0-9]*\)/&, "n_head": \1, "n_heads": 3/' \
@@ -209,8 +222,8 @@ general.dataset.0.repo_url "https://huggingface.co/org/Some-Data-2.5"
 general.dataset.1.repo_url "https://example.org/x"
 general.tags ["one", "a, b", "three", "text-generation"]
 general.languages ["en", "no", "it's"]
-general.quantization_version 2
 general.file_type 0
+general.quantization_version 2
 END
 diff "$tmp/want" "$tmp/got" >"$tmp/out"
 ok 'keys of the card, of generation_config.json and of the name'

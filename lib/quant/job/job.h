@@ -14,6 +14,10 @@
 #include "recipe/choose.h"
 #include "imatrix/imatrix.h"
 
+/* general.quantization_version, of the block layouts, which runtimes check:
+ * ggml's GGML_QNT_VERSION. */
+enum { GG_JOB_VERSION = 2 };
+
 /* One tensor of the output and where it comes from. */
 struct gg_job_tensor {
     struct gguf_quant_tensor pub;

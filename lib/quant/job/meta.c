@@ -13,10 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Version of the block layouts that runtimes check: ggml's
- * GGML_QNT_VERSION. */
-enum { QUANTIZATION_VERSION = 2 };
-
 /* What llama-quantize records about importance data, in its order. */
 static enum gguf_status imatrix_keys(struct gguf_quant *q,
                                      struct gguf_error *err)
@@ -173,14 +169,42 @@ static enum gguf_status tool_key(struct gguf_quant *q, struct gguf_error *err)
     return gguf_meta_set_strz(q->meta, key, text, err);
 }
 
-enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
+/* Does a converter make it at once? Its keys then have the places that they
+ * have in the input; what is quantized afterwards has two of them last. */
+static bool keeps_places(const struct gguf_quant *q)
+{
+    const int64_t base = q->p.recipe->base;
+    return q->in.numbers &&
+           (base == GG_RECIPE_KEEP || base == GGUF_DTYPE_F32 ||
+            base == GGUF_DTYPE_F16 || base == GGUF_DTYPE_BF16);
+}
+
+/* Of which version and recipe the types are. */
+static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
 {
     static const char version[] = "general.quantization_version";
     static const char type[] = "general.file_type";
-    const struct gguf_file *f = q->in.file;
-    const struct gguf_kv *old = gguf_file_kv_find(f, type);
-    int ftype = gguf_recipe_ftype(q->p.recipe);
+    const struct gguf_kv *old = gguf_file_kv_find(q->in.file, type);
+    const int ftype = gguf_recipe_ftype(q->p.recipe);
+    const bool same = q->p.recipe->base == GG_RECIPE_KEEP && old;
+    /* llama-quantize puts these two last, in this order */
+    if (!keeps_places(q)) {
+        gguf_meta_remove(q->meta, version);
+        gguf_meta_remove(q->meta, type);
+    }
+    GG_TRY(gguf_meta_set_u32(q->meta, version, GG_JOB_VERSION, err));
+    if (ftype >= 0)
+        return gguf_meta_set_u32(q->meta, type, (uint32_t)ftype, err);
+    if (same)
+        return gguf_meta_set_kv(q->meta, NULL, old, err);
+    /* there is no number for what this recipe makes */
+    gguf_meta_remove(q->meta, type);
+    return GGUF_OK;
+}
 
+enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
+{
+    const struct gguf_file *f = q->in.file;
     GG_TRY(gguf_meta_create(&q->meta, q->p.allocator, err));
     GG_TRY(gguf_meta_copy_file(q->meta, f, err));
     gg_file_split_remove_keys(q->meta);
@@ -188,21 +212,14 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
         gguf_meta_remove(q->meta, GGUF_EDIT_PADDING_KEY);
         gg_file_split_layout_forget(q->meta);
     }
-    /* llama-quantize puts these two last, in this order. */
-    gguf_meta_remove(q->meta, version);
-    gguf_meta_remove(q->meta, type);
-    GG_TRY(gguf_meta_set_u32(q->meta, version, QUANTIZATION_VERSION, err));
-    if (ftype >= 0)
-        GG_TRY(gguf_meta_set_u32(q->meta, type, (uint32_t)ftype, err));
-    else if (old && q->p.recipe->base == GG_RECIPE_KEEP)
-        GG_TRY(gguf_meta_set_kv(q->meta, NULL, old, err));
-    /* else there is no number for what this recipe makes */
+    GG_TRY(type_keys(q, err));
     if (!q->p.compat && (q->p.recipe->base != GG_RECIPE_KEEP || q->merge))
         GG_TRY(tool_key(q, err));
     if (!q->p.compat && q->p.recipe->base != GG_RECIPE_KEEP)
         GG_TRY(recipe_keys(q, err));
     GG_TRY(gg_job_merge_meta(q, err));
-    q->ftype_given = q->p.meta && gguf_meta_find(q->p.meta, type);
+    q->ftype_given =
+        q->p.meta && gguf_meta_find(q->p.meta, "general.file_type");
     for (size_t i = 0; q->p.meta && i < gguf_meta_n_kv(q->p.meta); i++)
         GG_TRY(replace(q, gguf_meta_kv(q->p.meta, i), err));
     if (q->p.imatrix)
