@@ -26,8 +26,10 @@ enum {
     ALIGN = 64,
     PACK_BYTES = 16 << 20, /* most of x that is packed at a time: L3, */
     PACK_COLS = 1024,      /* and most columns: their sums are for L2 */
-    MOST_ASKED = 24        /* lines asked for with a tile: as many as a core
+    MOST_ASKED = 24,       /* lines asked for with a tile: as many as a core
                             * waits for at a time */
+    GATHER_PAD = 16        /* floats between columns that are gathered, so that
+                            * they are not in the same sets of the cache */
 };
 
 /* How the product is cut; the same for every thread. Sizes are bytes, whole
@@ -68,6 +70,13 @@ static gg_kern_few_fn *few_columns(const struct gg_cpu_gemm_args *a)
     return few[a->dtype_index].run;
 }
 
+int64_t gg_cpu_gemm_few(const struct gg_cpu_gemm_args *a)
+{
+    const struct gg_kern_gemm *g = kernels(a);
+    const unsigned most = g->few ? g->few[a->dtype_index].most : 0;
+    return GG_MAX(g->narrow, most);
+}
+
 static bool is_narrow(const struct gg_cpu_gemm_args *a)
 {
     return a->n < (int64_t)kernels(a)->narrow && !few_columns(a);
@@ -81,6 +90,12 @@ static size_t most_cols(const struct gg_cpu_gemm_args *a)
         GG_MAX(gg_kern_gemm_x_size(g, (size_t)a->k), g->x_block);
     const size_t n = PACK_BYTES / size * g->nr;
     return GG_MIN(GG_MAX(n, 8 * (size_t)g->nr), (size_t)PACK_COLS);
+}
+
+/* Floats from column to column of those that are gathered. */
+static size_t gathered_stride(size_t kc)
+{
+    return kc + GATHER_PAD;
 }
 
 static void plan_init(struct plan *p, const struct gg_cpu_gemm_args *a,
@@ -104,8 +119,9 @@ static void plan_init(struct plan *p, const struct gg_cpu_gemm_args *a,
     p->few_size = 0;
     if (few_columns(a))
         p->few_size = whole_lines(p->nc / g->nr * gg_kern_few_x_size(g, k));
-    p->w_size = whole_lines(g->mc / g->mr *
-                            gg_kern_gemm_w_size(g, GG_MIN((size_t)g->kc, k)));
+    const size_t kc = GG_MIN((size_t)g->kc, k);
+    p->w_size = whole_lines(GG_MAX(g->mc / g->mr * gg_kern_gemm_w_size(g, kc),
+                                   g->nr * gathered_stride(kc) * sizeof(float)));
     p->sum_size = whole_lines(g->mc * p->nc * sizeof(float));
     p->thread_size = p->w_size + p->sum_size + whole_lines(g->buf_size);
 }
@@ -152,16 +168,33 @@ static unsigned char *few_panel(const struct plan *p, unsigned char *xp,
            i * gg_kern_few_x_size(g, kc);
 }
 
+/* kc steps of some columns, from step q of column j on, *stride floats apart:
+ * where they lie, or in buf. */
+static const float *find_columns(const struct gg_cpu_gemm_args *a, size_t j,
+                                 size_t n, size_t q, size_t kc, float *buf,
+                                 size_t *stride)
+{
+    if (!a->x_at) {
+        *stride = a->x_stride / sizeof(float);
+        return a->x + j * *stride + q;
+    }
+    *stride = gathered_stride(kc);
+    for (size_t i = 0; i < n; i++)
+        memcpy(buf + i * *stride, a->x_at[j + i] + q, kc * sizeof *buf);
+    return buf;
+}
+
 /* Columns j0 .. j0 + n of x, the panels ith, ith + nth, ... of them. All
  * panels of the first kc steps lie one after the other, then those of the next:
  * a block of rows reads them in that order. After them, if there are few
- * columns, the same in the order of these. */
+ * columns, the same in the order of these. buf: of this thread, w_size bytes,
+ * or NULL without x_at. */
 static void pack_x(const struct gg_cpu_gemm_args *a, const struct plan *p,
                    size_t j0, size_t n, unsigned char *xp, unsigned ith,
-                   unsigned nth)
+                   unsigned nth, void *buf)
 {
     const struct gg_kern_gemm *g = p->g;
-    const size_t k = (size_t)a->k, stride = a->x_stride / sizeof(float);
+    const size_t k = (size_t)a->k;
     const size_t n_panels = p->nc / g->nr;
     for (size_t i = ith; i * g->nr < n; i += nth) {
         const size_t j = i * g->nr, cols = GG_MIN((size_t)g->nr, n - j);
@@ -170,10 +203,12 @@ static void pack_x(const struct gg_cpu_gemm_args *a, const struct plan *p,
             const size_t size = gg_kern_gemm_x_size(g, kc);
             unsigned char *panel =
                 xp + n_panels * gg_kern_gemm_x_size(g, q) + i * size;
+            size_t stride;
+            const float *x =
+                find_columns(a, j0 + j, cols, q, kc, buf, &stride);
             if (cols < g->nr)
                 memset(panel, 0, size);
-            g->pack_x(g, panel, 0, a->x + (j0 + j) * stride + q, stride, cols,
-                      kc);
+            g->pack_x(g, panel, 0, x, stride, cols, kc);
             if (p->few_size)
                 gg_kern_few_order(g, a->dtype_index, panel, cols, kc,
                                   few_panel(p, xp, q, kc, i));
@@ -243,10 +278,10 @@ static void store_tile(const struct gg_cpu_gemm_args *a, const struct block *b,
                        size_t i, size_t j, size_t n, const float *tile)
 {
     const size_t mr = kernels(a)->mr, rows = GG_MIN(b->rows - i, mr);
-    const size_t stride = a->y_stride / sizeof(float);
-    float *y = a->y + (b->j0 + j) * stride + b->i0 + i;
-    for (; n--; y += stride, tile += mr)
-        memcpy(y, tile, rows * sizeof *y);
+    const size_t stride = a->y_stride / sizeof(float), at = b->i0 + i;
+    for (j += b->j0; n--; j++, tile += mr)
+        memcpy((a->y_at ? a->y_at[j] : a->y + j * stride) + at, tile,
+               rows * sizeof *tile);
 }
 
 /* Some steps of a block: n_blocks blocks of panels at wp and xp. */
@@ -413,7 +448,7 @@ static void run_wide(const struct gg_cpu_gemm_args *a, unsigned ith,
             wait_all(barrier); /* nobody reads the last pass's panels */
         if (ith == 0)
             atomic_store_explicit(&s->next, 0, memory_order_relaxed);
-        pack_x(a, &p, j0, nc, xp, ith, nth);
+        pack_x(a, &p, j0, nc, xp, ith, nth, wp);
         wait_all(barrier);
         struct block b;
         while (claim(s, &p, nth, a, j0, nc, &b))
@@ -460,7 +495,7 @@ static void run_few(const struct gg_cpu_gemm_args *a, unsigned ith,
     unsigned char *xp = work;
     xp += (ALIGN - (uintptr_t)xp % ALIGN) % ALIGN;
     const size_t n = (size_t)a->n, m = (size_t)a->m, groups = m / ROWS;
-    pack_x(a, &p, 0, n, xp, ith, nth);
+    pack_x(a, &p, 0, n, xp, ith, nth, NULL);
     wait_all(barrier);
     const size_t end = groups * (ith + 1) / nth;
     for (size_t i = groups * ith / nth; i < end; i++)

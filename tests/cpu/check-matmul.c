@@ -87,6 +87,27 @@ static void check_matmul_id(void)
     }
 }
 
+/* Many matrices, of which most are one thread's and one has too many columns
+ * for that; and, of few tokens, matrices with a column or two. */
+static void check_many_matrices(void)
+{
+    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_Q8_0 };
+    for (int k = 0; k < 8; k++) {
+        ctx_t *c = new_ctx();
+        const int64_t n_tok = k & 1 ? 9 : 150;
+        tensor *a = source(c, types[k / 2 % 2], PLAIN, 64, 40, 24, 1);
+        tensor *b = source(c, GGUF_DTYPE_F32, k & 4 ? SWAPPED : PADDED, 64,
+                           k & 4 ? 3 : 1, n_tok, 1);
+        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 3, n_tok);
+        set_ids(ids, 24);
+        for (int64_t i = 0; i < n_tok; i++) /* more than a thread takes */
+            ((int32_t *)ids->data)[3 * i] = 17;
+        run_case(c, gguf_op_matmul_id(c, a, b, ids), f_matmul_id,
+                 "matmul_id of 24 matrices, %d", k);
+        gguf_ctx_destroy(c);
+    }
+}
+
 /* Numbers that are out of range: a status from every team, nothing else. */
 static void check_out_prod(void)
 {
@@ -201,32 +222,43 @@ static void check_attention(void)
             }
 }
 
-/* Whatever way the numbers divide the columns, there is room: the work memory
- * that a node asks for is enough for all of its columns with one matrix. */
+/* Of the work memory of n columns: what a product needs for any number of them
+ * up to most, and the columns that it has side by side. */
+static size_t product_size(int64_t most, unsigned nth)
+{
+    size_t size = 0;
+    struct gg_cpu_gemm_args g = { .kern = &ops_kern,
+                                  .dtype_index =
+                                      gg_dtype_index(GGUF_DTYPE_F32),
+                                  .m = 24,
+                                  .k = 16 };
+    for (g.n = 1; g.n <= most; g.n++)
+        size = GG_MAX(size, gg_cpu_gemm_work_size(&g, nth));
+    return size + (size_t)gg_cpu_gemm_few(&g) * (16 + 24) * sizeof(float);
+}
+
+/* Whatever way the numbers divide the columns, there is room: for all of them
+ * with one matrix, and for as many as a thread takes alone in each thread.
+ * There is no copy of all columns. */
 static void check_work(void)
 {
     static const int64_t tokens[] = { 1, 5, 1000, 1024, 1030, 1100, 1537 };
+    enum { N_MATRICES = 6, ALONE = 128 };
     ctx_t *c = new_ctx();
-    tensor *a = gguf_tensor_3d(c, GGUF_DTYPE_F32, 16, 24, 4);
-    const int dtype = gg_dtype_index(GGUF_DTYPE_F32);
+    tensor *a = gguf_tensor_3d(c, GGUF_DTYPE_F32, 16, 24, N_MATRICES);
     for (size_t i = 0; i < GG_LEN(tokens); i++) {
-        tensor *b = gguf_tensor_3d(c, GGUF_DTYPE_F32, 16, 1, tokens[i]);
-        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 1, tokens[i]);
+        const int64_t n = tokens[i];
+        tensor *b = gguf_tensor_3d(c, GGUF_DTYPE_F32, 16, 1, n);
+        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 1, n);
         tensor *t = gguf_op_matmul_id(c, a, b, ids);
-        size_t most = 0;
-        for (int64_t n = 1; n <= tokens[i]; n++) {
-            const struct gg_cpu_gemm_args g = { .kern = &ops_kern,
-                                                .dtype_index = dtype,
-                                                .m = 24,
-                                                .n = n,
-                                                .k = 16 };
-            most = GG_MAX(most, gg_cpu_gemm_work_size(&g, 3));
-        }
-        const size_t own = (size_t)tokens[i] * (16 + 24) * sizeof(float);
-        ok(gg_cpu_op_row(GGUF_OP_MATMUL_ID)->work(t, 3, &ops_kern) >=
-               own + most,
-           "matmul_id of %d columns has room for as many at once",
-           (int)tokens[i]);
+        const size_t lists = (size_t)n * 2 * sizeof(void *);
+        const size_t least =
+            GG_MAX(product_size(n, 3),
+                   3 * product_size(GG_MIN(n, (int64_t)ALONE), 1));
+        const size_t size =
+            gg_cpu_op_row(GGUF_OP_MATMUL_ID)->work(t, 3, &ops_kern);
+        ok(size >= lists + least && size < lists + least + 4096,
+           "matmul_id of %d columns has room for as many at once", (int)n);
     }
     gguf_ctx_destroy(c);
 }
@@ -260,6 +292,7 @@ int main(void)
     ops_begin();
     check_matmul();
     check_matmul_id();
+    check_many_matrices();
     check_out_prod();
     check_attention();
     check_work();
