@@ -39,4 +39,25 @@ static GG_ALWAYS_INLINE void gg_sort(int32_t *order, int32_t *tmp, size_t n,
     }
 }
 
+/* The same of numbers themselves, without a jump that depends on them: several
+ * times as fast where their order is by chance. tmp: n more. */
+static inline void gg_sort_u64(uint64_t *x, uint64_t *tmp, size_t n)
+{
+    for (size_t w = 1; w < n; w *= 2) {
+        for (size_t lo = 0; lo < n; lo += 2 * w) {
+            const size_t mid = GG_MIN(lo + w, n), hi = GG_MIN(lo + 2 * w, n);
+            size_t i = lo, j = mid, k = lo;
+            for (; i < mid && j < hi; k++) {
+                const size_t second = x[j] < x[i];
+                tmp[k] = second ? x[j] : x[i];
+                j += second;
+                i += 1 - second;
+            }
+            memcpy(tmp + k, x + i, (mid - i) * sizeof *x);
+            memcpy(tmp + k + (mid - i), x + j, (hi - j) * sizeof *x);
+        }
+        memcpy(x, tmp, n * sizeof *x);
+    }
+}
+
 #endif

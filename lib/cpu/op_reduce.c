@@ -7,11 +7,14 @@
 #include "config.h"
 #include "cpu/optab.h"
 #include "cpu/row.h"
+
+#include "base/bytes.h"
 #include "base/sort.h"
 
 #include <math.h>
 
-enum { TMP_ROW, TMP_ORDER, N_TMP };
+/* A row of keys, 64 bits each, takes two. */
+enum { TMP_ROW, TMP_KEYS, TMP_MORE = TMP_KEYS + 2, N_TMP = TMP_MORE + 2 };
 
 static size_t reduce_work(const struct gguf_tensor *t, unsigned nth,
                           const struct gg_kern *kern)
@@ -92,28 +95,29 @@ static void argmax_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     ((int32_t *)t->data)[r] = (int32_t)best;
 }
 
-struct values {
-    const float *x;
-    bool down;
-};
-
-/* By value, NaN last, then by number. */
-static bool after(const void *values, int32_t i, int32_t k)
+/* A number that is in the order of values, NaN the last of all. */
+static uint32_t key_of(float x, bool down)
 {
-    const struct values *v = values;
-    const float a = v->x[i], b = v->x[k];
-    if (isnan(a) || isnan(b))
-        return isnan(a) && !isnan(b);
-    return v->down ? a < b : a > b;
+    const uint32_t bits = gg_bytes_f32_bits(x + 0.0f); /* -0 is 0 */
+    const uint32_t up = bits >> 31 ? ~bits : bits | 0x80000000;
+    if (isnan(x))
+        return UINT32_MAX;
+    return down ? ~up : up;
 }
 
+/* By value, then by number. */
 static void argsort_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
                         int64_t r, const float *x, int64_t n)
 {
-    const struct values v = { x, t->op_params[0] != 0 };
-    gg_sort((int32_t *)t->data + r * n,
-            (int32_t *)gg_row_tmp(task, n, N_TMP, TMP_ORDER), (size_t)n, after,
-            &v);
+    uint64_t *key = (void *)gg_row_tmp(task, n, N_TMP, TMP_KEYS);
+    uint64_t *tmp = (void *)gg_row_tmp(task, n, N_TMP, TMP_MORE);
+    int32_t *order = (int32_t *)t->data + r * n;
+    for (int64_t i = 0; i < n; i++)
+        key[i] = (uint64_t)key_of(x[i], t->op_params[0] != 0) << 32 |
+                 (uint64_t)i;
+    gg_sort_u64(key, tmp, (size_t)n);
+    for (int64_t i = 0; i < n; i++)
+        order[i] = (int32_t)(key[i] & UINT32_MAX);
 }
 
 /* Numbers of rows; shared by the rows of the source. */

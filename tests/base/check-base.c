@@ -338,6 +338,28 @@ static void check_sort(void)
     ok(!bad, "numbers are put in order, those of equals stay in theirs");
 }
 
+static void check_sort_u64(void)
+{
+    uint64_t x[101], was[100], tmp[100];
+    int bad = 0;
+    for (size_t n = 0; n <= GG_LEN(was); n++) {
+        for (size_t i = 0; i < n; i++)
+            x[i] = was[i] = n % 2 ? rnd_below(1 + n / 3) : UINT64_MAX - i * i;
+        x[n] = 7;
+        gg_sort_u64(x, tmp, n);
+        bad += x[n] != 7;
+        for (size_t i = 0; i < n; i++) {
+            size_t before = 0, equal = 0;
+            for (size_t k = 0; k < n; k++) {
+                before += was[k] < x[i];
+                equal += was[k] == x[i];
+            }
+            bad += before > i || before + equal <= i;
+        }
+    }
+    ok(!bad, "numbers of 64 bits are put in order");
+}
+
 static void check_error(void)
 {
     struct gguf_error e;
@@ -464,6 +486,7 @@ int main(void)
     check_grow();
     check_renew();
     check_sort();
+    check_sort_u64();
     check_error();
     check_near();
     check_base64();

@@ -252,6 +252,32 @@ static void check_row_ops(void)
         }
 }
 
+/* Zeros of either sign are equal, NaN of either comes last. */
+static double f_special(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                        int64_t i3, double *tol)
+{
+    static const int up[] = { 6, 4, 8, 0, 2, 9, 7, 1, 3, 5 };
+    static const int down[] = { 1, 7, 0, 2, 9, 8, 4, 6, 3, 5 };
+    (void)i1, (void)i2, (void)i3;
+    *tol = 0;
+    return t->op_params[0] ? down[i0] : up[i0];
+}
+
+static void check_special_order(void)
+{
+    static const float x[] = { 0,    INFINITY,  -0.0f,  NAN,     -1,
+                               -NAN, -INFINITY, 1e-45f, -1e-45f, 0 };
+    for (int down = 0; down < 2; down++) {
+        ctx_t *c = new_ctx();
+        tensor *a = gguf_tensor_1d(c, GGUF_DTYPE_F32, GG_LEN(x));
+        memcpy(a->data, x, sizeof x);
+        run_case(c, gguf_op_argsort(c, a, down), f_special,
+                 "argsort %s: signs of zeros and of NaN",
+                 down ? "down" : "up");
+        gguf_ctx_destroy(c);
+    }
+}
+
 /* A mask whose second row is closed. */
 static tensor *mask_of(ctx_t *c, uint32_t dtype, int64_t n2, int64_t n3)
 {
@@ -314,6 +340,7 @@ int main(void)
 {
     ops_begin();
     check_row_ops();
+    check_special_order();
     check_masks();
     check_refused();
     ops_end();
