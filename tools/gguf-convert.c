@@ -99,25 +99,13 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
                              const char **about, struct gguf_error *err)
 {
     struct options *q = &o->q;
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
-    struct gguf_pool *pool = NULL;
+    struct gguf_pool *pool;
     struct gguf_paths *noted = paths_new();
-    enum gguf_status st = GGUF_OK;
     double begin = progress_clock(), seconds = -1;
 
     note_reads(q, noted);
     paths_read(noted, o->verify.text, "--verify");
-    pp.n_threads = q->threads;
-    q->params.overrides = q->overrides;
-    q->params.n_overrides = q->n_overrides;
-    q->params.progress = progress_report;
-    q->params.progress_user = bar;
-    bool sized = false;
-    for (size_t i = 0; i < q->n_targets; i++)
-        sized |= is_sized(&q->targets[i]);
-    if (!q->dry_run || sized)
-        st = gguf_pool_create(&pool, &pp, err);
-    q->params.pool = pool;
+    enum gguf_status st = start_run(q, bar, &pool, err);
     if (st == GGUF_OK)
         st = make_jobs(o, bar, about, err);
     if (st == GGUF_OK)

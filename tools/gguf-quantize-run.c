@@ -26,6 +26,25 @@ static void discard_stale(const char *const *paths, size_t n)
     }
 }
 
+enum gguf_status start_run(struct options *o, struct progress *bar,
+                           struct gguf_pool **pool, struct gguf_error *err)
+{
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    bool computes = !o->dry_run;
+    for (size_t i = 0; i < o->n_targets; i++)
+        computes |= is_sized(&o->targets[i]);
+    pp.n_threads = o->threads;
+    *pool = NULL;
+    const enum gguf_status st =
+        computes ? gguf_pool_create(pool, &pp, err) : GGUF_OK;
+    o->params.overrides = o->overrides;
+    o->params.n_overrides = o->n_overrides;
+    o->params.progress = progress_report;
+    o->params.progress_user = bar;
+    o->params.pool = *pool;
+    return st;
+}
+
 enum gguf_status run_targets(const struct options *o, const char *doing,
                              const struct gguf_paths *noted,
                              struct progress *bar, const char **about,

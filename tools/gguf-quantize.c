@@ -107,24 +107,12 @@ static void print_results(const struct options *o, double seconds)
 static enum gguf_status work(struct options *o, struct progress *bar,
                              const char **about, struct gguf_error *err)
 {
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
-    struct gguf_pool *pool = NULL;
+    struct gguf_pool *pool;
     struct gguf_paths *noted = note_paths(o);
     struct outtext report = OUTTEXT_INIT;
-    enum gguf_status st = GGUF_OK;
     double begin = progress_clock(), seconds = -1;
 
-    pp.n_threads = o->threads;
-    o->params.overrides = o->overrides;
-    o->params.n_overrides = o->n_overrides;
-    o->params.progress = progress_report;
-    o->params.progress_user = bar;
-    bool sized = false;
-    for (size_t i = 0; i < o->n_targets; i++)
-        sized |= is_sized(&o->targets[i]);
-    if (!o->dry_run || sized)
-        st = gguf_pool_create(&pool, &pp, err);
-    o->params.pool = pool;
+    enum gguf_status st = start_run(o, bar, &pool, err);
     if (st == GGUF_OK)
         st = make_jobs(o, bar, about, err);
     if (st == GGUF_OK && !o->dry_run && o->report) {

@@ -80,7 +80,11 @@ struct options {
 /* The recipe that changes no type. */
 #define TYPE_COPY "COPY"
 
-/* gguf-quantize-run.c: make the outputs of all targets, whose jobs are planned.
+/* gguf-quantize-run.c: what jobs are made with; a pool for that, NULL where
+ * nothing is computed. The caller destroys it after the jobs. */
+enum gguf_status start_run(struct options *o, struct progress *bar,
+                           struct gguf_pool **pool, struct gguf_error *err);
+/* Make the outputs of all targets, whose jobs are planned.
  * doing: a word for the progress; *about: the path that an error is about. */
 enum gguf_status run_targets(const struct options *o, const char *doing,
                              const struct gguf_paths *noted,
