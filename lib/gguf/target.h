@@ -57,7 +57,9 @@ struct gguf_target_params {
     size_t n_types;  /* at most GGUF_TARGET_MAX_TYPES; 0: all from IQ1_S to
                         * Q8_0 that have blocks of 256, Q8_0, and F16 */
     uint64_t sample; /* elements of each tensor to encode, at least; 0:
-                        * 131072 and 32 rows; UINT64_MAX: all */
+                        * 131072 and 32 rows; UINT64_MAX: all. Of a matrix
+                        * of which these are less than a fourth, up to 8 rows
+                        * lie together, in 8 places at least */
     const struct gguf_quant *measured; /* borrowed: a job of the same input,
                         * importance data and kinds of scales, for which types
                         * were chosen with the same sample: what was measured

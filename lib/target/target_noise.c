@@ -20,6 +20,8 @@ enum {
     SAMPLE = 1 << 17, /* elements of a tensor: a few seconds for a model of
                          * a billion weights, and 1% of the noise */
     SAMPLE_ROWS = 32, /* but not less */
+    RUN = 8,    /* rows that are looked at together, since a server is asked */
+    PLACES = 8, /* for what lies together; in so many places at least */
     SLICE = 16384,    /* elements at once */
     ALIGN = 64,       /* of buffers, for vector loads */
     PIECE = 256 << 10 /* bytes that are brought around a row, at most */
@@ -51,21 +53,39 @@ static bool is_asked(const struct gg_target_tensor *tt,
 }
 
 /* Rows that are looked at. */
-static uint64_t n_sampled(const struct work *w,
-                          const struct gguf_quant_tensor *t)
+struct sample {
+    uint64_t rows, n, run; /* of the tensor; of them; that lie together */
+};
+
+/* No two lie together where it is every fourth row or more, or where there are
+ * several matrices. */
+static struct sample sample_of(const struct work *w,
+                               const struct gguf_quant_tensor *t)
 {
     uint64_t ne0 = (uint64_t)t->ne[0], rows = t->n_elements / ne0;
     uint64_t want = w->sample ? (w->sample - 1) / ne0 + 1
                               : GG_MAX(SAMPLE / ne0, (uint64_t)SAMPLE_ROWS);
-    return GG_MIN(rows, want);
+    struct sample s = { rows, GG_MIN(rows, want), 1 };
+    if (s.n < rows / 4 && rows == (uint64_t)t->ne[1] && s.n >= 2 * PLACES) {
+        s.run = GG_MIN(s.n / PLACES, (uint64_t)RUN);
+        s.n = (s.n + s.run - 1) / s.run * s.run;
+    }
+    return s;
 }
 
-/* The k-th of n rows: in the middle of the k-th part of all, of which the
- * first ones have a row more. */
-static uint64_t row_at(uint64_t rows, uint64_t n, uint64_t k)
+/* The k-th of them: its run is in the middle of a part of all rows, and the
+ * first parts have a row more. */
+static uint64_t row_at(struct sample s, uint64_t k)
 {
-    uint64_t part = rows / n, rest = rows % n;
-    return k * part + GG_MIN(k, rest) + part / 2;
+    const uint64_t no = k / s.run, parts = s.n / s.run;
+    const uint64_t part = s.rows / parts, rest = s.rows % parts;
+    return no * part + GG_MIN(no, rest) + (part + 1 - s.run) / 2 + k % s.run;
+}
+
+static uint64_t n_sampled(const struct work *w,
+                          const struct gguf_quant_tensor *t)
+{
+    return sample_of(w, t).n;
 }
 
 /* Bytes of a row of the input. */
@@ -80,15 +100,15 @@ static uint64_t bytes_to_try(const struct work *w,
                              const struct gg_target_tensor *tt, uint32_t type)
 {
     const struct gguf_quant_tensor *t = &tt->t->pub;
-    uint64_t rows = t->n_elements / (uint64_t)t->ne[0], n = n_sampled(w, t);
+    const struct sample s = sample_of(w, t);
     uint64_t n_mats = 0, last = UINT64_MAX;
     bool outer = gg_outer_wanted(w->q, tt->t, type);
-    for (uint64_t k = 0; outer && k < n; k++) {
-        uint64_t m = row_at(rows, n, k) / (uint64_t)t->ne[1];
+    for (uint64_t k = 0; outer && k < s.n; k++) {
+        uint64_t m = row_at(s, k) / (uint64_t)t->ne[1];
         n_mats += m != last;
         last = m;
     }
-    return (n + n_mats * (uint64_t)t->ne[1]) * row_bytes(t);
+    return (s.n + n_mats * (uint64_t)t->ne[1]) * row_bytes(t);
 }
 
 /* Weights that are not finite count as zero here: the run reports them. */
@@ -174,7 +194,8 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
     const struct gguf_quant_tensor *t = &tt->t->pub;
     uint8_t *buffer = w->buffers + ith * w->buffer_size;
     size_t ne0 = (size_t)t->ne[0], most = GG_MAX(SLICE / ne0, 1), n_slice = 0;
-    uint64_t rows = t->n_elements / ne0, n = n_sampled(w, t), mat = 0;
+    const struct sample s = sample_of(w, t);
+    uint64_t n = s.n, mat = 0;
     struct try y = { .tt = tt,
                      .o = o,
                      .ne0 = ne0,
@@ -190,7 +211,7 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
         return;
     }
     for (uint64_t k = 0; k <= n; k++) {
-        uint64_t row = k < n ? row_at(rows, n, k) : 0;
+        uint64_t row = k < n ? row_at(s, k) : 0;
         uint64_t m = k < n ? row / (uint64_t)t->ne[1] : UINT64_MAX;
         if (n_slice && (m != mat || n_slice == most)) {
             try_rows(w, &y, n_slice);
@@ -296,8 +317,9 @@ static uint64_t bytes_held(const struct work *w,
                            const struct gg_target_tensor *tt)
 {
     const struct gguf_quant_tensor *t = &tt->t->pub;
-    const uint64_t size = rows_together(w, tt) * row_bytes(t);
-    return size ? GG_MIN(n_sampled(w, t) * GG_MAX(size, (uint64_t)PIECE),
+    const struct sample s = sample_of(w, t);
+    const uint64_t size = s.run * rows_together(w, tt) * row_bytes(t);
+    return size ? GG_MIN(s.n / s.run * GG_MAX(size, (uint64_t)PIECE),
                          t->from_size + 2 * PIECE)
                 : 0;
 }
@@ -313,11 +335,11 @@ static struct piece next_piece(const struct work *w,
                                const struct gg_target_tensor *tt, uint64_t *k)
 {
     const struct gguf_quant_tensor *t = &tt->t->pub;
-    const uint64_t rows = t->n_elements / (uint64_t)t->ne[0];
-    const uint64_t n = n_sampled(w, t), some = rows_together(w, tt);
+    const struct sample s = sample_of(w, t);
+    const uint64_t some = rows_together(w, tt);
     struct piece p = { 0, 0 };
-    for (bool on = true; on && *k < n; *k += on) {
-        const uint64_t first = row_at(rows, n, *k) / some * some;
+    for (bool on = true; on && *k < s.n; *k += on) {
+        const uint64_t first = row_at(s, *k) / some * some;
         if (!p.end)
             p.first = first;
         on = !p.end || first <= p.end;

@@ -268,6 +268,31 @@ ok 'from a server that knows no ranges'
 run "$quantize" -f --target-size 12M "$at/ok/long.gguf" "$tmp/q.gguf"
 test $rc -eq 0 && cmp -s "$tmp/q.gguf" "$tmp/q.local"
 ok '--target-size: the same types, and the same file'
+# Of matrices of 2048 columns and 2048 rows 64 rows are looked at, 8 together.
+python3 -c 'import random, struct, sys
+def text(s):
+    return struct.pack("<Q", len(s)) + s
+n, cols = 6, 2048
+head = b"GGUF" + struct.pack("<IQQ", 3, n, 1)
+head += text(b"general.architecture") + struct.pack("<I", 8) + text(b"llama")
+for i in range(n):
+    head += text(b"blk.%d.ffn_up.weight" % i)
+    head += struct.pack("<IQQIQ", 2, cols, cols, 1, i * 2 * cols * cols)
+random.seed(1)
+row = struct.pack("<%de" % cols, *(random.gauss(0, 1) for _ in range(cols)))
+with open(sys.argv[1], "wb") as f:
+    f.write(head + bytes(-len(head) % 32))
+    for i in range(n * cols):
+        f.write(row[2 * i % 512:] + row[:2 * i % 512])' "$www/wide.gguf" || exit 99
+size=$(wc -c <"$www/wide.gguf")
+run "$quantize" -n -v --target-size 12M "$www/wide.gguf" "$tmp/q.gguf"
+cp "$tmp/out" "$tmp/here"
+: >"$tmp/log"
+run "$quantize" -n -v --target-size 12M "$at/ok/wide.gguf" "$tmp/q.gguf"
+test $rc -eq 0 && cmp -s "$tmp/out" "$tmp/here" &&
+    "$AWK" -v size="$size" '{ split($3, a, "-"); sum += a[2] - a[1] + 1 }
+        END { exit !(sum < size / 8 && NR < 60) }' "$tmp/log"
+ok '--target-size: of what is looked at little more is asked for'
 run "$quantize" --dry-run --target-size 12M "$at/flaky/long.gguf" "$tmp/q.gguf"
 test $rc -eq 0 && ! grep -q 'reader' "$tmp/err"
 ok 'a server that breaks off while it is measured'

@@ -15,7 +15,8 @@ struct remote {
     uint64_t buf_off;
     size_t buf_n;
     uint64_t next; /* where the last request ended */
-    size_t ahead;
+    size_t ahead;  /* bytes that the next one asks for, about */
+    size_t taken;  /* bytes of buf, so far */
 };
 
 /* A reader of what is at url, which is an https or http address. A build

@@ -12,7 +12,8 @@
 enum {
     FIRST = 128 << 10,    /* bytes that opening asks for */
     AHEAD = 1 << 20,      /* at least, later; more where reading goes on */
-    MAX_AHEAD = 16 << 20, /* where the last one ended, or near it: */
+    MAX_AHEAD = 16 << 20, /* where the last one ended, or near it, and takes */
+                          /* half of what comes: */
     NEAR = 4 << 20,
     GAP = 512 << 10, /* what is left out does not come along if it is more, */
     TIMES = 8        /* and so much more than what is asked for */
@@ -22,14 +23,15 @@ enum {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What buf has of it; how many bytes. */
-static size_t take(const struct remote *r, uint64_t off, uint8_t *dst,
-                   size_t size)
+static size_t take(struct remote *r, uint64_t off, uint8_t *dst, size_t size)
 {
     if (off < r->buf_off || off - r->buf_off >= r->buf_n)
         return 0;
-    const size_t at = (size_t)(off - r->buf_off), n = r->buf_n - at;
-    memcpy(dst, r->buf + at, n < size ? n : size);
-    return n < size ? n : size;
+    const size_t at = (size_t)(off - r->buf_off), left = r->buf_n - at;
+    const size_t n = left < size ? left : size;
+    memcpy(dst, r->buf + at, n);
+    r->taken += n;
+    return n;
 }
 
 static enum gguf_status read_locked(struct remote *r, uint64_t off,
@@ -45,19 +47,24 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
     const uint64_t gap = off - r->next;
     const bool on =
         off >= r->next && gap <= NEAR && (gap <= GAP || gap / TIMES <= size);
+    const bool vain = r->taken < r->buf_n / TIMES; /* it was brought in vain */
     const bool back = off < r->next && r->next - off <= 2 * MAX_AHEAD;
-    if (!on) {
+    if (!on || vain) {
         /* a place of its own, or a thread that comes after others */
+        r->taken = r->buf_n;
         if (!back) {
             r->next = off + size;
             r->ahead = AHEAD;
         }
         return remote_http_ask(r, off, dst, size, err);
     }
-    if (r->ahead < MAX_AHEAD)
+    if (r->taken < r->buf_n / 2)
+        r->ahead = AHEAD;
+    else if (r->ahead < MAX_AHEAD)
         r->ahead *= 2;
     if (size >= r->ahead) {
         r->next = off + size;
+        r->taken = r->buf_n;
         return remote_http_ask(r, off, dst, size, err);
     }
     const uint64_t left = r->size - off;
@@ -74,6 +81,7 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
     r->buf_off = off;
     r->buf_n = ahead;
     r->next = off + ahead;
+    r->taken = size;
     memcpy(dst, r->buf, size);
     return GGUF_OK;
 }
