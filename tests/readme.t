@@ -52,6 +52,14 @@ same()
       } }
     END { exit bad || m != n }' "$1" "$2"
 }
+# The bytes of the files of the demo.
+for type in Q8_0 Q4_K_M; do
+    "$builddir/gguf-quantize" -qf "$model" "$tmp/demo.gguf" $type >"$tmp/log" 2>&1
+    size=$(wc -c <"$tmp/demo.gguf" | tr -d ' ')
+    grep "^ *$type.gguf *$size " "$srcdir/README" >"$tmp/out" 2>&1
+    verdict "README says how many bytes the demo's $type has ($size)" $? "$tmp/log"
+done
+
 said=$(sed -n '/\$ gguf-ppl -m small.gguf -f persuasion.txt --chunks 4$/,/^$/p' \
     "$srcdir/README" | sed -e 1d -e 's/^    //')
 echo "$said" >"$tmp/said"
