@@ -91,6 +91,48 @@ verdict 'the library, documents, the model and completion are installed' $? "$tm
 test "$(find "$tmp/to" -name demo.sh -perm -100 | wc -l)" -eq 1
 verdict 'the demo can be run' $? "$tmp/files"
 
+# ---- who has which file
+# Where folders are the usual ones, each is in one of Debian's packages or said
+# to be in none; likewise with the spec.
+# Files that no pattern of a list covers; a folder covers all that is in it.
+uncovered() # list of patterns
+{
+    while read -r f; do
+        while read -r p; do
+            # shellcheck disable=SC2254 # patterns
+            case $f in $p | $p/*) continue 2 ;; esac
+        done <"$1"
+        echo "$f: in no package"
+    done <"$tmp/files"
+}
+if grep -q '^share/doc/libgguf/README$' "$tmp/files" &&
+    grep -q '^bin/gguf-info$' "$tmp/files"; then
+    sed 's| .*||; s|^usr/||; s|^lib/\*/|lib/|; s|vendor-completions|site-functions|' \
+        "$srcdir"/debian/*.install "$srcdir/debian/not-installed" >"$tmp/covers"
+    uncovered "$tmp/covers" >"$tmp/out"
+    test ! -s "$tmp/out"
+    verdict "Debian's packages have every file" $? "$tmp/out"
+    if command -v rpmspec >/dev/null 2>&1; then
+        rpmspec -P --define '_libdir lib' --define '_bindir bin' \
+            --define '_includedir include' --define '_datadir share' \
+            --define '_mandir share/man' --define '_docdir share/doc' \
+            "$srcdir/packaging/libgguf.spec" >"$tmp/spec" 2>"$tmp/err"
+        {
+            sed -n '/^%files/,/^%changelog/s/^%doc //p
+                /^%files/,/^%changelog/p' "$tmp/spec" |
+                grep -v '^%\|^$'
+            # which its sections build and install leave out
+            printf '%s\n' lib/libgguf.a lib/libgguf.la share/doc/libgguf/COPYING
+        } >"$tmp/covers"
+        uncovered "$tmp/covers" >"$tmp/out"
+        test ! -s "$tmp/out" -a ! -s "$tmp/err"
+        verdict 'the spec is read, and its packages have every file' $? \
+            "$tmp/out"
+    else
+        skip 'the packages of the spec' 'there is no rpmspec'
+    fi
+fi
+
 # ---- what pkg-config says of it
 pc=$(find "$tmp/to" -name libgguf.pc)
 grep -q "^Version: $version$" "$pc" && grep -q '^URL: https://.' "$pc" &&
