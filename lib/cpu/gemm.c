@@ -120,8 +120,9 @@ static void plan_init(struct plan *p, const struct gg_cpu_gemm_args *a,
     if (few_columns(a))
         p->few_size = whole_lines(p->nc / g->nr * gg_kern_few_x_size(g, k));
     const size_t kc = GG_MIN((size_t)g->kc, k);
-    p->w_size = whole_lines(GG_MAX(g->mc / g->mr * gg_kern_gemm_w_size(g, kc),
-                                   g->nr * gathered_stride(kc) * sizeof(float)));
+    p->w_size =
+        whole_lines(GG_MAX(g->mc / g->mr * gg_kern_gemm_w_size(g, kc),
+                           g->nr * gathered_stride(kc) * sizeof(float)));
     p->sum_size = whole_lines(g->mc * p->nc * sizeof(float));
     p->thread_size = p->w_size + p->sum_size + whole_lines(g->buf_size);
 }

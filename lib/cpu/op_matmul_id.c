@@ -137,11 +137,11 @@ static size_t matmul_id_work(const struct gguf_tensor *t, unsigned nth,
 {
     struct scratch s;
     struct product_work w;
-    size_t size = split_product(t, kern, n_columns(t), nth, NULL, &w);
+    const size_t team = split_product(t, kern, n_columns(t), nth, NULL, &w);
+    size_t alone = 0;
     if (is_alone(t->src[0]->ne[2], nth))
-        size = GG_MAX(size, nth * split_product(t, kern, most_alone(t), 1,
-                                                NULL, &w));
-    return split_work(t, NULL, &s) + size;
+        alone = nth * split_product(t, kern, most_alone(t), 1, NULL, &w);
+    return split_work(t, NULL, &s) + GG_MAX(team, alone);
 }
 
 /* Those of matrix e, when all are sorted. */
@@ -283,8 +283,8 @@ static void multiply_alone(const struct gguf_tensor *t,
     split_product(t, task->kern, most, 1,
                   (char *)s->product + task->ith * size, &w);
     /* relaxed: a claim orders nothing but itself */
-    for (int64_t e; (e = atomic_fetch_add_explicit(
-                         &s->shared->next, 1, memory_order_relaxed)) <
+    for (int64_t e; (e = atomic_fetch_add_explicit(&s->shared->next, 1,
+                                                   memory_order_relaxed)) <
                     t->src[0]->ne[2];) {
         const int64_t n = columns_of(s, e).n;
         if (n && n <= most)

@@ -113,8 +113,8 @@ static void argsort_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     uint64_t *tmp = (void *)gg_row_tmp(task, n, N_TMP, TMP_MORE);
     int32_t *order = (int32_t *)t->data + r * n;
     for (int64_t i = 0; i < n; i++)
-        key[i] = (uint64_t)key_of(x[i], t->op_params[0] != 0) << 32 |
-                 (uint64_t)i;
+        key[i] =
+            (uint64_t)key_of(x[i], t->op_params[0] != 0) << 32 | (uint64_t)i;
     gg_sort_u64(key, tmp, (size_t)n);
     for (int64_t i = 0; i < n; i++)
         order[i] = (int32_t)(key[i] & UINT32_MAX);
