@@ -74,6 +74,8 @@ for page in sys.argv[2:]:
     pre = json.loads("".join(root.find(".//" + H + "pre").itertext()))
     assert pre == d
     tables = {t.get("id"): t for t in root.iter(H + "table")}
+    for x in root.iter("{http://www.w3.org/2000/svg}text"):
+        assert not re.match("[0-9]+e-[0-4]", x.text or ""), x.text
     for x in root.iter(H + "data"): # no exponents, and no zero below zero
         shown = "".join(x.itertext())
         assert re.fullmatch("[-+]?[0-9]+([.][0-9]+)?( [KMG]iB|%)?", shown) \

@@ -54,6 +54,19 @@ assert "PPL %.4f \u00b1 %.4f" % (d["ppl"], d["ppl_error"]) in text' \
         "$srcdir/tests/tools" "$tmp/one.svg" "$tmp/one.json"
     test $rc -eq 0
     ok 'the line has the perplexity after each chunk'
+    "$bin/gguf-ppl" -qj -m "$q4" -f "$t" -c 128 --chunks 1 --plot "$tmp/dot.svg" \
+        >"$tmp/dot.json"
+    run python3 -c 'import json, sys
+sys.path.insert(0, sys.argv[1])
+import svg
+root, c = svg.charts(sys.argv[2])
+d = json.load(open(sys.argv[3]))
+(x, y), = c["running"].dots.values()
+assert abs(x - 1) < 0.01, x
+assert abs(y - d["ppl"]) < c["running"].resolution(y), (y, d["ppl"])' \
+        "$srcdir/tests/tools" "$tmp/dot.svg" "$tmp/dot.json"
+    test $rc -eq 0
+    ok 'one chunk is a dot'
     run python3 -c 'import json, math, re, sys
 sys.path.insert(0, sys.argv[1])
 import svg

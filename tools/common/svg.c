@@ -155,7 +155,9 @@ double svg_y(const struct svg_chart *c, double y)
 /* As short as it can be; -0 is 0. */
 static void tick_text(char out[32], const struct svg_axis *a, double v)
 {
-    if (a->log && v < 0.9e-3) {
+    if (a->log && v > 0.9e-5 && v < 0.9) {
+        snprintf(out, 32, "%.*f", (int)ceil(-log10(v) - 1e-9), v);
+    } else if (a->log && v < 0.9) {
         snprintf(out, 32, "%.0e", v); /* 1e-05 */
         char *e = strchr(out, 'e');
         if (e && e[2] == '0')
@@ -345,6 +347,13 @@ void svg_line(struct svg_chart *c, int series, const char *name,
         go = 'L';
     }
     fputs("\"/>\n", c->f);
+    for (size_t i = 0; i < n; i++) /* what no line leads to */
+        if (isfinite(y[i]) && (!i || !isfinite(y[i - 1])) &&
+            (i + 1 == n || !isfinite(y[i + 1])))
+            fprintf(c->f,
+                    "<circle class=\"fill %s\" cx=\"%.2f\" cy=\"%.2f\" "
+                    "r=\"3\"/>\n",
+                    svg_class(series), px(c, x[i]), py(c, y[i]));
 }
 
 void svg_band(struct svg_chart *c, int series, double opacity, const double *x,
