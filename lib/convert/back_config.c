@@ -412,6 +412,21 @@ static void put_gating(struct gg_back_maker *m)
     gg_back_put(m->root, name, json_string(words[x]));
 }
 
+/* A list as an object with "0", "1" and so on; takes list. */
+static json_t *by_number(json_t *list)
+{
+    json_t *out = json_object(), *v;
+    char no[24];
+    size_t i;
+    json_array_foreach(list, i, v)
+    {
+        snprintf(no, sizeof no, "%zu", i);
+        json_object_set(out, no, v);
+    }
+    json_decref(list);
+    return out;
+}
+
 static void put_keys(struct gg_back_maker *m)
 {
     char name[64], names[256];
@@ -433,6 +448,8 @@ static void put_keys(struct gg_back_maker *m)
             json_decref(v);
             continue;
         }
+        if (k->kind == GG_KIND_LABELS)
+            v = by_number(v);
         choose(m, names, name);
         gg_back_put(m->root, name, v);
     }
@@ -450,7 +467,10 @@ static void put_ids(struct gg_back_maker *m)
     };
     for (size_t i = 0; i < GG_LEN(roles); i++) {
         const struct gguf_kv *kv = gguf_file_kv_find(m->b->meta, roles[i][0]);
-        if (kv)
+        bool is_last = false; /* whatever config.json says */
+        for (const struct gg_convert_key *o = m->arch->last; o && o->key; o++)
+            is_last = is_last || !strcmp(o->key + 1, roles[i][0]);
+        if (kv && !is_last)
             gg_back_put(m->root, roles[i][1], gg_back_value(kv));
     }
 }

@@ -51,6 +51,7 @@ static const struct gg_convert_name distil_names[] = {
     N(D "ffn.lin1", B "ffn_up"),
     N(D "ffn.lin2", B "ffn_down"),
     N(D "output_layer_norm", B "layer_output_norm"),
+    N("pre_classifier", "cls"),
     N_NOT("vocab_transform"),
     N_NOT("vocab_layer_norm"),
     N_NOT("vocab_projector"),
@@ -192,6 +193,10 @@ static const struct gg_convert_name t5_names[] = {
 #define TYPE_COUNT "/tokenizer.ggml.token_type_count"
 /* after the version */
 #define TYPES FILE_VERSION, OR(TYPE_COUNT, "type_vocab_size", U32, 1)
+/* All of these see all tokens, pool and may be classifiers. */
+#define BERT_KEYS                                                             \
+    NOT_CAUSAL, U32("pooling_type", "modules_pooling"),                       \
+        OR("classifier.output_labels", "id2label", LABELS, 0)
 #define ROBERTA_CTX                                                           \
     OF("context_length", U32, "max_position_embeddings-pad_token_id-1")
 #define T5_KEYS(DECODER)                                                      \
@@ -212,27 +217,27 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
       .arch = "bert",
       .strip = "bert.",
       .names = { bert_names },
-      .keys = ROWS(NOT_CAUSAL, TYPES) },
+      .keys = ROWS(BERT_KEYS, TYPES) },
     { .classes = "DistilBertModel DistilBertForMaskedLM "
                  "DistilBertForSequenceClassification",
       .arch = "bert",
       .strip = "distilbert.",
       .names = { distil_names, bert_names },
       .keys = ROWS(ALWAYS("attention.layer_norm_epsilon", F32, 1e-12),
-                   FILE_TYPE, NOT_CAUSAL, TYPES) },
+                   FILE_TYPE, BERT_KEYS, TYPES) },
     { .classes = "XLMRobertaModel",
       .arch = "jina-bert-v3",
       .when = "len(lora_adaptations)",
       .strip = "roberta.",
       .names = { jina3_names, nomic_names, bert_names },
-      .keys = ROWS(ROBERTA_CTX, NOT_CAUSAL, TYPES) },
+      .keys = ROWS(ROBERTA_CTX, BERT_KEYS, TYPES) },
     { .classes = "RobertaModel RobertaForSequenceClassification "
                  "RobertaForMaskedLM XLMRobertaModel XLMRobertaForMaskedLM "
                  "XLMRobertaForSequenceClassification",
       .arch = "bert",
       .strip = "roberta.",
       .names = { roberta_names, bert_names },
-      .keys = ROWS(ROBERTA_CTX, NOT_CAUSAL, TYPES) },
+      .keys = ROWS(ROBERTA_CTX, BERT_KEYS, TYPES) },
     { .classes = "NomicBertModel",
       .arch = "nomic-bert-moe",
       .when = "moe_every_n_layers>0",
@@ -241,7 +246,7 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
       .keys = ROWS(OF("context_length", U32,
                       "n_positions=8192?2048:(n_positions=2048?512:"
                       "n_positions)"),
-                   NOT_CAUSAL, U32("moe_every_n_layers", "moe_every_n_layers"),
+                   BERT_KEYS, U32("moe_every_n_layers", "moe_every_n_layers"),
                    U32("expert_used_count", "moe_top_k"), TYPES) },
     { .classes = "NomicBertModel",
       .arch = "nomic-bert",
@@ -250,19 +255,19 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
       .keys = ROWS(OF("context_length", U32,
                       "n_positions=8192?2048:(n_positions=2048?512:"
                       "n_positions)"),
-                   NOT_CAUSAL, TYPES) },
+                   BERT_KEYS, TYPES) },
     { .classes = "JinaBertModel JinaBertForMaskedLM",
       .arch = "jina-bert-v2",
       .strip = "bert.",
       .names = { jina2_names, bert_names },
-      .keys = ROWS(NOT_CAUSAL, TYPES) },
+      .keys = ROWS(BERT_KEYS, TYPES) },
     { .classes = "ModernBertModel ModernBertForMaskedLM "
                  "ModernBertForSequenceClassification",
       .arch = "modern-bert",
       .strip = "model.",
       .names = { modern_names },
       .keys =
-          ROWS(NOT_CAUSAL, U32("attention.sliding_window", "local_attention"),
+          ROWS(BERT_KEYS, U32("attention.sliding_window", "local_attention"),
                U32("attention.sliding_window_pattern",
                    "global_attn_every_n_layers"),
                NO_SCALING, U32("vocab_size", "vocab_size"),
@@ -275,11 +280,12 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
       .arch = "neo-bert",
       .strip = "model.",
       .names = { neo_names },
-      .keys =
-          ROWS(OF("feed_forward_length", U32, "2*intermediate_size//3"),
-               OR("attention.layer_norm_rms_epsilon", "norm_eps", F32, 1e-6),
-               NOT_CAUSAL, ALWAYS("rope.freq_base", F32, 10000), NO_SCALING,
-               ALWAYS("pooling_type", U32, 2), TYPES) },
+      .keys = ROWS(
+          OF("feed_forward_length", U32, "2*intermediate_size//3"),
+          OR("attention.layer_norm_rms_epsilon", "norm_eps", F32, 1e-6),
+          NOT_CAUSAL, OR("classifier.output_labels", "id2label", LABELS, 0),
+          ALWAYS("rope.freq_base", F32, 10000), NO_SCALING,
+          ALWAYS("pooling_type", U32, 2), TYPES) },
     { .classes = "EuroBertModel",
       .arch = "eurobert",
       .strip = "model.",

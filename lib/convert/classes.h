@@ -54,6 +54,7 @@ enum gg_convert_kind {
     GG_KIND_F32,
     GG_KIND_BOOL,
     GG_KIND_STR,
+    GG_KIND_LABELS, /* texts of an object with "0", "1" ... */
     /* hf is an expression (expr.h), computed once, or for each layer; nothing
      * is written if something in it is missing, in the first layer if for
      * each. */

@@ -5,10 +5,11 @@
  * quantized.c says how weights are stored, classes.c has the rows of
  * architectures, view.c and axes.c say what becomes of a tensor's numbers,
  * assemble.c puts tensors together, unsaid.c has what these say and config.json
- * does not, numbers.c makes keys of some, expr.c computes what rows say of
- * config.json, keys.c writes it, general.c what it is called, of which card.c
- * and card_name.c read names, vocab.c and what is called vocab_... the
- * tokenizer; sound.c asks whether it is a model then.
+ * does not, pooled.c what modules.json has, numbers.c makes keys of some,
+ * expr.c computes what rows say of config.json, keys.c writes it, general.c
+ * what it is called, of which card.c and card_name.c read names, vocab.c and
+ * what is called vocab_... the tokenizer; sound.c asks whether it is a model
+ * then.
  */
 #ifndef GG_CONVERT_CONVERT_H
 #define GG_CONVERT_CONVERT_H
@@ -117,6 +118,14 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                                           struct gguf_error *err);
 enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
                                         struct gguf_error *err);
+/* pooled.c: likewise, what modules.json says: GGUF_E_FORMAT, GGUF_E_NOTFOUND,
+ * GGUF_E_UNSUPPORTED (a kind of pooling). And the names of an object with "0",
+ * "1" and so on as a list, which is not written if nobody has named them. */
+enum gguf_status gg_convert_unsaid_pooling(struct gguf_convert *c,
+                                           struct gguf_error *err);
+enum gguf_status gg_convert_labels(struct gguf_convert *c, const char *key,
+                                   const json_t *names,
+                                   struct gguf_error *err);
 
 /* sound.c: is the plan, with the pairs of more (or NULL), one of a model? Asked
  * once, of no adapter, and not if any will do. GGUF_E_MISMATCH. */

@@ -62,6 +62,11 @@ static const struct gg_convert_key then[] = {
     KEY("attention.value_length", U32, "head_dim"),
 };
 
+/* After those of the architecture. */
+static const struct gg_convert_key late[] = {
+    KEY("pooling_type", U32, "modules_pooling"),
+};
+
 const char *gg_convert_key(const struct gguf_convert *c, const char *key,
                            char buf[128])
 {
@@ -129,6 +134,8 @@ static enum gguf_status set_json(struct gguf_convert *c, const char *key,
     struct gguf_str s;
     int64_t i;
     double x;
+    if (k->kind == GG_KIND_LABELS)
+        return gg_convert_labels(c, key, v, err);
     if (json_is_array(v) && k->kind <= GG_KIND_F32)
         return set_array(c, key, k, v, err);
     switch (k->kind) {
@@ -303,7 +310,10 @@ gg_convert_key_row(const struct gg_convert_arch *a, size_t n)
     if (n < GG_LEN(first))
         return &first[n];
     n -= GG_LEN(first);
-    return n < GG_LEN(then) ? &then[n] : NULL;
+    if (n < GG_LEN(then))
+        return &then[n];
+    n -= GG_LEN(then);
+    return n < GG_LEN(late) ? &late[n] : NULL;
 }
 
 /* ---- one thing under two names ---- */
@@ -368,6 +378,8 @@ enum gguf_status gg_convert_keys(struct gguf_convert *c,
     GG_TRY(gg_convert_rope_count(c, err));
     for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
         GG_TRY(set(c, o, err));
+    for (size_t i = 0; i < GG_LEN(late); i++)
+        GG_TRY(set(c, &late[i], err));
     GG_TRY(set(c, &type, err));
     return set(c, &version, err);
 }

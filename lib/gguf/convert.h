@@ -3,12 +3,12 @@
  *
  * A folder has config.json, the weights as safetensors, and a tokenizer
  * (tokenizer.model, tokenizer.json or vocab.txt, with tokenizer_config.json,
- * generation_config.json, a chat template and a model card, README.md, where
- * there are some). Opening it
- * makes the plan of the GGUF file that it becomes: metadata, and tensors with
- * their types, each made of one tensor of the folder or several. Nothing is
- * read of the weights but their headers. Jobs of quantization (quant.h) then
- * write it, in its own types or any others, in bounded memory:
+ * generation_config.json, modules.json, a chat template and a model card,
+ * README.md, where there are some). Opening it makes the plan of the GGUF file
+ * that it becomes: metadata, and tensors with their types, each made of one
+ * tensor of the folder or several. Nothing is read of the weights but their
+ * headers. Jobs of quantization (quant.h) then write it, in its own types or
+ * any others, in bounded memory:
  *
  *     gguf_convert_open(&c, "Qwen3-8B", NULL, &err);
  *     gguf_recipe_preset(&recipe, "Q4_K_M", NULL, &err);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* check-pooled.c - what folders of sentence-transformers, and of classifiers,
+ * say of the vectors of a text
+ *
+ * modules.json and config.json of its step that pools are as
+ * sentence-transformers writes them (models/Pooling.py), id2label as
+ * transformers does (configuration_utils.py).
+ */
+#include "config.h"
+#include "gguf/convert.h"
+#include "gguf/file.h"
+#include "tests/convert/folder.h"
+#include "tests/convert/roundtrip.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+
+static char top[200];
+static struct folder folder;
+
+#define E        "encoder.layer.%."
+#define LN(NAME) NAME ".weight 32\n" NAME ".bias 32\n"
+#define LIN(NAME, ROWS, COLS)                                                 \
+    NAME ".weight " #ROWS " " #COLS "\n" NAME ".bias " #ROWS "\n"
+static const char tensors[] =
+    "embeddings.word_embeddings.weight 260 32\n"
+    "embeddings.token_type_embeddings.weight 2 32\n"
+    "embeddings.position_embeddings.weight 64 32\n" LN("embeddings.LayerNorm")
+        LIN(E "attention.self.query", 32, 32)
+            LIN(E "attention.self.key", 32, 32)
+                LIN(E "attention.self.value", 32, 32)
+                    LIN(E "attention.output.dense", 32, 32)
+                        LN(E "attention.output.LayerNorm")
+                            LIN(E "intermediate.dense", 48, 32)
+                                LIN(E "output.dense", 32, 48)
+                                    LN(E "output.LayerNorm");
+
+static void make(const char *class_name, const char *more, const char *head)
+{
+    char config[1000];
+    folder_begin(&folder, scratch_path(top, "hf"));
+    snprintf(config, sizeof config,
+             "{\"architectures\":[\"%s\"],\"hidden_size\":32,"
+             "\"intermediate_size\":48,\"num_hidden_layers\":2,"
+             "\"num_attention_heads\":4,\"vocab_size\":260,"
+             "\"max_position_embeddings\":64,\"layer_norm_eps\":1e-12,"
+             "\"type_vocab_size\":2%s}",
+             class_name, more);
+    folder_text(&folder, "config.json", config);
+    folder_tensors(&folder, tensors, 2, 1);
+    folder_tensors(&folder, head, 2, 1);
+    folder_weights(&folder, "F32", 1);
+    folder_wordpiece(&folder, true);
+}
+
+/* A list of modules with a step that pools, in folder path; config: of this
+ * step, or NULL. */
+static void pool(const char *path, const char *config)
+{
+    static struct folder step;
+    char text[400];
+    snprintf(text, sizeof text,
+             "[{\"idx\":0,\"name\":\"0\",\"path\":\"\",\"type\":"
+             "\"sentence_transformers.models.Transformer\"},{\"idx\":1,"
+             "\"name\":\"1\",\"path\":\"%s\",\"type\":"
+             "\"sentence_transformers.models.Pooling\"}]",
+             path);
+    folder_text(&folder, "modules.json", text);
+    if (!config)
+        return;
+    char *dir = strdup(folder.dir);
+    folder_begin(&step, scratch_path(dir, path));
+    folder_text(&step, "config.json", config);
+    free(dir);
+}
+
+/* The key as text, "-" if it is not there, lists with commas. */
+static void value(const struct gguf_file *f, const char *key, char out[200])
+{
+    const struct gguf_kv *kv = f ? gguf_file_kv_find(f, key) : NULL;
+    uint64_t x;
+    size_t n = 0;
+    struct gguf_kv_iter it;
+    struct gguf_str s;
+    snprintf(out, 200, "-");
+    if (kv && gguf_kv_get_uint(kv, &x, NULL) == GGUF_OK)
+        snprintf(out, 200, "%u", (unsigned)x);
+    else if (kv && kv->type == GGUF_VAL_ARR) {
+        gguf_kv_iter_init(&it, kv);
+        while (n < 100 && gguf_kv_next_str(&it, &s))
+            n += (size_t)snprintf(out + n, 60, "%s%.*s", n ? "," : "",
+                                  (int)s.size, s.data);
+    }
+}
+
+static void becomes(const char *key, const char *want, const char *what)
+{
+    char got[200];
+    struct gguf_error e;
+    struct gguf_file *f = NULL;
+    const char *out = scratch_path(top, "out.gguf");
+    gguf_error_clear(&e);
+    enum gguf_status st = folder_convert(folder.dir, out, NULL, &e);
+    if (st == GGUF_OK)
+        st = gguf_file_open(&f, out, NULL, &e);
+    value(f, key, got);
+    ok(st == GGUF_OK && !strcmp(got, want), "%s: %s is %s: %s %s", what, key,
+       want, got, e.message);
+    gguf_file_close(f);
+    ok(folder_roundtrip(out, "hf", scratch_path(top, "back"), &e),
+       "%s: a folder of it becomes the same file %s", what, e.message);
+    scratch_clean(top);
+}
+
+static void check_pooling(void)
+{
+    static const struct {
+        const char *config, *want;
+    } cases[] = {
+        { "{\"word_embedding_dimension\":32,\"pooling_mode_cls_token\":false,"
+          "\"pooling_mode_mean_tokens\":true}",
+          "1" },
+        { "{\"pooling_mode_cls_token\":true,"
+          "\"pooling_mode_mean_tokens\":false}",
+          "2" },
+        { "{\"pooling_mode_mean_tokens\":false,"
+          "\"pooling_mode_lasttoken\":true}",
+          "3" },
+        { "{\"pooling_mode\":\"lasttoken\"}", "3" },
+        { "{\"pooling_mode\":\"mean\"}", "1" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make("BertModel", "", "");
+        pool("1_Pooling", cases[i].config);
+        becomes("bert.pooling_type", cases[i].want, cases[i].config);
+    }
+    make("BertModel", "", "");
+    becomes("bert.pooling_type", "-", "no modules.json");
+    make("BertModel", "", "");
+    folder_text(&folder, "modules.json", "[{\"path\":\"\",\"type\":\"x\"}]");
+    becomes("bert.pooling_type", "-", "no step that pools");
+}
+
+static void check_refused(void)
+{
+    static const struct {
+        const char *path, *config, *why;
+    } cases[] = {
+        { "1_Pooling", NULL, "there is no 1_Pooling/config.json" },
+        { "1_Pooling", "{\"pooling_mode_max_tokens\":true}",
+          "1_Pooling/config.json: pools otherwise" },
+        { "1_Pooling", "{", "1_Pooling/config.json: JSON" },
+        { "..", NULL, "modules.json: '..' is no name of a folder" },
+        { "a/b", NULL, "'a/b' is no name" },
+        { "", NULL, "'' is no name" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gguf_error e;
+        make("BertModel", "", "");
+        pool(cases[i].path, cases[i].config);
+        ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL,
+                          &e) != GGUF_OK &&
+               strstr(e.message, cases[i].why),
+           "refused: %s", e.message);
+        scratch_clean(top);
+    }
+}
+
+static void check_labels(void)
+{
+    static const char *const key = "bert.classifier.output_labels";
+    static const char *const head =
+        "classifier.weight 3 32\nclassifier.bias 3\n";
+    make("BertForSequenceClassification",
+         ",\"id2label\":{\"0\":\"sad\",\"1\":\"so\",\"2\":\"glad\"}", head);
+    becomes(key, "sad,so,glad", "three names");
+    make("BertForSequenceClassification", ",\"id2label\":{\"0\":\"LABEL_0\"}",
+         "classifier.weight 1 32\nclassifier.bias 1\n");
+    becomes(key, "LABEL_0", "a number that nobody has named");
+    make("BertForSequenceClassification",
+         ",\"id2label\":{\"0\":\"LABEL_0\",\"1\":\"LABEL_1\"}",
+         "classifier.weight 2 32\nclassifier.bias 2\n");
+    becomes(key, "-", "two of transformers' own names");
+    struct gguf_error e;
+    make("BertForSequenceClassification",
+         ",\"id2label\":{\"0\":\"a\",\"2\":\"b\",\"3\":\"c\"}", head);
+    ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) ==
+               GGUF_E_HPARAM &&
+           strstr(e.message, "id2label has no text for 1"),
+       "refused: %s", e.message);
+    scratch_clean(top);
+}
+
+int main(void)
+{
+    snprintf(top, sizeof top, "check-pooled.%d.tmp", (int)getpid());
+    folder_begin(&folder, top);
+    check_pooling();
+    check_refused();
+    check_labels();
+    rmdir(top);
+    return done_testing();
+}
