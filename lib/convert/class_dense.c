@@ -223,7 +223,7 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
              "partial_rotary_factor|rope_parameters.partial_rotary_factor|1*"
              "hidden_size//num_attention_heads"),
           F32("rope.freq_base", "rope_theta rope_parameters.rope_theta"),
-          OF("attention.sliding_window", U32, "sliding_window|0")),
+          FILE_TYPE, OF("attention.sliding_window", U32, "sliding_window|0")),
       .only_keys = true,
       .rope_count = true },
     { .classes = "PhiForCausalLM",
@@ -333,7 +333,10 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
                    OF("rope.dimension_count", U32,
                       "partial_rotary_factor|rope_parameters.partial_rotary_"
                       "factor*hidden_size//num_attention_heads"),
-                   NO_SCALING) },
+                   NO_SCALING),
+      /* whatever the tokenizer's files say */
+      .last = ROWS(ALWAYS("/tokenizer.ggml.padding_token_id", U32, 0),
+                   ALWAYS("/tokenizer.ggml.unknown_token_id", U32, 1)) },
     { .classes = "InternLM2ForCausalLM",
       .arch = "internlm2",
       .names = OVER(internlm2_names) },
@@ -349,7 +352,7 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
       .arch = "minicpm3",
       .names = OVER(minicpm3_names),
       .keys = ROWS(
-          U32("context_length", "max_position_embeddings"),
+          FILE_TYPE, U32("context_length", "max_position_embeddings"),
           U32("embedding_length", "hidden_size"),
           U32("block_count", "num_hidden_layers"),
           U32("feed_forward_length", "intermediate_size"),

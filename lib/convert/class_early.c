@@ -290,6 +290,7 @@ const struct gg_convert_arch gg_convert_class_early[] = {
              "multi_query_group_num|num_key_value_heads|num_attention_heads"),
           OR("attention.layer_norm_rms_epsilon",
              "layernorm_epsilon rms_norm_eps", F32, 1e-5),
+          FILE_TYPE,
           OF("rope.dimension_count", U32,
              "attention_dim|kv_channels|" HEAD
              "*partial_rotary_factor|0.5//1"),

@@ -105,9 +105,10 @@ const struct gg_convert_arch gg_convert_class_gemma[] = {
     { .classes = "Gemma2ForCausalLM",
       .arch = "gemma2",
       .names = OVER(gemma2_names),
-      .keys = ROWS(
-          OWN_KEYS, F32("attn_logit_softcapping", "attn_logit_softcapping"),
-          F32("final_logit_softcapping", "final_logit_softcapping"), WINDOW),
+      .keys = ROWS(OWN_KEYS, FILE_TYPE,
+                   F32("attn_logit_softcapping", "attn_logit_softcapping"),
+                   F32("final_logit_softcapping", "final_logit_softcapping"),
+                   WINDOW),
       .only_keys = true },
     { .classes = "Gemma3ForCausalLM Gemma3ForConditionalGeneration",
       .arch = "gemma3",

@@ -96,7 +96,7 @@ const struct gg_convert_arch gg_convert_class_kin[] = {
     { .classes = "OrionForCausalLM",
       .arch = "orion",
       .names = LLAMA,
-      .keys = ROWS(META,
+      .keys = ROWS(FILE_TYPE, META,
                    U32("context_length",
                        "max_sequence_length max_position_embeddings "
                        "model_max_length"),

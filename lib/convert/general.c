@@ -36,7 +36,7 @@ static struct counts count(const struct gguf_convert *c)
                             (double)t->ne[2] * (double)t->ne[3];
         const int64_t experts = t->ne[strstr(t->name, ".bias") ? 1 : 2];
         n.all += size;
-        if (!strstr(t->name, "_exps.") || experts < 1) {
+        if (!strstr(t->name, "_exps.") || t->n_dims < 3 || experts < 1) {
             n.shared += size;
             continue;
         }

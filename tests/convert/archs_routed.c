@@ -355,7 +355,9 @@ const struct arch archs_routed[] = {
         { B "ffn_up.weight", L "residual_mlp.w3.weight", same },
         { B "ffn_up_exps.weight", L "block_sparse_moe.experts.@.w3.weight",
           same } },
-      { { "rope.dimension_count", "8" }, { "vocab_size", "260" } } },
+      { { "rope.dimension_count", "8" },
+        { "vocab_size", "260" },
+        { "/general.size_label", "3x39K" } } },
     { .class_name = "GroveMoeForCausalLM",
       "grovemoe",
       SIZES ",\"head_dim\":8,\"num_experts\":6,\"num_experts_per_tok\":2,"

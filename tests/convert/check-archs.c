@@ -259,6 +259,16 @@ static const struct {
     { "PhiForCausalLM",
       "phi2.rope.dimension_count general.file_type "
       "tokenizer.ggml.add_bos_token general.quantization_version" },
+    { "Gemma2ForCausalLM",
+      "gemma2.attention.layer_norm_rms_epsilon gemma2.attention.key_length "
+      "gemma2.attention.value_length general.file_type "
+      "gemma2.attn_logit_softcapping" },
+    { "MiniCPM3ForCausalLM",
+      "general.size_label general.file_type minicpm3.context_length" },
+    { "Phi3ForCausalLM", "phi3.rope.freq_base general.file_type "
+                         "phi3.attention.sliding_window" },
+    { "ChatGLMModel", "chatglm.attention.layer_norm_rms_epsilon "
+                      "general.file_type chatglm.rope.dimension_count" },
     { "FalconH1ForCausalLM",
       "falcon-h1.attention.layer_norm_rms_epsilon general.file_type "
       "falcon-h1.vocab_size" },
