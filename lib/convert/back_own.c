@@ -135,6 +135,7 @@ static const struct {
       LISTED WINDOWED "=1?attention.head_count_kv", NULL },
     { "gemma4", "num_global_key_value_heads", PICK,
       LISTED WINDOWED "=0?attention.head_count_kv", NULL },
+    { "glm4moe", "partial_rotary_factor", NUMBER, ROT_OF_KEY, NULL },
     { "granite", "layer_types", WORDS, LISTED HAS_KEYS, "mamba,attention" },
     { "granite", "num_key_value_heads", PICK, LISTED KEY_HEADS, NULL },
     { "granite", "mamba_expand", NUMBER, EXPAND, NULL },

@@ -36,6 +36,11 @@ static const struct gg_convert_name seed_oss_names[] = {
     N(L "post_attention_layernorm", B "post_attention_norm"), END_NAMES
 };
 
+static const struct gg_convert_name kormo_names[] = {
+    N(L "pre_attention_layernorm", B "attn_norm"),
+    N(L "pre_mlp_layernorm", B "ffn_norm"), END_NAMES
+};
+
 static const struct gg_convert_name phi3_names[] = {
     N(L "self_attn.qkv_proj", B "attn_qkv"),
     N(L "mlp.gate_up_proj", B "ffn_up"), /* both, as one */
@@ -165,7 +170,8 @@ static const struct gg_convert_name exaone_names[] = {
 const struct gg_convert_arch gg_convert_class_dense[] = {
     { .classes = "LlamaForCausalLM LLaMAForCausalLM MistralForCausalLM "
                  "IQuestCoderForCausalLM InternLM3ForCausalLM "
-                 "VLlama3ForCausalLM LlavaForConditionalGeneration",
+                 "VLlama3ForCausalLM LlavaForConditionalGeneration "
+                 "VoxtralForConditionalGeneration",
       .arch = "llama",
       .names = LLAMA,
       .last = OF_SIZE,
@@ -179,7 +185,20 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
                    F32("attention.temperature_scale",
                        "rope_parameters.llama_4_scaling_beta")),
       TURNED },
-    { .classes = "Qwen2ForCausalLM", .arch = "qwen2", .names = LLAMA },
+    { .classes = "LlamaModel",
+      .arch = "llama",
+      .before = "model.",
+      .names = LLAMA,
+      .last = OF_SIZE,
+      TURNED },
+    /* alone, and of models that hear or see */
+    { .classes = "Qwen2ForCausalLM Qwen2AudioForConditionalGeneration "
+                 "AudioFlamingo3ForConditionalGeneration DotsOCRForCausalLM",
+      .arch = "qwen2",
+      .names = LLAMA },
+    { .classes = "KORMoForCausalLM",
+      .arch = "qwen2",
+      .names = OVER(kormo_names) },
     { .classes = "Qwen2Model",
       .arch = "qwen2",
       .before = "model.",

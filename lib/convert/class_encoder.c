@@ -286,7 +286,7 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
           NOT_CAUSAL, OR("classifier.output_labels", "id2label", LABELS, 0),
           ALWAYS("rope.freq_base", F32, 10000), NO_SCALING,
           ALWAYS("pooling_type", U32, 2), TYPES) },
-    { .classes = "EuroBertModel",
+    { .classes = "EuroBertModel JinaEmbeddingsV5Model",
       .arch = "eurobert",
       .strip = "model.",
       .names = { euro_names },

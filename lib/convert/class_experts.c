@@ -151,6 +151,15 @@ static const struct gg_convert_name dbrx_names[] = {
 /* Lists have the same in all layers. */
 #define FIRST(KEY, HF) OF(KEY, U32, HF)
 
+#define GLM4_MOE                                                              \
+    ROWS(BLOCKS_NEXTN,                                                        \
+         OF("rope.dimension_count", U32,                                      \
+            HEAD "*partial_rotary_factor|rope_parameters."                    \
+                 "partial_rotary_factor|0.5//1"),                             \
+         EXPERT_FF, U32("expert_shared_count", "n_shared_experts"), LEAD,     \
+         ALWAYS("expert_gating_func", U32, 2), WEIGHTS_SCALE, WEIGHTS_NORM,   \
+         NEXTN)
+
 const struct gg_convert_arch gg_convert_class_experts[] = {
     { .classes = "MixtralForCausalLM",
       .arch = "llama",
@@ -221,13 +230,15 @@ const struct gg_convert_arch gg_convert_class_experts[] = {
       .names = OVER_3(glm4moe_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
       .layers = LAYERS_NEXTN,
-      .keys = ROWS(BLOCKS_NEXTN,
-                   OF("rope.dimension_count", U32,
-                      HEAD "*partial_rotary_factor|rope_parameters."
-                           "partial_rotary_factor|0.5//1"),
-                   EXPERT_FF, U32("expert_shared_count", "n_shared_experts"),
-                   LEAD, ALWAYS("expert_gating_func", U32, 2), WEIGHTS_SCALE,
-                   WEIGHTS_NORM, NEXTN) },
+      .keys = GLM4_MOE },
+    { .classes = "SolarOpenForCausalLM",
+      .arch = "glm4moe",
+      .roles = "eos=<|endoftext|> eot=<|endoftext|> unk=<unk> "
+               "bos=<|startoftext|>",
+      .names = OVER_3(glm4moe_names, gg_convert_names_nextn,
+                      gg_convert_names_experts),
+      .layers = LAYERS_NEXTN,
+      .keys = GLM4_MOE },
     { .classes = "Ernie4_5_MoeForCausalLM",
       .arch = "ernie4_5-moe",
       .names = OVER_2(ernie_names, gg_convert_names_experts),

@@ -200,6 +200,14 @@ static const struct gg_convert_name lfm2_names[] = {
          "heads"),                                                            \
         U32("vocab_size", "vocab_size"),                                      \
         U32("shortconv.l_cache", "conv_L_cache")
+#define LFM2_DENSE                                                            \
+    OF("feed_forward_length", U32,                                            \
+       "block_auto_adjust_ff_dim|0?block_multiple_of|256*((block_ffn_"        \
+       "dim_multiplier|1*(2*block_ff_dim|intermediate_size//3)//1+"           \
+       "block_multiple_of|256-1)//block_multiple_of|256):block_ff_dim|"       \
+       "intermediate_size"),                                                  \
+        F32("attention.layer_norm_rms_epsilon", "norm_eps rms_norm_eps"),     \
+        LFM2_KEYS
 /* Layers are letters of a text, or words of a list. */
 #define IS(LETTER, WORD_)                                                     \
     "(hybrid_override_pattern#" LETTER "|layers_block_type:" WORD_ ")"
@@ -342,14 +350,12 @@ const struct gg_convert_arch gg_convert_class_recurrent[] = {
     { .classes = "Lfm2ForCausalLM LFM2ForCausalLM",
       .arch = "lfm2",
       .names = OVER(lfm2_names),
-      .keys = ROWS(
-          OF("feed_forward_length", U32,
-             "block_auto_adjust_ff_dim|0?block_multiple_of|256*((block_ffn_"
-             "dim_multiplier|1*(2*block_ff_dim|intermediate_size//3)//1+"
-             "block_multiple_of|256-1)//block_multiple_of|256):block_ff_dim|"
-             "intermediate_size"),
-          F32("attention.layer_norm_rms_epsilon", "norm_eps rms_norm_eps"),
-          LFM2_KEYS) },
+      .keys = ROWS(LFM2_DENSE) },
+    { .classes = "Lfm2Model",
+      .arch = "lfm2",
+      .before = "model.",
+      .names = OVER(lfm2_names),
+      .keys = ROWS(LFM2_DENSE) },
     { .classes = "Lfm2MoeForCausalLM",
       .arch = "lfm2moe",
       .names = OVER(lfm2_names),

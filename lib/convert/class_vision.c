@@ -57,7 +57,8 @@ static const struct gg_convert_name chameleon_names[] = {
 
 const struct gg_convert_arch gg_convert_class_vision[] = {
     { .classes = "Qwen2VLForConditionalGeneration "
-                 "Qwen2_5_VLForConditionalGeneration Qwen2_5OmniModel",
+                 "Qwen2_5_VLForConditionalGeneration Qwen2_5OmniModel "
+                 "Qwen2VLModel",
       .arch = "qwen2vl",
       .names = LLAMA },
     { .classes = "Qwen3VLForConditionalGeneration",

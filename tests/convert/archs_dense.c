@@ -130,6 +130,45 @@ const struct arch archs_dense[] = {
       "layers.%.mlp.up_proj.weight 48 32\n"
       "layers.%.mlp.down_proj.weight 32 48\n",
       { { B "attn_k.bias", "layers.%.self_attn.k_proj.bias", same } } },
+    { .class_name = "LlamaModel",
+      "llama",
+      SIZES,
+      "embed_tokens.weight 260 32\nnorm.weight 32\n"
+      "layers.%.self_attn.q_proj.weight 32 32\n"
+      "layers.%.self_attn.k_proj.weight 16 32\n"
+      "layers.%.self_attn.v_proj.weight 16 32\n"
+      "layers.%.self_attn.o_proj.weight 32 32\n"
+      "layers.%.input_layernorm.weight 32\n"
+      "layers.%.post_attention_layernorm.weight 32\n"
+      "layers.%.mlp.gate_proj.weight 48 32\n"
+      "layers.%.mlp.up_proj.weight 48 32\n"
+      "layers.%.mlp.down_proj.weight 32 48\n",
+      { { B "attn_k.weight", "layers.%.self_attn.k_proj.weight", paired } } },
+    { .class_name = "KORMoForCausalLM",
+      "qwen2",
+      SIZES,
+      TOP HEAD QKV L "pre_attention_layernorm.weight 32\n" L
+                     "pre_mlp_layernorm.weight 32\n" MLP,
+      { { B "attn_norm.weight", L "pre_attention_layernorm.weight", same },
+        { B "ffn_norm.weight", L "pre_mlp_layernorm.weight", same } } },
+#define HEARS "language_model."
+    { .class_name = "Qwen2AudioForConditionalGeneration",
+      "qwen2",
+      "\"text_config\":{" SIZES "}",
+      HEARS "model.embed_tokens.weight 260 32\n" HEARS
+            "model.norm.weight 32\n" HEARS "lm_head.weight 260 32\n" HEARS L
+            "self_attn.q_proj.weight 32 32\n" HEARS L
+            "self_attn.k_proj.weight 16 32\n" HEARS L
+            "self_attn.v_proj.weight 16 32\n" HEARS L
+            "self_attn.o_proj.weight 32 32\n" HEARS L
+            "input_layernorm.weight 32\n" HEARS L
+            "post_attention_layernorm.weight 32\n" HEARS L
+            "mlp.gate_proj.weight 48 32\n" HEARS L
+            "mlp.up_proj.weight 48 32\n" HEARS L "mlp.down_proj.weight 32 48\n"
+            "audio_tower.conv1.weight 32 8 3\n"
+            "multi_modal_projector.linear.weight 32 32\n",
+      { { B "attn_q.weight", HEARS L "self_attn.q_proj.weight", same },
+        { "output.weight", HEARS "lm_head.weight", same } } },
     { .class_name = "OlmoForCausalLM",
       "olmo",
       SIZES ",\"clip_qkv\":8.0",

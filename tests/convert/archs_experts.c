@@ -173,6 +173,17 @@ const struct arch archs_experts[] = {
         { "rope.dimension_count", "4" },
         { "leading_dense_block_count", "1" },
         { "expert_group_count", "1" } } },
+    { .class_name = "SolarOpenForCausalLM",
+      "glm4moe",
+      SIZES ",\"head_dim\":8,\"partial_rotary_factor\":1.0,"
+            "\"n_routed_experts\":3,\"num_experts_per_tok\":2,"
+            "\"moe_intermediate_size\":24,\"n_shared_experts\":1,"
+            "\"first_k_dense_replace\":1,\"routed_scaling_factor\":1.0,"
+            "\"norm_topk_prob\":true,\"n_group\":1,\"topk_group\":1",
+      TOP HEAD QKV NORMS LEAD LATE_MOE LATE_BIAS,
+      { { B "post_attention_norm.weight", L "post_attention_layernorm.weight",
+          same } },
+      { { "rope.dimension_count", "8" }, { "expert_gating_func", "2" } } },
     { .class_name = "Ernie4_5_MoeForCausalLM",
       "ernie4_5-moe",
       SIZES ",\"head_dim\":8,\"moe_num_experts\":3,\"moe_k\":2,"

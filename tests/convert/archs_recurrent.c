@@ -187,6 +187,21 @@ static float lerp(const struct folder_tensor *t, uint64_t i)
     "k_proj.weight 16 32\n" A1 "v_proj.weight 16 32\n" A1                     \
     "out_proj.weight 32 32\n" A1 "q_layernorm.weight 8\n" A1                  \
     "k_layernorm.weight 8\n"
+#define LFM2_BARE                                                             \
+    "embed_tokens.weight 260 32\nembedding_norm.weight 32\n"                  \
+    "layers.%.operator_norm.weight 32\nlayers.%.ffn_norm.weight 32\n"         \
+    "layers.0.conv.in_proj.weight 96 32\n"                                    \
+    "layers.0.conv.out_proj.weight 32 32\n"                                   \
+    "layers.0.conv.conv.weight 32 1 3\n"                                      \
+    "layers.1.self_attn.q_proj.weight 32 32\n"                                \
+    "layers.1.self_attn.k_proj.weight 16 32\n"                                \
+    "layers.1.self_attn.v_proj.weight 16 32\n"                                \
+    "layers.1.self_attn.out_proj.weight 32 32\n"                              \
+    "layers.1.self_attn.q_layernorm.weight 8\n"                               \
+    "layers.1.self_attn.k_layernorm.weight 8\n"                               \
+    "layers.%.feed_forward.w1.weight 48 32\n"                                 \
+    "layers.%.feed_forward.w2.weight 32 48\n"                                 \
+    "layers.%.feed_forward.w3.weight 48 32\n"
 #define LFM2_SIZES                                                            \
     SIZES                                                                     \
     ",\"conv_L_cache\":3,\"layer_types\":[\"conv\",\"full_attention\"],"      \
@@ -371,6 +386,12 @@ const struct arch archs_recurrent[] = {
       { { "feed_forward_length", "48" }, /* 2/3 of 60, to 16 */
         { "attention.head_count_kv", "0,2" },
         { "shortconv.l_cache", "3" } } },
+    { .class_name = "Lfm2Model",
+      "lfm2",
+      LFM2_SIZES,
+      LFM2_BARE,
+      { { "blk.0.shortconv.conv.weight", "layers.0.conv.conv.weight", same } },
+      { { "feed_forward_length", "48" } } },
     { .class_name = "Lfm2MoeForCausalLM",
       "lfm2moe",
       LFM2_SIZES ",\"num_experts\":3,\"num_experts_per_tok\":2,"
