@@ -269,7 +269,7 @@ static void test_rules(void)
     bad(t, ARGV("-oa", "b", "c", "d", "e"), "'e' is one argument too many");
     good(t, ARGV("b", "-oa", "c"), "out=a | b c");
     bad(t, ARGV("b", "c", "--", "d", "-oa"),
-        "--output, --add or --remove is missing");
+        "--output, --add or --remove is missing before 'b'");
 }
 
 static void test_help(void)
