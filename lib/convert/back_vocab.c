@@ -324,22 +324,23 @@ int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key)
 /* Is role i told by a number of config.json alone? Reading the folder sets
  * what texts tell first, each kind in the order of roles: so a role that the
  * file has after a later one, and all after that. Those before the tokens are
- * of the architecture; so are those after what is put round texts, of which no
- * text tells either. */
+ * of the architecture; so are those after others and what is put round texts,
+ * of which no text tells either. */
 static bool is_late(const struct gg_back *b, size_t i)
 {
     static const char *const numbered = "bos eos pad mask";
     size_t last = 0;
-    bool begun = false, late = false, ended = false;
+    bool begun = false, any = false, late = false, ended = false;
     for (size_t n = 0; n < gguf_file_n_kv(b->meta); n++) {
         begun = begun || gg_str_eqz(gguf_file_kv(b->meta, n)->key,
                                     "tokenizer.ggml.tokens");
-        ended = ended || (begun && gg_str_starts(gguf_file_kv(b->meta, n)->key,
-                                                 "tokenizer.ggml.add_"));
+        ended = ended || (any && gg_str_starts(gguf_file_kv(b->meta, n)->key,
+                                               "tokenizer.ggml.add_"));
         for (size_t k = 0; begun && k < GG_CONVERT_ROLES; k++) {
             if (!gg_str_eqz(gguf_file_kv(b->meta, n)->key,
                             gg_convert_roles[k].key))
                 continue;
+            any = true;
             late = late || k < last;
             last = k;
             if (k == i)
