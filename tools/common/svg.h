@@ -77,7 +77,8 @@ void svg_end(struct svg_chart *c);
 double svg_x(const struct svg_chart *c, double x);
 double svg_y(const struct svg_chart *c, double y);
 
-/* Points joined by lines, and dots that no line leads to; NaN is a gap. name goes into data-name, or NULL. */
+/* Points joined by lines, and dots that no line leads to; NaN is a gap. name
+ * goes into data-name, or NULL. */
 void svg_line(struct svg_chart *c, int series, const char *name,
               const double *x, const double *y, size_t n);
 /* The area between two lines. */
