@@ -105,6 +105,28 @@ static bool open_model(struct job *j)
            fail(o->model, &err);
 }
 
+/* Of a text of size bytes. */
+static void say_short(const struct job *j, size_t size)
+{
+    const struct im_options *o = j->o;
+    const size_t n = j->tokens.n, n_chunks = n / o->n_ctx;
+    const char *verb = n == 1 ? " is" : "s are";
+    if (size == 0)
+        msg_error(o->text, "the text is empty");
+    else if (n_chunks == 0)
+        msg_error(o->text,
+                  "%zu token%s too few: a chunk has %" PRIu32
+                  " (-c takes another number)",
+                  n, verb, o->n_ctx);
+    else
+        msg_error(o->text,
+                  "%zu token%s too few: with -c %" PRIu32
+                  " they are %zu chunk%s, and the first %" PRIu64
+                  " are left out (--chunks, --from-chunk)",
+                  n, verb, o->n_ctx, n_chunks, n_chunks == 1 ? "" : "s",
+                  o->from_chunk);
+}
+
 static bool read_tokens(struct job *j)
 {
     const struct im_options *o = j->o;
@@ -124,11 +146,7 @@ static bool read_tokens(struct job *j)
         return fail(o->text, &err);
     if (j->tokens.n / o->n_ctx > o->from_chunk)
         return true;
-    msg_error(o->text,
-              "%zu token%s too few: with -c %" PRIu32 " they are %zu "
-              "chunks, %" PRIu64 " of which are left out",
-              j->tokens.n, j->tokens.n == 1 ? " is" : "s are", o->n_ctx,
-              j->tokens.n / o->n_ctx, o->from_chunk);
+    say_short(j, size);
     return false;
 }
 

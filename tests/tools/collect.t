@@ -171,6 +171,15 @@ printf 'few words' >"$tmp/few"
 run "$im" -m "$m" -f "$tmp/few" -o "$tmp/x.gguf"
 test $rc -eq 1 -a ! -e "$tmp/x.gguf" && grep -q 'tokens are too few' "$tmp/err"
 ok 'a text that is too short'
+grep -q 'few: [0-9]* tokens are too few: a chunk has 512 (-c ' "$tmp/err"
+ok 'the message says how many a chunk has, and what helps'
+: >"$tmp/empty"
+run "$im" -m "$m" -f "$tmp/empty" -o "$tmp/x.gguf"
+test $rc -eq 1 -a ! -e "$tmp/x.gguf" && grep -q 'the text is empty' "$tmp/err"
+ok 'an empty text'
+run "$im" -m "$m" -f "$t" -c 64 --from-chunk 100000 -o "$tmp/x.gguf"
+test $rc -eq 1 && grep -q 'chunks, and the first 100000 are left out (' "$tmp/err"
+ok 'chunks of which none is left'
 run "$im" -m "$m" -f "$m" -o "$tmp/x.gguf"
 test $rc -eq 1 && grep -q 'is a GGUF file, not a text' "$tmp/err"
 ok 'a model for a text'
