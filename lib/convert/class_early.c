@@ -118,6 +118,11 @@ static const struct gg_convert_name baichuan_names[] = {
     N_AXES(L "self_attn.W_pack", B "attn_v", "3[1@2] x, * > x, *"), END_NAMES
 };
 
+static const struct gg_convert_name glm_names[] = {
+    N(L "mlp.gate_up_proj", B "ffn_up"), /* both, as one */
+    END_NAMES
+};
+
 static const struct gg_convert_name chatglm_names[] = {
     N("embedding.word_embeddings", "token_embd"),
     N("encoder.final_layernorm", "output_norm"),
@@ -297,6 +302,15 @@ const struct gg_convert_arch gg_convert_class_early[] = {
           ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0),
           OF("rope.freq_base", F32, "10000*rope_ratio|1")),
       .only_keys = true },
+    /* GLM-4 and GLM-Edge in transformers' own form */
+    { .classes = "GlmForCausalLM",
+      .arch = "chatglm",
+      .roles = "eos=<|endoftext|> eot=<|user|> unk=<|endoftext|>",
+      .names = OVER(glm_names),
+      .keys = ROWS(OF("rope.dimension_count", U32,
+                      HEAD "*partial_rotary_factor|rope_parameters."
+                           "partial_rotary_factor|0.5//1"),
+                   ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0)) },
     { .classes = "QWenLMHeadModel",
       .arch = "qwen",
       .strip = "transformer.",

@@ -398,5 +398,13 @@ const struct arch archs_dense[] = {
       "mlp.dense_4h_to_h.weight 32 48\n",
       { { B "ffn_up.weight", GLM "mlp.dense_h_to_4h.weight", same } },
       { { "rope.freq_base", "500000" }, { "rope.dimension_count", "4" } } },
+    { .class_name = "GlmForCausalLM",
+      "chatglm",
+      SIZES ",\"partial_rotary_factor\":0.5",
+      TOP HEAD QKV NORMS L "mlp.gate_up_proj.weight 96 32\n" L
+                           "mlp.down_proj.weight 32 48\n",
+      { { B "ffn_up.weight", L "mlp.gate_up_proj.weight", same },
+        { B "attn_k.weight", L "self_attn.k_proj.weight", same } },
+      { { "rope.dimension_count", "4" } } },
     { .class_name = NULL },
 };
