@@ -262,15 +262,38 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
 
 /* ---- what is left out ---- */
 
+/* A pattern of names that are ignored, and whether there was one. */
+struct ignored {
+    struct gg_pattern *pattern;
+    bool hit;
+};
+
 static enum gguf_status is_ignored(const struct gguf_convert *c,
-                                   struct gg_pattern *const *patterns,
-                                   const char *name, bool *yes,
-                                   struct gguf_error *err)
+                                   struct ignored *list, const char *name,
+                                   bool *yes, struct gguf_error *err)
 {
     *yes = false;
-    for (size_t i = 0; i < c->p.n_ignore && !*yes; i++)
-        GG_TRY(gg_pattern_match(patterns[i], name, yes, err));
+    for (size_t i = 0; i < c->p.n_ignore && !*yes; i++) {
+        GG_TRY(gg_pattern_match(list[i].pattern, name, yes, err));
+        list[i].hit = list[i].hit || *yes;
+    }
     return GGUF_OK;
+}
+
+/* Perhaps it was misspelt. */
+static void note_unused(const struct gguf_convert *c,
+                        const struct ignored *list)
+{
+    char line[256];
+    for (size_t i = 0; i < c->p.n_ignore && c->p.note; i++) {
+        struct gg_str_esc e;
+        if (list[i].hit)
+            continue;
+        gg_str_esc(&e, gg_str_z(c->p.ignore[i]));
+        snprintf(line, sizeof line, "ignored: no tensor's name matches '%s'",
+                 e.s);
+        c->p.note(c->p.note_user, line);
+    }
 }
 
 static enum gguf_status list_unknown(const struct gguf_convert *c,
@@ -296,7 +319,7 @@ static enum gguf_status list_unknown(const struct gguf_convert *c,
 }
 
 static enum gguf_status place_all(struct gguf_convert *c,
-                                  struct gg_pattern *const *patterns,
+                                  struct ignored *ignored,
                                   struct gguf_error *err)
 {
     const size_t n = c->from->n_tensors;
@@ -309,7 +332,7 @@ static enum gguf_status place_all(struct gguf_convert *c,
                               : gg_error_set_nomem(err, n * sizeof *unknown);
     for (size_t i = 0; i < n && st == GGUF_OK; i++) {
         bool found = false, nothing = false;
-        st = is_ignored(c, patterns, c->from->tensor[i].name.data, &nothing,
+        st = is_ignored(c, ignored, c->from->tensor[i].name.data, &nothing,
                         err);
         found = nothing;
         if (st == GGUF_OK && !found)
@@ -497,20 +520,22 @@ enum gguf_status gg_convert_tensors(struct gguf_convert *c,
     const size_t n = c->p.n_ignore;
     size_t k = 0;
     enum gguf_status st = GGUF_OK;
-    struct gg_pattern **patterns =
-        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *patterns);
-    if (!patterns)
-        return gg_error_set_nomem(err, n * sizeof *patterns);
+    struct ignored *ignored =
+        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *ignored);
+    if (!ignored)
+        return gg_error_set_nomem(err, n * sizeof *ignored);
     while (k < n && st == GGUF_OK) {
-        st = gg_pattern_create(&patterns[k], gg_str_z(c->p.ignore[k]),
+        st = gg_pattern_create(&ignored[k].pattern, gg_str_z(c->p.ignore[k]),
                                c->p.allocator, err);
         k += st == GGUF_OK;
     }
     if (st == GGUF_OK)
-        st = place_all(c, patterns, err);
+        st = place_all(c, ignored, err);
+    if (st == GGUF_OK)
+        note_unused(c, ignored);
     while (k)
-        gg_pattern_destroy(patterns[--k]);
-    gg_mem_free(c->p.allocator, patterns);
+        gg_pattern_destroy(ignored[--k].pattern);
+    gg_mem_free(c->p.allocator, ignored);
     GG_TRY(st);
     GG_TRY(gg_convert_numbers(c, err));
     return make_all(c, err);

@@ -59,7 +59,8 @@ struct gguf_convert_params {
     const char *pre;           /* tokenizer.ggml.pre; NULL: by the tokenizer's
                                 * description. Borrowed */
     const char *const *ignore; /* n_ignore Perl regular expressions: tensors
-                                * whose names match are left out. Borrowed */
+                                * whose names match are left out; a note of
+                                * those that match none. Borrowed */
     size_t n_ignore;
     const char *base; /* of an adapter: the model that it is for, a folder or a
                        * GGUF file. Borrowed; NULL: none */

@@ -276,6 +276,13 @@ ok 'a tensor without a place is listed'
 run "$convert" -q "$tmp/extra" --ignore 'odd' -o "$tmp/ig.gguf"
 test $rc -eq 0 && "$info" --diff "$tmp/ig.gguf" "$tmp/a.gguf" | grep -vq blk
 ok 'and left out where that is asked for'
+! grep -q 'no tensor' "$tmp/err"
+ok 'without a word about the pattern'
+run "$convert" "$tmp/extra" --ignore 'odd' --ignore 'ood' -n -o "$tmp/o.gguf"
+test $rc -eq 0 &&
+    test "$(grep -c "ignored: no tensor's name matches 'ood'" \
+        "$tmp/err")" -eq 1
+ok 'one that matches nothing is said'
 run "$convert" -n "$tmp/extra" --ignore '(' -o "$tmp/o.gguf"
 test $rc -eq 1
 ok 'a pattern that is none is refused'
