@@ -18,6 +18,7 @@
 #include "base/compiler.h"
 #include "kern/few.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -274,15 +275,18 @@ static float *tile_at(float *sums, const struct gg_kern_gemm *g,
     return sums + (j - b->jb) * g->mc + i * g->nr;
 }
 
+static float *column_of_y(const struct gg_cpu_gemm_args *a, size_t j)
+{
+    return a->y_at ? a->y_at[j] : a->y + j * (a->y_stride / sizeof *a->y);
+}
+
 /* The tile's n columns from row i and column j of the block on, to y. */
 static void store_tile(const struct gg_cpu_gemm_args *a, const struct block *b,
                        size_t i, size_t j, size_t n, const float *tile)
 {
     const size_t mr = kernels(a)->mr, rows = GG_MIN(b->rows - i, mr);
-    const size_t stride = a->y_stride / sizeof(float), at = b->i0 + i;
     for (j += b->j0; n--; j++, tile += mr)
-        memcpy((a->y_at ? a->y_at[j] : a->y + j * stride) + at, tile,
-               rows * sizeof *tile);
+        memcpy(column_of_y(a, j) + b->i0 + i, tile, rows * sizeof *tile);
 }
 
 /* Some steps of a block: n_blocks blocks of panels at wp and xp. */
@@ -526,10 +530,8 @@ static void run_narrow(const struct gg_cpu_gemm_args *a, unsigned ith,
 static void run_empty(const struct gg_cpu_gemm_args *a, unsigned ith,
                       unsigned nth)
 {
-    const size_t n = (size_t)a->n, y_stride = a->y_stride / sizeof(float);
-    for (size_t j = ith; j < n; j += nth)
-        for (size_t i = 0; i < (size_t)a->m; i++)
-            a->y[j * y_stride + i] = 0;
+    for (size_t j = ith; j < (size_t)a->n; j += nth)
+        memset(column_of_y(a, j), 0, (size_t)a->m * sizeof *a->y);
 }
 
 void gg_cpu_gemm_run(const struct gg_cpu_gemm_args *a, unsigned ith,
@@ -537,6 +539,8 @@ void gg_cpu_gemm_run(const struct gg_cpu_gemm_args *a, unsigned ith,
 {
     if (a->m == 0 || a->n == 0)
         return;
+    assert(!a->x_at == !a->y_at);
+    assert(!a->x_at || a->n > gg_cpu_gemm_few(a));
     if (a->k == 0)
         run_empty(a, ith, nth);
     else if (is_narrow(a))

@@ -39,8 +39,9 @@ struct gg_cpu_gemm_args {
     float *y;        /* column j at y + j * y_stride; overlaps no input */
     size_t y_stride; /* bytes, a multiple of 4 */
     /* Or each column lies anywhere: j at x_at[j], and its part of y at y_at[j],
-     * in place of x and y. Of more columns than gg_cpu_gemm_few. NULL: not so;
-     * both or none. The bits are the same. */
+     * in place of x and y: aligned as floats are, borrowed until the team is
+     * done, n of each, more than gg_cpu_gemm_few. Both or none (NULL). The bits
+     * are the same. */
     const float *const *x_at;
     float *const *y_at;
     int64_t m, n, k; /* each may be 0; k a multiple of the type's block */
@@ -48,7 +49,8 @@ struct gg_cpu_gemm_args {
         kept; /* of w in this form; the bits are the same */
 };
 
-/* So many columns, or fewer, must lie x_stride apart, whatever n is. */
+/* The largest number of columns that must lie x_stride apart: products of so
+ * few read them as they are. It follows from a's form and type, not from n. */
 int64_t gg_cpu_gemm_few(const struct gg_cpu_gemm_args *a);
 
 /* Bytes of scratch that gg_cpu_gemm_run needs for nth threads, whatever m
