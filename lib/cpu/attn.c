@@ -11,6 +11,7 @@
  */
 #include "config.h"
 #include "cpu/attn_task.h"
+#include "cpu/task.h"
 
 #include "base/barrier.h"
 #include "base/compiler.h"
@@ -70,14 +71,6 @@ static void dims_init(struct gg_attn_dims *s, const struct gg_attn_args *a,
     s->cols = gg_attn_round_up(s->group * s->block_tok, s->nr);
 }
 
-/* Take size bytes of memory, aligned; with base NULL only count. */
-static void *take(unsigned char *base, size_t *used, size_t size)
-{
-    void *p = base ? base + *used : NULL;
-    *used += gg_attn_round_up(size, ALIGN);
-    return p;
-}
-
 /* Divide base into buffers; returns the bytes they take (base NULL: only
  * that). */
 static size_t scratch_init(struct gg_attn_scratch *b, unsigned char *base,
@@ -85,22 +78,22 @@ static size_t scratch_init(struct gg_attn_scratch *b, unsigned char *base,
 {
     const size_t f = sizeof(float);
     size_t used = 0;
-    b->q = take(base, &used, s->cols / s->nr * s->q_size);
-    b->k = take(base, &used, s->keys / s->mr * s->k_size);
-    b->v = take(base, &used, s->dv / s->mr * s->v_size);
-    b->w = take(base, &used, s->w_size);
-    b->scores = take(base, &used, s->nr * s->keys * f);
-    b->out = take(base, &used, s->cols * s->dv * f);
-    b->mask = take(base, &used, s->keys * f);
-    b->buf = take(base, &used, s->buf_size);
-    b->values = take(base, &used, s->v_steps * s->dv * f);
-    b->max = take(base, &used, s->cols * f);
-    b->shrink = take(base, &used, s->nr * f);
-    b->sum = take(base, &used, s->cols * sizeof *b->sum);
-    b->q_scale = take(base, &used, s->cols * f);
-    b->k_scale = take(base, &used, s->keys * f);
-    b->v_scale = take(base, &used, s->keys * f);
-    b->w_scale = take(base, &used, s->nr * f);
+    b->q = gg_cpu_take(base, &used, s->cols / s->nr * s->q_size);
+    b->k = gg_cpu_take(base, &used, s->keys / s->mr * s->k_size);
+    b->v = gg_cpu_take(base, &used, s->dv / s->mr * s->v_size);
+    b->w = gg_cpu_take(base, &used, s->w_size);
+    b->scores = gg_cpu_take(base, &used, s->nr * s->keys * f);
+    b->out = gg_cpu_take(base, &used, s->cols * s->dv * f);
+    b->mask = gg_cpu_take(base, &used, s->keys * f);
+    b->buf = gg_cpu_take(base, &used, s->buf_size);
+    b->values = gg_cpu_take(base, &used, s->v_steps * s->dv * f);
+    b->max = gg_cpu_take(base, &used, s->cols * f);
+    b->shrink = gg_cpu_take(base, &used, s->nr * f);
+    b->sum = gg_cpu_take(base, &used, s->cols * sizeof *b->sum);
+    b->q_scale = gg_cpu_take(base, &used, s->cols * f);
+    b->k_scale = gg_cpu_take(base, &used, s->keys * f);
+    b->v_scale = gg_cpu_take(base, &used, s->keys * f);
+    b->w_scale = gg_cpu_take(base, &used, s->nr * f);
     return used;
 }
 

@@ -49,22 +49,9 @@ struct product_work {
     void *gemm;
 };
 
-static size_t padded(size_t n)
-{
-    return (n + 63) & ~(size_t)63;
-}
-
 static int64_t n_columns(const struct gguf_tensor *t)
 {
     return t->ne[1] * t->ne[2];
-}
-
-/* The next size bytes of work; with work NULL it only counts. */
-static void *take(void *work, size_t *used, size_t size)
-{
-    void *p = work ? (char *)work + *used : NULL;
-    *used += padded(size);
-    return p;
 }
 
 static size_t split_work(const struct gguf_tensor *t, void *work,
@@ -73,11 +60,11 @@ static size_t split_work(const struct gguf_tensor *t, void *work,
     const size_t n = (size_t)n_columns(t);
     const size_t n_first = (size_t)t->src[0]->ne[2] + 1;
     size_t used = 0;
-    s->shared = take(work, &used, sizeof *s->shared);
-    s->first = take(work, &used, n_first * sizeof *s->first);
-    s->x_at = take(work, &used, n * sizeof *s->x_at);
-    s->y_at = take(work, &used, n * sizeof *s->y_at);
-    s->product = take(work, &used, 0);
+    s->shared = gg_cpu_take(work, &used, sizeof *s->shared);
+    s->first = gg_cpu_take(work, &used, n_first * sizeof *s->first);
+    s->x_at = gg_cpu_take(work, &used, n * sizeof *s->x_at);
+    s->y_at = gg_cpu_take(work, &used, n * sizeof *s->y_at);
+    s->product = gg_cpu_take(work, &used, 0);
     return used;
 }
 
@@ -107,9 +94,9 @@ static size_t split_product(const struct gguf_tensor *t,
     const struct gg_cpu_gemm_args g = gemm_args(t, kern, n);
     const size_t few = (size_t)gg_cpu_gemm_few(&g);
     size_t used = 0;
-    w->x = take(work, &used, few * (size_t)g.k * sizeof *w->x);
-    w->y = take(work, &used, few * (size_t)g.m * sizeof *w->y);
-    w->gemm = take(work, &used, gg_cpu_gemm_most_work(&g, nth));
+    w->x = gg_cpu_take(work, &used, few * (size_t)g.k * sizeof *w->x);
+    w->y = gg_cpu_take(work, &used, few * (size_t)g.m * sizeof *w->y);
+    w->gemm = gg_cpu_take(work, &used, gg_cpu_gemm_most_work(&g, nth));
     return used;
 }
 

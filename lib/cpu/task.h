@@ -57,6 +57,16 @@ typedef bool gg_cpu_supports_fn(const struct gguf_tensor *t,
 void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
                  const char *fmt, ...) GG_PRINTF(3, 4);
 
+/* The next size bytes of memory that is divided into parts, each on lines of
+ * its own: those from *used on, which is then the end of the part. base:
+ * aligned to 64; or NULL, to count only, which returns NULL. */
+static inline void *gg_cpu_take(void *base, size_t *used, size_t size)
+{
+    void *p = base ? (char *)base + *used : NULL;
+    *used += (size + 63) & ~(size_t)63;
+    return p;
+}
+
 /* This thread's part [*begin, *end) of n items, or what it is to do of it now:
  * contiguous, sizes differ by at most one. */
 static inline void gg_cpu_share(const struct gg_cpu_task *task, int64_t n,
