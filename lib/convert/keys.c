@@ -229,7 +229,6 @@ static enum gguf_status set_literal(struct gguf_convert *c, const char *key,
     return gguf_meta_set_array(c->meta, key, GGUF_VAL_I32, list, n, err);
 }
 
-/* What is there already stays. */
 /* A row's key, in place of one that is there. */
 static enum gguf_status put(struct gguf_convert *c,
                             const struct gg_convert_key *k, const char *key,
@@ -253,7 +252,7 @@ static enum gguf_status put(struct gguf_convert *c,
     return set_number(c, key, k->kind, k->value, err);
 }
 
-/* The same, unless it is there. */
+/* The same, unless it is there: what is there already stays. */
 static enum gguf_status set(struct gguf_convert *c,
                             const struct gg_convert_key *k,
                             struct gguf_error *err)
@@ -359,13 +358,13 @@ static void tell_synonyms(const struct gguf_convert *c, const char *names)
 enum gguf_status gg_convert_keys(struct gguf_convert *c,
                                  struct gguf_error *err)
 {
-    static const struct gg_convert_key size = KEY("vocab_size", U32,
-                                                  "vocab_size"),
-                                       /* its place, for general.c */
-        type = GG_CONVERT_KEY("/general.file_type", NULL, U32, 0),
-                                       version = GG_CONVERT_KEY(
-                                           "/general.quantization_version",
-                                           NULL, U32, GG_JOB_VERSION);
+    static const struct gg_convert_key size =
+        KEY("vocab_size", U32, "vocab_size");
+    /* their places: general.c sets the type */
+    static const struct gg_convert_key type =
+        GG_CONVERT_KEY("/general.file_type", NULL, U32, 0);
+    static const struct gg_convert_key version = GG_CONVERT_KEY(
+        "/general.quantization_version", NULL, U32, GG_JOB_VERSION);
     for (size_t i = 0; i < GG_LEN(synonyms) && c->p.note; i++)
         tell_synonyms(c, synonyms[i]);
     GG_TRY(set_all(c, first, GG_LEN(first), err));

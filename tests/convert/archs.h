@@ -60,6 +60,18 @@ archs_value or_0; /* 0 after the checkpoint's */
     MORE "\"hidden_size\":32,\"num_attention_heads\":4,\"vocab_size\":260,"   \
          "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-6,"              \
          "\"rope_theta\":10000.0,\"eos_token_id\":258,\"bos_token_id\":258"
+/* All of a model without a head, whose names begin at once. */
+#define BARE                                                                  \
+    "embed_tokens.weight 260 32\nnorm.weight 32\n"                            \
+    "layers.%.self_attn.q_proj.weight 32 32\n"                                \
+    "layers.%.self_attn.k_proj.weight 16 32\n"                                \
+    "layers.%.self_attn.v_proj.weight 16 32\n"                                \
+    "layers.%.self_attn.o_proj.weight 32 32\n"                                \
+    "layers.%.input_layernorm.weight 32\n"                                    \
+    "layers.%.post_attention_layernorm.weight 32\n"                           \
+    "layers.%.mlp.gate_proj.weight 48 32\n"                                   \
+    "layers.%.mlp.up_proj.weight 48 32\n"                                     \
+    "layers.%.mlp.down_proj.weight 32 48\n"
 #define TOP  "model.embed_tokens.weight 260 32\nmodel.norm.weight 32\n"
 #define HEAD "lm_head.weight 260 32\n"
 #define QKV                                                                   \

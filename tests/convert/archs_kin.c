@@ -129,16 +129,7 @@ const struct arch archs_kin[] = {
     { .class_name = "LlamaBidirectionalModel",
       "llama-embed",
       SIZES ",\"pooling\":\"avg\"",
-      "embed_tokens.weight 260 32\nnorm.weight 32\n"
-      "layers.%.self_attn.q_proj.weight 32 32\n"
-      "layers.%.self_attn.k_proj.weight 16 32\n"
-      "layers.%.self_attn.v_proj.weight 16 32\n"
-      "layers.%.self_attn.o_proj.weight 32 32\n"
-      "layers.%.input_layernorm.weight 32\n"
-      "layers.%.post_attention_layernorm.weight 32\n"
-      "layers.%.mlp.gate_proj.weight 48 32\n"
-      "layers.%.mlp.up_proj.weight 48 32\n"
-      "layers.%.mlp.down_proj.weight 32 48\n",
+      BARE,
       { { B "attn_q.weight", "layers.%.self_attn.q_proj.weight", paired } },
       { { "attention.causal", "false" }, { "pooling_type", "1" } } },
     { .class_name = "MellumForCausalLM",
