@@ -170,9 +170,22 @@ static const struct gg_convert_name exaone_names[] = {
 const struct gg_convert_arch gg_convert_class_dense[] = {
     { .classes = "LlamaForCausalLM LLaMAForCausalLM MistralForCausalLM "
                  "IQuestCoderForCausalLM InternLM3ForCausalLM "
-                 "VLlama3ForCausalLM LlavaForConditionalGeneration "
-                 "VoxtralForConditionalGeneration",
+                 "VLlama3ForCausalLM VoxtralForConditionalGeneration "
+                 "JanusForConditionalGeneration",
       .arch = "llama",
+      .names = LLAMA,
+      .last = OF_SIZE,
+      TURNED },
+    /* of any class; Llama's, if none is said */
+    { .classes = "LlavaForConditionalGeneration",
+      .arch = "llama",
+      .when = "text_config.architectures!=0",
+      .names = LLAMA,
+      .last = OF_SIZE,
+      TURNED },
+    { .classes = "Sarashina2VisionForCausalLM",
+      .arch = "llama",
+      .skip = "norm.", /* of what is seen */
       .names = LLAMA,
       .last = OF_SIZE,
       TURNED },
@@ -203,7 +216,9 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
       .arch = "qwen2",
       .before = "model.",
       .names = LLAMA },
-    { .classes = "Qwen3ForCausalLM", .arch = "qwen3", .names = LLAMA },
+    { .classes = "Qwen3ForCausalLM StepVLForConditionalGeneration",
+      .arch = "qwen3",
+      .names = LLAMA },
     { .classes = "Qwen3Model",
       .arch = "qwen3",
       .before = "model.",
@@ -269,7 +284,8 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
     { .classes = "Starcoder2ForCausalLM",
       .arch = "starcoder2",
       .names = OVER(starcoder2_names) },
-    { .classes = "StableLmForCausalLM StableLMEpochForCausalLM",
+    { .classes = "StableLmForCausalLM StableLMEpochForCausalLM "
+                 "LlavaStableLMEpochForCausalLM",
       .arch = "stablelm",
       .names = OVER(stablelm_names),
       .keys =

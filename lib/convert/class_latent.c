@@ -139,7 +139,8 @@ static const struct gg_convert_name v4_names[] = {
 const struct gg_convert_arch gg_convert_class_latent[] = {
     { .classes = "DeepseekV2ForCausalLM DeepseekV3ForCausalLM "
                  "KimiVLForConditionalGeneration "
-                 "KimiK25ForConditionalGeneration YoutuForCausalLM",
+                 "KimiK25ForConditionalGeneration YoutuForCausalLM "
+                 "YoutuVLForConditionalGeneration",
       .arch = "deepseek2",
       .layers = "num_hidden_layers",
       .names = OVER_2(latent_names, gg_convert_names_experts),

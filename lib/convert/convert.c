@@ -24,24 +24,36 @@ static void count_layers(struct gguf_convert *c)
     }
 }
 
-enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
-                                      struct gguf_error *err)
+static const json_t *class_of(const json_t *config)
 {
-    const struct gg_convert_text *t = &c->text[GG_CONVERT_CONFIG];
-    const json_t *list = json_object_get(t->json.root, "architectures");
-    const json_t *v = json_array_get(list, 0);
-    struct gguf_str name;
-    struct gg_str_esc e;
-    if (!gg_json_str(v, &name))
-        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                            "config.json: there is no name in "
-                            "\"architectures\"");
+    return json_array_get(json_object_get(config, "architectures"), 0);
+}
+
+static void find_row(struct gguf_convert *c, struct gguf_str name)
+{
     for (size_t i = 0; !c->arch && gg_convert_arch_row(i); i++) {
         const struct gg_convert_arch *a = gg_convert_arch_row(i);
         if (gg_convert_arch_has(a, name) &&
             (!a->when || gg_convert_eval(c, a->when, -1) > 0))
             c->arch = a;
     }
+}
+
+enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
+                                      struct gguf_error *err)
+{
+    const struct gg_convert_text *t = &c->text[GG_CONVERT_CONFIG];
+    const json_t *v = class_of(t->json.root);
+    struct gguf_str name, inner;
+    struct gg_str_esc e;
+    if (!gg_json_str(v, &name))
+        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                            "config.json: there is no name in "
+                            "\"architectures\"");
+    find_row(c, name);
+    /* what sees and hears may say of which class its language model is */
+    if (gg_json_str(class_of(c->config), &inner))
+        find_row(c, inner);
     count_layers(c);
     if (!c->arch)
         return gg_error_set(err, GGUF_E_ARCH, gg_json_place(&t->json, v),

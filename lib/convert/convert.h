@@ -133,7 +133,8 @@ enum gguf_status gg_convert_check(struct gguf_convert *c,
                                   const struct gguf_meta *more,
                                   struct gguf_error *err);
 
-/* convert.c: the row of the class that config.json names. */
+/* convert.c: the row of the class that config.json names; if there is none,
+ * that of the class of its language model. */
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                                       struct gguf_error *err);
 

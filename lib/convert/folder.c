@@ -3,6 +3,7 @@
 #include "config.h"
 #include "convert/convert.h"
 
+#include "base/compiler.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -51,6 +52,18 @@ static enum gguf_status read_text(struct gguf_convert *c,
                          err);
 }
 
+/* Where models that see and hear have the language model's config.json. */
+static json_t *language_of(json_t *root)
+{
+    static const char *const names[] = { "text_config", "language_config",
+                                         "llm_config", "lm_config", "lfm" };
+    json_t *text = json_object_get(json_object_get(root, "thinker_config"),
+                                   "text_config");
+    for (size_t i = 0; i < GG_LEN(names) && !json_is_object(text); i++)
+        text = json_object_get(root, names[i]);
+    return json_is_object(text) ? text : root;
+}
+
 enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
                                        struct gguf_error *err)
 {
@@ -71,13 +84,7 @@ enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
     if (!root)
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                             "there is no config.json");
-    json_t *text = json_object_get(root, "text_config");
-    if (!text)
-        text = json_object_get(json_object_get(root, "thinker_config"),
-                               "text_config");
-    if (!text)
-        text = json_object_get(root, "language_config");
-    c->config = json_is_object(text) ? text : root;
+    c->config = language_of(root);
     return GGUF_OK;
 }
 

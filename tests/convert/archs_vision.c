@@ -13,7 +13,10 @@ static float paired_8(const struct folder_tensor *t, uint64_t i)
 #define SEEN "visual.blocks.0.attn.qkv.weight 12 4\n"
 /* As transformers has them since 4.52. */
 #define ML "model.language_model."
-#define IN "layers.%."
+/* And before. */
+#define LM      "language_model.model."
+#define LM_HEAD "language_model.lm_head.weight 260 32\n"
+#define IN      "layers.%."
 #define PART_TOP(P)                                                           \
     P "embed_tokens.weight 260 32\n" P "norm.weight 32\n" P IN                \
       "input_layernorm.weight 32\n" P IN                                      \
@@ -137,5 +140,94 @@ const struct arch archs_vision[] = {
         { B "attn_k_norm.weight", L "self_attn.k_norm.weight", paired_8 },
         { B "attn_k_norm.bias", L "self_attn.k_norm.bias", paired_8 } },
       { { "swin_norm", "true" } } },
+    /* of classes that are not known, but their language model's is */
+    { .class_name = "Idefics3ForConditionalGeneration",
+      "llama",
+      "\"text_config\":{\"architectures\":[\"LlamaForCausalLM\"]," SIZES
+      "},\"vision_config\":{\"hidden_size\":8}",
+      PART_TOP("model.text_model.") HEAD
+      "model.vision_model.embeddings.position_embedding.weight 4 8\n"
+      "model.connector.modality_projection.proj.weight 32 8\n",
+      { { B "attn_k.weight", "model.text_model." IN "self_attn.k_proj.weight",
+          paired } },
+      { { "embedding_length", "32" } } },
+    { .class_name = "InternVLChatModel",
+      "qwen2",
+      "\"llm_config\":{\"architectures\":[\"Qwen2ForCausalLM\"]," SIZES "}",
+      PART_TOP(LM) PART_B(LM) LM_HEAD "mlp1.1.weight 32 8\n"
+                                      "vision_model.encoder.layers.0.ls1 8\n",
+      { { "output.weight", "language_model.lm_head.weight", same } },
+      { { "embedding_length", "32" } } },
+    { .class_name = "LlavaForConditionalGeneration",
+      "qwen2",
+      "\"text_config\":{\"architectures\":[\"Qwen2ForCausalLM\"]," SIZES "}",
+      PART_TOP(LM) PART_B(LM) LM_HEAD
+      "multi_modal_projector.linear_1.weight 32 8\n",
+      { { B "attn_q.weight", LM IN "self_attn.q_proj.weight", same } },
+      { { "embedding_length", "32" } } },
+    { .class_name = "LlavaForConditionalGeneration",
+      "llama",
+      "\"text_config\":{\"model_type\":\"mistral\"," SIZES "}",
+      PART_TOP(LM) LM_HEAD "vision_tower.patch_conv.weight 8 3 2 2\n",
+      { { B "attn_q.weight", LM IN "self_attn.q_proj.weight", paired } },
+      { { "rope.dimension_count", "8" } } },
+    { .class_name = "JanusForConditionalGeneration",
+      "llama",
+      "\"text_config\":{\"model_type\":\"llama\"," SIZES "}",
+      PART_TOP(ML) HEAD "model.aligner.fc1.weight 32 8\n"
+                        "model.generation_aligner.fc1.weight 32 8\n"
+                        "model.generation_embeddings.weight 8 8\n"
+                        "model.generation_head.proj_out.weight 32 32\n"
+                        "model.vision_model.post_layernorm.weight 8\n"
+                        "model.vqmodel.quantize.embedding.weight 8 8\n",
+      { { B "attn_q.weight", ML IN "self_attn.q_proj.weight", paired } },
+      { { "rope.dimension_count", "8" } } },
+    { .class_name = "Sarashina2VisionForCausalLM",
+      "llama",
+      "\"text_config\":{\"architectures\":[\"LlamaForCausalLM\"]," SIZES "}",
+      PART_TOP("llm.model.") "llm.lm_head.weight 260 32\nnorm.weight 8\n" SEEN,
+      { { B "attn_q.weight", "llm.model." IN "self_attn.q_proj.weight",
+          paired },
+        { "output_norm.weight", "llm.model.norm.weight", same } },
+      { { "rope.dimension_count", "8" } } },
+    { .class_name = "StepVLForConditionalGeneration",
+      "qwen3",
+      "\"text_config\":{\"architectures\":[\"Qwen3ForCausalLM\"]," SIZES
+      ",\"head_dim\":8}",
+      TOP HEAD QKV QK_NORM NORMS MLP
+      "vision_model.conv1.weight 8 3 2 2\nvit_large_projector.weight 32 8\n",
+      { { B "attn_q_norm.weight", L "self_attn.q_norm.weight", same } },
+      { { "attention.key_length", "8" } } },
+    { .class_name = "LlavaStableLMEpochForCausalLM",
+      "stablelm",
+      "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"
+      "\"num_attention_heads\":4,\"num_key_value_heads\":2,"
+      "\"vocab_size\":260,\"max_position_embeddings\":64,\"rope_pct\":0.5,"
+      "\"norm_eps\":1e-5,\"rope_theta\":10000.0",
+      TOP HEAD QKV NORMS MLP
+      "model.norm.bias 32\n" L "input_layernorm.bias 32\n" L
+      "post_attention_layernorm.bias 32\nmodel.mm_projector.0.weight 32 8\n",
+      { { B "attn_q.weight", L "self_attn.q_proj.weight", same } },
+      { { "rope.dimension_count", "4" },
+        { "attention.layer_norm_epsilon", "1e-05" } } },
+    { .class_name = "YoutuVLForConditionalGeneration",
+      "deepseek2",
+      SIZES_HEADS(
+          "\"intermediate_size\":48,\"num_hidden_layers\":2,"
+          "\"num_key_value_heads\":4,") ",\"q_lora_rank\":16,"
+                                        "\"kv_lora_rank\":16,\"qk_nope_head_dim\":8,\"qk_rope_head_dim\":4,"
+                                        "\"v_head_dim\":8",
+      TOP HEAD NORMS MLP L
+      "self_attn.q_a_proj.weight 16 32\n" L
+      "self_attn.q_a_layernorm.weight 16\n" L
+      "self_attn.q_b_proj.weight 48 16\n" L
+      "self_attn.kv_a_proj_with_mqa.weight 20 32\n" L
+      "self_attn.kv_a_layernorm.weight 16\n" L
+      "self_attn.kv_b_proj.weight 64 16\n" L "self_attn.o_proj.weight 32 32\n"
+      "siglip2.vision_model.post_layernorm.weight 8\nmerger.ln_q.weight 8\n",
+      { { B "attn_q_a.weight", L "self_attn.q_a_proj.weight", same } },
+      { { "leading_dense_block_count", "2" },
+        { "attention.key_length", "20" },
+        { "expert_shared_count", "0" } } },
     { .class_name = NULL },
 };
