@@ -117,12 +117,14 @@ static enum gguf_status try_arch(struct gg_back *b,
     return compare(b, err);
 }
 
-/* How many keys of the architecture the folder does not give back. */
+/* How many keys of the architecture the folder does not give back, or, if none
+ * is told, gives in another order. */
 static size_t lost_keys(const struct gg_back *b, gguf_folder_note_fn *note)
 {
     char name[256];
     const size_t n = strlen(b->c->arch->arch);
     size_t lost = 0;
+    const struct gguf_kv *last = NULL; /* they lie one after another */
     for (size_t i = 0; i < gguf_file_n_kv(b->meta); i++) {
         const struct gguf_kv *kv = gguf_file_kv(b->meta, i);
         if (kv->key.size <= n || kv->key.size >= sizeof name ||
@@ -132,6 +134,8 @@ static size_t lost_keys(const struct gg_back *b, gguf_folder_note_fn *note)
         memcpy(name, kv->key.data, kv->key.size);
         name[kv->key.size] = 0;
         const struct gguf_kv *of = gguf_meta_find(b->c->meta, name);
+        lost += !note && of && last && of < last;
+        last = of ? of : last;
         if (of && gguf_kv_equal(kv, of))
             continue;
         lost++;

@@ -210,15 +210,16 @@ static const struct gg_convert_name arwkv7_names[] = {
 /* ---- rows ---- */
 
 #define LAYERS_MTP "num_hidden_layers+mtp_num_hidden_layers|0"
-#define DELTA_KEYS                                                            \
-    OF("block_count", U32, LAYERS_MTP), EXPERT_FF, SHARED_FF,                 \
-        U32("ssm.conv_kernel", "linear_conv_kernel_dim"),                     \
+#define DELTA_SIZES                                                           \
+    EXPERT_FF, SHARED_FF, U32("ssm.conv_kernel", "linear_conv_kernel_dim"),   \
         U32("ssm.state_size", DK), U32("ssm.group_count", KH),                \
         U32("ssm.time_step_rank", VH), OF("ssm.inner_size", U32, DV "*" VH),  \
         OF("full_attention_interval", U32, "full_attention_interval|4"),      \
         OF("rope.dimension_count", U32,                                       \
            HEAD "*rope_parameters.partial_rotary_factor|partial_rotary_"      \
-                "factor|0.25//1"),                                            \
+                "factor|0.25//1")
+#define DELTA_KEYS                                                            \
+    OF("block_count", U32, LAYERS_MTP), DELTA_SIZES,                          \
         OF("nextn_predict_layers", U32,                                       \
            "mtp_num_hidden_layers>0?mtp_num_hidden_layers")
 #define SECTIONS                                                              \
@@ -243,6 +244,12 @@ const struct gg_convert_arch gg_convert_class_delta[] = {
       .drafts = "mtp.layers.",
       .names = { tiled_names, norm_names, gg_convert_names_llama },
       .keys = ROWS(DELTA_KEYS, SECTIONS) },
+    /* without the layers that draft */
+    { .classes = "MiniCPMV4_6ForConditionalGeneration",
+      .arch = "qwen35",
+      .skip = "mtp. model.mtp.",
+      .names = { tiled_names, norm_names, gg_convert_names_llama },
+      .keys = ROWS(DELTA_SIZES, SECTIONS) },
     { .classes = "Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM",
       .arch = "qwen35moe",
       .layers = LAYERS_MTP,

@@ -122,6 +122,13 @@ static const struct gg_convert_name minicpm3_names[] = {
     END_NAMES
 };
 
+static const struct gg_convert_name exaone4_names[] = {
+    N("mtp.fc", "blk.+.nextn.eh_proj"),
+    N("mtp.pre_fc_norm_embedding", "blk.+.nextn.enorm"),
+    N("mtp.pre_fc_norm_hidden", "blk.+.nextn.hnorm"),
+    N("mtp.norm", "blk.+.nextn.shared_head_norm"), END_NAMES
+};
+
 static const struct gg_convert_name exaone_names[] = {
     N("transformer.wte", "token_embd"),
     N("transformer.ln_f", "output_norm"),
@@ -342,14 +349,20 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
                    U32("vocab_size", "vocab_size"),
                    OF("rope.dimension_count", U32, "rotary_pct|1*" HEAD "//1"),
                    NO_SCALING) },
-    { .classes = "Exaone4ForCausalLM",
+    { .classes = "Exaone4ForCausalLM Exaone4_5_ForConditionalGeneration",
       .arch = "exaone4",
-      .names = OVER(gg_convert_names_after),
-      .keys = ROWS(U32("vocab_size", "vocab_size"), WINDOW,
+      .layers = LAYERS_NEXTN,
+      .drafts = "mtp.layers.",
+      .names = OVER_2(exaone4_names, gg_convert_names_after),
+      .keys = ROWS(BLOCKS_NEXTN, U32("vocab_size", "vocab_size"), WINDOW,
                    EACH("attention.sliding_window_pattern", BOOL,
-                        "sliding_window?layer_types:sliding_attention|"
+                        "i<num_hidden_layers?sliding_window?"
+                        "layer_types:sliding_attention|"
                         "sliding_window_pattern#L|((i+1)%sliding_window_"
-                        "pattern>0)")) },
+                        "pattern>0)"),
+                   OF("nextn_predict_layers", U32,
+                      "num_nextn_predict_layers>0?"
+                      "num_nextn_predict_layers")) },
     { .classes = "ExaoneForCausalLM",
       .arch = "exaone",
       .names = OVER(exaone_names),

@@ -20,6 +20,14 @@ static const struct gg_convert_name gpt2_names[] = {
     END_NAMES
 };
 
+/* The same by Llama's names. */
+static const struct gg_convert_name rugpt3xl_names[] = {
+    N("model.embed_positions", "position_embd"),
+    N(L "self_attn.q_proj", B "attn_qkv"),
+    N(L "self_attn.k_proj", B "attn_qkv"),
+    N(L "self_attn.v_proj", B "attn_qkv"), END_NAMES
+};
+
 /* The same with matrices as they are. */
 static const struct gg_convert_name starcoder_names[] = {
     N("wte", "token_embd"),
@@ -205,6 +213,9 @@ const struct gg_convert_arch gg_convert_class_early[] = {
                    U32("attention.head_count", "n_head"),
                    F32("attention.layer_norm_epsilon", "layer_norm_epsilon")),
       .only_keys = true },
+    { .classes = "RuGPT3XLForCausalLM",
+      .arch = "gpt2",
+      .names = OVER(rugpt3xl_names) },
     { .classes = "GPTBigCodeForCausalLM",
       .arch = "starcoder",
       .strip = "transformer.",

@@ -249,6 +249,12 @@ const struct gg_convert_arch gg_convert_class_routed[] = {
       .keys = ROWS(EXPERT_FF, SHARED_FF,
                    OF("n_deepstack_layers", U32,
                       "len(vision_config.deepstack_visual_indexes)")) },
+    { .classes = "Qwen3OmniMoeForConditionalGeneration",
+      .arch = "qwen3vlmoe",
+      .roles = "bos=<|im_end|> eos=<|im_end|>",
+      .names = OVER_2(qwen3vl_names, gg_convert_names_experts),
+      .keys =
+          ROWS(EXPERT_FF, SHARED_FF, ALWAYS("n_deepstack_layers", U32, 0)) },
     { .classes = "RND1",
       .arch = "rnd1",
       .names = OVER(gg_convert_names_experts),

@@ -38,6 +38,9 @@ static const struct gg_convert_name chameleon_names[] = {
 
 /* ---- rows ---- */
 
+/* What ends a turn of ChatML begins and ends texts. */
+#define IM_END "bos=<|im_end|> eos=<|im_end|>"
+
 /* Positions of several axes, whose base depends on alpha: who reads the file
  * computes that. */
 #define XD(OF_WHAT)                                                           \
@@ -66,6 +69,19 @@ const struct gg_convert_arch gg_convert_class_vision[] = {
       .names = LLAMA,
       .keys = ROWS(OF("n_deepstack_layers", U32,
                       "len(vision_config.deepstack_visual_indexes)")) },
+    /* it hears; whatever template its tokenizer has */
+    { .classes = "Qwen3ASRForConditionalGeneration",
+      .arch = "qwen3vl",
+      .roles = IM_END,
+      .names = LLAMA,
+      .keys = ROWS(ALWAYS("n_deepstack_layers", U32, 0)),
+      .last =
+          ROWS(WORD("/tokenizer.chat_template",
+                    "{% for message in messages %}{{'<|im_start|>' + "
+                    "message['role'] + '\\n' + message['content'] + "
+                    "'<|im_end|>' + '\\n'}}{% endfor %}{% if "
+                    "add_generation_prompt %}{{ '<|im_start|>assistant\\n' "
+                    "}}{% endif %}")) },
     { .classes = "PaddleOCRVLForConditionalGeneration",
       .arch = "paddleocr",
       .names = LLAMA },

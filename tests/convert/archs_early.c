@@ -47,6 +47,23 @@ const struct arch archs_early[] = {
         { "feed_forward_length", "96" },
         { "rope.freq_base", "20000" },
         { "rope.dimension_count", "8" } } },
+    { .class_name = "RuGPT3XLForCausalLM",
+      "gpt2",
+      "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"
+      "\"num_attention_heads\":4,\"vocab_size\":260,"
+      "\"max_position_embeddings\":64,\"layer_norm_eps\":1e-5",
+      TOP "model.embed_positions.weight 64 32\nmodel.norm.bias 32\n" NORMS L
+          "input_layernorm.bias 32\n" L "post_attention_layernorm.bias 32\n" L
+          "self_attn.q_proj.weight 32 32\n" L "self_attn.q_proj.bias 32\n" L
+          "self_attn.k_proj.weight 32 32\n" L "self_attn.k_proj.bias 32\n" L
+          "self_attn.v_proj.weight 32 32\n" L "self_attn.v_proj.bias 32\n" L
+          "self_attn.o_proj.weight 32 32\n" L "self_attn.o_proj.bias 32\n" L
+          "mlp.up_proj.weight 48 32\n" L "mlp.up_proj.bias 48\n" L
+          "mlp.down_proj.weight 32 48\n" L "mlp.down_proj.bias 32\n",
+      { { "position_embd.weight", "model.embed_positions.weight", same },
+        { B "ffn_up.bias", L "mlp.up_proj.bias", same } },
+      { { "feed_forward_length", "48" },
+        { "attention.layer_norm_epsilon", "1e-05" } } },
     /* 8/3 of the width is 85: a multiple of 256 is 256 */
     { .class_name = "GPTRefactForCausalLM",
       "refact",

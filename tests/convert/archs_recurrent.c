@@ -392,6 +392,12 @@ const struct arch archs_recurrent[] = {
       LFM2_BARE,
       { { "blk.0.shortconv.conv.weight", "layers.0.conv.conv.weight", same } },
       { { "feed_forward_length", "48" } } },
+    { .class_name = "Lfm2BidirectionalModel",
+      "lfm2",
+      LFM2_SIZES,
+      LFM2_BARE,
+      { { "blk.0.shortconv.conv.weight", "layers.0.conv.conv.weight", same } },
+      { { "attention.causal", "false" }, { "feed_forward_length", "48" } } },
     { .class_name = "Lfm2MoeForCausalLM",
       "lfm2moe",
       LFM2_SIZES ",\"num_experts\":3,\"num_experts_per_tok\":2,"
@@ -442,6 +448,16 @@ const struct arch archs_recurrent[] = {
         { "blk.0.ssm_out.weight", A0 "out_proj.weight", tiled_out } },
       { { "rope.dimension_sections", "1,1,0,0" },
         { "ssm.time_step_rank", "4" } } },
+    { .class_name = "MiniCPMV4_6ForConditionalGeneration",
+      "qwen35",
+      DELTA_SIZES ",\"mtp_num_hidden_layers\":1,\"rope_parameters\":{"
+                  "\"mrope_section\":[1,1,0],\"rope_theta\":10000.0,"
+                  "\"rope_type\":\"default\"}",
+      TOP HEAD NORMS MLP GATED_ATTENTION DELTA_35
+      "mtp.fc.weight 32 64\nmodel.merger.mlp.0.linear_1.weight 8 8\n"
+      "model.vision_tower.post_layernorm.weight 8\n",
+      { { "blk.0.attn_qkv.weight", A0 "in_proj_qkv.weight", tiled_qkv } },
+      { { "block_count", "2" }, { "nextn_predict_layers", "" } } },
     { .class_name = "Qwen3_5MoeForCausalLM",
       "qwen35moe",
       DELTA_SIZES MOE_SIZES

@@ -107,6 +107,9 @@ static float vl_down(const struct folder_tensor *t, uint64_t i)
        "mlp.experts.@.up_proj.weight 24 32\n" L1                              \
        "mlp.experts.@.down_proj.weight 32 24\n"
 
+#define OMNI   "thinker.model."
+#define OMNI_L OMNI "layers.%."
+
 const struct arch archs_routed[] = {
     { .class_name = "BailingMoeForCausalLM",
       "bailingmoe",
@@ -175,6 +178,34 @@ const struct arch archs_routed[] = {
         { B "ffn_up_exps.weight", L "mlp.experts.gate_up_proj", vl_up },
         { B "ffn_down_exps.weight", L "mlp.experts.down_proj", vl_down } },
       { { "n_deepstack_layers", "3" },
+        { "rope.dimension_sections", "2,1,1,0" },
+        { "expert_feed_forward_length", "24" } } },
+    { .class_name = "Qwen3OmniMoeForConditionalGeneration",
+      "qwen3vlmoe",
+      "\"thinker_config\":{\"text_config\":{" SIZES MOE_SIZES
+      ",\"head_dim\":8,\"rope_scaling\":{\"rope_type\":\"default\","
+      "\"mrope_section\":[2,1,1],\"interleaved\":true}},\"vision_config\":"
+      "{\"deepstack_visual_indexes\":[8,16,24]}}",
+      OMNI "embed_tokens.weight 260 32\n" OMNI "norm.weight 32\n"
+           "thinker.lm_head.weight 260 32\n" OMNI_L
+           "self_attn.q_proj.weight 32 32\n" OMNI_L
+           "self_attn.k_proj.weight 16 32\n" OMNI_L
+           "self_attn.v_proj.weight 16 32\n" OMNI_L
+           "self_attn.o_proj.weight 32 32\n" OMNI_L
+           "self_attn.q_norm.weight 8\n" OMNI_L
+           "self_attn.k_norm.weight 8\n" OMNI_L
+           "input_layernorm.weight 32\n" OMNI_L
+           "post_attention_layernorm.weight 32\n" OMNI_L
+           "mlp.gate.weight 3 32\n" OMNI_L
+           "mlp.experts.@.gate_proj.weight 24 32\n" OMNI_L
+           "mlp.experts.@.up_proj.weight 24 32\n" OMNI_L
+           "mlp.experts.@.down_proj.weight 32 24\n"
+           "code2wav.code_embedding.weight 8 8\ntalker.codec_head.weight 8 8\n"
+           "thinker.audio_tower.ln_post.weight 8\n"
+           "thinker.visual.blocks.0.norm1.weight 16\n",
+      { { B "ffn_up_exps.weight", OMNI_L "mlp.experts.@.up_proj.weight",
+          same } },
+      { { "n_deepstack_layers", "0" },
         { "rope.dimension_sections", "2,1,1,0" },
         { "expert_feed_forward_length", "24" } } },
     { .class_name = "RND1",

@@ -14,19 +14,22 @@ static float paired_8(const struct folder_tensor *t, uint64_t i)
 /* As transformers has them since 4.52. */
 #define ML "model.language_model."
 /* And before. */
-#define LM      "language_model.model."
-#define LM_HEAD "language_model.lm_head.weight 260 32\n"
-#define IN      "layers.%."
-#define PART_TOP(P)                                                           \
-    P "embed_tokens.weight 260 32\n" P "norm.weight 32\n" P IN                \
-      "input_layernorm.weight 32\n" P IN                                      \
-      "post_attention_layernorm.weight 32\n" P IN                             \
-      "mlp.gate_proj.weight 48 32\n" P IN "mlp.up_proj.weight 48 32\n" P IN   \
-      "mlp.down_proj.weight 32 48\n" P IN                                     \
-      "self_attn.q_proj.weight 32 32\n" P IN                                  \
-      "self_attn.k_proj.weight 16 32\n" P IN                                  \
-      "self_attn.v_proj.weight 16 32\n" P IN                                  \
-      "self_attn.o_proj.weight 32 32\n"
+#define LM          "language_model.model."
+#define LM_HEAD     "language_model.lm_head.weight 260 32\n"
+#define IN          "layers.%."
+#define PART_TOP(P) PART_TOP_OF(P, "input_layernorm")
+#define PART_TOP_OF(P, NORM)                                                  \
+    P "embed_tokens.weight 260 32\n" P                                        \
+      "norm.weight 32\n" PART_LAYER(P IN, NORM)
+#define PART_LAYER(P, NORM)                                                   \
+    P NORM                                                                    \
+        ".weight 32\n" P "post_attention_layernorm.weight 32\n" P             \
+        "mlp.gate_proj.weight 48 32\n" P "mlp.up_proj.weight 48 32\n" P       \
+        "mlp.down_proj.weight 32 48\n" P "self_attn.q_proj.weight 32 32\n" P  \
+        "self_attn.k_proj.weight 16 32\n" P                                   \
+        "self_attn.v_proj.weight 16 32\n" P "self_attn.o_proj.weight 32 32\n"
+#define PART_NORM(P)                                                          \
+    P IN "self_attn.q_norm.weight 8\n" P IN "self_attn.k_norm.weight 8\n"
 #define PART_B(P)                                                             \
     P IN "self_attn.q_proj.bias 32\n" P IN "self_attn.k_proj.bias 16\n" P IN  \
          "self_attn.v_proj.bias 16\n"
@@ -229,5 +232,43 @@ const struct arch archs_vision[] = {
       { { "leading_dense_block_count", "2" },
         { "attention.key_length", "20" },
         { "expert_shared_count", "0" } } },
+    { .class_name = "Exaone4_5_ForConditionalGeneration",
+      "exaone4",
+      "\"text_config\":{\"model_type\":\"exaone4_5_text\"," SIZES
+      ",\"num_nextn_predict_layers\":1,\"sliding_window\":16,"
+      "\"layer_types\":[\"sliding_attention\",\"full_attention\"]}",
+      PART_TOP_OF(ML, "post_feedforward_layernorm") PART_NORM(ML) HEAD
+      "model." SEEN "mtp.fc.weight 32 64\nmtp.norm.weight 32\n"
+      "mtp.pre_fc_norm_embedding.weight 32\n"
+      "mtp.pre_fc_norm_hidden.weight 32\n" PART_LAYER(
+          "mtp.layers.0.",
+          "post_feedforward_layernorm") "mtp.layers.0.self_attn.q_norm.weight 8\n"
+                                        "mtp.layers.0.self_attn.k_norm.weight 8\n",
+      { { B "post_ffw_norm.weight", ML IN "post_feedforward_layernorm.weight",
+          same },
+        { "blk.2.nextn.eh_proj.weight", "mtp.fc.weight", same },
+        { "blk.2.attn_q.weight", "mtp.layers.0.self_attn.q_proj.weight",
+          same },
+        { "blk.2.nextn.shared_head_norm.weight", "mtp.norm.weight", same } },
+      { { "block_count", "3" },
+        { "nextn_predict_layers", "1" },
+        { "attention.sliding_window_pattern", "true,false" } } },
+    { .class_name = "Qwen3ASRForConditionalGeneration",
+      "qwen3vl",
+      "\"thinker_config\":{\"text_config\":{" SIZES
+      ",\"head_dim\":8,\"rope_scaling\":{\"rope_type\":\"default\","
+      "\"interleaved\":true,\"mrope_section\":[2,1,1]}}}",
+      PART_TOP("thinker.model.") PART_NORM(
+          "thinker.model.") "thinker.lm_head.weight 260 32\n"
+                            "thinker.audio_tower.conv2d1.weight 4 1 3 3\n",
+      { { B "attn_q_norm.weight",
+          "thinker.model." IN "self_attn.q_norm.weight", same } },
+      { { "n_deepstack_layers", "0" },
+        { "rope.dimension_sections", "2,1,1,0" },
+        { "/tokenizer.chat_template",
+          "{% for message in messages %}{{'<|im_start|>' + message['role'] + "
+          "'\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if "
+          "add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif "
+          "%}" } } },
     { .class_name = NULL },
 };

@@ -358,6 +358,11 @@ static void use_class(const char *name, int n_vocab)
     folder_text(&f, "config.json", text);
 }
 
+static const char im_end[] =
+    "{" PRE "\"added_tokens\":[{\"id\":2,\"content\":\"<|im_end|>\","
+    "\"special\":true}],\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},"
+    "\"merges\":[]}}";
+
 /* Tokens with a meaning that rows of architectures know. */
 static void check_roles(void)
 {
@@ -391,6 +396,12 @@ static void check_roles(void)
            "a Llama of %d tokens %s", n, e.message);
         gguf_convert_close(c);
     }
+    c = NULL;
+    use_class("Qwen3ASRForConditionalGeneration", 260);
+    ok(open_folder(im_end, "{}", &c, &e) == GGUF_OK &&
+           number(c, "bos_token_id") == 2 && number(c, "eos_token_id") == 2,
+       "what ends a turn begins and ends Qwen 3 ASR's texts %s", e.message);
+    gguf_convert_close(c);
     c = NULL;
     use_class("GraniteForCausalLM", 49152);
     ok(open_folder(text, "{\"add_bos_token\":true}", &c, &e) == GGUF_OK &&
