@@ -265,6 +265,7 @@ const struct arch archs_vision[] = {
           "thinker.model." IN "self_attn.q_norm.weight", same } },
       { { "n_deepstack_layers", "0" },
         { "rope.dimension_sections", "2,1,1,0" },
+        { "/tokenizer.ggml.bos_token_id", "" },
         { "/tokenizer.chat_template",
           "{% for message in messages %}{{'<|im_start|>' + message['role'] + "
           "'\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if "

@@ -363,6 +363,37 @@ static const char im_end[] =
     "\"special\":true}],\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},"
     "\"merges\":[]}}";
 
+/* Ids of models that are parts: the whole's, or those of "text_config". */
+static void check_ids(void)
+{
+    static const struct {
+        const char *ids;
+        int64_t bos, eos;
+    } cases[] = {
+        { "\"eos_token_id\":1,\"text_config\":{\"eos_token_id\":2,"
+          "\"bos_token_id\":[0,1]",
+          0, 1 },
+        { "\"eos_token_id\":null,\"text_config\":{\"eos_token_id\":2", -1, 2 },
+        { "\"llm_config\":{\"bos_token_id\":1", -1, -1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gguf_convert *c = NULL;
+        struct gguf_error e;
+        char config[300];
+        snprintf(config, sizeof config,
+                 "{\"architectures\":[\"LlamaForCausalLM\"],%s,"
+                 "\"vocab_size\":260,\"hidden_size\":8,"
+                 "\"num_attention_heads\":1}}",
+                 cases[i].ids);
+        folder_text(&f, "config.json", config);
+        ok(open_folder(im_end, "{}", &c, &e) == GGUF_OK &&
+               number(c, "bos_token_id") == cases[i].bos &&
+               number(c, "eos_token_id") == cases[i].eos,
+           "%s: %s", cases[i].ids, e.message);
+        gguf_convert_close(c);
+    }
+}
+
 /* Tokens with a meaning that rows of architectures know. */
 static void check_roles(void)
 {
@@ -427,6 +458,7 @@ int main(void)
     use_class("Gemma4ForCausalLM", 260);
     check_ranked();
     check_roles();
+    check_ids();
     scratch_clean(top);
     rmdir(top);
     return done_testing();
