@@ -462,6 +462,36 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
     return GGUF_OK;
 }
 
+/* The parts of a view; of one that is taken several times, all there are. */
+static enum gguf_status add_parts(struct gguf_convert *c,
+                                  const struct gg_convert_view *v,
+                                  struct gg_made_tensor *t,
+                                  struct gguf_error *err)
+{
+    size_t bytes;
+    if (v->times && !t->n_parts) {
+        t->part = gg_ckd_array(&bytes, 2 * v->times, sizeof *t->part)
+                      ? NULL
+                      : gg_mem_arena_alloc(&c->arena, bytes);
+        if (!t->part)
+            return gg_error_set_nomem(err, 2 * v->times * sizeof *t->part);
+    }
+    for (uint64_t i = 0; i < (v->times ? v->times : 1); i++) {
+        t->part[t->n_parts++] = v->part;
+        t->part[t->n_parts - 1].first += i * v->every;
+        if (!v->rest.n_dims)
+            continue;
+        t->part[t->n_parts++] = v->rest;
+        t->part[t->n_parts - 1].first += i * v->every;
+    }
+    if (v->n_zeros)
+        t->part[t->n_parts++] = (struct gg_made_part){ .from = v->part.from,
+                                                       .zero = true,
+                                                       .n_dims = 1,
+                                                       .ne = { v->n_zeros } };
+    return GGUF_OK;
+}
+
 /* Tensor no of the output, of items first to end. */
 static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                                     size_t first, size_t end,
@@ -489,13 +519,9 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                                      .from =
                                          &c->from->tensor[c->item[i].from] };
         GG_TRY(gg_convert_see(&v, err));
-        t->part[t->n_parts++] = v.part;
-        if (v.n_zeros)
-            t->part[t->n_parts++] =
-                (struct gg_made_part){ .from = v.part.from,
-                                       .zero = true,
-                                       .n_dims = 1,
-                                       .ne = { v.n_zeros } };
+        if (v.times && n > 1)
+            return fail_part(c, i, "is one of several", err);
+        GG_TRY(add_parts(c, &v, t, err));
         GG_TRY(join_part(c, i, i - first, &v, t, err));
     }
     t->dtype = choose_type(t, how, from->type);

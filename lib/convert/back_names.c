@@ -267,7 +267,9 @@ static bool add_view(struct views *w, const struct use *u, int64_t *along)
         w->seen[w->n_seen++] = v.part;
     for (unsigned d = 0; d < v.part.n_dims; d++)
         count *= v.part.ne[d];
-    w->used += count;
+    if (v.rest.n_dims)
+        count += v.rest.ne[0];
+    w->used += count * (v.times ? v.times : 1);
     return true;
 }
 

@@ -135,6 +135,10 @@ static const struct {
       LISTED WINDOWED "=1?attention.head_count_kv", NULL },
     { "gemma4", "num_global_key_value_heads", PICK,
       LISTED WINDOWED "=0?attention.head_count_kv", NULL },
+    { "glm4", "partial_rotary_factor", NUMBER,
+      "rope.dimension_count/(attention.key_length|(embedding_length/"
+      "attention.head_count))",
+      NULL },
     { "glm4moe", "partial_rotary_factor", NUMBER, ROT_OF_KEY, NULL },
     { "granite", "layer_types", WORDS, LISTED HAS_KEYS, "mamba,attention" },
     { "granite", "num_key_value_heads", PICK, LISTED KEY_HEADS, NULL },

@@ -53,6 +53,13 @@ static const struct gg_convert_name glm4_names[] = {
     N(L "mlp.gate_up_proj", B "ffn_up"), END_NAMES
 };
 
+/* Of models that see: queries and keys turn in pairs in their code, and in
+ * halves where positions have several axes. */
+static const struct gg_convert_name glm4v_names[] = {
+    N_HOW(L "self_attn.q_proj", B "attn_q", HALVES),
+    N_HOW(L "self_attn.k_proj", B "attn_k", HALVES), END_NAMES
+};
+
 static const struct gg_convert_name starcoder2_names[] = {
     N(L "mlp.c_fc", B "ffn_up"), N(L "mlp.c_proj", B "ffn_down"), END_NAMES
 };
@@ -311,11 +318,18 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
       .rope_count = true },
     { .classes = "Glm4ForCausalLM Glm4vForConditionalGeneration",
       .arch = "glm4",
+      .when = "rope_parameters.mrope_section.0|"
+              "rope_scaling.mrope_section.0|0=0",
       .roles = GLM_ROLES,
       .names = OVER(glm4_names),
-      .keys = ROWS(OF("rope.dimension_count", U32,
-                      HEAD "*partial_rotary_factor|rope_parameters."
-                           "partial_rotary_factor|0.5//1")) },
+      .keys = ROWS(PART_ROT("0.5")) },
+    { .classes = "Glm4vForConditionalGeneration "
+                 "GlmOcrForConditionalGeneration Glm4ForCausalLM",
+      .arch = "glm4",
+      .roles = GLM_ROLES,
+      .layers = LAYERS_NEXTN,
+      .names = OVER_3(glm4v_names, gg_convert_names_nextn, glm4_names),
+      .keys = ROWS(BLOCKS_NEXTN, PART_ROT("0.5"), NEXTN) },
     { .classes = "GraniteForCausalLM",
       .arch = "granite",
       .names = LLAMA,

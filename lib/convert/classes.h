@@ -31,6 +31,8 @@ enum gg_convert_how {
     GG_HOW_NEG_HALF, /* the second half of each head's rows negated: head_dim */
     GG_HOW_INDEX,    /* whole numbers, which stay such, of 32 bits */
     GG_HOW_TERNARY,  /* -1, 0 or 1 times the mean of their magnitudes */
+    GG_HOW_HALVES,   /* rows of each head from pairs to halves, as far as they
+                      * turn; the others stay */
     GG_HOW_FILL,     /* rows of zeros after it, as many as vocab_size wants */
     GG_N_HOWS
 };

@@ -171,7 +171,10 @@ struct gg_convert_view {
     const struct gg_convert_item *item;
     const struct gg_safetensors_tensor *from;
     struct gg_made_part part;
-    uint64_t n_zeros; /* elements after it */
+    struct gg_made_part rest; /* after it, if it has dimensions */
+    uint64_t times, every;    /* both again, that many elements later; 0: once
+                               */
+    uint64_t n_zeros;         /* elements after them */
     unsigned n_dims;
     int64_t ne[GGUF_MAX_DIMS]; /* of both */
 };

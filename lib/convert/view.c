@@ -121,6 +121,38 @@ static enum gguf_status neg_half(struct gg_convert_view *v,
     return GGUF_OK;
 }
 
+/* Row 2 j + i of what turns of a head becomes row j of its half i; what does
+ * not turn comes after it. */
+static enum gguf_status halves(struct gg_convert_view *v,
+                               struct gguf_error *err)
+{
+    static const char size[] = "head_dim|(hidden_size//num_attention_heads)";
+    static const char part[] =
+        "rope_parameters.partial_rotary_factor|partial_rotary_factor|0.5";
+    const double all = gg_convert_eval(v->c, size, -1);
+    const double turn = floor(all * gg_convert_eval(v->c, part, -1));
+    const unsigned d = v->n_dims - 1;
+    const uint64_t row = d ? (uint64_t)v->ne[0] : 1, rows = (uint64_t)v->ne[d];
+    if (d > 1 || !(turn >= 2) || turn > all || all > (double)rows ||
+        fmod(turn, 2) != 0 || rows % (uint64_t)all)
+        return fail(v, "has no rows of whole heads", err);
+    const uint64_t head = (uint64_t)all * row, half = (uint64_t)turn / 2;
+    v->part.n_dims = 3;
+    v->part.ne[0] = row;
+    v->part.ne[1] = half;
+    v->part.step[1] = 2 * row;
+    v->part.ne[2] = 2;
+    v->part.step[2] = row;
+    v->rest = (struct gg_made_part){ .from = v->part.from,
+                                     .first = 2 * half * row,
+                                     .n_dims = 2 * half * row < head,
+                                     .ne = { head - 2 * half * row },
+                                     .step = { 1 } };
+    v->times = rows / (uint64_t)all;
+    v->every = head;
+    return GGUF_OK;
+}
+
 /* Half no of the rows. */
 static enum gguf_status half(struct gg_convert_view *v, int no,
                              struct gguf_error *err)
@@ -255,6 +287,7 @@ static const struct {
     [GG_HOW_INDEX] = { "whole numbers of 32 bits", is_index, NULL },
     [GG_HOW_TERNARY] = { "-1, 0 or 1 times their mean magnitude", ternary,
                          round_3 },
+    [GG_HOW_HALVES] = { "rows of heads from pairs to halves", halves, NULL },
     [GG_HOW_FILL] = { "rows of zeros up to vocab_size", fill, NULL },
 };
 
@@ -314,7 +347,8 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
 {
     const uint8_t how = v->item->row->how;
     v->part = (struct gg_made_part){ .from = v->item->from };
-    v->n_zeros = 0;
+    v->rest = (struct gg_made_part){ .n_dims = 0 };
+    v->times = v->n_zeros = 0;
     for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
         v->ne[d] = 1;
     if (v->from->n_dims > GG_MADE_DIMS || !v->from->n_elements)

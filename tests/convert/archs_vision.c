@@ -34,6 +34,33 @@ static float paired_8(const struct folder_tensor *t, uint64_t i)
     P IN "self_attn.q_proj.bias 32\n" P IN "self_attn.k_proj.bias 16\n" P IN  \
          "self_attn.v_proj.bias 16\n"
 
+/* The first 4 of 8 rows of a head, from pairs to halves: 0 2 1 3. */
+static float half_paired(const struct folder_tensor *t, uint64_t i)
+{
+    const uint64_t cols = t->n_dims > 1 ? t->shape[1] : 1;
+    const uint64_t row = i / cols, in = row % 8;
+    const uint64_t from = in == 1 ? 2 : in == 2 ? 1 : in;
+    return folder_value(t->name, (row - in + from) * cols + i % cols);
+}
+
+/* All 8 rows of a head: 0 2 4 6 1 3 5 7. */
+static float unpaired(const struct folder_tensor *t, uint64_t i)
+{
+    const uint64_t cols = t->shape[1], row = i / cols, in = row % 8;
+    const uint64_t from = in % 4 * 2 + in / 4;
+    return folder_value(t->name, (row - in + from) * cols + i % cols);
+}
+
+#define GLM_NORMS(P)                                                          \
+    P "post_self_attn_layernorm.weight 32\n" P "post_mlp_layernorm.weight 32\n"
+#define GLM_LAYER(P)                                                          \
+    P "input_layernorm.weight 32\n" P                                         \
+      "post_attention_layernorm.weight 32\n" P                                \
+      "mlp.gate_up_proj.weight 96 32\n" P "mlp.down_proj.weight 32 48\n" P    \
+      "self_attn.q_proj.weight 32 32\n" P "self_attn.k_proj.weight 16 32\n" P \
+      "self_attn.v_proj.weight 16 32\n" P                                     \
+      "self_attn.o_proj.weight 32 32\n" GLM_NORMS(P)
+
 const struct arch archs_vision[] = {
     { .class_name = "Qwen2VLForConditionalGeneration",
       "qwen2vl",
@@ -253,6 +280,41 @@ const struct arch archs_vision[] = {
       { { "block_count", "3" },
         { "nextn_predict_layers", "1" },
         { "attention.sliding_window_pattern", "true,false" } } },
+    { .class_name = "Glm4vForConditionalGeneration",
+      "glm4",
+      "\"text_config\":{\"model_type\":\"glm4v_text\"," SIZES
+      ",\"attention_bias\":true,\"partial_rotary_factor\":0.5,"
+      "\"rope_scaling\":{\"type\":\"default\",\"mrope_section\":[1,1,0]}}",
+      ML "embed_tokens.weight 260 32\n" ML "norm.weight 32\n" HEAD GLM_LAYER(
+          ML IN) PART_B(ML) "model.visual.blocks.0.norm1.weight 8\n",
+      { { B "attn_q.weight", ML IN "self_attn.q_proj.weight", half_paired },
+        { B "attn_k.weight", ML IN "self_attn.k_proj.weight", half_paired },
+        { B "attn_q.bias", ML IN "self_attn.q_proj.bias", half_paired },
+        { B "attn_v.weight", ML IN "self_attn.v_proj.weight", same } },
+      { { "rope.dimension_sections", "1,1,0,0" },
+        { "rope.dimension_count", "4" } } },
+    { .class_name = "GlmOcrForConditionalGeneration",
+      "glm4",
+      "\"text_config\":{\"model_type\":\"glm_ocr_text\"," SIZES
+      ",\"head_dim\":8,\"num_nextn_predict_layers\":1,\"rope_parameters\":{"
+      "\"rope_type\":\"default\",\"mrope_section\":[2,1,1],"
+      "\"partial_rotary_factor\":1.0,\"rope_theta\":10000}}",
+      ML "embed_tokens.weight 260 32\n" ML
+         "norm.weight 32\n" HEAD GLM_LAYER(ML IN) GLM_LAYER(ML "layers.2.") ML
+      "layers.2.eh_proj.weight 32 64\n" ML "layers.2.enorm.weight 32\n" ML
+      "layers.2.hnorm.weight 32\n" ML
+      "layers.2.embed_tokens.weight 260 32\n" ML
+      "layers.2.shared_head.head.weight 260 32\n" ML
+      "layers.2.shared_head.norm.weight 32\n"
+      "model.visual.merger.proj.weight 8 8\n",
+      { { B "attn_k.weight", ML IN "self_attn.k_proj.weight", unpaired },
+        { "blk.2.attn_q.weight", ML "layers.2.self_attn.q_proj.weight",
+          unpaired },
+        { "blk.2.nextn.eh_proj.weight", ML "layers.2.eh_proj.weight", same } },
+      { { "rope.dimension_sections", "2,1,1,0" },
+        { "block_count", "3" },
+        { "nextn_predict_layers", "1" },
+        { "rope.dimension_count", "8" } } },
     { .class_name = "Qwen3ASRForConditionalGeneration",
       "qwen3vl",
       "\"thinker_config\":{\"text_config\":{" SIZES
