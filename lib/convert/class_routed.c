@@ -194,6 +194,13 @@ static const struct gg_convert_name minimax3_names[] = {
 
 /* ---- rows ---- */
 
+#define BAILING_2                                                             \
+    LEAD, VOCAB_SIZE, EXPERT_FF,                                              \
+        OF("expert_shared_feed_forward_length", U32,                          \
+           "moe_shared_expert_intermediate_size|("                            \
+           "moe_intermediate_size*num_shared_experts)"),                      \
+        WEIGHTS_SCALE, U32("expert_shared_count", "num_shared_experts"),      \
+        WEIGHTS_NORM, NEXTN
 #define GROK_KEYS                                                             \
     OF("attn_logit_softcapping", F32, "attn_logit_softcapping|30"),           \
         OF("router_logit_softcapping", F32, "router_logit_softcapping|30"),   \
@@ -236,13 +243,16 @@ const struct gg_convert_arch gg_convert_class_routed[] = {
       .layers = LAYERS_NEXTN,
       .names = OVER_3(bailing2_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
-      .keys =
-          ROWS(BLOCKS_NEXTN, PART_ROT("0.5"), LEAD, VOCAB_SIZE, EXPERT_FF,
-               OF("expert_shared_feed_forward_length", U32,
-                  "moe_shared_expert_intermediate_size|("
-                  "moe_intermediate_size*num_shared_experts)"),
-               WEIGHTS_SCALE, U32("expert_shared_count", "num_shared_experts"),
-               WEIGHTS_NORM, NEXTN) },
+      .keys = ROWS(BLOCKS_NEXTN, PART_ROT("0.5"), BAILING_2) },
+    /* its code takes their mean off the biases of experts, which changes no
+     * choice */
+    { .classes = "SarvamMoEForCausalLM "
+                 "modeling_sarvam_moe.SarvamMoEForCausalLM",
+      .arch = "bailingmoe2",
+      .layers = LAYERS_NEXTN,
+      .names = OVER_3(bailing2_names, gg_convert_names_nextn,
+                      gg_convert_names_experts),
+      .keys = ROWS(BLOCKS_NEXTN, ALL_ROT, BAILING_2) },
     { .classes = "Qwen3VLMoeForConditionalGeneration",
       .arch = "qwen3vlmoe",
       .names = OVER_2(qwen3vl_names, gg_convert_names_experts),

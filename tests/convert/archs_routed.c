@@ -110,6 +110,24 @@ static float vl_down(const struct folder_tensor *t, uint64_t i)
 #define OMNI   "thinker.model."
 #define OMNI_L OMNI "layers.%."
 
+#define BAILING_2                                                             \
+    BAILING_TOP BAILING NORMS L                                               \
+        "attention.query_layernorm.weight 8\n" L                              \
+        "attention.key_layernorm.weight 8\n" LEAD LATE_MOE L1                 \
+        "mlp.gate.expert_bias 3\n" L2                                         \
+        "attention.query_key_value.weight 64 32\n" L2                         \
+        "attention.dense.weight 32 32\n" L2                                   \
+        "attention.query_layernorm.weight 8\n" L2                             \
+        "attention.key_layernorm.weight 8\n" L2                               \
+        "input_layernorm.weight 32\n" L2                                      \
+        "post_attention_layernorm.weight 32\n" L2 "mlp.gate.weight 3 32\n" L2 \
+        "mlp.gate.expert_bias 3\n" L2                                         \
+        "mlp.experts.@.gate_proj.weight 24 32\n" L2                           \
+        "mlp.experts.@.up_proj.weight 24 32\n" L2                             \
+        "mlp.experts.@.down_proj.weight 32 24\n" SHARED(L2) L2                \
+        "eh_proj.weight 32 64\n" L2 "enorm.weight 32\n" L2                    \
+        "hnorm.weight 32\n" L2 "final_layernorm.weight 32\n"
+
 const struct arch archs_routed[] = {
     { .class_name = "BailingMoeForCausalLM",
       "bailingmoe",
@@ -132,20 +150,7 @@ const struct arch archs_routed[] = {
                       "\"topk_group\":1,\"routed_scaling_factor\":2.5,"
                       "\"partial_rotary_factor\":0.5,"
                       "\"num_nextn_predict_layers\":1",
-      BAILING_TOP BAILING NORMS L
-      "attention.query_layernorm.weight 8\n" L
-      "attention.key_layernorm.weight 8\n" LEAD LATE_MOE L1
-      "mlp.gate.expert_bias 3\n" L2
-      "attention.query_key_value.weight 64 32\n" L2
-      "attention.dense.weight 32 32\n" L2
-      "attention.query_layernorm.weight 8\n" L2
-      "attention.key_layernorm.weight 8\n" L2 "input_layernorm.weight 32\n" L2
-      "post_attention_layernorm.weight 32\n" L2 "mlp.gate.weight 3 32\n" L2
-      "mlp.gate.expert_bias 3\n" L2 "mlp.experts.@.gate_proj.weight 24 32\n" L2
-      "mlp.experts.@.up_proj.weight 24 32\n" L2
-      "mlp.experts.@.down_proj.weight 32 24\n" SHARED(L2) L2
-      "eh_proj.weight 32 64\n" L2 "enorm.weight 32\n" L2 "hnorm.weight 32\n" L2
-      "final_layernorm.weight 32\n",
+      BAILING_2,
       { { B "attn_qkv.weight", L "attention.query_key_value.weight", same },
         { "blk.1.exp_probs_b.bias", L1 "mlp.gate.expert_bias", same },
         { "blk.1.ffn_up_exps.weight", L1 "mlp.experts.@.up_proj.weight",
@@ -160,6 +165,16 @@ const struct arch archs_routed[] = {
         { "expert_shared_feed_forward_length", "24" },
         { "expert_weights_scale", "2.5" },
         { "leading_dense_block_count", "1" } } },
+    { .class_name = "SarvamMoEForCausalLM",
+      "bailingmoe2",
+      SIZES MOE_SIZES ",\"num_shared_experts\":1,\"first_k_dense_replace\":1,"
+                      "\"norm_topk_prob\":true,\"head_dim\":8,"
+                      "\"score_function\":\"sigmoid\",\"n_group\":1,"
+                      "\"topk_group\":1,\"routed_scaling_factor\":2.5,"
+                      "\"num_nextn_predict_layers\":1",
+      BAILING_2,
+      { { "blk.1.exp_probs_b.bias", L1 "mlp.gate.expert_bias", same } },
+      { { "block_count", "3" }, { "rope.dimension_count", "8" } } },
     { .class_name = "Qwen3VLMoeForConditionalGeneration",
       "qwen3vlmoe",
       "\"text_config\":{" SIZES MOE_SIZES
