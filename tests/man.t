@@ -38,9 +38,16 @@ for page in "$tmp"/man/libgguf_*.3; do
     # A prototype is a second one: of what its headers declare.
     $CC_FOR_TEST -std=c11 -I"$srcdir/lib" -E "$tmp/t.c" 2>/dev/null |
         sed '/^#/d' | tr -s '\n ' ' ' >"$tmp/all"
-    sed 's/(.*//; s/.*[ *]//' "$tmp/$name.protos" | while read -r f; do
-        test "$(grep -o "[ *]$f *(" "$tmp/all" | wc -l)" -ge 2 || echo "$f"
-    done >"$tmp/log"
+    sed 's/(.*//; s/.*[ *]//' "$tmp/$name.protos" >"$tmp/names"
+    "$AWK" 'NR == FNR { n[$1] = 0; next }
+        match($0, /[ *][A-Za-z0-9_]+ *$/) {
+            f = substr($0, RSTART + 1)
+            sub(/ *$/, "", f)
+            if (f in n)
+                n[f]++
+        }
+        END { for (f in n) if (n[f] < 2) print f }' "$tmp/names" \
+        RS='(' "$tmp/all" >"$tmp/log"
     test ! -s "$tmp/log"
     verdict "$name: its headers declare what it lists" $? "$tmp/log"
 done

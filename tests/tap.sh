@@ -34,10 +34,9 @@ done_testing()
 # to $tmp/NAME; what is said of it is in $tmp/log.
 compile() # NAME
 {
-    "$builddir/libtool" --silent --mode=compile --tag=CC $CC_FOR_TEST -std=c11 \
-        -Wall -Wextra -Werror -I"$srcdir/lib" ${TEST_CFLAGS-} -c "$tmp/$1.c" \
-        -o "$tmp/$1.lo" >"$tmp/log" 2>&1 &&
+    $CC_FOR_TEST -std=c11 -Wall -Wextra -Werror -I"$srcdir/lib" \
+        ${TEST_CFLAGS-} -c "$tmp/$1.c" -o "$tmp/$1.o" >"$tmp/log" 2>&1 &&
         "$builddir/libtool" --silent --mode=link --tag=CC $CC_FOR_TEST \
-            ${TEST_CFLAGS-} "$tmp/$1.lo" "$builddir/libgguf.la" \
+            ${TEST_CFLAGS-} "$tmp/$1.o" "$builddir/libgguf.la" \
             ${TEST_LIBS-} -o "$tmp/$1" >>"$tmp/log" 2>&1
 }
