@@ -19,66 +19,6 @@
 
 /* ---- names ---- */
 
-/* Where the language model of one that sees and hears begins. */
-static const struct {
-    const char *prefix, *instead; /* NULL: it is of another part */
-} prefixes[] = {
-    { "model.language_model.lm_head", "lm_head" },
-    { "model.language_model.", "model." },
-    { "language_model.", "" },
-    { "model.text_model.", "model." },
-    { "lfm.", "model." },
-    { "llm.", "" },
-    { "vision_tower.", NULL },
-    { "vision_model.", NULL },
-    { "model.vision_tower.", NULL },
-    { "model.visual.", NULL },
-    { "visual.", NULL },
-    { "multi_modal_projector.", NULL },
-    { "model.multi_modal_projector.", NULL },
-    { "model.audio_tower.", NULL },
-    { "audio_tower.", NULL },
-    { "model.embed_vision.", NULL },
-    { "model.embed_audio.", NULL },
-    { "mlp_AR.", NULL },
-    { "model.projector.", NULL },
-    { "vit.", NULL },
-    { "model.vision.", NULL },
-    { "model.vqmodel.", NULL },
-    { "thinker.model.", "model." },
-    { "thinker.lm_head", "lm_head" },
-    { "thinker.visual.", NULL },
-    { "thinker.audio_tower.", NULL },
-    { "talker.", NULL },
-    { "token2wav.", NULL },
-    { "mm_projector.", NULL },
-    { "model.mm_projector.", NULL },
-    { "patch_merge_mlp.", NULL },
-    { "model.sam_model.", NULL },
-    { "model.vision_model.", NULL },
-    { "model.qwen2_model.", NULL },
-    { "model.image_newline", NULL },
-    { "model.view_seperator", NULL },
-    { "model.vision_encoder.", NULL },
-    { "model.vision_projection.", NULL },
-    { "model.connector.", NULL },
-    { "model.aligner.", NULL },
-    { "model.generation_", NULL }, /* of pictures */
-    { "model.merger.", NULL },
-    { "merger.", NULL },
-    { "siglip2.", NULL },
-    { "mlp1.", NULL },
-    { "sound_encoder.", NULL },
-    { "sound_projection.", NULL },
-    { "code2wav.", NULL },
-    { "conformer.", NULL },
-    { "audio_", NULL },
-    { "codebook_offsets", NULL },
-    { "depth_", NULL },
-    { "depthformer.", NULL },
-    { "vit_large_projector", NULL },
-};
-
 bool gg_convert_fits(const char *pattern, struct gguf_str *name,
                      int64_t *layer, int64_t *expert)
 {
@@ -107,13 +47,6 @@ static bool fits(const char *pattern, const char *name, size_t n,
     return gg_convert_fits(pattern, &rest, layer, expert) && !rest.size;
 }
 
-/* The number of the first layer that drafts. */
-static int64_t first_draft(const struct gguf_convert *c)
-{
-    const double main = gg_convert_eval(c, "num_hidden_layers", -1);
-    return main >= 0 && main < 1e6 ? (int64_t)main : 0;
-}
-
 /* The name that a row gives, with the layer's number and an ending: in the
  * arena. "+" is the number of the first layer that drafts. */
 static enum gguf_status give_name(struct gguf_convert *c, const char *to,
@@ -123,7 +56,7 @@ static enum gguf_status give_name(struct gguf_convert *c, const char *to,
     char buf[256];
     const char *at = strpbrk(to, "%+");
     if (at && *at == '+')
-        layer = first_draft(c);
+        layer = gg_convert_first_draft(c);
     const int n =
         at ? snprintf(buf, sizeof buf, "%.*s%" PRId64 "%s%s",
                       (int)(strcspn(to, "%+")), to, layer, at + 1, end)
@@ -188,41 +121,6 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
     return GGUF_OK;
 }
 
-/* Leave out the first of a list's prefixes that the name has; has it one? */
-static bool strip(const char *list, struct gguf_str *name)
-{
-    for (const char *p = list; p && *p;) {
-        const size_t n = strcspn(p, " ");
-        if (name->size > n && !memcmp(name->data, p, n)) {
-            name->data += n;
-            name->size -= n;
-            return true;
-        }
-        p += n + (p[n] == ' ');
-    }
-    return false;
-}
-
-/* Of a layer that drafts, what it would be called among the others: into buf,
- * and name is it. */
-static void rename_draft(const struct gguf_convert *c, struct gguf_str *name,
-                         char buf[512])
-{
-    struct gguf_str rest = *name;
-    int64_t layer = -1;
-    if (!c->arch->drafts || !gg_str_starts(rest, c->arch->drafts))
-        return;
-    rest.data += strlen(c->arch->drafts);
-    rest.size -= strlen(c->arch->drafts);
-    if (!gg_convert_fits("%", &rest, &layer, &layer))
-        return;
-    const int n = snprintf(buf, 512, "model.layers.%" PRId64 "%.*s",
-                           first_draft(c) + layer,
-                           (int)GG_MIN(rest.size, 1000), rest.data);
-    if (n > 0 && n < 512)
-        *name = gg_str_z(buf);
-}
-
 /* Is it of a layer after those that there are? */
 static bool is_later(const struct gguf_convert *c, const char *name)
 {
@@ -237,9 +135,8 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
                               bool *nothing, struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *t = &c->from->tensor[i];
-    char name[512], of_weight[512], of_draft[512];
-    struct gguf_str rest = t->name;
-    const char *before = "";
+    char name[512], of_weight[512];
+    struct gguf_str given = t->name;
     uint8_t half = GG_HALF_NONE;
     *found = t->is_part;
     *nothing = false;
@@ -247,27 +144,12 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
         half = gg_convert_adapter_name(t->name, of_weight);
         if (half == GG_HALF_NONE)
             return GGUF_OK;
-        rest = gg_str_z(of_weight);
+        given = gg_str_z(of_weight);
     }
-    for (size_t k = 0; k < GG_LEN(prefixes) && !*found; k++)
-        if (gg_str_starts(rest, prefixes[k].prefix)) {
-            *found = *nothing = !prefixes[k].instead;
-            before = prefixes[k].instead ? prefixes[k].instead : "";
-            rest.data += strlen(prefixes[k].prefix);
-            rest.size -= strlen(prefixes[k].prefix);
-            break;
-        }
-    if (!*found && strip(c->arch->skip, &rest))
-        *found = *nothing = true;
-    if (!*found)
-        (void)strip(c->arch->strip, &rest);
-    rename_draft(c, &rest, of_draft);
-    if (c->arch->before && !gg_str_starts(rest, c->arch->before))
-        before = c->arch->before;
-    const int n = snprintf(name, sizeof name, "%s%.*s", before,
-                           (int)GG_MIN(rest.size, 1000), rest.data);
-    if (*found || n < 0 || (size_t)n >= sizeof name)
+    if (*found || !gg_convert_known_as(c, given, name, nothing)) {
+        *found = *found || *nothing;
         return GGUF_OK;
+    }
     if (is_later(c, name)) {
         *found = *nothing = true;
         return GGUF_OK;

@@ -3,13 +3,13 @@
  *
  * convert.c opens it, folder.c its texts, peft.c reads those of adapters,
  * quantized.c says how weights are stored, classes.c has the rows of
- * architectures, view.c and axes.c say what becomes of a tensor's numbers,
- * assemble.c puts tensors together, unsaid.c has what these say and config.json
- * does not, pooled.c what modules.json has, numbers.c makes keys of some,
- * expr.c computes what rows say of config.json, keys.c writes it, general.c
- * what it is called, of which card.c and card_name.c read names, vocab.c and
- * what is called vocab_... the tokenizer; sound.c asks whether it is a model
- * then.
+ * architectures, names.c leaves out what begins the names of parts, view.c and
+ * axes.c say what becomes of a tensor's numbers, assemble.c puts tensors
+ * together, unsaid.c has what these say and config.json does not, pooled.c what
+ * modules.json has, numbers.c makes keys of some, expr.c computes what rows say
+ * of config.json, keys.c writes it, general.c what it is called, of which
+ * card.c and card_name.c read names, vocab.c and what is called vocab_... the
+ * tokenizer; sound.c asks whether it is a model then.
  */
 #ifndef GG_CONVERT_CONVERT_H
 #define GG_CONVERT_CONVERT_H
@@ -149,6 +149,12 @@ uint8_t gg_convert_adapter_name(struct gguf_str name, char out[512]);
 enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
                                          struct gguf_error *err);
 
+/* names.c: what the language model's part calls a tensor; false: it has no
+ * such name, or (*nothing) is of another part. And the number that the first
+ * layer that drafts has. */
+bool gg_convert_known_as(const struct gguf_convert *c, struct gguf_str name,
+                         char out[512], bool *nothing);
+int64_t gg_convert_first_draft(const struct gguf_convert *c);
 /* assemble.c: what each tensor of the folder becomes. */
 enum gguf_status gg_convert_tensors(struct gguf_convert *c,
                                     struct gguf_error *err);

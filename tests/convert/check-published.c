@@ -127,6 +127,10 @@ static void check(const char *label, const char *arch, const char *vocab)
         folder_wordpiece(&folder, true);
     else if (!strcmp(vocab, "unigram"))
         folder_unigram(&folder, FOLDER_UGM_SPIECE);
+    else if (!strcmp(vocab, "rwkv"))
+        folder_rwkv(&folder);
+    else if (!strcmp(vocab, "plamo2"))
+        folder_plamo2(&folder);
     else
         folder_bpe(&folder, true);
     enum gguf_status st = gguf_convert_open(&c, folder.dir, NULL, &e);
