@@ -258,9 +258,12 @@ static enum gguf_status place_all(struct gguf_convert *c,
 static bool is_f32(const struct gg_made_tensor *t)
 {
     static const char *const parts[] = {
-        "ffn_gate_inp.", "ffn_gate_inp_shexp.", "position_embd.",
-        "token_types.",  "ssm_conv1d",          "shortconv.conv.",
-        "_norm.weight",  "indexer.q_proj.",     "indexer.k_proj.",
+        "ffn_gate_inp.",        "ffn_gate_inp_shexp.", "position_embd.",
+        "token_types.",         "ssm_conv1d",          "shortconv.conv.",
+        "_norm.weight",         "indexer.q_proj.",     "indexer.k_proj.",
+        "indexer.proj.",        "time_mix_first.",     "time_mix_w1.",
+        "time_mix_w2.",         "time_mix_decay_w1.",  "time_mix_decay_w2.",
+        "time_mix_lerp_fused.", "altup_correct_coef.", "altup_predict_coef.",
     };
     if (t->n_dims < 2 || !gg_str_ends(t->name, ".weight"))
         return true;
