@@ -211,7 +211,7 @@ static const struct gg_convert_name arwkv7_names[] = {
 
 #define LAYERS_MTP "num_hidden_layers+mtp_num_hidden_layers|0"
 #define DELTA_SIZES                                                           \
-    EXPERT_FF, SHARED_FF, U32("ssm.conv_kernel", "linear_conv_kernel_dim"),   \
+    U32("ssm.conv_kernel", "linear_conv_kernel_dim"),                         \
         U32("ssm.state_size", DK), U32("ssm.group_count", KH),                \
         U32("ssm.time_step_rank", VH), OF("ssm.inner_size", U32, DV "*" VH),  \
         OF("full_attention_interval", U32, "full_attention_interval|4"),      \
@@ -219,9 +219,10 @@ static const struct gg_convert_name arwkv7_names[] = {
            HEAD "*rope_parameters.partial_rotary_factor|partial_rotary_"      \
                 "factor|0.25//1")
 #define DELTA_KEYS                                                            \
-    OF("block_count", U32, LAYERS_MTP), DELTA_SIZES,                          \
+    OF("block_count", U32, LAYERS_MTP), EXPERT_FF, SHARED_FF,                 \
         OF("nextn_predict_layers", U32,                                       \
-           "mtp_num_hidden_layers>0?mtp_num_hidden_layers")
+           "mtp_num_hidden_layers>0?mtp_num_hidden_layers"),                  \
+        DELTA_SIZES
 #define SECTIONS                                                              \
     {                                                                         \
         "rope.dimension_sections", "=11,11,10,0", GG_KIND_U32, 0              \

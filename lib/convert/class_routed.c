@@ -449,7 +449,6 @@ const struct gg_convert_arch gg_convert_class_routed[] = {
           BLOCKS_NEXTN,
           EACH("attention.head_count", U32, BY_TYPE("num_attention_heads")),
           OF("rope.freq_base", F32, "rope_theta"),
-          OF("rope.freq_base_swa", F32, "rope_theta.1"),
           EACH("attention.head_count_kv", U32,
                BY_TYPE("num_attention_groups")),
           WINDOW, PATTERN, U32("expert_count", "moe_num_experts"),

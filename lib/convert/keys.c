@@ -28,7 +28,7 @@ static const struct gg_convert_key first[] = {
     KEY("context_length", U32,
         "max_position_embeddings n_ctx n_positions max_length "
         "max_sequence_length max_seq_len model_max_length"),
-    KEY("embedding_length", U32, "hidden_size n_embd dim d_model"),
+    KEY("embedding_length", U32, "hidden_size n_embd dim"),
     KEY("feed_forward_length", U32,
         "prefix_dense_intermediate_size dense_intermediate_size "
         "intermediate_size n_inner hidden_dim"),
@@ -44,7 +44,7 @@ static const struct gg_convert_key then[] = {
     KEY("rope.freq_base_swa", F32,
         "rope_parameters.sliding_attention.rope_theta local_rope_theta "
         "rope_local_theta rope_theta_local swa_rope_theta "
-        "rope_local_base_freq"),
+        "rope_local_base_freq rope_theta.1"),
     KEY("attention.layer_norm_rms_epsilon", F32, "rms_norm_eps norm_eps"),
     KEY("attention.layer_norm_epsilon", F32,
         "layer_norm_eps layer_norm_epsilon norm_epsilon"),
@@ -280,21 +280,22 @@ static bool has_row(const struct gg_convert_arch *a, const char *key)
 }
 
 /* The rows of the architecture that stand for those of all take their places
- * where those would be written. */
+ * where those would be written: if config.json says them, or if they have what
+ * it is without. */
 static enum gguf_status set_all(struct gguf_convert *c,
                                 const struct gg_convert_key *rows, size_t n,
                                 struct gguf_error *err)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !c->arch->only_keys; i++) {
+        const bool said = is_said(c, &rows[i]);
         bool own = false;
-        if (c->arch->only_keys || !is_said(c, &rows[i]))
-            continue;
         for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
-            if (!strcmp(o->key, rows[i].key)) {
+            if (!strcmp(o->key, rows[i].key) &&
+                (said || (o->hf && o->value != 0))) {
                 own = true;
                 GG_TRY(set(c, o, err));
             }
-        if (!own)
+        if (!own && said)
             GG_TRY(set(c, &rows[i], err));
     }
     return GGUF_OK;

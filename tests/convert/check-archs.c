@@ -277,6 +277,17 @@ static const struct {
       "rwkv6.attention.head_count general.quantization_version" },
     { "BertModel", "bert.attention.causal general.quantization_version "
                    "tokenizer.ggml.token_type_count tokenizer.ggml.model" },
+    { "LLaDAModelLM",
+      "llada.vocab_size llada.rope.dimension_count llada.embedding_length "
+      "llada.feed_forward_length" },
+    { "Step3p5ForCausalLM", "step35.rope.freq_base step35.rope.freq_base_swa "
+                            "step35.attention.layer_norm_rms_epsilon" },
+    { "Qwen3_5MoeForCausalLM",
+      "qwen35moe.expert_shared_feed_forward_length "
+      "qwen35moe.nextn_predict_layers qwen35moe.ssm.conv_kernel" },
+    { "DeepseekOCRForCausalLM",
+      "deepseek2-ocr.attention.layer_norm_rms_epsilon "
+      "deepseek2-ocr.expert_count" },
     { "DreamModel", "dream.attention.causal tokenizer.ggml.mask_token_id "
                     "general.quantization_version" },
     { "Plamo3ForCausalLM", "plamo3.rope.freq_base plamo3.rope.freq_base_swa "
