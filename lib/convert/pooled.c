@@ -5,7 +5,8 @@
  * Folders of sentence-transformers have modules.json, a list of steps with
  * "type" and "path"; that of pooling has a folder of its own, with config.json.
  * It becomes "modules_pooling" of the model's config.json, 1 for the mean, 2
- * for the first token, 3 for the last, where keys find it.
+ * for the first token, 3 for the last, where keys find it. Matrices that other
+ * steps multiply by are left out, as upstream does without a switch, and noted.
  */
 #include "config.h"
 #include "convert/convert.h"
@@ -84,6 +85,34 @@ static enum gguf_status path_of(const struct gg_json *modules,
     return GGUF_OK;
 }
 
+/* Steps with weights of their own, after the model. */
+static void note_left_out(const struct gguf_convert *c,
+                          const struct gg_json *modules)
+{
+    static const char *const without[] = { "Transformer", "Pooling",
+                                           "Normalize" };
+    struct gguf_str type;
+    const json_t *step;
+    size_t i;
+    json_array_foreach(modules->root, i, step)
+    {
+        char line[256];
+        struct gg_str_esc e;
+        bool known = false;
+        if (!c->p.note || !gg_json_str(json_object_get(step, "type"), &type))
+            continue;
+        for (size_t k = 0; k < GG_LEN(without); k++)
+            known = known || gg_str_ends(type, without[k]);
+        if (known)
+            continue;
+        snprintf(line, sizeof line,
+                 "modules.json: step %zu is left out: %s: vectors are "
+                 "those before it",
+                 i, gg_str_esc(&e, type));
+        c->p.note(c->p.note_user, line);
+    }
+}
+
 static enum gguf_status read_step(struct gguf_convert *c, struct gguf_str path,
                                   struct gguf_error *err)
 {
@@ -116,8 +145,10 @@ enum gguf_status gg_convert_unsaid_pooling(struct gguf_convert *c,
     struct gg_json json = { .root = NULL };
     struct gguf_str path = { NULL, 0 };
     enum gguf_status st = read(c, "modules.json", &m, &json, err);
-    if (st == GGUF_OK && json.root)
+    if (st == GGUF_OK && json.root) {
+        note_left_out(c, &json);
         st = path_of(&json, &path, err);
+    }
     if (st == GGUF_OK && path.data)
         st = read_step(c, path, err);
     gg_json_fini(&json);

@@ -142,6 +142,44 @@ static void check_pooling(void)
     becomes("bert.pooling_type", "-", "no step that pools");
 }
 
+static void keep_note(void *user, const char *line)
+{
+    snprintf(user, 300, "%s", line);
+}
+
+/* Steps that multiply by matrices of their own are noted, others not. */
+static void check_left_out(void)
+{
+    static const struct {
+        const char *modules, *want;
+    } cases[] = {
+        { "[{\"path\":\"\",\"type\":\"sentence_transformers.models."
+          "Transformer\"},{\"path\":\"1_Dense\",\"type\":\"sentence_"
+          "transformers.models.Dense\"}]",
+          "modules.json: step 1 is left out: sentence_transformers.models."
+          "Dense: vectors are those before it" },
+        { "[{\"path\":\"\",\"type\":\"a.Transformer\"},{\"path\":"
+          "\"2_Normalize\",\"type\":\"a.Normalize\"},7,{}]",
+          "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+        struct gguf_convert *c = NULL;
+        struct gguf_error e;
+        char line[300] = "";
+        gguf_error_clear(&e);
+        make("BertModel", "", "");
+        folder_text(&folder, "modules.json", cases[i].modules);
+        p.note = keep_note;
+        p.note_user = line;
+        ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK &&
+               !strcmp(line, cases[i].want),
+           "noted of modules.json: '%s' %s", line, e.message);
+        gguf_convert_close(c);
+        scratch_clean(top);
+    }
+}
+
 static void check_refused(void)
 {
     static const struct {
@@ -197,6 +235,7 @@ int main(void)
     snprintf(top, sizeof top, "check-pooled.%d.tmp", (int)getpid());
     folder_begin(&folder, top);
     check_pooling();
+    check_left_out();
     check_refused();
     check_labels();
     rmdir(top);
