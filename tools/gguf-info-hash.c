@@ -4,12 +4,12 @@
 #include "tools/gguf-info.h"
 #include "tools/common/digest.h"
 #include "tools/common/msg.h"
+#include "tools/common/style.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- printing ---- */
 
@@ -36,7 +36,7 @@ static void put_line(const struct gguf_digest *d, const char *file,
         gguf_manifest_line(line, n + 1, d, f, *tensor);
     else
         gguf_manifest_whole(line, n + 1, d, f);
-    if (isatty(STDOUT_FILENO))
+    if (style_on_terminal())
         text_put(stdout, line);
     else
         fwrite(line, 1, n, stdout);

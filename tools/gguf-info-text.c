@@ -16,7 +16,7 @@ void info_table(struct table *t, const struct info_options *o)
     if (o->markdown)
         table_markdown(t, stdout);
     else {
-        if (isatty(STDOUT_FILENO) && !o->limits_given)
+        if (style_on_terminal() && !o->limits_given)
             t->columns = style_columns(STDOUT_FILENO);
         table_print(t, stdout);
     }
@@ -160,7 +160,7 @@ static void summary(const struct info *info, const struct info_options *o)
 /* Types of values are left out there: keys and values are worth more. */
 static bool is_narrow(const struct info_options *o)
 {
-    return !o->markdown && !o->limits_given && isatty(STDOUT_FILENO) &&
+    return !o->markdown && !o->limits_given && style_on_terminal() &&
            style_columns(STDOUT_FILENO) < 60;
 }
 
@@ -313,7 +313,7 @@ bool info_text(const struct info *info, const struct info_options *o)
 /* On a terminal escaped, elsewhere the bytes themselves. */
 static void put_raw(struct gguf_str v, struct text *s)
 {
-    if (isatty(STDOUT_FILENO)) {
+    if (style_on_terminal()) {
         text_clear(s);
         text_add_esc(s, v, UINT64_MAX);
         fputs(s->s, stdout);

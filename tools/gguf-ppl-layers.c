@@ -82,7 +82,7 @@ static size_t block_end(const struct layers *x, size_t begin)
 {
     enum { CELL = 10 }; /* of an error */
     const int columns =
-        isatty(STDOUT_FILENO) ? style_columns(STDOUT_FILENO) : INT_MAX;
+        style_on_terminal() ? style_columns(STDOUT_FILENO) : INT_MAX;
     int at = (int)strlen("layer");
     size_t k = begin;
     for (; k < x->n_kinds && k < begin + BLOCK; k++) {

@@ -65,7 +65,7 @@ static int chunk_width(const struct chunk_column *c)
 static unsigned chunk_shown(void)
 {
     unsigned shown = 0;
-    int room = isatty(STDOUT_FILENO) ? style_columns(STDOUT_FILENO) : INT_MAX;
+    int room = style_on_terminal() ? style_columns(STDOUT_FILENO) : INT_MAX;
     room -= CHUNK;
     for (int rank = 0; rank < N_CHUNK_COLUMNS; rank++)
         for (int i = 0; i < N_CHUNK_COLUMNS; i++) {

@@ -14,6 +14,7 @@
 #include "tools/common/ranks.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
+#include "tools/common/style.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -119,6 +120,7 @@ static void begin(int *argc, char ***argv)
     m.begun = true;
     m.about = m.rank;
     msg_set_gate(gate);
+    style_no_terminal();
     if (atexit(end) != 0 || (m.rank && !freopen("/dev/null", "w", stdout)))
         MPI_Abort(MPI_COMM_WORLD, MSG_FAILED);
 }

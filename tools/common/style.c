@@ -8,13 +8,23 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static bool styled;
+static bool styled, no_terminal;
+
+bool style_on_terminal(void)
+{
+    return !no_terminal && isatty(STDOUT_FILENO);
+}
+
+void style_no_terminal(void)
+{
+    no_terminal = true;
+}
 
 /* The convention of no-color.org: set and not empty. */
 static bool wanted(void)
 {
     const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
-    return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 &&
+    return style_on_terminal() && term && strcmp(term, "dumb") != 0 &&
            !(no && *no);
 }
 

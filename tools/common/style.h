@@ -21,6 +21,13 @@ enum style_when { STYLE_AUTO, STYLE_ALWAYS, STYLE_NEVER };
 /* Without this call nothing is styled. */
 void style_init(enum style_when when);
 
+/* Is standard output a terminal that somebody looks at? */
+bool style_on_terminal(void);
+
+/* From now on it is none: what is printed goes through a program that has given
+ * it one of its own, as mpirun does. */
+void style_no_terminal(void);
+
 /* Columns of the terminal that fd is; 80 if it is not a terminal, or does not
  * say. */
 int style_columns(int fd);

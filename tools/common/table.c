@@ -217,7 +217,7 @@ void table_print(const struct table *t, FILE *f)
 void table_show(struct table *t, const char *leave)
 {
     t->leave = leave;
-    if (isatty(STDOUT_FILENO))
+    if (style_on_terminal())
         t->columns = style_columns(STDOUT_FILENO);
     table_print(t, stdout);
     table_fini(t);

@@ -89,7 +89,7 @@ void wrap_printf(const char *fmt, ...)
 {
     va_list ap, again;
     va_start(ap, fmt);
-    if (!isatty(STDOUT_FILENO)) {
+    if (!style_on_terminal()) {
         (void)vprintf(fmt, ap);
         va_end(ap);
         return;
