@@ -62,9 +62,10 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                       "folder has none");
         return say(c, names[k], 0, err);
     }
-    return n && a->drafts && !k && !gg_convert_get(c, names[k])
-               ? say(c, names[k], n, err)
-               : GGUF_OK;
+    /* the first of the numbers is one that config.json may lack */
+    if (n && a->drafts && k == 0 && !gg_convert_get(c, names[k]))
+        return say(c, names[k], n, err);
+    return GGUF_OK;
 }
 
 enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
