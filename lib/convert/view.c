@@ -121,6 +121,9 @@ static enum gguf_status neg_half(struct gg_convert_view *v,
     return GGUF_OK;
 }
 
+/* Parts are made for each, however little a head holds. */
+#define MOST_HEADS 4096
+
 /* Row 2 j + i of what turns of a head becomes row j of its half i; what does
  * not turn comes after it. */
 static enum gguf_status halves(struct gg_convert_view *v,
@@ -150,6 +153,8 @@ static enum gguf_status halves(struct gg_convert_view *v,
                                      .step = { 1 } };
     v->times = rows / (uint64_t)all;
     v->every = head;
+    if (v->times > MOST_HEADS)
+        return fail(v, "has too many heads", err);
     return GGUF_OK;
 }
 

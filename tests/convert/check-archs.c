@@ -424,6 +424,40 @@ static void check_numbers(void)
     }
 }
 
+/* Rows of heads that are put in halves: whole heads, and not any number, since
+ * each takes memory. */
+static void check_halves(void)
+{
+    static const struct {
+        const char *rows, *why;
+    } cases[] = {
+        { "33", "has no rows of whole heads" },
+        { "32776", "has too many heads" }, /* 4097 of 8 */
+    };
+    static const char from[] = "self_attn.q_proj.bias 32\n";
+    static struct folder f;
+    const struct arch *a = archs_vision;
+    struct gguf_error e;
+    while (a->class_name && strncmp(a->class_name, "Glm4v", 5) != 0)
+        a++;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char lines[8000];
+        const char *at = strstr(a->tensors, from);
+        struct arch changed = *a;
+        gguf_error_clear(&e);
+        snprintf(lines, sizeof lines, "%.*s%.*s%s%s", (int)(at - a->tensors),
+                 a->tensors, (int)sizeof from - 4, from, cases[i].rows,
+                 at + sizeof from - 2);
+        changed.tensors = lines;
+        make(&f, &changed, "F32", 1);
+        ok(folder_convert(f.dir, scratch_path(top, "out.gguf"), NULL, &e) ==
+                   GGUF_E_TENSOR &&
+               strstr(e.message, cases[i].why),
+           "a tensor %s", e.message);
+        scratch_clean(top);
+    }
+}
+
 /* The beginning of a file. */
 static void read_text(const char *dir, const char *name, char *out, size_t n)
 {
@@ -504,6 +538,7 @@ int main(int argc, char **argv)
         check_orders();
         check_refused();
         check_numbers();
+        check_halves();
         check_filled();
         check_all_met();
         scratch_clean(top);
