@@ -38,7 +38,7 @@ rss_limit() {
     esac
 }
 
-printf '%-10s %6s %6s %12s %7s %8s  %s\n' target wall cpu executions \
+printf '%-11s %6s %6s %12s %7s %8s  %s\n' target wall cpu executions \
     corpus 'peak MB' failures
 for name; do
     if ! test -x "tests/fuzz/fuzz-$name"; then
@@ -67,7 +67,7 @@ for name; do
     test -n "$(stat "$log" number_of_executed_units)" ||
         failures="$failures(see $log)"
     test -z "$failures" || status=1
-    printf '%-10s %6s %6s %12s %7s %8s  %s\n' "$name" "$wall" "$cpu" \
+    printf '%-11s %6s %6s %12s %7s %8s  %s\n' "$name" "$wall" "$cpu" \
         "$(stat "$log" number_of_executed_units)" \
         "$(find "fuzz/$name" -type f | wc -l)" \
         "$(stat "$log" peak_rss_mb)" "${failures:-none}"

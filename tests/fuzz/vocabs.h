@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* vocabs.h - what readers of tokenizers are given, and must give */
+#ifndef TESTS_FUZZ_VOCABS_H
+#define TESTS_FUZZ_VOCABS_H
+
+#include "convert/vocab.h"
+#include "tests/fuzz/fuzz.h"
+
+struct vocab {
+    struct gguf_convert c;
+    struct gg_convert_vocab v;
+    struct gguf_error err;
+};
+
+void vocab_begin(struct vocab *t);
+
+/* Check what reading gave, st, and free it. whole: every id has a text. */
+void vocab_end(struct vocab *t, enum gguf_status st, bool whole);
+
+/* Read a file of a tokenizer, and check what came of it. */
+typedef enum gguf_status vocab_reader(struct gg_convert_vocab *v,
+                                      const struct gg_mapfile *m,
+                                      struct gguf_error *err);
+void vocab_try(vocab_reader *read, const uint8_t *data, size_t size);
+
+#endif
