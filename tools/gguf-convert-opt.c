@@ -28,6 +28,10 @@ static const struct opt table[] = {
       "DIR has a LoRA adapter: the model that it is for, a folder or a GGUF "
       "file; only what it is is read",
       OPT_STR, AT(params.base) },
+    { "--sentence-transformers-dense-modules", NULL,
+      "with the matrices by which vectors of texts are multiplied after "
+      "pooling (EmbeddingGemma), which are left out otherwise",
+      OPT_FLAG, AT(params.dense_modules) },
     { .help = "What is written:" },
     { "-o --output", "OUT[=[TYPE][@SIZE]]",
       "write OUT with tensors of TYPE, a recipe as gguf-quantize has it; "
@@ -104,7 +108,7 @@ static const struct opt table[] = {
                 "layers that draft are not written as a file of their own"),
     ROW_FOREIGN("--no-mtp --no-nextn", NULL,
                 "layers that draft go with the model; leave it out"),
-    ROW_FOREIGN("--mmproj --sentence-transformers-dense-modules", NULL,
+    ROW_FOREIGN("--mmproj", NULL,
                 "only what a language model computes with is converted"),
     ROW_FOREIGN("--vocab-only", NULL,
                 "a vocabulary is written with its model only"),
@@ -124,6 +128,7 @@ static const struct opt_rule rules[] = {
     { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
     { "--to-safetensors", OPT_EXCLUDES,
       "--output --base --dry-run --json --resume --pre --ignore "
+      "--sentence-transformers-dense-modules "
       "--override-kv --pure "
       "--output-tensor-type --token-embedding-type --leave-output-tensor "
       "--tensor-type --tensor-type-file --target-size --target-bpw "

@@ -91,6 +91,11 @@ static const struct gg_convert_name gemma4_names[] = {
     EACH("activation_sparsity_scale", F32,                                    \
          "quantile(activation_sparsity_pattern)")
 
+static const struct gg_convert_name embedding_names[] = {
+    N("model.dense_0.linear", "dense_2"), N("model.dense_1.linear", "dense_3"),
+    END_NAMES
+};
+
 const struct gg_convert_arch gg_convert_class_gemma[] = {
     { .classes = "GemmaForCausalLM",
       .arch = "gemma",
@@ -117,8 +122,13 @@ const struct gg_convert_arch gg_convert_class_gemma[] = {
     { .classes = "Gemma3TextModel",
       .arch = "gemma-embedding",
       .before = "model.",
-      .names = OVER(gemma2_names),
-      .keys = ROWS(GEMMA3_KEYS) },
+      .names = OVER_2(embedding_names, gemma2_names),
+      .keys = ROWS(GEMMA3_KEYS, U32("dense_2_feat_in", "dense_0_in"),
+                   U32("dense_2_feat_out", "dense_0_out"),
+                   U32("dense_3_feat_in", "dense_1_in"),
+                   U32("dense_3_feat_out", "dense_1_out")),
+      .n_dense = 2,
+      .dense_asked = true },
     { .classes = "Gemma3nForCausalLM Gemma3nForConditionalGeneration",
       .arch = "gemma3n",
       .names = OVER(gemma3n_names),

@@ -134,6 +134,10 @@ static const struct gg_convert_name nemotron_h_names[] = {
     END_NAMES
 };
 
+static const struct gg_convert_name lfm2_vector_names[] = {
+    N("model.dense_0.linear", "dense_2"), END_NAMES
+};
+
 static const struct gg_convert_name lfm2_names[] = {
     N("model.embedding_norm", "token_embd_norm"), /* it is the last one */
     N(L "operator_norm", B "attn_norm"),
@@ -208,6 +212,7 @@ static const struct gg_convert_name lfm2_names[] = {
        "intermediate_size"),                                                  \
         F32("attention.layer_norm_rms_epsilon", "norm_eps rms_norm_eps"),     \
         LFM2_KEYS
+#define LFM2_VECTORS U32("embedding_length_out", "dense_0_out"), LFM2_DENSE
 /* Layers are letters of a text, or words of a list. */
 #define IS(LETTER, WORD_)                                                     \
     "(hybrid_override_pattern#" LETTER "|layers_block_type:" WORD_ ")"
@@ -354,13 +359,15 @@ const struct gg_convert_arch gg_convert_class_recurrent[] = {
     { .classes = "Lfm2Model",
       .arch = "lfm2",
       .before = "model.",
-      .names = OVER(lfm2_names),
-      .keys = ROWS(LFM2_DENSE) },
+      .names = OVER_2(lfm2_vector_names, lfm2_names),
+      .keys = ROWS(LFM2_VECTORS),
+      .n_dense = 1 },
     { .classes = "Lfm2BidirectionalModel",
       .arch = "lfm2",
       .before = "model.",
-      .names = OVER(lfm2_names),
-      .keys = ROWS(LFM2_DENSE, ALWAYS("attention.causal", BOOL, 0)) },
+      .names = OVER_2(lfm2_vector_names, lfm2_names),
+      .keys = ROWS(LFM2_VECTORS, ALWAYS("attention.causal", BOOL, 0)),
+      .n_dense = 1 },
     { .classes = "Lfm2MoeForCausalLM",
       .arch = "lfm2moe",
       .names = OVER(lfm2_names),

@@ -109,6 +109,8 @@ struct gg_convert_arch {
                          * no file of the tokenizer says which; NULL */
     const char *pieces; /* tokenizer.ggml.model of a BPE with a piece for each
                          * byte; NULL: llama */
+    int n_dense;        /* matrices after pooling that it has (modules.c), */
+    bool dense_asked;   /* if they are asked for */
     bool only_keys;     /* those are all that there are */
     bool turned;        /* queries and keys are permuted: GG_HOW_ROPE_... */
     bool rope_count;    /* rope.dimension_count is written */

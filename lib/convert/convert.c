@@ -116,7 +116,7 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_safetensors_open(&c->from, &c->folder, "model", &limits,
                                c->codec, err));
     GG_TRY(gg_convert_unsaid_drafts(c, err));
-    GG_TRY(gg_convert_unsaid_pooling(c, err));
+    GG_TRY(gg_convert_modules(c, err));
     count_layers(c);
     GG_TRY(gg_convert_quantized(c, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));

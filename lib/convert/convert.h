@@ -118,11 +118,13 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                                           struct gguf_error *err);
 enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
                                         struct gguf_error *err);
-/* pooled.c: likewise, what modules.json says: GGUF_E_FORMAT, GGUF_E_NOTFOUND,
- * GGUF_E_UNSUPPORTED (a kind of pooling). And the names of an object with "0",
- * "1" and so on as a list, which is not written if nobody has named them. */
-enum gguf_status gg_convert_unsaid_pooling(struct gguf_convert *c,
-                                           struct gguf_error *err);
+/* modules.c: likewise, what modules.json says, and the matrices that it has, as
+ * tensors of the folder: GGUF_E_FORMAT, GGUF_E_NOTFOUND, GGUF_E_HPARAM,
+ * GGUF_E_UNSUPPORTED (a kind of pooling, a function after a matrix). */
+enum gguf_status gg_convert_modules(struct gguf_convert *c,
+                                    struct gguf_error *err);
+/* labels.c: the names of an object with "0", "1" and so on as a list, which is
+ * not written if nobody has named them. GGUF_E_HPARAM. */
 enum gguf_status gg_convert_labels(struct gguf_convert *c, const char *key,
                                    const json_t *names,
                                    struct gguf_error *err);

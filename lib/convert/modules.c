@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* pooled.c - how the vectors of a text become one, and what the numbers of a
- * classifier are of
+/* modules.c - the steps from a text to its vector
  *
  * Folders of sentence-transformers have modules.json, a list of steps with
- * "type" and "path"; that of pooling has a folder of its own, with config.json.
- * It becomes "modules_pooling" of the model's config.json, 1 for the mean, 2
- * for the first token, 3 for the last, where keys find it. Matrices that other
- * steps multiply by are left out, as upstream does without a switch, and noted.
+ * "type" and "path"; those that pool the vectors of tokens and those that
+ * multiply by a matrix have folders of their own, with config.json
+ * (sentence_transformers/models/Pooling.py, Dense.py). Pooling becomes
+ * "modules_pooling" of the model's config.json, 1 for the mean, 2 for the first
+ * token, 3 for the last, where keys find it. Matrices become tensors with
+ * "dense_0." and so on in front, and their widths "dense_0_in" and
+ * "dense_0_out", where the row of the class has them; as upstream does, some
+ * rows only if they are asked for. Others are left out, and noted.
  */
 #include "config.h"
 #include "convert/convert.h"
@@ -15,12 +18,9 @@
 #include "base/str.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define MOST_LABELS 100000
-
-/* ---- pooling ---- */
+/* ---- how vectors are pooled ---- */
 
 static const struct {
     const char *flag, *mode;
@@ -45,6 +45,73 @@ static int mode_of(const json_t *root)
     return 0;
 }
 
+static enum gguf_status say(struct gguf_convert *c, const char *name,
+                            int64_t value, struct gguf_error *err)
+{
+    return json_object_set_new(c->config, name, json_integer(value))
+               ? gg_error_set_nomem(err, sizeof(json_t *))
+               : GGUF_OK;
+}
+
+/* A step, and config.json of its folder. */
+struct step {
+    struct gguf_convert *c;
+    char path[65];   /* of its folder */
+    char config[96]; /* of its config.json */
+    const json_t *root;
+};
+
+static enum gguf_status read_pooling(const struct step *s,
+                                     struct gguf_error *err)
+{
+    const int mode = mode_of(s->root);
+    if (!mode)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "%s: pools otherwise than by the mean, the first "
+                            "or the last token",
+                            s->config);
+    return say(s->c, "modules_pooling", mode, err);
+}
+
+/* ---- matrices ---- */
+
+static enum gguf_status read_dense(const struct step *s, unsigned no,
+                                   struct gguf_error *err)
+{
+    static const char *const widths[][2] = {
+        { "in_features", "dense_%u_in" }, { "out_features", "dense_%u_out" }
+    };
+    char name[96], prefix[24];
+    struct gguf_str act;
+    struct gg_str_esc e;
+    bool there;
+    int64_t n;
+    if (gg_json_str(json_object_get(s->root, "activation_function"), &act) &&
+        !gg_str_ends(act, "Identity"))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "%s: '%s' follows the matrix, which is not "
+                            "converted",
+                            s->config, gg_str_esc(&e, act));
+    for (size_t i = 0; i < GG_LEN(widths); i++) {
+        if (!gg_json_int(json_object_get(s->root, widths[i][0]), &n) ||
+            n < 1 || n > INT32_MAX)
+            return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                                "%s: there is no width '%s'", s->config,
+                                widths[i][0]);
+        snprintf(name, sizeof name, widths[i][1], no);
+        GG_TRY(say(s->c, name, n, err));
+    }
+    snprintf(name, sizeof name, "%s/model.safetensors", s->path);
+    snprintf(prefix, sizeof prefix, "dense_%u.", no);
+    GG_TRY(gg_safetensors_more(s->c->from, &s->c->folder, name, prefix, &there,
+                               err));
+    return there ? GGUF_OK
+                 : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                                "modules.json: there is no %s", name);
+}
+
+/* ---- the steps ---- */
+
 /* A JSON text of the folder: json->root is NULL if it is not there. */
 static enum gguf_status read(struct gguf_convert *c, const char *name,
                              struct gg_mapfile *m, struct gg_json *json,
@@ -60,125 +127,106 @@ static enum gguf_status read(struct gguf_convert *c, const char *name,
                  : GGUF_OK;
 }
 
-/* The path of the step that pools: the name of a folder; none is NULL. */
-static enum gguf_status path_of(const struct gg_json *modules,
-                                struct gguf_str *path, struct gguf_error *err)
+/* The folder of a step, by its name. */
+static enum gguf_status find_folder(struct step *s, const struct gg_json *j,
+                                    const json_t *step, struct gguf_error *err)
 {
-    struct gguf_str type;
+    struct gguf_str path;
     struct gg_str_esc e;
-    const json_t *step;
+    const json_t *v = json_object_get(step, "path");
+    if (!gg_json_str(v, &path))
+        path = GG_STR("");
+    if (!path.size || path.size >= sizeof s->path || *path.data == '.' ||
+        strpbrk(path.data, "/\\:"))
+        return gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, v),
+                            "modules.json: '%s' is no name of a folder",
+                            gg_str_esc(&e, path));
+    snprintf(s->path, sizeof s->path, "%s", path.data);
+    snprintf(s->config, sizeof s->config, "%s/config.json", path.data);
+    return GGUF_OK;
+}
+
+/* dense: the number of the matrix; -1: it pools. */
+static enum gguf_status read_step(struct step *s, int dense,
+                                  struct gguf_error *err)
+{
+    struct gg_mapfile m = { .fd = -1 };
+    struct gg_json json = { .root = NULL };
+    enum gguf_status st = read(s->c, s->config, &m, &json, err);
+    s->root = json.root;
+    if (st == GGUF_OK && !json.root)
+        st = gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                          "modules.json: there is no %s", s->config);
+    if (st == GGUF_OK)
+        st = dense < 0 ? read_pooling(s, err)
+                       : read_dense(s, (unsigned)dense, err);
+    gg_json_fini(&json);
+    gg_mapfile_close(&m);
+    return st;
+}
+
+static void note_left_out(const struct gguf_convert *c, size_t no,
+                          struct gguf_str type, bool can)
+{
+    char line[256];
+    struct gg_str_esc e;
+    if (!c->p.note)
+        return;
+    snprintf(line, sizeof line,
+             "modules.json: step %zu is left out: %.60s: vectors are those "
+             "before it%s",
+             no, gg_str_esc(&e, type),
+             can ? " (--sentence-transformers-dense-modules)" : "");
+    c->p.note(c->p.note_user, line);
+}
+
+/* Steps that have no weights of their own, nor settings. */
+static bool is_plain(struct gguf_str type)
+{
+    return gg_str_ends(type, "Transformer") || gg_str_ends(type, "Normalize");
+}
+
+static enum gguf_status read_steps(struct gguf_convert *c,
+                                   const struct gg_json *modules,
+                                   struct gguf_error *err)
+{
+    const struct gg_convert_arch *a = c->arch;
+    const int wanted = a->dense_asked && !c->p.dense_modules ? 0 : a->n_dense;
+    int n_dense = 0;
+    bool pools = false;
+    struct gguf_str type;
+    const json_t *v;
     size_t i;
-    path->data = NULL;
-    json_array_foreach(modules->root, i, step)
+    json_array_foreach(modules->root, i, v)
     {
-        const json_t *v = json_object_get(step, "path");
-        if (!gg_json_str(json_object_get(step, "type"), &type) ||
-            !gg_str_ends(type, "Pooling") || !gg_json_str(v, path))
+        struct step s = { .c = c };
+        int dense = -1;
+        if (!gg_json_str(json_object_get(v, "type"), &type) || is_plain(type))
             continue;
-        if (!path->size || path->size > 64 || *path->data == '.' ||
-            strpbrk(path->data, "/\\:"))
-            return gg_error_set(err, GGUF_E_FORMAT, gg_json_place(modules, v),
-                                "modules.json: '%s' is no name of a folder",
-                                gg_str_esc(&e, *path));
-        return GGUF_OK;
+        if (gg_str_ends(type, "Dense"))
+            dense = n_dense++;
+        if (dense >= wanted || (dense < 0 && !gg_str_ends(type, "Pooling"))) {
+            note_left_out(c, i, type, dense >= 0 && dense < a->n_dense);
+            continue;
+        }
+        if (dense < 0 && pools)
+            continue; /* the first of those that pool counts */
+        pools = pools || dense < 0;
+        GG_TRY(find_folder(&s, modules, v, err));
+        GG_TRY(read_step(&s, dense, err));
     }
     return GGUF_OK;
 }
 
-/* Steps with weights of their own, after the model. */
-static void note_left_out(const struct gguf_convert *c,
-                          const struct gg_json *modules)
-{
-    static const char *const without[] = { "Transformer", "Pooling",
-                                           "Normalize" };
-    struct gguf_str type;
-    const json_t *step;
-    size_t i;
-    json_array_foreach(modules->root, i, step)
-    {
-        char line[256];
-        struct gg_str_esc e;
-        bool known = false;
-        if (!c->p.note || !gg_json_str(json_object_get(step, "type"), &type))
-            continue;
-        for (size_t k = 0; k < GG_LEN(without); k++)
-            known = known || gg_str_ends(type, without[k]);
-        if (known)
-            continue;
-        snprintf(line, sizeof line,
-                 "modules.json: step %zu is left out: %s: vectors are "
-                 "those before it",
-                 i, gg_str_esc(&e, type));
-        c->p.note(c->p.note_user, line);
-    }
-}
-
-static enum gguf_status read_step(struct gguf_convert *c, struct gguf_str path,
-                                  struct gguf_error *err)
-{
-    char name[96];
-    struct gg_mapfile m = { .fd = -1 };
-    struct gg_json json = { .root = NULL };
-    snprintf(name, sizeof name, "%s/config.json", path.data);
-    enum gguf_status st = read(c, name, &m, &json, err);
-    const int mode = mode_of(json.root);
-    if (st == GGUF_OK && !json.root)
-        st = gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                          "modules.json: there is no %s", name);
-    else if (st == GGUF_OK && !mode)
-        st = gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                          "%s: pools otherwise than by the mean, the first or "
-                          "the last token",
-                          name);
-    if (st == GGUF_OK &&
-        json_object_set_new(c->config, "modules_pooling", json_integer(mode)))
-        st = gg_error_set_nomem(err, sizeof(json_t *));
-    gg_json_fini(&json);
-    gg_mapfile_close(&m);
-    return st;
-}
-
-enum gguf_status gg_convert_unsaid_pooling(struct gguf_convert *c,
-                                           struct gguf_error *err)
+enum gguf_status gg_convert_modules(struct gguf_convert *c,
+                                    struct gguf_error *err)
 {
     struct gg_mapfile m = { .fd = -1 };
     struct gg_json json = { .root = NULL };
-    struct gguf_str path = { NULL, 0 };
     enum gguf_status st = read(c, "modules.json", &m, &json, err);
-    if (st == GGUF_OK && json.root) {
-        note_left_out(c, &json);
-        st = path_of(&json, &path, err);
-    }
-    if (st == GGUF_OK && path.data)
-        st = read_step(c, path, err);
+    if (st == GGUF_OK && json.root)
+        st = read_steps(c, &json, err);
     gg_json_fini(&json);
     gg_mapfile_close(&m);
     return st;
-}
-
-/* ---- labels ---- */
-
-enum gguf_status gg_convert_labels(struct gguf_convert *c, const char *key,
-                                   const json_t *names, struct gguf_error *err)
-{
-    const size_t n = json_object_size(names);
-    struct gguf_str *list;
-    char no[24];
-    if (!n || n > MOST_LABELS)
-        return GGUF_OK;
-    list = gg_mem_arena_alloc(&c->arena, n * sizeof *list);
-    if (!list)
-        return gg_error_set_nomem(err, n * sizeof *list);
-    for (size_t i = 0; i < n; i++) {
-        snprintf(no, sizeof no, "%zu", i);
-        if (!gg_json_str(json_object_get(names, no), &list[i]))
-            return gg_error_set(
-                err, GGUF_E_HPARAM,
-                gg_json_place(&c->text[GG_CONVERT_CONFIG].json, names),
-                "config.json: id2label has no text for %zu", i);
-    }
-    /* what transformers writes where nobody has named them */
-    if (n == 2 && gg_str_eqz(list[0], "LABEL_0"))
-        return GGUF_OK;
-    return gguf_meta_set_str_array(c->meta, key, list, n, err);
 }

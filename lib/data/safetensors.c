@@ -5,12 +5,10 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "base/json.h"
 #include "base/str.h"
 #include "data/nibbles.h"
 #include "data/packed.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,20 +17,6 @@
 static const struct gg_safetensors *self(const struct gg_data *d)
 {
     return (const struct gg_safetensors *)d;
-}
-
-/* Put the file's name before the message. */
-static enum gguf_status in_file(const struct gguf_str name,
-                                enum gguf_status st, struct gguf_error *err)
-{
-    char message[sizeof err->message];
-    struct gg_str_esc e;
-    if (st == GGUF_OK || !err)
-        return st;
-    memcpy(message, err->message, sizeof message);
-    snprintf(err->message, sizeof err->message, "%s: %.340s",
-             gg_str_esc(&e, name), message);
-    return st;
 }
 
 /* ---- the list ---- */
@@ -185,8 +169,8 @@ static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
     const struct gg_safetensors *s = self(d);
     if (i >= s->n_files)
         return NULL;
-    *path = s->file[i].path;
-    return &s->file[i].map;
+    *path = s->file[i]->path;
+    return &s->file[i]->map;
 }
 
 /* What the system maps around a page that is asked for is released with a
@@ -197,7 +181,7 @@ void gg_safetensors_advise(const struct gg_safetensors *s, uint32_t file_no,
 {
     if (file_no == UINT32_MAX)
         return;
-    const struct gg_safetensors_file *f = &s->file[file_no];
+    const struct gg_safetensors_file *f = s->file[file_no];
     if (how == GG_ADVISE_DONTNEED) {
         const uint64_t before = GG_MIN(off - f->data_off, AROUND);
         off -= before;
@@ -226,11 +210,12 @@ enum gguf_status gg_safetensors_hold(const struct gg_safetensors *s,
                                      struct gguf_error *err)
 {
     struct gg_safetensors_file *f =
-        file_no == UINT32_MAX ? NULL : &s->file[file_no];
+        file_no == UINT32_MAX ? NULL : s->file[file_no];
     if (!f || !f->map.read)
         return GGUF_OK;
     if (begin)
-        return in_file(f->name, gg_held_take(&f->held, off, size, err), err);
+        return gg_safetensors_in_file(
+            f->name, gg_held_take(&f->held, off, size, err), err);
     gg_held_release(&f->held, off, size);
     return GGUF_OK;
 }
@@ -256,7 +241,7 @@ static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
                                n * bits / 8, begin, err);
 }
 
-/* ---- files ---- */
+/* ---- all of it ---- */
 
 static struct gguf_str name_of(const void *user, uint32_t id)
 {
@@ -264,217 +249,13 @@ static struct gguf_str name_of(const void *user, uint32_t id)
     return s->tensor[id].name;
 }
 
-/* The folder, '/', and the name: in the arena. */
-static char *path_of(struct gg_safetensors *s, const char *folder,
-                     struct gguf_str name)
-{
-    const size_t n = strlen(folder);
-    char *path = gg_mem_arena_alloc(&s->arena, n + name.size + 2);
-    if (!path)
-        return NULL;
-    memcpy(path, folder, n);
-    path[n] = '/';
-    memcpy(path + n + 1, name.data, name.size);
-    path[n + 1 + name.size] = 0;
-    return path;
-}
-
-/* A map of it: *there is false where there is no such file. */
-static enum gguf_status add_map(struct gg_safetensors *s,
-                                const struct gg_dir *folder,
-                                struct gguf_str name, bool *there,
-                                struct gguf_error *err)
-{
-    if (s->n_files == s->room_files) {
-        void *grown = gg_mem_grow(s->allocator, s->file, &s->room_files,
-                                  sizeof *s->file, 4, err);
-        if (!grown)
-            return GGUF_E_NOMEM;
-        s->file = grown;
-    }
-    struct gg_safetensors_file *f = &s->file[s->n_files];
-    *f = (struct gg_safetensors_file){ .path = path_of(s, folder->path, name),
-                                       .map = { .fd = -1 } };
-    f->name.data = gg_mem_arena_strndup(&s->arena, name.data, name.size);
-    f->name.size = name.size;
-    if (!f->path || !f->name.data)
-        return gg_error_set_nomem(err, name.size + 1);
-    GG_TRY(in_file(
-        name, gg_dir_open(folder, f->name.data, &f->map, there, err), err));
-    s->n_files += *there;
-    return GGUF_OK;
-}
-
-static enum gguf_status add_file(struct gg_safetensors *s,
-                                 const struct gg_dir *folder,
-                                 struct gguf_str name, bool *there,
-                                 struct gguf_error *err)
-{
-    GG_TRY(add_map(s, folder, name, there, err));
-    if (!*there)
-        return GGUF_OK;
-    const size_t no = s->n_files - 1;
-    return in_file(s->file[no].name, gg_safetensors_read(s, no, err), err);
-}
-
-static enum gguf_status add_listed(struct gg_safetensors *s,
-                                   const struct gg_dir *folder,
-                                   struct gguf_str name,
-                                   struct gguf_error *err)
-{
-    bool there;
-    GG_TRY(add_file(s, folder, name, &there, err));
-    return there ? GGUF_OK
-                 : in_file(name,
-                           gg_error_set_errno(err, ENOENT, "cannot be opened"),
-                           err);
-}
-
-/* ---- the index ---- */
-
-/* Is it the name of a file in the folder itself? */
-static bool is_name(struct gguf_str s)
-{
-    return s.size && s.size < 256 && gg_str_ends(s, ".safetensors") &&
-           *s.data != '.' && !memchr(s.data, '/', s.size) &&
-           !memchr(s.data, '\\', s.size) && !memchr(s.data, 0, s.size);
-}
-
-/* A name that the same look-up gives to each file. */
-static enum gguf_status open_files(struct gg_safetensors *s,
-                                   const struct gg_dir *folder,
-                                   const struct gg_json *j, json_t *where,
-                                   struct gguf_error *err)
-{
-    const char *key;
-    json_t *v, *seen = json_object();
-    struct gguf_str name = GG_STR("");
-    struct gg_str_esc e, e_file;
-    enum gguf_status st = seen ? GGUF_OK : gg_error_set_nomem(err, 64);
-    json_object_foreach(where, key, v)
-    {
-        if (st != GGUF_OK)
-            break;
-        if (!gg_json_str(v, &name) || !is_name(name))
-            st = in_file(gg_str_z(s->index_name),
-                         gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, v),
-                                      "tensor '%s' is in '%s', which is no "
-                                      ".safetensors file in the same folder",
-                                      gg_str_esc(&e, gg_str_z(key)),
-                                      gg_str_esc(&e_file, name)),
-                         err);
-        else if (!json_object_get(seen, name.data))
-            st = json_object_set(seen, name.data, v)
-                     ? gg_error_set_nomem(err, 64)
-                     : add_listed(s, folder, name, err);
-    }
-    json_decref(seen);
-    return st;
-}
-
-/* Has the index what the files have, and the other way round? */
-static enum gguf_status compare_index(const struct gg_safetensors *s,
-                                      const struct gg_json *j, json_t *where,
-                                      struct gguf_error *err)
-{
-    const char *key;
-    json_t *v;
-    struct gguf_str name;
-    struct gg_str_esc e;
-    for (size_t i = 0; i < s->n_tensors; i++) {
-        const struct gg_safetensors_tensor *t = &s->tensor[i];
-        const struct gguf_str file = s->file[t->file_no].name;
-        v = json_object_get(where, t->name.data);
-        if (!gg_json_str(v, &name) || !gg_str_eq(name, file))
-            return gg_error_set(
-                err, GGUF_E_MISMATCH, v ? gg_json_place(j, v) : GGUF_NO_OFFSET,
-                "%s: tensor '%s' %s", s->index_name, gg_str_esc(&e, t->name),
-                v ? "is in another file" : "is in a file, but not here");
-    }
-    json_object_foreach(where, key, v)
-    {
-        if (gg_safetensors_find(s, gg_str_z(key)) == GG_INDEX_NONE)
-            return gg_error_set(err, GGUF_E_NOTFOUND, gg_json_place(j, v),
-                                "%s: tensor '%s' is not in its file, '%s'",
-                                s->index_name, gg_str_esc(&e, gg_str_z(key)),
-                                json_string_value(v));
-    }
-    return GGUF_OK;
-}
-
-static enum gguf_status read_index(struct gg_safetensors *s,
-                                   const struct gg_dir *folder,
-                                   const struct gg_mapfile *m,
-                                   struct gguf_error *err)
-{
-    struct gg_json j = { .root = NULL };
-    enum gguf_status st =
-        m->size > GG_SAFETENSORS_HEADER
-            ? gg_error_set(err, GGUF_E_LIMIT, 0,
-                           "%s of %" PRIu64 " bytes, limit is %d",
-                           s->index_name, m->size, GG_SAFETENSORS_HEADER)
-            : in_file(gg_str_z(s->index_name),
-                      gg_json_read(&j, (const char *)m->data, (size_t)m->size,
-                                   0, GG_JSON_PYTHON, err),
-                      err);
-    json_t *where = json_object_get(j.root, "weight_map");
-    if (st == GGUF_OK && !json_is_object(where))
-        st = gg_error_set(err, GGUF_E_FORMAT, gg_json_place(&j, j.root),
-                          "%s: there is no object \"weight_map\"",
-                          s->index_name);
-    if (st == GGUF_OK)
-        st = open_files(s, folder, &j, where, err);
-    if (st == GGUF_OK)
-        st = compare_index(s, &j, where, err);
-    gg_json_fini(&j);
-    return st;
-}
-
-/* ---- all of it ---- */
-
-static enum gguf_status read_files(struct gg_safetensors *s,
-                                   const struct gg_dir *folder,
-                                   struct gguf_error *err)
-{
-    struct gg_mapfile m;
-    bool there;
-    GG_TRY(in_file(gg_str_z(s->index_name),
-                   gg_dir_map(folder, s->index_name, GG_SAFETENSORS_HEADER, &m,
-                              &there, err),
-                   err));
-    if (there) {
-        const enum gguf_status st = read_index(s, folder, &m, err);
-        gg_mapfile_close(&m);
-        return st;
-    }
-    GG_TRY(add_file(s, folder, gg_str_z(s->single_name), &there, err));
-    return there ? GGUF_OK
-                 : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                                "there is neither %s nor %s", s->single_name,
-                                s->index_name);
-}
-
-/* What is held knows where their map is, which moves while files are added. */
-static enum gguf_status read_folder(struct gg_safetensors *s,
-                                    const struct gg_dir *folder,
-                                    struct gguf_error *err)
-{
-    GG_TRY(read_files(s, folder, err));
-    for (size_t i = 0; i < s->n_files; i++)
-        if (s->file[i].map.read)
-            GG_TRY(gg_held_init(&s->file[i].held, &s->file[i].map,
-                                s->allocator, err));
-    return GGUF_OK;
-}
-
 static enum gguf_status read_memory(struct gg_safetensors *s, const void *data,
                                     size_t size, struct gguf_error *err)
 {
-    s->file = gg_mem_alloc_zero(s->allocator, 1, sizeof *s->file);
-    if (!s->file)
-        return gg_error_set_nomem(err, sizeof *s->file);
-    GG_TRY(gg_mapfile_memory(&s->file->map, data, size, 0, size, err));
-    s->n_files = s->room_files = 1;
+    struct gg_safetensors_file *f = gg_safetensors_next_file(s, err);
+    if (!f)
+        return GGUF_E_NOMEM;
+    GG_TRY(gg_mapfile_memory(&f->map, data, size, 0, size, err));
     return gg_safetensors_read(s, 0, err);
 }
 
@@ -503,7 +284,7 @@ create(struct gg_safetensors **out, const struct gg_dir *folder,
     enum gguf_status st =
         gg_index_init(&s->index, allocator, 256, name_of, s, err);
     if (st == GGUF_OK)
-        st = folder ? read_folder(s, folder, err)
+        st = folder ? gg_safetensors_read_files(s, folder, err)
                     : read_memory(s, data, size, err);
     if (st == GGUF_OK && !folder)
         st = gg_safetensors_scale(s, err);
@@ -539,8 +320,9 @@ void gg_safetensors_close(struct gg_safetensors *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->n_files; i++) {
-        gg_held_fini(&s->file[i].held);
-        gg_mapfile_close(&s->file[i].map);
+        gg_held_fini(&s->file[i]->held);
+        gg_mapfile_close(&s->file[i]->map);
+        gg_mem_free(s->allocator, s->file[i]);
     }
     gg_index_fini(&s->index);
     gg_mem_free(s->allocator, s->file);

@@ -66,8 +66,8 @@ struct gg_safetensors_tensor {
 };
 
 struct gg_safetensors_file {
-    char *path; /* NULL: memory */
-    struct gguf_str name;
+    char *path;                   /* NULL: memory */
+    struct gguf_str name, prefix; /* prefix: before the names of its tensors */
     struct gg_mapfile map;
     struct gg_held held; /* of a map through a function */
     uint64_t data_off;   /* byte after the header */
@@ -80,7 +80,7 @@ struct gg_safetensors {
     const struct gg_codec_kern *codec; /* [GG_N_DTYPES]; kept */
     struct gguf_limits limits;
     struct gg_mem_arena arena;
-    struct gg_safetensors_file *file;
+    struct gg_safetensors_file **file; /* each stays where it is */
     size_t n_files, room_files;
     struct gg_safetensors_tensor *tensor;
     size_t n_tensors, room_tensors;
@@ -110,6 +110,13 @@ enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
                                        const struct gg_codec_kern *codec,
                                        const struct gguf_allocator *allocator,
                                        struct gguf_error *err);
+/* Add the tensors of another file, path in a folder, each with prefix before
+ * its name: *there is false where there is no such file. What opening one
+ * returns; s is to be closed then. */
+enum gguf_status gg_safetensors_more(struct gg_safetensors *s,
+                                     const struct gg_dir *folder,
+                                     const char *path, const char *prefix,
+                                     bool *there, struct gguf_error *err);
 /* NULL is fine. */
 void gg_safetensors_close(struct gg_safetensors *s);
 
@@ -127,6 +134,16 @@ enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
                                     struct gguf_str name, const uint8_t *bytes,
                                     size_t n, struct gguf_error *err);
 
+/* safetensors_files.c: open what a folder has; another file, which is not open
+ * as yet, or NULL; a status, with the name of the file before its message. */
+enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,
+                                           const struct gg_dir *folder,
+                                           struct gguf_error *err);
+struct gg_safetensors_file *gg_safetensors_next_file(struct gg_safetensors *s,
+                                                     struct gguf_error *err);
+enum gguf_status gg_safetensors_in_file(struct gguf_str name,
+                                        enum gguf_status st,
+                                        struct gguf_error *err);
 /* safetensors_read.c: add what the header of file no says. */
 enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
                                      struct gguf_error *err);

@@ -157,12 +157,26 @@ static enum gguf_status read_place(const struct entry *e, uint64_t data_off,
     return GGUF_OK;
 }
 
+/* In the arena; its data is NULL where that has no room. */
+static struct gguf_str with_prefix(struct gg_safetensors *s,
+                                   struct gguf_str prefix,
+                                   struct gguf_str name)
+{
+    char *both = gg_mem_arena_alloc(&s->arena, prefix.size + name.size + 1);
+    if (both) {
+        memcpy(both, prefix.data, prefix.size);
+        memcpy(both + prefix.size, name.data, name.size);
+        both[prefix.size + name.size] = 0;
+    }
+    return (struct gguf_str){ both, prefix.size + name.size };
+}
+
 static enum gguf_status read_entry(struct gg_safetensors *s,
                                    const struct gg_json *j, const char *name,
                                    const json_t *v, size_t no,
                                    struct gguf_error *err)
 {
-    struct gg_safetensors_file *f = &s->file[no];
+    struct gg_safetensors_file *f = s->file[no];
     const size_t size = strlen(name);
     struct gguf_str type;
     uint32_t other;
@@ -191,8 +205,7 @@ static enum gguf_status read_entry(struct gg_safetensors *s,
                     "\"dtype\" is not known", err);
     GG_TRY(read_shape(&e, s->limits.max_dims, err));
     GG_TRY(read_place(&e, f->data_off, err));
-    t->name.data = gg_mem_arena_strndup(&s->arena, name, size);
-    t->name.size = size;
+    t->name = with_prefix(s, f->prefix, (struct gguf_str){ name, size });
     if (!t->name.data)
         return gg_error_set_nomem(err, size + 1);
     t->data = f->map.data + t->off;
@@ -219,7 +232,7 @@ static enum gguf_status check_places(const struct gg_safetensors *s, size_t no,
                                      const struct gg_json *j,
                                      struct gguf_error *err)
 {
-    const struct gg_safetensors_file *f = &s->file[no];
+    const struct gg_safetensors_file *f = s->file[no];
     const size_t n = f->n_tensors;
     struct gg_str_esc esc;
     uint64_t at = f->data_off;
@@ -236,7 +249,8 @@ static enum gguf_status check_places(const struct gg_safetensors *s, size_t no,
         if (t[i]->off != at)
             st = gg_error_set(
                 err, GGUF_E_FORMAT,
-                gg_json_place(j, json_object_get(j->root, t[i]->name.data)),
+                gg_json_place(j, json_object_get(j->root, t[i]->name.data +
+                                                              f->prefix.size)),
                 "tensor '%s' begins at byte %" PRIu64
                 " of the file, %s at byte %" PRIu64,
                 gg_str_esc(&esc, t[i]->name), t[i]->off,
@@ -275,7 +289,7 @@ static enum gguf_status read_entries(struct gg_safetensors *s, size_t no,
 {
     const char *key;
     json_t *v;
-    s->file[no].first_tensor = s->n_tensors;
+    s->file[no]->first_tensor = s->n_tensors;
     json_object_foreach(j->root, key, v)
     {
         if (!strcmp(key, "__metadata__"))
@@ -283,14 +297,14 @@ static enum gguf_status read_entries(struct gg_safetensors *s, size_t no,
         else
             GG_TRY(read_entry(s, j, key, v, no, err));
     }
-    s->file[no].n_tensors = s->n_tensors - s->file[no].first_tensor;
+    s->file[no]->n_tensors = s->n_tensors - s->file[no]->first_tensor;
     return check_places(s, no, j, err);
 }
 
 enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
                                      struct gguf_error *err)
 {
-    struct gg_safetensors_file *f = &s->file[no];
+    struct gg_safetensors_file *f = s->file[no];
     struct gg_json j;
     if (f->map.size < 8)
         return gg_error_set(err, GGUF_E_TRUNCATED, 0,

@@ -70,13 +70,16 @@ struct gguf_convert_params {
         *opener; /* of folders that are elsewhere (reader.h); kept, with the
                   * readers that it makes, until gguf_convert_close; NULL:
                   * there are none */
-    int any;     /* 1: make a job although verifying the plan finds errors, as
+    int dense_modules; /* 1: also the matrices after pooling of a folder of
+                        * sentence-transformers where llama.cpp's converter
+                        * leaves them out (Gemma 3); 0: a note says so */
+    int any; /* 1: make a job although verifying the plan finds errors, as
                   * of a folder that is not a whole model; 0: refuse it */
 };
 #define GGUF_CONVERT_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0, NULL,  \
-            NULL, NULL, NULL, 0                                               \
+            NULL, NULL, NULL, 0, 0                                            \
     }
 
 /* Open the folder at path and make the plan. params may be NULL.

@@ -70,7 +70,7 @@ static enum gguf_status far_open(void *user, const char *path,
     return GGUF_OK;
 }
 
-bool folder_any;
+bool folder_any, folder_dense;
 
 static enum gguf_status convert(const char *dir, const char *out,
                                 const char *recipe, struct gguf_error *err)
@@ -85,6 +85,7 @@ static enum gguf_status convert(const char *dir, const char *out,
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     cp.opener = &opener;
     cp.any = folder_any;
+    cp.dense_modules = folder_dense;
     enum gguf_status st = gguf_convert_open(&c, dir, &cp, err);
     o.force = o.no_sync = 1;
     if (st == GGUF_OK)

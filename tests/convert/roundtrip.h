@@ -10,6 +10,9 @@
 /* Folders need not be models: for tests of their tokenizers. */
 extern bool folder_any;
 
+/* Matrices after pooling are asked for. */
+extern bool folder_dense;
+
 /* Convert the folder at dir to the file out, in types of its own or those of
  * recipe; and from an opener (gguf/reader.h), which must give the same:
  * GGUF_E_MISMATCH. */

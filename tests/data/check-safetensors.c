@@ -347,7 +347,7 @@ static void check_folders(void)
     put("model.safetensors", one_a, "\0\0\200\77", 4);
     const char *path = NULL;
     ok(open_dir(&s, &e) == GGUF_OK && read_all(s, "a", &x, 1) && x == 1 &&
-           s->list.ops->map(&s->list, 0, &path) == &s->file[0].map &&
+           s->list.ops->map(&s->list, 0, &path) == &s->file[0]->map &&
            strstr(path, "model.safetensors") &&
            !s->list.ops->map(&s->list, 1, &path),
        "one file");

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* labels.c - what the numbers of a classifier are of */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+
+#define MOST_LABELS 100000
+
+enum gguf_status gg_convert_labels(struct gguf_convert *c, const char *key,
+                                   const json_t *names, struct gguf_error *err)
+{
+    const size_t n = json_object_size(names);
+    struct gguf_str *list;
+    char no[24];
+    if (!n || n > MOST_LABELS)
+        return GGUF_OK;
+    list = gg_mem_arena_alloc(&c->arena, n * sizeof *list);
+    if (!list)
+        return gg_error_set_nomem(err, n * sizeof *list);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(no, sizeof no, "%zu", i);
+        if (!gg_json_str(json_object_get(names, no), &list[i]))
+            return gg_error_set(
+                err, GGUF_E_HPARAM,
+                gg_json_place(&c->text[GG_CONVERT_CONFIG].json, names),
+                "config.json: id2label has no text for %zu", i);
+    }
+    /* what transformers writes where nobody has named them */
+    if (n == 2 && gg_str_eqz(list[0], "LABEL_0"))
+        return GGUF_OK;
+    return gguf_meta_set_str_array(c->meta, key, list, n, err);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* check-dense.c - matrices that the vector of a text is multiplied by after
+ * pooling, each from a folder of its own in a folder of sentence-transformers
+ *
+ * The step's config.json and the name of its tensor are as that writes them
+ * (models/Dense.py); where they go in the file, and which classes have them
+ * without being asked, is as llama.cpp's converter does it.
+ */
+#include "config.h"
+#include "gguf/convert.h"
+#include "gguf/file.h"
+#include "gguf/verify.h"
+#include "tests/convert/archs.h"
+#include "tests/convert/findings.h"
+#include "tests/convert/roundtrip.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+
+#define IDENTITY "torch.nn.modules.linear.Identity"
+#define WIDTHS   "\"in_features\":32,\"out_features\":24,"
+
+static char top[200];
+static char *root; /* of the folder */
+static struct folder folder;
+
+static const struct arch *find(const struct arch *a, const char *class_name)
+{
+    while (a->class_name && strcmp(a->class_name, class_name))
+        a++;
+    return a;
+}
+
+/* A folder of the class, whose tokens' mean n matrices follow, of widths. */
+static void make(const struct arch *a, int n, const int *widths,
+                 const char *act)
+{
+    static struct folder step;
+    char text[1000], name[40];
+    size_t at = 0;
+    folder_begin(&folder, root);
+    snprintf(text, sizeof text, "{\"architectures\":[\"%s\"],%s}",
+             a->class_name, a->config);
+    folder_text(&folder, "config.json", text);
+    folder_tensors(&folder, a->tensors, LAYERS, EXPERTS);
+    folder_weights(&folder, "F32", 1);
+    folder_bpe(&folder, false);
+    at += (size_t)snprintf(text, sizeof text,
+                           "[{\"path\":\"\",\"type\":\"a.Transformer\"},"
+                           "{\"path\":\"1_Pooling\",\"type\":\"a.Pooling\"}");
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               ",{\"path\":\"%d_Dense\",\"type\":\"a.Dense\"}",
+                               i + 2);
+    snprintf(text + at, sizeof text - at,
+             ",{\"path\":\"9_Normalize\",\"type\":\"a.Normalize\"}]");
+    folder_text(&folder, "modules.json", text);
+    folder_begin(&step, scratch_path(root, "1_Pooling"));
+    folder_text(&step, "config.json", "{\"pooling_mode_mean_tokens\":true}");
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%d_Dense", i + 2);
+        folder_begin(&step, scratch_path(root, name));
+        snprintf(text, sizeof text,
+                 "{\"in_features\":%d,\"out_features\":%d,\"bias\":false,"
+                 "\"activation_function\":\"%s\"}",
+                 widths[i], widths[i + 1], act);
+        folder_text(&step, "config.json", text);
+        snprintf(text, sizeof text, "linear.weight %d %d\n", widths[i + 1],
+                 widths[i]);
+        folder_tensors(&step, text, 1, 1);
+        folder_weights(&step, "F32", 1);
+    }
+}
+
+static bool has_key(const struct gguf_file *f, const char *key, uint64_t want)
+{
+    uint64_t x;
+    const struct gguf_kv *kv = gguf_file_kv_find(f, key);
+    return kv && gguf_kv_get_uint(kv, &x, NULL) == GGUF_OK && x == want;
+}
+
+/* rows x cols numbers of a tensor of the folder's that is called
+ * linear.weight. */
+static bool has_matrix(const struct gguf_file *f, const char *name, int cols,
+                       int rows)
+{
+    const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
+    size_t no = 0;
+    while (t && gguf_file_tensor(f, no) != t)
+        no++;
+    const void *data = t ? gguf_file_tensor_data(f, no) : NULL;
+    const float *x = data;
+    if (!x || t->dtype != GGUF_DTYPE_F32 || t->ne[0] != cols ||
+        t->ne[1] != rows)
+        return false;
+    for (int i = 0; i < rows * cols; i++)
+        if (x[i] != folder_value("linear.weight", (uint64_t)i))
+            return false;
+    return true;
+}
+
+/* The file that the folder becomes, and the folder that this does. */
+static struct gguf_file *converted(const char *what)
+{
+    struct gguf_error e;
+    struct gguf_file *f = NULL;
+    struct findings found = { 0, "" };
+    const char *out = scratch_path(top, "out.gguf");
+    gguf_error_clear(&e);
+    enum gguf_status st = folder_convert(folder.dir, out, NULL, &e);
+    if (st == GGUF_OK)
+        st = gguf_file_open(&f, out, NULL, &e);
+    ok(st == GGUF_OK &&
+           gguf_file_verify(f, NULL, findings_note, &found, &e) == GGUF_OK &&
+           !found.n_errors,
+       "%s: a model %s %s", what, found.first, e.message);
+    ok(folder_roundtrip(
+           out, "hf", scratch_path(top, folder_dense ? "back-2" : "back"), &e),
+       "%s: a folder of it becomes the same file %s", what, e.message);
+    return f;
+}
+
+static void check_gemma(void)
+{
+    static const int widths[] = { 32, 48, 32 };
+    const struct arch *a = find(archs_experts, "Gemma3TextModel");
+    make(a, 2, widths, IDENTITY);
+    struct gguf_file *f = converted("not asked for");
+    ok(f && !gguf_file_tensor_find(f, "dense_2.weight") &&
+           !gguf_file_kv_find(f, "gemma-embedding.dense_2_feat_in") &&
+           has_key(f, "gemma-embedding.pooling_type", 1),
+       "and without matrices, but pooled");
+    gguf_file_close(f);
+    folder_dense = true;
+    f = converted("asked for");
+    ok(f && has_matrix(f, "dense_2.weight", 32, 48) &&
+           has_matrix(f, "dense_3.weight", 48, 32),
+       "both matrices are there");
+    ok(f && has_key(f, "gemma-embedding.dense_2_feat_in", 32) &&
+           has_key(f, "gemma-embedding.dense_2_feat_out", 48) &&
+           has_key(f, "gemma-embedding.dense_3_feat_in", 48) &&
+           has_key(f, "gemma-embedding.dense_3_feat_out", 32) &&
+           has_key(f, "gemma-embedding.pooling_type", 1),
+       "and their widths");
+    gguf_file_close(f);
+    folder_dense = false;
+    scratch_clean(top);
+}
+
+static void check_lfm2(void)
+{
+    static const int widths[] = { 32, 24 };
+    const struct arch *a = find(archs_recurrent, "Lfm2BidirectionalModel");
+    make(a, 1, widths, IDENTITY);
+    struct gguf_file *f = converted("LFM2");
+    ok(f && has_matrix(f, "dense_2.weight", 32, 24) &&
+           has_key(f, "lfm2.embedding_length_out", 24),
+       "has its matrix without being asked");
+    gguf_file_close(f);
+    scratch_clean(top);
+}
+
+static void keep_note(void *user, const char *line)
+{
+    snprintf(user, 300, "%s", line);
+}
+
+static void check_notes(void)
+{
+    static const struct {
+        const char *class_name;
+        bool can;
+    } cases[] = { { "Gemma3TextModel", true }, { "Dots1ForCausalLM", false } };
+    static const int widths[] = { 32, 32 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+        struct gguf_convert *c = NULL;
+        struct gguf_error e;
+        char line[300] = "";
+        gguf_error_clear(&e);
+        make(find(archs_experts, cases[i].class_name), 1, widths, IDENTITY);
+        p.note = keep_note;
+        p.note_user = line;
+        ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK &&
+               strstr(line, "step 2 is left out: a.Dense") &&
+               cases[i].can == !!strstr(line, "--sentence-transformers-dense"),
+           "%s: noted: %s %s", cases[i].class_name, line, e.message);
+        gguf_convert_close(c);
+        scratch_clean(top);
+    }
+}
+
+static void check_refused(void)
+{
+    static const int widths[] = { 32, 24 };
+    static const struct {
+        const char *config, *why;
+    } cases[] = {
+        { "{" WIDTHS "\"activation_function\":\"torch.nn.modules.activation."
+          "Tanh\"}",
+          "2_Dense/config.json: 'torch.nn.modules.activation.Tanh' follows" },
+        { "{\"in_features\":32}",
+          "2_Dense/config.json: there is no width 'out_features'" },
+        { "{\"in_features\":0,\"out_features\":24}",
+          "2_Dense/config.json: there is no width 'in_features'" },
+        { "{\"in_features\":32,\"out_features\":25}", "dense_2.weight" },
+        { "[", "2_Dense/config.json: JSON" },
+    };
+    const struct arch *a = find(archs_recurrent, "Lfm2Model");
+    struct gguf_error e;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make(a, 1, widths, IDENTITY);
+        folder_text(&folder, "2_Dense/config.json", cases[i].config);
+        ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL,
+                          &e) != GGUF_OK &&
+               strstr(e.message, cases[i].why),
+           "refused: %s", e.message);
+        scratch_clean(top);
+    }
+    make(a, 1, widths, IDENTITY);
+    unlink(scratch_path(root, "2_Dense/model.safetensors"));
+    ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) ==
+               GGUF_E_NOTFOUND &&
+           strstr(e.message, "there is no 2_Dense/model.safetensors"),
+       "refused: %s", e.message);
+    make(a, 1, widths, IDENTITY);
+    folder_text(&folder, "2_Dense/model.safetensors", "12345678");
+    ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) !=
+               GGUF_OK &&
+           strstr(e.message, "2_Dense/model.safetensors: a header of"),
+       "refused: %s", e.message);
+    scratch_clean(top);
+}
+
+int main(void)
+{
+    snprintf(top, sizeof top, "check-dense.%d.tmp", (int)getpid());
+    folder_begin(&folder, top);
+    root = strdup(scratch_path(top, "hf"));
+    check_gemma();
+    check_lfm2();
+    check_notes();
+    check_refused();
+    free(root);
+    rmdir(top);
+    return done_testing();
+}
