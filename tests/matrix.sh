@@ -30,6 +30,11 @@ set -u
 : "${QEMU_LD_PREFIX=/usr/s390x-linux-gnu}"
 export QEMU_LD_PREFIX
 src=$(cd "$(dirname "$0")/.." && pwd)
+# It starts in a third of bash's time, and libtool starts for each file.
+if test -z "${CONFIG_SHELL-}" && command -v dash >/dev/null 2>&1; then
+    CONFIG_SHELL=$(command -v dash)
+    export CONFIG_SHELL
+fi
 
 # CFLAGS are for make alone: -Werror would make configure's own tests fail.
 # name | compiler | CFLAGS | configure's options | goals
