@@ -4,7 +4,7 @@
  * For long ones of plain things, of which no tree is made: a piece's text is
  * that of the file. What is unusual (halves of pairs, numbers that are not
  * short) is read by Jansson, alone, so that both ways take and refuse the
- * same things: tests/fuzz/fuzz_convert.c compares them. The reader says what
+ * same things: tests/fuzz/fuzz_json.c compares them. The reader says what
  * comes next; names that are there twice are its to find.
  *
  *     gg_json_scan_open(&s, j, v, &arena);

@@ -96,6 +96,11 @@ void gg_convert_close_texts(struct gguf_convert *c);
 enum gguf_status gg_convert_map(struct gguf_convert *c, const char *name,
                                 struct gg_mapfile *m, bool *there,
                                 struct gguf_error *err);
+/* What the folder is called: the last part of its path, without a revision, or
+ * that of what "." and ".." are. GGUF_E_IO, GGUF_E_NOMEM. */
+enum gguf_status gg_convert_folder_name(struct gguf_convert *c,
+                                        struct gguf_str *out,
+                                        struct gguf_error *err);
 /* st, with the name of the file before the message. */
 enum gguf_status gg_convert_in(const char *name, enum gguf_status st,
                                struct gguf_error *err);
@@ -118,6 +123,11 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                                           struct gguf_error *err);
 enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
                                         struct gguf_error *err);
+/* reranker.c: likewise, before the row of the class is found, that it is one:
+ * GGUF_E_VOCAB (without its answers), GGUF_E_FORMAT, GGUF_E_IO, GGUF_E_NOMEM.
+ */
+enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
+                                            struct gguf_error *err);
 /* modules.c: likewise, what modules.json says, and the matrices that it has, as
  * tensors of the folder: GGUF_E_FORMAT, GGUF_E_NOTFOUND, GGUF_E_HPARAM,
  * GGUF_E_UNSUPPORTED (a kind of pooling, a function after a matrix). */

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,32 @@ void gg_convert_close_texts(struct gguf_convert *c)
         if (c->text[i].name)
             gg_mapfile_close(&c->text[i].map);
     }
+}
+
+enum gguf_status gg_convert_folder_name(struct gguf_convert *c,
+                                        struct gguf_str *out,
+                                        struct gguf_error *err)
+{
+    const char *path = c->folder.path;
+    size_t end = strlen(path), begin;
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin && path[begin - 1] != '/'; begin--)
+        ;
+    *out = (struct gguf_str){ path + begin, end - begin };
+    const char *at = memchr(out->data, '@', out->size);
+    if (at && at > out->data && gg_dir_is_far(&c->folder))
+        out->size = (size_t)(at - out->data); /* after it comes a revision */
+    if (!gg_str_eqz(*out, ".") && !gg_str_eqz(*out, ".."))
+        return GGUF_OK;
+    char *real = realpath(path, NULL);
+    if (!real)
+        return gg_error_set_errno(err, errno, "the folder's own name");
+    const char *slash = strrchr(real, '/');
+    *out = gg_str_z(slash ? slash + 1 : real);
+    out->data = gg_mem_arena_strndup(&c->arena, out->data, out->size);
+    free(real);
+    return out->data ? GGUF_OK : gg_error_set_nomem(err, out->size + 1);
 }
 
 /* ---- values of config.json ---- */

@@ -270,7 +270,6 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
 {
     const json_t *root = g->c->text[GG_CONVERT_CONFIG].json.root;
     struct gguf_str id;
-    const char *path = g->c->folder.path;
     if (!g->c->is_adapter &&
         gg_json_str(json_object_get(root, "_name_or_path"), &id)) {
         size_t slashes = 0;
@@ -279,26 +278,8 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
         if (slashes <= 1 && id.size <= 1000)
             GG_TRY(take_name(g, id, err));
     }
-    size_t end = strlen(path), begin;
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    for (begin = end; begin && path[begin - 1] != '/'; begin--)
-        ;
-    id = (struct gguf_str){ path + begin, end - begin };
-    const char *at = memchr(id.data, '@', id.size);
-    if (at && at > id.data && gg_dir_is_far(&g->c->folder))
-        id.size = (size_t)(at - id.data); /* after it comes a revision */
-    char *real = NULL;
-    if (gg_str_eqz(id, ".") || gg_str_eqz(id, "..")) {
-        real = realpath(path, NULL);
-        if (!real)
-            return gg_error_set_errno(err, errno, "the folder's own name");
-        const char *slash = strrchr(real, '/');
-        id = gg_str_z(slash ? slash + 1 : real);
-    }
-    const enum gguf_status st = take_name(g, id, err);
-    free(real);
-    return st;
+    GG_TRY(gg_convert_folder_name(g->c, &id, err));
+    return take_name(g, id, err);
 }
 
 /* ---- what is written ---- */

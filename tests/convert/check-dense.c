@@ -8,9 +8,9 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "gguf/file.h"
 #include "gguf/verify.h"
 #include "tests/convert/archs.h"
+#include "tests/convert/filed.h"
 #include "tests/convert/findings.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
@@ -73,31 +73,16 @@ static void make(const struct arch *a, int n, const int *widths,
     }
 }
 
-static bool has_key(const struct gguf_file *f, const char *key, uint64_t want)
-{
-    uint64_t x;
-    const struct gguf_kv *kv = gguf_file_kv_find(f, key);
-    return kv && gguf_kv_get_uint(kv, &x, NULL) == GGUF_OK && x == want;
-}
-
 /* rows x cols numbers of a tensor of the folder's that is called
  * linear.weight. */
 static bool has_matrix(const struct gguf_file *f, const char *name, int cols,
                        int rows)
 {
-    const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
-    size_t no = 0;
-    while (t && gguf_file_tensor(f, no) != t)
-        no++;
-    const void *data = t ? gguf_file_tensor_data(f, no) : NULL;
-    const float *x = data;
-    if (!x || t->dtype != GGUF_DTYPE_F32 || t->ne[0] != cols ||
-        t->ne[1] != rows)
-        return false;
-    for (int i = 0; i < rows * cols; i++)
+    const float *x = filed_matrix(f, name, cols, rows);
+    for (int i = 0; x && i < rows * cols; i++)
         if (x[i] != folder_value("linear.weight", (uint64_t)i))
             return false;
-    return true;
+    return x;
 }
 
 /* The file that the folder becomes, and the folder that this does. */
@@ -129,7 +114,7 @@ static void check_gemma(void)
     struct gguf_file *f = converted("not asked for");
     ok(f && !gguf_file_tensor_find(f, "dense_2.weight") &&
            !gguf_file_kv_find(f, "gemma-embedding.dense_2_feat_in") &&
-           has_key(f, "gemma-embedding.pooling_type", 1),
+           filed_uint(f, "gemma-embedding.pooling_type", 1),
        "and without matrices, but pooled");
     gguf_file_close(f);
     folder_dense = true;
@@ -137,11 +122,11 @@ static void check_gemma(void)
     ok(f && has_matrix(f, "dense_2.weight", 32, 48) &&
            has_matrix(f, "dense_3.weight", 48, 32),
        "both matrices are there");
-    ok(f && has_key(f, "gemma-embedding.dense_2_feat_in", 32) &&
-           has_key(f, "gemma-embedding.dense_2_feat_out", 48) &&
-           has_key(f, "gemma-embedding.dense_3_feat_in", 48) &&
-           has_key(f, "gemma-embedding.dense_3_feat_out", 32) &&
-           has_key(f, "gemma-embedding.pooling_type", 1),
+    ok(f && filed_uint(f, "gemma-embedding.dense_2_feat_in", 32) &&
+           filed_uint(f, "gemma-embedding.dense_2_feat_out", 48) &&
+           filed_uint(f, "gemma-embedding.dense_3_feat_in", 48) &&
+           filed_uint(f, "gemma-embedding.dense_3_feat_out", 32) &&
+           filed_uint(f, "gemma-embedding.pooling_type", 1),
        "and their widths");
     gguf_file_close(f);
     folder_dense = false;
@@ -155,7 +140,7 @@ static void check_lfm2(void)
     make(a, 1, widths, IDENTITY);
     struct gguf_file *f = converted("LFM2");
     ok(f && has_matrix(f, "dense_2.weight", 32, 24) &&
-           has_key(f, "lfm2.embedding_length_out", 24),
+           filed_uint(f, "lfm2.embedding_length_out", 24),
        "has its matrix without being asked");
     gguf_file_close(f);
     scratch_clean(top);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* filed.h - what a file has that was made of a folder */
+#ifndef TESTS_CONVERT_FILED_H
+#define TESTS_CONVERT_FILED_H
+
+#include "gguf/dtype.h"
+#include "gguf/file.h"
+
+#include <string.h>
+
+static inline bool filed_uint(const struct gguf_file *f, const char *key,
+                              uint64_t want)
+{
+    uint64_t x;
+    const struct gguf_kv *kv = f ? gguf_file_kv_find(f, key) : NULL;
+    return kv && gguf_kv_get_uint(kv, &x, NULL) == GGUF_OK && x == want;
+}
+
+static inline bool filed_text(const struct gguf_file *f, const char *key,
+                              const char *begin)
+{
+    struct gguf_str s;
+    const struct gguf_kv *kv = f ? gguf_file_kv_find(f, key) : NULL;
+    const size_t n = strlen(begin);
+    return kv && gguf_kv_get_str(kv, &s, NULL) == GGUF_OK && s.size >= n &&
+           !memcmp(s.data, begin, n);
+}
+
+/* The numbers of a matrix of F32; NULL: there is no such one. */
+static inline const float *filed_matrix(const struct gguf_file *f,
+                                        const char *name, int cols, int rows)
+{
+    const struct gguf_tensor_info *t =
+        f ? gguf_file_tensor_find(f, name) : NULL;
+    size_t no = 0;
+    while (t && gguf_file_tensor(f, no) != t)
+        no++;
+    if (!t || t->dtype != GGUF_DTYPE_F32 || t->ne[0] != cols ||
+        t->ne[1] != rows)
+        return NULL;
+    const void *data = gguf_file_tensor_data(f, no);
+    return data;
+}
+
+#endif
