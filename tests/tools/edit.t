@@ -285,6 +285,13 @@ llama.feed_forward_length=17|tensor 'blk.0.ffn_gate.weight' has shape
 llama.attention.head_count=3|llama.attention.head_count is 3, does not divide
 llama.block_count=3|1 of 3 layers has no tensors
 END
+# Layers that nothing would compute with: others do not read such a file.
+rm -f "$w" && cp "$good" "$w"
+run "$edit" -q --set llama.block_count=1 "$w"
+test $rc -eq 1 && cmp "$good" "$w" &&
+    grep -q "refused: tensor 'blk.1.[a-z_.]*' is of layer 1, there are 1" \
+        "$tmp/err"
+ok 'refused: fewer layers than there are'
 # Names that nobody knows.
 for name in bpe:tokenizer.ggml.pre=lama-bpe spm:tokenizer.ggml.model=lama; do
     rm -f "$w" && cp "$tmp/fix/model-${name%%:*}.gguf" "$w"

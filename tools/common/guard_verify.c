@@ -6,6 +6,7 @@
 
 #include <gguf/verify.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,13 +15,16 @@ enum { SHOWN = 6 }; /* errors: a wrong shape is one of many */
 /* No errors, and yet nothing to put into a file that was without them. */
 static const char *const slips[] = { "text-not-utf8", "unknown-tokenizer",
                                      "unknown-pre-tokenizer" };
+/* Nor this, of which a file may have as many as it has tensors: counted. */
+static const char extra[] = "extra-tensor";
 
 /* Errors of one model, each as code, blank, name, and its message. */
 struct errors {
     struct seen {
         struct text what, message;
     } * list;
-    size_t n, room;
+    size_t n, room, n_extra;
+    char extra[256]; /* the message of the first */
 };
 
 static bool counts(const struct gguf_finding *f)
@@ -34,6 +38,8 @@ static bool counts(const struct gguf_finding *f)
 static int collect(void *user, const struct gguf_finding *f)
 {
     struct errors *e = user;
+    if (!strcmp(f->code, extra) && !e->n_extra++)
+        snprintf(e->extra, sizeof e->extra, "%s", f->message);
     if (!counts(f))
         return 0;
     struct seen x = { { NULL, 0, 0 }, { NULL, 0, 0 } };
@@ -79,7 +85,7 @@ void guard_verify(struct guard *g,
     struct gguf_error err;
     gguf_error_clear(&err);
     enum gguf_status st = verify(g, g->after, &new, &err);
-    if (st == GGUF_OK && new.n)
+    if (st == GGUF_OK && (new.n || new.n_extra))
         st = verify(g, g->before, &old, &err);
     struct text t = { NULL, 0, 0 };
     if (st != GGUF_OK) {
@@ -95,6 +101,8 @@ void guard_verify(struct guard *g,
             !bsearch(&new.list[i], old.list, old.n, sizeof *old.list, by_what))
             if (++n <= SHOWN)
                 report(g, new.list[i].message.s);
+    if (st == GGUF_OK && new.n_extra > old.n_extra)
+        report(g, new.extra);
     if (n > SHOWN) {
         text_addf(&t, "... and %zu more that gguf-info --check would find",
                   n - SHOWN);
