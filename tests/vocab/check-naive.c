@@ -164,7 +164,7 @@ static void naive_sums(const struct drawn *d, const char *text, double unknown,
         best[i] = find(d, text + i, 1) == GGUF_TOKEN_NONE
                       ? unknown + best[i + 1]
                       : -HUGE_VAL;
-        for (size_t k = 1; i + k <= size; k++) {
+        for (size_t k = 1; i + k <= size && k < sizeof d->text[0]; k++) {
             gguf_token id = find(d, text + i, k);
             if (id == GGUF_TOKEN_NONE || id == 0)
                 continue;
