@@ -116,9 +116,13 @@ bool gg_convert_count(const struct gguf_convert *c, const char *names,
 enum gguf_status gg_convert_quantized(struct gguf_convert *c,
                                       struct gguf_error *err);
 
-/* unsaid.c: what config.json leaves out, in it: how many layers draft, by the
+/* unsaid.c: what config.json leaves out, in it: what the class of a language
+ * model within another has by default, before its row is found; how many layers
+ * draft, by the
  * names of tensors; how many tokens there are, by the rows of what they became.
  * GGUF_E_NOMEM. */
+enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
+                                            struct gguf_error *err);
 enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                                           struct gguf_error *err);
 enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,

@@ -22,6 +22,82 @@ static enum gguf_status say(struct gguf_convert *c, const char *name,
                : GGUF_OK;
 }
 
+/* ---- what a class has by default ---- */
+
+/* Of language models within others, whose part of config.json has only what
+ * differs from the class's own values: those of transformers 4.57,
+ * configuration_llama.py, configuration_mistral.py, configuration_qwen2.py. A
+ * model has as many heads of keys as of queries where a row does not say. */
+struct value {
+    const char *name;
+    double value;
+};
+static const struct {
+    const char *model_type;
+    struct value value[9];
+} defaults[] = {
+    /* clang-format off */
+    { "llama", { { "num_attention_heads", 32 }, { "num_hidden_layers", 32 },
+                 { "hidden_size", 4096 }, { "intermediate_size", 11008 },
+                 { "max_position_embeddings", 2048 }, { "vocab_size", 32000 },
+                 { "rms_norm_eps", 1e-6 }, { "rope_theta", 10000 } } },
+    { "mistral", { { "num_attention_heads", 32 }, { "num_hidden_layers", 32 },
+                   { "num_key_value_heads", 8 }, { "hidden_size", 4096 },
+                   { "intermediate_size", 14336 },
+                   { "max_position_embeddings", 131072 },
+                   { "vocab_size", 32000 }, { "rms_norm_eps", 1e-6 },
+                   { "rope_theta", 10000 } } },
+    { "qwen2", { { "num_attention_heads", 32 }, { "num_hidden_layers", 32 },
+                 { "num_key_value_heads", 32 }, { "hidden_size", 4096 },
+                 { "intermediate_size", 22016 },
+                 { "max_position_embeddings", 32768 },
+                 { "vocab_size", 151936 }, { "rms_norm_eps", 1e-6 },
+                 { "rope_theta", 10000 } } },
+    /* clang-format on */
+};
+
+static enum gguf_status say_value(struct gguf_convert *c,
+                                  const struct value *v,
+                                  struct gguf_error *err)
+{
+    /* it says so in another way, or the model around it does */
+    const bool rope = !strcmp(v->name, "rope_theta") &&
+                      json_object_get(c->config, "rope_parameters");
+    if (rope || json_object_get(c->config, v->name) ||
+        gg_convert_get(c, v->name))
+        return GGUF_OK;
+    json_t *n = v->value < 1 ? json_real(v->value)
+                             : json_integer((json_int_t)v->value);
+    return json_object_set_new(c->config, v->name, n)
+               ? gg_error_set_nomem(err, sizeof(json_t *))
+               : GGUF_OK;
+}
+
+enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
+                                            struct gguf_error *err)
+{
+    struct gguf_str type;
+    int64_t heads;
+    size_t k = 0;
+    if (c->config == c->text[GG_CONVERT_CONFIG].json.root ||
+        !gg_json_str(json_object_get(c->config, "model_type"), &type))
+        return GGUF_OK;
+    while (k < GG_LEN(defaults) && !gg_str_eqz(type, defaults[k].model_type))
+        k++;
+    if (k == GG_LEN(defaults))
+        return GGUF_OK;
+    for (const struct value *v = defaults[k].value;
+         v < defaults[k].value + GG_LEN(defaults[k].value) && v->name; v++)
+        GG_TRY(say_value(c, v, err));
+    const struct value same = {
+        "num_key_value_heads",
+        gg_convert_count(c, "num_attention_heads", &heads) ? (double)heads : 0
+    };
+    return same.value >= 1 ? say_value(c, &same, err) : GGUF_OK;
+}
+
+/* ---- layers that draft ---- */
+
 /* How many layers after the others the folder has. */
 static int64_t count_drafts(const struct gguf_convert *c)
 {
@@ -67,6 +143,8 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
         return say(c, names[k], n, err);
     return GGUF_OK;
 }
+
+/* ---- tokens ---- */
 
 enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
                                         struct gguf_error *err)
