@@ -120,6 +120,12 @@ static void check_one(const char *name, bool tied, const char *card)
                       "<|im_start|>system\nJudge whether the Document "),
        "and how it is asked, beside the tokenizer's own template");
     gguf_file_close(f);
+    struct gguf_error e;
+    gguf_error_clear(&e);
+    ok(!folder_roundtrip(scratch_path(top, "out.gguf"), name,
+                         scratch_path(top, "back"), &e) &&
+           strstr(e.message, "no folder of class"),
+       "there is no way back: %s", e.message);
     scratch_clean(top);
 }
 
