@@ -16,7 +16,6 @@
 #include "base/json_scan.h"
 #include "base/str.h"
 
-#include <ctype.h>
 #include <string.h>
 
 /* Names, after what makes a heading of one. */
@@ -27,13 +26,9 @@ static const char *const headings[] = { "# qwen3-reranker",
 static bool has(struct gguf_str text, const char *word)
 {
     const size_t n = strlen(word);
-    for (size_t i = 0; i + n <= text.size; i++) {
-        size_t k = 0;
-        while (k < n && tolower((unsigned char)text.data[i + k]) == word[k])
-            k++;
-        if (k == n)
+    for (; text.size >= n; text.data++, text.size--)
+        if (gg_str_same((struct gguf_str){ text.data, n }, word))
             return true;
-    }
     return false;
 }
 
