@@ -145,11 +145,13 @@ static void model_type(const struct gg_back_maker *m, char out[96])
             name[strlen(name) - strlen(ends[i])] = 0;
             break;
         }
+    bool upper = false, before;
     for (size_t i = 0; name[i] && n + 2 < 96; i++) {
-        if (i && isupper((unsigned char)name[i]) &&
-            !isupper((unsigned char)name[i - 1]))
+        before = upper || !i;
+        upper = name[i] >= 'A' && name[i] <= 'Z';
+        if (upper && !before)
             out[n++] = '_';
-        out[n++] = (char)tolower((unsigned char)name[i]);
+        out[n++] = (char)(upper ? name[i] - 'A' + 'a' : name[i]);
     }
     out[n] = 0;
 }
