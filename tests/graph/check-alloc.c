@@ -316,12 +316,12 @@ static void check_random(int n_graphs, uint64_t seed)
 
 /* A plan serves smaller graphs of the same structure, larger ones and other
  * structures are planned anew. */
-static void check_reuse(void)
+static void check_reuse(unsigned n_models)
 {
     struct gguf_error err;
     struct gguf_galloc *ga;
     int n_differ = 0, n_again = 0, n_grown = 0;
-    for (uint64_t k = 0; k < 100; k++) {
+    for (uint64_t k = 0; k < n_models; k++) {
         if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err))
             bail("allocator", &err);
         struct made big = make(k, true, 3);
@@ -351,10 +351,11 @@ static void check_reuse(void)
         gguf_galloc_destroy(ga);
     }
     ok(!n_differ, "reserved plans give the same results, twice each");
-    printf("# planned again for the reserved shape: %d of 100 (another scale "
+    printf("# planned again for the reserved shape: %d of %u (another scale "
            "came between)\n",
-           n_again);
-    ok(n_grown > 50, "%d of 100 grew for a larger graph", n_grown);
+           n_again, n_models);
+    ok(n_grown > (int)n_models / 2, "%d of %u grew for a larger graph",
+       n_grown, n_models);
 
     struct made a = make(5, true, 1), b = make(6, true, 1);
     if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err) ||
@@ -485,11 +486,15 @@ int main(int argc, char **argv)
     if (gguf_cpu_backend_create(&cpu, NULL, NULL) != GGUF_OK)
         return 99;
     check_bestfit();
-    int n_graphs = getenv("GGUF_TEST_LONG") ? 50000 : 2000;
+    /* a barrier takes a hundred times as long with the thread sanitizer */
+    const bool sample = getenv("GGUF_TEST_SAMPLE") != NULL;
+    const int n_graphs = getenv("GGUF_TEST_LONG") ? 50000
+                         : sample                 ? 200
+                                                  : 2000;
     check_random(argc > 1 ? atoi(argv[1]) : n_graphs,
                  argc > 2 ? (uint64_t)atoll(argv[2]) : 1);
     check_each_op();
-    check_reuse();
+    check_reuse(sample ? 10 : 100);
     check_growing();
     check_turns();
     check_types();
