@@ -111,6 +111,11 @@ const json_t *gg_convert_get(const struct gguf_convert *c, const char *names);
 bool gg_convert_count(const struct gguf_convert *c, const char *names,
                       int64_t *out);
 
+/* Have config.json of the language model say it, too: value is taken over, and
+ * NULL where it could not be made. GGUF_E_NOMEM. */
+enum gguf_status gg_convert_say(struct gguf_convert *c, const char *name,
+                                json_t *value, struct gguf_error *err);
+
 /* quantized.c: put weights together that are stored in several tensors.
  * GGUF_E_UNSUPPORTED: a method that is not read. */
 enum gguf_status gg_convert_quantized(struct gguf_convert *c,

@@ -174,3 +174,11 @@ bool gg_convert_count(const struct gguf_convert *c, const char *names,
     *out = v;
     return true;
 }
+
+enum gguf_status gg_convert_say(struct gguf_convert *c, const char *name,
+                                json_t *value, struct gguf_error *err)
+{
+    return json_object_set_new(c->config, name, value)
+               ? gg_error_set_nomem(err, sizeof(json_t *))
+               : GGUF_OK;
+}

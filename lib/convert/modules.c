@@ -45,14 +45,6 @@ static int mode_of(const json_t *root)
     return 0;
 }
 
-static enum gguf_status say(struct gguf_convert *c, const char *name,
-                            int64_t value, struct gguf_error *err)
-{
-    return json_object_set_new(c->config, name, json_integer(value))
-               ? gg_error_set_nomem(err, sizeof(json_t *))
-               : GGUF_OK;
-}
-
 /* A step, and config.json of its folder. */
 struct step {
     struct gguf_convert *c;
@@ -70,7 +62,7 @@ static enum gguf_status read_pooling(const struct step *s,
                             "%s: pools otherwise than by the mean, the first "
                             "or the last token",
                             s->config);
-    return say(s->c, "modules_pooling", mode, err);
+    return gg_convert_say(s->c, "modules_pooling", json_integer(mode), err);
 }
 
 /* ---- matrices ---- */
@@ -99,7 +91,7 @@ static enum gguf_status read_dense(const struct step *s, unsigned no,
                                 "%s: there is no width '%s'", s->config,
                                 widths[i][0]);
         snprintf(name, sizeof name, widths[i][1], no);
-        GG_TRY(say(s->c, name, n, err));
+        GG_TRY(gg_convert_say(s->c, name, json_integer(n), err));
     }
     snprintf(name, sizeof name, "%s/model.safetensors", s->path);
     snprintf(prefix, sizeof prefix, "dense_%u.", no);

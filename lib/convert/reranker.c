@@ -84,14 +84,6 @@ static enum gguf_status find_tokens(struct gguf_convert *c,
     return gg_convert_in(t->name, gg_json_scan_end(&s, err), err);
 }
 
-static enum gguf_status say(struct gguf_convert *c, const char *name,
-                            json_t *value, struct gguf_error *err)
-{
-    return json_object_set_new(c->config, name, value)
-               ? gg_error_set_nomem(err, sizeof(json_t *))
-               : GGUF_OK;
-}
-
 enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
                                             struct gguf_error *err)
 {
@@ -114,11 +106,14 @@ enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
                                 "a reranker's answers are \"yes\" and \"no\", "
                                 "but tokenizer.json has no token \"%s\"",
                                 word[i]);
-    GG_TRY(say(c, "reranker", json_true(), err));
-    GG_TRY(say(c, "reranker_yes", json_integer((json_int_t)number[0]), err));
-    GG_TRY(say(c, "reranker_no", json_integer((json_int_t)number[1]), err));
-    GG_TRY(say(c, "reranker_answers",
-               json_pack("{s:s,s:s}", "0", word[0], "1", word[1]), err));
-    return say(c, "reranker_templates", json_pack("{s:s}", "0", "rerank"),
-               err);
+    GG_TRY(gg_convert_say(c, "reranker", json_true(), err));
+    GG_TRY(gg_convert_say(c, "reranker_yes",
+                          json_integer((json_int_t)number[0]), err));
+    GG_TRY(gg_convert_say(c, "reranker_no",
+                          json_integer((json_int_t)number[1]), err));
+    GG_TRY(gg_convert_say(c, "reranker_answers",
+                          json_pack("{s:s,s:s}", "0", word[0], "1", word[1]),
+                          err));
+    return gg_convert_say(c, "reranker_templates",
+                          json_pack("{s:s}", "0", "rerank"), err);
 }

@@ -14,14 +14,6 @@
 
 #include <string.h>
 
-static enum gguf_status say(struct gguf_convert *c, const char *name,
-                            int64_t n, struct gguf_error *err)
-{
-    return json_object_set_new(c->config, name, json_integer(n))
-               ? gg_error_set_nomem(err, sizeof(json_t *))
-               : GGUF_OK;
-}
-
 /* ---- what a class has by default ---- */
 
 /* Of language models within others, whose part of config.json has only what
@@ -68,9 +60,7 @@ static enum gguf_status say_value(struct gguf_convert *c,
         return GGUF_OK;
     json_t *n = v->value < 1 ? json_real(v->value)
                              : json_integer((json_int_t)v->value);
-    return json_object_set_new(c->config, v->name, n)
-               ? gg_error_set_nomem(err, sizeof(json_t *))
-               : GGUF_OK;
+    return gg_convert_say(c, v->name, n, err);
 }
 
 enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
@@ -136,11 +126,11 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
             c->p.note(c->p.note_user,
                       "config.json speaks of layers that draft, of which the "
                       "folder has none");
-        return say(c, names[k], 0, err);
+        return gg_convert_say(c, names[k], json_integer(0), err);
     }
     /* the first of the numbers is one that config.json may lack */
     if (n && a->drafts && k == 0 && !gg_convert_get(c, names[k]))
-        return say(c, names[k], n, err);
+        return gg_convert_say(c, names[k], json_integer(n), err);
     return GGUF_OK;
 }
 
@@ -153,6 +143,7 @@ enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
         return GGUF_OK;
     for (size_t i = 0; i < c->n_tensors; i++)
         if (!strcmp(c->tensor[i].name, "token_embd.weight"))
-            return say(c, "vocab_size", c->tensor[i].ne[1], err);
+            return gg_convert_say(c, "vocab_size",
+                                  json_integer(c->tensor[i].ne[1]), err);
     return GGUF_OK;
 }

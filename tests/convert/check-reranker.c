@@ -7,11 +7,8 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "gguf/verify.h"
 #include "tests/convert/archs.h"
 #include "tests/convert/filed.h"
-#include "tests/convert/findings.h"
-#include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -60,19 +57,8 @@ static void make(const char *name, bool tied, const char *card)
 
 static struct gguf_file *converted(void)
 {
-    struct gguf_error e;
-    struct gguf_file *f = NULL;
-    struct findings found = { 0, "" };
-    const char *out = scratch_path(top, "out.gguf");
-    gguf_error_clear(&e);
-    enum gguf_status st = folder_convert(folder.dir, out, NULL, &e);
-    if (st == GGUF_OK)
-        st = gguf_file_open(&f, out, NULL, &e);
-    ok(st == GGUF_OK &&
-           gguf_file_verify(f, NULL, findings_note, &found, &e) == GGUF_OK &&
-           !found.n_errors,
-       "%s: a model %s %s", folder.dir, found.first, e.message);
-    return f;
+    return filed_convert(folder.dir, scratch_path(top, "out.gguf"),
+                         folder.dir);
 }
 
 /* Its rows, in this order, are those of the tensor of the folder. */

@@ -5,8 +5,30 @@
 
 #include "gguf/dtype.h"
 #include "gguf/file.h"
+#include "tests/convert/findings.h"
+#include "tests/convert/roundtrip.h"
+#include "tests/tap.h"
 
 #include <string.h>
+
+/* The file out of the folder at dir, which must be a model: one result. NULL
+ * if it did not come. */
+static inline struct gguf_file *filed_convert(const char *dir, const char *out,
+                                              const char *what)
+{
+    struct gguf_error e;
+    struct gguf_file *f = NULL;
+    struct findings found = { 0, "" };
+    gguf_error_clear(&e);
+    enum gguf_status st = folder_convert(dir, out, NULL, &e);
+    if (st == GGUF_OK)
+        st = gguf_file_open(&f, out, NULL, &e);
+    ok(st == GGUF_OK &&
+           gguf_file_verify(f, NULL, findings_note, &found, &e) == GGUF_OK &&
+           !found.n_errors,
+       "%s: a model %s %s", what, found.first, e.message);
+    return f;
+}
 
 static inline bool filed_uint(const struct gguf_file *f, const char *key,
                               uint64_t want)
