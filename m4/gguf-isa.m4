@@ -17,7 +17,21 @@ AM_CONDITIONAL([HAVE_$1], [test "x$gguf_isa_$1" = xyes])
 AS_IF([test "x$gguf_isa_$1" = xyes],
   [AC_DEFINE([HAVE_$1], [1], [Define to 1 when $2 kernels are built.])
    gguf_isa_list="$gguf_isa_list $2"
-   AC_SUBST([$1_CFLAGS], ["$3"])])
+   AC_SUBST([$1_CFLAGS], ["$3 $gguf_cv_untracked"])])
+])
+
+# GGUF_UNTRACKED: gguf_cv_untracked, what keeps gcc from following variables
+# through unrolled kernels for debuggers. With -g that takes as long as all else
+# that it does with them. Lines and functions are there all the same, and
+# CFLAGS=-fvar-tracking comes after it.
+AC_DEFUN([GGUF_UNTRACKED], [
+AC_CACHE_CHECK([how $CC leaves out variables of kernels],
+  [gguf_cv_untracked], [
+  gguf_save_CFLAGS=$CFLAGS
+  gguf_cv_untracked=-fno-var-tracking
+  CFLAGS="$CFLAGS -Werror $gguf_cv_untracked"
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM()], [], [gguf_cv_untracked=])
+  CFLAGS=$gguf_save_CFLAGS])
 ])
 
 # GGUF_SIMD: the levels that exist, one row each.
@@ -26,6 +40,7 @@ AC_ARG_ENABLE([simd],
   [AS_HELP_STRING([--disable-simd], [build the portable C kernels only])],
   [], [enable_simd=yes])
 gguf_isa_list=
+GGUF_UNTRACKED
 GGUF_CHECK_ISA([X86_AVX2], [avx2], [-mavx2 -mfma -mf16c],
   [[#include <immintrin.h>
 ]], [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a);
