@@ -36,12 +36,10 @@ static GG_ALWAYS_INLINE void some_rows(const struct gg_kern_few *f,
                                        const struct shape *type)
 {
     const int32_t *x = f->x;
+    VF sum[COLS], part[COLS];
+    VI total[COLS];
     struct acts acts;
-    struct out o;
-    o.x = &acts;
-    o.n_cols = n_cols;
-    o.bias = type->bias;
-    o.bits = type->bits;
+    struct out o = { sum, part, total, &acts, n_cols, type->bias, type->bits };
     GG_UNROLL
     for (int j = 0; j < n_cols; j++)
         o.sum[j] = vf_zero();

@@ -14,10 +14,11 @@ enum {
 
 struct acts;
 
-/* Sums of a lane's row by columns, of all steps so far and of this block. */
+/* Sums of a lane's row by columns, of all steps so far and of this block. They
+ * are not in the struct: what an index may write is no constant to clang. */
 struct out {
-    VF sum[COLS], part[COLS];
-    VI total[COLS];
+    VF *sum, *part;
+    VI *total;
     struct acts *x; /* the block of activations */
     /* constants once this is inlined: */
     int n_cols;
