@@ -8,7 +8,7 @@
 #
 # One line for each folder of lib, one for tools, one for all: lines that ran,
 # lines that are code, per cent. Headers are not counted. This is part of the
-# row gcc-O0 of matrix.sh.
+# row coverage of matrix.sh.
 set -eu
 cd "$1"
 find lib tools -name '*.gcno' | sort | xargs ${GCOV-gcov} -l -p |

@@ -23,7 +23,9 @@
 # apart, where nobody reads them, and instead of -Werror a row fails after its
 # tests if its log has a warning.
 #
-# The row gcc-O0 says how many lines of each room the tests run (coverage.sh).
+# The row coverage says how many lines of each room the tests run (coverage.sh).
+# Not of a build with -O0, in which evaluations take ten times as long: gcc-O0
+# runs what depends on bytes.
 #
 # The row abi compares the shared library with that of the last tag (abi.sh).
 #
@@ -45,19 +47,20 @@ fi
 rows='
 gcc        | gcc   | -O2            | --enable-debug                                   | check
 clang      | clang | -O2            | --enable-debug --disable-static                  | check-code
-gcc-O0     | gcc   | -O0            | --enable-debug --enable-coverage --disable-shared | check-code GGUF_TEST_SAMPLE=11
+gcc-O0     | gcc   | -O0            | --enable-debug --disable-shared                  | check-cross-bytes GGUF_TEST_SAMPLE=11
+coverage   | gcc   | -O1            | --enable-debug --enable-coverage --disable-shared | check-code GGUF_TEST_SAMPLE=11
 gcc-O3     | gcc   | -O3 -march=native | --disable-static                              | check-numbers GGUF_TEST_SAMPLE=11
 asan       | gcc   | -g -O1         | --enable-debug --enable-asan --enable-ubsan --disable-shared | check-code GGUF_TEST_SAMPLE=11
 tsan       | clang | -g -O1         | --enable-tsan --disable-shared                   | check-threads GGUF_TEST_SAMPLE=11
-c-only     | gcc   | -O2            | --disable-simd --disable-static                  | check-numbers GGUF_TEST_SAMPLE=11
-static     | gcc   | -O2            | --disable-shared                                 | check-linked
+c-only     | gcc   | -O2            | --enable-debug --disable-simd --disable-static                  | check-numbers GGUF_TEST_SAMPLE=11
+static     | gcc   | -O2            | --enable-debug --disable-shared                  | check-linked
 blas       | gcc   | -O2            | --enable-debug --with-blas=auto --disable-static | check-blas GGUF_TEST_SAMPLE=11
 mpi        | gcc   | -O2            | --enable-debug --with-mpi=auto --disable-static  | check-mpi
 32-bit     | gcc -m32 | -O2         | --enable-debug --disable-static                  | check-code GGUF_TEST_SAMPLE=11
 big-endian | s390x-linux-gnu-gcc | -O2 | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
-valgrind   | gcc   | -g -O1         | --enable-debug --disable-shared                  | check-valgrind
+valgrind   | gcc   | -O2            | --enable-debug --disable-shared                  | check-valgrind
 tidy       | clang | -O1            |                                                  | tidy
-no-tools   | gcc   | -O2            | --disable-tools                                  | all
+no-tools   | gcc   | -O2            | --enable-debug --disable-tools                   | all
 abi        | gcc   | -g -O2         | --disable-tools --disable-static                 | all
 dist       | gcc   | -O2            | --disable-static                                 | distcheck DISTCHECK_CONFIGURE_FLAGS=--disable-static GGUF_TEST_SAMPLE=11
 '
@@ -74,7 +77,7 @@ after() {
     case $1 in
     abi) CC=$2 sh "$src/tests/abi.sh" "$src" "$PWD" ;;
     dist) same_archives ;;
-    gcc-O0) sh "$src/tests/coverage.sh" . >coverage.txt ;;
+    coverage) sh "$src/tests/coverage.sh" . >coverage.txt ;;
     esac
 }
 # Archives that were made at two times are the same bytes.
@@ -113,7 +116,8 @@ through_ccache() {
     export CCACHE_DIR PATH
 }
 
-jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+# One more than processors: tests wait for servers, for disks and for time.
+jobs=$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1))
 status=0
 wanted=" $* "
 mkdir -p matrix
