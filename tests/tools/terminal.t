@@ -211,6 +211,13 @@ if $pty && test -f "$tiny"; then
         "$onpty" 40 $ppl 2>/dev/null | tr -d '\r' |
         grep -q '^        parameters, 3'
     ok 'what follows stands below what follows the label'
+    long=$(printf '%050d' 7).gguf
+    mv q.gguf "$long"
+    "$onpty" 40 "$bin/gguf-ppl" -q -c 128 --chunks 1 -f text -m "$long" \
+        2>/dev/null | tr -d '\r' | sed "s/.*$esc\[K//" >"$tmp/out"
+    test "$("$AWK" 'length > 40' "$tmp/out")" = "model   $long:" &&
+        grep -q '^        llama, 5.77 M parameters, 3' "$tmp/out"
+    ok 'a word longer than a line has one of its own'
     cd "$OLDPWD" || exit 99
 fi
 

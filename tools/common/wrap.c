@@ -43,8 +43,8 @@ static bool after_sign(const char *line, const char *p)
     return false;
 }
 
-/* Where the rest begins of a line of which so many columns fit; NULL: there is
- * no place to break it. */
+/* Where the rest begins of a line of which so many columns fit, or after a word
+ * that is longer than they are; NULL: there is no place to break it. */
 static char *rest_of(char *line, int columns)
 {
     char *found = NULL;
@@ -56,9 +56,10 @@ static char *rest_of(char *line, int columns)
         *p = '\0';
         const bool fits = table_width(line) <= columns;
         *p = was;
+        if (fits || !found)
+            found = p;
         if (!fits)
             break;
-        found = p;
     }
     return found;
 }
