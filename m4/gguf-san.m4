@@ -52,6 +52,9 @@ AS_IF([test "x$enable_fuzz" = xyes],
    gguf_ignore='$(top_srcdir)/tests/fuzz/uninstrumented.txt'
    gguf_san_flags="$gguf_san_flags -fsanitize-ignorelist=$gguf_ignore"
    gguf_san_flags="$gguf_san_flags -fsanitize-coverage-ignorelist=$gguf_ignore"])
+AS_IF([test -n "$gguf_san"],
+  [AC_DEFINE([GGUF_INSTRUMENTED], [1],
+     [Define to 1 when sanitizers or counters are built in.])])
 AM_CONDITIONAL([BUILD_FUZZ], [test "x$enable_fuzz" = xyes])
 AC_SUBST([GGUF_SAN_CFLAGS], [$gguf_san_flags])
 ])

@@ -2,14 +2,9 @@
 /* few_impl.h - rows by columns, block by block: after few_blocks.h */
 
 /* Code for each number of columns takes minutes to compile with checks. */
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef GGUF_INSTRUMENTED
 #define ONE_FOR_ALL 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ONE_FOR_ALL 1
-#endif
-#endif
-#ifndef ONE_FOR_ALL
+#else
 #define ONE_FOR_ALL 0
 #endif
 
