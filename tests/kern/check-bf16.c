@@ -190,11 +190,19 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g)
 
 /* ---- forms ---- */
 
-#if HAVE_X86_AVX512BF16
-static const bool has_simd = true;
-#else
-static const bool has_simd = false; /* built for C alone */
+/* Does a level multiply pairs? C does, and what is built for C alone, whatever
+ * the machine has; AVX2 takes nothing from C. */
+static bool has_pairs(uint32_t mask)
+{
+    bool has = true;
+#if HAVE_X86_AVX2
+    has = !mask;
 #endif
+#if HAVE_X86_AVX512BF16
+    has = has || mask & GG_CPU_AVX512BF16;
+#endif
+    return has || !mask;
+}
 
 /* F16 and BF16 are multiplied by pairs in int8, where there is a tile. */
 static void check_forms(const char *level, struct gg_kern *kern, bool has)
@@ -223,9 +231,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < n; i++) {
         gg_kern_init(&kern, level[i].mask);
         const struct gg_kern_gemm *g = &kern.gemm[GG_GEMM_BF16];
-        check_forms(level[i].name, &kern,
-                    !level[i].mask ||
-                        (has_simd && level[i].mask & GG_CPU_AVX512BF16));
+        check_forms(level[i].name, &kern, has_pairs(level[i].mask));
         if (!g->tile)
             continue;
         check_packers(level[i].name, g, &ref.gemm[GG_GEMM_BF16]);
