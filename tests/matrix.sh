@@ -9,13 +9,14 @@
 # is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
 # skipped. This is what `make check-long` runs last.
 #
-# All of them are to take less than an hour on two processors. So a row builds
-# and runs what it can change (tests/Makefile.inc): only gcc the tests of the
-# tree's texts, tsan those of what starts threads, static those of programs,
-# since C tests link the archive in every row, gcc-O3 and c-only those of what
-# computes. Where the ways to link do not matter, only one is built. Long lists
-# of files and chunks are gone through in the rows gcc and clang, and sampled in
-# the others (GGUF_TEST_SAMPLE).
+# All of them take some two hours on two processors: gcc, clang, coverage and asan
+# 11 to 18 minutes each, others 3 to 8, a good part of it to compile kernels. So a
+# row builds and runs what it can change (tests/Makefile.inc): only gcc the tests
+# of the tree's texts, tsan those of what starts threads, static those of
+# programs, since C tests link the archive in every row, gcc-O3 and c-only those
+# of what computes. Where the ways to link do not matter, only one is built. Long
+# lists of files and chunks are gone through in the rows gcc and clang, and
+# sampled in the others (GGUF_TEST_SAMPLE).
 #
 # Where ccache is, a file that one row compiled is not compiled again by another
 # that says the same of it (in matrix/ccache, made and removed here). So flags
