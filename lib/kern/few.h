@@ -41,40 +41,40 @@ struct gg_kern_few {
     int add; /* 0: y = sum; else y = y + sum */
 };
 
-/* X(level, type, its name, blocks of 256 steps, scales and minima of those in
- * products of 8 bits, what is added to its integers, bits that they have then,
- * most columns (MOST_16, MOST_8 of few.c): of 16 bits with AVX2, with AVX-VNNI,
- * of 8 likewise; with AVX-512) */
+/* X(level, type, its name, kind (x86/lanes.h), blocks of 256 steps, scales and
+ * minima of those in products of 8 bits, what is added to its integers, bits
+ * that they have then, most columns (MOST_16, MOST_8 of few.c): of 16 bits with
+ * AVX2, with AVX-VNNI, of 8 likewise; with AVX-512) */
 #define GG_KERN_FEW_LOW(X, level)                                             \
-    X(level, Q4_0, q4_0, 8, 8, 0, 8, 4, 8, 8, 8, 8, 8)                        \
-    X(level, Q4_1, q4_1, 8, 8, 8, 0, 4, 6, 6, 6, 6, 8)                        \
-    X(level, Q5_0, q5_0, 8, 8, 0, 16, 5, 8, 8, 8, 8, 8)                       \
-    X(level, Q5_1, q5_1, 8, 8, 8, 0, 5, 8, 8, 8, 8, 8)                        \
-    X(level, MXFP4, mxfp4, 8, 8, 0, 16, 5, 8, 8, 8, 8, 8)                     \
-    X(level, Q2_K, q2_k, 1, 1, 16, 0, 2, 4, 7, 8, 8, 8)                       \
-    X(level, Q4_K, q4_k, 1, 8, 8, 0, 4, 8, 8, 8, 8, 8)                        \
-    X(level, Q5_K, q5_k, 1, 8, 8, 0, 5, 8, 8, 8, 8, 8)                        \
-    X(level, Q6_K, q6_k, 1, 16, 0, 32, 6, 4, 6, 8, 8, 8)                      \
-    X(level, TQ2_0, tq2_0, 1, 1, 0, 8, 4, 6, 7, 8, 8, 8)                      \
-    X(level, TQ1_0, tq1_0, 1, 1, 0, 8, 4, 8, 8, 8, 8, 8)                      \
-    X(level, Q1_0, q1_0, 2, 8, 0, 8, 4, 8, 8, 8, 8, 8)                        \
-    X(level, Q2_0, q2_0, 4, 8, 0, 8, 4, 8, 8, 8, 8, 8)                        \
-    X(level, Q6_0, q6_0, 8, 8, 0, 64, 7, 8, 8, 8, 8, 8)                       \
-    X(level, IQ1_S, iq1_s, 1, 8, 0, 16, 5, 8, 8, 8, 8, 8)                     \
-    X(level, IQ1_M, iq1_m, 1, 16, 0, 32, 6, 8, 8, 8, 8, 8)                    \
-    X(level, IQ2_XXS, iq2_xxs, 1, 8, 0, 64, 7, 6, 6, 6, 6, 7)                 \
-    X(level, IQ2_XS, iq2_xs, 1, 16, 0, 64, 7, 6, 6, 6, 6, 8)                  \
-    X(level, IQ2_S, iq2_s, 1, 16, 0, 64, 7, 8, 8, 8, 8, 8)                    \
-    X(level, IQ3_XXS, iq3_xxs, 1, 8, 0, 64, 7, 6, 6, 6, 6, 6)                 \
-    X(level, IQ3_S, iq3_s, 1, 8, 0, 16, 5, 8, 8, 6, 8, 6)
+    X(level, Q4_0, q4_0, own, 8, 8, 0, 8, 4, 8, 8, 8, 8, 8)                   \
+    X(level, Q4_1, q4_1, own, 8, 8, 8, 0, 4, 8, 6, 8, 6, 8)                   \
+    X(level, Q5_0, q5_0, own, 8, 8, 0, 16, 5, 8, 8, 8, 8, 8)                  \
+    X(level, Q5_1, q5_1, own, 8, 8, 8, 0, 5, 8, 8, 8, 8, 8)                   \
+    X(level, MXFP4, mxfp4, own, 8, 8, 0, 16, 5, 8, 8, 8, 8, 8)                \
+    X(level, Q2_K, q2_k, two, 1, 1, 16, 0, 2, 8, 7, 8, 8, 8)                  \
+    X(level, Q4_K, q4_k, sub, 1, 8, 8, 0, 4, 8, 8, 8, 8, 8)                   \
+    X(level, Q5_K, q5_k, sub, 1, 8, 8, 0, 5, 8, 8, 8, 8, 8)                   \
+    X(level, Q6_K, q6_k, half, 1, 16, 0, 32, 6, 8, 6, 8, 8, 8)                \
+    X(level, TQ2_0, tq2_0, one, 1, 1, 0, 8, 4, 8, 7, 8, 8, 8)                 \
+    X(level, TQ1_0, tq1_0, one, 1, 1, 0, 8, 4, 8, 8, 8, 8, 8)                 \
+    X(level, Q1_0, q1_0, own, 2, 8, 0, 8, 4, 8, 8, 8, 8, 8)                   \
+    X(level, Q2_0, q2_0, own, 4, 8, 0, 8, 4, 8, 8, 8, 8, 8)                   \
+    X(level, Q6_0, q6_0, own, 8, 8, 0, 64, 7, 8, 8, 8, 8, 8)                  \
+    X(level, IQ1_S, iq1_s, sub, 1, 8, 0, 16, 5, 8, 8, 8, 8, 8)                \
+    X(level, IQ1_M, iq1_m, half, 1, 16, 0, 32, 6, 8, 8, 8, 8, 8)              \
+    X(level, IQ2_XXS, iq2_xxs, sub, 1, 8, 0, 64, 7, 8, 6, 7, 6, 7)            \
+    X(level, IQ2_XS, iq2_xs, half, 1, 16, 0, 64, 7, 8, 6, 8, 6, 8)            \
+    X(level, IQ2_S, iq2_s, half, 1, 16, 0, 64, 7, 8, 8, 8, 8, 8)              \
+    X(level, IQ3_XXS, iq3_xxs, sub, 1, 8, 0, 64, 7, 6, 6, 6, 6, 6)            \
+    X(level, IQ3_S, iq3_s, sub, 1, 8, 0, 16, 5, 8, 8, 8, 8, 6)
 #define GG_KERN_FEW_ALL(X, level)                                             \
     GG_KERN_FEW_LOW(X, level)                                                 \
-    X(level, IQ4_NL, iq4_nl, 8, 8, 0, 128, 8, 8, 8, 8, 8, 8)                  \
-    X(level, Q8_0, q8_0, 8, 8, 0, 128, 8, 8, 8, 8, 8, 8)                      \
-    X(level, Q8_1, q8_1, 8, 8, 0, 128, 8, 8, 8, 8, 8, 8)                      \
-    X(level, Q8_K, q8_k, 1, 1, 0, 128, 8, 8, 8, 8, 8, 8)                      \
-    X(level, Q3_K, q3_k, 1, 1, 0, 4, 3, 4, 6, 8, 7, 8)                        \
-    X(level, IQ4_XS, iq4_xs, 1, 8, 0, 128, 8, 8, 8, 8, 8, 8)
+    X(level, IQ4_NL, iq4_nl, own, 8, 8, 0, 128, 8, 8, 8, 8, 8, 8)             \
+    X(level, Q8_0, q8_0, own, 8, 8, 0, 128, 8, 8, 8, 8, 8, 8)                 \
+    X(level, Q8_1, q8_1, own, 8, 8, 0, 128, 8, 8, 8, 8, 8, 8)                 \
+    X(level, Q8_K, q8_k, one, 1, 1, 0, 128, 8, 8, 8, 8, 8, 8)                 \
+    X(level, Q3_K, q3_k, fold, 1, 1, 0, 4, 3, 8, 6, 8, 7, 8)                  \
+    X(level, IQ4_XS, iq4_xs, sub, 1, 8, 0, 128, 8, 8, 8, 8, 8, 8)
 
 /* gg_kern_few8_q4_0_avx2 and so on: of 8 bits, without VNNI for types that use
  * up to 7; and of 16. */

@@ -4,13 +4,12 @@
  * Included once by the file of a level, which has included gemm_int_256.h and
  * rows_256.h, or those of 512, and defined LEVEL and VI_DP (gemm_int_impl.h).
  *
- * Here is what sums become of bytes; few_blocks.h makes these of blocks.
+ * Here is what sums become of bytes; lanes_blocks.h makes these of blocks.
  */
 #include "kern/x86/few_sums.h"
 
-#define FEW_TYPES                     GG_KERN_FEW_ALL
-#define FOLD_WIDE                     0
 #define FEW_X_WORDS(n_scales, n_mins) GG_FEW16_X_WORDS(NR, n_mins)
+#define TWO_APART                     0
 
 /* A block of activations, in the order of few.h. */
 struct acts {
@@ -66,7 +65,7 @@ static GG_ALWAYS_INLINE void dots(const struct out *o, VI acc[COLS],
         multiply(acc, q + 4 * h, o->x, i + h, o->n_cols);
 }
 
-/* ---- what few_blocks.h hands on ---- */
+/* ---- what few_impl.h hands on ---- */
 
 /* A scale that is d times a small integer: the integer. */
 typedef VI scale_of_run;
@@ -151,10 +150,14 @@ static GG_ALWAYS_INLINE void sub_end(struct out *o, VF d)
     one_end(o, d);
 }
 
-#include "kern/x86/few_blocks.h"
-#include "kern/x86/few_codes.h"
+/* 32 bits hold any sum. */
+#define fold_16 half_16
+#define two_16  half_16
+
+#define KINDS(X) X(own, 16) X(sub, 16) X(half, 16) X(one, 16)
 #include "kern/x86/few_impl.h"
 
-#define X(LEV, ID, NAME, N, SCALES, MINS, BIAS, BITS, ...)                    \
-    FEW(gg_kern_few16_##NAME##_##LEV, NAME, N, SCALES, MINS, BIAS, BITS)
-FEW_TYPES(X, LEVEL)
+#define X(LEV, ID, NAME, KIND, N, SCALES, MINS, BIAS, BITS, ...)              \
+    FEW(gg_kern_few16_##NAME##_##LEV, NAME, KIND, KIND##_16, N, SCALES, MINS, \
+        BIAS, BITS)
+GG_KERN_FEW_ALL(X, LEVEL)

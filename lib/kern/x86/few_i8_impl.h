@@ -9,16 +9,18 @@
  *                       those without VI_DP have types of up to 7 bits alone
  *     VI_SCALE(c, a, b) c += the sums of two products of 16 bits
  *
- * Here is what sums become of bytes; few_blocks.h makes these of blocks.
+ * Here is what sums become of bytes; lanes_blocks.h makes these of blocks.
  */
 #include "kern/x86/few_sums.h"
 
 #ifdef VI_DP
-#define FEW_TYPES GG_KERN_FEW_ALL
-#define FOLD_WIDE 1
+#define FEW_TYPES        GG_KERN_FEW_ALL
+#define CODE(KIND, BITS) KIND##_8
+#define TWO_APART        1
 #else
-#define FOLD_WIDE 0
-#define FEW_TYPES GG_KERN_FEW_LOW
+#define FEW_TYPES        GG_KERN_FEW_LOW
+#define CODE(KIND, BITS) KIND##_##BITS
+#define TWO_APART        0
 #endif
 #define FEW_X_WORDS(n_scales, n_mins)                                         \
     (GG_GEMM_I8_X_BLOCK((size_t)NR, n_scales, n_mins) / 4)
@@ -92,7 +94,7 @@ static GG_ALWAYS_INLINE VF scale_at(const struct out *o, size_t i, int j)
     return vf_all(o->x->s + i * NR + (size_t)j);
 }
 
-/* ---- what few_blocks.h hands on ---- */
+/* ---- what few_impl.h hands on ---- */
 
 /* A scale that is d times a small integer. */
 typedef VF scale_of_run;
@@ -218,10 +220,19 @@ static GG_ALWAYS_INLINE void one_end(struct out *o, VF d)
         o->sum[j] = vf_fma(o->part[j], d, o->sum[j]);
 }
 
-#include "kern/x86/few_blocks.h"
-#include "kern/x86/few_codes.h"
+/* Each kind, and without VNNI each number of bits that it has there. */
+/* clang-format off */
+#ifdef VI_DP
+#define KINDS(X) X(own, 8) X(sub, 8) X(half, 8) X(two, 8) X(fold, 8) X(one, 8)
+#else
+#define KINDS(X) \
+    X(own, 4) X(own, 5) X(own, 7) X(sub, 4) X(sub, 5) X(sub, 7) X(half, 6) \
+    X(half, 7) X(two, 2) X(one, 4)
+#endif
+/* clang-format on */
 #include "kern/x86/few_impl.h"
 
-#define X(LEV, ID, NAME, N, SCALES, MINS, BIAS, BITS, ...)                    \
-    FEW(gg_kern_few8_##NAME##_##LEV, NAME, N, SCALES, MINS, BIAS, BITS)
+#define X(LEV, ID, NAME, KIND, N, SCALES, MINS, BIAS, BITS, ...)              \
+    FEW(gg_kern_few8_##NAME##_##LEV, NAME, KIND, CODE(KIND, BITS), N, SCALES, \
+        MINS, BIAS, BITS)
 FEW_TYPES(X, LEVEL)

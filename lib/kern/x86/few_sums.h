@@ -2,15 +2,12 @@
 /* few_sums.h - what few_i8_impl.h and few_i16_impl.h share before their sums */
 #include "dtype/iq_code.h"
 #include "kern/few.h"
+#include "kern/x86/lanes.h"
 
 #include <assert.h>
 #include <stddef.h>
 
-enum {
-    QUADS = GG_GEMM_I8_QUADS,
-    RUN_QUADS = 32 / 4, /* of steps that share a scale */
-    COLS = NR           /* most columns that there is code for */
-};
+enum { COLS = NR }; /* most columns that there is code for */
 
 struct acts;
 
@@ -22,6 +19,7 @@ struct out {
     struct acts *x; /* the block of activations */
     /* constants once this is inlined: */
     int n_cols;
-    int bias;      /* what is added to a type's integers, */
-    unsigned bits; /* and how many they have then */
+    int bias; /* what is added to a type's integers; no constant where code
+                    * is for several types */
+    unsigned bits; /* that they have then */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* few_codes.h - blocks of the codebook types to bytes whose lanes are rows
+/* lanes_codes.h - blocks of the codebook types to bytes whose lanes are rows
  *
- * Included after few_blocks.h, whose functions take the bytes. Numbers of
+ * Included after lanes_blocks.h, whose functions take the bytes. Numbers of
  * entries (kern/iq_bytes.h) are made row by row; entries are then put together
  * from all rows to be lanes. Signs, scales and what is added to entries are
  * made in lanes.
@@ -252,21 +252,19 @@ static GG_ALWAYS_INLINE VF times(VF v, float by)
 }
 
 /* Two halves of run s, of which sub has a nibble each. */
-static GG_ALWAYS_INLINE void two_halves(struct out *o, const VI q[RUN_QUADS],
-                                        size_t s, VF d, VI sub)
+static GG_ALWAYS_INLINE void two_halves(struct to *to, const VI q[RUN_QUADS],
+                                        size_t s, VI sub)
 {
-    half_run(o, q, 2 * s, scale_of(d, odd_of(sub, 15)));
-    half_run(o, q + 4, 2 * s + 1, scale_of(d, odd_of(vi_srl(sub, 4), 15)));
+    put_half(to, q, 2 * s, odd_of(sub, 15));
+    put_half(to, q + 4, 2 * s + 1, odd_of(vi_srl(sub, 4), 15));
 }
 
 /* ---- blocks ---- */
 
-static GG_ALWAYS_INLINE void block_iq2_xxs(struct out *o, const struct rows *r,
-                                           size_t n)
+static GG_ALWAYS_INLINE void block_iq2_xxs(struct to *to, const struct rows *r)
 {
-    const VF d = times(take_half(r, 0), 0.125f);
+    put_d(to, times(take_half(r, 0), 0.125f));
     struct codes_8 c;
-    (void)n;
     codes_iq2_xxs(&c, r);
     for (size_t h = 0; h < 4; h++) {
         VI v[4];
@@ -275,22 +273,18 @@ static GG_ALWAYS_INLINE void block_iq2_xxs(struct out *o, const struct rows *r,
             const VI rest = v[2 * i + 1]; /* signs, and scales above them */
             VI q[RUN_QUADS];
             take_8(&c, gg_kern_iq2_xxs_bytes, 8 * h + 4 * i, q);
-            add_signs(q, even_signs(sevens(rest)), o->bias);
-            sub_run(o, q, 2 * h + i,
-                    scale_of(d, odd_of(vi_srl(rest, 28), 15)));
+            add_signs(q, even_signs(sevens(rest)), to->bias);
+            put_sub(to, q, 2 * h + i, odd_of(vi_srl(rest, 28), 15));
         }
     }
-    sub_end(o, d);
 }
 
-static GG_ALWAYS_INLINE void block_iq2_xs(struct out *o, const struct rows *r,
-                                          size_t n)
+static GG_ALWAYS_INLINE void block_iq2_xs(struct to *to, const struct rows *r)
 {
-    const VF d = times(take_half(r, 0), 0.125f);
+    put_d(to, times(take_half(r, 0), 0.125f));
     const VI seven = vi_words(0x7f);
     struct codes_8 c;
     VI scale[4], v[4];
-    (void)n;
     codes_iq2_xs(&c, r);
     take(r, offsetof(struct gg_block_iq2_xs, scales) - 8, scale);
     for (size_t h = 0; h < 4; h++) {
@@ -306,21 +300,18 @@ static GG_ALWAYS_INLINE void block_iq2_xs(struct out *o, const struct rows *r,
                 vi_or(vi_and(vi_srl(b, 9), seven), vi_sll(vi_srl(b, 25), 8));
             VI q[RUN_QUADS];
             take_8(&c, gg_kern_iq2_xs_bytes, 8 * h + 4 * i, q);
-            add_signs(q, even_signs(vi_or(low, vi_sll(up, 16))), o->bias);
-            two_halves(o, q, 2 * h + i, d, sub);
+            add_signs(q, even_signs(vi_or(low, vi_sll(up, 16))), to->bias);
+            two_halves(to, q, 2 * h + i, sub);
             sub = vi_srl(sub, 8);
         }
     }
-    sub_end(o, d);
 }
 
-static GG_ALWAYS_INLINE void block_iq2_s(struct out *o, const struct rows *r,
-                                         size_t n)
+static GG_ALWAYS_INLINE void block_iq2_s(struct to *to, const struct rows *r)
 {
-    const VF d = times(take_half(r, 0), 0.125f);
+    put_d(to, times(take_half(r, 0), 0.125f));
     struct codes_8 c;
     VI scale[4], signs[4];
-    (void)n;
     codes_iq2_s(&c, r);
     take(r, offsetof(struct gg_block_iq2_s, qh), scale);
     for (size_t h = 0; h < 2; h++) {
@@ -329,20 +320,17 @@ static GG_ALWAYS_INLINE void block_iq2_s(struct out *o, const struct rows *r,
         for (size_t i = 0; i < 4; i++) {
             VI q[RUN_QUADS];
             take_8(&c, gg_kern_iq2_s_bytes, 16 * h + 4 * i, q);
-            add_signs(q, signs[i], o->bias);
-            two_halves(o, q, 4 * h + i, d, sub);
+            add_signs(q, signs[i], to->bias);
+            two_halves(to, q, 4 * h + i, sub);
             sub = vi_srl(sub, 8);
         }
     }
-    sub_end(o, d);
 }
 
-static GG_ALWAYS_INLINE void block_iq3_xxs(struct out *o, const struct rows *r,
-                                           size_t n)
+static GG_ALWAYS_INLINE void block_iq3_xxs(struct to *to, const struct rows *r)
 {
-    const VF d = times(take_half(r, 0), 0.25f);
+    put_d(to, times(take_half(r, 0), 0.25f));
     struct codes_4 c;
-    (void)n;
     codes_iq3_xxs(&c, r);
     for (size_t h = 0; h < 2; h++) {
         VI rest[4]; /* signs, and scales above them */
@@ -350,21 +338,17 @@ static GG_ALWAYS_INLINE void block_iq3_xxs(struct out *o, const struct rows *r,
         for (size_t i = 0; i < 4; i++) {
             VI q[RUN_QUADS];
             take_4(&c, gg_kern_iq3_xxs_bytes, 32 * h + 8 * i, q);
-            add_signs(q, even_signs(sevens(rest[i])), o->bias);
-            sub_run(o, q, 4 * h + i,
-                    scale_of(d, odd_of(vi_srl(rest[i], 28), 15)));
+            add_signs(q, even_signs(sevens(rest[i])), to->bias);
+            put_sub(to, q, 4 * h + i, odd_of(vi_srl(rest[i], 28), 15));
         }
     }
-    sub_end(o, d);
 }
 
-static GG_ALWAYS_INLINE void block_iq3_s(struct out *o, const struct rows *r,
-                                         size_t n)
+static GG_ALWAYS_INLINE void block_iq3_s(struct to *to, const struct rows *r)
 {
-    const VF d = take_half(r, 0);
+    put_d(to, take_half(r, 0));
     struct codes_4 c;
     VI scale[4], signs[4];
-    (void)n;
     codes_iq3_s(&c, r);
     take(r, offsetof(struct gg_block_iq3_s, scales) - 12, scale);
     VI sub = scale[3];
@@ -373,12 +357,11 @@ static GG_ALWAYS_INLINE void block_iq3_s(struct out *o, const struct rows *r,
         for (size_t i = 0; i < 4; i++) {
             VI q[RUN_QUADS];
             take_4(&c, gg_kern_iq3_s_bytes, 32 * h + 8 * i, q);
-            add_signs(q, signs[i], o->bias);
-            sub_run(o, q, 4 * h + i, scale_of(d, odd_of(sub, 15)));
+            add_signs(q, signs[i], to->bias);
+            put_sub(to, q, 4 * h + i, odd_of(sub, 15));
             sub = vi_srl(sub, 4);
         }
     }
-    sub_end(o, d);
 }
 
 /* What levels of IQ1 are moved by, with the bias: -1 if bit 31 is set, or 1. */
@@ -387,29 +370,26 @@ static GG_ALWAYS_INLINE VI delta_of(VI v, int bias)
     return vi_add8(vi_and(vi_sra(v, 31), vi_bytes(-2)), vi_bytes(bias + 1));
 }
 
-static GG_ALWAYS_INLINE void block_iq1_s(struct out *o, const struct rows *r,
-                                         size_t n)
+static GG_ALWAYS_INLINE void block_iq1_s(struct to *to, const struct rows *r)
 {
-    const VF d = times(take_half(r, 0), 0.125f);
+    put_d(to, times(take_half(r, 0), 0.125f));
     struct codes_8 c;
     VI high[4];
-    (void)n;
     codes_iq1_s(&c, r);
     take(r, offsetof(struct gg_block_iq1_s, qh), high);
     for (size_t h = 0; h < 4; h++) {
         VI w = high[h];
         for (size_t i = 0; i < 2; i++) {
-            const VI delta = delta_of(vi_sll(w, 16), o->bias);
+            const VI delta = delta_of(vi_sll(w, 16), to->bias);
             VI q[RUN_QUADS];
             take_8(&c, gg_kern_iq1_bytes, 8 * h + 4 * i, q);
             GG_UNROLL
             for (int k = 0; k < RUN_QUADS; k++)
                 q[k] = vi_add8(q[k], delta);
-            sub_run(o, q, 2 * h + i, scale_of(d, odd_of(vi_srl(w, 12), 7)));
+            put_sub(to, q, 2 * h + i, odd_of(vi_srl(w, 12), 7));
             w = vi_srl(w, 16);
         }
     }
-    sub_end(o, d);
 }
 
 /* The upper nibbles of four words are an f16. */
@@ -422,16 +402,14 @@ static GG_ALWAYS_INLINE VF half_of_nibbles(VI a, VI b)
     return halves(vi_or(low, up));
 }
 
-static GG_ALWAYS_INLINE void block_iq1_m(struct out *o, const struct rows *r,
-                                         size_t n)
+static GG_ALWAYS_INLINE void block_iq1_m(struct to *to, const struct rows *r)
 {
     struct codes_8 c;
     VI high[4], scale[4];
-    (void)n;
     codes_iq1_m(&c, r);
     take(r, offsetof(struct gg_block_iq1_m, qh), high);
     take(r, offsetof(struct gg_block_iq1_m, scales) - 8, scale);
-    const VF d = times(half_of_nibbles(scale[2], scale[3]), 0.125f);
+    put_d(to, times(half_of_nibbles(scale[2], scale[3]), 0.125f));
     for (size_t h = 0; h < 4; h++) {
         VI w = high[h], sub = scale[2 + h / 2];
         if (h % 2)
@@ -443,13 +421,11 @@ static GG_ALWAYS_INLINE void block_iq1_m(struct out *o, const struct rows *r,
             GG_UNROLL
             for (int k = 0; k < RUN_QUADS; k++) /* a bit for two quads */
                 q[k] = vi_add8(q[k],
-                               delta_of(vi_sll(w, 28 - k / 2 * 4), o->bias));
-            half_run(o, q, 2 * s, scale_of(d, odd_of(sub, 7)));
-            half_run(o, q + 4, 2 * s + 1,
-                     scale_of(d, odd_of(vi_srl(sub, 3), 7)));
+                               delta_of(vi_sll(w, 28 - k / 2 * 4), to->bias));
+            put_half(to, q, 2 * s, odd_of(sub, 7));
+            put_half(to, q + 4, 2 * s + 1, odd_of(vi_srl(sub, 3), 7));
             w = vi_srl(w, 16);
             sub = vi_srl(sub, 6);
         }
     }
-    sub_end(o, d);
 }

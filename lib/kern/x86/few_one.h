@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* few_one.h - one column: bytes of blocks are multiplied as they are made
+ *
+ * Included by few_impl.h.
+ */
+enum kind { KIND_own, KIND_sub, KIND_half, KIND_fold, KIND_two, KIND_one };
+
+struct to {
+    struct out *o;
+    size_t n;
+    VF d, *min; /* not in the struct, as sums of struct out are not */
+    /* constants once this is inlined: */
+    int bias, apart;
+    enum kind kind;
+};
+
+static GG_ALWAYS_INLINE void put_own(struct to *to, const VI q[RUN_QUADS],
+                                     size_t i, VF d)
+{
+    own_run(to->o, q, i, d);
+}
+
+static GG_ALWAYS_INLINE void put_d(struct to *to, VF d)
+{
+    to->d = d;
+}
+
+static GG_ALWAYS_INLINE void put_sub(struct to *to, const VI q[RUN_QUADS],
+                                     size_t i, VI by)
+{
+    sub_run(to->o, q, i, scale_of(to->d, by));
+}
+
+static GG_ALWAYS_INLINE void put_half(struct to *to, const VI q[4], size_t i,
+                                      VI by)
+{
+    if (to->kind == KIND_half)
+        half_run(to->o, q, i, scale_of(to->d, by));
+    else
+        fold_run(to->o, q, i, by, to->kind == KIND_two ? two_shift(i) : 0);
+}
+
+static GG_ALWAYS_INLINE void put_run(struct to *to, const VI q[RUN_QUADS],
+                                     size_t i)
+{
+    one_run(to->o, q, i);
+}
+
+static GG_ALWAYS_INLINE void put_min(struct to *to, size_t i, VF m)
+{
+    to->min[i] = m;
+}
+
+#include "kern/x86/lanes_blocks.h"
+#include "kern/x86/lanes_codes.h"
+
+static GG_ALWAYS_INLINE void end_block(struct to *to)
+{
+    if (to->kind == KIND_own)
+        own_end(to->o);
+    else if (to->kind == KIND_sub || to->kind == KIND_half)
+        sub_end(to->o, to->d);
+    else
+        one_end(to->o, to->d);
+}
+
+#define ONE(FULL, NAME, KIND, N, SCALES, MINS, BIAS, BITS)                    \
+    static GG_ALWAYS_INLINE void FULL##_block(                                \
+        struct out *o, const struct type *t, const struct rows *r, size_t n)  \
+    {                                                                         \
+        const uintptr_t end = *r->ahead + ROWS * t->size;                     \
+        VF min[GG_MAX(1, MINS)];                                              \
+        struct to to = { .o = o,                                              \
+                         .min = min,                                          \
+                         .n = n,                                              \
+                         .bias = BIAS,                                        \
+                         .apart = TWO_APART,                                  \
+                         .kind = KIND_##KIND };                               \
+        if (KIND_##KIND == KIND_fold)                                         \
+            fold_begin(o);                                                    \
+        block_##NAME(&to, r);                                                 \
+        ask_rest(r, end);                                                     \
+        end_block(&to);                                                       \
+        add_mins(o, min, (MINS)*n / GG_GEMM_INT_STEPS);                       \
+    }                                                                         \
+    static void FULL##_one(const struct gg_kern_few *f, const struct type *t) \
+    {                                                                         \
+        const struct type s = { .size = (N) * sizeof(struct gg_block_##NAME), \
+                                .n_scales = SCALES,                           \
+                                .n_mins = MINS,                               \
+                                .x_words = FEW_X_WORDS(SCALES, MINS),         \
+                                .bias = BIAS };                               \
+        (void)t;                                                              \
+        some_cols(f, &s, FULL##_block, 1, BITS);                              \
+    }
+#define FEW(FULL, NAME, KIND, CODE, N, SCALES, MINS, BIAS, BITS)              \
+    ONE(FULL, NAME, KIND, N, SCALES, MINS, BIAS, BITS)                        \
+    FEW_BY(FULL##_one, FULL, NAME, KIND, CODE, N, SCALES, MINS, BIAS)
