@@ -93,9 +93,10 @@ same_archives() {
     done
     cmp twice/1 twice/2
 }
-# Can this compiler make programs that link what ours do?
+# Can this compiler make programs that link what ours do, and has it the kernel's
+# headers, which another package may bring?
 can_link() {
-    echo 'int main(void) { return 0; }' >matrix/probe.c
+    printf '#include <errno.h>\nint main(void) { return errno; }\n' >matrix/probe.c
     # shellcheck disable=SC2086 # a compiler may have options
     $1 -o matrix/probe matrix/probe.c -lxxhash -lz -lpcre2-8 -lutf8proc -ljansson \
         2>/dev/null
