@@ -139,12 +139,14 @@ grep -q "^Version: $version$" "$pc" && grep -q '^URL: https://.' "$pc" &&
     grep -q '^License: MIT$' "$pc" && grep -q '^MIT License$' "$srcdir/COPYING"
 verdict 'libgguf.pc has the version, the URL and the licence of COPYING' $? "$pc"
 
-# ---- uninstall
+# ---- uninstall, of a prefix that may itself be in a folder of such a name
+prefix=$(sed -n 's/^prefix = //p' "$builddir/Makefile")
 (cd "$builddir" && $MAKE -s uninstall DESTDIR="$tmp/to") >"$tmp/log" 2>&1
 verdict 'make uninstall' $? "$tmp/log"
 {
     find "$tmp/to" ! -type d
-    find "$tmp/to" -type d '(' -name '*gguf*' -o -name tiny-llama -o -name recipes ')'
+    find "$tmp/to" -type d '(' -name '*gguf*' -o -name tiny-llama -o -name recipes ')' |
+        "${AWK-awk}" -v prefix="$tmp/to$prefix/" 'index(prefix, $0 "/") != 1'
 } >"$tmp/out"
 test ! -s "$tmp/out"
 verdict 'it leaves no file, and no folder of ours' $? "$tmp/out"

@@ -113,11 +113,13 @@ fi
 
 # Values of metadata end where the terminal does, unless a length is asked for.
 if $pty; then
-    "$bin/gguf-info" --metadata "$tiny" >"$tmp/wide"
+    short=$tmp/short.gguf # the path is never cut
+    cp "$tiny" "$short"
+    "$bin/gguf-info" --metadata "$short" >"$tmp/wide"
     test "$("$AWK" 'length > 150' "$tmp/wide" | wc -l)" -gt 0
     ok 'gguf-info in a pipe: lines are as long as they are'
     for columns in 72 80 120; do
-        "$onpty" $columns "$bin/gguf-info" --color=never --metadata "$tiny" |
+        "$onpty" $columns "$bin/gguf-info" --color=never --metadata "$short" |
             tr -d '\r' >"$tmp/out"
         "$AWK" -v n=$columns 'length > n { exit 1 }' "$tmp/out" &&
             test "$(wc -l <"$tmp/out")" -eq "$(wc -l <"$tmp/wide")" &&
@@ -125,7 +127,7 @@ if $pty; then
             test "$(grep -c '\.\.\.$' "$tmp/out")" -lt 8
         ok "gguf-info fits $columns columns"
     done
-    "$onpty" 80 "$bin/gguf-info" --color=never --metadata --strings=all "$tiny" |
+    "$onpty" 80 "$bin/gguf-info" --color=never --metadata --strings=all "$short" |
         tr -d '\r' >"$tmp/out"
     "$AWK" 'length > 150 { long = 1 } END { exit !long }' "$tmp/out"
     ok '--strings=all: the whole text, however long'
@@ -228,7 +230,6 @@ if $pty && test -f "$tiny"; then
     test "$("$AWK" 'length > 40' "$tmp/out")" = "model   $long:" &&
         grep -q '^        llama, 5.77 M parameters, 3' "$tmp/out"
     ok 'a word longer than a line has one of its own'
-    cd "$OLDPWD" || exit 99
 fi
 
 # A line for each file: columns are left out, names lose their beginning.
