@@ -19,13 +19,12 @@ typedef void cols_fn(const struct gg_kern_few *f, const struct type *t);
 
 struct type {
     lanes_fn *lanes;
-    size_t size;     /* bytes of 256 steps */
-    size_t n_scales; /* of 256 steps, likewise */
-    size_t n_mins;
-    size_t x_words; /* of a block of activations */
-    int bias;
-    cols_fn *one;         /* column of this type, or NULL */
-    cols_fn *const *cols; /* 1 where one is NULL, 2, 4 and COLS */
+    size_t size;             /* bytes of 256 steps of a row */
+    size_t n_scales, n_mins; /* of those */
+    size_t x_words;          /* 32 bits each of a block of activations */
+    int bias;                /* GG_KERN_FEW_ALL */
+    cols_fn *one;            /* one column of this type alone, or NULL */
+    cols_fn *const *cols;    /* 1 where that is NULL, 2, 4 and COLS */
 };
 
 /* ---- kinds: n_runs of 32 steps, all 8 but for the kind own ---- */
@@ -233,24 +232,29 @@ static GG_ALWAYS_INLINE void few(const struct gg_kern_few *f,
         t->cols[n > 4 ? 3 : n > 2 ? 2 : n - 1](f, t);
 }
 
-#define FEW_BY(ONE, FULL, NAME, KIND, CODE, N, SCALES, MINS, BIAS)            \
-    void FULL(const struct gg_kern_few *f)                                    \
-    {                                                                         \
-        static const struct type t = { LANES_OF(LANES_##KIND(NAME),           \
-                                                ROWS_LEVEL),                  \
-                                       (N) * sizeof(struct gg_block_##NAME),  \
-                                       SCALES,                                \
-                                       MINS,                                  \
-                                       FEW_X_WORDS(SCALES, MINS),             \
-                                       BIAS,                                  \
-                                       ONE,                                   \
-                                       CODE };                                \
-        few(f, &t);                                                           \
-    }
-
 #if ONE_BY_TYPE
 #include "kern/x86/few_one.h"
 #else
-#define FEW(FULL, NAME, KIND, CODE, N, SCALES, MINS, BIAS, BITS)              \
-    FEW_BY(NULL, FULL, NAME, KIND, CODE, N, SCALES, MINS, BIAS)
+#define ONE_DECLARE(NAME)
+#define ONE_DEFINE(NAME, KIND, BITS)
+#define ONE_OF(NAME) NULL
 #endif
+
+/* FULL, the kernel of a type; CODE: of its kind. */
+#define FEW(FULL, NAME, KIND, CODE, N, SCALES, MINS, BIAS, BITS)              \
+    ONE_DECLARE(NAME)                                                         \
+    static const struct type type_##NAME = {                                  \
+        .lanes = LANES_OF(LANES_##KIND(NAME), ROWS_LEVEL),                    \
+        .size = (N) * sizeof(struct gg_block_##NAME),                         \
+        .n_scales = SCALES,                                                   \
+        .n_mins = MINS,                                                       \
+        .x_words = FEW_X_WORDS(SCALES, MINS),                                 \
+        .bias = BIAS,                                                         \
+        .one = ONE_OF(NAME),                                                  \
+        .cols = CODE                                                          \
+    };                                                                        \
+    ONE_DEFINE(NAME, KIND, BITS)                                              \
+    void FULL(const struct gg_kern_few *f)                                    \
+    {                                                                         \
+        few(f, &type_##NAME);                                                 \
+    }

@@ -64,35 +64,29 @@ static GG_ALWAYS_INLINE void end_block(struct to *to)
         one_end(to->o, to->d);
 }
 
-#define ONE(FULL, NAME, KIND, N, SCALES, MINS, BIAS, BITS)                    \
-    static GG_ALWAYS_INLINE void FULL##_block(                                \
+#define ONE_OF(NAME)      NAME##_one
+#define ONE_DECLARE(NAME) static cols_fn NAME##_one;
+#define ONE_DEFINE(NAME, KIND, BITS)                                          \
+    static GG_ALWAYS_INLINE void NAME##_one_block(                            \
         struct out *o, const struct type *t, const struct rows *r, size_t n)  \
     {                                                                         \
         const uintptr_t end = *r->ahead + ROWS * t->size;                     \
-        VF min[GG_MAX(1, MINS)];                                              \
+        VF min[16];                                                           \
         struct to to = { .o = o,                                              \
                          .min = min,                                          \
                          .n = n,                                              \
-                         .bias = BIAS,                                        \
+                         .bias = o->bias,                                     \
                          .apart = TWO_APART,                                  \
                          .kind = KIND_##KIND };                               \
-        if (KIND_##KIND == KIND_fold)                                         \
+        if (to.kind == KIND_fold)                                             \
             fold_begin(o);                                                    \
         block_##NAME(&to, r);                                                 \
         ask_rest(r, end);                                                     \
         end_block(&to);                                                       \
-        add_mins(o, min, (MINS)*n / GG_GEMM_INT_STEPS);                       \
+        add_mins(o, min, t->n_mins *n / GG_GEMM_INT_STEPS);                   \
     }                                                                         \
-    static void FULL##_one(const struct gg_kern_few *f, const struct type *t) \
+    static void NAME##_one(const struct gg_kern_few *f, const struct type *t) \
     {                                                                         \
-        const struct type s = { .size = (N) * sizeof(struct gg_block_##NAME), \
-                                .n_scales = SCALES,                           \
-                                .n_mins = MINS,                               \
-                                .x_words = FEW_X_WORDS(SCALES, MINS),         \
-                                .bias = BIAS };                               \
-        (void)t;                                                              \
-        some_cols(f, &s, FULL##_block, 1, BITS);                              \
+        (void)t; /* which the compiler is to know */                          \
+        some_cols(f, &type_##NAME, NAME##_one_block, 1, BITS);                \
     }
-#define FEW(FULL, NAME, KIND, CODE, N, SCALES, MINS, BIAS, BITS)              \
-    ONE(FULL, NAME, KIND, N, SCALES, MINS, BIAS, BITS)                        \
-    FEW_BY(FULL##_one, FULL, NAME, KIND, CODE, N, SCALES, MINS, BIAS)

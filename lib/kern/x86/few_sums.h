@@ -19,7 +19,7 @@ struct out {
     struct acts *x; /* the block of activations */
     /* constants once this is inlined: */
     int n_cols;
-    int bias; /* what is added to a type's integers; no constant where code
-                    * is for several types */
+    int bias; /* what is added to a type's integers; a constant in code for
+                    * one type */
     unsigned bits; /* that they have then */
 };
