@@ -9,14 +9,14 @@
 # is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
 # skipped. This is what `make check-long` runs last.
 #
+# All of them take more than two hours on two processors, asan half an hour.
 # A row builds and runs what it can change (tests/Makefile.inc). dist is what a
-# user gets: all tests, from the archive that make dist makes, with both ways to
-# link; coverage and asan link the archive. clang, coverage and asan run what
-# another compiler changes, asan without programs that evaluate one text again
-# and again, which tsan runs; gcc-O3 and c-only run what computes, 32-bit what
-# depends on sizes. Where the ways to link do not matter, only one is built. Long
-# lists of files and chunks are gone through in dist, and sampled in other rows
-# (GGUF_TEST_SAMPLE).
+# user gets: all tests, of what make dist packs, with both ways to link. clang,
+# coverage and asan run what another compiler changes, asan without most of what
+# evaluates one text again and again; gcc-O3 and c-only run what computes, 32-bit
+# what depends on sizes. Where the ways to link do not matter, only one is built:
+# coverage and asan have the static library. Long lists of files and chunks are
+# gone through in dist, and sampled in other rows (GGUF_TEST_SAMPLE).
 #
 # Where ccache is, a file that one row compiled is not compiled again by another
 # that says the same of it (in matrix/ccache, made and removed here). So flags
