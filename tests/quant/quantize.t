@@ -506,15 +506,16 @@ run "$bin/gguf-info" --manifest "$tmp/manifest" "$tmp/o.gguf"
 test $rc -eq 0
 ok 'D1: the copy has the same data'
 # Interrupted, at a time when a run is under way: its status is above 128, and
-# the output, which may be complete when the signal comes, is not there.
+# the output, which may be complete when the signal comes, is not there. Without
+# --foreground timeout kills itself, too, before a run that holds a journal ended.
 hit() # signal, option...
 {
     signal=$1
     shift
     for pause in 0.3 0.5 0.8 0.2 0.1; do
         rm -f "$tmp"/o.gguf*
-        timeout --preserve-status -s "$signal" $pause "$bin/gguf-quantize" -q \
-            -t 1 "$@" "$m" "$tmp/o.gguf" IQ3_S 2>/dev/null
+        timeout --foreground --preserve-status -s "$signal" $pause \
+            "$bin/gguf-quantize" -q -t 1 "$@" "$m" "$tmp/o.gguf" IQ3_S 2>/dev/null
         rc=$?
         test $rc -gt 128 -a ! -e "$tmp/o.gguf" && return 0
     done 2>/dev/null
