@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-# GGUF_CHECK_ISA(NAME, LABEL, FLAGS, PROLOGUE, BODY)
+# GGUF_CHECK_ISA(NAME, LABEL, FLAGS, PROLOGUE, BODY, FEATURE)
 # Can the compiler build this instruction set level? Sets NAME_CFLAGS, the
 # conditional HAVE_NAME, HAVE_NAME in config.h, and adds LABEL to the summary.
-# Whether the processor has it is asked at run time, never here.
+# Whether the processor has it is asked at run time; here, too, with
+# --enable-simd=native: its FEATURE, by the name that gcc and clang give it. What
+# that cannot say (a compiler without the name, a cross build) is built.
 AC_DEFUN([GGUF_CHECK_ISA], [
 gguf_isa_$1=no
-AS_IF([test "x$enable_simd" = xyes], [
+AS_IF([test "x$enable_simd" != xno], [
   AC_CACHE_CHECK([whether $CC can build $2 kernels], [gguf_cv_isa_$1], [
     gguf_save_CFLAGS=$CFLAGS
     CFLAGS="$CFLAGS $3"
@@ -13,6 +15,15 @@ AS_IF([test "x$enable_simd" = xyes], [
       [gguf_cv_isa_$1=yes], [gguf_cv_isa_$1=no])
     CFLAGS=$gguf_save_CFLAGS])
   gguf_isa_$1=$gguf_cv_isa_$1])
+AS_IF([test "x$enable_simd$gguf_isa_$1" = xnativeyes], [
+  AC_CACHE_CHECK([whether this processor has $6], [gguf_cv_here_$1], [
+    gguf_cv_here_$1=unknown
+    m4_pushdef([gguf_ask], [AC_LANG_PROGRAM([],
+      [[return !__builtin_cpu_supports("$6");]])])
+    AC_LINK_IFELSE([gguf_ask], [AC_RUN_IFELSE([gguf_ask],
+      [gguf_cv_here_$1=yes], [gguf_cv_here_$1=no], [:])])
+    m4_popdef([gguf_ask])])
+  AS_IF([test $gguf_cv_here_$1 = no], [gguf_isa_$1=no])])
 AM_CONDITIONAL([HAVE_$1], [test "x$gguf_isa_$1" = xyes])
 AS_IF([test "x$gguf_isa_$1" = xyes],
   [AC_DEFINE([HAVE_$1], [1], [Define to 1 when $2 kernels are built.])
@@ -37,40 +48,43 @@ AC_CACHE_CHECK([how $CC leaves out variables of kernels],
 # GGUF_SIMD: the levels that exist, one row each.
 AC_DEFUN([GGUF_SIMD], [
 AC_ARG_ENABLE([simd],
-  [AS_HELP_STRING([--disable-simd], [build the portable C kernels only])],
-  [], [enable_simd=yes])
+  [AS_HELP_STRING([--disable-simd], [build the portable C kernels only;
+    --enable-simd=native: and those that this processor has])],
+  [AS_CASE([$enable_simd], [yes|no|native], [],
+    [AC_MSG_ERROR([--enable-simd=$enable_simd: it is yes, no or native])])],
+  [enable_simd=yes])
 gguf_isa_list=
 GGUF_UNTRACKED
 GGUF_CHECK_ISA([X86_AVX2], [avx2], [-mavx2 -mfma -mf16c],
   [[#include <immintrin.h>
 ]], [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a);
-      return (int)_mm256_cvtss_f32(a);]])
+      return (int)_mm256_cvtss_f32(a);]], [avx2])
 GGUF_CHECK_ISA([X86_AVX512], [avx512],
   [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
   [[#include <immintrin.h>
 ]], [[__m512 a = _mm512_setzero_ps(); a = _mm512_fmadd_ps(a, a, a);
-      return (int)_mm512_cvtss_f32(a);]])
+      return (int)_mm512_cvtss_f32(a);]], [avx512bw])
 dnl Kernels of these use the instructions by assembly (lib/kern/x86/dp.h): the
 dnl assembler has to know them, the compiler need not.
 GGUF_CHECK_ISA([X86_AVXVNNI], [avxvnni], [-mavx2 -mfma -mf16c],
   [[#include <immintrin.h>
 ]], [[__m256i a = _mm256_setzero_si256();
       __asm__("%{vex%} vpdpwssd %1, %1, %0" : "+x"(a) : "x"(a));
-      return _mm256_cvtsi256_si32(a);]])
+      return _mm256_cvtsi256_si32(a);]], [avxvnni])
 GGUF_CHECK_ISA([X86_VNNI512], [vnni512],
   [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
   [[#include <immintrin.h>
 ]], [[__m512i a = _mm512_setzero_si512();
       __asm__("vpdpwssd %1, %1, %0" : "+v"(a) : "v"(a));
-      return _mm512_cvtsi512_si32(a);]])
+      return _mm512_cvtsi512_si32(a);]], [avx512vnni])
 GGUF_CHECK_ISA([X86_SHANI], [shani], [-mssse3 -msse4.1 -msha],
   [[#include <immintrin.h>
 ]], [[__m128i a = _mm_setzero_si128(); a = _mm_sha256msg1_epu32(a, a);
-      return _mm_cvtsi128_si32(a);]])
+      return _mm_cvtsi128_si32(a);]], [sha])
 GGUF_CHECK_ISA([X86_AVX512BF16], [avx512bf16],
   [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
   [[#include <immintrin.h>
 ]], [[__m512 a = _mm512_setzero_ps();
       __asm__("vdpbf16ps %1, %1, %0" : "+v"(a) : "v"(a));
-      return (int)_mm512_cvtss_f32(a);]])
+      return (int)_mm512_cvtss_f32(a);]], [avx512bf16])
 ])
