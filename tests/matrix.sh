@@ -9,26 +9,25 @@
 # is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
 # skipped. This is what `make check-long` runs last.
 #
-# All of them take more than two hours on two processors, asan half an hour.
-# A row builds and runs what it can change (tests/Makefile.inc). dist is what a
-# user gets: all tests, of what make dist packs, with both ways to link. clang,
-# coverage and asan run what another compiler changes, asan without most of what
-# evaluates one text again and again; gcc-O3 and c-only run what computes, 32-bit
-# what depends on sizes. Where the ways to link do not matter, only one is built:
-# coverage and asan have the static library. Long lists of files and chunks are
-# gone through in dist, and sampled in other rows (GGUF_TEST_SAMPLE).
+# Two rows are built and tested at a time: one that configures or links, or waits,
+# leaves a processor idle. A row builds and runs what no other does
+# (tests/Makefile.inc). dist is what a user gets: all tests, of what make dist
+# packs, with both ways to link and all kernels. clang has what configure can find
+# beside, BLAS and MPI; c-only is the C that kernels are compared with, as an
+# optimiser changes it most; no-tools is what no optimiser changed, in valgrind.
+# coverage and asan run what is no page or source, asan without most of what
+# evaluates one text again and again. In all rows but dist there is one way to
+# link, and long lists of files and chunks are sampled (GGUF_TEST_SAMPLE); where
+# it takes long to compile there are those kernels alone that this processor runs.
 #
 # Where ccache is, a file that one row compiled is not compiled again by another
-# that says the same of it (in matrix/ccache, made and removed here). So flags
-# are the same where they can be: no lines for debuggers, which tell folders
-# apart, where nobody reads them, and instead of -Werror a row fails after its
-# tests if its log has a warning and its table says so: not with -O3, with which
-# gcc warns of what cannot be, nor with checks.
+# that says the same of it (in matrix/ccache, made and removed here). Instead of
+# -Werror a row fails after its tests if its log has a warning and its table says
+# so: not with -O3, with which gcc warns of what cannot be, nor with checks.
 #
 # The row coverage says how many lines of each room the tests run (coverage.sh).
-# Not of a build with -O0, in which evaluations take ten times as long: gcc-O0
-# runs what depends on bytes. Where tests leave a program no room its counts
-# have none either, and say so on standard error: to GCOV_ERROR_FILE instead.
+# Where tests leave a program no room its counts have none either, and say so on
+# standard error: to GCOV_ERROR_FILE instead.
 #
 # The row abi compares the shared library with that of the last tag (abi.sh).
 #
@@ -53,29 +52,21 @@ export GGUF_SHARED
 # name | compiler | CFLAGS | warnings fail | configure's options | goals
 rows='
 dist       | gcc   | -O2     | yes | --enable-debug                                    | distcheck DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O2
-clang      | clang | -O2     | yes | --enable-debug --disable-static                   | check-code GGUF_TEST_SAMPLE=11
-asan       | gcc   | -g1 -O1 | no  | --enable-debug --enable-asan --enable-ubsan --disable-shared LDFLAGS=-no-pie | check-addresses GGUF_TEST_SAMPLE=11
-tsan       | clang | -g1 -O1 | no  | --enable-tsan --disable-shared                    | check-threads GGUF_TEST_SAMPLE=11
-coverage   | gcc   | -O1     | no  | --enable-debug --enable-coverage --disable-shared | check-code GGUF_TEST_SAMPLE=11 GCOV_ERROR_FILE=/dev/null
-gcc-O0     | gcc   | -O0     | no  | --enable-debug --disable-shared                   | check-cross-bytes GGUF_TEST_SAMPLE=11
-gcc-O3     | gcc   | -O3 -march=native | no | --disable-static                         | check-numbers GGUF_TEST_SAMPLE=11
-c-only     | gcc   | -O2     | yes | --enable-debug --disable-simd --disable-static    | check-numbers GGUF_TEST_SAMPLE=11
-others     | gcc   | -O2     | yes | --enable-debug --with-blas=auto --with-mpi=auto --disable-static | check-others GGUF_TEST_SAMPLE=11
-32-bit     | gcc -m32 | -O2  | no  | --enable-debug --disable-static                   | check-sizes GGUF_TEST_SAMPLE=11
+asan       | gcc   | -g1 -O1 | no  | --enable-debug --enable-asan --enable-ubsan --enable-simd=native --disable-shared LDFLAGS=-no-pie | check-addresses GGUF_TEST_SAMPLE=11
+coverage   | gcc   | -O1     | no  | --enable-debug --enable-coverage --enable-simd=native --disable-shared | check-lines GGUF_TEST_SAMPLE=11 GCOV_ERROR_FILE=/dev/null
+tsan       | clang | -g1 -O1 | no  | --enable-tsan --enable-simd=native --disable-shared | check-threads GGUF_TEST_SAMPLE=11
+clang      | clang | -O2     | yes | --enable-debug --with-blas=auto --with-mpi=auto --disable-static | check-choices GGUF_TEST_SAMPLE=11
 big-endian | s390x-linux-gnu-gcc | -O2 | no | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
-valgrind   | gcc   | -O2     | yes | --enable-debug --disable-shared                   | check-valgrind
+c-only     | gcc   | -O3 -march=native | no | --enable-debug --disable-simd --disable-static | check-numbers GGUF_TEST_SAMPLE=11
 tidy       | clang | -O1     | no  |                                                   | tidy
-no-tools   | gcc   | -O2     | yes | --enable-debug --disable-tools                    | all
+32-bit     | gcc -m32 | -O2  | no  | --enable-debug --enable-simd=native --disable-static | check-sizes GGUF_TEST_SAMPLE=11
+no-tools   | gcc   | -O0     | yes | --enable-debug --enable-simd=native --disable-tools --disable-shared | check-valgrind
 abi        | gcc   | -g -O2  | yes | --disable-tools --disable-static                  | all
 '
 if test "${1-}" = --list; then
     echo "$rows" | sed '/^$/d'
     exit 0
 fi
-# Why a row cannot be run here, beside its compiler; or nothing.
-why_not() {
-    if test "$1" = abi; then sh "$src/tests/abi.sh" why "$src"; fi
-}
 # What is asked of a row that was built, beside its goals.
 after() {
     case $1 in
@@ -93,19 +84,31 @@ same_archives() {
     done
     cmp twice/1 twice/2
 }
-# Can this compiler make programs that link what ours do, and has it the kernel's
-# headers, which another package may bring?
+# Can this compiler make programs (such as FILE) that link what ours do, and has it
+# the kernel's headers, which another package may bring?
 can_link() {
-    printf '#include <errno.h>\nint main(void) { return errno; }\n' >matrix/probe.c
+    printf '#include <errno.h>\nint main(void) { return errno; }\n' >"$2.c"
     # shellcheck disable=SC2086 # a compiler may have options
-    $1 -o matrix/probe matrix/probe.c -lxxhash -lz -lpcre2-8 -lutf8proc -ljansson \
-        2>/dev/null
+    $1 -o "$2" "$2.c" -lxxhash -lz -lpcre2-8 -lutf8proc -ljansson 2>/dev/null
 }
 # And are they run, by an emulator if the goals name one? Not all systems for 64
 # bits run those of 32.
 can_run() {
     case $1 in *EMULATOR=*) return 0 ;; esac
-    matrix/probe 2>/dev/null
+    "$2" 2>/dev/null
+}
+# Why this ROW COMPILER GOALS PROGRAM cannot be run here; or nothing.
+why_not() {
+    if ! can_link "$2" "matrix/probe-$1"; then
+        echo "$2 is not here, or not its libraries"
+    elif ! can_run "$3" "matrix/probe-$1"; then
+        echo "what $2 makes does not run here"
+    elif ! command -v "$4" >/dev/null; then
+        echo "$4 is not here"
+    elif test "$1" = abi; then
+        sh "$src/tests/abi.sh" why "$src"
+    fi
+    rm -f "matrix/probe-$1" "matrix/probe-$1.c"
 }
 
 # Compilers found first that ask ccache, for programs of the same name after them.
@@ -121,44 +124,30 @@ through_ccache() {
     export CCACHE_DIR PATH
 }
 
-# One more than processors: tests wait for servers, for disks and for time.
-jobs=$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1))
-status=0
-wanted=" $* "
-mkdir -p matrix
-through_ccache
-echo "$rows" | sed '/^$/d' | {
-    while IFS='|' read -r name cc cflags strict options goals; do
-        name=$(echo $name) cc=$(echo $cc)
-        case $wanted in
-        '  ' | *" $name "*) ;;
-        *) continue ;;
-        esac
+# One row, NAME of the table.
+row() {
+    echo "$rows" | grep "^$1 *|" | {
+        if ! IFS='|' read -r name cc cflags strict options goals; then
+            echo "FAIL $1 (no row of that name; --list prints them)"
+            exit 1
+        fi
+        # shellcheck disable=SC2086,SC2116 # without blanks around it
+        name=$1 cc=$(echo $cc)
         program=
         case $goals in
         *valgrind*) program=valgrind ;;
         tidy) program=clang-tidy ;;
         *EMULATOR=*) program=${goals##*EMULATOR=} program=${program%% *} ;;
         esac
-        if ! can_link "$cc"; then
-            echo "skip $name ($cc is not here, or not its libraries)"
-            continue
-        elif ! can_run "$goals"; then
-            echo "skip $name (what $cc makes does not run here)"
-            continue
-        elif ! command -v "${program:-true}" >/dev/null; then
-            echo "skip $name ($program is not here)"
-            continue
-        fi
-        why=$(why_not "$name")
+        why=$(why_not "$name" "$cc" "$goals" "${program:-true}")
         if test -n "$why"; then
             echo "skip $name ($why)"
-            continue
+            exit 0
         fi
         rm -rf "matrix/$name"
         mkdir "matrix/$name"
         begin=$(date +%s)
-        # shellcheck disable=SC2086 # options and goals are words
+        # shellcheck disable=SC2086,SC2116 # options and goals are words
         if (cd "matrix/$name" &&
             "$src/configure" -q CC="$cc" CFLAGS="$(echo $cflags)" $options &&
             make -s -k -j"$jobs" $goals &&
@@ -170,9 +159,24 @@ echo "$rows" | sed '/^$/d' | {
             rm -rf "matrix/$name"
         else
             echo "FAIL $name (matrix/$name.log)"
-            status=1
+            exit 1
         fi
-    done
-    rm -rf matrix/probe matrix/probe.c matrix/ccache
-    exit $status
+    }
 }
+
+# Each of the two has half of the processors, and one more.
+jobs=$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) / 2 + 1))
+if test "${1-}" = --row; then
+    row "$2"
+    exit
+fi
+mkdir -p matrix
+through_ccache
+# shellcheck disable=SC2046 # names are words
+test $# -gt 0 || set -- $(echo "$rows" | cut -s -d'|' -f1)
+begin=$(date +%s)
+printf '%s\n' "$@" | xargs -n 1 -P 2 "${CONFIG_SHELL-sh}" "$src/tests/matrix.sh" --row
+status=$?
+echo "in all $(($(date +%s) - begin)) s"
+rm -rf matrix/ccache
+test $status -eq 0
