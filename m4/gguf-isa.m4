@@ -3,8 +3,9 @@
 # Can the compiler build this instruction set level? Sets NAME_CFLAGS, the
 # conditional HAVE_NAME, HAVE_NAME in config.h, and adds LABEL to the summary.
 # Whether the processor has it is asked at run time; here, too, with
-# --enable-simd=native: its FEATURE, by the name that gcc and clang give it. What
-# that cannot say (a compiler without the name, a cross build) is built.
+# --enable-simd=native: its FEATURE, the last of the level's that processors got,
+# by the name that gcc and clang give it. What that cannot say (a compiler
+# without the name, a cross build) is built.
 AC_DEFUN([GGUF_CHECK_ISA], [
 gguf_isa_$1=no
 AS_IF([test "x$enable_simd" != xno], [
