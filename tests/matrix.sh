@@ -9,17 +9,17 @@
 # is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
 # skipped. This is what `make check-long` runs last.
 #
-# All of them take more than an hour on two processors of 2.4 GHz.
 # Two rows are built and tested at a time: one that configures or links, or waits,
 # leaves a processor idle. A row builds and runs what no other does
 # (tests/Makefile.inc). dist is what a user gets: all tests, of what make dist
 # packs, with both ways to link and all kernels. clang has what configure can find
-# beside, BLAS and MPI; c-only is the C that kernels are compared with, as an
-# optimiser changes it most; no-tools is what no optimiser changed, in valgrind.
-# coverage and asan run what is no page or source, asan without most of what
-# evaluates one text again and again. In all rows but dist there is one way to
-# link, and long lists of files and chunks are sampled (GGUF_TEST_SAMPLE); where
-# it takes long to compile there are those kernels alone that this processor runs.
+# beside, BLAS and MPI. 32-bit has the C alone that kernels are compared with, as
+# an optimiser changes it most; its kernels are compiled. no-tools is what no
+# optimiser changed, in valgrind. coverage and asan run what is no page or source,
+# asan without most of what evaluates one text again and again. In all rows but
+# dist there is one way to link, and long lists of files and chunks are sampled
+# (GGUF_TEST_SAMPLE); where it takes long to compile there are those kernels alone
+# that this processor runs.
 #
 # Where ccache is (in matrix/ccache, made and removed here), a file that one row
 # compiled is not compiled again by another that says the same of it, nor by dist
@@ -59,9 +59,8 @@ coverage   | gcc   | -O1     | no  | --enable-debug --enable-coverage --enable-s
 tsan       | clang | -g1 -O1 | no  | --enable-tsan --enable-simd=native --disable-shared | check-threads GGUF_TEST_SAMPLE=11
 clang      | clang | -O2     | yes | --enable-debug --with-blas=auto --with-mpi=auto --disable-static | check-choices GGUF_TEST_SAMPLE=11
 big-endian | s390x-linux-gnu-gcc | -O2 | no | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
-c-only     | gcc   | -O3 -march=native | no | --enable-debug --disable-simd --disable-static | check-numbers GGUF_TEST_SAMPLE=11
 tidy       | clang | -O1     | no  |                                                   | tidy
-32-bit     | gcc -m32 | -O2  | no  | --enable-debug --enable-simd=native --disable-static | check-sizes GGUF_TEST_SAMPLE=11
+32-bit     | gcc -m32 | -O3 -march=native | no | --enable-debug --disable-simd --disable-static | check-sizes GGUF_TEST_SAMPLE=11
 no-tools   | gcc   | -O0     | yes | --enable-debug --enable-simd=native --disable-tools --disable-shared | check-valgrind
 abi        | gcc   | -g -O2  | yes | --disable-tools --disable-static                  | all
 '
@@ -75,7 +74,14 @@ after() {
     abi) CC=$2 sh "$src/tests/abi.sh" "$src" "$PWD" ;;
     dist) same_archives ;;
     coverage) sh "$src/tests/coverage.sh" . >coverage.txt ;;
+    32-bit) kernels_of "$2" ;;
     esac
+}
+# The library with its kernels of every level, compiled by this COMPILER.
+kernels_of() {
+    mkdir kernels && cd kernels &&
+        "$src/configure" -q CC="$1" CFLAGS=-O0 --disable-tools --disable-static &&
+        make -s -j"$jobs" libgguf.la
 }
 # Archives that were made at two times are the same bytes.
 same_archives() {
