@@ -9,6 +9,7 @@
 # is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
 # skipped. This is what `make check-long` runs last.
 #
+# All of them take 75 minutes on two processors of 2.4 GHz, Zen 3.
 # Two rows are built and tested at a time: one that configures or links, or waits,
 # leaves a processor idle. A row builds and runs what no other does
 # (tests/Makefile.inc). dist is what a user gets: all tests, of what make dist

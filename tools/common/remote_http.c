@@ -400,7 +400,8 @@ static char *redirect(struct request *q, const char *from)
     if (!origin)
         fail(q, GGUF_E_FORMAT,
              "the server sends us to an address that is not https or http");
-    else if (!strncasecmp(from, "https:", 6) && strncmp(origin, "https:", 6))
+    else if (!strncasecmp(from, "https:", 6) &&
+             strncmp(origin, "https:", 6) != 0)
         fail(q, GGUF_E_UNSUPPORTED,
              "the server sends us from https to http, which is not followed");
     else

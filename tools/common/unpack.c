@@ -132,7 +132,8 @@ bool unpack_text(const char *path, uint64_t limit, char **data, size_t *size)
     struct out o = { .path = path, .limit = limit };
     bool good = true;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (*size < forms[i].n || memcmp(*data, forms[i].magic, forms[i].n))
+        if (*size < forms[i].n ||
+            memcmp(*data, forms[i].magic, forms[i].n) != 0)
             continue;
         good = forms[i].unpack != NULL;
         if (good)
