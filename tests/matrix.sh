@@ -61,7 +61,7 @@ tsan       | clang | -g1 -O1 | no  | --enable-tsan --enable-simd=native --disabl
 clang      | clang | -O2     | yes | --enable-debug --with-blas=auto --with-mpi=auto --disable-static | check-choices GGUF_TEST_SAMPLE=11
 big-endian | s390x-linux-gnu-gcc | -O2 | no | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
 tidy       | clang | -O1     | no  |                                                   | tidy
-32-bit     | gcc -m32 | -O3 -march=native | no | --enable-debug --disable-simd --disable-static | check-sizes GGUF_TEST_SAMPLE=11
+32-bit     | gcc -m32 | -O3 -march=native | no | --enable-debug --disable-simd --disable-static | check-32-bit GGUF_TEST_SAMPLE=11
 no-tools   | gcc   | -O0     | yes | --enable-debug --enable-simd=native --disable-tools --disable-shared | check-valgrind
 abi        | gcc   | -g -O2  | yes | --disable-tools --disable-static                  | all
 '
