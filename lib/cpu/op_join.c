@@ -58,9 +58,9 @@ static void concat_row(const struct gguf_tensor *t, char *row,
              size);
         return;
     }
-    const struct gguf_tensor *s = at[dim] < a->ne[dim] ? a : b;
-    if (s == b)
-        at[dim] -= a->ne[dim];
+    const bool in_a = at[dim] < a->ne[dim];
+    const struct gguf_tensor *s = in_a ? a : b;
+    at[dim] -= in_a ? 0 : a->ne[dim];
     move(row, gg_row_at(s, at[1], at[2], at[3]), s->nb[0],
          s->ne[0] / block_len, size);
 }

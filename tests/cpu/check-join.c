@@ -65,6 +65,9 @@ static void check_joins(void)
                 run_case(c, gguf_op_concat(c, a, b, dim), f_concat,
                          "concat %s %s, dimension %u", layout_names[l], type,
                          dim);
+                run_case(c, gguf_op_concat(c, a, a, dim), f_concat,
+                         "concat %s %s with itself, dimension %u",
+                         layout_names[l], type, dim);
             }
             run_case(c, gguf_op_repeat(c, a, 128, 6, 9, 4), f_repeat,
                      "repeat %s %s", layout_names[l], type);

@@ -91,9 +91,17 @@ ROW(swiglu_oai,
 
 /* --- joins, reductions, norms --------------------------------------------- */
 
-ROW(concat, rnd_below(2)
-                ? gguf_op_concat(r->ctx, A(5, 3, 2, 1), B(5, 4, 2, 1), 1)
-                : gguf_op_concat(r->ctx, A(5, 3, 2, 1), B(2, 3, 2, 1), 0))
+static tensor *make_concat(const struct randop *r)
+{
+    switch (rnd_below(3)) {
+    case 0: return gguf_op_concat(r->ctx, A(5, 3, 2, 1), B(5, 4, 2, 1), 1);
+    case 1: return gguf_op_concat(r->ctx, A(5, 3, 2, 1), B(2, 3, 2, 1), 0);
+    default:
+        return gguf_op_concat(r->ctx, A(5, 3, 2, 1), B(5, 3, 2, 1),
+                              (unsigned)rnd_below(4));
+    }
+}
+
 ROW(repeat, gguf_op_repeat(r->ctx, A(5, 3, 1, 1), 10, 3, 2, 2))
 ROW(pad, gguf_op_pad(r->ctx, A(6, 3, 2, 1), 2, 0, 1, 1))
 ROW(roll, gguf_op_roll(r->ctx, A(6, 3, 2, 2), -2, 1, 1, 0))
@@ -111,7 +119,7 @@ ROW(diag_mask_inf,
 ROW(diag_mask_zero, gguf_op_diag_mask_zero(r->ctx, A(9, 5, 2, 1), 3))
 static tensor *make_soft_max(const struct randop *r)
 {
-    tensor *mask = rnd_below(2) ? B(8, 3, 1, 1) : NULL;
+    tensor *mask = rnd_below(2) ? B(8, 3, 1 + (int64_t)rnd_below(2), 1) : NULL;
     tensor *sinks = rnd_below(2) ? B(2, 1, 1, 1) : NULL;
     return gguf_op_soft_max_sinks(r->ctx, A(8, 3, 2, 1), mask, sinks, 0.5f,
                                   mask ? 8 : 0);
@@ -128,20 +136,27 @@ static tensor *make_rope(const struct randop *r)
 
 /* --- products ------------------------------------------------------------- */
 
-ROW(matmul, gguf_op_matmul(r->ctx, SMALL(A(24, 10, 1, 1)), B(24, 7, 2, 1)))
+ROW(matmul, gguf_op_matmul(r->ctx, SMALL(A(24, 10, 1, 1)),
+                           rnd_below(2) ? B(24, 7, 2, 1) : B(24, 10, 1, 1)))
 ROW(matmul_id, gguf_op_matmul_id(r->ctx, SMALL(A(8, 6, 4, 1)), B(8, 1, 3, 1),
                                  gguf_op_top_k(r->ctx, B(4, 3, 1, 1), 2)))
-ROW(out_prod, gguf_op_out_prod(r->ctx, SMALL(A(6, 4, 1, 1)), B(5, 4, 2, 1)))
+ROW(out_prod, gguf_op_out_prod(r->ctx, SMALL(A(6, 4, 1, 1)),
+                               rnd_below(2) ? B(5, 4, 2, 1) : B(6, 4, 1, 1)))
 static tensor *attention_mask(const struct randop *r)
 {
     static const int64_t heads[] = { 0, 1, 2, 4 };
     const int64_t n = heads[rnd_below(4)];
     return n ? B(5, 3, n, 1) : NULL;
 }
-ROW(attention,
-    gguf_op_attention_sinks(r->ctx, A(8, 3, 4, 1), B(8, 5, 2, 1),
-                            A(8, 5, 2, 1), attention_mask(r),
-                            rnd_below(2) ? A(4, 1, 1, 1) : NULL, 0.3f, 0, 0))
+static tensor *make_attention(const struct randop *r)
+{
+    if (rnd_below(3) == 0)
+        return gguf_op_attention(r->ctx, A(8, 5, 2, 1), B(8, 5, 2, 1),
+                                 A(8, 5, 2, 1), NULL, 0.3f, 0, 0);
+    return gguf_op_attention_sinks(
+        r->ctx, A(8, 3, 4, 1), B(8, 5, 2, 1), A(8, 5, 2, 1), attention_mask(r),
+        rnd_below(2) ? A(4, 1, 1, 1) : NULL, 0.3f, 0, 0);
+}
 
 ROW(index_top, gguf_op_index_top(r->ctx, A(8, 3, 4, 1), B(8, 9, 1, 1),
                                  A(4, 3, 1, 1), B(9, 3, 1, 1), 4))
@@ -277,6 +292,30 @@ static tensor *make_op(const struct randop *r, uint32_t op)
     return makers[op].own ? makers[op].own(r) : make_simple(r, op);
 }
 
+/* Whether one of them can be read in place of the other. */
+static bool exchangeable(const tensor *a, const tensor *b)
+{
+    return a && b && a->dtype == b->dtype && gguf_tensor_same_layout(a, b);
+}
+
+bool randop_same_source(tensor *t, uint32_t op, struct gguf_ctx *copies)
+{
+    bool found = false;
+    while (t && t->op != op)
+        t = t->src[0];
+    if (!t || gg_op_row(op)->flags & GG_OP_DEST)
+        return false;
+    for (int i = 1; i < GGUF_TENSOR_SRC; i++)
+        for (int k = 0; k < i; k++)
+            if (exchangeable(t->src[k], t->src[i])) {
+                t->src[i] =
+                    copies ? gguf_op_dup(copies, t->src[k]) : t->src[k];
+                found = true;
+                break;
+            }
+    return found;
+}
+
 static tensor *make(const struct randop *from, uint32_t op)
 {
     struct randop r = *from;
@@ -286,7 +325,10 @@ static tensor *make(const struct randop *from, uint32_t op)
         r.a = gguf_op_dup(r.ctx, r.a);
     if (gguf_tensor_n_elements(r.a) > MAX_ELEMENTS)
         r.a = shaped(&r, r.a, 40, 10, 1, 1);
-    return make_op(&r, op);
+    tensor *t = make_op(&r, op);
+    if (rnd_below(4) == 0)
+        (void)randop_same_source(t, op, NULL);
+    return t;
 }
 
 tensor *randop_make(const struct randop *r, uint32_t op)

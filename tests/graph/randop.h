@@ -22,7 +22,14 @@ struct randop {
  * operation op, or the context has failed. */
 struct gguf_tensor *randop_make(const struct randop *r, uint32_t op);
 
-/* Of any operation by chance. */
+/* Make t's node of operation op read its source k also in place of each later
+ * source i of the same type and layout; or, with copies not NULL, a copy of it
+ * from that context. Returns false if there are no such sources, or if the
+ * operation writes into one. A quarter of the nodes below are made so. */
+bool randop_same_source(struct gguf_tensor *t, uint32_t op,
+                        struct gguf_ctx *copies);
+
+/* A node of a random operation. */
 struct gguf_tensor *randop_any(const struct randop *r);
 
 #endif
