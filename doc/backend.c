@@ -2,7 +2,7 @@
 /* backend.c - a complete backend in one file: four operations, plain loops
  *
  * doc/backend.md explains it. It uses <gguf/backend_impl.h> and nothing else of
- * the library. Its memory is taken from malloc and looked at by nobody else, as
+ * the library. Its memory is the process's own and looked at by nobody else, as
  * that of a card would be, so that tensors are copied to it and back.
  */
 #include <gguf/backend_impl.h>
@@ -35,7 +35,10 @@ static enum gguf_status memory_alloc(const struct gguf_buft *buft,
                                      struct gguf_error *err)
 {
     struct tiny *t = gguf_buft_priv(buft);
-    void *p = size <= t->n_free ? malloc(size) : NULL;
+    const size_t align = gguf_buft_alignment(buft);
+    void *p = NULL;
+    if (size <= t->n_free)
+        p = aligned_alloc(align, (size + align - 1) / align * align);
     if (!p)
         return gguf_error_set(err, GGUF_E_NOMEM,
                               "tiny: %zu bytes are wanted, %zu are free", size,

@@ -143,6 +143,12 @@ struct gguf_driver {
     size_t room; /* of devices, then */
 };
 
+/* GGUF_E_INVALID if a function of the device's table succeeded and made
+ * nothing. */
+enum gguf_status gg_device_check_made(const struct gguf_device *d,
+                                      const char *function, const void *made,
+                                      struct gguf_error *err);
+
 /* A function of a driver by its name. */
 struct gg_backend_named {
     const char *name;

@@ -115,6 +115,32 @@ bool gguf_buft_is_host(const struct gguf_buft *buft)
 
 /* --- buffers -------------------------------------------------------------- */
 
+static void drop_memory(struct gguf_buffer *b)
+{
+    if (b->iface->free)
+        b->iface->free(b);
+    b->iface = &host_foreign;
+    b->base = b->priv = NULL;
+    b->size = 0;
+}
+
+/* Refuse memory that tensors cannot lie in. */
+static enum gguf_status check_memory(struct gguf_buffer *b,
+                                     struct gguf_error *err)
+{
+    const struct gguf_buft *t = b->buft;
+    if (b->base && (uintptr_t)b->base % t->alignment == 0)
+        return GGUF_OK;
+    gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                 "buffer type '%s': alloc gave memory at address 0x%" PRIxPTR
+                 ", must be a multiple of %zu and not 0",
+                 t->name, (uintptr_t)b->base, t->alignment);
+    if (!b->base && !b->priv) /* alloc took nothing that free could know */
+        b->iface = &host_foreign;
+    drop_memory(b);
+    return GGUF_E_INVALID;
+}
+
 static enum gguf_status get_memory(struct gguf_buffer *b, size_t size,
                                    struct gguf_error *err)
 {
@@ -126,12 +152,12 @@ static enum gguf_status get_memory(struct gguf_buffer *b, size_t size,
     b->iface = &host_foreign;
     b->base = b->priv = NULL;
     b->size = 0;
-    if (size)
-        GG_TRY(t->iface->alloc(t, b, size, err));
-    if (size)
-        b->iface = t->iface;
+    if (!size)
+        return GGUF_OK;
+    GG_TRY(t->iface->alloc(t, b, size, err));
+    b->iface = t->iface;
     b->size = size;
-    return GGUF_OK;
+    return check_memory(b, err);
 }
 
 enum gguf_status gguf_buffer_create(struct gguf_buffer **out,
@@ -172,15 +198,6 @@ enum gguf_status gguf_buffer_from_host(struct gguf_buffer **out, void *ptr,
                                .foreign = true };
     *out = b;
     return GGUF_OK;
-}
-
-static void drop_memory(struct gguf_buffer *b)
-{
-    if (b->iface->free)
-        b->iface->free(b);
-    b->iface = &host_foreign;
-    b->base = NULL;
-    b->size = 0;
 }
 
 enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,
@@ -302,6 +319,8 @@ enum gguf_status gguf_buffer_place(struct gguf_buffer *b,
     const char *why = NULL;
     if (t->data || t->view_src)
         why = "it has memory, or is a view";
+    else if (size < gguf_tensor_size(t))
+        why = "tensor_size of its buffer type is less than the tensor's size";
     else if (off > b->size || size > b->size - off)
         why = "it does not fit";
     else if (!b->foreign && off % b->buft->alignment)

@@ -52,6 +52,17 @@ const struct gguf_buft *gguf_device_host_buft(const struct gguf_device *d)
     return d->iface->host_buft ? d->iface->host_buft(d) : gguf_host_buft();
 }
 
+enum gguf_status gg_device_check_made(const struct gguf_device *d,
+                                      const char *function, const void *made,
+                                      struct gguf_error *err)
+{
+    if (made)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "device %s: %s returned no object and no failure",
+                        d->name, function);
+}
+
 enum gguf_status gguf_device_buffer_from_host(
     struct gguf_device *d, struct gguf_buffer **out, void *ptr, size_t size,
     const struct gguf_allocator *allocator, struct gguf_error *err)
@@ -61,9 +72,10 @@ enum gguf_status gguf_device_buffer_from_host(
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "device %s makes no buffers around host memory",
                             d->name);
-    if (d->iface->from_host)
-        return d->iface->from_host(d, out, ptr, size, allocator, err);
-    return gguf_buffer_from_host(out, ptr, size, allocator, err);
+    if (!d->iface->from_host)
+        return gguf_buffer_from_host(out, ptr, size, allocator, err);
+    GG_TRY(d->iface->from_host(d, out, ptr, size, allocator, err));
+    return gg_device_check_made(d, "from_host", *out, err);
 }
 
 bool gguf_device_supports_op(const struct gguf_device *d,
@@ -97,7 +109,8 @@ enum gguf_status gguf_device_backend(struct gguf_device *d,
                                      struct gguf_error *err)
 {
     *out = NULL;
-    return d->iface->backend(d, out, err);
+    GG_TRY(d->iface->backend(d, out, err));
+    return gg_device_check_made(d, "backend", *out, err);
 }
 
 void gguf_driver_destroy(struct gguf_driver *driver)

@@ -72,6 +72,10 @@ enum gguf_status gg_galloc_create(struct gguf_galloc **out,
     if (!n)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a graph allocator needs a buffer type");
+    for (unsigned i = 0; i < n; i++)
+        if (!bufts || !bufts[i])
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "buffer type %u of %u is NULL", i, n);
     struct gguf_galloc *ga = gg_mem_alloc_zero(allocator, 1, sizeof *ga);
     if (!ga)
         return gg_error_set_nomem(err, sizeof *ga);

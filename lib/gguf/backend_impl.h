@@ -38,11 +38,14 @@ extern "C" {
 struct gguf_buft_iface {
     size_t struct_size;
     /* Required: memory of size > 0 bytes for b, which is told of it by
-     * gguf_buffer_set_memory. GGUF_E_NOMEM, or why not. */
+     * gguf_buffer_set_memory. GGUF_E_NOMEM, or why not. Memory at address 0, or
+     * at one that is not aligned as the type is, is freed again, and the buffer
+     * is not created (GGUF_E_INVALID). */
     enum gguf_status (*alloc)(const struct gguf_buft *buft,
                               struct gguf_buffer *b, size_t size,
                               struct gguf_error *err);
-    /* Bytes of a tensor, if not gguf_tensor_size(); never less. */
+    /* Bytes of a tensor, if not gguf_tensor_size(). A tensor for which it
+     * returns fewer is not placed (GGUF_E_INVALID). */
     uint64_t (*tensor_size)(const struct gguf_buft *buft,
                             const struct gguf_tensor *t);
     /* Free what alloc took. */

@@ -63,8 +63,9 @@ struct gguf_sched_params {
         sizeof(struct gguf_sched_params), NULL, NULL, 0, 1, NULL, false       \
     }
 
-/* GGUF_E_INVALID (no backends, too many, the last does not compute in host
- * memory, number of copies), GGUF_E_NOMEM, GGUF_E_IO. Since: 0.1 */
+/* GGUF_E_INVALID (no backends, too many, one of them is NULL, the last does not
+ * compute in host memory, number of copies), GGUF_E_NOMEM, GGUF_E_IO.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_sched_create(struct gguf_sched **out,
                   const struct gguf_sched_params *params,

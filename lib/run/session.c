@@ -38,6 +38,11 @@ static enum gguf_status check_params(const struct gguf_model *model,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%u preferred backends, at most %d",
                             p->n_preferred, GGUF_SCHED_MAX_BACKENDS - 1);
+    for (unsigned i = 0; i < p->n_preferred; i++)
+        if (!p->preferred || !p->preferred[i])
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "preferred backend %u of %u is NULL", i,
+                                p->n_preferred);
     if (!gguf_buft_is_host(gguf_backend_buft(p->backend)))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "backend %s does not work in host memory",

@@ -236,7 +236,8 @@ enum gguf_status gguf_model_place(struct gguf_model *m,
     enum gguf_status st = make_rules(&v, err);
     if (st == GGUF_OK)
         st = make_uses(&v, err);
-    for (unsigned b = 0; b < sp.n_preferred && b < GGUF_SCHED_MAX_BACKENDS - 1;
+    for (unsigned b = 0;
+         sp.preferred && b < sp.n_preferred && b < GGUF_SCHED_MAX_BACKENDS - 1;
          b++)
         v.backend[v.n_backends++] = sp.preferred[b];
     if (sp.backend)

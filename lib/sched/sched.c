@@ -39,6 +39,25 @@ static enum gguf_status make_events(struct gguf_sched *s,
     return GGUF_OK;
 }
 
+static enum gguf_status check_params(const struct gguf_sched_params *p,
+                                     struct gguf_error *err)
+{
+    const unsigned n = p->n_backends;
+    for (unsigned i = 0; i < n && i < GGUF_SCHED_MAX_BACKENDS; i++)
+        if (!p->backends || !p->backends[i])
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "backend %u of %u is NULL", i, n);
+    if (n >= 1 && n <= GGUF_SCHED_MAX_BACKENDS && p->n_copies >= 1 &&
+        p->n_copies <= GGUF_SCHED_MAX_COPIES &&
+        gguf_buft_is_host(gguf_backend_buft(p->backends[n - 1])))
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "a scheduler of %u backends, %u copies: 1 to %d, the "
+                        "last one of host memory, and 1 to %d",
+                        n, p->n_copies, GGUF_SCHED_MAX_BACKENDS,
+                        GGUF_SCHED_MAX_COPIES);
+}
+
 enum gguf_status gguf_sched_create(struct gguf_sched **out,
                                    const struct gguf_sched_params *params,
                                    struct gguf_error *err)
@@ -48,16 +67,8 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     *out = NULL;
     GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_sched_params", err));
     params = &own;
-    unsigned n = params->n_backends;
-    if (n < 1 || n > GGUF_SCHED_MAX_BACKENDS || params->n_copies < 1 ||
-        params->n_copies > GGUF_SCHED_MAX_COPIES ||
-        !gguf_buft_is_host(gguf_backend_buft(params->backends[n - 1])))
-        return gg_error_set(
-            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-            "a scheduler of %u backends, %u copies: 1 to %d, the "
-            "last one of host memory, and 1 to %d",
-            n, params->n_copies, GGUF_SCHED_MAX_BACKENDS,
-            GGUF_SCHED_MAX_COPIES);
+    GG_TRY(check_params(params, err));
+    const unsigned n = params->n_backends;
     struct gguf_sched *s = gg_mem_alloc_zero(params->allocator, 1, sizeof *s);
     if (!s)
         return gg_error_set_nomem(err, sizeof *s);

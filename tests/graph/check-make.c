@@ -13,8 +13,10 @@ static enum gguf_status alloc(const struct gguf_buft *buft,
                               struct gguf_buffer *b, size_t size,
                               struct gguf_error *err)
 {
-    (void)buft, (void)err;
-    gguf_buffer_set_memory(b, malloc(size), b);
+    const size_t align = gguf_buft_alignment(buft);
+    (void)err;
+    gguf_buffer_set_memory(
+        b, aligned_alloc(align, (size + align - 1) / align * align), b);
     return GGUF_OK;
 }
 
@@ -262,8 +264,8 @@ static void test_failures(void)
            gguf_device_driver(x.device) == x.driver &&
            gguf_backend_id(x.backend) == 77 &&
            !strcmp(gguf_backend_name(x.backend), "lost0") &&
-           gguf_event_device(x.event) == x.device &&
-           gguf_buffer_priv(b) == b && !gguf_buffer_allocator(b) &&
+           gguf_event_device(x.event) == x.device && gguf_buffer_priv(b) &&
+           !gguf_buffer_allocator(b) &&
            gguf_buft_max_size(x.buft) == SIZE_MAX &&
            gguf_buft_alignment(x.buft) == GGUF_TENSOR_ALIGN,
        "what was said of them");

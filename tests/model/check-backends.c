@@ -159,6 +159,40 @@ static void check_compare(const void *data, size_t size, const float *want)
     run_close(&r);
 }
 
+/* A list of backends with a hole is refused by all that take one. */
+static void check_null(const void *data, size_t size)
+{
+    static struct island a;
+    struct gguf_backend *const list[2] = { &a.backend, NULL };
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_session *s;
+    struct gguf_error err;
+    uint64_t n[2];
+    struct run r;
+    must(island_init(&a, "A", false, NULL, &err), &err);
+    bool opened = run_open(&r, data, size, 1, &p);
+    must(opened ? GGUF_OK : r.err.status, &r.err);
+    p.backend = r.backend;
+    p.n_preferred = 2;
+    for (int i = 0; i < 2; i++) {
+        const char *what =
+            i ? "preferred backend 1 of 2 is NULL" : "backend 0 of 2 is NULL";
+        p.preferred = i ? list : NULL;
+        bool all = true;
+        const enum gguf_status st[] = {
+            gguf_session_create(&s, r.model, &p, &err),
+            gguf_session_estimate(r.model, &p, &n[0], &n[1], &err),
+            gguf_session_estimate_peak(r.model, &p, &n[0], &err),
+            gguf_model_place(r.model, &p, NULL, &err),
+        };
+        for (size_t k = 0; k < GG_LEN(st); k++)
+            all = all && st[k] == GGUF_E_INVALID;
+        ok(all && strstr(err.message, what), "%s", err.message);
+    }
+    run_close(&r);
+    gguf_backend_destroy(&a.backend);
+}
+
 /* The fewest columns that a product of the graphs has. */
 static int see_columns(void *user, struct gguf_graph *g,
                        struct gguf_sched *sched)
@@ -285,6 +319,7 @@ int main(void)
     check_islands(data, size, want);
     check_compare(data, size, want);
     check_memory(data, size, want);
+    check_null(data, size);
     check_wide(data, size);
     check_blas(data, size, want);
     free(data);
