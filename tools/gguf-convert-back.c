@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/gguf-convert.h"
 #include "tools/common/msg.h"
+#include "tools/common/paths.h"
 #include "tools/common/progress.h"
 
 #include <gguf/text.h>
@@ -29,14 +30,17 @@ enum gguf_status write_folder(struct convert_options *o, struct progress *bar,
 {
     struct notes n = { o, 0 };
     const double begin = progress_clock();
+    struct gguf_paths *noted = paths_new();
     progress_init(bar, "writing", NULL, o->q.quiet);
     o->back.progress = progress_report;
     o->back.progress_user = bar;
     o->back.note = note;
     o->back.note_user = &n;
+    o->back.paths = noted;
     const enum gguf_status st =
         gguf_folder_write(o->q.in, o->folder, &o->back, err);
     progress_clear(bar);
+    gguf_paths_destroy(noted);
     if (st == GGUF_E_EXIST || st == GGUF_E_NOSPACE || st == GGUF_E_MISMATCH)
         *about = o->folder;
     if (st == GGUF_OK && !o->q.quiet)

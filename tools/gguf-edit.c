@@ -409,6 +409,21 @@ static bool may_mean_output(const struct edit_options *o, char **arg, int n)
            !strpbrk(arg[1], "*?[");
 }
 
+/* No file that is written is one of the model that is read, all of whose files
+ * are of the set that its first is of. */
+static void check_set(const struct edit_files *files,
+                      const struct edit_options *o)
+{
+    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    struct gguf_paths *p = paths_new();
+    params.limits = &o->limits;
+    if (files->n)
+        paths_read_model(p, files->file[0].path, &params, "input");
+    for (size_t i = 0; i < files->n; i++)
+        paths_write(p, files->file[i].output, "output");
+    gguf_paths_destroy(p);
+}
+
 int main(int argc, char **argv)
 {
     struct edit_options o = { .limits = GGUF_LIMITS_INIT };
@@ -420,6 +435,8 @@ int main(int argc, char **argv)
     bool whole = true; /* the shards so far, of a set that is written anew */
     if (!all)
         msg_error(NULL, "nothing was changed; --output says what is written");
+    if (o.output && all)
+        check_set(&files, &o);
     for (size_t i = 0; i < files.n && all && !progress_stopped(); i++) {
         const struct edit_file *f = &files.file[i];
         const bool done = o.recover ? recover(&o, f->path)

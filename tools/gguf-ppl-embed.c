@@ -3,7 +3,6 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
-#include "tools/common/paths.h"
 
 #include <gguf/outfile.h>
 
@@ -134,17 +133,6 @@ static bool embed_all(struct embedding *e, const char *text, size_t size)
     return e->line || fail_line(e, "is missing", 0);
 }
 
-static void check_paths(const struct ppl_options *o)
-{
-    struct gguf_paths *p = paths_new();
-    paths_read_model(p, o->model, NULL, "--model");
-    paths_read(p, o->text, "--file");
-    for (size_t i = 0; i < o->loras.n; i++)
-        paths_read(p, o->loras.file[i].path, "--lora");
-    paths_write(p, o->embeddings, "--save-embeddings");
-    gguf_paths_destroy(p);
-}
-
 bool ppl_save_embeddings(struct ppl_run *r, struct gguf_session *session,
                          const char *text)
 {
@@ -152,7 +140,6 @@ bool ppl_save_embeddings(struct ppl_run *r, struct gguf_session *session,
                            .session = session,
                            .tokens = GGUF_TOKENS_INIT };
     const double begin = progress_clock();
-    check_paths(r->o);
     e.vocab = gguf_model_vocab(gguf_session_model(session));
     e.each = r->o->pooling == GGUF_POOLING_NONE;
     if (!e.each && gguf_session_pooling(session) == GGUF_POOLING_NONE) {

@@ -6,7 +6,6 @@
 #include "config.h"
 #include "tools/gguf-ppl-part.h"
 #include "tools/common/msg.h"
-#include "tools/common/paths.h"
 #include "tools/common/text.h"
 #include "tools/common/wrap.h"
 
@@ -302,22 +301,11 @@ static void print_head(const struct merged *m, const struct ppl_options *o)
         ppl_print_side_columns();
 }
 
-/* Nothing that is written is one of the parts. */
-static void check_paths(const struct ppl_options *o, char **paths, int n)
-{
-    struct gguf_paths *p = paths_new();
-    for (int i = 0; i < n; i++)
-        paths_read(p, paths[i], "part");
-    paths_write(p, o->plot, "--plot");
-    paths_write(p, o->html, "--html");
-    gguf_paths_destroy(p);
-}
-
 bool ppl_merge(struct ppl_options *o, char **paths, int n)
 {
     struct merged m = { .run = { .o = o, .total = GGUF_PPL_INIT } };
     struct ppl_outputs x = { .each = NULL };
-    check_paths(o, paths, n);
+    ppl_check_paths(o, paths, n);
     bool good = load_all(&m, paths, n) && choose_measure(&m, o) &&
                 choose_chunks(&m, o);
     struct ppl_side *side = m.side.n ? &m.side : NULL;

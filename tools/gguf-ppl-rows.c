@@ -26,12 +26,8 @@ void ppl_check_local(const struct ppl_options *o)
         paths_local(o->text_args.arg[i]);
 }
 
-void ppl_check_paths(const struct ppl_options *o)
+static void note_reads(struct gguf_paths *p, const struct ppl_options *o)
 {
-    if (!o->logits && !o->save_base && !o->each && !o->plot && !o->html &&
-        !o->part)
-        return;
-    struct gguf_paths *p = paths_new();
     for (size_t i = 0; i < o->models.n; i++)
         paths_read_model(p, o->models.arg[i], NULL, "--model");
     if (o->base && o->base_is_saved)
@@ -45,12 +41,33 @@ void ppl_check_paths(const struct ppl_options *o)
         paths_read(p, o->loras.file[i].path, "--lora");
     for (size_t i = 0; i < o->controls.n; i++)
         paths_read(p, o->controls.file[i].path, "--control-vector");
-    paths_write(p, o->logits, "--save-logits");
-    paths_write(p, o->save_base, "--save-base");
-    paths_write(p, o->each, "--per-token");
-    paths_write(p, o->plot, "--plot");
-    paths_write(p, o->html, "--html");
-    paths_write(p, o->part, "--save-part");
+}
+
+void ppl_check_paths(const struct ppl_options *o, char **parts, int n_parts)
+{
+    const struct {
+        const char *path, *what;
+    } out[] = {
+        { o->logits, "--save-logits" },
+        { o->save_base, "--save-base" },
+        { o->embeddings, "--save-embeddings" },
+        { o->each, "--per-token" },
+        { o->plot, "--plot" },
+        { o->html, "--html" },
+        { o->part, "--save-part" },
+    };
+    const size_t n = sizeof out / sizeof *out;
+    bool writes = false;
+    for (size_t i = 0; i < n; i++)
+        writes |= out[i].path != NULL;
+    if (!writes)
+        return;
+    struct gguf_paths *p = paths_new();
+    note_reads(p, o);
+    for (int i = 0; i < n_parts; i++)
+        paths_read(p, parts[i], "part");
+    for (size_t i = 0; i < n; i++)
+        paths_write(p, out[i].path, out[i].what);
     gguf_paths_destroy(p);
 }
 

@@ -352,7 +352,7 @@ int main(int argc, char **argv)
         fini_options(&o);
         return msg_exit(done ? MSG_DONE : MSG_FAILED);
     }
-    ppl_check_paths(&o);
+    ppl_check_paths(&o, NULL, 0);
     struct job j = { .tokens = GGUF_TOKENS_INIT,
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
     bool good =

@@ -19,6 +19,7 @@
 
 struct entry {
     struct gguf_str key;
+    const char *path; /* for messages; NULL: only a descriptor was given */
     const char *what;
     bool write;
 };
@@ -118,16 +119,19 @@ static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
                : GGUF_OK; /* opening it will report the error */
 }
 
-static enum gguf_status clash(const char *path, const char *a, const char *b,
+/* A clash of e, which is being added, with an entry of the set. */
+static enum gguf_status clash(const struct entry *e, const struct entry *other,
                               struct gguf_error *err)
 {
     struct gg_str_esc esc;
-    const char *name = gg_str_esc(&esc, gg_str_z(path));
-    if (!strcmp(a, b))
+    const char *path = e->path ? e->path : other->path;
+    const char *name = gg_str_esc(&esc, gg_str_z(path ? path : e->what));
+    if (!strcmp(e->what, other->what))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "'%s' would be %s twice", name, a);
+                            "'%s' would be %s twice", name, e->what);
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                        "'%s' would be both %s and %s", name, a, b);
+                        "'%s' would be both %s and %s", name, other->what,
+                        e->what);
 }
 
 static enum gguf_status add_entry(struct gguf_paths *p, struct entry e,
@@ -147,20 +151,27 @@ static enum gguf_status add_entry(struct gguf_paths *p, struct entry e,
     return GGUF_OK;
 }
 
+static const char *copy_text(struct gguf_paths *p, const char *text)
+{
+    return gg_mem_arena_strndup(&p->arena, text, strlen(text));
+}
+
+/* Add e under each of the keys; its texts are copied. */
 static enum gguf_status add(struct gguf_paths *p, const struct keys *k,
-                            const char *path, const char *what, bool write,
-                            struct gguf_error *err)
+                            struct entry e, struct gguf_error *err)
 {
     for (unsigned i = 0; i < k->n; i++) {
-        uint32_t id = gg_index_find(&p->index, k->key[i]);
-        if (id != GG_INDEX_NONE && (write || p->entries[id].write))
-            return clash(path, p->entries[id].what, what, err);
+        const uint32_t id = gg_index_find(&p->index, k->key[i]);
+        if (id != GG_INDEX_NONE && (e.write || p->entries[id].write))
+            return clash(&e, &p->entries[id], err);
     }
-    const char *copy = gg_mem_arena_strndup(&p->arena, what, strlen(what));
-    if (!copy)
-        return gg_error_set_nomem(err, strlen(what));
-    for (unsigned i = 0; i < k->n; i++)
-        GG_TRY(add_entry(p, (struct entry){ k->key[i], copy, write }, err));
+    if (!(e.what = copy_text(p, e.what)) ||
+        (e.path && !(e.path = copy_text(p, e.path))))
+        return gg_error_set_nomem(err, 64);
+    for (unsigned i = 0; i < k->n; i++) {
+        e.key = k->key[i];
+        GG_TRY(add_entry(p, e, err));
+    }
     return GGUF_OK;
 }
 
@@ -170,7 +181,9 @@ static enum gguf_status add_path(struct gguf_paths *p, const char *path,
 {
     struct keys k;
     GG_TRY(keys_of(p, path, &k, err));
-    return add(p, &k, path, what, write, err);
+    return add(p, &k,
+               (struct entry){ .path = path, .what = what, .write = write },
+               err);
 }
 
 enum gguf_status gguf_paths_read(struct gguf_paths *p, const char *path,
@@ -193,7 +206,7 @@ enum gguf_status gguf_paths_read_fd(struct gguf_paths *p, int fd,
     if (fstat(fd, &s) != 0 || is_stream(&s))
         return GGUF_OK;
     GG_TRY(add_key(p, &k, 'f', &s, "", err));
-    return add(p, &k, what, what, false, err);
+    return add(p, &k, (struct entry){ .what = what }, err);
 }
 
 static enum gguf_status add_beside(struct gguf_paths *p, const char *path,
@@ -233,9 +246,17 @@ static enum gguf_status copy_entry(struct gguf_paths *p,
         (struct gguf_str){ gg_mem_arena_strndup(&p->arena, from->key.data,
                                                 from->key.size),
                            from->key.size };
-    if (!k.key[0].data)
-        return gg_error_set_nomem(err, from->key.size);
-    return add(p, &k, "", from->what, from->write, err);
+    return k.key[0].data ? add(p, &k, *from, err)
+                         : gg_error_set_nomem(err, from->key.size);
+}
+
+enum gguf_status gg_paths_join(struct gguf_paths *p,
+                               const struct gguf_paths *from,
+                               struct gguf_error *err)
+{
+    for (size_t i = 0; from && i < from->n; i++)
+        GG_TRY(copy_entry(p, &from->entries[i], err));
+    return GGUF_OK;
 }
 
 enum gguf_status gg_paths_copy(struct gguf_paths **out,
@@ -244,8 +265,8 @@ enum gguf_status gg_paths_copy(struct gguf_paths **out,
                                struct gguf_error *err)
 {
     enum gguf_status st = gguf_paths_create(out, a, err);
-    for (size_t i = 0; from && i < from->n && st == GGUF_OK; i++)
-        st = copy_entry(*out, &from->entries[i], err);
+    if (st == GGUF_OK)
+        st = gg_paths_join(*out, from, err);
     if (st != GGUF_OK) {
         gguf_paths_destroy(*out);
         *out = NULL;

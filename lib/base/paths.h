@@ -11,6 +11,12 @@ enum gguf_status gg_paths_copy(struct gguf_paths **out,
                                const struct gguf_allocator *a,
                                struct gguf_error *err);
 
+/* Add what from has, which may be NULL, to p. GGUF_E_INVALID (a clash),
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_paths_join(struct gguf_paths *p,
+                               const struct gguf_paths *from,
+                               struct gguf_error *err);
+
 /* Note path with ending after it. */
 enum gguf_status gg_paths_write_beside(struct gguf_paths *p, const char *path,
                                        const char *ending, const char *what,

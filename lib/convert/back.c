@@ -517,6 +517,8 @@ static enum gguf_status run(struct gg_back *b, const char *path,
     enum gguf_status st = gg_back_vocab(b, text, err);
     if (st == GGUF_OK)
         st = gg_back_card(b, text + GG_BACK_CARD, err);
+    if (st == GGUF_OK)
+        st = gg_back_check_paths(b, dir, text, err);
     struct stat s;
     w.later = lstat(dir, &s) != 0 && errno == ENOENT;
     if (st == GGUF_OK && !w.later)
@@ -573,7 +575,8 @@ enum gguf_status gguf_folder_write(const char *path, const char *dir,
 
 enum gguf_status gg_back_config_of(const char *path,
                                    const struct gguf_limits *limits,
-                                   struct gg_mem_arena *arena, char **out,
+                                   struct gg_mem_arena *arena,
+                                   struct gguf_paths *opened, char **out,
                                    size_t *size, struct gguf_error *err)
 {
     struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
@@ -582,6 +585,8 @@ enum gguf_status gg_back_config_of(const char *path,
     p.limits = limits;
     begin(&b, &p);
     enum gguf_status st = plan(&b, path, err);
+    if (st == GGUF_OK)
+        st = gg_back_note_input(&b, opened, err);
     *out = st == GGUF_OK ? gg_mem_arena_strndup(arena, b.config, b.n_config)
                          : NULL;
     *size = b.n_config;

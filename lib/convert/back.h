@@ -49,10 +49,12 @@ enum gguf_status gg_back_config(struct gg_back *b,
                                 struct gguf_error *err);
 
 /* back.c: config.json of the folder that the file at path would become, in the
- * arena. The statuses of gguf_folder_write. */
+ * arena; opened notes the files that were read. The statuses of
+ * gguf_folder_write. */
 enum gguf_status gg_back_config_of(const char *path,
                                    const struct gguf_limits *limits,
-                                   struct gg_mem_arena *arena, char **out,
+                                   struct gg_mem_arena *arena,
+                                   struct gguf_paths *opened, char **out,
                                    size_t *size, struct gguf_error *err);
 
 /* back_names.c: add the folder's tensors to b->c->from, and count them; those
@@ -103,5 +105,15 @@ enum gguf_status gg_back_vocab(struct gg_back *b,
                                struct gguf_error *err);
 enum gguf_status gg_back_card(struct gg_back *b, struct gg_back_text text[2],
                               struct gguf_error *err);
+
+/* back_paths.c: note the files of the input in p; check that no file of the
+ * folder dir is one of those, or of b->p.paths. GGUF_E_INVALID, GGUF_E_LIMIT,
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_back_note_input(const struct gg_back *b,
+                                    struct gguf_paths *p,
+                                    struct gguf_error *err);
+enum gguf_status gg_back_check_paths(const struct gg_back *b, const char *dir,
+                                     const struct gg_back_text *text,
+                                     struct gguf_error *err);
 
 #endif

@@ -153,11 +153,13 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
     c->card.fd = -1;
     gg_mem_arena_init(&c->arena, p.allocator);
     gg_codec_kern_init(c->codec, gg_kern_cpu_detect());
+    enum gguf_status st = gguf_paths_create(&c->opened, p.allocator, err);
     c->folder =
         (struct gg_dir){ gg_mem_arena_strndup(&c->arena, path, strlen(path)),
-                         p.opener, p.allocator };
-    enum gguf_status st =
-        c->folder.path ? build(c, err) : gg_error_set_nomem(err, strlen(path));
+                         p.opener, p.allocator, c->opened };
+    if (st == GGUF_OK)
+        st = c->folder.path ? build(c, err)
+                            : gg_error_set_nomem(err, strlen(path));
     gg_convert_close_texts(c);
     c->p.pre = NULL; /* borrowed until here */
     c->p.ignore = NULL;
@@ -180,6 +182,7 @@ void gguf_convert_close(struct gguf_convert *c)
     gg_data_made_fini(&c->data);
     gguf_meta_destroy(c->meta);
     gg_safetensors_close(c->from);
+    gguf_paths_destroy(c->opened);
     gg_mem_free(a, c->item);
     gg_mem_free(a, c->number);
     gg_mem_free(a, c->left);
@@ -234,5 +237,5 @@ enum gguf_status gguf_convert_job(struct gguf_quant **out,
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
     GG_TRY(gg_convert_check(c, p.meta, err));
     p.allow_requantize = 1; /* MXFP4 is how a folder has its numbers */
-    return gg_job_create(out, c->plan, &c->data.list, &p, err);
+    return gg_job_create(out, c->plan, &c->data.list, c->opened, &p, err);
 }

@@ -63,6 +63,7 @@ struct gguf_convert {
     struct gguf_convert_params p;
     struct gg_mem_arena arena;
     struct gg_codec_kern codec[GG_N_DTYPES];
+    struct gguf_paths *opened; /* all files of this machine that were read */
     struct gg_dir folder;
     struct gg_convert_text text[GG_CONVERT_N_TEXTS];
     json_t *config;                 /* of the language model */

@@ -119,7 +119,7 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
     size_t size;
     GG_TRY(gg_convert_in(c->p.base,
                          gg_back_config_of(c->p.base, c->p.limits, &c->arena,
-                                           &text, &size, err),
+                                           c->opened, &text, &size, err),
                          err));
     c->text[GG_CONVERT_CONFIG].name = "config.json";
     GG_TRY(gg_json_read(&c->text[GG_CONVERT_CONFIG].json, text, size, 0,

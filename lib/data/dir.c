@@ -46,11 +46,17 @@ static enum gguf_status open_far(const struct gg_dir *f, const char *path,
     return st;
 }
 
-static enum gguf_status open_near(const char *path, struct gg_mapfile *m,
-                                  bool *there, struct gguf_error *err)
+static enum gguf_status open_near(const struct gg_dir *f, const char *path,
+                                  struct gg_mapfile *m, bool *there,
+                                  struct gguf_error *err)
 {
     struct gguf_error why;
-    const enum gguf_status st = gg_mapfile_open(m, path, 0, 0, &why);
+    enum gguf_status st = gg_mapfile_open(m, path, 0, 0, &why);
+    if (st == GGUF_OK && f->opened) {
+        st = gguf_paths_read(f->opened, path, "input", &why);
+        if (st != GGUF_OK)
+            gg_mapfile_close(m);
+    }
     *there = st == GGUF_OK;
     if (*there || why.sys_errno == ENOENT)
         return GGUF_OK;
@@ -73,7 +79,7 @@ static enum gguf_status open_any(const struct gg_dir *f, const char *name,
     snprintf(path, size, "%s%s%s", f->path, slash ? "" : "/", name);
     const enum gguf_status st = gg_dir_is_far(f)
                                     ? open_far(f, path, most, m, there, err)
-                                    : open_near(path, m, there, err);
+                                    : open_near(f, path, m, there, err);
     gg_mem_free(f->allocator, path);
     return st;
 }

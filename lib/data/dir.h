@@ -9,12 +9,15 @@
 
 #include "base/mapfile.h"
 #include "base/mem.h"
+#include "gguf/paths.h"
 #include "gguf/reader.h"
 
 struct gg_dir {
     const char *path;                 /* kept */
     const struct gguf_opener *opener; /* kept; NULL: there is none */
     const struct gguf_allocator *allocator;
+    struct gguf_paths *opened; /* notes each file of this machine that is
+                                * opened, as an input; NULL: nothing does */
 };
 
 /* Open the file name, which may be no file: *there is false then, and m is not

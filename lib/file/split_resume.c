@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #define MAGIC "GGUFMERG"
-#define ENDS  ".resume"
 
 enum {
     FORMAT = 1,
@@ -231,7 +230,8 @@ enum gguf_status gg_split_resume_open(struct gg_split_resume *r,
                                       const char *path, struct gguf_error *err)
 {
     const struct gguf_allocator *a = gg_file_split_allocator(set);
-    const size_t size = strlen(path) + sizeof GG_OUTFILE_PART + sizeof ENDS;
+    const size_t size =
+        strlen(path) + sizeof GG_OUTFILE_PART + sizeof GG_SPLIT_JOURNAL;
     *r = (struct gg_split_resume){ .allocator = a, .fd = -1 };
     r->path = gg_mem_alloc(a, size);
     r->part = gg_mem_alloc(a, size);
@@ -239,7 +239,7 @@ enum gguf_status gg_split_resume_open(struct gg_split_resume *r,
     r->state = XXH3_createState();
     if (!r->path || !r->part || !r->buffer || !r->state)
         return gg_error_set_nomem(err, 2 * size + PIECE);
-    snprintf(r->path, size, "%s" ENDS, path);
+    snprintf(r->path, size, "%s" GG_SPLIT_JOURNAL, path);
     snprintf(r->part, size, "%s" GG_OUTFILE_PART, path);
     GG_TRY(add_all(r->state, set, w, l, err));
     XXH128_canonicalFromHash(&r->plan, XXH3_128bits_digest(r->state));

@@ -21,6 +21,9 @@
 
 #include <xxhash.h>
 
+/* What the journal's name ends in. */
+#define GG_SPLIT_JOURNAL ".resume"
+
 struct gg_split_resume {
     const struct gguf_allocator *allocator;
     int fd;            /* -1: not open */

@@ -470,15 +470,28 @@ static enum gguf_status write_exact(struct run *r, const struct merged *m,
     return st == GGUF_OK ? gg_outfile_finish(o, err) : st;
 }
 
-static enum gguf_status merge(struct run *r, const struct merged *m,
-                              const char *path, struct gguf_error *err)
+/* Neither the output nor what is kept beside it is an input. */
+static enum gguf_status check_merged(const struct run *r,
+                                     const struct merged *m, const char *path,
+                                     struct gguf_error *err)
 {
     struct gguf_paths *paths;
     enum gguf_status st = note_inputs(m->set, &paths, err);
     if (st == GGUF_OK)
         st = gguf_paths_write(paths, path, "output", err);
+    if (st == GGUF_OK && r->job->resume)
+        st = gg_paths_write_beside(paths, path, GG_OUTFILE_PART,
+                                   "unfinished output", err);
+    if (st == GGUF_OK && r->job->resume)
+        st = gg_paths_write_beside(paths, path, GG_SPLIT_JOURNAL, "journal",
+                                   err);
     gguf_paths_destroy(paths);
-    GG_TRY(st);
+    return st;
+}
+
+static enum gguf_status merge(struct run *r, const struct merged *m,
+                              const char *path, struct gguf_error *err)
+{
     if (!r->resume) /* what is appended is to be read back */
         GG_TRY(try_sharing(r, path, err));
     GG_TRY(m->exact ? write_exact(r, m, path, r->files, err)
@@ -523,6 +536,8 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
     enum gguf_status st = run_init(&r, set, &own, 1, err);
     if (st == GGUF_OK) {
         st = merged_init(&m, set, err);
+        if (st == GGUF_OK)
+            st = check_merged(&r, &m, path, err);
         if (st == GGUF_OK)
             st = own.resume ? merge_on(&r, &m, path, err)
                             : merge(&r, &m, path, err);

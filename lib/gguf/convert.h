@@ -39,6 +39,7 @@
 #define GGUF_CONVERT_H
 
 #include <gguf/kv.h>
+#include <gguf/paths.h>
 #include <gguf/progress.h>
 #include <gguf/quant.h>
 #include <gguf/reader.h>
@@ -170,11 +171,14 @@ struct gguf_folder_params {
     const struct gguf_opener
         *opener; /* of paths that are no files' (reader.h);
                                        * NULL: none */
+    const struct gguf_paths
+        *paths; /* what else the run reads and writes, of which no file is
+                 * written to (paths.h); NULL: nothing */
 };
 #define GGUF_FOLDER_PARAMS_INIT                                               \
     {                                                                         \
         sizeof(struct gguf_folder_params), NULL, NULL, GGUF_DTYPE_NONE, 0, 0, \
-            0, NULL, NULL, NULL, NULL, NULL                                   \
+            0, NULL, NULL, NULL, NULL, NULL, NULL                             \
     }
 
 /* Write the model at path, a file or a split set, as a folder that transformers
@@ -194,7 +198,8 @@ struct gguf_folder_params {
  * GGUF_E_MISMATCH     dir has weights or a tokenizer that would stay, beside
  *                     those that are written
  * GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_CANCELLED, GGUF_E_NOMEM,
- * GGUF_E_INVALID (params; dir is no folder), and the statuses of
+ * GGUF_E_INVALID (params; dir is no folder; a file would be read and written:
+ * paths.h), and the statuses of
  * gguf_split_open
  * Since: 0.1 */
 GGUF_API enum gguf_status

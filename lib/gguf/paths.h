@@ -41,8 +41,8 @@ GGUF_API void gguf_paths_destroy(struct gguf_paths *p);
 
 /* The run reads path, or writes it; what is a word for messages, such as
  * "input" or "--imatrix". Both are copied. A file may be read several times.
- * GGUF_E_INVALID, with a message that names both: "'x.gguf' would be both
- * input and output". GGUF_E_NOMEM. Since: 0.1 */
+ * GGUF_E_INVALID, with a message that names the file and both uses: "'x.gguf'
+ * would be both input and output". GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_paths_read(struct gguf_paths *p,
                                           const char *path, const char *what,
                                           struct gguf_error *err);

@@ -424,7 +424,8 @@ enum gguf_status synth_write(struct synth *s, const struct gguf_recipe *recipe,
     p.pool = pool;
     o.force = 1;
     o.no_sync = 1;
-    enum gguf_status st = gg_job_create(&job, s->plan, &s->list, &p, err);
+    enum gguf_status st =
+        gg_job_create(&job, s->plan, &s->list, NULL, &p, err);
     if (st == GGUF_OK)
         st = gguf_quant_totals(job, &totals, err);
     if (st == GGUF_OK && totals.n_needs_imatrix) {
@@ -435,7 +436,7 @@ enum gguf_status synth_write(struct synth *s, const struct gguf_recipe *recipe,
         job = NULL;
         p.imatrix = im;
         if (st == GGUF_OK)
-            st = gg_job_create(&job, s->plan, &s->list, &p, err);
+            st = gg_job_create(&job, s->plan, &s->list, NULL, &p, err);
     }
     if (st == GGUF_OK)
         st = gguf_quant_run(job, path, &o, err);

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "quant/job/job.h"
 #include "base/compiler.h"
+#include "base/paths.h"
 #include "base/str.h"
 #include "file/file.h"
 
@@ -60,16 +61,8 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
                                     struct gguf_paths *paths,
                                     struct gguf_error *err)
 {
-    const struct gg_data *d = q->in.numbers;
-    const struct gg_mapfile *map;
-    const char *path = NULL;
-    for (size_t i = 0; d && (map = gg_data_map(d, i, &path)); i++) {
-        if (map->fd >= 0)
-            GG_TRY(gguf_paths_read_fd(paths, map->fd, "input", err));
-        if (path && !map->read)
-            GG_TRY(gguf_paths_read(paths, path, "input", err));
-    }
-    for (size_t i = 0; !d && i < gg_source_n_files(&q->in); i++)
+    GG_TRY(gg_paths_join(paths, q->opened, err));
+    for (size_t i = 0; !q->in.numbers && i < gg_source_n_files(&q->in); i++)
         GG_TRY(gg_file_note(gg_source_file(&q->in, i), paths, err));
     for (size_t i = 0; i < q->p.n_loras; i++)
         GG_TRY(gg_file_note(q->merge[i].lora.file, paths, err));

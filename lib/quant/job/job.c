@@ -75,9 +75,10 @@ static enum gguf_status build(struct gguf_quant *q, struct gguf_error *err)
     return gg_job_shards(q, &q->totals.file_size, err);
 }
 
-/* Of what is at path, or with NULL of what in has. */
+/* Of what is at path, or with NULL of what in has, of the files opened. */
 static enum gguf_status create(struct gguf_quant **out, const char *path,
                                struct gg_source in,
+                               const struct gguf_paths *opened,
                                const struct gguf_quant_params *params,
                                struct gguf_error *err)
 {
@@ -90,6 +91,7 @@ static enum gguf_status create(struct gguf_quant **out, const char *path,
         return gg_error_set_nomem(err, sizeof *q);
     q->p = p;
     q->in = in;
+    q->opened = opened;
     gg_mem_arena_init(&q->arena, p.allocator);
     gg_kern_init(&q->kern, gg_kern_cpu_detect());
     enum gguf_status st = path ? open_path(q, path, err) : GGUF_OK;
@@ -112,7 +114,8 @@ enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
                                    const struct gguf_quant_params *params,
                                    struct gguf_error *err)
 {
-    return create(out, path, (struct gg_source){ .set = NULL }, params, err);
+    return create(out, path, (struct gg_source){ .set = NULL }, NULL, params,
+                  err);
 }
 
 enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
@@ -120,17 +123,17 @@ enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
                                         const struct gguf_quant_params *params,
                                         struct gguf_error *err)
 {
-    return create(out, NULL, (struct gg_source){ .file = file }, params, err);
+    return create(out, NULL, (struct gg_source){ .file = file }, NULL, params,
+                  err);
 }
 
-enum gguf_status gg_job_create(struct gguf_quant **out,
-                               const struct gguf_file *plan,
-                               const struct gg_data *numbers,
-                               const struct gguf_quant_params *params,
-                               struct gguf_error *err)
+enum gguf_status
+gg_job_create(struct gguf_quant **out, const struct gguf_file *plan,
+              const struct gg_data *numbers, const struct gguf_paths *opened,
+              const struct gguf_quant_params *params, struct gguf_error *err)
 {
     const struct gg_source in = { .file = plan, .numbers = numbers };
-    return create(out, NULL, in, params, err);
+    return create(out, NULL, in, opened, params, err);
 }
 
 enum gguf_status
@@ -140,7 +143,7 @@ gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
 {
     const struct gg_source in = { .set = set,
                                   .file = gguf_split_file(set, 0) };
-    return create(out, NULL, in, params, err);
+    return create(out, NULL, in, NULL, params, err);
 }
 
 void gguf_quant_destroy(struct gguf_quant *q)

@@ -39,11 +39,12 @@ struct gguf_quant {
     struct gg_mem_arena arena;  /* names, texts */
     struct gg_source in;        /* the input */
     struct gguf_split *own;     /* it, if the job opened it; else NULL */
-    struct gguf_split_tensor *all; /* its tensors */
-    struct gg_data_gguf data;      /* their numbers, by the same places */
-    struct gg_merged_lora *merge;  /* p.n_loras adapters, */
-    struct gg_data_merged merged;  /* and the numbers with these added in */
-    struct gg_job_tensor *t;       /* in the order of writing */
+    const struct gguf_paths *opened; /* files that in.numbers were made of */
+    struct gguf_split_tensor *all;   /* its tensors */
+    struct gg_data_gguf data;        /* their numbers, by the same places */
+    struct gg_merged_lora *merge;    /* p.n_loras adapters, */
+    struct gg_data_merged merged;    /* and the numbers with these added in */
+    struct gg_job_tensor *t;         /* in the order of writing */
     size_t n_t;
     size_t n_all;           /* with what is left out, which comes last */
     struct gguf_meta *meta; /* of the output; of its first file */
@@ -109,13 +110,13 @@ static inline const uint8_t *gg_job_bytes(const struct gguf_quant *q,
 }
 
 /* A job over a planned file (gg_file_plan) whose tensors' numbers are those of
- * a list, by the same places; the list says which files it reads (map). Both
+ * a list, by the same places; the list says which files it reads (map), and
+ * opened, which may be NULL, has all files that were read to make the two. All
  * are kept. The statuses of gguf_quant_create. */
-enum gguf_status gg_job_create(struct gguf_quant **out,
-                               const struct gguf_file *plan,
-                               const struct gg_data *numbers,
-                               const struct gguf_quant_params *params,
-                               struct gguf_error *err);
+enum gguf_status
+gg_job_create(struct gguf_quant **out, const struct gguf_file *plan,
+              const struct gg_data *numbers, const struct gguf_paths *opened,
+              const struct gguf_quant_params *params, struct gguf_error *err);
 
 /* loras.c: open the adapters of q->p and see that they fit. The statuses of
  * gguf_quant_create. */
