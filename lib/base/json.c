@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c - JSON texts from strangers, read by Jansson */
+/* json.c - JSON texts from strangers, as trees of Jansson's values */
 #include "config.h"
 #include "base/json.h"
 
+#include "base/json_lex.h"
 #include "base/mem.h"
 #include "base/str.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Digits of integers that Python writes and 64 bits may not hold. */
-enum { LONG_INTEGER = 19 };
 
 /* ---- a walk over the text ---- */
 
@@ -90,43 +88,6 @@ static bool next(struct walk *w, size_t *begin)
     return false;
 }
 
-/* ---- before Jansson reads ---- */
-
-/* A word of n bytes that Python writes and JSON does not have, as JSON in as
- * many bytes. */
-static void replace_word(char *s, size_t n)
-{
-    const size_t sign = *s == '-';
-    size_t digits = 0;
-    if (n - sign == 8 && !memcmp(s + sign, "Infinity", 8)) {
-        memset(s, ' ', n);
-        memcpy(s, "null", 4);
-        return;
-    }
-    while (sign + digits < n && s[sign + digits] >= '0' &&
-           s[sign + digits] <= '9')
-        digits++;
-    if (sign + digits != n || digits < LONG_INTEGER || digits > 300)
-        return;
-    /* d.ddd...e+N: as long as nineteen digits, with thirteen of them */
-    char *d = s + sign;
-    const size_t e = digits - 1;
-    memmove(d + 2, d + 1, 12);
-    d[1] = '.';
-    d[14] = 'e';
-    d[15] = (char)('0' + e / 100);
-    d[16] = (char)('0' + e / 10 % 10);
-    d[17] = (char)('0' + e % 10);
-    memset(d + 18, ' ', digits - 18);
-}
-
-static bool may_be_python(const char *s, size_t n)
-{
-    return n >= LONG_INTEGER
-               ? *s == '-' || (*s >= '0' && *s <= '9')
-               : *s == 'I' || (*s == '-' && n > 1 && s[1] == 'I');
-}
-
 /* ---- what is left out ---- */
 
 /* The end of the container that w has just entered: where its bracket is;
@@ -174,43 +135,11 @@ static void leave_out(struct gg_json *j, struct walk *w,
     }
 }
 
-/* Jansson reads the text, or a copy of it, without what is left out. */
-struct feed {
-    const struct gg_json *j;
-    const char *text;
-    size_t at;
-    unsigned k; /* the next one that is left out */
-};
-
-static size_t feed(void *out, size_t n, void *user)
-{
-    struct feed *f = user;
-    const struct gg_json *j = f->j;
-    while (f->k < j->n_later && f->at == j->later[f->k].begin)
-        f->at = j->later[f->k++].end;
-    const size_t end = f->k < j->n_later ? j->later[f->k].begin : j->size;
-    if (n > end - f->at)
-        n = end - f->at;
-    memcpy(out, f->text + f->at, n);
-    f->at += n;
-    return n;
-}
-
-/* The byte of the text where Jansson was when it had read n. */
-static size_t fed(const struct gg_json *j, size_t n)
-{
-    for (unsigned k = 0; k < j->n_later; k++)
-        if (n > j->later[k].begin)
-            n += j->later[k].end - j->later[k].begin;
-    return n;
-}
-
 /* ---- reading ---- */
 
-/* Depth, number of values, what is left out; with *copy, which is freed by the
- * caller, the words of Python are replaced in a copy if there are any. */
-static enum gguf_status look_through(struct gg_json *j, bool python,
-                                     const char *const *later, char **copy,
+/* Check depth and number of values; find the members to leave out. */
+static enum gguf_status look_through(struct gg_json *j,
+                                     const char *const *later,
                                      struct gguf_error *err)
 {
     struct walk w = { .j = j };
@@ -225,15 +154,6 @@ static enum gguf_status look_through(struct gg_json *j, bool python,
                                 "JSON of more than %d values", GG_JSON_VALUES);
         if (later && strchr("[{", j->text[begin]))
             leave_out(j, &w, later, &of);
-        if (!python || !may_be_python(j->text + begin, w.at - begin))
-            continue;
-        if (!*copy) {
-            *copy = gg_mem_alloc(NULL, j->size);
-            if (!*copy)
-                return gg_error_set_nomem(err, j->size);
-            memcpy(*copy, j->text, j->size);
-        }
-        replace_word(*copy + begin, w.at - begin);
     }
     return GGUF_OK;
 }
@@ -251,22 +171,226 @@ void gg_json_say_place(const struct gg_json *j, size_t at, char out[64])
     snprintf(out, 64, "line %zu, column %zu", line, column);
 }
 
-static enum gguf_status fail(const struct gg_json *j, const json_error_t *e,
-                             struct gguf_error *err)
+/* ---- the tree ---- */
+
+struct reader {
+    struct gg_json *j;
+    struct gg_json_lex lex;
+    bool python;    /* GG_JSON_PYTHON */
+    unsigned k;     /* the next that is left out */
+    char *text;     /* stack of names and a text, without escapes */
+    size_t n, room; /* bytes of it in use, and there */
+    bool no_memory;
+    struct gguf_str twice; /* the name that failed, since its object has it */
+};
+
+static json_t *read_value(struct reader *r);
+
+static json_t *fail(struct reader *r, size_t at, const char *what)
 {
-    const size_t at = fed(j, e->position > 0 ? (size_t)e->position : 0);
-    const enum json_error_code code = json_error_code(e);
+    gg_json_lex_fail(&r->lex, at, what);
+    return NULL;
+}
+
+/* v, or the failure to make it. */
+static json_t *made(struct reader *r, json_t *v)
+{
+    r->no_memory |= !v;
+    return v;
+}
+
+/* Put the text that is next on the stack, with a NUL after it: *size bytes. */
+static bool push_text(struct reader *r, size_t *size)
+{
+    struct gguf_str raw;
+    bool plain;
+    if (!gg_json_lex_text(&r->lex, &raw, &plain))
+        return false;
+    if (raw.size >= r->room - r->n) {
+        char *grown =
+            gg_mem_grow(NULL, r->text, &r->room, 1, r->n + raw.size + 1, NULL);
+        r->no_memory |= !grown;
+        if (!grown)
+            return false;
+        r->text = grown;
+    }
+    char *out = r->text + r->n;
+    *size = raw.size;
+    if (plain)
+        memcpy(out, raw.data, raw.size);
+    else if (!gg_json_lex_unescape(&r->lex, raw, out, size))
+        return false;
+    out[*size] = 0;
+    return true;
+}
+
+static json_t *read_text(struct reader *r)
+{
+    size_t size;
+    return push_text(r, &size)
+               ? made(r, json_stringn_nocheck(r->text + r->n, size))
+               : NULL;
+}
+
+static json_t *read_number(struct reader *r)
+{
+    struct gg_json_number x;
+    if (!gg_json_lex_number(&r->lex, r->python, &x))
+        return NULL;
+    return made(r, x.whole ? json_integer(x.n) : json_real(x.x));
+}
+
+static json_t *read_word(struct reader *r)
+{
+    static const struct {
+        const char *word;
+        json_type type;
+        bool python;
+    } rows[] = { { "null", JSON_NULL, false },
+                 { "true", JSON_TRUE, false },
+                 { "false", JSON_FALSE, false },
+                 { "Infinity", JSON_NULL, true },
+                 { "-Infinity", JSON_NULL, true } };
+    const char *p = r->lex.text + r->lex.at;
+    const size_t left = r->lex.size - r->lex.at;
+    size_t n = 0;
+    while (n < left && !is_end(p[n]))
+        n++;
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        if (n != strlen(rows[i].word) || memcmp(p, rows[i].word, n) != 0 ||
+            (rows[i].python && !r->python))
+            continue;
+        r->lex.at += n;
+        return rows[i].type == JSON_NULL   ? json_null()
+               : rows[i].type == JSON_TRUE ? json_true()
+                                           : json_false();
+    }
+    return NULL;
+}
+
+/* Enter the next container; skip its content if that is left out. */
+static void enter(struct reader *r)
+{
+    r->lex.at++;
+    if (r->k < r->j->n_later && r->j->later[r->k].begin == r->lex.at)
+        r->lex.at = r->j->later[r->k++].end;
+}
+
+/* Is there one more before the bracket end? Else that is passed. */
+static bool more(struct reader *r, char end, bool first)
+{
+    const char c = gg_json_lex_peek(&r->lex);
+    if (c == end) {
+        r->lex.at++;
+        return false;
+    }
+    if (first)
+        return true;
+    if (c != ',')
+        return gg_json_lex_fail(&r->lex, r->lex.at,
+                                end == ']' ? "',' or ']' expected"
+                                           : "',' or '}' expected");
+    r->lex.at++;
+    return true;
+}
+
+static json_t *read_list(struct reader *r)
+{
+    json_t *list = made(r, json_array());
+    enter(r);
+    for (bool first = true; list && more(r, ']', first); first = false) {
+        json_t *v = read_value(r);
+        if (v && json_array_append_new(list, v)) {
+            r->no_memory = true;
+            break;
+        }
+        if (!v)
+            break;
+    }
+    return list;
+}
+
+/* A member into object. */
+static bool read_member(struct reader *r, json_t *object)
+{
+    size_t size;
+    if (gg_json_lex_peek(&r->lex) != '"')
+        return gg_json_lex_fail(&r->lex, r->lex.at, "a name expected");
+    const size_t at = r->lex.at, name = r->n;
+    if (!push_text(r, &size))
+        return false;
+    if (strlen(r->text + name) != size)
+        return gg_json_lex_fail(&r->lex, at, "a name with a NUL");
+    if (json_object_get(object, r->text + name)) {
+        r->twice =
+            (struct gguf_str){ r->lex.text + at + 1, r->lex.at - at - 2 };
+        return gg_json_lex_fail(&r->lex, at, "duplicate name");
+    }
+    if (gg_json_lex_peek(&r->lex) != ':')
+        return gg_json_lex_fail(&r->lex, r->lex.at, "':' expected");
+    r->lex.at++;
+    r->n += size + 1;
+    json_t *v = read_value(r);
+    r->n = name;
+    if (v && json_object_set_new_nocheck(object, r->text + name, v))
+        r->no_memory = true;
+    return v && !r->no_memory;
+}
+
+static json_t *read_object(struct reader *r)
+{
+    json_t *object = made(r, json_object());
+    enter(r);
+    for (bool first = true; object && more(r, '}', first); first = false)
+        if (!read_member(r, object))
+            break;
+    return object;
+}
+
+/* NULL: it failed. Nested at most GG_JSON_DEPTH times. */
+static json_t *read_value(struct reader *r)
+{
+    const char c = gg_json_lex_peek(&r->lex);
+    json_t *v = c == '['   ? read_list(r)
+                : c == '{' ? read_object(r)
+                : c == '"' ? read_text(r)
+                           : read_word(r);
+    if (!v && (c == '-' || (c >= '0' && c <= '9')))
+        v = read_number(r);
+    if (v && !r->lex.what && !r->no_memory)
+        return v;
+    json_decref(v);
+    if (!r->no_memory)
+        fail(r, r->lex.at, "a value expected");
+    return NULL;
+}
+
+static enum gguf_status read_root(struct reader *r, struct gguf_error *err)
+{
+    struct gg_json *j = r->j;
+    const char c = gg_json_lex_peek(&r->lex);
     struct gg_str_esc esc;
     char place[64];
-    snprintf(place, sizeof place, "line %d, column %d", e->line, e->column);
-    if (j->n_later)
-        gg_json_say_place(j, at, place);
-    return gg_error_set(err,
-                        code == json_error_out_of_memory   ? GGUF_E_NOMEM
-                        : code == json_error_duplicate_key ? GGUF_E_DUPLICATE
-                                                           : GGUF_E_FORMAT,
-                        j->off + at, "JSON, %s: %s", place,
-                        gg_str_esc(&esc, gg_str_z(e->text)));
+    json_t *root = c == '[' || c == '{'
+                       ? read_value(r)
+                       : fail(r, r->lex.at, "'[' or '{' expected");
+    if (root && (gg_json_lex_peek(&r->lex) || r->lex.at < r->lex.size)) {
+        fail(r, r->lex.at, "the end expected");
+        json_decref(root);
+        root = NULL;
+    }
+    if (r->no_memory)
+        return gg_error_set_nomem(err, r->room);
+    j->root = root;
+    if (root)
+        return GGUF_OK;
+    gg_json_say_place(j, r->lex.failed, place);
+    if (r->twice.data)
+        return gg_error_set(err, GGUF_E_DUPLICATE, j->off + r->lex.failed,
+                            "JSON, %s: duplicate name '%s'", place,
+                            gg_str_esc(&esc, r->twice));
+    return gg_error_set(err, GGUF_E_FORMAT, j->off + r->lex.failed,
+                        "JSON, %s: %s", place, r->lex.what);
 }
 
 enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
@@ -274,27 +398,21 @@ enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
                                   const char *const *later,
                                   struct gguf_error *err)
 {
-    char *copy = NULL;
-    json_error_t e;
     *j = (struct gg_json){ .text = text, .size = size, .off = off };
     if (size >= INT_MAX)
         return gg_error_set(err, GGUF_E_LIMIT, off,
                             "JSON of %zu bytes, limit is %d", size,
                             INT_MAX - 1);
     const char *nul = size ? memchr(text, 0, size) : NULL;
-    if (nul) /* Jansson drops one that follows a number */
+    if (nul)
         return gg_error_set(err, GGUF_E_FORMAT, off + (size_t)(nul - text),
                             "JSON with a byte that is 0");
-    enum gguf_status st =
-        look_through(j, flags & GG_JSON_PYTHON, later, &copy, err);
-    if (st == GGUF_OK) {
-        struct feed f = { .j = j, .text = copy ? copy : text };
-        j->root = json_load_callback(
-            feed, &f, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
-        if (!j->root)
-            st = fail(j, &e, err);
-    }
-    gg_mem_free(NULL, copy);
+    GG_TRY(look_through(j, later, err));
+    struct reader r = { .j = j,
+                        .lex = { .text = text, .size = size },
+                        .python = flags & GG_JSON_PYTHON };
+    const enum gguf_status st = read_root(&r, err);
+    gg_mem_free(NULL, r.text);
     return st;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* json.h - JSON texts from strangers, read by Jansson
+/* json.h - JSON texts from strangers, as trees of Jansson's values
  *
- * What is added to Jansson: a limit of depth and of values, the byte of the
- * file where any value stands, for messages, and the texts that Python's json
- * module writes, which are not quite JSON. Jansson itself refuses bytes that
- * are not UTF-8, halves of surrogate pairs, two members of one name, numbers
- * that no double or 64-bit integer holds, NUL in names, and all that RFC 8259
- * does not have; its tables are seeded, so that names cannot be chosen such
- * that they collide; members are kept in the order of the text. It allocates
- * with malloc.
+ * The reader is the tree's own (json_lex.h); the values and tables are
+ * Jansson's, which allocate with malloc and say when that fails. The reader
+ * bounds depth and number of values, knows the byte of the file where any value
+ * stands, for messages, and takes on request the texts that Python's json
+ * module writes, which are not quite JSON. It refuses bytes that are not UTF-8,
+ * halves of surrogate pairs, two members of one name, numbers that no double or
+ * 64-bit integer holds, NUL in names, and all that RFC 8259 does not have.
+ * Tables are seeded, so that names cannot be chosen such that they collide;
+ * members are kept in the order of the text.
  *
  * A tree costs some 100 bytes and 0.3 us for each value, which is too much for
  * lists of half a million texts: a reader may leave members out, whose texts
@@ -25,10 +26,10 @@
 
 enum {
     GG_JSON_DEPTH = 64,       /* containers in containers */
-    GG_JSON_VALUES = 1 << 24, /* in one text: at most 250 bytes each */
+    GG_JSON_VALUES = 1 << 22, /* values of a text: at most 250 bytes each */
     /* A flag: take what Python's json module writes: Infinity and -Infinity,
      * which become null, and integers of more than 18 digits, which become
-     * real numbers of thirteen. */
+     * real numbers. */
     GG_JSON_PYTHON = 1,
     GG_JSON_LATER = 2 /* members left out, at most */
 };

@@ -2,10 +2,8 @@
 /* json_scan.h - a list or object of JSON, read where it lies
  *
  * For long ones of plain things, of which no tree is made: a piece's text is
- * that of the file. What is unusual (halves of pairs, numbers that are not
- * short) is read by Jansson, alone, so that both ways take and refuse the
- * same things: tests/fuzz/fuzz_json.c compares them. The reader says what
- * comes next; names that are there twice are its to find.
+ * that of the file. Words are read as in a tree (json_lex.h). The reader says
+ * what comes next; names that are there twice are its to find.
  *
  *     gg_json_scan_open(&s, j, v, &arena);
  *     while (gg_json_scan_more(&s))
@@ -16,6 +14,7 @@
 #define GG_BASE_JSON_SCAN_H
 
 #include "base/json.h"
+#include "base/json_lex.h"
 #include "base/mem.h"
 
 enum { GG_JSON_SCAN_DEPTH = 4 }; /* containers that are open */
@@ -23,14 +22,12 @@ enum { GG_JSON_SCAN_DEPTH = 4 }; /* containers that are open */
 struct gg_json_scan {
     const struct gg_json *j;    /* kept */
     struct gg_mem_arena *arena; /* kept: texts that had escapes */
-    size_t at;                  /* of the text */
+    struct gg_json_lex lex;     /* position and first failure */
     size_t value;               /* where the last value or name began */
     char close[GG_JSON_SCAN_DEPTH + 1]; /* brackets that end what is open */
     unsigned depth;
-    bool first; /* nothing was read in the innermost */
-    enum gguf_status status;
-    size_t failed; /* byte of the text */
-    const char *what;
+    bool first;     /* nothing was read in the innermost */
+    bool no_memory; /* the failure is an allocation */
 };
 
 /* Enter v, a list or object of j. What is read of it are the text's values,

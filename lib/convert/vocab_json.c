@@ -129,7 +129,7 @@ static enum gguf_status read_merge(struct gg_convert_vocab *v,
                      gg_json_scan_str(s, &a) && gg_json_scan_more(s) &&
                      gg_json_scan_str(s, &b) && !gg_json_scan_more(s);
     s->value = at;
-    if (!two || s->status != GGUF_OK || !a.size || !b.size)
+    if (!two || s->lex.what || !a.size || !b.size)
         return gg_convert_vocab_not(s, not_two, err);
     char *text = gg_mem_arena_alloc(&v->c->arena, 2 * (a.size + b.size) + 1);
     if (!text)

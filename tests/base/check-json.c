@@ -19,33 +19,38 @@ static void check_refused(void)
     static const struct {
         const char *text;
         enum gguf_status status;
-        unsigned at, slack; /* byte; Jansson may notice up to so much later */
+        unsigned at; /* the byte */
     } rows[] = {
-        { "", GGUF_E_FORMAT, 0, 0 },
-        { "{\"a\":1,\"b\":2,\"a\":3}", GGUF_E_DUPLICATE, 13, 3 },
-        { "{\"a\":\"\xff\"}", GGUF_E_FORMAT, 6, 1 },
-        { "{\"a\":\"\xc0\x80\"}", GGUF_E_FORMAT, 6, 1 },
-        { "{\"a\":\"\\ud800\"}", GGUF_E_FORMAT, 5, 8 },
-        { "{\"a\\u0000\":1}", GGUF_E_FORMAT, 1, 9 },
-        { "{\"a\":123456789012345678901}", GGUF_E_FORMAT, 5, 21 },
-        { "{\"a\":1e999}", GGUF_E_FORMAT, 5, 5 },
-        { "{\"a\":NaN}", GGUF_E_FORMAT, 5, 3 },
-        { "{\"a\":Infinity}", GGUF_E_FORMAT, 5, 8 },
-        { "{\"a\":01}", GGUF_E_FORMAT, 5, 2 },
-        { "{\"a\":1,}", GGUF_E_FORMAT, 7, 1 },
-        { "{\"a\":1} x", GGUF_E_FORMAT, 8, 1 },
-        { "{\"a\":[1,2}", GGUF_E_FORMAT, 9, 1 },
-        { "{\"a\":\"x", GGUF_E_FORMAT, 5, 2 },
-        { "{\"a\\", GGUF_E_FORMAT, 1, 3 },
-        { "3", GGUF_E_FORMAT, 0, 1 },
+        { "", GGUF_E_FORMAT, 0 },
+        { "{\"a\":1,\"b\":2,\"a\":3}", GGUF_E_DUPLICATE, 13 },
+        { "{\"a\":\"\xff\"}", GGUF_E_FORMAT, 6 },
+        { "{\"a\":\"\xc0\x80\"}", GGUF_E_FORMAT, 6 },
+        { "{\"a\":\"\\ud800\"}", GGUF_E_FORMAT, 6 },
+        { "{\"a\\u0000\":1}", GGUF_E_FORMAT, 1 },
+        { "{\"a\":123456789012345678901}", GGUF_E_FORMAT, 5 },
+        { "{\"a\":1e999}", GGUF_E_FORMAT, 5 },
+        { "{\"a\":NaN}", GGUF_E_FORMAT, 5 },
+        { "{\"a\":Infinity}", GGUF_E_FORMAT, 5 },
+        { "{\"a\":01}", GGUF_E_FORMAT, 5 },
+        { "{\"a\":1e}", GGUF_E_FORMAT, 5 },
+        { "{\"a\":\"\\udc00\"}", GGUF_E_FORMAT, 6 },
+        { "{\"a\":\"\\ud83d\\u0041\"}", GGUF_E_FORMAT, 6 },
+        { "{\"a\":-9223372036854775809}", GGUF_E_FORMAT, 5 },
+        { "{\"a\":tru}", GGUF_E_FORMAT, 5 },
+        { "{\"a\" 1}", GGUF_E_FORMAT, 5 },
+        { "{\"a\":1,}", GGUF_E_FORMAT, 7 },
+        { "{\"a\":1} x", GGUF_E_FORMAT, 8 },
+        { "{\"a\":[1,2}", GGUF_E_FORMAT, 9 },
+        { "{\"a\":\"x", GGUF_E_FORMAT, 7 },
+        { "{\"a\\", GGUF_E_FORMAT, 4 },
+        { "3", GGUF_E_FORMAT, 0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_json j;
         struct gguf_error e;
         gguf_error_clear(&e);
         enum gguf_status st = read_z(&j, rows[i].text, 0, &e);
-        ok(st == rows[i].status && e.offset >= 100 + rows[i].at &&
-               e.offset <= 100 + rows[i].at + rows[i].slack && !j.root,
+        ok(st == rows[i].status && e.offset == 100 + rows[i].at && !j.root,
            "refused at %llu: %s", (unsigned long long)e.offset, e.message);
     }
 }
@@ -215,7 +220,7 @@ static void check_later_refused(void)
         const char *text, *line;
         unsigned at;
     } rows[] = {
-        { "{\"m\":{\"v\":[1,2,3]x}}", "line 1, ", 18 },
+        { "{\"m\":{\"v\":[1,2,3]x}}", "line 1, ", 17 },
         { "{\"m\":{\"v\":[1,\n2,\n3],\n\"w\":[1,2]\n,x}}", "line 5, ", 32 },
         { "{\"m\":{\"v\":[1,2,3],\"v\":[]}}", "line 1, ", 18 },
         { "{\"m\":{\"v\":[1,2,3", "line 1, ", 16 },
@@ -254,7 +259,7 @@ static int scan(const char *text, double *sum, size_t *bytes,
     gg_json_scan_open(
         &s, &j, json_object_get(json_object_get(j.root, "m"), "w"), &arena);
     bool more = gg_json_scan_more(&s);
-    while (s.depth && s.status == GGUF_OK) {
+    while (s.depth && !s.lex.what) {
         if (more && gg_json_scan_str(&s, &t)) {
             *bytes += t.size;
             n++;

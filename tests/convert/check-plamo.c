@@ -54,7 +54,7 @@ static void check_refused(void)
         { "[\"a\", \"1\"]", "line 1: not a list", GGUF_E_VOCAB, 0 },
         { "[\"a\", 1e300]", "line 1: not a list", GGUF_E_VOCAB, 0 },
         { "[\"a\", 1]\n[\"b\", 1\n]", "JSON", GGUF_E_FORMAT, 16 },
-        { "[\"a\", 1]\n\"b\"", "JSON", GGUF_E_FORMAT, 12 },
+        { "[\"a\", 1]\n\"b\"", "JSON", GGUF_E_FORMAT, 9 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_convert_vocab v;
