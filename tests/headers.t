@@ -80,6 +80,68 @@ sed -n 's/ made$//p' "$tmp/kinds" | grep -vx gguf_tensor | while read -r s; do
     grep -oE "struct $s \**[a-z_]+[,)]" "$tmp/code"
 done >"$tmp/bad"
 same "what the library makes is never a program's to fill" "$tmp/bad"
+# NULL in place of a struct with a size, or of a callback, is tried for every
+# function that takes one.
+cat "$srcdir"/lib/gguf/*.h | tr '\n' ' ' |
+    sed 's|/\*[^*]*\*\(\*\|[^*/][^*]*\*\)*/||g; s/;/;\n/g' |
+    grep GGUF_API >"$tmp/functions"
+{ sed -n 's/ sized$/ \\*/p' "$tmp/kinds" | grep -v '^gguf_allocator '
+  printf '[a-z]_fn \\*[a-z_]+[,)]\n'; } >"$tmp/patterns"
+takers() # functions, patterns
+{
+    sed -n 's/.*[ *]\(gguf_[a-z0-9_]*(\)/\1/p' "$1" | grep -E -f "$2" |
+        sed 's/(.*//'
+}
+takers "$tmp/functions" "$tmp/patterns" | sort -u >"$tmp/takers"
+while read -r f; do
+    grep -q "\<$f(" "$srcdir/tests/model/check-null.c" || echo "$f"
+done <"$tmp/takers" >"$tmp/bad"
+same "check-null.c gives NULL to every function that takes one" "$tmp/bad"
+n=$((n + 1))
+if test "$(wc -l <"$tmp/takers")" -gt 90; then echo "ok $n - they are found"
+else echo "not ok $n - they are found"; status=1; fi
+
+# A line for each callback, parameter or member, of which no comment says
+# whether it may be NULL: that beside it or before it, the struct's or the
+# function's, or one for the whole header.
+silent() # headers...
+{
+    awk '
+        function says(s) { return s ~ /NULL|[Rr]equired|Needed|[Ww]ithout (it|them)/ }
+        function check(what) {
+            if (!whole && !says(what)) {
+                gsub(/[ \t]+/, " ", code); print FILENAME ":" code
+            }
+        }
+        FNR == 1 { whole = 0; before = code = note = structs = "" }
+        /Everything is optional that does not say/ { whole = 1 }
+        /^$/ { if (structs == "") before = ""; note = ""; next }
+        /^ *\/\*/ { before = ""; open = 1 }
+        open { before = before $0; if (/\*\//) open = 0; next }
+        /^struct gguf_[a-z0-9_]+ \{/ { structs = before "."; before = ""; next }
+        /^}/ { structs = before = ""; next }
+        { line = $0; comment = ""
+          if (match(line, /\/\*/)) {
+              comment = substr(line, RSTART)
+              if (comment !~ /\*\// && (getline more) > 0) {
+                  comment = comment more
+                  while (comment !~ /\*\// && (getline more) > 0)
+                      comment = comment more
+              }
+              line = substr(line, 1, RSTART - 1)
+          }
+          code = code " " line }
+        /;/ {
+            if (code ~ /[a-z]_fn \*[a-z_]+[;,)]/ || code ~ /\(\*[a-z_]+\)\(/)
+                if (code !~ /GGUF_API gguf_any_fn/)
+                    check(comment before structs)
+            code = ""
+            if (structs != "") before = ""
+        }' "$@"
+}
+silent "$srcdir"/lib/gguf/*.h >"$tmp/bad"
+same "every callback says whether it may be NULL" "$tmp/bad"
+
 printf '/* None. */\nstruct gguf_a {\n    int b;\n};\n' >"$tmp/x.h"
 printf 'struct gguf_c {\n    size_t struct_size;\n};\n' >>"$tmp/x.h"
 n=$((n + 1))

@@ -8,16 +8,6 @@
 #include "backend/backend.h"
 #include "base/params.h"
 
-/* what: a member that must be there. */
-static enum gguf_status need(bool there, const char *what,
-                             struct gguf_error *err)
-{
-    if (there)
-        return GGUF_OK;
-    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s is missing",
-                        what);
-}
-
 /* --- memory --------------------------------------------------------------- */
 
 struct made_buft {
@@ -33,11 +23,11 @@ enum gguf_status gguf_buft_create(struct gguf_buft **out,
     struct gguf_buft_iface iface = { .struct_size = sizeof iface };
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_buft_params", err));
-    GG_TRY(need(p.iface, "gguf_buft_params: iface", err));
-    GG_TRY(need(p.name, "gguf_buft_params: name", err));
+    GG_TRY(gg_params_need(p.iface, "gguf_buft_params: iface", err));
+    GG_TRY(gg_params_need(p.name, "gguf_buft_params: name", err));
     GG_TRY(
         gg_params_take(&iface, sizeof iface, p.iface, "gguf_buft_iface", err));
-    GG_TRY(need(iface.alloc, "gguf_buft_iface: alloc", err));
+    GG_TRY(gg_params_need(iface.alloc, "gguf_buft_iface: alloc", err));
     if (p.alignment & (p.alignment - 1))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "an alignment of %zu bytes is not a power of two",
@@ -85,8 +75,8 @@ enum gguf_status gguf_driver_create(struct gguf_driver **out,
     struct gguf_driver_iface iface = { .struct_size = sizeof iface };
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_driver_params", err));
-    GG_TRY(need(p.iface, "gguf_driver_params: iface", err));
-    GG_TRY(need(p.name, "gguf_driver_params: name", err));
+    GG_TRY(gg_params_need(p.iface, "gguf_driver_params: iface", err));
+    GG_TRY(gg_params_need(p.name, "gguf_driver_params: name", err));
     GG_TRY(gg_params_take(&iface, sizeof iface, p.iface, "gguf_driver_iface",
                           err));
     struct made_driver *m = gg_mem_alloc(p.allocator, sizeof *m);
@@ -116,13 +106,15 @@ static enum gguf_status check_device(const struct gguf_device_params *p,
                                      const struct gguf_device_iface *iface,
                                      struct gguf_error *err)
 {
-    GG_TRY(need(p->name, "gguf_device_params: name", err));
-    GG_TRY(need(p->description, "gguf_device_params: description", err));
-    GG_TRY(need(p->buft, "gguf_device_params: buft", err));
-    GG_TRY(need(iface->supports_op, "gguf_device_iface: supports_op", err));
-    GG_TRY(need(iface->backend, "gguf_device_iface: backend", err));
-    return need(!(p->caps & GGUF_DEVICE_EVENTS) || iface->event,
-                "gguf_device_iface: event", err);
+    GG_TRY(gg_params_need(p->name, "gguf_device_params: name", err));
+    GG_TRY(gg_params_need(p->description, "gguf_device_params: description",
+                          err));
+    GG_TRY(gg_params_need(p->buft, "gguf_device_params: buft", err));
+    GG_TRY(gg_params_need(iface->supports_op, "gguf_device_iface: supports_op",
+                          err));
+    GG_TRY(gg_params_need(iface->backend, "gguf_device_iface: backend", err));
+    return gg_params_need(!(p->caps & GGUF_DEVICE_EVENTS) || iface->event,
+                          "gguf_device_iface: event", err);
 }
 
 enum gguf_status
@@ -135,7 +127,7 @@ gguf_driver_add_device(struct gguf_driver *driver,
     if (out)
         *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_device_params", err));
-    GG_TRY(need(p.iface, "gguf_device_params: iface", err));
+    GG_TRY(gg_params_need(p.iface, "gguf_device_params: iface", err));
     GG_TRY(gg_params_take(&iface, sizeof iface, p.iface, "gguf_device_iface",
                           err));
     GG_TRY(check_device(&p, &iface, err));
@@ -185,14 +177,14 @@ static enum gguf_status check_backend(const struct gguf_backend_iface *i,
 {
     const int n = !!i->plan_create + !!i->plan_compute + !!i->plan_destroy;
     const bool asks = i->plan_remake || i->plan_threads || i->plan_work_size;
-    GG_TRY(need(i->compute, "gguf_backend_iface: compute", err));
-    GG_TRY(need(
+    GG_TRY(gg_params_need(i->compute, "gguf_backend_iface: compute", err));
+    GG_TRY(gg_params_need(
         n == 3 || (n == 0 && !asks),
         "gguf_backend_iface: plan_create, plan_compute or plan_destroy", err));
-    GG_TRY(need(!(caps & GGUF_DEVICE_ASYNC) || i->sync,
-                "gguf_backend_iface: sync", err));
-    return need(!(caps & GGUF_DEVICE_EVENTS) || i->event_record,
-                "gguf_backend_iface: event_record", err);
+    GG_TRY(gg_params_need(!(caps & GGUF_DEVICE_ASYNC) || i->sync,
+                          "gguf_backend_iface: sync", err));
+    return gg_params_need(!(caps & GGUF_DEVICE_EVENTS) || i->event_record,
+                          "gguf_backend_iface: event_record", err);
 }
 
 enum gguf_status gguf_backend_create(struct gguf_backend **out,
@@ -204,8 +196,8 @@ enum gguf_status gguf_backend_create(struct gguf_backend **out,
     struct gguf_backend_iface iface = { .struct_size = sizeof iface };
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_backend_params", err));
-    GG_TRY(need(p.iface, "gguf_backend_params: iface", err));
-    GG_TRY(need(p.id != 0, "gguf_backend_params: id", err));
+    GG_TRY(gg_params_need(p.iface, "gguf_backend_params: iface", err));
+    GG_TRY(gg_params_need(p.id != 0, "gguf_backend_params: id", err));
     GG_TRY(gg_params_take(&iface, sizeof iface, p.iface, "gguf_backend_iface",
                           err));
     GG_TRY(check_backend(&iface, device->caps, err));
@@ -243,9 +235,9 @@ gguf_event_make(struct gguf_event **out, struct gguf_device *device,
 {
     struct gguf_event_iface own = { .struct_size = sizeof own };
     *out = NULL;
-    GG_TRY(need(iface, "gguf_event_iface", err));
+    GG_TRY(gg_params_need(iface, "gguf_event_iface", err));
     GG_TRY(gg_params_take(&own, sizeof own, iface, "gguf_event_iface", err));
-    GG_TRY(need(own.sync, "gguf_event_iface: sync", err));
+    GG_TRY(gg_params_need(own.sync, "gguf_event_iface: sync", err));
     struct made_event *m = gg_mem_alloc(allocator, sizeof *m);
     if (!m)
         return gg_error_set_nomem(err, sizeof *m);

@@ -12,11 +12,12 @@
 #include <sys/mman.h>
 #endif
 
-/* Whether what it was built with has all that is called here. */
+/* Does the program's structure have every member that is used here? */
 static bool complete(const struct gguf_allocator *a)
 {
     return a->struct_size >=
-           offsetof(struct gguf_allocator, user) + sizeof a->user;
+               offsetof(struct gguf_allocator, user) + sizeof a->user &&
+           a->alloc && a->free;
 }
 
 void *gg_mem_alloc(const struct gguf_allocator *a, size_t size)

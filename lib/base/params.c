@@ -33,6 +33,7 @@ enum gguf_status gg_params_give(void *given, const void *own, size_t size,
                                 const char *name, struct gguf_error *err)
 {
     size_t n;
+    GG_TRY(gg_params_need(given, name, err));
     memcpy(&n, given, sizeof n);
     if (n < sizeof n)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -42,4 +43,12 @@ enum gguf_status gg_params_give(void *given, const void *own, size_t size,
     memcpy((char *)given + sizeof n, (const char *)own + sizeof n,
            n - sizeof n);
     return GGUF_OK;
+}
+
+enum gguf_status gg_params_need(bool there, const char *name,
+                                struct gguf_error *err)
+{
+    return there ? GGUF_OK
+                 : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "%s is missing", name);
 }

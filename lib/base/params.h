@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 /* No structure of parameters is larger: a larger struct_size was not set. */
 enum { GG_PARAMS_MOST = 4096 };
 
@@ -23,8 +25,13 @@ enum gguf_status gg_params_take(void *own, size_t size, const void *given,
 
 /* The other way, for structures of results: copy own, of size bytes, to given
  * as far as that has room; its struct_size stays. Members that given has beyond
- * own are not touched. GGUF_E_INVALID: given has no size. */
+ * own are not touched. GGUF_E_INVALID: given is NULL or has no size. */
 enum gguf_status gg_params_give(void *given, const void *own, size_t size,
                                 const char *name, struct gguf_error *err);
+
+/* Check that something required is there: GGUF_E_INVALID with its name if it
+ * is not. */
+enum gguf_status gg_params_need(bool there, const char *name,
+                                struct gguf_error *err);
 
 #endif

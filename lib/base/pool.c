@@ -231,6 +231,8 @@ unsigned gguf_pool_n_threads(const struct gguf_pool *pool)
 
 void gguf_pool_run(struct gguf_pool *p, gguf_pool_fn *fn, void *user)
 {
+    if (!fn)
+        return;
     if (!p || p->n_threads == 1) {
         fn(user, 0, 1);
         return;

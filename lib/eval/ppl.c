@@ -17,12 +17,12 @@
 
 double gguf_ppl_value(const struct gguf_ppl *p)
 {
-    return p->n ? exp(p->sum / (double)p->n) : (double)NAN;
+    return p && p->n ? exp(p->sum / (double)p->n) : (double)NAN;
 }
 
 double gguf_ppl_error(const struct gguf_ppl *p)
 {
-    if (p->n < 2)
+    if (!p || p->n < 2)
         return (double)NAN;
     double n = (double)p->n, mean = p->sum / n;
     double var = p->sum_sq / n - mean * mean;

@@ -343,6 +343,7 @@ enum gguf_status gg_file_checker_init(struct gg_file_checker *c,
                                    .user = user };
     GG_TRY(gg_params_take(&c->params, sizeof c->params, params,
                           "gguf_check_params", err));
+    GG_TRY(gg_params_need(report, "report", err));
     if (c->params.payload && c->params.quick)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "payload and quick exclude each other");

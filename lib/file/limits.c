@@ -56,6 +56,7 @@ static enum gguf_status fail_name(const char *name, struct gguf_error *err)
 enum gguf_status gguf_limits_set(struct gguf_limits *limits, const char *name,
                                  uint64_t value, struct gguf_error *err)
 {
+    GG_TRY(gg_params_need(limits, "gguf_limits", err));
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         /* a program that is older than the library has fewer of them */
         if (strcmp(rows[i].name, name) != 0 ||

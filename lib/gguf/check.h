@@ -62,9 +62,9 @@ struct gguf_check_params {
     }
 
 /* Report findings in a fixed order: file, metadata, tensors, payload by
- * tensor. params may be NULL. Whatever is found, the status is GGUF_OK;
- * GGUF_E_CANCELLED, GGUF_E_NOMEM, GGUF_E_INVALID. One thread at a time per
- * call; the result does not depend on the pool.
+ * tensor. params may be NULL; report is required. Whatever is found, the status
+ * is GGUF_OK; GGUF_E_CANCELLED, GGUF_E_NOMEM, GGUF_E_INVALID. One thread at a
+ * time per call; the result does not depend on the pool.
  *
  * Payload: floats must be finite, and so must the scales of quantized blocks
  * (otherwise the whole block is not finite). The data of fork types and

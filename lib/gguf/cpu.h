@@ -98,6 +98,7 @@ GGUF_API enum gguf_status
 gguf_cpu_driver_create(struct gguf_driver **out,
                        const struct gguf_cpu_params *params,
                        struct gguf_error *err) GGUF_MUST_CHECK;
+/* abort NULL: none. */
 typedef enum gguf_status gguf_cpu_set_abort_fn(struct gguf_backend *backend,
                                                gguf_abort_fn *abort,
                                                void *user,

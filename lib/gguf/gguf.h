@@ -9,6 +9,13 @@
  * an older program the missing members have their defaults. A longer one from
  * a newer program is accepted if all bytes that the library does not know are
  * 0, and else refused (GGUF_E_INVALID).
+ *
+ * NULL in place of parameters stands for the initialiser's values. A function
+ * that needs more than these, such as a backend, then returns GGUF_E_INVALID.
+ * NULL in place of a structure of results is GGUF_E_INVALID, unless the
+ * function's comment says that it may be NULL. The comment of each callback
+ * says whether it may be NULL; one that is required is checked before the
+ * function does anything.
  */
 #ifndef GGUF_GGUF_H
 #define GGUF_GGUF_H

@@ -13,8 +13,9 @@ extern "C" {
 #endif
 
 /* Borrowed by what is created with it: must outlive that object. Both
- * functions may be called from any thread that uses the object. One whose size
- * does not cover them gives no memory: what needs some is GGUF_E_NOMEM. A
+ * functions are required, and may be called from any thread that uses the
+ * object. An allocator that lacks one, or whose size does not cover them, gives
+ * no memory: what needs some is GGUF_E_NOMEM. A
  * larger one, of a newer program, is fine: what it has more is not called. */
 struct gguf_allocator {
     size_t struct_size;

@@ -26,7 +26,7 @@ typedef enum gguf_status gguf_custom_fn(struct gguf_tensor *t, unsigned ith,
  * library knows it, for backends. */
 struct gguf_custom {
     size_t struct_size;
-    gguf_custom_fn *fn;
+    gguf_custom_fn *fn; /* required */
     void *user;
     uint32_t n_tasks;  /* the largest nth; 0: the number of threads */
     uint32_t reserved; /* 0 */

@@ -68,8 +68,9 @@ GGUF_API unsigned gguf_pool_n_threads(const struct gguf_pool *pool);
 typedef void gguf_pool_fn(void *user, unsigned ith, unsigned nth);
 
 /* Run fn once on every thread of the team and wait until all are done. With
- * pool NULL, fn runs once on the calling thread as (0, 1). One job at a time;
- * fn must not start another on the same pool. Since: 0.1 */
+ * pool NULL, fn runs once on the calling thread as (0, 1). With fn NULL,
+ * nothing runs. One job at a time; fn must not start another on the same pool.
+ * Since: 0.1 */
 GGUF_API void gguf_pool_run(struct gguf_pool *pool, gguf_pool_fn *fn,
                             void *user);
 

@@ -149,15 +149,16 @@ GGUF_API int gguf_sched_backend_of(const struct gguf_sched *s,
 /* Bytes of the compute buffer of backend i. Backends of one type of buffer
  * share it: 0 for all but the first. Since: 0.1 */
 GGUF_API size_t gguf_sched_size(const struct gguf_sched *s, unsigned i);
-/* Splits, their copies and nodes, a line each. GGUF_E_CANCELLED if write
- * stopped, GGUF_E_INVALID if the graph has changed. Since: 0.1 */
+/* Splits, their copies and nodes, a line each. write is required.
+ * GGUF_E_CANCELLED if write stopped, GGUF_E_INVALID if the graph has changed
+ * or write is NULL. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
                                           gguf_write_fn *write, void *user,
                                           struct gguf_error *err);
 
 /* Where the tensors of the last alloc lie: each backend's buffer, then each
- * leaf, node and copy with its bytes in one of them. Fails as above.
- * Since: 0.1 */
+ * leaf, node and copy with its bytes in one of them. write is required. Fails
+ * as above. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
                                                gguf_write_fn *write,
                                                void *user,

@@ -294,7 +294,8 @@ typedef enum gguf_status gguf_session_outputs_fn(void *user, size_t i,
  * (gguf_session_layered_size). Layers that use keys and values of an earlier
  * one are computed together with it. on_graph is called for each part of a
  * graph that is computed, of which the scheduler's callback gets the nodes.
- * progress (or NULL) gets tokens times layers; both functions get user.
+ * on_outputs is required. progress (or NULL) gets tokens times layers; both
+ * functions get user.
  * GGUF_E_UNSUPPORTED (encoders; more than one backend), GGUF_E_CANCELLED, and
  * as decode fails. Since: 0.1 */
 GGUF_API enum gguf_status gguf_session_decode_layered(

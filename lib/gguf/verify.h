@@ -37,7 +37,8 @@ extern "C" {
  * does, then vocabulary, hyperparameters, tensors, then payload if
  * params->payload is set. Without it no tensor data is read, and a large
  * vocabulary takes tens of milliseconds and some ten megabytes. params may be
- * NULL. Statuses and threads: as gguf_file_check. Since: 0.1 */
+ * NULL; report is required. Statuses and threads: as gguf_file_check.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_split_verify(const struct gguf_split *set,
                   const struct gguf_check_params *params,
@@ -46,7 +47,7 @@ gguf_split_verify(const struct gguf_split *set,
 /* The same of one file. If it is one shard of several by its own keys, its
  * tensors are not compared with its hyperparameters; and if it was opened by
  * its path, the set is opened too, and a failure of that is the finding
- * "broken-set". Since: 0.1 */
+ * "broken-set". report is required. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_verify(const struct gguf_file *file,
                  const struct gguf_check_params *params,
@@ -55,12 +56,13 @@ gguf_file_verify(const struct gguf_file *file,
 /* What they would find if the file, or the first one of the set, had the pairs
  * of meta and no others; nothing is written. Offsets count in that imagined
  * file; the finding's file is the existing one. Padding between tensors is not
- * checked. GGUF_E_INVALID also: params->payload; and what gguf_writer_create
- * says of meta. Since: 0.1 */
+ * checked. report is required. GGUF_E_INVALID also: params->payload; and what
+ * gguf_writer_create says of meta. Since: 0.1 */
 GGUF_API enum gguf_status gguf_split_verify_meta(
     const struct gguf_split *set, const struct gguf_meta *meta,
     const struct gguf_check_params *params, gguf_finding_fn *report,
     void *user, struct gguf_error *err);
+/* gguf_split_verify_meta for one file. report is required. Since: 0.1 */
 GGUF_API enum gguf_status gguf_file_verify_meta(
     const struct gguf_file *file, const struct gguf_meta *meta,
     const struct gguf_check_params *params, gguf_finding_fn *report,
@@ -72,8 +74,8 @@ GGUF_API enum gguf_status gguf_file_verify_meta(
  * "row-length", "limit", "duplicate", "broken-set". Statuses of opening that
  * say nothing about contents are returned: GGUF_E_IO, GGUF_E_NOMEM,
  * GGUF_E_INVALID, and GGUF_E_NOTFOUND if there is neither a file nor a set;
- * shards that are missing from a set are a finding. file_params may be NULL.
- * Since: 0.1 */
+ * shards that are missing from a set are a finding. file_params may be NULL;
+ * report is required. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_path_verify(const char *path, const struct gguf_file_params *file_params,
                  const struct gguf_check_params *params,

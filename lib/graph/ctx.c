@@ -40,10 +40,12 @@ enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
         }
         ctx->mem = ctx->own;
     }
-    size_t skip = (size_t)(-(uintptr_t)ctx->mem & (GGUF_TENSOR_ALIGN - 1));
-    skip = GG_MIN(skip, ctx->size);
-    ctx->mem += skip;
-    ctx->size -= skip;
+    if (ctx->mem) { /* adding even 0 to NULL is undefined */
+        size_t skip = (size_t)(-(uintptr_t)ctx->mem & (GGUF_TENSOR_ALIGN - 1));
+        skip = GG_MIN(skip, ctx->size);
+        ctx->mem += skip;
+        ctx->size -= skip;
+    }
     empty(ctx);
     *out = ctx;
     return GGUF_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dump.c - graphs as text and for Graphviz */
 #include "config.h"
+#include "base/params.h"
 #include "base/str.h"
 #include "graph/cgraph.h"
 #include "graph/dump.h"
@@ -69,6 +70,7 @@ enum gguf_status gguf_graph_dump(const struct gguf_graph *g, const char *part,
                                  struct gguf_error *err)
 {
     struct gg_graph_out o = { write, user, false };
+    GG_TRY(gg_params_need(write, "write", err));
     gg_graph_out_put(&o, "%s: %zu node%s, %zu %s\n", part ? part : "graph",
                      g->n_nodes, g->n_nodes == 1 ? "" : "s", g->n_leaves,
                      g->n_leaves == 1 ? "leaf" : "leaves");
@@ -118,6 +120,7 @@ enum gguf_status gguf_graph_dump_dot(const struct gguf_graph *g,
 {
     struct gg_graph_out o = { write, user, false };
     const char *const prefix = part ? part : "";
+    GG_TRY(gg_params_need(write, "write", err));
     if (part)
         gg_graph_out_put(&o, "subgraph cluster_%s {\n  label=\"%s\";\n", part,
                          part);

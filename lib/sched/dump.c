@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dump.c - assignments and places as text */
 #include "config.h"
+#include "base/params.h"
 #include "graph/dump.h"
 #include "sched/sched.h"
 
@@ -32,6 +33,7 @@ enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
 {
     const struct gg_sched_lane *l = &s->lanes[0];
     struct gg_graph_out o = { write, user, false };
+    GG_TRY(gg_params_need(write, "write", err));
     GG_TRY(check_graph(s, err));
     for (size_t k = 0; !o.stopped && k < s->n_splits; k++) {
         const struct gg_sched_split *p = &l->splits[k];
@@ -84,6 +86,7 @@ enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
 {
     const struct gg_sched_lane *l = &s->lanes[0];
     struct gg_graph_out o = { write, user, false };
+    GG_TRY(gg_params_need(write, "write", err));
     GG_TRY(check_graph(s, err));
     for (int b = 0; b < s->n_backends; b++)
         put_buffer(&o, s, (unsigned)b);

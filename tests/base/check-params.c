@@ -12,6 +12,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+static int ignore(void *user, const struct gguf_finding *finding)
+{
+    (void)user;
+    (void)finding;
+    return 0;
+}
+
 struct sample {
     size_t struct_size;
     int a, b;
@@ -114,7 +121,7 @@ static void test_functions(void)
     REFUSES(gguf_pool_create((struct gguf_pool **)&p[0], given, &err));
     REFUSES(gguf_file_open((struct gguf_file **)&p[1], "/", given, &err));
     REFUSES(gguf_split_open((struct gguf_split **)&p[11], "/", given, &err));
-    REFUSES(gguf_path_verify("/", given, NULL, NULL, NULL, &err));
+    REFUSES(gguf_path_verify("/", given, NULL, ignore, NULL, &err));
     REFUSES(
         gguf_writer_create((struct gguf_writer **)&p[2], NULL, given, &err));
     REFUSES(gguf_ctx_create((struct gguf_ctx **)&p[3], given, &err));
@@ -163,9 +170,9 @@ static void test_no_byte_after(void)
        "nor gguf_split_open");
     ok(gguf_split_open(&set, "/dev", given, NULL) == GGUF_E_NOTFOUND,
        "of a folder");
-    ok(gguf_path_verify(nowhere, given, NULL, NULL, NULL, NULL) == GGUF_E_IO,
+    ok(gguf_path_verify(nowhere, given, NULL, ignore, NULL, NULL) == GGUF_E_IO,
        "nor gguf_path_verify");
-    ok(gguf_path_verify("/dev", given, NULL, NULL, NULL, NULL) ==
+    ok(gguf_path_verify("/dev", given, NULL, ignore, NULL, NULL) ==
            GGUF_E_NOTFOUND,
        "of a folder");
     munmap(two, 2 * page);

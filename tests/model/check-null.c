@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/* check-null.c - NULL for parameters, for results and for callbacks
+ *
+ * Each public function that takes a structure with struct_size, or a callback,
+ * is called with NULL in its place (headers.t looks for the calls here). NULL
+ * for parameters must do what the defaults do. A NULL result or a NULL
+ * callback that is required must give GGUF_E_INVALID. Each call runs in a
+ * child process, so that one that crashes is one failed test.
+ */
+#include "config.h"
+#include "tests/convert/folder.h"
+#include "tests/model/gen.h"
+#include "tests/model/run.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N_VOCAB = 32, N_CTX = 8, N_TOKENS = 16 };
+
+static struct run r;
+static struct gguf_split *set;
+static struct gguf_meta *meta;
+static struct gguf_ctx *ctx;
+static struct gguf_tensor *leaf, *node;
+static struct gguf_graph *graph;
+static struct gguf_sched *sched;
+static struct gguf_driver *driver;
+static struct gguf_device *device;
+static struct gguf_recipe *recipe;
+static struct gguf_quant *quant;
+static struct gguf_split_plan *plan;
+static gguf_token tok[N_TOKENS];
+static char dir[] = "check-null-XXXXXX";
+static const char path[] = "m.gguf", other[] = "out/x.gguf";
+static struct gguf_error err;
+
+/* The status that a child's call returned; -1: it crashed. */
+static int outcome(pid_t child)
+{
+    int how;
+    if (child < 0 || waitpid(child, &how, 0) != child || !WIFEXITED(how))
+        return -1;
+    return WEXITSTATUS(how);
+}
+
+#define OUTCOME(call) outcome(run_child((call)))
+
+static pid_t child;
+#define run_child(call)                                                       \
+    ((child = fork()) != 0 ? child : (_exit((int)(call)), child))
+
+/* call, whose parameters are p, does the same with NULL and with init. */
+#define DEFAULTS(type, init, call)                                            \
+    do {                                                                      \
+        static const struct type initial = init;                              \
+        const struct type *p = NULL;                                          \
+        const int with_null = OUTCOME(call);                                  \
+        scratch_clean("out");                                                 \
+        p = &initial;                                                         \
+        const int with_init = OUTCOME(call);                                  \
+        scratch_clean("out");                                                 \
+        ok(with_null == with_init && with_init >= 0,                          \
+           "NULL gives %d, the defaults %d: %.60s", with_null, with_init,     \
+           #call);                                                            \
+    } while (0)
+
+#define GIVES(status, call)                                                   \
+    do {                                                                      \
+        const int got = OUTCOME(call);                                        \
+        ok(got == (status), "%.60s is %d", #call, got);                       \
+    } while (0)
+#define REFUSED(call) GIVES(GGUF_E_INVALID, call)
+
+/* ---- the objects that are needed ---- */
+
+static void must(enum gguf_status st)
+{
+    if (st == GGUF_OK)
+        return;
+    printf("Bail out! %s\n", err.message);
+    exit(1);
+}
+
+static void open_model(void)
+{
+    static const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = N_VOCAB };
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    static struct gen g;
+    size_t size;
+    gen_init(&g, 1);
+    gen_model(&g, &spec);
+    void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+    gen_fini(&g);
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(i ? path : "edited.gguf", "wb");
+        if (!f || fwrite(data, 1, size, f) != size || fclose(f))
+            exit(99);
+    }
+    free(data);
+    p.n_ctx = N_TOKENS;
+    if (!run_open_path(&r, path, 1, &p)) {
+        printf("Bail out! %s\n", r.err.message);
+        exit(1);
+    }
+    must(gguf_split_open(&set, path, NULL, &err));
+    for (size_t i = 0; i < N_TOKENS; i++)
+        tok[i] = (gguf_token)(i % N_VOCAB);
+}
+
+static void open_rest(void)
+{
+    struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
+    struct gguf_sched_params sp = GGUF_SCHED_PARAMS_INIT;
+    struct gguf_split_params pp = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_quant_params qp = GGUF_QUANT_PARAMS_INIT;
+    cp.mem_size = 1 << 16;
+    must(gguf_ctx_create(&ctx, &cp, &err));
+    leaf = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 4);
+    node = gguf_op_silu(ctx, leaf);
+    graph = gguf_graph_create(ctx, 16);
+    must(gguf_graph_finish(ctx, graph, node, &err));
+    sp.backends = &r.backend;
+    sp.n_backends = 1;
+    must(gguf_sched_create(&sched, &sp, &err));
+    must(gguf_meta_create(&meta, NULL, &err));
+    must(gguf_meta_copy_file(meta, r.file, &err));
+    must(gguf_cpu_driver_create(&driver, NULL, &err));
+    device = gguf_driver_device(driver, 0);
+    must(gguf_recipe_preset(&recipe, "F16", NULL, &err));
+    qp.recipe = recipe;
+    must(gguf_quant_create_file(&quant, r.file, &qp, &err));
+    pp.max_tensors = 4;
+    must(gguf_split_plan_create(&plan, set, &pp, &err));
+}
+
+static void close_all(void)
+{
+    gguf_split_plan_destroy(plan);
+    gguf_quant_destroy(quant);
+    gguf_recipe_destroy(recipe);
+    gguf_driver_destroy(driver);
+    gguf_meta_destroy(meta);
+    gguf_sched_destroy(sched);
+    gguf_ctx_destroy(ctx);
+    gguf_split_close(set);
+    run_close(&r);
+}
+
+/* ---- parameters ---- */
+
+static enum gguf_status edit_file(const struct gguf_edit_params *p)
+{
+    struct gguf_file *f;
+    must(gguf_file_open(&f, "edited.gguf", NULL, &err));
+    return gguf_edit_apply(f, meta, p, NULL, &err);
+}
+
+static void check_files(void)
+{
+    struct gguf_file *f;
+    struct gguf_split *s;
+    struct gguf_split_plan *sp;
+    struct gguf_writer *w;
+    struct gguf_digest digest[64];
+    const struct gguf_file *files[1] = { r.file };
+    const void *bytes = gguf_file_bytes(r.file);
+    const size_t size = (size_t)gguf_file_size(r.file);
+    FILE *in = fopen(path, "rb");
+    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
+             gguf_file_open(&f, path, p, &err));
+    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
+             gguf_file_open_fd(&f, fileno(in), p, &err));
+    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
+             gguf_file_open_memory(&f, bytes, size, p, &err));
+    fclose(in);
+    DEFAULTS(gguf_reader, GGUF_READER_INIT,
+             gguf_file_open_reader(&f, p, "name", NULL, &err));
+    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
+             gguf_split_open(&s, path, p, &err));
+    DEFAULTS(gguf_split_params, GGUF_SPLIT_PARAMS_INIT,
+             gguf_split_plan_create(&sp, set, p, &err));
+    DEFAULTS(gguf_split_job, GGUF_SPLIT_JOB_INIT,
+             gguf_split_plan_write(plan, other, p, &err));
+    DEFAULTS(gguf_split_job, GGUF_SPLIT_JOB_INIT,
+             gguf_split_merge(set, other, p, &err));
+    DEFAULTS(gguf_writer_params, GGUF_WRITER_PARAMS_INIT,
+             gguf_writer_create(&w, meta, p, &err));
+    must(gguf_writer_create(&w, meta, NULL, &err));
+    DEFAULTS(gguf_output_params, GGUF_OUTPUT_PARAMS_INIT,
+             gguf_writer_open(w, other, p, &err));
+    gguf_writer_destroy(w);
+    DEFAULTS(gguf_edit_params, GGUF_EDIT_PARAMS_INIT, edit_file(p));
+    DEFAULTS(gguf_digest_params, GGUF_DIGEST_PARAMS_INIT,
+             gguf_digest_files(files, 1, p, digest, NULL, &err));
+    DEFAULTS(gguf_digest_params, GGUF_DIGEST_PARAMS_INIT,
+             gguf_digest_whole(files, 1, p, digest, &err));
+}
+
+static int on_finding(void *user, const struct gguf_finding *f)
+{
+    (void)user;
+    (void)f;
+    return 0;
+}
+
+static void check_checks(void)
+{
+    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
+             gguf_file_check(r.file, p, on_finding, NULL, &err));
+    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
+             gguf_split_verify(set, p, on_finding, NULL, &err));
+    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
+             gguf_file_verify(r.file, p, on_finding, NULL, &err));
+    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
+             gguf_split_verify_meta(set, meta, p, on_finding, NULL, &err));
+    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
+             gguf_file_verify_meta(r.file, meta, p, on_finding, NULL, &err));
+    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
+             gguf_path_verify(path, NULL, p, on_finding, NULL, &err));
+    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
+             gguf_path_verify(path, p, NULL, on_finding, NULL, &err));
+    REFUSED(gguf_file_check(r.file, NULL, NULL, NULL, &err));
+    REFUSED(gguf_split_verify(set, NULL, NULL, NULL, &err));
+    REFUSED(gguf_file_verify(r.file, NULL, NULL, NULL, &err));
+    REFUSED(gguf_split_verify_meta(set, meta, NULL, NULL, NULL, &err));
+    REFUSED(gguf_file_verify_meta(r.file, meta, NULL, NULL, NULL, &err));
+    REFUSED(gguf_path_verify(path, NULL, NULL, NULL, NULL, &err));
+}
+
+static void check_numbers(void)
+{
+    struct gguf_quant *q;
+    struct gguf_convert *c;
+    struct gguf_imatrix *im;
+    struct gguf_collect *col;
+    struct gguf_part *part;
+    struct gguf_stats stats = GGUF_STATS_INIT;
+    struct gguf_stats_diff diff = GGUF_STATS_DIFF_INIT;
+    struct gguf_target_result result = GGUF_TARGET_RESULT_INIT;
+    const char *paths[1] = { other };
+    DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
+             gguf_quant_create(&q, path, p, &err));
+    DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
+             gguf_quant_create_file(&q, r.file, p, &err));
+    DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
+             gguf_quant_create_split(&q, set, p, &err));
+    DEFAULTS(gguf_quant_output, GGUF_QUANT_OUTPUT_INIT,
+             gguf_quant_run(quant, other, p, &err));
+    DEFAULTS(gguf_quant_output, GGUF_QUANT_OUTPUT_INIT,
+             gguf_quant_run_many(&quant, paths, 1, p, &err));
+    REFUSED(gguf_quant_totals(quant, NULL, &err));
+    DEFAULTS(gguf_target_params, GGUF_TARGET_PARAMS_INIT,
+             gguf_quant_target(quant, p, &result, &err));
+    DEFAULTS(gguf_stats_params, GGUF_STATS_PARAMS_INIT,
+             gguf_stats_tensor(r.file, 0, p, &stats, &err));
+    REFUSED(gguf_stats_tensor(r.file, 0, NULL, NULL, &err));
+    DEFAULTS(gguf_stats_params, GGUF_STATS_PARAMS_INIT,
+             gguf_stats_compare(r.file, 0, r.file, 0, p, &diff, &err));
+    REFUSED(gguf_stats_compare(r.file, 0, r.file, 0, NULL, NULL, &err));
+    DEFAULTS(gguf_convert_params, GGUF_CONVERT_PARAMS_INIT,
+             gguf_convert_open(&c, "out", p, &err));
+    DEFAULTS(gguf_folder_params, GGUF_FOLDER_PARAMS_INIT,
+             gguf_folder_write(path, "out/folder", p, &err));
+    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
+             gguf_imatrix_load(&im, path, p, &err));
+    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
+             gguf_collect_load(&col, path, p, &err));
+    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
+             gguf_part_load(&part, path, p, &err));
+    REFUSED(gguf_limits_set(NULL, "kv", 1, &err));
+}
+
+static void check_folder(void)
+{
+    static struct folder folder;
+    struct gguf_convert *c;
+    struct gguf_quant *q;
+    folder_begin(&folder, "hf");
+    folder_text(&folder, "config.json",
+                "{\"architectures\":[\"LlamaForCausalLM\"],"
+                "\"hidden_size\":32,\"intermediate_size\":48,"
+                "\"num_hidden_layers\":1,\"num_attention_heads\":4,"
+                "\"num_key_value_heads\":2,\"vocab_size\":260,"
+                "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-5}");
+    folder_tensors(&folder,
+                   "model.embed_tokens.weight 260 32\n"
+                   "model.norm.weight 32\n"
+                   "lm_head.weight 260 32\n"
+                   "model.layers.%.input_layernorm.weight 32\n"
+                   "model.layers.%.post_attention_layernorm.weight 32\n"
+                   "model.layers.%.self_attn.q_proj.weight 32 32\n"
+                   "model.layers.%.self_attn.k_proj.weight 16 32\n"
+                   "model.layers.%.self_attn.v_proj.weight 16 32\n"
+                   "model.layers.%.self_attn.o_proj.weight 32 32\n"
+                   "model.layers.%.mlp.gate_proj.weight 48 32\n"
+                   "model.layers.%.mlp.up_proj.weight 48 32\n"
+                   "model.layers.%.mlp.down_proj.weight 32 48\n",
+                   1, 0);
+    folder_weights(&folder, "F32", 1);
+    folder_bpe(&folder, false);
+    must(gguf_convert_open(&c, "hf", NULL, &err));
+    DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
+             gguf_convert_job(&q, c, p, &err));
+    gguf_convert_close(c);
+}
+
+static enum gguf_status on_outputs(void *user, size_t i, struct gguf_error *e)
+{
+    (void)user;
+    (void)i;
+    (void)e;
+    return GGUF_OK;
+}
+
+static void check_models(void)
+{
+    struct gguf_model *m;
+    struct gguf_adapter *a;
+    struct gguf_vocab *v;
+    struct gguf_session *s;
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    uint64_t size;
+    sp.backend = r.backend;
+    DEFAULTS(gguf_model_params, GGUF_MODEL_PARAMS_INIT,
+             gguf_model_open(&m, r.file, p, &err));
+    DEFAULTS(gguf_model_params, GGUF_MODEL_PARAMS_INIT,
+             gguf_model_open_split(&m, set, p, &err));
+    DEFAULTS(gguf_model_job, GGUF_MODEL_JOB_INIT,
+             gguf_model_scan_finite(r.model, p, &err));
+    DEFAULTS(gguf_model_job, GGUF_MODEL_JOB_INIT,
+             gguf_model_prefetch(r.model, p, &err));
+    DEFAULTS(gguf_model_job, GGUF_MODEL_JOB_INIT,
+             gguf_model_read(r.model, p, &err));
+    DEFAULTS(gguf_place_params, GGUF_PLACE_PARAMS_INIT,
+             gguf_model_place(r.model, &sp, p, &err));
+    DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
+             gguf_model_place(r.model, p, NULL, &err));
+    DEFAULTS(gguf_adapter_params, GGUF_ADAPTER_PARAMS_INIT,
+             gguf_adapter_open(&a, r.model, r.file, p, &err));
+    DEFAULTS(gguf_vocab_params, GGUF_VOCAB_PARAMS_INIT,
+             gguf_vocab_create(&v, r.file, p, &err));
+    DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
+             gguf_session_create(&s, r.model, p, &err));
+    DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
+             gguf_session_estimate(r.model, p, &size, &size, &err));
+    DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
+             gguf_session_estimate_peak(r.model, p, &size, &err));
+    DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
+             gguf_session_decode(r.session, p, &err));
+    DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
+             gguf_session_encode(r.session, p, &err));
+    DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
+             gguf_session_layered_size(r.session, p, &size, &err));
+    DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
+             gguf_session_decode_layered(r.session, &p, 1, on_outputs, NULL,
+                                         NULL, &err));
+}
+
+static void check_evaluation(void)
+{
+    struct gguf_ppl sums = GGUF_PPL_INIT;
+    struct gguf_kld *k;
+    struct gguf_layers *l;
+    struct gguf_bisect *b;
+    struct gguf_collect *c;
+    struct gguf_tasks *tasks;
+    struct gguf_task_result result = GGUF_TASK_RESULT_INIT;
+    const char *text = "a\n0\nb\nc\nd\ne\n";
+    const struct gguf_sink *no_sink = NULL;
+    struct gguf_session *s = r.session, *two[2] = { r.session, r.session };
+    double e;
+    DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,
+             gguf_scan_n_chunks(4096, p));
+    DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,
+             gguf_scan_run(s, tok, N_TOKENS, p, NULL, 0, &err));
+    DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,
+             gguf_scan_run_models(&s, 1, tok, N_TOKENS, p, NULL, 0, &err));
+    GIVES(OUTCOME(gguf_scan_run(s, tok, N_TOKENS, NULL, NULL, 0, &err)),
+          gguf_scan_run(s, tok, N_TOKENS, NULL, &no_sink, 1, &err));
+    DEFAULTS(gguf_ppl_params, GGUF_PPL_PARAMS_INIT,
+             gguf_ppl_run(s, tok, N_TOKENS, p, &sums, &err));
+    REFUSED(gguf_ppl_run(s, tok, N_TOKENS, NULL, NULL, &err));
+    DEFAULTS(gguf_ppl, GGUF_PPL_INIT, !isnan(gguf_ppl_value(p)));
+    DEFAULTS(gguf_ppl, GGUF_PPL_INIT, !isnan(gguf_ppl_error(p)));
+    DEFAULTS(gguf_ppl, GGUF_PPL_INIT,
+             !isnan(gguf_ppl_per(p, GGUF_PPL_TOKEN, &e)));
+    DEFAULTS(gguf_ppl, GGUF_PPL_INIT,
+             !isnan(gguf_ppl_bits(p, GGUF_PPL_TOKEN, &e)));
+    DEFAULTS(gguf_ppl, GGUF_PPL_INIT, gguf_ppl_add(&sums, p, &err));
+    REFUSED(gguf_ppl_add(NULL, &sums, &err));
+    DEFAULTS(gguf_kld_params, GGUF_KLD_PARAMS_INIT,
+             gguf_kld_create(&k, p, &err));
+    must(gguf_kld_create(&k, NULL, &err));
+    REFUSED(gguf_kld_means(k, NULL, &err));
+    REFUSED(gguf_kld_get_stats(k, NULL, &err));
+    gguf_kld_destroy(k);
+    DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,
+             gguf_layers_run(&l, two[0], two[1], tok, N_TOKENS, p, &err));
+    DEFAULTS(
+        gguf_bisect_params, GGUF_BISECT_PARAMS_INIT,
+        gguf_bisect_run(&b, r.model, two[0], two[1], tok, N_TOKENS, p, &err));
+    DEFAULTS(gguf_collect_params, GGUF_COLLECT_PARAMS_INIT,
+             gguf_collect_create(&c, p, &err));
+    must(gguf_collect_create(&c, NULL, &err));
+    DEFAULTS(gguf_collect_run, GGUF_COLLECT_RUN_INIT,
+             gguf_collect_run(c, s, tok, N_TOKENS, p, &err));
+    REFUSED(gguf_collect_info(c, NULL, &err));
+    gguf_collect_destroy(c);
+    must(gguf_tasks_parse(&tasks, GGUF_TASK_HELLASWAG, text, strlen(text),
+                          NULL, &err));
+    DEFAULTS(gguf_task_params, GGUF_TASK_PARAMS_INIT,
+             gguf_tasks_run(s, tasks, p, &result, &err));
+    REFUSED(gguf_tasks_run(s, tasks, NULL, NULL, &err));
+    gguf_tasks_destroy(tasks);
+}
+
+/* ---- graphs and backends ---- */
+
+/* The status of ctx after t was built in it. */
+static enum gguf_status built(struct gguf_tensor *t)
+{
+    return t ? GGUF_OK : gguf_ctx_status(ctx, NULL);
+}
+
+static void check_graphs(void)
+{
+    static const int64_t ne[4] = { 4, 1, 1, 1 };
+    struct gguf_ctx *c;
+    struct gguf_clone *clone;
+    struct gguf_sched *s;
+    struct gguf_difference diff = GGUF_DIFFERENCE_INIT;
+    DEFAULTS(gguf_ctx_params, GGUF_CTX_PARAMS_INIT,
+             gguf_ctx_create(&c, p, &err));
+    must(gguf_ctx_create(&c, NULL, &err));
+    ok(!gguf_tensor_1d(c, GGUF_DTYPE_F32, 4) && !gguf_ctx_work(c, 1) &&
+           gguf_ctx_status(c, NULL) == GGUF_E_FULL && !gguf_ctx_used(c) &&
+           !gguf_ctx_left(c) && !gguf_ctx_first(c) && !gguf_ctx_objects(c),
+       "a context of the defaults is full and empty");
+    gguf_ctx_reset(c);
+    ok(gguf_ctx_status(c, NULL) == GGUF_OK && !gguf_graph_create(c, 1),
+       "it stays full after a reset");
+    gguf_ctx_destroy(c);
+    DEFAULTS(gguf_sched_params, GGUF_SCHED_PARAMS_INIT,
+             gguf_sched_create(&s, p, &err));
+    DEFAULTS(gguf_clone_params, GGUF_CLONE_PARAMS_INIT,
+             gguf_clone_create(&clone, r.backend, graph, p, &err));
+    DEFAULTS(
+        gguf_compare_params, GGUF_COMPARE_PARAMS_INIT,
+        gguf_compare_backends(r.backend, r.backend, graph, p, NULL, &err));
+    DEFAULTS(
+        gguf_compare_counts, GGUF_COMPARE_COUNTS_INIT,
+        gguf_compare_backends(
+            r.backend, r.backend, graph, NULL,
+            p ? &(struct gguf_compare_counts)GGUF_COMPARE_COUNTS_INIT : NULL,
+            &err));
+    REFUSED(gguf_tensor_compare(leaf, leaf, NULL, NULL, &err));
+    GIVES(GGUF_OK, gguf_tensor_compare(leaf, leaf, NULL, &diff, &err));
+    DEFAULTS(gguf_rope, GGUF_ROPE_INIT,
+             built(gguf_op_rope(ctx, leaf, leaf, NULL, p)));
+    DEFAULTS(gguf_custom, GGUF_CUSTOM_INIT,
+             built(gguf_op_map_1(ctx, leaf, p)));
+    DEFAULTS(gguf_custom, GGUF_CUSTOM_INIT,
+             built(gguf_op_map_2(ctx, leaf, leaf, p)));
+    DEFAULTS(gguf_custom, GGUF_CUSTOM_INIT,
+             built(gguf_op_map_3(ctx, leaf, leaf, leaf, p)));
+    DEFAULTS(gguf_custom, GGUF_CUSTOM_INIT,
+             built(gguf_op_custom(ctx, GGUF_DTYPE_F32, ne, 1, &leaf, p)));
+    REFUSED(built(gguf_op_map_1(ctx, leaf, NULL)));
+}
+
+static void check_backends(void)
+{
+    struct gguf_buft *buft;
+    struct gguf_driver *d;
+    struct gguf_backend *b;
+    struct gguf_event *e;
+    struct gguf_pool *pool;
+    DEFAULTS(gguf_pool_params, GGUF_POOL_PARAMS_INIT,
+             gguf_pool_create(&pool, p, &err));
+    DEFAULTS(gguf_cpu_params, GGUF_CPU_PARAMS_INIT,
+             gguf_cpu_backend_create(&b, p, &err));
+    DEFAULTS(gguf_cpu_params, GGUF_CPU_PARAMS_INIT,
+             gguf_cpu_driver_create(&d, p, &err));
+    DEFAULTS(gguf_blas_params, GGUF_BLAS_PARAMS_INIT,
+             gguf_blas_backend_create(&b, p, &err));
+    DEFAULTS(gguf_blas_params, GGUF_BLAS_PARAMS_INIT,
+             gguf_blas_driver_create(&d, p, &err));
+    DEFAULTS(gguf_host_buft_params, GGUF_HOST_BUFT_PARAMS_INIT,
+             gguf_host_buft_create(&buft, p, &err));
+    DEFAULTS(gguf_buft_params, GGUF_BUFT_PARAMS_INIT,
+             gguf_buft_create(&buft, p, &err));
+    DEFAULTS(gguf_driver_params, GGUF_DRIVER_PARAMS_INIT,
+             gguf_driver_create(&d, p, &err));
+    DEFAULTS(gguf_device_params, GGUF_DEVICE_PARAMS_INIT,
+             gguf_driver_add_device(driver, p, NULL, &err));
+    DEFAULTS(gguf_backend_params, GGUF_BACKEND_PARAMS_INIT,
+             gguf_backend_create(&b, device, p, &err));
+    REFUSED(gguf_event_make(&e, device, NULL, NULL, NULL, &err));
+}
+
+static void check_imatrix(void)
+{
+    struct gguf_imatrix *im;
+    must(gguf_imatrix_create(&im, NULL, &err));
+    REFUSED(gguf_imatrix_entry(im, 0, NULL, &err));
+    REFUSED(gguf_imatrix_stats(im, 0, NULL, &err));
+    gguf_imatrix_destroy(im);
+}
+
+/* ---- callbacks ---- */
+
+static enum gguf_status run_nothing(void)
+{
+    gguf_pool_run(NULL, NULL, NULL);
+    return GGUF_OK;
+}
+
+static void check_callbacks(void)
+{
+    struct gguf_batch batch = GGUF_BATCH_INIT;
+    const struct gguf_batch *one = &batch;
+    const struct gguf_allocator no_alloc =
+        GGUF_ALLOCATOR_INIT(NULL, NULL, NULL);
+    struct gguf_meta *m;
+    gguf_cpu_set_abort_fn *set_abort = (gguf_cpu_set_abort_fn *)(void (*)(
+        void))gguf_driver_function(driver, "set_abort");
+    REFUSED(gguf_graph_dump(graph, NULL, NULL, NULL, &err));
+    REFUSED(gguf_graph_dump_dot(graph, NULL, NULL, NULL, &err));
+    must(gguf_sched_alloc(sched, graph, &err));
+    REFUSED(gguf_sched_dump(sched, NULL, NULL, &err));
+    REFUSED(gguf_sched_dump_plan(sched, NULL, NULL, &err));
+    GIVES(GGUF_OK, gguf_sched_set_eval(sched, NULL, NULL, &err));
+    batch.n = 4;
+    batch.token = tok;
+    GIVES(GGUF_OK, gguf_session_decode_layered(r.session, &one, 1, on_outputs,
+                                               NULL, NULL, &err));
+    REFUSED(gguf_session_decode_layered(r.session, &one, 1, NULL, NULL, NULL,
+                                        &err));
+    GIVES(GGUF_OK, run_nothing());
+    GIVES(GGUF_E_NOMEM, gguf_meta_create(&m, &no_alloc, &err));
+    GIVES(GGUF_OK, set_abort(r.backend, NULL, NULL, &err));
+}
+
+int main(void)
+{
+    if (!mkdtemp(dir) || chdir(dir) || mkdir("out", 0777))
+        return 99;
+    open_model();
+    open_rest();
+    check_files();
+    check_checks();
+    check_numbers();
+    check_folder();
+    check_models();
+    check_evaluation();
+    check_graphs();
+    check_backends();
+    check_imatrix();
+    check_callbacks();
+    close_all();
+    if (chdir(".."))
+        return 99;
+    scratch_clean(dir);
+    if (rmdir(dir))
+        return 99;
+    return done_testing();
+}
