@@ -507,6 +507,22 @@ static void put_tensors(struct gg_back_maker *m)
         gg_back_put(m->root, "attention_bias", json_true());
 }
 
+/* Give rope_scaling and rope_parameters the members of both: transformers reads
+ * only one of them (rope_config.c). Objects for kinds of layers stay. */
+static void join_rope(struct gg_back_maker *m)
+{
+    json_t *scaling = json_object_get(m->root, "rope_scaling");
+    json_t *parameters = json_object_get(m->root, "rope_parameters");
+    if (json_object_get(scaling, "type")) /* rope_type would replace it */
+        json_object_del(scaling, "rope_type");
+    if (!json_object_size(scaling) || !json_object_size(parameters) ||
+        json_is_object(json_object_get(parameters, "full_attention")) ||
+        json_is_object(json_object_get(parameters, "sliding_attention")))
+        return;
+    json_object_update_missing(scaling, parameters);
+    json_object_update(parameters, scaling);
+}
+
 enum gguf_status gg_back_config(struct gg_back *b,
                                 const struct gg_convert_arch *arch,
                                 struct gguf_error *err)
@@ -530,6 +546,7 @@ enum gguf_status gg_back_config(struct gg_back *b,
     enum gguf_status st = gg_back_put_rope(&m, err);
     if (st == GGUF_OK)
         st = gg_back_put_own(&m, err);
+    join_rope(&m);
     free(b->config);
     b->config =
         st == GGUF_OK

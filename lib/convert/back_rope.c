@@ -99,14 +99,19 @@ static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
 static bool put_proportional(struct gg_back_maker *m, const float *x, size_t n)
 {
     size_t k = 0;
-    while (k < n && x[k] == 1)
+    while (k < n && x[k] == x[0])
         k++;
+    if (k == n && *x != 1)
+        return false;
     const double part = (double)k / (double)n;
     for (size_t i = k; i < n; i++)
         if (x[i] != 1e30f)
             return false;
     gg_back_put(m->root, "rope_parameters.full_attention.rope_type",
                 json_string("proportional"));
+    if (*x != 1)
+        gg_back_put(m->root, "rope_parameters.full_attention.factor",
+                    gg_back_real(*x));
     gg_back_put(
         m->root, "rope_parameters.full_attention.partial_rotary_factor",
         json_real(floor((double)n * part) < (double)k ? nextafter(part, 1)

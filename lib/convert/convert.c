@@ -112,6 +112,7 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
                             "has no adapter (adapter_config.json), so that it "
                             "is for no base model");
     GG_TRY(gg_convert_read_texts(c, err));
+    GG_TRY(gg_convert_settle_rope(c, err));
     GG_TRY(gg_convert_unsaid_defaults(c, err));
     GG_TRY(gg_convert_unsaid_reranker(c, err));
     GG_TRY(gg_convert_find_arch(c, err));

@@ -6,7 +6,8 @@
  * architectures, names.c leaves out what begins the names of parts, view.c and
  * axes.c say what becomes of a tensor's numbers, assemble.c puts tensors
  * together, unsaid.c has what these say and config.json does not, pooled.c what
- * modules.json has, numbers.c makes keys of some, expr.c computes what rows say
+ * modules.json has, rope_config.c what config.json says of positions in several
+ * places, numbers.c makes keys of some, expr.c computes what rows say
  * of config.json, keys.c writes it, general.c what it is called, of which
  * card.c and card_name.c read names, vocab.c and what is called vocab_... the
  * tokenizer; sound.c asks whether it is a model then.
@@ -14,6 +15,7 @@
 #ifndef GG_CONVERT_CONVERT_H
 #define GG_CONVERT_CONVERT_H
 
+#include "base/compiler.h"
 #include "base/json.h"
 #include "base/mapfile.h"
 #include "base/mem.h"
@@ -121,6 +123,16 @@ enum gguf_status gg_convert_say(struct gguf_convert *c, const char *name,
  * GGUF_E_UNSUPPORTED: a method that is not read. */
 enum gguf_status gg_convert_quantized(struct gguf_convert *c,
                                       struct gguf_error *err);
+
+/* note.c: give the caller a line, if it takes some. */
+void gg_convert_note(const struct gguf_convert *c, const char *format, ...)
+    GG_PRINTF(2, 3);
+
+/* rope_config.c: resolve contradictory rotary parameters of config.json in its
+ * tree. Called before anything reads them. Notes each contradiction.
+ * GGUF_E_HPARAM: a member of the wrong type. GGUF_E_NOMEM. */
+enum gguf_status gg_convert_settle_rope(struct gguf_convert *c,
+                                        struct gguf_error *err);
 
 /* unsaid.c: what config.json leaves out, in it: what the class of a language
  * model within another has by default, before its row is found; how many layers

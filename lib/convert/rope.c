@@ -175,6 +175,13 @@ static enum gguf_status add_scaling(struct gguf_convert *c, const char *type,
 {
     char buf[128];
     int64_t old;
+    double factor = NAN;
+    (void)number(c, IN("factor"), &factor);
+    if (!(factor > 0) || !isfinite((float)factor))
+        return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                            "config.json: rope_scaling of type %s has no "
+                            "factor above 0",
+                            type);
     GG_TRY(gguf_meta_set_strz(
         c->meta, gg_convert_key(c, "rope.scaling.type", buf), type, err));
     GG_TRY(copy_f32(c, IN("factor"), "rope.scaling.factor", err));
@@ -214,21 +221,28 @@ static enum gguf_status add_sections(struct gguf_convert *c,
 }
 
 /* Part of a head turns, but its elements are those of the whole: the others
- * have no frequency. */
+ * have no frequency (_compute_proportional_rope_parameters). */
 static enum gguf_status add_proportional(struct gguf_convert *c,
                                          struct gguf_error *err)
 {
-    double part = 1, x[4096];
-    int64_t head = 0;
+    double part = 1, factor = 1, x[4096];
+    int64_t head = 0, width = 0, heads = 0;
     (void)number(c, IN("partial_rotary_factor"), &part);
-    if (!gg_convert_count(c, "global_head_dim head_dim", &head) ||
-        head / 2 > 4096 || !(part > 0 && part <= 1))
+    (void)number(c, IN("factor"), &factor);
+    if (!gg_convert_count(c, "global_head_dim head_dim", &head) &&
+        gg_convert_count(c, "hidden_size n_embd", &width) &&
+        gg_convert_count(c, "num_attention_heads n_head", &heads))
+        head = width / heads;
+    if (head < 2 || head / 2 > 4096 || !(part > 0 && part <= 1) ||
+        !(factor > 0) || !isfinite((float)factor))
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
                             "config.json: rope_parameters of type "
                             "proportional have impossible numbers");
+    if (part == 1 && factor != 1) /* more readers know linear scaling */
+        return add_scaling(c, "linear", err);
     const size_t n = (size_t)head / 2;
     for (size_t i = 0; i < n; i++)
-        x[i] = (double)i < floor((double)head * part / 2) ? 1 : 1e30;
+        x[i] = (double)i < floor((double)head * part / 2) ? factor : 1e30;
     return add_tensor(c, "rope_freqs.weight", x, n, err);
 }
 
@@ -252,15 +266,21 @@ enum gguf_status gg_convert_rope(struct gguf_convert *c,
 {
     struct gguf_str type;
     struct gg_str_esc e;
-    const json_t *v = gg_convert_get(c, IN("rope_type") " rope_scaling.type");
+    const json_t *v = gg_convert_get(c, IN("rope_type") " " IN("type"));
     GG_TRY(add_sections(c, err));
     if (!gg_json_str(v, &type) || gg_str_eqz(type, "default"))
         return GGUF_OK;
     if (gg_str_eqz(type, "proportional"))
         return add_proportional(c, err);
-    if (gg_str_eqz(type, "dynamic") || /* by rows; others stretch nothing
-                                        * before the end of the context */
-        gg_str_eqz(type, "mrope") || gg_str_eqz(type, "xdrope"))
+    if (gg_str_eqz(type, "dynamic")) { /* rows compute an alpha */
+        if (!gg_convert_get(c, IN("alpha")))
+            gg_convert_note(c, "config.json: rope_scaling of type dynamic "
+                               "scales positions beyond the context length "
+                               "only, which a GGUF file does not say: it is "
+                               "left out");
+        return GGUF_OK;
+    }
+    if (gg_str_eqz(type, "mrope") || gg_str_eqz(type, "xdrope"))
         return GGUF_OK;
     if (gg_str_eqz(type, "llama3"))
         return add_llama3(c, err);

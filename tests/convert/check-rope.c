@@ -164,6 +164,116 @@ static void check_refused(const char *more, enum gguf_status st,
     gguf_file_close(f);
 }
 
+static void keep_note(void *user, const char *line)
+{
+    char *all = user;
+    snprintf(all + strlen(all), 2000 - strlen(all), "%s\n", line);
+}
+
+/* Check the key that contradictory rotary parameters become, and the part of
+ * a note (NULL: no note), against the rule of transformers 5.0
+ * (convert_rope_params_to_dict, standardize_rope_params). */
+static void check_choice(const char *config, const char *key, double want,
+                         const char *said)
+{
+    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+    struct gguf_convert *c = NULL;
+    char notes[2000] = "";
+    double x = NAN;
+    p.note = keep_note;
+    p.note_user = notes;
+    folder_text(&folder, "config.json", config);
+    gguf_error_clear(&err);
+    ok(gguf_convert_open(&c, folder.dir, &p, &err) == GGUF_OK, "%s %s", config,
+       err.message);
+    const struct gguf_kv *kv =
+        c ? gguf_meta_find(gguf_convert_meta(c), key) : NULL;
+    if (kv)
+        (void)gguf_kv_get_float(kv, &x, NULL);
+    ok(isnan(want) ? !kv : x == want, "%s is %g: %g", key, want, x);
+    ok(said ? strstr(notes, said) != NULL : !*notes, "said: %s", notes);
+    gguf_convert_close(c);
+}
+
+/* SIZES without a base. */
+#define SMALL                                                                 \
+    "\"intermediate_size\":48,\"num_hidden_layers\":2,"                       \
+    "\"num_key_value_heads\":2,\"hidden_size\":32,\"num_attention_heads\":4," \
+    "\"vocab_size\":260,\"max_position_embeddings\":64,\"rms_norm_eps\":1e-6"
+#define LLAMA(MORE) "{\"architectures\":[\"LlamaForCausalLM\"]," SMALL MORE "}"
+#define INNER(INSIDE, OUTSIDE)                                                \
+    "{\"architectures\":[\"LlavaForConditionalGeneration\"],"                 \
+    "\"text_config\":{\"architectures\":[\"LlamaForCausalLM\"],"              \
+    "\"model_type\":\"llama\"," SMALL INSIDE "}" OUTSIDE "}"
+#define BASE   "llama.rope.freq_base"
+#define FACTOR "llama.rope.scaling.factor"
+
+static void check_choices(void)
+{
+    static const struct {
+        const char *config, *key;
+        double want;
+        const char *said;
+    } cases[] = {
+        /* a base in an object, and beside it */
+        { LLAMA(
+              ",\"rope_theta\":1e4,\"rope_parameters\":{\"rope_theta\":5e4}"),
+          BASE, 5e4, "50000 is taken" },
+        { LLAMA(
+              ",\"rope_theta\":5e4,\"rope_parameters\":{\"rope_theta\":5e4}"),
+          BASE, 5e4, NULL },
+        { LLAMA(",\"rope_theta\":1e4,\"rope_scaling\":{\"rope_theta\":5e4,"
+                "\"rope_type\":\"default\"}"),
+          BASE, 5e4, "50000 is taken" },
+        { LLAMA(",\"rope_theta\":\"5e4\""), BASE, 5e4, "is the text '5e4'" },
+        /* rope_scaling beside rope_parameters */
+        { LLAMA(",\"rope_theta\":2e4,\"rope_scaling\":{\"type\":\"linear\","
+                "\"factor\":2},\"rope_parameters\":{\"rope_theta\":5e4}"),
+          BASE, 2e4, "rope_scaling is taken" },
+        { LLAMA(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2},"
+                "\"rope_parameters\":{\"rope_type\":\"linear\",\"factor\":8}"),
+          FACTOR, 2, "rope_scaling is taken" },
+        { LLAMA(",\"rope_scaling\":{},\"rope_parameters\":{\"rope_type\":"
+                "\"linear\",\"factor\":8}"),
+          FACTOR, 8, NULL },
+        { LLAMA(",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8},"
+                "\"rope_parameters\":{\"rope_type\":\"linear\",\"factor\":8}"),
+          FACTOR, 8, NULL },
+        { LLAMA(",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":2},"
+                "\"rope_parameters\":{\"full_attention\":{\"rope_theta\":5e4,"
+                "\"rope_type\":\"linear\",\"factor\":8},\"sliding_attention\":"
+                "{\"rope_type\":\"default\"}}"),
+          FACTOR, 2, "rope_scaling is taken" },
+        /* two names of the type, or none */
+        { LLAMA(",\"rope_scaling\":{\"rope_type\":\"linear\",\"type\":"
+                "\"yarn\",\"factor\":2}"),
+          FACTOR, 2, "rope_type is taken" },
+        { LLAMA(",\"rope_scaling\":{\"factor\":2}"), FACTOR, NAN,
+          "factor has no rope_type" },
+        { LLAMA(",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}"),
+          FACTOR, NAN, "is left out" },
+        /* numbers in quotes */
+        { LLAMA(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":\"4.0\"}"),
+          FACTOR, 4, "factor is the text '4.0'" },
+        /* frequencies divided by the factor, all of them */
+        { LLAMA(",\"rope_parameters\":{\"rope_type\":\"proportional\","
+                "\"factor\":2}"),
+          FACTOR, 2, NULL },
+        /* a language model within another */
+        { INNER(",\"rope_theta\":5e4",
+                ",\"rope_parameters\":{\"rope_theta\":1e4}"),
+          BASE, 5e4, "50000 is taken" },
+        { INNER(",\"rope_parameters\":{\"rope_theta\":5e4}",
+                ",\"rope_theta\":1e4"),
+          BASE, 5e4, "50000 is taken" },
+    };
+    struct gguf_file *f = convert("");
+    gguf_file_close(f);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_choice(cases[i].config, cases[i].key, cases[i].want,
+                     cases[i].said);
+}
+
 #define LLAMA3                                                                \
     "\"factor\":8.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,"        \
     "\"original_max_position_embeddings\":1024}"
@@ -199,6 +309,15 @@ int main(void)
     check_refused(",\"rope_scaling\":{\"type\":\"longrope\",\"long_factor\":["
                   "1,\"x\",1,1]}",
                   GGUF_E_HPARAM, "not of numbers");
+    check_refused(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":\"x\"}",
+                  GGUF_E_HPARAM, "rope_scaling.factor is the text 'x'");
+    check_refused(",\"rope_scaling\":{\"type\":\"linear\"}", GGUF_E_HPARAM,
+                  "has no factor above 0");
+    check_refused(",\"rope_scaling\":{\"type\":3,\"factor\":2}", GGUF_E_HPARAM,
+                  "rope_scaling.type is no text");
+    check_refused(",\"rope_scaling\":2.0", GGUF_E_HPARAM,
+                  "rope_scaling is no object");
+    check_choices();
     scratch_clean(folder.dir);
     rmdir(folder.dir);
     scratch_clean(top);
