@@ -70,6 +70,7 @@ static enum gguf_status build_adapter(struct gguf_convert *c,
     GG_TRY(gg_convert_find_arch(c, err));
     GG_TRY(gg_safetensors_open(&c->from, &c->folder, "adapter_model",
                                c->p.limits, c->codec, err));
+    GG_TRY(gg_convert_note_unread(c, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
     GG_TRY(gg_convert_tensors(c, err));
     GG_TRY(gg_convert_adapter_keys(c, err));
@@ -118,6 +119,7 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_convert_find_arch(c, err));
     GG_TRY(gg_safetensors_open(&c->from, &c->folder, "model", &limits,
                                c->codec, err));
+    GG_TRY(gg_convert_note_unread(c, err));
     GG_TRY(gg_convert_unsaid_drafts(c, err));
     GG_TRY(gg_convert_modules(c, err));
     count_layers(c);

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* convert.h - a folder that becomes a GGUF file, as it lies in memory
  *
- * convert.c opens it, folder.c its texts, peft.c reads those of adapters,
- * quantized.c says how weights are stored, classes.c has the rows of
- * architectures, names.c leaves out what begins the names of parts, view.c and
- * axes.c say what becomes of a tensor's numbers, assemble.c puts tensors
- * together, unsaid.c has what these say and config.json does not, pooled.c what
- * modules.json has, rope_config.c what config.json says of positions in several
- * places, numbers.c makes keys of some, expr.c computes what rows say
- * of config.json, keys.c writes it, general.c what it is called, of which
- * card.c and card_name.c read names, vocab.c and what is called vocab_... the
- * tokenizer; sound.c asks whether it is a model then.
+ * convert.c has the order of the steps; each other file does one of them, which
+ * its first comment describes.
  */
 #ifndef GG_CONVERT_CONVERT_H
 #define GG_CONVERT_CONVERT_H
@@ -132,6 +124,11 @@ void gg_convert_note(const struct gguf_convert *c, const char *format, ...)
  * tree. Called before anything reads them. Notes each contradiction.
  * GGUF_E_HPARAM: a member of the wrong type. GGUF_E_NOMEM. */
 enum gguf_status gg_convert_settle_rope(struct gguf_convert *c,
+                                        struct gguf_error *err);
+
+/* weight_files.c: note files of weights that the folder has and that are not
+ * read. GGUF_E_IO, GGUF_E_NOMEM. */
+enum gguf_status gg_convert_note_unread(struct gguf_convert *c,
                                         struct gguf_error *err);
 
 /* unsaid.c: what config.json leaves out, in it: what the class of a language

@@ -11,10 +11,11 @@
  * where offsets count from the end of the header; tensors follow each other
  * without gaps and fill the file. (huggingface/safetensors, README and
  * tensor.rs.) A folder has one, model.safetensors, or several, and then
- * model.safetensors.index.json: { "weight_map": { NAME: file, ... } }. All of
- * it is checked when it is opened; no file outside of the folder is named by
- * an index (links in it are followed: the folders of Hugging Face's cache
- * consist of them).
+ * model.safetensors.index.json: { "weight_map": { NAME: file, ... } }. Where
+ * both are there, model.safetensors is read alone, as transformers reads it
+ * (_get_resolved_checkpoint_files of modeling_utils.py). All of it is checked
+ * when it is opened; no file outside of the folder is named by an index (links
+ * in it are followed: the folders of Hugging Face's cache consist of them).
  *
  * A tensor NAME of 8-bit floats may have a scale, NAME_scale_inv or
  * NAME_scale, or BASE.scale if it is BASE.weight, by which its numbers are
@@ -90,15 +91,16 @@ struct gg_safetensors {
                         * neither all nor one: 128 */
 };
 
-/* Open NAME.safetensors, or what NAME.safetensors.index.json lists, of a
- * folder; its opener and what that gives are kept. Of an opener's file the
- * header is read, and the numbers of what is held (data.h). limits: NULL is
- * the defaults; names and their number, dimensions. GGUF_E_NOTFOUND (there is
- * neither an index nor model.safetensors; a tensor of the index is not in its
- * file), GGUF_E_FORMAT, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW, GGUF_E_LIMIT,
- * GGUF_E_DUPLICATE, GGUF_E_MISMATCH (a tensor that the index does not have, or
- * has in another file), GGUF_E_TENSOR (scales), GGUF_E_UNSUPPORTED (types),
- * GGUF_E_IO, GGUF_E_NOMEM; messages begin with the name of the file. */
+/* Open NAME.safetensors of a folder, or, where there is none, what
+ * NAME.safetensors.index.json lists; its opener and what that gives are kept.
+ * Of an opener's file the header is read, and the numbers of what is held
+ * (data.h). limits: NULL is the defaults; names and their number, dimensions.
+ * GGUF_E_NOTFOUND (there is neither an index nor model.safetensors; a tensor of
+ * the index is not in its file), GGUF_E_FORMAT, GGUF_E_TRUNCATED,
+ * GGUF_E_OVERFLOW, GGUF_E_LIMIT, GGUF_E_DUPLICATE, GGUF_E_MISMATCH (a tensor
+ * that the index does not have, or has in another file), GGUF_E_TENSOR
+ * (scales), GGUF_E_UNSUPPORTED (types), GGUF_E_IO, GGUF_E_NOMEM; messages begin
+ * with the name of the file. */
 enum gguf_status
 gg_safetensors_open(struct gg_safetensors **out, const struct gg_dir *folder,
                     const char *name, const struct gguf_limits *limits,

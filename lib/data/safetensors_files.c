@@ -213,6 +213,10 @@ enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,
 {
     struct gg_mapfile m;
     bool there;
+    GG_TRY(add_file(s, folder, gg_str_z(s->single_name), GG_STR(""), &there,
+                    err));
+    if (there)
+        return GGUF_OK;
     GG_TRY(gg_safetensors_in_file(gg_str_z(s->index_name),
                                   gg_dir_map(folder, s->index_name,
                                              GG_SAFETENSORS_HEADER, &m, &there,
@@ -223,12 +227,9 @@ enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,
         gg_mapfile_close(&m);
         return st;
     }
-    GG_TRY(add_file(s, folder, gg_str_z(s->single_name), GG_STR(""), &there,
-                    err));
-    return there ? GGUF_OK
-                 : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                                "there is neither %s nor %s", s->single_name,
-                                s->index_name);
+    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                        "there is neither %s nor %s", s->single_name,
+                        s->index_name);
 }
 
 enum gguf_status gg_safetensors_more(struct gg_safetensors *s,

@@ -354,6 +354,13 @@ static void check_folders(void)
     gg_safetensors_close(s);
     put("a.safetensors", one_a, "\0\0\200\77", 4);
     put("b.safetensors", one_b, "\0\0\0\100", 4);
+    /* transformers reads model.safetensors before it looks for an index */
+    check_index("{\"weight_map\":{\"b\":\"b.safetensors\"}}", GGUF_OK, NULL);
+    ok(open_dir(&s, &e) == GGUF_OK && s->n_files == 1 &&
+           read_all(s, "a", &x, 1),
+       "one file beside an index");
+    gg_safetensors_close(s);
+    unlink(scratch_path(dir, "model.safetensors"));
     check_index("{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":"
                 "\"b.safetensors\"},\"metadata\":{\"total_size\":8}}",
                 GGUF_OK, NULL);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_files.c - files of weights that a conversion does not read
+ *
+ * A folder may have several sets of weights: model.safetensors beside an index
+ * with other files, or shards of an earlier save that no index names. Which set
+ * is read is told in data/safetensors.h; here the others become a note.
+ */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/str.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Does the index name another file than model.safetensors alone? *there: the
+ * folder has an index. */
+static enum gguf_status names_others(struct gguf_convert *c, bool *there,
+                                     bool *yes, struct gguf_error *err)
+{
+    const struct gg_safetensors *s = c->from;
+    struct gg_json j = { .root = NULL };
+    struct gg_mapfile m = { .fd = -1 };
+    struct gguf_str file;
+    const char *key;
+    json_t *v;
+    *yes = false;
+    GG_TRY(gg_convert_map(c, s->index_name, &m, there, err));
+    if (!*there)
+        return GGUF_OK;
+    /* one that cannot be read is not read, either */
+    *yes = m.size > GG_SAFETENSORS_HEADER ||
+           gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
+                        GG_JSON_PYTHON, NULL) != GGUF_OK;
+    json_object_foreach(json_object_get(j.root, "weight_map"), key, v)
+    {
+        *yes = *yes || !gg_json_str(v, &file) ||
+               !gg_str_eqz(file, s->single_name);
+    }
+    gg_json_fini(&j);
+    gg_mapfile_close(&m);
+    return GGUF_OK;
+}
+
+/* Is it the name of a shard, STEM-00001-of-00002.safetensors? */
+static bool is_shard(const struct gg_safetensors *s, struct gguf_str name)
+{
+    const size_t stem = strlen(s->single_name) - strlen(".safetensors");
+    uint64_t n;
+    if (name.size <= stem || memcmp(name.data, s->single_name, stem) != 0)
+        return false;
+    name.data += stem;
+    name.size -= stem;
+    for (int i = 0; i < 2; i++) {
+        const char *before = i ? "-of-" : "-";
+        if (!gg_str_starts(name, before))
+            return false;
+        name.data += strlen(before);
+        name.size -= strlen(before);
+        if (!gg_str_uint(&name, UINT32_MAX, &n))
+            return false;
+    }
+    return gg_str_eqz(name, ".safetensors");
+}
+
+static bool is_read(const struct gg_safetensors *s, struct gguf_str name)
+{
+    for (size_t i = 0; i < s->n_files; i++)
+        if (gg_str_eq(s->file[i]->name, name))
+            return true;
+    return false;
+}
+
+/* How many shards of the folder are not read, and the first by name. */
+static size_t count_strays(const struct gguf_convert *c, char first[256])
+{
+    const struct dirent *x;
+    size_t n = 0;
+    DIR *d = gg_dir_is_far(&c->folder) ? NULL : opendir(c->folder.path);
+    *first = 0;
+    while (d && (x = readdir(d))) {
+        const struct gguf_str name = gg_str_z(x->d_name);
+        if (!is_shard(c->from, name) || is_read(c->from, name))
+            continue;
+        if (!n++ || strcmp(x->d_name, first) < 0)
+            snprintf(first, 256, "%s", x->d_name);
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+enum gguf_status gg_convert_note_unread(struct gguf_convert *c,
+                                        struct gguf_error *err)
+{
+    const struct gg_safetensors *s = c->from;
+    const bool single = is_read(s, gg_str_z(s->single_name));
+    bool there = false, others = false;
+    char first[256], more[64] = "";
+    struct gg_str_esc e;
+    if (!c->p.note)
+        return GGUF_OK;
+    if (single)
+        GG_TRY(names_others(c, &there, &others, err));
+    if (others) {
+        gg_convert_note(c,
+                        "%s is read, as by transformers, and not the files "
+                        "that %s names",
+                        s->single_name, s->index_name);
+        return GGUF_OK;
+    }
+    const size_t n = count_strays(c, first);
+    if (n > 1)
+        snprintf(more, sizeof more, " and %zu more", n - 1);
+    gg_str_esc(&e, gg_str_z(first));
+    if (n && single)
+        gg_convert_note(c, "%s is read, as by transformers, and not '%s'%s",
+                        s->single_name, e.s, more);
+    else if (n)
+        gg_convert_note(c, "'%s'%s: not read, because %s does not name %s",
+                        e.s, more, s->index_name, n > 1 ? "them" : "it");
+    return GGUF_OK;
+}

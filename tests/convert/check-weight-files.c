@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* check-weight-files.c - folders with several sets of weights
+ *
+ * transformers reads model.safetensors where it is there, otherwise what the
+ * index names (_get_resolved_checkpoint_files, modeling_utils.py of 5.0). The
+ * sets differ in their type of numbers here, which tells what was read.
+ */
+#include "config.h"
+#include "gguf/convert.h"
+#include "tests/convert/archs.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+
+static char top[100];
+static struct folder folder;
+
+static void keep_note(void *user, const char *line)
+{
+    char *all = user;
+    snprintf(all + strlen(all), 1000 - strlen(all), "%s\n", line);
+}
+
+static void begin(void)
+{
+    folder_begin(&folder, scratch_path(top, "hf"));
+    folder_text(&folder, "config.json",
+                "{\"architectures\":[\"LlamaForCausalLM\"]," SIZES "}");
+    folder_tensors(&folder, TOP HEAD QKV NORMS MLP, LAYERS, EXPERTS);
+    folder_bpe(&folder, false);
+}
+
+static void drop(const char *name)
+{
+    unlink(scratch_path(folder.dir, name));
+}
+
+/* The type of the embedding in the plan, and what a note says; NULL: there is
+ * no note. */
+static void check(const char *what, uint32_t dtype, const char *said)
+{
+    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    char notes[1000] = "";
+    uint32_t got = GGUF_DTYPE_NONE;
+    p.note = keep_note;
+    p.note_user = notes;
+    gguf_error_clear(&e);
+    ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK, "%s: %s", what,
+       e.message);
+    for (size_t i = 0; c && i < gguf_convert_n_tensors(c); i++)
+        if (!strcmp(gguf_convert_tensor(c, i)->name, "token_embd.weight"))
+            got = gguf_convert_tensor(c, i)->dtype;
+    ok(got == dtype, "%s: type %u", what, (unsigned)got);
+    ok(said ? strstr(notes, said) != NULL : !*notes, "%s: said: %s", what,
+       notes);
+    gguf_convert_close(c);
+    scratch_clean(folder.dir);
+}
+
+int main(void)
+{
+    static const char *const second = "model-00002-of-00002.safetensors";
+    snprintf(top, sizeof top, "check-weight-files.%d.tmp", (int)getpid());
+    folder_begin(&folder, top);
+    begin();
+    folder_weights(&folder, "F32", 2);
+    folder_weights(&folder, "BF16", 1);
+    check("an index beside model.safetensors", GGUF_DTYPE_BF16,
+          "model.safetensors is read, as by transformers, and not the files "
+          "that model.safetensors.index.json names");
+    begin();
+    folder_weights(&folder, "F32", 2);
+    folder_weights(&folder, "BF16", 1);
+    drop("model-00001-of-00002.safetensors");
+    drop(second);
+    check("an index of files that are gone", GGUF_DTYPE_BF16,
+          "and not the files that");
+    begin();
+    folder_weights(&folder, "BF16", 1);
+    folder_text(&folder, "model.safetensors.index.json",
+                "{\"weight_map\":{\"lm_head.weight\":\"model.safetensors\"}}");
+    check("an index of model.safetensors itself", GGUF_DTYPE_BF16, NULL);
+    begin();
+    folder_weights(&folder, "BF16", 3);
+    folder_weights(&folder, "F32", 2);
+    check("shards of an earlier save", GGUF_DTYPE_F32,
+          "'model-00001-of-00003.safetensors' and 2 more: not read, because "
+          "model.safetensors.index.json does not name them");
+    begin();
+    folder_weights(&folder, "F32", 2);
+    folder_weights(&folder, "BF16", 1);
+    drop("model.safetensors.index.json");
+    check("shards without an index", GGUF_DTYPE_BF16,
+          "and not 'model-00001-of-00002.safetensors' and 1 more");
+    begin();
+    folder_weights(&folder, "F32", 2);
+    check("an index alone", GGUF_DTYPE_F32, NULL);
+    rmdir(folder.dir);
+    scratch_clean(top);
+    rmdir(top);
+    return done_testing();
+}
