@@ -119,32 +119,33 @@ bool gg_bpe_cut_rule(struct gguf_str text, struct gguf_str *left,
 }
 
 struct gguf_str gg_bpe_join(struct gguf_str left, struct gguf_str right,
-                            char buf[GG_BPE_MAX_JOINED])
+                            char *buf, size_t room)
 {
-    if (left.size + right.size > GG_BPE_MAX_JOINED)
+    if (left.size > room || right.size > room - left.size)
         return GG_STR("");
     memcpy(buf, left.data, left.size);
     memcpy(buf + left.size, right.data, right.size);
     return (struct gguf_str){ buf, left.size + right.size };
 }
 
-/* Entry i of the list. False in *known: not all three texts are tokens. */
+/* Entry i of the list; joined has room for the longest token. False in *known:
+ * not all three texts are tokens. */
 static enum gguf_status load_rule(struct gguf_vocab *v,
                                   const struct gguf_kv *kv, uint32_t i,
-                                  struct gguf_str text, bool *known,
-                                  struct gguf_error *err)
+                                  struct gguf_str text, char *joined,
+                                  bool *known, struct gguf_error *err)
 {
     struct gg_str_esc e;
     struct gguf_str l, r;
-    char joined[GG_BPE_MAX_JOINED];
     if (!gg_bpe_cut_rule(text, &l, &r))
         return gg_error_set(err, GGUF_E_VOCAB, kv->off,
                             MERGES
                             ": element %" PRIu32
                             " '%s' is not two texts with a blank between",
                             i, gg_str_esc(&e, text));
+    const struct gguf_str both = gg_bpe_join(l, r, joined, v->max_size);
     struct rule rule = { gguf_vocab_find(v, l), gguf_vocab_find(v, r),
-                         gguf_vocab_find(v, gg_bpe_join(l, r, joined)), i };
+                         gguf_vocab_find(v, both), i };
     *known = rule.left != GGUF_TOKEN_NONE && rule.right != GGUF_TOKEN_NONE &&
              rule.id != GGUF_TOKEN_NONE;
     if (!*known)
@@ -163,6 +164,7 @@ static enum gguf_status load_rules(struct gguf_vocab *v,
     struct gguf_kv_iter it;
     struct gguf_str text;
     size_t n_slots = 16, n_unknown = 0;
+    enum gguf_status st = GGUF_OK;
     GG_TRY(gguf_file_kv_get(file, MERGES, &kv, err));
     GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_STR, err));
     while (n_slots / 2 < kv->n)
@@ -174,18 +176,22 @@ static enum gguf_status load_rules(struct gguf_vocab *v,
     for (size_t i = 0; i < n_slots; i++)
         v->bpe->slot[i].id = GGUF_TOKEN_NONE;
     v->bpe->mask = n_slots - 1;
+    char *joined = gg_mem_alloc(v->allocator, v->max_size);
+    if (!joined)
+        return gg_error_set_nomem(err, v->max_size);
     gguf_kv_iter_init(&it, kv);
-    for (uint32_t i = 0; gguf_kv_next_str(&it, &text); i++) {
-        bool known;
-        GG_TRY(load_rule(v, kv, i, text, &known, err));
+    for (uint32_t i = 0; st == GGUF_OK && gguf_kv_next_str(&it, &text); i++) {
+        bool known = true;
+        st = load_rule(v, kv, i, text, joined, &known, err);
         n_unknown += !known;
     }
-    if (n_unknown)
+    gg_mem_free(v->allocator, joined);
+    if (st == GGUF_OK && n_unknown)
         gg_vocab_warn(v,
                       MERGES ": %zu join or make texts that are not tokens, "
                              "and are left out",
                       n_unknown);
-    return GGUF_OK;
+    return st;
 }
 
 /* The name by which words are cut: what the caller, the file or the algorithm
@@ -267,21 +273,35 @@ struct job {
     const struct gg_pretok_row *row;
     const char *text;
     struct gg_merge m;
+    char *letters; /* a word's bytes as characters; NULL until one is needed */
+    size_t room;   /* bytes of letters */
     struct gguf_tokens *out;
 };
 
-/* A word that is a token as a whole, or GGUF_TOKEN_NONE. */
-static gguf_token whole(const struct job *j, const char *word, size_t size)
+/* The token that a whole word is, or GGUF_TOKEN_NONE, into *id. Words that are
+ * longer than every token are not looked at. */
+static enum gguf_status find_word(struct job *j, const char *word, size_t size,
+                                  gguf_token *id, struct gguf_error *err)
 {
-    char text[1024];
     size_t n = 0;
-    if (j->row->raw)
-        return gguf_vocab_find(j->v, (struct gguf_str){ word, size });
-    if (size > sizeof text / 4)
-        return GGUF_TOKEN_NONE;
+    *id = GGUF_TOKEN_NONE;
+    if (size > j->v->max_size)
+        return GGUF_OK;
+    if (j->row->raw) {
+        *id = gguf_vocab_find(j->v, (struct gguf_str){ word, size });
+        return GGUF_OK;
+    }
+    if (2 * size > j->room) { /* a byte is a character of 1 or 2 bytes */
+        void *grown = gg_mem_grow(j->v->allocator, j->letters, &j->room, 1,
+                                  2 * size, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        j->letters = grown;
+    }
     for (size_t i = 0; i < size; i++)
-        n += byte_text((uint8_t)word[i], text + n);
-    return gguf_vocab_find(j->v, (struct gguf_str){ text, n });
+        n += byte_text((uint8_t)word[i], j->letters + n);
+    *id = gguf_vocab_find(j->v, (struct gguf_str){ j->letters, n });
+    return GGUF_OK;
 }
 
 static bool is_newlines(const char *word, size_t size)
@@ -328,7 +348,8 @@ static enum gguf_status on_word(void *user, size_t off, size_t size,
     const char *word = j->text + off;
     if (j->row->ignore_merges ||
         (j->row->newlines && is_newlines(word, size))) {
-        gguf_token id = whole(j, word, size);
+        gguf_token id;
+        GG_TRY(find_word(j, word, size, &id, err));
         if (id != GGUF_TOKEN_NONE)
             return gg_vocab_tokens_push(j->out, id, err);
     }
@@ -388,6 +409,7 @@ enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
     enum gguf_status st =
         gg_pretok_split(v->bpe->pretok, escaped, n, on_word, &j, err);
     gg_merge_fini(&j.m);
+    gg_mem_free(v->allocator, j.letters);
     if (escaped != clean)
         gg_mem_free(v->allocator, escaped);
     gg_vocab_utf8_free(v->allocator, text, clean);

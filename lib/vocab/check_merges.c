@@ -9,6 +9,8 @@
 #include "vocab/pretok.h"
 #include "vocab/vocab.h"
 
+#include "base/compiler.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define KEY "tokenizer.ggml.merges"
@@ -42,17 +44,22 @@ static enum gguf_status report(const struct gg_vocab_scan *s,
         kv->n, what, k->first, gg_str_esc(&e, k->text));
 }
 
+/* Memory of one check: hashes of entries, and room for the longest token. */
+struct scratch {
+    struct gg_hashes seen;
+    char *joined;
+    size_t room;
+};
+
 static bool is_known(const struct gg_vocab_scan *s, struct gguf_str l,
-                     struct gguf_str r)
+                     struct gguf_str r, const struct scratch *x)
 {
-    char joined[GG_BPE_MAX_JOINED];
     return gg_hashes_has(s->texts, l) && gg_hashes_has(s->texts, r) &&
-           gg_hashes_has(s->texts, gg_bpe_join(l, r, joined));
+           gg_hashes_has(s->texts, gg_bpe_join(l, r, x->joined, x->room));
 }
 
 static enum gguf_status check_all(const struct gg_vocab_scan *s,
-                                  const struct gguf_kv *kv,
-                                  struct gg_hashes *seen,
+                                  const struct gguf_kv *kv, struct scratch *x,
                                   struct gguf_error *err)
 {
     struct kind malformed = { 0 }, blanks = { 0 }, unknown = { 0 },
@@ -69,9 +76,9 @@ static enum gguf_status check_all(const struct gg_vocab_scan *s,
             count(&blanks, it.i - 1, text);
         if (!s->texts)
             continue;
-        if (!is_known(s, l, r))
+        if (!is_known(s, l, r, x))
             count(&unknown, it.i - 1, text);
-        if (gg_hashes_add(seen, text))
+        if (gg_hashes_add(&x->seen, text))
             count(&twice, it.i - 1, text);
     }
     GG_TRY(report(s, kv, &malformed, GG_CHECK_MERGE,
@@ -121,11 +128,17 @@ enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
                                kv ? kv->off : GGUF_NO_OFFSET, err,
                                "key '" KEY "' is %s",
                                kv ? "no array of str" : "missing");
-    struct gg_hashes seen = { .slot = NULL };
+    struct scratch x = { .joined = NULL };
+    for (uint32_t i = 0; i < s->n; i++)
+        x.room = GG_MAX(x.room, s->text[i].size);
+    x.joined = gg_mem_alloc(a, x.room);
+    if (!x.joined)
+        return gg_error_set_nomem(err, x.room);
     enum gguf_status st =
-        s->texts ? gg_hashes_init(&seen, a, kv->n, err) : GGUF_OK;
+        s->texts ? gg_hashes_init(&x.seen, a, kv->n, err) : GGUF_OK;
     if (st == GGUF_OK)
-        st = check_all(s, kv, &seen, err);
-    gg_hashes_fini(&seen);
+        st = check_all(s, kv, &x, err);
+    gg_hashes_fini(&x.seen);
+    gg_mem_free(a, x.joined);
     return st;
 }

@@ -288,11 +288,10 @@ gg_vocab_byte_fn gg_bpe_byte_text;
 bool gg_bpe_cut_rule(struct gguf_str text, struct gguf_str *left,
                      struct gguf_str *right);
 
-/* What they join to, in buf; size 0 if that is longer than tokens that words
- * are made of. */
-enum { GG_BPE_MAX_JOINED = 512 };
+/* The text that left and right join to, in buf of room bytes; size 0 if that is
+ * longer. With room for the longest token it is longer than every token. */
 struct gguf_str gg_bpe_join(struct gguf_str left, struct gguf_str right,
-                            char buf[GG_BPE_MAX_JOINED]);
+                            char *buf, size_t room);
 
 /* check_merges.c */
 enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
