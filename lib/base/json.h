@@ -7,7 +7,8 @@
  * stands, for messages, and takes on request the texts that Python's json
  * module writes, which are not quite JSON. It refuses bytes that are not UTF-8,
  * halves of surrogate pairs, two members of one name, numbers that no double or
- * 64-bit integer holds, NUL in names, and all that RFC 8259 does not have.
+ * 64-bit integer holds, NUL in names of a tree, and all that RFC 8259 does not
+ * have.
  * Tables are seeded, so that names cannot be chosen such that they collide;
  * members are kept in the order of the text.
  *

@@ -3,8 +3,6 @@
 #include "config.h"
 #include "base/json_scan.h"
 
-#include <string.h>
-
 static bool fail(struct gg_json_scan *s, size_t at, const char *what)
 {
     return gg_json_lex_fail(&s->lex, at, what);
@@ -107,8 +105,6 @@ bool gg_json_scan_name(struct gg_json_scan *s, struct gguf_str *out)
 {
     if (!read_str(s, out))
         return false;
-    if (memchr(out->data, 0, out->size))
-        return fail(s, s->value, "a name with a NUL");
     if (peek(s) != ':')
         return fail(s, s->lex.at, "':' expected");
     s->lex.at++;

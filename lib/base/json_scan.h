@@ -2,8 +2,9 @@
 /* json_scan.h - a list or object of JSON, read where it lies
  *
  * For long ones of plain things, of which no tree is made: a piece's text is
- * that of the file. Words are read as in a tree (json_lex.h). The reader says
- * what comes next; names that are there twice are its to find.
+ * that of the file. Words are read as in a tree (json_lex.h), but names may
+ * hold NUL. The reader says what comes next; names that are there twice are its
+ * to find.
  *
  *     gg_json_scan_open(&s, j, v, &arena);
  *     while (gg_json_scan_more(&s))

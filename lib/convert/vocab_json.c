@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "vocab/vocab.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -178,9 +179,14 @@ static enum gguf_status score_pieces(struct gg_convert_vocab *v,
                                      struct gguf_error *err)
 {
     struct gg_index ix;
-    struct gguf_str unk;
-    char text[512];
+    struct gguf_str unk, a, b;
     uint32_t other;
+    size_t room = 0;
+    for (size_t i = 0; i < v->n; i++)
+        room = GG_MAX(room, v->token[i].size);
+    char *text = gg_mem_arena_alloc(&v->c->arena, room);
+    if (!text)
+        return gg_error_set_nomem(err, room);
     enum gguf_status st = gg_convert_vocab_index(v, &ix, v->n, err);
     if (!gg_json_str(json_object_get(model, "unk_token"), &unk))
         unk = (struct gguf_str){ NULL, 0 };
@@ -195,14 +201,10 @@ static enum gguf_status score_pieces(struct gg_convert_vocab *v,
         st = gg_index_add(&ix, (uint32_t)i, &other, err);
     }
     for (size_t k = v->n_merges; k-- > 0 && st == GGUF_OK;) {
-        const struct gguf_str m = v->merge[k]; /* the first one counts */
-        const char *blank = memchr(m.data, ' ', m.size);
-        const size_t a = (size_t)(blank - m.data), b = m.size - a - 1;
-        if (a + b >= sizeof text)
+        /* the first merge that makes a piece counts */
+        if (!gg_bpe_cut_rule(v->merge[k], &a, &b))
             continue;
-        memcpy(text, m.data, a);
-        memcpy(text + a, blank + 1, b);
-        other = gg_index_find(&ix, (struct gguf_str){ text, a + b });
+        other = gg_index_find(&ix, gg_bpe_join(a, b, text, room));
         if (other != GG_INDEX_NONE)
             v->score[other] = -(float)(k + 1);
     }

@@ -151,8 +151,8 @@ static void check_json_refused(void)
           GGUF_E_DUPLICATE },
         { "{\"model\":{\"vocab\":{\"\xff\":0},\"merges\":[]}}",
           "column 20: bytes that are not UTF-8", GGUF_E_FORMAT },
-        { "{\"model\":{\"vocab\":{\"a\\u0000\":0},\"merges\":[]}}",
-          "a name with a NUL", GGUF_E_FORMAT },
+        { "{\"model\":{\"vocab\":{\"\\u0000\":0,\"\\u0000\":1}}}",
+          "is there twice", GGUF_E_DUPLICATE },
         { "{\"model\":{\"vocab\":{\"a\":99999999999999999999}}}",
           "64 bits do not hold", GGUF_E_FORMAT },
         { "{\"model\":{\"vocab\":{\"a\":0]}}", "column", GGUF_E_FORMAT },
@@ -280,6 +280,51 @@ static void check_merges(void)
             gguf_meta_find(gguf_convert_meta(c), "tokenizer.chat_template"),
             &s, NULL);
     ok(is(s, "2"), "of several templates the default");
+    gguf_convert_close(c);
+}
+
+/* NUL alone is a piece, and other pieces may begin with NUL. */
+static void check_nul(void)
+{
+    static const char text[] =
+        "{" PRE "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,"
+        "\"\\u0000\":1,\"\\u0000b\":2},\"merges\":[]}}";
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    ok(open_folder(text, "{}", &c, &e) == GGUF_OK, "a piece of NUL %s",
+       e.message);
+    if (c) {
+        const struct gguf_str one = element(c, "tokenizer.ggml.tokens", 1),
+                              two = element(c, "tokenizer.ggml.tokens", 2);
+        ok(one.size == 1 && !one.data[0] && two.size == 2 &&
+               !memcmp(two.data, "\0b", 2),
+           "keeps its text");
+    }
+    gguf_convert_close(c);
+}
+
+/* A merge counts however long the piece is that it makes: a score for each, by
+ * its place. */
+static void check_long(void)
+{
+    enum { N = 1500 };
+    static char text[4 * N + 1000];
+    char a[N / 2 + 1];
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    float score[2] = { 0 };
+    memset(a, 'a', N / 2);
+    a[N / 2] = 0;
+    snprintf(text, sizeof text,
+             "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":"
+             "{\"%s\":0,\"%s%s\":1},\"merges\":[\"x y\",\"%s %s\"]}}",
+             a, a, a, a, a);
+    ok(open_folder(text, "{}", &c, &e) == GGUF_OK &&
+           gguf_kv_elems_f32(
+               gguf_meta_find(gguf_convert_meta(c), "tokenizer.ggml.scores"),
+               0, 2, score, NULL) == GGUF_OK &&
+           score[0] == -3 && score[1] == -2,
+       "a piece of %d bytes: the second merge makes it %s", N, e.message);
     gguf_convert_close(c);
 }
 
@@ -455,6 +500,8 @@ int main(void)
     check_json_refused();
     check_scores();
     check_merges();
+    check_nul();
+    check_long();
     use_class("Gemma4ForCausalLM", 260);
     check_ranked();
     check_roles();
