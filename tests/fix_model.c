@@ -119,13 +119,18 @@ static const char *token(size_t i, bool bpe, char out[8])
 }
 
 /* With token at replaced by text, unless text is NULL. */
-static void set_tokens(struct model *m, bool bpe, size_t at, const char *text)
+static void set_texts(struct model *m, const char *key, bool bpe, size_t at,
+                      const char *text)
 {
-    struct fix *f =
-        set_array(m, "tokenizer.ggml.tokens", GGUF_VAL_STR, N_TOKENS);
+    struct fix *f = set_array(m, key, GGUF_VAL_STR, N_TOKENS);
     char buf[8];
     for (size_t i = 0; i < N_TOKENS; i++)
         fix_str(f, text && i == at ? text : token(i, bpe, buf));
+}
+
+static void set_tokens(struct model *m, bool bpe, size_t at, const char *text)
+{
+    set_texts(m, "tokenizer.ggml.tokens", bpe, at, text);
 }
 
 static void set_scores(struct model *m, uint32_t elem, size_t n, float last)
@@ -133,6 +138,15 @@ static void set_scores(struct model *m, uint32_t elem, size_t n, float last)
     struct fix *f = set_array(m, "tokenizer.ggml.scores", elem, n);
     for (size_t i = 0; i < n; i++)
         fix_f32(f, i + 1 < n ? -(float)i : last);
+}
+
+/* The last score is last, the others 0. */
+static void set_scores_i32(struct model *m, uint32_t last)
+{
+    struct fix *f =
+        set_array(m, "tokenizer.ggml.scores", GGUF_VAL_I32, N_TOKENS);
+    for (size_t i = 0; i < N_TOKENS; i++)
+        fix_u32(f, i + 1 < N_TOKENS ? 0 : last);
 }
 
 /* bytes: what the 256 tokens are; last: what the last one is. */
@@ -275,7 +289,9 @@ MODEL(no_tokens, drop(&m, TOK "tokens"))
 MODEL(tokens_empty, set_array(&m, TOK "tokens", GGUF_VAL_STR, 0))
 MODEL(tokens_type, fix_u32(set_array(&m, TOK "tokens", GGUF_VAL_U32, 1), 0))
 MODEL(scores_short, set_scores(&m, GGUF_VAL_F32, N_TOKENS - 1, 0))
-MODEL(scores_type, set_scores(&m, GGUF_VAL_I32, N_TOKENS, 0))
+MODEL(scores_type, set_texts(&m, TOK "scores", false, 0, NULL))
+MODEL(scores_i32, set_scores_i32(&m, 1))
+MODEL(scores_unfit, set_scores_i32(&m, (1 << 24) + 1))
 MODEL(scores_nan, set_scores(&m, GGUF_VAL_F32, N_TOKENS, (float)NAN))
 MODEL(scores_none, drop(&m, TOK "scores"))
 MODEL(kinds_long, set_kinds(&m, N_TOKENS + 1, 6, 1))
@@ -366,6 +382,8 @@ const struct fix_model fix_models[] = {
     { "model-tokens-type", tokens_type, "vocab-type tensor-shape" },
     { "model-scores-short", scores_short, "vocab-length" },
     { "model-scores-type", scores_type, "vocab-type" },
+    { "model-scores-i32", scores_i32, "vocab-numbers" },
+    { "model-scores-unfit", scores_unfit, "vocab-numbers vocab-type" },
     { "model-scores-nan", scores_nan, "nonfinite-score" },
     { "model-scores-none", scores_none, "no-scores" },
     { "model-kinds-long", kinds_long, "vocab-length" },

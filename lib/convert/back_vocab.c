@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "vocab/vocab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,23 @@ static enum gguf_status read_texts(struct gg_back_tokens *t,
     return GGUF_OK;
 }
 
+/* An array of one number a token; *out is NULL without the key. */
+static enum gguf_status number_array(const struct gg_back_tokens *t,
+                                     const char *key, uint32_t type,
+                                     const struct gguf_kv **out,
+                                     struct gguf_error *err)
+{
+    switch (gg_vocab_array_find(t->b->meta, key, type, t->n, out)) {
+    case GG_VOCAB_ARRAY_TYPE: return gguf_kv_check_array(*out, type, err);
+    case GG_VOCAB_ARRAY_LENGTH:
+        return gg_error_set(err, GGUF_E_VOCAB, (*out)->off,
+                            "%s has %" PRIu64
+                            " elements, there are %zu tokens",
+                            key, (*out)->n, t->n);
+    default: return GGUF_OK;
+    }
+}
+
 static enum gguf_status read_tokens(struct gg_back_tokens *t,
                                     struct gguf_error *err)
 {
@@ -85,10 +103,14 @@ static enum gguf_status read_tokens(struct gg_back_tokens *t,
         t->types[i] = GG_CONVERT_NORMAL;
         t->scores[i] = 0;
     }
-    if (list(b, "tokenizer.ggml.token_type", GGUF_VAL_I32, t->n, &type))
+    GG_TRY(number_array(t, "tokenizer.ggml.token_type", GGUF_VAL_I32, &type,
+                        err));
+    GG_TRY(
+        number_array(t, "tokenizer.ggml.scores", GGUF_VAL_F32, &score, err));
+    if (type)
         GG_TRY(gguf_kv_elems_i32(type, 0, t->n, t->types, err));
-    if (list(b, "tokenizer.ggml.scores", GGUF_VAL_F32, t->n, &score))
-        GG_TRY(gguf_kv_elems_f32(score, 0, t->n, t->scores, err));
+    if (score)
+        GG_TRY(gg_vocab_array_scores(score, 0, t->n, t->scores, err));
     return read_texts(t, err);
 }
 

@@ -61,6 +61,8 @@
       "tokenizer.ggml.model is not one of those known")                       \
     X(VOCAB_TYPE, "vocab-type", ERROR,                                        \
       "a key of the vocabulary has the wrong type")                           \
+    X(VOCAB_NUMBERS, "vocab-numbers", WARNING,                                \
+      "scores or token types that are not f32 or i32")                        \
     X(NO_TOKENS, "no-tokens", ERROR, "there are no tokens, or too many")      \
     X(VOCAB_LENGTH, "vocab-length", ERROR,                                    \
       "there are not as many scores or token types as tokens")                \

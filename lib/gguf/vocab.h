@@ -77,11 +77,13 @@ struct gguf_vocab_params {
  * Special ids that there are not, unknown token types and scores that are no
  * numbers are warned of and do without; but an id of BOS, EOS, UNK or SEP that
  * there is not is refused, unless it is -1 (of 32 or 64 bits), which stands for
- * none. A file whose model is "no_vocab" or
+ * none. Token types may be integers of any type, and scores numbers of any
+ * type, if i32 and f32 hold each value. A file whose model is "no_vocab" or
  * "none" gives a vocabulary of 0 tokens.
  * GGUF_E_VOCAB (names key and index), GGUF_E_TYPE, GGUF_E_UNSUPPORTED
- * (algorithm; name of a way to cut words), GGUF_E_NOTFOUND, GGUF_E_LIMIT (2^32
- * different beginnings of texts), GGUF_E_NOMEM. Since: 0.1 */
+ * (algorithm; name of a way to cut words), GGUF_E_NOTFOUND, GGUF_E_OVERFLOW (a
+ * score or token type), GGUF_E_LIMIT (2^32 different beginnings of texts),
+ * GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_vocab_create(struct gguf_vocab **out, const struct gguf_file *file,
                   const struct gguf_vocab_params *params,

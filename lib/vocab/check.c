@@ -95,6 +95,25 @@ static enum gguf_status check_texts(struct gg_vocab_scan *s,
     return GGUF_OK;
 }
 
+/* Numbers of another type than llama.cpp reads, which takes the array for one
+ * of type: an error where it would read past the end. */
+static enum gguf_status note_numbers(const struct gg_vocab_scan *s,
+                                     const struct gguf_kv *kv, uint32_t type,
+                                     struct gguf_error *err)
+{
+    const bool narrow =
+        gguf_val_type_size(kv->elem_type) < gguf_val_type_size(type);
+    struct gg_str_esc e;
+    if (kv->elem_type == type)
+        return GGUF_OK;
+    return gg_file_finding(
+        s->c, narrow ? GG_CHECK_VOCAB_TYPE : GG_CHECK_VOCAB_NUMBERS, kv->key,
+        kv->off, err, "key '%s' is an array of %s: programs that expect %s %s",
+        gg_str_esc(&e, kv->key), gguf_val_type_name(kv->elem_type),
+        gguf_val_type_name(type),
+        narrow ? "read past its end" : "read other values");
+}
+
 /* The array under key, if it is there and can be compared with the tokens;
  * else NULL, reported. */
 static enum gguf_status token_array(const struct gg_vocab_scan *s,
@@ -116,8 +135,21 @@ static enum gguf_status token_array(const struct gg_vocab_scan *s,
                                "key '%s' has %" PRIu64 " elements, there are "
                                "%" PRIu32 " tokens",
                                key, kv->n, s->n);
-    default: *out = kv; return GGUF_OK;
+    case GG_VOCAB_ARRAY_GOOD:
+        *out = kv;
+        return note_numbers(s, kv, elem_type, err);
+    default: return GGUF_OK;
     }
+}
+
+/* A value that opening refuses: what why says, if that is its type's. */
+static enum gguf_status bad_number(const struct gg_vocab_scan *s,
+                                   const struct gguf_kv *kv,
+                                   const struct gguf_error *why,
+                                   struct gguf_error *err)
+{
+    return gg_file_finding(s->c, GG_CHECK_VOCAB_TYPE, kv->key, why->offset,
+                           err, "%s", why->message);
 }
 
 enum { CHUNK = 512 }; /* elements looked at in one go */
@@ -126,23 +158,26 @@ static enum gguf_status check_scores(const struct gg_vocab_scan *s,
                                      struct gguf_error *err)
 {
     const struct gguf_kv *kv;
+    struct gguf_error why;
     uint32_t n_bad = 0, first = 0;
     float v[CHUNK];
     GG_TRY(token_array(s, PREFIX "scores", GGUF_VAL_F32, &kv, err));
     for (uint32_t i = 0; kv && i < s->n; i += CHUNK) {
         uint32_t n = GG_MIN(s->n - i, (uint32_t)CHUNK);
-        GG_TRY(gguf_kv_elems_f32(kv, i, n, v, err));
+        if (gg_vocab_array_scores(kv, i, n, v, &why) != GGUF_OK)
+            return bad_number(s, kv, &why, err);
         for (uint32_t k = 0; k < n; k++)
             if (!isfinite(v[k]))
                 first = n_bad++ ? first : i + k;
     }
     if (!n_bad)
         return GGUF_OK;
-    return gg_file_finding(s->c, GG_CHECK_SCORE, kv->key,
-                           elem_off(kv, first, 4), err,
-                           PREFIX "scores: %" PRIu32 " of %" PRIu32
-                                  " are not finite, first [%" PRIu32 "]",
-                           n_bad, s->n, first);
+    return gg_file_finding(
+        s->c, GG_CHECK_SCORE, kv->key,
+        elem_off(kv, first, gguf_val_type_size(kv->elem_type)), err,
+        PREFIX "scores: %" PRIu32 " of %" PRIu32
+               " are not finite, first [%" PRIu32 "]",
+        n_bad, s->n, first);
 }
 
 static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
@@ -151,11 +186,13 @@ static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
     const struct gguf_kv *kv;
     uint32_t n_bad = 0, bad = 0, n_byte = 0, byte = 0;
     int32_t v[CHUNK];
+    struct gguf_error why;
     struct gg_str_esc e;
     GG_TRY(token_array(s, PREFIX "token_type", GGUF_VAL_I32, &kv, err));
     for (uint32_t i = 0; kv && i < s->n; i += CHUNK) {
         uint32_t n = GG_MIN(s->n - i, (uint32_t)CHUNK);
-        GG_TRY(gguf_kv_elems_i32(kv, i, n, v, err));
+        if (gguf_kv_elems_i32(kv, i, n, v, &why) != GGUF_OK)
+            return bad_number(s, kv, &why, err);
         for (uint32_t k = 0; k < n; k++) {
             if (!gg_vocab_is_kind(v[k]))
                 bad = n_bad++ ? bad : i + k;
@@ -165,11 +202,12 @@ static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
         }
     }
     if (n_bad)
-        GG_TRY(gg_file_finding(s->c, GG_CHECK_TOKEN_KIND, kv->key,
-                               elem_off(kv, bad, 4), err,
-                               PREFIX "token_type: %" PRIu32 " of %" PRIu32
-                                      " are not 1 to 6, first [%" PRIu32 "]",
-                               n_bad, s->n, bad));
+        GG_TRY(gg_file_finding(
+            s->c, GG_CHECK_TOKEN_KIND, kv->key,
+            elem_off(kv, bad, gguf_val_type_size(kv->elem_type)), err,
+            PREFIX "token_type: %" PRIu32 " of %" PRIu32
+                   " are not 1 to 6, first [%" PRIu32 "]",
+            n_bad, s->n, bad));
     if (n_byte)
         GG_TRY(gg_file_finding(
             s->c, GG_CHECK_BYTE_TOKEN, GG_STR(PREFIX "tokens"),
@@ -311,11 +349,13 @@ static enum gguf_status check_charsmap(const struct gg_vocab_scan *s,
 
 /* --------------------------------------------------------- all of it --- */
 
-static enum gguf_status
-check_all(struct gg_vocab_scan *s, const struct gg_vocab_algo *algo,
-          const struct gguf_kv *tokens, struct gguf_str *text,
-          struct gg_hashes *texts, struct gguf_error *err)
+static enum gguf_status check_all(struct gg_vocab_scan *s,
+                                  const struct gguf_kv *tokens,
+                                  struct gguf_str *text,
+                                  struct gg_hashes *texts,
+                                  struct gguf_error *err)
 {
+    const struct gg_vocab_algo *algo = s->algo;
     GG_TRY(check_texts(s, tokens, text, texts, err));
     GG_TRY(check_scores(s, err));
     GG_TRY(check_kinds(s, err));
@@ -377,12 +417,12 @@ enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
     struct gguf_str *text = gg_mem_alloc_zero(a, tokens->n + 1, sizeof *text);
     if (!text)
         return gg_error_set_nomem(err, (size_t)tokens->n * sizeof *text);
-    struct gg_vocab_scan s = { c, text, (uint32_t)tokens->n,
+    struct gg_vocab_scan s = { c, algo, text, (uint32_t)tokens->n,
                                compare ? &texts : NULL };
     enum gguf_status st =
         compare ? gg_hashes_init(&texts, a, s.n, err) : GGUF_OK;
     if (st == GGUF_OK)
-        st = check_all(&s, algo, tokens, text, compare ? &texts : NULL, err);
+        st = check_all(&s, tokens, text, compare ? &texts : NULL, err);
     gg_hashes_fini(&texts);
     gg_mem_free(a, text);
     return st;

@@ -98,6 +98,9 @@ static enum gguf_status check_pre(const struct gg_vocab_scan *s,
     struct gguf_str name;
     struct gg_pretok_near near;
     struct gg_str_esc e;
+    if (s->algo
+            ->pre) /* the kind has one way to cut texts, whatever a key says */
+        return GGUF_OK;
     if (!kv)
         return gg_file_finding(s->c, GG_CHECK_NO_PRE, GG_STR(PRE),
                                GGUF_NO_OFFSET, err,

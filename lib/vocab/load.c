@@ -30,27 +30,12 @@ int gg_vocab_byte_text(struct gguf_str t)
     return value;
 }
 
-enum gg_vocab_array gg_vocab_array_find(const struct gguf_file *file,
-                                        const char *key, uint32_t elem_type,
-                                        uint64_t n, const struct gguf_kv **kv)
-{
-    *kv = gguf_file_kv_find(file, key);
-    if (!*kv)
-        return GG_VOCAB_ARRAY_MISSING;
-    if ((*kv)->type != GGUF_VAL_ARR || (*kv)->elem_type != elem_type)
-        return GG_VOCAB_ARRAY_TYPE;
-    if (n ? (*kv)->n != n : !(*kv)->n || (*kv)->n > INT32_MAX)
-        return GG_VOCAB_ARRAY_LENGTH;
-    return GG_VOCAB_ARRAY_GOOD;
-}
-
 bool gg_vocab_is_kind(int32_t kind)
 {
     return kind >= GGUF_TOKEN_NORMAL && kind <= GGUF_TOKEN_BYTE;
 }
 
-/* The array under key, with as many elements of that type as there are
- * tokens. Missing: *out is NULL. */
+/* An array of one number a token; *out is NULL without the key. */
 static enum gguf_status token_array(const struct gguf_vocab *v,
                                     const char *key, uint32_t elem_type,
                                     const struct gguf_kv **out,
@@ -131,7 +116,7 @@ static enum gguf_status load_scores(struct gguf_vocab *v,
     GG_TRY(token_array(v, PREFIX "scores", GGUF_VAL_F32, &kv, err));
     for (size_t i = 0; kv && i < v->n_tokens; i++) {
         float *s = &v->token[i].score;
-        GG_TRY(gguf_kv_elems_f32(kv, i, 1, s, err));
+        GG_TRY(gg_vocab_array_scores(kv, i, 1, s, err));
         if (isnan(*s)) {
             *s = -INFINITY;
             n_bad++;

@@ -159,9 +159,10 @@ bool gg_vocab_refuses_id(const struct gguf_kv *kv);
 /* The byte of a text <0xHH>, or -1. */
 int gg_vocab_byte_text(struct gguf_str text);
 
-/* What an array about tokens must be, for opening and for checking alike: of
- * elements of this type, and n of them, or for n = 0, 1 to 2^31 - 1. *kv is
- * NULL only if there is none. */
+/* array.c: find an array about tokens, for opening and checking alike. It must
+ * have n elements (n = 0: 1 to 2^31 - 1) of type elem_type; I32 allows all
+ * integers, F32 all numbers, whose values are checked when they are read. *kv
+ * is NULL only without such a key. */
 enum gg_vocab_array {
     GG_VOCAB_ARRAY_GOOD,
     GG_VOCAB_ARRAY_MISSING,
@@ -171,6 +172,12 @@ enum gg_vocab_array {
 enum gg_vocab_array gg_vocab_array_find(const struct gguf_file *file,
                                         const char *key, uint32_t elem_type,
                                         uint64_t n, const struct gguf_kv **kv);
+
+/* Elements of an array that was found as F32. GGUF_E_OVERFLOW, with key and
+ * index: f32 does not hold the value. */
+enum gguf_status gg_vocab_array_scores(const struct gguf_kv *kv,
+                                       uint64_t first, size_t n, float *out,
+                                       struct gguf_error *err);
 
 /* Is it an enum gguf_token_kind that a file may name? */
 bool gg_vocab_is_kind(int32_t kind);
@@ -209,7 +216,8 @@ enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
 /* What an algorithm's own check has to go by. */
 struct gg_vocab_scan {
     const struct gg_file_checker *c;
-    const struct gguf_str *text; /* of the n tokens */
+    const struct gg_vocab_algo *algo; /* NULL: not known */
+    const struct gguf_str *text;      /* texts of the n tokens */
     uint32_t n;
     const struct gg_hashes *texts; /* NULL: not to be compared with */
 };

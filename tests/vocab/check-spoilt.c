@@ -190,7 +190,7 @@ static void check_arrays(void)
         { "tokens", GGUF_VAL_U32, 10, GGUF_E_TYPE },
         { "scores", GGUF_VAL_F32, 9, GGUF_E_VOCAB },
         { "scores", GGUF_VAL_F32, 12, GGUF_E_VOCAB },
-        { "scores", GGUF_VAL_U32, 10, GGUF_E_TYPE },
+        { "scores", GGUF_VAL_BOOL, 10, GGUF_E_TYPE },
         { "token_type", GGUF_VAL_I32, 9, GGUF_E_VOCAB },
         { "token_type", GGUF_VAL_I32, 11, GGUF_E_VOCAB },
         { "token_type", GGUF_VAL_F32, 10, GGUF_E_TYPE },
@@ -209,6 +209,95 @@ static void check_arrays(void)
         ok(st == cases[i].st && strstr(o.err.message, key) &&
                strstr(found(&o), key),
            "%s: %s", key, o.err.message);
+        end(&o);
+    }
+}
+
+/* One number of type, of the integer i or else of x. */
+static size_t put_number(void *to, enum gguf_val_type type, int64_t i,
+                         double x)
+{
+    const size_t size = gguf_val_type_size(type);
+    const uint8_t u8 = (uint8_t)i;
+    const uint16_t u16 = (uint16_t)i;
+    const uint32_t u32 = (uint32_t)i;
+    memcpy(to,
+           type == GGUF_VAL_F64 ? (const void *)&x
+           : size == 1          ? (const void *)&u8
+           : size == 2          ? (const void *)&u16
+           : size == 4          ? (const void *)&u32
+                                : (const void *)&i,
+           size);
+    return size;
+}
+
+/* Scores and token types of every type of numbers: read where each value fits,
+ * refused by key and index where one does not. The last token has the value;
+ * the others have 1. */
+static void check_numbers(void)
+{
+    static const struct {
+        const char *key;
+        enum gguf_val_type type;
+        int64_t i;
+        double x; /* the number that is read */
+        bool fits;
+    } cases[] = {
+        { "scores", GGUF_VAL_U8, 255, 255, true },
+        { "scores", GGUF_VAL_I8, -128, -128, true },
+        { "scores", GGUF_VAL_U16, 65535, 65535, true },
+        { "scores", GGUF_VAL_I16, -32768, -32768, true },
+        { "scores", GGUF_VAL_U32, 1 << 24, 1 << 24, true },
+        { "scores", GGUF_VAL_U32, (1 << 24) + 1, 0, false },
+        { "scores", GGUF_VAL_U32, UINT32_MAX, 0, false },
+        { "scores", GGUF_VAL_I32, -((1 << 24) + 2), -16777218, true },
+        { "scores", GGUF_VAL_I32, -((1 << 24) + 3), 0, false },
+        { "scores", GGUF_VAL_I64, INT64_MIN, -9223372036854775808.0, true },
+        { "scores", GGUF_VAL_I64, INT64_MAX, 0, false },
+        { "scores", GGUF_VAL_U64, INT64_MIN, 9223372036854775808.0, true },
+        { "scores", GGUF_VAL_U64, -1, 0, false },
+        { "scores", GGUF_VAL_F64, 0, -1.5, true },
+        { "scores", GGUF_VAL_F64, 0, 3e38, true },
+        { "scores", GGUF_VAL_F64, 0, 1e39, false },
+        { "token_type", GGUF_VAL_U8, 4, 4, true },
+        { "token_type", GGUF_VAL_I8, 3, 3, true },
+        { "token_type", GGUF_VAL_U16, 5, 5, true },
+        { "token_type", GGUF_VAL_I16, 2, 2, true },
+        { "token_type", GGUF_VAL_U32, 4, 4, true },
+        { "token_type", GGUF_VAL_U32, UINT32_MAX, 0, false },
+        { "token_type", GGUF_VAL_I64, 4, 4, true },
+        { "token_type", GGUF_VAL_I64, INT64_C(1) << 32 | 4, 0, false },
+        { "token_type", GGUF_VAL_U64, 3, 3, true },
+    };
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        enum { LAST = GG_LEN(tokens) - 1 };
+        struct own o;
+        char key[64], named[80];
+        uint8_t bytes[8 * GG_LEN(tokens)];
+        size_t n = 0;
+        for (size_t k = 0; k <= LAST; k++)
+            n += put_number(bytes + n, cases[i].type,
+                            k == LAST ? cases[i].i : 1,
+                            k == LAST ? cases[i].x : 1);
+        snprintf(key, sizeof key, "tokenizer.ggml.%s", cases[i].key);
+        snprintf(named, sizeof named, "%s'[%d] is ", key, LAST);
+        begin(&o, "gpt2", "a b");
+        if (gguf_meta_set_array(o.meta, key, cases[i].type, bytes,
+                                GG_LEN(tokens), NULL))
+            abort();
+        const enum gguf_status st = open_it(&o);
+        const double got = st != GGUF_OK ? 0
+                           : !strcmp(cases[i].key, "scores")
+                               ? gguf_vocab_score(o.v, LAST)
+                               : gguf_vocab_kind(o.v, LAST);
+        if (cases[i].fits)
+            ok(st == GGUF_OK && got == (double)(float)cases[i].x &&
+                   strstr(found(&o), key),
+               "%s of %s: %g", key, gguf_val_type_name(cases[i].type), got);
+        else
+            ok(st == GGUF_E_OVERFLOW && strstr(o.err.message, named) &&
+                   strstr(found(&o), named),
+               "%s", o.err.message);
         end(&o);
     }
 }
@@ -254,12 +343,31 @@ static void check_ids(void)
         }
 }
 
+/* A kind that cuts texts in one way needs no name of one. */
+static void check_one_way(void)
+{
+    static const char *const models[] = { "gemma4", "gpt2" };
+    for (size_t i = 0; i < GG_LEN(models); i++) {
+        struct own o;
+        begin(&o, models[i], "a b");
+        (void)gguf_meta_remove(o.meta, "tokenizer.ggml.pre");
+        const bool good = open_it(&o) == GGUF_OK;
+        ok(good && !strstr(said, "tokenizer.ggml.pre") == !i &&
+               !strstr(found(&o), "tokenizer.ggml.pre") == !i,
+           "%s without a pre-tokenizer: %s", models[i],
+           i ? "warned of" : "nothing is missing");
+        end(&o);
+    }
+}
+
 int main(void)
 {
     check_malformed();
     check_round();
     check_doubtful();
     check_arrays();
+    check_numbers();
+    check_one_way();
     check_ids();
     return done_testing();
 }
