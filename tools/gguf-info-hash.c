@@ -4,7 +4,6 @@
 #include "tools/gguf-info.h"
 #include "tools/common/digest.h"
 #include "tools/common/msg.h"
-#include "tools/common/style.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,18 +16,7 @@
 static void put_line(const struct gguf_digest *d, const char *file,
                      const struct gguf_str *tensor)
 {
-    /* A manifest is for programs, so names are not escaped, except control
-     * characters such as a line end: no tensor's name has any, but a file's
-     * may. On a terminal it is for people, and names are escaped. */
-    struct text name = { NULL, 0, 0 };
-    struct gguf_str f = { file, strlen(file) };
-    const char *p = file;
-    while (*p && (unsigned char)*p >= 0x20 && *p != 0x7f)
-        p++;
-    if (*p) {
-        text_add_esc(&name, f, UINT64_MAX);
-        f = (struct gguf_str){ name.s, name.n };
-    }
+    const struct gguf_str f = { file, strlen(file) };
     size_t n = tensor ? gguf_manifest_line(NULL, 0, d, f, *tensor)
                       : gguf_manifest_whole(NULL, 0, d, f);
     char *line = msg_must(malloc(n + 1));
@@ -36,13 +24,8 @@ static void put_line(const struct gguf_digest *d, const char *file,
         gguf_manifest_line(line, n + 1, d, f, *tensor);
     else
         gguf_manifest_whole(line, n + 1, d, f);
-    if (style_on_terminal())
-        text_put(stdout, line);
-    else
-        fwrite(line, 1, n, stdout);
-    putchar('\n');
+    puts(line);
     free(line);
-    text_fini(&name);
 }
 
 /* A member of a list of digests: what it is of, by the key. */
@@ -207,14 +190,19 @@ static const struct gguf_digest *find_whole(const struct gguf_manifest *m,
 {
     const struct gguf_str p =
         base_name((struct gguf_str){ path, strlen(path) });
-    const struct gguf_digest *d;
+    const struct gguf_digest *d, *found = NULL;
+    struct text escaped = { NULL, 0, 0 };
     struct gguf_str name;
-    for (size_t i = 0; (d = gguf_manifest_whole_at(m, i, &name)); i++) {
+    text_add_esc(&escaped, p, UINT64_MAX);
+    for (size_t i = 0; !found && (d = gguf_manifest_whole_at(m, i, &name));
+         i++) {
         name = base_name(name);
-        if (name.size == p.size && !memcmp(name.data, p.data, p.size))
-            return d;
+        if (text_is(name, escaped.s) ||
+            (name.size == p.size && !memcmp(name.data, p.data, p.size)))
+            found = d;
     }
-    return only ? gguf_manifest_whole_at(m, 0, NULL) : NULL;
+    text_fini(&escaped);
+    return found || !only ? found : gguf_manifest_whole_at(m, 0, NULL);
 }
 
 /* All files, whole. false: one cannot be read. */

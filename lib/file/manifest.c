@@ -24,25 +24,61 @@ struct gguf_manifest {
     struct gg_index index[GGUF_N_DIGESTS];
 };
 
-size_t gguf_manifest_line(char *out, size_t size, const struct gguf_digest *d,
-                          struct gguf_str file, struct gguf_str tensor)
+/* A line that is written as far as out has room, and measured to its end. */
+struct line {
+    char *out;
+    size_t size, n;
+};
+
+static void put_text(struct line *l, const char *z)
+{
+    const int n = snprintf(l->n < l->size ? l->out + l->n : NULL,
+                           l->n < l->size ? l->size - l->n : 0, "%s", z);
+    l->n += n < 0 ? 0 : (size_t)n;
+}
+
+static void put_digest(struct line *l, const struct gguf_digest *d)
 {
     char hex[65];
     gguf_digest_hex(d, hex);
-    int n = snprintf(out, size, "%-8s  %s  %.*s%s%.*s",
-                     gguf_digest_algo_name(d->algo), hex, (int)file.size,
-                     file.data, tensor.size ? ":" : "", (int)tensor.size,
-                     tensor.data);
-    return n < 0 ? 0 : (size_t)n;
+    put_text(l, hex);
+    put_text(l, "  ");
+}
+
+static void put_name(struct line *l, struct gguf_str name)
+{
+    char one[16];
+    uint32_t cp;
+    for (size_t at = 0, n; at < name.size; at += n) {
+        n = gg_str_utf8_decode(name.data + at, name.size - at, &cp);
+        n += !n;
+        gg_str_escape(one, sizeof one, name.data + at, n);
+        put_text(l, one);
+    }
+}
+
+size_t gguf_manifest_line(char *out, size_t size, const struct gguf_digest *d,
+                          struct gguf_str file, struct gguf_str tensor)
+{
+    struct line l = { out, size, 0 };
+    char algo[32];
+    snprintf(algo, sizeof algo, "%-8s  ", gguf_digest_algo_name(d->algo));
+    put_text(&l, algo);
+    put_digest(&l, d);
+    put_name(&l, file);
+    if (tensor.size)
+        put_text(&l, ":");
+    put_name(&l, tensor);
+    return l.n;
 }
 
 size_t gguf_manifest_whole(char *out, size_t size, const struct gguf_digest *d,
                            struct gguf_str file)
 {
-    char hex[65];
-    gguf_digest_hex(d, hex);
-    int n = snprintf(out, size, "%s  %.*s", hex, (int)file.size, file.data);
-    return n < 0 ? 0 : (size_t)n;
+    struct line l = { out, size, 0 };
+    put_digest(&l, d);
+    put_name(&l, file);
+    return l.n;
 }
 
 static struct gguf_str entry_name(const void *user, uint32_t id)
@@ -312,6 +348,16 @@ const struct gguf_digest *gguf_manifest_find(const struct gguf_manifest *m,
 {
     if ((unsigned)algo >= GGUF_N_DIGESTS)
         return NULL;
-    uint32_t id = gg_index_find(&m->index[algo], tensor);
+    const struct gg_index *ix = &m->index[algo];
+    const size_t size = 8 * tensor.size + 1;
+    char *name = gg_mem_alloc(m->allocator, size);
+    uint32_t id = GG_INDEX_NONE;
+    if (name) {
+        const size_t n = gg_str_escape(name, size, tensor.data, tensor.size);
+        id = gg_index_find(ix, (struct gguf_str){ name, n });
+        gg_mem_free(m->allocator, name);
+    }
+    if (id == GG_INDEX_NONE)
+        id = gg_index_find(ix, tensor);
     return id == GG_INDEX_NONE ? NULL : &m->entry[id].digest;
 }

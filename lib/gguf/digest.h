@@ -99,7 +99,8 @@ GGUF_API enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
  * Lines as llama-gguf-hash writes them: the algorithm in 8 columns, two
  * blanks, the digits, two blanks, FILE:TENSOR or, for the model, FILE. And as
  * sha256sum writes them, of a whole file: the digits, two blanks (or a blank
- * and an asterisk), FILE. */
+ * and an asterisk), FILE. Names are written as gguf_text_escape() gives them,
+ * and found both escaped and as they are, as other programs write them. */
 
 /* One line of a manifest without its end; tensor.size 0: the model's. Like
  * snprintf: returns the length of the line, writes what fits. Since: 0.1 */

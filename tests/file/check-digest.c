@@ -316,6 +316,33 @@ static void check_manifest(void)
     ok(n == strlen(line) && n == strcspn(text, "\n") &&
            !strncmp(line, text, n),
        "writes the same line: %s", line);
+    /* A direction mark, and the text that it is escaped to. */
+    static const char mark[] = "a\xe2\x80\xae", text_of_mark[] = "a\\u{202E}";
+    char both[256];
+    n = gguf_manifest_line(both, sizeof both, d, file,
+                           (struct gguf_str){ mark, 4 });
+    both[n] = '\n';
+    ok(n == strlen("xxh64     f66e9cd66a4396a0  dir/test.gguf:a\\u{202E}") &&
+           n == gguf_manifest_line(NULL, 0, d, file,
+                                   (struct gguf_str){ mark, 4 }) &&
+           !memcmp(both + n - 9, text_of_mark, 9),
+       "a name that could reorder the line is escaped");
+    n += 1 + gguf_manifest_line(both + n + 1, sizeof both - n - 1, d, file,
+                                (struct gguf_str){ text_of_mark, 9 });
+    struct gguf_manifest *escaped;
+    ok(parse(both, &escaped, &err) == GGUF_OK &&
+           gguf_manifest_n(escaped) == 2 &&
+           finds(escaped, mark, "f66e9cd66a4396a0") &&
+           finds(escaped, text_of_mark, "f66e9cd66a4396a0") &&
+           finds(escaped, "a", ""),
+       "and found again, as is its escaped text as a name");
+    gguf_manifest_destroy(escaped);
+    ok(parse("xxh64  f66e9cd66a4396a0  x.gguf:a\xe2\x80\xae\n"
+             "xxh64  f66e9cd66a4396a1  x.gguf\n",
+             &escaped, &err) == GGUF_OK &&
+           finds(escaped, mark, "f66e9cd66a4396a0"),
+       "one that another program wrote as it is, too");
+    gguf_manifest_destroy(escaped);
     gguf_manifest_destroy(m);
 
     ok(parse("xxh64  f66e9cd66a4396a0  C:x.gguf:a\n"
