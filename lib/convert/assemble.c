@@ -38,15 +38,6 @@ bool gg_convert_fits(const char *pattern, struct gguf_str *name,
     return true;
 }
 
-/* Is name, n bytes, what the pattern says? */
-static bool fits(const char *pattern, const char *name, size_t n,
-                 int64_t *layer, int64_t *expert)
-{
-    struct gguf_str rest = { name, n };
-    *layer = *expert = -1;
-    return gg_convert_fits(pattern, &rest, layer, expert) && !rest.size;
-}
-
 /* The name that a row gives, with the layer's number and an ending: in the
  * arena. "+" is the number of the first layer that drafts. */
 static enum gguf_status give_name(struct gguf_convert *c, const char *to,
@@ -90,33 +81,38 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
                                 bool *found, bool *nothing,
                                 struct gguf_error *err)
 {
-    static const char *const ends[][2] = { { "", "" },
-                                           { ".weight", ".weight" },
-                                           { ".bias", ".bias" },
-                                           { ".gamma", ".weight" },
-                                           { ".beta", ".bias" } };
     static const char *const halves[] = { "", ".lora_a", ".lora_b" };
     char end_of[32];
-    const size_t n = strlen(name);
+    const char *end;
     const struct gg_convert_name *row = &c->arch->names[list][no];
     struct gg_convert_item item = {
         .row = row, .list = list, .from = i, .half = half
     };
-    for (size_t k = 0; k < GG_LEN(ends); k++) {
-        const size_t end = strlen(ends[k][0]);
-        if (n < end || strcmp(name + n - end, ends[k][0]) != 0 ||
-            !fits(row->from, name, n - end, &item.layer, &item.expert))
-            continue;
-        *found = true;
-        *nothing |= !row->to || item.layer >= c->n_layers;
-        if (*nothing)
-            return GGUF_OK;
-        if (gg_convert_is_number(row) && half == GG_HALF_NONE)
-            return gg_convert_number(c, row, i, item.layer, err);
-        snprintf(end_of, sizeof end_of, "%s%s", ends[k][1], halves[half]);
-        GG_TRY(give_name(c, row->to, item.layer, end_of, &item.to, err));
-        item.order = item.expert >= 0 ? (uint64_t)item.expert : no;
-        return add_item(c, &item, err);
+    if (!gg_convert_row_has(row, name, &item.layer, &item.expert, &end))
+        return GGUF_OK;
+    *found = true;
+    *nothing |= !row->to || item.layer >= c->n_layers;
+    if (*nothing)
+        return GGUF_OK;
+    if (gg_convert_is_number(row) && half == GG_HALF_NONE)
+        return gg_convert_number(c, row, i, item.layer, err);
+    snprintf(end_of, sizeof end_of, "%s%s", end, halves[half]);
+    GG_TRY(give_name(c, row->to, item.layer, end_of, &item.to, err));
+    item.order = item.expert >= 0 ? (uint64_t)item.expert : no;
+    return add_item(c, &item, err);
+}
+
+/* Add tensor i by the rows of the first list that has the name. */
+static enum gguf_status try_rows(struct gguf_convert *c, uint32_t i,
+                                 uint8_t half, const char *name, bool *found,
+                                 bool *nothing, struct gguf_error *err)
+{
+    for (size_t k = 0; k < GG_LEN(c->arch->names) && c->arch->names[k]; k++) {
+        const struct gg_convert_name *list = c->arch->names[k];
+        for (size_t no = 0; list[no].from; no++)
+            GG_TRY(try_row(c, k, no, i, half, name, found, nothing, err));
+        if (*found)
+            break;
     }
     return GGUF_OK;
 }
@@ -135,7 +131,7 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
                               bool *nothing, struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *t = &c->from->tensor[i];
-    char name[512], of_weight[512];
+    char name[GG_CONVERT_NAME], of_weight[GG_CONVERT_NAME];
     struct gguf_str given = t->name;
     uint8_t half = GG_HALF_NONE;
     *found = t->is_part;
@@ -154,13 +150,9 @@ static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
         *found = *nothing = true;
         return GGUF_OK;
     }
-    for (size_t k = 0; k < GG_LEN(c->arch->names) && c->arch->names[k]; k++) {
-        const struct gg_convert_name *list = c->arch->names[k];
-        for (size_t no = 0; list[no].from; no++)
-            GG_TRY(try_row(c, k, no, i, half, name, found, nothing, err));
-        if (*found)
-            break;
-    }
+    GG_TRY(try_rows(c, i, half, name, found, nothing, err));
+    if (!*found && gg_convert_respell(c, name))
+        GG_TRY(try_rows(c, i, half, name, found, nothing, err));
     return GGUF_OK;
 }
 

@@ -64,13 +64,15 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
 }
 
 static enum gguf_status build_adapter(struct gguf_convert *c,
+                                      const struct gguf_limits *limits,
                                       struct gguf_error *err)
 {
     GG_TRY(gg_convert_adapter_base(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
-    GG_TRY(gg_safetensors_open(&c->from, &c->folder, "adapter_model",
-                               c->p.limits, c->codec, err));
+    GG_TRY(gg_safetensors_open(&c->from, &c->folder, "adapter_model", limits,
+                               c->codec, err));
     GG_TRY(gg_convert_note_unread(c, err));
+    GG_TRY(gg_convert_find_prefix(c, err));
     GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
     GG_TRY(gg_convert_tensors(c, err));
     GG_TRY(gg_convert_adapter_keys(c, err));
@@ -102,12 +104,12 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     struct gguf_limits limits = c->p.limits ? *c->p.limits : defaults;
     /* names of folders are longer than those that they become, and what is
      * left out has more dimensions: pictures through time */
-    limits.max_name_size = GG_MAX(limits.max_name_size, 256);
+    limits.max_name_size = GG_MAX(limits.max_name_size, GG_CONVERT_NAME);
     limits.max_dims = GGUF_MAX_DIMS;
     GG_TRY(check_folder(&c->folder, err));
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
     if (c->is_adapter)
-        return build_adapter(c, err);
+        return build_adapter(c, &limits, err);
     if (c->p.base)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "has no adapter (adapter_config.json), so that it "
@@ -120,6 +122,7 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_safetensors_open(&c->from, &c->folder, "model", &limits,
                                c->codec, err));
     GG_TRY(gg_convert_note_unread(c, err));
+    GG_TRY(gg_convert_find_prefix(c, err));
     GG_TRY(gg_convert_unsaid_drafts(c, err));
     GG_TRY(gg_convert_modules(c, err));
     count_layers(c);

@@ -53,6 +53,10 @@ struct gg_convert_number {
     uint32_t from;
 };
 
+/* Longest name of a tensor in a folder, with its NUL. */
+enum { GG_CONVERT_NAME = 512 };
+enum { GG_CONVERT_PREFIX = 64 };
+
 struct gguf_convert {
     struct gguf_convert_params p;
     struct gg_mem_arena arena;
@@ -65,7 +69,11 @@ struct gguf_convert {
     struct gg_convert_text adapter; /* adapter_config.json */
     bool is_adapter;
     const struct gg_convert_arch *arch;
-    int64_t n_layers; /* that names may have, or INT64_MAX */
+    int64_t n_layers;              /* that names may have, or INT64_MAX */
+    struct gguf_str prefix;        /* prefix of the folder's names that the
+                                 * class's lack (name_prefix.c); empty: none */
+    char added[GG_CONVERT_PREFIX]; /* prefix of the class's names that the
+                                 * folder's lack; "": none */
     struct gg_safetensors *from;
     struct gg_convert_item *item; /* by output and order */
     size_t n_items, room_items;
@@ -176,15 +184,35 @@ enum gguf_status gg_convert_adapter_open(struct gguf_convert *c, bool *yes,
                                          struct gguf_error *err);
 enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
                                          struct gguf_error *err);
-uint8_t gg_convert_adapter_name(struct gguf_str name, char out[512]);
+uint8_t gg_convert_adapter_name(struct gguf_str name,
+                                char out[GG_CONVERT_NAME]);
 enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
                                          struct gguf_error *err);
+
+/* name_prefix.c: compare the folder's names with the class's and set c->prefix
+ * and c->added. A note says what is left out of the names or added to them.
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_convert_find_prefix(struct gguf_convert *c,
+                                        struct gguf_error *err);
+/* name_prefix.c: a tensor's name without wrappers ("_orig_mod.") and with the
+ * class's prefix, in out; false: it does not fit. */
+bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
+                       char out[GG_CONVERT_NAME]);
 
 /* names.c: what the language model's part calls a tensor; false: it has no
  * such name, or (*nothing) is of another part. And the number that the first
  * layer that drafts has. */
 bool gg_convert_known_as(const struct gguf_convert *c, struct gguf_str name,
-                         char out[512], bool *nothing);
+                         char out[GG_CONVERT_NAME], bool *nothing);
+/* Does a row have the name? The numbers of its layer and its expert, or -1;
+ * *end: the ending that the output's name has. Does any row of the class? */
+bool gg_convert_row_has(const struct gg_convert_name *row, const char *name,
+                        int64_t *layer, int64_t *expert, const char **end);
+bool gg_convert_has_name(const struct gguf_convert *c, const char *name);
+/* Spell a name that no row has as some row does, if a class and its published
+ * checkpoints differ in it; false: none does. */
+bool gg_convert_respell(const struct gguf_convert *c,
+                        char name[GG_CONVERT_NAME]);
 int64_t gg_convert_first_draft(const struct gguf_convert *c);
 /* assemble.c: what each tensor of the folder becomes. */
 enum gguf_status gg_convert_tensors(struct gguf_convert *c,

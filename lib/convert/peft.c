@@ -128,7 +128,8 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-uint8_t gg_convert_adapter_name(struct gguf_str name, char out[512])
+uint8_t gg_convert_adapter_name(struct gguf_str name,
+                                char out[GG_CONVERT_NAME])
 {
     static const struct {
         const char *end;
@@ -141,16 +142,12 @@ uint8_t gg_convert_adapter_name(struct gguf_str name, char out[512])
         { ".lora_A.default.weight", GG_HALF_A },
         { ".lora_B.default.weight", GG_HALF_B },
     };
-    static const char before[] = "base_model.model.";
-    if (gg_str_starts(name, before)) {
-        name.data += sizeof before - 1;
-        name.size -= sizeof before - 1;
-    }
     for (size_t i = 0; i < GG_LEN(ends); i++)
         if (gg_str_ends(name, ends[i].end)) {
             name.size -= strlen(ends[i].end);
-            return gg_str_join(out, 512, name, ".weight") ? ends[i].half
-                                                          : GG_HALF_NONE;
+            return gg_str_join(out, GG_CONVERT_NAME, name, ".weight")
+                       ? ends[i].half
+                       : GG_HALF_NONE;
         }
     return GG_HALF_NONE;
 }
@@ -174,9 +171,41 @@ static enum gguf_status check_pairs(const struct gguf_convert *c,
                                      : "lacks its other half");
         *rank = b->ne[0];
     }
+    return GGUF_OK;
+}
+
+/* Note tensors for parts that see or hear, since the file has no such parts.
+ * Refuse an adapter of nothing else. */
+static enum gguf_status check_left(const struct gguf_convert *c,
+                                   struct gguf_error *err)
+{
+    char name[GG_CONVERT_NAME], as[GG_CONVERT_NAME], line[400];
+    struct gg_str_esc e = { "" };
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_left; i++) {
+        const struct gguf_str t = c->from->tensor[c->left[i]].name;
+        bool nothing = false;
+        if (gg_convert_adapter_name(t, name) == GG_HALF_NONE)
+            continue;
+        (void)gg_convert_known_as(c, gg_str_z(name), as, &nothing);
+        if (nothing && !n++)
+            gg_str_esc(&e, t);
+    }
     if (!c->n_tensors)
-        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                            "the adapter has no pairs");
+        return n ? gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                                "the adapter changes nothing in the language "
+                                "model: all of its %zu tensors are for parts "
+                                "that see or hear, as '%s'",
+                                n, e.s)
+                 : gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                                "the adapter has no pairs "
+                                "(NAME.lora_A.weight, NAME.lora_B.weight)");
+    snprintf(line, sizeof line,
+             "%zu tensors of the adapter are left out, since they are for "
+             "parts that see or hear: '%s'%s",
+             n, e.s, n > 1 ? " ..." : "");
+    if (n && c->p.note)
+        c->p.note(c->p.note_user, line);
     return GGUF_OK;
 }
 
@@ -188,6 +217,7 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
     double alpha = 0;
     int64_t rank = 1;
     GG_TRY(check_pairs(c, &rank, err));
+    GG_TRY(check_left(c, err));
     if (!gg_json_num(json_object_get(json(c)->root, "lora_alpha"), &alpha) ||
         !(alpha > 0) || !isfinite((float)alpha))
         return refuse(c, "lora_alpha", "not a number above 0", err);

@@ -93,7 +93,7 @@ static int64_t count_drafts(const struct gguf_convert *c)
 {
     const int64_t first = gg_convert_first_draft(c);
     int64_t n = 0;
-    char name[512];
+    char name[GG_CONVERT_NAME];
     for (size_t i = 0; i < c->from->n_tensors; i++) {
         int64_t layer = -1;
         bool nothing;

@@ -44,6 +44,12 @@ static const struct {
     { "model.embed_tokens", "token_embd.weight", 260, 32 },
 };
 
+/* Differences from the name "base_model.model.MODULE.lora_A.weight": another
+ * prefix, the prefix that MODULE lacks, text after "lora_A". */
+static struct {
+    const char *front, *lack, *mid;
+} names = { "base_model.model.", "", "" };
+
 /* Element i of a half, by its name in the file. */
 static float half_value(const char *module, char half, size_t i)
 {
@@ -55,8 +61,14 @@ static float half_value(const char *module, char half, size_t i)
 static void put_half(const char *name, const char *module, char half, int rows,
                      int cols)
 {
-    char text[160], shape[40];
-    snprintf(text, sizeof text, "base_model.model.%s%s", module, name);
+    char text[300], shape[40];
+    const size_t n_lack = strlen(names.lack);
+    const char *as =
+        strncmp(module, names.lack, n_lack) ? module : module + n_lack;
+    const char *end = strstr(name, ".weight");
+    snprintf(text, sizeof text, "%s%s%.*s%s%s", names.front, as,
+             (int)(strlen(name) - strlen(end ? end : "")), name,
+             end ? names.mid : "", end ? end : "");
     snprintf(shape, sizeof shape, "%d,%d", rows, cols);
     const size_t n = (size_t)rows * (size_t)cols;
     uint8_t *p = stfile_add(&file, text, "F32", shape, 4 * n);
@@ -235,6 +247,37 @@ static void check_order(void)
     gguf_file_close(f);
 }
 
+/* Names as wrappers, older versions and other classes write them. */
+static void check_names(const char *base, const char *config)
+{
+    static const struct {
+        const char *front, *lack, *mid;
+    } ways[] = {
+        { "", "", "" },
+        { "base_model.model.", "", ".default" },
+        { "base_model.model.", "model.", "" }, /* AutoModel has none */
+        { "base_model.model._orig_mod.", "", "" },
+        { "base_model.model.model.language_model.", "model.", ".default" },
+        { "base_model.model.language_model.", "", "" },
+        { "_fsdp_wrapped_module._orig_mod._fsdp_wrapped_module.base_model."
+          "model.pretrained_model._fsdp_wrapped_module._orig_mod.",
+          "", ".default" },
+    };
+    struct gguf_error e;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        names.front = ways[i].front;
+        names.lack = ways[i].lack;
+        names.mid = ways[i].mid;
+        make_adapter(config, NULL, false);
+        const enum gguf_status st = convert(base, &e);
+        ok(st == GGUF_OK, "names '%s...' without '%s' %s", names.front,
+           names.lack, e.message);
+        check_merged(names.front, 6.0 / RANK);
+    }
+    names.front = "base_model.model.";
+    names.lack = names.mid = "";
+}
+
 #define CONFIG(...)                                                           \
     "{\"peft_type\":\"LORA\",\"base_model_name_or_path\":\"some/model\","     \
     "\"r\":4,\"lora_alpha\":6,\"bias\":\"none\"" __VA_ARGS__ "}"
@@ -267,6 +310,9 @@ int main(void)
     make_adapter(CONFIG(",\"use_rslora\":true"), NULL, false);
     ok(convert(base, &e) == GGUF_OK, "with use_rslora %s", e.message);
     check_merged("use_rslora", 6.0 / 2);
+
+    check_names(base, CONFIG());
+    check_names(gguf, CONFIG());
 
     refused(CONFIG(), NULL, false, NULL, "'some/model'");
     refused(CONFIG(), NULL, true, base, "lacks its other half");

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* name_prefix.c - prefixes that the names of a folder have and its class's lack
+ *
+ * Training programs wrap a model, and the names of its tensors tell so: PEFT,
+ * TRL, torch.compile, DDP, FSDP and others add a segment, at the beginning or
+ * before any module. A model that was saved without its head (AutoModel) lacks
+ * the segment that the class begins with. Segments of known wrappers are left
+ * out wherever they stand; any other prefix is one of all names, and is
+ * accepted where the class's rows know more of the folder's tensors with it.
+ */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Segments of wrappers: of torch.compile, DDP, FSDP, activation checkpointing,
+ * and Lightning Fabric. */
+static const char *const segments[] = { "_orig_mod",
+                                        "module",
+                                        "_fsdp_wrapped_module",
+                                        "_fpw_module",
+                                        "_checkpoint_wrapped_module",
+                                        "_forward_module" };
+
+/* Prefixes of wrappers, of PEFT and of TRL's models with a value head. */
+static const char *const fronts[] = { "base_model.model.",
+                                      "pretrained_model." };
+
+/* Names that are looked at when a prefix is sought: no more than these, spread
+ * over the folder. */
+enum { MOST_NAMES = 2048 };
+
+/* ---- one name ---- */
+
+static bool is_wrapper(const char *p, size_t n, unsigned *which)
+{
+    for (unsigned i = 0; i < GG_LEN(segments); i++)
+        if (strlen(segments[i]) == n && !memcmp(segments[i], p, n)) {
+            *which |= 1u << i;
+            return true;
+        }
+    return false;
+}
+
+/* Copy a name without wrappers: *which has a bit for each that was left out,
+ * segments first. */
+static bool leave_wrappers(struct gguf_str name, char out[GG_CONVERT_NAME],
+                           unsigned *which)
+{
+    size_t used = 0;
+    while (name.size) {
+        const char *dot = memchr(name.data, '.', name.size);
+        const size_t n = dot ? (size_t)(dot - name.data) + 1 : name.size;
+        if (!dot || !is_wrapper(name.data, n - 1, which)) {
+            if (used + n >= GG_CONVERT_NAME)
+                return false;
+            memcpy(out + used, name.data, n);
+            used += n;
+        }
+        name.data += n;
+        name.size -= n;
+    }
+    out[used] = 0;
+    for (size_t i = 0; i < GG_LEN(fronts); i++) {
+        const size_t n = strlen(fronts[i]);
+        if (strncmp(out, fronts[i], n) != 0 || !out[n])
+            continue;
+        *which |= 1u << (GG_LEN(segments) + i);
+        memmove(out, out + n, strlen(out + n) + 1);
+        i = (size_t)-1; /* wrappers wrap each other */
+    }
+    return true;
+}
+
+/* Does a name of the class have the first segment of name, n bytes, after
+ * prefix (*with), or at its beginning (*without)? */
+static void compare_segment(const char *of_class, const char *prefix,
+                            const char *name, size_t n, bool *with,
+                            bool *without)
+{
+    const size_t k = strlen(prefix);
+    const bool has = !strncmp(of_class, prefix, k);
+    of_class += has ? k : 0;
+    if (strncmp(of_class, name, n) != 0 || (of_class[n] && of_class[n] != '.'))
+        return;
+    *(has ? with : without) = true;
+}
+
+/* Does name lack prefix, by its first segment? */
+static bool lacks(const struct gguf_convert *c, const char *name,
+                  const char *prefix)
+{
+    const struct gg_convert_arch *a = c->arch;
+    const size_t n = strcspn(name, ".");
+    bool with = false, without = false;
+    if (a->drafts)
+        compare_segment(a->drafts, prefix, name, n, &with, &without);
+    for (size_t i = 0; i < GG_LEN(a->names) && a->names[i]; i++)
+        for (const struct gg_convert_name *row = a->names[i]; row->from; row++)
+            compare_segment(row->from, prefix, name, n, &with, &without);
+    return with && !without;
+}
+
+bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
+                       char out[GG_CONVERT_NAME])
+{
+    unsigned which = 0;
+    const size_t n = c->prefix.size, k = strlen(c->added);
+    if (!leave_wrappers(name, out, &which))
+        return false;
+    size_t size = strlen(out);
+    if (n && size > n && !memcmp(out, c->prefix.data, n)) {
+        memmove(out, out + n, size - n + 1);
+        size -= n;
+    }
+    if (!k || !lacks(c, out, c->added))
+        return true;
+    if (size + k >= GG_CONVERT_NAME)
+        return false;
+    memmove(out + k, out, size + 1);
+    memcpy(out, c->added, k);
+    return true;
+}
+
+/* ---- all names ---- */
+
+/* Counts of a folder's names with one prefix. */
+struct census {
+    size_t n_known;   /* names that become tensors of the class */
+    size_t n_unknown; /* names without a place; names of other parts have one
+                       */
+    char unknown[GG_CONVERT_NAME]; /* first name of a layer without a place */
+    char known[GG_CONVERT_NAME];   /* first name of a layer with a place */
+};
+
+struct search {
+    struct gguf_convert *c;
+    size_t step;                   /* between names that are looked at */
+    struct census bare;            /* counts without a prefix */
+    size_t n_unknown;              /* fewest names without a place so far */
+    struct gguf_str prefix;        /* best prefix to leave out so far */
+    char added[GG_CONVERT_PREFIX]; /* best prefix to add so far */
+};
+
+/* The name of a tensor's weight, without wrappers. */
+static bool plain_name(const struct gguf_convert *c, size_t i,
+                       char out[GG_CONVERT_NAME], unsigned *which)
+{
+    char buf[GG_CONVERT_NAME];
+    struct gguf_str name = c->from->tensor[i].name;
+    if (c->from->tensor[i].is_part)
+        return false;
+    if (c->is_adapter) {
+        if (gg_convert_adapter_name(name, buf) == GG_HALF_NONE)
+            return false;
+        name = gg_str_z(buf);
+    }
+    return leave_wrappers(name, out, which);
+}
+
+static bool is_number(const char *p)
+{
+    const size_t n = strspn(p, "0123456789");
+    return n && (!p[n] || p[n] == '.');
+}
+
+/* Where the number of a layer begins in a name, or NULL. */
+static const char *find_number(const char *name)
+{
+    while (!is_number(name)) {
+        name = strchr(name, '.');
+        if (!name++)
+            return NULL;
+    }
+    return name;
+}
+
+static void count_names(const struct search *s, struct census *n)
+{
+    const struct gguf_convert *c = s->c;
+    char name[GG_CONVERT_NAME], as[GG_CONVERT_NAME];
+    unsigned which = 0;
+    *n = (struct census){ 0, 0, "", "" };
+    for (size_t i = 0; i < c->from->n_tensors; i += s->step) {
+        bool nothing = false;
+        if (!plain_name(c, i, name, &which))
+            continue;
+        const bool known =
+            gg_convert_known_as(c, gg_str_z(name), as, &nothing) &&
+            (gg_convert_has_name(c, as) || gg_convert_respell(c, as));
+        char *first = known ? n->known : n->unknown;
+        n->n_known += known;
+        n->n_unknown += !known && !nothing;
+        if (!nothing && !*first && find_number(name))
+            memcpy(first, name, strlen(name) + 1);
+    }
+}
+
+/* Keep the prefix if it leaves fewer names without a place, and gives most
+ * names one. */
+static void try_prefix(struct search *s, struct gguf_str prefix,
+                       struct gguf_str added)
+{
+    struct census n;
+    if (added.size >= GG_CONVERT_PREFIX)
+        return;
+    s->c->prefix = prefix;
+    memcpy(s->c->added, added.data, added.size);
+    s->c->added[added.size] = 0;
+    count_names(s, &n);
+    if (n.n_unknown >= s->n_unknown ||
+        2 * n.n_known <= s->bare.n_known + s->bare.n_unknown)
+        return;
+    s->n_unknown = n.n_unknown;
+    s->prefix = prefix;
+    memcpy(s->added, s->c->added, sizeof s->added);
+}
+
+/* Try each prefix that names of the class's layers have. */
+static void try_heads(struct search *s, struct gguf_str prefix)
+{
+    enum { MOST_HEADS = 16 };
+    const struct gg_convert_arch *a = s->c->arch;
+    struct gguf_str seen[MOST_HEADS];
+    size_t n_seen = 0;
+    for (size_t i = 0; i < GG_LEN(a->names) && a->names[i]; i++)
+        for (const struct gg_convert_name *row = a->names[i]; row->from;
+             row++) {
+            const char *number = strchr(row->from, '%');
+            for (const char *p = row->from;
+                 number && (p = strchr(p, '.')) && p + 1 < number; p++) {
+                const struct gguf_str head = { row->from,
+                                               (size_t)(p + 1 - row->from) };
+                size_t k = 0;
+                while (k < n_seen && !gg_str_eq(seen[k], head))
+                    k++;
+                if (k < n_seen || n_seen == MOST_HEADS)
+                    continue;
+                seen[n_seen++] = head;
+                /* some layers have it: the others do not lack it */
+                if (strncmp(s->bare.known, head.data, head.size) != 0)
+                    try_prefix(s, prefix, head);
+            }
+        }
+}
+
+/* Name the prefixes and wrappers in a note. PEFT's own prefix goes without
+ * saying in an adapter. */
+static void note_prefix(const struct gguf_convert *c, unsigned which)
+{
+    char list[400] = "", line[600];
+    size_t n = 0, used = 0;
+    struct gg_str_esc e;
+    if (c->is_adapter)
+        which &= ~(1u << GG_LEN(segments));
+    for (size_t i = 0; i <= GG_LEN(segments) + GG_LEN(fronts); i++) {
+        const size_t k = i - GG_LEN(segments);
+        const char *what = i < GG_LEN(segments) ? segments[i]
+                           : k < GG_LEN(fronts) ? fronts[k]
+                                                : "";
+        if (k == GG_LEN(fronts) && c->prefix.size)
+            what = gg_str_esc(&e, c->prefix);
+        else if (!(which & 1u << i))
+            continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s%s'",
+                                 n++ ? ", " : "", what,
+                                 i < GG_LEN(segments) ? "." : "");
+    }
+    if (n)
+        snprintf(line, sizeof line,
+                 "%s %s left out of the names of tensors%s%s%s", list,
+                 n > 1 ? "are" : "is", *c->added ? ", and '" : "", c->added,
+                 *c->added ? "' is added" : "");
+    else
+        snprintf(line, sizeof line,
+                 "'%s' is added to the names of tensors, which lack it",
+                 c->added);
+    if ((n || *c->added) && c->p.note)
+        c->p.note(c->p.note_user, line);
+}
+
+/* Take a layer's name without a place, and try the segments before its number
+ * as a prefix, one more each time. If other layers have a place already, no
+ * prefix is common to all names. */
+static enum gguf_status try_fronts(struct search *s, struct gguf_error *err)
+{
+    struct gguf_convert *c = s->c;
+    const size_t size = strlen(s->bare.unknown);
+    const char *name = gg_mem_arena_strndup(&c->arena, s->bare.unknown, size);
+    if (!name)
+        return gg_error_set_nomem(err, size + 1);
+    const char *number = find_number(name);
+    for (const char *p = name; p && p < number;) {
+        const struct gguf_str prefix = { name, (size_t)(p - name) };
+        if (prefix.size)
+            try_prefix(s, prefix, GG_STR(""));
+        try_heads(s, prefix);
+        p = *s->bare.known ? NULL : strchr(p, '.');
+        p += p != NULL;
+    }
+    c->prefix = s->prefix;
+    memcpy(c->added, s->added, sizeof c->added);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_convert_find_prefix(struct gguf_convert *c,
+                                        struct gguf_error *err)
+{
+    const size_t n = c->from->n_tensors;
+    struct search s = { .c = c,
+                        .step = n / MOST_NAMES + 1,
+                        .prefix = GG_STR("") };
+    char name[GG_CONVERT_NAME];
+    unsigned which = 0;
+    for (size_t i = 0; i < n; i++)
+        (void)plain_name(c, i, name, &which);
+    count_names(&s, &s.bare);
+    s.n_unknown = s.bare.n_unknown;
+    if (*s.bare.unknown)
+        GG_TRY(try_fronts(&s, err));
+    note_prefix(c, which);
+    return GGUF_OK;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* check-name-prefix.c - folders whose names have a prefix more, or one less
+ *
+ * Each small model of archs.h is a folder again with its tensors renamed as
+ * PEFT, TRL, torch.compile, DDP, FSDP or a program of one's own does it. It has
+ * to become the same tensors, each made of the same ones, and one note has to
+ * say so.
+ */
+#include "config.h"
+#include "gguf/convert.h"
+#include "tests/convert/archs.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const struct arch *const lists[] = {
+    archs_first,  archs_dense,     archs_kin,     archs_early,  archs_vision,
+    archs_plamo,  archs_rwkv6,     archs_experts, archs_latent, archs_mixed,
+    archs_routed, archs_recurrent, archs_encoder
+};
+enum { N_LISTS = sizeof lists / sizeof *lists };
+
+static char top[100];
+
+/* ---- renaming ---- */
+
+/* front: before all names; middle: after the first segment; inner: before
+ * "self_attn"; removed: a prefix that names lose, if they have it. */
+struct renaming {
+    const char *front, *middle, *inner, *removed;
+};
+static const struct renaming renamings[] = {
+    { "base_model.model.", "", "", "" },
+    { "_orig_mod.", "", "", "" },
+    { "module.", "", "", "" },
+    { "pretrained_model.", "", "", "" },
+    { "_fsdp_wrapped_module.", "", "", "" },
+    { "module._orig_mod.", "", "", "" },
+    { "pretrained_model.base_model.model._orig_mod.", "", "", "" },
+    { "", "_orig_mod.", "", "" },
+    { "_fsdp_wrapped_module.", "", "_fsdp_wrapped_module._orig_mod.", "" },
+    { "model.", "", "", "" },
+    { "engine.net.", "", "", "" },
+    { "", "", "", "model." },
+    { "base_model.model.", "", "", "model." },
+};
+enum { N_RENAMINGS = sizeof renamings / sizeof *renamings };
+
+static void rename_one(char out[400], const char *name,
+                       const struct renaming *r)
+{
+    const size_t n = strlen(r->removed);
+    if (n && !strncmp(name, r->removed, n))
+        name += n;
+    const size_t first = strcspn(name, ".") + (strchr(name, '.') != NULL);
+    const char *inner = strstr(name + first, "self_attn.");
+    const size_t k = inner ? (size_t)(inner - name) : strlen(name);
+    snprintf(out, 400, "%s%.*s%s%.*s%s%s", r->front, (int)first, name,
+             strchr(name, '.') ? r->middle : "", (int)(k - first),
+             name + first, inner ? r->inner : "", name + k);
+}
+
+/* Does any name lose or get something? */
+static bool changes(const struct folder *f, const struct renaming *r)
+{
+    char name[400];
+    for (size_t i = 0; i < f->n_tensors; i++) {
+        rename_one(name, f->tensor[i].name, r);
+        if (strcmp(name, f->tensor[i].name) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- folders ---- */
+
+static void make(struct folder *f, const struct arch *a,
+                 const struct renaming *r)
+{
+    char config[2000], name[400];
+    folder_begin(f, scratch_path(top, "hf"));
+    f->sparse = true;
+    snprintf(config, sizeof config, "{\"architectures\":[\"%s\"],%s}",
+             a->class_name, a->config);
+    folder_text(f, "config.json", config);
+    folder_tensors(f, a->tensors, a->layers ? a->layers : LAYERS, EXPERTS);
+    for (size_t i = 0; r && i < f->n_tensors; i++) {
+        rename_one(name, f->tensor[i].name, r);
+        snprintf(f->tensor[i].name, sizeof f->tensor[i].name, "%.127s", name);
+    }
+    folder_weights(f, "F32", 1);
+    if (a->vocab)
+        a->vocab(f);
+    else
+        folder_bpe(f, false);
+}
+
+static void count_note(void *user, const char *line)
+{
+    int *n = user;
+    *n += strstr(line, "names of tensors") != NULL;
+}
+
+static enum gguf_status open_folder(struct gguf_convert **c, int *n_notes,
+                                    struct gguf_error *err)
+{
+    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+    p.note = count_note;
+    p.note_user = n_notes;
+    *n_notes = 0;
+    gguf_error_clear(err);
+    return gguf_convert_open(c, scratch_path(top, "hf"), &p, err);
+}
+
+/* Has the renamed folder the tensors of the other, f, made of the same? Those
+ * that conversion adds (factors of positions) keep their names. */
+static bool same_plan(const struct folder *f, const struct gguf_convert *as,
+                      const struct gguf_convert *is, const struct renaming *r)
+{
+    char name[400];
+    bool same = gguf_convert_n_tensors(as) == gguf_convert_n_tensors(is);
+    for (size_t i = 0; same && i < gguf_convert_n_tensors(as); i++) {
+        const struct gguf_convert_tensor *a = gguf_convert_tensor(as, i);
+        const struct gguf_convert_tensor *b = gguf_convert_tensor(is, i);
+        same = !strcmp(a->name, b->name) && a->n_from == b->n_from &&
+               !strcmp(a->how, b->how);
+        for (size_t k = 0; same && k < a->n_from; k++) {
+            const char *from = gguf_convert_from(as, i, k);
+            snprintf(name, sizeof name, "%s", from);
+            if (folder_find(f, from))
+                rename_one(name, from, r);
+            same = !strcmp(name, gguf_convert_from(is, i, k));
+        }
+    }
+    return same;
+}
+
+static void check_arch(const struct arch *a)
+{
+    static struct folder f, plain;
+    struct gguf_convert *as, *is;
+    struct gguf_error e;
+    int n_notes;
+    make(&plain, a, NULL);
+    if (open_folder(&as, &n_notes, &e) != GGUF_OK) {
+        ok(false, "%s: %s", a->class_name, e.message);
+        return;
+    }
+    int n_good = 0, n_tried = 0;
+    for (size_t i = 0; i < N_RENAMINGS; i++) {
+        const struct renaming *r = &renamings[i];
+        if (!changes(&plain, r))
+            continue;
+        make(&f, a, r);
+        n_tried++;
+        const bool opens = open_folder(&is, &n_notes, &e) == GGUF_OK;
+        const bool good =
+            opens && same_plan(&plain, as, is, r) && n_notes <= 1;
+        n_good += good;
+        if (!good)
+            printf("# %s: '%s' '%s' '%s' without '%s': %s, %d notes\n",
+                   a->class_name, r->front, r->middle, r->inner, r->removed,
+                   e.message, n_notes);
+        gguf_convert_close(is);
+    }
+    ok(n_good == n_tried && n_tried > 9, "%s, %d of %d ways to name it",
+       a->class_name, n_good, n_tried);
+    gguf_convert_close(as);
+}
+
+/* A prefix that only some names have is none. */
+static void check_mixed(void)
+{
+    static struct folder f;
+    struct gguf_convert *c;
+    struct gguf_error e;
+    char name[400];
+    int n_notes;
+    make(&f, archs_first, NULL);
+    for (size_t i = 0; i < f.n_tensors; i++)
+        if (strstr(f.tensor[i].name, "layers.1.")) {
+            snprintf(name, sizeof name, "engine.%s", f.tensor[i].name);
+            snprintf(f.tensor[i].name, sizeof f.tensor[i].name, "%.127s",
+                     name);
+        }
+    folder_weights(&f, "F32", 1);
+    ok(open_folder(&c, &n_notes, &e) != GGUF_OK &&
+           strstr(e.message, "'engine.model.layers.1."),
+       "a prefix of some layers is refused: %s", e.message);
+}
+
+int main(void)
+{
+    snprintf(top, sizeof top, "check-name-prefix.%d.tmp", (int)getpid());
+    static struct folder f;
+    folder_begin(&f, top);
+    for (size_t k = 0; k < N_LISTS; k++)
+        for (const struct arch *a = lists[k]; a->class_name; a++)
+            check_arch(a);
+    check_mixed();
+    scratch_clean(scratch_path(top, "hf"));
+    scratch_clean(top);
+    rmdir(top);
+    return done_testing();
+}
