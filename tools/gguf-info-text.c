@@ -46,6 +46,32 @@ static void add_kv(struct table *t, const char *label,
     text_fini(&s);
 }
 
+/* "tool_use (120 bytes), rag (80 bytes)" */
+static void add_named_templates(struct table *t, const struct gguf_file *f)
+{
+    static const char prefix[] = "tokenizer.chat_template.";
+    const size_t n = strlen(prefix);
+    struct text s = { NULL, 0, 0 };
+    for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
+        const struct gguf_kv *kv = gguf_file_kv(f, i);
+        struct gguf_str text, name = kv->key;
+        if (name.size <= n || memcmp(name.data, prefix, n) != 0 ||
+            gguf_kv_get_str(kv, &text, NULL) != GGUF_OK)
+            continue;
+        name.data += n;
+        name.size -= n;
+        if (s.n)
+            text_addz(&s, ", ");
+        text_add_esc(&s, name, 100);
+        text_addf(&s, " (%zu bytes)", text.size);
+    }
+    if (s.n) {
+        table_add(t, "named templates");
+        table_add(t, s.s);
+    }
+    text_fini(&s);
+}
+
 /* What is not in every file: "yarn, 4 times 32768 tokens", the template's
  * size. */
 static void add_parts(struct table *t, const struct info *info)
@@ -78,6 +104,7 @@ static void add_parts(struct table *t, const struct info *info)
         table_add(t, "chat template");
         table_addf(t, "%zu bytes", template.size);
     }
+    add_named_templates(t, f);
     text_fini(&s);
 }
 

@@ -400,7 +400,8 @@ static bool is_of_a_model(struct gguf_str name)
         "vocab.txt",           "rwkv_vocab_v20230424.txt",
         "added_tokens.json",   "generation_config.json",
         "chat_template.jinja", "tokenizer.jsonl",
-        "qwen.tiktoken",       "README.md"
+        "qwen.tiktoken",       "README.md",
+        "chat_template.json",  "additional_chat_templates"
     };
     for (size_t i = 0; i < GG_LEN(texts); i++)
         if (gg_str_eqz(name, texts[i]))

@@ -378,7 +378,6 @@ static enum gguf_status put_config(const struct gg_back_tokens *t,
                                    struct gguf_error *err)
 {
     char name[64];
-    struct gguf_str s;
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
         const struct gg_convert_role *role = &gg_convert_roles[i];
         const int64_t id = gg_back_vocab_role(t, role->key);
@@ -392,9 +391,7 @@ static enum gguf_status put_config(const struct gg_back_tokens *t,
         if (yes >= 0)
             json_object_set_new(root, name, json_boolean(yes));
     }
-    if (text_of(t->b, "tokenizer.chat_template", &s))
-        json_object_set_new(root, "chat_template",
-                            json_stringn(s.data, s.size));
+    gg_back_put_templates(t->b, root);
     return gg_back_vocab_give(out, "tokenizer_config.json", root, err);
 }
 

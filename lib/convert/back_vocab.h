@@ -43,6 +43,8 @@ enum gguf_status gg_back_vocab_give(struct gg_back_text *out, const char *name,
 int gg_back_vocab_flag(const struct gg_back *b, const char *key,
                        int otherwise);
 int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key);
+/* back_template.c: have root, of tokenizer_config.json, state the templates. */
+void gg_back_put_templates(const struct gg_back *b, json_t *root);
 /* added_tokens of tokenizer.json; a member of its vocab. GGUF_E_VOCAB: it is
  * there, or cannot be one. */
 json_t *gg_back_vocab_added(const struct gg_back_tokens *t);

@@ -137,7 +137,11 @@ enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
  * where the architecture has them so. */
 enum gguf_status gg_convert_vocab_ranked(struct gg_convert_vocab *v,
                                          struct gguf_error *err);
-/* vocab_special.c: ids with a meaning, and the chat template. */
+/* vocab_template.c: keys of the folder's chat templates. GGUF_E_FORMAT,
+ * GGUF_E_LIMIT, GGUF_E_IO, GGUF_E_NOMEM. */
+enum gguf_status gg_convert_vocab_templates(const struct gg_convert_vocab *v,
+                                            struct gguf_error *err);
+/* vocab_special.c: ids with a meaning, then chat templates. */
 struct gg_convert_role {
     const char *name;      /* in NAME_token, NAME_token_id, add_NAME_token */
     const char *key, *add; /* in GGUF; add is NULL: there is none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_special.c - ids with a meaning, and the chat template */
+/* vocab_special.c - ids with a meaning */
 #include "config.h"
 #include "convert/vocab.h"
 
@@ -65,43 +65,6 @@ static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
     if (json_is_array(t))
         t = json_array_get(t, 0);
     return gg_json_int(t, &id) && id >= 0 && id < (int64_t)v->n ? id : -1;
-}
-
-/* The template: a text, or named ones, of which "default" is it; or a file of
- * its own. */
-static enum gguf_status set_template(const struct gg_convert_vocab *v,
-                                     struct gguf_error *err)
-{
-    static const char key[] = "tokenizer.chat_template";
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
-    const json_t *t = json_object_get(root, "chat_template"), *e;
-    struct gg_mapfile m = { .fd = -1 };
-    struct gguf_str text;
-    bool there;
-    size_t i;
-    GG_TRY(gg_convert_map(v->c, "chat_template.jinja", &m, &there, err));
-    if (there) {
-        text = (struct gguf_str){ (const char *)m.data, (size_t)m.size };
-        enum gguf_status st =
-            gg_str_utf8_valid(text.data, text.size)
-                ? gguf_meta_set_str(v->c->meta, key, text, err)
-                : gg_error_set(err, GGUF_E_FORMAT, 0,
-                               "chat_template.jinja is not UTF-8");
-        gg_mapfile_close(&m);
-        return st;
-    }
-    if (json_is_array(t))
-        json_array_foreach((json_t *)(uintptr_t)t, i, e)
-        {
-            if (gg_json_str(json_object_get(e, "name"), &text) &&
-                gg_str_eqz(text, "default")) {
-                t = json_object_get(e, "template");
-                break;
-            }
-        }
-    return gg_json_str(t, &text)
-               ? gguf_meta_set_str(v->c->meta, key, text, err)
-               : GGUF_OK;
 }
 
 /* The token that has a role by its text, or -1. What has no token of its own
@@ -192,5 +155,5 @@ enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
     if (v->space_prefix >= 0)
         GG_TRY(gguf_meta_set_bool(m, "tokenizer.ggml.add_space_prefix",
                                   v->space_prefix, err));
-    return set_template(v, err);
+    return gg_convert_vocab_templates(v, err);
 }
