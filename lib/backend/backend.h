@@ -49,6 +49,12 @@ extern const struct gguf_buft_iface gg_backend_host_iface;
  * 0; nothing must be computed in them. */
 const struct gguf_buft *gg_measure_buft(void);
 
+/* A buffer of any type that has a size and no memory, as those above. */
+enum gguf_status gg_measure_buffer(struct gguf_buffer **out,
+                                   const struct gguf_buft *buft, size_t size,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err);
+
 /* What calls of an allocator would have in use, where some of it is only said:
  * buffers above that have it as their allocator, and plans (below). */
 struct gg_measure {
@@ -83,6 +89,21 @@ enum gguf_status gg_buffer_join(struct gguf_buffer **out,
                                 struct gguf_buffer **parts, size_t n,
                                 const struct gguf_allocator *allocator,
                                 struct gguf_error *err);
+
+/* Selection of tensors of a context, and the memory that they get. */
+struct gg_bind {
+    const struct gguf_buft *buft;
+    bool measure; /* the buffer has a size and no memory */
+    /* filter; NULL: all tensors without memory */
+    bool (*takes)(void *user, const struct gguf_tensor *t);
+    void *user; /* parameter of takes */
+};
+/* gguf_ctx_alloc_tensors for some of a context's tensors. */
+enum gguf_status gg_bind_tensors(struct gguf_ctx *ctx,
+                                 const struct gg_bind *how,
+                                 const struct gguf_allocator *allocator,
+                                 struct gguf_buffer **out,
+                                 struct gguf_error *err);
 
 /* A graph allocator; with measure one whose buffers have sizes and no
  * memory. */

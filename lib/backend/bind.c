@@ -7,18 +7,19 @@
 /* Tensors from *t on that fit into one buffer of buft; *t becomes the first
  * that does not, or NULL. Places them if b is not NULL. *used: the bytes, not 0
  * if there is one, since a tensor without elements has an address, too. */
-static enum gguf_status pack(struct gguf_ctx *ctx,
-                             const struct gguf_buft *buft,
+static enum gguf_status pack(struct gguf_ctx *ctx, const struct gg_bind *how,
                              struct gguf_buffer *b, struct gguf_tensor **t,
                              uint64_t *used, struct gguf_error *err)
 {
+    const struct gguf_buft *buft = how->buft;
     struct gg_linear l = { buft->alignment, 0 };
     bool some = false;
     for (; *t; *t = gguf_ctx_next(ctx, *t)) {
         struct gguf_tensor *x = *t;
         uint64_t size = gguf_buft_tensor_size(buft, x), off;
         char name[160];
-        if (x->data || x->buffer || x->view_src)
+        if (x->data || x->buffer || x->view_src ||
+            (how->takes && !how->takes(how->user, x)))
             continue;
         if (size > buft->max_size)
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
@@ -64,11 +65,11 @@ static enum gguf_status bind_views(struct gguf_ctx *ctx,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
-                                        const struct gguf_buft *buft,
-                                        const struct gguf_allocator *allocator,
-                                        struct gguf_buffer **out,
-                                        struct gguf_error *err)
+enum gguf_status gg_bind_tensors(struct gguf_ctx *ctx,
+                                 const struct gg_bind *how,
+                                 const struct gguf_allocator *allocator,
+                                 struct gguf_buffer **out,
+                                 struct gguf_error *err)
 {
     struct gguf_buffer **parts = NULL;
     size_t n = 0, cap = 0;
@@ -79,7 +80,7 @@ enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
         struct gguf_tensor *end = at, *begin = at;
         uint64_t size = 0;
         if (st == GGUF_OK)
-            st = pack(ctx, buft, NULL, &end, &size, err);
+            st = pack(ctx, how, NULL, &end, &size, err);
         if (st == GGUF_OK && n == cap) {
             struct gguf_buffer **p =
                 gg_mem_grow(allocator, parts, &cap, sizeof *p, 4, err);
@@ -89,10 +90,10 @@ enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
                 st = GGUF_E_NOMEM;
         }
         if (st == GGUF_OK)
-            st = gguf_buffer_create(&parts[n], buft, (size_t)size, allocator,
-                                    err);
+            st = (how->measure ? gg_measure_buffer : gguf_buffer_create)(
+                &parts[n], how->buft, (size_t)size, allocator, err);
         if (st == GGUF_OK)
-            st = pack(ctx, buft, parts[n++], &begin, &size, err);
+            st = pack(ctx, how, parts[n++], &begin, &size, err);
         at = end;
     } while (st == GGUF_OK && at);
 
@@ -108,4 +109,14 @@ enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
     }
     gg_mem_free(allocator, parts);
     return st;
+}
+
+enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
+                                        const struct gguf_buft *buft,
+                                        const struct gguf_allocator *allocator,
+                                        struct gguf_buffer **out,
+                                        struct gguf_error *err)
+{
+    return gg_bind_tensors(ctx, &(struct gg_bind){ .buft = buft }, allocator,
+                           out, err);
 }

@@ -88,8 +88,6 @@ void gg_measure_scratch(const struct gguf_allocator *a,
 
 /* ---- buffers ---- */
 
-static const struct gguf_buft measure_buft;
-
 static enum gguf_status set(struct gguf_buffer *b, struct gguf_tensor *t,
                             const void *src, uint64_t off, uint64_t size,
                             struct gguf_error *err)
@@ -136,9 +134,9 @@ static enum gguf_status alloc(const struct gguf_buft *buft,
 
 static void free_buffer(struct gguf_buffer *b)
 {
-    gg_measure_sub(
-        gguf_buffer_allocator(b),
-        gg_mem_aligned_size(gguf_buffer_size(b), measure_buft.alignment));
+    gg_measure_sub(gguf_buffer_allocator(b),
+                   gg_mem_aligned_size(gguf_buffer_size(b),
+                                       gguf_buffer_buft(b)->alignment));
 }
 
 static const struct gguf_buft_iface iface = {
@@ -162,4 +160,18 @@ static const struct gguf_buft measure_buft = {
 const struct gguf_buft *gg_measure_buft(void)
 {
     return &measure_buft;
+}
+
+enum gguf_status gg_measure_buffer(struct gguf_buffer **out,
+                                   const struct gguf_buft *buft, size_t size,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
+{
+    GG_TRY(gguf_buffer_create(out, &measure_buft, 0, allocator, err));
+    (*out)->buft = buft;
+    if (!size)
+        return GGUF_OK;
+    (*out)->iface = &iface;
+    (*out)->size = size;
+    return alloc(buft, *out, size, err);
 }

@@ -159,7 +159,12 @@ struct gguf_session_params {
  * values, or the parts of a latent row (GGUF_E_UNSUPPORTED, with the key that
  * says how long they are). */
 
-/* model is kept. All memory is allocated here: for keys, values, the largest
+/* Keys, values and states of a layer lie in the memory of the backend that
+ * computes the layer. They lie in host memory, with the session's backend, if
+ * that backend cannot run an operation that writes into them, or has too little
+ * memory for all layers that it computes.
+ *
+ * model is kept. All memory is allocated here: for keys, values, the largest
  * graphs, and what computing them on the CPU takes. Decoding allocates more
  * only for more than n_ubatch outputs in one batch, and where preferred
  * backends allocate by themselves or divide a graph into more parts than the

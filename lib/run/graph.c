@@ -156,6 +156,7 @@ enum gguf_status gg_session_reserve(struct gguf_session *s,
                                     struct gguf_error *err)
 {
     const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
+    GG_TRY(gg_session_place_memory(s, err));
     if (gg_model_encodes_first(s->model))
         GG_TRY(reserve(s, true, err));
     GG_TRY(reserve(s, false, err));
@@ -166,10 +167,10 @@ enum gguf_status gg_session_reserve(struct gguf_session *s,
     return gg_sched_prepare(s->head_sched, err);
 }
 
-/* The passes that are planned, and the logits of most and of one. */
-enum gguf_status gg_session_each_graph(struct gguf_session *s,
-                                       gg_session_see_fn *see, void *user,
-                                       struct gguf_error *err)
+/* The passes that are planned. */
+enum gguf_status gg_session_each_pass(struct gguf_session *s,
+                                      gg_session_see_fn *see, void *user,
+                                      struct gguf_error *err)
 {
     const int first = gg_model_encodes_first(s->model) ? 0 : 1;
     struct gg_ubatch_shape h[N_RESERVED];
@@ -179,6 +180,15 @@ enum gguf_status gg_session_each_graph(struct gguf_session *s,
             GG_TRY(build(s, &h[i], err));
             see(user, s->pass.graph);
         }
+    return GGUF_OK;
+}
+
+/* Logits of most rows and of one. */
+enum gguf_status gg_session_each_graph(struct gguf_session *s,
+                                       gg_session_see_fn *see, void *user,
+                                       struct gguf_error *err)
+{
+    GG_TRY(gg_session_each_pass(s, see, user, err));
     if (!gg_model_has_logits(s->model))
         return GGUF_OK;
     for (int narrow = 0; narrow < 2; narrow++) {

@@ -59,6 +59,7 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
         const uint32_t n_row = GG_MAX(GG_MAX(p->n_ctx, p->n_ubatch), 128);
         m[i].row = gg_mem_alloc_zero(a, n_row, sizeof *m[i].row);
         m[i].ids = gg_mem_alloc_zero(a, p->n_seq, sizeof *m[i].ids);
+        m[i].n_row = n_row;
         if (!m[i].row || !m[i].ids)
             return gg_error_set_nomem(err, n_row * sizeof *m[i].row);
         for (uint32_t q = 0; q < p->n_seq; q++)

@@ -40,8 +40,9 @@ struct gg_memory {
                              * all layers first; NULL where a layer has another
                              * kind */
     struct gguf_tensor *in[GG_MEMORY_INPUTS]; /* of the last graph */
-    float *row;                               /* of a mask */
-    int32_t *ids;                             /* 0, 1, ... n_seq - 1 */
+    float *row;   /* [n_row] scratch: a row of a mask, or rows on their way */
+    size_t n_row; /* floats in row, at least 128 */
+    int32_t *ids; /* 0, 1, ... n_seq - 1 */
 };
 
 struct gg_memory_kind {
@@ -130,8 +131,10 @@ enum gguf_status gg_memory_zero(struct gg_memory *m,
                                 const struct gg_cells *book, uint32_t row,
                                 uint32_t n, struct gguf_error *err);
 
-/* Copy n rows likewise; they may overlap. Memory is the host's. */
-void gg_memory_copy(struct gg_memory *m, const struct gg_cells *book,
-                    uint32_t from, uint32_t to, uint32_t n);
+/* Copy n rows likewise; they may overlap. Fails as transfers do. */
+enum gguf_status gg_memory_copy(struct gg_memory *m,
+                                const struct gg_cells *book, uint32_t from,
+                                uint32_t to, uint32_t n,
+                                struct gguf_error *err);
 
 #endif

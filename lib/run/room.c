@@ -40,12 +40,15 @@ enum gguf_status gg_session_zero(struct gguf_session *s,
     return GGUF_OK;
 }
 
-void gg_session_copy_rows(struct gguf_session *s, const struct gg_cells *book,
-                          uint32_t from, uint32_t to, uint32_t n)
+enum gguf_status gg_session_copy_rows(struct gguf_session *s,
+                                      const struct gg_cells *book,
+                                      uint32_t from, uint32_t to, uint32_t n,
+                                      struct gguf_error *err)
 {
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind && s->memory[i].kept)
-            gg_memory_copy(&s->memory[i], book, from, to, n);
+            GG_TRY(gg_memory_copy(&s->memory[i], book, from, to, n, err));
+    return GGUF_OK;
 }
 
 /* ---- holes ---- */
@@ -53,14 +56,18 @@ void gg_session_copy_rows(struct gguf_session *s, const struct gg_cells *book,
 struct closing {
     struct gguf_session *s;
     const struct gg_cells *book;
+    enum gguf_status status; /* failure of the first copy that failed */
+    struct gguf_error *err;
 };
 
 static void move_rows(void *user, uint32_t stream, uint32_t from, uint32_t to,
                       uint32_t n)
 {
-    const struct closing *c = user;
+    struct closing *c = user;
     const uint32_t first = stream * c->book->n_cells;
-    gg_session_copy_rows(c->s, c->book, first + from, first + to, n);
+    if (c->status == GGUF_OK)
+        c->status = gg_session_copy_rows(c->s, c->book, first + from,
+                                         first + to, n, c->err);
 }
 
 /* Where the first token of a stream is after its holes are closed. */
@@ -78,11 +85,12 @@ enum gguf_status gg_session_close(struct gguf_session *s,
                                   struct gg_cells *book, uint32_t stream,
                                   struct gguf_error *err)
 {
-    struct closing c = { s, book };
+    struct closing c = { s, book, GGUF_OK, err };
     const uint32_t first = first_of(s, book, stream),
                    row = stream * book->n_cells;
     const uint32_t before = gg_cells_close(book, stream, first, move_rows, &c);
     const uint32_t end = book->stream[stream].end;
+    GG_TRY(c.status);
     GG_TRY(gg_session_zero(s, book, row, first, err));
     return gg_session_zero(s, book, row + end, before - end, err);
 }

@@ -56,14 +56,37 @@ enum gguf_status gg_memory_zero(struct gg_memory *m,
     return GGUF_OK;
 }
 
-void gg_memory_copy(struct gg_memory *m, const struct gg_cells *book,
-                    uint32_t from, uint32_t to, uint32_t n)
+/* Copy size bytes within t, which may overlap, by way of the host, piece by
+ * piece: the last piece first where they move up. */
+static enum gguf_status copy_bytes(struct gguf_tensor *t, uint64_t from,
+                                   uint64_t to, uint64_t size, void *piece,
+                                   uint64_t piece_size, struct gguf_error *err)
+{
+    for (uint64_t done = 0, n; done < size; done += n) {
+        n = GG_MIN(size - done, piece_size);
+        const uint64_t at = to > from ? size - done - n : done;
+        GG_TRY(gguf_tensor_get(t, piece, from + at, n, err));
+        GG_TRY(gguf_tensor_set(t, piece, to + at, n, err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_memory_copy(struct gg_memory *m,
+                                const struct gg_cells *book, uint32_t from,
+                                uint32_t to, uint32_t n,
+                                struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_memory_n_tensors(m); i++) {
-        if (!m->t[i] || gg_memory_book_of(m, i) != book)
+        struct gguf_tensor *t = m->t[i];
+        if (!t || gg_memory_book_of(m, i) != book)
             continue;
         const uint64_t size = gg_memory_row_size(m, i);
-        char *data = m->t[i]->data;
-        memmove(data + to * size, data + from * size, n * size);
+        char *data = t->data;
+        if (gguf_buft_is_host(gguf_buffer_buft(t->buffer)))
+            memmove(data + to * size, data + from * size, n * size);
+        else
+            GG_TRY(copy_bytes(t, from * size, to * size, n * size, m->row,
+                              m->n_row * sizeof *m->row, err));
     }
+    return GGUF_OK;
 }

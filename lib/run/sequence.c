@@ -211,8 +211,8 @@ static enum gguf_status copy_cells(struct gguf_session *s, struct gg_cells *c,
             n++;
         if (!n)
             continue;
-        gg_session_copy_rows(s, c, gg_cells_row(c, from, i),
-                             gg_cells_row(c, to, b->end), n);
+        GG_TRY(gg_session_copy_rows(s, c, gg_cells_row(c, from, i),
+                                    gg_cells_row(c, to, b->end), n, err));
         for (uint32_t k = 0; k < n; k++)
             (void)gg_cells_take(c, to, a->pos[i + k]);
     }
@@ -326,7 +326,7 @@ enum gguf_status gguf_session_copy(struct gguf_session *s, uint32_t from,
     }
     GG_TRY(copy_range(s, &s->cells, from, to, begin, end, err));
     if (a.n_in && has_states(s))
-        gg_session_copy_rows(s, NULL, from, to, 1);
+        GG_TRY(gg_session_copy_rows(s, NULL, from, to, 1, err));
     if (!a.n_in || !gg_model_encodes_first(s->model))
         return GGUF_OK;
     GG_TRY(forget_encoded(s, to, err));

@@ -101,6 +101,7 @@ static enum gguf_status make_books(struct gguf_session *s, bool full_windows,
                : GGUF_OK;
 }
 
+/* Describe it; gg_session_place_memory gives it buffers. */
 static enum gguf_status make_memory(struct gguf_session *s,
                                     const struct gguf_session_params *p,
                                     struct gguf_error *err)
@@ -119,14 +120,7 @@ static enum gguf_status make_memory(struct gguf_session *s,
         .book = { s->book[0], s->book[1] },
         .encoded = &s->encoded,
     };
-    GG_TRY(gg_memory_init(s->memory, &mp, s->cache_ctx, err));
-    if (gguf_ctx_first(s->cache_ctx)) {
-        GG_TRY(gguf_ctx_alloc_tensors(s->cache_ctx, s->buft, s->allocator,
-                                      &s->cache_buffer, err));
-        /* rows that were never written are masked, but 0 times NaN is NaN */
-        GG_TRY(gguf_buffer_clear(s->cache_buffer, 0, err));
-    }
-    return GGUF_OK;
+    return gg_memory_init(s->memory, &mp, s->cache_ctx, err);
 }
 
 /* For a batch of as many tokens as there can be, and the outputs of a pass. */
@@ -160,8 +154,9 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.memory_of = s->sched;
     GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
     GG_TRY(make_scratch(s, err));
-    GG_TRY(gg_session_adapt(s, p->adapters, p->n_adapters, err));
     GG_TRY(gg_run_turn_init(s, &sp, s->n_ubatch, err));
+    GG_TRY(gg_session_adapt(s, p->adapters, p->n_adapters, err));
+    GG_TRY(gg_run_turn_reserve(s, err));
     GG_TRY(gg_embed_reserve(&s->embed, &sp, s->n_wide, err));
     return gg_session_adapt_check(s, err);
 }
@@ -198,7 +193,6 @@ static enum gguf_status create(struct gguf_session **out,
     s->allocator = a;
     s->model = s->given = model;
     s->backend = p->backend;
-    s->buft = m ? gg_measure_buft() : gguf_backend_buft(p->backend);
     s->on_graph = p->on_graph;
     s->user = p->user;
     s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
@@ -288,7 +282,8 @@ void gguf_session_destroy(struct gguf_session *s)
     gguf_sched_destroy(s->head_sched);
     gguf_sched_destroy(s->sched);
     gg_session_adapt_fini(s);
-    gguf_buffer_destroy(s->cache_buffer);
+    for (unsigned i = 0; i < s->n_cache_buffers; i++)
+        gguf_buffer_destroy(s->cache_buffer[i]);
     gguf_ctx_destroy(s->cache_ctx);
     gg_cells_fini(&s->encoded);
     gg_cells_fini(&s->windows);
@@ -327,8 +322,9 @@ uint32_t gguf_session_n_ubatch(const struct gguf_session *s)
 void gguf_session_memory(const struct gguf_session *s, uint64_t *cache_size,
                          uint64_t *graph_size)
 {
-    *cache_size = s->cache_buffer ? gguf_buffer_size(s->cache_buffer) : 0;
-    *graph_size = 0;
+    *cache_size = *graph_size = 0;
+    for (unsigned i = 0; i < s->n_cache_buffers; i++)
+        *cache_size += gguf_buffer_size(s->cache_buffer[i]);
     for (unsigned i = 0; i < GGUF_SCHED_MAX_BACKENDS; i++)
         *graph_size += gguf_sched_size(s->sched, i);
 }

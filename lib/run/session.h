@@ -22,7 +22,6 @@ struct gguf_session {
     struct gguf_model *variant; /* with the session's own positions, or NULL */
     struct gguf_meta *pairs;    /* in which it differs */
     struct gguf_backend *backend; /* the last one of the schedulers */
-    const struct gguf_buft *buft; /* of keys and values */
     gguf_session_graph_fn *on_graph;
     void *user;
     uint32_t n_ctx, n_seq, n_ubatch;
@@ -33,7 +32,9 @@ struct gguf_session {
     uint32_t n_wide;
 
     struct gguf_ctx *cache_ctx;
-    struct gguf_buffer *cache_buffer; /* of all kinds; NULL: nothing is kept */
+    /* buffers of all kinds of memory, one for each type of buffer */
+    struct gguf_buffer *cache_buffer[GGUF_SCHED_MAX_BACKENDS];
+    unsigned n_cache_buffers; /* 0: nothing is kept, or not placed yet */
     struct gg_memory memory[GG_N_MEMORIES];
     struct gg_cells cells;   /* of all tokens */
     struct gg_cells windows; /* of those that layers with a window may still
@@ -171,8 +172,10 @@ enum gguf_status gg_session_close(struct gguf_session *s,
 enum gguf_status gg_session_zero(struct gguf_session *s,
                                  const struct gg_cells *book, uint32_t row,
                                  uint32_t n, struct gguf_error *err);
-void gg_session_copy_rows(struct gguf_session *s, const struct gg_cells *book,
-                          uint32_t from, uint32_t to, uint32_t n);
+enum gguf_status gg_session_copy_rows(struct gguf_session *s,
+                                      const struct gg_cells *book,
+                                      uint32_t from, uint32_t to, uint32_t n,
+                                      struct gguf_error *err);
 /* adapters.c: make contexts for graphs with these n adapters, copied, in place
  * of those that there are, and gg_session_reserve. After a failure everything
  * is as it was; see gguf_session_set_adapters. */
@@ -196,8 +199,11 @@ void gg_session_forget_graphs(struct gguf_session *s);
  * so that decoding allocates nothing. */
 enum gguf_status gg_session_reserve(struct gguf_session *s,
                                     struct gguf_error *err);
-/* Show each kind of graph that there can be, described, not placed. */
-typedef void gg_session_see_fn(void *user, const struct gguf_graph *graph);
+/* Show each kind of pass that there can be, described, not placed; and the
+ * graphs of logits, too. */
+enum gguf_status gg_session_each_pass(struct gguf_session *s,
+                                      gg_session_see_fn *see, void *user,
+                                      struct gguf_error *err);
 enum gguf_status gg_session_each_graph(struct gguf_session *s,
                                        gg_session_see_fn *see, void *user,
                                        struct gguf_error *err);
@@ -209,6 +215,11 @@ enum gguf_status gg_session_measure(struct gguf_session **out,
                                     const struct gguf_session_params *p,
                                     struct gg_measure *m,
                                     struct gguf_error *err);
+/* memory_place.c: give tensors of all kinds of memory a place in buffers, each
+ * where its layer is computed, unless they have one. GGUF_E_NOMEM, and the
+ * failures of planning. */
+enum gguf_status gg_session_place_memory(struct gguf_session *s,
+                                         struct gguf_error *err);
 /* inputs.c: make the inputs of a pass of n_tok tokens and n_out outputs, in its
  * context; fill them, and those of memory, for the micro-batch. Filling
  * allocates nothing and fails as copying to a device does. */

@@ -182,7 +182,7 @@ static enum gguf_status change_cells(struct gguf_session *s,
             st->pos[i] = pos;
         } else if (pos != old) {
             to = gg_cells_take(c, x->seq, pos);
-            gg_session_copy_rows(s, c, i, to, 1);
+            GG_TRY(gg_session_copy_rows(s, c, i, to, 1, err));
             gg_cells_leave(c, x->seq, i);
         }
         by[to] = pos - old;

@@ -33,9 +33,9 @@ static bool any_turns(const struct gguf_session *s,
 }
 
 /* The graph of n rows of the layers that follow a book. */
-static enum gguf_status plan(struct gguf_session *s,
-                             const struct gg_cells *book, int64_t n,
-                             struct gguf_error *err)
+static enum gguf_status build(struct gguf_session *s,
+                              const struct gg_cells *book, int64_t n,
+                              struct gguf_error *err)
 {
     struct gg_run_turn *t = &s->turn;
     const struct gg_memory *m = keys_of(s);
@@ -54,8 +54,15 @@ static enum gguf_status plan(struct gguf_session *s,
         if (turns(m, book, il))
             gg_build_turn(s->model, t->ctx, t->graph, il, &turn);
     }
-    GG_TRY(gguf_graph_finish(t->ctx, t->graph, NULL, err));
-    return gguf_sched_alloc(t->sched, t->graph, err);
+    return gguf_graph_finish(t->ctx, t->graph, NULL, err);
+}
+
+static enum gguf_status plan(struct gguf_session *s,
+                             const struct gg_cells *book, int64_t n,
+                             struct gguf_error *err)
+{
+    GG_TRY(build(s, book, n, err));
+    return gguf_sched_alloc(s->turn.sched, s->turn.graph, err);
 }
 
 static enum gguf_status make(struct gguf_session *s, size_t n_nodes,
@@ -87,12 +94,30 @@ enum gguf_status gg_run_turn_init(struct gguf_session *s,
         return GGUF_OK;
     t->most = most;
     GG_TRY(make(s, GG_TURN_NODES * (size_t)gg_model_n_places(s->model), err));
-    GG_TRY(gguf_sched_create(&t->sched, p, err));
-    for (unsigned b = 0; b < GG_N_SIGHTS; b++) {
+    return gguf_sched_create(&t->sched, p, err);
+}
+
+enum gguf_status gg_run_turn_reserve(struct gguf_session *s,
+                                     struct gguf_error *err)
+{
+    for (unsigned b = 0; s->turn.ctx && b < GG_N_SIGHTS; b++) {
         if (!s->book[b] || !any_turns(s, s->book[b]))
             continue;
-        GG_TRY(plan(s, s->book[b], most, err));
-        GG_TRY(gg_sched_prepare(t->sched, err));
+        GG_TRY(plan(s, s->book[b], s->turn.most, err));
+        GG_TRY(gg_sched_prepare(s->turn.sched, err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_run_turn_each(struct gguf_session *s,
+                                  gg_session_see_fn *see, void *user,
+                                  struct gguf_error *err)
+{
+    for (unsigned b = 0; s->turn.ctx && b < GG_N_SIGHTS; b++) {
+        if (!s->book[b] || !any_turns(s, s->book[b]))
+            continue;
+        GG_TRY(build(s, s->book[b], s->turn.most, err));
+        see(user, s->turn.graph);
     }
     return GGUF_OK;
 }

@@ -18,13 +18,22 @@ struct gg_run_turn {
 
 struct gguf_session;
 
-/* Plan the largest graphs, on a scheduler made of p, which shares another one's
- * memory. For so many rows at a time. GGUF_E_NOMEM and
- * what planning returns; fini is fine after it. */
+/* Make contexts for graphs of so many rows at a time, on a scheduler made of p,
+ * which shares another one's memory. GGUF_E_NOMEM; fini is fine after it. */
 enum gguf_status gg_run_turn_init(struct gguf_session *s,
                                   const struct gguf_sched_params *p,
                                   uint32_t most, struct gguf_error *err);
 void gg_run_turn_fini(struct gguf_session *s);
+
+/* Plan the largest graphs. GGUF_E_NOMEM and what planning returns. */
+enum gguf_status gg_run_turn_reserve(struct gguf_session *s,
+                                     struct gguf_error *err);
+
+/* Show the largest graphs, described, not placed. */
+typedef void gg_session_see_fn(void *user, const struct gguf_graph *graph);
+enum gguf_status gg_run_turn_each(struct gguf_session *s,
+                                  gg_session_see_fn *see, void *user,
+                                  struct gguf_error *err);
 
 /* Turn keys of a book's stream: cell i by so many positions more, by[i], n of
  * them. Fails as computing does, with some of them turned. */

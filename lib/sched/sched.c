@@ -405,14 +405,16 @@ static enum gguf_status assign(struct gguf_sched *s,
     return get_memory(s, g, err);
 }
 
-static enum gguf_status plan(struct gguf_sched *s, const struct gguf_graph *g,
-                             struct gguf_error *err)
+enum gguf_status gg_sched_plan(struct gguf_sched *s,
+                               const struct gguf_graph *g,
+                               struct gguf_error *err)
 {
     const uint64_t structure = structure_of(s, g), tensors = tensors_of(s, g);
     const bool like = s->planned && structure == s->structure;
     const bool same = like && tensors == s->tensors &&
                       (g == s->planned || !gg_sched_is_plain(s));
     enum gguf_status st = GGUF_OK;
+    s->graph = NULL;
     gguf_sched_sync(s, NULL); /* its failure is not this graph's */
     if (!like)
         st = assign(s, g, err);
@@ -436,8 +438,7 @@ enum gguf_status gguf_sched_reserve(struct gguf_sched *s,
                                     const struct gguf_graph *graph,
                                     struct gguf_error *err)
 {
-    GG_TRY(plan(s, graph, err));
-    s->graph = NULL;
+    GG_TRY(gg_sched_plan(s, graph, err));
     return gguf_galloc_reserve_n(s->galloc, s->lanes[0].shadow, s->node_pool,
                                  s->leaf_pool, err);
 }
@@ -454,8 +455,7 @@ enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
                                   struct gguf_error *err)
 {
     const struct gg_sched_lane *first = &s->lanes[0];
-    GG_TRY(plan(s, graph, err));
-    s->graph = NULL;
+    GG_TRY(gg_sched_plan(s, graph, err));
     GG_TRY(gg_galloc_alloc_n(s->galloc, first->shadow, s->node_pool,
                              s->leaf_pool, err));
     for (size_t i = 0; first->shadows && i < graph->n_nodes; i++)

@@ -145,6 +145,13 @@ int gg_sched_sources(const struct gguf_graph *graph, size_t place,
 void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
                      size_t size, struct gguf_error *err);
 
+/* Assign graph and cut it into splits, without memory for its tensors:
+ * gguf_sched_backend_of knows them. Waits for all backends. Fails as
+ * gguf_sched_reserve does. */
+enum gguf_status gg_sched_plan(struct gguf_sched *s,
+                               const struct gguf_graph *graph,
+                               struct gguf_error *err);
+
 /* Make the plans of the last alloc's graph, which its first computation would
  * do: all memory that backends take to compute, if they take it then. Where the
  * scheduler's allocator measures it is only said what that is. */

@@ -12,7 +12,7 @@
 
 static void protect(struct island *is, int how)
 {
-    for (int i = 0; i < is->n_open; i++)
+    for (int i = 0; i < is->n_open && !is->unlocked; i++)
         if (mprotect(is->open[i]->base, is->open[i]->size, how))
             exit(99);
 }
@@ -46,6 +46,7 @@ static void mem_free(struct gguf_buffer *b)
         if (is->open[i] == b)
             is->open[i] = is->open[--is->n_open];
     pthread_mutex_unlock(&is->mutex);
+    is->n_used -= b->size;
     munmap(b->base, b->size);
 }
 
@@ -101,9 +102,16 @@ static enum gguf_status mem_alloc(const struct gguf_buft *buft,
                                   struct gguf_error *err)
 {
     struct island *is = buft->priv;
-    void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p =
+        mmap(NULL, size, is->unlocked ? PROT_READ | PROT_WRITE : PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED || is->n_open == 64)
         return gg_error_set_nomem(err, size);
+    if (is->n_total && size > is->n_total - is->n_used) {
+        munmap(p, size);
+        return gg_error_set_nomem(err, size);
+    }
+    is->n_used += size;
     gguf_buffer_set_memory(b, p, NULL);
     b->size = size;
     pthread_mutex_lock(&is->mutex);
@@ -125,6 +133,14 @@ static const struct gguf_buft_iface memory = {
 };
 
 /* --- device --------------------------------------------------------------- */
+
+static void tell_memory(const struct gguf_device *d, uint64_t *n_free,
+                        uint64_t *n_total)
+{
+    const struct island *is = d->priv;
+    *n_free = is->n_total - (is->n_total ? is->n_used : 0);
+    *n_total = is->n_total;
+}
 
 static bool supports(const struct gguf_device *d, const tensor *t)
 {
@@ -151,6 +167,7 @@ static bool supports_buft(const struct gguf_device *d,
 
 static const struct gguf_device_iface device_iface = {
     .struct_size = sizeof device_iface,
+    .memory = tell_memory,
     .supports_op = supports,
     .supports_buft = supports_buft,
     .offloads_op = offloads,

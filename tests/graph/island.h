@@ -36,9 +36,14 @@ struct island {
     struct gguf_backend backend;
     struct gguf_backend *cpu; /* does its work */
     bool refuses[GGUF_N_OPS];
-    bool offloads;            /* wants what it supports, weights or not */
-    uint32_t wide;            /* what its device says; 0: 1 */
-    uint32_t wrong;           /* operation whose results it spoils, or 0 */
+    bool
+        unlocked; /* set before use: memory is never closed, which is faster */
+    uint64_t n_total; /* bytes of its memory, which it tells; 0: no limit, and
+                         not told */
+    uint64_t n_used;  /* bytes of its buffers */
+    bool offloads;    /* wants what it supports, weights or not */
+    uint32_t wide;    /* what its device says; 0: 1 */
+    uint32_t wrong;   /* operation whose results it spoils, or 0 */
     struct gg_stream *stream; /* NULL: it works when it is called */
     int n_foreign;            /* nodes that it was given with far memory */
     int n_nodes;

@@ -397,7 +397,7 @@ static void check_arch(const char *name, size_t number, struct counts *n)
         abort();
     void *file = gen_file(&m.g, GGUF_DTYPE_F32, &size);
     if (evaluate(&f, &m, file, size, GGUF_DTYPE_F32, want) &&
-        f.session->cache_buffer)
+        f.session->n_cache_buffers)
         for (size_t i = 0; i < GG_LEN(pick); i++) {
             const bool run = evaluate(&r, &m, file, size, pick[i], got);
             const bool refused = !run && is_refused(&r);

@@ -57,9 +57,12 @@ static const struct gen_spec spec = {
     .n_head_kv = 2,
 };
 
-static bool open_one(struct story *s, struct run *r, size_t size,
-                     const struct gg_arch *arch, const struct story_kind *k)
+/* island is only used by a kind that is far. */
+static bool open_one(struct story *s, struct run *r, struct island *island,
+                     size_t size, const struct gg_arch *arch,
+                     const struct story_kind *k)
 {
+    struct gguf_backend *far[1];
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     const uint32_t n = (uint32_t)s->m->most + s->m->more;
     p.n_ctx = k->unified ? n * STORY_SEQS : n;
@@ -68,6 +71,15 @@ static bool open_one(struct story *s, struct run *r, size_t size,
     p.unified = k->unified;
     p.full_windows = k->full_windows;
     p.cache_dtype = s->m->dtype;
+    if (k->far) {
+        if (island_init(island, k->name, false, NULL, &r->err) != GGUF_OK)
+            return story_fault(s, "%s: %s", k->name, r->err.message);
+        island->offloads = true;
+        island->unlocked = !s->m->closed;
+        far[0] = &island->backend;
+        p.preferred = far;
+        p.n_preferred = 1;
+    }
     const bool good = arch ? run_open_arch(r, s->file, size, arch, &p)
                            : run_open(r, s->file, size, 1, &p);
     return good || story_fault(s, "%s: %s", k->name, r->err.message);
@@ -77,7 +89,7 @@ static bool open_one(struct story *s, struct run *r, size_t size,
  * ones. */
 static bool open_all(struct story *s, size_t size)
 {
-    const struct story_kind alone = { "from scratch", false, true, 64 };
+    const struct story_kind alone = { "from scratch", false, true, 64, false };
     const char *name = s->m->name ? s->m->name : "llama";
     const struct gg_arch *row = gg_arch_find(gg_str_z(name));
     struct gg_arch arch = row ? *row : (struct gg_arch){ .name = name };
@@ -89,9 +101,10 @@ static bool open_all(struct story *s, size_t size)
                                        .period = 2,
                                        .size = (uint16_t)s->m->window };
     const struct gg_arch *as = row && s->m->window ? &arch : NULL;
-    bool good = open_one(s, &s->scratch, size, as, &alone);
+    bool good = open_one(s, &s->scratch, NULL, size, as, &alone);
     for (int i = 0; good && i < s->m->n_kinds; i++)
-        good = open_one(s, &s->run[i], size, as, &s->m->kind[i]);
+        good =
+            open_one(s, &s->run[i], &s->island[i], size, as, &s->m->kind[i]);
     return good;
 }
 
@@ -124,8 +137,11 @@ bool story_open(struct story *s, const struct story_model *m)
 
 void story_close(struct story *s)
 {
-    for (int i = 0; i < s->m->n_kinds; i++)
+    for (int i = 0; i < s->m->n_kinds; i++) {
         run_close(&s->run[i]);
+        if (s->island[i].cpu)
+            gguf_backend_destroy(&s->island[i].backend);
+    }
     run_close(&s->scratch);
     if (s->lined)
         line_fini(&s->line);

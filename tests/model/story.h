@@ -12,6 +12,7 @@
 #ifndef TESTS_MODEL_STORY_H
 #define TESTS_MODEL_STORY_H
 
+#include "tests/graph/island.h"
 #include "tests/model/lineage.h"
 #include "tests/model/run.h"
 
@@ -38,6 +39,7 @@ struct story_kind {
     const char *name;
     bool unified, full_windows;
     uint32_t n_ubatch;
+    bool far; /* computed and kept on a device with memory of its own */
 };
 
 /* What is to be known of a model. */
@@ -52,6 +54,7 @@ struct story_model {
     struct story_kind kind[STORY_KINDS]; /* the first may forget what windows
                                           * passed, no other may */
     int n_kinds;
+    bool closed;    /* the device's memory is closed to the process; slow */
     int most;       /* tokens of a tale */
     uint32_t more;  /* cells that streams have beyond that */
     uint32_t dtype; /* of keys and values, in all sessions */
@@ -74,6 +77,7 @@ struct story {
     const struct story_model *m;
     void *file;
     struct run run[STORY_KINDS];
+    struct island island[STORY_KINDS]; /* devices of kinds that are far */
     struct run scratch;
     struct line_model line;
     bool lined, encodes;

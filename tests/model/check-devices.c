@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* check-devices.c - a model on devices with memory of their own
+ *
+ * What is copied between them and what is allocated is counted. Digits are
+ * those of the CPU alone.
+ */
+#include "config.h"
+#include "gguf/gguf.h"
+#include "run/session.h"
+#include "tests/graph/island.h"
+#include "tests/model/gen.h"
+#include "tests/model/run.h"
+#include "tests/model/skeleton.h"
+
+enum { N_TOK = 40, N_VOCAB = 96, MOST_DEVICES = 3 };
+
+/* A model on a CPU and n devices before it, and a session. */
+struct world {
+    struct island island[MOST_DEVICES];
+    struct gguf_backend *list[MOST_DEVICES], *cpu;
+    unsigned n;
+    void *data;
+    struct gguf_file *file;
+    struct gguf_model *model;
+    struct gguf_session *session;
+    struct gguf_session_params sp;
+    struct gguf_error err;
+    size_t n_copies, n_splits; /* of the last pass */
+};
+
+static int see_pass(void *user, struct gguf_graph *g, struct gguf_sched *sched)
+{
+    struct world *w = user;
+    if (w->session && sched != w->session->sched)
+        return 0;
+    (void)g;
+    w->n_copies = gguf_sched_n_copies(sched);
+    w->n_splits = gguf_sched_n_splits(sched);
+    return 0;
+}
+
+static void open_devices(struct world *w, unsigned n)
+{
+    memset(w, 0, sizeof *w);
+    w->n = n;
+    for (unsigned i = 0; i < n; i++) {
+        static const char *const name[] = { "A", "B", "C" };
+        must(island_init(&w->island[i], name[i], i & 1, NULL, &w->err),
+             &w->err);
+        w->list[i] = &w->island[i].backend;
+    }
+    must(gguf_cpu_backend_create(&w->cpu, NULL, &w->err), &w->err);
+    w->sp = (struct gguf_session_params)GGUF_SESSION_PARAMS_INIT;
+    w->sp.backend = w->cpu;
+    w->sp.preferred = w->list;
+    w->sp.n_preferred = n;
+    w->sp.n_ctx = 64;
+    w->sp.on_graph = see_pass;
+    w->sp.user = w;
+}
+
+static void open_model(struct world *w, const struct gen *g, uint32_t dtype)
+{
+    size_t size;
+    w->data = gen_file(g, dtype, &size);
+    must(gguf_file_open_memory(&w->file, w->data, size, NULL, &w->err),
+         &w->err);
+    must(gguf_model_open(&w->model, w->file, NULL, &w->err), &w->err);
+}
+
+static void open_llama(struct world *w, unsigned n_devices, uint32_t n_layer)
+{
+    const struct gen_spec spec = { .arch = "llama",
+                                   .n_vocab = N_VOCAB,
+                                   .n_ctx = 64,
+                                   .n_embd = 64,
+                                   .n_layer = n_layer,
+                                   .n_ff = 96,
+                                   .n_head = 4,
+                                   .n_head_kv = 2,
+                                   .eps = 1e-5f,
+                                   .freq_base = 10000 };
+    struct gen g;
+    open_devices(w, n_devices);
+    gen_init(&g, 7);
+    gen_model(&g, &spec);
+    open_model(w, &g, GGUF_DTYPE_F16);
+    gen_fini(&g);
+}
+
+static void close_world(struct world *w)
+{
+    gguf_session_destroy(w->session);
+    gguf_model_destroy(w->model);
+    gguf_file_close(w->file);
+    gguf_backend_destroy(w->cpu);
+    for (unsigned i = 0; i < w->n; i++)
+        gguf_backend_destroy(w->list[i]);
+    free(w->data);
+}
+
+static void place(struct world *w)
+{
+    must(gguf_model_place(w->model, &w->sp, NULL, &w->err), &w->err);
+}
+
+static void start(struct world *w)
+{
+    must(gguf_session_create(&w->session, w->model, &w->sp, &w->err), &w->err);
+}
+
+/* Logits of N_TOK tokens in two batches, and of one more. */
+static void compute(struct world *w, float out[(N_TOK + 1) * N_VOCAB])
+{
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    gguf_token tok[N_TOK + 1];
+    for (int i = 0; i <= N_TOK; i++)
+        tok[i] = (i * 37 + 11) % N_VOCAB;
+    struct run r = { .model = w->model,
+                     .session = w->session,
+                     .n_vocab = N_VOCAB };
+    const size_t end[] = { N_TOK - 8, N_TOK, N_TOK + 1 };
+    size_t at = 0;
+    for (size_t i = 0; i < GG_LEN(end); at = end[i++]) {
+        b.n = end[i] - at;
+        b.token = tok + at;
+        bool good = run_logits(&r, &b, out + at * N_VOCAB);
+        must(good ? GGUF_OK : r.err.status, &r.err);
+    }
+}
+
+/* The CPU's digits for a llama of so many layers. */
+static const float *reference(uint32_t n_layer)
+{
+    static float want[(N_TOK + 1) * N_VOCAB];
+    static struct world w;
+    open_llama(&w, 0, n_layer);
+    start(&w);
+    compute(&w, want);
+    close_world(&w);
+    return want;
+}
+
+static bool same_digits(struct world *w, const float *want)
+{
+    static float out[(N_TOK + 1) * N_VOCAB];
+    compute(w, out);
+    return !memcmp(out, want, sizeof out);
+}
+
+/* Tensors of the session's memory that lie in that device's; of -1: the
+ * host's. */
+static unsigned count_kept(const struct world *w, int device, unsigned *all)
+{
+    unsigned n = 0;
+    *all = 0;
+    for (const struct gguf_tensor *t = gguf_ctx_first(w->session->cache_ctx);
+         t; t = gguf_ctx_next(w->session->cache_ctx, t)) {
+        const struct gguf_buft *buft = gguf_buffer_buft(t->buffer);
+        n += device < 0 ? gguf_buft_is_host(buft)
+                        : buft == &w->island[device].buft;
+        ++*all;
+    }
+    return n;
+}
+
+/* ---- one device that computes everything ---- */
+
+/* A pass copies its inputs to the device: tokens, positions, rows that are
+ * written, a mask, rows that are wanted; whatever its layers. */
+static void check_one(void)
+{
+    static struct world w;
+    static const uint32_t layers[] = { 2, 6 };
+    for (size_t i = 0; i < GG_LEN(layers); i++) {
+        const float *want = reference(layers[i]);
+        uint64_t cache[2], graph[2];
+        unsigned all;
+        open_llama(&w, 1, layers[i]);
+        place(&w);
+        start(&w);
+        ok(same_digits(&w, want) && !w.island[0].n_foreign,
+           "%u layers on a device: the CPU's bits", layers[i]);
+        const int before = w.island[0].n_sets;
+        const gguf_token tok = 3;
+        struct gguf_batch b = GGUF_BATCH_INIT;
+        b.n = 1;
+        b.token = &tok;
+        must(gguf_session_decode(w.session, &b, &w.err), &w.err);
+        ok(w.n_copies == 5 && w.n_splits == 1 &&
+               w.island[0].n_sets - before == 5,
+           "a pass of %u layers makes %zu copies, in %zu part", layers[i],
+           w.n_copies, w.n_splits);
+        ok(count_kept(&w, 0, &all) == all && all == 2 * layers[i],
+           "all %u keys and values lie there", all);
+        gguf_session_memory(w.session, &cache[0], &graph[0]);
+        must(gguf_session_estimate(w.model, &w.sp, &cache[1], &graph[1],
+                                   &w.err),
+             &w.err);
+        ok(cache[0] == cache[1] && graph[0] == graph[1],
+           "%" PRIu64 " and %" PRIu64 " bytes, as estimated", cache[0],
+           graph[0]);
+        close_world(&w);
+    }
+}
+
+/* ---- devices that cannot keep it ---- */
+
+static void check_refused(void)
+{
+    static struct world w;
+    static const uint32_t ops[] = { GGUF_OP_SET_ROWS, GGUF_OP_ATTENTION,
+                                    GGUF_OP_ROPE, GGUF_OP_GET_ROWS };
+    const float *want = reference(3);
+    for (size_t i = 0; i < GG_LEN(ops); i++) {
+        unsigned all, there;
+        open_llama(&w, 1, 3);
+        w.island[0].refuses[ops[i]] = true;
+        place(&w);
+        start(&w);
+        there = count_kept(&w, 0, &all);
+        ok(same_digits(&w, want) && !w.island[0].n_foreign &&
+               there == (i < 2 ? 0 : all),
+           "without %s, %u of %u keys and values lie there: the CPU's bits",
+           gguf_op_name(ops[i]), there, all);
+        close_world(&w);
+    }
+}
+
+static void check_small(void)
+{
+    static struct world w;
+    const float *want = reference(6);
+    unsigned all;
+    open_llama(&w, 1, 6);
+    place(&w);
+    w.sp.n_ctx = 4096;
+    w.sp.n_ubatch = 8;
+    /* enough for graphs, but not for a cache of 6 MiB */
+    w.island[0].n_total = w.island[0].n_used + (4 << 20);
+    start(&w);
+    ok(count_kept(&w, -1, &all) == all && same_digits(&w, want),
+       "keys and values that a device has no room for lie in host memory: the "
+       "CPU's bits");
+    close_world(&w);
+}
+
+/* ---- other kinds of memory ---- */
+
+static void check_kinds(void)
+{
+    static const char *const names[] = {
+        "mamba", "jamba", "rwkv7", "t5", "deepseek2", "deepseek4-moe"
+    };
+    for (size_t i = 0; i < GG_LEN(names); i++) {
+        static struct world w;
+        struct skeleton k;
+        unsigned all;
+        if (!skeleton_open(&k, names[i]))
+            exit(99);
+        open_devices(&w, 1);
+        open_model(&w, &k.g, GGUF_DTYPE_F32);
+        skeleton_close(&k);
+        place(&w);
+        w.sp.n_ubatch = 16;
+        start(&w);
+        ok(count_kept(&w, 0, &all) == all && all > 0,
+           "%s: all %u tensors that it keeps lie on the device", names[i],
+           all);
+        close_world(&w);
+    }
+}
+
+int main(void)
+{
+    check_one();
+    check_refused();
+    check_small();
+    check_kinds();
+    return done_testing();
+}
