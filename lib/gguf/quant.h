@@ -69,9 +69,10 @@ struct gguf_quant_lora {
                        * output; borrowed; NULL: "" */
 };
 
-/* What to do about a weight that is NaN or infinite, or would be in the type
- * that it gets. The largest is 65504 in F16; in blocks with F16 scales about
- * 2^23 with 8 bits, and less with fewer bits. */
+/* What to do about a weight that is NaN or infinite, or larger than the type
+ * that it gets can hold, of which gguf-quants(7) has a table: 65504 in F16,
+ * 2688 in NVFP4 without a scale outside of its blocks, 5e5 to 3e8 in most
+ * others. */
 enum gguf_nonfinite {
     GGUF_NONFINITE_ERROR, /* end with GGUF_E_NONFINITE: tensor, row, column */
     GGUF_NONFINITE_ZERO,  /* count it and replace it by zero, also in float

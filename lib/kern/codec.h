@@ -79,6 +79,13 @@ struct gg_codec_kern {
     uint32_t flags; /* GG_CODEC_... */
 };
 
+/* A magnitude that no block of the type GG_DT_... stands for, and none above it
+ * either: INFINITY for types that reach as far as floats. Encoders do not look
+ * at it: what they make of such a number is anything, also zero, since sums of
+ * squares overflow on the way. Below it a block can still be infinite, by its
+ * other elements or by importances. */
+float gg_codec_limit(int dtype);
+
 /* Fill table[GG_N_DTYPES] (index GG_DT_...) for the levels in cpu: rows as
  * they are in a little-endian file. */
 void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);

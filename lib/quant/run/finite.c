@@ -35,5 +35,5 @@ bool gg_quant_finite(const float *x, size_t n)
 
 bool gg_quant_small(const float *x, size_t n)
 {
-    return all_below(x, n, gg_bytes_f32_bits(0x1p15f));
+    return all_below(x, n, gg_bytes_f32_bits(0x1p11f));
 }

@@ -186,9 +186,11 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
                                 dst + at * row_to);
             else
                 to->encode(from, dst + at * row_to, n, ne0, w);
-            if (!small &&
-                !gg_quant_run_check_blocks(r, k, c->i, c->no, row * ne0, slice,
-                                           n * ne0, w, dst + at * row_to))
+            const struct gg_quant_run_blocks made = {
+                k,    c->i,  c->no, row * ne0,        n * ne0,
+                from, slice, w,     dst + at * row_to
+            };
+            if (!small && !gg_quant_run_check_blocks(r, &made))
                 return false;
             if (r->losses)
                 measure(r, c, k, slice, w, dst + at * row_to, n, ith);

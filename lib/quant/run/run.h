@@ -118,13 +118,22 @@ void gg_quant_run_finish_loss(struct gg_quant_run *r, size_t i);
  * finite: do about it what is asked for. False: the run, in chunk no, ends. */
 bool gg_quant_run_meet_nonfinite(struct gg_quant_run *r, size_t i, uint64_t no,
                                  uint64_t element, float *x, size_t n);
-/* The same about blocks, which job k made of the elements x, weighed with the
- * row weights (or NULL), if they have numbers that are not finite where x has:
- * because these are larger than the type holds. */
-bool gg_quant_run_check_blocks(struct gg_quant_run *r, size_t k, size_t i,
-                               uint64_t no, uint64_t element, const float *x,
-                               size_t n, const float *weights,
-                               uint8_t *blocks);
+/* Blocks that a job made of n elements. */
+struct gg_quant_run_blocks {
+    size_t job, tensor;
+    uint64_t chunk;
+    uint64_t element; /* of the tensor: the first of them */
+    size_t n;
+    const float *x;   /* what was encoded */
+    const float *own; /* the weights: x times the scale outside of blocks */
+    const float *weights; /* importances of a row, or NULL */
+    uint8_t *blocks;
+};
+/* The same about finite elements that their blocks do not hold: they are at or
+ * above the type's limit (gg_codec_limit), or the block has numbers that are
+ * not finite. */
+bool gg_quant_run_check_blocks(struct gg_quant_run *r,
+                               const struct gg_quant_run_blocks *b);
 
 /* n weights of tensor i are not finite, the first of them is this one. */
 void gg_quant_run_count_nonfinite(struct gg_quant_run *r, size_t i, uint64_t n,

@@ -65,47 +65,68 @@ static size_t find_largest(const float *x, size_t n)
     return at;
 }
 
-bool gg_quant_run_check_blocks(struct gg_quant_run *r, size_t k, size_t i,
-                               uint64_t no, uint64_t element, const float *x,
-                               size_t n, const float *weights, uint8_t *blocks)
+/* How many elements x of a block the type does not hold, by what they were
+ * encoded to; none where x is not finite, which was counted before. */
+static size_t count_unfit(const float *x, const float *back, size_t n,
+                          float limit)
 {
-    const struct gguf_quant_tensor *t = &gg_quant_run_tensor(r, k, i)->pub;
+    size_t count = 0;
+    if (!gg_quant_finite(x, n))
+        return 0;
+    for (size_t k = 0; k < n; k++)
+        count += fabsf(x[k]) >= limit || !gg_quant_finite(back + k, 1);
+    return count;
+}
+
+static void refuse(struct gg_quant_run *r, const struct gg_quant_run_blocks *b,
+                   size_t at, const struct gguf_quant_tensor *t)
+{
     const struct gguf_dtype_info *type = gguf_dtype_find(t->to);
-    const struct gg_codec_kern *to =
-        &r->jobs[k]->kern.codec[gg_dtype_index(t->to)];
-    enum gguf_nonfinite what = r->jobs[0]->p.nonfinite;
-    size_t len = type->block_len, ne0 = (size_t)t->ne[0];
+    const uint64_t e = b->element + at, ne0 = (uint64_t)t->ne[0];
+    struct gg_str_esc esc;
+    struct gguf_error err;
+    gg_error_set(&err, GGUF_E_NONFINITE, file_offset(r, b->tensor, e),
+                 "tensor '%s': %g at row %" PRIu64 ", column %" PRIu64
+                 " is more than %s holds",
+                 gg_str_esc(&esc, gg_str_z(t->name)), (double)b->own[at],
+                 e / ne0, e % ne0, type->name);
+    gg_quant_run_fail(r, b->chunk, &err);
+}
+
+bool gg_quant_run_check_blocks(struct gg_quant_run *r,
+                               const struct gg_quant_run_blocks *b)
+{
+    const struct gguf_quant_tensor *t =
+        &gg_quant_run_tensor(r, b->job, b->tensor)->pub;
+    const struct gguf_dtype_info *type = gguf_dtype_find(t->to);
+    const int dtype = gg_dtype_index(t->to);
+    const struct gg_codec_kern *to = &r->jobs[b->job]->kern.codec[dtype];
+    const enum gguf_nonfinite what = r->jobs[0]->p.nonfinite;
+    const float limit = gg_codec_limit(dtype);
+    const size_t len = type->block_len, ne0 = (size_t)t->ne[0];
+    uint8_t *block = b->blocks;
     float back[MAX_BLOCK];
     uint64_t count = 0, first = 0;
-    for (size_t at = 0; to->decode && len <= MAX_BLOCK && at < n;
-         at += len, blocks += type->block_size) {
-        to->decode(blocks, back, len);
-        if (gg_quant_finite(back, len) || !gg_quant_finite(x + at, len))
-            continue; /* weights that were not finite before are counted
-                       * already */
-        size_t big = at + find_largest(x + at, len);
-        uint64_t e = element + big;
+    for (size_t at = 0; to->decode && len <= MAX_BLOCK && at < b->n;
+         at += len, block += type->block_size) {
+        to->decode(block, back, len);
+        const size_t n = count_unfit(b->x + at, back, len, limit);
+        if (!n)
+            continue;
+        const size_t big = at + find_largest(b->x + at, len);
         if (what == GGUF_NONFINITE_ERROR) {
-            struct gg_str_esc esc;
-            struct gguf_error err;
-            gg_error_set(&err, GGUF_E_NONFINITE, file_offset(r, i, e),
-                         "tensor '%s': %g at row %" PRIu64 ", column %" PRIu64
-                         " is more than %s holds",
-                         gg_str_esc(&esc, gg_str_z(t->name)), (double)x[big],
-                         e / ne0, e % ne0, type->name);
-            gg_quant_run_fail(r, no, &err);
+            refuse(r, b, big, t);
             return false;
         }
-        first = count ? first : e;
-        for (size_t b = 0; b < len; b++)
-            count += !gg_quant_finite(back + b, 1);
+        first = count ? first : b->element + big;
+        count += n;
         if (what == GGUF_NONFINITE_ZERO) {
             static const float zeros[MAX_BLOCK];
-            to->encode(zeros, blocks, 1, len,
-                       weights ? weights + at % ne0 : NULL);
+            to->encode(zeros, block, 1, len,
+                       b->weights ? b->weights + at % ne0 : NULL);
         }
     }
     if (count)
-        gg_quant_run_count_nonfinite(r, i, count, first);
+        gg_quant_run_count_nonfinite(r, b->tensor, count, first);
     return true;
 }
