@@ -50,6 +50,12 @@ enum gguf_special {
     GGUF_SPECIAL_FIM_PAD,
     GGUF_SPECIAL_FIM_REP, /* before a repository's name, */
     GGUF_SPECIAL_FIM_SEP, /* a file's */
+    GGUF_SPECIAL_NEWLINE, /* newline, as llama_vocab_nl gives it: the token of
+                           * byte 0x0A in SentencePiece vocabularies; the first
+                           * token of the text "\n" in those of other kinds;
+                           * the kind's default padding token where there is no
+                           * such token, and in WordPiece vocabularies, which
+                           * drop line ends. No key names it */
     GGUF_N_SPECIAL
 };
 

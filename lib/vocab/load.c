@@ -363,5 +363,6 @@ enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err)
         GG_TRY(v->algo->load(v, v->file, err));
     gg_vocab_load_roles(v);
     gg_vocab_load_strip(v);
+    GG_TRY(gg_vocab_load_newline(v, err));
     return gg_vocab_split_load(v, err);
 }

@@ -204,3 +204,34 @@ void gg_vocab_load_strip(struct gguf_vocab *v)
             t->rstrip = false;
     }
 }
+
+/* *id: the first token of the text "\n", or GGUF_TOKEN_NONE. The text is given
+ * to the algorithm alone, so that no user-defined token is found in it.
+ * GGUF_E_NOMEM. */
+static enum gguf_status encode_newline(const struct gguf_vocab *v,
+                                       gguf_token *id, struct gguf_error *err)
+{
+    struct gguf_tokens t = GGUF_TOKENS_INIT;
+    t.allocator = v->allocator;
+    enum gguf_status st = v->algo->encode(v, "\n", 1, true, &t, err);
+    *id = st == GGUF_OK && t.n ? t.id[0] : GGUF_TOKEN_NONE;
+    gguf_tokens_fini(&t);
+    return st == GGUF_E_NOMEM ? st : GGUF_OK;
+}
+
+/* As llama_vocab::impl::load of llama.cpp (commit 00ad355e) has it, where keys
+ * for special tokens are read later: the default padding token counts. */
+enum gguf_status gg_vocab_load_newline(struct gguf_vocab *v,
+                                       struct gguf_error *err)
+{
+    const gguf_token pad = v->algo->special[GGUF_SPECIAL_PAD];
+    gguf_token id = GGUF_TOKEN_NONE;
+    if (v->algo->newline == GG_VOCAB_NEWLINE_TEXT)
+        GG_TRY(encode_newline(v, &id, err));
+    else if (v->algo->newline == GG_VOCAB_NEWLINE_BYTE)
+        id = v->byte['\n'];
+    if (id == GGUF_TOKEN_NONE && pad >= 0 && (size_t)pad < v->n_tokens)
+        id = pad;
+    v->special[GGUF_SPECIAL_NEWLINE] = id;
+    return GGUF_OK;
+}

@@ -63,6 +63,13 @@ typedef size_t gg_vocab_byte_fn(unsigned b, unsigned i, char out[8]);
 /* Those that come after have no token unless the file says. */
 enum { GG_VOCAB_N_DEFAULTS = GGUF_SPECIAL_MASK + 1 };
 
+/* Which token GGUF_SPECIAL_NEWLINE is. */
+enum gg_vocab_newline {
+    GG_VOCAB_NEWLINE_TEXT, /* the first token of the text "\n" */
+    GG_VOCAB_NEWLINE_BYTE, /* the token of byte 0x0A */
+    GG_VOCAB_NEWLINE_PAD   /* the default padding token */
+};
+
 /* One algorithm: a row of the table in algo.c. */
 struct gg_vocab_algo {
     const char *model; /* tokenizer.ggml.model */
@@ -73,6 +80,7 @@ struct gg_vocab_algo {
     bool no_ends;  /* nothing goes round it, whatever the file says */
     bool one_text; /* put gives the bytes of tokens of every kind but bytes */
     bool clean;    /* blanks before punctuation are taken out of texts */
+    enum gg_vocab_newline newline;
     gguf_token special[GG_VOCAB_N_DEFAULTS]; /* unless the file says */
     /* Prepare: after tokens are loaded and indexed. Or NULL. */
     enum gguf_status (*load)(struct gguf_vocab *v,
@@ -241,6 +249,9 @@ enum gguf_status gg_vocab_load_trie(struct gguf_vocab *v, unsigned kinds,
  * what is generated; blanks beside them. */
 void gg_vocab_load_roles(struct gguf_vocab *v);
 void gg_vocab_load_strip(struct gguf_vocab *v);
+/* Find GGUF_SPECIAL_NEWLINE, after the algorithm is loaded. GGUF_E_NOMEM. */
+enum gguf_status gg_vocab_load_newline(struct gguf_vocab *v,
+                                       struct gguf_error *err);
 
 /* split.c: prepare v->split. GGUF_E_NOMEM. */
 enum gguf_status gg_vocab_split_load(struct gguf_vocab *v,

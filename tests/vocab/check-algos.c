@@ -417,6 +417,51 @@ static void check_roles(void)
     end(&o);
 }
 
+/* ---- the newline token ---- */
+
+static void pad_is_5(struct gguf_meta *m)
+{
+    set_u32(m, "tokenizer.ggml.padding_token_id", 5);
+}
+
+/* As llama_vocab_nl is defined (lib/gguf/vocab.h). */
+static void check_newline(void)
+{
+    static const struct own_token spm[] = {
+        { "<unk>", 0, 2 },  { "<s>", 0, 3 }, { "</s>", 0, 3 },
+        { "<0x0A>", 0, 6 }, { "\n", 0, 4 },  { "a", 0, 1 },
+    };
+    const struct {
+        const char *name, *model;
+        const struct own_token *t;
+        size_t n;
+        void (*set)(struct gguf_meta *);
+        gguf_token newline;
+    } rows[] = {
+        { "the byte token", "llama", spm, 6, NULL, 3 },
+        { "the byte as it is", "llama", spm + 4, 2, NULL, 0 },
+        { "no byte, no default padding", "llama", roles, 3, pad_is_5,
+          GGUF_TOKEN_NONE },
+        { "the default padding, whatever the key", "bert", wpm, GG_LEN(wpm),
+          pad_is_5, 0 },
+        { "unigram: a user's token is not looked for", "t5", ugm, GG_LEN(ugm),
+          NULL, 2 },
+        { "the first token of the text", "rwkv", rwkv, GG_LEN(rwkv), NULL, 5 },
+        { "no such text", "rwkv", rwkv, 2, NULL, GGUF_TOKEN_NONE },
+        { "a text that is a token", "gemma4", gemma, GG_LEN(gemma), gemma_keys,
+          7 },
+        { "no vocabulary", "no_vocab", roles, 1, NULL, GGUF_TOKEN_NONE },
+    };
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        struct own o;
+        begin(&o, rows[i].t, rows[i].n, rows[i].model, rows[i].set);
+        const gguf_token id = gguf_vocab_special(o.v, GGUF_SPECIAL_NEWLINE);
+        ok(id == rows[i].newline, "newline of %s is %d: %s", rows[i].model,
+           (int)id, rows[i].name);
+        end(&o);
+    }
+}
+
 /* ---- what must be refused ---- */
 
 static void short_scores(struct gguf_meta *m)
@@ -477,6 +522,7 @@ int main(void)
     check_gemma();
     check_variants();
     check_roles();
+    check_newline();
     check_refused();
     return done_testing();
 }
