@@ -7,8 +7,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- a walk over the text ---- */
@@ -176,6 +178,7 @@ void gg_json_say_place(const struct gg_json *j, size_t at, char out[64])
 struct reader {
     struct gg_json *j;
     struct gg_json_lex lex;
+    bool long_real;
     bool python;    /* GG_JSON_PYTHON */
     unsigned k;     /* the next that is left out */
     char *text;     /* stack of names and a text, without escapes */
@@ -235,7 +238,7 @@ static json_t *read_text(struct reader *r)
 static json_t *read_number(struct reader *r)
 {
     struct gg_json_number x;
-    if (!gg_json_lex_number(&r->lex, r->python, &x))
+    if (!gg_json_lex_number(&r->lex, r->long_real, &x))
         return NULL;
     return made(r, x.whole ? json_integer(x.n) : json_real(x.x));
 }
@@ -410,7 +413,8 @@ enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
     GG_TRY(look_through(j, later, err));
     struct reader r = { .j = j,
                         .lex = { .text = text, .size = size },
-                        .python = flags & GG_JSON_PYTHON };
+                        .python = flags & GG_JSON_PYTHON,
+                        .long_real = flags & (GG_JSON_PYTHON | GG_JSON_LONG) };
     const enum gguf_status st = read_root(&r, err);
     gg_mem_free(NULL, r.text);
     return st;
@@ -497,4 +501,28 @@ bool gg_json_num(const json_t *v, double *out)
         return false;
     *out = json_number_value(v);
     return true;
+}
+
+/* ---- texts to write ---- */
+
+void gg_json_make_begin(void)
+{
+    errno = 0;
+}
+
+bool gg_json_make_failed(void)
+{
+    return errno == ENOMEM;
+}
+
+char *gg_json_make_text(json_t *root, size_t flags)
+{
+    char *text =
+        root && !gg_json_make_failed() ? json_dumps(root, flags) : NULL;
+    if (text && gg_json_make_failed()) {
+        free(text);
+        text = NULL;
+    }
+    json_decref(root);
+    return text;
 }

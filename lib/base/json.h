@@ -32,6 +32,8 @@ enum {
      * which become null, and integers of more than 18 digits, which become
      * real numbers. */
     GG_JSON_PYTHON = 1,
+    /* A flag: take integers of more than 18 digits as real numbers, alone. */
+    GG_JSON_LONG = 2,
     GG_JSON_LATER = 2 /* members left out, at most */
 };
 
@@ -80,5 +82,23 @@ void gg_json_say_place(const struct gg_json *j, size_t at, char out[64]);
 bool gg_json_str(const json_t *v, struct gguf_str *out);
 bool gg_json_int(const json_t *v, int64_t *out);
 bool gg_json_num(const json_t *v, double *out);
+
+/* ---- texts to write ----
+ *
+ * Hundreds of calls of Jansson make a tree, and each may fail. A failed
+ * allocation sets errno to ENOMEM (POSIX), so that callers check errno once:
+ *
+ *     gg_json_make_begin();
+ *     root = json_object(); ... json_object_set_new(root, ...) ...
+ *     text = gg_json_make_text(root, JSON_INDENT(2));
+ */
+
+/* Set errno to 0. */
+void gg_json_make_begin(void);
+/* Did an allocation fail since? */
+bool gg_json_make_failed(void);
+/* The text of root, which is given up, from malloc. NULL: an allocation failed
+ * since gg_json_make_begin, or root is NULL. */
+char *gg_json_make_text(json_t *root, size_t flags);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/place.h"
 #include "gguf/pool.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -200,6 +201,11 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
     int e = start(p, &n_started);
     if (e) {
         stop(p, n_started);
+        if (e == EAGAIN) /* includes a stack that does not fit */
+            return gg_error_set(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
+                                "out of memory or of threads: cannot start "
+                                "thread %u of %u",
+                                n_started + 2, n);
         return gg_error_set_errno(err, e, "cannot start thread %u of %u",
                                   n_started + 2, n);
     }

@@ -160,7 +160,8 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
     struct gguf_error first_why;
     if (kv)
         (void)gguf_kv_get_str(kv, &name, NULL);
-    for (size_t i = 0; least && (a = gg_convert_arch_row(i)); i++) {
+    for (size_t i = 0;
+         least && first != GGUF_E_NOMEM && (a = gg_convert_arch_row(i)); i++) {
         struct gguf_error why;
         if (!gg_str_eqz(name, a->arch))
             continue;
@@ -172,12 +173,12 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
         }
         if (least)
             forget(b);
-        if (first == GGUF_OK && st != GGUF_OK) {
+        if (st == GGUF_E_NOMEM || (first == GGUF_OK && st != GGUF_OK)) {
             first = st;
             first_why = why;
         }
     }
-    if (best)
+    if (best && first != GGUF_E_NOMEM)
         return least ? try_arch(b, best, err) : GGUF_OK;
     if (first != GGUF_OK && err)
         *err = first_why;

@@ -357,9 +357,8 @@ static enum gguf_status put_sampling(const struct gg_back *b,
                                      struct gg_back_text *out,
                                      struct gguf_error *err)
 {
+    gg_json_make_begin();
     json_t *root = json_object();
-    if (!root)
-        return gg_error_set_nomem(err, 1000);
     for (size_t i = 0; gg_card_samplings[i].key; i++) {
         const struct gg_card_sampling *row = &gg_card_samplings[i];
         const struct gguf_kv *kv = gguf_file_kv_find(b->meta, row->key);
@@ -371,13 +370,14 @@ static enum gguf_status put_sampling(const struct gg_back *b,
     }
     const bool any = json_object_size(root) > 0;
     char *text =
-        any ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(root);
-    if (any && !text)
+        gg_json_make_text(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    if (!text)
         return gg_error_set_nomem(err, 1000);
     if (any)
         *out = (struct gg_back_text){ "generation_config.json", text,
                                       strlen(text) };
+    else
+        free(text);
     return GGUF_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "base/str.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,13 +162,16 @@ static void model_type(const struct gg_back_maker *m, char out[96])
 /* The shortest number that is x in single precision. */
 json_t *gg_back_real(float x)
 {
+    const int error = errno; /* gg_json_make_failed */
     char text[32];
     for (int digits = 6; digits <= 9; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, (double)x);
         if (strtof(text, NULL) == x)
             break;
     }
-    return json_real(strtod(text, NULL));
+    const double value = strtod(text, NULL);
+    errno = error; /* not ERANGE */
+    return json_real(value);
 }
 
 json_t *gg_back_value(const struct gguf_kv *kv)
@@ -527,6 +531,7 @@ enum gguf_status gg_back_config(struct gg_back *b,
                                 const struct gg_convert_arch *arch,
                                 struct gguf_error *err)
 {
+    gg_json_make_begin();
     struct gg_back_maker m = { .b = b, .arch = arch, .root = json_object() };
     char type[96];
     const size_t n =
@@ -549,10 +554,7 @@ enum gguf_status gg_back_config(struct gg_back *b,
     join_rope(&m);
     free(b->config);
     b->config =
-        st == GGUF_OK
-            ? json_dumps(m.root, JSON_INDENT(2) | JSON_REAL_PRECISION(15))
-            : NULL;
+        gg_json_make_text(m.root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     b->n_config = b->config ? strlen(b->config) : 0;
-    json_decref(m.root);
     return st == GGUF_OK && !b->config ? gg_error_set_nomem(err, 4096) : st;
 }

@@ -27,9 +27,7 @@ static char *line_of(const struct gg_back_tokens *t, size_t i)
         return NULL;
     json_t *list =
         json_pack("[s%, f, s]", s.data, s.size, (double)t->scores[i], kind);
-    char *line = list ? json_dumps(list, JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(list);
-    return line;
+    return gg_json_make_text(list, JSON_REAL_PRECISION(9));
 }
 
 /* Those that fill the model's rows come last. */

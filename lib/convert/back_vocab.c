@@ -31,7 +31,9 @@ static bool text_of(const struct gg_back *b, const char *key,
 
 enum gguf_status gg_back_vocab_fail(const char *what, struct gguf_error *err)
 {
-    return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET, "%s", what);
+    return gg_json_make_failed()
+               ? gg_error_set_nomem(err, 64)
+               : gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET, "%s", what);
 }
 
 /* The key's value, a list of that type with n elements, or of any if n is 0. */
@@ -118,13 +120,10 @@ enum gguf_status gg_back_vocab_give(struct gg_back_text *out, const char *name,
                                     json_t *root, struct gguf_error *err)
 {
     out->name = name;
-    out->text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-    json_decref(root);
+    out->text = gg_json_make_text(root, JSON_INDENT(1));
     if (!out->text)
-        return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
-                            "%s: a text of the vocabulary is not UTF-8, or "
-                            "there is no memory for it",
-                            name);
+        return gg_back_vocab_fail("a text of the vocabulary is not UTF-8",
+                                  err);
     out->size = strlen(out->text);
     return GGUF_OK;
 }
@@ -276,6 +275,8 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
     (void)text_of(t->b, "tokenizer.ggml.pre", &pre);
     const char *text = gg_convert_vocab_pre_text(pre, &whole);
     json_t *steps = text ? steps_of(text) : NULL;
+    if (!steps && gg_json_make_failed())
+        return gg_error_set_nomem(err, strlen(text));
     if (!steps)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "the pre-tokenizer '%s' is not written",
@@ -426,6 +427,7 @@ enum gguf_status gg_back_vocab(struct gg_back *b,
     struct gguf_str model;
     struct gg_str_esc e;
     size_t i = 0;
+    gg_json_make_begin();
     if (!text_of(b, "tokenizer.ggml.model", &model) ||
         gg_str_eqz(model, "none") || gg_str_eqz(model, "no_vocab"))
         return GGUF_OK;

@@ -5,11 +5,12 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "gguf/dtype.h"
 
-#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *type_name(uint32_t dtype)
@@ -75,22 +76,35 @@ static enum gguf_status dump(const struct gg_stwrite *w, json_t *v,
                              size_t flags, size_t before, uint8_t **out,
                              size_t *size, struct gguf_error *err)
 {
-    const size_t n = v ? json_dumpb(v, NULL, 0, flags) : 0;
+    char *text = gg_json_make_text(v, flags);
+    const size_t n = text ? strlen(text) : 0;
     const size_t room = (n + 7) / 8 * 8;
-    *out = n ? gg_mem_alloc(w->allocator, before + room + 1) : NULL;
+    *out = text ? gg_mem_alloc(w->allocator, before + room + 1) : NULL;
     if (*out) {
-        json_dumpb(v, (char *)*out + before, n, flags);
+        memcpy(*out + before, text, n);
         memset(*out + before + n, ' ', room - n);
         *size = before + (before ? room : n);
     }
-    json_decref(v);
+    free(text);
     return *out ? GGUF_OK : gg_error_set_nomem(err, n);
+}
+
+static enum gguf_status fail_name(const struct gg_stwrite_tensor *t,
+                                  struct gguf_error *err)
+{
+    struct gg_str_esc esc;
+    return gg_json_make_failed()
+               ? gg_error_set_nomem(err, t->name.size)
+               : gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                              "tensor '%s': the name is not UTF-8",
+                              gg_str_esc(&esc, t->name));
 }
 
 enum gguf_status gg_stwrite_header(const struct gg_stwrite *w, size_t file_no,
                                    uint8_t **out, size_t *size,
                                    struct gguf_error *err)
 {
+    gg_json_make_begin();
     json_t *root = json_object();
     uint64_t off = 0;
     json_object_set_new(root, "__metadata__",
@@ -101,7 +115,7 @@ enum gguf_status gg_stwrite_header(const struct gg_stwrite *w, size_t file_no,
             continue;
         if (json_object_set_new(root, t->name.data, entry(t, off))) {
             json_decref(root);
-            return gg_error_set_nomem(err, 64);
+            return fail_name(t, err);
         }
         off += t->size;
     }
@@ -113,6 +127,7 @@ enum gguf_status gg_stwrite_header(const struct gg_stwrite *w, size_t file_no,
 enum gguf_status gg_stwrite_index(const struct gg_stwrite *w, char **out,
                                   size_t *size, struct gguf_error *err)
 {
+    gg_json_make_begin();
     json_t *map = json_object();
     char name[64];
     uint8_t *text;
@@ -121,7 +136,7 @@ enum gguf_status gg_stwrite_index(const struct gg_stwrite *w, char **out,
         gg_stwrite_name(w, t->file_no, name);
         if (json_object_set_new(map, t->name.data, json_string(name))) {
             json_decref(map);
-            return gg_error_set_nomem(err, 64);
+            return fail_name(t, err);
         }
     }
     GG_TRY(dump(w,

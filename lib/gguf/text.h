@@ -59,6 +59,44 @@ GGUF_API void gguf_near_try(struct gguf_near *near, struct gguf_str known);
 GGUF_API const char *gguf_near_hint(const struct gguf_near *near,
                                     char out[GGUF_NEAR_HINT]);
 
+/* -------------------------------------------------------------- JSON ------ */
+
+enum gguf_json_kind {
+    GGUF_JSON_NULL,
+    GGUF_JSON_FALSE,
+    GGUF_JSON_TRUE,
+    GGUF_JSON_WHOLE, /* number without point and exponent */
+    GGUF_JSON_REAL,  /* any other number */
+    GGUF_JSON_TEXT,
+    GGUF_JSON_LIST,   /* its elements follow, then GGUF_JSON_END */
+    GGUF_JSON_OBJECT, /* its members follow, then GGUF_JSON_END */
+    GGUF_JSON_END
+};
+
+/* A value of a JSON text, valid during the call; it never grows. */
+struct gguf_json_value {
+    enum gguf_json_kind kind;
+    struct gguf_str name; /* name of a member; data NULL: not a member */
+    struct gguf_str text; /* GGUF_JSON_TEXT: UTF-8, may hold NUL */
+    int64_t whole;        /* GGUF_JSON_WHOLE */
+    double real;          /* GGUF_JSON_WHOLE, GGUF_JSON_REAL: finite */
+};
+/* Anything but GGUF_OK ends the walk, which returns it. */
+typedef enum gguf_status gguf_json_fn(void *user,
+                                      const struct gguf_json_value *v,
+                                      struct gguf_error *err);
+
+/* Call fn for each value of the object or list that json is (RFC 8259), in the
+ * order of the text. Nothing is called before all of json is found good. A
+ * whole number of 19 digits and more is real. fn is required.
+ * GGUF_E_INVALID (fn is NULL), GGUF_E_FORMAT (with the byte; not
+ * UTF-8; not an object or list; a number that no double holds),
+ * GGUF_E_DUPLICATE (two members of one name), GGUF_E_LIMIT (depth 64, 4 million
+ * values), GGUF_E_NOMEM. Any thread. Since: 0.1 */
+GGUF_API enum gguf_status gguf_text_walk_json(struct gguf_str json,
+                                              gguf_json_fn *fn, void *user,
+                                              struct gguf_error *err);
+
 #ifdef __cplusplus
 }
 #endif

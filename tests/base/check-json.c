@@ -4,6 +4,8 @@
 #include "config.h"
 #include "base/json.h"
 #include "base/json_scan.h"
+#include "base/str.h"
+#include "gguf/text.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -337,8 +339,50 @@ static void check_scan(void)
     }
 }
 
+/* ---- values for programs ---- */
+
+struct seen {
+    char s[200];
+    int stop; /* values until the walk is ended */
+};
+
+static enum gguf_status note_value(void *user, const struct gguf_json_value *v,
+                                   struct gguf_error *err)
+{
+    struct seen *x = user;
+    const size_t n = strlen(x->s);
+    (void)err;
+    snprintf(x->s + n, sizeof x->s - n, "%.*s%d%.*s %g;", (int)v->name.size,
+             v->name.data ? v->name.data : "", (int)v->kind, (int)v->text.size,
+             v->text.data ? v->text.data : "", v->real);
+    return --x->stop ? GGUF_OK : GGUF_E_CANCELLED;
+}
+
+static void check_walk(void)
+{
+    struct seen x = { .stop = -1 };
+    struct gguf_error e;
+    gguf_error_clear(&e);
+    enum gguf_status st = gguf_text_walk_json(
+        GG_STR("{\"a\":[null,true,1.5],\"b\":{\"c\":\"d\"},"
+               "\"e\":1234567890123456789012,\"f\":false,\"g\":-3}"),
+        note_value, &x, &e);
+    ok(st == GGUF_OK && !strcmp(x.s, "7 0;a6 0;0 0;2 0;4 1.5;8 0;b7 0;c5d 0;"
+                                     "8 0;e4 1.23457e+21;f1 0;g3 -3;8 0;"),
+       "values in the order of the text: %s%s", x.s, e.message);
+    x = (struct seen){ .stop = 2 };
+    st = gguf_text_walk_json(GG_STR("[1,2,3]"), note_value, &x, &e);
+    ok(st == GGUF_E_CANCELLED && !strcmp(x.s, "6 0;3 1;"), "a walk is ended");
+    x = (struct seen){ .stop = -1 };
+    gguf_error_clear(&e);
+    st = gguf_text_walk_json(GG_STR("[1,2,]"), note_value, &x, &e);
+    ok(st == GGUF_E_FORMAT && e.offset == 5 && !x.s[0],
+       "nothing is called of what is no JSON: %s", e.message);
+}
+
 int main(void)
 {
+    check_walk();
     check_refused();
     check_nul();
     check_limits();

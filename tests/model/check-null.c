@@ -528,6 +528,8 @@ static void check_callbacks(void)
     struct gguf_meta *m;
     gguf_cpu_set_abort_fn *set_abort = (gguf_cpu_set_abort_fn *)(void (*)(
         void))gguf_driver_function(driver, "set_abort");
+    REFUSED(
+        gguf_text_walk_json((struct gguf_str){ "[]", 2 }, NULL, NULL, &err));
     REFUSED(gguf_graph_dump(graph, NULL, NULL, NULL, &err));
     REFUSED(gguf_graph_dump_dot(graph, NULL, NULL, NULL, &err));
     must(gguf_sched_alloc(sched, graph, &err));

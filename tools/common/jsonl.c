@@ -5,7 +5,9 @@
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 
-#include <jansson.h>
+#include <gguf/text.h>
+
+#include <stdlib.h>
 #include <string.h>
 
 /* The next line that has more than white space; false: there is none. */
@@ -25,53 +27,67 @@ static bool take_line(struct jsonl *j, struct gguf_str *line)
     return false;
 }
 
-/* The object has no such text: which members has it? */
-static void say_members(const struct jsonl *j)
+/* The member of a line, and the names of all. */
+struct line {
+    const struct jsonl *j;
+    unsigned depth;
+    bool object; /* the whole of it is one */
+    struct text names;
+    char *text;
+    size_t size;
+};
+
+static enum gguf_status look(void *user, const struct gguf_json_value *v,
+                             struct gguf_error *err)
 {
-    struct text names = { NULL, 0, 0 };
-    const char *name;
-    json_t *value;
-    json_object_foreach(j->root, name, value)
-    {
-        text_addf(&names, "%s'%s'%s", names.n ? ", " : "", name,
-                  json_is_string(value) ? "" : " (no text)");
-        if (names.n > 200)
-            break;
+    struct line *l = user;
+    char name[120];
+    (void)err;
+    l->object |= !l->depth && v->kind == GGUF_JSON_OBJECT;
+    if (l->depth == 1 && v->name.data) {
+        if (v->kind == GGUF_JSON_TEXT && !l->text &&
+            v->name.size == strlen(l->j->field) &&
+            !memcmp(v->name.data, l->j->field, v->name.size)) {
+            l->text = msg_must(malloc(v->text.size + 1));
+            memcpy(l->text, v->text.data, v->text.size);
+            l->size = v->text.size;
+        }
+        gguf_text_escape(name, sizeof name, v->name);
+        if (l->names.n <= 200)
+            text_addf(&l->names, "%s'%s'%s", l->names.n ? ", " : "", name,
+                      v->kind == GGUF_JSON_TEXT ? "" : " (no text)");
     }
-    msg_error(j->path, "line %zu has no text '%s'; it has %s", j->line,
-              j->field, names.n ? names.s : "no member");
-    text_fini(&names);
+    l->depth += v->kind == GGUF_JSON_OBJECT || v->kind == GGUF_JSON_LIST;
+    l->depth -= v->kind == GGUF_JSON_END;
+    return GGUF_OK;
 }
 
 int jsonl_next(struct jsonl *j, struct gguf_str *text)
 {
-    struct gguf_str line;
-    json_error_t err;
+    struct line l = { .j = j };
+    struct gguf_str s;
+    struct gguf_error err;
     jsonl_fini(j);
-    if (!take_line(j, &line))
+    if (!take_line(j, &s))
         return 0;
-    /* integers may be longer than those that are counted with here */
-    j->root = json_loadb(line.data, line.size,
-                         JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
-                             JSON_DECODE_INT_AS_REAL,
-                         &err);
-    if (!json_is_object(j->root)) {
+    gguf_error_clear(&err);
+    const enum gguf_status st = gguf_text_walk_json(s, look, &l, &err);
+    if (st == GGUF_E_NOMEM)
+        msg_fail(j->path, &err);
+    else if (st != GGUF_OK || !l.object)
         msg_error(j->path, "line %zu is not an object of JSON%s%s", j->line,
-                  j->root ? "" : ": ", j->root ? "" : err.text);
-        return -1;
-    }
-    const json_t *value = json_object_get(j->root, j->field);
-    if (!json_is_string(value)) {
-        say_members(j);
-        return -1;
-    }
-    *text = (struct gguf_str){ json_string_value(value),
-                               json_string_length(value) };
-    return 1;
+                  st == GGUF_OK ? "" : ": ", st == GGUF_OK ? "" : err.message);
+    else if (!l.text)
+        msg_error(j->path, "line %zu has no text '%s'; it has %s", j->line,
+                  j->field, l.names.n ? l.names.s : "no member");
+    text_fini(&l.names);
+    j->text = l.text;
+    *text = (struct gguf_str){ l.text, l.size };
+    return l.text ? 1 : -1;
 }
 
 void jsonl_fini(struct jsonl *j)
 {
-    json_decref(j->root);
-    j->root = NULL;
+    free(j->text);
+    j->text = NULL;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* jsonl.h - texts in lines of JSON: a member of the object in each line
  *
- * By Jansson: RFC 8259, but that NUL may be in a text; two members of one name
- * are refused. Lines with nothing but white space are passed over.
+ * By gguf_text_walk_json. Lines with nothing but white space are passed over.
  */
 #ifndef TOOLS_JSONL_H
 #define TOOLS_JSONL_H
@@ -11,15 +10,13 @@
 
 #include <stddef.h>
 
-struct json_t;
-
 struct jsonl {
     const char *path;  /* for messages; kept */
     const char *field; /* the member's name; kept */
     const char *data;  /* what is left to read; kept */
     size_t size;
-    size_t line;         /* number of the record, from 1 */
-    struct json_t *root; /* of the record */
+    size_t line; /* number of the record, from 1 */
+    char *text;  /* text of the record */
 };
 
 /* The next record's text, valid until the next call. 0: there is none; -1: a
