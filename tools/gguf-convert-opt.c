@@ -20,6 +20,10 @@ static const struct opt table[] = {
       "how words are cut, as tokenizer.ggml.pre names it, instead of what the "
       "tokenizer's description is recognised as",
       OPT_STR, AT(params.pre) },
+    { "--ignore-normalizer", NULL,
+      "leave out what the tokenizer does to texts first (lower case, NFKC) "
+      "and no GGUF file holds; such a tokenizer is refused otherwise",
+      OPT_FLAG, AT(params.ignore_normalizer) },
     { "--ignore", "PATTERN",
       "leave out tensors of DIR whose names match PATTERN, a regular "
       "expression; may be given again",

@@ -91,6 +91,18 @@ const json_t *gg_convert_vocab_step(const json_t *section, const char *type);
 /* Is a blank put before a text? Is a piece's text <0xHH>? */
 bool gg_convert_vocab_puts_blank(const struct gg_convert_vocab *v);
 bool gg_convert_vocab_is_byte(struct gguf_str text);
+/* vocab_normalizer.c: check the normalizer of a BPE, whose kind may put U+2581
+ * for blanks, and one in front of a text. Does a step do the latter? Refuse a
+ * step of a normalizer, or note that it is left out, if that is asked for.
+ * GGUF_E_UNSUPPORTED, with the step. */
+enum gguf_status
+gg_convert_vocab_check_normalizer(const struct gg_convert_vocab *v,
+                                  bool blanks, bool prefix,
+                                  struct gguf_error *err);
+bool gg_convert_vocab_prepends(const json_t *step);
+enum gguf_status gg_convert_vocab_refuse_step(const struct gg_convert_vocab *v,
+                                              const json_t *step,
+                                              struct gguf_error *err);
 /* vocab_wpm.c: WordPiece, of tokenizer.json and of vocab.txt. */
 enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
                                       const json_t *root, json_t *model,

@@ -240,7 +240,8 @@ bool gg_convert_vocab_puts_blank(const struct gg_convert_vocab *v)
     const json_t *meta = gg_convert_vocab_step(
         json_object_get(root, "pre_tokenizer"), "Metaspace");
     struct gguf_str s;
-    if (gg_convert_vocab_step(json_object_get(root, "normalizer"), "Prepend"))
+    if (gg_convert_vocab_prepends(gg_convert_vocab_step(
+            json_object_get(root, "normalizer"), "Prepend")))
         return true;
     if (!meta)
         return false;
@@ -257,11 +258,13 @@ static enum gguf_status read_bpe(struct gg_convert_vocab *v,
     GG_TRY(gg_convert_vocab_pieces(v, json_object_get(model, "vocab"), err));
     GG_TRY(read_merges(v, json_object_get(model, "merges"), err));
     const bool bytes = json_is_true(json_object_get(model, "byte_fallback"));
+    const bool ranked = v->c->arch->pieces != NULL;
+    GG_TRY(gg_convert_vocab_check_normalizer(v, bytes, bytes && !ranked, err));
     if (!bytes) {
         v->model = "gpt2";
         return GGUF_OK;
     }
-    if (v->c->arch->pieces)
+    if (ranked)
         return gg_convert_vocab_ranked(v, err);
     v->model = "llama";
     if (!v->pre)

@@ -12,8 +12,8 @@
  *
  * What is none of these may still cut as one does: vocab_probe.c.
  *
- * What a Split or another step has besides follows its name. Normal forms are
- * not part of it: models that are used with them are read without.
+ * What a Split or another step has besides follows its name. The normalizer is
+ * checked in vocab_normalizer.c.
  */
 #include "config.h"
 #include "convert/vocab.h"

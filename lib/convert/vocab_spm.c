@@ -215,6 +215,11 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
                             "a model of kind %" PRIu64
                             ": only Unigram (1) and BPE (2) are converted",
                             s.kind);
+    if (s.charsmap.base && gg_cursor_left(&s.charsmap))
+        gg_convert_note(v->c,
+                        "the normalizer's table is left out, which no GGUF "
+                        "file of a BPE holds: texts that it changes become "
+                        "other tokens");
     v->model = "llama";
     if (!v->pre)
         v->pre = "default";

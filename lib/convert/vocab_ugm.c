@@ -155,8 +155,12 @@ static enum gguf_status read_step(struct gg_convert_vocab *v,
         v->space_prefix = 1;
     else if (gg_str_eqz(type, "Metaspace")) /* puts_blank */
         (void)0;
-    else if (!gg_str_eqz(type, "Strip") &&
-             !(gg_str_eqz(type, "Replace") && is_blank_step(v, step)))
+    else if (gg_str_eqz(type, "Strip") ||
+             (gg_str_eqz(type, "Replace") && is_blank_step(v, step)))
+        (void)0;
+    else if (!strcmp(list, "normalizers"))
+        return gg_convert_vocab_refuse_step(v, step, err);
+    else
         return gg_error_set(err, GGUF_E_UNSUPPORTED,
                             gg_json_place(json(v), step),
                             "Unigram with a step of type '%s' that no GGUF "

@@ -132,9 +132,7 @@ static enum gguf_status read_steps(const struct gg_convert_vocab *v,
                                    struct gguf_error *err)
 {
     const json_t *list = json_object_get(step, "normalizers");
-    const struct gg_json *j = &v->c->text[GG_CONVERT_TOKENIZER].json;
     struct gguf_str type;
-    struct gg_str_esc e;
     if (!gg_json_str(json_object_get(step, "type"), &type))
         return fail(v, step, "WordPiece without a normalizer", err);
     if (gg_str_eqz(type, "BertNormalizer"))
@@ -151,9 +149,7 @@ static enum gguf_status read_steps(const struct gg_convert_vocab *v,
     else if (gg_str_eqz(type, "StripAccents"))
         s->strip = true;
     else
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(j, step),
-                            "WordPiece with a normalizer of type '%s'",
-                            gg_str_esc(&e, type));
+        return gg_convert_vocab_refuse_step(v, step, err);
     return GGUF_OK;
 }
 

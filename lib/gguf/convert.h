@@ -76,19 +76,23 @@ struct gguf_convert_params {
                         * leaves them out (Gemma 3); 0: a note says so */
     int any; /* 1: make a job although verifying the plan finds errors, as
                   * of a folder that is not a whole model; 0: refuse it */
+    int ignore_normalizer; /* 1: leave out, with a note, what tokenizer.json's
+                            * normalizer does to texts and no GGUF file holds;
+                            * 0: refuse the tokenizer */
 };
 #define GGUF_CONVERT_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0, NULL,  \
-            NULL, NULL, NULL, 0, 0                                            \
+            NULL, NULL, NULL, 0, 0, 0                                         \
     }
 
 /* Open the folder at path and make the plan. params may be NULL.
  *
  * GGUF_E_NOTFOUND     a file that must be there; a key of config.json
  * GGUF_E_ARCH         no such architecture is converted
- * GGUF_E_UNSUPPORTED  a tokenizer of another kind, or whose pre-tokenizer is
- *                     not recognised: the message has its description
+ * GGUF_E_UNSUPPORTED  a tokenizer of another kind, whose pre-tokenizer is not
+ *                     recognised, or whose normalizer no GGUF file holds: the
+ *                     message has its description
  * GGUF_E_TENSOR       tensors that have no place in the file: it lists them;
  *                     parts of one tensor that do not fit each other
  * GGUF_E_VOCAB        the tokenizer is inconsistent
