@@ -99,12 +99,41 @@ static bool is_weight(const struct gguf_sched *s, const struct gguf_tensor *t)
            gguf_buffer_usage(root->buffer) == GGUF_USAGE_WEIGHTS;
 }
 
+static void count_readers(struct gguf_sched *s, const struct gguf_graph *g)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        int32_t sources[GGUF_TENSOR_SRC];
+        const int n_src = gg_sched_sources(g, i, sources);
+        for (int k = 0; k < n_src; k++)
+            if (sources[k] >= 0)
+                s->n_readers[sources[k]]++;
+    }
+}
+
+/* Is source k of t, at that place, a weight that other nodes read, too, and
+ * smaller than another source? It goes where nodes are, not nodes where it is:
+ * else factors that all layers share would draw a part of each layer to one
+ * device. */
+static bool follows(const struct gguf_sched *s, const struct gguf_tensor *t,
+                    int k, int32_t place)
+{
+    uint64_t most = 0;
+    for (int i = 0, n_src = gg_op_n_src(t); i < n_src; i++)
+        if (t->src[i] && !is_weight(s, t->src[i]))
+            most = GG_MAX(most, gguf_tensor_size(t->src[i]));
+    return place >= 0 && s->n_readers[place] > 1 &&
+           gguf_tensor_size(t->src[k]) < most;
+}
+
 static int from_weights(const struct gguf_sched *s, const struct gguf_graph *g,
                         size_t n)
 {
     const struct gguf_tensor *t = g->nodes[n];
-    for (int i = 0, n_src = gg_op_n_src(t); i < n_src; i++) {
-        if (!t->src[i] || !is_weight(s, t->src[i]))
+    int32_t sources[GGUF_TENSOR_SRC];
+    const int n_src = gg_sched_sources(g, n, sources);
+    for (int i = 0; i < n_src; i++) {
+        if (!t->src[i] || !is_weight(s, t->src[i]) ||
+            follows(s, t, i, sources[i]))
             continue;
         int home = first_that_reaches(s, g, t->src[i], n);
         /* a better one may want it although it must copy the weights */
@@ -263,6 +292,7 @@ enum gguf_status gg_sched_assign(struct gguf_sched *s,
 {
     if (gg_sched_is_plain(s))
         return assign_plain(s, g, err);
+    count_readers(s, g);
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++)
         s->backend_of[i] = i < g->n_nodes && is_view(g->nodes[i])
                                ? GG_SCHED_NONE

@@ -398,7 +398,10 @@ static enum gguf_status assign(struct gguf_sched *s,
     if (s->backend_of)
         s->answers = gg_sched_array(s, GG_SCHED_ANSWERS, g->n_nodes,
                                     sizeof *s->answers, err);
-    if (!s->backend_of || !s->answers)
+    if (s->answers)
+        s->n_readers =
+            gg_sched_array(s, GG_SCHED_READERS, n, sizeof *s->n_readers, err);
+    if (!s->backend_of || !s->answers || !s->n_readers)
         return GGUF_E_NOMEM;
     GG_TRY(gg_sched_assign(s, g, err));
     s->n_plans++;

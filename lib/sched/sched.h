@@ -66,6 +66,7 @@ static_assert(GGUF_SCHED_MAX_BACKENDS <= 16, "a bit for each backend");
 enum gg_sched_array {
     GG_SCHED_BACKEND_OF,
     GG_SCHED_ANSWERS,
+    GG_SCHED_READERS,
     GG_SCHED_NODE_POOL,
     GG_SCHED_LEAF_POOL,
     GG_SCHED_SLOTS,
@@ -108,7 +109,8 @@ struct gguf_sched {
     uint64_t tensors;                 /* which tensors it has */
     int *backend_of; /* of its nodes, then leaves; GG_SCHED_NONE */
     struct gg_sched_answers *answers; /* of backends about its nodes */
-    size_t max_copies; /* that there is memory for in each lane */
+    uint32_t *n_readers; /* nodes that read each node, then leaf */
+    size_t max_copies;   /* that there is memory for in each lane */
     struct gg_sched_lane lanes[GGUF_SCHED_MAX_COPIES];
     struct gguf_tensor **slots; /* for the copies of lanes 1 and up: leaves of
                                    lane 0's graph, max_copies for each */
