@@ -178,26 +178,50 @@ enum gguf_status gguf_buffer_create(struct gguf_buffer **out,
     return st;
 }
 
+/* A copy of proto, which is around memory that is there. */
+static enum gguf_status wrap(struct gguf_buffer **out,
+                             const struct gguf_buffer *proto,
+                             struct gguf_error *err)
+{
+    *out = NULL;
+    if (!proto->base && proto->size)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a buffer around a null pointer");
+    struct gguf_buffer *b = gg_mem_alloc(proto->allocator, sizeof *b);
+    if (!b)
+        return gg_error_set_nomem(err, sizeof *b);
+    *b = *proto;
+    b->foreign = true;
+    *out = b;
+    return GGUF_OK;
+}
+
 enum gguf_status gguf_buffer_from_host(struct gguf_buffer **out, void *ptr,
                                        size_t size,
                                        const struct gguf_allocator *allocator,
                                        struct gguf_error *err)
 {
-    *out = NULL;
-    if (!ptr && size)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "a buffer around a null pointer");
-    struct gguf_buffer *b = gg_mem_alloc(allocator, sizeof *b);
-    if (!b)
-        return gg_error_set_nomem(err, sizeof *b);
-    *b = (struct gguf_buffer){ .iface = &host_foreign,
-                               .buft = &host_buft,
-                               .allocator = allocator,
-                               .base = ptr,
-                               .size = size,
-                               .foreign = true };
-    *out = b;
-    return GGUF_OK;
+    const struct gguf_buffer proto = { .iface = &host_foreign,
+                                       .buft = &host_buft,
+                                       .allocator = allocator,
+                                       .base = ptr,
+                                       .size = size };
+    return wrap(out, &proto, err);
+}
+
+enum gguf_status gguf_buffer_wrap(struct gguf_buffer **out,
+                                  const struct gguf_buft *buft, void *base,
+                                  size_t size, void *priv,
+                                  const struct gguf_allocator *allocator,
+                                  struct gguf_error *err)
+{
+    const struct gguf_buffer proto = { .iface = buft->iface,
+                                       .buft = buft,
+                                       .allocator = allocator,
+                                       .base = base,
+                                       .size = size,
+                                       .priv = priv };
+    return wrap(out, &proto, err);
 }
 
 enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,

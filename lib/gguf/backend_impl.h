@@ -105,6 +105,15 @@ GGUF_API void *gguf_buft_priv(const struct gguf_buft *buft);
  * not 0: tensor->data is counted from it. Since: 0.1 */
 GGUF_API void gguf_buffer_set_memory(struct gguf_buffer *buffer, void *base,
                                      void *priv);
+/* A buffer of a type around memory that is there, for a device's from_host:
+ * buft's alloc is not called, its free is, when the buffer is destroyed. base
+ * is where tensors see the memory begin, at any alignment, not NULL; priv is
+ * the backend's own. GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_buffer_wrap(struct gguf_buffer **out, const struct gguf_buft *buft,
+                 void *base, size_t size, void *priv,
+                 const struct gguf_allocator *allocator,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 /* What gguf_buffer_set_memory was given. Since: 0.1 */
 GGUF_API void *gguf_buffer_priv(const struct gguf_buffer *buffer);
 /* What buffer was created with: NULL is malloc. Since: 0.1 */
@@ -169,7 +178,9 @@ struct gguf_device_iface {
                                 struct gguf_error *err);
     /* With GGUF_DEVICE_HOST_BUF. Without it: gguf_host_buft(). */
     const struct gguf_buft *(*host_buft)(const struct gguf_device *d);
-    /* With GGUF_DEVICE_HOST_PTR. Without it: gguf_buffer_from_host. */
+    /* With GGUF_DEVICE_HOST_PTR. A device that reads its own type of buffers
+     * alone makes one of that type, by gguf_buffer_wrap. Without it:
+     * gguf_buffer_from_host. */
     enum gguf_status (*from_host)(struct gguf_device *d,
                                   struct gguf_buffer **out, void *ptr,
                                   size_t size,

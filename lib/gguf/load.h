@@ -71,17 +71,37 @@ struct gguf_place_params {
                                           * weight counts */
     size_t n_rules;
     const struct gguf_model_job *job; /* of the copies; NULL: no progress */
+    const uint32_t *split; /* n_split split points, one for each preferred
+                            * backend: the first layer after those that it
+                            * gets; NULL: chosen */
+    size_t n_split;
 };
 #define GGUF_PLACE_PARAMS_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_place_params), NULL, 0, NULL                       \
+        sizeof(struct gguf_place_params), NULL, 0, NULL, NULL, 0              \
     }
 
 /* Copy each weight, once, to the memory of the backend that will compute with
  * it: of the session's backends, the preferred ones first, the first one that
  * supports every operation that reads the weight, in passes of many tokens and
  * of one. The operations are those of the session's graphs. Where that backend
- * computes in host memory, and where no operation reads it, a weight stays.
+ * computes in host memory, and where no operation reads it, a weight stays. A
+ * device that shares the host's memory (GGUF_DEVICE_HOST_PTR) uses the mapping
+ * of the file: nothing is copied. A weight that lies on one of the devices stays
+ * there, unless a rule or a split point says otherwise.
+ *
+ * If the devices say how much memory is free, and it is too little for all that
+ * would go to one of them (weights, what the session keeps, its graphs), layers
+ * are divided over the devices in order, in proportion to their free memory: a
+ * weight lies with its layer. Layers for which no device has room, and weights
+ * of a layer that its device cannot compute with, stay in host memory.
+ *
+ * Split points say where layers are divided: preferred backend i gets the layers
+ * from split[i - 1] (0: from the first one) to split[i] - 1; those after the
+ * last split point stay in host memory. Layers are numbered as their weights,
+ * those of a decoder after those of its encoder. Embeddings belong to the first
+ * layer; the output norm and matrix are one layer more, after the last.
+ *
  * Without this call the scheduler copies weights to such a backend for each
  * graph (if it wants them so much: gguf_device_offloads_op), or does without
  * it.
@@ -90,11 +110,22 @@ struct gguf_place_params {
  * the model. params may be NULL. All or nothing. GGUF_E_OP (no backend computes
  * what reads a weight in the memory that a rule gives it: names both),
  * GGUF_E_NOTFOUND (a pattern matches no weight), GGUF_E_FORMAT (a pattern),
- * GGUF_E_INVALID, GGUF_E_LIMIT, GGUF_E_NOMEM, GGUF_E_CANCELLED, what devices
- * return. Since: 0.1 */
+ * GGUF_E_INVALID (number of split points, or one is less than the one before),
+ * GGUF_E_LIMIT, GGUF_E_NOMEM, GGUF_E_CANCELLED, what devices return.
+ * Since: 0.1 */
 GGUF_API enum gguf_status gguf_model_place(
     struct gguf_model *model, const struct gguf_session_params *session,
     const struct gguf_place_params *params, struct gguf_error *err);
+
+/* The split points that gguf_model_place would choose for such a session, or
+ * those of the layers that lie on its devices already: one for each preferred
+ * backend, n_split in all, in split. Nothing is copied. GGUF_E_INVALID (n_split
+ * is not the number of preferred backends), and as gguf_session_create fails.
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_model_get_split(const struct gguf_model *model,
+                     const struct gguf_session_params *session,
+                     uint32_t *split, size_t n_split, struct gguf_error *err);
 
 #ifdef __cplusplus
 }

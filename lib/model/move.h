@@ -9,8 +9,13 @@
 struct gg_weight_move {
     size_t i;                   /* of the tensors of all files: m->of[i] */
     const struct gguf_buft *to; /* outlives the model */
-    void *data;                 /* where it lay: filled by gg_weights_move */
-    struct gguf_buffer *buffer;
+    struct gguf_device *maps;   /* device of that memory, which may use the
+                                 * mapping of a file in place of a copy; or
+                                 * NULL */
+    /* filled by gg_weights_move: */
+    void *data;                 /* its memory before the move */
+    struct gguf_buffer *buffer; /* its buffer before the move */
+    bool mapped;                /* the device uses it in the mapping */
 };
 
 /* Give n different weights memory of buffer types, and copy them there: all of

@@ -41,11 +41,18 @@ static struct island *of(const struct gguf_buffer *b)
 static void mem_free(struct gguf_buffer *b)
 {
     struct island *is = of(b);
+    bool own = false;
     pthread_mutex_lock(&is->mutex);
     for (int i = 0; i < is->n_open; i++)
-        if (is->open[i] == b)
+        if (is->open[i] == b) {
             is->open[i] = is->open[--is->n_open];
+            own = true;
+        }
     pthread_mutex_unlock(&is->mutex);
+    if (!own) { /* around memory of others */
+        is->n_shared--;
+        return;
+    }
     is->n_used -= b->size;
     munmap(b->base, b->size);
 }
@@ -165,6 +172,20 @@ static bool supports_buft(const struct gguf_device *d,
     return buft == d->buft;
 }
 
+static enum gguf_status from_host(struct gguf_device *d,
+                                  struct gguf_buffer **out, void *ptr,
+                                  size_t size,
+                                  const struct gguf_allocator *allocator,
+                                  struct gguf_error *err)
+{
+    struct island *is = d->priv;
+    if (!is->shares)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "island %s shares nothing", is->device.name);
+    is->n_shared++;
+    return gguf_buffer_wrap(out, &is->buft, ptr, size, is, allocator, err);
+}
+
 static const struct gguf_device_iface device_iface = {
     .struct_size = sizeof device_iface,
     .memory = tell_memory,
@@ -172,6 +193,7 @@ static const struct gguf_device_iface device_iface = {
     .supports_buft = supports_buft,
     .offloads_op = offloads,
     .wide = wide,
+    .from_host = from_host,
     .event = gg_stream_event,
 };
 
@@ -343,7 +365,8 @@ enum gguf_status island_init(struct island *is, const char *name, bool async,
         .name = name,
         .description = "for tests",
         .kind = GGUF_DEVICE_GPU,
-        .caps = async ? GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS : 0,
+        .caps = GGUF_DEVICE_HOST_PTR |
+                (async ? GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS : 0),
         .buft = &is->buft,
         .priv = is,
     };

@@ -41,6 +41,8 @@ struct island {
     uint64_t n_total; /* bytes of its memory, which it tells; 0: no limit, and
                          not told */
     uint64_t n_used;  /* bytes of its buffers */
+    int n_shared;     /* buffers around host memory */
+    bool shares;      /* set before use: it has buffers around host memory */
     bool offloads;    /* wants what it supports, weights or not */
     uint32_t wide;    /* what its device says; 0: 1 */
     uint32_t wrong;   /* operation whose results it spoils, or 0 */

@@ -245,6 +245,202 @@ static void check_small(void)
     close_world(&w);
 }
 
+/* ---- several devices ---- */
+
+/* Device in whose memory a layer's query matrix lies; -1: the host's, -2: parts
+ * of the layer lie elsewhere. */
+static int layer_at(const struct world *w, uint32_t il)
+{
+    char prefix[32];
+    int at = -3;
+    snprintf(prefix, sizeof prefix, "blk.%" PRIu32 ".", il);
+    for (size_t i = 0; i < gguf_file_n_tensors(w->file); i++) {
+        const struct gguf_tensor *t = w->model->of[i];
+        int here = -1;
+        if (!t || strncmp(t->name, prefix, strlen(prefix)) != 0)
+            continue;
+        for (unsigned k = 0; k < w->n; k++)
+            if (gguf_buffer_buft(t->buffer) == &w->island[k].buft)
+                here = (int)k;
+        at = at == -3 || at == here ? here : -2;
+    }
+    return at;
+}
+
+/* Do layers lie as split points say? */
+static bool lies_by(const struct world *w, uint32_t n_layer,
+                    const uint32_t *split)
+{
+    bool all = true;
+    for (uint32_t il = 0; il < n_layer; il++) {
+        int want = -1;
+        for (unsigned k = w->n; k-- > 0;)
+            if (il < split[k])
+                want = (int)k;
+        if (layer_at(w, il) != want) {
+            printf("# layer %u is at %d, not %d\n", il, layer_at(w, il), want);
+            all = false;
+        }
+    }
+    return all;
+}
+
+static bool get_split(struct world *w, uint32_t *split)
+{
+    return gguf_model_get_split(w->model, &w->sp, split, w->n, &w->err) ==
+           GGUF_OK;
+}
+
+/* Bytes of a device for weights, cache, graphs and alignment. */
+static uint64_t size_of_all(struct world *w)
+{
+    uint64_t cache, graph;
+    must(gguf_session_estimate(w->model, &w->sp, &cache, &graph, &w->err),
+         &w->err);
+    return gguf_model_get_info(w->model)->weight_size + cache + graph +
+           256 * (gguf_file_n_tensors(w->file) + 40);
+}
+
+/* Two devices without room for all: each gets layers by its free memory, in
+ * tenths of what all takes. */
+static void check_divided(unsigned tenths_a, unsigned tenths_b,
+                          uint32_t least_a, uint32_t most_a, bool left_over)
+{
+    static struct world w;
+    enum { N_LAYER = 10 };
+    const float *want = reference(N_LAYER);
+    uint32_t split[2], again[2];
+    open_llama(&w, 2, N_LAYER);
+    w.sp.n_ubatch = 32;
+    const uint64_t all = size_of_all(&w);
+    uint64_t cache, graph;
+    must(gguf_session_estimate(w.model, &w.sp, &cache, &graph, &w.err),
+         &w.err);
+    w.island[0].n_total = graph + (all - graph) * tenths_a / 10;
+    w.island[1].n_total = graph + (all - graph) * tenths_b / 10;
+    const bool told = get_split(&w, split);
+    place(&w);
+    ok(told && lies_by(&w, N_LAYER, split) && split[0] >= least_a &&
+           split[0] <= most_a && (split[1] < N_LAYER + 1) == left_over,
+       "%u and %u tenths of what all needs: layers divided at %u and %u",
+       tenths_a, tenths_b, split[0], split[1]);
+    ok(get_split(&w, again) && !memcmp(split, again, sizeof split),
+       "asked again, divided as before");
+    start(&w);
+    ok(same_digits(&w, want) && !w.island[0].n_foreign &&
+           !w.island[1].n_foreign && w.island[0].n_nodes > 20 &&
+           w.island[1].n_nodes > 20,
+       "the CPU's bits");
+    ok(w.n_splits <= 2u + left_over && w.n_copies <= 12u + 6u * left_over,
+       "a pass in %zu parts, %zu copies", w.n_splits, w.n_copies);
+    close_world(&w);
+}
+
+static void check_set(void)
+{
+    static struct world w;
+    enum { N_LAYER = 6 };
+    static const uint32_t splits[][2] = {
+        { 2, 5 }, { 0, 7 }, { 3, 3 }, { 7, 7 }, { 0, 0 }, { 6, UINT32_MAX },
+    };
+    const float *want = reference(N_LAYER);
+    for (size_t i = 0; i < GG_LEN(splits); i++) {
+        struct gguf_place_params p = GGUF_PLACE_PARAMS_INIT;
+        open_llama(&w, 2, N_LAYER);
+        p.split = splits[i];
+        p.n_split = 2;
+        if (i % 2) /* placed twice */
+            place(&w);
+        must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
+        start(&w);
+        ok(lies_by(&w, N_LAYER, splits[i]) && same_digits(&w, want),
+           "split points %u and %u are set: the CPU's bits", splits[i][0],
+           splits[i][1]);
+        close_world(&w);
+    }
+    static const struct {
+        uint32_t split[3];
+        size_t n;
+        const char *says;
+    } wrong[] = {
+        { { 3, 2 }, 2, "split point 1 is 2, less than the one before, 3" },
+        { { 3, 3, 3 }, 3, "3 split points for 2 preferred backends" },
+    };
+    for (size_t i = 0; i < GG_LEN(wrong); i++) {
+        struct gguf_place_params p = GGUF_PLACE_PARAMS_INIT;
+        uint32_t split[3];
+        open_llama(&w, 2, N_LAYER);
+        p.split = wrong[i].split;
+        p.n_split = wrong[i].n;
+        ok(gguf_model_place(w.model, &w.sp, &p, &w.err) == GGUF_E_INVALID &&
+               strstr(w.err.message, wrong[i].says),
+           "%s", w.err.message);
+        ok(gguf_model_get_split(w.model, &w.sp, split, 3, &w.err) ==
+               GGUF_E_INVALID,
+           "%s", w.err.message);
+        close_world(&w);
+    }
+}
+
+/* Factors of rope that all layers share lie on one device: a pass has a part
+ * for each device all the same. */
+static void check_shared_weight(void)
+{
+    static struct world w;
+    struct gguf_place_params p = GGUF_PLACE_PARAMS_INIT;
+    const uint32_t split[] = { 3, 7 };
+    struct gen g;
+    const struct gen_spec spec = { .arch = "llama",
+                                   .n_vocab = N_VOCAB,
+                                   .n_ctx = 64,
+                                   .n_embd = 64,
+                                   .n_layer = 6,
+                                   .n_ff = 96,
+                                   .n_head = 4,
+                                   .n_head_kv = 2,
+                                   .eps = 1e-5f,
+                                   .freq_base = 10000,
+                                   .rope_freqs = 1 };
+    gen_init(&g, 7);
+    gen_model(&g, &spec);
+    open_devices(&w, 2);
+    open_model(&w, &g, GGUF_DTYPE_F16);
+    gen_fini(&g);
+    p.split = split;
+    p.n_split = 2;
+    must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
+    start(&w);
+    const gguf_token tok[4] = { 3, 5, 7, 9 };
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    b.n = 4;
+    b.token = tok;
+    must(gguf_session_decode(w.session, &b, &w.err), &w.err);
+    ok(w.n_splits == 2, "factors of all layers: a pass has %zu parts",
+       w.n_splits);
+    close_world(&w);
+}
+
+/* A device of shared memory computes with the mapping of the file. */
+static void check_mapped(void)
+{
+    static struct world w;
+    const float *want = reference(3);
+    open_llama(&w, 1, 3);
+    w.island[0].shares = true;
+    place(&w);
+    ok(!w.island[0].n_bytes && !w.island[0].n_used &&
+           w.island[0].n_shared == 1 && layer_at(&w, 0) == 0 &&
+           layer_at(&w, 2) == 0 && !gguf_model_get_info(w.model)->copied_size,
+       "a device of shared memory: nothing is copied");
+    const struct gguf_tensor *t = w.model->of[0];
+    const char *from = w.data, *at = t->data;
+    ok(at > from, "weights lie in the file's bytes");
+    start(&w);
+    ok(same_digits(&w, want) && !w.island[0].n_foreign, "the CPU's bits");
+    close_world(&w);
+    ok(!w.island[0].n_shared, "its buffer is given back");
+}
+
 /* ---- other kinds of memory ---- */
 
 static void check_kinds(void)
@@ -276,6 +472,13 @@ int main(void)
     check_one();
     check_refused();
     check_small();
+    check_divided(6, 6, 4, 6, false);
+    check_divided(3, 9, 2, 3, false);
+    check_divided(9, 3, 7, 8, false);
+    check_divided(2, 3, 1, 2, true);
+    check_set();
+    check_shared_weight();
+    check_mapped();
     check_kinds();
     return done_testing();
 }

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_split.c - which backend computes which layers
+ *
+ * Weights go to the first backend that can compute with them if there is room
+ * for all. Else layers are divided in order over the devices, in proportion to
+ * their free memory, or, where a device would be too full by that, each device
+ * is filled before the next one. What is left over stays in host memory.
+ */
+#include "config.h"
+#include "run/settle.h"
+
+#include "backend/backend.h"
+#include "base/ckd.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "file/name.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { NO_LAYER = UINT32_MAX };
+
+/* ---- layers ---- */
+
+/* The layer that a name says, or -1; *decodes: one of a decoder that follows an
+ * encoder. */
+static int64_t layer_in(const char *name, bool *decodes)
+{
+    struct gguf_str s = gg_str_z(name);
+    int64_t n = gguf_name_layer(s, NULL);
+    *decodes = false;
+    if (n < 0)
+        n = gg_name_cut(&s, "enc.blk.");
+    if (n < 0) {
+        n = gg_name_cut(&s, "dec.blk.");
+        *decodes = n >= 0;
+    }
+    return n;
+}
+
+/* First nodes of layers, and the last node of all layers. */
+struct range {
+    uint64_t *first; /* [n] */
+    uint64_t last;
+    uint32_t n;
+};
+
+/* The layer of what no layer's name has: the one during which it is read first;
+ * the first one if that is before all, n if it is after all. */
+static uint32_t layer_at(const struct range *r, uint64_t node)
+{
+    uint32_t il = 0;
+    if (!r->n || node > r->last)
+        return r->n;
+    for (uint32_t k = 1; k < r->n; k++)
+        if (r->first[k] <= node)
+            il = k;
+    return il;
+}
+
+static enum gguf_status number_layers(struct gg_settle *v,
+                                      struct gguf_error *err)
+{
+    struct range r = { .n = 0 };
+    uint32_t n_first = 0, n_decoder = 0; /* layers before a decoder's */
+    bool decodes;
+    for (size_t k = 0; k < v->n_uses; k++) {
+        const int64_t n = layer_in(v->use[k].t->name, &decodes);
+        uint32_t *most = decodes ? &n_decoder : &n_first;
+        if (!v->use[k].kept && v->use[k].read && n >= *most)
+            *most = (uint32_t)n + 1;
+    }
+    r.n = n_first + n_decoder;
+    r.first =
+        gg_mem_alloc_zero(v->m->allocator, (size_t)r.n + 1, sizeof *r.first);
+    if (!r.first)
+        return gg_error_set_nomem(err, ((size_t)r.n + 1) * sizeof *r.first);
+    for (uint32_t k = 0; k < r.n; k++)
+        r.first[k] = UINT64_MAX;
+    for (size_t k = 0; k < v->n_uses; k++) {
+        struct gg_settle_use *u = &v->use[k];
+        const int64_t n = layer_in(u->t->name, &decodes);
+        u->layer = NO_LAYER;
+        if (u->kept || !u->read || n < 0)
+            continue;
+        u->layer = (uint32_t)n + (decodes ? n_first : 0);
+        r.first[u->layer] = GG_MIN(r.first[u->layer], u->first);
+        r.last = GG_MAX(r.last, u->last);
+    }
+    for (size_t k = 0; k < v->n_uses; k++)
+        if (v->use[k].layer == NO_LAYER)
+            v->use[k].layer = layer_at(&r, v->use[k].first);
+    v->n_layers = r.n + 1;
+    gg_mem_free(v->m->allocator, r.first);
+    return GGUF_OK;
+}
+
+/* ---- devices ---- */
+
+bool gg_settle_is_far(const struct gg_settle *v, unsigned b)
+{
+    return !gguf_backend_supports_buft(v->backend[b], gguf_host_buft());
+}
+
+unsigned gg_settle_lies_at(const struct gg_settle *v,
+                           const struct gg_settle_use *u)
+{
+    unsigned b = 0;
+    while (b < v->n_backends && u->t->buffer &&
+           (!gg_settle_is_far(v, b) || gguf_backend_buft(v->backend[b]) !=
+                                           gguf_buffer_buft(u->t->buffer)))
+        b++;
+    return u->t->buffer ? b : v->n_backends;
+}
+
+/* Bytes that backend b has for weights and what is kept; UINT64_MAX: not
+ * known. */
+static uint64_t room_of(const struct gg_settle *v, unsigned b)
+{
+    uint64_t n_free, n_total;
+    gguf_device_memory(gguf_backend_device(v->backend[b]), &n_free, &n_total);
+    if (!n_total)
+        return UINT64_MAX;
+    return n_free > v->n_graph ? n_free - v->n_graph : 0;
+}
+
+/* Bytes that a use adds to backend b's memory. */
+static uint64_t added_by(const struct gg_settle *v,
+                         const struct gg_settle_use *u, unsigned b)
+{
+    const size_t align = gguf_buft_alignment(gguf_backend_buft(v->backend[b]));
+    if (!u->read || !(u->can >> b & 1) ||
+        (!u->kept && gg_settle_lies_at(v, u) == b))
+        return 0;
+    return (u->size + align - 1) / align * align;
+}
+
+/* A division of the layers among the devices, which are backends 0 to n - 1. */
+struct division {
+    uint64_t *size; /* [n_layers] bytes of a layer on each device: [n] each */
+    uint64_t room[GGUF_SCHED_MAX_BACKENDS];
+    unsigned n;
+};
+
+static enum gguf_status measure(const struct gg_settle *v, struct division *d,
+                                struct gguf_error *err)
+{
+    d->n = v->n_backends - 1;
+    d->size = gg_mem_alloc_zero(
+        v->m->allocator, (size_t)v->n_layers * d->n + 1, sizeof *d->size);
+    if (!d->size)
+        return gg_error_set_nomem(err, (size_t)v->n_layers * d->n *
+                                           sizeof *d->size);
+    for (unsigned b = 0; b < d->n; b++) {
+        d->room[b] = gg_settle_is_far(v, b) ? room_of(v, b) : 0;
+        for (size_t k = 0; k < v->n_uses; k++)
+            d->size[(size_t)v->use[k].layer * d->n + b] +=
+                added_by(v, &v->use[k], b);
+    }
+    return GGUF_OK;
+}
+
+/* Is there room for all, if each weight goes to the first backend that can
+ * compute with it? */
+static bool fits(const struct gg_settle *v, const struct division *d)
+{
+    uint64_t used[GGUF_SCHED_MAX_BACKENDS] = { 0 };
+    for (size_t k = 0; k < v->n_uses; k++)
+        for (unsigned b = 0; b < d->n; b++)
+            if (v->use[k].can >> b & 1) {
+                used[b] += added_by(v, &v->use[k], b);
+                break;
+            }
+    for (unsigned b = 0; b < d->n; b++)
+        if (gg_settle_is_far(v, b) && used[b] > d->room[b])
+            return false;
+    return true;
+}
+
+/* Bytes of a layer, on the device where it takes most. */
+static uint64_t size_of(const struct division *d, uint32_t il)
+{
+    uint64_t most = 0;
+    for (unsigned b = 0; b < d->n; b++)
+        most = GG_MAX(most, d->size[(size_t)il * d->n + b]);
+    return most;
+}
+
+/* Give each layer the first device, from that of the layer before on, that has
+ * room for it and, with shared, whose share of all bytes it belongs to: a share
+ * is in proportion to room. Returns false if layers are left over. */
+static bool divide(struct gg_settle *v, const struct division *d, bool shared)
+{
+    double total = 0, sum = 0, before = 0;
+    double share[GGUF_SCHED_MAX_BACKENDS]; /* of rooms, up to each device */
+    uint64_t used = 0;
+    unsigned b = 0;
+    for (uint32_t il = 0; il < v->n_layers; il++)
+        total += (double)size_of(d, il);
+    for (unsigned k = 0; k < d->n; k++)
+        share[k] = sum += (double)d->room[k];
+    for (uint32_t il = 0; il < v->n_layers; il++) {
+        const uint64_t *size = &d->size[(size_t)il * d->n];
+        const double all = (double)size_of(d, il);
+        while (b < d->n &&
+               (size[b] > d->room[b] - used || !d->room[b] ||
+                (shared && (before + all / 2) * sum > share[b] * total))) {
+            b++;
+            used = 0;
+        }
+        used += b < d->n ? size[b] : 0;
+        before += all;
+        v->backend_of[il] = (uint8_t)b;
+    }
+    return b < d->n;
+}
+
+/* Say of layers that are not divided, or lie on devices already, where their
+ * largest weight lies or goes. */
+static void find_layers(struct gg_settle *v)
+{
+    for (uint32_t il = 0; il < v->n_layers; il++) {
+        const struct gg_settle_use *most = NULL;
+        for (size_t k = 0; k < v->n_uses; k++) {
+            const struct gg_settle_use *u = &v->use[k];
+            if (u->layer == il && !u->kept && u->read &&
+                (!most || u->size > most->size))
+                most = u;
+        }
+        if (!most)
+            continue;
+        unsigned b = gg_settle_lies_at(v, most);
+        if (b == v->n_backends && !v->split)
+            for (b = 0; b < v->n_backends && !(most->can >> b & 1);)
+                b++;
+        if (b < v->n_backends)
+            v->backend_of[il] = (uint8_t)b;
+    }
+}
+
+static enum gguf_status take_split(struct gg_settle *v, const uint32_t *split,
+                                   size_t n_split, struct gguf_error *err)
+{
+    uint32_t il = 0;
+    if (n_split + 1 != v->n_backends)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%zu split points for %u preferred backends",
+                            n_split, v->n_backends - 1);
+    for (size_t b = 0; b < n_split; b++) {
+        if (b && split[b] < split[b - 1])
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "split point %zu is %" PRIu32
+                                ", less than the one before, %" PRIu32,
+                                b, split[b], split[b - 1]);
+        for (; il < v->n_layers && il < split[b]; il++)
+            v->backend_of[il] = (uint8_t)b;
+    }
+    v->split = true;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_settle_layers(struct gg_settle *v, const uint32_t *split,
+                                  size_t n_split, struct gguf_error *err)
+{
+    struct division d = { .n = 0 };
+    GG_TRY(number_layers(v, err));
+    v->backend_of = gg_mem_alloc_zero(v->m->allocator, v->n_layers, 1);
+    if (!v->backend_of)
+        return gg_error_set_nomem(err, v->n_layers);
+    memset(v->backend_of, (int)v->n_backends - 1, v->n_layers);
+    if (split)
+        return take_split(v, split, n_split, err);
+    GG_TRY(measure(v, &d, err));
+    v->split = !fits(v, &d);
+    if (v->split && !divide(v, &d, true))
+        (void)divide(v, &d, false);
+    gg_mem_free(v->m->allocator, d.size);
+    find_layers(v);
+    return GGUF_OK;
+}
