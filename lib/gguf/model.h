@@ -32,6 +32,7 @@ extern "C" {
 #endif
 
 struct gguf_model;
+struct gguf_tensor; /* tensor.h */
 
 struct gguf_model_params {
     size_t struct_size;
@@ -127,6 +128,17 @@ gguf_model_get_info(const struct gguf_model *model);
 /* Owned by the model. Since: 0.1 */
 GGUF_API const struct gguf_vocab *
 gguf_model_vocab(const struct gguf_model *model);
+
+/* The weight that the model uses of the i-th tensor of its files (those of a
+ * set one after another, as in gguf_split_tensor), or of the tensor of that
+ * name (NUL-terminated). NULL: the model does not use that tensor, or there is
+ * none. The name may be cut (GGUF_TENSOR_NAME, tensor.h). gguf_tensor_get()
+ * reads its data, wherever it lies; nobody may write to it. Owned by the model;
+ * functions of load.h move the data and not the tensor. Since: 0.1 */
+GGUF_API const struct gguf_tensor *
+gguf_model_tensor(const struct gguf_model *model, size_t i);
+GGUF_API const struct gguf_tensor *
+gguf_model_tensor_find(const struct gguf_model *model, const char *name);
 
 /* What number i of n_label that RANK gives is of, by classifier.output_labels:
  * *label is borrowed of the file. GGUF_E_INVALID. Since: 0.1 */

@@ -198,6 +198,19 @@ const struct gguf_model_info *gguf_model_get_info(const struct gguf_model *m)
     return &m->info;
 }
 
+const struct gguf_tensor *gguf_model_tensor(const struct gguf_model *m,
+                                            size_t i)
+{
+    return i < gg_source_n_tensors(&m->src) ? m->of[i] : NULL;
+}
+
+const struct gguf_tensor *gguf_model_tensor_find(const struct gguf_model *m,
+                                                 const char *name)
+{
+    size_t i;
+    return gg_source_find(&m->src, name, &i) ? m->of[i] : NULL;
+}
+
 enum gguf_status gguf_model_label(const struct gguf_model *m, size_t i,
                                   struct gguf_str *label,
                                   struct gguf_error *err)

@@ -170,6 +170,17 @@ static void check_all(void)
            gguf_model_get_info(w.model)->copied_size == all,
        "all %zu weights are copied to the first, %" PRIu64 " bytes", n,
        w.a.n_bytes);
+    const struct gguf_tensor_info *info =
+        gguf_file_tensor_find(w.file, "output_norm.weight");
+    const struct gguf_tensor *t =
+        gguf_model_tensor_find(w.model, "output_norm.weight");
+    float there[64], here[64]; /* n_embd */
+    ok(t && info->size <= sizeof there && lies(&w, t) == 'A' &&
+           gguf_tensor_get(t, there, 0, info->size, NULL) == GGUF_OK &&
+           gguf_file_read(w.file, info->index, 0, here, info->size, NULL) ==
+               GGUF_OK &&
+           !memcmp(there, here, info->size),
+       "one that is found by its name is read from there");
     ok(place(&w) == GGUF_OK && w.a.n_bytes == all, "placed again they stay");
     ok(evaluate(&w), "placed: the CPU's bits");
     decode_one(&w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-weights.c - weights read ahead, copied, locked, let go */
+/* check-weights.c - weights found, read ahead, copied, locked, let go */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/failalloc.h"
@@ -346,6 +346,70 @@ static void check_limit(void)
        "too much to lock: the size and the limit, and nothing is locked");
 }
 
+/* ---- weights by name ---- */
+
+/* Every tensor of the file, by its number and by its name, has the file's
+ * type, shape and bytes; but for one that the model does not use. */
+static bool has_weights(const struct opened *o)
+{
+    const size_t n = gguf_file_n_tensors(o->file);
+    size_t n_unused = 0;
+    bool good = true;
+    for (size_t i = 0; good && i < n; i++) {
+        const struct gguf_tensor_info *info = gguf_file_tensor(o->file, i);
+        const struct gguf_tensor *t = gguf_model_tensor(o->model, i);
+        char name[GGUF_TENSOR_NAME];
+        snprintf(name, sizeof name, "%.*s", (int)info->name.size,
+                 info->name.data);
+        good = gguf_model_tensor_find(o->model, name) == t;
+        n_unused += !t;
+        if (!t || !good)
+            continue;
+        uint8_t *data = malloc(info->size), *other = malloc(info->size);
+        good = data && other && !strcmp(t->name, name) &&
+               t->dtype == info->dtype &&
+               !memcmp(t->ne, info->ne, sizeof t->ne) &&
+               gguf_tensor_size(t) == info->size &&
+               gguf_tensor_get(t, data, 0, info->size, NULL) == GGUF_OK &&
+               gguf_file_read(o->file, i, 0, other, info->size, NULL) ==
+                   GGUF_OK &&
+               !memcmp(data, other, info->size);
+        free(data);
+        free(other);
+    }
+    return good && n_unused == 1 &&
+           !gguf_model_tensor_find(o->model, "blk.0.extra.weight") &&
+           !gguf_model_tensor_find(o->model, "blk.2.attn_q.weight") &&
+           !gguf_model_tensor_find(o->model, "") &&
+           !gguf_model_tensor(o->model, n) &&
+           !gguf_model_tensor(o->model, SIZE_MAX);
+}
+
+static void check_names(void)
+{
+    const union {
+        uint16_t number;
+        uint8_t first;
+    } one = { 1 };
+    struct run_watch w = { .calls = 0 };
+    struct opened o;
+    if (!one.first) {
+        skip("the file's bytes are not this machine's");
+        return;
+    }
+    if (!open_it(&o, NULL)) {
+        ok(0, "%s", o.err.message);
+        return;
+    }
+    const struct gguf_tensor *t =
+        gguf_model_tensor_find(o.model, "output_norm.weight");
+    ok(has_weights(&o), "weights by name and by number, in the mapping");
+    ok(with(&o, gguf_model_read, &w, 1) == GGUF_OK && has_weights(&o) &&
+           gguf_model_tensor_find(o.model, "output_norm.weight") == t,
+       "the same in memory of the model's own");
+    close_it(&o);
+}
+
 static void make(void)
 {
     struct gen g;
@@ -369,6 +433,7 @@ int main(void)
         return 1;
     }
     close_it(&o);
+    check_names();
     check_prefetch();
     check_read();
     check_cancel();
