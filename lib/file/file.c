@@ -10,6 +10,7 @@
 #include "base/params.h"
 #include "base/paths.h"
 #include "base/str.h"
+#include "dtype/order.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -531,6 +532,21 @@ const void *gguf_file_tensor_data(const struct gguf_file *f, size_t i)
     return i < f->n_tensors && !f->map.read
                ? f->map.data + f->data_off + f->tensor[i].off
                : NULL;
+}
+
+bool gg_file_tensor_is_swapped(const struct gguf_file *f, size_t i)
+{
+    const int type = gg_dtype_index(f->tensor[i].dtype);
+    return type >= 0 && gg_order_known(type) &&
+           gg_order_differs(type, f->big_endian);
+}
+
+bool gg_file_tensor_in_place(const struct gguf_file *f, size_t i)
+{
+    const uint32_t dtype = f->tensor[i].dtype;
+    return !gg_file_tensor_is_swapped(f, i) &&
+           ((dtype != GGUF_DTYPE_F32 && dtype != GGUF_DTYPE_I32) ||
+            (uintptr_t)gguf_file_tensor_data(f, i) % sizeof(float) == 0);
 }
 
 void gguf_file_advise(const struct gguf_file *f, size_t i, uint64_t off,

@@ -52,6 +52,13 @@ enum gguf_status gg_file_no_memory(struct gguf_error *err);
 enum gguf_status gg_file_in_memory(const struct gguf_file *f,
                                    struct gguf_error *err);
 
+/* Must the data of tensor i, of a type whose numbers' places are known, be
+ * swapped to be in the byte order of tensors in memory (dtype/order.h)? */
+bool gg_file_tensor_is_swapped(const struct gguf_file *f, size_t i);
+/* Can tensor i, of a file in memory, be computed with where it lies: not
+ * swapped, and no float or integer of 32 bits off its alignment? */
+bool gg_file_tensor_in_place(const struct gguf_file *f, size_t i);
+
 /* Where the data of tensor i is, in a file with a reader once it is fetched. */
 static inline const uint8_t *gg_file_tensor_at(const struct gguf_file *f,
                                                size_t i)

@@ -148,6 +148,52 @@ GGUF_API struct gguf_tensor *gguf_ctx_find(const struct gguf_ctx *ctx,
  * with a sticky GGUF_E_FULL. Since: 0.1 */
 GGUF_API void *gguf_ctx_work(struct gguf_ctx *ctx, size_t size);
 
+/* --- the tensors of a file ------------------------------------------------ */
+
+struct gguf_file; /* file.h */
+
+/* Data of the tensors in a context that is made from a file. */
+enum gguf_ctx_data {
+    GGUF_CTX_DATA_NONE, /* no data: names, types and shapes only */
+    GGUF_CTX_DATA_MAP,  /* data in the file's mapping, which must not be
+                         * written to; a copy in the context for a tensor that
+                         * cannot be used there, because of its byte order or
+                         * its alignment */
+    GGUF_CTX_DATA_COPY  /* a copy of the data in the context */
+};
+
+struct gguf_ctx_file_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+    enum gguf_ctx_data data;
+    size_t extra_size; /* bytes of the context for objects made later */
+};
+#define GGUF_CTX_FILE_PARAMS_INIT                                             \
+    {                                                                         \
+        sizeof(struct gguf_ctx_file_params), NULL, GGUF_CTX_DATA_NONE, 0      \
+    }
+
+/* A context with one leaf for each tensor of file, in the order of the file:
+ * its name, cut at 63 bytes as by gguf_tensor_name, its type and its shape.
+ * With GGUF_CTX_DATA_MAP, file is kept: it must outlive the context. Otherwise
+ * it may be closed. Tensors made later get data in the context only with
+ * GGUF_CTX_DATA_COPY (gguf_ctx_set_no_alloc changes that). params may be NULL.
+ *
+ *     struct gguf_ctx_file_params p = GGUF_CTX_FILE_PARAMS_INIT;
+ *     p.data = GGUF_CTX_DATA_MAP;
+ *     st = gguf_ctx_create_from_file(&ctx, file, &p, &err);
+ *     struct gguf_tensor *w = gguf_ctx_find(ctx, "output.weight");
+ *
+ * GGUF_E_UNSUPPORTED (names the tensor: a type of unknown size, more than 4
+ * dimensions; GGUF_CTX_DATA_MAP for a file that is read through a reader),
+ * GGUF_E_INVALID (params, no file), GGUF_E_NOMEM; with a copy also GGUF_E_IO,
+ * GGUF_E_TRUNCATED (the file became shorter) and what a reader returns.
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_ctx_create_from_file(struct gguf_ctx **out, const struct gguf_file *file,
+                          const struct gguf_ctx_file_params *params,
+                          struct gguf_error *err) GGUF_MUST_CHECK;
+
 /* --- making tensors ------------------------------------------------------ */
 
 /* A leaf of n_dims (1 to 4) dimensions ne[], each >= 0, rows contiguous. Data

@@ -25,39 +25,20 @@ static size_t copy_room(size_t size)
     return (size + GGUF_TENSOR_ALIGN - 1) & ~(size_t)(GGUF_TENSOR_ALIGN - 1);
 }
 
-/* Are its numbers in another byte order than tensors in memory? */
-static bool turned(const struct gguf_split_tensor *t)
-{
-    int type = gg_dtype_index(t->info->dtype);
-    return type >= 0 && gg_order_known(type) &&
-           gg_order_differs(type, gguf_file_is_big_endian(t->file));
-}
-
-/* Can it not be used where it lies: turned, or numbers that C would read
- * off their alignment? */
-static bool moves(const struct gguf_split_tensor *t)
-{
-    return turned(t) ||
-           ((t->info->dtype == GGUF_DTYPE_F32 ||
-             t->info->dtype == GGUF_DTYPE_I32) &&
-            (uintptr_t)gguf_file_tensor_data(t->file, t->info->index) %
-                sizeof(float));
-}
-
 static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
                               const struct gguf_split_tensor *from,
                               struct gguf_error *err)
 {
     const uint8_t *data = gguf_file_tensor_data(from->file, from->info->index);
     size_t size = (size_t)from->info->size;
-    if (!moves(from))
+    if (gg_file_tensor_in_place(from->file, from->info->index))
         return gguf_buffer_place(
             m->buffer[from->file_no], t,
             gguf_file_data_off(from->file) + from->info->off, err);
     GG_TRY(gg_file_in_memory(from->file, err));
     uint8_t *copy = (uint8_t *)m->copy + m->copy_used;
     memcpy(copy, data, size);
-    if (turned(from))
+    if (gg_file_tensor_is_swapped(from->file, from->info->index))
         gg_order_swap(gg_dtype_index(t->dtype), (uint64_t)t->nb[1], 0, copy,
                       size);
     GG_TRY(gguf_buffer_place(m->copy_buffer, t, m->copy_used, err));
@@ -185,7 +166,7 @@ static enum gguf_status make_copy(struct gguf_model *m, struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++) {
         const struct gguf_split_tensor t = gg_source_tensor(&m->src, i);
-        if (moves(&t))
+        if (!gg_file_tensor_in_place(t.file, t.info->index))
             m->copy_size += copy_room((size_t)t.info->size);
     }
     if (!m->copy_size)

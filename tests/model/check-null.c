@@ -433,6 +433,8 @@ static void check_graphs(void)
     struct gguf_clone *clone;
     struct gguf_sched *s;
     struct gguf_difference diff = GGUF_DIFFERENCE_INIT;
+    DEFAULTS(gguf_ctx_file_params, GGUF_CTX_FILE_PARAMS_INIT,
+             gguf_ctx_create_from_file(&c, r.file, p, &err));
     DEFAULTS(gguf_ctx_params, GGUF_CTX_PARAMS_INIT,
              gguf_ctx_create(&c, p, &err));
     must(gguf_ctx_create(&c, NULL, &err));
