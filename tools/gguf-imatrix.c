@@ -138,23 +138,29 @@ static bool compare(const struct gguf_imatrix *im, const struct im_options *o,
 {
     struct load l = { NULL, NULL, NULL };
     struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
-    uint64_t n_used = 0;
+    const size_t n = gguf_imatrix_n_entries(im);
     if (!load_open(&l, o->model, true, &o->files))
         return false;
+    bool *used = msg_must(calloc(n + 1, sizeof *used));
     for (size_t i = 0; i < load_n_tensors(&l); i++) {
         const struct gguf_tensor_info *t = load_tensor(&l, i).info;
         size_t k;
         if (t->ne[1] < 2)
             continue;
         c->n_matrices++;
-        bool found = gguf_imatrix_find(im, t->name, &k) &&
-                     gguf_imatrix_entry(im, k, &e, NULL) == GGUF_OK;
-        uint64_t want = t->n_elements / (uint64_t)t->ne[1];
-        n_used += found;
-        if (!found || e.n_values != want)
+        const bool found = gguf_imatrix_find(im, t->name, &k) &&
+                           gguf_imatrix_entry(im, k, &e, NULL) == GGUF_OK;
+        const uint64_t want = t->n_elements / (uint64_t)t->ne[1];
+        if (found)
+            used[k] = true;
+        if (gguf_imatrix_find_for(im, t->name, want, &k))
+            used[k] = true;
+        else
             add_missing(c, t->name, found ? e.n_values : 0, want);
     }
-    c->n_unused = gguf_imatrix_n_entries(im) - n_used;
+    for (size_t i = 0; i < n; i++)
+        c->n_unused += !used[i];
+    free(used);
     load_close(&l);
     return true;
 }

@@ -197,9 +197,11 @@ void print_summary(const struct target *target, double seconds)
                  t.n_fallbacks, text_s(t.n_fallbacks));
     if (t.n_needs_imatrix)
         msg_info(target->path,
-                 "types that need an importance matrix: %" PRIu64
-                 " tensor%s; --imatrix gives one",
-                 t.n_needs_imatrix, text_s(t.n_needs_imatrix));
+                 "types that need importance data: %" PRIu64 " tensor%s; %s",
+                 t.n_needs_imatrix, text_s(t.n_needs_imatrix),
+                 t.n_imatrix + t.n_lacks_imatrix + t.n_bad_imatrix
+                     ? "those that were given have none for them"
+                     : "--imatrix gives them");
     if (t.n_bad_imatrix)
         msg_warn(target->path,
                  "not used: importance data of another shape, of %" PRIu64

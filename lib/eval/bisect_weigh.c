@@ -63,10 +63,10 @@ static enum gguf_status energy_of(const struct gguf_imatrix *im,
     struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
     size_t i;
     *energy = NULL;
-    if (!im || !gguf_imatrix_find(im, gg_str_z(name), &i))
+    if (!im || !gguf_imatrix_find_for(im, gg_str_z(name), ne0 * n_mats, &i))
         return GGUF_OK;
     GG_TRY(gguf_imatrix_entry(im, i, &e, err));
-    if (e.n_values != ne0 * n_mats || e.n_mats != n_mats)
+    if (e.n_mats != n_mats)
         return GGUF_OK;
     *energy = gg_mem_alloc_zero(a, e.n_values, sizeof **energy);
     if (!*energy)

@@ -275,7 +275,60 @@ static void check_some(const char *name, const void *file, size_t size,
     }
 }
 
-static unsigned n_layered;
+static unsigned n_layered, n_alike;
+
+/* The data of entry i alone; the caller destroys them. */
+static struct gguf_imatrix *take_one(const struct gguf_imatrix *im, size_t i)
+{
+    struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
+    struct gguf_imatrix *one = NULL;
+    static float sums[1 << 16], counts[256];
+    if (gguf_imatrix_entry(im, i, &e, NULL) || e.n_values > GG_LEN(sums) ||
+        e.n_mats > GG_LEN(counts) ||
+        gguf_imatrix_sums(im, i, 0, (size_t)e.n_values, sums, NULL))
+        return NULL;
+    for (size_t k = 0; k < e.n_mats; k++)
+        counts[k] = 1;
+    if (gguf_imatrix_create(&one, NULL, NULL) ||
+        gguf_imatrix_add(one, e.name, e.n_values / e.n_mats, e.n_mats, sums,
+                         counts, NULL)) {
+        gguf_imatrix_destroy(one);
+        return NULL;
+    }
+    return one;
+}
+
+/* Where data of one matrix are taken for another they are the same. */
+static void check_alike(const char *name, struct gguf_collect *c)
+{
+    struct gguf_imatrix *im = NULL;
+    static float a[1 << 16], b[1 << 16];
+    bool good = c && !gguf_collect_result(c, &im, NULL);
+    const size_t n = good ? gguf_imatrix_n_entries(im) : 0;
+    unsigned n_pairs = 0;
+    for (size_t i = 0; i < n && good; i++) {
+        struct gguf_imatrix *one = take_one(im, i);
+        good = one != NULL;
+        for (size_t k = 0, at; k < n && good; k++) {
+            struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
+            good = !gguf_imatrix_entry(im, k, &e, NULL);
+            const size_t size = (size_t)e.n_values;
+            const struct gguf_str s = { e.name, strlen(e.name) };
+            if (k == i || !gguf_imatrix_find_for(one, s, size, &at))
+                continue;
+            n_pairs++;
+            good = !gguf_imatrix_sums(im, i, 0, size, a, NULL) &&
+                   !gguf_imatrix_sums(im, k, 0, size, b, NULL) &&
+                   !memcmp(a, b, size * sizeof *a);
+            if (!good)
+                printf("# '%s' is not as others of its layer\n", e.name);
+        }
+        gguf_imatrix_destroy(one);
+    }
+    gguf_imatrix_destroy(im);
+    n_alike += n_pairs;
+    ok(good, "%s: %u pairs of matrices of one input", name, n_pairs);
+}
 
 static void check_arch(const char *name)
 {
@@ -311,6 +364,7 @@ static void check_arch(const char *name)
        err.message);
     n_layered += b != NULL;
     check_some(name, file, size, tok, a);
+    check_alike(name, a);
     ok(a && run_loop(&l, file, size, tok) && as_loop(a, &l),
        "%s: what a loop over its graphs adds up", name);
     ok(l.n_needed < l.n_nodes && n_asked == l.n_needed,
@@ -334,5 +388,7 @@ int main(int argc, char **argv)
             check_arch(names[i]);
     ok(argc > 1 || n_layered > 100, "%u architectures layer by layer",
        n_layered);
+    ok(argc > 1 || n_alike > 2000, "%u pairs of matrices of one input",
+       n_alike);
     return done_testing();
 }

@@ -334,16 +334,18 @@ test $rc -eq 0 && ! grep -q somebody "$tmp/o.gguf" &&
     grep -q 'quantize.imatrix.dataset *wiki.raw$'
 ok 'no path of the machine gets into the output'
 rm -f "$tmp/o.gguf"
-# Of the layers' tensors it has three, of the others none.
+# It has data of blk.0.attn_q, blk.1.attn_q and blk.0.ffn_down; what multiplies
+# the same vectors takes them, too: attn_k and attn_v.
 run "$q" --imatrix "$tmp/im.dat" "$m" -o "$tmp/o.gguf=Q4_0" -o "$tmp/a.gguf=Q8_0"
 test $rc -eq 0 -a "$(grep -c warning "$tmp/err")" -eq 1 &&
-    grep -q "^gguf-quantize: .*o.gguf: warning: 39 of 42 tensors that importance data would weigh have none: 'blk.0.attn_k.weight', 'blk.0.attn_output.weight', 'blk.0.attn_v.weight' \.\.\.$" "$tmp/err"
+    grep -q "^gguf-quantize: .*o.gguf: warning: 35 of 42 tensors that importance data would weigh have none: 'blk.0.attn_output.weight', 'blk.0.ffn_gate.weight', 'blk.0.ffn_up.weight' \.\.\.$" "$tmp/err"
 ok 'importance data for a part of the model are reported'
 # Data of a fused matrix are those of its parts, and the other way round.
-"$builddir/tests/tools/mkimatrix" "$tmp/half.dat" tensor blk.0.attn_qkv.weight 256
+"$builddir/tests/tools/mkimatrix" "$tmp/half.dat" tensor blk.2.attn_qkv.weight 256
 run "$q" -n --imatrix "$tmp/im.dat" --imatrix "$tmp/half.dat" "$m" "$tmp/n.gguf" Q4_0
 test $rc -eq 0 &&
-    grep -q "37 of 42 tensors that importance data would weigh have none: 'blk.0.attn_output.weight'" "$tmp/err"
+    grep -q "32 of 42 tensors that importance data would weigh have none: 'blk.0.attn_output.weight'" "$tmp/err" &&
+    ! grep -q 'has no tensor for' "$tmp/err"
 ok 'importance data of tensors that were fused'
 run "$q" -n --compat --imatrix "$tmp/im.dat" --imatrix "$tmp/half.dat" "$m" "$tmp/n.gguf" Q4_0
 test $rc -eq 0 && grep -q '39 of 42 tensors' "$tmp/err"
@@ -376,7 +378,7 @@ rm -f "$tmp/half.dat"
 "$builddir/tests/tools/mkimatrix" "$tmp/im.dat" nan 256
 run "$q" --imatrix "$tmp/im.dat" "$m" -o "$tmp/a.gguf=Q4_0" -o "$tmp/o.gguf=Q5_0"
 test $rc -eq 0 -a "$(grep -c "blk.0.attn_q.*importance of 128 columns" "$tmp/err")" -eq 1 &&
-    test "$(grep -c "the importance of" "$tmp/err")" -eq 3
+    test "$(grep -c "the importance of" "$tmp/err")" -eq 7
 ok 'importances that are not numbers end no run: one line for a tensor'
 rm -f "$tmp"/[ao].gguf "$tmp/im.dat"
 

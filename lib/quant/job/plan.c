@@ -236,19 +236,38 @@ static enum gguf_status check_widths(const struct gguf_quant *q,
                         n_values, n_other, n);
 }
 
+/* Count data that are of no tensor of the input, and hold for none of the
+ * output. */
+static enum gguf_status count_unknown(struct gguf_quant *q,
+                                      struct gguf_error *err)
+{
+    const struct gguf_imatrix *im = q->p.imatrix;
+    const size_t n = gguf_imatrix_n_entries(im);
+    struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
+    bool *used = gg_mem_alloc_zero(q->p.allocator, n + 1, sizeof *used);
+    if (!used)
+        return gg_error_set_nomem(err, n + 1);
+    for (size_t i = 0, k; i < q->n_t && !q->p.compat; i++)
+        if (gguf_imatrix_find_for(im, q->t[i].src->info->name,
+                                  n_importances(q->t[i].src->info), &k))
+            used[k] = true;
+    q->n_imatrix_unknown = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!used[i] && gguf_imatrix_entry(im, i, &e, NULL) == GGUF_OK)
+            q->n_imatrix_unknown += !gg_source_find(&q->in, e.name, NULL);
+    gg_mem_free(q->p.allocator, used);
+    return GGUF_OK;
+}
+
 /* If the model knows none of their names, the data are of another model. */
 static enum gguf_status check_names(struct gguf_quant *q,
                                     struct gguf_error *err)
 {
     const struct gguf_imatrix *im = q->p.imatrix;
-    size_t n = gguf_imatrix_n_entries(im);
+    const size_t n = gguf_imatrix_n_entries(im);
     struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
     struct gg_str_esc a, b;
-    q->n_imatrix_unknown = 0;
-    for (size_t i = 0; i < n; i++) {
-        GG_TRY(gguf_imatrix_entry(im, i, &e, err));
-        q->n_imatrix_unknown += !gg_source_find(&q->in, e.name, NULL);
-    }
+    GG_TRY(count_unknown(q, err));
     if (!n || !q->n_t || q->n_imatrix_unknown < n || q->p.compat)
         return GGUF_OK;
     GG_TRY(gguf_imatrix_entry(im, 0, &e, err));

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "quant/job/outer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static enum gguf_status check_source(const struct gguf_quant *q,
@@ -28,59 +27,18 @@ static enum gguf_status check_source(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* Matrices of a layer that multiply the same vectors: what is known of the
- * columns of one holds for the other. Which of them a file has depends on
- * whether its converter fused or renamed them. */
-static const struct {
-    const char *is, *like;
-} kin[] = {
-    { "attn_qkv", "attn_q" },
-    { "attn_qkv", "attn_k" },
-    { "attn_qkv", "attn_v" },
-    { "attn_q", "attn_qkv" },
-    { "attn_k", "attn_qkv" },
-    { "attn_v", "attn_qkv" },
-    { "ffn_up", "ffn_gate" },
-    { "ffn_gate", "ffn_up" },
-    { "ffn_gate_up_exps", "ffn_gate_exps" },
-    { "ffn_gate_up_exps", "ffn_up_exps" },
-    { "ffn_gate_exps", "ffn_gate_up_exps" },
-    { "ffn_up_exps", "ffn_gate_up_exps" },
-};
-
-/* The data of a tensor that has none of its own. */
-static const struct gg_imatrix_entry *find_kin(const struct gguf_imatrix *im,
-                                               struct gguf_str name)
-{
-    static const char end[] = ".weight";
-    const struct gg_imatrix_entry *e = NULL;
-    struct gguf_str rest;
-    char other[80];
-    if (gguf_name_layer(name, &rest) < 0 || !gg_str_ends(rest, end))
-        return NULL;
-    const int before = (int)(name.size - rest.size);
-    rest.size -= sizeof end - 1;
-    for (size_t i = 0; i < GG_LEN(kin) && !e; i++) {
-        if (!gg_str_eqz(rest, kin[i].is))
-            continue;
-        const int n = snprintf(other, sizeof other, "%.*s%s%s", before,
-                               name.data, kin[i].like, end);
-        if (n > 0 && (size_t)n < sizeof other)
-            e = gg_imatrix_find(im, other);
-    }
-    return e;
-}
-
 const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
                                               const struct gg_job_tensor *jt)
 {
+    const struct gguf_imatrix *im = q->p.imatrix;
     const struct gguf_str name = jt->src->info->name;
-    const struct gg_imatrix_entry *e =
-        q->p.imatrix ? gg_imatrix_find_str(q->p.imatrix, name) : NULL;
-    if (!e && q->p.imatrix && !q->p.compat)
-        e = find_kin(q->p.imatrix, name);
-    uint64_t want = jt->pub.n_elements / (uint64_t)jt->pub.ne[1];
-    return e && e->n_values == want ? e : NULL;
+    const uint64_t n = jt->pub.n_elements / (uint64_t)jt->pub.ne[1];
+    size_t i;
+    if (!im || !gguf_imatrix_find_for(im, name, n, &i))
+        return NULL;
+    /* llama-quantize looks for its name only */
+    return q->p.compat && !gguf_imatrix_find(im, name, &i) ? NULL
+                                                           : im->entries[i];
 }
 
 /* The importance data as this type wants them, and how much of them cannot be

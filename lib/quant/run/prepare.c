@@ -52,11 +52,16 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
         const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
         if (t->needs_imatrix ||
             (!q->t[i].imatrix && to->flags & GG_CODEC_NEEDS_WEIGHT))
-            return gg_error_set(
-                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "tensor '%s': %s needs importance data (--imatrix)",
-                gg_str_esc(&esc, gg_str_z(t->name)),
-                gguf_dtype_find(t->to)->name);
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "tensor '%s': %s needs importance data%s",
+                                gg_str_esc(&esc, gg_str_z(t->name)),
+                                gguf_dtype_find(t->to)->name,
+                                !q->p.imatrix ? " (--imatrix)"
+                                : t->bad_imatrix
+                                    ? ": those that were given for it have "
+                                      "another shape"
+                                    : ", and those that were given have none "
+                                      "for this tensor");
         if (!from->decode || (!to->encode && !has_blocks(q, &q->t[i])))
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,

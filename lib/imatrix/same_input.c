@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* same_input.c - matrices that multiply the same vectors
+ *
+ * What is known of the columns of one holds for the others of its layer: which
+ * of them a file has depends on whether its converter fused or renamed them,
+ * and on what was collected. tests/eval/check-collect-archs compares what is
+ * collected for them, in every architecture that is evaluated.
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "imatrix/imatrix.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Names without layer and ".weight", of one input in each row. */
+static const char *const groups[] = {
+    /* the normalized state that attention and its kin read */
+    "attn_qkv attn_q attn_k attn_v attn_gate attn_q_a attn_kv attn_kv_a_mqa "
+    "attn_compressor_kv attn_compressor_gate indexer.attn_k indexer.q_proj "
+    "indexer.k_proj ssm_in ssm_ba ssm_alpha ssm_beta ssm_f_a ssm_g_a",
+    "attn_q_b indexer.attn_q_b",
+    "cross_attn_k cross_attn_v",
+    "ffn_gate ffn_up",
+    "ffn_gate_up_exps ffn_gate_exps ffn_up_exps",
+    "ffn_gate_shexp ffn_up_shexp",
+    "ffn_gate_chexps ffn_up_chexps",
+};
+
+/* The next word of *text, which goes behind it; empty after the last. */
+static struct gguf_str take_word(const char **text)
+{
+    *text += strspn(*text, " ");
+    const struct gguf_str word = { *text, strcspn(*text, " ") };
+    *text += word.size;
+    return word;
+}
+
+/* The row that has the name, or NULL. */
+static const char *find_group(struct gguf_str name)
+{
+    for (size_t i = 0; i < GG_LEN(groups); i++) {
+        const char *text = groups[i];
+        for (struct gguf_str w = take_word(&text); w.size;
+             w = take_word(&text))
+            if (gg_str_eq(w, name))
+                return groups[i];
+    }
+    return NULL;
+}
+
+/* The entry of NAME.weight with n values, for another NAME in the same layer.
+ */
+static bool find_other(const struct gguf_imatrix *im, struct gguf_str name,
+                       uint64_t n_values, size_t *i)
+{
+    static const char end[] = ".weight";
+    struct gguf_str rest = name;
+    char other[128];
+    if (gg_str_starts(rest, "enc.") || gg_str_starts(rest, "dec."))
+        rest = (struct gguf_str){ rest.data + 4, rest.size - 4 };
+    if (gguf_name_layer(rest, &rest) < 0 || !gg_str_ends(rest, end))
+        return false;
+    const int before = (int)(name.size - rest.size);
+    rest.size -= sizeof end - 1;
+    const char *text = find_group(rest);
+    for (struct gguf_str w = { "", 1 }; text && w.size;) {
+        w = take_word(&text);
+        const int n = snprintf(other, sizeof other, "%.*s%.*s%s", before,
+                               name.data, (int)w.size, w.data, end);
+        if (w.size && n > 0 && (size_t)n < sizeof other &&
+            gguf_imatrix_find(im, gg_str_z(other), i) &&
+            im->entries[*i]->n_values == n_values)
+            return true;
+    }
+    return false;
+}
+
+int gguf_imatrix_find_for(const struct gguf_imatrix *im, struct gguf_str name,
+                          uint64_t n_values, size_t *i)
+{
+    if (gguf_imatrix_find(im, name, i))
+        return im->entries[*i]->n_values == n_values;
+    return find_other(im, name, n_values, i);
+}

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-quantize: which importance data hold for a matrix.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+q=$bin/gguf-quantize
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+if test ! -f "$m"; then
+    echo "1..0 # SKIP no model in share/"
+    exit 0
+fi
+
+# One of two matrices with the same input has data: the other's bytes are those
+# that its own data give.
+for pair in 'ffn_gate ffn_up' 'ffn_up ffn_gate' 'attn_q attn_k' \
+    'attn_k attn_v' 'attn_v attn_q'; do
+    one=${pair% *} other=${pair#* }
+    for name in $one $other; do
+        "$builddir/tests/tools/mkimatrix" "$tmp/half.dat" tensor \
+            "blk.0.$name.weight" 256
+        run "$q" -q -f --imatrix "$tmp/half.dat" \
+            --tensor-type "blk\\.0\\.$other=IQ2_XXS" "$m" "$tmp/$name.gguf" Q8_0
+        test $rc -eq 0 && "$bin/gguf-info" --hash "$tmp/$name.gguf" |
+            grep "blk.0.$other.weight" | cut -d ' ' -f 1 >"$tmp/$name.sum"
+    done
+    test -s "$tmp/$one.sum" && cmp "$tmp/$one.sum" "$tmp/$other.sum"
+    ok "data of $one hold for $other"
+    rm -f "$tmp/$one".* "$tmp/$other".*
+done
+"$builddir/tests/tools/mkimatrix" "$tmp/half.dat" tensor \
+    blk.0.ffn_gate.weight 256
+run "$q" -q --imatrix "$tmp/half.dat" \
+    --tensor-type 'blk\.1\.ffn_up=IQ2_XXS' "$m" "$tmp/n.gguf" Q8_0
+test $rc -eq 1 && grep -q "'blk.1.ffn_up.weight': IQ2_XXS needs \
+importance data, and those that were given have none for this tensor$" \
+    "$tmp/err"
+ok 'data that have none for a tensor are not called missing'
+run "$q" -q \
+    --tensor-type 'blk\.1\.ffn_up=IQ2_XXS' "$m" "$tmp/n.gguf" Q8_0
+test $rc -eq 1 && grep -q "'blk.1.ffn_up.weight': IQ2_XXS needs \
+importance data (--imatrix)$" "$tmp/err"
+ok 'where there are none at all they are'
+done_testing
