@@ -178,6 +178,8 @@ static void find(struct finding *f, const char *arg)
         added = add(f, arg, output, true);
     else if (gguf_split_open(&set, arg, &params, &err) != GGUF_OK)
         added = add_broken(f, arg, shard, &err);
+    else if (gguf_split_n_files(set) == 1)
+        added = add(f, gguf_split_path(set, 0), output, true);
     else if (!output || names_set(output, gguf_split_n_files(set)))
         added = add_set(f, arg, set_path, set, gguf_split_n_files(set));
     else if (there)
