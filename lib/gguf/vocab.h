@@ -83,8 +83,8 @@ struct gguf_vocab_params {
  * Special ids that there are not, unknown token types and scores that are no
  * numbers are warned of and do without; but an id of BOS, EOS, UNK or SEP that
  * there is not is refused, unless it is -1 (of 32 or 64 bits), which stands for
- * none. Token types may be integers of any type, and scores numbers of any
- * type, if i32 and f32 hold each value. A file whose model is "no_vocab" or
+ * none. Token types may be integers and scores numbers of any type of 32 or
+ * 64 bits, if i32 and f32 hold each value. A file whose model is "no_vocab" or
  * "none" gives a vocabulary of 0 tokens.
  * GGUF_E_VOCAB (names key and index), GGUF_E_TYPE, GGUF_E_UNSUPPORTED
  * (algorithm; name of a way to cut words), GGUF_E_NOTFOUND, GGUF_E_OVERFLOW (a

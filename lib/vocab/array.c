@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* array.c - arrays of one number for each token
  *
- * llama.cpp writes scores as f32 and token types as i32; other programs write
- * other types, which are read where every value fits.
+ * llama.cpp writes scores as f32 and token types as i32. Other types of 32 or
+ * 64 bits are read where every value fits. Narrower ones are refused: programs
+ * that cast the array would read past its end (llama.cpp's pull request 26690).
  */
 #include "config.h"
 #include "vocab/vocab.h"
@@ -16,9 +17,11 @@ static bool is_read_as(uint32_t type, uint32_t wanted)
 {
     const bool integer = gg_value_kind(type) == GG_KIND_UINT ||
                          gg_value_kind(type) == GG_KIND_INT;
+    const bool number = integer || gg_value_kind(type) == GG_KIND_FLOAT;
+    if (gguf_val_type_size(type) < gguf_val_type_size(wanted))
+        return false;
     return type == wanted || (wanted == GGUF_VAL_I32 && integer) ||
-           (wanted == GGUF_VAL_F32 &&
-            (integer || gg_value_kind(type) == GG_KIND_FLOAT));
+           (wanted == GGUF_VAL_F32 && number);
 }
 
 enum gg_vocab_array gg_vocab_array_find(const struct gguf_file *file,

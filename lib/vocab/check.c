@@ -95,23 +95,20 @@ static enum gguf_status check_texts(struct gg_vocab_scan *s,
     return GGUF_OK;
 }
 
-/* Numbers of another type than llama.cpp reads, which takes the array for one
- * of type: an error where it would read past the end. */
+/* Warn of numbers of another type than the one llama.cpp casts the array to. */
 static enum gguf_status note_numbers(const struct gg_vocab_scan *s,
                                      const struct gguf_kv *kv, uint32_t type,
                                      struct gguf_error *err)
 {
-    const bool narrow =
-        gguf_val_type_size(kv->elem_type) < gguf_val_type_size(type);
     struct gg_str_esc e;
     if (kv->elem_type == type)
         return GGUF_OK;
-    return gg_file_finding(
-        s->c, narrow ? GG_CHECK_VOCAB_TYPE : GG_CHECK_VOCAB_NUMBERS, kv->key,
-        kv->off, err, "key '%s' is an array of %s: programs that expect %s %s",
-        gg_str_esc(&e, kv->key), gguf_val_type_name(kv->elem_type),
-        gguf_val_type_name(type),
-        narrow ? "read past its end" : "read other values");
+    return gg_file_finding(s->c, GG_CHECK_VOCAB_NUMBERS, kv->key, kv->off, err,
+                           "key '%s' is an array of %s: programs that expect "
+                           "%s read other values",
+                           gg_str_esc(&e, kv->key),
+                           gguf_val_type_name(kv->elem_type),
+                           gguf_val_type_name(type));
 }
 
 /* The array under key, if it is there and can be compared with the tokens;

@@ -232,8 +232,8 @@ static size_t put_number(void *to, enum gguf_val_type type, int64_t i,
 }
 
 /* Scores and token types of every type of numbers: read where each value fits,
- * refused by key and index where one does not. The last token has the value;
- * the others have 1. */
+ * refused by key and index where one does not; narrower types are refused. The
+ * last token has the value; the others have 1. */
 static void check_numbers(void)
 {
     static const struct {
@@ -241,33 +241,33 @@ static void check_numbers(void)
         enum gguf_val_type type;
         int64_t i;
         double x; /* the number that is read */
-        bool fits;
+        enum { BIG, FITS, NARROW } is;
     } cases[] = {
-        { "scores", GGUF_VAL_U8, 255, 255, true },
-        { "scores", GGUF_VAL_I8, -128, -128, true },
-        { "scores", GGUF_VAL_U16, 65535, 65535, true },
-        { "scores", GGUF_VAL_I16, -32768, -32768, true },
-        { "scores", GGUF_VAL_U32, 1 << 24, 1 << 24, true },
-        { "scores", GGUF_VAL_U32, (1 << 24) + 1, 0, false },
-        { "scores", GGUF_VAL_U32, UINT32_MAX, 0, false },
-        { "scores", GGUF_VAL_I32, -((1 << 24) + 2), -16777218, true },
-        { "scores", GGUF_VAL_I32, -((1 << 24) + 3), 0, false },
-        { "scores", GGUF_VAL_I64, INT64_MIN, -9223372036854775808.0, true },
-        { "scores", GGUF_VAL_I64, INT64_MAX, 0, false },
-        { "scores", GGUF_VAL_U64, INT64_MIN, 9223372036854775808.0, true },
-        { "scores", GGUF_VAL_U64, -1, 0, false },
-        { "scores", GGUF_VAL_F64, 0, -1.5, true },
-        { "scores", GGUF_VAL_F64, 0, 3e38, true },
-        { "scores", GGUF_VAL_F64, 0, 1e39, false },
-        { "token_type", GGUF_VAL_U8, 4, 4, true },
-        { "token_type", GGUF_VAL_I8, 3, 3, true },
-        { "token_type", GGUF_VAL_U16, 5, 5, true },
-        { "token_type", GGUF_VAL_I16, 2, 2, true },
-        { "token_type", GGUF_VAL_U32, 4, 4, true },
-        { "token_type", GGUF_VAL_U32, UINT32_MAX, 0, false },
-        { "token_type", GGUF_VAL_I64, 4, 4, true },
-        { "token_type", GGUF_VAL_I64, INT64_C(1) << 32 | 4, 0, false },
-        { "token_type", GGUF_VAL_U64, 3, 3, true },
+        { "scores", GGUF_VAL_U8, 255, 255, NARROW },
+        { "scores", GGUF_VAL_I8, -128, -128, NARROW },
+        { "scores", GGUF_VAL_U16, 65535, 65535, NARROW },
+        { "scores", GGUF_VAL_I16, -32768, -32768, NARROW },
+        { "scores", GGUF_VAL_U32, 1 << 24, 1 << 24, FITS },
+        { "scores", GGUF_VAL_U32, (1 << 24) + 1, 0, BIG },
+        { "scores", GGUF_VAL_U32, UINT32_MAX, 0, BIG },
+        { "scores", GGUF_VAL_I32, -((1 << 24) + 2), -16777218, FITS },
+        { "scores", GGUF_VAL_I32, -((1 << 24) + 3), 0, BIG },
+        { "scores", GGUF_VAL_I64, INT64_MIN, -9223372036854775808.0, FITS },
+        { "scores", GGUF_VAL_I64, INT64_MAX, 0, BIG },
+        { "scores", GGUF_VAL_U64, INT64_MIN, 9223372036854775808.0, FITS },
+        { "scores", GGUF_VAL_U64, -1, 0, BIG },
+        { "scores", GGUF_VAL_F64, 0, -1.5, FITS },
+        { "scores", GGUF_VAL_F64, 0, 3e38, FITS },
+        { "scores", GGUF_VAL_F64, 0, 1e39, BIG },
+        { "token_type", GGUF_VAL_U8, 4, 4, NARROW },
+        { "token_type", GGUF_VAL_I8, 3, 3, NARROW },
+        { "token_type", GGUF_VAL_U16, 5, 5, NARROW },
+        { "token_type", GGUF_VAL_I16, 2, 2, NARROW },
+        { "token_type", GGUF_VAL_U32, 4, 4, FITS },
+        { "token_type", GGUF_VAL_U32, UINT32_MAX, 0, BIG },
+        { "token_type", GGUF_VAL_I64, 4, 4, FITS },
+        { "token_type", GGUF_VAL_I64, INT64_C(1) << 32 | 4, 0, BIG },
+        { "token_type", GGUF_VAL_U64, 3, 3, FITS },
     };
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         enum { LAST = GG_LEN(tokens) - 1 };
@@ -290,10 +290,13 @@ static void check_numbers(void)
                            : !strcmp(cases[i].key, "scores")
                                ? gguf_vocab_score(o.v, LAST)
                                : gguf_vocab_kind(o.v, LAST);
-        if (cases[i].fits)
+        if (cases[i].is == FITS)
             ok(st == GGUF_OK && got == (double)(float)cases[i].x &&
                    strstr(found(&o), key),
                "%s of %s: %g", key, gguf_val_type_name(cases[i].type), got);
+        else if (cases[i].is == NARROW)
+            ok(st == GGUF_E_TYPE && strstr(found(&o), key), "%s",
+               o.err.message);
         else
             ok(st == GGUF_E_OVERFLOW && strstr(o.err.message, named) &&
                    strstr(found(&o), named),
