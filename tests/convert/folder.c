@@ -187,7 +187,7 @@ void folder_bpe(const struct folder *f, bool pairs)
 {
     FILE *o = create(f, "tokenizer.json");
     fputs("{\"version\":\"1.0\",\"added_tokens\":[{\"id\":258,\"content\":"
-          "\"<|end|>\",\"special\":true}],\"normalizer\":{\"type\":\"NFC\"},"
+          "\"<|end|>\",\"special\":true}],\"normalizer\":null,"
           "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{"
           "\"type\":\"Split\",\"pattern\":{\"Regex\":\"(?i:'s|'t|'re|'ve|'m|"
           "'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| "
