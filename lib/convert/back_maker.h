@@ -27,6 +27,11 @@ enum gguf_status gg_back_put_rope(struct gg_back_maker *m,
                                   struct gguf_error *err);
 void gg_back_put_partial(struct gg_back_maker *m);
 
+/* back_llama3.c: put rope_scaling of type llama3, whose factors are x, n of
+ * them; false: it gives no such factors. base: rope_theta. */
+bool gg_back_llama3(struct gg_back_maker *m, const float *x, size_t n,
+                    double base);
+
 /* back_own.c: what is computed of keys for an architecture. GGUF_E_NOMEM. */
 enum gguf_status gg_back_put_own(struct gg_back_maker *m,
                                  struct gguf_error *err);

@@ -30,43 +30,9 @@ static bool numbers(const struct gg_back_maker *m, const char *name,
     return true;
 }
 
-/* The numbers of rope_scaling of type llama3; part: of a head's pairs, those
- * before the others, which are as they are. */
-struct llama3 {
-    double factor, old, high, part;
-};
-
-/* Are these the factors that it gives? As rope.c computes them. */
-static bool is_llama3(const float *x, size_t all, double base,
-                      const struct llama3 *p)
-{
-    const size_t n = (size_t)((double)all * p->part);
-    for (size_t i = n; i < all; i++)
-        if (x[i] != 1)
-            return false;
-    for (size_t i = 0; i < n; i++) {
-        const double wave =
-            6.283185307179586 * pow(base, (double)i / (double)n);
-        const double between = (p->old / wave - 1) / (p->high - 1);
-        const double want = wave < p->old / p->high ? 1
-                            : wave > p->old
-                                ? p->factor
-                                : 1 / ((1 - between) / p->factor + between);
-        if (x[i] != (float)want)
-            return false;
-    }
-    return true;
-}
-
 static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
                                    size_t n, struct gguf_error *err)
 {
-    static const double factors[] = { 8, 32, 2, 4, 16, 64, 128 };
-    static const double lengths[] = { 8192, 4096, 2048, 16384, 32768, 131072 };
-    static const double kinds[][2] = {
-        { 4, 1 }, { 32, 1 }, { 4, 0.5 }, { 32, 0.5 }
-    };
-    const size_t n_factors = GG_LEN(factors), n_lengths = GG_LEN(lengths);
     const struct gguf_kv *kv = gg_back_key(m, "rope.freq_base");
     double base = 10000;
     if (kv)
@@ -74,25 +40,11 @@ static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
     base = json_real_value(json_object_get(m->root, "rope_theta")) > 0
                ? json_real_value(json_object_get(m->root, "rope_theta"))
                : base;
-    for (size_t i = 0; i < n_factors * n_lengths * GG_LEN(kinds); i++) {
-        const size_t k = i / n_factors;
-        const struct llama3 p = { factors[i % n_factors],
-                                  lengths[k % n_lengths],
-                                  kinds[k / n_lengths][0],
-                                  kinds[k / n_lengths][1] };
-        if (is_llama3(x, n, base, &p)) {
-            gg_back_put(m->root, "rope_scaling",
-                        json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type",
-                                  "llama3", "factor", p.factor,
-                                  "low_freq_factor", 1.0, "high_freq_factor",
-                                  p.high, "original_max_position_embeddings",
-                                  (json_int_t)p.old));
-            return GGUF_OK;
-        }
-    }
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                        "tensor 'rope_freqs.weight' is not of factors that "
-                        "rope_scaling of type llama3 gives");
+    return n && gg_back_llama3(m, x, n, base)
+               ? GGUF_OK
+               : gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                              "tensor 'rope_freqs.weight' has factors that "
+                              "rope_scaling of type llama3 does not give");
 }
 
 /* Part of a head turns, the others have no frequency: as rope.c has it. */
@@ -101,7 +53,8 @@ static bool put_proportional(struct gg_back_maker *m, const float *x, size_t n)
     size_t k = 0;
     while (k < n && x[k] == x[0])
         k++;
-    if (k == n && *x != 1)
+    const json_t *parameters = json_object_get(m->root, "rope_parameters");
+    if (k == n && (*x != 1 || !json_object_get(parameters, "full_attention")))
         return false;
     const double part = (double)k / (double)n;
     for (size_t i = k; i < n; i++)
