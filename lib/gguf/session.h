@@ -119,12 +119,22 @@ struct gguf_session_params {
     float yarn_beta_fast;   /* rope.scaling.yarn_beta_fast */
     float yarn_beta_slow;   /* rope.scaling.yarn_beta_slow */
     uint32_t n_window;      /* attention.sliding_window; UINT32_MAX: none */
+
+    uint32_t n_copies; /* largest number of micro-batches of a batch that are
+                        * computed at the same time, 1 to 8; 0: 1. What passes
+                        * from one backend to another is copied into as many
+                        * places. Devices overlap that are asynchronous and have
+                        * events, memory of their own and layers of their own.
+                        * Each micro-batch reads as many cells as the last one;
+                        * digits stay the same. No effect without preferred
+                        * backends and on batches that are pooled */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL,  \
             0, 1, 0, 0 /* GGUF_DTYPE_F32 */, 0, 0, GGUF_POOLING_MODEL, false, \
-            false, NULL, 0, GGUF_ROPE_SCALING_MODEL, 0, 0, 0, 0, 0, 0, 0, 0   \
+            false, NULL, 0, GGUF_ROPE_SCALING_MODEL, 0, 0, 0, 0, 0, 0, 0, 0,  \
+            0                                                                 \
     }
 
 /* Keys and values are kept as F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_0, Q4_1 or

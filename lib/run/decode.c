@@ -26,6 +26,41 @@ enum gguf_status gg_session_get_outputs(struct gguf_session *s,
     return GGUF_OK;
 }
 
+enum gguf_status gg_session_wait(struct gguf_session *s,
+                                 struct gguf_error *err)
+{
+    if (!s->in_flight)
+        return GGUF_OK;
+    s->in_flight = false;
+    return gguf_sched_sync(s->sched, err);
+}
+
+/* May the next micro-batch begin before this one is computed? */
+static bool overlaps(const struct gguf_session *s)
+{
+    return s->n_copies > 1 && !s->look.on &&
+           s->embed.kind == GGUF_POOLING_NONE;
+}
+
+/* Start the pass, and queue its outputs after it. */
+static enum gguf_status start_pass(struct gguf_session *s,
+                                   struct gguf_error *err)
+{
+    const size_t n_embd = s->model->hp.n_embd, row = n_embd * sizeof *s->out;
+    const int b = gguf_sched_backend_of(s->sched, s->states);
+    s->in_flight = true;
+    GG_TRY(gg_session_start_pass(s, err));
+    for (uint32_t k = 0; k < s->ubatch.n_out; k++) {
+        const struct gg_batch_entry *e =
+            gg_ubatch_output(&s->ubatch, &s->plan, k);
+        if (e->out != UINT32_MAX)
+            GG_TRY(gguf_backend_get_async(
+                gguf_sched_backend(s->sched, (unsigned)b), s->states,
+                s->out + e->out * n_embd, (uint64_t)k * row, row, err));
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status run_pass(struct gguf_session *s,
                                  struct gguf_session_stage *stage,
                                  struct gguf_error *err)
@@ -34,8 +69,12 @@ static enum gguf_status run_pass(struct gguf_session *s,
     const double begin = gg_session_clock();
     GG_TRY(gg_session_graph(s, h, err));
     GG_TRY(gg_session_set_inputs(s, err));
-    GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
-    GG_TRY(gg_session_get_outputs(s, err));
+    if (overlaps(s)) {
+        GG_TRY(start_pass(s, err));
+    } else {
+        GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
+        GG_TRY(gg_session_get_outputs(s, err));
+    }
     gg_session_took(stage, (uint64_t)(h->n_real * h->n_seq), begin);
     return GGUF_OK;
 }
@@ -128,19 +167,32 @@ void gg_session_has_outputs(struct gguf_session *s, bool encoded)
     s->out_encoded = encoded;
 }
 
-static enum gguf_status run(struct gguf_session *s, struct way way,
-                            const struct gguf_batch *batch,
-                            struct gguf_error *err)
+static enum gguf_status run_passes(struct gguf_session *s, struct way way,
+                                   struct gguf_error *err)
 {
     bool more = true;
-    GG_TRY(plan(s, way, batch, err));
     while (more) {
         GG_TRY(gg_session_next(s, &more, err));
         if (more && (!way.whole || way.encodes || s->ubatch.n_out))
             GG_TRY(run_pass(s, stage_of(s, way.encodes), err));
     }
-    gg_session_has_outputs(s, way.encodes);
     return GGUF_OK;
+}
+
+static enum gguf_status run(struct gguf_session *s, struct way way,
+                            const struct gguf_batch *batch,
+                            struct gguf_error *err)
+{
+    GG_TRY(plan(s, way, batch, err));
+    enum gguf_status st = run_passes(s, way, err);
+    const double begin = gg_session_clock();
+    const enum gguf_status rest = gg_session_wait(s, st ? NULL : err);
+    stage_of(s, way.encodes)->seconds += gg_session_clock() - begin;
+    if (st == GGUF_OK)
+        st = rest;
+    if (st == GGUF_OK)
+        gg_session_has_outputs(s, way.encodes);
+    return st;
 }
 
 /* After what is there of their sequences. */

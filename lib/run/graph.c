@@ -57,6 +57,7 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
         return GGUF_OK;
     const double begin = gg_session_clock();
     s->has_graph = false;
+    GG_TRY(gg_session_wait(s, err));
     GG_TRY(build(s, shape, err));
     GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
     s->shape = *shape;
@@ -213,6 +214,7 @@ struct part {
     struct gguf_graph *graph;
     size_t begin, end;
     bool all;
+    bool starts; /* all of it is started, and not waited for */
 };
 
 static enum gguf_status compute(struct gguf_session *s, void *user,
@@ -220,6 +222,8 @@ static enum gguf_status compute(struct gguf_session *s, void *user,
 {
     const struct part *p = user;
     (void)s;
+    if (p->starts)
+        return gguf_sched_compute_async(p->sched, p->graph, err);
     return p->all ? gguf_sched_compute(p->sched, p->graph, err)
                   : gg_sched_compute_nodes(p->sched, p->graph, p->begin,
                                            p->end, err);
@@ -240,6 +244,15 @@ enum gguf_status gg_session_compute(struct gguf_session *s,
                                     struct gguf_error *err)
 {
     struct part all = { .sched = sched, .graph = graph, .all = true };
+    return show_and_compute(s, &all, err);
+}
+
+enum gguf_status gg_session_start_pass(struct gguf_session *s,
+                                       struct gguf_error *err)
+{
+    struct part all = {
+        .sched = s->sched, .graph = s->pass.graph, .all = true, .starts = true
+    };
     return show_and_compute(s, &all, err);
 }
 

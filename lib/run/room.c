@@ -34,6 +34,7 @@ enum gguf_status gg_session_zero(struct gguf_session *s,
                                  const struct gg_cells *book, uint32_t row,
                                  uint32_t n, struct gguf_error *err)
 {
+    GG_TRY(gg_session_wait(s, err));
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind && s->memory[i].kept)
             GG_TRY(gg_memory_zero(&s->memory[i], book, row, n, err));
@@ -45,6 +46,7 @@ enum gguf_status gg_session_copy_rows(struct gguf_session *s,
                                       uint32_t from, uint32_t to, uint32_t n,
                                       struct gguf_error *err)
 {
+    GG_TRY(gg_session_wait(s, err));
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind && s->memory[i].kept)
             GG_TRY(gg_memory_copy(&s->memory[i], book, from, to, n, err));

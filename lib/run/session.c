@@ -43,6 +43,10 @@ static enum gguf_status check_params(const struct gguf_model *model,
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "preferred backend %u of %u is NULL", i,
                                 p->n_preferred);
+    if (p->n_copies > GGUF_SCHED_MAX_COPIES)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%" PRIu32 " copies of inputs, at most %d",
+                            p->n_copies, GGUF_SCHED_MAX_COPIES);
     if (!gguf_buft_is_host(gguf_backend_buft(p->backend)))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "backend %s does not work in host memory",
@@ -132,6 +136,7 @@ static enum gguf_status make_scratch(struct gguf_session *s,
     s->plan.pools = gg_model_pools(s->model, s->embed.kind);
     GG_TRY(gg_batch_room(&s->plan, (size_t)s->n_ctx * s->n_seq, err));
     GG_TRY(gg_ubatch_init(&s->ubatch, s->n_ubatch, s->allocator, err));
+    s->ubatch.reads_ahead = s->n_copies > 1;
     s->ubatch.counts_past =
         (gg_model_keeps(s->model) & GG_KEEPS_COMPRESSED) != 0;
     return gg_session_out_room(s, s->n_ubatch, err);
@@ -150,7 +155,9 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.backends = backends;
     sp.n_backends = p->n_preferred + 1;
     sp.measure = gg_measure_of(s->allocator) != NULL;
+    sp.n_copies = s->n_copies;
     GG_TRY(gguf_sched_create(&s->sched, &sp, err));
+    sp.n_copies = 1;
     sp.memory_of = s->sched;
     GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
     GG_TRY(make_scratch(s, err));
@@ -197,6 +204,7 @@ static enum gguf_status create(struct gguf_session **out,
     s->user = p->user;
     s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
     s->n_seq = p->n_seq;
+    s->n_copies = p->n_preferred ? GG_MAX(p->n_copies, 1) : 1;
     s->n_ubatch = p->n_ubatch ? p->n_ubatch : DEFAULT_UBATCH;
     s->n_wide = most_wide(p);
     s->n_ubatch = GG_MAX(s->n_ubatch, s->n_wide);

@@ -54,6 +54,8 @@ struct gguf_session {
     struct gguf_sched *sched;
     struct gg_ubatch_shape shape;
     bool has_graph;
+    uint32_t n_copies; /* micro-batches that may be computed at a time */
+    bool in_flight;    /* some are being computed, on sched */
     struct gg_model_pass pass;
     struct gguf_tensor *states;
 
@@ -231,6 +233,13 @@ enum gguf_status gg_session_set_inputs(struct gguf_session *s,
  * memory. */
 enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
                                  struct gguf_error *err);
+/* decode.c: wait for the micro-batches that are being computed, before their
+ * tensors or the memory that they use change. Fails as computing does. */
+enum gguf_status gg_session_wait(struct gguf_session *s,
+                                 struct gguf_error *err);
+/* Show the graph of the pass to on_graph, and start to compute it. */
+enum gguf_status gg_session_start_pass(struct gguf_session *s,
+                                       struct gguf_error *err);
 /* Show a graph whose inputs are set to on_graph, and compute it. */
 enum gguf_status gg_session_compute(struct gguf_session *s,
                                     struct gguf_sched *sched,

@@ -155,15 +155,27 @@ int64_t gg_ubatch_n_read(uint32_t n, uint32_t most)
     return GG_MIN((n + KV_STEP - 1) / KV_STEP * KV_STEP, most);
 }
 
-/* Cells of a book that are read. */
-static int64_t n_read(const struct gg_run_ubatch *u, const struct gg_cells *c)
+/* Cells of a book that are read; of each stream more are still to come. */
+static int64_t n_read(const struct gg_run_ubatch *u, const struct gg_cells *c,
+                      uint32_t more)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     uint32_t end = 0;
     for (int64_t q = 0; c && q < h->n_seq; q++)
         end =
             GG_MAX(end, gg_cells_of(c, (uint32_t)(h->first_stream + q))->end);
-    return c ? gg_ubatch_n_read(end, c->n_cells) : 0;
+    return c ? gg_ubatch_n_read(end + GG_MIN(more, c->n_cells - end),
+                                c->n_cells)
+             : 0;
+}
+
+/* Tokens of each group that come after these. */
+static uint32_t n_after(const struct gg_run_ubatch *u,
+                        const struct gg_batch_plan *p)
+{
+    const struct gg_ubatch_shape *h = &u->shape;
+    return gg_batch_n_tok(p, (uint32_t)h->first_stream) - u->begin -
+           (uint32_t)h->n_real;
 }
 
 /* Cells of encoded texts that are read. */
@@ -214,7 +226,7 @@ void gg_ubatch_take(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
         }
     }
     for (unsigned b = 0; b < GG_N_SIGHTS; b++)
-        h->n_kv[b] = n_read(u, u->book[b]);
+        h->n_kv[b] = n_read(u, u->book[b], u->reads_ahead ? n_after(u, p) : 0);
     h->n_mask = masks_equal(u) ? 1 : h->n_seq;
     h->n_cross = n_cross(u);
     h->n_past = u->counts_past ? past(u) : 0;

@@ -43,6 +43,8 @@ struct gg_run_ubatch {
     uint32_t most;                      /* tokens of one */
     uint32_t least;   /* columns of a product: fewer are filled up */
     bool counts_past; /* the shape has n_past, else 0 */
+    bool reads_ahead; /* cells are read that later ones of the batch take, so
+                       * that all have one shape */
     struct gg_ubatch_shape shape;
     uint32_t begin;            /* tokens of its groups that earlier ones had */
     uint32_t n_out;            /* outputs without repetitions */

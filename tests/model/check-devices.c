@@ -420,6 +420,74 @@ static void check_shared_weight(void)
     close_world(&w);
 }
 
+/* ---- several micro-batches at a time ---- */
+
+/* A batch of N_TOK tokens, 4 at a time, on two devices with half of the layers
+ * each; the most that worked at the same time. */
+static int count_workers(uint32_t n_copies, const float *want, bool *same)
+{
+    static struct world w;
+    static float out[N_TOK * N_VOCAB];
+    struct gguf_place_params p = GGUF_PLACE_PARAMS_INIT;
+    struct island_gauge gauge = { 0, 0 };
+    const uint32_t split[] = { 3, 7 };
+    uint64_t cache[2], graph[2];
+    gguf_token tok[N_TOK];
+    for (int i = 0; i < N_TOK; i++)
+        tok[i] = (i * 37 + 11) % N_VOCAB;
+    open_llama(&w, 2, 6);
+    for (unsigned k = 0; k < 2; k++) {
+        gguf_backend_destroy(w.list[k]);
+        must(island_init(&w.island[k], k ? "B" : "A", true, NULL, &w.err),
+             &w.err);
+    }
+    p.split = split;
+    p.n_split = 2;
+    must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
+    w.sp.n_ubatch = 4;
+    w.sp.n_copies = n_copies;
+    start(&w);
+    for (unsigned k = 0; k < 2; k++) {
+        w.island[k].gauge = &gauge;
+        w.island[k].slow = 3000;
+    }
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    struct run r = { .model = w.model,
+                     .session = w.session,
+                     .n_vocab = N_VOCAB };
+    b.n = N_TOK;
+    b.token = tok;
+    *same = run_logits(&r, &b, out) && !memcmp(out, want, sizeof out) &&
+            !w.island[0].n_foreign && !w.island[1].n_foreign;
+    gguf_session_memory(w.session, &cache[0], &graph[0]);
+    must(gguf_session_estimate(w.model, &w.sp, &cache[1], &graph[1], &w.err),
+         &w.err);
+    *same = *same && cache[0] == cache[1] && graph[0] == graph[1];
+    close_world(&w);
+    return gauge.most;
+}
+
+static void check_overlap(void)
+{
+    const float *want = reference(6);
+    for (uint32_t n_copies = 0; n_copies <= 3; n_copies++) {
+        bool same;
+        const int n = count_workers(n_copies, want, &same);
+        ok(same && n == (n_copies > 1 ? 2 : 1),
+           "%u copies of inputs: %d devices at the same time, the CPU's bits, "
+           "memory as estimated",
+           n_copies, n);
+    }
+    static struct world w;
+    open_llama(&w, 1, 1);
+    w.sp.n_copies = 9;
+    ok(gguf_session_create(&w.session, w.model, &w.sp, &w.err) ==
+               GGUF_E_INVALID &&
+           !w.session,
+       "%s", w.err.message);
+    close_world(&w);
+}
+
 /* A device of shared memory computes with the mapping of the file. */
 static void check_mapped(void)
 {
@@ -478,6 +546,7 @@ int main(void)
     check_divided(2, 3, 1, 2, true);
     check_set();
     check_shared_weight();
+    check_overlap();
     check_mapped();
     check_kinds();
     return done_testing();

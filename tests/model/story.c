@@ -72,13 +72,14 @@ static bool open_one(struct story *s, struct run *r, struct island *island,
     p.full_windows = k->full_windows;
     p.cache_dtype = s->m->dtype;
     if (k->far) {
-        if (island_init(island, k->name, false, NULL, &r->err) != GGUF_OK)
+        if (island_init(island, k->name, true, NULL, &r->err) != GGUF_OK)
             return story_fault(s, "%s: %s", k->name, r->err.message);
         island->offloads = true;
         island->unlocked = !s->m->closed;
         far[0] = &island->backend;
         p.preferred = far;
         p.n_preferred = 1;
+        p.n_copies = 2;
     }
     const bool good = arch ? run_open_arch(r, s->file, size, arch, &p)
                            : run_open(r, s->file, size, 1, &p);
