@@ -17,7 +17,6 @@ class Libgguf < Formula
   depends_on "pkgconf" => :build
   depends_on "jansson"
   depends_on "pcre2"
-  depends_on "utf8proc"
   depends_on "xxhash"
   depends_on "xz"
   depends_on "zstd"

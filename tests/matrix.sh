@@ -98,7 +98,7 @@ same_archives() {
 can_link() {
     printf '#include <errno.h>\nint main(void) { return errno; }\n' >"$2.c"
     # shellcheck disable=SC2086 # a compiler may have options
-    $1 -o "$2" "$2.c" -lxxhash -lz -lpcre2-8 -lutf8proc -ljansson 2>/dev/null
+    $1 -o "$2" "$2.c" -lxxhash -lz -lpcre2-8 -ljansson 2>/dev/null
 }
 # And are they run, by an emulator if the goals name one? Not all systems for 64
 # bits run those of 32.

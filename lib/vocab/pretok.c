@@ -10,58 +10,20 @@
 #include "vocab/pretok.h"
 #include "vocab/pretok_row.h"
 
+#include "vocab/regex.h"
+
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/str.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-#include <string.h>
-
-/* Stack of the compiled expressions: long runs of one class recurse. */
-enum { STACK_MIN = 32 * 1024, STACK_MAX = 64 * 1024 * 1024 };
-
 struct gg_pretok {
     const struct gguf_allocator *allocator;
     const struct gg_pretok_row *row;
-    pcre2_general_context *general;
-    pcre2_code *code[GG_PRETOK_MAX_STAGES]; /* NULL: a function, or none */
+    struct gg_regex *regex[GG_PRETOK_MAX_STAGES]; /* NULL: a function */
     unsigned n_stages;
-    uint32_t limit; /* of backtracking; 0: PCRE2's */
+    size_t n_frames; /* that the regular expressions need */
+    uint32_t limit;  /* backtracks for each start; 0: no limit */
 };
-
-static void *re_alloc(PCRE2_SIZE size, void *user)
-{
-    return gg_mem_alloc(user, size);
-}
-
-static void re_free(void *ptr, void *user)
-{
-    if (ptr)
-        gg_mem_free(user, ptr);
-}
-
-static enum gguf_status compile(struct gg_pretok *p, pcre2_compile_context *cc,
-                                unsigned i, struct gguf_error *err)
-{
-    int code;
-    PCRE2_SIZE at;
-    char why[120];
-    p->code[i] = pcre2_compile(
-        (PCRE2_SPTR)p->row->stage[i].expr, PCRE2_ZERO_TERMINATED,
-        PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK | PCRE2_NEVER_BACKSLASH_C,
-        &code, &at, cc);
-    if (!p->code[i] && code == PCRE2_ERROR_HEAP_FAILED)
-        return gg_error_set_nomem(err, sizeof *p);
-    if (!p->code[i]) {
-        pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "byte %zu of an expression: %s", (size_t)at, why);
-    }
-    /* without a compiler for this processor it is interpreted */
-    (void)pcre2_jit_compile(p->code[i], PCRE2_JIT_COMPLETE);
-    return GGUF_OK;
-}
 
 static enum gguf_status unknown(struct gguf_str name, struct gguf_error *err)
 {
@@ -89,18 +51,16 @@ enum gguf_status gg_pretok_create_row(struct gg_pretok **out,
     p->allocator = a;
     p->row = row;
     p->limit = limit;
-    p->general =
-        pcre2_general_context_create(re_alloc, re_free, (void *)(uintptr_t)a);
-    pcre2_compile_context *cc =
-        p->general ? pcre2_compile_context_create(p->general) : NULL;
-    enum gguf_status st = cc ? GGUF_OK : gg_error_set_nomem(err, sizeof *p);
+    enum gguf_status st = GGUF_OK;
     while (st == GGUF_OK && p->n_stages < GG_PRETOK_MAX_STAGES &&
            (row->stage[p->n_stages].expr || row->stage[p->n_stages].cut)) {
         unsigned i = p->n_stages++;
-        if (row->stage[i].expr)
-            st = compile(p, cc, i, err);
+        if (!row->stage[i].expr)
+            continue;
+        st = gg_regex_create(&p->regex[i], row->stage[i].expr, a, err);
+        if (st == GGUF_OK)
+            p->n_frames = GG_MAX(p->n_frames, gg_regex_n_frames(p->regex[i]));
     }
-    pcre2_compile_context_free(cc);
     if (st != GGUF_OK) {
         gg_pretok_destroy(p);
         return st;
@@ -124,8 +84,7 @@ void gg_pretok_destroy(struct gg_pretok *p)
     if (!p)
         return;
     for (unsigned i = 0; i < p->n_stages; i++)
-        pcre2_code_free(p->code[i]);
-    pcre2_general_context_free(p->general);
+        gg_regex_destroy(p->regex[i]);
     gg_mem_free(p->allocator, p);
 }
 
@@ -138,9 +97,7 @@ const struct gg_pretok_row *gg_pretok_get_row(const struct gg_pretok *p)
 
 struct run {
     const struct gg_pretok *p;
-    pcre2_match_context *ctx;
-    pcre2_jit_stack *stack;
-    pcre2_match_data *data;
+    struct gg_regex_work *work;
     const char *text;
     gg_pretok_word_fn *word;
     void *user;
@@ -181,19 +138,16 @@ static enum gguf_status match_all(const struct run *r, unsigned i,
 {
     const char *piece = r->text + begin;
     size_t size = end - begin, done = 0;
-    for (size_t from = 0; from < size;) {
-        int n = pcre2_match(r->p->code[i], (PCRE2_SPTR)piece, size, from,
-                            PCRE2_NO_UTF_CHECK, r->data, r->ctx);
-        if (n == PCRE2_ERROR_NOMATCH)
+    for (size_t from = 0, at, to; from < size;) {
+        const enum gg_regex_found found = gg_regex_find(
+            r->p->regex[i], piece, size, from, r->work, &at, &to);
+        if (found == GG_REGEX_NONE)
             break;
-        if (n < 0)
-            return gg_error_set(
-                err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                "the text cannot be cut into words at byte %zu "
-                "(PCRE2 error %d)",
-                begin + from, n);
-        const PCRE2_SIZE *o = pcre2_get_ovector_pointer(r->data);
-        size_t at = o[0], to = o[1];
+        if (found == GG_REGEX_LIMIT)
+            return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                                "the text cannot be cut into words at byte "
+                                "%zu: an expression has too many choices",
+                                begin + from);
         if (to == at) { /* no expression here matches nothing */
             from = next_char(piece, at, size);
             continue;
@@ -213,63 +167,25 @@ static enum gguf_status cut(const struct run *r, unsigned i, size_t begin,
         return GGUF_OK;
     if (i == r->p->n_stages)
         return r->word(r->user, begin, end - begin, err);
-    if (r->p->code[i])
+    if (r->p->regex[i])
         return match_all(r, i, begin, end, err);
     struct by_function f = { r, i, begin, 0 };
     const struct gg_pretok_out out = { on_end, &f };
     return r->p->row->stage[i].cut(r->text + begin, end - begin, &out, err);
 }
 
-/* A copy of text with surrogates replaced by U+FFFD, which is as long and of
- * no class either; text itself if it has none. NULL: no memory. */
-static char *without_surrogates(const struct gguf_allocator *a,
-                                const char *text, size_t size)
-{
-    char *copy = NULL;
-    const char *next = text;
-    while (size && (next = memchr(next, 0xed, size - (size_t)(next - text)))) {
-        size_t i = (size_t)(next++ - text);
-        if (i + 2 >= size || (uint8_t)text[i + 1] < 0xa0)
-            continue;
-        if (!copy) {
-            copy = gg_mem_alloc(a, size);
-            if (!copy)
-                return NULL;
-            memcpy(copy, text, size);
-        }
-        memcpy(copy + i, "\xef\xbf\xbd", 3);
-    }
-    return copy ? copy : (char *)(uintptr_t)text;
-}
-
 enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
                                  size_t size, gg_pretok_word_fn *word,
                                  void *user, struct gguf_error *err)
 {
-    enum gguf_status st;
-    char *copy = without_surrogates(p->allocator, text, size);
-    struct run r = {
-        .p = p,
-        .ctx = pcre2_match_context_create(p->general),
-        .stack = pcre2_jit_stack_create(STACK_MIN, STACK_MAX, p->general),
-        .data = pcre2_match_data_create(1, p->general),
-        .text = copy,
-        .word = word,
-        .user = user,
+    struct gg_regex_work work = { .n = p->n_frames, .limit = p->limit };
+    const struct run r = {
+        .p = p, .work = &work, .text = text, .word = word, .user = user
     };
-    if (copy && r.ctx && r.data) {
-        if (p->limit)
-            pcre2_set_match_limit(r.ctx, p->limit);
-        if (r.stack)
-            pcre2_jit_stack_assign(r.ctx, NULL, r.stack);
-        st = cut(&r, 0, 0, size, err);
-    } else {
-        st = gg_error_set_nomem(err, size);
-    }
-    pcre2_match_data_free(r.data);
-    pcre2_jit_stack_free(r.stack);
-    pcre2_match_context_free(r.ctx);
-    if (copy != text)
-        gg_mem_free(p->allocator, copy);
+    work.frame = gg_mem_alloc(p->allocator, work.n * sizeof *work.frame);
+    if (!work.frame)
+        return gg_error_set_nomem(err, work.n * sizeof *work.frame);
+    enum gguf_status st = cut(&r, 0, 0, size, err);
+    gg_mem_free(p->allocator, work.frame);
     return st;
 }

@@ -2,7 +2,7 @@
 /* pretok.h - cutting a text into words before byte-pair encoding
  *
  * How is said by tokenizer.ggml.pre: a name for regular expressions that the
- * tokenizer's authors publish. They are data, run by PCRE2: one row per
+ * tokenizer's authors publish. They are data, run by regex.h: one row per
  * tokenizer in pretok_row.c.
  */
 #ifndef GG_VOCAB_PRETOK_H
@@ -22,9 +22,9 @@ enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err);
 /* The same of a row of the caller's, which is kept; its expressions may be
- * strangers': they backtrack limit times at most where they begin to match
- * (GGUF_E_LIMIT), 0: as often as PCRE2 lets them. GGUF_E_UNSUPPORTED: one is
- * none. */
+ * strangers': they backtrack at most limit times for each start
+ * (GGUF_E_LIMIT), 0: any number of times. GGUF_E_UNSUPPORTED: regex.h has
+ * not all that one needs. */
 enum gguf_status gg_pretok_create_row(struct gg_pretok **out,
                                       const struct gg_pretok_row *row,
                                       uint32_t limit,
@@ -51,7 +51,7 @@ typedef enum gguf_status gg_pretok_word_fn(void *user, size_t off, size_t size,
 
 /* Cut size bytes of UTF-8 into words, which follow each other without a gap;
  * what word returns other than GGUF_OK ends it. Surrogates may occur. Any
- * thread. Memory does not depend on the text, unless it holds surrogates.
+ * thread. Memory does not depend on the text.
  * GGUF_E_NOMEM, GGUF_E_LIMIT (the expressions give up on the text). */
 enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
                                  size_t size, gg_pretok_word_fn *word,

@@ -12,32 +12,25 @@
  */
 #include "config.h"
 #include "vocab/pretok_row.h"
+#include "vocab/unicode.h"
 #include "vocab/utf8.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
 
 #include <string.h>
-#include <utf8proc.h>
-
-/* Members of a class: what has the Unicode property White_Space, which the
- * expressions' \s means. PCRE2's own has U+180E, too. */
-#define SPACES    "\\t-\\r\\x{85}\\p{Z}"
-#define SPACE     "[" SPACES "]"
-#define NO_SPACE  "[^" SPACES "]"
-#define SPACE_END SPACE "+(?!" NO_SPACE ")"
 
 #define GPT2                                                                  \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" SPACES                 \
-    "\\p{L}\\p{N}]+|" SPACE_END
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"       \
+    "|\\s+(?!\\S)"
 #define CONTRACTIONS                                                          \
     "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
-#define BLANKS SPACE "*[\\r\\n]+|" SPACE_END "|" SPACE "+"
+#define BLANKS "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 /* Words, numbers of at most DIGITS digits, the rest, newlines, blanks. */
 #define TIKTOKEN(DIGITS)                                                      \
     CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS               \
-                 "| ?[^" SPACES "\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS
+                 "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS
 /* [case] any letter but those of ASCII that have the other case; MARKS are
  * what it shall not be besides */
 #define UPPER(MARKS) "[^\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}" MARKS "a-z]"
@@ -48,12 +41,12 @@
     "[^\\r\\n\\p{L}\\p{N}]?" UPPER(MARKS) "*" LOWER(                          \
         MARKS) "+" END                                                        \
                "|[^\\r\\n\\p{L}\\p{N}]?" UPPER(MARKS) "+" LOWER(              \
-                   MARKS) "*" END "|\\p{N}" DIGITS "| ?[^" SPACES             \
+                   MARKS) "*" END "|\\p{N}" DIGITS "| ?[^\\s"                 \
                           "\\p{L}\\p{N}]+[\\r\\n/]*|" BLANKS
 /* [case] Letters and marks, with nothing told of their case. */
 #define UNCASED(DIGITS)                                                       \
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+" CONTRACTIONS "?"                  \
-    "|\\p{N}" DIGITS "| ?[^" SPACES "\\p{L}\\p{N}]+[\\r\\n/]*|" BLANKS
+    "|\\p{N}" DIGITS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" BLANKS
 /* [tilde] Words of ASCII after a mark, other words, marks, blanks. */
 #define MARKED                                                                \
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+"                   \
@@ -65,7 +58,7 @@
     "\\x{20000}-\\x{2a6df}\\x{2a700}-\\x{2ebef}\\x{2f800}-\\x{2fa1f}"
 #define NOT_HAN "[^\\P{L}" HAN "]"
 #define SENTENCE_WORD                                                         \
-    " ?[^" SPACES "(|.,!?)"                                                   \
+    " ?[^\\s(|.,!?)"                                                          \
     "\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c}]+"
 #define CJK "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+"
 
@@ -103,19 +96,9 @@
 
 /* ---- splitters without an expression ---- */
 
-static size_t char_of(const char *text, size_t size, utf8proc_int32_t *cp)
+static size_t char_of(const char *text, size_t size, uint32_t *cp)
 {
-    utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text,
-                                          (utf8proc_ssize_t)size, cp);
-    return n > 0 ? (size_t)n : 1;
-}
-
-static bool is_number(utf8proc_int32_t cp)
-{
-    utf8proc_category_t c =
-        cp < 0 ? UTF8PROC_CATEGORY_CN : utf8proc_category(cp);
-    return c == UTF8PROC_CATEGORY_ND || c == UTF8PROC_CATEGORY_NL ||
-           c == UTF8PROC_CATEGORY_NO;
+    return gg_vocab_utf8_decode(text, size, GG_VOCAB_UTF8_MOST, cp);
 }
 
 /* [digits] Numbers, of any script, in groups of three from the right; what
@@ -125,12 +108,12 @@ static enum gguf_status cut_numbers(const char *text, size_t size,
                                     struct gguf_error *err)
 {
     size_t done = 0;
-    utf8proc_int32_t cp;
+    uint32_t cp;
     for (size_t i = 0; i < size;) {
         size_t begin = i, n = 0, k = 0;
         for (; i < size; i += k, n++) {
             k = char_of(text + i, size - i, &cp);
-            if (!is_number(cp))
+            if (!gg_unicode_is(cp, GG_UNICODE_N))
                 break;
         }
         if (!n)
@@ -171,11 +154,10 @@ static enum gguf_status cut_blanks(const char *text, size_t size,
                                    struct gguf_error *err)
 {
     size_t n = 0, at = 0;
-    utf8proc_int32_t cp;
+    uint32_t cp;
     for (size_t i = 0; i < size; n++) {
         i += char_of(text + i, size - i, &cp);
-        if (cp < 0 || cp == '\r' || cp == '\n' ||
-            !gg_vocab_utf8_is_blank((uint32_t)cp))
+        if (cp == '\r' || cp == '\n' || !gg_unicode_is_space(cp))
             return out->word(out->user, size, err);
     }
     for (size_t k = 512; n; n -= k) {
@@ -216,8 +198,7 @@ static const struct gg_pretok_row rows[] = {
     { .names = "qwen35",
       .stage = { { .expr = CONTRACTIONS
                    "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
-                   "| ?[^" SPACES
-                   "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" BLANKS } } },
+                   "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" BLANKS } } },
     { .names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 "
                "lfm2 jina-v5-nano",
       .stage = { { .expr = TIKTOKEN("{1,3}") } },
@@ -237,19 +218,19 @@ static const struct gg_pretok_row rows[] = {
     { .names = "bailingmoe bailingmoe2 llada-moe",
       .stage = { { .expr = "'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])"
                            "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
-                           "| ?[^" SPACES "\\p{L}\\p{N}]+[\\r\\n]*|" SPACE
-                           "*[\\r\\n]"
-                           "|" SPACE_END "|" SPACE "+" } } },
+                           "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]"
+                           "|\\s+(?!\\S)|\\s+" } } },
     { .names = "seed-coder",
-      .stage = { { .expr = CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
-                                        "| ?[^" SPACES
-                                        "\\p{L}\\p{N}\\r\\n]+|" BLANKS } } },
+      .stage = { { .expr = CONTRACTIONS
+                   "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
+                   "| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" BLANKS } } },
     /* words of one sentence go together; no choice within is ever taken back */
     { .names = "exaone-moe",
       .stage = { { .expr = CONTRACTIONS
-                   "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}(?:[\\p{L}\\p{M}]++| \\p{L})*+"
-                   "|\\p{N}| ?[^" SPACES "\\p{L}\\p{N}]+[\\r\\n/]?"
-                   "|" SPACE "*[\\r\\n]|" SPACE_END "|" SPACE "+" } } },
+                   "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}[\\p{L}\\p{M}]*+"
+                   "(?: \\p{L}[\\p{L}\\p{M}]*+)*+"
+                   "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?"
+                   "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" } } },
     { .names = "tekken",
       .stage = { { .expr = CASED(NO_MARKS, "", "") } },
       .ignore_merges = true,
@@ -270,23 +251,22 @@ static const struct gg_pretok_row rows[] = {
                  { .expr = UNCASED("") } },
       .ignore_merges = true },
     { .names = "kimi-k2",
-      .stage = { { .expr =
-                       "[" HAN "]+|[^\\r\\n\\p{L}\\p{N}]?" NOT_HAN
-                       "+" CONTRACTIONS "?|\\p{N}{1,3}"
-                       "| ?[^" SPACES "\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS } } },
+      .stage = { { .expr = "[" HAN "]+|[^\\r\\n\\p{L}\\p{N}]?" NOT_HAN
+                           "+" CONTRACTIONS "?|\\p{N}{1,3}"
+                           "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS } } },
     { .names = "deepseek-llm",
       .stage = { { .expr = "[\\r\\n]" },
-                 { .expr = SPACE "?[" CASED_LETTERS "]+" },
-                 { .expr = SPACE
-                   "?[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-"
-                   "\\x{ff5e}\\x{2018}-\\x{201f}\\x{3001}\\x{3002}]+" },
-                 { .expr = SPACE "+\\z" },
+                 { .expr = "\\s?[" CASED_LETTERS "]+" },
+                 { .expr =
+                       "\\s?[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-"
+                       "\\x{ff5e}\\x{2018}-\\x{201f}\\x{3001}\\x{3002}]+" },
+                 { .expr = "\\s+\\z" },
                  { .expr = OTHER_LETTERS },
                  { .expr = "\\p{N}+" } } },
     { .names = "deepseek-coder",
       .stage = { { .expr = "[\\r\\n]" },
-                 { .expr = SPACE "?\\p{L}+" },
-                 { .expr = SPACE "?\\p{P}+" },
+                 { .expr = "\\s?\\p{L}+" },
+                 { .expr = "\\s?\\p{P}+" },
                  { .expr = OTHER_LETTERS },
                  { .expr = "\\p{N}" } } },
     { .names = "deepseek-v3 hunyuan-dense joyai-llm",
@@ -328,7 +308,7 @@ static const struct gg_pretok_row rows[] = {
       .raw = true,
       .meta_space = true },
     { .names = "whitespace",
-      .stage = { { .expr = NO_SPACE "+" } },
+      .stage = { { .expr = "\\S+" } },
       .raw = true,
       .keep_case = true },
 };

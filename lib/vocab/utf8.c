@@ -7,7 +7,6 @@
 #include "base/str.h"
 
 #include <string.h>
-#include <utf8proc.h>
 
 size_t gg_vocab_utf8_decode(const char *p, size_t n, uint32_t most,
                             uint32_t *cp)
@@ -41,15 +40,6 @@ size_t gg_vocab_utf8_encode(uint32_t cp, char out[4])
         out[i] = (char)(0x80 | (cp & 0x3f));
     out[0] = (char)((n == 3 ? 0xe0 : 0xf0) | cp);
     return n;
-}
-
-bool gg_vocab_utf8_is_blank(uint32_t cp)
-{
-    if (cp < 0x80)
-        return cp == ' ' || (cp >= 9 && cp <= 13);
-    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
-    return cp == 0x85 || c == UTF8PROC_CATEGORY_ZS ||
-           c == UTF8PROC_CATEGORY_ZL || c == UTF8PROC_CATEGORY_ZP;
 }
 
 char *gg_vocab_utf8_clean(const struct gguf_allocator *a, const char *text,

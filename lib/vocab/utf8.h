@@ -31,9 +31,6 @@ static inline size_t gg_vocab_utf8_size(uint8_t b)
     return b < 0xc0 ? 1 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : 4;
 }
 
-/* Has it the Unicode property White_Space? */
-bool gg_vocab_utf8_is_blank(uint32_t cp);
-
 /* text in UTF-8 that is well-formed but for surrogates: text itself if it is,
  * else owned (gg_vocab_utf8_free). *n bytes. NULL: no memory. */
 char *gg_vocab_utf8_clean(const struct gguf_allocator *a, const char *text,

@@ -5,12 +5,11 @@
  * (jina-embeddings-v2-base-zh, as llama.cpp of August 2026 reads it.)
  */
 #include "config.h"
+#include "vocab/unicode.h"
 #include "vocab/utf8.h"
 #include "vocab/vocab.h"
 
 #include "base/mem.h"
-
-#include <utf8proc.h>
 
 enum gguf_status gg_vocab_whitespace_load(struct gguf_vocab *v,
                                           const struct gguf_file *file,
@@ -37,9 +36,9 @@ enum gguf_status gg_vocab_whitespace_encode(const struct gguf_vocab *v,
     for (size_t i = 0; st == GGUF_OK && i < size;) {
         uint32_t cp;
         i += gg_vocab_utf8_decode(text + i, size - i, GG_VOCAB_UTF8_MOST, &cp);
-        if (!gg_vocab_utf8_is_blank(cp)) {
+        if (!gg_unicode_is_space(cp)) {
             if (v->lowercase)
-                cp = (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
+                cp = gg_unicode_to_lower(cp);
             n += gg_vocab_utf8_encode(cp, word + n);
         } else if (n) {
             st = gg_bpe_encode(v, word, n, prefix, out, err);

@@ -12,12 +12,11 @@
  */
 #include "config.h"
 #include "vocab/clean.h"
+#include "vocab/unicode.h"
 #include "vocab/utf8.h"
 #include "vocab/vocab.h"
 
 #include "base/mem.h"
-
-#include <utf8proc.h>
 
 /* What a character is to the normaliser. */
 enum class { PART, BLANK, DROPPED, ALONE };
@@ -84,48 +83,30 @@ static bool is_chinese(uint32_t cp)
            (cp >= 0xf900 && cp <= 0xfaff) || (cp >= 0x2f800 && cp <= 0x2fa1f);
 }
 
-static bool is_control(uint32_t cp, utf8proc_category_t c)
-{
-    return cp == 0xfffd || c == UTF8PROC_CATEGORY_CC ||
-           c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_CO ||
-           c == UTF8PROC_CATEGORY_CS;
-}
+/* Categories whose characters are left out; with accents stripped, marks
+ * too. */
+#define CONTROLS                                                              \
+    (GG_UNICODE_BIT(CC) | GG_UNICODE_BIT(CF) | GG_UNICODE_BIT(CO) |           \
+     GG_UNICODE_BIT(CS))
 
-static bool is_mark(utf8proc_category_t c)
-{
-    return c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_MC ||
-           c == UTF8PROC_CATEGORY_ME;
-}
-
-static bool is_punctuation(uint32_t cp, utf8proc_category_t c)
+static bool is_punctuation(uint32_t cp)
 {
     bool ascii = (cp >= 33 && cp <= 47) || (cp >= 58 && cp <= 64) ||
                  (cp >= 91 && cp <= 96) || (cp >= 123 && cp <= 126);
-    return ascii || (c >= UTF8PROC_CATEGORY_PC && c <= UTF8PROC_CATEGORY_PO);
+    return ascii || gg_unicode_is(cp, GG_UNICODE_P);
 }
 
 static enum class classify(const struct gguf_vocab *v, uint32_t cp) {
-    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
-    if (gg_vocab_utf8_is_blank(cp)) return BLANK;
-    if (is_control(cp, c) || (v->strip_accents && is_mark(c))) return DROPPED;
-    return is_punctuation(cp, c) || is_chinese(cp) ? ALONE : PART;
-}
-
-/* The first character of the canonical decomposition. */
-static uint32_t base_of(uint32_t cp)
-{
-    utf8proc_int32_t to[8];
-    int last = 0;
-    utf8proc_ssize_t n =
-        utf8proc_decompose_char((utf8proc_int32_t)cp, to, 8,
-                                UTF8PROC_DECOMPOSE | UTF8PROC_STABLE, &last);
-    return n > 0 && n <= 8 ? (uint32_t)to[0] : cp;
+    if (gg_unicode_is_space(cp)) return BLANK;
+    if (cp == 0xfffd || gg_unicode_is(cp, CONTROLS) ||
+        (v->strip_accents && gg_unicode_is(cp, GG_UNICODE_M))) return DROPPED;
+    return is_punctuation(cp) || is_chinese(cp) ? ALONE : PART;
 }
 
 static enum gguf_status add(struct job *j, uint32_t cp, struct gguf_error *err)
 {
     if (j->v->strip_accents && cp >= 0x80)
-        cp = base_of(cp);
+        cp = gg_unicode_to_base(cp);
     enum class what = classify(j->v, cp);
     if (what == DROPPED)
         return GGUF_OK;
@@ -134,7 +115,7 @@ static enum gguf_status add(struct job *j, uint32_t cp, struct gguf_error *err)
     if (what == BLANK)
         return GGUF_OK;
     if (j->v->lowercase)
-        cp = (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
+        cp = gg_unicode_to_lower(cp);
     GG_TRY(append(j, cp, err));
     return what == ALONE ? flush(j, err) : GGUF_OK;
 }
