@@ -4,10 +4,9 @@
  * They are the "pre_tokenizer" of each model's published tokenizer.json (or
  * pat_str of its tiktoken file), in the form in which llama.cpp of August 2026
  * reads them, whose token ids are what people compare. That form departs from
- * the published one in three ways, which are kept and marked:
+ * the published one in two ways, which are kept and marked:
  *   [case]   \p{Lu}, \p{Ll} and their kin all mean any letter there, or tell
  *            the case of ASCII letters only
- *   [tilde]  '~' is not taken for a symbol
  *   [digits] a group of digits takes along what stands before it
  */
 #include "config.h"
@@ -47,11 +46,11 @@
 #define UNCASED(DIGITS)                                                       \
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+" CONTRACTIONS "?"                  \
     "|\\p{N}" DIGITS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" BLANKS
-/* [tilde] Words of ASCII after a mark, other words, marks, blanks. */
+/* Words of ASCII after a mark, other words, marks, blanks. */
 #define MARKED                                                                \
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+"                   \
-    "|(?:~|[^\\r\\n\\p{L}\\p{P}\\p{S}])?[\\p{L}\\p{M}]+"                      \
-    "| ?[^\\p{L}\\p{M}\\p{N}\\p{Z}\\p{C}~]+[\\r\\n]*|" BLANKS
+    "|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"                            \
+    "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" BLANKS
 /* Chinese characters as kimi-k2 knows them. */
 #define HAN                                                                   \
     "\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{f900}-\\x{faff}"               \

@@ -95,8 +95,9 @@ static void check_cut(const char *name, const char *text, const char *words)
 /* Characters that are new in Unicode 15 (U+1E030, a letter, U+1D2C0, a number),
  * 15.1 (U+2EBF0, a letter) and 16 (letters U+1C89 and U+1C8A, digit U+10D40,
  * mark U+0897, punctuation U+1B7F, symbol U+1FADF), and one of Unicode 17
- * (U+088F), of no class here. The words are those that the Rust library
- * tokenizers 0.23 cuts by the published expressions. */
+ * (U+088F), of no class here. Of DeepSeek's expression "~" is a symbol. The
+ * words are those that the Rust library tokenizers 0.23 cuts by the published
+ * expressions. */
 static void check_published(void)
 {
     static const struct {
@@ -150,6 +151,9 @@ static void check_published(void)
           "a\xe0\xa2\x97"
           "b|\xe0\xa2\x8f"
           "c|" },
+        { "deepseek-v3", "a~b ~~c x ~", "a|~b| ~~|c| x| ~|" },
+        { "deepseek-v3", "~\xc3\xa9~ \xc3\xa9~\n",
+          "~|\xc3\xa9|~| \xc3\xa9|~\n|" },
     };
     for (size_t i = 0; i < GG_LEN(cases); i++)
         check_cut(cases[i].name, cases[i].text, cases[i].words);
