@@ -21,7 +21,7 @@ for pair in 'ffn_gate ffn_up' 'ffn_up ffn_gate' 'attn_q attn_k' \
         run "$q" -q -f --imatrix "$tmp/half.dat" \
             --tensor-type "blk\\.0\\.$other=IQ2_XXS" "$m" "$tmp/$name.gguf" Q8_0
         test $rc -eq 0 && "$bin/gguf-info" --hash "$tmp/$name.gguf" |
-            grep "blk.0.$other.weight" | cut -d ' ' -f 1 >"$tmp/$name.sum"
+            grep "blk.0.$other.weight" | awk '{ print $2 }' >"$tmp/$name.sum"
     done
     test -s "$tmp/$one.sum" && cmp "$tmp/$one.sum" "$tmp/$other.sum"
     ok "data of $one hold for $other"
