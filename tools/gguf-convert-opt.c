@@ -49,8 +49,10 @@ static const struct opt table[] = {
       OPT_OUT, AT(folder) },
     ROWS_KV,
     ROWS_SPLIT,
-    { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
-      AT(q.force) },
+    { "-f --force", NULL,
+      "replace output files that exist, and take types (F64) that others "
+      "cannot read",
+      OPT_FLAG, AT(q.force) },
     ROWS_RESUME,
     { .help = "Which types:" },
     ROWS_TYPES,

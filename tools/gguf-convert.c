@@ -36,6 +36,8 @@ static enum gguf_status make_jobs(struct convert_options *o,
         }
         if (st == GGUF_OK)
             st = size_target(q, i, bar, err);
+        if (st == GGUF_OK)
+            st = refuse_types(q, i, err);
     }
     return st;
 }

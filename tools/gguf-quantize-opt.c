@@ -55,8 +55,8 @@ static const struct opt table[] = {
     { "--compat", NULL, "the file that llama-quantize writes, byte for byte",
       OPT_FLAG, AT(params.compat) },
     { "-f --force", NULL,
-      "replace output files that exist, and take values of --override-kv that "
-      "others cannot read",
+      "replace output files that exist, and take values of --override-kv and "
+      "types (F64) that others cannot read",
       OPT_FLAG, AT(force) },
     ROWS_RESUME,
     ROWS_PLAN,

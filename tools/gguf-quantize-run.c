@@ -3,7 +3,13 @@
 #include "config.h"
 #include "tools/gguf-quantize.h"
 #include "tools/common/hint.h"
+#include "tools/common/msg.h"
 #include "tools/common/text.h"
+
+#include <gguf/text.h>
+
+#include <stdio.h>
+#include <string.h>
 
 /* The outputs are complete: what an earlier run with --resume that did not end
  * left for them is of no use. */
@@ -95,6 +101,33 @@ enum gguf_status size_target(struct options *o, size_t i, struct progress *bar,
         gguf_quant_target(t->job, &o->target, &t->result, err);
     progress_clear(bar);
     return st;
+}
+
+enum gguf_status refuse_types(const struct options *o, size_t i,
+                              struct gguf_error *err)
+{
+    const struct gguf_quant_tensor *t;
+    char name[512];
+    for (size_t k = 0; (t = gguf_quant_tensor(o->targets[i].job, k)); k++) {
+        if (t->to != GGUF_DTYPE_F64 || t->from == GGUF_DTYPE_F64)
+            continue;
+        gguf_text_escape(name, sizeof name,
+                         (struct gguf_str){ t->name, strlen(t->name) });
+        if (o->force) {
+            msg_warn(o->targets[i].path,
+                     "tensor '%s' becomes F64, with which llama.cpp aborts",
+                     name);
+            return GGUF_OK;
+        }
+        gguf_error_clear(err);
+        err->status = GGUF_E_UNSUPPORTED;
+        snprintf(err->message, sizeof err->message,
+                 "tensor '%.100s' would become F64, with which llama.cpp "
+                 "aborts; --force does it anyway",
+                 name);
+        return err->status;
+    }
+    return GGUF_OK;
 }
 
 void say_resume(const struct options *o, enum gguf_status st)

@@ -36,6 +36,8 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
         }
         if (st == GGUF_OK)
             st = size_target(o, i, bar, err);
+        if (st == GGUF_OK)
+            st = refuse_types(o, i, err);
         if (st != GGUF_OK)
             return st;
         if ((o->verbose || o->explain) && !o->json) {

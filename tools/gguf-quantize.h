@@ -94,6 +94,10 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
  * those before it are there: what was measured for one is so for all. */
 enum gguf_status size_target(struct options *o, size_t i, struct progress *bar,
                              struct gguf_error *err);
+/* Does target i get types with which other programs do not compute? By force a
+ * warning says so, else GGUF_E_UNSUPPORTED. */
+enum gguf_status refuse_types(const struct options *o, size_t i,
+                              struct gguf_error *err);
 /* Of a run that made outputs and ended so: what is left for the next. */
 void say_resume(const struct options *o, enum gguf_status st);
 /* The jobs and recipes of all targets. */

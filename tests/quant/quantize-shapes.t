@@ -57,4 +57,26 @@ ok 'less where it is asked for'
 run "$q" -q -n --explain --target-bpw 4 "$tmp/in.ple.gguf" Q4_K_M
 test $rc -eq 0 && grep -q '^per_layer_token_embd.weight .* target: ' "$tmp/out"
 ok 'for a size they are as free as others'
+# F64 is for --force: llama.cpp aborts.
+"$mkmodel" "$tmp/f.gguf" weights=1 rows=2 n=2
+for way in F64 '--tensor-type t1=F64 F16'; do
+    # shellcheck disable=SC2086 # words
+    set -- $way
+    type=$1
+    test $# -eq 1 || type=$3
+    test $# -eq 1 && shift || set -- "$1" "$2"
+    run "$q" -q "$@" "$tmp/f.gguf" "$tmp/new.gguf" "$type"
+    test $rc -eq 1 -a ! -e "$tmp/new.gguf" &&
+        grep -q "t[01].weight' would become F64, with which llama.cpp aborts; --force" \
+            "$tmp/err"
+    ok "$way is refused"
+    run "$q" -q -f "$@" "$tmp/f.gguf" "$tmp/new.gguf" "$type"
+    test $rc -eq 0 -a -s "$tmp/new.gguf" && grep -q 'becomes F64' "$tmp/err"
+    ok "$way is made by force, with a warning"
+    test "$type" = F16 || cp "$tmp/new.gguf" "$tmp/f64.gguf"
+    rm -f "$tmp/new.gguf"
+done
+run "$q" -q "$tmp/f64.gguf" "$tmp/new.gguf" COPY
+test $rc -eq 0 -a ! -s "$tmp/err"
+ok 'what is F64 already is copied'
 done_testing

@@ -88,7 +88,7 @@ done
 # Arrays: what is set, and what it is in JSON on one line.
 while IFS='|' read -r arg json; do
     fresh
-    run "$edit" -q --set "k.k=$arg" "$w"
+    run "$edit" -q -f --set "k.k=$arg" "$w"
     test $rc -eq 0 && "$info" --json --metadata --arrays=all "$w" |
         tr -d '\n ' >"$tmp/out"
     grep -qF "\"value\":$json" "$tmp/out"
@@ -110,10 +110,17 @@ arr[arr[arr[f64]]]:[[[0.5], []], [], [[1]]]|[[[0.5],[]],[],[[1]]]
 arr[arr[arr[arr[arr[arr[arr[arr[u8]]]]]]]]:[[[[[[[[9]]]]]]]]|[[[[[[[[9]]]]]]]]
 END
 fresh
-run "$edit" -q --set 'k.k=arr[arr[i8]]:[[],[1]]' --set 'k.k=[[2],[-3,4]]' "$w"
+run "$edit" -q --set 'k.k=arr[arr[i8]]:[[1]]' "$w"
+test $rc -eq 1 && cmp "$m" "$w" &&
+    grep -q "refused: key 'k.k' would be an array of arrays" "$tmp/err"
+ok 'arrays of arrays are refused without --force'
+run "$edit" -q -f --set 'k.k=arr[arr[i8]]:[[],[1]]' --set 'k.k=[[2],[-3,4]]' "$w"
 "$info" --json --metadata "$w" | tr -d '\n ' >"$tmp/out"
 test $rc -eq 0 && grep -qF '"value":[[2],[-3,4]]' "$tmp/out"
 ok 'arrays of arrays: without TYPE, that of those that are there'
+run "$edit" -q --set k.j=1 "$w"
+test $rc -eq 0 -a ! -s "$tmp/err"
+ok 'those that are there stay'
 run "$edit" --set 'k.e=arr[arr[i8]]:[]' --set 'k.e=[[1]]' "$w"
 test $rc -eq 1 && grep -q 'empty arrays only: the type' "$tmp/err"
 ok 'unless there are none'

@@ -124,6 +124,36 @@ static void check_types(struct guard *g)
     }
 }
 
+/* Has the file this pair already? */
+static bool was(const struct guard *g, const struct gguf_kv *kv)
+{
+    struct text key = { NULL, 0, 0 };
+    text_add(&key, kv->key.data, kv->key.size);
+    bool yes = gguf_kv_equal(kv, gguf_meta_find(g->before, key.s));
+    text_fini(&key);
+    return yes;
+}
+
+/* Arrays of arrays are in the format's description, but readers of today stop
+ * at them (ggml's gguf.cpp takes an element type that is an array as an error).
+ */
+static void check_nested(struct guard *g)
+{
+    for (size_t i = 0; i < gguf_meta_n_kv(g->after); i++) {
+        const struct gguf_kv *kv = gguf_meta_kv(g->after, i);
+        struct text t = { NULL, 0, 0 };
+        if (kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_ARR ||
+            was(g, kv))
+            continue;
+        text_addz(&t, "key '");
+        text_add_esc(&t, kv->key, 200);
+        text_addz(&t, "' would be an array of arrays: other readers, such as "
+                      "llama.cpp, refuse files with one");
+        complain(g, &t);
+        text_fini(&t);
+    }
+}
+
 /* ----------------------------------------------------------- vocabulary --- */
 
 /* How many tokens a list says that there are; false: it does not say. */
@@ -142,16 +172,6 @@ static bool is_token_id(struct gguf_str key)
     return key.size >= sizeof begin + sizeof end - 2 &&
            !memcmp(key.data, begin, sizeof begin - 1) &&
            !memcmp(key.data + key.size - sizeof end + 1, end, sizeof end - 1);
-}
-
-/* Was kv, in before, what it is now? */
-static bool was(const struct guard *g, const struct gguf_kv *kv)
-{
-    struct text key = { NULL, 0, 0 };
-    text_add(&key, kv->key.data, kv->key.size);
-    bool yes = gguf_kv_equal(kv, gguf_meta_find(g->before, key.s));
-    text_fini(&key);
-    return yes;
 }
 
 static void check_vocab(struct guard *g)
@@ -212,6 +232,7 @@ bool guard_check(struct guard *g)
     check_kept(g);
     check_alignment(g);
     check_types(g);
+    check_nested(g);
     check_vocab(g);
     if (!g->broken) /* else it would be reported twice */
         guard_verify(g, complain_error);
