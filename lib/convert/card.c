@@ -189,15 +189,32 @@ static size_t unescape(struct gguf_str *s, char out[4])
     return gg_str_utf8_encode(cp, out);
 }
 
+/* Position of the mark that ends the quotation at the beginning of s; s.size:
+ * none. No escape is shorter than what it stands for. */
+static size_t find_quote(struct gguf_str s)
+{
+    const char mark = *s.data, *p = s.data;
+    size_t i = 1;
+    while (i < s.size) {
+        const bool twice =
+            mark == '\'' && i + 1 < s.size && p[i] == mark && p[i + 1] == mark;
+        if (p[i] == mark && !twice)
+            return i;
+        i += twice || (mark == '"' && p[i] == '\\') ? 2 : 1;
+    }
+    return s.size;
+}
+
 /* A text in quotation marks at the beginning of *s, which moves after it. */
 static enum gguf_status read_quoted(struct reader *r, struct gguf_str *s,
                                     struct gguf_str *out)
 {
     const char mark = *s->data;
-    char *p = gg_mem_arena_alloc(r->arena, s->size + 1);
+    const size_t room = find_quote(*s) + 1;
+    char *p = gg_mem_arena_alloc(r->arena, room);
     size_t n = 0;
     if (!p)
-        return fail_nomem(r, s->size + 1);
+        return fail_nomem(r, room);
     s->data++;
     s->size--;
     while (s->size) {
@@ -300,7 +317,23 @@ static enum gguf_status read_text(struct reader *r, struct gguf_str s,
 
 /* ---- lists ---- */
 
-/* One text of "[a, 'b']", with the mark that ends it at *s. */
+/* Skip blanks, and the rest of the line if that is a comment. */
+static void skip_blanks(struct gguf_str *s)
+{
+    while (s->size && strchr(" \t", *s->data)) {
+        s->data++;
+        s->size--;
+    }
+    if (s->size && *s->data == '#')
+        s->size = 0;
+}
+
+static bool begins_comment(const char *p)
+{
+    return *p == '#' && strchr(" \t", p[-1]);
+}
+
+/* Read one text of "[a, 'b']"; *s is then at the mark that ends it. */
 static enum gguf_status read_flow_item(struct reader *r, struct gguf_str *s)
 {
     struct gguf_str out = *s;
@@ -308,12 +341,12 @@ static enum gguf_status read_flow_item(struct reader *r, struct gguf_str *s)
         return fail(r, "a list in a list");
     if (strchr("'\"", *s->data)) {
         GG_TRY(read_quoted(r, s, &out));
-        *s = trim(*s);
+        skip_blanks(s);
         if (s->size && !strchr(",]", *s->data))
             return fail(r, "something stands after a quotation");
         return add(r, out);
     }
-    while (s->size && !strchr(",]", *s->data)) {
+    while (s->size && !strchr(",]", *s->data) && !begins_comment(s->data)) {
         s->data++;
         s->size--;
     }
@@ -329,7 +362,7 @@ static enum gguf_status read_flow(struct reader *r, struct gguf_str s)
     s.data++;
     s.size--;
     for (;;) {
-        s = uncomment(s);
+        skip_blanks(&s);
         if (s.size && *s.data == ']')
             break;
         if (!s.size) {

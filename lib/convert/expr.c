@@ -156,7 +156,8 @@ static double run_all(struct reader *r)
         const double x = argument(r, '(');
         close(r);
         all = isnan(x) ? x : isnan(all) ? x != 0 : all * (x != 0);
-    } while (!isnan(all) && (double)++r->layer < n && r->layer < 100000);
+    } while (!isnan(all) && (double)++r->layer < n &&
+             r->layer < GG_CONVERT_MOST_LAYERS);
     r->layer = layer;
     return all;
 }
@@ -173,7 +174,8 @@ static double run_first(struct reader *r)
         r->p = begin;
         x = argument(r, '(');
         close(r);
-    } while (x == 0 && (double)++r->layer < n && r->layer < 100000);
+    } while (x == 0 && (double)++r->layer < n &&
+             r->layer < GG_CONVERT_MOST_LAYERS);
     const double found = (double)r->layer;
     r->layer = layer;
     return isnan(x) || isnan(n) ? NAN : found;
@@ -190,6 +192,8 @@ static double run_has(struct reader *r)
     const double first = take(r, ',') ? choose(r) : 0;
     close(r);
     const json_t *list = gg_convert_get(r->c, word);
+    if (json_array_size(list) > GG_CONVERT_MOST_LAYERS)
+        return NAN;
     for (size_t i = 0; i < json_array_size(list); i++)
         found = found || (gg_json_int(json_array_get(list, i), &x) &&
                           (double)x == (double)r->layer + first);

@@ -30,6 +30,10 @@
 
 #include "convert/convert.h"
 
+/* Layers of a model, at most: what is computed for each layer may look through
+ * a list of all. */
+enum { GG_CONVERT_MOST_LAYERS = 4096 };
+
 /* The value of text for a layer (-1: of none); NAN: something in it is
  * missing. Texts are the rows': asserted to be well-formed. */
 double gg_convert_eval(const struct gguf_convert *c, const char *text,

@@ -81,8 +81,7 @@ static uint32_t n_blocks(const struct gguf_convert *c, char buf[128])
     uint32_t n = 0;
     const struct gguf_kv *kv =
         gguf_meta_find(c->meta, gg_convert_key(c, "block_count", buf));
-    return kv && gguf_kv_get_u32(kv, &n, NULL) == GGUF_OK && n <= 1000000 ? n
-                                                                          : 0;
+    return kv && gguf_kv_get_u32(kv, &n, NULL) == GGUF_OK ? n : 0;
 }
 
 static enum gguf_status fail(const struct gguf_convert *c, const json_t *v,
@@ -186,6 +185,10 @@ static enum gguf_status set_each(struct gguf_convert *c, const char *key,
     const double n_main = gg_convert_eval(c, "num_hidden_layers", -1);
     const size_t size =
         k->kind == GG_KIND_EACH_BOOL ? sizeof(bool) : sizeof(int32_t);
+    if (n_layers > GG_CONVERT_MOST_LAYERS)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "config.json: %" PRIu32 " layers, limit is %d",
+                            n_layers, GG_CONVERT_MOST_LAYERS);
     if (!n_layers || isnan(gg_convert_eval(c, k->hf, 0)))
         return GGUF_OK;
     uint8_t *list = gg_mem_alloc_zero(c->p.allocator, n_layers, size);

@@ -192,7 +192,8 @@ static enum gguf_status fill(struct gg_convert_view *v, struct gguf_error *err)
         return fail(v, "is no matrix", err);
     if (!gg_convert_count(v->c, "vocab_size", &rows) || rows <= v->ne[1])
         return GGUF_OK;
-    if (gg_ckd_mul(&v->n_zeros, (uint64_t)(rows - v->ne[1]),
+    if (rows / 2 - GG_CONVERT_MORE_TOKENS > v->ne[1] ||
+        gg_ckd_mul(&v->n_zeros, (uint64_t)(rows - v->ne[1]),
                    (uint64_t)v->ne[0]))
         return fail(v, "has more rows than can be, by vocab_size", err);
     v->ne[1] = rows;

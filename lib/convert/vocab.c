@@ -18,10 +18,12 @@ enum gguf_status gg_convert_vocab_grow(struct gg_convert_vocab *v, int64_t n,
     const struct gguf_allocator *a = v->c->p.allocator;
     if (n <= (int64_t)v->n)
         return GGUF_OK;
-    if (n > GG_CONVERT_MOST_TOKENS)
+    const int64_t most = v->most ? v->most : GG_CONVERT_MOST_TOKENS;
+    if (n > most)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                            "%" PRId64 " tokens, limit is %" PRId64, n,
-                            GG_CONVERT_MOST_TOKENS);
+                            "%" PRId64 " tokens, of %" PRId64
+                            " rows of the embedding: limit is %" PRId64,
+                            n, v->rows, most);
     if ((size_t)n > v->room) {
         size_t rooms[3] = { v->room, v->room, v->room };
         void *p = gg_mem_grow(a, v->token, &rooms[0], sizeof *v->token,
@@ -227,10 +229,25 @@ static enum gguf_status read(struct gg_convert_vocab *v,
     return v->last_keys ? v->last_keys(v, err) : GGUF_OK;
 }
 
+/* A vocabulary may have more tokens than the embedding has rows, but not for
+ * one wrong number in a text as much memory as the largest has. */
+static void limit_tokens(struct gg_convert_vocab *v)
+{
+    const struct gguf_convert *c = v->c;
+    v->most = GG_CONVERT_MOST_TOKENS;
+    for (size_t i = 0; i < c->n_tensors; i++)
+        if (!strcmp(c->tensor[i].name, "token_embd.weight")) {
+            v->rows = c->tensor[i].ne[1];
+            if (v->rows < v->most / 2 - GG_CONVERT_MORE_TOKENS)
+                v->most = 2 * v->rows + GG_CONVERT_MORE_TOKENS;
+        }
+}
+
 enum gguf_status gg_convert_vocab(struct gguf_convert *c,
                                   struct gguf_error *err)
 {
     struct gg_convert_vocab v = { .c = c, .space_prefix = -1, .unk = -1 };
+    limit_tokens(&v);
     enum gguf_status st = read(&v, err);
     gg_mem_free(c->p.allocator, v.token);
     gg_mem_free(c->p.allocator, v.score);

@@ -33,6 +33,8 @@ struct gg_convert_vocab {
     float *score;
     int32_t *type;
     size_t n, room;
+    int64_t most; /* limit of n; 0: GG_CONVERT_MOST_TOKENS */
+    int64_t rows; /* rows of the embedding */
     bool has_scores;
     struct gguf_str *merge;
     size_t n_merges;

@@ -30,9 +30,12 @@ static enum gguf_status names_others(struct gguf_convert *c, bool *there,
     if (!*there)
         return GGUF_OK;
     /* one that cannot be read is not read, either */
-    *yes = m.size > GG_SAFETENSORS_HEADER ||
-           gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
-                        GG_JSON_PYTHON, NULL) != GGUF_OK;
+    const enum gguf_status st =
+        m.size > GG_SAFETENSORS_HEADER
+            ? GGUF_E_LIMIT
+            : gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
+                           GG_JSON_PYTHON, err);
+    *yes = st != GGUF_OK;
     json_object_foreach(json_object_get(j.root, "weight_map"), key, v)
     {
         *yes = *yes || !gg_json_str(v, &file) ||
@@ -40,7 +43,7 @@ static enum gguf_status names_others(struct gguf_convert *c, bool *there,
     }
     gg_json_fini(&j);
     gg_mapfile_close(&m);
-    return GGUF_OK;
+    return st == GGUF_E_NOMEM ? st : GGUF_OK;
 }
 
 /* Is it the name of a shard, STEM-00001-of-00002.safetensors? */

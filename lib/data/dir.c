@@ -7,10 +7,18 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 bool gg_dir_is_far(const struct gg_dir *f)
 {
     return gg_file_opener_takes(f->opener, f->path);
+}
+
+static enum gguf_status fail_size(uint64_t size, uint64_t most,
+                                  struct gguf_error *err)
+{
+    return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                        "%" PRIu64 " bytes, limit is %" PRIu64, size, most);
 }
 
 static enum gguf_status open_far(const struct gg_dir *f, const char *path,
@@ -31,9 +39,7 @@ static enum gguf_status open_far(const struct gg_dir *f, const char *path,
         return st;
     }
     st = r.size > most
-             ? gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                            "has %" PRIu64 " bytes, limit is %" PRIu64, r.size,
-                            most)
+             ? fail_size(r.size, most, err)
              : gg_mapfile_reader(m, r.read, r.user, r.size, 0, 0, err);
     if (st != GGUF_OK) {
         if (r.close)
@@ -47,10 +53,14 @@ static enum gguf_status open_far(const struct gg_dir *f, const char *path,
 }
 
 static enum gguf_status open_near(const struct gg_dir *f, const char *path,
-                                  struct gg_mapfile *m, bool *there,
-                                  struct gguf_error *err)
+                                  uint64_t most, struct gg_mapfile *m,
+                                  bool *there, struct gguf_error *err)
 {
     struct gguf_error why;
+    struct stat s;
+    if (stat(path, &s) == 0 && S_ISREG(s.st_mode) &&
+        (uint64_t)s.st_size > most)
+        return fail_size((uint64_t)s.st_size, most, err);
     enum gguf_status st = gg_mapfile_open(m, path, 0, 0, &why);
     if (st == GGUF_OK && f->opened) {
         st = gguf_paths_read(f->opened, path, "input", &why);
@@ -79,7 +89,7 @@ static enum gguf_status open_any(const struct gg_dir *f, const char *name,
     snprintf(path, size, "%s%s%s", f->path, slash ? "" : "/", name);
     const enum gguf_status st = gg_dir_is_far(f)
                                     ? open_far(f, path, most, m, there, err)
-                                    : open_near(f, path, m, there, err);
+                                    : open_near(f, path, most, m, there, err);
     gg_mem_free(f->allocator, path);
     return st;
 }

@@ -26,8 +26,8 @@ struct gg_dir {
 enum gguf_status gg_dir_open(const struct gg_dir *f, const char *name,
                              struct gg_mapfile *m, bool *there,
                              struct gguf_error *err);
-/* The same, and have all of it in memory: GGUF_E_LIMIT if it is an opener's and
- * has more than most bytes. */
+/* The same, and have all of it in memory. GGUF_E_LIMIT: it has more than most
+ * bytes. */
 enum gguf_status gg_dir_map(const struct gg_dir *f, const char *name,
                             uint64_t most, struct gg_mapfile *m, bool *there,
                             struct gguf_error *err);

@@ -3,8 +3,12 @@
  * written of them */
 #include "config.h"
 #include "base/compiler.h"
+#include "base/str.h"
 #include "convert/card.h"
+#include "tests/failalloc.h"
 #include "tests/tap.h"
+
+#include <time.h>
 
 /* ---- names ---- */
 
@@ -155,6 +159,7 @@ static const struct {
     { "k: |\n   a\n    b\nj: 1", "a\n b" },
     { "k: [a, 'b, c', \"d\"] # x", "L:a|b, c|d" },
     { "k: [a,\n  b # x\n  , c\n]\nj: 1", "L:a|b|c" },
+    { "k: [a, 'b # c', d#e, # x\n f]", "L:a|b # c|d#e|f" },
     { "k: []", "L:" },
     { "k:\n- a\n- 'b' # x\n\n# y\n-\n- c\nj: 1", "L:a|b|c" },
     { "k:\n  - a\n    b\n  - no\nj: 1", "L:a b|no" },
@@ -281,6 +286,76 @@ static void check_frames(void)
     gg_mem_arena_fini(&a);
 }
 
+/* ---- work and memory ---- */
+
+/* A card with a list that has n times what; its size. */
+static size_t put_list(char *out, const char *what, size_t n)
+{
+    const size_t k = strlen(what);
+    size_t size = (size_t)sprintf(out, "---\nk: [");
+    for (size_t i = 0; i < n; i++, size += k)
+        memcpy(out + size, what, k);
+    return size + (size_t)sprintf(out + size, "]\n---\n");
+}
+
+/* Processor time of reading a card so many times. */
+static double time_reads(const char *text, size_t size, int times)
+{
+    const clock_t begin = clock();
+    for (int i = 0; i < times; i++) {
+        struct gg_mem_arena a;
+        struct gg_card c;
+        gg_mem_arena_init(&a, NULL);
+        if (gg_card_read(&c, &a, text, size, NULL) != GGUF_OK)
+            exit(99);
+        gg_mem_arena_fini(&a);
+    }
+    return (double)(clock() - begin) / CLOCKS_PER_SEC;
+}
+
+/* 16 cards of 32 KB take as long as one of 512 KB. */
+static void check_linear(void)
+{
+    static const char *const bits[] = { ",", "~,", " ,", ",#\n " };
+    char *text = malloc(1 << 20);
+    if (!text)
+        exit(99);
+    for (size_t i = 0; i < GG_LEN(bits); i++) {
+        const size_t n = ((size_t)1 << 15) / strlen(bits[i]);
+        const double few = time_reads(text, put_list(text, bits[i], n), 16);
+        const double many =
+            time_reads(text, put_list(text, bits[i], 16 * n), 1);
+        ok(many < 6 * few + 0.05, "a list of '%.2s': %g s, and %g s", bits[i],
+           few, many);
+    }
+    free(text);
+}
+
+/* Quotations take no more memory than they have bytes. */
+static void check_memory(void)
+{
+    struct failalloc fa;
+    struct gg_mem_arena a;
+    struct gg_card c;
+    struct gguf_error err;
+    char *text = malloc(1 << 20);
+    if (!text)
+        exit(99);
+    gguf_error_clear(&err);
+    size_t n = put_list(text, "'a''b', \"\\n\",", 1500) - strlen("]\n---\n");
+    memset(text + n, ' ', 900000);
+    n += 900000;
+    n += (size_t)sprintf(text + n, "x]\n---\n");
+    gg_mem_arena_init(&a, failalloc_init(&fa, UINT_MAX));
+    ok(gg_card_read(&c, &a, text, n, &err) == GGUF_OK && c.pair[0].n == 3001 &&
+           gg_str_eqz(c.pair[0].item[0], "a'b") &&
+           gg_str_eqz(c.pair[0].item[1], "\n") && fa.most < 1 << 20,
+       "3001 texts of a line of 1 MB: %zu bytes of memory %s", fa.most,
+       err.message);
+    gg_mem_arena_fini(&a);
+    free(text);
+}
+
 /* Any bytes: whatever is read of them, nothing is read beyond. */
 static void check_random(void)
 {
@@ -321,6 +396,8 @@ int main(int argc, char **argv)
     check_names();
     check_pairs();
     check_frames();
+    check_linear();
+    check_memory();
     check_random();
     return done_testing();
 }

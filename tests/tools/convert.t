@@ -340,6 +340,35 @@ sed 's/Llama/Llamma/' "$tmp/hf/config.json" >"$tmp/odd/config.json"
 run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
 fails "config.json: models of class 'LlammaForCausalLM' are not converted"
 ok 'a class that is not known'
+# Numbers that would take hours or gigabytes are compared first.
+sed 's/"LlamaForCausalLM"/"Lfm2ForCausalLM"/
+    s/"num_hidden_layers":[0-9]*/"num_hidden_layers":1000000,"full_attn_idxs":[0]/' \
+    "$tmp/hf/config.json" >"$tmp/odd/config.json"
+run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
+fails 'config.json: 1000000 layers, limit is 4096'
+ok 'a million layers'
+sed 's/"vocab_size":[0-9]*/"vocab_size":16000000/' "$tmp/hf/config.json" \
+    >"$tmp/odd/config.json"
+run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
+fails '16000000 tokens, of [0-9]* rows of the embedding'
+ok 'a vocab_size of 16 million'
+cp "$tmp/hf/config.json" "$tmp/odd/config.json"
+sed 's/"vocab": *{/"vocab":{"far":16000000,/' "$tmp/hf/tokenizer.json" \
+    >"$tmp/odd/tokenizer.json"
+run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
+fails '16000001 tokens, of [0-9]* rows of the embedding'
+ok 'an id of 16 million'
+cp "$tmp/hf/tokenizer.json" "$tmp/odd/tokenizer.json"
+for f in README.md chat_template.jinja vocab.txt tokenizer.model config.json; do
+    mkdir "$tmp/long"
+    ln -s "$tmp/hf"/* "$tmp/long" && rm -f "$tmp/long/$f"
+    test "$f" = vocab.txt && rm "$tmp/long/tokenizer.json"
+    truncate -s 16G "$tmp/long/$f" || exit 99
+    run "$convert" "$tmp/long" -o "$tmp/o.gguf"
+    fails "$f: 17179869184 bytes, limit is 268435456"
+    ok "$f of 16 GB"
+    rm -r "$tmp/long"
+done
 echo '{"a":1,"a":2}' >"$tmp/odd/config.json"
 run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
 fails 'config.json: JSON, line 1, .*duplicate'

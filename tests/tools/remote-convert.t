@@ -185,7 +185,7 @@ auth set HF_TOKEN
 loop redirects without an end
 to-file not https or http
 nowhere not https or http
-huge-total limit is 536870912
+huge-total limit is 268435456
 END
 HF_HUB_DOWNLOAD_TIMEOUT=1 run "$convert" "$at/slow" -o "$out"
 test $rc -eq 1 && grep -q 'does not answer in time' "$tmp/err" && nothing_left
