@@ -51,14 +51,14 @@ static void say(int fd, const char *s, size_t n)
 
 static void head(const struct call *c, const char *status, const char *more)
 {
-    char s[2048];
+    char s[4096];
     const int n = snprintf(s, sizeof s, "HTTP/1.1 %s\r\n%s\r\n", status, more);
     say(c->fd, s, (size_t)n);
 }
 
 static void nothing(const struct call *c, const char *status, const char *more)
 {
-    char s[2048];
+    char s[3072];
     snprintf(s, sizeof s, "%sContent-Length: 0\r\n", more);
     head(c, status, s);
 }
@@ -113,6 +113,8 @@ static void part(const struct call *c)
         to = from + (to - from) / 2; /* which is allowed */
     const uint64_t n = to - from + 1;
     uint64_t length = n, sent = n;
+    if (is(c, "bytes")) /* one of each request: allowed, too */
+        to = from, length = sent = 1;
     if (is(c, "other-range"))
         from++, to++;
     if (is(c, "wide-range"))
@@ -146,6 +148,10 @@ static void part(const struct call *c)
     head(c, "206 Partial Content", s);
     if (is(c, "slow"))
         sleep(30);
+    for (uint64_t i = 0; is(c, "drip") && i < sent; i++) {
+        body(c, c->from + i, 1);
+        usleep(300000);
+    }
     body(c, c->from, sent);
     if (sent != n)
         _exit(0);
@@ -158,6 +164,36 @@ static void lead(const struct call *c, const char *to)
     nothing(c, "302 Found", s);
 }
 
+/* Without an end: what is said of an error, its bytes one by one, the headers;
+ * and a header of 200 KB. */
+static void endless(const struct call *c, const char *status)
+{
+    static char s[200 << 10];
+    memset(s, 'x', sizeof s - 1);
+    if (is(c, "long-line")) {
+        static char line[sizeof s + 8];
+        snprintf(line, sizeof line, "X: %s\r\n", s);
+        say(c->fd, "HTTP/1.1 ", 9);
+        say(c->fd, status, strlen(status));
+        say(c->fd, "\r\n", 2);
+        say(c->fd, line, strlen(line));
+        nothing(c, status, "");
+        return;
+    }
+    say(c->fd, "HTTP/1.1 ", 9);
+    say(c->fd, status, strlen(status));
+    say(c->fd, is(c, "headers") ? "\r\n" : "\r\n\r\n",
+        is(c, "headers") ? 2 : 4);
+    for (;;) {
+        if (is(c, "headers"))
+            say(c->fd, "X: some header\r\n", 16);
+        else if (is(c, "error-drip"))
+            say(c->fd, "x", 1), usleep(300000);
+        else
+            say(c->fd, s, 1000);
+    }
+}
+
 static void answer(struct call *c)
 {
     char s[1200];
@@ -168,7 +204,10 @@ static void answer(struct call *c)
     else if (is(c, "reset")) {
         n_asked[3] = 0; /* cutN counts anew */
         nothing(c, "404 Not Found", "");
-    } else if (is(c, "status-500"))
+    } else if (is(c, "error-text") || is(c, "error-drip") ||
+               is(c, "headers") || is(c, "long-line"))
+        endless(c, is(c, "error-text") ? "500 Error" : "404 Not Found");
+    else if (is(c, "status-500"))
         nothing(c, "500 Internal Server Error", "");
     else if (is(c, "other-host")) {
         snprintf(s, sizeof s, "http://127.0.0.1:%u/ok/%s", port[1], c->file);

@@ -138,6 +138,19 @@ ok 'a file that is not there'
 HF_HUB_DOWNLOAD_TIMEOUT=1 run "$info" "$at/slow/model.gguf"
 test $rc -eq 1 && grep -q 'does not answer in time' "$tmp/err"
 ok 'a server that does not answer'
+# ---- servers that never end ----
+
+for mode in 'error-text|the server answers HTTP 500' \
+    'headers|headers without an end' 'long-line|header line of the server' \
+    'bytes|answers of less than was asked for' \
+    'drip|less than 1000 bytes in a second' \
+    'error-drip|less than 1000 bytes in a second'; do
+    : >"$tmp/log"
+    HF_HUB_DOWNLOAD_TIMEOUT=2 run timeout 30 "$info" \
+        "$at/${mode%%|*}/model.gguf"
+    test $rc -eq 1 && grep -q "${mode#*|}" "$tmp/err" && test "$(asked)" -lt 100
+    ok "${mode%%|*}: ${mode#*|}"
+done
 run "$info" "http://127.0.0.1:1/ok/model.gguf"
 test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1
 ok 'no server'
@@ -184,6 +197,15 @@ ok 'a wrong one is refused, and not shown'
 run env HF_HUB_DISABLE_IMPLICIT_TOKEN=1 "$info" hf://owner/repo/model.gguf@auth
 test $rc -eq 1 && grep -q 'set HF_TOKEN' "$tmp/err"
 ok 'HF_HUB_DISABLE_IMPLICIT_TOKEN'
+long=$(awk 'BEGIN { while (i++ < 4097) printf "a" }')
+run env HF_TOKEN="$long" "$info" hf://owner/repo/model.gguf@ok
+test $rc -eq 1 && grep -q 'in HF_TOKEN is longer than 4096 bytes' "$tmp/err" &&
+    ! grep -q aaaa "$tmp/err"
+ok 'one of 4097 bytes is refused, not cut'
+echo "$long$long" >"$tmp/long-token"
+run env HF_TOKEN_PATH="$tmp/long-token" "$info" hf://owner/repo/model.gguf@ok
+test $rc -eq 1 && grep -q 'is longer than 4096 bytes' "$tmp/err"
+ok 'one of a file, too'
 run env HF_TOKEN='a
 Host: evil' "$info" hf://owner/repo/model.gguf@ok
 test $rc -eq 1 && grep -q 'characters that no token has' "$tmp/err" &&

@@ -4,7 +4,8 @@
  * RFC 9110: 14 (ranges), 15.4 (redirects). What a server says is not trusted:
  * the range that it gives must begin where it was asked to, lie inside of the
  * whole, have the bytes that it says, and the whole may not change from one
- * answer to the next. Redirects are followed here, not by libcurl: the token
+ * answer to the next. Headers, what is said of an error, the number of short
+ * answers and the time that bytes take are bounded. Redirects are followed here, not by libcurl: the token
  * goes to the Hub's own scheme, host and port and nowhere else, and no redirect
  * leads from https to http.
  */
@@ -28,8 +29,13 @@ enum {
     MAX_REDIRECTS = 10,
     MAX_TRIES = 3, /* of what may be better in a moment */
     MAX_URL = 16384,
-    CONNECT_S = 20, /* seconds until there must be a connection */
-    IDLE_S = 30     /* seconds in which a byte must come */
+    MAX_HEAD = 256 << 10,  /* bytes of the headers of one request */
+    MAX_ERROR = 64 << 10,  /* bytes of what is said of an error */
+    SHORT_ANSWERS = 16,    /* with less than was asked for: so many, */
+    SHORT_BYTES = 1 << 14, /* and one more for each of these */
+    MIN_RATE = 1000,       /* bytes in a second, over IDLE_S */
+    CONNECT_S = 20,        /* seconds until there must be a connection */
+    IDLE_S = 30            /* seconds in which a byte must come */
 };
 
 /* One connection for all files, one request at a time. */
@@ -47,6 +53,7 @@ struct request {
     uint64_t off;
     size_t n, got;
     uint8_t *dst;
+    size_t head, said; /* bytes of headers, and of an error's text */
 
     /* what the server says */
     bool checked, ranged, packed;
@@ -105,6 +112,11 @@ static size_t on_header(char *line, size_t one, size_t n, void *user)
     struct request *q = user;
     char s[512];
     (void)one;
+    q->head += n;
+    if (q->head > MAX_HEAD) {
+        fail(q, GGUF_E_LIMIT, "the server sends headers without an end");
+        return 0;
+    }
     const size_t k = n < sizeof s - 1 ? n : sizeof s - 1;
     memcpy(s, line, k);
     s[k] = '\0';
@@ -188,8 +200,10 @@ static size_t on_data(char *p, size_t one, size_t n, void *user)
     const long status = status_of();
     const size_t all = n;
     (void)one;
-    if (status != 206 && status != 200)
-        return n; /* what it says of an error */
+    if (status != 206 && status != 200) { /* what it says of an error */
+        q->said += n;
+        return q->said > MAX_ERROR ? 0 : n;
+    }
     check_answer(q);
     if (q->st != GGUF_OK)
         return 0;
@@ -270,7 +284,7 @@ static void set_options(CURL *c)
     net.f.easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     net.f.easy_setopt(c, CURLOPT_CONNECTTIMEOUT,
                       idle < CONNECT_S ? idle : (long)CONNECT_S);
-    net.f.easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    net.f.easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, (long)MIN_RATE);
     net.f.easy_setopt(c, CURLOPT_LOW_SPEED_TIME, idle);
     net.f.easy_setopt(c, CURLOPT_ERRORBUFFER, net.why);
     net.f.easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
@@ -353,7 +367,7 @@ static CURLcode send_once(struct request *q, const char *url, bool with_token,
     snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, q->off,
              q->off + q->n - 1);
     q->checked = q->ranged = q->has_total = q->packed = false;
-    q->got = 0;
+    q->got = q->head = q->said = 0;
     q->skip = 0;
     net.why[0] = '\0';
     if (with_token) {
@@ -370,7 +384,8 @@ static CURLcode send_once(struct request *q, const char *url, bool with_token,
     net.f.easy_setopt(net.curl, CURLOPT_HTTPHEADER, NULL);
     net.f.slist_free_all(list);
     memset(header, 0, sizeof header);
-    if (c == CURLE_WRITE_ERROR && q->st == GGUF_OK && q->got == q->n)
+    if (c == CURLE_WRITE_ERROR && q->st == GGUF_OK &&
+        (q->got == q->n || q->said > MAX_ERROR))
         c = CURLE_OK; /* that was enough */
     return c;
 }
@@ -419,8 +434,16 @@ static enum gguf_status finish(struct request *q, CURLcode c, long status,
     if (progress_stopped())
         return fail(q, GGUF_E_CANCELLED, "was stopped");
     if (c == CURLE_OPERATION_TIMEDOUT)
-        return q->st = gguf_error_set(q->err, GGUF_E_IO,
-                                      "the server does not answer in time");
+        return q->st = gguf_error_set(
+                   q->err, GGUF_E_IO,
+                   q->got || q->said
+                       ? "the server sends less than %d bytes in a second"
+                       : "the server does not answer in time",
+                   (int)MIN_RATE);
+    if (c == CURLE_OUT_OF_MEMORY) /* also for a line of over 100 KB */
+        return fail(q, GGUF_E_LIMIT,
+                    "a header line of the server is too long, or there is no "
+                    "memory for it");
     if (c != CURLE_OK)
         return q->st = gguf_error_set(q->err, GGUF_E_IO, "%s",
                                       net.why[0] ? net.why
@@ -487,6 +510,22 @@ static enum gguf_status ask(struct request *q)
     return q->st;
 }
 
+/* An answer with less than was asked for is allowed, but not so many of them
+ * that a file takes a request for every few bytes. */
+static enum gguf_status count_short(struct remote *r, const struct request *q)
+{
+    const uint64_t left = r->size - q->off;
+    r->n_bytes += q->got;
+    r->n_short += q->got < q->n && q->got < left;
+    return r->n_short > SHORT_ANSWERS + r->n_bytes / SHORT_BYTES
+               ? gguf_error_set(q->err, GGUF_E_LIMIT,
+                                "the server sends %" PRIu64
+                                " answers of less than was asked for, with "
+                                "%" PRIu64 " bytes in all",
+                                r->n_short, r->n_bytes)
+               : GGUF_OK;
+}
+
 enum gguf_status remote_http_ask(struct remote *r, uint64_t off, uint8_t *dst,
                                  size_t n, struct gguf_error *err)
 {
@@ -499,6 +538,9 @@ enum gguf_status remote_http_ask(struct remote *r, uint64_t off, uint8_t *dst,
         if (!q.got)
             return gguf_error_set(err, GGUF_E_TRUNCATED,
                                   "the server sends less than it says");
+        const enum gguf_status st = count_short(r, &q);
+        if (st != GGUF_OK)
+            return st;
         off += q.got;
         dst += q.got;
         n -= q.got;
@@ -524,5 +566,5 @@ enum gguf_status remote_http_first(struct remote *r, size_t n,
         return q.st;
     r->buf_n = q.got;
     r->next = q.got;
-    return GGUF_OK;
+    return count_short(r, &q);
 }

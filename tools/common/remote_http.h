@@ -14,9 +14,11 @@ struct remote {
     uint8_t *buf; /* bytes that are there already: */
     uint64_t buf_off;
     size_t buf_n;
-    uint64_t next; /* where the last request ended */
-    size_t ahead;  /* bytes that the next one asks for, about */
-    size_t taken;  /* bytes of buf, so far */
+    uint64_t next;             /* where the last request ended */
+    size_t ahead;              /* bytes that the next one asks for, about */
+    size_t taken;              /* bytes of buf, so far */
+    uint64_t n_bytes, n_short; /* bytes of all answers; answers with less than
+                                * was asked for */
 };
 
 /* A reader of what is at url, which is an https or http address. A build

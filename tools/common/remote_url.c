@@ -29,7 +29,9 @@ const char *remote_hub(void)
     const char *v = setting("HF_ENDPOINT");
     size_t n = (size_t)snprintf(hub, sizeof hub, "%s",
                                 v ? v : "https://huggingface.co");
-    for (n = n < sizeof hub ? n : sizeof hub - 1; n && hub[n - 1] == '/'; n--)
+    if (n >= sizeof hub) /* no address, rather than another */
+        hub[n = 0] = '\0';
+    for (; n && hub[n - 1] == '/'; n--)
         hub[n - 1] = '\0';
     return hub;
 }
@@ -170,7 +172,7 @@ char *remote_tidy_folder(const char *path)
 
 /* ---- tokens ---- */
 
-enum { MAX_TOKEN = 4096 };
+enum { MAX_TOKEN = 4096, MAX_TOKEN_FILE = 2 * MAX_TOKEN };
 
 /* s without blanks around it; false: it is none, or has what no header may. */
 static bool trim(const char *s, char **out)
@@ -191,8 +193,11 @@ static bool trim(const char *s, char **out)
 static char *read_token(const char *path)
 {
     FILE *f = fopen(path, "rb");
-    char *s = f ? msg_must(calloc(MAX_TOKEN + 1, 1)) : NULL;
-    if (s && !fread(s, 1, MAX_TOKEN, f)) {
+    char *s = f ? msg_must(calloc(MAX_TOKEN_FILE + 1, 1)) : NULL;
+    const size_t n = s ? fread(s, 1, MAX_TOKEN_FILE, f) : 0;
+    for (size_t i = 0; i < n; i++)
+        s[i] = s[i] ? s[i] : 1; /* no token has a NUL, either */
+    if (s && !n) {
         free(s);
         s = NULL;
     }
@@ -231,10 +236,20 @@ enum gguf_status remote_token(char **out, struct gguf_error *err)
     if (!given && (path = token_path()))
         given = text = read_token(from = path);
     enum gguf_status st = GGUF_OK;
-    if (given && !trim(given, out))
+    const bool plain = !given || trim(given, out);
+    if (given && (strlen(given) >= MAX_TOKEN_FILE ||
+                  (*out && strlen(*out) > MAX_TOKEN)))
+        st = gguf_error_set(err, GGUF_E_INVALID,
+                            "the token in %s is longer than %d bytes", from,
+                            (int)MAX_TOKEN);
+    else if (!plain)
         st = gguf_error_set(err, GGUF_E_INVALID,
                             "the token in %s has characters that no token has",
                             from);
+    if (st != GGUF_OK) {
+        free(*out);
+        *out = NULL;
+    }
     free(text);
     free(path);
     return st;
