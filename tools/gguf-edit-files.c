@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/common/msg.h"
 #include "tools/common/paths.h"
+#include "tools/common/remote.h"
 #include "tools/gguf-edit.h"
 
 #include <gguf/split.h>
@@ -204,7 +205,8 @@ bool edit_files_find(struct edit_files *files, const struct edit_options *o,
     for (int i = 0; i < n; i++) {
         struct stat sb;
         glob_t g;
-        if (stat(arg[i], &sb) == 0 || !strpbrk(arg[i], "*?[")) {
+        if (stat(arg[i], &sb) == 0 || remote_is(arg[i]) ||
+            !strpbrk(arg[i], "*?[")) {
             find(&f, arg[i]);
             continue;
         }

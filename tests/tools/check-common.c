@@ -2,11 +2,13 @@
 /* What the tools share: JSON, tables, sizes. */
 #include "config.h"
 #include "tests/tap.h"
+#include "tools/common/address.h"
 #include "tools/common/json.h"
 #include "tools/common/markdown.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
+#include "tools/common/text.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -378,8 +380,44 @@ static void test_messages(void)
     close(ends[1]);
 }
 
+/* Texts with addresses: secrets go, the rest stays. */
+static void check_addresses(void)
+{
+    static const char *const rows[][2] = {
+        { "https://me:pw@h.org/a/b.gguf", "https://h.org/a/b.gguf" },
+        { "see http://me@h:80/x?token=t, or", "see http://h:80/x, or" },
+        { "(curl -LO 'https://h/x?a=b&c=d')", "(curl -LO 'https://h/x')" },
+        { "https://h/x?a='b' c", "https://h/x' c" },
+        { "HTTPS://me:p/w@h/x#frag y", "HTTPS://h/x y" },
+        { "ftp://a:b@c/d ssh://e@f", "ftp://c/d ssh://f" },
+        { "https://h:8080/a@b/c", "https://h:8080/a@b/c" },
+        { "https://h/a@b:c", "https://h/a@b:c" },
+        { "hf://o/r@main/f.gguf?token=t", "hf://o/r@main/f.gguf" },
+        { "a ? b # c @ d", "a ? b # c @ d" },
+        { "https://", "https://" },
+        { "https://a:b@c@d/e", "https://d/e" },
+    };
+    struct address_secret s;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char got[100];
+        snprintf(got, sizeof got, "%s", rows[i][0]);
+        address_hide(got);
+        ok(!strcmp(got, rows[i][1]), "'%s' is shown as '%s'", rows[i][0], got);
+    }
+    ok(address_find_secret("https://me:pw@h/x?t=1", &s) && s.n_user == 6 &&
+           !strcmp(s.query, "?t=1") &&
+           !address_find_secret("https://h/x", &s) &&
+           !address_find_secret("a?b", &s),
+       "user and query are found");
+    struct text t = { NULL, 0, 0 };
+    text_add_shell(&t, "a b'c\\$(d)'");
+    ok(!strcmp(t.s, "'a b'\\''c\\$(d)'\\'''"), "a word for a shell: %s", t.s);
+    text_fini(&t);
+}
+
 int main(void)
 {
+    check_addresses();
     test_figure();
     test_messages();
     test_closed();

@@ -164,8 +164,8 @@ static void lead(const struct call *c, const char *to)
     nothing(c, "302 Found", s);
 }
 
-/* Without an end: what is said of an error, its bytes one by one, the headers;
- * and a header of 200 KB. */
+/* Send an error's text, its bytes one by one, or headers without an end; or a
+ * header of 200 KB. */
 static void endless(const struct call *c, const char *status)
 {
     static char s[200 << 10];
@@ -267,6 +267,7 @@ static void parse(struct call *c, char *text)
         sscanf(line, "Authorization: %255[^\r\n]", c->token);
     }
     snprintf(path, sizeof path, "%s", c->path);
+    path[strcspn(path, "?")] = '\0';
     if ((slash = strrchr(path, '/'))) {
         snprintf(file, sizeof file, "%s", slash + 1);
         *slash = '\0';

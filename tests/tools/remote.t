@@ -155,8 +155,33 @@ run "$info" "http://127.0.0.1:1/ok/model.gguf"
 test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1
 ok 'no server'
 run "$info" "http://me:hunter2@127.0.0.1:$port/ok/model.gguf"
-test $rc -eq 1 && grep -q 'has a name and a password in it' "$tmp/err"
-ok 'no passwords in addresses'
+test $rc -eq 1 && grep -q 'has a name and a password in it' "$tmp/err" &&
+    ! grep -q 'hunter2\|me:' "$tmp/err"
+ok 'no passwords in addresses, nor in messages about them'
+: >"$tmp/log"
+for o in --summary --json --markdown --hash; do
+    run "$info" $o "$at/ok/model.gguf?token=hunter2"
+    test $rc -eq 0 && grep -q 'token=hunter2 ' "$tmp/log" &&
+        ! grep -q 'hunter2' "$tmp/err" "$tmp/out"
+    ok "a query is sent, and not shown: $o"
+done
+run "$info" "$at/ok/none.gguf?token=hunter2"
+test $rc -eq 1 && grep -q 'ok/none.gguf: .*HTTP 404' "$tmp/err" &&
+    ! grep -q 'hunter2' "$tmp/err"
+ok 'nor in messages'
+run "$quantize" --json --allow-requantize "$at/ok/model.gguf?token=hunter2" \
+    "$tmp/t.gguf" Q4_0
+test $rc -eq 0 && ! grep -q 'hunter2' "$tmp/err" "$tmp/out" "$tmp/t.gguf"
+ok 'nor in reports and files'
+for tool in ppl imatrix edit; do
+    set -- -f /dev/null -o "$tmp/t.gguf" -m
+    test $tool = ppl && set -- -f /dev/null -m
+    test $tool = edit && set -- -o "$tmp/t.gguf" --set a.b=1
+    run "$bin/gguf-$tool" "$@" "https://me:hunter2@h.org/it's.gguf?t=hunter2"
+    test $rc -ne 0 && ! grep -q 'hunter2' "$tmp/err" &&
+        grep -qF "(curl -LO 'https://h.org/it'\\''s.gguf')" "$tmp/err"
+    ok "gguf-$tool: what to do, for a shell"
+done
 run "$info" "--limit=header=100000" "$at/ok/long.gguf"
 test $rc -eq 1 && grep -q 'limit is 100000' "$tmp/err"
 ok 'a header that is longer than --limit allows'

@@ -2,6 +2,7 @@
 /* msg.c - what a tool says, and how it ends */
 #include "config.h"
 #include "tools/common/msg.h"
+#include "tools/common/address.h"
 #include "tools/common/hint.h"
 #include "tools/common/text.h"
 #include "gguf/text.h"
@@ -84,7 +85,8 @@ static void print_line(const char *file, const char *kind, const char *fmt,
                        va_list ap) MSG_PRINTF(3, 0);
 
 /* Whatever arguments and files have put into it, a message is one line that
- * does nothing to a terminal. kind NULL: an error. */
+ * does nothing to a terminal and shows no secrets of addresses. kind NULL: an
+ * error. */
 static void print_line(const char *file, const char *kind, const char *fmt,
                        va_list ap)
 {
@@ -103,10 +105,13 @@ static void print_line(const char *file, const char *kind, const char *fmt,
         char name[1024];
         gguf_text_escape(name, sizeof name,
                          (struct gguf_str){ file, strlen(file) });
+        address_hide(name);
         fprintf(stderr, "%s: ", name);
     }
     fputs(kind ? kind : "", stderr);
-    text_put(stderr, line ? line : small);
+    line = line ? line : small;
+    address_hide(line);
+    text_put(stderr, line);
     fputc('\n', stderr);
     if (line != small)
         free(line);

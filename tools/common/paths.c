@@ -2,6 +2,7 @@
 /* paths.c - what a tool reads and writes, noted before it writes */
 #include "config.h"
 #include "tools/common/paths.h"
+#include "tools/common/address.h"
 #include "tools/common/msg.h"
 #include "tools/common/remote.h"
 #include "tools/common/remote_url.h"
@@ -40,15 +41,20 @@ void paths_local(const char *path)
         return;
     struct gguf_error err;
     gguf_error_clear(&err);
+    struct text word = { NULL, 0, 0 };
     char *url = remote_url(path, &err);
-    if (url)
+    if (url) {
+        address_hide(url);
+        text_add_shell(&word, url);
         msg_error(path,
                   "is on a server, and must be a file here: download it first "
-                  "(curl -LO '%s'). gguf-info, gguf-split, gguf-quantize and "
+                  "(curl -LO %s). gguf-info, gguf-split, gguf-quantize and "
                   "gguf-convert read models from servers",
-                  url);
-    else
+                  word.s);
+    } else {
         msg_fail(path, &err);
+    }
+    text_fini(&word);
     free(url);
     exit(msg_exit(MSG_FAILED));
 }

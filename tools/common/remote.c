@@ -2,20 +2,39 @@
 /* remote.c - models on servers, by what stands in the place of a path */
 #include "config.h"
 #include "tools/common/remote.h"
+#include "tools/common/address.h"
 #include "tools/common/msg.h"
 #include "tools/common/remote_http.h"
 #include "tools/common/remote_url.h"
+#include "tools/common/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What remote_args made, until the program ends. */
 static char **made;
 static size_t n_made, room_made;
 
+/* Secrets of the arguments: they go to the server with requests for files below
+ * that folder, and stand in no path that the tool knows. */
+static struct secret {
+    char *shown;
+    char *folder; /* shown up to a slash */
+    char *user, *query;
+} * secrets;
+static size_t n_secrets, room_secrets;
+
 static void free_made(void)
 {
     for (size_t i = 0; i < n_made; i++)
         free(made[i]);
+    for (size_t i = 0; i < n_secrets; i++) {
+        free(secrets[i].shown);
+        free(secrets[i].folder);
+        free(secrets[i].user);
+        free(secrets[i].query);
+    }
+    free(secrets);
     free(made);
 }
 
@@ -30,17 +49,62 @@ static void replace(char **arg, char *other)
     made[n_made++] = *arg = other;
 }
 
+/* Put the address without its secrets into the place of *arg. */
+static void hide_secrets(char **arg, bool folder)
+{
+    struct address_secret s;
+    if (!address_find_secret(*arg, &s))
+        return;
+    secrets = msg_grow(secrets, &room_secrets, n_secrets + 1, sizeof *secrets);
+    struct secret *x = &secrets[n_secrets++];
+    x->user = msg_must(strndup(s.user, s.n_user));
+    x->query = msg_must(strndup(s.query, s.n_query));
+    char *shown = msg_must(strdup(*arg));
+    shown[s.query - *arg] = '\0';
+    char *user = shown + (s.user - *arg);
+    memmove(user, user + s.n_user, strlen(user + s.n_user) + 1);
+    replace(arg, shown);
+    struct text t = { NULL, 0, 0 };
+    text_addf(&t, "%s%s", shown, folder ? "/" : "");
+    t.s[strrchr(t.s, '/') + 1 - t.s] = '\0';
+    x->folder = t.s;
+    x->shown = msg_must(strdup(shown));
+}
+
 void remote_args(char **arg, int n)
 {
     for (int i = 0; i < n; i++)
-        if (remote_is(arg[i]))
+        if (remote_is(arg[i])) {
+            hide_secrets(&arg[i], false);
             replace(&arg[i], remote_tidy(arg[i]));
+        }
 }
 
 void remote_folder_arg(char **arg)
 {
-    if (remote_is(*arg))
+    if (remote_is(*arg)) {
+        hide_secrets(arg, true);
         replace(arg, remote_tidy_folder(*arg));
+    }
+}
+
+/* The address of a file with the secrets of its folder; url is taken. */
+static char *with_secrets(char *url)
+{
+    const struct secret *x = NULL;
+    struct text t = { NULL, 0, 0 };
+    for (size_t i = n_secrets; i-- > 0;)
+        if (!strcmp(url, secrets[i].shown) ||
+            (!x &&
+             !strncmp(url, secrets[i].folder, strlen(secrets[i].folder))))
+            x = &secrets[i];
+    if (!x)
+        return url;
+    const size_t scheme = (size_t)(strstr(url, "://") + 3 - url);
+    text_addf(&t, "%.*s%s%s%s", (int)scheme, url, x->user, url + scheme,
+              x->query);
+    free(url);
+    return t.s;
 }
 
 static int takes(void *user, const char *path)
@@ -56,8 +120,10 @@ static enum gguf_status open_remote(void *user, const char *path,
     (void)user;
     enum gguf_status st = GGUF_E_INVALID;
     char *url = remote_url(path, err);
-    if (url)
+    if (url) {
+        url = with_secrets(url);
         st = remote_http_open(url, out, err);
+    }
     free(url);
     return st;
 }

@@ -25,7 +25,8 @@ static inline bool remote_is(const char *path)
 /* Put those of n operands that are on servers into a form whose end is the
  * name of the file, as shards need: hf://O/R/F@REV becomes hf://O/R@REV/F, and
  * of an address of the Hub's /blob/ becomes /resolve/, and ?download=true goes.
- */
+ * User, password and query are taken out, so that no message or report has
+ * them; remote_opener adds them to what it asks for below the same folder. */
 void remote_args(char **arg, int n);
 
 /* The same of one operand that is a folder: https://HUB/O/R/tree/REV becomes

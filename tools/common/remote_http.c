@@ -4,10 +4,10 @@
  * RFC 9110: 14 (ranges), 15.4 (redirects). What a server says is not trusted:
  * the range that it gives must begin where it was asked to, lie inside of the
  * whole, have the bytes that it says, and the whole may not change from one
- * answer to the next. Headers, what is said of an error, the number of short
- * answers and the time that bytes take are bounded. Redirects are followed here, not by libcurl: the token
- * goes to the Hub's own scheme, host and port and nowhere else, and no redirect
- * leads from https to http.
+ * answer to the next. Headers, an error's text, the number of short answers and
+ * the time that bytes take are bounded. Redirects are followed here, not by
+ * libcurl: the token goes to the Hub's own scheme, host and port and nowhere
+ * else, and no redirect leads from https to http.
  */
 #include "config.h"
 #include "tools/common/remote_http.h"
@@ -30,9 +30,9 @@ enum {
     MAX_TRIES = 3, /* of what may be better in a moment */
     MAX_URL = 16384,
     MAX_HEAD = 256 << 10,  /* bytes of the headers of one request */
-    MAX_ERROR = 64 << 10,  /* bytes of what is said of an error */
-    SHORT_ANSWERS = 16,    /* with less than was asked for: so many, */
-    SHORT_BYTES = 1 << 14, /* and one more for each of these */
+    MAX_ERROR = 64 << 10,  /* bytes of an error's text */
+    SHORT_ANSWERS = 16,    /* limit of answers below the range */
+    SHORT_BYTES = 1 << 14, /* bytes that allow one more of them */
     MIN_RATE = 1000,       /* bytes in a second, over IDLE_S */
     CONNECT_S = 20,        /* seconds until there must be a connection */
     IDLE_S = 30            /* seconds in which a byte must come */
@@ -200,7 +200,7 @@ static size_t on_data(char *p, size_t one, size_t n, void *user)
     const long status = status_of();
     const size_t all = n;
     (void)one;
-    if (status != 206 && status != 200) { /* what it says of an error */
+    if (status != 206 && status != 200) { /* an error's text */
         q->said += n;
         return q->said > MAX_ERROR ? 0 : n;
     }
@@ -510,8 +510,8 @@ static enum gguf_status ask(struct request *q)
     return q->st;
 }
 
-/* An answer with less than was asked for is allowed, but not so many of them
- * that a file takes a request for every few bytes. */
+/* An answer below the range asked for is allowed; a file that takes a request
+ * for every few bytes is not. */
 static enum gguf_status count_short(struct remote *r, const struct request *q)
 {
     const uint64_t left = r->size - q->off;
@@ -559,7 +559,7 @@ enum gguf_status remote_http_first(struct remote *r, size_t n,
         return gguf_error_set(
             err, GGUF_E_INVALID,
             "is no https or http address, or has a name and a password in it, "
-            "which messages would show: set HF_TOKEN for files of the Hub");
+            "which are not sent: set HF_TOKEN for files of the Hub");
     free(origin);
     struct request q = { .r = r, .n = n, .dst = r->buf, .err = err };
     if (ask(&q) != GGUF_OK)

@@ -86,6 +86,14 @@ void text_add_safe(struct text *t, const char *z)
     }
 }
 
+void text_add_shell(struct text *t, const char *z)
+{
+    text_addz(t, "'");
+    for (; *z; z++)
+        text_add(t, *z == '\'' ? "'\\''" : z, *z == '\'' ? 4 : 1);
+    text_addz(t, "'");
+}
+
 void text_addf(struct text *t, const char *fmt, ...)
 {
     char line[512];

@@ -29,6 +29,8 @@ void text_add(struct text *t, const char *p, size_t n);
 void text_addz(struct text *t, const char *z);
 /* As text_put prints it. */
 void text_add_safe(struct text *t, const char *z);
+/* As one word for a shell (POSIX), in single quotation marks. */
+void text_add_shell(struct text *t, const char *z);
 void text_addf(struct text *t, const char *fmt, ...) MSG_PRINTF(2, 3);
 /* Escaped. At most max bytes of s, cut at a character, then "..." */
 void text_add_esc(struct text *t, struct gguf_str s, uint64_t max);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* address.c - addresses without what others must not see */
+#include "config.h"
+#include "tools/common/address.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+static const char blank[] = " \t\r\n";
+
+/* Number of bytes of user and password with their '@' at p, in an address of n
+ * bytes of the text at begin. RFC 3986, 3.2.1: they stand before the first
+ * slash. A password with a slash is one as well: then no port follows the
+ * colon. */
+static size_t user_size(const char *begin, const char *p, size_t n)
+{
+    size_t end = 0, at = 0;
+    if (p - begin >= 5 && !strncasecmp(p - 5, "hf://", 5))
+        return 0; /* '@' begins a revision */
+    while (end < n && !strchr("/?#", p[end]))
+        end++;
+    for (size_t i = 0; i < end; i++)
+        at = p[i] == '@' ? i + 1 : at;
+    const char *colon = memchr(p, ':', end);
+    if (at || !colon)
+        return at;
+    const char *port = colon + 1;
+    while (port < p + end && *port >= '0' && *port <= '9')
+        port++;
+    for (size_t i = port == p + end ? n : end; i < n; i++)
+        at = p[i] == '@' ? i + 1 : at;
+    return at;
+}
+
+int address_find_secret(const char *url, struct address_secret *out)
+{
+    const char *p = strstr(url, "://");
+    *out = (struct address_secret){ .user = url, .query = url + strlen(url) };
+    if (!p)
+        return false;
+    out->user = p + 3;
+    out->n_user = user_size(url, out->user, strlen(out->user));
+    out->query = out->user + out->n_user;
+    out->query += strcspn(out->query, "?#");
+    out->n_query = strlen(out->query);
+    return out->n_user || out->n_query;
+}
+
+void address_hide(char *s)
+{
+    for (char *p = s; (p = strstr(p, "://"));) {
+        p += 3;
+        const size_t user = user_size(s, p, strcspn(p, blank));
+        memmove(p, p + user, strlen(p + user) + 1);
+        const size_t n = strcspn(p, blank), query = strcspn(p, "?#");
+        size_t end = n;
+        /* what stands round an address in a message */
+        while (end > query && strchr("'\"),.;:", p[end - 1]))
+            end--;
+        if (query < end)
+            memmove(p + query, p + end, strlen(p + end) + 1);
+        p += query < n ? query : n;
+    }
+}
