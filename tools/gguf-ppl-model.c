@@ -6,6 +6,8 @@
 #include "tools/common/msg.h"
 #include "tools/common/ranks.h"
 
+#include <string.h>
+
 /* Who is warned about what. */
 struct warned {
     const struct ppl_options *o;
@@ -33,6 +35,17 @@ static bool fail_model(const struct ppl_model *m, const struct gguf_error *err)
         gguf_file_kv_find(gguf_split_file(m->set, 0), "general.architecture");
     struct gguf_str name;
     char esc[128];
+    const struct gguf_kv *type =
+        gguf_file_kv_find(gguf_split_file(m->set, 0), "general.type");
+    if (err->status == GGUF_E_MISMATCH &&
+        gguf_kv_get_str(type, &name, NULL) == GGUF_OK && name.size == 7 &&
+        !memcmp(name.data, "adapter", 7)) {
+        msg_error(m->path,
+                  "the file is an adapter (LoRA), not a model: '-m MODEL "
+                  "--lora %s' evaluates its model with it",
+                  m->path);
+        return false;
+    }
     if (err->status != GGUF_E_ARCH ||
         gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
         return fail(m->path, err);

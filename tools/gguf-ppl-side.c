@@ -76,16 +76,17 @@ bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
     return o->force || same_tokenizer(s, o, tokens);
 }
 
-/* Before weights are read; the texts of tokens are compared later. */
+/* Compare sizes before weights are read; the texts of tokens are compared
+ * later. */
 static bool has_vocabulary(const struct ppl_model *m,
                            const struct ppl_model *base)
 {
-    const size_t a = m->info.n_vocab, b = base->info.n_vocab;
-    if (a != b)
-        msg_error(m->path,
-                  "the models have different vocabularies: logits %zu and %zu",
-                  b, a);
-    return a == b;
+    struct gguf_error err;
+    if (m->info.n_vocab == base->info.n_vocab ||
+        gguf_scan_compare_vocab(base->model, m->model, &err) == GGUF_OK)
+        return true;
+    msg_fail(m->path, &err);
+    return false;
 }
 
 bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,

@@ -143,6 +143,12 @@ static void load_imatrix(struct options *o)
     }
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 void use_imatrix(struct options *o)
 {
     const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
@@ -157,15 +163,14 @@ void use_imatrix(struct options *o)
         msg_error(NULL, "--include-weights leaves no importance data");
         exit(MSG_FAILED);
     }
-    const char *path = o->imatrix_paths.arg[0], *slash = strrchr(path, '/');
+    struct text names = { NULL, 0, 0 };
+    for (size_t i = 0; i < o->imatrix_paths.n; i++) {
+        const char *path = o->imatrix_paths.arg[i];
+        text_addz(&names, i ? ", " : "");
+        text_addz(&names, o->params.compat ? path : base_name(path));
+    }
     o->params.imatrix = o->imatrix;
-    o->params.imatrix_name = slash && !o->params.compat ? slash + 1 : path;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    o->params.imatrix_name = o->imatrix_names = names.s;
 }
 
 void use_loras(struct options *o)
@@ -290,4 +295,5 @@ void options_fini(struct options *o)
     close_loras(o);
     gguf_meta_destroy(o->meta);
     free(o->default_out);
+    free(o->imatrix_names);
 }

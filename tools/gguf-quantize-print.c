@@ -34,6 +34,23 @@ void print_heading(const struct target *target, bool others)
     text_fini(&text);
 }
 
+static bool ends(const char *name, const char *end)
+{
+    const size_t n = strlen(name), k = strlen(end);
+    return n >= k && !strcmp(name + n - k, end);
+}
+
+void print_adapter(const struct options *o)
+{
+    const struct gguf_quant_tensor *t =
+        gguf_quant_tensor(o->targets[0].job, 0);
+    if (t && (ends(t->name, ".lora_a") || ends(t->name, ".lora_b")))
+        msg_warn(o->in,
+                 "the file is an adapter (LoRA), not a model, and stays one; "
+                 "'--lora %s MODEL' merges it into a model",
+                 o->in);
+}
+
 void print_plan(const struct target *target, bool explain)
 {
     struct table t;

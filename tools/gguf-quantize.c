@@ -85,6 +85,7 @@ static void print_results(const struct options *o, double seconds)
 {
     const struct gguf_quant_params *p = &o->params;
     if (!o->quiet) {
+        print_adapter(o);
         print_left_out(o->targets);
         print_mended(o->in, o->targets, o->n_targets);
         print_imatrix(o->in, o->targets, o->n_targets,

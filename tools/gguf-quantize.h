@@ -66,6 +66,7 @@ struct options {
     bool dry_run, explain, verbose, json, quiet, force, resume, list_types;
     bool began; /* to make outputs */
     char *default_out;
+    char *imatrix_names;        /* names of all files of importance data */
     gguf_quant_check_fn *check; /* asked before outputs get their names */
     void *check_user;
 };
@@ -110,8 +111,8 @@ void note_reads(const struct options *o, struct gguf_paths *p);
 void parse_command_line(struct options *o, int argc, char **argv);
 
 /* gguf-quantize-args.c: the types of tensors and layers that o names, as
- * numbers; importance data as the jobs get them, and the name that is recorded:
- * not the path, which tells about the machine. */
+ * numbers; importance data as the jobs get them, and the names that are
+ * recorded: not the paths, which tell about the machine. */
 void use_types(struct options *o);
 /* OUT=[TYPE][@SIZE] as t, or OUT with none set if there is no '=', which counts
  * if TYPE is one or a size follows; arg is cut. What is wrong with a size ends
@@ -151,6 +152,8 @@ void print_summary(const struct target *t, double seconds);
 
 /* How many norms of adapters were not merged; t is any target. */
 void print_left_out(const struct target *t);
+/* Warn if the input is an adapter. */
+void print_adapter(const struct options *o);
 
 /* Importance data that the model has no tensor for; then for each of n targets
  * the tensors that lack some, unless that was asked for (filtered). */

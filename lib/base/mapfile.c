@@ -13,8 +13,13 @@
 
 static enum gguf_status fail_kind(mode_t mode, struct gguf_error *err)
 {
-    if (S_ISDIR(mode))
-        return gg_error_set_errno(err, EISDIR, "cannot be read as a file");
+    if (S_ISDIR(mode)) {
+        (void)gg_error_set(err, GGUF_E_IO, GGUF_NO_OFFSET,
+                           "is a folder, not a file");
+        if (err)
+            err->sys_errno = EISDIR;
+        return GGUF_E_IO;
+    }
     const char *kind = S_ISFIFO(mode)   ? "a pipe"
                        : S_ISCHR(mode)  ? "a character device"
                        : S_ISBLK(mode)  ? "a block device"

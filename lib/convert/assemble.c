@@ -91,13 +91,18 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
     if (!gg_convert_row_has(row, name, &item.layer, &item.expert, &end))
         return GGUF_OK;
     *found = true;
-    *nothing |= !row->to || item.layer >= c->n_layers;
+    /* the head of a tied model carries nothing, but its pair does */
+    const char *to = row->to ? row->to
+                     : half != GG_HALF_NONE && !strcmp(row->from, "lm_head")
+                         ? "output"
+                         : NULL;
+    *nothing |= !to || item.layer >= c->n_layers;
     if (*nothing)
         return GGUF_OK;
     if (gg_convert_is_number(row) && half == GG_HALF_NONE)
         return gg_convert_number(c, row, i, item.layer, err);
     snprintf(end_of, sizeof end_of, "%s%s", end, halves[half]);
-    GG_TRY(give_name(c, row->to, item.layer, end_of, &item.to, err));
+    GG_TRY(give_name(c, to, item.layer, end_of, &item.to, err));
     item.order = item.expert >= 0 ? (uint64_t)item.expert : no;
     return add_item(c, &item, err);
 }
@@ -192,26 +197,60 @@ static void note_unused(const struct gguf_convert *c,
     }
 }
 
+/* Parts of names that tell where tensors are from, and what to do then. */
+static const struct {
+    const char *part, *advice;
+} origins[] = {
+    { ".lora_", "an adapter that is not merged in: save the model after "
+                "PEFT's merge_and_unload(); --ignore lora_ converts it "
+                "without the adapter" },
+    { "v_head.", "the value head of reinforcement learning (TRL), which no "
+                 "model computes with: --ignore v_head leaves it out" },
+    { ".biases", "weights that MLX has quantized: convert the model that "
+                 "they were made of" },
+};
+
+static const char *find_advice(const struct gguf_convert *c,
+                               const uint32_t *unknown, size_t n)
+{
+    for (size_t k = 0; k < GG_LEN(origins) && !c->is_adapter; k++)
+        for (size_t i = 0; i < n; i++)
+            if (strstr(c->from->tensor[unknown[i]].name.data, origins[k].part))
+                return origins[k].advice;
+    for (size_t i = 0; i < n && c->is_adapter; i++) {
+        char weight[GG_CONVERT_NAME];
+        if (gg_convert_adapter_name(c->from->tensor[unknown[i]].name,
+                                    weight) == GG_HALF_NONE)
+            return "an adapter's file has low-rank pairs only: merge the "
+                   "adapter into its model (PEFT's merge_and_unload()) and "
+                   "convert that";
+    }
+    return NULL;
+}
+
 static enum gguf_status list_unknown(const struct gguf_convert *c,
                                      const uint32_t *unknown, size_t n,
                                      struct gguf_error *err)
 {
+    const char *advice = find_advice(c, unknown, n);
     char list[320] = "";
+    const size_t room = advice ? 180 : sizeof list;
     size_t k = 0;
     for (; k < n; k++) {
         struct gg_str_esc e;
         const size_t used = strlen(list);
         gg_str_esc(&e, c->from->tensor[unknown[k]].name);
-        if (used + strlen(e.s) + 5 > sizeof list)
+        if (used + strlen(e.s) + 5 > room)
             break;
         snprintf(list + used, sizeof list - used, "%s'%s'", k ? ", " : "",
                  e.s);
     }
     return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                         "%zu tensor%s of the folder ha%s no place in a model "
-                        "of architecture %s: %s%s",
+                        "of architecture %s: %s%s%s%s%s",
                         n, n > 1 ? "s" : "", n > 1 ? "ve" : "s", c->arch->arch,
-                        list, k < n ? " ..." : "");
+                        list, k < n ? " ..." : "", advice ? " (" : "",
+                        advice ? advice : "", advice ? ")" : "");
 }
 
 static enum gguf_status place_all(struct gguf_convert *c,

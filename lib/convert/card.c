@@ -67,6 +67,8 @@ static enum gguf_status take_lines(struct reader *r, size_t size)
 {
     const char *p = r->text, *end = r->text + size;
     size_t n = 0;
+    if (size >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
+        p += 3; /* a byte-order mark */
     if (!gg_str_eqz(take_line(&p, end), "---"))
         return GGUF_OK;
     const char *begin = p;

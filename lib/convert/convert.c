@@ -93,9 +93,16 @@ static enum gguf_status check_folder(const struct gg_dir *folder,
                    ? gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                                   "there is no such folder")
                    : GGUF_OK;
-    return S_ISDIR(s.st_mode) ? GGUF_OK
-                              : gg_error_set(err, GGUF_E_INVALID,
-                                             GGUF_NO_OFFSET, "is no folder");
+    if (S_ISDIR(s.st_mode))
+        return GGUF_OK;
+    struct gg_str_esc e;
+    const char *slash = strrchr(folder->path, '/');
+    const struct gguf_str own = { slash ? folder->path : ".",
+                                  slash ? (size_t)(slash - folder->path) : 1 };
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "is a file: a folder is wanted, as '%s', which it is "
+                        "in",
+                        gg_str_esc(&e, own));
 }
 
 static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
@@ -112,8 +119,9 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
         return build_adapter(c, &limits, err);
     if (c->p.base)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "has no adapter (adapter_config.json), so that it "
-                            "is for no base model");
+                            "has no adapter (adapter_config.json): --base is "
+                            "for the folder of one; without it the folder's "
+                            "model is converted");
     GG_TRY(gg_convert_read_texts(c, err));
     GG_TRY(gg_convert_settle_rope(c, err));
     GG_TRY(gg_convert_unsaid_defaults(c, err));

@@ -101,11 +101,14 @@ void gg_convert_close_texts(struct gguf_convert *c);
 enum gguf_status gg_convert_map(struct gguf_convert *c, const char *name,
                                 struct gg_mapfile *m, bool *there,
                                 struct gguf_error *err);
-/* What the folder is called: the last part of its path, without a revision, or
- * that of what "." and ".." are. GGUF_E_IO, GGUF_E_NOMEM. */
+/* Name of the folder: the last segment of its path that is a name, without a
+ * revision; OWNER/NAME of a repository in a cache
+ * (models--OWNER--NAME/snapshots/HASH). GGUF_E_IO, GGUF_E_NOMEM. */
 enum gguf_status gg_convert_folder_name(struct gguf_convert *c,
                                         struct gguf_str *out,
                                         struct gguf_error *err);
+/* Says the segment nothing of the model: ".", a hash, "checkpoint-500"? */
+bool gg_convert_is_passing_name(struct gguf_str name);
 /* st, with the name of the file before the message. */
 enum gguf_status gg_convert_in(const char *name, enum gguf_status st,
                                struct gguf_error *err);

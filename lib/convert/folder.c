@@ -99,30 +99,102 @@ void gg_convert_close_texts(struct gguf_convert *c)
     }
 }
 
+/* ---- the name of the folder ---- */
+
+/* The last segment of a path, which becomes the path without it. */
+static struct gguf_str take_last(struct gguf_str *path)
+{
+    size_t end = path->size, begin;
+    while (end && path->data[end - 1] == '/')
+        end--;
+    for (begin = end; begin && path->data[begin - 1] != '/'; begin--)
+        ;
+    path->size = begin;
+    return (struct gguf_str){ path->data + begin, end - begin };
+}
+
+static bool is_all(struct gguf_str s, const char *letters)
+{
+    size_t n = 0;
+    while (n < s.size && s.data[n] && strchr(letters, s.data[n]))
+        n++;
+    return n == s.size;
+}
+
+bool gg_convert_is_passing_name(struct gguf_str name)
+{
+    static const char step[] = "checkpoint-";
+    struct gguf_str rest = name;
+    if (gg_str_eqz(name, "") || gg_str_eqz(name, ".") ||
+        gg_str_eqz(name, "..") || gg_str_eqz(name, "snapshots"))
+        return true;
+    if (gg_str_starts(name, step) && name.size > sizeof step - 1) {
+        rest.data += sizeof step - 1;
+        rest.size -= sizeof step - 1;
+        return is_all(rest, "0123456789");
+    }
+    return (name.size == 40 || name.size == 64) &&
+           is_all(name, "0123456789abcdef");
+}
+
+/* Turn "models--OWNER--NAME", as caches call a repository, into OWNER/NAME,
+ * in the arena. Any other name stays. */
+static enum gguf_status read_cache_name(struct gguf_convert *c,
+                                        struct gguf_str *name,
+                                        struct gguf_error *err)
+{
+    static const char front[] = "models--";
+    const size_t n = sizeof front - 1;
+    if (!gg_str_starts(*name, front) || name->size == n)
+        return GGUF_OK;
+    char *s = gg_mem_arena_strndup(&c->arena, name->data + n, name->size - n);
+    if (!s)
+        return gg_error_set_nomem(err, name->size);
+    char *dashes = strstr(s, "--");
+    if (dashes && dashes > s && dashes[2]) {
+        *dashes = '/';
+        memmove(dashes + 1, dashes + 2, strlen(dashes + 2) + 1);
+    }
+    *name = gg_str_z(s);
+    return GGUF_OK;
+}
+
+/* The last segment of path that is a name. */
+static struct gguf_str find_name(struct gguf_str path)
+{
+    struct gguf_str name = take_last(&path);
+    while (path.size && gg_convert_is_passing_name(name))
+        name = take_last(&path);
+    return name;
+}
+
 enum gguf_status gg_convert_folder_name(struct gguf_convert *c,
                                         struct gguf_str *out,
                                         struct gguf_error *err)
 {
-    const char *path = c->folder.path;
-    size_t end = strlen(path), begin;
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    for (begin = end; begin && path[begin - 1] != '/'; begin--)
-        ;
-    *out = (struct gguf_str){ path + begin, end - begin };
-    const char *at = memchr(out->data, '@', out->size);
-    if (at && at > out->data && gg_dir_is_far(&c->folder))
-        out->size = (size_t)(at - out->data); /* after it comes a revision */
-    if (!gg_str_eqz(*out, ".") && !gg_str_eqz(*out, ".."))
-        return GGUF_OK;
-    char *real = realpath(path, NULL);
-    if (!real)
-        return gg_error_set_errno(err, errno, "the folder's own name");
-    const char *slash = strrchr(real, '/');
-    *out = gg_str_z(slash ? slash + 1 : real);
-    out->data = gg_mem_arena_strndup(&c->arena, out->data, out->size);
-    free(real);
-    return out->data ? GGUF_OK : gg_error_set_nomem(err, out->size + 1);
+    struct gguf_str path = gg_str_z(c->folder.path), rest = path;
+    const struct gguf_str own = take_last(&rest);
+    if (gg_dir_is_far(&c->folder)) {
+        *out = find_name(path);
+        const char *at = memchr(out->data, '@', out->size);
+        if (at && at > out->data)
+            out->size = (size_t)(at - out->data); /* a revision follows */
+        return read_cache_name(c, out, err);
+    }
+    *out = own;
+    if (gg_convert_is_passing_name(own)) {
+        char *real = realpath(c->folder.path, NULL);
+        if (!real)
+            return gg_error_set_errno(err, errno, "the folder's own name");
+        *out = find_name(gg_str_z(real));
+        if (!out->size)
+            *out = own; /* the root */
+        out->data = gg_mem_arena_strndup(&c->arena, out->data, out->size);
+        free(real);
+        if (!out->data)
+            return gg_error_set_nomem(err, out->size + 1);
+    }
+    return read_cache_name(c, out, err);
 }
 
 /* ---- values of config.json ---- */

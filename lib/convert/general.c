@@ -275,7 +275,13 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
         size_t slashes = 0;
         for (size_t i = 0; i < id.size; i++)
             slashes += id.data[i] == '/';
-        if (slashes <= 1 && id.size <= 1000)
+        const char *last = id.data + id.size;
+        while (last > id.data && last[-1] != '/')
+            last--;
+        const struct gguf_str name = { last,
+                                       (size_t)(id.data + id.size - last) };
+        if (slashes <= 1 && id.size <= 1000 &&
+            !gg_convert_is_passing_name(name))
             GG_TRY(take_name(g, id, err));
     }
     GG_TRY(gg_convert_folder_name(g->c, &id, err));

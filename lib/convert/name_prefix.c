@@ -26,6 +26,10 @@ static const char *const segments[] = { "_orig_mod",
                                         "_checkpoint_wrapped_module",
                                         "_forward_module" };
 
+/* Segment that PEFT puts after a module's name in a model that is saved with
+ * its adapter. Names of adapters keep it: a nested adapter is not read. */
+static const char base_layer[] = "base_layer";
+
 /* Prefixes of wrappers, of PEFT and of TRL's models with a value head. */
 static const char *const fronts[] = { "base_model.model.",
                                       "pretrained_model." };
@@ -36,10 +40,10 @@ enum { MOST_NAMES = 2048 };
 
 /* ---- one name ---- */
 
-static bool is_wrapper(const char *p, size_t n, unsigned *which)
+static bool is_wrapper(struct gguf_str segment, unsigned *which)
 {
     for (unsigned i = 0; i < GG_LEN(segments); i++)
-        if (strlen(segments[i]) == n && !memcmp(segments[i], p, n)) {
+        if (gg_str_eqz(segment, segments[i])) {
             *which |= 1u << i;
             return true;
         }
@@ -48,14 +52,16 @@ static bool is_wrapper(const char *p, size_t n, unsigned *which)
 
 /* Copy a name without wrappers: *which has a bit for each that was left out,
  * segments first. */
-static bool leave_wrappers(struct gguf_str name, char out[GG_CONVERT_NAME],
-                           unsigned *which)
+static bool leave_wrappers(const struct gguf_convert *c, struct gguf_str name,
+                           char out[GG_CONVERT_NAME], unsigned *which)
 {
     size_t used = 0;
     while (name.size) {
         const char *dot = memchr(name.data, '.', name.size);
         const size_t n = dot ? (size_t)(dot - name.data) + 1 : name.size;
-        if (!dot || !is_wrapper(name.data, n - 1, which)) {
+        const struct gguf_str segment = { name.data, n - (dot != NULL) };
+        if (!dot || !(is_wrapper(segment, which) ||
+                      (!c->is_adapter && gg_str_eqz(segment, base_layer)))) {
             if (used + n >= GG_CONVERT_NAME)
                 return false;
             memcpy(out + used, name.data, n);
@@ -110,7 +116,7 @@ bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
 {
     unsigned which = 0;
     const size_t n = c->prefix.size, k = strlen(c->added);
-    if (!leave_wrappers(name, out, &which))
+    if (!leave_wrappers(c, name, out, &which))
         return false;
     size_t size = strlen(out);
     if (n && size > n && !memcmp(out, c->prefix.data, n)) {
@@ -159,7 +165,7 @@ static bool plain_name(const struct gguf_convert *c, size_t i,
             return false;
         name = gg_str_z(buf);
     }
-    return leave_wrappers(name, out, which);
+    return leave_wrappers(c, name, out, which);
 }
 
 static bool is_number(const char *p)

@@ -10,6 +10,7 @@
  */
 #include "config.h"
 #include "convert/back.h"
+#include "convert/expr.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -47,6 +48,20 @@ static bool says(const struct gguf_convert *c, const char *name,
            (!json_is_object(v) || json_object_size(v));
 }
 
+/* Refuse a property that a file of pairs cannot have; name the step that
+ * helps. */
+static enum gguf_status refuse_kind(const struct gguf_convert *c,
+                                    const char *name, const char *what,
+                                    struct gguf_error *err)
+{
+    char text[300];
+    snprintf(text, sizeof text,
+             "%s; merge the adapter into its model (PEFT's "
+             "merge_and_unload()) and convert that",
+             what);
+    return refuse(c, name, text, err);
+}
+
 static enum gguf_status check_config(const struct gguf_convert *c,
                                      struct gguf_error *err)
 {
@@ -54,34 +69,74 @@ static enum gguf_status check_config(const struct gguf_convert *c,
         const char *name, *nothing, *what;
     } others[] = {
         { "peft_type", "LORA", "only LORA becomes a file" },
-        { "use_dora", NULL, "magnitudes (DoRA) have no place in a file" },
-        { "modules_to_save", NULL, "weights beside the pairs have none" },
-        { "bias", "none", "biases have none" },
-        { "lora_bias", NULL, "biases have none" },
-        { "layer_replication", NULL, "layers are not repeated" },
+        { "use_dora", NULL, "a file has no place for magnitudes (DoRA)" },
+        { "modules_to_save", NULL,
+          "a file has no place for weights beside the pairs" },
+        { "bias", "none", "a file has no place for biases" },
+        { "lora_bias", NULL, "a file has no place for biases" },
+        { "layer_replication", NULL, "a file cannot repeat layers" },
         { "alpha_pattern", NULL, "a file has one alpha" },
         { "target_parameters", NULL,
-          "parameters that are no modules are "
-          "not known" },
+          "pairs of parameters that are no modules are not read" },
     };
+    const json_t *kind = json_object_get(json(c)->root, "fine_tune_type");
+    if (kind && !json_object_get(json(c)->root, "peft_type"))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED,
+                            gg_json_place(json(c), kind),
+                            "adapter_config.json: the adapter is one of MLX "
+                            "(fine_tune_type), which is not read: "
+                            "mlx_lm.fuse merges it into its model, and that "
+                            "can be converted");
     for (size_t i = 0; i < GG_LEN(others); i++)
         if (says(c, others[i].name, others[i].nothing))
-            return refuse(c, others[i].name, others[i].what, err);
+            return refuse_kind(c, others[i].name, others[i].what, err);
     if (says(c, "use_rslora", NULL) && says(c, "rank_pattern", NULL))
-        return refuse(c, "rank_pattern",
-                      "with use_rslora each rank has "
-                      "another alpha",
-                      err);
+        return refuse_kind(c, "rank_pattern",
+                           "with use_rslora each rank has another alpha", err);
+    return GGUF_OK;
+}
+
+static enum gguf_status has_file(const struct gguf_convert *c,
+                                 const char *name, bool *has,
+                                 struct gguf_error *err)
+{
+    struct gg_mapfile m = { .fd = -1 };
+    GG_TRY(
+        gg_convert_in(name, gg_dir_open(&c->folder, name, &m, has, err), err));
+    if (*has)
+        gg_mapfile_close(&m);
+    return GGUF_OK;
+}
+
+/* Has the folder a whole model as well? */
+static enum gguf_status has_model(const struct gguf_convert *c, bool *has,
+                                  struct gguf_error *err)
+{
+    bool config, one, several = false;
+    GG_TRY(has_file(c, "config.json", &config, err));
+    GG_TRY(has_file(c, "model.safetensors", &one, err));
+    if (!one)
+        GG_TRY(has_file(c, "model.safetensors.index.json", &several, err));
+    *has = config && (one || several);
     return GGUF_OK;
 }
 
 enum gguf_status gg_convert_adapter_open(struct gguf_convert *c, bool *yes,
                                          struct gguf_error *err)
 {
+    bool whole = false;
     struct gg_convert_text *t = &c->adapter;
     *t = (struct gg_convert_text){ .name = "adapter_config.json",
                                    .map = { .fd = -1 } };
     GG_TRY(gg_convert_map(c, t->name, &t->map, yes, err));
+    if (*yes && !c->p.base)
+        GG_TRY(has_model(c, &whole, err));
+    if (whole && c->p.note)
+        c->p.note(c->p.note_user,
+                  "the folder has a model and an adapter "
+                  "(adapter_config.json): the model is converted; --base "
+                  "MODEL converts the adapter");
+    *yes = *yes && !whole;
     if (!*yes)
         return GGUF_OK;
     GG_TRY(gg_convert_in(t->name,
@@ -209,6 +264,22 @@ static enum gguf_status check_left(const struct gguf_convert *c,
     return GGUF_OK;
 }
 
+/* Note a pair for a head that the model does not have: its output is the
+ * embedding. */
+static void note_tied(const struct gguf_convert *c)
+{
+    static const char line[] =
+        "the adapter has a pair for lm_head, but the output of the model is "
+        "its embedding (tie_word_embeddings): gguf-ppl computes with the "
+        "pair, other programs may refuse the file";
+    bool has = false;
+    for (size_t i = 0; i < c->n_tensors; i++)
+        has = has || !strcmp(c->tensor[i].name, "output.weight.lora_a");
+    if (has && c->p.note &&
+        gg_convert_eval(c, "tie_word_embeddings|0", -1) > 0)
+        c->p.note(c->p.note_user, line);
+}
+
 /* use_rslora: the factor is alpha / sqrt(rank), where files' is alpha / rank.
  */
 enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
@@ -218,6 +289,7 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
     int64_t rank = 1;
     GG_TRY(check_pairs(c, &rank, err));
     GG_TRY(check_left(c, err));
+    note_tied(c);
     if (!gg_json_num(json_object_get(json(c)->root, "lora_alpha"), &alpha) ||
         !(alpha > 0) || !isfinite((float)alpha))
         return refuse(c, "lora_alpha", "not a number above 0", err);

@@ -212,6 +212,24 @@ static enum gguf_status use(struct method *m, struct gguf_error *err)
     return refuse(m, "quant_method", err);
 }
 
+/* Refuse weights of MLX, whose config.json has group_size and bits, and no
+ * quant_method. */
+static enum gguf_status refuse_mlx(const struct gguf_convert *c,
+                                   struct gguf_error *err)
+{
+    static const char names[] = "quantization quantization_config";
+    const json_t *v = gg_convert_get(c, names);
+    if (!json_is_object(v) || json_object_get(v, "quant_method") ||
+        !json_object_get(v, "group_size") || !json_object_get(v, "bits"))
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_UNSUPPORTED,
+                        gg_json_place(&c->text[GG_CONVERT_CONFIG].json, v),
+                        "config.json: MLX has quantized the weights "
+                        "(group_size, bits, no quant_method), which are not "
+                        "read: convert the model that they were made of, or "
+                        "what 'mlx_lm.convert --dequantize' makes of them");
+}
+
 /* What modelopt writes beside a config.json that does not say it. */
 static const char modelopt_file[] = "hf_quant_config.json";
 
@@ -254,6 +272,7 @@ enum gguf_status gg_convert_quantized(struct gguf_convert *c,
         .text = &c->text[GG_CONVERT_CONFIG].json,
         .where = "config.json: quantization_config",
     };
+    GG_TRY(refuse_mlx(c, err));
     if (json_is_object(m.config)) {
         GG_TRY(use(&m, err));
     } else if (has_scales(c)) {

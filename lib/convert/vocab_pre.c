@@ -195,5 +195,7 @@ enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
     }
     gg_str_escape(shown, sizeof shown, t.s, t.n);
     return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(j, section),
-                        "the pre-tokenizer is not recognised: %s", shown);
+                        "the pre-tokenizer is not recognised: %s; --pre NAME "
+                        "takes one that cuts alike",
+                        shown);
 }

@@ -221,6 +221,33 @@ static enum gguf_status make(struct gg_data_merged *m, size_t i,
     return GGUF_OK;
 }
 
+static bool has_tensor(const struct gg_data *list, const char *name)
+{
+    bool has = false;
+    for (size_t i = 0; i < gg_data_n_tensors(list) && !has; i++) {
+        struct gg_data_info t;
+        gg_data_info(list, i, &t);
+        has = gg_str_eqz(t.name, name);
+    }
+    return has;
+}
+
+static enum gguf_status fail_lacking(const struct gg_data_merged *m,
+                                     const struct gg_lora_pair *p,
+                                     struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    if (!gg_str_eqz(p->weight, "output.weight") ||
+        !has_tensor(m->over.base, "token_embd.weight"))
+        return gg_lora_lacks_weight(p, err);
+    return gg_error_set(err, GGUF_E_TENSOR, p->a->info_off,
+                        "tensor '%s': the output of the model is its "
+                        "embedding, 'token_embd.weight', which the pair must "
+                        "not change: it is not merged; gguf-ppl --lora "
+                        "computes with it",
+                        gg_str_esc(&e, p->a->name));
+}
+
 /* Every pair must be of some tensor. */
 static enum gguf_status check_found(const struct gg_data_merged *m,
                                     const struct gg_merged_lora *with,
@@ -241,7 +268,7 @@ static enum gguf_status check_found(const struct gg_data_merged *m,
         }
         for (size_t i = 0; i < l->n_pairs && st == GGUF_OK; i++)
             if (!found[i])
-                st = gg_lora_lacks_weight(&l->pair[i], err);
+                st = fail_lacking(m, &l->pair[i], err);
         gg_mem_free(m->allocator, found);
         GG_TRY(st);
     }

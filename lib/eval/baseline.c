@@ -219,7 +219,12 @@ enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
 {
     GG_TRY(gg_baseline_check_cut(info, err));
     if (b->n_vocab != info->n_vocab)
-        return differ("a vocabulary of", b->n_vocab, info->n_vocab, err);
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "the base's logits are of another run: a vocabulary of %" PRIu32
+            " there, %" PRIu32 " here; if one is padded, make both models of "
+            "the same folder or file",
+            b->n_vocab, info->n_vocab);
     if (b->form == &gg_baseline_compact) {
         const struct gguf_model *m = gguf_session_model(info->session);
         if (b->vocab != gg_compact_vocab(gguf_model_vocab(m)))

@@ -8,7 +8,6 @@
 #include "config.h"
 #include "eval/fault.h"
 #include "eval/layers_sum.h"
-#include "eval/same.h"
 
 #include "base/mem.h"
 #include "base/params.h"
@@ -289,8 +288,8 @@ static enum gguf_status check(const struct compare *c, struct gguf_error *err)
                             " tokens together, the base %" PRIu32,
                             gguf_session_n_ubatch(c->s[Q]),
                             gguf_session_n_ubatch(c->s[B]));
-    return gg_eval_same_vocab(gguf_session_model(c->s[B]),
-                              gguf_session_model(c->s[Q]), err);
+    return gguf_scan_compare_vocab(gguf_session_model(c->s[B]),
+                                   gguf_session_model(c->s[Q]), err);
 }
 
 static enum gguf_status plan(struct compare *c, size_t n,

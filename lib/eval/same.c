@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* same.c - vocabularies compared, token by token */
 #include "config.h"
-#include "eval/same.h"
+#include "gguf/eval.h"
 
 #include "base/error.h"
 #include "gguf/text.h"
@@ -15,6 +15,21 @@ static enum gguf_status differ(const char *what, uint64_t a, uint64_t b,
                         "the models have different vocabularies: %s %" PRIu64
                         " and %" PRIu64,
                         what, a, b);
+}
+
+/* Has one vocabulary all tokens of the other, and more after them? */
+static bool is_padded(const struct gguf_vocab *a, const struct gguf_vocab *b)
+{
+    const size_t na = gguf_vocab_n_tokens(a), nb = gguf_vocab_n_tokens(b);
+    const size_t n = na < nb ? na : nb;
+    size_t i = 0;
+    for (; na != nb && i < n; i++) {
+        const struct gguf_str x = gguf_vocab_text(a, (gguf_token)i);
+        const struct gguf_str y = gguf_vocab_text(b, (gguf_token)i);
+        if (x.size != y.size || (x.size && memcmp(x.data, y.data, x.size)))
+            return false;
+    }
+    return n && i == n;
 }
 
 static enum gguf_status same_texts(const struct gguf_vocab *a,
@@ -44,14 +59,21 @@ static gguf_token first_of(const struct gguf_vocab *v)
                                  : GGUF_TOKEN_NONE;
 }
 
-enum gguf_status gg_eval_same_vocab(const struct gguf_model *a,
-                                    const struct gguf_model *b,
-                                    struct gguf_error *err)
+enum gguf_status gguf_scan_compare_vocab(const struct gguf_model *a,
+                                         const struct gguf_model *b,
+                                         struct gguf_error *err)
 {
     const struct gguf_vocab *va = gguf_model_vocab(a);
     const struct gguf_vocab *vb = gguf_model_vocab(b);
     const uint32_t na = gguf_model_get_info(a)->n_vocab;
     const uint32_t nb = gguf_model_get_info(b)->n_vocab;
+    if (na != nb && is_padded(va, vb))
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "the models have different vocabularies: %" PRIu32 " tokens and "
+            "%" PRIu32 ", the same up to the shorter's end: one of them is "
+            "padded; make both of the same folder or file",
+            na, nb);
     if (na != nb)
         return differ("logits", na, nb, err);
     if (gguf_vocab_n_tokens(va) != gguf_vocab_n_tokens(vb))

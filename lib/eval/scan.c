@@ -14,7 +14,6 @@
 #include "base/params.h"
 #include "eval/fault.h"
 #include "eval/nll.h"
-#include "eval/same.h"
 #include "run/session.h"
 
 #include <string.h>
@@ -42,8 +41,8 @@ static enum gguf_status check_models(struct gguf_session *const *s, size_t n,
                                 "another: a scan has one text",
                                 s[i]->model->arch->name);
         if (i)
-            GG_TRY(gg_eval_same_vocab(gguf_session_model(s[0]),
-                                      gguf_session_model(s[i]), err));
+            GG_TRY(gguf_scan_compare_vocab(gguf_session_model(s[0]),
+                                           gguf_session_model(s[i]), err));
     }
     return GGUF_OK;
 }

@@ -64,13 +64,15 @@ static enum gguf_status join(const char *dir, const char *base, size_t n,
 struct others {
     size_t n_models;       /* GGUF files that are no shards */
     char model[NAME_SIZE]; /* the first of them by name */
-    bool has_config;       /* as the folders of transformers have it */
+    bool has_config;       /* config.json, as in folders of transformers */
+    bool has_adapter;      /* adapter_config.json, as in folders of PEFT */
 };
 
 static void look_at(struct others *o, const char *name)
 {
     const size_t n = strlen(name);
     o->has_config |= !strcmp(name, "config.json");
+    o->has_adapter |= !strcmp(name, "adapter_config.json");
     if (n <= 5 || n >= NAME_SIZE || strcmp(name + n - 5, ".gguf") != 0)
         return;
     if (!o->n_models++ || strcmp(name, o->model) < 0)
@@ -127,9 +129,12 @@ static enum gguf_status no_set(const struct others *o, struct gguf_error *err)
                             "name, such as '%s'",
                             none, o->n_models, name);
     return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "%s%s", none,
-                        o->has_config ? ", but a config.json: gguf-convert "
-                                        "makes GGUF files of such folders"
-                                      : "");
+                        o->has_config    ? ", but a config.json: gguf-convert "
+                                           "makes GGUF files of such folders"
+                        : o->has_adapter ? ", but an adapter_config.json: "
+                                           "gguf-convert --base MODEL makes a "
+                                           "GGUF file of such an adapter"
+                                         : "");
 }
 
 enum gguf_status gg_file_split_find(const char *dir, const char *base,

@@ -5,7 +5,9 @@
  * = W x becomes y = W x + scale * alpha / rank * B (A x), whatever type W has,
  * which stays as it is. The weights are matrices of layers, experts, the
  * output, classifiers and dense layers after pooling, and what is looked up for
- * tokens; an output that is the embeddings again changes with them.
+ * tokens. An output that is the embeddings again changes with them, unless the
+ * adapter has a pair of its own for output.weight: that one changes the product
+ * alone, and not the embeddings.
  *
  *     gguf_file_open(&file, "lora.gguf", NULL, &err);
  *     gguf_adapter_open(&adapter, model, file, NULL, &err);

@@ -220,6 +220,14 @@ gguf_scan_run_models(struct gguf_session *const *sessions, size_t n_models,
                      const struct gguf_sink *const *sinks, size_t n_sinks,
                      struct gguf_error *err) GGUF_MUST_CHECK;
 
+/* Do two models have the same vocabulary? GGUF_E_INVALID: no; the message says
+ * what differs first: the number of logits or of tokens, the text of a token,
+ * or the token that begins a text. Models without a vocabulary are compared by
+ * the number of logits. gguf_scan_run_models asks this itself. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_scan_compare_vocab(const struct gguf_model *a, const struct gguf_model *b,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
+
 /* ---- perplexity ---- */
 
 /* Sums over scored tokens. */

@@ -298,12 +298,16 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
                                   struct gguf_error *err)
 {
     const struct gguf_kv *kv = gguf_file_kv_find(im->file, "general.type");
-    struct gguf_str type, text;
+    struct gguf_str type = GG_STR("missing"), text;
     struct gguf_kv_iter it;
-    if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK ||
-        !gg_str_eqz(type, "imatrix"))
-        return gg_error_set(err, GGUF_E_NOTFOUND, 0,
-                            "general.type is not 'imatrix'");
+    struct gg_str_esc e;
+    (void)gguf_kv_get_str(kv, &type, NULL);
+    if (!gg_str_eqz(type, "imatrix"))
+        return gg_error_set(err, GGUF_E_NOTFOUND, kv ? kv->off : 0,
+                            "the file has no importance data: general.type "
+                            "is '%s', must be 'imatrix'; gguf-imatrix makes "
+                            "such files",
+                            gg_str_esc(&e, type));
     kv = gguf_file_kv_find(im->file, "imatrix.chunk_count");
     if (kv)
         GG_TRY(gguf_kv_get_uint(kv, &im->n_chunks, err));

@@ -9,17 +9,20 @@
 
 typedef struct gguf_tensor tensor;
 
-/* The next pair of a weight that counts, from use *i on, which becomes the one
- * after it; NULL: there is no more. */
+/* Find the next pair of a weight with a scale other than 0, from use *i on,
+ * and move *i behind it; NULL: none. product: of a product with the weight;
+ * false: of rows that are looked up. */
 static const struct gg_adapter_pair *next(const struct gg_model_at *at,
-                                          const tensor *weight, size_t *i,
-                                          float *scale)
+                                          const tensor *weight, bool product,
+                                          size_t *i, float *scale)
 {
     const struct gg_model_added *added = at->added;
     size_t before = 0;
     for (size_t k = 0; added && weight && k < added->n; k++) {
         const struct gguf_adapter *a = added->use[k].adapter;
-        const size_t no = gg_adapter_find(a, weight);
+        size_t no = gg_adapter_find(a, weight, product);
+        if (product && no == a->n_pairs)
+            no = gg_adapter_find(a, weight, false);
         if (k >= *i && no < a->n_pairs) {
             *i = k + 1;
             *scale = added->use[k].scale * a->pair[no].factor;
@@ -39,7 +42,7 @@ tensor *gg_model_adapted(const struct gg_model_at *at, tensor *weight,
     struct gguf_ctx *c = at->c;
     const struct gg_adapter_pair *p;
     float scale = 0;
-    for (size_t i = 0; (p = next(at, weight, &i, &scale));) {
+    for (size_t i = 0; (p = next(at, weight, true, &i, &scale));) {
         tensor *h = ids ? gguf_op_matmul_id(c, p->a, x, ids)
                         : gguf_op_matmul(c, p->a, x);
         h = gguf_op_scale(c, h, scale);
@@ -56,7 +59,7 @@ tensor *gg_model_adapted_rows(const struct gg_model_at *at, tensor *weight,
     struct gguf_ctx *c = at->c;
     const struct gg_adapter_pair *p;
     float scale = 0;
-    for (size_t i = 0; (p = next(at, weight, &i, &scale));) {
+    for (size_t i = 0; (p = next(at, weight, false, &i, &scale));) {
         tensor *back = gguf_op_cont(c, gguf_op_transpose(c, p->a));
         tensor *h = gguf_op_scale(c, gguf_op_get_rows(c, p->b, ids), scale);
         y = gguf_op_add(c, y, gguf_op_matmul(c, back, h));
@@ -88,9 +91,11 @@ static void note(const struct gg_model_added *added, const tensor *t)
     size_t before = 0;
     for (size_t k = 0; k < added->n; k++) {
         const struct gguf_adapter *a = added->use[k].adapter;
-        const size_t no = gg_adapter_find(a, t);
-        if (no < a->n_pairs)
-            added->seen[before + no] |= GG_WEIGHT_COUNTS;
+        for (int output = 0; output < 2; output++) {
+            const size_t no = gg_adapter_find(a, t, output);
+            if (no < a->n_pairs)
+                added->seen[before + no] |= GG_WEIGHT_COUNTS;
+        }
         before += gg_adapter_n_parts(a);
     }
 }

@@ -34,9 +34,10 @@ struct opening {
 /* The matrix of the model that a pair is for. */
 static enum gguf_status find_weight(struct opening *o,
                                     const struct gg_lora_pair *p,
-                                    const struct gguf_tensor **out,
+                                    struct gg_adapter_pair *to,
                                     struct gguf_error *err)
 {
+    const struct gguf_tensor **out = &to->weight;
     const struct gguf_model *m = o->to->model;
     uint64_t il;
     int64_t ne[GGUF_MAX_DIMS];
@@ -45,8 +46,10 @@ static enum gguf_status find_weight(struct opening *o,
     if (id != GG_W_NONE && gg_weights[id].role == GG_MATRIX)
         *out = gg_weights[id].scope == GG_MODEL ? m->top.w[id]
                                                 : m->layer[il].w[id];
-    /* one that is shared has the name that it has in the file */
-    if (!*out || !gg_str_eqz(p->weight, (*out)->name))
+    /* a shared weight has the name of the file's tensor */
+    const bool shared = *out && !gg_str_eqz(p->weight, (*out)->name);
+    to->of_output = shared && id == GG_W_OUTPUT;
+    if (!*out || (shared && !to->of_output))
         return gg_lora_lacks_weight(p, err);
     for (unsigned d = 0; d < GGUF_MAX_DIMS; d++)
         ne[d] = d < GGUF_TENSOR_DIMS ? (*out)->ne[d] : 1;
@@ -132,7 +135,7 @@ static enum gguf_status describe(struct opening *o, struct gguf_error *err)
     for (size_t i = 0; i < o->lora.n_pairs; i++) {
         const struct gg_lora_pair *p = &o->lora.pair[i];
         struct gg_adapter_pair *to = &a->pair[i];
-        GG_TRY(find_weight(o, p, &to->weight, err));
+        GG_TRY(find_weight(o, p, to, err));
         const int64_t *ne = to->weight->ne;
         to->a = gguf_tensor_3d(a->ctx, GGUF_DTYPE_F32, ne[0], p->rank, ne[2]);
         to->b = gguf_tensor_3d(a->ctx, GGUF_DTYPE_F32, p->rank, ne[1], ne[2]);
@@ -152,7 +155,7 @@ static int compare_weights(const void *x, const void *y)
 {
     const struct gg_adapter_pair *a = x, *b = y;
     const uintptr_t p = (uintptr_t)a->weight, q = (uintptr_t)b->weight;
-    return (p > q) - (p < q);
+    return p != q ? (p > q) - (p < q) : a->of_output - b->of_output;
 }
 
 static enum gguf_status fill(struct opening *o, struct gguf_error *err)
@@ -242,9 +245,10 @@ gguf_adapter_get_info(const struct gguf_adapter *a)
 }
 
 size_t gg_adapter_find(const struct gguf_adapter *a,
-                       const struct gguf_tensor *weight)
+                       const struct gguf_tensor *weight, bool of_output)
 {
-    const struct gg_adapter_pair key = { .weight = weight };
+    const struct gg_adapter_pair key = { .weight = weight,
+                                         .of_output = of_output };
     const struct gg_adapter_pair *p = NULL;
     if (a->n_pairs) /* a control vector has none */
         p = bsearch(&key, a->pair, a->n_pairs, sizeof *a->pair,

@@ -13,7 +13,10 @@
 struct gg_adapter_pair {
     const struct gguf_tensor *weight; /* of the model */
     struct gguf_tensor *a, *b;
-    float factor; /* alpha / rank, or 1 */
+    float factor;   /* alpha / rank, or 1 */
+    bool of_output; /* pair of an output matrix that the model does not have:
+                     * it changes the product with the embedding, and not the
+                     * rows that are looked up */
 };
 
 struct gguf_adapter {
@@ -23,7 +26,8 @@ struct gguf_adapter {
     struct gguf_buffer *buffer; /* in which it was opened, or NULL: */
     struct gguf_buffer **home;  /* n_homes of them, where its weights lie */
     size_t n_homes;
-    struct gg_adapter_pair *pair; /* by the addresses of the weights */
+    struct gg_adapter_pair *pair; /* sorted by the address of the weight,
+                                   * pairs of outputs last */
     size_t n_pairs;
     struct gguf_tensor **direction; /* [n_directions], by layer: f32 [n_embd];
                                      * NULL where a layer has none */
@@ -50,7 +54,7 @@ void gg_adapter_free_memory(struct gguf_adapter *a);
 
 /* The place of a weight's pair, or n_pairs. */
 size_t gg_adapter_find(const struct gguf_adapter *a,
-                       const struct gguf_tensor *weight);
+                       const struct gguf_tensor *weight, bool of_output);
 
 /* The adapters of a graph. Zeroed: none. */
 struct gg_model_added {

@@ -3,12 +3,37 @@
 #include "config.h"
 #include "model/build.h"
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
 #include "gguf/text.h"
 
 #include <stdio.h>
+
+/* Refuse a file of another kind: its general.type says so. */
+static enum gguf_status check_type(const struct gguf_file *file,
+                                   struct gguf_error *err)
+{
+    static const struct {
+        const char *type, *what;
+    } others[] = {
+        { "adapter", "an adapter (LoRA), which changes one" },
+        { "imatrix", "importance data" },
+        { "mmproj", "the part of a model that sees or hears" },
+    };
+    const struct gguf_kv *kv = gguf_file_kv_find(file, "general.type");
+    struct gguf_str type;
+    if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK)
+        return GGUF_OK;
+    for (size_t i = 0; i < GG_LEN(others); i++)
+        if (gg_str_eqz(type, others[i].type))
+            return gg_error_set(err, GGUF_E_MISMATCH, kv->off,
+                                "the file is no model, but %s (general.type "
+                                "is '%s')",
+                                others[i].what, others[i].type);
+    return GGUF_OK;
+}
 
 static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
 {
@@ -61,7 +86,9 @@ static enum gguf_status load_metadata(struct gguf_model *m,
     vp.warn = m->warn;
     vp.warn_user = m->warn_user;
     vp.pre = m->vocab_pre;
-    enum gguf_status st = load_arch(m, err);
+    enum gguf_status st = check_type(gg_source_meta(&m->src), err);
+    if (st == GGUF_OK)
+        st = load_arch(m, err);
     if (st == GGUF_OK)
         st = check_file(&m->src, err);
     if (st == GGUF_OK)

@@ -121,6 +121,81 @@ static void check_dense(int tied)
     spec.tied = 0;
 }
 
+/* Give a tied model a pair of output.weight. The logits are those of an untied
+ * model whose output matrix is the embedding with the product added; rows that
+ * are looked up stay the embedding's. */
+static void check_tied_output(int both)
+{
+    static float out[DENSE];
+    static double ref[DENSE];
+    struct gen g, untied;
+    struct lora l;
+    struct lora_opened o = { 0 };
+    struct run r;
+    size_t size;
+    spec.tied = 1;
+    gen_init(&g, 5);
+    gen_model(&g, &spec);
+    void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+    spec.tied = 0;
+    gen_init(&untied, 5);
+    gen_model(&untied, &spec);
+    struct gen_tensor *head = NULL;
+    const struct gen_tensor *embd = NULL;
+    for (size_t i = 0; i < untied.n; i++) {
+        if (!strcmp(untied.t[i].name, "output.weight"))
+            head = &untied.t[i];
+        if (!strcmp(untied.t[i].name, "token_embd.weight"))
+            embd = &untied.t[i];
+    }
+    lora_init(&l, "llama", 6);
+    lora_pair(&l, head, 3, 0.1);
+    if (both)
+        lora_pair(&l, embd, 3, 0.1);
+    float *values = malloc(lora_n(embd) * sizeof *values);
+    if (!values)
+        exit(99);
+    gen_weights(values, &untied, embd);
+    double *sum = calloc(lora_n(head), sizeof *sum);
+    if (!sum)
+        exit(99);
+    for (size_t i = 0; i < lora_n(head); i++)
+        sum[i] = (double)values[i];
+    lora_add(&l, head, 1, sum);
+    for (size_t i = 0; i < lora_n(head); i++)
+        values[i] = (float)sum[i];
+    head->values = values;
+    bool good = run_open(&r, data, size, 1, small()) &&
+                !lora_open(&o, r.model, &l, &r.err);
+    const struct gguf_adapter_use use = { o.adapter, 1 };
+    good = good && !gguf_session_set_adapters(r.session, &use, 1, &r.err) &&
+           lora_outputs(&r, tokens, out);
+    if (both) {
+        float *looked_up = malloc(lora_n(embd) * sizeof *looked_up);
+        if (!looked_up)
+            exit(99);
+        gen_weights(looked_up, &untied, embd);
+        memset(sum, 0, lora_n(embd) * sizeof *sum);
+        lora_add(&l, embd, 1, sum);
+        for (size_t i = 0; i < lora_n(embd); i++)
+            looked_up[i] = (float)((double)looked_up[i] + sum[i]);
+        untied.t[embd - untied.t].values = looked_up;
+    }
+    ref_logits(&untied, &spec, tokens, N, ref);
+    ok(good && apart(out, ref, DENSE) < 1e-10,
+       "a pair of the output of a tied model%s: %.2g from doubles %s",
+       both ? ", and one of the embedding" : "", apart(out, ref, DENSE),
+       good ? "" : r.err.message);
+    run_close(&r);
+    lora_close(&o);
+    lora_fini(&l);
+    lora_drop_values(&untied);
+    free(sum);
+    free(data);
+    gen_fini(&untied);
+    gen_fini(&g);
+}
+
 /* ---- weights of other types ---- */
 
 /* Blocks of the base, halves of the adapter in F16: against the blocks'
@@ -310,6 +385,8 @@ int main(void)
         tokens[i] = (gguf_token)((37 * i + 11) % 96);
     check_dense(0);
     check_dense(1);
+    check_tied_output(0);
+    check_tied_output(1);
     check_quantized();
     check_memory();
     check_failures();

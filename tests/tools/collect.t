@@ -160,7 +160,7 @@ run "$im" --merge-parts -j "$tmp/cut"
 test $rc -eq 1 -a ! -s "$tmp/out"
 ok 'so is a part that was cut off'
 run "$im" "$tmp/p0"
-test $rc -eq 1 && grep -q "general.type is not 'imatrix'" "$tmp/err"
+test $rc -eq 1 && grep -q "general.type is 'imatrix-part', must be 'imatrix'" "$tmp/err"
 ok 'and a part is not taken for data'
 
 # ---- what cannot work

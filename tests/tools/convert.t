@@ -293,7 +293,7 @@ run "$convert" "$tmp/none" -o "$tmp/o.gguf"
 fails 'none: there is no such folder'
 ok 'no folder'
 run "$convert" "$tmp/hf/config.json" -o "$tmp/o.gguf"
-fails 'config.json: is no folder'
+fails "config.json: is a file: a folder is wanted, as '$tmp/hf'"
 ok 'a file'
 run "$convert" "$tmp/hf"
 test $rc -eq 2 && grep -q 'output is missing' "$tmp/err"
@@ -305,7 +305,7 @@ run "$convert" --ignore '*q_proj*' "$tmp/hf" -o "$tmp/o.gguf"
 fails "pattern '\*q_proj\*': .* at its byte 0; in a regular expression '.\*'"
 ok 'a pattern of the shell'
 run "$convert" "$tmp/hf" --base "$tmp/hf" -o "$tmp/o.gguf"
-fails 'hf: has no adapter (adapter_config.json), so that it is for no base model'
+fails 'hf: has no adapter (adapter_config.json): --base is for the folder of one'
 ok 'a base of a folder that is no adapter'
 mkdir "$tmp/pair" && echo '{"peft_type": "LORA", "r": 4, "lora_alpha": 8,
     "base_model_name_or_path": "some/model"}' >"$tmp/pair/adapter_config.json"

@@ -55,6 +55,32 @@ const char *hint_limit(const struct gguf_error *err, char *out, size_t size)
     return out;
 }
 
+const char *hint_repository(const char *path, char *out, size_t size)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop"
+                                  "qrstuvwxyz0123456789-_.";
+    const size_t owner = path ? strspn(path, letters) : 0;
+    const size_t name =
+        owner && path[owner] == '/' ? strspn(path + owner + 1, letters) : 0;
+    *out = '\0';
+    if (name && !path[owner + 1 + name] && *path != '.' &&
+        !strstr(path, ".gguf") && access(path, F_OK) != 0)
+        snprintf(out, size, "; the repository on Hugging Face is hf://%.150s",
+                 path);
+    return out;
+}
+
+const char *hint_adapter(const char *path)
+{
+    struct text name = { NULL, 0, 0 };
+    text_addf(&name, "%s/adapter_config.json", path);
+    const bool is = access(name.s, F_OK) == 0;
+    text_fini(&name);
+    return is ? "; gguf-convert --base MODEL makes a GGUF file of the adapter "
+                "in it"
+              : "";
+}
+
 void hint_resume(const char *in, const char *out, enum gguf_status st,
                  bool with)
 {

@@ -12,6 +12,13 @@
  * so far, else "". */
 const char *hint_limit(const struct gguf_error *err, char *out, size_t size);
 
+/* The address of the repository OWNER/NAME on Hugging Face, if that is what
+ * path looks like and nothing is there; else "". */
+const char *hint_repository(const char *path, char *out, size_t size);
+/* Name the command that makes a GGUF file of the adapter, if path is the folder
+ * of one; else "". */
+const char *hint_adapter(const char *path);
+
 /* After a run that made the file out of in was stopped or broke: what is left
  * of it, or that --resume would have left something. with: the run had that
  * option. out may be NULL. */

@@ -153,10 +153,12 @@ void msg_fail(const char *file, const struct gguf_error *err)
         if (there)
             at[0] = '\0';
     }
-    char limit[80];
-    const char *help = err->status == GGUF_E_EXIST
-                           ? " (--force replaces it)"
-                           : hint_limit(err, limit, sizeof limit);
+    char hint[200];
+    const char *help = err->status == GGUF_E_EXIST ? " (--force replaces it)"
+                       : err->sys_errno == EISDIR  ? hint_adapter(file)
+                       : err->status == GGUF_E_NOTFOUND
+                           ? hint_repository(file, hint, sizeof hint)
+                           : hint_limit(err, hint, sizeof hint);
     msg_error(file, "%s%s%s%s%s", err->message, at[0] ? " (" : "", at,
               at[0] ? ")" : "", help);
 }

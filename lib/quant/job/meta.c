@@ -13,7 +13,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What llama-quantize records about importance data, in its order. */
+/* The names of all data sets that importance data are of, in the arena. */
+static char *join_datasets(struct gguf_quant *q)
+{
+    const struct gguf_imatrix *im = q->p.imatrix;
+    size_t size = 1, used = 0;
+    for (size_t i = 0; i < im->n_datasets; i++)
+        size += strlen(gg_imatrix_base_name(im->datasets[i])) + 2;
+    char *out = gg_mem_arena_alloc(&q->arena, size);
+    for (size_t i = 0; out && i < im->n_datasets; i++)
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
+                             gg_imatrix_base_name(im->datasets[i]));
+    return out;
+}
+
+/* Write the keys of importance data in the order of llama-quantize, which names
+ * the first data set alone. */
 static enum gguf_status imatrix_keys(struct gguf_quant *q,
                                      struct gguf_error *err)
 {
@@ -21,12 +37,13 @@ static enum gguf_status imatrix_keys(struct gguf_quant *q,
     if (q->p.imatrix_name)
         GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.file",
                                   q->p.imatrix_name, err));
-    if (im->n_datasets) /* its path is private */
-        GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.dataset",
-                                  q->p.compat
-                                      ? im->datasets[0]
-                                      : gg_imatrix_base_name(im->datasets[0]),
+    if (im->n_datasets) { /* paths are private */
+        const char *names = q->p.compat ? im->datasets[0] : join_datasets(q);
+        if (!names)
+            return gg_error_set_nomem(err, im->n_datasets);
+        GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.dataset", names,
                                   err));
+    }
     GG_TRY(gguf_meta_set_u32(q->meta, "quantize.imatrix.entries_count",
                              (uint32_t)GG_MIN(im->n_entries, UINT32_MAX),
                              err));
