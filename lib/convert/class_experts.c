@@ -9,7 +9,8 @@ const struct gg_convert_name gg_convert_names_mixtral[] = {
     N(L "block_sparse_moe.experts.@.w1", B "ffn_gate_exps"),
     N(L "block_sparse_moe.experts.@.w2", B "ffn_down_exps"),
     N(L "block_sparse_moe.experts.@.w3", B "ffn_up_exps"),
-    END_NAMES
+    /* as transformers 5 has them in memory */
+    PACKED_EXPERTS(L "block_sparse_moe.experts."), END_NAMES
 };
 
 /* One by one, or in one tensor, with the gates before the others. */
@@ -19,11 +20,7 @@ const struct gg_convert_name gg_convert_names_experts[] = {
     N(L "mlp.experts.@.gate_proj", B "ffn_gate_exps"),
     N(L "mlp.experts.@.up_proj", B "ffn_up_exps"),
     N(L "mlp.experts.@.down_proj", B "ffn_down_exps"),
-    N_AXES(L "mlp.experts.gate_up_proj", B "ffn_gate_exps.weight",
-           "x, 2[1@0] f, c > x, f, c"),
-    N_AXES(L "mlp.experts.gate_up_proj", B "ffn_up_exps.weight",
-           "x, 2[1@1] f, c > x, f, c"),
-    N(L "mlp.experts.down_proj", B "ffn_down_exps.weight"),
+    PACKED_EXPERTS(L "mlp.experts."),
     N(L "mlp.shared_expert_gate", B "ffn_gate_inp_shexp"),
     N(L "mlp.shared_expert.gate_proj", B "ffn_gate_shexp"),
     N(L "mlp.shared_expert.up_proj", B "ffn_up_shexp"),
@@ -54,6 +51,7 @@ static const struct gg_convert_name llama4_names[] = {
            "x, c, 2[1@1] f > x, f, c"),
     N_AXES(L "feed_forward.experts.down_proj", B "ffn_down_exps.weight",
            "x, f, c > x, c, f"),
+    EACH_EXPERT(L "feed_forward.experts.@."),
     N(L "feed_forward.shared_expert.gate_proj", B "ffn_gate_shexp"),
     N(L "feed_forward.shared_expert.up_proj", B "ffn_up_shexp"),
     N(L "feed_forward.shared_expert.down_proj", B "ffn_down_shexp"),
@@ -85,7 +83,13 @@ static const struct gg_convert_name gpt_oss_names[] = {
     N_AXES(L "mlp.experts.gate_up_proj_blocks", B "ffn_up_exps.weight",
            "x, f 2[1@1], c > x, f, c"),
     N(L "mlp.experts.down_proj_blocks", B "ffn_down_exps.weight"),
-    END_NAMES
+    /* one by one, with weights and biases, as some quantizers need them */
+    EACH_EXPERT(L "mlp.experts.@."),
+    N_AXES(L "mlp.experts.gate_up_projs.@", B "ffn_gate_exps",
+           "f 2[1@0], * > f, *"),
+    N_AXES(L "mlp.experts.gate_up_projs.@", B "ffn_up_exps",
+           "f 2[1@1], * > f, *"),
+    N(L "mlp.experts.down_projs.@", B "ffn_down_exps"), END_NAMES
 };
 
 static const struct gg_convert_name glm4moe_names[] = {
@@ -130,8 +134,7 @@ static const struct gg_convert_name hunyuan_names[] = {
 };
 
 static const struct gg_convert_name dbrx_names[] = {
-    N("transformer.wte", "token_embd"),
-    N("transformer.norm_f", "output_norm"),
+    N("transformer.wte", "token_embd"), N("transformer.norm_f", "output_norm"),
     N("transformer.blocks.%.norm_attn_norm.norm_1", B "attn_norm"),
     N("transformer.blocks.%.norm_attn_norm.norm_2", B "attn_output_norm"),
     N("transformer.blocks.%.norm_attn_norm.attn.Wqkv", B "attn_qkv"),
@@ -143,6 +146,10 @@ static const struct gg_convert_name dbrx_names[] = {
            "e=ffn_config.moe_num_experts f, c > e, f, c"),
     N_AXES("transformer.blocks.%.ffn.experts.mlp.w2", B "ffn_down_exps.weight",
            "e=ffn_config.moe_num_experts f, c > e, c, f"),
+    /* one by one, each a Linear of its own */
+    N("transformer.blocks.%.ffn.experts.mlp.@.w1", B "ffn_gate_exps"),
+    N("transformer.blocks.%.ffn.experts.mlp.@.v1", B "ffn_up_exps"),
+    N("transformer.blocks.%.ffn.experts.mlp.@.w2", B "ffn_down_exps"),
     END_NAMES
 };
 

@@ -57,6 +57,7 @@ static const struct gg_convert_name gemma4_names[] = {
     N(L "router.per_expert_scale", B "ffn_down_exps.scale"),
     N(L "experts.gate_up_proj", B "ffn_gate_up_exps.weight"),
     N(L "experts.down_proj", B "ffn_down_exps.weight"),
+    EACH_EXPERT(L "experts.@."),
     N(L "pre_feedforward_layernorm_2", B "pre_ffw_norm_2"),
     N(L "post_feedforward_layernorm_1", B "post_ffw_norm_1"),
     N(L "post_feedforward_layernorm_2", B "post_ffw_norm_2"),

@@ -70,6 +70,7 @@ static const struct gg_convert_name jamba_names[] = {
     N(L "feed_forward.experts.@.gate_proj", B "ffn_gate_exps"),
     N(L "feed_forward.experts.@.up_proj", B "ffn_up_exps"),
     N(L "feed_forward.experts.@.down_proj", B "ffn_down_exps"),
+    PACKED_EXPERTS(L "feed_forward.experts."),
     N(L "feed_forward.gate_proj", B "ffn_gate"),
     N(L "feed_forward.up_proj", B "ffn_up"),
     N(L "feed_forward.down_proj", B "ffn_down"),
@@ -127,6 +128,8 @@ static const struct gg_convert_name nemotron_h_names[] = {
     N(M "gate.e_score_correction_bias", B "exp_probs_b.bias"),
     N(M "experts.@.up_proj", B "ffn_up_exps"),
     N(M "experts.@.down_proj", B "ffn_down_exps"),
+    N(M "experts.up_proj", B "ffn_up_exps.weight"),
+    N(M "experts.down_proj", B "ffn_down_exps.weight"),
     N(M "shared_experts.up_proj", B "ffn_up_shexp"),
     N(M "shared_experts.down_proj", B "ffn_down_shexp"),
     N(M "fc1_latent_proj", B "ffn_latent_down"),
@@ -156,6 +159,7 @@ static const struct gg_convert_name lfm2_names[] = {
     N(L "feed_forward.experts.@.w1", B "ffn_gate_exps"),
     N(L "feed_forward.experts.@.w2", B "ffn_down_exps"),
     N(L "feed_forward.experts.@.w3", B "ffn_up_exps"),
+    PACKED_EXPERTS(L "feed_forward.experts."),
     END_NAMES
 };
 

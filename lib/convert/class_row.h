@@ -67,6 +67,19 @@ extern const struct gg_convert_name gg_convert_names_llama[],
         FROM, NULL, GG_HOW_AS_IS, NULL, NULL                                  \
     }
 
+/* Experts one by one; all in one tensor, the gates before the others. FROM is
+ * what stands before the names of the three matrices. */
+#define EACH_EXPERT(FROM)                                                     \
+    N(FROM "gate_proj", B "ffn_gate_exps"),                                   \
+        N(FROM "up_proj", B "ffn_up_exps"),                                   \
+        N(FROM "down_proj", B "ffn_down_exps")
+#define PACKED_EXPERTS(FROM)                                                  \
+    N_AXES(FROM "gate_up_proj", B "ffn_gate_exps.weight",                     \
+           "x, 2[1@0] f, c > x, f, c"),                                       \
+        N_AXES(FROM "gate_up_proj", B "ffn_up_exps.weight",                   \
+               "x, 2[1@1] f, c > x, f, c"),                                   \
+        N(FROM "down_proj", B "ffn_down_exps.weight")
+
 #define NO_KEY                                                                \
     {                                                                         \
         NULL, NULL, 0, 0                                                      \

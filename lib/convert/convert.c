@@ -127,6 +127,7 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_convert_unsaid_defaults(c, err));
     GG_TRY(gg_convert_unsaid_reranker(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
+    GG_TRY(gg_convert_unsaid_epsilon(c, err));
     GG_TRY(gg_safetensors_open(&c->from, &c->folder, "model", &limits,
                                c->codec, err));
     GG_TRY(gg_convert_note_unread(c, err));

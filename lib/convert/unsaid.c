@@ -86,6 +86,19 @@ enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
     return same.value >= 1 ? say_value(c, &same, err) : GGUF_OK;
 }
 
+/* ModernBERT calls the epsilon of its norms norm_eps, and most folders have it
+ * as layer_norm_eps as well (configuration_modernbert.py: 1e-5). */
+enum gguf_status gg_convert_unsaid_epsilon(struct gguf_convert *c,
+                                           struct gguf_error *err)
+{
+    double eps = 1e-5;
+    if (strcmp(c->arch->arch, "modern-bert") != 0 ||
+        gg_convert_get(c, "layer_norm_eps"))
+        return GGUF_OK;
+    (void)gg_json_num(gg_convert_get(c, "norm_eps"), &eps);
+    return gg_convert_say(c, "layer_norm_eps", json_real(eps), err);
+}
+
 /* ---- layers that draft ---- */
 
 /* How many layers after the others the folder has. */

@@ -36,7 +36,7 @@ struct arch {
 extern const struct arch archs_first[], archs_dense[], archs_kin[],
     archs_early[], archs_vision[], archs_plamo[], archs_rwkv6[],
     archs_experts[], archs_latent[], archs_mixed[], archs_routed[],
-    archs_recurrent[], archs_encoder[];
+    archs_recurrent[], archs_encoder[], archs_packed[];
 
 /* The tokenizers of BERT, of T5 in two forms, of RWKV, of PLaMo 2. */
 void archs_wordpiece(const struct folder *f);

@@ -18,7 +18,7 @@
 static const struct arch *const lists[] = {
     archs_first,  archs_dense,     archs_kin,     archs_early,  archs_vision,
     archs_plamo,  archs_rwkv6,     archs_experts, archs_latent, archs_mixed,
-    archs_routed, archs_recurrent, archs_encoder
+    archs_routed, archs_recurrent, archs_encoder, archs_packed
 };
 enum { N_LISTS = sizeof lists / sizeof *lists };
 

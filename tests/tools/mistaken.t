@@ -17,9 +17,9 @@ t=$srcdir/share/tiny-llama/persuasion.txt
     "$bin/gguf-imatrix" "$tmp/im.gguf" -o "$tmp/data.gguf" 2>/dev/null ||
     exit 99
 
-says() # message, in the one line of a run that failed
+says() # message of a run that failed
 {
-    test $rc -eq 1 -a ! -e "$tmp/o.gguf" -a "$(wc -l <"$tmp/err")" -eq 1 &&
+    test $rc -eq 1 -a ! -e "$tmp/o.gguf" &&
         grep -q -e "$1" "$tmp/err"
 }
 # A folder like hf with these tensors more, of 4 x 4 zeros.
