@@ -160,17 +160,47 @@ static enum gguf_status look_through(struct gg_json *j,
     return GGUF_OK;
 }
 
-void gg_json_say_place(const struct gg_json *j, size_t at, char out[64])
+/* "line L, column C", both from 1, of byte at of the text. */
+static void say_place(const struct gg_json *j, size_t at, char out[64])
 {
-    size_t line = 1, column = 0;
+    size_t line = 1, column = 1;
     for (size_t i = 0; i < at && i < j->size; i++)
         if (j->text[i] == '\n') {
             line++;
-            column = 0;
+            column = 1;
         } else {
             column += ((unsigned char)j->text[i] & 0xc0) != 0x80;
         }
     snprintf(out, 64, "line %zu, column %zu", line, column);
+}
+
+/* Bytes of the character at p, of n bytes that are there. */
+static size_t character_size(const char *p, size_t n)
+{
+    size_t k = 1;
+    while (k < n && k < 4 && ((unsigned char)p[k] & 0xc0) == 0x80)
+        k++;
+    return k;
+}
+
+enum gguf_status gg_json_fail_at(const struct gg_json *j, size_t at,
+                                 const char *what, struct gguf_error *err)
+{
+    struct gg_str_esc esc;
+    char place[64];
+    say_place(j, at, place);
+    if (!strstr(what, "expected"))
+        return gg_error_set(err, GGUF_E_FORMAT, j->off + at, "JSON, %s: %s",
+                            place, what);
+    if (at >= j->size)
+        return gg_error_set(err, GGUF_E_FORMAT, j->off + at,
+                            "JSON, %s: %s, found the end of the file", place,
+                            what);
+    const struct gguf_str c = { j->text + at,
+                                character_size(j->text + at, j->size - at) };
+    return gg_error_set(err, GGUF_E_FORMAT, j->off + at,
+                        "JSON, %s: %s, found '%s'", place, what,
+                        gg_str_esc(&esc, c));
 }
 
 /* ---- the tree ---- */
@@ -318,7 +348,8 @@ static bool read_member(struct reader *r, json_t *object)
 {
     size_t size;
     if (gg_json_lex_peek(&r->lex) != '"')
-        return gg_json_lex_fail(&r->lex, r->lex.at, "a name expected");
+        return gg_json_lex_fail(&r->lex, r->lex.at,
+                                "a name in quotation marks expected");
     const size_t at = r->lex.at, name = r->n;
     if (!push_text(r, &size))
         return false;
@@ -378,7 +409,7 @@ static enum gguf_status read_root(struct reader *r, struct gguf_error *err)
                        ? read_value(r)
                        : fail(r, r->lex.at, "'[' or '{' expected");
     if (root && (gg_json_lex_peek(&r->lex) || r->lex.at < r->lex.size)) {
-        fail(r, r->lex.at, "the end expected");
+        fail(r, r->lex.at, "the end of the file expected");
         json_decref(root);
         root = NULL;
     }
@@ -387,13 +418,12 @@ static enum gguf_status read_root(struct reader *r, struct gguf_error *err)
     j->root = root;
     if (root)
         return GGUF_OK;
-    gg_json_say_place(j, r->lex.failed, place);
-    if (r->twice.data)
-        return gg_error_set(err, GGUF_E_DUPLICATE, j->off + r->lex.failed,
-                            "JSON, %s: duplicate name '%s'", place,
-                            gg_str_esc(&esc, r->twice));
-    return gg_error_set(err, GGUF_E_FORMAT, j->off + r->lex.failed,
-                        "JSON, %s: %s", place, r->lex.what);
+    if (!r->twice.data)
+        return gg_json_fail_at(j, r->lex.failed, r->lex.what, err);
+    say_place(j, r->lex.failed, place);
+    return gg_error_set(err, GGUF_E_DUPLICATE, j->off + r->lex.failed,
+                        "JSON, %s: duplicate name '%s'", place,
+                        gg_str_esc(&esc, r->twice));
 }
 
 enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,

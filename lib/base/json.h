@@ -73,8 +73,11 @@ void gg_json_fini(struct gg_json *j);
  * Searched for: for messages only. */
 uint64_t gg_json_place(const struct gg_json *j, const json_t *v);
 
-/* "line L, column C" of byte at of the text. */
-void gg_json_say_place(const struct gg_json *j, size_t at, char out[64]);
+/* Return GGUF_E_FORMAT with a message: line and column, both from 1, of byte at
+ * of the text, and what is wrong. Where what ends with "expected", the message
+ * also has the character that was found. */
+enum gguf_status gg_json_fail_at(const struct gg_json *j, size_t at,
+                                 const char *what, struct gguf_error *err);
 
 /* Is v (NULL: it is not there) a text, a whole number, a number? false leaves
  * *out. A whole number may be written with a point or exponent, up to 2^53.

@@ -52,14 +52,15 @@ bool gg_json_lex_text(struct gg_json_lex *l, struct gguf_str *raw, bool *plain)
     *plain = true;
     for (; i < l->size && text[i] != '"'; i++) {
         if ((unsigned char)text[i] < ' ')
-            return gg_json_lex_fail(l, i, "a control character in a text");
+            return gg_json_lex_fail(l, i, "a control character in a string");
         if (text[i] == '\\') {
             *plain = false;
             i++;
         }
     }
     if (i >= l->size)
-        return gg_json_lex_fail(l, l->size, "a text has no end");
+        return gg_json_lex_fail(l, l->size,
+                                "a string has no closing quotation mark");
     *raw = (struct gguf_str){ text + l->at + 1, i - l->at - 1 };
     if (!gg_str_utf8_valid(raw->data, raw->size))
         return gg_json_lex_fail(l, l->at + 1 + count_valid(*raw),
@@ -227,7 +228,7 @@ bool gg_json_lex_number(struct gg_json_lex *l, bool long_real,
     const char *p = l->text + l->at;
     const size_t end = find_end(l, &out->whole);
     if (!end || (end < l->size && !memchr(",]} \n\r\t", l->text[end], 7)))
-        return gg_json_lex_fail(l, l->at, "not a number of JSON");
+        return gg_json_lex_fail(l, l->at, "not a number in JSON");
     const size_t n = end - l->at;
     if (!read_short(p, n, &out->x) && !read_long(p, n, &out->x))
         return gg_json_lex_fail(l, l->at, "a number that no double holds");

@@ -39,7 +39,7 @@ void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,
     if (c == '[' || c == '{')
         enter(s);
     else
-        fail(s, s->lex.at, "neither a list nor an object");
+        fail(s, s->lex.at, "'[' or '{' expected");
 }
 
 bool gg_json_scan_more(struct gg_json_scan *s)
@@ -66,7 +66,7 @@ bool gg_json_scan_more(struct gg_json_scan *s)
     s->first = false;
     return c && c != ',' && c != s->close[s->depth]
                ? true
-               : fail(s, s->lex.at, "a value is missing");
+               : fail(s, s->lex.at, "a value expected");
 }
 
 bool gg_json_scan_list(struct gg_json_scan *s)
@@ -134,12 +134,9 @@ uint64_t gg_json_scan_place(const struct gg_json_scan *s)
 enum gguf_status gg_json_scan_end(const struct gg_json_scan *s,
                                   struct gguf_error *err)
 {
-    char place[64];
     if (!s->lex.what)
         return GGUF_OK;
     if (s->no_memory)
         return gg_error_set_nomem(err, s->j->size);
-    gg_json_say_place(s->j, s->lex.failed, place);
-    return gg_error_set(err, GGUF_E_FORMAT, s->j->off + s->lex.failed,
-                        "JSON, %s: %s", place, s->lex.what);
+    return gg_json_fail_at(s->j, s->lex.failed, s->lex.what, err);
 }

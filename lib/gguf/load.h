@@ -87,8 +87,8 @@ struct gguf_place_params {
  * of one. The operations are those of the session's graphs. Where that backend
  * computes in host memory, and where no operation reads it, a weight stays. A
  * device that shares the host's memory (GGUF_DEVICE_HOST_PTR) uses the mapping
- * of the file: nothing is copied. A weight that lies on one of the devices stays
- * there, unless a rule or a split point says otherwise.
+ * of the file: nothing is copied. A weight that lies on one of the devices
+ * stays there, unless a rule or a split point says otherwise.
  *
  * If the devices say how much memory is free, and it is too little for all that
  * would go to one of them (weights, what the session keeps, its graphs), layers
@@ -96,9 +96,9 @@ struct gguf_place_params {
  * weight lies with its layer. Layers for which no device has room, and weights
  * of a layer that its device cannot compute with, stay in host memory.
  *
- * Split points say where layers are divided: preferred backend i gets the layers
- * from split[i - 1] (0: from the first one) to split[i] - 1; those after the
- * last split point stay in host memory. Layers are numbered as their weights,
+ * Split points say where layers are divided: preferred backend i gets the
+ * layers from split[i - 1] (0: from the first one) to split[i] - 1; those after
+ * the last split point stay in host memory. Layers are numbered as their weights,
  * those of a decoder after those of its encoder. Embeddings belong to the first
  * layer; the output norm and matrix are one layer more, after the last.
  *

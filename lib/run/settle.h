@@ -26,8 +26,8 @@ struct gg_settle_use {
 
 struct gg_settle {
     struct gguf_model *m;
-    struct gguf_backend *backend[GGUF_SCHED_MAX_BACKENDS]; /* the last one
-                                                            * works on the host */
+    /* The session's backends; the last one works in host memory. */
+    struct gguf_backend *backend[GGUF_SCHED_MAX_BACKENDS];
     unsigned n_backends;
     struct gg_settle_use *use; /* by address */
     size_t n_uses;

@@ -57,6 +57,34 @@ static void check_refused(void)
     }
 }
 
+/* Line and column count characters from 1, and a message has the character that
+ * stands where another was expected. */
+static void check_messages(void)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        { "", "line 1, column 1: '[' or '{' expected, found the end of the "
+              "file" },
+        { "<a>", "line 1, column 1: '[' or '{' expected, found '<'" },
+        { "{\n\"\xc3\xa9\": \xc3\xa9}",
+          "line 2, column 6: a value expected, found '\xc3\xa9'" },
+        { "[1,\n 2 \x1b", "line 2, column 4: ',' or ']' expected, found "
+                          "'\\x1B'" },
+        { "[1] 2", "line 1, column 5: the end of the file expected, found "
+                   "'2'" },
+        { "[\"a", "line 1, column 4: a string has no closing quotation mark" },
+    };
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        struct gg_json j;
+        struct gguf_error e;
+        gguf_error_clear(&e);
+        ok(read_z(&j, rows[i].text, 0, &e) == GGUF_E_FORMAT &&
+               strstr(e.message, rows[i].message),
+           "%s", e.message);
+    }
+}
+
 static void check_nul(void)
 {
     static const char text[] = "{\"a\":1\0,\"b\":2}";
@@ -384,6 +412,7 @@ int main(void)
 {
     check_walk();
     check_refused();
+    check_messages();
     check_nul();
     check_limits();
     check_python();

@@ -150,7 +150,7 @@ static void check_json_refused(void)
         { "{\"model\":{\"vocab\":{\"a\":0},\"vocab\":{\"b\":0}}}", "duplicate",
           GGUF_E_DUPLICATE },
         { "{\"model\":{\"vocab\":{\"\xff\":0},\"merges\":[]}}",
-          "column 20: bytes that are not UTF-8", GGUF_E_FORMAT },
+          "column 21: bytes that are not UTF-8", GGUF_E_FORMAT },
         { "{\"model\":{\"vocab\":{\"\\u0000\":0,\"\\u0000\":1}}}",
           "is there twice", GGUF_E_DUPLICATE },
         { "{\"model\":{\"vocab\":{\"a\":99999999999999999999}}}",
