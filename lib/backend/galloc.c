@@ -8,6 +8,7 @@
 #include "config.h"
 #include "alloc/layout.h"
 #include "backend/backend.h"
+#include "base/params.h"
 
 #include <string.h>
 
@@ -72,10 +73,7 @@ enum gguf_status gg_galloc_create(struct gguf_galloc **out,
     if (!n)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a graph allocator needs a buffer type");
-    for (unsigned i = 0; i < n; i++)
-        if (!bufts || !bufts[i])
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "buffer type %u of %u is NULL", i, n);
+    GG_TRY(gg_params_need_all(bufts, n, "buffer type", err));
     struct gguf_galloc *ga = gg_mem_alloc_zero(allocator, 1, sizeof *ga);
     if (!ga)
         return gg_error_set_nomem(err, sizeof *ga);

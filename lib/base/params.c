@@ -52,3 +52,18 @@ enum gguf_status gg_params_need(bool there, const char *name,
                  : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "%s is missing", name);
 }
+
+enum gguf_status gg_params_need_all(const void *list, size_t n,
+                                    const char *what, struct gguf_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const void *element = NULL;
+        if (list)
+            memcpy(&element, (const char *)list + i * sizeof element,
+                   sizeof element);
+        if (!element)
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "%s %zu of %zu is NULL", what, i + 1, n);
+    }
+    return GGUF_OK;
+}

@@ -34,4 +34,9 @@ enum gguf_status gg_params_give(void *given, const void *own, size_t size,
 enum gguf_status gg_params_need(bool there, const char *name,
                                 struct gguf_error *err);
 
+/* Check a list of n pointers: GGUF_E_INVALID if the list or one of its elements
+ * is NULL. what is an element's name. */
+enum gguf_status gg_params_need_all(const void *list, size_t n,
+                                    const char *what, struct gguf_error *err);
+
 #endif

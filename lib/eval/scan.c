@@ -155,9 +155,6 @@ static enum gguf_status setup(struct gguf_scan *j,
     if (!j->nll || !j->has_nll || !j->logits || !j->rows || !j->sinks)
         return gg_error_set_nomem(err, j->info.n_rows * sizeof *j->nll);
     for (size_t i = 0; i < n; i++) {
-        if (!sinks[i])
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "sink %zu of %zu is NULL", i + 1, n);
         j->sinks[i] = (struct gguf_sink)GGUF_SINK_INIT;
         GG_TRY(gg_params_take(&j->sinks[i], sizeof *j->sinks, sinks[i],
                               "gguf_sink", err));
@@ -512,6 +509,8 @@ enum gguf_status gguf_scan_run_models(struct gguf_session *const *sessions,
     err = err ? err : &own;
     gguf_error_clear(err);
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_scan_params", err));
+    GG_TRY(gg_params_need_all(sessions, n_models, "session", err));
+    GG_TRY(gg_params_need_all(sinks, n_sinks, "sink", err));
     GG_TRY(check_models(sessions, n_models, p.n_ctx, err));
     struct gguf_scan j = {
         .p = &p, .text = token, .session = sessions, .n_models = n_models

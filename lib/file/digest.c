@@ -386,6 +386,7 @@ enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
                      .p = GGUF_DIGEST_PARAMS_INIT,
                      .tensors = tensors,
                      .model = model };
+    GG_TRY(gg_params_need_all(files, n_files, "file", err));
     for (size_t k = 0; k < n_files; k++)
         for (size_t i = 0; i < gguf_file_n_tensors(files[k]); i++)
             j.total += gguf_file_tensor(files[k], i)->size;
@@ -402,6 +403,7 @@ enum gguf_status gguf_digest_whole(const struct gguf_file *const *files,
                      .n_files = n_files,
                      .p = GGUF_DIGEST_PARAMS_INIT,
                      .tensors = whole };
+    GG_TRY(gg_params_need_all(files, n_files, "file", err));
     for (size_t k = 0; k < n_files; k++)
         j.total += files[k]->map.size;
     return run(&j, true, params, err);

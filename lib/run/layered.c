@@ -214,6 +214,7 @@ static enum gguf_status run(struct layered *j, struct gguf_error *err)
 {
     GG_TRY(gg_params_need(j->on_outputs, "on_outputs", err));
     GG_TRY(check(j->s, j->n, err));
+    GG_TRY(gg_params_need_all(j->batch, j->n, "batch", err));
     GG_TRY(prepare(j, err));
     for (uint32_t il = 0; il < j->cuts.n_layers; il++)
         for (size_t b = 0; b < j->n; b++)

@@ -38,11 +38,8 @@ static enum gguf_status check_params(const struct gguf_model *model,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%u preferred backends, at most %d",
                             p->n_preferred, GGUF_SCHED_MAX_BACKENDS - 1);
-    for (unsigned i = 0; i < p->n_preferred; i++)
-        if (!p->preferred || !p->preferred[i])
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "preferred backend %u of %u is NULL", i,
-                                p->n_preferred);
+    GG_TRY(gg_params_need_all(p->preferred, p->n_preferred,
+                              "preferred backend", err));
     if (p->n_copies > GGUF_SCHED_MAX_COPIES)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%" PRIu32 " copies of inputs, at most %d",

@@ -43,10 +43,8 @@ static enum gguf_status check_params(const struct gguf_sched_params *p,
                                      struct gguf_error *err)
 {
     const unsigned n = p->n_backends;
-    for (unsigned i = 0; i < n && i < GGUF_SCHED_MAX_BACKENDS; i++)
-        if (!p->backends || !p->backends[i])
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "backend %u of %u is NULL", i, n);
+    if (n <= GGUF_SCHED_MAX_BACKENDS)
+        GG_TRY(gg_params_need_all(p->backends, n, "backend", err));
     if (n >= 1 && n <= GGUF_SCHED_MAX_BACKENDS && p->n_copies >= 1 &&
         p->n_copies <= GGUF_SCHED_MAX_COPIES &&
         gguf_buft_is_host(gguf_backend_buft(p->backends[n - 1])))

@@ -198,16 +198,16 @@ static void test_null_lists(void)
     if (gguf_cpu_backend_create(&list[1], NULL, NULL) != GGUF_OK)
         exit(99);
     p.n_backends = 2;
-    REFUSES(gguf_sched_create(&s, &p, &err), "backend 0 of 2 is NULL");
+    REFUSES(gguf_sched_create(&s, &p, &err), "backend 1 of 2 is NULL");
     p.backends = list;
-    REFUSES(gguf_sched_create(&s, &p, &err), "backend 0 of 2 is NULL");
+    REFUSES(gguf_sched_create(&s, &p, &err), "backend 1 of 2 is NULL");
     list[0] = list[1];
     list[1] = NULL;
-    REFUSES(gguf_sched_create(&s, &p, &err), "backend 1 of 2 is NULL");
+    REFUSES(gguf_sched_create(&s, &p, &err), "backend 2 of 2 is NULL");
     REFUSES(gguf_galloc_create_n(&ga, NULL, bufts, 2, &err),
-            "type 1 of 2 is NULL");
+            "type 2 of 2 is NULL");
     REFUSES(gguf_galloc_create_n(&ga, NULL, NULL, 2, &err),
-            "type 0 of 2 is NULL");
+            "type 1 of 2 is NULL");
     gguf_backend_destroy(list[0]);
 }
 

@@ -176,7 +176,7 @@ static void check_null(const void *data, size_t size)
     p.n_preferred = 2;
     for (int i = 0; i < 2; i++) {
         const char *what =
-            i ? "preferred backend 1 of 2 is NULL" : "backend 0 of 2 is NULL";
+            i ? "preferred backend 2 of 2 is NULL" : "backend 1 of 2 is NULL";
         p.preferred = i ? list : NULL;
         bool all = true;
         const enum gguf_status st[] = {

@@ -178,6 +178,8 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
     GG_TRY(gg_params_take(&own, sizeof own, output, "gguf_quant_output", err));
     if (!n)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no jobs");
+    GG_TRY(gg_params_need_all(jobs, n, "job", err));
+    GG_TRY(gg_params_need_all(paths, n, "path", err));
     const struct gguf_allocator *a = jobs[0]->p.allocator;
     struct gg_quant_run *r = gg_mem_alloc_zero(a, 1, sizeof *r);
     if (!r)
