@@ -27,6 +27,7 @@ struct cpu_backend {
     struct gguf_pool *own_pool; /* set_n_threads made it, or NULL */
     gguf_abort_fn *abort;
     void *abort_user;
+    struct gg_cpu_profile profile;
     struct gg_barrier *barrier; /* of the pool's threads */
     struct gg_cpu_plan plan;    /* of the last compute */
     struct gg_cpu_store store;  /* of packed weights */
@@ -97,7 +98,7 @@ static enum gguf_status run(struct cpu_backend *c, struct gg_cpu_plan *p,
     if (c->store.limit)
         gg_cpu_plan_keep(p, &c->store, c->kern);
     return gg_cpu_plan_run(p, c->pool, c->barrier, c->work, c->kern, c->abort,
-                           c->abort_user, err);
+                           c->abort_user, &c->profile, err);
 }
 
 static enum gguf_status compute(struct gguf_backend *b,
@@ -214,6 +215,12 @@ static enum gguf_status set_abort(struct gguf_backend *b, gguf_abort_fn *abort,
     cpu_of(b)->abort = abort;
     cpu_of(b)->abort_user = user;
     return GGUF_OK;
+}
+
+static void set_profile(struct gguf_backend *b, gguf_profile_fn *fn,
+                        void *user)
+{
+    cpu_of(b)->profile = (struct gg_cpu_profile){ fn, user, b };
 }
 
 static void take_pool(struct gguf_backend *b, struct gguf_pool *pool)
@@ -346,6 +353,7 @@ static const struct gg_backend_named functions[] = {
     { "set_abort", (gguf_any_fn *)set_abort },
     { "set_n_threads", (gguf_any_fn *)set_n_threads },
     { "set_pool", (gguf_any_fn *)set_pool },
+    { "set_profile", (gguf_any_fn *)set_profile },
 };
 
 static void describe(struct cpu_driver *c)

@@ -10,6 +10,7 @@
  */
 #include "config.h"
 #include "cpu/run.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cpu/fuse.h"
@@ -33,6 +34,7 @@ struct gg_cpu_run {
     void *work;
     gguf_abort_fn *abort;
     void *abort_user;
+    bool timed;            /* the first thread measures */
     _Atomic size_t failed; /* first step that did, or SIZE_MAX */
     atomic_flag has_error;
     struct gguf_error err;
@@ -174,8 +176,23 @@ void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
 }
 
 /* Some rows at a time through all nodes of the step. */
-static void run_step(const struct gg_cpu_step *s,
-                     const struct gg_cpu_task *task)
+static void run_rows(struct gg_cpu_step *s, const struct gg_cpu_task *some,
+                     bool timed)
+{
+    if (!timed) {
+        for (size_t k = 0; k < s->n; k++)
+            s[k].run(s[k].node, some);
+        return;
+    }
+    for (size_t k = 0; k < s->n; k++) {
+        const uint64_t begin = gg_clock_ns();
+        s[k].run(s[k].node, some);
+        s[k].ns += gg_clock_ns() - begin;
+    }
+}
+
+static void run_step(struct gg_cpu_step *s, const struct gg_cpu_task *task,
+                     bool timed)
 {
     if (s->n == 1) {
         s->run(s->node, task);
@@ -190,8 +207,7 @@ static void run_step(const struct gg_cpu_step *s,
     for (; at < end; at = some.part.to) {
         some.part =
             (struct gg_cpu_part){ at, GG_MIN(at + s->some, end), s->n_rows };
-        for (size_t k = 0; k < s->n; k++)
-            s[k].run(s[k].node, &some);
+        run_rows(s, &some, timed);
     }
 }
 
@@ -220,9 +236,10 @@ static void walk(void *user, unsigned ith, unsigned nth)
     struct gg_cpu_task alone = all;
     alone.nth = 1;
     alone.barrier = &r->alone;
+    const bool timed = r->timed && ith == 0;
     bool synced = true;
     for (size_t i = 0; i < r->plan->n; i += r->plan->steps[i].n) {
-        const struct gg_cpu_step *s = &r->plan->steps[i];
+        struct gg_cpu_step *s = &r->plan->steps[i];
         /* the barrier orders these accesses */
         bool stop = atomic_load_explicit(&r->failed, memory_order_relaxed) < i;
         if (stop && synced)
@@ -231,12 +248,68 @@ static void walk(void *user, unsigned ith, unsigned nth)
         task->step = i;
         task->panels = s->panels;
         if (!stop && (!s->single || ith == 0))
-            run_step(s, task);
+            run_step(s, task, timed);
         if (ith == 0 && !stop && r->abort)
             ask(r, s, task);
         synced = s->barrier;
         if (synced)
             gg_barrier_wait(r->barrier);
+        if (timed)
+            s->end = gg_clock_ns();
+    }
+}
+
+/* ---- times ---- */
+
+/* Until the first step begins. */
+static void forget_times(const struct gg_cpu_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        p->steps[i].ns = 0;
+}
+
+/* The records of a step's nodes, which was computed from begin on by nth
+ * threads. */
+static void put_step(const struct gg_cpu_profile *profile,
+                     const struct gg_cpu_step *s, uint64_t begin, unsigned nth)
+{
+    const double time = (double)(s->end - begin);
+    uint64_t sum = 0, so_far = 0, at = begin;
+    for (size_t k = 0; k < s->n; k++)
+        sum += s[k].ns;
+    for (size_t k = 0; k < s->n; k++) {
+        so_far += s[k].ns;
+        const double share = sum ? (double)so_far / (double)sum
+                                 : (double)(k + 1) / (double)s->n;
+        const uint64_t end =
+            k + 1 < s->n ? begin + (uint64_t)(time * share) : s->end;
+        const struct gguf_profile_node n = {
+            .node = s[k].node,
+            .backend = profile->backend,
+            .begin = at,
+            .end = end,
+            .flops = gg_graph_flops(s[k].node),
+            .bytes = gg_graph_bytes(s[k].node),
+            .n_threads = s->single ? 1 : nth,
+            .n_fused = (unsigned)s->n,
+        };
+        profile->fn(profile->user, &n);
+        at = end;
+    }
+}
+
+/* The records of a plan that ran from begin to end. Its last step ends with
+ * the plan: there is no barrier after it. */
+static void put_times(const struct gg_cpu_plan *p,
+                      const struct gg_cpu_profile *profile, uint64_t begin,
+                      uint64_t end, unsigned nth)
+{
+    for (size_t i = 0; i < p->n; i += p->steps[i].n) {
+        struct gg_cpu_step *s = &p->steps[i];
+        if (i + s->n == p->n)
+            s->end = end;
+        put_step(profile, s, begin, nth);
+        begin = s->end;
     }
 }
 
@@ -245,6 +318,7 @@ enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,
                                  struct gg_barrier *barrier, void *work,
                                  const struct gg_kern *kern,
                                  gguf_abort_fn *abort, void *abort_user,
+                                 const struct gg_cpu_profile *profile,
                                  struct gguf_error *err)
 {
     struct gg_cpu_run r = { .plan = p,
@@ -253,17 +327,28 @@ enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,
                             .work = work,
                             .abort = abort,
                             .abort_user = abort_user,
+                            .timed = profile && profile->fn,
                             .has_error = ATOMIC_FLAG_INIT };
     GG_TRY(gg_barrier_init(&r.alone, 1, 0, err));
     atomic_init(&r.failed, SIZE_MAX);
+    uint64_t begin = 0;
+    if (r.timed) {
+        forget_times(p);
+        begin = gg_clock_ns();
+    }
     /* a plan of small steps does not wake the others */
     if (p->shared)
         gguf_pool_run(pool, walk, &r);
     else
         walk(&r, 0, 1);
+    const uint64_t end = r.timed ? gg_clock_ns() : 0;
     gg_barrier_fini(&r.alone);
-    if (atomic_load_explicit(&r.failed, memory_order_relaxed) == SIZE_MAX)
+    if (atomic_load_explicit(&r.failed, memory_order_relaxed) == SIZE_MAX) {
+        if (r.timed)
+            put_times(p, profile, begin, end,
+                      p->shared ? gguf_pool_n_threads(pool) : 1);
         return GGUF_OK;
+    }
     if (err)
         *err = r.err;
     return r.err.status;

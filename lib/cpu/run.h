@@ -7,6 +7,7 @@
 #include "cpu/task.h"
 #include "gguf/cpu.h"
 #include "gguf/graph.h"
+#include "gguf/profile.h"
 
 /* A node; or the first of n nodes, the others following, that go over memory
  * together: fuse.h. */
@@ -21,6 +22,16 @@ struct gg_cpu_step {
     size_t work;    /* and bytes of work that each thread has for itself: they
                        are at different nodes at a time */
     const struct gg_cpu_panels *panels; /* of its weights, or NULL */
+    /* measured times, in nanoseconds */
+    uint64_t end; /* when the step, whose first node this is, was done */
+    uint64_t ns;  /* time of the first thread on this node of a fused step */
+};
+
+/* Where times go. Zeroed: nothing is measured. */
+struct gg_cpu_profile {
+    gguf_profile_fn *fn; /* or NULL */
+    void *user;
+    const struct gguf_backend *backend;
 };
 
 struct gg_cpu_plan {
@@ -57,12 +68,14 @@ void gg_cpu_plan_keep(struct gg_cpu_plan *p, struct gg_cpu_store *store,
                       const struct gg_kern *kern);
 
 /* Run it on all threads of pool, which barrier is for; work of p->work_size
- * bytes, aligned to 64. The failures of operations; GGUF_E_CANCELLED. */
+ * bytes, aligned to 64. profile (or NULL) receives the times afterwards, if
+ * nothing failed. The failures of operations; GGUF_E_CANCELLED. */
 enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,
                                  struct gguf_pool *pool,
                                  struct gg_barrier *barrier, void *work,
                                  const struct gg_kern *kern,
                                  gguf_abort_fn *abort, void *abort_user,
+                                 const struct gg_cpu_profile *profile,
                                  struct gguf_error *err);
 
 #endif

@@ -92,7 +92,8 @@ gguf_cpu_backend_create(struct gguf_backend **out,
  * runs: "set_abort" (gguf_cpu_set_abort_fn), "set_pool" (gguf_cpu_set_pool_fn;
  * NULL: the calling thread only), "set_n_threads" (gguf_cpu_set_n_threads_fn: 1
  * to GGUF_POOL_MAX_THREADS, a pool of the backend's own instead of the present
- * one, which stays after GGUF_E_INVALID, GGUF_E_NOMEM or GGUF_E_IO).
+ * one, which stays after GGUF_E_INVALID, GGUF_E_NOMEM or GGUF_E_IO),
+ * "set_profile" (gguf_backend_set_profile_fn in profile.h).
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_cpu_driver_create(struct gguf_driver **out,

@@ -57,6 +57,7 @@
 #include <gguf/part.h>
 #include <gguf/paths.h>
 #include <gguf/pool.h>
+#include <gguf/profile.h>
 #include <gguf/progress.h>
 #include <gguf/quant.h>
 #include <gguf/reader.h>

@@ -32,6 +32,7 @@
 #define GGUF_SCHED_H
 
 #include <gguf/backend.h>
+#include <gguf/profile.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -131,6 +132,16 @@ GGUF_API enum gguf_status gguf_sched_set_eval(struct gguf_sched *s,
                                               gguf_sched_eval_fn *fn,
                                               void *user,
                                               struct gguf_error *err);
+
+/* Wait, and set the callback that receives the time of each node from now on
+ * (profile.h); fn NULL: none. It is set on the backends, which only one
+ * scheduler with a profile may use at a time. With an evaluation callback,
+ * nodes of backends that do not measure by themselves are left out. Returns the
+ * first failure of what was waited for: fn is set then, too. Since: 0.1 */
+GGUF_API enum gguf_status gguf_sched_set_profile(struct gguf_sched *s,
+                                                 gguf_profile_fn *fn,
+                                                 void *user,
+                                                 struct gguf_error *err);
 
 /* The backends, in order of preference; NULL if i is out of range.
  * Since: 0.1 */

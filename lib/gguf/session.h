@@ -293,6 +293,16 @@ GGUF_API enum gguf_status
 gguf_session_encode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
+/* Report the time of each node that the session computes from now on
+ * (profile.h): in passes through the layers, for logits and pooled vectors, and
+ * for shifts of positions. fn NULL: measure nothing, as at first. Sessions that
+ * share a backend must not both have a profile. Fails as work that is under way
+ * does. Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_set_profile(struct gguf_session *s,
+                                                   gguf_profile_fn *fn,
+                                                   void *user,
+                                                   struct gguf_error *err);
+
 /* --- layer by layer ------------------------------------------------------- */
 
 /* The outputs of batch i are there, as after its decode: 0 to n_outputs - 1

@@ -119,3 +119,54 @@ uint64_t gg_graph_cost_unknown(const struct gguf_tensor *t)
     (void)t;
     return UINT64_MAX;
 }
+
+/* ---- work, for profiles ---- */
+
+uint64_t gg_graph_flops(const struct gguf_tensor *t)
+{
+    /* costs whose steps are multiplications with additions */
+    static gg_graph_cost_fn *const sums[] = {
+        gg_graph_cost_dot,   gg_graph_cost_outer,   gg_graph_cost_attention,
+        gg_graph_cost_index, gg_graph_cost_conv,    gg_graph_cost_spread,
+        gg_graph_cost_scan,  gg_graph_cost_columns, gg_graph_cost_states,
+    };
+    const struct gg_op_row *row = gg_op_row(t->op);
+    for (size_t i = 0; i < GG_LEN(sums); i++)
+        if (row->cost == sums[i])
+            return times(row->cost(t), 2);
+    return 0;
+}
+
+/* Bytes of n rows of t. */
+static uint64_t rows_size(const struct gguf_tensor *t, uint64_t n)
+{
+    const int64_t rows = gguf_tensor_n_rows(t);
+    const uint64_t size = gguf_tensor_size(t);
+    return rows <= 0 || n >= (uint64_t)rows
+               ? size
+               : times(size / (uint64_t)rows, (int64_t)n);
+}
+
+/* Bytes of source i, as far as t reads or writes it. */
+static uint64_t source_size(const struct gguf_tensor *t, int i)
+{
+    const struct gguf_tensor *s = t->src[i];
+    if (t->op == GGUF_OP_GET_ROWS && i == 0)
+        return rows_size(s, (uint64_t)gguf_tensor_n_rows(t));
+    if (t->op == GGUF_OP_SET_ROWS && i == 0)
+        return 0; /* it is the result */
+    if (t->op == GGUF_OP_MATMUL_ID && i == 0)
+        return rows_size(s, times(elements(t->src[2]), s->ne[1]));
+    return gguf_tensor_size(s);
+}
+
+uint64_t gg_graph_bytes(const struct gguf_tensor *t)
+{
+    uint64_t sum = t->op == GGUF_OP_SET_ROWS
+                       ? rows_size(t, (uint64_t)gguf_tensor_n_rows(t->src[1]))
+                       : gguf_tensor_size(t);
+    for (int i = 0; i < GGUF_TENSOR_SRC; i++)
+        if (t->src[i] && gg_ckd_add(&sum, sum, source_size(t, i)))
+            return UINT64_MAX;
+    return sum;
+}

@@ -30,6 +30,11 @@ typedef enum gguf_status gg_graph_shape_fn(struct gguf_tensor *t,
  * one element, is one. Does not overflow: UINT64_MAX at most. */
 typedef uint64_t gg_graph_cost_fn(const struct gguf_tensor *t);
 
+/* Floating-point operations and bytes of t as gguf/profile.h defines them; at
+ * most UINT64_MAX. */
+uint64_t gg_graph_flops(const struct gguf_tensor *t);
+uint64_t gg_graph_bytes(const struct gguf_tensor *t);
+
 struct gg_op_row {
     const char *name;
     uint8_t n_src, n_opt;

@@ -3,14 +3,13 @@
 #include "config.h"
 #include "run/session.h"
 
+#include "base/clock.h"
+
 #include <string.h>
-#include <time.h>
 
 double gg_session_clock(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    return (double)gg_clock_ns() * 1e-9;
 }
 
 void gg_session_took(struct gguf_session_stage *stage, uint64_t n,
@@ -30,6 +29,18 @@ gguf_session_get_timings(const struct gguf_session *s)
 void gguf_session_reset_timings(struct gguf_session *s)
 {
     s->timings = (struct gguf_session_timings){ .create = s->timings.create };
+}
+
+enum gguf_status gguf_session_set_profile(struct gguf_session *s,
+                                          gguf_profile_fn *fn, void *user,
+                                          struct gguf_error *err)
+{
+    struct gguf_sched *of[] = { s->sched, s->head_sched, s->turn.sched,
+                                s->embed.sched };
+    for (size_t i = 0; i < GG_LEN(of); i++)
+        if (of[i])
+            GG_TRY(gguf_sched_set_profile(of[i], fn, user, err));
+    return GGUF_OK;
 }
 
 /* ---- warming up ---- */

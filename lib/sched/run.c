@@ -208,6 +208,10 @@ static enum gguf_status run_split(struct gguf_sched *s,
         GG_TRY(gguf_sched_sync(s, err));
         return run_asking(s, l, split, ends, err);
     }
+    if (s->profile && !(s->measures >> b & 1)) {
+        GG_TRY(gguf_sched_sync(s, err));
+        return gg_sched_compute_timed(s, b, &split->part, err);
+    }
     GG_TRY(make_plan(s, l, split, err));
     GG_TRY(gguf_plan_compute_async(l->plans[split - l->splits], err));
     if (s->done[b])

@@ -135,6 +135,8 @@ void gguf_sched_destroy(struct gguf_sched *s)
     if (!s)
         return;
     (void)forget(s, NULL);
+    if (s->profile)
+        (void)gguf_sched_set_profile(s, NULL, NULL, NULL);
     for (int b = 0; b < s->n_backends; b++)
         gguf_event_destroy(s->done[b]);
     for (unsigned i = 0; i < s->n_lanes; i++)

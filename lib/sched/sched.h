@@ -93,6 +93,9 @@ struct gguf_sched {
     unsigned n_lanes;
     gguf_sched_eval_fn *eval;
     void *eval_user;
+    gguf_profile_fn *profile; /* or NULL */
+    void *profile_user;
+    uint16_t measures; /* bit b: backend b reports its nodes by itself */
     struct gguf_galloc *galloc;  /* pool i: backend i */
     bool borrows;                /* it is another scheduler's */
     unsigned n_moves, n_layouts; /* of it, at the last alloc */
@@ -159,6 +162,12 @@ enum gguf_status gg_sched_plan(struct gguf_sched *s,
  * scheduler's allocator measures it is only said what that is. */
 enum gguf_status gg_sched_prepare(struct gguf_sched *s,
                                   struct gguf_error *err);
+
+/* profile.c: compute part of a graph on backend b, whose nodes do not measure
+ * by themselves, node by node; each is reported. Waits for each. */
+enum gguf_status gg_sched_compute_timed(struct gguf_sched *s, int b,
+                                        const struct gguf_graph *part,
+                                        struct gguf_error *err);
 
 /* Compute nodes begin to end - 1 of the last alloc's graph, which is plain
  * (below), and wait. Inputs and what these nodes read of others are set. */

@@ -209,7 +209,7 @@ static size_t compute(struct drawn *g, unsigned team, size_t bytes, char *out)
         n_joined += p.steps[i].n - 1;
     void *work = gg_mem_alloc_aligned(NULL, p.work_size, 64);
     if (!work || gg_cpu_plan_run(&p, ops_pools[team], &barrier, work,
-                                 &ops_kern, NULL, NULL, &err))
+                                 &ops_kern, NULL, NULL, NULL, &err))
         exit(99);
     for (int i = 0; i < g->n_out; i++)
         memcpy(out + (size_t)i * D * R * sizeof(float), g->out[i]->data,
@@ -311,7 +311,7 @@ static void check_scratch(void)
     p.steps[0].run = p.steps[1].run = note_call;
     char *work = gg_mem_alloc_aligned(NULL, p.work_size, 64);
     if (!work || gg_cpu_plan_run(&p, ops_pools[N_TEAMS - 1], &barrier, work,
-                                 &ops_kern, NULL, NULL, &err))
+                                 &ops_kern, NULL, NULL, NULL, &err))
         exit(99);
     const unsigned n = n_clashes(work, p.work_size);
     ok(calls.n == 2 * R && !n, "%u calls, none over another thread's: %u",

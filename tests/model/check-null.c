@@ -339,6 +339,8 @@ static void check_models(void)
              gguf_model_place(r.model, &sp, p, &err));
     DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
              gguf_model_place(r.model, p, NULL, &err));
+    DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
+             gguf_model_get_split(r.model, p, NULL, 0, &err));
     DEFAULTS(gguf_adapter_params, GGUF_ADAPTER_PARAMS_INIT,
              gguf_adapter_open(&a, r.model, r.file, p, &err));
     DEFAULTS(gguf_vocab_params, GGUF_VOCAB_PARAMS_INIT,
@@ -538,6 +540,8 @@ static void check_callbacks(void)
     REFUSED(gguf_sched_dump(sched, NULL, NULL, &err));
     REFUSED(gguf_sched_dump_plan(sched, NULL, NULL, &err));
     GIVES(GGUF_OK, gguf_sched_set_eval(sched, NULL, NULL, &err));
+    GIVES(GGUF_OK, gguf_sched_set_profile(sched, NULL, NULL, &err));
+    GIVES(GGUF_OK, gguf_session_set_profile(r.session, NULL, NULL, &err));
     batch.n = 4;
     batch.token = tok;
     GIVES(GGUF_OK, gguf_session_decode_layered(r.session, &one, 1, on_outputs,
