@@ -130,12 +130,19 @@ bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
     if (gguf_session_create(&m->session, m->model, &sp, &err) != GGUF_OK)
         return fail(m->path, &err);
     gguf_session_check(m->session, o->check_activations);
+    if (o->profile) {
+        m->profile = ppl_profile_create();
+        if (gguf_session_set_profile(m->session, ppl_profile_add, m->profile,
+                                     &err) != GGUF_OK)
+            return fail(m->path, &err);
+    }
     return true;
 }
 
 void ppl_model_close(struct ppl_model *m)
 {
     gguf_session_destroy(m->session);
+    ppl_profile_destroy(m->profile);
     ppl_loras_close(&m->loras);
     gguf_model_destroy(m->model); /* weights may lie on a backend's device */
     ppl_backends_close(&m->backends);

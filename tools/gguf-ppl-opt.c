@@ -299,6 +299,10 @@ static const struct opt table[] = {
       "with --tokenize: no tokens go round the text, such as a BOS", OPT_FLAG,
       AT(no_bos) },
     { .help = "Output:" },
+    { "--profile", NULL,
+      "print the time of each operation and of each layer, and the rates of "
+      "operations and bytes",
+      OPT_FLAG, AT(profile) },
     { "--per-token", "FILE",
       "save a line for each scored token: id, text, likelihood, divergence; "
       "CSV if FILE ends in .csv, else JSON lines",
@@ -408,6 +412,9 @@ static const struct opt_rule rules[] = {
     { "--mpi", OPT_EXCLUDES,
       "--merge-parts --tokens --save-base --save-embeddings --layers --bisect "
       "--layer-major --compare-backends " PRINTS " " TOKENS },
+    { "--profile", OPT_EXCLUDES,
+      "--base --kl-divergence-base --merge-parts --mpi --tokens "
+      "--save-embeddings --compare-backends " TASK " " PRINTS " " TOKENS },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
     { "--base-form", OPT_NEEDS, "--save-base --kl-divergence-base" },
     { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },

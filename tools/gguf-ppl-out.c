@@ -298,6 +298,7 @@ void ppl_print_json(const struct ppl_run *r, FILE *f)
     json_f64(&j, "seconds", r->seconds);
     json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
     json_timings(&j, r);
+    ppl_profile_json(&j, r->own->profile);
     json_close(&j);
     json_end(&j);
 }

@@ -302,6 +302,8 @@ static bool run(struct job *j)
         ppl_print_json(r, stdout);
     else
         ppl_print_end(r);
+    if (!r->o->json)
+        ppl_profile_print(j->own.profile);
     return true;
 }
 

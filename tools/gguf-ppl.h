@@ -50,6 +50,7 @@ struct ppl_options {
     bool unified, full_windows; /* of the session */
     bool json, quiet, no_check, no_digest;
     bool check_activations;
+    bool profile;              /* print the time of each operation */
     bool mpi;                  /* this is one rank of several */
     bool layers;               /* compare inside */
     int bisect;                /* which weights cost most: 1 + enum
@@ -157,6 +158,16 @@ bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
                        struct gguf_pool *pool, gguf_abort_fn *abort);
 void ppl_backends_close(struct ppl_backends *b);
 
+/* gguf-ppl-profile.c: times of a session's operations, added up by operation
+ * and by layer. Printing, as text or as a member of a JSON object, does nothing
+ * for NULL. */
+struct ppl_profile;
+struct ppl_profile *ppl_profile_create(void);
+void ppl_profile_destroy(struct ppl_profile *p);
+gguf_profile_fn ppl_profile_add;
+void ppl_profile_print(struct ppl_profile *p);
+void ppl_profile_json(struct json *j, struct ppl_profile *p);
+
 /* A model that is evaluated. Zeroed is empty. */
 struct ppl_model {
     const char *path;  /* kept */
@@ -170,6 +181,8 @@ struct ppl_model {
     const char *backend_names; /* NULL: the CPU */
     struct ppl_backends backends;
     struct gguf_session *session;
+    struct ppl_profile
+        *profile; /* times of the session's operations; or NULL */
     bool has_digest;
     struct gguf_digest digest; /* of the file's tensors */
     unsigned precision;        /* enum gguf_precision, of its CPU */

@@ -51,6 +51,33 @@ for how in --no-fuse --repack --repack=300K '--repack=1M -t 3 -ub 96'; do
     grep -v ^chunks "$tmp/one" | cmp -s - "$tmp/two"
     ok "the same digits with $how"
 done
+
+# Where the time goes: the same digits, and parts that add up.
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -t 2 --profile
+figures | sed '/^profile/,$d' | grep -v '^$' >"$tmp/two"
+grep -v '^$' "$tmp/one" | cmp -s - "$tmp/two"
+ok 'the same digits with --profile'
+sed -n 's/^profile  *\([0-9]*\) operations in \([0-9.]*\) s$/\1 \2/p' "$tmp/out" >"$tmp/all"
+sed -n '/^operation /,/^$/p' "$tmp/out" | "$AWK" '
+    NR == FNR { n = $1; seconds = $2; next }
+    NF == 7 && $2 == "CPU" { k += $3; s += $4; p += $5; m += $1 == "matmul" && $6 > 0 && $7 > 0 }
+    END { exit !(k == n && n > 100 && s > 0.98 * seconds && s < 1.02 * seconds &&
+                 p > 99 && p < 101 && m == 1) }' "$tmp/all" -
+ok 'counts, seconds and shares of all operations add up'
+sed -n '/^ *layer /,$p' "$tmp/out" | "$AWK" '
+    NR == FNR { seconds = $2; next }
+    FNR > 1 { s += $2; n++; other += $1 == "other" }
+    END { exit !(s > 0.98 * seconds && s < 1.02 * seconds && n > 2 && other == 1) }' \
+    "$tmp/all" -
+ok 'those of layers, too'
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 2 -t 1 --profile --json
+grep -q '"profile": {' "$tmp/out" && grep -q '"operation": "matmul",' "$tmp/out" &&
+    grep -q '"flops": [1-9]' "$tmp/out" && ! grep -q '^operation' "$tmp/out"
+ok '--profile --json: a member of the document'
+run "$ppl" -m "$m" --base "$m" -f "$t" --profile
+test $rc -eq 2 && grep -q -e '--profile' "$tmp/err"
+ok '--profile with a base is refused'
+
 run "$ppl" -m "$m" -f "$t" --repack=much
 test $rc -eq 2 && grep -q -e "--repack: .*'much'" "$tmp/err"
 ok 'a size that is none'

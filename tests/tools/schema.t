@@ -47,7 +47,7 @@ for form in "$srcdir/man/gguf-ppl.1" "$tmp/less"; do
 schema = json.load(open(sys.argv[1]))
 page = open(sys.argv[2]).read().split(".SS Figures\n")[1].split(".EE\n")[0]
 said = re.findall(r"^([a-z][a-z0-9_]*)  +\S", page.split(".EX\n")[1], re.M)
-no_figures = {"settings", "loras", "stage", "timings", "figure", "quantiles",
+no_figures = {"settings", "loras", "stage", "timings", "profile", "figure", "quantiles",
               "bisect_kld"}
 others = {"seconds", "tokens_per_second", "tolerance"}
 def is_figure(s):
