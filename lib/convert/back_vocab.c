@@ -269,10 +269,13 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
                                 struct gguf_error *err)
 {
     struct gguf_str pre = GG_STR("default");
-    (void)config;
     struct gg_str_esc e;
     bool whole = false;
     (void)text_of(t->b, "tokenizer.ggml.pre", &pre);
+    const int cleans = gg_convert_vocab_pre_cleans(pre);
+    if (cleans >= 0)
+        json_object_set_new(config, "clean_up_tokenization_spaces",
+                            json_boolean(cleans));
     const char *text = gg_convert_vocab_pre_text(pre, &whole);
     json_t *steps = text ? steps_of(text) : NULL;
     if (!steps && gg_json_make_failed())

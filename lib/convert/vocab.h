@@ -167,6 +167,8 @@ extern const struct gg_convert_role gg_convert_roles[GG_CONVERT_ROLES];
 struct gguf_str gg_convert_vocab_role_text(const struct gg_convert_vocab *v,
                                            const char *name);
 int64_t gg_convert_vocab_role(const struct gg_convert_vocab *v, size_t i);
+/* Does a file of the folder name a token that begins texts? */
+bool gg_convert_vocab_names_bos(const struct gg_convert_vocab *v);
 enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
                                           struct gguf_error *err);
 /* vocab_pre.c: the name of how tokenizer.json cuts words. GGUF_E_UNSUPPORTED:
@@ -186,8 +188,10 @@ struct gg_convert_pre {
     int whole; /* a word that is a token is that token; -1: either */
 };
 const struct gg_convert_pre *gg_convert_vocab_pre_row(size_t n);
-/* The description of a name, as vocab_pre.c says it, and whether words that are
- * tokens are those tokens; NULL: there is none. */
+/* The description of a name's words, as vocab_pre.c writes it, and whether
+ * words that are tokens are those tokens; NULL: none is known. */
 const char *gg_convert_vocab_pre_text(struct gguf_str name, bool *whole);
+/* clean_up_tokenization_spaces that the name stands for; -1: either. */
+int gg_convert_vocab_pre_cleans(struct gguf_str name);
 
 #endif

@@ -12,6 +12,11 @@
  *
  * What is none of these may still cut as one does: vocab_probe.c.
  *
+ * Several names stand for the same words. A runtime such as llama.cpp derives
+ * other behaviour from the name: whether blanks before punctuation are removed
+ * when text is put together from tokens, and whether there is a default BOS.
+ * The folder's tokenizer_config.json and class choose between such names.
+ *
  * What a Split or another step has besides follows its name. The normalizer is
  * checked in vocab_normalizer.c.
  */
@@ -20,6 +25,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "vocab/pretok_row.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -64,19 +70,69 @@ static const struct gg_convert_pre rows[] = {
       "deepseek-v3", -1 },
 };
 
+/* Names for the words of another name (base). They differ from it in what
+ * llama.cpp 0.5 does by the name (src/llama-vocab.cpp, clean_spaces and
+ * special_bos_id). The first row that fits is taken. */
+static const struct other_name {
+    const char *base, *name;
+    int cleans;  /* required clean_up_tokenization_spaces: 1, 0; -1: any */
+    bool no_bos; /* requires that the folder names no BOS */
+    const char *class;   /* required prefix of tokenizer_class; or NULL */
+    const char *arch[2]; /* architectures that imply the class */
+} other_names[] = {
+    { .base = "starcoder",
+      .name = "command-r",
+      .class = "Cohere",
+      .arch = { "command-r", "cohere2" } },
+    { .base = "starcoder", .name = "smollm" },
+    { .base = "gpt-2", .name = "trillion" },
+    { .base = "qwen2", .name = "stablelm2", .cleans = 1 },
+    { .base = "bloom", .name = "poro-chat" },
+    { .base = "smaug-bpe", .name = "glm4", .cleans = -1, .no_bos = true },
+};
+
 const struct gg_convert_pre *gg_convert_vocab_pre_row(size_t n)
 {
     return n < GG_LEN(rows) ? &rows[n] : NULL;
 }
 
+static bool same_words(const struct gg_pretok_row *a,
+                       const struct gg_pretok_row *b)
+{
+    for (size_t i = 0; i < GG_PRETOK_MAX_STAGES; i++) {
+        const char *x = a->stage[i].expr, *y = b->stage[i].expr;
+        if (a->stage[i].cut != b->stage[i].cut || !x != !y ||
+            (x && strcmp(x, y) != 0))
+            return false;
+    }
+    return a->ignore_merges == b->ignore_merges && a->raw == b->raw;
+}
+
 const char *gg_convert_vocab_pre_text(struct gguf_str name, bool *whole)
 {
-    for (size_t i = 0; i < GG_LEN(rows); i++)
+    const struct gg_pretok_row *row = gg_pretok_row_find(name);
+    size_t found = GG_LEN(rows);
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
         if (gg_str_eqz(name, rows[i].pre)) {
-            *whole = rows[i].whole > 0;
-            return rows[i].text;
+            found = i;
+            break;
         }
-    return NULL;
+        if (found == GG_LEN(rows) && row &&
+            same_words(row, gg_pretok_row_find(gg_str_z(rows[i].pre))))
+            found = i;
+    }
+    if (found == GG_LEN(rows))
+        return NULL;
+    *whole = rows[found].whole > 0;
+    return rows[found].text;
+}
+
+int gg_convert_vocab_pre_cleans(struct gguf_str name)
+{
+    for (size_t i = 0; i < GG_LEN(other_names); i++)
+        if (gg_str_eqz(name, other_names[i].name))
+            return other_names[i].cleans;
+    return -1;
 }
 
 struct text {
@@ -171,6 +227,48 @@ static void tell(const struct gg_convert_vocab *v)
     v->c->p.note(v->c->p.note_user, line);
 }
 
+static bool has_class(const struct gg_convert_vocab *v,
+                      const struct other_name *o, const json_t *config)
+{
+    struct gguf_str class;
+    bool has =
+        o->class &&
+        gg_json_str(json_object_get(config, "tokenizer_class"), &class) &&
+        gg_str_starts(class, o->class);
+    for (size_t i = 0; i < GG_LEN(o->arch) && v->c->arch && o->arch[i]; i++)
+        has = has || !strcmp(v->c->arch->arch, o->arch[i]);
+    return has;
+}
+
+/* Replace v->pre by another name of its words, if the folder asks for that. */
+static void choose_name(struct gg_convert_vocab *v)
+{
+    const json_t *config = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *t = json_object_get(config, "clean_up_tokenization_spaces");
+    const int cleans = json_is_boolean(t) ? json_is_true(t) : -1;
+    for (size_t i = 0; i < GG_LEN(other_names); i++) {
+        const struct other_name *o = &other_names[i];
+        const bool is_class = has_class(v, o, config);
+        const bool same_blanks =
+            o->cleans < 0 || cleans == o->cleans || (is_class && cleans < 0);
+        if (strcmp(v->pre, o->base) != 0 || !same_blanks ||
+            (o->class && !is_class) ||
+            (o->no_bos && (!config || gg_convert_vocab_names_bos(v))))
+            continue;
+        v->pre = o->name;
+        return;
+    }
+}
+
+/* Set v->pre to the name of a description; NULL: it is not known. */
+static void recognise(struct gg_convert_vocab *v, const char *text, bool whole)
+{
+    for (size_t i = 0; i < GG_LEN(rows) && !v->pre; i++)
+        if (!strcmp(text, rows[i].text) &&
+            (rows[i].whole < 0 || rows[i].whole == whole))
+            v->pre = rows[i].pre;
+}
+
 enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
                                       struct gguf_error *err)
 {
@@ -181,15 +279,13 @@ enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
     struct text t = { .n = 0 };
     char shown[380];
     describe(&t, section);
-    for (size_t i = 0; i < GG_LEN(rows); i++)
-        if (!strcmp(t.s, rows[i].text) &&
-            (rows[i].whole < 0 || rows[i].whole == whole)) {
-            v->pre = rows[i].pre;
-            return GGUF_OK;
-        }
-    GG_TRY(gg_convert_vocab_probe(v, section, whole, err));
+    recognise(v, t.s, whole);
+    const bool known = v->pre;
+    if (!known)
+        GG_TRY(gg_convert_vocab_probe(v, section, whole, err));
     if (v->pre) {
-        if (v->c->p.note)
+        choose_name(v);
+        if (!known && v->c->p.note)
             tell(v);
         return GGUF_OK;
     }

@@ -47,10 +47,10 @@ int64_t gg_convert_vocab_role(const struct gg_convert_vocab *v, size_t i)
     return text.data ? gg_convert_vocab_find(v, text) : -1;
 }
 
-/* What NAME_token_id says; of several, the first. Of models that are parts
- * llama.cpp's converter reads the whole's, then the part's in "text_config"
- * alone. */
-static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
+/* NAME_token_id, or NULL. Of models that are parts llama.cpp's converter reads
+ * the whole's, then the part's in "text_config" alone. */
+static const json_t *number_of(const struct gg_convert_vocab *v,
+                               const char *name)
 {
     const json_t *config = v->c->text[GG_CONVERT_CONFIG].json.root;
     const json_t *const of[] = { config,
@@ -58,10 +58,25 @@ static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
                                  v->c->text[GG_CONVERT_GENERATION].json.root };
     const json_t *t = NULL;
     char key[64];
-    int64_t id;
     snprintf(key, sizeof key, "%s_token_id", name);
     for (size_t i = 0; i < GG_LEN(of) && (!t || json_is_null(t)); i++)
         t = json_object_get(of[i], key);
+    return t;
+}
+
+bool gg_convert_vocab_names_bos(const struct gg_convert_vocab *v)
+{
+    const json_t *t = number_of(v, "bos");
+    return gg_convert_vocab_role_text(v, "bos").data ||
+           gg_convert_vocab_role_text(v, "cls").data ||
+           (t && !json_is_null(t));
+}
+
+/* The id that NAME_token_id says; of several, the first. */
+static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
+{
+    const json_t *t = number_of(v, name);
+    int64_t id;
     if (json_is_array(t))
         t = json_array_get(t, 0);
     return gg_json_int(t, &id) && id >= 0 && id < (int64_t)v->n ? id : -1;

@@ -104,11 +104,14 @@ static void note(void *user, const char *line)
     n_notes++;
 }
 
+static const char *tokenizer_config; /* or NULL: there is none */
+
 static enum gguf_status recognise(const char *section, bool whole,
                                   char name[64], struct gguf_error *e)
 {
     static char text[8000];
     struct gguf_convert c = { .p = { .note = note } };
+    struct gg_json *config = &c.text[GG_CONVERT_TOKENIZER_CONFIG].json;
     struct gg_convert_vocab v = { .c = &c };
     snprintf(text, sizeof text,
              "{\"pre_tokenizer\":%s,\"model\":{\"ignore_merges\":%s}}",
@@ -119,11 +122,15 @@ static enum gguf_status recognise(const char *section, bool whole,
     *name = 0;
     enum gguf_status st = gg_json_read(&c.text[GG_CONVERT_TOKENIZER].json,
                                        text, strlen(text), 0, 0, e);
+    if (st == GGUF_OK && tokenizer_config)
+        st = gg_json_read(config, tokenizer_config, strlen(tokenizer_config),
+                          0, 0, e);
     if (st == GGUF_OK)
         st = gg_convert_vocab_pre(&v, e);
     if (st == GGUF_OK)
         snprintf(name, 64, "%s", v.pre);
     gg_json_fini(&c.text[GG_CONVERT_TOKENIZER].json);
+    gg_json_fini(config);
     gg_mem_arena_fini(&c.arena);
     return st;
 }
@@ -221,6 +228,90 @@ static void check_described(void)
     }
 }
 
+/* Names of one way to cut words: those by which llama.cpp 0.5 removes blanks
+ * before punctuation from texts (clean_spaces in src/llama-vocab.cpp), or does
+ * not, as clean_up_tokenization_spaces says; and one by which there is no BOS
+ * unless the file names it. Configurations are those of Command R, SmolLM2,
+ * Trillion, Qwen 2.5, StableLM 2, BLOOM and GLM 4, but for what is not read. */
+static void check_other_names(void)
+{
+#define BYTE_LEVEL "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}"
+#define STARCODER  SEQUENCE(DIGITS("true") BYTE_LEVEL)
+#define CLEAN(YES) "\"clean_up_tokenization_spaces\":" YES
+#define BLOOM                                                                 \
+    SEQUENCE(SPLIT(" ?[^(\\\\s|[.,!?\\u2026\\u3002\\uff0c\\u3001\\u0964"      \
+                   "\\u06d4\\u060c])]+") BYTES)
+    static const struct {
+        const char *section, *config, *name;
+    } rows[] = {
+        { STARCODER, NULL, "starcoder" },
+        { STARCODER, "{" CLEAN("true") "}", "starcoder" },
+        { STARCODER,
+          "{" CLEAN("false") ",\"tokenizer_class\":\"CohereTokenizer\"}",
+          "command-r" },
+        { STARCODER, "{\"tokenizer_class\":\"CohereTokenizerFast\"}",
+          "command-r" },
+        { STARCODER,
+          "{" CLEAN("false") ",\"tokenizer_class\":\"GPT2Tokenizer\"}",
+          "smollm" },
+        { SEQUENCE(SPLIT("\\\\p{N}") SPLIT(GPT2) BYTES),
+          "{" CLEAN("false") "}", "smollm" },
+        { BYTE_LEVEL, NULL, "gpt-2" },
+        { BYTE_LEVEL, "{" CLEAN("true") "}", "gpt-2" },
+        { BYTE_LEVEL, "{" CLEAN("false") "}", "trillion" },
+        { SEQUENCE(SPLIT(TIKTOKEN("")) BYTES), "{" CLEAN("false") "}",
+          "qwen2" },
+        { SEQUENCE(SPLIT(TIKTOKEN("")) BYTES), "{}", "qwen2" },
+        { SEQUENCE(SPLIT(TIKTOKEN("")) BYTES), "{" CLEAN("true") "}",
+          "stablelm2" },
+        { BLOOM, "{}", "bloom" },
+        { BLOOM, "{" CLEAN("false") "}", "poro-chat" },
+        { SEQUENCE(SPLIT(TIKTOKEN("{1,3}")) BYTES),
+          "{\"eos_token\":\"<|endoftext|>\"}", "glm4" },
+        { SEQUENCE(SPLIT(TIKTOKEN("{1,3}")) BYTES),
+          "{\"bos_token\":\"<|begin_of_text|>\"}", "smaug-bpe" },
+    };
+    char name[64];
+    struct gguf_error e;
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        tokenizer_config = rows[i].config;
+        const enum gguf_status st =
+            recognise(rows[i].section, false, name, &e);
+        ok(st == GGUF_OK && !strcmp(name, rows[i].name), "%s with %s: %s %s",
+           rows[i].name, rows[i].config ? rows[i].config : "no configuration",
+           name, e.message);
+    }
+    tokenizer_config = NULL;
+}
+
+/* The way back: names of the same words have one description, and say which
+ * blanks the tokenizer keeps. */
+static void check_descriptions(void)
+{
+    static const struct {
+        const char *name, *base;
+        int cleans;
+    } rows[] = {
+        { "command-r", "starcoder", 0 }, { "smollm", "starcoder", 0 },
+        { "refact", "starcoder", -1 },   { "trillion", "gpt-2", 0 },
+        { "olmo", "gpt-2", -1 },         { "stablelm2", "qwen2", 1 },
+        { "poro-chat", "bloom", 0 },     { "glm4", "smaug-bpe", -1 },
+        { "dbrx", "smaug-bpe", -1 },     { "falcon3", "llama-bpe", -1 },
+    };
+    bool whole[2];
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        const struct gguf_str name = gg_str_z(rows[i].name);
+        const char *text = gg_convert_vocab_pre_text(name, &whole[0]);
+        const char *base =
+            gg_convert_vocab_pre_text(gg_str_z(rows[i].base), &whole[1]);
+        ok(text && base && !strcmp(text, base) && whole[0] == whole[1] &&
+               gg_convert_vocab_pre_cleans(name) == rows[i].cleans,
+           "%s is described as %s", rows[i].name, rows[i].base);
+    }
+    ok(!gg_convert_vocab_pre_text(GG_STR("gemma4"), &whole[0]),
+       "a name without a description");
+}
+
 /* DeepSeek's, whose numbers llama.cpp keeps together. */
 static void check_departed(void)
 {
@@ -316,6 +407,8 @@ int main(void)
     check_rows();
     check_known();
     check_described();
+    check_other_names();
+    check_descriptions();
     check_departed();
     check_published();
     check_not();
