@@ -43,8 +43,7 @@ static void add_special(json_t *all, const struct gg_back_tokens *t,
                                       (json_int_t)id, "tokens", name));
 }
 
-/* TemplateProcessing, or null. */
-static json_t *post(const struct gg_back_tokens *t)
+json_t *gg_back_vocab_post(const struct gg_back_tokens *t)
 {
     const int64_t bos = gg_back_vocab_flag(t->b, KEY("add_bos_token"), 0)
                             ? gg_back_vocab_role(t, KEY("bos_token_id"))
@@ -92,8 +91,8 @@ static enum gguf_status give(const struct gg_back_tokens *t,
         json_pack("{s:s, s:n, s:n, s:o, s:o, s:o, s:o, s:o, s:o}", "version",
                   "1.0", "truncation", "padding", "added_tokens",
                   gg_back_vocab_added(t), "normalizer", normalizer,
-                  "pre_tokenizer", cut, "post_processor", post(t), "decoder",
-                  decoder, "model", model),
+                  "pre_tokenizer", cut, "post_processor",
+                  gg_back_vocab_post(t), "decoder", decoder, "model", model),
         err);
 }
 

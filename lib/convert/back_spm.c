@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/str.h"
+#include "vocab/vocab.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ struct proto {
     bool failed;
 };
 
-static void bytes(struct proto *o, const void *data, size_t n)
+static void put_bytes(struct proto *o, const void *data, size_t n)
 {
     if (o->room - o->n < n) {
         const size_t room = 2 * o->room + n + 4096;
@@ -33,8 +34,8 @@ static void bytes(struct proto *o, const void *data, size_t n)
 static void varint(struct proto *o, uint64_t v)
 {
     for (; v > 0x7f; v >>= 7)
-        bytes(o, &(uint8_t){ (uint8_t)(v | 0x80) }, 1);
-    bytes(o, &(uint8_t){ (uint8_t)v }, 1);
+        put_bytes(o, &(uint8_t){ (uint8_t)(v | 0x80) }, 1);
+    put_bytes(o, &(uint8_t){ (uint8_t)v }, 1);
 }
 
 static size_t varint_size(uint64_t v)
@@ -55,10 +56,10 @@ static void put_piece(struct proto *o, struct gguf_str s, float score,
                   (type != GG_CONVERT_NORMAL ? 2 : 0));
     varint(o, 1 << 3 | 2);
     varint(o, s.size);
-    bytes(o, s.data, s.size);
+    put_bytes(o, s.data, s.size);
     varint(o, 2 << 3 | 5);
     gg_bytes_store32le(b, gg_bytes_f32_bits(score));
-    bytes(o, b, 4);
+    put_bytes(o, b, 4);
     if (type != GG_CONVERT_NORMAL) {
         varint(o, 3 << 3);
         varint(o, (uint64_t)type);
@@ -75,7 +76,7 @@ static void field(struct proto *o, unsigned no, const void *data, size_t n)
 {
     varint(o, no << 3 | 2);
     varint(o, n);
-    bytes(o, data, n);
+    put_bytes(o, data, n);
 }
 
 /* What a specification has, as field no of the model. */
@@ -86,15 +87,16 @@ static void put_spec(struct proto *o, unsigned no, struct proto *in)
     free(in->p);
 }
 
+/* bytes: each byte has a piece. */
 static void put_specs(struct proto *o, const struct gg_back_tokens *t,
-                      bool unigram)
+                      bool unigram, bool bytes)
 {
     static const char name[] = "identity";
     const struct gguf_kv *map =
         gguf_file_kv_find(t->b->meta, "tokenizer.ggml.precompiled_charsmap");
     struct proto trainer = { .p = NULL }, normalizer = { .p = NULL };
-    number(&trainer, 3, unigram ? 1 : 2);  /* model_type */
-    number(&trainer, 35, unigram ? 0 : 1); /* byte_fallback */
+    number(&trainer, 3, unigram ? 1 : 2); /* model_type */
+    number(&trainer, 35, bytes);          /* byte_fallback */
     field(&normalizer, 1, name, sizeof name - 1);
     if (unigram && map && map->type == GGUF_VAL_ARR && map->n &&
         (map->elem_type == GGUF_VAL_U8 || map->elem_type == GGUF_VAL_I8))
@@ -111,23 +113,83 @@ static void put_specs(struct proto *o, const struct gg_back_tokens *t,
     put_spec(o, 3, &normalizer);
 }
 
+/* Bytes that have a piece; piece is of kind BYTE or, where the others are, the
+ * character: transformers' converters write "\t" for <0x09> (GemmaConverter). */
+struct bytes {
+    bool has[256];
+    size_t n;
+};
+
+static void find_bytes(struct bytes *b, const struct gg_back_tokens *t)
+{
+    *b = (struct bytes){ .n = 0 };
+    for (size_t i = 0; i < t->n; i++) {
+        const int byte = t->types[i] == GG_CONVERT_BYTE
+                             ? gg_vocab_byte_text(t->text[i])
+                             : -1;
+        if (byte >= 0 && !b->has[byte]) {
+            b->has[byte] = true;
+            b->n++;
+        }
+    }
+}
+
+/* The byte that token i stands for in place of a piece of its own, or -1. */
+static int replaced_byte(const struct bytes *b, const struct gg_back_tokens *t,
+                         size_t i)
+{
+    const struct gguf_str s = t->text[i];
+    return b->n && s.size == 1 && !b->has[(uint8_t)*s.data] ? (uint8_t)*s.data
+                                                            : -1;
+}
+
+/* Pieces of all tokens; *bytes: each byte has one. */
+static enum gguf_status put_pieces(struct proto *o,
+                                   const struct gg_back_tokens *t, bool *bytes,
+                                   struct gguf_error *err)
+{
+    struct bytes b;
+    size_t n = 0;
+    find_bytes(&b, t);
+    for (size_t i = 0; i < t->n; i++) {
+        struct gguf_str s = t->text[i];
+        int32_t type = t->types[i];
+        const int byte = replaced_byte(&b, t, i);
+        char text[8];
+        if (type < GG_CONVERT_NORMAL || type > GG_CONVERT_BYTE ||
+            !gg_str_utf8_valid(s.data, s.size))
+            return gg_back_vocab_fail("a token has no kind, or is not UTF-8",
+                                      err);
+        if (byte >= 0) {
+            s = (struct gguf_str){ text,
+                                   gg_spm_byte_text((unsigned)byte, 0, text) };
+            type = GG_CONVERT_BYTE;
+            n++;
+        }
+        put_piece(o, s, t->scores[i], type);
+    }
+    *bytes = b.n + n == 256;
+    return !b.n || *bytes
+               ? GGUF_OK
+               : gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
+                              "%zu bytes have tokens, SentencePiece expects "
+                              "256 or none",
+                              b.n + n);
+}
+
 enum gguf_status gg_back_put_spm(const struct gg_back_tokens *t,
                                  const char *name, bool unigram,
                                  struct gg_back_text *out,
                                  struct gguf_error *err)
 {
     struct proto o = { .p = NULL };
-    for (size_t i = 0; i < t->n; i++) {
-        const struct gguf_str s = t->text[i];
-        if (t->types[i] < GG_CONVERT_NORMAL || t->types[i] > GG_CONVERT_BYTE ||
-            !gg_str_utf8_valid(s.data, s.size)) {
-            free(o.p);
-            return gg_back_vocab_fail("a token has no kind, or is not UTF-8",
-                                      err);
-        }
-        put_piece(&o, s, t->scores[i], t->types[i]);
+    bool bytes;
+    const enum gguf_status st = put_pieces(&o, t, &bytes, err);
+    if (st != GGUF_OK) {
+        free(o.p);
+        return st;
     }
-    put_specs(&o, t, unigram);
+    put_specs(&o, t, unigram, bytes);
     if (o.failed) {
         free(o.p);
         return gg_error_set_nomem(err, o.room);

@@ -3,8 +3,9 @@
  *
  * "gpt2" becomes tokenizer.json; other kinds are in files of their own: the
  * table is at the end. Control tokens and those of users are added tokens of
- * tokenizer.json; what was only filled up to the rows of the model is left out:
- * reading the folder fills it again.
+ * tokenizer.json, and members of its vocab, since the Rust library numbers
+ * added tokens anew that its model does not have. Tokens that only fill up to
+ * the rows of the model are left out: reading the folder fills them again.
  */
 #include "config.h"
 #include "convert/back_vocab.h"
@@ -245,9 +246,7 @@ static enum gguf_status put_vocab(const struct gg_back_tokens *t,
                                   json_t *vocab, struct gguf_error *err)
 {
     for (size_t i = 0; i < t->n; i++)
-        if (t->types[i] != GG_CONVERT_CONTROL &&
-            t->types[i] != GG_CONVERT_USER &&
-            !is_filler(t->text[i], t->types[i], i))
+        if (!is_filler(t->text[i], t->types[i], i))
             GG_TRY(gg_back_vocab_put(t, vocab, "", t->text[i], i, err));
     return GGUF_OK;
 }
@@ -262,6 +261,25 @@ static void put_merges(const struct gg_back_tokens *t, json_t *merges)
     gguf_kv_iter_init(&it, kv);
     while (gguf_kv_next_str(&it, &s))
         json_array_append_new(merges, json_stringn(s.data, s.size));
+}
+
+/* The normalizer that the class of tokenizers has, which no file says: NFC in
+ * transformers' Qwen2Tokenizer, GPTNeoXTokenizer and CohereTokenizer
+ * (src/transformers/models, tokenization_*.py). */
+static json_t *normalizer_of(const struct gg_back_tokens *t,
+                             struct gguf_str pre)
+{
+    static const char *const pres[] = { "qwen2", "qwen35", "command-r" };
+    static const char *const archs[] = { "gptneox", "mpt",       "olmo",
+                                         "olmoe",   "command-r", "cohere2" };
+    struct gguf_str arch = GG_STR("");
+    bool nfc = false;
+    (void)text_of(t->b, "general.architecture", &arch);
+    for (size_t i = 0; i < GG_LEN(pres); i++)
+        nfc |= gg_str_eqz(pre, pres[i]);
+    for (size_t i = 0; i < GG_LEN(archs); i++)
+        nfc |= gg_str_eqz(arch, archs[i]);
+    return nfc ? json_pack("{s:s}", "type", "NFC") : json_null();
 }
 
 static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
@@ -289,11 +307,12 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
     const enum gguf_status st = put_vocab(t, vocab, err);
     put_merges(t, merges);
     json_t *root = json_pack(
-        "{s:s, s:n, s:n, s:o, s:n, s:{s:s, s:o}, s:n, s:{s:s, s:b, s:b, s:b}, "
+        "{s:s, s:n, s:n, s:o, s:o, s:{s:s, s:o}, s:o, s:{s:s, s:b, s:b, s:b}, "
         "s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:o, s:o}}",
         "version", "1.0", "truncation", "padding", "added_tokens", added,
-        "normalizer", "pre_tokenizer", "type", "Sequence", "pretokenizers",
-        steps, "post_processor", "decoder", "type", "ByteLevel",
+        "normalizer", normalizer_of(t, pre), "pre_tokenizer", "type",
+        "Sequence", "pretokenizers", steps, "post_processor",
+        gg_back_vocab_post(t), "decoder", "type", "ByteLevel",
         "add_prefix_space", 0, "trim_offsets", 1, "use_regex", 0, "model",
         "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix",
         "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0,
@@ -318,17 +337,18 @@ static enum gguf_status put_ranked(const struct gg_back_tokens *t,
     const enum gguf_status st = put_vocab(t, vocab, err);
     put_merges(t, merges);
     json_t *root = json_pack(
-        "{s:s, s:n, s:n, s:o, s:{s:s, s:{s:s}, s:s}, s:n, s:n, s:{s:s, s:[{s:s, "
+        "{s:s, s:n, s:n, s:o, s:{s:s, s:{s:s}, s:s}, s:n, s:o, s:{s:s, s:[{s:s, "
         "s:{s:s}, s:s}, {s:s}, {s:s}]}, s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, "
         "s:b, s:o, s:o}}",
         "version", "1.0", "truncation", "padding", "added_tokens", added,
         "normalizer", "type", "Replace", "pattern", "String", " ", "content",
-        blank, "pre_tokenizer", "post_processor", "decoder", "type",
-        "Sequence", "decoders", "type", "Replace", "pattern", "String", blank,
-        "content", " ", "type", "ByteFallback", "type", "Fuse", "model",
-        "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix",
-        "end_of_word_suffix", "fuse_unk", 1, "byte_fallback", 1,
-        "ignore_merges", 0, "vocab", vocab, "merges", merges);
+        blank, "pre_tokenizer", "post_processor", gg_back_vocab_post(t),
+        "decoder", "type", "Sequence", "decoders", "type", "Replace",
+        "pattern", "String", blank, "content", " ", "type", "ByteFallback",
+        "type", "Fuse", "model", "type", "BPE", "dropout", "unk_token",
+        "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 1,
+        "byte_fallback", 1, "ignore_merges", 0, "vocab", vocab, "merges",
+        merges);
     if (st != GGUF_OK) {
         json_decref(root);
         return st;
@@ -412,15 +432,53 @@ static enum gguf_status put_llama(const struct gg_back_tokens *t,
 static const struct {
     const char *model, *class;
     gg_back_vocab_fn *put;
+    bool marks; /* blanks of pieces are U+2581 */
 } kinds[] = {
-    { "gpt2", "PreTrainedTokenizerFast", put_bpe },
-    { "gemma4", "PreTrainedTokenizerFast", put_ranked },
-    { "llama", "LlamaTokenizer", put_llama },
-    { "bert", "BertTokenizer", gg_back_put_wordpiece },
-    { "t5", "T5Tokenizer", gg_back_put_unigram },
-    { "rwkv", "RwkvTokenizer", gg_back_put_rwkv },
-    { "plamo2", "Plamo2Tokenizer", gg_back_put_plamo },
+    { "gpt2", "PreTrainedTokenizerFast", put_bpe, false },
+    { "gemma4", "PreTrainedTokenizerFast", put_ranked, true },
+    { "llama", "LlamaTokenizer", put_llama, true },
+    { "bert", "BertTokenizer", gg_back_put_wordpiece, false },
+    { "t5", "T5Tokenizer", gg_back_put_unigram, true },
+    { "rwkv", "RwkvTokenizer", gg_back_put_rwkv, false },
+    { "plamo2", "Plamo2Tokenizer", gg_back_put_plamo, false },
 };
+
+/* Tokens of users have their blanks as pieces do, which files have as they
+ * stand in texts (vocab_added.c). They are listed in added_tokens_decoder, too,
+ * by which reading the folder knows them. */
+static enum gguf_status mark_blanks(struct gg_back_tokens *t, json_t *config,
+                                    struct gguf_error *err)
+{
+    json_t *all = NULL;
+    char id[24];
+    for (size_t i = 0; i < t->n; i++) {
+        struct gguf_str *s = &t->text[i];
+        if (t->types[i] != GG_CONVERT_USER || !memchr(s->data, ' ', s->size))
+            continue;
+        char *text =
+            gg_mem_arena_alloc(&t->b->arena, GG_META_SPACE_SIZE * s->size + 1);
+        size_t n = 0;
+        if (!text)
+            return gg_error_set_nomem(err, GG_META_SPACE_SIZE * s->size + 1);
+        for (size_t k = 0; k < s->size; k++)
+            if (s->data[k] == ' ') {
+                memcpy(text + n, GG_META_SPACE, GG_META_SPACE_SIZE);
+                n += GG_META_SPACE_SIZE;
+            } else {
+                text[n++] = s->data[k];
+            }
+        *s = (struct gguf_str){ text, n };
+        if (!all)
+            all = json_object();
+        snprintf(id, sizeof id, "%zu", i);
+        json_object_set_new(all, id,
+                            json_pack("{s:s%, s:b}", "content", s->data,
+                                      s->size, "special", 0));
+    }
+    if (all)
+        json_object_set_new(config, "added_tokens_decoder", all);
+    return GGUF_OK;
+}
 
 enum gguf_status gg_back_vocab(struct gg_back *b,
                                struct gg_back_text text[GG_BACK_CARD],
@@ -442,7 +500,10 @@ enum gguf_status gg_back_vocab(struct gg_back *b,
                             gg_str_esc(&e, model));
     GG_TRY(read_tokens(&t, err));
     json_t *config = json_pack("{s:s}", "tokenizer_class", kinds[i].class);
-    const enum gguf_status st = kinds[i].put(&t, config, &text[0], err);
+    enum gguf_status st =
+        kinds[i].marks ? mark_blanks(&t, config, err) : GGUF_OK;
+    if (st == GGUF_OK)
+        st = kinds[i].put(&t, config, &text[0], err);
     if (st == GGUF_OK)
         return put_config(&t, config, &text[1], err);
     json_decref(config);

@@ -45,6 +45,9 @@ int gg_back_vocab_flag(const struct gg_back *b, const char *key,
 int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key);
 /* back_template.c: have root, of tokenizer_config.json, state the templates. */
 void gg_back_put_templates(const struct gg_back *b, json_t *root);
+/* back_pieces.c: TemplateProcessing that puts BOS and EOS where the file says
+ * so, or null. */
+json_t *gg_back_vocab_post(const struct gg_back_tokens *t);
 /* added_tokens of tokenizer.json; a member of its vocab. GGUF_E_VOCAB: it is
  * there, or cannot be one. */
 json_t *gg_back_vocab_added(const struct gg_back_tokens *t);

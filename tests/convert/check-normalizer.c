@@ -80,9 +80,9 @@ static enum gguf_status convert(enum kind kind, const char *normalizer,
 #define BLANKS     REPLACE("\"String\":\" \"", MARK)
 #define PREPEND(S) STEP("Prepend", ",\"prepend\":\"" S "\"")
 
-/* takes: letters of the kinds that rewrite texts as the normalizer does: g(pt2),
- * l(lama), (gem)m(a4). name: the first step that others refuse, as in messages.
- */
+/* takes: letters of the kinds that rewrite texts as the normalizer does:
+ * g(pt2), l(lama), (gem)m(a4). name: the first step that others refuse, as in
+ * messages. */
 static const struct {
     const char *normalizer, *takes, *name;
     int prefix; /* add_space_prefix of "llama" */
