@@ -113,8 +113,9 @@ static void put_specs(struct proto *o, const struct gg_back_tokens *t,
     put_spec(o, 3, &normalizer);
 }
 
-/* Bytes that have a piece; piece is of kind BYTE or, where the others are, the
- * character: transformers' converters write "\t" for <0x09> (GemmaConverter). */
+/* Bytes that pieces of kind BYTE stand for. Where one is missing, the character
+ * may stand in its place: transformers' GemmaConverter writes "\t" for <0x09>.
+ */
 struct bytes {
     bool has[256];
     size_t n;

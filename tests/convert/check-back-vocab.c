@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-back-vocab.c - tokenizers that the way back writes
+/* check-back-vocab.c - tokenizers of folders that GGUF files become
  *
  * Held to what the Rust library makes of tokenizer.json (tokenizers 0.22,
  * added_vocabulary.rs): an added token has the id that its text has in the
@@ -24,7 +24,7 @@
 #define MARK "\xe2\x96\x81"
 #define TOK  "tokenizer.ggml."
 
-/* ---- a file of tokens alone, and what is written of it ---- */
+/* ---- files of tokens alone ---- */
 
 struct token {
     const char *text;
@@ -254,7 +254,7 @@ static void check_ranked(void)
     end(&w);
 }
 
-/* Trainer's field 35, byte_fallback, of a model; -1: it has none. */
+/* Field 35 of TrainerSpec, byte_fallback; -1 without one. */
 static int byte_fallback(const struct gg_back_text *t)
 {
     for (size_t i = 0; i + 2 < t->size; i++)
@@ -268,7 +268,7 @@ static void check_spm(const char *model)
     static const struct {
         int left_out;
         bool bytes;
-        size_t n; /* of 256; 0: refused */
+        size_t n; /* pieces of bytes; 0 with bytes: refused */
     } rows[] = { { -1, true, 256 },
                  { 9, true, 256 }, /* "\t" stands for it */
                  { 65, true, 0 },
