@@ -405,9 +405,14 @@ static enum gguf_status read_root(struct reader *r, struct gguf_error *err)
     const char c = gg_json_lex_peek(&r->lex);
     struct gg_str_esc esc;
     char place[64];
-    json_t *root = c == '[' || c == '{'
-                       ? read_value(r)
-                       : fail(r, r->lex.at, "'[' or '{' expected");
+    const bool marked = c == '\xef'; /* byte-order mark of UTF-8 */
+    json_t *root =
+        c == '[' || c == '{'
+            ? read_value(r)
+            : fail(r, r->lex.at,
+                   marked ? "the text begins with a byte-order mark; save it "
+                            "as UTF-8 without one"
+                          : "'[' or '{' expected");
     if (root && (gg_json_lex_peek(&r->lex) || r->lex.at < r->lex.size)) {
         fail(r, r->lex.at, "the end of the file expected");
         json_decref(root);

@@ -9,6 +9,7 @@
 #include "base/params.h"
 #include "base/str.h"
 #include "kern/cpu.h"
+#include "model/model.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -501,6 +502,7 @@ static enum gguf_status plan(struct gg_back *b, const char *path,
     b->source =
         (struct gg_source){ .set = b->in, .file = gguf_split_file(b->in, 0) };
     b->meta = b->source.file;
+    GG_TRY(gg_model_check_type(b->meta, err));
     gg_data_gguf_init(&b->numbers, &b->source, b->codec, true);
     GG_TRY(gg_data_gguf_hold(&b->numbers, b->p.allocator, err));
     return find_class(b, err);

@@ -166,10 +166,22 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
     if ((stat(base.path, &s) == 0 && S_ISDIR(s.st_mode)) ||
         gg_dir_is_far(&base)) {
         c->folder = base;
-        const enum gguf_status st = gg_convert_read_texts(c, err);
+        enum gguf_status st = gg_convert_read_texts(c, err);
+        bool adapter = false;
+        if (st == GGUF_E_NOTFOUND &&
+            has_file(c, c->adapter.name, &adapter, NULL) == GGUF_OK && adapter)
+            st = gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                              "the folder is one of an adapter, too: the "
+                              "model that it is for is wanted");
         c->folder = own;
         return gg_convert_in(c->p.base, st, err);
     }
+    if (gg_str_ends(gg_str_z(c->p.base), ".json") ||
+        gg_str_ends(gg_str_z(c->p.base), ".safetensors"))
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "--base: '%s' is neither a folder nor a GGUF "
+                            "file; the folder that it is in may be meant",
+                            gg_str_esc(&e, gg_str_z(c->p.base)));
     char *text;
     size_t size;
     GG_TRY(gg_convert_in(c->p.base,
@@ -272,11 +284,14 @@ static void note_tied(const struct gguf_convert *c)
         "the adapter has a pair for lm_head, but the output of the model is "
         "its embedding (tie_word_embeddings): gguf-ppl computes with the "
         "pair, other programs may refuse the file";
+    bool tied = gg_convert_eval(c, "tie_word_embeddings|0", -1) > 0;
     bool has = false;
     for (size_t i = 0; i < c->n_tensors; i++)
-        has = has || !strcmp(c->tensor[i].name, "output.weight.lora_a");
-    if (has && c->p.note &&
-        gg_convert_eval(c, "tie_word_embeddings|0", -1) > 0)
+        if (!strcmp(c->tensor[i].name, "output.weight.lora_a")) {
+            has = true; /* a class that ties has no place for the weight */
+            tied = tied || !c->item[c->first_item[i]].row->to;
+        }
+    if (has && tied && c->p.note)
         c->p.note(c->p.note_user, line);
 }
 

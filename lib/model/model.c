@@ -11,9 +11,8 @@
 
 #include <stdio.h>
 
-/* Refuse a file of another kind: its general.type says so. */
-static enum gguf_status check_type(const struct gguf_file *file,
-                                   struct gguf_error *err)
+enum gguf_status gg_model_check_type(const struct gguf_file *file,
+                                     struct gguf_error *err)
 {
     static const struct {
         const char *type, *what;
@@ -86,7 +85,7 @@ static enum gguf_status load_metadata(struct gguf_model *m,
     vp.warn = m->warn;
     vp.warn_user = m->warn_user;
     vp.pre = m->vocab_pre;
-    enum gguf_status st = check_type(gg_source_meta(&m->src), err);
+    enum gguf_status st = gg_model_check_type(gg_source_meta(&m->src), err);
     if (st == GGUF_OK)
         st = load_arch(m, err);
     if (st == GGUF_OK)

@@ -71,6 +71,11 @@ enum gguf_status gg_model_variant(struct gguf_model **out,
                                   struct gguf_error *err);
 void gg_model_variant_destroy(struct gguf_model *m);
 
+/* model.c: GGUF_E_MISMATCH if general.type says that the file is no model, but
+ * an adapter, importance data or a part that sees or hears. */
+enum gguf_status gg_model_check_type(const struct gguf_file *file,
+                                     struct gguf_error *err);
+
 /* model.c: gguf_model_open of what may be a set, as an architecture that need
  * not be in the table; arch NULL: the one that the file names. */
 enum gguf_status gg_model_open(struct gguf_model **out,

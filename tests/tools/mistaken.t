@@ -109,6 +109,19 @@ run "$convert" "$tmp/unseen" -o "$tmp/o.gguf" --base "$tmp/hf"
 says 'the adapter changes nothing in the language model: all of its 2 tensors'
 ok 'an adapter of nothing else is refused'
 
+run "$convert" "$tmp/pair" -o "$tmp/o.gguf" --base "$tmp/pair"
+says 'pair: the folder is one of an adapter, too: the model that it is for'
+ok '--base with the folder of an adapter'
+run "$convert" "$tmp/pair" -o "$tmp/o.gguf" --base "$tmp/lora.gguf"
+says 'lora.gguf: the file is no model, but an adapter (LoRA)'
+ok 'and with its file'
+run "$convert" "$tmp/pair" -o "$tmp/o.gguf" --base "$tmp/hf/config.json"
+says "config.json' is neither a folder nor a GGUF file; the folder that it is in"
+ok '--base with a file of the folder'
+run "$convert" "$tmp/lora.gguf" --to-safetensors "$tmp/o"
+says 'the file is no model, but an adapter (LoRA)'
+ok '--to-safetensors of an adapter'
+
 # --------------------------------------- the head of a tied model ---
 cp -r "$tmp/hf" "$tmp/tied"
 sed 's/"vocab_size"/"tie_word_embeddings": true, &/' "$tmp/hf/config.json" \
@@ -179,6 +192,12 @@ sed 's/"vocab_size"/"quantization": {"group_size": 64, "bits": 4}, &/' \
 run "$convert" "$tmp/mlx4" -o "$tmp/o.gguf"
 says 'MLX has quantized the weights .*convert the model that they were made of'
 ok 'weights of MLX'
+
+cp -r "$tmp/hf" "$tmp/marked"
+{ printf '\357\273\277' && cat "$tmp/hf/config.json"; } >"$tmp/marked/config.json"
+run "$convert" "$tmp/marked" -o "$tmp/o.gguf"
+says 'config.json: .*begins with a byte-order mark; save it as UTF-8 without one'
+ok 'a byte-order mark'
 
 # ---------------------------------------------------------- tokenizers ---
 cp -r "$tmp/hf" "$tmp/pre"
