@@ -77,7 +77,9 @@ bool ppl_parse_digest(const char *text, struct gguf_digest *d)
     memcpy(name, text, (size_t)(hex - text));
     name[hex - text] = '\0';
     const int algo = gguf_digest_algo_from_name(name);
-    if (algo < 0 || strlen(++hex) > 2 * sizeof d->bytes)
+    const size_t n = strlen(++hex);
+    if (algo < 0 || n % 2 || n > 2 * sizeof d->bytes ||
+        strspn(hex, "0123456789abcdef") != n)
         return false;
     *d = (struct gguf_digest){ .algo = (enum gguf_digest_algo)algo };
     for (size_t i = 0; hex[2 * i] && hex[2 * i + 1]; i++) {

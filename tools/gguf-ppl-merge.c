@@ -63,6 +63,10 @@ static bool load_all(struct merged *m, char **paths, int n)
         struct gguf_part *one;
         if (gguf_part_load(&one, paths[i], NULL, &err) != GGUF_OK)
             return fail(paths[i], &err);
+        if (!ppl_part_check(paths[i], one)) {
+            gguf_part_destroy(one);
+            return false;
+        }
         enum gguf_status st = GGUF_OK;
         m->run.seconds += strtod(note(one, "seconds"), NULL);
         if (m->part) {
@@ -81,26 +85,16 @@ static bool load_all(struct merged *m, char **paths, int n)
 /* What was measured, and of how many models: rows have numbers of each. */
 static bool choose_measure(struct merged *m, struct ppl_options *o)
 {
-    const char *name = setting(m->part, "measure");
-    const size_t n_values = gguf_part_n_values(m->part);
-    const struct ppl_measure *x = ppl_measures;
-    while (x->name && strcmp(x->name, name) != 0)
-        x++;
+    const struct ppl_measure *x = ppl_part_measure(m->part);
     m->measure = x;
-    const size_t n = x->name && x->side ? n_values / x->n_values : 1;
-    if (!x->name || n_values != n * x->n_values || !n ||
-        gguf_part_n_heads(m->part) != x->n_heads) {
-        msg_error(NULL,
-                  "'%.40s' with %zu numbers for each row is of no evaluation",
-                  name, n_values);
+    if (!x)
         return false;
-    }
     if (x->task && (o->plot || o->html)) {
         msg_error(o->plot ? o->plot : o->html,
                   "the parts are of tasks, which have no picture");
         return false;
     }
-    m->side.n = x->side ? n : 0;
+    m->side.n = x->side ? gguf_part_n_values(m->part) / x->n_values : 0;
     o->task = x->task;
     return true;
 }
@@ -183,58 +177,66 @@ static void get_models(struct merged *m, struct ppl_options *o)
 
 /* ---- texts ---- */
 
-/* A name of n bytes at *p, given, and the end of its line; NULL: there are not
- * so many. */
-static char *take_name(const char **p, size_t n)
+/* A note that is read, up to end. */
+struct cursor {
+    const char *p, *end;
+};
+
+/* The number that is next, and the blank after it. */
+static bool take_size(struct cursor *c, size_t *out)
 {
-    const size_t left = strlen(*p);
-    if (n >= left || (*p)[n] != '\n')
+    uint64_t n;
+    if (!ppl_take_number(&c->p, SIZE_MAX / 2, &n) || *c->p++ != ' ')
+        return false;
+    *out = (size_t)n;
+    return true;
+}
+
+/* Take a name of n bytes, to be freed, and the end of its line; NULL: the note
+ * is shorter. */
+static char *take_name(struct cursor *c, size_t n)
+{
+    if (n >= (size_t)(c->end - c->p) || c->p[n] != '\n')
         return NULL;
     char *name = msg_must(calloc(n + 1, 1));
-    memcpy(name, *p, n);
-    *p += n + 1;
+    memcpy(name, c->p, n);
+    c->p += n + 1;
     return name;
 }
 
 /* As ppl_read_texts knows them, but for their tokens. */
-static bool get_texts(struct ppl_run *r, const char *p)
+static bool get_texts(struct ppl_run *r, const char *text)
 {
-    while (*p) {
-        size_t n, size, n_tokens, n_chunks;
+    struct cursor c = { text, text + strlen(text) };
+    while (c.p < c.end) {
+        struct ppl_text t = { .sums = GGUF_PPL_INIT };
+        size_t n;
         char digest[96];
-        int used = 0;
-        if (sscanf(p, "%zu %zu %zu %zu %90s%n", &n, &size, &n_tokens,
-                   &n_chunks, digest, &used) != 5 ||
-            p[used] != ' ')
+        if (!take_size(&c, &n) || !take_size(&c, &t.size) ||
+            !take_size(&c, &t.n_tokens) || !take_size(&c, &t.n_chunks))
             return false;
-        p += used + 1;
-        char *name = take_name(&p, n);
-        if (!name)
+        const size_t k = strcspn(c.p, " ");
+        if (!text_copy(digest, sizeof digest, c.p, k) || c.p[k] != ' ')
+            return false;
+        c.p += k + 1;
+        t.has_digest = ppl_parse_digest(digest, &t.digest);
+        t.first_chunk = r->n_texts ? ppl_all_chunks(r) : 0;
+        if (t.n_chunks > SIZE_MAX / 2 - t.first_chunk ||
+            !(t.name = take_name(&c, n)))
             return false;
         r->texts = msg_grow(r->texts, &r->room_texts, r->n_texts + 1,
                             sizeof *r->texts);
-        struct ppl_text *t = &r->texts[r->n_texts];
-        *t = (struct ppl_text){ .name = name,
-                                .size = size,
-                                .n_tokens = n_tokens,
-                                .n_chunks = n_chunks,
-                                .sums = GGUF_PPL_INIT };
-        t->has_digest = ppl_parse_digest(digest, &t->digest);
-        t->first_chunk = r->n_texts ? ppl_all_chunks(r) : 0;
-        r->n_texts++;
+        r->texts[r->n_texts++] = t;
     }
     return true;
 }
 
-static bool get_files(struct ppl_options *o, const char *p)
+static bool get_files(struct ppl_options *o, const char *text)
 {
-    while (*p) {
+    struct cursor c = { text, text + strlen(text) };
+    while (c.p < c.end) {
         size_t n;
-        int used = 0;
-        if (sscanf(p, "%zu%n", &n, &used) != 1 || p[used] != ' ')
-            return false;
-        p += used + 1;
-        char *name = take_name(&p, n);
+        char *name = take_size(&c, &n) ? take_name(&c, n) : NULL;
         if (!name)
             return false;
         o->files = msg_grow(o->files, &o->room_files, o->n_files + 1,

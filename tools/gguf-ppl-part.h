@@ -68,6 +68,14 @@ struct ppl_part {
     size_t n_values; /* of a row */
 };
 
+/* gguf-ppl-notes.c: is all that the part of the file path says of its kind and
+ * in its range? false: a message was printed. The measure of a part, NULL with
+ * a message. A number at *p, which moves after it; false: none, or above most.
+ */
+bool ppl_part_check(const char *path, const struct gguf_part *p);
+const struct ppl_measure *ppl_part_measure(const struct gguf_part *p);
+bool ppl_take_number(const char **p, uint64_t most, uint64_t *out);
+
 /* gguf-ppl-part.c: with the measure as its first setting. */
 enum gguf_status ppl_part_create(struct ppl_part *p, size_t n_chunks,
                                  struct gguf_error *err);

@@ -177,7 +177,8 @@ static void add_token(struct ppl_report *r, struct ppl_curve *c, uint32_t row,
     size_t bin = (size_t)row * PPL_POSITIONS / (r->n_rows ? r->n_rows : 1);
     bin = bin < PPL_POSITIONS ? bin : PPL_POSITIONS - 1;
     ppl_mean_add(&c->position[bin], t->kld);
-    const double dp = exp(-t->x) - exp(-t->x_base);
+    /* scores below 0 are no probabilities */
+    const double dp = fmin(fmax(exp(-t->x) - exp(-t->x_base), -1), 1);
     bin = (size_t)floor((dp + 1) / 2 * PPL_CHANGES);
     c->change[bin < PPL_CHANGES ? bin : PPL_CHANGES - 1]++;
 }

@@ -12,6 +12,11 @@
 
 /* ---- the object ---- */
 
+static struct gguf_str name_of(const void *user, uint32_t id)
+{
+    return gg_str_z(((const struct gg_part_pairs *)user)->list[id].name);
+}
+
 enum gguf_status gguf_part_create(struct gguf_part **out, size_t n_chunks,
                                   size_t n_heads, size_t n_values,
                                   const struct gguf_allocator *allocator,
@@ -34,12 +39,19 @@ enum gguf_status gguf_part_create(struct gguf_part **out, size_t n_chunks,
     gg_mem_arena_init(&p->arena, allocator);
     p->chunk =
         gg_mem_alloc_zero(allocator, GG_MAX(n_chunks, 1), sizeof *p->chunk);
-    if (!p->chunk) {
+    enum gguf_status st =
+        p->chunk ? GGUF_OK : gg_error_set_nomem(err, n_chunks);
+    if (st == GGUF_OK)
+        st = gg_index_init(&p->settings.index, allocator, 0, name_of,
+                           &p->settings, err);
+    if (st == GGUF_OK)
+        st = gg_index_init(&p->notes.index, allocator, 0, name_of, &p->notes,
+                           err);
+    if (st == GGUF_OK)
+        *out = p;
+    else
         gguf_part_destroy(p);
-        return gg_error_set_nomem(err, n_chunks);
-    }
-    *out = p;
-    return GGUF_OK;
+    return st;
 }
 
 void gguf_part_destroy(struct gguf_part *p)
@@ -51,6 +63,8 @@ void gguf_part_destroy(struct gguf_part *p)
     gg_mem_free(p->allocator, p->chunk);
     gg_mem_free(p->allocator, p->settings.list);
     gg_mem_free(p->allocator, p->notes.list);
+    gg_index_fini(&p->settings.index);
+    gg_index_fini(&p->notes.index);
     gg_mem_arena_fini(&p->arena);
     gg_mem_free(p->allocator, p);
 }
@@ -60,10 +74,8 @@ void gguf_part_destroy(struct gguf_part *p)
 static struct gg_part_pair *find(const struct gg_part_pairs *l,
                                  struct gguf_str name)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (gg_str_eqz(name, l->list[i].name))
-            return &l->list[i];
-    return NULL;
+    const uint32_t i = gg_index_find(&l->index, name);
+    return i == GG_INDEX_NONE ? NULL : &l->list[i];
 }
 
 static bool is_name(struct gguf_str s)
@@ -103,7 +115,10 @@ enum gguf_status gg_part_put_pair(struct gguf_part *p, struct gg_part_pairs *l,
             return GGUF_E_NOMEM;
         l->list = more;
     }
-    l->list[l->n++] = (struct gg_part_pair){ n, v };
+    uint32_t other;
+    l->list[l->n] = (struct gg_part_pair){ n, v };
+    GG_TRY(gg_index_add(&l->index, (uint32_t)l->n, &other, err));
+    l->n++;
     return GGUF_OK;
 }
 

@@ -4,6 +4,7 @@
 #define GG_EVAL_PART_H
 
 #include "base/error.h"
+#include "base/index.h"
 #include "base/mem.h"
 #include "gguf/part.h"
 
@@ -15,6 +16,7 @@ struct gg_part_pairs {
         const char *name, *value;
     } * list;
     size_t n, room;
+    struct gg_index index; /* pairs by name */
 };
 
 struct gguf_part {

@@ -12,6 +12,7 @@
 #include "tests/tap.h"
 
 #include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CHUNKS = 9, HEADS = 3, VALUES = 4, MOST = 6 };
@@ -354,8 +355,36 @@ static void check_tell(void)
     free(file);
 }
 
+/* Processor time of n notes and settings. */
+static double time_notes(size_t n)
+{
+    struct gguf_part *p;
+    char name[32];
+    const clock_t begin = clock();
+    if (gguf_part_create(&p, 1, 0, 1, NULL, NULL) != GGUF_OK)
+        exit(99);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "n%zu", i);
+        if (gguf_part_note(p, name, "x", NULL) != GGUF_OK ||
+            gguf_part_set(p, name, "x", NULL) != GGUF_OK)
+            exit(99);
+    }
+    const bool found = gguf_part_get_note(p, name) != NULL;
+    gguf_part_destroy(p);
+    return found ? (double)(clock() - begin) / CLOCKS_PER_SEC : -1;
+}
+
+/* Names are looked up by an index. */
+static void check_many(void)
+{
+    const double few = time_notes(8000), many = time_notes(16 * 8000);
+    ok(few >= 0 && many >= 0 && many < 80 * few + 0.2,
+       "8000 notes take %g s, 16 times as many %g s", few, many);
+}
+
 int main(void)
 {
+    check_many();
     if (!mkdtemp(dir))
         return 99;
     fill();

@@ -155,6 +155,72 @@ run "$ppl" --merge-parts "$tmp"/five.* --plot "$tmp/tasks.svg"
 fails 'tasks.svg: the parts are of tasks' && test ! -e "$tmp/tasks.svg"
 ok 'tasks have no picture'
 
+# ---- parts of strangers: each note and number has a kind and a range
+"$ppl" -q -m "$m" -f "$t" -c 64 --save-part "$tmp/good" --force >"$tmp/o" 2>&1
+"$ppl" -q -m "$q8" --base "$m" -f "$t" -c 64 --save-part "$tmp/good2" --force \
+    >"$tmp/o" 2>&1
+"$ppl" -q -m "$m" -f "$tmp/hella" --hellaswag --save-part "$tmp/good3" --force \
+    >"$tmp/o" 2>&1
+mkpart=$builddir/tests/tools/mkpart
+refuses() # part, message, change...
+{
+    refuses_part=$1 refuses_words=$2
+    shift 2
+    "$mkpart" "$tmp/$refuses_part" "$tmp/bad" "$@" || exit 99
+    set -- "$*"
+    for how in --html --json; do
+        test $how = --json || how="--force --html $tmp/x.html"
+        test $refuses_part = good3 && how=--json # no page
+        # shellcheck disable=SC2086
+        run "$ppl" $how --merge-parts "$tmp/bad"
+        fails "$refuses_words"
+        ok "$refuses_part, $1: $refuses_words (${how%% *})"
+    done
+}
+for v in 999 16777216 99999999999999999999 -1 q8_0 ' 1'; do
+    refuses good "note 'cache_k' is .* not a type of tensors" note cache_k "$v"
+done
+for key in scored tasks skipped text.size model.0.size model.0.params; do
+    for v in -1 99999999999999999999 1e3 x; do
+        refuses good "note '$key' is .* not a number in its range" note $key $v
+    done
+done
+refuses good2 "note 'base.size'" note base.size x
+refuses good2 "note 'model.0.json' is .* JSON" note model.0.json '"a":1},{"b":2'
+refuses good "setting 'ctx_size'" set ctx_size 4294967297
+refuses good "setting 'hf'" set hf 2
+refuses good "note 'seconds'" note seconds nan
+refuses good "note 'text.digest'" note text.digest 'xxh64:+f-f'
+refuses good "note 'text.json' is .* JSON" note text.json "\"a\": \"$(printf '\033')[31m\""
+refuses good "note 'settings.json' is .* JSON" note settings.json '"a": 1} "b"'
+refuses good "note 'settings.json' is .* deeper" note settings.json \
+    "\"a\":$(printf '[%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18)$(
+        printf ']%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18)"
+refuses good 'notes of texts are not of' note texts '18446744073709551615 1 1 1 - x'
+refuses good 'notes of texts are not of' note files '99999999999999999999 x'
+for x in -1 0.5 1e300; do
+    for i in 0 1 2 3; do
+        refuses good 'chunk 0 has a number that no perplexity has' number $i $x
+    done
+done
+refuses good 'chunk 0 has a number that no' number 4 1e300
+refuses good2 'chunk 0 has a number that no divergence has' number 7 0.5
+refuses good3 'chunk 0 has a number that no hellaswag has' number 0 -1
+refuses good3 'chunk 0 has a number that no hellaswag has' number 2 0
+refuses good3 'chunk 0 has a number that no hellaswag has' number 3 2
+# What is allowed is written as this document has it.
+"$mkpart" "$tmp/good" "$tmp/odd" note settings.json \
+    '"a":"\u001b[31m\u202e","b":[1,[],{"c":-0.5}],"d":[],"e":null' || exit 99
+run "$ppl" --json --merge-parts "$tmp/odd"
+test $rc -eq 0 && ! LC_ALL=C grep -q "$(printf '\033')" "$tmp/out" &&
+    grep -qF '"a": "\u001b[31m\u202e",' "$tmp/out" &&
+    grep -qF '"c": -0.5' "$tmp/out" && grep -qF '"d": [],' "$tmp/out"
+ok 'a note of JSON is written anew'
+"$mkpart" "$tmp/good2" "$tmp/odd" number 4 -1e38 number 5 -1e38 || exit 99
+run "$ppl" --json --merge-parts "$tmp/odd" --html "$tmp/x.html" --force
+test $rc -le 1
+ok 'scores below 0 do no harm'
+
 # ---- pictures and pages of parts: those of one run
 page() # file: without what depends on time and threads
 {

@@ -2,6 +2,7 @@
 /* json.c - writing one JSON document as a stream */
 #include "config.h"
 #include "tools/common/json.h"
+#include "tools/common/msg.h"
 #include "gguf/text.h"
 
 #include <assert.h>
@@ -130,14 +131,76 @@ void json_close(struct json *j)
     fputc(j->close[j->depth], j->f);
 }
 
+/* A list is opened when its first value is known: those of plain values stand on
+ * one line. */
+struct copy {
+    struct json *j;
+    unsigned depth;
+    bool pending; /* a list is not opened yet */
+};
+
+static void open_list(struct copy *c, bool flat)
+{
+    if (c->pending)
+        json_open(c->j, NULL, flat ? '(' : '[');
+    c->pending = false;
+}
+
+static void copy_plain(struct json *j, const struct gguf_json_value *v)
+{
+    if (v->kind == GGUF_JSON_TEXT)
+        json_str(j, NULL, v->text);
+    else if (v->kind == GGUF_JSON_WHOLE)
+        json_i64(j, NULL, v->whole);
+    else if (v->kind == GGUF_JSON_REAL)
+        json_f64(j, NULL, v->real);
+    else if (v->kind == GGUF_JSON_NULL)
+        json_null(j, NULL);
+    else
+        json_bool(j, NULL, v->kind == GGUF_JSON_TRUE);
+}
+
+static enum gguf_status copy_value(void *user, const struct gguf_json_value *v,
+                                   struct gguf_error *err)
+{
+    struct copy *c = user;
+    const bool list = v->kind == GGUF_JSON_LIST;
+    const bool object = v->kind == GGUF_JSON_OBJECT;
+    (void)err;
+    open_list(c, !list && !object);
+    if (v->kind == GGUF_JSON_END) {
+        if (--c->depth)
+            json_close(c->j);
+        return GGUF_OK;
+    }
+    if (v->name.data)
+        json_key(c->j, v->name);
+    c->pending = list;
+    if (object && c->depth)
+        json_open(c->j, NULL, '{');
+    else if (!list && !object)
+        copy_plain(c->j, v);
+    c->depth += list || object;
+    return GGUF_OK;
+}
+
 void json_members(struct json *j, const char *text)
 {
-    if (!*text)
-        return;
-    if (j->some[j->depth - 1])
-        fputc(',', j->f);
-    j->some[j->depth - 1] = true;
-    fputs(text, j->f);
+    struct copy c = { .j = j };
+    struct gguf_error err;
+    char *all = NULL;
+    size_t size = 0;
+    FILE *f = msg_must(open_memstream(&all, &size));
+    fprintf(f, "{%s}", text);
+    if (fclose(f) != 0)
+        msg_must(NULL);
+    gguf_error_clear(&err);
+    if (gguf_text_walk_json((struct gguf_str){ all, size }, copy_value, &c,
+                            &err) != GGUF_OK) {
+        msg_fail(NULL, &err);
+        exit(MSG_FAILED);
+    }
+    free(all);
 }
 
 void json_u64(struct json *j, const char *key, uint64_t v)
