@@ -75,7 +75,9 @@ enum gguf_status gguf_device_buffer_from_host(
     if (!d->iface->from_host)
         return gguf_buffer_from_host(out, ptr, size, allocator, err);
     GG_TRY(d->iface->from_host(d, out, ptr, size, allocator, err));
-    return gg_device_check_made(d, "from_host", *out, err);
+    GG_TRY(gg_device_check_made(d, "from_host", *out, err));
+    (*out)->foreign = true; /* also one that the device made by its alloc */
+    return GGUF_OK;
 }
 
 bool gguf_device_supports_op(const struct gguf_device *d,

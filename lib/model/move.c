@@ -100,7 +100,7 @@ static struct gguf_buffer *wrap_part(const struct mover *v, size_t of,
                                      p.end - p.begin, v->m->allocator,
                                      NULL) != GGUF_OK)
         return NULL;
-    if (gguf_buffer_buft(b) == move->to && b->foreign)
+    if (gguf_device_supports_buft(move->maps, gguf_buffer_buft(b)))
         return b;
     gguf_buffer_destroy(b);
     return NULL;

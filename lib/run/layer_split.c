@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "file/name.h"
+#include "model/move.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -105,12 +106,18 @@ bool gg_settle_is_far(const struct gg_settle *v, unsigned b)
 unsigned gg_settle_lies_at(const struct gg_settle *v,
                            const struct gg_settle_use *u)
 {
-    unsigned b = 0;
-    while (b < v->n_backends && u->t->buffer &&
-           (!gg_settle_is_far(v, b) || gguf_backend_buft(v->backend[b]) !=
-                                           gguf_buffer_buft(u->t->buffer)))
-        b++;
-    return u->t->buffer ? b : v->n_backends;
+    const struct gguf_buft *buft =
+        u->t->buffer ? gguf_buffer_buft(u->t->buffer) : gguf_host_buft();
+    unsigned first = v->n_backends;
+    for (unsigned b = v->n_backends; b-- > 0;) {
+        if (!gg_settle_is_far(v, b))
+            continue;
+        if (gguf_backend_buft(v->backend[b]) == buft)
+            return b;
+        if (gguf_backend_supports_buft(v->backend[b], buft))
+            first = b;
+    }
+    return first;
 }
 
 /* Bytes that backend b has for weights and what is kept; UINT64_MAX: not
@@ -119,7 +126,7 @@ static uint64_t room_of(const struct gg_settle *v, unsigned b)
 {
     uint64_t n_free, n_total;
     gguf_device_memory(gguf_backend_device(v->backend[b]), &n_free, &n_total);
-    if (!n_total)
+    if (!n_total && !n_free)
         return UINT64_MAX;
     return n_free > v->n_graph ? n_free - v->n_graph : 0;
 }
@@ -132,6 +139,10 @@ static uint64_t added_by(const struct gg_settle *v,
     if (!u->read || !(u->can >> b & 1) ||
         (!u->kept && gg_settle_lies_at(v, u) == b))
         return 0;
+    if (!u->kept && gg_weight_is_mapped(v->m, u->i) &&
+        gguf_device_caps(gguf_backend_device(v->backend[b])) &
+            GGUF_DEVICE_HOST_PTR)
+        return 0; /* the device uses the mapping */
     return (u->size + align - 1) / align * align;
 }
 

@@ -219,7 +219,8 @@ static enum gguf_status choose(struct placer *v, const struct gg_settle_use *u,
         (!v->p.split && gg_settle_lies_at(&v->all, u) < v->all.n_backends))
         return GGUF_OK;
     const unsigned b = choose_backend(v, u);
-    if (b < v->all.n_backends && gg_settle_is_far(&v->all, b)) {
+    if (b < v->all.n_backends && gg_settle_is_far(&v->all, b) &&
+        gg_settle_lies_at(&v->all, u) != b) {
         move->to = gguf_backend_buft(v->all.backend[b]);
         move->maps = gguf_backend_device(v->all.backend[b]);
     }

@@ -169,7 +169,8 @@ static uint32_t wide(const struct gguf_device *d)
 static bool supports_buft(const struct gguf_device *d,
                           const struct gguf_buft *buft)
 {
-    return buft == d->buft;
+    return buft == d->buft ||
+           buft == ((const struct island *)d->priv)->shared_buft;
 }
 
 static enum gguf_status from_host(struct gguf_device *d,
@@ -179,11 +180,9 @@ static enum gguf_status from_host(struct gguf_device *d,
                                   struct gguf_error *err)
 {
     struct island *is = d->priv;
-    if (!is->shares)
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "island %s shares nothing", is->device.name);
     is->n_shared++;
-    return gguf_buffer_wrap(out, &is->buft, ptr, size, is, allocator, err);
+    return gguf_buffer_wrap(out, is->shared_buft ? is->shared_buft : &is->buft,
+                            ptr, size, is, allocator, err);
 }
 
 static const struct gguf_device_iface device_iface = {
@@ -204,12 +203,13 @@ static void count(struct island *is, const tensor *t)
     if (gguf_op_is_view(t->op))
         return; /* a view accesses no memory */
     is->n_nodes++;
-    bool mine = t->buffer && t->buffer->buft == &is->buft;
-    is->n_foreign += !mine;
+    is->n_foreign +=
+        !t->buffer || !supports_buft(&is->device, t->buffer->buft);
     for (int k = 0; k < GGUF_TENSOR_SRC; k++)
         if (t->src[k])
             is->n_foreign +=
-                !t->src[k]->buffer || t->src[k]->buffer->buft != &is->buft;
+                !t->src[k]->buffer ||
+                !supports_buft(&is->device, t->src[k]->buffer->buft);
 }
 
 static void spoil(struct island *is, struct gguf_graph *g)
@@ -365,8 +365,7 @@ enum gguf_status island_init(struct island *is, const char *name, bool async,
         .name = name,
         .description = "for tests",
         .kind = GGUF_DEVICE_GPU,
-        .caps = GGUF_DEVICE_HOST_PTR |
-                (async ? GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS : 0),
+        .caps = async ? GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS : 0,
         .buft = &is->buft,
         .priv = is,
     };

@@ -42,10 +42,11 @@ struct island {
                          not told */
     uint64_t n_used;  /* bytes of its buffers */
     int n_shared;     /* buffers around host memory */
-    bool shares;      /* set before use: it has buffers around host memory */
-    bool offloads;    /* wants what it supports, weights or not */
-    uint32_t wide;    /* what its device says; 0: 1 */
-    uint32_t wrong;   /* operation whose results it spoils, or 0 */
+    const struct gguf_buft *shared_buft; /* type of buffers around host
+                                          * memory, if not its own; or NULL */
+    bool offloads;            /* wants what it supports, weights or not */
+    uint32_t wide;            /* what its device says; 0: 1 */
+    uint32_t wrong;           /* operation whose results it spoils, or 0 */
     struct gg_stream *stream; /* NULL: it works when it is called */
     int n_foreign;            /* nodes that it was given with far memory */
     int n_nodes;

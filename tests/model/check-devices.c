@@ -489,17 +489,25 @@ static void check_overlap(void)
 }
 
 /* A device of shared memory computes with the mapping of the file. */
-static void check_mapped(void)
+static void check_mapped(bool other_type)
 {
     static struct world w;
+    struct gguf_buft other;
     const float *want = reference(3);
     open_llama(&w, 1, 3);
-    w.island[0].shares = true;
+    w.island[0].device.caps |= GGUF_DEVICE_HOST_PTR;
+    w.island[0].n_total = 250 << 10; /* graphs and cache, no weights */
+    other = w.island[0].buft;
+    w.island[0].shared_buft = other_type ? &other : NULL;
     place(&w);
+    place(&w); /* they stay */
+    const int there = other_type ? -1 : 0;
     ok(!w.island[0].n_bytes && !w.island[0].n_used &&
-           w.island[0].n_shared == 1 && layer_at(&w, 0) == 0 &&
-           layer_at(&w, 2) == 0 && !gguf_model_get_info(w.model)->copied_size,
-       "a device of shared memory: nothing is copied");
+           w.island[0].n_shared == 1 && layer_at(&w, 0) == there &&
+           layer_at(&w, 2) == there &&
+           !gguf_model_get_info(w.model)->copied_size,
+       "a device of shared memory%s: nothing is copied",
+       other_type ? ", of another type than its own" : "");
     const struct gguf_tensor *t = w.model->of[0];
     const char *from = w.data, *at = t->data;
     ok(at > from, "weights lie in the file's bytes");
@@ -547,7 +555,8 @@ int main(void)
     check_set();
     check_shared_weight();
     check_overlap();
-    check_mapped();
+    check_mapped(false);
+    check_mapped(true);
     check_kinds();
     return done_testing();
 }
