@@ -38,7 +38,6 @@ for p; do
     zlib1g-dev) touch "$THERE/zlib" ;;
     libxxhash-dev) touch "$THERE/libxxhash" ;;
     libpcre2-dev) touch "$THERE/libpcre2-8" ;;
-    libutf8proc-dev) touch "$THERE/libutf8proc" ;;
     libjansson-dev) touch "$THERE/jansson" ;;
     libcurl4-openssl-dev) touch "$THERE/libcurl" ;;
     liblzma-dev) touch "$THERE/liblzma" ;;
@@ -76,13 +75,13 @@ boot() # uid, packages that are refused, modules that are there...: afresh
     run "$uid" "$refused"
 }
 built() { test $rc -eq 0 && grep -q '^made$' "$tmp/log"; }
-needs='zlib libxxhash libpcre2-8 libutf8proc jansson'
+needs='zlib libxxhash libpcre2-8 jansson'
 
 boot 0 ''
 built && test "$(grep -c '^apt-get update' "$tmp/log")" -eq 1 &&
     grep -q '^apt-get install .*zlib1g-dev.*libjansson-dev' "$tmp/log" &&
     test "$(ls "$tmp/there" | tr '\n' ' ')" = \
-        'jansson libcurl liblzma libpcre2-8 libutf8proc libxxhash libzstd zlib ' &&
+        'jansson libcurl liblzma libpcre2-8 libxxhash libzstd zlib ' &&
     ! grep -q 'left out' "$tmp/out"
 verdict 'with nothing there all is installed, also for features' $? "$tmp/out"
 boot 0 '' $needs libcurl liblzma libzstd

@@ -98,9 +98,10 @@ struct gguf_place_params {
  *
  * Split points say where layers are divided: preferred backend i gets the
  * layers from split[i - 1] (0: from the first one) to split[i] - 1; those after
- * the last split point stay in host memory. Layers are numbered as their weights,
- * those of a decoder after those of its encoder. Embeddings belong to the first
- * layer; the output norm and matrix are one layer more, after the last.
+ * the last split point stay in host memory. Layers are numbered as their
+ * weights, those of a decoder after those of its encoder. Embeddings belong to
+ * the first layer; the output norm and matrix are one layer more, after the
+ * last.
  *
  * Without this call the scheduler copies weights to such a backend for each
  * graph (if it wants them so much: gguf_device_offloads_op), or does without
