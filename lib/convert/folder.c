@@ -62,6 +62,15 @@ static json_t *language_of(json_t *root)
     return json_is_object(text) ? text : root;
 }
 
+/* Folders of other forms. */
+static const struct gg_dir_instead instead[] = {
+    { "params", ".json",
+      "is of the authors' own form (Mistral, Llama): download or make the "
+      "files of transformers" },
+    { "model_index", ".json",
+      "is of a pipeline of diffusers, whose parts are folders" },
+};
+
 enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
                                        struct gguf_error *err)
 {
@@ -80,8 +89,8 @@ enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
         GG_TRY(read_text(c, &c->text[i], err));
     json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
     if (!root)
-        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                            "there is no config.json");
+        return gg_dir_fail_missing(&c->folder, "there is no config.json",
+                                   instead, GG_LEN(instead), err);
     c->config = language_of(root);
     return GGUF_OK;
 }

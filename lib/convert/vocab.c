@@ -170,6 +170,17 @@ static const struct {
     { "vocab.txt", gg_convert_vocab_wpm_txt },
 };
 
+/* Tokenizers of other forms. */
+static const struct gg_dir_instead instead[] = {
+    { "tekken", ".json",
+      "is of Mistral's own code: download or make the tokenizer.json of "
+      "transformers" },
+    { "tokenizer.model.v", "", "must be named tokenizer.model" },
+    { "vocab", ".json",
+      "is of an older form: save the tokenizer as tokenizer.json, by "
+      "save_pretrained of transformers" },
+};
+
 static enum gguf_status read_file(struct gg_convert_vocab *v,
                                   const char **name, struct gguf_error *err)
 {
@@ -189,12 +200,10 @@ static enum gguf_status read_file(struct gg_convert_vocab *v,
         return st;
     }
     *name = files[0].name;
-    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                        "there is no tokenizer: tokenizer.json, "
-                        "tokenizer.model, spiece.model, "
-                        "sentencepiece.bpe.model, vocab.txt, "
-                        "tokenizer.jsonl, qwen.tiktoken or "
-                        "rwkv_vocab_v20230424.txt");
+    return gg_dir_fail_missing(&v->c->folder,
+                               "there is no tokenizer (tokenizer.json, "
+                               "tokenizer.model, vocab.txt ...)",
+                               instead, GG_LEN(instead), err);
 }
 
 static enum gguf_status read(struct gg_convert_vocab *v,

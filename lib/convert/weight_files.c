@@ -26,15 +26,16 @@ static enum gguf_status names_others(struct gguf_convert *c, bool *there,
     const char *key;
     json_t *v;
     *yes = false;
-    GG_TRY(gg_convert_map(c, s->index_name, &m, there, err));
-    if (!*there)
-        return GGUF_OK;
+    enum gguf_status st = gg_convert_map(c, s->index_name, &m, there, err);
+    if (st == GGUF_E_IO || st == GGUF_E_NOMEM || (st == GGUF_OK && !*there))
+        return st;
     /* one that cannot be read is not read, either */
-    const enum gguf_status st =
-        m.size > GG_SAFETENSORS_HEADER
-            ? GGUF_E_LIMIT
-            : gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
-                           GG_JSON_PYTHON, err);
+    if (st == GGUF_OK)
+        st = m.size > GG_SAFETENSORS_HEADER
+                 ? GGUF_E_LIMIT
+                 : gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
+                                GG_JSON_PYTHON, err);
+    *there = true;
     *yes = st != GGUF_OK;
     json_object_foreach(json_object_get(j.root, "weight_map"), key, v)
     {

@@ -2,6 +2,8 @@
 /* dir.c - the files of a folder, wherever it is */
 #include "config.h"
 #include "data/dir.h"
+#include "base/str.h"
+#include "base/stranger.h"
 #include "file/file.h"
 
 #include <errno.h>
@@ -101,14 +103,39 @@ enum gguf_status gg_dir_open(const struct gg_dir *f, const char *name,
     return open_any(f, name, UINT64_MAX, m, there, err);
 }
 
+/* Texts of any form: cards and templates. */
+static bool is_prose(const char *name)
+{
+    return gg_str_ends(gg_str_z(name), ".md") ||
+           gg_str_ends(gg_str_z(name), ".jinja");
+}
+
+/* Is it what its name says? */
+static enum gguf_status check_kind(const char *name,
+                                   const struct gg_mapfile *m,
+                                   struct gguf_error *err)
+{
+    if (is_prose(name))
+        return GGUF_OK;
+    const char *is = gg_stranger_name(m->data, m->size, GG_STRANGER_BUT_NONE);
+    if (is)
+        return gg_error_set(err, GGUF_E_FORMAT, 0, "it looks like %s", is);
+    return m->size || !gg_str_ends(gg_str_z(name), ".json")
+               ? GGUF_OK
+               : gg_error_set(err, GGUF_E_TRUNCATED, 0, "the file is empty");
+}
+
 enum gguf_status gg_dir_map(const struct gg_dir *f, const char *name,
                             uint64_t most, struct gg_mapfile *m, bool *there,
                             struct gguf_error *err)
 {
     GG_TRY(open_any(f, name, most, m, there, err));
-    if (!*there || !m->read)
+    if (!*there)
         return GGUF_OK;
-    const enum gguf_status st = gg_mapfile_fetch(m, 0, m->size, err);
+    enum gguf_status st =
+        m->read ? gg_mapfile_fetch(m, 0, m->size, err) : GGUF_OK;
+    if (st == GGUF_OK)
+        st = check_kind(name, m, err);
     if (st != GGUF_OK) {
         gg_mapfile_close(m);
         *there = false;

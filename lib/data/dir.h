@@ -27,10 +27,23 @@ enum gguf_status gg_dir_open(const struct gg_dir *f, const char *name,
                              struct gg_mapfile *m, bool *there,
                              struct gguf_error *err);
 /* The same, and have all of it in memory. GGUF_E_LIMIT: it has more than most
- * bytes. */
+ * bytes; GGUF_E_FORMAT: it is a stranger (stranger.h), and neither card nor
+ * template; GGUF_E_TRUNCATED: it is JSON and empty. */
 enum gguf_status gg_dir_map(const struct gg_dir *f, const char *name,
                             uint64_t most, struct gg_mapfile *m, bool *there,
                             struct gguf_error *err);
+
+/* A file that is there in place of one that is read, by how its name begins and
+ * ends; and what to do then, a clause after the name. */
+struct gg_dir_instead {
+    const char *begin, *end, *advice;
+};
+/* GGUF_E_NOTFOUND: what, such as "there is no config.json"; and of the first of
+ * n rows of which the folder has a file, the file's name and the advice. An
+ * opener's folder is asked for names of nothing but beginning and end. */
+enum gguf_status gg_dir_fail_missing(const struct gg_dir *f, const char *what,
+                                     const struct gg_dir_instead *rows,
+                                     size_t n, struct gguf_error *err);
 
 /* Is it an opener's? */
 bool gg_dir_is_far(const struct gg_dir *f);

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "data/safetensors.h"
 
+#include "base/compiler.h"
 #include "base/json.h"
 #include "base/str.h"
 
@@ -207,6 +208,32 @@ static enum gguf_status read_index(struct gg_safetensors *s,
     return st;
 }
 
+/* Weights of other forms. */
+static const struct gg_dir_instead instead[] = {
+    { "model-0", ".safetensors",
+      "is a shard: download the index that lists the shards, too" },
+    { "pytorch_model", ".bin",
+      "is PyTorch's, which is not read: save the model as safetensors, by "
+      "save_pretrained of transformers" },
+    { "adapter_model", ".bin",
+      "is PyTorch's, which is not read: save it as safetensors, by "
+      "save_pretrained of PEFT" },
+    { "consolidated", ".safetensors",
+      "has the names of its authors' own code: download or make the files of "
+      "transformers" },
+    { "consolidated", ".pth",
+      "is of its authors' own code: download or make the files of "
+      "transformers" },
+    { "tf_model", ".h5",
+      "is TensorFlow's: save the model as safetensors, by save_pretrained of "
+      "transformers" },
+    { "flax_model", ".msgpack",
+      "is Flax's: save the model as safetensors, by save_pretrained of "
+      "transformers" },
+    { "", ".gguf", "is a GGUF file: gguf-quantize takes it" },
+    { "", ".safetensors", "must be named so if it has the whole model" },
+};
+
 enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,
                                            const struct gg_dir *folder,
                                            struct gguf_error *err)
@@ -227,9 +254,10 @@ enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,
         gg_mapfile_close(&m);
         return st;
     }
-    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                        "there is neither %s nor %s", s->single_name,
-                        s->index_name);
+    char what[160];
+    snprintf(what, sizeof what, "there is neither %s nor %s", s->single_name,
+             s->index_name);
+    return gg_dir_fail_missing(folder, what, instead, GG_LEN(instead), err);
 }
 
 enum gguf_status gg_safetensors_more(struct gg_safetensors *s,

@@ -6,12 +6,15 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/json.h"
+#include "base/stranger.h"
 #include "base/str.h"
 #include "gguf/dtype.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { BEGIN = 512 }; /* bytes that tell what a file is */
 
 /* ---- types ---- */
 
@@ -301,36 +304,64 @@ static enum gguf_status read_entries(struct gg_safetensors *s, size_t no,
     return check_places(s, no, j, err);
 }
 
+/* Bytes of the header, which lies in the file and begins as one. */
+static enum gguf_status header_size(struct gg_mapfile *m, uint64_t *size,
+                                    struct gguf_error *err)
+{
+    const uint64_t n = gg_bytes_load64le(m->data);
+    if (n > GG_SAFETENSORS_HEADER)
+        return gg_error_set(err, GGUF_E_LIMIT, 0,
+                            "a header of %" PRIu64 " bytes, limit is %d", n,
+                            GG_SAFETENSORS_HEADER);
+    if (n > m->size - 8)
+        return gg_error_set(err, GGUF_E_TRUNCATED, 0,
+                            "a header of %" PRIu64
+                            " bytes, the file has %" PRIu64 " more",
+                            n, m->size - 8);
+    if (m->read)
+        GG_TRY(gg_mapfile_fetch(m, 8, 8 + n, err));
+    *size = n;
+    return n && m->data[8] == '{'
+               ? GGUF_OK
+               : gg_error_set(err, GGUF_E_FORMAT, 8,
+                              "the header does not begin with '{'");
+}
+
+/* Say what the file looks like, instead of why it is none; false: like nothing
+ * that is known. */
+static bool say_stranger(const struct gg_mapfile *m, struct gguf_error *err)
+{
+    const uint64_t n = GG_MIN(m->size, BEGIN);
+    const char *is = NULL;
+    if (!m->read || gg_mapfile_fetch(m, 0, n, NULL) == GGUF_OK)
+        is = gg_stranger_name(m->data, n, GG_STRANGER_BUT_SAFETENSORS);
+    if (is)
+        gg_error_set(err, GGUF_E_FORMAT, 0,
+                     "no safetensors file; it looks like %s", is);
+    return is != NULL;
+}
+
 enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
                                      struct gguf_error *err)
 {
     struct gg_safetensors_file *f = s->file[no];
     struct gg_json j;
-    if (f->map.size < 8)
-        return gg_error_set(err, GGUF_E_TRUNCATED, 0,
-                            "%" PRIu64 " bytes are no .safetensors file",
-                            f->map.size);
-    if (f->map.read)
+    uint64_t n = 0;
+    if (f->map.read && f->map.size >= 8)
         GG_TRY(gg_mapfile_fetch(&f->map, 0, 8, err));
-    const uint64_t n = gg_bytes_load64le(f->map.data);
-    if (n > GG_SAFETENSORS_HEADER)
-        return gg_error_set(err, GGUF_E_LIMIT, 0,
-                            "a header of %" PRIu64 " bytes, limit is %d", n,
-                            GG_SAFETENSORS_HEADER);
-    if (n > f->map.size - 8)
-        return gg_error_set(err, GGUF_E_TRUNCATED, 0,
-                            "a header of %" PRIu64
-                            " bytes, the file has %" PRIu64 " more",
-                            n, f->map.size - 8);
+    enum gguf_status st =
+        f->map.size < 8
+            ? gg_error_set(err, GGUF_E_TRUNCATED, 0,
+                           "%" PRIu64 " bytes are no .safetensors file",
+                           f->map.size)
+            : header_size(&f->map, &n, err);
+    if (st != GGUF_OK && say_stranger(&f->map, err))
+        return GGUF_E_FORMAT;
+    GG_TRY(st);
     f->data_off = 8 + n;
-    if (f->map.read)
-        GG_TRY(gg_mapfile_fetch(&f->map, 8, f->data_off, err));
-    const char *text = (const char *)f->map.data + 8;
-    if (!n || *text != '{')
-        return gg_error_set(err, GGUF_E_FORMAT, 8,
-                            "the header does not begin with '{'");
-    GG_TRY(gg_json_read(&j, text, (size_t)n, 8, 0, err));
-    enum gguf_status st = read_entries(s, no, &j, err);
+    GG_TRY(
+        gg_json_read(&j, (const char *)f->map.data + 8, (size_t)n, 8, 0, err));
+    st = read_entries(s, no, &j, err);
     gg_json_fini(&j);
     return st;
 }

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/mem.h"
+#include "base/stranger.h"
 #include "eval/compact.h"
 #include "eval/origin.h"
 
@@ -89,12 +90,16 @@ static enum gguf_status read_head(struct gguf_baseline *b,
 static enum gguf_status choose_form(struct gguf_baseline *b,
                                     struct gguf_error *err)
 {
+    const char *is =
+        gg_stranger_name(b->map.data, b->map.size, GG_STRANGER_BUT_NONE);
     b->form = b->map.size < GG_BASELINE_HEAD ? NULL : find_form(b->map.data);
     return b->form ? GGUF_OK
                    : gg_error_set(err, GGUF_E_FORMAT, 0,
                                   "is no file of a base's logits: it does not "
-                                  "begin with '%s' or '%s' and some numbers",
-                                  plain.magic, gg_baseline_compact.magic);
+                                  "begin with '%s' or '%s' and some numbers"
+                                  "%s%s",
+                                  plain.magic, gg_baseline_compact.magic,
+                                  is ? "; it looks like " : "", is ? is : "");
 }
 
 static enum gguf_status read_tokens(struct gguf_baseline *b,

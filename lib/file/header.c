@@ -2,48 +2,13 @@
 /* header.c - the fixed head of a file */
 #include "config.h"
 #include "file/header.h"
+#include "base/stranger.h"
 #include "file/value.h"
-
-/* Other formats that people mistake for GGUF. */
-static const struct {
-    size_t off;
-    const char *bytes;
-    size_t n;
-    const char *is;
-} strangers[] = {
-    { 0, "version https://git-lfs", 23,
-      "a Git LFS pointer: the model itself was not downloaded" },
-    { 0, "PK\003\004", 4, "a ZIP archive or PyTorch checkpoint" },
-    { 8, "{\"", 2, "a safetensors file" },
-    { 0, "lmgg", 4, "a GGML file from before GGUF" },
-    { 0, "fmgg", 4, "a GGMF file from before GGUF" },
-    { 0, "tjgg", 4, "a GGJT file from before GGUF" },
-    { 0, "algg", 4, "a GGLA adapter from before GGUF" },
-    { 0, "\037\213", 2, "compressed by gzip" },
-    { 0, "<!DOCTYPE", 9, "a web page" },
-    { 0, "<!doctype", 9, "a web page" },
-    { 0, "<html", 5, "a web page" },
-    /* bodies of errors, which a download keeps unless told otherwise */
-    { 0, "{\"error\"", 8, "a server's error" },
-    { 0, "Entry not found", 15, "the answer of a server without this file" },
-    { 0, "Invalid username or password", 28,
-      "the answer of a server that wants a token" },
-};
-
-const char *gg_header_stranger(const uint8_t *base, uint64_t size)
-{
-    for (size_t i = 0; i < GG_LEN(strangers); i++)
-        if (size >= strangers[i].off + strangers[i].n &&
-            !memcmp(base + strangers[i].off, strangers[i].bytes,
-                    strangers[i].n))
-            return strangers[i].is;
-    return NULL;
-}
 
 static enum gguf_status fail_magic(const struct gg_cursor *c,
                                    struct gguf_error *err)
 {
-    const char *is = gg_header_stranger(c->base, c->size);
+    const char *is = gg_stranger_name(c->base, c->size, GG_STRANGER_BUT_GGUF);
     const uint8_t *b = c->base;
     return gg_error_set(
         err, GGUF_E_FORMAT, 0,

@@ -29,10 +29,6 @@ enum gguf_status gg_file_head_read(struct gg_cursor *c,
                                    struct gg_file_head *h,
                                    struct gguf_error *err);
 
-/* What it looks like that begins with these of size bytes, "a web page", of
- * what people take for a GGUF file; or NULL. */
-const char *gg_header_stranger(const uint8_t *base, uint64_t size);
-
 /* GG_HEAD_SIZE bytes. */
 void gg_file_head_encode(const struct gg_file_head *h, bool big_endian,
                          uint8_t *out);

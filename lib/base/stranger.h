@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* stranger.h - files that are not what their names say
+ *
+ * Downloads leave pointers, web pages and answers of servers where a model
+ * should be, and files of other formats get its name. What begins like one of
+ * these is named, so that the message says more than that a file is malformed.
+ */
+#ifndef GG_BASE_STRANGER_H
+#define GG_BASE_STRANGER_H
+
+#include <stdint.h>
+
+/* A format that is read here, and a stranger elsewhere. */
+enum gg_stranger_but {
+    GG_STRANGER_BUT_NONE,
+    GG_STRANGER_BUT_GGUF,
+    GG_STRANGER_BUT_SAFETENSORS
+};
+
+/* What a file looks like, "a web page", that begins with the first of size
+ * bytes and should be of the format `but'; NULL: nothing that is known here. */
+const char *gg_stranger_name(const void *data, uint64_t size,
+                             enum gg_stranger_but but);
+
+#endif
