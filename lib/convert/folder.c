@@ -168,11 +168,20 @@ static enum gguf_status read_cache_name(struct gguf_convert *c,
     return GGUF_OK;
 }
 
+/* Is it the path of a repository's snapshots in a cache? */
+static bool is_snapshots(struct gguf_str path)
+{
+    const struct gguf_str folder = take_last(&path);
+    return gg_str_eqz(folder, "snapshots") &&
+           gg_str_starts(take_last(&path), "models--");
+}
+
 /* The last segment of path that is a name. */
 static struct gguf_str find_name(struct gguf_str path)
 {
     struct gguf_str name = take_last(&path);
-    while (path.size && gg_convert_is_passing_name(name))
+    while (path.size &&
+           (gg_convert_is_passing_name(name) || is_snapshots(path)))
         name = take_last(&path);
     return name;
 }
@@ -182,7 +191,6 @@ enum gguf_status gg_convert_folder_name(struct gguf_convert *c,
                                         struct gguf_error *err)
 {
     struct gguf_str path = gg_str_z(c->folder.path), rest = path;
-    const struct gguf_str own = take_last(&rest);
     if (gg_dir_is_far(&c->folder)) {
         *out = find_name(path);
         const char *at = memchr(out->data, '@', out->size);
@@ -190,20 +198,22 @@ enum gguf_status gg_convert_folder_name(struct gguf_convert *c,
             out->size = (size_t)(at - out->data); /* a revision follows */
         return read_cache_name(c, out, err);
     }
-    *out = own;
-    if (gg_convert_is_passing_name(own)) {
-        char *real = realpath(c->folder.path, NULL);
-        if (!real)
-            return gg_error_set_errno(err, errno, "the folder's own name");
-        *out = find_name(gg_str_z(real));
-        if (!out->size)
-            *out = own; /* the root */
-        out->data = gg_mem_arena_strndup(&c->arena, out->data, out->size);
-        free(real);
-        if (!out->data)
-            return gg_error_set_nomem(err, out->size + 1);
-    }
-    return read_cache_name(c, out, err);
+    *out = take_last(&rest);
+    char *real = realpath(c->folder.path, NULL);
+    if (!real)
+        return gg_error_set_errno(err, errno, "the folder's own name");
+    rest = gg_str_z(real);
+    /* a link has a name of its own */
+    if (gg_convert_is_passing_name(*out) || gg_str_eq(*out, take_last(&rest)))
+        path = find_name(gg_str_z(real));
+    else
+        path = *out;
+    if (path.size)
+        *out = path;
+    out->data = gg_mem_arena_strndup(&c->arena, out->data, out->size);
+    free(real);
+    return out->data ? read_cache_name(c, out, err)
+                     : gg_error_set_nomem(err, out->size + 1);
 }
 
 /* ---- values of config.json ---- */

@@ -2,7 +2,7 @@
 /* check-name-prefix.c - folders whose names have a prefix more, or one less
  *
  * Each small model of archs.h is a folder again with its tensors renamed as
- * PEFT, TRL, torch.compile, DDP, FSDP or a program of one's own does it. It has
+ * PEFT, TRL, torch.compile, DDP, FSDP or any program does it. The folder has
  * to become the same tensors, each made of the same ones, and one note has to
  * say so.
  */
@@ -27,24 +27,29 @@ static char top[100];
 /* ---- renaming ---- */
 
 /* front: before all names; middle: after the first segment; inner: before
- * "self_attn"; removed: a prefix that names lose, if they have it. */
+ * "self_attn"; removed: a prefix that names lose, if they have it; part: what
+ * the class calls otherwise than the checkpoint. */
 struct renaming {
     const char *front, *middle, *inner, *removed;
+    const char *part, *as;
 };
 static const struct renaming renamings[] = {
-    { "base_model.model.", "", "", "" },
-    { "_orig_mod.", "", "", "" },
-    { "module.", "", "", "" },
-    { "pretrained_model.", "", "", "" },
-    { "_fsdp_wrapped_module.", "", "", "" },
-    { "module._orig_mod.", "", "", "" },
-    { "pretrained_model.base_model.model._orig_mod.", "", "", "" },
-    { "", "_orig_mod.", "", "" },
-    { "_fsdp_wrapped_module.", "", "_fsdp_wrapped_module._orig_mod.", "" },
-    { "model.", "", "", "" },
-    { "engine.net.", "", "", "" },
-    { "", "", "", "model." },
-    { "base_model.model.", "", "", "model." },
+    { "base_model.model.", "", "", "", NULL, NULL },
+    { "_orig_mod.", "", "", "", NULL, NULL },
+    { "module.", "", "", "", NULL, NULL },
+    { "pretrained_model.", "", "", "", NULL, NULL },
+    { "_fsdp_wrapped_module.", "", "", "", NULL, NULL },
+    { "module._orig_mod.", "", "", "", NULL, NULL },
+    { "pretrained_model.base_model.model._orig_mod.", "", "", "", NULL, NULL },
+    { "", "_orig_mod.", "", "", NULL, NULL },
+    { "_fsdp_wrapped_module.", "", "_fsdp_wrapped_module._orig_mod.", "", NULL,
+      NULL },
+    { "model.", "", "", "", NULL, NULL },
+    { "engine.net.", "", "", "", NULL, NULL },
+    { "", "", "", "model.", NULL, NULL },
+    { "base_model.model.", "", "", "model.", NULL, NULL },
+    { "", "", "", "", ".block_sparse_moe.", ".mlp." },
+    { "", "", "", "", "backbone.", "model." },
 };
 enum { N_RENAMINGS = sizeof renamings / sizeof *renamings };
 
@@ -52,6 +57,13 @@ static void rename_one(char out[400], const char *name,
                        const struct renaming *r)
 {
     const size_t n = strlen(r->removed);
+    const char *part = r->part ? strstr(name, r->part) : NULL;
+    if (r->part) {
+        snprintf(out, 400, "%.*s%s%s",
+                 (int)(part ? part - name : (ptrdiff_t)strlen(name)), name,
+                 part ? r->as : "", part ? part + strlen(r->part) : "");
+        return;
+    }
     if (n && !strncmp(name, r->removed, n))
         name += n;
     const size_t first = strcspn(name, ".") + (strchr(name, '.') != NULL);
@@ -160,9 +172,9 @@ static void check_arch(const struct arch *a)
             opens && same_plan(&plain, as, is, r) && n_notes <= 1;
         n_good += good;
         if (!good)
-            printf("# %s: '%s' '%s' '%s' without '%s': %s, %d notes\n",
+            printf("# %s: '%s' '%s' '%s' without '%s' '%s': %s, %d notes\n",
                    a->class_name, r->front, r->middle, r->inner, r->removed,
-                   e.message, n_notes);
+                   r->part ? r->part : "", e.message, n_notes);
         gguf_convert_close(is);
     }
     ok(n_good == n_tried && n_tried > 9, "%s, %d of %d ways to name it",

@@ -268,6 +268,10 @@ test "$(name "$s/$hash/")" = 'Tiny 7B Instruct;Some Org;' &&
     test "$(cd "$s/$hash" && name .)" = 'Tiny 7B Instruct;Some Org;' &&
     test "$(cd "$s" && name $hash)" = 'Tiny 7B Instruct;Some Org;'
 ok 'from wherever it is named'
+cp -r "$tmp/hf" "$s/main"
+test "$(name "$s/main")" = 'Tiny 7B Instruct;Some Org;' &&
+    test "$(cd "$s" && name main)" = 'Tiny 7B Instruct;Some Org;'
+ok 'whatever the snapshot is called'
 mkdir -p "$tmp/hub/models--gpt2/snapshots" "$tmp/My-Run"
 cp -r "$tmp/hf" "$tmp/hub/models--gpt2/snapshots/$hash"
 test "$(name "$tmp/hub/models--gpt2/snapshots/$hash")" = 'Gpt2;'
