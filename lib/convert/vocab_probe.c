@@ -95,8 +95,8 @@ const char gg_convert_probe[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"       \
     "|\\s+(?!\\S)|\\s+"
 
-/* Backtracking that an expression may do on one place of the text. */
-enum { MOST_MATCHING = 20000 };
+/* Backtracks that a stranger's expressions may take on the whole text. */
+enum { MOST_BACKTRACKS = 1000000 };
 
 struct steps {
     struct gg_pretok_row row;
@@ -185,7 +185,7 @@ static enum gguf_status cut(struct words *w, const struct gg_pretok_row *row,
 {
     struct gg_pretok *p;
     w->n = 0;
-    GG_TRY(gg_pretok_create_row(&p, row, MOST_MATCHING, a, err));
+    GG_TRY(gg_pretok_create_row(&p, row, MOST_BACKTRACKS, a, err));
     enum gguf_status st = gg_pretok_split(
         p, gg_convert_probe, sizeof gg_convert_probe - 1, on_word, w, err);
     gg_pretok_destroy(p);

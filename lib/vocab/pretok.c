@@ -22,7 +22,7 @@ struct gg_pretok {
     struct gg_regex *regex[GG_PRETOK_MAX_STAGES]; /* NULL: a function */
     unsigned n_stages;
     size_t n_frames; /* that the regular expressions need */
-    uint32_t limit;  /* backtracks for each start; 0: no limit */
+    uint64_t budget; /* backtracks for each text */
 };
 
 static enum gguf_status unknown(struct gguf_str name, struct gguf_error *err)
@@ -40,7 +40,7 @@ static enum gguf_status unknown(struct gguf_str name, struct gguf_error *err)
 
 enum gguf_status gg_pretok_create_row(struct gg_pretok **out,
                                       const struct gg_pretok_row *row,
-                                      uint32_t limit,
+                                      uint64_t budget,
                                       const struct gguf_allocator *a,
                                       struct gguf_error *err)
 {
@@ -50,7 +50,7 @@ enum gguf_status gg_pretok_create_row(struct gg_pretok **out,
         return gg_error_set_nomem(err, sizeof *p);
     p->allocator = a;
     p->row = row;
-    p->limit = limit;
+    p->budget = budget;
     enum gguf_status st = GGUF_OK;
     while (st == GGUF_OK && p->n_stages < GG_PRETOK_MAX_STAGES &&
            (row->stage[p->n_stages].expr || row->stage[p->n_stages].cut)) {
@@ -75,7 +75,7 @@ enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
 {
     const struct gg_pretok_row *row = gg_pretok_row_find(name);
     *out = NULL;
-    return row ? gg_pretok_create_row(out, row, 0, a, err)
+    return row ? gg_pretok_create_row(out, row, UINT64_MAX, a, err)
                : unknown(name, err);
 }
 
@@ -178,7 +178,7 @@ enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
                                  size_t size, gg_pretok_word_fn *word,
                                  void *user, struct gguf_error *err)
 {
-    struct gg_regex_work work = { .n = p->n_frames, .limit = p->limit };
+    struct gg_regex_work work = { .n = p->n_frames, .budget = p->budget };
     const struct run r = {
         .p = p, .work = &work, .text = text, .word = word, .user = user
     };

@@ -21,13 +21,13 @@ struct gg_pretok_row;
 enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err);
-/* The same of a row of the caller's, which is kept; its expressions may be
- * strangers': they backtrack at most limit times for each start
- * (GGUF_E_LIMIT), 0: any number of times. GGUF_E_UNSUPPORTED: regex.h has
- * not all that one needs. */
+/* Compile the expressions of the caller's row, which is kept. budget limits the
+ * backtracking on each text (regex.h), for expressions of strangers:
+ * gg_pretok_split returns GGUF_E_LIMIT when it is spent. GGUF_E_UNSUPPORTED: an
+ * expression has syntax that regex.h lacks. */
 enum gguf_status gg_pretok_create_row(struct gg_pretok **out,
                                       const struct gg_pretok_row *row,
-                                      uint32_t limit,
+                                      uint64_t budget,
                                       const struct gguf_allocator *allocator,
                                       struct gguf_error *err);
 /* NULL is fine. */

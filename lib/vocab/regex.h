@@ -8,7 +8,7 @@
  *
  *     struct gg_regex *re;
  *     GG_TRY(gg_regex_create(&re, " ?\\p{L}+", allocator, err));
- *     struct gg_regex_work w = { .frame = frames, .n = gg_regex_n_frames(re) };
+ *     struct gg_regex_work w = { frames, gg_regex_n_frames(re), UINT64_MAX };
  *     found = gg_regex_find(re, text, size, 0, &w, &begin, &end);
  *
  * Syntax, with Perl's meaning (the first alternative that matches, quantifiers
@@ -59,7 +59,8 @@ struct gg_regex_frame {
 struct gg_regex_work {
     struct gg_regex_frame *frame; /* n of them */
     size_t n;
-    uint32_t limit; /* backtracks allowed for each start; 0: no limit */
+    uint64_t budget; /* backtracks left for all searches; a loop that takes 32
+                        characters counts as one. UINT64_MAX: no limit */
 };
 
 /* Number of frames that a search of re needs; may be 0. */
@@ -69,7 +70,7 @@ enum gg_regex_found { GG_REGEX_NONE, GG_REGEX_FOUND, GG_REGEX_LIMIT };
 
 /* Find the first match that begins in text[from..size). text is UTF-8 that may
  * hold surrogates; a byte out of place counts as U+FFFD. LIMIT: the search
- * needs more than w->limit backtracks or w->n frames. Any thread, each with its
+ * needs more than w->budget backtracks or w->n frames. Any thread, each with its
  * own w. */
 enum gg_regex_found gg_regex_find(const struct gg_regex *re, const char *text,
                                   size_t size, size_t from,

@@ -55,7 +55,7 @@ static void land(struct writer *w, uint32_t at)
 
 struct firsts {
     struct gg_regex_set set; /* superset, without ranges */
-    uint64_t leads;          /* as gg_regex_set_leads() returns */
+    uint64_t leads;          /* first bytes of UTF-8: bit i is byte 0xc0 + i */
 };
 
 /* Add the first characters of what n matches to f, perhaps with others. Returns
@@ -70,8 +70,8 @@ static bool add_firsts(const struct gg_regex *re,
     case GG_REGEX_N_SET:
         f->set.ascii[0] |= s->ascii[0];
         f->set.ascii[1] |= s->ascii[1];
-        f->set.categories |= gg_regex_set_categories(s);
-        f->leads |= gg_regex_set_leads(s);
+        f->set.categories |= s->all_categories;
+        f->leads |= s->leads;
         return false;
     case GG_REGEX_N_LIST:
         while (c && add_firsts(re, c, f))

@@ -32,6 +32,10 @@ struct gg_regex_set {
     uint64_t *low;   /* bitmap of the ranges below 0x10000; NULL without
                         ranges */
     bool others;     /* complement, beyond ASCII, of categories and ranges */
+    /* Upper bounds for characters beyond ASCII: their categories, ranges
+     * included, and the first bytes of their UTF-8 (bit i: byte 0xc0 + i). */
+    uint32_t all_categories;
+    uint64_t leads;
 };
 
 enum gg_regex_mode { GG_REGEX_GREEDY, GG_REGEX_LAZY, GG_REGEX_POSSESSIVE };

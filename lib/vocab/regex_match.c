@@ -16,8 +16,7 @@ struct run {
     const char *text;
     size_t size;
     struct gg_regex_work *w;
-    size_t n;        /* frames in use */
-    uint32_t n_back; /* choices taken back */
+    size_t n; /* frames in use */
 };
 
 /* ---- characters ---- */
@@ -134,6 +133,14 @@ static bool holds(const struct run *r, const struct gg_regex_op *op, size_t at)
 static enum gg_regex_found run(struct run *r, uint32_t pc, size_t at,
                                size_t *end);
 
+/* Take n off the budget. false: it is spent. */
+static inline bool spend(struct run *r, uint64_t n)
+{
+    const bool left = r->w->budget > n;
+    r->w->budget -= left ? n : r->w->budget;
+    return left;
+}
+
 /* Push a frame. false: the stack is full. */
 static inline bool keep(struct run *r, uint32_t pc, size_t at, size_t least)
 {
@@ -191,7 +198,8 @@ static enum gg_regex_found loop(struct run *r, uint32_t pc, size_t *at)
     } else {
         const size_t least = *at;
         *at = take_run(r, op->set, least, more);
-        if (op->mode == GG_REGEX_GREEDY && *at > least)
+        room = spend(r, (*at - least) / 32);
+        if (op->mode == GG_REGEX_GREEDY && *at > least && room)
             room = keep(r, pc, *at, least);
     }
     return room ? GG_REGEX_FOUND : GG_REGEX_LIMIT;
@@ -277,8 +285,7 @@ static enum gg_regex_found run(struct run *r, uint32_t pc, size_t at,
         }
         if (GG_LIKELY(good == GG_REGEX_FOUND))
             continue;
-        if (good == GG_REGEX_LIMIT ||
-            (r->w->limit && r->n_back++ >= r->w->limit))
+        if (good == GG_REGEX_LIMIT || !spend(r, 1))
             return GG_REGEX_LIMIT;
         if (!take_back(r, n_kept, &pc, &at))
             return GG_REGEX_NONE;
@@ -303,7 +310,6 @@ enum gg_regex_found gg_regex_find(const struct gg_regex *re, const char *text,
         }
         if (!heads)
             continue;
-        r.n_back = 0;
         for (unsigned k = 0; heads; k++, heads >>= 1) {
             if (!(heads & 1))
                 continue;

@@ -179,30 +179,25 @@ static bool same(const struct gg_regex_set *a, const struct gg_regex_set *b)
             !memcmp(a->range, b->range, 2 * a->n_ranges * sizeof *a->range));
 }
 
-bool gg_regex_set_number(struct gg_regex *re, struct gg_regex_set *s,
-                         uint8_t *number)
+static uint32_t all_categories(const struct gg_regex_set *s)
 {
-    uint32_t k = 0;
-    settle(s);
-    while (k < re->n_sets && !same(&re->set[k], s))
-        k++;
-    if (k == GG_REGEX_MAX_SETS)
-        return false;
-    re->set[k] = *s;
-    re->n_sets = GG_MAX(re->n_sets, k + 1);
-    *number = (uint8_t)k;
-    return true;
+    uint32_t all = s->categories;
+    if (s->others)
+        return ~UINT32_C(0);
+    for (uint32_t i = 0; i < s->n_ranges; i++)
+        for (uint32_t cp = s->range[2 * i]; cp <= s->range[2 * i + 1]; cp++) {
+            const bool again =
+                cp % 256 == 0 && cp > s->range[2 * i] + 256 &&
+                gg_unicode_index[cp >> 8] == gg_unicode_index[(cp >> 8) - 1];
+            if (again) /* same categories as the block before */
+                cp += 255;
+            else
+                all |= UINT32_C(1) << gg_unicode_category(cp);
+        }
+    return all;
 }
 
-bool gg_regex_set_in_high_range(const struct gg_regex_set *s, uint32_t cp)
-{
-    for (uint32_t i = s->n_ranges; i-- > 0 && s->range[2 * i + 1] >= cp;)
-        if (s->range[2 * i] <= cp)
-            return true;
-    return false;
-}
-
-uint64_t gg_regex_set_leads(const struct gg_regex_set *s)
+static uint64_t all_leads(const struct gg_regex_set *s)
 {
     uint64_t leads = 0;
     for (uint32_t b = 0; b < 0x35; b++) {
@@ -218,6 +213,32 @@ uint64_t gg_regex_set_leads(const struct gg_regex_set *s)
         leads |= (uint64_t)any << b;
     }
     return leads;
+}
+
+bool gg_regex_set_number(struct gg_regex *re, struct gg_regex_set *s,
+                         uint8_t *number)
+{
+    uint32_t k = 0;
+    settle(s);
+    while (k < re->n_sets && !same(&re->set[k], s))
+        k++;
+    if (k == GG_REGEX_MAX_SETS)
+        return false;
+    if (k == re->n_sets) {
+        re->set[re->n_sets++] = *s;
+        re->set[k].all_categories = all_categories(s);
+        re->set[k].leads = all_leads(s);
+    }
+    *number = (uint8_t)k;
+    return true;
+}
+
+bool gg_regex_set_in_high_range(const struct gg_regex_set *s, uint32_t cp)
+{
+    for (uint32_t i = s->n_ranges; i-- > 0 && s->range[2 * i + 1] >= cp;)
+        if (s->range[2 * i] <= cp)
+            return true;
+    return false;
 }
 
 static bool map_ranges(struct gg_regex_set *s, struct gg_mem_arena *arena)
@@ -238,24 +259,6 @@ static bool map_ranges(struct gg_regex_set *s, struct gg_mem_arena *arena)
                 s->low[cp / 64] |= UINT64_C(1) << cp % 64;
             }
     return true;
-}
-
-uint32_t gg_regex_set_categories(const struct gg_regex_set *s)
-{
-    uint32_t all = s->categories;
-    if (s->others)
-        return ~UINT32_C(0);
-    for (uint32_t i = 0; i < s->n_ranges; i++)
-        for (uint32_t cp = s->range[2 * i]; cp <= s->range[2 * i + 1]; cp++) {
-            const bool again =
-                cp % 256 == 0 && cp > s->range[2 * i] + 256 &&
-                gg_unicode_index[cp >> 8] == gg_unicode_index[(cp >> 8) - 1];
-            if (again) /* same categories as the block before */
-                cp += 255;
-            else
-                all |= UINT32_C(1) << gg_unicode_category(cp);
-        }
-    return all;
 }
 
 bool gg_regex_set_map(struct gg_regex *re)

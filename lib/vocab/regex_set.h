@@ -37,13 +37,6 @@ bool gg_regex_set_add_set(struct gg_regex_set *s, struct gg_mem_arena *arena,
 bool gg_regex_set_number(struct gg_regex *re, struct gg_regex_set *s,
                          uint8_t *number);
 
-/* Categories that characters of s beyond ASCII have, and perhaps others. */
-uint32_t gg_regex_set_categories(const struct gg_regex_set *s);
-
-/* First bytes of the UTF-8 of characters of s beyond ASCII, and perhaps others:
- * bit i is byte 0xc0 + i. */
-uint64_t gg_regex_set_leads(const struct gg_regex_set *s);
-
 /* Prepare the sets of re for look-ups. */
 bool gg_regex_set_map(struct gg_regex *re);
 

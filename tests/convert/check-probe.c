@@ -70,9 +70,11 @@ static void check_rows(void)
     gguf_error_clear(&e);
     for (; (row = gg_pretok_row(n)) && n < MOST_ROWS; n++) {
         struct gg_pretok *p = NULL;
-        good = good && gg_pretok_create_row(&p, row, 0, NULL, &e) == GGUF_OK &&
-               gg_pretok_split(p, gg_convert_probe, strlen(gg_convert_probe),
-                               on_word, &words[n], &e) == GGUF_OK;
+        good =
+            good &&
+            gg_pretok_create_row(&p, row, UINT64_MAX, NULL, &e) == GGUF_OK &&
+            gg_pretok_split(p, gg_convert_probe, strlen(gg_convert_probe),
+                            on_word, &words[n], &e) == GGUF_OK;
         gg_pretok_destroy(p);
     }
     ok(good && n > 30 && n < MOST_ROWS, "%zu rows cut the text %s", n,

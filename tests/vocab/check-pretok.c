@@ -89,7 +89,7 @@ static void check_cut(const char *name, const char *text, const char *words)
     struct words w;
     cut(name, text, &w);
     bool good = w.n == strlen(words) && !memcmp(w.out, words, w.n);
-    ok(good, "%s: %s", name, good ? words : w.out);
+    ok(good, "%s: %s", name, good ? "words" : w.out);
 }
 
 /* Characters that are new in Unicode 15 (U+1E030, a letter, U+1D2C0, a number),

@@ -62,9 +62,7 @@ static void drop(struct both *b)
 /* Do both find the same in all of the text? *n counts what is found. */
 static bool agree(const struct both *b, const char *text, size_t size, int *n)
 {
-    struct gg_regex_work w = { .frame = frames,
-                               .n = MOST_FRAMES,
-                               .limit = 20000 };
+    struct gg_regex_work w = { frames, MOST_FRAMES, 200000 };
     for (size_t from = 0; from < size;) {
         size_t begin = 0, end = 0;
         const enum gg_regex_found found =
@@ -326,7 +324,7 @@ static void check_random(void)
 static bool finds(const char *expr, const char *text, size_t begin, size_t end)
 {
     struct gg_regex *re;
-    struct gg_regex_work w = { .frame = frames, .n = MOST_FRAMES };
+    struct gg_regex_work w = { frames, MOST_FRAMES, UINT64_MAX };
     size_t b = 0, e = 0;
     if (gg_regex_create(&re, expr, NULL, NULL) != GGUF_OK)
         return false;
@@ -414,7 +412,7 @@ static void check_garbage(void)
         char expr[64], text[100];
         size_t n = rnd_below(sizeof expr), begin, end;
         struct gg_regex *re;
-        struct gg_regex_work w = { .frame = frames, .n = 100, .limit = 1000 };
+        struct gg_regex_work w = { frames, 100, 1000 };
         for (size_t k = 0; k < n; k++)
             expr[k] = bytes[rnd_below(sizeof bytes - 1)];
         expr[n] = 0;
@@ -434,20 +432,20 @@ static void check_limits(void)
 {
     struct failalloc f;
     struct gg_regex *re;
-    struct gg_regex_work w = { .frame = frames, .n = MOST_FRAMES };
+    struct gg_regex_work w = { frames, MOST_FRAMES, UINT64_MAX };
     size_t begin, end;
     char text[4000];
     memset(text, 'a', sizeof text);
     if (gg_regex_create(&re, "(?:(?:[^~]+)+)+~", NULL, NULL) != GGUF_OK)
         abort();
-    w.limit = 20000;
+    w.budget = 20000;
     ok(gg_regex_find(re, text, sizeof text, 0, &w, &begin, &end) ==
            GG_REGEX_LIMIT,
        "an expression that backtracks for ever");
     gg_regex_destroy(re);
     if (gg_regex_create(&re, "(?:a|b)*c", NULL, NULL) != GGUF_OK)
         abort();
-    w.limit = 0;
+    w.budget = UINT64_MAX;
     w.n = 100;
     ok(gg_regex_find(re, text, sizeof text, 0, &w, &begin, &end) ==
            GG_REGEX_LIMIT,
