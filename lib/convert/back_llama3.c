@@ -113,7 +113,7 @@ static double s_of(double x, double factor)
 static bool set_high(const struct factors *f, size_t n, size_t first,
                      size_t last, double old, struct llama3 *p)
 {
-    double least = 0, most = INFINITY;
+    double least = 0, most = (double)INFINITY;
     for (size_t i = first; i <= last; i++) {
         const double rest = old / wave_of(f, i, n) - 1;
         const double x = (double)f->x[i];

@@ -288,8 +288,8 @@ static void check_numbers(void)
         const enum gguf_status st = open_it(&o);
         const double got = st != GGUF_OK ? 0
                            : !strcmp(cases[i].key, "scores")
-                               ? gguf_vocab_score(o.v, LAST)
-                               : gguf_vocab_kind(o.v, LAST);
+                               ? (double)gguf_vocab_score(o.v, LAST)
+                               : (double)gguf_vocab_kind(o.v, LAST);
         if (cases[i].is == FITS)
             ok(st == GGUF_OK && got == (double)(float)cases[i].x &&
                    strstr(found(&o), key),
