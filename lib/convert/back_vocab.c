@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "vocab/pretok_row.h"
 #include "vocab/vocab.h"
 
 #include <stdio.h>
@@ -198,6 +199,28 @@ static json_t *steps_of(const char *p)
     return steps;
 }
 
+/* The steps of a row of which no description is published: its stages cut what
+ * those before them have left, as steps do. NULL: it has other stages. */
+static json_t *steps_of_row(const struct gg_pretok_row *row)
+{
+    json_t *steps = json_array();
+    for (size_t i = 0; i < GG_PRETOK_MAX_STAGES && !row->raw; i++) {
+        const struct gg_pretok_stage *stage = &row->stage[i];
+        if (stage->cut) {
+            json_decref(steps);
+            return NULL;
+        }
+        if (stage->expr)
+            add_step(steps, NULL, stage->expr, strlen(stage->expr));
+    }
+    if (!json_array_size(steps)) {
+        json_decref(steps);
+        return NULL;
+    }
+    add_step(steps, "Bytes", NULL, 0);
+    return steps;
+}
+
 /* Was it made to fill the rows of the model? */
 static bool is_filler(struct gguf_str s, int32_t type, size_t i)
 {
@@ -294,10 +317,13 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
     if (cleans >= 0)
         json_object_set_new(config, "clean_up_tokenization_spaces",
                             json_boolean(cleans));
+    const struct gg_pretok_row *row = gg_pretok_row_find(pre);
     const char *text = gg_convert_vocab_pre_text(pre, &whole);
-    json_t *steps = text ? steps_of(text) : NULL;
+    if (!text && row)
+        whole = row->ignore_merges;
+    json_t *steps = text ? steps_of(text) : row ? steps_of_row(row) : NULL;
     if (!steps && gg_json_make_failed())
-        return gg_error_set_nomem(err, strlen(text));
+        return gg_error_set_nomem(err, 4096);
     if (!steps)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "the pre-tokenizer '%s' is not written",

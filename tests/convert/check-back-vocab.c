@@ -210,6 +210,46 @@ static void check_gpt2(void)
     }
 }
 
+/* Ways to cut words that vocab_pre.c does not describe are written by the
+ * expressions of their rows. */
+static void check_pre(void)
+{
+    static const struct {
+        const char *pre;
+        size_t n;          /* steps; 0: refused */
+        const char *first; /* its expression */
+    } rows[] = {
+        { "deepseek-coder", 6, "[\\r\\n]" },
+        { "deepseek-llm", 7, "[\\r\\n]" },
+        { "viking", 3, NULL },
+        { "default", 5, NULL },
+        { "jais-2", 0, NULL },
+        { "gemma4", 0, NULL },
+        { "unheard-of", 0, NULL },
+    };
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        struct written w;
+        begin(&w, "gpt2", rows[i].pre, gpt2, GG_LEN(gpt2));
+        const enum gguf_status st = write_it(&w);
+        const json_t *steps =
+            at(at(w.json.root, "pre_tokenizer"), "pretokenizers");
+        const json_t *last = json_array_get(steps, rows[i].n - 1);
+        const json_t *expr =
+            at(at(json_array_get(steps, 0), "pattern"), "Regex");
+        if (rows[i].n)
+            ok(st == GGUF_OK && json_array_size(steps) == rows[i].n &&
+                   is(at(last, "type"), "ByteLevel") &&
+                   json_is_false(at(last, "use_regex")) &&
+                   (!rows[i].first || is(expr, rows[i].first)),
+               "%s: %zu steps %s", rows[i].pre, json_array_size(steps),
+               w.err.message);
+        else
+            ok(st == GGUF_E_UNSUPPORTED && strstr(w.err.message, rows[i].pre),
+               "%s", w.err.message);
+        end(&w);
+    }
+}
+
 /* ---- pieces with U+2581 ---- */
 
 /* Tokens of 256 bytes, but for those left out; more of t before them. */
@@ -316,6 +356,7 @@ static void check_spm(const char *model)
 int main(void)
 {
     check_gpt2();
+    check_pre();
     check_ranked();
     check_spm("llama");
     check_spm("t5");

@@ -71,9 +71,10 @@ const tiktoken = digits => contractions +
     '| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
 const bytes = regex => ({ type: 'ByteLevel', add_prefix_space: false,
                           trim_offsets: true, use_regex: regex });
-const split = regex => ({ type: 'Sequence', pretokenizers: [
-    { type: 'Split', pattern: { Regex: regex }, behavior: 'Isolated',
-      invert: false }, bytes(false)] });
+const split = (...regex) => ({ type: 'Sequence', pretokenizers: [
+    ...regex.map(r => ({ type: 'Split', pattern: { Regex: r },
+                         behavior: 'Isolated', invert: false })),
+    bytes(false)] });
 
 // first: control tokens come before the others; gap: ids without a token.
 const kinds = {
@@ -83,6 +84,8 @@ const kinds = {
     starcoder: { cut: { type: 'Sequence', pretokenizers: [
         { type: 'Digits', individual_digits: true }, bytes(true)] },
         eos: true, first: true },
+    coder: { cut: split('[\\r\\n]', '\\s?\\p{L}+', '\\s?\\p{P}+',
+                        '[一-龥ࠀ-一가-퟿]+', '\\p{N}'), bos: true },
 };
 
 function template(k, id)
