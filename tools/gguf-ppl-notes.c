@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gguf-ppl-notes.c - what parts say, checked
  *
- * A part may be a stranger's file. Each note and setting that is read has a kind
- * and a range, and so have the numbers of each chunk; nobody else asks.
+ * A part may be a stranger's file. Each note and setting that is read has a
+ * kind and a range, and so have the numbers of each chunk; nobody else asks.
  */
 #include "config.h"
 #include "tools/gguf-ppl-part.h"

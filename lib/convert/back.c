@@ -146,9 +146,8 @@ static size_t lost_keys(const struct gg_back *b, gguf_folder_note_fn *note)
     return lost;
 }
 
-/* The row of the architecture whose folders give back the most of the file's
- * keys, the first of equals. If none fits, what is wrong with the one that came
- * farthest is of no use: the first's failure. */
+/* Find the row of the architecture whose folders give back most of the file's
+ * keys, the first of equals. If none fits, err is the first row's failure. */
 static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
 {
     const struct gguf_kv *kv =

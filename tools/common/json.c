@@ -131,8 +131,8 @@ void json_close(struct json *j)
     fputc(j->close[j->depth], j->f);
 }
 
-/* A list is opened when its first value is known: those of plain values stand on
- * one line. */
+/* A list is opened when its first value is known: those of plain values stand
+ * on one line. */
 struct copy {
     struct json *j;
     unsigned depth;

@@ -13,6 +13,7 @@
 #include "tools/common/remote_http.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
+#include "tools/common/remote_answer.h"
 #include "tools/common/remote_curl.h"
 #include "tools/common/remote_url.h"
 #include "tools/common/text.h"
@@ -55,11 +56,8 @@ struct request {
     uint8_t *dst;
     size_t head, said; /* bytes of headers, and of an error's text */
 
-    /* what the server says */
-    bool checked, ranged, packed;
-    uint64_t from, to, total; /* of Content-Range: the last byte is to */
-    bool has_total;
-    char etag[256];
+    struct remote_answer a; /* headers of the answer */
+    bool checked;
     uint64_t skip; /* bytes to pass over */
     struct gguf_error *err;
     enum gguf_status st; /* GGUF_OK: no complaint */
@@ -75,62 +73,16 @@ static enum gguf_status fail(struct request *q, enum gguf_status st,
 
 /* ---- what servers say ---- */
 
-static bool number(const char **p, uint64_t *v)
-{
-    const char *s = *p;
-    for (*v = 0; *s >= '0' && *s <= '9'; s++) {
-        if (*v > (UINT64_MAX - 9) / 10)
-            return false;
-        *v = *v * 10 + (uint64_t)(*s - '0');
-    }
-    const bool some = s != *p;
-    *p = s;
-    return some;
-}
-
-/* "bytes A-B/T" and, where there are none, "bytes * /T" without the blank. */
-static void content_range(struct request *q, const char *s)
-{
-    uint64_t total;
-    if (strncasecmp(s, "bytes ", 6) != 0)
-        return;
-    s += 6;
-    const bool none = *s == '*';
-    if (none)
-        s++;
-    else if (!number(&s, &q->from) || *s++ != '-' || !number(&s, &q->to))
-        return;
-    if (*s++ != '/' || !number(&s, &total) || (*s && !strchr(" \t\r\n", *s)))
-        return;
-    q->total = total;
-    q->has_total = total <= INT64_MAX;
-    q->ranged = !none && q->from <= q->to && q->to < total;
-}
-
 static size_t on_header(char *line, size_t one, size_t n, void *user)
 {
     struct request *q = user;
-    char s[512];
     (void)one;
     q->head += n;
     if (q->head > MAX_HEAD) {
         fail(q, GGUF_E_LIMIT, "the server sends headers without an end");
         return 0;
     }
-    const size_t k = n < sizeof s - 1 ? n : sizeof s - 1;
-    memcpy(s, line, k);
-    s[k] = '\0';
-    s[strcspn(s, "\r\n")] = '\0';
-    const char *colon = strchr(s, ':');
-    const char *v = colon ? colon + 1 + strspn(colon + 1, " \t") : "";
-    if (!strncmp(s, "HTTP/", 5)) /* another answer begins */
-        q->ranged = q->has_total = q->packed = false, q->etag[0] = '\0';
-    else if (!strncasecmp(s, "content-range:", 14))
-        content_range(q, v);
-    else if (!strncasecmp(s, "content-encoding:", 17))
-        q->packed = *v && strcasecmp(v, "identity") != 0;
-    else if (!strncasecmp(s, "etag:", 5) && strlen(v) < sizeof q->etag)
-        memcpy(q->etag, v, strlen(v) + 1);
+    remote_answer_line(&q->a, line, n);
     return n;
 }
 
@@ -146,11 +98,11 @@ static void check_whole(struct request *q)
 {
     struct remote *r = q->r;
     if (r->size == UINT64_MAX) {
-        r->size = q->total;
-        memcpy(r->etag, q->etag, sizeof r->etag);
-    } else if (r->size != q->total) {
+        r->size = q->a.total;
+        memcpy(r->etag, q->a.etag, sizeof r->etag);
+    } else if (r->size != q->a.total) {
         fail(q, GGUF_E_MISMATCH, "has another size on the server than before");
-    } else if (strcmp(r->etag, q->etag) != 0) {
+    } else if (strcmp(r->etag, q->a.etag) != 0) {
         fail(q, GGUF_E_MISMATCH, "has changed on the server");
     }
 }
@@ -163,16 +115,16 @@ static void check_answer(struct request *q)
         return;
     q->checked = true;
     net.f.easy_getinfo(net.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    if (q->packed) {
+    if (q->a.packed) {
         fail(q, GGUF_E_UNSUPPORTED,
              "is sent compressed by the server, which gives no ranges of it");
         return;
     }
     if (status_of() == 206) {
-        if (!q->ranged || q->from != q->off || q->to - q->from >= q->n)
+        if (!q->a.ranged || q->a.from != q->off || q->a.to - q->a.from >= q->n)
             fail(q, GGUF_E_FORMAT,
                  "the server answers with a range that was not asked for");
-        else if (length >= 0 && (uint64_t)length != q->to - q->from + 1)
+        else if (length >= 0 && (uint64_t)length != q->a.to - q->a.from + 1)
             fail(q, GGUF_E_FORMAT,
                  "the server says a length that is not that of its range");
         else
@@ -185,7 +137,7 @@ static void check_answer(struct request *q)
              "the server gives no ranges, and does not say the size");
         return;
     }
-    q->total = (uint64_t)length;
+    q->a.total = (uint64_t)length;
     check_whole(q);
     q->skip = q->off;
     if (q->off > MAX_SKIP)
@@ -366,7 +318,8 @@ static CURLcode send_once(struct request *q, const char *url, bool with_token,
     struct curl_slist *list = NULL;
     snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, q->off,
              q->off + q->n - 1);
-    q->checked = q->ranged = q->has_total = q->packed = false;
+    q->checked = false;
+    q->a = (struct remote_answer){ .ranged = false };
     q->got = q->head = q->said = 0;
     q->skip = 0;
     net.why[0] = '\0';
@@ -448,7 +401,7 @@ static enum gguf_status finish(struct request *q, CURLcode c, long status,
         return q->st = gguf_error_set(q->err, GGUF_E_IO, "%s",
                                       net.why[0] ? net.why
                                                  : net.f.easy_strerror(c));
-    if (status == 416 && q->has_total && q->off == 0 && q->total == 0) {
+    if (status == 416 && q->a.has_total && q->off == 0 && q->a.total == 0) {
         check_whole(q); /* a file of no bytes has no ranges */
         return q->st;
     }
@@ -458,7 +411,7 @@ static enum gguf_status finish(struct request *q, CURLcode c, long status,
     if (q->st != GGUF_OK)
         return q->st;
     const uint64_t left = q->r->size > q->off ? q->r->size - q->off : 0;
-    const uint64_t due = status == 206 ? q->to - q->from + 1
+    const uint64_t due = status == 206 ? q->a.to - q->a.from + 1
                          : left < q->n ? left
                                        : q->n;
     if (q->got > due)
