@@ -208,30 +208,31 @@ static enum gguf_status read_index(struct gg_safetensors *s,
     return st;
 }
 
-/* Weights of other forms. */
+/* Weights of other forms; "" is any text. */
+#define AS_SAFETENSORS                                                        \
+    ": save the model as safetensors, by save_pretrained of transformers"
+#define OF_TORCH   "is PyTorch's, which is not read" AS_SAFETENSORS
+#define OF_AUTHORS "download or make the files of transformers"
 static const struct gg_dir_instead instead[] = {
     { "model-0", ".safetensors",
       "is a shard: download the index that lists the shards, too" },
-    { "pytorch_model", ".bin",
-      "is PyTorch's, which is not read: save the model as safetensors, by "
-      "save_pretrained of transformers" },
+    { "pytorch_model", ".bin", OF_TORCH },
     { "adapter_model", ".bin",
       "is PyTorch's, which is not read: save it as safetensors, by "
       "save_pretrained of PEFT" },
     { "consolidated", ".safetensors",
-      "has the names of its authors' own code: download or make the files of "
-      "transformers" },
-    { "consolidated", ".pth",
-      "is of its authors' own code: download or make the files of "
-      "transformers" },
-    { "tf_model", ".h5",
-      "is TensorFlow's: save the model as safetensors, by save_pretrained of "
-      "transformers" },
-    { "flax_model", ".msgpack",
-      "is Flax's: save the model as safetensors, by save_pretrained of "
-      "transformers" },
+      "has the names of its authors' own code: " OF_AUTHORS },
+    { "consolidated", ".pth", "is of its authors' own code: " OF_AUTHORS },
+    { "tf_model", ".h5", "is TensorFlow's" AS_SAFETENSORS },
+    { "flax_model", ".msgpack", "is Flax's" AS_SAFETENSORS },
     { "", ".gguf", "is a GGUF file: gguf-quantize takes it" },
     { "", ".safetensors", "must be named so if it has the whole model" },
+    { "", ".bin", OF_TORCH },
+    { "", ".pt", OF_TORCH },
+    { "", ".pth", OF_TORCH },
+    { "", ".ckpt", OF_TORCH },
+    { "", ".npz", "is of NumPy or MLX" AS_SAFETENSORS },
+    { "", ".onnx", "is ONNX, which has no names of weights" AS_SAFETENSORS },
 };
 
 enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,

@@ -116,6 +116,8 @@ only consolidated.00.pth $w 'is of its authors' $w
 only tf_model.h5 $w 'is TensorFlow' $w
 only flax_model.msgpack $w 'is Flax' $w
 only other.safetensors $w 'must be named so' $w
+only model.pt $w 'is PyTorch' $w
+only weights.npz $w 'is of NumPy or MLX' $w
 only params.json config.json "is of the authors' own form" config.json
 only m.gguf model.safetensors 'is a GGUF file: gguf-quantize' $w
 only tekken.json tokenizer.json 'is of Mistral.s own code' tokenizer.json
