@@ -245,21 +245,46 @@ json_t *gg_back_vocab_added(const struct gg_back_tokens *t)
     return added;
 }
 
+/* Names of n bytes, which may hold NUL: so Jansson has them since 2.14. */
+#if JANSSON_VERSION_HEX >= 0x020e00
+static bool has_member(const json_t *o, const char *name, size_t n)
+{
+    return json_object_getn(o, name, n) != NULL;
+}
+
+static int add_member(json_t *o, const char *name, size_t n, json_t *v)
+{
+    return json_object_setn_new(o, name, n, v);
+}
+#else
+static bool has_member(const json_t *o, const char *name, size_t n)
+{
+    return memchr(name, 0, n) || json_object_get(o, name);
+}
+
+static int add_member(json_t *o, const char *name, size_t n, json_t *v)
+{
+    (void)n;
+    return json_object_set_new(o, name, v);
+}
+#endif
+
 enum gguf_status gg_back_vocab_put(const struct gg_back_tokens *t,
                                    json_t *vocab, const char *before,
                                    struct gguf_str s, size_t id,
                                    struct gguf_error *err)
 {
-    const size_t n = strlen(before) + s.size + 1;
-    if (n > 1 << 16 || memchr(s.data, 0, s.size))
-        return gg_back_vocab_fail(
-            "a token has NUL in it, or more than 65535 bytes", err);
-    char *name = gg_mem_arena_alloc(&t->b->arena, n);
+    const size_t n_before = strlen(before), n = n_before + s.size;
+    if (n >= 1 << 16)
+        return gg_back_vocab_fail("a token has more than 65535 bytes", err);
+    char *name = gg_mem_arena_alloc(&t->b->arena, n + 1);
     if (!name)
-        return gg_error_set_nomem(err, n);
-    snprintf(name, n, "%s%.*s", before, (int)s.size, s.data);
-    if (json_object_get(vocab, name) ||
-        json_object_set_new(vocab, name, json_integer((json_int_t)id)))
+        return gg_error_set_nomem(err, n + 1);
+    memcpy(name, before, n_before);
+    memcpy(name + n_before, s.data, s.size);
+    name[n] = 0;
+    if (has_member(vocab, name, n) ||
+        add_member(vocab, name, n, json_integer((json_int_t)id)))
         return gg_back_vocab_fail(
             "two tokens have one text, or one is not UTF-8", err);
     return GGUF_OK;

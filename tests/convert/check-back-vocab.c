@@ -38,6 +38,7 @@ struct written {
     struct gg_back back;
     struct gg_back_text text[GG_BACK_CARD];
     struct gg_json json, config;
+    bool plain; /* leave the texts unread */
     struct gguf_error err;
 };
 
@@ -85,7 +86,7 @@ static enum gguf_status write_it(struct written *w)
     gg_mem_arena_init(&w->back.arena, NULL);
     gguf_error_clear(&w->err);
     const enum gguf_status st = gg_back_vocab(&w->back, w->text, &w->err);
-    if (st != GGUF_OK)
+    if (st != GGUF_OK || w->plain)
         return st;
     if (!strcmp(w->text[0].name, "tokenizer.json"))
         must(gg_json_read(&w->json, w->text[0].text, w->text[0].size, 0, 0,
@@ -250,6 +251,30 @@ static void check_pre(void)
     }
 }
 
+/* A token of NUL, which Jansson's trees do not have. */
+static void check_nul(void)
+{
+    static const struct gguf_str text[] = { { "a", 1 },
+                                            { "\0", 1 },
+                                            { "\0b", 2 } };
+    static const int32_t type[] = { 1, 1, 1 };
+    struct written w;
+    begin(&w, "gpt2", "gpt-2", gpt2, GG_LEN(text));
+    must(gguf_meta_set_str_array(w.meta, TOK "tokens", text, GG_LEN(text),
+                                 NULL));
+    must(gguf_meta_set_array(w.meta, TOK "token_type", GGUF_VAL_I32, type,
+                             GG_LEN(text), NULL));
+    w.plain = true;
+    const enum gguf_status st = write_it(&w);
+    if (JANSSON_VERSION_HEX < 0x020e00)
+        ok(st == GGUF_E_VOCAB, "a token of NUL: %s", w.err.message);
+    else
+        ok(st == GGUF_OK && strstr(w.text[0].text, "\"\\u0000\": 1,") &&
+               strstr(w.text[0].text, "\"\\u0000b\": 2"),
+           "a token of NUL is a member of vocab %s", w.err.message);
+    end(&w);
+}
+
 /* ---- pieces with U+2581 ---- */
 
 /* Tokens of 256 bytes, but for those left out; more of t before them. */
@@ -357,6 +382,7 @@ int main(void)
 {
     check_gpt2();
     check_pre();
+    check_nul();
     check_ranked();
     check_spm("llama");
     check_spm("t5");
