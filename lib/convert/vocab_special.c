@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "vocab/pretok_row.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -142,6 +143,26 @@ static enum gguf_status set_roles(const struct gg_convert_vocab *v,
     return set_of_row(v, err);
 }
 
+/* Does the name of the pre-tokenizer put BOS before texts, which this folder's
+ * tokenizer.json does not? Classes that put it by themselves are left to the
+ * name. */
+static bool implies_bos(const struct gg_convert_vocab *v)
+{
+    static const char *const classes[] = { "Llama", "CodeLlama", "Gemma",
+                                           "Cohere" };
+    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const struct gg_pretok_row *row =
+        v->pre ? gg_pretok_row_find(gg_str_z(v->pre)) : NULL;
+    struct gguf_str class;
+    if (!row || !row->add_bos || !v->c->text[GG_CONVERT_TOKENIZER].json.root)
+        return false;
+    if (gg_json_str(json_object_get(root, "tokenizer_class"), &class))
+        for (size_t i = 0; i < GG_LEN(classes); i++)
+            if (gg_str_starts(class, classes[i]))
+                return false;
+    return true;
+}
+
 /* Is it put round texts? 1, 0, or -1: nothing says it. */
 static int is_put(const struct gg_convert_vocab *v, size_t i,
                   const struct gg_convert_ends *ends)
@@ -152,7 +173,8 @@ static int is_put(const struct gg_convert_vocab *v, size_t i,
     const json_t *t = json_object_get(root, key);
     if (json_is_boolean(t))
         return json_is_true(t);
-    return i == BOS ? ends->bos : i == EOS ? ends->eos : ends->sep;
+    const int put = i == BOS ? ends->bos : i == EOS ? ends->eos : ends->sep;
+    return i == BOS && put < 0 && implies_bos(v) ? 0 : put;
 }
 
 enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,

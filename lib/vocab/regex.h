@@ -70,8 +70,8 @@ enum gg_regex_found { GG_REGEX_NONE, GG_REGEX_FOUND, GG_REGEX_LIMIT };
 
 /* Find the first match that begins in text[from..size). text is UTF-8 that may
  * hold surrogates; a byte out of place counts as U+FFFD. LIMIT: the search
- * needs more than w->budget backtracks or w->n frames. Any thread, each with its
- * own w. */
+ * needs more than w->budget backtracks or w->n frames. Any thread, each with
+ * its own w. */
 enum gg_regex_found gg_regex_find(const struct gg_regex *re, const char *text,
                                   size_t size, size_t from,
                                   struct gg_regex_work *w, size_t *begin,

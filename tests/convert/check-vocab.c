@@ -486,6 +486,45 @@ static void check_roles(void)
     gguf_convert_close(c);
 }
 
+/* By the name llama-bpe texts begin with BOS, unless the file says no: that of
+ * a tokenizer which puts none there says so. */
+static void check_implied_bos(void)
+{
+#define LLAMA(POST)                                                           \
+    "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":" \
+    "\"Split\",\"pattern\":{\"Regex\":\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|"        \
+    "[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?"                \
+    "[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|"             \
+    "\\\\s+(?!\\\\S)|\\\\s+\"},\"behavior\":\"Isolated\",\"invert\":false},{" \
+    "\"type\":\"ByteLevel\",\"use_regex\":false}]}," POST                     \
+    "\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,\"vocab\":{\"a\":0,"  \
+    "\"b\":1},\"merges\":[]}}"
+    static const struct {
+        const char *text, *config;
+        int bos;
+    } rows[] = {
+        { LLAMA(""), "{\"bos_token\":\"b\"}", 0 },
+        { LLAMA("\"post_processor\":{\"type\":\"ByteLevel\"},"),
+          "{\"bos_token\":\"b\"}", 0 },
+        { LLAMA("\"post_processor\":{\"type\":\"TemplateProcessing\","
+                "\"single\":[{\"SpecialToken\":{\"id\":\"b\"}},{\"Sequence\":"
+                "{\"id\":\"A\"}}]},"),
+          "{\"bos_token\":\"b\"}", 1 },
+        { LLAMA(""), "{\"add_bos_token\":true}", 1 },
+        { LLAMA(""), "{\"tokenizer_class\":\"LlamaTokenizerFast\"}", -1 },
+    };
+    struct gguf_error e;
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        struct gguf_convert *c = NULL;
+        use_class("LlamaForCausalLM", 260);
+        ok(open_folder(rows[i].text, rows[i].config, &c, &e) == GGUF_OK &&
+               number(c, "add_bos_token") == rows[i].bos,
+           "llama-bpe with %s: add_bos_token %d %s", rows[i].config,
+           rows[i].bos, e.message);
+        gguf_convert_close(c);
+    }
+}
+
 int main(void)
 {
     snprintf(top, sizeof top, "check-vocab-convert.%d.tmp", (int)getpid());
@@ -505,6 +544,7 @@ int main(void)
     use_class("Gemma4ForCausalLM", 260);
     check_ranked();
     check_roles();
+    check_implied_bos();
     check_ids();
     scratch_clean(top);
     rmdir(top);
