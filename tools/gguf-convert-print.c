@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/gguf-convert.h"
 #include "tools/common/json.h"
+#include "tools/common/msg.h"
 #include "tools/common/table.h"
 
 #include <gguf/text.h>
@@ -67,6 +68,34 @@ static void json_made(struct json *j, const struct convert_options *o)
     json_close(j);
 }
 
+void print_kind(const struct convert_options *o)
+{
+    const struct gguf_convert_summary *s = gguf_convert_summary(o->from);
+    const char *an = strchr("aeiou", *s->kind) ? "an" : "a";
+    char name[200], reason[200], left[80] = "";
+    gguf_text_escape(
+        name, sizeof name,
+        (struct gguf_str){ s->class_name, strlen(s->class_name) });
+    gguf_text_escape(reason, sizeof reason,
+                     (struct gguf_str){ s->reason, strlen(s->reason) });
+    if (s->n_tokens_left)
+        snprintf(left, sizeof left, "; %zu token%s left out", s->n_tokens_left,
+                 s->n_tokens_left > 1 ? "s" : "");
+    msg_info(o->q.in, "taken for %s %s by %s (%s)%s", an, s->kind, reason,
+             name, left);
+}
+
+static void json_kind(struct json *j, const struct convert_options *o)
+{
+    const struct gguf_convert_summary *s = gguf_convert_summary(o->from);
+    json_open(j, "model", '{');
+    json_strz(j, "kind", s->kind);
+    json_strz(j, "class", s->class_name);
+    json_strz(j, "told_by", s->reason);
+    json_u64(j, "tokens_left_out", s->n_tokens_left);
+    json_close(j);
+}
+
 static void json_verify(struct json *j, const struct verify *v, size_t i)
 {
     json_open(j, "verify", '{');
@@ -98,6 +127,7 @@ void print_made_json(const struct convert_options *o, double seconds)
     json_bool(&j, "written", seconds >= 0);
     if (seconds >= 0)
         json_f64(&j, "seconds", seconds);
+    json_kind(&j, o);
     json_made(&j, o);
     json_open(&j, "outputs", '[');
     for (size_t i = 0; i < o->q.n_targets; i++)

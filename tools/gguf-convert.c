@@ -65,6 +65,7 @@ static void print_results(const struct convert_options *o, double seconds)
         if (seconds >= 0)
             print_nonfinite(q->in, q->targets,
                             q->params.nonfinite == GGUF_NONFINITE_KEEP);
+        print_kind(o);
         for (size_t i = 0; i < q->n_targets; i++)
             print_summary(&q->targets[i], seconds);
         for (size_t i = 0; i < q->n_targets && o->verify.text && seconds >= 0;

@@ -66,8 +66,9 @@ void verify_text(const struct verify *v, const struct gguf_ppl *sums,
                  char *out, size_t size);
 void verify_fini(struct verify *v);
 
-/* gguf-convert-print.c: what each tensor is made of, as a table or as one JSON
- * document. */
+/* gguf-convert-print.c: say what the folder was taken for; print what each
+ * tensor is made of, as a table or as one JSON document. */
+void print_kind(const struct convert_options *o);
 void print_made(const struct convert_options *o);
 void print_made_json(const struct convert_options *o, double seconds);
 

@@ -77,6 +77,7 @@ static enum gguf_status build_adapter(struct gguf_convert *c,
     GG_TRY(gg_convert_tensors(c, err));
     GG_TRY(gg_convert_adapter_keys(c, err));
     GG_TRY(gg_convert_general(c, err));
+    GG_TRY(gg_convert_tell_kind(c, err));
     return gg_data_plan(&c->plan, &c->like, &c->data.list, c->meta,
                         c->p.allocator, err);
 }
@@ -147,6 +148,7 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_convert_general(c, err));
     GG_TRY(gg_convert_vocab(c, err));
     GG_TRY(gg_convert_last_keys(c, err));
+    GG_TRY(gg_convert_tell_kind(c, err));
     return gg_data_plan(&c->plan, &c->like, &c->data.list, c->meta,
                         c->p.allocator, err);
 }
@@ -235,6 +237,12 @@ size_t gguf_convert_n_left(const struct gguf_convert *c)
 const char *gguf_convert_left(const struct gguf_convert *c, size_t i)
 {
     return i < c->n_left ? c->from->tensor[c->left[i]].name.data : NULL;
+}
+
+const struct gguf_convert_summary *
+gguf_convert_summary(const struct gguf_convert *c)
+{
+    return &c->summary;
 }
 
 const struct gguf_meta *gguf_convert_meta(const struct gguf_convert *c)

@@ -83,6 +83,7 @@ struct gguf_convert {
     size_t n_numbers, room_numbers;
     uint32_t *left; /* tensors of the folder that are left out */
     size_t n_left;
+    struct gguf_convert_summary summary;
     struct gg_made_tensor *made; /* of the output */
     struct gguf_convert_tensor *tensor;
     size_t *first_item; /* of each of them */
@@ -128,6 +129,20 @@ enum gguf_status gg_convert_say(struct gguf_convert *c, const char *name,
  * GGUF_E_UNSUPPORTED: a method that is not read. */
 enum gguf_status gg_convert_quantized(struct gguf_convert *c,
                                       struct gguf_error *err);
+
+/* model_kind.c: return the first name of "architectures", or an empty text;
+ * does a class of that name return hidden states (NAMEModel)? Fill the summary;
+ * a kind that is already set stays. GGUF_E_NOMEM. */
+struct gguf_str gg_convert_class(const struct gguf_convert *c);
+bool gg_convert_is_headless(const struct gguf_convert *c);
+enum gguf_status gg_convert_tell_kind(struct gguf_convert *c,
+                                      struct gguf_error *err);
+
+/* output_matrix.c: keep, leave out or refuse the output matrix of the folder;
+ * refuse a folder that lacks one. Called once parts have their places.
+ * GGUF_E_TENSOR, GGUF_E_IO, GGUF_E_NOMEM. */
+enum gguf_status gg_convert_settle_output(struct gguf_convert *c,
+                                          struct gguf_error *err);
 
 /* note.c: give the caller a line, if it takes some. */
 void gg_convert_note(const struct gguf_convert *c, const char *format, ...)

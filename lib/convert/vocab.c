@@ -262,5 +262,6 @@ enum gguf_status gg_convert_vocab(struct gguf_convert *c,
     gg_mem_free(c->p.allocator, v.score);
     gg_mem_free(c->p.allocator, v.type);
     gg_mem_free(c->p.allocator, v.merge);
+    gg_mem_free(c->p.allocator, v.rowless);
     return st;
 }

@@ -24,6 +24,12 @@ struct gg_convert_vocab;
 typedef enum gguf_status gg_convert_vocab_fn(struct gg_convert_vocab *v,
                                              struct gguf_error *err);
 
+/* An added token whose id is not below the number of the embedding's rows. */
+struct gg_convert_rowless {
+    int64_t id;
+    struct gguf_str text;
+};
+
 struct gg_convert_vocab {
     struct gguf_convert *c;
     const char *model;      /* tokenizer.ggml.model */
@@ -49,6 +55,8 @@ struct gg_convert_vocab {
     /* What its kind does: once tokens are added, before ids with a meaning are
      * written, after all. Or NULL. */
     gg_convert_vocab_fn *finish, *keys, *last_keys;
+    struct gg_convert_rowless *rowless; /* tokens that are left out */
+    size_t n_rowless, room_rowless;
 };
 
 /* Lines of a file, without their end ("\n" or "\r\n"). */

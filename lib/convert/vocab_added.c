@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define SCORE_ADDED (-1000.0f)
+enum { MOST_NAMED = 256 }; /* notes about tokens */
 
 /* Texts that are control tokens whatever a file says, as llama.cpp's converter
  * has them. */
@@ -57,6 +58,57 @@ static enum gguf_status with_blanks(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
+/* ---- tokens without a row of the embedding ---- */
+
+static enum gguf_status add_rowless(struct gg_convert_vocab *v, int64_t id,
+                                    struct gguf_str text,
+                                    struct gguf_error *err)
+{
+    if (v->n_rowless == v->room_rowless) {
+        void *grown =
+            gg_mem_grow(v->c->p.allocator, v->rowless, &v->room_rowless,
+                        sizeof *v->rowless, 64, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        v->rowless = grown;
+    }
+    v->rowless[v->n_rowless++] = (struct gg_convert_rowless){ id, text };
+    return GGUF_OK;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct gg_convert_rowless *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Name each once, whatever files have it; of very many the first ones. */
+static void note_rowless(const struct gg_convert_vocab *v)
+{
+    size_t n = 0;
+    int64_t rows = 0, last = -1;
+    if (v->n_rowless)
+        qsort(v->rowless, v->n_rowless, sizeof *v->rowless, compare_ids);
+    (void)gg_convert_count(v->c, "vocab_size", &rows);
+    for (size_t i = 0; i < v->n_rowless; i++) {
+        struct gg_str_esc e;
+        if (v->rowless[i].id == last)
+            continue;
+        last = v->rowless[i].id;
+        if (n++ < MOST_NAMED)
+            gg_convert_note(v->c,
+                            "token %" PRId64 " '%s' is left out: the "
+                            "embedding has %" PRId64 " rows",
+                            last, gg_str_esc(&e, v->rowless[i].text), rows);
+    }
+    if (n > MOST_NAMED)
+        gg_convert_note(v->c, "and %zu more tokens are left out",
+                        n - MOST_NAMED);
+    v->c->summary.n_tokens_left = n;
+}
+
+/* ---- tokens with a row ---- */
+
 static enum gguf_status add(struct gg_convert_vocab *v, const char *file,
                             int64_t id, struct gguf_str text, bool special,
                             struct gguf_error *err)
@@ -67,7 +119,7 @@ static enum gguf_status add(struct gg_convert_vocab *v, const char *file,
                             "%s: an added token has id %" PRId64, file, id);
     /* a token that the model has no row for cannot be one of it */
     if (gg_convert_count(v->c, "vocab_size", &size) && id >= size)
-        return GGUF_OK;
+        return add_rowless(v, id, text, err);
     const bool there = id < (int64_t)v->n && v->token[id].data &&
                        gg_str_eq(v->token[id], text);
     const bool known = there && (v->type[id] == GG_CONVERT_UNKNOWN ||
@@ -146,5 +198,6 @@ enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
                                 t->name);
         GG_TRY(add_object(v, t, e, id, err));
     }
+    note_rowless(v);
     return GGUF_OK;
 }

@@ -80,7 +80,13 @@ static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
     int64_t id;
     if (json_is_array(t))
         t = json_array_get(t, 0);
-    return gg_json_int(t, &id) && id >= 0 && id < (int64_t)v->n ? id : -1;
+    if (!gg_json_int(t, &id) || id < 0)
+        return -1;
+    if (id >= (int64_t)v->n)
+        gg_convert_note(
+            v->c, "%s_token_id %" PRId64 " is left out: there are %zu tokens",
+            name, id, v->n);
+    return id < (int64_t)v->n ? id : -1;
 }
 
 /* The token that has a role by its text, or -1. What has no token of its own

@@ -138,6 +138,23 @@ GGUF_API const char *gguf_convert_from(const struct gguf_convert *c, size_t i,
 GGUF_API size_t gguf_convert_n_left(const struct gguf_convert *c);
 GGUF_API const char *gguf_convert_left(const struct gguf_convert *c, size_t i);
 
+/* Texts belong to the object. Made by the library: it may grow at its end. */
+struct gguf_convert_summary {
+    const char *kind; /* "language model", "embedding model", "classifier",
+                       * "reranker", "adapter" or "encoder" */
+    const char *class_name; /* first of "architectures"; of an adapter, the
+                             * base model's; not escaped */
+    const char *reason;     /* how the kind was told, as "its class" or
+                             * "modules.json"; not escaped */
+    size_t n_tokens_left;   /* added tokens that are left out because the
+                             * embedding has no row for them */
+};
+
+/* Return the kind of model that the folder was taken for, and the number of
+ * tokens that are left out; the object's. Since: 0.1 */
+GGUF_API const struct gguf_convert_summary *
+gguf_convert_summary(const struct gguf_convert *c);
+
 /* The metadata of the plan; the object's. Since: 0.1 */
 GGUF_API const struct gguf_meta *
 gguf_convert_meta(const struct gguf_convert *c);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* model_kind.c - what kind of model a folder was taken for, in words */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/str.h"
+#include "model/arch.h"
+
+#include <string.h>
+
+static bool has_tensor(const struct gguf_convert *c, const char *name)
+{
+    for (size_t i = 0; i < c->n_tensors; i++)
+        if (!strcmp(c->tensor[i].name, name))
+            return true;
+    return false;
+}
+
+struct gguf_str gg_convert_class(const struct gguf_convert *c)
+{
+    const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
+    struct gguf_str s = GG_STR("");
+    (void)gg_json_str(
+        json_array_get(json_object_get(root, "architectures"), 0), &s);
+    return s;
+}
+
+bool gg_convert_is_headless(const struct gguf_convert *c)
+{
+    const struct gguf_str name = gg_convert_class(c);
+    return gg_str_ends(name, "Model") && !gg_str_ends(name, "LMHeadModel");
+}
+
+/* The kind, and how it was told. */
+static void tell(struct gguf_convert *c)
+{
+    const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));
+    struct gguf_convert_summary *s = &c->summary;
+    s->reason = "its class";
+    if (c->is_adapter) {
+        s->kind = "adapter";
+        s->reason = "adapter_config.json";
+    } else if (has_tensor(c, "cls.output.weight") ||
+               has_tensor(c, "cls.weight")) {
+        s->kind = "classifier";
+    } else if (gg_convert_get(c, "modules_pooling")) {
+        s->kind = "embedding model";
+        s->reason = "modules.json";
+    } else if (a && a->output == GG_OUTPUT_NONE) {
+        s->kind = "encoder";
+    } else {
+        s->kind =
+            gg_convert_is_headless(c) ? "embedding model" : "language model";
+    }
+}
+
+enum gguf_status gg_convert_tell_kind(struct gguf_convert *c,
+                                      struct gguf_error *err)
+{
+    const struct gguf_str name = gg_convert_class(c);
+    c->summary.class_name =
+        gg_mem_arena_strndup(&c->arena, name.data, name.size);
+    if (!c->summary.class_name)
+        return gg_error_set_nomem(err, name.size + 1);
+    if (!c->summary.kind)
+        tell(c);
+    return GGUF_OK;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* check-rowless.c - added tokens that the embedding has no row for: each is
+ * named once, and counted */
+#include "config.h"
+#include "gguf/convert.h"
+#include "tests/convert/archs.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+
+static char top[100], notes[40000];
+static struct folder folder;
+
+static void keep_note(void *user, const char *line)
+{
+    (void)user;
+    snprintf(notes + strlen(notes), sizeof notes - strlen(notes), "%s\n",
+             line);
+}
+
+static void make(const char *more)
+{
+    char config[1000];
+    folder_begin(&folder, scratch_path(top, "hf"));
+    snprintf(config, sizeof config,
+             "{\"architectures\":[\"LlamaForCausalLM\"]," SIZES "%s}", more);
+    folder_text(&folder, "config.json", config);
+    folder_tensors(&folder, TOP HEAD QKV NORMS MLP, LAYERS, EXPERTS);
+    folder_weights(&folder, "F32", 1);
+    folder_bpe(&folder, false);
+}
+
+/* n tokens are left out, and the notes are these. */
+static void check(size_t n, const char *said)
+{
+    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    *notes = 0;
+    p.note = keep_note;
+    gguf_error_clear(&e);
+    ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK, "a model %s",
+       e.message);
+    const struct gguf_kv *kv =
+        c ? gguf_meta_find(gguf_convert_meta(c), "tokenizer.ggml.tokens")
+          : NULL;
+    ok(kv && kv->n == 260, "as many tokens as rows");
+    ok(c && gguf_convert_summary(c)->n_tokens_left == n, "%zu are left out",
+       n);
+    ok(!said || !strcmp(notes, said), "said: %.300s", notes);
+    gguf_convert_close(c);
+}
+
+#define LEFT(ID, TEXT)                                                        \
+    "token " #ID " '" TEXT "' is left out: the embedding has 260 rows\n"
+
+int main(void)
+{
+    static char text[20000];
+    size_t n = 0;
+    snprintf(top, sizeof top, "check-rowless.%d.tmp", (int)getpid());
+    folder_begin(&folder, top);
+    make("");
+    check(0, "");
+    folder_text(&folder, "added_tokens.json",
+                "{\"<c>\":262,\"<last>\":259,\"<a>\":260}");
+    folder_text(&folder, "tokenizer_config.json",
+                "{\"added_tokens_decoder\":{\"261\":{\"content\":\"<b\\n>\"},"
+                "\"260\":{\"content\":\"<a>\"}}}");
+    check(3, LEFT(260, "<a>") LEFT(261, "<b\\n>") LEFT(262, "<c>"));
+    n += (size_t)sprintf(text, "{");
+    for (int i = 0; i < 300; i++)
+        n += (size_t)sprintf(text + n, "%s\"<%d>\":%d", i ? "," : "", i,
+                             1000 + i);
+    sprintf(text + n, "}");
+    unlink(scratch_path(folder.dir, "tokenizer_config.json"));
+    folder_text(&folder, "added_tokens.json", text);
+    check(300, NULL);
+    ok(strstr(notes, "token 1255 '<255>'") &&
+           !strstr(notes, "token 1256 '<256>'") &&
+           strstr(notes, "and 44 more tokens are left out"),
+       "of very many the first are named");
+    scratch_clean(folder.dir);
+    make(",\"pad_token_id\":151645");
+    check(0, "pad_token_id 151645 is left out: there are 260 tokens\n");
+    scratch_clean(top);
+    rmdir(top);
+    return done_testing();
+}
