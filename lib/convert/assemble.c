@@ -501,6 +501,7 @@ enum gguf_status gg_convert_tensors(struct gguf_convert *c,
         gg_pattern_destroy(ignored[--k].pattern);
     gg_mem_free(c->p.allocator, ignored);
     GG_TRY(st);
+    GG_TRY(gg_convert_settle_output(c, err));
     GG_TRY(gg_convert_numbers(c, err));
     return make_all(c, err);
 }

@@ -332,6 +332,7 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
       .rope_count = true },
     { .classes = "Starcoder2ForCausalLM",
       .arch = "starcoder2",
+      .ties = true,
       .names = OVER(starcoder2_names) },
     { .classes = "StableLmForCausalLM StableLMEpochForCausalLM "
                  "LlavaStableLMEpochForCausalLM",
@@ -379,6 +380,7 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
       TURNED },
     { .classes = "SmolLM3ForCausalLM",
       .arch = "smollm3",
+      .ties = true,
       .names = LLAMA,
       TURNED },
     { .classes = "SeedOssForCausalLM",
@@ -387,12 +389,14 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
     { .classes = "ArceeForCausalLM", .arch = "arcee", .names = LLAMA, TURNED },
     { .classes = "CohereForCausalLM",
       .arch = "command-r",
+      .ties = true,
       .names = LLAMA,
       .keys = ROWS(
           U32("context_length", "model_max_length max_position_embeddings"),
           F32("logit_scale", "logit_scale"), NO_SCALING) },
     { .classes = "Cohere2ForCausalLM",
       .arch = "cohere2",
+      .ties = true,
       .names = LLAMA,
       .keys = ROWS(F32("logit_scale", "logit_scale"), WINDOW,
                    U32("vocab_size", "vocab_size"),
@@ -468,6 +472,7 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
       .keys = ROWS(HUNYUAN_DYNAMIC) },
     { .classes = "Ernie4_5_ForCausalLM Ernie4_5ForCausalLM",
       .arch = "ernie4_5",
+      .ties = true,
       .names = OVER(ernie_names) },
     { .classes = NULL }
 };

@@ -295,6 +295,7 @@ const struct gg_convert_arch gg_convert_class_encoder[] = {
                  "MT5ForConditionalGeneration UMT5ForConditionalGeneration "
                  "UMT5Model",
       .arch = "t5",
+      .ties = true,
       .names = { t5_names },
       .keys = ROWS(T5_KEYS(U32("decoder_block_count", "num_decoder_layers")),
                    U32("decoder_start_token_id", "decoder_start_token_id")),

@@ -248,6 +248,7 @@ const struct gg_convert_arch gg_convert_class_experts[] = {
       .keys = GLM4_MOE },
     { .classes = "Ernie4_5_MoeForCausalLM",
       .arch = "ernie4_5-moe",
+      .ties = true,
       .names = OVER_2(ernie_names, gg_convert_names_experts),
       .keys = ROWS(
           U32("expert_count", "moe_num_experts"),

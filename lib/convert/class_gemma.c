@@ -7,9 +7,7 @@
 static const struct gg_convert_name gemma_names[] = {
     N_HOW("model.norm", "output_norm", PLUS_1),
     N_HOW(L "input_layernorm", B "attn_norm", PLUS_1),
-    N_HOW(L "post_attention_layernorm", B "ffn_norm", PLUS_1),
-    N_NOT("lm_head"), /* it is the embedding's */
-    END_NAMES
+    N_HOW(L "post_attention_layernorm", B "ffn_norm", PLUS_1), END_NAMES
 };
 
 static const struct gg_convert_name gemma2_names[] = {
@@ -20,7 +18,6 @@ static const struct gg_convert_name gemma2_names[] = {
     N_HOW(L "post_feedforward_layernorm", B "post_ffw_norm", PLUS_1),
     N_HOW(L "self_attn.q_norm", B "attn_q_norm", PLUS_1),
     N_HOW(L "self_attn.k_norm", B "attn_k_norm", PLUS_1),
-    N_NOT("lm_head"),
     END_NAMES
 };
 
@@ -46,7 +43,6 @@ static const struct gg_convert_name gemma3n_names[] = {
     N(L "laurel.linear_left", B "laurel_l"),
     N(L "laurel.linear_right", B "laurel_r"),
     N(L "laurel.post_laurel_norm", B "laurel_post_norm"),
-    N_NOT("lm_head"),
     END_NAMES
 };
 
@@ -94,12 +90,14 @@ static const struct gg_convert_name gemma4_names[] = {
 
 static const struct gg_convert_name embedding_names[] = {
     N("model.dense_0.linear", "dense_2"), N("model.dense_1.linear", "dense_3"),
-    END_NAMES
+    N_NOT("lm_head"), END_NAMES
 };
 
 const struct gg_convert_arch gg_convert_class_gemma[] = {
     { .classes = "GemmaForCausalLM",
       .arch = "gemma",
+      .ties = true,
+      .drops_copy = true,
       .names = OVER(gemma_names),
       .keys = ROWS(OWN_KEYS),
       .last = ROWS(ALWAYS("/tokenizer.ggml.prefix_token_id", U32, 67),
@@ -110,6 +108,8 @@ const struct gg_convert_arch gg_convert_class_gemma[] = {
       .only_keys = true },
     { .classes = "Gemma2ForCausalLM",
       .arch = "gemma2",
+      .ties = true,
+      .drops_copy = true,
       .names = OVER(gemma2_names),
       .keys = ROWS(OWN_KEYS, FILE_TYPE,
                    F32("attn_logit_softcapping", "attn_logit_softcapping"),
@@ -118,6 +118,8 @@ const struct gg_convert_arch gg_convert_class_gemma[] = {
       .only_keys = true },
     { .classes = "Gemma3ForCausalLM Gemma3ForConditionalGeneration",
       .arch = "gemma3",
+      .ties = true,
+      .drops_copy = true,
       .names = OVER(gemma2_names),
       .keys = ROWS(GEMMA3_KEYS) },
     { .classes = "Gemma3TextModel",
@@ -132,6 +134,8 @@ const struct gg_convert_arch gg_convert_class_gemma[] = {
       .dense_asked = true },
     { .classes = "Gemma3nForCausalLM Gemma3nForConditionalGeneration",
       .arch = "gemma3n",
+      .ties = true,
+      .drops_copy = true,
       .names = OVER(gemma3n_names),
       .keys = ROWS(GEMMA3_KEYS, U32("altup.active_idx", "altup_active_idx"),
                    U32("altup.num_inputs", "altup_num_inputs"),
@@ -142,6 +146,8 @@ const struct gg_convert_arch gg_convert_class_gemma[] = {
     { .classes = "Gemma4ForCausalLM Gemma4ForConditionalGeneration "
                  "Gemma4UnifiedForConditionalGeneration",
       .arch = "gemma4",
+      .ties = true,
+      .drops_copy = true,
       .names = OVER_2(gemma4_names, gemma3n_names),
       .keys = ROWS(
           OR("context_length", "max_position_embeddings", U32, 131072),

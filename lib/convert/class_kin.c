@@ -78,10 +78,6 @@ static const struct gg_convert_name talkie_names[] = {
     END_NAMES
 };
 
-/* The output is the embedding, though folders may have it twice. */
-static const struct gg_convert_name tied_names[] = { N_NOT("lm_head"),
-                                                     END_NAMES };
-
 /* ---- rows ---- */
 
 #define META WORD("tensor_data_layout", "Meta AI original pth")
@@ -125,11 +121,7 @@ const struct gg_convert_arch gg_convert_class_kin[] = {
       .keys = ROWS(U32("rope.dimension_count", "head_dim")) },
     { .classes = "PanguEmbeddedForCausalLM",
       .arch = "pangu-embedded",
-      .when = "tie_word_embeddings",
-      .names = OVER(tied_names),
-      .keys = PANGU },
-    { .classes = "PanguEmbeddedForCausalLM",
-      .arch = "pangu-embedded",
+      .drops_copy = true,
       .names = LLAMA,
       .keys = PANGU },
     { .classes = "PLMForCausalLM",

@@ -377,6 +377,7 @@ const struct gg_convert_arch gg_convert_class_routed[] = {
                       "num_nextn_predict_layers")) },
     { .classes = "Cohere2MoeForCausalLM",
       .arch = "cohere2moe",
+      .ties = true,
       .when = "(num_shared_experts|0=0)+"
               "(shared_expert_combination_strategy:average|1)",
       .layers = LAYERS_NEXTN,

@@ -9,10 +9,6 @@ static const struct gg_convert_name hunyuan_vl_names[] = {
     N(L "self_attn.key_layernorm", B "attn_k_norm"), END_NAMES
 };
 
-/* The output is the embedding, though folders may have it twice. */
-static const struct gg_convert_name tied_names[] = { N_NOT("lm_head"),
-                                                     END_NAMES };
-
 /* Matrices for words, and others for what is seen. */
 static const struct gg_convert_name cogvlm_names[] = {
     N(L "self_attn.language_expert_query_key_value", B "attn_qkv"),
@@ -87,11 +83,7 @@ const struct gg_convert_arch gg_convert_class_vision[] = {
       .names = LLAMA },
     { .classes = "HunYuanVLForConditionalGeneration",
       .arch = "hunyuan_vl",
-      .when = "tie_word_embeddings",
-      .names = OVER_2(tied_names, hunyuan_vl_names),
-      .keys = HUNYUAN_VL },
-    { .classes = "HunYuanVLForConditionalGeneration",
-      .arch = "hunyuan_vl",
+      .drops_copy = true,
       .names = OVER(hunyuan_vl_names),
       .keys = HUNYUAN_VL },
     { .classes = "CogVLMForCausalLM",

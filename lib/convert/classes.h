@@ -115,6 +115,9 @@ struct gg_convert_arch {
     bool turned;        /* queries and keys are permuted: GG_HOW_ROPE_... */
     bool rope_count;    /* rope.dimension_count is written */
     bool vocab_size;    /* vocab_size is written */
+    bool ties;          /* transformers' default of tie_word_embeddings */
+    bool drops_copy;    /* an output matrix that is equal to the embedding is
+                         * left out */
 };
 
 /* The n-th row, NULL after the last; has it the class? */

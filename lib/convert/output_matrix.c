@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* output_matrix.c - does the model have an output matrix of its own?
+ *
+ * A model multiplies by an output matrix (mostly lm_head) or by the embedding
+ * of its tokens again, which is called tied. transformers decides by
+ * tie_word_embeddings of config.json, or by the default of the configuration's
+ * class where that says nothing (configuration_NAME.py; in the rows: ties), and
+ * by the weights: a tied matrix that is there with other numbers than the
+ * embedding's is kept (tie_weights of modeling_utils.py, 5.0; until 4.57 it was
+ * replaced by the embedding), and one that is untied and not there begins with
+ * random numbers. Such a model cannot be meant:
+ *
+ *   config.json   output matrix       becomes
+ *   tied          none                tied
+ *   tied          equal               as it was, or tied (drops_copy)
+ *   tied          other numbers       an output matrix, with a note
+ *   untied        there               an output matrix
+ *   untied        none                refused
+ *   nothing       none, default tied  tied
+ *   nothing       none                tied, with a note
+ *
+ * What has no output matrix in files, such as an encoder, a classifier or a
+ * model whose hidden states are pooled, is not asked.
+ */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "model/arch.h"
+
+#include <string.h>
+
+/* ---- what config.json says ---- */
+
+enum tied { TIED_UNSAID, TIED_NO, TIED_YES, TIED_BOTH };
+
+static enum tied said(const struct gguf_convert *c)
+{
+    static const char name[] = "tie_word_embeddings";
+    const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
+    const json_t *const of[] = { json_object_get(c->config, name),
+                                 json_object_get(root, name) };
+    bool yes = false, no = false;
+    for (size_t i = 0; i < GG_LEN(of); i++) {
+        yes = yes || json_is_true(of[i]);
+        no = no || json_is_false(of[i]);
+    }
+    return yes && no ? TIED_BOTH : yes ? TIED_YES : no ? TIED_NO : TIED_UNSAID;
+}
+
+/* ---- what the folder has ---- */
+
+/* The first part of the tensor of that name, or NULL; of n parts. */
+static const struct gg_convert_item *find_item(const struct gguf_convert *c,
+                                               const char *name, size_t *n)
+{
+    const struct gg_convert_item *found = NULL;
+    *n = 0;
+    for (size_t i = 0; i < c->n_items; i++)
+        if (gg_str_eqz(c->item[i].to, name) && !(*n)++)
+            found = &c->item[i];
+    return found;
+}
+
+/* Have two tensors of the folder the same numbers? Read until they differ; of
+ * a folder on paper they do. */
+static enum gguf_status is_same(const struct gguf_convert *c, uint32_t a,
+                                uint32_t b, bool *yes, struct gguf_error *err)
+{
+    enum { CHUNK = 4096 };
+    const struct gg_data *list = &c->from->list;
+    const struct gg_safetensors_tensor *t[] = { &c->from->tensor[a],
+                                                &c->from->tensor[b] };
+    const uint32_t no[] = { a, b };
+    struct gg_data_rows rows[2];
+    float x[2][CHUNK];
+    *yes = t[0]->n_dims == t[1]->n_dims &&
+           !memcmp(t[0]->ne, t[1]->ne, sizeof t[0]->ne);
+    for (size_t i = 0; i < 2 && *yes; i++) {
+        if (!t[i]->data && !t[i]->packed && !t[i]->nibbles)
+            *yes = false;
+        else
+            GG_TRY(gg_data_rows(list, no[i], &rows[i], err));
+    }
+    for (uint64_t at = 0, k; *yes && at < t[0]->n_elements; at += k) {
+        k = GG_MIN(t[0]->n_elements - at, CHUNK);
+        for (size_t i = 0; i < 2; i++) {
+            GG_TRY(gg_data_hold(list, no[i], at, k, err));
+            gg_data_read(&rows[i], at, k, x[i]);
+            gg_data_release(list, no[i], at, k);
+            if (list->ops->advise)
+                list->ops->advise(list, no[i], at, k, GG_ADVISE_DONTNEED);
+        }
+        *yes = !memcmp(x[0], x[1], (size_t)k * sizeof *x[0]);
+    }
+    return GGUF_OK;
+}
+
+/* Are words no result of the model? */
+static bool has_no_words(const struct gguf_convert *c)
+{
+    size_t n;
+    return gg_convert_get(c, "modules_pooling") || gg_convert_is_headless(c) ||
+           gg_str_ends(gg_convert_class(c), "Classification") ||
+           find_item(c, "cls.output.weight", &n);
+}
+
+/* ---- what becomes of it ---- */
+
+/* The folder has one. */
+static enum gguf_status settle_own(struct gguf_convert *c,
+                                   const struct gg_convert_item *own,
+                                   const struct gg_convert_item *embedding,
+                                   bool can_own, struct gguf_error *err)
+{
+    const enum tied tied = said(c);
+    const bool is_tied = tied == TIED_YES || (!tied && c->arch->ties);
+    const uint32_t from = own->from;
+    struct gg_str_esc e;
+    bool same;
+    if (!is_tied && can_own)
+        return GGUF_OK;
+    /* of a folder on a server that may have a copy nothing is read for a
+     * note */
+    if (can_own && !c->arch->drops_copy && gg_dir_is_far(&c->folder))
+        return GGUF_OK;
+    GG_TRY(is_same(c, from, embedding->from, &same, err));
+    gg_str_esc(&e, c->from->tensor[from].name);
+    if (same && (!can_own || c->arch->drops_copy)) {
+        struct gg_convert_item *last = &c->item[--c->n_items];
+        c->item[own - c->item] = *last;
+        c->left[c->n_left++] = from;
+        return GGUF_OK;
+    }
+    if (!can_own)
+        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                            "tensor '%s' differs from the embedding, but "
+                            "architecture %s has no output matrix of its own "
+                            "(--ignore leaves it out)",
+                            e.s, c->arch->arch);
+    if (!same)
+        gg_convert_note(c,
+                        "config.json: tie_word_embeddings is %s, but '%s' "
+                        "differs from the embedding: it is kept as the output "
+                        "matrix, as by transformers 5",
+                        tied ? "true" : "true by default", e.s);
+    return GGUF_OK;
+}
+
+/* The folder has none. */
+static enum gguf_status settle_none(struct gguf_convert *c,
+                                    struct gguf_error *err)
+{
+    const enum tied tied = said(c);
+    struct gg_str_esc e;
+    if (tied == TIED_YES || (!tied && c->arch->ties) || has_no_words(c))
+        return GGUF_OK;
+    if (tied == TIED_BOTH)
+        gg_convert_note(c, "config.json: tie_word_embeddings is true and "
+                           "false, and the folder has no output matrix: the "
+                           "embedding is taken");
+    else if (!tied)
+        gg_convert_note(c,
+                        "config.json does not say tie_word_embeddings, which "
+                        "%s does not imply, and the folder has no output "
+                        "matrix: the embedding is taken",
+                        gg_str_esc(&e, gg_convert_class(c)));
+    else if (c->p.any)
+        gg_convert_note(c, "config.json: tie_word_embeddings is false, but "
+                           "the folder has no output matrix: the embedding "
+                           "is taken");
+    else
+        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                            "config.json: tie_word_embeddings is false, but "
+                            "the folder has no output matrix (lm_head); if "
+                            "the embedding is meant, set it to true");
+    return GGUF_OK;
+}
+
+enum gguf_status gg_convert_settle_output(struct gguf_convert *c,
+                                          struct gguf_error *err)
+{
+    const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));
+    size_t n, n_embedding;
+    const struct gg_convert_item *own = find_item(c, "output.weight", &n);
+    const struct gg_convert_item *embedding =
+        find_item(c, "token_embd.weight", &n_embedding);
+    if (!a || c->is_adapter || n > 1 || n_embedding != 1 ||
+        a->output == GG_OUTPUT_NONE)
+        return GGUF_OK;
+    if (own)
+        return settle_own(c, own, embedding, a->output != GG_OUTPUT_EMBD, err);
+    return a->output == GG_OUTPUT_OWN ? GGUF_OK : settle_none(c, err);
+}
