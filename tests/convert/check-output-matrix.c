@@ -9,6 +9,7 @@
 #include "gguf/convert.h"
 #include "tests/convert/archs.h"
 #include "tests/convert/roundtrip.h"
+#include "tests/convert/notes.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -23,12 +24,6 @@
 
 static char top[100];
 static struct folder folder;
-
-static void keep_note(void *user, const char *line)
-{
-    char *all = user;
-    snprintf(all + strlen(all), 1000 - strlen(all), "%s\n", line);
-}
 
 /* A folder of these tensors; zeros: all numbers are 0. */
 static void make(const char *class_name, const char *more, const char *tensors,
@@ -56,10 +51,11 @@ static void check(const char *what, const char *from, const char *said)
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c = NULL;
     struct gguf_error e;
-    char notes[1000] = "";
+    static struct notes notes;
     const char *got = NULL;
-    p.note = keep_note;
-    p.note_user = notes;
+    memset(&notes, 0, sizeof notes);
+    p.note = notes_keep;
+    p.note_user = &notes;
     if (strstr(what, "ignored")) {
         p.ignore = ignore;
         p.n_ignore = 1;
@@ -73,8 +69,8 @@ static void check(const char *what, const char *from, const char *said)
             got = gguf_convert_tensor(c, i)->from;
     ok(from ? got && !strcmp(got, from) : !got, "%s: made of %s", what,
        got ? got : "nothing");
-    ok(said ? strstr(notes, said) != NULL : !*notes, "%s: said: %s", what,
-       notes);
+    ok(said ? strstr(notes.text, said) != NULL : !*notes.text, "%s: said: %s",
+       what, notes.text);
     gguf_convert_close(c);
 }
 

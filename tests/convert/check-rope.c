@@ -11,6 +11,7 @@
 #include "gguf/stats.h"
 #include "tests/convert/archs.h"
 #include "tests/convert/roundtrip.h"
+#include "tests/convert/notes.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -164,12 +165,6 @@ static void check_refused(const char *more, enum gguf_status st,
     gguf_file_close(f);
 }
 
-static void keep_note(void *user, const char *line)
-{
-    char *all = user;
-    snprintf(all + strlen(all), 2000 - strlen(all), "%s\n", line);
-}
-
 /* Check the key that contradictory rotary parameters become, and the part of
  * a note (NULL: no note), against the rule of transformers 5.0
  * (convert_rope_params_to_dict, standardize_rope_params). */
@@ -178,10 +173,11 @@ static void check_choice(const char *config, const char *key, double want,
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c = NULL;
-    char notes[2000] = "";
+    static struct notes notes;
     double x = NAN;
-    p.note = keep_note;
-    p.note_user = notes;
+    memset(&notes, 0, sizeof notes);
+    p.note = notes_keep;
+    p.note_user = &notes;
     folder_text(&folder, "config.json", config);
     gguf_error_clear(&err);
     ok(gguf_convert_open(&c, folder.dir, &p, &err) == GGUF_OK, "%s %s", config,
@@ -191,7 +187,8 @@ static void check_choice(const char *config, const char *key, double want,
     if (kv)
         (void)gguf_kv_get_float(kv, &x, NULL);
     ok(isnan(want) ? !kv : x == want, "%s is %g: %g", key, want, x);
-    ok(said ? strstr(notes, said) != NULL : !*notes, "said: %s", notes);
+    ok(said ? strstr(notes.text, said) != NULL : !*notes.text, "said: %s",
+       notes.text);
     gguf_convert_close(c);
 }
 

@@ -4,20 +4,15 @@
 #include "config.h"
 #include "gguf/convert.h"
 #include "tests/convert/archs.h"
+#include "tests/convert/notes.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <unistd.h>
 
-static char top[100], notes[40000];
+static char top[100];
+static struct notes notes;
 static struct folder folder;
-
-static void keep_note(void *user, const char *line)
-{
-    (void)user;
-    snprintf(notes + strlen(notes), sizeof notes - strlen(notes), "%s\n",
-             line);
-}
 
 static void make(const char *more)
 {
@@ -37,8 +32,9 @@ static void check(size_t n, const char *said)
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c = NULL;
     struct gguf_error e;
-    *notes = 0;
-    p.note = keep_note;
+    memset(&notes, 0, sizeof notes);
+    p.note = notes_keep;
+    p.note_user = &notes;
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK, "a model %s",
        e.message);
@@ -48,7 +44,7 @@ static void check(size_t n, const char *said)
     ok(kv && kv->n == 260, "as many tokens as rows");
     ok(c && gguf_convert_summary(c)->n_tokens_left == n, "%zu are left out",
        n);
-    ok(!said || !strcmp(notes, said), "said: %.300s", notes);
+    ok(!said || !strcmp(notes.text, said), "said: %.300s", notes.text);
     gguf_convert_close(c);
 }
 
@@ -77,9 +73,9 @@ int main(void)
     unlink(scratch_path(folder.dir, "tokenizer_config.json"));
     folder_text(&folder, "added_tokens.json", text);
     check(300, NULL);
-    ok(strstr(notes, "token 1255 '<255>'") &&
-           !strstr(notes, "token 1256 '<256>'") &&
-           strstr(notes, "and 44 more tokens are left out"),
+    ok(strstr(notes.text, "token 1255 '<255>'") &&
+           !strstr(notes.text, "token 1256 '<256>'") &&
+           strstr(notes.text, "and 44 more tokens are left out"),
        "of very many the first are named");
     scratch_clean(folder.dir);
     make(",\"pad_token_id\":151645");

@@ -8,6 +8,7 @@
 #include "gguf/convert.h"
 #include "tests/convert/archs.h"
 #include "tests/convert/roundtrip.h"
+#include "tests/convert/notes.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -18,12 +19,6 @@
 
 static char top[100];
 static struct folder folder, more;
-
-static void keep_note(void *user, const char *line)
-{
-    char *all = user;
-    snprintf(all + strlen(all), 2000 - strlen(all), "%s\n", line);
-}
 
 /* A folder without a template. */
 static void begin(void)
@@ -84,17 +79,19 @@ static void check(const char *what, const char *want, const char *said)
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c = NULL;
     struct gguf_error e;
-    char notes[2000] = "", got[500] = "";
-    p.note = keep_note;
-    p.note_user = notes;
+    static struct notes notes;
+    char got[500] = "";
+    memset(&notes, 0, sizeof notes);
+    p.note = notes_keep;
+    p.note_user = &notes;
     gguf_error_clear(&e);
     const enum gguf_status st = gguf_convert_open(&c, folder.dir, &p, &e);
     if (c)
         print_keys(gguf_convert_meta(c), got);
     ok(st == GGUF_OK && !strcmp(got, want), "%s: %s, expected %s %s", what,
        got, want, e.message);
-    ok(said ? strstr(notes, said) != NULL : !*notes, "%s: said: %s", what,
-       notes);
+    ok(said ? strstr(notes.text, said) != NULL : !*notes.text, "%s: said: %s",
+       what, notes.text);
     gguf_convert_close(c);
 }
 

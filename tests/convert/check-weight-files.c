@@ -8,6 +8,7 @@
 #include "config.h"
 #include "gguf/convert.h"
 #include "tests/convert/archs.h"
+#include "tests/convert/notes.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -15,12 +16,6 @@
 
 static char top[100];
 static struct folder folder;
-
-static void keep_note(void *user, const char *line)
-{
-    char *all = user;
-    snprintf(all + strlen(all), 1000 - strlen(all), "%s\n", line);
-}
 
 static void begin(void)
 {
@@ -43,10 +38,11 @@ static void check(const char *what, uint32_t dtype, const char *said)
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c = NULL;
     struct gguf_error e;
-    char notes[1000] = "";
+    static struct notes notes;
     uint32_t got = GGUF_DTYPE_NONE;
-    p.note = keep_note;
-    p.note_user = notes;
+    memset(&notes, 0, sizeof notes);
+    p.note = notes_keep;
+    p.note_user = &notes;
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK, "%s: %s", what,
        e.message);
@@ -54,8 +50,8 @@ static void check(const char *what, uint32_t dtype, const char *said)
         if (!strcmp(gguf_convert_tensor(c, i)->name, "token_embd.weight"))
             got = gguf_convert_tensor(c, i)->dtype;
     ok(got == dtype, "%s: type %u", what, (unsigned)got);
-    ok(said ? strstr(notes, said) != NULL : !*notes, "%s: said: %s", what,
-       notes);
+    ok(said ? strstr(notes.text, said) != NULL : !*notes.text, "%s: said: %s",
+       what, notes.text);
     gguf_convert_close(c);
     scratch_clean(folder.dir);
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* notes.h - lines that a conversion says about its folder, one after another */
+#ifndef TESTS_CONVERT_NOTES_H
+#define TESTS_CONVERT_NOTES_H
+
+#include <stdio.h>
+#include <string.h>
+
+struct notes {
+    char text[40000];
+};
+
+/* A gguf_convert_note_fn; user is a struct notes of zeros. The tokenizer of
+ * folder_bpe has a normalizer, which is of no interest here. */
+static inline void notes_keep(void *user, const char *line)
+{
+    struct notes *n = user;
+    const size_t used = strlen(n->text);
+    if (!strstr(line, "normalizer NFC"))
+        snprintf(n->text + used, sizeof n->text - used, "%s\n", line);
+}
+
+#endif
