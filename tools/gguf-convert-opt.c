@@ -14,6 +14,10 @@
 #define AT(member)  OPT_AT(struct convert_options, member)
 #define JOB(member) AT(q.member)
 
+static const struct opt_word reranker_words[] = {
+    { "auto", 0 }, { "yes", 1 }, { "no", 2 }, { NULL, 0 }
+};
+
 static const struct opt table[] = {
     { .help = "What is read:" },
     { "--pre", "NAME",
@@ -32,6 +36,10 @@ static const struct opt table[] = {
       "DIR has a LoRA adapter: the model that it is for, a folder or a GGUF "
       "file; only what it is is read",
       OPT_STR, AT(params.base) },
+    { "--reranker", "WORD",
+      "take a Qwen 3 model for a reranker, whose answers are yes and no, or "
+      "for a language model: auto (the default), yes or no",
+      OPT_WORD, AT(params.reranker), .words = reranker_words },
     { "--sentence-transformers-dense-modules", NULL,
       "with the matrices by which vectors of texts are multiplied after "
       "pooling (EmbeddingGemma), which are left out otherwise",
@@ -133,7 +141,7 @@ static const struct opt_rule rules[] = {
     { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
     { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
     { "--to-safetensors", OPT_EXCLUDES,
-      "--output --base --dry-run --json --resume --pre --ignore "
+      "--output --base --dry-run --json --resume --pre --ignore --reranker "
       "--sentence-transformers-dense-modules "
       "--override-kv --pure "
       "--output-tensor-type --token-embedding-type --leave-output-tensor "

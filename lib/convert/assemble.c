@@ -503,5 +503,6 @@ enum gguf_status gg_convert_tensors(struct gguf_convert *c,
     GG_TRY(st);
     GG_TRY(gg_convert_settle_output(c, err));
     GG_TRY(gg_convert_numbers(c, err));
-    return make_all(c, err);
+    GG_TRY(make_all(c, err));
+    return gg_convert_check_classifier(c, err);
 }

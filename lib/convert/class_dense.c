@@ -181,30 +181,15 @@ static const struct gg_convert_name exaone_names[] = {
          OF("/tokenizer.ggml.add_bos_token", BOOL, "vocab_size=49152?0")),    \
         .roles = "eot=\xe2\x96\x81<EOT>"
 
-/* The head's rows of two tokens (reranker.c), and how it is to be asked: model
- * card of Qwen3-Reranker-0.6B, section Transformers Usage. */
-#define ANSWERS(FROM)                                                         \
-    N_AXES(FROM, "cls.output", "[1@reranker_yes] x, * > x, *"),               \
-        N_AXES(FROM, "cls.output", "[1@reranker_no] x, * > x, *")
-static const struct gg_convert_name reranker_names[] = { ANSWERS("lm_head"),
-                                                         END_NAMES };
-static const struct gg_convert_name tied_reranker_names[] = {
+const struct gg_convert_name gg_convert_names_answers[] = { ANSWERS("lm_head"),
+                                                            END_NAMES };
+const struct gg_convert_name gg_convert_names_tied_answers[] = {
     N("model.embed_tokens", "token_embd"), ANSWERS("model.embed_tokens"),
     END_NAMES
 };
-#define RERANKER                                                              \
-    ALWAYS("pooling_type", U32, 4),                                           \
-        OR("classifier.output_labels", "reranker_answers", LABELS, 0),        \
-        WORD("/tokenizer.chat_template.rerank",                               \
-             "<|im_start|>system\nJudge whether the Document meets the "      \
-             "requirements based on the Query and the Instruct provided. "    \
-             "Note that the answer can only be \"yes\" or "                   \
-             "\"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: Given a web "  \
-             "search query, retrieve relevant passages that answer the "      \
-             "query\n<Query>: {query}\n<Document>: "                          \
-             "{document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n"       \
-             "</think>\n\n"),                                                 \
-        OR("/tokenizer.chat_templates", "reranker_templates", LABELS, 0)
+static const struct gg_convert_name score_names[] = {
+    N_HOW("score", "cls.output", PAIR), END_NAMES
+};
 
 const struct gg_convert_arch gg_convert_class_dense[] = {
     { .classes = "LlamaForCausalLM LLaMAForCausalLM MistralForCausalLM "
@@ -255,17 +240,25 @@ const struct gg_convert_arch gg_convert_class_dense[] = {
       .arch = "qwen2",
       .before = "model.",
       .names = LLAMA },
-    { .classes = "Qwen3ForCausalLM",
+    { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification",
       .arch = "qwen3",
-      .when = "reranker*tie_word_embeddings",
-      .names = OVER(tied_reranker_names),
+      .when = "reranker_tied",
+      .names = OVER(gg_convert_names_tied_answers),
       .keys = ROWS(RERANKER) },
-    { .classes = "Qwen3ForCausalLM",
+    { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification",
       .arch = "qwen3",
       .when = "reranker",
-      .names = OVER(reranker_names),
+      .names = OVER(gg_convert_names_answers),
       .keys = ROWS(RERANKER) },
-    { .classes = "Qwen3ForCausalLM StepVLForConditionalGeneration",
+    { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification",
+      .arch = "qwen3",
+      .when = "reranker_score",
+      .names = OVER(score_names),
+      .keys = ROWS(
+          ALWAYS("pooling_type", U32, 4),
+          OR("classifier.output_labels", "reranker_answers", LABELS, 0)) },
+    { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification "
+                 "StepVLForConditionalGeneration",
       .arch = "qwen3",
       .names = LLAMA },
     { .classes = "Qwen3Model",

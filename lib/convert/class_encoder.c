@@ -34,6 +34,12 @@ static const struct gg_convert_name bert_names[] = {
     END_NAMES
 };
 
+/* The pooler, with its tanh, is a part of the classifier (modeling_bert.py,
+ * BertForSequenceClassification). */
+static const struct gg_convert_name bert_classifier_names[] = {
+    N("pooler.dense", "cls"), END_NAMES
+};
+
 /* The first positions are of padding. */
 static const struct gg_convert_name roberta_names[] = {
     N_AXES("embeddings.position_embeddings", "position_embd",
@@ -212,6 +218,12 @@ static const struct gg_convert_name t5_names[] = {
         F32("attention.layer_norm_rms_epsilon", "layer_norm_epsilon")
 
 const struct gg_convert_arch gg_convert_class_encoder[] = {
+    { .classes = "BertModel BertForSequenceClassification",
+      .arch = "bert",
+      .when = "classifies",
+      .strip = "bert.",
+      .names = { bert_classifier_names, bert_names },
+      .keys = ROWS(BERT_KEYS, TYPES) },
     { .classes = "BertModel BertForMaskedLM CamembertModel "
                  "BertForSequenceClassification",
       .arch = "bert",

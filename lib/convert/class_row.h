@@ -32,6 +32,10 @@ extern const struct gg_convert_name gg_convert_names_llama[],
     gg_convert_names_nextn[], gg_convert_names_after[],
     gg_convert_names_granitemoe[];
 
+/* Rows of the output matrix, or of the embedding, for a reranker's answers. */
+extern const struct gg_convert_name gg_convert_names_answers[],
+    gg_convert_names_tied_answers[];
+
 #define L "model.layers.%."
 #define B "blk.%."
 
@@ -165,6 +169,24 @@ extern const struct gg_convert_name gg_convert_names_llama[],
 #define FILE_TYPE ALWAYS("/general.file_type", U32, 0)
 #define FILE_VERSION                                                          \
     ALWAYS("/general.quantization_version", U32, GG_JOB_VERSION)
+/* Rows of two tokens (reranker.c), and the prompt: model card of
+ * Qwen3-Reranker-0.6B, section Transformers Usage. */
+#define ANSWERS(FROM)                                                         \
+    N_AXES(FROM, "cls.output", "[1@reranker_yes] x, * > x, *"),               \
+        N_AXES(FROM, "cls.output", "[1@reranker_no] x, * > x, *")
+#define RERANKER                                                              \
+    ALWAYS("pooling_type", U32, 4),                                           \
+        OR("classifier.output_labels", "reranker_answers", LABELS, 0),        \
+        WORD("/tokenizer.chat_template.rerank",                               \
+             "<|im_start|>system\nJudge whether the Document meets the "      \
+             "requirements based on the Query and the Instruct provided. "    \
+             "Note that the answer can only be \"yes\" or "                   \
+             "\"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: Given a web "  \
+             "search query, retrieve relevant passages that answer the "      \
+             "query\n<Query>: {query}\n<Document>: "                          \
+             "{document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n"       \
+             "</think>\n\n"),                                                 \
+        OR("/tokenizer.chat_templates", "reranker_templates", LABELS, 0)
 /* What those have whose queries and keys are permuted. */
 #define TURNED .turned = true, .rope_count = true, .vocab_size = true
 

@@ -54,6 +54,10 @@ static const struct gg_convert_name chameleon_names[] = {
          OF("rope.scaling.original_context_length", U32,                      \
             XD("max_position_embeddings")))
 
+#define DEEPSTACK                                                             \
+    OF("n_deepstack_layers", U32,                                             \
+       "len(vision_config.deepstack_visual_indexes)")
+
 const struct gg_convert_arch gg_convert_class_vision[] = {
     { .classes = "Qwen2VLForConditionalGeneration "
                  "Qwen2_5_VLForConditionalGeneration Qwen2_5OmniModel "
@@ -62,9 +66,18 @@ const struct gg_convert_arch gg_convert_class_vision[] = {
       .names = LLAMA },
     { .classes = "Qwen3VLForConditionalGeneration",
       .arch = "qwen3vl",
+      .when = "reranker_tied",
+      .names = OVER(gg_convert_names_tied_answers),
+      .keys = ROWS(DEEPSTACK, RERANKER) },
+    { .classes = "Qwen3VLForConditionalGeneration",
+      .arch = "qwen3vl",
+      .when = "reranker",
+      .names = OVER(gg_convert_names_answers),
+      .keys = ROWS(DEEPSTACK, RERANKER) },
+    { .classes = "Qwen3VLForConditionalGeneration",
+      .arch = "qwen3vl",
       .names = LLAMA,
-      .keys = ROWS(OF("n_deepstack_layers", U32,
-                      "len(vision_config.deepstack_visual_indexes)")) },
+      .keys = ROWS(DEEPSTACK) },
     /* it hears; whatever template its tokenizer has */
     { .classes = "Qwen3ASRForConditionalGeneration",
       .arch = "qwen3vl",

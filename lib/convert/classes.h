@@ -33,6 +33,7 @@ enum gg_convert_how {
     GG_HOW_TERNARY,  /* -1, 0 or 1 times the mean of their magnitudes */
     GG_HOW_HALVES,   /* rows of each head from pairs to halves, as far as they
                       * turn; the others stay */
+    GG_HOW_PAIR,     /* a row of zeros after it, if it has one row */
     GG_HOW_FILL,     /* rows of zeros after it, as many as vocab_size wants */
     GG_N_HOWS
 };

@@ -46,6 +46,7 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
     const json_t *v = class_of(t->json.root);
     struct gguf_str name, inner;
     struct gg_str_esc e;
+    c->arch = NULL;
     if (!gg_json_str(v, &name))
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                             "config.json: there is no name in "
@@ -126,12 +127,13 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_convert_read_texts(c, err));
     GG_TRY(gg_convert_settle_rope(c, err));
     GG_TRY(gg_convert_unsaid_defaults(c, err));
-    GG_TRY(gg_convert_unsaid_reranker(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
     GG_TRY(gg_convert_unsaid_epsilon(c, err));
     GG_TRY(gg_safetensors_open(&c->from, &c->folder, "model", &limits,
                                c->codec, err));
     GG_TRY(gg_convert_note_unread(c, err));
+    GG_TRY(gg_convert_unsaid_reranker(c, err));
+    GG_TRY(gg_convert_find_arch(c, err)); /* a reranker has another row */
     GG_TRY(gg_convert_find_prefix(c, err));
     GG_TRY(gg_convert_unsaid_drafts(c, err));
     GG_TRY(gg_convert_modules(c, err));

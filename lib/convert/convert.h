@@ -144,6 +144,11 @@ enum gguf_status gg_convert_tell_kind(struct gguf_convert *c,
 enum gguf_status gg_convert_settle_output(struct gguf_convert *c,
                                           struct gguf_error *err);
 
+/* classifier.c: has a class of classifiers one in the plan? Note what readers
+ * compute otherwise. GGUF_E_TENSOR, GGUF_E_HPARAM (another number of names). */
+enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
+                                             struct gguf_error *err);
+
 /* note.c: give the caller a line, if it takes some. */
 void gg_convert_note(const struct gguf_convert *c, const char *format, ...)
     GG_PRINTF(2, 3);
@@ -172,9 +177,10 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                                           struct gguf_error *err);
 enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
                                         struct gguf_error *err);
-/* reranker.c: likewise, before the row of the class is found, that it is one:
- * GGUF_E_VOCAB (without its answers), GGUF_E_FORMAT, GGUF_E_IO, GGUF_E_NOMEM.
- */
+/* reranker.c: likewise, that the model is a reranker, by all that the folder
+ * has; the row of its class is to be found again then. GGUF_E_VOCAB (without
+ * its answers), GGUF_E_UNSUPPORTED (asked for of another class), GGUF_E_FORMAT,
+ * GGUF_E_IO, GGUF_E_NOMEM. */
 enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
                                             struct gguf_error *err);
 /* modules.c: likewise, what modules.json says, and the matrices that it has, as

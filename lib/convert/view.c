@@ -200,6 +200,18 @@ static enum gguf_status fill(struct gg_convert_view *v, struct gguf_error *err)
     return GGUF_OK;
 }
 
+/* softmax(x, 0) is the sigmoid of x. */
+static enum gguf_status pair(struct gg_convert_view *v, struct gguf_error *err)
+{
+    if (v->n_dims != 2)
+        return fail(v, "is no matrix", err);
+    if (v->ne[1] == 1) {
+        v->n_zeros = (uint64_t)v->ne[0];
+        v->ne[1] = 2;
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status is_index(struct gg_convert_view *v,
                                  struct gguf_error *err)
 {
@@ -294,6 +306,7 @@ static const struct {
     [GG_HOW_TERNARY] = { "-1, 0 or 1 times their mean magnitude", ternary,
                          round_3 },
     [GG_HOW_HALVES] = { "rows of heads from pairs to halves", halves, NULL },
+    [GG_HOW_PAIR] = { "a row of zeros after a single one", pair, NULL },
     [GG_HOW_FILL] = { "rows of zeros up to vocab_size", fill, NULL },
 };
 
@@ -309,6 +322,7 @@ static enum gguf_status see_half(struct gg_convert_view *v,
     if (v->n_dims != 2 || row->how == GG_HOW_PLUS_1 ||
         row->how == GG_HOW_NEG_EXP || row->how == GG_HOW_NEG_HALF ||
         row->how == GG_HOW_TERNARY || row->how == GG_HOW_INDEX ||
+        row->how == GG_HOW_PAIR ||
         (row->how == GG_HOW_FILL && strcmp(row->to, "token_embd") != 0))
         return fail(v, "is no half of a matrix's pair", err);
     if (!strcmp(row->to, "token_embd"))

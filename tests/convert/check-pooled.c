@@ -10,6 +10,7 @@
 #include "gguf/convert.h"
 #include "gguf/file.h"
 #include "tests/convert/folder.h"
+#include "tests/convert/notes.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
@@ -230,6 +231,66 @@ static void check_labels(void)
     scratch_clean(top);
 }
 
+/* The tensor of the plan that is made of this one of the folder, or "-". */
+static void made_of(const char *from, const char *want, const char *said)
+{
+    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+    struct gguf_convert *c = NULL;
+    static struct notes notes;
+    struct gguf_error e;
+    const char *got = "-";
+    memset(&notes, 0, sizeof notes);
+    p.note = notes_keep;
+    p.note_user = &notes;
+    gguf_error_clear(&e);
+    const enum gguf_status st = gguf_convert_open(&c, folder.dir, &p, &e);
+    for (size_t i = 0; c && i < gguf_convert_n_tensors(c); i++)
+        if (!strcmp(gguf_convert_tensor(c, i)->from, from))
+            got = gguf_convert_tensor(c, i)->name;
+    ok(st == GGUF_OK && !strcmp(got, want), "%s becomes %s: %s %s", from, want,
+       got, e.message);
+    ok(said ? strstr(notes.text, said) != NULL : !*notes.text, "said: %s",
+       notes.text);
+    gguf_convert_close(c);
+    scratch_clean(top);
+}
+
+/* BertForSequenceClassification: classifier(tanh(pooler.dense(first token))),
+ * which is what readers compute of cls and cls.output. */
+static void check_classifier(void)
+{
+    static const char pooler[] =
+        LIN("pooler.dense", 32, 32) "classifier.weight 3 32\n"
+                                    "classifier.bias 3\n";
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    make("BertForSequenceClassification", "", pooler);
+    made_of("pooler.dense.weight", "cls.weight", NULL);
+    make("BertForSequenceClassification", "", pooler);
+    made_of("classifier.weight", "cls.output.weight", NULL);
+    make("BertModel", "", LIN("pooler.dense", 32, 32));
+    made_of("pooler.dense.weight", "-", NULL);
+    make("BertForSequenceClassification", "",
+         "classifier.weight 3 32\nclassifier.bias 3\n");
+    made_of("classifier.weight", "cls.output.weight", "has no pooler.dense");
+    make("BertForSequenceClassification", "", "");
+    gguf_error_clear(&e);
+    ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&
+           strstr(e.message, "has no tensor of one"),
+       "refused: %s", e.message);
+    gguf_convert_close(c);
+    scratch_clean(top);
+    make("BertForSequenceClassification",
+         ",\"id2label\":{\"0\":\"a\",\"1\":\"b\"}", pooler);
+    gguf_error_clear(&e);
+    ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_HPARAM &&
+           strstr(e.message, "id2label has 2 names, but the classifier gives "
+                             "3 numbers"),
+       "refused: %s", e.message);
+    gguf_convert_close(c);
+    scratch_clean(top);
+}
+
 int main(void)
 {
     snprintf(top, sizeof top, "check-pooled.%d.tmp", (int)getpid());
@@ -238,6 +299,7 @@ int main(void)
     check_left_out();
     check_refused();
     check_labels();
+    check_classifier();
     rmdir(top);
     return done_testing();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-reranker.c - folders of Qwen3-Reranker, told by a name or a heading,
- * become files whose classifier is the head's rows of "yes" and "no"
+/* check-reranker.c - folders of Qwen3-Reranker become files whose classifier is
+ * the head's rows of "yes" and "no", and which folders these are
  *
  * What is asked for, and which tokens answer, is in the model card of
  * Qwen3-Reranker-0.6B; keys are those that llama.cpp's converter writes.
@@ -9,6 +9,7 @@
 #include "gguf/convert.h"
 #include "tests/convert/archs.h"
 #include "tests/convert/filed.h"
+#include "tests/convert/notes.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -135,13 +136,163 @@ static void check_others(void)
     scratch_clean(top);
 }
 
+/* ---- what tells ---- */
+
+static void add_text(const char *dir, const char *name, const char *text)
+{
+    static struct folder more;
+    char *path = strdup(scratch_path(folder.dir, dir));
+    folder_begin(&more, path);
+    folder_text(&more, name, text);
+    free(path);
+}
+
+/* Check the kind, its reason, and a part of a note; NULL: no note. */
+static void told(const char *what, int asked, const char *kind,
+                 const char *reason, const char *said)
+{
+    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+    struct gguf_convert *c = NULL;
+    static struct notes notes;
+    struct gguf_error e;
+    memset(&notes, 0, sizeof notes);
+    p.note = notes_keep;
+    p.note_user = &notes;
+    p.reranker = asked;
+    gguf_error_clear(&e);
+    ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK, "%s: %s", what,
+       e.message);
+    const struct gguf_convert_summary *s = c ? gguf_convert_summary(c) : NULL;
+    ok(s && !strcmp(s->kind, kind) && strstr(s->reason, reason),
+       "%s: taken for a %s by %s", what, s ? s->kind : "?",
+       s ? s->reason : "?");
+    ok(said ? strstr(notes.text, said) != NULL : !*notes.text, "%s: said: %s",
+       what, notes.text);
+    gguf_convert_close(c);
+    scratch_clean(top);
+}
+
+static void check_told(void)
+{
+    static const char *const lm = "language model", *const rr = "reranker";
+    make("hf", true, "# Qwen3-Reranker-0\n");
+    name_tokens("yes", "no");
+    told("a heading", 0, lm, "its class", "--reranker=yes");
+    make("hf", true, "# Qwen3-Reranker-0\n");
+    name_tokens("yes", "no");
+    told("asked for", 1, rr, "--reranker", NULL);
+    make("Qwen3-Reranker-0", true, NULL);
+    told("not asked for", 2, lm, "its class", NULL);
+    make("Qwen3-Reranker-chat", true,
+         "---\npipeline_tag: text-generation\n---\n# Qwen3-Reranker\n");
+    told("another tag", 0, lm, "its class", "nothing else says");
+    make("hf", true, "---\nbase_model: Qwen/Qwen3-Reranker-8B\n---\n");
+    name_tokens("yes", "no");
+    told("what it is made of", 0, rr, "base_model of README.md", NULL);
+    make("hf", true, NULL);
+    folder_text(&folder, "modules.json",
+                "[{\"type\":\"x.Transformer\",\"path\":\"\"},{\"type\":\"x."
+                "LogitScore\",\"path\":\"1_LogitScore\"}]");
+    add_text("1_LogitScore", "config.json",
+             "{\"true_token_id\":7,\"false_token_id\":9}");
+    told("modules.json", 0, rr, "modules.json", "step 1 is left out");
+    make("hf", true, NULL);
+    name_tokens("yes", "no");
+    folder_text(&folder, "config_sentence_transformers.json",
+                "{\"model_type\":\"CrossEncoder\"}");
+    told("a cross-encoder", 0, rr, "config_sentence_transformers", NULL);
+    make("hf", true, NULL);
+    name_tokens("yes", "no");
+    folder_text(&folder, "chat_template.jinja",
+                "Note that the answer can only be \"yes\" or \"no\".");
+    told("a template", 0, rr, "its chat template",
+         "differs from that in tokenizer_config.json");
+    /* the folder of a cache, without a card */
+    char *repo = strdup(scratch_path(top, "models--Qwen--Qwen3-Reranker-0"));
+    folder_begin(&folder, repo);
+    free(repo);
+    folder_begin(
+        &folder,
+        scratch_path(top, "models--Qwen--Qwen3-Reranker-0/snapshots"));
+    make("models--Qwen--Qwen3-Reranker-0/snapshots/0123abc", true, NULL);
+    name_tokens("yes", "no");
+    told("a cache", 0, rr, "'Qwen/Qwen3-Reranker-0'", NULL);
+}
+
+/* The rows of the tokens that modules.json numbers, of the vision class. */
+static void check_vision(void)
+{
+    static const char tensors[] =
+        "model.language_model.embed_tokens.weight 260 32\n"
+        "model.language_model.norm.weight 32\n"
+        "model.visual.patch_embed.proj.bias 32\n";
+    char part[2000], *at = part;
+    make("hf", true, NULL);
+    folder_text(&folder, "config.json",
+                "{\"architectures\":[\"Qwen3VLForConditionalGeneration\"],"
+                "\"vision_config\":{\"deepstack_visual_indexes\":[]},"
+                "\"tie_word_embeddings\":true,\"text_config\":{" SIZES
+                ",\"head_dim\":8,\"rope_scaling\":{\"rope_type\":\"default\","
+                "\"mrope_section\":[2,1,1]}}}");
+    folder.n_tensors = 0;
+    folder_tensors(&folder, tensors, LAYERS, EXPERTS);
+    for (const char *p = QKV QK_NORM NORMS MLP; *p; p++) {
+        if (!strncmp(p, "model.", 6)) {
+            at += sprintf(at, "model.language_model.");
+            p += 6;
+        }
+        *at++ = *p;
+    }
+    *at = 0;
+    folder_tensors(&folder, part, LAYERS, EXPERTS);
+    folder_weights(&folder, "F32", 1);
+    folder_text(&folder, "modules.json",
+                "[{\"type\":\"x.CausalScoreHead\",\"path\":\"1_Score\"}]");
+    add_text("1_Score", "config.json",
+             "{\"true_token_id\":256,\"false_token_id\":257}");
+    struct gguf_file *f = converted();
+    ok(has_answers(f, "model.language_model.embed_tokens.weight"),
+       "the vision class: two rows of the embedding");
+    ok(filed_text(f, "general.architecture", "qwen3vl") &&
+           filed_uint(f, "qwen3vl.pooling_type", 4) &&
+           filed_text(f, "tokenizer.chat_template.rerank", "<|im_start|>"),
+       "and what else a reranker has");
+    gguf_file_close(f);
+    scratch_clean(top);
+}
+
+/* A single row gets a row of zeros: readers compute softmax(x, 0), which is the
+ * sigmoid of x. */
+static void check_score(void)
+{
+    make("hf", true, NULL);
+    folder_text(
+        &folder, "config.json",
+        "{\"architectures\":[\"Qwen3ForSequenceClassification\"]," SIZES
+        ",\"head_dim\":8,\"id2label\":{\"0\":\"LABEL_0\"}}");
+    folder_tensors(&folder, "score.weight 1 32\n", LAYERS, EXPERTS);
+    folder_weights(&folder, "F32", 1);
+    struct gguf_file *f = converted();
+    const float *x = filed_matrix(f, "cls.output.weight", 32, 2);
+    bool good = x;
+    for (uint64_t i = 0; good && i < 32; i++)
+        good = x[i] == folder_value("score.weight", i) && x[32 + i] == 0;
+    ok(good && has_labels(f) && filed_uint(f, "qwen3.pooling_type", 4),
+       "Qwen3ForSequenceClassification: its row, and one of zeros");
+    gguf_file_close(f);
+    told("a classifier", 0, "classifier", "its class", NULL);
+}
+
 int main(void)
 {
     snprintf(top, sizeof top, "check-reranker.%d.tmp", (int)getpid());
     folder_begin(&folder, top);
     check_one("Qwen3-Reranker-0", true, NULL);
     check_one("qwen3-reranker-0", false, NULL);
-    check_one("hf", true, "---\na: b\n---\n# Qwen3-Reranker-0\n");
+    check_one("hf", true, "---\npipeline_tag: text-ranking\n---\n");
+    check_told();
+    check_vision();
+    check_score();
     check_others();
     rmdir(top);
     return done_testing();

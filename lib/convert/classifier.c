@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* classifier.c - what transformers computes of a text's vector, and readers of
+ * GGUF files do not
+ *
+ * A file has cls.weight and cls.output.weight, between which readers compute
+ * tanh, or GELU for ModernBERT, of the first token's vector, or of the mean for
+ * ModernBERT (model/pooled.c). What a class computes otherwise is a note.
+ */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <string.h>
+
+static const struct gguf_convert_tensor *find(const struct gguf_convert *c,
+                                              const char *name)
+{
+    for (size_t i = 0; i < c->n_tensors; i++)
+        if (!strcmp(c->tensor[i].name, name))
+            return &c->tensor[i];
+    return NULL;
+}
+
+/* How the class itself pools and activates: modeling_NAME.py of transformers.
+ */
+static void note_differences(const struct gguf_convert *c,
+                             struct gguf_str name)
+{
+    struct gguf_str pooling;
+    struct gg_str_esc e;
+    if (gg_str_eqz(name, "BertForSequenceClassification") &&
+        !find(c, "cls.weight"))
+        gg_convert_note(c, "the folder has no pooler.dense, which a class "
+                           "BertForSequenceClassification computes before "
+                           "the classifier: the file has none, either");
+    if (gg_str_starts(name, "DistilBert") && find(c, "cls.weight"))
+        gg_convert_note(c, "DistilBERT has a ReLU after pre_classifier, for "
+                           "which readers of GGUF files compute tanh: scores "
+                           "differ");
+    if (!gg_str_starts(name, "ModernBert"))
+        return;
+    if (!gg_json_str(gg_convert_get(c, "classifier_pooling"), &pooling))
+        pooling = GG_STR("cls"); /* ModernBertConfig */
+    if (!gg_str_eqz(pooling, "mean"))
+        gg_convert_note(c,
+                        "config.json: classifier_pooling is '%s', for which "
+                        "readers of GGUF files take the mean: scores differ",
+                        gg_str_esc(&e, pooling));
+}
+
+enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
+                                             struct gguf_error *err)
+{
+    const struct gguf_str name = gg_convert_class(c);
+    const struct gguf_convert_tensor *head = find(c, "cls.output.weight");
+    struct gg_str_esc e;
+    if (!gg_str_ends(name, "ForSequenceClassification") || c->is_adapter)
+        return GGUF_OK;
+    if (!head && !find(c, "cls.weight")) {
+        if (c->p.any)
+            return GGUF_OK;
+        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                            "class '%s' has a classifier, but the folder has "
+                            "no tensor of one",
+                            gg_str_esc(&e, name));
+    }
+    const json_t *labels = gg_convert_get(c, "id2label");
+    const size_t n = json_object_size(labels);
+    if (head && n && head->n_dims == 2 &&
+        !gg_convert_get(c, "reranker_score") && head->ne[1] != (int64_t)n)
+        return gg_error_set(
+            err, GGUF_E_HPARAM,
+            gg_json_place(&c->text[GG_CONVERT_CONFIG].json, labels),
+            "config.json: id2label has %zu names, but the classifier gives "
+            "%" PRId64 " numbers",
+            n, head->ne[1]);
+    note_differences(c, name);
+    return GGUF_OK;
+}
