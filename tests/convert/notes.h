@@ -10,14 +10,12 @@ struct notes {
     char text[40000];
 };
 
-/* A gguf_convert_note_fn; user is a struct notes of zeros. The tokenizer of
- * folder_bpe has a normalizer, which is of no interest here. */
+/* A gguf_convert_note_fn; user is a struct notes of zeros. */
 static inline void notes_keep(void *user, const char *line)
 {
     struct notes *n = user;
     const size_t used = strlen(n->text);
-    if (!strstr(line, "normalizer NFC"))
-        snprintf(n->text + used, sizeof n->text - used, "%s\n", line);
+    snprintf(n->text + used, sizeof n->text - used, "%s\n", line);
 }
 
 #endif
