@@ -79,7 +79,7 @@ struct gguf_convert_params {
     int ignore_normalizer; /* 1: leave out, with a note, what tokenizer.json's
                             * normalizer does to texts and no GGUF file holds;
                             * 0: refuse the tokenizer */
-    int reranker; /* kind of a Qwen3ForCausalLM or
+    int reranker;          /* kind of a Qwen3ForCausalLM or
                    * Qwen3VLForConditionalGeneration: 1: reranker; 2: language
                    * model; 0: by the evidence that the folder has */
 };
