@@ -41,7 +41,7 @@ static void tell(struct gguf_convert *c)
         s->kind = "adapter";
         s->reason = "adapter_config.json";
     } else if (has_tensor(c, "cls.output.weight") ||
-               has_tensor(c, "cls.weight")) {
+               gg_str_ends(gg_convert_class(c), "Classification")) {
         s->kind = "classifier";
     } else if (gg_convert_get(c, "modules_pooling")) {
         s->kind = "embedding model";
