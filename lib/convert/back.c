@@ -396,18 +396,17 @@ static enum gguf_status put_index(struct writer *w, struct gguf_error *err)
 static bool is_of_a_model(struct gguf_str name)
 {
     static const char *const texts[] = {
-        "tokenizer.json",      "tokenizer.model",
-        "spiece.model",        "sentencepiece.bpe.model",
-        "vocab.txt",           "rwkv_vocab_v20230424.txt",
-        "added_tokens.json",   "generation_config.json",
-        "chat_template.jinja", "tokenizer.jsonl",
-        "qwen.tiktoken",       "README.md",
-        "chat_template.json",  "additional_chat_templates"
+        "tokenizer.json",    "vocab.txt",
+        "added_tokens.json", "rwkv_vocab_v20230424.txt",
+        "tokenizer.jsonl",   "generation_config.json",
+        "qwen.tiktoken",     "additional_chat_templates",
+        "README.md"
     };
     for (size_t i = 0; i < GG_LEN(texts); i++)
         if (gg_str_eqz(name, texts[i]))
             return true;
-    return gg_str_ends(name, ".safetensors") ||
+    return gg_str_ends(name, ".safetensors") || gg_str_ends(name, ".model") ||
+           gg_str_starts(name, "chat_template.") ||
            gg_str_ends(name, ".safetensors.index.json");
 }
 

@@ -565,9 +565,8 @@ GGUF_API enum gguf_status gguf_session_warm_up(struct gguf_session *s,
 
 /* --- results that are not finite ------------------------------------------ */
 
-/* The first result of an operation with an element that is NaN or infinite,
- * where no mask made it minus infinity. Made by the library: it may grow at its
- * end. */
+/* First result of an operation that is NaN or infinite other than by a mask.
+ * Made by the library: it may grow at its end. */
 struct gguf_session_fault {
     const char *op;    /* name of the operation; static */
     char tensor[64];   /* of the result; "" where it has none */
@@ -578,14 +577,12 @@ struct gguf_session_fault {
     float value;       /* the element */
 };
 
-/* From now on, or no longer, look at the result of each operation when it is
- * computed: at the first that is not finite decoding and logits end with
- * GGUF_E_NONFINITE, and the message says which it is. Digits do not change;
- * operations are computed one at a time, which takes longer. Since: 0.1 */
+/* Whether to look at the result of each operation: at the first that is not
+ * finite decoding and logits end with GGUF_E_NONFINITE, and its name. Digits do
+ * not change; operations are computed one at a time. Since: 0.1 */
 GGUF_API void gguf_session_check(struct gguf_session *s, bool check);
 
-/* What the last call that computed has found; NULL: nothing. Owned by the
- * session, until it computes again. Since: 0.1 */
+/* What the last call found; NULL: nothing. The session's. Since: 0.1 */
 GGUF_API const struct gguf_session_fault *
 gguf_session_get_fault(const struct gguf_session *s);
 
