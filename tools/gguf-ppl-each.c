@@ -59,8 +59,8 @@ static void json_text(struct text *t, struct gguf_str s)
     FILE *f = msg_must(open_memstream(&out, &n));
     json_begin(&j, f);
     json_str(&j, NULL, s);
-    fclose(f);
-    text_add(t, msg_must(out), n);
+    msg_close_memory(f);
+    text_add(t, out, n);
     free(out);
 }
 

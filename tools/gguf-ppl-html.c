@@ -208,11 +208,11 @@ static void put_document(const struct ppl_report *r, FILE *f)
         ppl_print_side_json(r->side, r->stats, to);
     else
         ppl_print_json(r->run, to);
-    fclose(to);
+    msg_close_memory(to);
     fputs("<details>\n<summary>All settings and figures, as --json has them"
           "</summary>\n<pre>",
           f);
-    for (const char *p = msg_must(text), *end; *p; p = end + (*end != 0)) {
+    for (const char *p = text, *end; *p; p = end + (*end != 0)) {
         end = p + strcspn(p, "\n"); /* line ends would be escaped */
         svg_markup(f, (struct gguf_str){ p, (size_t)(end - p) });
         putc('\n', f);

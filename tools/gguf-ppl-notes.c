@@ -7,6 +7,7 @@
 #include "config.h"
 #include "tools/gguf-ppl-part.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 
 #include <gguf/dtype.h>
 #include <gguf/text.h>
@@ -85,17 +86,13 @@ static enum gguf_status count_depth(void *user,
 
 static bool are_members(const char *text, struct gguf_error *err)
 {
-    char *all = NULL;
-    size_t size = 0;
+    struct text all = { NULL, 0, 0 };
     unsigned depth = 0;
-    FILE *f = msg_must(open_memstream(&all, &size));
-    fprintf(f, "{%s}", text);
-    if (fclose(f) != 0)
-        msg_must(NULL);
+    text_addf(&all, "{%s}", text);
     gguf_error_clear(err);
     const enum gguf_status st = gguf_text_walk_json(
-        (struct gguf_str){ all, size }, count_depth, &depth, err);
-    free(all);
+        (struct gguf_str){ all.s, all.n }, count_depth, &depth, err);
+    text_fini(&all);
     return st == GGUF_OK;
 }
 

@@ -158,8 +158,8 @@ static char *members(const struct ppl_part *p, const char *list,
     const unsigned depth = j.depth;
     write(&j, p, i);
     const bool closed = j.depth == depth;
-    fclose(f);
-    char *brace = strchr(msg_must(all) + from, '{');
+    msg_close_memory(f);
+    char *brace = strchr(all + from, '{');
     memmove(all, brace + 1, strlen(brace + 1) + 1);
     size_t n = strlen(all);
     if (closed) /* without the end of the object */

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/common/json.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 #include "gguf/text.h"
 
 #include <assert.h>
@@ -188,19 +189,15 @@ void json_members(struct json *j, const char *text)
 {
     struct copy c = { .j = j };
     struct gguf_error err;
-    char *all = NULL;
-    size_t size = 0;
-    FILE *f = msg_must(open_memstream(&all, &size));
-    fprintf(f, "{%s}", text);
-    if (fclose(f) != 0)
-        msg_must(NULL);
+    struct text all = { NULL, 0, 0 };
+    text_addf(&all, "{%s}", text);
     gguf_error_clear(&err);
-    if (gguf_text_walk_json((struct gguf_str){ all, size }, copy_value, &c,
+    if (gguf_text_walk_json((struct gguf_str){ all.s, all.n }, copy_value, &c,
                             &err) != GGUF_OK) {
         msg_fail(NULL, &err);
         exit(MSG_FAILED);
     }
-    free(all);
+    text_fini(&all);
 }
 
 void json_u64(struct json *j, const char *key, uint64_t v)

@@ -163,6 +163,13 @@ void msg_fail(const char *file, const struct gguf_error *err)
               at[0] ? ")" : "", help);
 }
 
+void msg_close_memory(FILE *f)
+{
+    const bool failed = ferror(f) != 0;
+    if (fclose(f) != 0 || failed)
+        (void)msg_must(NULL);
+}
+
 void *msg_must(void *p)
 {
     if (!p) {

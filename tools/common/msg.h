@@ -11,6 +11,7 @@
 #include <gguf/status.h>
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #if defined(__GNUC__)
 #define MSG_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -44,6 +45,9 @@ void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
  * exists the one that every tool with outputs has. */
 void msg_fail(const char *file, const struct gguf_error *err);
 
+/* Close a stream of open_memstream. Memory that ran out, which only ferror
+ * tells, ends the program with a message. */
+void msg_close_memory(FILE *f);
 /* p; NULL ends the program: out of memory. */
 void *msg_must(void *p);
 
