@@ -28,7 +28,9 @@ static void begin(void)
 
 static void drop(const char *name)
 {
-    unlink(scratch_path(folder.dir, name));
+    char path[64];
+    snprintf(path, sizeof path, "hf/%s", name);
+    unlink(scratch_path(top, path));
 }
 
 /* The type of the embedding in the plan, and what a note says; NULL: there is
