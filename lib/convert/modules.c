@@ -172,10 +172,14 @@ static void note_left_out(const struct gguf_convert *c, size_t no,
     c->p.note(c->p.note_user, line);
 }
 
-/* Steps that have no weights of their own, nor settings. */
-static bool is_plain(struct gguf_str type)
+/* Steps without weights and settings, and what reranker.c has read. */
+static bool is_plain(const struct gguf_convert *c, struct gguf_str type)
 {
-    return gg_str_ends(type, "Transformer") || gg_str_ends(type, "Normalize");
+    return gg_str_ends(type, "Transformer") ||
+           gg_str_ends(type, "Normalize") ||
+           (gg_convert_get(c, "reranker") &&
+            (gg_str_ends(type, "LogitScore") ||
+             gg_str_ends(type, "CausalScoreHead")));
 }
 
 static enum gguf_status read_steps(struct gguf_convert *c,
@@ -193,7 +197,8 @@ static enum gguf_status read_steps(struct gguf_convert *c,
     {
         struct step s = { .c = c };
         int dense = -1;
-        if (!gg_json_str(json_object_get(v, "type"), &type) || is_plain(type))
+        if (!gg_json_str(json_object_get(v, "type"), &type) ||
+            is_plain(c, type))
             continue;
         if (gg_str_ends(type, "Dense"))
             dense = n_dense++;

@@ -195,7 +195,7 @@ static void check_told(void)
                 "LogitScore\",\"path\":\"1_LogitScore\"}]");
     add_text("1_LogitScore", "config.json",
              "{\"true_token_id\":7,\"false_token_id\":9}");
-    told("modules.json", 0, rr, "modules.json", "step 1 is left out");
+    told("modules.json", 0, rr, "modules.json", NULL);
     make("hf", true, NULL);
     name_tokens("yes", "no");
     folder_text(&folder, "config_sentence_transformers.json",
