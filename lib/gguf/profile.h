@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* profile.h - how long each operation takes
  *
- * A program sets a callback on a session (session.h) or on a scheduler
- * (sched.h). The callback receives a record of each node that is computed: the
+ * A program sets a callback on a session (gguf_session_set_profile) or on a
+ * scheduler (gguf_sched_set_profile in sched.h). The callback receives a record of each node that is computed: the
  * node, the backend, its time and its work. Nothing is measured without one.
  *
  *     static void add(void *user, const struct gguf_profile_node *n)
@@ -37,6 +37,8 @@
 extern "C" {
 #endif
 
+struct gguf_session; /* session.h */
+
 /* One computed node. Made by the library: it may grow at its end. */
 struct gguf_profile_node {
     const struct gguf_tensor *node; /* operation, name, type, shape, sources;
@@ -68,6 +70,16 @@ typedef void gguf_profile_fn(void *user, const struct gguf_profile_node *n);
  * nothing runs. */
 typedef void gguf_backend_set_profile_fn(struct gguf_backend *backend,
                                          gguf_profile_fn *fn, void *user);
+
+/* Report the time of each node that the session computes from now on
+ * (profile.h): in passes through the layers, for logits and pooled vectors, and
+ * for shifts of positions. fn NULL: measure nothing, as at first. Sessions that
+ * share a backend must not both have a profile. Fails as work that is under way
+ * does. Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_set_profile(struct gguf_session *s,
+                                                   gguf_profile_fn *fn,
+                                                   void *user,
+                                                   struct gguf_error *err);
 
 #ifdef __cplusplus
 }

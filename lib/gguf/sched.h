@@ -57,11 +57,15 @@ struct gguf_sched_params {
                           are lost when the other allocates or computes. It
                           must outlive this one, and neither may be called
                           while the other computes */
-    bool measure; /* allocate nothing: only to reserve and ask for sizes */
+    bool measure;    /* allocate nothing: only to reserve and ask for sizes */
+    bool no_offload; /* operations stay where their weights lie: a preferred
+                      * backend gets none whose weights it would have to copy,
+                      * even if it wants it (gguf_device_offloads_op) */
 };
 #define GGUF_SCHED_PARAMS_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_sched_params), NULL, NULL, 0, 1, NULL, false       \
+        sizeof(struct gguf_sched_params), NULL, NULL, 0, 1, NULL, false,      \
+            false                                                             \
     }
 
 /* GGUF_E_INVALID (no backends, too many, one of them is NULL, the last does not

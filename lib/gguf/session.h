@@ -128,13 +128,18 @@ struct gguf_session_params {
                         * Each micro-batch reads as many cells as the last one;
                         * digits stay the same. No effect without preferred
                         * backends and on batches that are pooled */
+    bool no_offload_memory; /* keys, values and states stay in host memory,
+                             * whatever computes their layers */
+    bool no_offload_ops; /* operations stay where their weights lie: preferred
+                          * backends get only those that need no copy of a
+                          * weight for each graph */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL,  \
             0, 1, 0, 0 /* GGUF_DTYPE_F32 */, 0, 0, GGUF_POOLING_MODEL, false, \
             false, NULL, 0, GGUF_ROPE_SCALING_MODEL, 0, 0, 0, 0, 0, 0, 0, 0,  \
-            0                                                                 \
+            0, false, false                                                   \
     }
 
 /* Keys and values are kept as F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_0, Q4_1 or
@@ -292,16 +297,6 @@ gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
 GGUF_API enum gguf_status
 gguf_session_encode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;
-
-/* Report the time of each node that the session computes from now on
- * (profile.h): in passes through the layers, for logits and pooled vectors, and
- * for shifts of positions. fn NULL: measure nothing, as at first. Sessions that
- * share a backend must not both have a profile. Fails as work that is under way
- * does. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_set_profile(struct gguf_session *s,
-                                                   gguf_profile_fn *fn,
-                                                   void *user,
-                                                   struct gguf_error *err);
 
 /* --- layer by layer ------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
  * The scheduler is asked where it would compute the session's graphs if their
  * memory lay nowhere yet. Each tensor then lies with the backend that reads it,
  * if that backend can also run every operation that writes into it; else in
- * host memory, with the last backend. So a layer's keys and values are not
- * copied between backends.
+ * host memory, with the last backend, as all do with no_offload_memory. So a
+ * layer's keys and values are not copied between backends.
  */
 #include "config.h"
 #include "run/session.h"
@@ -94,7 +94,7 @@ static enum gguf_status find_homes(struct placer *v, struct gguf_error *err)
     struct gguf_session *s = v->s;
     const int last = s->sched->n_backends - 1;
     v->err = err;
-    if (last > 0) {
+    if (last > 0 && !s->memory_on_host) {
         GG_TRY(gg_session_each_pass(s, see_pass, v, err));
         GG_TRY(v->status);
         GG_TRY(gg_run_turn_each(s, see_writers, v, err));

@@ -153,6 +153,7 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.n_backends = p->n_preferred + 1;
     sp.measure = gg_measure_of(s->allocator) != NULL;
     sp.n_copies = s->n_copies;
+    sp.no_offload = p->no_offload_ops;
     GG_TRY(gguf_sched_create(&s->sched, &sp, err));
     sp.n_copies = 1;
     sp.memory_of = s->sched;
@@ -202,6 +203,7 @@ static enum gguf_status create(struct gguf_session **out,
     s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
     s->n_seq = p->n_seq;
     s->n_copies = p->n_preferred ? GG_MAX(p->n_copies, 1) : 1;
+    s->memory_on_host = p->no_offload_memory;
     s->n_ubatch = p->n_ubatch ? p->n_ubatch : DEFAULT_UBATCH;
     s->n_wide = most_wide(p);
     s->n_ubatch = GG_MAX(s->n_ubatch, s->n_wide);

@@ -34,6 +34,7 @@ struct gguf_session {
     struct gguf_ctx *cache_ctx;
     /* buffers of all kinds of memory, one for each type of buffer */
     struct gguf_buffer *cache_buffer[GGUF_SCHED_MAX_BACKENDS];
+    bool memory_on_host;
     unsigned n_cache_buffers; /* 0: nothing is kept, or not placed yet */
     struct gg_memory memory[GG_N_MEMORIES];
     struct gg_cells cells;   /* of all tokens */

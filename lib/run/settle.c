@@ -122,8 +122,12 @@ static enum gguf_status list_uses(struct placer *v,
         if (m->of[i])
             add_use(&v->all, m->of[i])->i = i;
     for (t = gguf_ctx_first(s->cache_ctx); t;
-         t = gguf_ctx_next(s->cache_ctx, t))
-        add_use(&v->all, t)->kept = true;
+         t = gguf_ctx_next(s->cache_ctx, t)) {
+        struct gg_settle_use *u = add_use(&v->all, t);
+        u->kept = true;
+        if (s->memory_on_host)
+            u->size = 0;
+    }
     qsort(v->all.use, v->all.n_uses, sizeof *v->all.use, compare_uses);
     return GGUF_OK;
 }

@@ -4,6 +4,7 @@
 #include "run/session.h"
 
 #include "base/clock.h"
+#include "gguf/profile.h"
 
 #include <string.h>
 

@@ -137,7 +137,7 @@ static int from_weights(const struct gguf_sched *s, const struct gguf_graph *g,
             continue;
         int home = first_that_reaches(s, g, t->src[i], n);
         /* a better one may want it although it must copy the weights */
-        for (int b = 0; b < home; b++)
+        for (int b = 0; b < home && !s->no_offload; b++)
             if (supports(s, g, b, n) &&
                 gguf_device_offloads_op(gguf_backend_device(s->backends[b]),
                                         t))

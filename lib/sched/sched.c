@@ -73,6 +73,7 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     s->allocator = params->allocator;
     s->n_backends = (int)n;
     s->n_lanes = params->n_copies;
+    s->no_offload = params->no_offload;
     for (unsigned i = 0; i < n; i++) {
         s->backends[i] = params->backends[i];
         bufts[i] = gguf_backend_buft(params->backends[i]);

@@ -91,6 +91,7 @@ struct gguf_sched {
     bool apart[GGUF_SCHED_MAX_BACKENDS]; /* asynchronous, with events, and no
                                             other backend reaches its memory */
     unsigned n_lanes;
+    bool no_offload;
     gguf_sched_eval_fn *eval;
     void *eval_user;
     gguf_profile_fn *profile; /* or NULL */

@@ -543,6 +543,51 @@ static void check_kinds(void)
     }
 }
 
+/* Nodes that device 0 computes in a pass. */
+static size_t n_offloaded(struct world *w, float out[(N_TOK + 1) * N_VOCAB])
+{
+    const int before = w->island[0].n_nodes;
+    compute(w, out);
+    return (size_t)(w->island[0].n_nodes - before);
+}
+
+/* The switches of a session: memory and operations stay with the host. */
+static void check_switches(void)
+{
+    static float out[(N_TOK + 1) * N_VOCAB];
+    static struct world w;
+    const float *want = reference(2);
+    for (int on_host = 0; on_host < 2; on_host++) {
+        open_llama(&w, 1, 2);
+        place(&w);
+        w.sp.no_offload_memory = on_host;
+        start(&w);
+        size_t n_far = 0;
+        for (unsigned i = 0; i < w.session->n_cache_buffers; i++)
+            n_far += !gguf_buft_is_host(
+                gguf_buffer_buft(w.session->cache_buffer[i]));
+        compute(&w, out);
+        ok(!memcmp(out, want, sizeof out) && n_far == (on_host ? 0u : 1u),
+           "keys and values %s: the same bits",
+           on_host ? "in host memory" : "on the device");
+        close_world(&w);
+    }
+    size_t n[2];
+    for (int stay = 0; stay < 2; stay++) {
+        open_llama(&w, 1, 2);
+        w.island[0].offloads = true;
+        w.sp.no_offload_ops = stay;
+        start(&w);
+        n[stay] = n_offloaded(&w, out);
+        ok(!memcmp(out, want, sizeof out),
+           "weights on the host: %zu nodes go "
+           "to the device%s",
+           n[stay], stay ? " with no_offload_ops" : "");
+        close_world(&w);
+    }
+    ok(n[0] > 40 && n[1] < n[0] / 2, "operations stay with their weights");
+}
+
 int main(void)
 {
     check_one();
@@ -558,5 +603,6 @@ int main(void)
     check_mapped(false);
     check_mapped(true);
     check_kinds();
+    check_switches();
     return done_testing();
 }
