@@ -163,13 +163,14 @@ static enum gguf_status look_through(struct gg_json *j,
 /* "line L, column C", both from 1, of byte at of the text. */
 static void say_place(const struct gg_json *j, size_t at, char out[64])
 {
+    const char *end = j->text + (at < j->size ? at : j->size);
     size_t line = 1, column = 1;
-    for (size_t i = 0; i < at && i < j->size; i++)
-        if (j->text[i] == '\n') {
+    for (const char *p = j->begin ? j->begin : j->text; p < end; p++)
+        if (*p == '\n') {
             line++;
             column = 1;
         } else {
-            column += ((unsigned char)j->text[i] & 0xc0) != 0x80;
+            column += ((unsigned char)*p & 0xc0) != 0x80;
         }
     snprintf(out, 64, "line %zu, column %zu", line, column);
 }
@@ -431,12 +432,14 @@ static enum gguf_status read_root(struct reader *r, struct gguf_error *err)
                         gg_str_esc(&esc, r->twice));
 }
 
-enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
-                                  size_t size, uint64_t off, unsigned flags,
+/* Build the tree of j->text. */
+static enum gguf_status read_tree(struct gg_json *j, unsigned flags,
                                   const char *const *later,
                                   struct gguf_error *err)
 {
-    *j = (struct gg_json){ .text = text, .size = size, .off = off };
+    const char *text = j->text;
+    const size_t size = j->size;
+    const uint64_t off = j->off;
     if (size >= INT_MAX)
         return gg_error_set(err, GGUF_E_LIMIT, off,
                             "JSON of %zu bytes, limit is %d", size,
@@ -453,6 +456,27 @@ enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
     const enum gguf_status st = read_root(&r, err);
     gg_mem_free(NULL, r.text);
     return st;
+}
+
+enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
+                                  size_t size, uint64_t off, unsigned flags,
+                                  const char *const *later,
+                                  struct gguf_error *err)
+{
+    *j = (struct gg_json){ .text = text, .size = size, .off = off };
+    return read_tree(j, flags, later, err);
+}
+
+enum gguf_status gg_json_read_part(struct gg_json *j,
+                                   const struct gg_json *whole, size_t begin,
+                                   size_t end, unsigned flags,
+                                   struct gguf_error *err)
+{
+    *j = (struct gg_json){ .text = whole->text + begin,
+                           .size = end - begin,
+                           .off = whole->off + begin,
+                           .begin = whole->text };
+    return read_tree(j, flags, NULL, err);
 }
 
 enum gguf_status gg_json_read(struct gg_json *j, const char *text, size_t size,

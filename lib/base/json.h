@@ -48,6 +48,7 @@ struct gg_json {
         size_t begin, end;
     } later[GG_JSON_LATER];
     unsigned n_later;
+    const char *begin; /* where line 1 of messages begins; NULL: text */
 };
 
 /* Read the one object or array that text is; text is kept, and begins at byte
@@ -65,6 +66,12 @@ enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
                                   size_t size, uint64_t off, unsigned flags,
                                   const char *const *later,
                                   struct gguf_error *err);
+/* Read the list or object in bytes begin to end - 1 of the text of whole, whose
+ * root need not be there: places and messages are those of whole. */
+enum gguf_status gg_json_read_part(struct gg_json *j,
+                                   const struct gg_json *whole, size_t begin,
+                                   size_t end, unsigned flags,
+                                   struct gguf_error *err);
 /* Fine on a zeroed struct. */
 void gg_json_fini(struct gg_json *j);
 

@@ -26,20 +26,32 @@ static bool enter(struct gg_json_scan *s)
     return true;
 }
 
-void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,
-                       const json_t *v, struct gg_mem_arena *arena)
+static void open_at(struct gg_json_scan *s, const struct gg_json *j, size_t at,
+                    struct gg_mem_arena *arena)
 {
-    const uint64_t at = gg_json_place(j, v);
     *s = (struct gg_json_scan){ .j = j,
                                 .arena = arena,
                                 .lex = { .text = j->text, .size = j->size } };
-    s->lex.at = s->value =
-        at == GGUF_NO_OFFSET ? j->size : (size_t)(at - j->off);
+    s->lex.at = s->value = at;
     const char c = peek(s);
     if (c == '[' || c == '{')
         enter(s);
     else
-        fail(s, s->lex.at, "'[' or '{' expected");
+        fail(s, s->lex.at, "neither a list nor an object");
+}
+
+void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,
+                       const json_t *v, struct gg_mem_arena *arena)
+{
+    const uint64_t at = gg_json_place(j, v);
+    open_at(s, j, at == GGUF_NO_OFFSET ? j->size : (size_t)(at - j->off),
+            arena);
+}
+
+void gg_json_scan_root(struct gg_json_scan *s, const struct gg_json *j,
+                       struct gg_mem_arena *arena)
+{
+    open_at(s, j, 0, arena);
 }
 
 bool gg_json_scan_more(struct gg_json_scan *s)
@@ -73,6 +85,32 @@ bool gg_json_scan_list(struct gg_json_scan *s)
 {
     return !s->lex.what && peek(s) == '[' && s->depth < GG_JSON_SCAN_DEPTH &&
            enter(s);
+}
+
+bool gg_json_scan_pass(struct gg_json_scan *s, size_t *begin, size_t *end)
+{
+    const char c = s->lex.what ? 0 : peek(s);
+    size_t depth = 0;
+    if (c != '[' && c != '{')
+        return false;
+    *begin = s->value = s->lex.at;
+    do {
+        struct gguf_str raw;
+        bool plain;
+        const char next = peek(s);
+        if (s->lex.at >= s->lex.size)
+            return fail(s, s->lex.at, "the text ends too early");
+        if (next == '"') {
+            if (!gg_json_lex_text(&s->lex, &raw, &plain))
+                return false;
+            continue;
+        }
+        depth += next == '[' || next == '{';
+        depth -= next == ']' || next == '}';
+        s->lex.at++;
+    } while (depth);
+    *end = s->lex.at;
+    return true;
 }
 
 /* ---- texts and numbers ---- */
@@ -139,4 +177,18 @@ enum gguf_status gg_json_scan_end(const struct gg_json_scan *s,
     if (s->no_memory)
         return gg_error_set_nomem(err, s->j->size);
     return gg_json_fail_at(s->j, s->lex.failed, s->lex.what, err);
+}
+
+enum gguf_status gg_json_scan_finish(struct gg_json_scan *s,
+                                     struct gguf_error *err)
+{
+    if (!s->lex.what && (peek(s) || s->lex.at < s->lex.size))
+        fail(s, s->lex.at, "the end of the file expected");
+    return gg_json_scan_end(s, err);
+}
+
+uint64_t gg_json_scan_next(struct gg_json_scan *s)
+{
+    (void)peek(s);
+    return s->j->off + s->lex.at;
 }

@@ -35,6 +35,14 @@ struct gg_json_scan {
  * also of what j left out. */
 void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,
                        const json_t *v, struct gg_mem_arena *arena);
+/* Enter the list or object that the text of j is, whose root need not be there:
+ * a failure says what else begins there. */
+void gg_json_scan_root(struct gg_json_scan *s, const struct gg_json *j,
+                       struct gg_mem_arena *arena);
+/* Pass over the list or object that is next: it is bytes *begin to *end - 1 of
+ * the text. Only its quotation marks and brackets are looked at. false: there
+ * is something else, and nothing was read, or it does not end. */
+bool gg_json_scan_pass(struct gg_json_scan *s, size_t *begin, size_t *end);
 /* Is there one more in the innermost that is open? Else that is left. false
  * after a failure, too. */
 bool gg_json_scan_more(struct gg_json_scan *s);
@@ -52,5 +60,11 @@ uint64_t gg_json_scan_place(const struct gg_json_scan *s);
 /* GGUF_OK, or the failure: GGUF_E_FORMAT with the byte, GGUF_E_NOMEM. */
 enum gguf_status gg_json_scan_end(const struct gg_json_scan *s,
                                   struct gguf_error *err);
+/* gg_json_scan_end after the outermost was left; a failure, too, if more than
+ * blanks follow it. */
+enum gguf_status gg_json_scan_finish(struct gg_json_scan *s,
+                                     struct gguf_error *err);
+/* Byte of the file where the next value begins. */
+uint64_t gg_json_scan_next(struct gg_json_scan *s);
 
 #endif

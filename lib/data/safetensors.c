@@ -61,21 +61,21 @@ static void read_scaled(const struct gg_data_rows *r, uint64_t first,
                         uint64_t n, float *dst)
 {
     const struct gg_safetensors_tensor *t = r->source;
+    const struct gg_safetensors_scale *s = t->scale;
     read_f8(r, first, n, dst);
     for (uint64_t k; n; first += k, dst += k, n -= k) {
         uint64_t rest = first, at = 0, stride = 1;
         const uint64_t col = first % (uint64_t)t->ne[0];
         for (size_t d = 0; d < GGUF_MAX_DIMS; d++) {
             const uint64_t ne = (uint64_t)t->ne[d];
-            at += rest % ne / t->per_scale[d] * stride;
+            at += rest % ne / s->per[d] * stride;
             rest /= ne;
-            stride *= t->n_scale[d];
+            stride *= s->n[d];
         }
-        k = GG_MIN(t->per_scale[0] - col % t->per_scale[0],
-                   (uint64_t)t->ne[0] - col);
+        k = GG_MIN(s->per[0] - col % s->per[0], (uint64_t)t->ne[0] - col);
         k = GG_MIN(k, n);
         for (uint64_t i = 0; i < k; i++)
-            dst[i] *= t->scale[at];
+            dst[i] *= s->value[at];
     }
 }
 

@@ -46,6 +46,14 @@ struct gg_safetensors_type {
                    * GGUF_DTYPE_NONE: it is not of numbers */
 };
 
+/* Factors of a tensor's numbers. */
+struct gg_safetensors_scale {
+    uint64_t n[GGUF_MAX_DIMS];   /* scales in each dimension */
+    uint64_t per[GGUF_MAX_DIMS]; /* elements that share one */
+    float value[];               /* fastest dimension first */
+};
+
+/* A million of them take some 200 MB: what few tensors have lies elsewhere. */
 struct gg_safetensors_tensor {
     struct gguf_str name; /* a NUL follows */
     const struct gg_safetensors_type *type;
@@ -60,10 +68,8 @@ struct gg_safetensors_tensor {
     const struct gg_packed *packed;   /* its numbers are in several (packed.h);
                                      * or NULL */
     const struct gg_nibbles *nibbles; /* the same (nibbles.h) */
-    const float *scale; /* of this one: n_scale[0] columns, n_scale[1] rows
-                         * ..., or NULL */
-    uint64_t n_scale[GGUF_MAX_DIMS], per_scale[GGUF_MAX_DIMS];
-    const uint8_t *data; /* the numbers, for rows */
+    const struct gg_safetensors_scale *scale; /* or NULL */
+    const uint8_t *data;                      /* the numbers, for rows */
 };
 
 struct gg_safetensors_file {

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "base/json.h"
+#include "base/json_scan.h"
 #include "base/stranger.h"
 #include "base/str.h"
 #include "gguf/dtype.h"
@@ -175,12 +175,13 @@ static struct gguf_str with_prefix(struct gg_safetensors *s,
 }
 
 static enum gguf_status read_entry(struct gg_safetensors *s,
-                                   const struct gg_json *j, const char *name,
-                                   const json_t *v, size_t no,
+                                   const struct gg_json *j,
+                                   struct gguf_str name, size_t no,
                                    struct gguf_error *err)
 {
     struct gg_safetensors_file *f = s->file[no];
-    const size_t size = strlen(name);
+    const json_t *v = j->root;
+    const size_t size = name.size;
     struct gguf_str type;
     uint32_t other;
     struct gg_safetensors_tensor *t = gg_safetensors_next(s, err);
@@ -190,9 +191,11 @@ static enum gguf_status read_entry(struct gg_safetensors *s,
     struct entry e = {
         .j = j, .v = v, .t = t, .data_size = f->map.size - f->data_off
     };
-    gg_str_esc(&e.name, (struct gguf_str){ name, size });
+    gg_str_esc(&e.name, name);
     if (!json_is_object(v))
         return fail(&e, v, GGUF_E_FORMAT, "not an object", err);
+    if (size && memchr(name.data, 0, size))
+        return fail(&e, v, GGUF_E_FORMAT, "its name has a NUL", err);
     if (!size || size > s->limits.max_name_size ||
         s->n_tensors >= s->limits.max_tensors)
         return fail(&e, v, size ? GGUF_E_LIMIT : GGUF_E_FORMAT,
@@ -208,13 +211,15 @@ static enum gguf_status read_entry(struct gg_safetensors *s,
                     "\"dtype\" is not known", err);
     GG_TRY(read_shape(&e, s->limits.max_dims, err));
     GG_TRY(read_place(&e, f->data_off, err));
-    t->name = with_prefix(s, f->prefix, (struct gguf_str){ name, size });
+    t->name = with_prefix(s, f->prefix, name);
     if (!t->name.data)
         return gg_error_set_nomem(err, size + 1);
     t->data = f->map.data + t->off;
     GG_TRY(gg_index_add(&s->index, (uint32_t)s->n_tensors, &other, err));
     if (other != GG_INDEX_NONE)
-        return fail(&e, NULL, GGUF_E_DUPLICATE, "it is in another file, too",
+        return fail(&e, NULL, GGUF_E_DUPLICATE,
+                    other >= f->first_tensor ? "duplicate name"
+                                             : "it is in another file, too",
                     err);
     s->n_tensors++;
     return GGUF_OK;
@@ -232,7 +237,7 @@ static int compare_places(const void *a, const void *b)
 
 /* Do the tensors of file no fill it, and do no two share a byte? */
 static enum gguf_status check_places(const struct gg_safetensors *s, size_t no,
-                                     const struct gg_json *j,
+                                     const uint32_t *place,
                                      struct gguf_error *err)
 {
     const struct gg_safetensors_file *f = s->file[no];
@@ -252,8 +257,7 @@ static enum gguf_status check_places(const struct gg_safetensors *s, size_t no,
         if (t[i]->off != at)
             st = gg_error_set(
                 err, GGUF_E_FORMAT,
-                gg_json_place(j, json_object_get(j->root, t[i]->name.data +
-                                                              f->prefix.size)),
+                (uint64_t)place[t[i] - s->tensor - f->first_tensor],
                 "tensor '%s' begins at byte %" PRIu64
                 " of the file, %s at byte %" PRIu64,
                 gg_str_esc(&esc, t[i]->name), t[i]->off,
@@ -286,22 +290,64 @@ static enum gguf_status check_metadata(const struct gg_json *j, json_t *meta,
     return GGUF_OK;
 }
 
-static enum gguf_status read_entries(struct gg_safetensors *s, size_t no,
-                                     const struct gg_json *j,
-                                     struct gguf_error *err)
+/* The entries of a header, one after another. */
+struct header {
+    struct gg_json j; /* its text, and no tree */
+    struct gg_json_scan scan;
+    struct gg_mem_arena arena; /* holds names that had escapes */
+    uint32_t *place;           /* byte of the file of each tensor's entry */
+    size_t room;
+    bool has_metadata;
+};
+
+/* Only one entry is a tree at a time: a tree of all of them would take more
+ * than a kilobyte for each tensor. */
+static enum gguf_status read_member(struct gg_safetensors *s, size_t no,
+                                    struct header *h, struct gguf_error *err)
 {
-    const char *key;
-    json_t *v;
-    s->file[no]->first_tensor = s->n_tensors;
-    json_object_foreach(j->root, key, v)
-    {
-        if (!strcmp(key, "__metadata__"))
-            GG_TRY(check_metadata(j, v, err));
-        else
-            GG_TRY(read_entry(s, j, key, v, no, err));
+    struct gg_json one;
+    struct gguf_str name;
+    struct gg_str_esc e;
+    size_t begin, end;
+    if (!gg_json_scan_name(&h->scan, &name) ||
+        !gg_json_scan_pass(&h->scan, &begin, &end)) {
+        GG_TRY(gg_json_scan_end(&h->scan, err));
+        return gg_error_set(err, GGUF_E_FORMAT, gg_json_scan_next(&h->scan),
+                            "'%s' is not an object", gg_str_esc(&e, name));
     }
-    s->file[no]->n_tensors = s->n_tensors - s->file[no]->first_tensor;
-    return check_places(s, no, j, err);
+    const bool is_metadata = gg_str_eqz(name, "__metadata__");
+    const size_t i = s->n_tensors - s->file[no]->first_tensor;
+    if (is_metadata && h->has_metadata)
+        return gg_error_set(err, GGUF_E_DUPLICATE, h->j.off + begin,
+                            "duplicate name '__metadata__'");
+    h->has_metadata |= is_metadata;
+    if (i == h->room) {
+        void *grown = gg_mem_grow(s->allocator, h->place, &h->room,
+                                  sizeof *h->place, 64, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        h->place = grown;
+    }
+    h->place[i] = (uint32_t)(h->j.off + begin);
+    GG_TRY(gg_json_read_part(&one, &h->j, begin, end, 0, err));
+    const enum gguf_status st = is_metadata
+                                    ? check_metadata(&one, one.root, err)
+                                    : read_entry(s, &one, name, no, err);
+    gg_json_fini(&one);
+    return st;
+}
+
+static enum gguf_status read_entries(struct gg_safetensors *s, size_t no,
+                                     struct header *h, struct gguf_error *err)
+{
+    struct gg_safetensors_file *f = s->file[no];
+    f->first_tensor = s->n_tensors;
+    gg_json_scan_root(&h->scan, &h->j, &h->arena);
+    while (gg_json_scan_more(&h->scan))
+        GG_TRY(read_member(s, no, h, err));
+    GG_TRY(gg_json_scan_finish(&h->scan, err));
+    f->n_tensors = s->n_tensors - f->first_tensor;
+    return check_places(s, no, h->place, err);
 }
 
 /* Bytes of the header, which lies in the file and begins as one. */
@@ -345,7 +391,6 @@ enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
                                      struct gguf_error *err)
 {
     struct gg_safetensors_file *f = s->file[no];
-    struct gg_json j;
     uint64_t n = 0;
     if (f->map.read && f->map.size >= 8)
         GG_TRY(gg_mapfile_fetch(&f->map, 0, 8, err));
@@ -359,9 +404,12 @@ enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
         return GGUF_E_FORMAT;
     GG_TRY(st);
     f->data_off = 8 + n;
-    GG_TRY(
-        gg_json_read(&j, (const char *)f->map.data + 8, (size_t)n, 8, 0, err));
-    st = read_entries(s, no, &j, err);
-    gg_json_fini(&j);
+    struct header h = { .j = { .text = (const char *)f->map.data + 8,
+                               .size = (size_t)n,
+                               .off = 8 } };
+    gg_mem_arena_init(&h.arena, s->allocator);
+    st = read_entries(s, no, &h, err);
+    gg_mem_free(s->allocator, h.place);
+    gg_mem_arena_fini(&h.arena);
     return st;
 }

@@ -22,17 +22,18 @@ static uint64_t per_scale(uint64_t ne, uint64_t n, uint64_t block)
 
 /* Shapes; a scale of one dimension is of rows. */
 static bool fit(const struct gg_safetensors *s,
-                struct gg_safetensors_tensor *t,
-                const struct gg_safetensors_tensor *scale)
+                const struct gg_safetensors_tensor *t,
+                const struct gg_safetensors_tensor *scale,
+                struct gg_safetensors_scale *out)
 {
     const bool rows =
         scale->n_dims == 1 && t->n_dims > 1 && scale->n_elements > 1;
     for (size_t d = 0; d < GGUF_MAX_DIMS; d++) {
         const uint64_t n =
             (uint64_t)(rows ? d == 1 ? scale->ne[0] : 1 : scale->ne[d]);
-        t->n_scale[d] = n;
-        t->per_scale[d] = per_scale((uint64_t)t->ne[d], n, s->block[d > 0]);
-        if (!t->per_scale[d])
+        out->n[d] = n;
+        out->per[d] = per_scale((uint64_t)t->ne[d], n, s->block[d > 0]);
+        if (!out->per[d])
             return false;
     }
     return true;
@@ -44,17 +45,22 @@ static enum gguf_status use(struct gg_safetensors *s, size_t i, size_t k,
     struct gg_safetensors_tensor *t = &s->tensor[i], *scale = &s->tensor[k];
     struct gg_str_esc e;
     struct gg_data_rows rows;
+    struct gg_safetensors_scale own;
     size_t bytes;
-    if (!fit(s, t, scale) || !gg_safetensors_plain(s, k, &rows))
+    if (!fit(s, t, scale, &own) || !gg_safetensors_plain(s, k, &rows))
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                             "tensor '%s' has shape or type of no scale of "
                             "what it is named after",
                             gg_str_esc(&e, scale->name));
-    float *v = gg_ckd_array(&bytes, scale->n_elements, sizeof *v)
-                   ? NULL
-                   : gg_mem_arena_alloc(&s->arena, bytes);
-    if (!v)
+    struct gg_safetensors_scale *of =
+        gg_ckd_array(&bytes, scale->n_elements, sizeof *of->value) ||
+                gg_ckd_add(&bytes, bytes, sizeof own)
+            ? NULL
+            : gg_mem_arena_alloc(&s->arena, bytes);
+    if (!of)
         return gg_error_set_nomem(err, SIZE_MAX);
+    *of = own;
+    float *v = of->value;
     GG_TRY(gg_safetensors_hold_all(s, k, true, err));
     gg_data_read(&rows, 0, scale->n_elements, v);
     (void)gg_safetensors_hold_all(s, k, false, NULL);
@@ -63,7 +69,7 @@ static enum gguf_status use(struct gg_safetensors *s, size_t i, size_t k,
             return gg_error_set(err, GGUF_E_TENSOR, scale->off,
                                 "tensor '%s': scale %" PRIu64 " is not finite",
                                 gg_str_esc(&e, scale->name), x);
-    t->scale = v;
+    t->scale = of;
     scale->is_part = true;
     return GGUF_OK;
 }

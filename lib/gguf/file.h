@@ -38,7 +38,8 @@ struct gguf_opener;
 /* What a file may contain. The defaults are the specification's numbers where
  * it has some, else generous; a caller can raise them for legitimate larger
  * files. Whatever the limits, no count in the file makes the library allocate
- * more than the file's size can justify. */
+ * more than the file's size can justify: an open file takes at most 512 bytes
+ * for each tensor and for each key that were read, beside 64 KiB. */
 struct gguf_limits {
     size_t struct_size;
     uint64_t max_kv; /* keys */

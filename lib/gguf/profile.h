@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* profile.h - how long each operation takes
  *
- * A program sets a callback on a session (gguf_session_set_profile) or on a
- * scheduler (gguf_sched_set_profile in sched.h). The callback receives a record of each node that is computed: the
- * node, the backend, its time and its work. Nothing is measured without one.
+ * A program sets a callback, on a session (gguf_session_set_profile) or on a
+ * scheduler (gguf_sched_set_profile, sched.h). The callback receives a record
+ * of each node that is computed: the node, the backend, its time and its work.
+ * Nothing is measured without one.
  *
  *     static void add(void *user, const struct gguf_profile_node *n)
  *     {

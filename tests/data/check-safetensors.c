@@ -4,11 +4,13 @@
 #include "base/bytes.h"
 #include "data/safetensors.h"
 #include "kern/cpu.h"
+#include "tests/failalloc.h"
 #include "tests/scratch.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include <math.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,6 +53,9 @@ static void put(const char *name, const char *header, const void *data,
 #define AT_2(A, B)                                                            \
     "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[" A            \
     "]},\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[" B "]}}"
+
+#define EIGHT(C) C C C C C C C C
+#define DEEP(C)  EIGHT(EIGHT(C)) C C
 
 /* mark: the byte is where this text begins, counted from the header's. */
 static const struct {
@@ -114,10 +119,21 @@ static const struct {
     { AT_2("0,8", "8,16"), NULL, "4 bytes after", GGUF_E_FORMAT, 20 },
     { "{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", "[3]",
       "whole bytes", GGUF_E_FORMAT, 2 },
-    { "{\"a\":{},\"a\":{}}", NULL, "duplicate", GGUF_E_DUPLICATE, 0 },
-    { "{\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
-      "[[[[[[[",
-      NULL, "deeper", GGUF_E_LIMIT, 0 },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},"
+      "\"a\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0],"
+      "\"x\":1}}",
+      NULL, "duplicate", GGUF_E_DUPLICATE, 0 },
+    { "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", NULL, "duplicate",
+      GGUF_E_DUPLICATE, 0 },
+    { "{\"__metadata__\":{},\"__metadata__\":{\"a\":\"b\"}}", "{\"a",
+      "duplicate", GGUF_E_DUPLICATE, 0 },
+    { "{\"a\\u0000b\":{}}", "{}", "NUL", GGUF_E_FORMAT, 0 },
+    { "{} x", "x", "end", GGUF_E_FORMAT, 0 },
+    { "{\"a\" 1}", "1", "':' expected", GGUF_E_FORMAT, 0 },
+    { "{\"a\":{\"dtype\":}}", "}}", "JSON", GGUF_E_FORMAT, 0 },
+    { "{\"a\":{\"dtype\":\"F32\"]}", "]", "'}' expected", GGUF_E_FORMAT, 0 },
+    { "{\"a\":[[[[[[[[", NULL, "early", GGUF_E_FORMAT, 0 },
+    { "{\"a\":" DEEP("[") DEEP("]") "}", NULL, "deeper", GGUF_E_LIMIT, 0 },
 };
 
 static void check_refused(void)
@@ -311,6 +327,63 @@ static void check_scale(int rows, int cols, const char *shape, int n,
     free(p);
 }
 
+/* ---- memory ---- */
+
+enum { MANY = 65537 }; /* arrays that double have just grown */
+
+/* A header of MANY tensors. */
+static uint8_t *make_many(size_t *size)
+{
+    const size_t room = MANY * (size_t)96 + 16;
+    char *text = malloc(room);
+    size_t at = 0;
+    for (int i = 0; i < MANY; i++)
+        at +=
+            (size_t)snprintf(text + at, room - at,
+                             "%s\"t%07d.weight\":{\"dtype\":\"F32\",\"shape\":"
+                             "[1],\"data_offsets\":[%d,%d]}",
+                             i ? "," : "{", i, 4 * i, 4 * i + 4);
+    snprintf(text + at, room - at, "}");
+    static const float zeros[MANY];
+    uint8_t *p = make(text, zeros, sizeof zeros, size);
+    free(text);
+    return p;
+}
+
+/* KiB that the process has had at most. */
+static long resident(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss;
+}
+
+/* As gguf/convert.h says: 1 KiB for each tensor. The tree of JSON is not from
+ * the allocator: all that is allocated is measured from outside. */
+static void check_memory(void)
+{
+    size_t size;
+    uint8_t *p = make_many(&size);
+    struct gg_safetensors *s = NULL;
+    struct gguf_error e;
+    struct failalloc fa;
+    const struct gguf_allocator *a = failalloc_init(&fa, UINT_MAX);
+    const long before = resident();
+    const enum gguf_status st =
+        gg_safetensors_memory(&s, p, size, NULL, codec, a, &e);
+    const long grown = resident() - before;
+    ok(st == GGUF_OK && s->n_tensors == MANY && fa.most / MANY < 768,
+       "a header of %d tensors: %zu bytes for each", MANY, fa.most / MANY);
+    if (SCRATCH_SANITIZED)
+        skip("a sanitizer has memory of its own");
+    else
+        ok(grown < MANY, "%ld KiB in all", grown);
+    if (st == GGUF_OK)
+        gg_safetensors_close(s);
+    ok(!fa.live, "all of it is freed");
+    free(p);
+}
+
 /* ---- folders ---- */
 
 static enum gguf_status open_dir(struct gg_safetensors **s,
@@ -412,6 +485,7 @@ int main(void)
         return 99;
     gg_codec_kern_init(codec, gg_kern_cpu_detect());
     check_refused();
+    check_memory();
     check_types();
     check_f8();
     check_scale(3, 4, "", 1, "_scale", 3, 4);

@@ -351,6 +351,38 @@ static void check_types(void)
     fix_fini(&fx);
 }
 
+/* As gguf/file.h says: 512 bytes for each tensor and for each key. Numbers are
+ * those after which what grows by doubling has grown just now. */
+static void check_memory(uint64_t n_tensors, uint64_t n_keys)
+{
+    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file *f = NULL;
+    struct gguf_error err;
+    struct failalloc fa;
+    struct fix fx;
+    char name[32];
+    fix_init(&fx);
+    fix_head(&fx, 3, n_tensors, n_keys);
+    for (uint64_t i = 0; i < n_keys; i++) {
+        snprintf(name, sizeof name, "k%" PRIu64, i);
+        fix_kv_u32(&fx, name, 0);
+    }
+    for (uint64_t i = 0; i < n_tensors; i++) {
+        snprintf(name, sizeof name, "t%" PRIu64, i);
+        fix_info(&fx, name, FIX_NE(1), GGUF_DTYPE_F32, 32 * i);
+    }
+    fix_pad(&fx, 32);
+    fix_fill(&fx, 0, 32 * n_tensors);
+    p.allocator = failalloc_init(&fa, UINT_MAX);
+    const enum gguf_status st =
+        gguf_file_open_memory(&f, fx.data, fx.size, &p, &err);
+    ok(st == GGUF_OK && fa.most <= 512 * (n_tensors + n_keys) + 65536,
+       "%" PRIu64 " tensors and %" PRIu64 " keys: %zu bytes at most",
+       n_tensors, n_keys, fa.most);
+    gguf_file_close(f);
+    fix_fini(&fx);
+}
+
 int main(void)
 {
     check_answers(fix_good);
@@ -359,6 +391,11 @@ int main(void)
     check_cut(fix_good);
     check_bent(fix_good);
     int before = tap_bad;
+    check_memory(0, 0);
+    check_memory(32769, 0);
+    check_memory(65536, 0);
+    check_memory(0, 32769);
+    check_memory(16385, 16385);
     check_nomem(fix_good);
     check_nomem(fix_bad_meta);
     check_nomem(fix_bad_tensor);
