@@ -9,6 +9,7 @@ void vocab_begin(struct vocab *t)
 {
     memset(t, 0, sizeof *t);
     t->v.c = &t->c;
+    t->c.arch = gg_convert_arch_row(0); /* readers ask it for its pieces */
     t->v.unk = t->v.space_prefix = -1;
     gguf_error_clear(&t->err);
     gg_mem_arena_init(&t->c.arena, NULL);
