@@ -166,7 +166,7 @@ done
 while read -r mode words; do
     run "$convert" "$at/$mode" -o "$out"
     test $rc -eq 1 && grep -q "$words" "$tmp/err" && nothing_left &&
-        test "$(grep -vc 'with --resume' "$tmp/err")" -eq 1
+        test "$(grep -vc 'with --resume\|: warning: ' "$tmp/err")" -eq 1
     ok "$mode: $words"
 done <<'END'
 other-range a range that was not asked for
@@ -191,8 +191,13 @@ HF_HUB_DOWNLOAD_TIMEOUT=1 run "$convert" "$at/slow" -o "$out"
 test $rc -eq 1 && grep -q 'does not answer in time' "$tmp/err" && nothing_left
 ok 'a server that does not answer'
 run "$convert" "http://me:hunter2@127.0.0.1:$port/ok" -o "$out"
-test $rc -eq 1 && grep -q 'has a name and a password in it' "$tmp/err"
+test $rc -eq 1 && grep -q 'has a name and a password in it' "$tmp/err" &&
+    ! grep -q hunter2 "$tmp/err"
 ok 'no passwords in addresses'
+run "$convert" "$at/ok?token=hunter2" -o "$tmp/query.gguf"
+test $rc -eq 0 && ! grep -aq hunter2 "$tmp/err" "$tmp/out" "$tmp/query.gguf" &&
+    grep -q 'config.json?token=hunter2 ' "$tmp/log"
+ok 'a query goes with each file, and into none'
 mv "$www/config.json" "$tmp/config.json"
 run "$convert" "$at/ok" -o "$out"
 test $rc -eq 1 && grep -q 'there is no config.json' "$tmp/err" && nothing_left
