@@ -389,7 +389,7 @@ static void check_memory(void)
 static enum gguf_status open_dir(struct gg_safetensors **s,
                                  struct gguf_error *e)
 {
-    const struct gg_dir folder = { dir, NULL, NULL };
+    const struct gg_dir folder = { .path = dir };
     gguf_error_clear(e);
     return gg_safetensors_open(s, &folder, "model", NULL, codec, e);
 }
