@@ -9,11 +9,13 @@
 
 #include <string.h>
 
-static void note(void *user, const char *line)
+static void note(void *user, enum gguf_convert_note kind, const char *line)
 {
     const struct options *q = user;
-    if (!q->quiet)
+    if (!q->quiet && kind == GGUF_CONVERT_WARNING)
         msg_warn(q->in, "%s", line);
+    else if (!q->quiet)
+        msg_info(q->in, "%s", line);
 }
 
 /* The folder, then recipes and plans of all outputs. */

@@ -185,16 +185,11 @@ static enum gguf_status is_ignored(const struct gguf_convert *c,
 static void note_unused(const struct gguf_convert *c,
                         const struct ignored *list)
 {
-    char line[256];
-    for (size_t i = 0; i < c->p.n_ignore && c->p.note; i++) {
-        struct gg_str_esc e;
-        if (list[i].hit)
-            continue;
-        gg_str_esc(&e, gg_str_z(c->p.ignore[i]));
-        snprintf(line, sizeof line, "ignored: no tensor's name matches '%s'",
-                 e.s);
-        c->p.note(c->p.note_user, line);
-    }
+    struct gg_str_esc e;
+    for (size_t i = 0; i < c->p.n_ignore; i++)
+        if (!list[i].hit)
+            gg_convert_warn(c, "ignored: no tensor's name matches '%s'",
+                            gg_str_esc(&e, gg_str_z(c->p.ignore[i])));
 }
 
 /* Parts of names that tell where tensors are from, and what to do then. */

@@ -32,11 +32,11 @@ static void note_differences(const struct gguf_convert *c,
     struct gg_str_esc e;
     if (gg_str_eqz(name, "BertForSequenceClassification") &&
         !find(c, "cls.weight"))
-        gg_convert_note(c, "the folder has no pooler.dense, which a class "
+        gg_convert_warn(c, "the folder has no pooler.dense, which a class "
                            "BertForSequenceClassification computes before "
                            "the classifier: the file has none, either");
     if (gg_str_starts(name, "DistilBert") && find(c, "cls.weight"))
-        gg_convert_note(c, "DistilBERT has a ReLU after pre_classifier, for "
+        gg_convert_warn(c, "DistilBERT has a ReLU after pre_classifier, for "
                            "which readers of GGUF files compute tanh: scores "
                            "differ");
     if (!gg_str_starts(name, "ModernBert"))
@@ -44,7 +44,7 @@ static void note_differences(const struct gguf_convert *c,
     if (!gg_json_str(gg_convert_get(c, "classifier_pooling"), &pooling))
         pooling = GG_STR("cls"); /* ModernBertConfig */
     if (!gg_str_eqz(pooling, "mean"))
-        gg_convert_note(c,
+        gg_convert_warn(c,
                         "config.json: classifier_pooling is '%s', for which "
                         "readers of GGUF files take the mean: scores differ",
                         gg_str_esc(&e, pooling));

@@ -149,7 +149,10 @@ enum gguf_status gg_convert_settle_output(struct gguf_convert *c,
 enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
                                              struct gguf_error *err);
 
-/* note.c: give the caller a line, if it takes some. */
+/* note.c: give the caller's callback a line of kind GGUF_CONVERT_WARNING or
+ * GGUF_CONVERT_REMARK. */
+void gg_convert_warn(const struct gguf_convert *c, const char *format, ...)
+    GG_PRINTF(2, 3);
 void gg_convert_note(const struct gguf_convert *c, const char *format, ...)
     GG_PRINTF(2, 3);
 

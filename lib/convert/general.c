@@ -153,12 +153,6 @@ struct general {
     double n_params;
 };
 
-static void warn(const struct gguf_convert *c, const char *message)
-{
-    if (c->p.note)
-        c->p.note(c->p.note_user, message);
-}
-
 /* A card that cannot be read is as good as none: it is said. */
 static enum gguf_status read_card(struct general *g, struct gguf_error *err)
 {
@@ -184,7 +178,7 @@ static enum gguf_status read_card(struct general *g, struct gguf_error *err)
     if (st != GGUF_OK) {
         char text[600];
         snprintf(text, sizeof text, "%s is not used: %s", name, why.message);
-        warn(g->c, text);
+        gg_convert_warn(g->c, "%s", text);
     }
     for (size_t i = 0; i < g->card.n; i++)
         if (gg_str_starts(g->card.pair[i].key, "base_model") ||
@@ -195,7 +189,7 @@ static enum gguf_status read_card(struct general *g, struct gguf_error *err)
                          "%s, line %zu: an item that is not a text is left "
                          "out",
                          name, g->card.pair[i].line);
-                warn(g->c, text);
+                gg_convert_warn(g->c, "%s", text);
             }
     return GGUF_OK;
 }

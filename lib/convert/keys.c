@@ -339,18 +339,18 @@ static const char *const synonyms[] = {
 static void tell_synonyms(const struct gguf_convert *c, const char *names)
 {
     const char *one = NULL;
-    char name[64], line[256];
+    char name[64];
     double x = 0, y = 0;
     for (const char *p = names; *p;) {
         const size_t n = strcspn(p, " ");
         snprintf(name, sizeof name, "%.*s", (int)n, p);
         const bool is = gg_json_num(json_object_get(c->config, name), &y);
         if (is && one && x != y) {
-            snprintf(line, sizeof line,
-                     "config.json: %.*s is %.15g, and %s %.15g: two names of "
-                     "one thing that disagree (--override-kv sets its key)",
-                     (int)strcspn(one, " "), one, x, name, y);
-            c->p.note(c->p.note_user, line);
+            gg_convert_warn(c,
+                            "config.json: %.*s is %.15g, and %s %.15g: two "
+                            "names of one thing that disagree (--override-kv "
+                            "sets its key)",
+                            (int)strcspn(one, " "), one, x, name, y);
         } else if (is && !one) {
             one = p;
             x = y;

@@ -160,16 +160,12 @@ static enum gguf_status read_step(struct step *s, int dense,
 static void note_left_out(const struct gguf_convert *c, size_t no,
                           struct gguf_str type, bool can)
 {
-    char line[256];
     struct gg_str_esc e;
-    if (!c->p.note)
-        return;
-    snprintf(line, sizeof line,
-             "modules.json: step %zu is left out: %.60s: vectors are those "
-             "before it%s",
-             no, gg_str_esc(&e, type),
-             can ? " (--sentence-transformers-dense-modules)" : "");
-    c->p.note(c->p.note_user, line);
+    gg_convert_warn(c,
+                    "modules.json: step %zu is left out: %.60s: vectors are "
+                    "those before it%s",
+                    no, gg_str_esc(&e, type),
+                    can ? " (--sentence-transformers-dense-modules)" : "");
 }
 
 /* Steps without weights and settings, and what reranker.c has read. */

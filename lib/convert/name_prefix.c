@@ -258,7 +258,7 @@ static void try_heads(struct search *s, struct gguf_str prefix)
  * saying in an adapter. */
 static void note_prefix(const struct gguf_convert *c, unsigned which)
 {
-    char list[400] = "", line[600];
+    char list[400] = "";
     size_t n = 0, used = 0;
     struct gg_str_esc e;
     if (c->is_adapter)
@@ -277,16 +277,13 @@ static void note_prefix(const struct gguf_convert *c, unsigned which)
                                  i < GG_LEN(segments) ? "." : "");
     }
     if (n)
-        snprintf(line, sizeof line,
-                 "%s %s left out of the names of tensors%s%s%s", list,
-                 n > 1 ? "are" : "is", *c->added ? ", and '" : "", c->added,
-                 *c->added ? "' is added" : "");
-    else
-        snprintf(line, sizeof line,
-                 "'%s' is added to the names of tensors, which lack it",
-                 c->added);
-    if ((n || *c->added) && c->p.note)
-        c->p.note(c->p.note_user, line);
+        gg_convert_note(c, "%s %s left out of the names of tensors%s%s%s",
+                        list, n > 1 ? "are" : "is", *c->added ? ", and '" : "",
+                        c->added, *c->added ? "' is added" : "");
+    else if (*c->added)
+        gg_convert_note(c,
+                        "'%s' is added to the names of tensors, which lack it",
+                        c->added);
 }
 
 /* Take a layer's name without a place, and try the segments before its number

@@ -1,19 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* note.c - lines for the caller about what a conversion decided */
+/* note.c - the notes that a conversion gives its caller */
 #include "config.h"
 #include "convert/convert.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-void gg_convert_note(const struct gguf_convert *c, const char *format, ...)
+static void give_line(const struct gguf_convert *c,
+                      enum gguf_convert_note kind, const char *format,
+                      va_list args)
 {
     char line[512];
-    va_list args;
     if (!c->p.note)
         return;
-    va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
+    c->p.note(c->p.note_user, kind, line);
+}
+
+void gg_convert_warn(const struct gguf_convert *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    give_line(c, GGUF_CONVERT_WARNING, format, args);
     va_end(args);
-    c->p.note(c->p.note_user, line);
+}
+
+void gg_convert_note(const struct gguf_convert *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    give_line(c, GGUF_CONVERT_REMARK, format, args);
+    va_end(args);
 }

@@ -140,7 +140,7 @@ static enum gguf_status settle_own(struct gguf_convert *c,
                             "(--ignore leaves it out)",
                             e.s, c->arch->arch);
     if (!same)
-        gg_convert_note(c,
+        gg_convert_warn(c,
                         "config.json: tie_word_embeddings is %s, but '%s' "
                         "differs from the embedding: it is kept as the output "
                         "matrix, as by transformers 5",
@@ -157,17 +157,17 @@ static enum gguf_status settle_none(struct gguf_convert *c,
     if (tied == TIED_YES || (!tied && c->arch->ties) || has_no_words(c))
         return GGUF_OK;
     if (tied == TIED_BOTH)
-        gg_convert_note(c, "config.json: tie_word_embeddings is true and "
+        gg_convert_warn(c, "config.json: tie_word_embeddings is true and "
                            "false, and the folder has no output matrix: the "
                            "embedding is taken");
     else if (!tied)
-        gg_convert_note(c,
+        gg_convert_warn(c,
                         "config.json does not say tie_word_embeddings, which "
                         "%s does not imply, and the folder has no output "
                         "matrix: the embedding is taken",
                         gg_str_esc(&e, gg_convert_class(c)));
     else if (c->p.any)
-        gg_convert_note(c, "config.json: tie_word_embeddings is false, but "
+        gg_convert_warn(c, "config.json: tie_word_embeddings is false, but "
                            "the folder has no output matrix: the embedding "
                            "is taken");
     else

@@ -131,11 +131,10 @@ enum gguf_status gg_convert_adapter_open(struct gguf_convert *c, bool *yes,
     GG_TRY(gg_convert_map(c, t->name, &t->map, yes, err));
     if (*yes && !c->p.base)
         GG_TRY(has_model(c, &whole, err));
-    if (whole && c->p.note)
-        c->p.note(c->p.note_user,
-                  "the folder has a model and an adapter "
-                  "(adapter_config.json): the model is converted; --base "
-                  "MODEL converts the adapter");
+    if (whole)
+        gg_convert_note(c, "the folder has a model and an adapter "
+                           "(adapter_config.json): the model is converted; "
+                           "--base MODEL converts the adapter");
     *yes = *yes && !whole;
     if (!*yes)
         return GGUF_OK;
@@ -246,7 +245,7 @@ static enum gguf_status check_pairs(const struct gguf_convert *c,
 static enum gguf_status check_left(const struct gguf_convert *c,
                                    struct gguf_error *err)
 {
-    char name[GG_CONVERT_NAME], as[GG_CONVERT_NAME], line[400];
+    char name[GG_CONVERT_NAME], as[GG_CONVERT_NAME];
     struct gg_str_esc e = { "" };
     size_t n = 0;
     for (size_t i = 0; i < c->n_left; i++) {
@@ -267,12 +266,11 @@ static enum gguf_status check_left(const struct gguf_convert *c,
                  : gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                                 "the adapter has no pairs "
                                 "(NAME.lora_A.weight, NAME.lora_B.weight)");
-    snprintf(line, sizeof line,
-             "%zu tensors of the adapter are left out, since they are for "
-             "parts that see or hear: '%s'%s",
-             n, e.s, n > 1 ? " ..." : "");
-    if (n && c->p.note)
-        c->p.note(c->p.note_user, line);
+    if (n)
+        gg_convert_warn(c,
+                        "%zu tensors of the adapter are left out, since they "
+                        "are for parts that see or hear: '%s'%s",
+                        n, e.s, n > 1 ? " ..." : "");
     return GGUF_OK;
 }
 
@@ -280,10 +278,6 @@ static enum gguf_status check_left(const struct gguf_convert *c,
  * embedding. */
 static void note_tied(const struct gguf_convert *c)
 {
-    static const char line[] =
-        "the adapter has a pair for lm_head, but the output of the model is "
-        "its embedding (tie_word_embeddings): gguf-ppl computes with the "
-        "pair, other programs may refuse the file";
     bool tied = gg_convert_eval(c, "tie_word_embeddings|0", -1) > 0;
     bool has = false;
     for (size_t i = 0; i < c->n_tensors; i++)
@@ -291,8 +285,11 @@ static void note_tied(const struct gguf_convert *c)
             has = true; /* a class that ties has no place for the weight */
             tied = tied || !c->item[c->first_item[i]].row->to;
         }
-    if (has && tied && c->p.note)
-        c->p.note(c->p.note_user, line);
+    if (has && tied)
+        gg_convert_warn(c, "the adapter has a pair for lm_head, but the "
+                           "output of the model is its embedding "
+                           "(tie_word_embeddings): gguf-ppl computes with the "
+                           "pair, other programs may refuse the file");
 }
 
 /* use_rslora: the factor is alpha / sqrt(rank), where files' is alpha / rank.

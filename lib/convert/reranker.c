@@ -108,7 +108,7 @@ static enum gguf_status read_step(struct gguf_convert *c, const char *path,
         gg_json_int(json_object_get(j.root, "true_token_id"), &v->yes) &&
         gg_json_int(json_object_get(j.root, "false_token_id"), &v->no);
     if (j.root && !v->is_one)
-        gg_convert_note(c,
+        gg_convert_warn(c,
                         "modules.json: '%.60s' has no true_token_id and "
                         "false_token_id: not taken for a reranker",
                         name);
@@ -240,7 +240,7 @@ static enum gguf_status note_heading(struct gguf_convert *c,
     const struct gguf_str text = { (const char *)m.data, (size_t)m.size };
     if (there &&
         (has(text, "# qwen3-reranker") || has(text, "# qwen3-vl-reranker")))
-        gg_convert_note(c,
+        gg_convert_warn(c,
                         "README.md has a heading of a reranker, and nothing "
                         "else says that this is one: taken for a language "
                         "model (--reranker=yes takes it for a reranker)");

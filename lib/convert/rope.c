@@ -274,7 +274,7 @@ enum gguf_status gg_convert_rope(struct gguf_convert *c,
         return add_proportional(c, err);
     if (gg_str_eqz(type, "dynamic")) { /* rows compute an alpha */
         if (!gg_convert_get(c, IN("alpha")))
-            gg_convert_note(c, "config.json: rope_scaling of type dynamic "
+            gg_convert_warn(c, "config.json: rope_scaling of type dynamic "
                                "scales positions beyond the context length "
                                "only, which a GGUF file does not say: it is "
                                "left out");

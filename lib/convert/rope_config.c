@@ -85,7 +85,7 @@ static enum gguf_status unquote(struct gguf_convert *c, json_t *o,
                             "config.json: %s%s is the text '%s', expected a "
                             "number",
                             where, name, e.s);
-    gg_convert_note(c,
+    gg_convert_warn(c,
                     "config.json: %s%s is the text '%s', expected a number: "
                     "taken as %.15g",
                     where, name, e.s, x);
@@ -130,7 +130,7 @@ static enum gguf_status settle_type(struct gguf_convert *c, json_t *o,
     if (!json_is_string(type)) {
         for (size_t i = 0; i < GG_LEN(scaling); i++)
             if (json_object_get(o, scaling[i])) {
-                gg_convert_note(c,
+                gg_convert_warn(c,
                                 "config.json: %s%s has no rope_type beside "
                                 "it: positions are not scaled, as in "
                                 "transformers",
@@ -141,7 +141,7 @@ static enum gguf_status settle_type(struct gguf_convert *c, json_t *o,
     }
     if (!gg_json_str(one, &a) || !gg_json_str(other, &b) || is_synonym(a, b))
         return GGUF_OK;
-    gg_convert_note(c,
+    gg_convert_warn(c,
                     "config.json: %srope_type is '%s', and type is '%s': "
                     "rope_type is taken, as in transformers",
                     where, gg_str_esc(&e, a), gg_str_esc(&f, b));
@@ -164,7 +164,7 @@ static enum gguf_status settle_base(struct gguf_convert *c, const json_t *o,
         if (!is_new || outer)
             return GGUF_OK;
     } else if (x != y) {
-        gg_convert_note(c,
+        gg_convert_warn(c,
                         "config.json: %s is %.15g, and %srope_theta is %.15g: "
                         "%.15g is taken, as in transformers",
                         name, y, where, x, x);
@@ -241,7 +241,7 @@ static enum gguf_status join(struct gguf_convert *c, json_t *scaling,
     if (!nested)
         *parameters = NULL;
     if (!same)
-        gg_convert_note(c,
+        gg_convert_warn(c,
                         "config.json: rope_scaling and rope_parameters "
                         "differ: rope_scaling is taken, as in transformers");
     return GGUF_OK;
@@ -259,7 +259,7 @@ static void drop_outer(struct gguf_convert *c)
         !gg_json_num(json_object_get(outer, "rope_theta"), &y))
         return;
     if (x != y)
-        gg_convert_note(c,
+        gg_convert_warn(c,
                         "config.json: rope_theta of the language model is "
                         "%.15g, and of the model around it %.15g: %.15g is "
                         "taken, as in transformers",

@@ -135,10 +135,8 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
     const int64_t n = count_drafts(c);
     if (!n && gg_convert_eval(c, a->layers, -1) >
                   (double)gg_convert_first_draft(c)) {
-        if (c->p.note)
-            c->p.note(c->p.note_user,
-                      "config.json speaks of layers that draft, of which the "
-                      "folder has none");
+        gg_convert_note(c, "config.json speaks of layers that draft, of which "
+                           "the folder has none");
         return gg_convert_say(c, names[k], json_integer(0), err);
     }
     /* the first of the numbers is one that config.json may lack */

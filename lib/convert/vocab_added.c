@@ -96,13 +96,13 @@ static void note_rowless(const struct gg_convert_vocab *v)
             continue;
         last = v->rowless[i].id;
         if (n++ < MOST_NAMED)
-            gg_convert_note(v->c,
+            gg_convert_warn(v->c,
                             "token %" PRId64 " '%s' is left out: the "
                             "embedding has %" PRId64 " rows",
                             last, gg_str_esc(&e, v->rowless[i].text), rows);
     }
     if (n > MOST_NAMED)
-        gg_convert_note(v->c, "and %zu more tokens are left out",
+        gg_convert_warn(v->c, "and %zu more tokens are left out",
                         n - MOST_NAMED);
     v->c->summary.n_tokens_left = n;
 }

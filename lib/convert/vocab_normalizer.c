@@ -63,7 +63,7 @@ enum gguf_status gg_convert_vocab_refuse_step(const struct gg_convert_vocab *v,
     char what[3 * sizeof(struct shown) + 20];
     describe(step, what, sizeof what);
     if (v->c->p.ignore_normalizer) {
-        gg_convert_note(v->c,
+        gg_convert_warn(v->c,
                         "a normalizer of type %s is left out: texts that it "
                         "changes become other tokens",
                         what);
@@ -101,9 +101,8 @@ static enum gguf_status check_step(const struct gg_convert_vocab *v,
         return GGUF_OK;
     }
     if (is_text(type, "NFC")) {
-        gg_convert_note(v->c, "the normalizer NFC is left out, which no GGUF "
-                              "file holds: texts that are not in NFC become "
-                              "other tokens");
+        gg_convert_note(v->c, "GGUF has no key for the normalizer NFC: texts "
+                              "that are not in NFC become other tokens");
         return GGUF_OK;
     }
     if ((blanks && is_text(type, "Replace") && replaces_blanks(step)) ||

@@ -219,12 +219,11 @@ static void describe(struct text *t, const json_t *step)
 
 static void tell(const struct gg_convert_vocab *v)
 {
-    char line[160];
-    snprintf(line, sizeof line,
-             "the pre-tokenizer is taken for '%s': its description is not "
-             "known, but it cuts a text as that does (--pre names another)",
-             v->pre);
-    v->c->p.note(v->c->p.note_user, line);
+    gg_convert_warn(v->c,
+                    "the pre-tokenizer is taken for '%s': its description is "
+                    "not known, but it cuts a text as that does (--pre names "
+                    "another)",
+                    v->pre);
 }
 
 static bool has_class(const struct gg_convert_vocab *v,
@@ -285,7 +284,7 @@ enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
         GG_TRY(gg_convert_vocab_probe(v, section, whole, err));
     if (v->pre) {
         choose_name(v);
-        if (!known && v->c->p.note)
+        if (!known)
             tell(v);
         return GGUF_OK;
     }

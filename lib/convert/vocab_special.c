@@ -83,7 +83,7 @@ static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
     if (!gg_json_int(t, &id) || id < 0)
         return -1;
     if (id >= (int64_t)v->n)
-        gg_convert_note(
+        gg_convert_warn(
             v->c, "%s_token_id %" PRId64 " is left out: there are %zu tokens",
             name, id, v->n);
     return id < (int64_t)v->n ? id : -1;

@@ -216,7 +216,7 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
                             ": only Unigram (1) and BPE (2) are converted",
                             s.kind);
     if (s.charsmap.base && gg_cursor_left(&s.charsmap))
-        gg_convert_note(v->c,
+        gg_convert_warn(v->c,
                         "the normalizer's table is left out, which no GGUF "
                         "file of a BPE holds: texts that it changes become "
                         "other tokens");

@@ -82,14 +82,14 @@ static enum gguf_status add(struct templates *t, struct gguf_str name,
     char clean[MOST_NAME];
     clean_name(name, clean);
     if (!*clean || is_blank(text)) {
-        gg_convert_note(t->c, "%s: the chat template '%s' is empty: left out",
+        gg_convert_warn(t->c, "%s: the chat template '%s' is empty: left out",
                         where, clean);
         return GGUF_OK;
     }
     const struct chat_template *other = find(t, clean);
     if (other) {
         if (!gg_str_eq(other->text, text))
-            gg_convert_note(t->c,
+            gg_convert_warn(t->c,
                             "%s: the chat template '%s' differs from that in "
                             "%s, which is taken",
                             where, clean, other->where);
@@ -121,13 +121,13 @@ static enum gguf_status add_json(struct templates *t, const json_t *v,
             gg_json_str(json_object_get(e, "template"), &text))
             GG_TRY(add(t, name, text, where, err));
         else
-            gg_convert_note(t->c,
+            gg_convert_warn(t->c,
                             "%s: element %zu of \"chat_template\" has no name "
                             "or no template: left out",
                             where, i);
     }
     if (v && !json_is_null(v) && !json_is_array(v))
-        gg_convert_note(t->c,
+        gg_convert_warn(t->c,
                         "%s: \"chat_template\" is neither a text nor a list: "
                         "left out",
                         where);
@@ -232,7 +232,7 @@ static enum gguf_status add_processor(struct templates *t,
                       err);
     const json_t *v = json_object_get(j.root, "chat_template");
     if (st == GGUF_OK && !v)
-        gg_convert_note(t->c, "%s: there is no \"chat_template\"", name);
+        gg_convert_warn(t->c, "%s: there is no \"chat_template\"", name);
     if (st == GGUF_OK)
         st = add_json(t, v, name, err);
     gg_json_fini(&j);
@@ -288,7 +288,7 @@ static enum gguf_status set_named(struct templates *t, struct gguf_error *err)
         const bool is_default = !strcmp(one.name, "default");
         snprintf(key, sizeof key, "tokenizer.chat_template.%s", one.name);
         if (!is_default && gguf_meta_find(t->c->meta, key)) {
-            gg_convert_note(t->c,
+            gg_convert_warn(t->c,
                             "%s: the chat template '%s' is left out: the kind "
                             "of model has its own",
                             one.where, one.name);

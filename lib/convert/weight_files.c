@@ -108,7 +108,7 @@ enum gguf_status gg_convert_note_unread(struct gguf_convert *c,
     if (single)
         GG_TRY(names_others(c, &there, &others, err));
     if (others) {
-        gg_convert_note(c,
+        gg_convert_warn(c,
                         "%s is read, as by transformers, and not the files "
                         "that %s names",
                         s->single_name, s->index_name);
@@ -119,10 +119,10 @@ enum gguf_status gg_convert_note_unread(struct gguf_convert *c,
         snprintf(more, sizeof more, " and %zu more", n - 1);
     gg_str_esc(&e, gg_str_z(first));
     if (n && single)
-        gg_convert_note(c, "%s is read, as by transformers, and not '%s'%s",
+        gg_convert_warn(c, "%s is read, as by transformers, and not '%s'%s",
                         s->single_name, e.s, more);
     else if (n)
-        gg_convert_note(c, "'%s'%s: not read, because %s does not name %s",
+        gg_convert_warn(c, "'%s'%s: not read, because %s does not name %s",
                         e.s, more, s->index_name, n > 1 ? "them" : "it");
     return GGUF_OK;
 }

@@ -50,8 +50,17 @@ extern "C" {
 
 struct gguf_convert;
 
-/* A line about what was decided without a file saying it. */
-typedef void gguf_convert_note_fn(void *user, const char *line);
+/* What a note tells. */
+enum gguf_convert_note {
+    GGUF_CONVERT_REMARK, /* a decision that loses nothing the folder holds, or
+                          * a loss that every GGUF file has */
+    GGUF_CONVERT_WARNING /* the file may not be what the folder's owner
+                          * expects */
+};
+
+/* A note of one line about a decision that no file of the folder states. */
+typedef void gguf_convert_note_fn(void *user, enum gguf_convert_note kind,
+                                  const char *line);
 
 struct gguf_convert_params {
     size_t struct_size;

@@ -135,8 +135,10 @@ static void check_lfm2(void)
     scratch_clean(top);
 }
 
-static void keep_note(void *user, const char *line)
+static void keep_note(void *user, enum gguf_convert_note kind,
+                      const char *line)
 {
+    (void)kind;
     snprintf(user, 300, "%s", line);
 }
 

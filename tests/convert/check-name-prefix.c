@@ -109,10 +109,12 @@ static void make(struct folder *f, const struct arch *a,
         folder_bpe(f, false);
 }
 
-static void count_note(void *user, const char *line)
+static void count_note(void *user, enum gguf_convert_note kind,
+                       const char *line)
 {
     int *n = user;
     *n += strstr(line, "names of tensors") != NULL;
+    (void)kind;
 }
 
 static enum gguf_status open_folder(struct gguf_convert **c, int *n_notes,

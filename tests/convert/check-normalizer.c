@@ -22,8 +22,10 @@
 static struct folder f;
 static char notes[1000];
 
-static void keep_note(void *user, const char *line)
+static void keep_note(void *user, enum gguf_convert_note kind,
+                      const char *line)
 {
+    (void)kind;
     (void)user;
     const size_t n = strlen(notes);
     snprintf(notes + n, sizeof notes - n, "%s\n", line);

@@ -143,8 +143,10 @@ static void check_pooling(void)
     becomes("bert.pooling_type", "-", "no step that pools");
 }
 
-static void keep_note(void *user, const char *line)
+static void keep_note(void *user, enum gguf_convert_note kind,
+                      const char *line)
 {
+    (void)kind;
     snprintf(user, 300, "%s", line);
 }
 

@@ -99,8 +99,9 @@ static void check_rows(void)
 /* What a section becomes, in e if that fails; notes are counted. */
 static int n_notes;
 
-static void note(void *user, const char *line)
+static void note(void *user, enum gguf_convert_note kind, const char *line)
 {
+    (void)kind;
     (void)user;
     (void)line;
     n_notes++;

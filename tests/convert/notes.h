@@ -3,6 +3,8 @@
 #ifndef TESTS_CONVERT_NOTES_H
 #define TESTS_CONVERT_NOTES_H
 
+#include "gguf/convert.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,10 +13,12 @@ struct notes {
 };
 
 /* A gguf_convert_note_fn; user is a struct notes of zeros. */
-static inline void notes_keep(void *user, const char *line)
+static inline void notes_keep(void *user, enum gguf_convert_note kind,
+                              const char *line)
 {
     struct notes *n = user;
     const size_t used = strlen(n->text);
+    (void)kind;
     snprintf(n->text + used, sizeof n->text - used, "%s\n", line);
 }
 

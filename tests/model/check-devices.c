@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-devices.c - a model on devices with memory of their own
  *
- * What is copied between them and what is allocated is counted. Digits are
- * those of the CPU alone.
+ * Copies and allocations are counted; digits are those of the CPU alone.
  */
 #include "config.h"
 #include "gguf/gguf.h"
@@ -543,14 +542,6 @@ static void check_kinds(void)
     }
 }
 
-/* Nodes that device 0 computes in a pass. */
-static size_t n_offloaded(struct world *w, float out[(N_TOK + 1) * N_VOCAB])
-{
-    const int before = w->island[0].n_nodes;
-    compute(w, out);
-    return (size_t)(w->island[0].n_nodes - before);
-}
-
 /* The switches of a session: memory and operations stay with the host. */
 static void check_switches(void)
 {
@@ -578,11 +569,12 @@ static void check_switches(void)
         w.island[0].offloads = true;
         w.sp.no_offload_ops = stay;
         start(&w);
-        n[stay] = n_offloaded(&w, out);
+        const int before = w.island[0].n_nodes;
+        compute(&w, out);
+        n[stay] = (size_t)(w.island[0].n_nodes - before);
         ok(!memcmp(out, want, sizeof out),
-           "weights on the host: %zu nodes go "
-           "to the device%s",
-           n[stay], stay ? " with no_offload_ops" : "");
+           "weights on the host: %zu nodes go to the device%s", n[stay],
+           stay ? " with no_offload_ops" : "");
         close_world(&w);
     }
     ok(n[0] > 40 && n[1] < n[0] / 2, "operations stay with their weights");

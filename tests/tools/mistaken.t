@@ -166,7 +166,7 @@ says 'there is no such folder$'
 ok 'a path is none'
 cp -r "$tmp/hf" "$tmp/both" && cp "$tmp/pair"/* "$tmp/both"
 run "$convert" "$tmp/both" -o "$tmp/both.gguf"
-test $rc -eq 0 && grep -q 'warning: the folder has a model and an adapter .*--base MODEL converts the adapter' "$tmp/err" &&
+test $rc -eq 0 && grep -q 'the folder has a model and an adapter .*--base MODEL converts the adapter' "$tmp/err" &&
     "$convert" -q "$tmp/hf" -o "$tmp/hf.gguf" &&
     ! "$info" --diff "$tmp/hf.gguf" "$tmp/both.gguf" | grep -q blk
 ok 'of a model and an adapter the model is converted'
