@@ -28,7 +28,13 @@ enum { USUAL_CTX = 512 };
 bool verify_read(struct convert_options *o)
 {
     struct verify *v = &o->verify;
-    return !v->text || textfile_read(v->text, v->max_text, &v->data, &v->size);
+    if (!v->text)
+        return true;
+    if (!textfile_read(v->text, v->max_text, &v->data, &v->size))
+        return false;
+    if (!o->q.quiet)
+        textfile_warn(v->text, v->data, v->size);
+    return true;
 }
 
 /* ---- before the work ---- */

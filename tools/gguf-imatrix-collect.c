@@ -138,6 +138,8 @@ static bool read_tokens(struct job *j)
     if (!textfile_read(o->text, o->max_text, &j->text, &size) ||
         (!o->force && !textfile_check(o->text, j->text, size)))
         return false;
+    if (!o->quiet)
+        textfile_warn(o->text, j->text, size);
     /* as llama.cpp does: editors end a file with one that nobody wrote */
     if (size && j->text[size - 1] == '\n')
         size--;

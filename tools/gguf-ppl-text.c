@@ -125,6 +125,8 @@ static bool add_path(struct ppl_run *r, const struct gguf_vocab *v,
     size_t size;
     if (!textfile_read(path, r->o->max_text, &data, &size))
         return false;
+    if (!r->o->quiet)
+        textfile_warn(path, data, size);
     const bool good = r->o->field ? add_records(r, v, path, data, size, tokens)
                                   : add_text(r, v, msg_must(strdup(path)),
                                              data, size, tokens);

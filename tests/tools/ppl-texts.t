@@ -265,6 +265,31 @@ PDF %%PDF-1.7
 Parquet PAR1
 GGUF GGUF
 END
+# What downloads leave in a text's place. A pointer is short; a text about them
+# is not, and a page may be meant.
+lfs='version https://git-lfs.github.com/spec/v1'
+printf '%s\noid sha256:%064d\nsize 1290590\n' "$lfs" 7 >"$tmp/lfs"
+for how in "-f $tmp/lfs" "-f $tmp/lfs --force" "-f $tmp/lfs --hellaswag" \
+    "--tokens $tmp/lfs --save-logits $tmp/lfs.out"; do
+    # shellcheck disable=SC2086
+    run "$ppl" -m "$m" $how
+    fails 1 'lfs: is a Git LFS pointer, not a text: .*(git lfs pull)'
+    ok "a pointer: ${how%% *} ${how##* }"
+done
+run "$bin/gguf-imatrix" -m "$m" -f "$tmp/lfs" -o "$tmp/lfs.out"
+fails 1 'lfs: is a Git LFS pointer, not a text'
+ok 'a pointer: importance data'
+{ echo "$lfs"; cat "$a"; } >"$tmp/about"
+run "$ppl" -m "$m" -f "$tmp/about" -c 64 --chunks 1
+test $rc -eq 0 -a ! -s "$tmp/err"
+ok 'a text that begins like a pointer'
+{ printf '\n<!DOCTYPE HTML>\n'; cat "$a"; } >"$tmp/page"
+run "$ppl" -m "$m" -f "$tmp/page" -c 64 --chunks 1
+test $rc -eq 0 && grep -q 'page: warning: is a web page: its markup is taken as text' "$tmp/err"
+ok 'a web page is warned of'
+run "$ppl" -q -m "$m" -f "$tmp/page" -c 64 --chunks 1
+test $rc -eq 0 -a ! -s "$tmp/err"
+ok 'and not with --quiet'
 # What packs texts: read where the library is there, else refused by name.
 ppls() { grep PPL "$tmp/out" >"$tmp/$1"; } # file
 run "$ppl" -m "$m" -f "$a" -c 64 --chunks 2 -q

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -87,6 +88,17 @@ static char *read_all(gzFile f, const char *path, uint64_t limit, size_t *size)
     return p;
 }
 
+/* ---- what stands in a text's place ---- */
+
+/* A pointer of Git LFS begins so, and has less than 1024 bytes. Source: the
+ * specification of Git LFS, docs/spec.md. */
+static bool is_lfs_pointer(const char *s, size_t size)
+{
+    static const char begin[] = "version https://git-lfs";
+    return size < 1024 && size >= sizeof begin - 1 &&
+           !memcmp(s, begin, sizeof begin - 1);
+}
+
 bool textfile_read(const char *path, uint64_t limit, char **data, size_t *size)
 {
     int fd = open_text(path);
@@ -102,7 +114,16 @@ bool textfile_read(const char *path, uint64_t limit, char **data, size_t *size)
     gzbuffer(f, 1u << 18);
     *data = read_all(f, path, limit, size);
     gzclose(f);
-    return *data && unpack_text(path, limit, data, size);
+    if (!*data || !unpack_text(path, limit, data, size))
+        return false;
+    if (!is_lfs_pointer(*data, *size))
+        return true;
+    msg_error(path,
+              "is a Git LFS pointer, not a text: the text itself was not "
+              "downloaded (git lfs pull)");
+    free(*data);
+    *data = NULL;
+    return false;
 }
 
 /* ---- is it a text? ---- */
@@ -171,4 +192,18 @@ bool textfile_check(const char *name, const char *s, size_t size)
     else
         return true;
     return false;
+}
+
+void textfile_warn(const char *name, const char *s, size_t size)
+{
+    static const char *const begins[] = { "<!doctype html", "<html" };
+    while (size && *s && strchr(" \t\r\n", *s)) {
+        s++;
+        size--;
+    }
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        const size_t n = strlen(begins[i]);
+        if (size >= n && !strncasecmp(s, begins[i], n))
+            msg_warn(name, "is a web page: its markup is taken as text");
+    }
 }
