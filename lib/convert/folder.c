@@ -69,6 +69,8 @@ static const struct gg_dir_instead instead[] = {
       "files of transformers" },
     { "model_index", ".json",
       "is of a pipeline of diffusers, whose parts are folders" },
+    { "adapter_model", ".safetensors",
+      "is an adapter, whose adapter_config.json is missing" },
 };
 
 enum gguf_status gg_convert_read_texts(struct gguf_convert *c,

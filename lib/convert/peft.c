@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "quant/job/job.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -159,8 +160,9 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
     if (!c->p.base)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "an adapter: --base says which model it is for "
-                            "(adapter_config.json names '%s')",
-                            gg_str_esc(&e, name));
+                            "(adapter_config.json names %s%s%s)",
+                            name.size ? "'" : "none", gg_str_esc(&e, name),
+                            name.size ? "'" : "");
     base.path = c->p.base;
     if ((stat(base.path, &s) == 0 && S_ISDIR(s.st_mode)) ||
         gg_dir_is_far(&base)) {
@@ -194,28 +196,63 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
     return GGUF_OK;
 }
 
+/* Without its last part, ".NAME". */
+static struct gguf_str before_last(struct gguf_str s)
+{
+    while (s.size && s.data[s.size - 1] != '.')
+        s.size--;
+    s.size -= s.size ? 1 : 0;
+    return s;
+}
+
+/* The state of a training has the adapter's name, too: lora_A.NAME.weight. */
 uint8_t gg_convert_adapter_name(struct gguf_str name,
                                 char out[GG_CONVERT_NAME])
 {
     static const struct {
-        const char *end;
+        const char *mid, *end;
         uint8_t half;
-    } ends[] = {
-        { ".lora_A.weight", GG_HALF_A },
-        { ".lora_B.weight", GG_HALF_B },
-        { ".lora_embedding_A", GG_HALF_A },
-        { ".lora_embedding_B", GG_HALF_B },
-        { ".lora_A.default.weight", GG_HALF_A },
-        { ".lora_B.default.weight", GG_HALF_B },
+    } forms[] = {
+        { ".lora_A", ".weight", GG_HALF_A },
+        { ".lora_B", ".weight", GG_HALF_B },
+        { ".lora_embedding_A", "", GG_HALF_A },
+        { ".lora_embedding_B", "", GG_HALF_B },
     };
-    for (size_t i = 0; i < GG_LEN(ends); i++)
-        if (gg_str_ends(name, ends[i].end)) {
-            name.size -= strlen(ends[i].end);
-            return gg_str_join(out, GG_CONVERT_NAME, name, ".weight")
-                       ? ends[i].half
-                       : GG_HALF_NONE;
-        }
+    for (size_t i = 0; i < GG_LEN(forms); i++) {
+        struct gguf_str s = name;
+        if (!gg_str_ends(s, forms[i].end))
+            continue;
+        s.size -= strlen(forms[i].end);
+        if (!gg_str_ends(s, forms[i].mid))
+            s = before_last(s);
+        if (!gg_str_ends(s, forms[i].mid))
+            continue;
+        s.size -= strlen(forms[i].mid);
+        return gg_str_join(out, GG_CONVERT_NAME, s, ".weight") ? forms[i].half
+                                                               : GG_HALF_NONE;
+    }
     return GG_HALF_NONE;
+}
+
+/* Refuse pairs of layers that the base does not have: it is another model. */
+static enum gguf_status check_layers(const struct gguf_convert *c,
+                                     struct gguf_error *err)
+{
+    static const char names[] = "num_hidden_layers|n_layer|n_layers|num_layers"
+                                "|num_transformer_layers";
+    struct gg_str_esc e;
+    const double n = gg_convert_eval(c, names, -1);
+    for (size_t i = 0; i < c->n_items && c->n_layers == INT64_MAX; i++) {
+        const struct gg_convert_item *item = &c->item[i];
+        if (gg_str_starts(item->to, "blk.") && (double)item->layer >= n)
+            return gg_error_set(
+                err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                "tensor '%s' of the adapter is of layer %" PRId64
+                ", the base has %.0f, from 0 on: --base names another model",
+                gg_str_esc(&e, c->from->tensor[item->from].name), item->layer,
+                n);
+    }
+    return GGUF_OK;
 }
 
 /* The pairs: sorted, so that halves follow each other. */
@@ -299,6 +336,7 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
 {
     double alpha = 0;
     int64_t rank = 1;
+    GG_TRY(check_layers(c, err));
     GG_TRY(check_pairs(c, &rank, err));
     GG_TRY(check_left(c, err));
     note_tied(c);

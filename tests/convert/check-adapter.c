@@ -256,6 +256,7 @@ static void check_names(const char *base, const char *config)
         { "", "", "" },
         { "base_model.model.", "", ".default" },
         { "base_model.model.", "model.", "" }, /* AutoModel has none */
+        { "base_model.model.", "", ".sql" },   /* the adapter's own name */
         { "base_model.model._orig_mod.", "", "" },
         { "base_model.model.model.language_model.", "model.", ".default" },
         { "base_model.model.language_model.", "", "" },
@@ -316,6 +317,13 @@ int main(void)
 
     refused(CONFIG(), NULL, false, NULL, "'some/model'");
     refused(CONFIG(), NULL, true, base, "lacks its other half");
+    for (int i = 0; i < 2; i++)
+        refused(CONFIG(),
+                "base_model.model.model.layers.2.self_attn.q_proj.lora_A."
+                "weight",
+                false, i ? gguf : base,
+                "is of layer 2, the base has 2, from 0 on: --base names "
+                "another model");
     refused(CONFIG(), "base_model.model.lm_head.weight", false, base,
             "no place");
     refused(CONFIG(), "base_model.model.model.odd.lora_A.weight", false, base,

@@ -60,6 +60,19 @@ q=base_model.model.model.layers.0.self_attn.q_proj
 adapter pair "$lora" $q.lora_A.weight $q.lora_B.weight
 
 # ------------------------------------------------------------ an adapter ---
+cp -r "$tmp/pair" "$tmp/half" && rm "$tmp/half/adapter_config.json"
+run "$convert" "$tmp/half" -o "$tmp/o.gguf"
+says "'adapter_model.safetensors' is an adapter, whose adapter_config.json is missing"
+ok 'the weights of an adapter alone'
+cp "$tmp/hf/model.safetensors" "$tmp/half/" &&
+    cp "$tmp/pair/adapter_config.json" "$tmp/half/" &&
+    rm "$tmp/half/adapter_model.safetensors"
+run "$convert" "$tmp/half" --base "$tmp/hf" -o "$tmp/o.gguf"
+says "'model.safetensors' is a model, not an adapter"
+ok 'the weights of a model beside the configuration of an adapter'
+run "$convert" "$tmp/pair" -o "$tmp/o.gguf"
+says 'an adapter: --base says .*(adapter_config.json names none)'
+ok 'an adapter that names no model'
 run "$ppl" -m "$tmp/lora.gguf" -f "$t"
 says "is an adapter (LoRA), not a model: '-m MODEL --lora .*lora.gguf'"
 ok 'gguf-ppl -m with an adapter'
