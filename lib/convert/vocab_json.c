@@ -250,11 +250,30 @@ bool gg_convert_vocab_puts_blank(const struct gg_convert_vocab *v)
     return json_is_true(json_object_get(meta, "add_prefix_space"));
 }
 
+/* A text that the model puts before or after pieces within a word would be in
+ * no token's bytes. */
+static enum gguf_status refuse_affix(const struct gg_convert_vocab *v,
+                                     const json_t *model, const char *name,
+                                     struct gguf_error *err)
+{
+    struct gguf_str s;
+    struct gg_str_esc e;
+    const json_t *affix = json_object_get(model, name);
+    if (!gg_json_str(affix, &s) || !s.size)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(json(v), affix),
+                        "the model has %s '%s', which no GGUF file of a BPE "
+                        "says",
+                        name, gg_str_esc(&e, s));
+}
+
 static enum gguf_status read_bpe(struct gg_convert_vocab *v,
                                  const json_t *root, json_t *model,
                                  struct gguf_error *err)
 {
     (void)root;
+    GG_TRY(refuse_affix(v, model, "continuing_subword_prefix", err));
+    GG_TRY(refuse_affix(v, model, "end_of_word_suffix", err));
     GG_TRY(gg_convert_vocab_pieces(v, json_object_get(model, "vocab"), err));
     GG_TRY(read_merges(v, json_object_get(model, "merges"), err));
     const bool bytes = json_is_true(json_object_get(model, "byte_fallback"));

@@ -85,6 +85,25 @@ static bool replaces_blanks(const json_t *step)
             is_text(json_object_get(pattern, "Regex"), " "));
 }
 
+/* A step has a type, a sequence the list of its steps. */
+static enum gguf_status check_form(const struct gg_convert_vocab *v,
+                                   const json_t *step, struct gguf_error *err)
+{
+    struct gguf_str type;
+    const char *what = NULL;
+    if (!gg_json_str(json_object_get(step, "type"), &type))
+        what = "is no object with a text \"type\"";
+    else if (gg_str_eqz(type, "Sequence") &&
+             !json_is_array(json_object_get(step, "normalizers")))
+        what = "of type 'Sequence' has no list \"normalizers\"";
+    return what ? gg_error_set(
+                      err, GGUF_E_VOCAB,
+                      gg_json_place(&v->c->text[GG_CONVERT_TOKENIZER].json,
+                                    step),
+                      "a normalizer %s", what)
+                : GGUF_OK;
+}
+
 /* json.c bounds how deep it goes. */
 static enum gguf_status check_step(const struct gg_convert_vocab *v,
                                    const json_t *step, bool blanks,
@@ -94,6 +113,7 @@ static enum gguf_status check_step(const struct gg_convert_vocab *v,
     const json_t *type = json_object_get(step, "type");
     if (!step || json_is_null(step))
         return GGUF_OK;
+    GG_TRY(check_form(v, step, err));
     if (is_text(type, "Sequence")) {
         for (size_t i = 0; i < json_array_size(list); i++)
             GG_TRY(

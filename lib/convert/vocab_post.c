@@ -2,9 +2,10 @@
 /* vocab_post.c - what is put round a text: tokenizer.json's post_processor
  *
  * RobertaProcessing puts one token before and after a text, and two between
- * two texts. TemplateProcessing lists what stands where, for one text and for
- * two: of that is read whether there is a token at the beginning, one at the
- * end, and one more between two texts than at the end of the first.
+ * two texts; BertProcessing puts one there. TemplateProcessing lists what
+ * stands where, for one text and for two: of that is read whether there is a
+ * token at the beginning, one at the end, and one more between two texts than
+ * at the end of the first.
  */
 #include "config.h"
 #include "convert/vocab.h"
@@ -88,6 +89,8 @@ static void read_one(const struct gg_convert_vocab *v, const json_t *p,
         return;
     if (gg_str_eqz(type, "RobertaProcessing"))
         out->bos = out->eos = out->sep = 1;
+    else if (gg_str_eqz(type, "BertProcessing"))
+        out->bos = out->eos = 1;
     else if (gg_str_eqz(type, "TemplateProcessing"))
         read_template(v, p, out);
 }

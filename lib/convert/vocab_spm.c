@@ -175,11 +175,6 @@ static enum gguf_status set_unigram(struct gg_convert_vocab *v,
 {
     const size_t n =
         s->charsmap.base ? (size_t)gg_cursor_left(&s->charsmap) : 0;
-    if (s->suffix || !s->escape)
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "a Unigram model with %s, which no GGUF file says",
-                            s->suffix ? "treat_whitespace_as_suffix"
-                                      : "escape_whitespaces 0");
     if (n) {
         v->charsmap.data = gg_mem_arena_strndup(
             &v->c->arena, (const char *)s->charsmap.base + s->charsmap.off, n);
@@ -207,6 +202,11 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
     }
     if (!v->n)
         return gg_error_set(err, GGUF_E_VOCAB, 0, "there are no pieces");
+    if (s.suffix || !s.escape)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "a model with %s, which no GGUF file says",
+                            s.suffix ? "treat_whitespace_as_suffix"
+                                     : "escape_whitespaces 0");
     v->space_prefix = s.prefix != 0;
     if (s.kind == 1)
         return set_unigram(v, &s, err);
@@ -220,6 +220,11 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
                         "the normalizer's table is left out, which no GGUF "
                         "file of a BPE holds: texts that it changes become "
                         "other tokens");
+    if (s.merge)
+        gg_convert_warn(v->c,
+                        "the normalizer's remove_extra_whitespaces is left "
+                        "out, which no GGUF file of a BPE holds: texts with "
+                        "several blanks in a row become other tokens");
     v->model = "llama";
     if (!v->pre)
         v->pre = "default";

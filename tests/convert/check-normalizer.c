@@ -152,6 +152,29 @@ static void check_rows(void)
         }
 }
 
+/* Malformed steps are refused, --ignore-normalizer or not. */
+static void check_forms(void)
+{
+    static const char *const forms[] = {
+        "\"NFC\"",
+        "3",
+        "[" STEP("Lowercase", "") "]",
+        "{\"lowercase\":true}",
+        "{\"type\":5}",
+        STEP("Sequence", ""),
+        STEP("Sequence", ",\"normalizers\":" STEP("Lowercase", "")),
+        SEQUENCE("\"NFC\""),
+    };
+    for (size_t i = 0; i < GG_LEN(forms); i++)
+        for (int ignore = 0; ignore < 2; ignore++) {
+            struct gguf_error e;
+            int prefix;
+            ok(convert(GPT2, forms[i], ignore, &prefix, &e) == GGUF_E_VOCAB &&
+                   strstr(e.message, "tokenizer.json: a normalizer "),
+               "%s is refused: %s", forms[i], e.message);
+        }
+}
+
 int main(void)
 {
     char top[100];
@@ -161,6 +184,7 @@ int main(void)
     folder_tensors(&f, "model.embed_tokens.weight 260 8\n", 1, 1);
     folder_weights(&f, "F32", 1);
     check_rows();
+    check_forms();
     scratch_clean(top);
     rmdir(top);
     return done_testing();

@@ -65,6 +65,10 @@ static void check_spm_refused(void)
         ROW(BPE, "no pieces", GGUF_E_VOCAB, 0),
         ROW(PIECE "\x12\x02\x18\x03", "kind 3", GGUF_E_UNSUPPORTED,
             GGUF_NO_OFFSET),
+        ROW(PIECE "\x12\x05\x18\x02\xc0\x01\x01", "whitespace_as_suffix",
+            GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET),
+        ROW(BPE "\x1a\x02\x28\x00" PIECE, "escape_whitespaces 0",
+            GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET),
         ROW("\x0a\x7f", "needs 127 bytes", GGUF_E_TRUNCATED, 2),
         ROW("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "needs",
             GGUF_E_TRUNCATED, 11),
@@ -182,6 +186,11 @@ static void check_json_refused(void)
         { "{\"pre_tokenizer\":{\"type\":\"Whitespace\"},\"model\":{\"vocab\":{"
           "\"a\":0},\"merges\":[]}}",
           "not recognised: Whitespace", GGUF_E_UNSUPPORTED },
+        { "{\"model\":{\"end_of_word_suffix\":\"</w>\",\"vocab\":{\"a\":0}}}",
+          "has end_of_word_suffix '</w>'", GGUF_E_UNSUPPORTED },
+        { "{\"model\":{\"continuing_subword_prefix\":\"##\"}}",
+          "has continuing_subword_prefix '##'", GGUF_E_UNSUPPORTED },
+        { "{\"model\":{\"end_of_word_suffix\":\"\"}}", "vocab", GGUF_E_VOCAB },
         { "[", "JSON", GGUF_E_FORMAT },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -509,6 +518,8 @@ static void check_implied_bos(void)
         { LLAMA("\"post_processor\":{\"type\":\"TemplateProcessing\","
                 "\"single\":[{\"SpecialToken\":{\"id\":\"b\"}},{\"Sequence\":"
                 "{\"id\":\"A\"}}]},"),
+          "{\"bos_token\":\"b\"}", 1 },
+        { LLAMA("\"post_processor\":{\"type\":\"BertProcessing\"},"),
           "{\"bos_token\":\"b\"}", 1 },
         { LLAMA(""), "{\"add_bos_token\":true}", 1 },
         { LLAMA(""), "{\"tokenizer_class\":\"LlamaTokenizerFast\"}", -1 },
