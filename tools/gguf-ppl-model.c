@@ -27,6 +27,21 @@ static bool fail(const char *file, const struct gguf_error *err)
     return false;
 }
 
+bool ppl_tell_adapter(const struct gguf_split *set, const char *path)
+{
+    struct gguf_str type;
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(gguf_split_file(set, 0), "general.type");
+    if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK || type.size != 7 ||
+        memcmp(type.data, "adapter", 7) != 0)
+        return false;
+    msg_error(path,
+              "the file is an adapter (LoRA), not a model: '-m MODEL --lora "
+              "%s' evaluates its model with it",
+              path);
+    return true;
+}
+
 /* For an architecture that cannot be evaluated: say what else can be done with
  * the file. */
 static bool fail_model(const struct ppl_model *m, const struct gguf_error *err)
@@ -35,17 +50,8 @@ static bool fail_model(const struct ppl_model *m, const struct gguf_error *err)
         gguf_file_kv_find(gguf_split_file(m->set, 0), "general.architecture");
     struct gguf_str name;
     char esc[128];
-    const struct gguf_kv *type =
-        gguf_file_kv_find(gguf_split_file(m->set, 0), "general.type");
-    if (err->status == GGUF_E_MISMATCH &&
-        gguf_kv_get_str(type, &name, NULL) == GGUF_OK && name.size == 7 &&
-        !memcmp(name.data, "adapter", 7)) {
-        msg_error(m->path,
-                  "the file is an adapter (LoRA), not a model: '-m MODEL "
-                  "--lora %s' evaluates its model with it",
-                  m->path);
+    if (err->status == GGUF_E_MISMATCH && ppl_tell_adapter(m->set, m->path))
         return false;
-    }
     if (err->status != GGUF_E_ARCH ||
         gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
         return fail(m->path, err);

@@ -43,7 +43,8 @@ static bool open_vocab(struct vocab *m, const struct ppl_options *o)
     p.meta = m->meta;
     if (gguf_vocab_create(&m->v, gguf_split_file(m->set, 0), &p, &err) !=
         GGUF_OK) {
-        msg_fail(o->model, &err);
+        if (!ppl_tell_adapter(m->set, o->model))
+            msg_fail(o->model, &err);
         return false;
     }
     return true;

@@ -188,6 +188,9 @@ struct ppl_model {
     unsigned precision;        /* enum gguf_precision, of its CPU */
 };
 
+/* Print an error that says what an adapter is for; false: the file is none. */
+bool ppl_tell_adapter(const struct gguf_split *set, const char *path);
+
 /* Open the file; open backends of its own; begin a session on them, with o's
  * context and type of keys and the rest of params. false: a message was
  * printed. The precision of o's base is
