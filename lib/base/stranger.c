@@ -32,14 +32,19 @@ static const struct {
     { 0, "fmgg", 4, "a GGMF file from before GGUF", 0 },
     { 0, "tjgg", 4, "a GGJT file from before GGUF", 0 },
     { 0, "algg", 4, "a GGLA adapter from before GGUF", 0 },
-    { 0, "\037\213", 2, "compressed by gzip", 0 },
-    { 0, "\3757zXZ", 5, "compressed by xz", 0 },
-    { 0, "\x28\xb5\x2f\xfd", 4, "compressed by zstd", 0 },
+    { 0, "\037\213", 2, "a file compressed by gzip", 0 },
+    { 0, "\3757zXZ", 5, "a file compressed by xz", 0 },
+    { 0, "\x28\xb5\x2f\xfd", 4, "a file compressed by zstd", 0 },
+    { 0, "BZh91AY&SY", 10, "a file compressed by bzip2", 0 },
+    { 0, "7z\274\257\047\034", 6, "a 7-Zip archive", 0 },
+    { 0, "\223NUMPY", 6, "an array of NumPy", 0 },
+    { 0, "%PDF-", 5, "a PDF file", 0 },
+    { 0, "\211PNG", 4, "a picture", 0 },
     { 257, "ustar", 5, "a tar archive", 0 },
 };
 
-/* Of texts, after a byte-order mark and white space. Bodies of errors are what
- * a download keeps unless told otherwise. */
+/* How texts begin after a byte-order mark and white space; pointers come first.
+ * Bodies of errors are what a download keeps unless told otherwise. */
 static const struct {
     const char *begin, *is;
 } texts[] = {
@@ -73,7 +78,8 @@ const char *gg_stranger_name(const void *data, uint64_t size,
                              enum gg_stranger_but but)
 {
     const char *p = data;
-    for (size_t i = 0; i < GG_LEN(binaries); i++)
+    const bool prose = but == GG_STRANGER_BUT_PROSE;
+    for (size_t i = 0; i < GG_LEN(binaries) && !prose; i++)
         if (size > binaries[i].off &&
             begins(p + binaries[i].off, size - binaries[i].off,
                    binaries[i].bytes, binaries[i].n))
@@ -84,7 +90,7 @@ const char *gg_stranger_name(const void *data, uint64_t size,
     }
     for (; size && is_blank(*p); size--)
         p++;
-    for (size_t i = 0; i < GG_LEN(texts); i++)
+    for (size_t i = 0; i < (prose ? 1 : GG_LEN(texts)); i++)
         if (begins(p, size, texts[i].begin, strlen(texts[i].begin)))
             return texts[i].is;
     return NULL;

@@ -10,11 +10,13 @@
 
 #include <stdint.h>
 
-/* A format that is read here, and a stranger elsewhere. */
+/* A format that is read here, and a stranger elsewhere. To prose, which may
+ * begin with markup or with any word, only a Git LFS pointer is one. */
 enum gg_stranger_but {
     GG_STRANGER_BUT_NONE,
     GG_STRANGER_BUT_GGUF,
-    GG_STRANGER_BUT_SAFETENSORS
+    GG_STRANGER_BUT_SAFETENSORS,
+    GG_STRANGER_BUT_PROSE
 };
 
 /* What a file looks like, "a web page", that begins with the first of size

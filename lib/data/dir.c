@@ -103,21 +103,15 @@ enum gguf_status gg_dir_open(const struct gg_dir *f, const char *name,
     return open_any(f, name, UINT64_MAX, m, there, err);
 }
 
-/* Texts of any form: cards and templates. */
-static bool is_prose(const char *name)
-{
-    return gg_str_ends(gg_str_z(name), ".md") ||
-           gg_str_ends(gg_str_z(name), ".jinja");
-}
-
 /* Is it what its name says? */
 static enum gguf_status check_kind(const char *name,
                                    const struct gg_mapfile *m,
                                    struct gguf_error *err)
 {
-    if (is_prose(name))
-        return GGUF_OK;
-    const char *is = gg_stranger_name(m->data, m->size, GG_STRANGER_BUT_NONE);
+    const char *is = gg_stranger_name(m->data, m->size,
+                                      gg_str_ends(gg_str_z(name), ".md")
+                                          ? GG_STRANGER_BUT_PROSE
+                                          : GG_STRANGER_BUT_NONE);
     if (is)
         return gg_error_set(err, GGUF_E_FORMAT, 0, "it looks like %s", is);
     return m->size || !gg_str_ends(gg_str_z(name), ".json")

@@ -36,14 +36,15 @@ make() # name: the file $tmp/x
     'a safetensors file') cat "$hf/model.safetensors" ;;
     'a ZIP archive') printf 'PK\003\004 and more' ;;
     'a pickle of Python') printf '\200\002}q\000.' ;;
-    'compressed by gzip') printf '\037\213\010\000 and more' ;;
+    'a file compressed by gzip') printf '\037\213\010\000 and more' ;;
+    'an array of NumPy') printf '\223NUMPY\001\000 and more' ;;
     esac >"$tmp/x"
 }
 while read -r kind; do
     make "$kind"
     for file in config.json generation_config.json tokenizer.json \
         tokenizer_config.json model.safetensors model.safetensors.index.json \
-        tokenizer.model adapter_config.json; do
+        tokenizer.model adapter_config.json chat_template.jinja; do
         from=$hf
         test $file != model.safetensors.index.json || from=$tmp/two
         case "$kind,$file" in
@@ -76,20 +77,26 @@ a GGUF file
 a safetensors file
 a ZIP archive
 a pickle of Python
-compressed by gzip
+a file compressed by gzip
+an array of NumPy
 END
 rm -rf "$h"
 cp -r "$hf" "$h" && : >"$h/config.json"
 convert "$h"
 fails 'config.json: the file is empty'
 ok 'an empty file'
-# Cards and templates may begin like a page.
+# Cards may begin like a page, but are not pointers.
 rm -rf "$h"
 cp -r "$hf" "$h" && printf '<html><b>A model</b></html>' >"$h/README.md"
 convert "$h"
 test $rc -eq 0
 ok 'a card may be a page'
 rm -f "$tmp/o.gguf"
+make 'a Git LFS pointer'
+cp "$tmp/x" "$h/README.md"
+convert "$h"
+fails 'h: README.md: it looks like a Git LFS pointer: .*(git lfs pull)'
+ok 'a card that is a pointer'
 
 # ---- other forms of folders
 only() # name, what is missing, words of the advice; file...: without these
