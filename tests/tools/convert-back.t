@@ -207,4 +207,19 @@ else
     test $bad -eq 0
     ok "10 killed runs leave no empty folder ($whole folders)"
 fi
+
+# Chat templates that a list of JSON cannot hold are named.
+printf '{{ x }}\377' >"$tmp/bytes"
+"$bin/gguf-edit" -q -f "$tmp/a.gguf" -o "$tmp/templates.gguf" \
+    --set tokenizer.chat_template=str:x \
+    --set tokenizer.chat_template.default=str:y \
+    --set tokenizer.chat_template.n=i32:5 --set tokenizer.chat_template.t=str:z \
+    --set-file tokenizer.chat_template.bytes="$tmp/bytes" 2>"$tmp/out" || exit 99
+run "$convert" "$tmp/templates.gguf" --to-safetensors "$tmp/back/templates"
+sed -n 's/.*does not say //p' "$tmp/err" | sort | tr '\n' ' ' >"$tmp/out"
+test $rc -eq 0 -a "$(cat "$tmp/out")" = "tokenizer.chat_template.bytes \
+tokenizer.chat_template.default tokenizer.chat_template.n " &&
+    tr -d ' \n' <"$tmp/back/templates/tokenizer_config.json" |
+    grep -q '"name":"default","template":"x"},{"name":"t","template":"z"}'
+ok 'chat templates that a folder cannot have are named, others written'
 done_testing
