@@ -58,18 +58,22 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
     struct gg_str_esc e;
     if (!gg_str_ends(name, "ForSequenceClassification") || c->is_adapter)
         return GGUF_OK;
-    if (!head && !find(c, "cls.weight")) {
+    if (!head) {
         if (c->p.any)
             return GGUF_OK;
-        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                            "class '%s' has a classifier, but the folder has "
-                            "no tensor of one",
-                            gg_str_esc(&e, name));
+        return gg_error_set(
+            err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+            find(c, "cls.weight")
+                ? "class '%s' has a classifier, but the folder "
+                  "has only the layer before it"
+                : "class '%s' has a classifier, but the folder "
+                  "has no tensor of one",
+            gg_str_esc(&e, name));
     }
     const json_t *labels = gg_convert_get(c, "id2label");
     const size_t n = json_object_size(labels);
-    if (head && n && head->n_dims == 2 &&
-        !gg_convert_get(c, "reranker_score") && head->ne[1] != (int64_t)n)
+    if (n && head->n_dims == 2 && !gg_convert_get(c, "reranker_score") &&
+        head->ne[1] != (int64_t)n)
         return gg_error_set(
             err, GGUF_E_HPARAM,
             gg_json_place(&c->text[GG_CONVERT_CONFIG].json, labels),

@@ -43,6 +43,8 @@ static void tell(struct gguf_convert *c)
     } else if (has_tensor(c, "cls.output.weight") ||
                gg_str_ends(gg_convert_class(c), "Classification")) {
         s->kind = "classifier";
+        if (!gg_str_ends(gg_convert_class(c), "Classification"))
+            s->reason = "its tensors";
     } else if (gg_convert_get(c, "modules_pooling")) {
         s->kind = "embedding model";
         s->reason = "modules.json";

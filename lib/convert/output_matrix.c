@@ -20,7 +20,8 @@
  *   nothing       none                tied, with a note
  *
  * What has no output matrix in files, such as an encoder, a classifier or a
- * model whose hidden states are pooled, is not asked.
+ * model whose hidden states are pooled, is not asked. A reranker is, as its
+ * classifier has two rows of the matrix.
  */
 #include "config.h"
 #include "convert/convert.h"
@@ -47,6 +48,14 @@ static enum tied said(const struct gguf_convert *c)
         no = no || json_is_false(of[i]);
     }
     return yes && no ? TIED_BOTH : yes ? TIED_YES : no ? TIED_NO : TIED_UNSAID;
+}
+
+/* Does config.json have a value that is neither true nor false, nor null? */
+static bool says_otherwise(const struct gguf_convert *c)
+{
+    const json_t *v = json_object_get(c->text[GG_CONVERT_CONFIG].json.root,
+                                      "tie_word_embeddings");
+    return v && !json_is_null(v) && !json_is_boolean(v);
 }
 
 /* ---- what the folder has ---- */
@@ -97,10 +106,13 @@ static enum gguf_status is_same(const struct gguf_convert *c, uint32_t a,
     return GGUF_OK;
 }
 
-/* Are words no result of the model? */
+/* Are words no result of the model? A reranker without lm_head takes its rows
+ * from the embedding, so that words are its result. */
 static bool has_no_words(const struct gguf_convert *c)
 {
     size_t n;
+    if (gg_convert_get(c, "reranker_tied"))
+        return false;
     return gg_convert_get(c, "modules_pooling") || gg_convert_is_headless(c) ||
            gg_str_ends(gg_convert_class(c), "Classification") ||
            find_item(c, "cls.output.weight", &n);
@@ -160,6 +172,10 @@ static enum gguf_status settle_none(struct gguf_convert *c,
         gg_convert_warn(c, "config.json: tie_word_embeddings is true and "
                            "false, and the folder has no output matrix: the "
                            "embedding is taken");
+    else if (!tied && says_otherwise(c))
+        gg_convert_warn(c, "config.json: tie_word_embeddings is neither true "
+                           "nor false, and the folder has no output matrix: "
+                           "the embedding is taken");
     else if (!tied)
         gg_convert_warn(c,
                         "config.json does not say tie_word_embeddings, which "

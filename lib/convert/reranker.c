@@ -9,11 +9,13 @@
  *
  *   gguf_convert_params.reranker, 1 or 2
  *   the class Qwen3ForSequenceClassification without a matrix "score"
- *   config.json: is_original_qwen3_reranker, classifier_from_token (vLLM)
+ *   config.json: is_original_qwen3_reranker, classifier_from_token (vLLM),
+ *       which must be "no" and "yes"
  *   modules.json: a step LogitScore with true_token_id and false_token_id
  *       (sentence_transformers/cross_encoder/modules/logit_score.py)
  *   config_sentence_transformers.json: model_type CrossEncoder
- *   a chat template that asks for an answer of "yes" or "no"
+ *   a chat template that asks for an answer of "yes" or "no": in
+ *       tokenizer_config.json, chat_template.json or a file of its own
  *   README.md: pipeline_tag, which is text-ranking or something else
  *   the name of the folder, of the repository in the path of a cache,
  *       _name_or_path, base_model of README.md: with qwen3-reranker in it
@@ -82,13 +84,29 @@ static enum gguf_status read_json(struct gguf_convert *c, const char *name,
 
 /* ---- evidence ---- */
 
+/* Is it the list ["no", "yes"]? */
+static bool is_no_yes(const json_t *list)
+{
+    struct gguf_str s;
+    return json_array_size(list) == 2 &&
+           gg_json_str(json_array_get(list, 0), &s) && gg_str_eqz(s, "no") &&
+           gg_json_str(json_array_get(list, 1), &s) && gg_str_eqz(s, "yes");
+}
+
 static enum gguf_status by_config(struct gguf_convert *c, struct verdict *v,
                                   struct gguf_error *err)
 {
-    (void)err;
+    const json_t *tokens = gg_convert_get(c, "classifier_from_token");
     v->is_one =
         json_is_true(gg_convert_get(c, "is_original_qwen3_reranker")) ||
-        json_is_array(gg_convert_get(c, "classifier_from_token"));
+        json_is_array(tokens);
+    if (json_is_array(tokens) && !is_no_yes(tokens))
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED,
+            gg_json_place(&c->text[GG_CONVERT_CONFIG].json, tokens),
+            "config.json: classifier_from_token has other answers than "
+            "[\"no\", \"yes\"], which are not converted (--reranker=no makes "
+            "it a language model)");
     snprintf(v->by, sizeof v->by, "config.json");
     return GGUF_OK;
 }
@@ -156,18 +174,37 @@ static enum gguf_status by_trainer(struct gguf_convert *c, struct verdict *v,
     return GGUF_OK;
 }
 
+static const char asks[] = "answer can only be \"yes\" or \"no\"";
+
+/* Does a template ask so? of: a text, or a list of objects with "template". */
+static bool asks_so(const json_t *of)
+{
+    struct gguf_str text;
+    if (gg_json_str(of, &text))
+        return has(text, asks);
+    for (size_t i = 0; i < json_array_size(of); i++)
+        if (gg_json_str(json_object_get(json_array_get(of, i), "template"),
+                        &text) &&
+            has(text, asks))
+            return true;
+    return false;
+}
+
 static enum gguf_status by_template(struct gguf_convert *c, struct verdict *v,
                                     struct gguf_error *err)
 {
-    static const char asks[] = "answer can only be \"yes\" or \"no\"";
     static const char *const files[] = {
         "chat_template.jinja", "additional_chat_templates/reranker.jinja"
     };
     const json_t *root = c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
-    struct gguf_str text;
+    struct gg_mapfile of_json;
+    struct gg_json json;
     bool there;
-    v->is_one = gg_json_str(json_object_get(root, "chat_template"), &text) &&
-                has(text, asks);
+    GG_TRY(read_json(c, "chat_template.json", &of_json, &json, err));
+    v->is_one = asks_so(json_object_get(root, "chat_template")) ||
+                asks_so(json_object_get(json.root, "chat_template"));
+    gg_json_fini(&json);
+    gg_mapfile_close(&of_json);
     for (size_t i = 0; i < GG_LEN(files) && !v->is_one; i++) {
         struct gg_mapfile m = { .fd = -1 };
         GG_TRY(gg_convert_map(c, files[i], &m, &there, err));
@@ -360,7 +397,8 @@ enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
                             "(--reranker)",
                             gg_str_esc(&e, name),
                             can ? "language models" : "rerankers");
-    if (gg_str_ends(name, "ForSequenceClassification"))
+    if (gg_str_ends(name, "ForSequenceClassification") ||
+        has_tensor(c, "classifier.weight"))
         GG_TRY(gg_convert_say(c, "classifies", json_true(), err));
     if (own)
         return say_score(c, err);

@@ -102,6 +102,8 @@ static void check_llama(void)
     check("ignored: goes on", NULL, "the embedding is taken");
     make(name, "", LLAMA, false, false);
     check("nothing is said", NULL, "does not say tie_word_embeddings");
+    make(name, ",\"tie_word_embeddings\":\"false\"", LLAMA, false, false);
+    check("a text is said", NULL, "is neither true nor false");
     make(name, TIED, LLAMA, true, false);
     check("tied with another matrix", "lm_head.weight",
           "differs from the embedding: it is kept");

@@ -270,6 +270,8 @@ static void check_classifier(void)
     made_of("pooler.dense.weight", "cls.weight", NULL);
     make("BertForSequenceClassification", "", pooler);
     made_of("classifier.weight", "cls.output.weight", NULL);
+    make("BertModel", "", pooler);
+    made_of("pooler.dense.weight", "cls.weight", NULL);
     make("BertModel", "", LIN("pooler.dense", 32, 32));
     made_of("pooler.dense.weight", "-", NULL);
     make("BertForSequenceClassification", "",
@@ -279,6 +281,13 @@ static void check_classifier(void)
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&
            strstr(e.message, "has no tensor of one"),
+       "refused: %s", e.message);
+    gguf_convert_close(c);
+    scratch_clean(top);
+    make("BertForSequenceClassification", "", LIN("pooler.dense", 32, 32));
+    gguf_error_clear(&e);
+    ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&
+           strstr(e.message, "has only the layer before it"),
        "refused: %s", e.message);
     gguf_convert_close(c);
     scratch_clean(top);

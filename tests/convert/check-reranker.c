@@ -219,6 +219,54 @@ static void check_told(void)
     told("a cache", 0, rr, "'Qwen/Qwen3-Reranker-0'", NULL);
 }
 
+#define ASKS "answer can only be \\\"yes\\\" or \\\"no\\\""
+
+/* Templates in all places but a file of their own. */
+static void check_templates(void)
+{
+    make("hf", true, NULL);
+    name_tokens("yes", "no");
+    folder_text(&folder, "tokenizer_config.json",
+                "{\"chat_template\":[{\"name\":\"default\",\"template\":"
+                "\"d\"},{\"name\":\"r\",\"template\":\"" ASKS "\"}]}");
+    told("a list of templates", 0, "reranker", "its chat template", NULL);
+    make("hf", true, NULL);
+    name_tokens("yes", "no");
+    unlink(scratch_path(folder.dir, "tokenizer_config.json"));
+    folder_text(&folder, "chat_template.json",
+                "{\"chat_template\":\"" ASKS "\"}");
+    told("chat_template.json", 0, "reranker", "its chat template", NULL);
+}
+
+static void refused(const char *config, const char *why)
+{
+    char text[1000];
+    struct gguf_error e;
+    snprintf(text, sizeof text,
+             "{\"architectures\":[\"Qwen3ForCausalLM\"]," SIZES
+             ",\"head_dim\":8,%s}",
+             config);
+    make("hf", true, NULL);
+    name_tokens("yes", "no");
+    folder_text(&folder, "config.json", text);
+    gguf_error_clear(&e);
+    ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) !=
+               GGUF_OK &&
+           strstr(e.message, why),
+       "refused: %s", e.message);
+    scratch_clean(top);
+}
+
+static void check_refused(void)
+{
+    refused("\"is_original_qwen3_reranker\":true,"
+            "\"tie_word_embeddings\":false",
+            "tie_word_embeddings is false");
+    refused("\"classifier_from_token\":[\"0\",\"1\"],"
+            "\"tie_word_embeddings\":true",
+            "classifier_from_token has other answers");
+}
+
 /* The rows of the tokens that modules.json numbers, of the vision class. */
 static void check_vision(void)
 {
@@ -291,6 +339,8 @@ int main(void)
     check_one("qwen3-reranker-0", false, NULL);
     check_one("hf", true, "---\npipeline_tag: text-ranking\n---\n");
     check_told();
+    check_templates();
+    check_refused();
     check_vision();
     check_score();
     check_others();
