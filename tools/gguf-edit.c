@@ -409,8 +409,8 @@ static bool may_mean_output(const struct edit_options *o, char **arg, int n)
            !strpbrk(arg[1], "*?[");
 }
 
-/* No file that is written is one of the model that is read, all of whose files
- * are of the set that its first is of. */
+/* Refuse an output that is a file of the model that is read: any file of its
+ * set of shards. */
 static void check_set(const struct edit_files *files,
                       const struct edit_options *o)
 {

@@ -529,9 +529,9 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab);
 bool ppl_run_tasks(struct ppl_run *r, struct gguf_session *session,
                    struct gguf_pool *pool);
 
-/* End the program where an input is an address; where an output is an input, of
- * which parts are some. */
+/* End the program if an input is an address. */
 void ppl_check_local(const struct ppl_options *o);
+/* End the program if an output is an input; the parts are inputs, too. */
 void ppl_check_paths(const struct ppl_options *o, char **parts, int n_parts);
 /* Is there a token, and do all fit into the context? Save a row for each, and
  * print what was saved. false: a message was printed. */

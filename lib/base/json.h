@@ -80,9 +80,9 @@ void gg_json_fini(struct gg_json *j);
  * Searched for: for messages only. */
 uint64_t gg_json_place(const struct gg_json *j, const json_t *v);
 
-/* Return GGUF_E_FORMAT with a message: line and column, both from 1, of byte at
- * of the text, and what is wrong. Where what ends with "expected", the message
- * also has the character that was found. */
+/* Return GGUF_E_FORMAT with a message: the line and column, both from 1, of the
+ * byte with offset `at' in the text, and the words `what'. If they end with
+ * "expected", the message also has the character that stands there. */
 enum gguf_status gg_json_fail_at(const struct gg_json *j, size_t at,
                                  const char *what, struct gguf_error *err);
 

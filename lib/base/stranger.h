@@ -19,8 +19,8 @@ enum gg_stranger_but {
     GG_STRANGER_BUT_PROSE
 };
 
-/* What a file looks like, "a web page", that begins with the first of size
- * bytes and should be of the format `but'; NULL: nothing that is known here. */
+/* Name the format of a file by its first size bytes, as in "a web page". NULL:
+ * the format is unknown, or it is `but', which the file should have. */
 const char *gg_stranger_name(const void *data, uint64_t size,
                              enum gg_stranger_but but);
 

@@ -67,7 +67,7 @@ static bool gives(const struct factors *f, const struct llama3 *p)
     return true;
 }
 
-/* x with so many digits. */
+/* Round x to a number of decimal digits. */
 static double rounded(double x, int digits)
 {
     char text[40];
@@ -107,9 +107,10 @@ static double s_of(double x, double factor)
     return (1 / x - 1 / factor) / (1 - 1 / factor);
 }
 
-/* With low = 1 and this original, s of each pair between bounds high: a float
- * is the nearest to what was computed. The decimal number of fewest digits
- * within all bounds. first and last: the pairs whose factor is between. */
+/* Find high, given low = 1 and this original. The factors of the pairs from
+ * first to last are between the extremes; each bounds high, since it was
+ * rounded to a float. The decimal number of fewest digits within all bounds is
+ * taken. */
 static bool set_high(const struct factors *f, size_t n, size_t first,
                      size_t last, double old, struct llama3 *p)
 {

@@ -191,8 +191,8 @@ static size_t unescape(struct gguf_str *s, char out[4])
     return gg_str_utf8_encode(cp, out);
 }
 
-/* Position of the mark that ends the quotation at the beginning of s; s.size:
- * none. No escape is shorter than what it stands for. */
+/* Find the mark that ends the quotation at the beginning of s: its position, or
+ * s.size if there is none. No escape is shorter than what it stands for. */
 static size_t find_quote(struct gguf_str s)
 {
     const char mark = *s.data, *p = s.data;

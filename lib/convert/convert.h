@@ -56,7 +56,8 @@ struct gg_convert_number {
 /* Longest name of a tensor in a folder, with its NUL. */
 enum { GG_CONVERT_NAME = 512 };
 enum { GG_CONVERT_PREFIX = 64 };
-/* Tokens of an embedding of n rows: at most 2 n and so many. */
+/* A vocabulary has at most 2 n + GG_CONVERT_MORE_TOKENS tokens if the embedding
+ * has n rows. */
 #define GG_CONVERT_MORE_TOKENS (INT64_C(1) << 16)
 
 struct gguf_convert {

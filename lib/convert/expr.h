@@ -30,8 +30,8 @@
 
 #include "convert/convert.h"
 
-/* Layers of a model, at most: what is computed for each layer may look through
- * a list of all. */
+/* The largest number of layers. It is bounded since an expression may search a
+ * list of all layers, and is computed for each of them. */
 enum { GG_CONVERT_MOST_LAYERS = 4096 };
 
 /* The value of text for a layer (-1: of none); NAN: something in it is

@@ -133,7 +133,7 @@ static enum gguf_status settle_own(struct gguf_convert *c,
     bool same;
     if (!is_tied && can_own)
         return GGUF_OK;
-    /* of a folder on a server that may have a copy nothing is read for a
+    /* the matrix of a folder on a server is not read only to compare it for a
      * note */
     if (can_own && !c->arch->drops_copy && gg_dir_is_far(&c->folder))
         return GGUF_OK;
@@ -160,7 +160,7 @@ static enum gguf_status settle_own(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-/* The folder has none. */
+/* Decide for a folder without an output matrix. */
 static enum gguf_status settle_none(struct gguf_convert *c,
                                     struct gguf_error *err)
 {

@@ -238,8 +238,8 @@ static enum gguf_status read(struct gg_convert_vocab *v,
     return v->last_keys ? v->last_keys(v, err) : GGUF_OK;
 }
 
-/* A vocabulary may have more tokens than the embedding has rows, but not for
- * one wrong number in a text as much memory as the largest has. */
+/* Bound the number of tokens by the rows of the embedding, so that one wrong
+ * number in a text does not take the memory of the largest vocabulary. */
 static void limit_tokens(struct gg_convert_vocab *v)
 {
     const struct gguf_convert *c = v->c;

@@ -76,7 +76,8 @@ static bool is_read(const struct gg_safetensors *s, struct gguf_str name)
     return false;
 }
 
-/* How many shards of the folder are not read, and the first by name. */
+/* Count the shards of the folder that are not read, and find the first one by
+ * name. */
 static size_t count_strays(const struct gguf_convert *c, char first[256])
 {
     const struct dirent *x;

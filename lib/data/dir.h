@@ -38,9 +38,10 @@ enum gguf_status gg_dir_map(const struct gg_dir *f, const char *name,
 struct gg_dir_instead {
     const char *begin, *end, *advice;
 };
-/* GGUF_E_NOTFOUND: what, such as "there is no config.json"; and of the first of
- * n rows of which the folder has a file, the file's name and the advice. An
- * opener's folder is asked for names of nothing but beginning and end. */
+/* Return GGUF_E_NOTFOUND with the message `what', such as "there is no
+ * config.json". If the folder has a file of one of the n rows, the message also
+ * has that file's name and the advice of the first such row. Files of an opener
+ * cannot be listed: it is asked for the name that is begin and end alone. */
 enum gguf_status gg_dir_fail_missing(const struct gg_dir *f, const char *what,
                                      const struct gg_dir_instead *rows,
                                      size_t n, struct gguf_error *err);

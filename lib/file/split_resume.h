@@ -21,7 +21,7 @@
 
 #include <xxhash.h>
 
-/* What the journal's name ends in. */
+/* Suffix of the journal's name. */
 #define GG_SPLIT_JOURNAL ".resume"
 
 struct gg_split_resume {

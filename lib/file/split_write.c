@@ -470,7 +470,7 @@ static enum gguf_status write_exact(struct run *r, const struct merged *m,
     return st == GGUF_OK ? gg_outfile_finish(o, err) : st;
 }
 
-/* Neither the output nor what is kept beside it is an input. */
+/* Refuse an input in place of the output or of the files beside it. */
 static enum gguf_status check_merged(const struct run *r,
                                      const struct merged *m, const char *path,
                                      struct gguf_error *err)

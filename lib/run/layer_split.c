@@ -120,8 +120,8 @@ unsigned gg_settle_lies_at(const struct gg_settle *v,
     return first;
 }
 
-/* Bytes that backend b has for weights and what is kept; UINT64_MAX: not
- * known. */
+/* Free bytes of backend b's device for weights and kept tensors; UINT64_MAX if
+ * they are unknown. */
 static uint64_t room_of(const struct gg_settle *v, unsigned b)
 {
     uint64_t n_free, n_total;

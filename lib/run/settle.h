@@ -13,15 +13,15 @@
 
 /* A weight, or a tensor of a session's memory, which layers read. */
 struct gg_settle_use {
-    const struct gguf_tensor *t; /* only compared for what is kept */
+    const struct gguf_tensor *t; /* of what is kept only the address counts */
     size_t i;                    /* index of the weight in all files */
     uint64_t size;               /* bytes */
     uint64_t first, last; /* first node that reads it, and the last one of the
                            * same graph */
     uint32_t can;         /* a bit for each backend that runs all readers */
     uint32_t layer;
-    bool read; /* by any node */
-    bool kept; /* part of a session's memory */
+    bool read; /* a node reads it */
+    bool kept; /* it is part of a session's memory */
 };
 
 struct gg_settle {
@@ -29,7 +29,7 @@ struct gg_settle {
     /* The session's backends; the last one works in host memory. */
     struct gguf_backend *backend[GGUF_SCHED_MAX_BACKENDS];
     unsigned n_backends;
-    struct gg_settle_use *use; /* by address */
+    struct gg_settle_use *use; /* in order of addresses */
     size_t n_uses;
     uint64_t n_graph;    /* bytes of the session's graphs */
     uint32_t n_layers;   /* with what follows the last one */

@@ -18,8 +18,9 @@ struct gg_run_turn {
 
 struct gguf_session;
 
-/* Make contexts for graphs of so many rows at a time, on a scheduler made of p,
- * which shares another one's memory. GGUF_E_NOMEM; fini is fine after it. */
+/* Make contexts for graphs of at most `most' rows, and a scheduler with the
+ * parameters p, which shares another one's memory. GGUF_E_NOMEM; fini is fine
+ * after it. */
 enum gguf_status gg_run_turn_init(struct gguf_session *s,
                                   const struct gguf_sched_params *p,
                                   uint32_t most, struct gguf_error *err);

@@ -180,7 +180,7 @@ static inline bool take_back(struct run *r, size_t n_kept, uint32_t *pc,
     return false;
 }
 
-/* Run a LOOP; moves *at past what it takes. */
+/* Run a LOOP, and move *at past the characters that it takes. */
 static enum gg_regex_found loop(struct run *r, uint32_t pc, size_t *at)
 {
     const struct gg_regex_op *op = &r->re->op[pc];

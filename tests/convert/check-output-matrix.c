@@ -43,8 +43,8 @@ static void make(const char *class_name, const char *more, const char *tensors,
     folder_bpe(&folder, false);
 }
 
-/* The output matrix is made of what is of this name; NULL: there is none; and
- * a part of a note, or NULL. */
+/* Check that the output matrix is made of the tensor `from' (NULL: there is no
+ * matrix), and that a note has the words `said' (NULL: there is no note). */
 static void check(const char *what, const char *from, const char *said)
 {
     static const char *const ignore[] = { "^lm_head" };

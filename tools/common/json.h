@@ -59,9 +59,9 @@ void json_bool(struct json *j, const char *key, bool v);
  * would take its place there. */
 #define json_null json_put_null
 void json_null(struct json *j, const char *key);
-/* Write the members of an object anew: text is what stands between its braces
- * in another document. Layout and escapes are those of this one. Text that is
- * no JSON ends the program. */
+/* Write the members of another document's object with the layout and escapes of
+ * this one. text is what stands between the object's braces; if it is not JSON,
+ * the program ends. */
 void json_members(struct json *j, const char *text);
 void json_str(struct json *j, const char *key, struct gguf_str v);
 void json_strz(struct json *j, const char *key, const char *v);

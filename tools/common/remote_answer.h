@@ -9,7 +9,7 @@
 
 /* Zeroed: nothing is said yet. */
 struct remote_answer {
-    bool ranged;            /* from to to, the last byte, are of total bytes */
+    bool ranged;            /* the answer has bytes `from' to `to' of total */
     bool has_total, packed; /* total is known; the content is compressed */
     uint64_t from, to, total;
     char etag[256]; /* "": none, or a longer one */

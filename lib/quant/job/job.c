@@ -75,7 +75,8 @@ static enum gguf_status build(struct gguf_quant *q, struct gguf_error *err)
     return gg_job_shards(q, &q->totals.file_size, err);
 }
 
-/* Of what is at path, or with NULL of what in has, of the files opened. */
+/* Create a job of the model at path; if path is NULL, of `in', whose files are
+ * those of opened. */
 static enum gguf_status create(struct gguf_quant **out, const char *path,
                                struct gg_source in,
                                const struct gguf_paths *opened,

@@ -236,8 +236,8 @@ static enum gguf_status check_widths(const struct gguf_quant *q,
                         n_values, n_other, n);
 }
 
-/* Count data that are of no tensor of the input, and hold for none of the
- * output. */
+/* Count importance data that belong to no tensor of the input and hold for none
+ * of the output. */
 static enum gguf_status count_unknown(struct gguf_quant *q,
                                       struct gguf_error *err)
 {

@@ -122,16 +122,16 @@ bool gg_quant_run_meet_nonfinite(struct gg_quant_run *r, size_t i, uint64_t no,
 struct gg_quant_run_blocks {
     size_t job, tensor;
     uint64_t chunk;
-    uint64_t element; /* of the tensor: the first of them */
+    uint64_t element; /* index of the first one in the tensor */
     size_t n;
-    const float *x;   /* what was encoded */
+    const float *x;   /* the numbers that were encoded */
     const float *own; /* the weights: x times the scale outside of blocks */
     const float *weights; /* importances of a row, or NULL */
     uint8_t *blocks;
 };
-/* The same about finite elements that their blocks do not hold: they are at or
- * above the type's limit (gg_codec_limit), or the block has numbers that are
- * not finite. */
+/* Do the same about finite elements that their blocks do not hold: an element
+ * is not below the type's limit (gg_codec_limit), or the block decodes to
+ * numbers that are not finite. */
 bool gg_quant_run_check_blocks(struct gg_quant_run *r,
                                const struct gg_quant_run_blocks *b);
 

@@ -65,8 +65,9 @@ static size_t find_largest(const float *x, size_t n)
     return at;
 }
 
-/* How many elements x of a block the type does not hold, by what they were
- * encoded to; none where x is not finite, which was counted before. */
+/* Count the elements x of a block that the type does not hold; back is what the
+ * block decodes to. A block with elements that are not finite counts 0, since
+ * these were counted before. */
 static size_t count_unfit(const float *x, const float *back, size_t n,
                           float limit)
 {
