@@ -192,6 +192,7 @@ static void note_unused(const struct gguf_convert *c,
                             gg_str_esc(&e, gg_str_z(c->p.ignore[i])));
 }
 
+#define PACKED ": config.json has to say how (quantization_config)"
 /* Parts of names that tell where tensors are from, and what to do then. */
 static const struct {
     const char *part, *advice;
@@ -201,9 +202,19 @@ static const struct {
                 "without the adapter" },
     { "v_head.", "the value head of reinforcement learning (TRL), which no "
                  "model computes with: --ignore v_head leaves it out" },
+    { "value_head.", "the value head of reinforcement learning, which no "
+                     "model computes with: --ignore value_head leaves it "
+                     "out" },
+    { "score.weight", "the head of a classifier, whose class "
+                      "(...ForSequenceClassification) config.json does not "
+                      "name: --ignore score leaves it out" },
+    { ".quant_state.", "weights that bitsandbytes has quantized" PACKED },
+    { ".qweight", "weights that GPTQ or AWQ has quantized" PACKED },
+    { ".weight_scale", "scales of quantized weights" PACKED },
     { ".biases", "weights that MLX has quantized: convert the model that "
                  "they were made of" },
 };
+#undef PACKED
 
 static const char *find_advice(const struct gguf_convert *c,
                                const uint32_t *unknown, size_t n)

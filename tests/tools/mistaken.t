@@ -202,6 +202,19 @@ more head2 v_head.summary.weight
 run "$convert" "$tmp/head2" -o "$tmp/o.gguf"
 says 'the value head of reinforcement learning (TRL), .*: --ignore v_head leaves it out'
 ok 'a value head'
+q=model.layers.0.self_attn.q_proj
+while read -r name words; do
+    more rest "$name"
+    run "$convert" "$tmp/rest" -o "$tmp/o.gguf"
+    says "no place .*'$name' ($words)\$"
+    ok "$words"
+done <<END
+value_head.weight the value head of reinforcement learning, .*: --ignore value_head leaves it out
+score.weight the head of a classifier, .*: --ignore score leaves it out
+$q.weight.quant_state.bitsandbytes__nf4 weights that bitsandbytes has quantized: config.json has to say how .*
+$q.qweight weights that GPTQ or AWQ has quantized: config.json has to say how .*
+$q.weight_scale_inv scales of quantized weights: config.json has to say how .*
+END
 cp -r "$tmp/hf" "$tmp/mlx4"
 sed 's/"vocab_size"/"quantization": {"group_size": 64, "bits": 4}, &/' \
     "$tmp/hf/config.json" >"$tmp/mlx4/config.json"
