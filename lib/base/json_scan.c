@@ -141,6 +141,8 @@ bool gg_json_scan_str(struct gg_json_scan *s, struct gguf_str *out)
 
 bool gg_json_scan_name(struct gg_json_scan *s, struct gguf_str *out)
 {
+    if (!s->lex.what && peek(s) != '"')
+        return fail(s, s->lex.at, "a name in quotation marks expected");
     if (!read_str(s, out))
         return false;
     if (peek(s) != ':')

@@ -50,7 +50,8 @@ bool gg_json_scan_more(struct gg_json_scan *s);
 bool gg_json_scan_list(struct gg_json_scan *s);
 /* The next text, number or name of a member (with its colon). false: there is
  * something else, and nothing was read, or it is not JSON, which
- * gg_json_scan_end says. A text is the file's, or the arena's. */
+ * gg_json_scan_end says. Anything but a name in a name's place is not JSON. A
+ * text is the file's, or the arena's. */
 bool gg_json_scan_str(struct gg_json_scan *s, struct gguf_str *out);
 bool gg_json_scan_name(struct gg_json_scan *s, struct gguf_str *out);
 bool gg_json_scan_num(struct gg_json_scan *s, double *out);

@@ -53,7 +53,7 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
     double x;
     uint32_t other;
     if (!gg_json_scan_name(s, &text))
-        return gg_convert_vocab_not(s, "a piece has no name", err);
+        return gg_json_scan_end(s, err);
     const uint64_t at = gg_json_scan_place(s);
     if (!gg_json_scan_num(s, &x) || !(x >= 0) ||
         !(x < (double)GG_CONVERT_MOST_TOKENS) || x != (double)(int64_t)x)

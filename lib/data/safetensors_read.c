@@ -309,8 +309,9 @@ static enum gguf_status read_member(struct gg_safetensors *s, size_t no,
     struct gguf_str name;
     struct gg_str_esc e;
     size_t begin, end;
-    if (!gg_json_scan_name(&h->scan, &name) ||
-        !gg_json_scan_pass(&h->scan, &begin, &end)) {
+    if (!gg_json_scan_name(&h->scan, &name))
+        return gg_json_scan_end(&h->scan, err);
+    if (!gg_json_scan_pass(&h->scan, &begin, &end)) {
         GG_TRY(gg_json_scan_end(&h->scan, err));
         return gg_error_set(err, GGUF_E_FORMAT, gg_json_scan_next(&h->scan),
                             "'%s' is not an object", gg_str_esc(&e, name));
