@@ -559,6 +559,7 @@ enum gguf_status gguf_folder_write(const char *path, const char *dir,
                                    struct gguf_error *err)
 {
     struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
+    GG_TRY(gg_params_need(dir, "dir", err));
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_folder_params", err));
     if (p.dtype != GGUF_DTYPE_NONE && p.dtype != GGUF_DTYPE_F32 &&
         p.dtype != GGUF_DTYPE_F16 && p.dtype != GGUF_DTYPE_BF16)

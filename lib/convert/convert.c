@@ -161,6 +161,7 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     *out = NULL;
+    GG_TRY(gg_params_need(path, "path", err));
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_convert_params", err));
     if (p.n_ignore && !p.ignore)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,

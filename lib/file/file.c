@@ -313,6 +313,7 @@ enum gguf_status gguf_file_open(struct gguf_file **out, const char *path,
     struct source s = { .path = path, .fd = -1 };
     struct gguf_file_params own = GGUF_FILE_PARAMS_INIT;
     *out = NULL;
+    GG_TRY(gg_params_need(path, "path", err));
     GG_TRY(gg_file_params_take(&own, params, err));
     if (gg_file_opener_takes(own.opener, path))
         return gg_file_open_with(out, path, &own, err);

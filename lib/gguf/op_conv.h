@@ -21,7 +21,8 @@ extern "C" {
  *
  * windows; window o has its element k on element o stride + k dilation - pad.
  * sizes, strides and dilations are at least 1, pads at least 0, and one
- * window must fit. A value: it never grows. */
+ * window must fit. NULL in its place: GGUF_WINDOW_INIT. A value: it never
+ * grows. */
 struct gguf_window {
     int32_t size[2]; /* convolutions take the kernel's and ignore this */
     int32_t stride[2];

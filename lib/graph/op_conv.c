@@ -167,13 +167,19 @@ static struct gguf_window window_1d(int32_t size, int32_t stride, int32_t pad,
     };
 }
 
+static struct gguf_window given_window(const struct gguf_window *window)
+{
+    return window ? *window : (struct gguf_window)GGUF_WINDOW_INIT;
+}
+
 static struct gguf_tensor *conv(struct gguf_ctx *ctx, enum gguf_op op,
                                 struct gguf_tensor *kernel,
                                 struct gguf_tensor *data,
                                 const struct gguf_window *window,
                                 bool depthwise)
 {
-    struct gguf_conv_params p = { .window = *window, .depthwise = depthwise };
+    struct gguf_conv_params p = { .window = given_window(window),
+                                  .depthwise = depthwise };
     /* a kernel that is too large for 32 bits does not fit either */
     for (int d = 0; d < 2 && kernel; d++)
         p.window.size[d] = (int32_t)GG_MIN(kernel->ne[d], INT32_MAX);
@@ -249,7 +255,7 @@ struct gguf_tensor *gguf_op_im2col(struct gguf_ctx *ctx,
                                    const struct gguf_window *window,
                                    uint32_t dtype)
 {
-    struct gguf_conv_params p = { .window = *window };
+    struct gguf_conv_params p = { .window = given_window(window) };
     struct gguf_tensor proto = { .op = GGUF_OP_IM2COL,
                                  .dtype = dtype,
                                  .src = { data } };
@@ -273,7 +279,8 @@ struct gguf_tensor *gguf_op_pool_2d(struct gguf_ctx *ctx,
                                     enum gguf_pool_kind kind,
                                     const struct gguf_window *window)
 {
-    struct gguf_conv_params p = { .window = *window, .kind = (int32_t)kind };
+    struct gguf_conv_params p = { .window = given_window(window),
+                                  .kind = (int32_t)kind };
     return gg_op_make(ctx, GGUF_OP_POOL, &p, sizeof p, SRC(a));
 }
 

@@ -33,8 +33,10 @@ struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx, uint32_t dtype,
                      GGUF_TENSOR_SRC);
         return NULL;
     }
+    if (gg_params_need(ne, "ne", gg_ctx_err(ctx)) != GGUF_OK)
+        return NULL;
     for (unsigned i = 0; i < n_src; i++) {
-        if (!src[i]) {
+        if (!src || !src[i]) {
             gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
                          "custom: source %u is NULL", i);
             return NULL;

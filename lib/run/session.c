@@ -258,6 +258,8 @@ enum gguf_status gguf_session_estimate(const struct gguf_model *model,
 {
     struct gg_measure m;
     struct gguf_session *s;
+    GG_TRY(gg_params_need(cache_size, "cache_size", err));
+    GG_TRY(gg_params_need(graph_size, "graph_size", err));
     *cache_size = *graph_size = 0;
     GG_TRY(create(&s, model, p, &m, err));
     gguf_session_memory(s, cache_size, graph_size);
@@ -272,6 +274,7 @@ gguf_session_estimate_peak(const struct gguf_model *model,
 {
     struct gg_measure m;
     struct gguf_session *s;
+    GG_TRY(gg_params_need(size, "size", err));
     *size = 0;
     GG_TRY(create(&s, model, p, &m, err));
     *size = m.most;

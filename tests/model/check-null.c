@@ -172,6 +172,7 @@ static void check_files(void)
     FILE *in = fopen(path, "rb");
     DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
              gguf_file_open(&f, path, p, &err));
+    REFUSED(gguf_file_open(&f, NULL, NULL, &err));
     DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
              gguf_file_open_fd(&f, fileno(in), p, &err));
     DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
@@ -263,8 +264,11 @@ static void check_numbers(void)
     REFUSED(gguf_stats_compare(r.file, 0, r.file, 0, NULL, NULL, &err));
     DEFAULTS(gguf_convert_params, GGUF_CONVERT_PARAMS_INIT,
              gguf_convert_open(&c, "out", p, &err));
+    REFUSED(gguf_convert_open(&c, NULL, NULL, &err));
     DEFAULTS(gguf_folder_params, GGUF_FOLDER_PARAMS_INIT,
              gguf_folder_write(path, "out/folder", p, &err));
+    REFUSED(gguf_folder_write(path, NULL, NULL, &err));
+    REFUSED(gguf_folder_write(NULL, "out/folder", NULL, &err));
     DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
              gguf_imatrix_load(&im, path, p, &err));
     DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
@@ -351,6 +355,9 @@ static void check_models(void)
              gguf_session_estimate(r.model, p, &size, &size, &err));
     DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
              gguf_session_estimate_peak(r.model, p, &size, &err));
+    REFUSED(gguf_session_estimate(r.model, NULL, &size, NULL, &err));
+    REFUSED(gguf_session_estimate(r.model, NULL, NULL, &size, &err));
+    REFUSED(gguf_session_estimate_peak(r.model, NULL, NULL, &err));
     DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
              gguf_session_decode(r.session, p, &err));
     DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
@@ -474,6 +481,14 @@ static void check_graphs(void)
     DEFAULTS(gguf_custom, GGUF_CUSTOM_INIT,
              built(gguf_op_custom(ctx, GGUF_DTYPE_F32, ne, 1, &leaf, p)));
     REFUSED(built(gguf_op_map_1(ctx, leaf, NULL)));
+    DEFAULTS(gguf_window, GGUF_WINDOW_INIT,
+             built(gguf_op_im2col(ctx, leaf, p, GGUF_DTYPE_F32)));
+    DEFAULTS(gguf_window, GGUF_WINDOW_INIT,
+             built(gguf_op_conv_2d(ctx, leaf, leaf, p)));
+    DEFAULTS(gguf_window, GGUF_WINDOW_INIT,
+             built(gguf_op_pool_2d(ctx, leaf, GGUF_POOL_MAX, p)));
+    REFUSED(built(gguf_op_custom(ctx, GGUF_DTYPE_F32, NULL, 1, &leaf, NULL)));
+    REFUSED(built(gguf_op_custom(ctx, GGUF_DTYPE_F32, ne, 1, NULL, NULL)));
 }
 
 static void check_backends(void)
