@@ -144,6 +144,9 @@ enum gguf_status gg_convert_tell_kind(struct gguf_convert *c,
  * GGUF_E_TENSOR, GGUF_E_IO, GGUF_E_NOMEM. */
 enum gguf_status gg_convert_settle_output(struct gguf_convert *c,
                                           struct gguf_error *err);
+/* output_matrix.c: is the output of the model its embedding, by config.json,
+ * its class or its architecture? */
+bool gg_convert_is_tied(const struct gguf_convert *c);
 
 /* classifier.c: has a class of classifiers one in the plan? Note what readers
  * compute otherwise. GGUF_E_TENSOR, GGUF_E_HPARAM (another number of names). */

@@ -58,6 +58,14 @@ static bool says_otherwise(const struct gguf_convert *c)
     return v && !json_is_null(v) && !json_is_boolean(v);
 }
 
+bool gg_convert_is_tied(const struct gguf_convert *c)
+{
+    const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));
+    const enum tied tied = said(c);
+    return tied == TIED_YES || (!tied && c->arch->ties) ||
+           (a && a->output == GG_OUTPUT_EMBD);
+}
+
 /* ---- what the folder has ---- */
 
 /* The first part of the tensor of that name, or NULL; of n parts. */

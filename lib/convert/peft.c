@@ -315,7 +315,7 @@ static enum gguf_status check_left(const struct gguf_convert *c,
  * embedding. */
 static void note_tied(const struct gguf_convert *c)
 {
-    bool tied = gg_convert_eval(c, "tie_word_embeddings|0", -1) > 0;
+    bool tied = gg_convert_is_tied(c);
     bool has = false;
     for (size_t i = 0; i < c->n_tensors; i++)
         if (!strcmp(c->tensor[i].name, "output.weight.lora_a")) {

@@ -156,6 +156,16 @@ run "$convert" "$tmp/head" -o "$tmp/head.gguf" --base "$tmp/tied"
 test $rc -eq 0 && grep -q 'a pair for lm_head, but the output of the model is its embedding' \
     "$tmp/err"
 ok 'a pair of the head of a tied model is converted, and that is said'
+mkdir "$tmp/implied" && printf '{"architectures": ["Gemma2ForCausalLM"],
+    "vocab_size": 260, "hidden_size": 32, "intermediate_size": 64,
+    "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 16,
+    "num_key_value_heads": 1, "sliding_window": 64, "rms_norm_eps": 1e-6,
+    "query_pre_attn_scalar": 16, "max_position_embeddings": 64}' \
+    >"$tmp/implied/config.json"
+run "$convert" "$tmp/head" -o "$tmp/implied.gguf" --base "$tmp/implied"
+test $rc -eq 0 && grep -q 'a pair for lm_head, but the output of the model is its embedding' \
+    "$tmp/err"
+ok 'so is one of a model whose class ties without a word of config.json'
 printf 'abc abc abc, abc abcab.%.0s' 1 2 3 4 5 6 7 8 >"$tmp/text"
 run "$ppl" -m "$tmp/tied.gguf" -f "$tmp/text" -c 16 --chunks 1
 grep Final "$tmp/out" >"$tmp/without"
