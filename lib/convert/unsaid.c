@@ -86,16 +86,23 @@ enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
     return same.value >= 1 ? say_value(c, &same, err) : GGUF_OK;
 }
 
-/* ModernBERT calls the epsilon of its norms norm_eps, and most folders have it
- * as layer_norm_eps as well (configuration_modernbert.py: 1e-5). */
+/* ModernBERT computes with norm_eps alone, and most folders have it as
+ * layer_norm_eps as well (configuration_modernbert.py: 1e-5). */
 enum gguf_status gg_convert_unsaid_epsilon(struct gguf_convert *c,
                                            struct gguf_error *err)
 {
-    double eps = 1e-5;
-    if (strcmp(c->arch->arch, "modern-bert") != 0 ||
-        gg_convert_get(c, "layer_norm_eps"))
+    double eps = 1e-5, other;
+    if (strcmp(c->arch->arch, "modern-bert") != 0)
         return GGUF_OK;
-    (void)gg_json_num(gg_convert_get(c, "norm_eps"), &eps);
+    const bool has = gg_json_num(gg_convert_get(c, "norm_eps"), &eps);
+    if (gg_json_num(gg_convert_get(c, "layer_norm_eps"), &other)) {
+        if (!has || other == eps)
+            return GGUF_OK;
+        gg_convert_warn(c,
+                        "config.json: norm_eps is %.15g, and layer_norm_eps "
+                        "%.15g: norm_eps is taken, as by transformers",
+                        eps, other);
+    }
     return gg_convert_say(c, "layer_norm_eps", json_real(eps), err);
 }
 

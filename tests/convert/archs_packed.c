@@ -213,6 +213,21 @@ const struct arch archs_packed[] = {
         { B "ffn_up_exps.weight", L "experts.@.up_proj.weight", of_each },
         { B "ffn_down_exps.weight", L "experts.@.down_proj.weight",
           of_each } } },
+    { .class_name = "ModernBertModel", /* norm_eps and another number */
+      "modern-bert",
+      "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"
+      "\"num_attention_heads\":4,\"vocab_size\":260,"
+      "\"max_position_embeddings\":64,\"norm_eps\":3e-6,\"layer_norm_eps\":"
+      "1e-5,\"local_attention\":16,\"global_attn_every_n_layers\":3,"
+      "\"global_rope_theta\":160000.0,\"local_rope_theta\":10000.0,"
+      "\"hidden_activation\":\"gelu\"",
+      "model.embeddings.tok_embeddings.weight 260 32\n"
+      "model.embeddings.norm.weight 32\nmodel.final_norm.weight 32\n"
+      "model.layers.1.attn_norm.weight 32\n" L "attn.Wqkv.weight 96 32\n" L
+      "attn.Wo.weight 32 32\n" L "mlp_norm.weight 32\n" L
+      "mlp.Wi.weight 96 32\n" L "mlp.Wo.weight 32 48\n",
+      { { B "ffn_up.weight", L "mlp.Wi.weight", same } },
+      { { "attention.layer_norm_epsilon", "3e-06" } } },
     { .class_name = "ModernBertModel", /* with norm_eps alone */
       "modern-bert",
       "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"
