@@ -23,6 +23,24 @@ static const struct gguf_convert_tensor *find(const struct gguf_convert *c,
     return NULL;
 }
 
+/* What the class multiplies by before its classifier, as folders name it. */
+static const char *layer_before(struct gguf_str name)
+{
+    static const struct {
+        const char *start, *layer;
+    } of[] = {
+        { "Bert", "pooler.dense" },
+        { "Roberta", "classifier.dense" },
+        { "XLMRoberta", "classifier.dense" },
+        { "DistilBert", "pre_classifier" },
+        { "ModernBert", "head.dense" },
+    };
+    for (size_t i = 0; i < GG_LEN(of); i++)
+        if (gg_str_starts(name, of[i].start))
+            return of[i].layer;
+    return NULL;
+}
+
 /* How the class itself pools and activates: modeling_NAME.py of transformers.
  */
 static void note_differences(const struct gguf_convert *c,
@@ -30,11 +48,12 @@ static void note_differences(const struct gguf_convert *c,
 {
     struct gguf_str pooling;
     struct gg_str_esc e;
-    if (gg_str_eqz(name, "BertForSequenceClassification") &&
-        !find(c, "cls.weight"))
-        gg_convert_warn(c, "the folder has no pooler.dense, which a class "
-                           "BertForSequenceClassification computes before "
-                           "the classifier: the file has none, either");
+    const char *layer = layer_before(name);
+    if (layer && !find(c, "cls.weight"))
+        gg_convert_warn(c,
+                        "the folder has no %s, which a class %s computes "
+                        "before the classifier: the file has none, either",
+                        layer, gg_str_esc(&e, name));
     if (gg_str_starts(name, "DistilBert") && find(c, "cls.weight"))
         gg_convert_warn(c, "DistilBERT has a ReLU after pre_classifier, for "
                            "which readers of GGUF files compute tanh: scores "

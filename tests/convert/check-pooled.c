@@ -277,6 +277,10 @@ static void check_classifier(void)
     make("BertForSequenceClassification", "",
          "classifier.weight 3 32\nclassifier.bias 3\n");
     made_of("classifier.weight", "cls.output.weight", "has no pooler.dense");
+    make("RobertaForSequenceClassification", ",\"pad_token_id\":1",
+         "classifier.out_proj.weight 3 32\nclassifier.out_proj.bias 3\n");
+    made_of("classifier.out_proj.weight", "cls.output.weight",
+            "has no classifier.dense");
     make("BertForSequenceClassification", "", "");
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&
