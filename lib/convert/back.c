@@ -278,9 +278,8 @@ static enum gguf_status open_file(struct writer *w, const char *name,
         GG_TRY(make_dir(w, err));
         st = gg_outfile_open(o, w->b->p.allocator, path, flags, err);
     }
-    GG_TRY(st);
-    w->n++;
-    return GGUF_OK;
+    w->n += st == GGUF_OK;
+    return st;
 }
 
 /* n floats as whole numbers. */
@@ -304,20 +303,22 @@ static enum gguf_status put(struct writer *w,
                             const struct gg_stwrite_tensor *t, uint64_t n,
                             struct gguf_error *err)
 {
-    struct gg_outfile *o = &w->file[w->n - 1];
     struct gg_str_esc e;
-    for (uint64_t i = 0; t->dtype == GGUF_DTYPE_F16 && i < n; i++)
-        if (isfinite(w->x[i]) && fabsf(w->x[i]) >= 65520)
+    const float limit = gg_codec_limit(gg_dtype_index(t->dtype));
+    for (uint64_t i = 0; i < n; i++)
+        if (fabsf(w->x[i]) >= limit && isfinite(w->x[i]))
             return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
-                                "tensor '%s' has %g, which F16 does not hold",
-                                gg_str_esc(&e, t->name), (double)w->x[i]);
+                                "tensor '%s' has %g, which %s does not hold",
+                                gg_str_esc(&e, t->name), (double)w->x[i],
+                                gguf_dtype_find(t->dtype)->name);
     if (t->dtype == GGUF_DTYPE_I32)
         GG_TRY(store_index(w, t, n, err));
     else
         w->b->codec[gg_dtype_index(t->dtype)].encode(w->x, w->bytes, 1,
                                                      (size_t)n, NULL);
     const bool wide = t->dtype == GGUF_DTYPE_F32 || t->dtype == GGUF_DTYPE_I32;
-    return gg_outfile_write(o, w->bytes, n * (wide ? 4 : 2), err);
+    return gg_outfile_write(&w->file[w->n - 1], w->bytes, n * (wide ? 4 : 2),
+                            err);
 }
 
 static enum gguf_status put_tensor(struct writer *w, uint32_t i,

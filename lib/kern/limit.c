@@ -47,5 +47,7 @@ float gg_codec_limit(int dtype)
      * next that it would have. */
     if (dtype == GG_DT_NVFP4)
         return 6 * 464;
+    if (dtype == GG_DT_BF16) /* the least number that becomes infinity */
+        return 0x1.ffp127f;
     return factor[dtype] > 0 ? f16_end * factor[dtype] : INFINITY;
 }

@@ -222,4 +222,17 @@ tokenizer.chat_template.default tokenizer.chat_template.n " &&
     tr -d ' \n' <"$tmp/back/templates/tokenizer_config.json" |
     grep -q '"name":"default","template":"x"},{"name":"t","template":"z"}'
 ok 'chat templates that a folder cannot have are named, others written'
+
+# The largest float is more than BF16 and F16 hold.
+cp -r "$tmp/hf" "$tmp/large" || exit 99
+size=$(wc -c <"$tmp/large/model.safetensors")
+printf '\377\377\177\177' | dd of="$tmp/large/model.safetensors" bs=1 \
+    seek=$((size - 4)) conv=notrunc 2>"$tmp/out"
+"$convert" -q "$tmp/large" -o "$tmp/large.gguf" || exit 99
+for type in BF16 F16; do
+    run "$convert" "$tmp/large.gguf" --to-safetensors "$tmp/back/large=$type"
+    test $rc -eq 1 -a ! -e "$tmp/back/large" &&
+        grep -q "has 3.40282e+38, which $type does not hold" "$tmp/err"
+    ok "a number that $type does not hold is refused"
+done
 done_testing
