@@ -70,6 +70,9 @@ static enum gguf_status open_near(const struct gg_dir *f, const char *path,
             gg_mapfile_close(m);
     }
     *there = st == GGUF_OK;
+    if (!*there && why.sys_errno == ENOENT && lstat(path, &s) == 0)
+        return gg_error_set(err, GGUF_E_IO, GGUF_NO_OFFSET,
+                            "is a link to a file that is not there");
     if (*there || why.sys_errno == ENOENT)
         return GGUF_OK;
     if (err)

