@@ -316,9 +316,8 @@ static enum gguf_status put(struct writer *w,
     else
         w->b->codec[gg_dtype_index(t->dtype)].encode(w->x, w->bytes, 1,
                                                      (size_t)n, NULL);
-    const bool wide = t->dtype == GGUF_DTYPE_F32 || t->dtype == GGUF_DTYPE_I32;
-    return gg_outfile_write(&w->file[w->n - 1], w->bytes, n * (wide ? 4 : 2),
-                            err);
+    const size_t size = gguf_dtype_find(t->dtype)->block_size;
+    return gg_outfile_write(&w->file[w->n - 1], w->bytes, n * size, err);
 }
 
 static enum gguf_status put_tensor(struct writer *w, uint32_t i,
