@@ -182,6 +182,10 @@ for tool in ppl imatrix edit; do
         grep -qF "(curl -LO 'https://h.org/it'\\''s.gguf')" "$tmp/err"
     ok "gguf-$tool: what to do, for a shell"
 done
+run "$bin/gguf-edit" -o "$tmp/t.gguf" --set a.b=1 'hf://a/b/c.gguf?t=hunter2'
+test $rc -ne 0 && ! grep -q 'hunter2' "$tmp/err" &&
+    grep -q '/a/b/resolve/main/c.gguf' "$tmp/err"
+ok 'nor a query of hf://'
 run "$info" "--limit=header=100000" "$at/ok/long.gguf"
 test $rc -eq 1 && grep -q 'limit is 100000' "$tmp/err"
 ok 'a header that is longer than --limit allows'

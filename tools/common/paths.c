@@ -42,9 +42,11 @@ void paths_local(const char *path)
     struct gguf_error err;
     gguf_error_clear(&err);
     struct text word = { NULL, 0, 0 };
-    char *url = remote_url(path, &err);
+    char *shown = msg_must(strdup(path)); /* hf://: '?' would become %3F */
+    address_hide(shown);
+    char *url = remote_url(shown, &err);
+    free(shown);
     if (url) {
-        address_hide(url);
         text_add_shell(&word, url);
         msg_error(path,
                   "is on a server, and must be a file here: download it first "
