@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - what the command line of gguf-convert says */
+#include "config.h"
+#include "tools/convert/convert.h"
+#include "tools/common/foreign.h"
+#include "tools/common/remote.h"
+#include "tools/quantize/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define AT(member)  OPT_AT(struct convert_options, member)
+#define JOB(member) AT(q.member)
+
+static const struct opt_word reranker_words[] = {
+    { "auto", 0 }, { "yes", 1 }, { "no", 2 }, { NULL, 0 }
+};
+
+static const struct opt table[] = {
+    { .help = "What is read:" },
+    { "--pre", "NAME",
+      "how words are cut, as tokenizer.ggml.pre names it, instead of what the "
+      "tokenizer's description is recognised as",
+      OPT_STR, AT(params.pre) },
+    { "--ignore-normalizer", NULL,
+      "leave out what the tokenizer does to texts first (lower case, NFKC) "
+      "and no GGUF file holds; such a tokenizer is refused otherwise",
+      OPT_FLAG, AT(params.ignore_normalizer) },
+    { "--ignore", "PATTERN",
+      "leave out tensors of DIR whose names match PATTERN, a regular "
+      "expression; may be given again",
+      OPT_LIST, AT(ignore) },
+    { "--base", "PATH",
+      "DIR has a LoRA adapter: the model that it is for, a folder or a GGUF "
+      "file; only what it is is read",
+      OPT_STR, AT(params.base) },
+    { "--reranker", "WORD",
+      "take a Qwen 3 model for a reranker, whose answers are yes and no, or "
+      "for a language model: auto (the default), yes or no",
+      OPT_WORD, AT(params.reranker), .words = reranker_words },
+    { "--sentence-transformers-dense-modules", NULL,
+      "with the matrices by which vectors of texts are multiplied after "
+      "pooling (EmbeddingGemma), which are left out otherwise",
+      OPT_FLAG, AT(params.dense_modules) },
+    { .help = "What is written:" },
+    { "-o --output", "OUT[=[TYPE][@SIZE]]",
+      "write OUT with tensors of TYPE, a recipe as gguf-quantize has it; "
+      "without one, of the types that they have. @SIZE is its --target-size, "
+      "or @Xbpw its --target-bpw. May be given again: DIR is read once for all",
+      OPT_LIST, AT(q.outputs) },
+    { "--to-safetensors", "DIR[=TYPE]",
+      "the other way: write the model in FILE, a GGUF file, as a folder DIR "
+      "with numbers of TYPE, F32, F16 or BF16; without one, F16 for those "
+      "that are quantized and what they are for others",
+      OPT_OUT, AT(folder) },
+    ROWS_KV,
+    ROWS_SPLIT,
+    { "-f --force", NULL,
+      "replace output files that exist, and take types (F64) that others "
+      "cannot read",
+      OPT_FLAG, AT(q.force) },
+    ROWS_RESUME,
+    { .help = "Which types:" },
+    ROWS_TYPES,
+    { "--target-size", "SIZE",
+      "choose types such that the first OUT has at most SIZE bytes and the "
+      "damage is least; what options and rules of its TYPE decide stays",
+      OPT_SIZE, AT(q.target.max_size) },
+    ROWS_TARGET,
+    ROWS_OUTER,
+    ROWS_NONFINITE,
+    ROWS_IMATRIX,
+    { .help = "Whether it is kept:" },
+    { "--verify", "TEXT",
+      "evaluate some chunks of TEXT with each OUT when it is complete; where "
+      "the perplexity is not a number or above the limit nothing is kept",
+      OPT_STR, AT(verify.text) },
+    { "--verify-chunks", "N", "so many chunks at most; 4 by default", OPT_UINT,
+      AT(verify.n_chunks), .min = 1, .max = UINT32_MAX },
+    { "--verify-ctx", "N",
+      "tokens of a chunk; 512 by default, or what the model was trained on if "
+      "that is less",
+      OPT_UINT, AT(verify.n_ctx), .min = 4, .max = INT32_MAX },
+    { "--verify-max", "X",
+      "the limit; the size of the vocabulary by default, which is the "
+      "perplexity of a guess at random",
+      OPT_DOUBLE, AT(verify.max), .low = 1, .high = 1e9 },
+    { "--verify-factor", "X",
+      "also refuse an OUT whose perplexity is above X times that of the first",
+      OPT_DOUBLE, AT(verify.factor), .low = 1, .high = 1e9 },
+    { "--max-text", "SIZE", "size of TEXT at most, unpacked; 1Gi by default",
+      OPT_SIZE, AT(verify.max_text) },
+    ROWS_PLAN,
+    { "-v --verbose", NULL, "list the tensors, and what each is made of",
+      OPT_FLAG, AT(q.verbose) },
+    /* of convert_hf_to_gguf.py and its relatives */
+    ROW_FOREIGN("--outfile", "FILE",
+                "--output OUT names it, --output OUT=TYPE its type"),
+    ROW_FOREIGN("--outtype", "TYPE",
+                "it goes with the name: --output OUT=TYPE"),
+    ROW_FOREIGN("--model-name", "NAME",
+                "--override-kv general.name=str:NAME sets it"),
+    ROW_FOREIGN("--metadata", "FILE",
+                "--override-kv KEY=TYPE:VALUE sets a key, and gguf-edit many"),
+    ROW_FOREIGN("--remote", NULL,
+                "a folder on a server is given as hf://OWNER/REPO"),
+    ROW_FOREIGN("--base-model-id", "ID", "--base hf://ID does that"),
+    ROW_FOREIGN("--split-max-tensors --no-tensor-first-split", "N",
+                "--split-max-size SIZE limits files, and gguf-split has more"),
+    ROW_FOREIGN("--bigendian", NULL,
+                "gguf-edit --to-endian big turns the file"),
+    ROW_FOREIGN("--use-temp-file --no-lazy", NULL,
+                "memory does not grow with the model; leave it out"),
+    ROW_FOREIGN("--trust-remote-code", NULL,
+                "no code of DIR is run; leave it out"),
+    ROW_FOREIGN("--fp8-as-q8", NULL, "--output OUT=Q8_0 gives that type"),
+    ROW_FOREIGN("--fuse-gate-up-exps", NULL,
+                "experts' matrices stay apart; leave it out"),
+    ROW_FOREIGN("--mtp --dspark --target-model-dir", NULL,
+                "layers that draft are not written as a file of their own"),
+    ROW_FOREIGN("--no-mtp --no-nextn", NULL,
+                "layers that draft go with the model; leave it out"),
+    ROW_FOREIGN("--mmproj", NULL,
+                "only what a language model computes with is converted"),
+    ROW_FOREIGN("--vocab-only", NULL,
+                "a vocabulary is written with its model only"),
+    ROW_FOREIGN("--mistral-format "
+                "--disable-mistral-community-chat-template",
+                NULL,
+                "DIR must have config.json and names as transformers have "
+                "them"),
+    ROW_FOREIGN("--print-supported-models", NULL,
+                "gguf-convert(1) says what is converted"),
+    ROWS_END,
+};
+
+static const struct opt_rule rules[] = {
+    { "--target-size", OPT_EXCLUDES, "--target-bpw" },
+    { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
+    { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
+    { "--to-safetensors", OPT_EXCLUDES,
+      "--output --base --dry-run --json --resume --pre --ignore --reranker "
+      "--sentence-transformers-dense-modules "
+      "--override-kv --pure "
+      "--output-tensor-type --token-embedding-type --leave-output-tensor "
+      "--tensor-type --tensor-type-file --target-size --target-bpw "
+      "--outer-scales --imatrix --explain --verify" },
+    { "--verify-chunks --verify-ctx --verify-max --verify-factor --max-text",
+      OPT_NEEDS, "--verify" },
+    { "--verify", OPT_EXCLUDES, "--base" },
+    { .a = NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-convert",
+    "[OPTION]... DIR -o OUT[=[TYPE][@SIZE]]...\n[OPTION]... --dry-run DIR\n"
+    "[OPTION]... FILE --to-safetensors DIR[=TYPE]",
+    "Make a GGUF file of the model in DIR, a folder as Hugging Face's "
+    "transformers have it: config.json, weights as safetensors, a tokenizer. "
+    "OUT appears under its name when it is complete.",
+    table,
+    rules,
+    "DIR [MORE]...",
+    NULL
+};
+
+/* A GGUF file where a folder is wanted. */
+static void refuse_gguf(const char *path)
+{
+    char magic[4] = "";
+    struct stat sb;
+    FILE *f =
+        stat(path, &sb) == 0 && S_ISREG(sb.st_mode) ? fopen(path, "rb") : NULL;
+    const bool is =
+        f && fread(magic, 1, 4, f) == 4 && !memcmp(magic, "GGUF", 4);
+    if (f)
+        fclose(f);
+    if (is)
+        opt_usage("a folder is wanted, not the GGUF file '%s', of which "
+                  "--to-safetensors makes one",
+                  path);
+}
+
+static void add_target(struct options *o, char *path)
+{
+    if (o->n_targets == MAX_TARGETS)
+        opt_usage("more than %d outputs", MAX_TARGETS);
+    struct target *t = &o->targets[o->n_targets++];
+    *t = (struct target){ .type = TYPE_COPY };
+    if (path)
+        parse_output(t, path, TYPE_COPY);
+    /* part of the name, unless it is nearly a type */
+    const char *eq = path ? strrchr(path, '=') : NULL;
+    char hint[GGUF_NEAR_HINT];
+    if (eq && eq != path && *near_preset(eq + 1, hint))
+        opt_usage("--output: '%s' is not OUT=TYPE%s", path, hint);
+    t->path = path ? opt_out(path) : NULL;
+}
+
+/* DIR=TYPE, likewise. */
+static void use_folder(struct convert_options *o)
+{
+    static const struct opt_word types[] = {
+        { "F32", GGUF_DTYPE_F32 },
+        { "F16", GGUF_DTYPE_F16 },
+        { "BF16", GGUF_DTYPE_BF16 },
+        { NULL, 0 },
+    };
+    char *eq = (char *)(uintptr_t)strrchr(o->folder, '=');
+    o->back.limits = &o->q.limits;
+    o->back.opener = remote_opener();
+    o->back.max_file_size = o->q.params.max_file_size;
+    o->back.force = o->q.force;
+    for (size_t i = 0; eq && eq != o->folder && types[i].word; i++)
+        if (!strcmp(eq + 1, types[i].word)) {
+            *eq = 0;
+            o->back.dtype = (uint32_t)types[i].value;
+            return;
+        }
+}
+
+void parse_convert(struct convert_options *o, int argc, char **argv)
+{
+    struct options *q = &o->q;
+    if (opt_parse(&tool, argc, argv, o) > 1)
+        opt_usage("'%s' is one argument too many: --output OUT names what is "
+                  "written",
+                  argv[2]);
+    if (o->folder)
+        remote_args(&argv[1], 1);
+    else
+        remote_folder_arg(&argv[1]);
+    q->in = argv[1];
+    o->params.opener = remote_opener();
+    q->params.limits = o->params.limits = &q->limits;
+    if (o->folder) {
+        use_folder(o);
+        return;
+    }
+    refuse_gguf(q->in);
+    for (size_t i = 0; i < q->outputs.n; i++)
+        add_target(q, (char *)(uintptr_t)q->outputs.arg[i]);
+    if (!q->n_targets && !q->dry_run)
+        opt_usage("no output: --output is missing");
+    if (!q->n_targets)
+        add_target(q, NULL);
+    use_target(q, &q->targets[0]);
+    o->params.ignore = o->ignore.arg;
+    o->params.n_ignore = o->ignore.n;
+    o->params.any = o->ignore.n > 0;
+    o->verify.max_given = o->verify.max > 0;
+    if (o->verify.factor > 0 && q->n_targets < 2)
+        opt_usage("--verify-factor compares outputs: there is only one");
+    if (o->verify.text) {
+        q->check = verify_check;
+        q->check_user = o;
+    }
+    use_types(q);
+    use_imatrix(q);
+    use_kv_texts(q);
+}
+
+void convert_options_fini(struct convert_options *o)
+{
+    options_fini(&o->q);
+    opt_list_fini(&o->ignore);
+    verify_fini(&o->verify);
+    gguf_convert_close(o->from);
+}

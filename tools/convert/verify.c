@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* verify.c - is what was written a model of language?
+ *
+ * Before the work the header of an output is put before as many zeros as it
+ * has numbers, in memory that is never touched: that is enough to open the
+ * model, so that a folder or a text with which nothing can be verified is
+ * refused at once. When the outputs are complete, and before they get their
+ * names, each is evaluated as gguf-ppl does it.
+ */
+#include "config.h"
+#include "tools/convert/convert.h"
+#include "tools/common/msg.h"
+#include "tools/common/text.h"
+#include "tools/common/textfile.h"
+
+#include <gguf/cpu.h>
+#include <gguf/eval.h>
+#include <gguf/writer.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { USUAL_CTX = 512 };
+
+bool verify_read(struct convert_options *o)
+{
+    struct verify *v = &o->verify;
+    if (!v->text)
+        return true;
+    if (!textfile_read(v->text, v->max_text, &v->data, &v->size))
+        return false;
+    if (!o->q.quiet)
+        textfile_warn(v->text, v->data, v->size);
+    return true;
+}
+
+/* ---- before the work ---- */
+
+static void warn(void *user, const char *message)
+{
+    const struct options *q = user;
+    if (!q->quiet)
+        msg_warn(q->in, "%s", message);
+}
+
+/* The tokens of the text, and how it is cut. */
+static enum gguf_status take_text(struct verify *v,
+                                  const struct gguf_model *model,
+                                  const char **about, struct gguf_error *err)
+{
+    const struct gguf_model_info *m = gguf_model_get_info(model);
+    const char *why = !m->has_logits ? "is an encoder, whose states are its "
+                                       "result"
+                      : m->encodes_first ? "encodes a text and decodes another"
+                                         : NULL;
+    if (why)
+        return gguf_error_set(err, GGUF_E_UNSUPPORTED,
+                              "--verify: architecture '%.*s' %s: a text has "
+                              "no perplexity by it",
+                              (int)m->arch.size, m->arch.data, why);
+    if (!v->n_ctx)
+        v->n_ctx = m->n_ctx_train < USUAL_CTX ? m->n_ctx_train : USUAL_CTX;
+    if (!(v->max > 0))
+        v->max = m->n_vocab;
+    *about = v->text;
+    enum gguf_status st =
+        gguf_vocab_tokenize(gguf_model_vocab(model), v->data, v->size,
+                            GGUF_TOKENIZE_ADD_SPECIAL, &v->tokens, err);
+    if (st != GGUF_OK)
+        return st;
+    const size_t n = gguf_ppl_n_chunks(v->tokens.n, v->n_ctx);
+    if (!n)
+        return gguf_error_set(err, GGUF_E_INVALID,
+                              "%zu token%s too few: with chunks of %" PRIu32
+                              " at least %" PRIu64
+                              " are needed (--verify-ctx)",
+                              v->tokens.n, v->tokens.n == 1 ? " is" : "s are",
+                              v->n_ctx, 2 * (uint64_t)v->n_ctx);
+    v->n_chunks = v->n_chunks < n ? v->n_chunks : n;
+    return GGUF_OK;
+}
+
+/* Open the model of a header, which zeros follow. */
+static enum gguf_status open_header(struct convert_options *o,
+                                    struct gguf_writer *w, const char **about,
+                                    struct gguf_error *err)
+{
+    const void *header;
+    size_t n;
+    const uint64_t size = gguf_writer_file_size(w);
+    enum gguf_status st = gguf_writer_header(w, &header, &n, err);
+    if (st != GGUF_OK || size > SIZE_MAX)
+        return st;
+    void *mem = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mem == MAP_FAILED)
+        return gguf_error_set(
+            err, GGUF_E_NOMEM,
+            "--verify: no room for %" PRIu64 " bytes in this process", size);
+    memcpy(mem, header, n);
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
+    struct gguf_file *file = NULL;
+    struct gguf_model *model = NULL;
+    fp.limits = &o->q.limits;
+    mp.warn = warn;
+    mp.warn_user = &o->q;
+    mp.meta = o->q.meta;
+    st = gguf_file_open_memory(&file, mem, (size_t)size, &fp, err);
+    if (st == GGUF_OK)
+        st = gguf_model_open(&model, file, &mp, err);
+    if (st == GGUF_OK)
+        st = take_text(&o->verify, model, about, err);
+    gguf_model_destroy(model);
+    gguf_file_close(file);
+    munmap(mem, (size_t)size);
+    return st;
+}
+
+enum gguf_status verify_begin(struct convert_options *o, const char **about,
+                              struct gguf_error *err)
+{
+    const struct gguf_convert *c = o->from;
+    struct gguf_writer *w = NULL;
+    if (!o->verify.text)
+        return GGUF_OK;
+    enum gguf_status st =
+        gguf_writer_create(&w, gguf_convert_meta(c), NULL, err);
+    for (size_t i = 0; i < gguf_convert_n_tensors(c) && st == GGUF_OK; i++) {
+        const struct gguf_convert_tensor *t = gguf_convert_tensor(c, i);
+        st = gguf_writer_add_tensor(
+            w, (struct gguf_str){ t->name, strlen(t->name) }, t->dtype,
+            t->n_dims, t->ne, err);
+    }
+    if (st == GGUF_OK)
+        st = open_header(o, w, about, err);
+    gguf_writer_destroy(w);
+    return st;
+}
+
+/* ---- when the outputs are complete ---- */
+
+struct evaluation {
+    struct convert_options *o;
+    struct gguf_model *model;
+    struct gguf_backend *cpu;
+    struct gguf_session *session;
+};
+
+static int stopped(void *user)
+{
+    (void)user;
+    return progress_stopped();
+}
+
+static enum gguf_status evaluate(struct evaluation *e,
+                                 const struct gguf_split *set,
+                                 struct gguf_ppl *sums, struct gguf_error *err)
+{
+    const struct verify *v = &e->o->verify;
+    struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
+    struct progress bar;
+    cp.pool = p.pool = e->o->q.params.pool;
+    cp.abort = stopped;
+    enum gguf_status st = gguf_model_open_split(&e->model, set, &mp, err);
+    if (st == GGUF_OK)
+        st = gguf_cpu_backend_create(&e->cpu, &cp, err);
+    sp.backend = e->cpu;
+    sp.n_ctx = v->n_ctx;
+    sp.n_ubatch = v->n_ctx < USUAL_CTX ? v->n_ctx : USUAL_CTX;
+    if (e->model && gguf_model_get_info(e->model)->is_whole)
+        sp.n_ubatch = v->n_ctx;
+    if (st == GGUF_OK)
+        st = gguf_session_create(&e->session, e->model, &sp, err);
+    if (st != GGUF_OK)
+        return st;
+    progress_init(&bar, "verifying", "tokens", e->o->q.quiet);
+    p.n_ctx = v->n_ctx;
+    p.max_chunks = (size_t)v->n_chunks;
+    p.progress = progress_report;
+    p.user = &bar;
+    st = gguf_ppl_run(e->session, v->tokens.id, v->tokens.n, &p, sums, err);
+    progress_clear(&bar);
+    return st;
+}
+
+void verify_text(const struct verify *v, const struct gguf_ppl *sums,
+                 char *out, size_t size)
+{
+    char value[32], error[32];
+    snprintf(out, size,
+             "perplexity %s +/- %s on %" PRIu64 " chunk%s of %" PRIu32
+             " tokens",
+             text_figure(value, gguf_ppl_value(sums), 4),
+             text_figure(error, gguf_ppl_error(sums), 2), v->n_chunks,
+             text_s(v->n_chunks), v->n_ctx);
+}
+
+/* Is the figure of output job one of a model that is kept? */
+static enum gguf_status judge(struct verify *v, size_t job,
+                              struct gguf_error *err)
+{
+    const double x = gguf_ppl_value(&v->sums[job]);
+    const double first = gguf_ppl_value(&v->sums[0]);
+    char said[160], base[32];
+    verify_text(v, &v->sums[job], said, sizeof said);
+    if (!(x <= v->max))
+        return gguf_error_set(err, GGUF_E_MISMATCH,
+                              "%s, above %.9g, %s: not kept", said, v->max,
+                              v->max_given ? "as --verify-max has it"
+                                           : "that of a guess at random");
+    if (v->factor > 0 && x > v->factor * first)
+        return gguf_error_set(err, GGUF_E_MISMATCH,
+                              "%s, above %.9g times %s, the first output's: "
+                              "not kept",
+                              said, v->factor, text_figure(base, first, 4));
+    return GGUF_OK;
+}
+
+enum gguf_status verify_check(void *user, size_t job,
+                              const struct gguf_split *output,
+                              struct gguf_error *err)
+{
+    struct convert_options *o = user;
+    struct verify *v = &o->verify;
+    struct evaluation e = { .o = o };
+    v->sums[job] = (struct gguf_ppl)GGUF_PPL_INIT;
+    v->failed = true;
+    enum gguf_status st = evaluate(&e, output, &v->sums[job], err);
+    gguf_session_destroy(e.session);
+    gguf_model_destroy(e.model);
+    gguf_backend_destroy(e.cpu);
+    v->refused = st == GGUF_E_NONFINITE;
+    if (st == GGUF_OK) {
+        st = judge(v, job, err);
+        v->refused = st != GGUF_OK;
+    }
+    v->failed = st != GGUF_OK;
+    return st;
+}
+
+void verify_fini(struct verify *v)
+{
+    gguf_tokens_fini(&v->tokens);
+    free(v->data);
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/* gguf-edit - other metadata for a GGUF file */
+#include "config.h"
+#include "tools/common/guard.h"
+#include "tools/common/opt.h"
+#include "tools/common/paths.h"
+#include "tools/common/progress.h"
+#include "tools/common/table.h"
+#include "tools/edit/edit.h"
+
+#include <gguf/edit.h>
+#include <gguf/text.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is being done to one file. */
+struct job {
+    const struct edit_options *o;
+    const char *path;
+    const char *output; /* NULL: path itself */
+    size_t n_ops;       /* of the changes, which are this file's */
+    struct gguf_file *file;
+    struct gguf_meta *before, *after;
+    struct text log;          /* a line for each change */
+    struct gguf_paths *noted; /* what is read besides */
+};
+
+/* ----------------------------------------------------------- operations --- */
+
+/* To be given to text_fini. */
+static struct text escaped(const char *key)
+{
+    struct text t = { NULL, 0, 0 };
+    text_add_esc(&t, (struct gguf_str){ key, strlen(key) }, 200);
+    return t;
+}
+
+static void log_key(struct job *j, const char *word, const char *key)
+{
+    text_addf(&j->log, "%s '", word);
+    text_add_esc(&j->log, (struct gguf_str){ key, strlen(key) }, 200);
+    text_addz(&j->log, "'");
+}
+
+static void log_value(struct job *j, const struct gguf_kv *kv)
+{
+    static const struct text_limits shown = { 8, 120 };
+    bool array = kv->type == GGUF_VAL_ARR;
+    text_addf(&j->log, array ? "arr[%s] " : "%s ",
+              gguf_val_type_name(kv->elem_type));
+    text_add_kv(&j->log, kv, &shown);
+}
+
+/* The number of the token whose text is op's. */
+static bool make_special(const struct job *j, const struct op *op,
+                         struct value *v)
+{
+    static const char tokens[] = "tokenizer.ggml.tokens";
+    const struct gguf_kv *kv = gguf_meta_find(j->after, tokens);
+    struct gguf_kv_iter it;
+    struct gguf_kv e;
+    struct gguf_str s;
+    char number[24];
+    bool found = false;
+    uint64_t i = 0;
+    if (kv && kv->type == GGUF_VAL_ARR)
+        for (gguf_kv_iter_init(&it, kv); gguf_kv_next(&it, &e) && !found; i++)
+            found = gguf_kv_get_str(&e, &s, NULL) == GGUF_OK &&
+                    s.size == strlen(op->arg) &&
+                    !memcmp(s.data, op->arg, s.size);
+    if (found) {
+        struct text why = { NULL, 0, 0 };
+        snprintf(number, sizeof number, "u32:%" PRIu64, i - 1);
+        found = value_parse(v, op->key, number, NULL, &why);
+        text_fini(&why);
+    } else {
+        struct text text = escaped(op->arg);
+        msg_error(j->path, "--special-token: no token of %s is '%s'", tokens,
+                  text.s);
+        text_fini(&text);
+    }
+    return found;
+}
+
+/* The value that op gives, into v. */
+static bool make_value(struct job *j, const struct op *op, struct value *v)
+{
+    struct text t = { NULL, 0, 0 };
+    bool good;
+    if (op->what == SET_FILE) {
+        good = text_read(&t, op->arg);
+        if (good)
+            value_set_str(v, (struct gguf_str){ t.s, t.n });
+    } else if (op->what == TEMPLATE) {
+        value_set_str(v, (struct gguf_str){ op->arg, strlen(op->arg) });
+        good = true;
+    } else if (op->what == SPECIAL) {
+        good = make_special(j, op, v);
+    } else {
+        good = value_parse(v, op->key, op->arg,
+                           gguf_meta_find(j->after, op->key), &t);
+        struct text key = escaped(op->key);
+        if (!good)
+            msg_error(j->path, "--set %s: %s", key.s, t.s);
+        text_fini(&key);
+    }
+    text_fini(&t);
+    return good;
+}
+
+static bool set(struct job *j, const struct op *op, struct gguf_error *err)
+{
+    struct value v = { 0, 0, 0, { NULL, 0, 0 } };
+    struct text old = { NULL, 0, 0 };
+    bool good = make_value(j, op, &v);
+    const struct gguf_kv *was = gguf_meta_find(j->after, op->key);
+    log_key(j, was ? "set" : "added", op->key);
+    if (was) {
+        /* Freed after the new value has replaced it. */
+        size_t n = j->log.n;
+        text_addz(&j->log, " (was ");
+        log_value(j, was);
+        text_addz(&j->log, ")");
+        text_add(&old, j->log.s + n, j->log.n - n);
+        j->log.s[j->log.n = n] = '\0';
+    }
+    if (good && gguf_meta_set_encoded(j->after, op->key, v.type, v.bytes.s,
+                                      v.bytes.n, err) != GGUF_OK) {
+        msg_error(j->path, "%s", err->message);
+        good = false;
+    }
+    if (good) {
+        text_addz(&j->log, old.n ? " to " : " as ");
+        log_value(j, gguf_meta_find(j->after, op->key));
+        if (old.n)
+            text_addz(&j->log, old.s);
+    }
+    text_fini(&old);
+    value_fini(&v);
+    return good;
+}
+
+static bool rename_key(struct job *j, const struct op *op,
+                       struct gguf_error *err)
+{
+    log_key(j, "renamed", op->key);
+    log_key(j, " to", op->arg);
+    if (gguf_meta_rename(j->after, op->key, op->arg, err) == GGUF_OK)
+        return true;
+    msg_error(j->path, "--rename: %s", err->message);
+    return false;
+}
+
+static void delete_one(struct job *j, const struct gguf_kv *kv,
+                       const char *key)
+{
+    log_key(j, "deleted", key);
+    text_addz(&j->log, " (was ");
+    log_value(j, kv);
+    text_addz(&j->log, ")\n");
+    gguf_meta_remove(j->after, key);
+}
+
+/* All keys that are like the pattern: are there any? */
+static bool delete_all(struct job *j, const char *pattern)
+{
+    const size_t n = gguf_meta_n_kv(j->after);
+    for (size_t i = 0; i < gguf_meta_n_kv(j->after);) {
+        const struct gguf_kv *kv = gguf_meta_kv(j->after, i);
+        struct text key = { NULL, 0, 0 };
+        if (!text_glob(pattern, kv->key) ||
+            text_is(kv->key, GGUF_EDIT_PADDING_KEY) ||
+            memchr(kv->key.data, '\0', kv->key.size)) {
+            i++;
+            continue;
+        }
+        text_add(&key, kv->key.data, kv->key.size);
+        delete_one(j, kv, key.s);
+        text_fini(&key);
+    }
+    return gguf_meta_n_kv(j->after) < n;
+}
+
+static bool delete_key(struct job *j, const struct op *op)
+{
+    const struct gguf_kv *kv = gguf_meta_find(j->after, op->key);
+    if (kv) {
+        delete_one(j, kv, op->key);
+        return true;
+    }
+    const bool pattern = strpbrk(op->key, "*?[") != NULL;
+    if (pattern && delete_all(j, op->key))
+        return true;
+    struct text key = escaped(op->key);
+    struct gguf_near near;
+    char hint[GGUF_NEAR_HINT];
+    gguf_near_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
+    for (size_t i = 0; i < gguf_meta_n_kv(j->after); i++)
+        gguf_near_try(&near, gguf_meta_kv(j->after, i)->key);
+    if (pattern)
+        msg_error(j->path, "--delete: no key is like '%s'", key.s);
+    else
+        msg_error(j->path, "--delete: there is no key '%s'%s", key.s,
+                  gguf_near_hint(&near, hint));
+    text_fini(&key);
+    return false;
+}
+
+static bool run_op(struct job *j, const struct op *op)
+{
+    struct gguf_error err;
+    if (!guard_key(j->path, op->key) ||
+        (op->what == RENAME && !guard_key(j->path, op->arg)))
+        return false;
+    gguf_error_clear(&err);
+    bool good = op->what == DELETE   ? delete_key(j, op)
+                : op->what == RENAME ? rename_key(j, op, &err)
+                                     : set(j, op, &err);
+    if (op->what != DELETE)
+        text_addz(&j->log, "\n");
+    return good;
+}
+
+/* -------------------------------------------------------------- writing --- */
+
+/* Is the file of another byte order than it is to be? */
+static bool turns(const struct job *j)
+{
+    return j->o->order != GGUF_EDIT_KEEP_ORDER &&
+           (j->o->order == GGUF_EDIT_BIG_ENDIAN) !=
+               !!gguf_file_is_big_endian(j->file);
+}
+
+static bool changed(const struct job *j)
+{
+    size_t n = gguf_meta_n_kv(j->before);
+    if (n != gguf_meta_n_kv(j->after) || turns(j))
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_kv *a = gguf_meta_kv(j->before, i);
+        const struct gguf_kv *b = gguf_meta_kv(j->after, i);
+        if (a->key.size != b->key.size ||
+            memcmp(a->key.data, b->key.data, a->key.size) != 0 ||
+            !gguf_kv_equal(a, b))
+            return true;
+    }
+    return false;
+}
+
+/* The lines of the log: to standard output if they are all that is wanted. */
+static void say_changes(const struct job *j)
+{
+    if (j->o->dry_run) {
+        fputs(j->log.s ? j->log.s : "", stdout);
+        return;
+    }
+    for (char *p = j->log.s, *end; p && *p; p = end + 1) {
+        end = strchr(p, '\n');
+        msg_info(j->path, "%.*s", (int)(end - p), p);
+    }
+}
+
+static void say_way(const struct job *j, enum gguf_edit_way way)
+{
+    char size[24];
+    const char *out = j->output ? j->output : j->path;
+    table_size(size, gguf_file_size(j->file));
+    if (way == GGUF_EDIT_COPIED)
+        msg_info(out, "wrote a new file of about %s", size);
+    else
+        msg_info(out,
+                 "wrote the metadata in place; %s of the file stayed "
+                 "where they were",
+                 size);
+}
+
+/* The file has these values already, perhaps only by the journal of an
+ * interrupted edit: finish that edit. */
+static bool finish_old(const struct job *j)
+{
+    struct gguf_error err;
+    int done;
+    gguf_error_clear(&err);
+    if (gguf_edit_recover(j->path, &done, &err) != GGUF_OK) {
+        msg_fail(j->path, &err);
+        return false;
+    }
+    if (!j->o->quiet)
+        msg_info(j->path, "has these values already: %s",
+                 done ? "finished the edit that was interrupted"
+                      : "nothing was written");
+    return true;
+}
+
+static bool write_it(struct job *j)
+{
+    const struct edit_options *o = j->o;
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_error err;
+    struct progress bar;
+    enum gguf_edit_way way;
+    if (!j->output && o->mode != GGUF_EDIT_COPY && !changed(j))
+        return finish_old(j);
+    progress_init(&bar, turns(j) ? "converting" : "copying", NULL, o->quiet);
+    bar.linger = true;
+    progress_catch_signals();
+    p.mode = o->mode;
+    p.order = o->order;
+    p.output = j->output;
+    p.paths = j->noted;
+    p.force = o->force;
+    p.progress = progress_report;
+    p.progress_user = &bar;
+    gguf_error_clear(&err);
+    bool good = gguf_edit_apply(j->file, j->after, &p, &way, &err) == GGUF_OK;
+    progress_clear(&bar);
+    if (!good) {
+        msg_fail(j->output ? j->output : j->path, &err);
+    } else if (!o->quiet) {
+        say_changes(j);
+        say_way(j, way);
+    }
+    return good;
+}
+
+static bool open_job(struct job *j)
+{
+    struct gguf_error err;
+    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    uint64_t no = 0;
+    gguf_error_clear(&err);
+    params.limits = &j->o->limits;
+    if (gguf_file_open(&j->file, j->path, &params, &err) != GGUF_OK ||
+        gguf_meta_create(&j->before, NULL, &err) != GGUF_OK ||
+        gguf_meta_create(&j->after, NULL, &err) != GGUF_OK ||
+        gguf_meta_copy_file(j->before, j->file, &err) != GGUF_OK ||
+        gguf_meta_copy_file(j->after, j->file, &err) != GGUF_OK) {
+        msg_fail(j->path, &err);
+        return false;
+    }
+    if (gguf_kv_get_uint(gguf_meta_find(j->before, "split.no"), &no, NULL) ==
+            GGUF_OK &&
+        no > 0 && j->n_ops && !j->o->quiet)
+        msg_warn(j->path, "is a later shard of a split model, whose metadata "
+                          "is in the first");
+    if (turns(j))
+        text_addf(&j->log, "%s-endian becomes %s-endian\n",
+                  j->o->order == GGUF_EDIT_BIG_ENDIAN ? "little" : "big",
+                  j->o->order == GGUF_EDIT_BIG_ENDIAN ? "big" : "little");
+    return true;
+}
+
+static bool edit(const struct edit_options *o, const struct edit_file *f)
+{
+    struct job j = { .o = o,
+                     .path = f->path,
+                     .output = f->output,
+                     .n_ops = f->keys ? o->n_ops : 0,
+                     .noted = paths_new() };
+    for (size_t i = 0; i < o->n_ops; i++)
+        if (o->op[i].what == SET_FILE)
+            paths_read(j.noted, o->op[i].arg, "--set-file");
+    bool good = open_job(&j);
+    for (size_t i = 0; good && i < j.n_ops; i++)
+        good = run_op(&j, &o->op[i]);
+    struct guard g = { .name = f->path,
+                       .file = j.file,
+                       .before = j.before,
+                       .after = j.after,
+                       .force = o->force };
+    good = good && (!j.n_ops || guard_check(&g));
+    if (good && o->dry_run)
+        say_changes(&j);
+    else if (good)
+        good = write_it(&j);
+    gguf_meta_destroy(j.before);
+    gguf_meta_destroy(j.after);
+    gguf_file_close(j.file);
+    gguf_paths_destroy(j.noted);
+    text_fini(&j.log);
+    return good;
+}
+
+static bool recover(const struct edit_options *o, const char *path)
+{
+    struct gguf_error err;
+    int done;
+    gguf_error_clear(&err);
+    if (gguf_edit_recover(path, &done, &err) != GGUF_OK) {
+        msg_fail(path, &err);
+        return false;
+    }
+    if (!o->quiet)
+        msg_info(path, "%s",
+                 done ? "finished the edit that was interrupted"
+                      : "no edit was interrupted");
+    return true;
+}
+
+/* Is it IN OUT, as other tools have it? IN must not change then. */
+static bool may_mean_output(const struct edit_options *o, char **arg, int n)
+{
+    return n == 2 && !o->output && !o->recover && access(arg[1], F_OK) != 0 &&
+           !strpbrk(arg[1], "*?[");
+}
+
+/* Refuse an output that is a file of the model that is read: any file of its
+ * set of shards. */
+static void check_set(const struct edit_files *files,
+                      const struct edit_options *o)
+{
+    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    struct gguf_paths *p = paths_new();
+    params.limits = &o->limits;
+    if (files->n)
+        paths_read_model(p, files->file[0].path, &params, "input");
+    for (size_t i = 0; i < files->n; i++)
+        paths_write(p, files->file[i].output, "output");
+    gguf_paths_destroy(p);
+}
+
+int main(int argc, char **argv)
+{
+    struct edit_options o = { .limits = GGUF_LIMITS_INIT };
+    struct edit_files files;
+    const int n = edit_parse(&o, argc, argv);
+    const bool found = edit_files_find(&files, &o, argv + 1, n);
+    bool good = found;
+    const bool all = found || !may_mean_output(&o, argv + 1, n);
+    bool whole = true; /* the shards so far, of a set that is written anew */
+    if (!all)
+        msg_error(NULL, "nothing was changed; --output says what is written");
+    if (o.output && all)
+        check_set(&files, &o);
+    for (size_t i = 0; i < files.n && all && !progress_stopped(); i++) {
+        const struct edit_file *f = &files.file[i];
+        const bool done = o.recover ? recover(&o, f->path)
+                                    : (!o.output || whole) && edit(&o, f);
+        whole &= done;
+        good &= done;
+    }
+    edit_files_fini(&files);
+    edit_options_fini(&o);
+    progress_raise();
+    return msg_exit(good ? MSG_DONE : MSG_FAILED);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* files.c - which files the arguments of gguf-edit mean */
+#include "config.h"
+#include "tools/common/msg.h"
+#include "tools/common/paths.h"
+#include "tools/common/remote.h"
+#include "tools/edit/edit.h"
+
+#include <gguf/split.h>
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What is being made, and how. */
+struct finding {
+    struct edit_files *files;
+    const struct edit_options *o;
+    bool good;
+    int n_models; /* that have something new */
+};
+
+/* Are both the same file? One that is not there is no other. */
+static bool same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* output: NULL, or to be copied. false: it is there already. */
+static bool add(struct finding *f, const char *path, const char *output,
+                bool keys)
+{
+    struct edit_files *l = f->files;
+    for (size_t i = 0; i < l->n; i++)
+        if (same(l->file[i].path, path))
+            return false;
+    l->file = msg_must(realloc(l->file, (l->n + 1) * sizeof *l->file));
+    l->file[l->n++] = (struct edit_file){
+        .path = msg_must(strdup(path)),
+        .output = output ? msg_must(strdup(output)) : NULL,
+        .keys = keys,
+    };
+    return true;
+}
+
+/* The name of shard no of as many as the option --output, a shard's name, says
+ * that there are; to be freed. */
+static char *output_shard(const char *output, unsigned no)
+{
+    struct gguf_error err;
+    size_t n;
+    unsigned count;
+    gguf_split_name_parse(output, &n, NULL, &count);
+    const size_t size = strlen(output) + 1;
+    char *prefix = msg_must(strdup(output));
+    char *name = msg_must(malloc(size));
+    prefix[n] = '\0';
+    if (gguf_split_name_format(name, size, prefix, no, count, &err) != GGUF_OK)
+        msg_fail(output, &err); /* its name fits where output's does */
+    free(prefix);
+    return name;
+}
+
+/* --output names the first shard of n. */
+static bool names_set(const char *output, size_t n)
+{
+    unsigned no, count;
+    return output && gguf_split_name_parse(output, NULL, &no, &count) &&
+           no == 1 && count == n;
+}
+
+/* The n shards of a set that was found by arg, in order. Others before the
+ * first: without it, nobody takes the rest for a whole. */
+static bool add_set(struct finding *f, const char *arg,
+                    const char *(*path)(const void *set, size_t i),
+                    const void *set, size_t n)
+{
+    const struct edit_options *o = f->o;
+    const bool all = o->output || o->order != GGUF_EDIT_KEEP_ORDER ||
+                     !o->n_ops; /* else the first alone changes */
+    bool added = false;
+    for (size_t i = n; i-- > 0;) {
+        const char *p = path(set, i);
+        char *out =
+            o->output ? output_shard(o->output, (unsigned)i + 1) : NULL;
+        if (p && (all || i == 0))
+            added |= add(f, p, out, i == 0);
+        free(out);
+    }
+    struct stat sb;
+    const bool shard = stat(arg, &sb) == 0 && !S_ISDIR(sb.st_mode);
+    if (added && shard && o->n_ops && !o->quiet && path(set, 0) &&
+        !same(arg, path(set, 0)))
+        msg_info(arg, "the metadata of the model is in '%s'", path(set, 0));
+    return added;
+}
+
+static const char *set_path(const void *set, size_t i)
+{
+    return gguf_split_path(set, i);
+}
+
+/* Names alone: of a set that does not open, because it is turned in part. */
+struct names {
+    char *prefix, *name; /* as long as the shard's name that was given */
+    size_t size;
+    unsigned count;
+};
+
+static const char *names_path(const void *user, size_t i)
+{
+    const struct names *n = user;
+    struct stat sb;
+    struct gguf_error err;
+    return gguf_split_name_format(n->name, n->size, n->prefix, (unsigned)i + 1,
+                                  n->count, &err) == GGUF_OK &&
+                   stat(n->name, &sb) == 0
+               ? n->name
+               : NULL;
+}
+
+static bool add_names(struct finding *f, const char *arg)
+{
+    struct names n = { .size = strlen(arg) + 1 };
+    size_t at;
+    gguf_split_name_parse(arg, &at, NULL, &n.count);
+    n.prefix = msg_must(strdup(arg));
+    n.prefix[at] = '\0';
+    n.name = msg_must(malloc(n.size));
+    const bool added = add_set(f, arg, names_path, &n, n.count);
+    free(n.prefix);
+    free(n.name);
+    return added;
+}
+
+/* A set that could not be opened, of which arg is a shard or a prefix. A shard
+ * whose set is not there, or does not fit together, can be edited by itself;
+ * but not because something could not be read. */
+static bool add_broken(struct finding *f, const char *arg, bool shard,
+                       const struct gguf_error *why)
+{
+    const struct edit_options *o = f->o;
+    const bool one_by_one = why->status == GGUF_E_MISMATCH && !o->output;
+    const bool turned = o->order != GGUF_EDIT_KEEP_ORDER;
+    struct stat sb;
+    if (shard && one_by_one && turned)
+        return add_names(f, arg);
+    if (stat(arg, &sb) != 0 || S_ISDIR(sb.st_mode) ||
+        (why->status != GGUF_E_NOTFOUND && !one_by_one)) {
+        msg_fail(arg, why);
+        f->good = false;
+        return false;
+    }
+    if (!o->quiet)
+        msg_info(arg, "is edited by itself: %s", why->message);
+    return add(f, arg, o->output, true);
+}
+
+/* A file, or a set by one of its shards, its folder or its prefix. */
+static void find(struct finding *f, const char *arg)
+{
+    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    struct gguf_split *set = NULL;
+    struct gguf_error err;
+    struct stat sb;
+    unsigned count = 0;
+    const bool shard =
+        gguf_split_name_parse(arg, NULL, NULL, &count) && count > 1;
+    const bool there = stat(arg, &sb) == 0 && !S_ISDIR(sb.st_mode);
+    const char *output = f->o->output;
+    bool added;
+    paths_local(arg);
+    params.limits = &f->o->limits;
+    gguf_error_clear(&err);
+    if (there && !shard)
+        added = add(f, arg, output, true);
+    else if (gguf_split_open(&set, arg, &params, &err) != GGUF_OK)
+        added = add_broken(f, arg, shard, &err);
+    else if (gguf_split_n_files(set) == 1)
+        added = add(f, gguf_split_path(set, 0), output, true);
+    else if (!output || names_set(output, gguf_split_n_files(set)))
+        added = add_set(f, arg, set_path, set, gguf_split_n_files(set));
+    else if (there)
+        added = add(f, arg, output, true);
+    else
+        opt_usage(
+            "'%s' is a model of %zu files, and '%s' is one: a new set is "
+            "named as its first shard, NAME-00001-of-%05zu.gguf",
+            arg, gguf_split_n_files(set), output, gguf_split_n_files(set));
+    gguf_split_close(set);
+    f->n_models += added;
+    if (f->n_models > 1 && output)
+        opt_usage("%d models cannot become the one output '%s'", f->n_models,
+                  output);
+}
+
+bool edit_files_find(struct edit_files *files, const struct edit_options *o,
+                     char **arg, int n)
+{
+    struct finding f = { .files = files, .o = o, .good = true };
+    *files = (struct edit_files){ NULL, 0 };
+    for (int i = 0; i < n; i++) {
+        struct stat sb;
+        glob_t g;
+        if (stat(arg[i], &sb) == 0 || remote_is(arg[i]) ||
+            !strpbrk(arg[i], "*?[")) {
+            find(&f, arg[i]);
+            continue;
+        }
+        if (glob(arg[i], 0, NULL, &g) == 0) {
+            for (size_t k = 0; k < g.gl_pathc; k++)
+                find(&f, g.gl_pathv[k]);
+            globfree(&g);
+        } else {
+            msg_error(arg[i], "no file is like this pattern");
+            f.good = false;
+        }
+    }
+    return f.good;
+}
+
+void edit_files_fini(struct edit_files *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->file[i].path);
+        free(f->file[i].output);
+    }
+    free(f->file);
+}

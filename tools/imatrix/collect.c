@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* collect.c - importance data of a model and a text */
+#include "config.h"
+#include "tools/imatrix/imatrix.h"
+#include "tools/common/load.h"
+#include "tools/common/msg.h"
+#include "tools/common/paths.h"
+#include "tools/common/progress.h"
+#include "tools/common/ranks.h"
+#include "tools/common/stored.h"
+#include "tools/common/text.h"
+#include "tools/common/textfile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is open, torn down in this order. */
+struct job {
+    const struct im_options *o;
+    struct gguf_collect *c;
+    struct gguf_session *session;
+    struct gguf_backend *cpu;
+    struct gguf_model *model;
+    struct gguf_split *set;
+    struct gguf_pool *pool;
+    struct gguf_tokens tokens;
+    char *text;
+    struct text part; /* the path of the part, or of a checkpoint */
+    uint64_t n_since; /* chunks since it was written */
+    bool save_failed;
+    size_t n_skipped;
+    struct progress bar;
+    struct im_share *share; /* or NULL */
+};
+
+static bool fail(const char *file, const struct gguf_error *err)
+{
+    msg_fail(file, err);
+    return false;
+}
+
+/* ---- before the work ---- */
+
+static void warn(void *user, const char *message)
+{
+    const struct im_options *o = user;
+    if (!o->quiet)
+        msg_warn(o->model, "%s", message);
+}
+
+/* Where the part goes, or a checkpoint. */
+static void name_part(struct text *path, const struct im_options *o)
+{
+    if (o->part)
+        text_addf(path, "%s", o->part);
+    else if (o->out)
+        text_addf(path, "%s.part", o->out);
+}
+
+/* Hours of work are not begun for a name that is taken. */
+static bool is_free(const char *path, bool may_exist)
+{
+    if (!path || may_exist || access(path, F_OK) != 0)
+        return true;
+    msg_error(path, "exists (--force replaces it)");
+    return false;
+}
+
+static bool check_outputs(const struct job *j)
+{
+    const struct im_options *o = j->o;
+    const bool keeps = o->part || o->save_every || o->resume;
+    if (!paths_can_write(o->out) || !paths_can_write(o->part) ||
+        !is_free(o->out, o->force))
+        return false;
+    if (!keeps || o->resume || o->force || access(j->part.s, F_OK) != 0)
+        return true;
+    msg_error(j->part.s, "exists (--resume goes on with it, --force replaces "
+                         "it)");
+    return false;
+}
+
+static bool open_model(struct job *j)
+{
+    const struct im_options *o = j->o;
+    struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
+    struct gguf_error err;
+    mp.warn = warn;
+    mp.warn_user = (void *)(uintptr_t)o;
+    pp.n_threads = o->n_threads;
+    if (gguf_pool_create(&j->pool, &pp, &err) != GGUF_OK)
+        return fail(NULL, &err);
+    if (gguf_split_open(&j->set, o->model, &o->files, &err) != GGUF_OK ||
+        gguf_model_open_split(&j->model, j->set, &mp, &err) != GGUF_OK)
+        return fail(o->model, &err);
+    job.pool = j->pool;
+    return o->no_check ||
+           gguf_model_scan_finite(j->model, &job, &err) == GGUF_OK ||
+           fail(o->model, &err);
+}
+
+/* Of a text of size bytes. */
+static void say_short(const struct job *j, size_t size)
+{
+    const struct im_options *o = j->o;
+    const size_t n = j->tokens.n, n_chunks = n / o->n_ctx;
+    const char *verb = n == 1 ? " is" : "s are";
+    if (size == 0)
+        msg_error(o->text, "the text is empty");
+    else if (n_chunks == 0)
+        msg_error(o->text,
+                  "%zu token%s too few: a chunk has %" PRIu32
+                  " (-c takes another number)",
+                  n, verb, o->n_ctx);
+    else
+        msg_error(o->text,
+                  "%zu token%s too few: with -c %" PRIu32
+                  " they are %zu chunk%s, and the first %" PRIu64
+                  " are left out (--chunks, --from-chunk)",
+                  n, verb, o->n_ctx, n_chunks, n_chunks == 1 ? "" : "s",
+                  o->from_chunk);
+}
+
+static bool read_tokens(struct job *j)
+{
+    const struct im_options *o = j->o;
+    struct gguf_error err;
+    size_t size;
+    const unsigned flags =
+        (unsigned)GGUF_TOKENIZE_ADD_SPECIAL |
+        (o->parse_special ? (unsigned)GGUF_TOKENIZE_PARSE_SPECIAL : 0u);
+    if (!textfile_read(o->text, o->max_text, &j->text, &size) ||
+        (!o->force && !textfile_check(o->text, j->text, size)))
+        return false;
+    if (!o->quiet)
+        textfile_warn(o->text, j->text, size);
+    /* as llama.cpp does: editors end a file with one that nobody wrote */
+    if (size && j->text[size - 1] == '\n')
+        size--;
+    if (gguf_vocab_tokenize(gguf_model_vocab(j->model), j->text, size, flags,
+                            &j->tokens, &err) != GGUF_OK)
+        return fail(o->text, &err);
+    if (j->tokens.n / o->n_ctx > o->from_chunk)
+        return true;
+    say_short(j, size);
+    return false;
+}
+
+/* Asked by the backend between operations. */
+static int stopped(void *user)
+{
+    (void)user;
+    return progress_stopped() || !ranks_poll();
+}
+
+static bool open_session(struct job *j)
+{
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct gguf_error err;
+    cp.pool = j->pool;
+    cp.abort = stopped;
+    cp.precision = (enum gguf_precision)j->o->precision;
+    cp.repack = j->o->repack;
+    cp.no_fuse = j->o->no_fuse;
+    if (gguf_cpu_backend_create(&j->cpu, &cp, &err) != GGUF_OK)
+        return fail(NULL, &err);
+    sp.backend = j->cpu;
+    sp.n_ctx = j->o->n_ctx;
+    sp.n_ubatch = j->o->n_ubatch < sp.n_ctx ? j->o->n_ubatch : sp.n_ctx;
+    if (gguf_model_get_info(j->model)->is_whole)
+        sp.n_ubatch = sp.n_ctx;
+    return gguf_session_create(&j->session, j->model, &sp, &err) == GGUF_OK ||
+           fail(j->o->model, &err);
+}
+
+/* A collection with the command line's settings, and with what the part has
+ * if the run resumes. */
+static bool begin(struct job *j)
+{
+    const struct im_options *o = j->o;
+    struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
+    struct gguf_collect *before = NULL;
+    struct gguf_error err;
+    p.n_ctx = o->n_ctx;
+    p.output = o->output;
+    p.include = o->include.arg;
+    p.n_include = o->include.n;
+    p.exclude = o->exclude.arg;
+    p.n_exclude = o->exclude.n;
+    p.precision = gguf_precision_name((unsigned)o->precision);
+    if (gguf_collect_create(&j->c, &p, &err) != GGUF_OK)
+        return fail(NULL, &err);
+    if (!o->resume || access(j->part.s, F_OK) != 0)
+        return true;
+    enum gguf_status st =
+        gguf_collect_load(&before, j->part.s, &o->files, &err);
+    if (st == GGUF_OK)
+        st = gguf_collect_merge(j->c, before, &err);
+    gguf_collect_destroy(before);
+    return st == GGUF_OK || fail(j->part.s, &err);
+}
+
+/* ---- the work ---- */
+
+static bool save_part(struct job *j)
+{
+    struct gguf_error err;
+    j->n_since = 0;
+    if (gguf_collect_save(j->c, j->part.s, true, &err) == GGUF_OK)
+        return true;
+    progress_clear(&j->bar);
+    return fail(j->part.s, &err);
+}
+
+static int on_chunk(void *user, const struct gguf_collect_chunk *chunk)
+{
+    struct job *j = user;
+    if (chunk->bad && !j->share) { /* rank 0 says it of all */
+        progress_clear(&j->bar);
+        j->n_skipped++;
+        msg_warn(j->o->text,
+                 "chunk %zu is left out: the input of '%s' is NaN or "
+                 "infinite",
+                 chunk->chunk, chunk->bad);
+    }
+    if (j->o->save_every && ++j->n_since >= j->o->save_every &&
+        chunk->n_done < chunk->n_all)
+        j->save_failed = !save_part(j);
+    return j->save_failed;
+}
+
+static int on_progress(void *user, uint64_t done, uint64_t total)
+{
+    struct job *j = user;
+    return j->share ? im_share_progress(j->share, done)
+                    : progress_report(&j->bar, done, total);
+}
+
+/* The name of the text in the data. */
+static const char *dataset(const struct im_options *o)
+{
+    const char *slash = strrchr(o->text, '/');
+    return slash && !o->keep_paths ? slash + 1 : o->text;
+}
+
+/* n chunks from first on, 0: all that there are. */
+static enum gguf_status run_some(struct job *j, size_t first, size_t n,
+                                 struct gguf_error *err)
+{
+    const struct im_options *o = j->o;
+    struct gguf_collect_run r = GGUF_COLLECT_RUN_INIT;
+    r.dataset = dataset(o);
+    r.first_chunk = first;
+    r.max_chunks = n;
+    r.pool = j->pool;
+    r.on_chunk = on_chunk;
+    r.progress = on_progress;
+    r.user = j;
+    enum gguf_status st = GGUF_OK;
+    if (o->layer_major)
+        st = stored_room(j->session, o->max_memory, &r.max_stored, err);
+    if (st == GGUF_OK)
+        st = gguf_collect_run(j->c, j->session, j->tokens.id, j->tokens.n, &r,
+                              err);
+    return st;
+}
+
+/* For im_share. */
+static bool run_share(void *user, size_t first, size_t n)
+{
+    struct job *j = user;
+    struct gguf_error err;
+    const enum gguf_status st = run_some(j, first, n, &err);
+    if (st == GGUF_E_CANCELLED) {
+        progress_raise();
+        return false; /* another rank's error, which was said */
+    }
+    return st == GGUF_OK || fail(j->o->model, &err);
+}
+
+static bool run_shared(struct job *j)
+{
+    struct im_share s = { .o = j->o,
+                          .c = j->c,
+                          .session = j->session,
+                          .tokens = &j->tokens,
+                          .bar = &j->bar,
+                          .evaluate = run_share,
+                          .user = j };
+    progress_init(&j->bar, "importance", "tokens", j->o->quiet);
+    j->share = &s;
+    const bool good = im_share(&s);
+    j->share = NULL;
+    return good;
+}
+
+static bool run(struct job *j)
+{
+    const struct im_options *o = j->o;
+    struct gguf_error err;
+    if (o->mpi)
+        return run_shared(j);
+    progress_init(&j->bar, "importance", "tokens", o->quiet);
+    const enum gguf_status st =
+        run_some(j, (size_t)o->from_chunk, (size_t)o->n_chunks, &err);
+    progress_clear(&j->bar);
+    if (st == GGUF_E_CANCELLED && progress_stopped()) {
+        if (o->part || o->save_every)
+            (void)save_part(j);
+        progress_raise();
+    }
+    if (j->save_failed)
+        return false;
+    return st == GGUF_OK ||
+           fail(st == GGUF_E_MISMATCH ? j->part.s : o->model, &err);
+}
+
+static bool give(struct job *j, struct gguf_imatrix **im)
+{
+    const struct im_options *o = j->o;
+    struct gguf_error err;
+    struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
+    if (gguf_collect_info(j->c, &info, &err) != GGUF_OK)
+        return fail(NULL, &err);
+    /* of a part another one may have something */
+    const bool part = o->part && !o->out && !info.n_done && info.n_skipped;
+    if ((o->part || o->save_every) && !save_part(j))
+        return false;
+    if (o->part && !o->quiet)
+        msg_info(o->part, "part, %zu of %zu chunks, precision %s", info.n_done,
+                 info.n_chunks, info.precision);
+    return gguf_collect_result(j->c, im, &err) == GGUF_OK || part ||
+           fail(o->text ? o->text : NULL, &err);
+}
+
+static void close_job(struct job *j)
+{
+    gguf_collect_destroy(j->c);
+    gguf_session_destroy(j->session);
+    gguf_backend_destroy(j->cpu);
+    gguf_model_destroy(j->model);
+    gguf_split_close(j->set);
+    gguf_pool_destroy(j->pool);
+    gguf_tokens_fini(&j->tokens);
+    free(j->text);
+    text_fini(&j->part);
+}
+
+bool im_collect(struct gguf_imatrix **im, const struct im_options *o)
+{
+    struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
+    name_part(&j.part, o);
+    bool good = check_outputs(&j) && begin(&j) && open_model(&j) &&
+                read_tokens(&j) && open_session(&j);
+    progress_catch_signals();
+    good = good && run(&j) && (ranks_is_helper() || give(&j, im));
+    close_job(&j);
+    return good;
+}
+
+void im_end_collect(const struct im_options *o)
+{
+    struct text path = { NULL, 0, 0 };
+    if (o->part || !(o->save_every || o->resume))
+        return;
+    name_part(&path, o);
+    (void)unlink(path.s);
+    text_fini(&path);
+}
+
+/* ---- parts ---- */
+
+bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
+                    char **paths, int n)
+{
+    struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
+    struct gguf_error err;
+    name_part(&j.part, o);
+    bool good = !o->part || is_free(o->part, o->force);
+    for (int i = 0; i < n && good; i++) {
+        struct gguf_collect *one;
+        enum gguf_status st =
+            gguf_collect_load(&one, paths[i], &o->files, &err);
+        if (st == GGUF_OK && !j.c) {
+            j.c = one;
+            continue;
+        }
+        if (st == GGUF_OK) {
+            st = gguf_collect_merge(j.c, one, &err);
+            gguf_collect_destroy(one);
+        }
+        good = st == GGUF_OK || fail(paths[i], &err);
+    }
+    struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
+    if (good && gguf_collect_info(j.c, &info, NULL) == GGUF_OK &&
+        info.n_done + info.n_skipped < info.n_chunks && !o->quiet)
+        msg_warn(NULL, "the parts have %zu of the text's %zu chunks",
+                 info.n_done + info.n_skipped, info.n_chunks);
+    good = good && give(&j, im);
+    close_job(&j);
+    return good;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* share.c - chunks shared by the ranks of an MPI job
+ *
+ * Sums are large and merge exactly (gguf/collect.h), so each rank adds up its
+ * own, and sends them once, at the end, as the file that --save-part writes.
+ * What goes to and fro until then is a part without scores: which chunks are
+ * done, and the settings by which they were.
+ */
+#include "config.h"
+#include "tools/imatrix/imatrix.h"
+#include "tools/common/msg.h"
+#include "tools/common/ranks.h"
+#include "tools/common/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gguf/version.h>
+
+static bool fail(const char *file, const struct gguf_error *err)
+{
+    msg_fail(file, err);
+    return false;
+}
+
+/* ---- settings ---- */
+
+static void add_texts(struct text *t, char sign, const struct opt_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        text_addf(t, "%c%s\n", sign, l->arg[i]);
+}
+
+static bool set_all(struct im_share *s)
+{
+    const struct im_options *o = s->o;
+    struct gguf_error err;
+    struct text filter = { .s = NULL }, ctx = { .s = NULL };
+    add_texts(&filter, '+', &o->include);
+    add_texts(&filter, '-', &o->exclude);
+    text_addf(&ctx, "%u", (unsigned)o->n_ctx);
+    const struct {
+        const char *name, *value;
+    } list[] = {
+        { "ctx_size", ctx.s },
+        { "output", o->output ? "1" : "0" },
+        { "filter", filter.s ? filter.s : "" },
+        { "precision", gguf_precision_name((unsigned)o->precision) },
+        { "version", gguf_version_string() },
+    };
+    enum gguf_status st =
+        gguf_part_create(&s->of, s->tokens->n / o->n_ctx, 0, 1, NULL, &err);
+    for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
+        st = gguf_part_set(s->of, list[i].name, list[i].value, &err);
+    if (st == GGUF_OK)
+        st = gguf_part_tell(s->of, 0, s->session, s->tokens->id, s->tokens->n,
+                            &err);
+    text_fini(&filter);
+    text_fini(&ctx);
+    return st == GGUF_OK || fail(NULL, &err);
+}
+
+/* ---- sums, as bytes ---- */
+
+/* A file of our own in a folder of our own; NULL: a message was printed. To be
+ * removed by remove_file. */
+static char *new_file(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct text t = { .s = NULL };
+    text_addf(&t, "%s/gguf-imatrix-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(t.s)) {
+        msg_error(t.s, "cannot be made: %s", strerror(errno));
+        text_fini(&t);
+        return NULL;
+    }
+    text_addz(&t, "/sums");
+    return t.s;
+}
+
+static void remove_file(char *path)
+{
+    (void)unlink(path);
+    *strrchr(path, '/') = '\0';
+    (void)rmdir(path);
+    free(path);
+}
+
+static bool read_all(const char *path, void **data, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    char *p = NULL;
+    long n = -1;
+    if (f && fseek(f, 0, SEEK_END) == 0)
+        n = ftell(f);
+    if (n >= 0 && fseek(f, 0, SEEK_SET) == 0) {
+        p = msg_must(malloc((size_t)n + 1));
+        *size = fread(p, 1, (size_t)n, f);
+    }
+    const bool good = p && *size == (size_t)n;
+    if (!good)
+        msg_error(path, "cannot be read: %s", strerror(errno));
+    if (f)
+        (void)fclose(f);
+    *data = p;
+    return good;
+}
+
+static bool write_all(const char *path, const void *data, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    bool good = f && fwrite(data, 1, size, f) == size;
+    good = f && fclose(f) == 0 && good;
+    if (!good)
+        msg_error(path, "cannot be written: %s", strerror(errno));
+    return good;
+}
+
+static bool get_rest(void *user, void **data, size_t *size)
+{
+    const struct im_share *s = user;
+    struct gguf_error err;
+    *data = NULL;
+    *size = 0;
+    if (!gguf_part_n_done(s->of)) /* others were faster */
+        return true;
+    char *path = new_file();
+    if (!path)
+        return false;
+    const bool good = (gguf_collect_save(s->c, path, true, &err) == GGUF_OK ||
+                       fail(path, &err)) &&
+                      read_all(path, data, size);
+    remove_file(path);
+    return good;
+}
+
+static bool put_rest(void *user, const void *data, size_t size)
+{
+    const struct im_share *s = user;
+    struct gguf_collect *other = NULL;
+    struct gguf_error err;
+    char *path = new_file();
+    if (!path)
+        return false;
+    bool good = write_all(path, data, size);
+    if (good && gguf_collect_load(&other, path, &s->o->files, &err) != GGUF_OK)
+        good = fail(path, &err);
+    if (good && gguf_collect_merge(s->c, other, &err) != GGUF_OK)
+        good = fail(NULL, &err);
+    gguf_collect_destroy(other);
+    remove_file(path);
+    return good;
+}
+
+/* ---- the work ---- */
+
+static bool evaluate(void *user, size_t first, size_t n)
+{
+    struct im_share *s = user;
+    struct gguf_error err;
+    if (!s->evaluate(s->user, first, n))
+        return false;
+    for (size_t i = first; i < first + n; i++)
+        if (gguf_part_add(s->of, i, NULL, NULL, 0, &err) != GGUF_OK)
+            return fail(NULL, &err);
+    return true;
+}
+
+static struct gguf_part *part(void *user)
+{
+    return ((struct im_share *)user)->of;
+}
+
+int im_share_progress(struct im_share *s, uint64_t done)
+{
+    for (size_t i = 0; i < ranks_n(); i++)
+        done += s->done[i] * s->o->n_ctx;
+    return !ranks_poll() ||
+           progress_report(s->bar, done, s->n_chunks * s->o->n_ctx);
+}
+
+static void waiting(void *user)
+{
+    (void)im_share_progress(user, 0);
+}
+
+/* One run says it as it meets them, with the matrix. */
+static void warn_skipped(const struct im_share *s)
+{
+    for (size_t i = 0; i < gguf_part_n_chunks(s->of); i++)
+        if (gguf_collect_chunk_state(s->c, i) == GGUF_COLLECT_SKIPPED)
+            msg_warn(s->o->text,
+                     "chunk %zu is left out: an input is NaN or infinite", i);
+}
+
+bool im_share(struct im_share *s)
+{
+    const size_t all = s->tokens->n / s->o->n_ctx;
+    const size_t first = (size_t)s->o->from_chunk, left = all - first;
+    s->n_chunks = s->o->n_chunks && s->o->n_chunks < left
+                      ? (size_t)s->o->n_chunks
+                      : left;
+    s->done = msg_must(calloc(ranks_n() + 1, sizeof *s->done));
+    const struct ranks_work work = { .first = first,
+                                     .n = s->n_chunks,
+                                     .together = 1,
+                                     .done = s->done,
+                                     .evaluate = evaluate,
+                                     .part = part,
+                                     .get_rest = get_rest,
+                                     .put_rest = put_rest,
+                                     .waiting = waiting,
+                                     .user = s };
+    const bool good = set_all(s) && ranks_share(&work);
+    progress_clear(s->bar);
+    if (good && !ranks_is_helper())
+        warn_skipped(s);
+    gguf_part_destroy(s->of);
+    free(s->done);
+    return good;
+}

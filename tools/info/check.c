@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c - what is odd or wrong: --check, and warnings without it */
+#include "config.h"
+#include "tools/info/info.h"
+#include "tools/common/markdown.h"
+#include "tools/common/msg.h"
+#include "tools/common/progress.h"
+#include "tools/common/style.h"
+
+#include <gguf/verify.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct findings {
+    const struct info_options *o;
+    const struct load *load;
+    struct json *j; /* NULL: text */
+    struct progress bar;
+    size_t n[3]; /* by severity */
+    size_t n_shown;
+};
+
+static enum gguf_status verify(const struct load *l,
+                               const struct gguf_check_params *p,
+                               gguf_finding_fn *report, void *user,
+                               struct gguf_error *err)
+{
+    return l->set ? gguf_split_verify(l->set, p, report, user, err)
+                  : gguf_file_verify(l->alone, p, report, user, err);
+}
+
+/* Place of a finding's file in the set. */
+static size_t file_no(const struct load *l, const struct gguf_finding *x)
+{
+    size_t i = load_n_files(l);
+    while (i > 1 && load_file(l, i - 1) != x->file)
+        i--;
+    return i - 1;
+}
+
+/* The byte, if it is known and the message does not have it. */
+static void offset_text(char out[40], const struct gguf_finding *x)
+{
+    out[0] = '\0';
+    if (x->offset != GGUF_NO_OFFSET && !strstr(x->message, "byte "))
+        snprintf(out, 40, " (byte %" PRIu64 ")", x->offset);
+}
+
+static void print(struct findings *f, const struct gguf_finding *x)
+{
+    static const enum style styles[] = {
+        [GGUF_SEVERITY_ERROR] = STYLE_ERROR,
+        [GGUF_SEVERITY_WARNING] = STYLE_WARNING,
+        [GGUF_SEVERITY_NOTE] = STYLE_NOTE,
+    };
+    char byte[40];
+    if (x->severity == GGUF_SEVERITY_NOTE && f->o->quiet)
+        return;
+    f->n_shown++;
+    offset_text(byte, x);
+    printf("%s%s%s%s: %s: ", f->o->markdown ? "- " : "  ",
+           style(styles[x->severity]), gguf_severity_name(x->severity),
+           style(STYLE_PLAIN), x->code);
+    if (load_n_files(f->load) > 1)
+        printf("file %zu: ", file_no(f->load, x) + 1);
+    if (f->o->markdown)
+        markdown_put(stdout, x->message, false);
+    else
+        fputs(x->message, stdout);
+    puts(byte);
+}
+
+static void print_json(struct findings *f, const struct gguf_finding *x)
+{
+    json_open(f->j, NULL, '{');
+    json_strz(f->j, "severity", gguf_severity_name(x->severity));
+    json_strz(f->j, "code", x->code);
+    if (x->name.size)
+        json_str(f->j, "name", x->name);
+    if (x->offset != GGUF_NO_OFFSET)
+        json_u64(f->j, "offset", x->offset);
+    json_strz(f->j, "message", x->message);
+    json_u64(f->j, "file", file_no(f->load, x));
+    json_close(f->j);
+}
+
+static int finding(void *user, const struct gguf_finding *x)
+{
+    struct findings *f = user;
+    f->n[x->severity]++;
+    progress_clear(&f->bar);
+    if (f->j)
+        print_json(f, x);
+    else
+        print(f, x);
+    return 0;
+}
+
+static void begin(const struct findings *f)
+{
+    if (f->j)
+        json_open(f->j, "findings", '[');
+    else
+        info_heading("Findings", f->o);
+}
+
+static void end(const struct findings *f)
+{
+    if (f->j)
+        json_close(f->j);
+    else
+        printf("%s%zu error%s, %zu warning%s, %zu note%s%s\n",
+               !f->o->markdown ? "  "
+               : f->n_shown    ? "\n"
+                               : "",
+               f->n[GGUF_SEVERITY_ERROR], text_s(f->n[GGUF_SEVERITY_ERROR]),
+               f->n[GGUF_SEVERITY_WARNING],
+               text_s(f->n[GGUF_SEVERITY_WARNING]), f->n[GGUF_SEVERITY_NOTE],
+               text_s(f->n[GGUF_SEVERITY_NOTE]),
+               f->o->check_header ? " (tensor data was not read)" : "");
+}
+
+bool info_check(struct json *j, const struct info *info,
+                const struct info_options *o)
+{
+    struct findings f = { .o = o, .load = info->load, .j = j };
+    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_error err;
+    p.payload = !o->check_header;
+    p.pool = o->pool;
+    p.progress = progress_report;
+    p.progress_user = &f.bar;
+    progress_init(&f.bar, "checking", NULL, o->quiet);
+    begin(&f);
+    bool good = verify(f.load, &p, finding, &f, &err) == GGUF_OK;
+    progress_clear(&f.bar);
+    if (!good)
+        msg_fail(f.load->path, &err);
+    end(&f);
+    return good && !f.n[GGUF_SEVERITY_ERROR];
+}
+
+/* A file that does not open has one finding. */
+static int first_finding(void *user, const struct gguf_finding *x)
+{
+    struct findings *f = user;
+    if (f->j) {
+        json_open(f->j, NULL, '{');
+        json_strz(f->j, "path", f->load->path);
+    } else {
+        info_title(f->load->path, f->o);
+    }
+    begin(f);
+    finding(f, x);
+    end(f);
+    if (f->j)
+        json_close(f->j);
+    return 0;
+}
+
+bool info_broken(struct json *j, const char *path,
+                 const struct info_options *o,
+                 const struct gguf_file_params *params)
+{
+    struct load none = { .path = path };
+    struct findings f = { .o = o, .load = &none, .j = o->json ? j : NULL };
+    struct gguf_error err;
+    progress_init(&f.bar, "checking", NULL, true);
+    return gguf_path_verify(path, params, NULL, first_finding, &f, &err) ==
+               GGUF_OK &&
+           f.n[GGUF_SEVERITY_ERROR];
+}
+
+/* ---- warnings ---- */
+
+enum { MAX_WARNINGS = 10 };
+
+static int warning(void *user, const struct gguf_finding *x)
+{
+    size_t *n = user;
+    char byte[40];
+    /* load_open warned of a broken set, or was not to look at it */
+    if (x->severity == GGUF_SEVERITY_NOTE || !strcmp(x->code, "broken-set") ||
+        (*n)++ >= MAX_WARNINGS)
+        return 0;
+    offset_text(byte, x);
+    msg_warn(gguf_file_path(x->file), "%s%s", x->message, byte);
+    return 0;
+}
+
+void info_warn(const struct info *info)
+{
+    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_error err;
+    size_t n = 0;
+    p.quick = 1;
+    if (verify(info->load, &p, warning, &n, &err) != GGUF_OK)
+        msg_fail(info->load->path, &err);
+    if (n > MAX_WARNINGS)
+        msg_warn(info->load->path, "%zu more warnings: see --check",
+                 n - MAX_WARNINGS);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.c - what a model takes in memory
+ *
+ * Weights are the tensor data. For models that can be evaluated here the cache
+ * and what the computation needs are those of a session, planned and not
+ * allocated; so is all that a session has in use together, on one thread. For
+ * others the cache is a key and a value for each layer, key/value head and
+ * token of the context, which is right for models in which every layer
+ * attends to everything: if the file has keys of latent attention, of states,
+ * or of shared layers, no figure is given rather than a wrong one.
+ */
+#include "config.h"
+#include "tools/info/info.h"
+
+#include <gguf/cpu.h>
+#include <gguf/session.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+static uint64_t number(const struct info *info, const char *suffix,
+                       uint64_t otherwise)
+{
+    uint64_t v;
+    const struct gguf_kv *kv = info_hparam(info, suffix);
+    return kv && gguf_kv_get_uint(kv, &v, NULL) == GGUF_OK ? v : otherwise;
+}
+
+/* Key/value heads of all layers together; 0 if the file does not say. */
+static uint64_t heads(const struct info *info, uint64_t n_layer)
+{
+    const struct gguf_kv *kv = info_hparam(info, "attention.head_count_kv");
+    uint64_t sum = 0, v;
+    if (!kv || kv->type != GGUF_VAL_ARR) {
+        v = number(info, "attention.head_count_kv",
+                   number(info, "attention.head_count", 0));
+        return v < UINT32_MAX && n_layer < UINT32_MAX ? v * n_layer : 0;
+    }
+    for (uint64_t i = 0; i < kv->n && i < n_layer; i++) {
+        if (gguf_kv_elems_uint(kv, i, 1, &v, NULL) != GGUF_OK ||
+            v > UINT32_MAX)
+            return 0;
+        sum += v;
+    }
+    return sum;
+}
+
+/* Bytes of the cache for one token; 0: not known here. */
+static uint64_t cache_per_token(const struct info *info, uint32_t type)
+{
+    uint64_t key_size, value_size;
+    const struct gguf_hparam *h;
+    for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++)
+        if ((h->flags & GGUF_HPARAM_MEMORY) && info_hparam(info, h->key))
+            return 0;
+    uint64_t n_head = number(info, "attention.head_count", 0);
+    uint64_t width = number(info, "embedding_length", 0);
+    uint64_t head = n_head ? width / n_head : 0;
+    uint64_t key = number(info, "attention.key_length", head);
+    uint64_t value = number(info, "attention.value_length", head);
+    uint64_t n = heads(info, number(info, "block_count", 0));
+    if (key > UINT16_MAX || value > UINT16_MAX || n > UINT32_MAX)
+        return 0;
+    if (gguf_dtype_row_size(type, key, &key_size, NULL) != GGUF_OK ||
+        gguf_dtype_row_size(type, value, &value_size, NULL) != GGUF_OK)
+        return 0;
+    return n * (key_size + value_size);
+}
+
+/* Tokens that are computed together, unless the context is shorter. */
+enum { UBATCH = 512 };
+
+struct needs {
+    uint64_t n_ctx;
+    uint64_t cache, compute; /* bytes; 0: not known */
+    uint64_t session;        /* all of one at most; likewise */
+    bool planned;            /* they are a session's: 0 means no bytes */
+    const char *why;         /* it is not known */
+};
+
+/* What a session would take, if there can be one. */
+static void plan(const struct info *info, uint32_t type, struct needs *n)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
+    struct gguf_model *model = NULL;
+    const struct load *l = info->load;
+    if ((l->set ? gguf_model_open_split(&model, l->set, NULL, NULL)
+                : gguf_model_open(&model, l->alone, NULL, NULL)) != GGUF_OK)
+        return;
+    p.n_ctx = (uint32_t)n->n_ctx;
+    p.n_ubatch = UBATCH;
+    p.cache_dtype = type;
+    cpu.n_threads = 1; /* nothing is computed */
+    if (gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK)
+        n->planned = gguf_session_estimate(model, &p, &n->cache, &n->compute,
+                                           NULL) == GGUF_OK &&
+                     gguf_session_estimate_peak(model, &p, &n->session,
+                                                NULL) == GGUF_OK;
+    gguf_backend_destroy(p.backend);
+    gguf_model_destroy(model);
+}
+
+static struct needs needs_of(const struct info *info,
+                             const struct info_options *o)
+{
+    struct needs n = { .n_ctx = o->n_ctx ? o->n_ctx
+                                         : number(info, "context_length", 0),
+                       .why = "not known for this kind of model" };
+    if (!n.n_ctx || n.n_ctx > UINT32_MAX)
+        return n;
+    plan(info, o->cache_dtype, &n);
+    const uint64_t each = cache_per_token(info, o->cache_dtype);
+    if (!n.planned && each <= UINT64_MAX / n.n_ctx)
+        n.cache = each * n.n_ctx;
+    return n;
+}
+
+static void add(struct table *t, const char *label, uint64_t size,
+                const char *more, const char *why)
+{
+    char out[24];
+    table_add(t, label);
+    if (size)
+        table_addf(t, "%s (%" PRIu64 " bytes%s)", table_size(out, size), size,
+                   more);
+    else
+        table_add(t, why);
+}
+
+void info_memory(struct json *j, const struct info *info,
+                 const struct info_options *o)
+{
+    struct needs n = needs_of(info, o);
+    char label[64], more[40];
+    /* of a model that cannot be planned: what is known */
+    const uint64_t rest = n.session ? n.session : n.cache;
+    const uint64_t total = rest || n.planned ? info->data_size + rest : 0;
+    if (j) {
+        json_open(j, "memory", '{');
+        json_u64(j, "weights", info->data_size);
+        json_u64(j, "context", n.n_ctx);
+        if (n.cache || n.planned)
+            json_u64(j, "cache", n.cache);
+        if (n.compute)
+            json_u64(j, "compute", n.compute);
+        if (n.cache)
+            json_strz(j, "cache_type", gguf_dtype_find(o->cache_dtype)->name);
+        if (n.session)
+            json_u64(j, "session", n.session);
+        if (total)
+            json_u64(j, "total", total);
+        json_close(j);
+        return;
+    }
+    struct table t;
+    table_init(&t, "ll", o->markdown ? 0 : 2);
+    t.leave = "";
+    if (o->markdown) {
+        table_add(&t, "memory");
+        table_add(&t, "size");
+    }
+    add(&t, "weights", info->data_size, "", n.why);
+    snprintf(label, sizeof label, "cache for %" PRIu64 " tokens", n.n_ctx);
+    snprintf(more, sizeof more, ", %s", gguf_dtype_find(o->cache_dtype)->name);
+    add(&t, label, n.cache, more, n.planned ? "nothing is kept" : n.why);
+    snprintf(label, sizeof label, "computing %d at once", UBATCH);
+    add(&t, label, n.compute, "", n.why);
+    add(&t, "all of a session", n.session, ", on one thread", n.why);
+    add(&t, "total", total, n.session ? "" : ", without computing", n.why);
+    info_heading("Memory", o);
+    info_table(&t, o);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* heat.c - where models differ from their base, layer by layer
+ *
+ * The error of every activation (gguf/layers.h) over the first chunks of the
+ * text, as squares that are the deeper the larger it is, on a logarithmic
+ * scale.
+ */
+#include "config.h"
+#include "tools/ppl/report.h"
+#include "tools/common/json.h"
+#include "tools/common/msg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNKS = 2, MOST_ROWS = 48, ROW_H = 20 };
+
+/* ---- what is computed ---- */
+
+bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens)
+{
+    struct gguf_error err;
+    struct progress bar;
+    if (!r || !r->o->html || !r->side || !r->side->base)
+        return true;
+    r->layers = msg_must(calloc(r->n, sizeof *r->layers));
+    progress_init(&bar, "layers", "tokens", r->o->quiet);
+    for (size_t i = 0; i < r->n; i++) {
+        struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+        p.n_ctx = r->o->n_ctx;
+        p.max_chunks = CHUNKS;
+        p.text_end = r->run->several ? r->run->text_end : NULL;
+        p.n_texts = r->run->n_texts;
+        p.progress = progress_report;
+        p.user = &bar;
+        const enum gguf_status st = gguf_layers_run(
+            &r->layers[i], r->side->model[i]->session, r->side->base->session,
+            tokens->id, tokens->n, &p, &err);
+        if (st == GGUF_OK)
+            continue;
+        progress_clear(&bar);
+        if (st == GGUF_E_CANCELLED && progress_stopped())
+            return false;
+        if (!r->o->quiet)
+            msg_warn(r->side->model[i]->path, "no errors of layers: %s",
+                     err.message);
+    }
+    progress_clear(&bar);
+    return true;
+}
+
+/* ---- what is drawn ---- */
+
+/* Errors of all models, without 0: the ends of the scale. */
+static bool range_of(const struct ppl_report *r, double *low, double *high)
+{
+    *low = INFINITY;
+    *high = 0;
+    for (size_t k = 0; k < r->n; k++)
+        for (size_t i = 0; r->layers[k] && i < gguf_layers_n(r->layers[k]);
+             i++) {
+            const double e = gguf_layers_at(r->layers[k], i)->error;
+            if (e > 0 && isfinite(e)) {
+                *low = fmin(*low, e);
+                *high = fmax(*high, e);
+            }
+        }
+    return *high > 0;
+}
+
+static int n_layers_of(const struct gguf_layers *l)
+{
+    int n = 0;
+    for (size_t i = 0; i < gguf_layers_n(l); i++)
+        if (gguf_layers_at(l, i)->layer >= n)
+            n = gguf_layers_at(l, i)->layer + 1;
+    return n;
+}
+
+/* Kinds of activations in the order in which they come first; each row is
+ * one. */
+static size_t rows_of(const struct gguf_layers *l, const char *row[MOST_ROWS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < gguf_layers_n(l); i++) {
+        const struct gguf_layers_entry *e = gguf_layers_at(l, i);
+        size_t k = 0;
+        while (k < n && strcmp(row[k], e->what) != 0)
+            k++;
+        if (k == n && n < MOST_ROWS && e->layer >= 0)
+            row[n++] = e->what;
+    }
+    return n;
+}
+
+static void put_cell(struct svg_chart *c, double x, double y,
+                     const struct gguf_layers_entry *e, double low,
+                     double high)
+{
+    char value[32];
+    const double x0 = svg_x(c, x - 0.5), y0 = svg_y(c, y - 0.5);
+    const double t =
+        e->error > 0 && high > low ? log(e->error / low) / log(high / low) : 0;
+    json_format_f64(value, e->error);
+    fprintf(c->f, "<rect class=\"fill s1\" data-name=\"");
+    svg_textz(c->f, e->name);
+    fprintf(c->f,
+            "\" data-value=\"%s\" opacity=\"%.2f\" x=\"%.2f\" y=\"%.2f\" "
+            "width=\"%.2f\" height=\"%.2f\"><title>",
+            value, 0.04 + 0.96 * fmin(fmax(t, 0), 1), x0 + 0.5, y0 + 0.5,
+            fmax(svg_x(c, x + 0.5) - x0 - 1, 0.5),
+            fmax(svg_y(c, y + 0.5) - y0 - 1, 0.5));
+    svg_textz(c->f, e->name);
+    fprintf(c->f, ": %s, cosine %.6f</title></rect>\n",
+            text_figure(value, e->error, 3), e->cosine);
+}
+
+static void one_map(const struct ppl_report *r, FILE *f, size_t k, double low,
+                    double high)
+{
+    const struct gguf_layers *l = r->layers[k];
+    const char *row[MOST_ROWS];
+    char id[32], title[80];
+    const size_t n = rows_of(l, row);
+    struct svg_chart c = { .f = f, .w = 400, .left = 96, .id = id };
+    c.h = 76 + ROW_H * (double)n;
+    snprintf(id, sizeof id, "heat%zu", k);
+    snprintf(title, sizeof title, "Error by layer: %s", r->curve[k].label);
+    c.x = (struct svg_axis){ .label = "layer" };
+    svg_axis_fit(&c.x, -0.5, n_layers_of(l) - 0.5, 8, true);
+    c.x.step = fmax(c.x.step, 1);
+    svg_axis_rows(&c.y, row, n);
+    fputs("<figure>\n", f);
+    svg_begin(&c, title,
+              "A square for each activation of each layer: the deeper, the "
+              "further from the base.");
+    for (size_t i = 0; i < gguf_layers_n(l); i++) {
+        const struct gguf_layers_entry *e = gguf_layers_at(l, i);
+        for (size_t y = 0; e->layer >= 0 && y < n; y++)
+            if (strcmp(row[y], e->what) == 0)
+                put_cell(&c, e->layer, (double)y, e, low, high);
+    }
+    svg_end(&c);
+    fputs("</figure>\n", f);
+}
+
+void ppl_html_heat(const struct ppl_report *r, FILE *f)
+{
+    double low, high;
+    char from[32], to[32];
+    if (!r->layers || !range_of(r, &low, &high))
+        return;
+    fprintf(f,
+            "<section>\n<h2>Layer by layer</h2>\n<p class=\"mute\">How far "
+            "the inside of each model is from the base's, over the first "
+            "chunks: from %s (faint) to %s (strong) of its size, on a "
+            "logarithmic scale. Errors of earlier layers are part of later "
+            "ones.</p>\n<div class=\"charts\">\n",
+            text_figure(from, low, 2), text_figure(to, high, 2));
+    for (size_t i = 0; i < r->n; i++)
+        if (r->layers[r->order[i]])
+            one_map(r, f, r->order[i], low, high);
+    fputs("</div>\n</section>\n", f);
+}
+
+void ppl_heat_free(struct ppl_report *r)
+{
+    for (size_t i = 0; r->layers && i < r->n; i++)
+        gguf_layers_destroy(r->layers[i]);
+    free(r->layers);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* merge.c - parts of an evaluation, put together
+ *
+ * What is known of models and texts is what the first part notes of them.
+ */
+#include "config.h"
+#include "tools/ppl/part.h"
+#include "tools/common/msg.h"
+#include "tools/common/text.h"
+#include "tools/common/wrap.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool fail(const char *file, const struct gguf_error *err)
+{
+    msg_fail(file, err);
+    return false;
+}
+
+struct merged {
+    struct ppl_run run;
+    struct ppl_model base, *model;
+    struct ppl_side side;
+    const struct ppl_measure *measure;
+    struct gguf_part *part;
+    size_t n_parts;
+};
+
+static const char *note(const struct gguf_part *p, const char *name)
+{
+    const char *s = gguf_part_get_note(p, name);
+    return s ? s : "";
+}
+
+static uint64_t number(const struct gguf_part *p, const char *name)
+{
+    return strtoull(note(p, name), NULL, 10);
+}
+
+/* A setting; "" without one. */
+static const char *setting(const struct gguf_part *p, const char *name)
+{
+    const char *value, *s;
+    for (size_t i = 0; (s = gguf_part_setting(p, i, &value)); i++)
+        if (!strcmp(s, name))
+            return value;
+    return "";
+}
+
+static uint64_t setting_number(const struct gguf_part *p, const char *name)
+{
+    return strtoull(setting(p, name), NULL, 10);
+}
+
+/* ---- parts ---- */
+
+static bool load_all(struct merged *m, char **paths, int n)
+{
+    struct gguf_error err;
+    for (int i = 0; i < n; i++) {
+        struct gguf_part *one;
+        if (gguf_part_load(&one, paths[i], NULL, &err) != GGUF_OK)
+            return fail(paths[i], &err);
+        if (!ppl_part_check(paths[i], one)) {
+            gguf_part_destroy(one);
+            return false;
+        }
+        enum gguf_status st = GGUF_OK;
+        m->run.seconds += strtod(note(one, "seconds"), NULL);
+        if (m->part) {
+            st = gguf_part_merge(m->part, one, &err);
+            gguf_part_destroy(one);
+        } else {
+            m->part = one;
+        }
+        if (st != GGUF_OK)
+            return fail(paths[i], &err);
+    }
+    m->n_parts = (size_t)n;
+    return true;
+}
+
+/* What was measured, and of how many models: rows have numbers of each. */
+static bool choose_measure(struct merged *m, struct ppl_options *o)
+{
+    const struct ppl_measure *x = ppl_part_measure(m->part);
+    m->measure = x;
+    if (!x)
+        return false;
+    if (x->task && (o->plot || o->html)) {
+        msg_error(o->plot ? o->plot : o->html,
+                  "the parts are of tasks, which have no picture");
+        return false;
+    }
+    m->side.n = x->side ? gguf_part_n_values(m->part) / x->n_values : 0;
+    o->task = x->task;
+    return true;
+}
+
+/* Which chunks: those that --chunks names, or all of the text; every one of
+ * them must be there. */
+static bool choose_chunks(struct merged *m, const struct ppl_options *o)
+{
+    const size_t all = gguf_part_n_chunks(m->part);
+    const char *what = o->task ? "tasks" : "chunks";
+    struct ppl_run *r = &m->run;
+    size_t n;
+    if (o->first_chunk >= all) {
+        msg_error(NULL,
+                  "--chunks: the text has %zu %s, none from %" PRIu64 " on",
+                  all, what, o->first_chunk);
+        return false;
+    }
+    r->first_chunk = (size_t)o->first_chunk;
+    r->n_chunks = all - r->first_chunk;
+    if (o->n_chunks && o->n_chunks < r->n_chunks)
+        r->n_chunks = (size_t)o->n_chunks;
+    const size_t end = r->first_chunk + r->n_chunks;
+    for (size_t i = r->first_chunk; i < end; i++) {
+        if (gguf_part_chunk(m->part, i, &n))
+            continue;
+        size_t last = i;
+        while (last + 1 < end && !gguf_part_chunk(m->part, last + 1, &n))
+            last++;
+        msg_error(NULL,
+                  "%s %zu..%zu of %zu are in no part; --chunks A..B says "
+                  "which are wanted",
+                  what, i, last + 1, all);
+        return false;
+    }
+    r->n_scored_chunk = number(m->part, "scored");
+    return true;
+}
+
+/* ---- models ---- */
+
+static void get_model(struct ppl_model *to, const struct gguf_part *p,
+                      const char *name)
+{
+    char key[6][48];
+    static const char *const what[6] = { "file", "json",   "name",
+                                         "size", "params", "digest" };
+    for (int i = 0; i < 6; i++)
+        snprintf(key[i], sizeof key[i], "%s.%s", name, what[i]);
+    to->path = note(p, key[0]);
+    to->noted = note(p, key[1]);
+    to->noted_name = note(p, key[2]);
+    to->info.weight_size = number(p, key[3]);
+    to->info.n_params = number(p, key[4]);
+    to->has_digest = ppl_parse_digest(note(p, key[5]), &to->digest);
+}
+
+static void get_models(struct merged *m, struct ppl_options *o)
+{
+    struct ppl_side *s = &m->side;
+    const size_t n = s->n ? s->n : 1;
+    char name[32];
+    m->model = msg_must(calloc(n, sizeof *m->model));
+    s->model = msg_must(calloc(n, sizeof(struct ppl_model *)));
+    s->kld = msg_must(calloc(n, sizeof(struct gguf_kld *)));
+    for (size_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "model.%zu", i);
+        get_model(&m->model[i], m->part, name);
+        s->model[i] = &m->model[i];
+    }
+    get_model(&m->base, m->part, "base");
+    s->base = &m->base;
+    s->run = &m->run;
+    m->run.own = &m->model[0];
+    o->base = m->base.path;
+    o->key_dtype = (uint32_t)number(m->part, "cache_k");
+    o->value_dtype = (uint32_t)number(m->part, "cache_v");
+    m->run.settings_json = note(m->part, "settings.json");
+}
+
+/* ---- texts ---- */
+
+/* A note that is read, up to end. */
+struct cursor {
+    const char *p, *end;
+};
+
+/* The number that is next, and the blank after it. */
+static bool take_size(struct cursor *c, size_t *out)
+{
+    uint64_t n;
+    if (!ppl_take_number(&c->p, SIZE_MAX / 2, &n) || *c->p++ != ' ')
+        return false;
+    *out = (size_t)n;
+    return true;
+}
+
+/* Take a name of n bytes, to be freed, and the end of its line; NULL: the note
+ * is shorter. */
+static char *take_name(struct cursor *c, size_t n)
+{
+    if (n >= (size_t)(c->end - c->p) || c->p[n] != '\n')
+        return NULL;
+    char *name = msg_must(calloc(n + 1, 1));
+    memcpy(name, c->p, n);
+    c->p += n + 1;
+    return name;
+}
+
+/* As ppl_read_texts knows them, but for their tokens. */
+static bool get_texts(struct ppl_run *r, const char *text)
+{
+    struct cursor c = { text, text + strlen(text) };
+    while (c.p < c.end) {
+        struct ppl_text t = { .sums = GGUF_PPL_INIT };
+        size_t n;
+        char digest[96];
+        if (!take_size(&c, &n) || !take_size(&c, &t.size) ||
+            !take_size(&c, &t.n_tokens) || !take_size(&c, &t.n_chunks))
+            return false;
+        const size_t k = strcspn(c.p, " ");
+        if (!text_copy(digest, sizeof digest, c.p, k) || c.p[k] != ' ')
+            return false;
+        c.p += k + 1;
+        t.has_digest = ppl_parse_digest(digest, &t.digest);
+        t.first_chunk = r->n_texts ? ppl_all_chunks(r) : 0;
+        if (t.n_chunks > SIZE_MAX / 2 - t.first_chunk ||
+            !(t.name = take_name(&c, n)))
+            return false;
+        r->texts = msg_grow(r->texts, &r->room_texts, r->n_texts + 1,
+                            sizeof *r->texts);
+        r->texts[r->n_texts++] = t;
+    }
+    return true;
+}
+
+static bool get_files(struct ppl_options *o, const char *text)
+{
+    struct cursor c = { text, text + strlen(text) };
+    while (c.p < c.end) {
+        size_t n;
+        char *name = take_size(&c, &n) ? take_name(&c, n) : NULL;
+        if (!name)
+            return false;
+        o->files = msg_grow(o->files, &o->room_files, o->n_files + 1,
+                            sizeof *o->files);
+        o->files[o->n_files++] = name;
+    }
+    return true;
+}
+
+/* Every chunk is some text's: that is what the lists must say. */
+static bool get_text(struct merged *m, struct ppl_options *o)
+{
+    struct ppl_run *r = &m->run;
+    const struct gguf_part *p = m->part;
+    o->text = *note(p, "text.file") ? note(p, "text.file") : NULL;
+    o->n_ctx = (uint32_t)setting_number(p, "ctx_size");
+    o->stride = (uint32_t)setting_number(p, "stride");
+    o->hf = setting_number(p, "hf") != 0;
+    o->compat = setting_number(p, "compat") != 0;
+    r->several = setting(p, "texts")[0] != 0;
+    r->n_skipped = (size_t)number(p, "skipped");
+    r->n_tasks_read = (size_t)number(p, "tasks");
+    r->text_size = (size_t)number(p, "text.size");
+    r->n_done_tokens = (uint64_t)o->n_ctx * r->n_chunks;
+    r->text_json = note(p, "text.json");
+    r->has_digest = ppl_parse_digest(note(p, "text.digest"), &r->digest);
+    const size_t all = gguf_part_n_chunks(p);
+    if (get_files(o, note(p, "files")) && get_texts(r, note(p, "texts")) &&
+        (!r->n_texts || ppl_all_chunks(r) == all))
+        return true;
+    msg_error(NULL, "the notes of texts are not of %zu chunks", all);
+    return false;
+}
+
+/* ---- the whole ---- */
+
+static const char *escaped(char out[256], const char *s)
+{
+    gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
+    return out;
+}
+
+static void print_head(const struct merged *m, const struct ppl_options *o)
+{
+    char name[256];
+    if (m->side.n)
+        wrap_printf("base    %s\n", escaped(name, o->base));
+    for (size_t i = 0; i < (m->side.n ? m->side.n : 1); i++)
+        wrap_printf("model   %s\n", escaped(name, m->model[i].path));
+    if (m->run.several)
+        wrap_printf("texts   %zu\n", m->run.n_texts);
+    else
+        wrap_printf("%s   %s\n", o->task ? "tasks" : "text ",
+                    escaped(name, o->text ? o->text : o->base));
+    wrap_printf("parts   %zu: %zu %s", m->n_parts, m->run.n_chunks,
+                o->task ? "tasks" : "chunks");
+    if (m->run.first_chunk)
+        wrap_printf(" from %zu on", m->run.first_chunk);
+    if (!o->task)
+        wrap_printf(", %" PRIu64 " token%s of each scored",
+                    m->run.n_scored_chunk, text_s(m->run.n_scored_chunk));
+    wrap_printf("\n");
+    if (m->side.n == 1)
+        ppl_print_side_columns();
+}
+
+bool ppl_merge(struct ppl_options *o, char **paths, int n)
+{
+    struct merged m = { .run = { .o = o, .total = GGUF_PPL_INIT } };
+    struct ppl_outputs x = { .each = NULL };
+    ppl_check_paths(o, paths, n);
+    bool good = load_all(&m, paths, n) && choose_measure(&m, o) &&
+                choose_chunks(&m, o);
+    struct ppl_side *side = m.side.n ? &m.side : NULL;
+    if (good)
+        get_models(&m, o);
+    good = good && get_text(&m, o) && ppl_outputs_open(&x, &m.run, NULL, side);
+    if (good && !o->json)
+        print_head(&m, o);
+    good = good && m.measure->print(&m.run, side, m.part, &x);
+    for (size_t i = 0; i < m.side.n && m.side.kld; i++)
+        gguf_kld_destroy(m.side.kld[i]);
+    ppl_free_texts(&m.run);
+    gguf_part_destroy(m.part);
+    free(m.side.kld);
+    free(m.side.model);
+    free(m.model);
+    free(m.run.sums);
+    return good;
+}

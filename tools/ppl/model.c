@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c - a model that is evaluated: opened, and a session on it */
+#include "config.h"
+#include "tools/ppl/ppl.h"
+#include "tools/common/load.h"
+#include "tools/common/msg.h"
+#include "tools/common/ranks.h"
+
+#include <string.h>
+
+/* Who is warned about what. */
+struct warned {
+    const struct ppl_options *o;
+    const char *path;
+};
+
+static void warn(void *user, const char *message)
+{
+    const struct warned *w = user;
+    if (!w->o->quiet)
+        msg_warn(w->path, "%s", message);
+}
+
+static bool fail(const char *file, const struct gguf_error *err)
+{
+    msg_fail(file, err);
+    return false;
+}
+
+bool ppl_tell_adapter(const struct gguf_split *set, const char *path)
+{
+    struct gguf_str type;
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(gguf_split_file(set, 0), "general.type");
+    if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK || type.size != 7 ||
+        memcmp(type.data, "adapter", 7) != 0)
+        return false;
+    msg_error(path,
+              "the file is an adapter (LoRA), not a model: '-m MODEL --lora "
+              "%s' evaluates its model with it",
+              path);
+    return true;
+}
+
+/* For an architecture that cannot be evaluated: say what else can be done with
+ * the file. */
+static bool fail_model(const struct ppl_model *m, const struct gguf_error *err)
+{
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(gguf_split_file(m->set, 0), "general.architecture");
+    struct gguf_str name;
+    char esc[128];
+    if (err->status == GGUF_E_MISMATCH && ppl_tell_adapter(m->set, m->path))
+        return false;
+    if (err->status != GGUF_E_ARCH ||
+        gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
+        return fail(m->path, err);
+    gguf_text_escape(esc, sizeof esc, name);
+    msg_error(m->path,
+              "architecture '%s' is not supported by gguf-ppl yet; gguf-info, "
+              "gguf-split and gguf-quantize work on it",
+              esc);
+    return false;
+}
+
+bool ppl_model_open(struct ppl_model *m, const char *path,
+                    const struct ppl_options *o)
+{
+    struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
+    struct warned w = { o, path };
+    struct gguf_error err;
+    m->path = path;
+    m->precision =
+        (unsigned)(path == o->base ? o->base_precision : o->precision);
+    m->backend_names =
+        path == o->base && o->base_backends ? o->base_backends : o->backends;
+    mp.warn = warn;
+    mp.warn_user = &w;
+    mp.pre = o->pre;
+    load_raise_limits();
+    if (gguf_split_open(&m->set, path, NULL, &err) != GGUF_OK)
+        return fail(path, &err);
+    if (!ppl_overrides(o, path, m->set, &m->meta))
+        return false;
+    mp.meta = m->meta;
+    if (gguf_model_open_split(&m->model, m->set, &mp, &err) != GGUF_OK)
+        return fail_model(m, &err);
+    m->info = *gguf_model_get_info(m->model);
+    if (o->n_ctx > m->info.n_ctx_train)
+        warn(&w, "the context is longer than the model was trained on");
+    return true;
+}
+
+/* Asked by the backend between operations. */
+static int stopped(void *user)
+{
+    (void)user;
+    return progress_stopped() || !ranks_poll();
+}
+
+bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,
+                        struct gguf_pool *pool)
+{
+    return ppl_backends_open(&m->backends, o, m->backend_names, m->precision,
+                             pool, stopped);
+}
+
+bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
+                     const struct gguf_session_params *params)
+{
+    struct gguf_session_params sp = *params;
+    struct ppl_backends *b = &m->backends;
+    struct gguf_error err;
+    sp.backend = b->list[b->n - 1];
+    if (!o->compare) {
+        sp.preferred = b->list;
+        sp.n_preferred = b->n - 1;
+    }
+    sp.n_ctx = sp.n_ctx ? sp.n_ctx : o->n_ctx;
+    sp.unified = o->unified;
+    if (o->unified) /* all sequences' tokens */
+        sp.n_ctx *= sp.n_seq;
+    sp.full_windows = o->full_windows;
+    sp.key_dtype = o->key_dtype;
+    sp.value_dtype = o->value_dtype;
+    sp.pooling =
+        o->embeddings ? (enum gguf_pooling)o->pooling : GGUF_POOLING_NONE;
+    ppl_set_positions(&o->pos, &sp);
+    sp.adapters = m->loras.use;
+    sp.n_adapters = m->loras.n;
+    if (!ppl_place(m, &sp, o))
+        return false;
+    for (size_t i = 0; i < m->loras.n; i++)
+        if (gguf_adapter_place(m->loras.adapter[i], &err) != GGUF_OK)
+            return fail(m->path, &err);
+    if (gguf_session_create(&m->session, m->model, &sp, &err) != GGUF_OK)
+        return fail(m->path, &err);
+    gguf_session_check(m->session, o->check_activations);
+    if (o->profile) {
+        m->profile = ppl_profile_create();
+        if (gguf_session_set_profile(m->session, ppl_profile_add, m->profile,
+                                     &err) != GGUF_OK)
+            return fail(m->path, &err);
+    }
+    return true;
+}
+
+void ppl_model_close(struct ppl_model *m)
+{
+    gguf_session_destroy(m->session);
+    ppl_profile_destroy(m->profile);
+    ppl_loras_close(&m->loras);
+    gguf_model_destroy(m->model); /* weights may lie on a backend's device */
+    ppl_backends_close(&m->backends);
+    gguf_meta_destroy(m->meta);
+    gguf_split_close(m->set);
+}

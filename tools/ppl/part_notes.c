@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* part_notes.c - what a part is of
+ *
+ * What decides digits goes into the part as settings; what is printed about
+ * models and texts as notes, for whoever merges it has neither.
+ */
+#include "config.h"
+#include "tools/ppl/part.h"
+#include "tools/common/json.h"
+#include "tools/common/msg.h"
+#include "tools/common/text.h"
+
+#include <gguf/version.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- settings ---- */
+
+static enum gguf_status set(struct ppl_part *p, const char *name,
+                            struct gguf_error *err, const char *fmt, ...)
+    MSG_PRINTF(4, 5);
+
+static enum gguf_status set(struct ppl_part *p, const char *name,
+                            struct gguf_error *err, const char *fmt, ...)
+{
+    char value[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(value, sizeof value, fmt, ap);
+    va_end(ap);
+    return gguf_part_set(p->part, name, value, err);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Files that are added to the weights, by name and scale. */
+static void add_scaled(struct text *t, const struct scaled_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        text_addf(t, "%s%s=%g", t->n ? " " : "", base_name(l->file[i].path),
+                  (double)l->file[i].scale);
+}
+
+static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)
+{
+    const struct ppl_options *o = p->run->o;
+    const struct ppl_positions *pos = &o->pos;
+    const struct ppl_backends *b = &p->run->own->backends;
+    struct text t[4] = { { .s = NULL } };
+    for (unsigned i = 0; i < b->n; i++)
+        text_addf(&t[0], "%s%s", i ? " " : "", gguf_backend_name(b->list[i]));
+    add_scaled(&t[1], &o->loras);
+    add_scaled(&t[2], &o->controls);
+    for (size_t i = 0; i < o->kv_texts.n; i++)
+        text_addf(&t[3], "%s%s", i ? " " : "", o->kv_texts.arg[i]);
+    const struct {
+        const char *name, *value;
+    } list[] = {
+        { "backends", t[0].s },
+        { "lora", t[1].s },
+        { "control_vectors", t[2].s },
+        { "override_kv", t[3].s },
+        { "pre", o->pre },
+        { "precision", gguf_precision_name((unsigned)o->precision) },
+        { "base_precision", gguf_precision_name(p->run->own->precision) },
+        { "version", gguf_version_string() },
+    };
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
+        st = gguf_part_set(p->part, list[i].name,
+                           list[i].value ? list[i].value : "", err);
+    for (int i = 0; i < 4; i++)
+        text_fini(&t[i]);
+    if (st == GGUF_OK)
+        st = set(p, "control_layers", err, "%" PRIu32 " to %" PRIu32,
+                 o->control_first, o->control_last);
+    if (st == GGUF_OK)
+        st = set(p, "positions", err,
+                 "base %g, scale %g, freq scale %g, scaling %d, YaRN %" PRIu32
+                 " %g %g %g %g, window %" PRIu32,
+                 pos->base, pos->scale, pos->freq_scale, pos->scaling,
+                 pos->yarn_ctx, pos->yarn_ext, pos->yarn_attn, pos->yarn_fast,
+                 pos->yarn_slow, pos->window);
+    return st;
+}
+
+/* How the texts are cut into chunks, and where each of them ends. */
+static enum gguf_status set_cut(struct ppl_part *p,
+                                const struct gguf_scan_info *info,
+                                struct gguf_error *err)
+{
+    struct text t = { .s = NULL };
+    text_addf(&t, "%d, %" PRIu32 " from %" PRIu32 " scored, %s; texts end at",
+              (int)info->cut, info->n_rows, info->first + 1,
+              p->run->add_bos ? "BOS" : "no BOS");
+    for (size_t i = 0; i < info->n_texts; i++)
+        text_addf(&t, " %zu", info->text_end[i]);
+    const enum gguf_status st = gguf_part_set(p->part, "cut", t.s, err);
+    text_fini(&t);
+    return st;
+}
+
+/* Of several texts how many, and a digest of the tokens of each. */
+static enum gguf_status set_texts(struct ppl_part *p,
+                                  const struct gguf_scan_info *info,
+                                  struct gguf_error *err)
+{
+    struct text t = { .s = NULL };
+    enum gguf_status st = GGUF_OK;
+    text_addf(&t, "%zu:", info->n_texts);
+    for (size_t i = 0, at = 0; st == GGUF_OK && i < info->n_texts; i++) {
+        const size_t n = info->text_end[i] - at;
+        uint8_t *bytes = msg_must(malloc(4 * n + 1));
+        struct gguf_digest d;
+        char hex[65];
+        for (size_t k = 0; k < 4 * n; k++)
+            bytes[k] =
+                (uint8_t)((uint32_t)info->text[at + k / 4] >> 8 * (k % 4));
+        st = gguf_digest_bytes(&d, GGUF_DIGEST_XXH64, bytes, 4 * n, err);
+        free(bytes);
+        if (st == GGUF_OK)
+            gguf_digest_hex(&d, hex);
+        text_addf(&t, " %s", st == GGUF_OK ? hex : "");
+        at = info->text_end[i];
+    }
+    if (st == GGUF_OK)
+        st = gguf_part_set(p->part, "texts", t.s, err);
+    text_fini(&t);
+    return st;
+}
+
+/* ---- notes ---- */
+
+/* The members that a function writes into an object it opens, as JSON that
+ * json_members() takes, at a depth. */
+static char *members(const struct ppl_part *p, const char *list,
+                     void (*write)(struct json *j, const struct ppl_part *p,
+                                   size_t i),
+                     size_t i)
+{
+    char *all = NULL;
+    size_t size = 0;
+    struct json j;
+    FILE *f = msg_must(open_memstream(&all, &size));
+    json_begin(&j, f);
+    json_open(&j, NULL, '{');
+    if (list)
+        json_open(&j, list, '[');
+    fflush(f);
+    const size_t from = size;
+    const unsigned depth = j.depth;
+    write(&j, p, i);
+    const bool closed = j.depth == depth;
+    msg_close_memory(f);
+    char *brace = strchr(all + from, '{');
+    memmove(all, brace + 1, strlen(brace + 1) + 1);
+    size_t n = strlen(all);
+    if (closed) /* without the end of the object */
+        for (n--; n && (all[n - 1] == ' ' || all[n - 1] == '\n');)
+            n--;
+    all[n] = 0;
+    return all;
+}
+
+static void write_text(struct json *j, const struct ppl_part *p, size_t i)
+{
+    (void)i;
+    ppl_json_text(j, p->run);
+}
+
+static void write_settings(struct json *j, const struct ppl_part *p, size_t i)
+{
+    (void)i;
+    ppl_json_settings(j, p->run);
+}
+
+static void write_own(struct json *j, const struct ppl_part *p, size_t i)
+{
+    (void)i;
+    ppl_json_model(j, "model", p->run->o, p->run->own);
+}
+
+static void write_base(struct json *j, const struct ppl_part *p, size_t i)
+{
+    (void)i;
+    ppl_json_base(j, p->side);
+}
+
+static void write_side(struct json *j, const struct ppl_part *p, size_t i)
+{
+    ppl_json_model(j, NULL, p->run->o, p->side->model[i]);
+}
+
+static enum gguf_status note(struct ppl_part *p, struct gguf_error *err,
+                             const char *value, const char *fmt, ...)
+    MSG_PRINTF(4, 5);
+
+/* A note, whose name is made of fmt and what follows. */
+static enum gguf_status note(struct ppl_part *p, struct gguf_error *err,
+                             const char *value, const char *fmt, ...)
+{
+    char name[40];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    return gguf_part_note(p->part, name, value, err);
+}
+
+/* What pages and tables say of a model, as notes NAME.file and so on; m NULL:
+ * of a file of logits. */
+static enum gguf_status note_model(struct ppl_part *p, const char *name,
+                                   const char *path, const struct ppl_model *m,
+                                   const struct gguf_digest *digest,
+                                   char *json, struct gguf_error *err)
+{
+    char size[24], params[24], hex[96], *title;
+    const struct gguf_str s =
+        m ? ppl_model_name(m) : (struct gguf_str){ path, strlen(path) };
+    snprintf(size, sizeof size, "%" PRIu64, m ? m->info.weight_size : 0);
+    snprintf(params, sizeof params, "%" PRIu64, m ? m->info.n_params : 0);
+    title = msg_must(calloc(s.size + 1, 1));
+    for (size_t i = 0; i < s.size; i++) /* NUL cannot be in a note */
+        title[i] = s.data[i];
+    const struct {
+        const char *what, *value;
+    } list[] = { { "file", path },
+                 { "size", size },
+                 { "params", params },
+                 { "name", title },
+                 { "digest", ppl_digest_text_of(hex, digest) },
+                 { "json", json } };
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
+        st = note(p, err, list[i].value, "%s.%s", name, list[i].what);
+    free(title);
+    free(json);
+    return st;
+}
+
+static enum gguf_status note_json(struct ppl_part *p, const char *name,
+                                  char *json, struct gguf_error *err)
+{
+    const enum gguf_status st = gguf_part_note(p->part, name, json, err);
+    free(json);
+    return st;
+}
+
+/* Each text: numbers, and its name, which is as long as the first says. */
+static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
+{
+    const struct ppl_run *r = p->run;
+    struct text t = { .s = NULL };
+    char hex[96];
+    for (size_t i = 0; i < r->n_texts; i++) {
+        const struct ppl_text *x = &r->texts[i];
+        text_addf(&t, "%zu %zu %zu %zu %s ", strlen(x->name), x->size,
+                  x->n_tokens, x->n_chunks,
+                  ppl_digest_text_of(hex, x->has_digest ? &x->digest : NULL));
+        text_addz(&t, x->name);
+        text_addz(&t, "\n");
+    }
+    enum gguf_status st = note(p, err, t.s ? t.s : "", "texts");
+    text_clear(&t);
+    for (size_t i = 0; i < r->o->n_files; i++) {
+        text_addf(&t, "%zu ", strlen(r->o->files[i]));
+        text_addz(&t, r->o->files[i]);
+        text_addz(&t, "\n");
+    }
+    if (st == GGUF_OK)
+        st = note(p, err, t.s ? t.s : "", "files");
+    text_fini(&t);
+    return st;
+}
+
+/* What is noted as a number. */
+static enum gguf_status note_numbers(struct ppl_part *p,
+                                     struct gguf_error *err)
+{
+    const struct ppl_run *r = p->run;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } list[] = {
+        { "scored", r->n_scored_chunk }, { "skipped", r->n_skipped },
+        { "cache_k", r->o->key_dtype },  { "cache_v", r->o->value_dtype },
+        { "tasks", r->n_tasks_read },    { "text.size", r->text_size },
+    };
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%" PRIu64, list[i].value);
+        st = note(p, err, number, "%s", list[i].name);
+    }
+    return st;
+}
+
+static enum gguf_status note_models(struct ppl_part *p, struct gguf_error *err)
+{
+    const struct ppl_run *r = p->run;
+    const struct ppl_side *s = p->side;
+    const struct ppl_model *base = s ? s->base : NULL;
+    const struct gguf_digest *d = r->own->has_digest ? &r->own->digest : NULL;
+    if (!s)
+        return note_model(p, "model.0", r->own->path, r->own, d,
+                          members(p, NULL, write_own, 0), err);
+    d = base && base->has_digest ? &base->digest
+        : !base && s->has_digest ? &s->digest
+                                 : NULL;
+    enum gguf_status st = note_model(p, "base", r->o->base, base, d,
+                                     members(p, NULL, write_base, 0), err);
+    for (size_t i = 0; st == GGUF_OK && i < s->n; i++) {
+        const struct ppl_model *m = s->model[i];
+        char name[32];
+        snprintf(name, sizeof name, "model.%zu", i);
+        st = note_model(p, name, m->path, m, m->has_digest ? &m->digest : NULL,
+                        members(p, "models", write_side, i), err);
+    }
+    return st;
+}
+
+static enum gguf_status note_all(struct ppl_part *p, struct gguf_error *err)
+{
+    const struct ppl_run *r = p->run;
+    char hex[96];
+    enum gguf_status st = note(p, err, r->o->text ? r->o->text : "",
+                               "text.file"); /* "": that of a base */
+    if (st == GGUF_OK)
+        st = note(p, err,
+                  ppl_digest_text_of(hex, r->has_digest ? &r->digest : NULL),
+                  "text.digest");
+    if (st == GGUF_OK)
+        st = note_numbers(p, err);
+    if (st == GGUF_OK)
+        st = note_texts(p, err);
+    if (st == GGUF_OK)
+        st = note_json(p, "text.json", members(p, NULL, write_text, 0), err);
+    if (st == GGUF_OK)
+        st = note_json(p, "settings.json", members(p, NULL, write_settings, 0),
+                       err);
+    return st == GGUF_OK ? note_models(p, err) : st;
+}
+
+/* ---- together ---- */
+
+/* Of a text's, or a base's, n_models sessions. */
+static enum gguf_status set_text(struct ppl_part *p,
+                                 const struct gguf_scan_info *info,
+                                 struct gguf_error *err)
+{
+    enum gguf_status st = set(p, "ctx_size", err, "%" PRIu32, info->n_ctx);
+    if (st == GGUF_OK)
+        st = set(p, "stride", err, "%" PRIu32, info->stride);
+    if (st == GGUF_OK)
+        st = set(p, "hf", err, "%d", p->run->o->hf);
+    if (st == GGUF_OK && p->side && p->side->saved) {
+        char digest[33];
+        gguf_baseline_digest(p->side->saved, digest);
+        st = set(p, "base", err, "%s", digest);
+    }
+    if (st == GGUF_OK && p->run->several)
+        st = set_texts(p, info, err);
+    for (unsigned i = 0; st == GGUF_OK && i < info->n_models; i++)
+        st = gguf_part_tell(p->part, i, info->sessions[i], info->text,
+                            info->text_end[info->n_texts - 1], err);
+    return st == GGUF_OK ? set_cut(p, info, err) : st;
+}
+
+enum gguf_status ppl_part_of_text(struct ppl_part *p,
+                                  const struct gguf_scan_info *info,
+                                  struct gguf_error *err)
+{
+    enum gguf_status st = ppl_part_create(p, info->n_chunks, err);
+    if (st == GGUF_OK)
+        st = set_text(p, info, err);
+    if (st == GGUF_OK)
+        st = set_options(p, err);
+    return st == GGUF_OK ? note_all(p, err) : st;
+}
+
+enum gguf_status ppl_part_of_tasks(struct ppl_part *p,
+                                   const struct gguf_session *session,
+                                   struct gguf_error *err)
+{
+    const struct ppl_run *r = p->run;
+    char hex[96];
+    enum gguf_status st = ppl_part_create(p, gguf_tasks_n(r->tasks), err);
+    if (st == GGUF_OK)
+        st = gguf_part_tell(p->part, 0, session, NULL, 0, err);
+    if (st == GGUF_OK) /* of the file, in place of tokens */
+        st = set(p, "text", err, "%s",
+                 ppl_digest_text_of(hex, &r->tasks_digest));
+    if (st == GGUF_OK)
+        st = set(p, "tasks", err, "%zu of %zu", gguf_tasks_n(r->tasks),
+                 r->n_tasks_read);
+    if (st == GGUF_OK)
+        st = set(p, "compat", err, "%d", r->o->compat);
+    if (st == GGUF_OK)
+        st = set_options(p, err);
+    return st == GGUF_OK ? note_all(p, err) : st;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* side_by_side.c - models side by side with a base, in step */
+#include "config.h"
+#include "tools/ppl/ppl.h"
+#include "tools/common/msg.h"
+#include "tools/common/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tokens of a file of logits that are cut again. */
+enum { LOOK_AT = 1024 };
+
+/* ---- what is compared ---- */
+
+bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o)
+{
+    struct gguf_error err;
+    if (gguf_baseline_open(&s->saved, o->base, NULL, &err) != GGUF_OK) {
+        msg_fail(o->base, &err);
+        return false;
+    }
+    const uint32_t n_ctx = gguf_baseline_n_ctx(s->saved);
+    if (o->n_ctx && o->n_ctx != n_ctx) {
+        msg_error(o->base,
+                  "its chunks have %" PRIu32 " tokens, -c asks for %" PRIu32,
+                  n_ctx, o->n_ctx);
+        return false;
+    }
+    o->n_ctx = n_ctx;
+    ppl_choose_ubatch(o);
+    return ppl_digest_saved(s, o);
+}
+
+/* Nothing in the file says which tokenizer it is from: is the text of its
+ * tokens cut the same way again? The end may not be, where it was cut off. */
+static bool same_tokenizer(const struct ppl_side *s,
+                           const struct ppl_options *o,
+                           const struct gguf_tokens *tokens)
+{
+    const struct gguf_vocab *v = gguf_model_vocab(s->model[0]->model);
+    struct gguf_tokens again = GGUF_TOKENS_INIT;
+    const unsigned flags = GGUF_DETOKENIZE_STRIP;
+    const size_t n = tokens->n < LOOK_AT ? tokens->n : LOOK_AT;
+    const size_t size =
+        gguf_vocab_detokenize(v, tokens->id, n, flags, NULL, 0);
+    char *text = msg_must(malloc(size + 1));
+    size_t i = 0;
+    (void)gguf_vocab_detokenize(v, tokens->id, n, flags, text, size);
+    if (gguf_vocab_tokenize(v, text, size, GGUF_TOKENIZE_ADD_SPECIAL, &again,
+                            NULL) == GGUF_OK)
+        while (i < n && i < again.n && again.id[i] == tokens->id[i])
+            i++;
+    if (i < n / 2)
+        msg_error(o->base,
+                  "is of another tokenizer than that of %s: token %zu is "
+                  "%" PRIi32 " there, and another if its text is cut again; "
+                  "--force goes on",
+                  s->model[0]->path, i + 1, tokens->id[i]);
+    gguf_tokens_fini(&again);
+    free(text);
+    return i >= n / 2;
+}
+
+bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
+                     struct gguf_tokens *tokens)
+{
+    const size_t n =
+        gguf_baseline_n_chunks(s->saved) * gguf_baseline_n_ctx(s->saved);
+    gguf_tokens_fini(tokens);
+    tokens->id = msg_must(malloc(n * sizeof *tokens->id));
+    memcpy(tokens->id, gguf_baseline_tokens(s->saved), n * sizeof *tokens->id);
+    tokens->n = tokens->cap = n;
+    return o->force || same_tokenizer(s, o, tokens);
+}
+
+/* Compare sizes before weights are read; the texts of tokens are compared
+ * later. */
+static bool has_vocabulary(const struct ppl_model *m,
+                           const struct ppl_model *base)
+{
+    struct gguf_error err;
+    if (m->info.n_vocab == base->info.n_vocab ||
+        gguf_scan_compare_vocab(base->model, m->model, &err) == GGUF_OK)
+        return true;
+    msg_fail(m->path, &err);
+    return false;
+}
+
+bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
+                   struct ppl_model *own)
+{
+    const size_t n = o->models.n;
+    s->model = msg_must(calloc(n, sizeof(struct ppl_model *)));
+    s->kld = msg_must(calloc(n, sizeof(struct gguf_kld *)));
+    s->list = msg_must(calloc(n, sizeof *s->list));
+    s->base = s->saved ? NULL : own;
+    if (s->saved)
+        s->model[s->n++] = own;
+    while (s->n < n) {
+        struct ppl_model *m = &s->list[s->n_list++];
+        const char *path = o->models.arg[s->n];
+        s->model[s->n++] = m;
+        if (!ppl_model_open(m, path, o) ||
+            !ppl_loras_open(&m->loras, o, m->model) || !has_vocabulary(m, own))
+            return false;
+    }
+    return true;
+}
+
+bool ppl_side_load(struct ppl_side *s, const struct ppl_options *o,
+                   struct gguf_pool *pool)
+{
+    s->pool = pool;
+    for (size_t i = 0; i < s->n_list; i++)
+        if (!ppl_weights(&s->list[i], pool, o))
+            return false;
+    return true;
+}
+
+bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
+                    const struct gguf_session_params *params,
+                    struct gguf_pool *pool)
+{
+    for (size_t i = 0; i < s->n_list; i++)
+        if (!ppl_model_backends(&s->list[i], o, pool) ||
+            !ppl_model_start(&s->list[i], o, params))
+            return false;
+    return true;
+}
+
+void ppl_side_close(struct ppl_side *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        gguf_kld_destroy(s->kld[i]);
+    for (size_t i = 0; i < s->n_list; i++)
+        ppl_model_close(&s->list[i]);
+    gguf_baseline_close(s->saved);
+    free(s->list);
+    free(s->model);
+    free(s->kld);
+}
+
+/* ---- rows ---- */
+
+const struct gguf_kld_token *ppl_side_tokens_of(const struct ppl_side *s,
+                                                size_t i, size_t n)
+{
+    size_t all;
+    const struct gguf_kld_token *t = gguf_kld_tokens(s->kld[i], &all);
+    return t + all - n;
+}
+
+struct ppl_rows ppl_rows_of(const struct gguf_scan_rows *rows,
+                            const struct ppl_side *side)
+{
+    return (struct ppl_rows){ .chunk = rows->chunk,
+                              .text = rows->text,
+                              .first = rows->first,
+                              .n = rows->n,
+                              .token = rows->token,
+                              .nll = side ? NULL : gguf_scan_nll(rows) };
+}
+
+/* ---- the run ---- */
+
+/* Beside the bar: the divergence so far, or the range of all models'. */
+static void note(struct ppl_side *s)
+{
+    struct progress *bar = &s->run->bar;
+    double low = INFINITY, high = -INFINITY, error = NAN;
+    for (size_t i = 0; bar->on && i < s->n; i++) {
+        struct gguf_kld_stats k = GGUF_KLD_STATS_INIT;
+        if (gguf_kld_means(s->kld[i], &k, NULL) != GGUF_OK)
+            return;
+        low = fmin(low, k.kld.value);
+        high = fmax(high, k.kld.value);
+        error = k.kld.error;
+    }
+    char from[32], to[32];
+    snprintf(bar->note, sizeof bar->note, "%s %s %s",
+             text_figure(from, low, 3), s->n == 1 ? "+/-" : "to",
+             s->n == 1 ? text_figure(to, error, 2) : text_figure(to, high, 3));
+}
+
+static int on_chunk(void *user, size_t chunk, size_t n_chunks,
+                    const struct gguf_kld *kld)
+{
+    struct ppl_side *s = user;
+    struct ppl_run *r = s->run;
+    (void)n_chunks;
+    if (kld != s->kld[s->n - 1])
+        return 0;
+    r->n_done = chunk - r->first_chunk + 1; /* by all */
+    note(s);
+    if (!r->o->json) {
+        progress_clear(&r->bar);
+        ppl_print_side_chunk(s, chunk);
+    }
+    return 0;
+}
+
+static int on_progress(void *user, uint64_t done, uint64_t total)
+{
+    struct ppl_side *s = user;
+    if (s->run->o->mpi)
+        return ppl_share_progress(s->run, done);
+    s->run->n_done_tokens = done;
+    return progress_report(&s->run->bar, done, total);
+}
+
+/* How much text is scored. */
+static enum gguf_status count_text(void *user,
+                                   const struct gguf_scan_rows *rows,
+                                   struct gguf_error *err)
+{
+    struct ppl_run *r = user;
+    uint64_t n_bytes, n_words;
+    enum gguf_status st = gguf_scan_count_text(rows, &n_bytes, &n_words, err);
+    if (st != GGUF_OK)
+        return st;
+    r->n_bytes += n_bytes;
+    r->n_words += n_words;
+    if (r->n_texts) {
+        struct gguf_ppl *p = &r->texts[rows->text].sums;
+        p->n += rows->n;
+        p->n_bytes += n_bytes;
+        p->n_words += n_words;
+    }
+    return st;
+}
+
+/* n chunks from first on. more: n_more sinks after those of divergences. */
+static enum gguf_status scan(struct ppl_side *s, size_t first, size_t n,
+                             const struct gguf_sink *const *more,
+                             size_t n_more, const struct gguf_tokens *tokens,
+                             struct gguf_error *err)
+{
+    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    struct gguf_session **all = msg_must(calloc(s->n + 1, sizeof *all));
+    const struct gguf_sink **sinks =
+        msg_must(calloc(s->n + 1 + n_more, sizeof *sinks));
+    struct gguf_sink counter = GGUF_SINK_INIT;
+    enum gguf_status st = GGUF_OK;
+    size_t n_all = 0, n_sinks = s->n;
+    if (s->base)
+        all[n_all++] = s->base->session;
+    for (size_t i = 0; i < s->n && st == GGUF_OK; i++) {
+        struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
+        kp.model = n_all;
+        kp.baseline = s->saved;
+        kp.pool = s->pool;
+        kp.on_chunk = s->run->o->mpi ? NULL : on_chunk;
+        kp.user = s;
+        gguf_kld_destroy(s->kld[i]); /* of an earlier share */
+        s->kld[i] = NULL;
+        st = gguf_kld_create(&s->kld[i], &kp, err);
+        all[n_all++] = s->model[i]->session;
+        sinks[i] = st == GGUF_OK ? gguf_kld_sink(s->kld[i]) : NULL;
+    }
+    counter.user = s->run;
+    counter.rows = count_text;
+    sinks[n_sinks++] = &counter;
+    for (size_t i = 0; i < n_more; i++)
+        sinks[n_sinks++] = more[i];
+    p.n_ctx = s->run->o->n_ctx;
+    p.first_chunk = first;
+    p.max_chunks = n;
+    p.pool = s->pool;
+    p.progress = on_progress;
+    p.user = s;
+    p.cut = ppl_cut(s->run->o);
+    p.stride = s->run->o->stride;
+    p.no_bos = ppl_no_bos(s->run->o);
+    p.text_end = s->run->several ? s->run->text_end : NULL;
+    p.n_texts = s->run->n_texts;
+    if (st == GGUF_OK)
+        st = gguf_scan_run_models(all, n_all, tokens->id, tokens->n, &p, sinks,
+                                  n_sinks, err);
+    free(all);
+    free(sinks);
+    return st;
+}
+
+bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages)
+{
+    struct gguf_kld_stats *stats = msg_must(calloc(s->n, sizeof *stats));
+    struct gguf_error err;
+    bool good = true;
+    for (size_t i = 0; good && i < s->n; i++) {
+        stats[i].struct_size = sizeof stats[i];
+        good = gguf_kld_get_stats(s->kld[i], &stats[i], &err) == GGUF_OK;
+    }
+    if (!good)
+        msg_fail(NULL, &err);
+    good = ppl_report_close(pages, good, stats);
+    if (good && s->run->o->json)
+        ppl_print_side_json(s, stats, stdout);
+    else if (good)
+        ppl_print_side_end(s, stats);
+    free(stats);
+    return good;
+}
+
+static bool fail(const struct ppl_side *s, const struct gguf_error *err)
+{
+    return progress_fail(NULL,
+                         s->saved    ? s->run->o->base
+                         : s->n == 1 ? s->model[0]->path
+                                     : NULL,
+                         err);
+}
+
+struct share {
+    struct ppl_side *side;
+    const struct gguf_tokens *tokens;
+};
+
+/* For ppl_part_share. */
+static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
+                           size_t n)
+{
+    const struct share *x = user;
+    const struct gguf_sink *const more[] = { ppl_part_sink(part) };
+    struct gguf_error err;
+    const enum gguf_status st =
+        scan(x->side, first, n, more, 1, x->tokens, &err);
+    if (st == GGUF_E_CANCELLED && !progress_stopped())
+        return false; /* another rank's error, which was said */
+    return st == GGUF_OK || fail(x->side, &err);
+}
+
+bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
+                  const struct gguf_tokens *tokens)
+{
+    struct gguf_error err;
+    struct ppl_each *each;
+    struct ppl_report *pages;
+    struct ppl_part *part;
+    const struct gguf_sink *more[3];
+    size_t n_more = 0;
+    s->run = r;
+    if (r->o->mpi) {
+        struct share x = { s, tokens };
+        if (!r->o->json)
+            ppl_print_side_head(s);
+        return ppl_part_share(r, s, evaluate_share, &x, tokens);
+    }
+    if (!ppl_part_open(&part, r, s))
+        return false;
+    bool good =
+        ppl_each_open(&each, r, gguf_model_vocab(s->model[0]->model), s);
+    if (!ppl_report_open(&pages, r, s) || !good) {
+        ppl_report_close(pages, false, NULL);
+        ppl_part_close(part, false);
+        return ppl_each_close(each, false);
+    }
+    if (each)
+        more[n_more++] = ppl_each_sink(each);
+    if (pages)
+        more[n_more++] = ppl_report_sink(pages);
+    if (part)
+        more[n_more++] = ppl_part_sink(part);
+    if (!r->o->json)
+        ppl_print_side_head(s);
+    progress_init(&r->bar, "divergence", "tokens", r->o->quiet);
+    const double begin = progress_clock();
+    const enum gguf_status st =
+        scan(s, r->first_chunk, r->n_chunks, more, n_more, tokens, &err);
+    r->seconds = progress_clock() - begin;
+    progress_clear(&r->bar);
+    const char *each_file = ppl_each_failed(each);
+    good = ppl_each_close(each, st == GGUF_OK);
+    good = ppl_part_close(part, good);
+    if (good && ppl_heat_run(pages, tokens))
+        return ppl_side_report(s, pages);
+    ppl_report_close(pages, false, NULL);
+    if (good)
+        progress_raise();
+    if (each_file)
+        msg_fail(each_file, &err);
+    return !each_file && st != GGUF_OK && fail(s, &err);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* side_by_side_print.c - what gguf-ppl prints of models beside a base
+ *
+ * One model: a line for each chunk and all figures, in the words and the digits
+ * of llama.cpp's perplexity tool. Several: a table, a row for each.
+ */
+#include "config.h"
+#include "tools/ppl/ppl.h"
+#include "tools/common/json.h"
+#include "tools/common/msg.h"
+#include "tools/common/style.h"
+#include "tools/common/table.h"
+#include "tools/common/wrap.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PM    "\302\261" /* plus or minus */
+#define DELTA "\316\224" /* Greek capital delta */
+
+static const char *text_escaped(char out[256], const char *s)
+{
+    gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
+    return out;
+}
+
+/* The error is that of all chunks of the file: of fewer it is larger. */
+static double saved_share(const struct ppl_side *s)
+{
+    return sqrt((double)gguf_baseline_n_chunks(s->saved) /
+                (double)(s->run->n_chunks ? s->run->n_chunks : 1));
+}
+
+/* What a line of a chunk has, in this order; on a terminal those that fit, by
+ * their importance. */
+enum { CHUNK = 5 }; /* columns of its number */
+static const struct chunk_column {
+    const char *head;
+    int width, digits, after; /* of a figure, with one blank before it, */
+    double factor;
+    const char *unit;
+    size_t at; /* of the figure in struct gguf_kld_stats */
+    int rank;
+} chunk_columns[] = {
+#define KLD(member) offsetof(struct gguf_kld_stats, member)
+    { "PPL", 10, 4, 9, 1, "", KLD(ppl), 1 },
+    { "ln(PPL(Q)/PPL(base))", 11, 5, 10, 1, "", KLD(ln_ratio), 2 },
+    { "KL Divergence", 11, 5, 10, 1, "", KLD(kld), 0 },
+    { DELTA "p RMS", 7, 3, 6, 100, " %", KLD(dp_rms), 4 },
+    { "Same top p", 9, 3, 6, 100, " %", KLD(same_top), 3 },
+#undef KLD
+};
+enum { N_CHUNK_COLUMNS = sizeof chunk_columns / sizeof *chunk_columns };
+
+static int chunk_width(const struct chunk_column *c)
+{
+    return 1 + c->width + 3 + c->after + (int)strlen(c->unit);
+}
+
+/* A bit for each that is shown. */
+static unsigned chunk_shown(void)
+{
+    unsigned shown = 0;
+    int room = style_on_terminal() ? style_columns(STDOUT_FILENO) : INT_MAX;
+    room -= CHUNK;
+    for (int rank = 0; rank < N_CHUNK_COLUMNS; rank++)
+        for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
+            if (chunk_columns[i].rank != rank)
+                continue;
+            room -= chunk_width(&chunk_columns[i]);
+            shown |= (unsigned)(room >= 0) << i;
+        }
+    return shown;
+}
+
+void ppl_print_side_columns(void)
+{
+    const unsigned shown = chunk_shown();
+    wrap_printf("\nchunk");
+    for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
+        const struct chunk_column *c = &chunk_columns[i];
+        const int pad = chunk_width(c) - table_width(c->head);
+        if (shown >> i & 1)
+            wrap_printf("%*s%s%*s", pad - pad / 2, "", c->head,
+                        shown >> i > 1 ? pad / 2 : 0, "");
+    }
+    wrap_printf("\n");
+}
+
+/* A file of logits; what its form adds to the error of divergences. */
+static void print_saved(const struct ppl_side *s)
+{
+    char name[256];
+    const double error = gguf_baseline_error(s->saved);
+    wrap_printf("base    %s: logits of %zu chunk%s",
+                text_escaped(name, s->run->o->base),
+                gguf_baseline_n_chunks(s->saved),
+                text_s(gguf_baseline_n_chunks(s->saved)));
+    if (error > 0)
+        wrap_printf(", compact: mean KLD of a model near it within " PM
+                    " %.3f%%",
+                    100 * error * saved_share(s));
+    wrap_printf("\n");
+}
+
+void ppl_print_side_head(const struct ppl_side *s)
+{
+    if (s->base)
+        ppl_print_model("base", s->run->o, s->base);
+    else
+        print_saved(s);
+    for (size_t i = 0; i < s->n; i++)
+        ppl_print_model("model", s->run->o, s->model[i]);
+    ppl_print_text(s->run);
+    ppl_print_mode(s->run);
+    if (s->n == 1)
+        ppl_print_side_columns();
+    msg_flush();
+}
+
+void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk)
+{
+    struct gguf_kld_stats k = GGUF_KLD_STATS_INIT;
+    if (s->n > 1 || gguf_kld_means(s->kld[0], &k, NULL) != GGUF_OK)
+        return;
+    const unsigned shown = chunk_shown();
+    wrap_printf("%4zu ", chunk + 1);
+    for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
+        const struct chunk_column *c = &chunk_columns[i];
+        struct gguf_figure f;
+        memcpy(&f, (const char *)&k + c->at, sizeof f);
+        if (shown >> i & 1)
+            wrap_printf(" %*.*lf " PM " %*.*lf%s", c->width, c->digits,
+                        c->factor * f.value, c->after, c->digits,
+                        c->factor * f.error, c->unit);
+    }
+    wrap_printf("\n");
+    msg_flush();
+}
+
+/* ---- one model ---- */
+
+static void line(const char *name, struct gguf_figure f)
+{
+    wrap_printf("%-30s: %10.6lf " PM " %10.6lf\n", name, f.value, f.error);
+}
+
+/* In the order of gguf_kld_quantile. */
+static const char *const quantile_names[GGUF_KLD_N_QUANTILES] = {
+    "Minimum", " 0.1%  ", " 1.0%  ", " 5.0%  ", "10.0%  ",
+    "25.0%  ", "Median ", "75.0%  ", "90.0%  ", "95.0%  ",
+    "99.0%  ", "99.9%  ", "Maximum"
+};
+
+static void quantiles(const char *what, const struct gguf_figure *at,
+                      double factor, int digits, const char *unit)
+{
+    for (int i = GGUF_KLD_N_QUANTILES - 1; i >= 0; i--) {
+        wrap_printf("%s %s: %*.*lf", quantile_names[i], what, digits + 4,
+                    digits, factor * at[i].value);
+        if (isnan(at[i].error))
+            wrap_printf("%s\n", unit);
+        else
+            wrap_printf(" " PM " %*.*lf%s\n", digits + 4, digits,
+                        factor * at[i].error, unit);
+    }
+}
+
+static void print_all(const struct gguf_kld_stats *k)
+{
+    wrap_printf("\n====== Perplexity statistics ======\n");
+    line("Mean PPL(Q)", k->ppl);
+    line("Mean PPL(base)", k->ppl_base);
+    wrap_printf("%-30s: %6.2lf%% " PM " %.4lf%%\n",
+                "Cor(ln(PPL(Q)), ln(PPL(base)))", 100 * k->correlation.value,
+                100 * k->correlation.error);
+    line("Mean ln(PPL(Q)/PPL(base))", k->ln_ratio);
+    line("Mean PPL(Q)/PPL(base)", k->ratio);
+    line("Mean PPL(Q)-PPL(base)", k->difference);
+    wrap_printf("\n====== KL divergence statistics ======\n");
+    wrap_printf("Mean    KLD: %10.6lf " PM " %10.6lf\n", k->kld.value,
+                k->kld.error);
+    quantiles("KLD", k->kld_at, 1, 6, "");
+    wrap_printf("\n====== Token probability statistics ======\n");
+    wrap_printf("Mean    " DELTA "p: %6.3lf " PM " %5.3lf %%\n",
+                100 * k->dp.value, 100 * k->dp.error);
+    quantiles(DELTA "p", k->dp_at, 100, 3, "%");
+    wrap_printf("RMS " DELTA "p    : %6.3lf " PM " %5.3lf %%\n",
+                100 * k->dp_rms.value, 100 * k->dp_rms.error);
+    wrap_printf("Same top p: %6.3lf " PM " %5.3lf %%\n",
+                100 * k->same_top.value, 100 * k->same_top.error);
+}
+
+/* ---- several ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static void add_figure(struct table *t, struct gguf_figure f, double factor,
+                       int digits)
+{
+    table_addf(t, "%.*f " PM " %.*f", digits, factor * f.value, digits,
+               factor * f.error);
+}
+
+enum { COLUMNS = 8, P99 = 10 }; /* of the quantiles */
+
+static void print_table(const struct ppl_side *s,
+                        const struct gguf_kld_stats *stats)
+{
+    static const char *const heads[COLUMNS] = { "model",
+                                                "size",
+                                                "PPL",
+                                                "ln(PPL/base)",
+                                                "KLD",
+                                                "99%",
+                                                ("RMS " DELTA "p %"),
+                                                "same top %" };
+    struct table t;
+    char size[24];
+    table_init(&t, "lrrrrrrr", 0);
+    table_add_row(&t, heads);
+    table_add_strz(&t, base_name(s->run->o->base));
+    table_add(&t, s->base && s->base->info.weight_size
+                      ? table_size(size, s->base->info.weight_size)
+                      : "");
+    add_figure(&t, stats[0].ppl_base, 1, 4);
+    for (int i = 3; i < COLUMNS; i++)
+        table_add(&t, i == 3 ? "base" : "");
+    for (size_t i = 0; i < s->n; i++) {
+        const struct gguf_kld_stats *k = &stats[i];
+        table_add_strz(&t, base_name(s->model[i]->path));
+        table_add(&t, table_size(size, s->model[i]->info.weight_size));
+        add_figure(&t, k->ppl, 1, 4);
+        add_figure(&t, k->ln_ratio, 1, 5);
+        add_figure(&t, k->kld, 1, 6);
+        table_addf(&t, "%.6f", k->kld_at[P99].value);
+        add_figure(&t, k->dp_rms, 100, 3);
+        add_figure(&t, k->same_top, 100, 3);
+    }
+    wrap_printf("\n");
+    table_show(&t, "65/7312");
+}
+
+void ppl_print_side_end(const struct ppl_side *s,
+                        const struct gguf_kld_stats *stats)
+{
+    const struct ppl_run *r = s->run;
+    const double n =
+        (double)r->n_done_tokens * (double)(s->n + (s->base != NULL));
+    if (s->n == 1)
+        print_all(&stats[0]);
+    else
+        print_table(s, stats);
+    ppl_print_side_texts(s);
+    wrap_printf("\n");
+    ppl_print_ranks(r);
+    wrap_printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
+                r->seconds > 0 ? n / r->seconds : 0);
+}
+
+/* ---- JSON ---- */
+
+static void json_figure(struct json *j, const char *key, struct gguf_figure f)
+{
+    json_open(j, key, '{');
+    json_f64(j, "value", f.value);
+    json_f64(j, "error", f.error);
+    json_close(j);
+}
+
+static void json_quantiles(struct json *j, const char *key,
+                           const struct gguf_figure *at)
+{
+    json_open(j, key, '[');
+    for (unsigned i = 0; i < GGUF_KLD_N_QUANTILES; i++) {
+        json_open(j, NULL, '{');
+        json_f64(j, "quantile", gguf_kld_quantile(i));
+        json_f64(j, "value", at[i].value);
+        json_f64(j, "error", at[i].error);
+        json_close(j);
+    }
+    json_close(j);
+}
+
+/* Of a perplexity for n tokens, which have so many bytes. */
+static struct gguf_figure bits_per_byte(const struct ppl_run *r, uint64_t n,
+                                        struct gguf_figure ppl)
+{
+    const double per = (double)n / ((double)r->n_bytes * log(2));
+    struct gguf_figure f = { NAN, NAN };
+    if (r->n_bytes) {
+        f.value = log(ppl.value) * per;
+        f.error = ppl.error / ppl.value * per;
+    }
+    return f;
+}
+
+static void json_stats(struct json *j, const struct ppl_run *r,
+                       const struct gguf_kld_stats *k)
+{
+    json_figure(j, "ppl", k->ppl);
+    json_figure(j, "bits_per_byte", bits_per_byte(r, k->n, k->ppl));
+    json_figure(j, "correlation", k->correlation);
+    json_figure(j, "ln_ratio", k->ln_ratio);
+    json_figure(j, "ratio", k->ratio);
+    json_figure(j, "difference", k->difference);
+    json_figure(j, "kld", k->kld);
+    json_quantiles(j, "kld_quantiles", k->kld_at);
+    json_figure(j, "dp", k->dp);
+    json_figure(j, "dp_rms", k->dp_rms);
+    json_quantiles(j, "dp_quantiles", k->dp_at);
+    json_figure(j, "same_top", k->same_top);
+}
+
+void ppl_json_base(struct json *j, const struct ppl_side *s)
+{
+    if (s->base) {
+        ppl_json_model(j, "base", s->run->o, s->base);
+        return;
+    }
+    json_open(j, "base", '{');
+    json_strz(j, "file", s->run->o->base);
+    json_u64(j, "chunks", gguf_baseline_n_chunks(s->saved));
+    json_strz(j, "form", gguf_baseline_form(s->saved));
+    json_f64(j, "kld_error", gguf_baseline_error(s->saved) * saved_share(s));
+    json_f64(j, "tail", gguf_baseline_tail(s->saved));
+    ppl_json_digest(j, "digest", s->has_digest ? &s->digest : NULL);
+}
+
+void ppl_print_side_json(const struct ppl_side *s,
+                         const struct gguf_kld_stats *stats, FILE *f)
+{
+    const struct ppl_run *r = s->run;
+    const double n =
+        (double)r->n_done_tokens * (double)(s->n + (s->base != NULL));
+    struct json j;
+    json_begin(&j, f);
+    json_open(&j, NULL, '{');
+    ppl_json_base(&j, s);
+    json_figure(&j, "ppl", stats[0].ppl_base);
+    json_figure(&j, "bits_per_byte",
+                bits_per_byte(r, stats[0].n, stats[0].ppl_base));
+    json_close(&j);
+    ppl_json_side_texts(&j, s);
+    ppl_json_settings(&j, r);
+    json_u64(&j, "tokens_per_chunk", r->n_scored_chunk);
+    json_u64(&j, "first_chunk", r->first_chunk);
+    json_u64(&j, "chunks", r->n_done);
+    json_u64(&j, "tokens_scored", stats[0].n);
+    json_u64(&j, "bytes_scored", r->n_bytes);
+    json_u64(&j, "words_scored", r->n_words);
+    json_open(&j, "models", '[');
+    for (size_t i = 0; i < s->n; i++) {
+        ppl_json_model(&j, NULL, r->o, s->model[i]);
+        json_stats(&j, r, &stats[i]);
+        json_close(&j);
+    }
+    json_close(&j);
+    ppl_json_ranks(&j, r);
+    json_f64(&j, "seconds", r->seconds);
+    json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
+    json_close(&j);
+    json_end(&j);
+}
+
+/* ---- one model beside its base ---- */
+
+void ppl_print_pair(const struct ppl_side *s, const struct ppl_run *r)
+{
+    ppl_print_model("model", r->o, s->model[0]);
+    ppl_print_model("base", r->o, s->base);
+    ppl_print_text(r);
+    ppl_print_mode(r);
+    msg_flush();
+}
+
+void ppl_json_pair(struct json *j, const struct ppl_side *s,
+                   const struct ppl_run *r)
+{
+    json_begin(j, stdout);
+    json_open(j, NULL, '{');
+    ppl_json_model(j, "model", r->o, s->model[0]);
+    json_close(j);
+    ppl_json_model(j, "base", r->o, s->base);
+    json_close(j);
+    ppl_json_text(j, r);
+    ppl_json_settings(j, r);
+    json_u64(j, "first_chunk", r->first_chunk);
+    json_u64(j, "chunks", r->n_chunks);
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* task.c - tasks with answers to choose from */
+#include "config.h"
+#include "tools/ppl/part.h"
+#include "tools/common/json.h"
+#include "tools/common/msg.h"
+#include "tools/common/textfile.h"
+#include "tools/common/text.h"
+#include "tools/common/wrap.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *title;
+} kinds[] = {
+    [GGUF_TASK_HELLASWAG] = { "hellaswag", "HellaSwag" },
+    [GGUF_TASK_WINOGRANDE] = { "winogrande", "WinoGrande" },
+    [GGUF_TASK_CHOICE] = { "multiple-choice", "multiple choice" },
+};
+
+static enum gguf_task_kind kind_of(const struct ppl_options *o)
+{
+    return (enum gguf_task_kind)(o->task - 1);
+}
+
+/* Which of those that there are: a task is a chunk. */
+static bool choose_tasks(struct ppl_run *r)
+{
+    const struct ppl_options *o = r->o;
+    const size_t n = gguf_tasks_n(r->tasks);
+    if (o->first_chunk >= n) {
+        msg_error(o->text,
+                  "there %s %zu task%s: none from %" PRIu64
+                  " on, counted from 0",
+                  n == 1 ? "is" : "are", n, text_s(n), o->first_chunk);
+        return false;
+    }
+    r->first_chunk = (size_t)o->first_chunk;
+    r->n_chunks = n - r->first_chunk;
+    if (o->n_chunks && o->n_chunks < r->n_chunks)
+        r->n_chunks = (size_t)o->n_chunks;
+    return true;
+}
+
+bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
+{
+    const struct ppl_options *o = r->o;
+    struct gguf_error err;
+    char *data = NULL;
+    uint32_t most = 0;
+    if (!textfile_read(o->text, o->max_text, &data, &r->text_size))
+        return false;
+    enum gguf_status st = gguf_tasks_parse(&r->tasks, kind_of(o), data,
+                                           r->text_size, NULL, &err);
+    if (st == GGUF_OK)
+        st = gguf_digest_bytes(&r->tasks_digest, GGUF_DIGEST_XXH64, data,
+                               r->text_size, &err);
+    if (st == GGUF_OK && !ppl_digest_text(r, data, r->text_size)) {
+        free(data);
+        return false;
+    }
+    free(data);
+    if (st == GGUF_OK) {
+        r->n_tasks_read = gguf_tasks_n(r->tasks);
+        if (o->n_tasks)
+            gguf_tasks_sample(r->tasks, (size_t)o->n_tasks);
+        st = gguf_tasks_most_tokens(r->tasks, vocab, &most, &err);
+    }
+    if (st != GGUF_OK) {
+        msg_fail(o->text, &err);
+        return false;
+    }
+    if (most > o->n_ctx) {
+        msg_error(o->text,
+                  "a text has %" PRIu32 " tokens: -c %" PRIu32 " is needed",
+                  most, most);
+        return false;
+    }
+    r->n_seq = gguf_tasks_most_answers(r->tasks);
+    r->n_tokens = most;
+    return choose_tasks(r);
+}
+
+/* ---- one after another ---- */
+
+/* What is known of the tasks so far. */
+struct out {
+    struct ppl_run *r;
+    struct gguf_task_result x;
+    struct task { /* for a document */
+        size_t no;
+        uint32_t n, chosen;
+        bool right;
+        double *score; /* [n], then sums */
+    } * list;
+    size_t room;
+    struct ppl_part *part; /* or NULL */
+};
+
+static void list_task(struct out *out, size_t no, uint32_t n, uint32_t chosen,
+                      bool right, const double *score, const double *sum)
+{
+    double *copy = msg_must(malloc(2 * n * sizeof *copy));
+    memcpy(copy, score, n * sizeof *copy);
+    memcpy(copy + n, sum, n * sizeof *copy);
+    out->list =
+        msg_grow(out->list, &out->room, (size_t)out->x.n, sizeof *out->list);
+    out->list[out->x.n - 1] = (struct task){ no, n, chosen, right, copy };
+}
+
+static void out_fini(struct out *out)
+{
+    for (uint64_t i = 0; out->list && i < out->x.n; i++)
+        free(out->list[i].score);
+    free(out->list);
+}
+
+/* The record of a task. */
+static bool add_record(struct ppl_part *p, const struct gguf_task_scores *s)
+{
+    struct gguf_error err;
+    const double head[PPL_TASK_HEADS] = { (double)s->no };
+    const size_t n = (size_t)s->n_answers * PPL_TASK_VALUES;
+    p->value = msg_grow(p->value, &p->room, n, sizeof *p->value);
+    for (uint32_t a = 0; a < s->n_answers; a++) {
+        double *v = p->value + a * PPL_TASK_VALUES;
+        v[PPL_TASK_SUM] = s->sum[a];
+        v[PPL_TASK_TOKENS] = s->n_tokens[a];
+        v[PPL_TASK_RIGHT] = s->right[a];
+    }
+    if (gguf_part_add(p->part, s->task, head, p->value, s->n_answers, &err) ==
+        GGUF_OK)
+        return true;
+    msg_fail(NULL, &err);
+    return false;
+}
+
+static int on_task(void *user, const struct gguf_task_scores *s)
+{
+    struct out *out = user;
+    const bool right = s->right[s->chosen];
+    out->x.n_right += right;
+    out->x.n++;
+    snprintf(out->r->bar.note, sizeof out->r->bar.note, "%.1f%%",
+             100 * (double)out->x.n_right / (double)out->x.n);
+    if (out->r->o->json)
+        list_task(out, s->no, s->n_answers, s->chosen, right, s->score,
+                  s->sum);
+    return out->part && !add_record(out->part, s);
+}
+
+static int on_progress(void *user, uint64_t done, uint64_t total)
+{
+    struct out *out = user;
+    return out->r->o->mpi ? ppl_share_progress(out->r, done)
+                          : progress_report(&out->r->bar, done, total);
+}
+
+/* ---- what is printed ---- */
+
+static void print_head(const struct ppl_run *r)
+{
+    char name[256];
+    const struct gguf_str file = { r->o->text, strlen(r->o->text) };
+    ppl_print_model("model", r->o, r->own);
+    gguf_text_escape(name, sizeof name, file);
+    wrap_printf("tasks   %s: %s, %zu of %zu, ", name,
+                kinds[kind_of(r->o)].title, gguf_tasks_n(r->tasks),
+                r->n_tasks_read);
+    if (r->n_chunks < gguf_tasks_n(r->tasks))
+        wrap_printf("of these %zu from %zu on, ", r->n_chunks, r->first_chunk);
+    wrap_printf("up to %" PRIu32 " answers of %zu tokens\n", r->n_seq,
+                r->n_tokens);
+    ppl_print_mode(r);
+    msg_flush();
+}
+
+static void print_end(const struct out *out)
+{
+    const struct ppl_run *r = out->r;
+    const struct gguf_task_result *x = &out->x;
+    double low, high;
+    const double n = (double)x->n;
+    gguf_share_interval(x->n_right, x->n, &low, &high);
+    ppl_print_ranks(r);
+    wrap_printf("time    %.1f s\n", r->seconds);
+    wrap_printf("chance  %.4f%%\n", 100 * x->chance);
+    wrap_printf("by sum  %.4f%% +/- %.4f (%" PRIu64 " of %" PRIu64 ")\n",
+                100 * (double)x->n_right_sum / n,
+                100 * gguf_share_error(x->n_right_sum, x->n), x->n_right_sum,
+                x->n);
+    wrap_printf("%s%s: %.4f%% +/- %.4f (%" PRIu64 " of %" PRIu64
+                "), 95%%: %.4f%% to %.4f%%\n",
+                kinds[kind_of(r->o)].title, r->o->compat ? " (compat)" : "",
+                100 * (double)x->n_right / n,
+                100 * gguf_share_error(x->n_right, x->n), x->n_right, x->n,
+                100 * low, 100 * high);
+}
+
+static void json_tasks(struct json *j, const struct out *out)
+{
+    json_open(j, "tasks", '[');
+    for (uint64_t i = 0; i < out->x.n; i++) {
+        const struct task *t = &out->list[i];
+        json_open(j, NULL, '{');
+        json_u64(j, "number", t->no);
+        json_u64(j, "chosen", t->chosen);
+        json_bool(j, "right", t->right);
+        json_open(j, "scores", '(');
+        for (uint32_t a = 0; a < t->n; a++)
+            json_f64(j, NULL, t->score[a]);
+        json_close(j);
+        json_open(j, "sums", '(');
+        for (uint32_t a = 0; a < t->n; a++)
+            json_f64(j, NULL, t->score[t->n + a]);
+        json_close(j);
+        json_close(j);
+    }
+    json_close(j);
+}
+
+static void print_json(const struct out *out)
+{
+    const struct ppl_run *r = out->r;
+    const struct gguf_task_result *x = &out->x;
+    struct json j;
+    double low, high;
+    gguf_share_interval(x->n_right, x->n, &low, &high);
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    ppl_json_model(&j, "model", r->o, r->own);
+    json_close(&j);
+    ppl_json_settings(&j, r);
+    ppl_json_text(&j, r);
+    json_strz(&j, "task", kinds[kind_of(r->o)].name);
+    json_bool(&j, "compat", r->o->compat);
+    json_u64(&j, "first_task", r->first_chunk);
+    json_u64(&j, "n", x->n);
+    json_u64(&j, "n_right", x->n_right);
+    json_f64(&j, "accuracy", (double)x->n_right / (double)x->n);
+    json_f64(&j, "accuracy_error", gguf_share_error(x->n_right, x->n));
+    json_f64(&j, "accuracy_low", low);
+    json_f64(&j, "accuracy_high", high);
+    json_u64(&j, "n_right_by_sum", x->n_right_sum);
+    json_f64(&j, "chance", x->chance);
+    json_tasks(&j, out);
+    ppl_json_ranks(&j, r);
+    json_f64(&j, "seconds", r->seconds);
+    json_close(&j);
+    json_end(&j);
+}
+
+static void print_all(const struct out *out)
+{
+    if (out->r->o->json)
+        print_json(out);
+    else
+        print_end(out);
+}
+
+/* ---- of records ---- */
+
+/* One task more, and what taking an answer by chance gives. */
+static void add_task(struct out *out, size_t no, const double *v, uint32_t n,
+                     double *sum, uint64_t *n_answers, double *chance)
+{
+    const struct ppl_options *o = out->r->o;
+    double *score = sum + n, n_right = 0;
+    for (uint32_t a = 0; a < n; a++) {
+        const double *w = v + a * PPL_TASK_VALUES;
+        sum[a] = w[PPL_TASK_SUM];
+        score[a] = sum[a] / w[PPL_TASK_TOKENS];
+        n_right += w[PPL_TASK_RIGHT];
+    }
+    const uint32_t best = gguf_task_choose(kind_of(o), o->compat, score, n);
+    const uint32_t best_sum = gguf_task_choose(kind_of(o), false, sum, n);
+    const bool right = v[best * PPL_TASK_VALUES + PPL_TASK_RIGHT] > 0;
+    out->x.n++;
+    out->x.n_right += right;
+    out->x.n_right_sum += v[best_sum * PPL_TASK_VALUES + PPL_TASK_RIGHT] > 0;
+    *chance += n_right / n;
+    *n_answers += n;
+    if (o->json)
+        list_task(out, no, n, best, right, score, sum);
+}
+
+bool ppl_part_print_tasks(struct ppl_run *r, struct ppl_side *side,
+                          const struct gguf_part *p, struct ppl_outputs *x)
+{
+    struct out out = { .r = r, .x = GGUF_TASK_RESULT_INIT };
+    double chance = 0, *scores = NULL;
+    uint64_t n_answers = 0;
+    size_t room = 0;
+    (void)side;
+    (void)x;
+    for (size_t i = 0; i < r->n_chunks; i++) {
+        size_t n = 0;
+        const double *v = gguf_part_chunk(p, r->first_chunk + i, &n);
+        const double *head = gguf_part_heads(p, r->first_chunk + i);
+        if (!n || n > UINT32_MAX) {
+            msg_error(NULL, "task %zu has %zu answers", r->first_chunk + i, n);
+            out_fini(&out);
+            free(scores);
+            return false;
+        }
+        scores = msg_grow(scores, &room, 2 * n, sizeof *scores);
+        add_task(&out, (size_t)head[0], v, (uint32_t)n, scores, &n_answers,
+                 &chance);
+    }
+    const double n = (double)out.x.n;
+    out.x.chance = r->o->compat ? n / (double)n_answers : chance / n;
+    print_all(&out);
+    out_fini(&out);
+    free(scores);
+    return true;
+}
+
+/* ---- the run ---- */
+
+struct job {
+    struct out out;
+    struct gguf_session *session;
+    struct gguf_pool *pool;
+};
+
+/* n tasks from first on. */
+static enum gguf_status compute(struct job *j, size_t first, size_t n,
+                                struct gguf_error *err)
+{
+    struct gguf_task_params p = GGUF_TASK_PARAMS_INIT;
+    struct gguf_task_result x = GGUF_TASK_RESULT_INIT;
+    struct ppl_part *part = j->out.part;
+    p.compat = j->out.r->o->compat;
+    p.pool = j->pool;
+    p.on_task = on_task;
+    p.progress = on_progress;
+    p.user = &j->out;
+    p.first_task = first;
+    p.max_tasks = n;
+    enum gguf_status st = GGUF_OK;
+    if (part && !part->part)
+        st = ppl_part_of_tasks(part, j->session, err);
+    if (st == GGUF_OK)
+        st = gguf_tasks_run(j->session, j->out.r->tasks, &p, &x, err);
+    j->out.x.n_right_sum = x.n_right_sum;
+    j->out.x.chance = x.chance;
+    return st;
+}
+
+/* For ppl_part_share, which makes figures of the records. */
+static bool compute_share(void *user, struct ppl_part *part, size_t first,
+                          size_t n)
+{
+    struct job *j = user;
+    struct gguf_error err;
+    j->out.part = part;
+    const enum gguf_status st = compute(j, first, n, &err);
+    if (st == GGUF_E_CANCELLED) {
+        progress_raise();
+        return false; /* another rank's error, which was said */
+    }
+    if (st != GGUF_OK)
+        msg_fail(j->out.r->o->text, &err);
+    return st == GGUF_OK;
+}
+
+static bool run_alone(struct job *j)
+{
+    struct ppl_run *r = j->out.r;
+    struct gguf_error err;
+    if (!ppl_part_open(&j->out.part, r, NULL))
+        return false;
+    progress_init(&r->bar, kinds[kind_of(r->o)].name, "tasks", r->o->quiet);
+    const double begin = progress_clock();
+    const enum gguf_status st = compute(j, r->first_chunk, r->n_chunks, &err);
+    r->seconds = progress_clock() - begin;
+    progress_clear(&r->bar);
+    const bool good = ppl_part_close(j->out.part, st == GGUF_OK);
+    if (st == GGUF_E_CANCELLED && progress_stopped())
+        progress_raise();
+    if (st != GGUF_OK)
+        msg_fail(r->o->text, &err);
+    else if (good)
+        print_all(&j->out);
+    return good;
+}
+
+bool ppl_run_tasks(struct ppl_run *r, struct gguf_session *session,
+                   struct gguf_pool *pool)
+{
+    struct job j = { .out = { .r = r, .x = GGUF_TASK_RESULT_INIT },
+                     .session = session,
+                     .pool = pool };
+    if (!r->o->json)
+        print_head(r);
+    const bool good = r->o->mpi
+                          ? ppl_part_share(r, NULL, compute_share, &j, NULL)
+                          : run_alone(&j);
+    out_fini(&j.out);
+    return good;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* text.c - the texts of an evaluation: read, looked at, tokenized */
+#include "config.h"
+#include "tools/ppl/ppl.h"
+#include "tools/common/jsonl.h"
+#include "tools/common/msg.h"
+#include "tools/common/textfile.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- names ---- */
+
+static void add_file(struct ppl_options *o, const char *path)
+{
+    o->files =
+        msg_grow(o->files, &o->room_files, o->n_files + 1, sizeof *o->files);
+    o->files[o->n_files++] = msg_must(strdup(path));
+}
+
+/* What a shell would have made of it, had it not been quoted. */
+static bool add_pattern(struct ppl_options *o, const char *pattern)
+{
+    glob_t g;
+    const int st = glob(pattern, GLOB_ERR, NULL, &g);
+    if (st == GLOB_NOMATCH)
+        msg_error(pattern, "there is no such file, nor one that it matches");
+    else if (st)
+        msg_error(pattern, "cannot be looked up as a pattern");
+    for (size_t i = 0; !st && i < g.gl_pathc; i++)
+        add_file(o, g.gl_pathv[i]);
+    if (!st)
+        globfree(&g);
+    return !st;
+}
+
+bool ppl_find_texts(struct ppl_options *o)
+{
+    size_t n_stdin = 0;
+    for (size_t i = 0; i < o->text_args.n; i++) {
+        const char *arg = o->text_args.arg[i];
+        struct stat st;
+        n_stdin += strcmp(arg, "-") == 0;
+        if (strpbrk(arg, "*?[") && stat(arg, &st) != 0) {
+            if (!add_pattern(o, arg))
+                return false;
+        } else {
+            add_file(o, arg);
+        }
+    }
+    if (n_stdin > 1)
+        opt_usage("--file: there is only one standard input");
+    o->text = o->n_files ? o->files[0] : NULL;
+    if (o->n_files > 1 && !ppl_takes_texts(o))
+        opt_usage("%zu texts: only perplexity and --base take several",
+                  o->n_files);
+    return true;
+}
+
+void ppl_free_files(struct ppl_options *o)
+{
+    for (size_t i = 0; i < o->n_files; i++)
+        free(o->files[i]);
+    free(o->files);
+}
+
+/* ---- tokens ---- */
+
+/* One text more, of that name (given). */
+static bool add_text(struct ppl_run *r, const struct gguf_vocab *v, char *name,
+                     const char *s, size_t size, struct gguf_tokens *tokens)
+{
+    const struct ppl_options *o = r->o;
+    struct gguf_error err;
+    r->texts =
+        msg_grow(r->texts, &r->room_texts, r->n_texts + 1, sizeof *r->texts);
+    struct ppl_text *t = &r->texts[r->n_texts++];
+    *t = (struct ppl_text){ .name = name, .sums = GGUF_PPL_INIT };
+    if ((!o->force && !textfile_check(name, s, size)) ||
+        !ppl_digest_text(r, s, size))
+        return false;
+    t->has_digest = r->has_digest;
+    t->digest = r->digest;
+    /* as llama.cpp does: editors end a file with one that nobody wrote */
+    if (!o->hf && !o->field && size && s[size - 1] == '\n')
+        size--;
+    t->size = size;
+    if (gguf_vocab_tokenize(v, s, size,
+                            o->hf ? 0u : (unsigned)GGUF_TOKENIZE_ADD_SPECIAL,
+                            tokens, &err) != GGUF_OK) {
+        msg_fail(name, &err);
+        return false;
+    }
+    t->end = tokens->n;
+    return true;
+}
+
+static bool add_records(struct ppl_run *r, const struct gguf_vocab *v,
+                        const char *path, const char *data, size_t size,
+                        struct gguf_tokens *tokens)
+{
+    struct jsonl j = {
+        .path = path, .field = r->o->field, .data = data, .size = size
+    };
+    struct gguf_str s;
+    bool good = true;
+    int got = 0;
+    while (good && (got = jsonl_next(&j, &s)) > 0) {
+        const size_t room = strlen(path) + 24;
+        char *name = msg_must(malloc(room));
+        snprintf(name, room, "%s:%zu", path, j.line);
+        good = add_text(r, v, name, s.data, s.size, tokens);
+    }
+    jsonl_fini(&j);
+    return good && got == 0;
+}
+
+static bool add_path(struct ppl_run *r, const struct gguf_vocab *v,
+                     const char *path, struct gguf_tokens *tokens)
+{
+    char *data;
+    size_t size;
+    if (!textfile_read(path, r->o->max_text, &data, &size))
+        return false;
+    if (!r->o->quiet)
+        textfile_warn(path, data, size);
+    const bool good = r->o->field ? add_records(r, v, path, data, size, tokens)
+                                  : add_text(r, v, msg_must(strdup(path)),
+                                             data, size, tokens);
+    free(data);
+    return good;
+}
+
+/* ---- which of them ---- */
+
+static size_t begin_of(const struct ppl_run *r, size_t i)
+{
+    return i ? r->texts[i - 1].end : 0;
+}
+
+/* Chunks of text i. One text must have two, where chunks are dropped. */
+static size_t chunks_of(const struct ppl_run *r, size_t i)
+{
+    const size_t n = r->texts[i].end - begin_of(r, i);
+    return r->several || r->o->base_is_saved ? ppl_n_chunks_each(r->o, n)
+                                             : ppl_n_chunks(r->o, n);
+}
+
+/* "; -c 64 has a chunk": of n tokens, where a shorter context would do. */
+static void shorter_context(const struct ppl_run *r, size_t n, char *out,
+                            size_t size)
+{
+    struct ppl_options o = *r->o;
+    *out = '\0';
+    if (r->several || o.base_is_saved || ppl_cut(&o) != GGUF_SCAN_CHUNKS)
+        return;
+    while (o.n_ctx >= 16 && !ppl_n_chunks(&o, n))
+        o.n_ctx /= 2;
+    if (ppl_n_chunks(&o, n))
+        snprintf(out, size, "; for -c %" PRIu32 " they are enough", o.n_ctx);
+}
+
+static void say_short(const struct ppl_run *r, size_t i, size_t n_short)
+{
+    const struct ppl_options *o = r->o;
+    const bool several = r->several;
+    const size_t n = r->texts[i].end - begin_of(r, i);
+    char more[80] = "";
+    if (!several && !r->texts[i].size) {
+        msg_error(r->texts[i].name, "the text is empty");
+        return;
+    }
+    if (n_short > 1)
+        snprintf(more, sizeof more, "; so are %zu of %zu texts", n_short,
+                 r->n_texts);
+    else
+        shorter_context(r, n, more, sizeof more);
+    msg_error(r->texts[i].name,
+              "%zu token%s too few: with -c %" PRIu32 " at least %" PRIu64
+              " are needed%s%s",
+              n, n == 1 ? " is" : "s are", o->n_ctx,
+              several ? ppl_least_each(o) : ppl_least_tokens(o), more,
+              several ? "; --skip-short leaves such out" : "");
+}
+
+/* Text i is gone, and its tokens. */
+static void leave_out(struct ppl_run *r, size_t i, struct gguf_tokens *tokens)
+{
+    struct ppl_text *t = &r->texts[i];
+    const size_t begin = begin_of(r, i), n = t->end - begin;
+    memmove(tokens->id + begin, tokens->id + t->end,
+            (tokens->n - t->end) * sizeof *tokens->id);
+    tokens->n -= n;
+    if (!r->o->quiet)
+        msg_warn(t->name, "is left out: %zu token%s too few", n,
+                 n == 1 ? " is" : "s are");
+    r->n_skipped++;
+    free(t->name);
+    r->n_texts--;
+    memmove(t, t + 1, (r->n_texts - i) * sizeof *t);
+    for (size_t k = i; k < r->n_texts; k++)
+        r->texts[k].end -= n;
+}
+
+/* None is too short, or those that are, are left out. */
+static bool check_lengths(struct ppl_run *r, struct gguf_tokens *tokens)
+{
+    size_t n_short = 0, first = 0;
+    for (size_t i = r->n_texts; i-- > 0;)
+        if (!chunks_of(r, i)) {
+            n_short++;
+            first = i;
+        }
+    if (!n_short)
+        return true;
+    if (!r->o->skip_short || n_short == r->n_texts) {
+        say_short(r, first, n_short);
+        return false;
+    }
+    for (size_t i = 0; i < r->n_texts;)
+        if (chunks_of(r, i))
+            i++;
+        else
+            leave_out(r, i, tokens);
+    return true;
+}
+
+bool ppl_read_texts(struct ppl_run *r, const struct gguf_vocab *v,
+                    struct gguf_tokens *tokens)
+{
+    for (size_t i = 0; i < r->o->n_files; i++)
+        if (!add_path(r, v, r->o->files[i], tokens))
+            return false;
+    if (!r->n_texts) {
+        msg_error(r->o->text, "there is no record in it");
+        return false;
+    }
+    r->several = r->n_texts > 1 || r->o->field;
+    if (!check_lengths(r, tokens))
+        return false;
+    r->text_end = msg_must(calloc(r->n_texts + 1, sizeof *r->text_end));
+    r->text_size = 0;
+    for (size_t i = 0, chunk = 0; i < r->n_texts; i++) {
+        struct ppl_text *t = &r->texts[i];
+        r->text_end[i] = t->end;
+        r->text_size += t->size;
+        t->n_tokens = t->end - begin_of(r, i);
+        t->first_chunk = chunk;
+        t->n_chunks = chunks_of(r, i);
+        chunk += t->n_chunks;
+    }
+    return true;
+}
+
+void ppl_free_texts(struct ppl_run *r)
+{
+    for (size_t i = 0; i < r->n_texts; i++)
+        free(r->texts[i].name);
+    free(r->texts);
+    free(r->text_end);
+}
+
+size_t ppl_longest_text(const struct ppl_run *r)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < r->n_texts; i++)
+        most = r->texts[i].n_tokens > most ? r->texts[i].n_tokens : most;
+    return most;
+}
+
+size_t ppl_all_chunks(const struct ppl_run *r)
+{
+    const struct ppl_text *last = &r->texts[r->n_texts - 1];
+    return last->first_chunk + last->n_chunks;
+}
+
+/* ---- figures ---- */
+
+void ppl_add_to_text(struct ppl_run *r, size_t chunk,
+                     const struct gguf_ppl *one)
+{
+    size_t i = r->text_at;
+    if (!r->n_texts)
+        return;
+    while (chunk >= r->texts[i].first_chunk + r->texts[i].n_chunks)
+        i++;
+    r->text_at = i;
+    (void)gguf_ppl_add(&r->texts[i].sums, one, NULL);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* kv.c - the values of --override-kv */
+#include "config.h"
+#include "tools/quantize/quantize.h"
+#include "tools/common/override.h"
+
+#include <stdlib.h>
+
+void use_kv_texts(struct options *o)
+{
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    if (!o->kv_texts.n)
+        return;
+    if (gguf_meta_create(&o->meta, NULL, &err) != GGUF_OK) {
+        msg_fail(NULL, &err);
+        exit(MSG_FAILED);
+    }
+    const struct override to = { .meta = o->meta,
+                                 .as_llama = o->params.compat };
+    for (size_t i = 0; i < o->kv_texts.n; i++)
+        override_add(&to, o->kv_texts.arg[i]);
+    o->params.meta = o->meta;
+}
+
+bool check_overrides(const struct options *o)
+{
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_error err;
+    struct gguf_split *set;
+    fp.limits = &o->limits;
+    gguf_error_clear(&err);
+    fp.opener = o->params.opener;
+    if (!o->meta || gguf_split_open(&set, o->in, &fp, &err) != GGUF_OK)
+        return true; /* the plan will say why it does not open */
+    struct guard g = { .name = o->in,
+                       .set = set,
+                       .file = gguf_split_file(set, 0),
+                       .force = o->force };
+    bool good = override_guard(&g, o->meta);
+    gguf_split_close(set);
+    return good;
+}

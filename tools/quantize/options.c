@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - what the command line of gguf-quantize says */
+#include "config.h"
+#include "tools/quantize/quantize.h"
+#include "tools/common/foreign.h"
+#include "tools/common/remote.h"
+#include "tools/quantize/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member)  OPT_AT(struct options, member)
+#define JOB(member) AT(member)
+
+static const struct opt table[] = {
+    { .help = "Which types:" },
+    ROWS_TYPES,
+    { "-r --recipe", "FILE", "a recipe of one's own instead of TYPE", OPT_STR,
+      AT(recipe_file) },
+    { "--list-types", NULL, "list what TYPE may be, and exit", OPT_FLAG,
+      AT(list_types) },
+    { "--print-recipe", "TYPE", "print the recipe of TYPE, and exit", OPT_STR,
+      AT(print_recipe) },
+    { "--target-size", "SIZE",
+      "choose types such that OUT has at most SIZE bytes and the damage is "
+      "least; what options and rules of TYPE decide stays. TYPE may be left "
+      "out",
+      OPT_SIZE, AT(target.max_size) },
+    ROWS_TARGET,
+    ROWS_IMATRIX,
+    { .help = "What is written:" },
+    { "-o --output", "OUT=[TYPE][@SIZE]",
+      "another output; may be given again. The input is read once for all. "
+      "@SIZE is its --target-size, or @Xbpw its --target-bpw",
+      OPT_LIST, AT(outputs) },
+    { "--lora", "FILE[=SCALE]",
+      "merge a LoRA adapter into the weights, times a scale; 1 without one. May "
+      "be given again. Tensors that it changes are never copied",
+      OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
+    { "--lora-scaled", "FILE:SCALE", "the same, as llama.cpp writes it",
+      OPT_LIST, AT(lora_texts), .value = SCALED_ALWAYS },
+    ROWS_KV,
+    { "--prune-layers", "N,...",
+      "leave out these layers, counted from 0; later ones move up", OPT_STR,
+      AT(prune_layers) },
+    { "--keep-split", NULL,
+      "write as many files as IN has: OUT-00001-of-0000N.gguf ...", OPT_FLAG,
+      AT(params.keep_split) },
+    ROWS_SPLIT,
+    ROWS_OUTER,
+    { "--allow-requantize", NULL,
+      "also from tensors that are quantized already, which costs quality",
+      OPT_FLAG, AT(params.allow_requantize) },
+    ROWS_NONFINITE,
+    { "--compat", NULL, "the file that llama-quantize writes, byte for byte",
+      OPT_FLAG, AT(params.compat) },
+    { "-f --force", NULL,
+      "replace output files that exist, and take values of --override-kv and "
+      "types (F64) that others cannot read",
+      OPT_FLAG, AT(force) },
+    ROWS_RESUME,
+    ROWS_PLAN,
+    { "-v --verbose", NULL, "list the tensors", OPT_FLAG, AT(verbose) },
+    { "--report", "[FILE]",
+      "read back what was encoded and tell each tensor's error: as a table, "
+      "or as JSON into FILE, - for standard output",
+      OPT_STR, AT(report), OPT_BITS(struct options, params.measure, 1) },
+    /* of llama-quantize and its relatives */
+    ROW_FOREIGN("--attn-q-type --attn-k-type --attn-v-type --attn-qkv-type "
+                "--attn-output-type --ffn-gate-type --ffn-down-type "
+                "--ffn-up-type --ffn-gate-inp-type "
+                "--per-layer-token-embedding-type",
+                "TYPE",
+                "--tensor-type PATTERN=TYPE does that for any tensors, such "
+                "as attn_v=Q6_K"),
+    ROW_FOREIGN("--custom-q", "LIST",
+                "--tensor-type PATTERN=TYPE may be given again, and "
+                "--tensor-type-file reads many"),
+    ROW_FOREIGN("--extra-output-tensor", "TYPE",
+                "tensors are never added; --output-tensor-type TYPE is for "
+                "the one that there is"),
+    ROW_FOREIGN("--ignore-imatrix-rules", NULL,
+                "--tensor-type and recipes decide before rules; leave it "
+                "out"),
+    ROW_FOREIGN("--partial-requant", NULL,
+                "--resume goes on with what is complete"),
+    ROW_FOREIGN("--repack --repack-pattern", NULL,
+                "files have no order of one machine's; gguf-ppl --repack "
+                "makes one in memory"),
+    ROW_FOREIGN("--slow-iq2ks --symmetric-q40", NULL,
+                "a type has one encoder; leave it out"),
+    ROW_FOREIGN("--nthread --nthreads", "N", "--threads N says how many"),
+    ROW_FOREIGN("--max-buffer-size", "SIZE",
+                "--max-memory SIZE limits buffers"),
+    ROW_FOREIGN("--hide-imatrix", NULL,
+                "of importance data the name of the file alone is recorded, "
+                "which gguf-edit --delete quantize.imatrix.file takes out"),
+    ROWS_END,
+};
+
+static const struct opt_rule rules[] = {
+    { "--target-size", OPT_EXCLUDES, "--target-bpw" },
+    { "--keep-split", OPT_EXCLUDES, "--split-max-size" },
+    { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
+    { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
+    { "--lora --lora-scaled", OPT_EXCLUDES, "--compat" },
+    { .a = NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-quantize",
+    "[OPTION]... IN OUT TYPE [THREADS]\n[OPTION]... IN TYPE [THREADS]\n"
+    "[OPTION]... --recipe FILE IN OUT [THREADS]\n"
+    "[OPTION]... --target-size SIZE IN OUT [TYPE [THREADS]]\n"
+    "[OPTION]... IN -o OUT=[TYPE][@SIZE]...",
+    "Write the model IN as OUT with tensors of smaller types. TYPE names a "
+    "recipe, such as Q4_K_M, that chooses a type for each tensor; a number is "
+    "understood as general.file_type has it. IN may be any shard of a split "
+    "model. Without OUT it is ggml-model-TYPE.gguf beside IN. Any "
+    "architecture will do. OUT appears under its name when it is complete.",
+    table,
+    rules,
+    "[IN] [OUT] [TYPE] [THREADS]",
+    NULL
+};
+
+static struct target *next_target(struct options *o)
+{
+    if (o->n_targets == MAX_TARGETS)
+        opt_usage("more than %d outputs", MAX_TARGETS);
+    return &o->targets[o->n_targets++];
+}
+
+static void add_target(struct options *o, const char *path, const char *type)
+{
+    *next_target(o) =
+        (struct target){ .path = opt_out(path),
+                         .type = type,
+                         .is_file = o->recipe_file && type == o->recipe_file };
+}
+
+static void list_types(void)
+{
+    for (size_t i = 0; gguf_recipe_preset_name(i); i++)
+        printf("%-10s %s\n", gguf_recipe_preset_name(i),
+               gguf_recipe_preset_about(i));
+    exit(msg_exit(MSG_DONE));
+}
+
+static void print_recipe(const char *name)
+{
+    struct gguf_recipe *r;
+    struct gguf_error err;
+    if (gguf_recipe_preset(&r, name, NULL, &err) != GGUF_OK)
+        opt_usage("--print-recipe: %s", err.message);
+    struct gguf_str text = gguf_recipe_text(r);
+    fwrite(text.data, 1, text.size, stdout);
+    gguf_recipe_destroy(r);
+    exit(msg_exit(MSG_DONE));
+}
+
+static void add_output(struct options *o, char *arg)
+{
+    struct target *t = next_target(o);
+    const char *eq = strrchr(arg, '=');
+    char hint[GGUF_NEAR_HINT];
+    parse_output(t, arg, NULL);
+    if (!t->type && is_sized(t))
+        t->type = TYPE_AUTO;
+    if (!t->type)
+        opt_usage("--output: '%s' is not OUT=TYPE%s", arg,
+                  eq ? near_preset(eq + 1, hint) : "");
+    t->path = opt_out(arg);
+}
+
+/* ggml-model-TYPE.gguf in the folder of IN, as llama-quantize does. */
+static const char *default_out(struct options *o, const char *type)
+{
+    const char *slash = remote_is(o->in) ? NULL : strrchr(o->in, '/');
+    size_t dir = slash ? (size_t)(slash - o->in) + 1 : 0;
+    struct gguf_recipe *r;
+    if (gguf_recipe_preset(&r, type, NULL, NULL) != GGUF_OK)
+        return NULL;
+    const char *name = gguf_recipe_name(r);
+    size_t size = dir + strlen(name) + sizeof "ggml-model-.gguf";
+    o->default_out = msg_must(malloc(size));
+    snprintf(o->default_out, size, "%.*sggml-model-%s.gguf", (int)dir, o->in,
+             name);
+    gguf_recipe_destroy(r);
+    return o->default_out;
+}
+
+/* arg[0] to arg[n - 1], some of which may be left out. */
+static void parse_operands(struct options *o, char **arg, int n)
+{
+    uint64_t threads;
+    char hint[GGUF_NEAR_HINT];
+    if (n < 1)
+        opt_usage("IN is missing");
+    remote_args(arg, 1);
+    o->in = arg[0];
+    for (size_t i = 0; i < o->imatrix_paths.n; i++)
+        paths_local(o->imatrix_paths.arg[i]);
+    o->params.opener = remote_opener();
+    arg++;
+    n--;
+    bool sized = o->target.max_size || o->target.max_bpw > 0;
+    size_t n_outputs = o->n_targets;
+    if (o->recipe_file) {
+        if (n < 1 && !o->dry_run)
+            opt_usage("two names are wanted: IN and OUT");
+        add_target(o, n ? arg[0] : NULL, o->recipe_file);
+        arg += n > 0;
+        n -= n > 0;
+    } else if (n && is_preset(arg[0])) { /* IN TYPE */
+        add_target(o, default_out(o, arg[0]), arg[0]);
+        arg++;
+        n--;
+    } else if (sized && (n == 1 || (!n && o->dry_run))) { /* IN OUT */
+        add_target(o, n ? arg[0] : NULL, TYPE_AUTO);
+        arg += n;
+        n = 0;
+    } else if (n > 1 || (n && *near_preset(arg[0], hint))) { /* IN OUT TYPE */
+        const char *type = arg[n > 1];
+        if (!is_preset(type))
+            opt_usage("'%s' is not a type, which --list-types lists%s", type,
+                      near_preset(type, hint));
+        add_target(o, arg[0], arg[1]);
+        arg += 2;
+        n -= 2;
+    } else if (!o->n_targets || n) {
+        opt_usage(n ? "TYPE is missing; --list-types lists them"
+                    : "OUT and TYPE are missing");
+    }
+    if (sized && o->n_targets == n_outputs)
+        opt_usage("--target-size and --target-bpw are for OUT, which is "
+                  "missing");
+    use_target(o, &o->targets[n_outputs]);
+    if (n == 1 && opt_parse_u64(arg[0], &threads) && threads >= 1 &&
+        threads <= GGUF_POOL_MAX_THREADS) {
+        o->threads = (unsigned)threads;
+        n = 0;
+    }
+    if (n)
+        opt_usage("'%s' is one argument too many", arg[0]);
+}
+
+void parse_command_line(struct options *o, int argc, char **argv)
+{
+    int n = opt_parse(&tool, argc, argv, o);
+    if (o->list_types)
+        list_types();
+    if (o->print_recipe)
+        print_recipe(o->print_recipe);
+    if (o->report && !strcmp(o->report, "-")) {
+        o->json = true;
+        o->report = NULL;
+    }
+    o->params.limits = &o->limits;
+    for (size_t i = 0; i < o->outputs.n; i++)
+        add_output(o, (char *)(uintptr_t)o->outputs.arg[i]);
+    scaled_parse(&o->loras, "--lora", &o->lora_texts);
+    use_types(o);
+    parse_operands(o, argv + 1, n);
+    use_imatrix(o);
+    use_loras(o);
+    use_kv_texts(o);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* gguf-quantize - a model file of other tensor types */
+#include "config.h"
+#include "tools/quantize/quantize.h"
+#include "tools/common/load.h"
+#include "tools/common/msg.h"
+#include "tools/common/outtext.h"
+#include "tools/common/paths.h"
+#include "tools/common/progress.h"
+
+#include <string.h>
+
+static enum gguf_status make_recipe(struct target *t, struct gguf_error *err)
+{
+    static const char text[] = "base Q2_K\n";
+    struct gguf_str s = { text, sizeof text - 1 };
+    if (t->is_file)
+        return gguf_recipe_load(&t->recipe, t->type, NULL, err);
+    if (!strcmp(t->type, TYPE_AUTO))
+        return gguf_recipe_parse(&t->recipe, s, NULL, err);
+    return gguf_recipe_preset(&t->recipe, t->type, NULL, err);
+}
+
+/* Recipes and plans of all targets. */
+static enum gguf_status make_jobs(struct options *o, struct progress *bar,
+                                  const char **about, struct gguf_error *err)
+{
+    for (size_t i = 0; i < o->n_targets; i++) {
+        struct target *t = &o->targets[i];
+        *about = t->type;
+        enum gguf_status st = make_recipe(t, err);
+        if (st == GGUF_OK) {
+            o->params.recipe = t->recipe;
+            *about = o->in;
+            st = gguf_quant_create(&t->job, o->in, &o->params, err);
+        }
+        if (st == GGUF_OK)
+            st = size_target(o, i, bar, err);
+        if (st == GGUF_OK)
+            st = refuse_types(o, i, err);
+        if (st != GGUF_OK)
+            return st;
+        if ((o->verbose || o->explain) && !o->json) {
+            if (o->n_targets > 1)
+                print_heading(t, i > 0);
+            print_plan(t, o->explain);
+        }
+    }
+    return GGUF_OK;
+}
+
+/* ---------------------------------------------------------- the report --- */
+
+/* What is read and written besides the model and the outputs, which the
+ * library knows. */
+static struct gguf_paths *note_paths(const struct options *o)
+{
+    struct gguf_paths *p = paths_new();
+    note_reads(o, p);
+    for (size_t i = 0; i < o->loras.n; i++)
+        paths_read(p, o->loras.file[i].path, "--lora");
+    paths_read(p, o->recipe_file, "--recipe");
+    paths_write(p, o->report, "report");
+    return p;
+}
+
+/* Write it, or discard it if the run failed: an old report stays then. */
+static enum gguf_status end_report(const struct options *o, struct outtext *r,
+                                   enum gguf_status st, double seconds,
+                                   const char **about, struct gguf_error *err)
+{
+    if (r->f && st == GGUF_OK) {
+        print_json(r->f, o->in, o->targets, o->n_targets, seconds);
+        st = outtext_commit(r, err);
+        if (st != GGUF_OK)
+            *about = o->report;
+    }
+    outtext_abort(r);
+    return st;
+}
+
+/* ------------------------------------------------------------ the work --- */
+
+static void print_results(const struct options *o, double seconds)
+{
+    const struct gguf_quant_params *p = &o->params;
+    if (!o->quiet) {
+        print_adapter(o);
+        print_left_out(o->targets);
+        print_mended(o->in, o->targets, o->n_targets);
+        print_imatrix(o->in, o->targets, o->n_targets,
+                      o->include.n + o->exclude.n > 0);
+        if (seconds >= 0)
+            print_nonfinite(o->in, o->targets,
+                            p->nonfinite == GGUF_NONFINITE_KEEP);
+        for (size_t i = 0; i < o->n_targets; i++)
+            print_summary(&o->targets[i], seconds);
+    }
+    bool plans = o->verbose || o->explain;
+    for (size_t i = 0; seconds >= 0 && i < o->n_targets; i++)
+        if (p->measure && !o->report && !o->json) {
+            if (o->n_targets > 1)
+                print_heading(&o->targets[i], plans || i > 0);
+            print_loss(&o->targets[i]);
+        }
+    if (o->json)
+        print_json(stdout, o->in, o->targets, o->n_targets, seconds);
+}
+
+static enum gguf_status work(struct options *o, struct progress *bar,
+                             const char **about, struct gguf_error *err)
+{
+    struct gguf_pool *pool;
+    struct gguf_paths *noted = note_paths(o);
+    struct outtext report = OUTTEXT_INIT;
+    double begin = progress_clock(), seconds = -1;
+
+    enum gguf_status st = start_run(o, bar, &pool, err);
+    if (st == GGUF_OK)
+        st = make_jobs(o, bar, about, err);
+    if (st == GGUF_OK && !o->dry_run && o->report) {
+        *about = o->report;
+        st = outtext_open(&report, o->report, o->force, err);
+    }
+    if (st == GGUF_OK && !o->dry_run) {
+        msg_flush();
+        o->began = true;
+        st = run_targets(o, "quantizing", noted, bar, about, err);
+        seconds = progress_clock() - begin;
+    }
+    progress_clear(bar);
+    st = end_report(o, &report, st, seconds, about, err);
+    if (st == GGUF_OK)
+        print_results(o, seconds);
+    destroy_targets(o);
+    gguf_pool_destroy(pool);
+    gguf_paths_destroy(noted);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = OPTIONS_INIT;
+    struct progress bar;
+    struct gguf_error err;
+    parse_command_line(&o, argc, argv);
+    load_raise_limits();
+    if (!check_overrides(&o)) {
+        options_fini(&o);
+        return msg_exit(MSG_FAILED);
+    }
+    progress_init(&bar, "planning", NULL, o.quiet);
+    progress_catch_signals();
+    gguf_error_clear(&err);
+    const char *about = o.in;
+    enum gguf_status st = work(&o, &bar, &about, &err);
+    if (st != GGUF_OK)
+        msg_fail(about, &err);
+    if (st != GGUF_OK)
+        say_resume(&o, st);
+    options_fini(&o);
+    progress_raise();
+    return msg_exit(st == GGUF_OK ? MSG_DONE : MSG_FAILED);
+}
