@@ -396,6 +396,8 @@ static void check_addresses(void)
         { "a ? b # c @ d", "a ? b # c @ d" },
         { "https://", "https://" },
         { "https://a:b@c@d/e", "https://d/e" },
+        { "http:///me:pw@h/x", "http://h/x" },
+        { "file:///a/b@c", "file:///a/b@c" },
     };
     struct address_secret s;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

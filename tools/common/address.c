@@ -9,15 +9,12 @@
 
 static const char blank[] = " \t\r\n";
 
-/* Number of bytes of user and password with their '@' at p, in an address of n
- * bytes of the text at begin. RFC 3986, 3.2.1: they stand before the first
- * slash. A password with a slash is one as well: then no port follows the
- * colon. */
-static size_t user_size(const char *begin, const char *p, size_t n)
+/* Number of bytes of user and password with their '@' at p, of n bytes. RFC
+ * 3986, 3.2.1: they stand before the first slash. A password with a slash is
+ * one as well: then no port follows the colon. */
+static size_t authority_user_size(const char *p, size_t n)
 {
     size_t end = 0, at = 0;
-    if (p - begin >= 5 && !strncasecmp(p - 5, "hf://", 5))
-        return 0; /* '@' begins a revision */
     while (end < n && !strchr("/?#", p[end]))
         end++;
     for (size_t i = 0; i < end; i++)
@@ -31,6 +28,19 @@ static size_t user_size(const char *begin, const char *p, size_t n)
     for (size_t i = port == p + end ? n : end; i < n; i++)
         at = p[i] == '@' ? i + 1 : at;
     return at;
+}
+
+/* The same in an address of n bytes at p, after "://", of the text at begin.
+ * Slashes too many before a user, as in http:///me@host, go with it. */
+static size_t user_size(const char *begin, const char *p, size_t n)
+{
+    size_t skip = 0;
+    if (p - begin >= 5 && !strncasecmp(p - 5, "hf://", 5))
+        return 0; /* '@' begins a revision */
+    while (skip < n && p[skip] == '/')
+        skip++;
+    const size_t user = authority_user_size(p + skip, n - skip);
+    return user ? skip + user : 0;
 }
 
 int address_find_secret(const char *url, struct address_secret *out)
