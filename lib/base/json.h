@@ -48,7 +48,7 @@ struct gg_json {
         size_t begin, end;
     } later[GG_JSON_LATER];
     unsigned n_later;
-    const char *begin; /* where line 1 of messages begins; NULL: text */
+    const char *begin; /* start of line 1 in messages; NULL: text */
 };
 
 /* Read the one object or array that text is; text is kept, and begins at byte

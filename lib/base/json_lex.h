@@ -18,7 +18,7 @@ struct gg_json_lex {
     size_t size;
     size_t at;        /* next byte to read */
     size_t failed;    /* byte of the first failure */
-    const char *what; /* what is wrong there; NULL: nothing */
+    const char *what; /* message for that failure; NULL: none */
 };
 
 struct gg_json_number {

@@ -27,7 +27,7 @@ struct gg_json_scan {
     size_t value;               /* where the last value or name began */
     char close[GG_JSON_SCAN_DEPTH + 1]; /* brackets that end what is open */
     unsigned depth;
-    bool first;     /* nothing was read in the innermost */
+    bool first;     /* innermost container is still unread */
     bool no_memory; /* the failure is an allocation */
 };
 

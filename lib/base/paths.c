@@ -19,7 +19,7 @@
 
 struct entry {
     struct gguf_str key;
-    const char *path; /* for messages; NULL: only a descriptor was given */
+    const char *path; /* name in messages; NULL: only a descriptor was given */
     const char *what;
     bool write;
 };

@@ -23,7 +23,7 @@ static const struct gguf_convert_tensor *find(const struct gguf_convert *c,
     return NULL;
 }
 
-/* What the class multiplies by before its classifier, as folders name it. */
+/* Name of the dense layer before the classifier, by class. */
 static const char *layer_before(struct gguf_str name)
 {
     static const struct {

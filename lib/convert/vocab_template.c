@@ -33,7 +33,7 @@ enum { MOST_TEMPLATES = 256, MOST_NAME = 100 };
 
 struct chat_template {
     char name[MOST_NAME];
-    struct gguf_str text; /* in the arena of the conversion */
+    struct gguf_str text; /* owned by the arena of the conversion */
     char where[160];      /* place of it, for notes */
 };
 

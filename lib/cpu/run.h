@@ -29,7 +29,7 @@ struct gg_cpu_step {
 
 /* Where times go. Zeroed: nothing is measured. */
 struct gg_cpu_profile {
-    gguf_profile_fn *fn; /* or NULL */
+    gguf_profile_fn *fn; /* callback; NULL: no profile */
     void *user;
     const struct gguf_backend *backend;
 };

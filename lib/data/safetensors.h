@@ -68,7 +68,7 @@ struct gg_safetensors_tensor {
     const struct gg_packed *packed;   /* its numbers are in several (packed.h);
                                      * or NULL */
     const struct gg_nibbles *nibbles; /* the same (nibbles.h) */
-    const struct gg_safetensors_scale *scale; /* or NULL */
+    const struct gg_safetensors_scale *scale; /* NULL: no scales */
     const uint8_t *data;                      /* the numbers, for rows */
 };
 

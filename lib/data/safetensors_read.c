@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEGIN = 512 }; /* bytes that tell what a file is */
+enum { BEGIN = 512 }; /* leading bytes that identify a format */
 
 /* ---- types ---- */
 

@@ -50,12 +50,12 @@ extern "C" {
 
 struct gguf_convert;
 
-/* What a note tells. */
+/* Kind of a note. */
 enum gguf_convert_note {
     GGUF_CONVERT_REMARK, /* a decision that loses nothing the folder holds, or
                           * a loss that every GGUF file has */
-    GGUF_CONVERT_WARNING /* the file may not be what the folder's owner
-                          * expects */
+    GGUF_CONVERT_WARNING /* a decision by which the file may compute another
+                          * function, or give other tokens, than the folder */
 };
 
 /* A note of one line about a decision that no file of the folder states. */
@@ -206,8 +206,8 @@ struct gguf_folder_params {
         *opener; /* of paths that are no files' (reader.h);
                                        * NULL: none */
     const struct gguf_paths
-        *paths; /* what else the run reads and writes, of which no file is
-                 * written to (paths.h); NULL: nothing */
+        *paths; /* other files of the run, which are not replaced
+                 * (paths.h); NULL: none */
 };
 #define GGUF_FOLDER_PARAMS_INIT                                               \
     {                                                                         \

@@ -572,12 +572,12 @@ struct gguf_session_fault {
     float value;       /* the element */
 };
 
-/* Whether to look at the result of each operation: at the first that is not
- * finite decoding and logits end with GGUF_E_NONFINITE, and its name. Digits do
- * not change; operations are computed one at a time. Since: 0.1 */
+/* Check each operation's result, or stop: decoding and logits end with
+ * GGUF_E_NONFINITE and the name of the first that is not finite. Digits do not
+ * change; operations are computed one at a time. Since: 0.1 */
 GGUF_API void gguf_session_check(struct gguf_session *s, bool check);
 
-/* What the last call found; NULL: nothing. The session's. Since: 0.1 */
+/* Operation that ended the last call, or NULL; the session's. Since: 0.1 */
 GGUF_API const struct gguf_session_fault *
 gguf_session_get_fault(const struct gguf_session *s);
 

@@ -19,14 +19,14 @@
 struct home {
     const struct gguf_tensor *t;
     uint32_t can; /* a bit for each backend that can run all that writes it */
-    int backend;  /* where it is read; GG_SCHED_NONE: not known yet */
+    int backend;  /* index of its reader's backend, or GG_SCHED_NONE */
 };
 
 struct placer {
     struct gguf_session *s;
-    struct home *home; /* by address */
+    struct home *home; /* sorted by address */
     size_t n;
-    const struct gguf_buft *buft; /* whose tensors get memory now */
+    const struct gguf_buft *buft; /* type of the memory given now */
     struct gguf_error *err;
     enum gguf_status status;
 };

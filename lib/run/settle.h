@@ -13,7 +13,7 @@
 
 /* A weight, or a tensor of a session's memory, which layers read. */
 struct gg_settle_use {
-    const struct gguf_tensor *t; /* of what is kept only the address counts */
+    const struct gguf_tensor *t; /* only its address is used if kept */
     size_t i;                    /* index of the weight in all files */
     uint64_t size;               /* bytes */
     uint64_t first, last; /* first node that reads it, and the last one of the
@@ -29,10 +29,10 @@ struct gg_settle {
     /* The session's backends; the last one works in host memory. */
     struct gguf_backend *backend[GGUF_SCHED_MAX_BACKENDS];
     unsigned n_backends;
-    struct gg_settle_use *use; /* in order of addresses */
+    struct gg_settle_use *use; /* sorted by address */
     size_t n_uses;
     uint64_t n_graph;    /* bytes of the session's graphs */
-    uint32_t n_layers;   /* with what follows the last one */
+    uint32_t n_layers;   /* layers, and one for the output */
     uint8_t *backend_of; /* [n_layers] number of a layer's backend */
     bool split; /* layers are divided: each weight lies with its layer */
 };

@@ -94,7 +94,7 @@ struct gguf_sched {
     bool no_offload;
     gguf_sched_eval_fn *eval;
     void *eval_user;
-    gguf_profile_fn *profile; /* or NULL */
+    gguf_profile_fn *profile; /* callback; NULL: no profile */
     void *profile_user;
     uint16_t measures; /* bit b: backend b reports its nodes by itself */
     struct gguf_galloc *galloc;  /* pool i: backend i */
@@ -114,7 +114,7 @@ struct gguf_sched {
     int *backend_of; /* of its nodes, then leaves; GG_SCHED_NONE */
     struct gg_sched_answers *answers; /* of backends about its nodes */
     uint32_t *n_readers; /* nodes that read each node, then leaf */
-    size_t max_copies;   /* that there is memory for in each lane */
+    size_t max_copies;   /* capacity of each lane, in copies */
     struct gg_sched_lane lanes[GGUF_SCHED_MAX_COPIES];
     struct gguf_tensor **slots; /* for the copies of lanes 1 and up: leaves of
                                    lane 0's graph, max_copies for each */

@@ -283,7 +283,7 @@ static enum gguf_status parse_group(struct parser *x,
     enum gguf_status st;
     if (++x->depth > GG_REGEX_MAX_DEPTH)
         return refuse(x, "too many groups");
-    if (next_is(x, "?i)")) { /* to the end of the group that it stands in */
+    if (next_is(x, "?i)")) { /* holds until its group ends */
         x->any_case = true;
         x->depth--;
         return new_node(x, GG_REGEX_N_EMPTY, out);

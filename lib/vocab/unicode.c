@@ -3,7 +3,7 @@
 #include "config.h"
 #include "vocab/unicode.h"
 
-/* What cp becomes by n pairs in the order of characters. */
+/* Map cp by n pairs that are sorted by character; other characters stay. */
 static uint32_t find(const uint32_t *pairs, unsigned n, uint32_t cp)
 {
     unsigned low = 0, high = n;

@@ -63,7 +63,7 @@ typedef size_t gg_vocab_byte_fn(unsigned b, unsigned i, char out[8]);
 /* Those that come after have no token unless the file says. */
 enum { GG_VOCAB_N_DEFAULTS = GGUF_SPECIAL_MASK + 1 };
 
-/* Which token GGUF_SPECIAL_NEWLINE is. */
+/* Rule that finds GGUF_SPECIAL_NEWLINE. */
 enum gg_vocab_newline {
     GG_VOCAB_NEWLINE_TEXT, /* the first token of the text "\n" */
     GG_VOCAB_NEWLINE_BYTE, /* the token of byte 0x0A */

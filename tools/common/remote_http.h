@@ -14,7 +14,7 @@ struct remote {
     uint8_t *buf; /* bytes that are there already: */
     uint64_t buf_off;
     size_t buf_n;
-    uint64_t next;             /* where the last request ended */
+    uint64_t next;             /* end of the last request, in bytes */
     size_t ahead;              /* bytes that the next one asks for, about */
     size_t taken;              /* bytes of buf, so far */
     uint64_t n_bytes, n_short; /* bytes of all answers; answers with less than

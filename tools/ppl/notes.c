@@ -21,7 +21,7 @@ enum kind {
     SECONDS, /* a time */
     DTYPE,   /* number of a type of tensors */
     DIGEST,  /* NAME:HEX; "" or "-" for none */
-    MEMBERS  /* of a JSON object */
+    MEMBERS  /* text of a JSON object's members */
 };
 
 struct row {
@@ -178,7 +178,7 @@ static bool is_whole(double x, double least, double most)
     return x >= least && x <= most && x == floor(x);
 }
 
-/* What kind of number i of a row is. */
+/* Kind of number i of a row. */
 static bool is_value(const struct ppl_measure *m, size_t i, double x)
 {
     if (m->task && i == PPL_TASK_TOKENS)

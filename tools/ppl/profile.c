@@ -21,9 +21,9 @@ struct ppl_profile {
     size_t n_rows, room_rows;
     uint64_t *layer; /* nanoseconds, by number */
     size_t n_layers, room_layers;
-    uint64_t pending; /* of nodes without a name, until one has one */
-    uint64_t rest;    /* of what is in no layer */
-    uint64_t ns, n;   /* of all nodes */
+    uint64_t pending; /* nanoseconds of nodes before the next named one */
+    uint64_t rest;    /* nanoseconds of nodes outside of layers */
+    uint64_t ns, n;   /* nanoseconds and number of all nodes */
 };
 
 struct ppl_profile *ppl_profile_create(void)
