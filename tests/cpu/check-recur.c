@@ -75,18 +75,16 @@ static double f_state(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 /* One token of head h: state S[j, i] at s[i * n + j], results y. */
 typedef void ref_fn(const tensor *t, struct num *s, struct num *y, int64_t n,
                     int64_t h, int64_t tok, int64_t seq);
-#define IN(src, i) in(t, src, i, h, tok, seq)
-#define S(j, i)    s[n * (i) + (j)]
-#define EACH(i)    for (int64_t i = 0; i < n; i++)
+#define IN(src, i)  in(t, src, i, h, tok, seq)
+#define S(j, i)     s[n * (i) + (j)]
+#define FOR_EACH(i) for (int64_t i = 0; i < n; i++)
 
 static void wkv6(const tensor *t, struct num *s, struct num *y, int64_t n,
                  int64_t h, int64_t tok, int64_t seq)
 {
-    EACH(j)
-    {
+    FOR_EACH (j) {
         y[j] = N(0);
-        EACH(i)
-        {
+        FOR_EACH (i) {
             struct num kv = mul(IN(1, i), IN(2, j));
             y[j] = add(y[j], mul(IN(0, i), add(mul(IN(3, i), kv), S(j, i))));
             S(j, i) = add(mul(IN(4, i), S(j, i)), kv);
@@ -97,13 +95,12 @@ static void wkv6(const tensor *t, struct num *s, struct num *y, int64_t n,
 static void wkv7(const tensor *t, struct num *s, struct num *y, int64_t n,
                  int64_t h, int64_t tok, int64_t seq)
 {
-    EACH(i)
-    {
+    FOR_EACH (i) {
         struct num e = N(0);
-        EACH(j) e = add(e, mul(S(j, i), IN(4, j)));
+        FOR_EACH (j)
+            e = add(e, mul(S(j, i), IN(4, j)));
         y[i] = N(0);
-        EACH(j)
-        {
+        FOR_EACH (j) {
             S(j, i) = add(mul(IN(3, j), S(j, i)),
                           add(mul(IN(1, j), IN(2, i)), mul(IN(5, j), e)));
             y[i] = add(y[i], mul(S(j, i), IN(0, j)));
@@ -116,11 +113,9 @@ static void gla(const tensor *t, struct num *s, struct num *y, int64_t n,
 {
     float scale;
     memcpy(&scale, t->op_params, sizeof scale);
-    EACH(j)
-    {
+    FOR_EACH (j) {
         y[j] = N(0);
-        EACH(i)
-        {
+        FOR_EACH (i) {
             S(j, i) = add(mul(IN(3, i), S(j, i)), mul(IN(1, i), IN(2, j)));
             y[j] = add(y[j], mul(mul(N((double)scale), IN(0, i)), S(j, i)));
         }
@@ -130,15 +125,15 @@ static void gla(const tensor *t, struct num *s, struct num *y, int64_t n,
 static void delta(const tensor *t, struct num *s, struct num *y, int64_t n,
                   int64_t h, int64_t tok, int64_t seq)
 {
-    EACH(i)
-    {
+    FOR_EACH (i) {
         struct num e = N(src_at(t, 2, i, h, tok, seq));
-        EACH(j) S(j, i) = mul(N(exp(IN(3, j).v)), S(j, i));
-        EACH(j) e = add(e, mul(N(-1), mul(S(j, i), IN(1, j))));
+        FOR_EACH (j)
+            S(j, i) = mul(N(exp(IN(3, j).v)), S(j, i));
+        FOR_EACH (j)
+            e = add(e, mul(N(-1), mul(S(j, i), IN(1, j))));
         e = mul(e, IN(4, 0));
         y[i] = N(0);
-        EACH(j)
-        {
+        FOR_EACH (j) {
             S(j, i) = add(S(j, i), mul(IN(1, j), e));
             y[i] = add(y[i], mul(S(j, i), IN(0, j)));
         }
