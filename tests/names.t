@@ -81,6 +81,8 @@ verdict 'every internal name begins with its room or its file' "$(awk '
                 if (($1, substr(x, 1, i - 1)) in word) good = 1
         if (!good) print $2 " in lib/" $3
     }' "$tmp/words" "$tmp/names" | sort -u)"
+verdict 'no two files have one name' "$(find . -name '*.[ch]' |
+    sed 's,.*/,,' | sort | uniq -d)"
 verdict 'no tag has a body in two rooms' "$(
     sed 's,^,,' "$tmp/files" | xargs grep -ohE \
         '^(struct|enum|union) gg_[a-z0-9_]+ \{' /dev/null | sort | uniq -d)"

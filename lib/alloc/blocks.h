@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* blocks.h - blocks with known lifetimes to offsets
  *
- * The walk over a graph (layout.c) says when each block is needed first and
+ * The walk over a graph (offsets.c) says when each block is needed first and
  * last. No placement can be smaller than the most that lives at one step; ways
  * of placing them are tried until one is as small as that, and the lowest total
  * is kept:

@@ -2,7 +2,7 @@
 /* age.c - whether bytes of weights are still those that they were */
 #include "config.h"
 #include "backend/age.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 
 #include <stdatomic.h>
 

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "backend/age.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 
 /* --- events --------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* backend.c - running graphs: checks, and defaults of what is optional */
 #include "config.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "graph/cgraph.h"
 
 void gguf_backend_destroy(struct gguf_backend *b)

@@ -2,7 +2,7 @@
 /* bind.c - memory for all tensors of a context */
 #include "config.h"
 #include "alloc/linear.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 
 /* Tensors from *t on that fit into one buffer of buft; *t becomes the first
  * that does not, or NULL. Places them if b is not NULL. *used: the bytes, not 0

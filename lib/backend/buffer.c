@@ -2,7 +2,7 @@
 /* buffer.c - buffer types and buffers; host memory */
 #include "config.h"
 #include "backend/age.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "base/params.h"
 
 #include <string.h>

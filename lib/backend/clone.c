@@ -5,7 +5,7 @@
  * then nodes, in order, with the copies of their sources.
  */
 #include "config.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "base/params.h"
 #include "gguf/compare.h"
 #include "graph/cgraph.h"

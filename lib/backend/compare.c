@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* compare.c - two backends node by node, and how far two results differ */
 #include "config.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "base/params.h"
 #include "gguf/compare.h"
 #include "graph/cgraph.h"

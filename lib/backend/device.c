@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device.c - devices, drivers, and the registry that lists them */
 #include "config.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "base/str.h"
 #include "gguf/pool.h"
 

@@ -6,8 +6,8 @@
  * a few kinds of graphs in turn, in many sizes.
  */
 #include "config.h"
-#include "alloc/layout.h"
-#include "backend/backend.h"
+#include "alloc/offsets.h"
+#include "backend/backend_int.h"
 #include "base/params.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * that this library knows.
  */
 #include "config.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "base/params.h"
 
 /* --- memory --------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /* measure.c - buffers that have a size and no memory, and an allocator that
  * counts */
 #include "config.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 
 #include <stdalign.h>
 #include <stddef.h>

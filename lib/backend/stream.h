@@ -9,7 +9,7 @@
 #ifndef GG_BACKEND_STREAM_H
 #define GG_BACKEND_STREAM_H
 
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 
 struct gg_stream;
 

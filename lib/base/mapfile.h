@@ -2,7 +2,7 @@
 /* mapfile.h - a regular file, mapped for reading
  *
  * Bytes off .. off+size of a file appear at data. The descriptor stays open,
- * for copies by the file system (outfile.h) and to tell files apart.
+ * for copies by the file system (outfile_int.h) and to tell files apart.
  *
  * Or they come from a function: then data are addresses that are set aside,
  * which cannot be read before gg_mapfile_fetch has brought their bytes.

@@ -2,7 +2,7 @@
 /* outfile.c - a file that appears complete or not at all: from its opening to
  * its name */
 #include "config.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -15,7 +15,7 @@
 
 static const char *base_of(const char *path)
 {
-    return path + gg_ident_folder_size(path);
+    return path + gg_file_id_folder_size(path);
 }
 
 static char *copy_of(const struct gguf_allocator *a, const char *s)
@@ -62,7 +62,7 @@ static enum gguf_status open_above(struct gg_outfile *o, char *dir,
 {
     for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
         dir[n - 1] = 0;
-    char *above = gg_ident_folder(o->allocator, dir);
+    char *above = gg_file_id_folder(o->allocator, dir);
     if (!above)
         return gg_error_set_nomem(err, strlen(dir));
     if (!(o->flags & GG_OUTFILE_NAMED))
@@ -109,7 +109,7 @@ static enum gguf_status open_partial(struct gg_outfile *o,
     memcpy(o->temp, o->path, n);
     memcpy(o->temp + n, GG_OUTFILE_PART, sizeof GG_OUTFILE_PART);
     if (o->flags & GG_OUTFILE_RESUME)
-        GG_TRY(gg_ident_open(o->temp, &o->fd, err));
+        GG_TRY(gg_file_id_open(o->temp, &o->fd, err));
     if (o->fd < 0)
         o->fd = open(o->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (o->fd >= 0)
@@ -169,7 +169,7 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
     if (!*base_of(path))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "the output has no name");
-    char *dir = gg_ident_folder(a, path);
+    char *dir = gg_file_id_folder(a, path);
     o->path = copy_of(a, path);
     o->buf = gg_mem_alloc(a, GG_OUTFILE_BUF);
     enum gguf_status st = GGUF_OK;
@@ -186,7 +186,7 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
     else if (o->fd < 0)
         st = open_named(o, err);
     if (st == GGUF_OK)
-        (void)gg_ident_fd(&o->id, o->fd);
+        (void)gg_file_id_fd(&o->id, o->fd);
     if (st == GGUF_OK && exists)
         st = take_after(o, &s, err);
 out:
@@ -203,7 +203,7 @@ enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
 {
     if (o->flags & GG_OUTFILE_NO_SYNC)
         return GGUF_OK;
-    char *dir = gg_ident_folder(o->allocator, o->path);
+    char *dir = gg_file_id_folder(o->allocator, o->path);
     if (!dir)
         return gg_error_set_nomem(err, strlen(o->path));
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -313,7 +313,7 @@ static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
     /* A second name, made only if it is free; the first one goes away. */
     if (link(o->temp, o->path) != 0)
         return gg_error_set_errno(err, errno, "cannot name the output");
-    (void)gg_ident_unlink(&o->id, o->temp);
+    (void)gg_file_id_unlink(&o->id, o->temp);
     gg_mem_free(o->allocator, o->temp);
     o->temp = NULL;
     return GGUF_OK;
@@ -349,7 +349,7 @@ static bool take_temp_name(struct gg_outfile *o)
 void gg_outfile_unname(struct gg_outfile *o)
 {
     bool partial = o->flags & GG_OUTFILE_PARTIAL;
-    if (!o->named || o->lost || !gg_ident_is(&o->id, o->path) ||
+    if (!o->named || o->lost || !gg_file_id_is(&o->id, o->path) ||
         (partial && !take_temp_name(o)))
         return;
     o->named = false;
@@ -417,7 +417,7 @@ void gg_outfile_abort(struct gg_outfile *o)
     if (!o->path && !o->buf)
         return; /* never opened, or closed */
     if (o->temp && !(o->flags & GG_OUTFILE_PARTIAL))
-        (void)gg_ident_unlink(&o->id, o->temp);
+        (void)gg_file_id_unlink(&o->id, o->temp);
     if (o->old)
         unlink(o->old);
     if (o->fd >= 0)

@@ -2,7 +2,7 @@
 /* outfile_api.c - outfiles for programs */
 #include "config.h"
 #include "base/mem.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "gguf/outfile.h"
 
 struct gguf_outfile {

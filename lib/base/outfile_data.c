@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* outfile_data.c - bytes into a file that has no name yet */
 #include "config.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
  * shards are not compared with each other.
  */
 #include "config.h"
-#include "base/paths.h"
-#include "base/ident.h"
+#include "base/paths_int.h"
+#include "base/file_id.h"
 #include "base/index.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -78,7 +78,7 @@ static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
                                 char kind, const struct stat *s,
                                 const char *name, struct gguf_error *err)
 {
-    struct gg_ident id = { s->st_dev, s->st_ino };
+    struct gg_file_id id = { s->st_dev, s->st_ino };
     size_t n = strlen(name), size = 1 + sizeof id.dev + sizeof id.ino + n;
     char *key = gg_mem_arena_alloc(&p->arena, size);
     if (!key)
@@ -109,14 +109,14 @@ static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
         if (!is_stream(&s))
             GG_TRY(add_key(p, k, 'f', &s, "", err));
     }
-    char *dir = gg_ident_folder(p->allocator, path);
+    char *dir = gg_file_id_folder(p->allocator, path);
     if (!dir)
         return gg_error_set_nomem(err, strlen(path));
     int rc = stat(dir, &s);
     gg_mem_free(p->allocator, dir);
-    return rc == 0
-               ? add_key(p, k, 'p', &s, path + gg_ident_folder_size(path), err)
-               : GGUF_OK; /* opening it will report the error */
+    return rc == 0 ? add_key(p, k, 'p', &s,
+                             path + gg_file_id_folder_size(path), err)
+                   : GGUF_OK; /* opening it will report the error */
 }
 
 /* A clash of e, which is being added, with an entry of the set. */

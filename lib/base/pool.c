@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/params.h"
-#include "base/place.h"
+#include "base/affinity.h"
 #include "gguf/pool.h"
 
 #include <errno.h>
@@ -34,8 +34,9 @@ struct gguf_pool {
     struct gg_barrier_gate start;
     struct gg_barrier_gate done;
     _Alignas(64) _Atomic uint32_t n_left;
-    struct gg_place_cpu_set *cpus; /* of each member, n_threads; NULL: any */
-    struct worker workers[];       /* n_threads - 1 */
+    struct gg_affinity_cpu_set
+        *cpus;               /* of each member, n_threads; NULL: any */
+    struct worker workers[]; /* n_threads - 1 */
 };
 
 unsigned gguf_cpu_count(void)
@@ -119,15 +120,16 @@ static enum gguf_status choose_cpus(struct gguf_pool *p,
     if (!p->cpus)
         return gg_error_set_nomem(err, p->n_threads * sizeof *p->cpus);
     if (params->bind == GGUF_BIND_CPUS)
-        return gg_place_list(p->cpus, p->n_threads, params->cpus,
-                             params->n_cpus, err);
-    struct gg_place_nodes *nodes = gg_mem_alloc(p->allocator, sizeof *nodes);
+        return gg_affinity_list(p->cpus, p->n_threads, params->cpus,
+                                params->n_cpus, err);
+    struct gg_affinity_nodes *nodes =
+        gg_mem_alloc(p->allocator, sizeof *nodes);
     if (!nodes)
         return gg_error_set_nomem(err, sizeof *nodes);
-    gg_place_nodes_read(nodes, GG_NODES_ROOT);
+    gg_affinity_nodes_read(nodes, GG_NODES_ROOT);
     const bool many = nodes->n > 1;
     if (many)
-        gg_place_nodes(p->cpus, p->n_threads, nodes);
+        gg_affinity_nodes(p->cpus, p->n_threads, nodes);
     gg_mem_free(p->allocator, nodes);
     if (!many) {
         gg_mem_free(p->allocator, p->cpus);
@@ -140,7 +142,7 @@ static enum gguf_status bind_workers(struct gguf_pool *p,
                                      struct gguf_error *err)
 {
     for (unsigned i = 1; p->cpus && i < p->n_threads; i++)
-        GG_TRY(gg_place_bind(p->workers[i - 1].thread, &p->cpus[i], err));
+        GG_TRY(gg_affinity_bind(p->workers[i - 1].thread, &p->cpus[i], err));
     return GGUF_OK;
 }
 
@@ -149,7 +151,7 @@ enum gguf_status gguf_pool_bind_caller(const struct gguf_pool *pool,
 {
     if (!pool || !pool->cpus)
         return GGUF_OK;
-    return gg_place_bind(pthread_self(), &pool->cpus[0], err);
+    return gg_affinity_bind(pthread_self(), &pool->cpus[0], err);
 }
 
 static enum gguf_status check_params(const struct gguf_pool_params *p,

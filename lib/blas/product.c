@@ -9,7 +9,7 @@
 #include "blas/product.h"
 
 #include "base/compiler.h"
-#include "dtype/dtype.h"
+#include "dtype/dtype_int.h"
 #include "gguf/op.h"
 
 #include <cblas.h>

@@ -292,7 +292,7 @@ static enum gguf_status place_all(struct gguf_convert *c,
 /* ---- types ---- */
 
 /* Tensors that models read as F32 whatever the others are. */
-static bool is_f32(const struct gg_made_tensor *t)
+static bool is_f32(const struct gg_composed_tensor *t)
 {
     static const char *const parts[] = {
         "ffn_gate_inp.",        "ffn_gate_inp_shexp.", "position_embd.",
@@ -310,7 +310,7 @@ static bool is_f32(const struct gg_made_tensor *t)
     return false;
 }
 
-static uint32_t choose_type(const struct gg_made_tensor *t, uint8_t how,
+static uint32_t choose_type(const struct gg_composed_tensor *t, uint8_t how,
                             const struct gg_safetensors_type *from)
 {
     if (how == GG_HOW_INDEX)
@@ -349,7 +349,7 @@ static enum gguf_status fail_part(const struct gguf_convert *c, size_t item,
  * rows. */
 static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
                                   size_t k, const struct gg_convert_view *v,
-                                  struct gg_made_tensor *t,
+                                  struct gg_composed_tensor *t,
                                   struct gguf_error *err)
 {
     const struct gg_convert_item *it = &c->item[item];
@@ -387,7 +387,7 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
 /* The parts of a view; of one that is taken several times, all there are. */
 static enum gguf_status add_parts(struct gguf_convert *c,
                                   const struct gg_convert_view *v,
-                                  struct gg_made_tensor *t,
+                                  struct gg_composed_tensor *t,
                                   struct gguf_error *err)
 {
     size_t bytes;
@@ -407,10 +407,11 @@ static enum gguf_status add_parts(struct gguf_convert *c,
         t->part[t->n_parts - 1].first += i * v->every;
     }
     if (v->n_zeros)
-        t->part[t->n_parts++] = (struct gg_made_part){ .from = v->part.from,
-                                                       .zero = true,
-                                                       .n_dims = 1,
-                                                       .ne = { v->n_zeros } };
+        t->part[t->n_parts++] =
+            (struct gg_composed_part){ .from = v->part.from,
+                                       .zero = true,
+                                       .n_dims = 1,
+                                       .ne = { v->n_zeros } };
     return GGUF_OK;
 }
 
@@ -419,7 +420,7 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                                     size_t first, size_t end,
                                     struct gguf_error *err)
 {
-    struct gg_made_tensor *t = &c->made[no];
+    struct gg_composed_tensor *t = &c->made[no];
     struct gguf_convert_tensor *pub = &c->tensor[no];
     const struct gg_safetensors_tensor *from =
         &c->from->tensor[c->item[first].from];
@@ -427,7 +428,7 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
     const uint8_t how = row->how;
     const size_t n = end - first;
     size_t bytes;
-    *t = (struct gg_made_tensor){ .name = c->item[first].to };
+    *t = (struct gg_composed_tensor){ .name = c->item[first].to };
     t->change =
         c->item[first].half == GG_HALF_NONE ? gg_convert_change(how) : NULL;
     t->part = gg_ckd_array(&bytes, 2 * n, sizeof *t->part)

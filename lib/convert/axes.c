@@ -180,7 +180,7 @@ static struct factor *find(struct axis *a, size_t n, const char *name)
 }
 
 /* One more dimension of the part, or more of the last. */
-static bool put(struct gg_made_part *p, uint64_t size, uint64_t step)
+static bool put(struct gg_composed_part *p, uint64_t size, uint64_t step)
 {
     if (size == 1)
         return true;
@@ -188,7 +188,7 @@ static bool put(struct gg_made_part *p, uint64_t size, uint64_t step)
         p->ne[p->n_dims - 1] *= size;
         return true;
     }
-    if (p->n_dims == GG_MADE_DIMS)
+    if (p->n_dims == GG_COMPOSED_DIMS)
         return false;
     p->ne[p->n_dims] = size;
     p->step[p->n_dims++] = step;

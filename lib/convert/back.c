@@ -5,11 +5,11 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "kern/cpu.h"
-#include "model/model.h"
+#include "kern/cpu_features.h"
+#include "model/model_int.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -15,9 +15,9 @@
 #ifndef GG_CONVERT_BACK_H
 #define GG_CONVERT_BACK_H
 
-#include "convert/convert.h"
-#include "data/gguf.h"
-#include "data/loose.h"
+#include "convert/convert_int.h"
+#include "data/gguf_list.h"
+#include "data/element_reader.h"
 #include "data/stwrite.h"
 #include "gguf/split.h"
 
@@ -67,8 +67,8 @@ enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err);
  * caller's to free with gg_back_made_fini, also after a failure. */
 struct gg_back_made {
     struct gg_data_made list; /* of one tensor */
-    struct gg_made_tensor tensor;
-    struct gg_made_part *part;
+    struct gg_composed_tensor tensor;
+    struct gg_composed_part *part;
     size_t n_parts, room;
 };
 enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
@@ -76,8 +76,8 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
                               struct gguf_error *err);
 void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m);
 /* Are they of the same elements in the same order? */
-bool gg_back_same_part(const struct gg_made_part *a,
-                       const struct gg_made_part *b);
+bool gg_back_same_part(const struct gg_composed_part *a,
+                       const struct gg_composed_part *b);
 
 /* back_ternary.c: the file's tensor has -v, 0 and v. Magnitudes of which this
  * is the mean: high up to element cut, low from there on, of numbers that are

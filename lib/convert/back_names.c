@@ -235,7 +235,7 @@ static uint64_t n_elements(const struct gg_back *b, const struct use *u)
 struct views {
     const struct gg_back *b;
     struct gg_safetensors_tensor from;
-    struct gg_made_part seen[16];
+    struct gg_composed_part seen[16];
     size_t n_seen;
     uint64_t used; /* of the elements, each once */
 };

@@ -3,8 +3,8 @@
 #include "config.h"
 #include "convert/back.h"
 
-#include "base/paths.h"
-#include "file/file.h"
+#include "base/paths_int.h"
+#include "file/file_int.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #include "convert/back_vocab.h"
 
 #include "base/str.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/str.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* back_ternary.c - matrices of -v, 0 and v as a folder has them
  *
  * A folder's matrix becomes one of -v, 0 and v by its mean magnitude, of which
- * v is 1 / (1 / mean) in single precision (view.c). Of k numbers of n that are
- * not 0, magnitudes of about v n / k have that mean. One magnitude for all
- * cannot hit it exactly, two that follow each other can: as many have the
+ * v is 1 / (1 / mean) in single precision (tensor_layout.c). Of k numbers of n
+ * that are not 0, magnitudes of about v n / k have that mean. One magnitude for
+ * all cannot hit it exactly, two that follow each other can: as many have the
  * larger one as the sum still wants, and those come first.
  */
 #include "config.h"

@@ -22,7 +22,7 @@
 
 struct piece {
     uint64_t begin; /* of the folder's tensor */
-    struct gg_made_part part;
+    struct gg_composed_part part;
 };
 
 struct pieces {
@@ -53,8 +53,8 @@ struct dim {
 
 /* The dimensions by their steps in the folder's tensor, and how many from the
  * first on leave no gap. */
-static unsigned sort_dims(const struct gg_made_part *p,
-                          struct dim d[GG_MADE_DIMS])
+static unsigned sort_dims(const struct gg_composed_part *p,
+                          struct dim d[GG_COMPOSED_DIMS])
 {
     uint64_t out = 1, run = 1;
     unsigned inner = 0;
@@ -73,7 +73,7 @@ static unsigned sort_dims(const struct gg_made_part *p,
 
 /* The factor that a part's numbers are multiplied by to be the folder's again:
  * that is exact for powers of two only; 0: they are not. */
-static float undo(const struct gg_made_part *p)
+static float undo(const struct gg_composed_part *p)
 {
     float factor = 1;
     int e;
@@ -88,11 +88,11 @@ static float undo(const struct gg_made_part *p)
 /* The pieces of one part: base is the file's tensor, of which the part begins
  * at element off. */
 static enum gguf_status turn(const struct gg_back *b, struct pieces *to,
-                             const struct gg_made_part *p, size_t base,
+                             const struct gg_composed_part *p, size_t base,
                              uint64_t off, struct gguf_error *err)
 {
-    struct dim d[GG_MADE_DIMS];
-    uint64_t at[GG_MADE_DIMS] = { 0 };
+    struct dim d[GG_COMPOSED_DIMS];
+    uint64_t at[GG_COMPOSED_DIMS] = { 0 };
     const unsigned inner = sort_dims(p, d);
     struct piece x = { p->first, { .from = base, .first = off } };
     const float factor = undo(p);
@@ -122,9 +122,9 @@ static enum gguf_status turn(const struct gg_back *b, struct pieces *to,
 }
 
 /* Does it begin at the first element, and leave no gap? */
-static bool is_whole(const struct gg_made_part *p)
+static bool is_whole(const struct gg_composed_part *p)
 {
-    struct dim d[GG_MADE_DIMS];
+    struct dim d[GG_COMPOSED_DIMS];
     return !p->first && sort_dims(p, d) == p->n_dims && d[0].out == 1;
 }
 
@@ -180,7 +180,7 @@ static void sign(float *x, size_t n)
 
 static const struct {
     uint8_t how;
-    gg_made_fn *back;
+    gg_composed_fn *back;
 } changes[] = {
     { GG_HOW_PLUS_1, minus_1 },       { GG_HOW_PLUS_5TH, minus_5th },
     { GG_HOW_PLUS_11TH, minus_11th }, { GG_HOW_NEG_EXP, log_neg },
@@ -225,12 +225,12 @@ static enum gguf_status turn_ternary(const struct gg_back *b,
 
 /* All pieces of the folder's tensor i, and how its numbers are changed. */
 static enum gguf_status collect(const struct gg_back *b, uint32_t i,
-                                struct pieces *p, gg_made_fn **change,
+                                struct pieces *p, gg_composed_fn **change,
                                 struct gguf_error *err)
 {
     const struct gguf_convert *c = b->c;
     for (size_t k = 0; k < c->n_tensors; k++) {
-        const struct gg_made_tensor *t = &c->made[k];
+        const struct gg_composed_tensor *t = &c->made[k];
         const uint8_t how = c->item[c->first_item[k]].row->how;
         for (size_t q = 0; q < t->n_parts; q++) {
             if (t->part[q].from != i || t->part[q].zero)
@@ -260,9 +260,9 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
     struct pieces p = { .piece = NULL };
     uint64_t at = 0;
     *out = (struct gg_back_made){ .part = NULL };
-    out->tensor = (struct gg_made_tensor){ .name = t->name,
-                                           .dtype = GGUF_DTYPE_F32,
-                                           .n_dims = 1 };
+    out->tensor = (struct gg_composed_tensor){ .name = t->name,
+                                               .dtype = GGUF_DTYPE_F32,
+                                               .n_dims = 1 };
     for (int d = 0; d < 4; d++)
         out->tensor.ne[d] = d ? 1 : (int64_t)t->n_elements;
     enum gguf_status st = collect(b, i, &p, &out->tensor.change, err);
@@ -272,7 +272,7 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
     if (st == GGUF_OK && !out->part)
         st = gg_error_set_nomem(err, p.n * sizeof *out->part);
     for (size_t k = 0; k < p.n && st == GGUF_OK; k++) {
-        const struct gg_made_part *x = &p.piece[k].part;
+        const struct gg_composed_part *x = &p.piece[k].part;
         uint64_t n = 1;
         for (unsigned d = 0; d < x->n_dims; d++)
             n *= x->ne[d];
@@ -293,8 +293,8 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
                : st;
 }
 
-bool gg_back_same_part(const struct gg_made_part *a,
-                       const struct gg_made_part *b)
+bool gg_back_same_part(const struct gg_composed_part *a,
+                       const struct gg_composed_part *b)
 {
     bool same = a->first == b->first && a->n_dims == b->n_dims;
     for (unsigned d = 0; same && d < a->n_dims; d++)

@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "vocab/pretok_row.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>

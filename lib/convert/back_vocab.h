@@ -6,7 +6,7 @@
 #define GG_CONVERT_BACK_VOCAB_H
 
 #include "convert/back.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 struct gg_back_tokens {
     struct gg_back *b;

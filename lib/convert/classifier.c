@@ -7,7 +7,7 @@
  * ModernBERT (model/pooled.c). What a class computes otherwise is a note.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -6,8 +6,8 @@
 #include "base/compiler.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "data/plan.h"
-#include "kern/cpu.h"
+#include "data/planned_file.h"
+#include "kern/cpu_features.h"
 #include "quant/job/job.h"
 
 #include <errno.h>

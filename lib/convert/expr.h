@@ -28,7 +28,7 @@
 #ifndef GG_CONVERT_EXPR_H
 #define GG_CONVERT_EXPR_H
 
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 /* The largest number of layers. It is bounded since an expression may search a
  * list of all layers, and is computed for each of them. */

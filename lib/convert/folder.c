@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* folder.c - the texts of a folder */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

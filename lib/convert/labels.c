@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* labels.c - what the numbers of a classifier are of */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/str.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model_kind.c - what kind of model a folder was taken for, in words */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/str.h"
 #include "model/arch.h"

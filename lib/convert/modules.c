@@ -12,7 +12,7 @@
  * rows only if they are asked for. Others are left out, and noted.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -9,7 +9,7 @@
  * accepted where the class's rows know more of the folder's tensors with it.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

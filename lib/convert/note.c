@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* note.c - the notes that a conversion gives its caller */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * list, or, without layers, the number.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/str.h"
 

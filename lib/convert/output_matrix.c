@@ -24,7 +24,7 @@
  * classifier has two rows of the matrix.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -261,7 +261,7 @@ static enum gguf_status check_pairs(const struct gguf_convert *c,
 {
     struct gg_str_esc e;
     for (size_t i = 0; i < c->n_tensors; i += 2) {
-        const struct gg_made_tensor *a = &c->made[i], *b = a + 1;
+        const struct gg_composed_tensor *a = &c->made[i], *b = a + 1;
         const bool pair =
             i + 1 < c->n_tensors && a->name.size == b->name.size &&
             !memcmp(a->name.data, b->name.data, a->name.size - 1) &&

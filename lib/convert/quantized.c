@@ -5,7 +5,7 @@
  * is not in them is refused by its name.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -29,7 +29,7 @@
  */
 #include "config.h"
 #include "convert/card.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/json_scan.h"

@@ -8,7 +8,7 @@
  * lists of "longrope", rope_factors_long.weight and rope_factors_short.weight.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/bytes.h"
 #include "base/str.h"

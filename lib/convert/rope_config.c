@@ -20,7 +20,7 @@
  * same value whichever place it asks. Each decision is a note.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

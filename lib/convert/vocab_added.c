@@ -5,7 +5,7 @@
  * added_tokens_decoder by their id, added_tokens.json as text and id.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -8,11 +8,11 @@
  * models are in files of their own: the table is at the end.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include <stdio.h>
 #include <string.h>

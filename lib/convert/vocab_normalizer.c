@@ -9,7 +9,7 @@
  * left out with a note: nearly all texts are in that form.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

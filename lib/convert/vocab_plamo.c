@@ -5,7 +5,7 @@
  * "UNKNOWN", "CONTROL" or "BYTE"; the line's number is its id.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/str.h"
 

@@ -8,7 +8,7 @@
  * at the end of the first.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/str.h"
 

@@ -21,7 +21,7 @@
  * checked in vocab_normalizer.c.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -11,7 +11,7 @@
  * Digits, Punctuation, and at the end ByteLevel.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -7,7 +7,7 @@
  * by are shown, as llama.cpp's converter has it (conversion/gemma.py).
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

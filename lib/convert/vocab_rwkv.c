@@ -7,7 +7,7 @@
  * writes between the quotes of its bytes (lib/vocab/rwkv.c).
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* vocab_special.c - ids with a meaning */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -13,7 +13,7 @@
  * and as many bytes (2), 4 bytes (5).
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/bytes.h"
 #include "base/compiler.h"

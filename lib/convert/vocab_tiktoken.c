@@ -8,7 +8,7 @@
  * of Qwen/Qwen-7B.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/base64.h"
 #include "base/compiler.h"

@@ -11,7 +11,7 @@
  * and <unk> first, the pieces after the first three moved by one, <mask> last.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/base64.h"
 #include "base/compiler.h"

@@ -9,7 +9,7 @@
  * (100), which transformers make the unknown token, are cut like others.
  */
 #include "config.h"
-#include "convert/vocab.h"
+#include "convert/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -6,7 +6,7 @@
  * is read is told in data/safetensors.h; here the others become a note.
  */
 #include "config.h"
-#include "convert/convert.h"
+#include "convert/convert_int.h"
 
 #include "base/str.h"
 

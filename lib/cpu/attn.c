@@ -11,7 +11,7 @@
  */
 #include "config.h"
 #include "cpu/attn_task.h"
-#include "cpu/task.h"
+#include "cpu/cpu_task.h"
 
 #include "base/barrier.h"
 #include "base/compiler.h"

@@ -55,7 +55,7 @@ struct gg_attn_args {
 size_t gg_attn_work_size(const struct gg_attn_args *a, unsigned nth);
 
 /* Member ith of the barrier's threads (NULL: of one), otherwise as
- * gg_cpu_gemm_run in cpu/gemm.h. */
+ * gg_cpu_gemm_run in cpu/matmul.h. */
 void gg_attn_run(const struct gg_attn_args *a, unsigned ith, void *work,
                  struct gg_barrier *barrier);
 

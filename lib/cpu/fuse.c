@@ -9,8 +9,8 @@
  */
 #include "config.h"
 #include "cpu/fuse.h"
-#include "cpu/optab.h"
-#include "graph/optab.h"
+#include "cpu/compute_table.h"
+#include "graph/op_table.h"
 
 /* Memory that a node reads or writes: all of it at any time, or row by row. */
 struct place {

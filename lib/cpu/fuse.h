@@ -13,14 +13,14 @@
  * finds it.
  *
  * Which operations can be in a step is said by their rows: those of which the
- * CPU backend shares out whole rows (by_rows, optab.h), and of sources of the
- * same shape those that may be overwritten in place (INPLACE,
+ * CPU backend shares out whole rows (by_rows, compute_table.h), and of sources
+ * of the same shape those that may be overwritten in place (INPLACE,
  * graph/op_list.h): of these a row of the result needs the same row alone.
  */
 #ifndef GG_CPU_FUSE_H
 #define GG_CPU_FUSE_H
 
-#include "cpu/run.h"
+#include "cpu/graph_run.h"
 
 /* What rows of all nodes take: they stay in a cache of the second level, with
  * what norms and biases have. */

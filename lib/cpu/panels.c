@@ -6,7 +6,7 @@
 #include "backend/age.h"
 #include "base/ckd.h"
 #include "base/mem.h"
-#include "cpu/optab.h"
+#include "cpu/compute_table.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 /* panels.h - packed weights that are kept
  *
  * Wide products multiply panels, which are packed of the weights each time
- * (gemm.h). With memory to spare the panels of a weight are packed by the first
- * product that needs them, and kept for those that follow, in the order in
- * which weights are first met, as long as there is room under a limit; what
+ * (matmul.h). With memory to spare the panels of a weight are packed by the
+ * first product that needs them, and kept for those that follow, in the order
+ * in which weights are first met, as long as there is room under a limit; what
  * does not fit is packed each time as before. Results have the same bits.
  *
  * What is kept is known by the weight's place, layout and type, and by the age
@@ -14,7 +14,7 @@
 #ifndef GG_CPU_PANELS_H
 #define GG_CPU_PANELS_H
 
-#include "cpu/gemm.h"
+#include "cpu/matmul.h"
 #include "gguf/graph.h"
 #include "gguf/memory.h"
 

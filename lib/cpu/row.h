@@ -7,7 +7,7 @@
 #ifndef GG_CPU_ROW_H
 #define GG_CPU_ROW_H
 
-#include "cpu/task.h"
+#include "cpu/cpu_task.h"
 
 /* A row by its upper indices. */
 struct gg_cpu_pos {

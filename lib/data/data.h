@@ -5,7 +5,7 @@
  * gives its elements as floats, whatever the type, the order of its bytes, the
  * scales outside of its blocks or the form of the file. Code that reads
  * numbers takes a list, and does not know files. A source makes a list: of
- * GGUF files (gguf.h), of another form of files, or of other lists, whose
+ * GGUF files (gguf_list.h), of another form of files, or of other lists, whose
  * tensors it permutes, stacks or scales. To add one, write the four functions
  * below, and embed a struct gg_data as the first member of its own.
  *

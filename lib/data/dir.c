@@ -4,7 +4,7 @@
 #include "data/dir.h"
 #include "base/str.h"
 #include "base/stranger.h"
-#include "file/file.h"
+#include "file/file_int.h"
 
 #include <errno.h>
 #include <stdio.h>

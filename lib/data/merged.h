@@ -16,7 +16,7 @@
 #define GG_DATA_MERGED_H
 
 #include "data/data.h"
-#include "data/gguf.h"
+#include "data/gguf_list.h"
 #include "data/lora.h"
 
 /* An adapter and how much of it. */

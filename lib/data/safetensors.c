@@ -215,8 +215,8 @@ enum gguf_status gg_safetensors_hold(const struct gg_safetensors *s,
         return GGUF_OK;
     if (begin)
         return gg_safetensors_in_file(
-            f->name, gg_held_take(&f->held, off, size, err), err);
-    gg_held_release(&f->held, off, size);
+            f->name, gg_resident_take(&f->held, off, size, err), err);
+    gg_resident_release(&f->held, off, size);
     return GGUF_OK;
 }
 
@@ -320,7 +320,7 @@ void gg_safetensors_close(struct gg_safetensors *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->n_files; i++) {
-        gg_held_fini(&s->file[i]->held);
+        gg_resident_fini(&s->file[i]->held);
         gg_mapfile_close(&s->file[i]->map);
         gg_mem_free(s->allocator, s->file[i]);
     }

@@ -28,7 +28,7 @@
 #include "base/index.h"
 #include "base/mapfile.h"
 #include "base/mem.h"
-#include "base/held.h"
+#include "base/resident.h"
 #include "data/data.h"
 #include "data/dir.h"
 #include "gguf/paths.h"
@@ -76,8 +76,8 @@ struct gg_safetensors_file {
     char *path;                   /* NULL: memory */
     struct gguf_str name, prefix; /* prefix: before the names of its tensors */
     struct gg_mapfile map;
-    struct gg_held held; /* of a map through a function */
-    uint64_t data_off;   /* byte after the header */
+    struct gg_resident held; /* of a map through a function */
+    uint64_t data_off;       /* byte after the header */
     size_t first_tensor, n_tensors;
 };
 

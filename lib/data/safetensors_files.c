@@ -88,7 +88,7 @@ static enum gguf_status add_file(struct gg_safetensors *s,
     }
     GG_TRY(
         gg_safetensors_in_file(f->name, gg_safetensors_read(s, no, err), err));
-    return f->map.read ? gg_held_init(&f->held, &f->map, s->allocator, err)
+    return f->map.read ? gg_resident_init(&f->held, &f->map, s->allocator, err)
                        : GGUF_OK;
 }
 

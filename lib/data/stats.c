@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "data/rows.h"
-#include "kern/cpu.h"
+#include "data/tensor_rows.h"
+#include "kern/cpu_features.h"
 #include "kern/stat.h"
 
 #include <math.h>

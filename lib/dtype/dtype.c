@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dtype.c - the table of tensor types, made from list.h */
 #include "config.h"
-#include "dtype/dtype.h"
+#include "dtype/dtype_int.h"
 #include "base/ckd.h"
 #include "base/compiler.h"
 #include "base/error.h"

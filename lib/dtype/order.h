@@ -20,7 +20,7 @@
 #ifndef GG_DTYPE_ORDER_H
 #define GG_DTYPE_ORDER_H
 
-#include "dtype/dtype.h"
+#include "dtype/dtype_int.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* baseline.c - reading a base's logits */
 #include "config.h"
-#include "eval/baseline.h"
+#include "eval/baseline_int.h"
 
 #include "base/bytes.h"
 #include "base/ckd.h"

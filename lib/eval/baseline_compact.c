@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* baseline_compact.c - opening a file of logits of the compact form */
 #include "config.h"
-#include "eval/baseline.h"
+#include "eval/baseline_int.h"
 #include "eval/compact.h"
 
 #include "base/bytes.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* baseline_write.c - the sink that writes a base's logits */
 #include "config.h"
-#include "eval/baseline.h"
+#include "eval/baseline_int.h"
 #include "eval/compact.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "gguf/outfile.h"
 
 #include <math.h>

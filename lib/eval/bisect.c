@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* bisect.c - weights taken from a base, and what that gives */
 #include "config.h"
-#include "eval/bisect.h"
+#include "eval/bisect_int.h"
 
 #include "base/mem.h"
 #include "base/params.h"
 #include "gguf/collect.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 struct job {
     struct gguf_bisect *b;
@@ -124,7 +124,7 @@ static enum gguf_status measure_with(struct job *j, struct gg_bisect_group *g,
 {
     struct gguf_figure kld;
     GG_TRY(swap(j, g, err));
-    gg_memo_replay(j->s[0]);
+    gg_output_cache_replay(j->s[0]);
     const enum gguf_status st = measure(j, &kld, err);
     swap_back(j, g->entry.n_weights);
     *done = st == GGUF_OK;
@@ -153,7 +153,7 @@ static enum gguf_status measure_all(struct job *j, struct gguf_error *err)
     const size_t n = j->p->max_weights ? GG_MIN(j->p->max_weights, all) : all;
     struct gg_bisect_group *g;
     bool done = true;
-    gg_memo_record(j->s[0]);
+    gg_output_cache_record(j->s[0]);
     GG_TRY(measure(j, &b->kld, err));
     report(j, NULL, n);
     while (done && b->n_measured < n && !is_over(j) &&
@@ -233,7 +233,7 @@ enum gguf_status gguf_bisect_run(struct gguf_bisect **out,
         return gg_error_set_nomem(err, sizeof *j.b);
     j.b->allocator = p.allocator;
     const enum gguf_status st = run(&j, err);
-    gg_memo_stop(base);
+    gg_output_cache_stop(base);
     if (st == GGUF_OK)
         *out = j.b;
     else

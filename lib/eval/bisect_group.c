@@ -5,7 +5,7 @@
  * first; so are those of its halves.
  */
 #include "config.h"
-#include "eval/bisect.h"
+#include "eval/bisect_int.h"
 
 #include "base/ckd.h"
 #include "base/mem.h"

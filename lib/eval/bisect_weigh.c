@@ -5,11 +5,11 @@
  * order.
  */
 #include "config.h"
-#include "eval/bisect.h"
+#include "eval/bisect_int.h"
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "data/gguf.h"
+#include "data/gguf_list.h"
 #include "kern/kern.h"
 
 #include <string.h>

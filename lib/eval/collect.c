@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* collect.c - importance data: chunk after chunk of a text through a model */
 #include "config.h"
-#include "eval/collect.h"
+#include "eval/collect_int.h"
 
 #include "base/params.h"
 #include "base/str.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include <string.h>
 

@@ -9,11 +9,11 @@
  * high and low are not negative. The rest is in eval/part_file.h.
  */
 #include "config.h"
-#include "eval/collect.h"
+#include "eval/collect_int.h"
 #include "eval/part_file.h"
 
 #include "base/str.h"
-#include "file/file.h"
+#include "file/file_int.h"
 
 #include <string.h>
 

@@ -9,10 +9,10 @@
  * more without it. Additions of totals are exact: their order does not matter.
  */
 #include "config.h"
-#include "eval/collect.h"
+#include "eval/collect_int.h"
 
 #include "base/compiler.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include <string.h>
 

@@ -10,14 +10,14 @@
  * next pass reads.
  */
 #include "config.h"
-#include "eval/collect.h"
+#include "eval/collect_int.h"
 
 #include "base/str.h"
 #include "gguf/op.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "kern/stat.h"
-#include "run/session.h"
-#include "sched/sched.h"
+#include "run/session_int.h"
+#include "sched/sched_int.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* collect_sum.c - entries of importance data, and their sums */
 #include "config.h"
-#include "eval/collect.h"
+#include "eval/collect_int.h"
 
 #include "base/str.h"
 

@@ -22,7 +22,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "eval/divergence.h"
-#include "eval/range.h"
+#include "eval/range_coder.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,8 +61,8 @@ static const uint8_t *get_number(const uint8_t *p, uint32_t *v)
  * and of its bits the first. */
 enum { AROUND = 32, N_AROUND = 7, MOST_BITS = 24 };
 struct odds {
-    struct gg_range_odds there[N_AROUND], is_large;
-    struct gg_range_odds longer[2][MOST_BITS], half[2][MOST_BITS];
+    struct gg_range_coder_odds there[N_AROUND], is_large;
+    struct gg_range_coder_odds longer[2][MOST_BITS], half[2][MOST_BITS];
 };
 
 static unsigned around(uint32_t before)
@@ -88,17 +88,17 @@ static void expect(struct odds *o, uint32_t n, uint32_t n_vocab)
     const uint64_t share = (uint64_t)n * 65536 / n_vocab;
     for (unsigned i = 0; i < N_AROUND; i++) {
         const uint64_t p = (share * 12 + there[i] * 65536u) / 44;
-        o->there[i] =
-            (struct gg_range_odds){ (uint16_t)GG_MIN(GG_MAX(p, 200u), 65000u),
-                                    12 };
+        o->there[i] = (struct gg_range_coder_odds){
+            (uint16_t)GG_MIN(GG_MAX(p, 200u), 65000u), 12
+        };
     }
-    o->is_large = (struct gg_range_odds){ 29000, 12 };
+    o->is_large = (struct gg_range_coder_odds){ 29000, 12 };
     for (unsigned k = 0; k < 2; k++)
         for (unsigned i = 0; i < MOST_BITS; i++) {
-            o->longer[k][i] = (struct gg_range_odds){
+            o->longer[k][i] = (struct gg_range_coder_odds){
                 i < 12 && longer[k][i] ? longer[k][i] : 8000, 24
             };
-            o->half[k][i] = (struct gg_range_odds){ 28000, 24 };
+            o->half[k][i] = (struct gg_range_coder_odds){ 28000, 24 };
         }
 }
 
@@ -106,34 +106,35 @@ static void expect(struct odds *o, uint32_t n, uint32_t n_vocab)
  * and all bits but the first, and the 4 bits that are left. */
 enum { STEP_BITS = 4 };
 
-static void put_steps(struct gg_range_writer *w, struct odds *o, bool is_large,
-                      uint32_t steps)
+static void put_steps(struct gg_range_coder_writer *w, struct odds *o,
+                      bool is_large, uint32_t steps)
 {
     const uint32_t v = (steps >> STEP_BITS) + 1;
     unsigned n = 0;
     for (; n + 1 < MOST_BITS && v >> (n + 1); n++)
-        gg_range_write(w, &o->longer[is_large][n], true);
+        gg_range_coder_write(w, &o->longer[is_large][n], true);
     if (n + 1 < MOST_BITS)
-        gg_range_write(w, &o->longer[is_large][n], false);
+        gg_range_coder_write(w, &o->longer[is_large][n], false);
     if (n)
-        gg_range_write(w, &o->half[is_large][n], v >> (n - 1) & 1);
+        gg_range_coder_write(w, &o->half[is_large][n], v >> (n - 1) & 1);
     if (n > 1)
-        gg_range_write_even(w, v, n - 1);
-    gg_range_write_even(w, steps, STEP_BITS);
+        gg_range_coder_write_even(w, v, n - 1);
+    gg_range_coder_write_even(w, steps, STEP_BITS);
 }
 
-static uint32_t get_steps(struct gg_range_reader *r, struct odds *o,
+static uint32_t get_steps(struct gg_range_coder_reader *r, struct odds *o,
                           bool is_large)
 {
     unsigned n = 0;
-    while (n + 1 < MOST_BITS && gg_range_read(r, &o->longer[is_large][n]))
+    while (n + 1 < MOST_BITS &&
+           gg_range_coder_read(r, &o->longer[is_large][n]))
         n++;
     uint32_t v = 1;
     if (n)
-        v = v << 1 | gg_range_read(r, &o->half[is_large][n]);
+        v = v << 1 | gg_range_coder_read(r, &o->half[is_large][n]);
     if (n > 1)
-        v = v << (n - 1) | gg_range_read_even(r, n - 1);
-    return (v - 1) << STEP_BITS | gg_range_read_even(r, STEP_BITS);
+        v = v << (n - 1) | gg_range_coder_read_even(r, n - 1);
+    return (v - 1) << STEP_BITS | gg_range_coder_read_even(r, STEP_BITS);
 }
 
 static double ln_of(unsigned code)
@@ -201,23 +202,23 @@ static size_t put_tokens(const struct row *row, unsigned weight, uint32_t n,
                          size_t room, uint8_t *out)
 {
     struct walk k = { row, ln_of(weight), row->start, 0 };
-    struct gg_range_writer w;
+    struct gg_range_coder_writer w;
     struct odds o;
     uint32_t before = 0, steps;
     bool is_large;
     expect(&o, n, row->n_vocab);
-    gg_range_write_begin(&w, out, room);
+    gg_range_coder_write_begin(&w, out, room);
     for (uint32_t i = 0; n && i < row->n_vocab && !w.full; i++) {
         const bool there = is_there(&k, i, &is_large, &steps);
-        gg_range_write(&w, &o.there[around(before)], there);
+        gg_range_coder_write(&w, &o.there[around(before)], there);
         before = before << 1 | there;
         if (!there)
             continue;
-        gg_range_write(&w, &o.is_large, is_large);
+        gg_range_coder_write(&w, &o.is_large, is_large);
         put_steps(&w, &o, is_large, steps);
         n--;
     }
-    const uint8_t *end = gg_range_write_end(&w);
+    const uint8_t *end = gg_range_coder_write_end(&w);
     return w.full ? room + 1 : (size_t)(end - out);
 }
 
@@ -411,19 +412,20 @@ double gg_compact_divergence(const uint8_t *data, const float *q, double nq,
     const double ln_w = ln_of(gg_bytes_load16le(p + NLL)), w = exp(ln_w);
     p = get_number(p + NLL + WEIGHT, &top);
     p = get_number(p, &n);
-    struct gg_range_reader r;
+    struct gg_range_coder_reader r;
     struct odds o;
     expect(&o, n, (uint32_t)n_vocab);
-    gg_range_read_begin(&r, p, (size_t)(end - p));
+    gg_range_coder_read_begin(&r, p, (size_t)(end - p));
     size_t best = 0;
     double sum = 0;
     for (size_t i = 0; i < n_vocab; i++) {
         const double ln_q = (double)q[i] - nq;
         best = q[i] > q[best] ? i : best;
-        const bool there = n && gg_range_read(&r, &o.there[around(before)]);
+        const bool there =
+            n && gg_range_coder_read(&r, &o.there[around(before)]);
         before = before << 1 | there;
         n -= there;
-        const bool is_large = there && gg_range_read(&r, &o.is_large);
+        const bool is_large = there && gg_range_coder_read(&r, &o.is_large);
         const uint32_t steps = there ? get_steps(&r, &o, is_large) : 0;
         if (is_large)
             sum += large_term(steps, ln_w, ln_q);

@@ -5,11 +5,11 @@
  * added up chunk by chunk, so that chunks scored elsewhere give the same ones.
  */
 #include "config.h"
-#include "eval/kld.h"
+#include "eval/kld_int.h"
 
 #include "base/mem.h"
 #include "base/params.h"
-#include "eval/baseline.h"
+#include "eval/baseline_int.h"
 #include "eval/divergence.h"
 #include "eval/nll.h"
 #include "gguf/session.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kld_stats.c - statistics of tokens that were scored; formulas: gguf/kld.h */
 #include "config.h"
-#include "eval/kld.h"
+#include "eval/kld_int.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
 #include "eval/nll.h"
 
 #include "base/error.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "kern/vec.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "gguf/digest.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* part.c - scores of chunks: kept and put together */
 #include "config.h"
-#include "eval/part.h"
+#include "eval/part_int.h"
 
 #include "base/str.h"
 #include "eval/origin.h"

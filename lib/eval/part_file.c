@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "gguf/digest.h"
 
 #include <stdio.h>

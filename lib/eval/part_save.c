@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* part_save.c - parts as files: written, and read again */
 #include "config.h"
-#include "eval/part.h"
+#include "eval/part_int.h"
 #include "eval/part_file.h"
 
 #include "base/str.h"
-#include "file/file.h"
+#include "file/file_int.h"
 
 #include <math.h>
 #include <stdio.h>

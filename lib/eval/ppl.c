@@ -11,7 +11,7 @@
 #include "base/params.h"
 #include "eval/nll.h"
 #include "gguf/eval.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include <math.h>
 

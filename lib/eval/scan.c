@@ -12,9 +12,9 @@
 
 #include "base/mem.h"
 #include "base/params.h"
-#include "eval/fault.h"
+#include "eval/first_fault.h"
 #include "eval/nll.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include <string.h>
 
@@ -288,14 +288,14 @@ void gg_scan_fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n)
 }
 
 /* The group that begins with a chunk, from its output at on. */
-static struct gg_fault_place place_of(const struct gguf_scan *j, size_t chunk,
-                                      size_t at)
+static struct gg_first_fault_place place_of(const struct gguf_scan *j,
+                                            size_t chunk, size_t at)
 {
-    return (struct gg_fault_place){ .windows = &j->windows,
-                                    .session = j->session,
-                                    .n_models = j->n_models,
-                                    .chunk = chunk,
-                                    .at = at };
+    return (struct gg_first_fault_place){ .windows = &j->windows,
+                                          .session = j->session,
+                                          .n_models = j->n_models,
+                                          .chunk = chunk,
+                                          .at = at };
 }
 
 /* A sink found that logits of a chunk are not finite: where does that come
@@ -303,11 +303,11 @@ static struct gg_fault_place place_of(const struct gguf_scan *j, size_t chunk,
 static enum gguf_status find_fault(struct gguf_scan *j, size_t chunk,
                                    enum gguf_status st, struct gguf_error *err)
 {
-    const struct gg_fault_place p = place_of(j, chunk, 0);
+    const struct gg_first_fault_place p = place_of(j, chunk, 0);
     if (st != GGUF_E_NONFINITE)
         return st;
     gg_scan_fill(j, 0, chunk, 1);
-    gg_fault_find(&p, j->batch, err);
+    gg_first_fault_find(&p, j->batch, err);
     return st;
 }
 
@@ -381,12 +381,13 @@ static enum gguf_status hand_outputs(struct gguf_scan *j, size_t chunk,
 {
     for (size_t i = 0; j->wants_rows && i < n; i += j->most) {
         const size_t rows = GG_MIN(j->most, n - i);
-        const struct gg_fault_place p = place_of(j, chunk, first + i);
+        const struct gg_first_fault_place p = place_of(j, chunk, first + i);
         for (size_t k = 0; k < j->n_models; k++)
-            GG_TRY(gg_fault_tell(&p, k,
-                                 gguf_session_logits(j->session[k], i, rows,
-                                                     &j->logits[k], err),
-                                 err));
+            GG_TRY(
+                gg_first_fault_tell(&p, k,
+                                    gguf_session_logits(j->session[k], i, rows,
+                                                        &j->logits[k], err),
+                                    err));
         GG_TRY(hand_on(j, at, rows, err));
     }
     return GGUF_OK;
@@ -421,12 +422,12 @@ static enum gguf_status run_piece(struct gguf_scan *j, size_t chunk,
                                   size_t *first, struct place *at,
                                   struct gguf_error *err)
 {
-    const struct gg_fault_place p = place_of(j, chunk, *first);
+    const struct gg_first_fault_place p = place_of(j, chunk, *first);
     size_t n = 0;
     for (size_t i = 0; i < piece->n; i++)
         n += piece->want[i] != 0;
     for (size_t i = 0; i < j->n_models; i++)
-        GG_TRY(gg_fault_tell(
+        GG_TRY(gg_first_fault_tell(
             &p, i, gguf_session_decode(j->session[i], piece, err), err));
     GG_TRY(hand_outputs(j, chunk, *first, n, at, err));
     *first += n;

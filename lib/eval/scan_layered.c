@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 static enum gguf_status hand_layered(void *user, size_t g,
                                      struct gguf_error *err)

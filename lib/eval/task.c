@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* task.c - tasks: making, choosing some, shares */
 #include "config.h"
-#include "eval/task.h"
+#include "eval/task_int.h"
 
 #include "base/compiler.h"
 #include "base/params.h"

@@ -5,7 +5,7 @@
  * keys is passed over, however it is nested, up to a depth.
  */
 #include "config.h"
-#include "eval/task.h"
+#include "eval/task_int.h"
 
 #include "base/str.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* task_read.c - tasks in the forms of llama.cpp */
 #include "config.h"
-#include "eval/task.h"
+#include "eval/task_int.h"
 
 #include "base/bytes.h"
 #include "base/cursor.h"

@@ -6,11 +6,11 @@
  */
 #include "config.h"
 #include "eval/nll.h"
-#include "eval/task.h"
+#include "eval/task_int.h"
 
 #include "base/compiler.h"
 #include "base/params.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * count and first place do not depend on the thread that found them.
  */
 #include "config.h"
-#include "file/check.h"
-#include "file/file.h"
+#include "file/file_check.h"
+#include "file/file_int.h"
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -15,9 +15,9 @@
 #include "base/barrier.h"
 #include "base/mem.h"
 #include "base/params.h"
-#include "file/file.h"
-#include "file/sum.h"
-#include "kern/cpu.h"
+#include "file/file_int.h"
+#include "file/checksum.h"
+#include "kern/cpu_features.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -50,7 +50,7 @@ struct job {
 
     struct gg_barrier_gate news; /* a turn has come, or the end */
     unsigned n_spin;
-    struct gg_sum tensor_sum, model_sum;
+    struct gg_checksum tensor_sum, model_sum;
     bool tensor_begun;
     /* Whose turn it is: numbers of pieces. Who has the turn owns the sum;
      * passing it on releases that, and seeing one's turn acquires it. */
@@ -152,9 +152,9 @@ static bool read_piece(struct job *j, const struct cursor *c, struct piece *q)
 static void sum_tensor(struct job *j, struct cursor c, struct piece *q,
                        unsigned ith)
 {
-    struct gg_sum s;
+    struct gg_checksum s;
     const size_t k = c.number;
-    if (!gg_sum_begin(&s, j->p.algo, &j->kern)) {
+    if (!gg_checksum_begin(&s, j->p.algo, &j->kern)) {
         fail_nomem(j, sizeof s);
         return;
     }
@@ -163,10 +163,10 @@ static void sum_tensor(struct job *j, struct cursor c, struct piece *q,
         take_piece(j, &c, q);
         if (!read_piece(j, &at, q))
             break;
-        gg_sum_add(&s, q->p, q->n);
+        gg_checksum_add(&s, q->p, q->n);
         tell(j, q->n, ith);
     }
-    gg_sum_end(&s, &j->tensors[k]);
+    gg_checksum_end(&s, &j->tensors[k]);
 }
 
 static void work_each(void *user, unsigned ith, unsigned nth)
@@ -229,17 +229,18 @@ static void pass_turn(struct job *j, _Atomic uint64_t *turn, uint64_t number)
 static void add_to_tensor(struct job *j, const struct piece *q, bool both)
 {
     if (q->first)
-        j->tensor_begun = gg_sum_begin(&j->tensor_sum, j->p.algo, &j->kern);
+        j->tensor_begun =
+            gg_checksum_begin(&j->tensor_sum, j->p.algo, &j->kern);
     if (!j->tensor_begun) {
         fail_nomem(j, sizeof j->tensor_sum);
         return;
     }
     if (both)
-        gg_sum_add_two(&j->model_sum, &j->tensor_sum, q->p, q->n);
+        gg_checksum_add_two(&j->model_sum, &j->tensor_sum, q->p, q->n);
     else
-        gg_sum_add(&j->tensor_sum, q->p, q->n);
+        gg_checksum_add(&j->tensor_sum, q->p, q->n);
     if (q->last) {
-        gg_sum_end(&j->tensor_sum, &j->tensors[q->tensor]);
+        gg_checksum_end(&j->tensor_sum, &j->tensors[q->tensor]);
         j->tensor_begun = false;
     }
 }
@@ -248,7 +249,7 @@ static void work_in_turn(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
     struct piece q = { .room = j->room + (size_t)ith * PIECE };
-    const bool both = j->tensors && gg_sum_has_two(j->p.algo, &j->kern);
+    const bool both = j->tensors && gg_checksum_has_two(j->p.algo, &j->kern);
     struct cursor at;
     uint64_t number;
     (void)nth;
@@ -258,7 +259,7 @@ static void work_in_turn(void *user, unsigned ith, unsigned nth)
         if (both)
             add_to_tensor(j, &q, true);
         else
-            gg_sum_add(&j->model_sum, q.p, q.n);
+            gg_checksum_add(&j->model_sum, q.p, q.n);
         pass_turn(j, &j->model_turn, number);
         if (j->tensors && !both) {
             if (!wait_turn(j, &j->tensor_turn, number))
@@ -272,14 +273,14 @@ static void work_in_turn(void *user, unsigned ith, unsigned nth)
 
 static void sum_model(struct job *j)
 {
-    if (!gg_sum_begin(&j->model_sum, j->p.algo, &j->kern)) {
+    if (!gg_checksum_begin(&j->model_sum, j->p.algo, &j->kern)) {
         fail_nomem(j, sizeof j->model_sum);
         return;
     }
     gguf_pool_run(j->p.pool, work_in_turn, j);
-    gg_sum_end(&j->model_sum, j->model);
+    gg_checksum_end(&j->model_sum, j->model);
     if (j->tensor_begun) /* stopped within it */
-        gg_sum_end(&j->tensor_sum, NULL);
+        gg_checksum_end(&j->tensor_sum, NULL);
 }
 
 /* --------------------------------------------------------- whole files --- */
@@ -288,9 +289,9 @@ static void sum_model(struct job *j)
 static void sum_whole(struct job *j, size_t k, uint8_t *room, unsigned ith)
 {
     const struct gg_mapfile *m = &j->files[k]->map;
-    struct gg_sum s;
+    struct gg_checksum s;
     struct gguf_error e;
-    if (!gg_sum_begin(&s, j->p.algo, &j->kern)) {
+    if (!gg_checksum_begin(&s, j->p.algo, &j->kern)) {
         fail_nomem(j, sizeof s);
         return;
     }
@@ -300,10 +301,10 @@ static void sum_whole(struct job *j, size_t k, uint8_t *room, unsigned ith)
             fail(j, &e);
             break;
         }
-        gg_sum_add(&s, room, (size_t)n);
+        gg_checksum_add(&s, room, (size_t)n);
         tell(j, (size_t)n, ith);
     }
-    gg_sum_end(&s, &j->tensors[k]);
+    gg_checksum_end(&s, &j->tensors[k]);
 }
 
 static void work_whole(void *user, unsigned ith, unsigned nth)
@@ -321,13 +322,13 @@ enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
                                    struct gguf_error *err)
 {
     struct gg_hash_kern kern;
-    struct gg_sum s;
-    GG_TRY(gg_sum_check(algo, err));
+    struct gg_checksum s;
+    GG_TRY(gg_checksum_check(algo, err));
     gg_hash_kern_init(&kern, gg_kern_cpu_detect(), gg_kern_cpu_has_sha());
-    if (!gg_sum_begin(&s, algo, &kern))
+    if (!gg_checksum_begin(&s, algo, &kern))
         return gg_error_set_nomem(err, sizeof s);
-    gg_sum_add(&s, data, size);
-    gg_sum_end(&s, out);
+    gg_checksum_add(&s, data, size);
+    gg_checksum_end(&s, out);
     return GGUF_OK;
 }
 
@@ -362,7 +363,7 @@ static enum gguf_status run(struct job *j, bool whole,
 {
     GG_TRY(
         gg_params_take(&j->p, sizeof j->p, params, "gguf_digest_params", err));
-    GG_TRY(gg_sum_check(j->p.algo, err));
+    GG_TRY(gg_checksum_check(j->p.algo, err));
     GG_TRY(gg_barrier_gate_init(&j->news, err));
     const int locked = pthread_mutex_init(&j->mutex, NULL);
     const enum gguf_status st = locked

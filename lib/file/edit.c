@@ -3,7 +3,7 @@
 #include "config.h"
 #include "file/edit_int.h"
 #include "base/params.h"
-#include "base/paths.h"
+#include "base/paths_int.h"
 #include "file/header.h"
 #include "file/journal.h"
 #include "file/value.h"

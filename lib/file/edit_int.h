@@ -3,7 +3,7 @@
 #ifndef GG_FILE_EDIT_INT_H
 #define GG_FILE_EDIT_INT_H
 
-#include "file/file.h"
+#include "file/file_int.h"
 #include "file/writer_int.h"
 #include "gguf/edit.h"
 

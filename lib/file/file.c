@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* file.c - open a file, check it, hand out views of it */
 #include "config.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "file/header.h"
 #include "file/journal.h"
 #include "file/value.h"
 #include "gguf/writer.h"
 #include "base/mem.h"
 #include "base/params.h"
-#include "base/paths.h"
+#include "base/paths_int.h"
 #include "base/str.h"
 #include "dtype/order.h"
 

@@ -4,9 +4,9 @@
 #include "config.h"
 #include "file/journal.h"
 #include "base/bytes.h"
-#include "base/ident.h"
+#include "base/file_id.h"
 #include "base/mem.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -89,7 +89,7 @@ static enum gguf_status open_journal(struct gg_journal *j, const char *name,
     if (gg_mapfile_open(&j->map, name, 0, 0, &why) == GGUF_OK) {
         bool good = false; /* it comes from a user who may write the file */
         enum gguf_status st =
-            gg_ident_trusted(j->map.fd, name, file.st_uid, &good, err);
+            gg_file_id_trusted(j->map.fd, name, file.st_uid, &good, err);
         if (!good)
             gg_journal_close(j);
         return st;
@@ -100,7 +100,7 @@ static enum gguf_status open_journal(struct gg_journal *j, const char *name,
         err, why.sys_errno,
         "an edit may have been interrupted, and its journal "
         "'%s' cannot be read",
-        gg_str_esc(&e, gg_str_z(name + gg_ident_folder_size(name))));
+        gg_str_esc(&e, gg_str_z(name + gg_file_id_folder_size(name))));
 }
 
 enum gguf_status gg_journal_find(struct gg_journal *j,
@@ -148,7 +148,7 @@ static enum gguf_status check_stranger(const char *name,
     if (st != GGUF_OK && why.sys_errno != 0)
         return gg_error_set_errno(
             err, why.sys_errno, "what lies at '%s' cannot be read",
-            gg_str_esc(&e, gg_str_z(name + gg_ident_folder_size(name))));
+            gg_str_esc(&e, gg_str_z(name + gg_file_id_folder_size(name))));
     bool ours = st == GGUF_OK && m.size >= sizeof MAGIC - 1 &&
                 !memcmp(m.data, MAGIC, sizeof MAGIC - 1);
     if (st == GGUF_OK)
@@ -159,7 +159,7 @@ static enum gguf_status check_stranger(const char *name,
         err, GGUF_E_EXIST, GGUF_NO_OFFSET,
         "'%s' exists and is not the journal of an edit: it is left "
         "alone",
-        gg_str_esc(&e, gg_str_z(name + gg_ident_folder_size(name))));
+        gg_str_esc(&e, gg_str_z(name + gg_file_id_folder_size(name))));
 }
 
 /* The journal o under its name, and on the disk; or not at all. */

@@ -4,7 +4,7 @@
 #include "gguf/reader.h"
 #include "base/mem.h"
 #include "base/params.h"
-#include "file/file.h"
+#include "file/file_int.h"
 
 /* Pieces of the header: most headers are in the first or the second; with a
  * vocabulary they have some MB, which is four requests. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* split.c - several files read as one model */
 #include "config.h"
-#include "file/split.h"
+#include "file/split_int.h"
 #include "base/ckd.h"
 #include "base/index.h"
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "file/split_find.h"
 
 #include <errno.h>

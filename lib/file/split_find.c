@@ -4,7 +4,7 @@
 #include "file/split_find.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "file/split.h"
+#include "file/split_int.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "base/ckd.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "file/header.h"
 
 #include <stdio.h>

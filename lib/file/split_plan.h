@@ -3,7 +3,7 @@
 #ifndef GG_FILE_SPLIT_PLAN_H
 #define GG_FILE_SPLIT_PLAN_H
 
-#include "file/split.h"
+#include "file/split_int.h"
 #include "gguf/writer.h"
 
 struct gguf_split_plan {

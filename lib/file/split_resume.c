@@ -5,8 +5,8 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "file/file.h"
-#include "file/version.h"
+#include "file/file_int.h"
+#include "file/version_int.h"
 #include "gguf/version.h"
 
 #include <errno.h>
@@ -134,18 +134,18 @@ static enum gguf_status make_journal(struct gg_split_resume *r,
     if (st == GGUF_OK)
         st = gg_outfile_commit(&o, err);
     gg_outfile_abort(&o);
-    return st == GGUF_OK ? gg_ident_open(r->path, &r->fd, err) : st;
+    return st == GGUF_OK ? gg_file_id_open(r->path, &r->fd, err) : st;
 }
 
 static enum gguf_status lock_journal(struct gg_split_resume *r,
                                      struct gguf_error *err)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    struct gg_ident id;
+    struct gg_file_id id;
     /* where the system has no locks, a run works without one */
     const bool busy = fcntl(r->fd, F_SETLK, &lock) != 0 &&
                       (errno == EACCES || errno == EAGAIN);
-    if (!busy && gg_ident_fd(&id, r->fd) && gg_ident_is(&id, r->path))
+    if (!busy && gg_file_id_fd(&id, r->fd) && gg_file_id_is(&id, r->path))
         return GGUF_OK;
     r->found = true; /* it is the other one's */
     return gg_error_set(err, GGUF_E_IO, GGUF_NO_OFFSET,
@@ -157,7 +157,7 @@ static enum gguf_status open_journal(struct gg_split_resume *r,
 {
     struct gguf_error why;
     struct gg_str_esc esc;
-    enum gguf_status st = gg_ident_open(r->path, &r->fd, &why);
+    enum gguf_status st = gg_file_id_open(r->path, &r->fd, &why);
     r->found = r->fd >= 0;
     if (st == GGUF_OK && !r->found)
         st = make_journal(r, &why);
@@ -183,7 +183,7 @@ static enum gguf_status open_part(struct gg_split_resume *r,
     struct gg_str_esc esc;
     struct stat s;
     int fd = -1;
-    const enum gguf_status st = gg_ident_open(r->part, &fd, &why);
+    const enum gguf_status st = gg_file_id_open(r->part, &fd, &why);
     if (st != GGUF_OK)
         return gg_error_set(err, st, GGUF_NO_OFFSET, "'%s' %s",
                             gg_str_esc(&esc, gg_str_z(r->part)), why.message);
@@ -283,23 +283,23 @@ enum gguf_status gg_split_resume_note(struct gg_split_resume *r,
 /* The file of the data, if it is still what it was. */
 static void remove_part(const struct gg_split_resume *r)
 {
-    struct gg_ident id;
+    struct gg_file_id id;
     int fd = -1;
-    if (gg_ident_open(r->part, &fd, NULL) != GGUF_OK || fd < 0)
+    if (gg_file_id_open(r->part, &fd, NULL) != GGUF_OK || fd < 0)
         return;
-    if (gg_ident_fd(&id, fd) && id.ino == r->inode)
-        (void)gg_ident_unlink(&id, r->part);
+    if (gg_file_id_fd(&id, fd) && id.ino == r->inode)
+        (void)gg_file_id_unlink(&id, r->part);
     close(fd);
 }
 
 int gg_split_resume_close(struct gg_split_resume *r, bool done)
 {
-    struct gg_ident id;
+    struct gg_file_id id;
     int reason = 0;
     if (r->ready && !done && !r->done)
         remove_part(r);
     if (r->fd >= 0 && (done || (!r->done && (r->ready || !r->found))) &&
-        !(gg_ident_fd(&id, r->fd) && gg_ident_unlink(&id, r->path)))
+        !(gg_file_id_fd(&id, r->fd) && gg_file_id_unlink(&id, r->path)))
         reason = errno == ENOENT ? 0 : errno; /* gone is as good */
     if (r->fd >= 0)
         close(r->fd);

@@ -15,8 +15,8 @@
 #ifndef GG_FILE_SPLIT_RESUME_H
 #define GG_FILE_SPLIT_RESUME_H
 
-#include "base/ident.h"
-#include "base/outfile.h"
+#include "base/file_id.h"
+#include "base/outfile_int.h"
 #include "file/split_layout.h"
 
 #include <xxhash.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* split_write.c - writing shards, and one file from shards */
 #include "config.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "file/split_find.h"
 #include "file/split_layout.h"
 #include "file/split_plan.h"
 #include "file/split_resume.h"
 #include "base/mem.h"
 #include "base/params.h"
-#include "base/paths.h"
+#include "base/paths_int.h"
 #include "base/str.h"
 
 #include <stdio.h>

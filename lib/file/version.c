@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* version.c - is a file that is read the one that was read before? */
 #include "config.h"
-#include "file/version.h"
+#include "file/version_int.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
 

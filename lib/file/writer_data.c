@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* writer_data.c - the bytes of a file, tensor by tensor or in parallel */
 #include "config.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "file/writer_int.h"
 #include "base/params.h"
-#include "base/paths.h"
+#include "base/paths_int.h"
 #include "base/str.h"
 
 #include <string.h>

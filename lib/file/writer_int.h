@@ -5,7 +5,7 @@
 
 #include "base/index.h"
 #include "base/mem.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "file/layout.h"
 #include "gguf/writer.h"
 

@@ -40,8 +40,8 @@
  *     number    the likeliest token, the first of equals
  *     number    how many tokens are there, n
  *     bytes     which, and how likely: decisions of a range coder
- *               (lib/eval/range.c), for each token until n are there: is it
- *               there, p >= w, and a number of steps s
+ *               (lib/eval/range_coder.c), for each token until n are there:
+ *               is it there, p >= w, and a number of steps s
  *     and at the end:
  *     double    tail: the mean over rows of the probability of tokens below w
  *     double    error, see below

@@ -3,7 +3,7 @@
 #ifndef GG_GRAPH_CGRAPH_H
 #define GG_GRAPH_CGRAPH_H
 
-#include "graph/optab.h"
+#include "graph/op_table.h"
 #include "gguf/graph.h"
 
 #define GG_GRAPH_NONE UINT32_MAX

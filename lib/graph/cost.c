@@ -5,7 +5,7 @@
  * one of many is worth another device.
  */
 #include "config.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 
 /* a * b, at most UINT64_MAX. */
 static uint64_t times(uint64_t a, int64_t b)

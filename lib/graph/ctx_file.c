@@ -4,7 +4,7 @@
 #include "base/params.h"
 #include "base/str.h"
 #include "dtype/order.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "graph/ctx.h"
 
 #include <string.h>

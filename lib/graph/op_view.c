@@ -5,7 +5,7 @@
  * the root.
  */
 #include "config.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 
 static void set_root(struct gguf_tensor *t, uint64_t off)
 {

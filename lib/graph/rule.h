@@ -3,7 +3,7 @@
 #ifndef GG_GRAPH_RULE_H
 #define GG_GRAPH_RULE_H
 
-#include "graph/optab.h"
+#include "graph/op_table.h"
 
 /* Whether the type is f32, f16, bf16 or another float. */
 static inline bool gg_graph_is_float(const struct gguf_tensor *t)

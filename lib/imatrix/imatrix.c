@@ -2,10 +2,10 @@
 /* imatrix.c - importance data: entries, sums, what encoders get */
 #include "config.h"
 #include "base/params.h"
-#include "imatrix/imatrix.h"
+#include "imatrix/imatrix_int.h"
 #include "base/bytes.h"
 #include "base/str.h"
-#include "file/file.h"
+#include "file/file_int.h"
 
 #include <float.h>
 #include <stdlib.h>

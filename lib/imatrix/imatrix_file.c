@@ -8,14 +8,14 @@
  * enough to hold all of them.
  */
 #include "config.h"
-#include "imatrix/imatrix.h"
+#include "imatrix/imatrix_int.h"
 #include "base/bytes.h"
 #include "base/cursor.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "base/params.h"
 #include "base/str.h"
 #include "base/stranger.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "gguf/writer.h"
 
 #include <float.h>

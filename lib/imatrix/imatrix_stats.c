@@ -2,7 +2,7 @@
 /* imatrix_stats.c - figures about importance data */
 #include "config.h"
 #include "base/params.h"
-#include "imatrix/imatrix.h"
+#include "imatrix/imatrix_int.h"
 #include "base/bytes.h"
 #include "base/str.h"
 

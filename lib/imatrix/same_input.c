@@ -9,7 +9,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "imatrix/imatrix.h"
+#include "imatrix/imatrix_int.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "kern/attn_i16.h"
 
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 
 #define ROW(NAME, LEVEL, TILE)                                                \
     {                                                                         \

@@ -2,7 +2,7 @@
 /* codec.c - filling the table of codecs: C first, then each level */
 #include "config.h"
 #include "kern/codec.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@
 #ifndef GG_KERN_CODEC_H
 #define GG_KERN_CODEC_H
 
-#include "dtype/dtype.h"
+#include "dtype/dtype_int.h"
 #include "kern/codec_list.h"
 
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include "kern/gemm.h"
 
 #include "base/compiler.h"
-#include "kern/few.h"
+#include "kern/few_columns.h"
 #include "kern/gemm_bf16.h"
 #include "kern/gemm_i8.h"
 #include "kern/gemm_int.h"

@@ -126,7 +126,8 @@ typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
                                  const float *x, size_t x_stride, size_t n,
                                  size_t k, float *y, size_t y_stride);
 
-/* Products of a type with few columns, without panels of weights: few.h. */
+/* Products of a type with few columns, without panels of weights:
+ * few_columns.h. */
 struct gg_kern_few;
 typedef void gg_kern_few_fn(const struct gg_kern_few *f);
 struct gg_kern_few_row {

@@ -2,7 +2,7 @@
 /* hash.c - filling the family of checksums */
 #include "config.h"
 #include "kern/hash.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 
 #include <string.h>
 #include <xxhash.h>

@@ -27,7 +27,7 @@ struct gg_hash_kern {
 };
 
 /* For the levels in cpu, and with the instructions for SHA-256 or without
- * (kern/cpu.h). */
+ * (kern/cpu_features.h). */
 void gg_hash_kern_init(struct gg_hash_kern *k, uint32_t cpu, bool sha);
 
 /* Both sums are in one vector: two multiplications of 64 bits a block, where

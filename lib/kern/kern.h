@@ -12,7 +12,7 @@
 #define GG_KERN_KERN_H
 
 #include "kern/codec.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "kern/gemm.h"
 #include "kern/attn_i16.h"
 #include "kern/stat.h"

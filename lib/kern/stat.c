@@ -2,7 +2,7 @@
 /* stat.c - filling the family that sums up rows */
 #include "config.h"
 #include "kern/stat.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 
 void gg_stat_kern_init(struct gg_stat_kern *k, uint32_t cpu)
 {

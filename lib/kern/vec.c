@@ -3,7 +3,7 @@
 #include "config.h"
 #include "kern/vec.h"
 
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 
 /* Every level has every kernel. */
 static const struct gg_vec_kern rows[GG_N_LEVELS] = {

@@ -4,7 +4,7 @@
  * Where nothing is added, the graph is the one without adapters.
  */
 #include "config.h"
-#include "model/adapter.h"
+#include "model/adapter_int.h"
 #include "model/build_int.h"
 
 typedef struct gguf_tensor tensor;

@@ -5,14 +5,14 @@
  * what is not finite is found before anything is computed.
  */
 #include "config.h"
-#include "model/adapter.h"
+#include "model/adapter_int.h"
 
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "data/gguf.h"
+#include "data/gguf_list.h"
 #include "data/lora.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "model/tensors.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* adapter_place.c - low-rank pairs into the memory where their weights lie */
 #include "config.h"
-#include "model/adapter.h"
+#include "model/adapter_int.h"
 
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "base/mem.h"
 
 struct place {

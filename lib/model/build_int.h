@@ -35,7 +35,7 @@ struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
                                      struct gg_model_across *across,
                                      uint32_t il);
 
-/* ---- parts.c: used everywhere ---- */
+/* ---- layer_parts.c: used everywhere ---- */
 
 /* The weight of an id, or NULL: of the layer, or of the model. */
 struct gguf_tensor *gg_weight_at(const struct gg_model_at *at,
@@ -256,7 +256,7 @@ struct gguf_tensor *gg_model_seen(const struct gg_model_at *at,
 /* How heads of an indexer turn. */
 struct gguf_rope gg_model_index_rope(const struct gg_model_at *at);
 
-/* ---- recur.c: what mixers with a state share ---- */
+/* ---- recurrence.c: what mixers with a state share ---- */
 
 /* Of a memory of all streams, whose last of n_dims dimensions (3 or 4) they
  * are, those of the pass. */

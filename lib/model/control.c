@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* control.c - control vectors: directions that are added after layers */
 #include "config.h"
-#include "model/adapter.h"
+#include "model/adapter_int.h"
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "data/gguf.h"
-#include "kern/cpu.h"
+#include "data/gguf_list.h"
+#include "kern/cpu_features.h"
 
 #include <inttypes.h>
 #include <math.h>

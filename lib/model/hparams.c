@@ -98,8 +98,8 @@ enum gguf_status gg_hparams_fault(struct gg_hparams_reader *r,
     va_start(ap, fmt);
     vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
-    return gg_report(r->report, code, status, 0, gg_str_z(r->key),
-                     kv ? kv->off : GGUF_NO_OFFSET, "%s", message);
+    return gg_finding(r->report, code, status, 0, gg_str_z(r->key),
+                      kv ? kv->off : GGUF_NO_OFFSET, "%s", message);
 }
 
 enum gguf_status gg_hparams_bad(struct gg_hparams_reader *r,
@@ -410,7 +410,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
                                  const struct gg_source *src,
                                  const struct gg_arch *arch, size_t n_tokens,
                                  const struct gguf_allocator *allocator,
-                                 const struct gg_report *report)
+                                 const struct gg_finding *report)
 {
     struct gg_hparams_reader r = { .src = src,
                                    .arch = arch,

@@ -7,7 +7,7 @@
 #include "gguf/op.h"
 #include "model/arch.h"
 #include "model/hparam_list.h"
-#include "model/report.h"
+#include "model/finding.h"
 #include "data/source.h"
 #include "model/weight.h"
 
@@ -109,7 +109,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
                                  const struct gg_source *src,
                                  const struct gg_arch *arch, size_t n_tokens,
                                  const struct gguf_allocator *allocator,
-                                 const struct gg_report *report);
+                                 const struct gg_finding *report);
 
 /* Sizes that the shapes of weights are made of; of the model: layer 0. */
 void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *arch,

@@ -9,7 +9,7 @@ struct gg_hparams_reader {
     const struct gg_source *src;
     const struct gg_arch *arch;
     struct gg_hparams *hp;
-    const struct gg_report *report;
+    const struct gg_finding *report;
     const struct gguf_allocator *allocator;
     struct gg_model_needs needs; /* of keys */
     bool good;                   /* the last array was read */

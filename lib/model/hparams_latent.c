@@ -61,7 +61,7 @@ enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r)
 static enum gguf_status check_indexer(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
-    const bool opens = gg_report_opens(r->report);
+    const bool opens = gg_finding_opens(r->report);
     if (opens && hp->has[GG_HP_idx_types] && !hp->layer[0].idx_types)
         return gg_hparams_fault(
             r, gg_hparams_find(r, GG_HP_idx_types), GG_CHECK_KEY_VALUE,

@@ -49,7 +49,7 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
     struct gg_hparams *hp = r->hp;
     const uint32_t n = hp->n_expert, used = hp->n_expert_used;
     const bool has = r->arch->moe.where != GG_EXPERTS_NONE;
-    const bool opens = gg_report_opens(r->report);
+    const bool opens = gg_finding_opens(r->report);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_expert);
     if (opens && n && !has && any_router(r))
         return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
@@ -364,7 +364,7 @@ static enum gguf_status load_scaling(struct gg_hparams_reader *r)
             continue;
         scalings[i].apply(r->arch, hp);
         if (r->arch->longrope || !gg_str_eqz(type, "longrope") ||
-            !gg_report_opens(r->report))
+            !gg_finding_opens(r->report))
             return GGUF_OK;
     }
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_rope_scaling);
@@ -388,7 +388,7 @@ enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r)
         GG_TRY(gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                 "%s is %" PRIu32 ", must be even", r->key,
                                 n_rot));
-    if (!kv && gg_report_opens(r->report) && turns && n_rot % 2)
+    if (!kv && gg_finding_opens(r->report) && turns && n_rot % 2)
         return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
                                 GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                 "%s makes heads of %" PRIu32

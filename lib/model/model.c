@@ -94,7 +94,7 @@ static enum gguf_status load_metadata(struct gguf_model *m,
         st = gguf_vocab_create(&m->vocab, gg_source_meta(&m->src), &vp, err);
     if (st != GGUF_OK)
         return gg_source_fail(&m->src, 0, st, err);
-    const struct gg_report report = { NULL, &m->src, err };
+    const struct gg_finding report = { NULL, &m->src, err };
     return gg_hparams_load(&m->hp, &m->src, m->arch,
                            gguf_vocab_n_tokens(m->vocab), m->allocator,
                            &report);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* override.c - pairs that count instead of those of the file */
 #include "config.h"
-#include "model/model.h"
+#include "model/model_int.h"
 
 #include "base/str.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "gguf/writer.h"
 
 #include <stdio.h>

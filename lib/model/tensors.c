@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "data/gguf.h"
+#include "data/gguf_list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ struct found {
 
 struct check {
     struct gg_model_lookup *l;
-    const struct gg_report *report;
+    const struct gg_finding *report;
     const struct gg_kern *kern;
     size_t file_no;
     struct found top, *layer; /* n_layer of them, the deepest scope's */
@@ -126,8 +126,8 @@ static enum gguf_status fault(const struct check *c,
                               const struct gguf_tensor_info *t,
                               const char *message)
 {
-    return gg_report(c->report, code, GGUF_E_TENSOR, c->file_no, t->name,
-                     t->info_off, "%s", message);
+    return gg_finding(c->report, code, GGUF_E_TENSOR, c->file_no, t->name,
+                      t->info_off, "%s", message);
 }
 
 /* Unknown types have findings of their own, and cannot be opened. */
@@ -135,7 +135,7 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
                                    const struct gguf_tensor_info *t)
 {
     const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
-    const bool opens = gg_report_opens(c->report);
+    const bool opens = gg_finding_opens(c->report);
     const int index = gg_dtype_index(t->dtype);
     static const uint32_t exact[] = {
         [GG_VECTOR] = GGUF_DTYPE_F32, [GG_NUMBERS] = GGUF_DTYPE_I32
@@ -190,7 +190,7 @@ static enum gguf_status check_extra(const struct check *c,
     struct gg_str_esc e;
     const enum gg_model_scope scope = gg_weight_scope(&name, &il);
     const uint32_t n = gg_model_lookup_layers(c->l, scope);
-    if (gg_report_opens(c->report))
+    if (gg_finding_opens(c->report))
         return GGUF_OK;
     if (il < n && is_scale(c->l->src, t->name))
         return GGUF_OK;
@@ -256,19 +256,19 @@ static enum gguf_status check_empty(const struct check *c)
     for (uint32_t il = 0; il < c->n_layer; il++)
         if (is_empty(&c->layer[il]))
             first = n++ ? first : il;
-    if (!n || gg_report_opens(c->report))
+    if (!n || gg_finding_opens(c->report))
         return GGUF_OK;
-    return gg_report(c->report, GG_CHECK_BLOCK_MISSING, GGUF_E_TENSOR, 0,
-                     GG_STR(""), GGUF_NO_OFFSET,
-                     "%" PRIu32 " of %" PRIu32 " layers %s no tensors, "
-                     "first %" PRIu32,
-                     n, c->n_layer, n == 1 ? "has" : "have", first);
+    return gg_finding(c->report, GG_CHECK_BLOCK_MISSING, GGUF_E_TENSOR, 0,
+                      GG_STR(""), GGUF_NO_OFFSET,
+                      "%" PRIu32 " of %" PRIu32 " layers %s no tensors, "
+                      "first %" PRIu32,
+                      n, c->n_layer, n == 1 ? "has" : "have", first);
 }
 
 /* One finding for each weight, in however many layers it is missing. */
 static enum gguf_status check_missing(struct check *c)
 {
-    const bool opens = gg_report_opens(c->report);
+    const bool opens = gg_finding_opens(c->report);
     char name[GG_WEIGHT_NAME], more[64];
     GG_TRY(check_empty(c));
     count_lacks(c, GG_MODEL, 0, &c->top);
@@ -285,16 +285,16 @@ static enum gguf_status check_missing(struct check *c)
         gg_weight_name((enum gg_weight)id, c->first[id], name);
         snprintf(more, sizeof more, ", and of %" PRIu32 " more layers",
                  c->n[id] - 1);
-        GG_TRY(gg_report(c->report, GG_CHECK_TENSOR_MISSING, GGUF_E_TENSOR, 0,
-                         gg_str_z(name), GGUF_NO_OFFSET,
-                         "tensor '%s' is missing%s", name,
-                         c->n[id] > 1 && !opens ? more : ""));
+        GG_TRY(gg_finding(c->report, GG_CHECK_TENSOR_MISSING, GGUF_E_TENSOR, 0,
+                          gg_str_z(name), GGUF_NO_OFFSET,
+                          "tensor '%s' is missing%s", name,
+                          c->n[id] > 1 && !opens ? more : ""));
     }
     return GGUF_OK;
 }
 
 enum gguf_status gg_tensors_check(struct gg_model_lookup *l,
-                                  const struct gg_report *report,
+                                  const struct gg_finding *report,
                                   const struct gg_kern *kern,
                                   const struct gguf_allocator *a)
 {

@@ -40,7 +40,7 @@ uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,
  * gg_model_lookup. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM,
  * GGUF_E_CANCELLED. */
 enum gguf_status gg_tensors_check(struct gg_model_lookup *l,
-                                  const struct gg_report *report,
+                                  const struct gg_finding *report,
                                   const struct gg_kern *kern,
                                   const struct gguf_allocator *allocator);
 

@@ -4,7 +4,7 @@
 #include "model/build.h"
 
 #include "base/mem.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "gguf/writer.h"
 
 enum gguf_status gg_model_variant(struct gguf_model **out,
@@ -24,7 +24,7 @@ enum gguf_status gg_model_variant(struct gguf_model **out,
     enum gguf_status st = gg_file_with_pairs(
         &m->altered, gg_source_meta(&like->src), meta, a, err);
     m->src.meta = m->altered;
-    const struct gg_report report = { NULL, &m->src, err };
+    const struct gg_finding report = { NULL, &m->src, err };
     if (st == GGUF_OK)
         st = gg_hparams_load(&m->hp, &m->src, m->arch,
                              gguf_vocab_n_tokens(m->vocab), a, &report);

@@ -6,11 +6,11 @@
  */
 #include "config.h"
 #include "gguf/verify.h"
-#include "file/file.h"
-#include "file/split.h"
+#include "file/file_int.h"
+#include "file/split_int.h"
 #include "data/source.h"
 #include "model/tensors.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -38,7 +38,7 @@ static uint32_t count_layers(const struct gg_source *s)
 }
 
 static enum gguf_status check_tensors(struct verify *v,
-                                      const struct gg_report *report)
+                                      const struct gg_finding *report)
 {
     struct gg_model_lookup lookup = { .src = &v->src,
                                       .arch = v->arch,
@@ -72,7 +72,7 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
                                err,
                                "tensors of architecture '%s' are not known",
                                gg_str_esc(&e, name));
-    const struct gg_report report = { &v->c, &v->src, err };
+    const struct gg_finding report = { &v->c, &v->src, err };
     v->hp.n_layer = count_layers(&v->src);
     size_t n_tokens =
         tokens && tokens->type == GGUF_VAL_ARR && tokens->n <= INT32_MAX

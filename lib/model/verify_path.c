@@ -3,8 +3,8 @@
 #include "config.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "file/check.h"
-#include "file/file.h"
+#include "file/file_check.h"
+#include "file/file_int.h"
 #include "file/split_find.h"
 #include "gguf/verify.h"
 

@@ -5,13 +5,13 @@
  * or copied if it cannot be.
  */
 #include "config.h"
-#include "model/model.h"
+#include "model/model_int.h"
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "dtype/dtype.h"
+#include "dtype/dtype_int.h"
 #include "dtype/order.h"
-#include "file/file.h"
+#include "file/file_int.h"
 #include "model/tensors.h"
 
 #include <stdio.h>
@@ -200,7 +200,7 @@ static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
 
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err)
 {
-    const struct gg_report report = { NULL, &m->src, err };
+    const struct gg_finding report = { NULL, &m->src, err };
     struct gg_model_lookup lookup = { .src = &m->src,
                                       .arch = m->arch,
                                       .hp = &m->hp };

@@ -20,7 +20,7 @@
 #define GG_RECIPE_CHOOSE_H
 
 #include "gguf/quant.h"
-#include "recipe/recipe.h"
+#include "recipe/recipe_int.h"
 
 struct gg_recipe_chooser {
     const struct gguf_recipe *recipe;

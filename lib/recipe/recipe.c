@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* recipe.c - recipes as objects, and the presets */
 #include "config.h"
-#include "recipe/recipe.h"
+#include "recipe/recipe_int.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "gguf/text.h"

@@ -6,7 +6,7 @@
  * evaluation is one loop without calls.
  */
 #include "config.h"
-#include "recipe/recipe.h"
+#include "recipe/recipe_int.h"
 #include "base/compiler.h"
 #include "base/str.h"
 

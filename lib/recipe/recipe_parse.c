@@ -10,7 +10,7 @@
  * after # is a comment.
  */
 #include "config.h"
-#include "recipe/recipe.h"
+#include "recipe/recipe_int.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "gguf/text.h"

@@ -2,7 +2,7 @@
 /* adapters.c - the adapters of a session, and room for the graphs that they
  * make larger */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/mem.h"
 

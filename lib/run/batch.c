@@ -3,7 +3,7 @@
 #include "config.h"
 #include "run/batch.h"
 
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "base/mem.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@
  * all.
  */
 #include "config.h"
-#include "run/memory.h"
+#include "run/memory_int.h"
 
 #include "base/compiler.h"
 #include "gguf/backend.h"

@@ -6,7 +6,7 @@
  * cells tokens are in is known apart from those of decoded ones.
  */
 #include "config.h"
-#include "run/memory.h"
+#include "run/memory_int.h"
 
 #include <math.h>
 

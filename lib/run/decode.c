@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* decode.c - a batch through the model, one micro-batch after another */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/params.h"
 
@@ -230,9 +230,9 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
     struct gguf_batch own = GGUF_BATCH_INIT;
     GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
     if (s->memo.replays)
-        return gg_memo_give(s, err);
+        return gg_output_cache_give(s, err);
     GG_TRY(run(s, decoding(s), &own, err));
-    return s->memo.on ? gg_memo_keep(s, err) : GGUF_OK;
+    return s->memo.on ? gg_output_cache_keep(s, err) : GGUF_OK;
 }
 
 enum gguf_status gguf_session_encode(struct gguf_session *s,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* embed.c - pooled states, and what models make of them */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/ckd.h"
 #include "base/mem.h"
-#include "sched/sched.h"
+#include "sched/sched_int.h"
 
 #include <inttypes.h>
 #include <string.h>

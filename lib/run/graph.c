@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* graph.c - graphs of a session: built when shapes change, else used again */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/error.h"
-#include "sched/sched.h"
+#include "sched/sched_int.h"
 
 #include <string.h>
 
@@ -234,7 +234,8 @@ static enum gguf_status show_and_compute(struct gguf_session *s,
                                          struct gguf_error *err)
 {
     GG_TRY(show(s, p->sched, p->graph, err));
-    return s->look.on ? gg_look_compute(s, p->sched, p->graph, compute, p, err)
+    return s->look.on ? gg_finite_check_compute(s, p->sched, p->graph, compute,
+                                                p, err)
                       : compute(s, p, err);
 }
 

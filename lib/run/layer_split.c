@@ -7,14 +7,14 @@
  * is filled before the next one. What is left over stays in host memory.
  */
 #include "config.h"
-#include "run/settle.h"
+#include "run/weight_place.h"
 
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "base/ckd.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "file/name.h"
-#include "model/move.h"
+#include "model/weight_move.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static uint32_t layer_at(const struct range *r, uint64_t node)
     return il;
 }
 
-static enum gguf_status number_layers(struct gg_settle *v,
+static enum gguf_status number_layers(struct gg_weight_place *v,
                                       struct gguf_error *err)
 {
     struct range r = { .n = 0 };
@@ -79,7 +79,7 @@ static enum gguf_status number_layers(struct gg_settle *v,
     for (uint32_t k = 0; k < r.n; k++)
         r.first[k] = UINT64_MAX;
     for (size_t k = 0; k < v->n_uses; k++) {
-        struct gg_settle_use *u = &v->use[k];
+        struct gg_weight_place_use *u = &v->use[k];
         const int64_t n = layer_in(u->t->name, &decodes);
         u->layer = NO_LAYER;
         if (u->kept || !u->read || n < 0)
@@ -98,19 +98,19 @@ static enum gguf_status number_layers(struct gg_settle *v,
 
 /* ---- devices ---- */
 
-bool gg_settle_is_far(const struct gg_settle *v, unsigned b)
+bool gg_weight_place_is_far(const struct gg_weight_place *v, unsigned b)
 {
     return !gguf_backend_supports_buft(v->backend[b], gguf_host_buft());
 }
 
-unsigned gg_settle_lies_at(const struct gg_settle *v,
-                           const struct gg_settle_use *u)
+unsigned gg_weight_place_lies_at(const struct gg_weight_place *v,
+                                 const struct gg_weight_place_use *u)
 {
     const struct gguf_buft *buft =
         u->t->buffer ? gguf_buffer_buft(u->t->buffer) : gguf_host_buft();
     unsigned first = v->n_backends;
     for (unsigned b = v->n_backends; b-- > 0;) {
-        if (!gg_settle_is_far(v, b))
+        if (!gg_weight_place_is_far(v, b))
             continue;
         if (gguf_backend_buft(v->backend[b]) == buft)
             return b;
@@ -122,7 +122,7 @@ unsigned gg_settle_lies_at(const struct gg_settle *v,
 
 /* Free bytes of backend b's device for weights and kept tensors; UINT64_MAX if
  * they are unknown. */
-static uint64_t room_of(const struct gg_settle *v, unsigned b)
+static uint64_t room_of(const struct gg_weight_place *v, unsigned b)
 {
     uint64_t n_free, n_total;
     gguf_device_memory(gguf_backend_device(v->backend[b]), &n_free, &n_total);
@@ -132,12 +132,12 @@ static uint64_t room_of(const struct gg_settle *v, unsigned b)
 }
 
 /* Bytes that a use adds to backend b's memory. */
-static uint64_t added_by(const struct gg_settle *v,
-                         const struct gg_settle_use *u, unsigned b)
+static uint64_t added_by(const struct gg_weight_place *v,
+                         const struct gg_weight_place_use *u, unsigned b)
 {
     const size_t align = gguf_buft_alignment(gguf_backend_buft(v->backend[b]));
     if (!u->read || !(u->can >> b & 1) ||
-        (!u->kept && gg_settle_lies_at(v, u) == b))
+        (!u->kept && gg_weight_place_lies_at(v, u) == b))
         return 0;
     if (!u->kept && gg_weight_is_mapped(v->m, u->i) &&
         gguf_device_caps(gguf_backend_device(v->backend[b])) &
@@ -153,8 +153,8 @@ struct division {
     unsigned n;
 };
 
-static enum gguf_status measure(const struct gg_settle *v, struct division *d,
-                                struct gguf_error *err)
+static enum gguf_status measure(const struct gg_weight_place *v,
+                                struct division *d, struct gguf_error *err)
 {
     d->n = v->n_backends - 1;
     d->size = gg_mem_alloc_zero(
@@ -163,7 +163,7 @@ static enum gguf_status measure(const struct gg_settle *v, struct division *d,
         return gg_error_set_nomem(err, (size_t)v->n_layers * d->n *
                                            sizeof *d->size);
     for (unsigned b = 0; b < d->n; b++) {
-        d->room[b] = gg_settle_is_far(v, b) ? room_of(v, b) : 0;
+        d->room[b] = gg_weight_place_is_far(v, b) ? room_of(v, b) : 0;
         for (size_t k = 0; k < v->n_uses; k++)
             d->size[(size_t)v->use[k].layer * d->n + b] +=
                 added_by(v, &v->use[k], b);
@@ -173,7 +173,7 @@ static enum gguf_status measure(const struct gg_settle *v, struct division *d,
 
 /* Is there room for all, if each weight goes to the first backend that can
  * compute with it? */
-static bool fits(const struct gg_settle *v, const struct division *d)
+static bool fits(const struct gg_weight_place *v, const struct division *d)
 {
     uint64_t used[GGUF_SCHED_MAX_BACKENDS] = { 0 };
     for (size_t k = 0; k < v->n_uses; k++)
@@ -183,7 +183,7 @@ static bool fits(const struct gg_settle *v, const struct division *d)
                 break;
             }
     for (unsigned b = 0; b < d->n; b++)
-        if (gg_settle_is_far(v, b) && used[b] > d->room[b])
+        if (gg_weight_place_is_far(v, b) && used[b] > d->room[b])
             return false;
     return true;
 }
@@ -200,7 +200,8 @@ static uint64_t size_of(const struct division *d, uint32_t il)
 /* Give each layer the first device, from that of the layer before on, that has
  * room for it and, with shared, whose share of all bytes it belongs to: a share
  * is in proportion to room. Returns false if layers are left over. */
-static bool divide(struct gg_settle *v, const struct division *d, bool shared)
+static bool divide(struct gg_weight_place *v, const struct division *d,
+                   bool shared)
 {
     double total = 0, sum = 0, before = 0;
     double share[GGUF_SCHED_MAX_BACKENDS]; /* of rooms, up to each device */
@@ -228,19 +229,19 @@ static bool divide(struct gg_settle *v, const struct division *d, bool shared)
 
 /* Say of layers that are not divided, or lie on devices already, where their
  * largest weight lies or goes. */
-static void find_layers(struct gg_settle *v)
+static void find_layers(struct gg_weight_place *v)
 {
     for (uint32_t il = 0; il < v->n_layers; il++) {
-        const struct gg_settle_use *most = NULL;
+        const struct gg_weight_place_use *most = NULL;
         for (size_t k = 0; k < v->n_uses; k++) {
-            const struct gg_settle_use *u = &v->use[k];
+            const struct gg_weight_place_use *u = &v->use[k];
             if (u->layer == il && !u->kept && u->read &&
                 (!most || u->size > most->size))
                 most = u;
         }
         if (!most)
             continue;
-        unsigned b = gg_settle_lies_at(v, most);
+        unsigned b = gg_weight_place_lies_at(v, most);
         if (b == v->n_backends && !v->split)
             for (b = 0; b < v->n_backends && !(most->can >> b & 1);)
                 b++;
@@ -249,8 +250,9 @@ static void find_layers(struct gg_settle *v)
     }
 }
 
-static enum gguf_status take_split(struct gg_settle *v, const uint32_t *split,
-                                   size_t n_split, struct gguf_error *err)
+static enum gguf_status take_split(struct gg_weight_place *v,
+                                   const uint32_t *split, size_t n_split,
+                                   struct gguf_error *err)
 {
     uint32_t il = 0;
     if (n_split + 1 != v->n_backends)
@@ -270,8 +272,9 @@ static enum gguf_status take_split(struct gg_settle *v, const uint32_t *split,
     return GGUF_OK;
 }
 
-enum gguf_status gg_settle_layers(struct gg_settle *v, const uint32_t *split,
-                                  size_t n_split, struct gguf_error *err)
+enum gguf_status gg_weight_place_layers(struct gg_weight_place *v,
+                                        const uint32_t *split, size_t n_split,
+                                        struct gguf_error *err)
 {
     struct division d = { .n = 0 };
     GG_TRY(number_layers(v, err));

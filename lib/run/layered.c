@@ -8,12 +8,12 @@
  */
 #include "config.h"
 #include "run/cuts.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/ckd.h"
 #include "base/mem.h"
 #include "base/params.h"
-#include "sched/sched.h"
+#include "sched/sched_int.h"
 
 struct layered {
     struct gguf_session *s;

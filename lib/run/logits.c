@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* logits.c - what a batch gave: states, and logits of some at a time */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/ckd.h"
 #include "base/mem.h"
-#include "sched/sched.h"
+#include "sched/sched_int.h"
 
 enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
                                      struct gguf_error *err)

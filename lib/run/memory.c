@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.c - what all kinds of memory share */
 #include "config.h"
-#include "run/memory.h"
+#include "run/memory_int.h"
 
 #include "base/mem.h"
 #include "gguf/backend.h"

@@ -8,10 +8,10 @@
  * layer's keys and values are not copied between backends.
  */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/mem.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * the file's, read by what reads those
  */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/compiler.h"
 #include "model/need.h"

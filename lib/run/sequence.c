@@ -5,7 +5,7 @@
  * that sees a window, has no more of the past than it needs to go on.
  */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include <inttypes.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* session.c - create and destroy sessions */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/ckd.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "base/mem.h"
 #include "base/params.h"
-#include "model/move.h"
+#include "model/weight_move.h"
 
 /* Memory for logits: rows of the output matrix's width are computed in
  * pieces of at most about so many bytes. */
@@ -287,7 +287,7 @@ void gguf_session_destroy(struct gguf_session *s)
     if (!s)
         return;
     gg_embed_fini(&s->embed);
-    gg_look_fini(&s->look, s->allocator);
+    gg_finite_check_fini(&s->look, s->allocator);
     gg_run_turn_fini(s);
     gguf_sched_destroy(s->head_sched);
     gguf_sched_destroy(s->sched);

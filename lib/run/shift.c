@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* shift.c - tokens of a sequence that change positions */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/mem.h"
 

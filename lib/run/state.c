@@ -7,8 +7,8 @@
 #include "base/ckd.h"
 #include "base/mapfile.h"
 #include "base/mem.h"
-#include "base/outfile.h"
-#include "dtype/dtype.h"
+#include "base/outfile_int.h"
+#include "dtype/dtype_int.h"
 #include "dtype/order.h"
 
 #include <inttypes.h>

@@ -29,7 +29,7 @@
 #ifndef GG_RUN_STATE_H
 #define GG_RUN_STATE_H
 
-#include "run/session.h"
+#include "run/session_int.h"
 
 enum { GG_STATE_VERSION = 1, GG_STATE_HEAD = 44, GG_STATE_SUM = 8 };
 extern const char gg_state_magic[9];

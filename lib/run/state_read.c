@@ -8,7 +8,7 @@
 #include "run/state_int.h"
 
 #include "base/mem.h"
-#include "dtype/dtype.h"
+#include "dtype/dtype_int.h"
 #include "dtype/order.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* timings.c - how long the stages of a session took; warming up */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 
 #include "base/clock.h"
 #include "gguf/profile.h"

@@ -10,7 +10,7 @@
  *      that of their root
  */
 #include "config.h"
-#include "sched/sched.h"
+#include "sched/sched_int.h"
 
 static bool is_view(const struct gguf_tensor *t)
 {

@@ -8,7 +8,7 @@
  * more entries than there are addresses, however often graphs are rebuilt.
  */
 #include "config.h"
-#include "sched/sched.h"
+#include "sched/sched_int.h"
 
 #include <xxhash.h>
 

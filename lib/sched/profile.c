@@ -2,8 +2,8 @@
 /* profile.c - the time of each node, by the backend or from outside */
 #include "config.h"
 #include "base/clock.h"
-#include "graph/optab.h"
-#include "sched/sched.h"
+#include "graph/op_table.h"
+#include "sched/sched_int.h"
 
 /* The driver's function, or NULL. */
 static gguf_backend_set_profile_fn *setter(struct gguf_backend *b)

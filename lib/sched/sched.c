@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sched.c - the scheduler: planning and placing */
 #include "config.h"
-#include "sched/sched.h"
+#include "sched/sched_int.h"
 #include "base/params.h"
 
 #include <stddef.h>

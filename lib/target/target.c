@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* target.c - choosing types to meet a file size */
 #include "config.h"
-#include "target/target.h"
+#include "target/target_int.h"
 #include "base/compiler.h"
 #include "base/params.h"
 #include "base/str.h"

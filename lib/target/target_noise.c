@@ -5,10 +5,10 @@
  * the sampled rows in order: sums do not depend on the threads.
  */
 #include "config.h"
-#include "target/target.h"
+#include "target/target_int.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/run/finite.h"
+#include "quant/run/finite_rows.h"
 #include "quant/run/loss.h"
 #include "quant/job/outer.h"
 

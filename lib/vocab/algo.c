@@ -5,7 +5,7 @@
  * own keys go before them.
  */
 #include "config.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/str.h"
 

@@ -6,7 +6,7 @@
  * that cast the array would read past its end (llama.cpp's pull request 26690).
  */
 #include "config.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "file/value.h"
 

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 #include "vocab/pretok.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"

@@ -7,7 +7,7 @@
  * tokenizer, as llama.cpp of August 2026 reads it.)
  */
 #include "config.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/str.h"
 

@@ -11,7 +11,7 @@
 #define GG_VOCAB_MERGE_H
 
 #include "vocab/heap.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #define GG_NO_SYM UINT32_MAX
 

@@ -12,7 +12,7 @@
  */
 #include "config.h"
 #include "vocab/utf8.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/mem.h"
 

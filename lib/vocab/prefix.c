@@ -2,7 +2,7 @@
 /* prefix.c - which of many tokens' texts does a text begin with? */
 #include "config.h"
 #include "vocab/prefix.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/mem.h"
 #include "base/sort.h"

@@ -8,7 +8,7 @@
 #include "vocab/pretok.h"
 #include "vocab/pretok_row.h"
 
-#include "base/near.h"
+#include "base/similar.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ void gg_pretok_nearest(struct gg_pretok_near *out, struct gguf_str name)
     struct names it = { 0, NULL };
     struct gguf_str known;
     while (next_name(&it, &known)) {
-        unsigned d = gg_near_distance(name, known);
+        unsigned d = gg_similar_distance(name, known);
         bool first = d < best[0];
         if (first) {
             best[1] = best[0];

@@ -7,7 +7,7 @@
  * al., arXiv 2404.05892, section 4.2; ids checked against llama.cpp.)
  */
 #include "config.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/mem.h"
 

@@ -13,7 +13,7 @@
 #include "config.h"
 #include "vocab/charsmap.h"
 #include "vocab/utf8.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* vocab.c - the vocabulary: create, look up, tokenize, detokenize */
 #include "config.h"
-#include "vocab/clean.h"
-#include "vocab/vocab.h"
+#include "vocab/clean_spaces.h"
+#include "vocab/vocab_int.h"
 
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "file/file.h"
+#include "file/file_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>

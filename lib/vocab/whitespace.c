@@ -7,7 +7,7 @@
 #include "config.h"
 #include "vocab/unicode.h"
 #include "vocab/utf8.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/mem.h"
 

@@ -11,10 +11,10 @@
  * accents too.)
  */
 #include "config.h"
-#include "vocab/clean.h"
+#include "vocab/clean_spaces.h"
 #include "vocab/unicode.h"
 #include "vocab/utf8.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 #include "base/mem.h"
 

@@ -6,7 +6,7 @@
 #include "base/index.h"
 #include "base/mem.h"
 #include "base/sort.h"
-#include "base/near.h"
+#include "base/similar.h"
 #include "base/str.h"
 #include "tests/tap.h"
 
@@ -415,7 +415,7 @@ static void check_near(void)
             a[k] = (char)('a' + (rnd64() >> 40) % 3);
         for (unsigned k = 0, n = (unsigned)(rnd64() >> 32) % 7; k < n; k++)
             b[k] = (char)('a' + (rnd64() >> 40) % 3);
-        wrong += gg_near_distance(text(a), text(b)) != edits(a, b);
+        wrong += gg_similar_distance(text(a), text(b)) != edits(a, b);
     }
     ok(!wrong, "distances are those of the definition");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -432,7 +432,7 @@ static void check_near(void)
     char many[300];
     memset(many, 'a', sizeof many);
     const struct gguf_str s = { many, sizeof many };
-    ok(gg_near_distance(s, text("a")) == 63, "long names are cut");
+    ok(gg_similar_distance(s, text("a")) == 63, "long names are cut");
 }
 
 /* The vectors of RFC 4648, section 10, and all bytes. */

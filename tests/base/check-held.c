@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-held.c - what is held of a file that a function gives is there */
 #include "config.h"
-#include "base/held.h"
+#include "base/resident.h"
 #include "tests/tap.h"
 
 #include <unistd.h>
@@ -45,7 +45,7 @@ struct piece {
 };
 
 /* Many pieces at random, some held at the same time, like those of threads. */
-static void check_random(struct gg_held *w, const struct gg_mapfile *m)
+static void check_random(struct gg_resident *w, const struct gg_mapfile *m)
 {
     enum { AT_ONCE = 6 };
     struct piece held[AT_ONCE] = { { 0, 0 } };
@@ -53,17 +53,17 @@ static void check_random(struct gg_held *w, const struct gg_mapfile *m)
     for (int n = 0; n < 3000 && good; n++) {
         struct piece *p = &held[n % AT_ONCE];
         good = is_there(m, p->off, p->size);
-        gg_held_release(w, p->off, p->size);
+        gg_resident_release(w, p->off, p->size);
         p->off = rnd_below(m->size);
         p->size = rnd_below(m->size / 50);
         if (p->size > m->size - p->off)
             p->size = m->size - p->off;
-        good = good && gg_held_take(w, p->off, p->size, NULL) == GGUF_OK;
+        good = good && gg_resident_take(w, p->off, p->size, NULL) == GGUF_OK;
         for (int k = 0; k < AT_ONCE && good; k++)
             good = is_there(m, held[k].off, held[k].size);
     }
     for (int k = 0; k < AT_ONCE; k++)
-        gg_held_release(w, held[k].off, held[k].size);
+        gg_resident_release(w, held[k].off, held[k].size);
     ok(good, "what is held is there");
     ok(w->n_idle <= w->most_idle &&
            w->most_idle <= m->size / w->block_size / 10,
@@ -75,26 +75,26 @@ static void check_pinned(uint64_t size, uint64_t upto)
 {
     struct from from = { 0, false };
     struct gg_mapfile m;
-    struct gg_held w;
+    struct gg_resident w;
     struct gguf_error err;
     const bool made = !gg_mapfile_reader(&m, give, &from, size, 0, 0, &err) &&
                       !gg_mapfile_fetch(&m, 0, upto, &err) &&
-                      !gg_held_init(&w, &m, NULL, &err);
+                      !gg_resident_init(&w, &m, NULL, &err);
     ok(made, "a file whose beginning was read %s", err.message);
     if (!made)
         return;
-    gg_held_pin(&w, upto);
+    gg_resident_pin(&w, upto);
     bool good = true;
     from.n_bytes = 0;
     for (int n = 0; n < 3 && good; n++)
         for (uint64_t at = 0; at + 1000 <= size && good; at += 1000) {
-            good = gg_held_take(&w, at, 1000, NULL) == GGUF_OK &&
+            good = gg_resident_take(&w, at, 1000, NULL) == GGUF_OK &&
                    is_there(&m, at, 1000) && is_there(&m, 0, upto);
-            gg_held_release(&w, at, 1000);
+            gg_resident_release(&w, at, 1000);
         }
     ok(good && from.n_bytes <= 3 * (size - upto / w.block_size * w.block_size),
        "%" PRIu64 " bytes that are pinned stay", upto);
-    gg_held_fini(&w);
+    gg_resident_fini(&w);
     gg_mapfile_close(&m);
 }
 
@@ -104,10 +104,10 @@ int main(void)
     const uint64_t size = PAGES * page + 100;
     struct from from = { 0, false };
     struct gg_mapfile m;
-    struct gg_held w;
+    struct gg_resident w;
     struct gguf_error err;
     if (gg_mapfile_reader(&m, give, &from, size, 0, 0, &err) ||
-        gg_held_init(&w, &m, NULL, &err))
+        gg_resident_init(&w, &m, NULL, &err))
         return 99;
     check_random(&w, &m);
     check_pinned(size, 20 * page);
@@ -117,36 +117,37 @@ int main(void)
     from.n_bytes = 0;
     bool good = true;
     for (uint64_t at = 0; at + 1000 <= size && good; at += 1000) {
-        good = gg_held_take(&w, at, 1000, NULL) == GGUF_OK &&
+        good = gg_resident_take(&w, at, 1000, NULL) == GGUF_OK &&
                is_there(&m, at, 1000);
-        gg_held_release(&w, at, 1000);
+        gg_resident_release(&w, at, 1000);
     }
     ok(good && from.n_bytes <= size,
        "in order, each byte is asked for once: %" PRIu64 " of %" PRIu64,
        from.n_bytes, size);
 
-    good = gg_held_take(&w, 0, MOST * page, NULL) == GGUF_OK;
-    gg_held_release(&w, 0, MOST * page);
+    good = gg_resident_take(&w, 0, MOST * page, NULL) == GGUF_OK;
+    gg_resident_release(&w, 0, MOST * page);
     from.n_bytes = 0;
-    good = good && gg_held_take(&w, 0, MOST * page, NULL) == GGUF_OK &&
+    good = good && gg_resident_take(&w, 0, MOST * page, NULL) == GGUF_OK &&
            is_there(&m, 0, MOST * page);
-    gg_held_release(&w, 0, MOST * page);
+    gg_resident_release(&w, 0, MOST * page);
     ok(good && !from.n_bytes, "a large piece stays until the next one");
 
     from.fails = true;
     const uint64_t off = 100 * page;
-    ok(gg_held_take(&w, off, 3 * page, &err) == GGUF_E_IO &&
+    ok(gg_resident_take(&w, off, 3 * page, &err) == GGUF_E_IO &&
            !strcmp(err.message, "the line is dead"),
        "a failure is passed on");
     from.fails = false;
-    ok(gg_held_take(&w, off, 3 * page, NULL) == GGUF_OK &&
+    ok(gg_resident_take(&w, off, 3 * page, NULL) == GGUF_OK &&
            is_there(&m, off, 3 * page),
        "and the next one has the bytes");
-    gg_held_release(&w, off, 3 * page);
-    ok(gg_held_take(&w, size, 0, NULL) == GGUF_OK, "nothing is always there");
-    gg_held_release(&w, size, 0);
-    gg_held_fini(&w);
-    gg_held_fini(&w);
+    gg_resident_release(&w, off, 3 * page);
+    ok(gg_resident_take(&w, size, 0, NULL) == GGUF_OK,
+       "nothing is always there");
+    gg_resident_release(&w, size, 0);
+    gg_resident_fini(&w);
+    gg_resident_fini(&w);
     gg_mapfile_close(&m);
     return done_testing();
 }

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "base/mapfile.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "tests/tap.h"
 
 #include <dirent.h>

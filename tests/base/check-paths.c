@@ -2,8 +2,8 @@
 /* check-paths.c - two names of one file are found; files of other users
  * stay */
 #include "config.h"
-#include "base/ident.h"
-#include "base/paths.h"
+#include "base/file_id.h"
+#include "base/paths_int.h"
 #include "gguf/outfile.h"
 #include "tests/scratch.h"
 #include "tests/slurp.h"
@@ -145,24 +145,25 @@ static void check_sets(void)
 
 static void check_ident(void)
 {
-    struct gg_ident id;
+    struct gg_file_id id;
     int fd = open(in_dir("mine"), O_RDWR | O_CREAT | O_EXCL, 0600);
-    ok(gg_ident_fd(&id, fd) && gg_ident_is(&id, in_dir("mine")) &&
-           !gg_ident_is(&id, in_dir("other")),
+    ok(gg_file_id_fd(&id, fd) && gg_file_id_is(&id, in_dir("mine")) &&
+           !gg_file_id_is(&id, in_dir("other")),
        "a file is known again");
     ok(!rename(in_dir("mine"), in_dir("moved")) &&
-           !gg_ident_unlink(&id, in_dir("mine")) &&
-           (put("mine", "of others"), !gg_ident_unlink(&id, in_dir("mine"))) &&
+           !gg_file_id_unlink(&id, in_dir("mine")) &&
+           (put("mine", "of others"),
+            !gg_file_id_unlink(&id, in_dir("mine"))) &&
            has("mine", "of others"),
        "another one of that name stays");
     ok(!symlink("moved", in_dir("to-it")) &&
-           !gg_ident_unlink(&id, in_dir("to-it")) &&
-           gg_ident_unlink(&id, in_dir("moved")) &&
+           !gg_file_id_unlink(&id, in_dir("to-it")) &&
+           gg_file_id_unlink(&id, in_dir("moved")) &&
            access(in_dir("moved"), F_OK) != 0,
        "itself goes away, a link to it does not");
     close(fd);
     fd = open("/dev/null", O_RDONLY);
-    ok(!gg_ident_fd(&id, fd), "a device is not a file to remove");
+    ok(!gg_file_id_fd(&id, fd), "a device is not a file to remove");
     close(fd);
 }
 
@@ -170,16 +171,17 @@ static void check_open(void)
 {
     struct gguf_error err;
     int fd;
-    ok(gg_ident_open(in_dir("gone"), &fd, &err) == GGUF_OK && fd < 0,
+    ok(gg_file_id_open(in_dir("gone"), &fd, &err) == GGUF_OK && fd < 0,
        "nothing is there");
-    ok(gg_ident_open(in_dir("other"), &fd, &err) == GGUF_OK && fd >= 0,
+    ok(gg_file_id_open(in_dir("other"), &fd, &err) == GGUF_OK && fd >= 0,
        "a file of one's own");
     close(fd);
-    ok(gg_ident_open(in_dir("there"), &fd, &err) == GGUF_E_MISMATCH && fd < 0,
+    ok(gg_file_id_open(in_dir("there"), &fd, &err) == GGUF_E_MISMATCH &&
+           fd < 0,
        "a file of two names: %s", err.message);
-    ok(gg_ident_open(in_dir("link"), &fd, &err) == GGUF_E_MISMATCH &&
-           gg_ident_open(in_dir("sub"), &fd, &err) == GGUF_E_MISMATCH &&
-           gg_ident_open(in_dir("pipe"), &fd, &err) == GGUF_E_MISMATCH,
+    ok(gg_file_id_open(in_dir("link"), &fd, &err) == GGUF_E_MISMATCH &&
+           gg_file_id_open(in_dir("sub"), &fd, &err) == GGUF_E_MISMATCH &&
+           gg_file_id_open(in_dir("pipe"), &fd, &err) == GGUF_E_MISMATCH,
        "a link, a folder, a pipe: %s", err.message);
 }
 
@@ -198,7 +200,8 @@ static void check_owner(void)
     for (int i = 0; i < 2; i++) {
         struct gguf_error err;
         int fd = -1;
-        enum gguf_status st = gg_ident_open(in_dir("sub/strange"), &fd, &err);
+        enum gguf_status st =
+            gg_file_id_open(in_dir("sub/strange"), &fd, &err);
         ok(i ? st == GGUF_OK : st == GGUF_E_MISMATCH,
            "a stranger's file, in %s: %s", i ? "a common folder" : "/tmp",
            i ? "taken" : err.message);
@@ -206,14 +209,14 @@ static void check_owner(void)
             close(fd);
         fd = open(in_dir("sub/strange"), O_RDONLY | O_CLOEXEC);
         bool yes, also;
-        ok(gg_ident_trusted(fd, in_dir("sub/strange"), OTHER, &yes, &err) ==
+        ok(gg_file_id_trusted(fd, in_dir("sub/strange"), OTHER, &yes, &err) ==
                    GGUF_OK &&
-               gg_ident_trusted(fd, in_dir("sub/strange"), 0, &also, &err) ==
+               gg_file_id_trusted(fd, in_dir("sub/strange"), 0, &also, &err) ==
                    GGUF_OK &&
                yes && also == i,
            "or where the file beside it is the stranger's");
         close(fd);
-        ok(gg_ident_trusted(fd, "x", OTHER, &yes, &err) == GGUF_E_IO && !yes,
+        ok(gg_file_id_trusted(fd, "x", OTHER, &yes, &err) == GGUF_E_IO && !yes,
            "what cannot be looked at is not: %s", err.message);
         if (chmod(in_dir("sub"), 0777))
             exit(99);

@@ -2,7 +2,7 @@
 /* check-pool.c - the thread pool and the barrier */
 #include "config.h"
 #include "base/barrier.h"
-#include "base/place.h"
+#include "base/affinity.h"
 #include "gguf/pool.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
@@ -234,14 +234,14 @@ static void check_failures(void)
 
 static bool is_list(const char *text, uint64_t low, unsigned n)
 {
-    struct gg_place_cpu_set s;
-    return gg_place_cpu_set_parse(&s, text) && s.bits[0] == low &&
-           gg_place_cpu_set_count(&s) == n;
+    struct gg_affinity_cpu_set s;
+    return gg_affinity_cpu_set_parse(&s, text) && s.bits[0] == low &&
+           gg_affinity_cpu_set_count(&s) == n;
 }
 
 static void check_lists(void)
 {
-    struct gg_place_cpu_set s;
+    struct gg_affinity_cpu_set s;
     ok(is_list("0-3,8\n", 0x10F, 5) && is_list("", 0, 0) &&
            is_list("\n", 0, 0) && is_list("5", 32, 1) &&
            is_list("0,0-1,1", 3, 2) && is_list("62-65", UINT64_C(3) << 62, 4),
@@ -252,7 +252,7 @@ static void check_lists(void)
                                        "1 2", "1,,2", ",",   "0x1" };
     bool refused = true;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        refused = refused && !gg_place_cpu_set_parse(&s, bad[i]);
+        refused = refused && !gg_affinity_cpu_set_parse(&s, bad[i]);
     ok(refused, "malformed lists");
 }
 
@@ -270,9 +270,9 @@ static void put(const char *root, const char *name, const char *text)
 static void check_nodes(void)
 {
     char root[] = "/tmp/gguf-nodes-XXXXXX", cpu[2][16];
-    static struct gg_place_nodes n;
-    gg_place_nodes_read(&n, "/nonexistent");
-    ok(n.n == 1 && gg_place_cpu_set_count(&n.cpus[0]) == gguf_cpu_count(),
+    static struct gg_affinity_nodes n;
+    gg_affinity_nodes_read(&n, "/nonexistent");
+    ok(n.n == 1 && gg_affinity_cpu_set_count(&n.cpus[0]) == gguf_cpu_count(),
        "no nodes: one");
     ok(gguf_numa_count() >= 1, "%u nodes here", gguf_numa_count());
     unsigned first = 0;
@@ -289,16 +289,16 @@ static void check_nodes(void)
     put(root, "node0/cpulist", cpu[0]);
     put(root, "node1/cpulist", cpu[0]);
     put(root, "node2/cpulist", cpu[1]);
-    gg_place_nodes_read(&n, root);
+    gg_affinity_nodes_read(&n, root);
     const unsigned want = gguf_cpu_count() > 1 ? 2 : 1;
     ok(n.n == want && n.number[want - 1] == 2 * (want - 1) &&
-           gg_place_cpu_set_count(&n.cpus[0]) == 1 &&
+           gg_affinity_cpu_set_count(&n.cpus[0]) == 1 &&
            (want < 2 ||
-            gg_place_cpu_set_count(&n.cpus[1]) == gguf_cpu_count() - 1),
+            gg_affinity_cpu_set_count(&n.cpus[1]) == gguf_cpu_count() - 1),
        "nodes with memory and with processors of ours");
-    struct gg_place_cpu_set where[5];
+    struct gg_affinity_cpu_set where[5];
     n.n = 2;
-    gg_place_nodes(where, 5, &n);
+    gg_affinity_nodes(where, 5, &n);
     bool spread = true;
     for (int i = 0; i < 5; i++)
         spread = spread && !memcmp(&where[i], &n.cpus[i >= 3], sizeof *where);

@@ -15,7 +15,7 @@
 #include "config.h"
 #include "base/barrier.h"
 #include "base/compiler.h"
-#include "cpu/gemm.h"
+#include "cpu/matmul.h"
 #include "gguf/cpu.h"
 #include "gguf/pool.h"
 #include "tests/bench/peak.h"

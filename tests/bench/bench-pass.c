@@ -21,7 +21,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 #include "kern/kern.h"
 #include "gguf/gguf.h"
 #include "tests/bench/peak.h"

@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "data/plan.h"
+#include "data/planned_file.h"
 #include "quant/job/job.h"
 
 #include <math.h>

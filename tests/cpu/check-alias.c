@@ -5,7 +5,7 @@
  * own with the same elements. Every operation is tried by random nodes.
  */
 #include "config.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 #include "tests/cpu/ops.h"
 #include "tests/graph/randop.h"
 

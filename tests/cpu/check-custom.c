@@ -3,7 +3,7 @@
  * operations: names, costs, whether a backend computes them */
 #include "config.h"
 #include "tests/cpu/ops.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 
 #include <stdatomic.h>
 

@@ -4,7 +4,7 @@
 #include "config.h"
 #include "base/mem.h"
 #include "cpu/fuse.h"
-#include "cpu/optab.h"
+#include "cpu/compute_table.h"
 #include "gguf/sched.h"
 #include "tests/cpu/ops.h"
 

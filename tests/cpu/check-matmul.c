@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* check-matmul.c - matrix products and attention */
 #include "config.h"
-#include "cpu/gemm.h"
-#include "cpu/optab.h"
+#include "cpu/matmul.h"
+#include "cpu/compute_table.h"
 #include "tests/cpu/ops.h"
 
 /* Sums along the rows of both sources, or (out_prod) along their columns. */

@@ -2,7 +2,7 @@
 /* check-panels.c - packed weights that are kept: the same bits, never stale */
 #include "config.h"
 #include "base/mem.h"
-#include "cpu/optab.h"
+#include "cpu/compute_table.h"
 #include "gguf/backend.h"
 #include "tests/cpu/ops.h"
 
@@ -187,7 +187,8 @@ static void check_changes(void)
     ok(same(plain, kept, b.w, N), "of other weights");
     must(gguf_tensor_copy(b.w, a.w, &err));
     ok(same(plain, kept, a.w, N), "after data were copied");
-    /* as a weight is exchanged for that of another model: model/swap.c */
+    /* as a weight is exchanged for that of another model: model/weight_swap.c
+     * */
     tensor was = *a.w;
     a.w->data = b.w->data;
     a.w->buffer = b.w->buffer;

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 #include "base/barrier.h"
-#include "cpu/optab.h"
+#include "cpu/compute_table.h"
 #include "dtype/f16.h"
 #include "gguf/op.h"
 #include "gguf/pool.h"

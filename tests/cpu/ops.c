@@ -2,7 +2,7 @@
 /* ops.c - sources, teams of threads, and comparing: see ops.h */
 #include "config.h"
 #include "tests/cpu/ops.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 
 #include <stdarg.h>
 
@@ -45,7 +45,7 @@ void ops_begin(void)
 }
 
 /* Of each operation's cases: whether there was one, and one that is not left
- * to one thread (as lib/cpu/run.c decides). */
+ * to one thread (as lib/cpu/graph_run.c decides). */
 static bool seen[GGUF_N_OPS], shared[GGUF_N_OPS];
 
 static void note_case(const tensor *t)

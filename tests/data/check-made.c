@@ -2,7 +2,7 @@
 /* check-made.c - tensors made of parts of others, against loops over indices */
 #include "config.h"
 #include "base/mem.h"
-#include "data/made.h"
+#include "data/composed.h"
 #include "gguf/dtype.h"
 #include "tests/tap.h"
 
@@ -62,12 +62,12 @@ static const struct gg_data base = { &ops };
 
 /* A part of random shape over all of a tensor, with its dimensions in any
  * order, and sometimes a piece of one of them only; or zeros. */
-static void draw_part(struct gg_made_part *p)
+static void draw_part(struct gg_composed_part *p)
 {
     static const uint64_t sizes[] = { 2, 3, 4, 5, 2 }; /* 240 together */
     uint64_t step[5], s = 1;
     unsigned order[5] = { 0, 1, 2, 3, 4 };
-    *p = (struct gg_made_part){ .from = rnd_below(N_BASE), .n_dims = 5 };
+    *p = (struct gg_composed_part){ .from = rnd_below(N_BASE), .n_dims = 5 };
     if (!rnd_below(6)) {
         p->zero = true;
         p->n_dims = 1;
@@ -97,7 +97,7 @@ static void draw_part(struct gg_made_part *p)
 }
 
 /* Its elements one by one. */
-static size_t expand(const struct gg_made_part *p, float *x)
+static size_t expand(const struct gg_composed_part *p, float *x)
 {
     size_t n = 0;
     while (p->zero && n < p->ne[0])
@@ -125,7 +125,7 @@ static void check_random(void)
     static float want[8 * N], got[8 * N];
     int good = 0, tried = 400;
     for (int k = 0; k < tried; k++) {
-        struct gg_made_part parts[8];
+        struct gg_composed_part parts[8];
         const size_t n_parts = 1 + rnd_below(8);
         size_t n = 0;
         for (size_t i = 0; i < n_parts; i++) {
@@ -135,13 +135,13 @@ static void check_random(void)
                 plus_half(want + n, more);
             n += more;
         }
-        struct gg_made_tensor t = { .name = { "t", 1 },
-                                    .dtype = GGUF_DTYPE_F32,
-                                    .n_dims = 1,
-                                    .ne = { (int64_t)n, 1, 1, 1 },
-                                    .change = k % 3 ? NULL : plus_half,
-                                    .part = parts,
-                                    .n_parts = n_parts };
+        struct gg_composed_tensor t = { .name = { "t", 1 },
+                                        .dtype = GGUF_DTYPE_F32,
+                                        .n_dims = 1,
+                                        .ne = { (int64_t)n, 1, 1, 1 },
+                                        .change = k % 3 ? NULL : plus_half,
+                                        .part = parts,
+                                        .n_parts = n_parts };
         struct gg_data_made m;
         struct gg_data_rows r;
         if (gg_data_made_init(&m, &base, &t, 1, NULL, NULL) != GGUF_OK ||
@@ -164,13 +164,13 @@ static void check_random(void)
 /* Only a whole tensor as it is has bytes. */
 static void check_bytes(void)
 {
-    struct gg_made_part whole = {
+    struct gg_composed_part whole = {
         .from = 1, .n_dims = 3, .ne = { 6, 10, 4 }, .step = { 1, 6, 60 }
     };
     static const struct {
         const char *what;
         uint64_t first, ne0, step1;
-        gg_made_fn *change;
+        gg_composed_fn *change;
         uint32_t dtype;
         bool bytes;
     } rows[] = {
@@ -181,19 +181,19 @@ static void check_bytes(void)
         { "of another type", 0, 6, 6, NULL, GGUF_DTYPE_F16, false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct gg_made_part p = whole;
+        struct gg_composed_part p = whole;
         struct gg_data_made m;
         struct gg_data_info info;
         p.first = rows[i].first;
         p.ne[0] = rows[i].ne0;
         p.step[1] = rows[i].step1;
-        struct gg_made_tensor t = { .name = { "t", 1 },
-                                    .dtype = rows[i].dtype,
-                                    .n_dims = 2,
-                                    .ne = { (int64_t)p.ne[0], 40, 1, 1 },
-                                    .change = rows[i].change,
-                                    .part = &p,
-                                    .n_parts = 1 };
+        struct gg_composed_tensor t = { .name = { "t", 1 },
+                                        .dtype = rows[i].dtype,
+                                        .n_dims = 2,
+                                        .ne = { (int64_t)p.ne[0], 40, 1, 1 },
+                                        .change = rows[i].change,
+                                        .part = &p,
+                                        .n_parts = 1 };
         bool good = gg_data_made_init(&m, &base, &t, 1, NULL, NULL) == GGUF_OK;
         gg_data_info(&m.list, 0, &info);
         ok(good &&
@@ -211,7 +211,7 @@ static void check_refused(void)
 {
     static const struct {
         const char *what;
-        struct gg_made_part p;
+        struct gg_composed_part p;
         int64_t ne;
     } rows[] = {
         { "one element too many",
@@ -232,15 +232,15 @@ static void check_refused(void)
         { "too few", { .n_dims = 1, .ne = { 5 }, .step = { 1 } }, 6 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct gg_made_part p = rows[i].p;
+        struct gg_composed_part p = rows[i].p;
         struct gg_data_made m;
         struct gguf_error e;
-        struct gg_made_tensor t = { .name = { "t", 1 },
-                                    .dtype = GGUF_DTYPE_F32,
-                                    .n_dims = 1,
-                                    .ne = { rows[i].ne, 1, 1, 1 },
-                                    .part = &p,
-                                    .n_parts = 1 };
+        struct gg_composed_tensor t = { .name = { "t", 1 },
+                                        .dtype = GGUF_DTYPE_F32,
+                                        .n_dims = 1,
+                                        .ne = { rows[i].ne, 1, 1, 1 },
+                                        .part = &p,
+                                        .n_parts = 1 };
         ok(gg_data_made_init(&m, &base, &t, 1, NULL, &e) == GGUF_E_SHAPE,
            "%s: %s", rows[i].what, e.message);
     }

@@ -8,7 +8,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "data/nibbles.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "tests/stfile.h"
 #include "tests/tap.h"
 

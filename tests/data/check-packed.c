@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "data/packed.h"
 #include "dtype/block.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "tests/stfile.h"
 #include "tests/tap.h"
 

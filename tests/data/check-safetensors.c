@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "data/safetensors.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "tests/failalloc.h"
 #include "tests/scratch.h"
 #include "tests/slurp.h"

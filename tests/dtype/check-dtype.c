@@ -2,7 +2,7 @@
 /* check-dtype.c - the table of types, and half floats */
 #include "config.h"
 #include "base/compiler.h"
-#include "dtype/dtype.h"
+#include "dtype/dtype_int.h"
 #include "dtype/f16.h"
 #include "tests/tap.h"
 

@@ -4,7 +4,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "eval/baseline.h"
+#include "eval/baseline_int.h"
 #include "gguf/kld.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"

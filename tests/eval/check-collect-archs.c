@@ -5,10 +5,10 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "eval/collect.h"
+#include "eval/collect_int.h"
 #include "gguf/collect.h"
 #include "gguf/op.h"
-#include "run/session.h"
+#include "run/session_int.h"
 #include "tests/model/run.h"
 #include "tests/model/skeleton.h"
 #include "tests/tap.h"

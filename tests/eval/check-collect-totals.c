@@ -4,7 +4,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "eval/collect.h"
+#include "eval/collect_int.h"
 #include "tests/tap.h"
 
 #include <float.h>

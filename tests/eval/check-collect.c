@@ -4,9 +4,9 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "eval/collect.h"
+#include "eval/collect_int.h"
 #include "gguf/collect.h"
-#include "run/session.h"
+#include "run/session_int.h"
 #include "tests/failalloc.h"
 #include "tests/model/gen.h"
 #include "tests/model/ref.h"

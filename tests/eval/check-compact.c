@@ -4,7 +4,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "eval/baseline.h"
+#include "eval/baseline_int.h"
 #include "eval/compact.h"
 #include "eval/divergence.h"
 #include "gguf/kld.h"

@@ -2,7 +2,7 @@
 /* check-range.c - decisions as bytes: what is written is read, in about as many
  * bits as there must be, and any bytes can be read */
 #include "config.h"
-#include "eval/range.h"
+#include "eval/range_coder.h"
 #include "tests/model/gen.h"
 #include "tests/tap.h"
 
@@ -15,7 +15,7 @@ static uint8_t out[ROOM], kept[ROOM];
 static bool bit[N];
 static uint32_t even[N];
 
-static const struct gg_range_odds start = { 32768, 0 };
+static const struct gg_range_coder_odds start = { 32768, 0 };
 
 static void decide(double p)
 {
@@ -27,29 +27,29 @@ static void decide(double p)
 
 static size_t write_all(size_t room, bool *full, bool with_even)
 {
-    struct gg_range_odds odds = start;
-    struct gg_range_writer w;
-    gg_range_write_begin(&w, out, room);
+    struct gg_range_coder_odds odds = start;
+    struct gg_range_coder_writer w;
+    gg_range_coder_write_begin(&w, out, room);
     for (int i = 0; i < N; i++) {
-        gg_range_write(&w, &odds, bit[i]);
+        gg_range_coder_write(&w, &odds, bit[i]);
         if (with_even && i % 16 == 0)
-            gg_range_write_even(&w, even[i], (unsigned)i % 20);
+            gg_range_coder_write_even(&w, even[i], (unsigned)i % 20);
     }
-    const uint8_t *end = gg_range_write_end(&w);
+    const uint8_t *end = gg_range_coder_write_end(&w);
     *full = w.full;
     return (size_t)(end - out);
 }
 
 static size_t n_differ(size_t size, bool with_even)
 {
-    struct gg_range_odds odds = start;
-    struct gg_range_reader r;
+    struct gg_range_coder_odds odds = start;
+    struct gg_range_coder_reader r;
     size_t n = 0;
-    gg_range_read_begin(&r, out, size);
+    gg_range_coder_read_begin(&r, out, size);
     for (int i = 0; i < N; i++) {
-        n += gg_range_read(&r, &odds) != bit[i];
+        n += gg_range_coder_read(&r, &odds) != bit[i];
         if (with_even && i % 16 == 0)
-            n += gg_range_read_even(&r, (unsigned)i % 20) != even[i];
+            n += gg_range_coder_read_even(&r, (unsigned)i % 20) != even[i];
     }
     return n;
 }
@@ -86,23 +86,23 @@ static void check_odds(double p)
 /* A carry through many bytes of 255: all decisions against what is likely. */
 static void check_carry(void)
 {
-    struct gg_range_writer w;
-    struct gg_range_reader r;
+    struct gg_range_coder_writer w;
+    struct gg_range_coder_reader r;
     size_t n_bad = 0;
     for (int t = 0; t < 300; t++) {
-        struct gg_range_odds a = { 65000, 250 }, b = a;
-        gg_range_write_begin(&w, out, ROOM);
+        struct gg_range_coder_odds a = { 65000, 250 }, b = a;
+        gg_range_coder_write_begin(&w, out, ROOM);
         for (int i = 0; i < 400; i++) {
             bit[i] = i % (t + 2) != t;
-            gg_range_write(&w, &a, bit[i]);
-            gg_range_write_even(&w, UINT32_MAX, (unsigned)(i + t) % 30);
+            gg_range_coder_write(&w, &a, bit[i]);
+            gg_range_coder_write_even(&w, UINT32_MAX, (unsigned)(i + t) % 30);
         }
-        const size_t size = (size_t)(gg_range_write_end(&w) - out);
-        gg_range_read_begin(&r, out, size);
+        const size_t size = (size_t)(gg_range_coder_write_end(&w) - out);
+        gg_range_coder_read_begin(&r, out, size);
         for (int i = 0; i < 400; i++) {
             const unsigned k = (unsigned)(i + t) % 30;
-            n_bad += gg_range_read(&r, &b) != bit[i];
-            n_bad += gg_range_read_even(&r, k) != (1u << k) - 1;
+            n_bad += gg_range_coder_read(&r, &b) != bit[i];
+            n_bad += gg_range_coder_read_even(&r, k) != (1u << k) - 1;
         }
     }
     ok(!n_bad, "bytes of 255, and carries into them");
@@ -114,13 +114,14 @@ static void check_any(void)
     size_t n = 0;
     for (size_t size = 0; size < 60; size++) {
         uint8_t *any = malloc(size ? size : 1);
-        struct gg_range_odds odds = start;
-        struct gg_range_reader r;
+        struct gg_range_coder_odds odds = start;
+        struct gg_range_coder_reader r;
         for (size_t i = 0; any && i < size; i++)
             any[i] = (uint8_t)rnd_below(256);
-        gg_range_read_begin(&r, any, size);
+        gg_range_coder_read_begin(&r, any, size);
         for (int i = 0; any && i < N; i++)
-            n += gg_range_read(&r, &odds) + gg_range_read_even(&r, 3) / 8;
+            n += gg_range_coder_read(&r, &odds) +
+                 gg_range_coder_read_even(&r, 3) / 8;
         free(any);
     }
     ok(n <= (size_t)60 * N, "any bytes are read, and zeros after them");

@@ -4,7 +4,7 @@
 #include "base/compiler.h"
 #include "eval/nll.h"
 #include "gguf/eval.h"
-#include "run/session.h"
+#include "run/session_int.h"
 #include "tests/failalloc.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"

@@ -5,7 +5,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/task.h"
-#include "run/session.h"
+#include "run/session_int.h"
 #include "tests/failalloc.h"
 #include "tests/model/gen.h"
 #include "tests/model/ref.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-journal.c - edits in place that are interrupted, or meet each other */
 #include "config.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "file/journal.h"
 #include "gguf/edit.h"
 #include "tests/file/edited.h"

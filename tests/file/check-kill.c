@@ -9,7 +9,7 @@
  * .edit-journal. A few kills of each job; 200 with GGUF_TEST_LONG.
  */
 #include "config.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "gguf/edit.h"
 #include "gguf/split.h"
 #include "gguf/writer.h"

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 #include "base/bytes.h"
-#include "eval/baseline.h"
+#include "eval/baseline_int.h"
 #include "eval/compact.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 #include "kern/codec.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

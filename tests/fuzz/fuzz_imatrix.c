@@ -4,7 +4,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "imatrix/imatrix.h"
+#include "imatrix/imatrix_int.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

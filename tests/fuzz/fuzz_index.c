@@ -2,7 +2,7 @@
 /* fuzz_index.c - an index of safetensors: which tensor is in which file */
 #include "config.h"
 #include "data/safetensors.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

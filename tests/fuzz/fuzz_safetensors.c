@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "data/nibbles.h"
 #include "data/packed.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

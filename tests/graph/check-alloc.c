@@ -11,7 +11,7 @@
  */
 #include "config.h"
 #include "alloc/bestfit.h"
-#include "backend/backend.h"
+#include "backend/backend_int.h"
 #include "gguf/cpu.h"
 #include "tests/graph/lifetimes.h"
 #include "tests/graph/randop.h"

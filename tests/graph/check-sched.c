@@ -6,7 +6,7 @@
 #include "config.h"
 #include "gguf/cpu.h"
 #include "gguf/sched.h"
-#include "sched/sched.h"
+#include "sched/sched_int.h"
 #include "tests/failalloc.h"
 #include "tests/graph/gen.h"
 

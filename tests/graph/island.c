@@ -3,7 +3,7 @@
 #include "config.h"
 #include "tests/graph/island.h"
 #include "gguf/cpu.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 
 #include <sys/mman.h>
 #include <time.h>

@@ -2,7 +2,7 @@
 /* lifetimes.c - which tensor lives when, in plain and slow loops */
 #include "config.h"
 #include "tests/graph/lifetimes.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 
 typedef struct gguf_tensor tensor;
 enum { ALIGN = GGUF_TENSOR_ALIGN };

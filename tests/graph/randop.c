@@ -7,7 +7,7 @@
 #include "config.h"
 #include "tests/graph/randop.h"
 #include "base/compiler.h"
-#include "graph/optab.h"
+#include "graph/op_table.h"
 #include "tests/tap.h"
 
 typedef struct gguf_tensor tensor;

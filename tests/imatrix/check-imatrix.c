@@ -4,7 +4,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/bytes.h"
-#include "imatrix/imatrix.h"
+#include "imatrix/imatrix_int.h"
 #include "tests/imatrix/made.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"

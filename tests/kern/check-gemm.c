@@ -7,7 +7,7 @@
  */
 #include "config.h"
 #include "base/barrier.h"
-#include "cpu/gemm.h"
+#include "cpu/matmul.h"
 #include "gguf/pool.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"

@@ -8,7 +8,7 @@
 #include "config.h"
 #include "base/barrier.h"
 #include "base/compiler.h"
-#include "cpu/gemm.h"
+#include "cpu/matmul.h"
 #include "dtype/block.h"
 #include "gguf/pool.h"
 #include "tests/kern/acts.h"

@@ -7,7 +7,7 @@
  * architecture against the encoder's bytes of what a session of F32 keeps.
  */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 #include "tests/kern/kern.h"
 #include "tests/model/gen.h"
 #include "tests/model/ref.h"

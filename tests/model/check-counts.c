@@ -9,7 +9,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "run/session.h"
+#include "run/session_int.h"
 #include "tests/failalloc.h"
 #include "tests/model/run.h"
 #include "tests/model/skeleton.h"

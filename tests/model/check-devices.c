@@ -5,7 +5,7 @@
  */
 #include "config.h"
 #include "gguf/gguf.h"
-#include "run/session.h"
+#include "run/session_int.h"
 #include "tests/graph/island.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"

@@ -379,7 +379,7 @@ static bool sized(uint32_t n_layer, size_t n_vocab, struct gg_hparams *hp)
         gguf_file_open_memory(&file, data, size, NULL, &err) == GGUF_OK;
     if (good) {
         const struct gg_source src = { .file = file };
-        const struct gg_report report = { NULL, &src, &err };
+        const struct gg_finding report = { NULL, &src, &err };
         good = gg_hparams_load(hp, &src, gg_arch_find(gg_str_z("deepseek2")),
                                n_vocab, NULL, &report) == GGUF_OK;
     }

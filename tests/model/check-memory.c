@@ -2,7 +2,7 @@
 /* check-memory.c - what sessions take: planned near the least there can be,
  * and foretold */
 #include "config.h"
-#include "run/session.h"
+#include "run/session_int.h"
 #include "tests/graph/lifetimes.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"

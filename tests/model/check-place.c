@@ -2,8 +2,8 @@
 /* check-place.c - each weight once in the memory of what computes with it */
 #include "config.h"
 #include "gguf/gguf.h"
-#include "model/adapter.h"
-#include "model/model.h"
+#include "model/adapter_int.h"
+#include "model/model_int.h"
 #include "tests/failalloc.h"
 #include "tests/graph/island.h"
 #include "tests/model/gen.h"

@@ -2,8 +2,8 @@
 /* check-session.c - what a session's results must not depend on, and what is
  * left of it when memory runs out */
 #include "config.h"
-#include "run/session.h"
-#include "sched/sched.h"
+#include "run/session_int.h"
+#include "sched/sched_int.h"
 #include "tests/failalloc.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "tests/model/run.h"
 
-#include "model/model.h"
+#include "model/model_int.h"
 
 #include <stdlib.h>
 #include <string.h>

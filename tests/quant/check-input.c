@@ -4,7 +4,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "gguf/paths.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"

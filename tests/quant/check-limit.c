@@ -9,7 +9,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/stats.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "quant/job/job.h"
 #include "tests/quant/tensors.h"
 

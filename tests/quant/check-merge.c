@@ -5,7 +5,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "data/merged.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "tests/model/lora.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"

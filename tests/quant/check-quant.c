@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/stats.h"
-#include "kern/cpu.h"
+#include "kern/cpu_features.h"
 #include "quant/job/job.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "quant/resume/resume.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"

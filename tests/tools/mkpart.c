@@ -6,7 +6,7 @@
  * checksum is that of what is written.
  */
 #include "config.h"
-#include "eval/part.h"
+#include "eval/part_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>

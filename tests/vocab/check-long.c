@@ -7,7 +7,7 @@
  * digit of the rest.
  */
 #include "config.h"
-#include "file/check.h"
+#include "file/file_check.h"
 #include "gguf/check.h"
 #include "tests/vocab/own.h"
 #include "vocab/merge.h"

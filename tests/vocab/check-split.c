@@ -7,7 +7,7 @@
 #include "tests/failalloc.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
-#include "vocab/vocab.h"
+#include "vocab/vocab_int.h"
 
 /* ---- a vocabulary that is only split off ---- */
 

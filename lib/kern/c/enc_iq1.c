@@ -12,7 +12,7 @@
 #include "kern/codec.h"
 #include "kern/c/block_io.h"
 #include "kern/c/enc_iq1.h"
-#include "kern/c/enc_search.h"
+#include "kern/c/enc_search_ref.h"
 #include "kern/c/iq_near.h"
 #include "kern/c/round.h"
 

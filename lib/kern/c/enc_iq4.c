@@ -8,7 +8,7 @@
 #include "kern/codec.h"
 #include "dtype/iq_code.h"
 #include "kern/c/enc_iq4.h"
-#include "kern/c/enc_search.h"
+#include "kern/c/enc_search_ref.h"
 
 static const float level[16] = GG_IQ4_LEVELS;
 

@@ -8,7 +8,7 @@
 #define GG_KERN_C_ENC_K_H
 
 #include "kern/c/block_io.h"
-#include "kern/c/enc_search.h"
+#include "kern/c/enc_search_ref.h"
 #include "kern/c/round.h"
 
 /* What sets apart the types with a scale and a minimum per sub-block. */

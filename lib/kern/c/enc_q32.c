@@ -2,14 +2,14 @@
 /* enc_q32.c - reference encoders of the types with blocks of 32
  *
  * Without importances a block's extreme element sets the scale; with them
- * the scale is searched for (enc_search.h), an element's weight being its
+ * the scale is searched for (enc_search_ref.h), an element's weight being its
  * column's importance times sqrt(mean square of the row + its square).
  * Source: quantize_row_*_ref and _impl of ggml-quants.c (ggml commit d99724f).
  */
 #include "config.h"
 #include "kern/codec.h"
 #include "kern/c/block_io.h"
-#include "kern/c/enc_search.h"
+#include "kern/c/enc_search_ref.h"
 #include "kern/c/round.h"
 
 #include <float.h>

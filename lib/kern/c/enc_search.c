@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* enc_search.c - fitting a scale (and a minimum) to a few floats */
 #include "config.h"
-#include "kern/c/enc_search.h"
+#include "kern/c/enc_search_ref.h"
 #include "kern/c/round.h"
 
 #include <limits.h>

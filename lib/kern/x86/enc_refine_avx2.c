@@ -20,7 +20,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "kern/c/enc_search.h"
+#include "kern/c/enc_search_ref.h"
 #include "kern/x86/enc_search.h"
 #include "kern/x86/x86.h"
 

@@ -10,7 +10,7 @@
 #ifndef GG_KERN_X86_ENC_SEARCH_H
 #define GG_KERN_X86_ENC_SEARCH_H
 
-#include "kern/c/enc_search.h"
+#include "kern/c/enc_search_ref.h"
 
 /* Element i of group g is x[i][g], of importance w[i][g]. */
 struct gg_kern_lanes {

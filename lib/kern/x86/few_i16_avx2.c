@@ -2,7 +2,7 @@
 /* few_i16_avx2.c - few columns of 16-bit integers for AVX2 */
 #include "config.h"
 #include "base/compiler.h"
-#include "kern/few.h"
+#include "kern/few_columns.h"
 #include "kern/x86/dp.h"
 #include "kern/x86/gemm_int_256.h"
 #include "kern/x86/rows_256.h"

@@ -11,7 +11,7 @@
 #define FEW_X_WORDS(n_scales, n_mins) GG_FEW16_X_WORDS(NR, n_mins)
 #define TWO_APART                     0
 
-/* A block of activations, in the order of few.h. */
+/* A block of activations, in the order of few_columns.h. */
 struct acts {
     const int32_t *pairs, *begin;
     const float *s, *sum;

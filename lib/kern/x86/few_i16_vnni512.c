@@ -2,7 +2,7 @@
 /* few_i16_vnni512.c - few columns of 16-bit integers for AVX-512 with VNNI */
 #include "config.h"
 #include "base/compiler.h"
-#include "kern/few.h"
+#include "kern/few_columns.h"
 #include "kern/x86/dp.h"
 #include "kern/x86/gemm_int_512.h"
 #include "kern/x86/rows_512.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* few_sums.h - what few_i8_impl.h and few_i16_impl.h share before their sums */
 #include "dtype/iq_code.h"
-#include "kern/few.h"
+#include "kern/few_columns.h"
 #include "kern/x86/lanes.h"
 
 #include <assert.h>

@@ -10,7 +10,7 @@
 #ifndef GG_KERN_X86_LANES_H
 #define GG_KERN_X86_LANES_H
 
-#include "kern/few.h"
+#include "kern/few_columns.h"
 
 enum {
     QUADS = GG_GEMM_I8_QUADS,

@@ -3,7 +3,7 @@
 #ifndef GG_KERN_X86_ROWS_256_H
 #define GG_KERN_X86_ROWS_256_H
 
-#include "kern/x86/rows.h"
+#include "kern/x86/block_rows.h"
 #include "kern/x86/vi_256.h"
 
 #define ROWS_LEVEL avx2 /* suffix of what is compiled once */

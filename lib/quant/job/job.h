@@ -4,15 +4,15 @@
 #define GG_QUANT_JOB_H
 
 #include "base/mem.h"
-#include "data/gguf.h"
-#include "file/file.h"
+#include "data/gguf_list.h"
+#include "file/file_int.h"
 #include "data/merged.h"
 #include "gguf/quant.h"
 #include "gguf/split.h"
 #include "gguf/writer.h"
 #include "kern/kern.h"
 #include "recipe/choose.h"
-#include "imatrix/imatrix.h"
+#include "imatrix/imatrix_int.h"
 
 /* general.quantization_version, of the block layouts, which runtimes check:
  * ggml's GGML_QNT_VERSION. */
@@ -129,7 +129,7 @@ bool gg_job_merges_same(const struct gguf_quant *a,
 enum gguf_status gg_job_merge_meta(struct gguf_quant *q,
                                    struct gguf_error *err);
 
-/* inputs.c: the i-th file that the job reads weights from; false after the
+/* job_inputs.c: the i-th file that the job reads weights from; false after the
  * last. */
 struct gg_job_input {
     const struct gg_mapfile *map;
@@ -165,7 +165,7 @@ void gg_job_release_rest(const struct gguf_quant *q,
 enum gguf_status gg_job_check_input(const struct gg_job_input *in,
                                     struct gguf_error *err);
 
-/* plan.c: fill q->all from q->in, then q->t from that and q->p: order and
+/* job_plan.c: fill q->all from q->in, then q->t from that and q->p: order and
  * types. */
 enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);
 
@@ -173,7 +173,7 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);
 bool gg_job_is_pruned(const struct gguf_quant *q, int64_t layer);
 int64_t gg_job_n_pruned(const struct gguf_quant *q, int64_t layer);
 
-/* types.c: give a tensor its type and what follows from it; text, which is
+/* job_types.c: give a tensor its type and what follows from it; text, which is
  * copied, tells why. */
 enum gguf_status gg_job_set_type(struct gguf_quant *q,
                                  struct gg_job_tensor *jt, uint32_t wanted,
@@ -188,7 +188,7 @@ const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
 /* The sums over all tensors. */
 void gg_job_sum_up(struct gguf_quant *q);
 
-/* meta.c: fill q->meta. */
+/* job_metadata.c: fill q->meta. */
 enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err);
 
 /* shard.c: give each tensor its file; *size is that of all files. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* outer.h - scales that tensors have outside of their blocks (data/gguf.h), in
- * jobs
+/* outer.h - scales that tensors have outside of their blocks
+ * (data/gguf_list.h), in jobs
  *
  * Scales of the input are multiplied into weights that become another type,
  * and are then left out of the output; beside weights that keep their type

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* discard.c - removing what a run that did not end left for a resumed one */
 #include "config.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "base/str.h"
 #include "quant/resume/record.h"
 #include "quant/resume/resume.h"
@@ -73,8 +73,8 @@ enum gguf_status gguf_quant_discard(const char *path, size_t *n,
 {
     const size_t size = strlen(path) + sizeof GG_RESUME;
     char *name = gg_mem_alloc(NULL, size);
-    char *folder = gg_ident_folder(NULL, path);
-    struct gg_ident id;
+    char *folder = gg_file_id_folder(NULL, path);
+    struct gg_file_id id;
     struct stat s;
     int fd = -1;
     enum gguf_status st = GGUF_OK;
@@ -84,11 +84,11 @@ enum gguf_status gguf_quant_discard(const char *path, size_t *n,
     else
         snprintf(name, size, "%s" GG_RESUME, path);
     /* what may not be opened is not ours, and stays */
-    if (st == GGUF_OK && gg_ident_open(name, &fd, NULL) == GGUF_OK &&
+    if (st == GGUF_OK && gg_file_id_open(name, &fd, NULL) == GGUF_OK &&
         fd >= 0 && is_left(fd, &s)) {
         st = discard_parts(fd, folder, n, err);
-        if (st == GGUF_OK && gg_ident_fd(&id, fd) &&
-            gg_ident_unlink(&id, name))
+        if (st == GGUF_OK && gg_file_id_fd(&id, fd) &&
+            gg_file_id_unlink(&id, name))
             ++*n;
     }
     if (fd >= 0)

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "quant/resume/resume.h"
 #include "quant/resume/record.h"
-#include "base/outfile.h"
+#include "base/outfile_int.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -163,7 +163,7 @@ static enum gguf_status make_part(struct gg_resume *r, size_t no, char *part,
     int fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return gg_error_set_errno(err, errno, "cannot open a file beside it");
-    bool made = gg_ident_fd(&f->made, fd);
+    bool made = gg_file_id_fd(&f->made, fd);
     int e = errno;
     close(fd);
     if (!made) {
@@ -184,7 +184,7 @@ enum gguf_status gg_resume_part(struct gg_resume *r, size_t no,
     char *part = part_of(r, path);
     if (!part)
         return gg_error_set_nomem(err, strlen(path));
-    enum gguf_status st = gg_ident_open(part, &fd, &why);
+    enum gguf_status st = gg_file_id_open(part, &fd, &why);
     if (st != GGUF_OK)
         (void)gg_error_set(err, st, GGUF_NO_OFFSET, "'%s' %s",
                            gg_str_esc(&esc, gg_str_z(part)), why.message);
@@ -234,7 +234,7 @@ void gg_resume_discard_part(const struct gg_resume *r, size_t no)
 {
     const struct gg_resume_file *f = &r->files[no];
     if (f->made_path)
-        (void)gg_ident_unlink(&f->made, f->made_path);
+        (void)gg_file_id_unlink(&f->made, f->made_path);
 }
 
 /* ---------------------------------------------------------- the journal --- */
@@ -295,12 +295,12 @@ static enum gguf_status open_locked(struct gg_resume *r,
 {
     struct gguf_error why;
     struct gg_str_esc esc;
-    enum gguf_status st = gg_ident_open(r->path, &r->fd, &why);
+    enum gguf_status st = gg_file_id_open(r->path, &r->fd, &why);
     r->found = r->fd >= 0;
     if (st == GGUF_OK && !r->found) {
         st = make_journal(r, plan, sync, &why);
         if (st == GGUF_OK)
-            st = gg_ident_open(r->path, &r->fd, &why);
+            st = gg_file_id_open(r->path, &r->fd, &why);
         if (st == GGUF_E_EXIST || (st == GGUF_OK && r->fd < 0))
             st = fail_busy(&why);
     }
@@ -400,10 +400,10 @@ enum gguf_status gg_resume_open(struct gg_resume *r,
 
 int gg_resume_close(struct gg_resume *r, bool discard)
 {
-    struct gg_ident id;
+    struct gg_file_id id;
     int reason = 0;
     if (discard && r->path && r->fd >= 0 &&
-        !(gg_ident_fd(&id, r->fd) && gg_ident_unlink(&id, r->path)))
+        !(gg_file_id_fd(&id, r->fd) && gg_file_id_unlink(&id, r->path)))
         reason = errno == ENOENT ? 0 : errno; /* gone is as good */
     if (r->fd >= 0)
         close(r->fd);

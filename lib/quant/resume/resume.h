@@ -19,12 +19,12 @@
  * The journal appears with its head, and a temporary counts only if the
  * journal knows its inode: a file of either name that no run made is refused,
  * and stays. A file to resume must be a regular file with one name, and in a
- * folder like /tmp belong to this user (gg_ident_open).
+ * folder like /tmp belong to this user (gg_file_id_open).
  */
 #ifndef GG_QUANT_RESUME_H
 #define GG_QUANT_RESUME_H
 
-#include "base/ident.h"
+#include "base/file_id.h"
 #include "quant/job/job.h"
 
 #include <pthread.h>
@@ -40,10 +40,10 @@ struct gg_resume_tensor {
 
 /* A file of the job. */
 struct gg_resume_file {
-    uint64_t named;       /* inode: about to get its name; 0: it is not */
-    uint64_t part;        /* inode of the temporary; 0: none is known */
-    struct gg_ident made; /* the temporary, if this run made it, */
-    char *made_path;      /* and its path; else NULL */
+    uint64_t named;         /* inode: about to get its name; 0: it is not */
+    uint64_t part;          /* inode of the temporary; 0: none is known */
+    struct gg_file_id made; /* the temporary, if this run made it, */
+    char *made_path;        /* and its path; else NULL */
 };
 
 struct gg_resume {

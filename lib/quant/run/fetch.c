@@ -7,7 +7,7 @@
  * done.
  */
 #include "config.h"
-#include "quant/run/run.h"
+#include "quant/run/job_run.h"
 
 bool gg_quant_run_fetch(struct gg_quant_run *r, size_t i, uint64_t no,
                         uint64_t off, uint64_t size)

@@ -5,7 +5,7 @@
  * weights of one stays a tensor of another, and one may leave out layers.
  */
 #include "config.h"
-#include "quant/run/run.h"
+#include "quant/run/job_run.h"
 #include "base/str.h"
 
 #include <string.h>

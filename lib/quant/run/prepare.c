@@ -5,7 +5,7 @@
  * cut into chunks, and buffers for as many threads as the memory allows.
  */
 #include "config.h"
-#include "quant/run/run.h"
+#include "quant/run/job_run.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "dtype/order.h"

@@ -4,7 +4,7 @@
  * Of each matrix the largest weight is looked for, in all its rows.
  */
 #include "config.h"
-#include "quant/run/run.h"
+#include "quant/run/job_run.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "quant/job/outer.h"

@@ -2,10 +2,10 @@
 /* unfit.c - weights that are not finite, or would not be in the type they
  * get */
 #include "config.h"
-#include "quant/run/run.h"
+#include "quant/run/job_run.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/run/finite.h"
+#include "quant/run/finite_rows.h"
 
 #include <math.h>
 

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* affinity.c - lists of processors, memory nodes, binding threads and memory
+ *
+ * Formats: Documentation/admin-guide/cputopology.rst and
+ * Documentation/ABI/stable/sysfs-devices-node of Linux 6.1; set_mempolicy(2).
+ */
+#include "config.h"
+#include "base/affinity.h"
+#include "base/compiler.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
+
+/* --- sets ----------------------------------------------------------------- */
+
+static bool has(const struct gg_affinity_cpu_set *s, unsigned i)
+{
+    return s->bits[i / 64] >> i % 64 & 1;
+}
+
+static void add(struct gg_affinity_cpu_set *s, unsigned i)
+{
+    s->bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+unsigned gg_affinity_cpu_set_count(const struct gg_affinity_cpu_set *s)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < GG_MAX_CPUS; i++)
+        n += has(s, i);
+    return n;
+}
+
+/* Decimal digits at *p; false if there are none. Stops at a million. */
+static bool number(const char **p, unsigned *out)
+{
+    const char *begin = *p;
+    for (*out = 0; **p >= '0' && **p <= '9'; ++*p)
+        *out = GG_MIN(*out * 10 + (unsigned)(**p - '0'), 1000000u);
+    return *p > begin;
+}
+
+bool gg_affinity_cpu_set_parse(struct gg_affinity_cpu_set *set,
+                               const char *text)
+{
+    memset(set, 0, sizeof *set);
+    const char *p = text;
+    while (*p && *p != '\n') {
+        unsigned first, last;
+        if (!number(&p, &first))
+            return false;
+        last = first;
+        if (*p == '-') {
+            p++;
+            if (!number(&p, &last) || last < first)
+                return false;
+        }
+        for (; first <= last && first < GG_MAX_CPUS; first++)
+            add(set, first);
+        if (*p == ',')
+            p++;
+        else if (*p && *p != '\n')
+            return false;
+    }
+    return true;
+}
+
+/* --- nodes ---------------------------------------------------------------- */
+
+static void usable(struct gg_affinity_cpu_set *set)
+{
+    memset(set, 0, sizeof *set);
+#if defined(HAVE_SCHED_GETAFFINITY) && defined(CPU_ISSET)
+    cpu_set_t have;
+    if (!sched_getaffinity(0, sizeof have, &have)) {
+        for (unsigned i = 0; i < GG_MAX_CPUS && i < CPU_SETSIZE; i++)
+            if (CPU_ISSET(i, &have))
+                add(set, i);
+        return;
+    }
+#endif
+    for (unsigned i = 0; i < GG_MAX_CPUS && i < gguf_cpu_count(); i++)
+        add(set, i);
+}
+
+/* The list in root/name, empty if there is none. */
+static void read_list(struct gg_affinity_cpu_set *set, const char *root,
+                      const char *name)
+{
+    char path[512], text[4096];
+    memset(set, 0, sizeof *set);
+    int len = snprintf(path, sizeof path, "%s/%s", root, name);
+    FILE *f = len > 0 && (size_t)len < sizeof path ? fopen(path, "re") : NULL;
+    if (!f)
+        return;
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    if (!gg_affinity_cpu_set_parse(set, text))
+        memset(set, 0, sizeof *set);
+}
+
+void gg_affinity_nodes_read(struct gg_affinity_nodes *nodes, const char *root)
+{
+    struct gg_affinity_cpu_set mine, online;
+    usable(&mine);
+    read_list(&online, root, "has_memory");
+    nodes->n = 0;
+    for (unsigned i = 0; i < GG_MAX_NODES; i++) {
+        char name[32];
+        struct gg_affinity_cpu_set *set = &nodes->cpus[nodes->n];
+        if (!has(&online, i))
+            continue;
+        snprintf(name, sizeof name, "node%u/cpulist", i);
+        read_list(set, root, name);
+        for (unsigned k = 0; k < GG_LEN(set->bits); k++)
+            set->bits[k] &= mine.bits[k];
+        if (gg_affinity_cpu_set_count(set))
+            nodes->number[nodes->n++] = i;
+    }
+    if (nodes->n)
+        return;
+    nodes->n = 1;
+    nodes->number[0] = 0;
+    nodes->cpus[0] = mine;
+}
+
+unsigned gguf_numa_count(void)
+{
+    struct gg_affinity_nodes nodes;
+    gg_affinity_nodes_read(&nodes, GG_NODES_ROOT);
+    return nodes.n;
+}
+
+/* --- threads -------------------------------------------------------------- */
+
+enum gguf_status gg_affinity_list(struct gg_affinity_cpu_set *out, unsigned n,
+                                  const unsigned *cpus, size_t n_cpus,
+                                  struct gguf_error *err)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const unsigned cpu = cpus[i % n_cpus];
+        if (cpu >= GG_MAX_CPUS)
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "processor %u: numbers go up to %d", cpu,
+                                GG_MAX_CPUS - 1);
+        memset(&out[i], 0, sizeof out[i]);
+        add(&out[i], cpu);
+    }
+    return GGUF_OK;
+}
+
+void gg_affinity_nodes(struct gg_affinity_cpu_set *out, unsigned n,
+                       const struct gg_affinity_nodes *nodes)
+{
+    for (unsigned i = 0; i < n; i++)
+        out[i] = nodes->cpus[(size_t)i * nodes->n / n];
+}
+
+enum gguf_status gg_affinity_bind(pthread_t thread,
+                                  const struct gg_affinity_cpu_set *cpus,
+                                  struct gguf_error *err)
+{
+#if defined(HAVE_PTHREAD_SETAFFINITY_NP) && defined(CPU_SET)
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (unsigned i = 0; i < GG_MAX_CPUS && i < CPU_SETSIZE; i++)
+        if (has(cpus, i))
+            CPU_SET(i, &set);
+    int e = pthread_setaffinity_np(thread, sizeof set, &set);
+    if (e) {
+        unsigned first = 0;
+        while (first + 1 < GG_MAX_CPUS && !has(cpus, first))
+            first++;
+        return gg_error_set_errno(
+            err, e, "cannot bind a thread to processor %u", first);
+    }
+    return GGUF_OK;
+#else
+    (void)thread;
+    (void)cpus;
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "threads cannot be bound to processors here");
+#endif
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+enum gguf_status gguf_numa_set(enum gguf_numa_policy policy,
+                               struct gguf_error *err)
+{
+    struct gg_affinity_nodes nodes;
+    gg_affinity_nodes_read(&nodes, GG_NODES_ROOT);
+    if (nodes.n < 2)
+        return GGUF_OK;
+#if defined(SYS_set_mempolicy)
+    /* the numbers of set_mempolicy(2) */
+    enum { DEFAULT = 0, INTERLEAVE = 3, BITS = 8 * sizeof(unsigned long) };
+    unsigned long mask[GG_MAX_NODES / BITS] = { 0 };
+    for (unsigned i = 0; i < nodes.n; i++)
+        mask[nodes.number[i] / BITS] |= 1ul << nodes.number[i] % BITS;
+    const bool spread = policy == GGUF_NUMA_INTERLEAVE;
+    /* the kernel takes one bit less than it is told */
+    if (syscall(SYS_set_mempolicy, spread ? INTERLEAVE : DEFAULT,
+                spread ? mask : NULL, spread ? GG_MAX_NODES + 1ul : 0ul))
+        return gg_error_set_errno(
+            err, errno, "cannot spread memory over %u nodes", nodes.n);
+    return GGUF_OK;
+#else
+    (void)policy;
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "memory cannot be spread over nodes here");
+#endif
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* config_keys.c - what config.json says, as metadata */
+#include "config.h"
+#include "convert/expr.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "quant/job/job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY(NAME, KIND, HF) GG_CONVERT_KEY(NAME, HF, KIND, 0)
+
+/* How experts are chosen, told by its name: what is none of these has no
+ * number. */
+#define WORDS(S)     S ":softmax+2*" S ":sigmoid+4*" S ":sqrtsoftplus"
+#define GATING(S)    "(" WORDS(S) "+((" WORDS(S) ")=0)/(" WORDS(S) "))"
+#define OR_GATING(S) "|" GATING(S)
+
+/* What all have that say it, in the order of writing: before positions, and
+ * after. */
+static const struct gg_convert_key first[] = {
+    KEY("block_count", U32,
+        "num_hidden_layers n_layers n_layer num_layers num_decoder_layers"),
+    KEY("context_length", U32,
+        "max_position_embeddings n_ctx n_positions max_length "
+        "max_sequence_length max_seq_len model_max_length"),
+    KEY("embedding_length", U32, "hidden_size n_embd dim"),
+    KEY("feed_forward_length", U32,
+        "prefix_dense_intermediate_size dense_intermediate_size "
+        "intermediate_size n_inner hidden_dim"),
+    KEY("attention.head_count", U32, "num_attention_heads n_head n_heads"),
+    KEY("attention.head_count_kv", U32, "num_key_value_heads n_kv_heads"),
+    KEY("attention.causal", BOOL_OF, "is_causal=0?0"),
+};
+static const struct gg_convert_key then[] = {
+    KEY("rope.freq_base", F32,
+        "rope_parameters.full_attention.rope_theta "
+        "rope_parameters.rope_theta global_rope_theta rope_global_theta "
+        "rope_theta_global rope_theta rotary_emb_base rope_embedding_base"),
+    KEY("rope.freq_base_swa", F32,
+        "rope_parameters.sliding_attention.rope_theta local_rope_theta "
+        "rope_local_theta rope_theta_local swa_rope_theta "
+        "rope_local_base_freq rope_theta.1"),
+    KEY("attention.layer_norm_rms_epsilon", F32, "rms_norm_eps norm_eps"),
+    KEY("attention.layer_norm_epsilon", F32,
+        "layer_norm_eps layer_norm_epsilon norm_epsilon"),
+    KEY("expert_count", U32, "num_local_experts num_experts n_routed_experts"),
+    KEY("expert_used_count", U32,
+        "num_experts_per_tok num_experts_per_token top_k_experts"),
+    KEY("expert_group_count", U32, "n_group"),
+    KEY("expert_group_used_count", U32, "topk_group"),
+    KEY("expert_gating_func", U32_OF,
+        GATING("score_function") OR_GATING("scoring_func")
+            OR_GATING("score_func") OR_GATING("moe_router_activation")
+                OR_GATING("moe_router_activation_func")
+                    OR_GATING("expert_selection_fn")),
+    KEY("attention.key_length", U32, "head_dim"),
+    KEY("attention.value_length", U32, "head_dim"),
+};
+
+/* After those of the architecture. */
+static const struct gg_convert_key late[] = {
+    KEY("pooling_type", U32, "modules_pooling"),
+};
+
+const char *gg_convert_key(const struct gguf_convert *c, const char *key,
+                           char buf[128])
+{
+    if (*key == '/')
+        return key + 1;
+    snprintf(buf, 128, "%s.%s", c->arch->arch, key);
+    return buf;
+}
+
+static uint32_t n_blocks(const struct gguf_convert *c, char buf[128])
+{
+    uint32_t n = 0;
+    const struct gguf_kv *kv =
+        gguf_meta_find(c->meta, gg_convert_key(c, "block_count", buf));
+    return kv && gguf_kv_get_u32(kv, &n, NULL) == GGUF_OK ? n : 0;
+}
+
+static enum gguf_status fail(const struct gguf_convert *c, const json_t *v,
+                             const char *key, const char *what,
+                             struct gguf_error *err)
+{
+    return gg_error_set(
+        err, GGUF_E_HPARAM, gg_json_place(&c->text[GG_CONVERT_CONFIG].json, v),
+        "config.json: what '%s' is made of is not %s", key, what);
+}
+
+/* One for each layer. */
+static enum gguf_status set_array(struct gguf_convert *c, const char *key,
+                                  const struct gg_convert_key *k,
+                                  const json_t *v, struct gguf_error *err)
+{
+    const size_t n = json_array_size(v);
+    enum gguf_status st = GGUF_OK;
+    int32_t *ints = gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *ints);
+    float *floats = gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *floats);
+    if (!ints || !floats)
+        st = gg_error_set_nomem(err, n * sizeof *ints);
+    for (size_t i = 0; i < n && st == GGUF_OK; i++) {
+        const json_t *e = json_array_get(v, i);
+        int64_t x = 0;
+        double f = 0;
+        if (k->kind == GG_KIND_F32
+                ? !gg_json_num(e, &f)
+                : !gg_json_int(e, &x) || x < 0 || x > INT32_MAX)
+            st = fail(c, e, key, "a list of numbers", err);
+        ints[i] = (int32_t)x;
+        floats[i] = (float)f;
+    }
+    if (st == GGUF_OK)
+        st = k->kind == GG_KIND_F32
+                 ? gguf_meta_set_array(c->meta, key, GGUF_VAL_F32, floats, n,
+                                       err)
+                 : gguf_meta_set_array(c->meta, key, GGUF_VAL_I32, ints, n,
+                                       err);
+    gg_mem_free(c->p.allocator, ints);
+    gg_mem_free(c->p.allocator, floats);
+    return st;
+}
+
+static enum gguf_status set_json(struct gguf_convert *c, const char *key,
+                                 const struct gg_convert_key *k,
+                                 const json_t *v, struct gguf_error *err)
+{
+    struct gguf_str s;
+    int64_t i;
+    double x;
+    if (k->kind == GG_KIND_LABELS)
+        return gg_convert_labels(c, key, v, err);
+    if (json_is_array(v) && k->kind <= GG_KIND_F32)
+        return set_array(c, key, k, v, err);
+    switch (k->kind) {
+    case GG_KIND_U32:
+        if (!gg_json_int(v, &i) || i < 0 || i > UINT32_MAX)
+            return fail(c, v, key, "a whole number of 32 bits", err);
+        return gguf_meta_set_u32(c->meta, key, (uint32_t)i, err);
+    case GG_KIND_F32:
+        if (!gg_json_num(v, &x) || !isfinite((float)x))
+            return fail(c, v, key, "a number", err);
+        return gguf_meta_set_f32(c->meta, key, (float)x, err);
+    case GG_KIND_BOOL:
+        if (!json_is_boolean(v))
+            return fail(c, v, key, "true or false", err);
+        return gguf_meta_set_bool(c->meta, key, json_is_true(v), err);
+    default:
+        if (!gg_json_str(v, &s))
+            return fail(c, v, key, "a text", err);
+        return gguf_meta_set_str(c->meta, key, s, err);
+    }
+}
+
+static enum gguf_status set_number(struct gguf_convert *c, const char *key,
+                                   uint8_t kind, double x,
+                                   struct gguf_error *err)
+{
+    switch (kind) {
+    case GG_KIND_F32:
+    case GG_KIND_F32_OF: return gguf_meta_set_f32(c->meta, key, (float)x, err);
+    case GG_KIND_BOOL:
+    case GG_KIND_BOOL_OF: return gguf_meta_set_bool(c->meta, key, x != 0, err);
+    default:
+        if (!(x >= 0) || x > UINT32_MAX || x != floor(x))
+            return fail(c, NULL, key, "a whole number of 32 bits", err);
+        return gguf_meta_set_u32(c->meta, key, (uint32_t)x, err);
+    }
+}
+
+/* What is computed for each layer. */
+static enum gguf_status set_each(struct gguf_convert *c, const char *key,
+                                 const struct gg_convert_key *k,
+                                 struct gguf_error *err)
+{
+    static const uint32_t types[] = { GGUF_VAL_I32, GGUF_VAL_F32,
+                                      GGUF_VAL_BOOL };
+    char buf[128];
+    uint32_t n_layers = n_blocks(c, buf);
+    const double n_main = gg_convert_eval(c, "num_hidden_layers", -1);
+    const size_t size =
+        k->kind == GG_KIND_EACH_BOOL ? sizeof(bool) : sizeof(int32_t);
+    if (n_layers > GG_CONVERT_MOST_LAYERS)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "config.json: %" PRIu32 " layers, limit is %d",
+                            n_layers, GG_CONVERT_MOST_LAYERS);
+    if (!n_layers || isnan(gg_convert_eval(c, k->hf, 0)))
+        return GGUF_OK;
+    uint8_t *list = gg_mem_alloc_zero(c->p.allocator, n_layers, size);
+    enum gguf_status st =
+        list ? GGUF_OK : gg_error_set_nomem(err, n_layers * size);
+    for (uint32_t i = 0; i < n_layers && st == GGUF_OK; i++) {
+        const double v = gg_convert_eval(c, k->hf, i);
+        void *x = list + i * size;
+        if (isnan(v) && i >= n_main) { /* nothing of those that draft */
+            n_layers = i;
+            break;
+        }
+        if (isnan(v) || (k->kind != GG_KIND_EACH_F32 && fabs(v) > INT32_MAX))
+            st = fail(c, NULL, key, "a number for each layer", err);
+        else if (k->kind == GG_KIND_EACH_U32)
+            memcpy(x, &(int32_t){ (int32_t)v }, size);
+        else if (k->kind == GG_KIND_EACH_F32)
+            memcpy(x, &(float){ (float)v }, size);
+        else
+            memcpy(x, &(bool){ v != 0 }, size);
+    }
+    if (st == GGUF_OK)
+        st = gguf_meta_set_array(c->meta, key,
+                                 types[k->kind - GG_KIND_EACH_U32], list,
+                                 n_layers, err);
+    gg_mem_free(c->p.allocator, list);
+    return st;
+}
+
+/* "=TEXT", or "=N,N,N". */
+static enum gguf_status set_literal(struct gguf_convert *c, const char *key,
+                                    const struct gg_convert_key *k,
+                                    struct gguf_error *err)
+{
+    int32_t list[16];
+    size_t n = 0;
+    if (k->kind == GG_KIND_STR)
+        return gguf_meta_set_strz(c->meta, key, k->hf + 1, err);
+    for (const char *p = k->hf; *p && n < GG_LEN(list); p += strcspn(p, ","))
+        list[n++] = atoi(++p);
+    return gguf_meta_set_array(c->meta, key, GGUF_VAL_I32, list, n, err);
+}
+
+/* A row's key, in place of one that is there. */
+static enum gguf_status put(struct gguf_convert *c,
+                            const struct gg_convert_key *k, const char *key,
+                            struct gguf_error *err)
+{
+    const json_t *v = k->hf && *k->hf != '=' && k->kind < GG_KIND_U32_OF
+                          ? gg_convert_get(c, k->hf)
+                          : NULL;
+    if (k->hf && *k->hf == '=')
+        return set_literal(c, key, k, err);
+    if (k->kind >= GG_KIND_EACH_U32)
+        return set_each(c, key, k, err);
+    if (k->kind >= GG_KIND_U32_OF) {
+        const double x = gg_convert_eval(c, k->hf, -1);
+        return isnan(x) ? GGUF_OK : set_number(c, key, k->kind, x, err);
+    }
+    if (v)
+        return set_json(c, key, k, v, err);
+    if (k->hf && k->value == 0)
+        return GGUF_OK;
+    return set_number(c, key, k->kind, k->value, err);
+}
+
+/* The same, unless it is there: what is there already stays. */
+static enum gguf_status set(struct gguf_convert *c,
+                            const struct gg_convert_key *k,
+                            struct gguf_error *err)
+{
+    char buf[128];
+    const char *key = gg_convert_key(c, k->key, buf);
+    return gguf_meta_find(c->meta, key) ? GGUF_OK : put(c, k, key, err);
+}
+
+/* Does config.json say what a row is made of? */
+static bool is_said(const struct gguf_convert *c,
+                    const struct gg_convert_key *k)
+{
+    return k->kind < GG_KIND_U32_OF ? gg_convert_get(c, k->hf) != NULL
+                                    : !isnan(gg_convert_eval(c, k->hf, -1));
+}
+
+/* Has the architecture a row of this key? */
+static bool has_row(const struct gg_convert_arch *a, const char *key)
+{
+    for (const struct gg_convert_key *o = a->keys; o && o->key; o++)
+        if (!strcmp(o->key, key))
+            return true;
+    return false;
+}
+
+/* The rows of the architecture that stand for those of all take their places
+ * where those would be written: if config.json says them, or if they have what
+ * it is without. */
+static enum gguf_status set_all(struct gguf_convert *c,
+                                const struct gg_convert_key *rows, size_t n,
+                                struct gguf_error *err)
+{
+    for (size_t i = 0; i < n && !c->arch->only_keys; i++) {
+        const bool said = is_said(c, &rows[i]);
+        bool own = false;
+        for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
+            if (!strcmp(o->key, rows[i].key) &&
+                (said || (o->hf && o->value != 0))) {
+                own = true;
+                GG_TRY(set(c, o, err));
+            }
+        if (!own && said)
+            GG_TRY(set(c, &rows[i], err));
+    }
+    return GGUF_OK;
+}
+
+const struct gg_convert_key *
+gg_convert_key_row(const struct gg_convert_arch *a, size_t n)
+{
+    for (const struct gg_convert_key *o = a->keys; o && o->key; o++)
+        if (!n--)
+            return o;
+    if (n < GG_LEN(first))
+        return &first[n];
+    n -= GG_LEN(first);
+    if (n < GG_LEN(then))
+        return &then[n];
+    n -= GG_LEN(then);
+    return n < GG_LEN(late) ? &late[n] : NULL;
+}
+
+/* ---- one thing under two names ---- */
+
+/* Programs differ in which they ask for first: what has two numbers is another
+ * model there. */
+static const char *const synonyms[] = {
+    "num_hidden_layers n_layers n_layer num_layers",
+    "max_position_embeddings n_positions n_ctx",
+    "hidden_size n_embd n_embed d_model",
+    "intermediate_size n_inner ffn_dim d_ff",
+    "num_attention_heads n_head n_heads num_heads",
+    "num_key_value_heads n_kv_heads n_head_kv num_kv_heads",
+    "rms_norm_eps norm_eps",
+    "layer_norm_eps layer_norm_epsilon norm_epsilon",
+    "num_experts_per_tok num_experts_per_token",
+};
+
+/* Say each pair of names in one object that have other numbers. */
+static void tell_synonyms(const struct gguf_convert *c, const char *names)
+{
+    const char *one = NULL;
+    char name[64];
+    double x = 0, y = 0;
+    for (const char *p = names; *p;) {
+        const size_t n = strcspn(p, " ");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        const bool is = gg_json_num(json_object_get(c->config, name), &y);
+        if (is && one && x != y) {
+            gg_convert_warn(c,
+                            "config.json: %.*s is %.15g, and %s %.15g: two "
+                            "names of one thing that disagree (--override-kv "
+                            "sets its key)",
+                            (int)strcspn(one, " "), one, x, name, y);
+        } else if (is && !one) {
+            one = p;
+            x = y;
+        }
+        p += n + (p[n] == ' ');
+    }
+}
+
+enum gguf_status gg_convert_keys(struct gguf_convert *c,
+                                 struct gguf_error *err)
+{
+    static const struct gg_convert_key size =
+        KEY("vocab_size", U32, "vocab_size");
+    /* their places: general.c sets the type */
+    static const struct gg_convert_key type =
+        GG_CONVERT_KEY("/general.file_type", NULL, U32, 0);
+    static const struct gg_convert_key version = GG_CONVERT_KEY(
+        "/general.quantization_version", NULL, U32, GG_JOB_VERSION);
+    for (size_t i = 0; i < GG_LEN(synonyms) && c->p.note; i++)
+        tell_synonyms(c, synonyms[i]);
+    GG_TRY(set_all(c, first, GG_LEN(first), err));
+    GG_TRY(gg_convert_rope(c, err));
+    GG_TRY(set_all(c, then, GG_LEN(then), err));
+    if (!c->arch->only_keys && !has_row(c->arch, type.key))
+        GG_TRY(set(c, &type, err));
+    if (c->arch->vocab_size)
+        GG_TRY(set(c, &size, err));
+    GG_TRY(gg_convert_rope_count(c, err));
+    for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
+        GG_TRY(set(c, o, err));
+    for (size_t i = 0; i < GG_LEN(late); i++)
+        GG_TRY(set(c, &late[i], err));
+    GG_TRY(set(c, &type, err));
+    return set(c, &version, err);
+}
+
+enum gguf_status gg_convert_last_keys(struct gguf_convert *c,
+                                      struct gguf_error *err)
+{
+    char buf[128];
+    for (const struct gg_convert_key *o = c->arch->last; o && o->key; o++)
+        GG_TRY(put(c, o, gg_convert_key(c, o->key, buf), err));
+    return GGUF_OK;
+}

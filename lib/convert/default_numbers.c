@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* default_numbers.c - numbers that config.json omits, told by the tensors
+ *
+ * What is published leaves out what transformers has as the default of a class
+ * (Gemma 3: how many tokens there are) or does not read (Qwen3-Next: layers
+ * that draft), or speaks of layers that the folder has no more. Expressions and
+ * keys then find them where they would be.
+ */
+#include "config.h"
+#include "convert/expr.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <string.h>
+
+/* ---- what a class has by default ---- */
+
+/* Of language models within others, whose part of config.json has only what
+ * differs from the class's own values: those of transformers 4.57,
+ * configuration_llama.py, configuration_mistral.py, configuration_qwen2.py. A
+ * model has as many heads of keys as of queries where a row does not say. */
+struct value {
+    const char *name;
+    double value;
+};
+static const struct {
+    const char *model_type;
+    struct value value[9];
+} defaults[] = {
+    /* clang-format off */
+    { "llama", { { "num_attention_heads", 32 }, { "num_hidden_layers", 32 },
+                 { "hidden_size", 4096 }, { "intermediate_size", 11008 },
+                 { "max_position_embeddings", 2048 }, { "vocab_size", 32000 },
+                 { "rms_norm_eps", 1e-6 }, { "rope_theta", 10000 } } },
+    { "mistral", { { "num_attention_heads", 32 }, { "num_hidden_layers", 32 },
+                   { "num_key_value_heads", 8 }, { "hidden_size", 4096 },
+                   { "intermediate_size", 14336 },
+                   { "max_position_embeddings", 131072 },
+                   { "vocab_size", 32000 }, { "rms_norm_eps", 1e-6 },
+                   { "rope_theta", 10000 } } },
+    { "qwen2", { { "num_attention_heads", 32 }, { "num_hidden_layers", 32 },
+                 { "num_key_value_heads", 32 }, { "hidden_size", 4096 },
+                 { "intermediate_size", 22016 },
+                 { "max_position_embeddings", 32768 },
+                 { "vocab_size", 151936 }, { "rms_norm_eps", 1e-6 },
+                 { "rope_theta", 10000 } } },
+    /* clang-format on */
+};
+
+static enum gguf_status say_value(struct gguf_convert *c,
+                                  const struct value *v,
+                                  struct gguf_error *err)
+{
+    /* it says so in another way, or the model around it does */
+    const bool rope = !strcmp(v->name, "rope_theta") &&
+                      json_object_get(c->config, "rope_parameters");
+    if (rope || json_object_get(c->config, v->name) ||
+        gg_convert_get(c, v->name))
+        return GGUF_OK;
+    json_t *n = v->value < 1 ? json_real(v->value)
+                             : json_integer((json_int_t)v->value);
+    return gg_convert_say(c, v->name, n, err);
+}
+
+enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
+                                            struct gguf_error *err)
+{
+    struct gguf_str type;
+    int64_t heads;
+    size_t k = 0;
+    if (c->config == c->text[GG_CONVERT_CONFIG].json.root ||
+        !gg_json_str(json_object_get(c->config, "model_type"), &type))
+        return GGUF_OK;
+    while (k < GG_LEN(defaults) && !gg_str_eqz(type, defaults[k].model_type))
+        k++;
+    if (k == GG_LEN(defaults))
+        return GGUF_OK;
+    for (const struct value *v = defaults[k].value;
+         v < defaults[k].value + GG_LEN(defaults[k].value) && v->name; v++)
+        GG_TRY(say_value(c, v, err));
+    const struct value same = {
+        "num_key_value_heads",
+        gg_convert_count(c, "num_attention_heads", &heads) ? (double)heads : 0
+    };
+    return same.value >= 1 ? say_value(c, &same, err) : GGUF_OK;
+}
+
+/* ModernBERT computes with norm_eps alone, and most folders have it as
+ * layer_norm_eps as well (configuration_modernbert.py: 1e-5). */
+enum gguf_status gg_convert_unsaid_epsilon(struct gguf_convert *c,
+                                           struct gguf_error *err)
+{
+    double eps = 1e-5, other;
+    if (strcmp(c->arch->arch, "modern-bert") != 0)
+        return GGUF_OK;
+    const bool has = gg_json_num(gg_convert_get(c, "norm_eps"), &eps);
+    if (gg_json_num(gg_convert_get(c, "layer_norm_eps"), &other)) {
+        if (!has || other == eps)
+            return GGUF_OK;
+        gg_convert_warn(c,
+                        "config.json: norm_eps is %.15g, and layer_norm_eps "
+                        "%.15g: norm_eps is taken, as by transformers",
+                        eps, other);
+    }
+    return gg_convert_say(c, "layer_norm_eps", json_real(eps), err);
+}
+
+/* ---- layers that draft ---- */
+
+/* How many layers after the others the folder has. */
+static int64_t count_drafts(const struct gguf_convert *c)
+{
+    const int64_t first = gg_convert_first_draft(c);
+    int64_t n = 0;
+    char name[GG_CONVERT_NAME];
+    for (size_t i = 0; i < c->from->n_tensors; i++) {
+        int64_t layer = -1;
+        bool nothing;
+        if (!gg_convert_known_as(c, c->from->tensor[i].name, name, &nothing))
+            continue;
+        struct gguf_str rest = gg_str_z(name);
+        if (gg_convert_fits("model.layers.%.", &rest, &layer, &layer) &&
+            layer >= first + n)
+            n = layer - first + 1;
+    }
+    return n;
+}
+
+/* What is saved by transformers has none of them any more, but the number. */
+enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
+                                          struct gguf_error *err)
+{
+    static const char *const names[] = { "mtp_num_hidden_layers",
+                                         "num_nextn_predict_layers" };
+    const struct gg_convert_arch *a = c->arch;
+    size_t k = 0;
+    while (k < GG_LEN(names) && !(a->layers && strstr(a->layers, names[k])))
+        k++;
+    if (k == GG_LEN(names) || !gg_convert_first_draft(c))
+        return GGUF_OK;
+    const int64_t n = count_drafts(c);
+    if (!n && gg_convert_eval(c, a->layers, -1) >
+                  (double)gg_convert_first_draft(c)) {
+        gg_convert_note(c, "config.json speaks of layers that draft, of which "
+                           "the folder has none");
+        return gg_convert_say(c, names[k], json_integer(0), err);
+    }
+    /* the first of the numbers is one that config.json may lack */
+    if (n && a->drafts && k == 0 && !gg_convert_get(c, names[k]))
+        return gg_convert_say(c, names[k], json_integer(n), err);
+    return GGUF_OK;
+}
+
+/* ---- tokens ---- */
+
+enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
+                                        struct gguf_error *err)
+{
+    if (gg_convert_get(c, "vocab_size"))
+        return GGUF_OK;
+    for (size_t i = 0; i < c->n_tensors; i++)
+        if (!strcmp(c->tensor[i].name, "token_embd.weight"))
+            return gg_convert_say(c, "vocab_size",
+                                  json_integer(c->tensor[i].ne[1]), err);
+    return GGUF_OK;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* graph_run.c - all threads of the team walk the plan, a barrier between steps
+ *
+ * Small steps run on the first thread alone, and two of them in a row need no
+ * barrier. When a step fails, threads must agree on where to stop, or some
+ * would wait for others that are gone: the failure carries the step's number,
+ * and a thread stops at a step right after a barrier if a step before it
+ * failed. All failures before a barrier are known to all after it, and those
+ * of later steps do not count yet.
+ */
+#include "config.h"
+#include "cpu/graph_run.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "cpu/fuse.h"
+#include "cpu/compute_table.h"
+#include "graph/op_table.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A node of at most this many steps is faster on one thread than on two with a
+ * barrier of about a microsecond (measured on Zen 3: 2048 sums of floats take
+ * 0.2 us, as many exponentials 1.5 us). */
+enum { SINGLE_STEPS = 2048 };
+
+struct gg_cpu_run {
+    const struct gg_cpu_plan *plan;
+    struct gg_barrier *barrier, alone;
+    const struct gg_kern *kern;
+    void *work;
+    gguf_abort_fn *abort;
+    void *abort_user;
+    bool timed;            /* the first thread measures */
+    _Atomic size_t failed; /* first step that did, or SIZE_MAX */
+    atomic_flag has_error;
+    struct gguf_error err;
+};
+
+void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a,
+                      size_t fuse)
+{
+    *p = (struct gg_cpu_plan){ .allocator = a, .fuse = fuse };
+}
+
+void gg_cpu_plan_fini(struct gg_cpu_plan *p)
+{
+    gg_mem_free(p->allocator, p->steps);
+    gg_cpu_plan_init(p, p->allocator, p->fuse);
+}
+
+/* Whether to leave a node to one thread: by its cost, or because it has but
+ * one row to share. */
+static bool is_small(const struct gguf_tensor *t, const struct gg_cpu_op *op)
+{
+    return (op->by_rows && gguf_tensor_n_rows(t) < 2) ||
+           gg_op_row(t->op)->cost(t) <= SINGLE_STEPS;
+}
+
+unsigned gg_cpu_n_threads(const struct gguf_tensor *t, unsigned nth)
+{
+    const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
+    if (!op->run)
+        return 0;
+    return nth == 1 || is_small(t, op) ? 1 : nth;
+}
+
+static size_t work_of(const struct gguf_tensor *t, unsigned n_threads,
+                      const struct gg_kern *kern)
+{
+    const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
+    return n_threads && op->work ? op->work(t, n_threads, kern) : 0;
+}
+
+size_t gg_cpu_plan_work(const struct gguf_graph *graph, unsigned nth,
+                        const struct gg_kern *kern)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < gguf_graph_n_nodes(graph); i++) {
+        const struct gguf_tensor *t = gguf_graph_node(graph, i);
+        const size_t size = work_of(t, gg_cpu_n_threads(t, nth), kern);
+        most = GG_MAX(most, size);
+    }
+    return most;
+}
+
+/* What the nodes of step s need of one thread. */
+static size_t work_of_one(const struct gg_cpu_step *s,
+                          const struct gg_kern *kern)
+{
+    size_t most = 0;
+    for (size_t k = 0; k < s->n; k++)
+        most = GG_MAX(most, work_of(s[k].node, 1, kern));
+    return most;
+}
+
+/* Steps of one node or more, and barriers between them. */
+static void join(struct gg_cpu_plan *p, const struct gg_kern *kern)
+{
+    for (size_t i = 0; i < p->n; i += p->steps[i].n) {
+        struct gg_cpu_step *s = &p->steps[i];
+        if (p->fuse)
+            gg_cpu_fuse(s, p->n - i, p->fuse);
+        if (s->n > 1)
+            s->work = work_of_one(s, kern);
+        const size_t next = i + s->n;
+        s->barrier = next < p->n && !(s->single && p->steps[next].single);
+    }
+}
+
+enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
+                                  const struct gguf_graph *graph, unsigned nth,
+                                  const struct gg_kern *kern,
+                                  struct gguf_error *err)
+{
+    size_t n_nodes = gguf_graph_n_nodes(graph);
+    p->n = 0;
+    p->work_size = 0;
+    p->shared = false;
+    p->steps = gg_mem_renew(p->allocator, p->steps, &p->cap, sizeof *p->steps,
+                            n_nodes, err);
+    if (!p->steps)
+        return GGUF_E_NOMEM;
+    for (size_t i = 0; i < n_nodes; i++) {
+        struct gguf_tensor *t = gguf_graph_node(graph, i);
+        const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
+        if (!op->run)
+            continue;
+        const unsigned n = gg_cpu_n_threads(t, nth);
+        const size_t work = work_of(t, n, kern);
+        p->work_size = GG_MAX(p->work_size, work);
+        p->shared = p->shared || n > 1;
+        p->steps[p->n++] = (struct gg_cpu_step){
+            .node = t, .run = op->run, .single = n == 1, .n = 1
+        };
+    }
+    join(p, kern);
+    return GGUF_OK;
+}
+
+void gg_cpu_plan_keep(struct gg_cpu_plan *p, struct gg_cpu_store *store,
+                      const struct gg_kern *kern)
+{
+    gg_cpu_store_sweep(store);
+    for (size_t i = 0; i < p->n; i++)
+        p->steps[i].panels = gg_cpu_store_find(store, p->steps[i].node, kern);
+}
+
+static void fail_at(struct gg_cpu_run *r, size_t step)
+{
+    size_t seen = atomic_load_explicit(&r->failed, memory_order_relaxed);
+    while (step < seen && !atomic_compare_exchange_weak_explicit(
+                              &r->failed, &seen, step, memory_order_relaxed,
+                              memory_order_relaxed))
+        ; /* seen is fresh */
+}
+
+void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
+                 const char *fmt, ...)
+{
+    struct gg_cpu_run *r = task->run;
+    if (!atomic_flag_test_and_set_explicit(&r->has_error,
+                                           memory_order_relaxed)) {
+        /* read when the pool has come back */
+        char text[sizeof r->err.message];
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof text, fmt, ap);
+        va_end(ap);
+        gg_error_set(&r->err, status, GGUF_NO_OFFSET, "%s", text);
+    }
+    fail_at(r, task->step);
+}
+
+/* Some rows at a time through all nodes of the step. */
+static void run_rows(struct gg_cpu_step *s, const struct gg_cpu_task *some,
+                     bool timed)
+{
+    if (!timed) {
+        for (size_t k = 0; k < s->n; k++)
+            s[k].run(s[k].node, some);
+        return;
+    }
+    for (size_t k = 0; k < s->n; k++) {
+        const uint64_t begin = gg_clock_ns();
+        s[k].run(s[k].node, some);
+        s[k].ns += gg_clock_ns() - begin;
+    }
+}
+
+static void run_step(struct gg_cpu_step *s, const struct gg_cpu_task *task,
+                     bool timed)
+{
+    if (s->n == 1) {
+        s->run(s->node, task);
+        return;
+    }
+    struct gg_cpu_task some = *task;
+    int64_t at, end;
+    gg_cpu_share(task, s->n_rows, &at, &end);
+    some.work = (char *)task->work + task->ith * s->work;
+    some.ith = 0;
+    some.nth = 1;
+    for (; at < end; at = some.part.to) {
+        some.part =
+            (struct gg_cpu_part){ at, GG_MIN(at + s->some, end), s->n_rows };
+        run_rows(s, &some, timed);
+    }
+}
+
+/* One thread is asked, as often as there are nodes. */
+static void ask(struct gg_cpu_run *r, const struct gg_cpu_step *s,
+                const struct gg_cpu_task *task)
+{
+    for (size_t k = 0; k < s->n; k++)
+        if (r->abort(r->abort_user)) {
+            gg_cpu_fail(task, GGUF_E_CANCELLED, "stopped after %s",
+                        gguf_op_name(s[k].node->op));
+            return;
+        }
+}
+
+static void walk(void *user, unsigned ith, unsigned nth)
+{
+    struct gg_cpu_run *r = user;
+    struct gg_cpu_task all = { .ith = ith,
+                               .nth = nth,
+                               .barrier = r->barrier,
+                               .kern = r->kern,
+                               .work = r->work,
+                               .work_size = r->plan->work_size,
+                               .run = r };
+    struct gg_cpu_task alone = all;
+    alone.nth = 1;
+    alone.barrier = &r->alone;
+    const bool timed = r->timed && ith == 0;
+    bool synced = true;
+    for (size_t i = 0; i < r->plan->n; i += r->plan->steps[i].n) {
+        struct gg_cpu_step *s = &r->plan->steps[i];
+        /* the barrier orders these accesses */
+        bool stop = atomic_load_explicit(&r->failed, memory_order_relaxed) < i;
+        if (stop && synced)
+            return;
+        struct gg_cpu_task *task = s->single ? &alone : &all;
+        task->step = i;
+        task->panels = s->panels;
+        if (!stop && (!s->single || ith == 0))
+            run_step(s, task, timed);
+        if (ith == 0 && !stop && r->abort)
+            ask(r, s, task);
+        synced = s->barrier;
+        if (synced)
+            gg_barrier_wait(r->barrier);
+        if (timed)
+            s->end = gg_clock_ns();
+    }
+}
+
+/* ---- times ---- */
+
+/* Until the first step begins. */
+static void forget_times(const struct gg_cpu_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        p->steps[i].ns = 0;
+}
+
+/* The records of a step's nodes, which was computed from begin on by nth
+ * threads. */
+static void put_step(const struct gg_cpu_profile *profile,
+                     const struct gg_cpu_step *s, uint64_t begin, unsigned nth)
+{
+    const double time = (double)(s->end - begin);
+    uint64_t sum = 0, so_far = 0, at = begin;
+    for (size_t k = 0; k < s->n; k++)
+        sum += s[k].ns;
+    for (size_t k = 0; k < s->n; k++) {
+        so_far += s[k].ns;
+        const double share = sum ? (double)so_far / (double)sum
+                                 : (double)(k + 1) / (double)s->n;
+        const uint64_t end =
+            k + 1 < s->n ? begin + (uint64_t)(time * share) : s->end;
+        const struct gguf_profile_node n = {
+            .node = s[k].node,
+            .backend = profile->backend,
+            .begin = at,
+            .end = end,
+            .flops = gg_graph_flops(s[k].node),
+            .bytes = gg_graph_bytes(s[k].node),
+            .n_threads = s->single ? 1 : nth,
+            .n_fused = (unsigned)s->n,
+        };
+        profile->fn(profile->user, &n);
+        at = end;
+    }
+}
+
+/* The records of a plan that ran from begin to end. Its last step ends with
+ * the plan: there is no barrier after it. */
+static void put_times(const struct gg_cpu_plan *p,
+                      const struct gg_cpu_profile *profile, uint64_t begin,
+                      uint64_t end, unsigned nth)
+{
+    for (size_t i = 0; i < p->n; i += p->steps[i].n) {
+        struct gg_cpu_step *s = &p->steps[i];
+        if (i + s->n == p->n)
+            s->end = end;
+        put_step(profile, s, begin, nth);
+        begin = s->end;
+    }
+}
+
+enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,
+                                 struct gguf_pool *pool,
+                                 struct gg_barrier *barrier, void *work,
+                                 const struct gg_kern *kern,
+                                 gguf_abort_fn *abort, void *abort_user,
+                                 const struct gg_cpu_profile *profile,
+                                 struct gguf_error *err)
+{
+    struct gg_cpu_run r = { .plan = p,
+                            .barrier = barrier,
+                            .kern = kern,
+                            .work = work,
+                            .abort = abort,
+                            .abort_user = abort_user,
+                            .timed = profile && profile->fn,
+                            .has_error = ATOMIC_FLAG_INIT };
+    GG_TRY(gg_barrier_init(&r.alone, 1, 0, err));
+    atomic_init(&r.failed, SIZE_MAX);
+    uint64_t begin = 0;
+    if (r.timed) {
+        forget_times(p);
+        begin = gg_clock_ns();
+    }
+    /* a plan of small steps does not wake the others */
+    if (p->shared)
+        gguf_pool_run(pool, walk, &r);
+    else
+        walk(&r, 0, 1);
+    const uint64_t end = r.timed ? gg_clock_ns() : 0;
+    gg_barrier_fini(&r.alone);
+    if (atomic_load_explicit(&r.failed, memory_order_relaxed) == SIZE_MAX) {
+        if (r.timed)
+            put_times(p, profile, begin, end,
+                      p->shared ? gguf_pool_n_threads(pool) : 1);
+        return GGUF_OK;
+    }
+    if (err)
+        *err = r.err;
+    return r.err.status;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* gguf_list.c - the tensors of a GGUF file, or of a split set, as a list */
+#include "config.h"
+#include "data/gguf_list.h"
+#include "base/str.h"
+#include "file/file_int.h"
+#include "file/split_int.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct gg_data_gguf *self(const struct gg_data *d)
+{
+    return (const struct gg_data_gguf *)d;
+}
+
+/* ---- scales ---- */
+
+bool gg_data_scale_name(const struct gguf_tensor_info *t, const char *suffix,
+                        char name[GG_SCALE_NAME])
+{
+    static const char weight[] = ".weight";
+    struct gguf_str stem = t->name;
+    if (t->dtype != GGUF_DTYPE_NVFP4 || !gg_str_ends(stem, weight))
+        return false;
+    stem.size -= sizeof weight - 1;
+    return gg_str_join(name, GG_SCALE_NAME, stem, suffix);
+}
+
+/* Have bytes of a tensor in memory, or let them go. */
+static enum gguf_status hold_bytes(const struct gg_data_gguf *d,
+                                   const struct gguf_split_tensor *t,
+                                   uint64_t off, uint64_t size, bool begin,
+                                   struct gguf_error *err)
+{
+    struct gg_resident *h = d->held ? &d->held[t->file_no] : NULL;
+    if (!h || !h->map)
+        return begin && d->fetched
+                   ? gg_file_fetch(t->file, t->info->index, off, size, err)
+                   : GGUF_OK;
+    off += gguf_file_data_off(t->file) + t->info->off;
+    if (begin)
+        return gg_resident_take(h, off, size, err);
+    gg_resident_release(h, off, size);
+    return GGUF_OK;
+}
+
+/* Multiply what is read from s, which is tensor t, by the tensor from. */
+static enum gguf_status set_scale(const struct gg_data_gguf *d,
+                                  struct gg_stored *s,
+                                  const struct gguf_tensor_info *t,
+                                  const struct gguf_split_tensor *from,
+                                  struct gguf_error *err)
+{
+    const struct gguf_tensor_info *scale = from->info;
+    struct gg_str_esc e;
+    uint64_t n = scale->n_elements;
+    uint64_t n_mat = t->n_elements / ((uint64_t)t->ne[0] * (uint64_t)t->ne[1]);
+    if (scale->dtype != GGUF_DTYPE_F32 || (n != 1 && n != n_mat))
+        return gg_error_set(err, GGUF_E_TENSOR, scale->info_off,
+                            "tensor '%s' must be F32 of 1 or %" PRIu64
+                            " elements, a scale of each matrix: it is of type "
+                            "%" PRIu32 ", %" PRIu64 " elements",
+                            gg_str_esc(&e, scale->name), n_mat, scale->dtype,
+                            n);
+    GG_TRY(hold_bytes(d, from, 0, scale->size, true, err));
+    s->scale = gg_file_tensor_at(from->file, scale->index);
+    s->per_scale = t->n_elements / n;
+    for (uint64_t i = 0; i < n; i++)
+        if (!isfinite(gg_stored_scale(s, i)))
+            return gg_error_set(err, GGUF_E_TENSOR, scale->info_off,
+                                "tensor '%s': scale %" PRIu64 " is not finite",
+                                gg_str_esc(&e, scale->name), i);
+    return GGUF_OK;
+}
+
+/* One file of several does not know what is in the others. */
+static enum gguf_status check_whole(const struct gguf_file *file,
+                                    const struct gguf_tensor_info *t,
+                                    struct gguf_error *err)
+{
+    uint64_t count;
+    struct gg_str_esc e;
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(file, gg_file_split_keys[GG_SPLIT_COUNT]);
+    if (kv && gguf_kv_get_uint(kv, &count, NULL) == GGUF_OK && count > 1)
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, t->info_off,
+            "tensor '%s': its scale is not in this file of %" PRIu64
+            ", it may be in another: merge them first",
+            gg_str_esc(&e, t->name), count);
+    return GGUF_OK;
+}
+
+static enum gguf_status find_scale(const struct gg_data_gguf *d,
+                                   struct gg_stored *s,
+                                   const struct gguf_split_tensor *t,
+                                   struct gguf_error *err)
+{
+    char name[GG_SCALE_NAME];
+    size_t i;
+    if (!gg_data_scale_name(t->info, ".scale", name))
+        return GGUF_OK;
+    if (!gg_source_find(&d->from, name, &i))
+        return d->from.set ? GGUF_OK : check_whole(t->file, t->info, err);
+    const struct gguf_split_tensor scale = gg_source_tensor(&d->from, i);
+    return set_scale(d, s, t->info, &scale, err);
+}
+
+bool gg_data_gguf_is_scale(const struct gg_data_gguf *d, size_t i)
+{
+    static const char scale[] = ".scale";
+    struct gguf_str stem = gg_source_tensor(&d->from, i).info->name;
+    char name[GG_SCALE_NAME];
+    size_t of;
+    if (!gg_str_ends(stem, scale))
+        return false;
+    stem.size -= sizeof scale - 1;
+    return gg_str_join(name, sizeof name, stem, ".weight") &&
+           gg_source_find(&d->from, name, &of) &&
+           gg_source_tensor(&d->from, of).info->dtype == GGUF_DTYPE_NVFP4;
+}
+
+/* ---- the list ---- */
+
+static size_t n_tensors(const struct gg_data *d)
+{
+    return gg_source_n_tensors(&self(d)->from);
+}
+
+static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
+{
+    const struct gguf_tensor_info *t =
+        gg_source_tensor(&self(d)->from, i).info;
+    *out = (struct gg_data_info){ .name = t->name,
+                                  .dtype = t->dtype,
+                                  .n_dims = t->n_dims,
+                                  .n_elements = t->n_elements,
+                                  .size = t->size,
+                                  .info_off = t->info_off };
+    memcpy(out->ne, t->ne, sizeof out->ne);
+}
+
+static void read_stored(const struct gg_data_rows *r, uint64_t first,
+                        uint64_t n, float *dst)
+{
+    gg_stored_read(&r->stored, first, n, dst);
+}
+
+static enum gguf_status rows(const struct gg_data *d, size_t i,
+                             struct gg_data_rows *out, struct gguf_error *err)
+{
+    const struct gg_data_gguf *g = self(d);
+    const struct gguf_split_tensor from = gg_source_tensor(&g->from, i);
+    const struct gguf_tensor_info *t = from.info;
+    struct gg_str_esc e;
+    uint64_t ne0 = (uint64_t)t->ne[0];
+    *out = (struct gg_data_rows){ .read = read_stored };
+    if (!g->fetched && !g->held)
+        GG_TRY(gg_file_in_memory(from.file, err));
+    if (t->size_inferred ||
+        !gg_stored_init(&out->stored, g->codec, t->dtype,
+                        gg_file_tensor_at(from.file, t->index), ne0,
+                        t->size / (t->n_elements / ne0),
+                        gguf_file_is_big_endian(from.file)))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, t->info_off,
+                            "tensor '%s': type %" PRIu32 " is not decoded",
+                            gg_str_esc(&e, t->name), t->dtype);
+    return g->scaled ? find_scale(g, &out->stored, &from, err) : GGUF_OK;
+}
+
+static const uint8_t *bytes(const struct gg_data *d, size_t i)
+{
+    const struct gguf_split_tensor t = gg_source_tensor(&self(d)->from, i);
+    return gguf_file_tensor_data(t.file, t.info->index);
+}
+
+static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
+                             uint64_t n, bool begin, struct gguf_error *err)
+{
+    const struct gg_data_gguf *g = self(d);
+    const struct gguf_split_tensor t = gg_source_tensor(&g->from, i);
+    const struct gguf_dtype_info *type = gguf_dtype_find(t.info->dtype);
+    if (!g->held || !type)
+        return GGUF_OK;
+    return hold_bytes(g, &t, first / type->block_len * type->block_size,
+                      n / type->block_len * type->block_size, begin, err);
+}
+
+enum gguf_status gg_data_gguf_hold(struct gg_data_gguf *d,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
+{
+    const size_t n = gg_source_n_files(&d->from);
+    d->held = gg_mem_alloc_zero(allocator, n, sizeof *d->held);
+    if (!d->held)
+        return gg_error_set_nomem(err, n * sizeof *d->held);
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_file *f = gg_source_file(&d->from, i);
+        if (!f->map.read)
+            continue;
+        GG_TRY(gg_resident_init(&d->held[i], &f->map, allocator, err));
+        gg_resident_pin(&d->held[i], gguf_file_header_end(f));
+    }
+    return GGUF_OK;
+}
+
+void gg_data_gguf_fini(struct gg_data_gguf *d,
+                       const struct gguf_allocator *allocator)
+{
+    for (size_t i = 0; d->held && i < gg_source_n_files(&d->from); i++)
+        gg_resident_fini(&d->held[i]);
+    gg_mem_free(allocator, d->held);
+    d->held = NULL;
+}
+
+void gg_data_gguf_init(struct gg_data_gguf *d, const struct gg_source *from,
+                       const struct gg_codec_kern *codec, bool scaled)
+{
+    static const struct gg_data_ops ops = { .n_tensors = n_tensors,
+                                            .info = info,
+                                            .rows = rows,
+                                            .bytes = bytes,
+                                            .hold = hold };
+    *d = (struct gg_data_gguf){ { &ops }, *from, codec, scaled, false, NULL };
+}

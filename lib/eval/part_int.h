@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* part_int.h - parts as they lie in memory */
+#ifndef GG_EVAL_PART_INT_H
+#define GG_EVAL_PART_INT_H
+
+#include "base/error.h"
+#include "base/index.h"
+#include "base/mem.h"
+#include "gguf/part.h"
+
+enum { GG_PART_VALUES = 4096, GG_PART_HEADS = 64, GG_PART_NAME = 40 };
+
+/* Names and values. */
+struct gg_part_pairs {
+    struct gg_part_pair {
+        const char *name, *value;
+    } * list;
+    size_t n, room;
+    struct gg_index index; /* pairs by name */
+};
+
+struct gguf_part {
+    const struct gguf_allocator *allocator;
+    struct gg_mem_arena arena; /* names and values */
+    struct gg_part_pairs settings, notes;
+    size_t n_chunks, n_heads, n_values, n_done;
+    struct gg_part_chunk {
+        double *record; /* [n_heads + n * n_values]; NULL: not done */
+        size_t n;       /* rows */
+    } * chunk;          /* [n_chunks] */
+};
+
+/* A pair more, or another value; both are copied. GGUF_E_INVALID (a name),
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_part_put_pair(struct gguf_part *p, struct gg_part_pairs *l,
+                                  struct gguf_str name, struct gguf_str value,
+                                  struct gguf_error *err);
+/* A chunk of n rows, whose numbers, *size of them, are the caller's to set.
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_part_add_record(struct gguf_part *p, size_t chunk,
+                                    uint64_t n, size_t *size,
+                                    struct gguf_error *err);
+
+#endif

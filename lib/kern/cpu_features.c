@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu_features.c - detection of instruction sets */
+#include "config.h"
+#include "kern/cpu_features.h"
+#include "base/compiler.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
+
+const struct gg_kern_cpu_level gg_kern_cpu_levels[] = {
+    [GG_LEVEL_AVX2 - 1] = { "avx2", GG_CPU_AVX2 },
+    [GG_LEVEL_AVXVNNI - 1] = { "avxvnni", GG_CPU_AVXVNNI },
+    [GG_LEVEL_AVX512 - 1] = { "avx512", GG_CPU_AVX512 },
+    [GG_LEVEL_VNNI512 - 1] = { "vnni512", GG_CPU_VNNI512 },
+    [GG_LEVEL_AVX512BF16 - 1] = { "avx512bf16", GG_CPU_AVX512BF16 },
+};
+const unsigned gg_kern_cpu_n_levels = GG_LEN(gg_kern_cpu_levels);
+
+#if defined(__x86_64__) && defined(__GNUC__)
+/* Half-float conversions: a bit of its own, which clang's
+ * __builtin_cpu_supports has no name for. Of use with AVX state only. */
+static int has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+/* Likewise: bits of leaf 7, part 1. */
+enum { BIT_AVXVNNI = 4, BIT_AVX512BF16 = 5 };
+static int has_leaf_7_1(int bit)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> bit & 1);
+}
+#endif
+
+uint32_t gg_kern_cpu_detect(void)
+{
+    uint32_t mask = 0;
+#if defined(__x86_64__) && defined(__GNUC__)
+    /* These builtins also ask whether the system saves the registers. */
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        has_f16c())
+        mask |= GG_CPU_AVX2;
+    if (mask && has_leaf_7_1(BIT_AVXVNNI))
+        mask |= GG_CPU_AVXVNNI;
+    if (mask && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        mask |= GG_CPU_AVX512;
+    if (mask & GG_CPU_AVX512 && __builtin_cpu_supports("avx512vnni"))
+        mask |= GG_CPU_VNNI512;
+    if (mask & GG_CPU_AVX512 && has_leaf_7_1(BIT_AVX512BF16))
+        mask |= GG_CPU_AVX512BF16;
+#endif
+    return mask;
+}
+
+bool gg_kern_cpu_has_sha(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    enum { BIT_SHA = 29 }; /* clang's builtin has no name for it either */
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSSE3) &&
+           (c & bit_SSE4_1) && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (b >> BIT_SHA & 1);
+#else
+    return false;
+#endif
+}

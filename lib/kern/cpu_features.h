@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu_features.h - which instruction sets this processor and system have
+ *
+ * A level is a group of features that kernels of that level may use together.
+ * Detected once, when a backend is created, and passed down as a mask.
+ */
+#ifndef GG_KERN_CPU_FEATURES_H
+#define GG_KERN_CPU_FEATURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* In the order in which they overwrite a table of kernels. */
+enum {
+    GG_LEVEL_C,
+    GG_LEVEL_AVX2,       /* AVX2, FMA, F16C */
+    GG_LEVEL_AVXVNNI,    /* VNNI of vectors of 256 bits, and AVX2's */
+    GG_LEVEL_AVX512,     /* AVX-512 F, BW, DQ, VL */
+    GG_LEVEL_VNNI512,    /* VNNI of vectors of 512 bits, and AVX-512's */
+    GG_LEVEL_AVX512BF16, /* pairs of bf16, and AVX-512's */
+    GG_N_LEVELS
+};
+
+/* A mask has a bit for each level but C, which every machine has. */
+#define GG_CPU_BIT(level) (UINT32_C(1) << ((level)-1))
+#define GG_CPU_AVX2       GG_CPU_BIT(GG_LEVEL_AVX2)
+#define GG_CPU_AVXVNNI    GG_CPU_BIT(GG_LEVEL_AVXVNNI)
+#define GG_CPU_AVX512     GG_CPU_BIT(GG_LEVEL_AVX512)
+#define GG_CPU_VNNI512    GG_CPU_BIT(GG_LEVEL_VNNI512)
+#define GG_CPU_AVX512BF16 GG_CPU_BIT(GG_LEVEL_AVX512BF16)
+
+static inline bool gg_kern_cpu_has_level(uint32_t cpu, unsigned level)
+{
+    return level == GG_LEVEL_C || cpu & GG_CPU_BIT(level);
+}
+
+/* A kernel of a level; NULL in a build without that level. */
+#if HAVE_X86_AVX2
+#define GG_AVX2(kernel) kernel
+#else
+#define GG_AVX2(kernel) NULL
+#endif
+#if HAVE_X86_AVX512
+#define GG_AVX512(kernel) kernel
+#else
+#define GG_AVX512(kernel) NULL
+#endif
+
+/* One row per level but C, in their order. */
+struct gg_kern_cpu_level {
+    const char *name;
+    uint32_t bit;
+};
+extern const struct gg_kern_cpu_level gg_kern_cpu_levels[];
+extern const unsigned gg_kern_cpu_n_levels;
+
+/* Mask of the levels that this machine has and this build may use. */
+uint32_t gg_kern_cpu_detect(void);
+
+/* Has it instructions for SHA-256? No level, since one kernel uses them
+ * (hash.h), which has nothing to do with vectors. */
+bool gg_kern_cpu_has_sha(void);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* few_columns.c - products of few columns: which kernels, the order of
+ * activations */
+#include "config.h"
+#include "kern/few_columns.h"
+
+#include "base/compiler.h"
+#include "dtype/dtype_int.h"
+#include "kern/cpu_features.h"
+
+#include <string.h>
+
+/* Most columns of a kernel: with more, panels are faster, as measured with AVX2
+ * on a Zen 3, else on a Zen 5. */
+#define MOST_16_avx2(A16, V16, A8, V8, Z)    A16
+#define MOST_16_avxvnni(A16, V16, A8, V8, Z) V16
+#define MOST_16_avx512(A16, V16, A8, V8, Z)  Z
+#define MOST_16_vnni512(A16, V16, A8, V8, Z) Z
+#define MOST_8_avx2(A16, V16, A8, V8, Z)     A8
+#define MOST_8_avxvnni(A16, V16, A8, V8, Z)  V8
+#define MOST_8_avx512(A16, V16, A8, V8, Z)   Z
+#define MOST_8_vnni512(A16, V16, A8, V8, Z)  Z
+
+/* clang-format off */
+#define X(LEVEL, TYPE, NAME, KIND, N, SCALES, MINS, BIAS, BITS, ...) \
+    [GG_DT_##TYPE] = { gg_kern_few8_##NAME##_##LEVEL, \
+                       MOST_8_##LEVEL(__VA_ARGS__) },
+#define Y(LEVEL, TYPE, NAME, KIND, N, SCALES, MINS, BIAS, BITS, ...) \
+    [GG_DT_##TYPE] = { gg_kern_few16_##NAME##_##LEVEL, \
+                       MOST_16_##LEVEL(__VA_ARGS__) },
+#if HAVE_X86_AVX2
+static const struct gg_kern_few_row few8_avx2[GG_N_DTYPES] = {
+    GG_KERN_FEW_LOW(X, avx2)
+};
+static const struct gg_kern_few_row few16_avx2[GG_N_DTYPES] = {
+    GG_KERN_FEW_ALL(Y, avx2)
+};
+#endif
+#if HAVE_X86_AVXVNNI
+static const struct gg_kern_few_row few8_avxvnni[GG_N_DTYPES] = {
+    GG_KERN_FEW_ALL(X, avxvnni)
+};
+static const struct gg_kern_few_row few16_avxvnni[GG_N_DTYPES] = {
+    GG_KERN_FEW_ALL(Y, avxvnni)
+};
+#endif
+#if HAVE_X86_AVX512
+static const struct gg_kern_few_row few8_avx512[GG_N_DTYPES] = {
+    GG_KERN_FEW_LOW(X, avx512)
+};
+static const struct gg_kern_few_row few16_avx512[GG_N_DTYPES] = {
+    GG_KERN_FEW_ALL(Y, avx512)
+};
+#endif
+#if HAVE_X86_VNNI512
+static const struct gg_kern_few_row few8_vnni512[GG_N_DTYPES] = {
+    GG_KERN_FEW_ALL(X, vnni512)
+};
+static const struct gg_kern_few_row few16_vnni512[GG_N_DTYPES] = {
+    GG_KERN_FEW_ALL(Y, vnni512)
+};
+#endif
+#undef X
+#undef Y
+/* clang-format on */
+
+static const struct gg_kern_few_row *const few[GG_N_LEVELS][2] = {
+#if HAVE_X86_AVX2
+    [GG_LEVEL_AVX2] = { few8_avx2, few16_avx2 },
+#endif
+#if HAVE_X86_AVXVNNI
+    [GG_LEVEL_AVXVNNI] = { few8_avxvnni, few16_avxvnni },
+#endif
+#if HAVE_X86_AVX512
+    [GG_LEVEL_AVX512] = { few8_avx512, few16_avx512 },
+#endif
+#if HAVE_X86_VNNI512
+    [GG_LEVEL_VNNI512] = { few8_vnni512, few16_vnni512 },
+#endif
+};
+
+const struct gg_kern_few_row *gg_kern_few_of(unsigned level, unsigned width)
+{
+    return few[level][width - 1];
+}
+
+/* What kernels add to the integers of a type. */
+static const uint8_t bias[GG_N_DTYPES] = {
+#define X(LEVEL, TYPE, NAME, KIND, N, SCALES, MINS, BIAS, ...)                \
+    [GG_DT_##TYPE] = BIAS,
+    GG_KERN_FEW_ALL(X, )
+#undef X
+};
+
+size_t gg_kern_few_x_size(const struct gg_kern_gemm *g, size_t k)
+{
+    if (g->ints.width != 2)
+        return 0;
+    return gg_kern_gemm_n_blocks(g, k) *
+           GG_FEW16_X_WORDS(g->nr, g->ints.n_mins) * sizeof(int32_t);
+}
+
+/* Steps 16 half to 16 half + 15 of 32, which are halves of 16 pairs, to four
+ * times two pairs; returns their sum. */
+static int32_t order_16(const uint32_t *pair, size_t nr, unsigned half,
+                        uint32_t *to)
+{
+    uint32_t i[16], sum = 0;
+    for (size_t p = 0; p < 16; p++) {
+        i[p] = pair[p * nr] >> 16 * half & 0xffff;
+        sum += (i[p] ^ 0x8000) - 0x8000; /* with its sign */
+    }
+    for (size_t t = 0; t < 16; t += 4)
+        for (size_t h = 0; h < 2; h++, to += nr)
+            *to = i[t + h] | i[t + h + 2] << 16;
+    return (int32_t)sum;
+}
+
+void gg_kern_few_order(const struct gg_kern_gemm *g, int dtype_index,
+                       const void *panel, size_t n, size_t k, void *to)
+{
+    const size_t nr = g->nr, rest = nr * (1 + g->ints.n_mins);
+    const size_t words = GG_FEW16_X_WORDS(nr, g->ints.n_mins);
+    const uint32_t *from = panel;
+    uint32_t *x = to;
+    memset(to, 0, gg_kern_few_x_size(g, k));
+    for (size_t b = 0; b < gg_kern_gemm_n_blocks(g, k); b++) {
+        int32_t *begin = (int32_t *)(void *)x + GG_FEW16_BEGIN * nr;
+        for (size_t c = 0; c < n; c++)
+            for (size_t r = 0; r < GG_FEW16_RUNS; r++)
+                begin[r * nr + c] = -(int32_t)bias[dtype_index] *
+                                    order_16(from + r / 2 * 16 * nr + c, nr,
+                                             r % 2, x + r * 8 * nr + c);
+        memcpy(begin + GG_FEW16_RUNS * nr, from + GG_GEMM_INT_PAIRS * nr,
+               rest * sizeof *from);
+        from += g->x_block / sizeof *from;
+        x += words;
+    }
+}

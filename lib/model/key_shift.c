@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* key_shift.c - keys that are kept, turned on to other positions
+ *
+ * A rotary embedding turns each pair of a key by an angle that is the position
+ * times the pair's own, so that turning it by the angle of the difference is
+ * turning it by that of the new position (Su et al., arXiv 2104.09864, 3.2.2).
+ * Scores depend on distances only: what keys hold is as if tokens had come
+ * there, but where positions enter otherwise.
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+typedef struct gguf_tensor tensor;
+
+static bool keeps_keys(const struct gguf_model *m, uint32_t il)
+{
+    return gg_model_layer_keeps(m, il) & GG_KEEPS_KEYS;
+}
+
+bool gg_model_turns(const struct gguf_model *m, uint32_t il)
+{
+    struct gg_model_key_sizes n = { 0 };
+    if (!keeps_keys(m, il))
+        return false;
+    gg_model_layer_keys(m, il, &n);
+    return m->hp.layer[il % m->hp.n_deep].ropes || n.index;
+}
+
+enum gguf_status gg_model_check_turn(const struct gguf_model *m,
+                                     struct gguf_error *err)
+{
+    if (m->top.w[GG_W_POSITION] && gg_model_keeps(m) & GG_KEEPS_KEYS)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tokens cannot change positions: embeddings of "
+                            "positions are a part of what is kept");
+    if (gg_model_keeps(m) & GG_KEEPS_COMPRESSED)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tokens cannot change positions: keys of blocks "
+                            "are compressed by them");
+    for (uint32_t il = 0; il < gg_model_n_places(m); il++) {
+        const uint32_t of = il % m->hp.n_deep;
+        if (gg_model_turns(m, il) && m->hp.layer[of].ropes &&
+            m->arch->qk.late && m->layer[of].w[GG_W_ATTN_K_NORM])
+            return gg_error_set(
+                err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                "tokens cannot change positions: keys of layer "
+                "%u are normed with weights after positions "
+                "turned them",
+                of);
+    }
+    return GGUF_OK;
+}
+
+/* Rows of x, whose heads of d elements turn from element first on. */
+static tensor *turn_heads(const struct gg_model_at *at, tensor *x, int64_t d,
+                          int64_t first)
+{
+    if (!x)
+        return NULL;
+    const int64_t h = x->ne[0] / d, n = x->ne[1], es = x->nb[0];
+    tensor *y = gguf_op_view_3d(at->c, x, d - first, h, n, d * es, x->nb[1],
+                                (uint64_t)(first * es));
+    y = gg_model_rope_on(at, y);
+    if (first)
+        y = gguf_op_concat(
+            at->c, gguf_op_view_3d(at->c, x, first, h, n, d * es, x->nb[1], 0),
+            y, 0);
+    return gguf_op_reshape_2d(at->c, y, d * h, n);
+}
+
+static tensor *turn_index(const struct gg_model_at *at, tensor *x)
+{
+    if (!x)
+        return NULL;
+    const int64_t d = x->ne[0], n = x->ne[1];
+    struct gguf_rope rope = gg_model_index_rope(at);
+    gg_model_unscale(&rope);
+    x = gguf_op_reshape_3d(at->c, x, d, 1, n);
+    x = gguf_op_rope(at->c, x, at->p->pos, NULL, &rope);
+    return gguf_op_reshape_2d(at->c, x, d, n);
+}
+
+void gg_build_turn(const struct gguf_model *m, struct gguf_ctx *c,
+                   struct gguf_graph *g, uint32_t il,
+                   const struct gg_model_turn *t)
+{
+    const struct gg_model_pass pass = { .model = m,
+                                        .ctx = c,
+                                        .graph = g,
+                                        .n_ctx = t->n_ctx,
+                                        .pos = t->by,
+                                        .axes = t->by };
+    const struct gg_model_at at = gg_model_at_layer(&pass, NULL, il);
+    struct gg_model_key_sizes n = { 0 };
+    gg_model_layer_keys(m, il, &n);
+    if (at.layer->ropes) {
+        tensor *x = gguf_op_get_rows(c, t->k, t->rows);
+        x = turn_heads(&at, x, n.head, n.turned);
+        gguf_graph_add(g, gguf_op_set_rows(c, t->k, x, t->rows));
+    }
+    if (n.index) {
+        tensor *x = turn_index(&at, gguf_op_get_rows(c, t->index, t->rows));
+        gguf_graph_add(g, gguf_op_set_rows(c, t->index, x, t->rows));
+    }
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* job_metadata.c - metadata of the output */
+#include "config.h"
+#include "quant/job/job.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "file/split_int.h"
+#include "file/split_layout.h"
+#include "gguf/digest.h"
+#include "gguf/edit.h"
+#include "gguf/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The names of all data sets that importance data are of, in the arena. */
+static char *join_datasets(struct gguf_quant *q)
+{
+    const struct gguf_imatrix *im = q->p.imatrix;
+    size_t size = 1, used = 0;
+    for (size_t i = 0; i < im->n_datasets; i++)
+        size += strlen(gg_imatrix_base_name(im->datasets[i])) + 2;
+    char *out = gg_mem_arena_alloc(&q->arena, size);
+    for (size_t i = 0; out && i < im->n_datasets; i++)
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
+                             gg_imatrix_base_name(im->datasets[i]));
+    return out;
+}
+
+/* Write the keys of importance data in the order of llama-quantize, which names
+ * the first data set alone. */
+static enum gguf_status imatrix_keys(struct gguf_quant *q,
+                                     struct gguf_error *err)
+{
+    const struct gguf_imatrix *im = q->p.imatrix;
+    if (q->p.imatrix_name)
+        GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.file",
+                                  q->p.imatrix_name, err));
+    if (im->n_datasets) { /* paths are private */
+        const char *names = q->p.compat ? im->datasets[0] : join_datasets(q);
+        if (!names)
+            return gg_error_set_nomem(err, im->n_datasets);
+        GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.dataset", names,
+                                  err));
+    }
+    GG_TRY(gguf_meta_set_u32(q->meta, "quantize.imatrix.entries_count",
+                             (uint32_t)GG_MIN(im->n_entries, UINT32_MAX),
+                             err));
+    if (im->n_chunks)
+        GG_TRY(gguf_meta_set_u32(q->meta, "quantize.imatrix.chunks_count",
+                                 (uint32_t)GG_MIN(im->n_chunks, UINT32_MAX),
+                                 err));
+    return GGUF_OK;
+}
+
+/* Set a key that the caller gave: at the end, as llama-quantize does. */
+static enum gguf_status replace(struct gguf_quant *q, const struct gguf_kv *kv,
+                                struct gguf_error *err)
+{
+    char *key = gg_mem_arena_strndup(&q->arena, kv->key.data, kv->key.size);
+    if (!key)
+        return gg_error_set_nomem(err, kv->key.size + 1);
+    gguf_meta_remove(q->meta, key);
+    return gguf_meta_set_kv(q->meta, NULL, kv, err);
+}
+
+/* An array with one element for each layer, less those of the layers that are
+ * left out. */
+static enum gguf_status prune_array(struct gguf_quant *q,
+                                    const struct gguf_kv *kv,
+                                    struct gguf_error *err)
+{
+    /* what stands before the bytes of an element: a string's length, an
+     * array's type and length */
+    size_t before = kv->elem_type == GGUF_VAL_STR   ? 8
+                    : kv->elem_type == GGUF_VAL_ARR ? 12
+                                                    : 0;
+    uint8_t *left = gg_mem_alloc(q->p.allocator, kv->size);
+    char *key = gg_mem_arena_strndup(&q->arena, kv->key.data, kv->key.size);
+    enum gguf_status st = GGUF_E_NOMEM;
+    if (left && key) {
+        struct gguf_kv part = *kv, e; /* in the byte order that it has */
+        struct gguf_kv_iter it;
+        const uint8_t *from = kv->data;
+        gguf_kv_iter_init(&it, kv);
+        part.data = left;
+        part.n = part.size = 0;
+        for (uint64_t i = 0; gguf_kv_next(&it, &e); i++) {
+            size_t size = before + e.size;
+            if (!gg_job_is_pruned(q, (int64_t)i)) {
+                memcpy(left + part.size, from, size);
+                part.size += size;
+                part.n++;
+            }
+            from += size;
+        }
+        st = gguf_meta_set_kv(q->meta, key, &part, err);
+    } else {
+        gg_error_set_nomem(err, kv->size);
+    }
+    gg_mem_free(q->p.allocator, left);
+    return st;
+}
+
+/* The prefix of the model's own keys: its architecture, or without one the
+ * prefix of the only key that ends in .block_count. GGUF_E_NOTFOUND: there is
+ * no such key. */
+static enum gguf_status find_arch(const struct gguf_quant *q,
+                                  struct gguf_str *arch,
+                                  struct gguf_error *err)
+{
+    static const char end[] = ".block_count";
+    struct gguf_str other = { NULL, 0 };
+    struct gg_str_esc a, b;
+    size_t n = 0;
+    if (gguf_kv_get_str(gguf_meta_find(q->meta, "general.architecture"), arch,
+                        NULL) == GGUF_OK)
+        return GGUF_OK;
+    for (size_t i = 0; !q->p.compat && i < gguf_meta_n_kv(q->meta); i++) {
+        struct gguf_str key = gguf_meta_kv(q->meta, i)->key;
+        if (!gg_str_ends(key, end))
+            continue;
+        other = *arch;
+        *arch = (struct gguf_str){ key.data, key.size - strlen(end) };
+        n++;
+    }
+    if (n < 2)
+        return n ? GGUF_OK : GGUF_E_NOTFOUND;
+    return gg_error_set(
+        err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+        "layers cannot be left out: '%s%s' and '%s%s' count some, "
+        "and no general.architecture says which is to follow",
+        gg_str_esc(&a, other), end, gg_str_esc(&b, *arch), end);
+}
+
+/* The number of layers, and what metadata say about each. */
+static enum gguf_status prune_keys(struct gguf_quant *q,
+                                   struct gguf_error *err)
+{
+    char key[256], prefix[256];
+    struct gguf_str arch = { NULL, 0 };
+    enum gguf_status st = find_arch(q, &arch, err);
+    /* copies: arch may lie in what is changed */
+    if (st != GGUF_OK || !gg_str_join(prefix, sizeof prefix, arch, ".") ||
+        !gg_str_join(key, sizeof key, arch, ".block_count"))
+        return st == GGUF_E_NOTFOUND ? GGUF_OK : st;
+    for (size_t i = 0; !q->p.compat && i < gguf_meta_n_kv(q->meta); i++) {
+        const struct gguf_kv *kv = gguf_meta_kv(q->meta, i);
+        if (kv->type == GGUF_VAL_ARR && kv->n == (uint64_t)q->n_layers &&
+            gg_str_starts(kv->key, prefix))
+            GG_TRY(prune_array(q, kv, err));
+    }
+    gguf_meta_remove(q->meta, key);
+    return gguf_meta_set_u32(q->meta, key, (uint32_t)q->n_layers_left, err);
+}
+
+/* By which recipe, and the digest of its text, which tells one from another of
+ * the same name. */
+static enum gguf_status recipe_keys(struct gguf_quant *q,
+                                    struct gguf_error *err)
+{
+    static const char name[] = "quantize.recipe.name";
+    static const char digest[] = "quantize.recipe.digest";
+    char text[80] = "xxh64:";
+    struct gguf_digest d;
+    const struct gguf_str recipe = gguf_recipe_text(q->p.recipe);
+    gguf_meta_remove(q->meta, name);
+    gguf_meta_remove(q->meta, digest);
+    GG_TRY(gguf_digest_bytes(&d, GGUF_DIGEST_XXH64, recipe.data, recipe.size,
+                             err));
+    gguf_digest_hex(&d, text + strlen(text));
+    if (*gguf_recipe_name(q->p.recipe))
+        GG_TRY(gguf_meta_set_strz(q->meta, name, gguf_recipe_name(q->p.recipe),
+                                  err));
+    return gguf_meta_set_strz(q->meta, digest, text, err);
+}
+
+/* Who made this of another model. */
+static enum gguf_status tool_key(struct gguf_quant *q, struct gguf_error *err)
+{
+    static const char key[] = "quantize.tool";
+    char text[64];
+    snprintf(text, sizeof text, "libgguf %s", gguf_version_string());
+    gguf_meta_remove(q->meta, key);
+    return gguf_meta_set_strz(q->meta, key, text, err);
+}
+
+/* Does a converter make it at once? Its keys then have the places that they
+ * have in the input; what is quantized afterwards has two of them last. */
+static bool keeps_places(const struct gguf_quant *q)
+{
+    const int64_t base = q->p.recipe->base;
+    return q->in.numbers &&
+           (base == GG_RECIPE_KEEP || base == GGUF_DTYPE_F32 ||
+            base == GGUF_DTYPE_F16 || base == GGUF_DTYPE_BF16);
+}
+
+/* Of which version and recipe the types are. */
+static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
+{
+    static const char version[] = "general.quantization_version";
+    static const char type[] = "general.file_type";
+    const struct gguf_kv *old = gguf_file_kv_find(q->in.file, type);
+    const int ftype = gguf_recipe_ftype(q->p.recipe);
+    const bool same = q->p.recipe->base == GG_RECIPE_KEEP && old;
+    /* llama-quantize puts these two last, in this order */
+    if (!keeps_places(q)) {
+        gguf_meta_remove(q->meta, version);
+        gguf_meta_remove(q->meta, type);
+    }
+    GG_TRY(gguf_meta_set_u32(q->meta, version, GG_JOB_VERSION, err));
+    if (ftype >= 0)
+        return gguf_meta_set_u32(q->meta, type, (uint32_t)ftype, err);
+    if (same)
+        return gguf_meta_set_kv(q->meta, NULL, old, err);
+    /* there is no number for what this recipe makes */
+    gguf_meta_remove(q->meta, type);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
+{
+    const struct gguf_file *f = q->in.file;
+    GG_TRY(gguf_meta_create(&q->meta, q->p.allocator, err));
+    GG_TRY(gguf_meta_copy_file(q->meta, f, err));
+    gg_file_split_remove_keys(q->meta);
+    if (!q->p.compat) { /* room for edits, and the layout, of the old file */
+        gguf_meta_remove(q->meta, GGUF_EDIT_PADDING_KEY);
+        gg_file_split_layout_forget(q->meta);
+    }
+    GG_TRY(type_keys(q, err));
+    if (!q->p.compat && (q->p.recipe->base != GG_RECIPE_KEEP || q->merge))
+        GG_TRY(tool_key(q, err));
+    if (!q->p.compat && q->p.recipe->base != GG_RECIPE_KEEP)
+        GG_TRY(recipe_keys(q, err));
+    GG_TRY(gg_job_merge_meta(q, err));
+    q->ftype_given =
+        q->p.meta && gguf_meta_find(q->p.meta, "general.file_type");
+    for (size_t i = 0; q->p.meta && i < gguf_meta_n_kv(q->p.meta); i++)
+        GG_TRY(replace(q, gguf_meta_kv(q->p.meta, i), err));
+    if (q->p.imatrix)
+        GG_TRY(imatrix_keys(q, err));
+    return q->p.n_prune ? prune_keys(q, err) : GGUF_OK;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* job_types.c - what follows from a tensor's type */
+#include "config.h"
+#include "quant/job/job.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "quant/job/outer.h"
+
+#include <string.h>
+
+static enum gguf_status check_source(const struct gguf_quant *q,
+                                     const struct gguf_quant_tensor *t,
+                                     struct gguf_error *err)
+{
+    const struct gguf_dtype_info *from = gguf_dtype_find(t->from);
+    struct gg_str_esc esc;
+    if (!from || from->family == GGUF_FAMILY_REMOVED)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tensor '%s': type %u is not known",
+                            gg_str_esc(&esc, gg_str_z(t->name)), t->from);
+    if (from->family != GGUF_FAMILY_FLOAT && !q->p.allow_requantize)
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+            "tensor '%s' is %s already: quantizing it again is "
+            "not allowed unless asked for (--allow-requantize)",
+            gg_str_esc(&esc, gg_str_z(t->name)), from->name);
+    return GGUF_OK;
+}
+
+const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
+                                              const struct gg_job_tensor *jt)
+{
+    const struct gguf_imatrix *im = q->p.imatrix;
+    const struct gguf_str name = jt->src->info->name;
+    const uint64_t n = jt->pub.n_elements / (uint64_t)jt->pub.ne[1];
+    size_t i;
+    if (!im || !gguf_imatrix_find_for(im, name, n, &i))
+        return NULL;
+    /* llama-quantize looks for its name only */
+    return q->p.compat && !gguf_imatrix_find(im, name, &i) ? NULL
+                                                           : im->entries[i];
+}
+
+/* The importance data as this type wants them, and how much of them cannot be
+ * used as it is. */
+static enum gguf_status use_imatrix(struct gguf_quant *q,
+                                    struct gg_job_tensor *jt,
+                                    struct gguf_error *err)
+{
+    struct gguf_quant_tensor *t = &jt->pub;
+    const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
+    const struct gg_imatrix_entry *e = gg_job_imatrix(q, jt);
+    size_t ne0 = (size_t)t->ne[0];
+    if (!q->p.imatrix || (to->encode && !(to->flags & GG_CODEC_WEIGHT)))
+        return GGUF_OK; /* none, or nothing looks at them */
+    if (!e) {
+        t->bad_imatrix =
+            gg_imatrix_find_str(q->p.imatrix, jt->src->info->name) != NULL;
+        t->lacks_imatrix =
+            jt->cls != GG_CLASS_OUTPUT && jt->cls != GG_CLASS_TOKEN_EMBD;
+        return GGUF_OK;
+    }
+    float *row = gg_mem_alloc(q->p.allocator, ne0 * sizeof *row);
+    if (!row)
+        return gg_error_set_nomem(err, ne0 * sizeof *row);
+    for (uint64_t at = 0; at < e->n_values; at += ne0)
+        t->n_mended += gg_imatrix_weights(e, at, ne0, row);
+    gg_mem_free(q->p.allocator, row);
+    t->has_imatrix = 1;
+    jt->imatrix = e;
+    return GGUF_OK;
+}
+
+/* Room for the scales of a tensor that becomes NVFP4, where it is to have
+ * some. */
+static enum gguf_status make_outer(struct gguf_quant *q,
+                                   struct gg_job_tensor *jt,
+                                   struct gguf_error *err)
+{
+    jt->outer = NULL;
+    if (!gg_outer_wanted(q, jt, jt->pub.to))
+        return GGUF_OK;
+    size_t n = gg_job_n_mats(jt);
+    jt->outer = gg_mem_arena_alloc(&q->arena, n * sizeof *jt->outer);
+    return jt->outer ? GGUF_OK
+                     : gg_error_set_nomem(err, n * sizeof *jt->outer);
+}
+
+enum gguf_status gg_job_set_type(struct gguf_quant *q,
+                                 struct gg_job_tensor *jt, uint32_t wanted,
+                                 uint32_t to, enum gguf_quant_why why,
+                                 const char *text, struct gguf_error *err)
+{
+    struct gguf_quant_tensor *t = &jt->pub;
+    uint64_t row;
+    t->to = to;
+    t->wanted = wanted;
+    t->why = why;
+    t->merged =
+        q->merge && gg_data_is_merged(&q->merged, (size_t)(jt->src - q->all));
+    t->copied = t->to == t->from && !t->merged && gg_job_is_stored(q, jt);
+    t->has_imatrix = t->needs_imatrix = t->bad_imatrix = 0;
+    t->lacks_imatrix = 0;
+    t->n_mended = 0;
+    jt->imatrix = NULL;
+    jt->outer = NULL;
+    size_t n = strlen(text);
+    t->rule = gg_mem_arena_strndup(&q->arena, text, n);
+    if (!t->rule)
+        return gg_error_set_nomem(err, n + 1);
+    t->to_size = t->from_size;
+    if (t->copied)
+        return GGUF_OK;
+    GG_TRY(check_source(q, t, err));
+    GG_TRY(gguf_dtype_row_size(t->to, (uint64_t)t->ne[0], &row, err));
+    if (gg_ckd_mul(&t->to_size, row, t->n_elements / (uint64_t)t->ne[0]))
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "the output is too large");
+    GG_TRY(make_outer(q, jt, err));
+    GG_TRY(use_imatrix(q, jt, err));
+    t->needs_imatrix =
+        !jt->imatrix && gg_choose_needs_imatrix(q->p.recipe, jt->cls, t->to);
+    return GGUF_OK;
+}
+
+void gg_job_sum_up(struct gguf_quant *q)
+{
+    struct gguf_quant_totals s = { .struct_size = sizeof s,
+                                   .file_size = q->totals.file_size,
+                                   .n_left_out = q->totals.n_left_out,
+                                   .n_imatrix_unknown = q->n_imatrix_unknown };
+    for (size_t i = 0; i < q->n_t; i++) {
+        const struct gguf_quant_tensor *t = &q->t[i].pub;
+        s.n_elements += t->n_elements;
+        s.from_size += t->from_size;
+        s.to_size += t->to_size;
+        if (q->t[i].outer)
+            s.to_size += sizeof(float) * gg_job_n_mats(&q->t[i]);
+        s.n_fallbacks += t->to != t->wanted;
+        s.n_imatrix += (uint64_t)t->has_imatrix;
+        s.n_needs_imatrix += (uint64_t)t->needs_imatrix;
+        s.n_bad_imatrix += (uint64_t)t->bad_imatrix;
+        s.n_lacks_imatrix += (uint64_t)t->lacks_imatrix;
+        s.n_mended += t->n_mended != 0;
+    }
+    q->totals = s;
+}

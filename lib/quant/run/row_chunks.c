@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* row_chunks.c - rows in, rows out: the streaming part of a job
+ *
+ * The tensors are cut into chunks of whole rows, numbered in the order of
+ * writing. The threads of the pool take chunk after chunk: each decodes a
+ * slice of rows into floats, looks for what is not finite, encodes the slice,
+ * and writes a chunk's bytes to their place in the output. Threads do not wait
+ * for each other, so that reading, computing and writing overlap; what a chunk
+ * gives depends on nothing but its rows. Memory is one slice and one chunk for
+ * each thread; pages of the input are released after the chunk.
+ */
+#include "config.h"
+#include "quant/run/job_run.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "dtype/order.h"
+#include "file/file_int.h"
+#include "quant/run/finite_rows.h"
+
+#include <string.h>
+
+enum { COPY = 1 << 14 }; /* bytes whose order is changed at once */
+
+#define READ_AHEAD (UINT64_C(8) << 20) /* bytes asked for before use */
+
+/* Keep the failure of the lowest chunk: chunks are taken in order and each is
+ * finished, so that it is the same one for any number of threads. */
+void gg_quant_run_fail(struct gg_quant_run *r, uint64_t chunk,
+                       const struct gguf_error *err)
+{
+    pthread_mutex_lock(&r->lock);
+    if (r->status == GGUF_OK || chunk < r->err_chunk) {
+        r->status = err->status;
+        r->err = *err;
+        r->err_chunk = chunk;
+    }
+    pthread_mutex_unlock(&r->lock);
+    atomic_store(&r->stop, true);
+}
+
+struct chunk {
+    size_t i;           /* tensor */
+    uint64_t no;        /* of the chunk, in all */
+    uint64_t mat;       /* matrix of the tensor */
+    uint64_t row, n;    /* first row in the matrix, number of rows */
+    const uint8_t *src; /* bytes of the first row */
+    bool zeroed;        /* some of it was not finite, and is taken as 0 */
+};
+
+/* Where job k's bytes of tensor i go. */
+static enum gguf_status write_at(struct gg_quant_run *r, size_t k, size_t i,
+                                 uint64_t off, const void *data, uint64_t size,
+                                 struct gguf_error *err)
+{
+    const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
+    return gguf_writer_write_at(r->writers[r->first_writer[k] + t->shard],
+                                t->index, off, data, size, err);
+}
+
+/* Zeros where the floats of a type are not finite; slice has room for all. */
+static void zero_nonfinite(const struct gguf_quant *q, int type, uint8_t *buf,
+                           size_t size, float *slice)
+{
+    size_t width = gg_dtype_by_index(type)->block_size, n = size / width;
+    q->kern.codec[type].decode(buf, slice, n);
+    for (size_t e = 0; e < n; e++)
+        if (!gg_quant_finite(slice + e, 1))
+            memset(buf + e * width, 0, width);
+}
+
+/* The same with bytes of the input, from off on, which no job changes but for
+ * their order: output is little-endian. With slice, floats among them are zero
+ * where they are not finite; blocks stay as they are. */
+static enum gguf_status copy_at(struct gg_quant_run *r, size_t k, size_t i,
+                                uint64_t off, const uint8_t *src,
+                                uint64_t size, float *slice,
+                                struct gguf_error *err)
+{
+    const struct gg_quant_run_cut *cut = &r->cuts[i];
+    uint8_t buf[COPY];
+    if (!cut->swap && !slice)
+        return write_at(r, k, i, off, src, size, err);
+    int type = gg_dtype_index(gg_quant_run_tensor(r, k, i)->pub.from);
+    for (uint64_t at = 0; at < size;) {
+        size_t n = (size_t)GG_MIN(size - at, (uint64_t)COPY);
+        if (cut->swap)
+            n = (size_t)(gg_order_floor(type, cut->row_from, off + at + n) -
+                         off - at);
+        memcpy(buf, src + at, n);
+        if (cut->swap)
+            gg_order_swap(type, cut->row_from, off + at, buf, n);
+        if (slice && gg_dtype_by_index(type)->family == GGUF_FAMILY_FLOAT)
+            zero_nonfinite(r->jobs[k], type, buf, n, slice);
+        GG_TRY(write_at(r, k, i, off + at, buf, n, err));
+        at += n;
+    }
+    return GGUF_OK;
+}
+
+bool gg_quant_run_poll(struct gg_quant_run *r, unsigned ith)
+{
+    const struct gguf_quant_params *p = &r->jobs[0]->p;
+    if (!ith && p->progress && !atomic_load(&r->cancel) &&
+        p->progress(p->progress_user, atomic_load(&r->done), r->total)) {
+        struct gguf_error err;
+        gg_error_set(&err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
+        gg_quant_run_fail(r, 0, &err);
+        atomic_store(&r->cancel, true);
+    }
+    return atomic_load(&r->cancel);
+}
+
+/* Read back what job k made of n rows, and sum up the differences. */
+static void measure(struct gg_quant_run *r, const struct chunk *c, size_t k,
+                    const float *slice, const float *weights,
+                    const uint8_t *encoded, size_t n, unsigned ith)
+{
+    const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, c->i);
+    const struct gg_codec_kern *codec =
+        &r->jobs[k]->kern.codec[gg_dtype_index(t->pub.to)];
+    float *back = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
+                                    r->check_size);
+    size_t ne0 = (size_t)t->pub.ne[0];
+    if (!codec->decode)
+        return;
+    codec->decode(encoded, back, n * ne0);
+    for (size_t e = 0; t->outer && e < n * ne0; e++)
+        back[e] *= t->outer[c->mat];
+    gg_loss_add(&r->losses[k * r->cuts[r->n_t].first + c->no], slice, back, n,
+                ne0, weights);
+}
+
+/* x by a scale outside of the blocks, in the thread's buffer. */
+static const float *unscaled(struct gg_quant_run *r, const float *x, size_t n,
+                             float scale, unsigned ith)
+{
+    float *y = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
+                                 r->check_size);
+    for (size_t e = 0; e < n; e++)
+        y[e] = x[e] / scale;
+    return y;
+}
+
+/* The rows of a chunk through the floats into the jobs' buffers. */
+static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
+                         float *weights, uint8_t *out, unsigned ith)
+{
+    const struct gg_quant_run_cut *cut = &r->cuts[c->i];
+    size_t ne0 = (size_t)gg_quant_run_any(r, c->i)->pub.ne[0];
+    uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
+
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
+        if (jt && jt->imatrix)
+            gg_imatrix_weights(jt->imatrix, c->mat * ne0, ne0,
+                               weights + k * r->weight_size / 4);
+    }
+    for (uint64_t at = 0; at < c->n; at += step) {
+        size_t n = (size_t)GG_MIN(step, c->n - at);
+        uint64_t row = c->mat * cut->n_rows + c->row + at;
+        gg_data_read(&cut->src, row * ne0, n * ne0, slice);
+        bool small = gg_quant_small(slice, n * ne0);
+        if (!small && !gg_quant_finite(slice, n * ne0)) {
+            if (!gg_quant_run_meet_nonfinite(r, c->i, c->no, row * ne0, slice,
+                                             n * ne0))
+                return false;
+            c->zeroed |= r->jobs[0]->p.nonfinite == GGUF_NONFINITE_ZERO;
+        }
+        uint8_t *dst = out;
+        for (size_t k = 0; k < r->n_jobs; k++) {
+            const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
+            if (!jt || jt->pub.copied)
+                continue;
+            if (dst != out && gg_quant_run_poll(r, ith))
+                return false; /* each output may take its time */
+            const struct gg_codec_kern *to =
+                &r->jobs[k]->kern.codec[gg_dtype_index(jt->pub.to)];
+            uint64_t row_to = jt->pub.to_size / (jt->pub.n_elements / ne0);
+            const float *w =
+                jt->imatrix ? weights + k * r->weight_size / 4 : NULL;
+            const float *from = slice;
+            if (jt->outer)
+                from = unscaled(r, slice, n * ne0, jt->outer[c->mat], ith);
+            if (cut->src.blocks && jt->pub.to == jt->pub.from)
+                cut->src.blocks(&cut->src, row * ne0, n * ne0,
+                                dst + at * row_to);
+            else
+                to->encode(from, dst + at * row_to, n, ne0, w);
+            const struct gg_quant_run_blocks made = {
+                k,    c->i,  c->no, row * ne0,        n * ne0,
+                from, slice, w,     dst + at * row_to
+            };
+            if (!small && !gg_quant_run_check_blocks(r, &made))
+                return false;
+            if (r->losses)
+                measure(r, c, k, slice, w, dst + at * row_to, n, ith);
+            dst += c->n * row_to;
+        }
+        atomic_fetch_add(&r->done, n * cut->row_from);
+        if (gg_quant_run_poll(r, ith))
+            return false;
+    }
+    return true;
+}
+
+static bool write_chunk(struct gg_quant_run *r, const struct chunk *c,
+                        float *slice, const uint8_t *out, unsigned ith)
+{
+    const struct gg_quant_run_cut *cut = &r->cuts[c->i];
+    struct gguf_error err;
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
+        if (!jt)
+            continue;
+        const struct gguf_quant_tensor *t = &jt->pub;
+        uint64_t n_rows = t->n_elements / (uint64_t)t->ne[0];
+        uint64_t row = t->to_size / n_rows;
+        uint64_t off = (c->mat * cut->n_rows + c->row) * row;
+        enum gguf_status st =
+            t->copied ? copy_at(r, k, c->i, off, c->src, c->n * row,
+                                c->zeroed ? slice : NULL, &err)
+                      : write_at(r, k, c->i, off, out, c->n * row, &err);
+        if (st != GGUF_OK) {
+            gg_quant_run_fail(r, c->no, &err);
+            return false;
+        }
+        out += t->copied ? 0 : c->n * row;
+        if (gg_quant_run_poll(r, ith))
+            return false; /* the disk, too */
+    }
+    return true;
+}
+
+/* A piece of a tensor that no job changes. */
+static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
+                       uint64_t off, uint64_t size, const uint8_t *src,
+                       unsigned ith)
+{
+    struct gguf_error err;
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        if (!gg_quant_run_tensor(r, k, i))
+            continue;
+        if (k && gg_quant_run_poll(r, ith))
+            return false;
+        if (copy_at(r, k, i, off, src, size, NULL, &err) != GGUF_OK) {
+            gg_quant_run_fail(r, no, &err);
+            return false;
+        }
+    }
+    atomic_fetch_add(&r->done, size);
+    return !gg_quant_run_poll(r, ith);
+}
+
+/* Before a chunk: ask for what comes READ_AHEAD later, so that the disk works
+ * while this one is computed. After it: release its pages. */
+static void advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
+                   uint64_t off, uint64_t size, bool before)
+{
+    const uint64_t end = t->src->info->size;
+    const struct gg_data *d = q->in.numbers;
+    const struct gguf_file *f = t->src->file;
+    if (before && off + READ_AHEAD >= end)
+        return;
+    off += before ? READ_AHEAD : 0;
+    size = GG_MIN(size, end - off);
+    const enum gg_mapfile_advice how =
+        before ? GG_ADVISE_WILLNEED : GG_ADVISE_DONTNEED;
+    if (!d) {
+        gg_mapfile_advise(&f->map, f->data_off + t->src->info->off + off, size,
+                          how);
+    } else if (d->ops->advise) {
+        const struct gguf_dtype_info *x = gguf_dtype_find(t->src->info->dtype);
+        d->ops->advise(d, t->src->info->index,
+                       off / x->block_size * x->block_len,
+                       size / x->block_size * x->block_len, how);
+    }
+}
+
+/* Where piece k of a tensor that is copied begins. */
+static uint64_t piece_off(const struct gg_quant_run_cut *cut,
+                          const struct gguf_split_tensor *t, uint64_t k)
+{
+    uint64_t off = GG_MIN(k * GG_RUN_PIECE, t->info->size);
+    return cut->swap ? gg_order_floor(gg_dtype_index(t->info->dtype),
+                                      cut->row_from, off)
+                     : off;
+}
+
+static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
+                     uint64_t no)
+{
+    const struct gg_quant_run_cut *cut = &r->cuts[i];
+    const struct gguf_quant *q = r->jobs[0];
+    const struct gg_job_tensor *jt = gg_quant_run_any(r, i);
+    const struct gguf_split_tensor *st = jt->src;
+    const uint8_t *src = gg_job_bytes(q, jt);
+    uint64_t k = no - cut->first, off, size;
+    bool have, good;
+
+    if (!cut->rows) {
+        off = piece_off(cut, st, k);
+        size = piece_off(cut, st, k + 1) - off;
+        advise(q, jt, off, size, true);
+        have = gg_quant_run_fetch(r, i, no, off, size);
+        good = have && copy_piece(r, i, no, off, size, src + off, ith);
+    } else {
+        struct chunk c = { .i = i, .no = no };
+        c.mat = k / cut->per_mat;
+        c.row = k % cut->per_mat * cut->per_chunk;
+        c.n = GG_MIN(cut->per_chunk, cut->n_rows - c.row);
+        off = (c.mat * cut->n_rows + c.row) * cut->row_from;
+        size = c.n * cut->row_from;
+        c.src = src ? src + off : NULL;
+        advise(q, jt, off, size, true);
+        have = gg_quant_run_fetch(r, i, no, off, size);
+        uint8_t *buffer = r->buffers + ith * r->buffer_size;
+        uint8_t *weights = buffer + r->slice_size;
+        uint8_t *out = weights + r->n_jobs * r->weight_size;
+        double begin = r->losses ? gg_loss_clock() : 0;
+        float *slice = (float *)(void *)buffer;
+        good = have &&
+               encode_chunk(r, &c, slice, (float *)(void *)weights, out, ith);
+        for (size_t job = 0; r->losses && job < r->n_jobs; job++)
+            r->losses[job * r->cuts[r->n_t].first + no].seconds =
+                gg_loss_clock() - begin;
+        good = good && write_chunk(r, &c, slice, out, ith);
+    }
+    advise(q, jt, off, size, false);
+    if (have)
+        gg_quant_run_drop(r, i, off, size, true);
+    if (good && r->resume)
+        gg_quant_run_note(r, i, no, ith);
+}
+
+void gg_quant_run_work(void *user, unsigned ith, unsigned nth)
+{
+    struct gg_quant_run *r = user;
+    size_t i = 0;
+    (void)nth;
+    if (ith >= r->n_threads)
+        return;
+    while (!atomic_load(&r->stop)) {
+        uint64_t no = atomic_fetch_add(&r->next, 1);
+        if (no >= r->cuts[r->n_t].first)
+            return;
+        while (no >= r->cuts[i + 1].first)
+            i++; /* numbers only grow */
+        if (r->states[i].kept)
+            continue;
+        do_chunk(r, ith, i, no);
+    }
+}

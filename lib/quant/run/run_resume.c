@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* run_resume.c - going on where an earlier run ended
+ *
+ * A tensor is noted in the journal of each job when its last chunk is written:
+ * with a digest of what can be read back from the file. The run that goes on
+ * keeps the tensors that are noted in all journals, and whose digests are
+ * those of what lies in the files now: nothing depends on the order in which
+ * the system wrote what, so that the disk need not be waited for.
+ */
+#include "config.h"
+#include "quant/run/job_run.h"
+
+#include <string.h>
+
+enum { PIECE = 1 << 20 }; /* bytes read back between two looks at the clock */
+
+/* The files that hold what is complete. They get their records together, and
+ * these are waited for: a journal that outlives the machine knows its files. */
+static enum gguf_status open_parts(struct gg_quant_run *r, size_t k, bool sync,
+                                   struct gguf_error *err)
+{
+    struct gg_resume *j = &r->resume[k];
+    for (size_t no = 0; no < r->jobs[k]->n_shards; no++) {
+        size_t w = r->first_writer[k] + no;
+        GG_TRY(gg_job_writer(r->jobs[k], no, &r->writers[w], err));
+        GG_TRY(gg_resume_unname(j, no, r->paths[w],
+                                gguf_writer_file_size(r->writers[w]), err));
+        GG_TRY(gg_resume_part(j, no, r->paths[w], err));
+    }
+    return sync ? gg_resume_sync(j, err) : GGUF_OK;
+}
+
+enum gguf_status gg_quant_run_resume(struct gg_quant_run *r,
+                                     const char *const *paths, bool sync,
+                                     struct gguf_error *err)
+{
+    r->resume = gg_mem_alloc_zero(r->jobs[0]->p.allocator, r->n_jobs,
+                                  sizeof *r->resume);
+    for (size_t k = 0; r->resume && k < r->n_jobs; k++)
+        r->resume[k].fd = -1;
+    if (!r->resume)
+        return gg_error_set_nomem(err, r->n_jobs * sizeof *r->resume);
+    for (size_t i = 0; i < r->n_t; i++)
+        atomic_init(&r->states[i].left,
+                    r->cuts[i + 1].first - r->cuts[i].first);
+    for (size_t k = 0; k < r->n_jobs; k++)
+        GG_TRY(gg_resume_open(&r->resume[k], r->jobs[k], paths[k], sync, err));
+    for (size_t k = 0; k < r->n_jobs; k++)
+        GG_TRY(open_parts(r, k, sync, err));
+    return GGUF_OK;
+}
+
+/* What the journal of job k says of tensor i; NULL: the job leaves it out. */
+static struct gg_resume_tensor *noted(const struct gg_quant_run *r, size_t k,
+                                      size_t i)
+{
+    const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
+    return t ? &r->resume[k].tensors[t - r->jobs[k]->t] : NULL;
+}
+
+/* The digest of job k's tensor i as it lies in the file. false: not all of it
+ * can be read, or the run is to stop. */
+static bool read_back(struct gg_quant_run *r, size_t k, size_t i, unsigned ith,
+                      XXH128_canonical_t *out)
+{
+    const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
+    const struct gguf_writer *w = r->writers[r->first_writer[k] + t->shard];
+    uint8_t *buffer = r->buffers + ith * r->buffer_size;
+    size_t most = GG_MIN(r->buffer_size, (size_t)PIECE);
+    XXH3_state_t *s = XXH3_createState();
+    bool good = s && XXH3_128bits_reset(s) == XXH_OK;
+    for (uint64_t off = 0; good && off < t->pub.to_size; off += most) {
+        size_t n = (size_t)GG_MIN(t->pub.to_size - off, most);
+        good = gguf_writer_read_at(w, t->index, off, buffer, n, NULL) ==
+                   GGUF_OK &&
+               !gg_quant_run_poll(r, ith);
+        if (good)
+            (void)XXH3_128bits_update(s, buffer, n);
+    }
+    if (good)
+        XXH128_canonicalFromHash(out, XXH3_128bits_digest(s));
+    (void)XXH3_freeState(s);
+    return good;
+}
+
+/* Is tensor i there, for all jobs that have it, as the parameters of this run
+ * want it? */
+static bool is_complete(struct gg_quant_run *r, size_t i)
+{
+    const struct gguf_quant_params *p = &r->jobs[0]->p;
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_resume_tensor *t = noted(r, k, i);
+        XXH128_canonical_t digest;
+        if (!t)
+            continue;
+        bool looked = t->nonfinite == p->nonfinite ||
+                      t->nonfinite == GGUF_NONFINITE_ERROR;
+        if (!t->have || !looked || !read_back(r, k, i, 0, &digest) ||
+            memcmp(&digest, &t->digest, sizeof digest) != 0)
+            return false;
+    }
+    return true;
+}
+
+enum gguf_status gg_quant_run_keep(struct gg_quant_run *r,
+                                   struct gguf_error *err)
+{
+    for (size_t k = 0; k < r->n_jobs; k++)
+        r->jobs[k]->totals.n_kept = 0;
+    for (size_t i = 0; i < r->n_t; i++) {
+        const struct gg_resume_tensor *any = NULL;
+        if (!is_complete(r, i))
+            continue;
+        for (size_t k = 0; k < r->n_jobs; k++) {
+            const struct gg_resume_tensor *n = noted(r, k, i);
+            if (!n)
+                continue;
+            struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
+            t->pub.loss = n->loss;
+            r->jobs[k]->totals.n_kept++;
+            any = any ? any : n;
+            GG_TRY(gguf_writer_keep(r->writers[r->first_writer[k] + t->shard],
+                                    t->index, err));
+        }
+        r->states[i].kept = true;
+        atomic_fetch_add(&r->done, gg_quant_run_any(r, i)->pub.from_size);
+        gg_quant_run_count_nonfinite(r, i, any->n_nonfinite,
+                                     any->first_nonfinite);
+    }
+    return GGUF_OK;
+}
+
+void gg_quant_run_note(struct gg_quant_run *r, size_t i, uint64_t no,
+                       unsigned ith)
+{
+    struct gg_quant_run_state *s = &r->states[i];
+    struct gguf_error err;
+    if (atomic_fetch_sub(&s->left, 1) != 1)
+        return;
+    gg_quant_run_finish_loss(r, i);
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        struct gg_resume_tensor *t = noted(r, k, i);
+        if (!t)
+            continue;
+        if (!read_back(r, k, i, ith, &t->digest))
+            return; /* stopped; or what is not noted is made again */
+        t->n_nonfinite = atomic_load(&s->n_nonfinite);
+        t->first_nonfinite = atomic_load(&s->first_nonfinite);
+        t->nonfinite = r->jobs[0]->p.nonfinite;
+        t->loss = gg_quant_run_tensor(r, k, i)->pub.loss;
+        if (gg_resume_add(&r->resume[k], (size_t)(t - r->resume[k].tensors),
+                          &err) != GGUF_OK) {
+            gg_quant_run_fail(r, no, &err);
+            return;
+        }
+        t->have = true;
+    }
+}
+
+enum gguf_status gg_quant_run_note_names(struct gg_quant_run *r, bool sync,
+                                         struct gguf_error *err)
+{
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
+            GG_TRY(gg_resume_add_name(&r->resume[k], no, err));
+        if (sync)
+            GG_TRY(gg_resume_sync(&r->resume[k], err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_quant_run_resume_end(struct gg_quant_run *r, bool done,
+                                         struct gguf_error *err)
+{
+    enum gguf_status st = GGUF_OK;
+    bool some = false;
+    for (size_t k = 0; r->resume && k < r->n_jobs; k++)
+        for (size_t i = 0; r->resume[k].tensors && i < r->jobs[k]->n_t; i++)
+            some |= r->resume[k].tensors[i].have;
+    for (size_t k = 0; r->resume && k < r->n_jobs; k++) {
+        struct gg_resume *j = &r->resume[k];
+        bool discard = done || (!some && !j->found);
+        for (size_t no = 0;
+             discard && !done && j->path && no < r->jobs[k]->n_shards; no++)
+            gg_resume_discard_part(j, no);
+        int reason = gg_resume_close(j, discard);
+        if (reason && done)
+            st = gg_error_set_errno(err, reason,
+                                    "is complete, but the journal "
+                                    "beside it cannot be removed");
+    }
+    return st;
+}

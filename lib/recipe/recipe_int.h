@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* recipe_int.h - a recipe as it lies in memory, and what its conditions read */
+#ifndef GG_RECIPE_RECIPE_INT_H
+#define GG_RECIPE_RECIPE_INT_H
+
+#include "base/mem.h"
+#include "gguf/recipe.h"
+#include "recipe/pattern.h"
+
+/* What a tensor is for, as its name tells. Rules select by it. */
+#define GG_CLASS_LIST(X)                                                      \
+    X(OUTPUT, output)                                                         \
+    X(TOKEN_EMBD, token_embd)                                                 \
+    X(ATTN_V, attn_v)                                                         \
+    X(ATTN_K, attn_k)                                                         \
+    X(ATTN_Q, attn_q)                                                         \
+    X(ATTN_OUTPUT, attn_output)                                               \
+    X(FFN_DOWN, ffn_down)                                                     \
+    X(FFN_GATE, ffn_gate)                                                     \
+    X(FFN_UP, ffn_up)
+
+enum gg_recipe_class {
+    GG_CLASS_OTHER,
+#define X(ID, NAME) GG_CLASS_##ID,
+    GG_CLASS_LIST(X)
+#undef X
+        GG_N_CLASSES
+};
+
+/* The numbers that conditions may use. */
+#define GG_VAR_LIST(X)                                                        \
+    X(LAYERS, layers)     /* block_count of the model */                      \
+    X(N, n)               /* the same: shorter in formulas */                 \
+    X(HEADS, heads)       /* attention heads of layer 0 */                    \
+    X(KV_HEADS, kv_heads) /* key/value heads of layer 0 */                    \
+    X(EXPERTS, experts)   /* of the model; 0: none */                         \
+    X(IMATRIX, imatrix)   /* 1: importance data are given */                  \
+    X(SEQ, seq)           /* tensors of this class that came before */        \
+    X(LAYER, layer)       /* N of "blk.N."; seq where the name has none */    \
+    X(I, i)       /* seq; layer in the feed-forward part of a model with    \
+                     * experts: as llama.cpp counts */ \
+    X(COLS, cols) /* elements of a row */                                     \
+    X(ROWS, rows)                                                             \
+    X(MATS, mats) /* matrices of a tensor: experts, mostly */
+
+enum gg_recipe_var {
+#define X(ID, NAME) GG_VAR_##ID,
+    GG_VAR_LIST(X)
+#undef X
+        GG_N_VARS
+};
+
+struct gg_recipe_facts {
+    int64_t var[GG_N_VARS];
+    struct gguf_str arch; /* general.architecture; may be empty */
+};
+
+/* One step of a condition, for a machine with a stack of numbers. */
+struct gg_recipe_step {
+    uint8_t op;
+    int64_t arg; /* a number, a variable, or an index into archs */
+};
+
+enum { GG_RECIPE_BASE = -1, GG_RECIPE_KEEP = -2 }; /* instead of a type id */
+
+struct gg_recipe_rule {
+    enum gg_recipe_class
+        cls; /* GG_CLASS_OTHER: pattern, or any if that is NULL */
+    struct gg_pattern *pattern;
+    int64_t type;          /* id, GG_RECIPE_BASE or GG_RECIPE_KEEP */
+    uint32_t code, n_code; /* condition; n_code 0: none */
+    const char *text;      /* the line without its ends, printable */
+    uint32_t line;         /* from 1 */
+};
+
+struct gguf_recipe {
+    const struct gguf_allocator *allocator;
+    struct gg_mem_arena arena; /* texts */
+    struct gguf_str text;
+    const char *name, *about;
+    int64_t base; /* id or GG_RECIPE_KEEP */
+    int ftype;    /* -1: none */
+    struct gg_recipe_rule *rules;
+    uint32_t n_rules;
+    size_t cap_rules;
+    struct gg_recipe_step *code;
+    uint32_t n_code;
+    size_t cap_code;
+    struct gguf_str *archs;
+    uint32_t n_archs;
+    size_t cap_archs;
+    uint32_t needs[8]; /* type ids that need importance data here, beside
+                        * those that always do */
+    uint32_t n_needs;
+};
+
+/* The value of a rule's condition; true without one. Division by zero gives
+ * zero; sums wrap. */
+bool gg_recipe_holds(const struct gguf_recipe *r,
+                     const struct gg_recipe_rule *rule,
+                     const struct gg_recipe_facts *facts);
+
+/* *out: the first rule for a tensor, or NULL: base. The statuses of
+ * gg_pattern_match. */
+enum gguf_status gg_recipe_find(const struct gguf_recipe *r,
+                                enum gg_recipe_class cls, const char *name,
+                                const struct gg_recipe_facts *facts,
+                                const struct gg_recipe_rule **out,
+                                struct gguf_error *err);
+
+/* recipe_expr.c: compile the text of a condition and append it to r->code;
+ * *n_code is its length. lets are names for conditions compiled before. line
+ * and off say where text lies, for messages. */
+struct gg_recipe_let {
+    struct gguf_str name;
+    uint32_t code, n_code;
+};
+enum gguf_status gg_recipe_compile(struct gguf_recipe *r, struct gguf_str text,
+                                   const struct gg_recipe_let *lets,
+                                   uint32_t n_lets, uint32_t line,
+                                   uint64_t off, uint32_t *n_code,
+                                   struct gguf_error *err);
+
+/* Is this a variable or another word of the language? */
+bool gg_recipe_reserved(struct gguf_str word);
+
+/* recipe_tab.c, generated from share/recipes: the presets. */
+struct gg_recipe_preset {
+    const char *name, *about, *text;
+    const char *names; /* name, aliases and number, separated by blanks */
+};
+extern const struct gg_recipe_preset gg_recipe_presets[];
+extern const unsigned gg_recipe_n_presets;
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* graph_inputs.c - what a pass reads beside the model and its memory: tokens,
+ * and what follows from their positions */
+#include "config.h"
+#include "run/session_int.h"
+
+void gg_session_inputs(struct gguf_session *s, int64_t n_tok, int64_t n_out)
+{
+    struct gg_model_pass *p = &s->pass;
+    struct gguf_ctx *c = p->ctx;
+    p->tokens =
+        gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n_tok), "tokens");
+    p->pos =
+        gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n_tok), "positions");
+    if (gg_model_has_axes(s->model))
+        p->axes =
+            gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, 4 * n_tok), "axes");
+    if (gg_model_tempers(s->model))
+        p->temper = gg_run_input(
+            gguf_tensor_3d(c, GGUF_DTYPE_F32, 1, 1, n_tok), "temperatures");
+    if (s->model->hp.n_per_group)
+        p->chunk = gg_run_input(
+            gguf_tensor_2d(c, GGUF_DTYPE_I32, 1, s->model->hp.n_expert),
+            "chunks");
+    if (n_out)
+        p->out_rows =
+            gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n_out), "out_rows");
+}
+
+/* A text's tokens are at one position on three axes; the last axis numbers
+ * images. */
+static enum gguf_status set_axes(struct gguf_tensor *t, const int32_t *pos,
+                                 struct gguf_error *err)
+{
+    if (!t || !t->buffer)
+        return GGUF_OK;
+    const uint64_t size = gguf_tensor_size(t) / 4;
+    for (uint64_t k = 0; k < 3; k++)
+        GG_TRY(gguf_tensor_set(t, pos, k * size, size, err));
+    return gguf_tensor_memset(t, 0, 3 * size, size, err);
+}
+
+static enum gguf_status set_temper(const struct gguf_session *s,
+                                   struct gguf_error *err)
+{
+    struct gguf_tensor *t = s->pass.temper;
+    if (!t || !t->buffer)
+        return GGUF_OK;
+    for (int64_t i = 0; i < t->ne[2]; i++) {
+        const float x = gg_model_temper(s->model, s->ubatch.pos[i]);
+        GG_TRY(gguf_tensor_set(t, &x, (uint64_t)i * sizeof x, sizeof x, err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status set_chunks(const struct gguf_session *s,
+                                   struct gguf_error *err)
+{
+    struct gguf_tensor *t = s->pass.chunk;
+    if (!t || !t->buffer)
+        return GGUF_OK;
+    for (int64_t e = 0; e < t->ne[1]; e++) {
+        const int32_t chunk = (int32_t)(e / s->model->hp.n_per_group);
+        GG_TRY(gguf_tensor_set(t, &chunk, (uint64_t)e * sizeof chunk,
+                               sizeof chunk, err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_session_set_inputs(struct gguf_session *s,
+                                       struct gguf_error *err)
+{
+    const struct gg_run_ubatch *u = &s->ubatch;
+    GG_TRY(gg_run_input_set(s->pass.tokens, u->tok, err));
+    GG_TRY(gg_run_input_set(s->pass.pos, u->pos, err));
+    GG_TRY(set_axes(s->pass.axes, u->pos, err));
+    GG_TRY(set_temper(s, err));
+    GG_TRY(set_chunks(s, err));
+    GG_TRY(gg_run_input_set(s->pass.out_rows, u->out_row, err));
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
+        if (s->memory[i].kind)
+            GG_TRY(s->memory[i].kind->fill(&s->memory[i], u, err));
+    return GGUF_OK;
+}

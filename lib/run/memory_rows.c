@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* memory_rows.c - what sequences keep in tensors: rows, whatever is in them */
+#include "config.h"
+#include "run/memory_int.h"
+
+#include "gguf/backend.h"
+
+#include <string.h>
+
+size_t gg_memory_n_tensors(const struct gg_memory *m)
+{
+    return m->t ? GG_MEMORY_TENSORS * (size_t)gg_model_n_places(m->model) : 0;
+}
+
+struct gg_cells *gg_memory_book_of(const struct gg_memory *m, size_t i)
+{
+    return gg_memory_book(m, (uint32_t)(i % gg_model_n_places(m->model)));
+}
+
+uint64_t gg_memory_row_size(const struct gg_memory *m, size_t i)
+{
+    const struct gg_cells *book = gg_memory_book_of(m, i);
+    return book ? (uint64_t)m->t[i]->nb[1]
+                : gguf_tensor_size(m->t[i]) / m->n_seq;
+}
+
+enum gguf_status gg_memory_rows(const struct gg_memory *m, size_t i,
+                                uint32_t seq, gg_memory_rows_fn *fn,
+                                void *user, struct gguf_error *err)
+{
+    const struct gg_cells *c = gg_memory_book_of(m, i);
+    const uint64_t size = gg_memory_row_size(m, i);
+    if (!c)
+        return fn(user, m->t[i], seq * size, size, err);
+    const uint32_t end = gg_cells_of(c, seq)->end;
+    for (uint32_t k = 0, n; k < end; k += n + 1) {
+        for (n = 0; k + n < end && gg_cells_has(c, seq, k + n);)
+            n++;
+        if (n)
+            GG_TRY(fn(user, m->t[i], gg_cells_row(c, seq, k) * size, n * size,
+                      err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_memory_zero(struct gg_memory *m,
+                                const struct gg_cells *book, uint32_t row,
+                                uint32_t n, struct gguf_error *err)
+{
+    for (size_t i = 0; n && i < gg_memory_n_tensors(m); i++) {
+        if (!m->t[i] || gg_memory_book_of(m, i) != book)
+            continue;
+        const uint64_t size = gg_memory_row_size(m, i);
+        GG_TRY(gguf_tensor_memset(m->t[i], 0, row * size, n * size, err));
+    }
+    return GGUF_OK;
+}
+
+/* Copy size bytes within t, which may overlap, by way of the host, piece by
+ * piece: the last piece first where they move up. */
+static enum gguf_status copy_bytes(struct gguf_tensor *t, uint64_t from,
+                                   uint64_t to, uint64_t size, void *piece,
+                                   uint64_t piece_size, struct gguf_error *err)
+{
+    for (uint64_t done = 0, n; done < size; done += n) {
+        n = GG_MIN(size - done, piece_size);
+        const uint64_t at = to > from ? size - done - n : done;
+        GG_TRY(gguf_tensor_get(t, piece, from + at, n, err));
+        GG_TRY(gguf_tensor_set(t, piece, to + at, n, err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_memory_copy(struct gg_memory *m,
+                                const struct gg_cells *book, uint32_t from,
+                                uint32_t to, uint32_t n,
+                                struct gguf_error *err)
+{
+    for (size_t i = 0; i < gg_memory_n_tensors(m); i++) {
+        struct gguf_tensor *t = m->t[i];
+        if (!t || gg_memory_book_of(m, i) != book)
+            continue;
+        const uint64_t size = gg_memory_row_size(m, i);
+        char *data = t->data;
+        if (gguf_buft_is_host(gguf_buffer_buft(t->buffer)))
+            memmove(data + to * size, data + from * size, n * size);
+        else
+            GG_TRY(copy_bytes(t, from * size, to * size, n * size, m->row,
+                              m->n_row * sizeof *m->row, err));
+    }
+    return GGUF_OK;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* sched_run.c - a computation: copies, splits, and which backend waits for
+ * which
+ *
+ * The calling thread goes through the splits and starts each on its backend;
+ * backends that are synchronous work in that call. What is under way may be
+ * waited for in three ways:
+ *
+ *   - A backend that reaches memory of another waits for the other's last
+ *     split before its own: backends that share memory take turns.
+ *   - A copy out of a backend that stands apart is made by that backend, in
+ *     its order, so that nothing overwrites the source before; the reader of
+ *     the copy waits for an event. With n lanes the copy's memory was last
+ *     used n computations ago, which the start of this one waited for. With
+ *     one lane, and a reader that stands apart too, the source's backend waits
+ *     for the reader's first.
+ *   - Any other copy waits for all backends.
+ */
+#include "config.h"
+#include "sched/sched_int.h"
+
+static bool is_async(const struct gguf_sched *s, int b)
+{
+    const struct gguf_device *d = gguf_backend_device(s->backends[b]);
+    return gguf_device_caps(d) & GGUF_DEVICE_ASYNC;
+}
+
+enum gguf_status gguf_sched_sync(struct gguf_sched *s, struct gguf_error *err)
+{
+    enum gguf_status first = GGUF_OK;
+    for (int b = 0; b < s->n_backends; b++) {
+        enum gguf_status st =
+            gguf_backend_sync(s->backends[b], first ? NULL : err);
+        if (first == GGUF_OK)
+            first = st;
+    }
+    return first;
+}
+
+/* Backend b goes on when a has done what was started on it. */
+static enum gguf_status wait_for(struct gguf_sched *s, int b, int a,
+                                 struct gguf_error *err)
+{
+    if (a == b || !is_async(s, a))
+        return GGUF_OK;
+    if (s->done[a] && is_async(s, b))
+        return gguf_event_wait(s->done[a], s->backends[b], err);
+    return gguf_backend_sync(s->backends[a], err);
+}
+
+/* --- copies --------------------------------------------------------------- */
+
+static struct gg_sched_copy how_of(const struct gguf_tensor *copy)
+{
+    struct gg_sched_copy how;
+    gg_op_params_get(copy, &how, sizeof how);
+    return how;
+}
+
+/* The copies of inputs, of all splits. */
+static enum gguf_status copy_inputs(struct gguf_sched *s,
+                                    struct gg_sched_lane *l,
+                                    struct gguf_error *err)
+{
+    for (size_t k = 0; k < s->n_splits; k++)
+        for (size_t i = l->splits[k].begin; i < l->splits[k].copies_end; i++) {
+            struct gguf_tensor *t = l->shadow->nodes[i];
+            if (!gg_sched_origin(l, i) && how_of(t).early)
+                GG_TRY(gguf_tensor_copy(t->src[0], t, err));
+        }
+    return GGUF_OK;
+}
+
+/* Copy t for a split of backend b. */
+static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
+                                int b, struct gguf_error *err)
+{
+    const int a = how_of(t).home;
+    const bool apart = a != GG_SCHED_NONE && s->apart[a];
+    if (apart && s->n_lanes == 1 && s->apart[b])
+        return gguf_backend_copy_async(s->backends[a], s->backends[b],
+                                       t->src[0], t, err);
+    bool queued = false;
+    if (apart && s->n_lanes > 1)
+        GG_TRY(gg_backend_copy_queued(s->backends[a], t->src[0], t, &queued,
+                                      err));
+    if (queued) {
+        GG_TRY(gguf_event_record(s->done[a], s->backends[a], err));
+        return wait_for(s, b, a, err);
+    }
+    GG_TRY(gguf_sched_sync(s, err));
+    return gguf_tensor_copy(t->src[0], t, err);
+}
+
+/* --- splits --------------------------------------------------------------- */
+
+/* Compute a split's nodes from *at on up to the next one that is wanted, *node,
+ * or to the last: then *node is NULL. *ends: want ends the computation at
+ * *node, which is not computed. */
+static enum gguf_status run_until(struct gguf_sched *s,
+                                  const struct gg_sched_lane *l,
+                                  const struct gg_sched_split *split,
+                                  struct gg_sched_want want, size_t *at,
+                                  struct gguf_tensor **node, bool *ends,
+                                  struct gguf_error *err)
+{
+    struct gguf_graph part = split->part;
+    size_t end = *at;
+    int answer = 0;
+    while (end < split->end && !answer)
+        answer = want.fn(want.user, gg_sched_origin(l, end++), false);
+    *ends = answer == GG_SCHED_END;
+    *node = answer ? gg_sched_origin(l, end - 1) : NULL;
+    part.nodes = l->shadow->nodes + *at;
+    part.capacity = part.n_nodes = end - *at - (*ends ? 1 : 0);
+    *at = end;
+    return part.n_nodes
+               ? gguf_backend_compute(s->backends[split->backend], &part, err)
+               : GGUF_OK;
+}
+
+/* Up to each node that the callback wants, then the callback; or, *ends, up to
+ * where it wants no more. */
+static enum gguf_status run_asking(struct gguf_sched *s,
+                                   const struct gg_sched_lane *l,
+                                   const struct gg_sched_split *split,
+                                   bool *ends, struct gguf_error *err)
+{
+    const struct gg_sched_want want = { s->eval, s->eval_user };
+    *ends = false;
+    for (size_t i = split->copies_end; i < split->end && !*ends;) {
+        struct gguf_tensor *node;
+        GG_TRY(run_until(s, l, split, want, &i, &node, ends, err));
+        if (node && !s->eval(s->eval_user, node, true))
+            return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                                "stopped by the evaluation callback");
+    }
+    return GGUF_OK;
+}
+
+/* Whether b can access memory of a, or both can access host memory. */
+static bool meet(const struct gguf_sched *s, int a, int b)
+{
+    struct gguf_backend *x = s->backends[a], *y = s->backends[b];
+    return gguf_backend_supports_buft(y, gguf_backend_buft(x)) ||
+           gguf_backend_supports_buft(x, gguf_backend_buft(y)) ||
+           (gguf_backend_supports_buft(x, gguf_host_buft()) &&
+            gguf_backend_supports_buft(y, gguf_host_buft()));
+}
+
+static enum gguf_status make_plan(const struct gguf_sched *s,
+                                  struct gg_sched_lane *l,
+                                  struct gg_sched_split *split,
+                                  struct gguf_error *err)
+{
+    struct gguf_plan **plan = &l->plans[split - l->splits];
+    struct gguf_backend *b = s->backends[split->backend];
+    if (split->is_planned)
+        return GGUF_OK;
+    GG_TRY(
+        gg_measure_of(s->allocator)
+            ? gg_backend_plan_measure(plan, b, &split->part, s->allocator, err)
+            : gg_backend_plan_make(plan, b, &split->part, err));
+    split->is_planned = true;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_sched_prepare(struct gguf_sched *s, struct gguf_error *err)
+{
+    for (unsigned k = 0; k < s->n_lanes; k++)
+        for (size_t i = 0; i < s->n_splits; i++) {
+            struct gg_sched_split *split = &s->lanes[k].splits[i];
+            if (split->copies_end < split->end)
+                GG_TRY(make_plan(s, &s->lanes[k], split, err));
+        }
+    return GGUF_OK;
+}
+
+/* What a split needs is copied, and who makes what it reads is waited for. */
+static enum gguf_status enter_split(struct gguf_sched *s,
+                                    struct gg_sched_lane *l,
+                                    const struct gg_sched_split *split,
+                                    struct gguf_error *err)
+{
+    const int b = split->backend;
+    for (size_t i = split->begin; i < split->copies_end; i++) {
+        struct gguf_tensor *t = l->shadow->nodes[i];
+        if (!gg_sched_origin(l, i) && !how_of(t).early)
+            GG_TRY(copy_in(s, t, b, err));
+    }
+    if (split->copies_end == split->end)
+        return GGUF_OK;
+    for (int a = 0; a < s->n_backends; a++)
+        if (a != b && is_async(s, a) && meet(s, a, b))
+            GG_TRY(wait_for(s, b, a, err));
+    return GGUF_OK;
+}
+
+static enum gguf_status run_split(struct gguf_sched *s,
+                                  struct gg_sched_lane *l,
+                                  struct gg_sched_split *split, bool *ends,
+                                  struct gguf_error *err)
+{
+    const int b = split->backend;
+    GG_TRY(enter_split(s, l, split, err));
+    if (split->copies_end == split->end)
+        return GGUF_OK;
+    if (s->eval) {
+        GG_TRY(gguf_sched_sync(s, err));
+        return run_asking(s, l, split, ends, err);
+    }
+    if (s->profile && !(s->measures >> b & 1)) {
+        GG_TRY(gguf_sched_sync(s, err));
+        return gg_sched_compute_timed(s, b, &split->part, err);
+    }
+    GG_TRY(make_plan(s, l, split, err));
+    GG_TRY(gguf_plan_compute_async(l->plans[split - l->splits], err));
+    if (s->done[b])
+        return gguf_event_record(s->done[b], s->backends[b], err);
+    return GGUF_OK;
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+/* Wait until the last computation in this lane is done: with one lane, all. */
+static enum gguf_status enter(struct gguf_sched *s, struct gg_sched_lane *l,
+                              struct gguf_error *err)
+{
+    if (s->n_lanes == 1)
+        return gguf_sched_sync(s, err);
+    for (int b = 0; b < s->n_backends; b++) {
+        if (l->used[b])
+            GG_TRY(gguf_event_sync(l->used[b], err));
+        else
+            GG_TRY(gguf_backend_sync(s->backends[b], err));
+    }
+    return GGUF_OK;
+}
+
+/* Inputs may be changed from now on: backends that read them in place must be
+ * done. */
+static enum gguf_status leave(struct gguf_sched *s, struct gg_sched_lane *l,
+                              struct gguf_error *err)
+{
+    const int last = s->n_backends - 1;
+    for (int b = 0; b < s->n_backends; b++) {
+        if (l->used[b])
+            GG_TRY(gguf_event_record(l->used[b], s->backends[b], err));
+        if (is_async(s, b) && (b == last || meet(s, b, last)))
+            GG_TRY(gguf_backend_sync(s->backends[b], err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status run_lane(struct gguf_sched *s, struct gg_sched_lane *l,
+                                 struct gguf_error *err)
+{
+    GG_TRY(enter(s, l, err));
+    bool ends = false;
+    GG_TRY(copy_inputs(s, l, err));
+    for (size_t i = 0; i < s->n_splits && !ends; i++)
+        GG_TRY(run_split(s, l, &l->splits[i], &ends, err));
+    return leave(s, l, err);
+}
+
+enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
+                                          struct gguf_graph *graph,
+                                          struct gguf_error *err)
+{
+    if (!gg_sched_has_placed(s, graph))
+        GG_TRY(gguf_sched_alloc(s, graph, err));
+    enum gguf_status st = run_lane(s, &s->lanes[s->lane], err);
+    s->lane = (s->lane + 1) % s->n_lanes;
+    if (st != GGUF_OK || s->eval) {
+        enum gguf_status rest = gguf_sched_sync(s, st ? NULL : err);
+        return st ? st : rest;
+    }
+    return st;
+}
+
+enum gguf_status gguf_sched_compute(struct gguf_sched *s,
+                                    struct gguf_graph *graph,
+                                    struct gguf_error *err)
+{
+    GG_TRY(gguf_sched_compute_async(s, graph, err));
+    return gguf_sched_sync(s, err);
+}
+
+enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
+                                        struct gguf_graph *graph, size_t begin,
+                                        size_t end, struct gguf_error *err)
+{
+    struct gg_sched_lane *l = &s->lanes[0];
+    bool ends;
+    assert(gg_sched_is_plain(s) && gg_sched_has_placed(s, graph));
+    if (begin == end)
+        return GGUF_OK;
+    struct gg_sched_split some = l->splits[0];
+    some.copies_end = begin;
+    some.end = end;
+    if (s->eval)
+        return run_asking(s, l, &some, &ends, err);
+    some.part.nodes = graph->nodes + begin;
+    some.part.capacity = some.part.n_nodes = end - begin;
+    return gguf_backend_compute(s->backends[some.backend], &some.part, err);
+}
+
+/* --- step by step --------------------------------------------------------- */
+
+enum gguf_status gg_sched_walk_begin(struct gg_sched_walk *w,
+                                     struct gguf_sched *s,
+                                     struct gguf_graph *graph,
+                                     struct gguf_error *err)
+{
+    *w = (struct gg_sched_walk){ .s = s };
+    if (!gg_sched_has_placed(s, graph))
+        GG_TRY(gguf_sched_alloc(s, graph, err));
+    w->lane = s->lane;
+    s->lane = (s->lane + 1) % s->n_lanes;
+    GG_TRY(enter(s, &s->lanes[w->lane], err));
+    return copy_inputs(s, &s->lanes[w->lane], err);
+}
+
+enum gguf_status gg_sched_walk_next(struct gg_sched_walk *w,
+                                    struct gg_sched_want want,
+                                    struct gguf_tensor **node,
+                                    struct gguf_error *err)
+{
+    struct gguf_sched *s = w->s;
+    struct gg_sched_lane *l = &s->lanes[w->lane];
+    bool ends;
+    *node = NULL;
+    for (; w->split < s->n_splits; w->split++, w->entered = false) {
+        const struct gg_sched_split *split = &l->splits[w->split];
+        if (!w->entered) {
+            GG_TRY(enter_split(s, l, split, err));
+            GG_TRY(gguf_sched_sync(s, err));
+            w->at = split->copies_end;
+            w->entered = true;
+        }
+        while (w->at < split->end && !*node)
+            GG_TRY(run_until(s, l, split, want, &w->at, node, &ends, err));
+        if (*node)
+            return GGUF_OK;
+    }
+    GG_TRY(leave(s, l, err));
+    return gguf_sched_sync(s, err);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* clean_spaces.c - blanks that WordPiece put before punctuation, taken out
+ * again
+ *
+ * Three steps, each of which passes on what it is sure of.
+ */
+#include "config.h"
+#include "vocab/clean_spaces.h"
+
+/* " 's", " 'm", " 're", " 've" lose their blank. */
+static void contract(struct gg_vocab_clean *c, char x)
+{
+    bool pair = c->contraction == 2 && (x == 's' || x == 'm');
+    bool triple = c->contraction == 3 && x == 'e';
+    if ((c->contraction == 1 && x == '\'') ||
+        (c->contraction == 2 && (x == 'r' || x == 'v'))) {
+        c->contraction++;
+        c->letter = x;
+        return;
+    }
+    if (c->contraction && !pair && !triple)
+        gg_vocab_sink_put(c->out, ' ');
+    if (c->contraction >= 2)
+        gg_vocab_sink_put(c->out, '\'');
+    if (c->contraction == 3)
+        gg_vocab_sink_put(c->out, c->letter);
+    c->contraction = x == ' ';
+    if (x != ' ')
+        gg_vocab_sink_put(c->out, x);
+}
+
+/* " ' " loses both blanks. */
+static void join(struct gg_vocab_clean *c, char x)
+{
+    if (c->apart == 1 && x == '\'') {
+        c->apart = 2;
+        return;
+    }
+    if (c->apart == 2 && x == ' ') {
+        c->apart = 0;
+        contract(c, '\'');
+        return;
+    }
+    if (c->apart)
+        contract(c, ' ');
+    if (c->apart == 2)
+        contract(c, '\'');
+    c->apart = x == ' ';
+    if (x != ' ')
+        contract(c, x);
+}
+
+void gg_vocab_clean_put(struct gg_vocab_clean *c, char x)
+{
+    if (c->blank && x != '?' && x != '!' && x != '.' && x != ',')
+        join(c, ' ');
+    c->blank = x == ' ';
+    if (x != ' ')
+        join(c, x);
+}
+
+void gg_vocab_clean_end(struct gg_vocab_clean *c)
+{
+    if (c->blank)
+        join(c, ' ');
+    if (c->apart)
+        contract(c, ' ');
+    if (c->apart == 2)
+        contract(c, '\'');
+    if (c->contraction)
+        gg_vocab_sink_put(c->out, ' ');
+    if (c->contraction >= 2)
+        gg_vocab_sink_put(c->out, '\'');
+    if (c->contraction == 3)
+        gg_vocab_sink_put(c->out, c->letter);
+    c->blank = false;
+    c->apart = c->contraction = 0;
+}
