@@ -6,19 +6,20 @@
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 
-# Lines of paths that are not there. Words in capitals and in <> stand for
-# anything; programs of tests have a source. doc/architecture.md counts from
-# lib/, or from a room where its table has said which.
+# Lines of paths that are not there. Words in capitals, F (a family) and words in
+# <> stand for anything; programs of tests have a source. doc/architecture.md
+# counts from lib/, or from a room where its table has said which.
 absent()
 {
-    sed -E 's/NAME|AREA|<[a-z]*>/*/g' | sort -u | while read -r path; do
-        found=
-        for p in "$srcdir"/$path "$srcdir"/$path.c "$srcdir"/lib/$path \
-            "$srcdir"/lib/*/$path "$srcdir"/tests/*/$path; do
-            test -e "$p" && found=yes && break
+    sed -E 's/NAME|AREA|<[a-z]*>/*/g; s,/F([/.]),/*\1,g' | sort -u |
+        while read -r path; do
+            found=
+            for p in "$srcdir"/$path "$srcdir"/$path.c "$srcdir"/lib/$path \
+                "$srcdir"/lib/*/$path "$srcdir"/tests/*/$path; do
+                test -e "$p" && found=yes && break
+            done
+            test "$found" || echo "$path"
         done
-        test "$found" || echo "$path"
-    done
 }
 
 # Every word with a slash between names, but for <gguf/...> and addresses.

@@ -3,8 +3,8 @@
  *
  * For the files of families alone (arch_dense.c and others). Rows were written
  * from what llama.cpp (August 2026) loads and computes, each checked against a
- * file of its architecture (tests/model/check-archs.c). A macro stands for what
- * many rows have in common.
+ * file of its architecture (tests/family/check-archs.c). A macro stands for
+ * what many rows have in common.
  */
 #ifndef GG_MODEL_ARCH_ROW_H
 #define GG_MODEL_ARCH_ROW_H

@@ -10,7 +10,7 @@
 #include "gguf/op.h"
 #include "run/session_int.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 #include <math.h>

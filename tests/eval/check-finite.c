@@ -5,7 +5,7 @@
 #include "gguf/eval.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>

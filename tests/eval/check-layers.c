@@ -9,7 +9,7 @@
 #include "tests/failalloc.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 #include <math.h>

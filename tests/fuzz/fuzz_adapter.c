@@ -10,7 +10,7 @@
 #include "gguf/quant.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/model/lora.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* fuzz_arch.c - small changes of a model of any architecture: opened,
  * tokenized, evaluated
  *
- * The first byte or two choose one of tests/model/arch, each further group a
+ * The first byte or two choose one of tests/family, each further group a
  * change of it: a key's value or type, an array's length, a key that is gone
  * or new, a tensor's shape, name or type, or a vocabulary that does not fit.
  * What comes of it is refused with a message, or computes without fault.
@@ -12,7 +12,7 @@
 #include "gguf/session.h"
 #include "gguf/verify.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 
 #include <stdio.h>
 #include <string.h>

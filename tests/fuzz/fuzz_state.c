@@ -13,7 +13,7 @@
 #include "gguf/cpu.h"
 #include "gguf/session.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 
 #include <string.h>
 #include <xxhash.h>

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/lora.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 #include <float.h>

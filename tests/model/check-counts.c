@@ -12,7 +12,7 @@
 #include "run/session_int.h"
 #include "tests/failalloc.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 enum { N_CTX = 80, N_SEQ = 2, N_UBATCH = 24, N = SKELETON_TOKENS };

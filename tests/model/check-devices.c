@@ -9,7 +9,7 @@
 #include "tests/graph/island.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 
 enum { N_TOK = 40, N_VOCAB = 96, MOST_DEVICES = 3 };
 

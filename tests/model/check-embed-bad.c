@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "tests/model/embed.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;

@@ -9,7 +9,7 @@
 #include "tests/model/refenc.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 #include <math.h>

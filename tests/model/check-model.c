@@ -11,7 +11,7 @@
 #include "tests/model/gen.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/failalloc.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"

@@ -8,7 +8,7 @@
 #include "gguf/verify.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 enum { V = 64, E = 32, FF = 48, N = 24 };

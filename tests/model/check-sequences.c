@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "run/session_int.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 #include <math.h>

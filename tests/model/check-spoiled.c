@@ -6,7 +6,7 @@
 #include "gguf/file.h"
 #include "tests/model/gen.h"
 #include "tests/model/seen.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 static const char *const skeletons[] = {

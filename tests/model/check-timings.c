@@ -3,7 +3,7 @@
 #include "config.h"
 #include "tests/failalloc.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 enum { V = SKELETON_VOCAB, N = SKELETON_TOKENS };

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "model/arch.h"
 #include "tests/model/kept.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/model/told.h"
 
 #include <stdarg.h>

@@ -44,7 +44,7 @@ struct story_kind {
 
 /* What is to be known of a model. */
 struct story_model {
-    const char *name; /* of tests/model/arch; or */
+    const char *name; /* of tests/family; or */
     int window;       /* a llama whose even layers see a window; 0: all. With a
                        * name: how long its windows are; 0: as it says */
     bool states;      /* sequences are forgotten, copied and shifted whole */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vary.h - small changes of the models of tests/model/arch, and what they do to
+/* vary.h - small changes of the models of tests/family, and what they do to
  * the outputs
  *
  * One model at a time: a change is a function that edits vary_model between
@@ -9,7 +9,7 @@
 #define TESTS_MODEL_VARY_H
 
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 
 enum { VARY_N = SKELETON_TOKENS, VARY_V = SKELETON_VOCAB };
 

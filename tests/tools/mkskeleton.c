@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* mkskeleton - the model of a description (tests/model/arch) as a file
+/* mkskeleton - the model of a description (tests/family) as a file
  *
  *     mkskeleton OUT NAME
  */
 #include "config.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 
 #include <stdlib.h>
 

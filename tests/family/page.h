@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* page.h - doc/architectures.md from the rows of the table */
-#ifndef TESTS_MODEL_PAGE_H
-#define TESTS_MODEL_PAGE_H
+#ifndef TESTS_FAMILY_PAGE_H
+#define TESTS_FAMILY_PAGE_H
 
 #include <stdio.h>
 

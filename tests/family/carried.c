@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* carried.c - the texts of tests/model/arch against what they were made of */
+/* carried.c - the texts of tests/family against what they were made of */
 #include "config.h"
-#include "tests/model/carried.h"
+#include "tests/family/carried.h"
 
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "tests/model/run.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include <dirent.h>
@@ -113,6 +114,20 @@ static bool wants_digest(const struct carrying *c)
     return wants;
 }
 
+/* Write the model's section; what follows it in the old text stays. */
+static bool write_text(const char *path, const struct skeleton *s)
+{
+    char *old = slurp(path, NULL);
+    const char *rest = old ? strstr(old, "\n[") : NULL;
+    FILE *f = fopen(path, "w");
+    if (f) {
+        skeleton_print(s, f);
+        fputs(rest ? rest : "", f);
+    }
+    free(old);
+    return f && !fclose(f);
+}
+
 static void carry_one(void *user)
 {
     enum { ROWS = SKELETON_TOKENS };
@@ -129,11 +144,9 @@ static void carry_one(void *user)
         c->bad |= !x;
         free(x);
     }
-    snprintf(path, sizeof path, "%s/%s.txt", c->dir, theirs.name);
-    FILE *f = fopen(path, "w");
-    if (f)
-        skeleton_print(&theirs, f);
-    if (!f || fclose(f)) {
+    if (!skeleton_path(theirs.name, path))
+        snprintf(path, sizeof path, "%s/%s.txt", c->dir, theirs.name);
+    if (!write_text(path, &theirs)) {
         perror(path);
         c->bad = true;
     }

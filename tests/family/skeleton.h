@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* skeleton.h - a model of an architecture as a small text
  *
- * tests/model/arch/NAME.txt has one each. A line is a thing:
+ * tests/family/F/NAME.txt is all that tests know of one model of family F. It
+ * has sections. The first has no heading and is the model; each other section
+ * begins with a line "[WORD ...]" and ends at the next one:
  *
- *     # a remark
+ *     [variants]  changes of the model and what follows from them (variant.h)
+ *     [folder]    a folder that is converted to it, and what must come of it
+ *
+ * Lines that begin with # are remarks. In the section of the model a line is a
+ * thing:
+ *
  *     seed 0x60e336d390896756        of the weights (gen.h)
  *     gain attn_[qk]_norm 0.5        factor of weights whose name matches
  *     run decode                     or embed, encode+decode: how it is used
@@ -23,10 +30,10 @@
  * these few numbers hold a bound as all would. Where a model has none,
  * its architecture is not evaluated.
  *
- * check-archs --carry makes these texts of ../shared/archs.
+ * check-archs --carry makes this section of ../shared/archs and keeps others.
  */
-#ifndef TESTS_MODEL_SKELETON_H
-#define TESTS_MODEL_SKELETON_H
+#ifndef TESTS_FAMILY_SKELETON_H
+#define TESTS_FAMILY_SKELETON_H
 
 #include "tests/model/gen.h"
 
@@ -46,6 +53,13 @@ struct skeleton {
 
 /* Models that there are, in the order of their names: how many, at most max. */
 size_t skeleton_names(char (*names)[64], size_t max);
+
+/* The text of that name. false: there is none. */
+bool skeleton_path(const char *name, char path[4400]);
+
+/* The text of that name after the heading of its first section "[WORD ...]",
+ * to be closed; NULL: there is no such section. */
+FILE *skeleton_section(const char *name, const char *word, char heading[256]);
 
 /* The one of that name; free what was read in any case. false: there is none
  * of that name, or a line cannot be read, which is printed. */

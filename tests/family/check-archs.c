@@ -6,12 +6,12 @@
 #include "gguf/verify.h"
 #include "model/arch.h"
 #include "model/need.h"
-#include "tests/model/carried.h"
+#include "tests/family/carried.h"
 #include "tests/model/gen.h"
-#include "tests/model/page.h"
+#include "tests/family/page.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
 /* ---- what is found in a file ---- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* carried.h - are the texts and digests that the tests carry those of
  * ../shared/archs? */
-#ifndef TESTS_MODEL_CARRIED_H
-#define TESTS_MODEL_CARRIED_H
+#ifndef TESTS_FAMILY_CARRIED_H
+#define TESTS_FAMILY_CARRIED_H
 
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 
 /* How far all outputs are from llama.cpp's (run_nmse), and whether the digest
  * is of those. false: they are not there. */

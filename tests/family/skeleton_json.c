@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* skeleton_json.c - skeletons of ../shared/archs, in JSON */
 #include "config.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 #include "tests/slurp.h"
 
 #include <stdlib.h>

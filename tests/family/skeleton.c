@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* skeleton.c - models of architectures as small texts, read and written */
 #include "config.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *folder(void)
+enum { MAX_FAMILIES = 64 };
+
+/* tests/family, or a family's folder there. */
+static const char *folder_of(const char *family)
 {
     static char path[4096];
     const char *top = getenv("srcdir");
-    snprintf(path, sizeof path, "%s/tests/model/arch", top ? top : ".");
+    snprintf(path, sizeof path, "%s/tests/family/%s", top ? top : ".", family);
     return path;
 }
 
@@ -21,20 +24,69 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-size_t skeleton_names(char (*names)[64], size_t max)
+/* Add names in a folder that end so, without that end. */
+static size_t add_names(const char *folder, const char *end, char (*names)[64],
+                        size_t n, size_t max)
 {
-    size_t n = 0;
-    DIR *d = opendir(folder());
+    DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        const char *end = strstr(e->d_name, ".txt");
-        if (end && !end[4] && n < max)
-            snprintf(names[n++], sizeof names[0], "%.*s",
-                     (int)(end - e->d_name), e->d_name);
+        const size_t len = strcspn(e->d_name, ".");
+        if (len && !strcmp(e->d_name + len, end) && n < max)
+            snprintf(names[n++], sizeof names[0], "%.*s", (int)len, e->d_name);
     }
     if (d)
         closedir(d);
+    return n;
+}
+
+/* Families; a folder has no dot in its name, and texts nothing else. */
+static size_t family_names(char (*names)[64])
+{
+    const size_t n = add_names(folder_of(""), "", names, 0, MAX_FAMILIES);
     qsort(names, n, sizeof names[0], by_name);
     return n;
+}
+
+size_t skeleton_names(char (*names)[64], size_t max)
+{
+    char family[MAX_FAMILIES][64];
+    const size_t n_families = family_names(family);
+    size_t n = 0;
+    for (size_t i = 0; i < n_families; i++)
+        n = add_names(folder_of(family[i]), ".txt", names, n, max);
+    qsort(names, n, sizeof names[0], by_name);
+    return n;
+}
+
+bool skeleton_path(const char *name, char path[4400])
+{
+    char family[MAX_FAMILIES][64];
+    const size_t n = family_names(family);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(path, 4400, "%s/%.64s.txt", folder_of(family[i]), name);
+        FILE *f = fopen(path, "r");
+        if (f) {
+            fclose(f);
+            return true;
+        }
+    }
+    return false;
+}
+
+FILE *skeleton_section(const char *name, const char *word, char heading[256])
+{
+    const size_t n = strlen(word);
+    char path[4400];
+    FILE *f = skeleton_path(name, path) ? fopen(path, "r") : NULL;
+    while (f && fgets(heading, 256, f)) {
+        heading[strcspn(heading, "\n")] = 0;
+        if (heading[0] == '[' && !strncmp(heading + 1, word, n) &&
+            strchr(" ]", heading[n + 1]))
+            return f;
+    }
+    if (f)
+        fclose(f);
+    return NULL;
 }
 
 /* A number of the model's architecture, or 0. */
@@ -210,14 +262,13 @@ static bool read_line(struct reader *r, char *p)
 bool skeleton_open(struct skeleton *s, const char *name)
 {
     struct reader r = { .s = s };
-    char path[5000], line[1024];
+    char path[4400], line[1024];
     memset(s, 0, sizeof *s);
     gen_init(&s->g, 0);
     snprintf(s->name, sizeof s->name, "%s", name);
-    snprintf(path, sizeof path, "%s/%s.txt", folder(), name);
-    FILE *f = fopen(path, "r");
+    FILE *f = skeleton_path(name, path) ? fopen(path, "r") : NULL;
     bool good = f != NULL;
-    while (good && fgets(line, sizeof line, f)) {
+    while (good && fgets(line, sizeof line, f) && line[0] != '[') {
         line[strcspn(line, "\n")] = 0;
         char kept[64];
         snprintf(kept, sizeof kept, "%.60s", line);

@@ -3,9 +3,9 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "model/need.h"
-#include "tests/model/page.h"
+#include "tests/family/page.h"
 #include "base/str.h"
-#include "tests/model/skeleton.h"
+#include "tests/family/skeleton.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -240,7 +240,7 @@ static const char intro[] =
     "# Architectures\n"
     "\n"
     "Printed from the rows of `lib/model/arch_*.c` by "
-    "`tests/model/check-archs --page`, which `make check` holds\n"
+    "`tests/family/check-archs --page`, which `make check` holds\n"
     "against this page. What a cell does not say is llama's: RMS norms before "
     "attention and before a gated\n"
     "feed-forward part with SiLU, separate or fused q, k, v, scores over "
