@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* arch.c - the table of architectures, which lies in a file for each family */
+/* arch.c - the table of architectures, whose rows lie with their families */
 #include "config.h"
-#include "model/arch.h"
+#include "model/family/families.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -10,33 +10,27 @@
 #include <string.h>
 
 static const struct gg_arch_family *const families[] = {
-    &gg_arch_dense,
-    &gg_arch_encoder,
-    &gg_arch_experts,
-    &gg_arch_recurrent,
+#define X(FAMILY) &gg_arch_family_##FAMILY,
+    GG_FAMILY_LIST(X)
+#undef X
 };
-_Static_assert(GG_LEN(families) == GG_ARCH_FAMILIES, "a place for each");
 
-const struct gg_arch *gg_arch_next(struct gg_arch_walk *w)
+const struct gg_arch *gg_arch_next(const struct gg_arch *after)
 {
-    const struct gg_arch *first = NULL;
-    size_t from = 0;
-    for (size_t i = 0; i < GG_ARCH_FAMILIES; i++) {
-        if (w->at[i] == families[i]->n)
-            continue;
-        const struct gg_arch *row = &families[i]->rows[w->at[i]];
-        if (!first || strcmp(row->name, first->name) < 0) {
-            first = row;
-            from = i;
+    const struct gg_arch *next = NULL;
+    for (size_t i = 0; i < GG_LEN(families); i++)
+        for (size_t k = 0; k < families[i]->n; k++) {
+            const struct gg_arch *row = &families[i]->rows[k];
+            if ((!after || strcmp(row->name, after->name) > 0) &&
+                (!next || strcmp(row->name, next->name) < 0))
+                next = row;
         }
-    }
-    w->at[from] += first != NULL;
-    return first;
+    return next;
 }
 
 const struct gg_arch *gg_arch_find(struct gguf_str name)
 {
-    for (size_t i = 0; i < GG_ARCH_FAMILIES; i++)
+    for (size_t i = 0; i < GG_LEN(families); i++)
         for (size_t k = 0; k < families[i]->n; k++)
             if (gg_str_eqz(name, families[i]->rows[k].name))
                 return &families[i]->rows[k];
@@ -45,9 +39,8 @@ const struct gg_arch *gg_arch_find(struct gguf_str name)
 
 const char *gguf_model_arch_at(size_t n)
 {
-    struct gg_arch_walk w = { { 0 } };
-    const struct gg_arch *a = gg_arch_next(&w);
+    const struct gg_arch *a = gg_arch_next(NULL);
     while (a && (!a->runs || n-- > 0))
-        a = gg_arch_next(&w);
+        a = gg_arch_next(a);
     return a ? a->name : NULL;
 }

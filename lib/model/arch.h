@@ -555,21 +555,9 @@ struct gg_arch {
     const char *odd; /* what no column says, for people; or NULL */
 };
 
-/* All rows in the order of their names, whichever family's file they are in: a
- * zeroed walk begins, NULL is the end. */
-enum { GG_ARCH_FAMILIES = 4 };
-struct gg_arch_walk {
-    size_t at[GG_ARCH_FAMILIES];
-};
-const struct gg_arch *gg_arch_next(struct gg_arch_walk *w);
-
-/* A file of rows, in the order of their names. */
-struct gg_arch_family {
-    const struct gg_arch *rows;
-    size_t n;
-};
-extern const struct gg_arch_family gg_arch_dense, gg_arch_encoder,
-    gg_arch_experts, gg_arch_recurrent;
+/* The row whose name follows that of another, of all families; the first one
+ * after NULL, NULL after the last. */
+const struct gg_arch *gg_arch_next(const struct gg_arch *after);
 
 /* By general.architecture, or NULL. */
 const struct gg_arch *gg_arch_find(struct gguf_str name);

@@ -45,12 +45,11 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
         m->arch = gg_arch_find(m->arch_name);
     if (m->arch && m->arch->runs)
         return GGUF_OK;
-    struct gg_arch_walk w = { { 0 } };
-    const struct gg_arch *known;
+    const struct gg_arch *known = NULL;
     struct gguf_near near;
     char hint[GGUF_NEAR_HINT];
     gguf_near_init(&near, m->arch_name);
-    while (!m->arch && (known = gg_arch_next(&w)))
+    while (!m->arch && (known = gg_arch_next(known)))
         if (known->runs)
             gguf_near_try(&near, gg_str_z(known->name));
     return gg_error_set(

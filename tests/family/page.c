@@ -239,7 +239,7 @@ static void ends(struct cell *c, const struct gg_arch *a)
 static const char intro[] =
     "# Architectures\n"
     "\n"
-    "Printed from the rows of `lib/model/arch_*.c` by "
+    "Printed from the rows of `lib/model/family/*.c` by "
     "`tests/family/check-archs --page`, which `make check` holds\n"
     "against this page. What a cell does not say is llama's: RMS norms before "
     "attention and before a gated\n"
@@ -306,8 +306,7 @@ static void checked(struct cell *c, const struct gg_arch *a)
 void page_print(FILE *out)
 {
     fputs(intro, out);
-    struct gg_arch_walk w = { { 0 } };
-    for (const struct gg_arch *a; (a = gg_arch_next(&w));) {
+    for (const struct gg_arch *a = NULL; (a = gg_arch_next(a));) {
         struct cell cells[6] = { { "" } }, how = { "" };
         layer(&cells[0], a);
         mixer(&cells[1], a);

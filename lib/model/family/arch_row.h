@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* arch_row.h - how rows of architectures are written
  *
- * For the files of families alone (arch_dense.c and others). Rows were written
+ * For the files of families alone. Rows were written
  * from what llama.cpp (August 2026) loads and computes, each checked against a
  * file of its architecture (tests/family/check-archs.c). A macro stands for
  * what many rows have in common.
  */
-#ifndef GG_MODEL_ARCH_ROW_H
-#define GG_MODEL_ARCH_ROW_H
+#ifndef GG_MODEL_FAMILY_ARCH_ROW_H
+#define GG_MODEL_FAMILY_ARCH_ROW_H
 
 #include "base/compiler.h"
 #include "gguf/model.h"
 #include "model/arch.h"
+#include "model/family/families.h"
 #include "model/need.h"
 
 /* clang-format off */
@@ -46,11 +47,6 @@
     .mix_norm = { .post = W(NORM_POST) },                                     \
     .ffn_norm = { .post = W(NORM_POST_FFN) }, .final_norm = W(OUTPUT_NORM)
 #define ONE .mix_norm = { .pre = W(ATTN_NORM) }, .final_norm = W(OUTPUT_NORM)
-#define BERT                                                                  \
-    .norm = GG_NORM_LAYER, .norm_b = GG_MUST,                                 \
-    .mix_norm = { .add = W(ATTN_OUT_NORM) },                                  \
-    .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = GG_MUST,           \
-    .output = GG_OUTPUT_NONE, .no_memory = true
 #define LAYER .norm = GG_NORM_LAYER, .norm_b = GG_MUST
 
 #define NEOX .rope = GGUF_ROPE_NEOX
@@ -62,14 +58,6 @@
 #define FUSED_B .qkv = GG_QKV_FUSED, .qkv_b = GG_MUST, .out_b = GG_MUST
 #define FREQS .freqs = GG_MAY
 #define LONGROPE .longrope = true
-
-#define GRANITE /* without what its families add */                           \
-    LLAMA, FREQS, .out_b = GG_MAY, .rope_where = GG_ROPE_WHERE_TUNED,         \
-    .scale = GG_SCALE_KEY, .ffn_b = GG_MAY,                                   \
-    .moe = { .where = GG_EXPERTS_COUNT, .norm = GG_MUST,                      \
-             .shared = GG_SHARED_WIDTH_ONLY },                                \
-    .embd_scale = GG_EMBD_SCALE_KEY, .residual_scale = true,                  \
-    .logit_scale = GG_LOGIT_SCALE_OVER
 
 /* Experts: all layers, softmax over all. */
 #define MOE_ALL(NORM, FF)                                                     \
@@ -83,9 +71,6 @@
     K(rank_kv), KM(rank_q), KM(dim_k_mla), KM(dim_v_mla)
 #define INDEXER K(n_idx), K(dim_idx), K(idx_top)
 #define YARN KM(yarn_log)
-#define RANKS_7                                                               \
-    K(wkv_head), K(rank_decay), K(rank_iclr), K(rank_vres), KM(rank_gate),    \
-        KM(n_shift)
 /* clang-format on */
 
 #endif

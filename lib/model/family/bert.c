@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* arch_encoder.c - encoders: texts into states or vectors, and from text to
- * text */
+/* bert.c - BERT: encoders, texts into states or vectors */
 #include "config.h"
-#include "model/arch_row.h"
+#include "model/family/arch_row.h"
 
 /* clang-format off */
+#define BERT                                                                  \
+    .norm = GG_NORM_LAYER, .norm_b = GG_MUST,                                 \
+    .mix_norm = { .add = W(ATTN_OUT_NORM) },                                  \
+    .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = GG_MUST,           \
+    .output = GG_OUTPUT_NONE, .no_memory = true
+
 static const struct gg_arch rows[] = {
     { .name = "bert", .runs = true, BERT, NO_ROPE, .out_b = GG_MAY,
       .ffn = GG_FFN_PLAIN, .act = GG_ACT_GELU, .ffn_b = GG_MAY,
@@ -12,14 +17,6 @@ static const struct gg_arch rows[] = {
       .types = GG_MAY },
     { .name = "eurobert", .runs = true, LLAMA, NEOX, .output = GG_OUTPUT_NONE,
       .no_memory = true },
-    { .name = "gemma-embedding", .runs = true,
-      FOUR, NEOX, HEAD_NORM, .act = GG_ACT_GELU,
-      .window = { GG_WINDOW_LAST_FULL, GG_MUST, 6, .centred = true,
-                  .rope = GG_WINDOW_ROPE_OWN },
-      .no_causal = true, .no_memory = true,
-      .embd_scale = GG_EMBD_SCALE_SQRT, .output = GG_OUTPUT_NONE,
-      MORE(M(OUTPUT), M(DENSE_2), M(DENSE_3), KM(dense_2_out),
-           KM(dense_3_in)) },
     { .name = "jina-bert-v2", .runs = true, LAYER, NO_ROPE,
       .mix_norm = { .add = W(ATTN_OUT_NORM), .again = W(ATTN_NORM_2) },
       .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = GG_MUST,
@@ -34,10 +31,6 @@ static const struct gg_arch rows[] = {
     { .name = "jina-bert-v3", .runs = true, BERT, NEOX, .out_b = GG_MAY,
       .ffn = GG_FFN_PLAIN, .act = GG_ACT_GELU, .ffn_b = GG_MAY,
       .types = GG_MAY },
-    { .name = "llama-embed", .runs = true,
-      LLAMA, FREQS, LONGROPE, .out_b = GG_MAY,
-      .ffn_b = GG_MAY, .moe = MOE_IF_ANY, .output = GG_OUTPUT_NONE,
-      .no_memory = true, MORE(M(OUTPUT)) },
     { .name = "modern-bert", .runs = true, LLAMA, NEOX,
       .norm = GG_NORM_LAYER, .first_bare = true,
       .embd_norm = GG_MAY, .qkv = GG_QKV_SQUARE, .ffn = GG_FFN_FUSED,
@@ -61,19 +54,7 @@ static const struct gg_arch rows[] = {
       .types = GG_MAY,
       .moe = { .where = GG_EXPERTS_EVERY, .plain = true },
       MORE(KM(moe_every)) },
-    { .name = "t5", .runs = true, NO_ROPE, .mixer = GG_MIX_ENCDEC,
-      .ffn = GG_FFN_IN_MIXER, .act = GG_ACT_GELU, .scale = GG_SCALE_ONE,
-      MORE(K(n_buckets), KM(n_dec_layer), KM(dec_start),
-           N(ENC_OUTPUT_NORM), N(DEC_OUTPUT_NORM)),
-      IDLE(W(CROSS_REL)),
-      .odd = "relative positions; ReLU without a gate; cross_attn_rel_b is "
-             "not used" },
-    { .name = "t5encoder", .runs = true, NO_ROPE, .mixer = GG_MIX_ENCODER,
-      .ffn = GG_FFN_IN_MIXER, .act = GG_ACT_GELU, .scale = GG_SCALE_ONE,
-      .no_causal = true, .no_memory = true, .output = GG_OUTPUT_NONE,
-      MORE(K(n_buckets), N(ENC_OUTPUT_NORM), M(OUTPUT)),
-      .odd = "relative positions; ReLU without a gate" },
 };
 /* clang-format on */
 
-const struct gg_arch_family gg_arch_encoder = { rows, GG_LEN(rows) };
+const struct gg_arch_family gg_arch_family_bert = { rows, GG_LEN(rows) };

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* cohere.c - Command R */
+#include "config.h"
+#include "model/family/arch_row.h"
+
+/* clang-format off */
+static const struct gg_arch rows[] = {
+    { .name = "cohere2", .runs = true, ONE, .order = GG_ORDER_PARALLEL,
+      .norm = GG_NORM_LAYER, .rope_where = GG_ROPE_WHERE_WINDOWS,
+      .window = { GG_WINDOW_LAST_FULL, GG_MUST, .period = 4 },
+      .output = GG_OUTPUT_EMBD, .logit_scale = GG_LOGIT_SCALE_TIMES,
+      MORE(K(logit_scale)) },
+    { .name = "cohere2moe", .runs = true,
+      ONE, .order = GG_ORDER_PARALLEL,
+      .norm = GG_NORM_EITHER, .rope_where = GG_ROPE_WHERE_WINDOWS_LEAD,
+      .window = { GG_WINDOW_FIRST_FULL, .key = GG_MUST },
+      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,
+               .gating_key = GG_MAY, .norm = GG_MAY, .scale = true,
+               .fused = true, .ff = GG_EXPERT_FF_KEY,
+               .shared = GG_SHARED_WIDTH_COUNT, .mean = true },
+      .logit_scale = GG_LOGIT_SCALE_TIMES, .nextn = true,
+      MORE(K(logit_scale), K(window_pattern), K(n_dense)) },
+    { .name = "command-r", .runs = true, ONE, .order = GG_ORDER_PARALLEL,
+      .norm = GG_NORM_LAYER,
+      .qk = { .form = GG_QK_HEADS, .kind = GG_NORM_LAYER, .maybe = true },
+      .output = GG_OUTPUT_EMBD, .logit_scale = GG_LOGIT_SCALE_TIMES },
+};
+/* clang-format on */
+
+const struct gg_arch_family gg_arch_family_cohere = { rows, GG_LEN(rows) };

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* deepseek.c - DeepSeek, and models with its latent attention or experts */
+#include "config.h"
+#include "model/family/arch_row.h"
+
+/* clang-format off */
+static const struct gg_arch rows[] = {
+    { .name = "deepseek", .runs = true, LLAMA,
+      .moe = { .where = GG_EXPERTS_LEAD, .scale = true,
+               .ff = GG_EXPERT_FF_KEY, .shared = GG_SHARED_COUNT } },
+    { .name = "deepseek2", .runs = true, LLAMA, .mixer = GG_MIX_LATENT,
+      .scale = GG_SCALE_YARN, .yarn_both = true,
+      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIZE,
+               .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
+               .scale = true, .fused = true, .ff = GG_EXPERT_FF_KEY,
+               .shared = GG_SHARED_COUNT },
+      .nextn = true, .temper = GG_TEMPER_KEYS,
+      MORE(LATENT, YARN) },
+    { .name = "deepseek2-ocr", .runs = true, LLAMA, NEOX,
+      .qkv = GG_QKV_SEPARATE,
+      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SOFTMAX,
+               .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
+               .scale = true, .fused = true, .ff = GG_EXPERT_FF_KEY,
+               .shared = GG_SHARED_COUNT } },
+    { .name = "deepseek32", .runs = true, LLAMA, .mixer = GG_MIX_SPARSE,
+      .scale = GG_SCALE_YARN, .idx_rope = GGUF_ROPE_NEOX,
+      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
+               .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
+               .scale = true, .ff = GG_EXPERT_FF_KEY,
+               .shared = GG_SHARED_COUNT },
+      .nextn = true, MORE(LATENT, INDEXER, YARN) },
+    { .name = "deepseek4", .runs = true, LLAMA, OWN,
+      .order = GG_ORDER_STREAMS,
+      .mixer = GG_MIX_COMPRESSED, .sinks = GG_MUST,
+      .window = { GG_WINDOW_EVERY, .key = GG_MUST,
+                  .rope = GG_WINDOW_ROPE_PLAIN },
+      .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
+               .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
+               .scale = true, .ff = GG_EXPERT_FF_KEY, .clamp_first = true,
+               .shared = GG_SHARED_COUNT },
+      .nextn = true,
+      MORE(K(rank_q), INDEXER, K(out_groups), K(out_rank), K(compress_base),
+           K(compress), K(n_streams), K(n_sinkhorn), K(streams_eps),
+           K(n_hash), K(expert_norm), K(expert_scale), K(clamp_exp),
+           KM(clamp_shexp)),
+      .odd = "first layers choose experts by the token's number; clamped "
+             "SwiGLU" },
+    { .name = "dots1", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
+      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
+               .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
+               .scale = true, .ff = GG_EXPERT_FF_KEY,
+               .shared = GG_SHARED_COUNT } },
+    { .name = "plm", .runs = true, LLAMA, .mixer = GG_MIX_LATENT_EXPANDED,
+      .ffn = GG_FFN_PLAIN, .act = GG_ACT_RELU_SQR,
+      .output = GG_OUTPUT_EMBD, MORE(K(rank_kv)) },
+};
+/* clang-format on */
+
+const struct gg_arch_family gg_arch_family_deepseek = { rows, GG_LEN(rows) };

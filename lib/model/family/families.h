@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* families.h - families of architectures, by lineage
+ *
+ * A family F has its rows in family/F.c, how its folders are converted in
+ * lib/convert/family/F.c, and its tests in tests/family/F.
+ */
+#ifndef GG_MODEL_FAMILY_FAMILIES_H
+#define GG_MODEL_FAMILY_FAMILIES_H
+
+#include "model/arch.h"
+
+/* X(FAMILY) */
+#define GG_FAMILY_LIST(X)                                                     \
+    X(bailing)                                                                \
+    X(bert)                                                                   \
+    X(cohere)                                                                 \
+    X(deepseek)                                                               \
+    X(diffusion)                                                              \
+    X(ernie)                                                                  \
+    X(exaone)                                                                 \
+    X(expert)                                                                 \
+    X(falcon)                                                                 \
+    X(gemma)                                                                  \
+    X(glm)                                                                    \
+    X(gpt)                                                                    \
+    X(granite)                                                                \
+    X(hunyuan)                                                                \
+    X(kimi)                                                                   \
+    X(lfm)                                                                    \
+    X(llama)                                                                  \
+    X(mamba)                                                                  \
+    X(minicpm)                                                                \
+    X(minimax)                                                                \
+    X(mistral)                                                                \
+    X(nemotron)                                                               \
+    X(olmo)                                                                   \
+    X(phi)                                                                    \
+    X(plamo)                                                                  \
+    X(qwen)                                                                   \
+    X(rwkv)                                                                   \
+    X(t5)
+
+/* Rows of a family, in the order of their names. */
+struct gg_arch_family {
+    const struct gg_arch *rows;
+    size_t n;
+};
+#define X(FAMILY) extern const struct gg_arch_family gg_arch_family_##FAMILY;
+GG_FAMILY_LIST(X)
+#undef X
+
+#endif

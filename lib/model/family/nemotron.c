@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* nemotron.c - Nemotron */
+#include "config.h"
+#include "model/family/arch_row.h"
+
+/* clang-format off */
+/* Two names for one. */
+#define NEMOTRON                                                              \
+    ONE, NO_ROPE, .order = GG_ORDER_SINGLE,                                   \
+    .other = GG_MIX_MAMBA2, .mix_rule = GG_MIX_RULE_NO_KV_NO_FF,              \
+    .out_b = GG_MAY, .ffn = GG_FFN_PLAIN, .act = GG_ACT_RELU_SQR,             \
+    .ffn_b = GG_MAY,                                                          \
+    .moe = { .where = GG_EXPERTS_FF, .gating = GG_GATING_SIGMOID,             \
+             .select_b = GG_MUST, .norm = GG_MAY, .scale = true,              \
+             .plain = true, .ff = GG_EXPERT_FF_KEY_OR_PART,                   \
+             .shared = GG_SHARED_WIDTH_ONLY },                                \
+    MORE(SSM, K(ssm_groups), KM(moe_latent), M(LATENT_DOWN),                  \
+         M(LATENT_UP))
+
+static const struct gg_arch rows[] = {
+    { .name = "nemotron", .runs = true,
+      LLAMA, LAYER, NEOX, OWN, .out_b = GG_MAY,
+      .ffn = GG_FFN_PLAIN, .act = GG_ACT_RELU_SQR, .ffn_b = GG_MAY },
+    { .name = "nemotron_h", .runs = true, NEMOTRON },
+    { .name = "nemotron_h_moe", .runs = true, NEMOTRON },
+};
+/* clang-format on */
+
+const struct gg_arch_family gg_arch_family_nemotron = { rows, GG_LEN(rows) };

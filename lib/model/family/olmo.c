@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* olmo.c - OLMo */
+#include "config.h"
+#include "model/family/arch_row.h"
+
+/* clang-format off */
+static const struct gg_arch rows[] = {
+    { .name = "olmo", .runs = true,
+      LLAMA, .norm = GG_NORM_LAYER, .norm_plain = true,
+      .clamp = GG_MAY },
+    { .name = "olmo2", .runs = true, AFTER, NEOX, OWN, .qkv = GG_QKV_SEPARATE,
+      .qk = { .form = GG_QK_WIDE },
+      .window = { GG_WINDOW_LAST_FULL, GG_MAY, 4,
+                  .rope = GG_WINDOW_ROPE_PLAIN } },
+    { .name = "olmoe", .runs = true, LLAMA, NEOX, OWN, .qkv = GG_QKV_SEPARATE,
+      .qk = { .form = GG_QK_WIDE }, .moe = MOE_ALL(NO, MODEL) },
+};
+/* clang-format on */
+
+const struct gg_arch_family gg_arch_family_olmo = { rows, GG_LEN(rows) };

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* qwen.c - Qwen, and models that continue it */
+#include "config.h"
+#include "model/family/arch_row.h"
+
+/* clang-format off */
+static const struct gg_arch rows[] = {
+    { .name = "grovemoe", .runs = true, LLAMA, NEOX, HEAD_NORM,
+      .moe = MOE_ALL(MUST, KEY_OR_PART),
+      MORE(N(GATE_CHUNKS), N(UP_CHUNKS), N(DOWN_CHUNKS), K(group_scale),
+           K(n_per_group), KM(n_ff_chunk), K(n_ff_expert)),
+      .odd = "chunk experts after the experts, as likely as the experts of "
+             "their numbers" },
+    { .name = "qwen", .runs = true, LLAMA, NEOX, OWN, .qkv = GG_QKV_FUSED,
+      .qkv_b = GG_MUST, .ffn = GG_FFN_HALF },
+    { .name = "qwen2", .runs = true, LLAMA, NEOX, FREQS, LONGROPE,
+      .qk = { .form = GG_QK_HEAD, .maybe = true }, .out_b = GG_MAY,
+      .ffn_b = GG_MAY, .output_b = GG_MAY },
+    { .name = "qwen2moe", .runs = true, LLAMA, NEOX, OWN,
+      .moe = { .where = GG_EXPERTS_ALL, .ff = GG_EXPERT_FF_KEY_OR_PART,
+               .shared = GG_SHARED_WIDTH_MODEL, .shared_gate = true } },
+    { .name = "qwen2vl", .runs = true, LLAMA, .rope = GGUF_ROPE_MROPE,
+      .rope_axes = true, .output_b = GG_MAY, IDLE(W(OUTPUT_B)),
+      .odd = "output.bias is not added; norms have the key's epsilon, "
+             "llama.cpp's have none" },
+    { .name = "qwen3", .runs = true, LLAMA, NEOX, HEAD_NORM,
+      .rank = GG_RANK_LAST },
+    { .name = "qwen35", .runs = true, LLAMA_POST, HEAD_NORM,
+      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = GG_QKV_GATED,
+      .other = GG_MIX_DELTA_TILED,
+      .mix_rule = GG_MIX_RULE_INTERVAL, .nextn = true,
+      MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
+    { .name = "qwen35moe", .runs = true, LLAMA_POST, HEAD_NORM,
+      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = GG_QKV_GATED,
+      .other = GG_MIX_DELTA_TILED,
+      .mix_rule = GG_MIX_RULE_INTERVAL,
+      .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST, .fused = true,
+               .ff = GG_EXPERT_FF_KEY_OR_PART,
+               .shared = GG_SHARED_WIDTH_MODEL, .shared_gate = true },
+      .nextn = true,
+      MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
+    { .name = "qwen3moe", .runs = true, LLAMA, NEOX, HEAD_NORM,
+      .moe = MOE_ALL(MUST, KEY_OR_PART) },
+    { .name = "qwen3next", .runs = true, LLAMA_POST, NEOX, HEAD_NORM,
+      .qkv = GG_QKV_GATED, .other = GG_MIX_DELTA,
+      .mix_rule = GG_MIX_RULE_INTERVAL,
+      .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST, .fused = true,
+               .ff = GG_EXPERT_FF_KEY_OR_PART,
+               .shared = GG_SHARED_WIDTH_MODEL, .shared_gate = true },
+      .nextn = true,
+      MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
+    { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM,
+      .rank = GG_RANK_LAST,
+      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, MORE(KM(n_deepstack)),
+      .odd = "pairs of no section do not turn in texts; the definition turns "
+             "them by time, unlike llama.cpp" },
+    { .name = "qwen3vlmoe", .runs = true, LLAMA, HEAD_NORM,
+      .rope = GGUF_ROPE_IMROPE, .rope_axes = true,
+      .moe = MOE_ALL(MUST, KEY_OR_PART), MORE(KM(n_deepstack)),
+      .odd = "pairs of no section do not turn in texts; the definition turns "
+             "them by time, unlike llama.cpp" },
+    { .name = "smallthinker", .runs = true,
+      LLAMA, NEOX,
+      .rope_where = GG_ROPE_WHERE_FIRST_OF_4,
+      .window = { GG_WINDOW_FIRST_FULL, GG_MAY, 4, .exact = 4096,
+                  .rope = GG_WINDOW_ROPE_BASE },
+      .act = GG_ACT_RELU,
+      .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
+               .gating_key = GG_MAY, .norm = GG_MUST,
+               .ff = GG_EXPERT_FF_KEY, .router = GG_ROUTER_LAYER },
+      .odd = "with 4 layers positions turn everywhere" },
+};
+/* clang-format on */
+
+const struct gg_arch_family gg_arch_family_qwen = { rows, GG_LEN(rows) };
