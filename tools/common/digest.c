@@ -15,10 +15,10 @@
 
 /* Of tensors and their model, or, with whole, of all bytes of files. */
 static enum gguf_status
-digest(const struct load *l, enum gguf_digest_algo algo,
-       struct gguf_pool *pool, const char *label, bool quiet,
-       struct gguf_digest *tensors, struct gguf_digest *model,
-       struct gguf_digest *whole, struct gguf_error *err)
+digest_tensors(const struct load *l, enum gguf_digest_algo algo,
+               struct gguf_pool *pool, const char *label, bool quiet,
+               struct gguf_digest *tensors, struct gguf_digest *model,
+               struct gguf_digest *whole, struct gguf_error *err)
 {
     const size_t n = load_n_files(l);
     struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
@@ -45,7 +45,8 @@ enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
                               struct gguf_digest *model,
                               struct gguf_error *err)
 {
-    return digest(l, algo, pool, label, quiet, tensors, model, NULL, err);
+    return digest_tensors(l, algo, pool, label, quiet, tensors, model, NULL,
+                          err);
 }
 
 enum gguf_status digest_whole(const struct load *l, enum gguf_digest_algo algo,
@@ -53,10 +54,10 @@ enum gguf_status digest_whole(const struct load *l, enum gguf_digest_algo algo,
                               bool quiet, struct gguf_digest *whole,
                               struct gguf_error *err)
 {
-    return digest(l, algo, pool, label, quiet, NULL, NULL, whole, err);
+    return digest_tensors(l, algo, pool, label, quiet, NULL, NULL, whole, err);
 }
 
-static enum gguf_status fail(struct gguf_error *err)
+static enum gguf_status fail_read(struct gguf_error *err)
 {
     const int reason = errno;
     const enum gguf_status st =
@@ -71,14 +72,14 @@ enum gguf_status digest_path(const char *path, enum gguf_digest_algo algo,
     struct stat s;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return fail(err);
+        return fail_read(err);
     void *p = MAP_FAILED;
     if (fstat(fd, &s) == 0)
         p = mmap(NULL, (size_t)s.st_size + !s.st_size, PROT_READ, MAP_PRIVATE,
                  fd, 0);
     enum gguf_status st =
         p == MAP_FAILED
-            ? fail(err)
+            ? fail_read(err)
             : gguf_digest_bytes(out, algo, p, (size_t)s.st_size, err);
     if (p != MAP_FAILED)
         munmap(p, (size_t)s.st_size + !s.st_size);

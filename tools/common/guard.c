@@ -26,7 +26,7 @@ static const struct {
 
 static const struct text_limits shown = { 4, 60 };
 
-static void complain(struct guard *g, const struct text *what)
+static void add_complaint(struct guard *g, const struct text *what)
 {
     g->broken = true;
     if (g->force)
@@ -56,7 +56,7 @@ static void complain_change(struct guard *g, struct gguf_str key,
     text_addz(&t, " would become ");
     add_value(&t, new);
     text_addf(&t, ": %s", why);
-    complain(g, &t);
+    add_complaint(g, &t);
     text_fini(&t);
 }
 
@@ -125,7 +125,7 @@ static void check_types(struct guard *g)
 }
 
 /* Has the file this pair already? */
-static bool was(const struct guard *g, const struct gguf_kv *kv)
+static bool was_written(const struct guard *g, const struct gguf_kv *kv)
 {
     struct text key = { NULL, 0, 0 };
     text_add(&key, kv->key.data, kv->key.size);
@@ -143,13 +143,13 @@ static void check_nested(struct guard *g)
         const struct gguf_kv *kv = gguf_meta_kv(g->after, i);
         struct text t = { NULL, 0, 0 };
         if (kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_ARR ||
-            was(g, kv))
+            was_written(g, kv))
             continue;
         text_addz(&t, "key '");
         text_add_esc(&t, kv->key, 200);
         text_addz(&t, "' would be an array of arrays: other readers, such as "
                       "llama.cpp, refuse files with one");
-        complain(g, &t);
+        add_complaint(g, &t);
         text_fini(&t);
     }
 }
@@ -185,7 +185,8 @@ static void check_vocab(struct guard *g)
         struct text t = { NULL, 0, 0 };
         bool list = text_is(kv->key, "tokenizer.ggml.scores") ||
                     text_is(kv->key, "tokenizer.ggml.token_type");
-        if ((!list && !is_token_id(kv->key)) || (same_count && was(g, kv)))
+        if ((!list && !is_token_id(kv->key)) ||
+            (same_count && was_written(g, kv)))
             continue;
         text_addz(&t, "key '");
         text_add_esc(&t, kv->key, 200);
@@ -195,13 +196,13 @@ static void check_vocab(struct guard *g)
                       "has %" PRIu64 " elements, but there are %" PRIu64
                       " tokens",
                       kv->n, n);
-            complain(g, &t);
+            add_complaint(g, &t);
         } else if (!list &&
                    (gguf_kv_get_uint(kv, &id, NULL) != GGUF_OK || id >= n)) {
             text_addz(&t, "is ");
             add_value(&t, kv);
             text_addf(&t, ", but tokens are 0 to %" PRIu64, n ? n - 1 : 0);
-            complain(g, &t);
+            add_complaint(g, &t);
         }
         text_fini(&t);
     }
@@ -211,7 +212,7 @@ static void complain_error(struct guard *g, const char *message)
 {
     struct text t = { NULL, 0, 0 };
     text_addz(&t, message);
-    complain(g, &t);
+    add_complaint(g, &t);
     text_fini(&t);
 }
 

@@ -27,7 +27,7 @@ struct errors {
     char extra[256]; /* the message of the first */
 };
 
-static bool counts(const struct gguf_finding *f)
+static bool is_error(const struct gguf_finding *f)
 {
     for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
         if (!strcmp(f->code, slips[i]))
@@ -35,12 +35,12 @@ static bool counts(const struct gguf_finding *f)
     return f->severity == GGUF_SEVERITY_ERROR;
 }
 
-static int collect(void *user, const struct gguf_finding *f)
+static int add_finding(void *user, const struct gguf_finding *f)
 {
     struct errors *e = user;
     if (!strcmp(f->code, extra) && !e->n_extra++)
         snprintf(e->extra, sizeof e->extra, "%s", f->message);
-    if (!counts(f))
+    if (!is_error(f))
         return 0;
     struct seen x = { { NULL, 0, 0 }, { NULL, 0, 0 } };
     text_addf(&x.what, "%s ", f->code);
@@ -69,13 +69,15 @@ static int by_what(const void *a, const void *b)
     return memcmp(x->s, y->s, x->n);
 }
 
-static enum gguf_status verify(const struct guard *g,
-                               const struct gguf_meta *meta, struct errors *e,
-                               struct gguf_error *err)
+static enum gguf_status verify_metadata(const struct guard *g,
+                                        const struct gguf_meta *meta,
+                                        struct errors *e,
+                                        struct gguf_error *err)
 {
-    return g->set
-               ? gguf_split_verify_meta(g->set, meta, NULL, collect, e, err)
-               : gguf_file_verify_meta(g->file, meta, NULL, collect, e, err);
+    return g->set ? gguf_split_verify_meta(g->set, meta, NULL, add_finding, e,
+                                           err)
+                  : gguf_file_verify_meta(g->file, meta, NULL, add_finding, e,
+                                          err);
 }
 
 void guard_verify(struct guard *g,
@@ -84,9 +86,9 @@ void guard_verify(struct guard *g,
     struct errors old = { .n = 0 }, new = { .n = 0 };
     struct gguf_error err;
     gguf_error_clear(&err);
-    enum gguf_status st = verify(g, g->after, &new, &err);
+    enum gguf_status st = verify_metadata(g, g->after, &new, &err);
     if (st == GGUF_OK && (new.n || new.n_extra))
-        st = verify(g, g->before, &old, &err);
+        st = verify_metadata(g, g->before, &old, &err);
     struct text t = { NULL, 0, 0 };
     if (st != GGUF_OK) {
         text_addf(&t, "whether the model stays right cannot be checked: %s",

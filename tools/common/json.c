@@ -23,14 +23,14 @@ void json_end(struct json *j)
     fputc('\n', j->f);
 }
 
-static void indent(struct json *j)
+static void indent_line(struct json *j)
 {
     fprintf(j->f, "\n%*s", (int)(2 * j->depth), "");
 }
 
 /* Does the character at p[0..n) go out as it is? What the library escapes for
  * a terminal does not. */
-static bool plain(const char *p, size_t n)
+static bool is_plain(const char *p, size_t n)
 {
     char out[16];
     return gguf_text_escape(out, sizeof out, (struct gguf_str){ p, n }) == n;
@@ -71,7 +71,7 @@ static void put_string(FILE *f, const char *p, size_t n)
             fputs("\\t", f);
         else if (cp == '\r')
             fputs("\\r", f);
-        else if (!plain(p, len))
+        else if (!is_plain(p, len))
             put_code(f, cp);
         else
             fwrite(p, 1, len, f);
@@ -88,7 +88,7 @@ static void put_name(struct json *j, struct gguf_str name)
     if (j->some[d])
         fputc(',', j->f);
     if (!j->flat[d])
-        indent(j);
+        indent_line(j);
     else if (j->some[d])
         fputc(' ', j->f);
     j->some[d] = true;
@@ -99,7 +99,7 @@ static void put_name(struct json *j, struct gguf_str name)
     }
 }
 
-static void lead(struct json *j, const char *key)
+static void write_lead(struct json *j, const char *key)
 {
     if (!j->named)
         put_name(j, (struct gguf_str){ key, key ? strlen(key) : 0 });
@@ -115,7 +115,7 @@ void json_key(struct json *j, struct gguf_str key)
 void json_open(struct json *j, const char *key, char kind)
 {
     assert(j->depth < JSON_DEPTH);
-    lead(j, key);
+    write_lead(j, key);
     fputc(kind == '{' ? '{' : '[', j->f);
     j->close[j->depth] = kind == '{' ? '}' : ']';
     j->flat[j->depth] = kind == '(';
@@ -128,7 +128,7 @@ void json_close(struct json *j)
     assert(j->depth);
     j->depth--;
     if (j->some[j->depth] && !j->flat[j->depth])
-        indent(j);
+        indent_line(j);
     fputc(j->close[j->depth], j->f);
 }
 
@@ -202,13 +202,13 @@ void json_members(struct json *j, const char *text)
 
 void json_u64(struct json *j, const char *key, uint64_t v)
 {
-    lead(j, key);
+    write_lead(j, key);
     fprintf(j->f, "%" PRIu64, v);
 }
 
 void json_i64(struct json *j, const char *key, int64_t v)
 {
-    lead(j, key);
+    write_lead(j, key);
     fprintf(j->f, "%" PRId64, v);
 }
 
@@ -250,7 +250,7 @@ void json_f64(struct json *j, const char *key, double v)
 {
     char text[32];
     json_format_f64(text, v);
-    lead(j, key);
+    write_lead(j, key);
     fputs(isfinite(v) ? text : "null", j->f);
 }
 
@@ -258,25 +258,25 @@ void json_f32(struct json *j, const char *key, float v)
 {
     char text[32];
     json_format_f32(text, v);
-    lead(j, key);
+    write_lead(j, key);
     fputs(isfinite(v) ? text : "null", j->f);
 }
 
 void json_bool(struct json *j, const char *key, bool v)
 {
-    lead(j, key);
+    write_lead(j, key);
     fputs(v ? "true" : "false", j->f);
 }
 
 void json_null(struct json *j, const char *key)
 {
-    lead(j, key);
+    write_lead(j, key);
     fputs("null", j->f);
 }
 
 void json_str(struct json *j, const char *key, struct gguf_str v)
 {
-    lead(j, key);
+    write_lead(j, key);
     put_string(j->f, v.data, v.size);
 }
 

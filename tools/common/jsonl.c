@@ -37,8 +37,9 @@ struct line {
     size_t size;
 };
 
-static enum gguf_status look(void *user, const struct gguf_json_value *v,
-                             struct gguf_error *err)
+static enum gguf_status find_member(void *user,
+                                    const struct gguf_json_value *v,
+                                    struct gguf_error *err)
 {
     struct line *l = user;
     char name[120];
@@ -71,7 +72,7 @@ int jsonl_next(struct jsonl *j, struct gguf_str *text)
     if (!take_line(j, &s))
         return 0;
     gguf_error_clear(&err);
-    const enum gguf_status st = gguf_text_walk_json(s, look, &l, &err);
+    const enum gguf_status st = gguf_text_walk_json(s, find_member, &l, &err);
     if (st == GGUF_E_NOMEM)
         msg_fail(j->path, &err);
     else if (st != GGUF_OK || !l.object)

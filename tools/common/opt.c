@@ -65,8 +65,8 @@ enum match {
     PREFIX  /* --na for --name */
 };
 
-static bool matches(enum match how, struct opt_name name, const char *text,
-                    size_t n)
+static bool name_matches(enum match how, struct opt_name name,
+                         const char *text, size_t n)
 {
     if (how == DASHES)
         return name.n > 2 && name.s[1] == '-' &&
@@ -95,8 +95,8 @@ static const struct opt *row_at(const struct parser *p, size_t i)
 }
 
 /* The first option from row i on that has a name like the n bytes of text. */
-static struct opt_use find(const struct parser *p, size_t i, enum match how,
-                           const char *text, size_t n)
+static struct opt_use find_option(const struct parser *p, size_t i,
+                                  enum match how, const char *text, size_t n)
 {
     struct opt_use u = { .row = NULL };
     for (u.i = i; (u.row = row_at(p, u.i)) != NULL; u.i++) {
@@ -104,7 +104,7 @@ static struct opt_use find(const struct parser *p, size_t i, enum match how,
         if (how == PREFIX && u.row->kind == OPT_REFUSED)
             continue;
         while ((u.name = opt_next_name(&names)).s)
-            if (matches(how, u.name, text, n))
+            if (name_matches(how, u.name, text, n))
                 return u;
     }
     return u;
@@ -132,7 +132,7 @@ static void check_given(const struct parser *p, const struct opt_use *u)
                   b.n, b.s, u->name.n, u->name.s);
 }
 
-static void use(struct parser *p, struct opt_use u)
+static void use_option(struct parser *p, struct opt_use u)
 {
     if (u.row->kind == OPT_HELP)
         opt_print_help(p->tool);
@@ -154,7 +154,7 @@ static const char *next_word(struct parser *p, struct opt_name name)
     return *++p->argv;
 }
 
-static _Noreturn void refuse(const struct opt_use *u)
+static _Noreturn void refuse_option(const struct opt_use *u)
 {
     opt_usage("there is no '%.*s' here: %s", u->name.n, u->name.s,
               u->row->help);
@@ -164,31 +164,32 @@ static _Noreturn void refuse(const struct opt_use *u)
 static void use_name(struct parser *p, struct opt_use u, const char *arg)
 {
     if (u.row->kind == OPT_REFUSED)
-        refuse(&u);
+        refuse_option(&u);
     if (arg && !u.row->arg)
         opt_usage("option '%.*s' takes no argument", u.name.n, u.name.s);
     if (!arg && u.row->arg && u.row->arg[0] != '[')
         arg = next_word(p, u.name);
     u.arg = arg;
-    use(p, u);
+    use_option(p, u);
 }
 
 /* Of a prefix that several options have, which they are. */
-static _Noreturn void ambiguous(const struct parser *p, const char *text,
-                                size_t n)
+static _Noreturn void fail_ambiguous(const struct parser *p, const char *text,
+                                     size_t n)
 {
     char list[512] = "";
     size_t at = 0;
     struct opt_use u = { .i = 0 };
-    for (; (u = find(p, u.i, PREFIX, text, n)).row && at < sizeof list; u.i++)
+    for (; (u = find_option(p, u.i, PREFIX, text, n)).row && at < sizeof list;
+         u.i++)
         at += (size_t)snprintf(list + at, sizeof list - at, "%s%.*s",
                                at ? ", " : "", u.name.n, u.name.s);
     opt_usage("option '%.*s' can be any of %s", (int)n, text, list);
 }
 
 /* No option begins like text: one that looks like it may be meant. */
-static _Noreturn void unknown(const struct parser *p, const char *text,
-                              size_t n)
+static _Noreturn void fail_unknown(const struct parser *p, const char *text,
+                                   size_t n)
 {
     const struct opt *o;
     struct gguf_near near;
@@ -211,13 +212,13 @@ static bool read_name(struct parser *p)
 {
     const char *text = *p->argv, *eq = strchr(text, '=');
     size_t n = eq ? (size_t)(eq - text) : strlen(text);
-    struct opt_use u = find(p, 0, EXACT, text, n);
+    struct opt_use u = find_option(p, 0, EXACT, text, n);
     if (!u.row && text[1] == '-') {
-        u = find(p, 0, PREFIX, text, n);
-        if (u.row && find(p, u.i + 1, PREFIX, text, n).row)
-            ambiguous(p, text, n);
+        u = find_option(p, 0, PREFIX, text, n);
+        if (u.row && find_option(p, u.i + 1, PREFIX, text, n).row)
+            fail_ambiguous(p, text, n);
         if (!u.row)
-            unknown(p, text, n);
+            fail_unknown(p, text, n);
     }
     if (u.row)
         use_name(p, u, eq ? eq + 1 : NULL);
@@ -230,13 +231,13 @@ static void read_letters(struct parser *p)
 {
     const char *word = *p->argv;
     size_t n = strcspn(word, "=");
-    struct opt_use u = find(p, 0, DASHES, word, n);
+    struct opt_use u = find_option(p, 0, DASHES, word, n);
     if (u.row)
         opt_usage("unknown option '%.*s': is '%.*s' meant?", (int)n, word,
                   u.name.n, u.name.s);
     for (const char *c = word + 1; *c; c++) {
         char name[2] = { '-', *c };
-        u = find(p, 0, EXACT, name, 2);
+        u = find_option(p, 0, EXACT, name, 2);
         if (!u.row || u.row->kind == OPT_HELP ||
             (u.row->arg && c[1] && !opt_fits(u.row, c + 1)))
             opt_usage("unknown option '%s'", word);

@@ -17,10 +17,10 @@
 #include <strings.h>
 
 /* What is wrong with the argument of u. */
-static _Noreturn void wrong(const struct opt_use *u, const char *fmt, ...)
+static _Noreturn void fail_value(const struct opt_use *u, const char *fmt, ...)
     MSG_PRINTF(2, 3);
 
-static _Noreturn void wrong(const struct opt_use *u, const char *fmt, ...)
+static _Noreturn void fail_value(const struct opt_use *u, const char *fmt, ...)
 {
     char why[512];
     va_list ap;
@@ -116,11 +116,11 @@ static void store_uint(const struct opt_use *u, void *member)
     uint64_t v = w ? w->value : o->value;
     if (u->arg && !w &&
         (!parse_number(o, u->arg, &v) || v < o->min || v > o->max))
-        wrong(u,
-              "'%s' is not a whole number between %" PRIu64 " and %" PRIu64
-              "%s%s",
-              u->arg, o->min, o->max, o->words ? ", or " : "",
-              list_words(o->words, words, sizeof words));
+        fail_value(u,
+                   "'%s' is not a whole number between %" PRIu64
+                   " and %" PRIu64 "%s%s",
+                   u->arg, o->min, o->max, o->words ? ", or " : "",
+                   list_words(o->words, words, sizeof words));
     put_uint(u, member, v);
 }
 
@@ -131,8 +131,8 @@ static void store_double(const struct opt_use *u, void *member)
     double v = strtod(u->arg, &end);
     assert(o->size == sizeof v);
     if (end == u->arg || *end || !(v >= o->low && v <= o->high))
-        wrong(u, "'%s' is not a number between %g and %g", u->arg, o->low,
-              o->high);
+        fail_value(u, "'%s' is not a number between %g and %g", u->arg, o->low,
+                   o->high);
     memcpy(member, &v, sizeof v);
 }
 
@@ -141,9 +141,9 @@ static void store_size(const struct opt_use *u, void *member)
     struct gguf_error err;
     uint64_t v = u->row->value;
     if (u->arg && gguf_size_parse(u->arg, &v, &err) != GGUF_OK)
-        wrong(u, "%s", err.message);
+        fail_value(u, "%s", err.message);
     if (!v)
-        wrong(u, "0 bytes are too few");
+        fail_value(u, "0 bytes are too few");
     put_uint(u, member, v);
 }
 
@@ -170,9 +170,9 @@ static void store_word(const struct opt_use *u, void *member)
         for (w = u->row->words; w->word; w++)
             gguf_near_try(&near,
                           (struct gguf_str){ w->word, strlen(w->word) });
-        wrong(u, "'%s' is not %s%s", u->arg,
-              list_words(u->row->words, words, sizeof words),
-              gguf_near_hint(&near, hint));
+        fail_value(u, "'%s' is not %s%s", u->arg,
+                   list_words(u->row->words, words, sizeof words),
+                   gguf_near_hint(&near, hint));
     }
     put_uint(u, member, w ? w->value : u->row->value);
 }
@@ -204,9 +204,9 @@ static void store_limit(const struct opt_use *u, void *member)
     assert(u->row->size == sizeof(struct gguf_limits));
     if (!eq || !text_copy(name, sizeof name, u->arg, (size_t)(eq - u->arg)) ||
         !opt_parse_u64(eq + 1, &n))
-        wrong(u, "'%s' is not NAME=N", u->arg);
+        fail_value(u, "'%s' is not NAME=N", u->arg);
     if (gguf_limits_set(member, name, n, &err) != GGUF_OK)
-        wrong(u, "%s", err.message);
+        fail_value(u, "%s", err.message);
 }
 
 typedef void store_fn(const struct opt_use *u, void *member);

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum gguf_status fail(enum gguf_status st, int reason,
-                             struct gguf_error *err)
+static enum gguf_status fail_output(enum gguf_status st, int reason,
+                                    struct gguf_error *err)
 {
     gguf_error_clear(err);
     err->status = st;
@@ -42,16 +42,16 @@ enum gguf_status outtext_open(struct outtext *o, const char *path, int force,
     if (is_stream(path, &reason)) {
         o->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
         if (o->fd < 0)
-            st = fail(GGUF_E_IO, errno, err);
+            st = fail_output(GGUF_E_IO, errno, err);
     } else if (reason) {
-        st = fail(GGUF_E_IO, reason, err);
+        st = fail_output(GGUF_E_IO, reason, err);
     } else {
         st = gguf_outfile_open(&o->file, path, force, NULL, err);
     }
     if (st == GGUF_OK) {
         o->f = open_memstream(&o->buf, &o->n);
         if (!o->f)
-            st = fail(GGUF_E_NOMEM, errno, err);
+            st = fail_output(GGUF_E_NOMEM, errno, err);
     }
     if (st != GGUF_OK)
         outtext_abort(o);
@@ -83,7 +83,7 @@ static enum gguf_status write_stream(const struct outtext *o,
     bool good = write_all(o->fd, o->buf, o->n);
     int reason = errno;
     sigaction(SIGPIPE, &old, NULL);
-    return good ? GGUF_OK : fail(GGUF_E_IO, reason, err);
+    return good ? GGUF_OK : fail_output(GGUF_E_IO, reason, err);
 }
 
 enum gguf_status outtext_commit(struct outtext *o, struct gguf_error *err)
@@ -91,7 +91,8 @@ enum gguf_status outtext_commit(struct outtext *o, struct gguf_error *err)
     bool bad = ferror(o->f) != 0;
     bad |= fclose(o->f) != 0;
     o->f = NULL;
-    enum gguf_status st = bad ? fail(GGUF_E_NOMEM, ENOMEM, err) : GGUF_OK;
+    enum gguf_status st =
+        bad ? fail_output(GGUF_E_NOMEM, ENOMEM, err) : GGUF_OK;
     if (st == GGUF_OK && o->fd >= 0) {
         st = write_stream(o, err);
     } else if (st == GGUF_OK) {

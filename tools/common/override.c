@@ -33,7 +33,7 @@ static int type_there(const struct override *o, const char *key)
 
 /* The bytes of an integer of one of GGUF's own types; 0: it does not fit, or
  * the type is none of integers. */
-static size_t encode(int type, const char *text, uint8_t b[8])
+static size_t encode_number(int type, const char *text, uint8_t b[8])
 {
     static const unsigned is_signed = 1u << GGUF_VAL_I8 | 1u << GGUF_VAL_I16 |
                                       1u << GGUF_VAL_I32 | 1u << GGUF_VAL_I64;
@@ -66,7 +66,7 @@ static enum gguf_status set_int(const struct override *o, const struct pair *p,
     const char *text = p->value;
     const int there = type_there(o, p->key);
     uint8_t b[8];
-    const size_t size = encode(there, text, b);
+    const size_t size = encode_number(there, text, b);
     if (size)
         return gguf_meta_set_encoded(o->meta, p->key, (uint32_t)there, b, size,
                                      err);
@@ -134,7 +134,7 @@ static enum gguf_status set_pair(const struct override *o,
     if (id < 0 || id == GGUF_VAL_ARR)
         opt_usage("--override-kv: key '%s': '%s' is not a type of value",
                   p->key, p->type);
-    const size_t size = encode(id, p->value, b);
+    const size_t size = encode_number(id, p->value, b);
     if (!size)
         opt_usage("--override-kv: key '%s': '%s' is not of type %s", p->key,
                   p->value, gguf_val_type_name((uint32_t)id));

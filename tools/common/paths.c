@@ -16,7 +16,7 @@
 
 #include <gguf/split.h>
 
-static void check(enum gguf_status st, const struct gguf_error *err)
+static void exit_on_error(enum gguf_status st, const struct gguf_error *err)
 {
     if (st == GGUF_OK)
         return;
@@ -29,9 +29,11 @@ struct gguf_paths *paths_new(void)
     struct gguf_paths *p;
     struct gguf_error err;
     gguf_error_clear(&err);
-    check(gguf_paths_create(&p, NULL, &err), &err);
-    check(gguf_paths_read_fd(p, STDOUT_FILENO, "standard output", &err), &err);
-    check(gguf_paths_read_fd(p, STDERR_FILENO, "standard error", &err), &err);
+    exit_on_error(gguf_paths_create(&p, NULL, &err), &err);
+    exit_on_error(
+        gguf_paths_read_fd(p, STDOUT_FILENO, "standard output", &err), &err);
+    exit_on_error(gguf_paths_read_fd(p, STDERR_FILENO, "standard error", &err),
+                  &err);
     return p;
 }
 
@@ -66,10 +68,10 @@ void paths_read(struct gguf_paths *p, const char *path, const char *what)
     struct gguf_error err;
     gguf_error_clear(&err);
     if (path && !strcmp(path, "-"))
-        check(gguf_paths_read_fd(p, STDIN_FILENO, what, &err), &err);
+        exit_on_error(gguf_paths_read_fd(p, STDIN_FILENO, what, &err), &err);
     else if (path) {
         paths_local(path);
-        check(gguf_paths_read(p, path, what, &err), &err);
+        exit_on_error(gguf_paths_read(p, path, what, &err), &err);
     }
 }
 
@@ -78,7 +80,7 @@ void paths_write(struct gguf_paths *p, const char *path, const char *what)
     struct gguf_error err;
     gguf_error_clear(&err);
     if (path)
-        check(gguf_paths_write(p, path, what, &err), &err);
+        exit_on_error(gguf_paths_write(p, path, what, &err), &err);
 }
 
 void paths_read_model(struct gguf_paths *p, const char *path,

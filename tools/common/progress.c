@@ -98,7 +98,8 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
     memcpy(out, line, strlen(line) + 1);
 }
 
-static void draw(struct progress *p, uint64_t done, uint64_t total, double t)
+static void draw_bar(struct progress *p, uint64_t done, uint64_t total,
+                     double t)
 {
     char line[PROGRESS_LINE];
     progress_format(p, line, style_columns(STDERR_FILENO), done, total,
@@ -118,7 +119,7 @@ int progress_report(void *user, uint64_t done, uint64_t total)
             p->done0 = done;
         } else if (t - p->last >= 0.1) {
             p->last = t;
-            draw(p, done, total, t);
+            draw_bar(p, done, total, t);
         }
     }
     if (caught && p->linger) {

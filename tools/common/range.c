@@ -4,7 +4,7 @@
 #include "tools/common/range.h"
 
 /* Reads digits at *p, and goes on after them. */
-static bool number(const char **p, uint64_t *out)
+static bool parse_number(const char **p, uint64_t *out)
 {
     const char *begin = *p;
     uint64_t v = 0;
@@ -18,7 +18,7 @@ bool range_parse(const char *text, uint64_t *first, uint64_t *n)
 {
     const char *p = text;
     uint64_t a, b = 0;
-    if (!number(&p, &a))
+    if (!parse_number(&p, &a))
         return false;
     if (!*p && a) {
         *first = 0;
@@ -28,7 +28,7 @@ bool range_parse(const char *text, uint64_t *first, uint64_t *n)
     if (p[0] != '.' || p[1] != '.')
         return false;
     p += 2;
-    if (*p && (!number(&p, &b) || *p || b <= a))
+    if (*p && (!parse_number(&p, &b) || *p || b <= a))
         return false;
     *first = a;
     *n = b ? b - a : 0;

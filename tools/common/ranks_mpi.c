@@ -55,7 +55,7 @@ static struct {
     double polled;
 } m;
 
-static void nap(void)
+static void sleep_briefly(void)
 {
     const struct timespec t = { 0, nap_nanoseconds };
     nanosleep(&t, NULL);
@@ -74,7 +74,7 @@ static int64_t fetch_and_add(int word, int64_t n)
 
 /* A msg_gate_fn: notes and warnings are printed by rank 0, errors by the first
  * rank that has one. */
-static const char *gate(bool is_error)
+static const char *hold_message(bool is_error)
 {
     if (!is_error)
         return m.rank == 0 ? "" : NULL;
@@ -89,7 +89,7 @@ static const char *gate(bool is_error)
 
 /* At exit. A rank that failed ends all, but does not take the word from another
  * that speaks. */
-static void end(void)
+static void end_job(void)
 {
     if (m.failed && m.n_ranks > 1) {
         const struct timespec grace = { GRACE_SECONDS, 0 };
@@ -102,7 +102,7 @@ static void end(void)
     MPI_Finalize();
 }
 
-static void begin(int *argc, char ***argv)
+static void begin_job(int *argc, char ***argv)
 {
     int level;
     MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
@@ -119,9 +119,9 @@ static void begin(int *argc, char ***argv)
     MPI_Barrier(MPI_COMM_WORLD);
     m.begun = true;
     m.about = m.rank;
-    msg_set_gate(gate);
+    msg_set_gate(hold_message);
     style_no_terminal();
-    if (atexit(end) != 0 || (m.rank && !freopen("/dev/null", "w", stdout)))
+    if (atexit(end_job) != 0 || (m.rank && !freopen("/dev/null", "w", stdout)))
         MPI_Abort(MPI_COMM_WORLD, MSG_FAILED);
 }
 
@@ -129,13 +129,13 @@ void ranks_begin(int *argc, char ***argv)
 {
     for (int i = 1; i < *argc && !m.begun; i++)
         if (!strcmp((*argv)[i], "--mpi"))
-            begin(argc, argv);
+            begin_job(argc, argv);
 }
 
 void ranks_settle(bool mpi)
 {
     if (mpi && !m.begun) /* by a shorter name */
-        begin(NULL, NULL);
+        begin_job(NULL, NULL);
     m.parsed = true;
 }
 
@@ -209,7 +209,7 @@ static void send_settings(const struct gguf_part *p)
 
 /* ---- what arrives ---- */
 
-static bool refuse(int from, const struct gguf_error *err)
+static bool refuse_share(int from, const struct gguf_error *err)
 {
     m.about = from;
     msg_fail(NULL, err);
@@ -233,7 +233,7 @@ static bool check_settings(const struct gguf_part *own, int from,
     if (st == GGUF_OK)
         st = gguf_part_check(own, other, &err);
     gguf_part_destroy(other);
-    return st == GGUF_OK || refuse(from, &err);
+    return st == GGUF_OK || refuse_share(from, &err);
 }
 
 static bool take_settings(struct gguf_part *own, const MPI_Status *s)
@@ -280,7 +280,7 @@ static bool take_chunk(struct gguf_part *own, const MPI_Status *s)
         m.work->done[s->MPI_SOURCE]++;
     } /* else its settings, which come first, were refused */
     free(v);
-    return st == GGUF_OK || refuse(s->MPI_SOURCE, &err);
+    return st == GGUF_OK || refuse_share(s->MPI_SOURCE, &err);
 }
 
 /* Everything that is there. Settings come before chunks, and both after the own
@@ -363,13 +363,13 @@ static void wait_for(MPI_Request *request)
         if (done)
             return;
         progress_raise();
-        nap();
+        sleep_briefly();
     }
 }
 
 /* Do all ranks have the same chunks? Then nobody begins before rank 0 can give
  * some out. */
-static bool agree(void)
+static bool agree_on_work(void)
 {
     const int64_t n = (int64_t)m.work->n, first = (int64_t)m.work->first;
     const int64_t own[4] = { n, -n, first, -first };
@@ -387,7 +387,7 @@ static bool agree(void)
     return false;
 }
 
-static bool evaluate(size_t first, size_t n)
+static bool evaluate_chunks(size_t first, size_t n)
 {
     const struct ranks_work *w = m.work;
     if (!w->evaluate(w->user, w->first + first, n) || m.failed)
@@ -413,7 +413,7 @@ static size_t chunks_at_once(void)
 
 /* The first chunks are rank 0's: its part must have begun before it can take
  * others' records. */
-static bool work(void)
+static bool work_as_helper(void)
 {
     const struct ranks_work *w = m.work;
     const size_t step = chunks_at_once();
@@ -423,7 +423,7 @@ static bool work(void)
         at = (size_t)fetch_and_add(COUNTER, (int64_t)step);
     while (good && at < w->n) {
         const size_t left = w->n - at;
-        good = evaluate(at, step < left ? step : left);
+        good = evaluate_chunks(at, step < left ? step : left);
         if (good)
             at = (size_t)fetch_and_add(COUNTER, (int64_t)step);
     }
@@ -460,7 +460,7 @@ static bool send_rest(void)
 }
 
 /* Until records have arrived where they go, and of all ranks. */
-static bool finish(void)
+static bool finish_shares(void)
 {
     MPI_Request request;
     size_t n_rests = 0;
@@ -470,7 +470,7 @@ static bool finish(void)
         if (m.work->waiting)
             m.work->waiting(m.work->user);
         progress_raise();
-        nap();
+        sleep_briefly();
     }
     if (m.failed || (!m.rank && !take_all())) /* the last one's settings */
         return false;
@@ -487,7 +487,7 @@ bool ranks_share(const struct ranks_work *w)
     if (!m.rank) /* which takes the first without asking */
         (void)fetch_and_add(COUNTER, (int64_t)chunks_at_once());
     m.sharing = true;
-    const bool good = agree() && work() && finish();
+    const bool good = agree_on_work() && work_as_helper() && finish_shares();
     m.sharing = false;
     if (good) { /* nothing is on its way any more */
         free(m.heads);

@@ -39,7 +39,7 @@ static void free_made(void)
 }
 
 /* Put other, which is kept, in the place of *arg. */
-static void replace(char **arg, char *other)
+static void replace_argument(char **arg, char *other)
 {
     if (!other)
         return;
@@ -63,7 +63,7 @@ static void hide_secrets(char **arg, bool folder)
     shown[s.query - *arg] = '\0';
     char *user = shown + (s.user - *arg);
     memmove(user, user + s.n_user, strlen(user + s.n_user) + 1);
-    replace(arg, shown);
+    replace_argument(arg, shown);
     struct text t = { NULL, 0, 0 };
     text_addf(&t, "%s%s", shown, folder ? "/" : "");
     t.s[strrchr(t.s, '/') + 1 - t.s] = '\0';
@@ -76,7 +76,7 @@ void remote_args(char **arg, int n)
     for (int i = 0; i < n; i++)
         if (remote_is(arg[i])) {
             hide_secrets(&arg[i], false);
-            replace(&arg[i], remote_tidy(arg[i]));
+            replace_argument(&arg[i], remote_tidy(arg[i]));
         }
 }
 
@@ -84,7 +84,7 @@ void remote_folder_arg(char **arg)
 {
     if (remote_is(*arg)) {
         hide_secrets(arg, true);
-        replace(arg, remote_tidy_folder(*arg));
+        replace_argument(arg, remote_tidy_folder(*arg));
     }
 }
 
@@ -107,7 +107,7 @@ static char *with_secrets(char *url)
     return t.s;
 }
 
-static int takes(void *user, const char *path)
+static int takes_path(void *user, const char *path)
 {
     (void)user;
     return remote_is(path);
@@ -130,7 +130,7 @@ static enum gguf_status open_remote(void *user, const char *path,
 
 const struct gguf_opener *remote_opener(void)
 {
-    static const struct gguf_opener opener = { sizeof opener, takes,
+    static const struct gguf_opener opener = { sizeof opener, takes_path,
                                                open_remote, NULL };
     return &opener;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool number(const char **p, uint64_t *v)
+static bool parse_number(const char **p, uint64_t *v)
 {
     const char *s = *p;
     for (*v = 0; *s >= '0' && *s <= '9'; s++) {
@@ -30,9 +30,9 @@ static void content_range(struct remote_answer *a, const char *s)
     const bool none = *s == '*';
     if (none)
         s++;
-    else if (!number(&s, &from) || *s++ != '-' || !number(&s, &to))
+    else if (!parse_number(&s, &from) || *s++ != '-' || !parse_number(&s, &to))
         return;
-    if (*s++ != '/' || !number(&s, &total) || (*s && !strchr(" \t", *s)))
+    if (*s++ != '/' || !parse_number(&s, &total) || (*s && !strchr(" \t", *s)))
         return;
     a->from = from;
     a->to = to;

@@ -63,8 +63,8 @@ struct request {
     enum gguf_status st; /* GGUF_OK: no complaint */
 };
 
-static enum gguf_status fail(struct request *q, enum gguf_status st,
-                             const char *what)
+static enum gguf_status fail_request(struct request *q, enum gguf_status st,
+                                     const char *what)
 {
     if (q->st == GGUF_OK)
         q->st = gguf_error_set(q->err, st, "%s", what);
@@ -79,7 +79,8 @@ static size_t on_header(char *line, size_t one, size_t n, void *user)
     (void)one;
     q->head += n;
     if (q->head > MAX_HEAD) {
-        fail(q, GGUF_E_LIMIT, "the server sends headers without an end");
+        fail_request(q, GGUF_E_LIMIT,
+                     "the server sends headers without an end");
         return 0;
     }
     remote_answer_line(&q->a, line, n);
@@ -101,9 +102,10 @@ static void check_whole(struct request *q)
         r->size = q->a.total;
         memcpy(r->etag, q->a.etag, sizeof r->etag);
     } else if (r->size != q->a.total) {
-        fail(q, GGUF_E_MISMATCH, "has another size on the server than before");
+        fail_request(q, GGUF_E_MISMATCH,
+                     "has another size on the server than before");
     } else if (strcmp(r->etag, q->a.etag) != 0) {
-        fail(q, GGUF_E_MISMATCH, "has changed on the server");
+        fail_request(q, GGUF_E_MISMATCH, "has changed on the server");
     }
 }
 
@@ -116,34 +118,38 @@ static void check_answer(struct request *q)
     q->checked = true;
     net.f.easy_getinfo(net.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (q->a.packed) {
-        fail(q, GGUF_E_UNSUPPORTED,
-             "is sent compressed by the server, which gives no ranges of it");
+        fail_request(
+            q, GGUF_E_UNSUPPORTED,
+            "is sent compressed by the server, which gives no ranges of it");
         return;
     }
     if (status_of() == 206) {
         if (!q->a.ranged || q->a.from != q->off || q->a.to - q->a.from >= q->n)
-            fail(q, GGUF_E_FORMAT,
-                 "the server answers with a range that was not asked for");
+            fail_request(
+                q, GGUF_E_FORMAT,
+                "the server answers with a range that was not asked for");
         else if (length >= 0 && (uint64_t)length != q->a.to - q->a.from + 1)
-            fail(q, GGUF_E_FORMAT,
-                 "the server says a length that is not that of its range");
+            fail_request(
+                q, GGUF_E_FORMAT,
+                "the server says a length that is not that of its range");
         else
             check_whole(q);
         return;
     }
     /* 200: all of it from the beginning */
     if (length < 0) {
-        fail(q, GGUF_E_UNSUPPORTED,
-             "the server gives no ranges, and does not say the size");
+        fail_request(q, GGUF_E_UNSUPPORTED,
+                     "the server gives no ranges, and does not say the size");
         return;
     }
     q->a.total = (uint64_t)length;
     check_whole(q);
     q->skip = q->off;
     if (q->off > MAX_SKIP)
-        fail(q, GGUF_E_UNSUPPORTED,
-             "the server gives no ranges: reading so far into it would begin "
-             "at its first byte each time; download it first");
+        fail_request(
+            q, GGUF_E_UNSUPPORTED,
+            "the server gives no ranges: reading so far into it would begin "
+            "at its first byte each time; download it first");
 }
 
 static size_t on_data(char *p, size_t one, size_t n, void *user)
@@ -166,7 +172,7 @@ static size_t on_data(char *p, size_t one, size_t n, void *user)
     memcpy(q->dst + q->got, p + skip, n < want ? n : want);
     q->got += n < want ? n : want;
     if (n > want && status == 206)
-        fail(q, GGUF_E_FORMAT, "the server sends more than its range");
+        fail_request(q, GGUF_E_FORMAT, "the server sends more than its range");
     return q->got == q->n && n > want ? 0 : all;
 }
 
@@ -360,18 +366,20 @@ static CURLcode send_some(struct request *q, const char *url, bool with_token,
 }
 
 /* Where the answer leads to, to be freed; NULL: q says why. */
-static char *redirect(struct request *q, const char *from)
+static char *follow_redirect(struct request *q, const char *from)
 {
     char *to = NULL, *next = NULL;
     net.f.easy_getinfo(net.curl, CURLINFO_REDIRECT_URL, &to);
     char *origin = to ? origin_of(to) : NULL;
     if (!origin)
-        fail(q, GGUF_E_FORMAT,
-             "the server sends us to an address that is not https or http");
+        fail_request(
+            q, GGUF_E_FORMAT,
+            "the server sends us to an address that is not https or http");
     else if (!strncasecmp(from, "https:", 6) &&
              strncmp(origin, "https:", 6) != 0)
-        fail(q, GGUF_E_UNSUPPORTED,
-             "the server sends us from https to http, which is not followed");
+        fail_request(
+            q, GGUF_E_UNSUPPORTED,
+            "the server sends us from https to http, which is not followed");
     else
         next = msg_must(strdup(to));
     free(origin);
@@ -379,13 +387,13 @@ static char *redirect(struct request *q, const char *from)
 }
 
 /* What an answer that is no redirect amounts to. */
-static enum gguf_status finish(struct request *q, CURLcode c, long status,
-                               bool with_token)
+static enum gguf_status finish_request(struct request *q, CURLcode c,
+                                       long status, bool with_token)
 {
     if (q->st != GGUF_OK)
         return q->st;
     if (progress_stopped())
-        return fail(q, GGUF_E_CANCELLED, "was stopped");
+        return fail_request(q, GGUF_E_CANCELLED, "was stopped");
     if (c == CURLE_OPERATION_TIMEDOUT)
         return q->st = gguf_error_set(
                    q->err, GGUF_E_IO,
@@ -394,9 +402,10 @@ static enum gguf_status finish(struct request *q, CURLcode c, long status,
                        : "the server does not answer in time",
                    (int)MIN_RATE);
     if (c == CURLE_OUT_OF_MEMORY) /* also for a line of over 100 KB */
-        return fail(q, GGUF_E_LIMIT,
-                    "a header line of the server is too long, or there is no "
-                    "memory for it");
+        return fail_request(
+            q, GGUF_E_LIMIT,
+            "a header line of the server is too long, or there is no "
+            "memory for it");
     if (c != CURLE_OK)
         return q->st = gguf_error_set(q->err, GGUF_E_IO, "%s",
                                       net.why[0] ? net.why
@@ -415,14 +424,16 @@ static enum gguf_status finish(struct request *q, CURLcode c, long status,
                          : left < q->n ? left
                                        : q->n;
     if (q->got > due)
-        return fail(q, GGUF_E_FORMAT, "the server sends more than its range");
+        return fail_request(q, GGUF_E_FORMAT,
+                            "the server sends more than its range");
     if (q->got < due)
-        return fail(q, GGUF_E_TRUNCATED, "the server sends less than it says");
+        return fail_request(q, GGUF_E_TRUNCATED,
+                            "the server sends less than it says");
     return GGUF_OK;
 }
 
 /* Send q to where the file is, through redirects. */
-static enum gguf_status ask(struct request *q)
+static enum gguf_status send_request(struct request *q)
 {
     struct remote *r = q->r;
     char *url = msg_must(strdup(r->target ? r->target : r->url));
@@ -434,9 +445,10 @@ static enum gguf_status ask(struct request *q)
         free(origin);
         const CURLcode c = send_some(q, url, with_token, &status);
         if (c == CURLE_OK && status >= 300 && status < 400 && status != 304) {
-            char *to = redirect(q, url);
+            char *to = follow_redirect(q, url);
             if (i == MAX_REDIRECTS)
-                fail(q, GGUF_E_IO, "the server redirects without an end");
+                fail_request(q, GGUF_E_IO,
+                             "the server redirects without an end");
             if (to) {
                 free(url);
                 url = to;
@@ -451,7 +463,7 @@ static enum gguf_status ask(struct request *q)
             url = msg_must(strdup(r->url));
             continue;
         }
-        (void)finish(q, c, status, with_token);
+        (void)finish_request(q, c, status, with_token);
         break;
     }
     if (q->st == GGUF_OK && strcmp(url, r->url) != 0) {
@@ -486,7 +498,7 @@ enum gguf_status remote_http_ask(struct remote *r, uint64_t off, uint8_t *dst,
         struct request q = {
             .r = r, .off = off, .n = n, .dst = dst, .err = err
         };
-        if (ask(&q) != GGUF_OK)
+        if (send_request(&q) != GGUF_OK)
             return q.st;
         if (!q.got)
             return gguf_error_set(err, GGUF_E_TRUNCATED,
@@ -515,7 +527,7 @@ enum gguf_status remote_http_first(struct remote *r, size_t n,
             "which are not sent: set HF_TOKEN for files of the Hub");
     free(origin);
     struct request q = { .r = r, .n = n, .dst = r->buf, .err = err };
-    if (ask(&q) != GGUF_OK)
+    if (send_request(&q) != GGUF_OK)
         return q.st;
     r->buf_n = q.got;
     r->next = q.got;

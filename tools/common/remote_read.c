@@ -23,7 +23,8 @@ enum {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What buf has of it; how many bytes. */
-static size_t take(struct remote *r, uint64_t off, uint8_t *dst, size_t size)
+static size_t take_bytes(struct remote *r, uint64_t off, uint8_t *dst,
+                         size_t size)
 {
     if (off < r->buf_off || off - r->buf_off >= r->buf_n)
         return 0;
@@ -38,7 +39,7 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
                                     uint8_t *dst, size_t size,
                                     struct gguf_error *err)
 {
-    const size_t n = take(r, off, dst, size);
+    const size_t n = take_bytes(r, off, dst, size);
     off += n;
     dst += n;
     size -= n;

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *setting(const char *name)
+static const char *find_setting(const char *name)
 {
     const char *v = getenv(name);
     return v && *v ? v : NULL;
@@ -26,7 +26,7 @@ static const char *setting(const char *name)
 const char *remote_hub(void)
 {
     static char hub[1024];
-    const char *v = setting("HF_ENDPOINT");
+    const char *v = find_setting("HF_ENDPOINT");
     size_t n = (size_t)snprintf(hub, sizeof hub, "%s",
                                 v ? v : "https://huggingface.co");
     if (n >= sizeof hub) /* no address, rather than another */
@@ -175,7 +175,7 @@ char *remote_tidy_folder(const char *path)
 enum { MAX_TOKEN = 4096, MAX_TOKEN_FILE = 2 * MAX_TOKEN };
 
 /* s without blanks around it; false: it is none, or has what no header may. */
-static bool trim(const char *s, char **out)
+static bool trim_slashes(const char *s, char **out)
 {
     static const char blank[] = " \t\r\n";
     s += strspn(s, blank);
@@ -211,32 +211,32 @@ static char *token_path(void)
 {
     struct text t = { NULL, 0, 0 };
     const char *v;
-    if ((v = setting("HF_TOKEN_PATH")))
+    if ((v = find_setting("HF_TOKEN_PATH")))
         text_addf(&t, "%s", v);
-    else if ((v = setting("HF_HOME")))
+    else if ((v = find_setting("HF_HOME")))
         text_addf(&t, "%s/token", v);
-    else if ((v = setting("XDG_CACHE_HOME")))
+    else if ((v = find_setting("XDG_CACHE_HOME")))
         text_addf(&t, "%s/huggingface/token", v);
-    else if ((v = setting("HOME")))
+    else if ((v = find_setting("HOME")))
         text_addf(&t, "%s/.cache/huggingface/token", v);
     return t.s;
 }
 
 enum gguf_status remote_token(char **out, struct gguf_error *err)
 {
-    const char *given = setting("HF_TOKEN"), *from = "HF_TOKEN";
-    const char *off = setting("HF_HUB_DISABLE_IMPLICIT_TOKEN");
+    const char *given = find_setting("HF_TOKEN"), *from = "HF_TOKEN";
+    const char *off = find_setting("HF_HUB_DISABLE_IMPLICIT_TOKEN");
     char *path = NULL, *text = NULL;
     *out = NULL;
     if (off && (!strcmp(off, "1") || !strcasecmp(off, "true") ||
                 !strcasecmp(off, "yes") || !strcasecmp(off, "on")))
         return GGUF_OK;
     if (!given)
-        given = setting(from = "HUGGING_FACE_HUB_TOKEN");
+        given = find_setting(from = "HUGGING_FACE_HUB_TOKEN");
     if (!given && (path = token_path()))
         given = text = read_token(from = path);
     enum gguf_status st = GGUF_OK;
-    const bool plain = !given || trim(given, out);
+    const bool plain = !given || trim_slashes(given, out);
     if (given && (strlen(given) >= MAX_TOKEN_FILE ||
                   (*out && strlen(*out) > MAX_TOKEN)))
         st = gguf_error_set(err, GGUF_E_INVALID,

@@ -11,7 +11,7 @@
 #define MOST_SCALE 1e9
 
 /* A number and nothing else. */
-static bool number(const char *text, double *v)
+static bool parse_number(const char *text, double *v)
 {
     char *end;
     *v = strtod(text, &end);
@@ -23,7 +23,7 @@ static void parse_one(struct scaled *s, const char *option, const char *text,
 {
     const char *mark = strrchr(text, form);
     double scale = 1;
-    const bool given = mark && number(mark + 1, &scale);
+    const bool given = mark && parse_number(mark + 1, &scale);
     const size_t size = given ? (size_t)(mark - text) : strlen(text);
     if (!given && form == SCALED_ALWAYS)
         opt_usage("%s-scaled: '%s' is not FILE:SCALE", option, text);

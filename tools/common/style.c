@@ -21,7 +21,7 @@ void style_no_terminal(void)
 }
 
 /* The convention of no-color.org: set and not empty. */
-static bool wanted(void)
+static bool is_wanted(void)
 {
     const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
     return style_on_terminal() && term && strcmp(term, "dumb") != 0 &&
@@ -30,7 +30,7 @@ static bool wanted(void)
 
 void style_init(enum style_when when)
 {
-    styled = when == STYLE_ALWAYS || (when == STYLE_AUTO && wanted());
+    styled = when == STYLE_ALWAYS || (when == STYLE_AUTO && is_wanted());
 }
 
 int style_columns(int fd)

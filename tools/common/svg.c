@@ -91,7 +91,7 @@ const char *svg_class(int series)
 /* ---- axes ---- */
 
 /* 1, 2 or 5 times a power of ten, not below v. */
-static double nice(double v)
+static double nice_step(double v)
 {
     const double unit = pow(10, floor(log10(v)));
     const double m = v / unit;
@@ -108,7 +108,7 @@ void svg_axis_fit(struct svg_axis *a, double low, double high, int n,
         low -= room;
     }
     a->log = false;
-    a->step = nice((high - low) / n);
+    a->step = nice_step((high - low) / n);
     a->low = tight ? low : floor(low / a->step + 1e-9) * a->step;
     a->high = tight ? high : ceil(high / a->step - 1e-9) * a->step;
 }
@@ -136,7 +136,7 @@ void svg_axis_rows(struct svg_axis *a, const char *const *row, size_t n)
     a->high = -0.5;
 }
 
-static double along(const struct svg_axis *a, double v)
+static double position_along(const struct svg_axis *a, double v)
 {
     return a->log ? (log(v) - log(a->low)) / (log(a->high) - log(a->low))
                   : (v - a->low) / (a->high - a->low);
@@ -144,12 +144,12 @@ static double along(const struct svg_axis *a, double v)
 
 double svg_x(const struct svg_chart *c, double x)
 {
-    return c->ax + c->aw * along(&c->x, x);
+    return c->ax + c->aw * position_along(&c->x, x);
 }
 
 double svg_y(const struct svg_chart *c, double y)
 {
-    return c->ay + c->ah * (1 - along(&c->y, y));
+    return c->ay + c->ah * (1 - position_along(&c->y, y));
 }
 
 /* As short as it can be; -0 is 0. */
@@ -302,23 +302,23 @@ void svg_end(struct svg_chart *c)
 /* ---- what is drawn ---- */
 
 /* A coordinate that paths can hold, whatever the value. */
-static double bound(double v)
+static double clamp_pixel(double v)
 {
     return v < -9999 ? -9999 : v > 9999 ? 9999 : v;
 }
 
-static double px(const struct svg_chart *c, double x)
+static double pixel_x(const struct svg_chart *c, double x)
 {
     if (c->x.log && !(x > 0))
-        return bound(c->ax - c->aw);
-    return bound(svg_x(c, x));
+        return clamp_pixel(c->ax - c->aw);
+    return clamp_pixel(svg_x(c, x));
 }
 
-static double py(const struct svg_chart *c, double y)
+static double pixel_y(const struct svg_chart *c, double y)
 {
     if (c->y.log && !(y > 0))
-        return bound(c->ay + 2 * c->ah);
-    return bound(svg_y(c, y));
+        return clamp_pixel(c->ay + 2 * c->ah);
+    return clamp_pixel(svg_y(c, y));
 }
 
 static void put_name(const struct svg_chart *c, const char *name)
@@ -343,7 +343,7 @@ void svg_line(struct svg_chart *c, int series, const char *name,
             go = 'M';
             continue;
         }
-        fprintf(c->f, "%c%.2f %.2f", go, px(c, x[i]), py(c, y[i]));
+        fprintf(c->f, "%c%.2f %.2f", go, pixel_x(c, x[i]), pixel_y(c, y[i]));
         go = 'L';
     }
     fputs("\"/>\n", c->f);
@@ -353,7 +353,7 @@ void svg_line(struct svg_chart *c, int series, const char *name,
             fprintf(c->f,
                     "<circle class=\"fill %s\" cx=\"%.2f\" cy=\"%.2f\" "
                     "r=\"3\"/>\n",
-                    svg_class(series), px(c, x[i]), py(c, y[i]));
+                    svg_class(series), pixel_x(c, x[i]), pixel_y(c, y[i]));
 }
 
 void svg_band(struct svg_chart *c, int series, double opacity, const double *x,
@@ -367,25 +367,25 @@ void svg_band(struct svg_chart *c, int series, double opacity, const double *x,
         const double y = i < n ? low[k] : high[k];
         if (!isfinite(low[k]) || !isfinite(high[k]))
             continue;
-        fprintf(c->f, "%c%.2f %.2f", go, px(c, x[k]), py(c, y));
+        fprintf(c->f, "%c%.2f %.2f", go, pixel_x(c, x[k]), pixel_y(c, y));
         go = 'L';
     }
     fputs(go == 'L' ? "Z\"/>\n" : "\"/>\n", c->f);
 }
 
-static void outline(struct svg_chart *c, const double *x, const double *y,
-                    size_t n)
+static void draw_outline(struct svg_chart *c, const double *x, const double *y,
+                         size_t n)
 {
     const double bottom = c->ay + c->ah;
     double at = bottom;
-    fprintf(c->f, "M%.2f %.2f", px(c, x[0]), bottom);
+    fprintf(c->f, "M%.2f %.2f", pixel_x(c, x[0]), bottom);
     for (size_t i = 0; i < n; i++) {
-        const double to = y[i] > 0 ? fmin(py(c, y[i]), bottom) : bottom;
+        const double to = y[i] > 0 ? fmin(pixel_y(c, y[i]), bottom) : bottom;
         if (fabs(to - at) > 1e-9)
-            fprintf(c->f, "H%.2fV%.2f", px(c, x[i]), to);
+            fprintf(c->f, "H%.2fV%.2f", pixel_x(c, x[i]), to);
         at = to;
     }
-    fprintf(c->f, "H%.2fV%.2f", px(c, x[n]), bottom);
+    fprintf(c->f, "H%.2fV%.2f", pixel_x(c, x[n]), bottom);
 }
 
 void svg_steps(struct svg_chart *c, int series, const char *name,
@@ -393,11 +393,11 @@ void svg_steps(struct svg_chart *c, int series, const char *name,
 {
     fprintf(c->f, "<path class=\"fill %s\" opacity=\".16\" d=\"",
             svg_class(series));
-    outline(c, x, y, n);
+    draw_outline(c, x, y, n);
     fprintf(c->f, "Z\"/>\n<path class=\"line %s\"", svg_class(series));
     put_name(c, name);
     fputs(" d=\"", c->f);
-    outline(c, x, y, n);
+    draw_outline(c, x, y, n);
     fputs("\"/>\n", c->f);
 }
 
@@ -412,15 +412,16 @@ void svg_dot(struct svg_chart *c, int series, const char *name, double x,
         fprintf(c->f,
                 "<path class=\"line\" d=\"M%.2f %.2fV%.2fM%.2f %.2fh8m-8 "
                 "%.2fh8\"/>",
-                px(c, x), py(c, y - error), py(c, y + error), px(c, x) - 4,
-                py(c, y + error), py(c, y - error) - py(c, y + error));
+                pixel_x(c, x), pixel_y(c, y - error), pixel_y(c, y + error),
+                pixel_x(c, x) - 4, pixel_y(c, y + error),
+                pixel_y(c, y - error) - pixel_y(c, y + error));
     fputs("<circle class=\"fill\"", c->f);
     put_name(c, name);
-    fprintf(c->f, " cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/></g>\n", px(c, x),
-            py(c, y));
+    fprintf(c->f, " cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/></g>\n", pixel_x(c, x),
+            pixel_y(c, y));
 }
 
-static bool hits(const struct svg_box *a, const struct svg_box *b)
+static bool boxes_overlap(const struct svg_box *a, const struct svg_box *b)
 {
     return a->x0 < b->x1 && b->x0 < a->x1 && a->y0 < b->y1 && b->y0 < a->y1;
 }
@@ -439,13 +440,14 @@ void svg_label(struct svg_chart *c, int series, double x, double y,
     static const char *const anchors[] = { "start", "middle", "end" };
     const double w = LETTER * (double)strlen(text);
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
-        const double tx = px(c, x) + tries[i].dx, ty = py(c, y) + tries[i].dy;
+        const double tx = pixel_x(c, x) + tries[i].dx,
+                     ty = pixel_y(c, y) + tries[i].dy;
         const double x0 = tx - w * tries[i].anchor / 2;
         const struct svg_box b = { x0, ty - 10, x0 + w, ty + 3 };
         bool free = b.x0 > c->ax + 1 && b.x1 < c->ax + c->aw - 1 &&
                     b.y0 > c->ay && b.y1 < c->ay + c->ah;
         for (size_t k = 0; free && k < *n_taken; k++)
-            free = !hits(&b, &taken[k]);
+            free = !boxes_overlap(&b, &taken[k]);
         if (!free)
             continue;
         taken[(*n_taken)++] = b;
@@ -465,7 +467,8 @@ void svg_level(struct svg_chart *c, double y, const char *text)
             "<path class=\"line dash sb\" d=\"M%.2f %.2fH%.2f\"/>"
             "<text class=\"fill sb\" x=\"%.2f\" y=\"%.2f\" "
             "text-anchor=\"end\">",
-            c->ax, py(c, y), c->ax + c->aw, c->ax + c->aw - 4, py(c, y) - 5);
+            c->ax, pixel_y(c, y), c->ax + c->aw, c->ax + c->aw - 4,
+            pixel_y(c, y) - 5);
     svg_textz(c->f, text);
     fputs("</text>\n", c->f);
 }
@@ -473,11 +476,11 @@ void svg_level(struct svg_chart *c, double y, const char *text)
 void svg_bar(struct svg_chart *c, int series, double y, double x0, double x1,
              double width, double opacity)
 {
-    const double a = px(c, x0), b = px(c, x1);
+    const double a = pixel_x(c, x0), b = pixel_x(c, x1);
     fprintf(c->f,
             "<rect class=\"fill %s\" opacity=\"%g\" x=\"%.2f\" y=\"%.2f\" "
             "width=\"%.2f\" height=\"%.2f\"/>\n",
-            svg_class(series), opacity, a, py(c, y) - width / 2,
+            svg_class(series), opacity, a, pixel_y(c, y) - width / 2,
             fmax(b - a, 0.5), width);
 }
 
@@ -486,5 +489,5 @@ void svg_tick(struct svg_chart *c, double x, double y, double height)
     fprintf(c->f,
             "<rect class=\"ink\" x=\"%.2f\" y=\"%.2f\" width=\"2\" "
             "height=\"%.2f\"/>\n",
-            px(c, x) - 1, py(c, y) - height / 2, height);
+            pixel_x(c, x) - 1, pixel_y(c, y) - height / 2, height);
 }

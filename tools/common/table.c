@@ -146,8 +146,8 @@ static int room_of(const struct table *t, const int width[TABLE_MAX_COLS],
 }
 
 /* Which columns are printed; the first may become less wide. */
-static void fit(const struct table *t, int width[TABLE_MAX_COLS],
-                bool shown[TABLE_MAX_COLS])
+static void fit_columns(const struct table *t, int width[TABLE_MAX_COLS],
+                        bool shown[TABLE_MAX_COLS])
 {
     for (unsigned c = 0; c < t->n_cols; c++)
         shown[c] = true;
@@ -198,7 +198,7 @@ void table_print(const struct table *t, FILE *f)
         if (w > width[i % t->n_cols] && w <= TABLE_MAX_PAD)
             width[i % t->n_cols] = w;
     }
-    fit(t, width, shown);
+    fit_columns(t, width, shown);
     unsigned last = t->n_cols - 1;
     while (last && !shown[last])
         last--;
@@ -241,8 +241,8 @@ void table_markdown(const struct table *t, FILE *f)
     }
 }
 
-static char *scaled(char *out, uint64_t n, double step,
-                    const char *const *units, const char *none)
+static char *format_scaled(char *out, uint64_t n, double step,
+                           const char *const *units, const char *none)
 {
     if ((double)n < step) {
         snprintf(out, 24, "%u%s", (unsigned)n, none);
@@ -264,11 +264,11 @@ char *table_size(char *out, uint64_t n)
 {
     static const char *const units[] = { "KiB", "MiB", "GiB", "TiB",
                                          "PiB", "EiB", NULL };
-    return scaled(out, n, 1024, units, " B");
+    return format_scaled(out, n, 1024, units, " B");
 }
 
 char *table_count(char *out, uint64_t n)
 {
     static const char *const units[] = { "K", "M", "B", "T", "P", "E", NULL };
-    return scaled(out, n, 1000, units, "");
+    return format_scaled(out, n, 1000, units, "");
 }

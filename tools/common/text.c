@@ -56,7 +56,7 @@ void text_clear(struct text *t)
 }
 
 /* Room for n more bytes and a NUL. */
-static void grow(struct text *t, size_t n)
+static void grow_text(struct text *t, size_t n)
 {
     if (t->size - t->n > n)
         return;
@@ -65,7 +65,7 @@ static void grow(struct text *t, size_t n)
 
 void text_add(struct text *t, const char *p, size_t n)
 {
-    grow(t, n);
+    grow_text(t, n);
     if (n)
         memcpy(t->s + t->n, p, n);
     t->n += n;
@@ -115,7 +115,7 @@ void text_add_esc(struct text *t, struct gguf_str s, uint64_t max)
         s.size = ((unsigned char)s.data[n] & 0xc0) == 0x80 ? (size_t)max : n;
     }
     size_t room = 8 * s.size + 1;
-    grow(t, room);
+    grow_text(t, room);
     t->n += gguf_text_escape(t->s + t->n, room, s);
     if (cut)
         text_addz(t, "...");

@@ -36,7 +36,7 @@ static int open_text(const char *path)
 }
 
 /* Report why f gave no more; false: it ended without an error. */
-static bool failed(gzFile f, const char *path)
+static bool fail_read(gzFile f, const char *path)
 {
     int code;
     const char *why = gzerror(f, &code);
@@ -50,7 +50,7 @@ static bool failed(gzFile f, const char *path)
 }
 
 /* Room for more, up to one byte above the limit; NULL: there is none. */
-static char *grow(char *p, size_t *cap, uint64_t limit)
+static char *grow_buffer(char *p, size_t *cap, uint64_t limit)
 {
     /* gzread takes an unsigned: in steps that fit */
     size_t more = *cap < ((size_t)1 << 30) ? *cap : (size_t)1 << 30;
@@ -78,9 +78,9 @@ static char *read_all(gzFile f, const char *path, uint64_t limit, size_t *size)
             return NULL;
         }
         if (n == cap)
-            p = msg_must(grow(p, &cap, limit));
+            p = msg_must(grow_buffer(p, &cap, limit));
     }
-    if (failed(f, path)) {
+    if (fail_read(f, path)) {
         free(p);
         return NULL;
     }

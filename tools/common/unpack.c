@@ -24,7 +24,7 @@ struct out {
 
 #if HAVE_LZMA || HAVE_ZSTD
 /* More room, at least a byte; one byte above the limit at most. */
-static bool more(struct out *o)
+static bool grow_output(struct out *o)
 {
     if (o->n > o->limit) {
         msg_error(o->path,
@@ -54,7 +54,7 @@ static bool unpack_xz(struct out *o, const char *data, size_t size)
     bool good = true;
     s.next_in = (const uint8_t *)data;
     s.avail_in = size;
-    while (r == LZMA_OK && (good = more(o))) {
+    while (r == LZMA_OK && (good = grow_output(o))) {
         const size_t room = o->room - o->n;
         s.next_out = (uint8_t *)o->p + o->n;
         s.avail_out = room;
@@ -82,7 +82,7 @@ static bool unpack_zstd(struct out *o, const char *data, size_t size)
     size_t left = ZSTD_initDStream(s);
     bool good = true;
     /* left: 0 at the end of a frame, after which another may follow */
-    while (!ZSTD_isError(left) && (good = more(o))) {
+    while (!ZSTD_isError(left) && (good = grow_output(o))) {
         ZSTD_outBuffer out = { o->p + o->n, o->room - o->n, 0 };
         left = ZSTD_decompressStream(s, &out, &in);
         o->n += out.pos;

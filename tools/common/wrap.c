@@ -22,7 +22,7 @@ static bool has_label(const char *line)
 }
 
 /* One blank for each run of them. */
-static void squeeze(char *line)
+static void squeeze_blanks(char *line)
 {
     char *to = line;
     for (const char *p = line; *p; p++)
@@ -74,7 +74,7 @@ static void put_line(char *line)
             line += indent = LABEL;
             room -= indent;
         }
-        squeeze(line);
+        squeeze_blanks(line);
     }
     for (char *rest; table_width(line) > room; room = columns - indent) {
         if (!(rest = rest_of(line, room)))

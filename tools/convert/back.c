@@ -15,7 +15,7 @@ struct notes {
     unsigned n;
 };
 
-static void note(void *user, const char *key)
+static void print_note(void *user, const char *key)
 {
     struct notes *n = user;
     char text[300];
@@ -34,7 +34,7 @@ enum gguf_status write_folder(struct convert_options *o, struct progress *bar,
     progress_init(bar, "writing", NULL, o->q.quiet);
     o->back.progress = progress_report;
     o->back.progress_user = bar;
-    o->back.note = note;
+    o->back.note = print_note;
     o->back.note_user = &n;
     o->back.paths = noted;
     const enum gguf_status st =

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-static void note(void *user, enum gguf_convert_note kind, const char *line)
+static void print_note(void *user, enum gguf_convert_note kind,
+                       const char *line)
 {
     const struct options *q = user;
     if (!q->quiet && kind == GGUF_CONVERT_WARNING)
@@ -24,7 +25,7 @@ static enum gguf_status make_jobs(struct convert_options *o,
                                   struct gguf_error *err)
 {
     struct options *q = &o->q;
-    o->params.note = note;
+    o->params.note = print_note;
     o->params.note_user = q;
     enum gguf_status st = gguf_convert_open(&o->from, q->in, &o->params, err);
     for (size_t i = 0; i < q->n_targets && st == GGUF_OK; i++) {
@@ -100,8 +101,9 @@ static enum gguf_status write_all(struct convert_options *o,
     return st;
 }
 
-static enum gguf_status work(struct convert_options *o, struct progress *bar,
-                             const char **about, struct gguf_error *err)
+static enum gguf_status convert_all(struct convert_options *o,
+                                    struct progress *bar, const char **about,
+                                    struct gguf_error *err)
 {
     struct options *q = &o->q;
     struct gguf_pool *pool;
@@ -148,7 +150,7 @@ int main(int argc, char **argv)
     gguf_error_clear(&err);
     const char *about = o.q.in;
     enum gguf_status st = o.folder ? write_folder(&o, &bar, &about, &err)
-                                   : work(&o, &bar, &about, &err);
+                                   : convert_all(&o, &bar, &about, &err);
     if (st != GGUF_OK)
         msg_fail(about, &err);
     if (st != GGUF_OK && !o.folder && !o.verify.failed)

@@ -39,7 +39,7 @@ bool verify_read(struct convert_options *o)
 
 /* ---- before the work ---- */
 
-static void warn(void *user, const char *message)
+static void warn_model(void *user, const char *message)
 {
     const struct options *q = user;
     if (!q->quiet)
@@ -106,7 +106,7 @@ static enum gguf_status open_header(struct convert_options *o,
     struct gguf_file *file = NULL;
     struct gguf_model *model = NULL;
     fp.limits = &o->q.limits;
-    mp.warn = warn;
+    mp.warn = warn_model;
     mp.warn_user = &o->q;
     mp.meta = o->q.meta;
     st = gguf_file_open_memory(&file, mem, (size_t)size, &fp, err);
@@ -150,15 +150,16 @@ struct evaluation {
     struct gguf_session *session;
 };
 
-static int stopped(void *user)
+static int is_stopped(void *user)
 {
     (void)user;
     return progress_stopped();
 }
 
-static enum gguf_status evaluate(struct evaluation *e,
-                                 const struct gguf_split *set,
-                                 struct gguf_ppl *sums, struct gguf_error *err)
+static enum gguf_status evaluate_set(struct evaluation *e,
+                                     const struct gguf_split *set,
+                                     struct gguf_ppl *sums,
+                                     struct gguf_error *err)
 {
     const struct verify *v = &e->o->verify;
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
@@ -167,7 +168,7 @@ static enum gguf_status evaluate(struct evaluation *e,
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     struct progress bar;
     cp.pool = p.pool = e->o->q.params.pool;
-    cp.abort = stopped;
+    cp.abort = is_stopped;
     enum gguf_status st = gguf_model_open_split(&e->model, set, &mp, err);
     if (st == GGUF_OK)
         st = gguf_cpu_backend_create(&e->cpu, &cp, err);
@@ -203,8 +204,8 @@ void verify_text(const struct verify *v, const struct gguf_ppl *sums,
 }
 
 /* Is the figure of output job one of a model that is kept? */
-static enum gguf_status judge(struct verify *v, size_t job,
-                              struct gguf_error *err)
+static enum gguf_status judge_output(struct verify *v, size_t job,
+                                     struct gguf_error *err)
 {
     const double x = gguf_ppl_value(&v->sums[job]);
     const double first = gguf_ppl_value(&v->sums[0]);
@@ -232,13 +233,13 @@ enum gguf_status verify_check(void *user, size_t job,
     struct evaluation e = { .o = o };
     v->sums[job] = (struct gguf_ppl)GGUF_PPL_INIT;
     v->failed = true;
-    enum gguf_status st = evaluate(&e, output, &v->sums[job], err);
+    enum gguf_status st = evaluate_set(&e, output, &v->sums[job], err);
     gguf_session_destroy(e.session);
     gguf_model_destroy(e.model);
     gguf_backend_destroy(e.cpu);
     v->refused = st == GGUF_E_NONFINITE;
     if (st == GGUF_OK) {
-        st = judge(v, job, err);
+        st = judge_output(v, job, err);
         v->refused = st != GGUF_OK;
     }
     v->failed = st != GGUF_OK;

@@ -33,7 +33,7 @@ struct job {
 /* ----------------------------------------------------------- operations --- */
 
 /* To be given to text_fini. */
-static struct text escaped(const char *key)
+static struct text escape_key(const char *key)
 {
     struct text t = { NULL, 0, 0 };
     text_add_esc(&t, (struct gguf_str){ key, strlen(key) }, 200);
@@ -79,7 +79,7 @@ static bool make_special(const struct job *j, const struct op *op,
         found = value_parse(v, op->key, number, NULL, &why);
         text_fini(&why);
     } else {
-        struct text text = escaped(op->arg);
+        struct text text = escape_key(op->arg);
         msg_error(j->path, "--special-token: no token of %s is '%s'", tokens,
                   text.s);
         text_fini(&text);
@@ -104,7 +104,7 @@ static bool make_value(struct job *j, const struct op *op, struct value *v)
     } else {
         good = value_parse(v, op->key, op->arg,
                            gguf_meta_find(j->after, op->key), &t);
-        struct text key = escaped(op->key);
+        struct text key = escape_key(op->key);
         if (!good)
             msg_error(j->path, "--set %s: %s", key.s, t.s);
         text_fini(&key);
@@ -113,7 +113,7 @@ static bool make_value(struct job *j, const struct op *op, struct value *v)
     return good;
 }
 
-static bool set(struct job *j, const struct op *op, struct gguf_error *err)
+static bool set_key(struct job *j, const struct op *op, struct gguf_error *err)
 {
     struct value v = { 0, 0, 0, { NULL, 0, 0 } };
     struct text old = { NULL, 0, 0 };
@@ -196,7 +196,7 @@ static bool delete_key(struct job *j, const struct op *op)
     const bool pattern = strpbrk(op->key, "*?[") != NULL;
     if (pattern && delete_all(j, op->key))
         return true;
-    struct text key = escaped(op->key);
+    struct text key = escape_key(op->key);
     struct gguf_near near;
     char hint[GGUF_NEAR_HINT];
     gguf_near_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
@@ -220,7 +220,7 @@ static bool run_op(struct job *j, const struct op *op)
     gguf_error_clear(&err);
     bool good = op->what == DELETE   ? delete_key(j, op)
                 : op->what == RENAME ? rename_key(j, op, &err)
-                                     : set(j, op, &err);
+                                     : set_key(j, op, &err);
     if (op->what != DELETE)
         text_addz(&j->log, "\n");
     return good;
@@ -229,17 +229,17 @@ static bool run_op(struct job *j, const struct op *op)
 /* -------------------------------------------------------------- writing --- */
 
 /* Is the file of another byte order than it is to be? */
-static bool turns(const struct job *j)
+static bool changes_byte_order(const struct job *j)
 {
     return j->o->order != GGUF_EDIT_KEEP_ORDER &&
            (j->o->order == GGUF_EDIT_BIG_ENDIAN) !=
                !!gguf_file_is_big_endian(j->file);
 }
 
-static bool changed(const struct job *j)
+static bool has_changed(const struct job *j)
 {
     size_t n = gguf_meta_n_kv(j->before);
-    if (n != gguf_meta_n_kv(j->after) || turns(j))
+    if (n != gguf_meta_n_kv(j->after) || changes_byte_order(j))
         return true;
     for (size_t i = 0; i < n; i++) {
         const struct gguf_kv *a = gguf_meta_kv(j->before, i);
@@ -304,9 +304,10 @@ static bool write_it(struct job *j)
     struct gguf_error err;
     struct progress bar;
     enum gguf_edit_way way;
-    if (!j->output && o->mode != GGUF_EDIT_COPY && !changed(j))
+    if (!j->output && o->mode != GGUF_EDIT_COPY && !has_changed(j))
         return finish_old(j);
-    progress_init(&bar, turns(j) ? "converting" : "copying", NULL, o->quiet);
+    progress_init(&bar, changes_byte_order(j) ? "converting" : "copying", NULL,
+                  o->quiet);
     bar.linger = true;
     progress_catch_signals();
     p.mode = o->mode;
@@ -348,14 +349,15 @@ static bool open_job(struct job *j)
         no > 0 && j->n_ops && !j->o->quiet)
         msg_warn(j->path, "is a later shard of a split model, whose metadata "
                           "is in the first");
-    if (turns(j))
+    if (changes_byte_order(j))
         text_addf(&j->log, "%s-endian becomes %s-endian\n",
                   j->o->order == GGUF_EDIT_BIG_ENDIAN ? "little" : "big",
                   j->o->order == GGUF_EDIT_BIG_ENDIAN ? "big" : "little");
     return true;
 }
 
-static bool edit(const struct edit_options *o, const struct edit_file *f)
+static bool apply_edits(const struct edit_options *o,
+                        const struct edit_file *f)
 {
     struct job j = { .o = o,
                      .path = f->path,
@@ -386,7 +388,7 @@ static bool edit(const struct edit_options *o, const struct edit_file *f)
     return good;
 }
 
-static bool recover(const struct edit_options *o, const char *path)
+static bool recover_file(const struct edit_options *o, const char *path)
 {
     struct gguf_error err;
     int done;
@@ -439,8 +441,9 @@ int main(int argc, char **argv)
         check_set(&files, &o);
     for (size_t i = 0; i < files.n && all && !progress_stopped(); i++) {
         const struct edit_file *f = &files.file[i];
-        const bool done = o.recover ? recover(&o, f->path)
-                                    : (!o.output || whole) && edit(&o, f);
+        const bool done = o.recover
+                              ? recover_file(&o, f->path)
+                              : (!o.output || whole) && apply_edits(&o, f);
         whole &= done;
         good &= done;
     }

@@ -22,7 +22,7 @@ struct finding {
 };
 
 /* Are both the same file? One that is not there is no other. */
-static bool same(const char *a, const char *b)
+static bool is_same_path(const char *a, const char *b)
 {
     struct stat x, y;
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
@@ -30,12 +30,12 @@ static bool same(const char *a, const char *b)
 }
 
 /* output: NULL, or to be copied. false: it is there already. */
-static bool add(struct finding *f, const char *path, const char *output,
-                bool keys)
+static bool add_file(struct finding *f, const char *path, const char *output,
+                     bool keys)
 {
     struct edit_files *l = f->files;
     for (size_t i = 0; i < l->n; i++)
-        if (same(l->file[i].path, path))
+        if (is_same_path(l->file[i].path, path))
             return false;
     l->file = msg_must(realloc(l->file, (l->n + 1) * sizeof *l->file));
     l->file[l->n++] = (struct edit_file){
@@ -87,13 +87,13 @@ static bool add_set(struct finding *f, const char *arg,
         char *out =
             o->output ? output_shard(o->output, (unsigned)i + 1) : NULL;
         if (p && (all || i == 0))
-            added |= add(f, p, out, i == 0);
+            added |= add_file(f, p, out, i == 0);
         free(out);
     }
     struct stat sb;
     const bool shard = stat(arg, &sb) == 0 && !S_ISDIR(sb.st_mode);
     if (added && shard && o->n_ops && !o->quiet && path(set, 0) &&
-        !same(arg, path(set, 0)))
+        !is_same_path(arg, path(set, 0)))
         msg_info(arg, "the metadata of the model is in '%s'", path(set, 0));
     return added;
 }
@@ -156,11 +156,11 @@ static bool add_broken(struct finding *f, const char *arg, bool shard,
     }
     if (!o->quiet)
         msg_info(arg, "is edited by itself: %s", why->message);
-    return add(f, arg, o->output, true);
+    return add_file(f, arg, o->output, true);
 }
 
 /* A file, or a set by one of its shards, its folder or its prefix. */
-static void find(struct finding *f, const char *arg)
+static void find_files(struct finding *f, const char *arg)
 {
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
     struct gguf_split *set = NULL;
@@ -176,15 +176,15 @@ static void find(struct finding *f, const char *arg)
     params.limits = &f->o->limits;
     gguf_error_clear(&err);
     if (there && !shard)
-        added = add(f, arg, output, true);
+        added = add_file(f, arg, output, true);
     else if (gguf_split_open(&set, arg, &params, &err) != GGUF_OK)
         added = add_broken(f, arg, shard, &err);
     else if (gguf_split_n_files(set) == 1)
-        added = add(f, gguf_split_path(set, 0), output, true);
+        added = add_file(f, gguf_split_path(set, 0), output, true);
     else if (!output || names_set(output, gguf_split_n_files(set)))
         added = add_set(f, arg, set_path, set, gguf_split_n_files(set));
     else if (there)
-        added = add(f, arg, output, true);
+        added = add_file(f, arg, output, true);
     else
         opt_usage(
             "'%s' is a model of %zu files, and '%s' is one: a new set is "
@@ -207,12 +207,12 @@ bool edit_files_find(struct edit_files *files, const struct edit_options *o,
         glob_t g;
         if (stat(arg[i], &sb) == 0 || remote_is(arg[i]) ||
             !strpbrk(arg[i], "*?[")) {
-            find(&f, arg[i]);
+            find_files(&f, arg[i]);
             continue;
         }
         if (glob(arg[i], 0, NULL, &g) == 0) {
             for (size_t k = 0; k < g.gl_pathc; k++)
-                find(&f, g.gl_pathv[k]);
+                find_files(&f, g.gl_pathv[k]);
             globfree(&g);
         } else {
             msg_error(arg[i], "no file is like this pattern");

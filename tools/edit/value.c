@@ -41,7 +41,7 @@ void value_set_str(struct value *v, struct gguf_str s)
 
 /* -------------------------------------------------------------- numbers --- */
 
-static int digit(char c)
+static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -65,7 +65,7 @@ static bool parse_int(struct gguf_str s, bool *neg, uint64_t *v)
     if (i == s.size)
         return false;
     for (*v = 0; i < s.size; i++) {
-        unsigned d = (unsigned)digit(s.data[i]);
+        unsigned d = (unsigned)hex_digit(s.data[i]);
         if (d >= base || *v > (UINT64_MAX - d) / base)
             return false;
         *v = *v * base + d;
@@ -190,9 +190,9 @@ static bool hex4(const char *p, uint32_t *v)
 {
     *v = 0;
     for (int i = 0; i < 4; i++) {
-        if (digit(p[i]) > 15)
+        if (hex_digit(p[i]) > 15)
             return false;
-        *v = *v << 4 | (uint32_t)digit(p[i]);
+        *v = *v << 4 | (uint32_t)hex_digit(p[i]);
     }
     return true;
 }
@@ -220,7 +220,7 @@ static const char *unescape_u(const char *p, struct text *t)
 
 /* A JSON string whose quote was read; t gets its bytes. Returns what follows
  * the closing quote, or NULL. */
-static const char *unquote(const char *p, struct text *t)
+static const char *unquote_text(const char *p, struct text *t)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     text_add(t, "", 0);
@@ -267,7 +267,7 @@ static const char *put_item(struct value *v, const char *p, struct text *why)
     bool string = v->base == GGUF_VAL_STR;
     const char *end = p + strcspn(p, " \t\r\n,]");
     if (string)
-        end = *p == '"' ? unquote(p + 1, &item) : NULL;
+        end = *p == '"' ? unquote_text(p + 1, &item) : NULL;
     struct gguf_str s = { string ? item.s : p,
                           string ? item.n : (size_t)(end - p) };
     if (end && !put_scalar(v, v->base, s, why))

@@ -37,7 +37,7 @@ struct job {
     struct im_share *share; /* or NULL */
 };
 
-static bool fail(const char *file, const struct gguf_error *err)
+static bool fail_file(const char *file, const struct gguf_error *err)
 {
     msg_fail(file, err);
     return false;
@@ -45,7 +45,7 @@ static bool fail(const char *file, const struct gguf_error *err)
 
 /* ---- before the work ---- */
 
-static void warn(void *user, const char *message)
+static void warn_model(void *user, const char *message)
 {
     const struct im_options *o = user;
     if (!o->quiet)
@@ -91,18 +91,18 @@ static bool open_model(struct job *j)
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
     struct gguf_error err;
-    mp.warn = warn;
+    mp.warn = warn_model;
     mp.warn_user = (void *)(uintptr_t)o;
     pp.n_threads = o->n_threads;
     if (gguf_pool_create(&j->pool, &pp, &err) != GGUF_OK)
-        return fail(NULL, &err);
+        return fail_file(NULL, &err);
     if (gguf_split_open(&j->set, o->model, &o->files, &err) != GGUF_OK ||
         gguf_model_open_split(&j->model, j->set, &mp, &err) != GGUF_OK)
-        return fail(o->model, &err);
+        return fail_file(o->model, &err);
     job.pool = j->pool;
     return o->no_check ||
            gguf_model_scan_finite(j->model, &job, &err) == GGUF_OK ||
-           fail(o->model, &err);
+           fail_file(o->model, &err);
 }
 
 /* Of a text of size bytes. */
@@ -145,7 +145,7 @@ static bool read_tokens(struct job *j)
         size--;
     if (gguf_vocab_tokenize(gguf_model_vocab(j->model), j->text, size, flags,
                             &j->tokens, &err) != GGUF_OK)
-        return fail(o->text, &err);
+        return fail_file(o->text, &err);
     if (j->tokens.n / o->n_ctx > o->from_chunk)
         return true;
     say_short(j, size);
@@ -153,7 +153,7 @@ static bool read_tokens(struct job *j)
 }
 
 /* Asked by the backend between operations. */
-static int stopped(void *user)
+static int is_stopped(void *user)
 {
     (void)user;
     return progress_stopped() || !ranks_poll();
@@ -165,24 +165,24 @@ static bool open_session(struct job *j)
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct gguf_error err;
     cp.pool = j->pool;
-    cp.abort = stopped;
+    cp.abort = is_stopped;
     cp.precision = (enum gguf_precision)j->o->precision;
     cp.repack = j->o->repack;
     cp.no_fuse = j->o->no_fuse;
     if (gguf_cpu_backend_create(&j->cpu, &cp, &err) != GGUF_OK)
-        return fail(NULL, &err);
+        return fail_file(NULL, &err);
     sp.backend = j->cpu;
     sp.n_ctx = j->o->n_ctx;
     sp.n_ubatch = j->o->n_ubatch < sp.n_ctx ? j->o->n_ubatch : sp.n_ctx;
     if (gguf_model_get_info(j->model)->is_whole)
         sp.n_ubatch = sp.n_ctx;
     return gguf_session_create(&j->session, j->model, &sp, &err) == GGUF_OK ||
-           fail(j->o->model, &err);
+           fail_file(j->o->model, &err);
 }
 
 /* A collection with the command line's settings, and with what the part has
  * if the run resumes. */
-static bool begin(struct job *j)
+static bool begin_collection(struct job *j)
 {
     const struct im_options *o = j->o;
     struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
@@ -196,7 +196,7 @@ static bool begin(struct job *j)
     p.n_exclude = o->exclude.n;
     p.precision = gguf_precision_name((unsigned)o->precision);
     if (gguf_collect_create(&j->c, &p, &err) != GGUF_OK)
-        return fail(NULL, &err);
+        return fail_file(NULL, &err);
     if (!o->resume || access(j->part.s, F_OK) != 0)
         return true;
     enum gguf_status st =
@@ -204,7 +204,7 @@ static bool begin(struct job *j)
     if (st == GGUF_OK)
         st = gguf_collect_merge(j->c, before, &err);
     gguf_collect_destroy(before);
-    return st == GGUF_OK || fail(j->part.s, &err);
+    return st == GGUF_OK || fail_file(j->part.s, &err);
 }
 
 /* ---- the work ---- */
@@ -216,7 +216,7 @@ static bool save_part(struct job *j)
     if (gguf_collect_save(j->c, j->part.s, true, &err) == GGUF_OK)
         return true;
     progress_clear(&j->bar);
-    return fail(j->part.s, &err);
+    return fail_file(j->part.s, &err);
 }
 
 static int on_chunk(void *user, const struct gguf_collect_chunk *chunk)
@@ -244,7 +244,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 }
 
 /* The name of the text in the data. */
-static const char *dataset(const struct im_options *o)
+static const char *dataset_name(const struct im_options *o)
 {
     const char *slash = strrchr(o->text, '/');
     return slash && !o->keep_paths ? slash + 1 : o->text;
@@ -256,7 +256,7 @@ static enum gguf_status run_some(struct job *j, size_t first, size_t n,
 {
     const struct im_options *o = j->o;
     struct gguf_collect_run r = GGUF_COLLECT_RUN_INIT;
-    r.dataset = dataset(o);
+    r.dataset = dataset_name(o);
     r.first_chunk = first;
     r.max_chunks = n;
     r.pool = j->pool;
@@ -282,7 +282,7 @@ static bool run_share(void *user, size_t first, size_t n)
         progress_raise();
         return false; /* another rank's error, which was said */
     }
-    return st == GGUF_OK || fail(j->o->model, &err);
+    return st == GGUF_OK || fail_file(j->o->model, &err);
 }
 
 static bool run_shared(struct job *j)
@@ -301,7 +301,7 @@ static bool run_shared(struct job *j)
     return good;
 }
 
-static bool run(struct job *j)
+static bool run_collection(struct job *j)
 {
     const struct im_options *o = j->o;
     struct gguf_error err;
@@ -319,16 +319,16 @@ static bool run(struct job *j)
     if (j->save_failed)
         return false;
     return st == GGUF_OK ||
-           fail(st == GGUF_E_MISMATCH ? j->part.s : o->model, &err);
+           fail_file(st == GGUF_E_MISMATCH ? j->part.s : o->model, &err);
 }
 
-static bool give(struct job *j, struct gguf_imatrix **im)
+static bool give_result(struct job *j, struct gguf_imatrix **im)
 {
     const struct im_options *o = j->o;
     struct gguf_error err;
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     if (gguf_collect_info(j->c, &info, &err) != GGUF_OK)
-        return fail(NULL, &err);
+        return fail_file(NULL, &err);
     /* of a part another one may have something */
     const bool part = o->part && !o->out && !info.n_done && info.n_skipped;
     if ((o->part || o->save_every) && !save_part(j))
@@ -337,7 +337,7 @@ static bool give(struct job *j, struct gguf_imatrix **im)
         msg_info(o->part, "part, %zu of %zu chunks, precision %s", info.n_done,
                  info.n_chunks, info.precision);
     return gguf_collect_result(j->c, im, &err) == GGUF_OK || part ||
-           fail(o->text ? o->text : NULL, &err);
+           fail_file(o->text ? o->text : NULL, &err);
 }
 
 static void close_job(struct job *j)
@@ -357,10 +357,11 @@ bool im_collect(struct gguf_imatrix **im, const struct im_options *o)
 {
     struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
     name_part(&j.part, o);
-    bool good = check_outputs(&j) && begin(&j) && open_model(&j) &&
+    bool good = check_outputs(&j) && begin_collection(&j) && open_model(&j) &&
                 read_tokens(&j) && open_session(&j);
     progress_catch_signals();
-    good = good && run(&j) && (ranks_is_helper() || give(&j, im));
+    good = good && run_collection(&j) &&
+           (ranks_is_helper() || give_result(&j, im));
     close_job(&j);
     return good;
 }
@@ -396,14 +397,14 @@ bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
             st = gguf_collect_merge(j.c, one, &err);
             gguf_collect_destroy(one);
         }
-        good = st == GGUF_OK || fail(paths[i], &err);
+        good = st == GGUF_OK || fail_file(paths[i], &err);
     }
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     if (good && gguf_collect_info(j.c, &info, NULL) == GGUF_OK &&
         info.n_done + info.n_skipped < info.n_chunks && !o->quiet)
         msg_warn(NULL, "the parts have %zu of the text's %zu chunks",
                  info.n_done + info.n_skipped, info.n_chunks);
-    good = good && give(&j, im);
+    good = good && give_result(&j, im);
     close_job(&j);
     return good;
 }

@@ -62,7 +62,7 @@ static bool get_row(const struct gguf_imatrix *im, size_t i, struct row *r)
     return true;
 }
 
-static void show(const struct gguf_imatrix *im)
+static void print_statistics(const struct gguf_imatrix *im)
 {
     static const char *const heads[] = { "tensor", "values", "mats",   "empty",
                                          "counts", "sum",    "min",    "max",
@@ -133,8 +133,8 @@ static void add_missing(struct comparison *c, struct gguf_str name,
 
 /* Which weights of the model have data? False: the model cannot be read; a
  * message was printed. */
-static bool compare(const struct gguf_imatrix *im, const struct im_options *o,
-                    struct comparison *c)
+static bool compare_model(const struct gguf_imatrix *im,
+                          const struct im_options *o, struct comparison *c)
 {
     struct load l = { NULL, NULL, NULL };
     struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
@@ -322,9 +322,9 @@ static enum gguf_status load_all(struct gguf_imatrix **im,
     return st;
 }
 
-static enum gguf_status save(const struct im_options *o,
-                             const struct gguf_imatrix *im, const char **about,
-                             struct gguf_error *err)
+static enum gguf_status save_output(const struct im_options *o,
+                                    const struct gguf_imatrix *im,
+                                    const char **about, struct gguf_error *err)
 {
     size_t n = strlen(o->out);
     bool dat = o->form < 0 ? n > 4 && !strcmp(o->out + n - 4, ".dat")
@@ -371,8 +371,8 @@ static bool is_some_left(const struct im_options *o,
 }
 
 /* What the command line asks for; false: a message was printed. */
-static bool get(struct gguf_imatrix **im, const struct im_options *o,
-                char **paths, int n, const char **about)
+static bool get_data(struct gguf_imatrix **im, const struct im_options *o,
+                     char **paths, int n, const char **about)
 {
     struct gguf_error err;
     gguf_error_clear(&err);
@@ -405,21 +405,21 @@ static void show_all(const struct im_options *o, const struct gguf_imatrix *im,
         print_json(im, o->model, model ? c : NULL);
     else if (o->show || (!o->out && !o->part && !model)) {
         show_mode(gguf_imatrix_precision(im));
-        show(im);
+        print_statistics(im);
     }
     if (model && !o->json)
         show_comparison(c);
 }
 
 /* All but the text of options. false: a message was printed. */
-static bool work(const struct im_options *o, char **paths, int n)
+static bool do_all(const struct im_options *o, char **paths, int n)
 {
     struct gguf_imatrix *im = NULL;
     struct gguf_error err;
     struct comparison c = { .n = 0 };
     const char *about = o->text && strcmp(o->text, "-") != 0 ? o->text : NULL;
     const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
-    bool good = get(&im, o, paths, n, &about);
+    bool good = get_data(&im, o, paths, n, &about);
     if (good && !im)
         return true; /* a part, all of whose chunks were skipped; or a helper */
     if (good && !o->keep_paths)
@@ -429,11 +429,11 @@ static bool work(const struct im_options *o, char **paths, int n)
     if (good && !o->quiet)
         warn_bad(im, about);
     good = good && (!texts->n || is_some_left(o, im)) &&
-           (!o->model || o->text || compare(im, o, &c));
+           (!o->model || o->text || compare_model(im, o, &c));
     if (good)
         show_all(o, im, &c);
     progress_catch_signals(); /* a file that is being named is finished */
-    if (good && o->out && save(o, im, &about, &err) != GGUF_OK) {
+    if (good && o->out && save_output(o, im, &about, &err) != GGUF_OK) {
         msg_fail(about, &err);
         good = false;
     }
@@ -457,7 +457,7 @@ int main(int argc, char **argv)
     }
     load_raise_limits();
     check_paths(&o, argv + 1, n);
-    const bool good = work(&o, argv + 1, n);
+    const bool good = do_all(&o, argv + 1, n);
     opt_list_fini(&o.include);
     opt_list_fini(&o.exclude);
     progress_raise();

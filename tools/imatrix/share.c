@@ -20,7 +20,7 @@
 
 #include <gguf/version.h>
 
-static bool fail(const char *file, const struct gguf_error *err)
+static bool fail_file(const char *file, const struct gguf_error *err)
 {
     msg_fail(file, err);
     return false;
@@ -60,7 +60,7 @@ static bool set_all(struct im_share *s)
                             &err);
     text_fini(&filter);
     text_fini(&ctx);
-    return st == GGUF_OK || fail(NULL, &err);
+    return st == GGUF_OK || fail_file(NULL, &err);
 }
 
 /* ---- sums, as bytes ---- */
@@ -131,7 +131,7 @@ static bool get_rest(void *user, void **data, size_t *size)
     if (!path)
         return false;
     const bool good = (gguf_collect_save(s->c, path, true, &err) == GGUF_OK ||
-                       fail(path, &err)) &&
+                       fail_file(path, &err)) &&
                       read_all(path, data, size);
     remove_file(path);
     return good;
@@ -147,9 +147,9 @@ static bool put_rest(void *user, const void *data, size_t size)
         return false;
     bool good = write_all(path, data, size);
     if (good && gguf_collect_load(&other, path, &s->o->files, &err) != GGUF_OK)
-        good = fail(path, &err);
+        good = fail_file(path, &err);
     if (good && gguf_collect_merge(s->c, other, &err) != GGUF_OK)
-        good = fail(NULL, &err);
+        good = fail_file(NULL, &err);
     gguf_collect_destroy(other);
     remove_file(path);
     return good;
@@ -157,7 +157,7 @@ static bool put_rest(void *user, const void *data, size_t size)
 
 /* ---- the work ---- */
 
-static bool evaluate(void *user, size_t first, size_t n)
+static bool evaluate_chunks(void *user, size_t first, size_t n)
 {
     struct im_share *s = user;
     struct gguf_error err;
@@ -165,11 +165,11 @@ static bool evaluate(void *user, size_t first, size_t n)
         return false;
     for (size_t i = first; i < first + n; i++)
         if (gguf_part_add(s->of, i, NULL, NULL, 0, &err) != GGUF_OK)
-            return fail(NULL, &err);
+            return fail_file(NULL, &err);
     return true;
 }
 
-static struct gguf_part *part(void *user)
+static struct gguf_part *own_part(void *user)
 {
     return ((struct im_share *)user)->of;
 }
@@ -182,7 +182,7 @@ int im_share_progress(struct im_share *s, uint64_t done)
            progress_report(s->bar, done, s->n_chunks * s->o->n_ctx);
 }
 
-static void waiting(void *user)
+static void show_waiting(void *user)
 {
     (void)im_share_progress(user, 0);
 }
@@ -208,11 +208,11 @@ bool im_share(struct im_share *s)
                                      .n = s->n_chunks,
                                      .together = 1,
                                      .done = s->done,
-                                     .evaluate = evaluate,
-                                     .part = part,
+                                     .evaluate = evaluate_chunks,
+                                     .part = own_part,
                                      .get_rest = get_rest,
                                      .put_rest = put_rest,
-                                     .waiting = waiting,
+                                     .waiting = show_waiting,
                                      .user = s };
     const bool good = set_all(s) && ranks_share(&work);
     progress_clear(s->bar);

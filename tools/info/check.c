@@ -22,10 +22,10 @@ struct findings {
     size_t n_shown;
 };
 
-static enum gguf_status verify(const struct load *l,
-                               const struct gguf_check_params *p,
-                               gguf_finding_fn *report, void *user,
-                               struct gguf_error *err)
+static enum gguf_status verify_model(const struct load *l,
+                                     const struct gguf_check_params *p,
+                                     gguf_finding_fn *report, void *user,
+                                     struct gguf_error *err)
 {
     return l->set ? gguf_split_verify(l->set, p, report, user, err)
                   : gguf_file_verify(l->alone, p, report, user, err);
@@ -48,7 +48,7 @@ static void offset_text(char out[40], const struct gguf_finding *x)
         snprintf(out, 40, " (byte %" PRIu64 ")", x->offset);
 }
 
-static void print(struct findings *f, const struct gguf_finding *x)
+static void print_finding(struct findings *f, const struct gguf_finding *x)
 {
     static const enum style styles[] = {
         [GGUF_SEVERITY_ERROR] = STYLE_ERROR,
@@ -86,7 +86,7 @@ static void print_json(struct findings *f, const struct gguf_finding *x)
     json_close(f->j);
 }
 
-static int finding(void *user, const struct gguf_finding *x)
+static int on_finding(void *user, const struct gguf_finding *x)
 {
     struct findings *f = user;
     f->n[x->severity]++;
@@ -94,11 +94,11 @@ static int finding(void *user, const struct gguf_finding *x)
     if (f->j)
         print_json(f, x);
     else
-        print(f, x);
+        print_finding(f, x);
     return 0;
 }
 
-static void begin(const struct findings *f)
+static void begin_findings(const struct findings *f)
 {
     if (f->j)
         json_open(f->j, "findings", '[');
@@ -106,7 +106,7 @@ static void begin(const struct findings *f)
         info_heading("Findings", f->o);
 }
 
-static void end(const struct findings *f)
+static void end_findings(const struct findings *f)
 {
     if (f->j)
         json_close(f->j);
@@ -133,12 +133,12 @@ bool info_check(struct json *j, const struct info *info,
     p.progress = progress_report;
     p.progress_user = &f.bar;
     progress_init(&f.bar, "checking", NULL, o->quiet);
-    begin(&f);
-    bool good = verify(f.load, &p, finding, &f, &err) == GGUF_OK;
+    begin_findings(&f);
+    bool good = verify_model(f.load, &p, on_finding, &f, &err) == GGUF_OK;
     progress_clear(&f.bar);
     if (!good)
         msg_fail(f.load->path, &err);
-    end(&f);
+    end_findings(&f);
     return good && !f.n[GGUF_SEVERITY_ERROR];
 }
 
@@ -152,9 +152,9 @@ static int first_finding(void *user, const struct gguf_finding *x)
     } else {
         info_title(f->load->path, f->o);
     }
-    begin(f);
-    finding(f, x);
-    end(f);
+    begin_findings(f);
+    on_finding(f, x);
+    end_findings(f);
     if (f->j)
         json_close(f->j);
     return 0;
@@ -177,7 +177,7 @@ bool info_broken(struct json *j, const char *path,
 
 enum { MAX_WARNINGS = 10 };
 
-static int warning(void *user, const struct gguf_finding *x)
+static int on_warning(void *user, const struct gguf_finding *x)
 {
     size_t *n = user;
     char byte[40];
@@ -196,7 +196,7 @@ void info_warn(const struct info *info)
     struct gguf_error err;
     size_t n = 0;
     p.quick = 1;
-    if (verify(info->load, &p, warning, &n, &err) != GGUF_OK)
+    if (verify_model(info->load, &p, on_warning, &n, &err) != GGUF_OK)
         msg_fail(info->load->path, &err);
     if (n > MAX_WARNINGS)
         msg_warn(info->load->path, "%zu more warnings: see --check",

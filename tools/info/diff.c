@@ -66,8 +66,8 @@ static void put_kv(struct diff *d, char mark, const struct gguf_kv *kv)
 }
 
 /* One key that differs: a or b may be NULL. */
-static void differ(struct diff *d, const struct gguf_kv *a,
-                   const struct gguf_kv *b)
+static void key_differs(struct diff *d, const struct gguf_kv *a,
+                        const struct gguf_kv *b)
 {
     uint64_t max =
         d->o->limits_given & INFO_ARRAYS ? d->o->limits.elems : UINT64_MAX;
@@ -94,7 +94,7 @@ static void differ(struct diff *d, const struct gguf_kv *a,
     json_close(d->j);
 }
 
-static void metadata(struct diff *d)
+static void compare_metadata(struct diff *d)
 {
     const struct gguf_file *f = load_file(d->a, 0), *g = load_file(d->b, 0);
     if (d->j)
@@ -103,12 +103,12 @@ static void metadata(struct diff *d)
         const struct gguf_kv *a = gguf_file_kv(f, i);
         const struct gguf_kv *b = find_kv(d->b, a->key);
         if (!gguf_kv_equal(a, b) && !is_aside(d, a))
-            differ(d, a, b);
+            key_differs(d, a, b);
     }
     for (size_t i = 0; i < gguf_file_n_kv(g); i++) {
         const struct gguf_kv *b = gguf_file_kv(g, i);
         if (!find_kv(d->a, b->key) && !is_aside(d, b))
-            differ(d, NULL, b);
+            key_differs(d, NULL, b);
     }
     if (d->j)
         json_close(d->j);
@@ -155,8 +155,8 @@ static bool same_bytes(const struct gguf_split_tensor *a,
 
 /* Can they be one tensor in two byte orders? Comparing values tells, except
  * where decoding rounds. */
-static bool turned(const struct gguf_split_tensor *a,
-                   const struct gguf_split_tensor *b)
+static bool is_turned(const struct gguf_split_tensor *a,
+                      const struct gguf_split_tensor *b)
 {
     const struct gguf_dtype_info *d = gguf_dtype_find(a->info->dtype);
     return a->info->dtype == b->info->dtype && d &&
@@ -244,8 +244,8 @@ static void add_row(struct table *t, const struct gguf_tensor_info *a,
 }
 
 /* Tensors of one name in both. */
-static bool compare(struct diff *d, const struct gguf_split_tensor *a,
-                    const struct gguf_split_tensor *b, struct table *t)
+static bool compare_tensor(struct diff *d, const struct gguf_split_tensor *a,
+                           const struct gguf_split_tensor *b, struct table *t)
 {
     struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
     struct gguf_stats_diff x = GGUF_STATS_DIFF_INIT;
@@ -260,7 +260,7 @@ static bool compare(struct diff *d, const struct gguf_split_tensor *a,
         return true;
     bool good = gguf_stats_compare(a->file, a->info->index, b->file,
                                    b->info->index, &p, &x, &err) == GGUF_OK;
-    if (good && turned(a, b) && !x.n_differ && !x.n_nan)
+    if (good && is_turned(a, b) && !x.n_differ && !x.n_nan)
         return true;
     d->n++;
     if (!good) {
@@ -274,7 +274,7 @@ static bool compare(struct diff *d, const struct gguf_split_tensor *a,
     return true;
 }
 
-static bool tensors(struct diff *d)
+static bool compare_tensors(struct diff *d)
 {
     static const char *const heads[] = { "tensor", "type",      "differ",
                                          "max",    "rms",       "of a",
@@ -300,7 +300,7 @@ static bool tensors(struct diff *d)
         else if (c > 0)
             put_shapes(d, NULL, b[k++].info);
         else
-            good &= compare(d, &a[i++], &b[k++], &t);
+            good &= compare_tensor(d, &a[i++], &b[k++], &t);
     }
     progress_clear(&bar);
     if (d->j)
@@ -327,9 +327,9 @@ bool info_diff(const struct load *a, const struct load *b,
     }
     bool good = true;
     if (o->show & SHOW_METADATA)
-        metadata(&d);
+        compare_metadata(&d);
     if (o->show & SHOW_TENSORS)
-        good = tensors(&d);
+        good = compare_tensors(&d);
     if (o->json) {
         json_bool(&j, "same", d.n == 0);
         json_close(&j);

@@ -135,8 +135,8 @@ struct compared {
     size_t n_same, n_wrong, n_missing;
 };
 
-static void complain(const struct load *l, struct gguf_str name,
-                     const char *what)
+static void complain_of(const struct load *l, struct gguf_str name,
+                        const char *what)
 {
     struct text s = { NULL, 0, 0 };
     text_add_esc(&s, name, UINT64_MAX);
@@ -148,10 +148,10 @@ static void complain(const struct load *l, struct gguf_str name,
 }
 
 /* All entries of m that have the algorithm. */
-static void compare(const struct load *l, const struct gguf_manifest *m,
-                    enum gguf_digest_algo algo,
-                    const struct gguf_digest *tensors,
-                    const struct gguf_digest *model, struct compared *c)
+static void
+compare_manifest(const struct load *l, const struct gguf_manifest *m,
+                 enum gguf_digest_algo algo, const struct gguf_digest *tensors,
+                 const struct gguf_digest *model, struct compared *c)
 {
     size_t n_found = 0, n_listed = 0;
     for (size_t i = 0; i <= load_n_tensors(l); i++) {
@@ -167,7 +167,7 @@ static void compare(const struct load *l, const struct gguf_manifest *m,
             c->n_same++;
         } else {
             c->n_wrong++;
-            complain(l, name, "the data is not what the manifest says");
+            complain_of(l, name, "the data is not what the manifest says");
         }
     }
     for (size_t i = 0; i < gguf_manifest_n(m); i++)
@@ -248,7 +248,8 @@ static bool compare_tensors(const struct load *l,
         good = digest_model(l, (enum gguf_digest_algo)a, o->pool, "hashing",
                             o->quiet, tensors, &model, &err) == GGUF_OK;
         if (good)
-            compare(l, m, (enum gguf_digest_algo)a, tensors, &model, c);
+            compare_manifest(l, m, (enum gguf_digest_algo)a, tensors, &model,
+                             c);
         else
             msg_fail(l->path, &err);
     }

@@ -32,9 +32,9 @@ static bool can_show(const struct load *l, const struct info_options *o)
 }
 
 /* One operand; false: it failed. *opened: something was shown. */
-static bool show(const char *path, const struct info_options *o,
-                 const struct gguf_file_params *params, struct json *j,
-                 struct load_seen *seen, bool *opened)
+static bool show_file(const char *path, const struct info_options *o,
+                      const struct gguf_file_params *params, struct json *j,
+                      struct load_seen *seen, bool *opened)
 {
     struct load l;
     struct info info;
@@ -90,7 +90,7 @@ static int show_all(char *const *path, int n, const struct info_options *o,
             continue;
         if (some && apart)
             putchar('\n');
-        if (!show(path[i], o, params, &j, &seen, &opened))
+        if (!show_file(path[i], o, params, &j, &seen, &opened))
             status = MSG_FAILED;
         some |= opened;
     }
@@ -103,8 +103,8 @@ static int show_all(char *const *path, int n, const struct info_options *o,
 }
 
 /* Like diff: 1 also if the models differ. */
-static int diff(char *const *path, const struct info_options *o,
-                const struct gguf_file_params *params)
+static int diff_files(char *const *path, const struct info_options *o,
+                      const struct gguf_file_params *params)
 {
     struct load a, b = { NULL, NULL, NULL };
     bool same = false;
@@ -117,7 +117,7 @@ static int diff(char *const *path, const struct info_options *o,
 }
 
 /* Threads and decoders, for what reads tensor data. */
-static void prepare(struct info_options *o)
+static void prepare_options(struct info_options *o)
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_error err;
@@ -142,10 +142,10 @@ int main(int argc, char **argv)
     params.opener = remote_opener();
     remote_args(argv + 1, n);
     load_raise_limits();
-    prepare(&o);
+    prepare_options(&o);
     int status;
     if (o.diff)
-        status = diff(argv + 1, &o, &params);
+        status = diff_files(argv + 1, &o, &params);
     else if (o.lines)
         status = info_lines(argv + 1, n, &o, &params) ? MSG_DONE : MSG_FAILED;
     else

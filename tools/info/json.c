@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void scalar(struct json *j, const struct gguf_kv *kv)
+static void json_scalar(struct json *j, const struct gguf_kv *kv)
 {
     struct gguf_str s;
     uint64_t u;
@@ -33,7 +33,7 @@ void info_json_value(struct json *j, const struct gguf_kv *kv,
                      uint64_t max_elems)
 {
     if (kv->type != GGUF_VAL_ARR) {
-        scalar(j, kv);
+        json_scalar(j, kv);
         return;
     }
     bool one_line = kv->elem_type != GGUF_VAL_STR &&
@@ -48,7 +48,8 @@ void info_json_value(struct json *j, const struct gguf_kv *kv,
 }
 
 /* The value of kv as member key, if there is one. */
-static void member(struct json *j, const char *key, const struct gguf_kv *kv)
+static void json_member(struct json *j, const char *key,
+                        const struct gguf_kv *kv)
 {
     if (!kv)
         return;
@@ -56,14 +57,15 @@ static void member(struct json *j, const char *key, const struct gguf_kv *kv)
     info_json_value(j, kv, UINT64_MAX);
 }
 
-static void summary(struct json *j, const struct info *info)
+static void json_summary(struct json *j, const struct info *info)
 {
     const struct gguf_file *f = load_file(info->load, 0);
     char name[32];
     json_open(j, "summary", '{');
-    member(j, "architecture", gguf_file_kv_find(f, "general.architecture"));
-    member(j, "name", gguf_file_kv_find(f, "general.name"));
-    member(j, "license", gguf_file_kv_find(f, "general.license"));
+    json_member(j, "architecture",
+                gguf_file_kv_find(f, "general.architecture"));
+    json_member(j, "name", gguf_file_kv_find(f, "general.name"));
+    json_member(j, "license", gguf_file_kv_find(f, "general.license"));
     if (info->file_type)
         json_strz(j, "quantization", info->file_type);
     if (info->n_types)
@@ -75,14 +77,14 @@ static void summary(struct json *j, const struct info *info)
     const struct gguf_hparam *h;
     for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++)
         if (h->flags & GGUF_HPARAM_SUMMARY)
-            member(j, h->name, info_hparam(info, h->key));
+            json_member(j, h->name, info_hparam(info, h->key));
     if (info_n_vocab(info))
         json_u64(j, "vocabulary_size", info_n_vocab(info));
-    member(j, "tokenizer", gguf_file_kv_find(f, "tokenizer.ggml.model"));
+    json_member(j, "tokenizer", gguf_file_kv_find(f, "tokenizer.ggml.model"));
     json_close(j);
 }
 
-static void files(struct json *j, const struct info *info)
+static void json_files(struct json *j, const struct info *info)
 {
     json_open(j, "files", '[');
     for (size_t i = 0; i < load_n_files(info->load); i++) {
@@ -101,8 +103,8 @@ static void files(struct json *j, const struct info *info)
     json_close(j);
 }
 
-static void metadata(struct json *j, const struct info *info,
-                     const struct info_options *o)
+static void json_metadata(struct json *j, const struct info *info,
+                          const struct info_options *o)
 {
     const struct gguf_file *f = load_file(info->load, 0);
     uint64_t max =
@@ -124,7 +126,7 @@ static void metadata(struct json *j, const struct info *info,
     json_close(j);
 }
 
-static void tensors(struct json *j, const struct info *info)
+static void json_tensors(struct json *j, const struct info *info)
 {
     char name[32];
     json_open(j, "tensors", '[');
@@ -147,7 +149,7 @@ static void tensors(struct json *j, const struct info *info)
     json_close(j);
 }
 
-static void types(struct json *j, const struct info *info)
+static void json_types(struct json *j, const struct info *info)
 {
     char name[32];
     json_open(j, "types", '[');
@@ -171,15 +173,15 @@ bool info_json(struct json *j, const struct info *info,
     json_open(j, NULL, '{');
     json_strz(j, "path", info->load->path);
     json_u64(j, "size", info->file_size);
-    files(j, info);
+    json_files(j, info);
     if (o->show & SHOW_SUMMARY)
-        summary(j, info);
+        json_summary(j, info);
     if (o->show & SHOW_METADATA)
-        metadata(j, info, o);
+        json_metadata(j, info, o);
     if (o->show & SHOW_TENSORS)
-        tensors(j, info);
+        json_tensors(j, info);
     if (o->show & SHOW_TYPES)
-        types(j, info);
+        json_types(j, info);
     if (o->show & SHOW_MEMORY)
         info_memory(j, info, o);
     bool good = !(o->show & SHOW_STATS) || info_stats(j, info, o);

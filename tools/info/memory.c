@@ -18,8 +18,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-static uint64_t number(const struct info *info, const char *suffix,
-                       uint64_t otherwise)
+static uint64_t read_number(const struct info *info, const char *suffix,
+                            uint64_t otherwise)
 {
     uint64_t v;
     const struct gguf_kv *kv = info_hparam(info, suffix);
@@ -27,13 +27,13 @@ static uint64_t number(const struct info *info, const char *suffix,
 }
 
 /* Key/value heads of all layers together; 0 if the file does not say. */
-static uint64_t heads(const struct info *info, uint64_t n_layer)
+static uint64_t count_heads(const struct info *info, uint64_t n_layer)
 {
     const struct gguf_kv *kv = info_hparam(info, "attention.head_count_kv");
     uint64_t sum = 0, v;
     if (!kv || kv->type != GGUF_VAL_ARR) {
-        v = number(info, "attention.head_count_kv",
-                   number(info, "attention.head_count", 0));
+        v = read_number(info, "attention.head_count_kv",
+                        read_number(info, "attention.head_count", 0));
         return v < UINT32_MAX && n_layer < UINT32_MAX ? v * n_layer : 0;
     }
     for (uint64_t i = 0; i < kv->n && i < n_layer; i++) {
@@ -53,12 +53,12 @@ static uint64_t cache_per_token(const struct info *info, uint32_t type)
     for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++)
         if ((h->flags & GGUF_HPARAM_MEMORY) && info_hparam(info, h->key))
             return 0;
-    uint64_t n_head = number(info, "attention.head_count", 0);
-    uint64_t width = number(info, "embedding_length", 0);
+    uint64_t n_head = read_number(info, "attention.head_count", 0);
+    uint64_t width = read_number(info, "embedding_length", 0);
     uint64_t head = n_head ? width / n_head : 0;
-    uint64_t key = number(info, "attention.key_length", head);
-    uint64_t value = number(info, "attention.value_length", head);
-    uint64_t n = heads(info, number(info, "block_count", 0));
+    uint64_t key = read_number(info, "attention.key_length", head);
+    uint64_t value = read_number(info, "attention.value_length", head);
+    uint64_t n = count_heads(info, read_number(info, "block_count", 0));
     if (key > UINT16_MAX || value > UINT16_MAX || n > UINT32_MAX)
         return 0;
     if (gguf_dtype_row_size(type, key, &key_size, NULL) != GGUF_OK ||
@@ -79,7 +79,8 @@ struct needs {
 };
 
 /* What a session would take, if there can be one. */
-static void plan(const struct info *info, uint32_t type, struct needs *n)
+static void plan_memory(const struct info *info, uint32_t type,
+                        struct needs *n)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
@@ -104,20 +105,21 @@ static void plan(const struct info *info, uint32_t type, struct needs *n)
 static struct needs needs_of(const struct info *info,
                              const struct info_options *o)
 {
-    struct needs n = { .n_ctx = o->n_ctx ? o->n_ctx
-                                         : number(info, "context_length", 0),
+    struct needs n = { .n_ctx = o->n_ctx
+                                    ? o->n_ctx
+                                    : read_number(info, "context_length", 0),
                        .why = "not known for this kind of model" };
     if (!n.n_ctx || n.n_ctx > UINT32_MAX)
         return n;
-    plan(info, o->cache_dtype, &n);
+    plan_memory(info, o->cache_dtype, &n);
     const uint64_t each = cache_per_token(info, o->cache_dtype);
     if (!n.planned && each <= UINT64_MAX / n.n_ctx)
         n.cache = each * n.n_ctx;
     return n;
 }
 
-static void add(struct table *t, const char *label, uint64_t size,
-                const char *more, const char *why)
+static void add_line(struct table *t, const char *label, uint64_t size,
+                     const char *more, const char *why)
 {
     char out[24];
     table_add(t, label);
@@ -160,14 +162,15 @@ void info_memory(struct json *j, const struct info *info,
         table_add(&t, "memory");
         table_add(&t, "size");
     }
-    add(&t, "weights", info->data_size, "", n.why);
+    add_line(&t, "weights", info->data_size, "", n.why);
     snprintf(label, sizeof label, "cache for %" PRIu64 " tokens", n.n_ctx);
     snprintf(more, sizeof more, ", %s", gguf_dtype_find(o->cache_dtype)->name);
-    add(&t, label, n.cache, more, n.planned ? "nothing is kept" : n.why);
+    add_line(&t, label, n.cache, more, n.planned ? "nothing is kept" : n.why);
     snprintf(label, sizeof label, "computing %d at once", UBATCH);
-    add(&t, label, n.compute, "", n.why);
-    add(&t, "all of a session", n.session, ", on one thread", n.why);
-    add(&t, "total", total, n.session ? "" : ", without computing", n.why);
+    add_line(&t, label, n.compute, "", n.why);
+    add_line(&t, "all of a session", n.session, ", on one thread", n.why);
+    add_line(&t, "total", total, n.session ? "" : ", without computing",
+             n.why);
     info_heading("Memory", o);
     info_table(&t, o);
 }

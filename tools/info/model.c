@@ -58,12 +58,12 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Tensors of unknown types may claim any number of elements. */
-static void add(uint64_t *sum, uint64_t n)
+static void add_saturating(uint64_t *sum, uint64_t n)
 {
     *sum = n > UINT64_MAX - *sum ? UINT64_MAX : *sum + n;
 }
 
-static void count(struct info *info, const struct gguf_tensor_info *t)
+static void count_tensor(struct info *info, const struct gguf_tensor_info *t)
 {
     size_t i = 0;
     while (i < info->n_types && info->types[i].id != t->dtype)
@@ -75,9 +75,9 @@ static void count(struct info *info, const struct gguf_tensor_info *t)
         info->n_types++;
     }
     info->types[i].n_tensors++;
-    add(&info->types[i].n_elements, t->n_elements);
+    add_saturating(&info->types[i].n_elements, t->n_elements);
     info->types[i].size += t->size;
-    add(&info->n_elements, t->n_elements);
+    add_saturating(&info->n_elements, t->n_elements);
     info->data_size += t->size;
 }
 
@@ -91,7 +91,7 @@ static int by_name(const struct gguf_split_tensor *x,
     return c ? c : s.size < t.size ? -1 : s.size > t.size;
 }
 
-static int less(uint64_t a, uint64_t b)
+static int compare_sizes(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
@@ -99,26 +99,26 @@ static int less(uint64_t a, uint64_t b)
 static int by_bytes(const struct gguf_split_tensor *x,
                     const struct gguf_split_tensor *y)
 {
-    return less(y->info->size, x->info->size);
+    return compare_sizes(y->info->size, x->info->size);
 }
 
 static int by_type(const struct gguf_split_tensor *x,
                    const struct gguf_split_tensor *y)
 {
-    return less(x->info->dtype, y->info->dtype);
+    return compare_sizes(x->info->dtype, y->info->dtype);
 }
 
 static int by_elements(const struct gguf_split_tensor *x,
                        const struct gguf_split_tensor *y)
 {
-    return less(y->info->n_elements, x->info->n_elements);
+    return compare_sizes(y->info->n_elements, x->info->n_elements);
 }
 
 static int by_offset(const struct gguf_split_tensor *x,
                      const struct gguf_split_tensor *y)
 {
-    int c = less(x->file_no, y->file_no);
-    return c ? c : less(x->info->off, y->info->off);
+    int c = compare_sizes(x->file_no, y->file_no);
+    return c ? c : compare_sizes(x->info->off, y->info->off);
 }
 
 typedef int order_fn(const struct gguf_split_tensor *x,
@@ -140,7 +140,7 @@ static int by_order(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
     int c = x->order(&x->t, &y->t);
-    return c ? c : less(x->i, y->i);
+    return c ? c : compare_sizes(x->i, y->i);
 }
 
 static void make_list(struct info *info, const struct info_options *o)
@@ -149,7 +149,7 @@ static void make_list(struct info *info, const struct info_options *o)
     struct row *rows = msg_must(calloc(n ? n : 1, sizeof *rows));
     for (size_t i = 0; i < n; i++) {
         struct gguf_split_tensor t = load_tensor(info->load, i);
-        count(info, t.info);
+        count_tensor(info, t.info);
         if (!o->glob || text_glob(o->glob, t.info->name))
             rows[k++] = (struct row){ t, (uint32_t)i, orders[o->sort] };
     }

@@ -146,7 +146,8 @@ static void add_sizes(struct table *t, const struct info *info)
     table_addf(t, "%.3f", info_bits(info->data_size, info->n_elements));
 }
 
-static void summary(const struct info *info, const struct info_options *o)
+static void print_summary(const struct info *info,
+                          const struct info_options *o)
 {
     struct table t;
     const struct gguf_file *f = load_file(info->load, 0);
@@ -191,7 +192,8 @@ static bool is_narrow(const struct info_options *o)
            style_columns(STDOUT_FILENO) < 60;
 }
 
-static void metadata(const struct info *info, const struct info_options *o)
+static void print_metadata(const struct info *info,
+                           const struct info_options *o)
 {
     struct table t;
     struct text s = { NULL, 0, 0 };
@@ -226,7 +228,8 @@ static void metadata(const struct info *info, const struct info_options *o)
 
 /* ---- tensors ---- */
 
-static void tensors(const struct info *info, const struct info_options *o)
+static void print_tensors(const struct info *info,
+                          const struct info_options *o)
 {
     struct table t;
     struct text s = { NULL, 0, 0 };
@@ -263,7 +266,7 @@ static void tensors(const struct info *info, const struct info_options *o)
     info_table(&t, o);
 }
 
-static void types(const struct info *info, const struct info_options *o)
+static void print_types(const struct info *info, const struct info_options *o)
 {
     struct table t;
     char name[32], out[24];
@@ -314,13 +317,13 @@ bool info_text(const struct info *info, const struct info_options *o)
         return info_hash(NULL, info, o);
     info_title(info->load->path, o);
     if (o->show & SHOW_SUMMARY)
-        summary(info, o);
+        print_summary(info, o);
     if (o->show & SHOW_METADATA)
-        metadata(info, o);
+        print_metadata(info, o);
     if (o->show & SHOW_TENSORS)
-        tensors(info, o);
+        print_tensors(info, o);
     if (o->show & SHOW_TYPES)
-        types(info, o);
+        print_types(info, o);
     if (o->show & SHOW_MEMORY)
         info_memory(NULL, info, o);
     bool good = !(o->show & SHOW_STATS) || info_stats(NULL, info, o);

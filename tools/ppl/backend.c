@@ -14,7 +14,7 @@
 
 enum { PPL_MAX_CPUS = 1024 };
 
-static bool fail(const struct gguf_error *err)
+static bool fail_message(const struct gguf_error *err)
 {
     msg_fail(NULL, err);
     return false;
@@ -63,7 +63,7 @@ bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o)
     if (o->numa) {
         p.bind = GGUF_BIND_NODES;
         if (gguf_numa_set(GGUF_NUMA_INTERLEAVE, &err) != GGUF_OK)
-            return fail(&err);
+            return fail_message(&err);
     }
     if (o->cpus) {
         p.bind = GGUF_BIND_CPUS;
@@ -74,7 +74,7 @@ bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o)
     }
     return (gguf_pool_create(pool, &p, &err) == GGUF_OK &&
             gguf_pool_bind_caller(*pool, &err) == GGUF_OK) ||
-           fail(&err);
+           fail_message(&err);
 }
 
 /* --- backends ------------------------------------------------------------- */
@@ -95,15 +95,15 @@ static bool register_all(struct ppl_backends *b, const struct ppl_options *o,
     if (gguf_registry_create_empty(&b->registry, NULL, &err) != GGUF_OK ||
         gguf_cpu_driver_create(&d, &cp, &err) != GGUF_OK ||
         gguf_registry_add(b->registry, d, &err) != GGUF_OK)
-        return fail(&err);
+        return fail_message(&err);
     bp.n_threads = o->n_threads;
     enum gguf_status st = gguf_blas_driver_create(&d, &bp, &err);
     if (st == GGUF_OK)
         st = gguf_registry_add(b->registry, d, &err);
-    return st == GGUF_OK || st == GGUF_E_UNSUPPORTED || fail(&err);
+    return st == GGUF_OK || st == GGUF_E_UNSUPPORTED || fail_message(&err);
 }
 
-static void unknown(const struct ppl_backends *b, const char *name)
+static void say_unknown(const struct ppl_backends *b, const char *name)
 {
     char list[256] = "", hint[GGUF_NEAR_HINT];
     size_t at = 0;
@@ -121,14 +121,14 @@ static void unknown(const struct ppl_backends *b, const char *name)
 }
 
 /* The backend of that name, opened if it is not in the list yet. */
-static struct gguf_backend *get(struct ppl_backends *b, const char *name,
-                                gguf_abort_fn *abort)
+static struct gguf_backend *
+find_backend(struct ppl_backends *b, const char *name, gguf_abort_fn *abort)
 {
     struct gguf_error err;
     struct gguf_backend *new;
     struct gguf_device *d = gguf_registry_find(b->registry, name);
     if (!d) {
-        unknown(b, name);
+        say_unknown(b, name);
         return NULL;
     }
     for (unsigned i = 0; i < b->n; i++)
@@ -139,7 +139,7 @@ static struct gguf_backend *get(struct ppl_backends *b, const char *name,
         return NULL;
     }
     if (gguf_device_backend(d, &new, &err) != GGUF_OK) {
-        fail(&err);
+        fail_message(&err);
         return NULL;
     }
     for (size_t i = 0; i < gguf_registry_n_drivers(b->registry); i++) {
@@ -149,7 +149,7 @@ static struct gguf_backend *get(struct ppl_backends *b, const char *name,
                                : NULL;
         if (set && ((gguf_cpu_set_abort_fn *)set)(new, abort, NULL, &err)) {
             gguf_backend_destroy(new);
-            fail(&err);
+            fail_message(&err);
             return NULL;
         }
     }
@@ -159,7 +159,7 @@ static struct gguf_backend *get(struct ppl_backends *b, const char *name,
 /* The CPU after all others. */
 static bool put_cpu_last(struct ppl_backends *b, gguf_abort_fn *abort)
 {
-    struct gguf_backend *cpu = get(b, "CPU", abort);
+    struct gguf_backend *cpu = find_backend(b, "CPU", abort);
     unsigned k = 0;
     for (unsigned i = 0; cpu && i < b->n; i++)
         if (b->list[i] != cpu)
@@ -180,10 +180,10 @@ bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
         char name[64];
         const size_t n = strcspn(s, ",");
         if (!text_copy(name, sizeof name, s, n)) {
-            unknown(b, s);
+            say_unknown(b, s);
             return false;
         }
-        struct gguf_backend *x = get(b, name, abort);
+        struct gguf_backend *x = find_backend(b, name, abort);
         if (!x)
             return false;
         if (k < 2)

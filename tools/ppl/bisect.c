@@ -22,13 +22,13 @@ static const char *type_of(uint32_t dtype)
     return dtype == UINT32_MAX ? "mixed" : gguf_dtype_find(dtype)->name;
 }
 
-static int64_t more(const struct gguf_bisect_entry *e)
+static int64_t bytes_more(const struct gguf_bisect_entry *e)
 {
     return (int64_t)e->base_size - (int64_t)e->size;
 }
 
 /* Is it better with the base's weights? */
-static bool gains(const struct gguf_bisect_entry *e)
+static bool is_gain(const struct gguf_bisect_entry *e)
 {
     return e->measured && e->gain > 0;
 }
@@ -72,7 +72,7 @@ static void print_suggestions(const struct gguf_bisect *b,
     size_t n = 0;
     for (size_t i = 0; i < gguf_bisect_n(b) && n < SUGGESTIONS; i++) {
         const struct gguf_bisect_entry *e = gguf_bisect_at(b, i);
-        if (!gains(e) || e->halved)
+        if (!is_gain(e) || e->halved)
             continue;
         if (!n++)
             puts("\nfor gguf-quantize --tensor-type-file, best first:");
@@ -93,12 +93,12 @@ static void add_row(struct table *t, const struct gguf_bisect_entry *e,
     if (in_groups(r))
         table_addf(t, "%zu", e->n_weights);
     table_addf(t, "%s -> %s", type_of(e->dtype), type_of(e->base_dtype));
-    table_addf(t, "%" PRId64, more(e));
+    table_addf(t, "%" PRId64, bytes_more(e));
     if (e->measured) {
         table_addf(t, "%.7f", e->kld.value);
         table_addf(t, "%.3e", e->gain);
-        if (more(e) > 0)
-            table_addf(t, "%.3e", e->gain / (double)more(e) * 1048576);
+        if (bytes_more(e) > 0)
+            table_addf(t, "%.3e", e->gain / (double)bytes_more(e) * 1048576);
         else
             table_add(t, "-");
     } else {

@@ -15,7 +15,7 @@ static size_t n_curves(const struct ppl_report *r)
     return r->n + (r->base != NULL);
 }
 
-static double *doubles(size_t n)
+static double *alloc_doubles(size_t n)
 {
     return msg_must(calloc(n + 1, sizeof(double)));
 }
@@ -30,8 +30,8 @@ struct running {
     size_t n;
 };
 
-static void fill(struct running *p, const struct ppl_report *r,
-                 const struct ppl_curve *c)
+static void fill_curve(struct running *p, const struct ppl_report *r,
+                       const struct ppl_curve *c)
 {
     const size_t step = (r->n_chunks + MOST_POINTS - 1) / MOST_POINTS;
     struct ppl_mean all = { 0, 0, 0 };
@@ -52,7 +52,7 @@ static void fill(struct running *p, const struct ppl_report *r,
 }
 
 /* Bands of many models lie on each other. */
-static double opacity(const struct ppl_report *r)
+static double dot_opacity(const struct ppl_report *r)
 {
     return n_curves(r) < 3 ? 0.2 : 0.45 / (double)n_curves(r);
 }
@@ -60,12 +60,12 @@ static double opacity(const struct ppl_report *r)
 void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c)
 {
     const size_t room = MOST_POINTS + 1;
-    struct running p = { doubles(room), doubles(room), doubles(room),
-                         doubles(room), 0 };
+    struct running p = { alloc_doubles(room), alloc_doubles(room),
+                         alloc_doubles(room), alloc_doubles(room), 0 };
     struct text desc = { NULL, 0, 0 };
     double low = INFINITY, high = -INFINITY;
     for (size_t k = 0; k < n_curves(r); k++) {
-        fill(&p, r, &r->curve[k]);
+        fill_curve(&p, r, &r->curve[k]);
         /* the first chunks alone say little, and would hide the rest */
         for (size_t i = p.n / 10; i < p.n; i++) {
             low = fmin(low, p.low[i]);
@@ -83,11 +83,12 @@ void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c)
     svg_begin(c, "Perplexity so far, " PM " one standard error",
               desc.s ? desc.s : "");
     for (size_t k = 0; k < n_curves(r); k++) {
-        fill(&p, r, &r->curve[k]);
-        svg_band(c, r->curve[k].series, opacity(r), p.x, p.low, p.high, p.n);
+        fill_curve(&p, r, &r->curve[k]);
+        svg_band(c, r->curve[k].series, dot_opacity(r), p.x, p.low, p.high,
+                 p.n);
     }
     for (size_t k = 0; k < n_curves(r); k++) {
-        fill(&p, r, &r->curve[k]);
+        fill_curve(&p, r, &r->curve[k]);
         svg_line(c, r->curve[k].series, r->curve[k].label, p.x, p.y, p.n);
     }
     svg_end(c);
@@ -185,7 +186,7 @@ void ppl_chart_change(const struct ppl_report *r, struct svg_chart *c)
     const int width = width_of(reach_of(r));
     const int side = (reach_of(r) + width - 1) / width, n = 2 * side;
     const double percent = 200.0 / PPL_CHANGES; /* of a narrow bin */
-    double *x = doubles((size_t)n + 1), *y = doubles((size_t)n);
+    double *x = alloc_doubles((size_t)n + 1), *y = alloc_doubles((size_t)n);
     uint64_t total = 0;
     for (int i = 0; i < PPL_CHANGES; i++)
         total += r->curve[0].change[i];

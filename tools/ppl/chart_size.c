@@ -151,8 +151,8 @@ static const struct {
 };
 enum { MEDIAN = 6, LOW = 2 };
 
-static const struct gguf_figure *quantiles(const struct ppl_report *r,
-                                           size_t i, bool divergence)
+static const struct gguf_figure *quantiles_of(const struct ppl_report *r,
+                                              size_t i, bool divergence)
 {
     return divergence ? r->stats[i].kld_at : r->stats[i].dp_at;
 }
@@ -162,7 +162,7 @@ static void box_axis(const struct ppl_report *r, struct svg_axis *a,
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < r->n; i++) {
-        const struct gguf_figure *q = quantiles(r, i, divergence);
+        const struct gguf_figure *q = quantiles_of(r, i, divergence);
         high = fmax(high, q[GGUF_KLD_N_QUANTILES - 1].value);
         /* of a divergence the smallest are rounding alone */
         const double first = divergence ? q[LOW].value : q[0].value;
@@ -198,7 +198,7 @@ static void box_chart(const struct ppl_report *r, struct svg_chart *c,
               "percent, the thin line all; the mark is the median.");
     for (size_t i = 0; i < r->n; i++) {
         const size_t k = r->order[i];
-        const struct gguf_figure *q = quantiles(r, k, divergence);
+        const struct gguf_figure *q = quantiles_of(r, k, divergence);
         const double unit = divergence ? 1 : 100, y = (double)i;
         for (size_t b = 0; b < sizeof boxes / sizeof *boxes; b++)
             svg_bar(c, r->curve[k].series, y, unit * q[boxes[b].from].value,

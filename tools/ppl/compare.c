@@ -11,7 +11,7 @@
 
 /* "matmul 'q' F32 [64, 8] of 'blk.0.attn_q.weight' F16 [64, 64], F32 [64,
  * 8]" */
-static void describe(const struct gguf_tensor *t, char *out, size_t size)
+static void describe_node(const struct gguf_tensor *t, char *out, size_t size)
 {
     char text[160];
     int at = snprintf(out, size, "%s %s", gguf_op_name(t->op),
@@ -26,18 +26,19 @@ static void describe(const struct gguf_tensor *t, char *out, size_t size)
     }
 }
 
-static void keep(struct ppl_finding *f, const struct ppl_compare *c, size_t i,
-                 const struct gguf_tensor *node,
-                 const struct gguf_difference *d)
+static void keep_finding(struct ppl_finding *f, const struct ppl_compare *c,
+                         size_t i, const struct gguf_tensor *node,
+                         const struct gguf_difference *d)
 {
     f->graph = c->n_graphs;
     f->node = i;
     f->d = *d;
-    describe(node, f->what, sizeof f->what);
+    describe_node(node, f->what, sizeof f->what);
 }
 
-static int look(void *user, size_t i, const struct gguf_tensor *node,
-                const struct gguf_tensor *a, const struct gguf_tensor *b)
+static int compare_node(void *user, size_t i, const struct gguf_tensor *node,
+                        const struct gguf_tensor *a,
+                        const struct gguf_tensor *b)
 {
     struct ppl_compare *c = user;
     struct gguf_difference d = GGUF_DIFFERENCE_INIT;
@@ -45,9 +46,9 @@ static int look(void *user, size_t i, const struct gguf_tensor *node,
         return 1;
     c->n_equal += !d.n_differ;
     if (d.n_differ && (!c->largest.graph || d.error > c->largest.d.error))
-        keep(&c->largest, c, i, node, &d);
+        keep_finding(&c->largest, c, i, node, &d);
     if (d.error > c->o->tolerance && !c->first.graph)
-        keep(&c->first, c, i, node, &d);
+        keep_finding(&c->first, c, i, node, &d);
     return 0;
 }
 
@@ -59,7 +60,7 @@ int ppl_compare_graph(void *user, struct gguf_graph *graph,
     struct gguf_compare_counts n = GGUF_COMPARE_COUNTS_INIT;
     struct gguf_error err;
     (void)sched;
-    p.fn = look;
+    p.fn = compare_node;
     p.user = c;
     c->n_graphs++;
     enum gguf_status st = gguf_compare_backends(

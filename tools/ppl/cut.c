@@ -23,7 +23,7 @@ static uint64_t least_window(const struct ppl_options *o)
     return 4; /* of the library */
 }
 
-static uint64_t half(const struct ppl_options *o, size_t n)
+static uint64_t second_half(const struct ppl_options *o, size_t n)
 {
     (void)n;
     return o->n_ctx - o->n_ctx / 2 - 1;
@@ -34,7 +34,7 @@ static uint64_t all_but_one(const struct ppl_options *o, size_t n)
     return n ? (n < o->n_ctx ? n : o->n_ctx) - 1 : 0;
 }
 
-static uint64_t stride(const struct ppl_options *o, size_t n)
+static uint64_t one_stride(const struct ppl_options *o, size_t n)
 {
     (void)n;
     return o->stride;
@@ -46,9 +46,9 @@ static const struct {
     uint64_t (*least)(const struct ppl_options *o); /* tokens of a text */
     uint64_t (*most)(const struct ppl_options *o, size_t n); /* scored */
 } cuts[] = {
-    [GGUF_SCAN_CHUNKS] = { "chunks", true, two_chunks, half },
+    [GGUF_SCAN_CHUNKS] = { "chunks", true, two_chunks, second_half },
     [GGUF_SCAN_SLIDING] = { "sliding", false, least_window, all_but_one },
-    [GGUF_SCAN_STRIDED] = { "strided", true, two_chunks, stride },
+    [GGUF_SCAN_STRIDED] = { "strided", true, two_chunks, one_stride },
 };
 
 enum gguf_scan_cut ppl_cut(const struct ppl_options *o)

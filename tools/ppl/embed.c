@@ -23,7 +23,7 @@ struct embedding {
     struct gguf_error err;
 };
 
-static bool fail(const struct embedding *e, const char *file)
+static bool fail_embedding(const struct embedding *e, const char *file)
 {
     return progress_fail(&e->run->bar, file, &e->err);
 }
@@ -37,8 +37,8 @@ static bool fail_line(const struct embedding *e, const char *what, size_t n)
 }
 
 /* n_rows rows of n floats. */
-static bool compute(struct embedding *e, const float **row, size_t *n,
-                    size_t *n_rows)
+static bool compute_rows(struct embedding *e, const float **row, size_t *n,
+                         size_t *n_rows)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     uint8_t *want = msg_must(calloc(e->tokens.n, 1));
@@ -56,7 +56,7 @@ static bool compute(struct embedding *e, const float **row, size_t *n,
         st = e->each ? gguf_session_states(e->session, 0, b.n, row, &e->err)
                      : gguf_session_embedding(e->session, 0, row, n, &e->err);
     free(want);
-    return st == GGUF_OK || fail(e, e->run->o->model);
+    return st == GGUF_OK || fail_embedding(e, e->run->o->model);
 }
 
 static double length_of(const float *row, size_t n)
@@ -75,7 +75,7 @@ static void store_le(uint8_t out[4], float x)
         out[k] = (uint8_t)(u >> (8 * k));
 }
 
-static bool save(struct embedding *e, const float *row, size_t n)
+static bool save_row(struct embedding *e, const float *row, size_t n)
 {
     const double length = e->run->o->normalize ? length_of(row, n) : 1;
     if (!e->bytes) {
@@ -95,7 +95,7 @@ static bool save(struct embedding *e, const float *row, size_t n)
     e->run->n_rows++;
     return gguf_outfile_write(e->file, e->bytes, 4 * (uint64_t)n, &e->err) ==
                GGUF_OK ||
-           fail(e, e->run->o->embeddings);
+           fail_embedding(e, e->run->o->embeddings);
 }
 
 static bool embed_line(struct embedding *e, const char *text, size_t size)
@@ -107,16 +107,16 @@ static bool embed_line(struct embedding *e, const char *text, size_t size)
     e->tokens.n = 0;
     if (gguf_vocab_tokenize(e->vocab, text, size, GGUF_TOKENIZE_ADD_SPECIAL,
                             &e->tokens, &e->err) != GGUF_OK)
-        return fail(e, e->run->o->text);
+        return fail_embedding(e, e->run->o->text);
     if (!e->tokens.n)
         return fail_line(e, "has no tokens", 0);
     if (e->tokens.n > e->run->o->n_ctx)
         return fail_line(e, "does not fit into the context", e->tokens.n);
     e->run->n_tokens += e->tokens.n;
-    if (!compute(e, &row, &n, &n_rows))
+    if (!compute_rows(e, &row, &n, &n_rows))
         return false;
     for (size_t i = 0; i < n_rows && good; i++)
-        good = save(e, row + i * n, n);
+        good = save_row(e, row + i * n, n);
     return good;
 }
 
@@ -149,12 +149,12 @@ bool ppl_save_embeddings(struct ppl_run *r, struct gguf_session *session,
     }
     if (gguf_outfile_open(&e.file, r->o->embeddings, 1, NULL, &e.err) !=
         GGUF_OK)
-        return fail(&e, r->o->embeddings);
+        return fail_embedding(&e, r->o->embeddings);
     progress_init(&r->bar, "embedding", "bytes", r->o->quiet);
     bool good = embed_all(&e, text, r->text_size);
     progress_clear(&r->bar);
     if (good && gguf_outfile_commit(e.file, &e.err) != GGUF_OK)
-        good = fail(&e, r->o->embeddings);
+        good = fail_embedding(&e, r->o->embeddings);
     r->seconds = progress_clock() - begin;
     r->timings = *gguf_session_get_timings(session);
     gguf_outfile_destroy(e.file);

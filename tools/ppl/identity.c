@@ -18,12 +18,12 @@
 
 #define ALGO GGUF_DIGEST_XXH64 /* what gguf-info --hash makes */
 
-static bool fail(const char *path, const struct gguf_error *err)
+static bool fail_file(const char *path, const struct gguf_error *err)
 {
     return progress_fail(NULL, path, err);
 }
 
-static bool wanted(const struct ppl_options *o)
+static bool digests_wanted(const struct ppl_options *o)
 {
     return (o->json || o->html || o->part) && !o->no_digest;
 }
@@ -35,27 +35,29 @@ bool ppl_digest_model(struct ppl_model *m, struct gguf_pool *pool,
 {
     const struct load l = { .path = m->path, .set = m->set };
     struct gguf_error err;
-    if (!wanted(o))
+    if (!digests_wanted(o))
         return true;
     m->has_digest = digest_model(&l, ALGO, pool, "hashing", o->quiet, NULL,
                                  &m->digest, &err) == GGUF_OK;
-    return m->has_digest || fail(m->path, &err);
+    return m->has_digest || fail_file(m->path, &err);
 }
 
 bool ppl_digest_saved(struct ppl_side *s, const struct ppl_options *o)
 {
     struct gguf_error err;
-    s->has_digest =
-        wanted(o) && digest_path(o->base, ALGO, &s->digest, &err) == GGUF_OK;
-    return s->has_digest || !wanted(o) || fail(o->base, &err);
+    s->has_digest = digests_wanted(o) &&
+                    digest_path(o->base, ALGO, &s->digest, &err) == GGUF_OK;
+    return s->has_digest || !digests_wanted(o) || fail_file(o->base, &err);
 }
 
 bool ppl_digest_text(struct ppl_run *r, const char *text, size_t size)
 {
     struct gguf_error err;
-    r->has_digest = wanted(r->o) && gguf_digest_bytes(&r->digest, ALGO, text,
-                                                      size, &err) == GGUF_OK;
-    return r->has_digest || !wanted(r->o) || fail(r->o->text, &err);
+    r->has_digest =
+        digests_wanted(r->o) &&
+        gguf_digest_bytes(&r->digest, ALGO, text, size, &err) == GGUF_OK;
+    return r->has_digest || !digests_wanted(r->o) ||
+           fail_file(r->o->text, &err);
 }
 
 const char *ppl_digest_text_of(char out[96], const struct gguf_digest *d)
@@ -179,7 +181,7 @@ struct gguf_str ppl_model_name(const struct ppl_model *m)
 
 /* ---- what the command line changes ---- */
 
-static void given(struct json *j, const char *key, double v, double unset)
+static void json_given(struct json *j, const char *key, double v, double unset)
 {
     if (v < unset || v > unset)
         json_f64(j, key, v);
@@ -188,17 +190,17 @@ static void given(struct json *j, const char *key, double v, double unset)
 static void json_positions(struct json *j, const struct ppl_positions *p)
 {
     json_open(j, "positions", '{');
-    given(j, "rope_freq_base", p->base, 0);
-    given(j, "rope_scale", p->scale, 0);
-    given(j, "rope_freq_scale", p->freq_scale, 0);
+    json_given(j, "rope_freq_base", p->base, 0);
+    json_given(j, "rope_scale", p->scale, 0);
+    json_given(j, "rope_freq_scale", p->freq_scale, 0);
     if (p->scaling)
         json_strz(j, "rope_scaling", ppl_scaling_name(p->scaling));
-    given(j, "yarn_orig_ctx", p->yarn_ctx, 0);
-    given(j, "yarn_ext_factor", p->yarn_ext, -1);
-    given(j, "yarn_attn_factor", p->yarn_attn, 0);
-    given(j, "yarn_beta_fast", p->yarn_fast, 0);
-    given(j, "yarn_beta_slow", p->yarn_slow, 0);
-    given(j, "window", p->window, UINT32_MAX);
+    json_given(j, "yarn_orig_ctx", p->yarn_ctx, 0);
+    json_given(j, "yarn_ext_factor", p->yarn_ext, -1);
+    json_given(j, "yarn_attn_factor", p->yarn_attn, 0);
+    json_given(j, "yarn_beta_fast", p->yarn_fast, 0);
+    json_given(j, "yarn_beta_slow", p->yarn_slow, 0);
+    json_given(j, "window", p->window, UINT32_MAX);
     json_close(j);
 }
 

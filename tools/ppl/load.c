@@ -56,16 +56,16 @@ static bool run_job(struct gguf_model *model, const char *path,
     return st == GGUF_OK;
 }
 
-static enum gguf_status check(struct gguf_model *model,
-                              const struct gguf_model_job *job,
-                              struct gguf_error *err)
+static enum gguf_status check_weights(struct gguf_model *model,
+                                      const struct gguf_model_job *job,
+                                      struct gguf_error *err)
 {
     return gguf_model_scan_finite(model, job, err);
 }
 
-static enum gguf_status prefetch(struct gguf_model *model,
-                                 const struct gguf_model_job *job,
-                                 struct gguf_error *err)
+static enum gguf_status prefetch_weights(struct gguf_model *model,
+                                         const struct gguf_model_job *job,
+                                         struct gguf_error *err)
 {
     return gguf_model_prefetch(model, job, err);
 }
@@ -74,8 +74,8 @@ bool ppl_weights(struct ppl_model *m, struct gguf_pool *pool,
                  const struct ppl_options *o)
 {
     struct gguf_error err;
-    if ((o->prefetch &&
-         !run_job(m->model, m->path, pool, o, "prefetching", prefetch)) ||
+    if ((o->prefetch && !run_job(m->model, m->path, pool, o, "prefetching",
+                                 prefetch_weights)) ||
         !ppl_digest_model(m, pool, o) ||
         (o->no_mmap &&
          !run_job(m->model, m->path, pool, o, "reading", gguf_model_read)))
@@ -83,7 +83,7 @@ bool ppl_weights(struct ppl_model *m, struct gguf_pool *pool,
     if (o->mlock && gguf_model_lock(m->model, &err) != GGUF_OK && !o->quiet)
         msg_warn(m->path, "%s", err.message);
     return o->no_check ||
-           run_job(m->model, m->path, pool, o, "checking", check);
+           run_job(m->model, m->path, pool, o, "checking", check_weights);
 }
 
 void ppl_set_positions(const struct ppl_positions *pos,

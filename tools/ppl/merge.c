@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool fail(const char *file, const struct gguf_error *err)
+static bool fail_file(const char *file, const struct gguf_error *err)
 {
     msg_fail(file, err);
     return false;
@@ -28,19 +28,19 @@ struct merged {
     size_t n_parts;
 };
 
-static const char *note(const struct gguf_part *p, const char *name)
+static const char *get_note(const struct gguf_part *p, const char *name)
 {
     const char *s = gguf_part_get_note(p, name);
     return s ? s : "";
 }
 
-static uint64_t number(const struct gguf_part *p, const char *name)
+static uint64_t get_number(const struct gguf_part *p, const char *name)
 {
-    return strtoull(note(p, name), NULL, 10);
+    return strtoull(get_note(p, name), NULL, 10);
 }
 
 /* A setting; "" without one. */
-static const char *setting(const struct gguf_part *p, const char *name)
+static const char *get_setting(const struct gguf_part *p, const char *name)
 {
     const char *value, *s;
     for (size_t i = 0; (s = gguf_part_setting(p, i, &value)); i++)
@@ -51,7 +51,7 @@ static const char *setting(const struct gguf_part *p, const char *name)
 
 static uint64_t setting_number(const struct gguf_part *p, const char *name)
 {
-    return strtoull(setting(p, name), NULL, 10);
+    return strtoull(get_setting(p, name), NULL, 10);
 }
 
 /* ---- parts ---- */
@@ -62,13 +62,13 @@ static bool load_all(struct merged *m, char **paths, int n)
     for (int i = 0; i < n; i++) {
         struct gguf_part *one;
         if (gguf_part_load(&one, paths[i], NULL, &err) != GGUF_OK)
-            return fail(paths[i], &err);
+            return fail_file(paths[i], &err);
         if (!ppl_part_check(paths[i], one)) {
             gguf_part_destroy(one);
             return false;
         }
         enum gguf_status st = GGUF_OK;
-        m->run.seconds += strtod(note(one, "seconds"), NULL);
+        m->run.seconds += strtod(get_note(one, "seconds"), NULL);
         if (m->part) {
             st = gguf_part_merge(m->part, one, &err);
             gguf_part_destroy(one);
@@ -76,7 +76,7 @@ static bool load_all(struct merged *m, char **paths, int n)
             m->part = one;
         }
         if (st != GGUF_OK)
-            return fail(paths[i], &err);
+            return fail_file(paths[i], &err);
     }
     m->n_parts = (size_t)n;
     return true;
@@ -130,7 +130,7 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
                   what, i, last + 1, all);
         return false;
     }
-    r->n_scored_chunk = number(m->part, "scored");
+    r->n_scored_chunk = get_number(m->part, "scored");
     return true;
 }
 
@@ -144,12 +144,12 @@ static void get_model(struct ppl_model *to, const struct gguf_part *p,
                                          "size", "params", "digest" };
     for (int i = 0; i < 6; i++)
         snprintf(key[i], sizeof key[i], "%s.%s", name, what[i]);
-    to->path = note(p, key[0]);
-    to->noted = note(p, key[1]);
-    to->noted_name = note(p, key[2]);
-    to->info.weight_size = number(p, key[3]);
-    to->info.n_params = number(p, key[4]);
-    to->has_digest = ppl_parse_digest(note(p, key[5]), &to->digest);
+    to->path = get_note(p, key[0]);
+    to->noted = get_note(p, key[1]);
+    to->noted_name = get_note(p, key[2]);
+    to->info.weight_size = get_number(p, key[3]);
+    to->info.n_params = get_number(p, key[4]);
+    to->has_digest = ppl_parse_digest(get_note(p, key[5]), &to->digest);
 }
 
 static void get_models(struct merged *m, struct ppl_options *o)
@@ -170,9 +170,9 @@ static void get_models(struct merged *m, struct ppl_options *o)
     s->run = &m->run;
     m->run.own = &m->model[0];
     o->base = m->base.path;
-    o->key_dtype = (uint32_t)number(m->part, "cache_k");
-    o->value_dtype = (uint32_t)number(m->part, "cache_v");
-    m->run.settings_json = note(m->part, "settings.json");
+    o->key_dtype = (uint32_t)get_number(m->part, "cache_k");
+    o->value_dtype = (uint32_t)get_number(m->part, "cache_v");
+    m->run.settings_json = get_note(m->part, "settings.json");
 }
 
 /* ---- texts ---- */
@@ -251,20 +251,21 @@ static bool get_text(struct merged *m, struct ppl_options *o)
 {
     struct ppl_run *r = &m->run;
     const struct gguf_part *p = m->part;
-    o->text = *note(p, "text.file") ? note(p, "text.file") : NULL;
+    o->text = *get_note(p, "text.file") ? get_note(p, "text.file") : NULL;
     o->n_ctx = (uint32_t)setting_number(p, "ctx_size");
     o->stride = (uint32_t)setting_number(p, "stride");
     o->hf = setting_number(p, "hf") != 0;
     o->compat = setting_number(p, "compat") != 0;
-    r->several = setting(p, "texts")[0] != 0;
-    r->n_skipped = (size_t)number(p, "skipped");
-    r->n_tasks_read = (size_t)number(p, "tasks");
-    r->text_size = (size_t)number(p, "text.size");
+    r->several = get_setting(p, "texts")[0] != 0;
+    r->n_skipped = (size_t)get_number(p, "skipped");
+    r->n_tasks_read = (size_t)get_number(p, "tasks");
+    r->text_size = (size_t)get_number(p, "text.size");
     r->n_done_tokens = (uint64_t)o->n_ctx * r->n_chunks;
-    r->text_json = note(p, "text.json");
-    r->has_digest = ppl_parse_digest(note(p, "text.digest"), &r->digest);
+    r->text_json = get_note(p, "text.json");
+    r->has_digest = ppl_parse_digest(get_note(p, "text.digest"), &r->digest);
     const size_t all = gguf_part_n_chunks(p);
-    if (get_files(o, note(p, "files")) && get_texts(r, note(p, "texts")) &&
+    if (get_files(o, get_note(p, "files")) &&
+        get_texts(r, get_note(p, "texts")) &&
         (!r->n_texts || ppl_all_chunks(r) == all))
         return true;
     msg_error(NULL, "the notes of texts are not of %zu chunks", all);
@@ -273,7 +274,7 @@ static bool get_text(struct merged *m, struct ppl_options *o)
 
 /* ---- the whole ---- */
 
-static const char *escaped(char out[256], const char *s)
+static const char *escape_name(char out[256], const char *s)
 {
     gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
     return out;
@@ -283,14 +284,14 @@ static void print_head(const struct merged *m, const struct ppl_options *o)
 {
     char name[256];
     if (m->side.n)
-        wrap_printf("base    %s\n", escaped(name, o->base));
+        wrap_printf("base    %s\n", escape_name(name, o->base));
     for (size_t i = 0; i < (m->side.n ? m->side.n : 1); i++)
-        wrap_printf("model   %s\n", escaped(name, m->model[i].path));
+        wrap_printf("model   %s\n", escape_name(name, m->model[i].path));
     if (m->run.several)
         wrap_printf("texts   %zu\n", m->run.n_texts);
     else
         wrap_printf("%s   %s\n", o->task ? "tasks" : "text ",
-                    escaped(name, o->text ? o->text : o->base));
+                    escape_name(name, o->text ? o->text : o->base));
     wrap_printf("parts   %zu: %zu %s", m->n_parts, m->run.n_chunks,
                 o->task ? "tasks" : "chunks");
     if (m->run.first_chunk)

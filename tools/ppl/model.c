@@ -14,14 +14,14 @@ struct warned {
     const char *path;
 };
 
-static void warn(void *user, const char *message)
+static void warn_model(void *user, const char *message)
 {
     const struct warned *w = user;
     if (!w->o->quiet)
         msg_warn(w->path, "%s", message);
 }
 
-static bool fail(const char *file, const struct gguf_error *err)
+static bool fail_file(const char *file, const struct gguf_error *err)
 {
     msg_fail(file, err);
     return false;
@@ -54,7 +54,7 @@ static bool fail_model(const struct ppl_model *m, const struct gguf_error *err)
         return false;
     if (err->status != GGUF_E_ARCH ||
         gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
-        return fail(m->path, err);
+        return fail_file(m->path, err);
     gguf_text_escape(esc, sizeof esc, name);
     msg_error(m->path,
               "architecture '%s' is not supported by gguf-ppl yet; gguf-info, "
@@ -74,12 +74,12 @@ bool ppl_model_open(struct ppl_model *m, const char *path,
         (unsigned)(path == o->base ? o->base_precision : o->precision);
     m->backend_names =
         path == o->base && o->base_backends ? o->base_backends : o->backends;
-    mp.warn = warn;
+    mp.warn = warn_model;
     mp.warn_user = &w;
     mp.pre = o->pre;
     load_raise_limits();
     if (gguf_split_open(&m->set, path, NULL, &err) != GGUF_OK)
-        return fail(path, &err);
+        return fail_file(path, &err);
     if (!ppl_overrides(o, path, m->set, &m->meta))
         return false;
     mp.meta = m->meta;
@@ -87,12 +87,12 @@ bool ppl_model_open(struct ppl_model *m, const char *path,
         return fail_model(m, &err);
     m->info = *gguf_model_get_info(m->model);
     if (o->n_ctx > m->info.n_ctx_train)
-        warn(&w, "the context is longer than the model was trained on");
+        warn_model(&w, "the context is longer than the model was trained on");
     return true;
 }
 
 /* Asked by the backend between operations. */
-static int stopped(void *user)
+static int is_stopped(void *user)
 {
     (void)user;
     return progress_stopped() || !ranks_poll();
@@ -102,7 +102,7 @@ bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,
                         struct gguf_pool *pool)
 {
     return ppl_backends_open(&m->backends, o, m->backend_names, m->precision,
-                             pool, stopped);
+                             pool, is_stopped);
 }
 
 bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
@@ -132,15 +132,15 @@ bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
         return false;
     for (size_t i = 0; i < m->loras.n; i++)
         if (gguf_adapter_place(m->loras.adapter[i], &err) != GGUF_OK)
-            return fail(m->path, &err);
+            return fail_file(m->path, &err);
     if (gguf_session_create(&m->session, m->model, &sp, &err) != GGUF_OK)
-        return fail(m->path, &err);
+        return fail_file(m->path, &err);
     gguf_session_check(m->session, o->check_activations);
     if (o->profile) {
         m->profile = ppl_profile_create();
         if (gguf_session_set_profile(m->session, ppl_profile_add, m->profile,
                                      &err) != GGUF_OK)
-            return fail(m->path, &err);
+            return fail_file(m->path, &err);
     }
     return true;
 }

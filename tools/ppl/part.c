@@ -41,8 +41,9 @@ static const struct ppl_measure *measure_of(const struct ppl_options *o,
 
 /* ---- the sink ---- */
 
-static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
-                              struct gguf_error *err)
+static enum gguf_status begin_scan(void *user,
+                                   const struct gguf_scan_info *info,
+                                   struct gguf_error *err)
 {
     struct ppl_part *p = user;
     /* one scan after another adds to it */
@@ -114,7 +115,7 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
     p->n_values = p->measure->n_values * (side ? side->n : 1);
     p->sink = (struct gguf_sink)GGUF_SINK_INIT;
     p->sink.user = p;
-    p->sink.begin = begin;
+    p->sink.begin = begin_scan;
     p->sink.rows = add_rows;
     p->sink.chunk = end_chunk;
     return true;
@@ -135,14 +136,14 @@ const struct gguf_sink *ppl_part_sink(struct ppl_part *p)
     return &p->sink;
 }
 
-static void destroy(struct ppl_part *p)
+static void destroy_part(struct ppl_part *p)
 {
     gguf_part_destroy(p->part);
     free(p->value);
     free(p);
 }
 
-static bool save(const struct ppl_part *p)
+static bool save_part(const struct ppl_part *p)
 {
     struct gguf_error err;
     char seconds[32];
@@ -166,8 +167,8 @@ bool ppl_part_close(struct ppl_part *p, bool good)
 {
     if (!p)
         return good;
-    good = good && save(p);
-    destroy(p);
+    good = good && save_part(p);
+    destroy_part(p);
     return good;
 }
 
@@ -200,13 +201,13 @@ int ppl_share_progress(struct ppl_run *r, uint64_t done)
     return !ranks_poll() || progress_report(&r->bar, done, r->n_done_tokens);
 }
 
-static void waiting(void *user)
+static void show_waiting(void *user)
 {
     (void)ppl_share_progress(((struct share *)user)->run, 0);
 }
 
 /* What sinks have counted of this rank's own share. */
-static void forget(struct ppl_run *r, struct ppl_side *side)
+static void forget_scores(struct ppl_run *r, struct ppl_side *side)
 {
     for (size_t i = 0; side && i < side->n; i++) {
         gguf_kld_destroy(side->kld[i]);
@@ -236,7 +237,7 @@ bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
                                      .done = r->rank_chunks,
                                      .evaluate = evaluate_some,
                                      .part = part_of,
-                                     .waiting = waiting,
+                                     .waiting = show_waiting,
                                      .user = &s };
     progress_init(&r->bar, s.part->measure->name, s.part->measure->unit,
                   r->o->quiet);
@@ -244,13 +245,13 @@ bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
     bool good = ranks_share(&work);
     r->seconds = progress_clock() - begin_at;
     progress_clear(&r->bar);
-    forget(r, side);
-    good = good && save(s.part);
+    forget_scores(r, side);
+    good = good && save_part(s.part);
     if (good && !ranks_is_helper())
         good = s.part->measure->print(r, side, s.part->part, &x);
     else
         ppl_outputs_abort(&x);
-    destroy(s.part);
+    destroy_part(s.part);
     return good;
 }
 

@@ -19,12 +19,13 @@
 
 /* ---- settings ---- */
 
-static enum gguf_status set(struct ppl_part *p, const char *name,
-                            struct gguf_error *err, const char *fmt, ...)
-    MSG_PRINTF(4, 5);
+static enum gguf_status set_setting(struct ppl_part *p, const char *name,
+                                    struct gguf_error *err, const char *fmt,
+                                    ...) MSG_PRINTF(4, 5);
 
-static enum gguf_status set(struct ppl_part *p, const char *name,
-                            struct gguf_error *err, const char *fmt, ...)
+static enum gguf_status set_setting(struct ppl_part *p, const char *name,
+                                    struct gguf_error *err, const char *fmt,
+                                    ...)
 {
     char value[400];
     va_list ap;
@@ -79,15 +80,16 @@ static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)
     for (int i = 0; i < 4; i++)
         text_fini(&t[i]);
     if (st == GGUF_OK)
-        st = set(p, "control_layers", err, "%" PRIu32 " to %" PRIu32,
-                 o->control_first, o->control_last);
+        st = set_setting(p, "control_layers", err, "%" PRIu32 " to %" PRIu32,
+                         o->control_first, o->control_last);
     if (st == GGUF_OK)
-        st = set(p, "positions", err,
-                 "base %g, scale %g, freq scale %g, scaling %d, YaRN %" PRIu32
-                 " %g %g %g %g, window %" PRIu32,
-                 pos->base, pos->scale, pos->freq_scale, pos->scaling,
-                 pos->yarn_ctx, pos->yarn_ext, pos->yarn_attn, pos->yarn_fast,
-                 pos->yarn_slow, pos->window);
+        st = set_setting(
+            p, "positions", err,
+            "base %g, scale %g, freq scale %g, scaling %d, YaRN %" PRIu32
+            " %g %g %g %g, window %" PRIu32,
+            pos->base, pos->scale, pos->freq_scale, pos->scaling,
+            pos->yarn_ctx, pos->yarn_ext, pos->yarn_attn, pos->yarn_fast,
+            pos->yarn_slow, pos->window);
     return st;
 }
 
@@ -140,10 +142,10 @@ static enum gguf_status set_texts(struct ppl_part *p,
 
 /* The members that a function writes into an object it opens, as JSON that
  * json_members() takes, at a depth. */
-static char *members(const struct ppl_part *p, const char *list,
-                     void (*write)(struct json *j, const struct ppl_part *p,
-                                   size_t i),
-                     size_t i)
+static char *write_members(const struct ppl_part *p, const char *list,
+                           void (*write)(struct json *j,
+                                         const struct ppl_part *p, size_t i),
+                           size_t i)
 {
     char *all = NULL;
     size_t size = 0;
@@ -198,13 +200,13 @@ static void write_side(struct json *j, const struct ppl_part *p, size_t i)
     ppl_json_model(j, NULL, p->run->o, p->side->model[i]);
 }
 
-static enum gguf_status note(struct ppl_part *p, struct gguf_error *err,
-                             const char *value, const char *fmt, ...)
+static enum gguf_status set_note(struct ppl_part *p, struct gguf_error *err,
+                                 const char *value, const char *fmt, ...)
     MSG_PRINTF(4, 5);
 
 /* A note, whose name is made of fmt and what follows. */
-static enum gguf_status note(struct ppl_part *p, struct gguf_error *err,
-                             const char *value, const char *fmt, ...)
+static enum gguf_status set_note(struct ppl_part *p, struct gguf_error *err,
+                                 const char *value, const char *fmt, ...)
 {
     char name[40];
     va_list ap;
@@ -239,7 +241,7 @@ static enum gguf_status note_model(struct ppl_part *p, const char *name,
                  { "json", json } };
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
-        st = note(p, err, list[i].value, "%s.%s", name, list[i].what);
+        st = set_note(p, err, list[i].value, "%s.%s", name, list[i].what);
     free(title);
     free(json);
     return st;
@@ -267,7 +269,7 @@ static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
         text_addz(&t, x->name);
         text_addz(&t, "\n");
     }
-    enum gguf_status st = note(p, err, t.s ? t.s : "", "texts");
+    enum gguf_status st = set_note(p, err, t.s ? t.s : "", "texts");
     text_clear(&t);
     for (size_t i = 0; i < r->o->n_files; i++) {
         text_addf(&t, "%zu ", strlen(r->o->files[i]));
@@ -275,7 +277,7 @@ static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
         text_addz(&t, "\n");
     }
     if (st == GGUF_OK)
-        st = note(p, err, t.s ? t.s : "", "files");
+        st = set_note(p, err, t.s ? t.s : "", "files");
     text_fini(&t);
     return st;
 }
@@ -297,7 +299,7 @@ static enum gguf_status note_numbers(struct ppl_part *p,
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++) {
         char number[24];
         snprintf(number, sizeof number, "%" PRIu64, list[i].value);
-        st = note(p, err, number, "%s", list[i].name);
+        st = set_note(p, err, number, "%s", list[i].name);
     }
     return st;
 }
@@ -310,18 +312,19 @@ static enum gguf_status note_models(struct ppl_part *p, struct gguf_error *err)
     const struct gguf_digest *d = r->own->has_digest ? &r->own->digest : NULL;
     if (!s)
         return note_model(p, "model.0", r->own->path, r->own, d,
-                          members(p, NULL, write_own, 0), err);
+                          write_members(p, NULL, write_own, 0), err);
     d = base && base->has_digest ? &base->digest
         : !base && s->has_digest ? &s->digest
                                  : NULL;
-    enum gguf_status st = note_model(p, "base", r->o->base, base, d,
-                                     members(p, NULL, write_base, 0), err);
+    enum gguf_status st =
+        note_model(p, "base", r->o->base, base, d,
+                   write_members(p, NULL, write_base, 0), err);
     for (size_t i = 0; st == GGUF_OK && i < s->n; i++) {
         const struct ppl_model *m = s->model[i];
         char name[32];
         snprintf(name, sizeof name, "model.%zu", i);
         st = note_model(p, name, m->path, m, m->has_digest ? &m->digest : NULL,
-                        members(p, "models", write_side, i), err);
+                        write_members(p, "models", write_side, i), err);
     }
     return st;
 }
@@ -330,21 +333,22 @@ static enum gguf_status note_all(struct ppl_part *p, struct gguf_error *err)
 {
     const struct ppl_run *r = p->run;
     char hex[96];
-    enum gguf_status st = note(p, err, r->o->text ? r->o->text : "",
-                               "text.file"); /* "": that of a base */
+    enum gguf_status st = set_note(p, err, r->o->text ? r->o->text : "",
+                                   "text.file"); /* "": that of a base */
     if (st == GGUF_OK)
-        st = note(p, err,
-                  ppl_digest_text_of(hex, r->has_digest ? &r->digest : NULL),
-                  "text.digest");
+        st = set_note(
+            p, err, ppl_digest_text_of(hex, r->has_digest ? &r->digest : NULL),
+            "text.digest");
     if (st == GGUF_OK)
         st = note_numbers(p, err);
     if (st == GGUF_OK)
         st = note_texts(p, err);
     if (st == GGUF_OK)
-        st = note_json(p, "text.json", members(p, NULL, write_text, 0), err);
-    if (st == GGUF_OK)
-        st = note_json(p, "settings.json", members(p, NULL, write_settings, 0),
+        st = note_json(p, "text.json", write_members(p, NULL, write_text, 0),
                        err);
+    if (st == GGUF_OK)
+        st = note_json(p, "settings.json",
+                       write_members(p, NULL, write_settings, 0), err);
     return st == GGUF_OK ? note_models(p, err) : st;
 }
 
@@ -355,15 +359,16 @@ static enum gguf_status set_text(struct ppl_part *p,
                                  const struct gguf_scan_info *info,
                                  struct gguf_error *err)
 {
-    enum gguf_status st = set(p, "ctx_size", err, "%" PRIu32, info->n_ctx);
+    enum gguf_status st =
+        set_setting(p, "ctx_size", err, "%" PRIu32, info->n_ctx);
     if (st == GGUF_OK)
-        st = set(p, "stride", err, "%" PRIu32, info->stride);
+        st = set_setting(p, "stride", err, "%" PRIu32, info->stride);
     if (st == GGUF_OK)
-        st = set(p, "hf", err, "%d", p->run->o->hf);
+        st = set_setting(p, "hf", err, "%d", p->run->o->hf);
     if (st == GGUF_OK && p->side && p->side->saved) {
         char digest[33];
         gguf_baseline_digest(p->side->saved, digest);
-        st = set(p, "base", err, "%s", digest);
+        st = set_setting(p, "base", err, "%s", digest);
     }
     if (st == GGUF_OK && p->run->several)
         st = set_texts(p, info, err);
@@ -395,13 +400,13 @@ enum gguf_status ppl_part_of_tasks(struct ppl_part *p,
     if (st == GGUF_OK)
         st = gguf_part_tell(p->part, 0, session, NULL, 0, err);
     if (st == GGUF_OK) /* of the file, in place of tokens */
-        st = set(p, "text", err, "%s",
-                 ppl_digest_text_of(hex, &r->tasks_digest));
+        st = set_setting(p, "text", err, "%s",
+                         ppl_digest_text_of(hex, &r->tasks_digest));
     if (st == GGUF_OK)
-        st = set(p, "tasks", err, "%zu of %zu", gguf_tasks_n(r->tasks),
-                 r->n_tasks_read);
+        st = set_setting(p, "tasks", err, "%zu of %zu", gguf_tasks_n(r->tasks),
+                         r->n_tasks_read);
     if (st == GGUF_OK)
-        st = set(p, "compat", err, "%d", r->o->compat);
+        st = set_setting(p, "compat", err, "%d", r->o->compat);
     if (st == GGUF_OK)
         st = set_options(p, err);
     return st == GGUF_OK ? note_all(p, err) : st;

@@ -28,7 +28,7 @@ struct job {
     struct ppl_compare compare;
 };
 
-static bool fail(const char *file, const struct gguf_error *err)
+static bool fail_file(const char *file, const struct gguf_error *err)
 {
     msg_fail(file, err);
     return false;
@@ -50,7 +50,7 @@ static bool open_model(struct job *j, const struct ppl_options *o)
         gguf_vocab_tokenize(gguf_model_vocab(j->own.model), "", 0,
                             GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,
                             &err) != GGUF_OK)
-        return fail(j->own.path, &err);
+        return fail_file(j->own.path, &err);
     j->tokens.n = 0;
     return ((o->base && !o->base_is_saved) ||
             ppl_loras_open(&j->own.loras, o, j->own.model)) &&
@@ -196,8 +196,9 @@ static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
 }
 
 /* All chunks; what is printed of it is the caller's business. */
-static enum gguf_status evaluate(struct job *j, gguf_ppl_fn *fn,
-                                 const char *what, struct gguf_error *err)
+static enum gguf_status evaluate_chunks(struct job *j, gguf_ppl_fn *fn,
+                                        const char *what,
+                                        struct gguf_error *err)
 {
     struct ppl_run *r = &j->run;
     progress_init(&r->bar, what, "tokens", r->o->quiet);
@@ -213,10 +214,11 @@ static enum gguf_status evaluate(struct job *j, gguf_ppl_fn *fn,
 
 /* The file that a failure is of, or one of ending. Models are mapped: what is
  * written, or has no room, is an output. */
-static const char *blamed(const struct ppl_options *o,
-                          const struct gguf_baseline_writer *w,
-                          const struct ppl_each *each, enum gguf_status st,
-                          const struct gguf_error *err)
+static const char *blamed_file(const struct ppl_options *o,
+                               const struct gguf_baseline_writer *w,
+                               const struct ppl_each *each,
+                               enum gguf_status st,
+                               const struct gguf_error *err)
 {
     const bool writing = st == GGUF_OK || err->status == GGUF_E_IO ||
                          err->status == GGUF_E_NOSPACE;
@@ -239,14 +241,14 @@ static bool evaluate_and_save(struct job *j)
         gguf_baseline_writer_create(&w, o->save_base, o->force, j->pool, NULL,
                                     &err) != GGUF_OK) {
         ppl_part_close(part, false);
-        return fail(o->save_base, &err);
+        return fail_file(o->save_base, &err);
     }
     bool good =
         ppl_each_open(&each, &j->run, gguf_model_vocab(j->own.model), NULL);
     good = ppl_report_open(&report, &j->run, NULL) && good;
     if (w && gguf_baseline_writer_set_form(
                  w, (enum gguf_baseline_form)o->base_form, &err) != GGUF_OK)
-        good = fail(o->save_base, &err);
+        good = fail_file(o->save_base, &err);
     if (w)
         j->saving[j->n_saving++] = gguf_baseline_writer_sink(w);
     if (each)
@@ -257,8 +259,8 @@ static bool evaluate_and_save(struct job *j)
         j->saving[j->n_saving++] = ppl_part_sink(part);
     enum gguf_status st = GGUF_OK;
     if (good)
-        st = evaluate(j, on_chunk, "perplexity", &err);
-    const char *file = blamed(o, w, each, st, &err);
+        st = evaluate_chunks(j, on_chunk, "perplexity", &err);
+    const char *file = blamed_file(o, w, each, st, &err);
     if (st == GGUF_OK && good && w)
         st = gguf_baseline_writer_commit(w, &err);
     gguf_baseline_writer_destroy(w);
@@ -267,7 +269,7 @@ static bool evaluate_and_save(struct job *j)
     good = ppl_part_close(part, good);
     if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();
-    return st == GGUF_OK ? good : fail(file, &err);
+    return st == GGUF_OK ? good : fail_file(file, &err);
 }
 
 /* For ppl_part_share. */
@@ -284,10 +286,10 @@ static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
         progress_raise();
         return false; /* another rank's error, which was said */
     }
-    return st == GGUF_OK || fail(j->run.o->model, &err);
+    return st == GGUF_OK || fail_file(j->run.o->model, &err);
 }
 
-static bool run(struct job *j)
+static bool run_perplexity(struct job *j)
 {
     struct ppl_run *r = &j->run;
     if (r->o->embeddings)
@@ -308,12 +310,12 @@ static bool run(struct job *j)
 }
 
 /* Node by node; a difference is a failure. */
-static bool compare(struct job *j)
+static bool compare_backends(struct job *j)
 {
     struct ppl_compare *c = &j->compare;
     struct gguf_error err;
-    if (evaluate(j, NULL, "comparing", &err) != GGUF_OK)
-        return fail(j->run.o->model, c->err.status ? &c->err : &err);
+    if (evaluate_chunks(j, NULL, "comparing", &err) != GGUF_OK)
+        return fail_file(j->run.o->model, c->err.status ? &c->err : &err);
     ppl_print_compare(c);
     return !c->first.graph;
 }
@@ -366,11 +368,11 @@ int main(int argc, char **argv)
     good = good && (ppl_only_prints(&o) ? ppl_print_graphs(&j.own, &o, j.pool)
                     : o.logits  ? ppl_save_rows(&j.run, j.own.session, &j.ids)
                     : o.task    ? ppl_run_tasks(&j.run, j.own.session, j.pool)
-                    : o.compare ? compare(&j)
+                    : o.compare ? compare_backends(&j)
                     : o.bisect  ? ppl_bisect_run(&j.side, &j.run, &j.tokens)
                     : o.layers  ? ppl_layers_run(&j.side, &j.run, &j.tokens)
                     : o.base    ? ppl_side_run(&j.side, &j.run, &j.tokens)
-                                : run(&j));
+                                : run_perplexity(&j));
     ppl_side_close(&j.side);
     ppl_model_close(&j.own);
     gguf_pool_destroy(j.pool);

@@ -17,7 +17,7 @@
 enum { PER_LINE = 5 }; /* fits 80 columns from chunk 1000 on, too */
 
 /* Arithmetic of every figure below; see session.h. */
-static void escape(char out[256], const char *s)
+static void escape_name(char out[256], const char *s)
 {
     gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
 }
@@ -34,7 +34,7 @@ static const char *last_level(void)
 }
 
 /* Instruction sets in use, separated by spaces; "c" if there are none. */
-static const char *levels(char out[64])
+static const char *list_levels(char out[64])
 {
     uint32_t have = gguf_cpu_levels();
     int n = snprintf(out, 64, "c");
@@ -56,7 +56,7 @@ void ppl_print_model(const char *label, const struct ppl_options *o,
 {
     const struct gguf_model_info *model = &m->info;
     char name[256], arch[64], size[24], count[24];
-    escape(name, m->path);
+    escape_name(name, m->path);
     gguf_text_escape(arch, sizeof arch, model->arch);
     wrap_printf("%-7s %s: %s, %s parameters, %s\n", label, name, arch,
                 table_count(count, model->n_params),
@@ -94,7 +94,7 @@ void ppl_print_mode(const struct ppl_run *r)
 void ppl_print_text(const struct ppl_run *r)
 {
     char name[256];
-    escape(name, r->o->text ? r->o->text : r->o->base);
+    escape_name(name, r->o->text ? r->o->text : r->o->base);
     if (r->several)
         ppl_print_texts(r);
     else if (r->o->text)
@@ -195,7 +195,7 @@ void ppl_json_settings(struct json *j, const struct ppl_run *r)
     json_u64(j, "sequences", r->n_seq);
     json_u64(j, "ubatch_size", r->o->n_ubatch);
     json_u64(j, "threads", r->o->n_threads);
-    json_strz(j, "cpu", levels(cpu));
+    json_strz(j, "cpu", list_levels(cpu));
     json_open(j, "backends", '(');
     for (unsigned i = 0; i < r->own->backends.n; i++)
         json_strz(j, NULL, gguf_backend_name(r->own->backends.list[i]));
@@ -351,13 +351,13 @@ void ppl_print_rows(const struct ppl_run *r)
         return;
     }
     ppl_print_model("model", r->o, r->own);
-    escape(name, r->o->tokens ? r->o->tokens : r->o->text);
+    escape_name(name, r->o->tokens ? r->o->tokens : r->o->text);
     wrap_printf("tokens  %s: %zu, in a context of %" PRIu32 "\n", name,
                 r->n_tokens, r->o->n_ctx);
     ppl_print_mode(r);
     if (r->pooling)
         wrap_printf("pooling %s\n", gguf_pooling_name(r->pooling));
-    escape(name, rows_file(r));
+    escape_name(name, rows_file(r));
     wrap_printf("rows    %s: %zu of %zu %s, f32, little-endian\n", name,
                 r->n_rows, r->width, rows_of(r));
     wrap_printf("time    %.1f s\n", r->seconds);

@@ -92,7 +92,7 @@ static int by_time(const void *a, const void *b)
     return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
-static double share(const struct ppl_profile *p, uint64_t ns)
+static double share_of(const struct ppl_profile *p, uint64_t ns)
 {
     return p->ns ? 100 * (double)ns / (double)p->ns : 0;
 }
@@ -119,7 +119,7 @@ static void print_operations(const struct ppl_profile *p)
         table_add_strz(&t, gguf_backend_name(r->backend));
         table_addf(&t, "%" PRIu64, r->n);
         table_addf(&t, "%.4f", 1e-9 * (double)r->ns);
-        table_addf(&t, "%.1f%%", share(p, r->ns));
+        table_addf(&t, "%.1f%%", share_of(p, r->ns));
         add_rate(&t, r->flops, r->ns);
         add_rate(&t, r->bytes, r->ns);
     }
@@ -131,7 +131,7 @@ static void add_layer(struct table *t, const struct ppl_profile *p,
 {
     table_add(t, name);
     table_addf(t, "%.4f", 1e-9 * (double)ns);
-    table_addf(t, "%.1f%%", share(p, ns));
+    table_addf(t, "%.1f%%", share_of(p, ns));
 }
 
 static void print_layers(const struct ppl_profile *p)

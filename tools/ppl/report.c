@@ -76,7 +76,7 @@ static void set_label(char out[32], const char *path)
 }
 
 /* Leave out what all labels begin with, up to the last separator. */
-static void shorten(struct ppl_curve *curve, size_t n)
+static void shorten_labels(struct ppl_curve *curve, size_t n)
 {
     size_t same = 0, cut = 0;
     for (; n > 1 && curve[0].label[same]; same++) {
@@ -106,7 +106,7 @@ static void set_labels(struct ppl_report *r)
         set_label(r->curve[i].label, ppl_report_model(r, i)->path);
     if (r->base)
         set_label(r->base->label, r->o->base);
-    shorten(r->curve, r->n + (r->base != NULL));
+    shorten_labels(r->curve, r->n + (r->base != NULL));
 }
 
 /* Few enough to go through them all for each place. */
@@ -141,8 +141,9 @@ static size_t n_curves(const struct ppl_report *r)
     return r->n + (r->base != NULL);
 }
 
-static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
-                              struct gguf_error *err)
+static enum gguf_status begin_scan(void *user,
+                                   const struct gguf_scan_info *info,
+                                   struct gguf_error *err)
 {
     (void)err;
     ppl_report_begin(user, info->first, info->n_ctx);
@@ -194,17 +195,20 @@ void ppl_report_add(struct ppl_report *r, const struct ppl_rows *rows)
         if (r->side)
             t = ppl_side_tokens_of(r->side, m, rows->n);
         for (uint32_t i = 0; i < rows->n; i++) {
-            ppl_mean_add(&r->curve[m].chunk[at], t ? t[i].x : rows->nll[i]);
+            ppl_mean_add(&r->curve[m].chunk[at],
+                         t ? t[i].x : rows->nll[i]);
             if (t)
-                add_token(r, &r->curve[m], rows->first - r->first + i, &t[i]);
+                add_token(r, &r->curve[m], rows->first - r->first + i,
+                          &t[i]);
             if (t && m == 0)
                 ppl_mean_add(&r->base->chunk[at], t[i].x_base);
         }
     }
 }
 
-static enum gguf_status rows(void *user, const struct gguf_scan_rows *scanned,
-                             struct gguf_error *err)
+static enum gguf_status take_rows(void *user,
+                                  const struct gguf_scan_rows *scanned,
+                                  struct gguf_error *err)
 {
     struct ppl_report *r = user;
     const struct ppl_rows rows = ppl_rows_of(scanned, r->side);
@@ -252,8 +256,8 @@ bool ppl_report_open(struct ppl_report **out, const struct ppl_run *run,
     set_order(r);
     r->sink = (struct gguf_sink)GGUF_SINK_INIT;
     r->sink.user = r;
-    r->sink.begin = begin;
-    r->sink.rows = rows;
+    r->sink.begin = begin_scan;
+    r->sink.rows = take_rows;
     return open_output(&r->plot, o->plot, o->force) &&
            open_output(&r->html, o->html, o->force);
 }
@@ -263,7 +267,7 @@ const struct gguf_sink *ppl_report_sink(struct ppl_report *r)
     return &r->sink;
 }
 
-static bool commit(struct outtext *t, const char *path)
+static bool commit_output(struct outtext *t, const char *path)
 {
     struct gguf_error err;
     if (!path || outtext_commit(t, &err) == GGUF_OK)
@@ -282,8 +286,8 @@ bool ppl_report_close(struct ppl_report *r, bool good,
         ppl_report_plot(r, r->plot.f);
     if (good && r->o->html)
         ppl_report_html(r, r->html.f);
-    good =
-        good && commit(&r->plot, r->o->plot) && commit(&r->html, r->o->html);
+    good = good && commit_output(&r->plot, r->o->plot) &&
+           commit_output(&r->html, r->o->html);
     outtext_abort(&r->plot);
     outtext_abort(&r->html);
     for (size_t i = 0; i < n_curves(r); i++) {

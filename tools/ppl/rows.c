@@ -99,7 +99,7 @@ struct saving {
     struct gguf_error err;
 };
 
-static bool fail(const struct saving *s, const char *file)
+static bool fail_saving(const struct saving *s, const char *file)
 {
     return progress_fail(&s->run->bar, file, &s->err);
 }
@@ -129,7 +129,7 @@ static bool save_row(struct saving *s, const float *row)
     store_le(s->bytes, row, n);
     if (gguf_outfile_write(s->file, s->bytes, 4 * (uint64_t)n, &s->err) !=
         GGUF_OK)
-        return fail(s, s->run->o->logits);
+        return fail_saving(s, s->run->o->logits);
     s->n_done++;
     return true;
 }
@@ -151,7 +151,7 @@ static bool save_outputs(struct saving *s)
         const float *rows;
         k = n - first < most ? n - first : most;
         if (rows_of(s, first, k, &rows) != GGUF_OK)
-            return fail(s, s->run->o->model);
+            return fail_saving(s, s->run->o->model);
         for (size_t i = 0; i < k; i++)
             if (!save_row(s, rows + i * s->run->width))
                 return false;
@@ -161,7 +161,7 @@ static bool save_outputs(struct saving *s)
 }
 
 /* How many of the n tokens that are left go together. */
-static size_t piece(const struct ppl_run *r, size_t n)
+static size_t piece_size(const struct ppl_run *r, size_t n)
 {
     const size_t most =
         r->o->n_batch > LEAST_PIECE ? r->o->n_batch : LEAST_PIECE;
@@ -176,7 +176,7 @@ static bool encode_first(struct saving *s, const struct ppl_ids *ids)
     b.token = ids->id;
     return !s->run->model.encodes_first ||
            gguf_session_encode(s->session, &b, &s->err) == GGUF_OK ||
-           fail(s, s->run->o->model);
+           fail_saving(s, s->run->o->model);
 }
 
 static bool save_all(struct saving *s, const struct ppl_ids *ids)
@@ -187,12 +187,12 @@ static bool save_all(struct saving *s, const struct ppl_ids *ids)
     good = encode_first(s, ids);
     for (size_t i = 0, n; good && i < ids->n; i += n) {
         struct gguf_batch b = GGUF_BATCH_INIT;
-        n = piece(s->run, ids->n - i);
+        n = piece_size(s->run, ids->n - i);
         b.n = n;
         b.token = ids->id + i;
         b.want = all;
         if (gguf_session_decode(s->session, &b, &s->err) != GGUF_OK)
-            good = fail(s, s->run->o->model);
+            good = fail_saving(s, s->run->o->model);
         good = good && save_outputs(s);
     }
     free(all);
@@ -208,13 +208,13 @@ bool ppl_save_rows(struct ppl_run *r, struct gguf_session *session,
     r->width = r->model.has_logits ? r->model.n_vocab : r->model.n_embd;
     /* they can be computed again: what is there is replaced, when all are */
     if (gguf_outfile_open(&s.file, r->o->logits, 1, NULL, &s.err) != GGUF_OK)
-        return fail(&s, r->o->logits);
+        return fail_saving(&s, r->o->logits);
     s.bytes = msg_must(malloc(4 * r->width));
     progress_init(&r->bar, "saving", "tokens", r->o->quiet);
     bool good = save_all(&s, ids);
     progress_clear(&r->bar);
     if (good && gguf_outfile_commit(s.file, &s.err) != GGUF_OK)
-        good = fail(&s, r->o->logits);
+        good = fail_saving(&s, r->o->logits);
     r->seconds = progress_clock() - begin;
     r->timings = *gguf_session_get_timings(session);
     gguf_outfile_destroy(s.file);

@@ -167,7 +167,7 @@ struct ppl_rows ppl_rows_of(const struct gguf_scan_rows *rows,
 /* ---- the run ---- */
 
 /* Beside the bar: the divergence so far, or the range of all models'. */
-static void note(struct ppl_side *s)
+static void note_divergence(struct ppl_side *s)
 {
     struct progress *bar = &s->run->bar;
     double low = INFINITY, high = -INFINITY, error = NAN;
@@ -194,7 +194,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     if (kld != s->kld[s->n - 1])
         return 0;
     r->n_done = chunk - r->first_chunk + 1; /* by all */
-    note(s);
+    note_divergence(s);
     if (!r->o->json) {
         progress_clear(&r->bar);
         ppl_print_side_chunk(s, chunk);
@@ -233,10 +233,11 @@ static enum gguf_status count_text(void *user,
 }
 
 /* n chunks from first on. more: n_more sinks after those of divergences. */
-static enum gguf_status scan(struct ppl_side *s, size_t first, size_t n,
-                             const struct gguf_sink *const *more,
-                             size_t n_more, const struct gguf_tokens *tokens,
-                             struct gguf_error *err)
+static enum gguf_status scan_models(struct ppl_side *s, size_t first, size_t n,
+                                    const struct gguf_sink *const *more,
+                                    size_t n_more,
+                                    const struct gguf_tokens *tokens,
+                                    struct gguf_error *err)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     struct gguf_session **all = msg_must(calloc(s->n + 1, sizeof *all));
@@ -304,7 +305,7 @@ bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages)
     return good;
 }
 
-static bool fail(const struct ppl_side *s, const struct gguf_error *err)
+static bool fail_models(const struct ppl_side *s, const struct gguf_error *err)
 {
     return progress_fail(NULL,
                          s->saved    ? s->run->o->base
@@ -326,10 +327,10 @@ static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
     const struct gguf_sink *const more[] = { ppl_part_sink(part) };
     struct gguf_error err;
     const enum gguf_status st =
-        scan(x->side, first, n, more, 1, x->tokens, &err);
+        scan_models(x->side, first, n, more, 1, x->tokens, &err);
     if (st == GGUF_E_CANCELLED && !progress_stopped())
         return false; /* another rank's error, which was said */
-    return st == GGUF_OK || fail(x->side, &err);
+    return st == GGUF_OK || fail_models(x->side, &err);
 }
 
 bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
@@ -367,8 +368,8 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
         ppl_print_side_head(s);
     progress_init(&r->bar, "divergence", "tokens", r->o->quiet);
     const double begin = progress_clock();
-    const enum gguf_status st =
-        scan(s, r->first_chunk, r->n_chunks, more, n_more, tokens, &err);
+    const enum gguf_status st = scan_models(s, r->first_chunk, r->n_chunks,
+                                            more, n_more, tokens, &err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
     const char *each_file = ppl_each_failed(each);
@@ -381,5 +382,5 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
         progress_raise();
     if (each_file)
         msg_fail(each_file, &err);
-    return !each_file && st != GGUF_OK && fail(s, &err);
+    return !each_file && st != GGUF_OK && fail_models(s, &err);
 }

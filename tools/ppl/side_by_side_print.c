@@ -144,7 +144,7 @@ void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk)
 
 /* ---- one model ---- */
 
-static void line(const char *name, struct gguf_figure f)
+static void print_figure(const char *name, struct gguf_figure f)
 {
     wrap_printf("%-30s: %10.6lf " PM " %10.6lf\n", name, f.value, f.error);
 }
@@ -156,8 +156,8 @@ static const char *const quantile_names[GGUF_KLD_N_QUANTILES] = {
     "99.0%  ", "99.9%  ", "Maximum"
 };
 
-static void quantiles(const char *what, const struct gguf_figure *at,
-                      double factor, int digits, const char *unit)
+static void print_quantiles(const char *what, const struct gguf_figure *at,
+                            double factor, int digits, const char *unit)
 {
     for (int i = GGUF_KLD_N_QUANTILES - 1; i >= 0; i--) {
         wrap_printf("%s %s: %*.*lf", quantile_names[i], what, digits + 4,
@@ -173,22 +173,22 @@ static void quantiles(const char *what, const struct gguf_figure *at,
 static void print_all(const struct gguf_kld_stats *k)
 {
     wrap_printf("\n====== Perplexity statistics ======\n");
-    line("Mean PPL(Q)", k->ppl);
-    line("Mean PPL(base)", k->ppl_base);
+    print_figure("Mean PPL(Q)", k->ppl);
+    print_figure("Mean PPL(base)", k->ppl_base);
     wrap_printf("%-30s: %6.2lf%% " PM " %.4lf%%\n",
                 "Cor(ln(PPL(Q)), ln(PPL(base)))", 100 * k->correlation.value,
                 100 * k->correlation.error);
-    line("Mean ln(PPL(Q)/PPL(base))", k->ln_ratio);
-    line("Mean PPL(Q)/PPL(base)", k->ratio);
-    line("Mean PPL(Q)-PPL(base)", k->difference);
+    print_figure("Mean ln(PPL(Q)/PPL(base))", k->ln_ratio);
+    print_figure("Mean PPL(Q)/PPL(base)", k->ratio);
+    print_figure("Mean PPL(Q)-PPL(base)", k->difference);
     wrap_printf("\n====== KL divergence statistics ======\n");
     wrap_printf("Mean    KLD: %10.6lf " PM " %10.6lf\n", k->kld.value,
                 k->kld.error);
-    quantiles("KLD", k->kld_at, 1, 6, "");
+    print_quantiles("KLD", k->kld_at, 1, 6, "");
     wrap_printf("\n====== Token probability statistics ======\n");
     wrap_printf("Mean    " DELTA "p: %6.3lf " PM " %5.3lf %%\n",
                 100 * k->dp.value, 100 * k->dp.error);
-    quantiles(DELTA "p", k->dp_at, 100, 3, "%");
+    print_quantiles(DELTA "p", k->dp_at, 100, 3, "%");
     wrap_printf("RMS " DELTA "p    : %6.3lf " PM " %5.3lf %%\n",
                 100 * k->dp_rms.value, 100 * k->dp_rms.error);
     wrap_printf("Same top p: %6.3lf " PM " %5.3lf %%\n",

@@ -326,8 +326,8 @@ struct job {
 };
 
 /* n tasks from first on. */
-static enum gguf_status compute(struct job *j, size_t first, size_t n,
-                                struct gguf_error *err)
+static enum gguf_status compute_batch(struct job *j, size_t first, size_t n,
+                                      struct gguf_error *err)
 {
     struct gguf_task_params p = GGUF_TASK_PARAMS_INIT;
     struct gguf_task_result x = GGUF_TASK_RESULT_INIT;
@@ -356,7 +356,7 @@ static bool compute_share(void *user, struct ppl_part *part, size_t first,
     struct job *j = user;
     struct gguf_error err;
     j->out.part = part;
-    const enum gguf_status st = compute(j, first, n, &err);
+    const enum gguf_status st = compute_batch(j, first, n, &err);
     if (st == GGUF_E_CANCELLED) {
         progress_raise();
         return false; /* another rank's error, which was said */
@@ -374,7 +374,8 @@ static bool run_alone(struct job *j)
         return false;
     progress_init(&r->bar, kinds[kind_of(r->o)].name, "tasks", r->o->quiet);
     const double begin = progress_clock();
-    const enum gguf_status st = compute(j, r->first_chunk, r->n_chunks, &err);
+    const enum gguf_status st =
+        compute_batch(j, r->first_chunk, r->n_chunks, &err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
     const bool good = ppl_part_close(j->out.part, st == GGUF_OK);

@@ -24,7 +24,8 @@ void ppl_print_texts(const struct ppl_run *r)
 
 /* Of the texts that were evaluated, each counting the same: the mean over them
  * of their mean x, and its standard error. The number of them. */
-static size_t macro(const struct ppl_run *r, double *mean, double *error)
+static size_t mean_of_texts(const struct ppl_run *r, double *mean,
+                            double *error)
 {
     double sum = 0, sum_sq = 0;
     size_t n = 0;
@@ -71,7 +72,7 @@ void ppl_print_text_figures(const struct ppl_run *r)
     wrap_printf("\n");
     table_show(&t, "13/4");
     wrap_printf("\n");
-    const size_t n = macro(r, &mean, &error);
+    const size_t n = mean_of_texts(r, &mean, &error);
     wrap_printf("macro   PPL = %.4f +/- %.5f, of the mean of %zu texts\n",
                 exp(mean), exp(mean) * error, n);
 }
@@ -93,7 +94,7 @@ static void json_text(struct json *j, const struct ppl_text *t)
 static void json_macro(struct json *j, const struct ppl_run *r)
 {
     double mean, error;
-    const size_t n = macro(r, &mean, &error);
+    const size_t n = mean_of_texts(r, &mean, &error);
     json_open(j, "macro", '{');
     json_u64(j, "texts", n);
     json_f64(j, "nll", mean);

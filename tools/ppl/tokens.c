@@ -19,7 +19,7 @@ struct vocab {
     struct gguf_vocab *v;
 };
 
-static void warn(void *user, const char *message)
+static void warn_model(void *user, const char *message)
 {
     const struct ppl_options *o = user;
     if (!o->quiet)
@@ -30,7 +30,7 @@ static bool open_vocab(struct vocab *m, const struct ppl_options *o)
 {
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
     struct gguf_error err;
-    p.warn = warn;
+    p.warn = warn_model;
     p.warn_user = (void *)(uintptr_t)o;
     p.pre = o->pre;
     load_raise_limits();

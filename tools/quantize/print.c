@@ -19,7 +19,7 @@ static const char *type_name(uint32_t id)
     return t ? t->name : "?";
 }
 
-static struct gguf_str str(const char *z)
+static struct gguf_str str_of(const char *z)
 {
     return (struct gguf_str){ z, strlen(z) };
 }
@@ -27,14 +27,14 @@ static struct gguf_str str(const char *z)
 void print_heading(const struct target *target, bool others)
 {
     struct text text = { NULL, 0, 0 };
-    text_add_esc(&text, str(target->path ? target->path : ""), UINT64_MAX);
+    text_add_esc(&text, str_of(target->path ? target->path : ""), UINT64_MAX);
     text_addz(&text, target->path ? ": " : "");
-    text_add_esc(&text, str(target->type), UINT64_MAX);
+    text_add_esc(&text, str_of(target->type), UINT64_MAX);
     printf("%s%s\n", others ? "\n" : "", text.s);
     text_fini(&text);
 }
 
-static bool ends(const char *name, const char *end)
+static bool ends_with(const char *name, const char *end)
 {
     const size_t n = strlen(name), k = strlen(end);
     return n >= k && !strcmp(name + n - k, end);
@@ -44,7 +44,7 @@ void print_adapter(const struct options *o)
 {
     const struct gguf_quant_tensor *t =
         gguf_quant_tensor(o->targets[0].job, 0);
-    if (t && (ends(t->name, ".lora_a") || ends(t->name, ".lora_b")))
+    if (t && (ends_with(t->name, ".lora_a") || ends_with(t->name, ".lora_b")))
         msg_warn(o->in,
                  "the file is an adapter (LoRA), not a model, and stays one; "
                  "'--lora %s MODEL' merges it into a model",
@@ -68,7 +68,7 @@ void print_plan(const struct target *target, bool explain)
         if (!explain)
             continue;
         text_clear(&text);
-        text_add_esc(&text, str(q->rule), UINT64_MAX);
+        text_add_esc(&text, str_of(q->rule), UINT64_MAX);
         if (q->to != q->wanted)
             text_addf(&text, "; rows do not fit %s", type_name(q->wanted));
         if (q->needs_imatrix)
@@ -128,9 +128,9 @@ static void print_target(const struct target *target)
 }
 
 /* A name for a message: names are from strangers. */
-static const char *printable(char out[512], const char *name)
+static const char *escape_name(char out[512], const char *name)
 {
-    gguf_text_escape(out, 512, str(name));
+    gguf_text_escape(out, 512, str_of(name));
     return out;
 }
 
@@ -144,7 +144,7 @@ static const char *list_lacking(const struct target *target, struct text *text)
     for (size_t i = 0; (q = gguf_quant_tensor(target->job, i)); i++)
         if (q->lacks_imatrix && n++ < MOST)
             text_addf(text, "%s'%s'", n > 1 ? ", " : "",
-                      printable(name, q->name));
+                      escape_name(name, q->name));
     if (n > MOST)
         text_addz(text, " ...");
     return text->s;
@@ -237,7 +237,7 @@ void print_nonfinite(const char *in, const struct target *t, int kept)
                      "tensor '%s': %" PRIu64 " weight%s NaN or infinite, "
                      "or too large%s, the first at row %" PRIu64
                      ", column %" PRIu64,
-                     printable(name, q->name), q->n_nonfinite,
+                     escape_name(name, q->name), q->n_nonfinite,
                      q->n_nonfinite == 1 ? " is" : "s are",
                      kept ? "" : " and became 0", first / ne0, first % ne0);
     }
@@ -267,7 +267,7 @@ void print_mended(const char *in, const struct target *t, size_t n)
                          "tensor '%s': the importance of %" PRIu64
                          " column%s was replaced: zero throughout, or no "
                          "number",
-                         printable(name, q->name), q->n_mended,
+                         escape_name(name, q->name), q->n_mended,
                          text_s(q->n_mended));
 }
 

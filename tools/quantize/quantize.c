@@ -107,8 +107,9 @@ static void print_results(const struct options *o, double seconds)
         print_json(stdout, o->in, o->targets, o->n_targets, seconds);
 }
 
-static enum gguf_status work(struct options *o, struct progress *bar,
-                             const char **about, struct gguf_error *err)
+static enum gguf_status quantize_all(struct options *o, struct progress *bar,
+                                     const char **about,
+                                     struct gguf_error *err)
 {
     struct gguf_pool *pool;
     struct gguf_paths *noted = note_paths(o);
@@ -153,7 +154,7 @@ int main(int argc, char **argv)
     progress_catch_signals();
     gguf_error_clear(&err);
     const char *about = o.in;
-    enum gguf_status st = work(&o, &bar, &about, &err);
+    enum gguf_status st = quantize_all(&o, &bar, &about, &err);
     if (st != GGUF_OK)
         msg_fail(about, &err);
     if (st != GGUF_OK)

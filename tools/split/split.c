@@ -105,7 +105,7 @@ static _Noreturn void too_many(const struct options *o, char *const *arg)
     opt_usage("'%s' is one argument too many", arg[2]);
 }
 
-static void parse(struct options *o, int argc, char **argv)
+static void parse_options(struct options *o, int argc, char **argv)
 {
     if (opt_parse(&tool, argc, argv, o) > 2)
         too_many(o, argv + 1);
@@ -155,8 +155,8 @@ static void list_shards(const struct gguf_split_plan *plan, const char *prefix)
     table_show(&t, "3/1");
 }
 
-static void say(const struct options *o, const char *file, size_t n_files,
-                size_t n_tensors, uint64_t size)
+static void say_result(const struct options *o, const char *file,
+                       size_t n_files, size_t n_tensors, uint64_t size)
 {
     char out[24];
     if (!o->quiet)
@@ -167,11 +167,10 @@ static void say(const struct options *o, const char *file, size_t n_files,
 }
 
 /* *about is the file that a failure is about. */
-static enum gguf_status split(const struct options *o,
-                              const struct gguf_split *s, const char *prefix,
-                              const struct gguf_split_job *job,
-                              const char **about, size_t *n_shards,
-                              struct gguf_error *err)
+static enum gguf_status
+split_model(const struct options *o, const struct gguf_split *s,
+            const char *prefix, const struct gguf_split_job *job,
+            const char **about, size_t *n_shards, struct gguf_error *err)
 {
     struct gguf_split_plan *plan;
     enum gguf_status st = gguf_split_plan_create(&plan, s, &o->limits, err);
@@ -187,16 +186,16 @@ static enum gguf_status split(const struct options *o,
         for (size_t i = 0; i < n; i++)
             size += gguf_split_plan_shard(plan, i)->file_size;
         progress_clear(job->user);
-        say(o, prefix, n, gguf_split_n_tensors(s), size);
+        say_result(o, prefix, n, gguf_split_n_tensors(s), size);
     }
     gguf_split_plan_destroy(plan);
     return st;
 }
 
-static enum gguf_status merge(const struct options *o,
-                              const struct gguf_split *s, const char *path,
-                              const struct gguf_split_job *job,
-                              const char **about, struct gguf_error *err)
+static enum gguf_status
+merge_shards(const struct options *o, const struct gguf_split *s,
+             const char *path, const struct gguf_split_job *job,
+             const char **about, struct gguf_error *err)
 {
     uint64_t size;
     enum gguf_status st = gguf_split_merge_size(s, &size, err);
@@ -206,22 +205,22 @@ static enum gguf_status merge(const struct options *o,
     }
     if (st == GGUF_OK) {
         progress_clear(job->user);
-        say(o, path, 1, gguf_split_n_tensors(s), size);
+        say_result(o, path, 1, gguf_split_n_tensors(s), size);
     }
     return st;
 }
 
 /* ---- afterwards ---- */
 
-static bool differs(const char *out)
+static bool output_differs(const char *out)
 {
     msg_error(out, "the data is not that of the input");
     return false;
 }
 
 /* Is the data of the output, read again, that of the input? */
-static bool verify(const struct options *o, struct gguf_split *in,
-                   const char *out, size_t n_shards)
+static bool verify_output(const struct options *o, struct gguf_split *in,
+                          const char *out, size_t n_shards)
 {
     struct load a = { .set = in }, b = { .path = out };
     struct gguf_digest x, y;
@@ -251,7 +250,7 @@ static bool verify(const struct options *o, struct gguf_split *in,
         msg_fail(out, &err);
     else if (load_n_tensors(&a) != load_n_tensors(&b) ||
              !gguf_digest_equal(&x, &y))
-        good = differs(out);
+        good = output_differs(out);
     load_close(&b);
     return good;
 }
@@ -276,7 +275,7 @@ int main(int argc, char **argv)
     struct gguf_split *s = NULL;
     struct progress bar;
     struct gguf_error err;
-    parse(&o, argc, argv);
+    parse_options(&o, argc, argv);
     remote_args(argv + 1, 1);
     const char *in = argv[1], *out = opt_out(argv[2]);
     if (!o.merge && (!*out || out[strlen(out) - 1] == '/'))
@@ -298,13 +297,13 @@ int main(int argc, char **argv)
     int status = MSG_FAILED;
     size_t n_shards = 0;
     if (st == GGUF_OK && sizes_known(s, in)) {
-        st = o.merge ? merge(&o, s, out, &job, &about, &err)
-                     : split(&o, s, out, &job, &about, &n_shards, &err);
+        st = o.merge ? merge_shards(&o, s, out, &job, &about, &err)
+                     : split_model(&o, s, out, &job, &about, &n_shards, &err);
         if (st == GGUF_OK)
             status = MSG_DONE;
     }
     if (status == MSG_DONE && !o.dry_run && o.verify &&
-        !verify(&o, s, out, n_shards)) {
+        !verify_output(&o, s, out, n_shards)) {
         status = MSG_FAILED;
         if (o.delete_inputs)
             msg_error(in, "was not deleted: the output is not verified");
