@@ -16,7 +16,8 @@
 #include <string.h>
 
 const struct opt opt_common[] = {
-    { "-h --help", NULL, "print this help and exit", OPT_HELP, OPT_NO_MEMBER },
+    { "-h --help", "[all]", "print this help and exit", OPT_HELP,
+      OPT_NO_MEMBER },
     { "--version", NULL, "print the version and exit", OPT_VERSION,
       OPT_NO_MEMBER },
     { .names = NULL },
@@ -94,6 +95,12 @@ static const struct opt *row_at(const struct parser *p, size_t i)
     return opt_is_end(o) ? NULL : o;
 }
 
+/* Is it a row of another program's option? */
+static bool is_foreign(const struct opt *o)
+{
+    return o->kind == OPT_REFUSED || o->kind == OPT_ACCEPTED;
+}
+
 /* The first option from row i on that has a name like the n bytes of text. */
 static struct opt_use find_option(const struct parser *p, size_t i,
                                   enum match how, const char *text, size_t n)
@@ -101,7 +108,7 @@ static struct opt_use find_option(const struct parser *p, size_t i,
     struct opt_use u = { .row = NULL };
     for (u.i = i; (u.row = row_at(p, u.i)) != NULL; u.i++) {
         const char *names = u.row->names ? u.row->names : "";
-        if (how == PREFIX && u.row->kind == OPT_REFUSED)
+        if (how == PREFIX && is_foreign(u.row))
             continue;
         while ((u.name = opt_next_name(&names)).s)
             if (name_matches(how, u.name, text, n))
@@ -134,8 +141,11 @@ static void check_given(const struct parser *p, const struct opt_use *u)
 
 static void use_option(struct parser *p, struct opt_use u)
 {
-    if (u.row->kind == OPT_HELP)
-        opt_print_help(p->tool);
+    if (u.row->kind == OPT_HELP) {
+        if (u.arg && strcmp(u.arg, "all") != 0)
+            opt_usage("--help: '%s' is not 'all'", u.arg);
+        opt_print_help(p->tool, u.arg != NULL);
+    }
     if (u.row->kind == OPT_VERSION) {
         printf("%s (libgguf) %s\n", p->tool->name, gguf_version_string());
         exit(msg_exit(MSG_DONE));
@@ -160,11 +170,28 @@ static _Noreturn void refuse_option(const struct opt_use *u)
               u->row->help);
 }
 
+/* Ignore it with its argument, if that is one of those that change nothing. */
+static void accept_option(struct parser *p, const struct opt_use *u,
+                          const char *arg)
+{
+    const struct opt_word *w = u->row->words;
+    if (!arg && u->row->arg)
+        arg = next_word(p, u->name);
+    while (w && w->word && (!arg || strcmp(w->word, arg) != 0))
+        w++;
+    if (w && !w->word)
+        refuse_option(u);
+}
+
 /* A name, and what may stand after its '='. */
 static void use_name(struct parser *p, struct opt_use u, const char *arg)
 {
     if (u.row->kind == OPT_REFUSED)
         refuse_option(&u);
+    if (u.row->kind == OPT_ACCEPTED) {
+        accept_option(p, &u, arg);
+        return;
+    }
     if (arg && !u.row->arg)
         opt_usage("option '%.*s' takes no argument", u.name.n, u.name.s);
     if (!arg && u.row->arg && u.row->arg[0] != '[')
@@ -199,7 +226,7 @@ static _Noreturn void fail_unknown(const struct parser *p, const char *text,
         const char *names = o->names ? o->names : "";
         struct opt_name name;
         while ((name = opt_next_name(&names)).s)
-            if (o->kind != OPT_REFUSED && name.n > 2)
+            if (!is_foreign(o) && name.n > 2)
                 gguf_near_try(&near,
                               (struct gguf_str){ name.s, (size_t)name.n });
     }
@@ -267,13 +294,70 @@ static void check_operands(const struct opt_tool *tool, int n, char **operand)
         opt_usage("'%s' is one argument too many", operand[k]);
 }
 
-int opt_parse(const struct opt_tool *tool, int argc, char **argv,
+/* ---- groups ---- */
+
+/* Append the rows of a table, whose members lie in a struct at byte at. */
+static struct opt *add_rows(struct opt *to, size_t *n, size_t *room,
+                            const struct opt *o, size_t at)
+{
+    for (; !opt_is_end(o); o++) {
+        if (o->group) {
+            to = add_rows(to, n, room, o->group->table, at + o->at);
+            continue;
+        }
+        to = msg_grow(to, room, *n + 2, sizeof *to);
+        to[*n] = *o;
+        to[*n].at += at;
+        to[(*n)++].bits_at += at;
+    }
+    return to;
+}
+
+static struct opt_rule *add_rules(struct opt_rule *to, size_t *n, size_t *room,
+                                  const struct opt_rule *x)
+{
+    for (; x && (x->a || x->b); x++) {
+        to = msg_grow(to, room, *n + 2, sizeof *to);
+        to[(*n)++] = *x;
+    }
+    return to;
+}
+
+/* The tool with the rows and the rules of its groups among its own, to be given
+ * to close_groups(). */
+static struct opt_tool open_groups(const struct opt_tool *tool)
+{
+    struct opt_tool t = *tool;
+    size_t n = 0, room = 0, n_rules = 0, room_rules = 0;
+    struct opt *rows = add_rows(NULL, &n, &room, tool->table, 0);
+    struct opt_rule *rules =
+        add_rules(NULL, &n_rules, &room_rules, tool->rules);
+    for (const struct opt *o = tool->table; !opt_is_end(o); o++)
+        if (o->group)
+            rules = add_rules(rules, &n_rules, &room_rules, o->group->rules);
+    rows = msg_grow(rows, &room, n + 1, sizeof *rows);
+    rules = msg_grow(rules, &room_rules, n_rules + 1, sizeof *rules);
+    rows[n] = (struct opt){ .names = NULL };
+    rules[n_rules] = (struct opt_rule){ .a = NULL };
+    t.table = rows;
+    t.rules = rules;
+    return t;
+}
+
+static void close_groups(struct opt_tool *t)
+{
+    free((void *)(uintptr_t)t->table);
+    free((void *)(uintptr_t)t->rules);
+}
+
+int opt_parse(const struct opt_tool *asked, int argc, char **argv,
               void *options)
 {
+    msg_init(asked->name);
+    struct opt_tool open = open_groups(asked), *tool = &open;
     struct parser p = { .tool = tool, .options = options };
     int n = 0;
     bool ended = false;
-    msg_init(tool->name);
     while (!opt_is_end(&tool->table[p.n_rows]))
         p.n_rows++;
     p.given = msg_must(calloc(p.n_rows + 2, sizeof *p.given));
@@ -292,5 +376,6 @@ int opt_parse(const struct opt_tool *tool, int argc, char **argv,
     check_operands(tool, n, argv + 1);
     free(p.given);
     free(p.argument);
+    close_groups(tool);
     return n;
 }

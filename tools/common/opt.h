@@ -51,7 +51,18 @@
  * letters only where there is no such name; and it is not cut where the rest
  * cannot be the argument of the letter before it: -tb is never -t b. An option
  * that llama.cpp has and a tool lacks gets a row of kind OPT_REFUSED, which
- * says what to do instead.
+ * says what to do instead, or OPT_ACCEPTED, where it asks for what the tool
+ * does anyway.
+ *
+ * Tools that take the same options share a group of rows: the tools' structs
+ * contain one struct, and a row of the tool's table names the group and where
+ * that struct is. The first row that has a name counts, so that a tool's own
+ * rows stand before a group that has the same names.
+ *
+ *     { .group = &ev_cache, .at = offsetof(struct options, ev) },
+ *
+ * A heading with .rare begins options that --help leaves out; --help=all
+ * prints them.
  *
  * An option with an argument that is given twice is an error, unless it is a
  * list: the first one would be lost silently. So are two options with an
@@ -70,18 +81,20 @@
 
 /* The member it sets. */
 enum opt_kind {
-    OPT_FLAG,    /* bool or int: becomes value, or 1 where that is 0 */
-    OPT_UINT,    /* any unsigned: a number in [min, max] or one of words */
-    OPT_DOUBLE,  /* double: a number in [low, high] */
-    OPT_SIZE,    /* uint64_t: bytes above 0, as gguf_size_parse has it */
-    OPT_STR,     /* const char * */
-    OPT_OUT,     /* const char *: a file to write; not "-", since models
+    OPT_FLAG,     /* bool or int: becomes value, or 1 where that is 0 */
+    OPT_UINT,     /* any unsigned: a number in [min, max] or one of words */
+    OPT_DOUBLE,   /* double: a number in [low, high] */
+    OPT_SIZE,     /* uint64_t: bytes above 0, as gguf_size_parse has it */
+    OPT_STR,      /* const char * */
+    OPT_OUT,      /* const char *: a file to write; not "-", since models
                      * appear under a name when they are complete */
-    OPT_WORD,    /* int, unsigned or enum: the value of one of words */
-    OPT_LIST,    /* struct opt_list: one more, with value */
-    OPT_LIMIT,   /* struct gguf_limits: NAME=N, one more */
-    OPT_REFUSED, /* OPT_NO_MEMBER: not here; help says what is */
-    OPT_HELP,    /* these two are opt.c's own */
+    OPT_WORD,     /* int, unsigned or enum: the value of one of words */
+    OPT_LIST,     /* struct opt_list: one more, with value */
+    OPT_LIMIT,    /* struct gguf_limits: NAME=N, one more */
+    OPT_REFUSED,  /* OPT_NO_MEMBER: not here; help says what is */
+    OPT_ACCEPTED, /* OPT_NO_MEMBER: read and ignored; an argument that is none
+                   * of words is refused with help */
+    OPT_HELP,     /* these two are opt.c's own */
     OPT_VERSION
 };
 
@@ -106,6 +119,9 @@ struct opt {
     bool kilo;      /* OPT_UINT: 8k is 8192 */
     size_t bits_at; /* OPT_BITS: whenever the option is given, */
     unsigned bits;  /* these are added to the unsigned or int there */
+    bool rare;      /* heading whose options --help=all prints, not --help */
+    const struct opt_group *group; /* rows of a shared struct, in place of this
+                                    * row; at is where the struct is */
 };
 
 #define OPT_AT(type, member)                                                  \
@@ -132,6 +148,13 @@ struct opt_rule {
     const char *a; /* names of options, separated by blanks */
     enum opt_relation is;
     const char *b;
+};
+
+/* Options that several tools share, and the rules between them. A group has no
+ * groups inside. */
+struct opt_group {
+    const struct opt *table;
+    const struct opt_rule *rules; /* or NULL */
 };
 
 struct opt_tool {

@@ -48,10 +48,22 @@ static void print_wrapped(const char *text, int column, int width)
     putchar('\n');
 }
 
-static void print_table(const struct opt *o, struct layout l)
+/* Is there a heading of rare options? */
+static bool has_rare(const struct opt *o)
 {
+    while (!opt_is_end(o) && !o->rare)
+        o++;
+    return o->rare;
+}
+
+/* all: with the options after a heading that is rare. */
+static void print_table(const struct opt *o, struct layout l, bool all)
+{
+    bool shown = true;
     for (; !opt_is_end(o); o++) {
-        if (o->kind == OPT_REFUSED)
+        if (!o->names)
+            shown = all || !o->rare;
+        if (!shown || o->kind == OPT_REFUSED || o->kind == OPT_ACCEPTED)
             continue;
         if (!o->names) {
             putchar('\n');
@@ -83,7 +95,7 @@ static void print_table(const struct opt *o, struct layout l)
     }
 }
 
-void opt_print_help(const struct opt_tool *t)
+void opt_print_help(const struct opt_tool *t, bool all)
 {
     const struct layout l = layout_of(STDOUT_FILENO);
     const char *lead = "Usage:";
@@ -96,9 +108,12 @@ void opt_print_help(const struct opt_tool *t)
     print_wrapped(t->about, 0, l.width);
     if (!opt_is_end(t->table) && t->table->names)
         putchar('\n');
-    print_table(t->table, l);
+    print_table(t->table, l, all);
     putchar('\n');
-    print_table(opt_common, l);
+    print_table(opt_common, l, all);
+    if (has_rare(t->table) && !all)
+        printf("\n%s --help=all prints all options; see also man %s\n",
+               t->name, t->name);
     if (t->more) {
         putchar('\n');
         print_wrapped(t->more, 0, l.width);

@@ -22,7 +22,7 @@ extern const struct opt opt_common[];
 
 static inline bool opt_is_end(const struct opt *o)
 {
-    return !o->names && !o->help;
+    return !o->names && !o->help && !o->group;
 }
 
 /* An option as it was given. */
@@ -43,7 +43,7 @@ bool opt_fits(const struct opt *o, const char *text);
 void opt_check_rules(const struct opt_tool *tool, const struct opt_name *given,
                      const char *operand);
 
-/* opt_help.c: print it and exit. */
-_Noreturn void opt_print_help(const struct opt_tool *t);
+/* opt_help.c: print it and exit; all: with the options that are rare. */
+_Noreturn void opt_print_help(const struct opt_tool *t, bool all);
 
 #endif
