@@ -195,11 +195,9 @@ void ppl_report_add(struct ppl_report *r, const struct ppl_rows *rows)
         if (r->side)
             t = ppl_side_tokens_of(r->side, m, rows->n);
         for (uint32_t i = 0; i < rows->n; i++) {
-            ppl_mean_add(&r->curve[m].chunk[at],
-                         t ? t[i].x : rows->nll[i]);
+            ppl_mean_add(&r->curve[m].chunk[at], t ? t[i].x : rows->nll[i]);
             if (t)
-                add_token(r, &r->curve[m], rows->first - r->first + i,
-                          &t[i]);
+                add_token(r, &r->curve[m], rows->first - r->first + i, &t[i]);
             if (t && m == 0)
                 ppl_mean_add(&r->base->chunk[at], t[i].x_base);
         }
