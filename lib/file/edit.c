@@ -5,7 +5,7 @@
 #include "base/params.h"
 #include "base/paths_int.h"
 #include "file/header.h"
-#include "file/journal.h"
+#include "file/edit_journal.h"
 #include "file/value.h"
 
 #include <errno.h>
@@ -209,14 +209,14 @@ static enum gguf_status write_in_place(struct gg_edit *e,
     if (done)
         return GGUF_OK;
     *way = GGUF_EDIT_WROTE_HEADER;
-    GG_TRY(gg_journal_save(e->a, e->target, m, header, size, err));
+    GG_TRY(gg_edit_journal_save(e->a, e->target, m, header, size, err));
     bool begun;
     enum gguf_status st =
         gg_header_overwrite(e->lock, m, header, size, &begun, err);
     if (st == GGUF_OK)
-        return gg_journal_remove(e->a, e->target, err);
+        return gg_edit_journal_remove(e->a, e->target, err);
     if (!begun)
-        (void)gg_journal_remove(e->a, e->target, NULL);
+        (void)gg_edit_journal_remove(e->a, e->target, NULL);
     return st;
 }
 
@@ -234,7 +234,8 @@ static enum gguf_status check_paths(const struct gg_edit *e,
     if (st == GGUF_OK)
         st = gguf_paths_write(p, e->target, "output", err);
     if (st == GGUF_OK && e->replaces)
-        st = gg_paths_write_beside(p, e->target, GG_JOURNAL, "journal", err);
+        st = gg_paths_write_beside(p, e->target, GG_EDIT_JOURNAL, "journal",
+                                   err);
     gguf_paths_destroy(p);
     return st;
 }
@@ -262,17 +263,17 @@ static enum gguf_status finish(const struct gguf_allocator *a,
                                const char *path, const struct gg_mapfile *m,
                                int fd, int *done, struct gguf_error *err)
 {
-    struct gg_journal j;
+    struct gg_edit_journal j;
     *done = 0;
-    GG_TRY(gg_journal_find(&j, a, path, m, err));
+    GG_TRY(gg_edit_journal_find(&j, a, path, m, err));
     if (!j.header)
         return GGUF_OK;
     bool begun;
     enum gguf_status st =
         gg_header_overwrite(fd, m, j.header, j.size, &begun, err);
     if (st == GGUF_OK)
-        st = gg_journal_remove(a, path, err);
-    gg_journal_close(&j);
+        st = gg_edit_journal_remove(a, path, err);
+    gg_edit_journal_close(&j);
     *done = st == GGUF_OK;
     return st;
 }
@@ -367,14 +368,14 @@ enum gguf_status gguf_edit_recover(const char *path, int *done,
                                    struct gguf_error *err)
 {
     struct gg_mapfile m;
-    struct gg_journal j;
+    struct gg_edit_journal j;
     int fd, yes = 0;
     if (done)
         *done = 0;
     GG_TRY(gg_mapfile_open(&m, path, 0, 0, err));
-    enum gguf_status st = gg_journal_find(&j, NULL, path, &m, err);
+    enum gguf_status st = gg_edit_journal_find(&j, NULL, path, &m, err);
     if (st == GGUF_OK && j.header) {
-        gg_journal_close(&j); /* it may be of an edit that is under way */
+        gg_edit_journal_close(&j); /* it may be of an edit that is under way */
         st = gg_header_lock(path, &m, &fd, err);
         if (st == GGUF_OK) {
             st = finish(NULL, path, &m, fd, &yes, err);

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "file/file_int.h"
 #include "file/header.h"
-#include "file/journal.h"
+#include "file/edit_journal.h"
 #include "file/value.h"
 #include "gguf/writer.h"
 #include "base/mem.h"
@@ -184,29 +184,29 @@ static void forget(struct gguf_file *f)
 static enum gguf_status apply_journal(struct gguf_file *f, bool *there,
                                       struct gguf_error *err)
 {
-    struct gg_journal j;
+    struct gg_edit_journal j;
     *there = false;
-    GG_TRY(gg_journal_find(&j, f->allocator, f->path, &f->map, err));
+    GG_TRY(gg_edit_journal_find(&j, f->allocator, f->path, &f->map, err));
     if (!j.header)
         return GGUF_OK;
     *there = true;
     enum gguf_status st = gg_mapfile_overlay(&f->map, j.header, j.size, err);
-    gg_journal_close(&j);
+    gg_edit_journal_close(&j);
     return st;
 }
 
-/* The file of f->path as it is now. *torn: somebody wrote to it meanwhile, and
- * the header may be partly what it was before. An edit in place saves its
- * journal before it writes, removes it afterwards, and changes the file's time
- * (journal.h): if there is no journal before and after reading, and the time
- * is the same, there was no edit in between. The header is then read from a
- * copy, which later edits do not touch. */
+/* Read the file of f->path as it is now. *torn: another process wrote to it
+ * meanwhile, and the header may be partly an older one. An edit in place saves
+ * its journal before it writes, removes it afterwards, and changes the time of
+ * the file (edit_journal.h): if there is no journal before and after reading,
+ * and the time is the same, there was no edit in between. The header is then
+ * read from a copy, which later edits do not touch. */
 static enum gguf_status read_once(struct gguf_file *f, const struct source *s,
                                   const struct gguf_file_params *p,
                                   const struct gguf_limits *limits, bool *torn,
                                   struct gguf_error *err)
 {
-    struct gg_journal j = { .map.fd = -1 };
+    struct gg_edit_journal j = { .map.fd = -1 };
     bool from_journal;
     *torn = false;
     GG_TRY(map_source(f, s, p, err));
@@ -219,11 +219,11 @@ static enum gguf_status read_once(struct gguf_file *f, const struct source *s,
     *torn = gg_mapfile_check(&f->map, f->map.fd, NULL) != GGUF_OK;
     if (*torn)
         return st;
-    enum gguf_status found = gg_journal_find(
+    enum gguf_status found = gg_edit_journal_find(
         &j, f->allocator, f->path, &f->map, st == GGUF_OK ? err : NULL);
     *torn = found == GGUF_OK && j.header;
     if (*torn)
-        gg_journal_close(&j);
+        gg_edit_journal_close(&j);
     return st == GGUF_OK ? found : st;
 }
 
@@ -368,7 +368,7 @@ enum gguf_status gg_file_note(const struct gguf_file *f,
     if (!f->path || f->map.read)
         return GGUF_OK;
     GG_TRY(gguf_paths_read(paths, f->path, word, err));
-    return gg_paths_read_beside(paths, f->path, GG_JOURNAL, word, err);
+    return gg_paths_read_beside(paths, f->path, GG_EDIT_JOURNAL, word, err);
 }
 
 enum gguf_status gg_file_check(const struct gguf_file *f,

@@ -5,7 +5,7 @@
 #include "file/split_find.h"
 #include "file/split_layout.h"
 #include "file/split_plan.h"
-#include "file/split_resume.h"
+#include "file/merge_journal.h"
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/paths_int.h"
@@ -33,7 +33,7 @@ struct run {
     struct gg_outfile *files; /* n_files of room: complete, without their
                                * names as yet, or closed */
     size_t n_files;
-    struct gg_split_resume *resume; /* of a merge; NULL: not asked for */
+    struct gg_merge_journal *resume; /* NULL: no --resume, or no merge */
 };
 
 static enum gguf_status report(const struct run *r, struct gguf_error *err)
@@ -49,7 +49,7 @@ static enum gguf_status note(const struct run *r, struct gg_outfile *o,
                              struct gguf_error *err)
 {
     if (r->resume)
-        GG_TRY(gg_split_resume_note(r->resume, o, err));
+        GG_TRY(gg_merge_journal_note(r->resume, o, err));
     return report(r, err);
 }
 
@@ -139,7 +139,7 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
     out.partial = out.resume = r->resume != NULL;
     GG_TRY(gguf_writer_open(w, path, &out, err)); /* inputs: note_inputs */
     if (r->resume)
-        GG_TRY(gg_split_resume_take(r->resume, &w->out, err));
+        GG_TRY(gg_merge_journal_skip(r->resume, &w->out, err));
     GG_TRY(report(r, err));
     for (size_t i = 0; i < gguf_writer_n_tensors(w); i++)
         GG_TRY(copy_tensor(r, w, first + i, i, err));
@@ -459,7 +459,7 @@ static enum gguf_status write_exact(struct run *r, const struct merged *m,
     GG_TRY(
         gg_outfile_open(o, gg_file_split_allocator(m->set), path, flags, err));
     enum gguf_status st =
-        r->resume ? gg_split_resume_take(r->resume, o, err) : GGUF_OK;
+        r->resume ? gg_merge_journal_skip(r->resume, o, err) : GGUF_OK;
     if (st == GGUF_OK && !shares_all(r, m->w, 0))
         st = gg_outfile_reserve(o, gg_file_split_layout_size(&m->layout, m->w),
                                 true, err);
@@ -483,7 +483,7 @@ static enum gguf_status check_merged(const struct run *r,
         st = gg_paths_write_beside(paths, path, GG_OUTFILE_PART,
                                    "unfinished output", err);
     if (st == GGUF_OK && r->job->resume)
-        st = gg_paths_write_beside(paths, path, GG_SPLIT_JOURNAL, "journal",
+        st = gg_paths_write_beside(paths, path, GG_JOURNAL_SUFFIX, "journal",
                                    err);
     gguf_paths_destroy(paths);
     return st;
@@ -503,7 +503,7 @@ static enum gguf_status merge(struct run *r, const struct merged *m,
 static enum gguf_status merge_on(struct run *r, const struct merged *m,
                                  const char *path, struct gguf_error *err)
 {
-    struct gg_split_resume resume;
+    struct gg_merge_journal resume;
     struct stat sb;
     struct gg_str_esc e;
     if (!r->job->force && lstat(path, &sb) == 0)
@@ -511,11 +511,11 @@ static enum gguf_status merge_on(struct run *r, const struct merged *m,
                             "output '%s' exists already",
                             gg_str_esc(&e, gg_str_z(path)));
     enum gguf_status st =
-        gg_split_resume_open(&resume, m->set, m->w, &m->layout, path, err);
+        gg_merge_journal_open(&resume, m->set, m->w, &m->layout, path, err);
     r->resume = &resume;
     if (st == GGUF_OK)
         st = merge(r, m, path, err);
-    const int reason = gg_split_resume_close(&resume, st == GGUF_OK);
+    const int reason = gg_merge_journal_close(&resume, st == GGUF_OK);
     r->resume = NULL;
     return st == GGUF_OK && reason
                ? gg_error_set_errno(err, reason,

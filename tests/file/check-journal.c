@@ -2,7 +2,7 @@
 /* check-journal.c - edits in place that are interrupted, or meet each other */
 #include "config.h"
 #include "base/outfile_int.h"
-#include "file/journal.h"
+#include "file/edit_journal.h"
 #include "gguf/edit.h"
 #include "tests/file/edited.h"
 #include "tests/slurp.h"
@@ -46,7 +46,7 @@ static void check_journal(void)
         write_model(2000, 5000);
         ok(n == n_old &&
                gg_mapfile_open(&map, model_path, 0, 0, &err) == GGUF_OK &&
-               gg_journal_save(NULL, model_path, &map, new, n, &err) ==
+               gg_edit_journal_save(NULL, model_path, &map, new, n, &err) ==
                    GGUF_OK,
            "a journal");
         gg_mapfile_close(&map);
@@ -73,7 +73,8 @@ static void check_journal(void)
     /* A journal of another file. */
     write_model(2000, 5000);
     ok(gg_mapfile_open(&map, model_path, 0, 0, &err) == GGUF_OK &&
-           gg_journal_save(NULL, model_path, &map, new, n, &err) == GGUF_OK,
+           gg_edit_journal_save(NULL, model_path, &map, new, n, &err) ==
+               GGUF_OK,
        "a journal");
     gg_mapfile_close(&map);
     ok(rename(model_path, other_path) == 0, "the file goes away");
@@ -101,7 +102,8 @@ static void check_foreign_journal(void)
     uint8_t *new = header_of(model_path, &n);
     write_model(2000, 5000);
     ok(gg_mapfile_open(&map, model_path, 0, 0, &err) == GGUF_OK &&
-           gg_journal_save(NULL, model_path, &map, new, n, &err) == GGUF_OK,
+           gg_edit_journal_save(NULL, model_path, &map, new, n, &err) ==
+               GGUF_OK,
        "a journal");
     gg_mapfile_close(&map);
     if (chown(journal_path, 65534, (gid_t)-1) != 0) {
@@ -135,7 +137,7 @@ static uint8_t *save_journal(size_t *n)
     write_model(2000, 5000);
     if (chmod(model_path, 0640) != 0 ||
         gg_mapfile_open(&map, model_path, 0, 0, NULL) ||
-        gg_journal_save(NULL, model_path, &map, new, *n, NULL))
+        gg_edit_journal_save(NULL, model_path, &map, new, *n, NULL))
         exit(99);
     gg_mapfile_close(&map);
     return new;
@@ -300,7 +302,8 @@ static void check_two_edits(void)
     size_t n;
     uint8_t *head = header_of(model_path, &n);
     ok(gg_mapfile_open(&map, model_path, 0, 0, &err) == GGUF_OK &&
-           gg_journal_save(NULL, model_path, &map, head, n, &err) == GGUF_OK &&
+           gg_edit_journal_save(NULL, model_path, &map, head, n, &err) ==
+               GGUF_OK &&
            gg_header_lock(model_path, &map, &fd, &err) == GGUF_OK &&
            gguf_edit_recover(model_path, &done, &err) == GGUF_E_IO && !done &&
            exists(journal_path),

@@ -6,7 +6,7 @@
  * is the old file or the new one.
  */
 #include "config.h"
-#include "file/journal.h"
+#include "file/edit_journal.h"
 #include "gguf/edit.h"
 #include "tests/fix.h"
 #include "tests/slurp.h"
@@ -95,7 +95,7 @@ static void begin_edit(size_t n)
     FILE *file = fopen(path, "r+b");
     if (!file || fwrite(old, 1, size, file) != size || fflush(file) ||
         gg_mapfile_open(&map, path, 0, 0, NULL) ||
-        gg_journal_save(NULL, path, &map, new, header, NULL))
+        gg_edit_journal_save(NULL, path, &map, new, header, NULL))
         exit(99);
     gg_mapfile_close(&map);
     rewind(file);
@@ -276,7 +276,7 @@ int main(void)
     if (!mkdtemp(dir))
         return 99;
     snprintf(path, sizeof path, "%s/model.gguf", dir);
-    snprintf(journal, sizeof journal, "%s" GG_JOURNAL, path);
+    snprintf(journal, sizeof journal, "%s" GG_EDIT_JOURNAL, path);
     check_between("an edit", whole_edit, SIZE, true);
     check_between("an edit that makes texts shorter", whole_edit, 700, true);
     check_between("half an edit", begin_edit, SIZE, true);

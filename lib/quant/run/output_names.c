@@ -51,7 +51,8 @@ static enum gguf_status note_outputs(const struct gg_quant_run *r,
         GG_TRY(gg_paths_write_beside(p, r->paths[w], GG_OUTFILE_PART,
                                      "unfinished output", err));
     for (size_t k = 0; k < r->n_jobs && resume; k++)
-        GG_TRY(gg_paths_write_beside(p, paths[k], GG_RESUME, "journal", err));
+        GG_TRY(gg_paths_write_beside(p, paths[k], GG_JOURNAL_SUFFIX, "journal",
+                                     err));
     return GGUF_OK;
 }
 

@@ -19,15 +19,15 @@ enum { PIECE = 1 << 20 }; /* bytes read back between two looks at the clock */
 static enum gguf_status open_parts(struct gg_quant_run *r, size_t k, bool sync,
                                    struct gguf_error *err)
 {
-    struct gg_resume *j = &r->resume[k];
+    struct gg_journal *j = &r->resume[k].journal;
     for (size_t no = 0; no < r->jobs[k]->n_shards; no++) {
         size_t w = r->first_writer[k] + no;
         GG_TRY(gg_job_writer(r->jobs[k], no, &r->writers[w], err));
-        GG_TRY(gg_resume_unname(j, no, r->paths[w],
-                                gguf_writer_file_size(r->writers[w]), err));
-        GG_TRY(gg_resume_part(j, no, r->paths[w], err));
+        GG_TRY(gg_journal_take_name_back(
+            j, no, r->paths[w], gguf_writer_file_size(r->writers[w]), err));
+        GG_TRY(gg_journal_open_part(j, no, r->paths[w], NULL, err));
     }
-    return sync ? gg_resume_sync(j, err) : GGUF_OK;
+    return sync ? gg_journal_sync(j, err) : GGUF_OK;
 }
 
 enum gguf_status gg_quant_run_resume(struct gg_quant_run *r,
@@ -37,7 +37,7 @@ enum gguf_status gg_quant_run_resume(struct gg_quant_run *r,
     r->resume = gg_mem_alloc_zero(r->jobs[0]->p.allocator, r->n_jobs,
                                   sizeof *r->resume);
     for (size_t k = 0; r->resume && k < r->n_jobs; k++)
-        r->resume[k].fd = -1;
+        r->resume[k].journal.fd = -1;
     if (!r->resume)
         return gg_error_set_nomem(err, r->n_jobs * sizeof *r->resume);
     for (size_t i = 0; i < r->n_t; i++)
@@ -162,9 +162,9 @@ enum gguf_status gg_quant_run_note_names(struct gg_quant_run *r, bool sync,
 {
     for (size_t k = 0; k < r->n_jobs; k++) {
         for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
-            GG_TRY(gg_resume_add_name(&r->resume[k], no, err));
+            GG_TRY(gg_journal_note_name(&r->resume[k].journal, no, err));
         if (sync)
-            GG_TRY(gg_resume_sync(&r->resume[k], err));
+            GG_TRY(gg_journal_sync(&r->resume[k].journal, err));
     }
     return GGUF_OK;
 }
@@ -179,10 +179,9 @@ enum gguf_status gg_quant_run_resume_end(struct gg_quant_run *r, bool done,
             some |= r->resume[k].tensors[i].have;
     for (size_t k = 0; r->resume && k < r->n_jobs; k++) {
         struct gg_resume *j = &r->resume[k];
-        bool discard = done || (!some && !j->found);
-        for (size_t no = 0;
-             discard && !done && j->path && no < r->jobs[k]->n_shards; no++)
-            gg_resume_discard_part(j, no);
+        bool discard = done || (!some && !j->journal.found);
+        if (discard && !done)
+            gg_journal_discard_parts(&j->journal);
         int reason = gg_resume_close(j, discard);
         if (reason && done)
             st = gg_error_set_errno(err, reason,

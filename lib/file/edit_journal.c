@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* journal.c - a header that is being written in place, saved beside its file
- */
+/* edit_journal.c - a header that is being written in place, saved beside its
+ * file */
 #include "config.h"
-#include "file/journal.h"
+#include "file/edit_journal.h"
 #include "base/bytes.h"
 #include "base/file_id.h"
+#include "base/journal.h"
 #include "base/mem.h"
 #include "base/outfile_int.h"
 #include "base/str.h"
@@ -22,7 +23,10 @@
 #endif
 
 static const char MAGIC[] = "GGUFEDIT";
-enum { HEAD = 8 + 4 + 4 + 8 + 8 + 8 + 8 + 8, AFTER = 1 << 16 };
+enum {
+    HEADER = GG_JOURNAL_OWN, /* type of the one record: the header */
+    AFTER = 1 << 16          /* bytes after the header that tell the file */
+};
 
 /* Beside the file itself, whatever symbolic link led to it. */
 static char *journal_path(const struct gguf_allocator *a, const char *path)
@@ -32,26 +36,35 @@ static char *journal_path(const struct gguf_allocator *a, const char *path)
     if (lstat(path, &s) == 0 && S_ISLNK(s.st_mode))
         real = realpath(path, NULL);
     path = real ? real : path;
-    size_t size = strlen(path) + sizeof GG_JOURNAL;
+    size_t size = strlen(path) + sizeof GG_EDIT_JOURNAL;
     char *p = gg_mem_alloc(a, size);
     if (p)
-        snprintf(p, size, "%s" GG_JOURNAL, path);
+        snprintf(p, size, "%s" GG_EDIT_JOURNAL, path);
     free(real);
     return p;
 }
 
-static void put_head(uint8_t *b, const struct gg_mapfile *m,
-                     const void *header, uint64_t size)
+/* What tells m, whose new header has size bytes, from other files: inode, size,
+ * and what follows the header. */
+static void digest_file(const struct gg_mapfile *m, uint64_t size,
+                        XXH128_canonical_t *out)
 {
-    memcpy(b, MAGIC, sizeof MAGIC - 1);
-    gg_bytes_store32le(b + 8, 1);
-    gg_bytes_store32le(b + 12, 0);
-    gg_bytes_store64le(b + 16, (uint64_t)m->ino);
-    gg_bytes_store64le(b + 24, m->size);
-    uint64_t after = GG_MIN(m->size - size, (uint64_t)AFTER);
-    gg_bytes_store64le(b + 32, XXH3_64bits(m->data + size, (size_t)after));
-    gg_bytes_store64le(b + 40, size);
-    gg_bytes_store64le(b + 48, XXH3_64bits(header, (size_t)size));
+    const uint64_t after = GG_MIN(m->size - size, (uint64_t)AFTER);
+    uint8_t b[32];
+    gg_bytes_store64le(b, (uint64_t)m->ino);
+    gg_bytes_store64le(b + 8, m->size);
+    gg_bytes_store64le(b + 16, size);
+    gg_bytes_store64le(b + 24, XXH3_64bits(m->data + size, (size_t)after));
+    XXH128_canonicalFromHash(out, XXH3_128bits(b, sizeof b));
+}
+
+/* The head of a journal of m whose header has size bytes. */
+static void put_head(uint8_t b[GG_JOURNAL_HEAD], const struct gg_mapfile *m,
+                     uint64_t size)
+{
+    XXH128_canonical_t file;
+    digest_file(m, size, &file);
+    gg_journal_put_head(b, MAGIC, (uint32_t)(GG_JOURNAL_FRAME + size), &file);
 }
 
 /* Is there no journal, if name could not be opened for this reason? A file
@@ -76,7 +89,8 @@ static bool is_none(const char *name, const struct stat *file,
     }
 }
 
-static enum gguf_status open_journal(struct gg_journal *j, const char *name,
+static enum gguf_status open_journal(struct gg_edit_journal *j,
+                                     const char *name,
                                      const struct gg_mapfile *m,
                                      struct gguf_error *err)
 {
@@ -91,7 +105,7 @@ static enum gguf_status open_journal(struct gg_journal *j, const char *name,
         enum gguf_status st =
             gg_file_id_trusted(j->map.fd, name, file.st_uid, &good, err);
         if (!good)
-            gg_journal_close(j);
+            gg_edit_journal_close(j);
         return st;
     }
     if (is_none(name, &file, &why))
@@ -103,13 +117,29 @@ static enum gguf_status open_journal(struct gg_journal *j, const char *name,
         gg_str_esc(&e, gg_str_z(name + gg_file_id_folder_size(name))));
 }
 
-enum gguf_status gg_journal_find(struct gg_journal *j,
-                                 const struct gguf_allocator *a,
-                                 const char *path, const struct gg_mapfile *m,
-                                 struct gguf_error *err)
+/* Is the journal one of the file m, and whole? Its header's size is j->size
+ * then. */
+static bool is_of_file(struct gg_edit_journal *j, const struct gg_mapfile *m)
 {
-    uint8_t head[HEAD];
-    *j = (struct gg_journal){ .map.fd = -1 };
+    enum { AROUND = GG_JOURNAL_HEAD + GG_JOURNAL_FRAME };
+    uint8_t head[GG_JOURNAL_HEAD];
+    if (j->map.size < AROUND || j->map.size - AROUND > m->size ||
+        j->map.size - AROUND > GG_HEADER_KEPT)
+        return false;
+    j->size = j->map.size - AROUND;
+    put_head(head, m, j->size);
+    return !memcmp(head, j->map.data, sizeof head) &&
+           gg_journal_is_whole(j->map.data + GG_JOURNAL_HEAD,
+                               (size_t)j->size + GG_JOURNAL_FRAME);
+}
+
+enum gguf_status gg_edit_journal_find(struct gg_edit_journal *j,
+                                      const struct gguf_allocator *a,
+                                      const char *path,
+                                      const struct gg_mapfile *m,
+                                      struct gguf_error *err)
+{
+    *j = (struct gg_edit_journal){ .map.fd = -1 };
     char *name = journal_path(a, path);
     if (!name)
         return gg_error_set_nomem(err, strlen(path));
@@ -117,19 +147,15 @@ enum gguf_status gg_journal_find(struct gg_journal *j,
     gg_mem_free(a, name);
     if (st != GGUF_OK || j->map.fd < 0)
         return st;
-    if (j->map.size >= HEAD && j->map.size - HEAD <= m->size) {
-        j->size = j->map.size - HEAD;
-        put_head(head, m, j->map.data + HEAD, j->size);
-        if (!memcmp(head, j->map.data, HEAD)) {
-            j->header = j->map.data + HEAD;
-            return GGUF_OK;
-        }
+    if (is_of_file(j, m)) {
+        j->header = j->map.data + GG_JOURNAL_HEAD + 8;
+        return GGUF_OK;
     }
-    gg_journal_close(j);
+    gg_edit_journal_close(j);
     return GGUF_OK;
 }
 
-void gg_journal_close(struct gg_journal *j)
+void gg_edit_journal_close(struct gg_edit_journal *j)
 {
     gg_mapfile_close(&j->map);
 }
@@ -163,7 +189,8 @@ static enum gguf_status check_stranger(const char *name,
 }
 
 /* The journal o under its name, and on the disk; or not at all. */
-static enum gguf_status publish(struct gg_outfile *o, struct gguf_error *err)
+static enum gguf_status publish_journal(struct gg_outfile *o,
+                                        struct gguf_error *err)
 {
     GG_TRY(gg_outfile_finish(o, err));
     GG_TRY(gg_outfile_name(o, true, err));
@@ -181,35 +208,60 @@ static enum gguf_status publish(struct gg_outfile *o, struct gguf_error *err)
         "not get to the disk: fsync of the folder");
 }
 
-enum gguf_status gg_journal_save(const struct gguf_allocator *a,
-                                 const char *path, const struct gg_mapfile *m,
-                                 const void *header, uint64_t size,
-                                 struct gguf_error *err)
+/* The whole journal of m with the header, which the caller frees. NULL: no
+ * memory. */
+static uint8_t *make_journal(const struct gguf_allocator *a,
+                             const struct gg_mapfile *m, const void *header,
+                             uint64_t size)
 {
-    struct gg_outfile o = { .fd = -1 };
-    uint8_t head[HEAD];
-    char *name = journal_path(a, path);
-    if (!name)
-        return gg_error_set_nomem(err, strlen(path));
-    put_head(head, m, header, size);
-    enum gguf_status st = check_stranger(name, err);
+    const size_t record = GG_JOURNAL_FRAME + (size_t)size;
+    uint8_t *b = gg_mem_alloc(a, GG_JOURNAL_HEAD + record);
+    if (!b)
+        return NULL;
+    put_head(b, m, size);
+    memcpy(b + GG_JOURNAL_HEAD + 8, header, (size_t)size);
+    gg_journal_seal(b + GG_JOURNAL_HEAD, record, HEADER, 0);
+    return b;
+}
+
+static enum gguf_status write_journal(const struct gguf_allocator *a,
+                                      const char *name,
+                                      const struct gg_mapfile *m,
+                                      const uint8_t *journal, uint64_t size,
+                                      struct gguf_error *err)
+{
+    struct gg_outfile o;
+    GG_TRY(check_stranger(name, err));
+    GG_TRY(gg_outfile_open(&o, a, name, GG_OUTFILE_FORCE, err));
+    enum gguf_status st = gg_outfile_like(&o, m->fd, err);
     if (st == GGUF_OK)
-        st = gg_outfile_open(&o, a, name, GG_OUTFILE_FORCE, err);
+        st = gg_outfile_write(&o, journal, size, err);
     if (st == GGUF_OK)
-        st = gg_outfile_like(&o, m->fd, err);
-    if (st == GGUF_OK)
-        st = gg_outfile_write(&o, head, HEAD, err);
-    if (st == GGUF_OK)
-        st = gg_outfile_write(&o, header, size, err);
-    if (st == GGUF_OK)
-        st = publish(&o, err);
+        st = publish_journal(&o, err);
     gg_outfile_abort(&o);
+    return st;
+}
+
+enum gguf_status gg_edit_journal_save(const struct gguf_allocator *a,
+                                      const char *path,
+                                      const struct gg_mapfile *m,
+                                      const void *header, uint64_t size,
+                                      struct gguf_error *err)
+{
+    char *name = journal_path(a, path);
+    uint8_t *journal = name ? make_journal(a, m, header, size) : NULL;
+    enum gguf_status st =
+        journal ? write_journal(a, name, m, journal,
+                                GG_JOURNAL_HEAD + GG_JOURNAL_FRAME + size, err)
+                : gg_error_set_nomem(err, strlen(path));
+    gg_mem_free(a, journal);
     gg_mem_free(a, name);
     return st;
 }
 
-enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
-                                   const char *path, struct gguf_error *err)
+enum gguf_status gg_edit_journal_remove(const struct gguf_allocator *a,
+                                        const char *path,
+                                        struct gguf_error *err)
 {
     char *name = journal_path(a, path);
     if (!name)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* journal.h - a header that is being written in place, saved beside its file
+/* edit_journal.h - a header that is being written in place, saved beside its
+ * file
  *
- * PATH.edit-journal: "GGUFEDIT", u32 1, u32 0, u64 inode and u64 size of the
- * file it belongs to, u64 XXH3 of the 64 KiB after the header in that file,
- * u64 size of the header, u64 XXH3 of it, the header; all little-endian. It
- * appears complete, by renaming. A journal of another file than the present
- * PATH is ignored. If PATH is a symbolic link, the journal lies beside its
- * target.
+ * PATH.edit-journal is a journal (base/journal.h) with one record, the header.
+ * Its plan is the digest of what tells the file from others: inode, size, and
+ * 64 KiB after the header. It appears complete, by renaming. A journal of
+ * another file than the present PATH is ignored. If PATH is a symbolic link,
+ * the journal lies beside its target.
  */
-#ifndef GG_FILE_JOURNAL_H
-#define GG_FILE_JOURNAL_H
+#ifndef GG_FILE_EDIT_JOURNAL_H
+#define GG_FILE_EDIT_JOURNAL_H
 
 #include "base/mapfile.h"
 #include "gguf/memory.h"
 
-#define GG_JOURNAL ".edit-journal"
+#define GG_EDIT_JOURNAL ".edit-journal"
 
 /* Bytes from the beginning of a file of which readers keep a copy (file.c).
  * Longer headers are not written in place. */
 #define GG_HEADER_KEPT (UINT64_C(64) << 20)
 
-struct gg_journal {
+struct gg_edit_journal {
     struct gg_mapfile map;
     const uint8_t *header;
     uint64_t size; /* of the header */
@@ -30,23 +30,26 @@ struct gg_journal {
  * and that path leads to; without one, j->header is NULL and there is nothing
  * to close. A journal that cannot be read is a failure: nobody knows whether
  * the header is whole. GGUF_E_IO, GGUF_E_NOMEM. */
-enum gguf_status gg_journal_find(struct gg_journal *j,
-                                 const struct gguf_allocator *a,
-                                 const char *path, const struct gg_mapfile *m,
-                                 struct gguf_error *err);
-void gg_journal_close(struct gg_journal *j);
+enum gguf_status gg_edit_journal_find(struct gg_edit_journal *j,
+                                      const struct gguf_allocator *a,
+                                      const char *path,
+                                      const struct gg_mapfile *m,
+                                      struct gguf_error *err);
+void gg_edit_journal_close(struct gg_edit_journal *j);
 
 /* Save header for the file m, which path leads to, readable by those who may
  * read m. A failure leaves no journal. GGUF_E_EXIST: its name belongs to a
  * file that is not a journal. */
-enum gguf_status gg_journal_save(const struct gguf_allocator *a,
-                                 const char *path, const struct gg_mapfile *m,
-                                 const void *header, uint64_t size,
-                                 struct gguf_error *err);
+enum gguf_status gg_edit_journal_save(const struct gguf_allocator *a,
+                                      const char *path,
+                                      const struct gg_mapfile *m,
+                                      const void *header, uint64_t size,
+                                      struct gguf_error *err);
 
 /* The edit is complete. */
-enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
-                                   const char *path, struct gguf_error *err);
+enum gguf_status gg_edit_journal_remove(const struct gguf_allocator *a,
+                                        const char *path,
+                                        struct gguf_error *err);
 
 /* Open the file path for writing and keep other edits away until *fd, which is
  * the caller's then, is unlocked. It must be the file that m maps, not changed

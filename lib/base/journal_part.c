@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* journal_part.c - temporaries that a journal notes, and their names */
+#include "config.h"
+#include "base/bytes.h"
+#include "base/journal.h"
+#include "base/mem.h"
+#include "base/outfile_int.h"
+#include "base/str.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *make_part_path(const struct gg_journal *j, const char *path)
+{
+    size_t size = strlen(path) + sizeof GG_OUTFILE_PART;
+    char *part = gg_mem_alloc(j->allocator, size);
+    if (part)
+        snprintf(part, size, "%s%s", path, GG_OUTFILE_PART);
+    return part;
+}
+
+static enum gguf_status append_inode(struct gg_journal *j, uint32_t type,
+                                     size_t no, uint64_t inode,
+                                     struct gguf_error *err)
+{
+    uint8_t b[GG_JOURNAL_MAX_RECORD] = { 0 };
+    gg_bytes_store64le(b + 8, inode);
+    return gg_journal_append(j, b, type, (uint32_t)no, err);
+}
+
+/* Is the file fd, found as part, the temporary of file no? It is if the
+ * journal notes its inode, or if an earlier run was killed right after making
+ * it: then there is a journal, and the file is empty. */
+static enum gguf_status check_part(const struct gg_journal *j, size_t no,
+                                   const char *part, int fd,
+                                   struct gguf_error *err)
+{
+    const struct gg_journal_file *f = &j->files[no];
+    struct gg_str_esc esc;
+    struct stat s;
+    if (fstat(fd, &s) != 0)
+        return gg_error_set_errno(err, errno, "fstat");
+    if (f->part == s.st_ino)
+        return GGUF_OK;
+    if (!j->found || f->part || s.st_size || s.st_uid != geteuid())
+        return gg_error_set(
+            err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+            "'%s' is of no run that the journal knows: it is left "
+            "alone",
+            gg_str_esc(&esc, gg_str_z(part)));
+    return GGUF_OK;
+}
+
+/* *fd: a new file, which is removed again if its inode cannot be found out. */
+static enum gguf_status make_part(const char *part, int *fd,
+                                  struct gg_file_id *id, struct gguf_error *err)
+{
+    *fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (*fd < 0)
+        return gg_error_set_errno(err, errno, "cannot open a file beside it");
+    if (gg_file_id_fd(id, *fd))
+        return GGUF_OK;
+    const int reason = errno;
+    unlink(part);
+    return gg_error_set_errno(err, reason, "a new file cannot be looked at");
+}
+
+enum gguf_status gg_journal_open_part(struct gg_journal *j, size_t no,
+                                      const char *path, bool *made,
+                                      struct gguf_error *err)
+{
+    struct gg_journal_file *f = &j->files[no];
+    struct gguf_error why;
+    struct gg_str_esc esc;
+    int fd = -1;
+    char *part = make_part_path(j, path);
+    if (!part)
+        return gg_error_set_nomem(err, strlen(path));
+    enum gguf_status st = gg_file_id_open(part, &fd, &why);
+    if (st != GGUF_OK)
+        (void)gg_error_set(err, st, GGUF_NO_OFFSET, "'%s' %s",
+                           gg_str_esc(&esc, gg_str_z(part)), why.message);
+    else if (fd < 0)
+        st = make_part(part, &fd, &f->id, err);
+    else if ((st = check_part(j, no, part, fd, err)) == GGUF_OK &&
+             !gg_file_id_fd(&f->id, fd))
+        st = gg_error_set_errno(err, errno, "fstat");
+    if (fd >= 0)
+        close(fd);
+    if (st != GGUF_OK) {
+        gg_mem_free(j->allocator, part);
+        return st;
+    }
+    gg_mem_free(j->allocator, f->part_path);
+    f->part_path = part;
+    const bool noted = f->part == f->id.ino;
+    f->part = f->id.ino;
+    if (made)
+        *made = !noted;
+    return noted ? GGUF_OK
+                 : append_inode(j, GG_JOURNAL_PART, no, f->part, err);
+}
+
+enum gguf_status gg_journal_note_name(struct gg_journal *j, size_t no,
+                                      struct gguf_error *err)
+{
+    j->files[no].named = j->files[no].part;
+    return append_inode(j, GG_JOURNAL_NAME, no, j->files[no].part, err);
+}
+
+enum gguf_status gg_journal_take_name_back(const struct gg_journal *j,
+                                           size_t no, const char *path,
+                                           uint64_t size,
+                                           struct gguf_error *err)
+{
+    struct stat st;
+    uint64_t named = j->files[no].named;
+    char *part = make_part_path(j, path);
+    if (!part)
+        return gg_error_set_nomem(err, strlen(path));
+    bool ours = named && lstat(part, &st) != 0 && lstat(path, &st) == 0 &&
+                S_ISREG(st.st_mode) && st.st_ino == named &&
+                (uint64_t)st.st_size == size;
+    int bad = ours && rename(path, part), reason = errno;
+    gg_mem_free(j->allocator, part);
+    return bad ? gg_error_set_errno(err, reason, "cannot be renamed")
+               : GGUF_OK;
+}
+
+void gg_journal_discard_parts(const struct gg_journal *j)
+{
+    for (size_t i = 0; j->files && i < j->n_files; i++)
+        if (j->files[i].part_path)
+            (void)gg_file_id_unlink(&j->files[i].id, j->files[i].part_path);
+}
+
+/* ---- what is left without a run ---- */
+
+/* Is this a journal of that kind and of this user, and no process at work on
+ * it? */
+static bool is_left(int fd, const struct gg_journal_kind *kind)
+{
+    uint8_t head[GG_JOURNAL_HEAD];
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct stat s;
+    return fstat(fd, &s) == 0 && s.st_uid == geteuid() &&
+           pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
+           !memcmp(head, kind->magic, 8) && fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+/* Does the journal fd note a temporary of this inode? */
+static bool notes_inode(int fd, const struct gg_journal_kind *kind,
+                        uint64_t inode)
+{
+    uint8_t b[GG_JOURNAL_MAX_RECORD];
+    const size_t size = kind->record_size;
+    off_t at = GG_JOURNAL_HEAD;
+    for (; pread(fd, b, size, at) == (ssize_t)size; at += (off_t)size) {
+        if (!gg_journal_is_whole(b, size))
+            return false;
+        if (gg_bytes_load32le(b) == GG_JOURNAL_PART &&
+            gg_bytes_load64le(b + 8) == inode)
+            return true;
+    }
+    return false;
+}
+
+static bool is_part_name(const char *name)
+{
+    const size_t n = strlen(name), m = sizeof GG_OUTFILE_PART - 1;
+    return n > m && !strcmp(name + n - m, GG_OUTFILE_PART);
+}
+
+/* Remove the temporaries in folder that the journal fd notes. */
+static enum gguf_status discard_noted(int fd,
+                                      const struct gg_journal_kind *kind,
+                                      const char *folder, size_t *n,
+                                      struct gguf_error *err)
+{
+    DIR *d = opendir(folder);
+    if (!d)
+        return gg_error_set_errno(err, errno, "a folder cannot be read");
+    enum gguf_status st = GGUF_OK;
+    for (const struct dirent *e; st == GGUF_OK && (e = readdir(d)) != NULL;) {
+        struct stat s;
+        if (!is_part_name(e->d_name) ||
+            fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(s.st_mode) || s.st_nlink != 1 || s.st_uid != geteuid() ||
+            !notes_inode(fd, kind, s.st_ino))
+            continue;
+        if (unlinkat(dirfd(d), e->d_name, 0) == 0)
+            ++*n;
+        else
+            st = gg_error_set_errno(err, errno, "a file cannot be removed");
+    }
+    closedir(d);
+    return st;
+}
+
+enum gguf_status gg_journal_discard(const struct gg_journal_kind *kind,
+                                    const char *path, size_t *n,
+                                    struct gguf_error *err)
+{
+    const size_t size = strlen(path) + sizeof GG_JOURNAL_SUFFIX;
+    char *name = gg_mem_alloc(NULL, size);
+    char *folder = gg_file_id_folder(NULL, path);
+    struct gg_file_id id;
+    int fd = -1;
+    enum gguf_status st = GGUF_OK;
+    *n = 0;
+    if (!name || !folder)
+        st = gg_error_set_nomem(err, size);
+    else
+        snprintf(name, size, "%s" GG_JOURNAL_SUFFIX, path);
+    /* a file that may not be opened is not this user's, and stays */
+    if (st == GGUF_OK && gg_file_id_open(name, &fd, NULL) == GGUF_OK &&
+        fd >= 0 && is_left(fd, kind)) {
+        st = discard_noted(fd, kind, folder, n, err);
+        if (st == GGUF_OK && gg_file_id_fd(&id, fd) &&
+            gg_file_id_unlink(&id, name))
+            ++*n;
+    }
+    if (fd >= 0)
+        close(fd);
+    gg_mem_free(NULL, name);
+    gg_mem_free(NULL, folder);
+    return st;
+}
