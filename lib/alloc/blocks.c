@@ -17,7 +17,7 @@ enum {
 /* --- in time's order ------------------------------------------------------ */
 
 /* Sizes are summed up without overflow before anything is placed by size. */
-static uint64_t padded(uint64_t size, uint64_t align)
+static uint64_t pad_size(uint64_t size, uint64_t align)
 {
     return (size + align - 1) & ~(align - 1);
 }
@@ -29,9 +29,9 @@ static enum gguf_status end_block(struct gg_bestfit *fit,
 {
     uint64_t kept = 0;
     if (b[k].next != GG_BLOCK_ANY)
-        kept = padded(b[b[k].next].size, fit->align);
+        kept = pad_size(b[b[k].next].size, fit->align);
     return gg_bestfit_free(fit, b[k].off + kept,
-                           padded(b[k].size, fit->align) - kept, err);
+                           pad_size(b[k].size, fit->align) - kept, err);
 }
 
 static enum gguf_status by_time(struct gg_alloc_block *b, size_t n,
@@ -93,8 +93,8 @@ struct greedy {
     const struct gguf_allocator *a;
 };
 
-static enum gguf_status hang(struct greedy *g, size_t node, int32_t block,
-                             struct gguf_error *err)
+static enum gguf_status hang_block(struct greedy *g, size_t node,
+                                   int32_t block, struct gguf_error *err)
 {
     if (g->n_items == g->cap_items) {
         void *grown = gg_mem_grow(g->a, g->items, &g->cap_items,
@@ -108,22 +108,22 @@ static enum gguf_status hang(struct greedy *g, size_t node, int32_t block,
     return GGUF_OK;
 }
 
-static enum gguf_status insert(struct greedy *g, int32_t k,
-                               struct gguf_error *err)
+static enum gguf_status insert_block(struct greedy *g, int32_t k,
+                                     struct gguf_error *err)
 {
     size_t lo = (size_t)g->b[k].first + g->n_leaves;
     size_t hi = (size_t)g->b[k].last + g->n_leaves + 1;
     for (; lo < hi; lo /= 2, hi /= 2) {
         if (lo & 1)
-            GG_TRY(hang(g, lo++, k, err));
+            GG_TRY(hang_block(g, lo++, k, err));
         if (hi & 1)
-            GG_TRY(hang(g, --hi, k, err));
+            GG_TRY(hang_block(g, --hi, k, err));
     }
     g->placed[k] = true;
     return GGUF_OK;
 }
 
-static void note(struct greedy *g, int32_t k)
+static void note_neighbour(struct greedy *g, int32_t k)
 {
     g->near[g->n_near++] = (struct gg_alloc_span){ g->b[k].off, g->b[k].size };
 }
@@ -133,10 +133,10 @@ static void find_near(struct greedy *g, const struct gg_alloc_block *b)
     g->n_near = 0;
     for (size_t node = (size_t)b->first + g->n_leaves; node; node /= 2)
         for (int32_t i = g->tree[node]; i != NONE; i = g->items[i].next)
-            note(g, g->items[i].block);
+            note_neighbour(g, g->items[i].block);
     for (int32_t k = g->begins[b->first + 1]; k < g->begins[b->last + 1]; k++)
         if (g->placed[k])
-            note(g, k);
+            note_neighbour(g, k);
 }
 
 static int by_off(const void *x, const void *y)
@@ -180,12 +180,12 @@ static enum gguf_status greedy_walk(struct greedy *g, size_t n, uint64_t align,
     memset(g->placed, 0, n * sizeof *g->placed);
     for (size_t i = 0; i < n; i++) {
         struct gg_alloc_block *b = &g->b[g->order[i]];
-        uint64_t size = padded(b->size, align);
+        uint64_t size = pad_size(b->size, align);
         if (!size)
             continue;
         find_near(g, b);
         for (size_t k = 0; k < g->n_near; k++)
-            g->near[k].size = padded(g->near[k].size, align);
+            g->near[k].size = pad_size(g->near[k].size, align);
         b->off = find_gap(g, size);
         if (b->off + size > *total) {
             *total = b->off + size;
@@ -193,7 +193,7 @@ static enum gguf_status greedy_walk(struct greedy *g, size_t n, uint64_t align,
         }
         if (*total >= limit)
             return GGUF_OK; /* no better */
-        GG_TRY(insert(g, g->order[i], err));
+        GG_TRY(insert_block(g, g->order[i], err));
     }
     return GGUF_OK;
 }
@@ -201,8 +201,8 @@ static enum gguf_status greedy_walk(struct greedy *g, size_t n, uint64_t align,
 /* Another order for round r: the block that ended highest comes first, or in
  * every second round two change places, drawn by a linear congruential
  * generator (Knuth's MMIX), so that the same graph is always laid out alike. */
-static void reorder(int32_t *order, size_t n, size_t r, size_t worst,
-                    uint64_t *random)
+static void reorder_blocks(int32_t *order, size_t n, size_t r, size_t worst,
+                           uint64_t *random)
 {
     if (r % 2) {
         *random = *random * UINT64_C(6364136223846793005) +
@@ -222,9 +222,9 @@ static void reorder(int32_t *order, size_t n, size_t r, size_t worst,
 /* Again and again in other orders, until the total is bound, or for so many
  * rounds. best has a solution of *total already, and gets a better one if
  * there is one. */
-static enum gguf_status rounds(struct greedy *g, size_t n, uint64_t align,
-                               uint64_t bound, struct gg_alloc_block *best,
-                               uint64_t *total, struct gguf_error *err)
+static enum gguf_status try_orders(struct greedy *g, size_t n, uint64_t align,
+                                   uint64_t bound, struct gg_alloc_block *best,
+                                   uint64_t *total, struct gguf_error *err)
 {
     size_t n_rounds = GG_MAX(1, GG_MIN(MAX_ROUNDS, ROUND_BLOCKS / n)), worst;
     uint64_t random = 1;
@@ -235,7 +235,7 @@ static enum gguf_status rounds(struct greedy *g, size_t n, uint64_t align,
             memcpy(best, g->b, n * sizeof *best);
             *total = t;
         }
-        reorder(g->order, n, r, worst, &random);
+        reorder_blocks(g->order, n, r, worst, &random);
     }
     return GGUF_OK;
 }
@@ -268,7 +268,7 @@ static enum gguf_status by_size(struct gg_alloc_block *best, size_t n,
             g.begins[s] = (int32_t)k;
         }
         gg_sort(g.order, g.order + n, n, is_smaller, g.b);
-        st = rounds(&g, n, align, bound, best, total, err);
+        st = try_orders(&g, n, align, bound, best, total, err);
     }
     gg_mem_free(a, g.near);
     gg_mem_free(a, g.order);
@@ -296,11 +296,11 @@ static enum gguf_status live_sum(const struct gg_alloc_block *b, size_t n,
     size_t i = 0;
     *most = 0;
     for (size_t k = 0; k < n; k++)
-        ended[b[k].last + 1] += padded(b[k].size, align);
+        ended[b[k].last + 1] += pad_size(b[k].size, align);
     for (size_t s = 0; s < n_steps; s++) {
         now -= ended[s];
         for (; i < n && b[i].first == (int32_t)s; i++)
-            now += padded(b[i].size, align);
+            now += pad_size(b[i].size, align);
         *most = GG_MAX(*most, now);
     }
     gg_mem_free(a, ended);

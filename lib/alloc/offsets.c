@@ -267,7 +267,7 @@ static bool take_over(struct work *w, size_t i, const int32_t *places)
 }
 
 /* Tensor k may have lost its last reader, at that step. */
-static void release(struct work *w, int32_t k, int32_t step)
+static void release_block(struct work *w, int32_t k, int32_t step)
 {
     struct life *life = &w->lives[k];
     if (life->block < 0 || life->keep || life->n_children || life->n_views)
@@ -289,11 +289,11 @@ static void done_with_sources(struct work *w, size_t i, const int32_t *places,
                 continue;
             w->lives[k].n_views--;
         }
-        release(w, k, (int32_t)i + 1);
+        release_block(w, k, (int32_t)i + 1);
     }
 }
 
-static void walk(struct work *w)
+static void walk_graph(struct work *w)
 {
     const struct gguf_graph *g = w->in->graph;
     const size_t n = g->n_nodes + g->n_leaves;
@@ -322,7 +322,7 @@ static void walk(struct work *w)
 }
 
 /* Block k as number n of its pool; what it lies on was gathered before. */
-static void gather(struct work *w, size_t k, size_t n)
+static void gather_block(struct work *w, size_t k, size_t n)
 {
     struct gg_alloc_block *b = &w->some[n];
     *b = w->blocks[k];
@@ -343,7 +343,7 @@ static enum gguf_status place_pools(struct work *w, struct gguf_error *err)
         size_t n = 0;
         for (size_t k = 0; k < w->n_blocks; k++)
             if (w->pools[k] == (int32_t)pool)
-                gather(w, k, n++);
+                gather_block(w, k, n++);
         st = gg_blocks_place(w->some, n, g->n_nodes + 2, w->in->align[pool], a,
                              &w->l->total[pool], err);
         n = 0;
@@ -373,7 +373,7 @@ enum gguf_status gg_alloc_layout_init(struct gg_alloc_layout *l,
                     : gg_error_set_nomem(err, n_pools * sizeof *l->total);
 }
 
-static void clear(struct gg_alloc_layout *l)
+static void clear_layout(struct gg_alloc_layout *l)
 {
     l->is_made = false;
     l->n_nodes = l->n_leaves = 0;
@@ -414,7 +414,7 @@ static enum gguf_status lay_out(struct work *w, enum take take, uint64_t *sum,
                                 struct gguf_error *err)
 {
     w->take = take;
-    walk(w);
+    walk_graph(w);
     GG_TRY(place_pools(w, err));
     *sum = 0;
     for (unsigned pool = 0; pool < w->in->n_pools; pool++)
@@ -454,7 +454,7 @@ enum gguf_status gg_alloc_layout_make(struct gg_alloc_layout *l,
 {
     const struct gguf_graph *g = in->graph;
     const size_t n = g->n_nodes + g->n_leaves;
-    clear(l);
+    clear_layout(l);
     struct work w = { .l = l, .in = in };
     GG_TRY(make_room(l, n, err));
     void *arrays = get_arrays(&w, n);
@@ -463,7 +463,7 @@ enum gguf_status gg_alloc_layout_make(struct gg_alloc_layout *l,
                               : gg_error_set_nomem(err, n * sizeof *w.lives);
     gg_mem_free_aligned(l->allocator, arrays);
     if (st != GGUF_OK) {
-        clear(l);
+        clear_layout(l);
         return st;
     }
     l->n_nodes = g->n_nodes;

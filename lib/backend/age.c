@@ -13,7 +13,7 @@ struct gg_buffer_age {
 };
 
 /* A new one, which the buffer holds. */
-static struct gg_buffer_age *begin(struct gguf_buffer *b)
+static struct gg_buffer_age *begin_age(struct gguf_buffer *b)
 {
     struct gg_buffer_age *age = gg_mem_alloc(b->allocator, sizeof *age);
     struct gg_buffer_age *other = NULL;
@@ -42,7 +42,7 @@ struct gg_buffer_age *gg_buffer_age_hold(struct gguf_buffer *b)
         return NULL;
     struct gg_buffer_age *age = age_of(b);
     if (!age)
-        age = begin(b);
+        age = begin_age(b);
     if (age) /* the buffer holds it, and the caller has the buffer */
         atomic_fetch_add_explicit(&age->n_holders, 1, memory_order_relaxed);
     return age;

@@ -101,7 +101,8 @@ enum gguf_status gg_backend_copy_queued(struct gguf_backend *b,
 }
 
 /* b's own event, recorded now. */
-static enum gguf_status mark(struct gguf_backend *b, struct gguf_error *err)
+static enum gguf_status mark_work(struct gguf_backend *b,
+                                  struct gguf_error *err)
 {
     if (!b->mark)
         GG_TRY(gguf_event_create(&b->mark, b->device, b->allocator, err));
@@ -122,11 +123,11 @@ enum gguf_status gguf_backend_copy_async(struct gguf_backend *from,
     if (done)
         return GGUF_OK;
     if (from != to && both & GGUF_DEVICE_EVENTS && from->iface->copy_async) {
-        GG_TRY(mark(to, err));
+        GG_TRY(mark_work(to, err));
         GG_TRY(gguf_event_wait(to->mark, from, err));
         GG_TRY(gg_backend_copy_queued(from, src, dst, &done, err));
         if (done) {
-            GG_TRY(mark(from, err));
+            GG_TRY(mark_work(from, err));
             return gguf_event_wait(from->mark, to, err);
         }
     }

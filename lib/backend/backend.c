@@ -137,8 +137,9 @@ enum gguf_status gguf_plan_create(struct gguf_plan **out,
     return st;
 }
 
-static enum gguf_status remake(struct gguf_plan *p, struct gguf_graph *graph,
-                               struct gguf_error *err)
+static enum gguf_status remake_plan(struct gguf_plan *p,
+                                    struct gguf_graph *graph,
+                                    struct gguf_error *err)
 {
     struct gguf_backend *b = p->backend;
     GG_TRY(gg_backend_check(b, graph, err));
@@ -157,7 +158,7 @@ enum gguf_status gg_backend_plan_make(struct gguf_plan **plan,
     struct gguf_plan *p = *plan;
     if (p && p->backend == b &&
         (!b->iface->plan_create || b->iface->plan_remake)) {
-        const enum gguf_status st = remake(p, graph, err);
+        const enum gguf_status st = remake_plan(p, graph, err);
         if (st == GGUF_OK)
             return GGUF_OK;
         gguf_plan_destroy(p);

@@ -7,9 +7,11 @@
 /* Tensors from *t on that fit into one buffer of buft; *t becomes the first
  * that does not, or NULL. Places them if b is not NULL. *used: the bytes, not 0
  * if there is one, since a tensor without elements has an address, too. */
-static enum gguf_status pack(struct gguf_ctx *ctx, const struct gg_bind *how,
-                             struct gguf_buffer *b, struct gguf_tensor **t,
-                             uint64_t *used, struct gguf_error *err)
+static enum gguf_status pack_tensors(struct gguf_ctx *ctx,
+                                     const struct gg_bind *how,
+                                     struct gguf_buffer *b,
+                                     struct gguf_tensor **t, uint64_t *used,
+                                     struct gguf_error *err)
 {
     const struct gguf_buft *buft = how->buft;
     struct gg_linear l = { buft->alignment, 0 };
@@ -44,7 +46,7 @@ static enum gguf_status pack(struct gguf_ctx *ctx, const struct gg_bind *how,
     return GGUF_OK;
 }
 
-static void unplace(struct gguf_ctx *ctx, const struct gguf_buffer *b)
+static void unplace_tensors(struct gguf_ctx *ctx, const struct gguf_buffer *b)
 {
     for (struct gguf_tensor *t = gguf_ctx_first(ctx); t;
          t = gguf_ctx_next(ctx, t))
@@ -80,7 +82,7 @@ enum gguf_status gg_bind_tensors(struct gguf_ctx *ctx,
         struct gguf_tensor *end = at, *begin = at;
         uint64_t size = 0;
         if (st == GGUF_OK)
-            st = pack(ctx, how, NULL, &end, &size, err);
+            st = pack_tensors(ctx, how, NULL, &end, &size, err);
         if (st == GGUF_OK && n == cap) {
             struct gguf_buffer **p =
                 gg_mem_grow(allocator, parts, &cap, sizeof *p, 4, err);
@@ -93,7 +95,7 @@ enum gguf_status gg_bind_tensors(struct gguf_ctx *ctx,
             st = (how->measure ? gg_measure_buffer : gguf_buffer_create)(
                 &parts[n], how->buft, (size_t)size, allocator, err);
         if (st == GGUF_OK)
-            st = pack(ctx, how, parts[n++], &begin, &size, err);
+            st = pack_tensors(ctx, how, parts[n++], &begin, &size, err);
         at = end;
     } while (st == GGUF_OK && at);
 
@@ -104,7 +106,7 @@ enum gguf_status gg_bind_tensors(struct gguf_ctx *ctx,
     else if (st == GGUF_OK)
         *out = parts[0];
     for (size_t i = 0; st != GGUF_OK && i < n; i++) {
-        unplace(ctx, parts[i]);
+        unplace_tensors(ctx, parts[i]);
         gguf_buffer_destroy(parts[i]);
     }
     gg_mem_free(allocator, parts);

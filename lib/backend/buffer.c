@@ -179,9 +179,9 @@ enum gguf_status gguf_buffer_create(struct gguf_buffer **out,
 }
 
 /* A copy of proto, which is around memory that is there. */
-static enum gguf_status wrap(struct gguf_buffer **out,
-                             const struct gguf_buffer *proto,
-                             struct gguf_error *err)
+static enum gguf_status wrap_buffer(struct gguf_buffer **out,
+                                    const struct gguf_buffer *proto,
+                                    struct gguf_error *err)
 {
     *out = NULL;
     if (!proto->base && proto->size)
@@ -206,7 +206,7 @@ enum gguf_status gguf_buffer_from_host(struct gguf_buffer **out, void *ptr,
                                        .allocator = allocator,
                                        .base = ptr,
                                        .size = size };
-    return wrap(out, &proto, err);
+    return wrap_buffer(out, &proto, err);
 }
 
 enum gguf_status gguf_buffer_wrap(struct gguf_buffer **out,
@@ -221,7 +221,7 @@ enum gguf_status gguf_buffer_wrap(struct gguf_buffer **out,
                                        .base = base,
                                        .size = size,
                                        .priv = priv };
-    return wrap(out, &proto, err);
+    return wrap_buffer(out, &proto, err);
 }
 
 enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,

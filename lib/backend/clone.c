@@ -69,10 +69,9 @@ static bool is_shared(const struct gguf_clone *c, const struct gguf_tensor *t)
 }
 
 /* A copy of t in ctx: the description, and views of what was copied. */
-static struct gguf_tensor *describe(const struct gguf_clone *c,
-                                    const struct gguf_graph *g,
-                                    struct gguf_ctx *ctx,
-                                    const struct gguf_tensor *t, bool share)
+static struct gguf_tensor *
+describe_tensor(const struct gguf_clone *c, const struct gguf_graph *g,
+                struct gguf_ctx *ctx, const struct gguf_tensor *t, bool share)
 {
     struct gguf_tensor proto = *t;
     for (int i = 0; i < GGUF_TENSOR_SRC; i++)
@@ -146,13 +145,14 @@ static enum gguf_status clone_leaves(struct gguf_clone *c,
 {
     const struct gguf_buft *buft = gguf_backend_buft(c->backend);
     for (size_t i = 0; i < c->n_outside; i++)
-        c->outside_copy[i] = describe(c, g, c->leaf_ctx, c->outside[i], share);
+        c->outside_copy[i] =
+            describe_tensor(c, g, c->leaf_ctx, c->outside[i], share);
     /* views among the leaves may stand before their roots */
     for (int views = 0; views < 2; views++)
         for (size_t i = 0; i < g->n_leaves; i++)
             if ((g->leaves[i]->view_src != NULL) == views)
                 c->leaves[i] =
-                    describe(c, g, c->leaf_ctx, g->leaves[i], share);
+                    describe_tensor(c, g, c->leaf_ctx, g->leaves[i], share);
     GG_TRY(gguf_ctx_status(c->leaf_ctx, err));
     for (size_t i = 0; i < g->n_leaves; i++)
         gg_graph_append(c->graph, c->leaves[i]);
@@ -172,7 +172,7 @@ static enum gguf_status clone_nodes(struct gguf_clone *c,
     const struct gguf_buft *buft = gguf_backend_buft(c->backend);
     for (size_t i = 0; i < g->n_nodes; i++) {
         struct gguf_tensor *y =
-            describe(c, g, c->node_ctx, g->nodes[i], false);
+            describe_tensor(c, g, c->node_ctx, g->nodes[i], false);
         if (y)
             gg_graph_append(c->graph, y);
     }
@@ -191,9 +191,10 @@ static enum gguf_status clone_nodes(struct gguf_clone *c,
     return GGUF_OK;
 }
 
-static enum gguf_status fill(struct gguf_clone *c, const struct gguf_graph *g,
-                             const struct gguf_clone_params *p,
-                             struct gguf_error *err)
+static enum gguf_status fill_clone(struct gguf_clone *c,
+                                   const struct gguf_graph *g,
+                                   const struct gguf_clone_params *p,
+                                   struct gguf_error *err)
 {
     const size_t capacity = GG_MAX(GG_MAX(g->n_nodes, g->n_leaves), 1);
     GG_TRY(find_outside(c, g, err));
@@ -226,7 +227,7 @@ enum gguf_status gguf_clone_create(struct gguf_clone **out,
         return gg_error_set_nomem(err, sizeof *c);
     c->allocator = own.allocator;
     c->backend = backend;
-    enum gguf_status st = fill(c, graph, &own, err);
+    enum gguf_status st = fill_clone(c, graph, &own, err);
     if (st != GGUF_OK)
         gguf_clone_destroy(c);
     else

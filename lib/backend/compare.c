@@ -20,7 +20,7 @@ struct rows {
     size_t size; /* bytes of a row */
 };
 
-static double integer(const struct rows *r, size_t i)
+static double integer_at(const struct rows *r, size_t i)
 {
     switch (r->size / (size_t)r->t->ne[0]) {
     case 1: return ((const int8_t *)r->bytes)[i];
@@ -30,9 +30,9 @@ static double integer(const struct rows *r, size_t i)
     }
 }
 
-static double value(const struct rows *r, size_t i)
+static double value_at(const struct rows *r, size_t i)
 {
-    return r->decode ? (double)r->floats[i] : integer(r, i);
+    return r->decode ? (double)r->floats[i] : integer_at(r, i);
 }
 
 static bool is_integer(uint32_t dtype)
@@ -90,7 +90,7 @@ static void add_row(const struct rows *a, const struct rows *b,
                     struct gguf_difference *d, struct sums *s)
 {
     for (size_t i = 0; i < (size_t)a->t->ne[0]; i++) {
-        const double x = value(a, i), y = value(b, i);
+        const double x = value_at(a, i), y = value_at(b, i);
         if (isfinite(x))
             s->size += x * x;
         if (x == y || (isnan(x) && isnan(y)))

@@ -232,9 +232,9 @@ static struct gg_alloc_layout *to_front(struct gguf_galloc *ga, unsigned k)
 
 /* A new layout, in place of the one that was not used for longest; the first
  * one from now on. */
-static enum gguf_status plan(struct gguf_galloc *ga,
-                             const struct gg_alloc_layout_in *in,
-                             struct gguf_error *err)
+static enum gguf_status plan_layout(struct gguf_galloc *ga,
+                                    const struct gg_alloc_layout_in *in,
+                                    struct gguf_error *err)
 {
     struct gg_alloc_layout *l = to_front(ga, N_LAYOUTS - 1);
     GG_TRY(gg_alloc_layout_make(l, in, err));
@@ -279,7 +279,7 @@ enum gguf_status gguf_galloc_reserve_n(struct gguf_galloc *ga,
     GG_TRY(keep_pools(ga, graph, node_buft, leaf_buft, err));
     const struct gg_alloc_layout_in in = layout_in(ga, graph, true);
     ga->pools_hash = in.hash;
-    return plan(ga, &in, err);
+    return plan_layout(ga, &in, err);
 }
 
 enum gguf_status gguf_galloc_reserve(struct gguf_galloc *ga,
@@ -291,9 +291,10 @@ enum gguf_status gguf_galloc_reserve(struct gguf_galloc *ga,
 
 /* --- placing -------------------------------------------------------------- */
 
-static enum gguf_status place(struct gguf_galloc *ga, struct gguf_tensor *t,
-                              const struct gg_alloc_place *p,
-                              struct gguf_error *err)
+static enum gguf_status place_tensor(struct gguf_galloc *ga,
+                                     struct gguf_tensor *t,
+                                     const struct gg_alloc_place *p,
+                                     struct gguf_error *err)
 {
     if (p->pool < 0)
         return GGUF_OK;
@@ -302,21 +303,22 @@ static enum gguf_status place(struct gguf_galloc *ga, struct gguf_tensor *t,
     return gguf_buffer_place(ga->buffers[p->pool], t, p->off, err);
 }
 
-static enum gguf_status alloc(struct gguf_galloc *ga, struct gguf_graph *graph,
-                              const struct gg_alloc_layout_in *in,
-                              struct gguf_error *err)
+static enum gguf_status alloc_graph(struct gguf_galloc *ga,
+                                    struct gguf_graph *graph,
+                                    const struct gg_alloc_layout_in *in,
+                                    struct gguf_error *err)
 {
     if (!find_layout(ga, in))
-        GG_TRY(plan(ga, in, err));
+        GG_TRY(plan_layout(ga, in, err));
     for (unsigned i = 0; i < ga->n_pools; i++)
         gguf_buffer_reset(ga->buffers[i]);
     const struct gg_alloc_place *p = ga->layouts[0].places;
     size_t n = gguf_graph_n_nodes(graph),
            n_leaves = gguf_graph_n_leaves(graph);
     for (size_t i = 0; i < n_leaves; i++)
-        GG_TRY(place(ga, gguf_graph_leaf(graph, i), &p[n + i], err));
+        GG_TRY(place_tensor(ga, gguf_graph_leaf(graph, i), &p[n + i], err));
     for (size_t i = 0; i < n; i++)
-        GG_TRY(place(ga, gguf_graph_node(graph, i), &p[i], err));
+        GG_TRY(place_tensor(ga, gguf_graph_node(graph, i), &p[i], err));
     /* a view's root may be any tensor: views come last */
     for (size_t i = 0; i < n; i++) {
         struct gguf_tensor *t = gguf_graph_node(graph, i);
@@ -336,7 +338,7 @@ enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
     struct gg_alloc_layout_in in = layout_in(ga, graph, counts);
     if (counts && in.hash != ga->pools_hash)
         in = layout_in(ga, graph, false);
-    return alloc(ga, graph, &in, err);
+    return alloc_graph(ga, graph, &in, err);
 }
 
 enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
@@ -347,7 +349,7 @@ enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
     GG_TRY(keep_pools(ga, graph, node_buft, leaf_buft, err));
     const struct gg_alloc_layout_in in = layout_in(ga, graph, true);
     ga->pools_hash = in.hash;
-    return alloc(ga, graph, &in, err);
+    return alloc_graph(ga, graph, &in, err);
 }
 
 /* --- asking --------------------------------------------------------------- */

@@ -15,7 +15,7 @@ struct block {
     alignas(max_align_t) size_t size;
 };
 
-static void add(struct gg_measure *m, uint64_t size)
+static void add_bytes(struct gg_measure *m, uint64_t size)
 {
     m->now += size;
     m->most = GG_MAX(m->most, m->now);
@@ -30,7 +30,7 @@ static void *count_alloc(void *user, size_t size)
     if (!b)
         return NULL;
     b->size = size;
-    add(m, size);
+    add_bytes(m, size);
     return b + 1;
 }
 
@@ -58,7 +58,7 @@ void gg_measure_add(const struct gguf_allocator *a, uint64_t size)
 {
     struct gg_measure *m = gg_measure_of(a);
     if (m)
-        add(m, size);
+        add_bytes(m, size);
 }
 
 void gg_measure_sub(const struct gguf_allocator *a, uint64_t size)
@@ -82,48 +82,51 @@ void gg_measure_scratch(const struct gguf_allocator *a,
     if (size <= m->scratch[i].size)
         return;
     m->now -= m->scratch[i].size; /* it is freed first */
-    add(m, size);
+    add_bytes(m, size);
     m->scratch[i].size = size;
 }
 
 /* ---- buffers ---- */
 
-static enum gguf_status set(struct gguf_buffer *b, struct gguf_tensor *t,
-                            const void *src, uint64_t off, uint64_t size,
-                            struct gguf_error *err)
+static enum gguf_status ignore_set(struct gguf_buffer *b,
+                                   struct gguf_tensor *t, const void *src,
+                                   uint64_t off, uint64_t size,
+                                   struct gguf_error *err)
 {
     (void)b, (void)t, (void)src, (void)off, (void)size, (void)err;
     return GGUF_OK;
 }
 
-static enum gguf_status get(struct gguf_buffer *b, const struct gguf_tensor *t,
-                            void *dst, uint64_t off, uint64_t size,
-                            struct gguf_error *err)
+static enum gguf_status get_zeros(struct gguf_buffer *b,
+                                  const struct gguf_tensor *t, void *dst,
+                                  uint64_t off, uint64_t size,
+                                  struct gguf_error *err)
 {
     (void)b, (void)t, (void)off, (void)err;
     memset(dst, 0, (size_t)size);
     return GGUF_OK;
 }
 
-static enum gguf_status fill(struct gguf_buffer *b, struct gguf_tensor *t,
-                             uint8_t value, uint64_t off, uint64_t size,
-                             struct gguf_error *err)
+static enum gguf_status ignore_fill(struct gguf_buffer *b,
+                                    struct gguf_tensor *t, uint8_t value,
+                                    uint64_t off, uint64_t size,
+                                    struct gguf_error *err)
 {
     (void)b, (void)t, (void)value, (void)off, (void)size, (void)err;
     return GGUF_OK;
 }
 
-static enum gguf_status clear(struct gguf_buffer *b, uint8_t value,
-                              struct gguf_error *err)
+static enum gguf_status ignore_clear(struct gguf_buffer *b, uint8_t value,
+                                     struct gguf_error *err)
 {
     (void)b, (void)value, (void)err;
     return GGUF_OK;
 }
 
 /* The base is only there to be counted from. */
-static enum gguf_status alloc(const struct gguf_buft *buft,
-                              struct gguf_buffer *b, size_t size,
-                              struct gguf_error *err)
+static enum gguf_status alloc_nothing(const struct gguf_buft *buft,
+                                      struct gguf_buffer *b, size_t size,
+                                      struct gguf_error *err)
 {
     (void)err;
     gguf_buffer_set_memory(b, (void *)(uintptr_t)buft->alignment, NULL);
@@ -141,12 +144,12 @@ static void free_buffer(struct gguf_buffer *b)
 
 static const struct gguf_buft_iface iface = {
     .struct_size = sizeof iface,
-    .alloc = alloc,
+    .alloc = alloc_nothing,
     .free = free_buffer,
-    .set = set,
-    .get = get,
-    .memset = fill,
-    .clear = clear,
+    .set = ignore_set,
+    .get = get_zeros,
+    .memset = ignore_fill,
+    .clear = ignore_clear,
 };
 
 static const struct gguf_buft measure_buft = {
@@ -173,5 +176,5 @@ enum gguf_status gg_measure_buffer(struct gguf_buffer **out,
         return GGUF_OK;
     (*out)->iface = &iface;
     (*out)->size = size;
-    return alloc(buft, *out, size, err);
+    return alloc_nothing(buft, *out, size, err);
 }

@@ -29,7 +29,7 @@ struct gg_stream {
 
 /* --- the queue ------------------------------------------------------------ */
 
-static void *work(void *arg)
+static void *run_queue(void *arg)
 {
     struct gg_stream *s = arg;
     pthread_mutex_lock(&s->mutex);
@@ -54,14 +54,14 @@ static void *work(void *arg)
 }
 
 /* The thread blocks all signals: handlers run on the program's own. */
-static int start(struct gg_stream *s)
+static int start_thread(struct gg_stream *s)
 {
     sigset_t all, old;
     sigfillset(&all);
     int e = pthread_sigmask(SIG_SETMASK, &all, &old);
     if (e)
         return e;
-    e = pthread_create(&s->thread, NULL, work, s);
+    e = pthread_create(&s->thread, NULL, run_queue, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return e;
 }
@@ -84,7 +84,7 @@ enum gguf_status gg_stream_create(struct gg_stream **out,
     e = pthread_cond_init(&s->less, NULL);
     if (e)
         goto no_less;
-    e = start(s);
+    e = start_thread(s);
     if (e)
         goto no_thread;
     *out = s;
@@ -116,8 +116,8 @@ void gg_stream_destroy(struct gg_stream *s)
     gg_mem_free(s->allocator, s);
 }
 
-static void push(struct gg_stream *s, gg_backend_stream_fn *fn,
-                 const void *arg, size_t size, bool always)
+static void push_call(struct gg_stream *s, gg_backend_stream_fn *fn,
+                      const void *arg, size_t size, bool always)
 {
     pthread_mutex_lock(&s->mutex);
     while (s->n_pushed - s->n_done == ROOM)
@@ -134,7 +134,7 @@ static void push(struct gg_stream *s, gg_backend_stream_fn *fn,
 void gg_stream_push(struct gg_stream *s, gg_backend_stream_fn *fn,
                     const void *arg, size_t size)
 {
-    push(s, fn, arg, size, false);
+    push_call(s, fn, arg, size, false);
 }
 
 enum gguf_status gg_stream_sync(struct gg_stream *s, struct gguf_error *err)
@@ -221,7 +221,7 @@ struct point {
 };
 
 /* Leaves the mutex; the last user frees. */
-static void leave(struct event *e)
+static void leave_event(struct event *e)
 {
     bool last = --e->n_users == 0;
     pthread_mutex_unlock(&e->mutex);
@@ -254,7 +254,7 @@ static void event_destroy(struct gguf_event *base)
     struct event *e = (struct event *)base;
     pthread_mutex_lock(&e->mutex);
     wait_for(e, e->n_recorded);
-    leave(e);
+    leave_event(e);
 }
 
 static const struct gguf_event_iface event_iface = {
@@ -292,7 +292,7 @@ static enum gguf_status run_reach(void *arg, struct gguf_error *err)
     pthread_mutex_lock(&p->e->mutex);
     p->e->n_reached = GG_MAX(p->e->n_reached, p->number);
     pthread_cond_broadcast(&p->e->reached);
-    leave(p->e);
+    leave_event(p->e);
     return GGUF_OK;
 }
 
@@ -302,7 +302,7 @@ static enum gguf_status run_wait(void *arg, struct gguf_error *err)
     (void)err;
     pthread_mutex_lock(&p->e->mutex);
     wait_for(p->e, p->number);
-    leave(p->e);
+    leave_event(p->e);
     return GGUF_OK;
 }
 
@@ -313,7 +313,7 @@ void gg_stream_record(struct gg_stream *s, struct gguf_event *base)
     struct point p = { e, ++e->n_recorded };
     e->n_users++;
     pthread_mutex_unlock(&e->mutex);
-    push(s, run_reach, &p, sizeof p, true);
+    push_call(s, run_reach, &p, sizeof p, true);
 }
 
 enum gguf_status gg_stream_wait(struct gg_stream *s, struct gguf_event *base,
@@ -329,6 +329,6 @@ enum gguf_status gg_stream_wait(struct gg_stream *s, struct gguf_event *base,
     e->n_users += !past;
     pthread_mutex_unlock(&e->mutex);
     if (!past)
-        push(s, run_wait, &p, sizeof p, true);
+        push_call(s, run_wait, &p, sizeof p, true);
     return GGUF_OK;
 }

@@ -21,12 +21,12 @@
 
 /* --- sets ----------------------------------------------------------------- */
 
-static bool has(const struct gg_affinity_cpu_set *s, unsigned i)
+static bool has_cpu(const struct gg_affinity_cpu_set *s, unsigned i)
 {
     return s->bits[i / 64] >> i % 64 & 1;
 }
 
-static void add(struct gg_affinity_cpu_set *s, unsigned i)
+static void add_cpu(struct gg_affinity_cpu_set *s, unsigned i)
 {
     s->bits[i / 64] |= UINT64_C(1) << i % 64;
 }
@@ -35,12 +35,12 @@ unsigned gg_affinity_cpu_set_count(const struct gg_affinity_cpu_set *s)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < GG_MAX_CPUS; i++)
-        n += has(s, i);
+        n += has_cpu(s, i);
     return n;
 }
 
 /* Decimal digits at *p; false if there are none. Stops at a million. */
-static bool number(const char **p, unsigned *out)
+static bool parse_number(const char **p, unsigned *out)
 {
     const char *begin = *p;
     for (*out = 0; **p >= '0' && **p <= '9'; ++*p)
@@ -55,16 +55,16 @@ bool gg_affinity_cpu_set_parse(struct gg_affinity_cpu_set *set,
     const char *p = text;
     while (*p && *p != '\n') {
         unsigned first, last;
-        if (!number(&p, &first))
+        if (!parse_number(&p, &first))
             return false;
         last = first;
         if (*p == '-') {
             p++;
-            if (!number(&p, &last) || last < first)
+            if (!parse_number(&p, &last) || last < first)
                 return false;
         }
         for (; first <= last && first < GG_MAX_CPUS; first++)
-            add(set, first);
+            add_cpu(set, first);
         if (*p == ',')
             p++;
         else if (*p && *p != '\n')
@@ -75,7 +75,7 @@ bool gg_affinity_cpu_set_parse(struct gg_affinity_cpu_set *set,
 
 /* --- nodes ---------------------------------------------------------------- */
 
-static void usable(struct gg_affinity_cpu_set *set)
+static void find_usable(struct gg_affinity_cpu_set *set)
 {
     memset(set, 0, sizeof *set);
 #if defined(HAVE_SCHED_GETAFFINITY) && defined(CPU_ISSET)
@@ -83,12 +83,12 @@ static void usable(struct gg_affinity_cpu_set *set)
     if (!sched_getaffinity(0, sizeof have, &have)) {
         for (unsigned i = 0; i < GG_MAX_CPUS && i < CPU_SETSIZE; i++)
             if (CPU_ISSET(i, &have))
-                add(set, i);
+                add_cpu(set, i);
         return;
     }
 #endif
     for (unsigned i = 0; i < GG_MAX_CPUS && i < gguf_cpu_count(); i++)
-        add(set, i);
+        add_cpu(set, i);
 }
 
 /* The list in root/name, empty if there is none. */
@@ -111,13 +111,13 @@ static void read_list(struct gg_affinity_cpu_set *set, const char *root,
 void gg_affinity_nodes_read(struct gg_affinity_nodes *nodes, const char *root)
 {
     struct gg_affinity_cpu_set mine, online;
-    usable(&mine);
+    find_usable(&mine);
     read_list(&online, root, "has_memory");
     nodes->n = 0;
     for (unsigned i = 0; i < GG_MAX_NODES; i++) {
         char name[32];
         struct gg_affinity_cpu_set *set = &nodes->cpus[nodes->n];
-        if (!has(&online, i))
+        if (!has_cpu(&online, i))
             continue;
         snprintf(name, sizeof name, "node%u/cpulist", i);
         read_list(set, root, name);
@@ -153,7 +153,7 @@ enum gguf_status gg_affinity_list(struct gg_affinity_cpu_set *out, unsigned n,
                                 "processor %u: numbers go up to %d", cpu,
                                 GG_MAX_CPUS - 1);
         memset(&out[i], 0, sizeof out[i]);
-        add(&out[i], cpu);
+        add_cpu(&out[i], cpu);
     }
     return GGUF_OK;
 }
@@ -173,12 +173,12 @@ enum gguf_status gg_affinity_bind(pthread_t thread,
     cpu_set_t set;
     CPU_ZERO(&set);
     for (unsigned i = 0; i < GG_MAX_CPUS && i < CPU_SETSIZE; i++)
-        if (has(cpus, i))
+        if (has_cpu(cpus, i))
             CPU_SET(i, &set);
     int e = pthread_setaffinity_np(thread, sizeof set, &set);
     if (e) {
         unsigned first = 0;
-        while (first + 1 < GG_MAX_CPUS && !has(cpus, first))
+        while (first + 1 < GG_MAX_CPUS && !has_cpu(cpus, first))
             first++;
         return gg_error_set_errno(
             err, e, "cannot bind a thread to processor %u", first);

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/base64.h"
 
-static int digit(char c)
+static int digit_value(char c)
 {
     return c >= 'A' && c <= 'Z'   ? c - 'A'
            : c >= 'a' && c <= 'z' ? c - 'a' + 26
@@ -21,7 +21,7 @@ size_t gg_base64_decode(const char *p, size_t n, uint8_t *out, size_t *size)
     while (pad < 2 && pad < n && p[n - 1 - pad] == '=')
         pad++;
     for (size_t i = 0; i < n - pad; i++) {
-        const int d = digit(p[i]);
+        const int d = digit_value(p[i]);
         if (d < 0)
             return i;
         bits = bits << 6 | (uint32_t)d;

@@ -29,7 +29,7 @@ char *gg_file_id_folder(const struct gguf_allocator *a, const char *path)
     return dir;
 }
 
-static bool take(struct gg_file_id *id, int rc, const struct stat *s)
+static bool take_ident(struct gg_file_id *id, int rc, const struct stat *s)
 {
     if (rc != 0 || !S_ISREG(s->st_mode))
         return false;
@@ -40,7 +40,7 @@ static bool take(struct gg_file_id *id, int rc, const struct stat *s)
 bool gg_file_id_fd(struct gg_file_id *id, int fd)
 {
     struct stat s;
-    return take(id, fstat(fd, &s), &s);
+    return take_ident(id, fstat(fd, &s), &s);
 }
 
 bool gg_file_id_is(const struct gg_file_id *id, const char *path)
@@ -48,7 +48,8 @@ bool gg_file_id_is(const struct gg_file_id *id, const char *path)
     struct stat s;
     struct gg_file_id other;
     int rc = lstat(path, &s);
-    if (take(&other, rc, &s) && other.dev == id->dev && other.ino == id->ino)
+    if (take_ident(&other, rc, &s) && other.dev == id->dev &&
+        other.ino == id->ino)
         return true;
     if (rc == 0)
         errno = ENOENT;
@@ -87,7 +88,7 @@ enum gguf_status gg_file_id_trusted(int fd, const char *path, uid_t owner,
     return GGUF_OK;
 }
 
-static enum gguf_status refuse(const char *why, struct gguf_error *err)
+static enum gguf_status refuse_file(const char *why, struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                         "%s: it is left alone", why);
@@ -102,11 +103,11 @@ static enum gguf_status check_left(const char *path, int fd,
     if (fstat(fd, &s) != 0)
         return gg_error_set_errno(err, errno, "fstat");
     if (!S_ISREG(s.st_mode))
-        return refuse("is not a regular file", err);
+        return refuse_file("is not a regular file", err);
     if (s.st_nlink != 1)
-        return refuse("has another name (a hard link)", err);
+        return refuse_file("has another name (a hard link)", err);
     GG_TRY(gg_file_id_trusted(fd, path, geteuid(), &trusted, err));
-    return trusted ? GGUF_OK : refuse("belongs to another user", err);
+    return trusted ? GGUF_OK : refuse_file("belongs to another user", err);
 }
 
 enum gguf_status gg_file_id_open(const char *path, int *fd,
@@ -118,7 +119,7 @@ enum gguf_status gg_file_id_open(const char *path, int *fd,
     if (*fd < 0 && e == ENOENT)
         return GGUF_OK;
     if (*fd < 0 && (e == ELOOP || e == EISDIR || e == ENXIO))
-        return refuse("is not a regular file", err);
+        return refuse_file("is not a regular file", err);
     if (*fd < 0)
         return gg_error_set_errno(err, e, "cannot be opened");
     enum gguf_status st = check_left(path, *fd, err);

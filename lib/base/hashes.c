@@ -43,8 +43,8 @@ void gg_hashes_fini(struct gg_hashes *h)
 }
 
 /* The slot of text, or the free one where it belongs; its hash in *hash. */
-static uint64_t *probe(const struct gg_hashes *h, struct gguf_str text,
-                       uint64_t *hash)
+static uint64_t *probe_slots(const struct gg_hashes *h, struct gguf_str text,
+                             uint64_t *hash)
 {
     *hash = XXH3_64bits_withSeed(text.data, text.size, h->seed);
     *hash += *hash == 0;
@@ -56,7 +56,7 @@ static uint64_t *probe(const struct gg_hashes *h, struct gguf_str text,
 
 bool gg_hashes_add(struct gg_hashes *h, struct gguf_str text)
 {
-    uint64_t hash, *slot = probe(h, text, &hash);
+    uint64_t hash, *slot = probe_slots(h, text, &hash);
     bool was_there = *slot != 0;
     *slot = hash;
     return was_there;
@@ -65,5 +65,5 @@ bool gg_hashes_add(struct gg_hashes *h, struct gguf_str text)
 bool gg_hashes_has(const struct gg_hashes *h, struct gguf_str text)
 {
     uint64_t hash;
-    return *probe(h, text, &hash) != 0;
+    return *probe_slots(h, text, &hash) != 0;
 }

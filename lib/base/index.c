@@ -51,8 +51,8 @@ void gg_index_clear(struct gg_index *ix)
 
 /* The slot that holds name, or the free one where it belongs. The table is
  * never more than half full, so the walk ends. */
-static uint32_t probe(const struct gg_index *ix, struct gguf_str name,
-                      uint64_t hash)
+static uint32_t probe_slots(const struct gg_index *ix, struct gguf_str name,
+                            uint64_t hash)
 {
     uint32_t mask = ix->n_slots - 1;
     uint32_t tag = (uint32_t)(hash >> 32);
@@ -70,7 +70,7 @@ static uint64_t hash_of(const struct gg_index *ix, struct gguf_str name)
     return XXH3_64bits_withSeed(name.data, name.size, ix->seed);
 }
 
-static enum gguf_status grow(struct gg_index *ix, struct gguf_error *err)
+static enum gguf_status grow_slots(struct gg_index *ix, struct gguf_error *err)
 {
     uint32_t *old = ix->slots, n_old = ix->n_slots;
     if (n_old >= UINT32_C(1) << 31)
@@ -83,7 +83,7 @@ static enum gguf_status grow(struct gg_index *ix, struct gguf_error *err)
             continue;
         struct gguf_str name = ix->name(ix->user, id);
         uint64_t hash = hash_of(ix, name);
-        uint32_t at = probe(ix, name, hash);
+        uint32_t at = probe_slots(ix, name, hash);
         ix->slots[2 * at] = (uint32_t)(hash >> 32);
         ix->slots[2 * at + 1] = id;
     }
@@ -95,10 +95,10 @@ enum gguf_status gg_index_add(struct gg_index *ix, uint32_t id,
                               uint32_t *other, struct gguf_error *err)
 {
     if (ix->n_used >= ix->n_slots / 2)
-        GG_TRY(grow(ix, err));
+        GG_TRY(grow_slots(ix, err));
     struct gguf_str name = ix->name(ix->user, id);
     uint64_t hash = hash_of(ix, name);
-    uint32_t at = probe(ix, name, hash);
+    uint32_t at = probe_slots(ix, name, hash);
     *other = ix->slots[2 * at + 1];
     if (*other == GG_INDEX_NONE) {
         ix->slots[2 * at] = (uint32_t)(hash >> 32);
@@ -112,5 +112,5 @@ uint32_t gg_index_find(const struct gg_index *ix, struct gguf_str name)
 {
     if (!ix->slots)
         return GG_INDEX_NONE;
-    return ix->slots[2 * probe(ix, name, hash_of(ix, name)) + 1];
+    return ix->slots[2 * probe_slots(ix, name, hash_of(ix, name)) + 1];
 }

@@ -51,7 +51,7 @@ static void pass_later(struct walk *w)
 
 /* The next value begins at *begin; false: there is none. Containers are
  * entered: their depth is then above GG_JSON_DEPTH if that is too deep. */
-static bool next(struct walk *w, size_t *begin)
+static bool next_token(struct walk *w, size_t *begin)
 {
     const char *text = w->j->text;
     const size_t size = w->j->size;
@@ -147,7 +147,7 @@ static enum gguf_status look_through(struct gg_json *j,
     struct walk w = { .j = j };
     size_t begin, n = 0;
     bool of = false;
-    while (next(&w, &begin)) {
+    while (next_token(&w, &begin)) {
         if (w.depth > GG_JSON_DEPTH)
             return gg_error_set(err, GGUF_E_LIMIT, j->off + begin,
                                 "JSON deeper than %d levels", GG_JSON_DEPTH);
@@ -220,14 +220,14 @@ struct reader {
 
 static json_t *read_value(struct reader *r);
 
-static json_t *fail(struct reader *r, size_t at, const char *what)
+static json_t *fail_read(struct reader *r, size_t at, const char *what)
 {
     gg_json_lex_fail(&r->lex, at, what);
     return NULL;
 }
 
 /* v, or the failure to make it. */
-static json_t *made(struct reader *r, json_t *v)
+static json_t *check_made(struct reader *r, json_t *v)
 {
     r->no_memory |= !v;
     return v;
@@ -262,7 +262,7 @@ static json_t *read_text(struct reader *r)
 {
     size_t size;
     return push_text(r, &size)
-               ? made(r, json_stringn_nocheck(r->text + r->n, size))
+               ? check_made(r, json_stringn_nocheck(r->text + r->n, size))
                : NULL;
 }
 
@@ -271,7 +271,7 @@ static json_t *read_number(struct reader *r)
     struct gg_json_number x;
     if (!gg_json_lex_number(&r->lex, r->long_real, &x))
         return NULL;
-    return made(r, x.whole ? json_integer(x.n) : json_real(x.x));
+    return check_made(r, x.whole ? json_integer(x.n) : json_real(x.x));
 }
 
 static json_t *read_word(struct reader *r)
@@ -303,7 +303,7 @@ static json_t *read_word(struct reader *r)
 }
 
 /* Enter the next container; skip its content if that is left out. */
-static void enter(struct reader *r)
+static void enter_level(struct reader *r)
 {
     r->lex.at++;
     if (r->k < r->j->n_later && r->j->later[r->k].begin == r->lex.at)
@@ -311,7 +311,7 @@ static void enter(struct reader *r)
 }
 
 /* Is there one more before the bracket end? Else that is passed. */
-static bool more(struct reader *r, char end, bool first)
+static bool has_more_items(struct reader *r, char end, bool first)
 {
     const char c = gg_json_lex_peek(&r->lex);
     if (c == end) {
@@ -330,9 +330,10 @@ static bool more(struct reader *r, char end, bool first)
 
 static json_t *read_list(struct reader *r)
 {
-    json_t *list = made(r, json_array());
-    enter(r);
-    for (bool first = true; list && more(r, ']', first); first = false) {
+    json_t *list = check_made(r, json_array());
+    enter_level(r);
+    for (bool first = true; list && has_more_items(r, ']', first);
+         first = false) {
         json_t *v = read_value(r);
         if (v && json_array_append_new(list, v)) {
             r->no_memory = true;
@@ -374,9 +375,10 @@ static bool read_member(struct reader *r, json_t *object)
 
 static json_t *read_object(struct reader *r)
 {
-    json_t *object = made(r, json_object());
-    enter(r);
-    for (bool first = true; object && more(r, '}', first); first = false)
+    json_t *object = check_made(r, json_object());
+    enter_level(r);
+    for (bool first = true; object && has_more_items(r, '}', first);
+         first = false)
         if (!read_member(r, object))
             break;
     return object;
@@ -396,7 +398,7 @@ static json_t *read_value(struct reader *r)
         return v;
     json_decref(v);
     if (!r->no_memory)
-        fail(r, r->lex.at, "a value expected");
+        fail_read(r, r->lex.at, "a value expected");
     return NULL;
 }
 
@@ -410,12 +412,13 @@ static enum gguf_status read_root(struct reader *r, struct gguf_error *err)
     json_t *root =
         c == '[' || c == '{'
             ? read_value(r)
-            : fail(r, r->lex.at,
-                   marked ? "the text begins with a byte-order mark; save it "
-                            "as UTF-8 without one"
-                          : "'[' or '{' expected");
+            : fail_read(
+                  r, r->lex.at,
+                  marked ? "the text begins with a byte-order mark; save it "
+                           "as UTF-8 without one"
+                         : "'[' or '{' expected");
     if (root && (gg_json_lex_peek(&r->lex) || r->lex.at < r->lex.size)) {
-        fail(r, r->lex.at, "the end of the file expected");
+        fail_read(r, r->lex.at, "the end of the file expected");
         json_decref(root);
         root = NULL;
     }
@@ -525,7 +528,7 @@ uint64_t gg_json_place(const struct gg_json *j, const json_t *v)
     size_t n = 0, begin = 0;
     if (!j->root || !count_to(j->root, v, &n))
         return GGUF_NO_OFFSET;
-    while (n && next(&w, &begin))
+    while (n && next_token(&w, &begin))
         n--;
     return j->off + begin;
 }

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/json_scan.h"
 
-static bool fail(struct gg_json_scan *s, size_t at, const char *what)
+static bool fail_scan(struct gg_json_scan *s, size_t at, const char *what)
 {
     return gg_json_lex_fail(&s->lex, at, what);
 }
@@ -11,15 +11,15 @@ static bool fail(struct gg_json_scan *s, size_t at, const char *what)
 static bool fail_nomem(struct gg_json_scan *s)
 {
     s->no_memory = true;
-    return fail(s, s->value, "no memory");
+    return fail_scan(s, s->value, "no memory");
 }
 
-static char peek(struct gg_json_scan *s)
+static char peek_token(struct gg_json_scan *s)
 {
     return gg_json_lex_peek(&s->lex);
 }
 
-static bool enter(struct gg_json_scan *s)
+static bool enter_level(struct gg_json_scan *s)
 {
     s->close[++s->depth] = s->j->text[s->lex.at++] == '[' ? ']' : '}';
     s->first = true;
@@ -33,11 +33,11 @@ static void open_at(struct gg_json_scan *s, const struct gg_json *j, size_t at,
                                 .arena = arena,
                                 .lex = { .text = j->text, .size = j->size } };
     s->lex.at = s->value = at;
-    const char c = peek(s);
+    const char c = peek_token(s);
     if (c == '[' || c == '{')
-        enter(s);
+        enter_level(s);
     else
-        fail(s, s->lex.at, "neither a list nor an object");
+        fail_scan(s, s->lex.at, "neither a list nor an object");
 }
 
 void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,
@@ -58,7 +58,7 @@ bool gg_json_scan_more(struct gg_json_scan *s)
 {
     if (s->lex.what || !s->depth)
         return false;
-    char c = peek(s);
+    char c = peek_token(s);
     s->value = s->lex.at;
     if (c == s->close[s->depth]) {
         s->lex.at++;
@@ -68,28 +68,29 @@ bool gg_json_scan_more(struct gg_json_scan *s)
     }
     if (!s->first) {
         if (c != ',')
-            return fail(s, s->lex.at,
-                        s->close[s->depth] == ']' ? "',' or ']' expected"
-                                                  : "',' or '}' expected");
+            return fail_scan(s, s->lex.at,
+                             s->close[s->depth] == ']'
+                                 ? "',' or ']' expected"
+                                 : "',' or '}' expected");
         s->lex.at++;
-        c = peek(s);
+        c = peek_token(s);
         s->value = s->lex.at;
     }
     s->first = false;
     return c && c != ',' && c != s->close[s->depth]
                ? true
-               : fail(s, s->lex.at, "a value expected");
+               : fail_scan(s, s->lex.at, "a value expected");
 }
 
 bool gg_json_scan_list(struct gg_json_scan *s)
 {
-    return !s->lex.what && peek(s) == '[' && s->depth < GG_JSON_SCAN_DEPTH &&
-           enter(s);
+    return !s->lex.what && peek_token(s) == '[' &&
+           s->depth < GG_JSON_SCAN_DEPTH && enter_level(s);
 }
 
 bool gg_json_scan_pass(struct gg_json_scan *s, size_t *begin, size_t *end)
 {
-    const char c = s->lex.what ? 0 : peek(s);
+    const char c = s->lex.what ? 0 : peek_token(s);
     size_t depth = 0;
     if (c != '[' && c != '{')
         return false;
@@ -97,9 +98,9 @@ bool gg_json_scan_pass(struct gg_json_scan *s, size_t *begin, size_t *end)
     do {
         struct gguf_str raw;
         bool plain;
-        const char next = peek(s);
+        const char next = peek_token(s);
         if (s->lex.at >= s->lex.size)
-            return fail(s, s->lex.at, "the text ends too early");
+            return fail_scan(s, s->lex.at, "the text ends too early");
         if (next == '"') {
             if (!gg_json_lex_text(&s->lex, &raw, &plain))
                 return false;
@@ -119,7 +120,7 @@ static bool read_str(struct gg_json_scan *s, struct gguf_str *out)
 {
     struct gguf_str raw;
     bool plain;
-    if (s->lex.what || peek(s) != '"')
+    if (s->lex.what || peek_token(s) != '"')
         return false;
     s->value = s->lex.at;
     if (!gg_json_lex_text(&s->lex, &raw, &plain))
@@ -141,12 +142,12 @@ bool gg_json_scan_str(struct gg_json_scan *s, struct gguf_str *out)
 
 bool gg_json_scan_name(struct gg_json_scan *s, struct gguf_str *out)
 {
-    if (!s->lex.what && peek(s) != '"')
-        return fail(s, s->lex.at, "a name in quotation marks expected");
+    if (!s->lex.what && peek_token(s) != '"')
+        return fail_scan(s, s->lex.at, "a name in quotation marks expected");
     if (!read_str(s, out))
         return false;
-    if (peek(s) != ':')
-        return fail(s, s->lex.at, "':' expected");
+    if (peek_token(s) != ':')
+        return fail_scan(s, s->lex.at, "':' expected");
     s->lex.at++;
     return true;
 }
@@ -154,7 +155,7 @@ bool gg_json_scan_name(struct gg_json_scan *s, struct gguf_str *out)
 bool gg_json_scan_num(struct gg_json_scan *s, double *out)
 {
     struct gg_json_number x;
-    const char c = s->lex.what ? 0 : peek(s);
+    const char c = s->lex.what ? 0 : peek_token(s);
     if (c != '-' && (c < '0' || c > '9'))
         return false;
     s->value = s->lex.at;
@@ -184,13 +185,13 @@ enum gguf_status gg_json_scan_end(const struct gg_json_scan *s,
 enum gguf_status gg_json_scan_finish(struct gg_json_scan *s,
                                      struct gguf_error *err)
 {
-    if (!s->lex.what && (peek(s) || s->lex.at < s->lex.size))
-        fail(s, s->lex.at, "the end of the file expected");
+    if (!s->lex.what && (peek_token(s) || s->lex.at < s->lex.size))
+        fail_scan(s, s->lex.at, "the end of the file expected");
     return gg_json_scan_end(s, err);
 }
 
 uint64_t gg_json_scan_next(struct gg_json_scan *s)
 {
-    (void)peek(s);
+    (void)peek_token(s);
     return s->j->off + s->lex.at;
 }

@@ -10,8 +10,9 @@ struct walk {
     void *user;
 };
 
-static enum gguf_status walk(const struct walk *w, json_t *v,
-                             struct gguf_str name, struct gguf_error *err);
+static enum gguf_status walk_value(const struct walk *w, json_t *v,
+                                   struct gguf_str name,
+                                   struct gguf_error *err);
 
 static enum gguf_status walk_list(const struct walk *w, json_t *list,
                                   struct gguf_error *err)
@@ -20,7 +21,7 @@ static enum gguf_status walk_list(const struct walk *w, json_t *list,
     size_t i;
     json_array_foreach(list, i, v)
     {
-        GG_TRY(walk(w, v, (struct gguf_str){ NULL, 0 }, err));
+        GG_TRY(walk_value(w, v, (struct gguf_str){ NULL, 0 }, err));
     }
     return GGUF_OK;
 }
@@ -32,14 +33,15 @@ static enum gguf_status walk_object(const struct walk *w, json_t *object,
     json_t *v;
     json_object_foreach(object, name, v)
     {
-        GG_TRY(walk(w, v, gg_str_z(name), err));
+        GG_TRY(walk_value(w, v, gg_str_z(name), err));
     }
     return GGUF_OK;
 }
 
 /* Nested at most GG_JSON_DEPTH times. */
-static enum gguf_status walk(const struct walk *w, json_t *v,
-                             struct gguf_str name, struct gguf_error *err)
+static enum gguf_status walk_value(const struct walk *w, json_t *v,
+                                   struct gguf_str name,
+                                   struct gguf_error *err)
 {
     static const enum gguf_json_kind kinds[] = {
         [JSON_OBJECT] = GGUF_JSON_OBJECT, [JSON_ARRAY] = GGUF_JSON_LIST,
@@ -70,7 +72,7 @@ enum gguf_status gguf_text_walk_json(struct gguf_str json, gguf_json_fn *fn,
                             "no function for the values of JSON");
     GG_TRY(gg_json_read(&j, json.data, json.size, 0, GG_JSON_LONG, err));
     const enum gguf_status st =
-        walk(&w, j.root, (struct gguf_str){ NULL, 0 }, err);
+        walk_value(&w, j.root, (struct gguf_str){ NULL, 0 }, err);
     gg_json_fini(&j);
     return st;
 }

@@ -13,7 +13,7 @@
 #endif
 
 /* Does the program's structure have every member that is used here? */
-static bool complete(const struct gguf_allocator *a)
+static bool is_complete(const struct gguf_allocator *a)
 {
     return a->struct_size >=
                offsetof(struct gguf_allocator, user) + sizeof a->user &&
@@ -23,7 +23,7 @@ static bool complete(const struct gguf_allocator *a)
 void *gg_mem_alloc(const struct gguf_allocator *a, size_t size)
 {
     size = size ? size : 1;
-    if (size > PTRDIFF_MAX || (a && !complete(a)))
+    if (size > PTRDIFF_MAX || (a && !is_complete(a)))
         return NULL;
     return a ? a->alloc(a->user, size) : malloc(size);
 }
@@ -43,8 +43,8 @@ void *gg_mem_alloc_zero(const struct gguf_allocator *a, uint64_t n,
 }
 
 /* ptr of old bytes grown to size bytes; on failure NULL, and ptr stays. */
-static void *resize(const struct gguf_allocator *a, void *ptr, size_t old,
-                    size_t size)
+static void *resize_block(const struct gguf_allocator *a, void *ptr,
+                          size_t old, size_t size)
 {
     if (size > PTRDIFF_MAX)
         return NULL;
@@ -67,7 +67,7 @@ void *gg_mem_grow(const struct gguf_allocator *a, void *ptr, size_t *room,
     size_t size = SIZE_MAX;
     void *p = NULL;
     if (!gg_ckd_array(&size, want, item_size))
-        p = resize(a, ptr, *room * item_size, size);
+        p = resize_block(a, ptr, *room * item_size, size);
     if (!p) {
         gg_error_set_nomem(err, size);
         return NULL;

@@ -279,8 +279,8 @@ static enum gguf_status keep_old_one(struct gg_outfile *o,
 }
 
 /* Replace the file of that name. Linking never replaces, renaming does. */
-static enum gguf_status replace(struct gg_outfile *o, bool keep_old,
-                                struct gguf_error *err)
+static enum gguf_status replace_target(struct gg_outfile *o, bool keep_old,
+                                       struct gguf_error *err)
 {
     if (!o->temp)
         GG_TRY(give_temp_name(o, false, &o->temp, err));
@@ -323,7 +323,7 @@ enum gguf_status gg_outfile_name(struct gg_outfile *o, bool keep_old,
                                  struct gguf_error *err)
 {
     enum gguf_status st = o->flags & GG_OUTFILE_FORCE
-                              ? replace(o, keep_old, err)
+                              ? replace_target(o, keep_old, err)
                               : give_name(o, err);
     o->named = st == GGUF_OK;
     return st;

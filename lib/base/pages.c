@@ -28,14 +28,14 @@ void gg_pages_touch(const void *p, size_t size)
 
 #if defined _POSIX_MEMLOCK_RANGE && _POSIX_MEMLOCK_RANGE > 0
 /* The pages, which systems may want to be whole. */
-static void *whole(const void *p, size_t *size)
+static void *align_to_pages(const void *p, size_t *size)
 {
     const uintptr_t begin = (uintptr_t)p, page = page_size();
     *size += begin % page;
     return (void *)(begin - begin % page);
 }
 
-static enum gguf_status fail(int sys_errno, struct gguf_error *err)
+static enum gguf_status fail_lock(int sys_errno, struct gguf_error *err)
 {
     struct rlimit l = { 0, 0 };
 #ifdef RLIMIT_MEMLOCK
@@ -57,13 +57,13 @@ static enum gguf_status fail(int sys_errno, struct gguf_error *err)
 enum gguf_status gg_pages_lock(const void *p, size_t size,
                                struct gguf_error *err)
 {
-    void *at = whole(p, &size);
-    return mlock(at, size) == 0 ? GGUF_OK : fail(errno, err);
+    void *at = align_to_pages(p, &size);
+    return mlock(at, size) == 0 ? GGUF_OK : fail_lock(errno, err);
 }
 
 void gg_pages_unlock(const void *p, size_t size)
 {
-    void *at = whole(p, &size);
+    void *at = align_to_pages(p, &size);
     (void)munlock(at, size);
 }
 #else

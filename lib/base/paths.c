@@ -120,8 +120,9 @@ static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
 }
 
 /* A clash of e, which is being added, with an entry of the set. */
-static enum gguf_status clash(const struct entry *e, const struct entry *other,
-                              struct gguf_error *err)
+static enum gguf_status fail_clash(const struct entry *e,
+                                   const struct entry *other,
+                                   struct gguf_error *err)
 {
     struct gg_str_esc esc;
     const char *path = e->path ? e->path : other->path;
@@ -157,13 +158,13 @@ static const char *copy_text(struct gguf_paths *p, const char *text)
 }
 
 /* Add e under each of the keys; its texts are copied. */
-static enum gguf_status add(struct gguf_paths *p, const struct keys *k,
-                            struct entry e, struct gguf_error *err)
+static enum gguf_status add_keys(struct gguf_paths *p, const struct keys *k,
+                                 struct entry e, struct gguf_error *err)
 {
     for (unsigned i = 0; i < k->n; i++) {
         const uint32_t id = gg_index_find(&p->index, k->key[i]);
         if (id != GG_INDEX_NONE && (e.write || p->entries[id].write))
-            return clash(&e, &p->entries[id], err);
+            return fail_clash(&e, &p->entries[id], err);
     }
     if (!(e.what = copy_text(p, e.what)) ||
         (e.path && !(e.path = copy_text(p, e.path))))
@@ -181,9 +182,9 @@ static enum gguf_status add_path(struct gguf_paths *p, const char *path,
 {
     struct keys k;
     GG_TRY(keys_of(p, path, &k, err));
-    return add(p, &k,
-               (struct entry){ .path = path, .what = what, .write = write },
-               err);
+    return add_keys(
+        p, &k, (struct entry){ .path = path, .what = what, .write = write },
+        err);
 }
 
 enum gguf_status gguf_paths_read(struct gguf_paths *p, const char *path,
@@ -206,7 +207,7 @@ enum gguf_status gguf_paths_read_fd(struct gguf_paths *p, int fd,
     if (fstat(fd, &s) != 0 || is_stream(&s))
         return GGUF_OK;
     GG_TRY(add_key(p, &k, 'f', &s, "", err));
-    return add(p, &k, (struct entry){ .what = what }, err);
+    return add_keys(p, &k, (struct entry){ .what = what }, err);
 }
 
 static enum gguf_status add_beside(struct gguf_paths *p, const char *path,
@@ -246,7 +247,7 @@ static enum gguf_status copy_entry(struct gguf_paths *p,
         (struct gguf_str){ gg_mem_arena_strndup(&p->arena, from->key.data,
                                                 from->key.size),
                            from->key.size };
-    return k.key[0].data ? add(p, &k, *from, err)
+    return k.key[0].data ? add_keys(p, &k, *from, err)
                          : gg_error_set_nomem(err, from->key.size);
 }
 

@@ -52,7 +52,7 @@ unsigned gguf_cpu_count(void)
     return n < 1 ? 1 : (unsigned)n;
 }
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
     struct worker *w = arg;
     struct gguf_pool *p = w->pool;
@@ -72,7 +72,7 @@ static void *work(void *arg)
 }
 
 /* End the first n workers and free the pool. */
-static void stop(struct gguf_pool *p, unsigned n)
+static void stop_workers(struct gguf_pool *p, unsigned n)
 {
     p->fn = NULL;
     gg_barrier_gate_signal(&p->start);
@@ -88,7 +88,7 @@ static void stop(struct gguf_pool *p, unsigned n)
  * Not blocked are those that a thread itself causes, such as by reading a
  * mapped file that was truncated: while blocked, they would kill without
  * calling the handler. */
-static int start(struct gguf_pool *p, unsigned *n_started)
+static int start_workers(struct gguf_pool *p, unsigned *n_started)
 {
     static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV };
     sigset_t all, old;
@@ -101,7 +101,7 @@ static int start(struct gguf_pool *p, unsigned *n_started)
     for (*n_started = 0; *n_started + 1 < p->n_threads; ++*n_started) {
         struct worker *w = &p->workers[*n_started];
         *w = (struct worker){ .pool = p, .ith = *n_started + 1 };
-        e = pthread_create(&w->thread, NULL, work, w);
+        e = pthread_create(&w->thread, NULL, run_worker, w);
         if (e)
             break;
     }
@@ -200,9 +200,9 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
     if (st != GGUF_OK)
         goto fail_start;
     unsigned n_started = 0;
-    int e = start(p, &n_started);
+    int e = start_workers(p, &n_started);
     if (e) {
-        stop(p, n_started);
+        stop_workers(p, n_started);
         if (e == EAGAIN) /* includes a stack that does not fit */
             return gg_error_set(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
                                 "out of memory or of threads: cannot start "
@@ -213,7 +213,7 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
     }
     st = bind_workers(p, err);
     if (st != GGUF_OK)
-        stop(p, n_started);
+        stop_workers(p, n_started);
     else
         *out = p;
     return st;
@@ -229,7 +229,7 @@ fail:
 void gguf_pool_destroy(struct gguf_pool *pool)
 {
     if (pool)
-        stop(pool, pool->n_threads - 1);
+        stop_workers(pool, pool->n_threads - 1);
 }
 
 unsigned gguf_pool_n_threads(const struct gguf_pool *pool)

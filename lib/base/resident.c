@@ -84,14 +84,14 @@ static void drop_some(struct gg_resident *w)
 
 /* ---- blocks that somebody holds ---- */
 
-static void hold(struct gg_resident *w, uint32_t i)
+static void hold_block(struct gg_resident *w, uint32_t i)
 {
     struct gg_resident_block *b = &w->block[i];
     if (!b->uses++ && b->there)
         leave_idle(w, i);
 }
 
-static void release(struct gg_resident *w, uint32_t i)
+static void release_block(struct gg_resident *w, uint32_t i)
 {
     struct gg_resident_block *b = &w->block[i];
     if (!--b->uses && b->there)
@@ -107,8 +107,8 @@ void gg_resident_pin(struct gg_resident *w, uint64_t upto)
 }
 
 /* What is not there of blocks from .. to, in runs. */
-static enum gguf_status fetch(struct gg_resident *w, uint32_t from,
-                              uint32_t to, struct gguf_error *err)
+static enum gguf_status fetch_blocks(struct gg_resident *w, uint32_t from,
+                                     uint32_t to, struct gguf_error *err)
 {
     for (uint32_t i = from, end; i < to; i = end) {
         end = i + 1;
@@ -134,10 +134,10 @@ enum gguf_status gg_resident_take(struct gg_resident *w, uint64_t off,
     const uint32_t to = (uint32_t)((off + size - 1) / w->block_size) + 1;
     pthread_mutex_lock(&w->lock);
     for (uint32_t i = from; i < to; i++)
-        hold(w, i);
-    const enum gguf_status st = fetch(w, from, to, err);
+        hold_block(w, i);
+    const enum gguf_status st = fetch_blocks(w, from, to, err);
     for (uint32_t i = from; i < to && st != GGUF_OK; i++)
-        release(w, i);
+        release_block(w, i);
     w->most_idle = GG_MAX(w->most_idle, to - from);
     drop_some(w);
     pthread_mutex_unlock(&w->lock);
@@ -151,7 +151,7 @@ void gg_resident_release(struct gg_resident *w, uint64_t off, uint64_t size)
     const uint32_t to = (uint32_t)((off + size - 1) / w->block_size) + 1;
     pthread_mutex_lock(&w->lock);
     for (uint32_t i = (uint32_t)(off / w->block_size); i < to; i++)
-        release(w, i);
+        release_block(w, i);
     drop_some(w);
     pthread_mutex_unlock(&w->lock);
 }

@@ -23,7 +23,7 @@ const uint32_t gg_sha256_k[64] = {
     0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static uint32_t rotr(uint32_t x, int n)
+static uint32_t rotate_right(uint32_t x, int n)
 {
     return x >> n | x << (32 - n);
 }
@@ -44,10 +44,12 @@ static void store32be(uint8_t *p, uint32_t v)
  * all by one place, the next round names them otherwise. */
 #define ROUND(a, b, c, d, e, f, g, h, t)                                      \
     do {                                                                      \
-        h += (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + (g ^ (e & (f ^ g))) + \
-             gg_sha256_k[t] + w[t];                                           \
+        h += (rotate_right(e, 6) ^ rotate_right(e, 11) ^                      \
+              rotate_right(e, 25)) +                                          \
+             (g ^ (e & (f ^ g))) + gg_sha256_k[t] + w[t];                     \
         d += h;                                                               \
-        h += (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) +                       \
+        h += (rotate_right(a, 2) ^ rotate_right(a, 13) ^                      \
+              rotate_right(a, 22)) +                                          \
              ((a & b) | (c & (a | b)));                                       \
     } while (0)
 
@@ -59,8 +61,9 @@ static void add_block(uint32_t hash[8], const uint8_t *p)
         w[t] = load32be(p + 4 * t);
     for (int t = 16; t < 64; t++) {
         const uint32_t x = w[t - 15], y = w[t - 2];
-        w[t] = (rotr(y, 17) ^ rotr(y, 19) ^ y >> 10) + w[t - 7] +
-               (rotr(x, 7) ^ rotr(x, 18) ^ x >> 3) + w[t - 16];
+        w[t] = (rotate_right(y, 17) ^ rotate_right(y, 19) ^ y >> 10) +
+               w[t - 7] + (rotate_right(x, 7) ^ rotate_right(x, 18) ^ x >> 3) +
+               w[t - 16];
     }
     uint32_t a = hash[0], b = hash[1], c = hash[2], d = hash[3];
     uint32_t e = hash[4], f = hash[5], g = hash[6], h = hash[7];

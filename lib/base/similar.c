@@ -11,7 +11,7 @@
 enum { MAX_SIZE = 64 };
 
 /* The letters of s that count; returns how many. */
-static unsigned letters(char out[MAX_SIZE], struct gguf_str s)
+static unsigned take_letters(char out[MAX_SIZE], struct gguf_str s)
 {
     unsigned n = 0;
     for (size_t i = 0; i < s.size && n < MAX_SIZE; i++) {
@@ -25,7 +25,7 @@ static unsigned letters(char out[MAX_SIZE], struct gguf_str s)
 unsigned gg_similar_distance(struct gguf_str sa, struct gguf_str sb)
 {
     char a[MAX_SIZE], b[MAX_SIZE];
-    const unsigned n = letters(a, sa), m = letters(b, sb);
+    const unsigned n = take_letters(a, sa), m = take_letters(b, sb);
     unsigned row[3][MAX_SIZE + 1]; /* of i, i - 1 and i - 2 letters of a */
     for (unsigned i = 0; i <= n; i++) {
         unsigned *now = row[i % 3];
@@ -49,7 +49,7 @@ void gguf_near_init(struct gguf_near *near, struct gguf_str name)
 {
     char word[MAX_SIZE];
     *near = (struct gguf_near){ .name = name };
-    near->limit = (letters(word, name) + 3) / 4;
+    near->limit = (take_letters(word, name) + 3) / 4;
 }
 
 void gguf_near_try(struct gguf_near *near, struct gguf_str known)

@@ -59,11 +59,12 @@ void gguf_error_clear(struct gguf_error *err)
         *err = (struct gguf_error){ .offset = GGUF_NO_OFFSET };
 }
 
-static void fill(struct gguf_error *err, enum gguf_status status,
-                 uint64_t offset, const char *fmt, va_list ap) GG_PRINTF(4, 0);
+static void fill_error(struct gguf_error *err, enum gguf_status status,
+                       uint64_t offset, const char *fmt, va_list ap)
+    GG_PRINTF(4, 0);
 
-static void fill(struct gguf_error *err, enum gguf_status status,
-                 uint64_t offset, const char *fmt, va_list ap)
+static void fill_error(struct gguf_error *err, enum gguf_status status,
+                       uint64_t offset, const char *fmt, va_list ap)
 {
     err->status = status;
     err->sys_errno = 0;
@@ -77,7 +78,7 @@ enum gguf_status gg_error_set(struct gguf_error *err, enum gguf_status status,
     if (err) {
         va_list ap;
         va_start(ap, fmt);
-        fill(err, status, offset, fmt, ap);
+        fill_error(err, status, offset, fmt, ap);
         va_end(ap);
     }
     return status;
@@ -90,7 +91,7 @@ enum gguf_status gguf_error_set(struct gguf_error *err,
     if (err) {
         va_list ap;
         va_start(ap, format);
-        fill(err, status, GGUF_NO_OFFSET, format, ap);
+        fill_error(err, status, GGUF_NO_OFFSET, format, ap);
         va_end(ap);
     }
     return status;
@@ -107,7 +108,7 @@ enum gguf_status gg_error_set_errno(struct gguf_error *err, int sys_errno,
     if (err) {
         va_list ap;
         va_start(ap, fmt);
-        fill(err, status, GGUF_NO_OFFSET, fmt, ap);
+        fill_error(err, status, GGUF_NO_OFFSET, fmt, ap);
         va_end(ap);
         err->sys_errno = sys_errno;
         size_t n = strlen(err->message);

@@ -22,7 +22,7 @@ bool gg_str_eqz(struct gguf_str a, const char *z)
     return gg_str_eq(a, gg_str_z(z));
 }
 
-static char upper(char c)
+static char upper_letter(char c)
 {
     return (char)(c >= 'a' && c <= 'z' ? c - 32 : c);
 }
@@ -30,7 +30,7 @@ static char upper(char c)
 bool gg_str_same(struct gguf_str a, const char *z)
 {
     size_t i = 0;
-    while (i < a.size && z[i] && upper(a.data[i]) == upper(z[i]))
+    while (i < a.size && z[i] && upper_letter(a.data[i]) == upper_letter(z[i]))
         i++;
     return i == a.size && !z[i];
 }
@@ -159,7 +159,7 @@ size_t gg_str_utf8_fit(const char *p, size_t n, size_t room)
  * those with the property Default_Ignorable_Code_Point (The Unicode Standard
  * 15.0, DerivedCoreProperties.txt), among them explicit directional formatting
  * and tags, which spell ASCII; line and paragraph separators; annotations. */
-static bool hides(uint32_t cp)
+static bool is_invisible(uint32_t cp)
 {
     static const uint32_t ranges[][2] = {
         { 0xad, 0xad },       { 0x34f, 0x34f },     { 0x61c, 0x61c },
@@ -193,7 +193,7 @@ static size_t escape_one(const char *p, size_t n, char out[16])
                               : '\\');
     else if (cp < 0x20 || cp == 0x7f)
         snprintf(out, 16, "\\x%02X", b);
-    else if ((cp >= 0x80 && cp < 0xa0) || hides(cp))
+    else if ((cp >= 0x80 && cp < 0xa0) || is_invisible(cp))
         snprintf(out, 16, "\\u{%X}", (unsigned)cp);
     else {
         memcpy(out, p, len);

@@ -64,7 +64,8 @@ static const struct {
     { "Access to model", TOKEN },
 };
 
-static bool begins(const char *p, uint64_t size, const char *begin, size_t n)
+static bool begins_with(const char *p, uint64_t size, const char *begin,
+                        size_t n)
 {
     return size >= n && !memcmp(p, begin, n);
 }
@@ -81,17 +82,17 @@ const char *gg_stranger_name(const void *data, uint64_t size,
     const bool prose = but == GG_STRANGER_BUT_PROSE;
     for (size_t i = 0; i < GG_LEN(binaries) && !prose; i++)
         if (size > binaries[i].off &&
-            begins(p + binaries[i].off, size - binaries[i].off,
-                   binaries[i].bytes, binaries[i].n))
+            begins_with(p + binaries[i].off, size - binaries[i].off,
+                        binaries[i].bytes, binaries[i].n))
             return but && binaries[i].own == but ? NULL : binaries[i].is;
-    if (begins(p, size, "\357\273\277", 3)) {
+    if (begins_with(p, size, "\357\273\277", 3)) {
         p += 3;
         size -= 3;
     }
     for (; size && is_blank(*p); size--)
         p++;
     for (size_t i = 0; i < (prose ? 1 : GG_LEN(texts)); i++)
-        if (begins(p, size, texts[i].begin, strlen(texts[i].begin)))
+        if (begins_with(p, size, texts[i].begin, strlen(texts[i].begin)))
             return texts[i].is;
     return NULL;
 }

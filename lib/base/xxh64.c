@@ -13,14 +13,14 @@
 #define PRIME_4 UINT64_C(0x85EBCA77C2B2AE63)
 #define PRIME_5 UINT64_C(0x27D4EB2F165667C5)
 
-static uint64_t rotl(uint64_t x, int n)
+static uint64_t rotate_left(uint64_t x, int n)
 {
     return x << n | x >> (64 - n);
 }
 
 static uint64_t one_round(uint64_t acc, uint64_t lane)
 {
-    return rotl(acc + lane * PRIME_2, 31) * PRIME_1;
+    return rotate_left(acc + lane * PRIME_2, 31) * PRIME_1;
 }
 
 /* Step 2: k blocks of 32 bytes. */
@@ -56,7 +56,7 @@ void gg_xxh64_init(struct gg_xxh64 *s)
 }
 
 /* Fill up the block that waits: how many of the n bytes went into it. */
-static size_t fill(struct gg_xxh64 *s, const uint8_t *p, size_t n)
+static size_t fill_lanes(struct gg_xxh64 *s, const uint8_t *p, size_t n)
 {
     const size_t held = s->n % 32;
     const size_t take = held ? GG_MIN(n, 32 - held) : 0;
@@ -72,7 +72,7 @@ static size_t fill(struct gg_xxh64 *s, const uint8_t *p, size_t n)
 void gg_xxh64_add(struct gg_xxh64 *s, const void *data, size_t n)
 {
     const uint8_t *p = data;
-    const size_t head = fill(s, p, n);
+    const size_t head = fill_lanes(s, p, n);
     p += head;
     n -= head;
     if (!n)
@@ -86,7 +86,7 @@ void gg_xxh64_add_two(struct gg_xxh64 *a, struct gg_xxh64 *b, const void *data,
                       size_t n, gg_xxh64_two_fn *two)
 {
     const uint8_t *p = data;
-    const size_t i = fill(a, p, n), j = fill(b, p, n);
+    const size_t i = fill_lanes(a, p, n), j = fill_lanes(b, p, n);
     const size_t k = (n - GG_MAX(i, j)) / 32;
     two(a->lane, p + i, b->lane, p + j, k);
     a->n += 32 * k;
@@ -100,22 +100,23 @@ void gg_xxh64_end(const struct gg_xxh64 *s, uint8_t out[8])
     const uint8_t *p = s->block, *end = p + s->n % 32;
     uint64_t acc = PRIME_5;
     if (s->n >= 32) { /* step 3 */
-        acc = rotl(s->lane[0], 1) + rotl(s->lane[1], 7) +
-              rotl(s->lane[2], 12) + rotl(s->lane[3], 18);
+        acc = rotate_left(s->lane[0], 1) + rotate_left(s->lane[1], 7) +
+              rotate_left(s->lane[2], 12) + rotate_left(s->lane[3], 18);
         for (int i = 0; i < 4; i++)
             acc = (acc ^ one_round(0, s->lane[i])) * PRIME_1 + PRIME_4;
     }
     acc += s->n;                 /* step 4 */
     for (; end - p >= 8; p += 8) /* step 5 */
-        acc = rotl(acc ^ one_round(0, gg_bytes_load64le(p)), 27) * PRIME_1 +
+        acc = rotate_left(acc ^ one_round(0, gg_bytes_load64le(p)), 27) *
+                  PRIME_1 +
               PRIME_4;
     if (end - p >= 4) {
-        acc =
-            rotl(acc ^ gg_bytes_load32le(p) * PRIME_1, 23) * PRIME_2 + PRIME_3;
+        acc = rotate_left(acc ^ gg_bytes_load32le(p) * PRIME_1, 23) * PRIME_2 +
+              PRIME_3;
         p += 4;
     }
     for (; p < end; p++)
-        acc = rotl(acc ^ *p * PRIME_5, 11) * PRIME_1;
+        acc = rotate_left(acc ^ *p * PRIME_5, 11) * PRIME_1;
     acc = (acc ^ acc >> 33) * PRIME_2; /* step 6 */
     acc = (acc ^ acc >> 29) * PRIME_3;
     acc ^= acc >> 32;

@@ -41,7 +41,7 @@ static struct blas_backend *blas_of(struct gguf_backend *b)
 
 /* --- backend -------------------------------------------------------------- */
 
-static void destroy(struct gguf_backend *b)
+static void destroy_backend(struct gguf_backend *b)
 {
     struct blas_backend *c = blas_of(b);
     const struct gguf_allocator *a = b->allocator;
@@ -70,7 +70,7 @@ struct job {
     const struct gguf_graph *graph;
 };
 
-static enum gguf_status work(void *arg, struct gguf_error *err)
+static enum gguf_status compute_call(void *arg, struct gguf_error *err)
 {
     const struct job *j = arg;
     struct blas_backend *c = j->backend;
@@ -87,17 +87,18 @@ static enum gguf_status work(void *arg, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status compute(struct gguf_backend *b,
-                                struct gguf_graph *graph,
-                                struct gguf_error *err)
+static enum gguf_status compute_graph(struct gguf_backend *b,
+                                      struct gguf_graph *graph,
+                                      struct gguf_error *err)
 {
     struct job j = { blas_of(b), graph };
     (void)err;
-    gg_stream_push(blas_of(b)->stream, work, &j, sizeof j);
+    gg_stream_push(blas_of(b)->stream, compute_call, &j, sizeof j);
     return GGUF_OK;
 }
 
-static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
+static enum gguf_status sync_backend(struct gguf_backend *b,
+                                     struct gguf_error *err)
 {
     return gg_stream_sync(blas_of(b)->stream, err);
 }
@@ -150,9 +151,9 @@ static enum gguf_status event_wait(struct gguf_backend *b,
 
 static const struct gguf_backend_iface backend_iface = {
     .struct_size = sizeof backend_iface,
-    .destroy = destroy,
-    .compute = compute,
-    .sync = sync,
+    .destroy = destroy_backend,
+    .compute = compute_graph,
+    .sync = sync_backend,
     .set_async = set_async,
     .get_async = get_async,
     .copy_async = copy_async,

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "gguf/blas.h"
 
-static enum gguf_status none(struct gguf_error *err)
+static enum gguf_status fail_none(struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                         "libgguf was built without a BLAS library");
@@ -16,7 +16,7 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
 {
     (void)params;
     *out = NULL;
-    return none(err);
+    return fail_none(err);
 }
 
 enum gguf_status
@@ -26,5 +26,5 @@ gguf_blas_backend_create(struct gguf_backend **out,
 {
     (void)params;
     *out = NULL;
-    return none(err);
+    return fail_none(err);
 }

@@ -75,8 +75,9 @@ size_t gg_blas_scratch(const struct gguf_tensor *t)
 }
 
 /* Rows i to i + m - 1 of a product of two matrices. */
-static void multiply(const struct gguf_tensor *t, const float *w, int64_t w_ld,
-                     int64_t m, const float *x, float *y)
+static void multiply_matrices(const struct gguf_tensor *t, const float *w,
+                              int64_t w_ld, int64_t m, const float *x,
+                              float *y)
 {
     const struct gguf_tensor *b = t->src[1];
     cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)m, (int)b->ne[1],
@@ -86,8 +87,8 @@ static void multiply(const struct gguf_tensor *t, const float *w, int64_t w_ld,
 }
 
 /* Slice (i2, i3) of the result. */
-static void slice(struct gguf_tensor *t, const struct gg_kern *kern,
-                  int64_t i2, int64_t i3, float *scratch)
+static void compute_slice(struct gguf_tensor *t, const struct gg_kern *kern,
+                          int64_t i2, int64_t i3, float *scratch)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
     const char *w = (const char *)a->data +
@@ -100,8 +101,8 @@ static void slice(struct gguf_tensor *t, const struct gg_kern *kern,
         (float *)(void *)((char *)t->data + i2 * t->nb[2] + i3 * t->nb[3]);
     const int64_t k = a->ne[0], m = a->ne[1];
     if (is_direct(a)) {
-        multiply(t, (const float *)(const void *)w,
-                 a->nb[1] / (int64_t)sizeof(float), m, x, y);
+        multiply_matrices(t, (const float *)(const void *)w,
+                          a->nb[1] / (int64_t)sizeof(float), m, x, y);
         return;
     }
     gg_kern_decode_fn *decode = kern->codec[gg_dtype_index(a->dtype)].decode;
@@ -110,7 +111,7 @@ static void slice(struct gguf_tensor *t, const struct gg_kern *kern,
         const int64_t rows = GG_MIN(step, m - i);
         for (int64_t r = 0; r < rows; r++)
             decode(w + (i + r) * a->nb[1], scratch + r * k, (size_t)k);
-        multiply(t, scratch, k, rows, x, y + i);
+        multiply_matrices(t, scratch, k, rows, x, y + i);
     }
 }
 
@@ -119,7 +120,7 @@ void gg_blas_product(struct gguf_tensor *t, const struct gg_kern *kern,
 {
     for (int64_t i3 = 0; i3 < t->ne[3]; i3++)
         for (int64_t i2 = 0; i2 < t->ne[2]; i2++)
-            slice(t, kern, i2, i3, scratch);
+            compute_slice(t, kern, i2, i3, scratch);
 }
 
 bool gg_blas_set_n_threads(unsigned n)

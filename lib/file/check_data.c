@@ -112,8 +112,9 @@ static inline bool finite_at(enum form form, const uint8_t *p)
 }
 
 /* How many of the numbers in n units are not finite. */
-static inline uint64_t count(enum form form, const struct scales *s,
-                             const uint8_t *p, uint64_t n, size_t stride)
+static inline uint64_t count_bad_scales(enum form form, const struct scales *s,
+                                        const uint8_t *p, uint64_t n,
+                                        size_t stride)
 {
     uint64_t bad = 0;
     for (unsigned k = 0; k < s->n; k++) {
@@ -176,8 +177,8 @@ static uint64_t count_form(const struct scales *s, const uint8_t *p,
     if (s->form == F32 && stride == 4)
         return count_32(p, n, 0x7f800000u);
     if (s->form == F16)
-        return count(F16, s, p, n, stride);
-    return count(s->form, s, p, n, stride);
+        return count_bad_scales(F16, s, p, n, stride);
+    return count_bad_scales(s->form, s, p, n, stride);
 }
 
 /* The first unit of n that has one. */
@@ -185,7 +186,8 @@ static uint64_t first_unit(const struct scales *s, const uint8_t *p,
                            uint64_t n, size_t stride)
 {
     uint64_t i = 0;
-    while (i < n && count(s->form, s, p + i * stride, 1, stride) == 0)
+    while (i < n &&
+           count_bad_scales(s->form, s, p + i * stride, 1, stride) == 0)
         i++;
     return i;
 }
@@ -203,8 +205,9 @@ static void lower_to(_Atomic uint64_t *v, uint64_t to)
 
 /* How many in n units of stride bytes at p, the first of which is number from
  * of its tensor; *first is lowered to the number of a unit that has one. */
-static uint64_t look(int type, const uint8_t *p, uint64_t n, size_t stride,
-                     uint64_t from, _Atomic uint64_t *first)
+static uint64_t look_at_scales(int type, const uint8_t *p, uint64_t n,
+                               size_t stride, uint64_t from,
+                               _Atomic uint64_t *first)
 {
     const struct scales *s = &table[type];
     uint64_t bad = count_form(s, p, n, stride);
@@ -226,7 +229,7 @@ static uint64_t look_swapped(int type, const uint8_t *p, uint64_t n,
         size_t size = header ? header : (size_t)k * stride;
         memcpy(buf, p, size);
         gg_order_swap(type, stride, 0, buf, size);
-        bad += look(type, buf, k, stride, from, first);
+        bad += look_at_scales(type, buf, k, stride, from, first);
     }
     return bad;
 }
@@ -287,7 +290,7 @@ static void check_piece(struct job *j, size_t i, uint64_t piece)
     struct result *r = &j->result[i];
     uint64_t bad = f->big_endian
                        ? look_swapped(type, p, n, stride, from, &r->first)
-                       : look(type, p, n, stride, from, &r->first);
+                       : look_at_scales(type, p, n, stride, from, &r->first);
     if (bad)
         atomic_fetch_add_explicit(&r->bad, bad, memory_order_relaxed);
     atomic_fetch_add_explicit(&j->done, n * stride, memory_order_relaxed);
@@ -307,7 +310,7 @@ static size_t tensor_of(const struct job *j, uint64_t piece)
     return lo;
 }
 
-static void work(void *user, unsigned ith, unsigned nth)
+static void check_chunks(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
     const struct gguf_check_params *p = &j->c->params;
@@ -328,7 +331,7 @@ static void work(void *user, unsigned ith, unsigned nth)
     }
 }
 
-static void plan(struct job *j)
+static void plan_chunks(struct job *j)
 {
     const struct gguf_file *f = j->c->file;
     uint64_t pieces = 0;
@@ -345,7 +348,8 @@ static void plan(struct job *j)
     j->first_piece[f->n_tensors] = pieces;
 }
 
-static enum gguf_status report(const struct job *j, struct gguf_error *err)
+static enum gguf_status report_faults(const struct job *j,
+                                      struct gguf_error *err)
 {
     const struct gguf_file *f = j->c->file;
     for (size_t i = 0; i < f->n_tensors; i++) {
@@ -395,12 +399,12 @@ enum gguf_status gg_file_check_payload(const struct gg_file_checker *c,
         st = gg_error_set_nomem(err, (f->n_tensors + 1) * sizeof *j.result);
         goto out;
     }
-    plan(&j);
-    gguf_pool_run(c->params.pool, work, &j);
+    plan_chunks(&j);
+    gguf_pool_run(c->params.pool, check_chunks, &j);
     st = atomic_load(&j.stop)
              ? gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "the check was stopped")
-             : report(&j, err);
+             : report_faults(&j, err);
 out:
     gg_mem_free(a, j.first_piece);
     gg_mem_free(a, j.result);

@@ -64,16 +64,16 @@ struct job {
     uint64_t n_pieces;  /* handed out */
 };
 
-static bool stopped(const struct job *j)
+static bool is_stopped(const struct job *j)
 {
     return atomic_load_explicit(&j->stop, memory_order_relaxed);
 }
 
 /* The first failure is kept. */
-static void fail(struct job *j, const struct gguf_error *why)
+static void fail_job(struct job *j, const struct gguf_error *why)
 {
     pthread_mutex_lock(&j->mutex);
-    if (!stopped(j))
+    if (!is_stopped(j))
         j->why = *why;
     atomic_store_explicit(&j->stop, true, memory_order_relaxed);
     pthread_mutex_unlock(&j->mutex);
@@ -84,25 +84,25 @@ static void fail_nomem(struct job *j, size_t size)
 {
     struct gguf_error e;
     (void)gg_error_set_nomem(&e, size);
-    fail(j, &e);
+    fail_job(j, &e);
 }
 
 /* n bytes are done. Thread 0 tells, which runs the job. */
-static void tell(struct job *j, size_t n, unsigned ith)
+static void report_progress(struct job *j, size_t n, unsigned ith)
 {
     struct gguf_error e;
     const uint64_t done =
         atomic_fetch_add_explicit(&j->done, n, memory_order_relaxed) + n;
-    if (ith || !j->p.progress || stopped(j) ||
+    if (ith || !j->p.progress || is_stopped(j) ||
         !j->p.progress(j->p.progress_user, done, j->total))
         return;
     (void)gg_error_set(&e, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                        "the digest was stopped");
-    fail(j, &e);
+    fail_job(j, &e);
 }
 
 /* The next tensor from c on that there is: false after the last. */
-static bool settle(const struct job *j, struct cursor *c)
+static bool skip_empty_files(const struct job *j, struct cursor *c)
 {
     while (c->file < j->n_files &&
            c->tensor == gguf_file_n_tensors(j->files[c->file])) {
@@ -112,7 +112,7 @@ static bool settle(const struct job *j, struct cursor *c)
     return c->file < j->n_files;
 }
 
-/* The piece at c, which settle found; c goes on. */
+/* Describe the piece at c, where a tensor is, and move c on. */
 static void take_piece(const struct job *j, struct cursor *c, struct piece *q)
 {
     const struct gguf_tensor_info *t =
@@ -142,7 +142,7 @@ static bool read_piece(struct job *j, const struct cursor *c, struct piece *q)
     if (gg_file_read_tensor(f, c->tensor, c->off, q->n, q->room, &e) ==
         GGUF_OK)
         return true;
-    fail(j, &e);
+    fail_job(j, &e);
     return false;
 }
 
@@ -158,13 +158,13 @@ static void sum_tensor(struct job *j, struct cursor c, struct piece *q,
         fail_nomem(j, sizeof s);
         return;
     }
-    for (q->last = false; !q->last && !stopped(j);) {
+    for (q->last = false; !q->last && !is_stopped(j);) {
         struct cursor at = c;
         take_piece(j, &c, q);
         if (!read_piece(j, &at, q))
             break;
         gg_checksum_add(&s, q->p, q->n);
-        tell(j, q->n, ith);
+        report_progress(j, q->n, ith);
     }
     gg_checksum_end(&s, &j->tensors[k]);
 }
@@ -174,9 +174,9 @@ static void work_each(void *user, unsigned ith, unsigned nth)
     struct job *j = user;
     struct piece q = { .room = j->room + (size_t)ith * PIECE };
     (void)nth;
-    while (!stopped(j)) {
+    while (!is_stopped(j)) {
         pthread_mutex_lock(&j->mutex);
-        const bool more = settle(j, &j->next);
+        const bool more = skip_empty_files(j, &j->next);
         const struct cursor c = j->next;
         j->next.tensor += more;
         j->next.number += more;
@@ -194,7 +194,7 @@ static bool next_piece(struct job *j, struct piece *q, struct cursor *at,
                        uint64_t *number)
 {
     pthread_mutex_lock(&j->mutex);
-    const bool more = settle(j, &j->next);
+    const bool more = skip_empty_files(j, &j->next);
     if (more) {
         *at = j->next;
         *number = j->n_pieces++;
@@ -211,7 +211,7 @@ static bool wait_turn(struct job *j, _Atomic uint64_t *turn, uint64_t number)
         /* What changes after this is news, and nobody sleeps over it. */
         const uint32_t seen =
             atomic_load_explicit(&j->news.value, memory_order_acquire);
-        if (stopped(j))
+        if (is_stopped(j))
             return false;
         if (atomic_load_explicit(turn, memory_order_acquire) == number)
             return true;
@@ -253,7 +253,7 @@ static void work_in_turn(void *user, unsigned ith, unsigned nth)
     struct cursor at;
     uint64_t number;
     (void)nth;
-    while (!stopped(j) && next_piece(j, &q, &at, &number)) {
+    while (!is_stopped(j) && next_piece(j, &q, &at, &number)) {
         if (!read_piece(j, &at, &q) || !wait_turn(j, &j->model_turn, number))
             return;
         if (both)
@@ -267,7 +267,7 @@ static void work_in_turn(void *user, unsigned ith, unsigned nth)
             add_to_tensor(j, &q, false);
             pass_turn(j, &j->tensor_turn, number);
         }
-        tell(j, q.n, ith);
+        report_progress(j, q.n, ith);
     }
 }
 
@@ -295,14 +295,14 @@ static void sum_whole(struct job *j, size_t k, uint8_t *room, unsigned ith)
         fail_nomem(j, sizeof s);
         return;
     }
-    for (uint64_t off = 0, n; off < m->size && !stopped(j); off += n) {
+    for (uint64_t off = 0, n; off < m->size && !is_stopped(j); off += n) {
         n = GG_MIN(m->size - off, (uint64_t)PIECE);
         if (gg_mapfile_read(m, off, (size_t)n, room, &e) != GGUF_OK) {
-            fail(j, &e);
+            fail_job(j, &e);
             break;
         }
         gg_checksum_add(&s, room, (size_t)n);
-        tell(j, (size_t)n, ith);
+        report_progress(j, (size_t)n, ith);
     }
     gg_checksum_end(&s, &j->tensors[k]);
 }
@@ -310,7 +310,7 @@ static void sum_whole(struct job *j, size_t k, uint8_t *room, unsigned ith)
 static void work_whole(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
-    for (size_t k = ith; k < j->n_files && !stopped(j); k += nth)
+    for (size_t k = ith; k < j->n_files && !is_stopped(j); k += nth)
         sum_whole(j, k, j->room + (size_t)ith * PIECE, ith);
 }
 
@@ -350,16 +350,16 @@ static enum gguf_status run_locked(struct job *j, bool whole,
     else if (j->tensors)
         gguf_pool_run(j->p.pool, work_each, j);
     gg_mem_free(j->p.allocator, j->room);
-    if (!stopped(j))
+    if (!is_stopped(j))
         return GGUF_OK;
     if (err)
         *err = j->why;
     return j->why.status;
 }
 
-static enum gguf_status run(struct job *j, bool whole,
-                            const struct gguf_digest_params *params,
-                            struct gguf_error *err)
+static enum gguf_status run_job(struct job *j, bool whole,
+                                const struct gguf_digest_params *params,
+                                struct gguf_error *err)
 {
     GG_TRY(
         gg_params_take(&j->p, sizeof j->p, params, "gguf_digest_params", err));
@@ -391,7 +391,7 @@ enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
     for (size_t k = 0; k < n_files; k++)
         for (size_t i = 0; i < gguf_file_n_tensors(files[k]); i++)
             j.total += gguf_file_tensor(files[k], i)->size;
-    return run(&j, false, params, err);
+    return run_job(&j, false, params, err);
 }
 
 enum gguf_status gguf_digest_whole(const struct gguf_file *const *files,
@@ -407,5 +407,5 @@ enum gguf_status gguf_digest_whole(const struct gguf_file *const *files,
     GG_TRY(gg_params_need_all(files, n_files, "file", err));
     for (size_t k = 0; k < n_files; k++)
         j.total += files[k]->map.size;
-    return run(&j, true, params, err);
+    return run_job(&j, true, params, err);
 }

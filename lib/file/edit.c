@@ -259,9 +259,10 @@ static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
 }
 
 /* Finish what an interrupted edit of path, which m maps and fd is, left. */
-static enum gguf_status finish(const struct gguf_allocator *a,
-                               const char *path, const struct gg_mapfile *m,
-                               int fd, int *done, struct gguf_error *err)
+static enum gguf_status finish_edit(const struct gguf_allocator *a,
+                                    const char *path,
+                                    const struct gg_mapfile *m, int fd,
+                                    int *done, struct gguf_error *err)
 {
     struct gg_edit_journal j;
     *done = 0;
@@ -289,8 +290,8 @@ static enum gguf_status copy_meta(struct gg_edit *e,
     return GGUF_OK;
 }
 
-static enum gguf_status apply(struct gg_edit *e, enum gguf_edit_way *way,
-                              struct gguf_error *err)
+static enum gguf_status apply_edit(struct gg_edit *e, enum gguf_edit_way *way,
+                                   struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
     bool large = f->map.size >= GGUF_EDIT_LARGE;
@@ -352,11 +353,11 @@ enum gguf_status gguf_edit_apply(const struct gguf_file *file,
     e.a = e.p.allocator;
     enum gguf_status st = find_target(&e, err);
     if (st == GGUF_OK && e.replaces)
-        st = finish(e.a, e.target, &file->map, e.lock, &done, err);
+        st = finish_edit(e.a, e.target, &file->map, e.lock, &done, err);
     if (st == GGUF_OK)
         st = copy_meta(&e, meta, err);
     if (st == GGUF_OK)
-        st = apply(&e, way ? way : &ignored, err);
+        st = apply_edit(&e, way ? way : &ignored, err);
     gguf_writer_destroy(e.w);
     gguf_meta_destroy(e.meta);
     gg_header_unlock(e.lock);
@@ -378,7 +379,7 @@ enum gguf_status gguf_edit_recover(const char *path, int *done,
         gg_edit_journal_close(&j); /* it may be of an edit that is under way */
         st = gg_header_lock(path, &m, &fd, err);
         if (st == GGUF_OK) {
-            st = finish(NULL, path, &m, fd, &yes, err);
+            st = finish_edit(NULL, path, &m, fd, &yes, err);
             gg_header_unlock(fd);
         }
     }

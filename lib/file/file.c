@@ -163,7 +163,7 @@ static enum gguf_status map_source(struct gguf_file *f, const struct source *s,
 }
 
 /* All but the path and the allocator. */
-static void forget(struct gguf_file *f)
+static void forget_contents(struct gguf_file *f)
 {
     const struct gguf_allocator *a = f->allocator;
     gg_index_fini(&f->tensor_index);
@@ -239,7 +239,7 @@ static enum gguf_status read_path(struct gguf_file *f, const struct source *s,
     unsigned same = 0;
     bool torn;
     for (int i = 0; i < TRIES; i++) {
-        forget(f);
+        forget_contents(f);
         enum gguf_status st = read_once(f, s, p, limits, &torn, err);
         if (!torn)
             return st;
@@ -352,7 +352,7 @@ void gguf_file_close(struct gguf_file *f)
     if (!f)
         return;
     const struct gguf_reader reader = f->reader;
-    forget(f);
+    forget_contents(f);
     if (reader.close)
         reader.close(reader.user);
     gg_mem_free(f->allocator, f->path);

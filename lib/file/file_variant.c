@@ -14,8 +14,8 @@ static struct gguf_str name_of(const void *user, uint32_t id)
 }
 
 /* Set a pair; there is room. */
-static enum gguf_status set(struct gguf_file *f, const struct gguf_kv *kv,
-                            struct gguf_error *err)
+static enum gguf_status set_pair(struct gguf_file *f, const struct gguf_kv *kv,
+                                 struct gguf_error *err)
 {
     uint32_t other;
     f->kv[f->n_kv] = *kv;
@@ -27,9 +27,10 @@ static enum gguf_status set(struct gguf_file *f, const struct gguf_kv *kv,
     return GGUF_OK;
 }
 
-static enum gguf_status fill(struct gguf_file *f, const struct gguf_file *like,
-                             const struct gguf_meta *changes,
-                             struct gguf_error *err)
+static enum gguf_status fill_pairs(struct gguf_file *f,
+                                   const struct gguf_file *like,
+                                   const struct gguf_meta *changes,
+                                   struct gguf_error *err)
 {
     f->kv_room = like->n_kv + gguf_meta_n_kv(changes);
     GG_TRY(gg_index_init(&f->kv_index, f->allocator, (uint32_t)f->kv_room,
@@ -38,9 +39,9 @@ static enum gguf_status fill(struct gguf_file *f, const struct gguf_file *like,
     if (!f->kv)
         return gg_error_set_nomem(err, (f->kv_room + 1) * sizeof *f->kv);
     for (size_t i = 0; i < like->n_kv; i++)
-        GG_TRY(set(f, &like->kv[i], err));
+        GG_TRY(set_pair(f, &like->kv[i], err));
     for (size_t i = 0; i < gguf_meta_n_kv(changes); i++)
-        GG_TRY(set(f, gguf_meta_kv(changes, i), err));
+        GG_TRY(set_pair(f, gguf_meta_kv(changes, i), err));
     return GGUF_OK;
 }
 
@@ -59,7 +60,7 @@ enum gguf_status gg_file_with_pairs(struct gguf_file **out,
     f->version = like->version;
     f->big_endian = like->big_endian;
     f->align = like->align;
-    enum gguf_status st = fill(f, like, changes, err);
+    enum gguf_status st = fill_pairs(f, like, changes, err);
     if (st != GGUF_OK) {
         gguf_file_close(f);
         return st;

@@ -78,8 +78,8 @@ static enum gguf_status fail_type(const struct gguf_kv *kv, const char *wanted,
                         wanted);
 }
 
-static enum gguf_status want(const struct gguf_kv *kv, uint32_t type,
-                             struct gguf_error *err)
+static enum gguf_status want_type(const struct gguf_kv *kv, uint32_t type,
+                                  struct gguf_error *err)
 {
     if (!kv)
         return fail_null(err);
@@ -112,7 +112,7 @@ static uint64_t kv_bits(const struct gguf_kv *kv)
     enum gguf_status gguf_kv_get_##NAME(const struct gguf_kv *kv, CTYPE *out, \
                                         struct gguf_error *err)               \
     {                                                                         \
-        GG_TRY(want(kv, TYPE, err));                                          \
+        GG_TRY(want_type(kv, TYPE, err));                                     \
         uint64_t v = kv_bits(kv);                                             \
         *out = VALUE;                                                         \
         return GGUF_OK;                                                       \
@@ -132,7 +132,7 @@ GETTER(bool, int, GGUF_VAL_BOOL, v != 0)
 enum gguf_status gguf_kv_get_str(const struct gguf_kv *kv,
                                  struct gguf_str *out, struct gguf_error *err)
 {
-    GG_TRY(want(kv, GGUF_VAL_STR, err));
+    GG_TRY(want_type(kv, GGUF_VAL_STR, err));
     *out = (struct gguf_str){ kv->data, kv->size };
     return GGUF_OK;
 }

@@ -63,7 +63,7 @@ static void swap_numbers(uint8_t *p, size_t size, uint64_t n)
 }
 
 /* The number at p, whose bytes are reversed too. */
-static uint64_t take(uint8_t *p, size_t size, bool big_endian)
+static uint64_t take_number(uint8_t *p, size_t size, bool big_endian)
 {
     uint64_t v = gg_value_load_bits(p, size, big_endian);
     swap_numbers(p, size, 1);
@@ -83,7 +83,7 @@ static size_t swap_flat(uint8_t *p, size_t size, uint32_t elem, uint64_t n,
         return (size_t)n * one;
     }
     for (uint64_t i = 0; i < n && size - pos >= 8; i++) {
-        uint64_t len = take(p + pos, 8, big_endian);
+        uint64_t len = take_number(p + pos, 8, big_endian);
         pos += 8;
         pos += (size_t)GG_MIN(len, size - pos);
     }
@@ -102,8 +102,8 @@ void gg_value_payload_swap(uint8_t *data, size_t size, uint32_t type,
     /* Arrays in arrays lie one after another: a head whose elements are
      * arrays is followed by their heads, so no stack is needed. */
     for (size_t pos = 0; size - pos >= 12;) {
-        uint32_t elem = (uint32_t)take(data + pos, 4, big_endian);
-        uint64_t items = take(data + pos + 4, 8, big_endian);
+        uint32_t elem = (uint32_t)take_number(data + pos, 4, big_endian);
+        uint64_t items = take_number(data + pos + 4, 8, big_endian);
         pos += 12;
         if (elem != GGUF_VAL_ARR)
             pos += swap_flat(data + pos, size - pos, elem, items, big_endian);

@@ -13,7 +13,7 @@ struct where {
     char s[32];
 };
 
-static const char *where(struct where *w, uint64_t at)
+static const char *format_offset(struct where *w, uint64_t at)
 {
     w->s[0] = '\0';
     if (at != GGUF_NO_OFFSET)
@@ -31,14 +31,15 @@ enum gguf_status gg_file_align_from_kv(const struct gguf_kv *kv,
     if (kv->type != GGUF_VAL_U32)
         return gg_error_set(err, GGUF_E_FORMAT, kv->off,
                             "general.alignment%s is %s, must be u32",
-                            where(&w, kv->off), gguf_val_type_name(kv->type));
+                            format_offset(&w, kv->off),
+                            gguf_val_type_name(kv->type));
     uint32_t v;
     GG_TRY(gguf_kv_get_u32(kv, &v, err));
     if (v < GG_ALIGN_MIN || (v & (v - 1)))
         return gg_error_set(err, GGUF_E_FORMAT, kv->off,
                             "general.alignment%s is %" PRIu32
                             ", must be a power of two, %d or more",
-                            where(&w, kv->off), v, GG_ALIGN_MIN);
+                            format_offset(&w, kv->off), v, GG_ALIGN_MIN);
     *align = v;
     return GGUF_OK;
 }
@@ -56,11 +57,11 @@ static enum gguf_status fail_dim(const struct gguf_tensor_info *t, unsigned d,
     if (t->ne[d] == 0)
         return gg_error_set(err, GGUF_E_FORMAT, at,
                             "tensor '%s'%s: dimension %u is 0",
-                            gg_str_esc(&e, t->name), where(&w, at), d);
+                            gg_str_esc(&e, t->name), format_offset(&w, at), d);
     return gg_error_set(err, GGUF_E_OVERFLOW, at,
                         "tensor '%s'%s: dimension %u is %" PRIu64
                         ", limit is %" PRId64,
-                        gg_str_esc(&e, t->name), where(&w, at), d,
+                        gg_str_esc(&e, t->name), format_offset(&w, at), d,
                         (uint64_t)t->ne[d], INT64_MAX);
 }
 
@@ -75,8 +76,8 @@ static enum gguf_status fail_size(const struct gguf_tensor_info *t,
         err, GGUF_E_OVERFLOW, at,
         "tensor '%s'%s: the %s of %" PRId64 " x %" PRId64 " x %" PRId64
         " x %" PRId64 " (type %s) do not fit 63 bits",
-        gg_str_esc(&e, t->name), where(&w, at), what, t->ne[0], t->ne[1],
-        t->ne[2], t->ne[3], dt ? dt->name : "unknown");
+        gg_str_esc(&e, t->name), format_offset(&w, at), what, t->ne[0],
+        t->ne[1], t->ne[2], t->ne[3], dt ? dt->name : "unknown");
 }
 
 /* A fork's id may mean something else to another fork: if the layout that we
@@ -122,8 +123,8 @@ enum gguf_status gg_file_tensor_measure(struct gguf_tensor_info *t,
                             "tensor '%s'%s: a row of %" PRIu64
                             " elements is not a multiple of the %" PRIu32
                             " in a block of %s",
-                            gg_str_esc(&e, t->name), where(&w, at), ne0,
-                            dt->block_len, dt->name);
+                            gg_str_esc(&e, t->name), format_offset(&w, at),
+                            ne0, dt->block_len, dt->name);
     if (gguf_dtype_row_size(t->dtype, ne0, &row, NULL) != GGUF_OK ||
         gg_ckd_mul(&t->size, row, n / ne0) || gg_ckd_cap(t->size))
         return fail_size(t, "bytes", at, err);

@@ -100,7 +100,7 @@ void gguf_manifest_destroy(struct gguf_manifest *m)
 }
 
 /* The next word of s, which shrinks to what is after it. */
-static struct gguf_str word(struct gguf_str *s)
+static struct gguf_str next_word(struct gguf_str *s)
 {
     struct gguf_str w;
     while (s->size && (*s->data == ' ' || *s->data == '\t'))
@@ -111,7 +111,7 @@ static struct gguf_str word(struct gguf_str *s)
     return w;
 }
 
-static int digit(char c)
+static int digit_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -127,7 +127,7 @@ static bool parse_hex(struct gguf_str hex, struct gguf_digest *d)
     if (hex.size != strlen(form))
         return false;
     for (size_t i = 0; i < hex.size; i += 2) {
-        int hi = digit(hex.data[i]), lo = digit(hex.data[i + 1]);
+        int hi = digit_value(hex.data[i]), lo = digit_value(hex.data[i + 1]);
         if (hi < 0 || lo < 0)
             return false;
         d->bytes[i / 2] = (unsigned char)(hi << 4 | lo);
@@ -135,8 +135,9 @@ static bool parse_hex(struct gguf_str hex, struct gguf_digest *d)
     return true;
 }
 
-static enum gguf_status add(struct gguf_manifest *m, const struct entry *e,
-                            bool whole, struct gguf_error *err)
+static enum gguf_status add_entry(struct gguf_manifest *m,
+                                  const struct entry *e, bool whole,
+                                  struct gguf_error *err)
 {
     struct entry **list = whole ? &m->whole : &m->entry;
     size_t *n = whole ? &m->n_whole : &m->n;
@@ -160,7 +161,7 @@ static enum gguf_status add_whole(struct gguf_manifest *m, struct entry *e,
     if (line.size > 2 && line.data[0] == ' ' &&
         (line.data[1] == ' ' || line.data[1] == '*')) {
         e->name = (struct gguf_str){ line.data + 2, line.size - 2 };
-        return add(m, e, true, err);
+        return add_entry(m, e, true, err);
     }
     return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
                         "line %zu has a digest and no file", number);
@@ -174,12 +175,12 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
     struct entry e = { .digest.algo = GGUF_DIGEST_SHA256 };
     if (line.size && line.data[line.size - 1] == '\r')
         line.size--;
-    struct gguf_str algo = word(&line);
+    struct gguf_str algo = next_word(&line);
     if (algo.size == 0)
         return GGUF_OK;
     if (parse_hex(algo, &e.digest))
         return add_whole(m, &e, line, number, err);
-    struct gguf_str hex = word(&line);
+    struct gguf_str hex = next_word(&line);
     while (line.size && *line.data == ' ')
         line.data++, line.size--;
     if (hex.size == 0 || line.size == 0)
@@ -197,10 +198,10 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
     if (!parse_hex(hex, &e.digest))
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
                             "line %zu holds no digest of %s", number, name);
-    return add(m, &e, false, err);
+    return add_entry(m, &e, false, err);
 }
 
-static bool begins(struct gguf_str s, struct gguf_str with)
+static bool begins_with(struct gguf_str s, struct gguf_str with)
 {
     return s.size >= with.size && !memcmp(s.data, with.data, with.size);
 }
@@ -217,7 +218,7 @@ static struct gguf_str find_prefix(const struct gguf_manifest *m)
     size_t n_agree = 0;
     for (size_t i = 0; i < m->n; i++) {
         struct gguf_str s = m->entry[i].name;
-        n_agree += begins(s, file) &&
+        n_agree += begins_with(s, file) &&
                    (s.size == file.size || s.data[file.size] == ':');
     }
     if (n_agree == m->n)
@@ -226,7 +227,7 @@ static struct gguf_str find_prefix(const struct gguf_manifest *m)
     while (prefix.size && prefix.data[prefix.size - 1] != ':')
         prefix.size--;
     for (size_t i = 0; i < m->n; i++)
-        if (!begins(m->entry[i].name, prefix))
+        if (!begins_with(m->entry[i].name, prefix))
             return (struct gguf_str){ file.data, 0 };
     prefix.size -= prefix.size > 0;
     return prefix;
@@ -266,8 +267,8 @@ static enum gguf_status index_all(struct gguf_manifest *m,
     return GGUF_OK;
 }
 
-static enum gguf_status parse(struct gguf_manifest *m, const char *text,
-                              size_t size, struct gguf_error *err)
+static enum gguf_status parse_lines(struct gguf_manifest *m, const char *text,
+                                    size_t size, struct gguf_error *err)
 {
     m->text = gg_mem_alloc(m->allocator, size);
     if (!m->text)
@@ -297,7 +298,7 @@ enum gguf_status gguf_manifest_parse(struct gguf_manifest **out,
     m->allocator = allocator;
     for (int k = 0; k < GGUF_N_DIGESTS; k++)
         m->index[k].allocator = allocator;
-    enum gguf_status st = parse(m, text, size, err);
+    enum gguf_status st = parse_lines(m, text, size, err);
     if (st != GGUF_OK)
         gguf_manifest_destroy(m);
     else

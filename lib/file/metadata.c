@@ -118,8 +118,9 @@ static enum gguf_status copy_kv(const struct gguf_meta *m, struct gguf_str key,
 }
 
 /* Add or replace; takes own. */
-static enum gguf_status put(struct gguf_meta *m, const struct gguf_kv *own,
-                            struct gguf_error *err)
+static enum gguf_status put_pair(struct gguf_meta *m,
+                                 const struct gguf_kv *own,
+                                 struct gguf_error *err)
 {
     uint32_t id = gg_index_find(&m->index, own->key);
     if (id != GG_INDEX_NONE) {
@@ -148,13 +149,14 @@ static enum gguf_status put(struct gguf_meta *m, const struct gguf_kv *own,
     return st;
 }
 
-static enum gguf_status set(struct gguf_meta *m, struct gguf_str key,
-                            const struct gguf_kv *v, struct gguf_error *err)
+static enum gguf_status set_value(struct gguf_meta *m, struct gguf_str key,
+                                  const struct gguf_kv *v,
+                                  struct gguf_error *err)
 {
     struct gguf_kv own;
     GG_TRY(check_key(key, err));
     GG_TRY(copy_kv(m, key, v, &own, err));
-    return put(m, &own, err);
+    return put_pair(m, &own, err);
 }
 
 /* ------------------------------------------------------------- scalars --- */
@@ -170,7 +172,7 @@ static enum gguf_status set_bits(struct gguf_meta *m, const char *key,
                          .n = 1,
                          .data = b,
                          .size = gguf_val_type_size(type) };
-    return set(m, gg_str_z(key), &v, err);
+    return set_value(m, gg_str_z(key), &v, err);
 }
 
 #define SETTER(NAME, CTYPE, TYPE, BITS)                                       \
@@ -200,7 +202,7 @@ enum gguf_status gguf_meta_set_str(struct gguf_meta *m, const char *key,
                          .n = 1,
                          .data = s.data,
                          .size = s.size };
-    return set(m, gg_str_z(key), &v, err);
+    return set_value(m, gg_str_z(key), &v, err);
 }
 
 enum gguf_status gguf_meta_set_strz(struct gguf_meta *m, const char *key,
@@ -234,7 +236,7 @@ enum gguf_status gguf_meta_set_array(struct gguf_meta *m, const char *key,
                          .data = data,
                          .size = bytes,
                          .big_endian = !gg_bytes_host_is_le() };
-    return set(m, gg_str_z(key), &v, err);
+    return set_value(m, gg_str_z(key), &v, err);
 }
 
 enum gguf_status gguf_meta_set_str_array(struct gguf_meta *m, const char *key,
@@ -261,7 +263,7 @@ enum gguf_status gguf_meta_set_str_array(struct gguf_meta *m, const char *key,
                          .n = n,
                          .data = bytes,
                          .size = (size_t)size };
-    enum gguf_status st = set(m, gg_str_z(key), &v, err);
+    enum gguf_status st = set_value(m, gg_str_z(key), &v, err);
     gg_mem_free(m->allocator, bytes);
     return st;
 }
@@ -284,7 +286,7 @@ enum gguf_status gguf_meta_set_encoded(struct gguf_meta *m, const char *key,
         return gg_error_set(err, GGUF_E_FORMAT, c.off,
                             "%zu bytes for a value that ends at byte %" PRIu64,
                             size, c.off);
-    return set(m, v.key, &v, err);
+    return set_value(m, v.key, &v, err);
 }
 
 /* ---------------------------------------------------- whole pairs, keys --- */
@@ -293,7 +295,7 @@ enum gguf_status gguf_meta_set_kv(struct gguf_meta *m, const char *key,
                                   const struct gguf_kv *kv,
                                   struct gguf_error *err)
 {
-    return set(m, key ? gg_str_z(key) : kv->key, kv, err);
+    return set_value(m, key ? gg_str_z(key) : kv->key, kv, err);
 }
 
 enum gguf_status gguf_meta_copy_file(struct gguf_meta *m,
@@ -307,7 +309,7 @@ enum gguf_status gguf_meta_copy_file(struct gguf_meta *m,
 
 /* The index after numbers have moved or a key has changed. It has had room
  * for as many, so that nothing can fail. */
-static void reindex(struct gguf_meta *m)
+static void reindex_keys(struct gguf_meta *m)
 {
     gg_index_clear(&m->index);
     for (size_t i = 0; i < m->n; i++) {
@@ -324,7 +326,7 @@ int gguf_meta_remove(struct gguf_meta *m, const char *key)
     free_kv(m, &m->kv[id]);
     m->n--;
     memmove(&m->kv[id], &m->kv[id + 1], (m->n - id) * sizeof *m->kv);
-    reindex(m);
+    reindex_keys(m);
     return 1;
 }
 
@@ -355,6 +357,6 @@ enum gguf_status gguf_meta_rename(struct gguf_meta *m, const char *from,
     GG_TRY(copy_kv(m, key, &m->kv[id], &own, err));
     free_kv(m, &m->kv[id]);
     m->kv[id] = own;
-    reindex(m);
+    reindex_keys(m);
     return GGUF_OK;
 }

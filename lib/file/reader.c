@@ -13,8 +13,8 @@ enum { FIRST = 128 << 10, TIMES = 4, DOUBLE_FROM = 8 << 20 };
 /* Bytes that copies go through. */
 enum { COPY = 1 << 20 };
 
-static enum gguf_status more(struct gg_cursor *c, uint64_t upto,
-                             struct gguf_error *err)
+static enum gguf_status read_more(struct gg_cursor *c, uint64_t upto,
+                                  struct gguf_error *err)
 {
     struct gguf_file *f = c->user;
     const uint64_t most = c->most;
@@ -37,7 +37,7 @@ void gg_file_reader_cursor(struct gguf_file *f, uint64_t most,
 {
     if (!f->map.read)
         return;
-    c->more = more;
+    c->more = read_more;
     c->user = f;
     c->most = most;
 }

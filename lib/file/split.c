@@ -361,8 +361,9 @@ static enum gguf_status take_fds(struct gguf_split *s, const int *fd,
 
 /* The set s, whose files are open if st says so: its tensors are listed and it
  * goes to *out, or it is closed. */
-static enum gguf_status finish(struct gguf_split **out, struct gguf_split *s,
-                               enum gguf_status st, struct gguf_error *err)
+static enum gguf_status finish_open(struct gguf_split **out,
+                                    struct gguf_split *s, enum gguf_status st,
+                                    struct gguf_error *err)
 {
     if (st == GGUF_OK)
         st = list_tensors(s, err);
@@ -386,7 +387,7 @@ enum gguf_status gg_file_split_open_fds(struct gguf_split **out, const int *fd,
     enum gguf_status st = make_room(s, (unsigned)n, err);
     if (st == GGUF_OK)
         st = take_fds(s, fd, path, params, err);
-    return finish(out, s, st, err);
+    return finish_open(out, s, st, err);
 }
 
 enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
@@ -411,7 +412,7 @@ enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
         st = open_file(s, path, &p, err); /* or says why not */
     else
         st = open_set(s, path, &p, err);
-    return finish(out, s, st, err);
+    return finish_open(out, s, st, err);
 }
 
 void gguf_split_close(struct gguf_split *s)

@@ -34,8 +34,8 @@ enum gguf_status gg_file_split_name(const char *prefix, unsigned no,
 }
 
 /* Does name (no folder) belong to a set of prefix base? */
-static bool belongs(const char *name, const char *base, size_t *prefix_size,
-                    unsigned *count)
+static bool is_shard_of(const char *name, const char *base,
+                        size_t *prefix_size, unsigned *count)
 {
     return gguf_split_name_parse(name, prefix_size, NULL, count) &&
            (!base || (strlen(base) == *prefix_size &&
@@ -43,9 +43,9 @@ static bool belongs(const char *name, const char *base, size_t *prefix_size,
 }
 
 /* dir/base of n bytes. */
-static enum gguf_status join(const char *dir, const char *base, size_t n,
-                             const struct gguf_allocator *a, char **out,
-                             struct gguf_error *err)
+static enum gguf_status join_path(const char *dir, const char *base, size_t n,
+                                  const struct gguf_allocator *a, char **out,
+                                  struct gguf_error *err)
 {
     size_t k = strlen(dir);
     bool slash = k && dir[k - 1] != '/';
@@ -80,21 +80,22 @@ static void look_at(struct others *o, const char *name)
 }
 
 /* All entries of d: the first set's prefix in *prefix. */
-static enum gguf_status scan(DIR *d, const char *dir, const char *base,
-                             const struct gguf_allocator *a, char **prefix,
-                             unsigned *count, struct others *others,
-                             struct gguf_error *err)
+static enum gguf_status scan_folder(DIR *d, const char *dir, const char *base,
+                                    const struct gguf_allocator *a,
+                                    char **prefix, unsigned *count,
+                                    struct others *others,
+                                    struct gguf_error *err)
 {
     struct dirent *entry;
     while ((entry = readdir(d)) != NULL) {
         size_t n;
         unsigned k;
-        if (!belongs(entry->d_name, base, &n, &k)) {
+        if (!is_shard_of(entry->d_name, base, &n, &k)) {
             look_at(others, entry->d_name);
             continue;
         }
         if (!*prefix) {
-            GG_TRY(join(dir, entry->d_name, n, a, prefix, err));
+            GG_TRY(join_path(dir, entry->d_name, n, a, prefix, err));
             *count = k;
             continue;
         }
@@ -149,7 +150,8 @@ enum gguf_status gg_file_split_find(const char *dir, const char *base,
     if (!d)
         return gg_error_set_errno(err, errno, "folder '%s'",
                                   gg_str_esc(&e, gg_str_z(dir)));
-    enum gguf_status st = scan(d, dir, base, a, prefix, count, &others, err);
+    enum gguf_status st =
+        scan_folder(d, dir, base, a, prefix, count, &others, err);
     closedir(d);
     if (st != GGUF_OK) {
         gg_mem_free(a, *prefix);

@@ -27,7 +27,8 @@ struct form {
 };
 
 /* The bytes before the k-th tensor by offset that are in none. */
-static void gap(const struct form *f, size_t k, uint64_t *from, uint64_t *to)
+static void find_gap(const struct form *f, size_t k, uint64_t *from,
+                     uint64_t *to)
 {
     *from = f->header_end;
     *to = f->end;
@@ -67,7 +68,7 @@ static enum gguf_status count_gaps(const struct gguf_file *f, uint64_t *n,
     uint64_t from, to;
     *n = 0;
     for (size_t k = 0; k <= form.n; k++) {
-        gap(&form, k, &from, &to);
+        find_gap(&form, k, &from, &to);
         *n += to - from;
         if (f->map.read && *n <= GG_SPLIT_MAX_GAPS)
             GG_TRY(gg_mapfile_fetch(&f->map, from, to, err));
@@ -81,7 +82,7 @@ static bool are_zeros(const struct gguf_file *f)
     const struct form form = form_of_file(f);
     uint64_t from, to;
     for (size_t k = 0; k <= form.n; k++)
-        for (gap(&form, k, &from, &to); from < to; from++)
+        for (find_gap(&form, k, &from, &to); from < to; from++)
             if (f->map.data[from])
                 return false;
     return true;
@@ -97,7 +98,7 @@ static enum gguf_status save_gaps(struct gguf_meta *m,
     if (!bytes)
         return gg_error_set_nomem(err, (size_t)n);
     for (size_t k = 0; k <= form.n; k++) {
-        gap(&form, k, &from, &to);
+        find_gap(&form, k, &from, &to);
         memcpy(bytes + at, f->map.data + from, (size_t)(to - from));
         at += to - from;
     }
@@ -343,7 +344,7 @@ enum gguf_status gg_file_split_layout_gap(const struct gg_file_split_layout *l,
                                gguf_writer_data_off(w),
                                gg_file_split_layout_size(l, w) };
     uint64_t from, to;
-    gap(&form, k, &from, &to);
+    find_gap(&form, k, &from, &to);
     const uint64_t n = to - from, at = *done;
     *done += n;
     return l->gaps ? gg_outfile_write(o, l->gaps + at, n, err)

@@ -36,7 +36,8 @@ struct run {
     struct gg_merge_journal *resume; /* NULL: no --resume, or no merge */
 };
 
-static enum gguf_status report(const struct run *r, struct gguf_error *err)
+static enum gguf_status report_progress(const struct run *r,
+                                        struct gguf_error *err)
 {
     if (r->job->progress && r->job->progress(r->job->user, r->done, r->total))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
@@ -45,12 +46,12 @@ static enum gguf_status report(const struct run *r, struct gguf_error *err)
 }
 
 /* A piece was appended to o. */
-static enum gguf_status note(const struct run *r, struct gg_outfile *o,
-                             struct gguf_error *err)
+static enum gguf_status note_piece(const struct run *r, struct gg_outfile *o,
+                                   struct gguf_error *err)
 {
     if (r->resume)
         GG_TRY(gg_merge_journal_note(r->resume, o, err));
-    return report(r, err);
+    return report_progress(r, err);
 }
 
 static uint64_t data_size(const struct gguf_split *s)
@@ -73,7 +74,7 @@ static enum gguf_status copy_tensor(struct run *r, struct gguf_writer *w,
         GG_TRY(gguf_writer_copy(w, t->file, t->info->index, off, n, err));
         off += n;
         r->done += n;
-        GG_TRY(note(r, &w->out, err));
+        GG_TRY(note_piece(r, &w->out, err));
     }
     return GGUF_OK;
 }
@@ -140,7 +141,7 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
     GG_TRY(gguf_writer_open(w, path, &out, err)); /* inputs: note_inputs */
     if (r->resume)
         GG_TRY(gg_merge_journal_skip(r->resume, &w->out, err));
-    GG_TRY(report(r, err));
+    GG_TRY(report_progress(r, err));
     for (size_t i = 0; i < gguf_writer_n_tensors(w); i++)
         GG_TRY(copy_tensor(r, w, first + i, i, err));
     GG_TRY(gg_writer_finish(w, err));
@@ -423,7 +424,7 @@ static enum gguf_status append_tensor(struct run *r, struct gg_outfile *o,
         GG_TRY(gg_file_copy(o, t->file, from + off, n, err));
         off += n;
         r->done += n;
-        GG_TRY(note(r, o, err));
+        GG_TRY(note_piece(r, o, err));
     }
     return GGUF_OK;
 }
@@ -464,7 +465,7 @@ static enum gguf_status write_exact(struct run *r, const struct merged *m,
         st = gg_outfile_reserve(o, gg_file_split_layout_size(&m->layout, m->w),
                                 true, err);
     if (st == GGUF_OK)
-        st = report(r, err);
+        st = report_progress(r, err);
     if (st == GGUF_OK)
         st = append_all(r, m, o, err);
     return st == GGUF_OK ? gg_outfile_finish(o, err) : st;
@@ -489,8 +490,8 @@ static enum gguf_status check_merged(const struct run *r,
     return st;
 }
 
-static enum gguf_status merge(struct run *r, const struct merged *m,
-                              const char *path, struct gguf_error *err)
+static enum gguf_status write_merged(struct run *r, const struct merged *m,
+                                     const char *path, struct gguf_error *err)
 {
     if (!r->resume) /* what is appended is to be read back */
         GG_TRY(try_sharing(r, path, err));
@@ -514,7 +515,7 @@ static enum gguf_status merge_on(struct run *r, const struct merged *m,
         gg_merge_journal_open(&resume, m->set, m->w, &m->layout, path, err);
     r->resume = &resume;
     if (st == GGUF_OK)
-        st = merge(r, m, path, err);
+        st = write_merged(r, m, path, err);
     const int reason = gg_merge_journal_close(&resume, st == GGUF_OK);
     r->resume = NULL;
     return st == GGUF_OK && reason
@@ -540,7 +541,7 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
             st = check_merged(&r, &m, path, err);
         if (st == GGUF_OK)
             st = own.resume ? merge_on(&r, &m, path, err)
-                            : merge(&r, &m, path, err);
+                            : write_merged(&r, &m, path, err);
         merged_fini(&m);
     }
     run_fini(&r);

@@ -101,7 +101,8 @@ void gguf_writer_destroy(struct gguf_writer *w)
     gg_mem_free(w->allocator, w);
 }
 
-static enum gguf_status grow(struct gguf_writer *w, struct gguf_error *err)
+static enum gguf_status grow_tensors(struct gguf_writer *w,
+                                     struct gguf_error *err)
 {
     if (w->n_tensors < w->room)
         return GGUF_OK;
@@ -114,9 +115,9 @@ static enum gguf_status grow(struct gguf_writer *w, struct gguf_error *err)
 }
 
 /* t: name, type, dimensions and size are there, and good. */
-static enum gguf_status append(struct gguf_writer *w,
-                               struct gguf_tensor_info *t,
-                               struct gguf_error *err)
+static enum gguf_status append_tensor(struct gguf_writer *w,
+                                      struct gguf_tensor_info *t,
+                                      struct gguf_error *err)
 {
     struct gg_str_esc e;
     uint64_t data = w->data_size, infos, file;
@@ -127,7 +128,7 @@ static enum gguf_status append(struct gguf_writer *w,
         return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                             "tensor '%s': the file does not fit 63 bits",
                             gg_str_esc(&e, t->name));
-    GG_TRY(grow(w, err));
+    GG_TRY(grow_tensors(w, err));
     const char *name =
         gg_mem_arena_strndup(&w->arena, t->name.data, t->name.size);
     if (!name)
@@ -201,7 +202,7 @@ enum gguf_status gguf_writer_add_tensor(struct gguf_writer *w,
                             "tensor '%s': the size of type %" PRIu32
                             " is not known",
                             gg_str_esc(&e, name), dtype);
-    return append(w, &t, err);
+    return append_tensor(w, &t, err);
 }
 
 enum gguf_status gguf_writer_add_like(struct gguf_writer *w,
@@ -210,7 +211,7 @@ enum gguf_status gguf_writer_add_like(struct gguf_writer *w,
 {
     GG_TRY(check_new(w, like->name, like->n_dims, GGUF_MAX_DIMS, err));
     struct gguf_tensor_info t = *like;
-    return append(w, &t, err);
+    return append_tensor(w, &t, err);
 }
 
 size_t gguf_writer_n_tensors(const struct gguf_writer *w)

@@ -52,17 +52,17 @@ size_t gguf_graph_overhead(size_t capacity)
 }
 
 /* Nodes or leaves are others now. */
-static void change(struct gguf_graph *g)
+static void mark_changed(struct gguf_graph *g)
 {
     g->generation = ++g->ctx->n_changes;
     g->placer = NULL;
 }
 
-static void enlist(struct gguf_graph *g)
+static void enlist_graph(struct gguf_graph *g)
 {
     g->older = g->ctx->graphs;
     g->ctx->graphs = g;
-    change(g);
+    mark_changed(g);
 }
 
 void gg_graph_forget_all(struct gguf_ctx *ctx)
@@ -105,7 +105,7 @@ struct gguf_graph *gguf_graph_create(struct gguf_ctx *ctx, size_t capacity)
     g->first_edge = g->slots + g->n_slots;
     g->edges = g->first_edge + capacity;
     g->next_src = (uint8_t *)(g->edges + GG_GRAPH_EDGES * capacity);
-    enlist(g);
+    enlist_graph(g);
     gguf_graph_clear(g);
     return g;
 }
@@ -114,11 +114,11 @@ void gguf_graph_clear(struct gguf_graph *g)
 {
     g->n_nodes = g->n_leaves = g->n_edges = 0;
     memset(g->slots, 0, g->n_slots * sizeof *g->slots);
-    change(g);
+    mark_changed(g);
 }
 
-static const struct gguf_tensor *numbered(const struct gguf_graph *g,
-                                          uint32_t number)
+static const struct gguf_tensor *tensor_by_number(const struct gguf_graph *g,
+                                                  uint32_t number)
 {
     return number & 1 ? g->leaves[number / 2] : g->nodes[number / 2];
 }
@@ -132,7 +132,7 @@ static size_t find_slot(const struct gguf_graph *g,
     uint64_t h = (at >> PAGE_BITS) * UINT64_C(0x9E3779B97F4A7C15);
     size_t i = (size_t)((h >> 32) * (g->n_slots / SLOT_GROUP) >> 32);
     i = i * SLOT_GROUP + (at >> SLOT_BITS) % SLOT_GROUP;
-    while (g->slots[i] && numbered(g, g->slots[i] - 1) != t)
+    while (g->slots[i] && tensor_by_number(g, g->slots[i] - 1) != t)
         i = i + 1 < g->n_slots ? i + 1 : 0;
     return i;
 }
@@ -167,8 +167,8 @@ bool gguf_graph_has(const struct gguf_graph *g, const struct gguf_tensor *t)
     return gg_graph_number(g, t) != GG_GRAPH_NONE;
 }
 
-static bool full(struct gguf_graph *g, const struct gguf_tensor *t,
-                 const char *what)
+static bool fail_full(struct gguf_graph *g, const struct gguf_tensor *t,
+                      const char *what)
 {
     char name[160];
     gg_error_set(gg_ctx_err(g->ctx), GGUF_E_FULL, GGUF_NO_OFFSET,
@@ -181,21 +181,22 @@ static bool full(struct gguf_graph *g, const struct gguf_tensor *t,
 /* Take t in as a leaf, or put it on the stack of *depth nodes; nothing if it
  * is there already. False: full. What is on the stack keeps its slot where the
  * number of its first edge will be. */
-static bool visit(struct gguf_graph *g, struct gguf_tensor *t, size_t *depth)
+static bool visit_tensor(struct gguf_graph *g, struct gguf_tensor *t,
+                         size_t *depth)
 {
     const size_t slot = find_slot(g, t);
     if (g->slots[slot])
         return true;
     if (t->op == GGUF_OP_NONE && !(t->flags & GGUF_TENSOR_PARAM)) {
         if (g->n_leaves == g->capacity)
-            return full(g, t, "leaves");
+            return fail_full(g, t, "leaves");
         g->slots[slot] = (uint32_t)(2 * g->n_leaves + 1) + 1;
         g->leaves[g->n_leaves++] = t;
-        change(g);
+        mark_changed(g);
         return true;
     }
     if (g->n_nodes + *depth == g->capacity)
-        return full(g, t, "nodes");
+        return fail_full(g, t, "nodes");
     ++*depth;
     const size_t top = g->capacity - *depth;
     g->slots[slot] = (uint32_t)(2 * top) + 1;
@@ -207,7 +208,7 @@ static bool visit(struct gguf_graph *g, struct gguf_tensor *t, size_t *depth)
 
 /* The sources of the node on top of the stack are done: it goes to its place
  * after them. */
-static void settle(struct gguf_graph *g, size_t *depth)
+static void place_node(struct gguf_graph *g, size_t *depth)
 {
     const size_t top = g->capacity - (*depth)--, i = g->n_nodes++;
     struct gguf_tensor *t = g->nodes[top];
@@ -215,14 +216,14 @@ static void settle(struct gguf_graph *g, size_t *depth)
     g->nodes[i] = t;
     g->first_edge[i] = (uint32_t)g->n_edges;
     g->n_edges += gg_graph_find_edges(g, t, g->edges + g->n_edges);
-    change(g);
+    mark_changed(g);
 }
 
 void gg_graph_append(struct gguf_graph *g, struct gguf_tensor *t)
 {
     size_t depth = 0;
-    if (!gg_ctx_failed(g->ctx) && visit(g, t, &depth) && depth)
-        settle(g, &depth);
+    if (!gg_ctx_failed(g->ctx) && visit_tensor(g, t, &depth) && depth)
+        place_node(g, &depth);
 }
 
 void gguf_graph_add(struct gguf_graph *g, struct gguf_tensor *t)
@@ -235,18 +236,18 @@ void gguf_graph_add(struct gguf_graph *g, struct gguf_tensor *t)
         return;
     }
     size_t depth = 0;
-    if (!visit(g, t, &depth))
+    if (!visit_tensor(g, t, &depth))
         return;
     while (depth) {
         size_t top = g->capacity - depth;
         struct gguf_tensor *n = g->nodes[top];
         if (g->next_src[top] < gg_op_n_src(n)) {
             struct gguf_tensor *s = n->src[g->next_src[top]++];
-            if (s && !visit(g, s, &depth))
+            if (s && !visit_tensor(g, s, &depth))
                 return;
             continue;
         }
-        settle(g, &depth);
+        place_node(g, &depth);
     }
 }
 
@@ -318,7 +319,7 @@ struct gguf_graph *gguf_graph_view(struct gguf_ctx *ctx,
                               .capacity = end - begin,
                               .n_nodes = end - begin,
                               .nodes = g->nodes + begin };
-    enlist(v);
+    enlist_graph(v);
     return v;
 }
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void empty(struct gguf_ctx *ctx)
+static void empty_ctx(struct gguf_ctx *ctx)
 {
     gg_graph_forget_all(ctx);
     ctx->used = 0;
@@ -46,7 +46,7 @@ enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
         ctx->mem += skip;
         ctx->size -= skip;
     }
-    empty(ctx);
+    empty_ctx(ctx);
     *out = ctx;
     return GGUF_OK;
 }
@@ -61,7 +61,7 @@ void gguf_ctx_destroy(struct gguf_ctx *ctx)
 
 void gguf_ctx_reset(struct gguf_ctx *ctx)
 {
-    empty(ctx);
+    empty_ctx(ctx);
 }
 
 struct gguf_error *gg_ctx_err(struct gguf_ctx *ctx)

@@ -35,9 +35,9 @@ static enum gguf_status check_tensor(const struct gguf_tensor_info *t,
 }
 
 /* Check every tensor of f, and add up what they take. */
-static enum gguf_status measure(const struct gguf_file *f,
-                                const struct gguf_ctx_file_params *p,
-                                size_t *size, struct gguf_error *err)
+static enum gguf_status measure_tensors(const struct gguf_file *f,
+                                        const struct gguf_ctx_file_params *p,
+                                        size_t *size, struct gguf_error *err)
 {
     uint64_t sum = p->extra_size;
     bool overflows = false;
@@ -98,7 +98,7 @@ gguf_ctx_create_from_file(struct gguf_ctx **out, const struct gguf_file *file,
     if ((unsigned)own.data > GGUF_CTX_DATA_COPY)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_ctx_file_params: data is %d", own.data);
-    GG_TRY(measure(file, &own, &p.mem_size, err));
+    GG_TRY(measure_tensors(file, &own, &p.mem_size, err));
     p.allocator = own.allocator;
     GG_TRY(gguf_ctx_create(&ctx, &p, err));
     enum gguf_status st = GGUF_OK;

@@ -24,8 +24,9 @@
 GG_OP_LIST(X)
 #undef X
 
-static struct gguf_tensor *copy(struct gguf_ctx *ctx, struct gguf_tensor *a,
-                                uint32_t dtype, const char *what)
+static struct gguf_tensor *build_copy(struct gguf_ctx *ctx,
+                                      struct gguf_tensor *a, uint32_t dtype,
+                                      const char *what)
 {
     struct gguf_tensor proto = { .op = GGUF_OP_DUP,
                                  .dtype = dtype,
@@ -36,17 +37,17 @@ static struct gguf_tensor *copy(struct gguf_ctx *ctx, struct gguf_tensor *a,
 struct gguf_tensor *gguf_op_cast(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                  uint32_t dtype)
 {
-    return copy(ctx, a, dtype, "copy");
+    return build_copy(ctx, a, dtype, "copy");
 }
 
 struct gguf_tensor *gguf_op_dup(struct gguf_ctx *ctx, struct gguf_tensor *a)
 {
-    return copy(ctx, a, a ? a->dtype : 0, "copy");
+    return build_copy(ctx, a, a ? a->dtype : 0, "copy");
 }
 
 struct gguf_tensor *gguf_op_cont(struct gguf_ctx *ctx, struct gguf_tensor *a)
 {
-    return copy(ctx, a, a ? a->dtype : 0, "cont");
+    return build_copy(ctx, a, a ? a->dtype : 0, "cont");
 }
 
 struct gguf_tensor *gguf_op_cpy(struct gguf_ctx *ctx, struct gguf_tensor *a,
@@ -172,8 +173,8 @@ static bool eps_is_good(struct gguf_ctx *ctx, enum gguf_op op, float eps)
     return false;
 }
 
-static struct gguf_tensor *norm(struct gguf_ctx *ctx, enum gguf_op op,
-                                struct gguf_tensor *a, float eps)
+static struct gguf_tensor *build_norm(struct gguf_ctx *ctx, enum gguf_op op,
+                                      struct gguf_tensor *a, float eps)
 {
     return eps_is_good(ctx, op, eps)
                ? gg_op_make(ctx, op, &eps, sizeof eps, SRC(a))
@@ -183,19 +184,19 @@ static struct gguf_tensor *norm(struct gguf_ctx *ctx, enum gguf_op op,
 struct gguf_tensor *gguf_op_norm(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                  float eps)
 {
-    return norm(ctx, GGUF_OP_NORM, a, eps);
+    return build_norm(ctx, GGUF_OP_NORM, a, eps);
 }
 
 struct gguf_tensor *gguf_op_rms_norm(struct gguf_ctx *ctx,
                                      struct gguf_tensor *a, float eps)
 {
-    return norm(ctx, GGUF_OP_RMS_NORM, a, eps);
+    return build_norm(ctx, GGUF_OP_RMS_NORM, a, eps);
 }
 
 struct gguf_tensor *gguf_op_l2_norm(struct gguf_ctx *ctx,
                                     struct gguf_tensor *a, float eps)
 {
-    return norm(ctx, GGUF_OP_L2_NORM, a, eps);
+    return build_norm(ctx, GGUF_OP_L2_NORM, a, eps);
 }
 
 struct gguf_tensor *gguf_op_group_norm(struct gguf_ctx *ctx,

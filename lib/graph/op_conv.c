@@ -20,9 +20,10 @@ static enum gguf_status window_is_good(const struct gguf_tensor *t,
 
 /* How many windows there are along dimension d of n elements, in *out. The
  * numbers of a window are 32 bits, so that sums below 2^62 do not overflow. */
-static enum gguf_status windows(const struct gguf_tensor *t,
-                                const struct gguf_window *w, int d, int64_t n,
-                                int64_t *out, struct gguf_error *err)
+static enum gguf_status count_windows(const struct gguf_tensor *t,
+                                      const struct gguf_window *w, int d,
+                                      int64_t n, int64_t *out,
+                                      struct gguf_error *err)
 {
     const int64_t reach = (int64_t)w->dilation[d] * (w->size[d] - 1) + 1;
     if (n > INT64_MAX / 4)
@@ -57,7 +58,7 @@ enum gguf_status gg_graph_shape_conv(struct gguf_tensor *t,
                     : k->ne[2] != data->ne[2])
         FAIL_SHAPE("the channels do not match");
     for (int d = 0; d < 2; d++)
-        GG_TRY(windows(t, &p.window, d, data->ne[d], &ne[d], err));
+        GG_TRY(count_windows(t, &p.window, d, data->ne[d], &ne[d], err));
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
@@ -96,7 +97,7 @@ enum gguf_status gg_graph_shape_im2col(struct gguf_tensor *t,
     if (!gg_graph_is_float(t))
         FAIL_TYPE("the result must be a float");
     for (int d = 0; d < 2; d++)
-        GG_TRY(windows(t, &p.window, d, data->ne[d], &ne[d + 1], err));
+        GG_TRY(count_windows(t, &p.window, d, data->ne[d], &ne[d + 1], err));
     if (gg_ckd_mul(&n, (uint64_t)p.window.size[0] * (uint64_t)p.window.size[1],
                    (uint64_t)data->ne[2]) ||
         gg_ckd_cap(n))
@@ -116,7 +117,7 @@ enum gguf_status gg_graph_shape_pool(struct gguf_tensor *t,
         return gg_op_fail(t, err, GGUF_E_INVALID,
                           "pooling %" PRId32 " is unknown", p.kind);
     for (int d = 0; d < 2; d++)
-        GG_TRY(windows(t, &p.window, d, a->ne[d], &ne[d], err));
+        GG_TRY(count_windows(t, &p.window, d, a->ne[d], &ne[d], err));
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
@@ -141,8 +142,8 @@ enum gguf_status gg_graph_shape_timestep(struct gguf_tensor *t,
 
 /* One dimension as two, the second of one element: [a, b, c] to [a, 1, b, c].
  * NULL, with a failure, for four dimensions. */
-static struct gguf_tensor *flat(struct gguf_ctx *ctx, enum gguf_op op,
-                                struct gguf_tensor *a)
+static struct gguf_tensor *
+flatten_source(struct gguf_ctx *ctx, enum gguf_op op, struct gguf_tensor *a)
 {
     if (!a || gg_ctx_failed(ctx))
         return NULL;
@@ -154,7 +155,8 @@ static struct gguf_tensor *flat(struct gguf_ctx *ctx, enum gguf_op op,
 }
 
 /* And back: [a, 1, b, c] to [a, b, c]. */
-static struct gguf_tensor *unflat(struct gguf_ctx *ctx, struct gguf_tensor *t)
+static struct gguf_tensor *unflatten_result(struct gguf_ctx *ctx,
+                                            struct gguf_tensor *t)
 {
     return t ? gguf_op_reshape_3d(ctx, t, t->ne[0], t->ne[2], t->ne[3]) : NULL;
 }
@@ -172,11 +174,11 @@ static struct gguf_window given_window(const struct gguf_window *window)
     return window ? *window : (struct gguf_window)GGUF_WINDOW_INIT;
 }
 
-static struct gguf_tensor *conv(struct gguf_ctx *ctx, enum gguf_op op,
-                                struct gguf_tensor *kernel,
-                                struct gguf_tensor *data,
-                                const struct gguf_window *window,
-                                bool depthwise)
+static struct gguf_tensor *build_conv(struct gguf_ctx *ctx, enum gguf_op op,
+                                      struct gguf_tensor *kernel,
+                                      struct gguf_tensor *data,
+                                      const struct gguf_window *window,
+                                      bool depthwise)
 {
     struct gguf_conv_params p = { .window = given_window(window),
                                   .depthwise = depthwise };
@@ -193,8 +195,9 @@ static struct gguf_tensor *conv_1d(struct gguf_ctx *ctx, enum gguf_op op,
                                    bool depthwise)
 {
     const struct gguf_window w = window_1d(1, stride, pad, dilation);
-    return unflat(ctx, conv(ctx, op, flat(ctx, op, kernel),
-                            flat(ctx, op, data), &w, depthwise));
+    return unflatten_result(
+        ctx, build_conv(ctx, op, flatten_source(ctx, op, kernel),
+                        flatten_source(ctx, op, data), &w, depthwise));
 }
 
 struct gguf_tensor *gguf_op_conv_2d(struct gguf_ctx *ctx,
@@ -202,7 +205,7 @@ struct gguf_tensor *gguf_op_conv_2d(struct gguf_ctx *ctx,
                                     struct gguf_tensor *data,
                                     const struct gguf_window *window)
 {
-    return conv(ctx, GGUF_OP_CONV, kernel, data, window, false);
+    return build_conv(ctx, GGUF_OP_CONV, kernel, data, window, false);
 }
 
 struct gguf_tensor *gguf_op_conv_2d_dw(struct gguf_ctx *ctx,
@@ -210,7 +213,7 @@ struct gguf_tensor *gguf_op_conv_2d_dw(struct gguf_ctx *ctx,
                                        struct gguf_tensor *data,
                                        const struct gguf_window *window)
 {
-    return conv(ctx, GGUF_OP_CONV, kernel, data, window, true);
+    return build_conv(ctx, GGUF_OP_CONV, kernel, data, window, true);
 }
 
 struct gguf_tensor *gguf_op_conv_1d(struct gguf_ctx *ctx,
@@ -237,7 +240,8 @@ struct gguf_tensor *gguf_op_conv_transpose_2d(struct gguf_ctx *ctx,
                                               struct gguf_tensor *data,
                                               const struct gguf_window *window)
 {
-    return conv(ctx, GGUF_OP_CONV_TRANSPOSE, kernel, data, window, false);
+    return build_conv(ctx, GGUF_OP_CONV_TRANSPOSE, kernel, data, window,
+                      false);
 }
 
 struct gguf_tensor *gguf_op_conv_transpose_1d(struct gguf_ctx *ctx,
@@ -269,8 +273,8 @@ struct gguf_tensor *gguf_op_im2col_1d(struct gguf_ctx *ctx,
                                       int32_t dilation, uint32_t dtype)
 {
     const struct gguf_window w = window_1d(size, stride, pad, dilation);
-    struct gguf_tensor *t =
-        gguf_op_im2col(ctx, flat(ctx, GGUF_OP_IM2COL, data), &w, dtype);
+    struct gguf_tensor *t = gguf_op_im2col(
+        ctx, flatten_source(ctx, GGUF_OP_IM2COL, data), &w, dtype);
     return t ? gguf_op_reshape_3d(ctx, t, t->ne[0], t->ne[1], t->ne[3]) : NULL;
 }
 

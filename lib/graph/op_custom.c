@@ -48,9 +48,9 @@ struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx, uint32_t dtype,
     return gg_op_build(ctx, &proto);
 }
 
-static struct gguf_tensor *map(struct gguf_ctx *ctx, unsigned n,
-                               struct gguf_tensor *const *src,
-                               const struct gguf_custom *custom)
+static struct gguf_tensor *build_map(struct gguf_ctx *ctx, unsigned n,
+                                     struct gguf_tensor *const *src,
+                                     const struct gguf_custom *custom)
 {
     static const int64_t none[GGUF_TENSOR_DIMS];
     const struct gguf_tensor *a = src[0]; /* NULL: refused by custom */
@@ -61,19 +61,19 @@ static struct gguf_tensor *map(struct gguf_ctx *ctx, unsigned n,
 struct gguf_tensor *gguf_op_map_1(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                   const struct gguf_custom *custom)
 {
-    return map(ctx, SRC(a), custom);
+    return build_map(ctx, SRC(a), custom);
 }
 
 struct gguf_tensor *gguf_op_map_2(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                   struct gguf_tensor *b,
                                   const struct gguf_custom *custom)
 {
-    return map(ctx, SRC(a, b), custom);
+    return build_map(ctx, SRC(a, b), custom);
 }
 
 struct gguf_tensor *gguf_op_map_3(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                   struct gguf_tensor *b, struct gguf_tensor *c,
                                   const struct gguf_custom *custom)
 {
-    return map(ctx, SRC(a, b, c), custom);
+    return build_map(ctx, SRC(a, b, c), custom);
 }

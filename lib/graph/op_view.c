@@ -38,9 +38,9 @@ enum gguf_status gg_graph_shape_reshape(struct gguf_tensor *t,
     return GGUF_OK;
 }
 
-static struct gguf_tensor *reshape(struct gguf_ctx *ctx, struct gguf_tensor *a,
-                                   int64_t ne0, int64_t ne1, int64_t ne2,
-                                   int64_t ne3)
+static struct gguf_tensor *build_reshape(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a, int64_t ne0,
+                                         int64_t ne1, int64_t ne2, int64_t ne3)
 {
     struct gguf_tensor proto = { .op = GGUF_OP_RESHAPE,
                                  .ne = { ne0, ne1, ne2, ne3 },
@@ -51,28 +51,28 @@ static struct gguf_tensor *reshape(struct gguf_ctx *ctx, struct gguf_tensor *a,
 struct gguf_tensor *gguf_op_reshape_1d(struct gguf_ctx *ctx,
                                        struct gguf_tensor *a, int64_t ne0)
 {
-    return reshape(ctx, a, ne0, 1, 1, 1);
+    return build_reshape(ctx, a, ne0, 1, 1, 1);
 }
 
 struct gguf_tensor *gguf_op_reshape_2d(struct gguf_ctx *ctx,
                                        struct gguf_tensor *a, int64_t ne0,
                                        int64_t ne1)
 {
-    return reshape(ctx, a, ne0, ne1, 1, 1);
+    return build_reshape(ctx, a, ne0, ne1, 1, 1);
 }
 
 struct gguf_tensor *gguf_op_reshape_3d(struct gguf_ctx *ctx,
                                        struct gguf_tensor *a, int64_t ne0,
                                        int64_t ne1, int64_t ne2)
 {
-    return reshape(ctx, a, ne0, ne1, ne2, 1);
+    return build_reshape(ctx, a, ne0, ne1, ne2, 1);
 }
 
 struct gguf_tensor *gguf_op_reshape_4d(struct gguf_ctx *ctx,
                                        struct gguf_tensor *a, int64_t ne0,
                                        int64_t ne1, int64_t ne2, int64_t ne3)
 {
-    return reshape(ctx, a, ne0, ne1, ne2, ne3);
+    return build_reshape(ctx, a, ne0, ne1, ne2, ne3);
 }
 
 /* Bytes that the view spans, or true for overflow. */
@@ -199,7 +199,7 @@ enum gguf_status gg_graph_shape_permute(struct gguf_tensor *t,
 }
 
 /* Axes that do not fit an int32_t are refused by the rule. */
-static int32_t axis(unsigned i)
+static int32_t checked_axis(unsigned i)
 {
     return i < GGUF_TENSOR_DIMS ? (int32_t)i : -1;
 }
@@ -209,10 +209,12 @@ struct gguf_tensor *gguf_op_permute(struct gguf_ctx *ctx,
                                     unsigned axis1, unsigned axis2,
                                     unsigned axis3)
 {
-    struct gguf_tensor proto = { .op = GGUF_OP_PERMUTE,
-                                 .op_params = { axis(axis0), axis(axis1),
-                                                axis(axis2), axis(axis3) },
-                                 .src = { a } };
+    struct gguf_tensor proto = {
+        .op = GGUF_OP_PERMUTE,
+        .op_params = { checked_axis(axis0), checked_axis(axis1),
+                       checked_axis(axis2), checked_axis(axis3) },
+        .src = { a }
+    };
     return gg_op_name_after(gg_op_build(ctx, &proto), a, "permuted", NULL);
 }
 

@@ -7,9 +7,9 @@
 #include "config.h"
 #include "graph/rule.h"
 
-static enum gguf_status like(struct gguf_tensor *t,
-                             const struct gguf_tensor *s, uint32_t dtype,
-                             struct gguf_error *err)
+static enum gguf_status shape_like(struct gguf_tensor *t,
+                                   const struct gguf_tensor *s, uint32_t dtype,
+                                   struct gguf_error *err)
 {
     return gg_tensor_shape(t, dtype, s->ne, err);
 }
@@ -29,7 +29,7 @@ enum gguf_status gg_graph_shape_dup(struct gguf_tensor *t,
         const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
         FAIL_SHAPE("rows do not fit into type %s", info ? info->name : "?");
     }
-    return like(t, t->src[0], t->dtype, err);
+    return shape_like(t, t->src[0], t->dtype, err);
 }
 
 /* The result is src[i], as it is. */
@@ -93,7 +93,7 @@ enum gguf_status gg_graph_shape_binary(struct gguf_tensor *t,
         FAIL_TYPE("the types must be floats");
     if (!gguf_tensor_can_repeat(b, a))
         FAIL_SHAPE("the second does not broadcast to the first");
-    return like(t, a, a->dtype, err);
+    return shape_like(t, a, a->dtype, err);
 }
 
 enum gguf_status gg_graph_shape_unary(struct gguf_tensor *t,
@@ -101,7 +101,7 @@ enum gguf_status gg_graph_shape_unary(struct gguf_tensor *t,
 {
     if (!gg_graph_is_float(t->src[0]))
         FAIL_TYPE("the type must be a float");
-    return like(t, t->src[0], t->src[0]->dtype, err);
+    return shape_like(t, t->src[0], t->src[0]->dtype, err);
 }
 
 enum gguf_status gg_graph_shape_gated(struct gguf_tensor *t,
@@ -111,7 +111,7 @@ enum gguf_status gg_graph_shape_gated(struct gguf_tensor *t,
         FAIL_TYPE("the types must be floats");
     if (!gguf_tensor_same_shape(t->src[0], t->src[1]))
         FAIL_SHAPE("the shapes differ");
-    return like(t, t->src[0], t->src[0]->dtype, err);
+    return shape_like(t, t->src[0], t->src[0]->dtype, err);
 }
 
 /* op_params: the dimension. */
@@ -178,7 +178,7 @@ enum gguf_status gg_graph_shape_roll(struct gguf_tensor *t,
 {
     if (!is_single(t->src[0]))
         FAIL_TYPE("blocks cannot be rolled");
-    return like(t, t->src[0], t->src[0]->dtype, err);
+    return shape_like(t, t->src[0], t->src[0]->dtype, err);
 }
 
 enum gguf_status gg_graph_shape_sum(struct gguf_tensor *t,
@@ -220,7 +220,7 @@ enum gguf_status gg_graph_shape_argsort(struct gguf_tensor *t,
         FAIL_TYPE("the type must be a float");
     if (t->src[0]->ne[0] > INT32_MAX)
         FAIL_SHAPE("numbers of a row must fit 32 bits");
-    return like(t, t->src[0], GGUF_DTYPE_I32, err);
+    return shape_like(t, t->src[0], GGUF_DTYPE_I32, err);
 }
 
 enum gguf_status gg_graph_shape_group_norm(struct gguf_tensor *t,
@@ -290,7 +290,7 @@ enum gguf_status gg_graph_shape_soft_max(struct gguf_tensor *t,
     GG_TRY(
         mask_fits(t, t->src[1], x->ne[0], x->ne[1], x->ne[2], x->ne[3], err));
     GG_TRY(sinks_fit(t, t->src[2], x->ne[2], err));
-    return like(t, x, x->dtype, err);
+    return shape_like(t, x, x->dtype, err);
 }
 
 /* Sections, and how many pairs a head has room for. */
@@ -344,7 +344,7 @@ enum gguf_status gg_graph_shape_rope(struct gguf_tensor *t,
         return gg_op_fail(t, err, GGUF_E_INVALID,
                           "frequency base %g, original context %" PRId32,
                           (double)r.freq_base, r.n_ctx_orig);
-    return like(t, x, x->dtype, err);
+    return shape_like(t, x, x->dtype, err);
 }
 
 /* Slices of a and b meet, as the header says of matmul. */

@@ -18,8 +18,8 @@ static bool is_view(const struct gguf_tensor *t)
 }
 
 /* Each backend is asked once about each node: number i. */
-static bool supports(const struct gguf_sched *s, const struct gguf_graph *g,
-                     int b, size_t i)
+static bool supports_node(const struct gguf_sched *s,
+                          const struct gguf_graph *g, int b, size_t i)
 {
     struct gg_sched_answers *a = &s->answers[i];
     const uint16_t bit = (uint16_t)(1u << b);
@@ -70,7 +70,7 @@ static bool may_run(const struct gguf_sched *s, const struct gguf_graph *g,
                     int b, size_t i)
 {
     const struct gguf_tensor *t = g->nodes[i];
-    if (!supports(s, g, b, i))
+    if (!supports_node(s, g, b, i))
         return false;
     if (!t->view_src && !gg_sched_is_placed(s, t))
         return true;
@@ -87,7 +87,7 @@ static int first_that_reaches(const struct gguf_sched *s,
 {
     for (int b = 0; b < s->n_backends; b++)
         if (gg_sched_reaches(s, b, t, GG_SCHED_NONE) &&
-            (i >= g->n_nodes || supports(s, g, b, i)))
+            (i >= g->n_nodes || supports_node(s, g, b, i)))
             return b;
     return GG_SCHED_NONE;
 }
@@ -114,8 +114,8 @@ static void count_readers(struct gguf_sched *s, const struct gguf_graph *g)
  * smaller than another source? It goes where nodes are, not nodes where it is:
  * else factors that all layers share would draw a part of each layer to one
  * device. */
-static bool follows(const struct gguf_sched *s, const struct gguf_tensor *t,
-                    int k, int32_t place)
+static bool is_shared_weight(const struct gguf_sched *s,
+                             const struct gguf_tensor *t, int k, int32_t place)
 {
     uint64_t most = 0;
     for (int i = 0, n_src = gg_op_n_src(t); i < n_src; i++)
@@ -133,12 +133,12 @@ static int from_weights(const struct gguf_sched *s, const struct gguf_graph *g,
     const int n_src = gg_sched_sources(g, n, sources);
     for (int i = 0; i < n_src; i++) {
         if (!t->src[i] || !is_weight(s, t->src[i]) ||
-            follows(s, t, i, sources[i]))
+            is_shared_weight(s, t, i, sources[i]))
             continue;
         int home = first_that_reaches(s, g, t->src[i], n);
         /* a better one may want it although it must copy the weights */
         for (int b = 0; b < home && !s->no_offload; b++)
-            if (supports(s, g, b, n) &&
+            if (supports_node(s, g, b, n) &&
                 gguf_device_offloads_op(gguf_backend_device(s->backends[b]),
                                         t))
                 return b;
@@ -148,8 +148,8 @@ static int from_weights(const struct gguf_sched *s, const struct gguf_graph *g,
     return GG_SCHED_NONE;
 }
 
-static int certain(const struct gguf_sched *s, const struct gguf_graph *g,
-                   size_t i)
+static int is_certain(const struct gguf_sched *s, const struct gguf_graph *g,
+                      size_t i)
 {
     const struct gguf_tensor *t = gg_graph_at(g, i);
     int b = gg_sched_pinned(s, t);
@@ -165,8 +165,8 @@ static int certain(const struct gguf_sched *s, const struct gguf_graph *g,
 
 /* --- 2: spreading --------------------------------------------------------- */
 
-static void spread(struct gguf_sched *s, const struct gguf_graph *g, bool down,
-                   bool with_last)
+static void spread_backends(struct gguf_sched *s, const struct gguf_graph *g,
+                            bool down, bool with_last)
 {
     int cur = GG_SCHED_NONE;
     for (size_t k = 0; k < g->n_nodes; k++) {
@@ -200,8 +200,8 @@ static int n_reached(const struct gguf_sched *s, const struct gguf_graph *g,
     return n;
 }
 
-static void improve(struct gguf_sched *s, const struct gguf_graph *g, size_t i,
-                    const int32_t *sources)
+static void improve_node(struct gguf_sched *s, const struct gguf_graph *g,
+                         size_t i, const int32_t *sources)
 {
     const struct gguf_tensor *t = g->nodes[i];
     int *b = &s->backend_of[i], n_src, most = -1;
@@ -254,9 +254,9 @@ static void settle_views(struct gguf_sched *s, const struct gguf_graph *g)
 }
 
 /* Node i has a backend that can compute it. */
-static enum gguf_status check(const struct gguf_sched *s,
-                              const struct gguf_graph *g, size_t i,
-                              struct gguf_error *err)
+static enum gguf_status check_node(const struct gguf_sched *s,
+                                   const struct gguf_graph *g, size_t i,
+                                   struct gguf_error *err)
 {
     const int b = s->backend_of[i];
     char name[160];
@@ -281,7 +281,7 @@ static enum gguf_status assign_plain(struct gguf_sched *s,
         if (is_view(g->nodes[i]) || may_run(s, g, 0, i))
             continue;
         s->backend_of[i] = GG_SCHED_NONE;
-        return check(s, g, i, err);
+        return check_node(s, g, i, err);
     }
     return GGUF_OK;
 }
@@ -296,18 +296,18 @@ enum gguf_status gg_sched_assign(struct gguf_sched *s,
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++)
         s->backend_of[i] = i < g->n_nodes && is_view(g->nodes[i])
                                ? GG_SCHED_NONE
-                               : certain(s, g, i);
+                               : is_certain(s, g, i);
     for (int with_last = 0; with_last < 2; with_last++) {
-        spread(s, g, true, with_last);
-        spread(s, g, false, with_last);
+        spread_backends(s, g, true, with_last);
+        spread_backends(s, g, false, with_last);
     }
     for (size_t i = 0; i < g->n_nodes; i++) {
         int32_t sources[GGUF_TENSOR_SRC];
         if (is_view(g->nodes[i]))
             continue;
         const int n_src = gg_sched_sources(g, i, sources);
-        improve(s, g, i, sources);
-        GG_TRY(check(s, g, i, err));
+        improve_node(s, g, i, sources);
+        GG_TRY(check_node(s, g, i, err));
         settle_sources(s, g, sources, n_src, s->backend_of[i]);
     }
     for (size_t i = g->n_nodes; i < g->n_nodes + g->n_leaves; i++)

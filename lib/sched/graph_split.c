@@ -40,8 +40,8 @@ static struct gguf_tensor **copy_at(const struct cut *c, int b, int32_t place)
     return &c->copies[(size_t)b * c->n + (size_t)place];
 }
 
-static void append(struct cut *c, struct gguf_tensor *t,
-                   const struct gguf_tensor *origin, int pool)
+static void append_copy(struct cut *c, struct gguf_tensor *t,
+                        const struct gguf_tensor *origin, int pool)
 {
     size_t i = c->l->shadow->n_nodes;
     gg_graph_append(c->l->shadow, t);
@@ -112,7 +112,7 @@ static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
         y->flags |= GG_TENSOR_EARLY;
     if (s->n_lanes > 1)
         y->flags |= GGUF_TENSOR_OUTPUT;
-    append(c, y, NULL, b);
+    append_copy(c, y, NULL, b);
     if (c->l == s->lanes) {
         add_slots(c, y, b);
         s->n_copies++;
@@ -154,7 +154,7 @@ static void drop_copies(struct cut *c, size_t root)
 }
 
 /* Whether t writes into memory of its root. */
-static bool writes(const struct gguf_tensor *t)
+static bool writes_root(const struct gguf_tensor *t)
 {
     return t->view_src && !is_view(t);
 }
@@ -182,8 +182,8 @@ static void add_shadow(struct cut *c, size_t i, int b)
         y->buffer = NULL;
     }
     c->l->shadows[i] = y;
-    append(c, y, t, s->backend_of[i]);
-    if (writes(t))
+    append_copy(c, y, t, s->backend_of[i]);
+    if (writes_root(t))
         drop_copies(c, root_of(c, i));
 }
 
@@ -281,7 +281,7 @@ static void cut_lane(struct cut *c)
 static void find_written(struct cut *c)
 {
     for (size_t i = 0; i < c->g->n_nodes; i++)
-        if (writes(c->g->nodes[i]))
+        if (writes_root(c->g->nodes[i]))
             c->written[root_of(c, i)] = true;
 }
 

@@ -6,7 +6,7 @@
 #include "sched/sched_int.h"
 
 /* The driver's function, or NULL. */
-static gguf_backend_set_profile_fn *setter(struct gguf_backend *b)
+static gguf_backend_set_profile_fn *find_setter(struct gguf_backend *b)
 {
     const struct gguf_driver *d = gguf_device_driver(gguf_backend_device(b));
     return d ? (gguf_backend_set_profile_fn *)gguf_driver_function(
@@ -23,7 +23,7 @@ enum gguf_status gguf_sched_set_profile(struct gguf_sched *s,
     s->profile_user = user;
     s->measures = 0;
     for (int b = 0; b < s->n_backends; b++) {
-        gguf_backend_set_profile_fn *set = setter(s->backends[b]);
+        gguf_backend_set_profile_fn *set = find_setter(s->backends[b]);
         if (!set)
             continue;
         set(s->backends[b], fn, user);

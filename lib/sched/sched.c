@@ -103,7 +103,8 @@ static void drop_plans(struct gg_sched_lane *l, size_t n_splits)
 }
 
 /* Forget the last graph; buffers, pins and memory stay. */
-static enum gguf_status forget(struct gguf_sched *s, struct gguf_error *err)
+static enum gguf_status forget_plan(struct gguf_sched *s,
+                                    struct gguf_error *err)
 {
     const enum gguf_status st = gguf_sched_sync(s, err);
     for (unsigned i = 0; i < s->n_lanes; i++) {
@@ -135,7 +136,7 @@ void gguf_sched_destroy(struct gguf_sched *s)
 {
     if (!s)
         return;
-    (void)forget(s, NULL);
+    (void)forget_plan(s, NULL);
     if (s->profile)
         (void)gguf_sched_set_profile(s, NULL, NULL, NULL);
     for (int b = 0; b < s->n_backends; b++)
@@ -152,7 +153,7 @@ void gguf_sched_destroy(struct gguf_sched *s)
 
 enum gguf_status gguf_sched_reset(struct gguf_sched *s, struct gguf_error *err)
 {
-    const enum gguf_status st = forget(s, err);
+    const enum gguf_status st = forget_plan(s, err);
     gg_sched_unpin(s);
     return st;
 }
@@ -388,12 +389,12 @@ static enum gguf_status clear_lanes(struct gguf_sched *s,
     return GGUF_OK;
 }
 
-static enum gguf_status assign(struct gguf_sched *s,
-                               const struct gguf_graph *g,
-                               struct gguf_error *err)
+static enum gguf_status assign_nodes(struct gguf_sched *s,
+                                     const struct gguf_graph *g,
+                                     struct gguf_error *err)
 {
     const size_t n = g->n_nodes + g->n_leaves;
-    (void)forget(s, NULL);
+    (void)forget_plan(s, NULL);
     s->backend_of =
         gg_sched_array(s, GG_SCHED_BACKEND_OF, n, sizeof *s->backend_of, err);
     if (s->backend_of)
@@ -421,13 +422,13 @@ enum gguf_status gg_sched_plan(struct gguf_sched *s,
     s->graph = NULL;
     gguf_sched_sync(s, NULL); /* its failure is not this graph's */
     if (!like)
-        st = assign(s, g, err);
+        st = assign_nodes(s, g, err);
     else if (!same)
         st = clear_lanes(s, g, err);
     if (st == GGUF_OK && !same)
         st = gg_sched_split(s, g, err);
     if (st != GGUF_OK) {
-        (void)forget(s, NULL);
+        (void)forget_plan(s, NULL);
         return st;
     }
     s->planned = g;

@@ -139,7 +139,7 @@ static enum gguf_status run_asking(struct gguf_sched *s,
 }
 
 /* Whether b can access memory of a, or both can access host memory. */
-static bool meet(const struct gguf_sched *s, int a, int b)
+static bool share_memory(const struct gguf_sched *s, int a, int b)
 {
     struct gguf_backend *x = s->backends[a], *y = s->backends[b];
     return gguf_backend_supports_buft(y, gguf_backend_buft(x)) ||
@@ -191,7 +191,7 @@ static enum gguf_status enter_split(struct gguf_sched *s,
     if (split->copies_end == split->end)
         return GGUF_OK;
     for (int a = 0; a < s->n_backends; a++)
-        if (a != b && is_async(s, a) && meet(s, a, b))
+        if (a != b && is_async(s, a) && share_memory(s, a, b))
             GG_TRY(wait_for(s, b, a, err));
     return GGUF_OK;
 }
@@ -223,8 +223,9 @@ static enum gguf_status run_split(struct gguf_sched *s,
 /* --- all of it ------------------------------------------------------------ */
 
 /* Wait until the last computation in this lane is done: with one lane, all. */
-static enum gguf_status enter(struct gguf_sched *s, struct gg_sched_lane *l,
-                              struct gguf_error *err)
+static enum gguf_status enter_lane(struct gguf_sched *s,
+                                   struct gg_sched_lane *l,
+                                   struct gguf_error *err)
 {
     if (s->n_lanes == 1)
         return gguf_sched_sync(s, err);
@@ -239,14 +240,15 @@ static enum gguf_status enter(struct gguf_sched *s, struct gg_sched_lane *l,
 
 /* Inputs may be changed from now on: backends that read them in place must be
  * done. */
-static enum gguf_status leave(struct gguf_sched *s, struct gg_sched_lane *l,
-                              struct gguf_error *err)
+static enum gguf_status leave_lane(struct gguf_sched *s,
+                                   struct gg_sched_lane *l,
+                                   struct gguf_error *err)
 {
     const int last = s->n_backends - 1;
     for (int b = 0; b < s->n_backends; b++) {
         if (l->used[b])
             GG_TRY(gguf_event_record(l->used[b], s->backends[b], err));
-        if (is_async(s, b) && (b == last || meet(s, b, last)))
+        if (is_async(s, b) && (b == last || share_memory(s, b, last)))
             GG_TRY(gguf_backend_sync(s->backends[b], err));
     }
     return GGUF_OK;
@@ -255,12 +257,12 @@ static enum gguf_status leave(struct gguf_sched *s, struct gg_sched_lane *l,
 static enum gguf_status run_lane(struct gguf_sched *s, struct gg_sched_lane *l,
                                  struct gguf_error *err)
 {
-    GG_TRY(enter(s, l, err));
+    GG_TRY(enter_lane(s, l, err));
     bool ends = false;
     GG_TRY(copy_inputs(s, l, err));
     for (size_t i = 0; i < s->n_splits && !ends; i++)
         GG_TRY(run_split(s, l, &l->splits[i], &ends, err));
-    return leave(s, l, err);
+    return leave_lane(s, l, err);
 }
 
 enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
@@ -317,7 +319,7 @@ enum gguf_status gg_sched_walk_begin(struct gg_sched_walk *w,
         GG_TRY(gguf_sched_alloc(s, graph, err));
     w->lane = s->lane;
     s->lane = (s->lane + 1) % s->n_lanes;
-    GG_TRY(enter(s, &s->lanes[w->lane], err));
+    GG_TRY(enter_lane(s, &s->lanes[w->lane], err));
     return copy_inputs(s, &s->lanes[w->lane], err);
 }
 
@@ -343,6 +345,6 @@ enum gguf_status gg_sched_walk_next(struct gg_sched_walk *w,
         if (*node)
             return GGUF_OK;
     }
-    GG_TRY(leave(s, l, err));
+    GG_TRY(leave_lane(s, l, err));
     return gguf_sched_sync(s, err);
 }
