@@ -14,27 +14,32 @@
 #include "convert/classes.h"
 #include "quant/job/job.h"
 
-/* Lists of rows; each ends with one without a class. */
-extern const struct gg_convert_arch gg_convert_class_dense[],
-    gg_convert_class_early[], gg_convert_class_kin[],
-    gg_convert_class_experts[], gg_convert_class_latent[],
-    gg_convert_class_routed[], gg_convert_class_gemma[],
-    gg_convert_class_recurrent[], gg_convert_class_delta[],
-    gg_convert_class_encoder[], gg_convert_class_vision[],
-    gg_convert_class_plamo[];
+/* The rows of each family, in family/FAMILY.c; a list ends with a row without
+ * a class. All rows of one class are in one family. */
+extern const struct gg_convert_arch gg_convert_family_llama[],
+    gg_convert_family_mistral[], gg_convert_family_qwen[],
+    gg_convert_family_diffusion[], gg_convert_family_gemma[],
+    gg_convert_family_phi[], gg_convert_family_glm[],
+    gg_convert_family_deepseek[], gg_convert_family_bailing[],
+    gg_convert_family_kimi[], gg_convert_family_minimax[],
+    gg_convert_family_minicpm[], gg_convert_family_hunyuan[],
+    gg_convert_family_ernie[], gg_convert_family_granite[],
+    gg_convert_family_falcon[], gg_convert_family_cohere[],
+    gg_convert_family_olmo[], gg_convert_family_exaone[],
+    gg_convert_family_nemotron[], gg_convert_family_plamo[],
+    gg_convert_family_lfm[], gg_convert_family_gpt[], gg_convert_family_bert[],
+    gg_convert_family_t5[], gg_convert_family_mamba[],
+    gg_convert_family_rwkv[], gg_convert_family_expert[];
 
-/* Lists of names that several have: what nearly all have that came after
- * Llama; experts as Qwen, OLMoE, DeepSeek, GLM and others name them; Mixtral's;
- * layers that draft; norms after the branches; Granite's experts; a state space
- * in each layer. */
+/* shared_names.c: lists of names that several families have: Llama's; experts
+ * as Qwen, OLMoE, DeepSeek and GLM name them; Mixtral's experts; norms after
+ * attention and feed-forward part; latent attention and its indexer; GPT
+ * BigCode's; Mamba 2 beside attention. */
 extern const struct gg_convert_name gg_convert_names_llama[],
     gg_convert_names_experts[], gg_convert_names_mixtral[],
     gg_convert_names_nextn[], gg_convert_names_after[],
-    gg_convert_names_granitemoe[];
-
-/* Rows of the output matrix, or of the embedding, for a reranker's answers. */
-extern const struct gg_convert_name gg_convert_names_answers[],
-    gg_convert_names_tied_answers[];
+    gg_convert_names_latent[], gg_convert_names_indexer[],
+    gg_convert_names_starcoder[], gg_convert_names_hybrid[];
 
 #define L "model.layers.%."
 #define B "blk.%."
@@ -187,6 +192,67 @@ extern const struct gg_convert_name gg_convert_names_answers[],
              "{document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n"       \
              "</think>\n\n"),                                                 \
         OR("/tokenizer.chat_templates", "reranker_templates", LABELS, 0)
+/* Families by the sizes of their vocabularies: Code Llama, whose tokens of
+ * filling in have no texts of their own in its files, and Granite's small ones
+ * and SmolLM. */
+#define IF_CODE(KEY, ID)                                                      \
+    OF("/tokenizer.ggml." KEY "_token_id", U32, "vocab_size=32016?" #ID)
+#define OF_SIZE                                                               \
+    ROWS(IF_CODE("prefix", 32007), IF_CODE("suffix", 32008),                  \
+         IF_CODE("middle", 32009),                                            \
+         OF("/tokenizer.ggml.add_bos_token", BOOL, "vocab_size=49152?0")),    \
+        .roles = "eot=\xe2\x96\x81<EOT>"
+/* Keys and values from a narrow vector; the matrix for keys goes to the side
+ * of the queries. */
+#define NOPE "qk_nope_head_dim"
+/* As the DeepSeek models have them: layers without experts first, shared
+ * experts, gates that are chosen with a bias. */
+#define DEEPSEEK_KEYS                                                         \
+    OF("leading_dense_block_count", U32,                                      \
+       "first_k_dense_replace|(n_routed_experts?0:num_hidden_layers)"),       \
+        VOCAB_SIZE, U32("attention.q_lora_rank", "q_lora_rank"),              \
+        OF("attention.kv_lora_rank", U32, "kv_lora_rank|512"),                \
+        OF("attention.key_length", U32, "kv_lora_rank|512+qk_rope_head_dim"), \
+        OF("attention.value_length", U32, "kv_lora_rank|512"),                \
+        OF("attention.key_length_mla", U32, NOPE "+qk_rope_head_dim"),        \
+        U32("attention.value_length_mla", "v_head_dim"), EXPERT_FF,           \
+        OF("expert_feed_forward_length", U32, "(intermediate_size)"),         \
+        OF("expert_shared_count", U32, "n_shared_experts|0"), WEIGHTS_SCALE,  \
+        OF("expert_weights_norm", BOOL, "norm_topk_prob=1?1"),                \
+        U32("rope.dimension_count", "qk_rope_head_dim"),                      \
+        OF("rope.scaling.yarn_log_multiplier", F32,                           \
+           "0.1*rope_scaling.mscale_all_dim|rope_parameters.mscale_all_dim")
+#define LATENT_KEYS                                                           \
+    OF("attention.head_count_kv", U32, "1"),                                  \
+        OR("attention.layer_norm_rms_epsilon", "rms_norm_eps", F32, 1e-6),    \
+        DEEPSEEK_KEYS
+#define INDEXER_KEYS                                                          \
+    U32("attention.indexer.head_count", "index_n_heads"),                     \
+        U32("attention.indexer.key_length", "index_head_dim"),                \
+        U32("attention.indexer.top_k", "index_topk")
+/* Norms multiply by 1 + weight. */
+#define NORMS_PLUS_1                                                          \
+    N_HOW("model.norm", "output_norm", PLUS_1),                               \
+        N_HOW(L "input_layernorm", B "attn_norm", PLUS_1),                    \
+        N_HOW(L "post_attention_layernorm", B "ffn_norm", PLUS_1),            \
+        N_HOW(L "self_attn.q_norm", B "attn_q_norm", PLUS_1),                 \
+        N_HOW(L "self_attn.k_norm", B "attn_k_norm", PLUS_1)
+#define LEAD_TYPES(ELSE)                                                      \
+    OF("leading_dense_block_count", U32,                                      \
+       "first(mlp_layer_types:dense=0)|" ELSE)
+#define BACKBONE_MIXER "backbone.layers.%.mixer."
+/* One number a head; norms by group. */
+#define MAMBA2(P)                                                             \
+    N_HOW(P "conv1d", B "ssm_conv1d", SQUEEZE),                               \
+        N(P "dt_bias", B "ssm_dt.bias"),                                      \
+        { P "A_log", B "ssm_a", GG_HOW_NEG_EXP, "x > x, 1", NULL },           \
+        N_AXES(P "D", B "ssm_d", "x > x, 1"),                                 \
+        N_AXES(P "norm", B "ssm_norm",                                        \
+               "x=(n_groups|mamba_n_groups|n_group|1) y > x, y")
+#define LAYERS_MAMBA L "mamba."
+#define MAMBA_EPS                                                             \
+    OF("attention.layer_norm_rms_epsilon", F32,                               \
+       "layer_norm_epsilon|rms_norm_eps|1e-5")
 /* What those have whose queries and keys are permuted. */
 #define TURNED .turned = true, .rope_count = true, .vocab_size = true
 

@@ -9,12 +9,20 @@
 #include <string.h>
 
 static const struct gg_convert_arch *const lists[] = {
-    gg_convert_class_dense,  gg_convert_class_early,
-    gg_convert_class_kin,    gg_convert_class_experts,
-    gg_convert_class_latent, gg_convert_class_routed,
-    gg_convert_class_gemma,  gg_convert_class_recurrent,
-    gg_convert_class_delta,  gg_convert_class_encoder,
-    gg_convert_class_vision, gg_convert_class_plamo,
+    gg_convert_family_llama,   gg_convert_family_mistral,
+    gg_convert_family_qwen,    gg_convert_family_diffusion,
+    gg_convert_family_gemma,   gg_convert_family_phi,
+    gg_convert_family_glm,     gg_convert_family_deepseek,
+    gg_convert_family_bailing, gg_convert_family_kimi,
+    gg_convert_family_minimax, gg_convert_family_minicpm,
+    gg_convert_family_hunyuan, gg_convert_family_ernie,
+    gg_convert_family_granite, gg_convert_family_falcon,
+    gg_convert_family_cohere,  gg_convert_family_olmo,
+    gg_convert_family_exaone,  gg_convert_family_nemotron,
+    gg_convert_family_plamo,   gg_convert_family_lfm,
+    gg_convert_family_gpt,     gg_convert_family_bert,
+    gg_convert_family_t5,      gg_convert_family_mamba,
+    gg_convert_family_rwkv,    gg_convert_family_expert,
 };
 
 const struct gg_convert_arch *gg_convert_arch_row(size_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* class_gemma.c - rows of the Gemma models */
+/* gemma.c - classes of Gemma */
 #include "config.h"
 #include "convert/class_row.h"
 
@@ -93,7 +93,7 @@ static const struct gg_convert_name embedding_names[] = {
     N_NOT("lm_head"), END_NAMES
 };
 
-const struct gg_convert_arch gg_convert_class_gemma[] = {
+const struct gg_convert_arch gg_convert_family_gemma[] = {
     { .classes = "GemmaForCausalLM",
       .arch = "gemma",
       .ties = true,

@@ -1,66 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* class_delta.c - rows of the delta rule's models, and of RWKV */
+/* rwkv.c - classes of RWKV */
 #include "config.h"
 #include "convert/class_row.h"
-
-#define A  L "linear_attn."
-#define KH "linear_num_key_heads"
-#define VH "linear_num_value_heads"
-#define DK "linear_key_head_dim"
-#define DV "linear_value_head_dim"
-
-/* Norms, but that in the delta rule, multiply by 1 + weight; queries come with
- * their gates. Layers that draft come after the others. */
-static const struct gg_convert_name norm_names[] = {
-    N_HOW("model.norm", "output_norm", PLUS_1),
-    N_HOW(L "input_layernorm", B "attn_norm", PLUS_1),
-    N_HOW(L "post_attention_layernorm", B "post_attention_norm", PLUS_1),
-    N_HOW(L "self_attn.q_norm", B "attn_q_norm", PLUS_1),
-    N_HOW(L "self_attn.k_norm", B "attn_k_norm", PLUS_1),
-    { A "A_log", B "ssm_a", GG_HOW_NEG_EXP, "k=" KH " r > r k", NULL },
-    N_AXES(A "dt_bias", B "ssm_dt.bias", "k=" KH " r > r k"),
-    N(A "norm", B "ssm_norm"),
-    N_HOW("mtp.norm", "blk.+.nextn.shared_head_norm", PLUS_1),
-    N_HOW("mtp.pre_fc_norm_embedding", "blk.+.nextn.enorm", PLUS_1),
-    N_HOW("mtp.pre_fc_norm_hidden", "blk.+.nextn.hnorm", PLUS_1),
-    N("mtp.fc", "blk.+.nextn.eh_proj"),
-    END_NAMES
-};
-
-/* Heads of keys, each with its queries, its values and gates. */
-#define QKVZ(AXES) "k=" KH " n=(2*" DK "+2*" DV "*" VH "/" KH ")" AXES
-static const struct gg_convert_name next_names[] = {
-    N_AXES(A "in_proj_qkvz", B "attn_qkv", QKVZ("[" DK "@0]") ", * > k n, *"),
-    N_AXES(A "in_proj_qkvz", B "attn_qkv",
-           QKVZ("[" DK "@" DK "]") ", * > k n, *"),
-    N_AXES(A "in_proj_qkvz", B "attn_qkv",
-           QKVZ("[" DV "*" VH "/" KH "@2*" DK "]") ", * > k n, *"),
-    N_AXES(A "in_proj_qkvz", B "attn_gate",
-           QKVZ("[" DV "*" VH "/" KH "@2*" DK "+" DV "*" VH "/" KH
-                "]") ", * > k n, *"),
-    N(A "in_proj_ba", B "ssm_ba"),
-    { A "A_log", B "ssm_a", GG_HOW_NEG_EXP, NULL, NULL },
-    N(A "dt_bias", B "ssm_dt.bias"),
-    N_HOW(A "conv1d", B "ssm_conv1d", SQUEEZE),
-    N(A "out_proj", B "ssm_out"),
-    END_NAMES
-};
-
-/* Value heads by their key's head become key heads by number: r for each of k
- * are k for each of r. */
-static const struct gg_convert_name tiled_names[] = {
-    N_AXES(A "in_proj_qkv", B "attn_qkv", "[2*" KH "*" DK "@0] x, * > x, *"),
-    N_AXES(A "in_proj_qkv", B "attn_qkv",
-           "[@2*" KH "*" DK "] k=" KH " r d=" DV ", * > r k d, *"),
-    N_AXES(A "in_proj_z", B "attn_gate", "k=" KH " r d=" DV ", * > r k d, *"),
-    N_AXES(A "in_proj_b", B "ssm_beta", "k=" KH " r, * > r k, *"),
-    N_AXES(A "in_proj_a", B "ssm_alpha", "k=" KH " r, * > r k, *"),
-    N_AXES(A "conv1d", B "ssm_conv1d", "[2*" KH "*" DK "@0] x, 1, c > x, c"),
-    N_AXES(A "conv1d", B "ssm_conv1d",
-           "[@2*" KH "*" DK "] k=" KH " r d=" DV ", 1, c > r k d, c"),
-    N_AXES(A "out_proj", B "ssm_out", "x, k=" KH " r d=" DV " > x, r k d"),
-    END_NAMES
-};
 
 /* What mixes two tokens, in one tensor; x_x has it so. Checkpoints have two
  * forms, their authors' own and that of flash-linear-attention; narrow matrices
@@ -75,6 +16,7 @@ static const struct gg_convert_name tiled_names[] = {
     N(P X "_lora.lora.0.weight", B "time_mix_" X "1.weight"),                 \
         N(P X "_lora.lora.2.weight", B "time_mix_" X "2.weight"),             \
         N(P X "_lora.lora.2.bias", B "time_mix_" X "0.weight")
+
 /* The first layer has no values before it: what it has for them is not read,
  * and files have its rates there. */
 #define RATES_OWN(P)                                                          \
@@ -97,6 +39,7 @@ static const struct gg_convert_name tiled_names[] = {
     N(P "k_proj", B "time_mix_key"), N(P "v_proj", B "time_mix_value"),       \
         N(P "r_proj", B "time_mix_receptance"),                               \
         N(P "o_proj", B "time_mix_output"), N(P "g_norm", B "time_mix_ln")
+
 /* ONE, of both forms, is what folders are made with. */
 #define RWKV7(P, ONE, OTHER)                                                  \
     LERP(P, "r"), LERP(P, "w"), LERP(P, "k"), LERP(P, "v"), LERP(P, "a"),     \
@@ -110,6 +53,7 @@ static const struct gg_convert_name tiled_names[] = {
         N_HOW(P "k_a", B "time_mix_k_a.weight", SQUEEZE),                     \
         N_AXES(P "r_k", B "time_mix_r_k.weight", "x, y > x y"),               \
         SQUARE_##ONE(P), SQUARE_##OTHER(P)
+
 static const struct gg_convert_name rwkv7_names[] = {
     FIRST("model.layers.0.attn.", FLA, OWN),
     FIRST("model.layers.0.attention.", OWN, FLA),
@@ -151,6 +95,7 @@ static const struct gg_convert_name rwkv7_names[] = {
         N(P "gate", B "time_mix_gate")
 #define A6 "blocks.%.attention."
 #define F6 "blocks.%.feed_forward."
+
 static const struct gg_convert_name rwkv6_names[] = {
     N("embeddings", "token_embd"),
     N("blocks.0.pre_ln", "token_embd_norm"),
@@ -182,6 +127,7 @@ static const struct gg_convert_name rwkv6_names[] = {
 #define W2(NO)                                                                \
     N_AXES(Q6 "time_maa_w2", B "time_mix_w2.weight",                          \
            "5[1@" NO "], r, c > 1, c, r")
+
 static const struct gg_convert_name rwkv6qwen2_names[] = {
     RWKV6(Q6),
     W1("3"),
@@ -207,57 +153,11 @@ static const struct gg_convert_name arwkv7_names[] = {
     RWKV7(L "self_attn.time_mixer.", OWN, FLA), END_NAMES
 };
 
-/* ---- rows ---- */
-
-#define LAYERS_MTP "num_hidden_layers+mtp_num_hidden_layers|0"
-#define DELTA_SIZES                                                           \
-    U32("ssm.conv_kernel", "linear_conv_kernel_dim"),                         \
-        U32("ssm.state_size", DK), U32("ssm.group_count", KH),                \
-        U32("ssm.time_step_rank", VH), OF("ssm.inner_size", U32, DV "*" VH),  \
-        OF("full_attention_interval", U32, "full_attention_interval|4"),      \
-        OF("rope.dimension_count", U32,                                       \
-           HEAD "*rope_parameters.partial_rotary_factor|partial_rotary_"      \
-                "factor|0.25//1")
-#define DELTA_KEYS                                                            \
-    OF("block_count", U32, LAYERS_MTP), EXPERT_FF, SHARED_FF,                 \
-        OF("nextn_predict_layers", U32,                                       \
-           "mtp_num_hidden_layers>0?mtp_num_hidden_layers"),                  \
-        DELTA_SIZES
-#define SECTIONS                                                              \
-    {                                                                         \
-        "rope.dimension_sections", "=11,11,10,0", GG_KIND_U32, 0              \
-    }
 /* The rank that a model of a width has, if its file does not say. */
 #define RANK(NAMES, POWER, FACTOR)                                            \
     NAMES "|(32*max(1,(pow(hidden_size," POWER ")*" FACTOR "/32+0.5)//1))"
 
-const struct gg_convert_arch gg_convert_class_delta[] = {
-    { .classes = "Qwen3NextForCausalLM",
-      .arch = "qwen3next",
-      .layers = LAYERS_MTP,
-      .drafts = "mtp.layers.",
-      .names = { next_names, norm_names, gg_convert_names_experts,
-                 gg_convert_names_llama },
-      .keys = ROWS(DELTA_KEYS) },
-    { .classes = "Qwen3_5ForConditionalGeneration Qwen3_5ForCausalLM",
-      .arch = "qwen35",
-      .layers = LAYERS_MTP,
-      .drafts = "mtp.layers.",
-      .names = { tiled_names, norm_names, gg_convert_names_llama },
-      .keys = ROWS(DELTA_KEYS, SECTIONS) },
-    /* without the layers that draft */
-    { .classes = "MiniCPMV4_6ForConditionalGeneration",
-      .arch = "qwen35",
-      .skip = "mtp. model.mtp.",
-      .names = { tiled_names, norm_names, gg_convert_names_llama },
-      .keys = ROWS(DELTA_SIZES, SECTIONS) },
-    { .classes = "Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM",
-      .arch = "qwen35moe",
-      .layers = LAYERS_MTP,
-      .drafts = "mtp.layers.",
-      .names = { tiled_names, norm_names, gg_convert_names_experts,
-                 gg_convert_names_llama },
-      .keys = ROWS(DELTA_KEYS, SECTIONS) },
+const struct gg_convert_arch gg_convert_family_rwkv[] = {
     { .classes = "RWKV7ForCausalLM Rwkv7ForCausalLM",
       .arch = "rwkv7",
       .names = { rwkv7_names },

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* class_early.c - rows of architectures that are not built after Llama */
+/* gpt.c - classes of GPT-2 and models built like it */
 #include "config.h"
 #include "convert/class_row.h"
+
+static const struct gg_convert_name starcoder2_names[] = {
+    N(L "mlp.c_fc", B "ffn_up"), N(L "mlp.c_proj", B "ffn_down"), END_NAMES
+};
+
+/* A norm for each head, told by numbers. */
+static const struct gg_convert_name stablelm_names[] = {
+    N(L "self_attn.q_layernorm.norms.@", B "attn_q_norm"),
+    N(L "self_attn.k_layernorm.norms.@", B "attn_k_norm"), END_NAMES
+};
 
 /* Conv1D has its matrices the other way round. */
 static const struct gg_convert_name gpt2_names[] = {
@@ -28,24 +38,9 @@ static const struct gg_convert_name rugpt3xl_names[] = {
     N(L "self_attn.v_proj", B "attn_qkv"), END_NAMES
 };
 
-/* The same with matrices as they are. */
-static const struct gg_convert_name starcoder_names[] = {
-    N("wte", "token_embd"),
-    N("wpe", "position_embd"),
-    N("ln_f", "output_norm"),
-    N_NOT("h.%.attn.bias"),
-    N("h.%.ln_1", B "attn_norm"),
-    N("h.%.attn.c_attn", B "attn_qkv"),
-    N("h.%.attn.c_proj", B "attn_output"),
-    N("h.%.ln_2", B "ffn_norm"),
-    N("h.%.mlp.c_fc", B "ffn_up"),
-    N("h.%.mlp.c_proj", B "ffn_down"),
-    N("lm_head", "output"),
-    END_NAMES
-};
-
 /* Query, key and value of each head lie together. */
 #define QKV_BY_HEAD "h 3 d, * > 3 h d, *"
+
 static const struct gg_convert_name gptneox_names[] = {
     N("embed_in", "token_embd"),
     N("embed_out", "output"),
@@ -76,32 +71,6 @@ static const struct gg_convert_name bloom_names[] = {
     END_NAMES
 };
 
-/* Each key's head, with the queries that share it before it: all queries, all
- * keys, all values. */
-#define FALCON_KV "(num_kv_heads|n_head_kv|1)"
-#define FALCON_H  "(num_attention_heads|n_head)"
-#define FALCON(SLICE)                                                         \
-    "k=" FALCON_KV " n=(" FALCON_H "/" FALCON_KV "+2)[" SLICE                 \
-    "] d, * > k n d, *"
-static const struct gg_convert_name falcon_names[] = {
-    N("word_embeddings", "token_embd"),
-    N("ln_f", "output_norm"),
-    N("lm_head", "output"),
-    N("h.%.input_layernorm", B "attn_norm"),
-    N("h.%.ln_mlp", B "attn_norm"),
-    N("h.%.ln_attn", B "attn_norm_2"),
-    N_AXES("h.%.self_attention.query_key_value", B "attn_qkv",
-           FALCON(FALCON_H "/" FALCON_KV "@0")),
-    N_AXES("h.%.self_attention.query_key_value", B "attn_qkv",
-           FALCON("1@" FALCON_H "/" FALCON_KV)),
-    N_AXES("h.%.self_attention.query_key_value", B "attn_qkv",
-           FALCON("1@" FALCON_H "/" FALCON_KV "+1")),
-    N("h.%.self_attention.dense", B "attn_output"),
-    N("h.%.mlp.dense_h_to_4h", B "ffn_up"),
-    N("h.%.mlp.dense_4h_to_h", B "ffn_down"),
-    END_NAMES
-};
-
 static const struct gg_convert_name mpt_names[] = {
     N("wte", "token_embd"),
     N("wpe", "position_embd"),
@@ -117,38 +86,6 @@ static const struct gg_convert_name mpt_names[] = {
     N("blocks.%.ffn.down_proj", B "ffn_down"),
     N("blocks.%.ffn.act.scale", B "ffn.act.scales"),
     END_NAMES
-};
-
-/* Query, key and value, each of all heads, queries and keys permuted. */
-static const struct gg_convert_name baichuan_names[] = {
-    N_AXES(L "self_attn.W_pack", B "attn_q", "3[1@0] h 2 d, * > h d 2, *"),
-    N_AXES(L "self_attn.W_pack", B "attn_k", "3[1@1] h 2 d, * > h d 2, *"),
-    N_AXES(L "self_attn.W_pack", B "attn_v", "3[1@2] x, * > x, *"), END_NAMES
-};
-
-static const struct gg_convert_name glm_names[] = {
-    N(L "mlp.gate_up_proj", B "ffn_up"), /* both, as one */
-    END_NAMES
-};
-
-static const struct gg_convert_name chatglm_names[] = {
-    N("embedding.word_embeddings", "token_embd"),
-    N("encoder.final_layernorm", "output_norm"),
-    N("output_layer", "output"),
-    N("encoder.layers.%.input_layernorm", B "attn_norm"),
-    N("encoder.layers.%.self_attention.query_key_value", B "attn_qkv"),
-    N("encoder.layers.%.self_attention.dense", B "attn_output"),
-    N("encoder.layers.%.post_attention_layernorm", B "ffn_norm"),
-    N("encoder.layers.%.mlp.dense_h_to_4h", B "ffn_up"),
-    N("encoder.layers.%.mlp.dense_4h_to_h", B "ffn_down"),
-    N_NOT("rotary_pos_emb.inv_freq"),
-    END_NAMES
-};
-
-/* w1 carries what the activated w2 multiplies. */
-static const struct gg_convert_name qwen_names[] = {
-    N("h.%.mlp.w1", B "ffn_up"), N("h.%.mlp.w2", B "ffn_gate"),
-    N_NOT("rotary_emb.inv_freq"), END_NAMES
 };
 
 /* One head of keys, one of values. */
@@ -177,31 +114,101 @@ static const struct gg_convert_name jais_names[] = {
     END_NAMES
 };
 
-#define OE "transformer.layers.%."
-static const struct gg_convert_name openelm_names[] = {
-    N("transformer.token_embeddings", "token_embd"),
-    N("transformer.norm", "output_norm"),
-    N(OE "attn_norm", B "attn_norm"),
-    N(OE "attn.qkv_proj", B "attn_qkv"),
-    N(OE "attn.q_norm", B "attn_q_norm"),
-    N(OE "attn.k_norm", B "attn_k_norm"),
-    N(OE "attn.out_proj", B "attn_output"),
-    N(OE "ffn_norm", B "ffn_norm"),
-    N_HOW(OE "ffn.proj_1", B "ffn_gate", HALF_1),
-    N_HOW(OE "ffn.proj_1", B "ffn_up", HALF_2),
-    N(OE "ffn.proj_2", B "ffn_down"),
+/* Gains instead of norms, and positions that turn the other way. */
+#define T "model.blocks.%."
+
+static const struct gg_convert_name talkie_names[] = {
+    N("model.embed", "token_embd"),
+    N("lm_head", "output.weight"),
+    N_KEY("lm_head_gain.w_g", "logit_scale"),
+    N_HOW(T "attn.attn_query", B "attn_q", NEG_HALF),
+    N_HOW(T "attn.attn_key", B "attn_k", NEG_HALF),
+    N(T "attn.attn_value", B "attn_v"),
+    N(T "attn.attn_resid", B "attn_output"),
+    N_AXES(T "attn.head_gain.head_g", B "attn_q_norm.weight", "x > x, 1"),
+    N(T "attn_gain.a_g", B "attn_output.scale"),
+    N(T "mlp.mlp_gate", B "ffn_gate"),
+    N(T "mlp.mlp_linear", B "ffn_up"),
+    N(T "mlp.mlp_resid", B "ffn_down"),
+    N(T "mlp_gain.a_g", B "ffn_down.scale"),
+    N(T "embed_skip.a_g", B "layer_output_scale.weight"),
     END_NAMES
 };
-/* The width of a layer: the nearest multiple of the divisor, and one more if
- * that is less than nine tenths. */
-#define OE_WIDTH "(ffn_multipliers*model_dim)"
-#define OE_NEAR                                                               \
-    "max(ffn_dim_divisor,(" OE_WIDTH                                          \
-    "+ffn_dim_divisor/2)//ffn_dim_divisor*ffn_dim_divisor)"
 
-/* ---- rows ---- */
+/* The same, and gates and others take turns. In MXFP4, as it is published, rows
+ * are rows: the blocks are along what is multiplied. */
+static const struct gg_convert_name gpt_oss_names[] = {
+    N(L "self_attn.sinks", B "attn_sinks.weight"),
+    N(L "post_attention_layernorm", B "post_attention_norm"),
+    N(L "mlp.router", B "ffn_gate_inp"),
+    N_AXES(L "mlp.experts.gate_up_proj", B "ffn_gate_exps.weight",
+           "x, c, f 2[1@0] > x, f, c"),
+    N_AXES(L "mlp.experts.gate_up_proj", B "ffn_up_exps.weight",
+           "x, c, f 2[1@1] > x, f, c"),
+    N_AXES(L "mlp.experts.gate_up_proj_bias", B "ffn_gate_exps.bias",
+           "x, f 2[1@0] > x, f"),
+    N_AXES(L "mlp.experts.gate_up_proj_bias", B "ffn_up_exps.bias",
+           "x, f 2[1@1] > x, f"),
+    N_AXES(L "mlp.experts.down_proj", B "ffn_down_exps.weight",
+           "x, f, c > x, c, f"),
+    N(L "mlp.experts.down_proj_bias", B "ffn_down_exps.bias"),
+    N_AXES(L "mlp.experts.gate_up_proj_blocks", B "ffn_gate_exps.weight",
+           "x, f 2[1@0], c > x, f, c"),
+    N_AXES(L "mlp.experts.gate_up_proj_blocks", B "ffn_up_exps.weight",
+           "x, f 2[1@1], c > x, f, c"),
+    N(L "mlp.experts.down_proj_blocks", B "ffn_down_exps.weight"),
+    /* one by one, with weights and biases, as some quantizers need them */
+    EACH_EXPERT(L "mlp.experts.@."),
+    N_AXES(L "mlp.experts.gate_up_projs.@", B "ffn_gate_exps",
+           "f 2[1@0], * > f, *"),
+    N_AXES(L "mlp.experts.gate_up_projs.@", B "ffn_up_exps",
+           "f 2[1@1], * > f, *"),
+    N(L "mlp.experts.down_projs.@", B "ffn_down_exps"), END_NAMES
+};
 
-const struct gg_convert_arch gg_convert_class_early[] = {
+static const struct gg_convert_name dbrx_names[] = {
+    N("transformer.wte", "token_embd"), N("transformer.norm_f", "output_norm"),
+    N("transformer.blocks.%.norm_attn_norm.norm_1", B "attn_norm"),
+    N("transformer.blocks.%.norm_attn_norm.norm_2", B "attn_output_norm"),
+    N("transformer.blocks.%.norm_attn_norm.attn.Wqkv", B "attn_qkv"),
+    N("transformer.blocks.%.norm_attn_norm.attn.out_proj", B "attn_output"),
+    N("transformer.blocks.%.ffn.router.layer", B "ffn_gate_inp"),
+    N_AXES("transformer.blocks.%.ffn.experts.mlp.w1", B "ffn_gate_exps.weight",
+           "e=ffn_config.moe_num_experts f, c > e, f, c"),
+    N_AXES("transformer.blocks.%.ffn.experts.mlp.v1", B "ffn_up_exps.weight",
+           "e=ffn_config.moe_num_experts f, c > e, f, c"),
+    N_AXES("transformer.blocks.%.ffn.experts.mlp.w2", B "ffn_down_exps.weight",
+           "e=ffn_config.moe_num_experts f, c > e, c, f"),
+    /* one by one, each a Linear of its own */
+    N("transformer.blocks.%.ffn.experts.mlp.@.w1", B "ffn_gate_exps"),
+    N("transformer.blocks.%.ffn.experts.mlp.@.v1", B "ffn_up_exps"),
+    N("transformer.blocks.%.ffn.experts.mlp.@.w2", B "ffn_down_exps"),
+    END_NAMES
+};
+
+const struct gg_convert_arch gg_convert_family_gpt[] = {
+    { .classes = "Starcoder2ForCausalLM",
+      .arch = "starcoder2",
+      .ties = true,
+      .names = OVER(starcoder2_names) },
+    { .classes = "StableLmForCausalLM StableLMEpochForCausalLM "
+                 "LlavaStableLMEpochForCausalLM",
+      .arch = "stablelm",
+      .names = OVER(stablelm_names),
+      .keys =
+          ROWS(U32("context_length", "max_position_embeddings"),
+               U32("embedding_length", "hidden_size"),
+               U32("block_count", "num_hidden_layers"),
+               U32("feed_forward_length", "intermediate_size"),
+               OF("rope.dimension_count", U32,
+                  "partial_rotary_factor|rope_pct|rope_parameters."
+                  "partial_rotary_factor*" HEAD "//1"),
+               THETA, U32("attention.head_count", "num_attention_heads"),
+               U32("attention.head_count_kv", "num_key_value_heads"),
+               OF("use_parallel_residual", BOOL, "use_parallel_residual|1"),
+               F32("attention.layer_norm_epsilon", "layer_norm_eps norm_eps")),
+      .only_keys = true,
+      .rope_count = true },
     { .classes = "GPT2LMHeadModel GPT2Model",
       .arch = "gpt2",
       .ties = true,
@@ -221,7 +228,7 @@ const struct gg_convert_arch gg_convert_class_early[] = {
       .arch = "starcoder",
       .ties = true,
       .strip = "transformer.",
-      .names = { starcoder_names },
+      .names = { gg_convert_names_starcoder },
       .keys = ROWS(U32("context_length", "n_positions"),
                    U32("embedding_length", "n_embd"),
                    OF("feed_forward_length", U32, "n_inner|(4*n_embd)"),
@@ -259,21 +266,6 @@ const struct gg_convert_arch gg_convert_class_early[] = {
                U32("attention.head_count_kv", "num_attention_heads n_head"),
                F32("attention.layer_norm_epsilon", "layer_norm_epsilon")),
       .only_keys = true },
-    { .classes = "FalconForCausalLM RWForCausalLM",
-      .arch = "falcon",
-      .ties = true,
-      .strip = "transformer.",
-      .names = { falcon_names },
-      .keys = ROWS(ALWAYS("context_length", U32, 2048),
-                   WORD("tensor_data_layout", "jploski"),
-                   U32("embedding_length", "hidden_size"),
-                   OF("feed_forward_length", U32, "4*hidden_size"),
-                   U32("block_count", "num_hidden_layers n_layer"),
-                   OF("attention.head_count", U32, FALCON_H),
-                   OF("attention.head_count_kv", U32, FALCON_KV),
-                   F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-                   THETA),
-      .only_keys = true },
     { .classes = "MPTForCausalLM MptForCausalLM",
       .arch = "mpt",
       .ties = true,
@@ -290,55 +282,10 @@ const struct gg_convert_arch gg_convert_class_early[] = {
                    OF("attention.max_alibi_bias", F32,
                       "attn_config.alibi=1?attn_config.alibi_bias_max|8:0")),
       .only_keys = true },
-    { .classes = "BaichuanForCausalLM BaiChuanForCausalLM",
-      .arch = "baichuan",
-      .names = OVER(baichuan_names),
-      .keys = ROWS(WORD("tensor_data_layout", "Meta AI original pth"),
-                   OF("rope.dimension_count", U32, HEAD)) },
-    { .classes = "ChatGLMModel ChatGLMForConditionalGeneration",
-      .arch = "chatglm",
-      .roles = "eos=<|endoftext|> eot=<|user|> unk=<|endoftext|>",
-      .strip = "transformer.",
-      .names = { chatglm_names },
-      .keys = ROWS(
-          U32("context_length", "seq_length"),
-          U32("embedding_length", "hidden_size"),
-          OF("feed_forward_length", U32,
-             "ffn_hidden_size|intermediate_size|(4*hidden_size)"),
-          U32("block_count", "num_layers num_hidden_layers"),
-          U32("attention.head_count", "num_attention_heads"),
-          OF("attention.head_count_kv", U32,
-             "multi_query_group_num|num_key_value_heads|num_attention_heads"),
-          OR("attention.layer_norm_rms_epsilon",
-             "layernorm_epsilon rms_norm_eps", F32, 1e-5),
-          FILE_TYPE,
-          OF("rope.dimension_count", U32,
-             "attention_dim|kv_channels|" HEAD
-             "*partial_rotary_factor|0.5//1"),
-          ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0),
-          OF("rope.freq_base", F32, "10000*rope_ratio|1")),
-      .only_keys = true },
-    /* GLM-4 and GLM-Edge in transformers' own form */
-    { .classes = "GlmForCausalLM",
-      .arch = "chatglm",
-      .roles = "eos=<|endoftext|> eot=<|user|> unk=<|endoftext|>",
-      .names = OVER(glm_names),
-      .keys = ROWS(OF("rope.dimension_count", U32,
-                      HEAD "*partial_rotary_factor|rope_parameters."
-                           "partial_rotary_factor|0.5//1"),
-                   ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0)) },
-    { .classes = "QWenLMHeadModel",
-      .arch = "qwen",
-      .strip = "transformer.",
-      .names = { qwen_names, starcoder_names },
-      .keys =
-          ROWS(F32("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
-               OF("rope.dimension_count", U32,
-                  "kv_channels|(hidden_size//num_attention_heads)")) },
     { .classes = "GPTRefactForCausalLM",
       .arch = "refact",
       .strip = "transformer.",
-      .names = { refact_names, starcoder_names },
+      .names = { refact_names, gg_convert_names_starcoder },
       .keys = ROWS(
           U32("context_length", "n_positions"),
           U32("embedding_length", "n_embd"),
@@ -353,7 +300,7 @@ const struct gg_convert_arch gg_convert_class_early[] = {
     { .classes = "CodeShellForCausalLM",
       .arch = "codeshell",
       .strip = "transformer.",
-      .names = { codeshell_names, starcoder_names },
+      .names = { codeshell_names, gg_convert_names_starcoder },
       .keys = ROWS(U32("context_length", "n_positions"),
                    U32("embedding_length", "n_embd"),
                    OF("feed_forward_length", U32, "n_inner|(4*n_embd)"),
@@ -377,22 +324,35 @@ const struct gg_convert_arch gg_convert_class_early[] = {
                    F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),
                    ALWAYS("attention.max_alibi_bias", F32, 8)),
       .only_keys = true },
-    { .classes = "OpenELMForCausalLM",
-      .arch = "openelm",
-      .names = { openelm_names },
-      .keys = ROWS(U32("block_count", "num_transformer_layers"),
-                   U32("context_length", "max_context_length"),
-                   U32("embedding_length", "model_dim"),
-                   EACH("feed_forward_length", U32,
-                        OE_NEAR "+ffn_dim_divisor*(" OE_NEAR "<(0.9*" OE_WIDTH
-                                "))"),
-                   U32("attention.head_count", "num_query_heads"),
-                   U32("attention.head_count_kv", "num_kv_heads"),
-                   F32("rope.freq_base", "rope_freq_constant"),
-                   ALWAYS("attention.layer_norm_rms_epsilon", F32, 1e-6),
-                   U32("rope.dimension_count", "head_dim"),
-                   U32("attention.key_length", "head_dim"),
-                   U32("attention.value_length", "head_dim")),
+    { .classes = "Jais2ForCausalLM",
+      .arch = "jais2",
+      .names = LLAMA,
+      .keys = ROWS(OF("rope.dimension_count", U32, HEAD)) },
+    /* its norms have the least number that 1 can be told from */
+    { .classes = "TalkieForCausalLM",
+      .arch = "talkie",
+      .names = { talkie_names },
+      .keys = ROWS(ALWAYS("attention.layer_norm_rms_epsilon", F32,
+                          1.1920928955078125e-07)) },
+    { .classes = "GptOssForCausalLM",
+      .arch = "gpt-oss",
+      .names = OVER(gpt_oss_names),
+      .keys = ROWS(WINDOW,
+                   U32("expert_feed_forward_length", "intermediate_size")) },
+    { .classes = "DbrxForCausalLM",
+      .arch = "dbrx",
+      .names = OVER(dbrx_names),
+      .keys = ROWS(U32("block_count", "n_layers"),
+                   U32("context_length", "max_seq_len"),
+                   U32("embedding_length", "d_model"),
+                   U32("feed_forward_length", "ffn_config.ffn_hidden_size"),
+                   U32("attention.head_count", "n_heads"),
+                   U32("attention.head_count_kv", "attn_config.kv_n_heads"),
+                   F32("rope.freq_base", "attn_config.rope_theta"),
+                   F32("attention.clamp_kqv", "attn_config.clip_qkv"),
+                   U32("expert_count", "ffn_config.moe_num_experts"),
+                   U32("expert_used_count", "ffn_config.moe_top_k"),
+                   ALWAYS("attention.layer_norm_epsilon", F32, 1e-5)),
       .only_keys = true },
     { .classes = NULL }
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* class_plamo.c - rows of the PLaMo models */
+/* plamo.c - classes of PLaMo */
 #include "config.h"
 #include "convert/class_row.h"
 
@@ -8,6 +8,7 @@
 /* Queries of head s t + i of t heads of keys share key i: here those that share
  * one lie together. */
 #define SHARE "s=n_shared_head t d=(hidden_size//num_attention_heads)"
+
 static const struct gg_convert_name plamo_names[] = {
     N("model.embed_tokens", "token_embd"),
     N("model.norm", "output_norm"),
@@ -55,8 +56,6 @@ static const struct gg_convert_name plamo2_names[] = {
     END_NAMES
 };
 
-/* ---- rows ---- */
-
 /* Which layers have attention: the one in the middle of each step, or the last
  * if there are fewer. */
 #define STEP "(mamba_step|2)"
@@ -68,7 +67,7 @@ static const struct gg_convert_name plamo2_names[] = {
         OF(KEY, U32, HF "|" DEFAULT)
 #define HEAD_SIZE "hidden_size_per_head|128"
 
-const struct gg_convert_arch gg_convert_class_plamo[] = {
+const struct gg_convert_arch gg_convert_family_plamo[] = {
     { .classes = "PlamoForCausalLM",
       .arch = "plamo",
       .names = { plamo_names },

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* diffusion.c - classes of models of diffusion over texts */
+#include "config.h"
+#include "convert/class_row.h"
+
+#define T  "model.transformer."
+#define TB T "blocks.%."
+
+static const struct gg_convert_name llada_names[] = {
+    N(T "wte", "token_embd"),
+    N(T "ln_f", "output_norm"),
+    N(T "ff_out", "output"),
+    N(TB "attn_norm", B "attn_norm"),
+    N_AXES(TB "q_proj", B "attn_q", "h 2 d, * > h d 2, *"),
+    N_AXES(TB "k_proj", B "attn_k", "k 2 d, * > k d 2, *"),
+    N(TB "v_proj", B "attn_v"),
+    N(TB "attn_out", B "attn_output"),
+    N(TB "ff_norm", B "ffn_norm"),
+    N(TB "ff_proj", B "ffn_gate"),
+    N(TB "up_proj", B "ffn_up"),
+    N(TB "ff_out", B "ffn_down"),
+    END_NAMES
+};
+
+const struct gg_convert_arch gg_convert_family_diffusion[] = {
+    /* All tokens see each other. */
+    { .classes = "DreamModel",
+      .arch = "dream",
+      .names = LLAMA,
+      .keys = ROWS(ALWAYS("attention.causal", BOOL, 0),
+                   U32("/tokenizer.ggml.mask_token_id", "mask_token_id")) },
+    { .classes = "RND1",
+      .arch = "rnd1",
+      .names = OVER(gg_convert_names_experts),
+      .keys = ROWS(EXPERT_FF, SHARED_FF, ALWAYS("attention.causal", BOOL, 0),
+                   U32("/tokenizer.ggml.mask_token_id", "mask_token_id")) },
+    { .classes = "LLaDAModelLM",
+      .arch = "llada",
+      .names = { llada_names },
+      .keys =
+          ROWS(VOCAB_SIZE,
+               OF("rope.dimension_count", U32,
+                  "(head_dim|(d_model|hidden_size//h))"),
+               OF("context_length", U32, "max_sequence_length|4096"),
+               U32("embedding_length", "d_model hidden_size"),
+               U32("feed_forward_length", "mlp_hidden_size intermediate_size"),
+               DIFFUSION),
+      .last = BEGINS },
+    { .classes = "LLaDAMoEModelLM LLaDAMoEModel",
+      .arch = "llada-moe",
+      .names = OVER(gg_convert_names_experts),
+      .keys = ROWS(
+          U32("expert_feed_forward_length", "expert_intermediate_size"),
+          ALWAYS("/tokenizer.ggml.mask_token_id", U32, 156895), DIFFUSION) },
+    { .classes = NULL }
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* mamba.c - classes of Mamba and Jamba */
+#include "config.h"
+#include "convert/class_row.h"
+
+static const struct gg_convert_name mamba_names[] = {
+    N("backbone.embeddings", "token_embd"),
+    N("backbone.embedding", "token_embd"),
+    N("backbone.norm_f", "output_norm"),
+    N("lm_head", "output"),
+    N("backbone.layers.%.norm", B "attn_norm"),
+    N(BACKBONE_MIXER "in_proj", B "ssm_in"),
+    N_HOW(BACKBONE_MIXER "conv1d", B "ssm_conv1d", SQUEEZE),
+    N(BACKBONE_MIXER "x_proj", B "ssm_x"),
+    N(BACKBONE_MIXER "dt_proj", B "ssm_dt"),
+    N_HOW(BACKBONE_MIXER "A_log", B "ssm_a", NEG_EXP),
+    N(BACKBONE_MIXER "D", B "ssm_d"),
+    N(BACKBONE_MIXER "out_proj", B "ssm_out"),
+    END_NAMES
+};
+
+static const struct gg_convert_name mamba2_names[] = { MAMBA2(BACKBONE_MIXER),
+                                                       END_NAMES };
+
+static const struct gg_convert_name jamba_names[] = {
+    N("model.final_layernorm", "output_norm"),
+    N(L "pre_ff_layernorm", B "ffn_norm"),
+    N(L "pre_moe_layernorm", B "ffn_norm"),
+    N(LAYERS_MAMBA "in_proj", B "ssm_in"),
+    N_HOW(LAYERS_MAMBA "conv1d", B "ssm_conv1d", SQUEEZE),
+    N(LAYERS_MAMBA "x_proj", B "ssm_x"),
+    N(LAYERS_MAMBA "dt_proj", B "ssm_dt"),
+    N(LAYERS_MAMBA "dt_layernorm", B "ssm_dt_norm"),
+    N(LAYERS_MAMBA "b_layernorm", B "ssm_b_norm"),
+    N(LAYERS_MAMBA "c_layernorm", B "ssm_c_norm"),
+    N_HOW(LAYERS_MAMBA "A_log", B "ssm_a", NEG_EXP),
+    N(LAYERS_MAMBA "D", B "ssm_d"),
+    N(LAYERS_MAMBA "out_proj", B "ssm_out"),
+    N(L "feed_forward.router", B "ffn_gate_inp"),
+    N(L "feed_forward.experts.@.gate_proj", B "ffn_gate_exps"),
+    N(L "feed_forward.experts.@.up_proj", B "ffn_up_exps"),
+    N(L "feed_forward.experts.@.down_proj", B "ffn_down_exps"),
+    PACKED_EXPERTS(L "feed_forward.experts."),
+    N(L "feed_forward.gate_proj", B "ffn_gate"),
+    N(L "feed_forward.up_proj", B "ffn_up"),
+    N(L "feed_forward.down_proj", B "ffn_down"),
+    END_NAMES
+};
+
+#define NO_FF_NO_HEADS                                                        \
+    ALWAYS("feed_forward_length", U32, 0),                                    \
+        ALWAYS("attention.head_count", U32, 0)
+#define MAMBA_KEYS(NORMS)                                                     \
+    ROWS(ALWAYS("context_length", U32, 1 << 20),                              \
+         U32("embedding_length", "hidden_size d_model"), NO_FF_NO_HEADS,      \
+         U32("block_count", "num_hidden_layers n_layer"),                     \
+         OF("ssm.conv_kernel", U32, "conv_kernel|d_conv|4"),                  \
+         OF("ssm.inner_size", U32,                                            \
+            "intermediate_size|d_inner|(2*hidden_size|d_model)"),             \
+         OF("ssm.state_size", U32, "state_size|d_state|16"),                  \
+         OF("ssm.time_step_rank", U32,                                        \
+            "time_step_rank|dt_rank|((hidden_size|d_model+15)//16)"),         \
+         MAMBA_EPS, ALWAYS("ssm.dt_b_c_rms", BOOL, NORMS))
+#define INNER2 "(intermediate_size|d_inner|(expand|2*hidden_size|d_model|dim))"
+
+const struct gg_convert_arch gg_convert_family_mamba[] = {
+    { .classes = "MambaForCausalLM MambaLMHeadModel",
+      .arch = "mamba",
+      .ties = true,
+      .names = { mamba_names },
+      .keys = MAMBA_KEYS(0),
+      .only_keys = true },
+    { .classes = "FalconMambaForCausalLM",
+      .arch = "mamba",
+      .ties = true,
+      .names = { mamba_names },
+      .keys = MAMBA_KEYS(1),
+      .only_keys = true },
+    { .classes = "Mamba2ForCausalLM",
+      .arch = "mamba2",
+      .strip = "model.",
+      .names = { mamba2_names, mamba_names },
+      .keys = ROWS(ALWAYS("context_length", U32, 1 << 20),
+                   U32("embedding_length", "hidden_size d_model dim"),
+                   NO_FF_NO_HEADS,
+                   U32("block_count", "num_hidden_layers n_layer n_layers"),
+                   OF("ssm.conv_kernel", U32, "conv_kernel|d_conv|4"),
+                   OF("ssm.inner_size", U32, INNER2),
+                   OF("ssm.state_size", U32, "state_size|d_state|128"),
+                   OF("ssm.time_step_rank", U32, INNER2 "/head_dim|64"),
+                   OF("ssm.group_count", U32, "n_groups|1"), MAMBA_EPS),
+      .only_keys = true },
+    { .classes = "JambaForCausalLM",
+      .arch = "jamba",
+      .names = OVER(jamba_names),
+      .keys = ROWS(
+          U32("block_count", "num_hidden_layers"),
+          U32("context_length", "max_position_embeddings n_ctx"),
+          U32("embedding_length", "hidden_size"),
+          U32("feed_forward_length", "intermediate_size"),
+          U32("attention.head_count", "num_attention_heads"),
+          EACH("attention.head_count_kv", U32,
+               "(i%attn_layer_period=attn_layer_offset)*num_key_value_heads"),
+          OF("ssm.conv_kernel", U32, "mamba_d_conv|4"),
+          OF("ssm.inner_size", U32, "mamba_expand*hidden_size"),
+          OF("ssm.state_size", U32, "mamba_d_state|16"),
+          OF("ssm.time_step_rank", U32,
+             "mamba_dt_rank|((hidden_size+15)//16)"),
+          OF("attention.layer_norm_rms_epsilon", F32,
+             "layer_norm_epsilon|rms_norm_eps|1e-6"),
+          U32("expert_count", "num_local_experts num_experts"),
+          U32("expert_used_count", "num_experts_per_tok")),
+      .only_keys = true },
+    { .classes = NULL }
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* olmo.c - classes of OLMo */
+#include "config.h"
+#include "convert/class_row.h"
+
+const struct gg_convert_arch gg_convert_family_olmo[] = {
+    { .classes = "OlmoForCausalLM OLMoForCausalLM",
+      .arch = "olmo",
+      .names = LLAMA,
+      .keys = ROWS(ALWAYS("attention.layer_norm_epsilon", F32, 1e-5),
+                   F32("attention.clamp_kqv", "clip_qkv")),
+      .turned = true },
+    { .classes = "Olmo2ForCausalLM",
+      .arch = "olmo2",
+      .names = OVER(gg_convert_names_after) },
+    { .classes = "Olmo3ForCausalLM",
+      .arch = "olmo2",
+      .names = OVER(gg_convert_names_after),
+      .keys =
+          ROWS(WINDOW, EACH("attention.sliding_window_pattern", BOOL,
+                            "layer_types:sliding_attention|((i+1)%4>0)")) },
+    { .classes = "OlmoeForCausalLM",
+      .arch = "olmoe",
+      .names = OVER(gg_convert_names_experts),
+      .keys = ROWS(OF("attention.layer_norm_rms_epsilon", F32,
+                      "rms_norm_eps|0.00001")) },
+    { .classes = NULL }
+};
