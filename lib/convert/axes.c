@@ -50,14 +50,14 @@ struct reader {
     const char *p;
 };
 
-static void skip(struct reader *r)
+static void skip_blanks(struct reader *r)
 {
     while (*r->p == ' ')
         r->p++;
 }
 
 /* An expression that ends before one of the letters in ends, or a blank. */
-static double eval(struct reader *r, const char *ends)
+static double eval_size(struct reader *r, const char *ends)
 {
     size_t n = 0;
     for (int depth = 0; r->p[n]; n++) {
@@ -78,10 +78,10 @@ static void read_slice(struct reader *r, double *count, double *first)
     if (*r->p != '[')
         return;
     r->p++;
-    *count = eval(r, "@");
+    *count = eval_size(r, "@");
     assert(*r->p == '@');
     r->p++;
-    *first = eval(r, "]");
+    *first = eval_size(r, "]");
     assert(*r->p == ']');
     r->p++;
 }
@@ -99,7 +99,7 @@ static void read_factor(struct reader *r, struct factor *f)
             f->n = 10 * f->n + (f->name[i] - '0');
     } else if (*r->p == '=') {
         r->p++;
-        f->n = eval(r, "[,>");
+        f->n = eval_size(r, "[,>");
     } else {
         f->n = n == 1 && strchr("hkge", *f->name)
                    ? gg_convert_eval(r->v->c, f->name, r->v->item->layer)
@@ -111,9 +111,9 @@ static void read_factor(struct reader *r, struct factor *f)
 static void read_axis(struct reader *r, struct axis *a)
 {
     *a = (struct axis){ .n = 0 };
-    skip(r);
+    skip_blanks(r);
     read_slice(r, &a->count, &a->first);
-    skip(r);
+    skip_blanks(r);
     if (*r->p == '*') {
         a->rest = true;
         r->p++;
@@ -121,27 +121,29 @@ static void read_axis(struct reader *r, struct axis *a)
         a->f[0].n = a->f[0].count = a->f[0].first = NAN;
         a->n = 1;
     }
-    for (skip(r); *r->p && *r->p != ',' && *r->p != '>'; skip(r)) {
+    for (skip_blanks(r); *r->p && *r->p != ',' && *r->p != '>';
+         skip_blanks(r)) {
         assert(a->n < MOST);
         read_factor(r, &a->f[a->n++]);
     }
 }
 
-static bool whole(double x, double most)
+static bool is_whole(double x, double most)
 {
     return x >= 0 && x <= most && x == floor(x);
 }
 
 /* The factors' sizes and steps, of a dimension of size n whose elements are
  * step apart. */
-static bool settle(struct axis *a, uint64_t n, uint64_t step, uint64_t *first)
+static bool set_steps(struct axis *a, uint64_t n, uint64_t step,
+                      uint64_t *first)
 {
     const double all = (double)n;
     double known = 1;
     struct factor *open = NULL;
     const double begin = isnan(a->first) ? 0 : a->first;
     double count = isnan(a->count) ? all - begin : a->count;
-    if (!whole(begin, all) || !whole(count, all) || begin + count > all)
+    if (!is_whole(begin, all) || !is_whole(count, all) || begin + count > all)
         return false;
     *first += (uint64_t)begin * step;
     for (size_t i = 0; i < a->n; i++)
@@ -159,8 +161,8 @@ static bool settle(struct axis *a, uint64_t n, uint64_t step, uint64_t *first)
         struct factor *f = &a->f[i];
         const double from = isnan(f->first) ? 0 : f->first;
         const double some = isnan(f->count) ? f->n - from : f->count;
-        if (!whole(f->n, all) || !whole(from, f->n) || !whole(some, f->n) ||
-            from + some > f->n || some < 1)
+        if (!is_whole(f->n, all) || !is_whole(from, f->n) ||
+            !is_whole(some, f->n) || from + some > f->n || some < 1)
             return false;
         f->step = step;
         f->size = (uint64_t)some;
@@ -170,7 +172,7 @@ static bool settle(struct axis *a, uint64_t n, uint64_t step, uint64_t *first)
     return true;
 }
 
-static struct factor *find(struct axis *a, size_t n, const char *name)
+static struct factor *find_factor(struct axis *a, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < a[i].n; k++)
@@ -180,7 +182,8 @@ static struct factor *find(struct axis *a, size_t n, const char *name)
 }
 
 /* One more dimension of the part, or more of the last. */
-static bool put(struct gg_composed_part *p, uint64_t size, uint64_t step)
+static bool add_dimension(struct gg_composed_part *p, uint64_t size,
+                          uint64_t step)
 {
     if (size == 1)
         return true;
@@ -197,8 +200,8 @@ static bool put(struct gg_composed_part *p, uint64_t size, uint64_t step)
 
 /* The right side, whose text begins at p: the dimensions of the output, here
  * the slowest first. */
-static bool give(struct gg_convert_view *v, struct axis *a, size_t n,
-                 const char *p)
+static bool order_factors(struct gg_convert_view *v, struct axis *a, size_t n,
+                          const char *p)
 {
     struct factor *order[4 * MOST];
     size_t n_order = 0, n_out = 0;
@@ -206,12 +209,12 @@ static bool give(struct gg_convert_view *v, struct axis *a, size_t n,
     struct reader r = { v, p };
     do {
         int64_t size = 1;
-        for (skip(&r); *r.p && *r.p != ','; skip(&r)) {
+        for (skip_blanks(&r); *r.p && *r.p != ','; skip_blanks(&r)) {
             char name[12] = "";
             size_t k = 0;
             while (*r.p && *r.p != ' ' && *r.p != ',' && k + 1 < sizeof name)
                 name[k++] = *r.p++;
-            struct factor *f = find(a, n, name);
+            struct factor *f = find_factor(a, n, name);
             if (!f && !strcmp(name, "*"))
                 size = 0; /* there is none */
             else if (!f)
@@ -233,7 +236,8 @@ static bool give(struct gg_convert_view *v, struct axis *a, size_t n,
                 return false;
     v->part.n_dims = 0;
     while (n_order--)
-        if (!put(&v->part, order[n_order]->size, order[n_order]->step))
+        if (!add_dimension(&v->part, order[n_order]->size,
+                           order[n_order]->step))
             return false;
     if (!v->part.n_dims) {
         v->part.ne[0] = v->part.step[0] = 1;
@@ -267,10 +271,10 @@ bool gg_convert_axes(struct gg_convert_view *v, const char *text)
         return false;
     uint64_t step = 1;
     for (size_t d = 0; d < n; d++) {
-        if (!settle(&a[n - 1 - d], (uint64_t)v->from->ne[d], step,
-                    &v->part.first))
+        if (!set_steps(&a[n - 1 - d], (uint64_t)v->from->ne[d], step,
+                       &v->part.first))
             return false;
         step *= (uint64_t)v->from->ne[d];
     }
-    return give(v, a, n, r.p);
+    return order_factors(v, a, n, r.p);
 }

@@ -100,8 +100,8 @@ const struct gguf_kv *gg_back_key(const struct gg_back_maker *m,
 /* ---- names ---- */
 
 /* One of the n bytes of names separated by blanks, as the class has it. */
-static void choose(const struct gg_back_maker *m, const char *names,
-                   char out[64])
+static void choose_name(const struct gg_back_maker *m, const char *names,
+                        char out[64])
 {
     const char *best = names;
     size_t n = strcspn(names, " ");
@@ -414,12 +414,12 @@ static void put_gating(struct gg_back_maker *m)
     if (!kv || gguf_kv_get_uint(kv, &x, NULL) || x >= GG_LEN(words) ||
         !words[x])
         return;
-    choose(m, "scoring_func", name);
+    choose_name(m, "scoring_func", name);
     gg_back_put(m->root, name, json_string(words[x]));
 }
 
 /* A list as an object with "0", "1" and so on; takes list. */
-static json_t *by_number(json_t *list)
+static json_t *number_members(json_t *list)
 {
     json_t *out = json_object(), *v;
     char no[24];
@@ -455,8 +455,8 @@ static void put_keys(struct gg_back_maker *m)
             continue;
         }
         if (k->kind == GG_KIND_LABELS)
-            v = by_number(v);
-        choose(m, names, name);
+            v = number_members(v);
+        choose_name(m, names, name);
         gg_back_put(m->root, name, v);
     }
 }

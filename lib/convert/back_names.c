@@ -36,8 +36,8 @@ struct uses {
 
 /* Does name fit the pattern, a row's name and an ending? "+" is the first of
  * the layers that draft, whose number is first. */
-static bool fits(const char *pattern, const char *end, struct gguf_str name,
-                 double first, int64_t *layer)
+static bool fits_pattern(const char *pattern, const char *end,
+                         struct gguf_str name, double first, int64_t *layer)
 {
     char buf[160];
     int64_t expert = *layer = -1;
@@ -53,9 +53,9 @@ static bool fits(const char *pattern, const char *end, struct gguf_str name,
            gg_convert_fits(end, &name, layer, &expert) && !name.size;
 }
 
-static bool expand(const struct gguf_convert *c, char out[160],
-                   const char *from, const char *end, int64_t layer,
-                   int64_t expert)
+static bool expand_name(const struct gguf_convert *c, char out[160],
+                        const char *from, const char *end, int64_t layer,
+                        int64_t expert)
 {
     const char *const layers = "model.layers.";
     const double main = gg_convert_eval(c, "num_hidden_layers", -1);
@@ -92,8 +92,8 @@ static bool is_hidden(const struct gg_convert_arch *arch, size_t list,
     return false;
 }
 
-static enum gguf_status add(struct gg_back *b, struct uses *u,
-                            const struct use *x, struct gguf_error *err)
+static enum gguf_status add_use(struct gg_back *b, struct uses *u,
+                                const struct use *x, struct gguf_error *err)
 {
     if (u->n == u->room) {
         void *grown = gg_mem_grow(b->p.allocator, u->use, &u->room,
@@ -117,11 +117,11 @@ static enum gguf_status use_row(struct gg_back *b, struct uses *u,
     for (int64_t e = 0; e < n; e++) {
         x->expert = stacked ? e : -1;
         x->place = ((uint64_t)x->tensor << 24) + (uint64_t)e;
-        if (n > 1 << 24 ||
-            !expand(b->c, x->name, x->row->from, end, x->layer, x->expert))
+        if (n > 1 << 24 || !expand_name(b->c, x->name, x->row->from, end,
+                                        x->layer, x->expert))
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                                 "a name of the folder becomes too long");
-        GG_TRY(add(b, u, x, err));
+        GG_TRY(add_use(b, u, x, err));
     }
     return GGUF_OK;
 }
@@ -206,7 +206,7 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
         for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)
             for (size_t k = 0; r->to && k < GG_LEN(ends); k++) {
                 struct use x = { .row = r, .list = l, .tensor = i };
-                if (fits(r->to, ends[k], name, n_main, &x.layer) &&
+                if (fits_pattern(r->to, ends[k], name, n_main, &x.layer) &&
                     !is_hidden(arch, l, r->from) && is_taken(b->c, r, x.layer))
                     return use_rows(b, u, &x, ends[k], err);
             }
@@ -274,8 +274,8 @@ static bool add_view(struct views *w, const struct use *u, int64_t *along)
 }
 
 /* Do the uses take all of a tensor of this shape, and give the file's? */
-static bool takes(const struct gg_back *b, const struct use *u, size_t n,
-                  const struct shape *s)
+static bool takes_shape(const struct gg_back *b, const struct use *u, size_t n,
+                        const struct shape *s)
 {
     struct views w = { .b = b,
                        .from = {
@@ -305,12 +305,13 @@ static bool takes(const struct gg_back *b, const struct use *u, size_t n,
     return w.used == w.from.n_elements;
 }
 
-static const struct shape *try(const struct gg_back *b, const struct use *u,
-                               size_t n, struct shape *s, unsigned n_dims,
-                               int64_t a, int64_t c, int64_t d)
+static const struct shape *try_shape(const struct gg_back *b,
+                                     const struct use *u, size_t n,
+                                     struct shape *s, unsigned n_dims,
+                                     int64_t a, int64_t c, int64_t d)
 {
     *s = (struct shape){ n_dims, { a, c, d, 1 } };
-    return takes(b, u, n, s) ? s : NULL;
+    return takes_shape(b, u, n, s) ? s : NULL;
 }
 
 /* Rows that the folder's tensor has where the file's has more, which are of
@@ -348,14 +349,14 @@ static const struct shape *find_shape(const struct gg_back *b,
     const bool squeezed = u->row->how == GG_HOW_SQUEEZE;
     const struct shape *found = NULL;
     if (squeezed && k == 2)
-        found = try(b, u, n, s, 3, x, 1, y);
+        found = try_shape(b, u, n, s, 3, x, 1, y);
     if (squeezed && k == 1)
-        found = try(b, u, n, s, 2, x, 1, 1);
+        found = try_shape(b, u, n, s, 2, x, 1, 1);
     if (u->row->how == GG_HOW_FILL && k == 2)
-        found = try(b, u, n, s, 2, x, n_filled(b, u, y), 1);
+        found = try_shape(b, u, n, s, 2, x, n_filled(b, u, y), 1);
     if (!found && n == 1) {
         *s = (struct shape){ k, { x, y, z, k > 3 ? t->ne[3] : 1 } };
-        found = takes(b, u, n, s) ? s : NULL;
+        found = takes_shape(b, u, n, s) ? s : NULL;
     }
     const int64_t tries[][4] = {
         { 3, x, z > 0 ? rows / z : 1, z },
@@ -375,22 +376,22 @@ static const struct shape *find_shape(const struct gg_back *b,
     };
     for (size_t i = 0; i < GG_LEN(tries) && !found; i++)
         if (tries[i][1] * tries[i][2] * tries[i][3] == all)
-            found = try(b, u, n, s, (unsigned)tries[i][0], tries[i][1],
-                        tries[i][2], tries[i][3]);
+            found = try_shape(b, u, n, s, (unsigned)tries[i][0], tries[i][1],
+                              tries[i][2], tries[i][3]);
     return found;
 }
 
 /* ---- the list ---- */
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     const struct use *x = a, *y = b;
     const int c = strcmp(x->name, y->name);
     return c ? c : (x->place > y->place) - (x->place < y->place);
 }
 
-static enum gguf_status enter(struct gg_back *b, const struct use *u, size_t n,
-                              struct gguf_error *err)
+static enum gguf_status add_tensor(struct gg_back *b, const struct use *u,
+                                   size_t n, struct gguf_error *err)
 {
     struct shape s;
     struct gg_str_esc e, e2;
@@ -422,14 +423,14 @@ static enum gguf_status enter(struct gg_back *b, const struct use *u, size_t n,
 }
 
 /* In the order of the file: of several uses, that of the first. */
-static int by_place(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
     const struct use *const *x = a, *const *y = b;
     return ((*x)->place > (*y)->place) - ((*x)->place < (*y)->place);
 }
 
-static enum gguf_status enter_all(struct gg_back *b, const struct uses *u,
-                                  struct gguf_error *err)
+static enum gguf_status add_tensors(struct gg_back *b, const struct uses *u,
+                                    struct gguf_error *err)
 {
     size_t n = 0;
     enum gguf_status st = GGUF_OK;
@@ -441,12 +442,12 @@ static enum gguf_status enter_all(struct gg_back *b, const struct uses *u,
         if (!i || strcmp(u->use[i].name, u->use[i - 1].name) != 0)
             first[n++] = &u->use[i];
     if (n)
-        qsort(first, n, sizeof *first, by_place);
+        qsort(first, n, sizeof *first, compare_places);
     for (size_t i = 0; i < n && st == GGUF_OK; i++) {
         const struct use *end = first[i];
         while (end < u->use + u->n && !strcmp(end->name, first[i]->name))
             end++;
-        st = enter(b, first[i], (size_t)(end - first[i]), err);
+        st = add_tensor(b, first[i], (size_t)(end - first[i]), err);
     }
     gg_mem_free(b->p.allocator, first);
     return st;
@@ -466,7 +467,7 @@ static enum gguf_status add_number(struct gg_back *b,
     GG_TRY(gguf_kv_get_float(kv, &x, err));
     if (!bytes)
         return gg_error_set_nomem(err, 4);
-    if (!expand(b->c, name, row->from, "", layer, -1))
+    if (!expand_name(b->c, name, row->from, "", layer, -1))
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "a name of the folder becomes too long");
     memcpy(&bits, &(float){ (float)x }, 4);
@@ -513,8 +514,8 @@ enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err)
     for (size_t i = 0; i < n && st == GGUF_OK; i++)
         st = find_row(b, &u, (uint32_t)i, err);
     if (st == GGUF_OK && u.n) {
-        qsort(u.use, u.n, sizeof *u.use, by_name);
-        st = enter_all(b, &u, err);
+        qsort(u.use, u.n, sizeof *u.use, compare_names);
+        st = add_tensors(b, &u, err);
     }
     if (st == GGUF_OK)
         st = add_all_numbers(b, err);

@@ -291,7 +291,7 @@ static const struct {
 };
 
 /* A whole number as such; what is the key's, in its digits. */
-static json_t *number(double x)
+static json_t *number_json(double x)
 {
     if (x == floor(x) && fabs(x) < 1e15)
         return json_integer((json_int_t)x);
@@ -337,7 +337,7 @@ static int64_t n_layers(const json_t *keys)
 }
 
 /* The n-th of words with commas between. */
-static json_t *word(const char *words, double n)
+static json_t *word_json(const char *words, double n)
 {
     for (; n > 0 && *words; n--) {
         words += strcspn(words, ",");
@@ -346,17 +346,17 @@ static json_t *word(const char *words, double n)
     return json_stringn(words, strcspn(words, ","));
 }
 
-static json_t *make(size_t i, double x)
+static json_t *layer_json(size_t i, double x)
 {
     switch (rows[i].kind) {
     case FLAGS: return json_boolean(x != 0);
-    case WORDS: return word(rows[i].words, x);
-    default: return number(x);
+    case WORDS: return word_json(rows[i].words, x);
+    default: return number_json(x);
     }
 }
 
 /* A list for all layers; NULL: something is missing in one. */
-static json_t *list(const struct gguf_convert *c, size_t i)
+static json_t *list_json(const struct gguf_convert *c, size_t i)
 {
     json_t *out = json_array();
     for (int64_t k = 0; k < n_layers(c->config); k++) {
@@ -365,7 +365,7 @@ static json_t *list(const struct gguf_convert *c, size_t i)
             json_decref(out);
             return NULL;
         }
-        json_array_append_new(out, isnan(x) ? json_null() : make(i, x));
+        json_array_append_new(out, isnan(x) ? json_null() : layer_json(i, x));
     }
     return out;
 }
@@ -388,12 +388,13 @@ static void put_members(json_t *root, const struct gguf_convert *c, size_t i)
         }
         while (json_array_size(all) < (size_t)n_layers(c->config))
             json_array_append_new(all, json_object());
-        gg_back_put(json_array_get(all, (size_t)k), at + 3, make(i, x));
+        gg_back_put(json_array_get(all, (size_t)k), at + 3, layer_json(i, x));
     }
 }
 
 /* "N,N,N": layers in which it is true. */
-static json_t *enumerate(const struct gguf_convert *c, const char *value)
+static json_t *enumerate_layers(const struct gguf_convert *c,
+                                const char *value)
 {
     json_t *out = json_string("");
     for (int64_t k = 0; k < n_layers(c->config); k++)
@@ -406,15 +407,15 @@ static json_t *enumerate(const struct gguf_convert *c, const char *value)
     return out;
 }
 
-static json_t *pick(const struct gguf_convert *c, const char *value)
+static json_t *pick_layer(const struct gguf_convert *c, const char *value)
 {
     double x = NAN;
     for (int64_t i = 0; i < n_layers(c->config) && isnan(x); i++)
         x = gg_convert_eval(c, value, i);
-    return isnan(x) ? NULL : number(x);
+    return isnan(x) ? NULL : number_json(x);
 }
 
-static json_t *count(double n)
+static json_t *count_json(double n)
 {
     json_t *out = json_array();
     for (int i = 0; i < n && i < 1000; i++)
@@ -447,7 +448,7 @@ static bool is_zero(const struct gg_data_rows *from, uint64_t first,
     return true;
 }
 
-static json_t *filled(const struct gg_back *b, const char *name)
+static json_t *filled_rows(const struct gg_back *b, const char *name)
 {
     struct gg_data_rows from;
     size_t at;
@@ -470,21 +471,21 @@ static json_t *filled(const struct gg_back *b, const char *name)
 }
 
 /* What is computed once; NULL: nothing. */
-static json_t *once(const struct gguf_convert *c, size_t i)
+static json_t *once_json(const struct gguf_convert *c, size_t i)
 {
     const double x = gg_convert_eval(c, rows[i].value, -1);
     if (isnan(x))
         return NULL;
     switch (rows[i].kind) {
-    case NUMBER: return number(x);
+    case NUMBER: return number_json(x);
     case FLAG: return json_boolean(x != 0);
     case TEXT: return x != 0 ? json_string(rows[i].words) : NULL;
-    default: return count(x);
+    default: return count_json(x);
     }
 }
 
-static void put(struct gg_back_maker *m, const struct gguf_convert *c,
-                size_t i)
+static void put_row(struct gg_back_maker *m, const struct gguf_convert *c,
+                    size_t i)
 {
     const char *value = rows[i].value;
     json_t *v = NULL;
@@ -493,20 +494,20 @@ static void put(struct gg_back_maker *m, const struct gguf_convert *c,
         return;
     }
     switch (rows[i].kind) {
-    case PICK: v = pick(c, value); break;
+    case PICK: v = pick_layer(c, value); break;
     case EACH:
     case SOME:
     case FLAGS:
-    case WORDS: v = list(c, i); break;
-    case ENUM: v = enumerate(c, value); break;
+    case WORDS: v = list_json(c, i); break;
+    case ENUM: v = enumerate_layers(c, value); break;
     case LIST: v = all_words(rows[i].words); break;
-    case FILLED: v = filled(m->b, value); break;
+    case FILLED: v = filled_rows(m->b, value); break;
     case COPY: v = json_deep_copy(gg_convert_get(c, value)); break;
     case NOT:
         if (gg_convert_eval(c, value, -1) > 0)
             json_object_del(m->root, rows[i].name);
         break;
-    default: v = once(c, i); break;
+    default: v = once_json(c, i); break;
     }
     if (v)
         gg_back_put(m->root, rows[i].name, v);
@@ -524,7 +525,7 @@ enum gguf_status gg_back_put_own(struct gg_back_maker *m,
     c->text[GG_CONVERT_CONFIG].json.root = keys;
     for (size_t i = 0; i < GG_LEN(rows); i++)
         if (!strcmp(rows[i].arch, m->arch->arch))
-            put(m, c, i);
+            put_row(m, c, i);
     json_decref(keys);
     gg_mem_free(m->b->p.allocator, c);
     return GGUF_OK;

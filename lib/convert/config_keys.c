@@ -76,7 +76,7 @@ const char *gg_convert_key(const struct gguf_convert *c, const char *key,
     return buf;
 }
 
-static uint32_t n_blocks(const struct gguf_convert *c, char buf[128])
+static uint32_t count_blocks(const struct gguf_convert *c, char buf[128])
 {
     uint32_t n = 0;
     const struct gguf_kv *kv =
@@ -84,9 +84,9 @@ static uint32_t n_blocks(const struct gguf_convert *c, char buf[128])
     return kv && gguf_kv_get_u32(kv, &n, NULL) == GGUF_OK ? n : 0;
 }
 
-static enum gguf_status fail(const struct gguf_convert *c, const json_t *v,
-                             const char *key, const char *what,
-                             struct gguf_error *err)
+static enum gguf_status refuse_value(const struct gguf_convert *c,
+                                     const json_t *v, const char *key,
+                                     const char *what, struct gguf_error *err)
 {
     return gg_error_set(
         err, GGUF_E_HPARAM, gg_json_place(&c->text[GG_CONVERT_CONFIG].json, v),
@@ -94,9 +94,9 @@ static enum gguf_status fail(const struct gguf_convert *c, const json_t *v,
 }
 
 /* One for each layer. */
-static enum gguf_status set_array(struct gguf_convert *c, const char *key,
-                                  const struct gg_convert_key *k,
-                                  const json_t *v, struct gguf_error *err)
+static enum gguf_status write_array(struct gguf_convert *c, const char *key,
+                                    const struct gg_convert_key *k,
+                                    const json_t *v, struct gguf_error *err)
 {
     const size_t n = json_array_size(v);
     enum gguf_status st = GGUF_OK;
@@ -111,7 +111,7 @@ static enum gguf_status set_array(struct gguf_convert *c, const char *key,
         if (k->kind == GG_KIND_F32
                 ? !gg_json_num(e, &f)
                 : !gg_json_int(e, &x) || x < 0 || x > INT32_MAX)
-            st = fail(c, e, key, "a list of numbers", err);
+            st = refuse_value(c, e, key, "a list of numbers", err);
         ints[i] = (int32_t)x;
         floats[i] = (float)f;
     }
@@ -126,9 +126,9 @@ static enum gguf_status set_array(struct gguf_convert *c, const char *key,
     return st;
 }
 
-static enum gguf_status set_json(struct gguf_convert *c, const char *key,
-                                 const struct gg_convert_key *k,
-                                 const json_t *v, struct gguf_error *err)
+static enum gguf_status write_json(struct gguf_convert *c, const char *key,
+                                   const struct gg_convert_key *k,
+                                   const json_t *v, struct gguf_error *err)
 {
     struct gguf_str s;
     int64_t i;
@@ -136,30 +136,30 @@ static enum gguf_status set_json(struct gguf_convert *c, const char *key,
     if (k->kind == GG_KIND_LABELS)
         return gg_convert_labels(c, key, v, err);
     if (json_is_array(v) && k->kind <= GG_KIND_F32)
-        return set_array(c, key, k, v, err);
+        return write_array(c, key, k, v, err);
     switch (k->kind) {
     case GG_KIND_U32:
         if (!gg_json_int(v, &i) || i < 0 || i > UINT32_MAX)
-            return fail(c, v, key, "a whole number of 32 bits", err);
+            return refuse_value(c, v, key, "a whole number of 32 bits", err);
         return gguf_meta_set_u32(c->meta, key, (uint32_t)i, err);
     case GG_KIND_F32:
         if (!gg_json_num(v, &x) || !isfinite((float)x))
-            return fail(c, v, key, "a number", err);
+            return refuse_value(c, v, key, "a number", err);
         return gguf_meta_set_f32(c->meta, key, (float)x, err);
     case GG_KIND_BOOL:
         if (!json_is_boolean(v))
-            return fail(c, v, key, "true or false", err);
+            return refuse_value(c, v, key, "true or false", err);
         return gguf_meta_set_bool(c->meta, key, json_is_true(v), err);
     default:
         if (!gg_json_str(v, &s))
-            return fail(c, v, key, "a text", err);
+            return refuse_value(c, v, key, "a text", err);
         return gguf_meta_set_str(c->meta, key, s, err);
     }
 }
 
-static enum gguf_status set_number(struct gguf_convert *c, const char *key,
-                                   uint8_t kind, double x,
-                                   struct gguf_error *err)
+static enum gguf_status write_number(struct gguf_convert *c, const char *key,
+                                     uint8_t kind, double x,
+                                     struct gguf_error *err)
 {
     switch (kind) {
     case GG_KIND_F32:
@@ -168,20 +168,21 @@ static enum gguf_status set_number(struct gguf_convert *c, const char *key,
     case GG_KIND_BOOL_OF: return gguf_meta_set_bool(c->meta, key, x != 0, err);
     default:
         if (!(x >= 0) || x > UINT32_MAX || x != floor(x))
-            return fail(c, NULL, key, "a whole number of 32 bits", err);
+            return refuse_value(c, NULL, key, "a whole number of 32 bits",
+                                err);
         return gguf_meta_set_u32(c->meta, key, (uint32_t)x, err);
     }
 }
 
 /* What is computed for each layer. */
-static enum gguf_status set_each(struct gguf_convert *c, const char *key,
-                                 const struct gg_convert_key *k,
-                                 struct gguf_error *err)
+static enum gguf_status write_each(struct gguf_convert *c, const char *key,
+                                   const struct gg_convert_key *k,
+                                   struct gguf_error *err)
 {
     static const uint32_t types[] = { GGUF_VAL_I32, GGUF_VAL_F32,
                                       GGUF_VAL_BOOL };
     char buf[128];
-    uint32_t n_layers = n_blocks(c, buf);
+    uint32_t n_layers = count_blocks(c, buf);
     const double n_main = gg_convert_eval(c, "num_hidden_layers", -1);
     const size_t size =
         k->kind == GG_KIND_EACH_BOOL ? sizeof(bool) : sizeof(int32_t);
@@ -202,7 +203,7 @@ static enum gguf_status set_each(struct gguf_convert *c, const char *key,
             break;
         }
         if (isnan(v) || (k->kind != GG_KIND_EACH_F32 && fabs(v) > INT32_MAX))
-            st = fail(c, NULL, key, "a number for each layer", err);
+            st = refuse_value(c, NULL, key, "a number for each layer", err);
         else if (k->kind == GG_KIND_EACH_U32)
             memcpy(x, &(int32_t){ (int32_t)v }, size);
         else if (k->kind == GG_KIND_EACH_F32)
@@ -219,9 +220,9 @@ static enum gguf_status set_each(struct gguf_convert *c, const char *key,
 }
 
 /* "=TEXT", or "=N,N,N". */
-static enum gguf_status set_literal(struct gguf_convert *c, const char *key,
-                                    const struct gg_convert_key *k,
-                                    struct gguf_error *err)
+static enum gguf_status write_literal(struct gguf_convert *c, const char *key,
+                                      const struct gg_convert_key *k,
+                                      struct gguf_error *err)
 {
     int32_t list[16];
     size_t n = 0;
@@ -233,36 +234,36 @@ static enum gguf_status set_literal(struct gguf_convert *c, const char *key,
 }
 
 /* A row's key, in place of one that is there. */
-static enum gguf_status put(struct gguf_convert *c,
-                            const struct gg_convert_key *k, const char *key,
-                            struct gguf_error *err)
+static enum gguf_status write_key(struct gguf_convert *c,
+                                  const struct gg_convert_key *k,
+                                  const char *key, struct gguf_error *err)
 {
     const json_t *v = k->hf && *k->hf != '=' && k->kind < GG_KIND_U32_OF
                           ? gg_convert_get(c, k->hf)
                           : NULL;
     if (k->hf && *k->hf == '=')
-        return set_literal(c, key, k, err);
+        return write_literal(c, key, k, err);
     if (k->kind >= GG_KIND_EACH_U32)
-        return set_each(c, key, k, err);
+        return write_each(c, key, k, err);
     if (k->kind >= GG_KIND_U32_OF) {
         const double x = gg_convert_eval(c, k->hf, -1);
-        return isnan(x) ? GGUF_OK : set_number(c, key, k->kind, x, err);
+        return isnan(x) ? GGUF_OK : write_number(c, key, k->kind, x, err);
     }
     if (v)
-        return set_json(c, key, k, v, err);
+        return write_json(c, key, k, v, err);
     if (k->hf && k->value == 0)
         return GGUF_OK;
-    return set_number(c, key, k->kind, k->value, err);
+    return write_number(c, key, k->kind, k->value, err);
 }
 
 /* The same, unless it is there: what is there already stays. */
-static enum gguf_status set(struct gguf_convert *c,
-                            const struct gg_convert_key *k,
-                            struct gguf_error *err)
+static enum gguf_status add_key(struct gguf_convert *c,
+                                const struct gg_convert_key *k,
+                                struct gguf_error *err)
 {
     char buf[128];
     const char *key = gg_convert_key(c, k->key, buf);
-    return gguf_meta_find(c->meta, key) ? GGUF_OK : put(c, k, key, err);
+    return gguf_meta_find(c->meta, key) ? GGUF_OK : write_key(c, k, key, err);
 }
 
 /* Does config.json say what a row is made of? */
@@ -285,9 +286,9 @@ static bool has_row(const struct gg_convert_arch *a, const char *key)
 /* The rows of the architecture that stand for those of all take their places
  * where those would be written: if config.json says them, or if they have what
  * it is without. */
-static enum gguf_status set_all(struct gguf_convert *c,
-                                const struct gg_convert_key *rows, size_t n,
-                                struct gguf_error *err)
+static enum gguf_status add_keys(struct gguf_convert *c,
+                                 const struct gg_convert_key *rows, size_t n,
+                                 struct gguf_error *err)
 {
     for (size_t i = 0; i < n && !c->arch->only_keys; i++) {
         const bool said = is_said(c, &rows[i]);
@@ -296,10 +297,10 @@ static enum gguf_status set_all(struct gguf_convert *c,
             if (!strcmp(o->key, rows[i].key) &&
                 (said || (o->hf && o->value != 0))) {
                 own = true;
-                GG_TRY(set(c, o, err));
+                GG_TRY(add_key(c, o, err));
             }
         if (!own && said)
-            GG_TRY(set(c, &rows[i], err));
+            GG_TRY(add_key(c, &rows[i], err));
     }
     return GGUF_OK;
 }
@@ -371,20 +372,20 @@ enum gguf_status gg_convert_keys(struct gguf_convert *c,
         "/general.quantization_version", NULL, U32, GG_JOB_VERSION);
     for (size_t i = 0; i < GG_LEN(synonyms) && c->p.note; i++)
         tell_synonyms(c, synonyms[i]);
-    GG_TRY(set_all(c, first, GG_LEN(first), err));
+    GG_TRY(add_keys(c, first, GG_LEN(first), err));
     GG_TRY(gg_convert_rope(c, err));
-    GG_TRY(set_all(c, then, GG_LEN(then), err));
+    GG_TRY(add_keys(c, then, GG_LEN(then), err));
     if (!c->arch->only_keys && !has_row(c->arch, type.key))
-        GG_TRY(set(c, &type, err));
+        GG_TRY(add_key(c, &type, err));
     if (c->arch->vocab_size)
-        GG_TRY(set(c, &size, err));
+        GG_TRY(add_key(c, &size, err));
     GG_TRY(gg_convert_rope_count(c, err));
     for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
-        GG_TRY(set(c, o, err));
+        GG_TRY(add_key(c, o, err));
     for (size_t i = 0; i < GG_LEN(late); i++)
-        GG_TRY(set(c, &late[i], err));
-    GG_TRY(set(c, &type, err));
-    return set(c, &version, err);
+        GG_TRY(add_key(c, &late[i], err));
+    GG_TRY(add_key(c, &type, err));
+    return add_key(c, &version, err);
 }
 
 enum gguf_status gg_convert_last_keys(struct gguf_convert *c,
@@ -392,6 +393,6 @@ enum gguf_status gg_convert_last_keys(struct gguf_convert *c,
 {
     char buf[128];
     for (const struct gg_convert_key *o = c->arch->last; o && o->key; o++)
-        GG_TRY(put(c, o, gg_convert_key(c, o->key, buf), err));
+        GG_TRY(write_key(c, o, gg_convert_key(c, o->key, buf), err));
     return GGUF_OK;
 }

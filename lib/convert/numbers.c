@@ -35,16 +35,16 @@ enum gguf_status gg_convert_number(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-static int by_key(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
     const struct gg_convert_number *x = a, *y = b;
     const int k = strcmp(x->key, y->key);
     return k ? k : (x->layer > y->layer) - (x->layer < y->layer);
 }
 
-static enum gguf_status read(const struct gguf_convert *c,
-                             const struct gg_convert_number *n, float *out,
-                             struct gguf_error *err)
+static enum gguf_status read_number(const struct gguf_convert *c,
+                                    const struct gg_convert_number *n,
+                                    float *out, struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *t = &c->from->tensor[n->from];
     struct gg_data_rows rows;
@@ -66,9 +66,9 @@ static enum gguf_status read(const struct gguf_convert *c,
 }
 
 /* Those of one key: of layers 0 to n - 1, or one of none. */
-static enum gguf_status set(struct gguf_convert *c,
-                            const struct gg_convert_number *number, size_t n,
-                            float *x, struct gguf_error *err)
+static enum gguf_status set_numbers(struct gguf_convert *c,
+                                    const struct gg_convert_number *number,
+                                    size_t n, float *x, struct gguf_error *err)
 {
     char buf[128];
     const char *key = gg_convert_key(c, number->key, buf);
@@ -81,7 +81,7 @@ static enum gguf_status set(struct gguf_convert *c,
                 "tensor '%s' of the folder is there twice, or after a layer "
                 "without one",
                 gg_str_esc(&e, c->from->tensor[number[i].from].name));
-        GG_TRY(read(c, &number[i], &x[i], err));
+        GG_TRY(read_number(c, &number[i], &x[i], err));
     }
     return number->layer < 0
                ? gguf_meta_set_f32(c->meta, key, *x, err)
@@ -97,12 +97,12 @@ enum gguf_status gg_convert_numbers(struct gguf_convert *c,
     float *x = gg_mem_alloc_zero(c->p.allocator, c->n_numbers, sizeof *x);
     if (!x)
         return gg_error_set_nomem(err, c->n_numbers * sizeof *x);
-    qsort(c->number, c->n_numbers, sizeof *c->number, by_key);
+    qsort(c->number, c->n_numbers, sizeof *c->number, compare_keys);
     for (size_t i = 0, n; i < c->n_numbers && st == GGUF_OK; i += n) {
         for (n = 1; i + n < c->n_numbers &&
                     !strcmp(c->number[i].key, c->number[i + n].key);)
             n++;
-        st = set(c, &c->number[i], n, x, err);
+        st = set_numbers(c, &c->number[i], n, x, err);
     }
     gg_mem_free(c->p.allocator, x);
     return st;

@@ -81,7 +81,7 @@ int64_t gg_convert_first_draft(const struct gguf_convert *c)
 }
 
 /* Leave out the first of a list's prefixes that the name has; has it one? */
-static bool strip(const char *list, struct gguf_str *name)
+static bool strip_prefix(const char *list, struct gguf_str *name)
 {
     for (const char *p = list; p && *p;) {
         const size_t n = strcspn(p, " ");
@@ -189,8 +189,8 @@ static const struct {
 };
 
 /* Exchange a part of a name for another: to out. */
-static bool exchange(const char *name, const char *part, const char *with,
-                     char out[GG_CONVERT_NAME])
+static bool exchange_part(const char *name, const char *part, const char *with,
+                          char out[GG_CONVERT_NAME])
 {
     const char *at = strstr(name, part);
     const int n =
@@ -207,7 +207,7 @@ bool gg_convert_respell(const struct gguf_convert *c,
     for (size_t i = 0; i < 2 * GG_LEN(spellings); i++) {
         const char *a = spellings[i / 2].of_class;
         const char *b = spellings[i / 2].of_checkpoint;
-        if (exchange(name, i % 2 ? b : a, i % 2 ? a : b, other) &&
+        if (exchange_part(name, i % 2 ? b : a, i % 2 ? a : b, other) &&
             gg_convert_has_name(c, other)) {
             memcpy(name, other, strlen(other) + 1);
             return true;
@@ -226,11 +226,11 @@ bool gg_convert_known_as(const struct gguf_convert *c, struct gguf_str name,
         return false;
     name = gg_str_z(plain);
     strip_part(c, &name, &before, nothing);
-    if (*nothing || strip(c->arch->skip, &name)) {
+    if (*nothing || strip_prefix(c->arch->skip, &name)) {
         *nothing = true;
         return false;
     }
-    (void)strip(c->arch->strip, &name);
+    (void)strip_prefix(c->arch->strip, &name);
     rename_draft(c, &name, of_draft);
     if (c->arch->before && !gg_str_starts(name, c->arch->before))
         before = c->arch->before;
