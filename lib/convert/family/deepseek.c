@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* deepseek.c - classes of DeepSeek and models with its experts or its attention */
+/* deepseek.c - classes of DeepSeek and models with its experts or attention */
 #include "config.h"
 #include "convert/class_row.h"
 
