@@ -12,9 +12,9 @@ typedef struct gguf_tensor tensor;
 /* Find the next pair of a weight with a scale other than 0, from use *i on,
  * and move *i behind it; NULL: none. product: of a product with the weight;
  * false: of rows that are looked up. */
-static const struct gg_adapter_pair *next(const struct gg_model_at *at,
-                                          const tensor *weight, bool product,
-                                          size_t *i, float *scale)
+static const struct gg_adapter_pair *
+find_next_pair(const struct gg_model_at *at, const tensor *weight,
+               bool product, size_t *i, float *scale)
 {
     const struct gg_model_added *added = at->added;
     size_t before = 0;
@@ -42,7 +42,7 @@ tensor *gg_model_adapted(const struct gg_model_at *at, tensor *weight,
     struct gguf_ctx *c = at->c;
     const struct gg_adapter_pair *p;
     float scale = 0;
-    for (size_t i = 0; (p = next(at, weight, true, &i, &scale));) {
+    for (size_t i = 0; (p = find_next_pair(at, weight, true, &i, &scale));) {
         tensor *h = ids ? gguf_op_matmul_id(c, p->a, x, ids)
                         : gguf_op_matmul(c, p->a, x);
         h = gguf_op_scale(c, h, scale);
@@ -59,7 +59,7 @@ tensor *gg_model_adapted_rows(const struct gg_model_at *at, tensor *weight,
     struct gguf_ctx *c = at->c;
     const struct gg_adapter_pair *p;
     float scale = 0;
-    for (size_t i = 0; (p = next(at, weight, false, &i, &scale));) {
+    for (size_t i = 0; (p = find_next_pair(at, weight, false, &i, &scale));) {
         tensor *back = gguf_op_cont(c, gguf_op_transpose(c, p->a));
         tensor *h = gguf_op_scale(c, gguf_op_get_rows(c, p->b, ids), scale);
         y = gguf_op_add(c, y, gguf_op_matmul(c, back, h));
@@ -86,7 +86,7 @@ tensor *gg_model_steered(const struct gg_model_at *at, tensor *x)
 }
 
 /* A node reads t. */
-static void note(const struct gg_model_added *added, const tensor *t)
+static void note_read(const struct gg_model_added *added, const tensor *t)
 {
     size_t before = 0;
     for (size_t k = 0; k < added->n; k++) {
@@ -108,8 +108,8 @@ void gg_model_added_note(const struct gg_model_added *added,
         const tensor *t = gguf_graph_node(graph, i);
         for (unsigned k = 0; k < GGUF_TENSOR_SRC; k++)
             if (t->src[k])
-                note(added,
-                     t->src[k]->view_src ? t->src[k]->view_src : t->src[k]);
+                note_read(added, t->src[k]->view_src ? t->src[k]->view_src
+                                                     : t->src[k]);
     }
 }
 

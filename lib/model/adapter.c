@@ -77,9 +77,10 @@ static enum gguf_status read_row(const struct gguf_tensor_info *t,
 
 /* The numbers of t, row after row, into to, which has the same shape; or, of
  * two dimensions, columns for rows. */
-static enum gguf_status decode(struct opening *o,
-                               const struct gguf_tensor_info *t, bool turned,
-                               struct gguf_tensor *to, struct gguf_error *err)
+static enum gguf_status decode_tensor(struct opening *o,
+                                      const struct gguf_tensor_info *t,
+                                      bool turned, struct gguf_tensor *to,
+                                      struct gguf_error *err)
 {
     struct gg_data_rows rows;
     const uint64_t n = (uint64_t)t->ne[0];
@@ -101,11 +102,11 @@ static enum gguf_status decode_pair(struct opening *o,
                                     struct gguf_error *err)
 {
     if (from->looked_up) {
-        GG_TRY(decode(o, from->a, false, to->b, err));
-        return decode(o, from->b, true, to->a, err);
+        GG_TRY(decode_tensor(o, from->a, false, to->b, err));
+        return decode_tensor(o, from->b, true, to->a, err);
     }
-    GG_TRY(decode(o, from->a, false, to->a, err));
-    return decode(o, from->b, false, to->b, err);
+    GG_TRY(decode_tensor(o, from->a, false, to->a, err));
+    return decode_tensor(o, from->b, false, to->b, err);
 }
 
 /* ---- all of it ---- */
@@ -125,7 +126,8 @@ static enum gguf_status make_ctx(struct opening *o, struct gguf_error *err)
 }
 
 /* Descriptions of the pairs, in the file's order, each with its weight. */
-static enum gguf_status describe(struct opening *o, struct gguf_error *err)
+static enum gguf_status describe_pairs(struct opening *o,
+                                       struct gguf_error *err)
 {
     struct gguf_adapter *a = o->to;
     size_t most = 1;
@@ -158,11 +160,11 @@ static int compare_weights(const void *x, const void *y)
     return p != q ? (p > q) - (p < q) : a->of_output - b->of_output;
 }
 
-static enum gguf_status fill(struct opening *o, struct gguf_error *err)
+static enum gguf_status fill_pairs(struct opening *o, struct gguf_error *err)
 {
     struct gguf_adapter *a = o->to;
     GG_TRY(make_ctx(o, err));
-    GG_TRY(describe(o, err));
+    GG_TRY(describe_pairs(o, err));
     GG_TRY(gguf_ctx_alloc_tensors(a->ctx, gguf_host_buft(), a->allocator,
                                   &a->buffer, err));
     gguf_buffer_set_usage(a->buffer, GGUF_USAGE_WEIGHTS);
@@ -187,7 +189,7 @@ static enum gguf_status open_lora(struct opening *o,
                                           .hp = &m->hp };
     enum gguf_status st = gg_lora_check_arch(&o->lora, m->arch_name, err);
     if (st == GGUF_OK)
-        st = fill(o, err);
+        st = fill_pairs(o, err);
     gg_mem_free(o->to->allocator, o->row);
     gg_lora_fini(&o->lora);
     return st;

@@ -20,7 +20,7 @@ static const struct gguf_buft *type_of(const struct gguf_buffer *b)
     return gguf_buft_is_host(t) ? gguf_host_buft() : t;
 }
 
-static struct gguf_tensor *half(const struct gguf_adapter *a, size_t i)
+static struct gguf_tensor *pair_half(const struct gguf_adapter *a, size_t i)
 {
     return i % 2 ? a->pair[i / 2].b : a->pair[i / 2].a;
 }
@@ -34,7 +34,7 @@ static bool lies_well(const struct gguf_adapter *a)
 {
     bool well = true;
     for (size_t i = 0; i < 2 * a->n_pairs; i++)
-        well = well && type_of(half(a, i)->buffer) == home_of(a, i);
+        well = well && type_of(pair_half(a, i)->buffer) == home_of(a, i);
     return well;
 }
 
@@ -47,8 +47,8 @@ static enum gguf_status get_home(struct place *p, size_t i,
     struct gguf_buffer **b = &p->home[p->n_homes];
     for (size_t k = i; k < 2 * a->n_pairs; k++)
         if (home_of(a, k) == to) {
-            half(a, k)->data = NULL;
-            half(a, k)->buffer = NULL;
+            pair_half(a, k)->data = NULL;
+            pair_half(a, k)->buffer = NULL;
         }
     GG_TRY(gguf_ctx_alloc_tensors(a->ctx, to, a->allocator, b, err));
     gguf_buffer_set_usage(*b, GGUF_USAGE_WEIGHTS);
@@ -68,22 +68,23 @@ static enum gguf_status get_homes(struct place *p, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status copy(const struct place *p, struct gguf_error *err)
+static enum gguf_status copy_pairs(const struct place *p,
+                                   struct gguf_error *err)
 {
     const struct gguf_adapter *a = p->a;
     uint64_t most = 1;
     for (size_t i = 0; i < 2 * a->n_pairs; i++)
-        most = GG_MAX(most, gguf_tensor_size(half(a, i)));
+        most = GG_MAX(most, gguf_tensor_size(pair_half(a, i)));
     void *data =
         most <= SIZE_MAX ? gg_mem_alloc(a->allocator, (size_t)most) : NULL;
     if (!data)
         return gg_error_set_nomem(err, (size_t)most);
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; st == GGUF_OK && i < 2 * a->n_pairs; i++) {
-        const uint64_t size = gguf_tensor_size(half(a, i));
+        const uint64_t size = gguf_tensor_size(pair_half(a, i));
         st = gguf_tensor_get(&p->was[i], data, 0, size, err);
         if (st == GGUF_OK)
-            st = gguf_tensor_set(half(a, i), data, 0, size, err);
+            st = gguf_tensor_set(pair_half(a, i), data, 0, size, err);
     }
     gg_mem_free(a->allocator, data);
     return st;
@@ -92,18 +93,18 @@ static enum gguf_status copy(const struct place *p, struct gguf_error *err)
 static void put_back(const struct place *p)
 {
     for (size_t i = 0; i < 2 * p->a->n_pairs; i++) {
-        half(p->a, i)->data = p->was[i].data;
-        half(p->a, i)->buffer = p->was[i].buffer;
+        pair_half(p->a, i)->data = p->was[i].data;
+        pair_half(p->a, i)->buffer = p->was[i].buffer;
     }
 }
 
-static enum gguf_status move(struct place *p, struct gguf_error *err)
+static enum gguf_status move_pairs(struct place *p, struct gguf_error *err)
 {
     for (size_t i = 0; i < 2 * p->a->n_pairs; i++)
-        p->was[i] = *half(p->a, i);
+        p->was[i] = *pair_half(p->a, i);
     enum gguf_status st = get_homes(p, err);
     if (st == GGUF_OK)
-        st = copy(p, err);
+        st = copy_pairs(p, err);
     if (st != GGUF_OK)
         put_back(p);
     return st;
@@ -132,7 +133,7 @@ enum gguf_status gguf_adapter_place(struct gguf_adapter *a,
         gg_mem_alloc_zero(from, 2 * a->n_pairs, sizeof(struct gguf_buffer *));
     enum gguf_status st =
         p.was && p.home
-            ? move(&p, err)
+            ? move_pairs(&p, err)
             : gg_error_set_nomem(err, 2 * a->n_pairs * sizeof *p.was);
     gg_mem_free(from, p.was);
     if (st == GGUF_OK) {

@@ -14,7 +14,7 @@ typedef struct gguf_tensor tensor;
 enum { N = 4 };
 
 /* Row i of x [n, N], [1, N]. */
-static tensor *row(const struct gg_model_at *at, tensor *x, int64_t i)
+static tensor *row_at(const struct gg_model_at *at, tensor *x, int64_t i)
 {
     return x ? gguf_op_view_2d(at->c, x, 1, x->ne[1], x->nb[1],
                                (uint64_t)(i * x->nb[0]))
@@ -22,7 +22,7 @@ static tensor *row(const struct gg_model_at *at, tensor *x, int64_t i)
 }
 
 /* Lengths of columns, [1, N]. */
-static tensor *length(const struct gg_model_at *at, tensor *x)
+static tensor *column_lengths(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     return gguf_op_sqrt(c, gguf_op_sum_rows(c, gguf_op_sqr(c, x)));
@@ -37,11 +37,13 @@ static tensor *as_long(const struct gg_model_at *at, enum gg_weight id,
     tensor *w = gguf_op_view_2d(c, all, all->ne[0], all->ne[1], all->nb[1],
                                 (uint64_t)(i * all->nb[2]));
     x = gguf_op_matmul(c, w, x);
-    return gguf_op_mul(c, x, gguf_op_div(c, length(at, y), length(at, x)));
+    return gguf_op_mul(
+        c, x, gguf_op_div(c, column_lengths(at, y), column_lengths(at, x)));
 }
 
 /* Streams of embeddings x. */
-static void begin(const struct gg_model_at *at, tensor *x, tensor *h[N])
+static void split_streams(const struct gg_model_at *at, tensor *x,
+                          tensor *h[N])
 {
     h[0] = x;
     for (int j = 1; j < N; j++)
@@ -49,7 +51,7 @@ static void begin(const struct gg_model_at *at, tensor *x, tensor *h[N])
 }
 
 /* What they are together. */
-static tensor *end(const struct gg_model_at *at, tensor *const h[N])
+static tensor *merge_streams(const struct gg_model_at *at, tensor *const h[N])
 {
     tensor *sum = h[0];
     for (int j = 1; j < N; j++)
@@ -59,7 +61,7 @@ static tensor *end(const struct gg_model_at *at, tensor *const h[N])
 }
 
 /* What the coefficients of a layer are made of, [N, tokens]. */
-static tensor *modality(const struct gg_model_at *at, tensor *x)
+static tensor *route_streams(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     x = gg_model_normed(at, GG_NORM_RMS, GG_W_ALTUP_NORM, x);
@@ -68,33 +70,35 @@ static tensor *modality(const struct gg_model_at *at, tensor *x)
 }
 
 /* What streams will be, by what they are. */
-static void predict(const struct gg_model_at *at, tensor *const h[N],
-                    tensor *p[N])
+static void predict_streams(const struct gg_model_at *at, tensor *const h[N],
+                            tensor *p[N])
 {
     struct gguf_ctx *c = at->c;
-    tensor *all = gg_model_linear(at, GG_W_ALTUP_PREDICT, modality(at, h[0]));
+    tensor *all =
+        gg_model_linear(at, GG_W_ALTUP_PREDICT, route_streams(at, h[0]));
     for (int b = 0; b < N; b++) {
         p[b] = h[b];
         for (int a = 0; a < N; a++)
-            p[b] = gguf_op_add(c, p[b],
-                               gguf_op_mul(c, h[a], row(at, all, N * b + a)));
+            p[b] = gguf_op_add(
+                c, p[b], gguf_op_mul(c, h[a], row_at(at, all, N * b + a)));
     }
 }
 
 /* What they are, now that the first one is x. */
-static void correct(const struct gg_model_at *at, tensor *const p[N],
-                    tensor *x, tensor *h[N])
+static void correct_streams(const struct gg_model_at *at, tensor *const p[N],
+                            tensor *x, tensor *h[N])
 {
     struct gguf_ctx *c = at->c;
-    tensor *all = gg_model_linear(at, GG_W_ALTUP_CORRECT, modality(at, x));
+    tensor *all =
+        gg_model_linear(at, GG_W_ALTUP_CORRECT, route_streams(at, x));
     tensor *off = gguf_op_sub(c, x, p[0]);
     for (int b = 0; b < N; b++) { /* (1 + coefficient) times what was off */
-        tensor *more = gguf_op_mul(c, off, row(at, all, b));
+        tensor *more = gguf_op_mul(c, off, row_at(at, all, b));
         h[b] = gguf_op_add(c, gguf_op_add(c, p[b], off), more);
     }
 }
 
-static tensor *laurel(const struct gg_model_at *at, tensor *x)
+static tensor *add_laurel(const struct gg_model_at *at, tensor *x)
 {
     tensor *y = gg_model_linear(at, GG_W_LAUREL_R,
                                 gg_model_linear(at, GG_W_LAUREL_L, x));
@@ -103,12 +107,12 @@ static tensor *laurel(const struct gg_model_at *at, tensor *x)
 }
 
 /* A layer; false: the last one of a pass without outputs. */
-static bool layer(const struct gg_model_at *at, tensor *h[N])
+static bool build_layer(const struct gg_model_at *at, tensor *h[N])
 {
     struct gguf_ctx *c = at->c;
     const struct gg_arch *a = at->arch;
     tensor *p[N];
-    predict(at, h, p);
+    predict_streams(at, h, p);
     tensor *x = gg_model_norm_if(at, a->mix_norm.pre, p[0]);
     tensor *y = gg_model_mix_attention(at, x);
     if (gg_model_is_last(at)) {
@@ -119,13 +123,13 @@ static bool layer(const struct gg_model_at *at, tensor *h[N])
         for (int b = 0; b < N; b++)
             p[b] = gg_model_wanted(at, p[b]);
     }
-    tensor *beside = laurel(at, x);
+    tensor *beside = add_laurel(at, x);
     y = gg_model_linear(at, GG_W_ATTN_OUT, y);
     y = gguf_op_add(c, p[0], gg_model_norm_if(at, a->mix_norm.post, y));
     x = gguf_op_scale(c, gguf_op_add(c, y, beside), sqrtf(0.5f));
     y = gg_model_feed_forward(at, gg_model_norm_if(at, a->ffn_norm.pre, x));
     x = gguf_op_add(c, x, gg_model_norm_if(at, a->ffn_norm.post, y));
-    correct(at, p, x, h);
+    correct_streams(at, p, x, h);
     y = gg_model_layer_input(
         at, gguf_op_mul(c, h[0], gg_weight_at(at, GG_W_ALTUP_SCALE)));
     for (int j = 1; j < N; j++)
@@ -138,11 +142,11 @@ tensor *gg_altup_layers(const struct gg_model_pass *p,
 {
     tensor *h[N];
     struct gg_model_at at = gg_model_at_layer(p, across, 0);
-    begin(&at, x, h);
+    split_streams(&at, x, h);
     for (uint32_t il = 0; il < gg_model_n_run(p->model); il++) {
         at = gg_model_at_layer(p, across, il);
-        if (!layer(&at, h))
+        if (!build_layer(&at, h))
             return NULL;
     }
-    return end(&at, h);
+    return merge_streams(&at, h);
 }

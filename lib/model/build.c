@@ -361,8 +361,9 @@ static unsigned ffn_norm(const struct gg_model_at *at)
 }
 
 /* The result y of a part joins the stream x. */
-static tensor *join(const struct gg_model_at *at,
-                    const struct gg_model_norms *norms, tensor *x, tensor *y)
+static tensor *join_part(const struct gg_model_at *at,
+                         const struct gg_model_norms *norms, tensor *x,
+                         tensor *y)
 {
     const struct gg_model_norms n = norms_of(at, norms);
     const bool scaled = at->arch->residual_scale;
@@ -386,7 +387,7 @@ static tensor *mixer_input(const struct gg_model_at *at, tensor *x,
 
 /* The mixer's part: the stream after it, and in *normed what a parallel
  * feed-forward part reads. NULL: the last layer of a pass without outputs. */
-static tensor *mix(struct gg_model_at *at, tensor *x, tensor **normed)
+static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
 {
     const struct gg_arch *a = at->arch;
     const struct gg_model_mixer_fn *mixer = &gg_model_mixers[at->layer->mixer];
@@ -416,12 +417,12 @@ static tensor *mix(struct gg_model_at *at, tensor *x, tensor **normed)
     if (mixer->out != GG_W_NONE)
         y = gg_model_linear(at, mixer->out, y);
     y = gg_model_scaled(at, y, at->m->hp.value_scale);
-    return join(at, &a->mix_norm, x, y);
+    return join_part(at, &a->mix_norm, x, y);
 }
 
 /* Half of the stream after every rescale_every_n_layers-th layer (RWKV-6): what
  * such files have of matrices that lead back is the smaller the later. */
-static tensor *halved(const struct gg_model_at *at, tensor *x)
+static tensor *halve_stream(const struct gg_model_at *at, tensor *x)
 {
     const uint32_t step = at->arch->rescales ? at->m->hp.rescale : 0;
     return step && (at->il + 1) % step == 0 ? gg_model_scaled(at, x, 0.5f) : x;
@@ -429,7 +430,7 @@ static tensor *halved(const struct gg_model_at *at, tensor *x)
 
 /* What a layer adds besides: experts on its input, embeddings again, an input
  * of its own; all of it may be scaled. */
-static tensor *besides(const struct gg_model_at *at, tensor *x)
+static tensor *add_extras(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_arch *a = at->arch;
     tensor *scale = gg_weight_at(at, GG_W_LAYER_OUT_SCALE);
@@ -446,21 +447,21 @@ static tensor *besides(const struct gg_model_at *at, tensor *x)
     return a->layer_scale && scale ? gguf_op_mul(at->c, x, scale) : x;
 }
 
-static tensor *layer(struct gg_model_at *at, tensor *x)
+static tensor *build_layer(struct gg_model_at *at, tensor *x)
 {
     const struct gg_arch *a = at->arch;
     tensor *normed;
-    x = at->sum = mix(at, x, &normed);
+    x = at->sum = build_mixer(at, x, &normed);
     if (!x || (!at->layer->moe && at->layer->ffn == GG_FFN_NONE))
         return x;
     if (order_of(at) == GG_ORDER_SERIAL)
         normed = gg_model_norm_if(at, ffn_norm(at), x);
     tensor *y =
         gg_model_called(at, "ffn_output", gg_model_feed_forward(at, normed));
-    x = join(at, &a->ffn_norm, x, y);
+    x = join_part(at, &a->ffn_norm, x, y);
     if (gg_model_is_last(at) && gg_model_ffn_shifts(at->layer))
         x = gg_model_wanted(at, x); /* it needed the tokens before them */
-    return besides(at, halved(at, x));
+    return add_extras(at, halve_stream(at, x));
 }
 
 /* ---- a pass ---- */
@@ -478,7 +479,7 @@ static float embd_scale(const struct gg_model_at *at)
     }
 }
 
-static tensor *embeddings(const struct gg_model_at *at)
+static tensor *build_embeddings(const struct gg_model_at *at)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_arch *a = at->arch;
@@ -495,8 +496,8 @@ static tensor *embeddings(const struct gg_model_at *at)
 }
 
 /* All layers, of one stream. */
-static tensor *stream(const struct gg_model_pass *p,
-                      struct gg_model_across *across, tensor *x)
+static tensor *build_stream(const struct gg_model_pass *p,
+                            struct gg_model_across *across, tensor *x)
 {
     const struct gguf_model *m = p->model;
     for (uint32_t il = 0; il < gg_model_n_run(m); il++) {
@@ -504,12 +505,12 @@ static tensor *stream(const struct gg_model_pass *p,
         if (il && il % m->hp.n_layer == 0 && !m->hp.skip_loop_norm)
             x = gg_model_norm_if(&at, m->arch->final_norm, x);
         x = gg_model_called(&at, "output",
-                            gg_model_steered(&at, layer(&at, x)));
+                            gg_model_steered(&at, build_layer(&at, x)));
     }
     return x;
 }
 
-static tensor *layers(const struct gg_model_pass *p, tensor *x)
+static tensor *build_layers(const struct gg_model_pass *p, tensor *x)
 {
     static gg_model_streams_fn *const several[GG_N_ORDERS] = {
         [GG_ORDER_ALTUP] = gg_altup_layers,
@@ -520,7 +521,7 @@ static tensor *layers(const struct gg_model_pass *p, tensor *x)
     struct gg_model_across across = { .first = x };
     const struct gg_model_at at = gg_model_at_layer(p, &across, 0);
     across.inputs = gg_model_layer_inputs(&at, x);
-    x = (all ? all : stream)(p, &across, x);
+    x = (all ? all : build_stream)(p, &across, x);
     return p->n_out ? gg_model_norm_if(&at, m->arch->final_norm, x) : NULL;
 }
 
@@ -529,7 +530,7 @@ tensor *gg_build_pass(const struct gg_model_pass *p)
     const struct gguf_model *m = p->model;
     const struct gg_model_at at = gg_model_at_layer(p, NULL, 0);
     gg_model_stack_fn *stack = gg_model_mixers[m->arch->mixer].stack;
-    tensor *x = (stack ? stack : layers)(p, embeddings(&at));
+    tensor *x = (stack ? stack : build_layers)(p, build_embeddings(&at));
     if (!p->n_out)
         return NULL;
     gguf_graph_add(p->graph, gguf_tensor_flag(x, GGUF_TENSOR_OUTPUT));

@@ -86,9 +86,9 @@ static enum gguf_status check_shape(const struct gguf_adapter *a,
                               gg_str_esc(&e, t->name), t->n_elements, n);
 }
 
-static enum gguf_status decode(const struct gg_data_gguf *d,
-                               const struct gguf_tensor_info *t, float *to,
-                               struct gguf_error *err)
+static enum gguf_status decode_direction(const struct gg_data_gguf *d,
+                                         const struct gguf_tensor_info *t,
+                                         float *to, struct gguf_error *err)
 {
     struct gg_data_rows rows;
     struct gg_str_esc e;
@@ -104,9 +104,10 @@ static enum gguf_status decode(const struct gg_data_gguf *d,
 }
 
 /* Descriptions of those in range; all are checked. */
-static enum gguf_status describe(struct gguf_adapter *a,
-                                 const struct gguf_file *file, uint32_t first,
-                                 uint32_t last, struct gguf_error *err)
+static enum gguf_status describe_directions(struct gguf_adapter *a,
+                                            const struct gguf_file *file,
+                                            uint32_t first, uint32_t last,
+                                            struct gguf_error *err)
 {
     for (size_t i = 0; i < gguf_file_n_tensors(file); i++) {
         const struct gguf_tensor_info *t = gguf_file_tensor(file, i);
@@ -145,7 +146,7 @@ enum gguf_status gg_control_open(struct gguf_adapter *a,
         return gg_error_set_nomem(err, n * sizeof(struct gguf_tensor *));
     a->n_directions = n;
     GG_TRY(gguf_ctx_create(&a->ctx, &p, err));
-    GG_TRY(describe(a, file, first, last, err));
+    GG_TRY(describe_directions(a, file, first, last, err));
     GG_TRY(gguf_ctx_alloc_tensors(a->ctx, gguf_host_buft(), a->allocator,
                                   &a->buffer, err));
     gguf_buffer_set_usage(a->buffer, GGUF_USAGE_WEIGHTS);
@@ -157,7 +158,7 @@ enum gguf_status gg_control_open(struct gguf_adapter *a,
         uint64_t il;
         GG_TRY(layer_of(a, t, &il, err));
         if (a->direction[il])
-            GG_TRY(decode(&data, t, a->direction[il]->data, err));
+            GG_TRY(decode_direction(&data, t, a->direction[il]->data, err));
     }
     return GGUF_OK;
 }

@@ -91,8 +91,9 @@ static tensor *mask_of(const struct gg_model_at *at, const struct half *h,
 
 /* Queries q [d * n_head, N] to keys k and values v as attention reads them,
  * n_tok of each of n_seq streams. */
-static tensor *attend(const struct gg_model_at *at, tensor *q, int64_t n_tok,
-                      int64_t n_seq, tensor *k, tensor *v, tensor *mask)
+static tensor *attend_heads(const struct gg_model_at *at, tensor *q,
+                            int64_t n_tok, int64_t n_seq, tensor *k, tensor *v,
+                            tensor *mask)
 {
     const int64_t n_head = at->layer->n_head;
     q = gguf_op_reshape_4d(at->c, q, at->layer->dim_k, n_head, n_tok, n_seq);
@@ -115,7 +116,7 @@ static tensor *self_attention(const struct gg_model_at *at,
                               at->layer->dim_k, n_kv);
     tensor *v = gg_model_seen(at, keys->v, gg_model_linear(at, h->v, x),
                               at->layer->dim_v, n_kv);
-    return attend(at, q, keys->n_tok, keys->n_seq, k, v, mask);
+    return attend_heads(at, q, keys->n_tok, keys->n_seq, k, v, mask);
 }
 
 /* GEGLU, or as in the first T5 ReLU without a gate. */
@@ -131,14 +132,14 @@ static tensor *feed_forward(const struct gg_model_at *at, const struct half *h,
 }
 
 /* x and a part of a layer of it, of which out leads back. */
-static tensor *join(const struct gg_model_at *at, enum gg_weight out,
-                    tensor *x, tensor *y)
+static tensor *join_part(const struct gg_model_at *at, enum gg_weight out,
+                         tensor *x, tensor *y)
 {
     return gguf_op_add(at->c, x, gg_model_linear(at, out, y));
 }
 
-static tensor *normed(const struct gg_model_at *at, enum gg_weight id,
-                      tensor *x)
+static tensor *norm_states(const struct gg_model_at *at, enum gg_weight id,
+                           tensor *x)
 {
     return gg_model_normed(at, at->arch->norm, id, x);
 }
@@ -147,47 +148,47 @@ static tensor *after_ffn(const struct gg_model_at *at, const struct half *h,
                          tensor *x)
 {
     return gguf_op_add(at->c, x,
-                       feed_forward(at, h, normed(at, h->ffn_norm, x)));
+                       feed_forward(at, h, norm_states(at, h->ffn_norm, x)));
 }
 
 /* ---- the encoder ---- */
 
 /* States of all tokens, after the last norm. */
-static tensor *encoded(const struct gg_model_pass *p, tensor *x)
+static tensor *build_encoder(const struct gg_model_pass *p, tensor *x)
 {
     struct bias bias = { NULL, NULL };
     struct gg_model_at at = gg_model_at_layer(p, NULL, 0);
     for (uint32_t il = 0; il < p->model->hp.n_layer; il++) {
         at = gg_model_at_layer(p, NULL, il);
-        tensor *y =
-            self_attention(&at, &encoder, normed(&at, encoder.norm, x), &bias);
-        x = after_ffn(&at, &encoder, join(&at, encoder.out, x, y));
+        tensor *y = self_attention(&at, &encoder,
+                                   norm_states(&at, encoder.norm, x), &bias);
+        x = after_ffn(&at, &encoder, join_part(&at, encoder.out, x, y));
     }
-    return normed(&at, GG_W_ENC_OUTPUT_NORM, x);
+    return norm_states(&at, GG_W_ENC_OUTPUT_NORM, x);
 }
 
 tensor *gg_model_stack_encoder(const struct gg_model_pass *p, tensor *x)
 {
-    x = encoded(p, x);
+    x = build_encoder(p, x);
     return p->out_rows ? gguf_op_get_rows(p->ctx, x, p->out_rows) : x;
 }
 
 /* Keys or values of states x, kept for the decoder. */
-static void keep(const struct gg_model_at *at, enum gg_weight id, tensor *x,
-                 tensor *memory)
+static void store_states(const struct gg_model_at *at, enum gg_weight id,
+                         tensor *x, tensor *memory)
 {
     gguf_graph_add(at->p->graph,
                    gguf_op_set_rows(at->c, memory, gg_model_linear(at, id, x),
                                     at->p->cross.rows));
 }
 
-static tensor *encode(const struct gg_model_pass *p, tensor *x)
+static tensor *encode_text(const struct gg_model_pass *p, tensor *x)
 {
-    x = encoded(p, x);
+    x = build_encoder(p, x);
     for (uint32_t il = 0; il < p->model->hp.n_dec_layer; il++) {
         const struct gg_model_at at = gg_model_at_layer(p, NULL, il);
-        keep(&at, GG_W_CROSS_K, x, p->cross.k[il]);
-        keep(&at, GG_W_CROSS_V, x, p->cross.v[il]);
+        store_states(&at, GG_W_CROSS_K, x, p->cross.k[il]);
+        store_states(&at, GG_W_CROSS_V, x, p->cross.v[il]);
     }
     if (!p->n_out)
         return NULL;
@@ -208,10 +209,10 @@ static tensor *cross_attention(const struct gg_model_at *at, tensor *x)
         gg_model_kept(at, cross->k[at->il], &rows, at->layer->dim_k, n_kv);
     tensor *v =
         gg_model_kept(at, cross->v[at->il], &rows, at->layer->dim_v, n_kv);
-    return attend(at, q, p->n_tok, p->n_seq, k, v, cross->mask);
+    return attend_heads(at, q, p->n_tok, p->n_seq, k, v, cross->mask);
 }
 
-static tensor *decode(const struct gg_model_pass *p, tensor *x)
+static tensor *decode_text(const struct gg_model_pass *p, tensor *x)
 {
     struct bias bias = { NULL, NULL };
     struct gg_model_at at = gg_model_at_layer(p, NULL, 0);
@@ -219,21 +220,21 @@ static tensor *decode(const struct gg_model_pass *p, tensor *x)
     for (uint32_t il = 0; il < n; il++) {
         const bool last = il == n - 1;
         at = gg_model_at_layer(p, NULL, il);
-        tensor *y =
-            self_attention(&at, &decoder, normed(&at, decoder.norm, x), &bias);
+        tensor *y = self_attention(&at, &decoder,
+                                   norm_states(&at, decoder.norm, x), &bias);
         if (last && !p->n_out)
             return NULL;
-        x = join(&at, decoder.out, x, y);
-        y = cross_attention(&at, normed(&at, GG_W_CROSS_NORM, x));
-        x = join(&at, GG_W_CROSS_OUT, x, y);
+        x = join_part(&at, decoder.out, x, y);
+        y = cross_attention(&at, norm_states(&at, GG_W_CROSS_NORM, x));
+        x = join_part(&at, GG_W_CROSS_OUT, x, y);
         if (last && p->out_rows) /* from here on only those */
             x = gguf_op_get_rows(p->ctx, x, p->out_rows);
         x = after_ffn(&at, &decoder, x);
     }
-    return normed(&at, GG_W_DEC_OUTPUT_NORM, x);
+    return norm_states(&at, GG_W_DEC_OUTPUT_NORM, x);
 }
 
 tensor *gg_model_stack_encdec(const struct gg_model_pass *p, tensor *x)
 {
-    return p->encodes ? encode(p, x) : decode(p, x);
+    return p->encodes ? encode_text(p, x) : decode_text(p, x);
 }

@@ -9,12 +9,12 @@ typedef struct gguf_tensor tensor;
 
 /* ---- activations ---- */
 
-static tensor *oai(struct gguf_ctx *c, tensor *gate, tensor *up)
+static tensor *swiglu_oai(struct gguf_ctx *c, tensor *gate, tensor *up)
 {
     return gguf_op_swiglu_oai(c, gate, up, 1.702f, 7);
 }
 
-static tensor *xielu(const struct gg_model_at *at, tensor *x)
+static tensor *apply_xielu(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_model_layer *l = at->layer;
     return gguf_op_xielu(at->c, x, l->xielu_n, l->xielu_p, l->xielu_beta,
@@ -26,8 +26,8 @@ const struct gg_model_act_fn gg_model_acts[GG_N_ACTS] = {
     [GG_ACT_GELU] = { gguf_op_gelu, gguf_op_geglu, NULL },
     [GG_ACT_RELU] = { gguf_op_relu, gguf_op_reglu, NULL },
     [GG_ACT_RELU_SQR] = { gguf_op_relu_sqr, NULL, NULL },
-    [GG_ACT_XIELU] = { NULL, NULL, xielu },
-    [GG_ACT_OAI] = { NULL, oai, NULL },
+    [GG_ACT_XIELU] = { NULL, NULL, apply_xielu },
+    [GG_ACT_OAI] = { NULL, swiglu_oai, NULL },
 };
 
 /* What is less is no limit, as in llama.cpp: some layers' is 0. */
@@ -69,7 +69,7 @@ static tensor *sub_norm(const struct gg_model_at *at, tensor *x)
 }
 
 /* What gates are above their mean and so many deviations. */
-static tensor *sparse(const struct gg_model_at *at, tensor *gate)
+static tensor *keep_top_gates(const struct gg_model_at *at, tensor *gate)
 {
     struct gguf_ctx *c = at->c;
     if (!gate)
@@ -82,18 +82,18 @@ static tensor *sparse(const struct gg_model_at *at, tensor *gate)
     return gguf_op_relu(c, gguf_op_sub(c, gate, dev));
 }
 
-static tensor *gated(const struct gg_model_at *at, tensor *x)
+static tensor *ffn_gated(const struct gg_model_at *at, tensor *x)
 {
     tensor *gate = gg_model_linear(at, GG_W_FFN_GATE, x);
     if (at->layer->sparse_above > -INFINITY)
-        gate = sparse(at, gate);
+        gate = keep_top_gates(at, gate);
     tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
     tensor *y = gg_model_activated(at, gate, up, at->layer->clamp_shexp);
     return gg_model_linear(at, GG_W_FFN_DOWN, sub_norm(at, y));
 }
 
 /* As wide as the model. */
-static tensor *square(const struct gg_model_at *at, tensor *x)
+static tensor *ffn_square(const struct gg_model_at *at, tensor *x)
 {
     tensor *gate = gg_model_linear(at, GG_W_FFN_GATE_SQUARE, x);
     tensor *up = gg_model_linear(at, GG_W_FFN_UP_SQUARE, x);
@@ -103,7 +103,7 @@ static tensor *square(const struct gg_model_at *at, tensor *x)
 
 /* Activations may be divided by numbers, by which AWQ multiplied the columns of
  * the last matrix (MPT). */
-static tensor *plain(const struct gg_model_at *at, tensor *x)
+static tensor *ffn_plain(const struct gg_model_at *at, tensor *x)
 {
     tensor *by = gg_weight_at(at, GG_W_FFN_ACT_SCALE);
     tensor *y = gg_model_alone(at, gg_model_linear(at, GG_W_FFN_UP, x));
@@ -112,7 +112,7 @@ static tensor *plain(const struct gg_model_at *at, tensor *x)
 }
 
 /* Gate and up in one matrix, the gate first. */
-static tensor *fused(const struct gg_model_at *at, tensor *x)
+static tensor *ffn_fused(const struct gg_model_at *at, tensor *x)
 {
     tensor *both = gg_model_linear(at, GG_W_FFN_UP, x);
     if (!both)
@@ -135,11 +135,11 @@ bool gg_model_ffn_shifts(const struct gg_model_layer *l)
 
 typedef tensor *ffn_fn(const struct gg_model_at *at, tensor *x);
 static ffn_fn *const ffns[GG_N_FFNS] = {
-    [GG_FFN_GATED] = gated,
-    [GG_FFN_FUSED] = fused,
-    [GG_FFN_HALF] = gated,
-    [GG_FFN_SQUARE] = square,
-    [GG_FFN_PLAIN] = plain,
+    [GG_FFN_GATED] = ffn_gated,
+    [GG_FFN_FUSED] = ffn_fused,
+    [GG_FFN_HALF] = ffn_gated,
+    [GG_FFN_SQUARE] = ffn_square,
+    [GG_FFN_PLAIN] = ffn_plain,
     [GG_FFN_CHANNEL_MIX] = gg_model_channel_mix,
     [GG_FFN_CHANNEL_MIX_R] = gg_model_channel_mix,
 };
@@ -156,7 +156,7 @@ bool gg_ffn_builds(const struct gguf_model *m, const struct gg_model_layer *l)
 }
 
 /* Experts and a dense part beside them, which reads x. */
-static tensor *beside(const struct gg_model_at *at, tensor *x)
+static tensor *add_dense(const struct gg_model_at *at, tensor *x)
 {
     tensor *y = ffns[at->layer->ffn](at, x);
     tensor *z = gg_moe(at, gg_model_norm_if(at, GG_W_PRE_NORM_2, at->sum));
@@ -170,7 +170,7 @@ tensor *gg_model_feed_forward(const struct gg_model_at *at, tensor *x)
     if (!at->layer->moe || on_input)
         return ffns[at->layer->ffn](at, x);
     if (at->arch->moe.beside == GG_BESIDE_NORMED)
-        return beside(at, x);
+        return add_dense(at, x);
     tensor *y = gg_moe(at, x);
     if (at->arch->moe.beside == GG_BESIDE_NOTHING ||
         !gg_weight_at(at, GG_W_FFN_UP))

@@ -42,9 +42,9 @@ static size_t first_bad(const struct gg_vec_kern *vec, const float *x,
     return i;
 }
 
-static enum gguf_status fail(const struct check *c, size_t item,
-                             uint64_t element, float value,
-                             struct gguf_error *err)
+static enum gguf_status refuse_value(const struct check *c, size_t item,
+                                     uint64_t element, float value,
+                                     struct gguf_error *err)
 {
     const struct gguf_model *m = c->m;
     const struct gguf_split_tensor t =
@@ -78,7 +78,7 @@ static enum gguf_status check_rows(void *user, unsigned ith, size_t item,
             gg_data_read(rows, r * ne0 + i, n, x);
             size_t bad = first_bad(&c->kern.vec, x, n);
             if (bad < n)
-                return fail(c, item, r * ne0 + i + bad, x[bad], err);
+                return refuse_value(c, item, r * ne0 + i + bad, x[bad], err);
         }
     return GGUF_OK;
 }

@@ -12,7 +12,7 @@
 typedef struct gguf_tensor tensor;
 
 /* Logits that stay within a cap, softly. */
-static tensor *capped(const struct gg_model_at *at, tensor *y)
+static tensor *cap_logits(const struct gg_model_at *at, tensor *y)
 {
     const struct gg_hparams *hp = &at->m->hp;
     float cap = at->arch->cap == 2 ? 30 : 0;
@@ -25,7 +25,7 @@ static tensor *capped(const struct gg_model_at *at, tensor *y)
 }
 
 /* Logits of tokens that are never to come become the least float. */
-static tensor *struck(const struct gg_model_at *at, tensor *y)
+static tensor *mask_logits(const struct gg_model_at *at, tensor *y)
 {
     struct gguf_ctx *c = at->c;
     if (!y || !at->arch->struck.end)
@@ -65,5 +65,5 @@ tensor *gg_build_logits(const struct gguf_model *m,
          m->arch->logit_scale == GG_LOGIT_SCALE_OVER_OR_WIDTH) &&
         scale != 0)
         y = gg_model_scaled(&at, y, 1 / scale);
-    return struck(&at, capped(&at, y));
+    return mask_logits(&at, cap_logits(&at, y));
 }

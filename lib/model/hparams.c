@@ -342,7 +342,8 @@ static enum gguf_status read_floats(struct gg_hparams_reader *r,
 /* ---- all of them ---- */
 
 /* Must a key be there? */
-static bool must(const struct gg_hparams_reader *r, enum gg_model_hparam id)
+static bool is_required(const struct gg_hparams_reader *r,
+                        enum gg_model_hparam id)
 {
     if (id == GG_HP_n_ff && r->hp->n_expert && r->arch->moe.where)
         return false;
@@ -358,7 +359,7 @@ static enum gguf_status read_all(struct gg_hparams_reader *r, bool per_layer,
         if (!r->needs.key[i] || row->info.per_layer != per_layer)
             continue;
         const struct gguf_kv *kv = gg_hparams_find(r, id);
-        if (!kv && must(r, id))
+        if (!kv && is_required(r, id))
             GG_TRY(gg_hparams_missing(r, id));
         else if (kv && per_layer)
             GG_TRY(row->info.kind == GGUF_HPARAM_FLOAT

@@ -91,7 +91,7 @@ enum gguf_status gg_hparams_check_parts(struct gg_hparams_reader *r)
 
 /* ---- YaRN's magnitude ---- */
 
-static float magnitude(float factor, float much)
+static float yarn_magnitude(float factor, float much)
 {
     return factor > 1 ? 1 + 0.1f * much * logf(factor) : 1;
 }
@@ -112,8 +112,8 @@ void gg_hparams_fill_magnitude(struct gg_hparams_reader *r)
     const float one = r->arch->yarn_both && all != 0 ? all : 1;
     const float built_in = 1 + 0.1f * logf(factor); /* of gguf_op_rope */
     if (hp->rope.ext_factor != 0 && built_in > 0)
-        hp->rope.attn_factor *=
-            magnitude(factor, one) / magnitude(factor, all) / built_in;
+        hp->rope.attn_factor *= yarn_magnitude(factor, one) /
+                                yarn_magnitude(factor, all) / built_in;
     const float scale =
         hp->rope.attn_factor * built_in * (1 + 0.1f * all * logf(factor));
     for (uint32_t il = 0; il < hp->n_layer; il++)

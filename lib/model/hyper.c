@@ -25,8 +25,8 @@ static const struct meets at_mixer = { GG_W_HC_ATTN_FN, GG_W_HC_ATTN_BASE,
 
 /* Of streams h [n_embd, n, N]: rows of (2 + n) n, or n, elements for each
  * token. */
-static tensor *coefficients(const struct gg_model_at *at,
-                            const struct meets *of, tensor *h)
+static tensor *stream_coefficients(const struct gg_model_at *at,
+                                   const struct meets *of, tensor *h)
 {
     const struct gg_hparams *hp = &at->m->hp;
     if (!h)
@@ -40,8 +40,8 @@ static tensor *coefficients(const struct gg_model_at *at,
 }
 
 /* Rows [first, first + n m) of coefficients as [n, m, N]. */
-static tensor *part(const struct gg_model_at *at, tensor *all, int64_t first,
-                    int64_t n, int64_t m)
+static tensor *coefficient_rows(const struct gg_model_at *at, tensor *all,
+                                int64_t first, int64_t n, int64_t m)
 {
     if (!all)
         return NULL;
@@ -50,29 +50,30 @@ static tensor *part(const struct gg_model_at *at, tensor *all, int64_t first,
 }
 
 /* What is read of them: [n_embd, N]. */
-static tensor *together(const struct gg_model_at *at, tensor *h, tensor *all)
+static tensor *merge_streams(const struct gg_model_at *at, tensor *h,
+                             tensor *all)
 {
-    tensor *x =
-        gguf_op_out_prod(at->c, h, part(at, all, 0, 1, at->m->hp.n_streams));
+    tensor *x = gguf_op_out_prod(
+        at->c, h, coefficient_rows(at, all, 0, 1, at->m->hp.n_streams));
     return x ? gguf_op_reshape_2d(at->c, x, x->ne[0], x->ne[2]) : NULL;
 }
 
 /* The streams after a part's result y [n_embd, N]. */
-static tensor *apart(const struct gg_model_at *at, tensor *h, tensor *all,
-                     tensor *y)
+static tensor *spread_result(const struct gg_model_at *at, tensor *h,
+                             tensor *all, tensor *y)
 {
     struct gguf_ctx *c = at->c;
     const int64_t n = at->m->hp.n_streams;
     if (!y)
         return NULL;
     y = gguf_op_reshape_3d(c, y, y->ne[0], 1, y->ne[1]);
-    y = gguf_op_out_prod(c, y, part(at, all, n, n, 1));
-    return gguf_op_add(c, gguf_op_out_prod(c, h, part(at, all, 2 * n, n, n)),
-                       y);
+    y = gguf_op_out_prod(c, y, coefficient_rows(at, all, n, n, 1));
+    return gguf_op_add(
+        c, gguf_op_out_prod(c, h, coefficient_rows(at, all, 2 * n, n, n)), y);
 }
 
 /* Of streams those of tokens that are wanted. */
-static tensor *wanted(const struct gg_model_at *at, tensor *h)
+static tensor *wanted_streams(const struct gg_model_at *at, tensor *h)
 {
     if (!h)
         return NULL;
@@ -82,24 +83,25 @@ static tensor *wanted(const struct gg_model_at *at, tensor *h)
 }
 
 /* A layer; NULL: the last one of a pass without outputs. */
-static tensor *layer(const struct gg_model_at *at, tensor *h)
+static tensor *build_layer(const struct gg_model_at *at, tensor *h)
 {
     const struct gg_arch *a = at->arch;
     const struct gg_model_mixer_fn *mixer = &gg_model_mixers[at->layer->mixer];
-    tensor *all = coefficients(at, &at_mixer, h);
-    tensor *x = gg_model_norm_if(at, a->mix_norm.pre, together(at, h, all));
+    tensor *all = stream_coefficients(at, &at_mixer, h);
+    tensor *x =
+        gg_model_norm_if(at, a->mix_norm.pre, merge_streams(at, h, all));
     x = mixer->mix(at, x);
     if (gg_model_is_last(at)) {
         if (!at->p->n_out)
             return NULL;
         x = gg_model_wanted(at, x);
         all = gg_model_wanted(at, all);
-        h = wanted(at, h);
+        h = wanted_streams(at, h);
     }
-    h = apart(at, h, all, gg_model_linear(at, mixer->out, x));
-    all = coefficients(at, &at_ffn, h);
-    x = gg_model_norm_if(at, a->ffn_norm.pre, together(at, h, all));
-    return apart(at, h, all, gg_model_feed_forward(at, x));
+    h = spread_result(at, h, all, gg_model_linear(at, mixer->out, x));
+    all = stream_coefficients(at, &at_ffn, h);
+    x = gg_model_norm_if(at, a->ffn_norm.pre, merge_streams(at, h, all));
+    return spread_result(at, h, all, gg_model_feed_forward(at, x));
 }
 
 tensor *gg_hyper_layers(const struct gg_model_pass *p,
@@ -112,7 +114,9 @@ tensor *gg_hyper_layers(const struct gg_model_pass *p,
     h = gguf_op_repeat(at.c, h, x->ne[0], p->model->hp.n_streams, x->ne[1], 1);
     for (uint32_t il = 0; il < gg_model_n_run(p->model); il++) {
         at = gg_model_at_layer(p, across, il);
-        h = layer(&at, h);
+        h = build_layer(&at, h);
     }
-    return p->n_out ? together(&at, h, coefficients(&at, &at_end, h)) : NULL;
+    return p->n_out
+               ? merge_streams(&at, h, stream_coefficients(&at, &at_end, h))
+               : NULL;
 }

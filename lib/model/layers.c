@@ -100,8 +100,8 @@ static uint8_t ffn_by_weights(const struct gg_hparams_reader *r, uint32_t il)
 
 /* ---- where positions turn ---- */
 
-static bool ropes(const struct gg_arch *a, const struct gg_hparams *hp,
-                  uint32_t il)
+static bool layer_ropes(const struct gg_arch *a, const struct gg_hparams *hp,
+                        uint32_t il)
 {
     if (a->rope == GG_ROPE_NONE)
         return false;
@@ -150,8 +150,8 @@ static uint8_t act_of(const struct gg_arch *a, const struct gg_hparams *hp)
 
 /* Those that attention.indexer.types names. Without the key all; but of GLM
  * 5.2, which is told by its context, the first three and then every fourth. */
-static bool indexes(const struct gg_arch *a, const struct gg_hparams *hp,
-                    uint32_t il)
+static bool layer_indexes(const struct gg_arch *a, const struct gg_hparams *hp,
+                          uint32_t il)
 {
     if (a->mixer != GG_MIX_SPARSE)
         return false;
@@ -178,8 +178,8 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
         l->drafts = a->nextn && il >= hp->n_layer - hp->n_nextn;
         l->mixer = mixer_of(a, hp, il);
         l->moe = has_experts(r, il);
-        l->ropes = ropes(a, hp, il);
-        l->indexes = indexes(a, hp, il);
+        l->ropes = layer_ropes(a, hp, il);
+        l->indexes = layer_indexes(a, hp, il);
         l->tempers = hp->temper.scale != 0 &&
                      !(a->temper == GG_TEMPER_STILL && l->ropes);
         if (!hp->has[GG_HP_sparse_above])
@@ -197,7 +197,7 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
 /* ---- sizes ---- */
 
 /* A number that is known, or NAN. */
-static double known(double n)
+static double known_or_nan(double n)
 {
     return n > 0 ? n : NAN;
 }
@@ -206,18 +206,18 @@ static double known(double n)
 static void expert_sizes(const struct gg_hparams *hp, const struct gg_moe *moe,
                          double n_ff, struct gg_model_sizes *z)
 {
-    double own = known(hp->n_ff_expert), ff = known(n_ff);
+    double own = known_or_nan(hp->n_ff_expert), ff = known_or_nan(n_ff);
     const bool own_known = hp->n_ff_expert > 0;
     double count = hp->has[GG_HP_n_shared] ? hp->n_shared : 1;
-    z->experts = known(hp->n_expert);
-    z->used = known(hp->n_expert_used);
+    z->experts = known_or_nan(hp->n_expert);
+    z->used = known_or_nan(hp->n_expert_used);
     z->expert_ff = own;
     if (moe->ff == GG_EXPERT_FF_MODEL ||
         (moe->ff == GG_EXPERT_FF_KEY_OR_MODEL && !own_known))
         z->expert_ff = ff;
     if (moe->ff == GG_EXPERT_FF_KEY_OR_PART && !own_known)
         z->expert_ff = floor(ff / z->used);
-    const double given = known(hp->n_ff_shared);
+    const double given = known_or_nan(hp->n_ff_shared);
     const bool is_given = hp->n_ff_shared > 0;
     switch (moe->shared) {
     case GG_SHARED_COUNT: z->shared_ff = z->expert_ff * count; break;
@@ -239,7 +239,7 @@ static void expert_sizes(const struct gg_hparams *hp, const struct gg_moe *moe,
     }
     z->expert_in = hp->moe_latent ? hp->moe_latent : z->embd;
     z->chunk_ff = hp->n_ff_chunk ? hp->n_ff_chunk : z->head;
-    z->chunks = z->experts / known(hp->n_per_group);
+    z->chunks = z->experts / known_or_nan(hp->n_per_group);
 }
 
 /* Heads, and norms on them. */
@@ -247,50 +247,50 @@ static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
                        const struct gg_model_layer *l,
                        struct gg_model_sizes *z)
 {
-    z->head = known(l->dim_k);
-    z->head_v = known(l->dim_v);
-    z->n_head = known(l->n_head);
-    z->n_head_kv = known(l->n_head_kv);
+    z->head = known_or_nan(l->dim_k);
+    z->head_v = known_or_nan(l->dim_v);
+    z->n_head = known_or_nan(l->n_head);
+    z->n_head_kv = known_or_nan(l->n_head_kv);
     z->q = z->n_head * z->head;
     z->k = z->n_head_kv * z->head;
     z->v = z->n_head_kv * z->head_v;
-    z->rot = known(a->window.full_half ? GG_MAX(hp->n_rot, hp->n_rot_swa)
-                                       : hp->n_rot);
-    z->nope = known(z->head - z->rot);
+    z->rot = known_or_nan(
+        a->window.full_half ? GG_MAX(hp->n_rot, hp->n_rot_swa) : hp->n_rot);
+    z->nope = known_or_nan(z->head - z->rot);
     z->qk_0 = z->head;
     z->qk_q1 = a->qk.form == GG_QK_HEADS ? z->n_head : 1;
     z->qk_k1 = a->qk.form == GG_QK_HEADS ? z->n_head_kv : 1;
-    z->rank_q = known(hp->rank_q);
-    z->rank_kv = known(hp->rank_kv);
-    z->idx = known(hp->dim_idx);
-    z->n_idx = known(hp->n_idx);
-    z->out_rank = known(hp->out_rank);
-    z->out_groups = known(hp->out_groups);
-    z->buckets = known(hp->n_buckets);
+    z->rank_q = known_or_nan(hp->rank_q);
+    z->rank_kv = known_or_nan(hp->rank_kv);
+    z->idx = known_or_nan(hp->dim_idx);
+    z->n_idx = known_or_nan(hp->n_idx);
+    z->out_rank = known_or_nan(hp->out_rank);
+    z->out_groups = known_or_nan(hp->out_groups);
+    z->buckets = known_or_nan(hp->n_buckets);
 }
 
 static void recurrent_sizes(const struct gg_hparams *hp,
                             const struct gg_model_layer *l,
                             struct gg_model_sizes *z)
 {
-    z->conv = known(hp->ssm_conv);
-    z->inner = known(hp->ssm_inner);
-    z->state = known(hp->ssm_state);
-    z->dt = known(hp->ssm_dt);
-    z->groups = known(hp->ssm_groups);
-    z->kda = known(hp->kda_head);
-    z->wkv = known(hp->wkv_head);
-    z->mix = known(hp->n_mix);
-    z->decay = known(hp->n_decay ? hp->n_decay : hp->rank_decay);
-    z->iclr = known(hp->rank_iclr);
+    z->conv = known_or_nan(hp->ssm_conv);
+    z->inner = known_or_nan(hp->ssm_inner);
+    z->state = known_or_nan(hp->ssm_state);
+    z->dt = known_or_nan(hp->ssm_dt);
+    z->groups = known_or_nan(hp->ssm_groups);
+    z->kda = known_or_nan(hp->kda_head);
+    z->wkv = known_or_nan(hp->wkv_head);
+    z->mix = known_or_nan(hp->n_mix);
+    z->decay = known_or_nan(hp->n_decay ? hp->n_decay : hp->rank_decay);
+    z->iclr = known_or_nan(hp->rank_iclr);
     /* those of the first layer are dummies, of the rank of another */
-    z->vres = l == hp->layer ? z->any : known(hp->rank_vres);
-    z->gate = known(hp->rank_gate);
+    z->vres = l == hp->layer ? z->any : known_or_nan(hp->rank_vres);
+    z->gate = known_or_nan(hp->rank_gate);
     z->lerps = l->mixer == GG_MIX_RWKV7 ? z->any : 5;
     z->wkv_v = z->embd;
     if (l->mixer == GG_MIX_RWKV6_LINEAR && l->n_head_kv)
         z->wkv_v = fmin(z->embd, l->n_head_kv * z->wkv);
-    z->lconv = known(hp->n_lconv);
+    z->lconv = known_or_nan(hp->n_lconv);
 }
 
 void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
@@ -301,10 +301,10 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     const bool up_2 =
         (a->ffn == GG_FFN_EITHER ? l->ffn : a->ffn) == GG_FFN_FUSED;
     z->any = NAN;
-    z->embd = known(hp->n_embd);
-    z->vocab = known(hp->n_vocab);
-    z->ctx = known(hp->n_ctx_train);
-    z->ff = known(l->n_ff) / (a->ffn == GG_FFN_HALF ? 2 : 1);
+    z->embd = known_or_nan(hp->n_embd);
+    z->vocab = known_or_nan(hp->n_vocab);
+    z->ctx = known_or_nan(hp->n_ctx_train);
+    z->ff = known_or_nan(l->n_ff) / (a->ffn == GG_FFN_HALF ? 2 : 1);
     z->up = z->ff * (up_2 ? 2 : 1);
     head_sizes(hp, a, l, z);
     expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff, z);
@@ -312,12 +312,13 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     /* nor PLaMo 2's for its rank of time steps */
     if (l->mixer == GG_MIX_PLAMO_MAMBA)
         z->rank_q = fmax(64, floor(z->embd / 16));
-    z->per_layer = known(hp->n_per_layer);
-    z->n_layer = known(hp->n_layer);
-    z->streams = altup ? 4 : known(hp->n_streams);
-    z->types = known(hp->n_types);
-    z->ratio = known(l->ratio);
+    z->per_layer = known_or_nan(hp->n_per_layer);
+    z->n_layer = known_or_nan(hp->n_layer);
+    z->streams = altup ? 4 : known_or_nan(hp->n_streams);
+    z->types = known_or_nan(hp->n_types);
+    z->ratio = known_or_nan(l->ratio);
     z->wide = l->ratio == GG_RATIO_NEAR ? 2 : 1;
-    z->dense_2 = known(hp->dense_2_out ? hp->dense_2_out : hp->n_embd_out);
-    z->dense_3 = known(hp->dense_3_in);
+    z->dense_2 =
+        known_or_nan(hp->dense_2_out ? hp->dense_2_out : hp->n_embd_out);
+    z->dense_3 = known_or_nan(hp->dense_3_in);
 }

@@ -14,22 +14,22 @@ struct qkv {
 };
 
 /* What queries, keys and values are clamped to, if the file says so. */
-static tensor *clamped(const struct gg_model_at *at, tensor *x)
+static tensor *clamp_qkv(const struct gg_model_at *at, tensor *x)
 {
     const float most = at->arch->clamp ? at->m->hp.clamp_qkv : 0;
     return most > 0 ? gguf_op_clamp(at->c, x, -most, most) : x;
 }
 
 /* Heads of x [d * h, N]. */
-static tensor *heads(const struct gg_model_at *at, tensor *x, int64_t d,
-                     int64_t h)
+static tensor *split_heads(const struct gg_model_at *at, tensor *x, int64_t d,
+                           int64_t h)
 {
     return gguf_op_reshape_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq);
 }
 
 /* Rows [first, first + d * h) of x [.., N] as heads. */
-static tensor *part(const struct gg_model_at *at, tensor *x, int64_t first,
-                    int64_t d, int64_t h)
+static tensor *rows_as_heads(const struct gg_model_at *at, tensor *x,
+                             int64_t first, int64_t d, int64_t h)
 {
     return gg_model_heads_in(at, x, first, d, h, d);
 }
@@ -43,7 +43,8 @@ static tensor *wide_norm(const struct gg_model_at *at, enum gg_weight id,
 }
 
 /* Of a matrix of their own, which may have the gate of each head after it. */
-static tensor *queries(const struct gg_model_at *at, tensor *x, tensor **gate)
+static tensor *project_queries(const struct gg_model_at *at, tensor *x,
+                               tensor **gate)
 {
     const int64_t d = at->layer->dim_k, h = at->layer->n_head;
     if (at->arch->qkv == GG_QKV_GATED) {
@@ -51,8 +52,8 @@ static tensor *queries(const struct gg_model_at *at, tensor *x, tensor **gate)
         *gate = gg_model_heads_in(at, all, d, d, h, 2 * d);
         return gg_model_heads_in(at, all, 0, d, h, 2 * d);
     }
-    x = clamped(at, gg_model_linear(at, GG_W_ATTN_Q, x));
-    return heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, x), d, h);
+    x = clamp_qkv(at, gg_model_linear(at, GG_W_ATTN_Q, x));
+    return split_heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, x), d, h);
 }
 
 /* The same of rows [first, first + n) of x [.., N]: heads. */
@@ -60,13 +61,13 @@ static tensor *wide_part(const struct gg_model_at *at, enum gg_weight id,
                          tensor *x, int64_t first, int64_t d, int64_t h)
 {
     if (!x || !gg_weight_at(at, id))
-        return part(at, x, first, d, h);
+        return rows_as_heads(at, x, first, d, h);
     tensor *y = gguf_op_view_2d(at->c, x, d * h, x->ne[1], x->nb[1],
                                 (uint64_t)(first * x->nb[0]));
-    return heads(at, wide_norm(at, id, gguf_op_cont(at->c, y)), d, h);
+    return split_heads(at, wide_norm(at, id, gguf_op_cont(at->c, y)), d, h);
 }
 
-static struct qkv project(const struct gg_model_at *at, tensor *x)
+static struct qkv project_qkv(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_model_layer *l = at->layer;
     const int64_t n_q = (int64_t)l->dim_k * l->n_head;
@@ -75,23 +76,23 @@ static struct qkv project(const struct gg_model_at *at, tensor *x)
     const enum gg_weight fused =
         at->arch->qkv == GG_QKV_SQUARE ? GG_W_ATTN_QKV_SQUARE : GG_W_ATTN_QKV;
     if (gg_weight_at(at, fused)) {
-        tensor *all = clamped(at, gg_model_linear(at, fused, x));
+        tensor *all = clamp_qkv(at, gg_model_linear(at, fused, x));
         y.q = wide_part(at, GG_W_WIDE_Q_NORM, all, 0, l->dim_k, l->n_head);
         y.k =
             wide_part(at, GG_W_WIDE_K_NORM, all, n_q, l->dim_k, l->n_head_kv);
-        y.v = part(at, all, n_q + n_k, l->dim_v, l->n_head_kv);
+        y.v = rows_as_heads(at, all, n_q + n_k, l->dim_v, l->n_head_kv);
         return y;
     }
-    y.q = queries(at, x, &y.gate);
+    y.q = project_queries(at, x, &y.gate);
     if (l->reads)
         return y;
-    y.k = clamped(at, gg_model_linear(at, GG_W_ATTN_K, x));
+    y.k = clamp_qkv(at, gg_model_linear(at, GG_W_ATTN_K, x));
     y.v = gg_weight_at(at, GG_W_ATTN_V)
-              ? clamped(at, gg_model_linear(at, GG_W_ATTN_V, x))
+              ? clamp_qkv(at, gg_model_linear(at, GG_W_ATTN_V, x))
               : y.k;
-    y.v = heads(at, y.v, l->dim_v, l->n_head_kv);
-    y.k = heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), l->dim_k,
-                l->n_head_kv);
+    y.v = split_heads(at, y.v, l->dim_v, l->n_head_kv);
+    y.k = split_heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), l->dim_k,
+                      l->n_head_kv);
     return y;
 }
 
@@ -126,8 +127,8 @@ static struct gguf_rope rope_of(const struct gg_model_at *at)
     return at->layer->sight == GG_SEES_WINDOW ? hp->rope_window : hp->rope;
 }
 
-static tensor *turned(const struct gg_model_at *at, tensor *x,
-                      const struct gguf_rope *rope)
+static tensor *rotate_heads(const struct gg_model_at *at, tensor *x,
+                            const struct gguf_rope *rope)
 {
     tensor *pos = gg_model_has_axes(at->m) ? at->p->axes : at->p->pos;
     return gguf_op_rope(at->c, x, pos, rope_factors(at), rope);
@@ -136,7 +137,7 @@ static tensor *turned(const struct gg_model_at *at, tensor *x,
 tensor *gg_model_rope(const struct gg_model_at *at, tensor *x)
 {
     const struct gguf_rope rope = rope_of(at);
-    return at->layer->ropes ? turned(at, x, &rope) : x;
+    return at->layer->ropes ? rotate_heads(at, x, &rope) : x;
 }
 
 void gg_model_unscale(struct gguf_rope *rope)
@@ -150,12 +151,12 @@ tensor *gg_model_rope_on(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_rope rope = rope_of(at);
     gg_model_unscale(&rope);
-    return turned(at, x, &rope);
+    return rotate_heads(at, x, &rope);
 }
 
 /* Norms of heads and positions, in the architecture's order. */
-static tensor *placed(const struct gg_model_at *at, enum gg_weight id,
-                      tensor *x)
+static tensor *norm_and_rope(const struct gg_model_at *at, enum gg_weight id,
+                             tensor *x)
 {
     const bool late = at->arch->qk.late;
     if (!late)
@@ -262,13 +263,13 @@ static tensor *through_gate(const struct gg_model_at *at, tensor *taken,
 }
 
 /* Keys and values that tokens see: of the layer, or of an earlier one. */
-static void see(const struct gg_model_at *at, struct qkv *y)
+static void store_kv(const struct gg_model_at *at, struct qkv *y)
 {
     const struct gg_model_pass *p = at->p;
     const struct gg_model_layer *l = at->layer;
     tensor **k = &at->across->k[l->sight], **v = &at->across->v[l->sight];
     if (!l->reads) {
-        y->k = placed(at, GG_W_ATTN_K_NORM, y->k);
+        y->k = norm_and_rope(at, GG_W_ATTN_K_NORM, y->k);
         if (at->arch->qk.value)
             y->v = gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, y->v);
         *k = gg_model_seen(at, p->keys.k, y->k, l->dim_k, l->n_head_kv);
@@ -283,9 +284,9 @@ tensor *gg_model_attend_heads(const struct gg_model_at *at, tensor *x,
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_layer *l = at->layer;
-    struct qkv y = project(at, x);
-    y.q = gg_model_tempered(at, placed(at, GG_W_ATTN_Q_NORM, y.q));
-    see(at, &y);
+    struct qkv y = project_qkv(at, x);
+    y.q = gg_model_tempered(at, norm_and_rope(at, GG_W_ATTN_Q_NORM, y.q));
+    store_kv(at, &y);
     y.q = gg_model_in_pass(at, y.q, l->dim_k, l->n_head);
     tensor *taken = gguf_op_attention_sinks(
         c, y.q, y.k, y.v, mask, gg_weight_at(at, GG_W_ATTN_SINKS),

@@ -101,7 +101,8 @@ enum gguf_status gg_model_loaded_compressed(const struct gguf_model *m,
 /* ---- positions ---- */
 
 /* The last elements of each head of x [d, h, n] turned by positions. */
-static tensor *turned(const struct gg_model_at *at, tensor *x, tensor *pos)
+static tensor *rotate_tail(const struct gg_model_at *at, tensor *x,
+                           tensor *pos)
 {
     struct gguf_ctx *c = at->c;
     struct gguf_rope rope =
@@ -120,8 +121,8 @@ static tensor *turned(const struct gg_model_at *at, tensor *x, tensor *pos)
 }
 
 /* A product as heads, [d, h, N]. */
-static tensor *heads(const struct gg_model_at *at, enum gg_weight id,
-                     tensor *x, int64_t d, int64_t h)
+static tensor *project_heads(const struct gg_model_at *at, enum gg_weight id,
+                             tensor *x, int64_t d, int64_t h)
 {
     return gguf_op_reshape_3d(at->c, gg_model_linear(at, id, x), d, h,
                               at->p->n_tok * at->p->n_seq);
@@ -141,8 +142,8 @@ static const struct compressor of_rows = { GG_W_COMP_KV, GG_W_COMP_GATE,
                                             GG_W_IDX_COMP_NORM };
 
 /* What a block takes of a token: numbers, and their scores, side by side. */
-static tensor *inputs(const struct gg_model_at *at,
-                      const struct compressor *of, tensor *x)
+static tensor *block_inputs(const struct gg_model_at *at,
+                            const struct compressor *of, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     tensor *ape = gg_model_looked_up(at, of->ape, blocks_of(at)->phase);
@@ -153,8 +154,8 @@ static tensor *inputs(const struct gg_model_at *at,
 /* Elements [first, first + d) of the tokens of blocks x [.., T n, n_seq], or
  * where blocks overlap of the earlier half, and of the later one the next d:
  * [T, d, n, n_seq]. */
-static tensor *taken(const struct gg_model_at *at, tensor *x, int64_t first,
-                     int64_t d, tensor *add)
+static tensor *block_tokens(const struct gg_model_at *at, tensor *x,
+                            int64_t first, int64_t d, tensor *add)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass_blocks *b = blocks_of(at);
@@ -174,26 +175,27 @@ static tensor *taken(const struct gg_model_at *at, tensor *x, int64_t first,
 }
 
 /* Rows of blocks, [d, n n_seq], of inputs that begin at element first. */
-static tensor *compressed(const struct gg_model_at *at,
-                          const struct compressor *of, tensor *x,
-                          int64_t first, int64_t d)
+static tensor *compress_blocks(const struct gg_model_at *at,
+                               const struct compressor *of, tensor *x,
+                               int64_t first, int64_t d)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass_blocks *b = blocks_of(at);
     const int64_t width = (is_near(at->layer) ? 2 : 1) * d;
     const int64_t n = b->n * at->p->n_seq;
-    tensor *w = taken(at, x, first + width, d, b->absent);
+    tensor *w = block_tokens(at, x, first + width, d, b->absent);
     w = gguf_op_soft_max(c, w, NULL, 1, 0);
-    w = gguf_op_mul(c, w, taken(at, x, first, d, NULL));
+    w = gguf_op_mul(c, w, block_tokens(at, x, first, d, NULL));
     tensor *y = gguf_op_reshape_2d(c, gguf_op_sum_rows(c, w), d, n);
     y = gg_model_normed(at, GG_NORM_RMS, of->norm, y);
-    y = turned(at, gguf_op_reshape_3d(c, y, d, 1, n), b->pos);
+    y = rotate_tail(at, gguf_op_reshape_3d(c, y, d, 1, n), b->pos);
     return gguf_op_reshape_2d(c, y, d, n);
 }
 
 /* Put rows of blocks into a memory, and see those that are read: [d, n_rows, 1,
  * n_seq]. They are kept whether or not somebody reads them now. */
-static tensor *kept(const struct gg_model_at *at, tensor *memory, tensor *rows)
+static tensor *store_blocks(const struct gg_model_at *at, tensor *memory,
+                            tensor *rows)
 {
     const struct gg_model_pass *p = at->p;
     const struct gg_model_pass_blocks *b = blocks_of(at);
@@ -209,7 +211,7 @@ static tensor *kept(const struct gg_model_at *at, tensor *memory, tensor *rows)
 
 /* Tokens of blocks that are finished, [.., T n, n_seq], of inputs x [.., N];
  * those that later blocks need are kept. */
-static tensor *gathered(const struct gg_model_at *at, tensor *x)
+static tensor *gather_blocks(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass_blocks *b = blocks_of(at);
@@ -226,40 +228,44 @@ static tensor *gathered(const struct gg_model_at *at, tensor *x)
 /* ---- which rows are read ---- */
 
 /* The indexer's keys are k; of x queries of rank_q's heads are weighted. */
-static tensor *chosen(const struct gg_model_at *at, tensor *x, tensor *rank_q,
-                      tensor *k)
+static tensor *choose_blocks(const struct gg_model_at *at, tensor *x,
+                             tensor *rank_q, tensor *k)
 {
     const struct gg_hparams *hp = &at->m->hp;
     const struct gg_model_pass *p = at->p;
     const struct gg_model_pass_blocks *b = blocks_of(at);
     if (hp->idx_top >= b->n_rows)
         return b->mask;
-    tensor *q = heads(at, GG_W_IDX_Q_B, rank_q, hp->dim_idx, hp->n_idx);
-    q = gg_model_in_pass(at, turned(at, q, p->pos), hp->dim_idx, hp->n_idx);
+    tensor *q =
+        project_heads(at, GG_W_IDX_Q_B, rank_q, hp->dim_idx, hp->n_idx);
+    q = gg_model_in_pass(at, rotate_tail(at, q, p->pos), hp->dim_idx,
+                         hp->n_idx);
     tensor *w = gg_model_linear(at, GG_W_IDX_PROJ, x);
     w = gguf_op_reshape_4d(at->c, w, hp->n_idx, p->n_tok, 1, p->n_seq);
     return gguf_op_index_top(at->c, q, k, w, b->mask, hp->idx_top);
 }
 
 /* Rows of blocks that are seen, and which of them by whom. */
-static tensor *seen(const struct gg_model_at *at, tensor *x, tensor *rank_q,
-                    tensor **mask)
+static tensor *visible_blocks(const struct gg_model_at *at, tensor *x,
+                              tensor *rank_q, tensor **mask)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
     const struct gg_model_pass_compressed *of = &at->p->compressed;
     const int64_t d = at->layer->dim_k, d_idx = hp->dim_idx;
     const bool near = is_near(at->layer);
-    tensor *in = inputs(at, &of_rows, x);
+    tensor *in = block_inputs(at, &of_rows, x);
     if (near)
-        in = gguf_op_concat(c, in, inputs(at, &of_index, x), 0);
-    in = gathered(at, in);
+        in = gguf_op_concat(c, in, block_inputs(at, &of_index, x), 0);
+    in = gather_blocks(at, in);
     *mask = blocks_of(at)->mask;
     if (near)
-        *mask = chosen(at, x, rank_q,
-                       kept(at, of->index[at->il],
-                            compressed(at, &of_index, in, 4 * d, d_idx)));
-    return kept(at, of->rows[at->il], compressed(at, &of_rows, in, 0, d));
+        *mask = choose_blocks(
+            at, x, rank_q,
+            store_blocks(at, of->index[at->il],
+                         compress_blocks(at, &of_index, in, 4 * d, d_idx)));
+    return store_blocks(at, of->rows[at->il],
+                        compress_blocks(at, &of_rows, in, 0, d));
 }
 
 /* A mask for each sequence, if others are. */
@@ -273,7 +279,7 @@ static tensor *for_each(const struct gg_model_at *at, tensor *mask, int64_t n)
 /* ---- the mixer ---- */
 
 /* Groups of heads through a part of a matrix each: [out_rank * groups, N]. */
-static tensor *grouped(const struct gg_model_at *at, tensor *x)
+static tensor *project_groups(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
@@ -299,15 +305,16 @@ tensor *gg_model_mix_compressed(const struct gg_model_at *at, tensor *x)
     const struct gg_model_layer *l = at->layer;
     const int64_t d = l->dim_k, h = l->n_head, n = p->n_tok * p->n_seq;
     tensor *rank_q = gg_model_rank_q(at, x);
-    tensor *q = heads(at, GG_W_MLA_Q_B, rank_q, d, h);
-    q = turned(at, gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, q), p->pos);
+    tensor *q = project_heads(at, GG_W_MLA_Q_B, rank_q, d, h);
+    q = rotate_tail(at, gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, q),
+                    p->pos);
     tensor *k = gg_model_normed(at, GG_NORM_RMS, GG_W_DS4_KV_NORM,
                                 gg_model_linear(at, GG_W_DS4_KV, x));
-    k = turned(at, gguf_op_reshape_3d(c, k, d, 1, n), p->pos);
+    k = rotate_tail(at, gguf_op_reshape_3d(c, k, d, 1, n), p->pos);
     k = gg_model_seen(at, p->keys.k, k, d, 1);
     tensor *mask = p->keys.mask[l->sight];
     if (l->ratio) {
-        tensor *closed, *rows = seen(at, x, rank_q, &closed);
+        tensor *closed, *rows = visible_blocks(at, x, rank_q, &closed);
         const int64_t n_mask =
             closed && mask ? GG_MAX(closed->ne[3], mask->ne[3]) : 1;
         k = gguf_op_concat(c, rows, k, 1);
@@ -318,5 +325,5 @@ tensor *gg_model_mix_compressed(const struct gg_model_at *at, tensor *x)
                                 gg_weight_at(at, GG_W_ATTN_SINKS),
                                 l->score_scale, 0, 0);
     q = gguf_op_reshape_3d(c, q, d, h, n);
-    return grouped(at, turned(at, q, p->compressed.back));
+    return project_groups(at, rotate_tail(at, q, p->compressed.back));
 }

@@ -18,7 +18,7 @@ struct rule {
 };
 
 /* What the state makes of tokens, like v. */
-static tensor *ruled(const struct gg_model_at *at, const struct rule *r)
+static tensor *apply_rule(const struct gg_model_at *at, const struct rule *r)
 {
     struct gguf_ctx *c = at->c;
     const float eps = at->m->hp.eps;
@@ -33,8 +33,8 @@ static tensor *ruled(const struct gg_model_at *at, const struct rule *r)
 
 /* Heads y after their norm, times gate [d * heads, n_real, n_seq]: [d * heads,
  * N]. */
-static tensor *gated(const struct gg_model_at *at, enum gg_weight norm,
-                     tensor *y, tensor *gate)
+static tensor *gate_heads(const struct gg_model_at *at, enum gg_weight norm,
+                          tensor *y, tensor *gate)
 {
     const struct gg_model_pass *p = at->p;
     y = gg_model_normed(at, GG_NORM_RMS, norm, y);
@@ -45,7 +45,8 @@ static tensor *gated(const struct gg_model_at *at, enum gg_weight norm,
 }
 
 /* A number for each head, of the tokens that count, as the rule takes it. */
-static tensor *numbers(const struct gg_model_at *at, tensor *x, int64_t heads)
+static tensor *head_numbers(const struct gg_model_at *at, tensor *x,
+                            int64_t heads)
 {
     return gguf_op_reshape_4d(at->c, x, 1, heads, at->p->n_real, at->p->n_seq);
 }
@@ -87,7 +88,7 @@ struct made {
     tensor *qkv, *z, *alpha, *beta;
 };
 
-static struct made make(const struct gg_model_at *at, tensor *x)
+static struct made make_inputs(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
@@ -134,7 +135,7 @@ tensor *gg_model_mix_delta(const struct gg_model_at *at, tensor *x)
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
     const int64_t d = hp->ssm_state, n_k = hp->ssm_groups, n_v = hp->ssm_dt;
-    const struct made y = make(at, x);
+    const struct made y = make_inputs(at, x);
     tensor *before = gg_model_streams(at, at->p->states.conv[at->il], 3);
     tensor *qkv = gg_model_real(at, y.qkv, 0, (2 * n_k + n_v) * d);
     qkv = gguf_op_silu(c, gg_model_convolved(at, GG_W_M2_CONV, qkv, before));
@@ -147,11 +148,11 @@ tensor *gg_model_mix_delta(const struct gg_model_at *at, tensor *x)
         .k = in_blocks(at, gg_model_real_heads(at, qkv, n_k * d, d, n_k),
                        n_v / n_k),
         .v = gg_model_real_heads(at, qkv, 2 * n_k * d, d, n_v),
-        .g = numbers(at, g, n_v),
-        .beta = numbers(at, beta, n_v),
+        .g = head_numbers(at, g, n_v),
+        .beta = head_numbers(at, beta, n_v),
     };
     tensor *z = gguf_op_silu(c, gg_model_real(at, y.z, 0, n_v * d));
-    return gated(at, GG_W_DELTA_NORM, ruled(at, &r), z);
+    return gate_heads(at, GG_W_DELTA_NORM, apply_rule(at, &r), z);
 }
 
 /* ---- a gate for each element of a key ---- */
@@ -169,7 +170,7 @@ void gg_model_states_kda(const struct gguf_model *m,
 
 /* Heads of queries, keys or values (i = 0, 1, 2) after a convolution of their
  * own, and SiLU. */
-static tensor *convolved(const struct gg_model_at *at, tensor *x, int i)
+static tensor *convolve_heads(const struct gg_model_at *at, tensor *x, int i)
 {
     static const enum gg_weight of[] = { GG_W_KDA_Q, GG_W_KDA_K, GG_W_KDA_V };
     static const enum gg_weight conv[] = { GG_W_KDA_CONV_Q, GG_W_KDA_CONV_K,
@@ -187,8 +188,8 @@ static tensor *convolved(const struct gg_model_at *at, tensor *x, int i)
 }
 
 /* Through two matrices, of the tokens that count: [d * heads, ..]. */
-static tensor *twice(const struct gg_model_at *at, enum gg_weight a,
-                     enum gg_weight b, tensor *x)
+static tensor *project_low_rank(const struct gg_model_at *at, enum gg_weight a,
+                                enum gg_weight b, tensor *x)
 {
     const int64_t n = (int64_t)at->m->hp.kda_head * at->layer->n_head;
     x = gg_model_linear(at, b, gg_model_linear(at, a, x));
@@ -200,20 +201,21 @@ tensor *gg_model_mix_kda(const struct gg_model_at *at, tensor *x)
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass *p = at->p;
     const int64_t d = at->m->hp.kda_head, heads = at->layer->n_head;
-    tensor *g = gguf_op_add(c, twice(at, GG_W_KDA_F_A, GG_W_KDA_F_B, x),
-                            gg_weight_at(at, GG_W_KDA_DT_B));
+    tensor *g =
+        gguf_op_add(c, project_low_rank(at, GG_W_KDA_F_A, GG_W_KDA_F_B, x),
+                    gg_weight_at(at, GG_W_KDA_DT_B));
     g = gguf_op_reshape_4d(c, gguf_op_softplus(c, g), d, heads, p->n_real,
                            p->n_seq);
     tensor *beta =
         gg_model_real(at, gg_model_linear(at, GG_W_KDA_BETA, x), 0, heads);
     const struct rule r = {
-        .q = convolved(at, x, 0),
-        .k = convolved(at, x, 1),
-        .v = convolved(at, x, 2),
+        .q = convolve_heads(at, x, 0),
+        .k = convolve_heads(at, x, 1),
+        .v = convolve_heads(at, x, 2),
         .g = gguf_op_mul(c, g, gg_weight_at(at, GG_W_KDA_A)),
-        .beta = numbers(at, gguf_op_sigmoid(c, beta), heads),
+        .beta = head_numbers(at, gguf_op_sigmoid(c, beta), heads),
     };
-    tensor *gate =
-        gguf_op_sigmoid(c, twice(at, GG_W_KDA_G_A, GG_W_KDA_G_B, x));
-    return gated(at, GG_W_KDA_NORM, ruled(at, &r), gate);
+    tensor *gate = gguf_op_sigmoid(
+        c, project_low_rank(at, GG_W_KDA_G_A, GG_W_KDA_G_B, x));
+    return gate_heads(at, GG_W_KDA_NORM, apply_rule(at, &r), gate);
 }

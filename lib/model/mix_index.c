@@ -16,8 +16,8 @@ typedef struct gguf_tensor tensor;
 #define INDEX_NORM_EPS 1e-6f
 
 /* A product as heads of the indexer, [d, h, N]. */
-static tensor *heads(const struct gg_model_at *at, enum gg_weight id,
-                     tensor *x, int64_t h)
+static tensor *project_heads(const struct gg_model_at *at, enum gg_weight id,
+                             tensor *x, int64_t h)
 {
     return gguf_op_reshape_3d(at->c, gg_model_linear(at, id, x),
                               at->m->hp.dim_idx, h,
@@ -32,7 +32,7 @@ struct gguf_rope gg_model_index_rope(const struct gg_model_at *at)
 }
 
 /* Turned by positions, as far as heads are. */
-static tensor *turned(const struct gg_model_at *at, tensor *x)
+static tensor *rotate_heads(const struct gg_model_at *at, tensor *x)
 {
     const struct gguf_rope rope = gg_model_index_rope(at);
     return gguf_op_rope(at->c, x, at->p->pos, NULL, &rope);
@@ -40,7 +40,7 @@ static tensor *turned(const struct gg_model_at *at, tensor *x)
 
 /* Keys that are seen: of the pass, and those that are kept. They are kept
  * whether or not there is a choice. */
-static tensor *seen(const struct gg_model_at *at, tensor *k)
+static tensor *store_index_keys(const struct gg_model_at *at, tensor *k)
 {
     k = gg_model_seen(at, at->p->keys.index, k, at->m->hp.dim_idx, 1);
     gguf_graph_add(at->p->graph, k);
@@ -73,17 +73,19 @@ void gg_model_keys_sparse(const struct gguf_model *m, uint32_t il,
 }
 
 /* The mask of the keys that are chosen. */
-static tensor *chosen(const struct gg_model_at *at, tensor *x, tensor *rank_q)
+static tensor *choose_keys(const struct gg_model_at *at, tensor *x,
+                           tensor *rank_q)
 {
     const struct gg_hparams *hp = &at->m->hp;
     const struct gg_model_pass *p = at->p;
     tensor *mask = p->keys.mask[at->layer->sight];
     tensor *k = layer_norm(at, gg_model_linear(at, GG_W_IDX_K, x));
     k = gguf_op_reshape_3d(at->c, k, hp->dim_idx, 1, p->n_tok * p->n_seq);
-    k = seen(at, turned(at, k));
+    k = store_index_keys(at, rotate_heads(at, k));
     if (!is_choice(at))
         return mask;
-    tensor *q = turned(at, heads(at, GG_W_IDX_Q_B, rank_q, hp->n_idx));
+    tensor *q =
+        rotate_heads(at, project_heads(at, GG_W_IDX_Q_B, rank_q, hp->n_idx));
     tensor *w = gg_model_linear(at, GG_W_IDX_PROJ, x);
     w = gguf_op_reshape_4d(at->c, w, hp->n_idx, p->keys.n_tok, 1,
                            p->keys.n_seq);
@@ -96,7 +98,7 @@ tensor *gg_model_mix_sparse(const struct gg_model_at *at, tensor *x)
 {
     tensor *rank_q = gg_model_rank_q(at, x);
     if (at->layer->indexes)
-        at->across->chosen = chosen(at, x, rank_q);
+        at->across->chosen = choose_keys(at, x, rank_q);
     return gg_model_attend_latent(at, x, rank_q, at->across->chosen);
 }
 
@@ -115,11 +117,12 @@ tensor *gg_model_mix_blocks(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_hparams *hp = &at->m->hp;
     tensor *mask = at->p->keys.mask[at->layer->sight];
-    tensor *k = heads(at, GG_W_IDX_K_PROJ, x, 1);
-    k = seen(at, turned(at, gg_model_norm_if(at, GG_W_IDX_K_NORM, k)));
+    tensor *k = project_heads(at, GG_W_IDX_K_PROJ, x, 1);
+    k = store_index_keys(
+        at, rotate_heads(at, gg_model_norm_if(at, GG_W_IDX_K_NORM, k)));
     if (is_choice(at)) {
-        tensor *q = heads(at, GG_W_IDX_Q_PROJ, x, hp->n_idx);
-        q = turned(at, gg_model_norm_if(at, GG_W_IDX_Q_NORM, q));
+        tensor *q = project_heads(at, GG_W_IDX_Q_PROJ, x, hp->n_idx);
+        q = rotate_heads(at, gg_model_norm_if(at, GG_W_IDX_Q_NORM, q));
         q = gg_model_in_pass(at, q, hp->dim_idx, hp->n_idx);
         mask = gguf_op_index_blocks(at->c, q, k, at->p->keys.pos, mask,
                                     hp->idx_top, (int32_t)hp->idx_block,

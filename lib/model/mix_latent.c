@@ -78,8 +78,8 @@ tensor *gg_model_rank_q(const struct gg_model_at *at, tensor *x)
                             gg_model_linear(at, GG_W_MLA_Q_A, x));
 }
 
-static struct parts project(const struct gg_model_at *at, tensor *x,
-                            tensor *rank_q)
+static struct parts project_parts(const struct gg_model_at *at, tensor *x,
+                                  tensor *rank_q)
 {
     const struct widths n = widths_of(at);
     const bool two_steps = gg_weight_at(at, GG_W_MLA_Q_B) != NULL;
@@ -108,8 +108,8 @@ static tensor *by_head(const struct gg_model_at *at, enum gg_weight id,
     return gguf_op_permute(at->c, gg_model_linear(at, id, x), 0, 2, 1, 3);
 }
 
-static tensor *absorbed(const struct gg_model_at *at, const struct parts *y,
-                        tensor *mask)
+static tensor *attend_absorbed(const struct gg_model_at *at,
+                               const struct parts *y, tensor *mask)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass *p = at->p;
@@ -132,8 +132,8 @@ static tensor *absorbed(const struct gg_model_at *at, const struct parts *y,
     return gguf_op_cont(c, by_head(at, GG_W_MLA_V_B, taken));
 }
 
-static tensor *expanded(const struct gg_model_at *at, const struct parts *y,
-                        tensor *mask)
+static tensor *attend_expanded(const struct gg_model_at *at,
+                               const struct parts *y, tensor *mask)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass *p = at->p;
@@ -156,10 +156,10 @@ tensor *gg_model_attend_latent(const struct gg_model_at *at, tensor *x,
                                tensor *rank_q, tensor *mask)
 {
     const struct widths n = widths_of(at);
-    const struct parts y = project(at, x, rank_q);
+    const struct parts y = project_parts(at, x, rank_q);
     tensor *taken = gg_model_is_absorbed(at->m, at->il)
-                        ? absorbed(at, &y, mask)
-                        : expanded(at, &y, mask);
+                        ? attend_absorbed(at, &y, mask)
+                        : attend_expanded(at, &y, mask);
     return gguf_op_reshape_2d(at->c, taken, n.v * n.n_head, n.n);
 }
 

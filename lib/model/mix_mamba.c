@@ -8,8 +8,8 @@ typedef struct gguf_tensor tensor;
 /* ---- what all have ---- */
 
 /* x [channels, n_real, n_seq] through the layer's convolution and SiLU. */
-static tensor *filtered(const struct gg_model_at *at, enum gg_weight id,
-                        tensor *x)
+static tensor *convolve_channels(const struct gg_model_at *at,
+                                 enum gg_weight id, tensor *x)
 {
     tensor *before = gg_model_streams(at, at->p->states.conv[at->il], 3);
     return gguf_op_silu(at->c, gg_model_convolved(at, id, x, before));
@@ -23,7 +23,7 @@ struct scan {
 };
 
 /* The scan, from and to the layer's memory: as x. */
-static tensor *scanned(const struct gg_model_at *at, const struct scan *in)
+static tensor *scan_states(const struct gg_model_at *at, const struct scan *in)
 {
     tensor *memory = gg_model_streams(at, at->p->states.scan[at->il], 4);
     tensor *state;
@@ -34,14 +34,15 @@ static tensor *scanned(const struct gg_model_at *at, const struct scan *in)
 }
 
 /* y [inner, n_real, n_seq] as much as the gate z, a view of as many, says. */
-static tensor *opened(const struct gg_model_at *at, tensor *y, tensor *z)
+static tensor *gate_output(const struct gg_model_at *at, tensor *y, tensor *z)
 {
     return gguf_op_mul(at->c, y, gguf_op_silu(at->c, z));
 }
 
 /* Part [first, first + n) of columns x [.., N], after a norm if it has one. */
-static tensor *part(const struct gg_model_at *at, tensor *x, int64_t first,
-                    int64_t n, enum gg_weight norm, bool normed)
+static tensor *column_part(const struct gg_model_at *at, tensor *x,
+                           int64_t first, int64_t n, enum gg_weight norm,
+                           bool normed)
 {
     if (!x)
         return NULL;
@@ -81,11 +82,12 @@ tensor *gg_model_mix_mamba(const struct gg_model_at *at, tensor *x)
     const bool normed = at->layer->mixer == GG_MIX_MAMBA_NORM || hp->ssm_rms;
     tensor *all = gg_model_linear(at, GG_W_M1_IN, x); /* x, z */
     tensor *z = gg_model_real(at, all, inner, inner);
-    x = filtered(at, GG_W_M1_CONV, gg_model_real(at, all, 0, inner));
+    x = convolve_channels(at, GG_W_M1_CONV, gg_model_real(at, all, 0, inner));
     all = gg_model_linear(at, GG_W_M1_X, gg_model_whole(at, x));
-    tensor *dt = part(at, all, 0, rank, GG_W_M1_DT_NORM, normed);
-    tensor *b = part(at, all, rank, n_state, GG_W_M1_B_NORM, normed);
-    tensor *k = part(at, all, rank + n_state, n_state, GG_W_M1_C_NORM, normed);
+    tensor *dt = column_part(at, all, 0, rank, GG_W_M1_DT_NORM, normed);
+    tensor *b = column_part(at, all, rank, n_state, GG_W_M1_B_NORM, normed);
+    tensor *k =
+        column_part(at, all, rank + n_state, n_state, GG_W_M1_C_NORM, normed);
     const struct scan in = {
         .x = gg_model_real_heads(at, x, 0, 1, inner),
         .dt = gg_model_real(at, gg_model_linear(at, GG_W_M1_DT, dt), 0, inner),
@@ -93,10 +95,10 @@ tensor *gg_model_mix_mamba(const struct gg_model_at *at, tensor *x)
         .b = one_group(at, b, n_state),
         .c = one_group(at, k, n_state)
     };
-    tensor *y = gguf_op_reshape_3d(c, scanned(at, &in), inner, at->p->n_real,
-                                   at->p->n_seq);
+    tensor *y = gguf_op_reshape_3d(c, scan_states(at, &in), inner,
+                                   at->p->n_real, at->p->n_seq);
     y = gguf_op_add(c, y, gguf_op_mul(c, x, gg_weight_at(at, GG_W_M1_D)));
-    return gg_model_whole(at, opened(at, y, z));
+    return gg_model_whole(at, gate_output(at, y, z));
 }
 
 /* ---- Mamba-2: heads, and groups of them ---- */
@@ -122,8 +124,8 @@ tensor *gg_model_mix_mamba2(const struct gg_model_at *at, tensor *x)
     tensor *all = gg_model_linear(at, GG_W_M2_IN, x); /* z, x, b, c, dt */
     tensor *z = gg_model_real(at, all, 0, inner);
     tensor *dt = gg_model_real(at, all, 2 * inner + 2 * n_bc, n_head);
-    tensor *xbc = filtered(at, GG_W_M2_CONV,
-                           gg_model_real(at, all, inner, inner + 2 * n_bc));
+    tensor *xbc = convolve_channels(
+        at, GG_W_M2_CONV, gg_model_real(at, all, inner, inner + 2 * n_bc));
     const struct scan in = {
         .x = gg_model_real_heads(at, xbc, 0, d, n_head),
         .dt = gguf_op_add(c, dt, gg_weight_at(at, GG_W_M2_DT_B)),
@@ -131,10 +133,10 @@ tensor *gg_model_mix_mamba2(const struct gg_model_at *at, tensor *x)
         .b = gg_model_real_heads(at, xbc, inner, n_state, n_group),
         .c = gg_model_real_heads(at, xbc, inner + n_bc, n_state, n_group)
     };
-    tensor *y = scanned(at, &in);
+    tensor *y = scan_states(at, &in);
     y = gguf_op_add(c, y, gguf_op_mul(c, in.x, gg_weight_at(at, GG_W_M2_D)));
     y = gguf_op_reshape_3d(c, y, inner, p->n_real, p->n_seq);
-    y = opened(at, y, z);
+    y = gate_output(at, y, z);
     if (gg_weight_at(at, GG_W_M2_NORM)) {
         y = gguf_op_reshape_3d(c, y, inner / n_group, n_group,
                                p->n_real * p->n_seq);
@@ -171,8 +173,8 @@ void gg_model_states_plamo(const struct gguf_model *m,
 
 /* Half of each head of x [2 * d * n_head, n_real, n_seq], of the first halves
  * or the others: [d * n_head, n_real, n_seq]. */
-static tensor *halves(const struct gg_model_at *at, tensor *x, int64_t which,
-                      int64_t d, int64_t n_head)
+static tensor *head_halves(const struct gg_model_at *at, tensor *x,
+                           int64_t which, int64_t d, int64_t n_head)
 {
     if (!x)
         return NULL;
@@ -193,15 +195,18 @@ tensor *gg_model_mix_plamo(const struct gg_model_at *at, tensor *x)
                   n_state = hp->ssm_state, d = inner / n_head;
     tensor *all = gg_model_linear(at, GG_W_M1_IN, x); /* a head's z, x */
     all = gg_model_real(at, all, 0, 2 * inner);
-    tensor *z = halves(at, all, 0, d, n_head);
-    x = filtered(at, GG_W_M1_CONV, halves(at, all, 1, d, n_head));
+    tensor *z = head_halves(at, all, 0, d, n_head);
+    x = convolve_channels(at, GG_W_M1_CONV,
+                          head_halves(at, all, 1, d, n_head));
     all = gg_model_linear(at, GG_W_PLAMO_X, gg_model_whole(at, x));
     if (!all)
         return NULL;
     const int64_t rank = all->ne[0] - 2 * n_state;
-    tensor *b = part(at, all, 0, n_state, GG_W_PLAMO_B_NORM, true);
-    tensor *k = part(at, all, n_state, n_state, GG_W_PLAMO_C_NORM, true);
-    tensor *dt = part(at, all, 2 * n_state, rank, GG_W_PLAMO_DT_NORM, true);
+    tensor *b = column_part(at, all, 0, n_state, GG_W_PLAMO_B_NORM, true);
+    tensor *k =
+        column_part(at, all, n_state, n_state, GG_W_PLAMO_C_NORM, true);
+    tensor *dt =
+        column_part(at, all, 2 * n_state, rank, GG_W_PLAMO_DT_NORM, true);
     dt = gguf_op_add(c, gg_model_linear(at, GG_W_PLAMO_DT, dt),
                      gg_weight_at(at, GG_W_M2_DT_B));
     tensor *by_head =
@@ -213,7 +218,7 @@ tensor *gg_model_mix_plamo(const struct gg_model_at *at, tensor *x)
                              .b = one_group(at, b, n_state),
                              .c = one_group(at, k, n_state) };
     tensor *y =
-        gguf_op_add(c, scanned(at, &in), gguf_op_mul(c, in.x, by_head));
+        gguf_op_add(c, scan_states(at, &in), gguf_op_mul(c, in.x, by_head));
     y = gguf_op_reshape_3d(c, y, inner, p->n_real, p->n_seq);
-    return gg_model_whole(at, opened(at, y, z));
+    return gg_model_whole(at, gate_output(at, y, z));
 }

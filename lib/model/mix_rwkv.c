@@ -87,7 +87,8 @@ enum gguf_status gg_model_check_rwkv(const struct gguf_model *m, uint32_t il,
 
 /* What each token's predecessor in its sequence has more than it has, of x [E,
  * N]: likewise. */
-static tensor *shifted(const struct gg_model_at *at, tensor *x, int64_t which)
+static tensor *token_shift(const struct gg_model_at *at, tensor *x,
+                           int64_t which)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass *p = at->p;
@@ -111,14 +112,15 @@ static tensor *shifted(const struct gg_model_at *at, tensor *x, int64_t which)
 }
 
 /* x, and of its predecessor as much as lerp says. */
-static tensor *mixed(const struct gg_model_at *at, tensor *x, tensor *shift,
-                     tensor *lerp)
+static tensor *lerp_shift(const struct gg_model_at *at, tensor *x,
+                          tensor *shift, tensor *lerp)
 {
     return gguf_op_add(at->c, x, gguf_op_mul(at->c, shift, lerp));
 }
 
 /* Row i of a weight [E, 1, 1, n]. */
-static tensor *row(const struct gg_model_at *at, enum gg_weight id, int64_t i)
+static tensor *weight_row(const struct gg_model_at *at, enum gg_weight id,
+                          int64_t i)
 {
     tensor *w = gg_weight_at(at, id);
     return w ? gguf_op_view_1d(at->c, w, w->ne[0], (uint64_t)(i * w->nb[3]))
@@ -128,7 +130,7 @@ static tensor *row(const struct gg_model_at *at, enum gg_weight id, int64_t i)
 /* ---- heads ---- */
 
 /* Tokens of x [E, N] that count, as heads: [d, n_head, n_real, n_seq]. */
-static tensor *heads(const struct gg_model_at *at, tensor *x)
+static tensor *split_heads(const struct gg_model_at *at, tensor *x)
 {
     const int64_t n = at->m->hp.n_embd, d = at->m->hp.wkv_head;
     return gg_model_real_heads(at, gg_model_real(at, x, 0, n), 0, d, n / d);
@@ -143,7 +145,7 @@ static tensor *all_heads(const struct gg_model_at *at, tensor *x)
 
 /* Heads y [d, n_head, n_real, n_seq] of tokens that count, after a norm of
  * each if the layer has one, of all tokens: [E, N]. */
-static tensor *joined(const struct gg_model_at *at, tensor *y)
+static tensor *merge_heads(const struct gg_model_at *at, tensor *y)
 {
     struct gguf_ctx *c = at->c;
     tensor *w = gg_weight_at(at, GG_W_TM_LN);
@@ -180,8 +182,8 @@ static void mixes_6(const struct gg_model_at *at, tensor *x,
     struct gguf_ctx *c = at->c;
     const int64_t n = at->m->hp.n_embd, rank = at->m->hp.n_mix,
                   n_tok = at->p->n_tok * at->p->n_seq;
-    tensor *shift = shifted(at, x, SHIFT_TIME);
-    tensor *low = mixed(at, x, shift, gg_weight_at(at, GG_W_TM_LERP_X));
+    tensor *shift = token_shift(at, x, SHIFT_TIME);
+    tensor *low = lerp_shift(at, x, shift, gg_weight_at(at, GG_W_TM_LERP_X));
     low = gguf_op_tanh(c, gg_model_linear(at, GG_W_TM6_W1, low));
     low = gguf_op_reshape_3d(c, low, rank, N_MIX6, n_tok);
     low = gguf_op_cont(c, gguf_op_permute(c, low, 0, 2, 1, 3));
@@ -189,11 +191,11 @@ static void mixes_6(const struct gg_model_at *at, tensor *x,
     for (int64_t i = 0; i < N_MIX6; i++) {
         tensor *lerp = gg_weight_at(at, (enum gg_weight)lerps[i]);
         if (!lerp)
-            lerp = row(at, GG_W_TM_LERP, i);
+            lerp = weight_row(at, GG_W_TM_LERP, i);
         out[i] = low ? gguf_op_view_2d(c, low, n, n_tok, low->nb[1],
                                        (uint64_t)(i * low->nb[2]))
                      : NULL;
-        out[i] = mixed(at, x, shift, gguf_op_add(c, out[i], lerp));
+        out[i] = lerp_shift(at, x, shift, gguf_op_add(c, out[i], lerp));
     }
 }
 
@@ -217,17 +219,17 @@ tensor *gg_model_mix_rwkv6(const struct gg_model_at *at, tensor *x)
     tensor *k = gg_model_linear(at, GG_W_TM_KEY, in[MIX6_K]);
     tensor *v = gg_model_linear(at, GG_W_TM_VALUE, in[MIX6_V]);
     tensor *g = gguf_op_silu(c, gg_model_linear(at, GG_W_TM_GATE, in[MIX6_G]));
-    tensor *y =
-        gguf_op_rwkv_wkv6(c, heads(at, r), heads(at, k), heads(at, v),
-                          gg_weight_at(at, GG_W_TM_FIRST),
-                          heads(at, decay_6(at, in[MIX6_W])), memory, &state);
+    tensor *y = gguf_op_rwkv_wkv6(
+        c, split_heads(at, r), split_heads(at, k), split_heads(at, v),
+        gg_weight_at(at, GG_W_TM_FIRST),
+        split_heads(at, decay_6(at, in[MIX6_W])), memory, &state);
     gg_model_keep(at, state, memory);
-    return gguf_op_mul(c, joined(at, y), g);
+    return gguf_op_mul(c, merge_heads(at, y), g);
 }
 
 /* Keys or values x [d * n_kv, N] for all heads, each for as many that follow
  * one another: [E, N]. */
-static tensor *grouped(const struct gg_model_at *at, tensor *x)
+static tensor *repeat_heads(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const int64_t n = at->m->hp.n_embd, d = at->m->hp.wkv_head;
@@ -248,17 +250,19 @@ tensor *gg_model_mix_rwkv6_linear(const struct gg_model_at *at, tensor *x)
     tensor *in[N_MIX6], *state;
     mixes_6(at, x, in);
     tensor *r = gg_model_linear(at, GG_W_TM_RECEPT, in[MIX6_R]);
-    tensor *k = grouped(at, gg_model_linear(at, GG_W_TM_KEY, in[MIX6_K]));
-    tensor *v = grouped(at, gg_model_linear(at, GG_W_TM_VALUE, in[MIX6_V]));
+    tensor *k = repeat_heads(at, gg_model_linear(at, GG_W_TM_KEY, in[MIX6_K]));
+    tensor *v =
+        repeat_heads(at, gg_model_linear(at, GG_W_TM_VALUE, in[MIX6_V]));
     tensor *g =
         gguf_op_sigmoid(c, gg_model_linear(at, GG_W_TM_GATE, in[MIX6_G]));
     tensor *w = decay_6(at, in[MIX6_W]);
     k = gguf_op_sub(c, k, gguf_op_mul(c, k, w));
     tensor *y = gguf_op_gated_linear_attn(
-        c, heads(at, r), heads(at, k), heads(at, v), heads(at, w), memory,
-        1 / sqrtf((float)at->m->hp.wkv_head), &state);
+        c, split_heads(at, r), split_heads(at, k), split_heads(at, v),
+        split_heads(at, w), memory, 1 / sqrtf((float)at->m->hp.wkv_head),
+        &state);
     gg_model_keep(at, state, memory);
-    return gguf_op_mul(c, joined(at, y), g);
+    return gguf_op_mul(c, merge_heads(at, y), g);
 }
 
 /* ---- RWKV-7 ---- */
@@ -276,8 +280,8 @@ static tensor *decay_7(const struct gg_model_at *at, tensor *x)
 }
 
 /* sigmoid(first + up down x) */
-static tensor *share(const struct gg_model_at *at, enum gg_weight first,
-                     enum gg_weight down, enum gg_weight up, tensor *x)
+static tensor *lora_sigmoid(const struct gg_model_at *at, enum gg_weight first,
+                            enum gg_weight down, enum gg_weight up, tensor *x)
 {
     tensor *y = low_rank(at, down, NULL, up, x);
     return gguf_op_sigmoid(at->c,
@@ -293,7 +297,7 @@ static tensor *values_7(const struct gg_model_at *at, tensor *x)
         at->across->value = v;
     if (at->across->value == v)
         return v;
-    tensor *much = share(at, GG_W_TM7_V0, GG_W_TM7_V1, GG_W_TM7_V2, x);
+    tensor *much = lora_sigmoid(at, GG_W_TM7_V0, GG_W_TM7_V1, GG_W_TM7_V2, x);
     tensor *rest = gguf_op_sub(c, at->across->value, v);
     return gguf_op_add(c, v, gguf_op_mul(c, rest, much));
 }
@@ -315,15 +319,16 @@ tensor *gg_model_mix_rwkv7(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     tensor *memory = gg_model_streams(at, at->p->states.scan[at->il], 4);
-    tensor *shift = shifted(at, x, SHIFT_TIME);
+    tensor *shift = token_shift(at, x, SHIFT_TIME);
     const bool gated = gg_weight_at(at, GG_W_TM7_G1) != NULL;
     tensor *in[N_MIX7], *state;
     for (int64_t i = 0; i < (gated ? N_MIX7 : MIX7_G); i++)
-        in[i] = mixed(at, x, shift, row(at, GG_W_TM_LERP, i));
+        in[i] = lerp_shift(at, x, shift, weight_row(at, GG_W_TM_LERP, i));
     tensor *r = gg_model_linear(at, GG_W_TM_RECEPT, in[MIX7_R]);
     tensor *k = gg_model_linear(at, GG_W_TM_KEY, in[MIX7_K]);
     tensor *v = values_7(at, in[MIX7_V]);
-    tensor *a = share(at, GG_W_TM7_A0, GG_W_TM7_A1, GG_W_TM7_A2, in[MIX7_A]);
+    tensor *a =
+        lora_sigmoid(at, GG_W_TM7_A0, GG_W_TM7_A1, GG_W_TM7_A2, in[MIX7_A]);
     tensor *kk = gguf_op_mul(c, k, gg_weight_at(at, GG_W_TM7_K_K));
     kk = gguf_op_l2_norm(c, all_heads(at, kk), 1e-12f);
     kk = gguf_op_reshape_2d(c, kk, at->m->hp.n_embd,
@@ -331,11 +336,12 @@ tensor *gg_model_mix_rwkv7(const struct gg_model_at *at, tensor *x)
     tensor *ka = gguf_op_mul(c, k, gg_weight_at(at, GG_W_TM7_K_A));
     k = gguf_op_add(c, k, gguf_op_sub(c, gguf_op_mul(c, ka, a), ka));
     tensor *y = gguf_op_rwkv_wkv7(
-        c, heads(at, r), heads(at, k), heads(at, v),
-        heads(at, decay_7(at, in[MIX7_W])), heads(at, gguf_op_neg(c, kk)),
-        heads(at, gguf_op_mul(c, kk, a)), memory, &state);
+        c, split_heads(at, r), split_heads(at, k), split_heads(at, v),
+        split_heads(at, decay_7(at, in[MIX7_W])),
+        split_heads(at, gguf_op_neg(c, kk)),
+        split_heads(at, gguf_op_mul(c, kk, a)), memory, &state);
     gg_model_keep(at, state, memory);
-    y = gguf_op_add(c, joined(at, y), bonus_7(at, k, r, v));
+    y = gguf_op_add(c, merge_heads(at, y), bonus_7(at, k, r, v));
     if (!gated)
         return y;
     return gguf_op_mul(
@@ -348,13 +354,13 @@ tensor *gg_model_mix_rwkv7(const struct gg_model_at *at, tensor *x)
 tensor *gg_model_channel_mix(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    tensor *shift = shifted(at, x, SHIFT_CHANNEL);
-    tensor *k = mixed(at, x, shift, gg_weight_at(at, GG_W_CM_LERP_K));
+    tensor *shift = token_shift(at, x, SHIFT_CHANNEL);
+    tensor *k = lerp_shift(at, x, shift, gg_weight_at(at, GG_W_CM_LERP_K));
     k = gguf_op_relu_sqr(c, gg_model_linear(at, GG_W_CM_KEY, k));
     k = gg_model_linear(at, GG_W_CM_VALUE, k);
     if (at->layer->ffn != GG_FFN_CHANNEL_MIX_R)
         return k;
-    tensor *r = mixed(at, x, shift, gg_weight_at(at, GG_W_CM_LERP_R));
+    tensor *r = lerp_shift(at, x, shift, gg_weight_at(at, GG_W_CM_LERP_R));
     r = gguf_op_sigmoid(c, gg_model_linear(at, GG_W_CM_RECEPT, r));
     return gguf_op_mul(c, r, k);
 }

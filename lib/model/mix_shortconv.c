@@ -32,7 +32,7 @@ enum gguf_status gg_model_check_shortconv(const struct gguf_model *m,
 
 /* x [n_embd, n_real, n_seq] through a convolution whose last tap is for the
  * token itself, or, where tokens see later ones, the middle one. */
-static tensor *convolved(const struct gg_model_at *at, tensor *x)
+static tensor *convolve_tokens(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const int32_t after = (int32_t)at->m->hp.n_lconv / 2;
@@ -52,6 +52,6 @@ tensor *gg_model_mix_shortconv(const struct gg_model_at *at, tensor *x)
     tensor *all = gg_model_linear(at, GG_W_SHORT_IN, x); /* b, c, x */
     tensor *y = gguf_op_mul(c, gg_model_real(at, all, 0, n),
                             gg_model_real(at, all, 2 * n, n));
-    y = gguf_op_mul(c, convolved(at, y), gg_model_real(at, all, n, n));
+    y = gguf_op_mul(c, convolve_tokens(at, y), gg_model_real(at, all, n, n));
     return gg_model_whole(at, y);
 }

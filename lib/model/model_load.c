@@ -10,9 +10,9 @@
 
 /* ---- prefetching ---- */
 
-static enum gguf_status fetch(void *user, unsigned ith, size_t item,
-                              uint64_t off, uint64_t size,
-                              struct gguf_error *err)
+static enum gguf_status fetch_range(void *user, unsigned ith, size_t item,
+                                    uint64_t off, uint64_t size,
+                                    struct gguf_error *err)
 {
     const struct gguf_model *m = user;
     const struct gguf_split_tensor t = gg_source_tensor(&m->src, item);
@@ -44,7 +44,7 @@ enum gguf_status gguf_model_prefetch(const struct gguf_model *m,
             1
         };
     const struct gg_parallel_pass work = { m->allocator, &own,
-                                           (uint64_t)4 << 20, fetch,
+                                           (uint64_t)4 << 20, fetch_range,
                                            (void *)(uintptr_t)m };
     enum gguf_status st = gg_parallel_pass_run(&work, item, n, err);
     gg_mem_free(m->allocator, item);

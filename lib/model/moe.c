@@ -29,8 +29,8 @@ static unsigned gating_of(const struct gg_model_at *at)
 }
 
 /* How likely each expert is, [n_expert, N]. */
-static tensor *likelihood(const struct gg_model_at *at, unsigned gating,
-                          tensor *logits)
+static tensor *gate_probabilities(const struct gg_model_at *at,
+                                  unsigned gating, tensor *logits)
 {
     switch (gating) {
     case GG_GATING_SIGMOID: return gguf_op_sigmoid(at->c, logits);
@@ -68,14 +68,14 @@ static tensor *in_groups(const struct gg_model_at *at, tensor *score)
     return gguf_op_reshape_2d(c, all, hp->n_expert, n_tok);
 }
 
-static bool normalises(const struct gg_model_at *at)
+static bool norms_weights(const struct gg_model_at *at)
 {
     const uint8_t norm = at->arch->moe.norm;
     return norm == GG_MUST || (norm == GG_MAY && at->m->hp.expert_norm);
 }
 
 /* What the router reads, of x, which the experts do. */
-static tensor *routed(const struct gg_model_at *at, tensor *x)
+static tensor *router_input(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     switch ((enum gg_model_router)at->arch->moe.router) {
@@ -89,7 +89,7 @@ static tensor *routed(const struct gg_model_at *at, tensor *x)
 }
 
 /* Weights w [n, N] that add to 1. */
-static tensor *normal(const struct gg_model_at *at, tensor *w)
+static tensor *norm_weights(const struct gg_model_at *at, tensor *w)
 {
     tensor *sum = gguf_op_sum_rows(at->c, w);
     return gguf_op_div(at->c, w,
@@ -97,7 +97,7 @@ static tensor *normal(const struct gg_model_at *at, tensor *w)
 }
 
 /* Experts that a table has for each token's number, i32 [n_used, N]. */
-static tensor *hashed(const struct gg_model_at *at)
+static tensor *hash_experts(const struct gg_model_at *at)
 {
     struct gguf_ctx *c = at->c;
     tensor *tokens = at->p->tokens;
@@ -109,20 +109,21 @@ static tensor *hashed(const struct gg_model_at *at)
     return gguf_op_get_rows(c, gg_weight_at(at, GG_W_ROUTER_HASH), tokens);
 }
 
-static struct choice choose(const struct gg_model_at *at, tensor *x)
+static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
     const unsigned gating = gating_of(at);
     const int64_t n = hp->n_expert, used = hp->n_expert_used;
     const int64_t n_tok = x ? x->ne[1] : 0;
-    tensor *p = likelihood(at, gating, gg_model_linear(at, GG_W_ROUTER, x));
+    tensor *p =
+        gate_probabilities(at, gating, gg_model_linear(at, GG_W_ROUTER, x));
     tensor *b = gg_weight_at(at, GG_W_ROUTER_SELECT_B);
     struct choice y;
     if (!b)
         b = gg_weight_at(at, GG_W_ROUTER_SELECT_BARE);
     y.ids = at->layer->hashes
-                ? hashed(at)
+                ? hash_experts(at)
                 : gguf_op_top_k(c, in_groups(at, b ? gguf_op_add(c, p, b) : p),
                                 used);
     p = gguf_op_reshape_3d(c, p, 1, n, n_tok);
@@ -132,8 +133,8 @@ static struct choice choose(const struct gg_model_at *at, tensor *x)
         w = gguf_op_soft_max(c, w, NULL, 1, 0);
     if (gating == GG_GATING_RAW_SIGMOID)
         w = gguf_op_sigmoid(c, w);
-    if (normalises(at))
-        w = normal(at, w);
+    if (norms_weights(at))
+        w = norm_weights(at, w);
     w = gg_model_scaled(at, w, at->arch->moe.scale ? hp->expert_scale : 1);
     y.weight = gguf_op_reshape_3d(c, w, 1, used, n_tok);
     y.likely = p;
@@ -141,7 +142,7 @@ static struct choice choose(const struct gg_model_at *at, tensor *x)
 }
 
 /* Half i of rows [2 n, n_used, N]. */
-static tensor *half(const struct gg_model_at *at, tensor *x, int i)
+static tensor *row_half(const struct gg_model_at *at, tensor *x, int i)
 {
     if (!x)
         return NULL;
@@ -153,8 +154,8 @@ static tensor *half(const struct gg_model_at *at, tensor *x, int i)
 
 /* What the chosen experts make of x [n_embd, 1 or n_used, N]: [n_embd, n_used,
  * N]. */
-static tensor *experts(const struct gg_model_at *at, const struct choice *y,
-                       tensor *x)
+static tensor *apply_experts(const struct gg_model_at *at,
+                             const struct choice *y, tensor *x)
 {
     tensor *gate, *up;
     const bool gated = gg_weight_at(at, GG_W_GATE_EXPS) ||
@@ -166,8 +167,8 @@ static tensor *experts(const struct gg_model_at *at, const struct choice *y,
     }
     if (gg_weight_at(at, GG_W_GATE_UP_EXPS)) {
         tensor *both = gg_model_linear_id(at, GG_W_GATE_UP_EXPS, x, y->ids);
-        gate = half(at, both, 0);
-        up = half(at, both, 1);
+        gate = row_half(at, both, 0);
+        up = row_half(at, both, 1);
     } else {
         gate = gg_model_linear_id(at, GG_W_GATE_EXPS, x, y->ids);
         up = gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids);
@@ -177,7 +178,7 @@ static tensor *experts(const struct gg_model_at *at, const struct choice *y,
 }
 
 /* Experts that every token takes, of x [n_embd, N]; NULL: there are none. */
-static tensor *shared(const struct gg_model_at *at, tensor *x)
+static tensor *apply_shared(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     if (!gg_weight_at(at, GG_W_UP_SHARED))
@@ -195,8 +196,8 @@ static tensor *shared(const struct gg_model_at *at, tensor *x)
 }
 
 /* The experts' results weighted, [n_embd, n_used, N]; or what they read is. */
-static tensor *weighted(const struct gg_model_at *at, const struct choice *y,
-                        tensor *x)
+static tensor *weight_experts(const struct gg_model_at *at,
+                              const struct choice *y, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const int64_t used = at->m->hp.n_expert_used;
@@ -205,13 +206,13 @@ static tensor *weighted(const struct gg_model_at *at, const struct choice *y,
     const int64_t n = x->ne[0], n_tok = x->ne[1];
     x = gguf_op_reshape_3d(c, x, n, 1, n_tok);
     if (gating_of(at) != GG_GATING_RAW_SIGMOID)
-        return gguf_op_mul(c, experts(at, y, x), y->weight);
+        return gguf_op_mul(c, apply_experts(at, y, x), y->weight);
     x = gguf_op_repeat(c, x, n, used, n_tok, 1);
-    return experts(at, y, gguf_op_mul(c, x, y->weight));
+    return apply_experts(at, y, gguf_op_mul(c, x, y->weight));
 }
 
 /* The sum of what experts made, y [d, n_used, N]: [d, N]. */
-static tensor *summed(const struct gg_model_at *at, tensor *y)
+static tensor *sum_experts(const struct gg_model_at *at, tensor *y)
 {
     struct gguf_ctx *c = at->c;
     tensor *sum = NULL;
@@ -227,8 +228,8 @@ static tensor *summed(const struct gg_model_at *at, tensor *y)
  * goes with each group of them and comes as often as one of the group was
  * chosen, as likely as the expert that has its number (GroveMoE's "adjugate
  * experts", as llama.cpp weights them). */
-static tensor *chunks(const struct gg_model_at *at, const struct choice *all,
-                      tensor *x)
+static tensor *apply_chunks(const struct gg_model_at *at,
+                            const struct choice *all, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
@@ -241,28 +242,29 @@ static tensor *chunks(const struct gg_model_at *at, const struct choice *all,
     ids = gguf_op_get_rows(c, at->p->chunk, ids);
     ids = gguf_op_reshape_2d(c, ids, n, n_tok);
     tensor *w = gguf_op_get_rows(c, all->likely, ids);
-    w = normal(at, gguf_op_reshape_2d(c, w, n, n_tok));
+    w = norm_weights(at, gguf_op_reshape_2d(c, w, n, n_tok));
     tensor *in = gguf_op_reshape_3d(c, x, x->ne[0], 1, n_tok);
     tensor *gate = gg_model_linear_id(at, GG_W_GATE_CHUNKS, in, ids);
     tensor *up = gg_model_linear_id(at, GG_W_UP_CHUNKS, in, ids);
     up = gg_model_activated(at, gate, up, 0);
     up = gg_model_linear_id(at, GG_W_DOWN_CHUNKS, up, ids);
-    up = summed(at, gguf_op_mul(c, up, gguf_op_reshape_3d(c, w, 1, n, n_tok)));
+    up = sum_experts(
+        at, gguf_op_mul(c, up, gguf_op_reshape_3d(c, w, 1, n, n_tok)));
     return gguf_op_add(c, x, gguf_op_scale(c, up, hp->group_scale));
 }
 
 tensor *gg_moe(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    const struct choice chosen = choose(at, routed(at, x));
+    const struct choice chosen = choose_experts(at, router_input(at, x));
     /* experts may be of another width, which two matrices lead to and from */
     const bool latent = gg_weight_at(at, GG_W_LATENT_DOWN) != NULL;
     tensor *in = latent ? gg_model_linear(at, GG_W_LATENT_DOWN, x) : x;
-    tensor *sum = summed(at, weighted(at, &chosen, in));
+    tensor *sum = sum_experts(at, weight_experts(at, &chosen, in));
     if (latent)
         sum = gg_model_linear(at, GG_W_LATENT_UP, sum);
-    sum = chunks(at, &chosen, sum);
-    tensor *all = shared(at, x);
+    sum = apply_chunks(at, &chosen, sum);
+    tensor *all = apply_shared(at, x);
     return all ? gg_model_scaled(at, gguf_op_add(c, sum, all),
                                  at->arch->moe.mean ? 0.5f : 1)
                : sum;

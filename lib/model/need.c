@@ -14,7 +14,7 @@
 
 /* Put the weights and keys of a list into n; what must be there already stays
  * so. */
-static void put(struct gg_model_needs *n, const uint16_t *list)
+static void put_list(struct gg_model_needs *n, const uint16_t *list)
 {
     for (; list && *list; list++) {
         unsigned id = *list & (GG_ITEM_KEY - 1);
@@ -33,11 +33,12 @@ static void put_scope(struct gg_model_needs *n, const uint16_t *list,
         unsigned id = *list & (GG_ITEM_KEY - 1);
         if (!(*list & GG_ITEM_KEY) &&
             (gg_weights[id].scope != GG_MODEL) == layer)
-            put(n, one);
+            put_list(n, one);
     }
 }
 
-static void set(struct gg_model_needs *n, enum gg_weight id, uint8_t use)
+static void set_weight(struct gg_model_needs *n, enum gg_weight id,
+                       uint8_t use)
 {
     if (id != GG_W_NONE)
         n->weight[id] = use;
@@ -162,9 +163,9 @@ static void put_qk_norms(struct gg_model_needs *n,
     };
     for (int i = 0; i < 2; i++) {
         enum gg_weight id = (enum gg_weight)ids[qk->form][i];
-        set(n, id, qk->maybe ? GG_MAY : GG_MUST);
+        set_weight(n, id, qk->maybe ? GG_MAY : GG_MUST);
         if (qk->bias)
-            set(n, gg_weight_bias(id), qk->bias);
+            set_weight(n, gg_weight_bias(id), qk->bias);
     }
 }
 
@@ -175,29 +176,29 @@ static void put_heads(struct gg_model_needs *n, const struct gg_arch *a)
         [GG_GATE_SOFTPLUS] = GG_W_ATTN_GATE_ANY,
         [GG_GATE_HEAD] = GG_W_ATTN_GATE_HEAD,
     };
-    put(n, qkv_lists[a->qkv]);
+    put_list(n, qkv_lists[a->qkv]);
     if (a->qkv == GG_QKV_FUSED)
-        set(n, GG_W_ATTN_QKV_B, a->qkv_b);
+        set_weight(n, GG_W_ATTN_QKV_B, a->qkv_b);
     for (unsigned id = GG_W_ATTN_Q; id <= GG_W_ATTN_V; id++)
         if (a->qkv == GG_QKV_SEPARATE && n->weight[id] == GG_MUST)
-            set(n, gg_weight_bias((enum gg_weight)id), a->qkv_b);
-    set(n, GG_W_ATTN_OUT, GG_MUST);
-    set(n, GG_W_ATTN_OUT_B, a->out_b);
+            set_weight(n, gg_weight_bias((enum gg_weight)id), a->qkv_b);
+    set_weight(n, GG_W_ATTN_OUT, GG_MUST);
+    set_weight(n, GG_W_ATTN_OUT_B, a->out_b);
     put_qk_norms(n, &a->qk);
-    set(n, (enum gg_weight)gates[a->gate],
-        a->gate == GG_GATE_HEAD ? GG_MAY : GG_MUST);
+    set_weight(n, (enum gg_weight)gates[a->gate],
+               a->gate == GG_GATE_HEAD ? GG_MAY : GG_MUST);
 }
 
 static void put_mixer(struct gg_model_needs *n, const struct gg_arch *a,
                       const struct gg_hparams *hp, unsigned mixer)
 {
     for (int i = 0; i < 3; i++)
-        put(n, mixers[mixer].list[i]);
+        put_list(n, mixers[mixer].list[i]);
     if (mixers[mixer].heads)
         put_heads(n, a);
     if (mixers[mixer].latent)
-        put(n, hp->rank_q ? w_rank_q : w_direct_q);
-    set(n, GG_W_ATTN_SINKS, a->sinks);
+        put_list(n, hp->rank_q ? w_rank_q : w_direct_q);
+    set_weight(n, GG_W_ATTN_SINKS, a->sinks);
 }
 
 /* What layers with compressed keys have, and those that tokens choose experts
@@ -206,8 +207,9 @@ static void put_compressed(struct gg_model_needs *n,
                            const struct gg_model_layer *l)
 {
     if (l->ratio)
-        put(n, l->ratio == GG_RATIO_NEAR ? w_near : w_far);
-    set(n, l->hashes ? GG_W_ROUTER_HASH : GG_W_ROUTER_SELECT_B, GG_MUST);
+        put_list(n, l->ratio == GG_RATIO_NEAR ? w_near : w_far);
+    set_weight(n, l->hashes ? GG_W_ROUTER_HASH : GG_W_ROUTER_SELECT_B,
+               GG_MUST);
 }
 
 /* What later layers need not have since they use the first one's. */
@@ -226,10 +228,10 @@ static void put_own(struct gg_model_needs *n, const struct gg_arch *a,
     static const enum gg_weight own[] = { GG_W_ATTN_K, GG_W_ATTN_V,
                                           GG_W_ATTN_K_NORM };
     if (a->qkv == GG_QKV_NO_V)
-        set(n, GG_W_ATTN_K, GG_MUST);
+        set_weight(n, GG_W_ATTN_K, GG_MUST);
     for (size_t i = 0; l->reads && i < GG_LEN(own); i++)
         if (n->weight[own[i]])
-            set(n, own[i], GG_MAY);
+            set_weight(n, own[i], GG_MAY);
 }
 
 /* ---- the feed-forward part ---- */
@@ -277,22 +279,22 @@ static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
                     const struct gg_hparams *hp)
 {
     const struct gg_moe *moe = &a->moe;
-    put(n, moe->plain ? w_moe_plain : w_moe_gated);
+    put_list(n, moe->plain ? w_moe_plain : w_moe_gated);
     if (!moe->plain) /* any may be fused: a file says so by what it has */
-        put(n, w_moe_fused);
+        put_list(n, w_moe_fused);
     if (moe->gate_maybe)
-        set(n, GG_W_GATE_EXPS, GG_MAY);
+        set_weight(n, GG_W_GATE_EXPS, GG_MAY);
     if (moe->bias)
-        put(n, w_moe_bias);
-    set(n, GG_W_ROUTER_SELECT_B, moe->select_b);
+        put_list(n, w_moe_bias);
+    set_weight(n, GG_W_ROUTER_SELECT_B, moe->select_b);
     if (has_shared(moe, hp))
-        put(n, moe->plain ? w_shared_plain : w_shared_gated);
+        put_list(n, moe->plain ? w_shared_plain : w_shared_gated);
     if (moe->router == GG_ROUTER_SUM)
-        put(n, w_router_sum);
+        put_list(n, w_router_sum);
     if (moe->beside == GG_BESIDE_NORMED)
-        put(n, w_beside);
+        put_list(n, w_beside);
     if (moe->shared_gate)
-        set(n, GG_W_ROUTER_SHARED, GG_MUST);
+        set_weight(n, GG_W_ROUTER_SHARED, GG_MUST);
 }
 
 static void put_ffn(struct gg_model_needs *n, const struct gg_arch *a,
@@ -303,11 +305,11 @@ static void put_ffn(struct gg_model_needs *n, const struct gg_arch *a,
         put_moe(n, a, hp);
     if (l->ffn == GG_FFN_NONE)
         return;
-    put(n, ffn_lists[l->ffn]);
+    put_list(n, ffn_lists[l->ffn]);
     for (unsigned id = GG_W_FFN_GATE; id <= GG_W_FFN_DOWN; id++)
         if (a->ffn_b && n->weight[id] == GG_MUST &&
             gg_weight_bias((enum gg_weight)id) != GG_W_NONE)
-            set(n, gg_weight_bias((enum gg_weight)id), a->ffn_b);
+            set_weight(n, gg_weight_bias((enum gg_weight)id), a->ffn_b);
 }
 
 /* ---- norms ---- */
@@ -317,9 +319,9 @@ static void put_norm(struct gg_model_needs *n, const struct gg_arch *a,
 {
     if (id == GG_W_NONE || a->norm_plain)
         return;
-    set(n, (enum gg_weight)id, GG_MUST);
+    set_weight(n, (enum gg_weight)id, GG_MUST);
     if (a->norm_b)
-        set(n, gg_weight_bias((enum gg_weight)id), a->norm_b);
+        set_weight(n, gg_weight_bias((enum gg_weight)id), a->norm_b);
 }
 
 static void put_norms(struct gg_model_needs *n, const struct gg_arch *a,
@@ -346,27 +348,27 @@ static void put_top(struct gg_model_needs *n, const struct gg_arch *a,
     static const uint8_t output[GG_N_OUTPUTS] = {
         [GG_OUTPUT_TIED] = GG_MAY, [GG_OUTPUT_OWN] = GG_MUST
     };
-    set(n, GG_W_OUTPUT, output[a->output]);
-    put(n, w_class);
+    set_weight(n, GG_W_OUTPUT, output[a->output]);
+    put_list(n, w_class);
     put_scope(n, a->more, false);
     if (!n->weight[GG_W_TOKEN_EMBD_MAYBE])
-        set(n, GG_W_TOKEN_EMBD, GG_MUST);
+        set_weight(n, GG_W_TOKEN_EMBD, GG_MUST);
     if (a->embd_norm)
         put_norm(n, a, GG_W_EMBD_NORM);
     if (a->embd_norm == GG_MAY)
-        set(n, GG_W_EMBD_NORM, GG_MAY);
+        set_weight(n, GG_W_EMBD_NORM, GG_MAY);
     put_norm(n, a, a->final_norm);
-    set(n, GG_W_POSITION, a->position);
-    set(n, GG_W_TOKEN_TYPES, a->types);
-    set(n, GG_W_OUTPUT_B, a->output_b);
-    set(n, GG_W_ROPE_FREQS, a->freqs);
+    set_weight(n, GG_W_POSITION, a->position);
+    set_weight(n, GG_W_TOKEN_TYPES, a->types);
+    set_weight(n, GG_W_OUTPUT_B, a->output_b);
+    set_weight(n, GG_W_ROPE_FREQS, a->freqs);
     if (a->longrope)
-        put(n, w_longrope);
+        put_list(n, w_longrope);
     if (hp->n_per_layer)
-        put(n, w_inputs);
+        put_list(n, w_inputs);
     if (a->order == GG_ORDER_STREAMS)
         for (unsigned id = GG_W_OUTPUT_HC_FN; id <= GG_W_OUTPUT_HC_SCALE; id++)
-            set(n, (enum gg_weight)id, GG_MUST);
+            set_weight(n, (enum gg_weight)id, GG_MUST);
 }
 
 void gg_model_needs_weights(const struct gg_arch *a,
@@ -382,13 +384,13 @@ void gg_model_needs_weights(const struct gg_arch *a,
     if (l->mixer != GG_MIX_NONE) {
         put_norms(n, a, &a->mix_norm);
         if (a->first_bare && l == hp->layer)
-            set(n, (enum gg_weight)a->mix_norm.pre, GG_MAY);
+            set_weight(n, (enum gg_weight)a->mix_norm.pre, GG_MAY);
         put_mixer(n, a, hp, l->mixer);
         put_own(n, a, l);
         if (l == hp->layer)
             put_first(n);
         if (l->indexes)
-            put(n, w_indexes);
+            put_list(n, w_indexes);
     }
     if (l->moe || l->ffn != GG_FFN_NONE) {
         put_ffn(n, a, hp, l);
@@ -397,19 +399,19 @@ void gg_model_needs_weights(const struct gg_arch *a,
             put_norms(n, a, &a->mix_norm);
     }
     if (hp->n_per_layer)
-        put(n, w_input);
+        put_list(n, w_input);
     if (l->mixer == GG_MIX_COMPRESSED)
         put_compressed(n, l);
-    set(n, GG_W_LAYER_OUT_SCALE, a->layer_scale);
+    set_weight(n, GG_W_LAYER_OUT_SCALE, a->layer_scale);
     put_scope(n, a->more, true);
     if (!l->drafts)
         return;
     if (l->ffn == GG_FFN_NONE) /* they may be dense where others are not */
-        put(n, ffn_lists[a->ffn]);
+        put_list(n, ffn_lists[a->ffn]);
     for (unsigned id = 0; id < GG_N_WEIGHTS; id++)
         if (n->weight[id])
             n->weight[id] = GG_MAY;
-    put(n, w_nextn);
+    put_list(n, w_nextn);
 }
 
 /* ---- keys ---- */
@@ -441,7 +443,7 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
     if (a->norm != GG_NORM_RMS)
         n->key[GG_HP_norm_eps] = eps;
     if (a->window.rule != GG_WINDOW_NONE) {
-        put(n, k_window);
+        put_list(n, k_window);
         n->key[GG_HP_n_window] = a->window.key;
     }
     if (a->rope_axes)
@@ -476,7 +478,7 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
 void gg_model_needs_keys(const struct gg_arch *a, struct gg_model_needs *n)
 {
     memset(n, 0, sizeof *n);
-    put(n, k_all);
+    put_list(n, k_all);
     /* the length of dense parts: with experts there may be none */
     n->key[GG_HP_n_ff] =
         a->ffn == GG_FFN_NONE || a->moe.where == GG_EXPERTS_ALL ? GG_MAY
@@ -486,13 +488,13 @@ void gg_model_needs_keys(const struct gg_arch *a, struct gg_model_needs *n)
                                ? GG_MUST
                                : GG_MAY;
     if (a->moe.where != GG_EXPERTS_NONE) {
-        put(n, k_moe);
+        put_list(n, k_moe);
         n->key[GG_HP_expert_gating] = a->moe.gating_key;
         if (a->moe.ff == GG_EXPERT_FF_KEY)
             n->key[GG_HP_n_ff_expert] = GG_MUST;
     }
     put_choice_keys(n, a);
-    put(n, a->more);
+    put_list(n, a->more);
 }
 
 enum gg_weight gg_model_needs_find(const struct gg_model_needs *n,

@@ -49,9 +49,9 @@ static uint64_t piece_of(const struct gg_parallel_pass *w,
 }
 
 /* The pieces of all items; out NULL: only their number. */
-static size_t cut(const struct gg_parallel_pass *w,
-                  const struct gg_parallel_pass_item *items, size_t n_items,
-                  struct piece *out)
+static size_t cut_items(const struct gg_parallel_pass *w,
+                        const struct gg_parallel_pass_item *items,
+                        size_t n_items, struct piece *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_items; i++) {
@@ -76,7 +76,7 @@ static void stop_at(struct run *r, size_t at)
 }
 
 /* The first thread is the caller's: it reports. */
-static void report(struct run *r)
+static void report_progress(struct run *r)
 {
     const struct gguf_model_job *job = r->w->job;
     const uint64_t done = atomic_load_explicit(&r->done, memory_order_relaxed);
@@ -106,13 +106,13 @@ static void work_thread(void *user, unsigned ith, unsigned nth)
         }
         atomic_fetch_add_explicit(&r->done, p->size, memory_order_relaxed);
         if (ith == 0)
-            report(r);
+            report_progress(r);
     }
 }
 
 /* What came of it. */
-static enum gguf_status result(struct run *r, unsigned n_threads,
-                               struct gguf_error *err)
+static enum gguf_status result_of_run(struct run *r, unsigned n_threads,
+                                      struct gguf_error *err)
 {
     const struct failure *first = &r->failure[0];
     for (unsigned i = 1; i < n_threads; i++)
@@ -124,7 +124,7 @@ static enum gguf_status result(struct run *r, unsigned n_threads,
         return first->err.status;
     }
     if (!r->cancelled)
-        report(r); /* what others did last */
+        report_progress(r); /* what others did last */
     return r->cancelled ? gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                                        "cancelled")
                         : GGUF_OK;
@@ -136,7 +136,7 @@ gg_parallel_pass_run(const struct gg_parallel_pass *w,
                      struct gguf_error *err)
 {
     const unsigned n_threads = gguf_pool_n_threads(w->job->pool);
-    struct run r = { .w = w, .n = cut(w, items, n, NULL) };
+    struct run r = { .w = w, .n = cut_items(w, items, n, NULL) };
     enum gguf_status st;
     for (size_t i = 0; i < n; i++)
         r.total += items[i].size;
@@ -144,9 +144,9 @@ gg_parallel_pass_run(const struct gg_parallel_pass *w,
     r.piece = gg_mem_alloc_zero(w->allocator, r.n + 1, sizeof *r.piece);
     r.failure = gg_mem_alloc_zero(w->allocator, n_threads, sizeof *r.failure);
     if (r.piece && r.failure) {
-        cut(w, items, n, r.piece);
+        cut_items(w, items, n, r.piece);
         gguf_pool_run(w->job->pool, work_thread, &r);
-        st = result(&r, n_threads, err);
+        st = result_of_run(&r, n_threads, err);
     } else {
         st = gg_error_set_nomem(err, (r.n + 1) * sizeof *r.piece);
     }

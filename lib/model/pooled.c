@@ -67,8 +67,8 @@ static const struct {
     { GG_W_DENSE_3, false },
 };
 
-static bool counts(const struct gguf_model *m, enum gguf_pooling kind,
-                   size_t i)
+static bool head_counts(const struct gguf_model *m, enum gguf_pooling kind,
+                        size_t i)
 {
     return m->top.w[heads[i].id] &&
            (kind == GGUF_POOLING_RANK || !heads[i].rank);
@@ -80,12 +80,13 @@ bool gg_model_has_pooled_head(const struct gguf_model *m,
     bool any = false;
     kind = gg_model_pooling(m, kind);
     for (size_t i = 0; i < GG_LEN(heads); i++)
-        any = any || counts(m, kind, i);
+        any = any || head_counts(m, kind, i);
     return any || (kind == GGUF_POOLING_RANK && ranks[m->arch->rank].softmax);
 }
 
-static enum gguf_status bad(const tensor *t, const char *what, int64_t has,
-                            int64_t must, struct gguf_error *err)
+static enum gguf_status refuse_width(const tensor *t, const char *what,
+                                     int64_t has, int64_t must,
+                                     struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                         "tensor '%s' %s %" PRId64 " numbers, must be %" PRId64,
@@ -101,10 +102,11 @@ static enum gguf_status check_matrix(const struct gguf_model *m,
     const enum gg_weight bias = gg_weight_bias(id);
     const tensor *b = m->top.w[bias];
     if (w->ne[0] != *width)
-        return bad(w, "takes", w->ne[0], *width, err);
+        return refuse_width(w, "takes", w->ne[0], *width, err);
     *width = w->ne[1];
-    return b && b->ne[0] != *width ? bad(b, "has", b->ne[0], *width, err)
-                                   : GGUF_OK;
+    return b && b->ne[0] != *width
+               ? refuse_width(b, "has", b->ne[0], *width, err)
+               : GGUF_OK;
 }
 
 enum gguf_status gg_model_check_pooled(const struct gguf_model *m,
@@ -115,11 +117,11 @@ enum gguf_status gg_model_check_pooled(const struct gguf_model *m,
     int64_t width = m->hp.n_embd;
     kind = gg_model_pooling(m, kind);
     for (size_t i = 0; i < GG_LEN(heads); i++) {
-        if (!counts(m, kind, i))
+        if (!head_counts(m, kind, i))
             continue;
         GG_TRY(check_matrix(m, heads[i].id, &width, err));
         if (heads[i].id == GG_W_CLS && norm && norm->ne[0] != width)
-            return bad(norm, "has", norm->ne[0], width, err);
+            return refuse_width(norm, "has", norm->ne[0], width, err);
     }
     if (kind == GGUF_POOLING_RANK && m->info.n_label &&
         m->info.n_label != width)
@@ -132,7 +134,7 @@ enum gguf_status gg_model_check_pooled(const struct gguf_model *m,
 
 /* ---- the graph ---- */
 
-static tensor *ranked(const struct gg_model_at *at, tensor *x)
+static tensor *rank_vector(const struct gg_model_at *at, tensor *x)
 {
     const unsigned rank = at->arch->rank;
     if (gg_weight_at(at, GG_W_CLS)) {
@@ -154,7 +156,7 @@ tensor *gg_build_pooled(const struct gguf_model *m,
         .m = m, .c = ctx, .arch = m->arch, .added = added
     };
     if (gg_model_pooling(m, kind) == GGUF_POOLING_RANK)
-        x = ranked(&at, x);
+        x = rank_vector(&at, x);
     if (gg_weight_at(&at, GG_W_DENSE_2))
         x = gg_model_linear(&at, GG_W_DENSE_2, x);
     if (gg_weight_at(&at, GG_W_DENSE_3))

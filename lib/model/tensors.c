@@ -121,10 +121,10 @@ static bool is_scale(const struct gg_source *s, struct gguf_str name)
     return false;
 }
 
-static enum gguf_status fault(const struct check *c,
-                              enum gg_file_check_code code,
-                              const struct gguf_tensor_info *t,
-                              const char *message)
+static enum gguf_status report_fault(const struct check *c,
+                                     enum gg_file_check_code code,
+                                     const struct gguf_tensor_info *t,
+                                     const char *message)
 {
     return gg_finding(c->report, code, GGUF_E_TENSOR, c->file_no, t->name,
                       t->info_off, "%s", message);
@@ -157,7 +157,7 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
              role == GG_VECTOR    ? "must be F32"
              : role == GG_NUMBERS ? "must be I32"
                                   : "which cannot be multiplied");
-    return fault(c, GG_CHECK_TENSOR_TYPE, t, message);
+    return report_fault(c, GG_CHECK_TENSOR_TYPE, t, message);
 }
 
 /* A scale beside matrix id: a number, or one for each of the matrices that it
@@ -177,7 +177,7 @@ static enum gguf_status check_scale(const struct check *c, enum gg_weight id,
              "tensor '%s' has %" PRIu64 " elements, must have 1 or %" PRId64
              " of type F32",
              gg_str_esc(&e, t->name), t->n_elements, ne[2]);
-    return fault(c, GG_CHECK_TENSOR_SHAPE, t, message);
+    return report_fault(c, GG_CHECK_TENSOR_SHAPE, t, message);
 }
 
 /* A tensor that the architecture does not have: opening may warn of it. */
@@ -202,7 +202,7 @@ static enum gguf_status check_extra(const struct check *c,
         snprintf(message, sizeof message,
                  "tensor '%s' is not used by models of architecture '%s'",
                  gg_str_esc(&e, t->name), c->l->arch->name);
-    return fault(c, GG_CHECK_TENSOR_EXTRA, t, message);
+    return report_fault(c, GG_CHECK_TENSOR_EXTRA, t, message);
 }
 
 static enum gguf_status check_tensor(struct check *c,
@@ -224,14 +224,15 @@ static enum gguf_status check_tensor(struct check *c,
     }
     gg_weight_ne(id, &c->l->sizes, ne);
     if (!gg_weight_fits(t, ne))
-        GG_TRY(fault(c, GG_CHECK_TENSOR_SHAPE, t,
-                     gg_weight_shape_text(&text, t, ne)));
+        GG_TRY(report_fault(c, GG_CHECK_TENSOR_SHAPE, t,
+                            gg_weight_shape_text(&text, t, ne)));
     return check_type(c, id, t);
 }
 
 /* ---- what is missing ---- */
 
-static bool lacks(const struct check *c, const struct found *f, unsigned id)
+static bool lacks_weight(const struct check *c, const struct found *f,
+                         unsigned id)
 {
     const unsigned instead = gg_weights[id].instead;
     return c->l->needs.weight[id] == GG_MUST && !has_bit(f, id) &&
@@ -244,7 +245,8 @@ static void count_lacks(struct check *c, enum gg_model_scope scope,
 {
     look_at(c->l, scope, il);
     for (unsigned id = GG_W_NONE + 1; id < GG_N_WEIGHTS; id++)
-        if (gg_weights[id].scope == scope && lacks(c, f, id) && !c->n[id]++)
+        if (gg_weights[id].scope == scope && lacks_weight(c, f, id) &&
+            !c->n[id]++)
             c->first[id] = il;
 }
 

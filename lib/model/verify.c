@@ -121,7 +121,8 @@ static enum gguf_status check_shard(const struct verify *v, bool *is_shard,
                            count);
 }
 
-static enum gguf_status verify(struct verify *v, struct gguf_error *err)
+static enum gguf_status verify_tensors(struct verify *v,
+                                       struct gguf_error *err)
 {
     bool is_shard = false;
     for (size_t i = 0; i < gg_source_n_files(&v->src); i++) {
@@ -151,7 +152,7 @@ enum gguf_status gguf_split_verify(const struct gguf_split *set,
     struct verify v = { .src = { .set = set,
                                  .file = gguf_split_file(set, 0) } };
     GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
-    return verify(&v, err);
+    return verify_tensors(&v, err);
 }
 
 enum gguf_status gguf_file_verify(const struct gguf_file *file,
@@ -161,7 +162,7 @@ enum gguf_status gguf_file_verify(const struct gguf_file *file,
 {
     struct verify v = { .src = { .file = file } };
     GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
-    return verify(&v, err);
+    return verify_tensors(&v, err);
 }
 
 /* file is the first of set, which may be NULL. */
@@ -180,7 +181,7 @@ static enum gguf_status verify_meta(const struct gguf_split *set,
                             "a file that is not written has no payload");
     GG_TRY(gg_file_plan(&planned, file, meta, v.c.params.allocator, err));
     v.src.file = planned;
-    enum gguf_status st = verify(&v, err);
+    enum gguf_status st = verify_tensors(&v, err);
     gguf_file_close(planned);
     return st;
 }

@@ -92,7 +92,7 @@ bool gg_weight_fits(const struct gguf_tensor_info *t,
     return true;
 }
 
-static size_t list(char *out, size_t size, const int64_t *ne, unsigned n)
+static size_t list_dims(char *out, size_t size, const int64_t *ne, unsigned n)
 {
     size_t used = 0;
     for (unsigned i = 0; i < n && used < size; i++) {
@@ -114,8 +114,8 @@ const char *gg_weight_shape_text(struct gg_weight_text *out,
     struct gg_str_esc e;
     while (n > 1 && ne[n - 1] == 1)
         n--;
-    list(has, sizeof has, t->ne, t->n_dims);
-    list(must, sizeof must, ne, n);
+    list_dims(has, sizeof has, t->ne, t->n_dims);
+    list_dims(must, sizeof must, ne, n);
     snprintf(out->s, sizeof out->s, "tensor '%s' has shape [%s], must be [%s]",
              gg_str_esc(&e, t->name), has, must);
     return out->s;

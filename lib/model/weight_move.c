@@ -196,9 +196,9 @@ static enum gguf_status copy_far(const struct mover *v,
 }
 
 /* A piece of weight number item. */
-static enum gguf_status copy(void *user, unsigned ith, size_t item,
-                             uint64_t off, uint64_t size,
-                             struct gguf_error *err)
+static enum gguf_status copy_piece(void *user, unsigned ith, size_t item,
+                                   uint64_t off, uint64_t size,
+                                   struct gguf_error *err)
 {
     const struct mover *v = user;
     const struct gg_weight_move *move = &v->move[item];
@@ -243,7 +243,7 @@ static enum gguf_status copy_all(struct mover *v,
             own.pool = NULL; /* a buffer is set by one thread at a time */
     }
     const struct gg_parallel_pass work = { v->m->allocator, &own,
-                                           (uint64_t)4 << 20, copy, v };
+                                           (uint64_t)4 << 20, copy_piece, v };
     enum gguf_status st = gg_parallel_pass_run(&work, item, v->n, err);
     gg_mem_free(v->m->allocator, item);
     return st;
@@ -273,7 +273,7 @@ static void free_unused(struct gguf_model *m)
 }
 
 /* The model owns the new memory, and needs some of the mapping no longer. */
-static void settle(struct mover *v)
+static void adopt_memory(struct mover *v)
 {
     struct gguf_model *m = v->m;
     for (size_t k = 0; k < v->n_added; k++)
@@ -317,7 +317,7 @@ enum gguf_status gg_weights_move(struct gguf_model *m,
             memcpy(grown, m->moved, m->n_moved * sizeof(void *));
         gg_mem_free(m->allocator, m->moved);
         m->moved = grown;
-        settle(&v);
+        adopt_memory(&v);
     } else {
         put_back(&v);
         gg_mem_free(m->allocator, grown);

@@ -25,9 +25,10 @@ static size_t copy_room(size_t size)
     return (size + GGUF_TENSOR_ALIGN - 1) & ~(size_t)(GGUF_TENSOR_ALIGN - 1);
 }
 
-static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
-                              const struct gguf_split_tensor *from,
-                              struct gguf_error *err)
+static enum gguf_status place_weight(struct gguf_model *m,
+                                     struct gguf_tensor *t,
+                                     const struct gguf_split_tensor *from,
+                                     struct gguf_error *err)
 {
     const uint8_t *data = gguf_file_tensor_data(from->file, from->info->index);
     size_t size = (size_t)from->info->size;
@@ -56,8 +57,9 @@ static bool is_idle(const struct gg_arch *a, enum gg_weight id)
 }
 
 /* The tensor at place i of those of all files is a weight, and was checked. */
-static enum gguf_status take(struct gguf_model *m, size_t i,
-                             struct gguf_tensor **slot, struct gguf_error *err)
+static enum gguf_status take_weight(struct gguf_model *m, size_t i,
+                                    struct gguf_tensor **slot,
+                                    struct gguf_error *err)
 {
     const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
     const struct gguf_tensor_info *info = from.info;
@@ -66,7 +68,7 @@ static enum gguf_status take(struct gguf_model *m, size_t i,
         gguf_tensor_4d(m->ctx, info->dtype, info->ne[0], info->ne[1],
                        info->ne[2], info->ne[3]);
     GG_TRY(gguf_ctx_status(m->ctx, err));
-    GG_TRY(place(m, t, &from, err));
+    GG_TRY(place_weight(m, t, &from, err));
     /* it is the name of a row, which fits */
     gg_str_join(name, sizeof name, info->name, "");
     *slot = gguf_tensor_name(t, name);
@@ -79,8 +81,8 @@ static enum gguf_status take(struct gguf_model *m, size_t i,
 
 /* Where there is no weight to, it is from again: embeddings and the output may
  * be one matrix. */
-static void share(struct gg_weights *of, enum gg_weight to,
-                  enum gg_weight from)
+static void share_weight(struct gg_weights *of, enum gg_weight to,
+                         enum gg_weight from)
 {
     if (of->w[to])
         return;
@@ -109,11 +111,11 @@ static enum gguf_status take_all(struct gguf_model *m,
             gg_weights[id].scope == GG_MODEL ? &m->top : &m->layer[il];
         GG_TRY(gg_source_fail(
             &m->src, from.file_no,
-            take(m, i, scale ? &of->scale[id] : &of->w[id], err), err));
+            take_weight(m, i, scale ? &of->scale[id] : &of->w[id], err), err));
     }
-    share(&m->top, GG_W_TOKEN_EMBD, GG_W_TOKEN_EMBD_MAYBE);
-    share(&m->top, GG_W_TOKEN_EMBD, GG_W_OUTPUT);
-    share(&m->top, GG_W_OUTPUT, GG_W_TOKEN_EMBD);
+    share_weight(&m->top, GG_W_TOKEN_EMBD, GG_W_TOKEN_EMBD_MAYBE);
+    share_weight(&m->top, GG_W_TOKEN_EMBD, GG_W_OUTPUT);
+    share_weight(&m->top, GG_W_OUTPUT, GG_W_TOKEN_EMBD);
     return GGUF_OK;
 }
 

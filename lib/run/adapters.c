@@ -18,9 +18,9 @@ struct set {
     struct gguf_ctx *ctx, *head_ctx, *embed_ctx;
 };
 
-static enum gguf_status check(const struct gguf_session *s,
-                              const struct gguf_adapter_use *use, size_t n,
-                              struct gguf_error *err)
+static enum gguf_status check_adapters(const struct gguf_session *s,
+                                       const struct gguf_adapter_use *use,
+                                       size_t n, struct gguf_error *err)
 {
     if (n && !use)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -58,9 +58,9 @@ static enum gguf_status make_ctx(const struct gguf_session *s, size_t n,
     return gguf_ctx_create(out, &p, err);
 }
 
-static enum gguf_status make(const struct gguf_session *s, struct set *x,
-                             const struct gguf_adapter_use *use, size_t n,
-                             struct gguf_error *err)
+static enum gguf_status make_set(const struct gguf_session *s, struct set *x,
+                                 const struct gguf_adapter_use *use, size_t n,
+                                 struct gguf_error *err)
 {
     const struct gguf_allocator *a = s->allocator;
     x->use = gg_mem_alloc_zero(a, n ? n : 1, sizeof *x->use);
@@ -81,7 +81,7 @@ static enum gguf_status make(const struct gguf_session *s, struct set *x,
                : GGUF_OK;
 }
 
-static void fini(const struct gguf_session *s, struct set *x)
+static void fini_set(const struct gguf_session *s, struct set *x)
 {
     gguf_ctx_destroy(x->embed_ctx);
     gguf_ctx_destroy(x->head_ctx);
@@ -90,7 +90,7 @@ static void fini(const struct gguf_session *s, struct set *x)
     gg_mem_free(s->allocator, x->use);
 }
 
-static void swap(struct gguf_session *s, struct set *x)
+static void swap_set(struct gguf_session *s, struct set *x)
 {
     const struct set old = { s->use, s->added, s->ctx, s->head_ctx,
                              s->embed.ctx };
@@ -144,13 +144,13 @@ enum gguf_status gg_session_adapt(struct gguf_session *s,
                                   struct gguf_error *err)
 {
     struct set x = { 0 };
-    enum gguf_status st = check(s, use, n, err);
+    enum gguf_status st = check_adapters(s, use, n, err);
     if (st == GGUF_OK)
-        st = make(s, &x, use, n, err);
+        st = make_set(s, &x, use, n, err);
     if (st == GGUF_OK)
         st = forget_graphs(s, err);
     if (st == GGUF_OK) {
-        swap(s, &x);
+        swap_set(s, &x);
         st = gg_session_reserve(s, err);
         if (st == GGUF_OK)
             st = gg_embed_plan(&s->embed, err);
@@ -158,17 +158,17 @@ enum gguf_status gg_session_adapt(struct gguf_session *s,
             st = gg_session_adapt_check(s, err);
         if (st != GGUF_OK) {
             (void)forget_graphs(s, NULL);
-            swap(s, &x);
+            swap_set(s, &x);
         }
     }
-    fini(s, &x);
+    fini_set(s, &x);
     return st;
 }
 
 void gg_session_adapt_fini(struct gguf_session *s)
 {
     struct set x = { s->use, s->added, s->ctx, s->head_ctx, s->embed.ctx };
-    fini(s, &x);
+    fini_set(s, &x);
 }
 
 /* Are graphs of the same structure, so that they differ by factors only? */
@@ -186,7 +186,7 @@ enum gguf_status gguf_session_set_adapters(struct gguf_session *s,
                                            const struct gguf_adapter_use *use,
                                            size_t n, struct gguf_error *err)
 {
-    GG_TRY(check(s, use, n, err));
+    GG_TRY(check_adapters(s, use, n, err));
     if (!same_graphs(&s->added, use, n))
         return gg_session_adapt(s, use, n, err);
     for (size_t i = 0; i < n; i++) {

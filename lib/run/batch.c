@@ -97,7 +97,7 @@ enum gguf_status gg_batch_check(const struct gguf_batch *b, uint32_t n_vocab,
 
 /* Of sequences that were the same, those that are in and the others are not any
  * more. */
-static void split(struct gg_batch_plan *p)
+static void split_groups(struct gg_batch_plan *p)
 {
     for (uint32_t i = 0; i < 2 * p->n_seq; i++)
         p->first[i] = NONE;
@@ -114,7 +114,7 @@ static void split_by_cells(struct gg_batch_plan *p, const struct gg_cells *c)
     for (uint32_t i = 0; i < c->stream[0].end; i++) {
         for (uint32_t q = 0; q < p->n_seq; q++)
             p->in[q] = gg_cells_has(c, q, i);
-        split(p);
+        split_groups(p);
     }
 }
 
@@ -130,8 +130,8 @@ static void begin_same(struct gg_batch_plan *p,
 
 /* ---- entries ---- */
 
-static struct gg_batch_entry *add(struct gg_batch_plan *p, uint32_t tok,
-                                  uint32_t seq, uint32_t *n_members)
+static struct gg_batch_entry *add_entry(struct gg_batch_plan *p, uint32_t tok,
+                                        uint32_t seq, uint32_t *n_members)
 {
     struct gg_batch_entry *e = &p->entry[p->n_entry++];
     *e = (struct gg_batch_entry){ tok, NONE, *n_members, 1 };
@@ -140,9 +140,10 @@ static struct gg_batch_entry *add(struct gg_batch_plan *p, uint32_t tok,
 }
 
 /* One for each set of sequences of a token that are the same. */
-static enum gguf_status spread(struct gg_batch_plan *p, uint32_t tok,
-                               const int32_t *seq, uint32_t n, uint32_t out,
-                               uint32_t *n_members, struct gguf_error *err)
+static enum gguf_status spread_token(struct gg_batch_plan *p, uint32_t tok,
+                                     const int32_t *seq, uint32_t n,
+                                     uint32_t out, uint32_t *n_members,
+                                     struct gguf_error *err)
 {
     memset(p->in, 0, p->n_seq * sizeof *p->in);
     for (uint32_t k = 0; k < n; k++) {
@@ -153,11 +154,11 @@ static enum gguf_status spread(struct gg_batch_plan *p, uint32_t tok,
                                 tok, seq[k]);
         p->in[seq[k]] = 1;
     }
-    split(p);
+    split_groups(p);
     for (uint32_t q = 0; q < p->n_seq; q++) {
         if (!p->in[q] || p->same[q] != q)
             continue;
-        struct gg_batch_entry *e = add(p, tok, q, n_members);
+        struct gg_batch_entry *e = add_entry(p, tok, q, n_members);
         for (uint32_t o = q + 1; o < p->n_seq; o++)
             if (p->in[o] && p->same[o] == q) {
                 p->members[(*n_members)++] = o;
@@ -185,10 +186,10 @@ static enum gguf_status make_entries(struct gg_batch_plan *p,
         const uint32_t out = want ? p->n_out++ : NONE;
         const int32_t *seq = b->seq ? b->seq + at : first;
         if (!b->n_seq)
-            add(p, (uint32_t)i, (uint32_t)*seq, &n_members)->out = out;
+            add_entry(p, (uint32_t)i, (uint32_t)*seq, &n_members)->out = out;
         else
-            GG_TRY(spread(p, (uint32_t)i, seq, b->n_seq[i], out, &n_members,
-                          err));
+            GG_TRY(spread_token(p, (uint32_t)i, seq, b->n_seq[i], out,
+                                &n_members, err));
     }
     return GGUF_OK;
 }
@@ -276,7 +277,7 @@ bool gg_batch_gives(const struct gg_batch_plan *p, uint32_t i)
 
 /* ---- order ---- */
 
-static void sort(struct gg_batch_plan *p)
+static void sort_entries(struct gg_batch_plan *p)
 {
     memset(p->begin, 0, ((size_t)p->n_group + 1) * sizeof *p->begin);
     for (uint32_t i = 0; i < p->n_entry; i++)
@@ -308,7 +309,7 @@ enum gguf_status gg_batch_sort(struct gg_batch_plan *p,
     p->first = p->in + p->n_seq;
     GG_TRY(make_entries(p, b, goal, err));
     GG_TRY(check_room(p, goal, err));
-    sort(p);
+    sort_entries(p);
     if (p->pools == GGUF_POOLING_CLS || p->pools == GGUF_POOLING_LAST)
         choose_pooled(p);
     return GGUF_OK;

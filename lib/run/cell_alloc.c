@@ -181,7 +181,7 @@ void gg_session_drop(struct gguf_session *s, uint32_t seq, int32_t floor)
 
 /* ---- room ---- */
 
-static bool fits(const struct gg_cells *c, uint32_t stream, uint32_t n)
+static bool fits_stream(const struct gg_cells *c, uint32_t stream, uint32_t n)
 {
     return n <= c->n_cells - c->stream[stream].end;
 }
@@ -195,16 +195,16 @@ static enum gguf_status make_room(struct gguf_session *s, struct gg_cells *c,
     const uint32_t holes = st->end - st->n_used - first_of(s, c, stream);
     const bool pays = gg_ubatch_n_read(st->end - holes + n, c->n_cells) <
                       gg_ubatch_n_read(st->end + n, c->n_cells);
-    if (fits(c, stream, n) && !(holes && pays))
+    if (fits_stream(c, stream, n) && !(holes && pays))
         return GGUF_OK;
-    if (windows && !fits(c, stream, n)) {
+    if (windows && !fits_stream(c, stream, n)) {
         find_floor(s);
         for (uint32_t q = 0; q < s->n_seq; q++)
             if (gg_cells_stream(c, q) == stream)
                 gg_session_drop(s, q, s->floor[q]);
     }
     GG_TRY(gg_session_close(s, c, stream, err));
-    return fits(c, stream, n)
+    return fits_stream(c, stream, n)
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_FULL, GGUF_NO_OFFSET,
                               "layers that see a window keep %" PRIu32

@@ -42,9 +42,9 @@ static int64_t rows_of_stream(const struct gg_memory *m, uint32_t ratio)
     return rows_for(m->n_ctx, ratio) + 1;
 }
 
-static struct gguf_tensor *describe(const struct gg_memory *m,
-                                    struct gguf_ctx *c, uint32_t il,
-                                    unsigned which)
+static struct gguf_tensor *describe_rows(const struct gg_memory *m,
+                                         struct gguf_ctx *c, uint32_t il,
+                                         unsigned which)
 {
     struct gg_model_compressed_sizes n;
     const uint32_t ratio = m->model->hp.layer[il].ratio;
@@ -101,8 +101,8 @@ static struct gg_model_pass_blocks inputs_of(struct gg_memory *m,
                                           .n_all = rows_of_stream(m, ratio) };
 }
 
-static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
-                   struct gg_model_pass *pass)
+static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
+                        struct gg_model_pass *pass)
 {
     const size_t n = gg_model_n_places(m->model);
     m->in[BACK] = gg_run_input(
@@ -129,8 +129,8 @@ struct view {
 };
 
 /* Element i of an input, of 4 bytes. */
-static enum gguf_status put(struct gguf_tensor *t, int64_t i, const void *v,
-                            struct gguf_error *err)
+static enum gguf_status put_element(struct gguf_tensor *t, int64_t i,
+                                    const void *v, struct gguf_error *err)
 {
     return gguf_tensor_set(t, v, (uint64_t)i * 4, 4, err);
 }
@@ -139,7 +139,7 @@ static enum gguf_status put_i32(struct gguf_tensor *t, int64_t i, int64_t v,
                                 struct gguf_error *err)
 {
     const int32_t x = (int32_t)v;
-    return put(t, i, &x, err);
+    return put_element(t, i, &x, err);
 }
 
 /* Of sequence q the token at a position, among those of the ring and those of
@@ -168,7 +168,7 @@ static enum gguf_status fill_block(const struct view *v, int64_t q, int64_t j,
         const float absent = pos < 0 ? -INFINITY : 0;
         GG_TRY(put_i32(v->in[FROM], at * v->takes + i,
                        done ? token_at(v, q, pos) : 0, err));
-        GG_TRY(put(v->in[ABSENT], at * v->takes + i, &absent, err));
+        GG_TRY(put_element(v->in[ABSENT], at * v->takes + i, &absent, err));
     }
     GG_TRY(put_i32(v->in[POS], at, done ? b * v->ratio : 0, err));
     return put_i32(v->in[TO], at, (v->h->first_stream + q) * v->n_all + row,
@@ -223,9 +223,9 @@ static enum gguf_status fill_of(const struct view *v, float *row,
     return v->in[MASK]->buffer ? fill_mask(v, row, err) : GGUF_OK;
 }
 
-static enum gguf_status fill(struct gg_memory *m,
-                             const struct gg_run_ubatch *u,
-                             struct gguf_error *err)
+static enum gguf_status fill_inputs(struct gg_memory *m,
+                                    const struct gg_run_ubatch *u,
+                                    struct gguf_error *err)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     if (m->in[BACK]->buffer)
@@ -270,8 +270,8 @@ enum gguf_status gg_compressed_check(const struct gg_batch_plan *p,
 const struct gg_memory_kind gg_memory_compressed = {
     .id = GG_KEEPS_COMPRESSED,
     .name = { "compressed", "compressed_index", "compressed_ring" },
-    .describe = describe,
-    .inputs = inputs,
-    .fill = fill,
+    .describe = describe_rows,
+    .inputs = make_inputs,
+    .fill = fill_inputs,
     .by_seq = true,
 };

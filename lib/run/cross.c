@@ -10,15 +10,15 @@
 
 #include <math.h>
 
-static struct gguf_tensor *describe(const struct gg_memory *m,
-                                    struct gguf_ctx *c, uint32_t il,
-                                    unsigned which)
+static struct gguf_tensor *describe_rows(const struct gg_memory *m,
+                                         struct gguf_ctx *c, uint32_t il,
+                                         unsigned which)
 {
     return gg_memory_keys.describe(m, c, il, which);
 }
 
-static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
-                   struct gg_model_pass *pass)
+static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
+                        struct gg_model_pass *pass)
 {
     struct gguf_ctx *c = pass->ctx;
     m->in[0] = m->in[1] = NULL;
@@ -40,9 +40,9 @@ static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
 }
 
 /* All of its sequence. */
-static enum gguf_status fill(struct gg_memory *m,
-                             const struct gg_run_ubatch *u,
-                             struct gguf_error *err)
+static enum gguf_status fill_inputs(struct gg_memory *m,
+                                    const struct gg_run_ubatch *u,
+                                    struct gguf_error *err)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const size_t size = (size_t)h->n_cross * sizeof(float);
@@ -62,7 +62,7 @@ const struct gg_memory_kind gg_memory_cross = {
     .id = GG_KEEPS_CROSS,
     .name = { "cross_k", "cross_v" },
     .encoded = true,
-    .describe = describe,
-    .inputs = inputs,
-    .fill = fill,
+    .describe = describe_rows,
+    .inputs = make_inputs,
+    .fill = fill_inputs,
 };

@@ -64,7 +64,7 @@ static size_t root_of(const struct gguf_graph *g, size_t place)
                : place;
 }
 
-static void touch(struct gg_cuts *c, size_t place, size_t node)
+static void touch_place(struct gg_cuts *c, size_t place, size_t node)
 {
     struct gg_cut_root *r = &c->root[place];
     r->first = r->used ? GG_MIN(r->first, node) : node;
@@ -81,13 +81,14 @@ static void touch_all(struct gg_cuts *c, const struct gguf_graph *g)
         if (gguf_op_is_view(t->op))
             continue; /* it reads nothing */
         edge += t->view_src ? 1 : 0;
-        touch(c, root_of(g, i), i);
+        touch_place(c, root_of(g, i), i);
         for (unsigned k = 0; k < GGUF_TENSOR_SRC; k++)
             if (t->src[k])
-                touch(c, root_of(g, (size_t)gg_graph_place(g, *edge++)), i);
+                touch_place(c, root_of(g, (size_t)gg_graph_place(g, *edge++)),
+                            i);
     }
     if (g->n_nodes) /* the result */
-        touch(c, root_of(g, g->n_nodes - 1), g->n_nodes);
+        touch_place(c, root_of(g, g->n_nodes - 1), g->n_nodes);
 }
 
 /* No cut from after node first up to node last. */
@@ -114,7 +115,7 @@ static int64_t layer_of(const struct gguf_tensor *t)
 
 /* Results are carried; weights of a layer, and memory, close what is between
  * the nodes that need them. */
-static void mark(struct gg_cuts *c, const struct gguf_graph *g)
+static void mark_cuts(struct gg_cuts *c, const struct gguf_graph *g)
 {
     for (size_t place = 0; place < g->n_nodes + g->n_leaves; place++) {
         struct gg_cut_root *r = &c->root[place];
@@ -138,8 +139,8 @@ static void mark(struct gg_cuts *c, const struct gguf_graph *g)
 
 /* The nodes that read weights of layers up to il are before *begin, those that
  * read weights of later ones from *end on. */
-static void around(const struct gg_cuts *c, const struct gguf_graph *g,
-                   uint32_t il, size_t *begin, size_t *end)
+static void nodes_around(const struct gg_cuts *c, const struct gguf_graph *g,
+                         uint32_t il, size_t *begin, size_t *end)
 {
     *begin = 0;
     *end = g->n_nodes;
@@ -161,11 +162,11 @@ enum gguf_status gg_cuts_find(struct gg_cuts *c, const struct gguf_graph *g,
     size_t before = 0;
     GG_TRY(make_room(c, g->n_nodes + g->n_leaves, err));
     touch_all(c, g);
-    mark(c, g);
+    mark_cuts(c, g);
     c->most = 0;
     for (uint32_t il = 0; il < c->n_layers; il++) {
         size_t begin, end, best = 0;
-        around(c, g, il, &begin, &end);
+        nodes_around(c, g, il, &begin, &end);
         for (size_t at = GG_MAX(begin, before + 1); at <= end; at++)
             if (!c->open[at] && (!best || c->live[at] < c->live[best]))
                 best = at;

@@ -36,7 +36,7 @@ enum gguf_status gg_session_wait(struct gguf_session *s,
 }
 
 /* May the next micro-batch begin before this one is computed? */
-static bool overlaps(const struct gguf_session *s)
+static bool may_overlap(const struct gguf_session *s)
 {
     return s->n_copies > 1 && !s->look.on &&
            s->embed.kind == GGUF_POOLING_NONE;
@@ -69,7 +69,7 @@ static enum gguf_status run_pass(struct gguf_session *s,
     const double begin = gg_session_clock();
     GG_TRY(gg_session_graph(s, h, err));
     GG_TRY(gg_session_set_inputs(s, err));
-    if (overlaps(s)) {
+    if (may_overlap(s)) {
         GG_TRY(start_pass(s, err));
     } else {
         GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
@@ -112,9 +112,9 @@ static enum gguf_status check_encoded(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-static enum gguf_status plan(struct gguf_session *s, struct way way,
-                             const struct gguf_batch *batch,
-                             struct gguf_error *err)
+static enum gguf_status plan_batch(struct gguf_session *s, struct way way,
+                                   const struct gguf_batch *batch,
+                                   struct gguf_error *err)
 {
     const bool needs = gg_model_encodes_first(s->model) && !way.encodes;
     const struct gg_batch_goal goal = {
@@ -179,11 +179,11 @@ static enum gguf_status run_passes(struct gguf_session *s, struct way way,
     return GGUF_OK;
 }
 
-static enum gguf_status run(struct gguf_session *s, struct way way,
-                            const struct gguf_batch *batch,
-                            struct gguf_error *err)
+static enum gguf_status run_batch(struct gguf_session *s, struct way way,
+                                  const struct gguf_batch *batch,
+                                  struct gguf_error *err)
 {
-    GG_TRY(plan(s, way, batch, err));
+    GG_TRY(plan_batch(s, way, batch, err));
     enum gguf_status st = run_passes(s, way, err);
     const double begin = gg_session_clock();
     const enum gguf_status rest = gg_session_wait(s, st ? NULL : err);
@@ -211,7 +211,7 @@ static struct way at_once(struct gguf_session *s, bool encodes)
                          .most = GG_MIN(s->n_ctx, s->n_ubatch) };
 }
 
-static struct way decoding(struct gguf_session *s)
+static struct way decoding_way(struct gguf_session *s)
 {
     return gg_model_is_whole(s->model) ? at_once(s, false) : one_by_one(s);
 }
@@ -220,7 +220,7 @@ enum gguf_status gg_session_plan(struct gguf_session *s,
                                  const struct gguf_batch *batch,
                                  struct gguf_error *err)
 {
-    return plan(s, decoding(s), batch, err);
+    return plan_batch(s, decoding_way(s), batch, err);
 }
 
 enum gguf_status gguf_session_decode(struct gguf_session *s,
@@ -231,7 +231,7 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
     GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
     if (s->memo.replays)
         return gg_output_cache_give(s, err);
-    GG_TRY(run(s, decoding(s), &own, err));
+    GG_TRY(run_batch(s, decoding_way(s), &own, err));
     return s->memo.on ? gg_output_cache_keep(s, err) : GGUF_OK;
 }
 
@@ -246,5 +246,5 @@ enum gguf_status gguf_session_encode(struct gguf_session *s,
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "models of architecture '%s' have no encoder",
                             s->model->arch->name);
-    return run(s, at_once(s, first), &own, err);
+    return run_batch(s, at_once(s, first), &own, err);
 }

@@ -39,7 +39,8 @@ enum gguf_status gg_embed_init(struct gg_run_embed *e,
 
 /* As many columns as any product of a wide batch has, so that the digits are
  * always the same. */
-static enum gguf_status plan(struct gg_run_embed *e, struct gguf_error *err)
+static enum gguf_status plan_embed(struct gg_run_embed *e,
+                                   struct gguf_error *err)
 {
     struct gguf_ctx *c = e->ctx;
     gguf_ctx_reset(c);
@@ -62,7 +63,7 @@ enum gguf_status gg_embed_plan(struct gg_run_embed *e, struct gguf_error *err)
 {
     if (!e->sched)
         return GGUF_OK;
-    GG_TRY(plan(e, err));
+    GG_TRY(plan_embed(e, err));
     gg_model_added_note(e->added, e->graph);
     return gg_sched_prepare(e->sched, err);
 }
@@ -117,12 +118,13 @@ void gg_embed_add(struct gg_run_embed *e, uint32_t seq, const float *x)
 
 /* ---- a session's ---- */
 
-static enum gguf_status compute(struct gguf_session *s, struct gguf_error *err)
+static enum gguf_status compute_embed(struct gguf_session *s,
+                                      struct gguf_error *err)
 {
     struct gg_run_embed *e = &s->embed;
     const size_t row = e->n_embd * sizeof *e->row;
     if (!e->graph || gg_sched_is_stale(e->sched))
-        GG_TRY(plan(e, err));
+        GG_TRY(plan_embed(e, err));
     for (uint32_t i = 0; i < e->n_wide; i++)
         GG_TRY(gguf_tensor_set(e->in, e->row, i * row, row, err));
     GG_TRY(gg_session_compute(s, e->sched, e->graph, err));
@@ -154,7 +156,7 @@ enum gguf_status gguf_session_embedding(struct gguf_session *s, uint32_t seq,
     for (size_t i = 0; i < e->n_embd; i++)
         e->row[i] = (float)(e->sum[seq * e->n_embd + i] / e->n_tok[seq]);
     if (e->has_head)
-        GG_TRY(compute(s, err));
+        GG_TRY(compute_embed(s, err));
     *row = e->has_head ? e->result : e->row;
     *n = e->has_head ? (size_t)e->out->ne[0] : e->n_embd;
     return GGUF_OK;

@@ -167,9 +167,9 @@ static void find_token(struct gguf_session_fault *f,
     f->pos = u->pos[k];
 }
 
-static enum gguf_status stop(struct gg_finite_check *l,
-                             const struct gguf_tensor *t, size_t i,
-                             float value)
+static enum gguf_status stop_at(struct gg_finite_check *l,
+                                const struct gguf_tensor *t, size_t i,
+                                float value)
 {
     const struct gguf_session *s = l->s;
     struct gguf_session_fault *f = &l->fault;
@@ -248,15 +248,15 @@ static bool looks_at(const struct gguf_tensor *t)
            gguf_tensor_is_contiguous(t) && !gguf_tensor_is_empty(t);
 }
 
-static enum gguf_status look(struct gg_finite_check *l,
-                             const struct gguf_tensor *t)
+static enum gguf_status look_at(struct gg_finite_check *l,
+                                const struct gguf_tensor *t)
 {
     const size_t n = (size_t)gguf_tensor_n_elements(t);
     const void *x;
     GG_TRY(gg_finite_check_host(t, l->s->allocator, &l->copy, &l->copy_size,
                                 &x, &l->err));
     const size_t bad = first_fault(t, x, n);
-    return bad < n ? stop(l, t, bad, ((const float *)x)[bad]) : GGUF_OK;
+    return bad < n ? stop_at(l, t, bad, ((const float *)x)[bad]) : GGUF_OK;
 }
 
 static int on_node(void *user, struct gguf_tensor *t, bool done)
@@ -266,7 +266,7 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
         l->wanted = l->eval ? l->eval(l->user, t, false) : 0;
         return l->wanted ? l->wanted : looks_at(t);
     }
-    if (l->wanted != GG_SCHED_END && looks_at(t) && look(l, t) != GGUF_OK)
+    if (l->wanted != GG_SCHED_END && looks_at(t) && look_at(l, t) != GGUF_OK)
         return 0;
     return l->wanted ? l->eval(l->user, t, true) : 1;
 }

@@ -19,9 +19,9 @@ static bool same_shape(const struct gg_ubatch_shape *a,
            a->encodes == b->encodes && a->shared == b->shared;
 }
 
-static enum gguf_status build(struct gguf_session *s,
-                              const struct gg_ubatch_shape *h,
-                              struct gguf_error *err)
+static enum gguf_status build_graph(struct gguf_session *s,
+                                    const struct gg_ubatch_shape *h,
+                                    struct gguf_error *err)
 {
     struct gguf_ctx *c = s->ctx;
     gguf_ctx_reset(c);
@@ -58,7 +58,7 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
     const double begin = gg_session_clock();
     s->has_graph = false;
     GG_TRY(gg_session_wait(s, err));
-    GG_TRY(build(s, shape, err));
+    GG_TRY(build_graph(s, shape, err));
     GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
     s->shape = *shape;
     s->has_graph = true;
@@ -73,8 +73,8 @@ void gg_session_forget_graphs(struct gguf_session *s)
 }
 
 /* The pass with most tokens: of as many sequences as that takes. */
-static struct gg_ubatch_shape largest(const struct gguf_session *s,
-                                      bool encodes)
+static struct gg_ubatch_shape largest_pass(const struct gguf_session *s,
+                                           bool encodes)
 {
     struct gg_ubatch_shape h = { .encodes = encodes };
     for (unsigned b = 0; b < GG_N_SIGHTS; b++)
@@ -111,14 +111,14 @@ enum { N_RESERVED = 8 };
 
 /* Passes of which others are smaller ones, or have the structure: the largest,
  * and those of most sequences, of one token, and filled up. */
-static int reserved(const struct gguf_session *s, bool encodes,
-                    struct gg_ubatch_shape h[N_RESERVED])
+static int reserved_passes(const struct gguf_session *s, bool encodes,
+                           struct gg_ubatch_shape h[N_RESERVED])
 {
     const int64_t most = s->shares ? 1 : GG_MIN(s->n_seq, s->n_ubatch);
     const int64_t each =
         GG_MIN((s->n_ubatch + most - 1) / most, (int64_t)s->n_ctx);
     int n = 0;
-    h[n++] = largest(s, encodes);
+    h[n++] = largest_pass(s, encodes);
     if (most > 1) {
         h[n++] = pass_of(h[0], each, each, most);
         h[n++] = pass_of(h[0], 1, 1, most);
@@ -134,18 +134,18 @@ static int reserved(const struct gguf_session *s, bool encodes,
 }
 
 /* Each with and without outputs, since these are graphs of two structures. */
-static enum gguf_status reserve(struct gguf_session *s, bool encodes,
-                                struct gguf_error *err)
+static enum gguf_status reserve_memory(struct gguf_session *s, bool encodes,
+                                       struct gguf_error *err)
 {
     const int first = gg_model_is_whole(s->model) ? 1 : 0;
     struct gg_ubatch_shape h[N_RESERVED];
-    const int n = reserved(s, encodes, h);
+    const int n = reserved_passes(s, encodes, h);
     for (int i = 0; i < 2 * n; i++) {
         const bool with_out = i & 1;
         if (i % 2 < first)
             continue;
         h[i / 2].n_out = with_out ? h[i / 2].n_tok * h[i / 2].n_seq : 0;
-        GG_TRY(build(s, &h[i / 2], err));
+        GG_TRY(build_graph(s, &h[i / 2], err));
         gg_model_added_note(&s->added, s->pass.graph);
         GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
         GG_TRY(gg_sched_prepare(s->sched, err));
@@ -159,8 +159,8 @@ enum gguf_status gg_session_reserve(struct gguf_session *s,
     const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
     GG_TRY(gg_session_place_memory(s, err));
     if (gg_model_encodes_first(s->model))
-        GG_TRY(reserve(s, true, err));
-    GG_TRY(reserve(s, false, err));
+        GG_TRY(reserve_memory(s, true, err));
+    GG_TRY(reserve_memory(s, false, err));
     if (!gg_model_has_logits(s->model))
         return GGUF_OK;
     GG_TRY(gg_session_head(s, GG_MIN(s->max_logits, n_all), err));
@@ -177,8 +177,8 @@ enum gguf_status gg_session_each_pass(struct gguf_session *s,
     struct gg_ubatch_shape h[N_RESERVED];
     s->has_graph = false;
     for (int decodes = first; decodes < 2; decodes++)
-        for (int i = 0, n = reserved(s, !decodes, h); i < n; i++) {
-            GG_TRY(build(s, &h[i], err));
+        for (int i = 0, n = reserved_passes(s, !decodes, h); i < n; i++) {
+            GG_TRY(build_graph(s, &h[i], err));
             see(user, s->pass.graph);
         }
     return GGUF_OK;
@@ -199,8 +199,10 @@ enum gguf_status gg_session_each_graph(struct gguf_session *s,
     return GGUF_OK;
 }
 
-static enum gguf_status show(struct gguf_session *s, struct gguf_sched *sched,
-                             struct gguf_graph *graph, struct gguf_error *err)
+static enum gguf_status show_graph(struct gguf_session *s,
+                                   struct gguf_sched *sched,
+                                   struct gguf_graph *graph,
+                                   struct gguf_error *err)
 {
     if (s->on_graph && s->on_graph(s->user, graph, sched))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
@@ -217,8 +219,8 @@ struct part {
     bool starts; /* all of it is started, and not waited for */
 };
 
-static enum gguf_status compute(struct gguf_session *s, void *user,
-                                struct gguf_error *err)
+static enum gguf_status compute_graph(struct gguf_session *s, void *user,
+                                      struct gguf_error *err)
 {
     const struct part *p = user;
     (void)s;
@@ -233,10 +235,10 @@ static enum gguf_status show_and_compute(struct gguf_session *s,
                                          struct part *p,
                                          struct gguf_error *err)
 {
-    GG_TRY(show(s, p->sched, p->graph, err));
-    return s->look.on ? gg_finite_check_compute(s, p->sched, p->graph, compute,
-                                                p, err)
-                      : compute(s, p, err);
+    GG_TRY(show_graph(s, p->sched, p->graph, err));
+    return s->look.on ? gg_finite_check_compute(s, p->sched, p->graph,
+                                                compute_graph, p, err)
+                      : compute_graph(s, p, err);
 }
 
 enum gguf_status gg_session_compute(struct gguf_session *s,

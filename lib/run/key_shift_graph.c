@@ -17,8 +17,8 @@ static const struct gg_memory *keys_of(const struct gguf_session *s)
     return NULL;
 }
 
-static bool turns(const struct gg_memory *m, const struct gg_cells *book,
-                  uint32_t il)
+static bool layer_turns(const struct gg_memory *m, const struct gg_cells *book,
+                        uint32_t il)
 {
     return gg_model_turns(m->model, il) && gg_memory_book(m, il) == book;
 }
@@ -29,14 +29,14 @@ static bool any_turns(const struct gguf_session *s,
     const struct gg_memory *m = keys_of(s);
     bool any = false;
     for (uint32_t il = 0; m && il < gg_model_n_places(s->model); il++)
-        any = any || turns(m, book, il);
+        any = any || layer_turns(m, book, il);
     return any;
 }
 
 /* The graph of n rows of the layers that follow a book. */
-static enum gguf_status build(struct gguf_session *s,
-                              const struct gg_cells *book, int64_t n,
-                              struct gguf_error *err)
+static enum gguf_status build_graph(struct gguf_session *s,
+                                    const struct gg_cells *book, int64_t n,
+                                    struct gguf_error *err)
 {
     struct gg_run_turn *t = &s->turn;
     const struct gg_memory *m = keys_of(s);
@@ -52,22 +52,22 @@ static enum gguf_status build(struct gguf_session *s,
                                             .rows = t->rows,
                                             .by = t->by,
                                             .n_ctx = s->n_ctx };
-        if (turns(m, book, il))
+        if (layer_turns(m, book, il))
             gg_build_turn(s->model, t->ctx, t->graph, il, &turn);
     }
     return gguf_graph_finish(t->ctx, t->graph, NULL, err);
 }
 
-static enum gguf_status plan(struct gguf_session *s,
-                             const struct gg_cells *book, int64_t n,
-                             struct gguf_error *err)
+static enum gguf_status plan_graph(struct gguf_session *s,
+                                   const struct gg_cells *book, int64_t n,
+                                   struct gguf_error *err)
 {
-    GG_TRY(build(s, book, n, err));
+    GG_TRY(build_graph(s, book, n, err));
     return gguf_sched_alloc(s->turn.sched, s->turn.graph, err);
 }
 
-static enum gguf_status make(struct gguf_session *s, size_t n_nodes,
-                             struct gguf_error *err)
+static enum gguf_status make_rows(struct gguf_session *s, size_t n_nodes,
+                                  struct gguf_error *err)
 {
     struct gg_run_turn *t = &s->turn;
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
@@ -94,7 +94,8 @@ enum gguf_status gg_run_turn_init(struct gguf_session *s,
     if (!any || gg_model_check_turn(s->model, NULL) != GGUF_OK)
         return GGUF_OK;
     t->most = most;
-    GG_TRY(make(s, GG_TURN_NODES * (size_t)gg_model_n_places(s->model), err));
+    GG_TRY(make_rows(s, GG_TURN_NODES * (size_t)gg_model_n_places(s->model),
+                     err));
     return gguf_sched_create(&t->sched, p, err);
 }
 
@@ -104,7 +105,7 @@ enum gguf_status gg_run_turn_reserve(struct gguf_session *s,
     for (unsigned b = 0; s->turn.ctx && b < GG_N_SIGHTS; b++) {
         if (!s->book[b] || !any_turns(s, s->book[b]))
             continue;
-        GG_TRY(plan(s, s->book[b], s->turn.most, err));
+        GG_TRY(plan_graph(s, s->book[b], s->turn.most, err));
         GG_TRY(gg_sched_prepare(s->turn.sched, err));
     }
     return GGUF_OK;
@@ -117,7 +118,7 @@ enum gguf_status gg_run_turn_each(struct gguf_session *s,
     for (unsigned b = 0; s->turn.ctx && b < GG_N_SIGHTS; b++) {
         if (!s->book[b] || !any_turns(s, s->book[b]))
             continue;
-        GG_TRY(build(s, s->book[b], s->turn.most, err));
+        GG_TRY(build_graph(s, s->book[b], s->turn.most, err));
         see(user, s->turn.graph);
     }
     return GGUF_OK;
@@ -131,13 +132,13 @@ void gg_run_turn_fini(struct gguf_session *s)
 }
 
 /* The first n of row and delta. */
-static enum gguf_status turn(struct gguf_session *s,
-                             const struct gg_cells *book, uint32_t n,
-                             struct gguf_error *err)
+static enum gguf_status turn_rows(struct gguf_session *s,
+                                  const struct gg_cells *book, uint32_t n,
+                                  struct gguf_error *err)
 {
     struct gg_run_turn *t = &s->turn;
     const uint64_t size = n * sizeof *t->delta;
-    GG_TRY(plan(s, book, n, err));
+    GG_TRY(plan_graph(s, book, n, err));
     GG_TRY(gg_run_input_set(t->rows, t->row, err));
     if (!gg_model_has_axes(s->model)) {
         GG_TRY(gg_run_input_set(t->by, t->delta, err));
@@ -165,9 +166,9 @@ enum gguf_status gg_run_turn_cells(struct gguf_session *s,
         t->row[k] = (int32_t)(stream * book->n_cells + i);
         t->delta[k++] = by[i];
         if (k == t->most) {
-            GG_TRY(turn(s, book, k, err));
+            GG_TRY(turn_rows(s, book, k, err));
             k = 0;
         }
     }
-    return k ? turn(s, book, k, err) : GGUF_OK;
+    return k ? turn_rows(s, book, k, err) : GGUF_OK;
 }

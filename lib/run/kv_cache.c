@@ -19,9 +19,9 @@ enum {
     POSITIONS
 };
 
-static struct gguf_tensor *describe(const struct gg_memory *m,
-                                    struct gguf_ctx *c, uint32_t il,
-                                    unsigned which)
+static struct gguf_tensor *describe_rows(const struct gg_memory *m,
+                                         struct gguf_ctx *c, uint32_t il,
+                                         unsigned which)
 {
     struct gg_model_key_sizes n = { 0 };
     gg_model_layer_keys(m->model, il, &n);
@@ -97,8 +97,8 @@ static struct gguf_tensor *rows_of(const struct gg_memory *m,
                         name[which]);
 }
 
-static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
-                   struct gg_model_pass *pass)
+static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
+                        struct gg_model_pass *pass)
 {
     struct gguf_ctx *c = pass->ctx;
     const bool kept = sees_kept(m, h);
@@ -214,9 +214,9 @@ static enum gguf_status fill_positions(struct gg_memory *m,
     return GGUF_OK;
 }
 
-static enum gguf_status fill(struct gg_memory *m,
-                             const struct gg_run_ubatch *u,
-                             struct gguf_error *err)
+static enum gguf_status fill_inputs(struct gg_memory *m,
+                                    const struct gg_run_ubatch *u,
+                                    struct gguf_error *err)
 {
     GG_TRY(fill_buckets(m, u, err));
     for (unsigned i = 0; i < GG_N_SIGHTS; i++) {
@@ -229,7 +229,7 @@ static enum gguf_status fill(struct gg_memory *m,
 const struct gg_memory_kind gg_memory_keys = {
     .id = GG_KEEPS_KEYS,
     .name = { "cache_k", "cache_v", "cache_index" },
-    .describe = describe,
-    .inputs = inputs,
-    .fill = fill,
+    .describe = describe_rows,
+    .inputs = make_inputs,
+    .fill = fill_inputs,
 };

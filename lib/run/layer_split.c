@@ -153,8 +153,9 @@ struct division {
     unsigned n;
 };
 
-static enum gguf_status measure(const struct gg_weight_place *v,
-                                struct division *d, struct gguf_error *err)
+static enum gguf_status measure_layers(const struct gg_weight_place *v,
+                                       struct division *d,
+                                       struct gguf_error *err)
 {
     d->n = v->n_backends - 1;
     d->size = gg_mem_alloc_zero(
@@ -173,7 +174,8 @@ static enum gguf_status measure(const struct gg_weight_place *v,
 
 /* Is there room for all, if each weight goes to the first backend that can
  * compute with it? */
-static bool fits(const struct gg_weight_place *v, const struct division *d)
+static bool fits_devices(const struct gg_weight_place *v,
+                         const struct division *d)
 {
     uint64_t used[GGUF_SCHED_MAX_BACKENDS] = { 0 };
     for (size_t k = 0; k < v->n_uses; k++)
@@ -200,8 +202,8 @@ static uint64_t size_of(const struct division *d, uint32_t il)
 /* Give each layer the first device, from that of the layer before on, that has
  * room for it and, with shared, whose share of all bytes it belongs to: a share
  * is in proportion to room. Returns false if layers are left over. */
-static bool divide(struct gg_weight_place *v, const struct division *d,
-                   bool shared)
+static bool divide_layers(struct gg_weight_place *v, const struct division *d,
+                          bool shared)
 {
     double total = 0, sum = 0, before = 0;
     double share[GGUF_SCHED_MAX_BACKENDS]; /* of rooms, up to each device */
@@ -284,10 +286,10 @@ enum gguf_status gg_weight_place_layers(struct gg_weight_place *v,
     memset(v->backend_of, (int)v->n_backends - 1, v->n_layers);
     if (split)
         return take_split(v, split, n_split, err);
-    GG_TRY(measure(v, &d, err));
-    v->split = !fits(v, &d);
-    if (v->split && !divide(v, &d, true))
-        (void)divide(v, &d, false);
+    GG_TRY(measure_layers(v, &d, err));
+    v->split = !fits_devices(v, &d);
+    if (v->split && !divide_layers(v, &d, true))
+        (void)divide_layers(v, &d, false);
     gg_mem_free(v->m->allocator, d.size);
     find_layers(v);
     return GGUF_OK;

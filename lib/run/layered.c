@@ -32,9 +32,9 @@ struct layered {
 /* ---- one batch ---- */
 
 /* All sequences begin, and the batch is planned. */
-static enum gguf_status start(struct layered *j,
-                              const struct gguf_batch *batch,
-                              struct gguf_error *err)
+static enum gguf_status start_batch(struct layered *j,
+                                    const struct gguf_batch *batch,
+                                    struct gguf_error *err)
 {
     j->now = (struct gguf_batch)GGUF_BATCH_INIT;
     GG_TRY(gg_params_take(&j->now, sizeof j->now, batch, "gguf_batch", err));
@@ -43,14 +43,14 @@ static enum gguf_status start(struct layered *j,
 }
 
 /* Bytes that the micro-batches of a batch carry over the widest cut. */
-static enum gguf_status measure(struct layered *j,
-                                const struct gguf_batch *batch, uint64_t *size,
-                                struct gguf_error *err)
+static enum gguf_status measure_store(struct layered *j,
+                                      const struct gguf_batch *batch,
+                                      uint64_t *size, struct gguf_error *err)
 {
     struct gguf_session *s = j->s;
     bool more;
     *size = 0;
-    GG_TRY(start(j, batch, err));
+    GG_TRY(start_batch(j, batch, err));
     for (;;) {
         GG_TRY(gg_session_next(s, &more, err));
         if (!more)
@@ -65,21 +65,22 @@ static enum gguf_status measure(struct layered *j,
 typedef enum gguf_status move_fn(struct gguf_tensor *t, char *at,
                                  struct gguf_error *err);
 
-static enum gguf_status put(struct gguf_tensor *t, char *at,
-                            struct gguf_error *err)
+static enum gguf_status put_tensor(struct gguf_tensor *t, char *at,
+                                   struct gguf_error *err)
 {
     return gguf_tensor_set(t, at, 0, (size_t)gguf_tensor_size(t), err);
 }
 
-static enum gguf_status take(struct gguf_tensor *t, char *at,
-                             struct gguf_error *err)
+static enum gguf_status take_tensor(struct gguf_tensor *t, char *at,
+                                    struct gguf_error *err)
 {
     return gguf_tensor_get(t, at, 0, (size_t)gguf_tensor_size(t), err);
 }
 
 /* What is carried over the cut after a layer, to the store or from it. */
-static enum gguf_status move(struct layered *j, uint32_t layer, char *at,
-                             move_fn *fn, struct gguf_error *err)
+static enum gguf_status move_carried(struct layered *j, uint32_t layer,
+                                     char *at, move_fn *fn,
+                                     struct gguf_error *err)
 {
     struct gguf_tensor *t;
     for (size_t i = 0;
@@ -104,9 +105,9 @@ static enum gguf_status run_layer(struct layered *j, uint32_t il, char **at,
     if (begin < end) {
         GG_TRY(gg_session_set_inputs(s, err));
         if (il)
-            GG_TRY(move(j, il - 1, *at, put, err));
+            GG_TRY(move_carried(j, il - 1, *at, put_tensor, err));
         GG_TRY(gg_session_compute_nodes(s, begin, end, err));
-        GG_TRY(move(j, il, *at, take, err));
+        GG_TRY(move_carried(j, il, *at, take_tensor, err));
     }
     *at += j->cuts.most;
     gg_session_took(&s->timings.prompt,
@@ -114,8 +115,8 @@ static enum gguf_status run_layer(struct layered *j, uint32_t il, char **at,
     return GGUF_OK;
 }
 
-static enum gguf_status report(struct layered *j, size_t n_tok,
-                               struct gguf_error *err)
+static enum gguf_status report_progress(struct layered *j, size_t n_tok,
+                                        struct gguf_error *err)
 {
     j->done += n_tok;
     if (j->progress && j->progress(j->user, j->done, j->total))
@@ -132,7 +133,7 @@ static enum gguf_status get_outputs(struct layered *j, uint32_t n_layers,
     struct gguf_session *s = j->s;
     GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
     GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
-    GG_TRY(move(j, n_layers - 1, *at, put, err));
+    GG_TRY(move_carried(j, n_layers - 1, *at, put_tensor, err));
     *at += j->cuts.most;
     return gg_session_get_outputs(s, err);
 }
@@ -141,12 +142,12 @@ typedef enum gguf_status each_fn(struct layered *j, uint32_t il, char **at,
                                  struct gguf_error *err);
 
 /* Call fn for the micro-batches of batch b. */
-static enum gguf_status each(struct layered *j, size_t b, each_fn *fn,
-                             uint32_t il, struct gguf_error *err)
+static enum gguf_status each_ubatch(struct layered *j, size_t b, each_fn *fn,
+                                    uint32_t il, struct gguf_error *err)
 {
     char *at = j->store + j->at[b];
     bool more;
-    GG_TRY(start(j, j->batch[b], err));
+    GG_TRY(start_batch(j, j->batch[b], err));
     for (;;) {
         GG_TRY(gg_session_next(j->s, &more, err));
         if (!more)
@@ -158,22 +159,22 @@ static enum gguf_status each(struct layered *j, size_t b, each_fn *fn,
 static enum gguf_status run_batch(struct layered *j, uint32_t il, size_t b,
                                   struct gguf_error *err)
 {
-    GG_TRY(each(j, b, run_layer, il, err));
-    return report(j, j->now.n, err);
+    GG_TRY(each_ubatch(j, b, run_layer, il, err));
+    return report_progress(j, j->now.n, err);
 }
 
 static enum gguf_status hand_out(struct layered *j, size_t b,
                                  struct gguf_error *err)
 {
-    GG_TRY(each(j, b, get_outputs, j->cuts.n_layers, err));
+    GG_TRY(each_ubatch(j, b, get_outputs, j->cuts.n_layers, err));
     gg_session_has_outputs(j->s, false);
     return j->on_outputs(j->user, b, err);
 }
 
 /* ---- all of them ---- */
 
-static enum gguf_status check(const struct gguf_session *s, size_t n,
-                              struct gguf_error *err)
+static enum gguf_status check_session(const struct gguf_session *s, size_t n,
+                                      struct gguf_error *err)
 {
     if (!n)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -189,7 +190,7 @@ static enum gguf_status check(const struct gguf_session *s, size_t n,
     return GGUF_OK;
 }
 
-static enum gguf_status prepare(struct layered *j, struct gguf_error *err)
+static enum gguf_status prepare_job(struct layered *j, struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->s->allocator;
     const uint32_t n_layers = gg_model_n_places(j->s->model);
@@ -199,7 +200,7 @@ static enum gguf_status prepare(struct layered *j, struct gguf_error *err)
     if (!j->at)
         return gg_error_set_nomem(err, (j->n + 1) * sizeof *j->at);
     for (size_t b = 0; b < j->n; b++) {
-        GG_TRY(measure(j, j->batch[b], &size, err));
+        GG_TRY(measure_store(j, j->batch[b], &size, err));
         if (gg_ckd_add(&j->at[b + 1], j->at[b], size))
             return gg_error_set_nomem(err, SIZE_MAX);
         j->total += (uint64_t)n_layers * j->batch[b]->n;
@@ -210,12 +211,12 @@ static enum gguf_status prepare(struct layered *j, struct gguf_error *err)
                     : gg_error_set_nomem(err, (size_t)GG_MIN(size, SIZE_MAX));
 }
 
-static enum gguf_status run(struct layered *j, struct gguf_error *err)
+static enum gguf_status run_job(struct layered *j, struct gguf_error *err)
 {
     GG_TRY(gg_params_need(j->on_outputs, "on_outputs", err));
-    GG_TRY(check(j->s, j->n, err));
+    GG_TRY(check_session(j->s, j->n, err));
     GG_TRY(gg_params_need_all(j->batch, j->n, "batch", err));
-    GG_TRY(prepare(j, err));
+    GG_TRY(prepare_job(j, err));
     for (uint32_t il = 0; il < j->cuts.n_layers; il++)
         for (size_t b = 0; b < j->n; b++)
             GG_TRY(run_batch(j, il, b, err));
@@ -224,7 +225,7 @@ static enum gguf_status run(struct layered *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static void fini(struct layered *j)
+static void fini_job(struct layered *j)
 {
     const struct gguf_allocator *a = j->s->allocator;
     gg_cuts_fini(&j->cuts);
@@ -244,10 +245,10 @@ enum gguf_status gguf_session_decode_layered(
                          .progress = progress,
                          .user = user,
                          .cuts.allocator = s->allocator };
-    const enum gguf_status st = run(&j, err);
+    const enum gguf_status st = run_job(&j, err);
     const enum gguf_status cleared =
         gguf_session_clear(s, st == GGUF_OK ? err : NULL);
-    fini(&j);
+    fini_job(&j);
     return st == GGUF_OK ? cleared : st;
 }
 
@@ -259,15 +260,15 @@ enum gguf_status gguf_session_layered_size(struct gguf_session *s,
     struct layered j = { .s = s, .cuts.allocator = s->allocator };
     uint64_t bytes = 0;
     *size = 0;
-    enum gguf_status st = check(s, 1, err);
+    enum gguf_status st = check_session(s, 1, err);
     if (st == GGUF_OK)
         st = gg_cuts_init(&j.cuts, gg_model_n_places(s->model), s->allocator,
                           err);
     if (st == GGUF_OK)
-        st = measure(&j, batch, &bytes, err);
+        st = measure_store(&j, batch, &bytes, err);
     const enum gguf_status cleared =
         gguf_session_clear(s, st == GGUF_OK ? err : NULL);
-    fini(&j);
+    fini_job(&j);
     *size = st == GGUF_OK ? bytes : 0;
     return st == GGUF_OK ? cleared : st;
 }

@@ -12,8 +12,8 @@ static const struct gg_memory_kind *const kinds[GG_N_MEMORIES] = {
     &gg_memory_keys, &gg_memory_states, &gg_memory_cross, &gg_memory_compressed
 };
 
-static enum gguf_status init(struct gg_memory *m, struct gguf_ctx *c,
-                             struct gguf_error *err)
+static enum gguf_status init_memory(struct gg_memory *m, struct gguf_ctx *c,
+                                    struct gguf_error *err)
 {
     const uint32_t n = gg_model_n_places(m->model);
     m->t = gg_mem_alloc_zero(m->allocator, GG_MEMORY_TENSORS * (size_t)n,
@@ -30,7 +30,7 @@ static enum gguf_status init(struct gg_memory *m, struct gguf_ctx *c,
     return gguf_ctx_status(c, err);
 }
 
-static void follow(struct gg_memory *m, const struct gg_memory_params *p)
+static void follow_cells(struct gg_memory *m, const struct gg_memory_params *p)
 {
     if (m->kind->by_seq)
         return;
@@ -64,9 +64,9 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
             return gg_error_set_nomem(err, n_row * sizeof *m[i].row);
         for (uint32_t q = 0; q < p->n_seq; q++)
             m[i].ids[q] = (int32_t)q;
-        follow(&m[i], p);
+        follow_cells(&m[i], p);
         if (kept)
-            GG_TRY(init(&m[i], c, err));
+            GG_TRY(init_memory(&m[i], c, err));
     }
     return GGUF_OK;
 }

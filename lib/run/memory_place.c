@@ -46,7 +46,7 @@ static struct home *find_home(const struct placer *v,
     return bsearch(&key, v->home, v->n, sizeof key, compare_homes);
 }
 
-static bool writes(const struct gguf_tensor *t)
+static bool writes_tensor(const struct gguf_tensor *t)
 {
     return t->view_src && !gguf_op_is_view(t->op);
 }
@@ -58,7 +58,7 @@ static void see_writers(void *user, const struct gguf_graph *g)
     const struct gguf_sched *s = v->s->sched;
     for (size_t i = 0; i < g->n_nodes; i++) {
         struct home *h =
-            writes(g->nodes[i]) ? find_home(v, g->nodes[i]) : NULL;
+            writes_tensor(g->nodes[i]) ? find_home(v, g->nodes[i]) : NULL;
         for (int b = 0; h && b < s->n_backends; b++)
             if (!gguf_backend_supports_op(s->backends[b], g->nodes[i]))
                 h->can &= ~(UINT32_C(1) << b);

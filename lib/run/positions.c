@@ -75,17 +75,18 @@ static void key_of(char key[128], const struct gguf_model *m,
 
 /* ---- what a model can do with them ---- */
 
-static enum gguf_status refuse(const struct gguf_model *m, const char *name,
-                               const char *why, struct gguf_error *err)
+static enum gguf_status refuse_model(const struct gguf_model *m,
+                                     const char *name, const char *why,
+                                     struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                         "%s: models of architecture '%s' %s", name,
                         m->arch->name, why);
 }
 
-static enum gguf_status check(const struct gguf_model *m,
-                              const struct gguf_session_params *p, size_t i,
-                              struct gguf_error *err)
+static enum gguf_status check_override(const struct gguf_model *m,
+                                       const struct gguf_session_params *p,
+                                       size_t i, struct gguf_error *err)
 {
     struct gg_model_needs needs;
     if (!is_given(p, i))
@@ -94,10 +95,10 @@ static enum gguf_status check(const struct gguf_model *m,
     if (numbers[i].id == GG_HP_n_window)
         return needs.key[GG_HP_n_window]
                    ? GGUF_OK
-                   : refuse(m, numbers[i].name, "have no windows", err);
+                   : refuse_model(m, numbers[i].name, "have no windows", err);
     if (m->arch->rope == GG_ROPE_NONE || m->arch->rope_fixed)
-        return refuse(m, numbers[i].name, "turn nothing by such a number",
-                      err);
+        return refuse_model(m, numbers[i].name,
+                            "turn nothing by such a number", err);
     return GGUF_OK;
 }
 
@@ -141,14 +142,14 @@ static enum gguf_status put_all(struct gguf_meta *meta,
 {
     char key[128];
     for (size_t i = 0; i < GG_LEN(numbers); i++) {
-        GG_TRY(check(m, p, i, err));
+        GG_TRY(check_override(m, p, i, err));
         if (is_given(p, i))
             GG_TRY(put_number(meta, m, p, i, err));
     }
     if (!p->rope_scaling)
         return GGUF_OK;
     if (m->arch->rope == GG_ROPE_NONE || m->arch->rope_fixed)
-        return refuse(m, "rope_scaling", "scale no positions", err);
+        return refuse_model(m, "rope_scaling", "scale no positions", err);
     key_of(key, m, GG_HP_rope_scaling);
     return gguf_meta_set_strz(meta, key, scalings[p->rope_scaling], err);
 }

@@ -175,10 +175,10 @@ static uint32_t most_wide(const struct gguf_session_params *p)
 }
 
 /* m: only to be measured with it, or NULL. */
-static enum gguf_status create(struct gguf_session **out,
-                               const struct gguf_model *model,
-                               const struct gguf_session_params *params,
-                               struct gg_measure *m, struct gguf_error *err)
+static enum gguf_status
+create_session(struct gguf_session **out, const struct gguf_model *model,
+               const struct gguf_session_params *params, struct gg_measure *m,
+               struct gguf_error *err)
 {
     struct gguf_session_params own = GGUF_SESSION_PARAMS_INIT;
     const struct gguf_session_params *p = &own;
@@ -238,7 +238,7 @@ enum gguf_status gguf_session_create(struct gguf_session **out,
                                      const struct gguf_session_params *p,
                                      struct gguf_error *err)
 {
-    return create(out, model, p, NULL, err);
+    return create_session(out, model, p, NULL, err);
 }
 
 enum gguf_status gg_session_measure(struct gguf_session **out,
@@ -247,7 +247,7 @@ enum gguf_status gg_session_measure(struct gguf_session **out,
                                     struct gg_measure *m,
                                     struct gguf_error *err)
 {
-    return create(out, model, p, m, err);
+    return create_session(out, model, p, m, err);
 }
 
 enum gguf_status gguf_session_estimate(const struct gguf_model *model,
@@ -261,7 +261,7 @@ enum gguf_status gguf_session_estimate(const struct gguf_model *model,
     GG_TRY(gg_params_need(cache_size, "cache_size", err));
     GG_TRY(gg_params_need(graph_size, "graph_size", err));
     *cache_size = *graph_size = 0;
-    GG_TRY(create(&s, model, p, &m, err));
+    GG_TRY(create_session(&s, model, p, &m, err));
     gguf_session_memory(s, cache_size, graph_size);
     gguf_session_destroy(s);
     return GGUF_OK;
@@ -276,7 +276,7 @@ gguf_session_estimate_peak(const struct gguf_model *model,
     struct gguf_session *s;
     GG_TRY(gg_params_need(size, "size", err));
     *size = 0;
-    GG_TRY(create(&s, model, p, &m, err));
+    GG_TRY(create_session(&s, model, p, &m, err));
     *size = m.most;
     gguf_session_destroy(s);
     return GGUF_OK;

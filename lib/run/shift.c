@@ -15,15 +15,15 @@ struct change {
     int32_t delta, divisor;
 };
 
-static bool concerns(const struct change *x, const struct gg_cells *c,
-                     uint32_t cell)
+static bool concerns_cell(const struct change *x, const struct gg_cells *c,
+                          uint32_t cell)
 {
     return gg_cells_has(c, x->seq, cell) &&
            gg_cells_between(gg_cells_of(c, x->seq)->pos[cell], x->begin,
                             x->end);
 }
 
-static int64_t moved(const struct change *x, int32_t pos)
+static int64_t moved_position(const struct change *x, int32_t pos)
 {
     return (int64_t)pos / x->divisor + x->delta;
 }
@@ -36,9 +36,9 @@ struct after {
     int32_t last, lost; /* positions, -1: none */
 };
 
-static enum gguf_status look(const struct gguf_session *s,
-                             const struct change *x, struct after *a,
-                             struct gguf_error *err)
+static enum gguf_status look_at_cells(const struct gguf_session *s,
+                                      const struct change *x, struct after *a,
+                                      struct gguf_error *err)
 {
     const struct gg_cells *c = &s->cells, *w = s->book[GG_SEES_WINDOW];
     const struct gg_run_stream *st = gg_cells_of(c, x->seq);
@@ -47,8 +47,8 @@ static enum gguf_status look(const struct gguf_session *s,
     for (uint32_t i = 0; i < st->end; i++) {
         if (!gg_cells_has(c, x->seq, i))
             continue;
-        const bool in = concerns(x, c, i);
-        const int64_t pos = in ? moved(x, st->pos[i]) : st->pos[i];
+        const bool in = concerns_cell(x, c, i);
+        const int64_t pos = in ? moved_position(x, st->pos[i]) : st->pos[i];
         if (pos < 0 || pos >= INT32_MAX)
             return gg_error_set(
                 err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -69,7 +69,7 @@ static int32_t pos_after(const struct change *x, const struct gg_cells *c,
                          uint32_t cell)
 {
     const int32_t pos = gg_cells_of(c, x->seq)->pos[cell];
-    return concerns(x, c, cell) ? (int32_t)moved(x, pos) : pos;
+    return concerns_cell(x, c, cell) ? (int32_t)moved_position(x, pos) : pos;
 }
 
 /* Windows have cells for one token at each position. */
@@ -95,12 +95,12 @@ static enum gguf_status check_single(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-static enum gguf_status check(const struct gguf_session *s,
-                              const struct change *x, struct after *a,
-                              struct gguf_error *err)
+static enum gguf_status check_shift(const struct gguf_session *s,
+                                    const struct change *x, struct after *a,
+                                    struct gguf_error *err)
 {
     const unsigned keeps = gg_model_keeps(s->model);
-    GG_TRY(look(s, x, a, err));
+    GG_TRY(look_at_cells(s, x, a, err));
     if (a->none)
         return GGUF_OK;
     if (keeps & (GG_KEEPS_STATES | GG_KEEPS_COMPRESSED) && !a->all)
@@ -121,7 +121,7 @@ static uint32_t n_split(const struct change *x, const struct gg_cells *c)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < gg_cells_of(c, x->seq)->end; i++)
-        n += concerns(x, c, i) && !gg_cells_alone(c, x->seq, i);
+        n += concerns_cell(x, c, i) && !gg_cells_alone(c, x->seq, i);
     return n;
 }
 
@@ -174,9 +174,9 @@ static enum gguf_status change_cells(struct gguf_session *s,
         GG_TRY(gg_session_close(s, c, 0, err));
     const uint32_t before = st->end;
     for (uint32_t i = 0; i < before; i++) {
-        if (!concerns(x, c, i))
+        if (!concerns_cell(x, c, i))
             continue;
-        const int32_t old = st->pos[i], pos = (int32_t)moved(x, old);
+        const int32_t old = st->pos[i], pos = (int32_t)moved_position(x, old);
         uint32_t to = i;
         if (gg_cells_alone(c, x->seq, i)) {
             st->pos[i] = pos;
@@ -192,8 +192,9 @@ static enum gguf_status change_cells(struct gguf_session *s,
                              err);
 }
 
-static enum gguf_status apply(struct gguf_session *s, const struct change *x,
-                              struct gguf_error *err)
+static enum gguf_status apply_shift(struct gguf_session *s,
+                                    const struct change *x,
+                                    struct gguf_error *err)
 {
     struct gg_cells *w = s->book[GG_SEES_WINDOW];
     struct after a;
@@ -201,7 +202,7 @@ static enum gguf_status apply(struct gguf_session *s, const struct change *x,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "sequence %" PRIu32 ": the session has %" PRIu32,
                             x->seq, s->n_seq);
-    GG_TRY(check(s, x, &a, err));
+    GG_TRY(check_shift(s, x, &a, err));
     if (a.none)
         return GGUF_OK;
     GG_TRY(check_room(s, x, err));
@@ -225,7 +226,7 @@ enum gguf_status gguf_session_shift(struct gguf_session *s, uint32_t seq,
                                     struct gguf_error *err)
 {
     const struct change x = { seq, begin, end, delta, 1 };
-    return apply(s, &x, err);
+    return apply_shift(s, &x, err);
 }
 
 enum gguf_status gguf_session_divide(struct gguf_session *s, uint32_t seq,
@@ -237,5 +238,5 @@ enum gguf_status gguf_session_divide(struct gguf_session *s, uint32_t seq,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "positions over %" PRId32 ", must be 1 or more",
                             divisor);
-    return apply(s, &x, err);
+    return apply_shift(s, &x, err);
 }

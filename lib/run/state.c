@@ -64,8 +64,8 @@ struct writer {
     size_t rows_size;
 };
 
-static enum gguf_status put(struct writer *w, const void *p, uint64_t n,
-                            struct gguf_error *err)
+static enum gguf_status put_bytes(struct writer *w, const void *p, uint64_t n,
+                                  struct gguf_error *err)
 {
     w->n += n;
     if (w->sum)
@@ -80,7 +80,7 @@ static enum gguf_status put32(struct writer *w, uint32_t v,
 {
     uint8_t le[4];
     gg_bytes_store32le(le, v);
-    return put(w, le, sizeof le, err);
+    return put_bytes(w, le, sizeof le, err);
 }
 
 static enum gguf_status put64(struct writer *w, uint64_t v,
@@ -88,7 +88,7 @@ static enum gguf_status put64(struct writer *w, uint64_t v,
 {
     uint8_t le[8];
     gg_bytes_store64le(le, v);
-    return put(w, le, sizeof le, err);
+    return put_bytes(w, le, sizeof le, err);
 }
 
 static enum gguf_status put_cell(struct writer *w, const struct gg_cells *c,
@@ -146,7 +146,7 @@ static enum gguf_status put_rows(struct writer *w, struct gguf_tensor *t,
         GG_TRY(gguf_tensor_get(t, w->rows, (row + i) * row_size, size, err));
         if (gg_order_differs(type, false))
             gg_order_swap(type, row_size, 0, w->rows, size);
-        GG_TRY(put(w, w->rows, size, err));
+        GG_TRY(put_bytes(w, w->rows, size, err));
     }
     return GGUF_OK;
 }
@@ -220,7 +220,7 @@ static enum gguf_status write_all(struct writer *w, struct gguf_error *err)
     GG_TRY(each_tensor(s, NULL, &n_tensors, err));
     for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
         n_books += gg_state_book(s, b) != NULL;
-    GG_TRY(put(w, gg_state_magic, 8, err));
+    GG_TRY(put_bytes(w, gg_state_magic, 8, err));
     GG_TRY(put32(w, GG_STATE_VERSION, err));
     GG_TRY(put32(w, flags_of(s, w->seq), err));
     GG_TRY(put64(w, w->size, err));
@@ -237,8 +237,8 @@ static enum gguf_status write_all(struct writer *w, struct gguf_error *err)
 
 /* ---- where to ---- */
 
-static enum gguf_status check(const struct gguf_session *s, uint32_t seq,
-                              struct gguf_error *err)
+static enum gguf_status check_sequence(const struct gguf_session *s,
+                                       uint32_t seq, struct gguf_error *err)
 {
     if (seq >= s->n_seq && seq != GGUF_ALL_SEQUENCES)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -258,7 +258,7 @@ enum gguf_status gguf_session_state_size(struct gguf_session *s, uint32_t seq,
 {
     struct writer w = { .s = s, .seq = seq };
     *size = 0;
-    GG_TRY(check(s, seq, err));
+    GG_TRY(check_sequence(s, seq, err));
     GG_TRY(write_all(&w, err));
     *size = w.n;
     return GGUF_OK;
@@ -312,7 +312,7 @@ enum gguf_status gguf_session_state_set(struct gguf_session *s, uint32_t seq,
                                         const void *state, uint64_t size,
                                         struct gguf_error *err)
 {
-    GG_TRY(check(s, seq, err));
+    GG_TRY(check_sequence(s, seq, err));
     return gg_state_read(s, seq, state, size, err);
 }
 
@@ -338,7 +338,7 @@ enum gguf_status gguf_session_restore(struct gguf_session *s, uint32_t seq,
                                       const char *path, struct gguf_error *err)
 {
     struct gg_mapfile map;
-    GG_TRY(check(s, seq, err));
+    GG_TRY(check_sequence(s, seq, err));
     GG_TRY(gg_mapfile_open(&map, path, 0, 0, err));
     const enum gguf_status st = gg_state_read(s, seq, map.data, map.size, err);
     gg_mapfile_close(&map);

@@ -8,9 +8,9 @@
 #include "config.h"
 #include "run/memory_int.h"
 
-static struct gguf_tensor *describe(const struct gg_memory *m,
-                                    struct gguf_ctx *c, uint32_t il,
-                                    unsigned which)
+static struct gguf_tensor *describe_rows(const struct gg_memory *m,
+                                         struct gguf_ctx *c, uint32_t il,
+                                         unsigned which)
 {
     struct gg_model_states n = { 0 };
     if (which > 1)
@@ -26,8 +26,8 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
                : NULL;
 }
 
-static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
-                   struct gg_model_pass *pass)
+static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
+                        struct gg_model_pass *pass)
 {
     m->in[0] = gg_run_input(
         gguf_tensor_1d(pass->ctx, GGUF_DTYPE_I32, h->n_seq), "state_ids");
@@ -38,9 +38,9 @@ static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
     };
 }
 
-static enum gguf_status fill(struct gg_memory *m,
-                             const struct gg_run_ubatch *u,
-                             struct gguf_error *err)
+static enum gguf_status fill_inputs(struct gg_memory *m,
+                                    const struct gg_run_ubatch *u,
+                                    struct gguf_error *err)
 {
     (void)u;
     return gg_run_input_set(m->in[0], m->ids, err);
@@ -49,8 +49,8 @@ static enum gguf_status fill(struct gg_memory *m,
 const struct gg_memory_kind gg_memory_states = {
     .id = GG_KEEPS_STATES,
     .name = { "state_conv", "state" },
-    .describe = describe,
-    .inputs = inputs,
-    .fill = fill,
+    .describe = describe_rows,
+    .inputs = make_inputs,
+    .fill = fill_inputs,
     .by_seq = true,
 };

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-static enum gguf_status bad(enum gguf_status st, uint64_t at, const char *what,
-                            uint64_t has, uint64_t must,
-                            struct gguf_error *err)
+static enum gguf_status refuse_number(enum gguf_status st, uint64_t at,
+                                      const char *what, uint64_t has,
+                                      uint64_t must, struct gguf_error *err)
 {
     return gg_error_set(err, st, at,
                         "state, byte %" PRIu64 ": %s is %" PRIu64
@@ -19,8 +19,8 @@ static enum gguf_status bad(enum gguf_status st, uint64_t at, const char *what,
                         at, what, has, must);
 }
 
-static enum gguf_status wrong(enum gguf_status st, uint64_t at,
-                              const char *what, struct gguf_error *err)
+static enum gguf_status refuse_state(enum gguf_status st, uint64_t at,
+                                     const char *what, struct gguf_error *err)
 {
     return gg_error_set(err, st, at, "state, byte %" PRIu64 ": %s", at, what);
 }
@@ -32,18 +32,20 @@ static enum gguf_status check_bytes(const uint8_t *p, uint64_t size,
                                     struct gguf_error *err)
 {
     if (size < 8 || memcmp(p, gg_state_magic, 8) != 0)
-        return wrong(GGUF_E_FORMAT, 0, "it is no state of a session", err);
+        return refuse_state(GGUF_E_FORMAT, 0, "it is no state of a session",
+                            err);
     if (size < GG_STATE_HEAD + GG_STATE_SUM)
-        return wrong(GGUF_E_TRUNCATED, size, "the state ends in its head",
-                     err);
+        return refuse_state(GGUF_E_TRUNCATED, size,
+                            "the state ends in its head", err);
     if (gg_bytes_load32le(p + 8) != GG_STATE_VERSION)
-        return bad(GGUF_E_VERSION, 8, "the version", gg_bytes_load32le(p + 8),
-                   GG_STATE_VERSION, err);
+        return refuse_number(GGUF_E_VERSION, 8, "the version",
+                             gg_bytes_load32le(p + 8), GG_STATE_VERSION, err);
     const uint64_t must = gg_bytes_load64le(p + 16);
     if (must > size)
-        return bad(GGUF_E_TRUNCATED, size, "the size", size, must, err);
+        return refuse_number(GGUF_E_TRUNCATED, size, "the size", size, must,
+                             err);
     if (must != size)
-        return bad(GGUF_E_FORMAT, 16, "the size", size, must, err);
+        return refuse_number(GGUF_E_FORMAT, 16, "the size", size, must, err);
     return GGUF_OK;
 }
 
@@ -57,29 +59,32 @@ static enum gguf_status check_head(struct gg_state_reader *r, const uint8_t *p,
     r->shared = flags & GG_STATE_SHARED;
     r->n_seq = gg_bytes_load32le(p + 32);
     if (gg_bytes_load64le(p + 24) != gg_model_digest(s->model))
-        return wrong(GGUF_E_MISMATCH, 24,
-                     "it is of another model, or of positions that turn in "
-                     "another way",
-                     err);
+        return refuse_state(
+            GGUF_E_MISMATCH, 24,
+            "it is of another model, or of positions that turn in "
+            "another way",
+            err);
     if (flags & ~(uint32_t)(GG_STATE_ALL | GG_STATE_SHARED | GG_STATE_LONG))
-        return wrong(GGUF_E_VERSION, 12, "unknown flags", err);
+        return refuse_state(GGUF_E_VERSION, 12, "unknown flags", err);
     if (!(flags & GG_STATE_ALL) == r->all)
-        return wrong(
+        return refuse_state(
             GGUF_E_MISMATCH, 12,
             r->all ? "it is of one sequence" : "it is of all sequences", err);
     if (r->all && r->shared != s->shared)
-        return wrong(GGUF_E_MISMATCH, 12,
-                     r->shared ? "its sequences share cells (unified)"
-                               : "its sequences do not share cells (unified)",
-                     err);
+        return refuse_state(GGUF_E_MISMATCH, 12,
+                            r->shared
+                                ? "its sequences share cells (unified)"
+                                : "its sequences do not share cells (unified)",
+                            err);
     if (!(flags & GG_STATE_LONG) == gg_model_is_long(s->model, s->n_ctx))
-        return wrong(GGUF_E_MISMATCH, 12,
-                     "positions turned by factors for another length of "
-                     "context",
-                     err);
+        return refuse_state(
+            GGUF_E_MISMATCH, 12,
+            "positions turned by factors for another length of "
+            "context",
+            err);
     if (r->all ? !r->n_seq || r->n_seq > s->n_seq : r->n_seq != 1)
-        return bad(GGUF_E_MISMATCH, 32, "the number of sequences", r->n_seq,
-                   r->all ? s->n_seq : 1, err);
+        return refuse_number(GGUF_E_MISMATCH, 32, "the number of sequences",
+                             r->n_seq, r->all ? s->n_seq : 1, err);
     return GGUF_OK;
 }
 
@@ -89,8 +94,9 @@ static enum gguf_status check_sum(const uint8_t *p, uint64_t size,
     const uint64_t at = size - GG_STATE_SUM;
     return XXH3_64bits(p, (size_t)at) == gg_bytes_load64le(p + at)
                ? GGUF_OK
-               : wrong(GGUF_E_MISMATCH, at,
-                       "the checksum is not that of the bytes before", err);
+               : refuse_state(GGUF_E_MISMATCH, at,
+                              "the checksum is not that of the bytes before",
+                              err);
 }
 
 /* ---- books ---- */
@@ -118,12 +124,13 @@ static enum gguf_status parse_set(const struct gg_state_reader *r,
         const uint32_t n = r->n_seq - w * 64;
         any |= set;
         if (n < 64 && set >> n)
-            return wrong(GGUF_E_FORMAT, t->at + 8 + (uint64_t)w * 8,
-                         "a token of a sequence that there is not", err);
+            return refuse_state(GGUF_E_FORMAT, t->at + 8 + (uint64_t)w * 8,
+                                "a token of a sequence that there is not",
+                                err);
     }
     return any ? GGUF_OK
-               : wrong(GGUF_E_FORMAT, t->at + 8, "a token of no sequence",
-                       err);
+               : refuse_state(GGUF_E_FORMAT, t->at + 8,
+                              "a token of no sequence", err);
 }
 
 static enum gguf_status parse_token(struct gg_state_reader *r,
@@ -136,9 +143,10 @@ static enum gguf_status parse_token(struct gg_state_reader *r,
     GG_TRY(gg_cursor_u32(&r->c, &t->cell, "a cell", err));
     GG_TRY(gg_cursor_u32(&r->c, &pos, "a position", err));
     if (t->cell > INT32_MAX || (before && t->cell <= before->cell))
-        return wrong(GGUF_E_FORMAT, t->at, "cells do not go up", err);
+        return refuse_state(GGUF_E_FORMAT, t->at, "cells do not go up", err);
     if (pos >= INT32_MAX - 1)
-        return wrong(GGUF_E_FORMAT, t->at + 4, "a position out of range", err);
+        return refuse_state(GGUF_E_FORMAT, t->at + 4,
+                            "a position out of range", err);
     t->pos = (int32_t)pos;
     if (!n_words)
         return GGUF_OK;
@@ -160,7 +168,8 @@ static enum gguf_status parse_part(struct gg_state_reader *r, unsigned number,
     GG_TRY(gg_cursor_u32(&r->c, &n, "a number of tokens", err));
     if (n > gg_cursor_left(&r->c) / (8 + (uint64_t)n_words * 8) ||
         n > INT32_MAX - side->n)
-        return wrong(GGUF_E_TRUNCATED, at, "more tokens than bytes", err);
+        return refuse_state(GGUF_E_TRUNCATED, at, "more tokens than bytes",
+                            err);
     if (n > *room - side->n) {
         *room = side->n + n;
         struct gg_state_token *tok = gg_mem_alloc_zero(a, *room, sizeof *tok);
@@ -188,7 +197,8 @@ static enum gguf_status parse_book(struct gg_state_reader *r, unsigned *last,
     GG_TRY(gg_cursor_u32(&r->c, &number, "a book", err));
     if (number >= GG_STATE_BOOKS || number < *last ||
         (number == GG_STATE_ENCODED && !gg_state_book(r->s, number)))
-        return wrong(GGUF_E_FORMAT, at, "a book that there is not", err);
+        return refuse_state(GGUF_E_FORMAT, at, "a book that there is not",
+                            err);
     *last = number + 1;
     struct gg_state_side *side = &r->side[number];
     side->there = true;
@@ -196,8 +206,8 @@ static enum gguf_status parse_book(struct gg_state_reader *r, unsigned *last,
         r->n_words && number != GG_STATE_ENCODED ? 1 : r->n_seq;
     GG_TRY(gg_cursor_u32(&r->c, &side->n_parts, "streams", err));
     if (side->n_parts != must)
-        return bad(GGUF_E_FORMAT, at + 4, "the number of streams",
-                   side->n_parts, must, err);
+        return refuse_number(GGUF_E_FORMAT, at + 4, "the number of streams",
+                             side->n_parts, must, err);
     side->lost =
         gg_mem_alloc_zero(r->s->allocator, r->n_seq, sizeof *side->lost);
     if (!side->lost)
@@ -205,8 +215,8 @@ static enum gguf_status parse_book(struct gg_state_reader *r, unsigned *last,
     for (uint32_t q = 0; q < r->n_seq; q++) {
         GG_TRY(gg_cursor_u32(&r->c, &lost, "a position", err));
         if (lost != UINT32_MAX && lost >= INT32_MAX - 1)
-            return wrong(GGUF_E_FORMAT, r->c.off - 4,
-                         "a position out of range", err);
+            return refuse_state(GGUF_E_FORMAT, r->c.off - 4,
+                                "a position out of range", err);
         side->lost[q] = lost == UINT32_MAX ? -1 : (int32_t)lost;
     }
     for (uint32_t p = 0; p < side->n_parts; p++)
@@ -249,12 +259,12 @@ enum gguf_status gg_state_parse(struct gg_state_reader *r, const uint8_t *data,
                                .size = size - GG_STATE_SUM,
                                .off = GG_STATE_HEAD };
     if (!r->n_books || r->n_books > GG_STATE_BOOKS)
-        return bad(GGUF_E_FORMAT, 36, "the number of books", r->n_books,
-                   GG_STATE_BOOKS, err);
+        return refuse_number(GGUF_E_FORMAT, 36, "the number of books",
+                             r->n_books, GG_STATE_BOOKS, err);
     for (uint32_t b = 0; b < r->n_books; b++)
         GG_TRY(parse_book(r, &last, err));
     if (!r->side[0].there || (gg_state_book(r->s, GG_STATE_ENCODED) &&
                               !r->side[GG_STATE_ENCODED].there))
-        return wrong(GGUF_E_FORMAT, 36, "a book is missing", err);
+        return refuse_state(GGUF_E_FORMAT, 36, "a book is missing", err);
     return count_seqs(r, err);
 }

@@ -38,8 +38,8 @@ struct fit {
     bool windows, drops;
 };
 
-static bool counts(const struct gg_state_reader *r, const struct fit *f,
-                   const struct gg_state_token *t)
+static bool token_counts(const struct gg_state_reader *r, const struct fit *f,
+                         const struct gg_state_token *t)
 {
     return !f->drops || !is_passed(r, f->from, t);
 }
@@ -53,7 +53,7 @@ static bool try_cells(const struct gg_state_reader *r, const struct fit *f,
     for (uint32_t i = 0; i < n; i++) {
         struct gg_state_token *t = &tok[i];
         t->to[f->which] = GG_STATE_DROPPED;
-        if (!counts(r, f, t))
+        if (!token_counts(r, f, t))
             continue;
         if (first && f->windows && (moves || closes))
             shift = shift_of(t);
@@ -107,15 +107,17 @@ static uint32_t n_others(const struct gg_state_reader *r,
 
 /* After the cells of others: numbers from 0 on, to which is added where they
  * end. */
-static bool append(const struct gg_state_reader *r, struct fit f,
-                   uint32_t others, struct gg_state_token *tok, uint32_t n)
+static bool append_cells(const struct gg_state_reader *r, struct fit f,
+                         uint32_t others, struct gg_state_token *tok,
+                         uint32_t n)
 {
     const uint32_t step = f.windows ? GG_SESSION_STEP : 0;
     uint32_t left = f.n_cells - others, k = 0;
     left = left > step ? left - step : 0;
     f.drops = f.windows && n > left;
     for (uint32_t i = 0; i < n; i++)
-        tok[i].to[f.which] = counts(r, &f, &tok[i]) ? k++ : GG_STATE_DROPPED;
+        tok[i].to[f.which] =
+            token_counts(r, &f, &tok[i]) ? k++ : GG_STATE_DROPPED;
     return k <= left;
 }
 
@@ -127,14 +129,14 @@ static bool append_some(struct gg_state_reader *r, struct fit f,
                         const struct gg_cells *c, struct gg_state_token *tok,
                         uint32_t n)
 {
-    if (append(r, f, n_others(r, c, false), tok, n))
+    if (append_cells(r, f, n_others(r, c, false), tok, n))
         return true;
     r->drops = f.windows;
-    return f.windows && append(r, f, n_others(r, c, true), tok, n);
+    return f.windows && append_cells(r, f, n_others(r, c, true), tok, n);
 }
 
-static enum gguf_status place(struct gg_state_reader *r, unsigned number,
-                              struct gguf_error *err)
+static enum gguf_status place_book(struct gg_state_reader *r, unsigned number,
+                                   struct gguf_error *err)
 {
     const struct gg_cells *c = gg_state_book(r->s, number);
     struct fit f = { .n_cells = c->n_cells,
@@ -196,7 +198,7 @@ enum gguf_status gg_state_place(struct gg_state_reader *r,
 {
     for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
         if (gg_state_book(r->s, b))
-            GG_TRY(place(r, b, err));
+            GG_TRY(place_book(r, b, err));
     return r->side[1].there && !gg_state_book(r->s, GG_STATE_WINDOWS)
                ? join_windows(r, err)
                : GGUF_OK;

@@ -16,9 +16,9 @@
 
 /* ---- tensors ---- */
 
-static enum gguf_status differs(uint64_t at, const struct gguf_tensor *t,
-                                const char *what, uint64_t has, uint64_t must,
-                                struct gguf_error *err)
+static enum gguf_status refuse_tensor(uint64_t at, const struct gguf_tensor *t,
+                                      const char *what, uint64_t has,
+                                      uint64_t must, struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_MISMATCH, at,
                         "state, byte %" PRIu64 ": %s has %s %" PRIu64
@@ -51,11 +51,12 @@ static enum gguf_status tensor_head(struct gg_state_reader *r,
     GG_TRY(gg_cursor_u32(&r->c, from, "a book", err));
     GG_TRY(gg_cursor_u64(&r->c, &size, "a size", err));
     if (kind != (uint32_t)m->kind->id || index != i)
-        return differs(at, t, "the number", index, i, err);
+        return refuse_tensor(at, t, "the number", index, i, err);
     if (dtype != t->dtype)
-        return differs(at + 8, t, "type", dtype, t->dtype, err);
+        return refuse_tensor(at + 8, t, "type", dtype, t->dtype, err);
     if (size != row_size)
-        return differs(at + 16, t, "bytes of a row", size, row_size, err);
+        return refuse_tensor(at + 16, t, "bytes of a row", size, row_size,
+                             err);
     const bool windows =
         number == GG_STATE_WINDOWS ||
         (number == 0 && *from == GG_STATE_WINDOWS && sees_window(m, i));
@@ -64,7 +65,7 @@ static enum gguf_status tensor_head(struct gg_state_reader *r,
                               ? gg_state_from(r, GG_STATE_WINDOWS, &which)
                               : number;
     if (*from != must)
-        return differs(at + 12, t, "rows of book", *from, must, err);
+        return refuse_tensor(at + 12, t, "rows of book", *from, must, err);
     return GGUF_OK;
 }
 
@@ -202,8 +203,9 @@ static enum gguf_status set_tensor(struct gg_state_reader *r,
 /* ---- cells ---- */
 
 /* A token's cell, after what is taken already. */
-static void take(const struct gg_state_reader *r, struct gg_cells *c,
-                 unsigned from, const struct gg_state_token *t, uint32_t cell)
+static void take_cell(const struct gg_state_reader *r, struct gg_cells *c,
+                      unsigned from, const struct gg_state_token *t,
+                      uint32_t cell)
 {
     uint32_t q = gg_state_next_seq(r, from, t, 0);
     gg_cells_of(c, gg_state_seq(r, q))->end = cell;
@@ -241,7 +243,7 @@ static enum gguf_status take_cells(struct gg_state_reader *r, unsigned number,
         if (t->to[which] == GG_STATE_DROPPED)
             continue;
         t->to[which] += base;
-        take(r, c, from, t, t->to[which]);
+        take_cell(r, c, from, t, t->to[which]);
     }
     for (uint32_t q = 0; q < r->n_seq; q++)
         c->seq[gg_state_seq(r, q)].lost =
@@ -249,8 +251,8 @@ static enum gguf_status take_cells(struct gg_state_reader *r, unsigned number,
     return GGUF_OK;
 }
 
-static enum gguf_status forget(struct gg_state_reader *r,
-                               struct gguf_error *err)
+static enum gguf_status forget_sequence(struct gg_state_reader *r,
+                                        struct gguf_error *err)
 {
     const uint32_t first = r->all ? 0 : r->seq,
                    end = r->all ? r->s->n_seq : r->seq + 1;
@@ -259,14 +261,14 @@ static enum gguf_status forget(struct gg_state_reader *r,
     return GGUF_OK;
 }
 
-static enum gguf_status apply(struct gg_state_reader *r, uint64_t tensors,
-                              struct gguf_error *err)
+static enum gguf_status apply_state(struct gg_state_reader *r,
+                                    uint64_t tensors, struct gguf_error *err)
 {
     struct gguf_session *s = r->s;
     s->n_out = 0;
     s->out_encoded = false;
     gg_embed_clear(&s->embed);
-    GG_TRY(forget(r, err));
+    GG_TRY(forget_sequence(r, err));
     for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
         if (gg_state_book(s, b))
             GG_TRY(take_cells(r, b, err));
@@ -289,9 +291,9 @@ enum gguf_status gg_state_read(struct gguf_session *s, uint32_t seq,
     if (st == GGUF_OK)
         st = each_tensor(&r, only_check, err);
     if (st == GGUF_OK) {
-        st = apply(&r, tensors, err);
+        st = apply_state(&r, tensors, err);
         if (st != GGUF_OK)
-            (void)forget(&r, NULL);
+            (void)forget_sequence(&r, NULL);
     }
     for (unsigned b = 0; b < GG_STATE_BOOKS; b++) {
         gg_mem_free(s->allocator, r.side[b].tok);

@@ -50,7 +50,7 @@ enum gguf_status gguf_session_set_profile(struct gguf_session *s,
 enum { PAGE = 4096 };
 
 /* One byte of each page. volatile: the reading is what is wanted. */
-static void touch(const struct gguf_tensor *t)
+static void touch_pages(const struct gguf_tensor *t)
 {
     const volatile unsigned char *p = t->data;
     const uint64_t size = gguf_tensor_size(t);
@@ -69,7 +69,7 @@ enum gguf_status gguf_session_warm_up(struct gguf_session *s,
     const struct gguf_ctx *weights = s->given->ctx;
     for (const struct gguf_tensor *t = gguf_ctx_first(weights); t;
          t = gguf_ctx_next(weights, t))
-        touch(t);
+        touch_pages(t);
     s->has_graph = false;
     GG_TRY(gg_session_reserve(s, err));
     gg_session_took(&s->timings.warm_up, s->given->weight_size, begin);

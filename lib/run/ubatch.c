@@ -89,7 +89,7 @@ bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
 /* ---- what is in it ---- */
 
 /* The last token again. */
-static void repeat(struct gg_run_ubatch *u, size_t k)
+static void repeat_last(struct gg_run_ubatch *u, size_t k)
 {
     u->tok[k] = u->tok[k - 1];
     u->pos[k] = u->pos[k - 1];
@@ -109,8 +109,8 @@ static int32_t take_cell(struct gg_cells *c, int32_t pos, const uint32_t *seq,
 }
 
 /* An entry of the plan as the kth. */
-static void take(struct gg_run_ubatch *u, const struct gg_batch_plan *p,
-                 const struct gg_batch_entry *e, size_t k)
+static void take_entry(struct gg_run_ubatch *u, const struct gg_batch_plan *p,
+                       const struct gg_batch_entry *e, size_t k)
 {
     const uint32_t *seq = p->members + e->set;
     u->tok[k] = p->batch->token[e->tok];
@@ -191,7 +191,7 @@ static int64_t n_cross(const struct gg_run_ubatch *u)
 }
 
 /* Positions that sequences have come to. */
-static int64_t past(const struct gg_run_ubatch *u)
+static int64_t past_positions(const struct gg_run_ubatch *u)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     int64_t n = 0;
@@ -216,11 +216,11 @@ void gg_ubatch_take(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
     for (int64_t s = 0; s < h->n_seq; s++) {
         for (int64_t t = 0; t < h->n_tok; t++, k++) {
             if (t >= h->n_real) {
-                repeat(u, k);
+                repeat_last(u, k);
                 continue;
             }
             const struct gg_batch_entry *e = gg_ubatch_entry(u, p, s, t);
-            take(u, p, e, k);
+            take_entry(u, p, e, k);
             if (gg_batch_gives(p, (uint32_t)(e - p->entry)))
                 u->out_row[h->n_out++] = (int32_t)k;
         }
@@ -229,7 +229,7 @@ void gg_ubatch_take(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
         h->n_kv[b] = n_read(u, u->book[b], u->reads_ahead ? n_after(u, p) : 0);
     h->n_mask = masks_equal(u) ? 1 : h->n_seq;
     h->n_cross = n_cross(u);
-    h->n_past = u->counts_past ? past(u) : 0;
+    h->n_past = u->counts_past ? past_positions(u) : 0;
     u->n_out = (uint32_t)h->n_out;
     while (h->n_out && h->n_out < u->least) {
         u->out_row[h->n_out] = u->out_row[h->n_out - 1];

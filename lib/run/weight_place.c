@@ -145,9 +145,9 @@ static enum gguf_status see_session(struct placer *v, struct gguf_session *s,
     return gg_weight_place_layers(&v->all, v->p.split, v->p.n_split, err);
 }
 
-static enum gguf_status ask(struct placer *v,
-                            const struct gguf_session_params *sp,
-                            struct gguf_error *err)
+static enum gguf_status ask_backend(struct placer *v,
+                                    const struct gguf_session_params *sp,
+                                    struct gguf_error *err)
 {
     struct gg_measure m;
     struct gguf_session *s;
@@ -204,10 +204,10 @@ static unsigned choose_backend(const struct placer *v,
 }
 
 /* Where a weight goes, move->to; NULL: it stays. */
-static enum gguf_status choose(struct placer *v,
-                               const struct gg_weight_place_use *u,
-                               struct gg_weight_move *move,
-                               struct gguf_error *err)
+static enum gguf_status choose_place(struct placer *v,
+                                     const struct gg_weight_place_use *u,
+                                     struct gg_weight_move *move,
+                                     struct gguf_error *err)
 {
     const struct gguf_place_rule *rule;
     struct gg_str_esc e;
@@ -243,7 +243,7 @@ static enum gguf_status choose_all(struct placer *v, struct gguf_error *err)
         struct gg_weight_move *move = &v->move[v->n_moves];
         if (u->kept)
             continue;
-        GG_TRY(choose(v, u, move, err));
+        GG_TRY(choose_place(v, u, move, err));
         if (move->to && move->to != gguf_buffer_buft(u->t->buffer))
             v->n_moves++;
     }
@@ -303,7 +303,7 @@ enum gguf_status gguf_model_place(struct gguf_model *m,
     GG_TRY(gg_parallel_pass_job(&job, v.p.job, err));
     enum gguf_status st = make_rules(&v, err);
     if (st == GGUF_OK)
-        st = ask(&v, &sp, err);
+        st = ask_backend(&v, &sp, err);
     if (st == GGUF_OK)
         st = choose_all(&v, err);
     if (st == GGUF_OK && v.n_moves)
@@ -326,7 +326,7 @@ gguf_model_get_split(const struct gguf_model *m,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%zu split points for %u preferred backends",
                             n_split, sp.n_preferred);
-    const enum gguf_status st = ask(&v, &sp, err);
+    const enum gguf_status st = ask_backend(&v, &sp, err);
     for (size_t b = 0; st == GGUF_OK && b < n_split; b++) {
         split[b] = b ? split[b - 1] : 0;
         for (uint32_t il = split[b]; il < v.all.n_layers; il++)
