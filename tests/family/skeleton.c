@@ -89,16 +89,21 @@ FILE *skeleton_section(const char *name, const char *word, char heading[256])
     return NULL;
 }
 
+void skeleton_key(const struct skeleton *s, const char *key, char full[192])
+{
+    struct gguf_str arch = { "", 0 };
+    if (key[0] == '.')
+        gguf_kv_get_str(gguf_meta_find(s->g.meta, "general.architecture"),
+                        &arch, NULL);
+    snprintf(full, 192, "%.*s%s", (int)arch.size, arch.data, key);
+}
+
 /* A number of the model's architecture, or 0. */
 static size_t number(const struct skeleton *s, const char *key)
 {
-    char name[128];
-    struct gguf_str arch;
+    char name[192];
     uint64_t v;
-    if (gguf_kv_get_str(gguf_meta_find(s->g.meta, "general.architecture"),
-                        &arch, NULL) != GGUF_OK)
-        return 0;
-    snprintf(name, sizeof name, "%.*s.%s", (int)arch.size, arch.data, key);
+    skeleton_key(s, key, name);
     return gguf_kv_get_uint(gguf_meta_find(s->g.meta, name), &v, NULL) ==
                    GGUF_OK
                ? (size_t)v
@@ -107,14 +112,14 @@ static size_t number(const struct skeleton *s, const char *key)
 
 size_t skeleton_width(const struct skeleton *s)
 {
-    return number(s,
-                  strcmp(s->run, "embed") ? "vocab_size" : "embedding_length");
+    return number(s, strcmp(s->run, "embed") ? ".vocab_size"
+                                             : ".embedding_length");
 }
 
 void skeleton_tokens_of(const struct skeleton *s,
                         gguf_token tok[SKELETON_TOKENS])
 {
-    const size_t n = number(s, "vocab_size");
+    const size_t n = number(s, ".vocab_size");
     for (int i = 0; i < SKELETON_TOKENS; i++)
         tok[i] = (i * 37 + 11) % (int)(n ? n : SKELETON_VOCAB);
 }
@@ -130,7 +135,6 @@ void skeleton_tokens(gguf_token tok[SKELETON_TOKENS])
 /* What the lines so far have set. */
 struct reader {
     struct skeleton *s;
-    char arch[64];
     char in[32]; /* "blk", or "" at the top */
     uint8_t layer[256];
 };
@@ -144,30 +148,46 @@ static char *word(char **p)
     return w;
 }
 
-static bool read_array(struct reader *r, const char *key, bool is_bool,
+static bool read_array(struct gguf_meta *m, const char *key, const char *type,
                        char *p)
 {
-    int32_t v[256];
-    uint8_t b[256];
+    enum { MOST = 256 };
+    int32_t i32[MOST];
+    uint32_t u32[MOST];
+    float f32[MOST];
+    uint8_t is[MOST];
+    struct gguf_str str[MOST];
+    const struct {
+        const char *type;
+        enum gguf_val_type of;
+        const void *v;
+    } types[] = { { "i32", GGUF_VAL_I32, i32 },
+                  { "u32", GGUF_VAL_U32, u32 },
+                  { "f32", GGUF_VAL_F32, f32 },
+                  { "bool", GGUF_VAL_BOOL, is } };
     size_t n = 0;
-    for (char *w; n < 256 && *(w = word(&p)); n++) {
-        v[n] = (int32_t)strtol(w, NULL, 10);
-        b[n] = v[n] != 0;
+    for (char *w; n < MOST && *(w = word(&p)); n++) {
+        i32[n] = (int32_t)strtol(w, NULL, 10);
+        u32[n] = (uint32_t)strtoul(w, NULL, 10);
+        f32[n] = strtof(w, NULL);
+        is[n] = i32[n] != 0;
+        str[n] = (struct gguf_str){ w, strlen(w) };
     }
-    return !*p && gguf_meta_set_array(r->s->g.meta, key,
-                                      is_bool ? GGUF_VAL_BOOL : GGUF_VAL_I32,
-                                      is_bool ? (const void *)b : v, n,
-                                      NULL) == GGUF_OK;
+    if (!strcmp(type, "str") && !*p)
+        return gguf_meta_set_str_array(m, key, str, n, NULL) == GGUF_OK;
+    for (size_t i = 0; i < sizeof types / sizeof *types && !*p; i++)
+        if (!strcmp(type, types[i].type))
+            return gguf_meta_set_array(m, key, types[i].of, types[i].v, n,
+                                       NULL) == GGUF_OK;
+    return false;
 }
 
-static bool read_key(struct reader *r, char *p)
+bool skeleton_set_key(struct skeleton *s, char *p)
 {
-    struct gguf_meta *m = r->s->g.meta;
+    struct gguf_meta *m = s->g.meta;
     char key[192];
     const char *k = word(&p), *type = word(&p);
-    snprintf(key, sizeof key, "%s%s", *k == '.' ? r->arch : "", k);
-    if (!strcmp(key, "general.architecture"))
-        snprintf(r->arch, sizeof r->arch, "%s", p);
+    skeleton_key(s, k, key);
     if (!strcmp(type, "str"))
         return gguf_meta_set_strz(m, key, p, NULL) == GGUF_OK;
     if (!strcmp(type, "u32"))
@@ -177,9 +197,7 @@ static bool read_key(struct reader *r, char *p)
         return gguf_meta_set_f32(m, key, strtof(p, NULL), NULL) == GGUF_OK;
     if (!strcmp(type, "bool"))
         return gguf_meta_set_bool(m, key, *p == '1', NULL) == GGUF_OK;
-    if (!strcmp(type, "arr:i32") || !strcmp(type, "arr:bool"))
-        return read_array(r, key, type[4] == 'b', p);
-    return false;
+    return !strncmp(type, "arr:", 4) && read_array(m, key, type + 4, p);
 }
 
 /* "blk 0,2-5", or "-". */
@@ -251,7 +269,7 @@ static bool read_line(struct reader *r, char *p)
     if (!strcmp(w, "tol"))
         return (s->tol = strtod(p, NULL)) > 0;
     if (!strcmp(w, "key"))
-        return read_key(r, p);
+        return skeleton_set_key(s, p);
     if (!strcmp(w, "in"))
         return read_in(r, p);
     if (!strcmp(w, "digest"))

@@ -73,6 +73,11 @@ void skeleton_tokens_of(const struct skeleton *s,
                         gguf_token tok[SKELETON_TOKENS]);
 size_t skeleton_width(const struct skeleton *s);
 
+/* A key in full: ".x" is ARCHITECTURE.x. */
+void skeleton_key(const struct skeleton *s, const char *key, char full[192]);
+/* Set "KEY TYPE VALUE..."; the text is cut. false: it cannot be read. */
+bool skeleton_set_key(struct skeleton *s, char *line);
+
 /* What a text says, but for the digest. */
 bool skeleton_same(const struct skeleton *a, const struct skeleton *b);
 void skeleton_print(const struct skeleton *s, FILE *to);

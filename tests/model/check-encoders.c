@@ -356,67 +356,6 @@ static void check_bounds(void)
     free(file);
 }
 
-/* ---- refused ---- */
-
-static void check_refused_model(const char *arch, const char *key, uint32_t v,
-                                const char *drop, const char *text)
-{
-    static struct gen g;
-    struct refenc_t5 s = t5s[1];
-    char name[96];
-    struct run r;
-    size_t size;
-    s.n_dec = strcmp(arch, "t5") ? 0 : s.n_dec;
-    refenc_t5_model(&g, &s);
-    if (key) {
-        snprintf(name, sizeof name, "%s.%s", arch, key);
-        if (gguf_meta_set_u32(g.meta, name, v, NULL))
-            abort();
-    }
-    for (size_t i = 0; drop && i < g.n; i++)
-        if (!strcmp(g.t[i].name, drop))
-            snprintf(g.t[i].name, sizeof g.t[i].name, "other");
-    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
-    const bool opens = run_open(&r, file, size, 1, &init);
-    ok(!opens && strstr(r.err.message, text), "%s: %s", arch,
-       opens ? "is evaluated" : r.err.message);
-    run_close(&r);
-    free(file);
-    gen_fini(&g);
-}
-
-static void check_refused(void)
-{
-    static const char buckets[] = "attention.relative_buckets_count",
-                      start[] = "decoder_start_token_id",
-                      heads[] = "attention.head_count";
-    static const struct {
-        const char *arch, *key;
-        uint32_t v;
-        const char *drop, *text;
-    } rows[] = {
-        { "t5", buckets, 3, NULL, "count is 3, must be 4 to 255" },
-        { "t5encoder", buckets, 256, NULL, "count is 256, must be 4 to 255" },
-        { "t5", start, V, NULL, "_id is 96, must be 0 to 95" },
-        { "t5", heads, 0, NULL, "head_count is 0, must be 1 to" },
-        { "t5", "decoder_block_count", 1u << 31, NULL, "is 2147483648, must" },
-        { "t5", "decoder_block_count", 0, NULL, "is 0, must be 1 to" },
-        { "t5", "decoder_block_count", 3, NULL,
-          "'dec.blk.2.attn_norm.weight' is missing" },
-        { "t5", NULL, 0, "enc.blk.0.attn_rel_b.weight",
-          "'enc.blk.0.attn_rel_b.weight' is missing" },
-        { "t5", NULL, 0, "dec.blk.0.attn_rel_b.weight",
-          "'dec.blk.0.attn_rel_b.weight' is missing" },
-        { "t5", NULL, 0, "dec.blk.1.cross_attn_k.weight",
-          "'dec.blk.1.cross_attn_k.weight' is missing" },
-        { "t5encoder", NULL, 0, "enc.output_norm.weight",
-          "'enc.output_norm.weight' is missing" },
-    };
-    for (size_t i = 0; i < GG_LEN(rows); i++)
-        check_refused_model(rows[i].arch, rows[i].key, rows[i].v, rows[i].drop,
-                            rows[i].text);
-}
-
 /* Models without an encoder, and encoders alone. */
 static void check_others(void)
 {
@@ -475,7 +414,6 @@ int main(void)
     check_again();
     check_beside();
     check_bounds();
-    check_refused();
     check_others();
     return done_testing();
 }

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { N_MORE = 12, ROOM = 64 * VARY_V };
+enum { N_MORE = 12, ROOM = 64 * VARIANT_WIDTH };
 
 /* How a sequence goes on: some tokens together, then one by one. */
 static bool go_on(struct run *r, int text, int32_t seq, float *out)
@@ -36,7 +36,7 @@ static void check_kind(const struct saved_kind *k)
                        again = { NULL, 0 };
     struct run r, other, third;
     size_t size;
-    void *file = saved_file_of(k->name, NULL, &size);
+    void *file = saved_file_of(k->name, "", &size);
     char what[96];
     snprintf(what, sizeof what, "%s%s%s, type %" PRIu32, k->name,
              k->unified ? ", unified" : "",
@@ -125,7 +125,7 @@ static void check_shared(void)
     struct saved_bytes one, all;
     struct run r, other;
     size_t size;
-    void *file = saved_file_of("llama", NULL, &size);
+    void *file = saved_file_of("llama", "", &size);
     bool good = run_open(&r, file, size, 1, &p) && saved_fill(&r, &k) &&
                 !gguf_session_copy(r.session, 0, 2, 0, 20, &r.err) &&
                 saved_get(&r, 0, &one) &&
@@ -163,11 +163,6 @@ static void check_shared(void)
 
 /* ---- windows ---- */
 
-static void small_window(void)
-{
-    vary_u32(".attention.sliding_window", 5);
-}
-
 /* A text longer than windows and their cells, to sessions whose windows have
  * other numbers of cells, or none of their own. */
 static void check_windows(void)
@@ -177,7 +172,8 @@ static void check_windows(void)
     struct saved_bytes one;
     struct run r, other;
     size_t size;
-    void *file = saved_file_of("gemma3", small_window, &size);
+    void *file =
+        saved_file_of("gemma3", "key .attention.sliding_window u32 5", &size);
     p.n_ctx = 512;
     p.n_ubatch = 8;
     bool good = run_open(&r, file, size, 1, &p);
@@ -234,7 +230,7 @@ static void check_files(void)
     size_t size;
     char dir[] = "/tmp/gguf-saved-XXXXXX", path[64];
     int status = -1;
-    void *file = saved_file_of(k.name, NULL, &size);
+    void *file = saved_file_of(k.name, "", &size);
     snprintf(path, sizeof path, "%s/state", mkdtemp(dir) ? dir : "");
     bool good = run_open(&r, file, size, 1, &p) && saved_fill(&r, &k) &&
                 !gguf_session_save(r.session, 0, path, 0, &r.err) &&
@@ -314,7 +310,7 @@ static void check_bytes(void)
     struct saved_bytes b = { NULL, 0 }, again = { NULL, 0 };
     struct run r;
     size_t size;
-    void *file = saved_file_of("llama", NULL, &size);
+    void *file = saved_file_of("llama", "", &size);
     bool good = run_open(&r, file, size, 2, &p) && saved_fill(&r, &k) &&
                 saved_get(&r, 0, &b) &&
                 b.n == BEFORE + TENSORS * TENSOR_SIZE + 8;

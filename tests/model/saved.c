@@ -5,10 +5,12 @@
 
 #include <stdlib.h>
 
-void *saved_file_of(const char *name, vary_fn *change, size_t *size)
+void *saved_file_of(const char *name, const char *changes, size_t *size)
 {
-    void *file = vary_file(name, change, size);
-    skeleton_close(&vary_model);
+    static struct variant v;
+    variant_open(&v, name, changes);
+    void *file = variant_file(&v, size);
+    variant_close(&v);
     return file;
 }
 

@@ -5,13 +5,13 @@
 #ifndef TESTS_MODEL_SAVED_H
 #define TESTS_MODEL_SAVED_H
 
-#include "tests/model/vary.h"
+#include "tests/family/variant.h"
 
 /* Tokens of the texts, and of a context. */
 enum { SAVED_A = 50, SAVED_B = 21, SAVED_CTX = 128 };
 
-/* A changed model's file, to be freed; change may be NULL. */
-void *saved_file_of(const char *name, vary_fn *change, size_t *size);
+/* The file of a model with changes (variant.h), to be freed. */
+void *saved_file_of(const char *name, const char *changes, size_t *size);
 
 /* A kind of memory. */
 struct saved_kind {

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* variant.h - a model of tests/family with changes that a text describes
+ *
+ * The section [variants] of a model's text names changes and says what follows
+ * from them; tests/family/check-variants checks each line:
+ *
+ *     let NAME = CHANGES         a name for changes, for the lines after it
+ *     same A: WHY                variant A has the outputs of the plain model
+ *     same A and B: WHY          A and B have the same outputs
+ *     differ A: WHY              A has other outputs than the plain model
+ *     differ A and B: WHY
+ *     refuse A: MESSAGE          A cannot be opened; the error has MESSAGE
+ *     quiet A: WHY               opening A gives no warning
+ *     sound A: WHY               verifying A finds no error and no warning
+ *     digest A: WHY              A has the outputs that the digest is of
+ *     keeps A BYTES: WHY         a session of A has a cache of so many bytes
+ *     sees A 32-40 at 36: WHY    token 36 of A depends on tokens 32 to 40 and
+ *                                on no others
+ *
+ * "within X" after the variants of same or digest is the largest distance
+ * (run_nmse), 0 if left out; "by X" after those of differ the one that must be
+ * exceeded, 2e-3 if left out: rounding makes less than 1e-10. "at T" compares
+ * outputs of token T only. A line that begins with a blank continues the last
+ * one.
+ *
+ * CHANGES are names or changes, joined by " + " and made in that order:
+ *
+ *     key KEY TYPE VALUE...      set a key, as in the model's section; types
+ *                                also arr:f32, arr:u32 and arr:str
+ *     nokey KEY...               remove keys
+ *     tensor NAME NE... [= VALUES]    add a tensor, or give it another shape
+ *     values NAME VALUES         give a tensor other values
+ *     drop NAME...               remove tensors; "blk.2.*": all of layer 2
+ *     like BLK LAYERS            layers get the tensors of layer BLK that they
+ *                                lack, with values of their own
+ *     copy BLK LAYERS            the same, with the values of layer BLK
+ *     gain PATTERN FACTOR        multiply weights whose names match
+ *     context N, tokens N, position N      size of the session; how many tokens
+ *                                are computed, and the position of the first
+ *     set MEMBER VALUE           a member of gguf_session_params
+ *
+ * NAME may say several layers: blk.0,2-5.attn_q.weight. VALUES are an axis (0:
+ * the innermost) and what is put together along it:
+ *
+ *     0.5                        a slice of this number; alone, all is of it
+ *     blk.@.attn_q.weight        the values of a tensor; @ is the layer of NAME
+ *     NAME[2:3]                  its slices 2, 3 and 4 along the axis
+ *     NAME'                      its first two axes exchanged
+ *     ...*2                      each number times 2
+ *     ...^3                      three times
+ *     unit                       alone: the unit matrix
+ */
+#ifndef TESTS_FAMILY_VARIANT_H
+#define TESTS_FAMILY_VARIANT_H
+
+#include "tests/family/skeleton.h"
+#include "tests/model/run.h"
+
+enum { VARIANT_TOKENS = SKELETON_TOKENS, VARIANT_WIDTH = SKELETON_VOCAB };
+
+struct variant {
+    struct skeleton m;
+    struct gguf_session_params params;
+    size_t first, n_tok; /* of skeleton_tokens those that are decoded */
+    int32_t position;    /* of token 0 */
+    uint64_t kept;       /* bytes of the session's cache, when it has run */
+    float *values[256];  /* those of tensors that are not generated */
+    size_t n_values;
+};
+
+/* Lines of a section [variants]; continued lines are joined. */
+struct variant_text {
+    char model[64];
+    char *line[512];
+    size_t n;
+};
+
+/* The lines of that model; none if it has no such section. They are kept until
+ * those of another model are asked for. */
+const struct variant_text *variant_text(const char *model);
+
+/* The model of that name with changes. A change that cannot be made is printed
+ * and aborts the test. */
+void variant_open(struct variant *v, const char *model, const char *changes);
+void variant_close(struct variant *v);
+/* Its file, to be freed. */
+void *variant_file(const struct variant *v, size_t *size);
+
+/* Logits, or states of an encoder, of its tokens: rows of fewer than
+ * VARIANT_WIDTH outputs follow each other, and the rest is 0. false: err says
+ * why it cannot be opened or computed. */
+bool variant_run(struct variant *v, float *out, struct gguf_error *err);
+
+/* variant_open, variant_run and variant_close. */
+bool variant_outputs(const char *model, const char *changes, float *out,
+                     struct gguf_error *err);
+/* How far the outputs of two variants are from each other (run_nmse); 9: one
+ * of them has none. */
+double variant_apart(const char *model, const char *a, const char *b);
+
+/* ---- variant_values.c ---- */
+
+struct gen_tensor *variant_tensor(struct variant *v, const char *name);
+/* Values of n elements as VALUES say; ne is the shape that they are for, il the
+ * layer that @ stands for. They are kept until variant_close(). */
+const float *variant_values(struct variant *v, char *words, const int64_t *ne,
+                            int il);
+/* Print a message and abort. */
+_Noreturn void variant_fail(const struct variant *v, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The next word of a text, which is cut there. */
+char *variant_word(char **p);
+
+#endif
