@@ -198,8 +198,8 @@ void gguf_baseline_digest(const struct gguf_baseline *b, char out[33])
 
 /* ---- does a scan fit? ---- */
 
-static enum gguf_status differ(const char *what, uint64_t file, uint64_t scan,
-                               struct gguf_error *err)
+static enum gguf_status refuse_differing(const char *what, uint64_t file,
+                                         uint64_t scan, struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                         "the base's logits are of another run: %s %" PRIu64
@@ -238,11 +238,12 @@ enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
                                 "of as many tokens, but with other texts");
     }
     if (b->n_ctx != info->n_ctx)
-        return differ("chunks of", b->n_ctx, info->n_ctx, err);
+        return refuse_differing("chunks of", b->n_ctx, info->n_ctx, err);
     if (info->first != b->n_ctx / 2)
-        return differ("the first row is", b->n_ctx / 2, info->first, err);
+        return refuse_differing("the first row is", b->n_ctx / 2, info->first,
+                                err);
     if (info->end > b->n_chunks)
-        return differ("chunks:", b->n_chunks, info->end, err);
+        return refuse_differing("chunks:", b->n_chunks, info->end, err);
     for (size_t i = info->begin * info->n_ctx; i < info->end * info->n_ctx;
          i++)
         if (b->token[i] != info->text[i])
@@ -277,8 +278,8 @@ static double log_p(const uint8_t *record, size_t token)
     return (double)(step + load_float(record + 4));
 }
 
-static void block(const void *user, size_t i, double norm, size_t first,
-                  size_t n, double *p)
+static void read_block(const void *user, size_t i, double norm, size_t first,
+                       size_t n, double *p)
 {
     const struct gg_baseline_rows *rows = user;
     const uint8_t *record = record_at(rows->b, rows->first + i);
@@ -297,7 +298,7 @@ static const struct gg_baseline_form plain = {
     .magic = GG_BASELINE_MAGIC,
     .name = "llama.cpp",
     .read_head = read_head,
-    .base = { .norm = no_norm, .block = block, .floor = -16 },
+    .base = { .norm = no_norm, .block = read_block, .floor = -16 },
     .nll = plain_nll,
 };
 

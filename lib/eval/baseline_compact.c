@@ -101,17 +101,17 @@ static const uint8_t *row_at(const struct gguf_baseline *b, uint64_t row)
     return b->map.data + b->row[row];
 }
 
-static double divergence(const void *user, size_t i, const float *logits,
-                         double nq, size_t n, size_t *top_base,
-                         size_t *top_model)
+static double row_divergence(const void *user, size_t i, const float *logits,
+                             double nq, size_t n, size_t *top_base,
+                             size_t *top_model)
 {
     const struct gg_baseline_rows *rows = user;
     return gg_compact_divergence(row_at(rows->b, rows->first + i), logits, nq,
                                  n, top_base, top_model);
 }
 
-static double nll(const struct gguf_baseline *b, uint64_t row,
-                  gguf_token token)
+static double row_nll(const struct gguf_baseline *b, uint64_t row,
+                      gguf_token token)
 {
     (void)token; /* the text is the file's */
     return gg_compact_nll(row_at(b, row));
@@ -121,6 +121,6 @@ const struct gg_baseline_form gg_baseline_compact = {
     .magic = "ggufbase",
     .name = "compact",
     .read_head = read_head,
-    .base = { .row = divergence },
-    .nll = nll,
+    .base = { .row = row_divergence },
+    .nll = row_nll,
 };

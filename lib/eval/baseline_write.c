@@ -90,8 +90,9 @@ void gg_baseline_encode(const float *row, uint32_t n_vocab, uint8_t *record)
         gg_bytes_store16le(q + 2 * (size_t)n_vocab, 0);
 }
 
-static enum gguf_status put(struct gguf_baseline_writer *w, const void *p,
-                            size_t n, struct gguf_error *err)
+static enum gguf_status write_bytes(struct gguf_baseline_writer *w,
+                                    const void *p, size_t n,
+                                    struct gguf_error *err)
 {
     if (w->hash)
         (void)XXH3_64bits_update(w->hash, p, n);
@@ -107,7 +108,7 @@ static enum gguf_status put_tokens(struct gguf_baseline_writer *w,
     uint8_t id[4];
     for (size_t i = 0; i < n; i++) {
         gg_bytes_store32le(id, (uint32_t)t[i]);
-        GG_TRY(put(w, id, sizeof id, err));
+        GG_TRY(write_bytes(w, id, sizeof id, err));
     }
     return GGUF_OK;
 }
@@ -128,7 +129,7 @@ static enum gguf_status begin_plain(struct gguf_baseline_writer *w,
         (uint64_t)(info->end - info->begin) * info->n_ctx;
     GG_TRY(gg_outfile_expect(
         w->file, sizeof head + 4 * n_tokens + w->record * w->n_rows, err));
-    GG_TRY(put(w, head, sizeof head, err));
+    GG_TRY(write_bytes(w, head, sizeof head, err));
     return put_tokens(w, info, err);
 }
 
@@ -189,7 +190,7 @@ static enum gguf_status begin_compact(struct gguf_baseline_writer *w,
     gg_bytes_store32le(head + 16, info->n_vocab);
     gg_bytes_store32le(head + 20, (uint32_t)n_chunks);
     gg_bytes_store64le(head + 24, gg_compact_vocab(gguf_model_vocab(m)));
-    GG_TRY(put(w, head, sizeof head, err));
+    GG_TRY(write_bytes(w, head, sizeof head, err));
     return put_tokens(w, info, err);
 }
 
@@ -227,7 +228,7 @@ static enum gguf_status end_compact(struct gguf_baseline_writer *w,
     store_double(foot, fmin(w->tail / n, 1));
     store_double(foot + 8,
                  sqrt(3 * w->spread + w->fine / (6 * LEAST_KLD)) / n);
-    GG_TRY(put(w, foot, sizeof foot, err));
+    GG_TRY(write_bytes(w, foot, sizeof foot, err));
     gg_bytes_store64le(sum, XXH3_64bits_digest(w->hash));
     return gguf_outfile_write(w->file, sum, sizeof sum, err);
 }
@@ -237,8 +238,9 @@ static const struct form compact = { begin_compact, encode_compact,
 
 /* ---- the sink ---- */
 
-static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
-                              struct gguf_error *err)
+static enum gguf_status begin_scan(void *user,
+                                   const struct gguf_scan_info *info,
+                                   struct gguf_error *err)
 {
     struct gguf_baseline_writer *w = user;
     if (w->begun)
@@ -270,7 +272,7 @@ struct job {
     uint32_t n_vocab, n;
 };
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void encode_rows(void *user, unsigned ith, unsigned nth)
 {
     const struct job *j = user;
     const uint32_t end = j->n * (ith + 1) / nth;
@@ -291,7 +293,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
                          .row = rows->chunk * w->n_chunk + rows->first + i,
                          .n_vocab = rows->n_vocab,
                          .n = GG_MIN((uint32_t)SLICE, rows->n - i) };
-        gguf_pool_run(w->pool, run, &j);
+        gguf_pool_run(w->pool, encode_rows, &j);
         for (uint32_t k = 0; k < j.n; k++, i++) {
             const size_t size = w->form->size(w, k);
             if (!size)
@@ -299,7 +301,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
                                     "chunk %zu: logits after token %" PRIu32
                                     " are not numbers",
                                     rows->chunk + 1, rows->first + i);
-            GG_TRY(put(w, w->bytes + k * w->record, size, err));
+            GG_TRY(write_bytes(w, w->bytes + k * w->record, size, err));
         }
         w->n_left -= j.n;
     }
@@ -322,7 +324,7 @@ enum gguf_status gguf_baseline_writer_create(
     w->pool = pool;
     w->sink = (struct gguf_sink)GGUF_SINK_INIT;
     w->sink.user = w;
-    w->sink.begin = begin;
+    w->sink.begin = begin_scan;
     w->sink.rows = add_rows;
     w->form = &plain;
     enum gguf_status st =

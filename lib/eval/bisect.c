@@ -21,14 +21,14 @@ struct job {
     bool over; /* the time is, or a callback said so */
 };
 
-static double seconds(const struct job *j)
+static double seconds_since(const struct job *j)
 {
     return gg_session_clock() - j->begin;
 }
 
 static bool is_over(struct job *j)
 {
-    if (j->p->seconds > 0 && seconds(j) >= j->p->seconds)
+    if (j->p->seconds > 0 && seconds_since(j) >= j->p->seconds)
         j->over = true;
     return j->over;
 }
@@ -45,8 +45,9 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 /* ---- the base ---- */
 
 /* Mean squares of its inputs in the chunks; *im NULL: there are none. */
-static enum gguf_status collect(struct job *j, struct gguf_imatrix **im,
-                                struct gguf_error *err)
+static enum gguf_status collect_squares(struct job *j,
+                                        struct gguf_imatrix **im,
+                                        struct gguf_error *err)
 {
     struct gguf_collect_params cp = GGUF_COLLECT_PARAMS_INIT;
     struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
@@ -73,8 +74,8 @@ static enum gguf_status collect(struct job *j, struct gguf_imatrix **im,
 
 /* ---- a measurement ---- */
 
-static enum gguf_status measure(struct job *j, struct gguf_figure *kld,
-                                struct gguf_error *err)
+static enum gguf_status measure_kld(struct job *j, struct gguf_figure *kld,
+                                    struct gguf_error *err)
 {
     struct gguf_scan_params sp = j->scan;
     struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
@@ -102,8 +103,9 @@ static void swap_back(struct job *j, size_t n)
     gg_session_forget_graphs(j->s[1]);
 }
 
-static enum gguf_status swap(struct job *j, const struct gg_bisect_group *g,
-                             struct gguf_error *err)
+static enum gguf_status swap_weights(struct job *j,
+                                     const struct gg_bisect_group *g,
+                                     struct gguf_error *err)
 {
     const struct gg_bisect_weight *w = &j->b->list[g->first];
     for (size_t i = 0; i < g->entry.n_weights; i++) {
@@ -123,9 +125,9 @@ static enum gguf_status measure_with(struct job *j, struct gg_bisect_group *g,
                                      bool *done, struct gguf_error *err)
 {
     struct gguf_figure kld;
-    GG_TRY(swap(j, g, err));
+    GG_TRY(swap_weights(j, g, err));
     gg_output_cache_replay(j->s[0]);
-    const enum gguf_status st = measure(j, &kld, err);
+    const enum gguf_status st = measure_kld(j, &kld, err);
     swap_back(j, g->entry.n_weights);
     *done = st == GGUF_OK;
     if (st == GGUF_E_CANCELLED && j->over)
@@ -139,7 +141,8 @@ static enum gguf_status measure_with(struct job *j, struct gg_bisect_group *g,
     return GGUF_OK;
 }
 
-static void report(struct job *j, const struct gguf_bisect_entry *e, size_t n)
+static void report_entry(struct job *j, const struct gguf_bisect_entry *e,
+                         size_t n)
 {
     if (j->p->on_done &&
         j->p->on_done(j->p->user, j->b, e, j->b->n_measured, n))
@@ -154,20 +157,21 @@ static enum gguf_status measure_all(struct job *j, struct gguf_error *err)
     struct gg_bisect_group *g;
     bool done = true;
     gg_output_cache_record(j->s[0]);
-    GG_TRY(measure(j, &b->kld, err));
-    report(j, NULL, n);
+    GG_TRY(measure_kld(j, &b->kld, err));
+    report_entry(j, NULL, n);
     while (done && b->n_measured < n && !is_over(j) &&
            (g = gg_bisect_next(b, j->p->by)) != NULL) {
         GG_TRY(measure_with(j, g, &done, err));
         if (done)
-            report(j, &g->entry, n);
+            report_entry(j, &g->entry, n);
     }
     return GGUF_OK;
 }
 
 /* ---- all of it ---- */
 
-static enum gguf_status check(const struct job *j, struct gguf_error *err)
+static enum gguf_status check_params(const struct job *j,
+                                     struct gguf_error *err)
 {
     if (!j->s[0] || !j->s[1] || j->s[0] == j->s[1])
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -187,10 +191,10 @@ static enum gguf_status check(const struct job *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status run(struct job *j, struct gguf_error *err)
+static enum gguf_status measure_groups(struct job *j, struct gguf_error *err)
 {
     struct gguf_imatrix *im;
-    GG_TRY(collect(j, &im, err));
+    GG_TRY(collect_squares(j, &im, err));
     enum gguf_status st =
         gg_bisect_find(j->b, j->model, j->s[0]->model, im, j->scan.pool, err);
     gguf_imatrix_destroy(im);
@@ -227,12 +231,12 @@ enum gguf_status gguf_bisect_run(struct gguf_bisect **out,
     if (p.scan)
         GG_TRY(gg_params_take(&j.scan, sizeof j.scan, p.scan,
                               "gguf_scan_params", err));
-    GG_TRY(check(&j, err));
+    GG_TRY(check_params(&j, err));
     j.b = gg_mem_alloc_zero(p.allocator, 1, sizeof *j.b);
     if (!j.b)
         return gg_error_set_nomem(err, sizeof *j.b);
     j.b->allocator = p.allocator;
-    const enum gguf_status st = run(&j, err);
+    const enum gguf_status st = measure_groups(&j, err);
     gg_output_cache_stop(base);
     if (st == GGUF_OK)
         *out = j.b;

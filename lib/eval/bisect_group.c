@@ -20,7 +20,8 @@
 /* ---- orders ---- */
 
 /* What is not a number comes first. */
-static int compare(double x, const char *x_name, double y, const char *y_name)
+static int compare_values(double x, const char *x_name, double y,
+                          const char *y_name)
 {
     if (isnan(x) || isnan(y)) {
         if (isnan(x) != isnan(y))
@@ -34,13 +35,14 @@ static int compare(double x, const char *x_name, double y, const char *y_name)
 static int by_suspicion(const void *a, const void *b)
 {
     const struct gg_bisect_group *x = a, *y = b;
-    return compare(x->entry.suspicion, x->name, y->entry.suspicion, y->name);
+    return compare_values(x->entry.suspicion, x->name, y->entry.suspicion,
+                          y->name);
 }
 
 static int weights_by_suspicion(const void *a, const void *b)
 {
     const struct gg_bisect_weight *x = a, *y = b;
-    return compare(x->w.suspicion, x->name, y->w.suspicion, y->name);
+    return compare_values(x->w.suspicion, x->name, y->w.suspicion, y->name);
 }
 
 static int weights_by_group(const void *a, const void *b)
@@ -70,7 +72,7 @@ static int by_gain(const void *a, const void *b)
     const double p = gain_per_byte(&x->entry), q = gain_per_byte(&y->entry);
     if (p != q)
         return p > q ? -1 : 1;
-    return compare(x->entry.gain, x->name, y->entry.gain, y->name);
+    return compare_values(x->entry.gain, x->name, y->entry.gain, y->name);
 }
 
 /* Names are in what is moved. */
@@ -146,7 +148,7 @@ static void add_group(struct gguf_bisect *b, size_t first, size_t n,
 }
 
 /* Weights first to first + n in two, where half the suspicion is reached. */
-static void halve(struct gguf_bisect *b, size_t first, size_t n)
+static void halve_group(struct gguf_bisect *b, size_t first, size_t n)
 {
     double whole = 0, sum = 0;
     size_t cut = 0;
@@ -182,7 +184,7 @@ enum gguf_status gg_bisect_make_groups(struct gguf_bisect *b,
     if (!b->group)
         return gg_error_set_nomem(err, size);
     if (by == GGUF_BISECT_HALVES && b->n > 1) {
-        halve(b, 0, b->n);
+        halve_group(b, 0, b->n);
         return GGUF_OK;
     }
     for (size_t i = 0, end; i < b->n; i = end) {
@@ -203,7 +205,7 @@ size_t gg_bisect_n_all(const struct gguf_bisect *b, enum gguf_bisect_by by)
     return by == GGUF_BISECT_HALVES && b->n > 1 ? 2 * b->n - 2 : b->n_groups;
 }
 
-static struct gg_bisect_group *unmeasured(struct gguf_bisect *b)
+static struct gg_bisect_group *find_unmeasured(struct gguf_bisect *b)
 {
     for (size_t i = 0; i < b->n_groups; i++)
         if (!b->group[i].entry.measured)
@@ -212,7 +214,7 @@ static struct gg_bisect_group *unmeasured(struct gguf_bisect *b)
 }
 
 /* The one to be cut: that which gains most. */
-static struct gg_bisect_group *costliest(struct gguf_bisect *b)
+static struct gg_bisect_group *find_costliest(struct gguf_bisect *b)
 {
     struct gg_bisect_group *most = NULL;
     for (size_t i = 0; i < b->n_groups; i++) {
@@ -228,13 +230,13 @@ static struct gg_bisect_group *costliest(struct gguf_bisect *b)
 struct gg_bisect_group *gg_bisect_next(struct gguf_bisect *b,
                                        enum gguf_bisect_by by)
 {
-    struct gg_bisect_group *g = unmeasured(b);
+    struct gg_bisect_group *g = find_unmeasured(b);
     if (g || by != GGUF_BISECT_HALVES)
         return g;
-    g = costliest(b);
+    g = find_costliest(b);
     if (!g)
         return NULL;
-    halve(b, g->first, g->entry.n_weights);
+    halve_group(b, g->first, g->entry.n_weights);
     g->entry.halved = true;
-    return unmeasured(b);
+    return find_unmeasured(b);
 }

@@ -43,7 +43,7 @@ static void weigh_row(const struct weigh *w, uint64_t r, float *q, float *b)
     w->row[r] = (struct row){ d2, b2 };
 }
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void weigh_share(void *user, unsigned ith, unsigned nth)
 {
     const struct weigh *w = user;
     const uint64_t end = w->n_rows * (ith + 1) / nth;
@@ -75,12 +75,11 @@ static enum gguf_status energy_of(const struct gguf_imatrix *im,
     return gguf_imatrix_sums(im, i, 0, (size_t)e.n_values, *energy, err);
 }
 
-static enum gguf_status weigh(struct gg_bisect_weight *w,
-                              const struct gguf_tensor_info *t,
-                              const struct gg_data_rows rows[2],
-                              const struct gguf_imatrix *im,
-                              const struct gguf_allocator *a,
-                              struct gguf_pool *pool, struct gguf_error *err)
+static enum gguf_status
+weigh_rows(struct gg_bisect_weight *w, const struct gguf_tensor_info *t,
+           const struct gg_data_rows rows[2], const struct gguf_imatrix *im,
+           const struct gguf_allocator *a, struct gguf_pool *pool,
+           struct gguf_error *err)
 {
     const uint64_t ne0 = (uint64_t)t->ne[0], n_rows = t->n_elements / ne0;
     const uint64_t n_mats = (uint64_t)(t->ne[2] * t->ne[3]);
@@ -101,7 +100,7 @@ static enum gguf_status weigh(struct gg_bisect_weight *w,
             : gg_error_set_nomem(err, (size_t)n_rows * sizeof(struct row));
     job.energy = energy;
     if (st == GGUF_OK)
-        gguf_pool_run(pool, run, &job);
+        gguf_pool_run(pool, weigh_share, &job);
     for (uint64_t r = 0; st == GGUF_OK && r < n_rows; r++) {
         d2 += job.row[r].d2;
         b2 += job.row[r].b2;
@@ -144,7 +143,7 @@ look_at(struct gguf_bisect *b, const struct gguf_model *model,
     w->w.base_dtype = p.info->dtype;
     w->w.size = q.info->size;
     w->w.base_size = p.info->size;
-    GG_TRY(weigh(w, q.info, rows, im, b->allocator, pool, err));
+    GG_TRY(weigh_rows(w, q.info, rows, im, b->allocator, pool, err));
     b->n += w->w.suspicion != 0; /* or NaN */
     return GGUF_OK;
 }

@@ -47,9 +47,10 @@ static enum gguf_status make_filter(struct gguf_collect *c,
     return GGUF_OK;
 }
 
-static enum gguf_status make(struct gguf_collect **out,
-                             const struct gguf_allocator *a, uint32_t n_ctx,
-                             bool output, struct gguf_error *err)
+static enum gguf_status create_collect(struct gguf_collect **out,
+                                       const struct gguf_allocator *a,
+                                       uint32_t n_ctx, bool output,
+                                       struct gguf_error *err)
 {
     *out = NULL;
     struct gguf_collect *c = gg_mem_alloc_zero(a, 1, sizeof *c);
@@ -85,7 +86,7 @@ enum gguf_status gguf_collect_create(struct gguf_collect **out,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a precision of %zu bytes, limit is %zu",
                             precision.size, sizeof c->precision - 1);
-    GG_TRY(make(&c, p.allocator, p.n_ctx, p.output, err));
+    GG_TRY(create_collect(&c, p.allocator, p.n_ctx, p.output, err));
     memcpy(c->precision, precision.data, precision.size);
     const enum gguf_status st = make_filter(c, &p, err);
     if (st == GGUF_OK)
@@ -99,7 +100,7 @@ enum gguf_status gg_collect_like(struct gguf_collect **out,
                                  const struct gguf_collect *c,
                                  struct gguf_error *err)
 {
-    GG_TRY(make(out, c->allocator, c->n_ctx, c->output, err));
+    GG_TRY(create_collect(out, c->allocator, c->n_ctx, c->output, err));
     memcpy((*out)->precision, c->precision, sizeof c->precision);
     (*out)->filter = c->filter;
     return GGUF_OK;
@@ -122,10 +123,10 @@ void gguf_collect_destroy(struct gguf_collect *c)
 /* ---- of what ---- */
 
 /* What c is of from now on, or was before. */
-static enum gguf_status tell(struct gguf_collect *c,
-                             const struct gguf_session *s,
-                             const gguf_token *token, size_t n,
-                             struct gguf_error *err)
+static enum gguf_status set_origin(struct gguf_collect *c,
+                                   const struct gguf_session *s,
+                                   const gguf_token *token, size_t n,
+                                   struct gguf_error *err)
 {
     struct gg_origin of;
     GG_TRY(gg_origin_tell(&of, s, token, n, err));
@@ -141,10 +142,10 @@ static enum gguf_status tell(struct gguf_collect *c,
 
 /* ---- a run ---- */
 
-static enum gguf_status check(const struct gguf_collect *c,
-                              const struct gguf_session *s, size_t n,
-                              const struct gguf_collect_run *r,
-                              struct gguf_error *err)
+static enum gguf_status check_run(const struct gguf_collect *c,
+                                  const struct gguf_session *s, size_t n,
+                                  const struct gguf_collect_run *r,
+                                  struct gguf_error *err)
 {
     if (!s || c->n_ctx > gguf_session_n_ctx(s))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -167,7 +168,8 @@ static enum gguf_status check(const struct gguf_collect *c,
     return GGUF_OK;
 }
 
-static enum gguf_status setup(struct gg_collect_job *j, struct gguf_error *err)
+static enum gguf_status setup_job(struct gg_collect_job *j,
+                                  struct gguf_error *err)
 {
     const struct gguf_collect *c = j->c;
     const struct gguf_vocab *v = gguf_model_vocab(j->s->model);
@@ -273,14 +275,14 @@ enum gguf_status gguf_collect_run(struct gguf_collect *c,
     struct gguf_error why;
     gguf_error_clear(&why);
     GG_TRY(gg_params_take(&r, sizeof r, run, "gguf_collect_run", err));
-    GG_TRY(check(c, session, n, &r, err));
-    GG_TRY(tell(c, session, token, n, err));
+    GG_TRY(check_run(c, session, n, &r, err));
+    GG_TRY(set_origin(c, session, token, n, err));
     if (r.dataset)
         GG_TRY(gg_collect_add_dataset(c, gg_str_z(r.dataset), err));
     struct gg_collect_job j = {
         .c = c, .run = &r, .s = session, .text = token
     };
-    enum gguf_status st = setup(&j, err);
+    enum gguf_status st = setup_job(&j, err);
     if (st == GGUF_OK)
         st = gg_collect_watch(&j.w, c, session, r.pool, err);
     if (st == GGUF_OK)
@@ -301,7 +303,8 @@ enum gguf_status gguf_collect_run(struct gguf_collect *c,
 
 /* ---- what there is ---- */
 
-static size_t count(const struct gguf_collect *c, enum gguf_collect_state s)
+static size_t count_chunks(const struct gguf_collect *c,
+                           enum gguf_collect_state s)
 {
     size_t n = 0;
     for (size_t k = 0; k < c->n_chunks; k++)
@@ -318,8 +321,8 @@ enum gguf_status gguf_collect_info(const struct gguf_collect *c,
         .n_ctx = c->n_ctx,
         .output = c->output,
         .n_chunks = c->n_chunks,
-        .n_done = count(c, GGUF_COLLECT_DONE),
-        .n_skipped = count(c, GGUF_COLLECT_SKIPPED),
+        .n_done = count_chunks(c, GGUF_COLLECT_DONE),
+        .n_skipped = count_chunks(c, GGUF_COLLECT_SKIPPED),
         .n_tensors = c->n_entries,
         .precision = c->precision,
     };
@@ -351,8 +354,9 @@ static enum gguf_status give_entry(const struct gg_collect_entry *e,
                 : GGUF_OK;
 }
 
-static enum gguf_status give(const struct gguf_collect *c,
-                             struct gguf_imatrix *im, struct gguf_error *err)
+static enum gguf_status give_entries(const struct gguf_collect *c,
+                                     struct gguf_imatrix *im,
+                                     struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
     for (size_t k = 0; k < c->n_entries && st == GGUF_OK; k++) {
@@ -368,7 +372,8 @@ static enum gguf_status give(const struct gguf_collect *c,
     for (size_t i = 0; i < c->n_datasets && st == GGUF_OK; i++)
         st = gguf_imatrix_add_chunks(im, c->datasets[i], 0, 0, err);
     return st == GGUF_OK
-               ? gguf_imatrix_add_chunks(im, NULL, count(c, GGUF_COLLECT_DONE),
+               ? gguf_imatrix_add_chunks(im, NULL,
+                                         count_chunks(c, GGUF_COLLECT_DONE),
                                          c->n_ctx, err)
                : st;
 }
@@ -379,15 +384,15 @@ enum gguf_status gguf_collect_result(const struct gguf_collect *c,
 {
     struct gguf_imatrix *im;
     *out = NULL;
-    if (!count(c, GGUF_COLLECT_DONE))
-        return count(c, GGUF_COLLECT_SKIPPED)
+    if (!count_chunks(c, GGUF_COLLECT_DONE))
+        return count_chunks(c, GGUF_COLLECT_SKIPPED)
                    ? gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
                                   "every chunk has inputs that are NaN or "
                                   "infinite")
                    : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                                   "nothing was collected");
     GG_TRY(gguf_imatrix_create(&im, c->allocator, err));
-    enum gguf_status st = give(c, im, err);
+    enum gguf_status st = give_entries(c, im, err);
     if (st == GGUF_OK)
         st = gguf_imatrix_set_precision(im, c->precision, err);
     if (st == GGUF_OK)

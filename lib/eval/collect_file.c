@@ -73,8 +73,9 @@ static enum gguf_status make_meta(const struct gguf_collect *c,
     return gguf_meta_set_u64(m, KEY "n_tokens", c->of.n_tokens, err);
 }
 
-static enum gguf_status plan(const struct gguf_collect *c,
-                             struct gg_part_out *o, struct gguf_error *err)
+static enum gguf_status plan_tensors(const struct gguf_collect *c,
+                                     struct gg_part_out *o,
+                                     struct gguf_error *err)
 {
     char name[NAME_SIZE];
     GG_TRY(gg_part_add(o, state_name, GGUF_DTYPE_I8, c->n_chunks, 1, err));
@@ -125,7 +126,7 @@ enum gguf_status gguf_collect_save(const struct gguf_collect *c,
     if (st == GGUF_OK)
         st = gg_part_begin(&o, &part, m, c->allocator, err);
     if (st == GGUF_OK)
-        st = plan(c, &o, err);
+        st = plan_tensors(c, &o, err);
     if (st == GGUF_OK)
         st = gg_part_open(&o, path, force, err);
     if (st == GGUF_OK)

@@ -37,8 +37,8 @@ struct layered {
 /* ---- a group ---- */
 
 /* What batch b met in a layer, or at the end, is complete. */
-static enum gguf_status end(struct layered *l, size_t b,
-                            struct gguf_error *err)
+static enum gguf_status end_batch(struct layered *l, size_t b,
+                                  struct gguf_error *err)
 {
     struct held *h = &l->held[l->at[b]];
     const char *bad = gg_collect_end(l->group, h->bad != NULL);
@@ -57,7 +57,7 @@ static int on_layer(void *user, uint64_t done, uint64_t total)
     const uint64_t tokens = (uint64_t)l->n_held * n_ctx;
     const uint64_t now =
         (uint64_t)l->j->n_done * n_ctx + (uint64_t)((double)tokens * part);
-    if (end(l, (size_t)((done / n_ctx - 1) % l->n), &l->err) != GGUF_OK)
+    if (end_batch(l, (size_t)((done / n_ctx - 1) % l->n), &l->err) != GGUF_OK)
         return 1;
     l->n_shown = GG_MAX(l->n_shown, now);
     return gg_collect_report(l->j, l->n_shown, &l->err) != GGUF_OK;
@@ -68,11 +68,11 @@ static enum gguf_status on_outputs(void *user, size_t b,
 {
     struct layered *l = user;
     GG_TRY(gg_collect_outputs(l->j, err));
-    return end(l, b, err);
+    return end_batch(l, b, err);
 }
 
 /* The chunks of the group that are not left out, as batches. */
-static void fill(struct layered *l)
+static void fill_batches(struct layered *l)
 {
     const size_t n_ctx = l->j->c->n_ctx;
     l->n = 0;
@@ -117,7 +117,7 @@ static enum gguf_status run_pass(struct layered *l, struct gguf_error *err)
     return check_ends(l, err);
 }
 
-static enum gguf_status take(struct layered *l, struct gguf_error *err)
+static enum gguf_status take_group(struct layered *l, struct gguf_error *err)
 {
     struct gguf_collect *c = l->j->c;
     for (size_t k = 0; l->n && k < l->group->n_entries; k++)
@@ -133,20 +133,20 @@ static enum gguf_status take(struct layered *l, struct gguf_error *err)
 
 static enum gguf_status run_group(struct layered *l, struct gguf_error *err)
 {
-    for (fill(l); l->n;) {
+    for (fill_batches(l); l->n;) {
         const size_t before = l->n;
         GG_TRY(run_pass(l, err));
-        fill(l);
+        fill_batches(l);
         if (l->n == before)
             break;
     }
-    return take(l, err);
+    return take_group(l, err);
 }
 
 /* ---- all of them ---- */
 
 /* How many chunks leave no more than may be stored. */
-static enum gguf_status plan(struct layered *l, struct gguf_error *err)
+static enum gguf_status plan_group(struct layered *l, struct gguf_error *err)
 {
     const struct gg_collect_job *j = l->j;
     const struct gguf_batch b = gg_collect_fill(j, j->begin, j->token);
@@ -173,10 +173,10 @@ static enum gguf_status plan(struct layered *l, struct gguf_error *err)
                : gg_error_set_nomem(err, l->most * sizeof *l->batch);
 }
 
-static enum gguf_status run(struct layered *l, struct gguf_error *err)
+static enum gguf_status run_groups(struct layered *l, struct gguf_error *err)
 {
     const struct gg_collect_job *j = l->j;
-    GG_TRY(plan(l, err));
+    GG_TRY(plan_group(l, err));
     for (size_t k = j->begin; k < j->end;) {
         l->n_held = 0;
         for (; k < j->end && l->n_held < l->most; k++)
@@ -192,7 +192,7 @@ enum gguf_status gg_collect_run_layered(struct gg_collect_job *j,
 {
     const struct gguf_allocator *a = j->c->allocator;
     struct layered l = { .j = j };
-    const enum gguf_status st = run(&l, err);
+    const enum gguf_status st = run_groups(&l, err);
     gg_collect_watch_for(j->w, j->c);
     gguf_collect_destroy(l.group);
     gg_mem_free(a, l.held);

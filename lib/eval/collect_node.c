@@ -53,7 +53,7 @@ static int by_address(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
-static void list(struct gg_collect_watch *w, const struct gg_weights *of)
+static void list_scope(struct gg_collect_watch *w, const struct gg_weights *of)
 {
     for (unsigned i = 0; i < GG_N_WEIGHTS; i++)
         if (of->w[i])
@@ -70,9 +70,9 @@ static enum gguf_status list_weights(struct gg_collect_watch *w,
     w->weight = gg_mem_alloc_zero(w->c->allocator, most, sizeof *w->weight);
     if (!w->weight)
         return gg_error_set_nomem(err, (size_t)most * sizeof *w->weight);
-    list(w, &m->top);
+    list_scope(w, &m->top);
     for (uint32_t il = 0; il < m->hp.n_deep; il++)
-        list(w, &m->layer[il]);
+        list_scope(w, &m->layer[il]);
     qsort(w->weight, w->n_weights, sizeof *w->weight, by_address);
     return GGUF_OK;
 }
@@ -190,7 +190,7 @@ static void add_chosen(const struct rows *r, uint64_t begin, uint64_t end)
 
 /* Each thread has columns of its own: the order of a column's sum is that of
  * the tokens. The first one counts. */
-static void add(void *user, unsigned ith, unsigned nth)
+static void add_columns(void *user, unsigned ith, unsigned nth)
 {
     const struct rows *r = user;
     const uint64_t n = r->e->n_cols;
@@ -206,9 +206,9 @@ static void add(void *user, unsigned ith, unsigned nth)
 /* ---- where they are ---- */
 
 /* t's bytes on the host: where they are, or copied to place i. */
-static enum gguf_status host(struct gg_collect_watch *w,
-                             const struct gguf_tensor *t, unsigned i,
-                             const uint8_t **out, struct gguf_error *err)
+static enum gguf_status host_bytes(struct gg_collect_watch *w,
+                                   const struct gguf_tensor *t, unsigned i,
+                                   const uint8_t **out, struct gguf_error *err)
 {
     const uint64_t size = gguf_tensor_size(t);
     *out = t->data;
@@ -226,9 +226,9 @@ static enum gguf_status host(struct gg_collect_watch *w,
     return gguf_tensor_get(t, w->copy[i], 0, size, err);
 }
 
-static enum gguf_status take(struct gg_collect_watch *w,
-                             const struct gguf_tensor *node, struct weight *of,
-                             struct gguf_error *err)
+static enum gguf_status take_inputs(struct gg_collect_watch *w,
+                                    const struct gguf_tensor *node,
+                                    struct weight *of, struct gguf_error *err)
 {
     const struct gguf_tensor *m = node->src[0], *root = root_of(m);
     const bool parts = root->ne[2] * root->ne[3] > 1; /* m has some of them */
@@ -245,15 +245,15 @@ static enum gguf_status take(struct gg_collect_watch *w,
     r.e = of->entry;
     if ((uint64_t)(r.first + r.m2 * r.m3) > r.e->n_mats)
         return GGUF_OK; /* cut in another way than into matrices */
-    GG_TRY(host(w, r.x, 0, &r.data, err));
+    GG_TRY(host_bytes(w, r.x, 0, &r.data, err));
     if (node->op == GGUF_OP_MATMUL_ID) {
         r.ids = node->src[2];
-        GG_TRY(host(w, r.ids, 1, &r.id_data, err));
+        GG_TRY(host_bytes(w, r.ids, 1, &r.id_data, err));
     }
     r.sum = gg_collect_next(w->c, r.e, err);
     if (!r.sum)
         return GGUF_E_NOMEM;
-    gguf_pool_run(w->pool, add, &r);
+    gguf_pool_run(w->pool, add_columns, &r);
     return GGUF_OK;
 }
 
@@ -291,7 +291,7 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
     struct gg_collect_watch *w = user;
     struct weight *of = weight_met(w, t);
     if (done)
-        return !of || take(w, t, of, &w->err) == GGUF_OK;
+        return !of || take_inputs(w, t, of, &w->err) == GGUF_OK;
     while (w->at < w->graph->n_nodes && w->graph->nodes[w->at] != t)
         w->at++;
     return w->at >= w->end ? GG_SCHED_END : of != NULL;
@@ -387,6 +387,6 @@ enum gguf_status gg_collect_states(struct gg_collect_watch *w,
     /* no pass uses it */
     r.e->n_used = 0;
     r.sum = gg_collect_next(w->c, r.e, err);
-    gguf_pool_run(w->pool, add, &r);
+    gguf_pool_run(w->pool, add_columns, &r);
     return GGUF_OK;
 }

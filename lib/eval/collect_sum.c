@@ -19,7 +19,7 @@ struct gg_collect_entry *gg_collect_find(const struct gguf_collect *c,
     return i == GG_INDEX_NONE ? NULL : c->entries[i];
 }
 
-static void *array(struct gguf_collect *c, uint64_t n, size_t size)
+static void *alloc_array(struct gguf_collect *c, uint64_t n, size_t size)
 {
     size_t bytes;
     if (gg_ckd_array(&bytes, n, size))
@@ -48,18 +48,19 @@ enum gguf_status gg_collect_add_entry(struct gguf_collect *c,
             return GGUF_E_NOMEM;
         c->entries = grown;
     }
-    struct gg_collect_entry *e = array(c, 1, sizeof *e);
+    struct gg_collect_entry *e = alloc_array(c, 1, sizeof *e);
     if (!e)
         return gg_error_set_nomem(err, sizeof *e);
     *e = (struct gg_collect_entry){
         .name = gg_mem_arena_strndup(&c->arena, name.data, name.size),
         .n_cols = n_cols,
         .n_mats = n_mats,
-        .chunk = array(c, n, sizeof *e->chunk),
-        .chunk_count = array(c, n_mats, sizeof *e->chunk_count),
-        .total = { array(c, n, sizeof *e->total.high),
-                   array(c, n, sizeof *e->total.low), array(c, n, 1) },
-        .count = array(c, n_mats, sizeof *e->count),
+        .chunk = alloc_array(c, n, sizeof *e->chunk),
+        .chunk_count = alloc_array(c, n_mats, sizeof *e->chunk_count),
+        .total = { alloc_array(c, n, sizeof *e->total.high),
+                   alloc_array(c, n, sizeof *e->total.low),
+                   alloc_array(c, n, 1) },
+        .count = alloc_array(c, n_mats, sizeof *e->count),
     };
     if (!e->name || !e->chunk || !e->chunk_count || !e->total.high ||
         !e->total.low || !e->total.place || !e->count)
@@ -190,7 +191,7 @@ double *gg_collect_next(struct gguf_collect *c, struct gg_collect_entry *e,
             return NULL;
         e->again = grown;
     }
-    double *sums = array(c, n, sizeof *sums);
+    double *sums = alloc_array(c, n, sizeof *sums);
     if (sums)
         e->again[e->n_again++] = sums;
     else
@@ -198,7 +199,7 @@ double *gg_collect_next(struct gguf_collect *c, struct gg_collect_entry *e,
     return sums;
 }
 
-static void forget(struct gg_collect_entry *e)
+static void clear_entry(struct gg_collect_entry *e)
 {
     const size_t n = (size_t)(e->n_cols * e->n_mats);
     memset(e->chunk, 0, n * sizeof *e->chunk);
@@ -212,7 +213,7 @@ void gg_collect_begin_chunk(struct gguf_collect *c)
 {
     for (size_t k = 0; k < c->n_entries; k++)
         if (c->entries[k]->met)
-            forget(c->entries[k]);
+            clear_entry(c->entries[k]);
 }
 
 static void add_uses(struct gg_collect_entry *e)
@@ -230,7 +231,7 @@ static bool is_finite(const struct gg_collect_entry *e)
     return true;
 }
 
-static void put(struct gg_collect_entry *e)
+static void put_entry(struct gg_collect_entry *e)
 {
     for (uint64_t i = 0; i < e->n_cols * e->n_mats; i++)
         gg_collect_put(&e->total, i, e->chunk[i]);
@@ -254,8 +255,8 @@ const char *gg_collect_end(struct gguf_collect *c, bool drop)
         if (!e->met)
             continue;
         if (!drop && !bad)
-            put(e);
-        forget(e);
+            put_entry(e);
+        clear_entry(e);
         e->n_ends++;
     }
     return bad;

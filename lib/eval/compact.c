@@ -65,7 +65,7 @@ struct odds {
     struct gg_range_coder_odds longer[2][MOST_BITS], half[2][MOST_BITS];
 };
 
-static unsigned around(uint32_t before)
+static unsigned neighbour_class(uint32_t before)
 {
     static const uint8_t least[N_AROUND] = { 0, 1, 3, 5, 8, 12, 17 };
     unsigned n = 0, k = N_AROUND - 1;
@@ -76,7 +76,7 @@ static unsigned around(uint32_t before)
     return k;
 }
 
-static void expect(struct odds *o, uint32_t n, uint32_t n_vocab)
+static void expect_tokens(struct odds *o, uint32_t n, uint32_t n_vocab)
 {
     /* of 65536: that there are tokens about, and that they go on */
     static const uint16_t there[N_AROUND] = { 1, 2, 4, 6, 10, 14, 20 };
@@ -146,7 +146,7 @@ static double ln_of(unsigned code)
 
 /* From 0 to 1, the same for the same number (splitmix64: Steele, Lea and Flood,
  * OOPSLA 2014). */
-static double drawn(uint64_t number)
+static double draw_uniform(uint64_t number)
 {
     uint64_t z = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -186,7 +186,8 @@ static bool is_there(struct walk *k, uint32_t i, bool *is_large,
     return true;
 }
 
-static uint32_t count(const struct row *row, unsigned weight, double *tail)
+static uint32_t count_tokens(const struct row *row, unsigned weight,
+                             double *tail)
 {
     struct walk k = { row, ln_of(weight), row->start, 0 };
     bool is_large;
@@ -206,11 +207,11 @@ static size_t put_tokens(const struct row *row, unsigned weight, uint32_t n,
     struct odds o;
     uint32_t before = 0, steps;
     bool is_large;
-    expect(&o, n, row->n_vocab);
+    expect_tokens(&o, n, row->n_vocab);
     gg_range_coder_write_begin(&w, out, room);
     for (uint32_t i = 0; n && i < row->n_vocab && !w.full; i++) {
         const bool there = is_there(&k, i, &is_large, &steps);
-        gg_range_coder_write(&w, &o.there[around(before)], there);
+        gg_range_coder_write(&w, &o.there[neighbour_class(before)], there);
         before = before << 1 | there;
         if (!there)
             continue;
@@ -223,26 +224,26 @@ static size_t put_tokens(const struct row *row, unsigned weight, uint32_t n,
 }
 
 /* One try: is it the best so far, of those that fit? */
-static size_t attempt(const struct row *row, unsigned weight, size_t most,
-                      uint8_t *out, struct gg_compact_row *about)
+static size_t try_weight(const struct row *row, unsigned weight, size_t most,
+                         uint8_t *out, struct gg_compact_row *about)
 {
     *about = (struct gg_compact_row){ .weight = weight };
-    about->n = count(row, weight, &about->tail);
+    about->n = count_tokens(row, weight, &about->tail);
     about->size = put_tokens(row, weight, about->n, most, out);
     return about->size;
 }
 
 /* The weight with which tokens take their room, to a hundredth: what they take
  * falls with it, about as its root. The largest weight, if none fits. */
-static void fit(const struct row *row, size_t room, size_t most, uint8_t *out,
-                struct gg_compact_row *about)
+static void fit_row(const struct row *row, size_t room, size_t most,
+                    uint8_t *out, struct gg_compact_row *about)
 {
     enum { TRIES = 10 };
     double code = log(fmax((double)row->n_vocab / 4, 1)) * GG_COMPACT_STEPS;
     struct gg_compact_row best = { .size = 0 }, one = best;
     for (int i = 0; i < TRIES; i++) {
         code = fmin(fmax(rint(code), 0), GG_COMPACT_LEAST);
-        attempt(row, (unsigned)code, most, out, &one);
+        try_weight(row, (unsigned)code, most, out, &one);
         const bool fits = one.size <= room;
         if (fits && (!best.size || one.weight >= best.weight))
             best = one;
@@ -255,7 +256,7 @@ static void fit(const struct row *row, size_t room, size_t most, uint8_t *out,
                 log(0.996 * (double)room / (double)GG_MAX(one.size, 1));
     }
     if (one.weight != best.weight || !best.size)
-        attempt(row, best.weight, most, out, &best);
+        try_weight(row, best.weight, most, out, &best);
     *about = best;
 }
 
@@ -291,11 +292,11 @@ void gg_compact_encode(const float *row, uint32_t n_vocab, gguf_token next,
     uint32_t top = 0;
     for (uint32_t i = 1; i < n_vocab; i++)
         top = row[i] > row[top] ? i : top;
-    const struct row r = { row, n_vocab, norm, drawn(number) };
+    const struct row r = { row, n_vocab, norm, draw_uniform(number) };
     const size_t most = gg_compact_most(n_vocab, room) - GG_COMPACT_HEAD;
     uint8_t *tokens = out + GG_COMPACT_HEAD;
-    fit(&r, room - GG_MIN(room, head_size(n_vocab, room)), most, tokens,
-        about);
+    fit_row(&r, room - GG_MIN(room, head_size(n_vocab, room)), most, tokens,
+            about);
     uint8_t body[NLL + WEIGHT + 2 * NUMBER], *p = body;
     store_float(p, fmaxf(nll, 0));
     gg_bytes_store16le(p + NLL, (uint16_t)about->weight);
@@ -315,8 +316,8 @@ struct input {
     uint64_t at, left, off;
 };
 
-static enum gguf_status need(const struct input *in, uint64_t n,
-                             struct gguf_error *err)
+static enum gguf_status need_bytes(const struct input *in, uint64_t n,
+                                   struct gguf_error *err)
 {
     return in->left - in->at >= n
                ? GGUF_OK
@@ -330,7 +331,7 @@ static enum gguf_status check_number(struct input *in, uint64_t most,
     const uint64_t begin = in->at;
     uint64_t v = 0;
     for (unsigned shift = 0; shift <= 28; shift += 7) {
-        GG_TRY(need(in, 1, err));
+        GG_TRY(need_bytes(in, 1, err));
         const uint8_t byte = in->data[in->at++];
         v |= (uint64_t)(byte & 127) << shift;
         if (!(byte & 128))
@@ -352,9 +353,9 @@ enum gguf_status gg_compact_check(const uint8_t *data, uint64_t left,
     struct input in = { data, 0, left, off };
     uint64_t body, v;
     GG_TRY(check_number(&in, UINT32_MAX, &body, err));
-    GG_TRY(need(&in, body, err));
+    GG_TRY(need_bytes(&in, body, err));
     in.left = in.at + body;
-    GG_TRY(need(&in, NLL + WEIGHT, err));
+    GG_TRY(need_bytes(&in, NLL + WEIGHT, err));
     const double nll = gg_compact_nll(data);
     if (!isfinite(nll) || nll < 0)
         return gg_error_set(err, GGUF_E_FORMAT, off + in.at,
@@ -398,7 +399,7 @@ static double small_term(uint32_t steps, double ln_w, double ln_q)
 }
 
 /* What all tokens of the second kind add, drawn or not. */
-static double control(double w, double ln_w, double ln_q)
+static double control_sum(double w, double ln_w, double ln_q)
 {
     return ln_q > ln_w + log(CONTROL) ? exp(ln_q) - CONTROL * w : 0;
 }
@@ -414,7 +415,7 @@ double gg_compact_divergence(const uint8_t *data, const float *q, double nq,
     p = get_number(p, &n);
     struct gg_range_coder_reader r;
     struct odds o;
-    expect(&o, n, (uint32_t)n_vocab);
+    expect_tokens(&o, n, (uint32_t)n_vocab);
     gg_range_coder_read_begin(&r, p, (size_t)(end - p));
     size_t best = 0;
     double sum = 0;
@@ -422,7 +423,7 @@ double gg_compact_divergence(const uint8_t *data, const float *q, double nq,
         const double ln_q = (double)q[i] - nq;
         best = q[i] > q[best] ? i : best;
         const bool there =
-            n && gg_range_coder_read(&r, &o.there[around(before)]);
+            n && gg_range_coder_read(&r, &o.there[neighbour_class(before)]);
         before = before << 1 | there;
         n -= there;
         const bool is_large = there && gg_range_coder_read(&r, &o.is_large);
@@ -431,7 +432,7 @@ double gg_compact_divergence(const uint8_t *data, const float *q, double nq,
             sum += large_term(steps, ln_w, ln_q);
         else
             sum += (there ? small_term(steps, ln_w, ln_q) : 0) +
-                   control(w, ln_w, ln_q);
+                   control_sum(w, ln_w, ln_q);
     }
     *top_base = top;
     *top_model = best;

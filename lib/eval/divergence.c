@@ -31,7 +31,7 @@ struct top {
     size_t at;
 };
 
-static void look(struct top *t, double v, size_t at)
+static void offer_top(struct top *t, double v, size_t at)
 {
     if (v > t->value)
         *t = (struct top){ v, at };
@@ -56,8 +56,8 @@ static double logits_row(const void *user, size_t i, const float *logits,
     struct top tq = { -(double)INFINITY, 0 }, tb = tq;
     double w_sum = 0, sum = 0;
     for (size_t k = 0; k < n; k++) {
-        look(&tb, (double)row[k], k);
-        look(&tq, (double)logits[k], k);
+        offer_top(&tb, (double)row[k], k);
+        offer_top(&tq, (double)logits[k], k);
     }
     const double off = tb.value - (double)logits[tb.at];
     for (size_t k = 0; k < n; k++) {
@@ -98,8 +98,8 @@ static void one_row(const struct gg_divergence_base *base, size_t row,
         base->block(base->user, row, nb, at, n, b);
         for (size_t i = 0; i < n; i++) {
             const double q = (double)logits[at + i] - nq;
-            look(&tq, q, at + i);
-            look(&tb, b[i], at + i);
+            offer_top(&tq, q, at + i);
+            offer_top(&tb, b[i], at + i);
             const double p = b[i] > base->floor ? exp(b[i]) : 0;
             sum += p > 0 ? p * (b[i] - q) : 0;
         }
@@ -115,7 +115,7 @@ struct job {
     struct gguf_kld_token *token;
 };
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void compare_rows(void *user, unsigned ith, unsigned nth)
 {
     const struct job *j = user;
     const size_t end = j->n * (ith + 1) / nth;
@@ -130,5 +130,5 @@ void gg_divergence_rows(struct gguf_pool *pool,
                         struct gguf_kld_token *token)
 {
     struct job j = { base, logits, n_vocab, n, token };
-    gguf_pool_run(pool, run, &j);
+    gguf_pool_run(pool, compare_rows, &j);
 }

@@ -62,10 +62,10 @@ enum gguf_status gg_first_fault_tell(const struct gg_first_fault_place *p,
 }
 
 /* All of the batch, and its logits. */
-static enum gguf_status again(struct gguf_session *s,
-                              const struct gguf_batch *batch,
-                              struct gg_first_fault_place *p,
-                              struct gguf_error *err)
+static enum gguf_status decode_again(struct gguf_session *s,
+                                     const struct gguf_batch *batch,
+                                     struct gg_first_fault_place *p,
+                                     struct gguf_error *err)
 {
     const float *logits;
     GG_TRY(gguf_session_clear(s, err));
@@ -78,8 +78,8 @@ static enum gguf_status again(struct gguf_session *s,
     return GGUF_OK;
 }
 
-static void find(const struct gg_first_fault_place *p, size_t model,
-                 const struct gguf_batch *batch, struct gguf_error *err)
+static void find_cause(const struct gg_first_fault_place *p, size_t model,
+                       const struct gguf_batch *batch, struct gguf_error *err)
 {
     struct gguf_session *s = p->session[model];
     gguf_session_graph_fn *const on_graph = s->on_graph;
@@ -90,7 +90,7 @@ static void find(const struct gg_first_fault_place *p, size_t model,
         return; /* it was not found */
     s->on_graph = NULL;
     s->look.on = true;
-    enum gguf_status st = again(s, batch, &place, &where);
+    enum gguf_status st = decode_again(s, batch, &place, &where);
     st = gg_first_fault_tell(&place, model, st, &where);
     s->look.on = false;
     s->on_graph = on_graph;
@@ -104,5 +104,5 @@ void gg_first_fault_find(const struct gg_first_fault_place *p,
                          struct gguf_error *err)
 {
     for (size_t i = 0; i < p->n_models; i++)
-        find(p, i, batch, err);
+        find_cause(p, i, batch, err);
 }

@@ -65,8 +65,8 @@ static void sum_chunk(struct gguf_kld *k)
     s->dp4 += one.dp4;
 }
 
-static enum gguf_status reserve(struct gguf_kld *k, size_t n,
-                                struct gguf_error *err)
+static enum gguf_status reserve_tokens(struct gguf_kld *k, size_t n,
+                                       struct gguf_error *err)
 {
     uint64_t least;
     if (gg_ckd_add(&least, k->n, n) || least > SIZE_MAX)
@@ -83,8 +83,9 @@ static enum gguf_status reserve(struct gguf_kld *k, size_t n,
 
 /* ---- the sink ---- */
 
-static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
-                              struct gguf_error *err)
+static enum gguf_status begin_scan(void *user,
+                                   const struct gguf_scan_info *info,
+                                   struct gguf_error *err)
 {
     struct gguf_kld *k = user;
     const size_t last =
@@ -122,7 +123,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
                                  struct gguf_error *err)
 {
     struct gguf_kld *k = user;
-    GG_TRY(reserve(k, rows->n, err));
+    GG_TRY(reserve_tokens(k, rows->n, err));
     struct gguf_kld_token *t = k->token + k->n;
     const double *x = gguf_scan_nll_of(rows, k->p.model);
     struct gg_baseline_rows saved;
@@ -162,8 +163,8 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
     return GGUF_OK;
 }
 
-static enum gguf_status end(void *user, enum gguf_status st,
-                            struct gguf_error *err)
+static enum gguf_status end_scan(void *user, enum gguf_status st,
+                                 struct gguf_error *err)
 {
     struct gguf_kld *k = user;
     (void)st;
@@ -188,10 +189,10 @@ enum gguf_status gguf_kld_create(struct gguf_kld **out,
     k->p = p;
     k->sink = (struct gguf_sink)GGUF_SINK_INIT;
     k->sink.user = k;
-    k->sink.begin = begin;
+    k->sink.begin = begin_scan;
     k->sink.rows = add_rows;
     k->sink.chunk = end_chunk;
-    k->sink.end = end;
+    k->sink.end = end_scan;
     *out = k;
     return GGUF_OK;
 }
@@ -225,7 +226,7 @@ enum gguf_status gguf_kld_add(struct gguf_kld *kld,
             !isfinite(token[i].kld))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "token %zu of %zu: not a number", i + 1, n);
-    GG_TRY(reserve(kld, n, err));
+    GG_TRY(reserve_tokens(kld, n, err));
     for (size_t i = 0; i < n; i++)
         kld->token[kld->n++] = token[i];
     sum_chunk(kld);

@@ -22,38 +22,38 @@ double gguf_kld_quantile(unsigned i)
 /* ---- means ---- */
 
 /* Rounding makes a variance of equal numbers less than 0. */
-static double root(double v)
+static double root_of(double v)
 {
     return v > 0 ? sqrt(v) : v <= 0 ? 0 : v;
 }
 
 /* Mean and standard error, of sums of values and of their squares. */
-static struct gguf_figure mean(double n, double sum, double squares)
+static struct gguf_figure mean_of(double n, double sum, double squares)
 {
     const double m = sum / n;
     if (n < 2)
         return (struct gguf_figure){ m, NAN };
-    return (struct gguf_figure){ m, root((squares / n - m * m) / (n - 1)) };
+    return (struct gguf_figure){ m, root_of((squares / n - m * m) / (n - 1)) };
 }
 
 /* exp of a mean. */
-static struct gguf_figure grown(struct gguf_figure m)
+static struct gguf_figure exp_of(struct gguf_figure m)
 {
     const double v = exp(m.value);
     return (struct gguf_figure){ v, v * m.error };
 }
 
-static void means(const struct gg_kld_sums *s, struct gguf_kld_stats *out)
+static void set_means(const struct gg_kld_sums *s, struct gguf_kld_stats *out)
 {
     const double n = (double)s->n;
-    const struct gguf_figure x = mean(n, s->x, s->xx);
-    const struct gguf_figure b = mean(n, s->b, s->bb);
+    const struct gguf_figure x = mean_of(n, s->x, s->xx);
+    const struct gguf_figure b = mean_of(n, s->b, s->bb);
     const double cov = (s->xb / n - x.value * b.value) / (n - 1);
     out->n = s->n;
-    out->ppl = grown(x);
-    out->ppl_base = grown(b);
-    out->ln_ratio = mean(n, s->d, s->dd);
-    out->ratio = grown(out->ln_ratio);
+    out->ppl = exp_of(x);
+    out->ppl_base = exp_of(b);
+    out->ln_ratio = mean_of(n, s->d, s->dd);
+    out->ratio = exp_of(out->ln_ratio);
     const double r = cov / (x.error * b.error);
     out->correlation.value = r > 1 ? 1 : r;
     out->correlation.error =
@@ -61,11 +61,11 @@ static void means(const struct gg_kld_sums *s, struct gguf_kld_stats *out)
     const double p = out->ppl.value, pb = out->ppl_base.value;
     out->difference.value = p - pb;
     out->difference.error =
-        root(out->ppl.error * out->ppl.error +
-             out->ppl_base.error * out->ppl_base.error - 2 * p * pb * cov);
-    out->kld = mean(n, s->kld, s->kld2);
-    out->dp = mean(n, s->dp, s->dp2);
-    const struct gguf_figure square = mean(n, s->dp2, s->dp4);
+        root_of(out->ppl.error * out->ppl.error +
+                out->ppl_base.error * out->ppl_base.error - 2 * p * pb * cov);
+    out->kld = mean_of(n, s->kld, s->kld2);
+    out->dp = mean_of(n, s->dp, s->dp2);
+    const struct gguf_figure square = mean_of(n, s->dp2, s->dp4);
     out->dp_rms.value = sqrt(square.value);
     out->dp_rms.error =
         square.value > 0 ? square.error / (2 * out->dp_rms.value) : 0;
@@ -81,7 +81,7 @@ static void no_quantiles(struct gguf_figure *at)
 }
 
 /* What can be said without tokens: nothing. */
-static void nothing(struct gguf_kld_stats *s)
+static void clear_stats(struct gguf_kld_stats *s)
 {
     const struct gguf_figure none = { NAN, NAN };
     s->ppl = s->ppl_base = s->correlation = s->ln_ratio = s->ratio = none;
@@ -91,9 +91,9 @@ static void nothing(struct gguf_kld_stats *s)
 static void all_means(const struct gguf_kld *k, struct gguf_kld_stats *own)
 {
     if (k->sums.n)
-        means(&k->sums, own);
+        set_means(&k->sums, own);
     else
-        nothing(own);
+        clear_stats(own);
     no_quantiles(own->kld_at);
     no_quantiles(own->dp_at);
 }
@@ -116,7 +116,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Between two of n sorted values; at from 0 to n - 1. */
-static double between(const double *v, size_t n, double at)
+static double quantile_at(const double *v, size_t n, double at)
 {
     at = at < 0 ? 0 : at > (double)(n - 1) ? (double)(n - 1) : at;
     const size_t i = (size_t)at;
@@ -132,11 +132,11 @@ static void at_quantiles(double *v, size_t n, struct gguf_figure *out)
     for (int i = 0; i < GGUF_KLD_N_QUANTILES; i++) {
         const double f = quantiles[i], at = f * (double)(n - 1);
         const double wide = sqrt((double)n * f * (1 - f));
-        out[i].value = between(v, n, at);
-        out[i].error =
-            f > 0 && f < 1
-                ? (between(v, n, at + wide) - between(v, n, at - wide)) / 2
-                : (double)NAN;
+        out[i].value = quantile_at(v, n, at);
+        out[i].error = f > 0 && f < 1 ? (quantile_at(v, n, at + wide) -
+                                         quantile_at(v, n, at - wide)) /
+                                            2
+                                      : (double)NAN;
     }
 }
 

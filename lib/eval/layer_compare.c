@@ -96,8 +96,9 @@ static enum gguf_status pair_up(struct compare *c, struct gguf_error *err)
 
 /* The base or the model has something at a token's position that is not: where
  * does it come from? */
-static enum gguf_status blame(struct compare *c, int side, const char *name,
-                              uint32_t pos, struct gguf_error *err)
+static enum gguf_status blame_value(struct compare *c, int side,
+                                    const char *name, uint32_t pos,
+                                    struct gguf_error *err)
 {
     struct gguf_error own;
     struct gguf_error *e = err ? err : &own;
@@ -115,18 +116,18 @@ static enum gguf_status blame(struct compare *c, int side, const char *name,
     return GGUF_E_NONFINITE;
 }
 
-static enum gguf_status add(struct compare *c,
-                            const struct gg_layer_sums_rows *r,
-                            struct gguf_error *err)
+static enum gguf_status add_rows(struct compare *c,
+                                 const struct gg_layer_sums_rows *r,
+                                 struct gguf_error *err)
 {
     size_t bad;
     bool is_q;
     GG_TRY(gg_layer_sums_add(c->l, c->p->pool, r, &bad, &is_q, err));
     if (bad == r->n)
         return GGUF_OK;
-    return blame(c, is_q ? Q : B, r->name,
-                 r->pos ? (uint32_t)r->pos[bad] : r->first + (uint32_t)bad,
-                 err);
+    return blame_value(
+        c, is_q ? Q : B, r->name,
+        r->pos ? (uint32_t)r->pos[bad] : r->first + (uint32_t)bad, err);
 }
 
 /* ---- a micro-batch ---- */
@@ -172,7 +173,7 @@ static enum gguf_status compare_pair(struct compare *c,
     r.b = data[B];
     r.n = n[Q];
     r.size = size[Q];
-    return add(c, &r, err);
+    return add_rows(c, &r, err);
 }
 
 static enum gguf_status compare_pass(struct compare *c, struct gguf_error *err)
@@ -201,7 +202,7 @@ static enum gguf_status compare_logits(struct compare *c,
         r.n = GG_MIN(most, n - i);
         GG_TRY(gguf_session_logits(c->s[Q], i, r.n, &r.q, err));
         GG_TRY(gguf_session_logits(c->s[B], i, r.n, &r.b, err));
-        GG_TRY(add(c, &r, err));
+        GG_TRY(add_rows(c, &r, err));
         c->l->next = next;
     }
     return GGUF_OK;
@@ -209,7 +210,7 @@ static enum gguf_status compare_logits(struct compare *c,
 
 /* ---- chunks ---- */
 
-static void fill(struct compare *c)
+static void fill_batch(struct compare *c)
 {
     const struct gg_window w = gg_window_at(&c->windows, c->chunk);
     memcpy(c->token, c->text + w.begin, w.n * sizeof *c->token);
@@ -225,7 +226,7 @@ static enum gguf_status compare_chunk(struct compare *c,
                                       struct gguf_error *err)
 {
     bool more[2] = { true, true };
-    fill(c);
+    fill_batch(c);
     for (int i = 0; i < 2; i++) {
         GG_TRY(gguf_session_clear(c->s[i], err));
         GG_TRY(gg_session_plan(c->s[i], &c->batch, err));
@@ -239,7 +240,8 @@ static enum gguf_status compare_chunk(struct compare *c,
     return compare_logits(c, err);
 }
 
-static enum gguf_status report(const struct compare *c, struct gguf_error *err)
+static enum gguf_status report_progress(const struct compare *c,
+                                        struct gguf_error *err)
 {
     if (c->p->progress && c->p->progress(c->p->user, c->done, c->n_tok))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
@@ -249,11 +251,11 @@ static enum gguf_status report(const struct compare *c, struct gguf_error *err)
 
 static enum gguf_status compare_all(struct compare *c, struct gguf_error *err)
 {
-    GG_TRY(report(c, err));
+    GG_TRY(report_progress(c, err));
     for (c->chunk = c->begin; c->chunk < c->end; c->chunk++) {
         GG_TRY(compare_chunk(c, err));
         c->done += c->batch.n;
-        GG_TRY(report(c, err));
+        GG_TRY(report_progress(c, err));
     }
     if (!c->l->n)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
@@ -264,7 +266,8 @@ static enum gguf_status compare_all(struct compare *c, struct gguf_error *err)
 
 /* ---- setting up ---- */
 
-static enum gguf_status check(const struct compare *c, struct gguf_error *err)
+static enum gguf_status check_sessions(const struct compare *c,
+                                       struct gguf_error *err)
 {
     const uint32_t n_ctx = c->p->n_ctx;
     if (!c->s[Q] || !c->s[B] || c->s[Q] == c->s[B])
@@ -292,8 +295,8 @@ static enum gguf_status check(const struct compare *c, struct gguf_error *err)
                                    gguf_session_model(c->s[Q]), err);
 }
 
-static enum gguf_status plan(struct compare *c, size_t n,
-                             struct gguf_error *err)
+static enum gguf_status plan_chunks(struct compare *c, size_t n,
+                                    struct gguf_error *err)
 {
     const struct gguf_scan_params *p = c->p;
     const struct gguf_allocator *a = c->l->allocator;
@@ -321,7 +324,7 @@ static enum gguf_status plan(struct compare *c, size_t n,
     return GGUF_OK;
 }
 
-static void fini(struct compare *c)
+static void fini_compare(struct compare *c)
 {
     const struct gguf_allocator *a = c->l->allocator;
     gg_window_fini(&c->windows);
@@ -342,12 +345,12 @@ gguf_layers_run(struct gguf_layers **out, struct gguf_session *model,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_scan_params", err));
     p.first = 0; /* all tokens are outputs */
-    GG_TRY(check(&c, err));
+    GG_TRY(check_sessions(&c, err));
     c.l = gg_mem_alloc_zero(base->allocator, 1, sizeof *c.l);
     if (!c.l)
         return gg_error_set_nomem(err, sizeof *c.l);
     c.l->allocator = c.windows.allocator = base->allocator;
-    enum gguf_status st = plan(&c, n, err);
+    enum gguf_status st = plan_chunks(&c, n, err);
     if (st == GGUF_OK)
         st = compare_all(&c, err);
     for (int i = 0; i < 2; i++) {
@@ -355,7 +358,7 @@ gguf_layers_run(struct gguf_layers **out, struct gguf_session *model,
             gguf_session_clear(c.s[i], st == GGUF_OK ? err : NULL);
         st = st == GGUF_OK ? cleared : st;
     }
-    fini(&c);
+    fini_compare(&c);
     if (st == GGUF_OK)
         *out = c.l;
     else

@@ -32,7 +32,7 @@ static void add_token(struct gg_layer_sums_vec *s, const float *q,
     *s = (struct gg_layer_sums_vec){ qb2, q2, b2, qb };
 }
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void sum_rows(void *user, unsigned ith, unsigned nth)
 {
     const struct job *j = user;
     const struct gg_layer_sums_rows *r = j->rows;
@@ -42,8 +42,8 @@ static void run(void *user, unsigned ith, unsigned nth)
                   r->size);
 }
 
-static enum gguf_status reserve(struct gguf_layers *l, size_t n,
-                                struct gguf_error *err)
+static enum gguf_status reserve_layers(struct gguf_layers *l, size_t n,
+                                       struct gguf_error *err)
 {
     l->token = gg_mem_renew(l->allocator, l->token, &l->n_token,
                             sizeof *l->token, n, err);
@@ -63,9 +63,9 @@ static void read_name(struct gguf_layers_entry *e)
     e->what = *end == '.' ? end + 1 : end;
 }
 
-static enum gguf_status append(struct gguf_layers *l, const char *name,
-                               struct gg_layer_sums **out,
-                               struct gguf_error *err)
+static enum gguf_status append_layer(struct gguf_layers *l, const char *name,
+                                     struct gg_layer_sums **out,
+                                     struct gguf_error *err)
 {
     if (l->n == l->cap) {
         struct gg_layer_sums **list =
@@ -94,27 +94,28 @@ void gg_layer_sums_begin(struct gguf_layers *l)
 }
 
 /* The next one of that name that the pass has not had. */
-static enum gguf_status find(struct gguf_layers *l, const char *name,
-                             struct gg_layer_sums **out,
-                             struct gguf_error *err)
+static enum gguf_status find_layer(struct gguf_layers *l, const char *name,
+                                   struct gg_layer_sums **out,
+                                   struct gguf_error *err)
 {
     size_t i = l->next;
     while (i < l->n && strcmp(l->list[i]->name, name) != 0)
         i++;
     if (i == l->n)
-        GG_TRY(append(l, name, out, err));
+        GG_TRY(append_layer(l, name, out, err));
     *out = l->list[i];
     l->next = i + 1;
     return GGUF_OK;
 }
 
-static double ratio(double a, double b)
+static double ratio_of(double a, double b)
 {
     return a == 0 ? 0 : sqrt(a / b);
 }
 
-static void add(struct gg_layer_sums *s, const struct gg_layer_sums_rows *r,
-                const struct gg_layer_sums_vec *token)
+static void add_rows(struct gg_layer_sums *s,
+                     const struct gg_layer_sums_rows *r,
+                     const struct gg_layer_sums_vec *token)
 {
     struct gg_layer_sums_vec *all = &s->all;
     for (size_t i = 0; i < r->n; i++) {
@@ -142,17 +143,17 @@ enum gguf_status gg_layer_sums_add(struct gguf_layers *l,
                                    struct gguf_error *err)
 {
     struct gg_layer_sums *s;
-    GG_TRY(reserve(l, r->n, err));
+    GG_TRY(reserve_layers(l, r->n, err));
     struct job j = { r, l->token };
-    gguf_pool_run(pool, run, &j);
+    gguf_pool_run(pool, sum_rows, &j);
     for (*bad = 0; *bad < r->n; ++*bad) {
         const struct gg_layer_sums_vec *t = &l->token[*bad];
         *bad_q = !isfinite(t->q2);
         if (*bad_q || !isfinite(t->b2))
             return GGUF_OK;
     }
-    GG_TRY(find(l, r->name, &s, err));
-    add(s, r, l->token);
+    GG_TRY(find_layer(l, r->name, &s, err));
+    add_rows(s, r, l->token);
     return GGUF_OK;
 }
 
@@ -162,7 +163,7 @@ void gg_layer_sums_finish(struct gguf_layers *l)
         struct gguf_layers_entry *e = &l->list[i]->entry;
         const struct gg_layer_sums_vec *s = &l->list[i]->all;
         const bool none = s->q2 == 0 && s->b2 == 0;
-        e->error = ratio(s->qb2, s->b2);
+        e->error = ratio_of(s->qb2, s->b2);
         e->cosine = none ? 1 : s->qb / (sqrt(s->q2) * sqrt(s->b2));
         e->rms = sqrt(s->b2 / (double)l->list[i]->n_el);
         if (e->worst < 0)

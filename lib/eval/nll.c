@@ -17,7 +17,7 @@ struct job {
     double *nll;
 };
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void compute_rows(void *user, unsigned ith, unsigned nth)
 {
     const struct job *j = user;
     size_t end = j->n_rows * (ith + 1) / nth;
@@ -38,7 +38,7 @@ void gg_nll_rows(struct gguf_pool *pool, const float *logits, size_t n_vocab,
                      .token = token,
                      .nll = nll };
     gg_vec_kern_init(&j.vec, gg_kern_cpu_detect());
-    gguf_pool_run(pool, run, &j);
+    gguf_pool_run(pool, compute_rows, &j);
 }
 
 enum gguf_status gg_nll_blame(const struct gguf_session *session,

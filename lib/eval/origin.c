@@ -11,7 +11,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-static void hex(char out[33], XXH3_state_t *x)
+static void write_hex(char out[33], XXH3_state_t *x)
 {
     struct gguf_digest d = { .algo = GGUF_DIGEST_XXH3_128 };
     XXH128_canonical_t canonical;
@@ -79,7 +79,7 @@ static void digest_model(char out[33], XXH3_state_t *x,
         for (size_t k = 0; k < gguf_file_n_tensors(f); k++)
             add_tensor(x, f, gguf_file_tensor(f, k));
     }
-    hex(out, x);
+    write_hex(out, x);
 }
 
 static void digest_text(char out[33], XXH3_state_t *x, const gguf_token *token,
@@ -88,7 +88,7 @@ static void digest_text(char out[33], XXH3_state_t *x, const gguf_token *token,
     (void)XXH3_128bits_reset(x);
     for (size_t i = 0; i < n; i++)
         add_number(x, (uint64_t)token[i]);
-    hex(out, x);
+    write_hex(out, x);
 }
 
 /* Types of keys and values in memory, which decide digits. */
@@ -138,8 +138,9 @@ enum gguf_status gg_origin_tell(struct gg_origin *o,
     return GGUF_OK;
 }
 
-static enum gguf_status differ(const char *what, const char *of, const char *a,
-                               const char *b, struct gguf_error *err)
+static enum gguf_status refuse_differing(const char *what, const char *of,
+                                         const char *a, const char *b,
+                                         struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                         "%s of another %s: %s, not %s", what, of, b, a);
@@ -150,16 +151,16 @@ enum gguf_status gg_origin_check(const struct gg_origin *a,
                                  struct gguf_error *err)
 {
     if (strcmp(a->model, b->model) != 0)
-        return differ(what, "model", a->model, b->model, err);
+        return refuse_differing(what, "model", a->model, b->model, err);
     if (a->n_tokens != b->n_tokens)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "%s of another text: %" PRIu64
                             " tokens, not %" PRIu64,
                             what, b->n_tokens, a->n_tokens);
     if (strcmp(a->text, b->text) != 0)
-        return differ(what, "text", a->text, b->text, err);
+        return refuse_differing(what, "text", a->text, b->text, err);
     return strcmp(a->cache, b->cache) != 0
-               ? differ(what, "type of keys and values", a->cache, b->cache,
-                        err)
+               ? refuse_differing(what, "type of keys and values", a->cache,
+                                  b->cache, err)
                : GGUF_OK;
 }

@@ -71,8 +71,8 @@ void gguf_part_destroy(struct gguf_part *p)
 
 /* ---- settings and notes ---- */
 
-static struct gg_part_pair *find(const struct gg_part_pairs *l,
-                                 struct gguf_str name)
+static struct gg_part_pair *find_pair(const struct gg_part_pairs *l,
+                                      struct gguf_str name)
 {
     const uint32_t i = gg_index_find(&l->index, name);
     return i == GG_INDEX_NONE ? NULL : &l->list[i];
@@ -100,7 +100,7 @@ enum gguf_status gg_part_put_pair(struct gguf_part *p, struct gg_part_pairs *l,
                             "value with a NUL",
                             gg_str_esc(&esc, name));
     const char *v = gg_mem_arena_strndup(&p->arena, value.data, value.size);
-    struct gg_part_pair *old = find(l, name);
+    struct gg_part_pair *old = find_pair(l, name);
     if (old && v)
         old->value = v;
     if (old && v)
@@ -147,7 +147,7 @@ const char *gguf_part_setting(const struct gguf_part *p, size_t i,
 
 const char *gguf_part_get_note(const struct gguf_part *p, const char *name)
 {
-    const struct gg_part_pair *x = find(&p->notes, gg_str_z(name));
+    const struct gg_part_pair *x = find_pair(&p->notes, gg_str_z(name));
     return x ? x->value : NULL;
 }
 
@@ -274,9 +274,9 @@ enum { SHOWN = 60, BEFORE = 12 }; /* of a long value, before they differ */
 
 /* A setting that b does not have as a has it. Of long values what comes where
  * they differ. */
-static enum gguf_status differ(const struct gg_part_pair *a,
-                               const struct gg_part_pair *b,
-                               struct gguf_error *err)
+static enum gguf_status refuse_setting(const struct gg_part_pair *a,
+                                       const struct gg_part_pair *b,
+                                       struct gguf_error *err)
 {
     const char *x = a ? a->value : "", *y = b ? b->value : "";
     size_t same = 0;
@@ -305,13 +305,14 @@ enum gguf_status gguf_part_check(const struct gguf_part *a,
 {
     for (size_t i = 0; i < a->settings.n; i++) {
         const struct gg_part_pair *x = &a->settings.list[i];
-        const struct gg_part_pair *y = find(&b->settings, gg_str_z(x->name));
+        const struct gg_part_pair *y =
+            find_pair(&b->settings, gg_str_z(x->name));
         if (!y || strcmp(x->value, y->value) != 0)
-            return differ(x, y, err);
+            return refuse_setting(x, y, err);
     }
     for (size_t i = 0; i < b->settings.n; i++)
-        if (!find(&a->settings, gg_str_z(b->settings.list[i].name)))
-            return differ(NULL, &b->settings.list[i], err);
+        if (!find_pair(&a->settings, gg_str_z(b->settings.list[i].name)))
+            return refuse_setting(NULL, &b->settings.list[i], err);
     if (a->n_values != b->n_values)
         return differ_number("numbers for each row", a->n_values, b->n_values,
                              err);

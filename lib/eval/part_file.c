@@ -202,9 +202,9 @@ static enum gguf_status check_sum(const struct gguf_file *f,
     return GGUF_OK;
 }
 
-static enum gguf_status check(const struct gguf_file *f,
-                              const struct gg_part_kind *kind,
-                              struct gguf_error *err)
+static enum gguf_status check_kind(const struct gguf_file *f,
+                                   const struct gg_part_kind *kind,
+                                   struct gguf_error *err)
 {
     const struct gguf_kv *kv = gguf_file_kv_find(f, "general.type");
     struct gguf_str type;
@@ -244,7 +244,7 @@ enum gguf_status gg_part_read(struct gguf_file **out,
     GG_TRY(gguf_file_open(&f, path, &fp, err));
     enum gguf_status st = gg_file_in_memory(f, err);
     if (st == GGUF_OK)
-        st = check(f, kind, err);
+        st = check_kind(f, kind, err);
     if (st == GGUF_OK)
         *out = f;
     else

@@ -77,8 +77,9 @@ static enum gguf_status put_all(const struct gguf_part *p,
     return gg_part_commit(o, err);
 }
 
-static enum gguf_status plan(const struct gguf_part *p, struct gg_part_out *o,
-                             uint64_t n, struct gguf_error *err)
+static enum gguf_status plan_tensors(const struct gguf_part *p,
+                                     struct gg_part_out *o, uint64_t n,
+                                     struct gguf_error *err)
 {
     GG_TRY(gg_part_add(o, counts_name, GGUF_DTYPE_I64, p->n_chunks, 1, err));
     if (p->n_heads && p->n_done)
@@ -105,7 +106,7 @@ enum gguf_status gguf_part_save(const struct gguf_part *p, const char *path,
     if (st == GGUF_OK)
         st = gg_part_begin(&o, &part_kind, m, p->allocator, err);
     if (st == GGUF_OK)
-        st = plan(p, &o, n, err);
+        st = plan_tensors(p, &o, n, err);
     if (st == GGUF_OK)
         st = gg_part_open(&o, path, force, err);
     if (st == GGUF_OK)
@@ -213,9 +214,10 @@ static enum gguf_status find_doubles(const struct gguf_file *f,
                               "'%s' are not of type F64", name.data);
 }
 
-static enum gguf_status load(struct gguf_part **out, const struct gguf_file *f,
-                             const struct gguf_allocator *a,
-                             struct gguf_error *err)
+static enum gguf_status load_part(struct gguf_part **out,
+                                  const struct gguf_file *f,
+                                  const struct gguf_allocator *a,
+                                  struct gguf_error *err)
 {
     struct arrays all = { .f = f,
                           .counts =
@@ -244,7 +246,7 @@ enum gguf_status gguf_part_load(struct gguf_part **out, const char *path,
     *out = NULL;
     GG_TRY(gg_file_params_take(&fp, params, err));
     GG_TRY(gg_part_read(&f, &part_kind, path, &fp, err));
-    const enum gguf_status st = load(out, f, fp.allocator, err);
+    const enum gguf_status st = load_part(out, f, fp.allocator, err);
     gguf_file_close(f);
     if (st != GGUF_OK) {
         gguf_part_destroy(*out);

@@ -30,7 +30,7 @@ double gguf_ppl_error(const struct gguf_ppl *p)
 }
 
 /* p is of any program's size. */
-static struct gguf_ppl take(const struct gguf_ppl *p)
+static struct gguf_ppl take_sums(const struct gguf_ppl *p)
 {
     struct gguf_ppl own = GGUF_PPL_INIT;
     (void)gg_params_take(&own, sizeof own, p, "gguf_ppl", NULL);
@@ -47,10 +47,10 @@ static double count_of(const struct gguf_ppl *p, enum gguf_ppl_unit unit)
 }
 
 /* Nats for each of a unit, and the standard error. */
-static double nats(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
-                   double *error)
+static double nats_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
+                       double *error)
 {
-    const struct gguf_ppl own = take(p);
+    const struct gguf_ppl own = take_sums(p);
     const double n = count_of(&own, unit);
     const double se = gguf_ppl_error(&own) / gguf_ppl_value(&own);
     *error = se * (double)own.n / n;
@@ -61,7 +61,7 @@ double gguf_ppl_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
                     double *error)
 {
     double e;
-    const double value = exp(nats(p, unit, &e));
+    const double value = exp(nats_per(p, unit, &e));
     if (error)
         *error = value * e;
     return value;
@@ -71,13 +71,13 @@ double gguf_ppl_bits(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
                      double *error)
 {
     double e;
-    const double value = nats(p, unit, &e) / log(2);
+    const double value = nats_per(p, unit, &e) / log(2);
     if (error)
         *error = e / log(2);
     return value;
 }
 
-static void add(struct gguf_ppl *sums, const struct gguf_ppl *part)
+static void add_sums(struct gguf_ppl *sums, const struct gguf_ppl *part)
 {
     sums->n += part->n;
     sums->sum += part->sum;
@@ -93,7 +93,7 @@ enum gguf_status gguf_ppl_add(struct gguf_ppl *sums,
     struct gguf_ppl a = GGUF_PPL_INIT, b = GGUF_PPL_INIT;
     GG_TRY(gg_params_take(&a, sizeof a, sums, "gguf_ppl", err));
     GG_TRY(gg_params_take(&b, sizeof b, part, "gguf_ppl", err));
-    add(&a, &b);
+    add_sums(&a, &b);
     return gg_params_give(sums, &a, sizeof a, "gguf_ppl", err);
 }
 
@@ -102,9 +102,9 @@ size_t gguf_ppl_n_chunks(size_t n_tokens, uint32_t n_ctx)
     return n_ctx && n_tokens / n_ctx >= 2 ? n_tokens / n_ctx : 0;
 }
 
-static enum gguf_status check(const struct gguf_session *s, size_t n,
-                              const struct gguf_ppl_params *p,
-                              struct gguf_error *err)
+static enum gguf_status check_params(const struct gguf_session *s, size_t n,
+                                     const struct gguf_ppl_params *p,
+                                     struct gguf_error *err)
 {
     if (!s)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -131,8 +131,9 @@ struct ppl {
     struct gguf_ppl one, all; /* of the chunk at hand, of those before */
 };
 
-static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
-                              struct gguf_error *err)
+static enum gguf_status begin_scan(void *user,
+                                   const struct gguf_scan_info *info,
+                                   struct gguf_error *err)
 {
     struct ppl *s = user;
     (void)err;
@@ -166,7 +167,7 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
     struct ppl *s = user;
     const struct gguf_ppl one = s->one;
     s->one = (struct gguf_ppl){ .struct_size = one.struct_size };
-    add(&s->all, &one);
+    add_sums(&s->all, &one);
     if (s->p->on_chunk &&
         s->p->on_chunk(s->p->user, chunk, s->info->n_chunks, &one, &s->all))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
@@ -175,9 +176,9 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
 }
 
 /* With its own sink before those of the caller. */
-static enum gguf_status run(struct gguf_session *session,
-                            const gguf_token *token, size_t n, struct ppl *s,
-                            struct gguf_error *err)
+static enum gguf_status run_scan(struct gguf_session *session,
+                                 const gguf_token *token, size_t n,
+                                 struct ppl *s, struct gguf_error *err)
 {
     const struct gguf_ppl_params *p = s->p;
     struct gguf_scan_params sp = GGUF_SCAN_PARAMS_INIT;
@@ -188,7 +189,7 @@ static enum gguf_status run(struct gguf_session *session,
     if (!sinks)
         return gg_error_set_nomem(err, (p->n_sinks + 1) * sizeof *sinks);
     sink.user = s;
-    sink.begin = begin;
+    sink.begin = begin_scan;
     sink.rows = add_rows;
     sink.chunk = end_chunk;
     sinks[0] = &sink;
@@ -224,8 +225,8 @@ enum gguf_status gguf_ppl_run(struct gguf_session *session,
     s.one.struct_size = s.all.struct_size =
         GG_MIN(out->struct_size, sizeof *out);
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_ppl_params", err));
-    GG_TRY(check(session, n, &p, err));
-    enum gguf_status st = run(session, token, n, &s, err);
+    GG_TRY(check_params(session, n, &p, err));
+    enum gguf_status st = run_scan(session, token, n, &s, err);
     (void)gg_params_give(out, &s.all, sizeof s.all, "gguf_ppl", NULL);
     return st;
 }

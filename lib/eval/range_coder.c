@@ -7,12 +7,12 @@
 #define LEAST_RANGE (UINT32_C(1) << 24)
 enum { SURE = 65536, LEAST_ODDS = 48, MOST_TRUST = 250 };
 
-static uint32_t part(uint32_t range, const struct gg_range_coder_odds *o)
+static uint32_t part_of(uint32_t range, const struct gg_range_coder_odds *o)
 {
     return (range >> 16) * o->p;
 }
 
-static void learn(struct gg_range_coder_odds *o, bool bit)
+static void update_odds(struct gg_range_coder_odds *o, bool bit)
 {
     const int to = bit ? SURE - LEAST_ODDS : LEAST_ODDS;
     o->p = (uint16_t)(o->p + (to - o->p) / (o->n + 2));
@@ -29,7 +29,7 @@ void gg_range_coder_write_begin(struct gg_range_coder_writer *w, uint8_t *out,
     };
 }
 
-static void put(struct gg_range_coder_writer *w, unsigned byte)
+static void put_byte(struct gg_range_coder_writer *w, unsigned byte)
 {
     if (w->at == w->end) {
         w->full |= byte != 0; /* zeros need not be written */
@@ -39,14 +39,14 @@ static void put(struct gg_range_coder_writer *w, unsigned byte)
 }
 
 /* The highest byte is settled once nothing can be carried into it. */
-static void shift(struct gg_range_coder_writer *w)
+static void shift_byte(struct gg_range_coder_writer *w)
 {
     const unsigned carry = (unsigned)(w->low >> 32);
     if (carry || w->low < UINT32_C(0xff000000)) {
         if (w->begun)
-            put(w, w->held + carry);
+            put_byte(w, w->held + carry);
         for (; w->n_held; w->n_held--)
-            put(w, 0xff + carry);
+            put_byte(w, 0xff + carry);
         w->held = (uint8_t)(w->low >> 24);
         w->begun = true;
     } else {
@@ -55,20 +55,20 @@ static void shift(struct gg_range_coder_writer *w)
     w->low = (w->low & 0xffffff) << 8;
 }
 
-static void widen(struct gg_range_coder_writer *w)
+static void widen_range(struct gg_range_coder_writer *w)
 {
     for (; w->range < LEAST_RANGE; w->range <<= 8)
-        shift(w);
+        shift_byte(w);
 }
 
 void gg_range_coder_write(struct gg_range_coder_writer *w,
                           struct gg_range_coder_odds *odds, bool bit)
 {
-    const uint32_t p = part(w->range, odds);
+    const uint32_t p = part_of(w->range, odds);
     w->low += bit ? 0 : p;
     w->range = bit ? p : w->range - p;
-    learn(odds, bit);
-    widen(w);
+    update_odds(odds, bit);
+    widen_range(w);
 }
 
 void gg_range_coder_write_even(struct gg_range_coder_writer *w, uint32_t v,
@@ -77,7 +77,7 @@ void gg_range_coder_write_even(struct gg_range_coder_writer *w, uint32_t v,
     while (n--) {
         w->range >>= 1;
         w->low += v >> n & 1 ? w->range : 0;
-        widen(w);
+        widen_range(w);
     }
 }
 
@@ -94,7 +94,7 @@ uint8_t *gg_range_coder_write_end(struct gg_range_coder_writer *w)
     }
     w->low = v;
     for (int i = 0; i < 5; i++)
-        shift(w);
+        shift_byte(w);
     while (!w->full && w->at > w->out && !w->at[-1])
         w->at--;
     return w->at;
@@ -117,7 +117,7 @@ void gg_range_coder_read_begin(struct gg_range_coder_reader *r,
         r->code = r->code << 8 | next_byte(r);
 }
 
-static void narrow(struct gg_range_coder_reader *r)
+static void narrow_range(struct gg_range_coder_reader *r)
 {
     for (; r->range < LEAST_RANGE; r->range <<= 8)
         r->code = r->code << 8 | next_byte(r);
@@ -126,12 +126,12 @@ static void narrow(struct gg_range_coder_reader *r)
 bool gg_range_coder_read(struct gg_range_coder_reader *r,
                          struct gg_range_coder_odds *odds)
 {
-    const uint32_t p = part(r->range, odds);
+    const uint32_t p = part_of(r->range, odds);
     const bool bit = r->code < p;
     r->code -= bit ? 0 : p;
     r->range = bit ? p : r->range - p;
-    learn(odds, bit);
-    narrow(r);
+    update_odds(odds, bit);
+    narrow_range(r);
     return bit;
 }
 
@@ -143,7 +143,7 @@ uint32_t gg_range_coder_read_even(struct gg_range_coder_reader *r, unsigned n)
         const bool bit = r->code >= r->range;
         r->code -= bit ? r->range : 0;
         v = v << 1 | bit;
-        narrow(r);
+        narrow_range(r);
     }
     return v;
 }

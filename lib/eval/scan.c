@@ -73,8 +73,8 @@ static void plan_group(struct gguf_scan *j)
                                      : (LEAST_PIECE + pass - 1) / pass * pass;
 }
 
-static enum gguf_status plan(struct gguf_scan *j, size_t n,
-                             struct gguf_error *err)
+static enum gguf_status plan_scan(struct gguf_scan *j, size_t n,
+                                  struct gguf_error *err)
 {
     const struct gguf_scan_params *p = j->p;
     struct gguf_session *s = j->session[0];
@@ -140,9 +140,9 @@ enum gguf_status gg_scan_make_batches(struct gguf_scan *j,
     return GGUF_OK;
 }
 
-static enum gguf_status setup(struct gguf_scan *j,
-                              const struct gguf_sink *const *sinks, size_t n,
-                              struct gguf_error *err)
+static enum gguf_status setup_sinks(struct gguf_scan *j,
+                                    const struct gguf_sink *const *sinks,
+                                    size_t n, struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->info.session->allocator;
     GG_TRY(gg_scan_make_batches(j, err));
@@ -174,8 +174,9 @@ static enum gguf_status setup(struct gguf_scan *j,
 /* ---- sinks ---- */
 
 /* What sink i returned; of those that say nothing in err, that much. */
-static enum gguf_status said(const struct gguf_scan *j, size_t i,
-                             enum gguf_status st, struct gguf_error *err)
+static enum gguf_status sink_status(const struct gguf_scan *j, size_t i,
+                                    enum gguf_status st,
+                                    struct gguf_error *err)
 {
     if (st == GGUF_OK || (err->status == st && err->message[0]))
         return st;
@@ -183,12 +184,14 @@ static enum gguf_status said(const struct gguf_scan *j, size_t i,
                         j->n_sinks, gguf_status_string(st));
 }
 
-static enum gguf_status begin(struct gguf_scan *j, struct gguf_error *err)
+static enum gguf_status begin_sinks(struct gguf_scan *j,
+                                    struct gguf_error *err)
 {
     for (; j->n_begun < j->n_sinks; j->n_begun++) {
         const struct gguf_sink *s = &j->sinks[j->n_begun];
         if (s->begin)
-            GG_TRY(said(j, j->n_begun, s->begin(s->user, &j->info, err), err));
+            GG_TRY(sink_status(j, j->n_begun, s->begin(s->user, &j->info, err),
+                               err));
     }
     return GGUF_OK;
 }
@@ -201,7 +204,7 @@ static enum gguf_status hand_rows(struct gguf_scan *j,
     for (size_t i = 0; i < j->n_sinks; i++) {
         const struct gguf_sink *s = &j->sinks[i];
         if (s->rows)
-            GG_TRY(said(j, i, s->rows(s->user, rows, err), err));
+            GG_TRY(sink_status(j, i, s->rows(s->user, rows, err), err));
     }
     return GGUF_OK;
 }
@@ -212,13 +215,13 @@ static enum gguf_status end_chunk(struct gguf_scan *j, size_t chunk,
     for (size_t i = 0; i < j->n_sinks; i++) {
         const struct gguf_sink *s = &j->sinks[i];
         if (s->chunk)
-            GG_TRY(said(j, i, s->chunk(s->user, chunk, err), err));
+            GG_TRY(sink_status(j, i, s->chunk(s->user, chunk, err), err));
     }
     return GGUF_OK;
 }
 
-static enum gguf_status end(struct gguf_scan *j, enum gguf_status st,
-                            struct gguf_error *err)
+static enum gguf_status end_sinks(struct gguf_scan *j, enum gguf_status st,
+                                  struct gguf_error *err)
 {
     struct gguf_error later; /* of no interest after the first */
     for (size_t i = 0; i < j->n_begun; i++) {
@@ -228,7 +231,7 @@ static enum gguf_status end(struct gguf_scan *j, enum gguf_status st,
         if (st != GGUF_OK)
             s->end(s->user, st, &later);
         else
-            st = said(j, i, s->end(s->user, st, err), err);
+            st = sink_status(j, i, s->end(s->user, st, err), err);
     }
     return st;
 }
@@ -457,7 +460,8 @@ uint32_t gg_scan_group_at(const struct gguf_scan *j, size_t chunk)
     return (uint32_t)GG_MIN((size_t)j->group, j->info.end - chunk);
 }
 
-static enum gguf_status scan(struct gguf_scan *j, struct gguf_error *err)
+static enum gguf_status scan_groups(struct gguf_scan *j,
+                                    struct gguf_error *err)
 {
     for (size_t chunk = j->info.begin; chunk < j->info.end;) {
         const uint32_t n = gg_scan_group_at(j, chunk);
@@ -471,22 +475,22 @@ static enum gguf_status scan(struct gguf_scan *j, struct gguf_error *err)
 
 /* ---- all of it ---- */
 
-static enum gguf_status run(struct gguf_scan *j, size_t n,
-                            const struct gguf_sink *const *sinks,
-                            size_t n_sinks, struct gguf_error *err)
+static enum gguf_status run_scan(struct gguf_scan *j, size_t n,
+                                 const struct gguf_sink *const *sinks,
+                                 size_t n_sinks, struct gguf_error *err)
 {
     const bool layered = j->p->max_stored != 0;
     j->n_groups = 1;
-    GG_TRY(plan(j, n, err));
-    GG_TRY(setup(j, sinks, n_sinks, err));
+    GG_TRY(plan_scan(j, n, err));
+    GG_TRY(setup_sinks(j, sinks, n_sinks, err));
     if (layered)
         GG_TRY(gg_scan_plan_layered(j, err));
-    GG_TRY(begin(j, err));
+    GG_TRY(begin_sinks(j, err));
     GG_TRY(gg_scan_report(j, 0, err));
-    return layered ? gg_scan_layered(j, err) : scan(j, err);
+    return layered ? gg_scan_layered(j, err) : scan_groups(j, err);
 }
 
-static void fini(struct gguf_scan *j, const struct gguf_allocator *a)
+static void fini_scan(struct gguf_scan *j, const struct gguf_allocator *a)
 {
     gg_scan_drop_batches(j, a);
     gg_window_fini(&j->windows);
@@ -516,13 +520,14 @@ enum gguf_status gguf_scan_run_models(struct gguf_session *const *sessions,
     struct gguf_scan j = {
         .p = &p, .text = token, .session = sessions, .n_models = n_models
     };
-    enum gguf_status st = end(&j, run(&j, n, sinks, n_sinks, err), err);
+    enum gguf_status st =
+        end_sinks(&j, run_scan(&j, n, sinks, n_sinks, err), err);
     for (size_t i = 0; i < n_models; i++) {
         const enum gguf_status cleared =
             gguf_session_clear(sessions[i], st == GGUF_OK ? err : NULL);
         st = st == GGUF_OK ? cleared : st;
     }
-    fini(&j, sessions[0]->allocator);
+    fini_scan(&j, sessions[0]->allocator);
     return st;
 }
 

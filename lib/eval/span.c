@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-static size_t put(struct gg_span *s, gguf_token id, bool leads)
+static size_t put_piece(struct gg_span *s, gguf_token id, bool leads)
 {
     return leads
                ? gguf_vocab_detokenize(s->vocab, &id, 1, 0, s->piece, s->room)
@@ -18,13 +18,13 @@ static size_t put(struct gg_span *s, gguf_token id, bool leads)
 static enum gguf_status piece_of(struct gg_span *s, gguf_token id, bool leads,
                                  struct gguf_str *out, struct gguf_error *err)
 {
-    size_t n = put(s, id, leads);
+    size_t n = put_piece(s, id, leads);
     if (n > s->room) {
         char *more = gg_mem_grow(s->allocator, s->piece, &s->room, 1, n, err);
         if (!more)
             return GGUF_E_NOMEM;
         s->piece = more;
-        n = put(s, id, leads);
+        n = put_piece(s, id, leads);
     }
     *out = (struct gguf_str){ s->piece, n };
     return GGUF_OK;
@@ -37,8 +37,8 @@ static bool is_blank(char c)
 
 /* The first of tokens 0 to end - 1 that has bytes, or end: tokenizing may have
  * put a blank before these. */
-static size_t leading(const struct gguf_vocab *v, const gguf_token *text,
-                      size_t end)
+static size_t find_leading(const struct gguf_vocab *v, const gguf_token *text,
+                           size_t end)
 {
     size_t i = 0;
     while (i < end && !gguf_vocab_piece(v, text[i], 0, NULL, 0))
@@ -66,7 +66,7 @@ static enum gguf_status blank_before(struct gg_span *s, const gguf_token *text,
 enum gguf_status gg_span_add(struct gg_span *s, const gguf_token *text,
                              size_t first, size_t end, struct gguf_error *err)
 {
-    const size_t lead = leading(s->vocab, text, end);
+    const size_t lead = find_leading(s->vocab, text, end);
     bool blank;
     GG_TRY(blank_before(s, text, first, lead, &blank, err));
     for (size_t i = first; i < end; i++) {

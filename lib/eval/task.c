@@ -54,8 +54,9 @@ enum gguf_status gguf_tasks_most_tokens(const struct gguf_tasks *t,
 /* ---- making ---- */
 
 /* before, a space where one is wanted, the answer, after. */
-static bool join(struct gguf_tasks *t, const struct gg_eval_task_raw *raw,
-                 size_t i, struct gg_eval_task_answer *a)
+static bool join_answer(struct gguf_tasks *t,
+                        const struct gg_eval_task_raw *raw, size_t i,
+                        struct gg_eval_task_answer *a)
 {
     const bool blank = t->kind != GGUF_TASK_WINOGRANDE;
     const struct gguf_str s = raw->answer[i];
@@ -75,9 +76,10 @@ static bool join(struct gguf_tasks *t, const struct gg_eval_task_raw *raw,
     return true;
 }
 
-static enum gguf_status check(const struct gguf_tasks *t,
-                              const struct gg_eval_task_raw *raw, size_t line,
-                              uint64_t off, struct gguf_error *err)
+static enum gguf_status check_task(const struct gguf_tasks *t,
+                                   const struct gg_eval_task_raw *raw,
+                                   size_t line, uint64_t off,
+                                   struct gguf_error *err)
 {
     size_t n_right = 0;
     if (raw->n < 2)
@@ -105,7 +107,7 @@ enum gguf_status gg_eval_task_add(struct gguf_tasks *t,
                                   size_t line, uint64_t off,
                                   struct gguf_error *err)
 {
-    GG_TRY(check(t, raw, line, off, err));
+    GG_TRY(check_task(t, raw, line, off, err));
     if (t->n == t->cap) {
         void *grown = gg_mem_grow(t->allocator, t->task, &t->cap,
                                   sizeof *t->task, 64, err);
@@ -116,7 +118,7 @@ enum gguf_status gg_eval_task_add(struct gguf_tasks *t,
     struct gg_eval_task_answer *a =
         gg_mem_arena_alloc(&t->arena, raw->n * sizeof *a);
     for (size_t i = 0; a && i < raw->n; i++)
-        if (!join(t, raw, i, &a[i]))
+        if (!join_answer(t, raw, i, &a[i]))
             a = NULL;
     if (!a)
         return gg_error_set_nomem(err, raw->n * sizeof *a);

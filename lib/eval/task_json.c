@@ -28,16 +28,16 @@ struct found {
     uint8_t *labels;
 };
 
-static void blanks(struct reader *r)
+static void skip_blanks(struct reader *r)
 {
     while (r->p < r->end && (*r->p == ' ' || *r->p == '\t'))
         r->p++;
 }
 
 /* Is c next? Then it is passed. */
-static bool take(struct reader *r, char c)
+static bool take_char(struct reader *r, char c)
 {
-    blanks(r);
+    skip_blanks(r);
     if (r->p == r->end || *r->p != c)
         return false;
     r->p++;
@@ -89,7 +89,7 @@ static bool take_text(struct reader *r, struct gguf_str *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     char *begin = r->room;
-    if (!take(r, '"'))
+    if (!take_char(r, '"'))
         return false;
     while (r->p < r->end && *r->p != '"') {
         if (*r->p != '\\') {
@@ -112,7 +112,7 @@ static bool take_text(struct reader *r, struct gguf_str *out)
 /* A number, true, false or null, as it is written. */
 static bool take_word(struct reader *r, struct gguf_str *out)
 {
-    blanks(r);
+    skip_blanks(r);
     const char *begin = r->p;
     while (r->p < r->end &&
            ((*r->p >= 'a' && *r->p <= 'z') || (*r->p >= '0' && *r->p <= '9') ||
@@ -124,25 +124,25 @@ static bool take_word(struct reader *r, struct gguf_str *out)
 
 static bool take_scalar(struct reader *r, struct gguf_str *out)
 {
-    blanks(r);
+    skip_blanks(r);
     return r->p < r->end && *r->p == '"' ? take_text(r, out)
                                          : take_word(r, out);
 }
 
 /* Any value: how deep it is, is counted. */
-static bool pass(struct reader *r)
+static bool skip_value(struct reader *r)
 {
     char close[DEPTH];
     size_t depth = 0;
     struct gguf_str s;
     do {
-        if (take(r, '[') || take(r, '{')) {
+        if (take_char(r, '[') || take_char(r, '{')) {
             if (depth == DEPTH)
                 return false;
             close[depth++] = r->p[-1] == '[' ? ']' : '}';
-            if (!take(r, close[depth - 1])) {
+            if (!take_char(r, close[depth - 1])) {
                 if (close[depth - 1] == '}' &&
-                    (!take_text(r, &s) || !take(r, ':')))
+                    (!take_text(r, &s) || !take_char(r, ':')))
                     return false;
                 continue;
             }
@@ -150,13 +150,13 @@ static bool pass(struct reader *r)
         } else if (!take_scalar(r, &s)) {
             return false;
         }
-        while (depth && !take(r, ',')) {
-            if (!take(r, close[depth - 1]))
+        while (depth && !take_char(r, ',')) {
+            if (!take_char(r, close[depth - 1]))
                 return false;
             depth--;
         }
         if (depth && close[depth - 1] == '}' &&
-            (!take_text(r, &s) || !take(r, ':')))
+            (!take_text(r, &s) || !take_char(r, ':')))
             return false;
     } while (depth);
     return true;
@@ -165,16 +165,16 @@ static bool pass(struct reader *r)
 static bool take_list(struct reader *r, struct gguf_str *list, size_t *n)
 {
     *n = 0;
-    if (!take(r, '['))
+    if (!take_char(r, '['))
         return false;
-    if (take(r, ']'))
+    if (take_char(r, ']'))
         return true;
     do {
         if (*n == GG_EVAL_MOST_ANSWERS || !take_scalar(r, &list[*n]))
             return false;
         ++*n;
-    } while (take(r, ','));
-    return take(r, ']');
+    } while (take_char(r, ','));
+    return take_char(r, ']');
 }
 
 /* 0 or 1. */
@@ -182,15 +182,15 @@ static bool take_labels(struct reader *r, struct found *f)
 {
     struct gguf_str one;
     f->n_labels = 0;
-    if (!take(r, '['))
+    if (!take_char(r, '['))
         return false;
     do {
         if (f->n_labels == GG_EVAL_MOST_ANSWERS || !take_scalar(r, &one) ||
             one.size != 1 || (*one.data != '0' && *one.data != '1'))
             return false;
         f->labels[f->n_labels++] = *one.data == '1';
-    } while (take(r, ','));
-    return take(r, ']');
+    } while (take_char(r, ','));
+    return take_char(r, ']');
 }
 
 static bool take_value(struct reader *r, struct gguf_str key, struct found *f)
@@ -206,23 +206,24 @@ static bool take_value(struct reader *r, struct gguf_str key, struct found *f)
         return take_scalar(r, &f->label);
     if (gg_str_eqz(key, "endings") || gg_str_eqz(key, "choices"))
         return take_list(r, f->list, &f->n_list);
-    return gg_str_eqz(key, "labels") ? take_labels(r, f) : pass(r);
+    return gg_str_eqz(key, "labels") ? take_labels(r, f) : skip_value(r);
 }
 
 static bool take_object(struct reader *r, struct found *f)
 {
     struct gguf_str key;
-    if (!take(r, '{'))
+    if (!take_char(r, '{'))
         return false;
-    if (!take(r, '}')) {
+    if (!take_char(r, '}')) {
         do {
-            if (!take_text(r, &key) || !take(r, ':') || !take_value(r, key, f))
+            if (!take_text(r, &key) || !take_char(r, ':') ||
+                !take_value(r, key, f))
                 return false;
-        } while (take(r, ','));
-        if (!take(r, '}'))
+        } while (take_char(r, ','));
+        if (!take_char(r, '}'))
             return false;
     }
-    blanks(r);
+    skip_blanks(r);
     return r->p == r->end;
 }
 
@@ -242,48 +243,53 @@ static int64_t index_of(struct gguf_str s, int first, size_t n)
                : -1;
 }
 
-static enum gguf_status lacks(size_t no, uint64_t off, const char *what,
-                              struct gguf_error *err)
+static enum gguf_status refuse_missing(size_t no, uint64_t off,
+                                       const char *what,
+                                       struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_FORMAT, off, "line %zu: %s", no, what);
 }
 
-static enum gguf_status use(struct gguf_tasks *t, struct found *f, size_t no,
-                            uint64_t off, struct gg_eval_task_raw *raw,
-                            struct gguf_error *err)
+static enum gguf_status use_fields(struct gguf_tasks *t, struct found *f,
+                                   size_t no, uint64_t off,
+                                   struct gg_eval_task_raw *raw,
+                                   struct gguf_error *err)
 {
     const bool gap = t->kind == GGUF_TASK_WINOGRANDE;
     const char *const stems[] = { "there is no \"ctx\"",
                                   "there is no \"sentence\"",
                                   "there is no \"question\"" };
     if (!f->stem.data)
-        return lacks(no, off, stems[t->kind], err);
+        return refuse_missing(no, off, stems[t->kind], err);
     raw->before = f->stem;
     raw->n = f->n_list;
     if (gap) {
         if (!f->option[0].data || !f->option[1].data)
-            return lacks(no, off, "\"option1\" or \"option2\" is missing",
-                         err);
+            return refuse_missing(
+                no, off, "\"option1\" or \"option2\" is missing", err);
         if (!gg_eval_task_cut(f->stem, raw))
-            return lacks(no, off,
-                         "\"sentence\" has not one blank, _, with text after "
-                         "it",
-                         err);
+            return refuse_missing(
+                no, off,
+                "\"sentence\" has not one blank, _, with text after "
+                "it",
+                err);
         raw->n = 2;
         memcpy(raw->answer, f->option, sizeof f->option);
     } else if (!raw->n) {
-        return lacks(no, off, "\"endings\" or \"choices\" are missing", err);
+        return refuse_missing(no, off,
+                              "\"endings\" or \"choices\" are missing", err);
     }
     if (t->kind == GGUF_TASK_CHOICE && f->n_labels != SIZE_MAX)
         return f->n_labels == raw->n
                    ? gg_eval_task_add(t, raw, no, off, err)
-                   : lacks(no, off, "there are not as many \"labels\"", err);
+                   : refuse_missing(no, off,
+                                    "there are not as many \"labels\"", err);
     memset(raw->right, 0, sizeof raw->right);
     const int64_t right = index_of(f->label, gap, raw->n);
     if (right < 0)
-        return lacks(no, off,
-                     "\"label\" or \"answer\" is not the number of an answer",
-                     err);
+        return refuse_missing(
+            no, off, "\"label\" or \"answer\" is not the number of an answer",
+            err);
     raw->right[right] = 1;
     return gg_eval_task_add(t, raw, no, off, err);
 }
@@ -315,12 +321,12 @@ enum gguf_status gg_eval_task_read_json(struct gguf_tasks *t, const char *data,
                            .labels = raw->right,
                            .n_labels = SIZE_MAX };
         const uint64_t off = (uint64_t)(line.data - begin);
-        blanks(&r);
+        skip_blanks(&r);
         if (r.p == r.end)
             continue;
         raw->after = (struct gguf_str){ NULL, 0 };
         st = take_object(&r, &f)
-                 ? use(t, &f, no, off, raw, err)
+                 ? use_fields(t, &f, no, off, raw, err)
                  : gg_error_set(err, GGUF_E_FORMAT,
                                 off + (uint64_t)(r.p - line.data),
                                 "line %zu is not an object of such a task, at "

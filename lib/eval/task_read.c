@@ -25,7 +25,7 @@ bool gg_eval_task_line(const char **data, size_t *size, struct gguf_str *line)
 }
 
 /* A small number that is all of s; -1: it is not. */
-static int number(struct gguf_str s)
+static int parse_number(struct gguf_str s)
 {
     while (s.size && s.data[s.size - 1] == ' ')
         s.size--;
@@ -60,7 +60,7 @@ static enum gguf_status read_six(struct gguf_tasks *t, const char *data,
             return gg_error_set(err, GGUF_E_TRUNCATED, off,
                                 "line %zu: a task of %d lines has %zu", no,
                                 LINES, n);
-        const int right = number(six[1]);
+        const int right = parse_number(six[1]);
         if (right < 0 || right >= ENDINGS)
             return gg_error_set(err, GGUF_E_FORMAT,
                                 (uint64_t)(six[1].data - begin),
@@ -77,7 +77,7 @@ static enum gguf_status read_six(struct gguf_tasks *t, const char *data,
 /* ---- WinoGrande: CSV ---- */
 
 /* The next field of a line; quotes are undone in its own bytes. */
-static bool field(struct gguf_str *line, char *to, struct gguf_str *out)
+static bool next_field(struct gguf_str *line, char *to, struct gguf_str *out)
 {
     size_t i = 0, n = 0;
     const bool quoted = line->size && line->data[0] == '"';
@@ -111,9 +111,9 @@ static enum gguf_status read_row(struct gguf_tasks *t, struct gguf_str line,
     enum { NUMBER, SENTENCE, FIRST, SECOND, ANSWER, FIELDS };
     struct gguf_str f[FIELDS];
     size_t n = 0;
-    while (n < FIELDS && line.size && field(&line, room, &f[n]))
+    while (n < FIELDS && line.size && next_field(&line, room, &f[n]))
         room += f[n++].size;
-    const int right = n == FIELDS && !line.size ? number(f[ANSWER]) : -1;
+    const int right = n == FIELDS && !line.size ? parse_number(f[ANSWER]) : -1;
     *raw = (struct gg_eval_task_raw){ .n = 2 };
     if (right != 1 && right != 2)
         return gg_error_set(err, GGUF_E_FORMAT, off,

@@ -52,8 +52,8 @@ static const gguf_token *tokens_of(const struct job *j, size_t a)
 /* ---- tokens ---- */
 
 /* Tokens that a and b begin with in common. */
-static size_t same(const gguf_token *a, size_t n_a, const gguf_token *b,
-                   size_t n_b)
+static size_t common_prefix(const gguf_token *a, size_t n_a,
+                            const gguf_token *b, size_t n_b)
 {
     size_t n = 0;
     while (n < n_a && n < n_b && a[n] == b[n])
@@ -61,9 +61,9 @@ static size_t same(const gguf_token *a, size_t n_a, const gguf_token *b,
     return n;
 }
 
-static enum gguf_status tokenize(struct job *j,
-                                 const struct gg_eval_task *task,
-                                 struct gguf_error *err)
+static enum gguf_status tokenize_task(struct job *j,
+                                      const struct gg_eval_task *task,
+                                      struct gguf_error *err)
 {
     j->tok.n = 0;
     for (uint32_t a = 0; a < task->n_answers; a++) {
@@ -81,8 +81,9 @@ static enum gguf_status tokenize(struct job *j,
     }
     j->common = j->answer[0].n;
     for (uint32_t a = 1; a < task->n_answers; a++)
-        j->common = GG_MIN(j->common, same(tokens_of(j, 0), j->answer[0].n,
-                                           tokens_of(j, a), j->answer[a].n));
+        j->common =
+            GG_MIN(j->common, common_prefix(tokens_of(j, 0), j->answer[0].n,
+                                            tokens_of(j, a), j->answer[a].n));
     return GGUF_OK;
 }
 
@@ -97,7 +98,8 @@ static enum gguf_status n_before(struct job *j,
     GG_TRY(gguf_vocab_tokenize(j->vocab, of->text.data, of->base,
                                GGUF_TOKENIZE_ADD_SPECIAL, &j->base, err));
     *alone = j->base.n;
-    *both = same(j->base.id, j->base.n, tokens_of(j, a), j->answer[a].n);
+    *both =
+        common_prefix(j->base.id, j->base.n, tokens_of(j, a), j->answer[a].n);
     return GGUF_OK;
 }
 
@@ -122,8 +124,9 @@ static enum gguf_status choose_compat(struct job *j,
     return GGUF_OK;
 }
 
-static enum gguf_status choose(struct job *j, const struct gg_eval_task *task,
-                               struct gguf_error *err)
+static enum gguf_status choose_tokens(struct job *j,
+                                      const struct gg_eval_task *task,
+                                      struct gguf_error *err)
 {
     const bool gap = j->t->kind == GGUF_TASK_WINOGRANDE;
     if (gap && j->p->compat)
@@ -149,8 +152,10 @@ static enum gguf_status choose(struct job *j, const struct gg_eval_task *task,
 
 /* ---- through the model ---- */
 
-static enum gguf_status begin(struct job *j, const struct gg_eval_task *task,
-                              const float **logits, struct gguf_error *err)
+static enum gguf_status decode_task(struct job *j,
+                                    const struct gg_eval_task *task,
+                                    const float **logits,
+                                    struct gguf_error *err)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     b.n = j->common;
@@ -268,7 +273,7 @@ static enum gguf_status score_rest(struct job *j,
 
 /* ---- what came of it ---- */
 
-static uint32_t highest(const double *x, uint32_t n)
+static uint32_t highest_of(const double *x, uint32_t n)
 {
     uint32_t best = 0;
     for (uint32_t a = 1; a < n; a++)
@@ -282,12 +287,12 @@ uint32_t gguf_task_choose(enum gguf_task_kind kind, bool compat,
     /* of two that are equal llama.cpp takes the second name */
     if (compat && kind == GGUF_TASK_WINOGRANDE && n == 2)
         return !(score[0] > score[1]);
-    return highest(score, n);
+    return highest_of(score, n);
 }
 
-static enum gguf_status count(struct job *j, size_t i,
-                              struct gguf_task_result *out,
-                              struct gguf_error *err)
+static enum gguf_status count_task(struct job *j, size_t i,
+                                   struct gguf_task_result *out,
+                                   struct gguf_error *err)
 {
     const struct gg_eval_task *task = &j->t->task[i];
     struct gguf_task_scores s = { .task = i,
@@ -303,7 +308,7 @@ static enum gguf_status count(struct job *j, size_t i,
         gguf_task_choose(j->t->kind, j->p->compat, j->score, task->n_answers);
     out->n++;
     out->n_right += j->right[s.chosen];
-    out->n_right_sum += j->right[highest(j->sum, task->n_answers)];
+    out->n_right_sum += j->right[highest_of(j->sum, task->n_answers)];
     if (j->p->on_task && j->p->on_task(j->p->user, &s))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
@@ -311,7 +316,7 @@ static enum gguf_status count(struct job *j, size_t i,
 }
 
 /* Of the tasks that are computed. */
-static void expect(const struct job *j, struct gguf_task_result *out)
+static void expect_chance(const struct job *j, struct gguf_task_result *out)
 {
     double n_answers = 0, sum = 0;
     for (size_t i = j->p->first_task; i < j->end; i++) {
@@ -332,20 +337,20 @@ static enum gguf_status run_task(struct job *j, size_t i,
 {
     const struct gg_eval_task *task = &j->t->task[i];
     const float *logits;
-    GG_TRY(tokenize(j, task, err));
-    GG_TRY(choose(j, task, err));
-    GG_TRY(begin(j, task, &logits, err));
+    GG_TRY(tokenize_task(j, task, err));
+    GG_TRY(choose_tokens(j, task, err));
+    GG_TRY(decode_task(j, task, &logits, err));
     score_first(j, task, logits);
     GG_TRY(go_on(j, task, err));
     GG_TRY(score_rest(j, task, err));
-    return count(j, i, out, err);
+    return count_task(j, i, out, err);
 }
 
 /* ---- the whole ---- */
 
-static enum gguf_status check(const struct gguf_session *s,
-                              const struct gguf_tasks *t,
-                              struct gguf_error *err)
+static enum gguf_status check_model(const struct gguf_session *s,
+                                    const struct gguf_tasks *t,
+                                    struct gguf_error *err)
 {
     const uint32_t most = gguf_tasks_most_answers(t);
     if (!s || most > gguf_session_n_seq(s))
@@ -361,7 +366,7 @@ static enum gguf_status check(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-static enum gguf_status setup(struct job *j, struct gguf_error *err)
+static enum gguf_status setup_job(struct job *j, struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->s->allocator;
     const uint64_t n = gguf_tasks_most_answers(j->t);
@@ -377,8 +382,8 @@ static enum gguf_status setup(struct job *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status report(const struct job *j, size_t i,
-                               struct gguf_error *err)
+static enum gguf_status report_task(const struct job *j, size_t i,
+                                    struct gguf_error *err)
 {
     const size_t first = j->p->first_task;
     if (j->p->progress &&
@@ -388,7 +393,7 @@ static enum gguf_status report(const struct job *j, size_t i,
     return GGUF_OK;
 }
 
-static void finish(struct job *j)
+static void finish_job(struct job *j)
 {
     const struct gguf_allocator *a = j->s->allocator;
     gguf_tokens_fini(&j->tok);
@@ -413,7 +418,7 @@ enum gguf_status gguf_tasks_run(struct gguf_session *session,
     struct gguf_task_result r = GGUF_TASK_RESULT_INIT;
     GG_TRY(gg_params_give(out, &r, sizeof r, "gguf_task_result", err));
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_task_params", err));
-    GG_TRY(check(session, tasks, err));
+    GG_TRY(check_model(session, tasks, err));
     if (p.first_task >= tasks->n)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "there are %zu tasks: none from %zu on, counted "
@@ -428,19 +433,19 @@ enum gguf_status gguf_tasks_run(struct gguf_session *session,
                      .base = GGUF_TOKENS_INIT };
     j.end = p.first_task +
             (p.max_tasks && p.max_tasks < left ? p.max_tasks : left);
-    enum gguf_status st = setup(&j, err);
-    expect(&j, &r);
+    enum gguf_status st = setup_job(&j, err);
+    expect_chance(&j, &r);
     for (size_t i = p.first_task; i < j.end && st == GGUF_OK; i++) {
-        st = report(&j, i, err);
+        st = report_task(&j, i, err);
         if (st == GGUF_OK)
             st = run_task(&j, i, &r, err);
     }
     if (st == GGUF_OK)
-        st = report(&j, j.end, err);
+        st = report_task(&j, j.end, err);
     const enum gguf_status cleared =
         gguf_session_clear(session, st == GGUF_OK ? err : NULL);
     st = st == GGUF_OK ? cleared : st;
-    finish(&j);
+    finish_job(&j);
     (void)gg_params_give(out, &r, sizeof r, "gguf_task_result", NULL);
     return st;
 }

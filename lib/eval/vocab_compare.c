@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-static enum gguf_status differ(const char *what, uint64_t a, uint64_t b,
-                               struct gguf_error *err)
+static enum gguf_status refuse_differing(const char *what, uint64_t a,
+                                         uint64_t b, struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                         "the models have different vocabularies: %s %" PRIu64
@@ -75,16 +75,16 @@ enum gguf_status gguf_scan_compare_vocab(const struct gguf_model *a,
             "padded; make both of the same folder or file",
             na, nb);
     if (na != nb)
-        return differ("logits", na, nb, err);
+        return refuse_differing("logits", na, nb, err);
     if (gguf_vocab_n_tokens(va) != gguf_vocab_n_tokens(vb))
-        return differ("tokens", gguf_vocab_n_tokens(va),
-                      gguf_vocab_n_tokens(vb), err);
+        return refuse_differing("tokens", gguf_vocab_n_tokens(va),
+                                gguf_vocab_n_tokens(vb), err);
     GG_TRY(same_texts(va, vb, err));
     const gguf_token fa = first_of(va), fb = first_of(vb);
     if (fa == fb)
         return GGUF_OK;
     if (fa != GGUF_TOKEN_NONE && fb != GGUF_TOKEN_NONE)
-        return differ("a text begins with token", fa, fb, err);
+        return refuse_differing("a text begins with token", fa, fb, err);
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                         "the models have different vocabularies: one begins a "
                         "text with a BOS, the other does not");

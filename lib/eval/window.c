@@ -27,8 +27,8 @@ struct gg_window_cut {
                struct gg_window *out);
 };
 
-static void put(struct gg_window *out, size_t begin, size_t end, size_t scored,
-                size_t scored_end)
+static void set_window(struct gg_window *out, size_t begin, size_t end,
+                       size_t scored, size_t scored_end)
 {
     out->begin = begin;
     out->n = (uint32_t)(end - begin);
@@ -53,7 +53,7 @@ static void side_at(const struct gg_window_list *w, size_t n, size_t i,
 {
     const size_t begin = i * w->n_ctx, end = begin + w->n_ctx;
     (void)n;
-    put(out, begin, end, begin + w->first + 1, end);
+    set_window(out, begin, end, begin + w->first + 1, end);
 }
 
 static uint32_t side_rows(const struct gg_window_list *w)
@@ -86,7 +86,7 @@ static void sliding_at(const struct gg_window_list *w, size_t n, size_t i,
     const size_t scored = GG_MAX(begin + 1, done);
     if (end - begin < GG_WINDOW_LEAST)
         begin = end - GG_WINDOW_LEAST;
-    put(out, begin, end, scored, end);
+    set_window(out, begin, end, scored, end);
 }
 
 static uint32_t sliding_rows(const struct gg_window_list *w)
@@ -106,7 +106,7 @@ static void strided_at(const struct gg_window_list *w, size_t n, size_t i,
 {
     const size_t begin = i * w->stride, end = begin + w->n_ctx;
     (void)n;
-    put(out, begin, end, end - w->stride, end);
+    set_window(out, begin, end, end - w->stride, end);
 }
 
 static uint32_t strided_rows(const struct gg_window_list *w)
@@ -135,8 +135,8 @@ static const struct gg_window_cut cuts[] = {
                             .at = strided_at },
 };
 
-static enum gguf_status check(const struct gguf_scan_params *p,
-                              struct gguf_error *err)
+static enum gguf_status check_params(const struct gguf_scan_params *p,
+                                     struct gguf_error *err)
 {
     if ((size_t)p->cut >= GG_LEN(cuts))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -175,8 +175,9 @@ static enum gguf_status too_short(const struct gg_window_list *w, size_t i,
 }
 
 /* Where texts end, and how many chunks are before each. */
-static enum gguf_status count(struct gg_window_list *w, const size_t *text_end,
-                              size_t n, struct gguf_error *err)
+static enum gguf_status count_chunks(struct gg_window_list *w,
+                                     const size_t *text_end, size_t n,
+                                     struct gguf_error *err)
 {
     for (size_t i = 0, begin = 0; i < w->n_texts; begin = w->end[i++]) {
         w->end[i] = text_end ? text_end[i] : n;
@@ -193,7 +194,8 @@ static enum gguf_status count(struct gg_window_list *w, const size_t *text_end,
     return GGUF_OK;
 }
 
-static void set(struct gg_window_list *w, const struct gguf_scan_params *p)
+static void set_params(struct gg_window_list *w,
+                       const struct gguf_scan_params *p)
 {
     w->cut = &cuts[p->cut];
     w->n_ctx = p->n_ctx;
@@ -208,8 +210,8 @@ enum gguf_status gg_window_init(struct gg_window_list *w,
                                 const struct gguf_allocator *a,
                                 struct gguf_error *err)
 {
-    GG_TRY(check(p, err));
-    set(w, p);
+    GG_TRY(check_params(p, err));
+    set_params(w, p);
     w->allocator = a;
     w->n_texts = p->text_end ? p->n_texts : 1;
     if (!w->n_texts)
@@ -220,7 +222,7 @@ enum gguf_status gg_window_init(struct gg_window_list *w,
         gg_mem_alloc_zero(a, (uint64_t)w->n_texts + 1, sizeof *w->before);
     if (!w->end || !w->before)
         return gg_error_set_nomem(err, w->n_texts * sizeof *w->end);
-    return count(w, p->text_end, n, err);
+    return count_chunks(w, p->text_end, n, err);
 }
 
 void gg_window_fini(struct gg_window_list *w)
@@ -265,9 +267,9 @@ size_t gguf_scan_n_chunks(size_t n_tokens,
     struct gg_window_list w = { .n_texts = 1 };
     if (gg_params_take(&p, sizeof p, params, "gguf_scan_params", NULL) !=
             GGUF_OK ||
-        p.n_ctx < 2 || check(&p, NULL) != GGUF_OK)
+        p.n_ctx < 2 || check_params(&p, NULL) != GGUF_OK)
         return 0;
-    set(&w, &p);
+    set_params(&w, &p);
     return w.cut->n_chunks(&w, n_tokens);
 }
 

@@ -38,7 +38,7 @@ struct gg_bpe {
 
 /* ---- bytes as characters ---- */
 
-static bool prints(unsigned b)
+static bool is_printed(unsigned b)
 {
     return (b >= 33 && b <= 126) || (b >= 161 && b != 173 && b <= 255);
 }
@@ -47,7 +47,7 @@ static bool prints(unsigned b)
  * each other from U+0100 on. */
 static uint32_t char_of_byte(unsigned b)
 {
-    if (prints(b))
+    if (is_printed(b))
         return b;
     return 256 + (b <= 32 ? b : b <= 160 ? b - 127 + 33 : 67);
 }
@@ -56,7 +56,7 @@ static uint32_t char_of_byte(unsigned b)
 static int byte_of_char(uint32_t c)
 {
     if (c < 256)
-        return prints(c) ? (int)c : -1;
+        return is_printed(c) ? (int)c : -1;
     c -= 256;
     return c <= 32 ? (int)c : c <= 66 ? (int)c - 33 + 127 : c == 67 ? 173 : -1;
 }
@@ -73,7 +73,7 @@ size_t gg_bpe_byte_text(unsigned b, unsigned i, char out[8])
 
 /* ---- rules ---- */
 
-static size_t hash(const struct gguf_vocab *v, gguf_token l, gguf_token r)
+static size_t hash_pair(const struct gguf_vocab *v, gguf_token l, gguf_token r)
 {
     /* seeded, so that no file can choose its collisions */
     uint64_t z = ((uint64_t)(uint32_t)l << 32 | (uint32_t)r) ^ v->index.seed;
@@ -86,7 +86,7 @@ static size_t hash(const struct gguf_vocab *v, gguf_token l, gguf_token r)
 static struct rule *slot_of(const struct gguf_vocab *v, gguf_token l,
                             gguf_token r)
 {
-    size_t i = hash(v, l, r) & v->bpe->mask;
+    size_t i = hash_pair(v, l, r) & v->bpe->mask;
     for (;; i = (i + 1) & v->bpe->mask) {
         struct rule *s = &v->bpe->slot[i];
         if (s->id == GGUF_TOKEN_NONE || (s->left == l && s->right == r))
@@ -94,8 +94,9 @@ static struct rule *slot_of(const struct gguf_vocab *v, gguf_token l,
     }
 }
 
-static bool pair(const void *user, const struct gg_vocab_sym *l,
-                 const struct gg_vocab_sym *r, double *score, gguf_token *id)
+static bool rank_pair(const void *user, const struct gg_vocab_sym *l,
+                      const struct gg_vocab_sym *r, double *score,
+                      gguf_token *id)
 {
     const struct gguf_vocab *v = user;
     if (l->id == GGUF_TOKEN_NONE || r->id == GGUF_TOKEN_NONE || !v->bpe->slot)
@@ -405,7 +406,7 @@ enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
         return gg_error_set_nomem(err, GG_META_SPACE_SIZE * n);
     }
     j.text = escaped;
-    gg_merge_init(&j.m, v->allocator, pair, v);
+    gg_merge_init(&j.m, v->allocator, rank_pair, v);
     enum gguf_status st =
         gg_pretok_split(v->bpe->pretok, escaped, n, on_word, &j, err);
     gg_merge_fini(&j.m);

@@ -11,17 +11,17 @@
 
 #define KEY "tokenizer.ggml.precompiled_charsmap"
 
-static uint32_t unit(const struct gg_vocab_charsmap *m, uint32_t i)
+static uint32_t unit_at(const struct gg_vocab_charsmap *m, uint32_t i)
 {
     return gg_bytes_load32le(m->unit + 4 * (size_t)i);
 }
 
-static uint32_t label(uint32_t u)
+static uint32_t unit_label(uint32_t u)
 {
     return u & (UINT32_C(1) << 31 | 0xff);
 }
 
-static uint32_t offset(uint32_t u)
+static uint32_t unit_offset(uint32_t u)
 {
     return (u >> 10) << ((u & UINT32_C(1) << 9) >> 6);
 }
@@ -32,16 +32,16 @@ static bool has_text(uint32_t u)
 }
 
 /* Why unit i cannot be, or NULL. */
-static const char *wrong(const struct gg_vocab_charsmap *m, uint32_t i)
+static const char *unit_fault(const struct gg_vocab_charsmap *m, uint32_t i)
 {
-    uint32_t u = unit(m, i);
+    uint32_t u = unit_at(m, i);
     if (u >> 31) /* the offset of a text */
         return NULL;
-    if ((i ^ offset(u)) >= m->n)
+    if ((i ^ unit_offset(u)) >= m->n)
         return "leads out of the trie";
     if (!has_text(u))
         return NULL;
-    uint32_t at = unit(m, i ^ offset(u)) & ~(UINT32_C(1) << 31);
+    uint32_t at = unit_at(m, i ^ unit_offset(u)) & ~(UINT32_C(1) << 31);
     if (at >= m->text_size)
         return "has its text after the end";
     size_t most =
@@ -69,7 +69,7 @@ enum gguf_status gg_vocab_charsmap_init(struct gg_vocab_charsmap *m,
     m->text = (const char *)p + 4 + trie;
     m->text_size = (size_t)(n - 4 - trie);
     for (uint32_t i = 0; i < m->n; i++) {
-        const char *why = wrong(m, i);
+        const char *why = unit_fault(m, i);
         if (why)
             return gg_error_set(err, GGUF_E_VOCAB, off,
                                 "key '" KEY "': unit %" PRIu32 " of %" PRIu32
@@ -98,17 +98,17 @@ size_t gg_vocab_charsmap_find(const struct gg_vocab_charsmap *m, const char *p,
     size_t longest = 0, most = GG_MIN(size, (size_t)GG_VOCAB_CHARSMAP_MOST);
     if (!m->unit)
         return 0;
-    uint32_t at = offset(unit(m, 0));
+    uint32_t at = unit_offset(unit_at(m, 0));
     for (size_t i = 0; i < most && p[i]; i++) {
         uint32_t byte = (uint8_t)p[i];
         at ^= byte;
-        if (at >= m->n || label(unit(m, at)) != byte)
+        if (at >= m->n || unit_label(unit_at(m, at)) != byte)
             break;
-        uint32_t u = unit(m, at);
-        at ^= offset(u); /* within the trie: gg_vocab_charsmap_load */
+        uint32_t u = unit_at(m, at);
+        at ^= unit_offset(u); /* within the trie: gg_vocab_charsmap_load */
         if (!has_text(u))
             continue;
-        text->data = m->text + (unit(m, at) & ~(UINT32_C(1) << 31));
+        text->data = m->text + (unit_at(m, at) & ~(UINT32_C(1) << 31));
         longest = i + 1;
     }
     if (longest)

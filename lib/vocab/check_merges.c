@@ -22,7 +22,7 @@ struct kind {
     struct gguf_str text;
 };
 
-static void count(struct kind *k, uint64_t i, struct gguf_str text)
+static void count_merge(struct kind *k, uint64_t i, struct gguf_str text)
 {
     if (k->n++ == 0) {
         k->first = i;
@@ -30,10 +30,11 @@ static void count(struct kind *k, uint64_t i, struct gguf_str text)
     }
 }
 
-static enum gguf_status report(const struct gg_vocab_scan *s,
-                               const struct gguf_kv *kv, const struct kind *k,
-                               enum gg_file_check_code code, const char *what,
-                               struct gguf_error *err)
+static enum gguf_status report_kind(const struct gg_vocab_scan *s,
+                                    const struct gguf_kv *kv,
+                                    const struct kind *k,
+                                    enum gg_file_check_code code,
+                                    const char *what, struct gguf_error *err)
 {
     struct gg_str_esc e;
     if (!k->n)
@@ -69,26 +70,26 @@ static enum gguf_status check_all(const struct gg_vocab_scan *s,
     gguf_kv_iter_init(&it, kv);
     while (gguf_kv_next_str(&it, &text)) {
         if (!gg_bpe_cut_rule(text, &l, &r)) {
-            count(&malformed, it.i - 1, text);
+            count_merge(&malformed, it.i - 1, text);
             continue;
         }
         if (memchr(r.data, ' ', r.size))
-            count(&blanks, it.i - 1, text);
+            count_merge(&blanks, it.i - 1, text);
         if (!s->texts)
             continue;
         if (!is_known(s, l, r, x))
-            count(&unknown, it.i - 1, text);
+            count_merge(&unknown, it.i - 1, text);
         if (gg_hashes_add(&x->seen, text))
-            count(&twice, it.i - 1, text);
+            count_merge(&twice, it.i - 1, text);
     }
-    GG_TRY(report(s, kv, &malformed, GG_CHECK_MERGE,
-                  "are not two texts with a blank between", err));
-    GG_TRY(report(s, kv, &blanks, GG_CHECK_MERGE_BLANKS,
-                  "have more than one blank", err));
-    GG_TRY(report(s, kv, &unknown, GG_CHECK_MERGE_UNKNOWN,
-                  "join or make texts that are not tokens", err));
-    return report(s, kv, &twice, GG_CHECK_MERGE_TWICE, "are there before",
-                  err);
+    GG_TRY(report_kind(s, kv, &malformed, GG_CHECK_MERGE,
+                       "are not two texts with a blank between", err));
+    GG_TRY(report_kind(s, kv, &blanks, GG_CHECK_MERGE_BLANKS,
+                       "have more than one blank", err));
+    GG_TRY(report_kind(s, kv, &unknown, GG_CHECK_MERGE_UNKNOWN,
+                       "join or make texts that are not tokens", err));
+    return report_kind(s, kv, &twice, GG_CHECK_MERGE_TWICE, "are there before",
+                       err);
 }
 
 static enum gguf_status check_pre(const struct gg_vocab_scan *s,

@@ -8,7 +8,7 @@
 #include "vocab/clean_spaces.h"
 
 /* " 's", " 'm", " 're", " 've" lose their blank. */
-static void contract(struct gg_vocab_clean *c, char x)
+static void clean_contraction(struct gg_vocab_clean *c, char x)
 {
     bool pair = c->contraction == 2 && (x == 's' || x == 'm');
     bool triple = c->contraction == 3 && x == 'e';
@@ -30,7 +30,7 @@ static void contract(struct gg_vocab_clean *c, char x)
 }
 
 /* " ' " loses both blanks. */
-static void join(struct gg_vocab_clean *c, char x)
+static void clean_quote(struct gg_vocab_clean *c, char x)
 {
     if (c->apart == 1 && x == '\'') {
         c->apart = 2;
@@ -38,35 +38,35 @@ static void join(struct gg_vocab_clean *c, char x)
     }
     if (c->apart == 2 && x == ' ') {
         c->apart = 0;
-        contract(c, '\'');
+        clean_contraction(c, '\'');
         return;
     }
     if (c->apart)
-        contract(c, ' ');
+        clean_contraction(c, ' ');
     if (c->apart == 2)
-        contract(c, '\'');
+        clean_contraction(c, '\'');
     c->apart = x == ' ';
     if (x != ' ')
-        contract(c, x);
+        clean_contraction(c, x);
 }
 
 void gg_vocab_clean_put(struct gg_vocab_clean *c, char x)
 {
     if (c->blank && x != '?' && x != '!' && x != '.' && x != ',')
-        join(c, ' ');
+        clean_quote(c, ' ');
     c->blank = x == ' ';
     if (x != ' ')
-        join(c, x);
+        clean_quote(c, x);
 }
 
 void gg_vocab_clean_end(struct gg_vocab_clean *c)
 {
     if (c->blank)
-        join(c, ' ');
+        clean_quote(c, ' ');
     if (c->apart)
-        contract(c, ' ');
+        clean_contraction(c, ' ');
     if (c->apart == 2)
-        contract(c, '\'');
+        clean_contraction(c, '\'');
     if (c->contraction)
         gg_vocab_sink_put(c->out, ' ');
     if (c->contraction >= 2)

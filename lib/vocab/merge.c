@@ -47,7 +47,7 @@ static void try_join(struct gg_merge *m, uint32_t left)
         gg_heap_push(m->heap, &m->n_heap, c);
 }
 
-static void join(struct gg_merge *m, const struct gg_vocab_cand *c)
+static void join_symbols(struct gg_merge *m, const struct gg_vocab_cand *c)
 {
     struct gg_vocab_sym *l = &m->sym[c->left];
     if (!l->size || l->next == GG_NO_SYM)
@@ -82,7 +82,7 @@ enum gguf_status gg_merge_run(struct gg_merge *m, struct gguf_error *err)
         try_join(m, i);
     while (m->n_heap) {
         struct gg_vocab_cand c = gg_heap_pop(m->heap, &m->n_heap);
-        join(m, &c);
+        join_symbols(m, &c);
     }
     return GGUF_OK;
 }

@@ -48,7 +48,8 @@ static size_t reach_of(const struct job *j, size_t at, size_t size)
            gg_vocab_trie_longest(&j->v->trie, j->text + at, size - at, &id);
 }
 
-static void choose(const struct job *j, size_t begin, size_t at, size_t end)
+static void choose_token(const struct job *j, size_t begin, size_t at,
+                         size_t end)
 {
     const struct gg_vocab_trie *t = &j->v->trie;
     struct place *here = &j->place[at - begin];
@@ -87,8 +88,8 @@ static enum gguf_status put_bytes(const struct job *j, const char *p,
     return GGUF_OK;
 }
 
-static enum gguf_status reserve(struct job *j, size_t n,
-                                struct gguf_error *err)
+static enum gguf_status reserve_nodes(struct job *j, size_t n,
+                                      struct gguf_error *err)
 {
     size_t room = j->room;
     if (n <= room)
@@ -111,15 +112,15 @@ static enum gguf_status reserve(struct job *j, size_t n,
 }
 
 /* The tokens of a stretch that no token goes out of. */
-static enum gguf_status cut(struct job *j, size_t begin, size_t end,
-                            struct gguf_error *err)
+static enum gguf_status cut_stretch(struct job *j, size_t begin, size_t end,
+                                    struct gguf_error *err)
 {
-    GG_TRY(reserve(j, end - begin, err));
+    GG_TRY(reserve_nodes(j, end - begin, err));
     for (size_t i = 0; i <= end - begin; i++)
         j->place[i] = (struct place){ .cost = 0 };
     for (size_t at = end; at-- > begin;)
         if (((uint8_t)j->text[at] & 0xc0) != 0x80) /* of well-formed UTF-8 */
-            choose(j, begin, at, end);
+            choose_token(j, begin, at, end);
     for (size_t at = begin; at < end; at += j->place[at - begin].size) {
         const struct place *p = &j->place[at - begin];
         if (p->id != GGUF_TOKEN_NONE)
@@ -150,7 +151,7 @@ enum gguf_status gg_vocab_plamo2_encode(const struct gguf_vocab *v,
         at += char_size(&j, at, n);
         reach = GG_MAX(reach, GG_MAX(at, end));
         if (at == reach) {
-            st = cut(&j, begin, at, err);
+            st = cut_stretch(&j, begin, at, err);
             begin = at;
         }
     }

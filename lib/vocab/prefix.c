@@ -42,18 +42,18 @@ static bool is_shorter(const void *user, int32_t i, int32_t k)
 
 /* ---- building ---- */
 
-static bool begins(struct gguf_str text, struct gguf_str with)
+static bool begins_with(struct gguf_str text, struct gguf_str with)
 {
     return with.size <= text.size && !memcmp(text.data, with.data, with.size);
 }
 
 /* Parent and jump of text i; those before it have theirs. */
-static void attach(struct gg_vocab_prefixes *p, const struct gguf_vocab *v,
-                   uint32_t i)
+static void attach_prefix(struct gg_vocab_prefixes *p,
+                          const struct gguf_vocab *v, uint32_t i)
 {
     struct gg_prefix *t = &p->text[i];
     uint32_t up = i - 1;
-    while (up && !begins(text_of(v, t), text_of(v, &p->text[up])))
+    while (up && !begins_with(text_of(v, t), text_of(v, &p->text[up])))
         up = p->text[up].parent;
     const struct gg_prefix *parent = &p->text[up];
     const struct gg_prefix *far = &p->text[parent->jump];
@@ -67,8 +67,8 @@ static void attach(struct gg_vocab_prefixes *p, const struct gguf_vocab *v,
 
 /* The n texts, which are in the order of their ids, by text into out; order:
  * room for 2 n. */
-static void arrange(const struct gguf_vocab *v, struct gg_prefix *text,
-                    size_t n, int32_t *order, struct gg_prefix *out)
+static void sort_texts(const struct gguf_vocab *v, struct gg_prefix *text,
+                       size_t n, int32_t *order, struct gg_prefix *out)
 {
     const struct sorting s = { v, text };
     gg_sort(order, order + n, n, is_shorter, &s);
@@ -97,7 +97,7 @@ enum gguf_status gg_vocab_prefixes_init(struct gg_vocab_prefixes *p,
     if (there) {
         p->n = (uint32_t)n + 1;
         p->text[0] = (struct gg_prefix){ .id = GGUF_TOKEN_NONE };
-        arrange(v, all, n, order, p->text + 1);
+        sort_texts(v, all, n, order, p->text + 1);
     }
     gg_mem_free(v->allocator, order);
     gg_mem_free(v->allocator, all);
@@ -110,7 +110,7 @@ enum gguf_status gg_vocab_prefixes_init(struct gg_vocab_prefixes *p,
         p->first[b] = k;
     }
     for (uint32_t i = 1; i < p->n; i++)
-        attach(p, v, i);
+        attach_prefix(p, v, i);
     return GGUF_OK;
 }
 
@@ -123,7 +123,7 @@ void gg_vocab_prefixes_fini(struct gg_vocab_prefixes *p,
 /* ---- finding ---- */
 
 /* Bytes that both begin with. */
-static size_t common(struct gguf_str a, struct gguf_str b)
+static size_t common_prefix(struct gguf_str a, struct gguf_str b)
 {
     size_t n = 0;
     while (n < a.size && n < b.size && a.data[n] == b.data[n])
@@ -157,9 +157,9 @@ uint32_t gg_vocab_prefixes_find(const struct gg_vocab_prefixes *p,
     if (low - 1 == i)
         return 0;
     i = low - 1;
-    if (begins(s, text_of(v, &p->text[i])))
+    if (begins_with(s, text_of(v, &p->text[i])))
         return i;
-    size_t n = common(s, text_of(v, &p->text[i]));
+    size_t n = common_prefix(s, text_of(v, &p->text[i]));
     while (size_of(p, v, i) > n)
         i = size_of(p, v, p->text[i].jump) > n ? p->text[i].jump
                                                : p->text[i].parent;

@@ -25,7 +25,8 @@ struct gg_pretok {
     uint64_t budget; /* backtracks for each text */
 };
 
-static enum gguf_status unknown(struct gguf_str name, struct gguf_error *err)
+static enum gguf_status refuse_unknown(struct gguf_str name,
+                                       struct gguf_error *err)
 {
     struct gg_pretok_near near;
     struct gg_str_esc e;
@@ -76,7 +77,7 @@ enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
     const struct gg_pretok_row *row = gg_pretok_row_find(name);
     *out = NULL;
     return row ? gg_pretok_create_row(out, row, UINT64_MAX, a, err)
-               : unknown(name, err);
+               : refuse_unknown(name, err);
 }
 
 void gg_pretok_destroy(struct gg_pretok *p)
@@ -104,8 +105,9 @@ struct run {
 };
 
 /* The pieces of text[begin..end) by stage i and those after it. */
-static enum gguf_status cut(const struct run *r, unsigned i, size_t begin,
-                            size_t end, struct gguf_error *err);
+static enum gguf_status cut_stages(const struct run *r, unsigned i,
+                                   size_t begin, size_t end,
+                                   struct gguf_error *err);
 
 /* Of one function: its words, each through the stages after it. */
 struct by_function {
@@ -120,7 +122,7 @@ static enum gguf_status on_end(void *user, size_t end, struct gguf_error *err)
     struct by_function *f = user;
     size_t from = f->begin + f->done;
     f->done = end;
-    return cut(f->r, f->stage + 1, from, f->begin + end, err);
+    return cut_stages(f->r, f->stage + 1, from, f->begin + end, err);
 }
 
 static size_t next_char(const char *text, size_t at, size_t size)
@@ -153,15 +155,17 @@ static enum gguf_status match_all(const struct run *r, unsigned i,
             continue;
         }
         if (at > done)
-            GG_TRY(cut(r, i + 1, begin + done, begin + at, err));
-        GG_TRY(cut(r, i + 1, begin + at, begin + to, err));
+            GG_TRY(cut_stages(r, i + 1, begin + done, begin + at, err));
+        GG_TRY(cut_stages(r, i + 1, begin + at, begin + to, err));
         from = done = to;
     }
-    return done < size ? cut(r, i + 1, begin + done, end, err) : GGUF_OK;
+    return done < size ? cut_stages(r, i + 1, begin + done, end, err)
+                       : GGUF_OK;
 }
 
-static enum gguf_status cut(const struct run *r, unsigned i, size_t begin,
-                            size_t end, struct gguf_error *err)
+static enum gguf_status cut_stages(const struct run *r, unsigned i,
+                                   size_t begin, size_t end,
+                                   struct gguf_error *err)
 {
     if (begin == end)
         return GGUF_OK;
@@ -185,7 +189,7 @@ enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
     work.frame = gg_mem_alloc(p->allocator, work.n * sizeof *work.frame);
     if (!work.frame)
         return gg_error_set_nomem(err, work.n * sizeof *work.frame);
-    enum gguf_status st = cut(&r, 0, 0, size, err);
+    enum gguf_status st = cut_stages(&r, 0, 0, size, err);
     gg_mem_free(p->allocator, work.frame);
     return st;
 }

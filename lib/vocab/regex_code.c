@@ -14,7 +14,7 @@ struct writer {
     struct gguf_error *err;
 };
 
-static void refuse(struct writer *w, const char *why)
+static void refuse_pattern(struct writer *w, const char *why)
 {
     if (w->status == GGUF_OK)
         w->status = gg_error_set(w->err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
@@ -22,13 +22,13 @@ static void refuse(struct writer *w, const char *why)
 }
 
 /* The instruction's number, or 0 after a failure. */
-static uint32_t put(struct writer *w, struct gg_regex_op op)
+static uint32_t put_op(struct writer *w, struct gg_regex_op op)
 {
     struct gg_regex *re = w->re;
     if (w->status != GGUF_OK)
         return 0;
     if (re->n_ops == GG_REGEX_MAX_OPS) {
-        refuse(w, "is too large");
+        refuse_pattern(w, "is too large");
         return 0;
     }
     if (re->n_ops == w->room) {
@@ -45,7 +45,7 @@ static uint32_t put(struct writer *w, struct gg_regex_op op)
 }
 
 /* Make instruction at continue with the next instruction put. */
-static void land(struct writer *w, uint32_t at)
+static void land_jump(struct writer *w, uint32_t at)
 {
     if (w->status == GGUF_OK)
         w->re->op[at].to = w->re->n_ops;
@@ -96,7 +96,7 @@ static uint32_t put_split(struct writer *w, const struct gg_regex_node *n,
     struct firsts f = { .leads = 0 };
     op.no = mode != GG_REGEX_LAZY && !add_firsts(w->re, n, &f) &&
             gg_regex_set_number(w->re, &f.set, &op.set);
-    return put(w, op);
+    return put_op(w, op);
 }
 
 /* ---- nodes to instructions ---- */
@@ -107,10 +107,10 @@ static void put_node(struct writer *w, const struct gg_regex_node *n);
 static void put_inner(struct writer *w, struct gg_regex_op op,
                       const struct gg_regex_node *n)
 {
-    const uint32_t at = put(w, op);
+    const uint32_t at = put_op(w, op);
     put_node(w, n);
-    put(w, (struct gg_regex_op){ .kind = GG_REGEX_ACCEPT });
-    land(w, at);
+    put_op(w, (struct gg_regex_op){ .kind = GG_REGEX_ACCEPT });
+    land_jump(w, at);
 }
 
 static bool can_be_empty(const struct gg_regex_node *n)
@@ -142,8 +142,8 @@ static void put_copies(struct writer *w, const struct gg_regex_node *n)
     if (n->max == GG_REGEX_NO_MAX) {
         const uint32_t at = put_split(w, n->child, n->mode);
         put_node(w, n->child);
-        put(w, (struct gg_regex_op){ .kind = GG_REGEX_JUMP, .to = at });
-        land(w, at);
+        put_op(w, (struct gg_regex_op){ .kind = GG_REGEX_JUMP, .to = at });
+        land_jump(w, at);
         w->re->n_frames = GG_REGEX_DEEP_FRAMES;
         return;
     }
@@ -153,7 +153,7 @@ static void put_copies(struct writer *w, const struct gg_regex_node *n)
     }
     for (uint32_t i = first; i < w->re->n_ops && w->status == GGUF_OK; i++)
         if (w->re->op[i].kind == GG_REGEX_SPLIT && !w->re->op[i].to)
-            land(w, i);
+            land_jump(w, i);
 }
 
 static void put_repeat(struct writer *w, const struct gg_regex_node *n)
@@ -165,11 +165,11 @@ static void put_repeat(struct writer *w, const struct gg_regex_node *n)
                               .min = n->min,
                               .max = n->max };
     if (c->kind == GG_REGEX_N_SET) {
-        put(w, op);
+        put_op(w, op);
         return;
     }
     if (n->max == GG_REGEX_NO_MAX && can_be_empty(c)) {
-        refuse(w, "repeats what can match nothing");
+        refuse_pattern(w, "repeats what can match nothing");
         return;
     }
     if (n->mode != GG_REGEX_POSSESSIVE) {
@@ -193,13 +193,13 @@ static void put_any(struct writer *w, const struct gg_regex_node *n)
         put_node(w, c);
         if (!c->next || w->status != GGUF_OK)
             break;
-        jumps =
-            put(w, (struct gg_regex_op){ .kind = GG_REGEX_JUMP, .to = jumps });
-        land(w, at);
+        jumps = put_op(
+            w, (struct gg_regex_op){ .kind = GG_REGEX_JUMP, .to = jumps });
+        land_jump(w, at);
     }
     while (jumps && w->status == GGUF_OK) {
         const uint32_t next = w->re->op[jumps].to;
-        land(w, jumps);
+        land_jump(w, jumps);
         jumps = next;
     }
 }
@@ -212,7 +212,7 @@ static void put_node(struct writer *w, const struct gg_regex_node *n)
     case GG_REGEX_N_EMPTY: break;
     case GG_REGEX_N_SET:
         op.kind = GG_REGEX_SET;
-        put(w, op);
+        put_op(w, op);
         break;
     case GG_REGEX_N_LIST:
         for (; c; c = c->next)
@@ -224,7 +224,7 @@ static void put_node(struct writer *w, const struct gg_regex_node *n)
         if (c->kind == GG_REGEX_N_SET) {
             op.kind = GG_REGEX_AHEAD_SET;
             op.set = c->set;
-            put(w, op);
+            put_op(w, op);
         } else {
             op.kind = GG_REGEX_AHEAD;
             put_inner(w, op, c);
@@ -232,7 +232,7 @@ static void put_node(struct writer *w, const struct gg_regex_node *n)
         break;
     case GG_REGEX_N_BEHIND:
         op.kind = GG_REGEX_BEHIND_SET;
-        put(w, op);
+        put_op(w, op);
         break;
     case GG_REGEX_N_ATOMIC:
         op.kind = GG_REGEX_ATOMIC;
@@ -240,7 +240,7 @@ static void put_node(struct writer *w, const struct gg_regex_node *n)
         break;
     case GG_REGEX_N_ASSERT:
         op.kind = GG_REGEX_ASSERT;
-        put(w, op);
+        put_op(w, op);
         break;
     }
 }
@@ -269,9 +269,10 @@ static void drop_choices(struct gg_regex *re)
     }
 }
 
-static void tabulate(uint64_t *ascii,
-                     uint64_t category[GG_UNICODE_N_CATEGORIES], unsigned bit,
-                     const uint64_t of_ascii[2], uint32_t categories)
+static void fill_tables(uint64_t *ascii,
+                        uint64_t category[GG_UNICODE_N_CATEGORIES],
+                        unsigned bit, const uint64_t of_ascii[2],
+                        uint32_t categories)
 {
     const uint64_t mask = UINT64_C(1) << bit;
     for (unsigned c = 0; c < 128; c++)
@@ -290,8 +291,8 @@ static void tabulate_head(struct gg_regex *re, unsigned k, struct firsts *f,
         *f = (struct firsts){ .set = { .ascii = { ~UINT64_C(0), ~UINT64_C(0) },
                                        .categories = ~UINT32_C(0) },
                               .leads = ~UINT64_C(0) };
-    tabulate(re->head_byte, re->head_category, k, f->set.ascii,
-             f->set.categories);
+    fill_tables(re->head_byte, re->head_category, k, f->set.ascii,
+                f->set.categories);
     for (unsigned b = 0x80; b < 256; b++) /* bytes out of place: as U+FFFD */
         if (b < 0xc2 || b > 0xf4 || (f->leads >> (b - 0xc0) & 1))
             re->head_byte[b] |= UINT64_C(1) << k;
@@ -305,13 +306,13 @@ static void put_heads(struct writer *w, const struct gg_regex_node *root)
     for (; c && w->status == GGUF_OK; c = c->next) {
         struct firsts f = { .leads = 0 };
         if (re->n_heads == GG_REGEX_MAX_HEADS) {
-            refuse(w, "has too many alternatives");
+            refuse_pattern(w, "has too many alternatives");
             break;
         }
         tabulate_head(re, re->n_heads, &f, add_firsts(re, c, &f));
         re->head[re->n_heads++] = re->n_ops;
         put_node(w, c);
-        put(w, (struct gg_regex_op){ .kind = GG_REGEX_ACCEPT });
+        put_op(w, (struct gg_regex_op){ .kind = GG_REGEX_ACCEPT });
     }
 }
 
@@ -341,7 +342,8 @@ enum gguf_status gg_regex_create(struct gg_regex **out, const char *text,
     drop_choices(re);
     for (unsigned k = 0; k < re->n_sets; k++) {
         const struct gg_regex_set *s = &re->set[k];
-        tabulate(re->set_ascii, re->set_category, k, s->ascii, s->categories);
+        fill_tables(re->set_ascii, re->set_category, k, s->ascii,
+                    s->categories);
         re->ranged |= s->n_ranges ? UINT64_C(1) << k : 0;
     }
     re->from_run = re->n_heads == 1 && re->op[0].kind == GG_REGEX_LOOP &&

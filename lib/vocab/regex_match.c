@@ -33,7 +33,7 @@ static inline size_t char_size(uint8_t c)
 }
 
 /* The character beyond ASCII at byte at, and its bytes. */
-static inline size_t decode(const struct run *r, size_t at, uint32_t *cp)
+static inline size_t decode_char(const struct run *r, size_t at, uint32_t *cp)
 {
     const uint8_t *p = (const uint8_t *)r->text + at;
     const size_t left = r->size - at;
@@ -53,7 +53,7 @@ static inline size_t decode(const struct run *r, size_t at, uint32_t *cp)
 }
 
 /* Is cp, beyond ASCII, of set k? */
-static inline bool has(const struct gg_regex *re, unsigned k, uint32_t cp)
+static inline bool set_has(const struct gg_regex *re, unsigned k, uint32_t cp)
 {
     if (GG_LIKELY(!(re->ranged >> k & 1)))
         return re->set_category[gg_unicode_category(cp)] >> k & 1;
@@ -64,7 +64,7 @@ static inline bool has(const struct gg_regex *re, unsigned k, uint32_t cp)
 }
 
 /* Size of the character at byte at, or 0 if it is not in set k. */
-static inline size_t take(const struct run *r, unsigned k, size_t at)
+static inline size_t take_char(const struct run *r, unsigned k, size_t at)
 {
     uint32_t cp;
     if (at >= r->size)
@@ -72,8 +72,8 @@ static inline size_t take(const struct run *r, unsigned k, size_t at)
     const uint8_t c = (uint8_t)r->text[at];
     if (c < 0x80)
         return r->re->set_ascii[c] >> k & 1;
-    const size_t n = decode(r, at, &cp);
-    return has(r->re, k, cp) ? n : 0;
+    const size_t n = decode_char(r, at, &cp);
+    return set_has(r->re, k, cp) ? n : 0;
 }
 
 /* Skip characters of set k, at most max; returns the byte after them. */
@@ -90,15 +90,15 @@ static inline size_t take_run(const struct run *r, unsigned k, size_t at,
             at++;
             continue;
         }
-        const size_t n = decode(r, at, &cp);
-        if (!has(r->re, k, cp))
+        const size_t n = decode_char(r, at, &cp);
+        if (!set_has(r->re, k, cp))
             break;
         at += n;
     }
     return at;
 }
 
-static size_t before(const struct run *r, size_t at)
+static size_t size_before(const struct run *r, size_t at)
 {
     const size_t end = at;
     do
@@ -112,11 +112,12 @@ static size_t before(const struct run *r, size_t at)
 /* Does the edge of a word, whose characters are set k, lie before byte at? */
 static bool is_edge(const struct run *r, unsigned k, size_t at)
 {
-    const bool word_before = at && take(r, k, before(r, at));
-    return word_before != (take(r, k, at) != 0);
+    const bool word_before = at && take_char(r, k, size_before(r, at));
+    return word_before != (take_char(r, k, at) != 0);
 }
 
-static bool holds(const struct run *r, const struct gg_regex_op *op, size_t at)
+static bool assertion_holds(const struct run *r, const struct gg_regex_op *op,
+                            size_t at)
 {
     switch (op->mode) {
     case GG_REGEX_TEXT_BEGIN: return at == 0;
@@ -130,11 +131,11 @@ static bool holds(const struct run *r, const struct gg_regex_op *op, size_t at)
 
 /* ---- instructions ---- */
 
-static enum gg_regex_found run(struct run *r, uint32_t pc, size_t at,
-                               size_t *end);
+static enum gg_regex_found run_ops(struct run *r, uint32_t pc, size_t at,
+                                   size_t *end);
 
 /* Take n off the budget. false: it is spent. */
-static inline bool spend(struct run *r, uint64_t n)
+static inline bool spend_budget(struct run *r, uint64_t n)
 {
     const bool left = r->w->budget > n;
     r->w->budget -= left ? n : r->w->budget;
@@ -142,7 +143,8 @@ static inline bool spend(struct run *r, uint64_t n)
 }
 
 /* Push a frame. false: the stack is full. */
-static inline bool keep(struct run *r, uint32_t pc, size_t at, size_t least)
+static inline bool push_frame(struct run *r, uint32_t pc, size_t at,
+                              size_t least)
 {
     if (r->n == r->w->n)
         return false;
@@ -167,11 +169,11 @@ static inline bool take_back(struct run *r, size_t n_kept, uint32_t *pc,
             return true;
         }
         if (op->mode == GG_REGEX_GREEDY) {
-            *at = f->at = GG_MAX(before(r, f->at), f->least);
+            *at = f->at = GG_MAX(size_before(r, f->at), f->least);
             r->n -= f->at <= f->least;
             return true;
         }
-        const size_t n = take(r, op->set, f->at);
+        const size_t n = take_char(r, op->set, f->at);
         *at = f->at += n;
         if (n && f->least--)
             return true;
@@ -181,42 +183,42 @@ static inline bool take_back(struct run *r, size_t n_kept, uint32_t *pc,
 }
 
 /* Run a LOOP, and move *at past the characters that it takes. */
-static enum gg_regex_found loop(struct run *r, uint32_t pc, size_t *at)
+static enum gg_regex_found run_loop(struct run *r, uint32_t pc, size_t *at)
 {
     const struct gg_regex_op *op = &r->re->op[pc];
     const uint32_t more =
         op->max == GG_REGEX_NO_MAX ? UINT32_MAX : op->max - op->min;
     bool room = true;
     for (uint32_t i = 0; i < op->min; i++) {
-        const size_t n = take(r, op->set, *at);
+        const size_t n = take_char(r, op->set, *at);
         if (!n)
             return GG_REGEX_NONE;
         *at += n;
     }
     if (op->mode == GG_REGEX_LAZY) {
-        room = keep(r, pc, *at, more);
+        room = push_frame(r, pc, *at, more);
     } else {
         const size_t least = *at;
         *at = take_run(r, op->set, least, more);
-        room = spend(r, (*at - least) / 32);
+        room = spend_budget(r, (*at - least) / 32);
         if (op->mode == GG_REGEX_GREEDY && *at > least && room)
-            room = keep(r, pc, *at, least);
+            room = push_frame(r, pc, *at, least);
     }
     return room ? GG_REGEX_FOUND : GG_REGEX_LIMIT;
 }
 
 /* Run instructions up to an ACCEPT and drop their frames. */
-static enum gg_regex_found inner(struct run *r, uint32_t pc, size_t at,
-                                 size_t *end)
+static enum gg_regex_found run_to_accept(struct run *r, uint32_t pc, size_t at,
+                                         size_t *end)
 {
     const size_t n_kept = r->n;
-    const enum gg_regex_found found = run(r, pc, at, end);
+    const enum gg_regex_found found = run_ops(r, pc, at, end);
     r->n = n_kept;
     return found;
 }
 
 /* Run an INNER instruction; moves *at past what it takes. */
-static enum gg_regex_found nested(struct run *r, uint32_t pc, size_t *at)
+static enum gg_regex_found run_inner(struct run *r, uint32_t pc, size_t *at)
 {
     const struct gg_regex_op *op = &r->re->op[pc];
     enum gg_regex_found found;
@@ -225,7 +227,7 @@ static enum gg_regex_found nested(struct run *r, uint32_t pc, size_t *at)
         uint32_t n = 0;
         found = GG_REGEX_FOUND;
         for (; n < op->max && found == GG_REGEX_FOUND; n++) {
-            found = inner(r, pc + 1, *at, &end);
+            found = run_to_accept(r, pc + 1, *at, &end);
             if (found == GG_REGEX_FOUND)
                 *at = end;
         }
@@ -234,7 +236,7 @@ static enum gg_regex_found nested(struct run *r, uint32_t pc, size_t *at)
                : n < op->min           ? GG_REGEX_NONE
                                        : GG_REGEX_FOUND;
     }
-    found = inner(r, pc + 1, *at, &end);
+    found = run_to_accept(r, pc + 1, *at, &end);
     if (found == GG_REGEX_FOUND && op->kind == GG_REGEX_ATOMIC)
         *at = end;
     if (op->no && found != GG_REGEX_LIMIT)
@@ -244,8 +246,8 @@ static enum gg_regex_found nested(struct run *r, uint32_t pc, size_t *at)
 
 /* Match at byte at from instruction pc. Frames in use before stay as they
  * are. */
-static enum gg_regex_found run(struct run *r, uint32_t pc, size_t at,
-                               size_t *end)
+static enum gg_regex_found run_ops(struct run *r, uint32_t pc, size_t at,
+                                   size_t *end)
 {
     const size_t n_kept = r->n;
     for (;; pc++) {
@@ -254,38 +256,38 @@ static enum gg_regex_found run(struct run *r, uint32_t pc, size_t at,
         size_t n;
         switch (op->kind) {
         case GG_REGEX_SET:
-            n = take(r, op->set, at);
+            n = take_char(r, op->set, at);
             at += n;
             good = n ? GG_REGEX_FOUND : GG_REGEX_NONE;
             break;
-        case GG_REGEX_LOOP: good = loop(r, pc, &at); break;
+        case GG_REGEX_LOOP: good = run_loop(r, pc, &at); break;
         case GG_REGEX_SPLIT:
-            if (op->no && !take(r, op->set, at)) {
+            if (op->no && !take_char(r, op->set, at)) {
                 pc = op->to - 1;
                 break;
             }
-            good = keep(r, pc, at, 0) ? GG_REGEX_FOUND : GG_REGEX_LIMIT;
+            good = push_frame(r, pc, at, 0) ? GG_REGEX_FOUND : GG_REGEX_LIMIT;
             pc = op->mode == GG_REGEX_LAZY ? op->to - 1 : pc;
             break;
         case GG_REGEX_JUMP: pc = op->to - 1; break;
         case GG_REGEX_AHEAD:
         case GG_REGEX_ATOMIC:
         case GG_REGEX_GROUP_LOOP:
-            good = nested(r, pc, &at);
+            good = run_inner(r, pc, &at);
             pc = op->to - 1;
             break;
         case GG_REGEX_AHEAD_SET:
-            good = (take(r, op->set, at) != 0) != op->no;
+            good = (take_char(r, op->set, at) != 0) != op->no;
             break;
         case GG_REGEX_BEHIND_SET:
-            good = (at && take(r, op->set, before(r, at))) != op->no;
+            good = (at && take_char(r, op->set, size_before(r, at))) != op->no;
             break;
-        case GG_REGEX_ASSERT: good = holds(r, op, at); break;
+        case GG_REGEX_ASSERT: good = assertion_holds(r, op, at); break;
         case GG_REGEX_ACCEPT: *end = at; return GG_REGEX_FOUND;
         }
         if (GG_LIKELY(good == GG_REGEX_FOUND))
             continue;
-        if (good == GG_REGEX_LIMIT || !spend(r, 1))
+        if (good == GG_REGEX_LIMIT || !spend_budget(r, 1))
             return GG_REGEX_LIMIT;
         if (!take_back(r, n_kept, &pc, &at))
             return GG_REGEX_NONE;
@@ -305,7 +307,7 @@ enum gg_regex_found gg_regex_find(const struct gg_regex *re, const char *text,
         n = char_size(c);
         if (heads && c >= 0x80) {
             uint32_t cp;
-            n = decode(&r, at, &cp);
+            n = decode_char(&r, at, &cp);
             heads &= re->head_category[gg_unicode_category(cp)];
         }
         if (!heads)
@@ -314,7 +316,8 @@ enum gg_regex_found gg_regex_find(const struct gg_regex *re, const char *text,
             if (!(heads & 1))
                 continue;
             r.n = 0;
-            const enum gg_regex_found found = run(&r, re->head[k], at, end);
+            const enum gg_regex_found found =
+                run_ops(&r, re->head[k], at, end);
             *begin = at;
             if (found != GG_REGEX_NONE)
                 return found;

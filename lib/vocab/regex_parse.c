@@ -18,7 +18,7 @@ struct parser {
 static enum gguf_status parse_any(struct parser *x,
                                   struct gg_regex_node **out);
 
-static enum gguf_status refuse(struct parser *x, const char *why)
+static enum gguf_status refuse_pattern(struct parser *x, const char *why)
 {
     return gg_error_set(x->err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                         "byte %zu of an expression: %s",
@@ -69,7 +69,8 @@ static enum gguf_status parse_hex(struct parser *x, unsigned least,
     *cp = 0;
     for (; n < most && x->p < x->end && hex_of(*x->p) >= 0; n++)
         *cp = *cp << 4 | (uint32_t)hex_of(*x->p++);
-    return n < least || *cp > 0x10ffff ? refuse(x, "no code point") : GGUF_OK;
+    return n < least || *cp > 0x10ffff ? refuse_pattern(x, "no code point")
+                                       : GGUF_OK;
 }
 
 /* Parse a character after a backslash. GGUF_E_UNSUPPORTED. */
@@ -84,12 +85,12 @@ static enum gguf_status parse_escape(struct parser *x, uint32_t *cp)
         if (!next_is(x, "{"))
             return parse_hex(x, 1, 2, cp);
         enum gguf_status st = parse_hex(x, 1, 8, cp);
-        return st || next_is(x, "}") ? st : refuse(x, "no code point");
+        return st || next_is(x, "}") ? st : refuse_pattern(x, "no code point");
     }
     const bool word = (uint8_t)c >= 0x80 || (c >= '0' && c <= '9') ||
                       (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
     if (!name && (word || !c))
-        return refuse(x, "this escape is not supported");
+        return refuse_pattern(x, "this escape is not supported");
     x->p++;
     *cp = name ? (uint32_t)values[name - names] : (uint32_t)c;
     return GGUF_OK;
@@ -99,7 +100,7 @@ static enum gguf_status parse_char(struct parser *x, uint32_t *cp)
 {
     const size_t n = gg_str_utf8_decode(x->p, (size_t)(x->end - x->p), cp);
     if (!n)
-        return refuse(x, "not UTF-8");
+        return refuse_pattern(x, "not UTF-8");
     x->p += n;
     return GGUF_OK;
 }
@@ -115,7 +116,7 @@ static enum gguf_status add_char(struct parser *x, struct gg_regex_set *s,
         return good ? GGUF_OK : no_memory(x);
     const uint32_t lower = cp | 0x20;
     if (cp >= 0x80)
-        return refuse(x, "(?i) beyond ASCII is not supported");
+        return refuse_pattern(x, "(?i) beyond ASCII is not supported");
     if (lower >= 'a' && lower <= 'z')
         good = good && gg_regex_set_add_range(s, a, cp ^ 0x20, cp ^ 0x20);
     if (lower == 's')
@@ -140,7 +141,7 @@ static enum gguf_status parse_property(struct parser *x, bool no,
     if (done == GG_REGEX_NO_MEMORY)
         return no_memory(x);
     if (done == GG_REGEX_NO_CLASS || (braces && !close))
-        return refuse(x, "no class of this name");
+        return refuse_pattern(x, "no class of this name");
     x->p += name.size + braces;
     if (no)
         gg_regex_set_invert(s);
@@ -175,8 +176,8 @@ static enum gguf_status add_set(struct parser *x, struct gg_regex_set *s,
                                 const struct gg_regex_set *from)
 {
     if (from->others)
-        return refuse(x, "all but some ranges, within a class, is not "
-                         "supported");
+        return refuse_pattern(x, "all but some ranges, within a class, is not "
+                                 "supported");
     return gg_regex_set_add_set(s, &x->re->arena, from) ? GGUF_OK
                                                         : no_memory(x);
 }
@@ -192,7 +193,7 @@ static enum gguf_status parse_member(struct parser *x, struct gg_regex_set *s,
     bool is_class;
     *is_char = false;
     if (next_is(x, "[:") || next_is(x, "&&"))
-        return refuse(x, "this within a class is not supported");
+        return refuse_pattern(x, "this within a class is not supported");
     if (next_is(x, "[")) {
         GG_TRY(parse_set(x, &inner));
         return add_set(x, s, &inner);
@@ -216,11 +217,11 @@ static enum gguf_status parse_set(struct parser *x, struct gg_regex_set *s)
     uint32_t first, last;
     *s = (struct gg_regex_set){ .n_ranges = 0 };
     if (++x->depth > GG_REGEX_MAX_DEPTH)
-        return refuse(x, "too many brackets");
+        return refuse_pattern(x, "too many brackets");
     for (bool begin = true; begin || x->p == x->end || *x->p != ']';
          begin = false) {
         if (x->p == x->end)
-            return refuse(x, "\"]\" is missing");
+            return refuse_pattern(x, "\"]\" is missing");
         GG_TRY(parse_member(x, s, &first, &is_char));
         if (!is_char)
             continue;
@@ -231,7 +232,7 @@ static enum gguf_status parse_set(struct parser *x, struct gg_regex_set *s)
             if (!is_char || last < first ||
                 (x->any_case && first != last &&
                  (first >= 0x80 || last >= 0x80)))
-                return refuse(x, "no range");
+                return refuse_pattern(x, "no range");
         }
         if (!x->any_case &&
             !gg_regex_set_add_range(s, &x->re->arena, first, last))
@@ -252,7 +253,7 @@ static enum gguf_status set_node(struct parser *x, struct gg_regex_set *s,
     GG_TRY(new_node(x, GG_REGEX_N_SET, out));
     return gg_regex_set_number(x->re, s, &(*out)->set)
                ? GGUF_OK
-               : refuse(x, "too many classes");
+               : refuse_pattern(x, "too many classes");
 }
 
 /* ---- groups ---- */
@@ -272,7 +273,7 @@ static enum gguf_status parse_look(struct parser *x,
     (*out)->set = child->set;
     return child->kind == GG_REGEX_N_SET
                ? GGUF_OK
-               : refuse(x, "only one character can be looked back at");
+               : refuse_pattern(x, "only one character can be looked back at");
 }
 
 /* Parse a group after its "(". */
@@ -282,7 +283,7 @@ static enum gguf_status parse_group(struct parser *x,
     const bool any_case = x->any_case;
     enum gguf_status st;
     if (++x->depth > GG_REGEX_MAX_DEPTH)
-        return refuse(x, "too many groups");
+        return refuse_pattern(x, "too many groups");
     if (next_is(x, "?i)")) { /* holds until its group ends */
         x->any_case = true;
         x->depth--;
@@ -302,12 +303,12 @@ static enum gguf_status parse_group(struct parser *x,
         if (next_is(x, "?i:"))
             x->any_case = true;
         else if (!next_is(x, "?:") && next_is(x, "?"))
-            return refuse(x, "this kind of group is not supported");
+            return refuse_pattern(x, "this kind of group is not supported");
         st = parse_any(x, out);
     }
     GG_TRY(st);
     if (!next_is(x, ")"))
-        return refuse(x, "\")\" is missing");
+        return refuse_pattern(x, "\")\" is missing");
     x->any_case = any_case;
     x->depth--;
     return GGUF_OK;
@@ -335,7 +336,7 @@ static enum gguf_status parse_escaped(struct parser *x,
     bool is_class;
     uint32_t cp;
     if (x->p == x->end)
-        return refuse(x, "nothing after \"\\\"");
+        return refuse_pattern(x, "nothing after \"\\\"");
     const char *name = strchr(names, *x->p);
     if (name) {
         x->p++;
@@ -343,7 +344,7 @@ static enum gguf_status parse_escaped(struct parser *x,
         s = (struct gg_regex_set){ .n_ranges = 0 };
         return !gg_regex_set_add_words(&s, &x->re->arena) ? no_memory(x)
                : !gg_regex_set_number(x->re, &s, &(*out)->set)
-                   ? refuse(x, "too many classes")
+                   ? refuse_pattern(x, "too many classes")
                    : GGUF_OK;
     }
     GG_TRY(parse_class(x, &s, &is_class));
@@ -373,7 +374,7 @@ static enum gguf_status parse_atom(struct parser *x,
         GG_TRY(add_char(x, &s, '\n'));
         gg_regex_set_invert(&s);
     } else if (strchr("*+?", *x->p)) {
-        return refuse(x, "nothing to repeat");
+        return refuse_pattern(x, "nothing to repeat");
     } else {
         GG_TRY(parse_char(x, &cp));
         GG_TRY(add_char(x, &s, cp));
@@ -425,7 +426,7 @@ static enum gguf_status parse_repeated(struct parser *x,
     struct gg_regex_node *child = *out;
     if (max < min || min > GG_REGEX_MAX_COUNT ||
         (max != GG_REGEX_NO_MAX && max > GG_REGEX_MAX_COUNT))
-        return refuse(x, "this count is not supported");
+        return refuse_pattern(x, "this count is not supported");
     GG_TRY(new_node(x, GG_REGEX_N_REPEAT, out));
     (*out)->child = child;
     (*out)->min = min;
@@ -475,7 +476,7 @@ enum gguf_status gg_regex_parse(struct gg_regex *re, const char *text,
     struct parser x = { .re = re, .begin = text, .p = text, .err = err };
     x.end = text + strlen(text);
     if (x.end - text > GG_REGEX_MAX_TEXT)
-        return refuse(&x, "it is too long");
+        return refuse_pattern(&x, "it is too long");
     GG_TRY(parse_any(&x, out));
-    return x.p == x.end ? GGUF_OK : refuse(&x, "\")\" without \"(\"");
+    return x.p == x.end ? GGUF_OK : refuse_pattern(&x, "\")\" without \"(\"");
 }

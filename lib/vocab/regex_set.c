@@ -134,7 +134,7 @@ static int by_first(const void *a, const void *b)
 }
 
 /* Sort the ranges and join those that touch. */
-static void settle(struct gg_regex_set *s)
+static void sort_ranges(struct gg_regex_set *s)
 {
     uint32_t n = 0, *r = s->range;
     if (!s->n_ranges)
@@ -170,7 +170,8 @@ bool gg_regex_set_add_set(struct gg_regex_set *s, struct gg_mem_arena *arena,
     return add_ranges(s, arena, from->range, from->n_ranges);
 }
 
-static bool same(const struct gg_regex_set *a, const struct gg_regex_set *b)
+static bool sets_equal(const struct gg_regex_set *a,
+                       const struct gg_regex_set *b)
 {
     return a->ascii[0] == b->ascii[0] && a->ascii[1] == b->ascii[1] &&
            a->categories == b->categories && a->others == b->others &&
@@ -219,8 +220,8 @@ bool gg_regex_set_number(struct gg_regex *re, struct gg_regex_set *s,
                          uint8_t *number)
 {
     uint32_t k = 0;
-    settle(s);
-    while (k < re->n_sets && !same(&re->set[k], s))
+    sort_ranges(s);
+    while (k < re->n_sets && !sets_equal(&re->set[k], s))
         k++;
     if (k == GG_REGEX_MAX_SETS)
         return false;

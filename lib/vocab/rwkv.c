@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-static int hex(char c)
+static int hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -27,9 +27,9 @@ char gg_vocab_rwkv_byte(struct gguf_str t, size_t *i)
     if (c != '\\' || *i == t.size)
         return c;
     c = t.data[(*i)++];
-    if (c == 'x' && t.size - *i >= 2 && hex(t.data[*i]) >= 0 &&
-        hex(t.data[*i + 1]) >= 0) {
-        c = (char)(hex(t.data[*i]) * 16 + hex(t.data[*i + 1]));
+    if (c == 'x' && t.size - *i >= 2 && hex_digit(t.data[*i]) >= 0 &&
+        hex_digit(t.data[*i + 1]) >= 0) {
+        c = (char)(hex_digit(t.data[*i]) * 16 + hex_digit(t.data[*i + 1]));
         *i += 2;
         return c;
     }

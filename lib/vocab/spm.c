@@ -20,7 +20,7 @@ struct spm {
     const char *text;
 };
 
-static gguf_token find(const struct spm *s, uint32_t off, size_t size)
+static gguf_token find_piece(const struct spm *s, uint32_t off, size_t size)
 {
     if (size > s->v->max_size)
         return GGUF_TOKEN_NONE;
@@ -29,22 +29,25 @@ static gguf_token find(const struct spm *s, uint32_t off, size_t size)
     return id == GG_INDEX_NONE ? GGUF_TOKEN_NONE : (gguf_token)id;
 }
 
-static bool pair(const void *user, const struct gg_vocab_sym *l,
-                 const struct gg_vocab_sym *r, double *score, gguf_token *id)
+static bool rank_pair(const void *user, const struct gg_vocab_sym *l,
+                      const struct gg_vocab_sym *r, double *score,
+                      gguf_token *id)
 {
     const struct spm *s = user;
-    *id = find(s, l->off, (size_t)l->size + r->size);
+    *id = find_piece(s, l->off, (size_t)l->size + r->size);
     if (*id == GGUF_TOKEN_NONE)
         return false;
     *score = (double)s->v->token[*id].score;
     return true;
 }
 
-static enum gguf_status put(const struct spm *s, const struct gg_vocab_sym *y,
-                            struct gguf_tokens *out, struct gguf_error *err)
+static enum gguf_status put_symbol(const struct spm *s,
+                                   const struct gg_vocab_sym *y,
+                                   struct gguf_tokens *out,
+                                   struct gguf_error *err)
 {
     gguf_token id =
-        y->id == GGUF_TOKEN_NONE ? find(s, y->off, y->size) : y->id;
+        y->id == GGUF_TOKEN_NONE ? find_piece(s, y->off, y->size) : y->id;
     if (id != GGUF_TOKEN_NONE)
         return gg_vocab_tokens_push(out, id, err);
     for (uint32_t i = 0; i < y->size; i++) {
@@ -61,14 +64,15 @@ static enum gguf_status put(const struct spm *s, const struct gg_vocab_sym *y,
     return GGUF_OK;
 }
 
-static enum gguf_status flush(const struct spm *s, struct gg_merge *m,
-                              struct gguf_tokens *out, struct gguf_error *err)
+static enum gguf_status flush_merge(const struct spm *s, struct gg_merge *m,
+                                    struct gguf_tokens *out,
+                                    struct gguf_error *err)
 {
     if (!m->n)
         return GGUF_OK;
     GG_TRY(gg_merge_run(m, err));
     for (uint32_t i = 0; i != GG_NO_SYM; i = m->sym[i].next)
-        GG_TRY(put(s, &m->sym[i], out, err));
+        GG_TRY(put_symbol(s, &m->sym[i], out, err));
     m->n = 0;
     return GGUF_OK;
 }
@@ -96,13 +100,13 @@ static enum gguf_status encode_all(const struct spm *s, size_t size,
             k = size - off;
         bool meta = is_meta(s->text + off, k);
         if (s->v->words && meta && !was_meta)
-            GG_TRY(flush(s, m, out, err));
+            GG_TRY(flush_merge(s, m, out, err));
         was_meta = meta;
         GG_TRY(
             gg_merge_add(m, (uint32_t)off, (uint32_t)k, GGUF_TOKEN_NONE, err));
         off += k;
     }
-    return flush(s, m, out, err);
+    return flush_merge(s, m, out, err);
 }
 
 enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
@@ -134,7 +138,7 @@ enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
     }
     struct spm s = { .v = v, .text = buf };
     struct gg_merge m;
-    gg_merge_init(&m, v->allocator, pair, &s);
+    gg_merge_init(&m, v->allocator, rank_pair, &s);
     enum gguf_status st = encode_all(&s, n, &m, out, err);
     gg_merge_fini(&m);
     gg_mem_free(v->allocator, buf);

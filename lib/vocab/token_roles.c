@@ -77,7 +77,8 @@ static const enum gguf_special end_roles[] = {
 static const char *const shown[] = { "<|channel|>", "<|message|>", "<|start|>",
                                      "<|constrain|>" };
 
-static struct gg_vocab_token *find(struct gguf_vocab *v, const char *text)
+static struct gg_vocab_token *find_token(struct gguf_vocab *v,
+                                         const char *text)
 {
     gguf_token id = gguf_vocab_find(v, gg_str_z(text));
     return id == GGUF_TOKEN_NONE ? NULL : &v->token[id];
@@ -87,7 +88,7 @@ static void find_role(struct gguf_vocab *v, enum gguf_special role,
                       const char *texts)
 {
     for (const char *t = texts; *t; t += strlen(t) + 1) {
-        struct gg_vocab_token *token = find(v, t);
+        struct gg_vocab_token *token = find_token(v, t);
         if (!token)
             continue;
         v->special[role] = (gguf_token)(token - v->token);
@@ -98,23 +99,24 @@ static void find_role(struct gguf_vocab *v, enum gguf_special role,
 
 static bool ends_it(struct gguf_vocab *v, const char *text)
 {
-    const struct gg_vocab_token *t = find(v, text);
+    const struct gg_vocab_token *t = find_token(v, text);
     return t && t->eog;
 }
 
 /* Where a text that ends it elsewhere has another meaning. */
-static void unmark(struct gguf_vocab *v)
+static void unmark_ends(struct gguf_vocab *v)
 {
     bool call = ends_it(v, "<|call|>") || ends_it(v, "<|calls|>");
     if (call && ends_it(v, "<|end|>") &&
         (ends_it(v, "<|return|>") || ends_it(v, "<|flush|>"))) {
         struct gg_vocab_token *t =
-            find(v, "<|end|>"); /* of one message of many */
+            find_token(v, "<|end|>"); /* of one message of many */
         t->eog = false;
         t->kind = GGUF_TOKEN_USER;
     }
     if (ends_it(v, "<|tool_response>") && ends_it(v, "</s>")) {
-        struct gg_vocab_token *t = find(v, "</s>"); /* of gemma 4: markup */
+        struct gg_vocab_token *t =
+            find_token(v, "</s>"); /* of gemma 4: markup */
         t->eog = false;
         t->kind = GGUF_TOKEN_NORMAL;
     }
@@ -126,27 +128,27 @@ void gg_vocab_load_roles(struct gguf_vocab *v)
         if (v->special[by_text[i].role] == GGUF_TOKEN_NONE)
             find_role(v, by_text[i].role, by_text[i].texts);
     for (size_t i = 0; i < GG_LEN(ends); i++) {
-        struct gg_vocab_token *t = find(v, ends[i]);
+        struct gg_vocab_token *t = find_token(v, ends[i]);
         if (t) {
             t->eog = true;
             t->kind = GGUF_TOKEN_CONTROL;
         }
     }
     for (size_t i = 0; i < GG_LEN(shown); i++) {
-        struct gg_vocab_token *t = find(v, shown[i]);
+        struct gg_vocab_token *t = find_token(v, shown[i]);
         if (t)
             t->kind = GGUF_TOKEN_USER;
     }
     for (size_t i = 0; i < GG_LEN(end_roles); i++)
         if (v->special[end_roles[i]] != GGUF_TOKEN_NONE)
             v->token[v->special[end_roles[i]]].eog = true;
-    unmark(v);
+    unmark_ends(v);
 }
 
 /* ---- blanks beside a token ---- */
 
-static bool says(const struct gguf_file *file, const char *key,
-                 const char *const *words)
+static bool key_says(const struct gguf_file *file, const char *key,
+                     const char *const *words)
 {
     const struct gguf_kv *kv = gguf_file_kv_find(file, key);
     struct gguf_str s;
@@ -170,7 +172,7 @@ static bool says(const struct gguf_file *file, const char *key,
 
 static void set_lstrip(struct gguf_vocab *v, const char *text)
 {
-    struct gg_vocab_token *t = find(v, text);
+    struct gg_vocab_token *t = find_token(v, text);
     if (t)
         t->lstrip = true;
 }
@@ -185,13 +187,13 @@ void gg_vocab_load_strip(struct gguf_vocab *v)
     static const char *const modern[] = { "modern-bert", NULL };
     static const char *const not_these[] = { "<unk>", "<s>", "<|endoftext|>" };
     const char *name = "general.name";
-    if (says(v->file, "tokenizer.ggml.pre", jina) ||
-        says(v->file, "general.architecture", bert)) {
+    if (key_says(v->file, "tokenizer.ggml.pre", jina) ||
+        key_says(v->file, "general.architecture", bert)) {
         set_lstrip(v, "<mask>");
         return;
     }
-    if (!says(v->file, name, phi3)) {
-        if (says(v->file, name, modern))
+    if (!key_says(v->file, name, phi3)) {
+        if (key_says(v->file, name, modern))
             set_lstrip(v, "[MASK]");
         return;
     }
@@ -200,7 +202,7 @@ void gg_vocab_load_strip(struct gguf_vocab *v)
                              v->token[i].kind == GGUF_TOKEN_UNKNOWN ||
                              v->token[i].kind == GGUF_TOKEN_USER;
     for (size_t i = 0; i < GG_LEN(not_these); i++) {
-        struct gg_vocab_token *t = find(v, not_these[i]);
+        struct gg_vocab_token *t = find_token(v, not_these[i]);
         if (t)
             t->rstrip = false;
     }

@@ -8,8 +8,8 @@
 
 /* ---- in order ---- */
 
-static int order(const struct gg_vocab_trie_text *a,
-                 const struct gg_vocab_trie_text *b)
+static int compare_texts(const struct gg_vocab_trie_text *a,
+                         const struct gg_vocab_trie_text *b)
 {
     int c =
         memcmp(a->text.data, b->text.data, GG_MIN(a->text.size, b->text.size));
@@ -20,13 +20,13 @@ static int order(const struct gg_vocab_trie_text *a,
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static void sift(struct gg_vocab_trie_text *a, size_t i, size_t n)
+static void sift_down(struct gg_vocab_trie_text *a, size_t i, size_t n)
 {
     struct gg_vocab_trie_text x = a[i];
     for (size_t k; (k = 2 * i + 1) < n; i = k) {
-        if (k + 1 < n && order(&a[k], &a[k + 1]) < 0)
+        if (k + 1 < n && compare_texts(&a[k], &a[k + 1]) < 0)
             k++;
-        if (order(&x, &a[k]) >= 0)
+        if (compare_texts(&x, &a[k]) >= 0)
             break;
         a[i] = a[k];
     }
@@ -34,19 +34,19 @@ static void sift(struct gg_vocab_trie_text *a, size_t i, size_t n)
 }
 
 /* Heap sort: no memory, no worst case. */
-static void sort(struct gg_vocab_trie_text *a, size_t n)
+static void sort_texts(struct gg_vocab_trie_text *a, size_t n)
 {
     for (size_t i = n / 2; i-- > 0;)
-        sift(a, i, n);
+        sift_down(a, i, n);
     for (size_t i = n; i-- > 1;) {
         struct gg_vocab_trie_text t = a[0];
         a[0] = a[i];
         a[i] = t;
-        sift(a, 0, i);
+        sift_down(a, 0, i);
     }
 }
 
-static size_t common(struct gguf_str a, struct gguf_str b)
+static size_t common_prefix(struct gguf_str a, struct gguf_str b)
 {
     size_t n = 0, most = GG_MIN(a.size, b.size);
     while (n < most && a.data[n] == b.data[n])
@@ -60,7 +60,8 @@ static uint64_t count_nodes(const struct gg_vocab_trie_text *a, size_t n)
 {
     uint64_t count = 1;
     for (size_t i = 0; i < n; i++)
-        count += a[i].text.size - (i ? common(a[i - 1].text, a[i].text) : 0);
+        count +=
+            a[i].text.size - (i ? common_prefix(a[i - 1].text, a[i].text) : 0);
     return count;
 }
 
@@ -71,8 +72,8 @@ struct range {
     uint32_t low, high;
 };
 
-static void build(struct gg_vocab_trie *t, const struct gg_vocab_trie_text *a,
-                  struct range *r)
+static void build_range(struct gg_vocab_trie *t,
+                        const struct gg_vocab_trie_text *a, struct range *r)
 {
     uint32_t n = 1, level_end = 1;
     size_t depth = 0;
@@ -111,7 +112,7 @@ enum gguf_status gg_vocab_trie_init(struct gg_vocab_trie *t,
     for (size_t i = 0; i < n; i++)
         if (texts[i].text.size)
             texts[n_texts++] = texts[i];
-    sort(texts, n_texts);
+    sort_texts(texts, n_texts);
     uint64_t n_nodes = count_nodes(texts, n_texts);
     if (n_nodes >= UINT32_MAX)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
@@ -125,7 +126,7 @@ enum gguf_status gg_vocab_trie_init(struct gg_vocab_trie *t,
     struct range *r = gg_mem_alloc_zero(a, n_nodes, sizeof *r);
     if (t->first && t->id && t->label && r) {
         r[0] = (struct range){ 0, (uint32_t)n_texts };
-        build(t, texts, r);
+        build_range(t, texts, r);
         gg_mem_free(a, r);
         return GGUF_OK;
     }

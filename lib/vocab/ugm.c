@@ -45,7 +45,7 @@ struct job {
 
 /* ---- the best way ---- */
 
-static void offer(struct job *j, size_t to, double score, gguf_token id)
+static void offer_token(struct job *j, size_t to, double score, gguf_token id)
 {
     struct place *p = &j->place[to];
     if (score > p->score)
@@ -71,16 +71,16 @@ static void go_on(struct job *j)
         if (id == GGUF_TOKEN_NONE)
             continue;
         alone = alone || i + 1 == next;
-        offer(j, i + 1, here + j->v->ugm_score[id], id);
+        offer_token(j, i + 1, here + j->v->ugm_score[id], id);
     }
     if (!alone)
-        offer(j, next, here + j->v->unknown_score, j->unk);
+        offer_token(j, next, here + j->v->unknown_score, j->unk);
     j->at = next;
 }
 
 /* Put out the tokens from j->done to j->at, a place that all ways go
  * through. */
-static enum gguf_status settle(struct job *j, struct gguf_error *err)
+static enum gguf_status put_settled(struct job *j, struct gguf_error *err)
 {
     size_t n = 0;
     for (size_t i = j->at; i > j->done; i = j->place[i].from)
@@ -106,14 +106,14 @@ static enum gguf_status settle(struct job *j, struct gguf_error *err)
 }
 
 /* Go on while it is known what comes; to the end if last. */
-static enum gguf_status advance(struct job *j, bool last,
-                                struct gguf_error *err)
+static enum gguf_status advance_lattice(struct job *j, bool last,
+                                        struct gguf_error *err)
 {
     size_t need = GG_MAX(j->v->max_size, (size_t)4);
     while (j->at < j->n && (last || j->n - j->at >= need)) {
         go_on(j);
         if (j->at >= j->reach)
-            GG_TRY(settle(j, err));
+            GG_TRY(put_settled(j, err));
     }
     return GGUF_OK;
 }
@@ -121,7 +121,7 @@ static enum gguf_status advance(struct job *j, bool last,
 /* ---- the text that is cut ---- */
 
 /* Leave out what is put out. */
-static void shift(struct job *j)
+static void shift_nodes(struct job *j)
 {
     size_t n = j->done;
     for (size_t i = n + 1; i <= j->reach; i++)
@@ -134,7 +134,7 @@ static void shift(struct job *j)
     j->done = 0;
 }
 
-static enum gguf_status grow(struct job *j, struct gguf_error *err)
+static enum gguf_status grow_nodes(struct job *j, struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->v->allocator;
     if (j->room > UINT32_MAX / 4)
@@ -157,15 +157,15 @@ static enum gguf_status grow(struct job *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status put(struct job *j, const char *p, size_t size,
-                            struct gguf_error *err)
+static enum gguf_status put_text(struct job *j, const char *p, size_t size,
+                                 struct gguf_error *err)
 {
     if (j->room - j->n < size) {
-        GG_TRY(advance(j, false, err));
+        GG_TRY(advance_lattice(j, false, err));
         if (j->done)
-            shift(j);
+            shift_nodes(j);
         while (j->room - j->n < size)
-            GG_TRY(grow(j, err));
+            GG_TRY(grow_nodes(j, err));
     }
     for (size_t i = 0; i < size; i++) {
         j->text[j->n++] = p[i];
@@ -183,18 +183,18 @@ static enum gguf_status put_byte(struct job *j, char c, struct gguf_error *err)
     if (c == ' ')
         return j->v->merge_spaces
                    ? GGUF_OK
-                   : put(j, GG_META_SPACE, GG_META_SPACE_SIZE, err);
+                   : put_text(j, GG_META_SPACE, GG_META_SPACE_SIZE, err);
     if (!was &&
         ((j->v->add_space_prefix && !j->prefixed) || j->v->merge_spaces)) {
-        GG_TRY(put(j, GG_META_SPACE, GG_META_SPACE_SIZE, err));
+        GG_TRY(put_text(j, GG_META_SPACE, GG_META_SPACE_SIZE, err));
         j->prefixed = true;
     }
-    return put(j, &c, 1, err);
+    return put_text(j, &c, 1, err);
 }
 
 /* What the text at p begins with, and what it is rewritten to. */
-static size_t rewrite(const struct gguf_vocab *v, const char *p, size_t size,
-                      struct gguf_str *to)
+static size_t rewrite_prefix(const struct gguf_vocab *v, const char *p,
+                             size_t size, struct gguf_str *to)
 {
     uint32_t cp, user = gg_vocab_prefixes_find(&v->split[0], v, p, size);
     size_t n;
@@ -209,16 +209,16 @@ static size_t rewrite(const struct gguf_vocab *v, const char *p, size_t size,
     return n ? n : 1;
 }
 
-static enum gguf_status encode(struct job *j, const char *text, size_t size,
-                               struct gguf_error *err)
+static enum gguf_status encode_text(struct job *j, const char *text,
+                                    size_t size, struct gguf_error *err)
 {
     for (size_t i = 0; i < size;) {
         struct gguf_str to;
-        i += rewrite(j->v, text + i, size - i, &to);
+        i += rewrite_prefix(j->v, text + i, size - i, &to);
         for (size_t k = 0; k < to.size; k++)
             GG_TRY(put_byte(j, to.data[k], err));
     }
-    return advance(j, true, err);
+    return advance_lattice(j, true, err);
 }
 
 enum gguf_status gg_vocab_ugm_encode(const struct gguf_vocab *v,
@@ -236,7 +236,7 @@ enum gguf_status gg_vocab_ugm_encode(const struct gguf_vocab *v,
     j.text = gg_mem_alloc(v->allocator, j.room);
     j.place = gg_mem_alloc_zero(v->allocator, j.n_place, sizeof *j.place);
     enum gguf_status st =
-        j.text && j.place ? encode(&j, text, size, err)
+        j.text && j.place ? encode_text(&j, text, size, err)
                           : gg_error_set_nomem(err, j.room * sizeof *j.place);
     gg_mem_free(v->allocator, j.text);
     gg_mem_free(v->allocator, j.place);

@@ -81,7 +81,7 @@ void gguf_vocab_destroy(struct gguf_vocab *v)
 
 /* ---- looking up ---- */
 
-static bool known(const struct gguf_vocab *v, gguf_token id)
+static bool has_id(const struct gguf_vocab *v, gguf_token id)
 {
     return id >= 0 && (size_t)id < v->n_tokens;
 }
@@ -98,18 +98,18 @@ struct gguf_str gguf_vocab_model(const struct gguf_vocab *v)
 
 struct gguf_str gguf_vocab_text(const struct gguf_vocab *v, gguf_token id)
 {
-    return known(v, id) ? v->token[id].text : GG_STR("");
+    return has_id(v, id) ? v->token[id].text : GG_STR("");
 }
 
 enum gguf_token_kind gguf_vocab_kind(const struct gguf_vocab *v, gguf_token id)
 {
-    return known(v, id) ? (enum gguf_token_kind)v->token[id].kind
-                        : GGUF_TOKEN_UNDEFINED;
+    return has_id(v, id) ? (enum gguf_token_kind)v->token[id].kind
+                         : GGUF_TOKEN_UNDEFINED;
 }
 
 float gguf_vocab_score(const struct gguf_vocab *v, gguf_token id)
 {
-    return known(v, id) ? v->token[id].score : 0;
+    return has_id(v, id) ? v->token[id].score : 0;
 }
 
 gguf_token gguf_vocab_find(const struct gguf_vocab *v, struct gguf_str text)
@@ -144,7 +144,7 @@ int gguf_vocab_add_sep(const struct gguf_vocab *v)
 
 int gguf_vocab_is_eog(const struct gguf_vocab *v, gguf_token id)
 {
-    return known(v, id) && v->token[id].eog;
+    return has_id(v, id) && v->token[id].eog;
 }
 
 /* ---- lists ---- */
@@ -244,7 +244,7 @@ static void put_text(struct gg_vocab_sink *s, struct gguf_str t)
 static void put_token(const struct gguf_vocab *v, gguf_token id,
                       unsigned flags, struct gg_vocab_sink *s)
 {
-    if (!known(v, id))
+    if (!has_id(v, id))
         return;
     const struct gg_vocab_token *t = &v->token[id];
     bool control =

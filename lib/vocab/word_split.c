@@ -102,7 +102,7 @@ static size_t n_free(const uint8_t *used, size_t n)
 }
 
 /* Leave in w->m what gets its bytes. */
-static void grant(struct work *w)
+static void grant_bytes(struct work *w)
 {
     for (size_t k = 0; k < w->n; k++)
         wait_for_turn(w, k);
@@ -136,8 +136,9 @@ static void grant(struct work *w)
 
 /* ---- the pieces ---- */
 
-static enum gguf_status cut(const struct work *w, struct gg_vocab_piece **out,
-                            size_t *n_out, struct gguf_error *err)
+static enum gguf_status cut_pieces(const struct work *w,
+                                   struct gg_vocab_piece **out, size_t *n_out,
+                                   struct gguf_error *err)
 {
     size_t n_granted = 0, at = 0, n = 0;
     for (size_t k = 0; k < w->n; k++)
@@ -184,12 +185,12 @@ enum gguf_status gg_vocab_split_text(const struct gguf_vocab *v,
         w.heap = gg_mem_alloc_zero(v->allocator, w.n, sizeof *w.heap);
         w.used = gg_mem_alloc_zero(v->allocator, size, 1);
         if (w.heap && w.used)
-            grant(&w);
+            grant_bytes(&w);
         else
             st = gg_error_set_nomem(err, size);
     }
     if (st == GGUF_OK)
-        st = cut(&w, out, n_out, err);
+        st = cut_pieces(&w, out, n_out, err);
     gg_mem_free(v->allocator, w.m);
     gg_mem_free(v->allocator, w.heap);
     gg_mem_free(v->allocator, w.used);

@@ -30,7 +30,7 @@ struct job {
 
 /* ---- words to tokens ---- */
 
-static enum gguf_status flush(struct job *j, struct gguf_error *err)
+static enum gguf_status flush_word(struct job *j, struct gguf_error *err)
 {
     size_t before = j->out->n, k = 0, n = j->n;
     if (n == GG_META_SPACE_SIZE)
@@ -55,8 +55,8 @@ static enum gguf_status flush(struct job *j, struct gguf_error *err)
     return gg_vocab_tokens_push(j->out, j->v->special[GGUF_SPECIAL_UNK], err);
 }
 
-static enum gguf_status append(struct job *j, uint32_t cp,
-                               struct gguf_error *err)
+static enum gguf_status append_char(struct job *j, uint32_t cp,
+                                    struct gguf_error *err)
 {
     if (j->cap - j->n < 4) {
         void *grown =
@@ -96,28 +96,29 @@ static bool is_punctuation(uint32_t cp)
     return ascii || gg_unicode_is(cp, GG_UNICODE_P);
 }
 
-static enum class classify(const struct gguf_vocab *v, uint32_t cp) {
+static enum class classify_char(const struct gguf_vocab *v, uint32_t cp) {
     if (gg_unicode_is_space(cp)) return BLANK;
     if (cp == 0xfffd || gg_unicode_is(cp, CONTROLS) ||
         (v->strip_accents && gg_unicode_is(cp, GG_UNICODE_M))) return DROPPED;
     return is_punctuation(cp) || is_chinese(cp) ? ALONE : PART;
 }
 
-static enum gguf_status add(struct job *j, uint32_t cp, struct gguf_error *err)
+static enum gguf_status add_char(struct job *j, uint32_t cp,
+                                 struct gguf_error *err)
 {
     if (j->v->strip_accents && cp >= 0x80)
         cp = gg_unicode_to_base(cp);
-    enum class what = classify(j->v, cp);
+    enum class what = classify_char(j->v, cp);
     if (what == DROPPED)
         return GGUF_OK;
     if (what != PART)
-        GG_TRY(flush(j, err));
+        GG_TRY(flush_word(j, err));
     if (what == BLANK)
         return GGUF_OK;
     if (j->v->lowercase)
         cp = gg_unicode_to_lower(cp);
-    GG_TRY(append(j, cp, err));
-    return what == ALONE ? flush(j, err) : GGUF_OK;
+    GG_TRY(append_char(j, cp, err));
+    return what == ALONE ? flush_word(j, err) : GGUF_OK;
 }
 
 enum gguf_status gg_vocab_wpm_encode(const struct gguf_vocab *v,
@@ -136,10 +137,10 @@ enum gguf_status gg_vocab_wpm_encode(const struct gguf_vocab *v,
     for (size_t i = 0; st == GGUF_OK && i < size;) {
         uint32_t cp;
         i += gg_vocab_utf8_decode(text + i, size - i, GG_VOCAB_UTF8_MOST, &cp);
-        st = add(&j, cp, err);
+        st = add_char(&j, cp, err);
     }
     if (st == GGUF_OK)
-        st = flush(&j, err);
+        st = flush_word(&j, err);
     gg_mem_free(v->allocator, j.word);
     return st;
 }
