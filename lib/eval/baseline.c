@@ -210,12 +210,12 @@ static enum gguf_status refuse_differing(const char *what, uint64_t file,
 enum gguf_status gg_baseline_check_cut(const struct gguf_scan_info *info,
                                        struct gguf_error *err)
 {
-    if (info->cut == GGUF_SCAN_CHUNKS && info->n_texts == 1)
+    if (info->params->cut == GGUF_SCAN_CHUNKS && info->n_texts == 1)
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                         "a file of logits is of one text in chunks side by "
                         "side, the scan of %zu with a stride of %" PRIu32,
-                        info->n_texts, info->stride);
+                        info->n_texts, info->params->stride);
 }
 
 enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
@@ -237,22 +237,23 @@ enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
                                 "the base's logits are of another vocabulary: "
                                 "of as many tokens, but with other texts");
     }
-    if (b->n_ctx != info->n_ctx)
-        return refuse_differing("chunks of", b->n_ctx, info->n_ctx, err);
+    if (b->n_ctx != info->params->n_ctx)
+        return refuse_differing("chunks of", b->n_ctx, info->params->n_ctx,
+                                err);
     if (info->first != b->n_ctx / 2)
         return refuse_differing("the first row is", b->n_ctx / 2, info->first,
                                 err);
     if (info->end > b->n_chunks)
         return refuse_differing("chunks:", b->n_chunks, info->end, err);
-    for (size_t i = info->begin * info->n_ctx; i < info->end * info->n_ctx;
-         i++)
+    for (size_t i = info->begin * info->params->n_ctx;
+         i < info->end * info->params->n_ctx; i++)
         if (b->token[i] != info->text[i])
             return gg_error_set(
                 err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                 "the base's logits are of another text or tokenizer: token "
                 "%zu of chunk %zu is %" PRIi32 " there, %" PRIi32 " here",
-                i % info->n_ctx + 1, i / info->n_ctx + 1, b->token[i],
-                info->text[i]);
+                i % info->params->n_ctx + 1, i / info->params->n_ctx + 1,
+                b->token[i], info->text[i]);
     return GGUF_OK;
 }
 

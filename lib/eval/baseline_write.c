@@ -103,8 +103,8 @@ static enum gguf_status put_tokens(struct gguf_baseline_writer *w,
                                    const struct gguf_scan_info *info,
                                    struct gguf_error *err)
 {
-    const gguf_token *t = info->text + info->begin * info->n_ctx;
-    const size_t n = (info->end - info->begin) * info->n_ctx;
+    const gguf_token *t = info->text + info->begin * info->params->n_ctx;
+    const size_t n = (info->end - info->begin) * info->params->n_ctx;
     uint8_t id[4];
     for (size_t i = 0; i < n; i++) {
         gg_bytes_store32le(id, (uint32_t)t[i]);
@@ -121,12 +121,12 @@ static enum gguf_status begin_plain(struct gguf_baseline_writer *w,
 {
     uint8_t head[GG_BASELINE_HEAD] = GG_BASELINE_MAGIC;
     w->record = (size_t)gg_baseline_record_size(info->n_vocab);
-    gg_bytes_store32le(head + 8, info->n_ctx);
+    gg_bytes_store32le(head + 8, info->params->n_ctx);
     gg_bytes_store32le(head + 12, info->n_vocab);
     gg_bytes_store32le(head + 16, (uint32_t)(info->end - info->begin));
     /* hours later is too late to say that it does not fit */
     const uint64_t n_tokens =
-        (uint64_t)(info->end - info->begin) * info->n_ctx;
+        (uint64_t)(info->end - info->begin) * info->params->n_ctx;
     GG_TRY(gg_outfile_expect(
         w->file, sizeof head + 4 * n_tokens + w->record * w->n_rows, err));
     GG_TRY(write_bytes(w, head, sizeof head, err));
@@ -173,7 +173,7 @@ static enum gguf_status begin_compact(struct gguf_baseline_writer *w,
 {
     const struct gguf_model *m = gguf_session_model(info->session);
     const uint64_t n_chunks = info->end - info->begin;
-    const uint64_t tokens = 4 * n_chunks * info->n_ctx;
+    const uint64_t tokens = 4 * n_chunks * info->params->n_ctx;
     uint8_t head[HEAD] = "ggufbase";
     /* a tenth of the other form, tokens included */
     const uint64_t all = gg_baseline_record_size(info->n_vocab) * w->n_rows;
@@ -186,7 +186,7 @@ static enum gguf_status begin_compact(struct gguf_baseline_writer *w,
         return gg_error_set_nomem(err, SLICE * sizeof *w->row);
     (void)XXH3_64bits_reset(w->hash);
     gg_bytes_store32le(head + 8, GG_BASELINE_COMPACT_VERSION);
-    gg_bytes_store32le(head + 12, info->n_ctx);
+    gg_bytes_store32le(head + 12, info->params->n_ctx);
     gg_bytes_store32le(head + 16, info->n_vocab);
     gg_bytes_store32le(head + 20, (uint32_t)n_chunks);
     gg_bytes_store64le(head + 24, gg_compact_vocab(gguf_model_vocab(m)));
@@ -248,7 +248,7 @@ static enum gguf_status begin_scan(void *user,
                             "the file of logits has a scan already");
     w->begun = true;
     GG_TRY(gg_baseline_check_cut(info, err));
-    if (info->first != info->n_ctx / 2 || info->n_ctx < 4)
+    if (info->first != info->params->n_ctx / 2 || info->params->n_ctx < 4)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a file of logits has the second half of each "
                             "chunk, the scan begins at %" PRIu32,

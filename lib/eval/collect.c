@@ -123,29 +123,28 @@ void gguf_collect_destroy(struct gguf_collect *c)
 /* ---- of what ---- */
 
 /* What c is of from now on, or was before. */
-static enum gguf_status set_origin(struct gguf_collect *c,
-                                   const struct gguf_session *s,
-                                   const gguf_token *token, size_t n,
+static enum gguf_status set_origin(const struct gg_collect_job *j, size_t n,
                                    struct gguf_error *err)
 {
+    struct gguf_collect *c = j->c;
+    const size_t n_chunks = gg_window_count(&j->windows);
     struct gg_origin of;
-    GG_TRY(gg_origin_tell(&of, s, token, n, err));
+    GG_TRY(gg_origin_tell(&of, j->s, j->text, n, err));
     if (c->n_chunks)
         return gg_origin_check(&c->of, &of, "importance data", err);
-    c->state = gg_mem_alloc_zero(c->allocator, n / c->n_ctx, 1);
+    c->state = gg_mem_alloc_zero(c->allocator, n_chunks, 1);
     if (!c->state)
-        return gg_error_set_nomem(err, n / c->n_ctx);
-    c->n_chunks = n / c->n_ctx;
+        return gg_error_set_nomem(err, n_chunks);
+    c->n_chunks = n_chunks;
     c->of = of;
     return GGUF_OK;
 }
 
 /* ---- a run ---- */
 
-static enum gguf_status check_run(const struct gguf_collect *c,
-                                  const struct gguf_session *s, size_t n,
-                                  const struct gguf_collect_run *r,
-                                  struct gguf_error *err)
+static enum gguf_status check_session(const struct gguf_collect *c,
+                                      const struct gguf_session *s,
+                                      struct gguf_error *err)
 {
     if (!s || c->n_ctx > gguf_session_n_ctx(s))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -157,30 +156,31 @@ static enum gguf_status check_run(const struct gguf_collect *c,
                             "architecture '%s' encodes a text and decodes "
                             "another: importance data are of one text",
                             s->model->arch->name);
-    if (n < c->n_ctx)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "the text has %zu tokens, a chunk %" PRIu32, n,
-                            c->n_ctx);
-    if (r->first_chunk >= n / c->n_ctx)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "the first chunk is %zu, the text has %zu",
-                            r->first_chunk, n / c->n_ctx);
     return GGUF_OK;
 }
 
-static enum gguf_status setup_job(struct gg_collect_job *j,
+/* Cut the text into chunks, and choose those that this run evaluates. */
+static enum gguf_status cut_text(struct gg_collect_job *j, size_t n,
+                                 struct gguf_error *err)
+{
+    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    p.n_ctx = j->c->n_ctx;
+    p.first_chunk = j->run->first_chunk;
+    p.max_chunks = j->run->max_chunks;
+    return gg_window_init(&j->windows, &p, n, gguf_model_vocab(j->s->model),
+                          j->c->allocator, err);
+}
+
+static enum gguf_status setup_job(struct gg_collect_job *j, size_t n,
                                   struct gguf_error *err)
 {
-    const struct gguf_collect *c = j->c;
-    const struct gguf_vocab *v = gguf_model_vocab(j->s->model);
-    j->begin = j->run->first_chunk;
-    j->end = c->n_chunks;
-    if (j->run->max_chunks && j->run->max_chunks < j->end - j->begin)
-        j->end = j->begin + j->run->max_chunks;
-    for (size_t k = j->begin; k < j->end; k++)
+    struct gguf_collect *c = j->c;
+    GG_TRY(cut_text(j, n, err));
+    GG_TRY(set_origin(j, n, err));
+    if (j->run->dataset)
+        GG_TRY(gg_collect_add_dataset(c, gg_str_z(j->run->dataset), err));
+    for (size_t k = j->windows.begin; k < j->windows.end; k++)
         j->n_all += c->state[k] == GGUF_COLLECT_MISSING;
-    j->bos = gguf_vocab_add_bos(v) ? gguf_vocab_special(v, GGUF_SPECIAL_BOS)
-                                   : GGUF_TOKEN_NONE;
     j->token = gg_mem_alloc_zero(c->allocator, c->n_ctx, sizeof *j->token);
     j->want = gg_mem_alloc_zero(c->allocator, c->n_ctx, 1);
     if (!j->token || !j->want)
@@ -192,12 +192,10 @@ static enum gguf_status setup_job(struct gg_collect_job *j,
 struct gguf_batch gg_collect_fill(const struct gg_collect_job *j, size_t chunk,
                                   gguf_token *token)
 {
-    const uint32_t n_ctx = j->c->n_ctx;
+    const struct gg_window w = gg_window_at(&j->windows, chunk);
     struct gguf_batch b = GGUF_BATCH_INIT;
-    memcpy(token, j->text + chunk * n_ctx, n_ctx * sizeof *token);
-    if (j->bos != GGUF_TOKEN_NONE)
-        token[0] = j->bos;
-    b.n = n_ctx;
+    gg_window_copy(&j->windows, &w, j->text, token);
+    b.n = w.n;
     b.token = token;
     b.want = j->want;
     return b;
@@ -254,7 +252,7 @@ static enum gguf_status run_all(struct gg_collect_job *j,
     GG_TRY(gg_collect_report(j, 0, err));
     if (j->run->max_stored)
         return gg_collect_run_layered(j, err);
-    for (size_t k = j->begin; k < j->end; k++) {
+    for (size_t k = j->windows.begin; k < j->windows.end; k++) {
         if (c->state[k] != GGUF_COLLECT_MISSING)
             continue;
         GG_TRY(run_chunk(j, k, err));
@@ -275,14 +273,11 @@ enum gguf_status gguf_collect_run(struct gguf_collect *c,
     struct gguf_error why;
     gguf_error_clear(&why);
     GG_TRY(gg_params_take(&r, sizeof r, run, "gguf_collect_run", err));
-    GG_TRY(check_run(c, session, n, &r, err));
-    GG_TRY(set_origin(c, session, token, n, err));
-    if (r.dataset)
-        GG_TRY(gg_collect_add_dataset(c, gg_str_z(r.dataset), err));
+    GG_TRY(check_session(c, session, err));
     struct gg_collect_job j = {
         .c = c, .run = &r, .s = session, .text = token
     };
-    enum gguf_status st = setup_job(&j, err);
+    enum gguf_status st = setup_job(&j, n, err);
     if (st == GGUF_OK)
         st = gg_collect_watch(&j.w, c, session, r.pool, err);
     if (st == GGUF_OK)
@@ -296,6 +291,7 @@ enum gguf_status gguf_collect_run(struct gguf_collect *c,
         if (err)
             *err = why;
     }
+    gg_window_fini(&j.windows);
     gg_mem_free(c->allocator, j.token);
     gg_mem_free(c->allocator, j.want);
     return st;

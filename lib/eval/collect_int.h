@@ -10,6 +10,7 @@
 #include "base/index.h"
 #include "base/mem.h"
 #include "eval/origin.h"
+#include "eval/window.h"
 #include "gguf/collect.h"
 
 /* A total is a number of two digits in base 2^32, of which each may be as large
@@ -134,10 +135,10 @@ struct gg_collect_job {
     struct gguf_session *s;
     struct gg_collect_watch *w;
     const gguf_token *text;
-    gguf_token bos;
-    gguf_token *token; /* of a chunk */
-    uint8_t *want;     /* all */
-    size_t begin, end, n_done, n_all;
+    struct gg_window_list windows; /* its chunks */
+    gguf_token *token;             /* [n_ctx], a chunk */
+    uint8_t *want;                 /* all */
+    size_t n_done, n_all;
 };
 /* A chunk as a batch, whose tokens go to token. */
 struct gguf_batch gg_collect_fill(const struct gg_collect_job *j, size_t chunk,

@@ -149,7 +149,7 @@ static enum gguf_status run_group(struct layered *l, struct gguf_error *err)
 static enum gguf_status plan_group(struct layered *l, struct gguf_error *err)
 {
     const struct gg_collect_job *j = l->j;
-    const struct gguf_batch b = gg_collect_fill(j, j->begin, j->token);
+    const struct gguf_batch b = gg_collect_fill(j, j->windows.begin, j->token);
     const uint64_t most = j->run->max_stored;
     uint64_t size;
     GG_TRY(gguf_session_layered_size(j->s, &b, &size, err));
@@ -177,9 +177,9 @@ static enum gguf_status run_groups(struct layered *l, struct gguf_error *err)
 {
     const struct gg_collect_job *j = l->j;
     GG_TRY(plan_group(l, err));
-    for (size_t k = j->begin; k < j->end;) {
+    for (size_t k = j->windows.begin; k < j->windows.end;) {
         l->n_held = 0;
-        for (; k < j->end && l->n_held < l->most; k++)
+        for (; k < j->windows.end && l->n_held < l->most; k++)
             if (j->c->state[k] == GGUF_COLLECT_MISSING)
                 l->held[l->n_held++] = (struct held){ .chunk = k };
         GG_TRY(run_group(l, err));

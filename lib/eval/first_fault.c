@@ -24,12 +24,6 @@ static struct gg_window output_at(const struct gg_first_fault_place *p,
     return w;
 }
 
-/* Where a text begins among the tokens of all. */
-static size_t begin_of(const struct gg_window_list *w, size_t text)
-{
-    return text ? w->end[text - 1] : 0;
-}
-
 enum gguf_status gg_first_fault_tell(const struct gg_first_fault_place *p,
                                      size_t model, enum gguf_status st,
                                      struct gguf_error *err)
@@ -57,7 +51,8 @@ enum gguf_status gg_first_fault_tell(const struct gg_first_fault_place *p,
                         "%schunk %zu, position %" PRIu64 " (token %" PRIu64
                         " of the text): %s",
                         who, chunk + 1, pos,
-                        w.begin + pos - begin_of(p->windows, w.text),
+                        w.begin + pos -
+                            gg_window_text_begin(p->windows, w.text),
                         gguf_session_fault_text(&f, text, sizeof text));
 }
 

@@ -30,8 +30,6 @@ struct compare {
     struct gg_session_walk walk[2];
     struct gg_window_list windows;
     const gguf_token *text;
-    gguf_token bos;
-    size_t begin, end; /* chunks */
     uint64_t done, n_tok;
     struct gguf_batch batch; /* of the chunk at hand */
     gguf_token *token;
@@ -213,9 +211,7 @@ static enum gguf_status compare_logits(struct compare *c,
 static void fill_batch(struct compare *c)
 {
     const struct gg_window w = gg_window_at(&c->windows, c->chunk);
-    memcpy(c->token, c->text + w.begin, w.n * sizeof *c->token);
-    if (c->bos != GGUF_TOKEN_NONE)
-        c->token[0] = c->bos;
+    gg_window_copy(&c->windows, &w, c->text, c->token);
     c->batch = (struct gguf_batch)GGUF_BATCH_INIT;
     c->batch.n = w.n;
     c->batch.token = c->token;
@@ -252,7 +248,7 @@ static enum gguf_status report_progress(const struct compare *c,
 static enum gguf_status compare_all(struct compare *c, struct gguf_error *err)
 {
     GG_TRY(report_progress(c, err));
-    for (c->chunk = c->begin; c->chunk < c->end; c->chunk++) {
+    for (c->chunk = c->windows.begin; c->chunk < c->windows.end; c->chunk++) {
         GG_TRY(compare_chunk(c, err));
         c->done += c->batch.n;
         GG_TRY(report_progress(c, err));
@@ -301,20 +297,8 @@ static enum gguf_status plan_chunks(struct compare *c, size_t n,
     const struct gguf_scan_params *p = c->p;
     const struct gguf_allocator *a = c->l->allocator;
     const struct gguf_vocab *v = gguf_model_vocab(c->s[B]->model);
-    GG_TRY(gg_window_init(&c->windows, p, n, a, err));
-    c->begin = p->first_chunk;
-    c->end = gg_window_count(&c->windows);
-    if (c->begin >= c->end)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "the first chunk is %zu, the text has %zu",
-                            c->begin, c->end);
-    if (p->max_chunks && p->max_chunks < c->end - c->begin)
-        c->end = c->begin + p->max_chunks;
-    c->bos =
-        !p->no_bos && gg_window_put_bos(&c->windows) && gguf_vocab_add_bos(v)
-            ? gguf_vocab_special(v, GGUF_SPECIAL_BOS)
-            : GGUF_TOKEN_NONE;
-    for (size_t i = c->begin; i < c->end; i++)
+    GG_TRY(gg_window_init(&c->windows, p, n, v, a, err));
+    for (size_t i = c->windows.begin; i < c->windows.end; i++)
         c->n_tok += gg_window_at(&c->windows, i).n;
     c->token = gg_mem_alloc_zero(a, p->n_ctx, sizeof *c->token);
     c->want = gg_mem_alloc_zero(a, p->n_ctx, 1);

@@ -97,15 +97,11 @@ enum gguf_status gguf_ppl_add(struct gguf_ppl *sums,
     return gg_params_give(sums, &a, sizeof a, "gguf_ppl", err);
 }
 
-size_t gguf_ppl_n_chunks(size_t n_tokens, uint32_t n_ctx)
-{
-    return n_ctx && n_tokens / n_ctx >= 2 ? n_tokens / n_ctx : 0;
-}
-
 static enum gguf_status check_params(const struct gguf_session *s, size_t n,
-                                     const struct gguf_ppl_params *p,
+                                     const struct gguf_scan_params *p,
                                      struct gguf_error *err)
 {
+    const uint64_t least = gguf_ppl_min_tokens(p);
     if (!s)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "perplexity needs a session");
@@ -114,12 +110,11 @@ static enum gguf_status check_params(const struct gguf_session *s, size_t n,
                             "chunks of %" PRIu32
                             " tokens: must be 4 to %" PRIu32,
                             p->n_ctx, gguf_session_n_ctx(s));
-    if (p->cut != GGUF_SCAN_SLIDING && !p->text_end &&
-        !gguf_ppl_n_chunks(n, p->n_ctx))
+    if (!p->text_end && n < least)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "the text has %zu tokens; with chunks of %" PRIu32
                             " at least %" PRIu64 " are needed",
-                            n, p->n_ctx, 2 * (uint64_t)p->n_ctx);
+                            n, p->n_ctx, least);
     return GGUF_OK;
 }
 
@@ -127,6 +122,7 @@ static enum gguf_status check_params(const struct gguf_session *s, size_t n,
 
 struct ppl {
     const struct gguf_ppl_params *p;
+    struct gguf_scan_params scan;
     const struct gguf_scan_info *info;
     struct gguf_ppl one, all; /* of the chunk at hand, of those before */
 };
@@ -148,7 +144,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
     const double *x = gguf_scan_nll(rows);
     for (uint32_t i = 0; i < rows->n; i++) {
         if (!isfinite(x[i]))
-            return gg_nll_blame(s->info->session, s->p->pool, rows->chunk,
+            return gg_nll_blame(s->info->session, s->scan.pool, rows->chunk,
                                 rows->first + i + 1, err);
         s->one.sum += x[i];
         s->one.sum_sq += x[i] * x[i];
@@ -181,7 +177,6 @@ static enum gguf_status run_scan(struct gguf_session *session,
                                  struct ppl *s, struct gguf_error *err)
 {
     const struct gguf_ppl_params *p = s->p;
-    struct gguf_scan_params sp = GGUF_SCAN_PARAMS_INIT;
     struct gguf_sink sink = GGUF_SINK_INIT;
     const struct gguf_allocator *a = session->allocator;
     const struct gguf_sink **sinks =
@@ -195,20 +190,8 @@ static enum gguf_status run_scan(struct gguf_session *session,
     sinks[0] = &sink;
     for (size_t i = 0; i < p->n_sinks; i++)
         sinks[i + 1] = p->sinks[i];
-    sp.n_ctx = p->n_ctx;
-    sp.first_chunk = p->first_chunk;
-    sp.max_chunks = p->max_chunks;
-    sp.pool = p->pool;
-    sp.progress = p->progress;
-    sp.user = p->user;
-    sp.max_stored = p->max_stored;
-    sp.cut = p->cut;
-    sp.stride = p->stride;
-    sp.no_bos = p->no_bos;
-    sp.text_end = p->text_end;
-    sp.n_texts = p->n_texts;
     enum gguf_status st =
-        gguf_scan_run(session, token, n, &sp, sinks, p->n_sinks + 1, err);
+        gguf_scan_run(session, token, n, &s->scan, sinks, p->n_sinks + 1, err);
     gg_mem_free(a, sinks);
     return st;
 }
@@ -219,13 +202,18 @@ enum gguf_status gguf_ppl_run(struct gguf_session *session,
                               struct gguf_ppl *out, struct gguf_error *err)
 {
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
-    struct ppl s = { .p = &p, .one = GGUF_PPL_INIT, .all = GGUF_PPL_INIT };
+    struct ppl s = { .p = &p,
+                     .scan = GGUF_SCAN_PARAMS_INIT,
+                     .one = GGUF_PPL_INIT,
+                     .all = GGUF_PPL_INIT };
     GG_TRY(gg_params_give(out, &s.all, sizeof s.all, "gguf_ppl", err));
     /* what callbacks get can be copied to where out is */
     s.one.struct_size = s.all.struct_size =
         GG_MIN(out->struct_size, sizeof *out);
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_ppl_params", err));
-    GG_TRY(check_params(session, n, &p, err));
+    GG_TRY(gg_params_take(&s.scan, sizeof s.scan, p.scan, "gguf_scan_params",
+                          err));
+    GG_TRY(check_params(session, n, &s.scan, err));
     enum gguf_status st = run_scan(session, token, n, &s, err);
     (void)gg_params_give(out, &s.all, sizeof s.all, "gguf_ppl", NULL);
     return st;

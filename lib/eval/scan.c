@@ -60,7 +60,7 @@ static void plan_group(struct gguf_scan *j)
     j->most = SIZE_MAX;
     for (size_t i = 0; i < j->n_models; i++) {
         const struct gguf_session *s = j->session[i];
-        const uint32_t n = gguf_session_n_ubatch(s) / j->info.n_ctx;
+        const uint32_t n = gguf_session_n_ubatch(s) / j->p->n_ctx;
         j->group = GG_MIN(j->group, GG_MIN(n, gguf_session_n_seq(s)));
         j->most = GG_MIN(j->most, gguf_session_max_logits(s));
         pass = GG_MAX(pass, gguf_session_n_ubatch(s));
@@ -80,33 +80,22 @@ static enum gguf_status plan_scan(struct gguf_scan *j, size_t n,
     struct gguf_session *s = j->session[0];
     const struct gguf_vocab *v = gguf_model_vocab(gguf_session_model(s));
     struct gguf_scan_info *info = &j->info;
-    GG_TRY(gg_window_init(&j->windows, p, n, s->allocator, err));
+    GG_TRY(gg_window_init(&j->windows, p, n, v, s->allocator, err));
     j->span.allocator = s->allocator;
     j->span.vocab = v;
     info->session = s;
     info->sessions = j->session;
     info->n_models = j->n_models;
-    info->n_ctx = p->n_ctx;
+    info->params = p;
     info->n_vocab = gguf_model_get_info(gguf_session_model(s))->n_vocab;
     info->first = p->cut == GGUF_SCAN_CHUNKS ? j->windows.first : 0;
-    info->n_rows = gg_window_most_rows(&j->windows);
+    info->n_rows = gg_window_max_rows(&j->windows);
     info->n_chunks = gg_window_count(&j->windows);
-    if (p->first_chunk >= info->n_chunks)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "the first chunk is %zu, the text has %zu",
-                            p->first_chunk, info->n_chunks);
-    info->begin = p->first_chunk;
-    info->end = info->n_chunks;
-    if (p->max_chunks && p->max_chunks < info->end - info->begin)
-        info->end = info->begin + p->max_chunks;
+    info->begin = j->windows.begin;
+    info->end = j->windows.end;
     info->text = j->text;
-    info->cut = p->cut;
-    info->stride = p->stride;
-    info->text_end = j->windows.end;
+    info->text_end = j->windows.text_end;
     info->n_texts = j->windows.n_texts;
-    const bool bos =
-        !p->no_bos && gg_window_put_bos(&j->windows) && gguf_vocab_add_bos(v);
-    j->bos = bos ? gguf_vocab_special(v, GGUF_SPECIAL_BOS) : GGUF_TOKEN_NONE;
     for (size_t i = info->begin; i < info->end; i++) {
         const struct gg_window w = gg_window_at(&j->windows, i);
         j->n_tok += w.n;
@@ -129,7 +118,7 @@ enum gguf_status gg_scan_make_batches(struct gguf_scan *j,
                                       struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->info.session->allocator;
-    const uint64_t n_tok = (uint64_t)j->info.n_ctx * j->group * j->n_groups;
+    const uint64_t n_tok = (uint64_t)j->p->n_ctx * j->group * j->n_groups;
     j->token = gg_mem_alloc_zero(a, n_tok, sizeof *j->token);
     j->seq = gg_mem_alloc_zero(a, n_tok, sizeof *j->seq);
     j->want = gg_mem_alloc_zero(a, n_tok, sizeof *j->want);
@@ -257,7 +246,7 @@ enum gguf_status gguf_scan_count_text(const struct gguf_scan_rows *rows,
                                       struct gguf_error *err)
 {
     struct gguf_scan *j = rows->scan;
-    const size_t begin = rows->text ? j->windows.end[rows->text - 1] : 0;
+    const size_t begin = gg_window_text_begin(&j->windows, rows->text);
     const size_t first = rows->at + rows->first + 1 - begin;
     j->span.n_bytes = j->span.n_words = 0;
     GG_TRY(
@@ -271,13 +260,12 @@ enum gguf_status gguf_scan_count_text(const struct gguf_scan_rows *rows,
 
 void gg_scan_fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n)
 {
-    const size_t begin = g * j->group * j->info.n_ctx;
+    const size_t begin = g * j->group * j->p->n_ctx;
     size_t k = begin;
     for (uint32_t q = 0; q < n; q++) {
         const struct gg_window w = gg_window_at(&j->windows, chunk + q);
-        const gguf_token *text = j->text + w.begin;
+        gg_window_copy(&j->windows, &w, j->text, j->token + k);
         for (uint32_t i = 0; i < w.n; i++, k++) {
-            j->token[k] = i || j->bos == GGUF_TOKEN_NONE ? text[i] : j->bos;
             j->seq[k] = (int32_t)q;
             j->want[k] = i >= w.first && i - w.first < w.n_rows;
         }

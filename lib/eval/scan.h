@@ -14,7 +14,6 @@ struct gguf_scan {
     struct gguf_scan_info info;
     const gguf_token *text;
     struct gg_window_list windows; /* its chunks */
-    gguf_token bos;                /* or GGUF_TOKEN_NONE: none is put in */
     struct gguf_sink *sinks;
     size_t n_sinks, n_begun;
 

@@ -13,6 +13,7 @@
 #include "base/params.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct gg_window_cut {
     bool strides;    /* it has a stride, */
@@ -20,8 +21,11 @@ struct gg_window_cut {
     bool has_bos;    /* a BOS takes the place of the first token */
     bool takes_rows; /* params say which rows */
     bool any_length; /* a text may be shorter than a chunk */
-    uint32_t (*most_rows)(const struct gg_window_list *w); /* of a chunk */
+    /* length of the shortest text that has a chunk */
+    uint64_t (*min_tokens)(const struct gg_window_list *w);
     size_t (*n_chunks)(const struct gg_window_list *w, size_t n);
+    /* the largest number of a chunk of texts of at most n tokens */
+    size_t (*max_rows)(const struct gg_window_list *w, size_t n);
     /* begin is counted from the text's first token */
     void (*at)(const struct gg_window_list *w, size_t n, size_t i,
                struct gg_window *out);
@@ -43,6 +47,11 @@ static size_t ceil_div(size_t a, size_t b)
 
 /* ---- side by side ---- */
 
+static uint64_t side_tokens(const struct gg_window_list *w)
+{
+    return w->n_ctx;
+}
+
 static size_t n_side(const struct gg_window_list *w, size_t n)
 {
     return n / w->n_ctx;
@@ -56,12 +65,19 @@ static void side_at(const struct gg_window_list *w, size_t n, size_t i,
     set_window(out, begin, end, begin + w->first + 1, end);
 }
 
-static uint32_t side_rows(const struct gg_window_list *w)
+static size_t side_rows(const struct gg_window_list *w, size_t n)
 {
+    (void)n;
     return w->n_ctx - w->first - 1;
 }
 
 /* ---- sliding ---- */
+
+static uint64_t sliding_tokens(const struct gg_window_list *w)
+{
+    (void)w;
+    return GG_WINDOW_LEAST;
+}
 
 /* Windows end where one reaches the end of the text. Where they do not overlap,
  * a last one of a single token predicts nothing. */
@@ -89,12 +105,17 @@ static void sliding_at(const struct gg_window_list *w, size_t n, size_t i,
     set_window(out, begin, end, scored, end);
 }
 
-static uint32_t sliding_rows(const struct gg_window_list *w)
+static size_t sliding_rows(const struct gg_window_list *w, size_t n)
 {
-    return w->n_ctx - 1;
+    return n ? GG_MIN(n, (size_t)w->n_ctx) - 1 : 0;
 }
 
 /* ---- as llama.cpp has it ---- */
+
+static uint64_t strided_tokens(const struct gg_window_list *w)
+{
+    return (uint64_t)w->n_ctx + 1;
+}
 
 static size_t n_strided(const struct gg_window_list *w, size_t n)
 {
@@ -109,8 +130,9 @@ static void strided_at(const struct gg_window_list *w, size_t n, size_t i,
     set_window(out, begin, end, end - w->stride, end);
 }
 
-static uint32_t strided_rows(const struct gg_window_list *w)
+static size_t strided_rows(const struct gg_window_list *w, size_t n)
 {
+    (void)n;
     return w->stride;
 }
 
@@ -119,19 +141,22 @@ static uint32_t strided_rows(const struct gg_window_list *w)
 static const struct gg_window_cut cuts[] = {
     [GGUF_SCAN_CHUNKS] = { .has_bos = true,
                            .takes_rows = true,
-                           .most_rows = side_rows,
+                           .min_tokens = side_tokens,
                            .n_chunks = n_side,
+                           .max_rows = side_rows,
                            .at = side_at },
     [GGUF_SCAN_SLIDING] = { .strides = true,
                             .has_bos = true,
                             .any_length = true,
-                            .most_rows = sliding_rows,
+                            .min_tokens = sliding_tokens,
                             .n_chunks = n_sliding,
+                            .max_rows = sliding_rows,
                             .at = sliding_at },
     [GGUF_SCAN_STRIDED] = { .strides = true,
                             .less = 1,
-                            .most_rows = strided_rows,
+                            .min_tokens = strided_tokens,
                             .n_chunks = n_strided,
+                            .max_rows = strided_rows,
                             .at = strided_at },
 };
 
@@ -179,18 +204,34 @@ static enum gguf_status count_chunks(struct gg_window_list *w,
                                      const size_t *text_end, size_t n,
                                      struct gguf_error *err)
 {
-    for (size_t i = 0, begin = 0; i < w->n_texts; begin = w->end[i++]) {
-        w->end[i] = text_end ? text_end[i] : n;
-        if (w->end[i] < begin || w->end[i] > n)
+    for (size_t i = 0, begin = 0; i < w->n_texts; begin = w->text_end[i++]) {
+        w->text_end[i] = text_end ? text_end[i] : n;
+        if (w->text_end[i] < begin || w->text_end[i] > n)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "text %zu of %zu ends at token %zu: must be "
                                 "%zu to %zu",
-                                i + 1, w->n_texts, w->end[i], begin, n);
-        const size_t n_chunks = w->cut->n_chunks(w, w->end[i] - begin);
+                                i + 1, w->n_texts, w->text_end[i], begin, n);
+        const size_t n_chunks = w->cut->n_chunks(w, w->text_end[i] - begin);
         if (!n_chunks)
-            return too_short(w, i, w->end[i] - begin, err);
+            return too_short(w, i, w->text_end[i] - begin, err);
         w->before[i + 1] = w->before[i] + n_chunks;
     }
+    return GGUF_OK;
+}
+
+/* The chunks that params choose. */
+static enum gguf_status choose_chunks(struct gg_window_list *w,
+                                      const struct gguf_scan_params *p,
+                                      struct gguf_error *err)
+{
+    w->begin = p->first_chunk;
+    w->end = gg_window_count(w);
+    if (w->begin >= w->end)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the first chunk is %zu, the text has %zu",
+                            w->begin, w->end);
+    if (p->max_chunks && p->max_chunks < w->end - w->begin)
+        w->end = w->begin + p->max_chunks;
     return GGUF_OK;
 }
 
@@ -207,6 +248,7 @@ static void set_params(struct gg_window_list *w,
 
 enum gguf_status gg_window_init(struct gg_window_list *w,
                                 const struct gguf_scan_params *p, size_t n,
+                                const struct gguf_vocab *vocab,
                                 const struct gguf_allocator *a,
                                 struct gguf_error *err)
 {
@@ -214,20 +256,24 @@ enum gguf_status gg_window_init(struct gg_window_list *w,
     set_params(w, p);
     w->allocator = a;
     w->n_texts = p->text_end ? p->n_texts : 1;
+    w->bos = !p->no_bos && w->cut->has_bos && gguf_vocab_add_bos(vocab)
+                 ? gguf_vocab_special(vocab, GGUF_SPECIAL_BOS)
+                 : GGUF_TOKEN_NONE;
     if (!w->n_texts)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "there is no text");
-    w->end = gg_mem_alloc_zero(a, w->n_texts, sizeof *w->end);
+    w->text_end = gg_mem_alloc_zero(a, w->n_texts, sizeof *w->text_end);
     w->before =
         gg_mem_alloc_zero(a, (uint64_t)w->n_texts + 1, sizeof *w->before);
-    if (!w->end || !w->before)
-        return gg_error_set_nomem(err, w->n_texts * sizeof *w->end);
-    return count_chunks(w, p->text_end, n, err);
+    if (!w->text_end || !w->before)
+        return gg_error_set_nomem(err, w->n_texts * sizeof *w->text_end);
+    GG_TRY(count_chunks(w, p->text_end, n, err));
+    return choose_chunks(w, p, err);
 }
 
 void gg_window_fini(struct gg_window_list *w)
 {
-    gg_mem_free(w->allocator, w->end);
+    gg_mem_free(w->allocator, w->text_end);
     gg_mem_free(w->allocator, w->before);
 }
 
@@ -241,36 +287,77 @@ struct gg_window gg_window_at(const struct gg_window_list *w, size_t chunk)
         else
             high = mid;
     }
-    const size_t begin = low ? w->end[low - 1] : 0;
+    const size_t begin = low ? w->text_end[low - 1] : 0;
     struct gg_window out = { .text = low };
-    w->cut->at(w, w->end[low] - begin, chunk - w->before[low], &out);
+    w->cut->at(w, w->text_end[low] - begin, chunk - w->before[low], &out);
     out.begin += begin;
     return out;
 }
 
-uint32_t gg_window_most_rows(const struct gg_window_list *w)
+uint32_t gg_window_max_rows(const struct gg_window_list *w)
 {
-    return w->cut->most_rows(w);
+    return (uint32_t)w->cut->max_rows(w, SIZE_MAX);
 }
 
-bool gg_window_put_bos(const struct gg_window_list *w)
+void gg_window_copy(const struct gg_window_list *w,
+                    const struct gg_window *chunk, const gguf_token *text,
+                    gguf_token *out)
 {
-    return w->cut->has_bos;
+    memcpy(out, text + chunk->begin, chunk->n * sizeof *out);
+    if (w->bos != GGUF_TOKEN_NONE)
+        out[0] = w->bos;
 }
 
 /* ---- for callers ---- */
 
-size_t gguf_scan_n_chunks(size_t n_tokens,
-                          const struct gguf_scan_params *params)
+/* The cut that a caller's params describe. false: they are wrong. */
+static bool take_cut(struct gg_window_list *w,
+                     const struct gguf_scan_params *params)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
-    struct gg_window_list w = { .n_texts = 1 };
+    *w = (struct gg_window_list){ .n_texts = 1 };
     if (gg_params_take(&p, sizeof p, params, "gguf_scan_params", NULL) !=
             GGUF_OK ||
         p.n_ctx < 2 || check_params(&p, NULL) != GGUF_OK)
+        return false;
+    set_params(w, &p);
+    return true;
+}
+
+size_t gguf_scan_n_chunks(size_t n_tokens,
+                          const struct gguf_scan_params *params)
+{
+    struct gg_window_list w;
+    return take_cut(&w, params) ? w.cut->n_chunks(&w, n_tokens) : 0;
+}
+
+uint64_t gguf_scan_min_tokens(const struct gguf_scan_params *params)
+{
+    struct gg_window_list w;
+    return take_cut(&w, params) ? w.cut->min_tokens(&w) : 0;
+}
+
+size_t gguf_scan_max_rows(size_t n_tokens,
+                          const struct gguf_scan_params *params)
+{
+    struct gg_window_list w;
+    return take_cut(&w, params) ? w.cut->max_rows(&w, n_tokens) : 0;
+}
+
+uint64_t gguf_ppl_min_tokens(const struct gguf_scan_params *params)
+{
+    struct gg_window_list w;
+    if (!take_cut(&w, params))
         return 0;
-    set_params(&w, &p);
-    return w.cut->n_chunks(&w, n_tokens);
+    return w.cut->any_length ? w.cut->min_tokens(&w) : 2 * (uint64_t)w.n_ctx;
+}
+
+size_t gguf_ppl_n_chunks(size_t n_tokens,
+                         const struct gguf_scan_params *params)
+{
+    return n_tokens < gguf_ppl_min_tokens(params)
+               ? 0
+               : gguf_scan_n_chunks(n_tokens, params);
 }
 
 uint32_t gguf_scan_strided_ctx(uint32_t n_ctx, uint32_t stride)

@@ -60,8 +60,10 @@ enum gguf_scan_cut {
 /* What a scan will hand to its sinks; borrowed from the scan. Made by the
  * library: it may grow at its end. */
 struct gguf_scan_info {
+    const struct gguf_scan_params *params; /* how the text is cut; defaults are
+                                            * filled in */
     struct gguf_session *session;
-    uint32_t n_ctx, n_vocab;
+    uint32_t n_vocab;
     uint32_t first, n_rows; /* rows of each chunk: positions first to first +
                              * n_rows - 1; but with a stride first is 0, and
                              * n_rows what a chunk has at most */
@@ -72,9 +74,9 @@ struct gguf_scan_info {
     size_t n_models;
     const gguf_token *text; /* all of it; side by side n_chunks * n_ctx tokens
                              * or more */
-    enum gguf_scan_cut cut;
-    uint32_t stride;        /* or 0 */
-    const size_t *text_end; /* [n_texts]: the token after the last of each */
+    const size_t
+        *text_end; /* [n_texts]: the token after the last of each text,
+                             * whether params have several texts or one */
     size_t n_texts;
     uint64_t n_scored; /* rows of all chunks that are scanned */
 };
@@ -188,6 +190,15 @@ struct gguf_scan_params {
 GGUF_API size_t gguf_scan_n_chunks(size_t n_tokens,
                                    const struct gguf_scan_params *params);
 
+/* Number of tokens of the shortest text that has a chunk; 0: params are wrong.
+ * Since: 0.1 */
+GGUF_API uint64_t gguf_scan_min_tokens(const struct gguf_scan_params *params);
+
+/* The largest number of rows of a chunk of texts of at most n_tokens tokens;
+ * 0: params are wrong. Since: 0.1 */
+GGUF_API size_t gguf_scan_max_rows(size_t n_tokens,
+                                   const struct gguf_scan_params *params);
+
 /* Tokens of a chunk of GGUF_SCAN_STRIDED where llama.cpp's tool is asked for
  * n_ctx: n_ctx + stride / 2, rounded up to a multiple of 256; 0: too many.
  * Since: 0.1 */
@@ -277,36 +288,30 @@ typedef int gguf_ppl_fn(void *user, size_t chunk, size_t n_chunks,
 
 struct gguf_ppl_params {
     size_t struct_size;
-    uint32_t n_ctx;             /* tokens of a chunk: at least 4, at most the
-                              session's */
-    size_t first_chunk;         /* chunks before it are not evaluated */
-    size_t max_chunks;          /* 0: all */
-    struct gguf_pool *pool;     /* for log-probabilities; NULL: this thread */
-    gguf_ppl_fn *on_chunk;      /* in order of chunks; or NULL */
-    gguf_progress_fn *progress; /* in tokens; or NULL */
-    void *user;                 /* of both */
+    const struct gguf_scan_params *scan; /* the scan of the text; n_ctx is at
+                                          * least 4. NULL: the defaults */
+    gguf_ppl_fn *on_chunk; /* called for each chunk, in order; or NULL */
+    void *user;            /* argument of on_chunk */
     const struct gguf_sink *const *sinks; /* n_sinks more sinks of the same
-                                           * scan, */
-    size_t n_sinks;                       /* after perplexity's own */
-    uint64_t max_stored;                  /* as in gguf_scan_params, */
-    enum gguf_scan_cut cut;               /* and so are these */
-    uint32_t stride;
-    int no_bos;
-    const size_t *text_end;
-    size_t n_texts;
+                                           * scan, after perplexity's own */
+    size_t n_sinks;
 };
 #define GGUF_PPL_PARAMS_INIT                                                  \
     {                                                                         \
-        sizeof(struct gguf_ppl_params), 512, 0, 0, NULL, NULL, NULL, NULL,    \
-            NULL, 0, 0, GGUF_SCAN_CHUNKS, 0, 0, NULL, 0                       \
+        sizeof(struct gguf_ppl_params), NULL, NULL, NULL, NULL, 0             \
     }
 
-/* Chunks of n_ctx tokens, side by side, in n_tokens; 0 if there are fewer than
- * two, which is too little for an estimate. Since: 0.1 */
-GGUF_API size_t gguf_ppl_n_chunks(size_t n_tokens, uint32_t n_ctx);
+/* Number of tokens that one text needs: two chunks of n_ctx tokens, or 4 tokens
+ * for GGUF_SCAN_SLIDING. 0: params are wrong. Since: 0.1 */
+GGUF_API uint64_t gguf_ppl_min_tokens(const struct gguf_scan_params *params);
 
-/* Perplexity of n tokens: one scan. One text must have 2 n_ctx tokens, but for
- * GGUF_SCAN_SLIDING; of several each a chunk. Fails like gguf_scan_run, and
+/* Chunks of one text, as gguf_scan_n_chunks; 0 also where it has fewer tokens
+ * than gguf_ppl_min_tokens says. Since: 0.1 */
+GGUF_API size_t gguf_ppl_n_chunks(size_t n_tokens,
+                                  const struct gguf_scan_params *params);
+
+/* Perplexity of n tokens: one scan. One text must have gguf_ppl_min_tokens, of
+ * several texts each a chunk. Fails like gguf_scan_run, and
  * with GGUF_E_NONFINITE if logits are NaN or infinite: it names chunk,
  * position, and the weight that is the cause if there is one. *out,
  * initialised with GGUF_PPL_INIT, holds what was summed until then.

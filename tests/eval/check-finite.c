@@ -70,6 +70,7 @@ static enum gguf_status evaluate(const void *file, size_t size, struct how how,
                                  struct gguf_ppl *ppl, struct gguf_error *err)
 {
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_scan_params scan = GGUF_SCAN_PARAMS_INIT;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     struct run r;
     enum gguf_status st = GGUF_E_INVALID;
@@ -81,8 +82,9 @@ static enum gguf_status evaluate(const void *file, size_t size, struct how how,
     sp.n_ubatch = how.n_ubatch;
     if (run_open(&r, file, size, how.n_threads, &sp)) {
         gguf_session_check(r.session, how.check);
-        p.n_ctx = CTX;
-        p.pool = r.pool;
+        scan.n_ctx = CTX;
+        scan.pool = r.pool;
+        p.scan = &scan;
         st = gguf_ppl_run(r.session, text, N, &p, ppl, err);
         if (gguf_session_get_fault(r.session))
             *fault = *gguf_session_get_fault(r.session);

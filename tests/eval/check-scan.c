@@ -66,6 +66,7 @@ static bool make(void)
 struct seen {
     char log[400]; /* b, r for each row, c and its number, e */
     struct gguf_scan_info info;
+    uint32_t n_ctx;
     size_t n_pieces, n_wrong;
     double sum;
     int fail_in;         /* the letter of the function that fails, or 0 */
@@ -99,6 +100,7 @@ static enum gguf_status on_begin(void *user, const struct gguf_scan_info *info,
 {
     struct seen *s = user;
     s->info = *info;
+    s->n_ctx = info->params->n_ctx;
     note(s, 'b');
     return may_fail(s, 'b', 0, err);
 }
@@ -218,8 +220,7 @@ static void check_order(void)
                a.n_pieces == cases[i].n_pieces &&
                a.info.session == r.session && a.info.n_chunks == CHUNKS &&
                a.info.begin == p.first_chunk && a.info.end == end &&
-               a.info.n_ctx == CTX && a.info.n_vocab == V &&
-               a.info.first == first,
+               a.n_ctx == CTX && a.info.n_vocab == V && a.info.first == first,
            "with the logits of each chunk alone, in %zu pieces", a.n_pieces);
         run_close(&r);
     }
@@ -460,12 +461,14 @@ static void check_ppl(void)
     struct seen s = { .sum = 0 };
     const struct gguf_sink sink = sink_of(&s);
     const struct gguf_sink *const sinks[] = { &sink };
+    struct gguf_scan_params scan = GGUF_SCAN_PARAMS_INIT;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     struct gguf_ppl got = GGUF_PPL_INIT, twice = GGUF_PPL_INIT;
     struct sizes sizes = { sizeof got, 0, 0 };
     char want[400];
     struct run r;
-    p.n_ctx = CTX;
+    scan.n_ctx = CTX;
+    p.scan = &scan;
     p.sinks = sinks;
     p.n_sinks = 1;
     p.on_chunk = on_ppl;
@@ -504,9 +507,11 @@ static gguf_token long_text[2 * LONG];
 
 static bool scan_long(struct run *r, uint32_t n_ctx, struct gguf_ppl *got)
 {
+    struct gguf_scan_params scan = GGUF_SCAN_PARAMS_INIT;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
-    p.n_ctx = n_ctx;
-    p.max_chunks = 1;
+    scan.n_ctx = n_ctx;
+    scan.max_chunks = 1;
+    p.scan = &scan;
     return gguf_ppl_run(r->session, long_text, 2 * LONG, &p, got, &r->err) ==
            GGUF_OK;
 }

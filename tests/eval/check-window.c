@@ -47,11 +47,18 @@ static bool open_session(struct run *r, int model, unsigned n_threads,
 
 /* ---- the expectation ---- */
 
+struct chunks {
+    size_t n;
+    struct gguf_ppl of[64];
+};
+
 /* What is known of scored tokens, in the order in which they are scored. */
 struct scores {
     size_t n;
     size_t at[4 * MOST]; /* number of the token */
     double x[4 * MOST];
+    struct chunks chunks; /* sums of each chunk */
+    uint64_t max_rows;    /* tokens that a chunk scores at most */
 };
 
 /* Tokens scored to end - 1 as the window from begin on predicts them. */
@@ -126,25 +133,42 @@ static struct gguf_sink sink_of(struct scores *s)
     return k;
 }
 
-static struct gguf_ppl_params params_of(uint32_t c, enum gguf_scan_cut cut,
-                                        uint32_t stride)
+static int on_chunk(void *user, size_t chunk, size_t n_chunks,
+                    const struct gguf_ppl *one, const struct gguf_ppl *all)
 {
-    struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
+    struct scores *s = user;
+    (void)chunk;
+    (void)n_chunks;
+    (void)all;
+    s->chunks.of[s->chunks.n++] = *one;
+    s->max_rows = one->n > s->max_rows ? one->n : s->max_rows;
+    return 0;
+}
+
+static struct gguf_scan_params params_of(uint32_t c, enum gguf_scan_cut cut,
+                                         uint32_t stride)
+{
+    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     p.n_ctx = c;
     p.cut = cut;
     p.stride = stride;
     return p;
 }
 
-static bool evaluate(struct run *r, struct gguf_ppl_params p, size_t n,
+static bool evaluate(struct run *r, struct gguf_scan_params scan, size_t n,
                      struct scores *got, struct gguf_ppl *sums)
 {
     const struct gguf_sink sink = sink_of(got);
     const struct gguf_sink *const sinks[] = { &sink };
-    p.pool = r->pool;
+    struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
+    scan.pool = r->pool;
+    p.scan = &scan;
+    p.on_chunk = on_chunk;
+    p.user = got;
     p.sinks = sinks;
     p.n_sinks = 1;
-    got->n = 0;
+    got->n = got->chunks.n = 0;
+    got->max_rows = 0;
     *sums = (struct gguf_ppl)GGUF_PPL_INIT;
     gguf_session_reset_timings(r->session);
     if (gguf_ppl_run(r->session, text, n, &p, sums, &r->err) == GGUF_OK)
@@ -205,19 +229,18 @@ static void check_sliding(void)
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         const uint32_t c = cases[i].c, stride = cases[i].stride;
         const size_t n = cases[i].n;
-        struct gguf_scan_params sp = GGUF_SCAN_PARAMS_INIT;
+        const struct gguf_scan_params p =
+            params_of(c, GGUF_SCAN_SLIDING, stride);
         struct gguf_ppl sums;
-        sp.n_ctx = c;
-        sp.cut = GGUF_SCAN_SLIDING;
-        sp.stride = stride;
         want.n = 0;
         bool good = slide(&r, text, n, c, stride, GGUF_TOKEN_NONE, &want) &&
-                    evaluate(&r, params_of(c, GGUF_SCAN_SLIDING, stride), n,
-                             &got, &sums);
+                    evaluate(&r, p, n, &got, &sums);
         for (size_t k = 0; stride < c && k < n - 1; k++)
             good = good && want.at[k] == k + 1; /* each once */
         ok(good && equal(&got, &want, &sums) &&
-               gguf_scan_n_chunks(n, &sp) == cases[i].n_chunks,
+               gguf_scan_n_chunks(n, &p) == cases[i].n_chunks &&
+               gguf_ppl_n_chunks(n, &p) == cases[i].n_chunks &&
+               gguf_scan_max_rows(n, &p) == got.max_rows,
            "%zu tokens in windows of %u, a stride of %u: %zu scored", n, c,
            stride, got.n);
         ok(gguf_session_get_timings(r.session)->logits.n == want.n,
@@ -269,7 +292,7 @@ static void check_bos(void)
     const struct gguf_vocab *v = good ? gguf_model_vocab(r.model) : NULL;
     const gguf_token bos =
         good ? gguf_vocab_special(v, GGUF_SPECIAL_BOS) : GGUF_TOKEN_NONE;
-    struct gguf_ppl_params p = params_of(C, GGUF_SCAN_SLIDING, S);
+    struct gguf_scan_params p = params_of(C, GGUF_SCAN_SLIDING, S);
     for (int i = 0; i < 2; i++) {
         p.no_bos = i;
         want.n = 0;
@@ -290,22 +313,6 @@ static void check_bos(void)
 
 /* ---- several texts ---- */
 
-struct chunks {
-    size_t n;
-    struct gguf_ppl of[64];
-};
-
-static int on_chunk(void *user, size_t chunk, size_t n_chunks,
-                    const struct gguf_ppl *one, const struct gguf_ppl *all)
-{
-    struct chunks *c = user;
-    (void)chunk;
-    (void)n_chunks;
-    (void)all;
-    c->of[c->n++] = *one;
-    return 0;
-}
-
 static bool same_bits(const struct gguf_ppl *a, const struct gguf_ppl *b)
 {
     return a->n == b->n && !memcmp(&a->sum, &b->sum, sizeof a->sum) &&
@@ -316,39 +323,40 @@ static bool same_bits(const struct gguf_ppl *a, const struct gguf_ppl *b)
 static void check_texts(enum gguf_scan_cut cut, uint32_t stride)
 {
     static const size_t end[] = { 40, 65, 115, 140 };
-    static struct scores got;
-    static struct chunks all, alone;
+    static struct scores got, alone;
     struct gguf_ppl sums, total = GGUF_PPL_INIT;
-    struct gguf_ppl_params p = params_of(12, cut, stride);
+    struct gguf_scan_params p = params_of(12, cut, stride);
     struct run r;
     bool good = open_session(&r, 0, 2, 4, 48);
-    all.n = alone.n = 0;
-    p.on_chunk = on_chunk;
+    struct gguf_ppl_params each = GGUF_PPL_PARAMS_INIT;
+    p.pool = r.pool;
+    each.scan = &p;
+    each.on_chunk = on_chunk;
+    each.user = &alone;
+    alone.chunks.n = 0;
     for (size_t i = 0, begin = 0; good && i < GG_LEN(end); begin = end[i++]) {
-        p.user = &alone;
-        p.pool = r.pool;
         sums = (struct gguf_ppl)GGUF_PPL_INIT;
-        good = gguf_ppl_run(r.session, text + begin, end[i] - begin, &p, &sums,
-                            &r.err) == GGUF_OK;
+        good = gguf_ppl_run(r.session, text + begin, end[i] - begin, &each,
+                            &sums, &r.err) == GGUF_OK;
     }
-    p.user = &all;
     p.text_end = end;
     p.n_texts = GG_LEN(end);
-    good = good && evaluate(&r, p, 140, &got, &sums) && all.n == alone.n;
-    for (size_t i = 0; good && i < all.n; i++) {
-        good = same_bits(&all.of[i], &alone.of[i]);
-        (void)gguf_ppl_add(&total, &all.of[i], NULL);
+    good = good && evaluate(&r, p, 140, &got, &sums) &&
+           got.chunks.n == alone.chunks.n;
+    for (size_t i = 0; good && i < got.chunks.n; i++) {
+        good = same_bits(&got.chunks.of[i], &alone.chunks.of[i]);
+        (void)gguf_ppl_add(&total, &got.chunks.of[i], NULL);
     }
     ok(good && same_bits(&total, &sums) && got.n == total.n,
        "four texts together, cut in way %d: the bits of each alone, "
        "%zu chunks",
-       (int)cut, all.n);
+       (int)cut, got.chunks.n);
     run_close(&r);
 }
 
 /* ---- the same bits however it is computed ---- */
 
-static bool add_parts(struct run *r, struct gguf_ppl_params p, size_t n,
+static bool add_parts(struct run *r, struct gguf_scan_params p, size_t n,
                       size_t n_chunks, struct gguf_ppl *sums)
 {
     struct scores *got = malloc(sizeof *got);
@@ -378,7 +386,7 @@ static void check_same(enum gguf_scan_cut cut, uint32_t stride,
     static struct scores got;
     struct gguf_ppl first = GGUF_PPL_INIT, sums;
     for (size_t i = 0; i < GG_LEN(ways); i++) {
-        struct gguf_ppl_params p = params_of(12, cut, stride);
+        struct gguf_scan_params p = params_of(12, cut, stride);
         struct run r;
         bool good = open_session(&r, 0, ways[i].n_threads, ways[i].n_seq,
                                  ways[i].n_ubatch);

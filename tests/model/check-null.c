@@ -384,6 +384,12 @@ static void check_evaluation(void)
     double e;
     DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,
              gguf_scan_n_chunks(4096, p));
+    DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT, gguf_scan_min_tokens(p));
+    DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,
+             gguf_scan_max_rows(4096, p));
+    DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,
+             gguf_ppl_n_chunks(4096, p));
+    DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT, gguf_ppl_min_tokens(p));
     DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,
              gguf_scan_run(s, tok, N_TOKENS, p, NULL, 0, &err));
     DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,

@@ -79,9 +79,10 @@ static void check_sums(void)
            isnan(bits_error) &&
            isnan(gguf_ppl_per(&p, (enum gguf_ppl_unit)3, NULL)),
        "of an older program's sums there are none");
-    ok(gguf_ppl_n_chunks(1023, 512) == 0 &&
-           gguf_ppl_n_chunks(1024, 512) == 2 &&
-           gguf_ppl_n_chunks(1600, 512) == 3,
+    ok(gguf_ppl_n_chunks(1023, NULL) == 0 &&
+           gguf_ppl_n_chunks(1024, NULL) == 2 &&
+           gguf_ppl_n_chunks(1600, NULL) == 3 &&
+           gguf_ppl_min_tokens(NULL) == 1024,
        "numbers of chunks");
 }
 
@@ -106,6 +107,7 @@ static void check_own(void)
     gguf_token tok[N];
     struct gguf_ppl want = GGUF_PPL_INIT, got = GGUF_PPL_INIT;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_scan_params scan = GGUF_SCAN_PARAMS_INIT;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     struct run r;
     size_t size;
@@ -134,8 +136,9 @@ static void check_own(void)
             want.sum_sq += x * x;
         }
     }
-    p.n_ctx = CTX;
-    p.pool = r.pool;
+    scan.n_ctx = CTX;
+    scan.pool = r.pool;
+    p.scan = &scan;
     good =
         good && gguf_ppl_run(r.session, tok, N, &p, &got, &r.err) == GGUF_OK;
     ok(good && got.n == want.n && fabs(got.sum - want.sum) < 1e-4 &&
@@ -143,11 +146,11 @@ static void check_own(void)
        "four chunks, three at a time%s", good ? "" : r.err.message);
 
     struct gguf_ppl part[2] = { GGUF_PPL_INIT, GGUF_PPL_INIT };
-    p.max_chunks = 1;
+    scan.max_chunks = 1;
     good = good &&
            gguf_ppl_run(r.session, tok, N, &p, &part[0], &r.err) == GGUF_OK;
-    p.first_chunk = 1;
-    p.max_chunks = 0;
+    scan.first_chunk = 1;
+    scan.max_chunks = 0;
     good = good &&
            gguf_ppl_run(r.session, tok, N, &p, &part[1], &r.err) == GGUF_OK;
     ok(good && part[0].n + part[1].n == got.n &&
@@ -155,7 +158,7 @@ static void check_own(void)
        "parts add up");
 
     uint64_t n_seen = 0;
-    p.first_chunk = 0;
+    scan.first_chunk = 0;
     p.on_chunk = stop_at_two;
     p.user = &n_seen;
     ok(good &&
@@ -269,6 +272,7 @@ static void check_figure(const struct figure *f)
     struct run r;
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_scan_params scan = GGUF_SCAN_PARAMS_INIT;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     struct gguf_ppl got = GGUF_PPL_INIT;
     snprintf(rel, sizeof rel, "golden/ppl/trained/logs/%s.txt", f->log);
@@ -284,15 +288,16 @@ static void check_figure(const struct figure *f)
         return;
     }
     struct compare c = { strstr(values, "[1]"), 0, 0 };
-    p.cut = f->stride ? GGUF_SCAN_STRIDED : GGUF_SCAN_CHUNKS;
-    p.stride = f->stride;
-    p.n_ctx =
+    p.scan = &scan;
+    scan.cut = f->stride ? GGUF_SCAN_STRIDED : GGUF_SCAN_CHUNKS;
+    scan.stride = f->stride;
+    scan.n_ctx =
         f->stride ? gguf_scan_strided_ctx(f->n_ctx, f->stride) : f->n_ctx;
-    sp.n_ctx = p.n_ctx;
+    sp.n_ctx = scan.n_ctx;
     sp.n_seq = 2;
     bool good = run_open_path(&r, path, 2, &sp) && tokenize(&r, &t);
-    p.max_chunks = n_chunks;
-    p.pool = r.pool;
+    scan.max_chunks = n_chunks;
+    scan.pool = r.pool;
     p.on_chunk = on_chunk;
     p.user = &c;
     good = good &&
@@ -324,16 +329,18 @@ static void check_same(void)
         struct run r;
         struct gguf_tokens t = GGUF_TOKENS_INIT;
         struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+        struct gguf_scan_params scan = GGUF_SCAN_PARAMS_INIT;
         struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
         struct gguf_ppl sums = GGUF_PPL_INIT;
-        sp.n_ctx = p.n_ctx = 128;
+        sp.n_ctx = scan.n_ctx = 128;
+        p.scan = &scan;
         sp.n_seq = ways[i].n_seq;
         sp.n_ubatch = ways[i].n_ubatch;
         bool good = run_open_path(&r, source_path(TINY_LLAMA),
                                   ways[i].n_threads, &sp) &&
                     tokenize(&r, &t);
-        p.max_chunks = 3;
-        p.pool = r.pool;
+        scan.max_chunks = 3;
+        scan.pool = r.pool;
         good = good && gguf_ppl_run(r.session, t.id, t.n, &p, &sums, &r.err) ==
                            GGUF_OK;
         snprintf(got, sizeof got, "%.17g %.17g", sums.sum, sums.sum_sq);

@@ -71,14 +71,16 @@ static enum gguf_status take_text(struct verify *v,
                             GGUF_TOKENIZE_ADD_SPECIAL, &v->tokens, err);
     if (st != GGUF_OK)
         return st;
-    const size_t n = gguf_ppl_n_chunks(v->tokens.n, v->n_ctx);
+    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    p.n_ctx = v->n_ctx;
+    const size_t n = gguf_ppl_n_chunks(v->tokens.n, &p);
     if (!n)
         return gguf_error_set(err, GGUF_E_INVALID,
                               "%zu token%s too few: with chunks of %" PRIu32
                               " at least %" PRIu64
                               " are needed (--verify-ctx)",
                               v->tokens.n, v->tokens.n == 1 ? " is" : "s are",
-                              v->n_ctx, 2 * (uint64_t)v->n_ctx);
+                              v->n_ctx, gguf_ppl_min_tokens(&p));
     v->n_chunks = v->n_chunks < n ? v->n_chunks : n;
     return GGUF_OK;
 }
@@ -166,8 +168,10 @@ static enum gguf_status evaluate_set(struct evaluation *e,
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
+    struct gguf_scan_params scan = GGUF_SCAN_PARAMS_INIT;
     struct progress bar;
-    cp.pool = p.pool = e->o->q.params.pool;
+    p.scan = &scan;
+    cp.pool = scan.pool = e->o->q.params.pool;
     cp.abort = is_stopped;
     enum gguf_status st = gguf_model_open_split(&e->model, set, &mp, err);
     if (st == GGUF_OK)
@@ -182,10 +186,10 @@ static enum gguf_status evaluate_set(struct evaluation *e,
     if (st != GGUF_OK)
         return st;
     progress_init(&bar, "verifying", "tokens", e->o->q.quiet);
-    p.n_ctx = v->n_ctx;
-    p.max_chunks = (size_t)v->n_chunks;
-    p.progress = progress_report;
-    p.user = &bar;
+    scan.n_ctx = v->n_ctx;
+    scan.max_chunks = (size_t)v->n_chunks;
+    scan.progress = progress_report;
+    scan.user = &bar;
     st = gguf_ppl_run(e->session, v->tokens.id, v->tokens.n, &p, sums, err);
     progress_clear(&bar);
     return st;

@@ -12,46 +12,16 @@
 #include <math.h>
 #include <stdio.h>
 
-static uint64_t two_chunks(const struct ppl_options *o)
-{
-    return 2 * (uint64_t)o->n_ctx;
-}
-
-static uint64_t least_window(const struct ppl_options *o)
-{
-    (void)o;
-    return 4; /* of the library */
-}
-
-static uint64_t second_half(const struct ppl_options *o, size_t n)
-{
-    (void)n;
-    return o->n_ctx - o->n_ctx / 2 - 1;
-}
-
-static uint64_t all_but_one(const struct ppl_options *o, size_t n)
-{
-    return n ? (n < o->n_ctx ? n : o->n_ctx) - 1 : 0;
-}
-
-static uint64_t one_stride(const struct ppl_options *o, size_t n)
-{
-    (void)n;
-    return o->stride;
-}
-
 static const struct {
     const char *name;
     bool last; /* each chunk scores as many, its last ones */
-    uint64_t (*least)(const struct ppl_options *o); /* tokens of a text */
-    uint64_t (*most)(const struct ppl_options *o, size_t n); /* scored */
 } cuts[] = {
-    [GGUF_SCAN_CHUNKS] = { "chunks", true, two_chunks, second_half },
-    [GGUF_SCAN_SLIDING] = { "sliding", false, least_window, all_but_one },
-    [GGUF_SCAN_STRIDED] = { "strided", true, two_chunks, one_stride },
+    [GGUF_SCAN_CHUNKS] = { "chunks", true },
+    [GGUF_SCAN_SLIDING] = { "sliding", false },
+    [GGUF_SCAN_STRIDED] = { "strided", true },
 };
 
-enum gguf_scan_cut ppl_cut(const struct ppl_options *o)
+static enum gguf_scan_cut cut_of(const struct ppl_options *o)
 {
     return !o->stride  ? GGUF_SCAN_CHUNKS
            : o->compat ? GGUF_SCAN_STRIDED
@@ -60,44 +30,28 @@ enum gguf_scan_cut ppl_cut(const struct ppl_options *o)
 
 const char *ppl_cut_name(const struct ppl_options *o)
 {
-    return cuts[ppl_cut(o)].name;
+    return cuts[cut_of(o)].name;
 }
 
-bool ppl_no_bos(const struct ppl_options *o)
-{
-    return o->hf || ppl_cut(o) == GGUF_SCAN_STRIDED;
-}
-
-uint64_t ppl_least_tokens(const struct ppl_options *o)
-{
-    return cuts[ppl_cut(o)].least(o);
-}
-
-uint64_t ppl_most_scored(const struct ppl_options *o, size_t n_tokens)
-{
-    return cuts[ppl_cut(o)].most(o, n_tokens);
-}
-
-size_t ppl_n_chunks_each(const struct ppl_options *o, size_t n_tokens)
+struct gguf_scan_params ppl_scan_params(const struct ppl_options *o)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     p.n_ctx = o->n_ctx;
-    p.cut = ppl_cut(o);
+    p.cut = cut_of(o);
     p.stride = o->stride;
-    return gguf_scan_n_chunks(n_tokens, &p);
+    p.no_bos = o->hf || p.cut == GGUF_SCAN_STRIDED;
+    return p;
 }
 
-size_t ppl_n_chunks(const struct ppl_options *o, size_t n_tokens)
+struct gguf_scan_params ppl_run_params(const struct ppl_run *r, size_t first,
+                                       size_t n)
 {
-    return n_tokens < ppl_least_tokens(o) ? 0 : ppl_n_chunks_each(o, n_tokens);
-}
-
-uint64_t ppl_least_each(const struct ppl_options *o)
-{
-    uint64_t n = 1;
-    while (!ppl_n_chunks_each(o, (size_t)n) && n <= o->n_ctx)
-        n++;
-    return n;
+    struct gguf_scan_params p = ppl_scan_params(r->o);
+    p.first_chunk = first;
+    p.max_chunks = n;
+    p.text_end = r->several ? r->text_end : NULL;
+    p.n_texts = r->n_texts;
+    return p;
 }
 
 void ppl_print_cut(const struct ppl_run *r)
@@ -110,7 +64,7 @@ void ppl_print_cut(const struct ppl_run *r)
     if (o->stride)
         wrap_printf("a stride of %" PRIu32 ", ", o->stride);
     wrap_printf("%" PRIu32 " together, ", r->n_seq);
-    if (cuts[ppl_cut(o)].last)
+    if (cuts[cut_of(o)].last)
         wrap_printf("the last %" PRIu64 " of each scored%s", r->n_scored_chunk,
                     o->stride ? " (compat)" : "");
     else

@@ -100,7 +100,7 @@ static enum gguf_status set_cut(struct ppl_part *p,
 {
     struct text t = { .s = NULL };
     text_addf(&t, "%d, %" PRIu32 " from %" PRIu32 " scored, %s; texts end at",
-              (int)info->cut, info->n_rows, info->first + 1,
+              (int)info->params->cut, info->n_rows, info->first + 1,
               p->run->add_bos ? "BOS" : "no BOS");
     for (size_t i = 0; i < info->n_texts; i++)
         text_addf(&t, " %zu", info->text_end[i]);
@@ -360,9 +360,9 @@ static enum gguf_status set_text(struct ppl_part *p,
                                  struct gguf_error *err)
 {
     enum gguf_status st =
-        set_setting(p, "ctx_size", err, "%" PRIu32, info->n_ctx);
+        set_setting(p, "ctx_size", err, "%" PRIu32, info->params->n_ctx);
     if (st == GGUF_OK)
-        st = set_setting(p, "stride", err, "%" PRIu32, info->stride);
+        st = set_setting(p, "stride", err, "%" PRIu32, info->params->stride);
     if (st == GGUF_OK)
         st = set_setting(p, "hf", err, "%d", p->run->o->hf);
     if (st == GGUF_OK && p->side && p->side->saved) {

@@ -43,7 +43,7 @@ static bool open_model(struct job *j, const struct ppl_options *o)
         return false;
     j->run.own = &j->own;
     j->run.model = j->own.info;
-    j->run.add_bos = !o->tokens && !ppl_no_bos(o) &&
+    j->run.add_bos = !o->tokens && !ppl_scan_params(o).no_bos &&
                      gguf_vocab_add_bos(gguf_model_vocab(j->own.model));
     /* before a text is waited for: can the vocabulary cut one? */
     if (!o->tokens && !ppl_only_prints(o) &&
@@ -84,7 +84,8 @@ static bool plan_chunks(struct job *j, const struct ppl_options *o)
     n -= (size_t)o->first_chunk;
     j->run.first_chunk = (size_t)o->first_chunk;
     j->run.n_chunks = o->n_chunks && o->n_chunks < n ? (size_t)o->n_chunks : n;
-    j->run.n_scored_chunk = ppl_most_scored(o, ppl_longest_text(&j->run));
+    const struct gguf_scan_params p = ppl_scan_params(o);
+    j->run.n_scored_chunk = gguf_scan_max_rows(ppl_longest_text(&j->run), &p);
     j->run.sums = msg_must(calloc(j->run.n_chunks, sizeof *j->run.sums));
     return true;
 }
@@ -171,23 +172,19 @@ static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
 {
     struct ppl_run *r = &j->run;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
-    p.n_ctx = r->o->n_ctx;
-    p.first_chunk = first;
-    p.max_chunks = n;
-    p.pool = j->pool;
+    struct gguf_scan_params scan = ppl_run_params(r, first, n);
+    scan.pool = j->pool;
+    scan.progress = on_progress;
+    scan.user = r;
+    p.scan = &scan;
     p.on_chunk = fn;
-    p.progress = on_progress;
     p.user = r;
     p.sinks = j->saving;
     p.n_sinks = j->n_saving;
-    p.cut = ppl_cut(r->o);
-    p.stride = r->o->stride;
-    p.no_bos = ppl_no_bos(r->o);
-    p.text_end = r->several ? r->text_end : NULL;
-    p.n_texts = r->n_texts;
     enum gguf_status st = GGUF_OK;
     if (r->o->layer_major)
-        st = stored_room(j->own.session, r->o->max_memory, &p.max_stored, err);
+        st = stored_room(j->own.session, r->o->max_memory, &scan.max_stored,
+                         err);
     if (st == GGUF_OK)
         st = gguf_ppl_run(j->own.session, j->tokens.id, j->tokens.n, &p,
                           &r->total, err);

@@ -428,19 +428,12 @@ void ppl_json_side_texts(struct json *j, const struct ppl_side *s);
 
 /* ---- how a text is cut ---- */
 
-/* The members of a scan's or a perplexity's params that say it. */
-enum gguf_scan_cut ppl_cut(const struct ppl_options *o);
+/* Params of a scan: how the options cut any text. */
+struct gguf_scan_params ppl_scan_params(const struct ppl_options *o);
+/* Params of a scan of n chunks of the run's texts, from chunk first on. */
+struct gguf_scan_params ppl_run_params(const struct ppl_run *r, size_t first,
+                                       size_t n);
 const char *ppl_cut_name(const struct ppl_options *o);
-bool ppl_no_bos(const struct ppl_options *o);
-/* Chunks of a text of so many tokens; 0: too few. */
-size_t ppl_n_chunks(const struct ppl_options *o, size_t n_tokens);
-/* The same of one among several texts, and how many it needs. */
-size_t ppl_n_chunks_each(const struct ppl_options *o, size_t n_tokens);
-uint64_t ppl_least_each(const struct ppl_options *o);
-/* How many tokens a text needs at least; how many of a text's tokens a chunk
- * scores at most. */
-uint64_t ppl_least_tokens(const struct ppl_options *o);
-uint64_t ppl_most_scored(const struct ppl_options *o, size_t n_tokens);
 /* Lines of text and members of a JSON object: how it is cut; figures that come
  * of sums in another way. */
 void ppl_print_cut(const struct ppl_run *r);

@@ -146,7 +146,7 @@ static enum gguf_status begin_scan(void *user,
                                    struct gguf_error *err)
 {
     (void)err;
-    ppl_report_begin(user, info->first, info->n_ctx);
+    ppl_report_begin(user, info->first, info->params->n_ctx);
     return GGUF_OK;
 }
 

@@ -239,7 +239,7 @@ static enum gguf_status scan_models(struct ppl_side *s, size_t first, size_t n,
                                     const struct gguf_tokens *tokens,
                                     struct gguf_error *err)
 {
-    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    struct gguf_scan_params p = ppl_run_params(s->run, first, n);
     struct gguf_session **all = msg_must(calloc(s->n + 1, sizeof *all));
     const struct gguf_sink **sinks =
         msg_must(calloc(s->n + 1 + n_more, sizeof *sinks));
@@ -266,17 +266,9 @@ static enum gguf_status scan_models(struct ppl_side *s, size_t first, size_t n,
     sinks[n_sinks++] = &counter;
     for (size_t i = 0; i < n_more; i++)
         sinks[n_sinks++] = more[i];
-    p.n_ctx = s->run->o->n_ctx;
-    p.first_chunk = first;
-    p.max_chunks = n;
     p.pool = s->pool;
     p.progress = on_progress;
     p.user = s;
-    p.cut = ppl_cut(s->run->o);
-    p.stride = s->run->o->stride;
-    p.no_bos = ppl_no_bos(s->run->o);
-    p.text_end = s->run->several ? s->run->text_end : NULL;
-    p.n_texts = s->run->n_texts;
     if (st == GGUF_OK)
         st = gguf_scan_run_models(all, n_all, tokens->id, tokens->n, &p, sinks,
                                   n_sinks, err);

@@ -144,28 +144,29 @@ static size_t begin_of(const struct ppl_run *r, size_t i)
 /* Chunks of text i. One text must have two, where chunks are dropped. */
 static size_t chunks_of(const struct ppl_run *r, size_t i)
 {
+    const struct gguf_scan_params p = ppl_scan_params(r->o);
     const size_t n = r->texts[i].end - begin_of(r, i);
-    return r->several || r->o->base_is_saved ? ppl_n_chunks_each(r->o, n)
-                                             : ppl_n_chunks(r->o, n);
+    return r->several || r->o->base_is_saved ? gguf_scan_n_chunks(n, &p)
+                                             : gguf_ppl_n_chunks(n, &p);
 }
 
 /* "; -c 64 has a chunk": of n tokens, where a shorter context would do. */
 static void shorter_context(const struct ppl_run *r, size_t n, char *out,
                             size_t size)
 {
-    struct ppl_options o = *r->o;
+    struct gguf_scan_params p = ppl_scan_params(r->o);
     *out = '\0';
-    if (r->several || o.base_is_saved || ppl_cut(&o) != GGUF_SCAN_CHUNKS)
+    if (r->several || r->o->base_is_saved || p.cut != GGUF_SCAN_CHUNKS)
         return;
-    while (o.n_ctx >= 16 && !ppl_n_chunks(&o, n))
-        o.n_ctx /= 2;
-    if (ppl_n_chunks(&o, n))
-        snprintf(out, size, "; for -c %" PRIu32 " they are enough", o.n_ctx);
+    while (p.n_ctx >= 16 && !gguf_ppl_n_chunks(n, &p))
+        p.n_ctx /= 2;
+    if (gguf_ppl_n_chunks(n, &p))
+        snprintf(out, size, "; for -c %" PRIu32 " they are enough", p.n_ctx);
 }
 
 static void say_short(const struct ppl_run *r, size_t i, size_t n_short)
 {
-    const struct ppl_options *o = r->o;
+    const struct gguf_scan_params p = ppl_scan_params(r->o);
     const bool several = r->several;
     const size_t n = r->texts[i].end - begin_of(r, i);
     char more[80] = "";
@@ -181,9 +182,9 @@ static void say_short(const struct ppl_run *r, size_t i, size_t n_short)
     msg_error(r->texts[i].name,
               "%zu token%s too few: with -c %" PRIu32 " at least %" PRIu64
               " are needed%s%s",
-              n, n == 1 ? " is" : "s are", o->n_ctx,
-              several ? ppl_least_each(o) : ppl_least_tokens(o), more,
-              several ? "; --skip-short leaves such out" : "");
+              n, n == 1 ? " is" : "s are", p.n_ctx,
+              several ? gguf_scan_min_tokens(&p) : gguf_ppl_min_tokens(&p),
+              more, several ? "; --skip-short leaves such out" : "");
 }
 
 /* Text i is gone, and its tokens. */
