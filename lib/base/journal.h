@@ -75,10 +75,10 @@ enum { GG_JOURNAL_MAX_RECORD = 256 };
 
 /* A file of the output. */
 struct gg_journal_file {
-    uint64_t named;     /* inode that is about to get its name; 0: none */
-    uint64_t part;      /* inode of the temporary; 0: unknown */
+    uint64_t named;       /* inode that is about to get its name; 0: none */
+    uint64_t part;        /* inode of the temporary; 0: unknown */
     struct gg_file_id id; /* of the temporary, once it is open */
-    char *part_path;    /* path of the temporary; NULL: not open yet */
+    char *part_path;      /* path of the temporary; NULL: not open yet */
 };
 
 struct gg_journal {

@@ -58,7 +58,8 @@ static enum gguf_status check_part(const struct gg_journal *j, size_t no,
 
 /* *fd: a new file, which is removed again if its inode cannot be found out. */
 static enum gguf_status make_part(const char *part, int *fd,
-                                  struct gg_file_id *id, struct gguf_error *err)
+                                  struct gg_file_id *id,
+                                  struct gguf_error *err)
 {
     *fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (*fd < 0)
