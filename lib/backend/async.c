@@ -5,7 +5,7 @@
  * waits instead.
  */
 #include "config.h"
-#include "backend/age.h"
+#include "backend/buffer_age.h"
 #include "backend/backend_int.h"
 
 /* --- events --------------------------------------------------------------- */

@@ -37,7 +37,7 @@ struct gguf_buffer {
     void *priv;
     struct gguf_buffer **parts; /* of a buffer of several, owned */
     size_t n_parts;
-    _Atomic(struct gg_buffer_age *) age; /* age.h; NULL: nobody asked */
+    _Atomic(struct gg_buffer_age *) age; /* buffer_age.h; NULL: nobody asked */
 };
 
 /* Of types whose buffers are memory of the machine, from the buffer's

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* buffer.c - buffer types and buffers; host memory */
 #include "config.h"
-#include "backend/age.h"
+#include "backend/buffer_age.h"
 #include "backend/backend_int.h"
 #include "base/params.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tensor_data.c - data of tensors: set, get, memset, copy */
 #include "config.h"
-#include "backend/age.h"
+#include "backend/buffer_age.h"
 #include "backend/backend_int.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* index.c - from name to number, on seeded XXH3 */
 #include "config.h"
 #include "base/index.h"
-#include "base/hashes.h"
+#include "base/hash_set.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -28,7 +28,7 @@ enum gguf_status gg_index_init(struct gg_index *ix,
                                const void *user, struct gguf_error *err)
 {
     *ix = (struct gg_index){ .allocator = a, .name = name, .user = user };
-    ix->seed = gg_hashes_seed(ix);
+    ix->seed = gg_hash_set_seed(ix);
     uint32_t n_slots = 16;
     while (n_slots / 2 < n_expected && n_slots < UINT32_C(1) << 30)
         n_slots *= 2;

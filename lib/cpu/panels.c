@@ -3,7 +3,7 @@
 #include "config.h"
 #include "cpu/panels.h"
 
-#include "backend/age.h"
+#include "backend/buffer_age.h"
 #include "base/ckd.h"
 #include "base/mem.h"
 #include "cpu/compute_table.h"

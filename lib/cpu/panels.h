@@ -7,9 +7,9 @@
  * in which weights are first met, as long as there is room under a limit; what
  * does not fit is packed each time as before. Results have the same bits.
  *
- * What is kept is known by the weight's place, layout and type, and by the age
- * of its buffer (backend/age.h), which changes with the data: panels of other
- * weights, or of what was there before, are not found, and freed.
+ * Panels are found by the weight's place, layout and type, and by the age of
+ * its buffer (backend/buffer_age.h), which changes with the data: panels of
+ * older data are not found, and are freed.
  */
 #ifndef GG_CPU_PANELS_H
 #define GG_CPU_PANELS_H

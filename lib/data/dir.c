@@ -3,7 +3,7 @@
 #include "config.h"
 #include "data/dir.h"
 #include "base/str.h"
-#include "base/stranger.h"
+#include "base/foreign_format.h"
 #include "file/file_int.h"
 
 #include <errno.h>
@@ -111,10 +111,10 @@ static enum gguf_status check_kind(const char *name,
                                    const struct gg_mapfile *m,
                                    struct gguf_error *err)
 {
-    const char *is = gg_stranger_name(m->data, m->size,
-                                      gg_str_ends(gg_str_z(name), ".md")
-                                          ? GG_STRANGER_BUT_PROSE
-                                          : GG_STRANGER_BUT_NONE);
+    const char *is = gg_foreign_format_name(m->data, m->size,
+                                            gg_str_ends(gg_str_z(name), ".md")
+                                                ? GG_FOREIGN_BUT_PROSE
+                                                : GG_FOREIGN_BUT_NONE);
     if (is)
         return gg_error_set(err, GGUF_E_FORMAT, 0, "it looks like %s", is);
     return m->size || !gg_str_ends(gg_str_z(name), ".json")

@@ -27,8 +27,8 @@ enum gguf_status gg_dir_open(const struct gg_dir *f, const char *name,
                              struct gg_mapfile *m, bool *there,
                              struct gguf_error *err);
 /* The same, and have all of it in memory. GGUF_E_LIMIT: it has more than most
- * bytes; GGUF_E_FORMAT: it is a stranger (stranger.h), and neither card nor
- * template; GGUF_E_TRUNCATED: it is JSON and empty. */
+ * bytes; GGUF_E_FORMAT: it has a foreign format (foreign_format.h), and is
+ * neither card nor template; GGUF_E_TRUNCATED: it is JSON and empty. */
 enum gguf_status gg_dir_map(const struct gg_dir *f, const char *name,
                             uint64_t most, struct gg_mapfile *m, bool *there,
                             struct gguf_error *err);

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/json_scan.h"
-#include "base/stranger.h"
+#include "base/foreign_format.h"
 #include "base/str.h"
 #include "gguf/dtype.h"
 
@@ -376,12 +376,13 @@ static enum gguf_status header_size(struct gg_mapfile *m, uint64_t *size,
 
 /* Say what the file looks like, instead of why it is none; false: like nothing
  * that is known. */
-static bool say_stranger(const struct gg_mapfile *m, struct gguf_error *err)
+static bool name_foreign_format(const struct gg_mapfile *m,
+                                struct gguf_error *err)
 {
     const uint64_t n = GG_MIN(m->size, BEGIN);
     const char *is = NULL;
     if (!m->read || gg_mapfile_fetch(m, 0, n, NULL) == GGUF_OK)
-        is = gg_stranger_name(m->data, n, GG_STRANGER_BUT_SAFETENSORS);
+        is = gg_foreign_format_name(m->data, n, GG_FOREIGN_BUT_SAFETENSORS);
     if (is)
         gg_error_set(err, GGUF_E_FORMAT, 0,
                      "no safetensors file; it looks like %s", is);
@@ -401,7 +402,7 @@ enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
                            "%" PRIu64 " bytes are no .safetensors file",
                            f->map.size)
             : header_size(&f->map, &n, err);
-    if (st != GGUF_OK && say_stranger(&f->map, err))
+    if (st != GGUF_OK && name_foreign_format(&f->map, err))
         return GGUF_E_FORMAT;
     GG_TRY(st);
     f->data_off = 8 + n;

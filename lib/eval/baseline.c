@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/mem.h"
-#include "base/stranger.h"
+#include "base/foreign_format.h"
 #include "eval/compact.h"
 #include "eval/origin.h"
 
@@ -91,7 +91,7 @@ static enum gguf_status choose_form(struct gguf_baseline *b,
                                     struct gguf_error *err)
 {
     const char *is =
-        gg_stranger_name(b->map.data, b->map.size, GG_STRANGER_BUT_NONE);
+        gg_foreign_format_name(b->map.data, b->map.size, GG_FOREIGN_BUT_NONE);
     b->form = b->map.size < GG_BASELINE_HEAD ? NULL : find_form(b->map.data);
     return b->form ? GGUF_OK
                    : gg_error_set(err, GGUF_E_FORMAT, 0,

@@ -2,13 +2,14 @@
 /* header.c - the fixed head of a file */
 #include "config.h"
 #include "file/header.h"
-#include "base/stranger.h"
+#include "base/foreign_format.h"
 #include "file/value.h"
 
 static enum gguf_status fail_magic(const struct gg_cursor *c,
                                    struct gguf_error *err)
 {
-    const char *is = gg_stranger_name(c->base, c->size, GG_STRANGER_BUT_GGUF);
+    const char *is =
+        gg_foreign_format_name(c->base, c->size, GG_FOREIGN_BUT_GGUF);
     const uint8_t *b = c->base;
     return gg_error_set(
         err, GGUF_E_FORMAT, 0,

@@ -14,7 +14,7 @@
 #include "base/outfile_int.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "base/stranger.h"
+#include "base/foreign_format.h"
 #include "file/file_int.h"
 #include "gguf/writer.h"
 
@@ -188,8 +188,8 @@ static enum gguf_status read_old(struct gguf_imatrix *im,
     struct gg_cursor c = { .base = im->map.data, .size = im->map.size };
     struct gguf_str text;
     uint32_t n, v;
-    const char *is =
-        gg_stranger_name(im->map.data, im->map.size, GG_STRANGER_BUT_NONE);
+    const char *is = gg_foreign_format_name(im->map.data, im->map.size,
+                                            GG_FOREIGN_BUT_NONE);
     if (is)
         return gg_error_set(err, GGUF_E_FORMAT, 0,
                             "neither GGUF nor importance data; it looks like "

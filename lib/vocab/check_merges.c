@@ -47,7 +47,7 @@ static enum gguf_status report_kind(const struct gg_vocab_scan *s,
 
 /* Memory of one check: hashes of entries, and room for the longest token. */
 struct scratch {
-    struct gg_hashes seen;
+    struct gg_hash_set seen;
     char *joined;
     size_t room;
 };
@@ -55,8 +55,8 @@ struct scratch {
 static bool is_known(const struct gg_vocab_scan *s, struct gguf_str l,
                      struct gguf_str r, const struct scratch *x)
 {
-    return gg_hashes_has(s->texts, l) && gg_hashes_has(s->texts, r) &&
-           gg_hashes_has(s->texts, gg_bpe_join(l, r, x->joined, x->room));
+    return gg_hash_set_has(s->texts, l) && gg_hash_set_has(s->texts, r) &&
+           gg_hash_set_has(s->texts, gg_bpe_join(l, r, x->joined, x->room));
 }
 
 static enum gguf_status check_all(const struct gg_vocab_scan *s,
@@ -79,7 +79,7 @@ static enum gguf_status check_all(const struct gg_vocab_scan *s,
             continue;
         if (!is_known(s, l, r, x))
             count_merge(&unknown, it.i - 1, text);
-        if (gg_hashes_add(&x->seen, text))
+        if (gg_hash_set_add(&x->seen, text))
             count_merge(&twice, it.i - 1, text);
     }
     GG_TRY(report_kind(s, kv, &malformed, GG_CHECK_MERGE,
@@ -139,10 +139,10 @@ enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
     if (!x.joined)
         return gg_error_set_nomem(err, x.room);
     enum gguf_status st =
-        s->texts ? gg_hashes_init(&x.seen, a, kv->n, err) : GGUF_OK;
+        s->texts ? gg_hash_set_init(&x.seen, a, kv->n, err) : GGUF_OK;
     if (st == GGUF_OK)
         st = check_all(s, kv, &x, err);
-    gg_hashes_fini(&x.seen);
+    gg_hash_set_fini(&x.seen);
     gg_mem_free(a, x.joined);
     return st;
 }

@@ -64,7 +64,7 @@ static uint32_t first_like(const struct gguf_str *text, uint32_t i)
 static enum gguf_status check_texts(struct gg_vocab_scan *s,
                                     const struct gguf_kv *kv,
                                     struct gguf_str *text,
-                                    struct gg_hashes *texts,
+                                    struct gg_hash_set *texts,
                                     struct gguf_error *err)
 {
     uint32_t n_empty = 0, empty = 0, n_twice = 0, twice = 0;
@@ -74,7 +74,7 @@ static enum gguf_status check_texts(struct gg_vocab_scan *s,
     for (uint32_t i = 0; gguf_kv_next_str(&it, &text[i]); i++) {
         if (!text[i].size)
             empty = n_empty++ ? empty : i;
-        else if (texts && gg_hashes_add(texts, text[i]))
+        else if (texts && gg_hash_set_add(texts, text[i]))
             twice = n_twice++ ? twice : i;
     }
     if (n_empty)
@@ -221,7 +221,7 @@ static bool has_byte(const struct gg_vocab_scan *s,
     char text[8];
     size_t size;
     for (unsigned i = 0; (size = algo->byte_text(b, i, text)); i++)
-        if (gg_hashes_has(s->texts, (struct gguf_str){ text, size }))
+        if (gg_hash_set_has(s->texts, (struct gguf_str){ text, size }))
             return true;
     return false;
 }
@@ -349,7 +349,7 @@ static enum gguf_status check_charsmap(const struct gg_vocab_scan *s,
 static enum gguf_status check_all(struct gg_vocab_scan *s,
                                   const struct gguf_kv *tokens,
                                   struct gguf_str *text,
-                                  struct gg_hashes *texts,
+                                  struct gg_hash_set *texts,
                                   struct gguf_error *err)
 {
     const struct gg_vocab_algo *algo = s->algo;
@@ -409,7 +409,7 @@ enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
                                "key '" PREFIX "tokens' has %" PRIu64
                                " elements, must be 1 to 2^31 - 1",
                                tokens ? tokens->n : 0);
-    struct gg_hashes texts = { .slot = NULL };
+    struct gg_hash_set texts = { .slot = NULL };
     bool compare = !c->params.quick || tokens->n <= GGUF_QUICK_TEXTS;
     struct gguf_str *text = gg_mem_alloc_zero(a, tokens->n + 1, sizeof *text);
     if (!text)
@@ -417,10 +417,10 @@ enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
     struct gg_vocab_scan s = { c, algo, text, (uint32_t)tokens->n,
                                compare ? &texts : NULL };
     enum gguf_status st =
-        compare ? gg_hashes_init(&texts, a, s.n, err) : GGUF_OK;
+        compare ? gg_hash_set_init(&texts, a, s.n, err) : GGUF_OK;
     if (st == GGUF_OK)
         st = check_all(&s, tokens, text, compare ? &texts : NULL, err);
-    gg_hashes_fini(&texts);
+    gg_hash_set_fini(&texts);
     gg_mem_free(a, text);
     return st;
 }

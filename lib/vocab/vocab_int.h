@@ -3,7 +3,7 @@
 #ifndef GG_VOCAB_VOCAB_INT_H
 #define GG_VOCAB_VOCAB_INT_H
 
-#include "base/hashes.h"
+#include "base/hash_set.h"
 #include "base/index.h"
 #include "file/file_check.h"
 #include "gguf/vocab.h"
@@ -226,7 +226,7 @@ struct gg_vocab_scan {
     const struct gg_vocab_algo *algo; /* NULL: not known */
     const struct gguf_str *text;      /* texts of the n tokens */
     uint32_t n;
-    const struct gg_hashes *texts; /* NULL: not to be compared with */
+    const struct gg_hash_set *texts; /* NULL: not to be compared with */
 };
 
 /* Byte of the file where a string that lies in the mapping begins. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-buffers.c - buffers: tensors in them, parts, memory that fails */
 #include "config.h"
-#include "backend/age.h"
+#include "backend/buffer_age.h"
 #include "gguf/cpu.h"
 #include "gguf/op.h"
 #include "tests/failalloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* age.h - whether bytes of weights are still those that they were
+/* buffer_age.h - whether bytes of weights are still those that they were
  *
  * For those who keep something that they made of a buffer of weights, such as
  * panels: a buffer whose usage is GGUF_USAGE_WEIGHTS has an age, once somebody
@@ -8,8 +8,8 @@
  * held, so that its address is never that of another buffer's, whatever lies
  * where the buffer lay.
  */
-#ifndef GG_BACKEND_AGE_H
-#define GG_BACKEND_AGE_H
+#ifndef GG_BACKEND_BUFFER_AGE_H
+#define GG_BACKEND_BUFFER_AGE_H
 
 #include "gguf/backend.h"
 

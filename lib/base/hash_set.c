@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* hashes.c - a set of texts, by their hashes alone */
+/* hash_set.c - a set of texts, by their hashes alone */
 #include "config.h"
-#include "base/hashes.h"
+#include "base/hash_set.h"
 #include "base/mem.h"
 
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-uint64_t gg_hashes_seed(const void *salt)
+uint64_t gg_hash_set_seed(const void *salt)
 {
     uint64_t seed = 0;
 #if HAVE_GETENTROPY
@@ -21,29 +21,29 @@ uint64_t gg_hashes_seed(const void *salt)
            (uint64_t)(uintptr_t)salt;
 }
 
-enum gguf_status gg_hashes_init(struct gg_hashes *h,
-                                const struct gguf_allocator *a, uint64_t n,
-                                struct gguf_error *err)
+enum gguf_status gg_hash_set_init(struct gg_hash_set *h,
+                                  const struct gguf_allocator *a, uint64_t n,
+                                  struct gguf_error *err)
 {
     uint64_t n_slots = 16;
     while (n_slots / 2 < n && n_slots < UINT64_C(1) << 60)
         n_slots *= 2;
-    *h = (struct gg_hashes){ .allocator = a, .mask = n_slots - 1 };
-    h->seed = gg_hashes_seed(h);
+    *h = (struct gg_hash_set){ .allocator = a, .mask = n_slots - 1 };
+    h->seed = gg_hash_set_seed(h);
     h->slot = gg_mem_alloc_zero(a, n_slots, sizeof *h->slot);
     return h->slot
                ? GGUF_OK
                : gg_error_set_nomem(err, (size_t)n_slots * sizeof *h->slot);
 }
 
-void gg_hashes_fini(struct gg_hashes *h)
+void gg_hash_set_fini(struct gg_hash_set *h)
 {
     gg_mem_free(h->allocator, h->slot);
     h->slot = NULL;
 }
 
 /* The slot of text, or the free one where it belongs; its hash in *hash. */
-static uint64_t *probe_slots(const struct gg_hashes *h, struct gguf_str text,
+static uint64_t *probe_slots(const struct gg_hash_set *h, struct gguf_str text,
                              uint64_t *hash)
 {
     *hash = XXH3_64bits_withSeed(text.data, text.size, h->seed);
@@ -54,7 +54,7 @@ static uint64_t *probe_slots(const struct gg_hashes *h, struct gguf_str text,
     return &h->slot[i];
 }
 
-bool gg_hashes_add(struct gg_hashes *h, struct gguf_str text)
+bool gg_hash_set_add(struct gg_hash_set *h, struct gguf_str text)
 {
     uint64_t hash, *slot = probe_slots(h, text, &hash);
     bool was_there = *slot != 0;
@@ -62,7 +62,7 @@ bool gg_hashes_add(struct gg_hashes *h, struct gguf_str text)
     return was_there;
 }
 
-bool gg_hashes_has(const struct gg_hashes *h, struct gguf_str text)
+bool gg_hash_set_has(const struct gg_hash_set *h, struct gguf_str text)
 {
     uint64_t hash;
     return *probe_slots(h, text, &hash) != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stranger.c - files that are not what their names say */
+/* foreign_format.c - files that are not what their names say */
 #include "config.h"
-#include "base/stranger.h"
+#include "base/foreign_format.h"
 #include "base/compiler.h"
 
 #include <stdbool.h>
@@ -18,10 +18,10 @@ static const struct {
     const char *bytes;
     size_t n;
     const char *is;
-    enum gg_stranger_but own;
+    enum gg_foreign_format_but own;
 } binaries[] = {
-    { 0, "GGUF", 4, "a GGUF file", GG_STRANGER_BUT_GGUF },
-    { 4, "\0\0\0\0{\"", 6, "a safetensors file", GG_STRANGER_BUT_SAFETENSORS },
+    { 0, "GGUF", 4, "a GGUF file", GG_FOREIGN_BUT_GGUF },
+    { 4, "\0\0\0\0{\"", 6, "a safetensors file", GG_FOREIGN_BUT_SAFETENSORS },
     { 0, "PK\003\004", 4, "a ZIP archive or PyTorch checkpoint", 0 },
     { 0, "\200\002", 2, PICKLE, 0 },
     { 0, "\200\003", 2, PICKLE, 0 },
@@ -75,11 +75,11 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-const char *gg_stranger_name(const void *data, uint64_t size,
-                             enum gg_stranger_but but)
+const char *gg_foreign_format_name(const void *data, uint64_t size,
+                                   enum gg_foreign_format_but but)
 {
     const char *p = data;
-    const bool prose = but == GG_STRANGER_BUT_PROSE;
+    const bool prose = but == GG_FOREIGN_BUT_PROSE;
     for (size_t i = 0; i < GG_LEN(binaries) && !prose; i++)
         if (size > binaries[i].off &&
             begins_with(p + binaries[i].off, size - binaries[i].off,

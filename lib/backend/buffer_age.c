@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* age.c - whether bytes of weights are still those that they were */
+/* buffer_age.c - whether bytes of weights are still those that they were */
 #include "config.h"
-#include "backend/age.h"
+#include "backend/buffer_age.h"
 #include "backend/backend_int.h"
 
 #include <stdatomic.h>
