@@ -65,16 +65,6 @@ static void enlist_graph(struct gguf_graph *g)
     mark_changed(g);
 }
 
-void gg_graph_forget_all(struct gguf_ctx *ctx)
-{
-    for (struct gguf_graph *g = ctx->graphs; g; g = g->older) {
-        g->n_nodes = g->n_leaves = g->n_edges = 0;
-        g->generation = 0;
-        g->placer = NULL;
-    }
-    ctx->graphs = NULL;
-}
-
 uint64_t gguf_graph_generation(const struct gguf_graph *g)
 {
     return g->generation;

@@ -29,10 +29,6 @@ struct gguf_graph {
     struct gguf_graph *older; /* the one made before it in its context */
 };
 
-/* The graphs of ctx end: code that remembers one finds no nodes and generation
- * 0 there, until other objects use that memory. */
-void gg_graph_forget_all(struct gguf_ctx *ctx);
-
 /* Number of t, or GG_GRAPH_NONE. */
 uint32_t gg_graph_number(const struct gguf_graph *graph,
                          const struct gguf_tensor *t);

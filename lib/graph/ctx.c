@@ -6,9 +6,21 @@
 
 #include <string.h>
 
+/* End the graphs of ctx: who remembers one finds no nodes and generation 0
+ * there, until other objects use that memory. */
+static void end_graphs(struct gguf_ctx *ctx)
+{
+    for (struct gguf_graph *g = ctx->graphs; g; g = g->older) {
+        g->n_nodes = g->n_leaves = g->n_edges = 0;
+        g->generation = 0;
+        g->placer = NULL;
+    }
+    ctx->graphs = NULL;
+}
+
 static void empty_ctx(struct gguf_ctx *ctx)
 {
-    gg_graph_forget_all(ctx);
+    end_graphs(ctx);
     ctx->used = 0;
     ctx->first = ctx->last = NULL;
     gguf_error_clear(&ctx->err);

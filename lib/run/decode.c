@@ -26,15 +26,6 @@ enum gguf_status gg_session_get_outputs(struct gguf_session *s,
     return GGUF_OK;
 }
 
-enum gguf_status gg_session_wait(struct gguf_session *s,
-                                 struct gguf_error *err)
-{
-    if (!s->in_flight)
-        return GGUF_OK;
-    s->in_flight = false;
-    return gguf_sched_sync(s->sched, err);
-}
-
 /* May the next micro-batch begin before this one is computed? */
 static bool may_overlap(const struct gguf_session *s)
 {

@@ -241,6 +241,15 @@ static enum gguf_status show_and_compute(struct gguf_session *s,
                       : compute_graph(s, p, err);
 }
 
+enum gguf_status gg_session_wait(struct gguf_session *s,
+                                 struct gguf_error *err)
+{
+    if (!s->in_flight)
+        return GGUF_OK;
+    s->in_flight = false;
+    return gguf_sched_sync(s->sched, err);
+}
+
 enum gguf_status gg_session_compute(struct gguf_session *s,
                                     struct gguf_sched *sched,
                                     struct gguf_graph *graph,

@@ -235,7 +235,7 @@ enum gguf_status gg_session_set_inputs(struct gguf_session *s,
  * memory. */
 enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
                                  struct gguf_error *err);
-/* decode.c: wait for the micro-batches that are being computed, before their
+/* graph.c: wait for the micro-batches that are being computed, before their
  * tensors or the memory that they use change. Fails as computing does. */
 enum gguf_status gg_session_wait(struct gguf_session *s,
                                  struct gguf_error *err);

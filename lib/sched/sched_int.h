@@ -164,12 +164,6 @@ enum gguf_status gg_sched_plan(struct gguf_sched *s,
 enum gguf_status gg_sched_prepare(struct gguf_sched *s,
                                   struct gguf_error *err);
 
-/* profile.c: compute part of a graph on backend b, whose nodes do not measure
- * by themselves, node by node; each is reported. Waits for each. */
-enum gguf_status gg_sched_compute_timed(struct gguf_sched *s, int b,
-                                        const struct gguf_graph *part,
-                                        struct gguf_error *err);
-
 /* Compute nodes begin to end - 1 of the last alloc's graph, which is plain
  * (below), and wait. Inputs and what these nodes read of others are set. */
 enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,

@@ -17,6 +17,8 @@
  *   - Any other copy waits for all backends.
  */
 #include "config.h"
+#include "base/clock.h"
+#include "graph/op_table.h"
 #include "sched/sched_int.h"
 
 static bool is_async(const struct gguf_sched *s, int b)
@@ -196,6 +198,36 @@ static enum gguf_status enter_split(struct gguf_sched *s,
     return GGUF_OK;
 }
 
+/* Compute part of a graph on backend b, whose nodes do not measure themselves,
+ * node by node, and report each. Waits for each. */
+static enum gguf_status compute_timed(struct gguf_sched *s, int b,
+                                      const struct gguf_graph *part,
+                                      struct gguf_error *err)
+{
+    struct gguf_graph one = *part;
+    one.capacity = one.n_nodes = 1;
+    for (size_t i = 0; i < part->n_nodes; i++) {
+        struct gguf_tensor *t = part->nodes[i];
+        one.nodes = part->nodes + i;
+        if (gg_op_row(t->op)->flags & GG_OP_VIEW)
+            continue;
+        const uint64_t begin = gg_clock_ns();
+        GG_TRY(gguf_backend_compute(s->backends[b], &one, err));
+        const struct gguf_profile_node n = {
+            .node = t,
+            .backend = s->backends[b],
+            .begin = begin,
+            .end = gg_clock_ns(),
+            .flops = gg_graph_flops(t),
+            .bytes = gg_graph_bytes(t),
+            .n_threads = 1,
+            .n_fused = 1,
+        };
+        s->profile(s->profile_user, &n);
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status run_split(struct gguf_sched *s,
                                   struct gg_sched_lane *l,
                                   struct gg_sched_split *split, bool *ends,
@@ -211,7 +243,7 @@ static enum gguf_status run_split(struct gguf_sched *s,
     }
     if (s->profile && !(s->measures >> b & 1)) {
         GG_TRY(gguf_sched_sync(s, err));
-        return gg_sched_compute_timed(s, b, &split->part, err);
+        return compute_timed(s, b, &split->part, err);
     }
     GG_TRY(make_plan(s, l, split, err));
     GG_TRY(gguf_plan_compute_async(l->plans[split - l->splits], err));
