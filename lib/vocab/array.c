@@ -76,3 +76,9 @@ enum gguf_status gg_vocab_array_scores(const struct gguf_kv *kv,
     }
     return GGUF_OK;
 }
+
+uint64_t gg_vocab_text_off(const struct gg_vocab_scan *s, struct gguf_str t)
+{
+    const uint8_t *base = gguf_file_bytes(s->c->file);
+    return (uint64_t)((const uint8_t *)t.data - base) - 8; /* its length */
+}

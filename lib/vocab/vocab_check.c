@@ -16,12 +16,6 @@
 
 #define PREFIX "tokenizer.ggml."
 
-uint64_t gg_vocab_text_off(const struct gg_vocab_scan *s, struct gguf_str t)
-{
-    const uint8_t *base = gguf_file_bytes(s->c->file);
-    return (uint64_t)((const uint8_t *)t.data - base) - 8; /* its length */
-}
-
 /* Byte of element i of an array of scalars of size bytes: the element type and
  * the count come first. */
 static uint64_t elem_off(const struct gguf_kv *kv, uint64_t i, uint64_t size)

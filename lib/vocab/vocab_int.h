@@ -154,6 +154,12 @@ struct gguf_vocab {
     bool words;
 };
 
+/* Is id the id of a token? */
+static inline bool gg_vocab_has_id(const struct gguf_vocab *v, gguf_token id)
+{
+    return id >= 0 && (size_t)id < v->n_tokens;
+}
+
 void gg_vocab_warn(const struct gguf_vocab *v, const char *fmt, ...)
     GG_PRINTF(2, 3);
 
@@ -208,7 +214,13 @@ static inline enum gguf_status gg_vocab_tokens_push(struct gguf_tokens *out,
 /* vocab_load.c: metadata to v, which holds allocator, file and algo. */
 enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err);
 
-/* vocab_load.c: fill v->byte. Bytes without a token are a warning; dropped:
+/* load_tables.c: *out is the value of a key, or dflt without the key.
+ * GGUF_E_TYPE. */
+enum gguf_status gg_vocab_load_switch(const struct gguf_vocab *v,
+                                      const char *key, bool dflt, bool *out,
+                                      struct gguf_error *err);
+
+/* load_tables.c: fill v->byte. Bytes without a token are a warning; dropped:
  * texts go on without them, else they become the unknown token. */
 void gg_vocab_load_bytes(struct gguf_vocab *v, gg_vocab_byte_fn *byte_text,
                          bool dropped);
@@ -232,14 +244,14 @@ struct gg_vocab_scan {
 /* Byte of the file where a string that lies in the mapping begins. */
 uint64_t gg_vocab_text_off(const struct gg_vocab_scan *s, struct gguf_str t);
 
-/* vocab_load.c: v->lowercase, which is set to what it is without a key, and
+/* load_tables.c: v->lowercase, which is set to what it is without a key, and
  * v->strip_accents; v->merge_spaces. GGUF_E_TYPE. */
 enum gguf_status gg_vocab_load_normalizer(struct gguf_vocab *v,
                                           struct gguf_error *err);
 enum gguf_status gg_vocab_load_merge_spaces(struct gguf_vocab *v,
                                             struct gguf_error *err);
 
-/* vocab_load.c: v->trie of the tokens whose kinds, as 1 << kind, are in this
+/* load_tables.c: v->trie of the tokens whose kinds, as 1 << kind, are in this
  * mask. GGUF_E_NOMEM, GGUF_E_LIMIT. */
 enum gguf_status gg_vocab_load_trie(struct gguf_vocab *v, unsigned kinds,
                                     struct gguf_error *err);
