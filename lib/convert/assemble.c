@@ -132,8 +132,9 @@ static bool is_later(const struct gguf_convert *c, const char *name)
 }
 
 /* *found: some row knows it; *nothing: and it carries nothing. */
-static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
-                              bool *nothing, struct gguf_error *err)
+static enum gguf_status place_tensor(struct gguf_convert *c, uint32_t i,
+                                     bool *found, bool *nothing,
+                                     struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *t = &c->from->tensor[i];
     char name[GG_CONVERT_NAME], of_weight[GG_CONVERT_NAME];
@@ -277,7 +278,7 @@ static enum gguf_status place_all(struct gguf_convert *c,
                         err);
         found = nothing;
         if (st == GGUF_OK && !found)
-            st = place(c, (uint32_t)i, &found, &nothing, err);
+            st = place_tensor(c, (uint32_t)i, &found, &nothing, err);
         if (nothing)
             c->left[c->n_left++] = (uint32_t)i;
         else if (!found)

@@ -35,7 +35,7 @@ uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype)
 
 /* ---- the plan ---- */
 
-static void forget(struct gg_back *b)
+static void discard_folder(struct gg_back *b)
 {
     if (b->c)
         gg_convert_close_texts(b->c);
@@ -44,7 +44,7 @@ static void forget(struct gg_back *b)
 }
 
 /* The object of a folder that has config.json, and no weights. */
-static enum gguf_status imagine(struct gg_back *b, struct gguf_error *err)
+static enum gguf_status imagine_dir(struct gg_back *b, struct gguf_error *err)
 {
     static const char empty[] = "\2\0\0\0\0\0\0\0{}";
     struct gguf_convert *c = gg_mem_alloc_zero(b->p.allocator, 1, sizeof *c);
@@ -68,7 +68,7 @@ static enum gguf_status imagine(struct gg_back *b, struct gguf_error *err)
 }
 
 /* Is what the folder would become the file's tensors? */
-static enum gguf_status compare(struct gg_back *b, struct gguf_error *err)
+static enum gguf_status check_made(struct gg_back *b, struct gguf_error *err)
 {
     const struct gguf_convert *c = b->c;
     struct gg_str_esc e;
@@ -106,7 +106,7 @@ static enum gguf_status try_arch(struct gg_back *b,
 {
     struct gg_str_esc e;
     GG_TRY(gg_back_config(b, arch, err));
-    GG_TRY(imagine(b, err));
+    GG_TRY(imagine_dir(b, err));
     GG_TRY(gg_convert_find_arch(b->c, err));
     if (b->c->arch != arch)
         return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
@@ -115,7 +115,7 @@ static enum gguf_status try_arch(struct gg_back *b,
     GG_TRY(gg_back_names(b, err));
     GG_TRY(gg_convert_keys(b->c, err));
     GG_TRY(gg_convert_tensors(b->c, err));
-    return compare(b, err);
+    return check_made(b, err);
 }
 
 /* How many keys of the architecture the folder does not give back, or, if none
@@ -172,7 +172,7 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
             best = a;
         }
         if (least)
-            forget(b);
+            discard_folder(b);
         if (st == GGUF_E_NOMEM || (first == GGUF_OK && st != GGUF_OK)) {
             first = st;
             first_why = why;
@@ -299,9 +299,9 @@ static enum gguf_status store_index(struct writer *w,
 }
 
 /* n floats as the tensor's type, to the file. */
-static enum gguf_status put(struct writer *w,
-                            const struct gg_stwrite_tensor *t, uint64_t n,
-                            struct gguf_error *err)
+static enum gguf_status put_floats(struct writer *w,
+                                   const struct gg_stwrite_tensor *t,
+                                   uint64_t n, struct gguf_error *err)
 {
     struct gg_str_esc e;
     const float limit = gg_codec_limit(gg_dtype_index(t->dtype));
@@ -340,7 +340,7 @@ static enum gguf_status put_tensor(struct writer *w, uint32_t i,
             break;
         gg_data_read(&rows, at, k, w->x);
         gg_data_release(list, no, at, k);
-        st = put(w, t, k, err);
+        st = put_floats(w, t, k, err);
         w->done += k * (t->size / n);
         if (st == GGUF_OK && b->p.progress &&
             b->p.progress(b->p.progress_user, w->done, b->out.total))
@@ -489,8 +489,8 @@ static enum gguf_status write_files(struct writer *w,
 }
 
 /* The file, and the folder on paper. */
-static enum gguf_status plan(struct gg_back *b, const char *path,
-                             struct gguf_error *err)
+static enum gguf_status plan_folder(struct gg_back *b, const char *path,
+                                    struct gguf_error *err)
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     fp.allocator = b->p.allocator;
@@ -506,12 +506,12 @@ static enum gguf_status plan(struct gg_back *b, const char *path,
     return find_class(b, err);
 }
 
-static enum gguf_status run(struct gg_back *b, const char *path,
-                            const char *dir, struct gguf_error *err)
+static enum gguf_status convert_file(struct gg_back *b, const char *path,
+                                     const char *dir, struct gguf_error *err)
 {
     struct gg_back_text text[GG_BACK_TEXTS] = { { NULL, NULL, 0 } };
     struct writer w = { .b = b, .dir = dir };
-    GG_TRY(plan(b, path, err));
+    GG_TRY(plan_folder(b, path, err));
     GG_TRY(
         gg_data_loose_init(&b->loose, &b->numbers.list, b->p.allocator, err));
     (void)lost_keys(b, b->p.note);
@@ -536,7 +536,7 @@ static enum gguf_status run(struct gg_back *b, const char *path,
     return st;
 }
 
-static void begin(struct gg_back *b, const struct gguf_folder_params *p)
+static void init_back(struct gg_back *b, const struct gguf_folder_params *p)
 {
     memset(b, 0, sizeof *b);
     b->p = *p;
@@ -544,9 +544,9 @@ static void begin(struct gg_back *b, const struct gguf_folder_params *p)
     gg_codec_kern_init(b->codec, gg_kern_cpu_detect());
 }
 
-static void end(struct gg_back *b)
+static void fini_back(struct gg_back *b)
 {
-    forget(b);
+    discard_folder(b);
     gg_data_loose_fini(&b->loose);
     gg_data_gguf_fini(&b->numbers, b->p.allocator);
     gguf_split_close(b->in);
@@ -570,9 +570,9 @@ enum gguf_status gguf_folder_write(const char *path, const char *dir,
                                 ? gguf_dtype_find(p.dtype)->name
                                 : "unknown");
     struct gg_back b;
-    begin(&b, &p);
-    const enum gguf_status st = run(&b, path, dir, err);
-    end(&b);
+    init_back(&b, &p);
+    const enum gguf_status st = convert_file(&b, path, dir, err);
+    fini_back(&b);
     return st;
 }
 
@@ -586,8 +586,8 @@ enum gguf_status gg_back_config_of(const char *path,
     struct gg_back b;
     p.allocator = arena->allocator;
     p.limits = limits;
-    begin(&b, &p);
-    enum gguf_status st = plan(&b, path, err);
+    init_back(&b, &p);
+    enum gguf_status st = plan_folder(&b, path, err);
     if (st == GGUF_OK)
         st = gg_back_note_input(&b, opened, err);
     *out = st == GGUF_OK ? gg_mem_arena_strndup(arena, b.config, b.n_config)
@@ -595,6 +595,6 @@ enum gguf_status gg_back_config_of(const char *path,
     *size = b.n_config;
     if (st == GGUF_OK && !*out)
         st = gg_error_set_nomem(err, b.n_config);
-    end(&b);
+    fini_back(&b);
     return st;
 }

@@ -29,7 +29,7 @@ struct card {
 
 /* ---- bytes ---- */
 
-static void put(struct card *c, const char *s, size_t n)
+static void put_bytes(struct card *c, const char *s, size_t n)
 {
     if (c->room - c->n < n) {
         const size_t room = 2 * c->room + n + 1024;
@@ -46,7 +46,7 @@ static void put(struct card *c, const char *s, size_t n)
 
 static void put_z(struct card *c, const char *s)
 {
-    put(c, s, strlen(s));
+    put_bytes(c, s, strlen(s));
 }
 
 /* A word that YAML takes for nothing else: letters first, and none that are a
@@ -76,7 +76,7 @@ static bool is_shown(uint32_t cp)
 static void put_text(struct card *c, struct gguf_str s)
 {
     if (is_plain(s)) {
-        put(c, s.data, s.size);
+        put_bytes(c, s.data, s.size);
         return;
     }
     put_z(c, "\"");
@@ -85,7 +85,7 @@ static void put_text(struct card *c, struct gguf_str s)
         char code[16];
         n = gg_str_utf8_decode(s.data + i, s.size - i, &cp);
         if (is_shown(cp) || cp >= 0x10000) {
-            put(c, s.data + i, n);
+            put_bytes(c, s.data + i, n);
             continue;
         }
         snprintf(code, sizeof code,
@@ -97,7 +97,7 @@ static void put_text(struct card *c, struct gguf_str s)
 
 /* ---- pairs ---- */
 
-static void note(const struct gg_back *b, const char *key)
+static void note_key(const struct gg_back *b, const char *key)
 {
     if (b->p.note)
         b->p.note(b->p.note_user, key);
@@ -120,7 +120,7 @@ static void put_fields(struct card *c)
         struct gguf_str s;
         if (!text_of(c->b, key, &s)) {
             if (gguf_file_kv_find(c->b->meta, key))
-                note(c->b, key);
+                note_key(c->b, key);
             continue;
         }
         put_z(c, gg_card_fields[i].of_card[0]);
@@ -152,7 +152,7 @@ static void put_list(struct card *c, const char *name, const char *key)
     if (!good)
         c->n = begin;
     if (!good && kv)
-        note(c->b, key);
+        note_key(c->b, key);
 }
 
 /* ---- what it is made of ---- */
@@ -179,8 +179,8 @@ static void get_source(const struct gg_back *b, const char *what, uint64_t no,
 
 /* Members that id becomes otherwise, by a bit each; N_SOURCE of them if it
  * cannot be read. */
-static unsigned differ(struct gg_back *b, const struct source *s,
-                       struct gguf_str id)
+static unsigned count_differences(struct gg_back *b, const struct source *s,
+                                  struct gguf_str id)
 {
     struct gg_card_source n;
     unsigned bits = 0;
@@ -196,8 +196,8 @@ static unsigned differ(struct gg_back *b, const struct source *s,
 
 /* "A b/C d" as the name of a repository, of which a is NULL or before the
  * slash; no bytes if there is no memory. */
-static struct gguf_str dashed(struct gg_back *b, const struct gguf_str *a,
-                              struct gguf_str name)
+static struct gguf_str dash_name(struct gg_back *b, const struct gguf_str *a,
+                                 struct gguf_str name)
 {
     const size_t before = a ? a->size + 1 : 0;
     char *p = gg_mem_arena_alloc(&b->arena, before + name.size + 1);
@@ -215,8 +215,8 @@ static struct gguf_str dashed(struct gg_back *b, const struct gguf_str *a,
 
 /* What a card calls it: of the ways to write it the first that becomes all
  * that the file says, or the most of it. */
-static struct gguf_str choose(struct gg_back *b, const struct source *s,
-                              unsigned *lost)
+static struct gguf_str choose_name(struct gg_back *b, const struct source *s,
+                                   unsigned *lost)
 {
     struct gguf_str repo = s->of[S_URL], best = GG_STR("");
     const size_t n = strlen(GG_CARD_HUB);
@@ -227,13 +227,13 @@ static struct gguf_str choose(struct gg_back *b, const struct source *s,
     const struct gguf_str ids[] = {
         repo,
         s->of[S_URL],
-        dashed(b, NULL, s->of[S_NAME]),
+        dash_name(b, NULL, s->of[S_NAME]),
         s->of[S_NAME],
-        dashed(b, &s->of[S_OF], s->of[S_NAME]),
+        dash_name(b, &s->of[S_OF], s->of[S_NAME]),
     };
     *lost = (1 << N_SOURCE) - 1;
     for (size_t i = 0; i < GG_LEN(ids) && *lost; i++) {
-        const unsigned bits = differ(b, s, ids[i]);
+        const unsigned bits = count_differences(b, s, ids[i]);
         unsigned k = 0, least = 0;
         for (unsigned m = 0; m < N_SOURCE; m++) {
             k += bits >> m & 1;
@@ -257,7 +257,7 @@ static void put_sources(struct card *c, const char *name, const char *what)
     if (!kv)
         return;
     if (gguf_kv_get_uint(kv, &n, NULL) != GGUF_OK || n > GG_CARD_ITEMS) {
-        note(c->b, key);
+        note_key(c->b, key);
         return;
     }
     put_z(c, name);
@@ -266,13 +266,13 @@ static void put_sources(struct card *c, const char *name, const char *what)
         struct source s;
         unsigned lost;
         get_source(c->b, what, i, &s);
-        const struct gguf_str id = choose(c->b, &s, &lost);
+        const struct gguf_str id = choose_name(c->b, &s, &lost);
         put_z(c, "- ");
         put_text(c, id);
         put_z(c, "\n");
         for (unsigned m = 0; m < N_SOURCE; m++)
             if (lost >> m & 1 && s.of[m].size)
-                note(c->b, s.key[m]);
+                note_key(c->b, s.key[m]);
     }
 }
 
@@ -332,7 +332,7 @@ static void note_others(const struct gg_back *b)
         const struct gguf_str key = gguf_file_kv(b->meta, i)->key;
         char name[256];
         if (!has_place(b, key) && gg_str_join(name, sizeof name, key, ""))
-            note(b, name);
+            note_key(b, name);
     }
 }
 
@@ -366,7 +366,7 @@ static enum gguf_status put_sampling(const struct gg_back *b,
         if (v)
             json_object_set_new(root, row->name, v);
         else if (kv)
-            note(b, row->key);
+            note_key(b, row->key);
     }
     const bool any = json_object_size(root) > 0;
     char *text =
@@ -397,7 +397,7 @@ static enum gguf_status put_card(struct gg_back *b, struct gg_back_text *out,
     if (text_of(b, "general.name", &name) &&
         !memchr(name.data, '\n', name.size)) {
         put_z(&c, "\n# ");
-        put(&c, name.data, name.size);
+        put_bytes(&c, name.data, name.size);
         put_z(&c, "\n");
     }
     if (c.failed || !any) {

@@ -44,7 +44,7 @@ static double wave_of(const struct factors *f, size_t i, size_t n)
 }
 
 /* Do these numbers give the factors? */
-static bool gives(const struct factors *f, const struct llama3 *p)
+static bool gives_factors(const struct factors *f, const struct llama3 *p)
 {
     const size_t n = (size_t)((double)f->n * p->part);
     if (!(p->low > 0) || !(p->high > p->low) || !(p->factor > 0) ||
@@ -68,7 +68,7 @@ static bool gives(const struct factors *f, const struct llama3 *p)
 }
 
 /* Round x to a number of decimal digits. */
-static double rounded(double x, int digits)
+static double round_decimal(double x, int digits)
 {
     char text[40];
     snprintf(text, sizeof text, "%.*g", digits, x);
@@ -76,11 +76,11 @@ static double rounded(double x, int digits)
 }
 
 /* The decimal number of fewest digits that is this float. */
-static double shortest(float x)
+static double shortest_decimal(float x)
 {
     for (int digits = 1; digits < 9; digits++)
-        if ((float)rounded((double)x, digits) == x)
-            return rounded((double)x, digits);
+        if ((float)round_decimal((double)x, digits) == x)
+            return round_decimal((double)x, digits);
     return (double)x;
 }
 
@@ -93,7 +93,7 @@ static bool find_published(const struct factors *f, double factor, double part,
     for (size_t i = 0; i < GG_LEN(lengths); i++)
         for (size_t k = 0; k < GG_LEN(highs); k++) {
             *p = (struct llama3){ factor, lengths[i], 1, highs[k], part };
-            if (gives(f, p))
+            if (gives_factors(f, p))
                 return true;
         }
     return false;
@@ -127,12 +127,12 @@ static bool set_high(const struct factors *f, size_t n, size_t first,
     p->old = old;
     p->low = 1;
     for (int digits = 1; digits <= 15; digits++) {
-        p->high = rounded((least + most) / 2, digits);
+        p->high = round_decimal((least + most) / 2, digits);
         if (p->high >= fmin(least, most) && p->high <= fmax(least, most) &&
-            gives(f, p))
+            gives_factors(f, p))
             return true;
     }
-    return f->error > 0 && gives(f, p);
+    return f->error > 0 && gives_factors(f, p);
 }
 
 static bool find_line(const struct factors *f, size_t n, size_t first,
@@ -169,11 +169,11 @@ static bool find_bounds(const struct factors *f, size_t n, size_t first,
     p->old = 8192;
     p->high = p->old / (begin * pow(end / begin, 1. / 3));
     p->low = p->old / (begin * pow(end / begin, 2. / 3));
-    return gives(f, p);
+    return gives_factors(f, p);
 }
 
-static bool solve(const struct factors *f, double factor, double part,
-                  struct llama3 *p)
+static bool solve_wavelengths(const struct factors *f, double factor,
+                              double part, struct llama3 *p)
 {
     const size_t n = (size_t)((double)f->n * part);
     size_t first = 0, last;
@@ -200,7 +200,7 @@ bool gg_back_llama3(struct gg_back_maker *m, const float *x, size_t n,
     for (size_t i = 0; i < n; i++)
         most = x[i] > most ? x[i] : most;
     if (most > 1) /* the longest wave may be one between */
-        factor[n_factors++] = shortest(most);
+        factor[n_factors++] = shortest_decimal(most);
     for (size_t i = 0; i < GG_LEN(others); i++)
         if (others[i] >= (double)most)
             factor[n_factors++] = others[i];
@@ -210,7 +210,7 @@ bool gg_back_llama3(struct gg_back_maker *m, const float *x, size_t n,
         for (size_t i = 0; i < n_factors && !found; i++)
             found = find_published(&f, factor[i], part, &p);
         for (size_t i = 0; i < n_factors && !found; i++)
-            found = solve(&f, factor[i], part, &p);
+            found = solve_wavelengths(&f, factor[i], part, &p);
     }
     if (found)
         gg_back_put(m->root, "rope_scaling",

@@ -81,10 +81,11 @@ static bool says_ends(const struct gg_back_tokens *t)
 }
 
 /* All that tokenizer.json has; every part is taken. */
-static enum gguf_status give(const struct gg_back_tokens *t,
-                             json_t *normalizer, json_t *cut, json_t *decoder,
-                             json_t *model, struct gg_back_text *out,
-                             struct gguf_error *err)
+static enum gguf_status give_tokenizer(const struct gg_back_tokens *t,
+                                       json_t *normalizer, json_t *cut,
+                                       json_t *decoder, json_t *model,
+                                       struct gg_back_text *out,
+                                       struct gguf_error *err)
 {
     return gg_back_vocab_give(
         out, "tokenizer.json",
@@ -192,20 +193,20 @@ enum gguf_status gg_back_put_wordpiece(const struct gg_back_tokens *t,
         return st != GGUF_OK ? st : put_txt(t, config, out, err);
     }
     json_t *strip = case_of(t, &lower);
-    return give(t,
-                json_pack("{s:s, s:b, s:b, s:o, s:b}", "type",
-                          "BertNormalizer", "clean_text", 1,
-                          "handle_chinese_chars", 1, "strip_accents", strip,
-                          "lowercase", lower),
-                json_pack("{s:s}", "type", "BertPreTokenizer"),
-                json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix",
-                          "##", "cleanup", 1),
-                json_pack("{s:s, s:s%, s:s, s:i, s:o}", "type", "WordPiece",
-                          "unk_token", unk < 0 ? "[UNK]" : t->text[unk].data,
-                          unk < 0 ? (size_t)5 : t->text[unk].size,
-                          "continuing_subword_prefix", "##",
-                          "max_input_chars_per_word", 100, "vocab", vocab),
-                out, err);
+    return give_tokenizer(
+        t,
+        json_pack("{s:s, s:b, s:b, s:o, s:b}", "type", "BertNormalizer",
+                  "clean_text", 1, "handle_chinese_chars", 1, "strip_accents",
+                  strip, "lowercase", lower),
+        json_pack("{s:s}", "type", "BertPreTokenizer"),
+        json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", "##",
+                  "cleanup", 1),
+        json_pack("{s:s, s:s%, s:s, s:i, s:o}", "type", "WordPiece",
+                  "unk_token", unk < 0 ? "[UNK]" : t->text[unk].data,
+                  unk < 0 ? (size_t)5 : t->text[unk].size,
+                  "continuing_subword_prefix", "##",
+                  "max_input_chars_per_word", 100, "vocab", vocab),
+        out, err);
 }
 
 /* ---- Unigram ---- */
@@ -242,7 +243,7 @@ static json_t *table_of(const struct gg_back_tokens *t)
     return step;
 }
 
-static json_t *metaspace(bool prefix)
+static json_t *make_metaspace(bool prefix)
 {
     return json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace",
                      "replacement", MARK, "prepend_scheme",
@@ -295,11 +296,11 @@ enum gguf_status gg_back_put_unigram(const struct gg_back_tokens *t,
     if (merge)
         json_array_append_new(steps,
                               json_pack("{s:s}", "type", "WhitespaceSplit"));
-    json_array_append_new(steps, metaspace(prefix));
-    return give(
+    json_array_append_new(steps, make_metaspace(prefix));
+    return give_tokenizer(
         t, table_of(t),
         json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", steps),
-        metaspace(prefix),
+        make_metaspace(prefix),
         json_pack("{s:s, s:o, s:o, s:b}", "type", "Unigram", "unk_id",
                   unk < 0 ? json_null() : json_integer(unk), "vocab", vocab,
                   "byte_fallback", bytes),

@@ -11,8 +11,8 @@
 #include <string.h>
 
 /* The numbers of a tensor; false: there is none, or not of at most 4096. */
-static bool numbers(const struct gg_back_maker *m, const char *name,
-                    float x[4096], size_t *n)
+static bool read_factors(const struct gg_back_maker *m, const char *name,
+                         float x[4096], size_t *n)
 {
     struct gg_data_rows rows;
     struct gg_data_info info;
@@ -131,11 +131,11 @@ enum gguf_status gg_back_put_rope(struct gg_back_maker *m,
     const struct gguf_kv *factor = gg_back_key(m, "rope.scaling.factor");
     struct gguf_str s;
     put_sections(m);
-    if (numbers(m, "rope_freqs.weight", x, &n))
+    if (read_factors(m, "rope_freqs.weight", x, &n))
         return put_proportional(m, x, n) ? GGUF_OK : put_llama3(m, x, n, err);
-    if (numbers(m, "rope_factors_long.weight", x, &n)) {
+    if (read_factors(m, "rope_factors_long.weight", x, &n)) {
         put_list(m, "rope_scaling.long_factor", x, n);
-        if (numbers(m, "rope_factors_short.weight", x, &n))
+        if (read_factors(m, "rope_factors_short.weight", x, &n))
             put_list(m, "rope_scaling.short_factor", x, n);
         gg_back_put(m->root, "rope_scaling.rope_type",
                     json_string("longrope"));

@@ -31,7 +31,7 @@ static void put_bytes(struct proto *o, const void *data, size_t n)
     o->n += n;
 }
 
-static void varint(struct proto *o, uint64_t v)
+static void put_varint(struct proto *o, uint64_t v)
 {
     for (; v > 0x7f; v >>= 7)
         put_bytes(o, &(uint8_t){ (uint8_t)(v | 0x80) }, 1);
@@ -51,38 +51,38 @@ static void put_piece(struct proto *o, struct gguf_str s, float score,
                       int32_t type)
 {
     uint8_t b[4];
-    varint(o, 1 << 3 | 2);
-    varint(o, 1 + varint_size(s.size) + s.size + 5 +
-                  (type != GG_CONVERT_NORMAL ? 2 : 0));
-    varint(o, 1 << 3 | 2);
-    varint(o, s.size);
+    put_varint(o, 1 << 3 | 2);
+    put_varint(o, 1 + varint_size(s.size) + s.size + 5 +
+                      (type != GG_CONVERT_NORMAL ? 2 : 0));
+    put_varint(o, 1 << 3 | 2);
+    put_varint(o, s.size);
     put_bytes(o, s.data, s.size);
-    varint(o, 2 << 3 | 5);
+    put_varint(o, 2 << 3 | 5);
     gg_bytes_store32le(b, gg_bytes_f32_bits(score));
     put_bytes(o, b, 4);
     if (type != GG_CONVERT_NORMAL) {
-        varint(o, 3 << 3);
-        varint(o, (uint64_t)type);
+        put_varint(o, 3 << 3);
+        put_varint(o, (uint64_t)type);
     }
 }
 
-static void number(struct proto *o, unsigned no, uint64_t value)
+static void put_number(struct proto *o, unsigned no, uint64_t value)
 {
-    varint(o, no << 3);
-    varint(o, value);
+    put_varint(o, no << 3);
+    put_varint(o, value);
 }
 
-static void field(struct proto *o, unsigned no, const void *data, size_t n)
+static void put_field(struct proto *o, unsigned no, const void *data, size_t n)
 {
-    varint(o, no << 3 | 2);
-    varint(o, n);
+    put_varint(o, no << 3 | 2);
+    put_varint(o, n);
     put_bytes(o, data, n);
 }
 
 /* What a specification has, as field no of the model. */
 static void put_spec(struct proto *o, unsigned no, struct proto *in)
 {
-    field(o, no, in->p, in->n);
+    put_field(o, no, in->p, in->n);
     o->failed |= in->failed;
     free(in->p);
 }
@@ -95,20 +95,21 @@ static void put_specs(struct proto *o, const struct gg_back_tokens *t,
     const struct gguf_kv *map =
         gguf_file_kv_find(t->b->meta, "tokenizer.ggml.precompiled_charsmap");
     struct proto trainer = { .p = NULL }, normalizer = { .p = NULL };
-    number(&trainer, 3, unigram ? 1 : 2); /* model_type */
-    number(&trainer, 35, bytes);          /* byte_fallback */
-    field(&normalizer, 1, name, sizeof name - 1);
+    put_number(&trainer, 3, unigram ? 1 : 2); /* model_type */
+    put_number(&trainer, 35, bytes);          /* byte_fallback */
+    put_field(&normalizer, 1, name, sizeof name - 1);
     if (unigram && map && map->type == GGUF_VAL_ARR && map->n &&
         (map->elem_type == GGUF_VAL_U8 || map->elem_type == GGUF_VAL_I8))
-        field(&normalizer, 2, map->data, (size_t)map->n);
-    number(&normalizer, 3, /* add_dummy_prefix */
-           (uint64_t)gg_back_vocab_flag(
-               t->b, "tokenizer.ggml.add_space_prefix", !unigram));
-    number(&normalizer, 4, /* remove_extra_whitespaces */
-           unigram ? (uint64_t)gg_back_vocab_flag(
+        put_field(&normalizer, 2, map->data, (size_t)map->n);
+    put_number(&normalizer, 3, /* add_dummy_prefix */
+               (uint64_t)gg_back_vocab_flag(
+                   t->b, "tokenizer.ggml.add_space_prefix", !unigram));
+    put_number(&normalizer, 4, /* remove_extra_whitespaces */
+               unigram
+                   ? (uint64_t)gg_back_vocab_flag(
                          t->b, "tokenizer.ggml.remove_extra_whitespaces", 0)
                    : 0);
-    number(&normalizer, 5, 1); /* escape_whitespaces */
+    put_number(&normalizer, 5, 1); /* escape_whitespaces */
     put_spec(o, 2, &trainer);
     put_spec(o, 3, &normalizer);
 }

@@ -16,7 +16,7 @@
 
 #define KEY "tokenizer.chat_template"
 
-static void note(const struct gg_back *b, struct gguf_str key)
+static void note_key(const struct gg_back *b, struct gguf_str key)
 {
     char name[256];
     snprintf(name, sizeof name, "%.*s", (int)GG_MIN(key.size, sizeof name - 1),
@@ -26,17 +26,18 @@ static void note(const struct gg_back *b, struct gguf_str key)
 }
 
 /* Is the value a text that JSON can hold? If not, a note names the key. */
-static bool take(const struct gg_back *b, const struct gguf_kv *kv,
-                 struct gguf_str *text)
+static bool take_text(const struct gg_back *b, const struct gguf_kv *kv,
+                      struct gguf_str *text)
 {
     if (gguf_kv_get_str(kv, text, NULL) == GGUF_OK &&
         gg_str_utf8_valid(text->data, text->size))
         return true;
-    note(b, kv->key);
+    note_key(b, kv->key);
     return false;
 }
 
-static void append(json_t *list, struct gguf_str name, struct gguf_str text)
+static void append_template(json_t *list, struct gguf_str name,
+                            struct gguf_str text)
 {
     json_array_append_new(list, json_pack("{s:s%, s:s%}", "name", name.data,
                                           name.size, "template", text.data,
@@ -47,10 +48,10 @@ void gg_back_put_templates(const struct gg_back *b, json_t *root)
 {
     const struct gguf_kv *of = gguf_file_kv_find(b->meta, KEY);
     struct gguf_str main, text;
-    const bool has_main = of && take(b, of, &main);
+    const bool has_main = of && take_text(b, of, &main);
     json_t *list = json_array();
     if (has_main)
-        append(list, GG_STR("default"), main);
+        append_template(list, GG_STR("default"), main);
     for (size_t i = 0; i < gguf_file_n_kv(b->meta); i++) {
         const struct gguf_kv *kv = gguf_file_kv(b->meta, i);
         struct gguf_str name = kv->key;
@@ -59,9 +60,9 @@ void gg_back_put_templates(const struct gg_back *b, json_t *root)
         name.data += strlen(KEY ".");
         name.size -= strlen(KEY ".");
         if (!name.size || (has_main && gg_str_eqz(name, "default")))
-            note(b, kv->key);
-        else if (take(b, kv, &text))
-            append(list, name, text);
+            note_key(b, kv->key);
+        else if (take_text(b, kv, &text))
+            append_template(list, name, text);
     }
     if (json_array_size(list) > (has_main ? 1 : 0))
         json_object_set(root, "chat_template", list);

@@ -26,8 +26,8 @@ struct reader {
 
 /* What they are: v, and how many are not 0; false: *other has another
  * magnitude. */
-static bool look(const struct reader *r, float *v, float *other,
-                 uint64_t *n_some)
+static bool find_magnitude(const struct reader *r, float *v, float *other,
+                           uint64_t *n_some)
 {
     float x[CHUNK];
     *v = 0;
@@ -50,7 +50,7 @@ static bool look(const struct reader *r, float *v, float *other,
 }
 
 /* The element before which n are not 0. */
-static uint64_t after(const struct reader *r, uint64_t n)
+static uint64_t element_after(const struct reader *r, uint64_t n)
 {
     float x[CHUNK];
     for (uint64_t at = 0, k; at < r->n && n; at += k) {
@@ -64,7 +64,7 @@ static uint64_t after(const struct reader *r, uint64_t n)
 }
 
 /* x as the codec's type has it. */
-static float stored(const struct gg_codec_kern *codec, float x)
+static float round_to_type(const struct gg_codec_kern *codec, float x)
 {
     uint8_t bytes[4];
     float y;
@@ -75,25 +75,27 @@ static float stored(const struct gg_codec_kern *codec, float x)
 
 /* The number of the type that is nearest to x, and the next one on the other
  * side of it. */
-static void neighbours(const struct gg_codec_kern *codec, float x, float *low,
-                       float *high)
+static void find_neighbours(const struct gg_codec_kern *codec, float x,
+                            float *low, float *high)
 {
-    const float y = stored(codec, x);
+    const float y = round_to_type(codec, x);
     *low = *high = y;
     if (!isfinite(y))
         return;
     /* by steps that grow until the type tells them apart */
     for (float step = nextafterf(y, INFINITY) - y; *low == *high; step *= 2)
-        *(y > x ? low : high) = stored(codec, y > x ? y - step : y + step);
+        *(y > x ? low : high) =
+            round_to_type(codec, y > x ? y - step : y + step);
 }
 
 /* What n numbers, of which k are not 0, are of if their mean magnitude is to be
  * m: *n_high of k are of the larger. True: it is m exactly. */
-static bool share(const struct gg_codec_kern *codec, float m, uint64_t n,
-                  uint64_t k, struct gg_back_ternary *t, uint64_t *n_high)
+static bool share_magnitudes(const struct gg_codec_kern *codec, float m,
+                             uint64_t n, uint64_t k, struct gg_back_ternary *t,
+                             uint64_t *n_high)
 {
     const double sum = (double)m * (double)n;
-    neighbours(codec, (float)(sum / (double)k), &t->low, &t->high);
+    find_neighbours(codec, (float)(sum / (double)k), &t->low, &t->high);
     const double low = (double)k * (double)t->low;
     const double step = (double)t->high - (double)t->low;
     const double j = rint((sum - low) / step);
@@ -101,9 +103,10 @@ static bool share(const struct gg_codec_kern *codec, float m, uint64_t n,
     return (float)((low + (double)*n_high * step) / (double)n) == m;
 }
 
-static enum gguf_status find(const struct gg_back *b, size_t tensor,
-                             uint32_t dtype, struct gg_back_ternary *out,
-                             struct gguf_error *err)
+static enum gguf_status find_magnitudes(const struct gg_back *b, size_t tensor,
+                                        uint32_t dtype,
+                                        struct gg_back_ternary *out,
+                                        struct gguf_error *err)
 {
     enum { MOST = 4 }; /* steps from v */
     const struct gg_codec_kern *codec = &b->codec[gg_dtype_index(dtype)];
@@ -116,7 +119,7 @@ static enum gguf_status find(const struct gg_back *b, size_t tensor,
     bool found = false;
     *out = (struct gg_back_ternary){ .low = 0 };
     GG_TRY(gg_data_rows(&b->loose.over.list, tensor, &r.rows, err));
-    if (!look(&r, &v, &other, &k))
+    if (!find_magnitude(&r, &v, &other, &k))
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                             "tensor '%s' has %g and %g, but is to have 0 and "
                             "one number with either sign, which a folder of "
@@ -126,19 +129,21 @@ static enum gguf_status find(const struct gg_back *b, size_t tensor,
         return GGUF_OK;
     m = v;
     for (int i = 0; i < MOST && !found; i++, m = nextafterf(m, 0))
-        found = 1 / (1 / m) == v && share(codec, m, r.n, k, out, &n_high);
+        found = 1 / (1 / m) == v &&
+                share_magnitudes(codec, m, r.n, k, out, &n_high);
     m = v;
     for (int i = 0; i < MOST && !found; i++, m = nextafterf(m, INFINITY))
-        found = 1 / (1 / m) == v && share(codec, m, r.n, k, out, &n_high);
+        found = 1 / (1 / m) == v &&
+                share_magnitudes(codec, m, r.n, k, out, &n_high);
     if (!found) /* as near as the type lets it be */
-        (void)share(codec, v, r.n, k, out, &n_high);
+        (void)share_magnitudes(codec, v, r.n, k, out, &n_high);
     if (!(out->low > 0) || !isfinite(out->high))
         return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
                             "tensor '%s' has %g: what has such a mean, %s "
                             "does not hold",
                             gg_str_esc(&e, t->name), (double)v,
                             gguf_dtype_find(dtype)->name);
-    out->cut = after(&r, n_high);
+    out->cut = element_after(&r, n_high);
     return GGUF_OK;
 }
 
@@ -150,7 +155,7 @@ enum gguf_status gg_back_ternary(const struct gg_back *b, size_t tensor,
     const struct gg_data *list = &b->loose.over.list;
     const uint64_t n = gg_source_tensor(&b->source, tensor).info->n_elements;
     GG_TRY(gg_data_hold(list, tensor, 0, n, err));
-    const enum gguf_status st = find(b, tensor, dtype, out, err);
+    const enum gguf_status st = find_magnitudes(b, tensor, dtype, out, err);
     gg_data_release(list, tensor, 0, n);
     return st;
 }

@@ -30,8 +30,9 @@ struct pieces {
     size_t n, room;
 };
 
-static enum gguf_status add(const struct gg_back *b, struct pieces *p,
-                            const struct piece *x, struct gguf_error *err)
+static enum gguf_status add_piece(const struct gg_back *b, struct pieces *p,
+                                  const struct piece *x,
+                                  struct gguf_error *err)
 {
     if (p->n >= MOST_PIECES)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
@@ -73,7 +74,7 @@ static unsigned sort_dims(const struct gg_composed_part *p,
 
 /* The factor that a part's numbers are multiplied by to be the folder's again:
  * that is exact for powers of two only; 0: they are not. */
-static float undo(const struct gg_composed_part *p)
+static float inverse_factor(const struct gg_composed_part *p)
 {
     float factor = 1;
     int e;
@@ -87,15 +88,16 @@ static float undo(const struct gg_composed_part *p)
 
 /* The pieces of one part: base is the file's tensor, of which the part begins
  * at element off. */
-static enum gguf_status turn(const struct gg_back *b, struct pieces *to,
-                             const struct gg_composed_part *p, size_t base,
-                             uint64_t off, struct gguf_error *err)
+static enum gguf_status invert_part(const struct gg_back *b, struct pieces *to,
+                                    const struct gg_composed_part *p,
+                                    size_t base, uint64_t off,
+                                    struct gguf_error *err)
 {
     struct dim d[GG_COMPOSED_DIMS];
     uint64_t at[GG_COMPOSED_DIMS] = { 0 };
     const unsigned inner = sort_dims(p, d);
     struct piece x = { p->first, { .from = base, .first = off } };
-    const float factor = undo(p);
+    const float factor = inverse_factor(p);
     x.part.after = factor == 1 ? 0 : factor;
     x.part.run = p->run; /* of a whole one: collect */
     x.part.n_dims = inner ? inner : 1;
@@ -106,7 +108,7 @@ static enum gguf_status turn(const struct gg_back *b, struct pieces *to,
     }
     for (;;) {
         unsigned i = inner;
-        GG_TRY(add(b, to, &x, err));
+        GG_TRY(add_piece(b, to, &x, err));
         for (; i < p->n_dims; i++) {
             x.begin += d[i].step;
             x.part.first += d[i].out;
@@ -172,7 +174,7 @@ static void log_neg(float *x, size_t n)
 }
 
 /* A zero keeps its sign. */
-static void sign(float *x, size_t n)
+static void take_sign(float *x, size_t n)
 {
     while (n--)
         x[n] = x[n] > 0 ? 1 : x[n] < 0 ? -1 : x[n];
@@ -184,13 +186,13 @@ static const struct {
 } changes[] = {
     { GG_HOW_PLUS_1, minus_1 },       { GG_HOW_PLUS_5TH, minus_5th },
     { GG_HOW_PLUS_11TH, minus_11th }, { GG_HOW_NEG_EXP, log_neg },
-    { GG_HOW_TERNARY, sign },
+    { GG_HOW_TERNARY, take_sign },
 };
 
 /* ---- blocks ---- */
 
-static enum gguf_status fail(const struct gg_back *b, uint32_t i,
-                             struct gguf_error *err)
+static enum gguf_status refuse_tensor(const struct gg_back *b, uint32_t i,
+                                      struct gguf_error *err)
 {
     struct gg_str_esc e;
     return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
@@ -218,15 +220,16 @@ static enum gguf_status turn_ternary(const struct gg_back *b,
                                    .step = { 1 },
                                    .after = times[k] } };
         if (x.part.ne[0])
-            GG_TRY(add(b, to, &x, err));
+            GG_TRY(add_piece(b, to, &x, err));
     }
     return GGUF_OK;
 }
 
 /* All pieces of the folder's tensor i, and how its numbers are changed. */
-static enum gguf_status collect(const struct gg_back *b, uint32_t i,
-                                struct pieces *p, gg_composed_fn **change,
-                                struct gguf_error *err)
+static enum gguf_status collect_pieces(const struct gg_back *b, uint32_t i,
+                                       struct pieces *p,
+                                       gg_composed_fn **change,
+                                       struct gguf_error *err)
 {
     const struct gguf_convert *c = b->c;
     for (size_t k = 0; k < c->n_tensors; k++) {
@@ -235,19 +238,19 @@ static enum gguf_status collect(const struct gg_back *b, uint32_t i,
         for (size_t q = 0; q < t->n_parts; q++) {
             if (t->part[q].from != i || t->part[q].zero)
                 continue;
-            if (undo(&t->part[q]) == 0 ||
+            if (inverse_factor(&t->part[q]) == 0 ||
                 (t->part[q].run && !is_whole(&t->part[q])))
-                return fail(b, i, err);
+                return refuse_tensor(b, i, err);
             if (how == GG_HOW_TERNARY)
                 GG_TRY(turn_ternary(b, p, i, b->tensor_of[k], err));
             else
-                GG_TRY(turn(b, p, &t->part[q], b->tensor_of[k],
-                            q ? t->end[q - 1] : 0, err));
+                GG_TRY(invert_part(b, p, &t->part[q], b->tensor_of[k],
+                                   q ? t->end[q - 1] : 0, err));
             for (size_t x = 0; t->change && x < GG_LEN(changes); x++)
                 if (changes[x].how == how)
                     *change = changes[x].back;
             if (t->change && !*change)
-                return fail(b, i, err);
+                return refuse_tensor(b, i, err);
         }
     }
     return GGUF_OK;
@@ -265,7 +268,7 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
                                                .n_dims = 1 };
     for (int d = 0; d < 4; d++)
         out->tensor.ne[d] = d ? 1 : (int64_t)t->n_elements;
-    enum gguf_status st = collect(b, i, &p, &out->tensor.change, err);
+    enum gguf_status st = collect_pieces(b, i, &p, &out->tensor.change, err);
     if (st == GGUF_OK && p.n)
         qsort(p.piece, p.n, sizeof *p.piece, by_begin);
     out->part = gg_mem_alloc_zero(b->p.allocator, p.n + 1, sizeof *out->part);
@@ -279,14 +282,14 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
         if (p.piece[k].begin + n <= at) /* the file has it twice */
             continue;
         if (p.piece[k].begin != at)
-            st = fail(b, i, err);
+            st = refuse_tensor(b, i, err);
         out->part[out->tensor.n_parts++] = *x;
         at += n;
     }
     out->tensor.part = out->part;
     gg_mem_free(b->p.allocator, p.piece);
     if (st == GGUF_OK && (!p.n || at != t->n_elements))
-        st = fail(b, i, err);
+        st = refuse_tensor(b, i, err);
     return st == GGUF_OK
                ? gg_data_made_init(&out->list, &b->loose.over.list,
                                    &out->tensor, 1, b->p.allocator, err)

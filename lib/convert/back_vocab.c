@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct gguf_kv *find(const struct gg_back *b, const char *key)
+static const struct gguf_kv *find_key(const struct gg_back *b, const char *key)
 {
     return gguf_file_kv_find(b->meta, key);
 }
@@ -27,7 +27,7 @@ static const struct gguf_kv *find(const struct gg_back *b, const char *key)
 static bool text_of(const struct gg_back *b, const char *key,
                     struct gguf_str *out)
 {
-    const struct gguf_kv *kv = find(b, key);
+    const struct gguf_kv *kv = find_key(b, key);
     return kv && gguf_kv_get_str(kv, out, NULL) == GGUF_OK;
 }
 
@@ -39,10 +39,10 @@ enum gguf_status gg_back_vocab_fail(const char *what, struct gguf_error *err)
 }
 
 /* The key's value, a list of that type with n elements, or of any if n is 0. */
-static bool list(const struct gg_back *b, const char *key, uint32_t type,
-                 size_t n, const struct gguf_kv **out)
+static bool find_list(const struct gg_back *b, const char *key, uint32_t type,
+                      size_t n, const struct gguf_kv **out)
 {
-    *out = find(b, key);
+    *out = find_key(b, key);
     return *out && gguf_kv_check_array(*out, type, NULL) == GGUF_OK &&
            (!n || (*out)->n == n);
 }
@@ -50,7 +50,7 @@ static bool list(const struct gg_back *b, const char *key, uint32_t type,
 int gg_back_vocab_flag(const struct gg_back *b, const char *key, int otherwise)
 {
     int yes;
-    const struct gguf_kv *kv = find(b, key);
+    const struct gguf_kv *kv = find_key(b, key);
     return kv && gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK ? yes : otherwise;
 }
 
@@ -94,7 +94,7 @@ static enum gguf_status read_tokens(struct gg_back_tokens *t,
 {
     struct gg_back *b = t->b;
     const struct gguf_kv *type, *score;
-    if (!list(b, "tokenizer.ggml.tokens", GGUF_VAL_STR, 0, &t->list) ||
+    if (!find_list(b, "tokenizer.ggml.tokens", GGUF_VAL_STR, 0, &t->list) ||
         t->list->n > (uint64_t)GG_CONVERT_MOST_TOKENS)
         return gg_back_vocab_fail("tokenizer.ggml.tokens is no list of texts",
                                   err);
@@ -304,7 +304,7 @@ static void put_merges(const struct gg_back_tokens *t, json_t *merges)
     struct gguf_kv_iter it;
     struct gguf_str s;
     const struct gguf_kv *kv;
-    if (!list(t->b, "tokenizer.ggml.merges", GGUF_VAL_STR, 0, &kv))
+    if (!find_list(t->b, "tokenizer.ggml.merges", GGUF_VAL_STR, 0, &kv))
         return;
     gguf_kv_iter_init(&it, kv);
     while (gguf_kv_next_str(&it, &s))
@@ -411,7 +411,7 @@ static enum gguf_status put_ranked(const struct gg_back_tokens *t,
 
 int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key)
 {
-    const struct gguf_kv *kv = find(t->b, key);
+    const struct gguf_kv *kv = find_key(t->b, key);
     uint64_t id;
     return kv && gguf_kv_get_uint(kv, &id, NULL) == GGUF_OK && id < t->n
                ? (int64_t)id

@@ -23,7 +23,7 @@ struct reader {
     struct gguf_error *err;
 };
 
-static enum gguf_status fail(const struct reader *r, const char *what)
+static enum gguf_status refuse_line(const struct reader *r, const char *what)
 {
     const struct line *l = &r->line[r->i < r->n ? r->i : r->n - 1];
     struct gg_str_esc e;
@@ -118,7 +118,7 @@ static size_t find_colon(struct gguf_str s)
     return SIZE_MAX;
 }
 
-static struct gguf_str trim(struct gguf_str s)
+static struct gguf_str trim_blanks(struct gguf_str s)
 {
     while (s.size && strchr(" \t", *s.data)) {
         s.data++;
@@ -130,17 +130,17 @@ static struct gguf_str trim(struct gguf_str s)
 }
 
 /* Without a comment, which begins after a blank. */
-static struct gguf_str uncomment(struct gguf_str s)
+static struct gguf_str cut_comment(struct gguf_str s)
 {
     for (size_t i = 0; i < s.size; i++)
         if (s.data[i] == '#' && (!i || strchr(" \t", s.data[i - 1])))
             s.size = i;
-    return trim(s);
+    return trim_blanks(s);
 }
 
 /* ---- texts ---- */
 
-static enum gguf_status add(struct reader *r, struct gguf_str s)
+static enum gguf_status add_value(struct reader *r, struct gguf_str s)
 {
     struct gg_card_pair *p = r->pair;
     if (p->n == GG_CARD_ITEMS)
@@ -162,7 +162,7 @@ static enum gguf_status add(struct reader *r, struct gguf_str s)
 }
 
 /* What a backslash and c stand for: bytes of out; 0: nothing. */
-static size_t unescape(struct gguf_str *s, char out[4])
+static size_t unescape_char(struct gguf_str *s, char out[4])
 {
     static const char from[] = "ntr\"\\/ab ", to[] = "\n\t\r\"\\/\a\b ";
     const char c = s->size ? *s->data : 0;
@@ -231,15 +231,15 @@ static enum gguf_status read_quoted(struct reader *r, struct gguf_str *s,
             return GGUF_OK;
         }
         if (c == '\\' && mark == '"') {
-            const size_t k = unescape(s, p + n);
+            const size_t k = unescape_char(s, p + n);
             if (!k)
-                return fail(r, "an escape that is not known");
+                return refuse_line(r, "an escape that is not known");
             n += k;
         } else {
             p[n++] = c;
         }
     }
-    return fail(r, "a quotation does not end on its line");
+    return refuse_line(r, "a quotation does not end on its line");
 }
 
 static bool is_null(struct gguf_str s)
@@ -251,10 +251,10 @@ static bool is_null(struct gguf_str s)
 static enum gguf_status read_plain(struct reader *r, struct gguf_str s,
                                    size_t indent)
 {
-    struct gguf_str part = uncomment(s);
+    struct gguf_str part = cut_comment(s);
     size_t n = part.size, k = r->i + 1;
     if (n && strchr("&*!%@`", *part.data))
-        return fail(r, "what begins with such a mark is not read");
+        return refuse_line(r, "what begins with such a mark is not read");
     while (k < r->n && r->line[k].indent > indent && !is_empty(&r->line[k]))
         n += 1 + r->line[k++].s.size;
     char *p = gg_mem_arena_alloc(r->arena, n + 1);
@@ -263,7 +263,7 @@ static enum gguf_status read_plain(struct reader *r, struct gguf_str s,
     memcpy(p, part.data, part.size);
     n = part.size;
     while (r->i + 1 < k) {
-        part = uncomment(r->line[++r->i].s);
+        part = cut_comment(r->line[++r->i].s);
         if (n)
             p[n++] = ' ';
         memcpy(p + n, part.data, part.size);
@@ -271,7 +271,7 @@ static enum gguf_status read_plain(struct reader *r, struct gguf_str s,
     }
     p[n] = 0;
     const struct gguf_str all = { p, n };
-    return is_null(all) ? GGUF_OK : add(r, all);
+    return is_null(all) ? GGUF_OK : add_value(r, all);
 }
 
 /* A text of lines: '|' keeps them, '>' puts blanks between them. */
@@ -299,7 +299,7 @@ static enum gguf_status read_block(struct reader *r, char how, size_t indent)
     while (n && strchr("\n ", p[n - 1]))
         n--;
     p[n] = 0;
-    return n ? add(r, (struct gguf_str){ p, n }) : GGUF_OK;
+    return n ? add_value(r, (struct gguf_str){ p, n }) : GGUF_OK;
 }
 
 /* What a text may be that stands after a key or a dash. */
@@ -312,9 +312,9 @@ static enum gguf_status read_text(struct reader *r, struct gguf_str s,
     if (!s.size || !strchr("'\"", *s.data))
         return read_plain(r, s, indent);
     GG_TRY(read_quoted(r, &s, &out));
-    if (uncomment(s).size)
-        return fail(r, "something stands after a quotation");
-    return add(r, out);
+    if (cut_comment(s).size)
+        return refuse_line(r, "something stands after a quotation");
+    return add_value(r, out);
 }
 
 /* ---- lists ---- */
@@ -340,21 +340,21 @@ static enum gguf_status read_flow_item(struct reader *r, struct gguf_str *s)
 {
     struct gguf_str out = *s;
     if (strchr("[{", *s->data))
-        return fail(r, "a list in a list");
+        return refuse_line(r, "a list in a list");
     if (strchr("'\"", *s->data)) {
         GG_TRY(read_quoted(r, s, &out));
         skip_blanks(s);
         if (s->size && !strchr(",]", *s->data))
-            return fail(r, "something stands after a quotation");
-        return add(r, out);
+            return refuse_line(r, "something stands after a quotation");
+        return add_value(r, out);
     }
     while (s->size && !strchr(",]", *s->data) && !begins_comment(s->data)) {
         s->data++;
         s->size--;
     }
     out.size = (size_t)(s->data - out.data);
-    out = trim(out);
-    return is_null(out) ? GGUF_OK : add(r, out);
+    out = trim_blanks(out);
+    return is_null(out) ? GGUF_OK : add_value(r, out);
 }
 
 /* "[a, 'b', c]", over lines. */
@@ -369,7 +369,7 @@ static enum gguf_status read_flow(struct reader *r, struct gguf_str s)
             break;
         if (!s.size) {
             if (++r->i >= r->n)
-                return fail(r, "a list has no end");
+                return refuse_line(r, "a list has no end");
             s = r->line[r->i].s;
             continue;
         }
@@ -382,12 +382,13 @@ static enum gguf_status read_flow(struct reader *r, struct gguf_str s)
     }
     s.data++;
     s.size--;
-    return uncomment(s).size ? fail(r, "something stands after a list")
-                             : GGUF_OK;
+    return cut_comment(s).size
+               ? refuse_line(r, "something stands after a list")
+               : GGUF_OK;
 }
 
 /* Pass over lines that are deeper than the one at hand. */
-static void pass(struct reader *r, size_t indent)
+static void skip_deeper(struct reader *r, size_t indent)
 {
     r->pair->deeper = true;
     while (r->i + 1 < r->n &&
@@ -402,17 +403,17 @@ static enum gguf_status read_items(struct reader *r, size_t indent)
     while (r->i + 1 < r->n) {
         const struct line *l = &r->line[r->i + 1];
         if (!is_empty(l) && (l->indent != indent || !is_item(l)))
-            return l->indent > indent ? (r->i++, fail(r, "is no item"))
+            return l->indent > indent ? (r->i++, refuse_line(r, "is no item"))
                                       : GGUF_OK;
         r->i++;
         if (is_empty(l))
             continue;
         struct gguf_str s = { l->s.data + 1, l->s.size - 1 };
-        s = trim(s);
+        s = trim_blanks(s);
         const bool marked = s.size && strchr("'\"", *s.data);
         if (!s.size || strchr("[{-", *s.data) ||
             (!marked && find_colon(s) != SIZE_MAX))
-            pass(r, indent);
+            skip_deeper(r, indent);
         else
             GG_TRY(read_text(r, s, indent));
     }
@@ -424,14 +425,14 @@ static enum gguf_status read_items(struct reader *r, size_t indent)
 static enum gguf_status read_value(struct reader *r, struct gguf_str s)
 {
     size_t k = r->i + 1;
-    s = trim(s);
+    s = trim_blanks(s);
     if (s.size && *s.data == '[')
         return read_flow(r, s);
     if (s.size && *s.data == '{') {
-        pass(r, 0);
+        skip_deeper(r, 0);
         return GGUF_OK;
     }
-    if (uncomment(s).size)
+    if (cut_comment(s).size)
         return read_text(r, s, 0);
     while (k < r->n && is_empty(&r->line[k]))
         k++;
@@ -443,7 +444,7 @@ static enum gguf_status read_value(struct reader *r, struct gguf_str s)
         return read_text(r, r->line[k].s, 0);
     }
     if (k < r->n && r->line[k].indent)
-        pass(r, 0);
+        skip_deeper(r, 0);
     return GGUF_OK;
 }
 
@@ -452,14 +453,14 @@ static enum gguf_status read_pair(struct reader *r, struct gg_card *card)
     const struct line *l = &r->line[r->i];
     struct gguf_str key, rest = l->s;
     if (l->indent || is_item(l))
-        return fail(r, "belongs to nothing before it");
+        return refuse_line(r, "belongs to nothing before it");
     if (strchr("'\"", *l->s.data))
         GG_TRY(read_quoted(r, &rest, &key));
     const size_t colon = find_colon(rest);
     if (colon == SIZE_MAX)
-        return fail(r, "neither a key nor an item of a list");
+        return refuse_line(r, "neither a key nor an item of a list");
     if (rest.data == l->s.data)
-        key = trim((struct gguf_str){ rest.data, colon });
+        key = trim_blanks((struct gguf_str){ rest.data, colon });
     if (card->n == GG_CARD_PAIRS)
         return gg_error_set(r->err, GGUF_E_LIMIT, l->at,
                             "line %zu: more than %d keys", r->i + 2,

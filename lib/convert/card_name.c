@@ -42,22 +42,22 @@ static bool is_lower(char c)
     return c >= 'a' && c <= 'z';
 }
 
-static char lower(char c)
+static char lower_char(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static char upper(char c)
+static char upper_char(char c)
 {
     return is_lower(c) ? (char)(c - 'a' + 'A') : c;
 }
 
 static bool is_letter(char c)
 {
-    return is_lower(lower(c)) || (unsigned char)c >= 128;
+    return is_lower(lower_char(c)) || (unsigned char)c >= 128;
 }
 
-static const char *digits(const char *p)
+static const char *skip_digits(const char *p)
 {
     while (is_digit(*p))
         p++;
@@ -67,7 +67,7 @@ static const char *digits(const char *p)
 /* A letter of sizes: thousands to their fourth power. */
 static bool is_unit(char c)
 {
-    return c && strchr("kmbt", lower(c));
+    return c && strchr("kmbt", lower_char(c));
 }
 
 /* Is all of p one of the words of list, which blanks separate? */
@@ -75,7 +75,7 @@ static bool is_word(const char *p, const char *list)
 {
     for (; *list; list += *list == ' ') {
         size_t i = 0;
-        while (p[i] && lower(p[i]) == *list)
+        while (p[i] && lower_char(p[i]) == *list)
             i++, list++;
         if (!p[i] && (!*list || *list == ' '))
             return true;
@@ -89,13 +89,14 @@ static bool is_word(const char *p, const char *list)
 /* "v0.1", "2407", "iter3" */
 static bool is_version(const char *p)
 {
-    if (lower(*p) == 'v')
+    if (lower_char(*p) == 'v')
         p++;
-    else if (lower(*p) == 'i' && strlen(p) > 4 && lower(p[1]) == 't' &&
-             lower(p[2]) == 'e' && lower(p[3]) == 'r')
+    else if (lower_char(*p) == 'i' && strlen(p) > 4 &&
+             lower_char(p[1]) == 't' && lower_char(p[2]) == 'e' &&
+             lower_char(p[3]) == 'r')
         p += 4;
     while (is_digit(*p)) {
-        p = digits(p);
+        p = skip_digits(p);
         if (!*p)
             return true;
         if (*p++ != '.')
@@ -107,29 +108,29 @@ static bool is_version(const char *p)
 /* "Q4_K_M", "bf16" */
 static bool is_type(const char *p)
 {
-    const char *q = p + (lower(*p) == 'i');
-    if (lower(*q) == 'q' && is_digit(q[1])) {
+    const char *q = p + (lower_char(*p) == 'i');
+    if (lower_char(*q) == 'q' && is_digit(q[1])) {
         for (q += 2;
              *q == '_' && (is_digit(q[1]) || is_letter(q[1]) || q[1] == '_');)
             q += 2;
         return !*q;
     }
-    p += lower(*p) == 'b';
-    if (lower(*p++) != 'f')
+    p += lower_char(*p) == 'b';
+    if (lower_char(*p++) != 'f')
         return false;
-    p += lower(*p) == 'p';
+    p += lower_char(*p) == 'p';
     return !strcmp(p, "16") || !strcmp(p, "32");
 }
 
 /* "7B", "1.5b", "7b1" */
 static bool is_count(const char *p)
 {
-    const char *q = digits(p);
+    const char *q = skip_digits(p);
     if (q == p)
         return false;
     if (*q == '.' || *q == '_') {
         p = q + 1;
-        q = digits(p);
+        q = skip_digits(p);
         if (q == p)
             return false;
     }
@@ -140,19 +141,19 @@ static bool is_count(const char *p)
 
 static bool is_active(const char *p)
 {
-    return lower(*p) == 'a' && is_count(p + 1);
+    return lower_char(*p) == 'a' && is_count(p + 1);
 }
 
 static bool is_size(const char *p)
 {
-    const char *q = digits(p);
+    const char *q = skip_digits(p);
     return is_count(p) || is_active(p) ||
-           (q > p && lower(*q) == 'x' && is_count(q + 1)) ||
+           (q > p && lower_char(*q) == 'x' && is_count(q + 1)) ||
            is_word(p, "small mini medium large xl xxl");
 }
 
 /* As sizes are written; p has room for one more. */
-static void normalize(char *p)
+static void normalize_size(char *p)
 {
     size_t n = strlen(p);
     for (char *q = p; (q = strchr(q, '_'));)
@@ -165,7 +166,7 @@ static void normalize(char *p)
         p[++n] = 0;
     }
     if (n > 1 && is_digit(p[n - 2]) && is_unit(p[n - 1]))
-        p[n - 1] = upper(p[n - 1]);
+        p[n - 1] = upper_char(p[n - 1]);
 }
 
 /* Weights that a normal size stands for, or -1. */
@@ -173,9 +174,9 @@ static double count_of(const char *p)
 {
     static const char units[] = " KMBT";
     const size_t n = strlen(p);
-    const char *q = digits(p);
+    const char *q = skip_digits(p);
     if (q > p && *q == '.')
-        q = digits(q + 1);
+        q = skip_digits(q + 1);
     const char *unit = n ? strchr(units, p[n - 1]) : NULL;
     if (q == p || q + 1 != p + n || !unit)
         return -1;
@@ -201,7 +202,7 @@ static bool is_other_size(const struct part *p, const struct part *next,
         return false;
     if (next) {
         memcpy(text, next->s, strlen(next->s) + 1);
-        normalize(text);
+        normalize_size(text);
         if (is_active(text) &&
             fabs(count_of(text + 1) - all) <= floor(7 * all / 8))
             return false;
@@ -212,7 +213,7 @@ static bool is_other_size(const struct part *p, const struct part *next,
 
 /* ---- a name in parts ---- */
 
-static void annotate(struct part *p, size_t n, double n_params)
+static void annotate_parts(struct part *p, size_t n, double n_params)
 {
     for (size_t i = 0; i < n; i++) {
         char *s = p[i].s;
@@ -221,13 +222,13 @@ static void annotate(struct part *p, size_t n, double n_params)
         } else if (is_type(s)) {
             p[i].is = IS_TYPE;
             for (char *q = s; *q; q++)
-                *q = upper(*q);
+                *q = upper_char(*q);
         } else if (i && is_size(s)) {
-            normalize(s);
+            normalize_size(s);
             p[i].is = IS_SIZE;
             if (is_other_size(&p[i], i + 1 < n ? &p[i + 1] : NULL, n_params)) {
                 p[i].is = IS_FINETUNE;
-                s[strlen(s) - 1] = lower(s[strlen(s) - 1]);
+                s[strlen(s) - 1] = lower_char(s[strlen(s) - 1]);
             }
         } else if (i && is_word(s, "chat instruct vision lora")) {
             p[i].is =
@@ -243,7 +244,7 @@ static bool has_digit(const char *s)
 
 /* Sizes in words count only where none is in numbers; the base is what is
  * before all else, without a version at its end. */
-static void settle(struct part *p, size_t n)
+static void settle_parts(struct part *p, size_t n)
 {
     bool numbers = false, at_start = true;
     for (size_t i = 0; i < n; i++)
@@ -264,8 +265,8 @@ static void settle(struct part *p, size_t n)
 }
 
 /* The parts of a kind, with dashes between; NULL if there are none. */
-static char *join(struct gg_mem_arena *arena, const struct part *p, size_t n,
-                  unsigned is, unsigned is_not, bool *good)
+static char *join_parts(struct gg_mem_arena *arena, const struct part *p,
+                        size_t n, unsigned is, unsigned is_not, bool *good)
 {
     char text[2 * MAX_ID + 8];
     size_t at = 0;
@@ -286,9 +287,9 @@ static char *join(struct gg_mem_arena *arena, const struct part *p, size_t n,
     return out;
 }
 
-static enum gguf_status cut(struct gg_mem_arena *arena, struct gguf_str s,
-                            struct part p[MAX_PARTS], size_t *n,
-                            struct gguf_error *err)
+static enum gguf_status cut_name(struct gg_mem_arena *arena, struct gguf_str s,
+                                 struct part p[MAX_PARTS], size_t *n,
+                                 struct gguf_error *err)
 {
     *n = 0;
     while (s.size) {
@@ -337,13 +338,13 @@ enum gguf_status gg_card_name(struct gg_card_name *out,
     out->name = gg_mem_arena_strndup(arena, id.data, id.size);
     good &= out->name != NULL;
     if (!words) {
-        GG_TRY(cut(arena, id, p, &n, err));
-        annotate(p, n, n_params);
-        settle(p, n);
-        out->basename = join(arena, p, n, IS_BASE, 0, &good);
-        out->size_label = join(arena, p, n, IS_SIZE, 0, &good);
-        out->finetune = join(arena, p, n, IS_FINETUNE, 0, &good);
-        out->version = join(arena, p, n, IS_VERSION, IS_BASE, &good);
+        GG_TRY(cut_name(arena, id, p, &n, err));
+        annotate_parts(p, n, n_params);
+        settle_parts(p, n);
+        out->basename = join_parts(arena, p, n, IS_BASE, 0, &good);
+        out->size_label = join_parts(arena, p, n, IS_SIZE, 0, &good);
+        out->finetune = join_parts(arena, p, n, IS_FINETUNE, 0, &good);
+        out->version = join_parts(arena, p, n, IS_VERSION, IS_BASE, &good);
         if (!out->size_label && !out->finetune && !out->version)
             out->basename = NULL;
     }
@@ -351,7 +352,7 @@ enum gguf_status gg_card_name(struct gg_card_name *out,
 }
 
 /* Does it keep its letters: "v0.1", "8b"? */
-static bool keeps(const char *p, size_t n)
+static bool keeps_letters(const char *p, size_t n)
 {
     char word[32];
     if (n && is_digit(*p))
@@ -375,11 +376,11 @@ char *gg_card_title(struct gg_mem_arena *arena, const char *name)
             large |= p[i] >= 'A' && p[i] <= 'Z';
             small |= is_lower(p[i]);
         }
-        const bool change = small && !large && !keeps(p, k);
+        const bool change = small && !large && !keeps_letters(p, k);
         if (k && n)
             out[n++] = ' ';
         for (size_t i = 0; i < k; i++) {
-            out[n++] = change && start ? upper(p[i]) : p[i];
+            out[n++] = change && start ? upper_char(p[i]) : p[i];
             start = !is_letter(p[i]);
         }
         p += k + (p[k] != 0);

@@ -14,8 +14,8 @@
 
 #include <string.h>
 
-static const struct gguf_convert_tensor *find(const struct gguf_convert *c,
-                                              const char *name)
+static const struct gguf_convert_tensor *
+find_output(const struct gguf_convert *c, const char *name)
 {
     for (size_t i = 0; i < c->n_tensors; i++)
         if (!strcmp(c->tensor[i].name, name))
@@ -49,12 +49,12 @@ static void note_differences(const struct gguf_convert *c,
     struct gguf_str pooling;
     struct gg_str_esc e;
     const char *layer = layer_before(name);
-    if (layer && !find(c, "cls.weight"))
+    if (layer && !find_output(c, "cls.weight"))
         gg_convert_warn(c,
                         "the folder has no %s, which a class %s computes "
                         "before the classifier: the file has none, either",
                         layer, gg_str_esc(&e, name));
-    if (gg_str_starts(name, "DistilBert") && find(c, "cls.weight"))
+    if (gg_str_starts(name, "DistilBert") && find_output(c, "cls.weight"))
         gg_convert_warn(c, "DistilBERT has a ReLU after pre_classifier, for "
                            "which readers of GGUF files compute tanh: scores "
                            "differ");
@@ -73,7 +73,8 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
                                              struct gguf_error *err)
 {
     const struct gguf_str name = gg_convert_class(c);
-    const struct gguf_convert_tensor *head = find(c, "cls.output.weight");
+    const struct gguf_convert_tensor *head =
+        find_output(c, "cls.output.weight");
     struct gg_str_esc e;
     if (!gg_str_ends(name, "ForSequenceClassification") || c->is_adapter)
         return GGUF_OK;
@@ -82,7 +83,7 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
             return GGUF_OK;
         return gg_error_set(
             err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-            find(c, "cls.weight")
+            find_output(c, "cls.weight")
                 ? "class '%s' has a classifier, but the folder "
                   "has only the layer before it"
                 : "class '%s' has a classifier, but the folder "

@@ -107,7 +107,8 @@ static enum gguf_status check_folder(const struct gg_dir *folder,
                         gg_str_esc(&e, own));
 }
 
-static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
+static enum gguf_status build_model(struct gguf_convert *c,
+                                    struct gguf_error *err)
 {
     static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
     struct gguf_limits limits = c->p.limits ? *c->p.limits : defaults;
@@ -178,7 +179,7 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
         (struct gg_dir){ gg_mem_arena_strndup(&c->arena, path, strlen(path)),
                          p.opener, p.allocator, c->opened };
     if (st == GGUF_OK)
-        st = c->folder.path ? build(c, err)
+        st = c->folder.path ? build_model(c, err)
                             : gg_error_set_nomem(err, strlen(path));
     gg_convert_close_texts(c);
     c->p.pre = NULL; /* borrowed until here */

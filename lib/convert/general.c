@@ -27,7 +27,7 @@ struct counts {
     uint64_t n_experts, n_expert_tensors;
 };
 
-static struct counts count(const struct gguf_convert *c)
+static struct counts count_weights(const struct gguf_convert *c)
 {
     struct counts n = { 0, 0, 0, 0, 0 };
     for (size_t i = 0; i < c->n_tensors; i++) {
@@ -195,8 +195,10 @@ static enum gguf_status read_card(struct general *g, struct gguf_error *err)
 }
 
 /* A list of licences is one text. */
-static enum gguf_status join(struct general *g, const struct gg_card_pair *p,
-                             struct gguf_str *out, struct gguf_error *err)
+static enum gguf_status join_licences(struct general *g,
+                                      const struct gg_card_pair *p,
+                                      struct gguf_str *out,
+                                      struct gguf_error *err)
 {
     size_t n = 0, at = 0;
     for (size_t i = 0; i < p->n; i++)
@@ -226,12 +228,12 @@ static enum gguf_status take_card(struct general *g, struct gguf_error *err)
             if (!p->is_list)
                 g->field[f] = p->item[0];
             else if (f == F_LICENSE)
-                GG_TRY(join(g, p, &g->field[f], err));
+                GG_TRY(join_licences(g, p, &g->field[f], err));
         }
     return GGUF_OK;
 }
 
-static void fill(struct general *g, size_t field, const char *text)
+static void fill_field(struct general *g, size_t field, const char *text)
 {
     if (text && !g->field[field].size)
         g->field[field] = gg_str_z(text);
@@ -251,12 +253,12 @@ static enum gguf_status take_name(struct general *g, struct gguf_str id,
         return gg_error_set_nomem(err, id.size);
     if (n.organization && !(of = gg_card_title(a, n.organization)))
         return gg_error_set_nomem(err, id.size);
-    fill(g, F_NAME, name);
-    fill(g, F_ORGANIZATION, of);
-    fill(g, F_BASENAME, n.basename);
-    fill(g, F_FINETUNE, n.finetune);
-    fill(g, F_VERSION, n.version);
-    fill(g, F_SIZE_LABEL, n.size_label);
+    fill_field(g, F_NAME, name);
+    fill_field(g, F_ORGANIZATION, of);
+    fill_field(g, F_BASENAME, n.basename);
+    fill_field(g, F_FINETUNE, n.finetune);
+    fill_field(g, F_VERSION, n.version);
+    fill_field(g, F_SIZE_LABEL, n.size_label);
     return GGUF_OK;
 }
 
@@ -434,7 +436,7 @@ enum gguf_status gg_convert_general(struct gguf_convert *c,
                                     struct gguf_error *err)
 {
     struct general g = { .c = c };
-    const struct counts n = count(c);
+    const struct counts n = count_weights(c);
     char label[64];
     g.n_params = c->is_adapter ? -n.all : n.all;
     make_label(&n, label);
@@ -442,7 +444,7 @@ enum gguf_status gg_convert_general(struct gguf_convert *c,
         GG_TRY(read_card(&g, err));
     GG_TRY(take_card(&g, err));
     GG_TRY(take_names(&g, err));
-    fill(&g, F_SIZE_LABEL, label);
+    fill_field(&g, F_SIZE_LABEL, label);
     GG_TRY(gguf_meta_create(&g.meta, c->p.allocator, err));
     const enum gguf_status st = set_all(&g, err);
     struct gguf_meta *old = c->meta;

@@ -17,7 +17,7 @@ struct faults {
     char first[400];
 };
 
-static int note(void *user, const struct gguf_finding *f)
+static int note_finding(void *user, const struct gguf_finding *f)
 {
     struct faults *s = user;
     if (f->severity == GGUF_SEVERITY_ERROR && !s->n++)
@@ -36,7 +36,7 @@ static enum gguf_status verify_with(const struct gguf_convert *c,
     for (size_t i = 0; i < gguf_meta_n_kv(more) && st == GGUF_OK; i++)
         st = gguf_meta_set_kv(m, NULL, gguf_meta_kv(more, i), err);
     if (st == GGUF_OK)
-        st = gguf_file_verify_meta(c->plan, m, NULL, note, s, err);
+        st = gguf_file_verify_meta(c->plan, m, NULL, note_finding, s, err);
     gguf_meta_destroy(m);
     return st;
 }
@@ -56,7 +56,7 @@ enum gguf_status gg_convert_check(struct gguf_convert *c,
     if (more)
         GG_TRY(verify_with(c, more, &s, err));
     else
-        GG_TRY(gguf_file_verify(c->plan, NULL, note, &s, err));
+        GG_TRY(gguf_file_verify(c->plan, NULL, note_finding, &s, err));
     c->is_checked = true;
     if (s.n > 1)
         snprintf(more_of, sizeof more_of, " (the first of %zu faults)", s.n);

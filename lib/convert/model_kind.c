@@ -32,7 +32,7 @@ bool gg_convert_is_headless(const struct gguf_convert *c)
 }
 
 /* The kind, and how it was told. */
-static void tell(struct gguf_convert *c)
+static void tell_kind(struct gguf_convert *c)
 {
     const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));
     struct gguf_convert_summary *s = &c->summary;
@@ -65,6 +65,6 @@ enum gguf_status gg_convert_tell_kind(struct gguf_convert *c,
     if (!c->summary.class_name)
         return gg_error_set_nomem(err, name.size + 1);
     if (!c->summary.kind)
-        tell(c);
+        tell_kind(c);
     return GGUF_OK;
 }

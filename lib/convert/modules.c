@@ -105,9 +105,9 @@ static enum gguf_status read_dense(const struct step *s, unsigned no,
 /* ---- the steps ---- */
 
 /* A JSON text of the folder: json->root is NULL if it is not there. */
-static enum gguf_status read(struct gguf_convert *c, const char *name,
-                             struct gg_mapfile *m, struct gg_json *json,
-                             struct gguf_error *err)
+static enum gguf_status read_text(struct gguf_convert *c, const char *name,
+                                  struct gg_mapfile *m, struct gg_json *json,
+                                  struct gguf_error *err)
 {
     bool there;
     GG_TRY(gg_convert_map(c, name, m, &there, err));
@@ -144,7 +144,7 @@ static enum gguf_status read_step(struct step *s, int dense,
 {
     struct gg_mapfile m = { .fd = -1 };
     struct gg_json json = { .root = NULL };
-    enum gguf_status st = read(s->c, s->config, &m, &json, err);
+    enum gguf_status st = read_text(s->c, s->config, &m, &json, err);
     s->root = json.root;
     if (st == GGUF_OK && !json.root)
         st = gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
@@ -216,7 +216,7 @@ enum gguf_status gg_convert_modules(struct gguf_convert *c,
 {
     struct gg_mapfile m = { .fd = -1 };
     struct gg_json json = { .root = NULL };
-    enum gguf_status st = read(c, "modules.json", &m, &json, err);
+    enum gguf_status st = read_text(c, "modules.json", &m, &json, err);
     if (st == GGUF_OK && json.root)
         st = read_steps(c, &json, err);
     gg_json_fini(&json);

@@ -97,8 +97,8 @@ static void compare_segment(const char *of_class, const char *prefix,
 }
 
 /* Does name lack prefix, by its first segment? */
-static bool lacks(const struct gguf_convert *c, const char *name,
-                  const char *prefix)
+static bool lacks_prefix(const struct gguf_convert *c, const char *name,
+                         const char *prefix)
 {
     const struct gg_convert_arch *a = c->arch;
     const size_t n = strcspn(name, ".");
@@ -123,7 +123,7 @@ bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
         memmove(out, out + n, size - n + 1);
         size -= n;
     }
-    if (!k || !lacks(c, out, c->added))
+    if (!k || !lacks_prefix(c, out, c->added))
         return true;
     if (size + k >= GG_CONVERT_NAME)
         return false;

@@ -36,7 +36,7 @@
 
 enum tied { TIED_UNSAID, TIED_NO, TIED_YES, TIED_BOTH };
 
-static enum tied said(const struct gguf_convert *c)
+static enum tied said_tied(const struct gguf_convert *c)
 {
     static const char name[] = "tie_word_embeddings";
     const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
@@ -61,7 +61,7 @@ static bool says_otherwise(const struct gguf_convert *c)
 bool gg_convert_is_tied(const struct gguf_convert *c)
 {
     const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));
-    const enum tied tied = said(c);
+    const enum tied tied = said_tied(c);
     return tied == TIED_YES || (!tied && c->arch->ties) ||
            (a && a->output == GG_OUTPUT_EMBD);
 }
@@ -134,7 +134,7 @@ static enum gguf_status settle_own(struct gguf_convert *c,
                                    const struct gg_convert_item *embedding,
                                    bool can_own, struct gguf_error *err)
 {
-    const enum tied tied = said(c);
+    const enum tied tied = said_tied(c);
     const bool is_tied = tied == TIED_YES || (!tied && c->arch->ties);
     const uint32_t from = own->from;
     struct gg_str_esc e;
@@ -172,7 +172,7 @@ static enum gguf_status settle_own(struct gguf_convert *c,
 static enum gguf_status settle_none(struct gguf_convert *c,
                                     struct gguf_error *err)
 {
-    const enum tied tied = said(c);
+    const enum tied tied = said_tied(c);
     struct gg_str_esc e;
     if (tied == TIED_YES || (!tied && c->arch->ties) || has_no_words(c))
         return GGUF_OK;

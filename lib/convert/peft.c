@@ -22,24 +22,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct gg_json *json(const struct gguf_convert *c)
+static const struct gg_json *adapter_json(const struct gguf_convert *c)
 {
     return &c->adapter.json;
 }
 
-static enum gguf_status refuse(const struct gguf_convert *c, const char *name,
-                               const char *what, struct gguf_error *err)
+static enum gguf_status refuse_member(const struct gguf_convert *c,
+                                      const char *name, const char *what,
+                                      struct gguf_error *err)
 {
-    const json_t *v = json_object_get(json(c)->root, name);
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(json(c), v),
+    const json_t *v = json_object_get(adapter_json(c)->root, name);
+    return gg_error_set(err, GGUF_E_UNSUPPORTED,
+                        gg_json_place(adapter_json(c), v),
                         "adapter_config.json: %s: %s", name, what);
 }
 
 /* Is the member there, and neither null, false, empty nor this text? */
-static bool says(const struct gguf_convert *c, const char *name,
-                 const char *nothing)
+static bool says_member(const struct gguf_convert *c, const char *name,
+                        const char *nothing)
 {
-    const json_t *v = json_object_get(json(c)->root, name);
+    const json_t *v = json_object_get(adapter_json(c)->root, name);
     struct gguf_str s;
     if (!v || json_is_null(v) || json_is_false(v))
         return false;
@@ -60,7 +62,7 @@ static enum gguf_status refuse_kind(const struct gguf_convert *c,
              "%s; merge the adapter into its model (PEFT's "
              "merge_and_unload()) and convert that",
              what);
-    return refuse(c, name, text, err);
+    return refuse_member(c, name, text, err);
 }
 
 static enum gguf_status check_config(const struct gguf_convert *c,
@@ -80,18 +82,20 @@ static enum gguf_status check_config(const struct gguf_convert *c,
         { "target_parameters", NULL,
           "pairs of parameters that are no modules are not read" },
     };
-    const json_t *kind = json_object_get(json(c)->root, "fine_tune_type");
-    if (kind && !json_object_get(json(c)->root, "peft_type"))
+    const json_t *kind =
+        json_object_get(adapter_json(c)->root, "fine_tune_type");
+    if (kind && !json_object_get(adapter_json(c)->root, "peft_type"))
         return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                            gg_json_place(json(c), kind),
+                            gg_json_place(adapter_json(c), kind),
                             "adapter_config.json: the adapter is one of MLX "
                             "(fine_tune_type), which is not read: "
                             "mlx_lm.fuse merges it into its model, and that "
                             "can be converted");
     for (size_t i = 0; i < GG_LEN(others); i++)
-        if (says(c, others[i].name, others[i].nothing))
+        if (says_member(c, others[i].name, others[i].nothing))
             return refuse_kind(c, others[i].name, others[i].what, err);
-    if (says(c, "use_rslora", NULL) && says(c, "rank_pattern", NULL))
+    if (says_member(c, "use_rslora", NULL) &&
+        says_member(c, "rank_pattern", NULL))
         return refuse_kind(c, "rank_pattern",
                            "with use_rslora each rank has another alpha", err);
     return GGUF_OK;
@@ -156,7 +160,8 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
     struct gg_dir own = c->folder, base = own;
     struct gguf_str name = GG_STR("");
     (void)gg_json_str(
-        json_object_get(json(c)->root, "base_model_name_or_path"), &name);
+        json_object_get(adapter_json(c)->root, "base_model_name_or_path"),
+        &name);
     if (!c->p.base)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "an adapter: --base says which model it is for "
@@ -340,10 +345,11 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
     GG_TRY(check_pairs(c, &rank, err));
     GG_TRY(check_left(c, err));
     note_tied(c);
-    if (!gg_json_num(json_object_get(json(c)->root, "lora_alpha"), &alpha) ||
+    if (!gg_json_num(json_object_get(adapter_json(c)->root, "lora_alpha"),
+                     &alpha) ||
         !(alpha > 0) || !isfinite((float)alpha))
-        return refuse(c, "lora_alpha", "not a number above 0", err);
-    if (says(c, "use_rslora", NULL))
+        return refuse_member(c, "lora_alpha", "not a number above 0", err);
+    if (says_member(c, "use_rslora", NULL))
         alpha *= sqrt((double)rank);
     GG_TRY(
         gguf_meta_set_f32(c->meta, "adapter.lora.alpha", (float)alpha, err));

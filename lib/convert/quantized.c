@@ -22,8 +22,8 @@ struct method {
     struct gg_packed_config packed;
 };
 
-static enum gguf_status refuse(const struct method *m, const char *name,
-                               struct gguf_error *err)
+static enum gguf_status refuse_method(const struct method *m, const char *name,
+                                      struct gguf_error *err)
 {
     const json_t *v = json_object_get(m->config, name);
     struct gguf_str text;
@@ -65,10 +65,10 @@ static enum gguf_status use_gptq(struct method *m, struct gguf_error *err)
     int64_t bits;
     struct gguf_str format = GG_STR("gptq");
     if (!is_one(m, "checkpoint_format", formats))
-        return refuse(m, "checkpoint_format", err);
+        return refuse_method(m, "checkpoint_format", err);
     if (!gg_json_int(json_object_get(m->config, "bits"), &bits) ||
         (bits != 2 && bits != 3 && bits != 4 && bits != 8))
-        return refuse(m, "bits", err);
+        return refuse_method(m, "bits", err);
     (void)gg_json_str(json_object_get(m->config, "checkpoint_format"),
                       &format);
     m->packed.form = GG_PACKED_GPTQ;
@@ -83,9 +83,9 @@ static enum gguf_status use_awq(struct method *m, struct gguf_error *err)
     static const char *const versions[] = { "gemm", "GEMM", NULL };
     int64_t bits;
     if (!is_one(m, "version", versions))
-        return refuse(m, "version", err);
+        return refuse_method(m, "version", err);
     if (!gg_json_int(json_object_get(m->config, "bits"), &bits) || bits != 4)
-        return refuse(m, "bits", err);
+        return refuse_method(m, "bits", err);
     m->packed.form = GG_PACKED_AWQ;
     m->packed.bits = 4;
     use_group(m, m->config);
@@ -135,7 +135,7 @@ static enum gguf_status use_compressed(struct method *m,
     if (json_object_size(json_object_get(m->config, "config_groups")) > 1)
         m->packed.group = 0;
     if (!json_is_string(json_object_get(m->config, "format")))
-        return refuse(m, "format", err);
+        return refuse_method(m, "format", err);
     if (is_one(m, "format", nvfp4))
         return gg_nibbles_join(m->c->from, GG_NIBBLES_NVFP4_PACK, err);
     const json_t *block = json_object_get(weights, "block_structure");
@@ -152,7 +152,7 @@ static enum gguf_status use_compressed(struct method *m,
     else if (is_one(m, "format", bytes) || is_one(m, "format", either))
         m->packed.form = GG_PACKED_INT;
     else
-        return refuse(m, "format", err);
+        return refuse_method(m, "format", err);
     return gg_packed_join(m->c->from, &m->packed, err);
 }
 
@@ -169,7 +169,7 @@ static enum gguf_status use_modelopt(struct method *m, struct gguf_error *err)
     static const char *const algos[] = { "NVFP4", "FP8", NULL };
     if (!json_is_string(json_object_get(m->config, "quant_algo")) ||
         !is_one(m, "quant_algo", algos))
-        return refuse(m, "quant_algo", err);
+        return refuse_method(m, "quant_algo", err);
     return gg_nibbles_join(m->c->from, GG_NIBBLES_NVFP4, err);
 }
 
@@ -199,7 +199,7 @@ static void pass_over(struct gguf_convert *c)
                 c->from->tensor[i].is_part = true;
 }
 
-static enum gguf_status use(struct method *m, struct gguf_error *err)
+static enum gguf_status use_method(struct method *m, struct gguf_error *err)
 {
     struct gguf_str name = GG_STR("");
     (void)gg_json_str(json_object_get(m->config, "quant_method"), &name);
@@ -209,7 +209,7 @@ static enum gguf_status use(struct method *m, struct gguf_error *err)
             pass_over(m->c);
             return GGUF_OK;
         }
-    return refuse(m, "quant_method", err);
+    return refuse_method(m, "quant_method", err);
 }
 
 /* Refuse weights of MLX, whose config.json has group_size and bits, and no
@@ -274,7 +274,7 @@ enum gguf_status gg_convert_quantized(struct gguf_convert *c,
     };
     GG_TRY(refuse_mlx(c, err));
     if (json_is_object(m.config)) {
-        GG_TRY(use(&m, err));
+        GG_TRY(use_method(&m, err));
     } else if (has_scales(c)) {
         struct gg_mapfile map = { .fd = -1 };
         struct gg_json json = { .root = NULL };

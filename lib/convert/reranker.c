@@ -47,7 +47,7 @@ struct verdict {
 
 /* ---- texts ---- */
 
-static bool has(struct gguf_str text, const char *word)
+static bool has_word(struct gguf_str text, const char *word)
 {
     const size_t n = strlen(word);
     for (; text.size >= n; text.data++, text.size--)
@@ -58,7 +58,8 @@ static bool has(struct gguf_str text, const char *word)
 
 static bool is_named_so(struct gguf_str name)
 {
-    return has(name, "qwen3-reranker") || has(name, "qwen3-vl-reranker");
+    return has_word(name, "qwen3-reranker") ||
+           has_word(name, "qwen3-vl-reranker");
 }
 
 /* A JSON text of the folder; json->root is NULL if it is not there. */
@@ -181,11 +182,11 @@ static bool asks_so(const json_t *of)
 {
     struct gguf_str text;
     if (gg_json_str(of, &text))
-        return has(text, asks);
+        return has_word(text, asks);
     for (size_t i = 0; i < json_array_size(of); i++)
         if (gg_json_str(json_object_get(json_array_get(of, i), "template"),
                         &text) &&
-            has(text, asks))
+            has_word(text, asks))
             return true;
     return false;
 }
@@ -209,9 +210,9 @@ static enum gguf_status by_template(struct gguf_convert *c, struct verdict *v,
         struct gg_mapfile m = { .fd = -1 };
         GG_TRY(gg_convert_map(c, files[i], &m, &there, err));
         if (there)
-            v->is_one =
-                has((struct gguf_str){ (const char *)m.data, (size_t)m.size },
-                    asks);
+            v->is_one = has_word(
+                (struct gguf_str){ (const char *)m.data, (size_t)m.size },
+                asks);
         gg_mapfile_close(&m);
     }
     snprintf(v->by, sizeof v->by, "its chat template");
@@ -275,8 +276,8 @@ static enum gguf_status note_heading(struct gguf_convert *c,
     bool there;
     GG_TRY(gg_convert_map(c, "README.md", &m, &there, err));
     const struct gguf_str text = { (const char *)m.data, (size_t)m.size };
-    if (there &&
-        (has(text, "# qwen3-reranker") || has(text, "# qwen3-vl-reranker")))
+    if (there && (has_word(text, "# qwen3-reranker") ||
+                  has_word(text, "# qwen3-vl-reranker")))
         gg_convert_warn(c,
                         "README.md has a heading of a reranker, and nothing "
                         "else says that this is one: taken for a language "
@@ -285,8 +286,9 @@ static enum gguf_status note_heading(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-static enum gguf_status judge(struct gguf_convert *c, struct verdict *v,
-                              struct gguf_error *err)
+static enum gguf_status judge_reranker(struct gguf_convert *c,
+                                       struct verdict *v,
+                                       struct gguf_error *err)
 {
     static enum gguf_status (*const steps[])(
         struct gguf_convert * c, struct verdict * v,
@@ -335,8 +337,9 @@ static bool has_tensor(const struct gguf_convert *c, const char *end)
 }
 
 /* Have config.json say what rows compute with. */
-static enum gguf_status say(struct gguf_convert *c, const struct verdict *v,
-                            struct gguf_error *err)
+static enum gguf_status say_reranker(struct gguf_convert *c,
+                                     const struct verdict *v,
+                                     struct gguf_error *err)
 {
     static const char *const word[] = { "yes", "no" };
     int64_t number[GG_LEN(word)] = { v->yes, v->no }, rows;
@@ -408,12 +411,12 @@ enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
         v.is_one = true;
         snprintf(v.by, sizeof v.by, "its class");
     } else {
-        GG_TRY(judge(c, &v, err));
+        GG_TRY(judge_reranker(c, &v, err));
     }
     if (!v.is_one)
         return GGUF_OK;
     c->summary.kind = "reranker";
     c->summary.reason = gg_mem_arena_strndup(&c->arena, v.by, strlen(v.by));
-    return c->summary.reason ? say(c, &v, err)
+    return c->summary.reason ? say_reranker(c, &v, err)
                              : gg_error_set_nomem(err, sizeof v.by);
 }

@@ -21,8 +21,8 @@
     "rope_parameters.full_attention." NAME " rope_parameters." NAME           \
     " rope_scaling." NAME
 
-static bool number(const struct gguf_convert *c, const char *names,
-                   double *out)
+static bool get_number(const struct gguf_convert *c, const char *names,
+                       double *out)
 {
     const json_t *v = gg_convert_get(c, names);
     return gg_json_num(json_is_array(v) ? json_array_get(v, 0) : v, out);
@@ -39,10 +39,10 @@ static int64_t n_rotary(const struct gguf_convert *c)
             return 0;
         head = width / heads;
     }
-    if (number(c,
-               "partial_rotary_factor rope_pct rotary_pct "
-               "rope_parameters.partial_rotary_factor",
-               &part) &&
+    if (get_number(c,
+                   "partial_rotary_factor rope_pct rotary_pct "
+                   "rope_parameters.partial_rotary_factor",
+                   &part) &&
         !(part > 0 && part <= 1))
         part = 1;
     return (int64_t)(part * (double)head);
@@ -86,11 +86,11 @@ static enum gguf_status add_llama3(struct gguf_convert *c,
     const int64_t n =
         part > 0 && part <= 1 ? (int64_t)(part * (double)all) : all;
     double x[4096];
-    (void)number(c, IN("rope_theta") " rope_theta", &base);
-    (void)number(c, IN("factor"), &factor);
-    (void)number(c, IN("low_freq_factor"), &low);
-    (void)number(c, IN("high_freq_factor"), &high);
-    (void)number(c, IN("original_max_position_embeddings"), &old);
+    (void)get_number(c, IN("rope_theta") " rope_theta", &base);
+    (void)get_number(c, IN("factor"), &factor);
+    (void)get_number(c, IN("low_freq_factor"), &low);
+    (void)get_number(c, IN("high_freq_factor"), &high);
+    (void)get_number(c, IN("original_max_position_embeddings"), &old);
     if (n < 1 || all > 4096 || !(low > 0) || !(high > low) || !(factor > 0))
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
                             "config.json: rope_scaling of type llama3 has "
@@ -132,7 +132,7 @@ static enum gguf_status copy_f32(struct gguf_convert *c, const char *names,
 {
     char buf[128];
     double x;
-    if (!number(c, names, &x))
+    if (!get_number(c, names, &x))
         return GGUF_OK;
     return gguf_meta_set_f32(c->meta, gg_convert_key(c, key, buf), (float)x,
                              err);
@@ -176,7 +176,7 @@ static enum gguf_status add_scaling(struct gguf_convert *c, const char *type,
     char buf[128];
     int64_t old;
     double factor = NAN;
-    (void)number(c, IN("factor"), &factor);
+    (void)get_number(c, IN("factor"), &factor);
     if (!(factor > 0) || !isfinite((float)factor))
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
                             "config.json: rope_scaling of type %s has no "
@@ -227,8 +227,8 @@ static enum gguf_status add_proportional(struct gguf_convert *c,
 {
     double part = 1, factor = 1, x[4096];
     int64_t head = 0, width = 0, heads = 0;
-    (void)number(c, IN("partial_rotary_factor"), &part);
-    (void)number(c, IN("factor"), &factor);
+    (void)get_number(c, IN("partial_rotary_factor"), &part);
+    (void)get_number(c, IN("factor"), &factor);
     if (!gg_convert_count(c, "global_head_dim head_dim", &head) &&
         gg_convert_count(c, "hidden_size n_embd", &width) &&
         gg_convert_count(c, "num_attention_heads n_head", &heads))

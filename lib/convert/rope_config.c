@@ -68,9 +68,9 @@ static bool is_whole_number(const char *text, double *out)
 }
 
 /* A member that is a number in quotes becomes that number. */
-static enum gguf_status unquote(struct gguf_convert *c, json_t *o,
-                                const char *where, const char *name,
-                                struct gguf_error *err)
+static enum gguf_status unquote_number(struct gguf_convert *c, json_t *o,
+                                       const char *where, const char *name,
+                                       struct gguf_error *err)
 {
     const json_t *v = json_object_get(o, name);
     struct gguf_str text;
@@ -179,7 +179,7 @@ static enum gguf_status settle_object(struct gguf_convert *c, json_t *o,
                                       struct gguf_error *err)
 {
     for (size_t i = 0; i < GG_LEN(numbers); i++)
-        GG_TRY(unquote(c, o, where, numbers[i], err));
+        GG_TRY(unquote_number(c, o, where, numbers[i], err));
     return settle_type(c, o, where, err);
 }
 
@@ -222,8 +222,9 @@ static bool is_part_of(const json_t *a, const json_t *b)
 }
 
 /* Both are there: rope_scaling counts. */
-static enum gguf_status join(struct gguf_convert *c, json_t *scaling,
-                             json_t **parameters, struct gguf_error *err)
+static enum gguf_status join_scaling(struct gguf_convert *c, json_t *scaling,
+                                     json_t **parameters,
+                                     struct gguf_error *err)
 {
     json_t *full = json_object_get(*parameters, kinds[0].kind);
     const bool nested = is_nested(*parameters);
@@ -274,7 +275,7 @@ enum gguf_status gg_convert_settle_rope(struct gguf_convert *c,
     json_t *scaling, *parameters;
     drop_outer(c);
     for (size_t i = 0; i < GG_LEN(bases); i++)
-        GG_TRY(unquote(c, c->config, "", bases[i], err));
+        GG_TRY(unquote_number(c, c->config, "", bases[i], err));
     GG_TRY(find_object(c, "rope_scaling", &scaling, err));
     GG_TRY(find_object(c, "rope_parameters", &parameters, err));
     if (scaling) {
@@ -284,7 +285,7 @@ enum gguf_status gg_convert_settle_rope(struct gguf_convert *c,
                 settle_base(c, scaling, "rope_scaling.", bases[i], !i, err));
     }
     if (scaling && parameters)
-        GG_TRY(join(c, scaling, &parameters, err));
+        GG_TRY(join_scaling(c, scaling, &parameters, err));
     if (parameters && !is_nested(parameters)) {
         GG_TRY(settle_object(c, parameters, "rope_parameters.", err));
         for (size_t i = 0; i < GG_LEN(bases); i++)

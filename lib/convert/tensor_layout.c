@@ -16,8 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-static enum gguf_status fail(const struct gg_convert_view *v, const char *why,
-                             struct gguf_error *err)
+static enum gguf_status refuse_view(const struct gg_convert_view *v,
+                                    const char *why, struct gguf_error *err)
 {
     struct gg_str_esc e;
     return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET, "tensor '%s' %s",
@@ -47,7 +47,7 @@ static enum gguf_status see_turned(struct gg_convert_view *v,
         return GGUF_OK;
     if (v->from->n_dims > 2 || !gg_convert_count(v->c, names, &heads) ||
         rows % (2 * heads))
-        return fail(v, "has no rows of whole heads", err);
+        return refuse_view(v, "has no rows of whole heads", err);
     const uint64_t half = (uint64_t)(rows / heads / 2);
     unsigned n = 0;
     if (v->from->n_dims > 1) {
@@ -77,12 +77,13 @@ static enum gguf_status rope_k(struct gg_convert_view *v,
                       err);
 }
 
-static enum gguf_status turn(struct gg_convert_view *v, struct gguf_error *err)
+static enum gguf_status transpose_view(struct gg_convert_view *v,
+                                       struct gguf_error *err)
 {
     if (v->n_dims == 1) /* its bias */
         return GGUF_OK;
     if (v->n_dims != 2)
-        return fail(v, "is not a matrix", err);
+        return refuse_view(v, "is not a matrix", err);
     v->ne[0] = v->from->ne[1];
     v->ne[1] = v->from->ne[0];
     v->part.ne[0] = (uint64_t)v->ne[0];
@@ -92,8 +93,8 @@ static enum gguf_status turn(struct gg_convert_view *v, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status squeeze(struct gg_convert_view *v,
-                                struct gguf_error *err)
+static enum gguf_status squeeze_view(struct gg_convert_view *v,
+                                     struct gguf_error *err)
 {
     unsigned n = 0;
     (void)err;
@@ -116,7 +117,7 @@ static enum gguf_status neg_half(struct gg_convert_view *v,
     int64_t head;
     if (v->n_dims != 2 || !gg_convert_count(v->c, "head_dim", &head) ||
         head % 2 || v->ne[1] % head)
-        return fail(v, "has no rows of whole heads", err);
+        return refuse_view(v, "has no rows of whole heads", err);
     v->part.run = (uint64_t)(head / 2) * (uint64_t)v->ne[0];
     return GGUF_OK;
 }
@@ -126,8 +127,8 @@ static enum gguf_status neg_half(struct gg_convert_view *v,
 
 /* Row 2 j + i of what turns of a head becomes row j of its half i; what does
  * not turn comes after it. */
-static enum gguf_status halves(struct gg_convert_view *v,
-                               struct gguf_error *err)
+static enum gguf_status view_halves(struct gg_convert_view *v,
+                                    struct gguf_error *err)
 {
     static const char size[] = "head_dim|(hidden_size//num_attention_heads)";
     static const char part[] =
@@ -138,7 +139,7 @@ static enum gguf_status halves(struct gg_convert_view *v,
     const uint64_t row = d ? (uint64_t)v->ne[0] : 1, rows = (uint64_t)v->ne[d];
     if (d > 1 || !(turn >= 2) || turn > all || all > (double)rows ||
         fmod(turn, 2) != 0 || rows % (uint64_t)all)
-        return fail(v, "has no rows of whole heads", err);
+        return refuse_view(v, "has no rows of whole heads", err);
     const uint64_t head = (uint64_t)all * row, half = (uint64_t)turn / 2;
     v->part.n_dims = 3;
     v->part.ne[0] = row;
@@ -154,57 +155,60 @@ static enum gguf_status halves(struct gg_convert_view *v,
     v->times = rows / (uint64_t)all;
     v->every = head;
     if (v->times > MOST_HEADS)
-        return fail(v, "has too many heads", err);
+        return refuse_view(v, "has too many heads", err);
     return GGUF_OK;
 }
 
 /* Half no of the rows. */
-static enum gguf_status half(struct gg_convert_view *v, int no,
-                             struct gguf_error *err)
+static enum gguf_status view_half(struct gg_convert_view *v, int no,
+                                  struct gguf_error *err)
 {
     const unsigned d = v->n_dims > 1 ? 1 : 0;
     if (v->ne[d] % 2)
-        return fail(v, "has an odd number of rows: it has no halves", err);
+        return refuse_view(v, "has an odd number of rows: it has no halves",
+                           err);
     v->ne[d] /= 2;
     v->part.ne[d] /= 2;
     v->part.first = no ? v->part.ne[d] * v->part.step[d] : 0;
     return GGUF_OK;
 }
 
-static enum gguf_status half_1(struct gg_convert_view *v,
-                               struct gguf_error *err)
+static enum gguf_status view_half_1(struct gg_convert_view *v,
+                                    struct gguf_error *err)
 {
-    return half(v, 0, err);
+    return view_half(v, 0, err);
 }
 
-static enum gguf_status half_2(struct gg_convert_view *v,
-                               struct gguf_error *err)
+static enum gguf_status view_half_2(struct gg_convert_view *v,
+                                    struct gguf_error *err)
 {
-    return half(v, 1, err);
+    return view_half(v, 1, err);
 }
 
 /* Tokens that have no row: those of pictures and sounds, whose vectors come
  * from elsewhere. */
-static enum gguf_status fill(struct gg_convert_view *v, struct gguf_error *err)
+static enum gguf_status fill_rows(struct gg_convert_view *v,
+                                  struct gguf_error *err)
 {
     int64_t rows;
     if (v->n_dims != 2)
-        return fail(v, "is no matrix", err);
+        return refuse_view(v, "is no matrix", err);
     if (!gg_convert_count(v->c, "vocab_size", &rows) || rows <= v->ne[1])
         return GGUF_OK;
     if (rows / 2 - GG_CONVERT_MORE_TOKENS > v->ne[1] ||
         gg_ckd_mul(&v->n_zeros, (uint64_t)(rows - v->ne[1]),
                    (uint64_t)v->ne[0]))
-        return fail(v, "has more rows than can be, by vocab_size", err);
+        return refuse_view(v, "has more rows than can be, by vocab_size", err);
     v->ne[1] = rows;
     return GGUF_OK;
 }
 
 /* softmax(x, 0) is the sigmoid of x. */
-static enum gguf_status pair(struct gg_convert_view *v, struct gguf_error *err)
+static enum gguf_status pair_row(struct gg_convert_view *v,
+                                 struct gguf_error *err)
 {
     if (v->n_dims != 2)
-        return fail(v, "is no matrix", err);
+        return refuse_view(v, "is no matrix", err);
     if (v->ne[1] == 1) {
         v->n_zeros = (uint64_t)v->ne[0];
         v->ne[1] = 2;
@@ -223,8 +227,8 @@ static enum gguf_status is_index(struct gg_convert_view *v,
 /* The mean of the magnitudes of all, by which they are divided, rounded, and
  * multiplied again, as those compute it who train so (utils_quant.py of
  * 1bitLLM/bitnet_b1_58-3B). They are read here, once. */
-static enum gguf_status ternary(struct gg_convert_view *v,
-                                struct gguf_error *err)
+static enum gguf_status scale_ternary(struct gg_convert_view *v,
+                                      struct gguf_error *err)
 {
     enum { CHUNK = 4096 };
     float x[CHUNK];
@@ -247,7 +251,7 @@ static enum gguf_status ternary(struct gg_convert_view *v,
     }
     const double mean = sum / (double)n;
     if (!isfinite(mean))
-        return fail(v, "has numbers that are not finite", err);
+        return refuse_view(v, "has numbers that are not finite", err);
     v->part.scale[0] = 1 / (float)(mean > 1e-5 ? mean : 1e-5);
     v->part.after = 1 / v->part.scale[0];
     return GGUF_OK;
@@ -294,20 +298,21 @@ static const struct {
     [GG_HOW_ROPE_Q] = { "rows of heads from halves to pairs", rope_q, NULL },
     [GG_HOW_ROPE_K] = { "rows of heads from halves to pairs", rope_k, NULL },
     [GG_HOW_PLUS_1] = { "1 added", NULL, plus_1 },
-    [GG_HOW_TURN] = { "transposed", turn, NULL },
-    [GG_HOW_SQUEEZE] = { "dimensions of one left out", squeeze, NULL },
-    [GG_HOW_NEG_EXP] = { "-exp(x)", squeeze, neg_exp },
-    [GG_HOW_HALF_1] = { "first half of the rows", half_1, NULL },
-    [GG_HOW_HALF_2] = { "second half of the rows", half_2, NULL },
+    [GG_HOW_TURN] = { "transposed", transpose_view, NULL },
+    [GG_HOW_SQUEEZE] = { "dimensions of one left out", squeeze_view, NULL },
+    [GG_HOW_NEG_EXP] = { "-exp(x)", squeeze_view, neg_exp },
+    [GG_HOW_HALF_1] = { "first half of the rows", view_half_1, NULL },
+    [GG_HOW_HALF_2] = { "second half of the rows", view_half_2, NULL },
     [GG_HOW_PLUS_5TH] = { "1/5 added", NULL, plus_5th },
     [GG_HOW_PLUS_11TH] = { "1/5^1.5 added", NULL, plus_11th },
     [GG_HOW_NEG_HALF] = { "second halves of heads negated", neg_half, NULL },
     [GG_HOW_INDEX] = { "whole numbers of 32 bits", is_index, NULL },
-    [GG_HOW_TERNARY] = { "-1, 0 or 1 times their mean magnitude", ternary,
-                         round_3 },
-    [GG_HOW_HALVES] = { "rows of heads from pairs to halves", halves, NULL },
-    [GG_HOW_PAIR] = { "a row of zeros after a single one", pair, NULL },
-    [GG_HOW_FILL] = { "rows of zeros up to vocab_size", fill, NULL },
+    [GG_HOW_TERNARY] = { "-1, 0 or 1 times their mean magnitude",
+                         scale_ternary, round_3 },
+    [GG_HOW_HALVES] = { "rows of heads from pairs to halves", view_halves,
+                        NULL },
+    [GG_HOW_PAIR] = { "a row of zeros after a single one", pair_row, NULL },
+    [GG_HOW_FILL] = { "rows of zeros up to vocab_size", fill_rows, NULL },
 };
 
 /* A weight's pair: rows of B go where the weight's do. Of A nothing changes,
@@ -318,15 +323,16 @@ static enum gguf_status see_half(struct gg_convert_view *v,
 {
     const struct gg_convert_name *row = v->item->row;
     if (row->axes || row->scale)
-        return fail(v, "is of a weight that is made of more than one", err);
+        return refuse_view(v, "is of a weight that is made of more than one",
+                           err);
     if (v->n_dims != 2 || row->how == GG_HOW_PLUS_1 ||
         row->how == GG_HOW_NEG_EXP || row->how == GG_HOW_NEG_HALF ||
         row->how == GG_HOW_TERNARY || row->how == GG_HOW_INDEX ||
         row->how == GG_HOW_PAIR ||
         (row->how == GG_HOW_FILL && strcmp(row->to, "token_embd") != 0))
-        return fail(v, "is no half of a matrix's pair", err);
+        return refuse_view(v, "is no half of a matrix's pair", err);
     if (!strcmp(row->to, "token_embd"))
-        return v->item->half == GG_HALF_A ? turn(v, err) : GGUF_OK;
+        return v->item->half == GG_HALF_A ? transpose_view(v, err) : GGUF_OK;
     if (v->item->half == GG_HALF_A || row->how == GG_HOW_TURN ||
         row->how == GG_HOW_SQUEEZE || !hows[row->how].see)
         return GGUF_OK;
@@ -344,8 +350,8 @@ static enum gguf_status see_scale(struct gg_convert_view *v, const char *text,
         const double x = gg_convert_eval_n(v->c, text, n, v->item->layer);
         if (!isnan(x) && x != 1) {
             if (!isfinite((float)x) || (float)x == 0)
-                return fail(v, "has an impossible multiplier in config.json",
-                            err);
+                return refuse_view(
+                    v, "has an impossible multiplier in config.json", err);
             v->part.scale[k++] = (float)x;
         }
     }
@@ -372,10 +378,10 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
     for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
         v->ne[d] = 1;
     if (v->from->n_dims > GG_COMPOSED_DIMS || !v->from->n_elements)
-        return fail(v,
-                    v->from->n_elements ? "has too many dimensions"
-                                        : "has no elements",
-                    err);
+        return refuse_view(v,
+                           v->from->n_elements ? "has too many dimensions"
+                                               : "has no elements",
+                           err);
     see_all(v);
     if (v->item->half != GG_HALF_NONE)
         return see_half(v, err);
@@ -385,5 +391,6 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
         return hows[how].see ? hows[how].see(v, err) : GGUF_OK;
     return gg_convert_axes(v, v->item->row->axes)
                ? GGUF_OK
-               : fail(v, "has another shape than config.json says", err);
+               : refuse_view(v, "has another shape than config.json says",
+                             err);
 }

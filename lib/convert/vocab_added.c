@@ -109,9 +109,9 @@ static void note_rowless(const struct gg_convert_vocab *v)
 
 /* ---- tokens with a row ---- */
 
-static enum gguf_status add(struct gg_convert_vocab *v, const char *file,
-                            int64_t id, struct gguf_str text, bool special,
-                            struct gguf_error *err)
+static enum gguf_status add_token(struct gg_convert_vocab *v, const char *file,
+                                  int64_t id, struct gguf_str text,
+                                  bool special, struct gguf_error *err)
 {
     int64_t size;
     if (id < 0 || id >= GG_CONVERT_MOST_TOKENS)
@@ -150,8 +150,8 @@ static enum gguf_status add_object(struct gg_convert_vocab *v,
     if (!gg_json_str(json_object_get(o, "content"), &text))
         return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(&t->json, o),
                             "%s: an added token has no \"content\"", t->name);
-    return add(v, t->name, id, text,
-               json_is_true(json_object_get(o, "special")), err);
+    return add_token(v, t->name, id, text,
+                     json_is_true(json_object_get(o, "special")), err);
 }
 
 /* Digits. */
@@ -178,7 +178,7 @@ enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
         if (!gg_json_int(e, &id))
             return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(&t->json, e),
                                 "%s: an id that is not an integer", t->name);
-        GG_TRY(add(v, t->name, id, gg_str_z(key), false, err));
+        GG_TRY(add_token(v, t->name, id, gg_str_z(key), false, err));
     }
     t = &v->c->text[GG_CONVERT_TOKENIZER];
     json_array_foreach(json_object_get(t->json.root, "added_tokens"), i, e)

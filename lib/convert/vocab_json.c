@@ -17,17 +17,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct gg_json *json(const struct gg_convert_vocab *v)
+static const struct gg_json *tokenizer_json(const struct gg_convert_vocab *v)
 {
     return &v->c->text[GG_CONVERT_TOKENIZER].json;
 }
 
-static enum gguf_status fail(const struct gg_convert_vocab *v,
-                             const json_t *at, const char *what,
-                             struct gguf_error *err)
+static enum gguf_status refuse_value(const struct gg_convert_vocab *v,
+                                     const json_t *at, const char *what,
+                                     struct gguf_error *err)
 {
-    return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(json(v), at), "%s",
-                        what);
+    return gg_error_set(err, GGUF_E_VOCAB,
+                        gg_json_place(tokenizer_json(v), at), "%s", what);
 }
 
 const char *const gg_convert_vocab_later[] = { "model", "vocab", "merges",
@@ -80,18 +80,18 @@ enum gguf_status gg_convert_vocab_pieces(struct gg_convert_vocab *v,
     struct gg_index ix;
     int64_t n = 0;
     if (!json_is_object(vocab))
-        return fail(v, vocab, none, err);
+        return refuse_value(v, vocab, none, err);
     if (!gg_convert_count(v->c, "vocab_size", &n) ||
-        (uint64_t)n > json(v)->size / sizeof "\"\":0")
+        (uint64_t)n > tokenizer_json(v)->size / sizeof "\"\":0")
         n = 0; /* more than the text can have: it grows */
-    gg_json_scan_open(&s, json(v), vocab, &v->c->arena);
+    gg_json_scan_open(&s, tokenizer_json(v), vocab, &v->c->arena);
     enum gguf_status st = gg_convert_vocab_index(v, &ix, (size_t)n, err);
     while (st == GGUF_OK && gg_json_scan_more(&s))
         st = read_piece(v, &s, &ix, err);
     gg_index_fini(&ix);
     GG_TRY(st);
     GG_TRY(gg_json_scan_end(&s, err));
-    return v->n ? GGUF_OK : fail(v, vocab, none, err);
+    return v->n ? GGUF_OK : refuse_value(v, vocab, none, err);
 }
 
 /* ---- merges ---- */
@@ -149,8 +149,9 @@ static enum gguf_status read_merges(struct gg_convert_vocab *v,
     struct gg_json_scan s;
     size_t room = 0;
     if (!json_is_array(merges))
-        return fail(v, merges, "the model has no list \"merges\"", err);
-    gg_json_scan_open(&s, json(v), merges, &v->c->arena);
+        return refuse_value(v, merges, "the model has no list \"merges\"",
+                            err);
+    gg_json_scan_open(&s, tokenizer_json(v), merges, &v->c->arena);
     while (gg_json_scan_more(&s)) {
         if (v->n_merges == room) {
             void *p = gg_mem_grow(v->c->p.allocator, v->merge, &room,
@@ -236,7 +237,7 @@ const json_t *gg_convert_vocab_step(const json_t *section, const char *type)
 
 bool gg_convert_vocab_puts_blank(const struct gg_convert_vocab *v)
 {
-    const json_t *root = json(v)->root;
+    const json_t *root = tokenizer_json(v)->root;
     const json_t *meta = gg_convert_vocab_step(
         json_object_get(root, "pre_tokenizer"), "Metaspace");
     struct gguf_str s;
@@ -261,7 +262,8 @@ static enum gguf_status refuse_affix(const struct gg_convert_vocab *v,
     const json_t *affix = json_object_get(model, name);
     if (!gg_json_str(affix, &s) || !s.size)
         return GGUF_OK;
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(json(v), affix),
+    return gg_error_set(err, GGUF_E_UNSUPPORTED,
+                        gg_json_place(tokenizer_json(v), affix),
                         "the model has %s '%s', which no GGUF file of a BPE "
                         "says",
                         name, gg_str_esc(&e, s));
@@ -307,18 +309,18 @@ static const struct {
 enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
                                        struct gguf_error *err)
 {
-    const json_t *root = json(v)->root;
+    const json_t *root = tokenizer_json(v)->root;
     json_t *model = json_object_get(root, "model");
     struct gguf_str type;
     struct gg_str_esc e;
     if (!json_is_object(model))
-        return fail(v, model, "there is no object \"model\"", err);
+        return refuse_value(v, model, "there is no object \"model\"", err);
     if (!gg_json_str(json_object_get(model, "type"), &type))
         type = GG_STR("BPE"); /* older files do not say */
     for (size_t i = 0; i < GG_LEN(models); i++)
         if (gg_str_eqz(type, models[i].type))
             return models[i].read(v, root, model, err);
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(json(v), model),
-                        "a model of type '%s' is not converted",
-                        gg_str_esc(&e, type));
+    return gg_error_set(
+        err, GGUF_E_UNSUPPORTED, gg_json_place(tokenizer_json(v), model),
+        "a model of type '%s' is not converted", gg_str_esc(&e, type));
 }

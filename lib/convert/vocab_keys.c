@@ -74,8 +74,8 @@ int64_t gg_convert_vocab_find(const struct gg_convert_vocab *v,
 }
 
 /* As many tokens as the model has rows; those of no text get one. */
-static enum gguf_status fill(struct gg_convert_vocab *v,
-                             struct gguf_error *err)
+static enum gguf_status fill_tokens(struct gg_convert_vocab *v,
+                                    struct gguf_error *err)
 {
     int64_t size;
     char text[32];
@@ -206,8 +206,8 @@ static enum gguf_status read_file(struct gg_convert_vocab *v,
                                instead, GG_LEN(instead), err);
 }
 
-static enum gguf_status read(struct gg_convert_vocab *v,
-                             struct gguf_error *err)
+static enum gguf_status read_vocab(struct gg_convert_vocab *v,
+                                   struct gguf_error *err)
 {
     const char *name;
     struct gg_str_esc e;
@@ -228,7 +228,7 @@ static enum gguf_status read(struct gg_convert_vocab *v,
     GG_TRY(gg_convert_vocab_added(v, err));
     if (v->finish)
         GG_TRY(v->finish(v, err));
-    GG_TRY(fill(v, err));
+    GG_TRY(fill_tokens(v, err));
     if (v->unique)
         GG_TRY(gg_convert_in(name, check_unique(v, err), err));
     GG_TRY(set_meta(v, err));
@@ -257,7 +257,7 @@ enum gguf_status gg_convert_vocab(struct gguf_convert *c,
 {
     struct gg_convert_vocab v = { .c = c, .space_prefix = -1, .unk = -1 };
     limit_tokens(&v);
-    enum gguf_status st = read(&v, err);
+    enum gguf_status st = read_vocab(&v, err);
     gg_mem_free(c->p.allocator, v.token);
     gg_mem_free(c->p.allocator, v.score);
     gg_mem_free(c->p.allocator, v.type);

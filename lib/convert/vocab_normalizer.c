@@ -29,7 +29,7 @@ struct shown {
     char s[40];
 };
 
-static const char *show(struct shown *to, const json_t *text)
+static const char *show_text(struct shown *to, const json_t *text)
 {
     struct gguf_str s = { "", 0 };
     (void)gg_json_str(text, &s);
@@ -38,20 +38,20 @@ static const char *show(struct shown *to, const json_t *text)
 }
 
 /* A step's type and texts, for messages. */
-static void describe(const json_t *step, char *out, size_t size)
+static void describe_step(const json_t *step, char *out, size_t size)
 {
     struct shown type, from, to;
     const json_t *pattern = json_object_get(step, "pattern");
     const json_t *regex = json_object_get(pattern, "Regex");
     const json_t *prepend = json_object_get(step, "prepend");
-    show(&type, json_object_get(step, "type"));
+    show_text(&type, json_object_get(step, "type"));
     if (pattern)
-        snprintf(
-            out, size, "'%s' ('%s' becomes '%s')", type.s,
-            show(&from, regex ? regex : json_object_get(pattern, "String")),
-            show(&to, json_object_get(step, "content")));
+        snprintf(out, size, "'%s' ('%s' becomes '%s')", type.s,
+                 show_text(&from,
+                           regex ? regex : json_object_get(pattern, "String")),
+                 show_text(&to, json_object_get(step, "content")));
     else if (prepend)
-        snprintf(out, size, "'%s' ('%s')", type.s, show(&to, prepend));
+        snprintf(out, size, "'%s' ('%s')", type.s, show_text(&to, prepend));
     else
         snprintf(out, size, "'%s'", type.s);
 }
@@ -61,7 +61,7 @@ enum gguf_status gg_convert_vocab_refuse_step(const struct gg_convert_vocab *v,
                                               struct gguf_error *err)
 {
     char what[3 * sizeof(struct shown) + 20];
-    describe(step, what, sizeof what);
+    describe_step(step, what, sizeof what);
     if (v->c->p.ignore_normalizer) {
         gg_convert_warn(v->c,
                         "a normalizer of type %s is left out: texts that it "

@@ -26,9 +26,10 @@ static int32_t kind_of(const json_t *list, struct gguf_str text)
                : GG_CONVERT_NORMAL;
 }
 
-static enum gguf_status take(struct gg_convert_vocab *v, const json_t *list,
-                             const struct gg_convert_line *line,
-                             struct gguf_error *err)
+static enum gguf_status take_piece(struct gg_convert_vocab *v,
+                                   const json_t *list,
+                                   const struct gg_convert_line *line,
+                                   struct gguf_error *err)
 {
     struct gguf_str text;
     double score;
@@ -73,7 +74,7 @@ enum gguf_status gg_convert_vocab_plamo(struct gg_convert_vocab *v,
             continue;
         GG_TRY(gg_json_read(&j, line.text.data, line.text.size, line.off, 0,
                             err));
-        const enum gguf_status st = take(v, j.root, &line, err);
+        const enum gguf_status st = take_piece(v, j.root, &line, err);
         gg_json_fini(&j);
         GG_TRY(st);
     }

@@ -30,7 +30,7 @@ static bool is_sequence(const json_t *element, const char *id)
            gg_str_eqz(s, id);
 }
 
-static bool same(struct gguf_str a, struct gguf_str b)
+static bool same_text(struct gguf_str a, struct gguf_str b)
 {
     return a.data && b.data && gg_str_eq(a, b);
 }
@@ -40,9 +40,10 @@ static int puts_sep(const json_t *pair, struct gguf_str first,
                     struct gguf_str last, const struct gguf_str sep[3])
 {
     size_t begin = 0, end = json_array_size(pair);
-    if (end && same(token_of(json_array_get(pair, 0)), first))
+    if (end && same_text(token_of(json_array_get(pair, 0)), first))
         begin++;
-    if (end > begin && same(token_of(json_array_get(pair, end - 1)), last))
+    if (end > begin &&
+        same_text(token_of(json_array_get(pair, end - 1)), last))
         end--;
     if (end - begin < 3 || !is_sequence(json_array_get(pair, begin), "A") ||
         !is_sequence(json_array_get(pair, end - 1), "B"))
@@ -51,8 +52,8 @@ static int puts_sep(const json_t *pair, struct gguf_str first,
     bool known[2] = { false, false };
     for (size_t i = 0; i < 2 && i < n; i++)
         for (size_t k = 0; k < 3; k++)
-            known[i] |=
-                same(token_of(json_array_get(pair, begin + 1 + i)), sep[k]);
+            known[i] |= same_text(
+                token_of(json_array_get(pair, begin + 1 + i)), sep[k]);
     return (known[0] && !last.data) || (n == 2 && known[1]);
 }
 
@@ -70,7 +71,7 @@ static void read_template(const struct gg_convert_vocab *v, const json_t *p,
         first = token_of(json_array_get(single, 0));
         out->last = token_of(json_array_get(single, n - 1));
         if (first.data)
-            out->bos = same(first, bos) || same(first, cls);
+            out->bos = same_text(first, bos) || same_text(first, cls);
         if (out->last.data)
             out->eos = 1;
     }

@@ -140,7 +140,7 @@ struct text {
     size_t n;
 };
 
-static void put(struct text *t, const char *s, size_t n)
+static void put_text(struct text *t, const char *s, size_t n)
 {
     n = GG_MIN(n, sizeof t->s - 1 - t->n);
     memcpy(t->s + t->n, s, n);
@@ -150,10 +150,10 @@ static void put(struct text *t, const char *s, size_t n)
 
 static void put_z(struct text *t, const char *s)
 {
-    put(t, s, strlen(s));
+    put_text(t, s, strlen(s));
 }
 
-static bool is(const json_t *v, const char *s)
+static bool is_text(const json_t *v, const char *s)
 {
     struct gguf_str x;
     return gg_json_str(v, &x) && gg_str_eqz(x, s);
@@ -165,7 +165,7 @@ static void describe_split(struct text *t, const json_t *step)
     const json_t *behavior = json_object_get(step, "behavior");
     struct gguf_str s;
     put_z(t, "Split");
-    if (!is(behavior, "Isolated"))
+    if (!is_text(behavior, "Isolated"))
         put_z(t, gg_json_str(behavior, &s) ? s.data : "?");
     if (json_is_true(json_object_get(step, "invert")))
         put_z(t, "!");
@@ -176,11 +176,11 @@ static void describe_split(struct text *t, const json_t *step)
         if (!gg_json_str(json_object_get(pattern, "String"), &s))
             s = GG_STR("?");
     }
-    put(t, s.data, s.size);
+    put_text(t, s.data, s.size);
     put_z(t, ")");
 }
 
-static void describe(struct text *t, const json_t *step)
+static void describe_step(struct text *t, const json_t *step)
 {
     const json_t *list = json_object_get(step, "pretokenizers");
     struct gguf_str type;
@@ -188,7 +188,7 @@ static void describe(struct text *t, const json_t *step)
         type = GG_STR("none");
     if (gg_str_eqz(type, "Sequence")) {
         for (size_t i = 0; i < json_array_size(list); i++)
-            describe(t, json_array_get(list, i));
+            describe_step(t, json_array_get(list, i));
         return;
     }
     if (t->n)
@@ -202,9 +202,9 @@ static void describe(struct text *t, const json_t *step)
     } else if (gg_str_eqz(type, "Punctuation")) {
         const json_t *behavior = json_object_get(step, "behavior");
         put_z(t, "Punctuation");
-        if (is(behavior, "Contiguous"))
+        if (is_text(behavior, "Contiguous"))
             put_z(t, "+");
-        else if (behavior && !is(behavior, "Isolated"))
+        else if (behavior && !is_text(behavior, "Isolated"))
             put_z(t, "?");
     } else if (gg_str_eqz(type, "ByteLevel")) {
         put_z(t, json_is_false(json_object_get(step, "use_regex"))
@@ -213,11 +213,11 @@ static void describe(struct text *t, const json_t *step)
         if (json_is_true(json_object_get(step, "add_prefix_space")))
             put_z(t, "(blank)");
     } else {
-        put(t, type.data, type.size);
+        put_text(t, type.data, type.size);
     }
 }
 
-static void tell(const struct gg_convert_vocab *v)
+static void tell_pre(const struct gg_convert_vocab *v)
 {
     gg_convert_warn(v->c,
                     "the pre-tokenizer is taken for '%s': its description is "
@@ -260,7 +260,8 @@ static void choose_name(struct gg_convert_vocab *v)
 }
 
 /* Set v->pre to the name of a description; NULL: it is not known. */
-static void recognise(struct gg_convert_vocab *v, const char *text, bool whole)
+static void recognise_pre(struct gg_convert_vocab *v, const char *text,
+                          bool whole)
 {
     for (size_t i = 0; i < GG_LEN(rows) && !v->pre; i++)
         if (!strcmp(text, rows[i].text) &&
@@ -277,15 +278,15 @@ enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
     const bool whole = json_is_true(json_object_get(model, "ignore_merges"));
     struct text t = { .n = 0 };
     char shown[380];
-    describe(&t, section);
-    recognise(v, t.s, whole);
+    describe_step(&t, section);
+    recognise_pre(v, t.s, whole);
     const bool known = v->pre;
     if (!known)
         GG_TRY(gg_convert_vocab_probe(v, section, whole, err));
     if (v->pre) {
         choose_name(v);
         if (!known)
-            tell(v);
+            tell_pre(v);
         return GGUF_OK;
     }
     gg_str_escape(shown, sizeof shown, t.s, t.n);

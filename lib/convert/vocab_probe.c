@@ -104,13 +104,13 @@ struct steps {
     bool ended; /* ByteLevel was there */
 };
 
-static bool is(const json_t *step, const char *key, const char *z)
+static bool is_text(const json_t *step, const char *key, const char *z)
 {
     struct gguf_str s;
     return gg_json_str(json_object_get(step, key), &s) && gg_str_eqz(s, z);
 }
 
-static bool add(struct steps *s, const char *expr)
+static bool add_expression(struct steps *s, const char *expr)
 {
     if (s->n == GG_PRETOK_MAX_STAGES)
         return false;
@@ -127,9 +127,9 @@ static bool add_split(struct steps *s, const json_t *step)
     const bool invert = json_is_true(json_object_get(step, "invert"));
     struct gguf_str text;
     return gg_json_str(regex, &text) && !strstr(text.data, "\\K") &&
-           (is(step, "behavior", "Isolated") ||
-            (invert && is(step, "behavior", "Removed"))) &&
-           add(s, text.data);
+           (is_text(step, "behavior", "Isolated") ||
+            (invert && is_text(step, "behavior", "Removed"))) &&
+           add_expression(s, text.data);
 }
 
 /* false: it has a step that is not known here. */
@@ -138,28 +138,29 @@ static bool add_steps(struct steps *s, const json_t *step)
     const json_t *list = json_object_get(step, "pretokenizers");
     if (s->ended)
         return false;
-    if (is(step, "type", "Sequence")) {
+    if (is_text(step, "type", "Sequence")) {
         for (size_t i = 0; i < json_array_size(list); i++)
             if (!add_steps(s, json_array_get(list, i)))
                 return false;
         return true;
     }
-    if (is(step, "type", "Split"))
+    if (is_text(step, "type", "Split"))
         return add_split(s, step);
-    if (is(step, "type", "Digits"))
-        return add(s, json_is_true(json_object_get(step, "individual_digits"))
-                          ? "\\p{N}"
-                          : "\\p{N}+");
-    if (is(step, "type", "Punctuation"))
-        return is(step, "behavior", "Contiguous")
-                   ? add(s, PUNCTUATION "+")
-                   : (is(step, "behavior", "Isolated") ||
+    if (is_text(step, "type", "Digits"))
+        return add_expression(
+            s, json_is_true(json_object_get(step, "individual_digits"))
+                   ? "\\p{N}"
+                   : "\\p{N}+");
+    if (is_text(step, "type", "Punctuation"))
+        return is_text(step, "behavior", "Contiguous")
+                   ? add_expression(s, PUNCTUATION "+")
+                   : (is_text(step, "behavior", "Isolated") ||
                       !json_object_get(step, "behavior")) &&
-                         add(s, PUNCTUATION);
-    s->ended = is(step, "type", "ByteLevel") &&
+                         add_expression(s, PUNCTUATION);
+    s->ended = is_text(step, "type", "ByteLevel") &&
                !json_is_true(json_object_get(step, "add_prefix_space"));
-    return s->ended &&
-           (json_is_false(json_object_get(step, "use_regex")) || add(s, GPT2));
+    return s->ended && (json_is_false(json_object_get(step, "use_regex")) ||
+                        add_expression(s, GPT2));
 }
 
 /* ---- the words of the text ---- */
@@ -179,9 +180,10 @@ static enum gguf_status on_word(void *user, size_t off, size_t size,
 }
 
 /* GGUF_E_UNSUPPORTED: an expression is none. */
-static enum gguf_status cut(struct words *w, const struct gg_pretok_row *row,
-                            const struct gguf_allocator *a,
-                            struct gguf_error *err)
+static enum gguf_status cut_words(struct words *w,
+                                  const struct gg_pretok_row *row,
+                                  const struct gguf_allocator *a,
+                                  struct gguf_error *err)
 {
     struct gg_pretok *p;
     w->n = 0;
@@ -192,7 +194,7 @@ static enum gguf_status cut(struct words *w, const struct gg_pretok_row *row,
     return st;
 }
 
-static bool same(const struct words *a, const struct words *b)
+static bool same_words(const struct words *a, const struct words *b)
 {
     return a->n == b->n && !memcmp(a->end, b->end, a->n * sizeof *a->end);
 }
@@ -204,7 +206,7 @@ static enum gguf_status cut_known(struct words *w,
                                   struct gguf_error *err)
 {
     struct gguf_error why;
-    const enum gguf_status st = cut(w, row, a, &why);
+    const enum gguf_status st = cut_words(w, row, a, &why);
     if (st == GGUF_E_NOMEM)
         return gg_error_set_nomem(err, sizeof *w);
     if (st != GGUF_OK)
@@ -227,7 +229,7 @@ static enum gguf_status try_departed(struct gg_convert_vocab *v,
             if (row.stage[k].expr && !strcmp(row.stage[k].expr, rows[i].expr))
                 row.stage[k].expr = rows[i].published;
         GG_TRY(cut_known(got, &row, v->c->p.allocator, err));
-        if (same(want, got))
+        if (same_words(want, got))
             v->pre = rows[i].name;
     }
     return GGUF_OK;
@@ -254,7 +256,7 @@ static enum gguf_status try_published(struct gg_convert_vocab *v,
         memcpy(expr, text.data + sizeof begin - 1, text.size - around);
         expr[text.size - around] = 0;
         GG_TRY(cut_known(got, &row, v->c->p.allocator, err));
-        if (same(want, got))
+        if (same_words(want, got))
             v->pre = p->pre;
     }
     return v->pre ? GGUF_OK : try_departed(v, want, got, err);
@@ -280,8 +282,8 @@ static enum gguf_status try_rows(struct gg_convert_vocab *v,
     for (size_t i = 0; (row = gg_pretok_row(i)); i++) {
         if (row->raw || (found && found->ignore_merges == whole))
             continue;
-        GG_TRY(cut(got, row, v->c->p.allocator, err));
-        if (same(want, got) && (!found || row->ignore_merges == whole))
+        GG_TRY(cut_words(got, row, v->c->p.allocator, err));
+        if (same_words(want, got) && (!found || row->ignore_merges == whole))
             found = row;
     }
     return found ? take_name(v, found, err) : GGUF_OK;
@@ -298,7 +300,7 @@ enum gguf_status gg_convert_vocab_probe(struct gg_convert_vocab *v,
     struct words *w = gg_mem_alloc(v->c->p.allocator, 2 * sizeof *w);
     if (!w)
         return gg_error_set_nomem(err, 2 * sizeof *w);
-    enum gguf_status st = cut(&w[0], &s.row, v->c->p.allocator, &why);
+    enum gguf_status st = cut_words(&w[0], &s.row, v->c->p.allocator, &why);
     if (st == GGUF_OK) {
         st = try_published(v, &w[0], &w[1], whole, err);
         if (st == GGUF_OK && !v->pre)

@@ -14,8 +14,8 @@
 
 #define SCORE (-1000.0f) /* of every token: they say nothing */
 
-static enum gguf_status show(struct gg_convert_vocab *v,
-                             struct gguf_error *err)
+static enum gguf_status show_ranked(struct gg_convert_vocab *v,
+                                    struct gguf_error *err)
 {
     static const char *const shown[] = {
         "<|channel>",       "<channel|>",       "<|tool_call>", "<tool_call|>",
@@ -37,7 +37,7 @@ enum gguf_status gg_convert_vocab_ranked(struct gg_convert_vocab *v,
     v->model = v->c->arch->pieces;
     v->space_prefix = 0;
     v->has_scores = true;
-    v->finish = show;
+    v->finish = show_ranked;
     for (size_t i = 0; i < v->n; i++) {
         v->score[i] = SCORE;
         if (v->token[i].data && gg_convert_vocab_is_byte(v->token[i]))

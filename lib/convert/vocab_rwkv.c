@@ -27,8 +27,9 @@ struct literal {
     size_t n;
 };
 
-static enum gguf_status fail(const struct literal *l, const char *what,
-                             struct gguf_error *err)
+static enum gguf_status refuse_literal(const struct literal *l,
+                                       const char *what,
+                                       struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_VOCAB,
                         l->line->off + (uint64_t)(l->p - l->line->text.data),
@@ -37,22 +38,22 @@ static enum gguf_status fail(const struct literal *l, const char *what,
 
 /* ---- the literal ---- */
 
-static enum gguf_status put(struct literal *l, uint32_t c,
-                            struct gguf_error *err)
+static enum gguf_status put_char(struct literal *l, uint32_t c,
+                                 struct gguf_error *err)
 {
     if (MOST_BYTES - l->n < 4)
-        return fail(l, "a token of more than 4 KiB", err);
+        return refuse_literal(l, "a token of more than 4 KiB", err);
     if (l->is_bytes) {
         l->out[l->n++] = (char)(uint8_t)c;
         return GGUF_OK;
     }
     if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-        return fail(l, "an escape that is no character", err);
+        return refuse_literal(l, "an escape that is no character", err);
     l->n += gg_str_utf8_encode(c, l->out + l->n);
     return GGUF_OK;
 }
 
-static int digit(char c)
+static int hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -66,20 +67,21 @@ static enum gguf_status put_hex(struct literal *l, unsigned n,
 {
     uint32_t c = 0;
     for (; n; n--, l->p++) {
-        if (l->p == l->end || digit(*l->p) > 15)
-            return fail(l, "an escape that lacks digits", err);
-        c = c << 4 | (uint32_t)digit(*l->p);
+        if (l->p == l->end || hex_digit(*l->p) > 15)
+            return refuse_literal(l, "an escape that lacks digits", err);
+        c = c << 4 | (uint32_t)hex_digit(*l->p);
     }
-    return put(l, c, err);
+    return put_char(l, c, err);
 }
 
 static enum gguf_status put_octal(struct literal *l, struct gguf_error *err)
 {
     uint32_t c = 0;
-    for (unsigned n = 0; n < 3 && l->p < l->end && digit(*l->p) < 8; n++)
-        c = c << 3 | (uint32_t)digit(*l->p++);
-    return l->is_bytes && c > 255 ? fail(l, "an escape that is no byte", err)
-                                  : put(l, c, err);
+    for (unsigned n = 0; n < 3 && l->p < l->end && hex_digit(*l->p) < 8; n++)
+        c = c << 3 | (uint32_t)hex_digit(*l->p++);
+    return l->is_bytes && c > 255
+               ? refuse_literal(l, "an escape that is no byte", err)
+               : put_char(l, c, err);
 }
 
 /* After a backslash. */
@@ -88,8 +90,8 @@ static enum gguf_status put_escape(struct literal *l, struct gguf_error *err)
     static const char letters[] = "\\'\"abfnrtv", means[] = "\\'\"\a\b\f\n\r"
                                                             "\t\v";
     if (l->p == l->end)
-        return fail(l, "a backslash at the end", err);
-    if (digit(*l->p) < 8)
+        return refuse_literal(l, "a backslash at the end", err);
+    if (hex_digit(*l->p) < 8)
         return put_octal(l, err);
     const char c = *l->p;
     const char *known = c ? strchr(letters, c) : NULL;
@@ -99,9 +101,9 @@ static enum gguf_status put_escape(struct literal *l, struct gguf_error *err)
                        : c == 'U'    ? 8
                                      : 0;
     if (!known && !n)
-        return fail(l, "an escape that is not known", err);
+        return refuse_literal(l, "an escape that is not known", err);
     l->p++;
-    return known ? put(l, (uint8_t)means[known - letters], err)
+    return known ? put_char(l, (uint8_t)means[known - letters], err)
                  : put_hex(l, n, err);
 }
 
@@ -111,26 +113,27 @@ static enum gguf_status read_literal(struct literal *l, struct gguf_error *err)
     l->is_bytes = l->p < l->end && *l->p == 'b';
     l->p += l->is_bytes;
     if (l->p == l->end || (*l->p != '\'' && *l->p != '"'))
-        return fail(l, "the text does not begin with a quote", err);
+        return refuse_literal(l, "the text does not begin with a quote", err);
     l->quote = *l->p++;
     l->n = 0;
     while (l->p < l->end && *l->p != l->quote) {
         const size_t n = gg_str_utf8_decode(l->p, (size_t)(l->end - l->p), &c);
         if (!n || (l->is_bytes && n > 1))
-            return fail(l,
-                        n ? "bytes with a character that is not of ASCII"
-                          : "bytes that are not UTF-8",
-                        err);
+            return refuse_literal(
+                l,
+                n ? "bytes with a character that is not of ASCII"
+                  : "bytes that are not UTF-8",
+                err);
         if (c == '\\') {
             l->p++;
             GG_TRY(put_escape(l, err));
         } else {
-            GG_TRY(put(l, c, err));
+            GG_TRY(put_char(l, c, err));
             l->p += n;
         }
     }
     if (l->p == l->end)
-        return fail(l, "the text has no end", err);
+        return refuse_literal(l, "the text has no end", err);
     l->p++;
     return GGUF_OK;
 }
@@ -142,7 +145,7 @@ static enum gguf_status read_number(struct literal *l, uint64_t *out,
 {
     struct gguf_str rest = { l->p, (size_t)(l->end - l->p) };
     if (!gg_str_uint(&rest, (uint64_t)GG_CONVERT_MOST_TOKENS, out))
-        return fail(l, "a number is missing or too large", err);
+        return refuse_literal(l, "a number is missing or too large", err);
     l->p = rest.data;
     return GGUF_OK;
 }
@@ -150,7 +153,7 @@ static enum gguf_status read_number(struct literal *l, uint64_t *out,
 static enum gguf_status read_blank(struct literal *l, struct gguf_error *err)
 {
     if (l->p == l->end || *l->p != ' ')
-        return fail(l, "a blank is missing", err);
+        return refuse_literal(l, "a blank is missing", err);
     l->p++;
     return GGUF_OK;
 }
@@ -202,18 +205,18 @@ static enum gguf_status read_line(struct gg_convert_vocab *v,
         snprintf(what, sizeof what, "id %" PRIu64 ", after %zu comes %zu", id,
                  i - 1, i);
         l->p = l->line->text.data;
-        return fail(l, what, err);
+        return refuse_literal(l, what, err);
     }
     GG_TRY(read_blank(l, err));
     GG_TRY(read_literal(l, err));
     GG_TRY(read_blank(l, err));
     GG_TRY(read_number(l, &size, err));
     if (l->p != l->end)
-        return fail(l, "there is more than a size", err);
+        return refuse_literal(l, "there is more than a size", err);
     if (size != l->n || !size) {
         snprintf(what, sizeof what,
                  "a text of %zu bytes, its size says %" PRIu64, l->n, size);
-        return fail(l, what, err);
+        return refuse_literal(l, what, err);
     }
     GG_TRY(gg_convert_vocab_grow(v, (int64_t)i + 1, 0, err));
     v->type[i] = GG_CONVERT_NORMAL;

@@ -32,8 +32,8 @@ struct field {
     struct gg_cursor in; /* BYTES: what is within, at bytes of the file */
 };
 
-static enum gguf_status varint(struct gg_cursor *c, uint64_t *out,
-                               struct gguf_error *err)
+static enum gguf_status read_varint(struct gg_cursor *c, uint64_t *out,
+                                    struct gguf_error *err)
 {
     const uint64_t off = c->off;
     const uint8_t *p = NULL;
@@ -50,13 +50,13 @@ static enum gguf_status varint(struct gg_cursor *c, uint64_t *out,
                         "a number of more than 64 bits");
 }
 
-static enum gguf_status next(struct gg_cursor *c, struct field *f,
-                             struct gguf_error *err)
+static enum gguf_status next_field(struct gg_cursor *c, struct field *f,
+                                   struct gguf_error *err)
 {
     uint64_t key, n;
     const uint8_t *p = NULL;
     f->off = c->off;
-    GG_TRY(varint(c, &key, err));
+    GG_TRY(read_varint(c, &key, err));
     if (!(key >> 3) || key >> 3 > (1u << 29) - 1)
         return gg_error_set(err, GGUF_E_FORMAT, f->off,
                             "a field of number %" PRIu64, key >> 3);
@@ -65,14 +65,14 @@ static enum gguf_status next(struct gg_cursor *c, struct field *f,
     f->number = 0;
     f->in = (struct gg_cursor){ .base = NULL };
     switch (f->wire) {
-    case VARINT: return varint(c, &f->number, err);
+    case VARINT: return read_varint(c, &f->number, err);
     case FIXED_64: return gg_cursor_take(c, 8, &p, "a field", err);
     case FIXED_32:
         GG_TRY(gg_cursor_take(c, 4, &p, "a field", err));
         f->number = gg_bytes_load32le(p);
         return GGUF_OK;
     case BYTES:
-        GG_TRY(varint(c, &n, err));
+        GG_TRY(read_varint(c, &n, err));
         f->in = (struct gg_cursor){ .base = c->base, .off = c->off };
         GG_TRY(gg_cursor_take(c, n, &p, "a field", err));
         f->in.size = c->off;
@@ -83,8 +83,8 @@ static enum gguf_status next(struct gg_cursor *c, struct field *f,
     }
 }
 
-static enum gguf_status wrong(const struct field *f, const char *what,
-                              struct gguf_error *err)
+static enum gguf_status refuse_field(const struct field *f, const char *what,
+                                     struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_FORMAT, f->off, "%s", what);
 }
@@ -98,10 +98,10 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
     float score = 0;
     uint64_t type = GG_CONVERT_NORMAL;
     if (piece->wire != BYTES)
-        return wrong(piece, "a piece that is not a message", err);
+        return refuse_field(piece, "a piece that is not a message", err);
     while (gg_cursor_left(&c)) {
         struct field f;
-        GG_TRY(next(&c, &f, err));
+        GG_TRY(next_field(&c, &f, err));
         if (f.no == 1 && f.wire == BYTES)
             text = (struct gguf_str){ (const char *)f.in.base + f.in.off,
                                       (size_t)gg_cursor_left(&f.in) };
@@ -110,16 +110,17 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
         else if (f.no == 3 && f.wire == VARINT)
             type = f.number;
         else if (f.no <= 3)
-            return wrong(&f, "a piece's field of another wire type", err);
+            return refuse_field(&f, "a piece's field of another wire type",
+                                err);
     }
     if (!text.data)
-        return wrong(piece, "a piece without a text", err);
+        return refuse_field(piece, "a piece without a text", err);
     if (!gg_str_utf8_valid(text.data, text.size))
-        return wrong(piece, "a piece whose text is not UTF-8", err);
+        return refuse_field(piece, "a piece whose text is not UTF-8", err);
     if (!isfinite(score))
-        return wrong(piece, "a piece whose score is not finite", err);
+        return refuse_field(piece, "a piece whose score is not finite", err);
     if (type < GG_CONVERT_NORMAL || type > GG_CONVERT_BYTE)
-        return wrong(piece, "a piece of an unknown kind", err);
+        return refuse_field(piece, "a piece of an unknown kind", err);
     const size_t i = v->n;
     GG_TRY(gg_convert_vocab_grow(v, (int64_t)i + 1, 0, err));
     v->token[i].data =
@@ -155,10 +156,10 @@ static enum gguf_status read_spec(const struct field *f, struct spec *s,
                     { 3, 5, &s->escape } };
     struct gg_cursor c = f->in;
     if (f->wire != BYTES)
-        return wrong(f, "a specification that is not a message", err);
+        return refuse_field(f, "a specification that is not a message", err);
     while (gg_cursor_left(&c)) {
         struct field in;
-        GG_TRY(next(&c, &in, err));
+        GG_TRY(next_field(&c, &in, err));
         for (size_t i = 0; i < GG_LEN(numbers); i++)
             if (f->no == numbers[i].in && in.no == numbers[i].no &&
                 in.wire == VARINT)
@@ -194,7 +195,7 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
     struct spec s = SPEC_INIT;
     while (gg_cursor_left(&c)) {
         struct field f;
-        GG_TRY(next(&c, &f, err));
+        GG_TRY(next_field(&c, &f, err));
         if (f.no == 1)
             GG_TRY(read_piece(v, &f, err));
         else if (f.no == 2 || f.no == 3)

@@ -43,7 +43,8 @@ struct templates {
     size_t n;
 };
 
-static struct chat_template *find(const struct templates *t, const char *name)
+static struct chat_template *find_template(const struct templates *t,
+                                           const char *name)
 {
     for (size_t i = 0; i < t->n; i++)
         if (!strcmp(t->one[i].name, name))
@@ -75,9 +76,9 @@ static void clean_name(struct gguf_str name, char out[MOST_NAME])
 }
 
 /* Add a template, unless there is one of this name. where: its place. */
-static enum gguf_status add(struct templates *t, struct gguf_str name,
-                            struct gguf_str text, const char *where,
-                            struct gguf_error *err)
+static enum gguf_status add_template(struct templates *t, struct gguf_str name,
+                                     struct gguf_str text, const char *where,
+                                     struct gguf_error *err)
 {
     char clean[MOST_NAME];
     clean_name(name, clean);
@@ -86,7 +87,7 @@ static enum gguf_status add(struct templates *t, struct gguf_str name,
                         where, clean);
         return GGUF_OK;
     }
-    const struct chat_template *other = find(t, clean);
+    const struct chat_template *other = find_template(t, clean);
     if (other) {
         if (!gg_str_eq(other->text, text))
             gg_convert_warn(t->c,
@@ -114,12 +115,12 @@ static enum gguf_status add_json(struct templates *t, const json_t *v,
 {
     struct gguf_str name, text;
     if (gg_json_str(v, &text))
-        return add(t, GG_STR("default"), text, where, err);
+        return add_template(t, GG_STR("default"), text, where, err);
     for (size_t i = 0; i < json_array_size(v); i++) {
         const json_t *e = json_array_get(v, i);
         if (gg_json_str(json_object_get(e, "name"), &name) && name.size &&
             gg_json_str(json_object_get(e, "template"), &text))
-            GG_TRY(add(t, name, text, where, err));
+            GG_TRY(add_template(t, name, text, where, err));
         else
             gg_convert_warn(t->c,
                             "%s: element %zu of \"chat_template\" has no name "
@@ -148,7 +149,7 @@ static enum gguf_status add_file(struct templates *t, const char *path,
     const struct gguf_str text = { (const char *)m.data, (size_t)m.size };
     const enum gguf_status st =
         gg_str_utf8_valid(text.data, text.size)
-            ? add(t, name, text, e.s, err)
+            ? add_template(t, name, text, e.s, err)
             : gg_error_set(err, GGUF_E_FORMAT, 0, "%s is not UTF-8", e.s);
     gg_mapfile_close(&m);
     return st;
@@ -240,7 +241,8 @@ static enum gguf_status add_processor(struct templates *t,
     return st;
 }
 
-static enum gguf_status collect(struct templates *t, struct gguf_error *err)
+static enum gguf_status collect_templates(struct templates *t,
+                                          struct gguf_error *err)
 {
     const json_t *root = t->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     bool there;
@@ -311,10 +313,10 @@ enum gguf_status gg_convert_vocab_templates(const struct gg_convert_vocab *v,
                            0 };
     if (!t.one)
         return gg_error_set_nomem(err, MOST_TEMPLATES * sizeof *t.one);
-    enum gguf_status st = collect(&t, err);
+    enum gguf_status st = collect_templates(&t, err);
     if (st == GGUF_OK)
         st = set_named(&t, err);
-    const struct chat_template *main = find(&t, "default");
+    const struct chat_template *main = find_template(&t, "default");
     if (st == GGUF_OK && main)
         st = gguf_meta_set_str(v->c->meta, "tokenizer.chat_template",
                                main->text, err);

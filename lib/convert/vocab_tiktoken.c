@@ -20,8 +20,8 @@
 
 enum { MOST = 256, N_EXTRA = 205 }; /* bytes of a token */
 
-static enum gguf_status fail(const struct gg_convert_line *l, const char *what,
-                             struct gguf_error *err)
+static enum gguf_status refuse_line(const struct gg_convert_line *l,
+                                    const char *what, struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_VOCAB, l->off, "line %zu: %s", l->no,
                         what);
@@ -29,7 +29,8 @@ static enum gguf_status fail(const struct gg_convert_line *l, const char *what,
 
 /* ---- lines ---- */
 
-static bool decode(const char *p, size_t n, uint8_t out[MOST], size_t *size)
+static bool decode_base64(const char *p, size_t n, uint8_t out[MOST],
+                          size_t *size)
 {
     return n && n % 4 == 0 && n / 4 * 3 <= MOST &&
            gg_base64_decode(p, n, out, size) == n;
@@ -37,7 +38,7 @@ static bool decode(const char *p, size_t n, uint8_t out[MOST], size_t *size)
 
 /* Bytes as letters, as GPT-2 has them: those that are printed in Latin-1 are
  * themselves, others follow from U+0100 on. */
-static size_t letter(uint8_t byte, char *out)
+static size_t byte_letter(uint8_t byte, char *out)
 {
     unsigned c = 0x100;
     if ((byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte != 0xad))
@@ -56,16 +57,16 @@ static size_t letter(uint8_t byte, char *out)
 }
 
 /* The letters of n bytes, and of n more after a blank if there are some. */
-static enum gguf_status letters(struct gg_convert_vocab *v, const char *p,
-                                size_t n, size_t cut, struct gguf_str *to,
-                                struct gguf_error *err)
+static enum gguf_status byte_letters(struct gg_convert_vocab *v, const char *p,
+                                     size_t n, size_t cut, struct gguf_str *to,
+                                     struct gguf_error *err)
 {
     char buf[2 * MOST + 1];
     size_t size = 0;
     for (size_t i = 0; i < n; i++) {
         if (i && i == cut)
             buf[size++] = ' ';
-        size += letter((uint8_t)p[i], buf + size);
+        size += byte_letter((uint8_t)p[i], buf + size);
     }
     to->data = gg_mem_arena_strndup(&v->c->arena, buf, size);
     to->size = size;
@@ -83,11 +84,12 @@ static enum gguf_status read_line(struct gg_convert_vocab *v,
     const char *blank = memchr(l->text.data, ' ', l->text.size);
     const size_t n = blank ? (size_t)(blank - l->text.data) : 0;
     struct gguf_str rest = { l->text.data + n + 1, l->text.size - n - 1 };
-    if (!blank || !decode(l->text.data, n, bytes, &size))
-        return fail(l, "no bytes in base64, of at most 256, and a blank", err);
+    if (!blank || !decode_base64(l->text.data, n, bytes, &size))
+        return refuse_line(
+            l, "no bytes in base64, of at most 256, and a blank", err);
     if (!gg_str_uint(&rest, (uint64_t)GG_CONVERT_MOST_TOKENS, &rank) ||
         rest.size || rank != id)
-        return fail(l, "the rank is not the next one", err);
+        return refuse_line(l, "the rank is not the next one", err);
     GG_TRY(gg_convert_vocab_grow(v, (int64_t)id + 1, 0, err));
     v->type[id] = GG_CONVERT_NORMAL;
     v->token[id].size = size; /* as bytes, for now */
@@ -153,13 +155,13 @@ static enum gguf_status make_merges(struct gg_convert_vocab *v,
     for (uint32_t i = 0; i < v->n && st == GGUF_OK; i++) {
         const size_t cut = cut_of(v, &ix, i);
         if (cut)
-            st = letters(v, v->token[i].data, v->token[i].size, cut,
-                         &v->merge[v->n_merges++], err);
+            st = byte_letters(v, v->token[i].data, v->token[i].size, cut,
+                              &v->merge[v->n_merges++], err);
     }
     gg_index_fini(&ix);
     for (size_t i = 0; i < v->n && st == GGUF_OK; i++)
-        st = letters(v, v->token[i].data, v->token[i].size, 0, &v->token[i],
-                     err);
+        st = byte_letters(v, v->token[i].data, v->token[i].size, 0,
+                          &v->token[i], err);
     return st;
 }
 

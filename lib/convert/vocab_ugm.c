@@ -66,16 +66,17 @@ enum gguf_status gg_convert_vocab_unigram(struct gg_convert_vocab *v,
 
 /* ---- tokenizer.json ---- */
 
-static const struct gg_json *json(const struct gg_convert_vocab *v)
+static const struct gg_json *tokenizer_json(const struct gg_convert_vocab *v)
 {
     return &v->c->text[GG_CONVERT_TOKENIZER].json;
 }
 
-static enum gguf_status fail(const struct gg_convert_vocab *v,
-                             const json_t *at, enum gguf_status st,
-                             const char *what, struct gguf_error *err)
+static enum gguf_status refuse_value(const struct gg_convert_vocab *v,
+                                     const json_t *at, enum gguf_status st,
+                                     const char *what, struct gguf_error *err)
 {
-    return gg_error_set(err, st, gg_json_place(json(v), at), "%s", what);
+    return gg_error_set(err, st, gg_json_place(tokenizer_json(v), at), "%s",
+                        what);
 }
 
 static enum gguf_status decode64(struct gg_convert_vocab *v, const json_t *at,
@@ -83,7 +84,8 @@ static enum gguf_status decode64(struct gg_convert_vocab *v, const json_t *at,
 {
     size_t n;
     if (s.size % 4)
-        return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(json(v), at),
+        return gg_error_set(err, GGUF_E_VOCAB,
+                            gg_json_place(tokenizer_json(v), at),
                             "the precompiled table has %zu digits of base64, "
                             "which are not a multiple of 4",
                             s.size);
@@ -92,7 +94,8 @@ static enum gguf_status decode64(struct gg_convert_vocab *v, const json_t *at,
         return gg_error_set_nomem(err, s.size / 4 * 3 + 1);
     const size_t right = gg_base64_decode(s.data, s.size, out, &n);
     if (right < s.size)
-        return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(json(v), at),
+        return gg_error_set(err, GGUF_E_VOCAB,
+                            gg_json_place(tokenizer_json(v), at),
                             "digit %zu of the precompiled table is byte "
                             "0x%02X, not one of base64",
                             right, (unsigned)(uint8_t)s.data[right]);
@@ -133,7 +136,8 @@ static enum gguf_status read_step(struct gg_convert_vocab *v,
     struct gg_str_esc e;
     if (!gg_json_str(json_object_get(step, "type"), &type))
         return json_is_object(step)
-                   ? fail(v, step, GGUF_E_VOCAB, "a step without a type", err)
+                   ? refuse_value(v, step, GGUF_E_VOCAB,
+                                  "a step without a type", err)
                    : GGUF_OK;
     if (gg_str_eqz(type, "Sequence")) {
         for (size_t i = 0; i < json_array_size(steps); i++)
@@ -146,8 +150,8 @@ static enum gguf_status read_step(struct gg_convert_vocab *v,
             return GGUF_OK;
         return gg_json_str(at, &text)
                    ? decode64(v, at, text, err)
-                   : fail(v, step, GGUF_E_VOCAB,
-                          "the step Precompiled has no table", err);
+                   : refuse_value(v, step, GGUF_E_VOCAB,
+                                  "the step Precompiled has no table", err);
     }
     if (gg_str_eqz(type, "WhitespaceSplit"))
         v->merge_spaces = true;
@@ -162,7 +166,7 @@ static enum gguf_status read_step(struct gg_convert_vocab *v,
         return gg_convert_vocab_refuse_step(v, step, err);
     else
         return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                            gg_json_place(json(v), step),
+                            gg_json_place(tokenizer_json(v), step),
                             "Unigram with a step of type '%s' that no GGUF "
                             "file says",
                             gg_str_esc(&e, type));
@@ -203,12 +207,12 @@ static enum gguf_status read_pieces(struct gg_convert_vocab *v,
     static const char none[] = "the model has no list \"vocab\"";
     struct gg_json_scan s;
     if (!json_is_array(list))
-        return fail(v, list, GGUF_E_VOCAB, none, err);
-    gg_json_scan_open(&s, json(v), list, &v->c->arena);
+        return refuse_value(v, list, GGUF_E_VOCAB, none, err);
+    gg_json_scan_open(&s, tokenizer_json(v), list, &v->c->arena);
     while (gg_json_scan_more(&s))
         GG_TRY(read_piece(v, &s, bytes, err));
     GG_TRY(gg_json_scan_end(&s, err));
-    return v->n ? GGUF_OK : fail(v, list, GGUF_E_VOCAB, none, err);
+    return v->n ? GGUF_OK : refuse_value(v, list, GGUF_E_VOCAB, none, err);
 }
 
 enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
@@ -223,7 +227,8 @@ enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
     GG_TRY(read_pieces(v, list, bytes, err));
     if (unk && !json_is_null(unk)) {
         if (!gg_json_int(unk, &id) || id < 0 || id >= (int64_t)v->n)
-            return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(json(v), unk),
+            return gg_error_set(err, GGUF_E_VOCAB,
+                                gg_json_place(tokenizer_json(v), unk),
                                 "\"unk_id\" is not one of %zu pieces", v->n);
         v->type[id] = GG_CONVERT_UNKNOWN;
     }
@@ -233,7 +238,7 @@ enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
                      "pretokenizers", err));
     return gg_convert_vocab_unigram(
         v,
-        gg_json_place(json(v),
+        gg_json_place(tokenizer_json(v),
                       gg_convert_vocab_step(normalizer, "Precompiled")),
         err);
 }

@@ -25,8 +25,8 @@ static const char *const role_texts[GG_CONVERT_ROLES] = {
 
 /* ---- tokens as a GGUF file has them ---- */
 
-static enum gguf_status rewrite(struct gg_convert_vocab *v, size_t i,
-                                struct gguf_error *err)
+static enum gguf_status rewrite_token(struct gg_convert_vocab *v, size_t i,
+                                      struct gguf_error *err)
 {
     struct gguf_str *t = &v->token[i];
     if (!t->data || v->type[i] == GG_CONVERT_CONTROL ||
@@ -49,8 +49,8 @@ static enum gguf_status rewrite(struct gg_convert_vocab *v, size_t i,
 }
 
 /* After tokens were added. */
-static enum gguf_status finish(struct gg_convert_vocab *v,
-                               struct gguf_error *err)
+static enum gguf_status finish_tokens(struct gg_convert_vocab *v,
+                                      struct gguf_error *err)
 {
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
         const int64_t id = gg_convert_vocab_role(v, i);
@@ -58,7 +58,7 @@ static enum gguf_status finish(struct gg_convert_vocab *v,
             v->type[id] = GG_CONVERT_CONTROL;
     }
     for (size_t i = 0; i < v->n; i++)
-        GG_TRY(rewrite(v, i, err));
+        GG_TRY(rewrite_token(v, i, err));
     return GGUF_OK;
 }
 
@@ -84,15 +84,15 @@ static void set_kind(struct gg_convert_vocab *v)
         v->pre = "default"; /* no reader asks for it */
     v->role_text = role_texts;
     v->unique = true;
-    v->finish = finish;
+    v->finish = finish_tokens;
     v->last_keys = set_keys;
 }
 
 /* ---- tokenizer.json ---- */
 
-static enum gguf_status fail(const struct gg_convert_vocab *v,
-                             const json_t *at, const char *what,
-                             struct gguf_error *err)
+static enum gguf_status refuse_value(const struct gg_convert_vocab *v,
+                                     const json_t *at, const char *what,
+                                     struct gguf_error *err)
 {
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED,
@@ -110,16 +110,18 @@ static enum gguf_status read_bert(const struct gg_convert_vocab *v,
     const json_t *strip = json_object_get(step, "strip_accents");
     const bool lower = !json_is_false(json_object_get(step, "lowercase"));
     if (json_is_false(json_object_get(step, "clean_text")))
-        return fail(v, step,
-                    "control characters stay in texts (\"clean_text\" is "
-                    "false): no GGUF file says that",
-                    err);
+        return refuse_value(
+            v, step,
+            "control characters stay in texts (\"clean_text\" is "
+            "false): no GGUF file says that",
+            err);
     if (json_is_false(json_object_get(step, "handle_chinese_chars")))
-        return fail(v, step,
-                    "Chinese characters are not words of their own "
-                    "(\"handle_chinese_chars\" is false): no GGUF file says "
-                    "that",
-                    err);
+        return refuse_value(
+            v, step,
+            "Chinese characters are not words of their own "
+            "(\"handle_chinese_chars\" is false): no GGUF file says "
+            "that",
+            err);
     s->bert = true;
     s->lowercase |= lower;
     s->strip |= json_is_boolean(strip) ? json_is_true(strip) : lower;
@@ -134,7 +136,7 @@ static enum gguf_status read_steps(const struct gg_convert_vocab *v,
     const json_t *list = json_object_get(step, "normalizers");
     struct gguf_str type;
     if (!gg_json_str(json_object_get(step, "type"), &type))
-        return fail(v, step, "WordPiece without a normalizer", err);
+        return refuse_value(v, step, "WordPiece without a normalizer", err);
     if (gg_str_eqz(type, "BertNormalizer"))
         return read_bert(v, step, s, err);
     if (gg_str_eqz(type, "Sequence")) {
@@ -165,11 +167,13 @@ enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
     struct gg_str_esc e;
     GG_TRY(gg_convert_vocab_pieces(v, json_object_get(model, "vocab"), err));
     if (gg_json_str(sign, &text) && !gg_str_eqz(text, "##"))
-        return fail(v, sign, "pieces within words do not begin with ##", err);
+        return refuse_value(v, sign,
+                            "pieces within words do not begin with ##", err);
     GG_TRY(read_steps(v, normalizer, &s, err));
     if (!s.bert || (s.nfd && !s.strip))
-        return fail(v, normalizer,
-                    "WordPiece with a normalizer that is not BERT's", err);
+        return refuse_value(v, normalizer,
+                            "WordPiece with a normalizer that is not BERT's",
+                            err);
     if (!gg_json_str(json_object_get(cut, "type"), &text))
         text = GG_STR("none");
     if (!gg_str_eqz(text, "BertPreTokenizer"))

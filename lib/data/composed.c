@@ -12,7 +12,7 @@
 /* Elements of a part that may lie apart and are released all the same. */
 #define SPREAD (UINT64_C(1) << 22)
 
-static const struct gg_data_made *self(const struct gg_data *d)
+static const struct gg_data_made *as_made(const struct gg_data *d)
 {
     return (const struct gg_data_made *)d;
 }
@@ -27,8 +27,8 @@ struct sink {
 };
 
 /* n elements of the base, step apart. */
-static void take(const struct gg_data_rows *rows, uint64_t src, uint64_t step,
-                 uint64_t n, struct sink *to)
+static void copy_strided(const struct gg_data_rows *rows, uint64_t src,
+                         uint64_t step, uint64_t n, struct sink *to)
 {
     if (to->blocks) {
         rows->blocks(rows, src, n, to->blocks);
@@ -56,7 +56,7 @@ static void read_part(const struct gg_composed_part *p,
     }
     while (n) {
         const uint64_t k = GG_MIN(n, p->ne[0] - at[0]);
-        take(rows, src, p->step[0], k, to);
+        copy_strided(rows, src, p->step[0], k, to);
         n -= k;
         src -= at[0] * p->step[0];
         at[0] = 0;
@@ -70,7 +70,7 @@ static void read_part(const struct gg_composed_part *p,
     }
 }
 
-static void times(float *x, uint64_t n, float y)
+static void multiply_by(float *x, uint64_t n, float y)
 {
     for (uint64_t i = 0; i < n; i++)
         x[i] *= y;
@@ -96,11 +96,11 @@ static void read_changed(const struct gg_composed_tensor *t, size_t no,
     float *const x = to->x;
     read_part(p, &t->rows[no], first, n, to);
     for (size_t s = 0; s < 2 && p->scale[s] != 0; s++)
-        times(x, n, p->scale[s]);
+        multiply_by(x, n, p->scale[s]);
     if (t->change && x)
         t->change(x, (size_t)n);
     if (p->after != 0)
-        times(x, n, p->after);
+        multiply_by(x, n, p->after);
     for (uint64_t i = 0; p->run && i < n; i++)
         if ((first + i) / p->run % 2)
             x[i] = -x[i];
@@ -174,12 +174,13 @@ static uint64_t n_elements(const struct gg_composed_tensor *t)
 
 static size_t n_tensors(const struct gg_data *d)
 {
-    return self(d)->n_tensors;
+    return as_made(d)->n_tensors;
 }
 
-static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
+static void tensor_info(const struct gg_data *d, size_t i,
+                        struct gg_data_info *out)
 {
-    const struct gg_composed_tensor *t = &self(d)->tensor[i];
+    const struct gg_composed_tensor *t = &as_made(d)->tensor[i];
     uint64_t row = 0;
     *out = (struct gg_data_info){ .name = t->name,
                                   .dtype = t->dtype,
@@ -193,13 +194,14 @@ static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
         out->size = row * (out->n_elements / (uint64_t)t->ne[0]);
 }
 
-static enum gguf_status rows(const struct gg_data *d, size_t i,
-                             struct gg_data_rows *out, struct gguf_error *err)
+static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
+                                     struct gg_data_rows *out,
+                                     struct gguf_error *err)
 {
-    const struct gg_composed_tensor *t = &self(d)->tensor[i];
+    const struct gg_composed_tensor *t = &as_made(d)->tensor[i];
     (void)err;
     *out = (struct gg_data_rows){ .read = read_made, .source = t };
-    if (has_blocks(self(d), t))
+    if (has_blocks(as_made(d), t))
         out->blocks = store_made;
     return GGUF_OK;
 }
@@ -227,17 +229,17 @@ static bool is_stored(const struct gg_data_made *m, size_t i)
     return is_whole(&m->tensor[i], &base);
 }
 
-static const uint8_t *bytes(const struct gg_data *d, size_t i)
+static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
-    const struct gg_data_made *m = self(d);
+    const struct gg_data_made *m = as_made(d);
     return is_stored(m, i) ? gg_data_bytes(m->base, m->tensor[i].part[0].from)
                            : NULL;
 }
 
-static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
-                                    const char **path)
+static const struct gg_mapfile *input_map(const struct gg_data *d, size_t i,
+                                          const char **path)
 {
-    const struct gg_data *base = self(d)->base;
+    const struct gg_data *base = as_made(d)->base;
     return gg_data_map(base, i, path);
 }
 
@@ -245,8 +247,8 @@ static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
  * base, and how many from there on. Of dimensions that first and last share,
  * one place; of the fastest one in which they differ and is the slowest of
  * those, what is between; of faster ones all. */
-static void reach(const struct gg_composed_part *p, uint64_t first,
-                  uint64_t last, uint64_t *low, uint64_t *n)
+static void find_reach(const struct gg_composed_part *p, uint64_t first,
+                       uint64_t last, uint64_t *low, uint64_t *n)
 {
     uint64_t a[GG_COMPOSED_DIMS], b[GG_COMPOSED_DIMS], high;
     bool same = true;
@@ -267,10 +269,10 @@ static void reach(const struct gg_composed_part *p, uint64_t first,
 
 /* Where rows lie apart, what lies between them is of chunks to come; such a
  * part is released when it ends, unless it is small. */
-static void advise(const struct gg_data *d, size_t i, uint64_t first,
-                   uint64_t n, enum gg_mapfile_advice how)
+static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
+                         uint64_t n, enum gg_mapfile_advice how)
 {
-    const struct gg_data_made *m = self(d);
+    const struct gg_data_made *m = as_made(d);
     const struct gg_composed_tensor *t = &m->tensor[i];
     for (size_t k = 0; m->base->ops->advise && k < t->n_parts; k++) {
         const uint64_t begin = k ? t->end[k - 1] : 0;
@@ -280,20 +282,21 @@ static void advise(const struct gg_data *d, size_t i, uint64_t first,
         if (from >= to || t->part[k].zero)
             continue;
         const bool ends = how == GG_ADVISE_DONTNEED && to == t->end[k];
-        reach(&t->part[k], from - begin, to - 1 - begin, &low, &size);
+        find_reach(&t->part[k], from - begin, to - 1 - begin, &low, &size);
         if (size > SPREAD && size / 2 > to - from) {
             if (!ends)
                 continue;
-            reach(&t->part[k], 0, to - 1 - begin, &low, &size);
+            find_reach(&t->part[k], 0, to - 1 - begin, &low, &size);
         }
         m->base->ops->advise(m->base, t->part[k].from, low, size, how);
     }
 }
 
-static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
-                             uint64_t n, bool begin, struct gguf_error *err)
+static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
+                                      uint64_t first, uint64_t n, bool begin,
+                                      struct gguf_error *err)
 {
-    const struct gg_data_made *m = self(d);
+    const struct gg_data_made *m = as_made(d);
     const struct gg_composed_tensor *t = &m->tensor[i];
     for (size_t k = 0; m->base->ops->hold && k < t->n_parts; k++) {
         const uint64_t start = k ? t->end[k - 1] : 0;
@@ -302,7 +305,7 @@ static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
         uint64_t low, size;
         if (from >= to || t->part[k].zero)
             continue;
-        reach(&t->part[k], from - start, to - 1 - start, &low, &size);
+        find_reach(&t->part[k], from - start, to - 1 - start, &low, &size);
         GG_TRY(m->base->ops->hold(m->base, t->part[k].from, low, size, begin,
                                   err));
     }
@@ -344,9 +347,9 @@ static bool count_part(const struct gg_composed_part *p, uint64_t n,
     return last < n;
 }
 
-static enum gguf_status make(struct gg_data_made *m,
-                             struct gg_composed_tensor *t,
-                             struct gguf_error *err)
+static enum gguf_status make_tensor(struct gg_data_made *m,
+                                    struct gg_composed_tensor *t,
+                                    struct gguf_error *err)
 {
     uint64_t at = 0, n = 0;
     struct gg_str_esc e;
@@ -381,8 +384,10 @@ enum gguf_status gg_data_made_init(struct gg_data_made *m,
                                    const struct gguf_allocator *allocator,
                                    struct gguf_error *err)
 {
-    static const struct gg_data_ops ops = { n_tensors, info,   rows, bytes,
-                                            map,       advise, hold };
+    static const struct gg_data_ops ops = { n_tensors,    tensor_info,
+                                            prepare_rows, stored_bytes,
+                                            input_map,    advise_pages,
+                                            hold_elements };
     *m = (struct gg_data_made){ { &ops }, base, allocator, tensor, n };
     for (size_t i = 0; i < n; i++) {
         tensor[i].rows = NULL;
@@ -390,7 +395,7 @@ enum gguf_status gg_data_made_init(struct gg_data_made *m,
     }
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; i < n && st == GGUF_OK; i++)
-        st = make(m, &tensor[i], err);
+        st = make_tensor(m, &tensor[i], err);
     if (st != GGUF_OK)
         gg_data_made_fini(m);
     return st;

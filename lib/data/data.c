@@ -22,18 +22,18 @@ float gg_data_largest(const struct gg_data_rows *r, uint64_t first, uint64_t n,
     return largest;
 }
 
-static const struct gg_data *base(const struct gg_data *d)
+static const struct gg_data *base_of(const struct gg_data *d)
 {
     return ((const struct gg_data_over *)d)->base;
 }
 
 size_t gg_data_over_n_tensors(const struct gg_data *d)
 {
-    return gg_data_n_tensors(base(d));
+    return gg_data_n_tensors(base_of(d));
 }
 
 void gg_data_over_info(const struct gg_data *d, size_t i,
                        struct gg_data_info *out)
 {
-    gg_data_info(base(d), i, out);
+    gg_data_info(base_of(d), i, out);
 }

@@ -15,7 +15,7 @@ struct gg_loose_rows {
     uint64_t ne0, block;
 };
 
-static const struct gg_data_loose *self(const struct gg_data *d)
+static const struct gg_data_loose *as_loose(const struct gg_data *d)
 {
     return (const struct gg_data_loose *)d;
 }
@@ -53,25 +53,27 @@ static void read_loose(const struct gg_data_rows *r, uint64_t first,
     }
 }
 
-static enum gguf_status rows(const struct gg_data *d, size_t i,
-                             struct gg_data_rows *out, struct gguf_error *err)
+static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
+                                     struct gg_data_rows *out,
+                                     struct gguf_error *err)
 {
     (void)err;
     *out = (struct gg_data_rows){ .read = read_loose,
-                                  .source = &self(d)->rows[i] };
+                                  .source = &as_loose(d)->rows[i] };
     return GGUF_OK;
 }
 
-static const uint8_t *bytes(const struct gg_data *d, size_t i)
+static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
-    return gg_data_bytes(self(d)->over.base, i);
+    return gg_data_bytes(as_loose(d)->over.base, i);
 }
 
 /* Whole blocks. */
-static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
-                             uint64_t n, bool begin, struct gguf_error *err)
+static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
+                                      uint64_t first, uint64_t n, bool begin,
+                                      struct gguf_error *err)
 {
-    const struct gg_data_loose *l = self(d);
+    const struct gg_data_loose *l = as_loose(d);
     const uint64_t block = l->rows[i].block, end = first + n;
     const uint64_t low = first / block * block;
     const uint64_t high = (end + block - 1) / block * block;
@@ -89,9 +91,9 @@ enum gguf_status gg_data_loose_init(struct gg_data_loose *l,
     static const struct gg_data_ops ops = {
         .n_tensors = gg_data_over_n_tensors,
         .info = gg_data_over_info,
-        .rows = rows,
-        .bytes = bytes,
-        .hold = hold,
+        .rows = prepare_rows,
+        .bytes = stored_bytes,
+        .hold = hold_elements,
     };
     const size_t n = gg_data_n_tensors(base);
     enum gguf_status st = GGUF_OK;

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static const struct gg_data_gguf *self(const struct gg_data *d)
+static const struct gg_data_gguf *as_gguf(const struct gg_data *d)
 {
     return (const struct gg_data_gguf *)d;
 }
@@ -125,13 +125,14 @@ bool gg_data_gguf_is_scale(const struct gg_data_gguf *d, size_t i)
 
 static size_t n_tensors(const struct gg_data *d)
 {
-    return gg_source_n_tensors(&self(d)->from);
+    return gg_source_n_tensors(&as_gguf(d)->from);
 }
 
-static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
+static void tensor_info(const struct gg_data *d, size_t i,
+                        struct gg_data_info *out)
 {
     const struct gguf_tensor_info *t =
-        gg_source_tensor(&self(d)->from, i).info;
+        gg_source_tensor(&as_gguf(d)->from, i).info;
     *out = (struct gg_data_info){ .name = t->name,
                                   .dtype = t->dtype,
                                   .n_dims = t->n_dims,
@@ -147,10 +148,11 @@ static void read_stored(const struct gg_data_rows *r, uint64_t first,
     gg_stored_read(&r->stored, first, n, dst);
 }
 
-static enum gguf_status rows(const struct gg_data *d, size_t i,
-                             struct gg_data_rows *out, struct gguf_error *err)
+static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
+                                     struct gg_data_rows *out,
+                                     struct gguf_error *err)
 {
-    const struct gg_data_gguf *g = self(d);
+    const struct gg_data_gguf *g = as_gguf(d);
     const struct gguf_split_tensor from = gg_source_tensor(&g->from, i);
     const struct gguf_tensor_info *t = from.info;
     struct gg_str_esc e;
@@ -169,16 +171,17 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
     return g->scaled ? find_scale(g, &out->stored, &from, err) : GGUF_OK;
 }
 
-static const uint8_t *bytes(const struct gg_data *d, size_t i)
+static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
-    const struct gguf_split_tensor t = gg_source_tensor(&self(d)->from, i);
+    const struct gguf_split_tensor t = gg_source_tensor(&as_gguf(d)->from, i);
     return gguf_file_tensor_data(t.file, t.info->index);
 }
 
-static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
-                             uint64_t n, bool begin, struct gguf_error *err)
+static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
+                                      uint64_t first, uint64_t n, bool begin,
+                                      struct gguf_error *err)
 {
-    const struct gg_data_gguf *g = self(d);
+    const struct gg_data_gguf *g = as_gguf(d);
     const struct gguf_split_tensor t = gg_source_tensor(&g->from, i);
     const struct gguf_dtype_info *type = gguf_dtype_find(t.info->dtype);
     if (!g->held || !type)
@@ -218,9 +221,9 @@ void gg_data_gguf_init(struct gg_data_gguf *d, const struct gg_source *from,
                        const struct gg_codec_kern *codec, bool scaled)
 {
     static const struct gg_data_ops ops = { .n_tensors = n_tensors,
-                                            .info = info,
-                                            .rows = rows,
-                                            .bytes = bytes,
-                                            .hold = hold };
+                                            .info = tensor_info,
+                                            .rows = prepare_rows,
+                                            .bytes = stored_bytes,
+                                            .hold = hold_elements };
     *d = (struct gg_data_gguf){ { &ops }, *from, codec, scaled, false, NULL };
 }

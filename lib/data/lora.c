@@ -18,7 +18,7 @@ enum { NAME = 256, SHAPE = 160 };
 
 /* ---- messages ---- */
 
-static const char *shape(char out[SHAPE], const int64_t *ne, unsigned n)
+static const char *format_shape(char out[SHAPE], const int64_t *ne, unsigned n)
 {
     size_t used = 0;
     out[0] = '\0';
@@ -32,7 +32,7 @@ static const char *shape(char out[SHAPE], const int64_t *ne, unsigned n)
 
 static const char *shape_of(char out[SHAPE], const struct gguf_tensor_info *t)
 {
-    return shape(out, t->ne, t->n_dims);
+    return format_shape(out, t->ne, t->n_dims);
 }
 
 /* ---- metadata ---- */
@@ -87,7 +87,7 @@ static enum gguf_status read_keys(struct gg_lora *l, struct gguf_error *err)
 /* ---- pairs ---- */
 
 /* Is it the weight's name and this end? */
-static bool cut(struct gguf_str *name, const char *end)
+static bool cut_ending(struct gguf_str *name, const char *end)
 {
     if (!gg_str_ends(*name, end) || name->size == strlen(end))
         return false;
@@ -96,7 +96,7 @@ static bool cut(struct gguf_str *name, const char *end)
 }
 
 static const struct gguf_tensor_info *
-find(const struct gguf_file *f, struct gguf_str weight, const char *end)
+find_half(const struct gguf_file *f, struct gguf_str weight, const char *end)
 {
     char name[NAME];
     return gg_str_join(name, sizeof name, weight, end)
@@ -134,13 +134,14 @@ static bool is_norm(const struct gguf_tensor_info *t)
 }
 
 /* A tensor of the file: with its first half the pair begins. */
-static enum gguf_status take(struct gg_lora *l,
-                             const struct gguf_tensor_info *t,
-                             struct gguf_error *err)
+static enum gguf_status take_half(struct gg_lora *l,
+                                  const struct gguf_tensor_info *t,
+                                  struct gguf_error *err)
 {
     struct gguf_str weight = t->name;
     struct gg_str_esc e;
-    const bool is_a = cut(&weight, a_end), is_b = cut(&weight, b_end);
+    const bool is_a = cut_ending(&weight, a_end),
+               is_b = cut_ending(&weight, b_end);
     if (is_norm(t)) {
         l->n_norms++;
         return GGUF_OK;
@@ -151,7 +152,7 @@ static enum gguf_status take(struct gg_lora *l,
                             "NAME%s and NAME%s: it would have no effect",
                             gg_str_esc(&e, t->name), a_end, b_end);
     const struct gguf_tensor_info *other =
-        find(l->file, weight, is_a ? b_end : a_end);
+        find_half(l->file, weight, is_a ? b_end : a_end);
     if (!other)
         return gg_error_set(err, GGUF_E_TENSOR, t->info_off,
                             "tensor '%s' has no other half, %s",
@@ -187,7 +188,7 @@ static enum gguf_status read_pairs(struct gg_lora *l, struct gguf_error *err)
     if (!l->pair)
         return gg_error_set_nomem(err, n * sizeof *l->pair);
     for (size_t i = 0; i < n; i++)
-        GG_TRY(take(l, gguf_file_tensor(l->file, i), err));
+        GG_TRY(take_half(l, gguf_file_tensor(l->file, i), err));
     if (!l->n_pairs)
         return gg_error_set(
             err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
@@ -279,8 +280,8 @@ enum gguf_status gg_lora_check_shape(const struct gg_lora_pair *p,
         err, GGUF_E_TENSOR, t->info_off,
         "tensor '%s' has shape [%s], must be [%s]: '%s' has [%s]",
         gg_str_esc(&e, t->name), shape_of(has, t),
-        shape(must, a_fits ? b : a, n), gg_str_esc(&w, p->weight),
-        shape(of, ne, n));
+        format_shape(must, a_fits ? b : a, n), gg_str_esc(&w, p->weight),
+        format_shape(of, ne, n));
 }
 
 enum gguf_status gg_lora_lacks_weight(const struct gg_lora_pair *p,

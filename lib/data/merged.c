@@ -28,7 +28,7 @@ struct gg_merged_tensor {
     struct part part[];
 };
 
-static const struct gg_data_merged *self(const struct gg_data *d)
+static const struct gg_data_merged *as_merged(const struct gg_data *d)
 {
     return (const struct gg_data_merged *)d;
 }
@@ -46,9 +46,9 @@ struct spot {
 
 /* Elements [from, to) of a row of ne0, in blocks that lie in one tile; *out is
  * element from. buf has TILE of them. */
-static const float *read(const struct gg_data_rows *r, uint64_t block,
-                         uint64_t row, uint64_t ne0, uint64_t from,
-                         uint64_t to, float *buf)
+static const float *read_row(const struct gg_data_rows *r, uint64_t block,
+                             uint64_t row, uint64_t ne0, uint64_t from,
+                             uint64_t to, float *buf)
 {
     const uint64_t begin = from - from % block;
     uint64_t end = to + (block - to % block) % block;
@@ -65,8 +65,8 @@ static void add_rows(const struct part *p, const struct gg_merged_tensor *t,
     const size_t n_col = (size_t)(at->to - at->from);
     float buf[TILE];
     for (uint64_t k = 0; k < n; k++) {
-        const float *a = read(&p->a, p->a_block, mat * rank + r + k, t->ne0,
-                              at->from, at->to, buf);
+        const float *a = read_row(&p->a, p->a_block, mat * rank + r + k,
+                                  t->ne0, at->from, at->to, buf);
         for (unsigned j = 0; j < at->n; j++)
             for (size_t i = 0; i < n_col; i++)
                 sum[j][i] += b[j][k] * a[i];
@@ -81,7 +81,7 @@ static void add_columns(const struct part *p, const struct spot *at,
     float buf[TILE];
     for (uint64_t i = at->from; i < at->to; i++) {
         const float *a =
-            read(&p->b, p->b_block, i, (uint64_t)p->rank, r, r + n, buf);
+            read_row(&p->b, p->b_block, i, (uint64_t)p->rank, r, r + n, buf);
         for (unsigned j = 0; j < at->n; j++)
             for (uint64_t k = 0; k < n; k++)
                 sum[j][i - at->from] += b[j][k] * a[k];
@@ -100,7 +100,7 @@ static void add_part(const struct part *p, const struct gg_merged_tensor *t,
     for (uint64_t r = 0; r < rank; r += TILE) {
         const uint64_t n = GG_MIN(rank - r, (uint64_t)TILE);
         for (unsigned j = 0; j < at->n; j++)
-            (void)read(rows, block, at->row + j, rank, r, r + n, b[j]);
+            (void)read_row(rows, block, at->row + j, rank, r, r + n, b[j]);
         if (p->looked_up)
             add_columns(p, at, r, n, b, sum);
         else
@@ -146,10 +146,11 @@ static void read_merged(const struct gg_data_rows *r, uint64_t first,
 
 /* ---- the list ---- */
 
-static enum gguf_status rows(const struct gg_data *d, size_t i,
-                             struct gg_data_rows *out, struct gguf_error *err)
+static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
+                                     struct gg_data_rows *out,
+                                     struct gguf_error *err)
 {
-    const struct gg_data_merged *m = self(d);
+    const struct gg_data_merged *m = as_merged(d);
     if (!gg_data_is_merged(m, i))
         return gg_data_rows(m->over.base, i, out, err);
     *out =
@@ -157,18 +158,18 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
     return GGUF_OK;
 }
 
-static const uint8_t *bytes(const struct gg_data *d, size_t i)
+static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
-    const struct gg_data_merged *m = self(d);
+    const struct gg_data_merged *m = as_merged(d);
     return gg_data_is_merged(m, i) ? NULL : gg_data_bytes(m->over.base, i);
 }
 
 /* ---- making it ---- */
 
-static enum gguf_status half(const struct gg_merged_lora *with,
-                             const struct gguf_tensor_info *t,
-                             struct gg_data_rows *out, uint64_t *block,
-                             struct gguf_error *err)
+static enum gguf_status prepare_half(const struct gg_merged_lora *with,
+                                     const struct gguf_tensor_info *t,
+                                     struct gg_data_rows *out, uint64_t *block,
+                                     struct gguf_error *err)
 {
     struct gg_str_esc e;
     GG_TRY(gg_data_rows(&with->data.list, t->index, out, err));
@@ -182,9 +183,9 @@ static enum gguf_status half(const struct gg_merged_lora *with,
 }
 
 /* Tensor i of base, if some adapter has a pair for it. */
-static enum gguf_status make(struct gg_data_merged *m, size_t i,
-                             const struct gg_merged_lora *with, size_t n,
-                             struct gguf_error *err)
+static enum gguf_status make_tensor(struct gg_data_merged *m, size_t i,
+                                    const struct gg_merged_lora *with,
+                                    size_t n, struct gguf_error *err)
 {
     struct gg_data_info t;
     size_t n_parts = 0;
@@ -207,8 +208,8 @@ static enum gguf_status make(struct gg_data_merged *m, size_t i,
             continue;
         struct part *q = &to->part[to->n_parts++];
         GG_TRY(gg_lora_check_shape(p, t.ne, err));
-        GG_TRY(half(&with[k], p->a, &q->a, &q->a_block, err));
-        GG_TRY(half(&with[k], p->b, &q->b, &q->b_block, err));
+        GG_TRY(prepare_half(&with[k], p->a, &q->a, &q->a_block, err));
+        GG_TRY(prepare_half(&with[k], p->b, &q->b, &q->b_block, err));
         q->rank = p->rank;
         q->looked_up = p->looked_up;
         q->factor = gg_lora_factor(&with[k].lora, p, with[k].scale);
@@ -285,8 +286,8 @@ enum gguf_status gg_data_merged_init(struct gg_data_merged *m,
     static const struct gg_data_ops ops = {
         .n_tensors = gg_data_over_n_tensors,
         .info = gg_data_over_info,
-        .rows = rows,
-        .bytes = bytes,
+        .rows = prepare_rows,
+        .bytes = stored_bytes,
     };
     const size_t n_base = gg_data_n_tensors(base);
     *m = (struct gg_data_merged){ { { &ops }, base }, allocator, NULL };
@@ -296,7 +297,7 @@ enum gguf_status gg_data_merged_init(struct gg_data_merged *m,
         return gg_error_set_nomem(err, n_base * sizeof *m->tensor);
     enum gguf_status st = check_found(m, with, n, err);
     for (size_t i = 0; i < n_base && st == GGUF_OK; i++)
-        st = make(m, i, with, n, err);
+        st = make_tensor(m, i, with, n, err);
     if (st != GGUF_OK)
         gg_data_merged_fini(m);
     return st;

@@ -44,7 +44,7 @@ static const struct gg_safetensors_type types[] = {
 
 /* ---- reading ---- */
 
-static float load(const uint8_t *p, uint64_t i)
+static float load_float(const uint8_t *p, uint64_t i)
 {
     const uint32_t bits = gg_bytes_load32le(p + 4 * i);
     return gg_bytes_f32_from_bits(bits);
@@ -53,15 +53,15 @@ static float load(const uint8_t *p, uint64_t i)
 static float scale_of(const struct gg_nibbles *x, uint64_t i)
 {
     if (x->map) {
-        const float y = load(x->map, x->scale[i]);
-        return y * load(x->more, i / x->per_more) + x->plus;
+        const float y = load_float(x->map, x->scale[i]);
+        return y * load_float(x->more, i / x->per_more) + x->plus;
     }
-    const float y = x->f8 ? x->f8(x->scale[i]) : load(x->scale, i);
+    const float y = x->f8 ? x->f8(x->scale[i]) : load_float(x->scale, i);
     return y * x->times / x->over;
 }
 
-static void read(const struct gg_data_rows *rows, uint64_t first, uint64_t n,
-                 float *dst)
+static void read_nibbles(const struct gg_data_rows *rows, uint64_t first,
+                         uint64_t n, float *dst)
 {
     const struct gg_nibbles *x = rows->source;
     for (uint64_t end = first + n, run; first < end; first += run) {
@@ -77,8 +77,8 @@ static void read(const struct gg_data_rows *rows, uint64_t first, uint64_t n,
 void gg_nibbles_rows(const struct gg_safetensors *s, size_t i,
                      struct gg_data_rows *out)
 {
-    *out =
-        (struct gg_data_rows){ .read = read, .source = s->tensor[i].nibbles };
+    *out = (struct gg_data_rows){ .read = read_nibbles,
+                                  .source = s->tensor[i].nibbles };
 }
 
 void gg_nibbles_advise(const struct gg_safetensors *s, size_t i,
@@ -113,16 +113,16 @@ struct join {
     uint64_t rows, cols;
 };
 
-static enum gguf_status fail(const struct join *j, const char *what,
-                             struct gguf_error *err)
+static enum gguf_status refuse_weight(const struct join *j, const char *what,
+                                      struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_TENSOR, j->s->tensor[j->codes].off,
                         "tensor '%s': %s", j->said.s, what);
 }
 
 /* The tensor NAME and an ending; NULL: there is none. */
-static struct gg_safetensors_tensor *part(const struct join *j,
-                                          const char *end)
+static struct gg_safetensors_tensor *find_part(const struct join *j,
+                                               const char *end)
 {
     char text[512];
     uint32_t i = GG_INDEX_NONE;
@@ -131,22 +131,22 @@ static struct gg_safetensors_tensor *part(const struct join *j,
     return i == GG_INDEX_NONE ? NULL : &j->s->tensor[i];
 }
 
-static bool is(const struct gg_safetensors_tensor *t, const char *type,
-               uint64_t n)
+static bool has_type(const struct gg_safetensors_tensor *t, const char *type,
+                     uint64_t n)
 {
     return t && !strcmp(t->type->name, type) && t->n_elements == n;
 }
 
-static enum gguf_status hold(const struct join *j,
-                             const struct gg_safetensors_tensor *t, bool begin,
-                             struct gguf_error *err)
+static enum gguf_status hold_part(const struct join *j,
+                                  const struct gg_safetensors_tensor *t,
+                                  bool begin, struct gguf_error *err)
 {
     return gg_safetensors_hold(j->s, t->file_no, t->off, t->size, begin, err);
 }
 
 /* The numbers of t, which is a part of the weight. */
-static const uint8_t *take(struct join *j, int k,
-                           struct gg_safetensors_tensor *t)
+static const uint8_t *take_part(struct join *j, int k,
+                                struct gg_safetensors_tensor *t)
 {
     t->is_part = true;
     j->x->part[k] = (struct place){ t->off, t->size, t->file_no };
@@ -157,16 +157,16 @@ static const uint8_t *take(struct join *j, int k,
 static enum gguf_status use_all(struct join *j, const char *end, float *out,
                                 struct gguf_error *err)
 {
-    struct gg_safetensors_tensor *t = part(j, end);
-    if (!is(t, "F32", 1))
-        return fail(j, "it has no scale for all of F32", err);
+    struct gg_safetensors_tensor *t = find_part(j, end);
+    if (!has_type(t, "F32", 1))
+        return refuse_weight(j, "it has no scale for all of F32", err);
     t->is_part = true;
-    GG_TRY(hold(j, t, true, err));
-    *out = load(t->data, 0);
-    (void)hold(j, t, false, NULL);
+    GG_TRY(hold_part(j, t, true, err));
+    *out = load_float(t->data, 0);
+    (void)hold_part(j, t, false, NULL);
     return isfinite(*out) && *out != 0
                ? GGUF_OK
-               : fail(j, "its scale for all is 0 or not finite", err);
+               : refuse_weight(j, "its scale for all is 0 or not finite", err);
 }
 
 static enum gguf_status use_nvfp4(struct join *j, bool pack,
@@ -176,18 +176,19 @@ static enum gguf_status use_nvfp4(struct join *j, bool pack,
         0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6
     };
     const struct gg_safetensors_tensor *q = &j->s->tensor[j->codes];
-    struct gg_safetensors_tensor *t = part(j, ".weight_scale");
+    struct gg_safetensors_tensor *t = find_part(j, ".weight_scale");
     struct gg_nibbles *x = j->x;
     if (strcmp(q->type->name, "U8") != 0 || q->n_dims != 2 ||
         q->ne[0] % (NVFP4_BLOCK / 2))
-        return fail(j, "not a matrix of bytes, of blocks of 16 numbers", err);
+        return refuse_weight(
+            j, "not a matrix of bytes, of blocks of 16 numbers", err);
     j->rows = (uint64_t)q->ne[1];
     j->cols = 2 * (uint64_t)q->ne[0];
-    if (!is(t, "F8_E4M3", j->rows * (j->cols / NVFP4_BLOCK)) ||
+    if (!has_type(t, "F8_E4M3", j->rows * (j->cols / NVFP4_BLOCK)) ||
         t->n_dims != 2 || t->ne[1] != q->ne[1])
-        return fail(j, "its scales are not those of its blocks", err);
+        return refuse_weight(j, "its scales are not those of its blocks", err);
     memcpy(x->table, levels, sizeof levels);
-    x->scale = take(j, SCALE, t);
+    x->scale = take_part(j, SCALE, t);
     x->f8 = t->type->f8;
     x->per_scale = NVFP4_BLOCK;
     return pack ? use_all(j, ".weight_global_scale", &x->over, err)
@@ -206,7 +207,8 @@ static enum gguf_status use_state(struct join *j, const json_t *root,
         !gg_json_int(json_array_get(shape, 1), &cols) || cols < 1 ||
         !gg_json_int(json_object_get(root, "blocksize"), &per) || per < 1 ||
         json_array_size(shape) != 2)
-        return fail(j, "its quant_state says no shape or no blocksize", err);
+        return refuse_weight(
+            j, "its quant_state says no shape or no blocksize", err);
     (void)gg_json_int(json_object_get(root, "nested_blocksize"), &per_more);
     (void)gg_json_num(json_object_get(root, "nested_offset"), &plus);
     (void)gg_json_str(json_object_get(root, "dtype"), &dtype);
@@ -223,18 +225,19 @@ static enum gguf_status use_state(struct join *j, const json_t *root,
 static enum gguf_status use_absmax(struct join *j, uint64_t n,
                                    struct gguf_error *err)
 {
-    struct gg_safetensors_tensor *scale = part(j, ".weight.absmax"),
-                                 *map = part(j, ".weight.nested_quant_map"),
-                                 *more = part(j, ".weight.nested_absmax");
+    struct gg_safetensors_tensor *scale = find_part(j, ".weight.absmax"),
+                                 *map =
+                                     find_part(j, ".weight.nested_quant_map"),
+                                 *more = find_part(j, ".weight.nested_absmax");
     struct gg_nibbles *x = j->x;
-    if (is(scale, "U8", n) && is(map, "F32", 256) && x->per_more &&
-        is(more, "F32", (n + x->per_more - 1) / x->per_more)) {
-        x->map = take(j, MAP, map);
-        x->more = take(j, MORE, more);
-    } else if (!is(scale, "F32", n)) {
-        return fail(j, "its scales are not those of its blocks", err);
+    if (has_type(scale, "U8", n) && has_type(map, "F32", 256) && x->per_more &&
+        has_type(more, "F32", (n + x->per_more - 1) / x->per_more)) {
+        x->map = take_part(j, MAP, map);
+        x->more = take_part(j, MORE, more);
+    } else if (!has_type(scale, "F32", n)) {
+        return refuse_weight(j, "its scales are not those of its blocks", err);
     }
-    x->scale = take(j, SCALE, scale);
+    x->scale = take_part(j, SCALE, scale);
     return GGUF_OK;
 }
 
@@ -246,30 +249,32 @@ static enum gguf_status use_bnb(struct join *j, bool *half,
         ".weight.quant_state.bitsandbytes__fp4"
     };
     const struct gg_safetensors_tensor *q = &j->s->tensor[j->codes];
-    struct gg_safetensors_tensor *state = part(j, states[0]),
-                                 *map = part(j, ".weight.quant_map");
+    struct gg_safetensors_tensor *state = find_part(j, states[0]),
+                                 *map = find_part(j, ".weight.quant_map");
     struct gg_json json;
     uint64_t n, n_scales;
     if (!state)
-        state = part(j, states[1]);
-    if (!state || !is(state, "U8", state->n_elements) || !is(map, "F32", 16))
-        return fail(j, "its quant_state or quant_map is not there", err);
-    GG_TRY(hold(j, state, true, err));
+        state = find_part(j, states[1]);
+    if (!state || !has_type(state, "U8", state->n_elements) ||
+        !has_type(map, "F32", 16))
+        return refuse_weight(j, "its quant_state or quant_map is not there",
+                             err);
+    GG_TRY(hold_part(j, state, true, err));
     enum gguf_status st =
         gg_json_read(&json, (const char *)state->data,
                      (size_t)state->n_elements, state->off, 0, err);
-    (void)hold(j, state, false, NULL);
+    (void)hold_part(j, state, false, NULL);
     GG_TRY(st);
     st = use_state(j, json.root, half, err);
     gg_json_fini(&json);
     GG_TRY(st);
-    if (gg_ckd_mul(&n, j->rows, j->cols) || !is(q, "U8", n / 2 + n % 2))
-        return fail(j, "its bytes are not those of its shape", err);
+    if (gg_ckd_mul(&n, j->rows, j->cols) || !has_type(q, "U8", n / 2 + n % 2))
+        return refuse_weight(j, "its bytes are not those of its shape", err);
     n_scales = n / j->x->per_scale + (n % j->x->per_scale != 0);
-    GG_TRY(hold(j, map, true, err));
+    GG_TRY(hold_part(j, map, true, err));
     for (size_t i = 0; i < 16; i++)
-        j->x->table[i] = load(map->data, i);
-    (void)hold(j, map, false, NULL);
+        j->x->table[i] = load_float(map->data, i);
+    (void)hold_part(j, map, false, NULL);
     j->x->shift = 4;
     state->is_part = map->is_part = true;
     return use_absmax(j, n_scales, err);
@@ -294,11 +299,11 @@ static bool is_codes(struct join *j, uint32_t i, enum gg_nibbles_form form)
     j->name = (struct gguf_str){ t->name.data,
                                  t->name.size - strlen(ends[form].codes) };
     gg_str_esc(&j->said, t->name);
-    return part(j, ends[form].scale) != NULL;
+    return find_part(j, ends[form].scale) != NULL;
 }
 
-static enum gguf_status enter(struct join *j, bool new, bool half,
-                              struct gguf_error *err)
+static enum gguf_status enter_weight(struct join *j, bool new, bool half,
+                                     struct gguf_error *err)
 {
     struct gg_safetensors *s = j->s;
     char text[512];
@@ -306,14 +311,14 @@ static enum gguf_status enter(struct join *j, bool new, bool half,
     uint64_t n;
     const struct gg_safetensors_tensor *q = &s->tensor[to];
     if (gg_ckd_mul(&n, j->rows, j->cols) || gg_ckd_cap(n))
-        return fail(j, "element count overflows", err);
+        return refuse_weight(j, "element count overflows", err);
     j->x->data = q->data;
     j->x->off = q->off;
     j->x->size = q->size;
     j->x->file_no = q->file_no;
     if (new) {
         if (!gg_str_join(text, sizeof text, j->name, ".weight"))
-            return fail(j, "the name is too long", err);
+            return refuse_weight(j, "the name is too long", err);
         s->tensor[to].is_part = true;
         to = (uint32_t)s->n_tensors;
         GG_TRY(gg_safetensors_add(s, gg_str_z(text), NULL, 1, err));
@@ -346,7 +351,7 @@ enum gguf_status gg_nibbles_join(struct gg_safetensors *s,
         GG_TRY(form == GG_NIBBLES_BNB
                    ? use_bnb(&j, &half, err)
                    : use_nvfp4(&j, form == GG_NIBBLES_NVFP4_PACK, err));
-        GG_TRY(enter(&j, form == GG_NIBBLES_NVFP4_PACK, half, err));
+        GG_TRY(enter_weight(&j, form == GG_NIBBLES_NVFP4_PACK, half, err));
     }
     return GGUF_OK;
 }

@@ -95,7 +95,7 @@ static unsigned number_3(const struct lie *l, uint64_t r, uint64_t c)
     return v & 7;
 }
 
-static unsigned number(const struct lie *l, uint64_t r, uint64_t c)
+static unsigned code_at(const struct lie *l, uint64_t r, uint64_t c)
 {
     const uint64_t unit =
         (r >> l->log_r) * l->step_r + (c >> l->log_c) * l->step_c;
@@ -129,7 +129,7 @@ static const struct group *get_group(const struct gg_packed *p,
     x->no = g + 1;
     gg_stored_read(&p->scale, r * p->scale_r + g * p->scale_g, 1, &x->scale);
     x->scale *= p->times;
-    x->zero = (int)(p->zero.data ? number(&p->zero, r, g) + p->plus : p->mid);
+    x->zero = (int)(p->zero.data ? code_at(&p->zero, r, g) + p->plus : p->mid);
     return x;
 }
 
@@ -151,7 +151,7 @@ static void read_row(const struct gg_packed *p, uint64_t r, uint64_t c,
         run = p->index ? 1 : GG_MIN(end - c, p->group - c % p->group);
         for (uint64_t i = 0; i < run; i++)
             *dst++ =
-                x->scale * (float)((int)number(&p->code, r, c + i) - x->zero);
+                x->scale * (float)((int)code_at(&p->code, r, c + i) - x->zero);
     }
 }
 
@@ -255,21 +255,21 @@ struct join {
     struct gg_safetensors_tensor made;
 };
 
-static enum gguf_status fail(const struct join *j, const char *what,
-                             struct gguf_error *err)
+static enum gguf_status fault(const struct join *j, const char *what,
+                              struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_TENSOR, j->s->tensor[j->part[CODES]].off,
                         "tensor '%s': %s", j->codes.s, what);
 }
 
-static const struct gg_safetensors_tensor *part(const struct join *j, int k)
+static const struct gg_safetensors_tensor *part_of(const struct join *j, int k)
 {
     return j->part[k] == GG_INDEX_NONE ? NULL : &j->s->tensor[j->part[k]];
 }
 
 /* Is it of this type, and this shape, the slowest dimension first? */
-static bool has(const struct gg_safetensors_tensor *t, const char *type,
-                uint64_t slow, uint64_t fast)
+static bool has_ne(const struct gg_safetensors_tensor *t, const char *type,
+                   uint64_t slow, uint64_t fast)
 {
     return !strcmp(t->type->name, type) && t->n_dims == 2 &&
            (uint64_t)t->ne[1] == slow && (uint64_t)t->ne[0] == fast;
@@ -288,7 +288,7 @@ static unsigned log_2(unsigned n)
 static enum gguf_status use_scales(struct join *j, bool groups_first,
                                    struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *t = part(j, SCALES);
+    const struct gg_safetensors_tensor *t = part_of(j, SCALES);
     struct gg_packed *p = j->p;
     struct gg_data_rows rows;
     const uint64_t n = t->n_elements;
@@ -296,7 +296,7 @@ static enum gguf_status use_scales(struct join *j, bool groups_first,
     if (t->type->f8 || t->type->dtype == UINT32_MAX ||
         t->type->own == UINT32_MAX || t->n_dims > 2 ||
         !gg_safetensors_plain(j->s, j->part[SCALES], &rows))
-        return fail(j, "its scales are no numbers", err);
+        return fault(j, "its scales are no numbers", err);
     p->scale = rows.stored;
     if (plain || groups_first) {
         p->n_groups = plain ? 1 : (uint64_t)t->ne[1];
@@ -308,23 +308,23 @@ static enum gguf_status use_scales(struct join *j, bool groups_first,
         p->scale_g = 1;
     }
     if (!plain && (uint64_t)t->ne[!groups_first] != p->rows)
-        return fail(j, "it has not as many rows as its scales", err);
+        return fault(j, "it has not as many rows as its scales", err);
     p->group = j->config->group && p->n_groups > 1
                    ? j->config->group
                    : (p->cols + p->n_groups - 1) / p->n_groups;
     if ((p->cols + p->group - 1) / p->group != p->n_groups)
-        return fail(j, "its scales are not those of its groups", err);
+        return fault(j, "its scales are not those of its groups", err);
     return GGUF_OK;
 }
 
 /* The group of each column. */
 static enum gguf_status use_index(struct join *j, struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *t = part(j, INDEX);
+    const struct gg_safetensors_tensor *t = part_of(j, INDEX);
     if (!t)
         return GGUF_OK;
     if (strcmp(t->type->name, "I32") != 0 || t->n_elements != j->p->cols)
-        return fail(j, "its list of groups is not one for each column", err);
+        return fault(j, "its list of groups is not one for each column", err);
     uint64_t i = 0;
     GG_TRY(gg_safetensors_hold_all(j->s, j->part[INDEX], true, err));
     while (i < t->n_elements &&
@@ -332,7 +332,7 @@ static enum gguf_status use_index(struct join *j, struct gguf_error *err)
         i++;
     (void)gg_safetensors_hold_all(j->s, j->part[INDEX], false, NULL);
     if (i < t->n_elements)
-        return fail(j, "a column is of a group that has no scale", err);
+        return fault(j, "a column is of a group that has no scale", err);
     j->p->index = t->data;
     return GGUF_OK;
 }
@@ -342,16 +342,15 @@ static enum gguf_status use_columns(struct join *j, bool awq,
                                     struct gguf_error *err)
 {
     static const uint8_t order[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
-    const struct gg_safetensors_tensor *q = part(j, CODES), *z;
+    const struct gg_safetensors_tensor *q = part_of(j, CODES), *z;
     const unsigned bits = j->config->bits;
-    /* so many in so many words */
     const unsigned per = bits == 3 ? 32 : 32 / bits, words = bits == 3 ? 3 : 1;
     const unsigned k = log_2(per);
     struct gg_packed *p = j->p;
     if (strcmp(q->type->name, "I32") != 0 || q->n_dims != 2)
-        return fail(j, "not a matrix of 32-bit words", err);
+        return fault(j, "not a matrix of 32-bit words", err);
     if (q->ne[1] % words)
-        return fail(j, "its words are not whole numbers", err);
+        return fault(j, "its words are not whole numbers", err);
     p->cols = (uint64_t)q->ne[1] / words * (awq ? 1 : per);
     p->rows = (uint64_t)q->ne[0] * (awq ? per : 1);
     p->code = (struct lie){ .data = q->data, .bits = bits };
@@ -366,9 +365,9 @@ static enum gguf_status use_columns(struct join *j, bool awq,
         p->code.step_c = p->rows;
     }
     GG_TRY(use_scales(j, true, err));
-    z = part(j, ZEROS);
-    if (!has(z, "I32", p->n_groups, p->rows / per * words) || p->rows % per)
-        return fail(j, "its zero points are not those of its groups", err);
+    z = part_of(j, ZEROS);
+    if (!has_ne(z, "I32", p->n_groups, p->rows / per * words) || p->rows % per)
+        return fault(j, "its zero points are not those of its groups", err);
     p->zero = (struct lie){ .data = z->data,
                             .step_r = 1,
                             .step_c = p->rows / per * words,
@@ -382,14 +381,14 @@ static enum gguf_status use_columns(struct join *j, bool awq,
 /* compressed-tensors: [rows, columns / n], zeros [rows / n, groups]. */
 static enum gguf_status use_words(struct join *j, struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *q = part(j, CODES), *z;
-    const struct gg_safetensors_tensor *shape = part(j, SHAPE);
+    const struct gg_safetensors_tensor *q = part_of(j, CODES), *z,
+                                       *shape = part_of(j, SHAPE);
     struct gg_packed *p = j->p;
     unsigned bits = 2;
     if (!shape || shape->n_elements != 2 || shape->type->bits < 32 ||
         (strcmp(shape->type->name, "I64") != 0 &&
          strcmp(shape->type->name, "I32") != 0))
-        return fail(j, "its shape is not there", err);
+        return fault(j, "its shape is not there", err);
     GG_TRY(gg_safetensors_hold_all(j->s, j->part[SHAPE], true, err));
     p->rows = gg_bytes_load32le(shape->data);
     p->cols = gg_bytes_load32le(shape->data + shape->type->bits / 8);
@@ -399,8 +398,8 @@ static enum gguf_status use_words(struct join *j, struct gguf_error *err)
         bits *= 2;
     const unsigned per = 32 / bits;
     if (!p->rows || !p->cols ||
-        !has(q, "I32", p->rows, (p->cols + per - 1) / per))
-        return fail(j, "its words are not those of its shape", err);
+        !has_ne(q, "I32", p->rows, (p->cols + per - 1) / per))
+        return fault(j, "its words are not those of its shape", err);
     p->code = (struct lie){ .data = q->data,
                             .step_r = (uint64_t)q->ne[0],
                             .step_c = 1,
@@ -408,9 +407,9 @@ static enum gguf_status use_words(struct join *j, struct gguf_error *err)
                             .bits = bits };
     p->mid = 1u << (bits - 1);
     GG_TRY(use_scales(j, false, err));
-    z = part(j, ZEROS);
-    if (z && !has(z, "I32", (p->rows + per - 1) / per, p->n_groups))
-        return fail(j, "its zero points are not those of its groups", err);
+    z = part_of(j, ZEROS);
+    if (z && !has_ne(z, "I32", (p->rows + per - 1) / per, p->n_groups))
+        return fault(j, "its zero points are not those of its groups", err);
     if (z)
         p->zero = (struct lie){ .data = z->data,
                                 .step_r = p->n_groups,
@@ -422,11 +421,11 @@ static enum gguf_status use_words(struct join *j, struct gguf_error *err)
 
 static enum gguf_status use_bytes(struct join *j, struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *q = part(j, CODES),
-                                       *z = part(j, ZEROS);
+    const struct gg_safetensors_tensor *q = part_of(j, CODES),
+                                       *z = part_of(j, ZEROS);
     struct gg_packed *p = j->p;
     if (q->n_dims != 2)
-        return fail(j, "not a matrix", err);
+        return fault(j, "not a matrix", err);
     p->cols = (uint64_t)q->ne[0];
     p->rows = (uint64_t)q->ne[1];
     p->code = (struct lie){
@@ -435,8 +434,8 @@ static enum gguf_status use_bytes(struct join *j, struct gguf_error *err)
     p->mid = 0x80;
     GG_TRY(use_scales(j, false, err));
     if (z && (strcmp(z->type->name, "I8") != 0 ||
-              z->n_elements != part(j, SCALES)->n_elements))
-        return fail(j, "its zero points are not those of its groups", err);
+              z->n_elements != part_of(j, SCALES)->n_elements))
+        return fault(j, "its zero points are not those of its groups", err);
     if (z)
         p->zero = (struct lie){ .data = z->data,
                                 .step_r = p->scale_r,
@@ -467,10 +466,10 @@ static bool are_rows(const struct gg_safetensors_tensor *q,
 
 static enum gguf_status use_mxfp4(struct join *j, struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *q = part(j, CODES),
-                                       *e = part(j, SCALES);
+    const struct gg_safetensors_tensor *q = part_of(j, CODES),
+                                       *e = part_of(j, SCALES);
     if (!(j->config->form == GG_PACKED_MXFP4 ? are_blocks : are_rows)(q, e))
-        return fail(j, "its exponents are not those of its blocks", err);
+        return fault(j, "its exponents are not those of its blocks", err);
     j->p->code.data = q->data;
     j->p->exponent = e->data;
     j->p->decode = j->s->codec[gg_dtype_index(GGUF_DTYPE_MXFP4)].decode;
@@ -484,7 +483,7 @@ static enum gguf_status use_mxfp4(struct join *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status use(struct join *j, struct gguf_error *err)
+static enum gguf_status use_parts(struct join *j, struct gguf_error *err)
 {
     const enum gg_packed_form form = j->config->form;
     if (form == GG_PACKED_MXFP4 || form == GG_PACKED_E2M1)
@@ -493,14 +492,14 @@ static enum gguf_status use(struct join *j, struct gguf_error *err)
            : form == GG_PACKED_INT || form == GG_PACKED_SCB
                ? use_bytes(j, err)
                : use_columns(j, form == GG_PACKED_AWQ, err));
-    const struct gg_safetensors_tensor *scales = part(j, SCALES);
+    const struct gg_safetensors_tensor *scales = part_of(j, SCALES);
     j->made.type = &types[scales->type->dtype != GGUF_DTYPE_F16];
     j->made.n_dims = 2;
     j->made.ne[0] = (int64_t)j->p->cols;
     j->made.ne[1] = (int64_t)j->p->rows;
     if (gg_ckd_mul(&j->made.n_elements, j->p->cols, j->p->rows) ||
         gg_ckd_cap(j->made.n_elements))
-        return fail(j, "element count overflows", err);
+        return fault(j, "element count overflows", err);
     j->made.size = j->made.n_elements / 2;
     return GGUF_OK;
 }
@@ -531,18 +530,19 @@ static enum gguf_status find_parts(struct join *j, uint32_t i, bool *found,
                 ? gg_safetensors_find(j->s, gg_str_z(text))
                 : GG_INDEX_NONE;
     }
-    if (j->config->form == GG_PACKED_SCB && !part(j, SCALES)) {
+    const struct gg_safetensors_tensor *scales = part_of(j, SCALES);
+    if (j->config->form == GG_PACKED_SCB && !scales) {
         *found = false; /* bytes of another kind */
         return GGUF_OK;
     }
-    if (!j->s->tensor[i].n_elements || !part(j, SCALES) ||
-        !part(j, SCALES)->n_elements || (f->need_zeros && !part(j, ZEROS)))
-        return fail(j, "its scales or zero points are not there", err);
+    if (!j->s->tensor[i].n_elements || !scales || !scales->n_elements ||
+        (f->need_zeros && !part_of(j, ZEROS)))
+        return fault(j, "its scales or zero points are not there", err);
     return GGUF_OK;
 }
 
 /* A tensor of the list for it: a new one, or the codes'. */
-static enum gguf_status enter(struct join *j, struct gguf_error *err)
+static enum gguf_status add_join(struct join *j, struct gguf_error *err)
 {
     const struct form *f = &forms[j->config->form];
     struct gg_safetensors *s = j->s;
@@ -560,7 +560,7 @@ static enum gguf_status enter(struct join *j, struct gguf_error *err)
     }
     if (f->becomes) {
         if (!gg_str_join(text, sizeof text, j->name, f->becomes))
-            return fail(j, "the name is too long", err);
+            return fault(j, "the name is too long", err);
         to = (uint32_t)s->n_tensors;
         GG_TRY(gg_safetensors_add(s, gg_str_z(text), NULL, 1, err));
     }
@@ -593,8 +593,8 @@ enum gguf_status gg_packed_join(struct gg_safetensors *s,
         *j.p = (struct gg_packed){ .times = config->form == GG_PACKED_SCB
                                                 ? 1.0f / 127
                                                 : 1 };
-        GG_TRY(use(&j, err));
-        GG_TRY(enter(&j, err));
+        GG_TRY(use_parts(&j, err));
+        GG_TRY(add_join(&j, err));
     }
     return GGUF_OK;
 }

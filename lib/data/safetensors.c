@@ -14,7 +14,7 @@
 
 #define AROUND (UINT64_C(1) << 16) /* bytes: Linux maps as many */
 
-static const struct gg_safetensors *self(const struct gg_data *d)
+static const struct gg_safetensors *as_safetensors(const struct gg_data *d)
 {
     return (const struct gg_safetensors *)d;
 }
@@ -23,12 +23,13 @@ static const struct gg_safetensors *self(const struct gg_data *d)
 
 static size_t n_tensors(const struct gg_data *d)
 {
-    return self(d)->n_tensors;
+    return as_safetensors(d)->n_tensors;
 }
 
-static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
+static void tensor_info(const struct gg_data *d, size_t i,
+                        struct gg_data_info *out)
 {
-    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
     *out = (struct gg_data_info){ .name = t->name,
                                   .dtype = t->type->dtype,
                                   .n_dims = t->n_dims,
@@ -133,18 +134,19 @@ bool gg_safetensors_plain(const struct gg_safetensors *s, size_t i,
                           t->size / (t->n_elements / ne0), false);
 }
 
-static enum gguf_status rows(const struct gg_data *d, size_t i,
-                             struct gg_data_rows *out, struct gguf_error *err)
+static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
+                                     struct gg_data_rows *out,
+                                     struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
     struct gg_str_esc e;
     if (t->packed)
-        return gg_packed_rows(self(d), i, out, err);
+        return gg_packed_rows(as_safetensors(d), i, out, err);
     if (t->nibbles) {
-        gg_nibbles_rows(self(d), i, out);
+        gg_nibbles_rows(as_safetensors(d), i, out);
         return GGUF_OK;
     }
-    if (!gg_safetensors_plain(self(d), i, out))
+    if (!gg_safetensors_plain(as_safetensors(d), i, out))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED, t->off,
             "tensor '%s': %s of %" PRIu64 " elements are not read as numbers",
@@ -156,17 +158,17 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
     return GGUF_OK;
 }
 
-static const uint8_t *bytes(const struct gg_data *d, size_t i)
+static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
-    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
     const bool as_it_is = !t->packed && !t->nibbles && !t->is_index;
     return t->type->dtype != UINT32_MAX && as_it_is ? t->data : NULL;
 }
 
-static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
-                                    const char **path)
+static const struct gg_mapfile *input_map(const struct gg_data *d, size_t i,
+                                          const char **path)
 {
-    const struct gg_safetensors *s = self(d);
+    const struct gg_safetensors *s = as_safetensors(d);
     if (i >= s->n_files)
         return NULL;
     *path = s->file[i]->path;
@@ -190,18 +192,18 @@ void gg_safetensors_advise(const struct gg_safetensors *s, uint32_t file_no,
     gg_mapfile_advise(&f->map, off, size, how);
 }
 
-static void advise(const struct gg_data *d, size_t i, uint64_t first,
-                   uint64_t n, enum gg_mapfile_advice how)
+static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
+                         uint64_t n, enum gg_mapfile_advice how)
 {
-    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
     const uint64_t bits = t->type->bits;
     if (t->nibbles)
-        gg_nibbles_advise(self(d), i, first, n, how);
+        gg_nibbles_advise(as_safetensors(d), i, first, n, how);
     else if (t->packed)
-        gg_packed_advise(self(d), i, first, n, how);
+        gg_packed_advise(as_safetensors(d), i, first, n, how);
     else
-        gg_safetensors_advise(self(d), t->file_no, t->off + first * bits / 8,
-                              n * bits / 8, how);
+        gg_safetensors_advise(as_safetensors(d), t->file_no,
+                              t->off + first * bits / 8, n * bits / 8, how);
 }
 
 enum gguf_status gg_safetensors_hold(const struct gg_safetensors *s,
@@ -228,17 +230,19 @@ enum gguf_status gg_safetensors_hold_all(const struct gg_safetensors *s,
     return gg_safetensors_hold(s, t->file_no, t->off, t->size, begin, err);
 }
 
-static enum gguf_status hold(const struct gg_data *d, size_t i, uint64_t first,
-                             uint64_t n, bool begin, struct gguf_error *err)
+static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
+                                      uint64_t first, uint64_t n, bool begin,
+                                      struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
     const uint64_t bits = t->type->bits;
     if (t->packed)
-        return gg_packed_hold(self(d), i, first, n, begin, err);
+        return gg_packed_hold(as_safetensors(d), i, first, n, begin, err);
     if (t->nibbles)
-        return gg_nibbles_hold(self(d), i, first, n, begin, err);
-    return gg_safetensors_hold(self(d), t->file_no, t->off + first * bits / 8,
-                               n * bits / 8, begin, err);
+        return gg_nibbles_hold(as_safetensors(d), i, first, n, begin, err);
+    return gg_safetensors_hold(as_safetensors(d), t->file_no,
+                               t->off + first * bits / 8, n * bits / 8, begin,
+                               err);
 }
 
 /* ---- all of it ---- */
@@ -260,14 +264,17 @@ static enum gguf_status read_memory(struct gg_safetensors *s, const void *data,
 }
 
 static enum gguf_status
-create(struct gg_safetensors **out, const struct gg_dir *folder,
-       const char *name, const void *data, size_t size,
-       const struct gguf_limits *limits, const struct gg_codec_kern *codec,
-       const struct gguf_allocator *allocator, struct gguf_error *err)
+create_list(struct gg_safetensors **out, const struct gg_dir *folder,
+            const char *name, const void *data, size_t size,
+            const struct gguf_limits *limits,
+            const struct gg_codec_kern *codec,
+            const struct gguf_allocator *allocator, struct gguf_error *err)
 {
     static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
-    static const struct gg_data_ops ops = { n_tensors, info,   rows, bytes,
-                                            map,       advise, hold };
+    static const struct gg_data_ops ops = { n_tensors,    tensor_info,
+                                            prepare_rows, stored_bytes,
+                                            input_map,    advise_pages,
+                                            hold_elements };
     struct gg_safetensors *s = gg_mem_alloc_zero(allocator, 1, sizeof *s);
     *out = NULL;
     if (!s)
@@ -301,8 +308,8 @@ gg_safetensors_open(struct gg_safetensors **out, const struct gg_dir *folder,
                     const char *name, const struct gguf_limits *limits,
                     const struct gg_codec_kern *codec, struct gguf_error *err)
 {
-    return create(out, folder, name, NULL, 0, limits, codec, folder->allocator,
-                  err);
+    return create_list(out, folder, name, NULL, 0, limits, codec,
+                       folder->allocator, err);
 }
 
 enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
@@ -312,7 +319,8 @@ enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
                                        const struct gguf_allocator *allocator,
                                        struct gguf_error *err)
 {
-    return create(out, NULL, "", data, size, limits, codec, allocator, err);
+    return create_list(out, NULL, "", data, size, limits, codec, allocator,
+                       err);
 }
 
 void gg_safetensors_close(struct gg_safetensors *s)

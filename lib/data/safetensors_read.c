@@ -89,9 +89,9 @@ struct entry {
     uint64_t data_size; /* bytes after the header */
 };
 
-static enum gguf_status fail(const struct entry *e, const json_t *at,
-                             enum gguf_status st, const char *what,
-                             struct gguf_error *err)
+static enum gguf_status refuse_entry(const struct entry *e, const json_t *at,
+                                     enum gguf_status st, const char *what,
+                                     struct gguf_error *err)
 {
     return gg_error_set(err, st, gg_json_place(e->j, at ? at : e->v),
                         "tensor '%s': %s", e->name.s, what);
@@ -105,9 +105,10 @@ static enum gguf_status read_shape(const struct entry *e, uint32_t max_dims,
     const size_t n = json_array_size(shape);
     uint64_t bits;
     if (!json_is_array(shape))
-        return fail(e, shape, GGUF_E_FORMAT, "no list \"shape\"", err);
+        return refuse_entry(e, shape, GGUF_E_FORMAT, "no list \"shape\"", err);
     if (n > GG_MIN(max_dims, GGUF_MAX_DIMS))
-        return fail(e, shape, GGUF_E_LIMIT, "too many dimensions", err);
+        return refuse_entry(e, shape, GGUF_E_LIMIT, "too many dimensions",
+                            err);
     t->n_dims = (unsigned)n;
     t->n_elements = 1;
     for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
@@ -116,16 +117,19 @@ static enum gguf_status read_shape(const struct entry *e, uint32_t max_dims,
         const json_t *v = json_array_get(shape, i);
         const json_int_t size = json_integer_value(v);
         if (!json_is_integer(v) || size < 0)
-            return fail(e, v, GGUF_E_FORMAT, "\"shape\" is not of sizes", err);
+            return refuse_entry(e, v, GGUF_E_FORMAT,
+                                "\"shape\" is not of sizes", err);
         t->ne[n - 1 - i] = size;
         if (gg_ckd_mul(&t->n_elements, t->n_elements, (uint64_t)size) ||
             gg_ckd_cap(t->n_elements))
-            return fail(e, v, GGUF_E_OVERFLOW, "element count overflows", err);
+            return refuse_entry(e, v, GGUF_E_OVERFLOW,
+                                "element count overflows", err);
     }
     if (gg_ckd_mul(&bits, t->n_elements, t->type->bits))
-        return fail(e, shape, GGUF_E_OVERFLOW, "size overflows", err);
+        return refuse_entry(e, shape, GGUF_E_OVERFLOW, "size overflows", err);
     if (bits % 8)
-        return fail(e, shape, GGUF_E_FORMAT, "not of whole bytes", err);
+        return refuse_entry(e, shape, GGUF_E_FORMAT, "not of whole bytes",
+                            err);
     t->size = bits / 8;
     return GGUF_OK;
 }
@@ -139,13 +143,13 @@ static enum gguf_status read_place(const struct entry *e, uint64_t data_off,
     const json_t *to = json_array_get(offs, 1);
     if (json_array_size(offs) != 2 || !json_is_integer(from) ||
         !json_is_integer(to))
-        return fail(e, offs, GGUF_E_FORMAT,
-                    "\"data_offsets\" are not two numbers", err);
+        return refuse_entry(e, offs, GGUF_E_FORMAT,
+                            "\"data_offsets\" are not two numbers", err);
     const json_int_t begin = json_integer_value(from);
     const json_int_t end = json_integer_value(to);
     if (begin < 0 || end < begin)
-        return fail(e, begin < 0 ? from : to, GGUF_E_FORMAT,
-                    "\"data_offsets\" go backwards", err);
+        return refuse_entry(e, begin < 0 ? from : to, GGUF_E_FORMAT,
+                            "\"data_offsets\" go backwards", err);
     if ((uint64_t)end > e->data_size)
         return gg_error_set(err, GGUF_E_TRUNCATED, gg_json_place(e->j, to),
                             "tensor '%s' ends at byte %" PRIu64
@@ -193,22 +197,23 @@ static enum gguf_status read_entry(struct gg_safetensors *s,
     };
     gg_str_esc(&e.name, name);
     if (!json_is_object(v))
-        return fail(&e, v, GGUF_E_FORMAT, "not an object", err);
+        return refuse_entry(&e, v, GGUF_E_FORMAT, "not an object", err);
     if (size && memchr(name.data, 0, size))
-        return fail(&e, v, GGUF_E_FORMAT, "its name has a NUL", err);
+        return refuse_entry(&e, v, GGUF_E_FORMAT, "its name has a NUL", err);
     if (!size || size > s->limits.max_name_size ||
         s->n_tensors >= s->limits.max_tensors)
-        return fail(&e, v, size ? GGUF_E_LIMIT : GGUF_E_FORMAT,
-                    !size                            ? "no name"
-                    : size > s->limits.max_name_size ? "the name is too long"
-                                                     : "one tensor too many",
-                    err);
+        return refuse_entry(&e, v, size ? GGUF_E_LIMIT : GGUF_E_FORMAT,
+                            !size ? "no name"
+                            : size > s->limits.max_name_size
+                                ? "the name is too long"
+                                : "one tensor too many",
+                            err);
     if (!gg_json_str(json_object_get(v, "dtype"), &type))
-        return fail(&e, NULL, GGUF_E_FORMAT, "no text \"dtype\"", err);
+        return refuse_entry(&e, NULL, GGUF_E_FORMAT, "no text \"dtype\"", err);
     t->type = gg_safetensors_type(type);
     if (!t->type)
-        return fail(&e, json_object_get(v, "dtype"), GGUF_E_UNSUPPORTED,
-                    "\"dtype\" is not known", err);
+        return refuse_entry(&e, json_object_get(v, "dtype"),
+                            GGUF_E_UNSUPPORTED, "\"dtype\" is not known", err);
     GG_TRY(read_shape(&e, s->limits.max_dims, err));
     GG_TRY(read_place(&e, f->data_off, err));
     t->name = with_prefix(s, f->prefix, name);
@@ -217,10 +222,11 @@ static enum gguf_status read_entry(struct gg_safetensors *s,
     t->data = f->map.data + t->off;
     GG_TRY(gg_index_add(&s->index, (uint32_t)s->n_tensors, &other, err));
     if (other != GG_INDEX_NONE)
-        return fail(&e, NULL, GGUF_E_DUPLICATE,
-                    other >= f->first_tensor ? "duplicate name"
-                                             : "it is in another file, too",
-                    err);
+        return refuse_entry(&e, NULL, GGUF_E_DUPLICATE,
+                            other >= f->first_tensor
+                                ? "duplicate name"
+                                : "it is in another file, too",
+                            err);
     s->n_tensors++;
     return GGUF_OK;
 }

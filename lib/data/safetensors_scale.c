@@ -21,10 +21,10 @@ static uint64_t per_scale(uint64_t ne, uint64_t n, uint64_t block)
 }
 
 /* Shapes; a scale of one dimension is of rows. */
-static bool fit(const struct gg_safetensors *s,
-                const struct gg_safetensors_tensor *t,
-                const struct gg_safetensors_tensor *scale,
-                struct gg_safetensors_scale *out)
+static bool shapes_fit(const struct gg_safetensors *s,
+                       const struct gg_safetensors_tensor *t,
+                       const struct gg_safetensors_tensor *scale,
+                       struct gg_safetensors_scale *out)
 {
     const bool rows =
         scale->n_dims == 1 && t->n_dims > 1 && scale->n_elements > 1;
@@ -39,15 +39,15 @@ static bool fit(const struct gg_safetensors *s,
     return true;
 }
 
-static enum gguf_status use(struct gg_safetensors *s, size_t i, size_t k,
-                            struct gguf_error *err)
+static enum gguf_status use_scale(struct gg_safetensors *s, size_t i, size_t k,
+                                  struct gguf_error *err)
 {
     struct gg_safetensors_tensor *t = &s->tensor[i], *scale = &s->tensor[k];
     struct gg_str_esc e;
     struct gg_data_rows rows;
     struct gg_safetensors_scale own;
     size_t bytes;
-    if (!fit(s, t, scale, &own) || !gg_safetensors_plain(s, k, &rows))
+    if (!shapes_fit(s, t, scale, &own) || !gg_safetensors_plain(s, k, &rows))
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                             "tensor '%s' has shape or type of no scale of "
                             "what it is named after",
@@ -100,7 +100,7 @@ enum gguf_status gg_safetensors_scale(struct gg_safetensors *s,
                 continue;
             const uint32_t k = gg_safetensors_find(s, gg_str_z(name));
             if (k != GG_INDEX_NONE && s->tensor[k].n_elements)
-                GG_TRY(use(s, i, k, err));
+                GG_TRY(use_scale(s, i, k, err));
         }
     return GGUF_OK;
 }

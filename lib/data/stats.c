@@ -46,7 +46,7 @@ struct work {
     atomic_uint_fast64_t next;
 };
 
-static void member(void *user, unsigned ith, unsigned nth)
+static void run_member(void *user, unsigned ith, unsigned nth)
 {
     struct work *w = user;
     float *a = w->buffers + (size_t)2 * SLICE * ith;
@@ -59,17 +59,17 @@ static void member(void *user, unsigned ith, unsigned nth)
         w->fn(w, i, a, a + SLICE);
 }
 
-static void run(struct work *w, piece_fn *fn)
+static void run_pieces(struct work *w, piece_fn *fn)
 {
     atomic_init(&w->next, 0);
     w->fn = fn;
-    gguf_pool_run(w->pool, member, w);
+    gguf_pool_run(w->pool, run_member, w);
 }
 
 /* The slices of a piece: first element and length of number s, 0 after the
  * last. */
-static size_t slice(const struct work *w, uint64_t piece, uint64_t s,
-                    uint64_t *first)
+static size_t slice_of(const struct work *w, uint64_t piece, uint64_t s,
+                       uint64_t *first)
 {
     *first = piece * PIECE + s * SLICE;
     if (s == PIECE / SLICE || *first >= w->n)
@@ -78,10 +78,11 @@ static size_t slice(const struct work *w, uint64_t piece, uint64_t s,
 }
 
 /* Whatever can fail fails here: tensor i of file is read as w->a. */
-static enum gguf_status begin(struct work *w, const struct gguf_file *file,
-                              size_t i, size_t record_size,
-                              const struct gguf_stats_params *p,
-                              struct gguf_error *err)
+static enum gguf_status begin_work(struct work *w,
+                                   const struct gguf_file *file, size_t i,
+                                   size_t record_size,
+                                   const struct gguf_stats_params *p,
+                                   struct gguf_error *err)
 {
     if (!p->rows)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -102,7 +103,7 @@ static enum gguf_status begin(struct work *w, const struct gguf_file *file,
     return gg_error_set_nomem(err, (size_t)w->n_pieces * record_size);
 }
 
-static void end(struct work *w, const struct gguf_allocator *a)
+static void end_work(struct work *w, const struct gguf_allocator *a)
 {
     gg_mem_free(a, w->records);
     gg_mem_free_aligned(a, w->buffers);
@@ -116,7 +117,7 @@ struct moments {
     double sum_sq;
 };
 
-static void join(struct moments *a, const struct moments *b)
+static void join_moments(struct moments *a, const struct moments *b)
 {
     a->n_zero += b->n_zero;
     a->n_nan += b->n_nan;
@@ -167,10 +168,10 @@ static void piece_moments(const struct work *w, uint64_t piece, float *a,
     uint64_t first;
     size_t n;
     (void)b;
-    for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
+    for (uint64_t s = 0; (n = slice_of(w, piece, s, &first)) > 0; s++) {
         gg_data_read(&w->a, first, n, a);
         slice_moments(w, &m, a, n);
-        join(all, &m);
+        join_moments(all, &m);
     }
 }
 
@@ -184,7 +185,7 @@ static void piece_bins(const struct work *w, uint64_t piece, float *a,
     double scale = range > 0 ? GGUF_STATS_BINS / range : 0;
     size_t n;
     (void)b;
-    for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
+    for (uint64_t s = 0; (n = slice_of(w, piece, s, &first)) > 0; s++) {
         gg_data_read(&w->a, first, n, a);
         w->kern.bins(a, n, lo, scale, bins, GGUF_STATS_BINS);
     }
@@ -223,22 +224,22 @@ enum gguf_status gguf_stats_tensor(const struct gguf_file *file, size_t i,
     GG_TRY(gg_params_give(out, &s, sizeof s, "gguf_stats", err));
     size_t size =
         GG_MAX(sizeof(struct moments), GGUF_STATS_BINS * sizeof(uint64_t));
-    enum gguf_status st = begin(&w, file, i, size, &p, err);
+    enum gguf_status st = begin_work(&w, file, i, size, &p, err);
     if (st == GGUF_OK) {
         struct moments all = { .n = 0 };
-        run(&w, piece_moments);
+        run_pieces(&w, piece_moments);
         for (uint64_t k = 0; k < w.n_pieces; k++)
-            join(&all, (struct moments *)w.records + k);
+            join_moments(&all, (struct moments *)w.records + k);
         set_stats(&s, &all, w.n);
         memset(w.records, 0, (size_t)w.n_pieces * size);
         w.stats = &s;
-        run(&w, piece_bins);
+        run_pieces(&w, piece_bins);
         const uint64_t *bins = w.records;
         for (uint64_t k = 0; k < w.n_pieces * GGUF_STATS_BINS; k++)
             s.bins[k % GGUF_STATS_BINS] += bins[k];
         (void)gg_params_give(out, &s, sizeof s, "gguf_stats", NULL);
     }
-    end(&w, p.allocator);
+    end_work(&w, p.allocator);
     return st;
 }
 
@@ -256,7 +257,7 @@ static void piece_compare(const struct work *w, uint64_t piece, float *a,
     struct gg_stat_diff d;
     uint64_t first;
     size_t n;
-    for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
+    for (uint64_t s = 0; (n = slice_of(w, piece, s, &first)) > 0; s++) {
         gg_data_read(&w->a, first, n, a);
         gg_data_read(&w->b, first, n, b);
         w->kern.diff(a, b, n, &d);
@@ -308,12 +309,12 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
         return gg_error_set(err, GGUF_E_SHAPE, t->info_off,
                             "tensor '%s' has another shape",
                             gg_str_esc(&e, t->name));
-    enum gguf_status st = begin(&w, a, ia, sizeof(struct sums), &p, err);
+    enum gguf_status st = begin_work(&w, a, ia, sizeof(struct sums), &p, err);
     if (st == GGUF_OK)
         st = gg_data_rows_of(p.rows, b, ib, &w.b, err);
     if (st == GGUF_OK) {
         struct sums all = { 0, 0, 0, 0, 0, 0, 0, 0 };
-        run(&w, piece_compare);
+        run_pieces(&w, piece_compare);
         for (uint64_t k = 0; k < w.n_pieces; k++) {
             const struct sums *r = (struct sums *)w.records + k;
             all.n += r->n;
@@ -328,6 +329,6 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
         set_diff(&d, &all, w.n);
         (void)gg_params_give(out, &d, sizeof d, "gguf_stats_diff", NULL);
     }
-    end(&w, p.allocator);
+    end_work(&w, p.allocator);
     return st;
 }

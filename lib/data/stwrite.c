@@ -60,7 +60,7 @@ void gg_stwrite_name(const struct gg_stwrite *w, size_t file_no, char out[64])
                  w->n_files);
 }
 
-static json_t *entry(const struct gg_stwrite_tensor *t, uint64_t off)
+static json_t *make_entry(const struct gg_stwrite_tensor *t, uint64_t off)
 {
     json_t *shape = json_array();
     for (unsigned d = t->n_dims; d-- > 0;)
@@ -72,9 +72,9 @@ static json_t *entry(const struct gg_stwrite_tensor *t, uint64_t off)
 
 /* The text of v, which is given up, after `before` bytes, followed by blanks
  * up to a multiple of 8. */
-static enum gguf_status dump(const struct gg_stwrite *w, json_t *v,
-                             size_t flags, size_t before, uint8_t **out,
-                             size_t *size, struct gguf_error *err)
+static enum gguf_status dump_text(const struct gg_stwrite *w, json_t *v,
+                                  size_t flags, size_t before, uint8_t **out,
+                                  size_t *size, struct gguf_error *err)
 {
     char *text = gg_json_make_text(v, flags);
     const size_t n = text ? strlen(text) : 0;
@@ -113,13 +113,13 @@ enum gguf_status gg_stwrite_header(const struct gg_stwrite *w, size_t file_no,
         const struct gg_stwrite_tensor *t = &w->tensor[i];
         if (t->file_no != file_no)
             continue;
-        if (json_object_set_new(root, t->name.data, entry(t, off))) {
+        if (json_object_set_new(root, t->name.data, make_entry(t, off))) {
             json_decref(root);
             return fail_name(t, err);
         }
         off += t->size;
     }
-    GG_TRY(dump(w, root, JSON_COMPACT, 8, out, size, err));
+    GG_TRY(dump_text(w, root, JSON_COMPACT, 8, out, size, err));
     gg_bytes_store64le(*out, *size - 8);
     return GGUF_OK;
 }
@@ -139,10 +139,10 @@ enum gguf_status gg_stwrite_index(const struct gg_stwrite *w, char **out,
             return fail_name(t, err);
         }
     }
-    GG_TRY(dump(w,
-                json_pack("{s:{s:I}, s:o}", "metadata", "total_size",
-                          (json_int_t)w->total, "weight_map", map),
-                JSON_INDENT(2), 0, &text, size, err));
+    GG_TRY(dump_text(w,
+                     json_pack("{s:{s:I}, s:o}", "metadata", "total_size",
+                               (json_int_t)w->total, "weight_map", map),
+                     JSON_INDENT(2), 0, &text, size, err));
     *out = (char *)text;
     return GGUF_OK;
 }

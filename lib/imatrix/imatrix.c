@@ -73,7 +73,7 @@ enum gguf_status gg_imatrix_check(const struct gguf_imatrix *im,
 
 /* ------------------------------------------------------------- entries --- */
 
-static int compare(struct gguf_str a, const char *b)
+static int compare_name(struct gguf_str a, const char *b)
 {
     size_t n = strlen(b);
     int c = memcmp(a.data, b, GG_MIN(a.size, n));
@@ -81,14 +81,14 @@ static int compare(struct gguf_str a, const char *b)
 }
 
 /* Where an entry of this name is, or would be, among those in order. */
-static size_t place(const struct gguf_imatrix *im, struct gguf_str name,
-                    bool *found)
+static size_t place_of(const struct gguf_imatrix *im, struct gguf_str name,
+                       bool *found)
 {
     size_t low = 0, high = im->n_sorted;
     *found = false;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int c = compare(name, im->entries[mid]->name);
+        int c = compare_name(name, im->entries[mid]->name);
         if (!c)
             *found = true;
         if (c <= 0)
@@ -100,31 +100,31 @@ static size_t place(const struct gguf_imatrix *im, struct gguf_str name,
 }
 
 /* The entry of this name, for changing it; NULL: there is none. */
-static struct gg_imatrix_entry *find(const struct gguf_imatrix *im,
-                                     struct gguf_str name)
+static struct gg_imatrix_entry *find_entry(const struct gguf_imatrix *im,
+                                           struct gguf_str name)
 {
     bool found;
-    size_t i = place(im, name, &found);
+    size_t i = place_of(im, name, &found);
     return found ? im->entries[i] : NULL;
 }
 
 const struct gg_imatrix_entry *
 gg_imatrix_find_str(const struct gguf_imatrix *im, struct gguf_str name)
 {
-    return find(im, name);
+    return find_entry(im, name);
 }
 
 const struct gg_imatrix_entry *gg_imatrix_find(const struct gguf_imatrix *im,
                                                const char *name)
 {
-    return find(im, gg_str_z(name));
+    return find_entry(im, gg_str_z(name));
 }
 
 int gguf_imatrix_find(const struct gguf_imatrix *im, struct gguf_str name,
                       size_t *i)
 {
     bool found;
-    *i = place(im, name, &found);
+    *i = place_of(im, name, &found);
     return found;
 }
 
@@ -161,7 +161,7 @@ void gg_imatrix_sort(struct gguf_imatrix *im)
     if (im->n_entries == n + 1) {
         bool found;
         struct gg_imatrix_entry *e = im->entries[n];
-        size_t i = place(im, gg_str_z(e->name), &found);
+        size_t i = place_of(im, gg_str_z(e->name), &found);
         memmove(im->entries + i + 1, im->entries + i, (n - i) * sizeof e);
         im->entries[i] = e;
     } else if (im->n_entries > n) {
@@ -279,7 +279,7 @@ uint64_t gguf_imatrix_chunk_size(const struct gguf_imatrix *im)
 
 /* -------------------------------------------------------------- values --- */
 
-static float load(const uint8_t *floats, uint64_t i)
+static float load_float(const uint8_t *floats, uint64_t i)
 {
     return gg_bytes_f32_from_bits(gg_bytes_load32le(floats + 4 * i));
 }
@@ -291,7 +291,7 @@ void gg_imatrix_store(uint8_t *p, float v)
 
 static float count_of(const struct gg_imatrix_entry *e, uint64_t mat)
 {
-    return e->counts ? load(e->counts, mat) : (float)e->n_calls;
+    return e->counts ? load_float(e->counts, mat) : (float)e->n_calls;
 }
 
 enum gguf_status gguf_imatrix_sums(const struct gguf_imatrix *im, size_t i,
@@ -303,7 +303,7 @@ enum gguf_status gguf_imatrix_sums(const struct gguf_imatrix *im, size_t i,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "importance data: out of range");
     for (size_t k = 0; k < n; k++)
-        dst[k] = load(im->entries[i]->sums, first + k);
+        dst[k] = load_float(im->entries[i]->sums, first + k);
     return GGUF_OK;
 }
 
@@ -336,7 +336,7 @@ uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
     for (size_t k = 0; k < n; k++) {
         float count = count_of(e, (first + k) / e->n_cols);
         /* as llama-quantize: an expert that saw nothing has weights of 1 */
-        float v = count > 0 ? load(e->sums, first + k) / count : 1;
+        float v = count > 0 ? load_float(e->sums, first + k) / count : 1;
         dst[k] = v;
         if (is_usable(v)) {
             sum += v;
@@ -361,9 +361,9 @@ uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
 /* Make the values ours, so that they can be changed, with n_mats counts; 0:
  * of the older form, and they stay so. Else older data become sums and equal
  * counts, in units of scale tokens a call. */
-static enum gguf_status own(struct gguf_imatrix *im,
-                            struct gg_imatrix_entry *e, uint64_t n_mats,
-                            uint64_t scale, struct gguf_error *err)
+static enum gguf_status own_values(struct gguf_imatrix *im,
+                                   struct gg_imatrix_entry *e, uint64_t n_mats,
+                                   uint64_t scale, struct gguf_error *err)
 {
     size_t size;
     bool old = !e->counts;
@@ -377,7 +377,7 @@ static enum gguf_status own(struct gguf_imatrix *im,
         return gg_error_set_nomem(err, size);
     float factor = old && n_mats ? (float)scale : 1;
     for (uint64_t k = 0; k < e->n_values; k++)
-        gg_imatrix_store(p + 4 * k, load(e->sums, k) * factor);
+        gg_imatrix_store(p + 4 * k, load_float(e->sums, k) * factor);
     for (uint64_t k = 0; k < n_mats; k++)
         gg_imatrix_store(p + 4 * (e->n_values + k), count_of(e, k) * factor);
     entry_fini(im, e);
@@ -403,13 +403,13 @@ static enum gguf_status add_values(struct gg_imatrix_entry *a,
     struct gg_str_esc esc;
     uint8_t *sums = (uint8_t *)a->sums, *counts = (uint8_t *)a->counts;
     for (uint64_t k = 0; k < a->n_values; k++) {
-        float v = load(sums, k) + load(b->sums, k) * factor;
+        float v = load_float(sums, k) + load_float(b->sums, k) * factor;
         some |= v == v;
         gg_imatrix_store(sums + 4 * k, v);
     }
     for (uint64_t k = 0; k < a->n_mats; k++)
         gg_imatrix_store(counts + 4 * k,
-                         load(counts, k) + count_of(b, k) * factor);
+                         load_float(counts, k) + count_of(b, k) * factor);
     if (!a->n_mats)
         a->n_calls += GG_MIN(b->n_calls, UINT32_MAX - a->n_calls);
     if (some)
@@ -426,7 +426,7 @@ static enum gguf_status add_new(struct gguf_imatrix *im,
 {
     struct gg_imatrix_entry copy = *b, *e;
     copy.owned = false;
-    GG_TRY(own(im, &copy, b->n_mats, 1, err));
+    GG_TRY(own_values(im, &copy, b->n_mats, 1, err));
     enum gguf_status st = gg_imatrix_append(im, gg_str_z(b->name), &e, err);
     if (st != GGUF_OK) {
         entry_fini(im, &copy);
@@ -445,7 +445,7 @@ static enum gguf_status add_entry(struct gguf_imatrix *im,
                                   uint64_t scale, struct gguf_error *err)
 {
     struct gg_str_esc esc;
-    struct gg_imatrix_entry *a = find(im, gg_str_z(b->name));
+    struct gg_imatrix_entry *a = find_entry(im, gg_str_z(b->name));
     if (!a)
         return add_new(im, b, err);
     if (a->n_values != b->n_values ||
@@ -456,7 +456,7 @@ static enum gguf_status add_entry(struct gguf_imatrix *im,
                             " of %" PRIu64 " in the other",
                             gg_str_esc(&esc, gg_str_z(a->name)), a->n_values,
                             a->n_mats, b->n_values, b->n_mats);
-    GG_TRY(own(im, a, GG_MAX(a->n_mats, b->n_mats), scale, err));
+    GG_TRY(own_values(im, a, GG_MAX(a->n_mats, b->n_mats), scale, err));
     return add_values(a, b, a->n_mats && !b->counts ? (float)scale : 1, err);
 }
 

@@ -370,7 +370,7 @@ enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
 
 /* ------------------------------------------------------------- writing --- */
 
-static float value(const uint8_t *floats, uint64_t i)
+static float load_float(const uint8_t *floats, uint64_t i)
 {
     return gg_bytes_f32_from_bits(gg_bytes_load32le(floats + 4 * i));
 }
@@ -398,7 +398,7 @@ static enum gguf_status put_entry(struct gg_outfile *o,
     uint64_t size = im->chunk_size ? im->chunk_size : 1;
     float most = 0;
     for (uint64_t k = 0; k < e->n_mats; k++)
-        most = GG_MAX(most, value(e->counts, k));
+        most = GG_MAX(most, load_float(e->counts, k));
     uint64_t n_calls = e->n_calls;
     struct gg_str_esc esc;
     if (e->counts) { /* means do not depend on it */
@@ -419,8 +419,8 @@ static enum gguf_status put_entry(struct gg_outfile *o,
     if (!e->counts)
         return gg_outfile_write(o, e->sums, 4 * e->n_values, err);
     for (uint64_t k = 0; k < e->n_values; k++) {
-        float count = value(e->counts, k / e->n_cols);
-        float mean = count > 0 ? value(e->sums, k) / count : 1;
+        float count = load_float(e->counts, k / e->n_cols);
+        float mean = count > 0 ? load_float(e->sums, k) / count : 1;
         uint8_t b[4];
         gg_imatrix_store(b, mean * (float)n_calls);
         GG_TRY(gg_outfile_write(o, b, 4, err));
@@ -516,7 +516,7 @@ static enum gguf_status write_scaled(struct gguf_writer *w,
     for (uint64_t k, at = 0; at < n; at += k) {
         k = GG_MIN(n - at, sizeof b / 4);
         for (uint64_t i = 0; i < k; i++)
-            gg_imatrix_store(b + 4 * i, value(floats, at + i) * factor);
+            gg_imatrix_store(b + 4 * i, load_float(floats, at + i) * factor);
         GG_TRY(gguf_writer_write(w, b, 4 * k, err));
     }
     return GGUF_OK;

@@ -8,14 +8,14 @@
 
 #include <math.h>
 
-static float load(const uint8_t *floats, uint64_t i)
+static float load_float(const uint8_t *floats, uint64_t i)
 {
     return gg_bytes_f32_from_bits(gg_bytes_load32le(floats + 4 * i));
 }
 
 static double count_of(const struct gg_imatrix_entry *e, uint64_t mat)
 {
-    return e->counts ? (double)load(e->counts, mat) : (double)e->n_calls;
+    return e->counts ? (double)load_float(e->counts, mat) : (double)e->n_calls;
 }
 
 /* Mean square of the input of value i; NaN: there is none, or it is not a
@@ -23,7 +23,7 @@ static double count_of(const struct gg_imatrix_entry *e, uint64_t mat)
 static double mean_square(const struct gg_imatrix_entry *e, uint64_t i)
 {
     double count = count_of(e, i / e->n_cols);
-    double v = (double)load(e->sums, i);
+    double v = (double)load_float(e->sums, i);
     v /= count;
     return count > 0 && isfinite(v) && v >= 0 ? v : (double)NAN;
 }

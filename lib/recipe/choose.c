@@ -229,10 +229,11 @@ static enum gguf_status by_recipe(struct gg_recipe_chooser *c,
 }
 
 /* Everything but the shape. */
-static enum gguf_status want(struct gg_recipe_chooser *c, const char *name,
-                             const int64_t *ne, uint32_t type,
-                             struct gg_recipe_choice *out,
-                             struct gguf_error *err)
+static enum gguf_status choose_wanted(struct gg_recipe_chooser *c,
+                                      const char *name, const int64_t *ne,
+                                      uint32_t type,
+                                      struct gg_recipe_choice *out,
+                                      struct gguf_error *err)
 {
     const struct gguf_dtype_info *from = gguf_dtype_find(type);
     const char *why = gg_choose_kept(name, ne);
@@ -295,8 +296,8 @@ static bool is_smaller(const struct gguf_dtype_info *a,
 
 /* Tables that rows are looked up in get no less than Q8_0, and keep what is
  * less already, unless a pattern or an option is about them. */
-static void lift(const struct gg_recipe_chooser *c, const char *name,
-                 uint32_t type, struct gg_recipe_choice *out)
+static void lift_table(const struct gg_recipe_chooser *c, const char *name,
+                       uint32_t type, struct gg_recipe_choice *out)
 {
     const struct gguf_dtype_info *q8 = gguf_dtype_find(GGUF_DTYPE_Q8_0);
     const struct gguf_dtype_info *from = gguf_dtype_find(type);
@@ -320,8 +321,8 @@ enum gguf_status gg_choose(struct gg_recipe_chooser *c, const char *name,
                            struct gg_recipe_choice *out,
                            struct gguf_error *err)
 {
-    GG_TRY(want(c, name, ne, type, out, err));
-    lift(c, name, type, out);
+    GG_TRY(choose_wanted(c, name, ne, type, out, err));
+    lift_table(c, name, type, out);
     out->type = out->wanted;
     if (out->wanted != type)
         out->type = gg_choose_fit(out->wanted, ne[0]);

@@ -35,7 +35,8 @@ static void re_free(void *ptr, void *user)
     gg_mem_free(user, ptr);
 }
 
-static enum gguf_status compile(struct gg_pattern *p, struct gguf_error *err)
+static enum gguf_status compile_pattern(struct gg_pattern *p,
+                                        struct gguf_error *err)
 {
     void *user = (void *)(uintptr_t)p->allocator;
     struct gg_str_esc esc;
@@ -95,7 +96,7 @@ enum gguf_status gg_pattern_create(struct gg_pattern **out,
     p->allocator = a;
     p->size = text.size;
     memcpy(p->text, text.data, text.size);
-    enum gguf_status st = compile(p, err);
+    enum gguf_status st = compile_pattern(p, err);
     if (st != GGUF_OK) {
         gg_pattern_destroy(p);
         return st;

@@ -64,7 +64,7 @@ struct parser {
     struct gguf_error *err;
 };
 
-static enum gguf_status wrong(struct parser *p, const char *what)
+static enum gguf_status refuse_token(struct parser *p, const char *what)
 {
     struct gg_str_esc esc;
     struct gguf_str rest = { p->p, (size_t)(p->end - p->p) };
@@ -96,7 +96,7 @@ static struct gguf_str peek_word(const struct parser *p, bool arch)
 }
 
 /* Is this token next? If so it is consumed. Words end where words end. */
-static bool accept(struct parser *p, const char *token)
+static bool accept_token(struct parser *p, const char *token)
 {
     skip_blanks(p);
     size_t n = strlen(token);
@@ -108,7 +108,7 @@ static bool accept(struct parser *p, const char *token)
     return true;
 }
 
-static enum gguf_status emit(struct parser *p, enum op op, int64_t arg)
+static enum gguf_status emit_op(struct parser *p, enum op op, int64_t arg)
 {
     struct gguf_recipe *r = p->r;
     if (r->n_code == MAX_CODE)
@@ -132,7 +132,7 @@ static enum gguf_status emit_arch(struct parser *p)
     skip_blanks(p);
     struct gguf_str name = peek_word(p, true);
     if (!name.size)
-        return wrong(p, "the name of an architecture is missing");
+        return refuse_token(p, "the name of an architecture is missing");
     p->p += name.size;
     if (r->n_archs == r->cap_archs) {
         void *grown = gg_mem_grow(r->allocator, r->archs, &r->cap_archs,
@@ -142,99 +142,100 @@ static enum gguf_status emit_arch(struct parser *p)
         r->archs = grown;
     }
     r->archs[r->n_archs] = name; /* lies in r->text */
-    return emit(p, OP_ARCH, r->n_archs++);
+    return emit_op(p, OP_ARCH, r->n_archs++);
 }
 
 /* arch == NAME, arch != NAME, arch in (NAME, NAME ...) */
 static enum gguf_status arch_test(struct parser *p)
 {
-    if (accept(p, "=="))
+    if (accept_token(p, "=="))
         return emit_arch(p);
-    if (accept(p, "!=")) {
+    if (accept_token(p, "!=")) {
         GG_TRY(emit_arch(p));
-        return emit(p, OP_NOT, 0);
+        return emit_op(p, OP_NOT, 0);
     }
-    if (!accept(p, "in") || !accept(p, "("))
-        return wrong(p, "'==', '!=' or 'in (' is expected after arch");
+    if (!accept_token(p, "in") || !accept_token(p, "("))
+        return refuse_token(p, "'==', '!=' or 'in (' is expected after arch");
     GG_TRY(emit_arch(p));
-    while (accept(p, ",")) {
+    while (accept_token(p, ",")) {
         GG_TRY(emit_arch(p));
-        GG_TRY(emit(p, OP_OR, 0));
+        GG_TRY(emit_op(p, OP_OR, 0));
     }
-    return accept(p, ")") ? GGUF_OK : wrong(p, "')' is missing");
+    return accept_token(p, ")") ? GGUF_OK : refuse_token(p, "')' is missing");
 }
 
-static enum gguf_status number(struct parser *p, struct gguf_str word)
+static enum gguf_status parse_number(struct parser *p, struct gguf_str word)
 {
     const size_t size = word.size;
     uint64_t v;
     if (!gg_str_uint(&word, MAX_NUMBER, &v) || word.size)
-        return wrong(p, "this is not a number");
+        return refuse_token(p, "this is not a number");
     p->p += size;
-    return emit(p, OP_CONST, (int64_t)v);
+    return emit_op(p, OP_CONST, (int64_t)v);
 }
 
-static enum gguf_status name(struct parser *p, struct gguf_str word)
+static enum gguf_status parse_name(struct parser *p, struct gguf_str word)
 {
     for (uint32_t i = 0; i < p->n_lets; i++)
         if (gg_str_eq(word, p->lets[i].name)) {
             p->p += word.size;
             for (uint32_t k = 0; k < p->lets[i].n_code; k++) {
                 struct gg_recipe_step s = p->r->code[p->lets[i].code + k];
-                GG_TRY(emit(p, s.op, s.arg));
+                GG_TRY(emit_op(p, s.op, s.arg));
             }
             return GGUF_OK;
         }
     for (unsigned i = 0; i < GG_N_VARS; i++)
         if (gg_str_eqz(word, var_names[i])) {
             p->p += word.size;
-            return emit(p, OP_VAR, i);
+            return emit_op(p, OP_VAR, i);
         }
-    return wrong(p, "this name is not known");
+    return refuse_token(p, "this name is not known");
 }
 
-static enum gguf_status expression(struct parser *p, int level);
+static enum gguf_status parse_expression(struct parser *p, int level);
 
-static enum gguf_status operand(struct parser *p)
+static enum gguf_status parse_operand(struct parser *p)
 {
-    if (accept(p, "(")) {
-        GG_TRY(expression(p, 1));
-        return accept(p, ")") ? GGUF_OK : wrong(p, "')' is missing");
+    if (accept_token(p, "(")) {
+        GG_TRY(parse_expression(p, 1));
+        return accept_token(p, ")") ? GGUF_OK
+                                    : refuse_token(p, "')' is missing");
     }
-    if (accept(p, "not")) {
-        GG_TRY(expression(p, LEVEL_NOT));
-        return emit(p, OP_NOT, 0);
+    if (accept_token(p, "not")) {
+        GG_TRY(parse_expression(p, LEVEL_NOT));
+        return emit_op(p, OP_NOT, 0);
     }
-    if (accept(p, "-")) {
-        GG_TRY(expression(p, LEVEL_NEG));
-        return emit(p, OP_NEG, 0);
+    if (accept_token(p, "-")) {
+        GG_TRY(parse_expression(p, LEVEL_NEG));
+        return emit_op(p, OP_NEG, 0);
     }
-    if (accept(p, "arch"))
+    if (accept_token(p, "arch"))
         return arch_test(p);
     skip_blanks(p);
     struct gguf_str word = peek_word(p, false);
     if (!word.size)
-        return wrong(p, "a number, a name or '(' is expected");
+        return refuse_token(p, "a number, a name or '(' is expected");
     if (word.data[0] >= '0' && word.data[0] <= '9')
-        return number(p, word);
-    return name(p, word);
+        return parse_number(p, word);
+    return parse_name(p, word);
 }
 
 /* An operand and what follows it of operators that bind at least as tight. */
-static enum gguf_status expression(struct parser *p, int level)
+static enum gguf_status parse_expression(struct parser *p, int level)
 {
     if (++p->nesting > MAX_NESTING)
         return gg_error_set(p->err, GGUF_E_LIMIT, p->off,
                             "line %u: nested deeper than %d", p->line,
                             MAX_NESTING);
-    GG_TRY(operand(p));
+    GG_TRY(parse_operand(p));
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < GG_LEN(binary) && !more; i++) {
-            if (binary[i].level < level || !accept(p, binary[i].word))
+            if (binary[i].level < level || !accept_token(p, binary[i].word))
                 continue;
-            GG_TRY(expression(p, binary[i].level + 1));
-            GG_TRY(emit(p, binary[i].op, 0));
+            GG_TRY(parse_expression(p, binary[i].level + 1));
+            GG_TRY(emit_op(p, binary[i].op, 0));
             more = true;
         }
     }
@@ -253,10 +254,10 @@ enum gguf_status gg_recipe_compile(struct gguf_recipe *r, struct gguf_str text,
                         text.data, lets,      n_lets,
                         line,      0,         off,
                         err };
-    GG_TRY(expression(&p, 1));
+    GG_TRY(parse_expression(&p, 1));
     skip_blanks(&p);
     if (p.p < p.end)
-        return wrong(&p, "an operator or the end is expected");
+        return refuse_token(&p, "an operator or the end is expected");
     *n_code = r->n_code - begin;
 
     unsigned depth = 0, most = 0;
@@ -288,7 +289,7 @@ bool gg_recipe_reserved(struct gguf_str word)
     return false;
 }
 
-static int64_t apply(enum op op, int64_t a, int64_t b)
+static int64_t apply_op(enum op op, int64_t a, int64_t b)
 {
     uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
     switch (op) {
@@ -329,7 +330,7 @@ bool gg_recipe_holds(const struct gguf_recipe *r,
         case OP_NEG:
             stack[n - 1] = (int64_t)(0 - (uint64_t)stack[n - 1]);
             break;
-        default: n--; stack[n - 1] = apply(s->op, stack[n - 1], stack[n]);
+        default: n--; stack[n - 1] = apply_op(s->op, stack[n - 1], stack[n]);
         }
     }
     return stack[0] != 0;

@@ -33,20 +33,20 @@ static const char *const class_names[] = { NULL,
 #undef X
 };
 
-static uint64_t offset(const struct parser *p)
+static uint64_t offset_of(const struct parser *p)
 {
     return (uint64_t)(p->rest.data - p->r->text.data);
 }
 
-static enum gguf_status wrong(struct parser *p, const char *what)
+static enum gguf_status refuse_text(struct parser *p, const char *what)
 {
     struct gg_str_esc esc;
-    return gg_error_set(p->err, GGUF_E_FORMAT, offset(p),
+    return gg_error_set(p->err, GGUF_E_FORMAT, offset_of(p),
                         "line %u: %s at '%s'", p->line, what,
                         gg_str_esc(&esc, p->rest));
 }
 
-static struct gguf_str trim(struct gguf_str s)
+static struct gguf_str trim_blanks(struct gguf_str s)
 {
     while (s.size && strchr(" \t\r", s.data[0])) {
         s.data++;
@@ -58,12 +58,12 @@ static struct gguf_str trim(struct gguf_str s)
 }
 
 /* Take n bytes off the front of the rest, and the blanks after them. */
-static struct gguf_str take(struct parser *p, size_t n)
+static struct gguf_str take_bytes(struct parser *p, size_t n)
 {
     struct gguf_str s = { p->rest.data, n };
     p->rest.data += n;
     p->rest.size -= n;
-    p->rest = trim(p->rest);
+    p->rest = trim_blanks(p->rest);
     return s;
 }
 
@@ -72,21 +72,21 @@ static struct gguf_str take_word(struct parser *p)
     size_t n = 0;
     while (n < p->rest.size && !strchr(" \t=\"#", p->rest.data[n]))
         n++;
-    return take(p, n);
+    return take_bytes(p, n);
 }
 
 static enum gguf_status take_equals(struct parser *p)
 {
     if (!p->rest.size || p->rest.data[0] != '=')
-        return wrong(p, "'=' is expected");
-    take(p, 1);
+        return refuse_text(p, "'=' is expected");
+    take_bytes(p, 1);
     return GGUF_OK;
 }
 
 static enum gguf_status take_type(struct parser *p, bool rule, int64_t *type)
 {
     char word[32];
-    uint64_t at = offset(p);
+    uint64_t at = offset_of(p);
     struct gguf_str s = take_word(p);
     if (gg_str_eqz(s, "keep")) {
         *type = GG_RECIPE_KEEP;
@@ -121,8 +121,8 @@ static enum gguf_status take_condition(struct parser *p, uint32_t *code,
 {
     *code = p->r->n_code;
     GG_TRY(gg_recipe_compile(p->r, p->rest, p->lets, p->n_lets, p->line,
-                             offset(p), n_code, p->err));
-    take(p, p->rest.size);
+                             offset_of(p), n_code, p->err));
+    take_bytes(p, p->rest.size);
     return GGUF_OK;
 }
 
@@ -130,18 +130,18 @@ static enum gguf_status parse_let(struct parser *p)
 {
     struct gguf_str word = take_word(p);
     if (!word.size || gg_recipe_reserved(word))
-        return wrong(p, "a new name is expected after 'let'");
+        return refuse_text(p, "a new name is expected after 'let'");
     for (size_t i = 0; i < word.size; i++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
                     "0123456789",
                     word.data[i]) ||
             (!i && word.data[i] <= '9'))
-            return wrong(p, "a name is letters, digits and '_'");
+            return refuse_text(p, "a name is letters, digits and '_'");
     for (uint32_t i = 0; i < p->n_lets; i++)
         if (gg_str_eq(word, p->lets[i].name))
-            return wrong(p, "this name is given already");
+            return refuse_text(p, "this name is given already");
     if (p->n_lets == MAX_LETS)
-        return gg_error_set(p->err, GGUF_E_LIMIT, offset(p),
+        return gg_error_set(p->err, GGUF_E_LIMIT, offset_of(p),
                             "line %u: more than %d names", p->line, MAX_LETS);
     GG_TRY(take_equals(p));
     struct gg_recipe_let *let = &p->lets[p->n_lets];
@@ -156,16 +156,16 @@ static enum gguf_status parse_pattern(struct parser *p,
 {
     const char *end = memchr(p->rest.data + 1, '"', p->rest.size - 1);
     if (!end)
-        return wrong(p, "the closing '\"' is missing");
+        return refuse_text(p, "the closing '\"' is missing");
     struct gguf_str text = { p->rest.data + 1,
                              (size_t)(end - p->rest.data - 1) };
     /* the recipe frees it */
     enum gguf_status st =
         gg_pattern_create(&rule->pattern, text, p->r->allocator, p->err);
     if (st == GGUF_OK)
-        take(p, text.size + 2);
+        take_bytes(p, text.size + 2);
     else if (p->err)
-        p->err->offset = offset(p);
+        p->err->offset = offset_of(p);
     return st;
 }
 
@@ -175,7 +175,7 @@ static enum gguf_status new_rule(struct parser *p,
 {
     struct gguf_recipe *r = p->r;
     if (r->n_rules == GGUF_RECIPE_MAX_RULES)
-        return gg_error_set(p->err, GGUF_E_LIMIT, offset(p),
+        return gg_error_set(p->err, GGUF_E_LIMIT, offset_of(p),
                             "line %u: more than %d rules", p->line,
                             GGUF_RECIPE_MAX_RULES);
     if (r->n_rules == r->cap_rules) {
@@ -215,7 +215,7 @@ static enum gguf_status parse_rule(struct parser *p, enum gg_recipe_class cls,
     struct gguf_str before = p->rest;
     if (!gg_str_eqz(take_word(p), "if")) {
         p->rest = before;
-        return wrong(p, "'if' or the end of the line is expected");
+        return refuse_text(p, "'if' or the end of the line is expected");
     }
     return take_condition(p, &rule->code, &rule->n_code);
 }
@@ -224,14 +224,14 @@ static enum gguf_status parse_rule(struct parser *p, enum gg_recipe_class cls,
 static enum gguf_status parse_text(struct parser *p, const char **out)
 {
     if (!p->rest.size)
-        return wrong(p, "a text is expected");
+        return refuse_text(p, "a text is expected");
     size_t size = 8 * p->rest.size + 1;
     char *text = gg_mem_arena_alloc(&p->r->arena, size);
     if (!text)
         return gg_error_set_nomem(p->err, size);
     gg_str_escape(text, size, p->rest.data, p->rest.size);
     *out = text;
-    take(p, p->rest.size);
+    take_bytes(p, p->rest.size);
     return GGUF_OK;
 }
 
@@ -240,7 +240,7 @@ static enum gguf_status parse_ftype(struct parser *p)
     struct gguf_str word = take_word(p);
     uint64_t v;
     if (!gg_str_uint(&word, 999999, &v) || word.size)
-        return wrong(p, "a number is expected after 'ftype'");
+        return refuse_text(p, "a number is expected after 'ftype'");
     p->r->ftype = (int)v;
     return GGUF_OK;
 }
@@ -250,9 +250,9 @@ static enum gguf_status parse_needs(struct parser *p)
     int64_t type;
     GG_TRY(take_type(p, false, &type));
     if (type < 0)
-        return wrong(p, "a type is expected");
+        return refuse_text(p, "a type is expected");
     if (p->r->n_needs == GG_LEN(p->r->needs))
-        return wrong(p, "too many types");
+        return refuse_text(p, "too many types");
     p->r->needs[p->r->n_needs++] = (uint32_t)type;
     return GGUF_OK;
 }
@@ -286,7 +286,7 @@ static enum gguf_status parse_words(struct parser *p)
         return parse_needs(p);
     p->rest.size += (size_t)(p->rest.data - word.data);
     p->rest.data = word.data;
-    return wrong(p, "this is not a line of a recipe");
+    return refuse_text(p, "this is not a line of a recipe");
 }
 
 static enum gguf_status parse_line(struct parser *p)
@@ -294,12 +294,12 @@ static enum gguf_status parse_line(struct parser *p)
     if (!p->rest.size)
         return GGUF_OK;
     GG_TRY(parse_words(p));
-    return p->rest.size ? wrong(p, "the end of the line is expected")
+    return p->rest.size ? refuse_text(p, "the end of the line is expected")
                         : GGUF_OK;
 }
 
 /* The line without its comment; '#' in a quoted pattern is part of it. */
-static struct gguf_str uncomment(struct gguf_str s)
+static struct gguf_str cut_comment(struct gguf_str s)
 {
     bool quoted = false;
     for (size_t i = 0; i < s.size; i++) {
@@ -307,7 +307,7 @@ static struct gguf_str uncomment(struct gguf_str s)
         if (s.data[i] == '#' && !quoted)
             s.size = i;
     }
-    return trim(s);
+    return trim_blanks(s);
 }
 
 static enum gguf_status parse_all(struct gguf_recipe *r,
@@ -319,7 +319,7 @@ static enum gguf_status parse_all(struct gguf_recipe *r,
         const char *eol = memchr(at, '\n', (size_t)(end - at));
         size_t n = (size_t)((eol ? eol : end) - at);
         p.line++;
-        p.rest = uncomment((struct gguf_str){ at, n });
+        p.rest = cut_comment((struct gguf_str){ at, n });
         GG_TRY(parse_line(&p));
         at += n + 1;
     }

@@ -121,7 +121,7 @@ static double cost_of(const struct solver *s)
 }
 
 /* Steps 2 and 3: the relaxation, its bound, and a first solution. */
-static void relax(struct solver *s)
+static void relax_problem(struct solver *s)
 {
     uint64_t size = size_of(s);
     bool full = false;
@@ -177,8 +177,8 @@ static void fill_up(struct solver *s)
 
 /* ------------------------------------------------------- exact repair --- */
 
-static double priced(const struct solver *s,
-                     const struct gg_knapsack_option *o)
+static double price_option(const struct solver *s,
+                           const struct gg_knapsack_option *o)
 {
     return o->cost + s->lambda * (double)o->size;
 }
@@ -186,9 +186,9 @@ static double priced(const struct solver *s,
 static double least_priced(const struct solver *s, size_t group)
 {
     const struct gg_knapsack_group *g = &s->groups[group];
-    double least = priced(s, g->options);
+    double least = price_option(s, g->options);
     for (size_t k = 1; k < g->n; k++)
-        least = GG_MIN(least, priced(s, &g->options[k]));
+        least = GG_MIN(least, price_option(s, &g->options[k]));
     return least;
 }
 
@@ -196,7 +196,7 @@ static double least_priced(const struct solver *s, size_t group)
 static bool is_open(const struct solver *s, size_t group, size_t k,
                     double least)
 {
-    return priced(s, &s->groups[group].options[k]) - least <
+    return price_option(s, &s->groups[group].options[k]) - least <
            s->best_cost - s->bound;
 }
 
@@ -237,8 +237,9 @@ static size_t thin_out(struct solver *s, size_t n)
 
 /* All states of the groups so far with all open options of one more, whose
  * number in the core is c; smallest is what the groups after it need. */
-static enum gguf_status extend(struct solver *s, size_t c, uint64_t smallest,
-                               struct gguf_error *err)
+static enum gguf_status extend_states(struct solver *s, size_t c,
+                                      uint64_t smallest,
+                                      struct gguf_error *err)
 {
     const struct gg_knapsack_group *g = &s->groups[s->core[c]];
     double least = least_priced(s, s->core[c]);
@@ -255,7 +256,7 @@ static enum gguf_status extend(struct solver *s, size_t c, uint64_t smallest,
             struct state t = s->now[i];
             t.size += o->size;
             t.cost += o->cost;
-            t.reduced += priced(s, o) - least;
+            t.reduced += price_option(s, o) - least;
             t.parent = (uint32_t)i;
             t.option = (uint32_t)k;
             if (t.reduced < gap && t.size <= s->limit &&
@@ -276,7 +277,7 @@ static enum gguf_status extend(struct solver *s, size_t c, uint64_t smallest,
 
 /* Settle what can be settled; the rest is the core. Returns the size of what
  * is settled, and its cost. */
-static struct state settle(struct solver *s, uint64_t *smallest)
+static struct state settle_groups(struct solver *s, uint64_t *smallest)
 {
     struct state root = { .size = 0 };
     *smallest = 0;
@@ -301,14 +302,14 @@ static struct state settle(struct solver *s, uint64_t *smallest)
     return root;
 }
 
-static enum gguf_status search(struct solver *s, struct gguf_error *err)
+static enum gguf_status search_core(struct solver *s, struct gguf_error *err)
 {
     uint64_t smallest;
     size_t *kept = gg_mem_alloc(s->a, s->n * sizeof *kept);
     if (!kept)
         return gg_error_set_nomem(err, s->n * sizeof *kept);
     memcpy(kept, s->best, s->n * sizeof *kept);
-    struct state root = settle(s, &smallest);
+    struct state root = settle_groups(s, &smallest);
     s->room = GG_MAX(s->max_states / GG_MAX(s->n_core, 1), 16);
     s->room = GG_MIN(s->room, MAX_ROOM);
     s->first = gg_mem_alloc_zero(s->a, s->n_core + 1, sizeof *s->first);
@@ -324,7 +325,7 @@ static enum gguf_status search(struct solver *s, struct gguf_error *err)
         s->now[0] = root;
     for (size_t c = 0; c < s->n_core && st == GGUF_OK; c++) {
         smallest -= s->groups[s->core[c]].options[0].size;
-        st = extend(s, c, smallest, err);
+        st = extend_states(s, c, smallest, err);
     }
     /* states are sorted by growing size and falling cost: the last is best */
     double cost = st == GGUF_OK && s->n_now ? s->now[s->n_now - 1].cost : 0;
@@ -342,7 +343,7 @@ static enum gguf_status search(struct solver *s, struct gguf_error *err)
     return st;
 }
 
-static enum gguf_status init(struct solver *s, struct gguf_error *err)
+static enum gguf_status init_solver(struct solver *s, struct gguf_error *err)
 {
     uint64_t n_options = 0, size = 0;
     for (size_t i = 0; i < s->n; i++) {
@@ -378,12 +379,12 @@ enum gguf_status gg_knapsack_solve(struct gg_knapsack_group *groups, size_t n,
                         .limit = limit,
                         .max_states = max_states ? max_states : 4u << 20,
                         .exact = true };
-    enum gguf_status st = init(&s, err);
+    enum gguf_status st = init_solver(&s, err);
     if (st == GGUF_OK) {
-        relax(&s);
+        relax_problem(&s);
         fill_up(&s);
         if (s.best_cost > s.bound)
-            st = search(&s, err);
+            st = search_core(&s, err);
     }
     if (st == GGUF_OK) {
         for (size_t i = 0; i < n; i++)

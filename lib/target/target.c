@@ -71,8 +71,9 @@ static bool is_candidate(const struct gguf_quant *q,
 }
 
 /* What a tensor takes of the limit, as a type with size bytes. */
-static uint64_t taken(const struct target *t, const struct gg_job_tensor *jt,
-                      uint32_t type, uint64_t size)
+static uint64_t taken_bytes(const struct target *t,
+                            const struct gg_job_tensor *jt, uint32_t type,
+                            uint64_t size)
 {
     return (size + t->align - 1) / t->align * t->align +
            gg_outer_size(t->q, jt, type, t->align, t->p.max_size != 0);
@@ -96,8 +97,8 @@ static enum gguf_status list_options(const struct target *t,
         (struct gg_target_option){ .wanted = pub->from,
                                    .to = pub->from,
                                    .size = pub->from_size,
-                                   .taken = taken(t, tt->t, pub->from,
-                                                  pub->from_size) };
+                                   .taken = taken_bytes(t, tt->t, pub->from,
+                                                        pub->from_size) };
     tt->n = 1;
     for (size_t i = 0; readable && i < t->n_types; i++) {
         struct gg_target_option o = { .wanted = t->types[i] };
@@ -105,7 +106,7 @@ static enum gguf_status list_options(const struct target *t,
         o.to = gg_choose_fit(o.wanted, pub->ne[0]);
         GG_TRY(gguf_dtype_row_size(o.to, ne0, &row, err));
         o.size = row * (pub->n_elements / ne0); /* less than it has */
-        o.taken = taken(t, tt->t, o.to, o.size);
+        o.taken = taken_bytes(t, tt->t, o.to, o.size);
         for (size_t k = 0; k < tt->n; k++)
             known |= tt->options[k].to == o.to;
         if (!known && is_candidate(t->q, tt->t, &o))
@@ -129,7 +130,7 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
             pub->why != GGUF_WHY_GATHERED)
             continue;
         t->tensors[t->n].t = &q->t[i];
-        t->other -= taken(t, &q->t[i], pub->to, pub->to_size);
+        t->other -= taken_bytes(t, &q->t[i], pub->to, pub->to_size);
         GG_TRY(list_options(t, &t->tensors[t->n++], err));
     }
     return GGUF_OK;
@@ -163,8 +164,8 @@ find_option(const struct gg_target_tensor *tt, uint32_t to)
 
 /* With pure: type number i for all tensors; those that it does not make
  * smaller stay. False: one of them cannot have it. */
-static bool uniform(const struct target *t, size_t i,
-                    struct gg_knapsack_option *out)
+static bool uniform_type(const struct target *t, size_t i,
+                         struct gg_knapsack_option *out)
 {
     *out = (struct gg_knapsack_option){ .tag = (uint32_t)i };
     for (size_t k = 0; k < t->n; k++) {
@@ -199,7 +200,7 @@ static enum gguf_status make_groups(struct target *t, struct gguf_error *err)
         struct gg_knapsack_group *g = &t->groups[i];
         g->options = t->options + n;
         for (size_t k = 0; t->q->p.pure && k < t->n_types; k++)
-            g->n += uniform(t, k, &g->options[g->n]);
+            g->n += uniform_type(t, k, &g->options[g->n]);
         for (size_t k = 0; !t->q->p.pure && k < t->tensors[i].n; k++) {
             const struct gg_target_option *o = &t->tensors[i].options[k];
             if (isfinite(o->noise))
@@ -224,10 +225,11 @@ static const char *type_name(uint32_t id)
 }
 
 /* Give a tensor option o; next, if not NULL, is the next larger one. */
-static enum gguf_status apply(struct target *t, struct gg_target_tensor *tt,
-                              const struct gg_target_option *o,
-                              const struct gg_target_option *next,
-                              struct gguf_error *err)
+static enum gguf_status apply_option(struct target *t,
+                                     struct gg_target_tensor *tt,
+                                     const struct gg_target_option *o,
+                                     const struct gg_target_option *next,
+                                     struct gguf_error *err)
 {
     char text[160];
     int n = snprintf(text, sizeof text, "target: noise %.3g", o->noise);
@@ -258,7 +260,7 @@ static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
             if (g->chosen + 1 < g->n)
                 next = &tt->options[g->options[g->chosen + 1].tag];
         }
-        GG_TRY(apply(t, tt, to, next, err));
+        GG_TRY(apply_option(t, tt, to, next, err));
     }
     GG_TRY(gg_outer_fold(t->q, err));
     return gg_job_shards(t->q, &t->q->totals.file_size, err);
@@ -276,8 +278,8 @@ static uint64_t size_of_plan(struct target *t)
 
 /* Solve and apply. Headers of several files depend on where the files end, and
  * padding on the scales that stay: if they need more, the tensors get less. */
-static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
-                               struct gguf_error *err)
+static enum gguf_status choose_types(struct target *t, struct gg_knapsack *k,
+                                     struct gguf_error *err)
 {
     uint64_t other = t->other;
     for (;;) {
@@ -310,8 +312,8 @@ static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
 /* ------------------------------------------------- what is measured --- */
 
 /* Where the noise of a tensor in a type is kept. */
-static double *kept(const struct gguf_quant *q, const struct gg_job_tensor *t,
-                    uint32_t type)
+static double *kept_noise(const struct gguf_quant *q,
+                          const struct gg_job_tensor *t, uint32_t type)
 {
     return &q->noise[(size_t)(t->src - q->all) * GG_N_DTYPES +
                      (size_t)gg_dtype_index(type)];
@@ -319,9 +321,9 @@ static double *kept(const struct gguf_quant *q, const struct gg_job_tensor *t,
 
 /* Have a table for what is measured, with what is known: of this job, or of
  * the one that params name. */
-static enum gguf_status recall(struct gguf_quant *q,
-                               const struct gguf_target_params *p,
-                               struct gguf_error *err)
+static enum gguf_status recall_noise(struct gguf_quant *q,
+                                     const struct gguf_target_params *p,
+                                     struct gguf_error *err)
 {
     const size_t n = gg_source_n_tensors(&q->in) * GG_N_DTYPES;
     const struct gguf_quant *from = p->measured;
@@ -349,15 +351,15 @@ static enum gguf_status recall(struct gguf_quant *q,
     return GGUF_OK;
 }
 
-static enum gguf_status measure(struct target *t, struct gguf_error *err)
+static enum gguf_status measure_noise(struct target *t, struct gguf_error *err)
 {
-    GG_TRY(recall(t->q, &t->p, err));
+    GG_TRY(recall_noise(t->q, &t->p, err));
     for (size_t i = 0; i < t->n; i++)
         for (size_t k = 0; k < t->tensors[i].n; k++) {
             struct gg_target_option *o = &t->tensors[i].options[k];
             if (o->to == t->tensors[i].t->pub.from)
                 continue;
-            o->noise = *kept(t->q, t->tensors[i].t, o->to);
+            o->noise = *kept_noise(t->q, t->tensors[i].t, o->to);
             o->known = o->noise > 0;
         }
     GG_TRY(gg_target_measure(t->q, t->tensors, t->n, t->p.sample, err));
@@ -365,22 +367,22 @@ static enum gguf_status measure(struct target *t, struct gguf_error *err)
         for (size_t k = 0; k < t->tensors[i].n; k++) {
             const struct gg_target_option *o = &t->tensors[i].options[k];
             if (o->to != t->tensors[i].t->pub.from)
-                *kept(t->q, t->tensors[i].t, o->to) = o->noise;
+                *kept_noise(t->q, t->tensors[i].t, o->to) = o->noise;
         }
     return GGUF_OK;
 }
 
-static enum gguf_status give(struct gguf_target_result *out,
-                             const struct gguf_target_result *r,
-                             struct gguf_error *err)
+static enum gguf_status give_result(struct gguf_target_result *out,
+                                    const struct gguf_target_result *r,
+                                    struct gguf_error *err)
 {
     return out ? gg_params_give(out, r, sizeof *r, "gguf_target_result", err)
                : GGUF_OK;
 }
 
-static enum gguf_status run(struct target *t,
-                            struct gguf_target_result *result,
-                            struct gguf_error *err)
+static enum gguf_status run_target(struct target *t,
+                                   struct gguf_target_result *result,
+                                   struct gguf_error *err)
 {
     static const char type[] = "general.file_type";
     struct gguf_quant *q = t->q;
@@ -391,9 +393,9 @@ static enum gguf_status run(struct target *t,
     t->align = t->p.max_size ? gg_job_alignment(q) : 1;
     (void)size_of_plan(t);
     GG_TRY(list_free(t, err));
-    GG_TRY(measure(t, err));
+    GG_TRY(measure_noise(t, err));
     GG_TRY(make_groups(t, err));
-    GG_TRY(choose(t, &k, err));
+    GG_TRY(choose_types(t, &k, err));
     uint64_t size = size_of_plan(t);
     const struct gguf_target_result r = {
         .struct_size = sizeof r,
@@ -404,7 +406,7 @@ static enum gguf_status run(struct target *t,
         .bound = k.bound,
         .exact = k.exact,
     };
-    return give(result, &r, err);
+    return give_result(result, &r, err);
 }
 
 enum gguf_status gguf_quant_target(struct gguf_quant *q,
@@ -416,7 +418,7 @@ enum gguf_status gguf_quant_target(struct gguf_quant *q,
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_target_params", err));
     GG_TRY(check_params(&p, err));
     const struct gguf_target_result none = GGUF_TARGET_RESULT_INIT;
-    GG_TRY(give(result, &none, err));
+    GG_TRY(give_result(result, &none, err));
     struct target t = {
         .q = q, .p = p, .types = p.types, .n_types = p.n_types
     };
@@ -424,7 +426,7 @@ enum gguf_status gguf_quant_target(struct gguf_quant *q,
         t.types = all_types;
         t.n_types = GG_LEN(all_types);
     }
-    enum gguf_status st = run(&t, result, err);
+    enum gguf_status st = run_target(&t, result, err);
     gg_mem_free(q->p.allocator, t.tensors);
     gg_mem_free(q->p.allocator, t.groups);
     gg_mem_free(q->p.allocator, t.options);

@@ -122,7 +122,7 @@ static void read_row(const struct gg_data_rows *src, uint64_t row, size_t ne0,
 }
 
 /* Thread 0 is the calling one, and reports. True: stop. */
-static bool poll(struct work *w, unsigned ith)
+static bool poll_progress(struct work *w, unsigned ith)
 {
     const struct gguf_quant_params *p = &w->q->p;
     if (!ith && p->progress &&
@@ -180,7 +180,7 @@ static bool begin_mat(struct work *w, struct try *y, uint64_t m, unsigned ith)
         largest =
             gg_data_largest(&y->src, m * n + at, k, largest, y->slice, step);
         atomic_fetch_add(&w->done, k / y->ne0 * row_bytes(t));
-        if (poll(w, ith))
+        if (poll_progress(w, ith))
             return false;
     }
     y->scale = gg_outer_scale(largest);
@@ -217,7 +217,7 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
             try_rows(w, &y, n_slice);
             atomic_fetch_add(&w->done, n_slice * row_bytes(t));
             n_slice = 0;
-            if (poll(w, ith))
+            if (poll_progress(w, ith))
                 return;
         }
         if (k < n && (m != mat || !k) && !begin_mat(w, &y, m, ith))
@@ -231,7 +231,7 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
                                         : 0;
 }
 
-static void work(void *user, unsigned ith, unsigned nth)
+static void measure_pieces(void *user, unsigned ith, unsigned nth)
 {
     struct work *w = user;
     size_t i = 0, first = 0; /* a tensor, and the number of its first option */
@@ -364,9 +364,9 @@ static void let_go(const struct work *w, const struct gg_target_tensor *tt,
 }
 
 /* Bring them all. After a failure none is held. */
-static enum gguf_status bring(const struct work *w,
-                              const struct gg_target_tensor *tt,
-                              struct gguf_error *err)
+static enum gguf_status bring_pieces(const struct work *w,
+                                     const struct gg_target_tensor *tt,
+                                     struct gguf_error *err)
 {
     const uint64_t n = n_sampled(w, &tt->t->pub);
     const uint64_t size = row_bytes(&tt->t->pub);
@@ -386,8 +386,9 @@ static enum gguf_status bring(const struct work *w,
 
 /* Prepare to read a tensor. One that cannot be read is none to choose for; that
  * what tells so cannot be read is another matter. */
-static enum gguf_status take(struct work *w, struct gg_target_tensor *tt,
-                             struct gguf_error *err)
+static enum gguf_status prepare_tensor(struct work *w,
+                                       struct gg_target_tensor *tt,
+                                       struct gguf_error *err)
 {
     const enum gguf_status st = gg_job_rows(w->q, tt->t, &tt->src, err);
     if (st == GGUF_E_UNSUPPORTED || st == GGUF_E_TENSOR) {
@@ -396,7 +397,7 @@ static enum gguf_status take(struct work *w, struct gg_target_tensor *tt,
     } else if (st != GGUF_OK) {
         return st;
     }
-    return bring(w, tt, err);
+    return bring_pieces(w, tt, err);
 }
 
 /* The next n tensors. */
@@ -407,11 +408,11 @@ static enum gguf_status measure_some(struct work *w, size_t n,
     size_t taken = 0;
     w->n = n;
     atomic_store(&w->next, 0);
-    while (taken < n && !poll(w, 0) &&
-           (st = take(w, &w->tensors[taken], err)) == GGUF_OK)
+    while (taken < n && !poll_progress(w, 0) &&
+           (st = prepare_tensor(w, &w->tensors[taken], err)) == GGUF_OK)
         taken++;
     if (st == GGUF_OK)
-        gguf_pool_run(w->q->p.pool, work, w);
+        gguf_pool_run(w->q->p.pool, measure_pieces, w);
     while (taken--)
         if (rows_together(w, &w->tensors[taken]))
             let_go(w, &w->tensors[taken], UINT64_MAX);
@@ -440,7 +441,7 @@ enum gguf_status gg_target_measure(const struct gguf_quant *q,
     if (st != GGUF_OK)
         return st;
     if (!atomic_load(&w.stop))
-        poll(&w, 0);
+        poll_progress(&w, 0);
     if (atomic_load(&w.stop))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");

@@ -65,7 +65,7 @@ static enum gguf_status open_path(struct gguf_quant *q, const char *path,
     return GGUF_OK;
 }
 
-static enum gguf_status build(struct gguf_quant *q, struct gguf_error *err)
+static enum gguf_status build_job(struct gguf_quant *q, struct gguf_error *err)
 {
     gg_data_gguf_init(&q->data, &q->in, q->kern.codec, !q->p.compat);
     q->data.fetched = true; /* by the run, chunk by chunk */
@@ -77,11 +77,11 @@ static enum gguf_status build(struct gguf_quant *q, struct gguf_error *err)
 
 /* Create a job of the model at path; if path is NULL, of `in', whose files are
  * those of opened. */
-static enum gguf_status create(struct gguf_quant **out, const char *path,
-                               struct gg_source in,
-                               const struct gguf_paths *opened,
-                               const struct gguf_quant_params *params,
-                               struct gguf_error *err)
+static enum gguf_status create_job(struct gguf_quant **out, const char *path,
+                                   struct gg_source in,
+                                   const struct gguf_paths *opened,
+                                   const struct gguf_quant_params *params,
+                                   struct gguf_error *err)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     *out = NULL;
@@ -97,7 +97,7 @@ static enum gguf_status create(struct gguf_quant **out, const char *path,
     gg_kern_init(&q->kern, gg_kern_cpu_detect());
     enum gguf_status st = path ? open_path(q, path, err) : GGUF_OK;
     if (st == GGUF_OK)
-        st = build(q, err);
+        st = build_job(q, err);
     q->p.overrides = NULL; /* borrowed until here */
     q->p.n_overrides = 0;
     q->p.meta = NULL;
@@ -115,8 +115,8 @@ enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
                                    const struct gguf_quant_params *params,
                                    struct gguf_error *err)
 {
-    return create(out, path, (struct gg_source){ .set = NULL }, NULL, params,
-                  err);
+    return create_job(out, path, (struct gg_source){ .set = NULL }, NULL,
+                      params, err);
 }
 
 enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
@@ -124,8 +124,8 @@ enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
                                         const struct gguf_quant_params *params,
                                         struct gguf_error *err)
 {
-    return create(out, NULL, (struct gg_source){ .file = file }, NULL, params,
-                  err);
+    return create_job(out, NULL, (struct gg_source){ .file = file }, NULL,
+                      params, err);
 }
 
 enum gguf_status
@@ -134,7 +134,7 @@ gg_job_create(struct gguf_quant **out, const struct gguf_file *plan,
               const struct gguf_quant_params *params, struct gguf_error *err)
 {
     const struct gg_source in = { .file = plan, .numbers = numbers };
-    return create(out, NULL, in, opened, params, err);
+    return create_job(out, NULL, in, opened, params, err);
 }
 
 enum gguf_status
@@ -144,7 +144,7 @@ gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
 {
     const struct gg_source in = { .set = set,
                                   .file = gguf_split_file(set, 0) };
-    return create(out, NULL, in, NULL, params, err);
+    return create_job(out, NULL, in, NULL, params, err);
 }
 
 void gguf_quant_destroy(struct gguf_quant *q)

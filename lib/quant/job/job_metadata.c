@@ -55,8 +55,9 @@ static enum gguf_status imatrix_keys(struct gguf_quant *q,
 }
 
 /* Set a key that the caller gave: at the end, as llama-quantize does. */
-static enum gguf_status replace(struct gguf_quant *q, const struct gguf_kv *kv,
-                                struct gguf_error *err)
+static enum gguf_status replace_key(struct gguf_quant *q,
+                                    const struct gguf_kv *kv,
+                                    struct gguf_error *err)
 {
     char *key = gg_mem_arena_strndup(&q->arena, kv->key.data, kv->key.size);
     if (!key)
@@ -238,7 +239,7 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
     q->ftype_given =
         q->p.meta && gguf_meta_find(q->p.meta, "general.file_type");
     for (size_t i = 0; q->p.meta && i < gguf_meta_n_kv(q->p.meta); i++)
-        GG_TRY(replace(q, gguf_meta_kv(q->p.meta, i), err));
+        GG_TRY(replace_key(q, gguf_meta_kv(q->p.meta, i), err));
     if (q->p.imatrix)
         GG_TRY(imatrix_keys(q, err));
     return q->p.n_prune ? prune_keys(q, err) : GGUF_OK;

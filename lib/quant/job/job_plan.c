@@ -128,7 +128,8 @@ bool gg_job_is_pruned(const struct gguf_quant *q, int64_t layer)
 }
 
 /* Close the gaps that pruned layers leave in the names. */
-static enum gguf_status renumber(struct gguf_quant *q, struct gguf_error *err)
+static enum gguf_status renumber_layers(struct gguf_quant *q,
+                                        struct gguf_error *err)
 {
     int64_t n_gone = gg_job_n_pruned(q, q->n_layers);
     if (n_gone < (int64_t)q->n_prune && !q->p.compat)
@@ -189,7 +190,7 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
     for (size_t i = 0; i < n; i++)
         q->n_layers = GG_MAX(q->n_layers,
                              gguf_name_layer(q->all[i].info->name, NULL) + 1);
-    GG_TRY(renumber(q, err));
+    GG_TRY(renumber_layers(q, err));
     if (q->n_t && !(q->p.keep_split && gg_source_n_files(&q->in) > 1))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
     q->n_all = q->n_t;

@@ -49,7 +49,7 @@ static int compare_places(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-static void arrange(struct gguf_quant *q)
+static void arrange_tensors(struct gguf_quant *q)
 {
     size_t n = 0;
     if (q->n_all)
@@ -65,13 +65,14 @@ void gg_outer_unfold(struct gguf_quant *q)
         q->t[i].left_out = false;
         q->t[i].scale = NULL;
     }
-    arrange(q);
+    arrange_tensors(q);
 }
 
 /* The scale of one tensor goes into its weights; gone[] are the tensors of the
  * input that are then left out. */
-static enum gguf_status fold(struct gguf_quant *q, struct gg_job_tensor *jt,
-                             bool *gone, struct gguf_error *err)
+static enum gguf_status fold_scale(struct gguf_quant *q,
+                                   struct gg_job_tensor *jt, bool *gone,
+                                   struct gguf_error *err)
 {
     struct gg_data_rows rows;
     jt->scale = find_beside(q, jt->src, suffixes[0]);
@@ -96,13 +97,13 @@ enum gguf_status gg_outer_fold(struct gguf_quant *q, struct gguf_error *err)
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; !q->p.compat && i < q->n_all && st == GGUF_OK; i++)
         if (!q->t[i].pub.copied && q->t[i].pub.from == GGUF_DTYPE_NVFP4)
-            st = fold(q, &q->t[i], gone, err);
+            st = fold_scale(q, &q->t[i], gone, err);
     for (size_t i = 0; i < q->n_all; i++)
         q->t[i].left_out = gone[q->t[i].src - q->all];
     gg_mem_free(q->p.allocator, gone);
     if (st != GGUF_OK)
         return st;
-    arrange(q);
+    arrange_tensors(q);
     gg_job_sum_up(q);
     return GGUF_OK;
 }

@@ -102,7 +102,8 @@ enum gguf_status gg_job_writer(const struct gguf_quant *q, size_t no,
 }
 
 /* Fill files up to the limit, in order. */
-static enum gguf_status divide(struct gguf_quant *q, struct gguf_error *err)
+static enum gguf_status divide_tensors(struct gguf_quant *q,
+                                       struct gguf_error *err)
 {
     struct gguf_writer *w;
     struct gg_str_esc esc;
@@ -164,7 +165,7 @@ enum gguf_status gg_job_shards(struct gguf_quant *q, uint64_t *size,
             q->t[i].index = n;
         }
     } else if (q->p.max_file_size) {
-        GG_TRY(divide(q, err));
+        GG_TRY(divide_tensors(q, err));
     }
     *size = 0;
     for (size_t no = 0; no < q->n_shards; no++) {

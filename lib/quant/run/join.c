@@ -46,8 +46,8 @@ static enum gguf_status check_tensor(const struct gg_job_tensor *a,
 
 /* Put the tensors of job k in their places; place[] is one more than the place
  * of each tensor of the input. */
-static enum gguf_status join(struct gg_quant_run *r, size_t k, size_t *place,
-                             struct gguf_error *err)
+static enum gguf_status join_job(struct gg_quant_run *r, size_t k,
+                                 size_t *place, struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[k];
     for (size_t j = 0; j < q->n_t; j++) {
@@ -82,7 +82,7 @@ enum gguf_status gg_quant_run_join(struct gg_quant_run *r,
         r->tensors && place ? GGUF_OK
                             : gg_error_set_nomem(err, n * sizeof *r->tensors);
     for (size_t k = 0; k < r->n_jobs && st == GGUF_OK; k++)
-        st = join(r, k, place, err);
+        st = join_job(r, k, place, err);
     gg_mem_free(a, place);
     return st;
 }

@@ -111,9 +111,9 @@ bool gg_quant_run_poll(struct gg_quant_run *r, unsigned ith)
 }
 
 /* Read back what job k made of n rows, and sum up the differences. */
-static void measure(struct gg_quant_run *r, const struct chunk *c, size_t k,
-                    const float *slice, const float *weights,
-                    const uint8_t *encoded, size_t n, unsigned ith)
+static void measure_loss(struct gg_quant_run *r, const struct chunk *c,
+                         size_t k, const float *slice, const float *weights,
+                         const uint8_t *encoded, size_t n, unsigned ith)
 {
     const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, c->i);
     const struct gg_codec_kern *codec =
@@ -131,8 +131,8 @@ static void measure(struct gg_quant_run *r, const struct chunk *c, size_t k,
 }
 
 /* x by a scale outside of the blocks, in the thread's buffer. */
-static const float *unscaled(struct gg_quant_run *r, const float *x, size_t n,
-                             float scale, unsigned ith)
+static const float *unscale_rows(struct gg_quant_run *r, const float *x,
+                                 size_t n, float scale, unsigned ith)
 {
     float *y = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
                                  r->check_size);
@@ -180,7 +180,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
                 jt->imatrix ? weights + k * r->weight_size / 4 : NULL;
             const float *from = slice;
             if (jt->outer)
-                from = unscaled(r, slice, n * ne0, jt->outer[c->mat], ith);
+                from = unscale_rows(r, slice, n * ne0, jt->outer[c->mat], ith);
             if (cut->src.blocks && jt->pub.to == jt->pub.from)
                 cut->src.blocks(&cut->src, row * ne0, n * ne0,
                                 dst + at * row_to);
@@ -193,7 +193,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
             if (!small && !gg_quant_run_check_blocks(r, &made))
                 return false;
             if (r->losses)
-                measure(r, c, k, slice, w, dst + at * row_to, n, ith);
+                measure_loss(r, c, k, slice, w, dst + at * row_to, n, ith);
             dst += c->n * row_to;
         }
         atomic_fetch_add(&r->done, n * cut->row_from);
@@ -253,8 +253,9 @@ static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
 
 /* Before a chunk: ask for what comes READ_AHEAD later, so that the disk works
  * while this one is computed. After it: release its pages. */
-static void advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
-                   uint64_t off, uint64_t size, bool before)
+static void advise_pages(const struct gguf_quant *q,
+                         const struct gg_job_tensor *t, uint64_t off,
+                         uint64_t size, bool before)
 {
     const uint64_t end = t->src->info->size;
     const struct gg_data *d = q->in.numbers;
@@ -300,7 +301,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
     if (!cut->rows) {
         off = piece_off(cut, st, k);
         size = piece_off(cut, st, k + 1) - off;
-        advise(q, jt, off, size, true);
+        advise_pages(q, jt, off, size, true);
         have = gg_quant_run_fetch(r, i, no, off, size);
         good = have && copy_piece(r, i, no, off, size, src + off, ith);
     } else {
@@ -311,7 +312,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
         off = (c.mat * cut->n_rows + c.row) * cut->row_from;
         size = c.n * cut->row_from;
         c.src = src ? src + off : NULL;
-        advise(q, jt, off, size, true);
+        advise_pages(q, jt, off, size, true);
         have = gg_quant_run_fetch(r, i, no, off, size);
         uint8_t *buffer = r->buffers + ith * r->buffer_size;
         uint8_t *weights = buffer + r->slice_size;
@@ -325,7 +326,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
                 gg_loss_clock() - begin;
         good = good && write_chunk(r, &c, slice, out, ith);
     }
-    advise(q, jt, off, size, false);
+    advise_pages(q, jt, off, size, false);
     if (have)
         gg_quant_run_drop(r, i, off, size, true);
     if (good && r->resume)

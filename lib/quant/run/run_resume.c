@@ -51,8 +51,8 @@ enum gguf_status gg_quant_run_resume(struct gg_quant_run *r,
 }
 
 /* What the journal of job k says of tensor i; NULL: the job leaves it out. */
-static struct gg_resume_tensor *noted(const struct gg_quant_run *r, size_t k,
-                                      size_t i)
+static struct gg_resume_tensor *find_noted(const struct gg_quant_run *r,
+                                           size_t k, size_t i)
 {
     const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
     return t ? &r->resume[k].tensors[t - r->jobs[k]->t] : NULL;
@@ -89,7 +89,7 @@ static bool is_complete(struct gg_quant_run *r, size_t i)
 {
     const struct gguf_quant_params *p = &r->jobs[0]->p;
     for (size_t k = 0; k < r->n_jobs; k++) {
-        const struct gg_resume_tensor *t = noted(r, k, i);
+        const struct gg_resume_tensor *t = find_noted(r, k, i);
         XXH128_canonical_t digest;
         if (!t)
             continue;
@@ -112,7 +112,7 @@ enum gguf_status gg_quant_run_keep(struct gg_quant_run *r,
         if (!is_complete(r, i))
             continue;
         for (size_t k = 0; k < r->n_jobs; k++) {
-            const struct gg_resume_tensor *n = noted(r, k, i);
+            const struct gg_resume_tensor *n = find_noted(r, k, i);
             if (!n)
                 continue;
             struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
@@ -139,7 +139,7 @@ void gg_quant_run_note(struct gg_quant_run *r, size_t i, uint64_t no,
         return;
     gg_quant_run_finish_loss(r, i);
     for (size_t k = 0; k < r->n_jobs; k++) {
-        struct gg_resume_tensor *t = noted(r, k, i);
+        struct gg_resume_tensor *t = find_noted(r, k, i);
         if (!t)
             continue;
         if (!read_back(r, k, i, ith, &t->digest))

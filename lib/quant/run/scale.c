@@ -34,7 +34,7 @@ static void scan_chunk(struct gg_quant_run *r, size_t i, uint64_t mat,
         continue;
 }
 
-static void scan(void *user, unsigned ith, unsigned nth)
+static void scan_chunks(void *user, unsigned ith, unsigned nth)
 {
     struct gg_quant_run *r = user;
     size_t i = 0;
@@ -95,7 +95,7 @@ enum gguf_status gg_quant_run_scale(struct gg_quant_run *r,
     }
     if (!some)
         return GGUF_OK;
-    gguf_pool_run(q->p.pool, scan, r);
+    gguf_pool_run(q->p.pool, scan_chunks, r);
     if (r->status != GGUF_OK) {
         if (err)
             *err = r->err;

@@ -79,8 +79,9 @@ static size_t count_unfit(const float *x, const float *back, size_t n,
     return count;
 }
 
-static void refuse(struct gg_quant_run *r, const struct gg_quant_run_blocks *b,
-                   size_t at, const struct gguf_quant_tensor *t)
+static void refuse_block(struct gg_quant_run *r,
+                         const struct gg_quant_run_blocks *b, size_t at,
+                         const struct gguf_quant_tensor *t)
 {
     const struct gguf_dtype_info *type = gguf_dtype_find(t->to);
     const uint64_t e = b->element + at, ne0 = (uint64_t)t->ne[0];
@@ -116,7 +117,7 @@ bool gg_quant_run_check_blocks(struct gg_quant_run *r,
             continue;
         const size_t big = at + find_largest(b->x + at, len);
         if (what == GGUF_NONFINITE_ERROR) {
-            refuse(r, b, big, t);
+            refuse_block(r, b, big, t);
             return false;
         }
         first = count ? first : b->element + big;
