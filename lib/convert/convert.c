@@ -6,7 +6,6 @@
 #include "base/compiler.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "data/planned_file.h"
 #include "kern/cpu_features.h"
 #include "quant/job/job.h"
 
@@ -78,9 +77,7 @@ static enum gguf_status build_adapter(struct gguf_convert *c,
     GG_TRY(gg_convert_tensors(c, err));
     GG_TRY(gg_convert_adapter_keys(c, err));
     GG_TRY(gg_convert_general(c, err));
-    GG_TRY(gg_convert_tell_kind(c, err));
-    return gg_data_plan(&c->plan, &c->like, &c->data.list, c->meta,
-                        c->p.allocator, err);
+    return gg_convert_tell_kind(c, err);
 }
 
 /* What is said of the first file would say nothing of the folder. */
@@ -151,9 +148,7 @@ static enum gguf_status build_model(struct gguf_convert *c,
     GG_TRY(gg_convert_general(c, err));
     GG_TRY(gg_convert_vocab(c, err));
     GG_TRY(gg_convert_last_keys(c, err));
-    GG_TRY(gg_convert_tell_kind(c, err));
-    return gg_data_plan(&c->plan, &c->like, &c->data.list, c->meta,
-                        c->p.allocator, err);
+    return gg_convert_tell_kind(c, err);
 }
 
 enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
@@ -182,6 +177,12 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
         st = c->folder.path ? build_model(c, err)
                             : gg_error_set_nomem(err, strlen(path));
     gg_convert_close_texts(c);
+    c->description = (struct gg_description){ .origin = c,
+                                              .meta = c->meta,
+                                              .list = &c->data.list,
+                                              .opened = c->opened,
+                                              .n_files = 1,
+                                              .is_new = true };
     c->p.pre = NULL; /* borrowed until here */
     c->p.ignore = NULL;
     c->p.base = NULL;
@@ -199,7 +200,6 @@ void gguf_convert_close(struct gguf_convert *c)
     if (!c)
         return;
     const struct gguf_allocator *a = c->p.allocator;
-    gg_data_plan_close(c->plan, c->like, a);
     gg_data_made_fini(&c->data);
     gguf_meta_destroy(c->meta);
     gg_safetensors_close(c->from);
@@ -264,5 +264,5 @@ enum gguf_status gguf_convert_job(struct gguf_quant **out,
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
     GG_TRY(gg_convert_check(c, p.meta, err));
     p.allow_requantize = 1; /* MXFP4 is how a folder has its numbers */
-    return gg_job_create(out, c->plan, &c->data.list, c->opened, &p, err);
+    return gg_job_create(out, &c->description, &p, err);
 }

@@ -12,6 +12,7 @@
 #include "base/mapfile.h"
 #include "base/mem.h"
 #include "convert/classes.h"
+#include "data/description.h"
 #include "data/composed.h"
 #include "data/safetensors.h"
 #include "gguf/convert.h"
@@ -91,8 +92,8 @@ struct gguf_convert {
     size_t n_tensors;
     struct gg_data_made data;
     struct gguf_meta *meta;
-    struct gguf_file *like, *plan; /* the header that the output would have */
-    bool is_checked;               /* it is one of a model */
+    struct gg_description description; /* of the output: meta, data */
+    bool is_checked;                   /* it is one of a model */
 };
 
 /* folder.c: open what the folder has of texts. */

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 #include "convert/convert_int.h"
+#include "file/file_int.h"
 #include "gguf/verify.h"
 
 #include <stdio.h>
@@ -25,18 +26,66 @@ static int note_finding(void *user, const struct gguf_finding *f)
     return 0;
 }
 
-/* The metadata of the plan, with the pairs that are set in the output. */
-static enum gguf_status verify_with(const struct gguf_convert *c,
-                                    const struct gguf_meta *more,
-                                    struct faults *s, struct gguf_error *err)
+/* Pairs of the output: those described, and those of more. */
+static enum gguf_status join_pairs(const struct gg_description *d,
+                                   const struct gguf_meta *more,
+                                   struct gguf_meta *to,
+                                   struct gguf_error *err)
+{
+    for (size_t i = 0; i < gguf_meta_n_kv(d->meta); i++)
+        GG_TRY(gguf_meta_set_kv(to, NULL, gguf_meta_kv(d->meta, i), err));
+    for (size_t i = 0; more && i < gguf_meta_n_kv(more); i++)
+        GG_TRY(gguf_meta_set_kv(to, NULL, gguf_meta_kv(more, i), err));
+    return GGUF_OK;
+}
+
+static void describe_tensor(const struct gg_data *list, size_t i,
+                            struct gguf_tensor_info *t)
+{
+    struct gg_data_info info;
+    gg_data_info(list, i, &info);
+    *t = (struct gguf_tensor_info){ .name = info.name,
+                                    .dtype = info.dtype,
+                                    .n_dims = info.n_dims,
+                                    .n_elements = info.n_elements,
+                                    .size = info.size,
+                                    .index = (uint32_t)i };
+    memcpy(t->ne, info.ne, sizeof t->ne);
+}
+
+/* Verify a header of the tensors of the list and the pairs of meta. */
+static enum gguf_status verify_header(const struct gg_data *list,
+                                      const struct gguf_meta *meta,
+                                      const struct gguf_allocator *a,
+                                      struct faults *s, struct gguf_error *err)
+{
+    const size_t n = gg_data_n_tensors(list);
+    struct gguf_file like = { .allocator = a, .version = 3, .n_tensors = n };
+    struct gguf_file *header = NULL;
+    like.tensor = gg_mem_alloc_zero(a, n, sizeof *like.tensor);
+    if (!like.tensor)
+        return gg_error_set_nomem(err, n * sizeof *like.tensor);
+    for (size_t i = 0; i < n; i++)
+        describe_tensor(list, i, &like.tensor[i]);
+    enum gguf_status st = gg_file_plan(&header, &like, meta, a, err);
+    if (st == GGUF_OK)
+        st = gguf_file_verify(header, NULL, note_finding, s, err);
+    gguf_file_close(header);
+    gg_mem_free(a, like.tensor);
+    return st;
+}
+
+static enum gguf_status verify_description(const struct gg_description *d,
+                                           const struct gguf_meta *more,
+                                           const struct gguf_allocator *a,
+                                           struct faults *s,
+                                           struct gguf_error *err)
 {
     struct gguf_meta *m = NULL;
-    GG_TRY(gguf_meta_create(&m, c->p.allocator, err));
-    enum gguf_status st = gguf_meta_copy_file(m, c->plan, err);
-    for (size_t i = 0; i < gguf_meta_n_kv(more) && st == GGUF_OK; i++)
-        st = gguf_meta_set_kv(m, NULL, gguf_meta_kv(more, i), err);
+    GG_TRY(gguf_meta_create(&m, a, err));
+    enum gguf_status st = join_pairs(d, more, m, err);
     if (st == GGUF_OK)
-        st = gguf_file_verify_meta(c->plan, m, NULL, note_finding, s, err);
+        st = verify_header(d->list, m, a, s, err);
     gguf_meta_destroy(m);
     return st;
 }
@@ -53,10 +102,7 @@ enum gguf_status gg_convert_check(struct gguf_convert *c,
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "the model would not be a sound one: the folder "
                             "has none of its tensors");
-    if (more)
-        GG_TRY(verify_with(c, more, &s, err));
-    else
-        GG_TRY(gguf_file_verify(c->plan, NULL, note_finding, &s, err));
+    GG_TRY(verify_description(&c->description, more, c->p.allocator, &s, err));
     c->is_checked = true;
     if (s.n > 1)
         snprintf(more_of, sizeof more_of, " (the first of %zu faults)", s.n);

@@ -106,8 +106,7 @@ static enum gguf_status is_same(const struct gguf_convert *c, uint32_t a,
             GG_TRY(gg_data_hold(list, no[i], at, k, err));
             gg_data_read(&rows[i], at, k, x[i]);
             gg_data_release(list, no[i], at, k);
-            if (list->ops->advise)
-                list->ops->advise(list, no[i], at, k, GG_ADVISE_DONTNEED);
+            gg_data_advise(list, no[i], at, k, GG_ADVISE_DONTNEED);
         }
         *yes = !memcmp(x[0], x[1], (size_t)k * sizeof *x[0]);
     }

@@ -246,8 +246,7 @@ static enum gguf_status scale_ternary(struct gg_convert_view *v,
         gg_data_release(list, v->item->from, at, k);
         for (uint64_t i = 0; i < k; i++)
             sum += fabs((double)x[i]);
-        if (list->ops->advise)
-            list->ops->advise(list, v->item->from, at, k, GG_ADVISE_DONTNEED);
+        gg_data_advise(list, v->item->from, at, k, GG_ADVISE_DONTNEED);
     }
     const double mean = sum / (double)n;
     if (!isfinite(mean))

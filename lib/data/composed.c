@@ -186,7 +186,8 @@ static void tensor_info(const struct gg_data *d, size_t i,
                                   .dtype = t->dtype,
                                   .n_dims = t->n_dims,
                                   .n_elements = n_elements(t),
-                                  .info_off = GGUF_NO_OFFSET };
+                                  .info_off = GGUF_NO_OFFSET,
+                                  .off = GGUF_NO_OFFSET };
     for (size_t k = 0; k < GGUF_MAX_DIMS; k++)
         out->ne[k] = k < 4 ? t->ne[k] : 1;
     if (gguf_dtype_row_size(t->dtype, (uint64_t)t->ne[0], &row, NULL) ==
@@ -236,11 +237,10 @@ static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
                            : NULL;
 }
 
-static const struct gg_mapfile *input_map(const struct gg_data *d, size_t i,
-                                          const char **path)
+static bool input_file(const struct gg_data *d, size_t i,
+                       struct gg_data_file *out)
 {
-    const struct gg_data *base = as_made(d)->base;
-    return gg_data_map(base, i, path);
+    return gg_data_file(as_made(d)->base, i, out);
 }
 
 /* What elements first to last of a part are made of: the lowest element of the
@@ -288,7 +288,7 @@ static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
                 continue;
             find_reach(&t->part[k], 0, to - 1 - begin, &low, &size);
         }
-        m->base->ops->advise(m->base, t->part[k].from, low, size, how);
+        gg_data_advise(m->base, t->part[k].from, low, size, how);
     }
 }
 
@@ -386,7 +386,7 @@ enum gguf_status gg_data_made_init(struct gg_data_made *m,
 {
     static const struct gg_data_ops ops = { n_tensors,    tensor_info,
                                             prepare_rows, stored_bytes,
-                                            input_map,    advise_pages,
+                                            input_file,   advise_pages,
                                             hold_elements };
     *m = (struct gg_data_made){ { &ops }, base, allocator, tensor, n };
     for (size_t i = 0; i < n; i++) {

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "data/data.h"
 #include "base/compiler.h"
+#include "gguf/dtype.h"
 
 #include <float.h>
 #include <math.h>
@@ -20,6 +21,15 @@ float gg_data_largest(const struct gg_data_rows *r, uint64_t first, uint64_t n,
         }
     }
     return largest;
+}
+
+uint64_t gg_data_unit(uint32_t dtype, uint64_t ne0, uint64_t *elements)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_find(dtype);
+    *elements = !t ? 0 : t->row_header ? ne0 : t->block_len;
+    if (!*elements)
+        return 0;
+    return t->row_header + *elements / t->block_len * t->block_size;
 }
 
 static const struct gg_data *base_of(const struct gg_data *d)

@@ -26,9 +26,14 @@ struct gg_data_info {
     int64_t ne[GGUF_MAX_DIMS]; /* elements, fastest dimension first; 1 from
                                 * n_dims on */
     uint64_t n_elements;
-    uint64_t size;     /* bytes that it is stored in */
-    uint64_t info_off; /* byte of the file that tells of it, for messages;
+    uint64_t size;      /* bytes that it is stored in */
+    uint64_t info_off;  /* byte of the file that tells of it, for messages;
                            * GGUF_NO_OFFSET */
+    uint64_t off;       /* first byte of its data in the file; GGUF_NO_OFFSET:
+                         * computed, or of several files */
+    uint32_t file_no;   /* number of that file (gg_data_file) */
+    bool big_endian;    /* byte order of what gg_data_bytes gives */
+    bool size_inferred; /* size is a guess: the type is unknown */
 };
 
 /* What one tensor's elements come from: read by any number of threads, as long
@@ -61,6 +66,14 @@ static inline void gg_data_read(const struct gg_data_rows *r, uint64_t first,
 float gg_data_largest(const struct gg_data_rows *r, uint64_t first, uint64_t n,
                       float largest, float *buf, uint64_t size);
 
+/* A file that a list reads. */
+struct gg_data_file {
+    const struct gg_mapfile *map;
+    const char *path; /* NULL: unknown */
+    uint64_t header;  /* bytes that say what the rest is; 0: none of interest
+                       */
+};
+
 struct gg_data;
 struct gg_data_ops {
     size_t (*n_tensors)(const struct gg_data *d);
@@ -68,10 +81,9 @@ struct gg_data_ops {
     enum gguf_status (*rows)(const struct gg_data *d, size_t i,
                              struct gg_data_rows *out, struct gguf_error *err);
     const uint8_t *(*bytes)(const struct gg_data *d, size_t i);
-    /* The i-th file that numbers are read from, NULL after the last; *path is
-     * its path, or NULL. No function: files are known by other means. */
-    const struct gg_mapfile *(*map)(const struct gg_data *d, size_t i,
-                                    const char **path);
+    /* The i-th file that numbers are read from; false after the last. No
+     * function: the list reads no file. */
+    bool (*file)(const struct gg_data *d, size_t i, struct gg_data_file *out);
     /* Elements first to first + n of tensor i are read soon, or were: a hint,
      * for the pages of files. No function: there is none to give. */
     void (*advise)(const struct gg_data *d, size_t i, uint64_t first,
@@ -142,12 +154,24 @@ size_t gg_data_over_n_tensors(const struct gg_data *d);
 void gg_data_over_info(const struct gg_data *d, size_t i,
                        struct gg_data_info *out);
 
-/* The i-th file that numbers are read from, and its path; NULL after the last,
- * or if the source does not say. */
-static inline const struct gg_mapfile *gg_data_map(const struct gg_data *d,
-                                                   size_t i, const char **path)
+/* Bytes of a block of the type, and in *elements its length; where rows have
+ * headers, those of a whole row of ne0 elements. 0: the type is unknown. */
+uint64_t gg_data_unit(uint32_t dtype, uint64_t ne0, uint64_t *elements);
+
+/* The i-th file that numbers are read from; false after the last. */
+static inline bool gg_data_file(const struct gg_data *d, size_t i,
+                                struct gg_data_file *out)
 {
-    return d->ops->map ? d->ops->map(d, i, path) : NULL;
+    return d->ops->file && d->ops->file(d, i, out);
+}
+
+/* Elements first to first + n of tensor i are read soon, or were. */
+static inline void gg_data_advise(const struct gg_data *d, size_t i,
+                                  uint64_t first, uint64_t n,
+                                  enum gg_mapfile_advice how)
+{
+    if (d->ops->advise)
+        d->ops->advise(d, i, first, n, how);
 }
 
 #endif

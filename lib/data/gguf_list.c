@@ -2,6 +2,7 @@
 /* gguf_list.c - the tensors of a GGUF file, or of a split set, as a list */
 #include "config.h"
 #include "data/gguf_list.h"
+#include "base/compiler.h"
 #include "base/str.h"
 #include "file/file_int.h"
 #include "file/split_int.h"
@@ -16,14 +17,14 @@ static const struct gg_data_gguf *as_gguf(const struct gg_data *d)
 
 /* ---- scales ---- */
 
-bool gg_data_scale_name(const struct gguf_tensor_info *t, const char *suffix,
-                        char name[GG_SCALE_NAME])
+bool gg_data_scale_name(struct gguf_str weight, uint32_t dtype,
+                        const char *suffix, char name[GG_SCALE_NAME])
 {
-    static const char weight[] = ".weight";
-    struct gguf_str stem = t->name;
-    if (t->dtype != GGUF_DTYPE_NVFP4 || !gg_str_ends(stem, weight))
+    static const char end[] = ".weight";
+    struct gguf_str stem = weight;
+    if (dtype != GGUF_DTYPE_NVFP4 || !gg_str_ends(stem, end))
         return false;
-    stem.size -= sizeof weight - 1;
+    stem.size -= sizeof end - 1;
     return gg_str_join(name, GG_SCALE_NAME, stem, suffix);
 }
 
@@ -35,9 +36,7 @@ static enum gguf_status hold_bytes(const struct gg_data_gguf *d,
 {
     struct gg_resident *h = d->held ? &d->held[t->file_no] : NULL;
     if (!h || !h->map)
-        return begin && d->fetched
-                   ? gg_file_fetch(t->file, t->info->index, off, size, err)
-                   : GGUF_OK;
+        return GGUF_OK;
     off += gguf_file_data_off(t->file) + t->info->off;
     if (begin)
         return gg_resident_take(h, off, size, err);
@@ -99,7 +98,7 @@ static enum gguf_status find_scale(const struct gg_data_gguf *d,
 {
     char name[GG_SCALE_NAME];
     size_t i;
-    if (!gg_data_scale_name(t->info, ".scale", name))
+    if (!gg_data_scale_name(t->info->name, t->info->dtype, ".scale", name))
         return GGUF_OK;
     if (!gg_source_find(&d->from, name, &i))
         return d->from.set ? GGUF_OK : check_whole(t->file, t->info, err);
@@ -131,14 +130,21 @@ static size_t n_tensors(const struct gg_data *d)
 static void tensor_info(const struct gg_data *d, size_t i,
                         struct gg_data_info *out)
 {
-    const struct gguf_tensor_info *t =
-        gg_source_tensor(&as_gguf(d)->from, i).info;
-    *out = (struct gg_data_info){ .name = t->name,
-                                  .dtype = t->dtype,
-                                  .n_dims = t->n_dims,
-                                  .n_elements = t->n_elements,
-                                  .size = t->size,
-                                  .info_off = t->info_off };
+    const struct gguf_split_tensor from =
+        gg_source_tensor(&as_gguf(d)->from, i);
+    const struct gguf_tensor_info *t = from.info;
+    *out = (struct gg_data_info){
+        .name = t->name,
+        .dtype = t->dtype,
+        .n_dims = t->n_dims,
+        .n_elements = t->n_elements,
+        .size = t->size,
+        .info_off = t->info_off,
+        .off = gguf_file_data_off(from.file) + t->off,
+        .file_no = from.file_no,
+        .big_endian = gguf_file_is_big_endian(from.file),
+        .size_inferred = t->size_inferred,
+    };
     memcpy(out->ne, t->ne, sizeof out->ne);
 }
 
@@ -158,7 +164,7 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
     struct gg_str_esc e;
     uint64_t ne0 = (uint64_t)t->ne[0];
     *out = (struct gg_data_rows){ .read = read_stored };
-    if (!g->fetched && !g->held)
+    if (!g->held)
         GG_TRY(gg_file_in_memory(from.file, err));
     if (t->size_inferred ||
         !gg_stored_init(&out->stored, g->codec, t->dtype,
@@ -174,7 +180,41 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
 static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
     const struct gguf_split_tensor t = gg_source_tensor(&as_gguf(d)->from, i);
-    return gguf_file_tensor_data(t.file, t.info->index);
+    return as_gguf(d)->held ? gg_file_tensor_at(t.file, t.info->index)
+                            : gguf_file_tensor_data(t.file, t.info->index);
+}
+
+static bool input_file(const struct gg_data *d, size_t i,
+                       struct gg_data_file *out)
+{
+    const struct gg_source *from = &as_gguf(d)->from;
+    if (i >= gg_source_n_files(from))
+        return false;
+    const struct gguf_file *f = gg_source_file(from, i);
+    *out = (struct gg_data_file){ &f->map, f->path,
+                                  GG_MIN(f->data_off, f->map.size) };
+    return true;
+}
+
+/* The bytes of elements first to first + n. */
+static void find_bytes(const struct gguf_tensor_info *t, uint64_t first,
+                       uint64_t n, uint64_t *off, uint64_t *size)
+{
+    uint64_t len;
+    const uint64_t unit = gg_data_unit(t->dtype, (uint64_t)t->ne[0], &len);
+    *off = unit ? first / len * unit : 0;
+    *size = unit ? (first + n + len - 1) / len * unit - *off : 0;
+}
+
+static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
+                         uint64_t n, enum gg_mapfile_advice how)
+{
+    const struct gguf_split_tensor t = gg_source_tensor(&as_gguf(d)->from, i);
+    uint64_t off, size;
+    find_bytes(t.info, first, n, &off, &size);
+    gg_mapfile_advise(&t.file->map,
+                      gguf_file_data_off(t.file) + t.info->off + off, size,
+                      how);
 }
 
 static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
@@ -183,11 +223,9 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
 {
     const struct gg_data_gguf *g = as_gguf(d);
     const struct gguf_split_tensor t = gg_source_tensor(&g->from, i);
-    const struct gguf_dtype_info *type = gguf_dtype_find(t.info->dtype);
-    if (!g->held || !type)
-        return GGUF_OK;
-    return hold_bytes(g, &t, first / type->block_len * type->block_size,
-                      n / type->block_len * type->block_size, begin, err);
+    uint64_t off, size;
+    find_bytes(t.info, first, n, &off, &size);
+    return hold_bytes(g, &t, off, size, begin, err);
 }
 
 enum gguf_status gg_data_gguf_hold(struct gg_data_gguf *d,
@@ -224,6 +262,8 @@ void gg_data_gguf_init(struct gg_data_gguf *d, const struct gg_source *from,
                                             .info = tensor_info,
                                             .rows = prepare_rows,
                                             .bytes = stored_bytes,
+                                            .file = input_file,
+                                            .advise = advise_pages,
                                             .hold = hold_elements };
-    *d = (struct gg_data_gguf){ { &ops }, *from, codec, scaled, false, NULL };
+    *d = (struct gg_data_gguf){ { &ops }, *from, codec, scaled, NULL };
 }

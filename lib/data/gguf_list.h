@@ -18,12 +18,10 @@ struct gg_data_gguf {
     struct gg_data list;
     struct gg_source from;             /* kept */
     const struct gg_codec_kern *codec; /* [GG_N_DTYPES]; kept */
-    bool scaled;  /* by scales outside of the blocks, where there are any */
-    bool fetched; /* what is read was fetched before (gg_file_fetch), of files
-                   * that have a reader; else those are refused, */
+    bool scaled; /* numbers are multiplied by scales outside of the blocks */
     struct gg_resident
-        *held; /* unless this is not NULL: what is in memory of each
-                           * file (gg_data_hold) */
+        *held; /* what is in memory of each file that has a reader
+                           * (gg_data_hold); NULL: such files are refused */
 };
 
 /* Make d a list of the tensors of from. Cannot fail; there is nothing to
@@ -49,8 +47,8 @@ void gg_data_gguf_fini(struct gg_data_gguf *d,
 enum { GG_SCALE_NAME = 256 };
 
 /* Put the name of NAME.weight's tensor with that suffix, "NAME.scale", into
- * name. False: t's type has none, or its name does not end so. */
-bool gg_data_scale_name(const struct gguf_tensor_info *t, const char *suffix,
-                        char name[GG_SCALE_NAME]);
+ * name. False: the type has none, or the name does not end so. */
+bool gg_data_scale_name(struct gguf_str weight, uint32_t dtype,
+                        const char *suffix, char name[GG_SCALE_NAME]);
 
 #endif

@@ -35,7 +35,8 @@ static void tensor_info(const struct gg_data *d, size_t i,
                                   .n_dims = t->n_dims,
                                   .n_elements = t->n_elements,
                                   .size = t->size,
-                                  .info_off = GGUF_NO_OFFSET };
+                                  .info_off = GGUF_NO_OFFSET,
+                                  .off = GGUF_NO_OFFSET };
     memcpy(out->ne, t->ne, sizeof out->ne);
     if (t->is_index) {
         out->dtype = GGUF_DTYPE_I32;
@@ -165,14 +166,13 @@ static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
     return t->type->dtype != UINT32_MAX && as_it_is ? t->data : NULL;
 }
 
-static const struct gg_mapfile *input_map(const struct gg_data *d, size_t i,
-                                          const char **path)
+static bool input_file(const struct gg_data *d, size_t i,
+                       struct gg_data_file *out)
 {
     const struct gg_safetensors *s = as_safetensors(d);
-    if (i >= s->n_files)
-        return NULL;
-    *path = s->file[i]->path;
-    return &s->file[i]->map;
+    if (i < s->n_files)
+        *out = (struct gg_data_file){ &s->file[i]->map, s->file[i]->path, 0 };
+    return i < s->n_files;
 }
 
 /* What the system maps around a page that is asked for is released with a
@@ -273,7 +273,7 @@ create_list(struct gg_safetensors **out, const struct gg_dir *folder,
     static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
     static const struct gg_data_ops ops = { n_tensors,    tensor_info,
                                             prepare_rows, stored_bytes,
-                                            input_map,    advise_pages,
+                                            input_file,   advise_pages,
                                             hold_elements };
     struct gg_safetensors *s = gg_mem_alloc_zero(allocator, 1, sizeof *s);
     *out = NULL;

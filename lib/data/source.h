@@ -8,15 +8,11 @@
 
 #include <stdbool.h>
 
-struct gg_data;
 struct gg_source {
     const struct gguf_split *set; /* NULL: one file */
     const struct gguf_file *file; /* with the metadata; of a set, the first */
     const struct gguf_file *meta; /* whose pairs count instead of those of file
                                    * (gg_file_with_pairs); NULL: its own */
-    const struct gg_data *numbers; /* of the tensors, if file is a plan only
-                                    * (gg_file_plan): in its order. NULL: as
-                                    * the files have them */
 };
 
 /* What keys are looked up in. */

@@ -66,14 +66,6 @@ static inline const uint8_t *gg_file_tensor_at(const struct gguf_file *f,
     return f->map.data + f->data_off + f->tensor[i].off;
 }
 
-/* Of a file with a reader: have size bytes from byte off on of tensor i there,
- * which has them; and keep no memory of them. Others have all. */
-enum gguf_status gg_file_fetch(const struct gguf_file *f, size_t i,
-                               uint64_t off, uint64_t size,
-                               struct gguf_error *err);
-void gg_file_drop(const struct gguf_file *f, size_t i, uint64_t off,
-                  uint64_t size);
-
 /* If f has a reader: make c, of f's bytes, ask for those that it comes to, up
  * to most of them. f, which c keeps, is that of a pointer c->user. */
 void gg_file_reader_cursor(struct gguf_file *f, uint64_t most,

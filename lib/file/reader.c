@@ -130,23 +130,6 @@ enum gguf_status gg_file_in_memory(const struct gguf_file *f,
     return f->map.read ? gg_file_no_memory(err) : GGUF_OK;
 }
 
-enum gguf_status gg_file_fetch(const struct gguf_file *f, size_t i,
-                               uint64_t off, uint64_t size,
-                               struct gguf_error *err)
-{
-    const uint64_t at = f->data_off + f->tensor[i].off + off;
-    return f->map.read ? gg_mapfile_fetch(&f->map, at, at + size, err)
-                       : GGUF_OK;
-}
-
-void gg_file_drop(const struct gguf_file *f, size_t i, uint64_t off,
-                  uint64_t size)
-{
-    const uint64_t at = f->data_off + f->tensor[i].off + off;
-    if (f->map.read)
-        gg_mapfile_drop(&f->map, at, at + size);
-}
-
 enum gguf_status gguf_file_read(const struct gguf_file *f, size_t i,
                                 uint64_t off, void *dst, size_t size,
                                 struct gguf_error *err)

@@ -315,8 +315,7 @@ static enum gguf_status choose_types(struct target *t, struct gg_knapsack *k,
 static double *kept_noise(const struct gguf_quant *q,
                           const struct gg_job_tensor *t, uint32_t type)
 {
-    return &q->noise[(size_t)(t->src - q->all) * GG_N_DTYPES +
-                     (size_t)gg_dtype_index(type)];
+    return &q->noise[t->no * GG_N_DTYPES + (size_t)gg_dtype_index(type)];
 }
 
 /* Have a table for what is measured, with what is known: of this job, or of
@@ -325,7 +324,7 @@ static enum gguf_status recall_noise(struct gguf_quant *q,
                                      const struct gguf_target_params *p,
                                      struct gguf_error *err)
 {
-    const size_t n = gg_source_n_tensors(&q->in) * GG_N_DTYPES;
+    const size_t n = q->n_in * GG_N_DTYPES;
     const struct gguf_quant *from = p->measured;
     if (q->noise && q->noise_sample == p->sample)
         return GGUF_OK;

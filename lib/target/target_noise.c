@@ -357,10 +357,8 @@ static void let_go(const struct work *w, const struct gg_target_tensor *tt,
     end = GG_MIN(end, n_sampled(w, &tt->t->pub));
     for (uint64_t k = 0; k < end;) {
         const struct piece p = next_piece(w, tt, &k);
-        gg_job_release(w->q, tt->t->src, p.first * size,
-                       (p.end - p.first) * size);
+        gg_job_release(w->q, tt->t, p.first * size, (p.end - p.first) * size);
     }
-    gg_job_release_rest(w->q, tt->t->src);
 }
 
 /* Bring them all. After a failure none is held. */
@@ -374,8 +372,8 @@ static enum gguf_status bring_pieces(const struct work *w,
     for (uint64_t k = 0, before; rows_together(w, tt) && k < n;) {
         before = k;
         const struct piece p = next_piece(w, tt, &k);
-        st = gg_job_hold(w->q, tt->t->src, p.first * size,
-                         (p.end - p.first) * size, err);
+        st = gg_job_hold(w->q, tt->t, p.first * size, (p.end - p.first) * size,
+                         err);
         if (st == GGUF_OK)
             continue;
         let_go(w, tt, before);

@@ -5,7 +5,6 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "data/planned_file.h"
 #include "quant/job/job.h"
 
 #include <math.h>
@@ -45,7 +44,7 @@ struct synth {
     struct synth_tensor *t;
     size_t n;
     uint64_t seed;
-    struct gguf_file *like, *plan;
+    struct gg_description description;
 };
 
 const struct synth_size *synth_at(size_t n)
@@ -343,7 +342,12 @@ static enum gguf_status fill(struct synth *s, const struct gguf_file *vocab,
     GG_TRY(vocab ? copy_vocab(s->meta, vocab, &n_vocab, err)
                  : make_vocab(s->meta, s->size->n_vocab, err));
     GG_TRY(add_tensors(s, n_vocab, err));
-    return gg_data_plan(&s->plan, &s->like, &s->list, s->meta, NULL, err);
+    s->description = (struct gg_description){ .origin = s,
+                                              .meta = s->meta,
+                                              .list = &s->list,
+                                              .n_files = 1,
+                                              .is_new = true };
+    return GGUF_OK;
 }
 
 enum gguf_status synth_create(struct synth **out, const struct synth_size *z,
@@ -374,7 +378,6 @@ void synth_destroy(struct synth *s)
 {
     if (!s)
         return;
-    gg_data_plan_close(s->plan, s->like, NULL);
     gg_mem_free(NULL, s->t);
     gguf_meta_destroy(s->meta);
     gg_mem_free(NULL, s);
@@ -424,8 +427,7 @@ enum gguf_status synth_write(struct synth *s, const struct gguf_recipe *recipe,
     p.pool = pool;
     o.force = 1;
     o.no_sync = 1;
-    enum gguf_status st =
-        gg_job_create(&job, s->plan, &s->list, NULL, &p, err);
+    enum gguf_status st = gg_job_create(&job, &s->description, &p, err);
     if (st == GGUF_OK)
         st = gguf_quant_totals(job, &totals, err);
     if (st == GGUF_OK && totals.n_needs_imatrix) {
@@ -436,7 +438,7 @@ enum gguf_status synth_write(struct synth *s, const struct gguf_recipe *recipe,
         job = NULL;
         p.imatrix = im;
         if (st == GGUF_OK)
-            st = gg_job_create(&job, s->plan, &s->list, NULL, &p, err);
+            st = gg_job_create(&job, &s->description, &p, err);
     }
     if (st == GGUF_OK)
         st = gguf_quant_run(job, path, &o, err);

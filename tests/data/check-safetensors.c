@@ -422,11 +422,11 @@ static void check_folders(void)
     float x;
     ok(open_dir(&s, &e) == GGUF_E_NOTFOUND, "an empty folder: %s", e.message);
     put("model.safetensors", one_a, "\0\0\200\77", 4);
-    const char *path = NULL;
+    struct gg_data_file file;
     ok(open_dir(&s, &e) == GGUF_OK && read_all(s, "a", &x, 1) && x == 1 &&
-           s->list.ops->map(&s->list, 0, &path) == &s->file[0]->map &&
-           strstr(path, "model.safetensors") &&
-           !s->list.ops->map(&s->list, 1, &path),
+           gg_data_file(&s->list, 0, &file) && file.map == &s->file[0]->map &&
+           strstr(file.path, "model.safetensors") &&
+           !gg_data_file(&s->list, 1, &file),
        "one file");
     gg_safetensors_close(s);
     put("a.safetensors", one_a, "\0\0\200\77", 4);

@@ -52,34 +52,24 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
     return check_keys(p->meta, err);
 }
 
-static enum gguf_status open_path(struct gguf_quant *q, const char *path,
-                                  struct gguf_error *err)
-{
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    fp.allocator = q->p.allocator;
-    fp.limits = q->p.limits;
-    fp.opener = q->p.opener;
-    GG_TRY(gguf_split_open(&q->own, path, &fp, err));
-    q->in = (struct gg_source){ .set = q->own,
-                                .file = gguf_split_file(q->own, 0) };
-    return GGUF_OK;
-}
-
 static enum gguf_status build_job(struct gguf_quant *q, struct gguf_error *err)
 {
-    gg_data_gguf_init(&q->data, &q->in, q->kern.codec, !q->p.compat);
-    q->data.fetched = true; /* by the run, chunk by chunk */
     GG_TRY(gg_job_merge(q, err));
     GG_TRY(gg_job_plan(q, err));
     GG_TRY(gg_job_meta(q, err));
     return gg_job_shards(q, &q->totals.file_size, err);
 }
 
-/* Create a job of the model at path; if path is NULL, of `in', whose files are
- * those of opened. */
-static enum gguf_status create_job(struct gguf_quant **out, const char *path,
-                                   struct gg_source in,
-                                   const struct gguf_paths *opened,
+/* What a job is of: the first that is not NULL. */
+struct origin {
+    const struct gg_description *in;
+    const char *path;
+    const struct gguf_split *set;
+    const struct gguf_file *file;
+};
+
+static enum gguf_status create_job(struct gguf_quant **out,
+                                   const struct origin *from,
                                    const struct gguf_quant_params *params,
                                    struct gguf_error *err)
 {
@@ -91,11 +81,13 @@ static enum gguf_status create_job(struct gguf_quant **out, const char *path,
     if (!q)
         return gg_error_set_nomem(err, sizeof *q);
     q->p = p;
-    q->in = in;
-    q->opened = opened;
     gg_mem_arena_init(&q->arena, p.allocator);
     gg_kern_init(&q->kern, gg_kern_cpu_detect());
-    enum gguf_status st = path ? open_path(q, path, err) : GGUF_OK;
+    enum gguf_status st = GGUF_OK;
+    if (from->in)
+        q->in = *from->in;
+    else
+        st = gg_job_open(q, from->path, from->set, from->file, err);
     if (st == GGUF_OK)
         st = build_job(q, err);
     q->p.overrides = NULL; /* borrowed until here */
@@ -115,8 +107,8 @@ enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
                                    const struct gguf_quant_params *params,
                                    struct gguf_error *err)
 {
-    return create_job(out, path, (struct gg_source){ .set = NULL }, NULL,
-                      params, err);
+    const struct origin from = { .path = path };
+    return create_job(out, &from, params, err);
 }
 
 enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
@@ -124,17 +116,17 @@ enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
                                         const struct gguf_quant_params *params,
                                         struct gguf_error *err)
 {
-    return create_job(out, NULL, (struct gg_source){ .file = file }, NULL,
-                      params, err);
+    const struct origin from = { .file = file };
+    return create_job(out, &from, params, err);
 }
 
-enum gguf_status
-gg_job_create(struct gguf_quant **out, const struct gguf_file *plan,
-              const struct gg_data *numbers, const struct gguf_paths *opened,
-              const struct gguf_quant_params *params, struct gguf_error *err)
+enum gguf_status gg_job_create(struct gguf_quant **out,
+                               const struct gg_description *in,
+                               const struct gguf_quant_params *params,
+                               struct gguf_error *err)
 {
-    const struct gg_source in = { .file = plan, .numbers = numbers };
-    return create_job(out, NULL, in, opened, params, err);
+    const struct origin from = { .in = in };
+    return create_job(out, &from, params, err);
 }
 
 enum gguf_status
@@ -142,9 +134,8 @@ gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
                         const struct gguf_quant_params *params,
                         struct gguf_error *err)
 {
-    const struct gg_source in = { .set = set,
-                                  .file = gguf_split_file(set, 0) };
-    return create_job(out, NULL, in, NULL, params, err);
+    const struct origin from = { .set = set };
+    return create_job(out, &from, params, err);
 }
 
 void gguf_quant_destroy(struct gguf_quant *q)
@@ -153,7 +144,8 @@ void gguf_quant_destroy(struct gguf_quant *q)
         return;
     gguf_meta_destroy(q->meta);
     gg_job_merge_fini(q);
-    gguf_split_close(q->own);
+    gg_job_close(q);
+    gg_index_fini(&q->names);
     gg_mem_free(q->p.allocator, q->all);
     gg_mem_free(q->p.allocator, q->t);
     gg_mem_free(q->p.allocator, q->noise);

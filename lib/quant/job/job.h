@@ -3,7 +3,10 @@
 #ifndef GG_QUANT_JOB_H
 #define GG_QUANT_JOB_H
 
+#include "base/index.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "data/description.h"
 #include "data/gguf_list.h"
 #include "file/file_int.h"
 #include "data/merged.h"
@@ -21,9 +24,10 @@ enum { GG_JOB_VERSION = 2 };
 /* One tensor of the output and where it comes from. */
 struct gg_job_tensor {
     struct gguf_quant_tensor pub;
-    const struct gguf_split_tensor *src;
+    const struct gg_data_info *src; /* tensor of the input */
+    size_t no;                      /* its number there */
     enum gg_recipe_class cls;
-    const struct gguf_split_tensor *scale; /* goes into the weights; NULL */
+    const struct gg_data_info *scale; /* goes into the weights; NULL */
     bool left_out; /* goes into the weights of another (outer.h) */
     size_t place;  /* in the order of writing, with what is left out */
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
@@ -34,17 +38,17 @@ struct gg_job_tensor {
 };
 
 struct gguf_quant {
-    struct gguf_quant_params p; /* allocator, recipe, pool ...; overrides are
+    struct gguf_quant_params p;   /* allocator, recipe, pool ...; overrides are
                                  * not kept */
-    struct gg_mem_arena arena;  /* names, texts */
-    struct gg_source in;        /* the input */
-    struct gguf_split *own;     /* it, if the job opened it; else NULL */
-    const struct gguf_paths *opened; /* files that in.numbers were made of */
-    struct gguf_split_tensor *all;   /* its tensors */
-    struct gg_data_gguf data;        /* their numbers, by the same places */
-    struct gg_merged_lora *merge;    /* p.n_loras adapters, */
-    struct gg_data_merged merged;    /* and the numbers with these added in */
-    struct gg_job_tensor *t;         /* in the order of writing */
+    struct gg_mem_arena arena;    /* names, texts */
+    struct gg_description in;     /* the input */
+    struct gg_job_gguf *gguf;     /* what in is of, of GGUF files; else NULL */
+    struct gg_data_info *all;     /* tensors of in.list */
+    size_t n_in;                  /* number of tensors of in.list */
+    struct gg_index names;        /* of tensors of in.list */
+    struct gg_merged_lora *merge; /* p.n_loras adapters */
+    struct gg_data_merged merged; /* in.list with the adapters added */
+    struct gg_job_tensor *t;      /* in the order of writing */
     size_t n_t;
     size_t n_all;           /* with what is left out, which comes last */
     struct gguf_meta *meta; /* of the output; of its first file */
@@ -74,10 +78,12 @@ static inline size_t gg_job_n_written(const struct gg_job_tensor *t)
     return t->outer ? 2 : 1;
 }
 
-/* The tensors of the input as numbers, without adapters. */
-static inline const struct gg_data *gg_job_numbers(const struct gguf_quant *q)
+/* The tensor of the input of that name; NULL: there is none. */
+static inline const struct gg_data_info *
+gg_job_find(const struct gguf_quant *q, const char *name)
 {
-    return q->in.numbers ? q->in.numbers : &q->data.list;
+    const uint32_t i = gg_index_find(&q->names, gg_str_z(name));
+    return i == GG_INDEX_NONE ? NULL : &q->all[i];
 }
 
 /* The tensor of the input as numbers. With compat they are without the scales
@@ -87,16 +93,8 @@ static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
                                            struct gg_data_rows *out,
                                            struct gguf_error *err)
 {
-    const struct gg_data *list =
-        q->merge ? &q->merged.over.list : gg_job_numbers(q);
-    return gg_data_rows(list, (size_t)(t->src - q->all), out, err);
-}
-
-/* Is it stored in the type that it has, wherever that is? */
-static inline bool gg_job_is_stored(const struct gguf_quant *q,
-                                    const struct gg_job_tensor *t)
-{
-    return !q->in.numbers || gg_data_bytes(q->in.numbers, t->src->info->index);
+    const struct gg_data *list = q->merge ? &q->merged.over.list : q->in.list;
+    return gg_data_rows(list, t->no, out, err);
 }
 
 /* Its bytes as they are stored, in the type that it has; NULL: its numbers are
@@ -104,19 +102,15 @@ static inline bool gg_job_is_stored(const struct gguf_quant *q,
 static inline const uint8_t *gg_job_bytes(const struct gguf_quant *q,
                                           const struct gg_job_tensor *t)
 {
-    return q->in.numbers
-               ? gg_data_bytes(q->in.numbers, t->src->info->index)
-               : gg_file_tensor_at(t->src->file, t->src->info->index);
+    return gg_data_bytes(q->in.list, t->no);
 }
 
-/* A job over a planned file (gg_file_plan) whose tensors' numbers are those of
- * a list, by the same places; the list says which files it reads (map), and
- * opened, which may be NULL, has all files that were read to make the two. All
- * are kept. The statuses of gguf_quant_create. */
-enum gguf_status
-gg_job_create(struct gguf_quant **out, const struct gguf_file *plan,
-              const struct gg_data *numbers, const struct gguf_paths *opened,
-              const struct gguf_quant_params *params, struct gguf_error *err);
+/* A job over a model that is described; all that in points to is kept. The
+ * statuses of gguf_quant_create. */
+enum gguf_status gg_job_create(struct gguf_quant **out,
+                               const struct gg_description *in,
+                               const struct gguf_quant_params *params,
+                               struct gguf_error *err);
 
 /* loras.c: open the adapters of q->p and see that they fit. The statuses of
  * gguf_quant_create. */
@@ -129,15 +123,19 @@ bool gg_job_merges_same(const struct gguf_quant *a,
 enum gguf_status gg_job_merge_meta(struct gguf_quant *q,
                                    struct gguf_error *err);
 
+/* job_inputs.c: describe GGUF files in q->gguf and q->in: those of path; if it
+ * is NULL, those of set; if that is NULL, file. set and file are kept. The
+ * statuses of gguf_quant_create. */
+enum gguf_status gg_job_open(struct gguf_quant *q, const char *path,
+                             const struct gguf_split *set,
+                             const struct gguf_file *file,
+                             struct gguf_error *err);
+void gg_job_close(struct gguf_quant *q);
+
 /* job_inputs.c: the i-th file that the job reads weights from; false after the
  * last. */
-struct gg_job_input {
-    const struct gg_mapfile *map;
-    const char *path; /* or NULL */
-    uint64_t header;  /* bytes before the weights */
-};
 bool gg_job_input(const struct gguf_quant *q, size_t i,
-                  struct gg_job_input *out);
+                  struct gg_data_file *out);
 /* Note all of them in paths; have they changed since they were opened?
  * GGUF_E_MISMATCH. */
 /* Do both read the same? NULL, or a word for what is not the same. */
@@ -150,23 +148,22 @@ enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
                                      struct gguf_error *err);
 /* Does any of them come through a reader? */
 bool gg_job_has_reader(const struct gguf_quant *q);
-/* Before bytes off to off + size of the input's tensor src are read: what comes
- * through a reader is brought. What the reader returns. */
+/* Hold bytes off to off + size of a tensor of the input before they are read:
+ * gg_data_hold. t may be another job's over the same input. */
 enum gguf_status gg_job_hold(const struct gguf_quant *q,
-                             const struct gguf_split_tensor *src, uint64_t off,
+                             const struct gg_job_tensor *t, uint64_t off,
                              uint64_t size, struct gguf_error *err);
-/* They were read. Of GGUF files pages that have other bytes, too, stay until
- * all of the tensor was read, and small tensors stay. */
-void gg_job_release(const struct gguf_quant *q,
-                    const struct gguf_split_tensor *src, uint64_t off,
-                    uint64_t size);
-void gg_job_release_rest(const struct gguf_quant *q,
-                         const struct gguf_split_tensor *src);
-enum gguf_status gg_job_check_input(const struct gg_job_input *in,
+/* The same bytes were read. */
+void gg_job_release(const struct gguf_quant *q, const struct gg_job_tensor *t,
+                    uint64_t off, uint64_t size);
+/* Bytes of it are read soon, or were: gg_data_advise. */
+void gg_job_advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
+                   uint64_t off, uint64_t size, enum gg_mapfile_advice how);
+enum gguf_status gg_job_check_input(const struct gg_data_file *in,
                                     struct gguf_error *err);
 
-/* job_plan.c: fill q->all from q->in, then q->t from that and q->p: order and
- * types. */
+/* job_plan.c: fill q->all and q->names from q->in, then q->t, in order and with
+ * types, from these and q->p. */
 enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);
 
 /* Is this layer left out? How many before it are? */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* job_inputs.c - the files that a job reads weights from: those of the model
- * and of adapters, in this order */
+/* job_inputs.c - what a job reads: a list of tensors, and adapters
+ *
+ * GGUF files become a description as a converter's folder does; nothing after
+ * this knows which of the two it has. Files are those of the list, then those
+ * of adapters.
+ */
 #include "config.h"
 #include "quant/job/job.h"
 #include "base/compiler.h"
@@ -10,49 +14,91 @@
 
 #include <string.h>
 
-/* Tensors of fewer bytes stay: some are scales of others, which are needed as
- * long as those. */
-enum { SMALL = 1 << 20 };
+/* What describes GGUF files. */
+struct gg_job_gguf {
+    struct gguf_split *own; /* files that the job opened; NULL: the caller's */
+    struct gg_source files;
+    struct gguf_meta *meta;
+    struct gguf_paths *opened;
+    struct gg_data_gguf data;
+};
 
-static void of_file(const struct gguf_file *f, struct gg_job_input *out)
+static enum gguf_status open_files(struct gguf_quant *q, const char *path,
+                                   struct gguf_error *err)
 {
-    *out = (struct gg_job_input){ &f->map, f->path,
-                                  GG_MIN(f->data_off, f->map.size) };
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    fp.allocator = q->p.allocator;
+    fp.limits = q->p.limits;
+    fp.opener = q->p.opener;
+    GG_TRY(gguf_split_open(&q->gguf->own, path, &fp, err));
+    q->gguf->files.set = q->gguf->own;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_job_open(struct gguf_quant *q, const char *path,
+                             const struct gguf_split *set,
+                             const struct gguf_file *file,
+                             struct gguf_error *err)
+{
+    const struct gguf_allocator *a = q->p.allocator;
+    struct gg_job_gguf *g = gg_mem_alloc_zero(a, 1, sizeof *g);
+    if (!g)
+        return gg_error_set_nomem(err, sizeof *g);
+    q->gguf = g;
+    g->files = (struct gg_source){ .set = set, .file = file };
+    if (path)
+        GG_TRY(open_files(q, path, err));
+    if (g->files.set)
+        g->files.file = gguf_split_file(g->files.set, 0);
+    GG_TRY(gguf_meta_create(&g->meta, a, err));
+    GG_TRY(gguf_meta_copy_file(g->meta, g->files.file, err));
+    GG_TRY(gguf_paths_create(&g->opened, a, err));
+    const size_t n = gg_source_n_files(&g->files);
+    for (size_t i = 0; i < n; i++)
+        GG_TRY(gg_file_note(gg_source_file(&g->files, i), g->opened, err));
+    gg_data_gguf_init(&g->data, &g->files, q->kern.codec, !q->p.compat);
+    GG_TRY(gg_data_gguf_hold(&g->data, a, err));
+    q->in = (struct gg_description){ .origin = g->files.file,
+                                     .meta = g->meta,
+                                     .list = &g->data.list,
+                                     .opened = g->opened,
+                                     .path = gguf_file_path(g->files.file),
+                                     .n_files = n };
+    return GGUF_OK;
+}
+
+void gg_job_close(struct gguf_quant *q)
+{
+    if (!q->gguf)
+        return;
+    gg_data_gguf_fini(&q->gguf->data, q->p.allocator);
+    gguf_paths_destroy(q->gguf->opened);
+    gguf_meta_destroy(q->gguf->meta);
+    gguf_split_close(q->gguf->own);
+    gg_mem_free(q->p.allocator, q->gguf);
 }
 
 bool gg_job_input(const struct gguf_quant *q, size_t i,
-                  struct gg_job_input *out)
+                  struct gg_data_file *out)
 {
-    const struct gg_data *d = q->in.numbers;
     size_t n = 0;
-    if (d) {
-        const char *path = NULL;
-        const struct gg_mapfile *map;
-        while ((map = gg_data_map(d, n, &path)) && n < i)
-            n++;
-        *out = (struct gg_job_input){ map, path, 0 };
-        if (map)
+    while (gg_data_file(q->in.list, n, out))
+        if (n++ == i)
             return true;
-    } else {
-        n = gg_source_n_files(&q->in);
-        if (i < n) {
-            of_file(gg_source_file(&q->in, i), out);
-            return true;
-        }
-    }
     if (i - n >= q->p.n_loras)
         return false;
-    of_file(q->merge[i - n].lora.file, out);
+    const struct gguf_file *f = q->merge[i - n].lora.file;
+    *out = (struct gg_data_file){ &f->map, f->path,
+                                  GG_MIN(f->data_off, f->map.size) };
     return true;
 }
 
 const char *gg_job_differs(const struct gguf_quant *a,
                            const struct gguf_quant *b)
 {
-    const char *x = gguf_file_path(a->in.file);
-    const char *y = gguf_file_path(b->in.file);
-    if (!(a->in.file == b->in.file || (x && y && !strcmp(x, y))) ||
-        gg_source_n_tensors(&a->in) != gg_source_n_tensors(&b->in))
+    const char *x = a->in.path, *y = b->in.path;
+    if (!(a->in.origin == b->in.origin || (x && y && !strcmp(x, y))) ||
+        a->n_in != b->n_in)
         return "input";
     return gg_job_merges_same(a, b) ? NULL : "adapters";
 }
@@ -61,9 +107,7 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
                                     struct gguf_paths *paths,
                                     struct gguf_error *err)
 {
-    GG_TRY(gg_paths_join(paths, q->opened, err));
-    for (size_t i = 0; !q->in.numbers && i < gg_source_n_files(&q->in); i++)
-        GG_TRY(gg_file_note(gg_source_file(&q->in, i), paths, err));
+    GG_TRY(gg_paths_join(paths, q->in.opened, err));
     for (size_t i = 0; i < q->p.n_loras; i++)
         GG_TRY(gg_file_note(q->merge[i].lora.file, paths, err));
     return GGUF_OK;
@@ -71,52 +115,47 @@ enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
 
 bool gg_job_has_reader(const struct gguf_quant *q)
 {
-    struct gg_job_input in;
+    struct gg_data_file in;
     for (size_t i = 0; gg_job_input(q, i, &in); i++)
         if (in.map->read)
             return true;
     return false;
 }
 
-/* Of a list: which of its elements bytes off to off + size of a tensor are. */
-static void to_elements(const struct gguf_tensor_info *t, uint64_t *off,
-                        uint64_t *size)
+/* The elements that bytes off to off + size are of. */
+static void find_elements(const struct gg_data_info *t, uint64_t *off,
+                          uint64_t *size)
 {
-    const struct gguf_dtype_info *x = gguf_dtype_find(t->dtype);
-    *off = *off / x->block_size * x->block_len;
-    *size = *size / x->block_size * x->block_len;
+    uint64_t len;
+    const uint64_t unit = gg_data_unit(t->dtype, (uint64_t)t->ne[0], &len);
+    const uint64_t end = unit ? (*off + *size + unit - 1) / unit * len : 0;
+    *off = unit ? *off / unit * len : 0;
+    *size = end - *off;
 }
 
 enum gguf_status gg_job_hold(const struct gguf_quant *q,
-                             const struct gguf_split_tensor *src, uint64_t off,
+                             const struct gg_job_tensor *t, uint64_t off,
                              uint64_t size, struct gguf_error *err)
 {
-    if (!q->in.numbers)
-        return gg_file_fetch(src->file, src->info->index, off, size, err);
-    to_elements(src->info, &off, &size);
-    return gg_data_hold(q->in.numbers, src->info->index, off, size, err);
+    find_elements(t->src, &off, &size);
+    return gg_data_hold(q->in.list, t->no, off, size, err);
 }
 
-void gg_job_release(const struct gguf_quant *q,
-                    const struct gguf_split_tensor *src, uint64_t off,
-                    uint64_t size)
+void gg_job_release(const struct gguf_quant *q, const struct gg_job_tensor *t,
+                    uint64_t off, uint64_t size)
 {
-    if (q->in.numbers) {
-        to_elements(src->info, &off, &size);
-        gg_data_release(q->in.numbers, src->info->index, off, size);
-    } else if (src->info->size >= SMALL) {
-        gg_file_drop(src->file, src->info->index, off, size);
-    }
+    find_elements(t->src, &off, &size);
+    gg_data_release(q->in.list, t->no, off, size);
 }
 
-void gg_job_release_rest(const struct gguf_quant *q,
-                         const struct gguf_split_tensor *src)
+void gg_job_advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
+                   uint64_t off, uint64_t size, enum gg_mapfile_advice how)
 {
-    if (!q->in.numbers)
-        gg_job_release(q, src, 0, src->info->size);
+    find_elements(t->src, &off, &size);
+    gg_data_advise(q->in.list, t->no, off, size, how);
 }
 
-enum gguf_status gg_job_check_input(const struct gg_job_input *in,
+enum gguf_status gg_job_check_input(const struct gg_data_file *in,
                                     struct gguf_error *err)
 {
     struct gguf_error why;
@@ -132,7 +171,7 @@ enum gguf_status gg_job_check_input(const struct gg_job_input *in,
 enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
                                      struct gguf_error *err)
 {
-    struct gg_job_input in;
+    struct gg_data_file in;
     for (size_t i = 0; gg_job_input(q, i, &in); i++)
         GG_TRY(gg_job_check_input(&in, err));
     return GGUF_OK;

@@ -192,9 +192,8 @@ static enum gguf_status tool_key(struct gguf_quant *q, struct gguf_error *err)
 static bool keeps_places(const struct gguf_quant *q)
 {
     const int64_t base = q->p.recipe->base;
-    return q->in.numbers &&
-           (base == GG_RECIPE_KEEP || base == GGUF_DTYPE_F32 ||
-            base == GGUF_DTYPE_F16 || base == GGUF_DTYPE_BF16);
+    return q->in.is_new && (base == GG_RECIPE_KEEP || base == GGUF_DTYPE_F32 ||
+                            base == GGUF_DTYPE_F16 || base == GGUF_DTYPE_BF16);
 }
 
 /* Of which version and recipe the types are. */
@@ -202,7 +201,7 @@ static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
 {
     static const char version[] = "general.quantization_version";
     static const char type[] = "general.file_type";
-    const struct gguf_kv *old = gguf_file_kv_find(q->in.file, type);
+    const struct gguf_kv *old = gguf_meta_find(q->in.meta, type);
     const int ftype = gguf_recipe_ftype(q->p.recipe);
     const bool same = q->p.recipe->base == GG_RECIPE_KEEP && old;
     /* llama-quantize puts these two last, in this order */
@@ -222,9 +221,10 @@ static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
 
 enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
 {
-    const struct gguf_file *f = q->in.file;
     GG_TRY(gguf_meta_create(&q->meta, q->p.allocator, err));
-    GG_TRY(gguf_meta_copy_file(q->meta, f, err));
+    for (size_t i = 0; i < gguf_meta_n_kv(q->in.meta); i++)
+        GG_TRY(
+            gguf_meta_set_kv(q->meta, NULL, gguf_meta_kv(q->in.meta, i), err));
     gg_file_split_remove_keys(q->meta);
     if (!q->p.compat) { /* room for edits, and the layout, of the old file */
         gguf_meta_remove(q->meta, GGUF_EDIT_PADDING_KEY);

@@ -18,7 +18,7 @@ static const struct gguf_kv *find_kv(const struct gguf_quant *q,
 {
     const struct gguf_kv *kv =
         q->p.meta ? gguf_meta_find(q->p.meta, key) : NULL;
-    return kv ? kv : gguf_file_kv_find(q->in.file, key);
+    return kv ? kv : gguf_meta_find(q->in.meta, key);
 }
 
 /* ARCH.suffix of the model as a number; the first element if it is an array
@@ -154,19 +154,40 @@ static enum gguf_status renumber_layers(struct gguf_quant *q,
     return GGUF_OK;
 }
 
-static enum gguf_status list_tensors(struct gguf_quant *q,
-                                     struct gguf_error *err)
+static struct gguf_str name_at(const void *user, uint32_t i)
 {
-    size_t n = gg_source_n_tensors(&q->in);
+    const struct gguf_quant *q = user;
+    return q->all[i].name;
+}
+
+/* Fill q->all and q->names. */
+static enum gguf_status list_inputs(struct gguf_quant *q,
+                                    struct gguf_error *err)
+{
+    const size_t n = gg_data_n_tensors(q->in.list);
+    uint32_t other;
+    q->n_in = n;
     q->t = gg_mem_alloc_zero(q->p.allocator, n, sizeof *q->t);
     q->all = gg_mem_alloc_zero(q->p.allocator, n, sizeof *q->all);
     if (!q->t || !q->all)
         return gg_error_set_nomem(err, n * sizeof *q->t);
+    GG_TRY(gg_index_init(&q->names, q->p.allocator, (uint32_t)n, name_at, q,
+                         err));
+    for (uint32_t i = 0; i < n; i++) {
+        gg_data_info(q->in.list, i, &q->all[i]);
+        GG_TRY(gg_index_add(&q->names, i, &other, err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status list_tensors(struct gguf_quant *q,
+                                     struct gguf_error *err)
+{
+    GG_TRY(list_inputs(q, err));
     GG_TRY(list_pruned(q, err));
+    const size_t n = q->n_in;
     for (size_t i = 0; i < n; i++) {
-        const struct gguf_split_tensor *src = &q->all[i];
-        q->all[i] = gg_source_tensor(&q->in, i);
-        const struct gguf_tensor_info *info = src->info;
+        const struct gg_data_info *info = &q->all[i];
         struct gguf_quant_tensor *t = &q->t[q->n_t].pub;
         struct gg_str_esc esc;
         if (info->size_inferred)
@@ -180,7 +201,8 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
             return gg_error_set_nomem(err, info->name.size + 1);
         if (gg_job_is_pruned(q, gguf_name_layer(info->name, NULL)))
             continue;
-        q->t[q->n_t++].src = src;
+        q->t[q->n_t].no = i;
+        q->t[q->n_t++].src = info;
         t->n_dims = info->n_dims;
         memcpy(t->ne, info->ne, sizeof t->ne);
         t->n_elements = info->n_elements;
@@ -188,10 +210,10 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
         t->from_size = info->size;
     }
     for (size_t i = 0; i < n; i++)
-        q->n_layers = GG_MAX(q->n_layers,
-                             gguf_name_layer(q->all[i].info->name, NULL) + 1);
+        q->n_layers =
+            GG_MAX(q->n_layers, gguf_name_layer(q->all[i].name, NULL) + 1);
     GG_TRY(renumber_layers(q, err));
-    if (q->n_t && !(q->p.keep_split && gg_source_n_files(&q->in) > 1))
+    if (q->n_t && !(q->p.keep_split && q->in.n_files > 1))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
     q->n_all = q->n_t;
     for (size_t i = 0; i < q->n_t; i++)
@@ -202,7 +224,7 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
 /* ---------------------------------------------------- importance data --- */
 
 /* Values that the importance data of a tensor have. */
-static uint64_t n_importances(const struct gguf_tensor_info *t)
+static uint64_t n_importances(const struct gg_data_info *t)
 {
     return t->n_elements / (uint64_t)t->ne[1];
 }
@@ -212,11 +234,11 @@ static uint64_t n_importances(const struct gguf_tensor_info *t)
 static enum gguf_status check_widths(const struct gguf_quant *q,
                                      struct gguf_error *err)
 {
-    const struct gguf_tensor_info *first = NULL;
+    const struct gg_data_info *first = NULL;
     uint64_t n = 0, n_other = 0, n_values = 0;
     struct gg_str_esc esc;
     for (size_t i = 0; i < q->n_t; i++) {
-        const struct gguf_tensor_info *t = q->t[i].src->info;
+        const struct gg_data_info *t = q->t[i].src;
         const struct gg_imatrix_entry *e =
             gg_imatrix_find_str(q->p.imatrix, t->name);
         n += e != NULL;
@@ -249,13 +271,13 @@ static enum gguf_status count_unknown(struct gguf_quant *q,
     if (!used)
         return gg_error_set_nomem(err, n + 1);
     for (size_t i = 0, k; i < q->n_t && !q->p.compat; i++)
-        if (gguf_imatrix_find_for(im, q->t[i].src->info->name,
-                                  n_importances(q->t[i].src->info), &k))
+        if (gguf_imatrix_find_for(im, q->t[i].src->name,
+                                  n_importances(q->t[i].src), &k))
             used[k] = true;
     q->n_imatrix_unknown = 0;
     for (size_t i = 0; i < n; i++)
         if (!used[i] && gguf_imatrix_entry(im, i, &e, NULL) == GGUF_OK)
-            q->n_imatrix_unknown += !gg_source_find(&q->in, e.name, NULL);
+            q->n_imatrix_unknown += !gg_job_find(q, e.name);
     gg_mem_free(q->p.allocator, used);
     return GGUF_OK;
 }

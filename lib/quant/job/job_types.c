@@ -31,7 +31,7 @@ const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
                                               const struct gg_job_tensor *jt)
 {
     const struct gguf_imatrix *im = q->p.imatrix;
-    const struct gguf_str name = jt->src->info->name;
+    const struct gguf_str name = jt->src->name;
     const uint64_t n = jt->pub.n_elements / (uint64_t)jt->pub.ne[1];
     size_t i;
     if (!im || !gguf_imatrix_find_for(im, name, n, &i))
@@ -55,7 +55,7 @@ static enum gguf_status use_imatrix(struct gguf_quant *q,
         return GGUF_OK; /* none, or nothing looks at them */
     if (!e) {
         t->bad_imatrix =
-            gg_imatrix_find_str(q->p.imatrix, jt->src->info->name) != NULL;
+            gg_imatrix_find_str(q->p.imatrix, jt->src->name) != NULL;
         t->lacks_imatrix =
             jt->cls != GG_CLASS_OUTPUT && jt->cls != GG_CLASS_TOKEN_EMBD;
         return GGUF_OK;
@@ -96,9 +96,8 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     t->to = to;
     t->wanted = wanted;
     t->why = why;
-    t->merged =
-        q->merge && gg_data_is_merged(&q->merged, (size_t)(jt->src - q->all));
-    t->copied = t->to == t->from && !t->merged && gg_job_is_stored(q, jt);
+    t->merged = q->merge && gg_data_is_merged(&q->merged, jt->no);
+    t->copied = t->to == t->from && !t->merged && gg_job_bytes(q, jt);
     t->has_imatrix = t->needs_imatrix = t->bad_imatrix = 0;
     t->lacks_imatrix = 0;
     t->n_mended = 0;

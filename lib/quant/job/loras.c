@@ -30,7 +30,7 @@ static enum gguf_status open_one(struct gguf_quant *q, size_t i,
     struct gg_merged_lora *m = &q->merge[i];
     const struct gg_source from = { .file = q->p.loras[i].file };
     const struct gguf_kv *kv =
-        gguf_file_kv_find(q->in.file, "general.architecture");
+        gguf_meta_find(q->in.meta, "general.architecture");
     struct gguf_str arch;
     GG_TRY(gg_lora_init(&m->lora, from.file, q->p.allocator, err));
     gg_data_gguf_init(&m->data, &from, q->kern.codec, true);
@@ -52,7 +52,7 @@ enum gguf_status gg_job_merge(struct gguf_quant *q, struct gguf_error *err)
         return gg_error_set_nomem(err, n * sizeof *q->merge);
     for (size_t i = 0; i < n; i++)
         GG_TRY(open_one(q, i, err));
-    return gg_data_merged_init(&q->merged, gg_job_numbers(q), q->merge, n,
+    return gg_data_merged_init(&q->merged, q->in.list, q->merge, n,
                                q->p.allocator, err);
 }
 

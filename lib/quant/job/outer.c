@@ -26,15 +26,13 @@
 static const char *const suffixes[] = { ".scale", ".input_scale" };
 
 /* The tensor of the input beside src; NULL: there is none. */
-static const struct gguf_split_tensor *
-find_beside(const struct gguf_quant *q, const struct gguf_split_tensor *src,
-            const char *suffix)
+static const struct gg_data_info *find_beside(const struct gguf_quant *q,
+                                              const struct gg_data_info *src,
+                                              const char *suffix)
 {
     char name[GG_SCALE_NAME];
-    size_t i;
-    return gg_data_scale_name(src->info, suffix, name) &&
-                   gg_source_find(&q->in, name, &i)
-               ? &q->all[i]
+    return gg_data_scale_name(src->name, src->dtype, suffix, name)
+               ? gg_job_find(q, name)
                : NULL;
 }
 
@@ -79,7 +77,7 @@ static enum gguf_status fold_scale(struct gguf_quant *q,
     if (jt->scale)
         GG_TRY(gg_job_rows(q, jt, &rows, err));
     for (size_t s = 0; s < GG_LEN(suffixes); s++) {
-        const struct gguf_split_tensor *other =
+        const struct gg_data_info *other =
             find_beside(q, jt->src, suffixes[s]);
         if (other)
             gone[other - q->all] = true;
@@ -89,7 +87,7 @@ static enum gguf_status fold_scale(struct gguf_quant *q,
 
 enum gguf_status gg_outer_fold(struct gguf_quant *q, struct gguf_error *err)
 {
-    size_t n = gg_source_n_tensors(&q->in);
+    const size_t n = q->n_in;
     bool *gone = gg_mem_alloc_zero(q->p.allocator, n, sizeof *gone);
     if (!gone)
         return gg_error_set_nomem(err, n);
@@ -99,7 +97,7 @@ enum gguf_status gg_outer_fold(struct gguf_quant *q, struct gguf_error *err)
         if (!q->t[i].pub.copied && q->t[i].pub.from == GGUF_DTYPE_NVFP4)
             st = fold_scale(q, &q->t[i], gone, err);
     for (size_t i = 0; i < q->n_all; i++)
-        q->t[i].left_out = gone[q->t[i].src - q->all];
+        q->t[i].left_out = gone[q->t[i].no];
     gg_mem_free(q->p.allocator, gone);
     if (st != GGUF_OK)
         return st;
@@ -114,10 +112,9 @@ bool gg_outer_wanted(const struct gguf_quant *q,
                      const struct gg_job_tensor *jt, uint32_t type)
 {
     char name[GG_SCALE_NAME];
-    struct gguf_tensor_info t = { .name = jt->src->info->name, .dtype = type };
     return q->p.outer_scales && !q->p.compat && type != jt->pub.from &&
-           gg_data_scale_name(&t, suffixes[0], name) &&
-           !gg_source_find(&q->in, name, NULL);
+           gg_data_scale_name(jt->src->name, type, suffixes[0], name) &&
+           !gg_job_find(q, name);
 }
 
 /* A tensor of size bytes, named like jt with a suffix. */
@@ -139,13 +136,13 @@ uint64_t gg_outer_size(const struct gguf_quant *q,
         return tensor_size(jt, suffixes[0], 1, 4 * gg_job_n_mats(jt), align,
                            headers);
     for (size_t s = 0; s < GG_LEN(suffixes); s++) {
-        const struct gguf_split_tensor *t =
+        const struct gg_data_info *t =
             type == jt->pub.from && !q->p.compat
                 ? find_beside(q, jt->src, suffixes[s])
                 : NULL;
         if (t)
-            sum += tensor_size(jt, suffixes[s], t->info->n_dims, t->info->size,
-                               align, headers);
+            sum += tensor_size(jt, suffixes[s], t->n_dims, t->size, align,
+                               headers);
     }
     return sum;
 }

@@ -13,18 +13,17 @@ static enum gguf_status add_tensor(struct gguf_writer *w,
 {
     struct gguf_str name = gg_str_z(t->pub.name);
     /* Of as many dimensions as the input has, where limits let it in. */
-    struct gguf_tensor_info like = *t->src->info;
-    like.name = name;
-    if (!t->pub.copied) {
-        like.dtype = t->pub.to;
-        GG_TRY(gg_file_tensor_measure(&like, GGUF_NO_OFFSET, err));
-    }
+    struct gguf_tensor_info like = { .name = name,
+                                     .dtype = t->pub.to,
+                                     .n_dims = t->src->n_dims };
+    memcpy(like.ne, t->src->ne, sizeof like.ne);
+    GG_TRY(gg_file_tensor_measure(&like, GGUF_NO_OFFSET, err));
     GG_TRY(gguf_writer_add_like(w, &like, err));
     if (!t->outer)
         return GGUF_OK;
     char scale[GG_SCALE_NAME];
     const int64_t n = (int64_t)gg_job_n_mats(t);
-    (void)gg_data_scale_name(&like, ".scale", scale);
+    (void)gg_data_scale_name(name, like.dtype, ".scale", scale);
     return gguf_writer_add_tensor(w, gg_str_z(scale), GGUF_DTYPE_F32, 1, &n,
                                   err);
 }
@@ -155,8 +154,8 @@ enum gguf_status gg_job_shards(struct gguf_quant *q, uint64_t *size,
         q->t[i].index = n;
         n += gg_job_n_written(&q->t[i]);
     }
-    if (q->p.keep_split && gg_source_n_files(&q->in) > 1) {
-        q->n_shards = gg_source_n_files(&q->in);
+    if (q->p.keep_split && q->in.n_files > 1) {
+        q->n_shards = q->in.n_files;
         for (size_t i = 0, n = 0; i < q->n_t; i++) {
             q->t[i].shard = q->t[i].src->file_no;
             n = i && q->t[i].shard == q->t[i - 1].shard

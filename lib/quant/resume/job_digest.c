@@ -32,7 +32,7 @@ static enum gguf_status add_headers(XXH3_state_t *s,
 }
 
 static enum gguf_status add_file(XXH3_state_t *s,
-                                 const struct gg_job_input *in,
+                                 const struct gg_data_file *in,
                                  struct gguf_error *err)
 {
     GG_TRY(gg_job_check_input(in, err));
@@ -43,7 +43,7 @@ static enum gguf_status add_file(XXH3_state_t *s,
 static enum gguf_status add_inputs(XXH3_state_t *s, const struct gguf_quant *q,
                                    struct gguf_error *err)
 {
-    struct gg_job_input in;
+    struct gg_data_file in;
     for (size_t i = 0; gg_job_input(q, i, &in); i++)
         GG_TRY(add_file(s, &in, err));
     for (size_t i = 0; i < q->p.n_loras; i++)
@@ -60,7 +60,7 @@ static enum gguf_status add_tensors(XXH3_state_t *s,
         const struct gg_job_tensor *t = &q->t[i];
         size_t ne0 = (size_t)t->pub.ne[0];
         gg_file_add_number(s, t->src->file_no);
-        gg_file_add_number(s, t->src->info->off);
+        gg_file_add_number(s, t->src->off);
         gg_file_add_number(s, t->pub.from);
         gg_file_add_number(s, t->imatrix != NULL);
         if (!t->imatrix)

@@ -38,7 +38,6 @@ struct gg_quant_run_cut {
 struct gg_quant_run_state {
     bool kept;                        /* it is complete, from an earlier run */
     atomic_uint_fast64_t left;        /* chunks to come */
-    atomic_uint_fast64_t used;        /* chunks whose input is not needed */
     atomic_uint_fast64_t n_nonfinite; /* weights, and the first of them */
     atomic_uint_fast64_t first_nonfinite;
     _Atomic uint32_t *largest; /* weight of each matrix: the bits of its size,
@@ -187,14 +186,10 @@ enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
  * gg_quant_run. */
 void gg_quant_run_work(void *user, unsigned ith, unsigned nth);
 
-/* fetch.c: have the size bytes from byte off on of tensor i in memory, for
- * chunk no, if they come through a reader. False: the run ends. */
+/* Hold bytes off to off + size of tensor i for chunk no (gg_job_hold). False:
+ * the run ends. */
 bool gg_quant_run_fetch(struct gg_quant_run *r, size_t i, uint64_t no,
                         uint64_t off, uint64_t size);
-/* They were fetched, and are needed no longer; last: by this chunk, which is
- * the last to. */
-void gg_quant_run_drop(struct gg_quant_run *r, size_t i, uint64_t off,
-                       uint64_t size, bool last);
 
 /* Report progress; true: the job is to stop, and r->err says so. Thread 0 is
  * the calling one, and reports; the others look only. */

@@ -29,18 +29,18 @@ static enum gguf_status check_tensor(const struct gg_job_tensor *a,
                                      struct gguf_error *err)
 {
     struct gg_str_esc esc;
-    if (!gg_str_eq(a->src->info->name, b->src->info->name) ||
-        a->pub.from != b->pub.from || a->src->info->off != b->src->info->off ||
+    if (!gg_str_eq(a->src->name, b->src->name) || a->pub.from != b->pub.from ||
+        a->src->off != b->src->off ||
         memcmp(a->pub.ne, b->pub.ne, sizeof a->pub.ne) != 0)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "tensor '%s': the input has changed",
-                            gg_str_esc(&esc, a->src->info->name));
+                            gg_str_esc(&esc, a->src->name));
     if (!a->pub.copied && !b->pub.copied && !a->scale != !b->scale)
         return gg_error_set(
             err, GGUF_E_INVALID, GGUF_NO_OFFSET,
             "tensor '%s': its scale goes into the weights of one "
             "output only: make them one by one",
-            gg_str_esc(&esc, a->src->info->name));
+            gg_str_esc(&esc, a->src->name));
     return GGUF_OK;
 }
 
@@ -52,7 +52,7 @@ static enum gguf_status join_job(struct gg_quant_run *r, size_t k,
     const struct gguf_quant *q = r->jobs[k];
     for (size_t j = 0; j < q->n_t; j++) {
         struct gg_job_tensor *t = &q->t[j];
-        size_t *at = &place[t->src - q->all];
+        size_t *at = &place[t->no];
         if (!*at)
             *at = ++r->n_t;
         r->tensors[k * r->n_in + *at - 1] = t;
@@ -73,7 +73,7 @@ enum gguf_status gg_quant_run_join(struct gg_quant_run *r,
     uint64_t n;
     for (size_t k = 1; k < r->n_jobs; k++)
         GG_TRY(check_input(r->jobs[0], r->jobs[k], err));
-    r->n_in = gg_source_n_tensors(&r->jobs[0]->in);
+    r->n_in = r->jobs[0]->n_in;
     if (gg_ckd_mul(&n, r->n_in, r->n_jobs))
         return gg_error_set_nomem(err, SIZE_MAX);
     r->tensors = gg_mem_alloc_zero(a, n, sizeof *r->tensors);

@@ -34,13 +34,12 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
 {
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *t = &q->t[i].pub;
-        const struct gguf_split_tensor *src = q->t[i].src;
+        const struct gg_data_info *src = q->t[i].src;
         struct gg_str_esc esc;
-        if (t->copied && gguf_file_is_big_endian(src->file) &&
-            (src->info->size_inferred ||
-             !gg_order_known(gg_dtype_index(t->from))))
+        if (t->copied && src->big_endian &&
+            (src->size_inferred || !gg_order_known(gg_dtype_index(t->from))))
             return gg_error_set(
-                err, GGUF_E_UNSUPPORTED, src->info->info_off,
+                err, GGUF_E_UNSUPPORTED, src->info_off,
                 "tensor '%s': type %" PRIu32 " cannot be copied "
                 "out of a big-endian file: where its numbers are "
                 "is not known",
@@ -124,10 +123,10 @@ static void cut_tensors(struct gg_quant_run *r, uint64_t n, uint64_t *most)
     for (size_t i = 0; i < r->n_t; i++) {
         const struct gguf_quant_tensor *t = &gg_quant_run_any(r, i)->pub;
         struct gg_quant_run_cut *cut = &r->cuts[i];
-        const struct gguf_split_tensor *from = gg_quant_run_any(r, i)->src;
+        const struct gg_data_info *from = gg_quant_run_any(r, i)->src;
         cut->first = first;
-        cut->swap = gguf_file_is_big_endian(from->file);
-        cut->row_from = from->info->size / rows_of(t);
+        cut->swap = from->big_endian;
+        cut->row_from = from->size / rows_of(t);
         cut->rows = wants_rows(r, i) && set_rows(r, i, &cut->src);
         if (!cut->rows) {
             first += (t->from_size + GG_RUN_PIECE - 1) / GG_RUN_PIECE;

@@ -14,7 +14,6 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "dtype/order.h"
-#include "file/file_int.h"
 #include "quant/run/finite_rows.h"
 
 #include <string.h>
@@ -95,6 +94,17 @@ static enum gguf_status copy_at(struct gg_quant_run *r, size_t k, size_t i,
         at += n;
     }
     return GGUF_OK;
+}
+
+bool gg_quant_run_fetch(struct gg_quant_run *r, size_t i, uint64_t no,
+                        uint64_t off, uint64_t size)
+{
+    struct gguf_error err;
+    if (gg_job_hold(r->jobs[0], gg_quant_run_any(r, i), off, size, &err) ==
+        GGUF_OK)
+        return true;
+    gg_quant_run_fail(r, no, &err);
+    return false;
 }
 
 bool gg_quant_run_poll(struct gg_quant_run *r, unsigned ith)
@@ -257,34 +267,22 @@ static void advise_pages(const struct gguf_quant *q,
                          const struct gg_job_tensor *t, uint64_t off,
                          uint64_t size, bool before)
 {
-    const uint64_t end = t->src->info->size;
-    const struct gg_data *d = q->in.numbers;
-    const struct gguf_file *f = t->src->file;
+    const uint64_t end = t->src->size;
     if (before && off + READ_AHEAD >= end)
         return;
     off += before ? READ_AHEAD : 0;
-    size = GG_MIN(size, end - off);
-    const enum gg_mapfile_advice how =
-        before ? GG_ADVISE_WILLNEED : GG_ADVISE_DONTNEED;
-    if (!d) {
-        gg_mapfile_advise(&f->map, f->data_off + t->src->info->off + off, size,
-                          how);
-    } else if (d->ops->advise) {
-        const struct gguf_dtype_info *x = gguf_dtype_find(t->src->info->dtype);
-        d->ops->advise(d, t->src->info->index,
-                       off / x->block_size * x->block_len,
-                       size / x->block_size * x->block_len, how);
-    }
+    gg_job_advise(q, t, off, GG_MIN(size, end - off),
+                  before ? GG_ADVISE_WILLNEED : GG_ADVISE_DONTNEED);
 }
 
 /* Where piece k of a tensor that is copied begins. */
 static uint64_t piece_off(const struct gg_quant_run_cut *cut,
-                          const struct gguf_split_tensor *t, uint64_t k)
+                          const struct gg_data_info *t, uint64_t k)
 {
-    uint64_t off = GG_MIN(k * GG_RUN_PIECE, t->info->size);
-    return cut->swap ? gg_order_floor(gg_dtype_index(t->info->dtype),
-                                      cut->row_from, off)
-                     : off;
+    uint64_t off = GG_MIN(k * GG_RUN_PIECE, t->size);
+    return cut->swap
+               ? gg_order_floor(gg_dtype_index(t->dtype), cut->row_from, off)
+               : off;
 }
 
 static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
@@ -293,7 +291,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
     const struct gg_quant_run_cut *cut = &r->cuts[i];
     const struct gguf_quant *q = r->jobs[0];
     const struct gg_job_tensor *jt = gg_quant_run_any(r, i);
-    const struct gguf_split_tensor *st = jt->src;
+    const struct gg_data_info *st = jt->src;
     const uint8_t *src = gg_job_bytes(q, jt);
     uint64_t k = no - cut->first, off, size;
     bool have, good;
@@ -328,7 +326,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
     }
     advise_pages(q, jt, off, size, false);
     if (have)
-        gg_quant_run_drop(r, i, off, size, true);
+        gg_job_release(q, jt, off, size);
     if (good && r->resume)
         gg_quant_run_note(r, i, no, ith);
 }

@@ -58,7 +58,8 @@ static void scan_chunks(void *user, unsigned ith, unsigned nth)
         if (!gg_quant_run_fetch(r, i, no, off, n * cut->row_from))
             return;
         scan_chunk(r, i, k / cut->per_mat, row, n, slice);
-        gg_quant_run_drop(r, i, off, n * cut->row_from, false);
+        gg_job_release(r->jobs[0], gg_quant_run_any(r, i), off,
+                       n * cut->row_from);
     }
 }
 

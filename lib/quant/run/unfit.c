@@ -15,13 +15,11 @@ enum { MAX_BLOCK = 256 }; /* elements of a block that is encoded */
 static uint64_t file_offset(const struct gg_quant_run *r, size_t i, uint64_t e)
 {
     const struct gg_job_tensor *t = gg_quant_run_any(r, i);
-    const struct gguf_split_tensor *src = t->src;
     const struct gguf_dtype_info *type = gguf_dtype_find(t->pub.from);
     uint64_t ne0 = (uint64_t)t->pub.ne[0];
-    if (r->jobs[0]->in.numbers)
-        return GGUF_NO_OFFSET; /* it may be computed of several */
-    return gguf_file_data_off(src->file) + src->info->off +
-           e / ne0 * r->cuts[i].row_from + type->row_header +
+    if (t->src->off == GGUF_NO_OFFSET)
+        return GGUF_NO_OFFSET;
+    return t->src->off + e / ne0 * r->cuts[i].row_from + type->row_header +
            e % ne0 / type->block_len * type->block_size;
 }
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* description.h - a model that is to be written: its metadata and its tensors
+ *
+ * Whoever reads a model describes it; whoever writes one takes the description
+ * and need not know what it was read from. All of it belongs to whoever made
+ * it, and outlives those who use it.
+ */
+#ifndef GG_DATA_DESCRIPTION_H
+#define GG_DATA_DESCRIPTION_H
+
+#include "data/data.h"
+#include "gguf/kv.h"
+#include "gguf/paths.h"
+
+struct gg_description {
+    const void *origin; /* the object that was read: tells one from another */
+    const struct gguf_meta *meta;
+    const struct gg_data *list;      /* tensors, in the order of writing */
+    const struct gguf_paths *opened; /* every file that was read; NULL: none */
+    const char *path;                /* of the model's first file; NULL */
+    size_t n_files; /* files that a split output may follow (file_no) */
+    bool is_new;    /* metadata are a converter's: their order stays */
+};
+
+#endif
