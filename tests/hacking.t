@@ -15,7 +15,8 @@ absent()
         while read -r path; do
             found=
             for p in "$srcdir"/$path "$srcdir"/$path.c "$srcdir"/lib/$path \
-                "$srcdir"/lib/*/$path "$srcdir"/tests/*/$path; do
+                "$srcdir"/lib/*/$path "$srcdir"/lib/*/*/$path \
+                "$srcdir"/tests/*/$path; do
                 test -e "$p" && found=yes && break
             done
             test "$found" || echo "$path"

@@ -27,25 +27,31 @@ for layer in $layers; do
         status=1
     fi
 done
-# So do folders within a layer, in this order.
-inner='job resume run'
-allowed=
-for sub in $inner; do
-    allowed="$allowed $sub"
-    n=$((n + 1))
-    bad=$(grep -Hn '^ *# *include *"quant/' "$srcdir/lib/quant/$sub"/*.[ch] |
-        awk -v allowed="$allowed" '
-            BEGIN { k = split(allowed, a, " "); for (i = 1; i <= k; i++) good[a[i]] = 1 }
-            { p = $0; sub(/^[^"]*"quant\//, "", p); sub(/\/.*/, "", p)
-              if (!(p in good)) print }')
-    if test -z "$bad"; then
-        echo "ok $n - quant/$sub includes nothing above it"
-    else
-        echo "not ok $n - quant/$sub includes nothing above it"
-        echo "$bad" | sed 's/^/# /'
-        status=1
-    fi
-done
+# So do folders within a layer, in this order; files of none of them have
+# headers for all.
+inner() # layer folder...
+{
+    layer=$1 allowed=
+    shift
+    for sub in "$@"; do
+        allowed="$allowed $sub"
+        n=$((n + 1))
+        bad=$(grep -Hn "^ *# *include *\"$layer/" "$srcdir/lib/$layer/$sub"/*.[ch] |
+            awk -v allowed="$allowed" -v room="$layer/" '
+                BEGIN { k = split(allowed, a, " "); for (i = 1; i <= k; i++) good[a[i]] = 1 }
+                { p = $0; sub(/^[^"]*"/, "", p); p = substr(p, length(room) + 1)
+                  if (sub(/\/.*/, "", p) && !(p in good)) print }')
+        if test -z "$bad"; then
+            echo "ok $n - $layer/$sub includes nothing above it"
+        else
+            echo "not ok $n - $layer/$sub includes nothing above it"
+            echo "$bad" | sed 's/^/# /'
+            status=1
+        fi
+    done
+}
+inner quant job resume run
+inner convert card folder vocab describe back
 # A folder that is in no list is a layer that nobody agreed on.
 n=$((n + 1))
 extra=

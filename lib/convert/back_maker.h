@@ -3,7 +3,7 @@
 #ifndef GG_CONVERT_BACK_MAKER_H
 #define GG_CONVERT_BACK_MAKER_H
 
-#include "convert/back.h"
+#include "convert/back/back.h"
 
 struct gg_back_maker {
     struct gg_back *b;

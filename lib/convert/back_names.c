@@ -7,7 +7,7 @@
  * give the file's shapes and use each element once.
  */
 #include "config.h"
-#include "convert/back.h"
+#include "convert/back/back.h"
 #include "convert/expr.h"
 
 #include "base/bytes.h"

@@ -9,7 +9,7 @@
  * B do; see data/lora.h for what the file has.
  */
 #include "config.h"
-#include "convert/back.h"
+#include "convert/back/back.h"
 #include "convert/expr.h"
 
 #include "base/compiler.h"

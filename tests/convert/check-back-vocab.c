@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/json_scan.h"
 #include "base/str.h"
-#include "convert/back.h"
+#include "convert/back/back.h"
 #include "gguf/writer.h"
 #include "tests/convert/reader.h"
 #include "tests/tap.h"

@@ -4,7 +4,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "convert/card.h"
+#include "convert/card/card.h"
 #include "tests/failalloc.h"
 #include "tests/tap.h"
 

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "convert/vocab_folder.h"
+#include "convert/vocab/vocab_folder.h"
 #include "tests/convert/folder.h"
 #include "tests/tap.h"
 #include "vocab/pretok.h"

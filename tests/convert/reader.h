@@ -3,7 +3,7 @@
 #ifndef TESTS_CONVERT_READER_H
 #define TESTS_CONVERT_READER_H
 
-#include "convert/vocab_folder.h"
+#include "convert/vocab/vocab_folder.h"
 
 #include <string.h>
 

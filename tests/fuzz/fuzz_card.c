@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_card.c - the model card: README.md with YAML at its front */
 #include "config.h"
-#include "convert/card.h"
+#include "convert/card/card.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

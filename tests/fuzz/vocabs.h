@@ -3,7 +3,7 @@
 #ifndef TESTS_FUZZ_VOCABS_H
 #define TESTS_FUZZ_VOCABS_H
 
-#include "convert/vocab_folder.h"
+#include "convert/vocab/vocab_folder.h"
 #include "tests/fuzz/fuzz.h"
 
 struct vocab {

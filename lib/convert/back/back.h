@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* back.h - a GGUF file that becomes a Hugging Face folder again
+ *
+ * The folder is planned first: config.json from the keys (back_config.c; where
+ * that takes computing, back_own.c), names and shapes of its tensors from the
+ * rows of the class (back_names.c). Then the folder that is planned is
+ * converted, on paper, as any other is: what it would become must be the file's
+ * tensors, with their shapes. The parts that these are made of, turned round
+ * (back_view.c; back_ternary.c, where numbers are rounded by their mean), say
+ * how the folder's tensors are made of the file's; so there is one description
+ * of each class for both ways.
+ * back_vocab.c writes the tokenizer, back_card.c the model card, back.c the
+ * files.
+ */
+#ifndef GG_CONVERT_BACK_BACK_H
+#define GG_CONVERT_BACK_BACK_H
+
+#include "convert/convert_int.h"
+#include "data/gguf_list.h"
+#include "data/element_reader.h"
+#include "data/stwrite.h"
+#include "gguf/split.h"
+
+struct gg_back {
+    struct gguf_folder_params p;
+    struct gg_mem_arena arena;
+    struct gg_codec_kern codec[GG_N_DTYPES];
+    struct gguf_split *in;
+    const struct gguf_file *meta; /* its first file */
+    struct gg_source source;
+    struct gg_data_gguf numbers;
+    struct gguf_convert *c;     /* the folder, as it would be converted */
+    struct gg_data_loose loose; /* numbers, from any element on */
+    char *config;               /* config.json, n_config bytes; from malloc */
+    size_t n_config;
+    uint32_t *tensor_of;          /* of c->made: the file's tensor */
+    size_t n_to;                  /* tensors of c->from that are written; those
+                                   * after them are computed of config.json */
+    struct gg_stwrite_tensor *to; /* of the folder: by c->from's places */
+    struct gg_stwrite out;
+};
+
+/* What the folder has numbers of this type in; indexes stay such. */
+uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype);
+
+/* back_config.c: b->config for a class of that row. */
+enum gguf_status gg_back_config(struct gg_back *b,
+                                const struct gg_convert_arch *arch,
+                                struct gguf_error *err);
+
+/* back.c: config.json of the folder that the file at path would become, in the
+ * arena; opened notes the files that were read. The statuses of
+ * gguf_folder_write. */
+enum gguf_status gg_back_config_of(const char *path,
+                                   const struct gguf_limits *limits,
+                                   struct gg_mem_arena *arena,
+                                   struct gguf_paths *opened, char **out,
+                                   size_t *size, struct gguf_error *err);
+
+/* back_names.c: add the folder's tensors to b->c->from, and count them; those
+ * that are numbers of keys have data. GGUF_E_TENSOR: one of the file that no
+ * row makes, or of no shape that a row takes; GGUF_E_TYPE: a key that is no
+ * number. */
+enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err);
+
+/* back_view.c: tensor i of the folder as one made of the file's. It is the
+ * caller's to free with gg_back_made_fini, also after a failure. */
+struct gg_back_made {
+    struct gg_data_made list; /* of one tensor */
+    struct gg_composed_tensor tensor;
+    struct gg_composed_part *part;
+    size_t n_parts, room;
+};
+enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
+                              struct gg_back_made *out,
+                              struct gguf_error *err);
+void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m);
+/* Are they of the same elements in the same order? */
+bool gg_back_same_part(const struct gg_composed_part *a,
+                       const struct gg_composed_part *b);
+
+/* back_ternary.c: the file's tensor has -v, 0 and v. Magnitudes of which this
+ * is the mean: high up to element cut, low from there on, of numbers that are
+ * not 0; all 0 if all are. dtype: what the folder has them in. GGUF_E_TENSOR:
+ * it has other numbers; GGUF_E_NONFINITE: that type does not hold them. */
+struct gg_back_ternary {
+    float low, high;
+    uint64_t cut;
+};
+enum gguf_status gg_back_ternary(const struct gg_back *b, size_t tensor,
+                                 uint32_t dtype, struct gg_back_ternary *out,
+                                 struct gguf_error *err);
+
+/* Texts of the folder, beside config.json. back_vocab.c: the tokenizer;
+ * back_card.c: the model card and generation_config.json, where the file has
+ * what they say. GGUF_E_NOMEM. */
+struct gg_back_text {
+    const char *name; /* NULL: there is none */
+    char *text;       /* from malloc */
+    size_t size;
+};
+enum { GG_BACK_CARD = 2, GG_BACK_TEXTS = 4 };
+enum gguf_status gg_back_vocab(struct gg_back *b,
+                               struct gg_back_text text[GG_BACK_CARD],
+                               struct gguf_error *err);
+enum gguf_status gg_back_card(struct gg_back *b, struct gg_back_text text[2],
+                              struct gguf_error *err);
+
+/* back_paths.c: note the files of the input in p; check that no file of the
+ * folder dir is one of those, or of b->p.paths. GGUF_E_INVALID, GGUF_E_LIMIT,
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_back_note_input(const struct gg_back *b,
+                                    struct gguf_paths *p,
+                                    struct gguf_error *err);
+enum gguf_status gg_back_check_paths(const struct gg_back *b, const char *dir,
+                                     const struct gg_back_text *text,
+                                     struct gguf_error *err);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* back_view.c - parts turned round
+ *
+ * A part of the file's tensor is a view of the folder's: element k of it,
+ * whose places in the view's dimensions are k's digits, lies at the sum of
+ * places times steps. So the folder's tensor is, in its own order, views of
+ * the file's: the dimensions in the order of their steps, as long as these
+ * leave no gap, and one piece for each place in the others.
+ */
+#include "config.h"
+#include "convert/back/back.h"
+
+#include "base/compiler.h"
+#include "base/sort.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_PIECES ((size_t)1 << 22)
+
+struct piece {
+    uint64_t begin; /* of the folder's tensor */
+    struct gg_composed_part part;
+};
+
+struct pieces {
+    struct piece *piece;
+    size_t n, room;
+};
+
+static enum gguf_status add_piece(const struct gg_back *b, struct pieces *p,
+                                  const struct piece *x,
+                                  struct gguf_error *err)
+{
+    if (p->n >= MOST_PIECES)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "a tensor of more than %zu pieces", MOST_PIECES);
+    if (p->n == p->room) {
+        void *grown = gg_mem_grow(b->p.allocator, p->piece, &p->room,
+                                  sizeof *p->piece, 16, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        p->piece = grown;
+    }
+    p->piece[p->n++] = *x;
+    return GGUF_OK;
+}
+
+struct dim {
+    uint64_t ne, step, out; /* out: the step in the file's tensor */
+};
+
+/* The dimensions by their steps in the folder's tensor, and how many from the
+ * first on leave no gap. */
+static unsigned sort_dims(const struct gg_composed_part *p,
+                          struct dim d[GG_COMPOSED_DIMS])
+{
+    uint64_t out = 1, run = 1;
+    unsigned inner = 0;
+    for (unsigned i = 0; i < p->n_dims; i++) {
+        unsigned k = i;
+        const struct dim x = { p->ne[i], p->step[i], out };
+        out *= p->ne[i];
+        for (; k && d[k - 1].step > x.step; k--)
+            d[k] = d[k - 1];
+        d[k] = x;
+    }
+    while (inner < p->n_dims && d[inner].step == run)
+        run *= d[inner++].ne;
+    return inner;
+}
+
+/* The factor that a part's numbers are multiplied by to be the folder's again:
+ * that is exact for powers of two only; 0: they are not. */
+static float inverse_factor(const struct gg_composed_part *p)
+{
+    float factor = 1;
+    int e;
+    for (size_t i = 0; i < 2 && p->scale[i] != 0; i++) {
+        if (fabsf(frexpf(p->scale[i], &e)) != 0.5f)
+            return 0;
+        factor /= p->scale[i];
+    }
+    return p->after != 0 ? 0 : factor;
+}
+
+/* The pieces of one part: base is the file's tensor, of which the part begins
+ * at element off. */
+static enum gguf_status invert_part(const struct gg_back *b, struct pieces *to,
+                                    const struct gg_composed_part *p,
+                                    size_t base, uint64_t off,
+                                    struct gguf_error *err)
+{
+    struct dim d[GG_COMPOSED_DIMS];
+    uint64_t at[GG_COMPOSED_DIMS] = { 0 };
+    const unsigned inner = sort_dims(p, d);
+    struct piece x = { p->first, { .from = base, .first = off } };
+    const float factor = inverse_factor(p);
+    x.part.after = factor == 1 ? 0 : factor;
+    x.part.run = p->run; /* of a whole one: collect */
+    x.part.n_dims = inner ? inner : 1;
+    x.part.ne[0] = x.part.step[0] = 1;
+    for (unsigned i = 0; i < inner; i++) {
+        x.part.ne[i] = d[i].ne;
+        x.part.step[i] = d[i].out;
+    }
+    for (;;) {
+        unsigned i = inner;
+        GG_TRY(add_piece(b, to, &x, err));
+        for (; i < p->n_dims; i++) {
+            x.begin += d[i].step;
+            x.part.first += d[i].out;
+            if (++at[i] < d[i].ne)
+                break;
+            x.begin -= d[i].ne * d[i].step;
+            x.part.first -= d[i].ne * d[i].out;
+            at[i] = 0;
+        }
+        if (i == p->n_dims)
+            return GGUF_OK;
+    }
+}
+
+/* Does it begin at the first element, and leave no gap? */
+static bool is_whole(const struct gg_composed_part *p)
+{
+    struct dim d[GG_COMPOSED_DIMS];
+    return !p->first && sort_dims(p, d) == p->n_dims && d[0].out == 1;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* ---- numbers changed back ---- */
+
+static void minus_1(float *x, size_t n)
+{
+    while (n--)
+        x[n] -= 1;
+}
+
+static void minus_5th(float *x, size_t n)
+{
+    while (n--)
+        x[n] -= 0.2f;
+}
+
+static void minus_11th(float *x, size_t n)
+{
+    while (n--)
+        x[n] -= 0.0894427191f;
+}
+
+/* The logarithm whose exponential is x again, among those nearby. */
+static void log_neg(float *x, size_t n)
+{
+    while (n--) {
+        const float want = x[n], guess = (float)log(-(double)want);
+        float low = guess, high = guess;
+        x[n] = guess;
+        for (int k = 0; k < 4 && -expf(x[n]) != want; k++) {
+            low = nextafterf(low, -INFINITY);
+            high = nextafterf(high, INFINITY);
+            x[n] = -expf(low) == want    ? low
+                   : -expf(high) == want ? high
+                                         : guess;
+        }
+    }
+}
+
+/* A zero keeps its sign. */
+static void take_sign(float *x, size_t n)
+{
+    while (n--)
+        x[n] = x[n] > 0 ? 1 : x[n] < 0 ? -1 : x[n];
+}
+
+static const struct {
+    uint8_t how;
+    gg_composed_fn *back;
+} changes[] = {
+    { GG_HOW_PLUS_1, minus_1 },       { GG_HOW_PLUS_5TH, minus_5th },
+    { GG_HOW_PLUS_11TH, minus_11th }, { GG_HOW_NEG_EXP, log_neg },
+    { GG_HOW_TERNARY, take_sign },
+};
+
+/* ---- blocks ---- */
+
+static enum gguf_status refuse_tensor(const struct gg_back *b, uint32_t i,
+                                      struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                        "tensor '%s' of the folder is not made of the file's "
+                        "element by element",
+                        gg_str_esc(&e, b->c->from->tensor[i].name));
+}
+
+/* Those of a matrix that is rounded by the mean of its numbers. */
+static enum gguf_status turn_ternary(const struct gg_back *b,
+                                     struct pieces *to, uint32_t i,
+                                     size_t base, struct gguf_error *err)
+{
+    const uint64_t n = b->c->from->tensor[i].n_elements;
+    struct gg_back_ternary t;
+    GG_TRY(gg_back_ternary(b, base, b->to[i].dtype, &t, err));
+    const uint64_t end[] = { 0, t.cut, n };
+    const float times[] = { t.high, t.low };
+    for (size_t k = 0; k < GG_LEN(times); k++) {
+        const struct piece x = { end[k],
+                                 { .from = base,
+                                   .first = end[k],
+                                   .n_dims = 1,
+                                   .ne = { end[k + 1] - end[k] },
+                                   .step = { 1 },
+                                   .after = times[k] } };
+        if (x.part.ne[0])
+            GG_TRY(add_piece(b, to, &x, err));
+    }
+    return GGUF_OK;
+}
+
+/* All pieces of the folder's tensor i, and how its numbers are changed. */
+static enum gguf_status collect_pieces(const struct gg_back *b, uint32_t i,
+                                       struct pieces *p,
+                                       gg_composed_fn **change,
+                                       struct gguf_error *err)
+{
+    const struct gguf_convert *c = b->c;
+    for (size_t k = 0; k < c->n_tensors; k++) {
+        const struct gg_composed_tensor *t = &c->made[k];
+        const uint8_t how = c->item[c->first_item[k]].row->how;
+        for (size_t q = 0; q < t->n_parts; q++) {
+            if (t->part[q].from != i || t->part[q].zero)
+                continue;
+            if (inverse_factor(&t->part[q]) == 0 ||
+                (t->part[q].run && !is_whole(&t->part[q])))
+                return refuse_tensor(b, i, err);
+            if (how == GG_HOW_TERNARY)
+                GG_TRY(turn_ternary(b, p, i, b->tensor_of[k], err));
+            else
+                GG_TRY(invert_part(b, p, &t->part[q], b->tensor_of[k],
+                                   q ? t->end[q - 1] : 0, err));
+            for (size_t x = 0; t->change && x < GG_LEN(changes); x++)
+                if (changes[x].how == how)
+                    *change = changes[x].back;
+            if (t->change && !*change)
+                return refuse_tensor(b, i, err);
+        }
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
+                              struct gg_back_made *out, struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *t = &b->c->from->tensor[i];
+    struct pieces p = { .piece = NULL };
+    uint64_t at = 0;
+    *out = (struct gg_back_made){ .part = NULL };
+    out->tensor = (struct gg_composed_tensor){ .name = t->name,
+                                               .dtype = GGUF_DTYPE_F32,
+                                               .n_dims = 1 };
+    for (int d = 0; d < 4; d++)
+        out->tensor.ne[d] = d ? 1 : (int64_t)t->n_elements;
+    enum gguf_status st = collect_pieces(b, i, &p, &out->tensor.change, err);
+    if (st == GGUF_OK && p.n)
+        qsort(p.piece, p.n, sizeof *p.piece, by_begin);
+    out->part = gg_mem_alloc_zero(b->p.allocator, p.n + 1, sizeof *out->part);
+    if (st == GGUF_OK && !out->part)
+        st = gg_error_set_nomem(err, p.n * sizeof *out->part);
+    for (size_t k = 0; k < p.n && st == GGUF_OK; k++) {
+        const struct gg_composed_part *x = &p.piece[k].part;
+        uint64_t n = 1;
+        for (unsigned d = 0; d < x->n_dims; d++)
+            n *= x->ne[d];
+        if (p.piece[k].begin + n <= at) /* the file has it twice */
+            continue;
+        if (p.piece[k].begin != at)
+            st = refuse_tensor(b, i, err);
+        out->part[out->tensor.n_parts++] = *x;
+        at += n;
+    }
+    out->tensor.part = out->part;
+    gg_mem_free(b->p.allocator, p.piece);
+    if (st == GGUF_OK && (!p.n || at != t->n_elements))
+        st = refuse_tensor(b, i, err);
+    return st == GGUF_OK
+               ? gg_data_made_init(&out->list, &b->loose.over.list,
+                                   &out->tensor, 1, b->p.allocator, err)
+               : st;
+}
+
+bool gg_back_same_part(const struct gg_composed_part *a,
+                       const struct gg_composed_part *b)
+{
+    bool same = a->first == b->first && a->n_dims == b->n_dims;
+    for (unsigned d = 0; same && d < a->n_dims; d++)
+        same = a->ne[d] == b->ne[d] && a->step[d] == b->step[d];
+    return same;
+}
+
+void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m)
+{
+    gg_data_made_fini(&m->list);
+    gg_mem_free(b->p.allocator, m->part);
+}

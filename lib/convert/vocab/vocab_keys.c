@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* vocab_keys.c - the tokenizer of a folder */
+#include "config.h"
+#include "convert/vocab/vocab_folder.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "vocab/pretok.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SCORE_PAD (-10000.0f)
+
+enum gguf_status gg_convert_vocab_grow(struct gg_convert_vocab *v, int64_t n,
+                                       float score, struct gguf_error *err)
+{
+    const struct gguf_allocator *a = v->c->p.allocator;
+    if (n <= (int64_t)v->n)
+        return GGUF_OK;
+    const int64_t most = v->most ? v->most : GG_CONVERT_MOST_TOKENS;
+    if (n > most)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "%" PRId64 " tokens, of %" PRId64
+                            " rows of the embedding: limit is %" PRId64,
+                            n, v->rows, most);
+    if ((size_t)n > v->room) {
+        size_t rooms[3] = { v->room, v->room, v->room };
+        void *p = gg_mem_grow(a, v->token, &rooms[0], sizeof *v->token,
+                              (size_t)n, err);
+        if (!p)
+            return GGUF_E_NOMEM;
+        v->token = p;
+        p = gg_mem_grow(a, v->score, &rooms[1], sizeof *v->score, (size_t)n,
+                        err);
+        if (!p)
+            return GGUF_E_NOMEM;
+        v->score = p;
+        p = gg_mem_grow(a, v->type, &rooms[2], sizeof *v->type, (size_t)n,
+                        err);
+        if (!p)
+            return GGUF_E_NOMEM;
+        v->type = p;
+        v->room = rooms[0];
+    }
+    for (; v->n < (size_t)n; v->n++) {
+        v->token[v->n] = (struct gguf_str){ NULL, 0 };
+        v->score[v->n] = score;
+        v->type[v->n] = GG_CONVERT_UNUSED;
+    }
+    return GGUF_OK;
+}
+
+static struct gguf_str text_of(const void *user, uint32_t id)
+{
+    return ((const struct gg_convert_vocab *)user)->token[id];
+}
+
+enum gguf_status gg_convert_vocab_index(const struct gg_convert_vocab *v,
+                                        struct gg_index *ix, size_t n,
+                                        struct gguf_error *err)
+{
+    *ix = (struct gg_index){ .allocator = v->c->p.allocator };
+    return gg_index_init(ix, v->c->p.allocator, (uint32_t)n, text_of, v, err);
+}
+
+int64_t gg_convert_vocab_find(const struct gg_convert_vocab *v,
+                              struct gguf_str token)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (v->token[i].data && gg_str_eq(v->token[i], token))
+            return (int64_t)i;
+    return -1;
+}
+
+/* As many tokens as the model has rows; those of no text get one. */
+static enum gguf_status fill_tokens(struct gg_convert_vocab *v,
+                                    struct gguf_error *err)
+{
+    int64_t size;
+    char text[32];
+    if (gg_convert_count(v->c, "vocab_size", &size))
+        GG_TRY(gg_convert_vocab_grow(v, size, SCORE_PAD, err));
+    for (size_t i = 0; i < v->n; i++) {
+        if (v->token[i].data)
+            continue;
+        const int n = snprintf(text, sizeof text, "[PAD%zu]", i - v->pad_from);
+        v->token[i].data = gg_mem_arena_strndup(&v->c->arena, text, (size_t)n);
+        v->token[i].size = (size_t)n;
+        if (!v->token[i].data)
+            return gg_error_set_nomem(err, (size_t)n);
+        v->type[i] = GG_CONVERT_UNUSED;
+    }
+    return GGUF_OK;
+}
+
+/* What reads the file looks tokens up by their texts. */
+static enum gguf_status check_unique(const struct gg_convert_vocab *v,
+                                     struct gguf_error *err)
+{
+    struct gg_index ix;
+    struct gg_str_esc e;
+    enum gguf_status st = gg_convert_vocab_index(v, &ix, v->n, err);
+    for (uint32_t i = 0; i < v->n && st == GGUF_OK; i++) {
+        uint32_t other = GG_INDEX_NONE;
+        if (v->token[i].size)
+            st = gg_index_add(&ix, i, &other, err);
+        if (st == GGUF_OK && other != GG_INDEX_NONE)
+            st = gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
+                              "tokens %" PRIu32 " and %" PRIu32
+                              " are both '%s'",
+                              other, i, gg_str_esc(&e, v->token[i]));
+    }
+    gg_index_fini(&ix);
+    return st;
+}
+
+static enum gguf_status set_meta(const struct gg_convert_vocab *v,
+                                 struct gguf_error *err)
+{
+    struct gguf_meta *m = v->c->meta;
+    GG_TRY(gguf_meta_set_strz(m, "tokenizer.ggml.model", v->model, err));
+    if (v->pre)
+        GG_TRY(gguf_meta_set_strz(m, "tokenizer.ggml.pre", v->pre, err));
+    GG_TRY(gguf_meta_set_str_array(m, "tokenizer.ggml.tokens", v->token, v->n,
+                                   err));
+    if (v->has_scores)
+        GG_TRY(gguf_meta_set_array(m, "tokenizer.ggml.scores", GGUF_VAL_F32,
+                                   v->score, v->n, err));
+    GG_TRY(gguf_meta_set_array(m, "tokenizer.ggml.token_type", GGUF_VAL_I32,
+                               v->type, v->n, err));
+    if (v->n_merges)
+        GG_TRY(gguf_meta_set_str_array(m, "tokenizer.ggml.merges", v->merge,
+                                       v->n_merges, err));
+    return GGUF_OK;
+}
+
+/* ---- the file that has it ---- */
+
+bool gg_convert_vocab_line(struct gg_convert_line *l)
+{
+    const uint64_t size = l->map->size - l->next;
+    const char *p = (const char *)l->map->data + l->next;
+    if (!size)
+        return false;
+    const char *end = memchr(p, '\n', (size_t)size);
+    l->text = (struct gguf_str){ p, end ? (size_t)(end - p) : (size_t)size };
+    l->off = l->next;
+    l->next += l->text.size + (end != NULL);
+    l->text.size -= end > p && end[-1] == '\r';
+    l->no++;
+    return true;
+}
+
+/* By their names, the first that is there. */
+static const struct {
+    const char *name;
+    /* NULL: of tokenizer.json */
+    enum gguf_status (*read)(struct gg_convert_vocab *v,
+                             const struct gg_mapfile *m,
+                             struct gguf_error *err);
+} files[] = {
+    { "tokenizer.model", gg_convert_vocab_spm },
+    { "spiece.model", gg_convert_vocab_spm },
+    { "rwkv_vocab_v20230424.txt", gg_convert_vocab_rwkv },
+    { "tokenizer.jsonl", gg_convert_vocab_plamo },
+    { "tokenizer.json", NULL },
+    { "qwen.tiktoken", gg_convert_vocab_tiktoken },
+    { "sentencepiece.bpe.model", gg_convert_vocab_fairseq },
+    { "vocab.txt", gg_convert_vocab_wpm_txt },
+};
+
+/* Tokenizers of other forms. */
+static const struct gg_dir_instead instead[] = {
+    { "tekken", ".json",
+      "is of Mistral's own code: download or make the tokenizer.json of "
+      "transformers" },
+    { "tokenizer.model.v", "", "must be named tokenizer.model" },
+    { "vocab", ".json",
+      "is of an older form: save the tokenizer as tokenizer.json, by "
+      "save_pretrained of transformers" },
+};
+
+static enum gguf_status read_file(struct gg_convert_vocab *v,
+                                  const char **name, struct gguf_error *err)
+{
+    for (size_t i = 0; i < GG_LEN(files); i++) {
+        struct gg_mapfile m = { .fd = -1 };
+        bool there = v->c->text[GG_CONVERT_TOKENIZER].json.root != NULL;
+        *name = files[i].name;
+        if (files[i].read)
+            GG_TRY(gg_convert_map(v->c, *name, &m, &there, err));
+        if (!there)
+            continue;
+        if (!files[i].read)
+            return gg_convert_in(*name, gg_convert_vocab_json(v, err), err);
+        enum gguf_status st =
+            gg_convert_in(*name, files[i].read(v, &m, err), err);
+        gg_mapfile_close(&m);
+        return st;
+    }
+    *name = files[0].name;
+    return gg_dir_fail_missing(&v->c->folder,
+                               "there is no tokenizer (tokenizer.json, "
+                               "tokenizer.model, vocab.txt ...)",
+                               instead, GG_LEN(instead), err);
+}
+
+static enum gguf_status read_vocab(struct gg_convert_vocab *v,
+                                   struct gguf_error *err)
+{
+    const char *name;
+    struct gg_str_esc e;
+    v->pre = v->c->p.pre;
+    if (v->pre && !gg_pretok_known(gg_str_z(v->pre))) {
+        struct gg_pretok_near near;
+        gg_pretok_nearest(&near, gg_str_z(v->pre));
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "'%s' is no name of a pre-tokenizer; like it are "
+                            "'%.*s' and '%.*s'",
+                            gg_str_esc(&e, gg_str_z(v->pre)),
+                            (int)near.name[0].size, near.name[0].data,
+                            (int)near.name[1].size, near.name[1].data);
+    }
+    GG_TRY(read_file(v, &name, err));
+    if (!v->pre && !strcmp(v->model, "gpt2"))
+        GG_TRY(gg_convert_in(name, gg_convert_vocab_pre(v, err), err));
+    GG_TRY(gg_convert_vocab_added(v, err));
+    if (v->finish)
+        GG_TRY(v->finish(v, err));
+    GG_TRY(fill_tokens(v, err));
+    if (v->unique)
+        GG_TRY(gg_convert_in(name, check_unique(v, err), err));
+    GG_TRY(set_meta(v, err));
+    if (v->keys)
+        GG_TRY(v->keys(v, err));
+    GG_TRY(gg_convert_vocab_special(v, err));
+    return v->last_keys ? v->last_keys(v, err) : GGUF_OK;
+}
+
+/* Bound the number of tokens by the rows of the embedding, so that one wrong
+ * number in a text does not take the memory of the largest vocabulary. */
+static void limit_tokens(struct gg_convert_vocab *v)
+{
+    const struct gguf_convert *c = v->c;
+    v->most = GG_CONVERT_MOST_TOKENS;
+    for (size_t i = 0; i < c->n_tensors; i++)
+        if (!strcmp(c->tensor[i].name, "token_embd.weight")) {
+            v->rows = c->tensor[i].ne[1];
+            if (v->rows < v->most / 2 - GG_CONVERT_MORE_TOKENS)
+                v->most = 2 * v->rows + GG_CONVERT_MORE_TOKENS;
+        }
+}
+
+enum gguf_status gg_convert_vocab(struct gguf_convert *c,
+                                  struct gguf_error *err)
+{
+    struct gg_convert_vocab v = { .c = c, .space_prefix = -1, .unk = -1 };
+    limit_tokens(&v);
+    enum gguf_status st = read_vocab(&v, err);
+    gg_mem_free(c->p.allocator, v.token);
+    gg_mem_free(c->p.allocator, v.score);
+    gg_mem_free(c->p.allocator, v.type);
+    gg_mem_free(c->p.allocator, v.merge);
+    gg_mem_free(c->p.allocator, v.rowless);
+    return st;
+}

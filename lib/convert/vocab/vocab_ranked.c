@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* vocab_ranked.c - pieces of bytes and merges by rank: Gemma 4's tokenizer
+ *
+ * A BPE of tokenizer.json as SentencePiece's are written (byte_fallback), which
+ * is not turned into scores: a piece has one score, and may come from several
+ * merges of different ranks. Tokens that templates of chats are read
+ * by are shown, as llama.cpp's converter has it (conversion/gemma.py).
+ */
+#include "config.h"
+#include "convert/vocab/vocab_folder.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#define SCORE (-1000.0f) /* of every token: they say nothing */
+
+static enum gguf_status show_ranked(struct gg_convert_vocab *v,
+                                    struct gguf_error *err)
+{
+    static const char *const shown[] = {
+        "<|channel>",       "<channel|>",       "<|tool_call>", "<tool_call|>",
+        "<|tool_response>", "<tool_response|>", "<|\"|>"
+    };
+    (void)err;
+    for (size_t i = 0; i < GG_LEN(shown); i++) {
+        const int64_t id = gg_convert_vocab_find(v, gg_str_z(shown[i]));
+        if (id >= 0)
+            v->type[id] = GG_CONVERT_USER;
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_convert_vocab_ranked(struct gg_convert_vocab *v,
+                                         struct gguf_error *err)
+{
+    (void)err;
+    v->model = v->c->arch->pieces;
+    v->space_prefix = 0;
+    v->has_scores = true;
+    v->finish = show_ranked;
+    for (size_t i = 0; i < v->n; i++) {
+        v->score[i] = SCORE;
+        if (v->token[i].data && gg_convert_vocab_is_byte(v->token[i]))
+            v->type[i] = GG_CONVERT_BYTE;
+    }
+    return GGUF_OK;
+}
