@@ -7,7 +7,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/family/variant.h"
-#include "tests/model/seen.h"
+#include "tests/model/findings.h"
 #include "tests/tap.h"
 
 enum { N = VARIANT_TOKENS, V = VARIANT_WIDTH, MOST = 1024 };
@@ -139,11 +139,12 @@ static void check_quiet(struct check *c)
 static void check_sound(struct check *c)
 {
     static struct variant v;
-    struct seen s = { .n = 0 };
+    struct findings s = { .n = 0 };
     size_t size;
     variant_open(&v, c->model, c->a);
     void *file = variant_file(&v, &size);
-    ok(seen_in(file, size, NULL, &s) == GGUF_OK && !s.n_error && !s.n_warning,
+    ok(findings_in(file, size, NULL, &s) == GGUF_OK && !s.n_error &&
+           !s.n_warning,
        "%s: %s: %s", c->model, c->what, s.codes);
     free(file);
     variant_close(&v);

@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "gguf/file.h"
 #include "tests/model/gen.h"
-#include "tests/model/seen.h"
+#include "tests/model/findings.h"
 #include "tests/family/skeleton.h"
 #include "tests/tap.h"
 
@@ -18,13 +18,13 @@ static const char *const skeletons[] = {
 
 /* Findings after n bytes at off were replaced; the file is as it was then. */
 static void with_bytes(uint8_t *data, size_t size, uint64_t off,
-                       const void *bytes, size_t n, struct seen *s)
+                       const void *bytes, size_t n, struct findings *s)
 {
     uint8_t old[8];
     memcpy(old, data + off, n);
     memcpy(data + off, bytes, n);
     memset(s, 0, sizeof *s);
-    seen_in(data, size, NULL, s);
+    findings_in(data, size, NULL, s);
     memcpy(data + off, old, n);
 }
 
@@ -45,7 +45,7 @@ static unsigned check_keys(uint8_t *data, size_t size,
         for (size_t k = 0; k < GG_LEN(keys); k++) {
             size_t len = strlen(keys[k]);
             uint8_t more[4];
-            struct seen s;
+            struct findings s;
             if (kv->key.size < len || kv->type != GGUF_VAL_U32 ||
                 memcmp(kv->key.data + kv->key.size - len, keys[k], len))
                 continue;
@@ -73,7 +73,7 @@ static unsigned check_names(uint8_t *data, size_t size,
     unsigned n_missing = 0;
     for (size_t i = 0; i < gguf_file_n_tensors(file); i++) {
         const struct gguf_tensor_info *t = gguf_file_tensor(file, i);
-        struct seen s;
+        struct findings s;
         with_bytes(data, size, t->info_off + 8 + t->name.size - 1, "X", 1, &s);
         if (!strstr(s.codes, "extra-tensor")) {
             printf("# %s: tensor %zu: %s\n", name, i, s.codes);
@@ -89,13 +89,13 @@ static void check_skeletons(void)
     static struct skeleton m;
     for (size_t i = 0; i < GG_LEN(skeletons); i++) {
         const char *name = skeletons[i];
-        struct seen s = { .n = 0 };
+        struct findings s = { .n = 0 };
         struct gguf_file *file;
         size_t size;
         if (!skeleton_open(&m, name))
             abort();
         uint8_t *data = gen_file(&m.g, GGUF_DTYPE_F32, &size);
-        seen_in(data, size, NULL, &s);
+        findings_in(data, size, NULL, &s);
         if (gguf_file_open_memory(&file, data, size, NULL, NULL))
             abort();
         unsigned n_keys = check_keys(data, size, file, name);

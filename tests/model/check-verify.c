@@ -7,7 +7,7 @@
 #include "tests/failalloc.h"
 #include "tests/fix.h"
 #include "tests/hostile/hostile.h"
-#include "tests/model/seen.h"
+#include "tests/model/findings.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -31,11 +31,11 @@ static int has_no_place(const char *codes)
 static void check_fixtures(void)
 {
     for (const struct fix_model *x = fix_models; x->name; x++) {
-        struct seen s = { .n = 0 };
+        struct findings s = { .n = 0 };
         struct fix fx;
         fix_init(&fx);
         x->make(&fx);
-        ok(seen_in(fx.data, fx.size, NULL, &s) == GGUF_OK &&
+        ok(findings_in(fx.data, fx.size, NULL, &s) == GGUF_OK &&
                !strcmp(s.codes, x->codes) && !s.n_outside &&
                (!s.n || s.offset != GGUF_NO_OFFSET || has_no_place(s.codes)),
            "%s: %s: %s", x->name, s.codes, s.last);
@@ -60,11 +60,11 @@ static void check_meta(void)
     struct gguf_error err;
     struct gguf_file *f;
     struct gguf_meta *m;
-    struct seen one, two;
+    struct findings one, two;
     unsigned bad = 0, n = 0;
     for (const struct fix_model *x = fix_models; x->name; x++, n++) {
         struct fix fx;
-        one = two = (struct seen){ .n = 0 };
+        one = two = (struct findings){ .n = 0 };
         fix_init(&fx);
         x->make(&fx);
         if (gguf_file_open_memory(&f, fx.data, fx.size, NULL, NULL) ||
@@ -72,8 +72,8 @@ static void check_meta(void)
             gguf_meta_copy_file(m, f, NULL))
             exit(99);
         int same =
-            gguf_file_verify(f, NULL, seen_note, &one, &err) == GGUF_OK &&
-            gguf_file_verify_meta(f, m, NULL, seen_note, &two, &err) ==
+            gguf_file_verify(f, NULL, findings_note, &one, &err) == GGUF_OK &&
+            gguf_file_verify_meta(f, m, NULL, findings_note, &two, &err) ==
                 GGUF_OK &&
             !memcmp(&one, &two, sizeof one);
         if (!same)
@@ -81,9 +81,9 @@ static void check_meta(void)
                    two.codes, two.last);
         bad += !same;
         gguf_meta_remove(m, "general.architecture");
-        two = (struct seen){ .n = 0 };
+        two = (struct findings){ .n = 0 };
         bool later = gguf_meta_find(m, "split.no"); /* needs none */
-        bad += gguf_file_verify_meta(f, m, NULL, seen_note, &two, &err) !=
+        bad += gguf_file_verify_meta(f, m, NULL, findings_note, &two, &err) !=
                    GGUF_OK ||
                !strstr(two.codes, "no-architecture") != later;
         gguf_meta_destroy(m);
@@ -97,7 +97,7 @@ static void check_meta(void)
     if (gguf_file_open_memory(&f, fx.data, fx.size, NULL, NULL) ||
         gguf_meta_create(&m, NULL, NULL))
         exit(99);
-    ok(gguf_file_verify_meta(f, m, &payload, seen_note, &two, &err) ==
+    ok(gguf_file_verify_meta(f, m, &payload, findings_note, &two, &err) ==
            GGUF_E_INVALID,
        "%s", err.message);
     gguf_meta_destroy(m);
@@ -108,10 +108,10 @@ static void check_meta(void)
 /* Names are compared with those that are known. */
 static void check_near(void)
 {
-    struct seen s = { .n = 0 };
+    struct findings s = { .n = 0 };
     struct fix fx;
     make(&fx, "model-pre-unknown");
-    ok(seen_in(fx.data, fx.size, NULL, &s) == GGUF_OK && s.n == 1 &&
+    ok(findings_in(fx.data, fx.size, NULL, &s) == GGUF_OK && s.n == 1 &&
            strstr(s.last, "'lama-bpe'") &&
            strstr(s.last, "like it are 'llama-bpe' and '"),
        "%s", s.last);
@@ -132,10 +132,10 @@ static void check_places(void)
         { "model-matrix-type", "\x13\0\0\0\0\0\0\0blk.0.ffn_up.weight", 27 },
     };
     for (size_t i = 0; i < GG_LEN(rows); i++) {
-        struct seen s = { .n = 0, .stop_at = 1 };
+        struct findings s = { .n = 0, .stop_at = 1 };
         struct fix fx;
         make(&fx, rows[i].name);
-        ok(seen_in(fx.data, fx.size, NULL, &s) == GGUF_E_CANCELLED &&
+        ok(findings_in(fx.data, fx.size, NULL, &s) == GGUF_E_CANCELLED &&
                s.offset + rows[i].size <= fx.size &&
                !memcmp(fx.data + s.offset, rows[i].bytes, rows[i].size),
            "%s: byte %" PRIu64 ": %s", rows[i].name, s.offset, s.last);
@@ -153,9 +153,9 @@ static void check_nomem(void)
         unsigned n = 0, bad = 0;
         make(&fx, names[i]);
         for (;; n++) {
-            struct seen s = { .n = 0 };
+            struct findings s = { .n = 0 };
             p.allocator = failalloc_init(&fa, n);
-            enum gguf_status st = seen_in(fx.data, fx.size, &p, &s);
+            enum gguf_status st = findings_in(fx.data, fx.size, &p, &s);
             if (fa.calls <= n)
                 break;
             bad += st != GGUF_E_NOMEM || fa.live != 0;
@@ -216,7 +216,7 @@ static void check_large(void)
 {
     enum { N = 400000 };
     for (unsigned same = 0; same <= N; same += N) {
-        struct seen s = { .n = 0 };
+        struct findings s = { .n = 0 };
         struct counted c = { 0, 0 };
         struct gguf_allocator a =
             GGUF_ALLOCATOR_INIT(counted_alloc, counted_free, &c);
@@ -226,27 +226,27 @@ static void check_large(void)
         large_vocab(&fx, N, same);
         const double most = SCRATCH_SANITIZED ? 10 : 1; /* s */
         double t = scratch_cpu_time();
-        enum gguf_status st = seen_in(fx.data, fx.size, &p, &s);
+        enum gguf_status st = findings_in(fx.data, fx.size, &p, &s);
         t = scratch_cpu_time() - t;
         ok(st == GGUF_OK && c.live == 0 && t < most && c.peak < 64 << 20 &&
                (strstr(s.codes, "duplicate-token") != NULL) == (same > 0) &&
                strstr(s.codes, "unknown-merge"),
            "%u tokens and merges: %.0f ms, %.1f MiB: %s", N, t * 1e3,
            (double)c.peak / (1 << 20), s.codes);
-        struct seen q = { .n = 0 };
+        struct findings q = { .n = 0 };
         p.quick = 1;
         t = scratch_cpu_time();
-        st = seen_in(fx.data, fx.size, &p, &q);
+        st = findings_in(fx.data, fx.size, &p, &q);
         ok(st == GGUF_OK && !strstr(q.codes, "duplicate-token"),
            "quick: %.0f ms: %s", (scratch_cpu_time() - t) * 1e3, q.codes);
         fix_fini(&fx);
     }
     struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
-    struct seen s = { .n = 0 };
+    struct findings s = { .n = 0 };
     struct fix fx;
     make(&fx, "model-spm");
     p.quick = p.payload = 1;
-    ok(seen_in(fx.data, fx.size, &p, &s) == GGUF_E_INVALID,
+    ok(findings_in(fx.data, fx.size, &p, &s) == GGUF_E_INVALID,
        "quick and payload exclude each other");
     fix_fini(&fx);
 }
@@ -256,11 +256,11 @@ static void check_large(void)
 /* What keeps path from being opened is code; NULL: there is nothing. */
 static void check_gap(const char *path, const char *code)
 {
-    struct seen s = { .n = 0 };
+    struct findings s = { .n = 0 };
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     struct gguf_error err;
     enum gguf_status st =
-        gguf_path_verify(path, NULL, NULL, seen_note, &s, &err);
+        gguf_path_verify(path, NULL, NULL, findings_note, &s, &err);
     if (!code) {
         ok(st == GGUF_E_NOTFOUND && !s.n, "%s", err.message);
         return;
@@ -273,7 +273,7 @@ static void check_gap(const char *path, const char *code)
     do {
         p.allocator = failalloc_init(&fa, n++);
         s.n = 0;
-        st = gguf_path_verify(path, &p, NULL, seen_note, &s, &err);
+        st = gguf_path_verify(path, &p, NULL, findings_note, &s, &err);
         leaks += fa.live != 0;
     } while (st == GGUF_E_NOMEM && !s.n);
     ok(st == GGUF_OK && s.n == 1 && fa.calls < n && !leaks,
@@ -288,7 +288,7 @@ static void check_set(void)
     struct gguf_split_plan *plan;
     struct gguf_file *file;
     struct gguf_error err;
-    struct seen s = { .n = 0 }, alone = { .n = 0 }, broken = { .n = 0 };
+    struct findings s = { .n = 0 }, alone = { .n = 0 }, broken = { .n = 0 };
     struct fix fx;
     if (!mkdtemp(dir)) {
         ok(0, "a folder for the test");
@@ -311,7 +311,7 @@ static void check_set(void)
     gguf_split_plan_destroy(plan);
     gguf_split_close(set);
     ok(gguf_split_open(&set, prefix, NULL, &err) == GGUF_OK &&
-           gguf_split_verify(set, NULL, seen_note, &s, &err) == GGUF_OK &&
+           gguf_split_verify(set, NULL, findings_note, &s, &err) == GGUF_OK &&
            !strcmp(s.codes, "missing-tensor") &&
            !strcmp(s.name, "blk.1.attn_v.weight"),
        "a set of %zu: %s: %s", gguf_split_n_files(set), s.codes, s.last);
@@ -320,11 +320,12 @@ static void check_set(void)
     snprintf(second, sizeof second, "%s", gguf_split_path(set, 1));
     gguf_split_close(set);
     ok(gguf_file_open(&file, first, NULL, &err) == GGUF_OK &&
-           gguf_file_verify(file, NULL, seen_note, &alone, &err) == GGUF_OK &&
+           gguf_file_verify(file, NULL, findings_note, &alone, &err) ==
+               GGUF_OK &&
            !strcmp(alone.codes, "shard"),
        "one shard: %s", alone.last);
     unlink(second);
-    ok(gguf_file_verify(file, NULL, seen_note, &broken, &err) == GGUF_OK &&
+    ok(gguf_file_verify(file, NULL, findings_note, &broken, &err) == GGUF_OK &&
            !strcmp(broken.codes, "broken-set shard") && broken.n_error == 1,
        "the other is gone: %s", broken.codes);
     gguf_file_close(file);
@@ -350,7 +351,7 @@ static void check_bad(const char *path, const struct fixture *x)
         { GGUF_E_DUPLICATE, "duplicate" },
     };
     const char *code = "?";
-    struct seen s = { .n = 0 };
+    struct findings s = { .n = 0 };
     struct gguf_error err;
     struct fix f;
     fix_init(&f);
@@ -362,7 +363,8 @@ static void check_bad(const char *path, const struct fixture *x)
     for (size_t i = 0; i < GG_LEN(codes); i++)
         if (codes[i].status == x->status)
             code = codes[i].code;
-    ok(gguf_path_verify(path, NULL, NULL, seen_note, &s, &err) == GGUF_OK &&
+    ok(gguf_path_verify(path, NULL, NULL, findings_note, &s, &err) ==
+               GGUF_OK &&
            s.n_error == 1 && s.n_no_file == 1 && !strcmp(s.codes, code) &&
            s.offset == f.mark,
        "%s: %s: %s", x->name, s.codes, s.last);
@@ -373,7 +375,7 @@ static void check_paths(void)
 {
     char dir[] = "/tmp/check-verify-XXXXXX", path[64];
     struct gguf_error err;
-    struct seen s = { .n = 0 }, stop = { .stop_at = 1 };
+    struct findings s = { .n = 0 }, stop = { .stop_at = 1 };
     if (!mkdtemp(dir))
         exit(99);
     snprintf(path, sizeof path, "%s/x.gguf", dir);
@@ -381,11 +383,11 @@ static void check_paths(void)
         check_bad(path, x);
     for (const struct fixture *x = fix_bad_tensor; x->name; x++)
         check_bad(path, x);
-    ok(gguf_path_verify(path, NULL, NULL, seen_note, &stop, &err) ==
+    ok(gguf_path_verify(path, NULL, NULL, findings_note, &stop, &err) ==
            GGUF_E_CANCELLED,
        "stopped: %s", err.message);
     unlink(path);
-    ok(gguf_path_verify(path, NULL, NULL, seen_note, &s, &err) ==
+    ok(gguf_path_verify(path, NULL, NULL, findings_note, &s, &err) ==
                GGUF_E_NOTFOUND &&
            !s.n,
        "%s", err.message);
@@ -396,7 +398,8 @@ static void check_paths(void)
     if (!out || fwrite(f.data, 1, f.size, out) != f.size || fclose(out))
         exit(99);
     fix_fini(&f);
-    ok(gguf_path_verify(path, NULL, NULL, seen_note, &s, &err) == GGUF_OK &&
+    ok(gguf_path_verify(path, NULL, NULL, findings_note, &s, &err) ==
+               GGUF_OK &&
            !s.n_no_file && !strcmp(s.codes, fix_models->codes),
        "one that opens: %s", s.codes);
     unlink(path);
@@ -408,7 +411,7 @@ static void check_paths(void)
 /* What the table asks for, of files that open: those that cannot be loaded
  * have an error, those with "yes" a warning, those that load no error. */
 static int agrees(const char *name, const char *model, const char *warn,
-                  const struct seen *s)
+                  const struct findings *s)
 {
     /* no architecture, or one that is not known: no more can be said */
     static const char *const vague[] = {
@@ -446,14 +449,14 @@ static void check_hostile(void)
             strcmp(col[3], "tensor-shape"))
             continue;
         struct gguf_check_params q = GGUF_CHECK_PARAMS_INIT;
-        struct seen s = { .n = 0 };
+        struct findings s = { .n = 0 };
         struct gguf_file *file;
         struct gguf_error err;
         q.quick = 1; /* what gguf-info says without being asked */
         snprintf(path, sizeof path, "%s/%s", dir, col[0]);
         enum gguf_status st = gguf_file_open(&file, path, NULL, &err);
         if (st == GGUF_OK)
-            st = gguf_file_verify(file, &q, seen_note, &s, &err);
+            st = gguf_file_verify(file, &q, findings_note, &s, &err);
         ok(st == GGUF_OK && !s.n_outside && agrees(col[0], col[6], col[7], &s),
            "%s: model %s, warning %s: %s", col[0], col[6], col[7], s.codes);
         gguf_file_close(file);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* seen.c - findings as tests look at them */
+/* findings.c - findings as tests look at them */
 #include "config.h"
-#include "tests/model/seen.h"
+#include "tests/model/findings.h"
 #include "gguf/file.h"
 
 #include <stdio.h>
 #include <string.h>
 
-int seen_note(void *user, const struct gguf_finding *f)
+int findings_note(void *user, const struct gguf_finding *f)
 {
-    struct seen *s = user;
+    struct findings *s = user;
     size_t n = strlen(s->codes);
     snprintf(s->codes + n, sizeof s->codes - n, "%s%s", n ? " " : "", f->code);
     snprintf(s->last, sizeof s->last, "%s", f->message);
@@ -23,15 +23,15 @@ int seen_note(void *user, const struct gguf_finding *f)
     return ++s->n == s->stop_at;
 }
 
-enum gguf_status seen_in(const void *p, size_t n,
-                         const struct gguf_check_params *params,
-                         struct seen *s)
+enum gguf_status findings_in(const void *p, size_t n,
+                             const struct gguf_check_params *params,
+                             struct findings *s)
 {
     struct gguf_file *f;
     struct gguf_error err;
     enum gguf_status st = gguf_file_open_memory(&f, p, n, NULL, &err);
     if (st == GGUF_OK)
-        st = gguf_file_verify(f, params, seen_note, s, &err);
+        st = gguf_file_verify(f, params, findings_note, s, &err);
     if (st != GGUF_OK)
         printf("# %s\n", err.message);
     gguf_file_close(f);

@@ -5,7 +5,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/ref.h"
-#include "tests/model/refds4.h"
+#include "tests/family/refds4.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
 

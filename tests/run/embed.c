@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* embed.c - models and batches for tests of vectors of sequences */
 #include "config.h"
-#include "tests/model/embed.h"
+#include "tests/run/embed.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* refds4.h - DeepSeek-V4 in double precision, written from its definition: all
  * tokens at once, blocks by number, no memory
  */
-#ifndef TESTS_MODEL_REFDS4_H
-#define TESTS_MODEL_REFDS4_H
+#ifndef TESTS_FAMILY_REFDS4_H
+#define TESTS_FAMILY_REFDS4_H
 
 #include "tests/model/gen.h"
 

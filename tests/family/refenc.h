@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* refenc.h - encoders and decoders in double precision, written from the
  * papers */
-#ifndef TESTS_MODEL_REFENC_H
-#define TESTS_MODEL_REFENC_H
+#ifndef TESTS_FAMILY_REFENC_H
+#define TESTS_FAMILY_REFENC_H
 
 #include "tests/model/gen.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* refds4_model.c - models of DeepSeek-V4: their keys and tensors */
 #include "config.h"
-#include "tests/model/refds4.h"
+#include "tests/family/refds4.h"
 
 #include <stdio.h>
 #include <stdlib.h>

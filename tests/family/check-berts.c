@@ -5,7 +5,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/ref.h"
-#include "tests/model/refbert.h"
+#include "tests/family/refbert.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
 

@@ -4,7 +4,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "model/build.h"
-#include "tests/model/refenc.h"
+#include "tests/family/refenc.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
 

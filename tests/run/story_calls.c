@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* told.c - what calls make of tales */
+/* story_calls.c - what calls make of tales */
 #include "config.h"
-#include "tests/model/told.h"
+#include "tests/run/story_calls.h"
 
 #include "base/compiler.h"
-#include "tests/model/kept.h"
+#include "tests/run/story_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- tales ---- */
 
-int32_t told_next(const struct story_tale *t)
+int32_t tale_next(const struct story_tale *t)
 {
     int32_t next = 0;
     for (int i = 0; i < t->n; i++)
@@ -26,17 +26,17 @@ static void refresh(struct story_tale *t)
         t->plain = t->exact = true;
 }
 
-void told_forget(struct story_tale *t)
+void tale_forget(struct story_tale *t)
 {
     t->n = t->n_text = 0;
     refresh(t);
 }
 
-void told_remove(struct story_tale *t, int32_t begin, int32_t end)
+void tale_remove(struct story_tale *t, int32_t begin, int32_t end)
 {
     int n = 0;
     for (int i = 0; i < t->n; i++) {
-        if (told_between(t->t[i].pos, begin, end))
+        if (tale_between(t->t[i].pos, begin, end))
             continue;
         if (n < i) /* what stays saw what goes */
             t->plain = t->exact = false;
@@ -46,15 +46,15 @@ void told_remove(struct story_tale *t, int32_t begin, int32_t end)
     refresh(t);
 }
 
-void told_copy(const struct story *s, const struct story_tale *from,
+void tale_copy(const struct story *s, const struct story_tale *from,
                struct story_tale *to, int32_t begin, int32_t end)
 {
     int n = 0, last = -1;
     if (from == to)
         return;
-    told_remove(to, begin, end);
+    tale_remove(to, begin, end);
     for (int i = 0; i < from->n; i++)
-        if (told_between(from->t[i].pos, begin, end)) {
+        if (tale_between(from->t[i].pos, begin, end)) {
             n++;
             last = i;
         }
@@ -64,7 +64,7 @@ void told_copy(const struct story *s, const struct story_tale *from,
     to->plain = begins && from->plain;
     to->exact = begins && from->exact;
     for (int i = 0; i <= last; i++)
-        if (told_between(from->t[i].pos, begin, end))
+        if (tale_between(from->t[i].pos, begin, end))
             to->t[to->n++] = from->t[i];
     if (!s->encodes)
         return;
@@ -72,24 +72,24 @@ void told_copy(const struct story *s, const struct story_tale *from,
     memcpy(to->text, from->text, sizeof to->text);
 }
 
-bool told_fits(const struct story *s, const struct story_tale *from,
+bool tale_fits(const struct story *s, const struct story_tale *from,
                const struct story_tale *to, int32_t begin, int32_t end)
 {
     int n = 0;
     for (int i = 0; i < from->n; i++)
-        n += told_between(from->t[i].pos, begin, end);
+        n += tale_between(from->t[i].pos, begin, end);
     for (int i = 0; i < to->n; i++)
-        n += !told_between(to->t[i].pos, begin, end);
+        n += !tale_between(to->t[i].pos, begin, end);
     return from == to || n <= s->m->most;
 }
 
-void told_move(struct story_tale *t, int32_t begin, int32_t end, int32_t delta,
+void tale_move(struct story_tale *t, int32_t begin, int32_t end, int32_t delta,
                int32_t divisor, bool absolute)
 {
     bool all = true, any = false;
     for (int i = 0; i < t->n; i++) {
         const int32_t pos = t->t[i].pos;
-        const bool in = told_between(pos, begin, end);
+        const bool in = tale_between(pos, begin, end);
         if (in)
             t->t[i].pos = pos / divisor + delta;
         all = all && in;
@@ -105,7 +105,7 @@ void told_move(struct story_tale *t, int32_t begin, int32_t end, int32_t delta,
 
 enum { V = 128, ROWS = STORY_BATCH };
 
-struct told_batch {
+struct call_batch {
     struct gguf_batch b;
     gguf_token tok[ROWS];
     int32_t pos[ROWS], seq[ROWS * STORY_SEQS];
@@ -154,13 +154,13 @@ static bool make_room(struct story *s, uint32_t q)
 }
 
 /* Tokens for some sequences, one after the other, or for them together. */
-static bool make_batch(struct story *s, struct told_batch *x)
+static bool make_batch(struct story *s, struct call_batch *x)
 {
     const bool together = story_rnd(4) == 0,
                placed = story_rnd(3) == 0 && !s->m->close;
     uint32_t some[STORY_SEQS];
     int n_some = 0, at = 0;
-    *x = (struct told_batch){ .b = GGUF_BATCH_INIT };
+    *x = (struct call_batch){ .b = GGUF_BATCH_INIT };
     for (uint32_t q = 0; q < STORY_SEQS; q++)
         if (story_rnd(2))
             some[n_some++] = q;
@@ -172,7 +172,7 @@ static bool make_batch(struct story *s, struct told_batch *x)
     for (int k = 0; k < (together ? 1 : n_some); k++) {
         /* wide products have 4 tokens and more */
         const int n = (together || n_some == 1 ? 4 : 1) + story_rnd(10);
-        int32_t next = told_next(&s->tale[some[k]]);
+        int32_t next = tale_next(&s->tale[some[k]]);
         for (int i = 0; i < n + (k == 0 ? 4 : 0); i++, x->b.n++) {
             x->tok[x->b.n] = story_rnd(s->n_vocab);
             next += placed && story_rnd(4) == 0 ? story_rnd(5) : 0;
@@ -211,7 +211,7 @@ static bool near(struct story *s, const float *a, const float *b)
     return d < (s->m->apart > 0 ? s->m->apart : 1e-9);
 }
 
-static bool check_line(struct story *s, const struct told_batch *x, size_t i,
+static bool check_line(struct story *s, const struct call_batch *x, size_t i,
                        const double *logits)
 {
     float y[V];
@@ -227,7 +227,7 @@ static bool check_line(struct story *s, const struct told_batch *x, size_t i,
     return true;
 }
 
-static bool check_kinds(struct story *s, const struct told_batch *x)
+static bool check_kinds(struct story *s, const struct call_batch *x)
 {
     for (size_t i = 0; i < x->b.n; i++)
         for (int kind = 1; kind < s->m->n_kinds; kind++, s->n_kinds++)
@@ -244,7 +244,7 @@ static bool check_kinds(struct story *s, const struct told_batch *x)
 }
 
 /* Tales grow. */
-static bool tell_all(struct story *s, struct told_batch *x)
+static bool tell_all(struct story *s, struct call_batch *x)
 {
     double logits[V];
     for (uint32_t q = 0; q < STORY_SEQS; q++)
@@ -252,7 +252,7 @@ static bool tell_all(struct story *s, struct told_batch *x)
     for (size_t i = 0; i < x->b.n; i++)
         for (int k = x->at[i]; k < x->at[i + 1]; k++, s->n_tok++) {
             struct story_tale *t = &s->tale[x->seq[k]];
-            const int32_t pos = x->b.pos ? x->pos[i] : told_next(t);
+            const int32_t pos = x->b.pos ? x->pos[i] : tale_next(t);
             const struct line_token *of = tell(s, t, x->tok[i], pos, logits);
             t->t[t->n++] = (struct story_token){ x->tok[i], pos, of };
             if (s->lined && k == x->at[i] && !check_line(s, x, i, logits))
@@ -262,7 +262,7 @@ static bool tell_all(struct story *s, struct told_batch *x)
 }
 
 /* All of a tale at once, and its last tokens as they were given. */
-static bool check_scratch(struct story *s, const struct told_batch *x,
+static bool check_scratch(struct story *s, const struct call_batch *x,
                           uint32_t q)
 {
     static float all[STORY_MOST * V];
@@ -309,7 +309,7 @@ static bool check_scratch(struct story *s, const struct told_batch *x,
 /* A session that took over a sequence before goes on with its tokens of the
  * batch as session i did: with the same digits, unless cells were shared or
  * fewer than 4 at once are computed by another way. */
-static bool check_lent(struct story *s, const struct told_batch *x, uint32_t q,
+static bool check_lent(struct story *s, const struct call_batch *x, uint32_t q,
                        int i, uint32_t to)
 {
     static float all[ROWS * V];
@@ -351,14 +351,14 @@ static bool check_lent(struct story *s, const struct told_batch *x, uint32_t q,
     return true;
 }
 
-bool told_decode(struct story *s)
+bool tale_decode(struct story *s)
 {
-    static struct told_batch x;
+    static struct call_batch x;
     const uint32_t q0 = (uint32_t)story_rnd(STORY_SEQS);
     const int kind = story_rnd(s->m->n_kinds);
     bool lent;
     if (!make_batch(s, &x) ||
-        !kept_lend(s, q0, kind, (q0 + 1) % STORY_SEQS, &lent))
+        !state_lend(s, q0, kind, (q0 + 1) % STORY_SEQS, &lent))
         return false;
     for (int i = 0; i < s->m->n_kinds; i++)
         if (!run_logits(&s->run[i], &x.b, x.out[i]))

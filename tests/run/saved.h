@@ -2,8 +2,8 @@
 /* saved.h - what the tests of saved states share: sessions with two texts in
  * them, of which each token follows from its number, and their states as bytes
  */
-#ifndef TESTS_MODEL_SAVED_H
-#define TESTS_MODEL_SAVED_H
+#ifndef TESTS_RUN_SAVED_H
+#define TESTS_RUN_SAVED_H
 
 #include "tests/family/variant.h"
 

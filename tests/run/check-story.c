@@ -19,7 +19,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/model/story.h"
+#include "tests/run/story.h"
 #include "tests/tap.h"
 
 #define STREAMS                                                               \

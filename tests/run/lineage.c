@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lineage.c - tokens in double precision, one by one */
 #include "config.h"
-#include "tests/model/lineage.h"
+#include "tests/run/lineage.h"
 
 #include "tests/model/ref.h"
 

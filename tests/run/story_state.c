@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* kept.c - states that are saved in the middle of a story, and restored */
+/* story_state.c - states that are saved within a story, and restored */
 #include "config.h"
-#include "tests/model/kept.h"
+#include "tests/run/story_state.h"
 
 #include "base/compiler.h"
-#include "tests/model/told.h"
+#include "tests/run/story_calls.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-void kept_free(struct story *s)
+void state_free(struct story *s)
 {
     for (int k = 0; k < STORY_STATES; k++)
         for (int i = 0; i < STORY_KINDS; i++)
@@ -60,7 +60,7 @@ static bool is_same(struct story *s, int i, uint32_t seq,
     return good;
 }
 
-bool kept_save(struct story *s)
+bool state_save(struct story *s)
 {
     struct story_state *k = &s->state[story_rnd(STORY_STATES)];
     uint32_t seq = (uint32_t)story_rnd(STORY_SEQS);
@@ -85,7 +85,7 @@ enum answer { TAKES, MAY_REFUSE, REFUSES };
 /* May windows have lost tokens of a tale? */
 static bool has_passed(const struct story *s, const struct story_tale *t)
 {
-    const int32_t first = told_next(t) - s->m->window + 1;
+    const int32_t first = tale_next(t) - s->m->window + 1;
     for (int i = 0; i < t->n; i++)
         if (!s->lined || t->t[i].pos < first)
             return true;
@@ -165,7 +165,7 @@ static void tell(struct story *s, const struct story_state *k, uint32_t seq,
     }
 }
 
-bool kept_restore(struct story *s)
+bool state_restore(struct story *s)
 {
     const struct story_state *k = NULL;
     const int first = story_rnd(STORY_STATES);
@@ -173,7 +173,7 @@ bool kept_restore(struct story *s)
         if (s->state[(first + i) % STORY_STATES].of[0].p)
             k = &s->state[(first + i) % STORY_STATES];
     if (!k)
-        return kept_save(s);
+        return state_save(s);
     const bool wrong = story_rnd(10) == 0;
     const uint32_t seq =
         k->all != wrong ? GGUF_ALL_SEQUENCES : (uint32_t)story_rnd(STORY_SEQS);
@@ -188,7 +188,7 @@ bool kept_restore(struct story *s)
     return true;
 }
 
-bool kept_lend(struct story *s, uint32_t q, int i, uint32_t to, bool *taken)
+bool state_lend(struct story *s, uint32_t q, int i, uint32_t to, bool *taken)
 {
     struct story_bytes b = { NULL, 0 };
     struct run *r = &s->scratch;

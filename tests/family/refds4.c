@@ -5,7 +5,7 @@
  * is used but the generator's weights.
  */
 #include "config.h"
-#include "tests/model/refds4.h"
+#include "tests/family/refds4.h"
 #include "tests/model/ref.h"
 
 #include <math.h>

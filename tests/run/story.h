@@ -9,11 +9,11 @@
  * the distances that they have now: then a session that is told all of it at
  * once must give the same. And all sessions must give the same always.
  */
-#ifndef TESTS_MODEL_STORY_H
-#define TESTS_MODEL_STORY_H
+#ifndef TESTS_RUN_STORY_H
+#define TESTS_RUN_STORY_H
 
 #include "tests/graph/island.h"
-#include "tests/model/lineage.h"
+#include "tests/run/lineage.h"
 #include "tests/model/run.h"
 
 enum { STORY_SEQS = 4, STORY_MOST = 256, STORY_KINDS = 3, STORY_BATCH = 64 };

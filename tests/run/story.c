@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* story.c - random calls on sessions, and what must come of them */
 #include "config.h"
-#include "tests/model/story.h"
+#include "tests/run/story.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
 #include "model/arch.h"
-#include "tests/model/kept.h"
+#include "tests/run/story_state.h"
 #include "tests/family/skeleton.h"
-#include "tests/model/told.h"
+#include "tests/run/story_calls.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -146,7 +146,7 @@ void story_close(struct story *s)
     run_close(&s->scratch);
     if (s->lined)
         line_fini(&s->line);
-    kept_free(s);
+    state_free(s);
     free(s->file);
 }
 
@@ -183,10 +183,10 @@ static bool may_refuse(const struct story *s, const struct call *c)
     const struct story_tale *t = &s->tale[c->seq];
     int in = 0, left = 0;
     for (int i = 0; i < t->n; i++)
-        in += told_between(t->t[i].pos, c->begin, c->end);
+        in += tale_between(t->t[i].pos, c->begin, c->end);
     if (c->op == COPY && s->tale[c->to].n)
         for (int i = 0; i < s->tale[c->to].n; i++)
-            left += !told_between(s->tale[c->to].t[i].pos, c->begin, c->end);
+            left += !tale_between(s->tale[c->to].t[i].pos, c->begin, c->end);
     const bool windows = !s->m->kind[0].full_windows;
     if (c->op == COPY && windows && s->tale[c->to].n)
         return true;
@@ -236,21 +236,21 @@ static bool check_counts(struct story *s, const char *after)
             if (gguf_session_n_tokens(s->run[i].session, q) !=
                     (uint32_t)s->tale[q].n ||
                 gguf_session_next_pos(s->run[i].session, q) !=
-                    told_next(&s->tale[q]))
+                    tale_next(&s->tale[q]))
                 return story_fault(s,
                                    "%s after %s: sequence %u has %u tokens, "
                                    "next %d, must be %d, %d",
                                    s->m->kind[i].name, after, q,
                                    gguf_session_n_tokens(s->run[i].session, q),
                                    gguf_session_next_pos(s->run[i].session, q),
-                                   s->tale[q].n, told_next(&s->tale[q]));
+                                   s->tale[q].n, tale_next(&s->tale[q]));
     return true;
 }
 
 /* Some of the positions that a tale has, or those from one on, or all. */
 static void choose_range(const struct story_tale *t, struct call *c)
 {
-    const int last = told_next(t), kind = story_rnd(8);
+    const int last = tale_next(t), kind = story_rnd(8);
     c->begin = 0;
     c->end = -1;
     if (kind == 0 || !last)
@@ -274,12 +274,12 @@ static bool change(struct story *s, struct call *c)
     c->name = names[c->op];
     choose_range(t, c);
     c->by = 1;
-    if (c->op == COPY && !told_fits(s, t, &s->tale[c->to], c->begin, c->end))
+    if (c->op == COPY && !tale_fits(s, t, &s->tale[c->to], c->begin, c->end))
         return true; /* streams are full, and a pool may not be */
     if (c->op == SHIFT) {
         int least = 1 << 30;
         for (int i = 0; i < t->n; i++)
-            if (told_between(t->t[i].pos, c->begin, c->end))
+            if (tale_between(t->t[i].pos, c->begin, c->end))
                 least = GG_MIN(least, t->t[i].pos);
         c->by = story_rnd(40) - (least < 1 << 30 ? story_rnd(least + 1) : 0);
     } else if (c->op == DIVIDE) {
@@ -290,16 +290,16 @@ static bool change(struct story *s, struct call *c)
     if (!done)
         return true;
     switch (c->op) {
-    case REMOVE: told_remove(t, c->begin, c->end); break;
-    case COPY: told_copy(s, t, &s->tale[c->to], c->begin, c->end); break;
+    case REMOVE: tale_remove(t, c->begin, c->end); break;
+    case COPY: tale_copy(s, t, &s->tale[c->to], c->begin, c->end); break;
     case KEEP:
     case CLEAR:
         for (uint32_t q = 0; q < STORY_SEQS; q++)
             if (c->op == CLEAR || q != c->seq)
-                told_forget(&s->tale[q]);
+                tale_forget(&s->tale[q]);
         break;
     default:
-        told_move(t, c->begin, c->end, c->op == SHIFT ? c->by : 0,
+        tale_move(t, c->begin, c->end, c->op == SHIFT ? c->by : 0,
                   c->op == DIVIDE ? c->by : 1, s->m->absolute);
     }
     return check_counts(s, c->name);
@@ -312,11 +312,11 @@ bool story_go_on(struct story *s)
     s->n_calls++;
     const int kind = story_rnd(100);
     if (kind < 50)
-        return told_decode(s);
+        return tale_decode(s);
     if (kind < 56)
-        return kept_save(s);
+        return state_save(s);
     if (kind < 64)
-        return kept_restore(s) && check_counts(s, "restore");
+        return state_restore(s) && check_counts(s, "restore");
     c.op = kind < 76   ? REMOVE
            : kind < 86 ? COPY
            : kind < 88 ? KEEP

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/model/embed.h"
+#include "tests/run/embed.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
 

@@ -4,8 +4,8 @@
  * 2502.07972), jina-embeddings-v3 (arXiv 2409.10173), NeoBERT (arXiv
  * 2502.19587), EuroBERT (arXiv 2503.05500); and decoders that are made alike
  */
-#ifndef TESTS_MODEL_REFBERT_H
-#define TESTS_MODEL_REFBERT_H
+#ifndef TESTS_FAMILY_REFBERT_H
+#define TESTS_FAMILY_REFBERT_H
 
 #include "tests/model/gen.h"
 

@@ -6,8 +6,8 @@
  * whose tokens came, moved and went in any order is known from the definition,
  * without any memory. Of llama, whose even layers may see a window.
  */
-#ifndef TESTS_MODEL_LINEAGE_H
-#define TESTS_MODEL_LINEAGE_H
+#ifndef TESTS_RUN_LINEAGE_H
+#define TESTS_RUN_LINEAGE_H
 
 #include "tests/model/gen.h"
 

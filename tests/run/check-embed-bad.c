@@ -3,7 +3,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/model/embed.h"
+#include "tests/run/embed.h"
 #include "tests/model/run.h"
 #include "tests/family/skeleton.h"
 #include "tests/tap.h"

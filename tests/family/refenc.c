@@ -5,7 +5,7 @@
  * is used but the generator's weights.
  */
 #include "config.h"
-#include "tests/model/refenc.h"
+#include "tests/family/refenc.h"
 #include "tests/model/ref.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* embed.h - models and batches for tests of vectors of sequences
  */
-#ifndef TESTS_MODEL_EMBED_H
-#define TESTS_MODEL_EMBED_H
+#ifndef TESTS_RUN_EMBED_H
+#define TESTS_RUN_EMBED_H
 
 #include "tests/model/gen.h"
 
