@@ -19,6 +19,13 @@
 
 #include <stdbool.h>
 
+struct gg_ffn;
+struct gg_ffn_act;
+struct gg_hparams;
+struct gg_mixer;
+struct gg_model_layer;
+struct gg_model_sizes;
+
 /* ---- of everything ---- */
 
 enum gg_model_use { GG_NO, GG_MAY, GG_MUST };
@@ -65,39 +72,7 @@ enum gg_model_order {
         GG_N_ORDERS
 };
 
-/* ---- mixers: how tokens meet ---- */
-
-#define GG_MIXER_LIST(X)                                                      \
-    X(ATTENTION, "")                                                          \
-    X(NONE, "none")                                                           \
-    X(LINEAR, "a matrix")                                                     \
-    X(LATENT, "latent attention")                                             \
-    X(LATENT_EXPANDED, "latent attention, expanded")                          \
-    X(LATENT_NOPE, "latent attention without positions")                      \
-    X(SPARSE, "latent attention with an indexer")                             \
-    X(BLOCKS, "attention to chosen blocks")                                   \
-    X(COMPRESSED, "attention to a window and compressed keys")                \
-    X(MAMBA, "Mamba")                                                         \
-    X(MAMBA_NORM, "Mamba with norms on dt, B, C")                             \
-    X(MAMBA2, "Mamba-2")                                                      \
-    X(PLAMO_MAMBA, "Mamba-2 as in PLaMo 2")                                   \
-    X(ATTENTION_MAMBA2, "attention and Mamba-2 side by side")                 \
-    X(DELTA, "gated delta rule")                                              \
-    X(DELTA_TILED, "gated delta rule, tiled heads")                           \
-    X(KDA, "Kimi's delta rule")                                               \
-    X(SHORTCONV, "short convolution")                                         \
-    X(RWKV6, "RWKV-6")                                                        \
-    X(RWKV6_LINEAR, "RWKV-6 as gated linear attention")                       \
-    X(RWKV7, "RWKV-7")                                                        \
-    X(ENCDEC, "encoder and decoder")                                          \
-    X(ENCODER, "encoder")                                                     \
-    X(TWO_SETS, "attention, other weights for images")
-enum gg_model_mixer {
-#define X(ID, TEXT) GG_MIX_##ID,
-    GG_MIXER_LIST(X)
-#undef X
-        GG_N_MIXERS
-};
+/* ---- mixers ---- */
 
 /* Which layers have the other mixer. */
 #define GG_MIX_RULE_LIST(X)                                                   \
@@ -265,39 +240,6 @@ enum gg_model_gate {
 
 /* ---- the feed-forward part ---- */
 
-#define GG_FFN_LIST(X)                                                        \
-    X(GATED, "")                                                              \
-    X(FUSED, "gate and up in one")                                            \
-    X(HALF, "half of feed_forward_length")                                    \
-    X(PLAIN, "up and down")                                                   \
-    X(EITHER, "up and down, gated or not")                                    \
-    X(SQUARE, "as wide as the model")                                         \
-    X(CHANNEL_MIX, "channel mix")                                             \
-    X(CHANNEL_MIX_R, "channel mix with receptance")                           \
-    X(IN_MIXER, "")                                                           \
-    X(NONE, "none")
-enum gg_ffn {
-#define X(ID, TEXT) GG_FFN_##ID,
-    GG_FFN_LIST(X)
-#undef X
-        GG_N_FFNS
-};
-
-#define GG_ACT_LIST(X)                                                        \
-    X(SILU, "")                                                               \
-    X(GELU, "GELU")                                                           \
-    X(RELU, "ReLU")                                                           \
-    X(RELU_SQR, "squared ReLU")                                               \
-    X(XIELU, "xIELU")                                                         \
-    X(OAI, "clamped SwiGLU")                                                  \
-    X(BY_KEY, "GELU, or by hidden_activation")
-enum gg_model_act {
-#define X(ID, TEXT) GG_ACT_##ID,
-    GG_ACT_LIST(X)
-#undef X
-        GG_N_ACTS
-};
-
 /* Which layers have experts. */
 #define GG_EXPERTS_LIST(X)                                                    \
     X(NONE, "")                                                               \
@@ -405,7 +347,6 @@ struct gg_moe {
     uint8_t router;   /* enum gg_model_router */
     bool gate_maybe;  /* without gates they are up and down */
     uint8_t beside;   /* enum gg_model_beside */
-    bool clamp_first; /* gates are clamped before their activation */
 };
 
 /* ---- ends ---- */
@@ -462,6 +403,18 @@ enum gg_model_rank {
 
 /* ---- the row ---- */
 
+typedef void gg_arch_sizes_fn(const struct gg_hparams *hp,
+                              const struct gg_model_layer *l,
+                              struct gg_model_sizes *z);
+
+/* What one architecture or two do besides at one place: a function, NULL for
+ * all others, and a text for people. */
+#define GG_HOOK(FN)                                                           \
+    struct {                                                                  \
+        FN *fn;                                                               \
+        const char *text;                                                     \
+    }
+
 struct gg_arch {
     const char *name; /* general.architecture, and prefix of its keys */
     bool runs;        /* it can be evaluated */
@@ -475,8 +428,9 @@ struct gg_arch {
     bool first_bare;     /* the first layer may have no mix_norm.pre */
     uint16_t final_norm; /* enum gg_weight, 0: none */
 
-    uint8_t mixer, other; /* enum gg_model_mixer */
-    uint8_t mix_rule;     /* enum gg_model_mix_rule: layers with the other */
+    const struct gg_mixer *mixer; /* NULL: attention over heads */
+    const struct gg_mixer *other; /* of layers that mix_rule names */
+    uint8_t mix_rule; /* enum gg_model_mix_rule: layers with the other */
 
     uint8_t qkv; /* enum gg_model_qkv */
     uint8_t
@@ -496,7 +450,6 @@ struct gg_arch {
     uint8_t scale;    /* enum gg_model_scale: of scores */
     uint8_t scale_at; /* SIZE: layers of a model whose scores are over the
                        * square root of n_embd / n_head */
-    int8_t idx_rope;  /* enum gguf_rope_kind: of an indexer's heads */
     bool idx_shared;  /* layers may share what an indexer chose */
     bool yarn_both;   /* YARN: rope.scaling.yarn_log_multiplier is of both
                        * magnitudes, of positions and of scores */
@@ -510,9 +463,9 @@ struct gg_arch {
     bool no_causal;   /* never causal; else attention.causal says */
     bool no_memory;   /* all of a sequence is computed at once */
 
-    uint8_t ffn;   /* enum gg_ffn */
-    uint8_t act;   /* enum gg_model_act */
-    uint8_t ffn_b; /* enum gg_model_use */
+    const struct gg_ffn *ffn;     /* NULL: gated */
+    const struct gg_ffn_act *act; /* NULL: SiLU */
+    uint8_t ffn_b;                /* enum gg_model_use */
     struct gg_moe moe;
 
     uint8_t embd_scale; /* enum gg_model_embd_scale */
@@ -546,6 +499,9 @@ struct gg_arch {
     uint8_t layer_scale; /* enum gg_model_use: a layer's result is scaled */
     bool nextn;          /* the last layers may draft */
 
+    /* Sizes of shapes that no key says, after all others are known. */
+    GG_HOOK(gg_arch_sizes_fn) layer_sizes;
+
     /* Weights and keys that nothing above says, as NEED, MAYBE, KEY and
      * KEY_MAYBE of need.h, ended by 0; or NULL. */
     const uint16_t *more;
@@ -558,6 +514,10 @@ struct gg_arch {
 /* The row whose name follows that of another, of all families; the first one
  * after NULL, NULL after the last. */
 const struct gg_arch *gg_arch_next(const struct gg_arch *after);
+
+/* What a row points at, or llama's. */
+const struct gg_mixer *gg_arch_mixer(const struct gg_arch *a);
+const struct gg_ffn *gg_arch_ffn(const struct gg_arch *a);
 
 /* By general.architecture, or NULL. */
 const struct gg_arch *gg_arch_find(struct gguf_str name);

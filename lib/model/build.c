@@ -12,75 +12,6 @@
 
 typedef struct gguf_tensor tensor;
 
-/* clang-format off */
-#define KEYS .keeps = GG_KEEPS_KEYS
-#define STATES(OF)                                                            \
-    .keeps = GG_KEEPS_STATES, .states = gg_model_states_##OF
-#define LATENT KEYS, .keys = gg_model_keys_latent
-
-const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
-    [GG_MIX_ATTENTION] = {
-        .mix = gg_model_mix_attention, .out = GG_W_ATTN_OUT, KEYS,
-        .check = gg_model_check_gate },
-    [GG_MIX_TWO_SETS] = {
-        .mix = gg_model_mix_attention, .out = GG_W_ATTN_OUT, KEYS },
-    [GG_MIX_LINEAR] = {
-        .mix = gg_model_mix_linear, .out = GG_W_ATTN_LINEAR },
-    [GG_MIX_LATENT] = {
-        .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
-    [GG_MIX_LATENT_EXPANDED] = {
-        .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
-    [GG_MIX_LATENT_NOPE] = {
-        .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
-    [GG_MIX_SPARSE] = {
-        .mix = gg_model_mix_sparse, .out = GG_W_ATTN_OUT, KEYS,
-        .keys = gg_model_keys_sparse },
-    [GG_MIX_BLOCKS] = {
-        .mix = gg_model_mix_blocks, .out = GG_W_ATTN_OUT, KEYS,
-        .keys = gg_model_keys_blocks },
-    [GG_MIX_COMPRESSED] = {
-        .mix = gg_model_mix_compressed, .out = GG_W_DS4_OUT_B,
-        .keeps = GG_KEEPS_KEYS | GG_KEEPS_COMPRESSED,
-        .keys = gg_model_keys_compressed,
-        .loaded = gg_model_loaded_compressed },
-    [GG_MIX_MAMBA] = {
-        .mix = gg_model_mix_mamba, .out = GG_W_SSM_OUT, STATES(mamba) },
-    [GG_MIX_MAMBA_NORM] = {
-        .mix = gg_model_mix_mamba, .out = GG_W_SSM_OUT, STATES(mamba) },
-    [GG_MIX_MAMBA2] = {
-        .mix = gg_model_mix_mamba2, .out = GG_W_SSM_OUT, STATES(mamba2) },
-    [GG_MIX_PLAMO_MAMBA] = {
-        .mix = gg_model_mix_plamo, .out = GG_W_SSM_OUT, STATES(plamo) },
-    [GG_MIX_ATTENTION_MAMBA2] = {
-        .mix = gg_model_mix_attention_mamba2,
-        .keeps = GG_KEEPS_KEYS | GG_KEEPS_STATES,
-        .states = gg_model_states_mamba2 },
-    [GG_MIX_RWKV6] = {
-        .mix = gg_model_mix_rwkv6, .out = GG_W_TM_OUT, STATES(rwkv),
-        .check = gg_model_check_rwkv },
-    [GG_MIX_RWKV6_LINEAR] = {
-        .mix = gg_model_mix_rwkv6_linear, .out = GG_W_TM_OUT, STATES(rwkv),
-        .check = gg_model_check_rwkv },
-    [GG_MIX_RWKV7] = {
-        .mix = gg_model_mix_rwkv7, .out = GG_W_TM_OUT, STATES(rwkv),
-        .check = gg_model_check_rwkv },
-    [GG_MIX_DELTA] = {
-        .mix = gg_model_mix_delta, .out = GG_W_SSM_OUT, STATES(delta) },
-    [GG_MIX_DELTA_TILED] = {
-        .mix = gg_model_mix_delta, .out = GG_W_SSM_OUT, STATES(delta) },
-    [GG_MIX_KDA] = {
-        .mix = gg_model_mix_kda, .out = GG_W_KDA_OUT, STATES(kda) },
-    [GG_MIX_SHORTCONV] = {
-        .mix = gg_model_mix_shortconv, .out = GG_W_SHORT_OUT,
-        STATES(shortconv), .check = gg_model_check_shortconv,
-        .looks_ahead = true },
-    [GG_MIX_ENCDEC] = {
-        .keeps = GG_KEEPS_KEYS | GG_KEEPS_CROSS,
-        .stack = gg_model_stack_encdec },
-    [GG_MIX_ENCODER] = { .stack = gg_model_stack_encoder, KEYS },
-};
-/* clang-format on */
-
 /* How often all layers are computed, one time after another. */
 static uint32_t n_loops(const struct gguf_model *m)
 {
@@ -198,17 +129,16 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
         GG_TRY(check_latent(m, il, err));
         GG_TRY(check_beside(m, il, err));
         GG_TRY(check_number(m, il, err));
-        const struct gg_model_mixer_fn *mixer = &gg_model_mixers[l->mixer];
-        const bool mixes = l->mixer == GG_MIX_NONE || mixer->mix;
-        if (!m->hp.causal && !mixer->looks_ahead &&
+        const struct gg_mixer *mixer = l->mixer;
+        if (mixer && !m->hp.causal && !mixer->looks_ahead &&
             mixer->keeps & ~(unsigned)GG_KEEPS_KEYS)
             return refuse_key(m, "attention.causal",
                               "it is false, and layers only look back", err);
-        if (mixer->check)
+        if (mixer && mixer->check)
             GG_TRY(mixer->check(m, il, err));
-        if (mixer->stack)
+        if (mixer && mixer->stack)
             continue;
-        if (!mixes || !gg_ffn_builds(m, l))
+        if (!gg_ffn_builds(m, l))
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                 "layer %" PRIu32 " is of a kind that is not "
                                 "evaluated yet",
@@ -221,9 +151,9 @@ enum gguf_status gg_build_check_loaded(const struct gguf_model *m,
                                        struct gguf_error *err)
 {
     for (uint32_t il = 0; il < gg_model_n_run(m) && il < m->hp.n_layer; il++) {
-        const uint8_t mixer = m->hp.layer[il].mixer;
-        if (gg_model_mixers[mixer].loaded)
-            GG_TRY(gg_model_mixers[mixer].loaded(m, il, err));
+        const struct gg_mixer *mixer = m->hp.layer[il].mixer;
+        if (mixer && mixer->loaded)
+            GG_TRY(mixer->loaded(m, il, err));
     }
     return GGUF_OK;
 }
@@ -234,7 +164,7 @@ unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il)
     if (l->drafts || l->reads ||
         (gg_model_encodes_first(m) && il >= m->hp.n_dec_layer))
         return 0;
-    return gg_model_mixers[l->mixer].keeps;
+    return l->mixer ? l->mixer->keeps : 0;
 }
 
 unsigned gg_model_keeps(const struct gguf_model *m)
@@ -247,7 +177,7 @@ unsigned gg_model_keeps(const struct gguf_model *m)
 
 bool gg_model_encodes_first(const struct gguf_model *m)
 {
-    return m->arch->mixer == GG_MIX_ENCDEC;
+    return gg_arch_mixer(m->arch)->keeps & GG_KEEPS_CROSS;
 }
 
 uint32_t gg_model_n_buckets(const struct gguf_model *m)
@@ -267,7 +197,7 @@ bool gg_model_has_axes(const struct gguf_model *m)
 
 bool gg_model_reads_positions(const struct gguf_model *m)
 {
-    return m->arch->mixer == GG_MIX_BLOCKS;
+    return gg_arch_mixer(m->arch)->positions;
 }
 
 bool gg_model_tempers(const struct gguf_model *m)
@@ -286,7 +216,7 @@ void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
                          struct gg_model_key_sizes *n)
 {
     il %= m->hp.n_layer;
-    gg_model_keys_fn *keys = gg_model_mixers[m->hp.layer[il].mixer].keys;
+    gg_mixer_keys_fn *keys = m->hp.layer[il].mixer->keys;
     (keys ? keys : gg_model_keys_heads)(m, il, n);
 }
 
@@ -294,7 +224,7 @@ void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
                            struct gg_model_states *n)
 {
     const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_deep];
-    gg_model_mixers[l->mixer].states(m, l, n);
+    l->mixer->states(m, l, n);
 }
 
 struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
@@ -360,6 +290,13 @@ static unsigned ffn_norm(const struct gg_model_at *at)
                : norms_of(at, &at->arch->ffn_norm).pre;
 }
 
+/* Must the feed-forward part of the last layer read tokens before those whose
+ * outputs are wanted? */
+static bool ffn_shifts(const struct gg_model_layer *l)
+{
+    return l->ffn && l->ffn->shifts;
+}
+
 /* The result y of a part joins the stream x. */
 static tensor *join_part(const struct gg_model_at *at,
                          const struct gg_model_norms *norms, tensor *x,
@@ -390,19 +327,18 @@ static tensor *mixer_input(const struct gg_model_at *at, tensor *x,
 static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
 {
     const struct gg_arch *a = at->arch;
-    const struct gg_model_mixer_fn *mixer = &gg_model_mixers[at->layer->mixer];
-    const bool mixes = at->layer->mixer != GG_MIX_NONE;
+    const struct gg_mixer *mixer = at->layer->mixer;
     const enum gg_model_order order = order_of(at);
     const bool bare =
         a->first_bare && !gg_weight_at(at, (enum gg_weight)a->mix_norm.pre);
     at->in = x;
     *normed =
         bare ? x : gg_model_norm_if(at, norms_of(at, &a->mix_norm).pre, x);
-    tensor *y = mixes ? mixer->mix(at, mixer_input(at, x, *normed)) : NULL;
-    if (gg_model_is_last(at) && !gg_model_ffn_shifts(at->layer)) {
+    tensor *y = mixer ? mixer->mix(at, mixer_input(at, x, *normed)) : NULL;
+    if (gg_model_is_last(at) && !ffn_shifts(at->layer)) {
         if (!at->p->n_out)
             return NULL;
-        y = mixes ? gg_model_wanted(at, y)
+        y = mixer ? gg_model_wanted(at, y)
                   : NULL; /* from here on only those */
         x = at->in = gg_model_wanted(at, x);
         if (order != GG_ORDER_SERIAL)
@@ -410,7 +346,7 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
     }
     if (order == GG_ORDER_PARALLEL_2)
         *normed = gg_model_norm_if(at, ffn_norm(at), x);
-    if (!mixes)
+    if (!mixer)
         return x;
     if (gg_weight_at(at, GG_W_ATTN_SUB_NORM))
         y = gg_model_norm_if(at, GG_W_ATTN_SUB_NORM, y);
@@ -452,14 +388,14 @@ static tensor *build_layer(struct gg_model_at *at, tensor *x)
     const struct gg_arch *a = at->arch;
     tensor *normed;
     x = at->sum = build_mixer(at, x, &normed);
-    if (!x || (!at->layer->moe && at->layer->ffn == GG_FFN_NONE))
+    if (!x || (!at->layer->moe && !at->layer->ffn))
         return x;
     if (order_of(at) == GG_ORDER_SERIAL)
         normed = gg_model_norm_if(at, ffn_norm(at), x);
     tensor *y =
         gg_model_called(at, "ffn_output", gg_model_feed_forward(at, normed));
     x = join_part(at, &a->ffn_norm, x, y);
-    if (gg_model_is_last(at) && gg_model_ffn_shifts(at->layer))
+    if (gg_model_is_last(at) && ffn_shifts(at->layer))
         x = gg_model_wanted(at, x); /* it needed the tokens before them */
     return add_extras(at, halve_stream(at, x));
 }
@@ -529,7 +465,7 @@ tensor *gg_build_pass(const struct gg_model_pass *p)
 {
     const struct gguf_model *m = p->model;
     const struct gg_model_at at = gg_model_at_layer(p, NULL, 0);
-    gg_model_stack_fn *stack = gg_model_mixers[m->arch->mixer].stack;
+    gg_mixer_stack_fn *stack = gg_arch_mixer(m->arch)->stack;
     tensor *x = (stack ? stack : build_layers)(p, build_embeddings(&at));
     if (!p->n_out)
         return NULL;

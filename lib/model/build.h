@@ -11,6 +11,7 @@
 
 #include "gguf/graph.h"
 #include "model/adapter_int.h"
+#include "model/mixer.h"
 
 /* Keys and values of attention. Per layer k and v, [elements of a token,
  * n_cells * streams]; NULL where a layer has none. Layers that see windows may
@@ -136,14 +137,7 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
 enum gguf_status gg_build_check_loaded(const struct gguf_model *m,
                                        struct gguf_error *err);
 
-/* Kinds of memory. */
-enum gg_model_memory_kinds {
-    GG_KEEPS_KEYS = 1,
-    GG_KEEPS_STATES = 2,
-    GG_KEEPS_CROSS = 4, /* what was encoded */
-    GG_KEEPS_COMPRESSED = 8
-};
-/* Which of them a layer has, or all layers together. */
+/* Kinds of memory (enum gg_model_memory_kinds) of a layer, or of all layers. */
 unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il);
 unsigned gg_model_keeps(const struct gguf_model *m);
 

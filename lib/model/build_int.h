@@ -4,6 +4,7 @@
 #define GG_MODEL_BUILD_INT_H
 
 #include "model/build.h"
+#include "model/need.h"
 
 /* What layers of a pass leave for later ones. */
 struct gg_model_across {
@@ -152,65 +153,12 @@ gg_model_streams_fn gg_altup_layers, /* altup.c */
 
 /* ---- mixers ---- */
 
-/* What tokens take from each other, of normed x [n_embd, N] before the matrix
- * that leads back, if there is one for all of it: [.., N]. */
-typedef struct gguf_tensor *gg_model_mix_fn(const struct gg_model_at *at,
-                                            struct gguf_tensor *x);
-/* Elements of a sequence's states in a layer. */
-typedef void gg_model_states_fn(const struct gguf_model *m,
-                                const struct gg_model_layer *l,
-                                struct gg_model_states *n);
-/* Elements of a token's key and value in a layer. */
-typedef void gg_model_keys_fn(const struct gguf_model *m, uint32_t il,
-                              struct gg_model_key_sizes *n);
-typedef enum gguf_status gg_model_mix_check_fn(const struct gguf_model *m,
-                                               uint32_t il,
-                                               struct gguf_error *err);
-/* All layers, of embeddings x [n_embd, N] to states after the last norm
- * [n_embd, n_out], NULL if n_out is 0. */
-typedef struct gguf_tensor *gg_model_stack_fn(const struct gg_model_pass *p,
-                                              struct gguf_tensor *x);
-struct gg_model_mixer_fn {
-    gg_model_mix_fn *mix; /* NULL: not evaluated, or by stack */
-    enum gg_weight out;   /* the matrix that leads back, or GG_W_NONE */
-    unsigned keeps;       /* enum gg_model_memory_kinds */
-    /* with GG_KEEPS_STATES: how large they are */
-    gg_model_states_fn *states;
-    gg_model_keys_fn *keys; /* likewise; NULL: those of heads */
-    /* Is a layer of the file one that it builds, beyond what shapes say? NULL:
-     * it is. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED. */
-    gg_model_mix_check_fn *check;
-    gg_model_mix_check_fn *loaded; /* the same, once weights are loaded */
-    /* instead of all that: layers of its own */
-    gg_model_stack_fn *stack;
-    bool looks_ahead; /* it needs no state where all of a sequence is there */
-};
-extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
-
-gg_model_mix_fn gg_model_mix_attention, gg_model_mix_linear,
-    gg_model_mix_sparse, gg_model_mix_blocks, gg_model_mix_latent,
-    gg_model_mix_mamba, gg_model_mix_mamba2, gg_model_mix_attention_mamba2,
-    gg_model_mix_plamo, gg_model_mix_rwkv6, gg_model_mix_rwkv6_linear,
-    gg_model_mix_rwkv7;
-gg_model_states_fn gg_model_states_mamba, gg_model_states_mamba2,
-    gg_model_states_plamo, gg_model_states_rwkv;
-gg_model_mix_fn gg_model_mix_delta, gg_model_mix_kda, gg_model_mix_shortconv;
-gg_model_states_fn gg_model_states_delta, gg_model_states_kda,
-    gg_model_states_shortconv;
-gg_model_mix_check_fn gg_model_check_shortconv;
-gg_model_keys_fn gg_model_keys_heads, gg_model_keys_latent,
-    gg_model_keys_sparse, gg_model_keys_blocks, gg_model_keys_compressed;
-gg_model_mix_fn gg_model_mix_compressed;
-gg_model_mix_check_fn gg_model_loaded_compressed;
-gg_model_mix_check_fn gg_model_check_gate, gg_model_check_rwkv;
-
 /* Has the file a tensor of that name? It is known before weights are loaded. */
 bool gg_model_has_weight(const struct gguf_model *m, enum gg_weight id,
                          uint32_t il);
 /* "tensor 'x' is missing" */
 enum gguf_status gg_model_lacks_weight(enum gg_weight id, uint32_t il,
                                        struct gguf_error *err);
-gg_model_stack_fn gg_model_stack_encoder, gg_model_stack_encdec;
 
 /* ---- mix_attn.c: what mixers with keys share ---- */
 
@@ -307,17 +255,6 @@ struct gguf_tensor *gg_model_attend_latent(const struct gg_model_at *at,
 
 /* ---- ffn.c, moe.c ---- */
 
-/* An activation, by itself, with a gate, and by itself with numbers of a layer;
- * NULL: there is no such form. */
-struct gg_model_act_fn {
-    struct gguf_tensor *(*alone)(struct gguf_ctx *c, struct gguf_tensor *x);
-    struct gguf_tensor *(*gated)(struct gguf_ctx *c, struct gguf_tensor *gate,
-                                 struct gguf_tensor *up);
-    struct gguf_tensor *(*of_layer)(const struct gg_model_at *at,
-                                    struct gguf_tensor *x);
-};
-extern const struct gg_model_act_fn gg_model_acts[GG_N_ACTS];
-
 /* gate and up together, by the model's activation; with a limit that is not 0,
  * the gate's is at most that, and up as far from 0. */
 struct gguf_tensor *gg_model_activated(const struct gg_model_at *at,
@@ -330,14 +267,10 @@ struct gguf_tensor *gg_model_alone(const struct gg_model_at *at,
 /* The feed-forward part of normed x [n_embd, N]. */
 struct gguf_tensor *gg_model_feed_forward(const struct gg_model_at *at,
                                           struct gguf_tensor *x);
-/* RWKV's, mix_rwkv.c: it mixes each token with the one before. Is a layer's of
- * that kind? */
-struct gguf_tensor *gg_model_channel_mix(const struct gg_model_at *at,
-                                         struct gguf_tensor *x);
-bool gg_model_ffn_shifts(const struct gg_model_layer *layer);
-/* The same with experts. */
+/* Is there a function for the layer's? */
 bool gg_ffn_builds(const struct gguf_model *m,
                    const struct gg_model_layer *layer);
+/* The same with experts. */
 struct gguf_tensor *gg_moe(const struct gg_model_at *at,
                            struct gguf_tensor *x);
 

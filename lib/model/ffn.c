@@ -14,21 +14,19 @@ static tensor *swiglu_oai(struct gguf_ctx *c, tensor *gate, tensor *up)
     return gguf_op_swiglu_oai(c, gate, up, 1.702f, 7);
 }
 
-static tensor *apply_xielu(const struct gg_model_at *at, tensor *x)
-{
-    const struct gg_model_layer *l = at->layer;
-    return gguf_op_xielu(at->c, x, l->xielu_n, l->xielu_p, l->xielu_beta,
-                         l->xielu_eps);
-}
-
-const struct gg_model_act_fn gg_model_acts[GG_N_ACTS] = {
-    [GG_ACT_SILU] = { gguf_op_silu, gguf_op_swiglu, NULL },
-    [GG_ACT_GELU] = { gguf_op_gelu, gguf_op_geglu, NULL },
-    [GG_ACT_RELU] = { gguf_op_relu, gguf_op_reglu, NULL },
-    [GG_ACT_RELU_SQR] = { gguf_op_relu_sqr, NULL, NULL },
-    [GG_ACT_XIELU] = { NULL, NULL, apply_xielu },
-    [GG_ACT_OAI] = { NULL, swiglu_oai, NULL },
-};
+const struct gg_ffn_act gg_ffn_act_silu = { .text = "",
+                                            .alone = gguf_op_silu,
+                                            .gated = gguf_op_swiglu },
+                        gg_ffn_act_gelu = { .text = "GELU",
+                                            .alone = gguf_op_gelu,
+                                            .gated = gguf_op_geglu },
+                        gg_ffn_act_relu = { .text = "ReLU",
+                                            .alone = gguf_op_relu,
+                                            .gated = gguf_op_reglu },
+                        gg_ffn_act_relu_sqr = { .text = "squared ReLU",
+                                                .alone = gguf_op_relu_sqr },
+                        gg_ffn_act_oai = { .text = "clamped SwiGLU",
+                                           .gated = swiglu_oai };
 
 /* What is less is no limit, as in llama.cpp: some layers' is 0. */
 #define LEAST_LIMIT 1e-6f
@@ -36,11 +34,11 @@ const struct gg_model_act_fn gg_model_acts[GG_N_ACTS] = {
 tensor *gg_model_activated(const struct gg_model_at *at, tensor *gate,
                            tensor *up, float limit)
 {
-    const struct gg_model_act_fn *act = &gg_model_acts[at->m->hp.act];
+    const struct gg_ffn_act *act = at->m->hp.act;
     if (!(limit > LEAST_LIMIT))
         return act->gated(at->c, gate, up);
     up = gguf_op_clamp(at->c, up, -limit, limit);
-    if (at->arch->moe.clamp_first)
+    if (act->clamps_first)
         return act->gated(at->c, gguf_op_clamp(at->c, gate, -INFINITY, limit),
                           up);
     gate = gguf_op_clamp(at->c, act->alone(at->c, gate), -INFINITY, limit);
@@ -49,11 +47,11 @@ tensor *gg_model_activated(const struct gg_model_at *at, tensor *gate,
 
 tensor *gg_model_alone(const struct gg_model_at *at, tensor *x)
 {
-    const struct gg_model_act_fn *act = &gg_model_acts[at->m->hp.act];
+    const struct gg_ffn_act *act = at->m->hp.act;
     return act->of_layer ? act->of_layer(at, x) : act->alone(at->c, x);
 }
 
-static bool has_alone(const struct gg_model_act_fn *act)
+static bool has_alone(const struct gg_ffn_act *act)
 {
     return act->alone || act->of_layer;
 }
@@ -92,15 +90,6 @@ static tensor *ffn_gated(const struct gg_model_at *at, tensor *x)
     return gg_model_linear(at, GG_W_FFN_DOWN, sub_norm(at, y));
 }
 
-/* As wide as the model. */
-static tensor *ffn_square(const struct gg_model_at *at, tensor *x)
-{
-    tensor *gate = gg_model_linear(at, GG_W_FFN_GATE_SQUARE, x);
-    tensor *up = gg_model_linear(at, GG_W_FFN_UP_SQUARE, x);
-    return gg_model_linear(at, GG_W_FFN_DOWN_SQUARE,
-                           gg_model_activated(at, gate, up, 0));
-}
-
 /* Activations may be divided by numbers, by which AWQ multiplied the columns of
  * the last matrix (MPT). */
 static tensor *ffn_plain(const struct gg_model_at *at, tensor *x)
@@ -128,37 +117,37 @@ static tensor *ffn_fused(const struct gg_model_at *at, tensor *x)
         gg_model_activated(at, half[0], half[1], at->layer->clamp_shexp));
 }
 
-bool gg_model_ffn_shifts(const struct gg_model_layer *l)
-{
-    return l->ffn == GG_FFN_CHANNEL_MIX || l->ffn == GG_FFN_CHANNEL_MIX_R;
-}
+static const uint16_t w_gated[] = { GG_NEED(FFN_GATE), GG_NEED(FFN_UP),
+                                    GG_NEED(FFN_DOWN), 0 },
+                      w_plain[] = { GG_NEED(FFN_UP), GG_NEED(FFN_DOWN), 0 };
 
-typedef tensor *ffn_fn(const struct gg_model_at *at, tensor *x);
-static ffn_fn *const ffns[GG_N_FFNS] = {
-    [GG_FFN_GATED] = ffn_gated,
-    [GG_FFN_FUSED] = ffn_fused,
-    [GG_FFN_HALF] = ffn_gated,
-    [GG_FFN_SQUARE] = ffn_square,
-    [GG_FFN_PLAIN] = ffn_plain,
-    [GG_FFN_CHANNEL_MIX] = gg_model_channel_mix,
-    [GG_FFN_CHANNEL_MIX_R] = gg_model_channel_mix,
-};
+const struct gg_ffn gg_ffn_gated = { .text = "",
+                                     .weights = w_gated,
+                                     .build = ffn_gated },
+                    gg_ffn_fused = { .text = "gate and up in one",
+                                     .weights = w_plain,
+                                     .build = ffn_fused,
+                                     .twofold = true },
+                    gg_ffn_plain = { .text = "up and down",
+                                     .weights = w_plain,
+                                     .build = ffn_plain,
+                                     .ungated = true };
 
 bool gg_ffn_builds(const struct gguf_model *m, const struct gg_model_layer *l)
 {
-    const struct gg_model_act_fn *act = &gg_model_acts[m->hp.act];
+    const struct gg_ffn_act *act = m->hp.act;
     if (l->moe && !(m->arch->moe.plain ? has_alone(act) : act->gated != NULL))
         return false;
-    if (l->ffn == GG_FFN_NONE)
+    if (!l->ffn)
         return true;
-    return ffns[l->ffn] &&
-           (l->ffn == GG_FFN_PLAIN ? has_alone(act) : act->gated != NULL);
+    return l->ffn->build &&
+           (l->ffn->ungated ? has_alone(act) : act->gated != NULL);
 }
 
 /* Experts and a dense part beside them, which reads x. */
 static tensor *add_dense(const struct gg_model_at *at, tensor *x)
 {
-    tensor *y = ffns[at->layer->ffn](at, x);
+    tensor *y = at->layer->ffn->build(at, x);
     tensor *z = gg_moe(at, gg_model_norm_if(at, GG_W_PRE_NORM_2, at->sum));
     return gguf_op_add(at->c, gg_model_norm_if(at, GG_W_POST_NORM_1, y),
                        gg_model_norm_if(at, GG_W_POST_NORM_2, z));
@@ -168,13 +157,13 @@ tensor *gg_model_feed_forward(const struct gg_model_at *at, tensor *x)
 {
     const bool on_input = at->arch->order == GG_ORDER_BESIDE;
     if (!at->layer->moe || on_input)
-        return ffns[at->layer->ffn](at, x);
+        return at->layer->ffn->build(at, x);
     if (at->arch->moe.beside == GG_BESIDE_NORMED)
         return add_dense(at, x);
     tensor *y = gg_moe(at, x);
     if (at->arch->moe.beside == GG_BESIDE_NOTHING ||
         !gg_weight_at(at, GG_W_FFN_UP))
         return y;
-    y = gguf_op_add(at->c, ffns[at->arch->ffn](at, x), y);
+    y = gguf_op_add(at->c, gg_arch_ffn(at->arch)->build(at, x), y);
     return gguf_op_scale(at->c, y, 0.70710678118654752f);
 }

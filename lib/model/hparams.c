@@ -436,16 +436,17 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
         return GGUF_OK; /* reported */
     GG_TRY(load_layers(&r));
     GG_TRY(gg_hparams_check_windows(&r));
-    GG_TRY(gg_hparams_check_latent(&r));
+    GG_TRY(gg_hparams_fill_latent(&r));
     GG_TRY(gg_hparams_check_heads(&r));
     GG_TRY(gg_hparams_check_shared(&r));
     GG_TRY(gg_hparams_check_wkv(&r));
     GG_TRY(gg_hparams_check_rope(&r));
-    GG_TRY(gg_hparams_check_parts(&r));
+    GG_TRY(gg_hparams_check_indexer(&r));
     gg_hparams_fill_magnitude(&r);
     GG_TRY(gg_hparams_check_positions(&r));
     GG_TRY(gg_hparams_check_window_rope(&r));
-    GG_TRY(gg_hparams_check_compress(&r));
+    if (gg_arch_mixer(arch)->check_hparams)
+        GG_TRY(gg_arch_mixer(arch)->check_hparams(&r));
     gg_hparams_fill_scales(&r);
     gg_hparams_fill_layers(&r);
     return GGUF_OK;

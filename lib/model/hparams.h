@@ -52,9 +52,9 @@ struct gg_model_layer {
     GG_HP_IN_LAYER_##WHERE(GG_HP_C_##KIND, FIELD)
     GG_HPARAM_LIST(X)
 #undef X
-    uint8_t mixer; /* enum gg_model_mixer */
-    uint8_t ffn;   /* enum gg_ffn: of a dense part; GG_FFN_NONE */
-    bool moe;      /* it has experts instead */
+    const struct gg_mixer *mixer; /* NULL: none */
+    const struct gg_ffn *ffn;     /* dense feed-forward part; NULL: none */
+    bool moe;                     /* it has experts instead */
     bool drafts;   /* it is of the last, which are not evaluated */
     bool ropes;    /* positions turn its queries and keys */
     bool indexes;  /* it chooses which keys are attended to */
@@ -79,9 +79,9 @@ struct gg_hparams {
 
     /* What follows from them. */
     uint32_t n_vocab;
-    uint8_t act;           /* enum gg_model_act: of feed-forward parts */
-    float eps;             /* of the norms that the architecture has */
-    struct gguf_rope rope; /* of layers that see everything */
+    const struct gg_ffn_act *act; /* of feed-forward parts */
+    float eps;                    /* of the norms that the architecture has */
+    struct gguf_rope rope;        /* of layers that see everything */
     struct gguf_rope rope_window; /* of the others */
     bool window_factors;          /* frequency factors count there, too */
     bool has_windows;             /* some layers may see a window only */

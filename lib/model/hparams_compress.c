@@ -96,8 +96,6 @@ static enum gguf_status check_groups(struct gg_hparams_reader *r)
 enum gguf_status gg_hparams_check_compress(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
-    if (r->arch->mixer != GG_MIX_COMPRESSED)
-        return GGUF_OK;
     GG_TRY(read_ratios(r));
     GG_TRY(check_numbers(r));
     GG_TRY(check_groups(r));

@@ -49,12 +49,9 @@ enum gguf_status gg_hparams_check_positions(struct gg_hparams_reader *r);
 
 /* hparams_latent.c: of latent attention, before its heads, after its positions,
  * and YaRN's magnitude. */
-enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r);
-enum gguf_status gg_hparams_check_parts(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_fill_latent(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r);
 void gg_hparams_fill_magnitude(struct gg_hparams_reader *r);
-
-/* hparams_compress.c: of compressed keys, after all about positions. */
-enum gguf_status gg_hparams_check_compress(struct gg_hparams_reader *r);
 
 /* Scales whose keys are missing. */
 void gg_hparams_fill_scales(struct gg_hparams_reader *r);

@@ -6,12 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static bool is_latent(const struct gg_arch *a)
-{
-    return a->mixer == GG_MIX_LATENT || a->mixer == GG_MIX_LATENT_EXPANDED ||
-           a->mixer == GG_MIX_LATENT_NOPE || a->mixer == GG_MIX_SPARSE;
-}
-
 /* Models whose queries take one step, whatever the key says: DeepSeek-V2-Lite
  * (27 layers, 26 in files without the first), and one of 48 layers with 128256
  * tokens (GigaChat 3). They are told by their size and by what they have. */
@@ -42,23 +36,20 @@ static enum gguf_status both_widths(struct gg_hparams_reader *r)
                                                           : GG_HP_dim_k_mla);
 }
 
-enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r)
+enum gguf_status gg_hparams_fill_latent(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
     if (r->arch->moe.gating == GG_GATING_SIZE && !hp->expert_gating)
         hp->expert_gating =
             is_flash(hp) ? GG_GATING_SIGMOID : GG_GATING_SOFTMAX;
-    if (!is_latent(r->arch))
-        return GGUF_OK;
     if (is_lite(r))
         hp->rank_q = 0;
     return both_widths(r);
 }
 
 /* Positions turn the first elements of an indexer's heads, as many as of
- * others. The first layer has an indexer; one that chooses blocks has a head
- * for each of keys. */
-static enum gguf_status check_indexer(struct gg_hparams_reader *r)
+ * others. The first layer has an indexer. */
+enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
     const bool opens = gg_finding_opens(r->report);
@@ -67,23 +58,17 @@ static enum gguf_status check_indexer(struct gg_hparams_reader *r)
             r, gg_hparams_find(r, GG_HP_idx_types), GG_CHECK_KEY_VALUE,
             GGUF_E_HPARAM, "%s: the first layer has none to share", r->key);
     if (hp->dim_idx && hp->n_rot > hp->dim_idx)
-        GG_TRY(
-            gg_hparams_bad(r, GG_HP_dim_idx, hp->dim_idx, hp->n_rot, 1 << 16));
-    for (uint32_t il = hp->n_dense; il < hp->n_layer && hp->n_idx; il++) {
-        const uint32_t n = hp->layer[il].n_head_kv;
-        if (r->arch->mixer == GG_MIX_BLOCKS && hp->n_idx != n)
-            return gg_hparams_bad(r, GG_HP_n_idx, hp->n_idx, n, n);
-    }
+        return gg_hparams_bad(r, GG_HP_dim_idx, hp->dim_idx, hp->n_rot,
+                              1 << 16);
     return GGUF_OK;
 }
 
 /* A key has a part that positions turn, which all heads share, and one that is
  * a head's own. */
-enum gguf_status gg_hparams_check_parts(struct gg_hparams_reader *r)
+enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
-    GG_TRY(check_indexer(r));
-    if (!is_latent(r->arch) || !hp->dim_k || hp->n_rot < hp->dim_k)
+    if (!hp->dim_k || hp->n_rot < hp->dim_k)
         return GGUF_OK;
     return gg_hparams_bad(r, GG_HP_n_rot, hp->n_rot, 2,
                           hp->dim_k > 2 ? hp->dim_k - 1 : 2);

@@ -77,52 +77,53 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
 /* ---- states ---- */
 
 /* Heads of a state space are of equal size, and so are groups of them. */
-enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r)
+static enum gguf_status check_groups_of_states(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
     const uint32_t inner = hp->ssm_inner, n = hp->ssm_dt, g = hp->ssm_groups;
-    if (r->needs.key[GG_HP_ssm_groups] != GG_MUST || !inner || !n ||
-        !hp->has[GG_HP_ssm_groups])
-        return GGUF_OK;
-    if (r->arch->other == GG_MIX_PLAMO_MAMBA && g) /* it has no groups */
-        return gg_hparams_bad(r, GG_HP_ssm_groups, g, 0, 0);
-    if (r->arch->other == GG_MIX_PLAMO_MAMBA && inner % n)
-        return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_ssm_dt),
-                                GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s is %" PRIu32
-                                ", must divide inner_size %" PRIu32,
-                                r->key, n, inner);
-    if (r->arch->other == GG_MIX_PLAMO_MAMBA)
-        return GGUF_OK;
     if (!g || g > n)
         return gg_hparams_bad(r, GG_HP_ssm_groups, g, 1, n);
-    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_ssm_dt);
-    const bool delta =
-        r->arch->other == GG_MIX_DELTA || r->arch->other == GG_MIX_DELTA_TILED;
-    if (inner % n == 0 && n % g == 0 && delta && hp->ssm_state &&
-        inner / n != hp->ssm_state)
-        return gg_hparams_bad(r, GG_HP_ssm_state, hp->ssm_state, inner / n,
-                              inner / n);
     if (inner % n == 0 && n % g == 0)
         return GGUF_OK;
-    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                            "%s is %" PRIu32
-                            ", must divide inner_size %" PRIu32
-                            " and be a multiple of group_count %" PRIu32,
-                            r->key, n, inner, g);
+    return gg_hparams_fault(
+        r, gg_hparams_find(r, GG_HP_ssm_dt), GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+        "%s is %" PRIu32 ", must divide inner_size %" PRIu32
+        " and be a multiple of group_count %" PRIu32,
+        r->key, n, inner, g);
 }
 
-/* RWKV's heads make up the width, and in each layer as many of them share keys
- * and values; a token is shifted in the mixer, and in a channel mix. */
+enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const struct gg_mixer *mixer = r->arch->other;
+    if (r->needs.key[GG_HP_ssm_groups] != GG_MUST || !hp->ssm_inner ||
+        !hp->ssm_dt || !hp->has[GG_HP_ssm_groups])
+        return GGUF_OK;
+    return mixer && mixer->check_states ? mixer->check_states(r)
+                                        : check_groups_of_states(r);
+}
+
+/* A head's state is square: as wide as its values. */
+enum gguf_status gg_hparams_check_delta(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const uint32_t inner = hp->ssm_inner, n = hp->ssm_dt, g = hp->ssm_groups;
+    GG_TRY(check_groups_of_states(r));
+    if (!g || g > n || inner % n || n % g || !hp->ssm_state ||
+        inner / n == hp->ssm_state)
+        return GGUF_OK;
+    return gg_hparams_bad(r, GG_HP_ssm_state, hp->ssm_state, inner / n,
+                          inner / n);
+}
+
+/* RWKV's heads make up the width; a token is shifted in the mixer, and in a
+ * channel mix. */
 enum gguf_status gg_hparams_check_wkv(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
-    const enum gg_ffn ffn = (enum gg_ffn)r->arch->ffn;
-    const uint32_t n_shift =
-        ffn == GG_FFN_CHANNEL_MIX || ffn == GG_FFN_CHANNEL_MIX_R ? 2 : 1;
+    const uint32_t n_shift = gg_arch_ffn(r->arch)->shifts ? 2 : 1;
     if (!hp->has[GG_HP_wkv_head])
         return GGUF_OK;
-    const uint32_t n_head = hp->n_embd / hp->wkv_head;
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_wkv_head);
     if (hp->n_embd % hp->wkv_head)
         return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
@@ -130,17 +131,7 @@ enum gguf_status gg_hparams_check_wkv(struct gg_hparams_reader *r)
                                 "embedding_length %" PRIu32,
                                 r->key, hp->wkv_head, hp->n_embd);
     if (hp->has[GG_HP_n_shift] && hp->n_shift != n_shift)
-        GG_TRY(
-            gg_hparams_bad(r, GG_HP_n_shift, hp->n_shift, n_shift, n_shift));
-    kv = gg_hparams_find(r, GG_HP_n_head_kv);
-    for (uint32_t i = 0; i < hp->n_layer; i++) {
-        const uint32_t n = hp->layer[i].n_head_kv;
-        if (r->arch->mixer == GG_MIX_RWKV6_LINEAR && n && n_head % n)
-            return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                    "%s is %" PRIu32 ", must divide %" PRIu32
-                                    " heads of wkv.head_size",
-                                    r->key, n, n_head);
-    }
+        return gg_hparams_bad(r, GG_HP_n_shift, hp->n_shift, n_shift, n_shift);
     return GGUF_OK;
 }
 
@@ -159,7 +150,8 @@ enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r)
 enum gguf_status gg_hparams_check_decoder(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
-    if (r->arch->mixer == GG_MIX_ENCDEC && !hp->has[GG_HP_n_dec_layer])
+    if (gg_arch_mixer(r->arch)->keeps & GG_KEEPS_CROSS &&
+        !hp->has[GG_HP_n_dec_layer])
         hp->n_dec_layer = hp->n_layer;
     if (hp->has[GG_HP_dec_start] && hp->n_vocab &&
         hp->dec_start >= hp->n_vocab)

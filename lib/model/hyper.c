@@ -86,7 +86,7 @@ static tensor *wanted_streams(const struct gg_model_at *at, tensor *h)
 static tensor *build_layer(const struct gg_model_at *at, tensor *h)
 {
     const struct gg_arch *a = at->arch;
-    const struct gg_model_mixer_fn *mixer = &gg_model_mixers[at->layer->mixer];
+    const struct gg_mixer *mixer = at->layer->mixer;
     tensor *all = stream_coefficients(at, &at_mixer, h);
     tensor *x =
         gg_model_norm_if(at, a->mix_norm.pre, merge_streams(at, h, all));

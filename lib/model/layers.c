@@ -12,8 +12,8 @@
 
 bool gg_arch_mixes(const struct gg_arch *a)
 {
-    return a->mix_rule != GG_MIX_RULE_ALL || a->ffn == GG_FFN_NONE ||
-           (a->mixer >= GG_MIX_MAMBA && a->mixer <= GG_MIX_RWKV7);
+    return a->mix_rule != GG_MIX_RULE_ALL || gg_arch_ffn(a)->absent ||
+           gg_arch_mixer(a)->keeps & GG_KEEPS_STATES;
 }
 
 /* Quantile 0.95 of a normal distribution: one gate of twenty counts (Gemma 3n's
@@ -24,32 +24,33 @@ bool gg_arch_mixes(const struct gg_arch *a)
 /* ---- which mixer ---- */
 
 /* Layers that draft are made like those that attend to everything. */
-static uint8_t mixer_of(const struct gg_arch *a, const struct gg_hparams *hp,
-                        uint32_t il)
+static const struct gg_mixer *
+mixer_of(const struct gg_arch *a, const struct gg_hparams *hp, uint32_t il)
 {
     const struct gg_model_layer *l = &hp->layer[il];
+    const struct gg_mixer *own = gg_arch_mixer(a);
     const uint32_t step = hp->has[GG_HP_attn_interval] ? hp->attn_interval : 4;
     switch ((enum gg_model_mix_rule)a->mix_rule) {
     case GG_MIX_RULE_ALL: break;
-    case GG_MIX_RULE_NO_KV: return l->n_head_kv ? a->mixer : a->other;
+    case GG_MIX_RULE_NO_KV: return l->n_head_kv ? own : a->other;
     case GG_MIX_RULE_NO_KV_NO_FF:
         if (l->n_ff)
-            return GG_MIX_NONE;
-        return l->n_head_kv ? a->mixer : a->other;
+            return NULL;
+        return l->n_head_kv ? own : a->other;
     case GG_MIX_RULE_NO_HEADS:
         if (!l->n_head)
-            return GG_MIX_NONE;
-        return l->n_head_kv ? a->mixer : a->other;
+            return NULL;
+        return l->n_head_kv ? own : a->other;
     case GG_MIX_RULE_INTERVAL:
         if (l->drafts)
-            return a->mixer;
+            return own;
         if (hp->has[GG_HP_recurrent])
-            return l->recurrent ? a->other : a->mixer;
-        return (il + 1) % step == 0 ? a->mixer : a->other;
-    case GG_MIX_RULE_LEADING: return il < hp->n_dense ? a->other : a->mixer;
+            return l->recurrent ? a->other : own;
+        return (il + 1) % step == 0 ? own : a->other;
+    case GG_MIX_RULE_LEADING: return il < hp->n_dense ? a->other : own;
     case GG_N_MIX_RULES: break;
     }
-    return a->mixer;
+    return own;
 }
 
 /* ---- which feed-forward part ---- */
@@ -82,22 +83,6 @@ static bool has_experts(const struct gg_hparams_reader *r, uint32_t il)
     return false;
 }
 
-/* A gate of its own, a gate in ffn_up, which has twice as many rows then, or
- * none. */
-static uint8_t ffn_by_weights(const struct gg_hparams_reader *r, uint32_t il)
-{
-    char name[GG_WEIGHT_NAME];
-    size_t i;
-    if (gg_source_find(r->src, gg_weight_name(GG_W_FFN_GATE, il, name), NULL))
-        return GG_FFN_GATED;
-    if (!gg_source_find(r->src, gg_weight_name(GG_W_FFN_UP, il, name), &i))
-        return GG_FFN_PLAIN;
-    return gg_source_tensor(r->src, i).info->ne[1] ==
-                   2 * (int64_t)r->hp->layer[il].n_ff
-               ? GG_FFN_FUSED
-               : GG_FFN_PLAIN;
-}
-
 /* ---- where positions turn ---- */
 
 static bool layer_ropes(const struct gg_arch *a, const struct gg_hparams *hp,
@@ -124,28 +109,6 @@ static bool layer_ropes(const struct gg_arch *a, const struct gg_hparams *hp,
     return true;
 }
 
-/* ---- activations ---- */
-
-/* Names as converters write them (ModernBERT's hidden_activation); what is not
- * there, or is not known, is GELU. */
-static uint8_t act_of(const struct gg_arch *a, const struct gg_hparams *hp)
-{
-    static const struct {
-        const char *name;
-        uint8_t act;
-    } names[] = { { "silu", GG_ACT_SILU },
-                  { "swish", GG_ACT_SILU },
-                  { "swiglu", GG_ACT_SILU },
-                  { "relu", GG_ACT_RELU },
-                  { "reglu", GG_ACT_RELU } };
-    if (a->act != GG_ACT_BY_KEY)
-        return a->act;
-    for (size_t i = 0; i < GG_LEN(names); i++)
-        if (gg_str_eqz(hp->activation, names[i].name))
-            return names[i].act;
-    return GG_ACT_GELU;
-}
-
 /* ---- which have an indexer ---- */
 
 /* Those that attention.indexer.types names. Without the key all; but of GLM
@@ -153,7 +116,7 @@ static uint8_t act_of(const struct gg_arch *a, const struct gg_hparams *hp)
 static bool layer_indexes(const struct gg_arch *a, const struct gg_hparams *hp,
                           uint32_t il)
 {
-    if (a->mixer != GG_MIX_SPARSE)
+    if (!gg_arch_mixer(a)->indexes)
         return false;
     if (hp->has[GG_HP_idx_types])
         return hp->layer[il].idx_types != 0;
@@ -166,7 +129,10 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
 {
     const struct gg_arch *a = r->arch;
     struct gg_hparams *hp = r->hp;
-    hp->act = act_of(a, hp);
+    const struct gg_ffn *ffn = gg_arch_ffn(a);
+    hp->act = a->act ? a->act : &gg_ffn_act_silu;
+    if (hp->act->of_model)
+        hp->act = hp->act->of_model(hp);
     if (!hp->has[GG_HP_n_per_layer])
         hp->n_per_layer = a->per_layer;
     hp->eps = a->norm == GG_NORM_LAYER ||
@@ -184,11 +150,11 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
                      !(a->temper == GG_TEMPER_STILL && l->ropes);
         if (!hp->has[GG_HP_sparse_above])
             l->sparse_above = il < a->sparse ? SPARSE_ABOVE : -INFINITY;
-        l->ffn = a->ffn == GG_FFN_EITHER ? ffn_by_weights(r, il) : a->ffn;
+        l->ffn = ffn->of_layer ? ffn->of_layer(r, il) : ffn;
         if ((l->moe && a->order != GG_ORDER_BESIDE &&
              a->moe.beside != GG_BESIDE_NORMED) ||
-            (gg_arch_mixes(a) && !l->n_ff))
-            l->ffn = GG_FFN_NONE;
+            (gg_arch_mixes(a) && !l->n_ff) || ffn->absent)
+            l->ffn = NULL;
     }
     for (uint32_t il = hp->n_layer; il < hp->n_deep; il++)
         hp->layer[il] = hp->layer[hp->n_layer - 1];
@@ -286,39 +252,35 @@ static void recurrent_sizes(const struct gg_hparams *hp,
     /* those of the first layer are dummies, of the rank of another */
     z->vres = l == hp->layer ? z->any : known_or_nan(hp->rank_vres);
     z->gate = known_or_nan(hp->rank_gate);
-    z->lerps = l->mixer == GG_MIX_RWKV7 ? z->any : 5;
+    z->lerps = 5;
     z->wkv_v = z->embd;
-    if (l->mixer == GG_MIX_RWKV6_LINEAR && l->n_head_kv)
-        z->wkv_v = fmin(z->embd, l->n_head_kv * z->wkv);
     z->lconv = known_or_nan(hp->n_lconv);
 }
 
 void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
                       const struct gg_model_layer *l, struct gg_model_sizes *z)
 {
-    /* gemma3n's files have no keys for these */
-    const bool altup = a->order == GG_ORDER_ALTUP;
-    const bool up_2 =
-        (a->ffn == GG_FFN_EITHER ? l->ffn : a->ffn) == GG_FFN_FUSED;
+    const struct gg_ffn *ffn = l->ffn ? l->ffn : gg_arch_ffn(a);
     z->any = NAN;
     z->embd = known_or_nan(hp->n_embd);
     z->vocab = known_or_nan(hp->n_vocab);
     z->ctx = known_or_nan(hp->n_ctx_train);
-    z->ff = known_or_nan(l->n_ff) / (a->ffn == GG_FFN_HALF ? 2 : 1);
-    z->up = z->ff * (up_2 ? 2 : 1);
+    z->ff = known_or_nan(l->n_ff);
+    z->up = z->ff * (ffn->twofold ? 2 : 1);
     head_sizes(hp, a, l, z);
     expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff, z);
     recurrent_sizes(hp, l, z);
-    /* nor PLaMo 2's for its rank of time steps */
-    if (l->mixer == GG_MIX_PLAMO_MAMBA)
-        z->rank_q = fmax(64, floor(z->embd / 16));
     z->per_layer = known_or_nan(hp->n_per_layer);
     z->n_layer = known_or_nan(hp->n_layer);
-    z->streams = altup ? 4 : known_or_nan(hp->n_streams);
+    z->streams = known_or_nan(hp->n_streams);
     z->types = known_or_nan(hp->n_types);
     z->ratio = known_or_nan(l->ratio);
     z->wide = l->ratio == GG_RATIO_NEAR ? 2 : 1;
     z->dense_2 =
         known_or_nan(hp->dense_2_out ? hp->dense_2_out : hp->n_embd_out);
     z->dense_3 = known_or_nan(hp->dense_3_in);
+    if (l->mixer && l->mixer->layer_sizes)
+        l->mixer->layer_sizes(hp, l, z);
+    if (a->layer_sizes.fn)
+        a->layer_sizes.fn(hp, l, z);
 }

@@ -300,9 +300,9 @@ tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
     return gg_model_attend_heads(at, x, at->p->keys.mask[at->layer->sight]);
 }
 
-/* Attention with one matrix only, which leads back (DeciLM). */
-tensor *gg_model_mix_linear(const struct gg_model_at *at, tensor *x)
-{
-    (void)at;
-    return x;
-}
+const struct gg_mixer gg_mixer_attention = { .text = "",
+                                             .heads = true,
+                                             .mix = gg_model_mix_attention,
+                                             .out = GG_W_ATTN_OUT,
+                                             .keeps = GG_KEEPS_KEYS,
+                                             .check = gg_model_check_gate };

@@ -36,8 +36,8 @@ static bool is_near(const struct gg_model_layer *l)
 
 /* ---- sizes, and what must hold ---- */
 
-void gg_model_keys_compressed(const struct gguf_model *m, uint32_t il,
-                              struct gg_model_key_sizes *n)
+static void sizes_of_keys(const struct gguf_model *m, uint32_t il,
+                          struct gg_model_key_sizes *n)
 {
     const struct gg_model_layer *l = &m->hp.layer[il];
     n->k = l->dim_k;
@@ -72,9 +72,8 @@ static uint64_t byte_of(const struct gguf_model *m, const tensor *t, int64_t i)
 
 /* The output's first matrix has the rows of all groups; a table names experts
  * that there are. */
-enum gguf_status gg_model_loaded_compressed(const struct gguf_model *m,
-                                            uint32_t il,
-                                            struct gguf_error *err)
+static enum gguf_status check_loaded(const struct gguf_model *m, uint32_t il,
+                                     struct gguf_error *err)
 {
     const struct gg_hparams *hp = &m->hp;
     const tensor *out = m->layer[il].w[GG_W_DS4_OUT_A];
@@ -298,7 +297,7 @@ static tensor *project_groups(const struct gg_model_at *at, tensor *x)
     return gguf_op_reshape_2d(c, x, rank * n, n_tok);
 }
 
-tensor *gg_model_mix_compressed(const struct gg_model_at *at, tensor *x)
+static tensor *attend_compressed(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass *p = at->p;
@@ -327,3 +326,57 @@ tensor *gg_model_mix_compressed(const struct gg_model_at *at, tensor *x)
     q = gguf_op_reshape_3d(c, q, d, h, n);
     return project_groups(at, rotate_tail(at, q, p->compressed.back));
 }
+
+/* ---- weights ---- */
+
+static const uint16_t w_compressed[] = {
+    GG_NEED(DS4_KV),        GG_NEED(DS4_KV_NORM),
+    GG_NEED(DS4_OUT_A),     GG_NEED(DS4_OUT_B),
+    GG_NEED(HC_ATTN_FN),    GG_NEED(HC_ATTN_BASE),
+    GG_NEED(HC_ATTN_SCALE), GG_NEED(HC_FFN_FN),
+    GG_NEED(HC_FFN_BASE),   GG_NEED(HC_FFN_SCALE),
+    GG_MAYBE(COMP_KV),      GG_MAYBE(COMP_GATE),
+    GG_MAYBE(COMP_APE),     GG_MAYBE(COMP_NORM),
+    GG_MAYBE(IDX_PROJ),     GG_MAYBE(IDX_Q_B),
+    GG_MAYBE(IDX_COMP_KV),  GG_MAYBE(IDX_COMP_GATE),
+    GG_MAYBE(IDX_COMP_APE), GG_MAYBE(IDX_COMP_NORM),
+    GG_MAYBE(ROUTER_HASH),  0
+};
+static const uint16_t w_far[] = { GG_NEED(COMP_KV), GG_NEED(COMP_GATE),
+                                  GG_NEED(COMP_APE), GG_NEED(COMP_NORM), 0 };
+static const uint16_t w_near[] = { GG_NEED(COMP_KV),
+                                   GG_NEED(COMP_GATE),
+                                   GG_NEED(COMP_APE),
+                                   GG_NEED(COMP_NORM),
+                                   GG_NEED(IDX_PROJ),
+                                   GG_NEED(IDX_Q_B),
+                                   GG_NEED(IDX_COMP_KV),
+                                   GG_NEED(IDX_COMP_GATE),
+                                   GG_NEED(IDX_COMP_APE),
+                                   GG_NEED(IDX_COMP_NORM),
+                                   0 };
+
+/* Layers with compressed keys have what makes them, and those whose experts
+ * tokens choose by their number a table; the others have a bias for choosing.
+ */
+static void put_weights(struct gg_model_needs *n,
+                        const struct gg_model_layer *l)
+{
+    if (l->ratio)
+        gg_need_put(n, is_near(l) ? w_near : w_far);
+    gg_need_set(n, l->hashes ? GG_W_ROUTER_HASH : GG_W_ROUTER_SELECT_B,
+                GG_MUST);
+}
+
+const struct gg_mixer gg_mixer_compressed = {
+    .text = "attention to a window and compressed keys",
+    .weights = w_compressed,
+    .layer_weights = put_weights,
+    .latent = true,
+    .check_hparams = gg_hparams_check_compress,
+    .mix = attend_compressed,
+    .out = GG_W_DS4_OUT_B,
+    .keeps = GG_KEEPS_KEYS | GG_KEEPS_COMPRESSED,
+    .keys = sizes_of_keys,
+    .loaded = check_loaded,
+};

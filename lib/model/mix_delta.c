@@ -122,7 +122,7 @@ static struct made make_inputs(const struct gg_model_at *at, tensor *x)
 static tensor *in_blocks(const struct gg_model_at *at, tensor *x, int64_t r)
 {
     const struct gg_model_pass *p = at->p;
-    if (!x || r == 1 || at->layer->mixer == GG_MIX_DELTA_TILED)
+    if (!x || r == 1)
         return x;
     const int64_t d = x->ne[0], n = x->ne[1], n_tok = p->n_real * p->n_seq;
     x = gguf_op_reshape_4d(at->c, gguf_op_cont(at->c, x), d, 1, n, n_tok);
@@ -130,7 +130,8 @@ static tensor *in_blocks(const struct gg_model_at *at, tensor *x, int64_t r)
     return gguf_op_reshape_4d(at->c, x, d, r * n, p->n_real, p->n_seq);
 }
 
-tensor *gg_model_mix_delta(const struct gg_model_at *at, tensor *x)
+/* n: how often key heads are repeated before the rule; it tiles the rest. */
+static tensor *mix_delta(const struct gg_model_at *at, tensor *x, int64_t n)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
@@ -144,15 +145,24 @@ tensor *gg_model_mix_delta(const struct gg_model_at *at, tensor *x)
     g = gguf_op_mul(c, gguf_op_softplus(c, g), gg_weight_at(at, GG_W_HEADS_A));
     tensor *beta = gguf_op_sigmoid(c, gg_model_real(at, y.beta, 0, n_v));
     const struct rule r = {
-        .q = in_blocks(at, gg_model_real_heads(at, qkv, 0, d, n_k), n_v / n_k),
-        .k = in_blocks(at, gg_model_real_heads(at, qkv, n_k * d, d, n_k),
-                       n_v / n_k),
+        .q = in_blocks(at, gg_model_real_heads(at, qkv, 0, d, n_k), n),
+        .k = in_blocks(at, gg_model_real_heads(at, qkv, n_k * d, d, n_k), n),
         .v = gg_model_real_heads(at, qkv, 2 * n_k * d, d, n_v),
         .g = head_numbers(at, g, n_v),
         .beta = head_numbers(at, beta, n_v),
     };
     tensor *z = gguf_op_silu(c, gg_model_real(at, y.z, 0, n_v * d));
     return gate_heads(at, GG_W_DELTA_NORM, apply_rule(at, &r), z);
+}
+
+tensor *gg_model_mix_delta(const struct gg_model_at *at, tensor *x)
+{
+    return mix_delta(at, x, at->m->hp.ssm_dt / at->m->hp.ssm_groups);
+}
+
+tensor *gg_model_mix_delta_tiled(const struct gg_model_at *at, tensor *x)
+{
+    return mix_delta(at, x, 1);
 }
 
 /* ---- a gate for each element of a key ---- */

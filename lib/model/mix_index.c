@@ -27,7 +27,7 @@ static tensor *project_heads(const struct gg_model_at *at, enum gg_weight id,
 struct gguf_rope gg_model_index_rope(const struct gg_model_at *at)
 {
     struct gguf_rope rope = at->m->hp.rope;
-    rope.kind = at->arch->idx_rope;
+    rope.kind = at->layer->mixer->idx_rope;
     return rope;
 }
 
@@ -100,6 +100,23 @@ tensor *gg_model_mix_sparse(const struct gg_model_at *at, tensor *x)
     if (at->layer->indexes)
         at->across->chosen = choose_keys(at, x, rank_q);
     return gg_model_attend_latent(at, x, rank_q, at->across->chosen);
+}
+
+/* Only layers with an indexer have its weights; others may. */
+const uint16_t gg_mixer_index_weights[] = {
+    GG_MAYBE(IDX_K_NORM), GG_MAYBE(IDX_K_NORM_B), GG_MAYBE(IDX_PROJ),
+    GG_MAYBE(IDX_K),      GG_MAYBE(IDX_Q_B),      0
+};
+static const uint16_t w_indexes[] = {
+    GG_NEED(IDX_K_NORM), GG_MAYBE(IDX_K_NORM_B), GG_NEED(IDX_PROJ),
+    GG_NEED(IDX_K),      GG_NEED(IDX_Q_B),       0
+};
+
+void gg_mixer_needs_index(struct gg_model_needs *n,
+                          const struct gg_model_layer *l)
+{
+    if (l->indexes)
+        gg_need_put(n, w_indexes);
 }
 
 /* ---- blocks ---- */

@@ -168,3 +168,28 @@ tensor *gg_model_mix_latent(const struct gg_model_at *at, tensor *x)
     return gg_model_attend_latent(at, x, gg_model_rank_q(at, x),
                                   at->p->keys.mask[at->layer->sight]);
 }
+
+const uint16_t gg_mixer_latent_weights[] = { GG_NEED(MLA_KV_A),
+                                             GG_NEED(MLA_KV_NORM),
+                                             GG_NEED(MLA_KV_B),
+                                             GG_NEED(MLA_K_B),
+                                             GG_NEED(MLA_V_B),
+                                             GG_NEED(ATTN_OUT),
+                                             0 };
+static const uint16_t expanded_weights[] = { GG_NEED(MLA_KV_A),
+                                             GG_NEED(MLA_KV_NORM),
+                                             GG_NEED(MLA_KV_B),
+                                             GG_NEED(ATTN_OUT), 0 };
+
+const struct gg_mixer gg_mixer_latent = { .text = "latent attention",
+                                          GG_MIXER_LATENT },
+                      gg_mixer_latent_expanded = {
+                          .text = "latent attention, expanded",
+                          .weights = expanded_weights,
+                          .latent = true,
+                          .check_hparams = gg_hparams_check_latent,
+                          .mix = gg_model_mix_latent,
+                          .out = GG_W_ATTN_OUT,
+                          .keeps = GG_KEEPS_KEYS,
+                          .keys = gg_model_keys_latent,
+                      };

@@ -79,7 +79,7 @@ tensor *gg_model_mix_mamba(const struct gg_model_at *at, tensor *x)
     const struct gg_hparams *hp = &at->m->hp;
     const int64_t inner = hp->ssm_inner, rank = hp->ssm_dt,
                   n_state = hp->ssm_state;
-    const bool normed = at->layer->mixer == GG_MIX_MAMBA_NORM || hp->ssm_rms;
+    const bool normed = hp->ssm_rms || gg_weight_at(at, GG_W_M1_DT_NORM);
     tensor *all = gg_model_linear(at, GG_W_M1_IN, x); /* x, z */
     tensor *z = gg_model_real(at, all, inner, inner);
     x = convolve_channels(at, GG_W_M1_CONV, gg_model_real(at, all, 0, inner));
@@ -100,6 +100,14 @@ tensor *gg_model_mix_mamba(const struct gg_model_at *at, tensor *x)
     y = gguf_op_add(c, y, gguf_op_mul(c, x, gg_weight_at(at, GG_W_M1_D)));
     return gg_model_whole(at, gate_output(at, y, z));
 }
+
+const uint16_t gg_mixer_mamba_weights[] = {
+    GG_NEED(M1_IN),     GG_NEED(M1_CONV),
+    GG_NEED(M1_CONV_B), GG_NEED(M1_X),
+    GG_NEED(M1_DT),     GG_NEED(M1_DT_B),
+    GG_NEED(M1_A),      GG_NEED(M1_D),
+    GG_NEED(SSM_OUT),   0
+};
 
 /* ---- Mamba-2: heads, and groups of them ---- */
 
@@ -146,16 +154,19 @@ tensor *gg_model_mix_mamba2(const struct gg_model_at *at, tensor *x)
     return gg_model_whole(at, y);
 }
 
-/* Falcon-H1: attention beside it, on the same input, each with the matrix that
- * leads back. */
-tensor *gg_model_mix_attention_mamba2(const struct gg_model_at *at, tensor *x)
-{
-    tensor *seen =
-        gg_model_linear(at, GG_W_ATTN_OUT, gg_model_mix_attention(at, x));
-    tensor *kept =
-        gg_model_linear(at, GG_W_SSM_OUT, gg_model_mix_mamba2(at, x));
-    return gguf_op_add(at->c, seen, kept);
-}
+const uint16_t gg_mixer_mamba2_weights[] = {
+    GG_NEED(M2_IN), GG_NEED(M2_CONV), GG_NEED(M2_CONV_B), GG_NEED(M2_DT_B),
+    GG_NEED(M2_A),  GG_NEED(M2_D),    GG_NEED(SSM_OUT),   0
+};
+static const uint16_t w_norm[] = { GG_NEED(M2_NORM), 0 };
+
+const struct gg_mixer gg_mixer_mamba2 = { .text = "Mamba-2",
+                                          .weights = gg_mixer_mamba2_weights,
+                                          .more_weights = w_norm,
+                                          .mix = gg_model_mix_mamba2,
+                                          .out = GG_W_SSM_OUT,
+                                          .keeps = GG_KEEPS_STATES,
+                                          .states = gg_model_states_mamba2 };
 
 /* ---- PLaMo 2: heads of one group, of which only x is convolved ---- */
 

@@ -29,7 +29,7 @@ void gg_model_states_rwkv(const struct gguf_model *m,
 {
     const struct gg_hparams *hp = &m->hp;
     *n = (struct gg_model_states){
-        .conv = { hp->n_embd, gg_model_ffn_shifts(l) ? 2 : 1 },
+        .conv = { hp->n_embd, l->ffn && l->ffn->shifts ? 2 : 1 },
         .scan = { hp->wkv_head, hp->wkv_head, hp->n_embd / hp->wkv_head }
     };
 }
@@ -41,31 +41,10 @@ static const uint16_t pairs[][2] = { { GG_W_TM7_G1, GG_W_TM7_G2 },
                                      { GG_W_TM_LN, GG_W_TM_LN_B } };
 
 /* How much of a token's predecessor each of what is mixed takes: of RWKV-6 in
- * one tensor or in five, of RWKV-7 a row for the gate, if there is one. */
-static enum gguf_status check_lerps(const struct gguf_model *m, uint32_t il,
-                                    struct gguf_error *err)
-{
-    char name[GG_WEIGHT_NAME];
-    size_t i;
-    if (!gg_source_find(&m->src, gg_weight_name(GG_W_TM_LERP, il, name), &i)) {
-        for (unsigned id = GG_W_TM_LERP_W; id <= GG_W_TM_LERP_G; id++)
-            if (!gg_model_has_weight(m, (enum gg_weight)id, il))
-                return gg_model_lacks_weight((enum gg_weight)id, il, err);
-        return GGUF_OK;
-    }
-    const int64_t n = gg_source_tensor(&m->src, i).info->ne[3];
-    const bool gated = gg_model_has_weight(m, GG_W_TM7_G1, il);
-    if (m->hp.layer[il].mixer != GG_MIX_RWKV7 || (n >= 5 + gated && n <= 6))
-        return GGUF_OK;
-    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                        "tensor '%s' has %" PRId64 " rows, must have 6%s",
-                        name, n, gated ? "" : ", or 5 without a gate");
-}
-
+ * one tensor or in five. */
 enum gguf_status gg_model_check_rwkv(const struct gguf_model *m, uint32_t il,
                                      struct gguf_error *err)
 {
-    char name[GG_WEIGHT_NAME];
     for (size_t i = 0; i < GG_LEN(pairs); i++) {
         const enum gg_weight a = (enum gg_weight)pairs[i][0],
                              b = (enum gg_weight)pairs[i][1];
@@ -73,14 +52,30 @@ enum gguf_status gg_model_check_rwkv(const struct gguf_model *m, uint32_t il,
             return gg_model_lacks_weight(gg_model_has_weight(m, a, il) ? b : a,
                                          il, err);
     }
-    if (m->hp.layer[il].mixer == GG_MIX_RWKV6_LINEAR &&
-        gg_model_has_weight(m, GG_W_TM_FIRST, il))
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "tensor '%s': such models of architecture '%s' "
-                            "are not evaluated",
-                            gg_weight_name(GG_W_TM_FIRST, il, name),
-                            m->arch->name);
-    return check_lerps(m, il, err);
+    if (gg_model_has_weight(m, GG_W_TM_LERP, il))
+        return GGUF_OK;
+    for (unsigned id = GG_W_TM_LERP_W; id <= GG_W_TM_LERP_G; id++)
+        if (!gg_model_has_weight(m, (enum gg_weight)id, il))
+            return gg_model_lacks_weight((enum gg_weight)id, il, err);
+    return GGUF_OK;
+}
+
+/* RWKV-7 has a row for the gate, if there is one. */
+enum gguf_status gg_model_check_rwkv7(const struct gguf_model *m, uint32_t il,
+                                      struct gguf_error *err)
+{
+    char name[GG_WEIGHT_NAME];
+    size_t i;
+    GG_TRY(gg_model_check_rwkv(m, il, err));
+    if (!gg_source_find(&m->src, gg_weight_name(GG_W_TM_LERP, il, name), &i))
+        return GGUF_OK;
+    const int64_t n = gg_source_tensor(&m->src, i).info->ne[3];
+    const bool gated = gg_model_has_weight(m, GG_W_TM7_G1, il);
+    if (n >= 5 + gated && n <= 6)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                        "tensor '%s' has %" PRId64 " rows, must have 6%s",
+                        name, n, gated ? "" : ", or 5 without a gate");
 }
 
 /* ---- shifts ---- */
@@ -358,7 +353,7 @@ tensor *gg_model_channel_mix(const struct gg_model_at *at, tensor *x)
     tensor *k = lerp_shift(at, x, shift, gg_weight_at(at, GG_W_CM_LERP_K));
     k = gguf_op_relu_sqr(c, gg_model_linear(at, GG_W_CM_KEY, k));
     k = gg_model_linear(at, GG_W_CM_VALUE, k);
-    if (at->layer->ffn != GG_FFN_CHANNEL_MIX_R)
+    if (!gg_weight_at(at, GG_W_CM_RECEPT))
         return k;
     tensor *r = lerp_shift(at, x, shift, gg_weight_at(at, GG_W_CM_LERP_R));
     r = gguf_op_sigmoid(c, gg_model_linear(at, GG_W_CM_RECEPT, r));

@@ -14,7 +14,7 @@
 
 /* Put the weights and keys of a list into n; what must be there already stays
  * so. */
-static void put_list(struct gg_model_needs *n, const uint16_t *list)
+void gg_need_put(struct gg_model_needs *n, const uint16_t *list)
 {
     for (; list && *list; list++) {
         unsigned id = *list & (GG_ITEM_KEY - 1);
@@ -33,12 +33,11 @@ static void put_scope(struct gg_model_needs *n, const uint16_t *list,
         unsigned id = *list & (GG_ITEM_KEY - 1);
         if (!(*list & GG_ITEM_KEY) &&
             (gg_weights[id].scope != GG_MODEL) == layer)
-            put_list(n, one);
+            gg_need_put(n, one);
     }
 }
 
-static void set_weight(struct gg_model_needs *n, enum gg_weight id,
-                       uint8_t use)
+void gg_need_set(struct gg_model_needs *n, enum gg_weight id, uint8_t use)
 {
     if (id != GG_W_NONE)
         n->weight[id] = use;
@@ -46,95 +45,8 @@ static void set_weight(struct gg_model_needs *n, enum gg_weight id,
 
 /* ---- mixers ---- */
 
-LIST(w_latent, N(MLA_KV_A), N(MLA_KV_NORM), N(MLA_KV_B), N(MLA_K_B),
-     N(MLA_V_B), N(ATTN_OUT));
-LIST(w_expanded, N(MLA_KV_A), N(MLA_KV_NORM), N(MLA_KV_B), N(ATTN_OUT));
 LIST(w_rank_q, N(MLA_Q_A), N(MLA_Q_NORM), N(MLA_Q_B));
 LIST(w_direct_q, N(ATTN_Q));
-LIST(w_indexer, M(IDX_K_NORM), M(IDX_K_NORM_B), M(IDX_PROJ), M(IDX_K),
-     M(IDX_Q_B));
-LIST(w_indexes, N(IDX_K_NORM), M(IDX_K_NORM_B), N(IDX_PROJ), N(IDX_K),
-     N(IDX_Q_B));
-LIST(w_blocks, N(IDX_Q_PROJ), N(IDX_K_PROJ), N(IDX_Q_NORM), N(IDX_K_NORM));
-LIST(w_compressed, N(DS4_KV), N(DS4_KV_NORM), N(DS4_OUT_A), N(DS4_OUT_B),
-     N(HC_ATTN_FN), N(HC_ATTN_BASE), N(HC_ATTN_SCALE), N(HC_FFN_FN),
-     N(HC_FFN_BASE), N(HC_FFN_SCALE), M(COMP_KV), M(COMP_GATE), M(COMP_APE),
-     M(COMP_NORM), M(IDX_PROJ), M(IDX_Q_B), M(IDX_COMP_KV), M(IDX_COMP_GATE),
-     M(IDX_COMP_APE), M(IDX_COMP_NORM), M(ROUTER_HASH));
-LIST(w_far, N(COMP_KV), N(COMP_GATE), N(COMP_APE), N(COMP_NORM));
-LIST(w_near, N(COMP_KV), N(COMP_GATE), N(COMP_APE), N(COMP_NORM), N(IDX_PROJ),
-     N(IDX_Q_B), N(IDX_COMP_KV), N(IDX_COMP_GATE), N(IDX_COMP_APE),
-     N(IDX_COMP_NORM));
-LIST(w_linear, N(ATTN_LINEAR));
-LIST(w_mamba, N(M1_IN), N(M1_CONV), N(M1_CONV_B), N(M1_X), N(M1_DT),
-     N(M1_DT_B), N(M1_A), N(M1_D), N(SSM_OUT));
-LIST(w_mamba_norm, N(M1_DT_NORM), N(M1_B_NORM), N(M1_C_NORM));
-LIST(w_mamba2, N(M2_IN), N(M2_CONV), N(M2_CONV_B), N(M2_DT_B), N(M2_A),
-     N(M2_D), N(SSM_OUT));
-LIST(w_mamba2_norm, N(M2_NORM));
-LIST(w_mamba2_norm_maybe, M(M2_NORM));
-LIST(w_plamo, N(M1_IN), N(M1_CONV), N(PLAMO_X), N(PLAMO_DT_NORM),
-     N(PLAMO_B_NORM), N(PLAMO_C_NORM), N(PLAMO_DT), N(M2_DT_B), N(HEADS_A),
-     N(HEADS_D), N(SSM_OUT));
-LIST(w_delta, N(DELTA_QKV), N(DELTA_GATE), M(DELTA_IN), N(M2_CONV),
-     N(DELTA_BA), N(M2_DT_B), N(HEADS_A), N(DELTA_NORM), N(SSM_OUT));
-LIST(w_delta_tiled, N(DELTA_QKV), N(DELTA_GATE), N(M2_CONV), N(DELTA_BETA),
-     N(DELTA_ALPHA), N(M2_DT_B), N(HEADS_A), N(DELTA_NORM), N(SSM_OUT));
-LIST(w_kda, N(KDA_Q), N(KDA_K), N(KDA_V), N(KDA_CONV_Q), N(KDA_CONV_K),
-     N(KDA_CONV_V), N(KDA_F_A), N(KDA_F_B), N(KDA_G_A), N(KDA_G_B),
-     N(KDA_BETA), N(KDA_A), N(KDA_DT_B), N(KDA_NORM), N(KDA_OUT));
-LIST(w_shortconv, N(SHORT_IN), N(SHORT_CONV), N(SHORT_OUT));
-LIST(w_rwkv6, N(TM_LERP_X), N(TM6_W1), N(TM6_W2), N(TM_LERP), M(TM_LERP_W),
-     M(TM_LERP_K), M(TM_LERP_V), M(TM_LERP_R), M(TM_LERP_G), N(TM_FIRST),
-     N(TM_DECAY), N(TM_DECAY_W1), N(TM_DECAY_W2), N(TM_KEY), N(TM_VALUE),
-     N(TM_RECEPT), N(TM_GATE), N(TM_LN), N(TM_LN_B), N(TM_OUT));
-LIST(w_rwkv6_linear, N(TM_LERP_X), N(TM6_W1), N(TM6_W2), N(TM_LERP),
-     M(TM_FIRST), N(TM_DECAY), N(TM_DECAY_W1), N(TM_DECAY_W2), N(TM_KEY),
-     M(TM_KEY_B), N(TM_VALUE), M(TM_VALUE_B), N(TM_RECEPT), M(TM_RECEPT_B),
-     N(TM_GATE), N(TM_OUT));
-LIST(w_rwkv7, N(TM7_W0), N(TM7_W1), N(TM7_W2), N(TM7_A0), N(TM7_A1), N(TM7_A2),
-     N(TM7_V0), N(TM7_V1), N(TM7_V2), M(TM7_G1), M(TM7_G2), N(TM_LERP),
-     N(TM7_K_K), N(TM7_K_A), N(TM7_R_K), N(TM_KEY), N(TM_VALUE), N(TM_RECEPT),
-     M(TM_LN), M(TM_LN_B), N(TM_OUT));
-LIST(w_encoder, N(ENC_NORM), N(ENC_Q), N(ENC_K), N(ENC_V), N(ENC_OUT),
-     M(ENC_REL), N(ENC_FFN_NORM), M(ENC_GATE), N(ENC_UP), N(ENC_DOWN));
-LIST(w_decoder, N(DEC_NORM), N(DEC_Q), N(DEC_K), N(DEC_V), N(DEC_OUT),
-     M(DEC_REL), N(CROSS_NORM), N(CROSS_Q), N(CROSS_K), N(CROSS_V),
-     N(CROSS_OUT), M(CROSS_REL), N(DEC_FFN_NORM), M(DEC_GATE), N(DEC_UP),
-     N(DEC_DOWN));
-
-/* What a mixer is made of: lists of its own, and heads. */
-static const struct {
-    const uint16_t *list[3];
-    bool heads;  /* queries, keys, values, output as the row says */
-    bool latent; /* queries in one step or two */
-    bool counts; /* a number of heads, at least */
-} mixers[GG_N_MIXERS] = {
-    [GG_MIX_ATTENTION] = { .heads = true },
-    [GG_MIX_LINEAR] = { .list = { w_linear } },
-    [GG_MIX_LATENT] = { .list = { w_latent }, .latent = true },
-    [GG_MIX_LATENT_EXPANDED] = { .list = { w_expanded }, .latent = true },
-    [GG_MIX_LATENT_NOPE] = { .list = { w_latent }, .latent = true },
-    [GG_MIX_SPARSE] = { .list = { w_latent, w_indexer }, .latent = true },
-    [GG_MIX_BLOCKS] = { .list = { w_blocks }, .heads = true },
-    [GG_MIX_COMPRESSED] = { .list = { w_compressed }, .latent = true },
-    [GG_MIX_MAMBA] = { .list = { w_mamba } },
-    [GG_MIX_MAMBA_NORM] = { .list = { w_mamba, w_mamba_norm } },
-    [GG_MIX_MAMBA2] = { .list = { w_mamba2, w_mamba2_norm } },
-    [GG_MIX_PLAMO_MAMBA] = { .list = { w_plamo } },
-    [GG_MIX_ATTENTION_MAMBA2] = { .list = { w_mamba2, w_mamba2_norm_maybe },
-                                  .heads = true },
-    [GG_MIX_DELTA] = { .list = { w_delta } },
-    [GG_MIX_DELTA_TILED] = { .list = { w_delta_tiled } },
-    [GG_MIX_KDA] = { .list = { w_kda } },
-    [GG_MIX_SHORTCONV] = { .list = { w_shortconv } },
-    [GG_MIX_RWKV6] = { .list = { w_rwkv6 } },
-    [GG_MIX_RWKV6_LINEAR] = { .list = { w_rwkv6_linear } },
-    [GG_MIX_RWKV7] = { .list = { w_rwkv7 } },
-    [GG_MIX_ENCDEC] = { .list = { w_encoder, w_decoder }, .counts = true },
-    [GG_MIX_ENCODER] = { .list = { w_encoder }, .counts = true },
-    [GG_MIX_TWO_SETS] = { .heads = true },
-};
 
 /* ---- attention ---- */
 
@@ -163,9 +75,9 @@ static void put_qk_norms(struct gg_model_needs *n,
     };
     for (int i = 0; i < 2; i++) {
         enum gg_weight id = (enum gg_weight)ids[qk->form][i];
-        set_weight(n, id, qk->maybe ? GG_MAY : GG_MUST);
+        gg_need_set(n, id, qk->maybe ? GG_MAY : GG_MUST);
         if (qk->bias)
-            set_weight(n, gg_weight_bias(id), qk->bias);
+            gg_need_set(n, gg_weight_bias(id), qk->bias);
     }
 }
 
@@ -176,40 +88,31 @@ static void put_heads(struct gg_model_needs *n, const struct gg_arch *a)
         [GG_GATE_SOFTPLUS] = GG_W_ATTN_GATE_ANY,
         [GG_GATE_HEAD] = GG_W_ATTN_GATE_HEAD,
     };
-    put_list(n, qkv_lists[a->qkv]);
+    gg_need_put(n, qkv_lists[a->qkv]);
     if (a->qkv == GG_QKV_FUSED)
-        set_weight(n, GG_W_ATTN_QKV_B, a->qkv_b);
+        gg_need_set(n, GG_W_ATTN_QKV_B, a->qkv_b);
     for (unsigned id = GG_W_ATTN_Q; id <= GG_W_ATTN_V; id++)
         if (a->qkv == GG_QKV_SEPARATE && n->weight[id] == GG_MUST)
-            set_weight(n, gg_weight_bias((enum gg_weight)id), a->qkv_b);
-    set_weight(n, GG_W_ATTN_OUT, GG_MUST);
-    set_weight(n, GG_W_ATTN_OUT_B, a->out_b);
+            gg_need_set(n, gg_weight_bias((enum gg_weight)id), a->qkv_b);
+    gg_need_set(n, GG_W_ATTN_OUT, GG_MUST);
+    gg_need_set(n, GG_W_ATTN_OUT_B, a->out_b);
     put_qk_norms(n, &a->qk);
-    set_weight(n, (enum gg_weight)gates[a->gate],
-               a->gate == GG_GATE_HEAD ? GG_MAY : GG_MUST);
+    gg_need_set(n, (enum gg_weight)gates[a->gate],
+                a->gate == GG_GATE_HEAD ? GG_MAY : GG_MUST);
 }
 
 static void put_mixer(struct gg_model_needs *n, const struct gg_arch *a,
-                      const struct gg_hparams *hp, unsigned mixer)
+                      const struct gg_hparams *hp,
+                      const struct gg_model_layer *l)
 {
-    for (int i = 0; i < 3; i++)
-        put_list(n, mixers[mixer].list[i]);
-    if (mixers[mixer].heads)
+    const struct gg_mixer *mixer = l->mixer;
+    gg_need_put(n, mixer->weights);
+    gg_need_put(n, mixer->more_weights);
+    if (mixer->heads)
         put_heads(n, a);
-    if (mixers[mixer].latent)
-        put_list(n, hp->rank_q ? w_rank_q : w_direct_q);
-    set_weight(n, GG_W_ATTN_SINKS, a->sinks);
-}
-
-/* What layers with compressed keys have, and those that tokens choose experts
- * of by their number; the others have a bias for choosing. */
-static void put_compressed(struct gg_model_needs *n,
-                           const struct gg_model_layer *l)
-{
-    if (l->ratio)
-        put_list(n, l->ratio == GG_RATIO_NEAR ? w_near : w_far);
-    set_weight(n, l->hashes ? GG_W_ROUTER_HASH : GG_W_ROUTER_SELECT_B,
-               GG_MUST);
+    if (mixer->latent)
+        gg_need_put(n, hp->rank_q ? w_rank_q : w_direct_q);
+    gg_need_set(n, GG_W_ATTN_SINKS, a->sinks);
 }
 
 /* What later layers need not have since they use the first one's. */
@@ -228,29 +131,14 @@ static void put_own(struct gg_model_needs *n, const struct gg_arch *a,
     static const enum gg_weight own[] = { GG_W_ATTN_K, GG_W_ATTN_V,
                                           GG_W_ATTN_K_NORM };
     if (a->qkv == GG_QKV_NO_V)
-        set_weight(n, GG_W_ATTN_K, GG_MUST);
+        gg_need_set(n, GG_W_ATTN_K, GG_MUST);
     for (size_t i = 0; l->reads && i < GG_LEN(own); i++)
         if (n->weight[own[i]])
-            set_weight(n, own[i], GG_MAY);
+            gg_need_set(n, own[i], GG_MAY);
 }
 
 /* ---- the feed-forward part ---- */
 
-LIST(w_ffn_gated, N(FFN_GATE), N(FFN_UP), N(FFN_DOWN));
-LIST(w_ffn_plain, N(FFN_UP), N(FFN_DOWN));
-LIST(w_ffn_square, N(FFN_GATE_SQUARE), N(FFN_UP_SQUARE), N(FFN_DOWN_SQUARE));
-LIST(w_channel_mix, N(CM_LERP_K), N(CM_KEY), N(CM_VALUE));
-LIST(w_channel_mix_r, N(CM_LERP_K), N(CM_LERP_R), N(CM_KEY), N(CM_VALUE),
-     N(CM_RECEPT));
-static const uint16_t *const ffn_lists[GG_N_FFNS] = {
-    [GG_FFN_GATED] = w_ffn_gated,
-    [GG_FFN_FUSED] = w_ffn_plain,
-    [GG_FFN_HALF] = w_ffn_gated,
-    [GG_FFN_PLAIN] = w_ffn_plain,
-    [GG_FFN_SQUARE] = w_ffn_square,
-    [GG_FFN_CHANNEL_MIX] = w_channel_mix,
-    [GG_FFN_CHANNEL_MIX_R] = w_channel_mix_r,
-};
 LIST(w_moe_gated, N(ROUTER), N(GATE_EXPS), N(UP_EXPS), N(DOWN_EXPS));
 LIST(w_moe_plain, N(ROUTER), N(UP_EXPS), N(DOWN_EXPS));
 LIST(w_moe_fused, M(GATE_UP_EXPS));
@@ -279,22 +167,22 @@ static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
                     const struct gg_hparams *hp)
 {
     const struct gg_moe *moe = &a->moe;
-    put_list(n, moe->plain ? w_moe_plain : w_moe_gated);
+    gg_need_put(n, moe->plain ? w_moe_plain : w_moe_gated);
     if (!moe->plain) /* any may be fused: a file says so by what it has */
-        put_list(n, w_moe_fused);
+        gg_need_put(n, w_moe_fused);
     if (moe->gate_maybe)
-        set_weight(n, GG_W_GATE_EXPS, GG_MAY);
+        gg_need_set(n, GG_W_GATE_EXPS, GG_MAY);
     if (moe->bias)
-        put_list(n, w_moe_bias);
-    set_weight(n, GG_W_ROUTER_SELECT_B, moe->select_b);
+        gg_need_put(n, w_moe_bias);
+    gg_need_set(n, GG_W_ROUTER_SELECT_B, moe->select_b);
     if (has_shared(moe, hp))
-        put_list(n, moe->plain ? w_shared_plain : w_shared_gated);
+        gg_need_put(n, moe->plain ? w_shared_plain : w_shared_gated);
     if (moe->router == GG_ROUTER_SUM)
-        put_list(n, w_router_sum);
+        gg_need_put(n, w_router_sum);
     if (moe->beside == GG_BESIDE_NORMED)
-        put_list(n, w_beside);
+        gg_need_put(n, w_beside);
     if (moe->shared_gate)
-        set_weight(n, GG_W_ROUTER_SHARED, GG_MUST);
+        gg_need_set(n, GG_W_ROUTER_SHARED, GG_MUST);
 }
 
 static void put_ffn(struct gg_model_needs *n, const struct gg_arch *a,
@@ -303,13 +191,13 @@ static void put_ffn(struct gg_model_needs *n, const struct gg_arch *a,
 {
     if (l->moe)
         put_moe(n, a, hp);
-    if (l->ffn == GG_FFN_NONE)
+    if (!l->ffn)
         return;
-    put_list(n, ffn_lists[l->ffn]);
+    gg_need_put(n, l->ffn->weights);
     for (unsigned id = GG_W_FFN_GATE; id <= GG_W_FFN_DOWN; id++)
         if (a->ffn_b && n->weight[id] == GG_MUST &&
             gg_weight_bias((enum gg_weight)id) != GG_W_NONE)
-            set_weight(n, gg_weight_bias((enum gg_weight)id), a->ffn_b);
+            gg_need_set(n, gg_weight_bias((enum gg_weight)id), a->ffn_b);
 }
 
 /* ---- norms ---- */
@@ -319,9 +207,9 @@ static void put_norm(struct gg_model_needs *n, const struct gg_arch *a,
 {
     if (id == GG_W_NONE || a->norm_plain)
         return;
-    set_weight(n, (enum gg_weight)id, GG_MUST);
+    gg_need_set(n, (enum gg_weight)id, GG_MUST);
     if (a->norm_b)
-        set_weight(n, gg_weight_bias((enum gg_weight)id), a->norm_b);
+        gg_need_set(n, gg_weight_bias((enum gg_weight)id), a->norm_b);
 }
 
 static void put_norms(struct gg_model_needs *n, const struct gg_arch *a,
@@ -348,27 +236,27 @@ static void put_top(struct gg_model_needs *n, const struct gg_arch *a,
     static const uint8_t output[GG_N_OUTPUTS] = {
         [GG_OUTPUT_TIED] = GG_MAY, [GG_OUTPUT_OWN] = GG_MUST
     };
-    set_weight(n, GG_W_OUTPUT, output[a->output]);
-    put_list(n, w_class);
+    gg_need_set(n, GG_W_OUTPUT, output[a->output]);
+    gg_need_put(n, w_class);
     put_scope(n, a->more, false);
     if (!n->weight[GG_W_TOKEN_EMBD_MAYBE])
-        set_weight(n, GG_W_TOKEN_EMBD, GG_MUST);
+        gg_need_set(n, GG_W_TOKEN_EMBD, GG_MUST);
     if (a->embd_norm)
         put_norm(n, a, GG_W_EMBD_NORM);
     if (a->embd_norm == GG_MAY)
-        set_weight(n, GG_W_EMBD_NORM, GG_MAY);
+        gg_need_set(n, GG_W_EMBD_NORM, GG_MAY);
     put_norm(n, a, a->final_norm);
-    set_weight(n, GG_W_POSITION, a->position);
-    set_weight(n, GG_W_TOKEN_TYPES, a->types);
-    set_weight(n, GG_W_OUTPUT_B, a->output_b);
-    set_weight(n, GG_W_ROPE_FREQS, a->freqs);
+    gg_need_set(n, GG_W_POSITION, a->position);
+    gg_need_set(n, GG_W_TOKEN_TYPES, a->types);
+    gg_need_set(n, GG_W_OUTPUT_B, a->output_b);
+    gg_need_set(n, GG_W_ROPE_FREQS, a->freqs);
     if (a->longrope)
-        put_list(n, w_longrope);
+        gg_need_put(n, w_longrope);
     if (hp->n_per_layer)
-        put_list(n, w_inputs);
+        gg_need_put(n, w_inputs);
     if (a->order == GG_ORDER_STREAMS)
         for (unsigned id = GG_W_OUTPUT_HC_FN; id <= GG_W_OUTPUT_HC_SCALE; id++)
-            set_weight(n, (enum gg_weight)id, GG_MUST);
+            gg_need_set(n, (enum gg_weight)id, GG_MUST);
 }
 
 void gg_model_needs_weights(const struct gg_arch *a,
@@ -381,37 +269,35 @@ void gg_model_needs_weights(const struct gg_arch *a,
         put_top(n, a, hp);
         return;
     }
-    if (l->mixer != GG_MIX_NONE) {
+    if (l->mixer) {
         put_norms(n, a, &a->mix_norm);
         if (a->first_bare && l == hp->layer)
-            set_weight(n, (enum gg_weight)a->mix_norm.pre, GG_MAY);
-        put_mixer(n, a, hp, l->mixer);
+            gg_need_set(n, (enum gg_weight)a->mix_norm.pre, GG_MAY);
+        put_mixer(n, a, hp, l);
         put_own(n, a, l);
         if (l == hp->layer)
             put_first(n);
-        if (l->indexes)
-            put_list(n, w_indexes);
     }
-    if (l->moe || l->ffn != GG_FFN_NONE) {
+    if (l->moe || l->ffn) {
         put_ffn(n, a, hp, l);
         put_norms(n, a, &a->ffn_norm);
-        if (l->mixer == GG_MIX_NONE && a->order == GG_ORDER_SINGLE)
+        if (!l->mixer && a->order == GG_ORDER_SINGLE)
             put_norms(n, a, &a->mix_norm);
     }
     if (hp->n_per_layer)
-        put_list(n, w_input);
-    if (l->mixer == GG_MIX_COMPRESSED)
-        put_compressed(n, l);
-    set_weight(n, GG_W_LAYER_OUT_SCALE, a->layer_scale);
+        gg_need_put(n, w_input);
+    if (l->mixer && l->mixer->layer_weights)
+        l->mixer->layer_weights(n, l);
+    gg_need_set(n, GG_W_LAYER_OUT_SCALE, a->layer_scale);
     put_scope(n, a->more, true);
     if (!l->drafts)
         return;
-    if (l->ffn == GG_FFN_NONE) /* they may be dense where others are not */
-        put_list(n, ffn_lists[a->ffn]);
+    if (!l->ffn) /* they may be dense where others are not */
+        gg_need_put(n, gg_arch_ffn(a)->weights);
     for (unsigned id = 0; id < GG_N_WEIGHTS; id++)
         if (n->weight[id])
             n->weight[id] = GG_MAY;
-    put_list(n, w_nextn);
+    gg_need_put(n, w_nextn);
 }
 
 /* ---- keys ---- */
@@ -443,7 +329,7 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
     if (a->norm != GG_NORM_RMS)
         n->key[GG_HP_norm_eps] = eps;
     if (a->window.rule != GG_WINDOW_NONE) {
-        put_list(n, k_window);
+        gg_need_put(n, k_window);
         n->key[GG_HP_n_window] = a->window.key;
     }
     if (a->rope_axes)
@@ -477,24 +363,23 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
 
 void gg_model_needs_keys(const struct gg_arch *a, struct gg_model_needs *n)
 {
+    const struct gg_mixer *mixer = gg_arch_mixer(a);
     memset(n, 0, sizeof *n);
-    put_list(n, k_all);
+    gg_need_put(n, k_all);
     /* the length of dense parts: with experts there may be none */
     n->key[GG_HP_n_ff] =
-        a->ffn == GG_FFN_NONE || a->moe.where == GG_EXPERTS_ALL ? GG_MAY
-                                                                : GG_MUST;
-    n->key[GG_HP_n_head] = mixers[a->mixer].heads || mixers[a->mixer].latent ||
-                                   mixers[a->mixer].counts
-                               ? GG_MUST
-                               : GG_MAY;
+        gg_arch_ffn(a)->absent || a->moe.where == GG_EXPERTS_ALL ? GG_MAY
+                                                                 : GG_MUST;
+    n->key[GG_HP_n_head] =
+        mixer->heads || mixer->latent || mixer->counts ? GG_MUST : GG_MAY;
     if (a->moe.where != GG_EXPERTS_NONE) {
-        put_list(n, k_moe);
+        gg_need_put(n, k_moe);
         n->key[GG_HP_expert_gating] = a->moe.gating_key;
         if (a->moe.ff == GG_EXPERT_FF_KEY)
             n->key[GG_HP_n_ff_expert] = GG_MUST;
     }
     put_choice_keys(n, a);
-    put_list(n, a->more);
+    gg_need_put(n, a->more);
 }
 
 enum gg_weight gg_model_needs_find(const struct gg_model_needs *n,

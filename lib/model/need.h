@@ -8,7 +8,8 @@
 #define GG_MODEL_NEED_H
 
 #include "model/arch.h"
-#include "model/hparams.h"
+#include "model/ffn.h"
+#include "model/mixer.h"
 
 /* Items of lists that end with 0: a weight or a key, needed or not. */
 enum { GG_ITEM_MAY = 1 << 15, GG_ITEM_KEY = 1 << 14 };
@@ -22,6 +23,12 @@ struct gg_model_needs {
     uint8_t weight[GG_N_WEIGHTS];
     uint8_t key[GG_N_HPARAMS];
 };
+
+/* Put the weights and keys of a list into n; what must be there already stays
+ * so. list may be NULL. */
+void gg_need_put(struct gg_model_needs *n, const uint16_t *list);
+/* Say whether a weight is needed, whatever was said before. */
+void gg_need_set(struct gg_model_needs *n, enum gg_weight id, uint8_t use);
 
 /* Keys that files of the architecture have. */
 void gg_model_needs_keys(const struct gg_arch *arch,

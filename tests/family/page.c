@@ -14,7 +14,6 @@
 #define X(ID, TEXT) TEXT,
 static const char *const norms[] = { GG_NORM_LIST(X) };
 static const char *const orders[] = { GG_ORDER_LIST(X) };
-static const char *const mixers[] = { GG_MIXER_LIST(X) };
 static const char *const mix_rules[] = { GG_MIX_RULE_LIST(X) };
 static const char *const qkvs[] = { GG_QKV_LIST(X) };
 static const char *const qks[] = { GG_QK_LIST(X) };
@@ -24,8 +23,6 @@ static const char *const window_ropes[] = { GG_WINDOW_ROPE_LIST(X) };
 static const char *const scales[] = { GG_SCALE_LIST(X) };
 static const char *const tempers[] = { GG_TEMPER_LIST(X) };
 static const char *const gates[] = { GG_GATE_LIST(X) };
-static const char *const ffns[] = { GG_FFN_LIST(X) };
-static const char *const acts[] = { GG_ACT_LIST(X) };
 static const char *const experts[] = { GG_EXPERTS_LIST(X) };
 static const char *const gatings[] = { GG_GATING_LIST(X) };
 static const char *const expert_ffs[] = { GG_EXPERT_FF_LIST(X) };
@@ -64,6 +61,9 @@ static void add_if(struct cell *c, bool yes, const char *text)
 {
     add(c, "%s", yes ? text : "");
 }
+
+/* What a hook says. */
+#define add_hook(C, HOOK) add_if(C, (HOOK).fn != NULL, (HOOK).text)
 
 static const char *use(unsigned u)
 {
@@ -104,10 +104,9 @@ static void layer(struct cell *c, const struct gg_arch *a)
 
 static void mixer(struct cell *c, const struct gg_arch *a)
 {
-    add(c, "%s", mixers[a->mixer]);
+    add(c, "%s", gg_arch_mixer(a)->text);
     if (a->mix_rule)
-        add(c, "%s: %s",
-            *mixers[a->other] ? mixers[a->other] : "plain attention",
+        add(c, "%s: %s", *a->other->text ? a->other->text : "plain attention",
             mix_rules[a->mix_rule]);
     add_if(c, a->no_causal, "never causal");
     add_if(c, a->no_memory, "no memory");
@@ -180,8 +179,9 @@ static void positions(struct cell *c, const struct gg_arch *a)
 static void feed_forward(struct cell *c, const struct gg_arch *a)
 {
     const struct gg_moe *m = &a->moe;
-    add(c, "%s", ffns[a->ffn]);
-    add(c, "%s", acts[a->act]);
+    add_hook(c, a->layer_sizes);
+    add(c, "%s", gg_arch_ffn(a)->text);
+    add(c, "%s", a->act ? a->act->text : "");
     if (a->ffn_b)
         add(c, "biases%s", use(a->ffn_b));
     if (a->sparse)

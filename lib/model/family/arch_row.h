@@ -10,9 +10,12 @@
 #define GG_MODEL_FAMILY_ARCH_ROW_H
 
 #include "base/compiler.h"
+#include "base/str.h"
 #include "gguf/model.h"
 #include "model/arch.h"
+#include "model/build_int.h"
 #include "model/family/families.h"
+#include "model/hparams_int.h"
 #include "model/need.h"
 
 /* clang-format off */
@@ -54,7 +57,7 @@
 #define OWN .output = GG_OUTPUT_OWN
 #define HEAD_NORM .qk = { .form = GG_QK_HEAD }
 #define GELU_B                                                                \
-    .ffn = GG_FFN_PLAIN, .act = GG_ACT_GELU, .ffn_b = GG_MUST
+    .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MUST
 #define FUSED_B .qkv = GG_QKV_FUSED, .qkv_b = GG_MUST, .out_b = GG_MUST
 #define FREQS .freqs = GG_MAY
 #define LONGROPE .longrope = true

@@ -3,6 +3,49 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+/* ModernBERT's hidden_activation, as converters write it; GELU is what is not
+ * there, or not known. */
+static const struct gg_ffn_act *find_activation(const struct gg_hparams *hp)
+{
+    static const struct {
+        const char *name;
+        const struct gg_ffn_act *act;
+    } names[] = { { "silu", &gg_ffn_act_silu },
+                  { "swish", &gg_ffn_act_silu },
+                  { "swiglu", &gg_ffn_act_silu },
+                  { "relu", &gg_ffn_act_relu },
+                  { "reglu", &gg_ffn_act_relu } };
+    for (size_t i = 0; i < GG_LEN(names); i++)
+        if (gg_str_eqz(hp->activation, names[i].name))
+            return names[i].act;
+    return &gg_ffn_act_gelu;
+}
+
+static const struct gg_ffn_act gelu_or_by_key = {
+    .text = "GELU, or by hidden_activation", .of_model = find_activation
+};
+
+/* A gate of its own, a gate in ffn_up, which has twice as many rows then, or
+ * none. */
+static const struct gg_ffn *find_gate(const struct gg_hparams_reader *r,
+                                      uint32_t il)
+{
+    char name[GG_WEIGHT_NAME];
+    size_t i;
+    if (gg_source_find(r->src, gg_weight_name(GG_W_FFN_GATE, il, name), NULL))
+        return &gg_ffn_gated;
+    if (!gg_source_find(r->src, gg_weight_name(GG_W_FFN_UP, il, name), &i))
+        return &gg_ffn_plain;
+    return gg_source_tensor(r->src, i).info->ne[1] ==
+                   2 * (int64_t)r->hp->layer[il].n_ff
+               ? &gg_ffn_fused
+               : &gg_ffn_plain;
+}
+
+static const struct gg_ffn gated_or_not = { .text =
+                                                "up and down, gated or not",
+                                            .of_layer = find_gate };
+
 /* clang-format off */
 #define BERT                                                                  \
     .norm = GG_NORM_LAYER, .norm_b = GG_MUST,                                 \
@@ -12,9 +55,8 @@
 
 static const struct gg_arch rows[] = {
     { .name = "bert", .runs = true, BERT, NO_ROPE, .out_b = GG_MAY,
-      .ffn = GG_FFN_PLAIN, .act = GG_ACT_GELU, .ffn_b = GG_MAY,
-      .position = GG_MUST,
-      .types = GG_MAY },
+      .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
+      .position = GG_MUST, .types = GG_MAY },
     { .name = "eurobert", .runs = true, LLAMA, NEOX, .output = GG_OUTPUT_NONE,
       .no_memory = true },
     { .name = "jina-bert-v2", .runs = true, LAYER, NO_ROPE,
@@ -24,35 +66,31 @@ static const struct gg_arch rows[] = {
       .alibi = 8,
       .qk = { .form = GG_QK_WIDE, .kind = GG_NORM_LAYER, .maybe = true,
               .bias = GG_MAY },
-      .ffn = GG_FFN_EITHER, .act = GG_ACT_GELU, .types = GG_MUST,
+      .ffn = &gated_or_not, .act = &gg_ffn_act_gelu, .types = GG_MUST,
       MORE(M(ATTN_NORM_2), M(ATTN_NORM_2_B), M(FFN_UP_B), N(FFN_DOWN_B)),
       .odd = "a norm of the sum with the layer's input if attn_norm_2 is "
              "there" },
     { .name = "jina-bert-v3", .runs = true, BERT, NEOX, .out_b = GG_MAY,
-      .ffn = GG_FFN_PLAIN, .act = GG_ACT_GELU, .ffn_b = GG_MAY,
+      .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
       .types = GG_MAY },
-    { .name = "modern-bert", .runs = true, LLAMA, NEOX,
-      .norm = GG_NORM_LAYER, .first_bare = true,
-      .embd_norm = GG_MAY, .qkv = GG_QKV_SQUARE, .ffn = GG_FFN_FUSED,
-      .act = GG_ACT_BY_KEY, .output = GG_OUTPUT_NONE, .no_memory = true,
-      .rank = GG_RANK_MEAN,
+    { .name = "modern-bert", .runs = true, LLAMA, NEOX, .norm = GG_NORM_LAYER,
+      .first_bare = true, .embd_norm = GG_MAY, .qkv = GG_QKV_SQUARE,
+      .ffn = &gg_ffn_fused, .act = &gelu_or_by_key, .output = GG_OUTPUT_NONE,
+      .no_memory = true, .rank = GG_RANK_MEAN,
       .window = { GG_WINDOW_FIRST_FULL, GG_MAY, 3, .centred = true,
                   .rope = GG_WINDOW_ROPE_OWN },
       MORE(M(CLS_NORM), KM(activation)) },
     { .name = "neo-bert", .runs = true,
-      NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(FFN_NORM)),
-            ENC_OUTPUT_NORM),
-      .qkv = GG_QKV_FUSED, .ffn = GG_FFN_FUSED, .output = GG_OUTPUT_NONE,
+      NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(FFN_NORM)), ENC_OUTPUT_NORM),
+      .qkv = GG_QKV_FUSED, .ffn = &gg_ffn_fused, .output = GG_OUTPUT_NONE,
       .no_memory = true },
-    { .name = "nomic-bert", .runs = true,
-      BERT, NEOX, .out_b = GG_MAY, .ffn_b = GG_MAY,
-      .types = GG_MAY,
+    { .name = "nomic-bert", .runs = true, BERT, NEOX, .out_b = GG_MAY,
+      .ffn_b = GG_MAY, .types = GG_MAY,
       IDLE(W(FFN_GATE_B), W(FFN_UP_B), W(FFN_DOWN_B)),
       .odd = "biases of the feed-forward part are not used" },
     { .name = "nomic-bert-moe", .runs = true, BERT, NEOX, .out_b = GG_MAY,
-      .ffn = GG_FFN_PLAIN, .act = GG_ACT_GELU, .ffn_b = GG_MAY,
-      .types = GG_MAY,
-      .moe = { .where = GG_EXPERTS_EVERY, .plain = true },
+      .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
+      .types = GG_MAY, .moe = { .where = GG_EXPERTS_EVERY, .plain = true },
       MORE(KM(moe_every)) },
 };
 /* clang-format on */

@@ -5,18 +5,16 @@
 
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "dream", .runs = true,
-      LLAMA, NEOX, .no_causal = true, .no_memory = true,
-      .output_b = GG_MAY, IDLE(W(OUTPUT_B)),
+    { .name = "dream", .runs = true, LLAMA, NEOX, .no_causal = true,
+      .no_memory = true, .output_b = GG_MAY, IDLE(W(OUTPUT_B)),
       .odd = "output.bias is not added" },
     { .name = "llada", .runs = true, LLAMA, FREQS, .qkv = GG_QKV_SEPARATE,
       .out_b = GG_MAY, .ffn_b = GG_MAY, .no_causal = true, .no_memory = true,
       IDLE(W(ATTN_OUT_B), W(FFN_GATE_B), W(FFN_UP_B), W(FFN_DOWN_B),
            W(ROPE_FREQS)),
       .odd = "biases and rope_freqs are not used" },
-    { .name = "llada-moe", .runs = true,
-      LLAMA, NEOX, OWN, HEAD_NORM, .no_causal = true,
-      .no_memory = true, .moe = MOE_ALL(NO, KEY_OR_PART) },
+    { .name = "llada-moe", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
+      .no_causal = true, .no_memory = true, .moe = MOE_ALL(NO, KEY_OR_PART) },
     { .name = "rnd1", .runs = true, LLAMA, NEOX, HEAD_NORM, .no_causal = true,
       .no_memory = true, .moe = MOE_ALL(MUST, KEY_OR_PART) },
 };

@@ -6,7 +6,8 @@
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "ernie4_5", .runs = true, LLAMA, .out_b = GG_MAY,
-      IDLE(W(ATTN_OUT_B)), .odd = "attn_output.bias is not added" },
+      IDLE(W(ATTN_OUT_B)),
+      .odd = "attn_output.bias is not added" },
     { .name = "ernie4_5-moe", .runs = true, LLAMA, .out_b = GG_MAY,
       .moe = { .where = GG_EXPERTS_LEAD_STEP, .select_b = GG_MAY,
                .norm = GG_MUST, .ff = GG_EXPERT_FF_KEY,

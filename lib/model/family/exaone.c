@@ -6,8 +6,7 @@
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "exaone", .runs = true, LLAMA, NEOX, FREQS },
-    { .name = "exaone-moe", .runs = true,
-      LLAMA, NEOX, OWN, FREQS, HEAD_NORM,
+    { .name = "exaone-moe", .runs = true, LLAMA, NEOX, OWN, FREQS, HEAD_NORM,
       .rope_where = GG_ROPE_WHERE_WINDOWS,
       .window = { GG_WINDOW_LAST_FULL, GG_MUST, .period = 4 },
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
@@ -17,9 +16,9 @@ static const struct gg_arch rows[] = {
       .nextn = true },
     { .name = "exaone4", .runs = true, AFTER, NEOX, FREQS, HEAD_NORM,
       .rope_where = GG_ROPE_WHERE_WINDOWS,
-      .window = { GG_WINDOW_LAST_FULL, GG_MAY, 4, .only_at = 64,
-                  .size = 4096 },
-      .nextn = true, .odd = "without windows every layer has positions" },
+      .window = { GG_WINDOW_LAST_FULL, GG_MAY, 4, .only_at = 64, .size = 4096 },
+      .nextn = true,
+      .odd = "without windows every layer has positions" },
 };
 /* clang-format on */
 

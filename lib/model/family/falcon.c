@@ -3,16 +3,40 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+typedef struct gguf_tensor tensor;
+
+static const uint16_t w_norm[] = { M(M2_NORM), 0 };
+
+/* Falcon-H1: attention beside it, on the same input, each with the matrix that
+ * leads back. */
+static tensor *mix_attention_mamba2(const struct gg_model_at *at, tensor *x)
+{
+    tensor *seen =
+        gg_model_linear(at, GG_W_ATTN_OUT, gg_model_mix_attention(at, x));
+    tensor *kept =
+        gg_model_linear(at, GG_W_SSM_OUT, gg_model_mix_mamba2(at, x));
+    return gguf_op_add(at->c, seen, kept);
+}
+
+static const struct gg_mixer attention_mamba2 = {
+    .text = "attention and Mamba-2 side by side",
+    .weights = gg_mixer_mamba2_weights,
+    .more_weights = w_norm,
+    .heads = true,
+    .mix = mix_attention_mamba2,
+    .keeps = GG_KEEPS_KEYS | GG_KEEPS_STATES,
+    .states = gg_model_states_mamba2,
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "falcon", .runs = true,
-      ONE, LAYER, NEOX, .order = GG_ORDER_PARALLEL,
-      .qkv = GG_QKV_FUSED, .ffn = GG_FFN_PLAIN, .act = GG_ACT_GELU,
-      MORE(M(ATTN_NORM_2), M(ATTN_NORM_2_B)),
+    { .name = "falcon", .runs = true, ONE, LAYER, NEOX,
+      .order = GG_ORDER_PARALLEL, .qkv = GG_QKV_FUSED, .ffn = &gg_ffn_plain,
+      .act = &gg_ffn_act_gelu, MORE(M(ATTN_NORM_2), M(ATTN_NORM_2_B)),
       .odd = "attention on attn_norm_2 if it is there" },
     { .name = "falcon-h1", .runs = true,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(FFN_NORM_BARE)), OUTPUT_NORM),
-      NEOX, FREQS, .mixer = GG_MIX_ATTENTION_MAMBA2, .out_b = GG_MAY,
+      NEOX, FREQS, .mixer = &attention_mamba2, .out_b = GG_MAY,
       .ffn_b = GG_MAY, MORE(SSM, K(ssm_groups), M(FFN_NORM)),
       IDLE(W(ATTN_OUT_B), W(ROPE_FREQS)),
       .odd = "attn_output.bias and rope_freqs are not used" },

@@ -3,17 +3,28 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+typedef struct gguf_tensor tensor;
+
+/* Tokens of images have matrices of their own; texts do not read them. */
+static const struct gg_mixer two_sets = { .text = "attention, other weights "
+                                                  "for images",
+                                          .heads = true,
+                                          .mix = gg_model_mix_attention,
+                                          .out = GG_W_ATTN_OUT,
+                                          .keeps = GG_KEEPS_KEYS };
+static const struct gg_mixer sparse = { GG_MIXER_SPARSE };
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "chatglm", .runs = true, LLAMA, .ffn = GG_FFN_FUSED },
-    { .name = "cogvlm", .runs = true, LLAMA, NEOX, FREQS,
-      .mixer = GG_MIX_TWO_SETS, .qkv = GG_QKV_FUSED, .rope_fixed = true,
+    { .name = "chatglm", .runs = true, LLAMA, .ffn = &gg_ffn_fused },
+    { .name = "cogvlm", .runs = true, LLAMA, NEOX, FREQS, .mixer = &two_sets,
+      .qkv = GG_QKV_FUSED, .rope_fixed = true,
       MORE(N(VIS_QKV), N(VIS_OUT), N(VIS_GATE), N(VIS_UP), N(VIS_DOWN)),
       IDLE(W(VIS_QKV), W(VIS_OUT), W(VIS_GATE), W(VIS_UP), W(VIS_DOWN),
            W(ROPE_FREQS)),
       .odd = "rotary base 10000 whatever the file says; rope_freqs is not "
              "used" },
-    { .name = "glm-dsa", .runs = true, LLAMA, .mixer = GG_MIX_SPARSE,
+    { .name = "glm-dsa", .runs = true, LLAMA, .mixer = &sparse,
       .scale = GG_SCALE_YARN, .idx_shared = true,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
@@ -22,9 +33,8 @@ static const struct gg_arch rows[] = {
       .nextn = true, MORE(LATENT, INDEXER, KM(idx_types)),
       .odd = "layers may share what an indexer chose, whose norm has the "
              "definition's epsilon" },
-    { .name = "glm4", .runs = true,
-      FOUR, .rope_axes = true, .ffn = GG_FFN_FUSED,
-      .nextn = true },
+    { .name = "glm4", .runs = true, FOUR, .rope_axes = true,
+      .ffn = &gg_ffn_fused, .nextn = true },
     { .name = "glm4moe", .runs = true, LLAMA_POST, NEOX, .rope_axes = true,
       .qk = { .form = GG_QK_HEAD, .maybe = true },
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,

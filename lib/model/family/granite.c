@@ -16,7 +16,7 @@ static const struct gg_arch rows[] = {
     { .name = "granite", .runs = true, GRANITE, LONGROPE,
       MORE(K(logit_scale)) },
     { .name = "granitehybrid", .runs = true, GRANITE,
-      .other = GG_MIX_MAMBA2, .mix_rule = GG_MIX_RULE_NO_KV,
+      .other = &gg_mixer_mamba2, .mix_rule = GG_MIX_RULE_NO_KV,
       MORE(SSM, K(ssm_groups)) },
     { .name = "granitemoe", .runs = true, GRANITE, LONGROPE,
       MORE(K(logit_scale)) },

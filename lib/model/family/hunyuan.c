@@ -18,8 +18,8 @@ static const struct gg_arch rows[] = {
                .gating_key = GG_MAY, .norm = GG_MAY, .scale = true,
                .fused = true, .ff = GG_EXPERT_FF_KEY_OR_PART,
                .shared = GG_SHARED_WIDTH },
-      .nextn = true, MORE(M(ROUTER_SELECT_BARE), M(FFN_GATE),
-                          M(FFN_UP), M(FFN_DOWN)) },
+      .nextn = true,
+      MORE(M(ROUTER_SELECT_BARE), M(FFN_GATE), M(FFN_UP), M(FFN_DOWN)) },
 };
 /* clang-format on */
 

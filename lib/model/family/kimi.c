@@ -3,17 +3,33 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+static const uint16_t w_kda[] = {
+    N(KDA_Q),      N(KDA_K),      N(KDA_V),    N(KDA_CONV_Q),
+    N(KDA_CONV_K), N(KDA_CONV_V), N(KDA_F_A),  N(KDA_F_B),
+    N(KDA_G_A),    N(KDA_G_B),    N(KDA_BETA), N(KDA_A),
+    N(KDA_DT_B),   N(KDA_NORM),   N(KDA_OUT),  0
+};
+
+static const struct gg_mixer latent_nope = {
+    .text = "latent attention without positions", GG_MIXER_LATENT
+};
+
+static const struct gg_mixer kda = { .text = "Kimi's delta rule",
+                                     .weights = w_kda,
+                                     .mix = gg_model_mix_kda,
+                                     .out = GG_W_KDA_OUT,
+                                     .keeps = GG_KEEPS_STATES,
+                                     .states = gg_model_states_kda };
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "kimi-linear", .runs = true, LLAMA, NO_ROPE, OWN,
-      .mixer = GG_MIX_LATENT_NOPE, .other = GG_MIX_KDA,
-      .mix_rule = GG_MIX_RULE_NO_KV,
+      .mixer = &latent_nope, .other = &kda, .mix_rule = GG_MIX_RULE_NO_KV,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MUST, .norm = GG_MUST,
                .scale = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_COUNT_ALWAYS },
-      MORE(K(rank_kv), K(dim_k_mla), K(dim_v_mla), K(ssm_conv),
-           K(kda_head)) },
+      MORE(K(rank_kv), K(dim_k_mla), K(dim_v_mla), K(ssm_conv), K(kda_head)) },
 };
 /* clang-format on */
 

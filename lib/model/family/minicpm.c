@@ -10,10 +10,9 @@ static const struct gg_arch rows[] = {
       .embd_scale = GG_EMBD_SCALE_KEY_OR_TWELVE, .residual_scale = true,
       .residual_depth = true, .logit_scale = GG_LOGIT_SCALE_OVER_OR_WIDTH },
     { .name = "minicpm3", .runs = true, LLAMA, NEOX, LONGROPE,
-      .mixer = GG_MIX_LATENT_EXPANDED, .embd_scale = GG_EMBD_SCALE_TWELVE,
+      .mixer = &gg_mixer_latent_expanded, .embd_scale = GG_EMBD_SCALE_TWELVE,
       .residual_scale = true, .residual_depth = true,
-      .logit_scale = GG_LOGIT_SCALE_WIDTH,
-      MORE(K(rank_kv), K(rank_q)) },
+      .logit_scale = GG_LOGIT_SCALE_WIDTH, MORE(K(rank_kv), K(rank_q)) },
 };
 /* clang-format on */
 

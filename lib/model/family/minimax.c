@@ -3,18 +3,41 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+static const uint16_t w_blocks[] = { N(IDX_Q_PROJ), N(IDX_K_PROJ),
+                                     N(IDX_Q_NORM), N(IDX_K_NORM), 0 };
+
+/* A head of the indexer for each of keys. */
+static enum gguf_status check_index_heads(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    for (uint32_t il = hp->n_dense; il < hp->n_layer && hp->n_idx; il++) {
+        const uint32_t n = hp->layer[il].n_head_kv;
+        if (hp->n_idx != n)
+            return gg_hparams_bad(r, GG_HP_n_idx, hp->n_idx, n, n);
+    }
+    return GGUF_OK;
+}
+
+static const struct gg_mixer blocks = { .text = "attention to chosen blocks",
+                                        .weights = w_blocks,
+                                        .heads = true,
+                                        .positions = true,
+                                        .check_hparams = check_index_heads,
+                                        .mix = gg_model_mix_blocks,
+                                        .out = GG_W_ATTN_OUT,
+                                        .keeps = GG_KEEPS_KEYS,
+                                        .keys = gg_model_keys_blocks };
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "minimax-m2", .runs = true,
-      LLAMA, NEOX, OWN, .qkv = GG_QKV_SEPARATE,
-      .qk = { .form = GG_QK_WIDE },
+    { .name = "minimax-m2", .runs = true, LLAMA, NEOX, OWN,
+      .qkv = GG_QKV_SEPARATE, .qk = { .form = GG_QK_WIDE },
       .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
                .gating_key = GG_MAY, .select_b = GG_MUST, .norm = GG_MUST },
       MORE(K(n_ff_expert)) },
     { .name = "minimax-m3", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
-      .mixer = GG_MIX_BLOCKS, .other = GG_MIX_ATTENTION,
-      .idx_rope = GGUF_ROPE_NEOX,
-      .mix_rule = GG_MIX_RULE_LEADING, .act = GG_ACT_OAI,
+      .mixer = &blocks, .other = &gg_mixer_attention,
+      .mix_rule = GG_MIX_RULE_LEADING, .act = &gg_ffn_act_oai,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MUST, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,

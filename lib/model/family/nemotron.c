@@ -7,8 +7,8 @@
 /* Two names for one. */
 #define NEMOTRON                                                              \
     ONE, NO_ROPE, .order = GG_ORDER_SINGLE,                                   \
-    .other = GG_MIX_MAMBA2, .mix_rule = GG_MIX_RULE_NO_KV_NO_FF,              \
-    .out_b = GG_MAY, .ffn = GG_FFN_PLAIN, .act = GG_ACT_RELU_SQR,             \
+    .other = &gg_mixer_mamba2, .mix_rule = GG_MIX_RULE_NO_KV_NO_FF,           \
+    .out_b = GG_MAY, .ffn = &gg_ffn_plain, .act = &gg_ffn_act_relu_sqr,       \
     .ffn_b = GG_MAY,                                                          \
     .moe = { .where = GG_EXPERTS_FF, .gating = GG_GATING_SIGMOID,             \
              .select_b = GG_MUST, .norm = GG_MAY, .scale = true,              \
@@ -18,9 +18,9 @@
          M(LATENT_UP))
 
 static const struct gg_arch rows[] = {
-    { .name = "nemotron", .runs = true,
-      LLAMA, LAYER, NEOX, OWN, .out_b = GG_MAY,
-      .ffn = GG_FFN_PLAIN, .act = GG_ACT_RELU_SQR, .ffn_b = GG_MAY },
+    { .name = "nemotron", .runs = true, LLAMA, LAYER, NEOX, OWN,
+      .out_b = GG_MAY, .ffn = &gg_ffn_plain, .act = &gg_ffn_act_relu_sqr,
+      .ffn_b = GG_MAY },
     { .name = "nemotron_h", .runs = true, NEMOTRON },
     { .name = "nemotron_h_moe", .runs = true, NEMOTRON },
 };

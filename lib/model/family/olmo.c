@@ -5,9 +5,8 @@
 
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "olmo", .runs = true,
-      LLAMA, .norm = GG_NORM_LAYER, .norm_plain = true,
-      .clamp = GG_MAY },
+    { .name = "olmo", .runs = true, LLAMA, .norm = GG_NORM_LAYER,
+      .norm_plain = true, .clamp = GG_MAY },
     { .name = "olmo2", .runs = true, AFTER, NEOX, OWN, .qkv = GG_QKV_SEPARATE,
       .qk = { .form = GG_QK_WIDE },
       .window = { GG_WINDOW_LAST_FULL, GG_MAY, 4,

@@ -7,7 +7,8 @@
 static const struct gg_arch rows[] = {
     { .name = "phi2", .runs = true, ONE, LAYER, NEOX, OWN, GELU_B,
       .order = GG_ORDER_PARALLEL, .out_b = GG_MUST, .output_b = GG_MUST },
-    { .name = "phi3", .runs = true, LLAMA, NEOX, LONGROPE, .ffn = GG_FFN_FUSED,
+    { .name = "phi3", .runs = true, LLAMA, NEOX, LONGROPE,
+      .ffn = &gg_ffn_fused,
       .odd = "attention.sliding_window is not used" },
     { .name = "phimoe", .runs = true, LLAMA, NEOX, OWN, LONGROPE,
       .norm = GG_NORM_EITHER, .norm_b = GG_MUST, .out_b = GG_MUST,

@@ -3,21 +3,63 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+#include <inttypes.h>
+#include <math.h>
+
+static const uint16_t w_plamo[] = {
+    N(M1_IN),        N(M1_CONV),      N(PLAMO_X),  N(PLAMO_DT_NORM),
+    N(PLAMO_B_NORM), N(PLAMO_C_NORM), N(PLAMO_DT), N(M2_DT_B),
+    N(HEADS_A),      N(HEADS_D),      N(SSM_OUT),  0
+};
+
+/* Heads of equal width, and no groups of them. */
+static enum gguf_status check_states(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    if (hp->ssm_groups)
+        return gg_hparams_bad(r, GG_HP_ssm_groups, hp->ssm_groups, 0, 0);
+    if (hp->ssm_inner % hp->ssm_dt == 0)
+        return GGUF_OK;
+    return gg_hparams_fault(
+        r, gg_hparams_find(r, GG_HP_ssm_dt), GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+        "%s is %" PRIu32 ", must divide inner_size %" PRIu32, r->key,
+        hp->ssm_dt, hp->ssm_inner);
+}
+
+/* The rank of time steps, which no key has. */
+static void size_time_steps(const struct gg_hparams *hp,
+                            const struct gg_model_layer *l,
+                            struct gg_model_sizes *z)
+{
+    (void)hp;
+    (void)l;
+    z->rank_q = fmax(64, floor(z->embd / 16));
+}
+
+static const struct gg_mixer plamo_mamba = { .text = "Mamba-2 as in PLaMo 2",
+                                             .weights = w_plamo,
+                                             .check_states = check_states,
+                                             .layer_sizes = size_time_steps,
+                                             .mix = gg_model_mix_plamo,
+                                             .out = GG_W_SSM_OUT,
+                                             .keeps = GG_KEEPS_STATES,
+                                             .states = gg_model_states_plamo };
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "plamo", .runs = true,
-      ONE, NEOX, OWN, .order = GG_ORDER_PARALLEL },
+    { .name = "plamo", .runs = true, ONE, NEOX, OWN,
+      .order = GG_ORDER_PARALLEL },
     { .name = "plamo2", .runs = true, FOUR_BARE, NEOX,
-      .rope_where = GG_ROPE_WHERE_FIRST_HEADS, .other = GG_MIX_PLAMO_MAMBA,
+      .rope_where = GG_ROPE_WHERE_FIRST_HEADS, .other = &plamo_mamba,
       .mix_rule = GG_MIX_RULE_NO_KV, .qkv = GG_QKV_FUSED,
       .qk = { .form = GG_QK_HEADS }, .scale = GG_SCALE_VALUE,
-      .ffn = GG_FFN_FUSED, MORE(SSM, K(ssm_groups)),
+      .ffn = &gg_ffn_fused, MORE(SSM, K(ssm_groups)),
       .odd = "nothing turns in files whose first layer has no heads, which "
              "published ones are: as in llama.cpp, not as in the paper" },
     { .name = "plamo3", .runs = true, FOUR_BARE, NEOX, HEAD_NORM,
       .qkv = GG_QKV_FUSED,
       .window = { GG_WINDOW_LAST_FULL, GG_MAY, 8, .rope = GG_WINDOW_ROPE_OWN },
-      .ffn = GG_FFN_FUSED },
+      .ffn = &gg_ffn_fused },
 };
 /* clang-format on */
 

@@ -3,6 +3,42 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+static const uint16_t w_delta[] = {
+    N(DELTA_QKV), N(DELTA_GATE), M(DELTA_IN),   N(M2_CONV), N(DELTA_BA),
+    N(M2_DT_B),   N(HEADS_A),    N(DELTA_NORM), N(SSM_OUT), 0
+};
+static const uint16_t w_delta_tiled[] = {
+    N(DELTA_QKV), N(DELTA_GATE), N(M2_CONV),    N(DELTA_BETA), N(DELTA_ALPHA),
+    N(M2_DT_B),   N(HEADS_A),    N(DELTA_NORM), N(SSM_OUT),    0
+};
+
+static const struct gg_mixer delta = { .text = "gated delta rule",
+                                       .weights = w_delta,
+                                       .check_states = gg_hparams_check_delta,
+                                       .mix = gg_model_mix_delta,
+                                       .out = GG_W_SSM_OUT,
+                                       .keeps = GG_KEEPS_STATES,
+                                       .states = gg_model_states_delta };
+static const struct gg_mixer delta_tiled = {
+    .text = "gated delta rule, tiled heads",
+    .weights = w_delta_tiled,
+    .check_states = gg_hparams_check_delta,
+    .mix = gg_model_mix_delta_tiled,
+    .out = GG_W_SSM_OUT,
+    .keeps = GG_KEEPS_STATES,
+    .states = gg_model_states_delta,
+};
+
+/* Qwen's feed_forward_length is of gate and up together. */
+static void halve_ffn(const struct gg_hparams *hp,
+                      const struct gg_model_layer *l, struct gg_model_sizes *z)
+{
+    (void)hp;
+    (void)l;
+    z->ff /= 2;
+    z->up /= 2;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "grovemoe", .runs = true, LLAMA, NEOX, HEAD_NORM,
@@ -12,7 +48,8 @@ static const struct gg_arch rows[] = {
       .odd = "chunk experts after the experts, as likely as the experts of "
              "their numbers" },
     { .name = "qwen", .runs = true, LLAMA, NEOX, OWN, .qkv = GG_QKV_FUSED,
-      .qkv_b = GG_MUST, .ffn = GG_FFN_HALF },
+      .qkv_b = GG_MUST,
+      .layer_sizes = { halve_ffn, "half of feed_forward_length" } },
     { .name = "qwen2", .runs = true, LLAMA, NEOX, FREQS, LONGROPE,
       .qk = { .form = GG_QK_HEAD, .maybe = true }, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .output_b = GG_MAY },
@@ -27,30 +64,26 @@ static const struct gg_arch rows[] = {
       .rank = GG_RANK_LAST },
     { .name = "qwen35", .runs = true, LLAMA_POST, HEAD_NORM,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = GG_QKV_GATED,
-      .other = GG_MIX_DELTA_TILED,
-      .mix_rule = GG_MIX_RULE_INTERVAL, .nextn = true,
+      .other = &delta_tiled, .mix_rule = GG_MIX_RULE_INTERVAL, .nextn = true,
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
     { .name = "qwen35moe", .runs = true, LLAMA_POST, HEAD_NORM,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = GG_QKV_GATED,
-      .other = GG_MIX_DELTA_TILED,
-      .mix_rule = GG_MIX_RULE_INTERVAL,
+      .other = &delta_tiled, .mix_rule = GG_MIX_RULE_INTERVAL,
       .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST, .fused = true,
-               .ff = GG_EXPERT_FF_KEY_OR_PART,
-               .shared = GG_SHARED_WIDTH_MODEL, .shared_gate = true },
+               .ff = GG_EXPERT_FF_KEY_OR_PART, .shared = GG_SHARED_WIDTH_MODEL,
+               .shared_gate = true },
       .nextn = true,
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
     { .name = "qwen3moe", .runs = true, LLAMA, NEOX, HEAD_NORM,
       .moe = MOE_ALL(MUST, KEY_OR_PART) },
     { .name = "qwen3next", .runs = true, LLAMA_POST, NEOX, HEAD_NORM,
-      .qkv = GG_QKV_GATED, .other = GG_MIX_DELTA,
-      .mix_rule = GG_MIX_RULE_INTERVAL,
+      .qkv = GG_QKV_GATED, .other = &delta, .mix_rule = GG_MIX_RULE_INTERVAL,
       .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST, .fused = true,
-               .ff = GG_EXPERT_FF_KEY_OR_PART,
-               .shared = GG_SHARED_WIDTH_MODEL, .shared_gate = true },
+               .ff = GG_EXPERT_FF_KEY_OR_PART, .shared = GG_SHARED_WIDTH_MODEL,
+               .shared_gate = true },
       .nextn = true,
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
-    { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM,
-      .rank = GG_RANK_LAST,
+    { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM, .rank = GG_RANK_LAST,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true, MORE(KM(n_deepstack)),
       .odd = "pairs of no section do not turn in texts; the definition turns "
              "them by time, unlike llama.cpp" },
@@ -59,15 +92,14 @@ static const struct gg_arch rows[] = {
       .moe = MOE_ALL(MUST, KEY_OR_PART), MORE(KM(n_deepstack)),
       .odd = "pairs of no section do not turn in texts; the definition turns "
              "them by time, unlike llama.cpp" },
-    { .name = "smallthinker", .runs = true,
-      LLAMA, NEOX,
+    { .name = "smallthinker", .runs = true, LLAMA, NEOX,
       .rope_where = GG_ROPE_WHERE_FIRST_OF_4,
       .window = { GG_WINDOW_FIRST_FULL, GG_MAY, 4, .exact = 4096,
                   .rope = GG_WINDOW_ROPE_BASE },
-      .act = GG_ACT_RELU,
+      .act = &gg_ffn_act_relu,
       .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
-               .gating_key = GG_MAY, .norm = GG_MUST,
-               .ff = GG_EXPERT_FF_KEY, .router = GG_ROUTER_LAYER },
+               .gating_key = GG_MAY, .norm = GG_MUST, .ff = GG_EXPERT_FF_KEY,
+               .router = GG_ROUTER_LAYER },
       .odd = "with 4 layers positions turn everywhere" },
 };
 /* clang-format on */

@@ -3,17 +3,62 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+static const uint16_t w_encoder[] = { N(ENC_NORM),
+                                      N(ENC_Q),
+                                      N(ENC_K),
+                                      N(ENC_V),
+                                      N(ENC_OUT),
+                                      M(ENC_REL),
+                                      N(ENC_FFN_NORM),
+                                      M(ENC_GATE),
+                                      N(ENC_UP),
+                                      N(ENC_DOWN),
+                                      0 };
+static const uint16_t w_decoder[] = { N(DEC_NORM),
+                                      N(DEC_Q),
+                                      N(DEC_K),
+                                      N(DEC_V),
+                                      N(DEC_OUT),
+                                      M(DEC_REL),
+                                      N(CROSS_NORM),
+                                      N(CROSS_Q),
+                                      N(CROSS_K),
+                                      N(CROSS_V),
+                                      N(CROSS_OUT),
+                                      M(CROSS_REL),
+                                      N(DEC_FFN_NORM),
+                                      M(DEC_GATE),
+                                      N(DEC_UP),
+                                      N(DEC_DOWN),
+                                      0 };
+
+static const struct gg_mixer encoder_decoder = {
+    .text = "encoder and decoder",
+    .weights = w_encoder,
+    .more_weights = w_decoder,
+    .counts = true,
+    .keeps = GG_KEEPS_KEYS | GG_KEEPS_CROSS,
+    .stack = gg_model_stack_encdec,
+};
+static const struct gg_mixer encoder = { .text = "encoder",
+                                         .weights = w_encoder,
+                                         .counts = true,
+                                         .keeps = GG_KEEPS_KEYS,
+                                         .stack = gg_model_stack_encoder };
+
+static const struct gg_ffn in_mixer = { .text = "" };
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "t5", .runs = true, NO_ROPE, .mixer = GG_MIX_ENCDEC,
-      .ffn = GG_FFN_IN_MIXER, .act = GG_ACT_GELU, .scale = GG_SCALE_ONE,
-      MORE(K(n_buckets), KM(n_dec_layer), KM(dec_start),
-           N(ENC_OUTPUT_NORM), N(DEC_OUTPUT_NORM)),
+    { .name = "t5", .runs = true, NO_ROPE, .mixer = &encoder_decoder,
+      .ffn = &in_mixer, .act = &gg_ffn_act_gelu, .scale = GG_SCALE_ONE,
+      MORE(K(n_buckets), KM(n_dec_layer), KM(dec_start), N(ENC_OUTPUT_NORM),
+           N(DEC_OUTPUT_NORM)),
       IDLE(W(CROSS_REL)),
       .odd = "relative positions; ReLU without a gate; cross_attn_rel_b is "
              "not used" },
-    { .name = "t5encoder", .runs = true, NO_ROPE, .mixer = GG_MIX_ENCODER,
-      .ffn = GG_FFN_IN_MIXER, .act = GG_ACT_GELU, .scale = GG_SCALE_ONE,
+    { .name = "t5encoder", .runs = true, NO_ROPE, .mixer = &encoder,
+      .ffn = &in_mixer, .act = &gg_ffn_act_gelu, .scale = GG_SCALE_ONE,
       .no_causal = true, .no_memory = true, .output = GG_OUTPUT_NONE,
       MORE(K(n_buckets), N(ENC_OUTPUT_NORM), M(OUTPUT)),
       .odd = "relative positions; ReLU without a gate" },
