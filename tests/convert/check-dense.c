@@ -8,8 +8,8 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "tests/convert/archs.h"
 #include "tests/convert/filed.h"
+#include "tests/convert/folder_text.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -22,27 +22,15 @@ static char top[200];
 static char *root; /* of the folder */
 static struct folder folder;
 
-static const struct arch *find(const struct arch *a, const char *class_name)
-{
-    while (a->class_name && strcmp(a->class_name, class_name))
-        a++;
-    return a;
-}
-
 /* A folder of the class, whose tokens' mean n matrices follow, of widths. */
-static void make(const struct arch *a, int n, const int *widths,
+static void make(const char *class_name, int n, const int *widths,
                  const char *act)
 {
     static struct folder step;
     char text[1000], name[40];
     size_t at = 0;
-    folder_begin(&folder, root);
-    snprintf(text, sizeof text, "{\"architectures\":[\"%s\"],%s}",
-             a->class_name, a->config);
-    folder_text(&folder, "config.json", text);
-    folder_tensors(&folder, a->tensors, LAYERS, EXPERTS);
+    folder_text_make(folder_text_find(class_name), root, false, &folder);
     folder_weights(&folder, "F32", 1);
-    folder_bpe(&folder, false);
     at += (size_t)snprintf(text, sizeof text,
                            "[{\"path\":\"\",\"type\":\"a.Transformer\"},"
                            "{\"path\":\"1_Pooling\",\"type\":\"a.Pooling\"}");
@@ -98,8 +86,7 @@ static struct gguf_file *converted(const char *what)
 static void check_gemma(void)
 {
     static const int widths[] = { 32, 48, 32 };
-    const struct arch *a = find(archs_experts, "Gemma3TextModel");
-    make(a, 2, widths, IDENTITY);
+    make("Gemma3TextModel", 2, widths, IDENTITY);
     struct gguf_file *f = converted("not asked for");
     ok(f && !gguf_file_tensor_find(f, "dense_2.weight") &&
            !gguf_file_kv_find(f, "gemma-embedding.dense_2_feat_in") &&
@@ -125,8 +112,7 @@ static void check_gemma(void)
 static void check_lfm2(void)
 {
     static const int widths[] = { 32, 24 };
-    const struct arch *a = find(archs_recurrent, "Lfm2BidirectionalModel");
-    make(a, 1, widths, IDENTITY);
+    make("Lfm2BidirectionalModel", 1, widths, IDENTITY);
     struct gguf_file *f = converted("LFM2");
     ok(f && has_matrix(f, "dense_2.weight", 32, 24) &&
            filed_uint(f, "lfm2.embedding_length_out", 24),
@@ -155,7 +141,7 @@ static void check_notes(void)
         struct gguf_error e;
         char line[300] = "";
         gguf_error_clear(&e);
-        make(find(archs_experts, cases[i].class_name), 1, widths, IDENTITY);
+        make(cases[i].class_name, 1, widths, IDENTITY);
         p.note = keep_note;
         p.note_user = line;
         ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK &&
@@ -183,10 +169,10 @@ static void check_refused(void)
         { "{\"in_features\":32,\"out_features\":25}", "dense_2.weight" },
         { "[", "2_Dense/config.json: JSON" },
     };
-    const struct arch *a = find(archs_recurrent, "Lfm2Model");
+    static const char class_name[] = "Lfm2Model";
     struct gguf_error e;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        make(a, 1, widths, IDENTITY);
+        make(class_name, 1, widths, IDENTITY);
         folder_text(&folder, "2_Dense/config.json", cases[i].config);
         ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL,
                           &e) != GGUF_OK &&
@@ -194,13 +180,13 @@ static void check_refused(void)
            "refused: %s", e.message);
         scratch_clean(top);
     }
-    make(a, 1, widths, IDENTITY);
+    make(class_name, 1, widths, IDENTITY);
     unlink(scratch_path(root, "2_Dense/model.safetensors"));
     ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) ==
                GGUF_E_NOTFOUND &&
            strstr(e.message, "there is no 2_Dense/model.safetensors"),
        "refused: %s", e.message);
-    make(a, 1, widths, IDENTITY);
+    make(class_name, 1, widths, IDENTITY);
     folder_text(&folder, "2_Dense/model.safetensors", "12345678");
     ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) !=
                GGUF_OK &&

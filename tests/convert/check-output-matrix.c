@@ -7,7 +7,7 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "tests/convert/archs.h"
+#include "tests/convert/llama.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/convert/notes.h"
 #include "tests/scratch.h"
@@ -35,9 +35,9 @@ static void make(const char *class_name, const char *more, const char *tensors,
              class_name, more);
     folder_begin(&folder, scratch_path(top, "hf"));
     folder_text(&folder, "config.json", config);
-    folder_tensors(&folder, tensors, LAYERS, EXPERTS);
+    folder_tensors(&folder, tensors, FOLDER_LAYERS, FOLDER_EXPERTS);
     if (has_own)
-        folder_tensors(&folder, HEAD, LAYERS, EXPERTS);
+        folder_tensors(&folder, HEAD, FOLDER_LAYERS, FOLDER_EXPERTS);
     folder.sparse = zeros;
     folder_weights(&folder, "F32", 1);
     folder_bpe(&folder, false);

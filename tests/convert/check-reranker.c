@@ -7,7 +7,7 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "tests/convert/archs.h"
+#include "tests/convert/llama.h"
 #include "tests/convert/filed.h"
 #include "tests/convert/notes.h"
 #include "tests/scratch.h"
@@ -47,9 +47,10 @@ static void make(const char *name, bool tied, const char *card)
                        ",\"head_dim\":8,\"tie_word_embeddings\":true}"
                      : "{\"architectures\":[\"Qwen3ForCausalLM\"]," SIZES
                        ",\"head_dim\":8}");
-    folder_tensors(&folder, TOP QKV QK_NORM NORMS MLP, LAYERS, EXPERTS);
+    folder_tensors(&folder, TOP QKV QK_NORM NORMS MLP, FOLDER_LAYERS,
+                   FOLDER_EXPERTS);
     if (!tied)
-        folder_tensors(&folder, HEAD, LAYERS, EXPERTS);
+        folder_tensors(&folder, HEAD, FOLDER_LAYERS, FOLDER_EXPERTS);
     folder_weights(&folder, "F32", 1);
     folder_bpe(&folder, false);
     if (card)
@@ -283,7 +284,7 @@ static void check_vision(void)
                 ",\"head_dim\":8,\"rope_scaling\":{\"rope_type\":\"default\","
                 "\"mrope_section\":[2,1,1]}}}");
     folder.n_tensors = 0;
-    folder_tensors(&folder, tensors, LAYERS, EXPERTS);
+    folder_tensors(&folder, tensors, FOLDER_LAYERS, FOLDER_EXPERTS);
     for (const char *p = QKV QK_NORM NORMS MLP; *p; p++) {
         if (!strncmp(p, "model.", 6)) {
             at += sprintf(at, "model.language_model.");
@@ -292,7 +293,7 @@ static void check_vision(void)
         *at++ = *p;
     }
     *at = 0;
-    folder_tensors(&folder, part, LAYERS, EXPERTS);
+    folder_tensors(&folder, part, FOLDER_LAYERS, FOLDER_EXPERTS);
     folder_weights(&folder, "F32", 1);
     folder_text(&folder, "modules.json",
                 "[{\"type\":\"x.CausalScoreHead\",\"path\":\"1_Score\"}]");
@@ -318,7 +319,8 @@ static void check_score(void)
         &folder, "config.json",
         "{\"architectures\":[\"Qwen3ForSequenceClassification\"]," SIZES
         ",\"head_dim\":8,\"id2label\":{\"0\":\"LABEL_0\"}}");
-    folder_tensors(&folder, "score.weight 1 32\n", LAYERS, EXPERTS);
+    folder_tensors(&folder, "score.weight 1 32\n", FOLDER_LAYERS,
+                   FOLDER_EXPERTS);
     folder_weights(&folder, "F32", 1);
     struct gguf_file *f = converted();
     const float *x = filed_matrix(f, "cls.output.weight", 32, 2);

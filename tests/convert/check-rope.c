@@ -9,7 +9,7 @@
 #include "config.h"
 #include "gguf/convert.h"
 #include "gguf/stats.h"
-#include "tests/convert/archs.h"
+#include "tests/convert/llama.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/convert/notes.h"
 #include "tests/scratch.h"
@@ -27,15 +27,9 @@ static struct gguf_error err;
 /* The folder with these members in config.json as a file; NULL: refused. */
 static struct gguf_file *convert(const char *more)
 {
-    static char config[2000];
     struct gguf_file *f = NULL;
-    snprintf(config, sizeof config,
-             "{\"architectures\":[\"LlamaForCausalLM\"]," SIZES "%s}", more);
-    folder_begin(&folder, scratch_path(top, "llama"));
-    folder_text(&folder, "config.json", config);
-    folder_tensors(&folder, TOP HEAD QKV NORMS MLP, LAYERS, EXPERTS);
+    folder_llama(&folder, scratch_path(top, "llama"), more);
     folder_weights(&folder, "F32", 1);
-    folder_bpe(&folder, false);
     gguf_error_clear(&err);
     return folder_convert(folder.dir, out, NULL, &err) == GGUF_OK &&
                    gguf_file_open(&f, out, NULL, &err) == GGUF_OK

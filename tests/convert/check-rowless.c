@@ -3,7 +3,7 @@
  * named once, and counted */
 #include "config.h"
 #include "gguf/convert.h"
-#include "tests/convert/archs.h"
+#include "tests/convert/llama.h"
 #include "tests/convert/notes.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
@@ -16,14 +16,8 @@ static struct folder folder;
 
 static void make(const char *more)
 {
-    char config[1000];
-    folder_begin(&folder, scratch_path(top, "hf"));
-    snprintf(config, sizeof config,
-             "{\"architectures\":[\"LlamaForCausalLM\"]," SIZES "%s}", more);
-    folder_text(&folder, "config.json", config);
-    folder_tensors(&folder, TOP HEAD QKV NORMS MLP, LAYERS, EXPERTS);
+    folder_llama(&folder, scratch_path(top, "hf"), more);
     folder_weights(&folder, "F32", 1);
-    folder_bpe(&folder, false);
 }
 
 /* n tokens are left out, and the notes are these. */

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "tests/convert/archs.h"
+#include "tests/convert/llama.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/convert/notes.h"
 #include "tests/scratch.h"
@@ -24,12 +24,8 @@ static struct folder folder, more;
 static void begin(void)
 {
     char *dir = strdup(scratch_path(top, "hf"));
-    folder_begin(&folder, dir);
-    folder_text(&folder, "config.json",
-                "{\"architectures\":[\"LlamaForCausalLM\"]," SIZES "}");
-    folder_tensors(&folder, TOP HEAD QKV NORMS MLP, LAYERS, EXPERTS);
+    folder_llama(&folder, dir, "");
     folder_weights(&folder, "F32", 1);
-    folder_bpe(&folder, false);
     folder_text(&folder, "tokenizer_config.json", "{}");
     free(dir);
 }

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "tests/convert/archs.h"
+#include "tests/convert/llama.h"
 #include "tests/convert/notes.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
@@ -19,11 +19,7 @@ static struct folder folder;
 
 static void begin(void)
 {
-    folder_begin(&folder, scratch_path(top, "hf"));
-    folder_text(&folder, "config.json",
-                "{\"architectures\":[\"LlamaForCausalLM\"]," SIZES "}");
-    folder_tensors(&folder, TOP HEAD QKV NORMS MLP, LAYERS, EXPERTS);
-    folder_bpe(&folder, false);
+    folder_llama(&folder, scratch_path(top, "hf"), "");
 }
 
 static void drop(const char *name)

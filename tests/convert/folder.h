@@ -12,7 +12,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { FOLDER_VOCAB = 260 };
+/* Tokens; what % and @ in names of tensors stand for, where a class does not
+ * need another number. */
+enum { FOLDER_VOCAB = 260, FOLDER_LAYERS = 2, FOLDER_EXPERTS = 3 };
 
 /* The number that element i of the tensor of that name has: exact in BF16,
  * above 0 in a gain. */

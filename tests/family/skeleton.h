@@ -6,7 +6,8 @@
  * begins with a line "[WORD ...]" and ends at the next one:
  *
  *     [variants]  changes of the model and what follows from them (variant.h)
- *     [folder]    a folder that is converted to it, and what must come of it
+ *     [folder CLASS]  a folder that is converted to it, and what must come of
+ *                 it (tests/convert/folder_text.h)
  *
  * Lines that begin with # are remarks. In the section of the model a line is a
  * thing:

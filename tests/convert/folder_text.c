@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/* folder_text.c - folders of an architecture, said in its text */
+#include "config.h"
+#include "tests/convert/folder_text.h"
+
+#include "tests/family/skeleton.h"
+#include "tests/slurp.h"
+#include "tests/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void make_wordpiece(const struct folder *f)
+{
+    folder_wordpiece(f, true);
+}
+
+static void make_spiece(const struct folder *f)
+{
+    folder_unigram(f, FOLDER_UGM_SPIECE);
+}
+
+static void make_unigram(const struct folder *f)
+{
+    folder_unigram(f, FOLDER_UGM_JSON);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(const struct folder *f);
+} vocabs[] = {
+    { "wordpiece", make_wordpiece }, { "spiece", make_spiece },
+    { "unigram", make_unigram },     { "rwkv", folder_rwkv },
+    { "plamo2", folder_plamo2 },     { "ranked", folder_ranked },
+};
+
+/* ---- config.json ---- */
+
+/* The end of the member at p: a ',' outside brackets and texts, or the end. */
+static const char *member_end(const char *p)
+{
+    bool quoted = false;
+    for (int depth = 0; *p && (*p != ',' || depth || quoted); p++) {
+        quoted = quoted != (*p == '"');
+        depth += !quoted && (*p == '{' || *p == '[');
+        depth -= !quoted && (*p == '}' || *p == ']');
+    }
+    return p;
+}
+
+/* Remove the member that begins as name does, up to its second quote. */
+static void remove_member(char *config, const char *name)
+{
+    const size_t n = (size_t)(strchr(name + 1, '"') - name) + 1;
+    for (char *p = config; *p;) {
+        char *end = (char *)member_end(p);
+        char *next = *end ? end + 1 : end;
+        if (strncmp(p, name, n) != 0)
+            p = next;
+        else
+            memmove(p, next, strlen(next) + 1);
+    }
+    if (*config && config[strlen(config) - 1] == ',')
+        config[strlen(config) - 1] = 0;
+}
+
+static void set_members(struct folder_text *t, const char *members)
+{
+    for (const char *p = members; *p;) {
+        while (*p == ' ')
+            p++;
+        const char *end = member_end(p);
+        if (end > p) {
+            remove_member(t->config, p);
+            snprintf(t->config + strlen(t->config),
+                     sizeof t->config - strlen(t->config), "%s%.*s",
+                     *t->config ? "," : "", (int)(end - p), p);
+        }
+        p = *end ? end + 1 : end;
+    }
+}
+
+/* ---- tensors ---- */
+
+static void add_tensor(struct folder_text *t, const char *prefix,
+                       const char *line)
+{
+    const size_t n = strlen(t->tensors);
+    snprintf(t->tensors + n, sizeof t->tensors - n, "%s%s\n", prefix, line);
+}
+
+static void remove_tensor(struct folder_text *t, const char *name)
+{
+    const size_t n = strlen(name);
+    for (char *p = t->tensors; *p;) {
+        char *next = strchr(p, '\n') + 1;
+        if (!strncmp(p, name, n) && p[n] == ' ')
+            memmove(p, next, strlen(next) + 1);
+        else
+            p = next;
+    }
+}
+
+/* ---- blocks ---- */
+
+static char *blocks; /* the text of tests/family/blocks.txt */
+
+/* The next line of *p without its end, with those that go on with it, into out;
+ * false: it was the last of the section. */
+static bool next_line(const char **p, char out[2000])
+{
+    size_t n = 0;
+    if (!**p || **p == '[')
+        return false;
+    do {
+        const size_t k = strcspn(*p, "\n"), blanks = strspn(*p, " ");
+        n += (size_t)snprintf(out + n, 2000 - n, "%s%.*s",
+                              n && out[n - 1] != ',' ? " " : "",
+                              (int)(k - blanks), *p + blanks);
+        *p += k + ((*p)[k] == '\n');
+    } while (**p == ' ' && n < 2000);
+    return true;
+}
+
+/* Return the lines of a block; NULL: no block has that name. */
+static const char *find_block(const char *name)
+{
+    char heading[80];
+    snprintf(heading, sizeof heading, "\n[%s]\n", name);
+    const char *p = blocks ? strstr(blocks, heading) : NULL;
+    return p ? p + strlen(heading) : NULL;
+}
+
+bool folder_text_set(struct folder_text *t, const char *line)
+{
+    char all[4000], name[40], member[2000];
+    size_t n = 0;
+    for (const char *p = line; *p && n < sizeof all - 1;) {
+        if (*p != '@') {
+            all[n++] = *p++;
+            continue;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ",}") - 1, p + 1);
+        const char *block = find_block(name);
+        if (!block)
+            return false;
+        while (next_line(&block, member))
+            n += (size_t)snprintf(all + n, sizeof all - n, "%s", member);
+        p += strlen(name) + 1;
+    }
+    all[n] = 0;
+    set_members(t, all);
+    return true;
+}
+
+static bool add_block(struct folder_text *t, const char *name, const char *at)
+{
+    static const char layer[] = "model.layers.%.", top[] = "model.";
+    const char *p = find_block(name);
+    char line[2000];
+    if (!p)
+        return false;
+    while (next_line(&p, line)) {
+        const char *from = !strncmp(line, layer, strlen(layer)) ? layer : top;
+        if (*line == '"')
+            set_members(t, line);
+        else if (at && !strncmp(line, from, strlen(from)))
+            add_tensor(t, at, line + strlen(from));
+        else if (*line)
+            add_tensor(t, "", line);
+    }
+    return true;
+}
+
+/* "NAME ... [at P]" */
+static bool use_blocks(struct folder_text *t, char *words)
+{
+    char *at = strstr(words, " at ");
+    if (at) {
+        *at = 0;
+        at += 4;
+        at = !strcmp(at, "-") ? at + 1 : at;
+    }
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
+        if (!add_block(t, w, at))
+            return false;
+    return true;
+}
+
+/* ---- lines ---- */
+
+struct reader {
+    struct folder_text folder[20]; /* those of the text at hand */
+    size_t n;
+    char prefix[128]; /* beginning of names of tensors that follow */
+};
+
+static bool begin_like(struct reader *r, const char *class_name)
+{
+    struct folder_text *t = &r->folder[r->n - 1];
+    for (size_t i = r->n - 1; i-- > 0;)
+        if (!strcmp(r->folder[i].class_name, class_name)) {
+            strcpy(t->config, r->folder[i].config);
+            strcpy(t->tensors, r->folder[i].tensors);
+            return true;
+        }
+    return false;
+}
+
+static void leave_out(struct folder_text *t, char *words)
+{
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
+        if (*w == '"')
+            remove_member(t->config, w);
+        else
+            remove_tensor(t, w);
+}
+
+static bool set_vocab(struct folder_text *t, const char *name)
+{
+    for (size_t i = 0; i < sizeof vocabs / sizeof *vocabs; i++)
+        if (!strcmp(vocabs[i].name, name))
+            t->vocab = vocabs[i].make;
+    return t->vocab != NULL;
+}
+
+static bool add_text(char list[4][400], size_t *n, const char *text)
+{
+    if (*n == 4)
+        return false;
+    snprintf(list[(*n)++], 400, "%s", text);
+    return true;
+}
+
+/* Text is "KEY SEPARATOR VALUE". */
+static bool add_line(struct folder_line *list, size_t *n, const char *text,
+                     const char *separator)
+{
+    const char *end = strstr(text, separator);
+    if (*n == FOLDER_MOST_LINES)
+        return false;
+    struct folder_line *l = &list[(*n)++];
+    snprintf(l->key, sizeof l->key, "%.*s",
+             end ? (int)(end - text) : (int)strlen(text), text);
+    snprintf(l->value, sizeof l->value, "%s",
+             end ? end + strlen(separator) : "");
+    return true;
+}
+
+static bool read_line(struct reader *r, char *line)
+{
+    struct folder_text *t = &r->folder[r->n - 1];
+    char *rest = line + strcspn(line, " ");
+    rest += *rest == ' ';
+    if (!*line || *line == '#')
+        return true;
+    if (*line == '"')
+        return folder_text_set(t, line);
+    if (strstr(line, " = "))
+        return add_line(t->number, &t->n_numbers, line, " = ");
+    if (!strncmp(line, "key ", 4))
+        return add_line(t->key, &t->n_keys, rest, " ");
+    if (!strncmp(line, "use ", 4))
+        return use_blocks(t, rest);
+    if (!strncmp(line, "like ", 5))
+        return begin_like(r, rest);
+    if (!strncmp(line, "vocab ", 6))
+        return set_vocab(t, rest);
+    if (!strncmp(line, "order ", 6))
+        return add_text(t->order, &t->n_orders, rest);
+    if (!strncmp(line, "refuse ", 7))
+        return add_text(t->refuse, &t->n_refuse, rest);
+    if (!strncmp(line, "layers ", 7))
+        return (t->layers = atoi(rest)) > 0;
+    if (!strncmp(line, "without ", 8))
+        leave_out(t, rest);
+    else if (!strncmp(line, "in ", 3))
+        snprintf(r->prefix, sizeof r->prefix, "%s",
+                 strcmp(rest, "-") ? rest : "");
+    else
+        add_tensor(t, r->prefix, line);
+    return true;
+}
+
+/* The architecture of the model that begins a text. */
+static void read_arch(const char *text, char out[64])
+{
+    static const char key[] = "key general.architecture str ";
+    const char *p = strstr(text, key);
+    p = p ? p + strlen(key) : "";
+    snprintf(out, 64, "%.*s", (int)strcspn(p, "\n"), p);
+}
+
+/* The folders of one text. */
+static bool read_text(struct reader *r, const char *text)
+{
+    char arch[64], line[2000];
+    const char *p = text;
+    read_arch(text, arch);
+    r->n = 0;
+    while ((p = strstr(p, "\n[folder ")) != NULL) {
+        if (r->n == sizeof r->folder / sizeof *r->folder)
+            return false;
+        struct folder_text *t = &r->folder[r->n++];
+        *t = (struct folder_text){ .layers = FOLDER_LAYERS };
+        *r->prefix = 0;
+        p += strlen("\n[folder ");
+        snprintf(t->arch, sizeof t->arch, "%s", arch);
+        snprintf(t->class_name, sizeof t->class_name, "%.*s",
+                 (int)strcspn(p, "]"), p);
+        for (p = strchr(p, '\n') + 1; next_line(&p, line);)
+            if (!read_line(r, line)) {
+                printf("# %s: cannot read: %s\n", t->class_name, line);
+                return false;
+            }
+        p--; /* the end of the line before a heading */
+    }
+    return true;
+}
+
+/* ---- all texts ---- */
+
+bool folder_text_each(void (*fn)(const struct folder_text *t, void *user),
+                      void *user)
+{
+    static struct reader r;
+    static char names[400][64];
+    const size_t n = skeleton_names(names, 400);
+    bool good = true;
+    if (!blocks)
+        blocks = slurp(source_path("tests/family/blocks.txt"), NULL);
+    for (size_t i = 0; i < n; i++) {
+        char path[4400];
+        char *text = skeleton_path(names[i], path) ? slurp(path, NULL) : NULL;
+        const bool read = text && read_text(&r, text);
+        if (!read)
+            printf("# the folders of %s cannot be read\n", names[i]);
+        for (size_t k = 0; read && k < r.n; k++)
+            fn(&r.folder[k], user);
+        good = good && read;
+        free(text);
+    }
+    return good;
+}
+
+struct search {
+    const char *class_name;
+    struct folder_text *out;
+    bool found;
+};
+
+static void compare_class(const struct folder_text *t, void *user)
+{
+    struct search *s = user;
+    if (!s->found && !strcmp(t->class_name, s->class_name))
+        *s->out = *t;
+    s->found = s->found || !strcmp(t->class_name, s->class_name);
+}
+
+const struct folder_text *folder_text_find(const char *class_name)
+{
+    static struct folder_text found;
+    struct search s = { class_name, &found, false };
+    folder_text_each(compare_class, &s);
+    if (s.found)
+        return &found;
+    printf("Bail out! no folder of %s\n", class_name);
+    exit(99);
+}
+
+void folder_text_make(const struct folder_text *t, const char *dir, bool pairs,
+                      struct folder *out)
+{
+    char config[5000];
+    folder_begin(out, dir);
+    snprintf(config, sizeof config, "{\"architectures\":[\"%s\"],%s}",
+             t->class_name, t->config);
+    folder_text(out, "config.json", config);
+    folder_tensors(out, t->tensors, t->layers, FOLDER_EXPERTS);
+    if (t->vocab)
+        t->vocab(out);
+    else
+        folder_bpe(out, pairs);
+}
