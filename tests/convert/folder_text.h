@@ -3,9 +3,9 @@
  *
  * A section "[folder CLASS]" of tests/family/F/NAME.txt (skeleton.h) describes
  * a small folder of that class. Conversion makes a file of the text's
- * architecture of it, and the section says what the file must have. Names and shapes are written
- * from each model's definition in transformers (modeling_NAME.py), or in its
- * own repository. A line is one of
+ * architecture of it, and the section says what the file must have. Names and
+ * shapes are written from each model's definition in transformers
+ * (modeling_NAME.py), or in its own repository. A line is one of
  *
  *     like CLASS            begin with config.json and the tensors of the last
  *                           folder of that class in this text
