@@ -193,6 +193,12 @@ bool skeleton_set_key(struct skeleton *s, char *p)
     if (!strcmp(type, "u32"))
         return gguf_meta_set_u32(m, key, (uint32_t)strtoul(p, NULL, 10),
                                  NULL) == GGUF_OK;
+    if (!strcmp(type, "u16"))
+        return gguf_meta_set_u16(m, key, (uint16_t)strtoul(p, NULL, 10),
+                                 NULL) == GGUF_OK;
+    if (!strcmp(type, "u64"))
+        return gguf_meta_set_u64(m, key, strtoull(p, NULL, 10), NULL) ==
+               GGUF_OK;
     if (!strcmp(type, "f32"))
         return gguf_meta_set_f32(m, key, strtof(p, NULL), NULL) == GGUF_OK;
     if (!strcmp(type, "bool"))

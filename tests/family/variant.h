@@ -10,6 +10,7 @@
  *     differ A: WHY              A has other outputs than the plain model
  *     differ A and B: WHY
  *     refuse A: MESSAGE          A cannot be opened; the error has MESSAGE
+ *     warn A: MESSAGE            opening A gives a warning that has MESSAGE
  *     quiet A: WHY               opening A gives no warning
  *     sound A: WHY               verifying A finds no error and no warning
  *     digest A: WHY              A has the outputs that the digest is of
@@ -20,7 +21,8 @@
  * "within X" after the variants of same or digest is the largest distance
  * (run_nmse), 0 if left out; "by X" after those of differ the one that must be
  * exceeded, 2e-3 if left out: rounding makes less than 1e-10. "at T" compares
- * outputs of token T only. A line that begins with a blank continues the last
+ * outputs of token T only. "with STATUS" after the variant of refuse is the
+ * error's status, HPARAM for GGUF_E_HPARAM. A line that begins with a blank continues the last
  * one.
  *
  * CHANGES are names or changes, joined by " + " and made in that order:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check-model.c - logits of small models
  *
- * Against a double-precision forward pass of our own, against what llama.cpp
- * computes for the same weights, and against each other: however a text is cut
- * into batches, sequences and threads, the logits are the same.
+ * Against a double-precision forward pass of our own; and memory, misuse, files
+ * in either byte order. tests/family/check-archs has llama.cpp's outputs,
+ * threads and pieces, tests/run sequences.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -11,7 +11,6 @@
 #include "tests/model/gen.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
-#include "tests/family/skeleton.h"
 #include "tests/failalloc.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
@@ -109,118 +108,9 @@ static void check_tiny(const char *what, const struct gen_spec *spec)
     gen_fini(&g);
 }
 
-/* ---- against llama.cpp ---- */
-
-static void check_arch(const char *name)
-{
-    static struct skeleton m;
-    static float got[SKELETON_TOKENS * SKELETON_VOCAB];
-    static const struct {
-        uint32_t n_ubatch, dtype;
-        double most;
-    } runs[] = { { 0, GGUF_DTYPE_F32, 1e-11 },
-                 { 7, GGUF_DTYPE_F32, 1e-11 },
-                 { 0, GGUF_DTYPE_F16, 1e-6 } };
-    gguf_token tok[SKELETON_TOKENS];
-    size_t size;
-    if (!skeleton_open(&m, name) || !m.n_rows)
-        abort();
-    void *file = gen_file(&m.g, GGUF_DTYPE_F32, &size);
-    skeleton_tokens(tok);
-    for (size_t i = 0; i < GG_LEN(runs); i++) {
-        struct run r;
-        struct gguf_session_params p = session_init;
-        struct gguf_batch b = { .struct_size = sizeof b,
-                                .n = SKELETON_TOKENS,
-                                .token = tok };
-        p.n_ctx = SKELETON_TOKENS;
-        p.n_ubatch = runs[i].n_ubatch;
-        p.cache_dtype = runs[i].dtype;
-        bool good = run_open(&r, file, size, 2, &p) &&
-                    r.n_vocab == SKELETON_VOCAB && run_logits(&r, &b, got);
-        double d = good ? skeleton_nmse(&m, got) : 1;
-        ok(good && d < runs[i].most,
-           "%s, passes of %u tokens, cache of %s: %s%.2g from llama.cpp", name,
-           runs[i].n_ubatch, gguf_dtype_find(runs[i].dtype)->name,
-           good ? "" : r.err.message, d);
-        run_close(&r);
-    }
-    free(file);
-    skeleton_close(&m);
-}
-
 /* ---- against itself ---- */
 
 static const struct gen_spec self = { .arch = "llama", TINY, HEADS };
-
-static void check_threads(const void *file, size_t size)
-{
-    static float one[N_TOK * 96], many[N_TOK * 96];
-    gguf_token tok[N_TOK];
-    struct gguf_batch b = { .struct_size = sizeof b,
-                            .n = N_TOK,
-                            .token = tok };
-    make_tokens(tok, N_TOK, self.n_vocab);
-    for (unsigned n = 1; n <= 4; n++) {
-        struct run r;
-        bool good = run_open(&r, file, size, n, &session_init) &&
-                    run_logits(&r, &b, n == 1 ? one : many);
-        if (n > 1)
-            ok(good && memcmp(one, many, sizeof one) == 0,
-               "the same bits with %u threads", n);
-        run_close(&r);
-    }
-}
-
-/* Three sequences: alone, and mixed in one batch in several ways. */
-static void check_sequences(const void *file, size_t size)
-{
-    enum { V = 96, LEN = 16 };
-    static float alone[3][LEN * V], mixed[3 * LEN * V];
-    static const uint32_t ubatches[] = { 48, 32, 16, 5 };
-    gguf_token tok[3][LEN];
-    struct run r;
-    struct gguf_session_params p = session_init;
-    p.n_ctx = LEN;
-    p.n_seq = 3;
-    for (int q = 0; q < 3; q++)
-        for (int i = 0; i < LEN; i++)
-            tok[q][i] = (q * 31 + i * 7) % V;
-    bool good = run_open(&r, file, size, 2, &p);
-    for (int q = 0; good && q < 3; q++) {
-        int32_t seq[LEN];
-        for (int i = 0; i < LEN; i++)
-            seq[i] = (q + 1) % 3; /* any sequence will do */
-        struct gguf_batch b = {
-            .struct_size = sizeof b, .n = LEN, .token = tok[q], .seq = seq
-        };
-        good = run_logits(&r, &b, alone[q]);
-    }
-    ok(good, "three sequences alone: %s", good ? "" : r.err.message);
-    run_close(&r);
-    for (size_t u = 0; u < GG_LEN(ubatches); u++) {
-        gguf_token t[3 * LEN];
-        int32_t seq[3 * LEN];
-        double worst = 0;
-        p.n_ubatch = ubatches[u];
-        for (int i = 0; i < 3 * LEN; i++) { /* token by token in turn */
-            seq[i] = i % 3;
-            t[i] = tok[i % 3][i / 3];
-        }
-        struct gguf_batch b = {
-            .struct_size = sizeof b, .n = 3 * LEN, .token = t, .seq = seq
-        };
-        good = run_open(&r, file, size, 2, &p) && run_logits(&r, &b, mixed);
-        for (int i = 0; i < 3 * LEN; i++) {
-            double d = run_nmse(mixed + i * V, alone[i % 3] + i / 3 * V, V);
-            worst = d > worst ? d : worst;
-        }
-        ok(good && worst < 1e-11,
-           "mixed, passes of %u: %s%.2g from those alone", ubatches[u],
-           good ? "" : r.err.message, worst);
-        run_close(&r);
-    }
-}
 
 /* Forgetting and going on; rows that are not wanted are not computed. */
 static void check_memory(const void *file, size_t size)
@@ -421,16 +311,12 @@ int main(void)
 {
     for (size_t i = 0; i < GG_LEN(tiny); i++)
         check_tiny(tiny[i].what, &tiny[i].spec);
-    check_arch("llama");
-    check_arch("qwen2");
 
     static struct gen g;
     size_t size;
     gen_init(&g, 2);
     gen_model(&g, &self);
     void *file = gen_file(&g, GGUF_DTYPE_F16, &size);
-    check_threads(file, size);
-    check_sequences(file, size);
     check_memory(file, size);
     check_misuse(file, size);
     check_nomem(file, size);
