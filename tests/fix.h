@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* fix.h - GGUF files made by hand, good and bad, byte by byte
  *
- * A fixture is a function that writes a file into memory with the helpers
- * below; fix_good.c and fix_bad_*.c have one function per fixture. A bad one
- * calls fix_mark where its first wrong field begins: the offset that the
- * error must report. fix_model.c has models that open, with what a verification
- * finds in them. mkfix writes all of them as files.
+ * tests/fixtures.txt has one after another, in parts "[good]", "[bad metadata]"
+ * and "[bad tensors]": a line "NAME STATUS", what opening the file gives, and
+ * lines that begin with a blank and say what is in it:
+ *
+ *     "text"                   these characters; \x0a is the byte 0x0a
+ *     u8:1 u16:1 u32:1 u64:1   a number
+ *     f32:0.5
+ *     str:"text"               length and characters
+ *     head:3,2,1               version 3, 2 tensors, 1 key
+ *     key:u32,"name"           a key and its type; the value follows
+ *     tensor:4x2,0,64,"name"   dimensions, type, offset, name
+ *     pad:32                   zeros up to a multiple of 32
+ *     ...^3                    three times
+ *     big-endian               from here on
+ *     @NAME                    all that another file has
+ *     mark                     the first wrong field begins here, which is the
+ *                              offset that the error must report
+ *
+ * fix_model.c has models that open, with what a verification finds in them.
+ * mkfix writes all of them as files.
  */
 #ifndef TESTS_FIX_H
 #define TESTS_FIX_H
@@ -54,10 +69,16 @@ void fix_info(struct fix *f, const char *name, const uint64_t *ne,
 #define FIX_NE(...) ((const uint64_t[]){ __VA_ARGS__, 0 })
 
 struct fixture {
-    const char *name;
-    void (*make)(struct fix *f);
+    char *name; /* NULL: the end of a list */
+    char *words;
     enum gguf_status status;
 };
+
+/* Those of a part; exits with status 99 if there is none. */
+const struct fixture *fix_list(const char *part);
+/* The one of that name, likewise. */
+const struct fixture *fix_find(const char *name);
+void fix_make(const struct fixture *x, struct fix *f);
 
 struct fix_model {
     const char *name;
@@ -65,8 +86,7 @@ struct fix_model {
     const char *codes; /* of the findings, with blanks between */
 };
 
-/* Each ends with a row whose name is NULL. */
+/* Ends with a row whose name is NULL. */
 extern const struct fix_model fix_models[];
-extern const struct fixture fix_good[], fix_bad_meta[], fix_bad_tensor[];
 
 #endif

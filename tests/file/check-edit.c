@@ -14,11 +14,11 @@
 
 static void write_fixture(const char *name)
 {
-    for (const struct fixture *x = fix_good; x->name; x++)
+    for (const struct fixture *x = fix_list("good"); x->name; x++)
         if (!strcmp(x->name, name)) {
             struct fix fx;
             fix_init(&fx);
-            x->make(&fx);
+            fix_make(x, &fx);
             if (!spill(model_path, fx.data, fx.size))
                 exit(99);
             fix_fini(&fx);

@@ -14,9 +14,9 @@ static struct gguf_file *open_good(const char *name, struct fix *fx)
     struct gguf_file *f = NULL;
     struct gguf_error err;
     fix_init(fx);
-    for (const struct fixture *x = fix_good; x->name; x++)
+    for (const struct fixture *x = fix_list("good"); x->name; x++)
         if (!strcmp(x->name, name)) {
-            x->make(fx);
+            fix_make(x, fx);
             if (gguf_file_open_memory(&f, fx->data, fx->size, NULL, &err))
                 printf("# %s\n", err.message);
         }

@@ -16,17 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct fixture *fixture(const char *name)
-{
-    const struct fixture *tables[] = { fix_good, fix_bad_meta,
-                                       fix_bad_tensor };
-    for (int k = 0; k < 3; k++)
-        for (const struct fixture *x = tables[k]; x->name; x++)
-            if (!strcmp(x->name, name))
-                return x;
-    return NULL;
-}
-
 static enum gguf_status open_fix(const struct fix *fx, struct gguf_file **f,
                                  struct gguf_error *err)
 {
@@ -68,7 +57,7 @@ static void check_answers(const struct fixture *x)
         struct gguf_file *f;
         struct fix fx;
         fix_init(&fx);
-        x->make(&fx);
+        fix_make(x, &fx);
         enum gguf_status st = open_fix(&fx, &f, &err);
         ok(st == x->status && (st == GGUF_OK) == (f != NULL) &&
                (st == GGUF_OK || err.offset == fx.mark),
@@ -91,7 +80,7 @@ static void check_cut(const struct fixture *x)
         struct fix fx;
         unsigned bad = 0;
         fix_init(&fx);
-        x->make(&fx);
+        fix_make(x, &fx);
         if (open_fix(&fx, &f, &err) != GGUF_OK)
             continue;
         uint64_t needed = gguf_file_n_tensors(f) ? gguf_file_data_end(f)
@@ -130,7 +119,7 @@ static void check_bent(const struct fixture *x)
         struct gguf_file *f;
         struct fix fx;
         fix_init(&fx);
-        x->make(&fx);
+        fix_make(x, &fx);
         for (size_t i = 0; i < fx.size && fx.size < 4096; i++)
             for (size_t k = 0; k < sizeof with; k++, n++) {
                 fx.data[i] ^= with[k];
@@ -152,7 +141,7 @@ static void check_nomem(const struct fixture *x)
         struct fix fx;
         unsigned n = 0, bad = 0;
         fix_init(&fx);
-        x->make(&fx);
+        fix_make(x, &fx);
         for (;; n++) {
             struct failalloc fa;
             struct gguf_error err;
@@ -189,7 +178,7 @@ static void check_sources(void)
     int fd = mkstemp(path);
     fix_init(&fx);
     fix_init(&one);
-    fixture("good-plain")->make(&one);
+    fix_make(fix_find("good-plain"), &one);
     fix_fill(&fx, 'x', START);
     fix_bytes(&fx, one.data, one.size);
     fix_fill(&fx, 'y', 77);
@@ -254,7 +243,7 @@ static enum gguf_status with_limit(const char *name, const char *limit,
         return GGUF_E_INVALID;
     p.limits = &l;
     fix_init(&fx);
-    fixture(name)->make(&fx);
+    fix_make(fix_find(name), &fx);
     enum gguf_status st = gguf_file_open_memory(&f, fx.data, fx.size, &p, err);
     if (f)
         touch(f);
@@ -316,7 +305,7 @@ static void check_types(void)
     struct gguf_file *f;
     struct fix fx;
     fix_init(&fx);
-    fixture("good-types")->make(&fx);
+    fix_make(fix_find("good-types"), &fx);
     ok(open_fix(&fx, &f, &err) == GGUF_OK, "good-types opens");
     static const struct {
         const char *name;
@@ -341,7 +330,7 @@ static void check_types(void)
     fix_fini(&fx);
 
     fix_init(&fx);
-    fixture("good-gap-and-order")->make(&fx);
+    fix_make(fix_find("good-gap-and-order"), &fx);
     ok(open_fix(&fx, &f, &err) == GGUF_OK &&
            gguf_file_tensor_by_offset(f, 0)->index == 1 &&
            gguf_file_tensor_by_offset(f, 1)->index == 0 &&
@@ -385,20 +374,20 @@ static void check_memory(uint64_t n_tensors, uint64_t n_keys)
 
 int main(void)
 {
-    check_answers(fix_good);
-    check_answers(fix_bad_meta);
-    check_answers(fix_bad_tensor);
-    check_cut(fix_good);
-    check_bent(fix_good);
+    check_answers(fix_list("good"));
+    check_answers(fix_list("bad metadata"));
+    check_answers(fix_list("bad tensors"));
+    check_cut(fix_list("good"));
+    check_bent(fix_list("good"));
     int before = tap_bad;
     check_memory(0, 0);
     check_memory(32769, 0);
     check_memory(65536, 0);
     check_memory(0, 32769);
     check_memory(16385, 16385);
-    check_nomem(fix_good);
-    check_nomem(fix_bad_meta);
-    check_nomem(fix_bad_tensor);
+    check_nomem(fix_list("good"));
+    check_nomem(fix_list("bad metadata"));
+    check_nomem(fix_list("bad tensors"));
     ok(tap_bad == before, "memory may run out at any call of opening");
     check_sources();
     check_limits();

@@ -97,7 +97,7 @@ static void test_fixture(const struct fixture *x)
     struct gguf_file *a, *b;
     struct gguf_error ea, eb;
     fix_init(&f);
-    x->make(&f);
+    fix_make(x, &f);
     struct from from = { .data = f.data, .size = f.size };
     gguf_error_clear(&ea);
     gguf_error_clear(&eb);
@@ -441,8 +441,9 @@ int main(void)
 {
     if (!mkdtemp(dir))
         return 99;
-    static const struct fixture *const lists[] = { fix_good, fix_bad_meta,
-                                                   fix_bad_tensor };
+    const struct fixture *const lists[] = { fix_list("good"),
+                                            fix_list("bad metadata"),
+                                            fix_list("bad tensors") };
     for (size_t i = 0; i < GG_LEN(lists); i++)
         for (const struct fixture *x = lists[i]; x->name; x++)
             test_fixture(x);

@@ -65,11 +65,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* Type and encoded value of every pair of every fixture that opens. */
 void fuzz_make_seeds(void)
 {
-    for (const struct fixture *x = fix_good; x->name; x++) {
+    for (const struct fixture *x = fix_list("good"); x->name; x++) {
         struct fix fx;
         struct gguf_file *f;
         fix_init(&fx);
-        x->make(&fx);
+        fix_make(x, &fx);
         MUST(gguf_file_open_memory(&f, fx.data, fx.size, NULL, NULL) ==
              GGUF_OK);
         for (size_t i = 0; i < gguf_file_n_kv(f); i++) {

@@ -26,13 +26,14 @@ void seed_text(const char *text)
 void seed_files(const void *front, size_t n_front, const void *back,
                 size_t n_back)
 {
-    const struct fixture *tables[] = { fix_good, fix_bad_meta,
-                                       fix_bad_tensor };
+    const struct fixture *tables[] = { fix_list("good"),
+                                       fix_list("bad metadata"),
+                                       fix_list("bad tensors") };
     for (int k = 0; k < 3; k++)
         for (const struct fixture *x = tables[k]; x->name; x++) {
             struct fix file, *s = new_seed();
             fix_init(&file);
-            x->make(&file);
+            fix_make(x, &file);
             fix_bytes(s, front, n_front);
             fix_bytes(s, file.data, file.size);
             fix_bytes(s, back, n_back);

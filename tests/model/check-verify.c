@@ -355,7 +355,7 @@ static void check_bad(const char *path, const struct fixture *x)
     struct gguf_error err;
     struct fix f;
     fix_init(&f);
-    x->make(&f);
+    fix_make(x, &f);
     FILE *out = fopen(path, "wb");
     if (!out || (f.size && fwrite(f.data, 1, f.size, out) != f.size) ||
         fclose(out))
@@ -379,9 +379,9 @@ static void check_paths(void)
     if (!mkdtemp(dir))
         exit(99);
     snprintf(path, sizeof path, "%s/x.gguf", dir);
-    for (const struct fixture *x = fix_bad_meta; x->name; x++)
+    for (const struct fixture *x = fix_list("bad metadata"); x->name; x++)
         check_bad(path, x);
-    for (const struct fixture *x = fix_bad_tensor; x->name; x++)
+    for (const struct fixture *x = fix_list("bad tensors"); x->name; x++)
         check_bad(path, x);
     ok(gguf_path_verify(path, NULL, NULL, findings_note, &stop, &err) ==
            GGUF_E_CANCELLED,
