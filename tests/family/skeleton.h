@@ -31,7 +31,8 @@
  * these few numbers hold a bound as all would. Where a model has none,
  * its architecture is not evaluated.
  *
- * check-archs --carry makes this section of ../shared/archs and keeps others.
+ * carry.py makes this section of the descriptions in ../shared/archs and keeps
+ * others.
  */
 #ifndef TESTS_FAMILY_SKELETON_H
 #define TESTS_FAMILY_SKELETON_H
@@ -79,19 +80,11 @@ void skeleton_key(const struct skeleton *s, const char *key, char full[192]);
 /* Set "KEY TYPE VALUE..."; the text is cut. false: it cannot be read. */
 bool skeleton_set_key(struct skeleton *s, char *line);
 
-/* What a text says, but for the digest. */
-bool skeleton_same(const struct skeleton *a, const struct skeleton *b);
-void skeleton_print(const struct skeleton *s, FILE *to);
-
 /* Of n_rows rows of width outputs each. */
 void skeleton_digest(const float *x, size_t n_rows, size_t width,
                      double sum[SKELETON_SUMS]);
 /* How far outputs are from those of the digest: about sum (a - b)^2 / sum b^2,
  * as run_nmse. */
 double skeleton_nmse(const struct skeleton *s, const float *x);
-
-/* Read one of ../shared/archs, in JSON: {"seed": "0x..", "kv": [[key, type,
- * value]..], "tensors": [[name, type, [dims]]..], ...}. */
-bool skeleton_read_json(struct skeleton *s, const char *path);
 
 #endif

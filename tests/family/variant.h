@@ -22,8 +22,8 @@
  * (run_nmse), 0 if left out; "by X" after those of differ the one that must be
  * exceeded, 2e-3 if left out: rounding makes less than 1e-10. "at T" compares
  * outputs of token T only. "with STATUS" after the variant of refuse is the
- * error's status, HPARAM for GGUF_E_HPARAM. A line that begins with a blank continues the last
- * one.
+ * error's status, HPARAM for GGUF_E_HPARAM. A line that begins with a blank
+ * continues the last one.
  *
  * CHANGES are names or changes, joined by " + " and made in that order:
  *
