@@ -382,7 +382,7 @@ int main(int argc, char **argv)
         gguf_rows_create(&all.rows, NULL, NULL) != GGUF_OK)
         return 99;
     folder_begin(&f, top);
-    ok(folder_text_each(check_text, &all), "all texts can be read");
+    ok(folder_text_each(false, check_text, &all), "all texts can be read");
     if (!keep) {
         for (size_t i = 0; gg_convert_arch_row(i); i++)
             ok(i < MOST_ROWS && all.met[i], "%s is tested",

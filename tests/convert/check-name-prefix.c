@@ -196,7 +196,7 @@ int main(void)
     snprintf(top, sizeof top, "check-name-prefix.%d.tmp", (int)getpid());
     static struct folder f;
     folder_begin(&f, top);
-    ok(folder_text_each(check_arch, NULL), "all texts can be read");
+    ok(folder_text_each(false, check_arch, NULL), "all texts can be read");
     check_mixed();
     scratch_clean(scratch_path(top, "hf"));
     scratch_clean(top);

@@ -82,23 +82,56 @@ static void set_members(struct folder_text *t, const char *members)
 
 /* ---- tensors ---- */
 
+/* Add the lines that a line stands for to lines: of the first {...} each word,
+ * or each number. */
+static void add_lines(char *lines, size_t size, const char *line)
+{
+    const char *begin = strchr(line, '{'), *end = strchr(line, '}');
+    const size_t n = strlen(lines);
+    char one[400];
+    int a, b, used = 0;
+    if (!begin || !end) {
+        snprintf(lines + n, size - n, "%s\n", line);
+        return;
+    }
+    const bool numbers =
+        sscanf(begin, "{%d-%d}%n", &a, &b, &used) == 2 && used;
+    for (const char *p = begin; numbers ? a <= b : p < end; a++) {
+        const size_t k = numbers ? 0 : strcspn(p + 1, ",}");
+        char number[16];
+        snprintf(number, sizeof number, "%d", a);
+        snprintf(one, sizeof one, "%.*s%.*s%s", (int)(begin - line), line,
+                 numbers ? 15 : (int)k, numbers ? number : p + 1, end + 1);
+        add_lines(lines, size, one);
+        p += k + 1;
+    }
+}
+
 static void add_tensor(struct folder_text *t, const char *prefix,
                        const char *line)
 {
-    const size_t n = strlen(t->tensors);
-    snprintf(t->tensors + n, sizeof t->tensors - n, "%s%s\n", prefix, line);
+    char whole[400];
+    snprintf(whole, sizeof whole, "%.150s%.240s", prefix, line);
+    add_lines(t->tensors, sizeof t->tensors, whole);
 }
 
-static void remove_tensor(struct folder_text *t, const char *name)
+static void remove_one(char *tensors, const char *name, size_t n)
 {
-    const size_t n = strlen(name);
-    for (char *p = t->tensors; *p;) {
+    for (char *p = tensors; *p;) {
         char *next = strchr(p, '\n') + 1;
         if (!strncmp(p, name, n) && p[n] == ' ')
             memmove(p, next, strlen(next) + 1);
         else
             p = next;
     }
+}
+
+static void remove_tensors(struct folder_text *t, const char *name)
+{
+    char names[4000] = "";
+    add_lines(names, sizeof names, name);
+    for (const char *p = names; *p; p += strcspn(p, "\n") + 1)
+        remove_one(t->tensors, p, strcspn(p, "\n"));
 }
 
 /* ---- blocks ---- */
@@ -213,7 +246,7 @@ static void leave_out(struct folder_text *t, char *words)
         if (*w == '"')
             remove_member(t->config, w);
         else
-            remove_tensor(t, w);
+            remove_tensors(t, w);
 }
 
 static bool set_vocab(struct folder_text *t, const char *name)
@@ -272,7 +305,9 @@ static bool read_line(struct reader *r, char *line)
         return add_text(t->refuse, &t->n_refuse, rest);
     if (!strncmp(line, "layers ", 7))
         return (t->layers = atoi(rest)) > 0;
-    if (!strncmp(line, "without ", 8))
+    if (*line == '-')
+        add_lines(t->left, sizeof t->left, line + 1);
+    else if (!strncmp(line, "without ", 8))
         leave_out(t, rest);
     else if (!strncmp(line, "in ", 3))
         snprintf(r->prefix, sizeof r->prefix, "%s",
@@ -291,28 +326,45 @@ static void read_arch(const char *text, char out[64])
     snprintf(out, 64, "%.*s", (int)strcspn(p, "\n"), p);
 }
 
-/* The folders of one text. */
-static bool read_text(struct reader *r, const char *text)
+/* The heading at p, "[WORD CLASS NAME]", begins a folder. */
+static bool begin_folder(struct reader *r, const char *p, const char *arch)
 {
+    if (r->n == sizeof r->folder / sizeof *r->folder)
+        return false;
+    struct folder_text *t = &r->folder[r->n++];
+    *t = (struct folder_text){ .layers = FOLDER_LAYERS };
+    *r->prefix = 0;
+    snprintf(t->arch, sizeof t->arch, "%s", arch);
+    return sscanf(p, "[%*s %63[^] ] %127[^]]", t->class_name, t->published) >=
+           1;
+}
+
+static bool is_full(const struct folder_text *t)
+{
+    return strlen(t->config) + 1 == sizeof t->config ||
+           strlen(t->tensors) + 1 == sizeof t->tensors ||
+           strlen(t->left) + 1 == sizeof t->left;
+}
+
+/* The folders of one text, or the published ones. */
+static bool read_text(struct reader *r, const char *text, bool published)
+{
+    const char *heading = published ? "\n[published " : "\n[folder ";
     char arch[64], line[2000];
     const char *p = text;
     read_arch(text, arch);
     r->n = 0;
-    while ((p = strstr(p, "\n[folder ")) != NULL) {
-        if (r->n == sizeof r->folder / sizeof *r->folder)
+    while ((p = strstr(p, heading)) != NULL) {
+        if (!begin_folder(r, p + 1, arch))
             return false;
-        struct folder_text *t = &r->folder[r->n++];
-        *t = (struct folder_text){ .layers = FOLDER_LAYERS };
-        *r->prefix = 0;
-        p += strlen("\n[folder ");
-        snprintf(t->arch, sizeof t->arch, "%s", arch);
-        snprintf(t->class_name, sizeof t->class_name, "%.*s",
-                 (int)strcspn(p, "]"), p);
-        for (p = strchr(p, '\n') + 1; next_line(&p, line);)
+        for (p = strchr(p + 1, '\n') + 1; next_line(&p, line);)
             if (!read_line(r, line)) {
-                printf("# %s: cannot read: %s\n", t->class_name, line);
+                printf("# %s: cannot read: %s\n",
+                       r->folder[r->n - 1].class_name, line);
                 return false;
             }
+        if (is_full(&r->folder[r->n - 1]))
+            return false;
         p--; /* the end of the line before a heading */
     }
     return true;
@@ -320,7 +372,8 @@ static bool read_text(struct reader *r, const char *text)
 
 /* ---- all texts ---- */
 
-bool folder_text_each(void (*fn)(const struct folder_text *t, void *user),
+bool folder_text_each(bool published,
+                      void (*fn)(const struct folder_text *t, void *user),
                       void *user)
 {
     static struct reader r;
@@ -332,7 +385,7 @@ bool folder_text_each(void (*fn)(const struct folder_text *t, void *user),
     for (size_t i = 0; i < n; i++) {
         char path[4400];
         char *text = skeleton_path(names[i], path) ? slurp(path, NULL) : NULL;
-        const bool read = text && read_text(&r, text);
+        const bool read = text && read_text(&r, text, published);
         if (!read)
             printf("# the folders of %s cannot be read\n", names[i]);
         for (size_t k = 0; read && k < r.n; k++)
@@ -361,7 +414,7 @@ const struct folder_text *folder_text_find(const char *class_name)
 {
     static struct folder_text found;
     struct search s = { class_name, &found, false };
-    folder_text_each(compare_class, &s);
+    folder_text_each(false, compare_class, &s);
     if (s.found)
         return &found;
     printf("Bail out! no folder of %s\n", class_name);
@@ -377,6 +430,8 @@ void folder_text_make(const struct folder_text *t, const char *dir, bool pairs,
              t->class_name, t->config);
     folder_text(out, "config.json", config);
     folder_tensors(out, t->tensors, t->layers, FOLDER_EXPERTS);
+    folder_tensors(out, t->left, t->layers, FOLDER_EXPERTS);
+    out->sparse = *t->published;
     if (t->vocab)
         t->vocab(out);
     else

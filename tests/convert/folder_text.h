@@ -20,7 +20,9 @@
  *     layers N              what % in names of tensors counts to; 2 otherwise
  *     in P                  names of tensors that follow begin with P
  *     NAME SIZE SIZE ...    a tensor and its shape, the slowest dimension
- *                           first; % is each layer, @ each of three experts
+ *                           first; % is each layer, @ each of three experts,
+ *                           {a,b} each of these words, {0-2} each number
+ *     -NAME SIZE SIZE ...   a tensor that no tensor of the file is made of
  *     TO = NUMBERS          tensor TO of the file has these numbers
  *                           (numbers.h), in each layer if its name has %
  *     key KEY VALUE         a key of the file, after "ARCH." if it does not
@@ -31,6 +33,11 @@
  *     refuse "MEMBER":...   with these members the folder is refused
  *
  * It goes on in lines that begin with a blank.
+ *
+ * A section "[published CLASS NAME]" is a folder with the names of a published
+ * model and all members of its config.json, in small sizes. They are written
+ * from the models' definitions and the indexes of the repositories. All numbers
+ * are 0, and no tensor beside those with '-' may be left out.
  */
 #ifndef TESTS_CONVERT_FOLDER_TEXT_H
 #define TESTS_CONVERT_FOLDER_TEXT_H
@@ -41,8 +48,11 @@ enum { FOLDER_MOST_LINES = 16 };
 
 struct folder_text {
     char class_name[64], arch[64];
-    char config[4000];   /* members of config.json */
-    char tensors[12000]; /* lines for folder_tensors() */
+    char
+        published[128]; /* name of the model; empty: the section is a folder */
+    char config[4000];  /* members of config.json */
+    char tensors[80000]; /* lines for folder_tensors() */
+    char left[8000];     /* lines of tensors that are left out */
     int layers;
     void (*vocab)(const struct folder *f); /* NULL: byte-level BPE */
     struct folder_line {
@@ -53,9 +63,10 @@ struct folder_text {
     size_t n_orders, n_refuse;
 };
 
-/* Call fn for each folder of all texts. false: a text cannot be read, which is
- * printed. */
-bool folder_text_each(void (*fn)(const struct folder_text *t, void *user),
+/* Call fn for each folder of all texts, or for each published one. false: a
+ * text cannot be read, which is printed. */
+bool folder_text_each(bool published,
+                      void (*fn)(const struct folder_text *t, void *user),
                       void *user);
 
 /* Return the first folder of a class; a class without one ends the program. */

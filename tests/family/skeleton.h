@@ -8,6 +8,7 @@
  *     [variants]  changes of the model and what follows from them (variant.h)
  *     [folder CLASS]  a folder that is converted to it, and what must come of
  *                 it (tests/convert/folder_text.h)
+ *     [published CLASS MODEL]  a folder with the names of a published model
  *
  * Lines that begin with # are remarks. In the section of the model a line is a
  * thing:
