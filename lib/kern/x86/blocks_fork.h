@@ -69,24 +69,6 @@ static GG_ALWAYS_INLINE void put_one(TO *to, __m256i level, int shift,
 /* Of the block at p. */
 #define FIELD(type, member) (p + offsetof(struct gg_block_##type, member))
 
-static GG_ALWAYS_INLINE void gg_kern_each_q6_0(TO *to, const void *src,
-                                               size_t n)
-{
-    const uint8_t *p = src;
-    const __m256i shift = _mm256_setr_epi64x(0, 4, 2, 6);
-    for (size_t i = 0; i < n / 32; i++) {
-        float d = gg_x86_half_ps(p);
-        /* four times eight bytes, each with its own pair of bits below */
-        __m256i h =
-            _mm256_set1_epi64x((long long)gg_bytes_load64le(FIELD(q6_0, qh)));
-        h = _mm256_and_si256(_mm256_srlv_epi64(h, shift), _mm256_set1_epi8(3));
-        __m256i q = _mm256_or_si256(gg_x86_nibbles(FIELD(q6_0, qs)),
-                                    _mm256_slli_epi16(h, 4));
-        to_i8(to, _mm256_sub_epi8(q, _mm256_set1_epi8(32)), d, d);
-        p += sizeof(struct gg_block_q6_0);
-    }
-}
-
 static GG_ALWAYS_INLINE void gg_kern_each_iq2_k(TO *to, const void *src,
                                                 size_t n)
 {

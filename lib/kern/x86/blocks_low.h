@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* blocks_low.h - TQ1_0, Q1_0, Q2_0, MXFP4, NVFP4, handed on as in floats.h */
+/* blocks_low.h - TQ1_0 and NVFP4, handed on as in floats.h */
 #ifndef GG_KERN_X86_BLOCKS_LOW_H
 #define GG_KERN_X86_BLOCKS_LOW_H
 
@@ -53,71 +53,10 @@ static GG_ALWAYS_INLINE void gg_kern_each_tq1_0(TO *to, const void *src,
     }
 }
 
-/* A sign: d or -d. */
-static GG_ALWAYS_INLINE void gg_kern_each_q1_0(TO *to, const void *src,
-                                               size_t n)
-{
-    const uint8_t *p = src;
-    const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    for (size_t i = 0; i < n / 128; i++) {
-        const uint8_t *qs = p + offsetof(struct gg_block_q1_0, qs);
-        __m256 d = _mm256_set1_ps(gg_x86_half_ps(p));
-        __m256 minus = _mm256_xor_ps(d, _mm256_set1_ps(-0.0f));
-        for (int s = 0; s < 4; s++, qs += 4) {
-            __m256 out[4];
-            GG_UNROLL
-            for (int k = 0; k < 4; k++) {
-                __m256i v = _mm256_and_si256(_mm256_set1_epi32(qs[k]), bit);
-                v = _mm256_cmpeq_epi32(v, bit);
-                out[k] = _mm256_blendv_ps(minus, d, _mm256_castsi256_ps(v));
-            }
-            to_ps(to, out);
-        }
-        p += sizeof(struct gg_block_q1_0);
-    }
-}
-
-static GG_ALWAYS_INLINE void gg_kern_each_q2_0(TO *to, const void *src,
-                                               size_t n)
-{
-    const uint8_t *p = src;
-    const __m256i shift = _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14);
-    for (size_t i = 0; i < n / 64; i++) {
-        const uint8_t *qs = p + offsetof(struct gg_block_q2_0, qs);
-        __m256 d = _mm256_set1_ps(gg_x86_half_ps(p));
-        for (int s = 0; s < 2; s++, qs += 8) {
-            __m256 out[4];
-            GG_UNROLL
-            for (int k = 0; k < 4; k++) {
-                __m256i v = _mm256_set1_epi32(gg_bytes_load16le(qs + 2 * k));
-                v = _mm256_and_si256(_mm256_srlv_epi32(v, shift),
-                                     _mm256_set1_epi32(3));
-                v = _mm256_sub_epi32(v, _mm256_set1_epi32(1));
-                out[k] = _mm256_mul_ps(_mm256_cvtepi32_ps(v), d);
-            }
-            to_ps(to, out);
-        }
-        p += sizeof(struct gg_block_q2_0);
-    }
-}
-
 static inline __m256i fp4_table(void)
 {
     static const int8_t level[16] = GG_FP4_LEVELS;
     return _mm256_broadcastsi128_si256(gg_x86_load128(level));
-}
-
-static GG_ALWAYS_INLINE void gg_kern_each_mxfp4(TO *to, const void *src,
-                                                size_t n)
-{
-    const uint8_t *p = src;
-    const __m256i table = fp4_table();
-    for (size_t i = 0; i < n / 32; i++) {
-        float d = gg_kern_e8m0_half(p[0]);
-        __m256i q = gg_x86_nibbles(p + offsetof(struct gg_block_mxfp4, qs));
-        to_i8(to, _mm256_shuffle_epi8(table, q), d, d);
-        p += sizeof(struct gg_block_mxfp4);
-    }
 }
 
 /* Sixteen elements are the low, then the high nibbles of eight bytes. */

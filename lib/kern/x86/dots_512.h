@@ -31,23 +31,20 @@ static GG_ALWAYS_INLINE void add_nibbles(TO *to, const uint8_t *qs, VF low,
 
 static GG_ALWAYS_INLINE void each_q4_k_512(TO *to, const void *src, size_t n)
 {
-    const uint8_t *p = src;
+    struct rows r = { src };
     const VF code = codes_0_to_15();
     for (size_t i = 0; i < n / 256; i++) {
-        const uint8_t *qs = p + offsetof(struct gg_block_q4_k, qs);
-        float scale[8], min[8];
-        scales_k4(scale, min, p + offsetof(struct gg_block_q4_k, scales),
-                  gg_x86_half_ps(p),
-                  gg_x86_half_ps(p + offsetof(struct gg_block_q4_k, dmin)));
+        struct subs scale, min;
+        take_k4(to, &r, &scale, &min);
         GG_UNROLL
         for (unsigned s = 0; s < 8; s += 2) {
             const VF low =
-                vf_sub(vf_mul(vf_set1(scale[s]), code), vf_set1(min[s]));
-            const VF high = vf_sub(vf_mul(vf_set1(scale[s + 1]), code),
-                                   vf_set1(min[s + 1]));
-            add_nibbles(to, qs + 16 * s, low, high);
+                vf_sub(vf_mul(vf_set1(scale.by[s]), code), vf_set1(min.by[s]));
+            const VF high = vf_sub(vf_mul(vf_set1(scale.by[s + 1]), code),
+                                   vf_set1(min.by[s + 1]));
+            add_nibbles(to, r.at + AT(q4_k, qs) + 16 * s, low, high);
         }
-        p += sizeof(struct gg_block_q4_k);
+        r.at += sizeof(struct gg_block_q4_k);
     }
 }
 #define EACH_Q4_K each_q4_k_512

@@ -86,9 +86,8 @@ static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
 
 #include "kern/x86/blocks_fork.h"
 #include "kern/x86/blocks_iq.h"
-#include "kern/x86/blocks_k.h"
 #include "kern/x86/blocks_low.h"
-#include "kern/x86/blocks_q32.h"
+#include "kern/x86/row_256.h"
 #include "kern/x86/dots_tables.h"
 #ifdef EACH_OF_LEVEL /* what a level has of its own */
 #include EACH_OF_LEVEL

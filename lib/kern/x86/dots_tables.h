@@ -59,24 +59,17 @@ static GG_ALWAYS_INLINE void add_codes(TO *to, const uint8_t *qs,
 
 static GG_ALWAYS_INLINE void each_q2_k_table(TO *to, const void *src, size_t n)
 {
-    const uint8_t *p = src;
-    const __m128i low = _mm_set1_epi8(15);
+    struct rows r = { src };
     for (size_t i = 0; i < n / 256; i++) {
-        const __m128i sc =
-            gg_x86_load128(p + offsetof(struct gg_block_q2_k, scales));
-        const __m128i hi = _mm_and_si128(_mm_srli_epi16(sc, 4), low);
-        float scale[16], min[16], level[16][4];
-        times_i8(scale, _mm_and_si128(sc, low),
-                 gg_x86_half_ps(p + offsetof(struct gg_block_q2_k, d)));
-        times_i8(min, hi,
-                 gg_x86_half_ps(p + offsetof(struct gg_block_q2_k, dmin)));
-        levels_k2(level, scale, min);
-        levels_k2(level + 8, scale + 8, min + 8);
+        struct subs scale, min;
+        float level[16][4];
+        take_k2(to, &r, &scale, &min);
+        levels_k2(level, scale.by, min.by);
+        levels_k2(level + 8, scale.by + 8, min.by + 8);
         GG_UNROLL
         for (int h = 0; h < 2; h++)
-            add_codes(to, p + offsetof(struct gg_block_q2_k, qs) + 32 * h,
-                      level[8 * h], 4);
-        p += sizeof(struct gg_block_q2_k);
+            add_codes(to, r.at + AT(q2_k, qs) + 32 * h, level[8 * h], 4);
+        r.at += sizeof(struct gg_block_q2_k);
     }
 }
 #define EACH_Q2_K each_q2_k_table

@@ -75,7 +75,7 @@ static GG_ALWAYS_INLINE scale_of_run scale_of(VF d, VI sub)
     return sub;
 }
 
-static GG_ALWAYS_INLINE void own_run(struct out *o, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void own_run(struct out *o, const VI q[PARTS],
                                      size_t i, VF d)
 {
     VI acc[COLS];
@@ -96,7 +96,7 @@ static GG_ALWAYS_INLINE void add_times(struct out *o, const VI *q, size_t i,
         o->total[j] = vi_add(o->total[j], vi_mul(acc[j], sub));
 }
 
-static GG_ALWAYS_INLINE void sub_run(struct out *o, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void sub_run(struct out *o, const VI q[PARTS],
                                      size_t i, VI sub)
 {
     add_times(o, q, 2 * i, 2, sub);
@@ -120,7 +120,7 @@ static GG_ALWAYS_INLINE void fold_run(struct out *o, const VI q[4], size_t i,
     add_times(o, q, i, 1, sub);
 }
 
-static GG_ALWAYS_INLINE void one_run(struct out *o, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void one_run(struct out *o, const VI q[PARTS],
                                      size_t i)
 {
     VI acc[COLS];

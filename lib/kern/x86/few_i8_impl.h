@@ -103,18 +103,18 @@ static GG_ALWAYS_INLINE scale_of_run scale_of(VF d, VI sub)
     return vf_mul(d, vf_of(sub));
 }
 
-static GG_ALWAYS_INLINE void sub_run(struct out *o, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void sub_run(struct out *o, const VI q[PARTS],
                                      size_t i, VF d)
 {
     VI acc[COLS];
-    dots(o, acc, q, i, RUN_QUADS);
+    dots(o, acc, q, i, PARTS);
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++)
         o->sum[j] =
             vf_fma(vf_of(acc[j]), vf_mul(d, scale_at(o, i, j)), o->sum[j]);
 }
 
-static GG_ALWAYS_INLINE void own_run(struct out *o, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void own_run(struct out *o, const VI q[PARTS],
                                      size_t i, VF d)
 {
     sub_run(o, q, i, d);
@@ -144,11 +144,11 @@ static GG_ALWAYS_INLINE void add_part(struct out *o, const VI acc[COLS],
         o->part[j] = vf_fma(vf_of(acc[j]), scale_at(o, i, j), o->part[j]);
 }
 
-static GG_ALWAYS_INLINE void one_run(struct out *o, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void one_run(struct out *o, const VI q[PARTS],
                                      size_t i)
 {
     VI acc[COLS];
-    dots(o, acc, q, i, RUN_QUADS);
+    dots(o, acc, q, i, PARTS);
     add_part(o, acc, i);
 }
 

@@ -33,7 +33,7 @@ static GG_ALWAYS_INLINE void own_kind(struct out *o, const struct lanes *w,
                                       size_t n_runs)
 {
     for (size_t i = 0; i < n_runs; i++)
-        own_run(o, w->q + i * RUN_QUADS, i, w->d[i]);
+        own_run(o, w->q + i * PARTS, i, w->d[i]);
     own_end(o);
 }
 
@@ -41,7 +41,7 @@ static GG_ALWAYS_INLINE void sub_kind(struct out *o, const struct lanes *w,
                                       size_t n_runs)
 {
     for (size_t i = 0; i < n_runs; i++)
-        sub_run(o, w->q + i * RUN_QUADS, i, scale_of(w->d[0], w->sub[i]));
+        sub_run(o, w->q + i * PARTS, i, scale_of(w->d[0], w->sub[i]));
     sub_end(o, w->d[0]);
 }
 
@@ -91,7 +91,7 @@ static GG_ALWAYS_INLINE void one_kind(struct out *o, const struct lanes *w,
                                       size_t n_runs)
 {
     for (size_t i = 0; i < n_runs; i++)
-        one_run(o, w->q + i * RUN_QUADS, i);
+        one_run(o, w->q + i * PARTS, i);
     one_end(o, w->d[0]);
 }
 
@@ -236,7 +236,7 @@ static GG_ALWAYS_INLINE void few(const struct gg_kern_few *f,
 #include "kern/x86/few_one.h"
 #else
 #define ONE_DECLARE(NAME)
-#define ONE_DEFINE(NAME, KIND, BITS)
+#define ONE_DEFINE(NAME, N, KIND, BITS)
 #define ONE_OF(NAME) NULL
 #endif
 
@@ -253,7 +253,7 @@ static GG_ALWAYS_INLINE void few(const struct gg_kern_few *f,
         .one = ONE_OF(NAME),                                                  \
         .cols = CODE                                                          \
     };                                                                        \
-    ONE_DEFINE(NAME, KIND, BITS)                                              \
+    ONE_DEFINE(NAME, N, KIND, BITS)                                           \
     void FULL(const struct gg_kern_few *f)                                    \
     {                                                                         \
         few(f, &type_##NAME);                                                 \

@@ -10,11 +10,12 @@ struct to {
     size_t n;
     VF d, *min; /* not in the struct, as sums of struct out are not */
     /* constants once this is inlined: */
-    int bias, apart;
+    int bias, apart, min_first;
     enum kind kind;
 };
+#define TO struct to
 
-static GG_ALWAYS_INLINE void put_own(struct to *to, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void put_own(struct to *to, const VI q[PARTS],
                                      size_t i, VF d)
 {
     own_run(to->o, q, i, d);
@@ -25,7 +26,7 @@ static GG_ALWAYS_INLINE void put_d(struct to *to, VF d)
     to->d = d;
 }
 
-static GG_ALWAYS_INLINE void put_sub(struct to *to, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void put_sub(struct to *to, const VI q[PARTS],
                                      size_t i, VI by)
 {
     sub_run(to->o, q, i, scale_of(to->d, by));
@@ -40,7 +41,7 @@ static GG_ALWAYS_INLINE void put_half(struct to *to, const VI q[4], size_t i,
         fold_run(to->o, q, i, by, to->kind == KIND_two ? two_shift(i) : 0);
 }
 
-static GG_ALWAYS_INLINE void put_run(struct to *to, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void put_run(struct to *to, const VI q[PARTS],
                                      size_t i)
 {
     one_run(to->o, q, i);
@@ -66,7 +67,7 @@ static GG_ALWAYS_INLINE void end_block(struct to *to)
 
 #define ONE_OF(NAME)      NAME##_one
 #define ONE_DECLARE(NAME) static cols_fn NAME##_one;
-#define ONE_DEFINE(NAME, KIND, BITS)                                          \
+#define ONE_DEFINE(NAME, N, KIND, BITS)                                       \
     static GG_ALWAYS_INLINE void NAME##_one_block(                            \
         struct out *o, const struct type *t, const struct rows *r, size_t n)  \
     {                                                                         \
@@ -80,7 +81,7 @@ static GG_ALWAYS_INLINE void end_block(struct to *to)
                          .kind = KIND_##KIND };                               \
         if (to.kind == KIND_fold)                                             \
             fold_begin(o);                                                    \
-        block_##NAME(&to, r);                                                 \
+        BLOCKS_##N(NAME, &to, r);                                             \
         ask_rest(r, end);                                                     \
         end_block(&to);                                                       \
         add_mins(o, min, t->n_mins *n / GG_GEMM_INT_STEPS);                   \

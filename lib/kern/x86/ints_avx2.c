@@ -91,9 +91,8 @@ static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
 
 #include "kern/x86/blocks_fork.h"
 #include "kern/x86/blocks_iq.h"
-#include "kern/x86/blocks_k.h"
 #include "kern/x86/blocks_low.h"
-#include "kern/x86/blocks_q32.h"
+#include "kern/x86/row_256.h"
 
 #define INTS_BY(NAME, BYTES, HALVES, FOLDED, SUFFIX)                          \
     void gg_kern_ints##SUFFIX(const void *src, size_t n, int bias, void *q,   \

@@ -12,10 +12,7 @@
 
 #include "kern/few_columns.h"
 
-enum {
-    QUADS = GG_GEMM_I8_QUADS,
-    RUN_QUADS = 32 / 4 /* of steps that share a scale */
-};
+enum { QUADS = GG_GEMM_I8_QUADS };
 
 /* Kinds of types, by their scales:
  *

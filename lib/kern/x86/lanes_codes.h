@@ -19,9 +19,8 @@ struct codes_4 {
 /* The bytes of a run of 32 steps from the t-th entry on. They are loaded to
  * where they are needed: stores that go to another line each would take longer
  * than all else. */
-static GG_ALWAYS_INLINE void take_8(const struct codes_8 *c,
-                                    const uint64_t *table, size_t t,
-                                    VI q[RUN_QUADS])
+static GG_ALWAYS_INLINE void
+take_8(const struct codes_8 *c, const uint64_t *table, size_t t, VI q[PARTS])
 {
     GG_UNROLL
     for (size_t i = 0; i < 4; i++) {
@@ -39,12 +38,11 @@ static GG_ALWAYS_INLINE void take_8(const struct codes_8 *c,
     }
 }
 
-static GG_ALWAYS_INLINE void take_4(const struct codes_4 *c,
-                                    const uint32_t *table, size_t t,
-                                    VI q[RUN_QUADS])
+static GG_ALWAYS_INLINE void
+take_4(const struct codes_4 *c, const uint32_t *table, size_t t, VI q[PARTS])
 {
     GG_UNROLL
-    for (size_t i = 0; i < RUN_QUADS; i++) {
+    for (size_t i = 0; i < PARTS; i++) {
         __m128i v[ROWS / 4];
         GG_UNROLL
         for (size_t r = 0; r < ROWS; r += 4)
@@ -102,8 +100,7 @@ static void codes_iq2_xxs(struct codes_8 *c, const struct rows *r)
                                         -1, -1, -1, -1, -1);
     for (size_t row = 0; row < ROWS; row++)
         for (size_t i = 0; i < 32; i += 8) {
-            const __m128i v =
-                load_16(r, offsetof(struct gg_block_iq2_xxs, qs) + 2 * i, row);
+            const __m128i v = load_16(r, AT(iq2_xxs, qs) + 2 * i, row);
             _mm_storeu_si128((void *)(c->of[row] + i),
                              _mm_cvtepu8_epi16(_mm_shuffle_epi8(v, first)));
         }
@@ -112,8 +109,7 @@ static void codes_iq2_xxs(struct codes_8 *c, const struct rows *r)
 static void codes_iq2_xs(struct codes_8 *c, const struct rows *r)
 {
     for (size_t row = 0; row < ROWS; row++) {
-        const uint8_t *qs =
-            r->at + row * r->stride + offsetof(struct gg_block_iq2_xs, qs);
+        const uint8_t *qs = r->at + row * r->stride + AT(iq2_xs, qs);
         uint16_t *k = c->of[row];
         for (size_t i = 0; i < 32; i += 16)
             _mm256_storeu_si256(
@@ -130,11 +126,9 @@ static void codes_iq2_s(struct codes_8 *c, const struct rows *r)
     const __m256i by = _mm256_set1_epi64x(0x0004001000400100);
     for (size_t row = 0; row < ROWS; row++) {
         const uint8_t *p = r->at + row * r->stride;
-        const __m128i qh = _mm_loadl_epi64(
-            (const void *)(p + offsetof(struct gg_block_iq2_s, qh)));
+        const __m128i qh = _mm_loadl_epi64((const void *)(p + AT(iq2_s, qh)));
         uint16_t *k = c->of[row];
-        codes_of(k, 32, p + offsetof(struct gg_block_iq2_s, qs), qh, 4, by,
-                 0x300);
+        codes_of(k, 32, p + AT(iq2_s, qs), qh, 4, by, 0x300);
     }
 }
 
@@ -143,8 +137,7 @@ static void codes_iq3_xxs(struct codes_4 *c, const struct rows *r)
     for (size_t row = 0; row < ROWS; row++)
         for (size_t i = 0; i < 64; i += 16)
             put_codes(c->of[row] + i,
-                      r->at + row * r->stride +
-                          offsetof(struct gg_block_iq3_xxs, qs) + i,
+                      r->at + row * r->stride + AT(iq3_xxs, qs) + i,
                       _mm256_setzero_si256());
 }
 
@@ -155,11 +148,9 @@ static void codes_iq3_s(struct codes_4 *c, const struct rows *r)
                                          128, 64, 32, 16, 8, 4, 2);
     for (size_t row = 0; row < ROWS; row++) {
         const uint8_t *p = r->at + row * r->stride;
-        const __m128i qh = _mm_loadl_epi64(
-            (const void *)(p + offsetof(struct gg_block_iq3_s, qh)));
+        const __m128i qh = _mm_loadl_epi64((const void *)(p + AT(iq3_s, qh)));
         uint16_t *k = c->of[row];
-        codes_of(k, 64, p + offsetof(struct gg_block_iq3_s, qs), qh, 8, by,
-                 0x100);
+        codes_of(k, 64, p + AT(iq3_s, qs), qh, 8, by, 0x100);
     }
 }
 
@@ -174,8 +165,8 @@ static void codes_iq1_s(struct codes_8 *c, const struct rows *r)
         _mm256_castsi128_si256(four), _mm_add_epi8(four, _mm_set1_epi8(4)), 1);
     for (size_t row = 0; row < ROWS; row++) {
         const uint8_t *p = r->at + row * r->stride;
-        const __m256i qh = _mm256_broadcastsi128_si256(_mm_loadu_si128(
-            (const void *)(p + offsetof(struct gg_block_iq1_s, qh))));
+        const __m256i qh = _mm256_broadcastsi128_si256(
+            _mm_loadu_si128((const void *)(p + AT(iq1_s, qh))));
         uint16_t *k = c->of[row];
         GG_UNROLL
         for (int i = 0; i < 2; i++) {
@@ -183,8 +174,7 @@ static void codes_iq1_s(struct codes_8 *c, const struct rows *r)
                 qh, _mm256_add_epi8(words, _mm256_set1_epi8((char)(8 * i))));
             const __m256i high = _mm256_or_si256(_mm256_mullo_epi16(w, up),
                                                  _mm256_mulhi_epu16(w, down));
-            put_codes(k + 16 * i,
-                      p + offsetof(struct gg_block_iq1_s, qs) + 16 * i,
+            put_codes(k + 16 * i, p + AT(iq1_s, qs) + 16 * i,
                       _mm256_and_si256(high, _mm256_set1_epi16(0x700)));
         }
     }
@@ -196,22 +186,20 @@ static void codes_iq1_m(struct codes_8 *c, const struct rows *r)
     const __m256i by = _mm256_set1_epi32(0x00100100);
     for (size_t row = 0; row < ROWS; row++) {
         const uint8_t *p = r->at + row * r->stride;
-        const __m128i qh = _mm_loadu_si128(
-            (const void *)(p + offsetof(struct gg_block_iq1_m, qh)));
+        const __m128i qh = _mm_loadu_si128((const void *)(p + AT(iq1_m, qh)));
         uint16_t *k = c->of[row];
-        codes_of(k, 32, p + offsetof(struct gg_block_iq1_m, qs), qh, 2, by,
-                 0x700);
+        codes_of(k, 32, p + AT(iq1_m, qs), qh, 2, by, 0x700);
     }
 }
 
 /* ---- signs and scales ---- */
 
 /* Minus where a bit is set, bit p of a lane that of step p; then the bias. */
-static GG_ALWAYS_INLINE void add_signs(VI q[RUN_QUADS], VI signs, int bias)
+static GG_ALWAYS_INLINE void add_signs(VI q[PARTS], VI signs, int bias)
 {
     VI which = first_bytes();
     GG_UNROLL
-    for (int k = 0; k < RUN_QUADS; k += 2) {
+    for (int k = 0; k < PARTS; k += 2) {
         const VI byte = vi_lookup(signs, which);
         q[k] = vi_add8(vi_minus_where(q[k], byte, BITS_LOW), vi_bytes(bias));
         q[k + 1] =
@@ -226,7 +214,7 @@ static GG_ALWAYS_INLINE VI even_signs(VI s)
     enum { ODD = 0x80 }; /* of as many bits as a nibble has set */
     static const uint8_t parity[16] = { 0,   ODD, ODD, 0,   ODD, 0,   0,   ODD,
                                         ODD, 0,   0,   ODD, 0,   ODD, ODD, 0 };
-    const VI p = low_nibbles(vi_xor(s, vi_srl(s, 4)));
+    const VI p = vi_and(vi_xor(s, vi_srl(s, 4)), vi_bytes(15));
     return vi_or(s, vi_lookup(vi_sixteen(parity), p));
 }
 
@@ -252,7 +240,7 @@ static GG_ALWAYS_INLINE VF times(VF v, float by)
 }
 
 /* Two halves of run s, of which sub has a nibble each. */
-static GG_ALWAYS_INLINE void two_halves(struct to *to, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void two_halves(struct to *to, const VI q[PARTS],
                                         size_t s, VI sub)
 {
     put_half(to, q, 2 * s, odd_of(sub, 15));
@@ -261,17 +249,17 @@ static GG_ALWAYS_INLINE void two_halves(struct to *to, const VI q[RUN_QUADS],
 
 /* ---- blocks ---- */
 
-static GG_ALWAYS_INLINE void block_iq2_xxs(struct to *to, const struct rows *r)
+BLOCK_256(iq2_xxs)
 {
     put_d(to, times(take_half(r, 0), 0.125f));
     struct codes_8 c;
     codes_iq2_xxs(&c, r);
     for (size_t h = 0; h < 4; h++) {
         VI v[4];
-        take(r, offsetof(struct gg_block_iq2_xxs, qs) + 16 * h, v);
+        take(r, AT(iq2_xxs, qs) + 16 * h, v);
         for (size_t i = 0; i < 2; i++) {
             const VI rest = v[2 * i + 1]; /* signs, and scales above them */
-            VI q[RUN_QUADS];
+            VI q[PARTS];
             take_8(&c, gg_kern_iq2_xxs_bytes, 8 * h + 4 * i, q);
             add_signs(q, even_signs(sevens(rest)), to->bias);
             put_sub(to, q, 2 * h + i, odd_of(vi_srl(rest, 28), 15));
@@ -279,26 +267,26 @@ static GG_ALWAYS_INLINE void block_iq2_xxs(struct to *to, const struct rows *r)
     }
 }
 
-static GG_ALWAYS_INLINE void block_iq2_xs(struct to *to, const struct rows *r)
+BLOCK_256(iq2_xs)
 {
     put_d(to, times(take_half(r, 0), 0.125f));
     const VI seven = vi_words(0x7f);
     struct codes_8 c;
     VI scale[4], v[4];
     codes_iq2_xs(&c, r);
-    take(r, offsetof(struct gg_block_iq2_xs, scales) - 8, scale);
+    take(r, AT(iq2_xs, scales) - 8, scale);
     for (size_t h = 0; h < 4; h++) {
         VI sub = scale[2 + h / 2];
         if (h % 2)
             sub = vi_srl(sub, 16);
-        take(r, offsetof(struct gg_block_iq2_xs, qs) + 16 * h, v);
+        take(r, AT(iq2_xs, qs) + 16 * h, v);
         for (size_t i = 0; i < 2; i++) { /* signs above nine bits of a word */
             const VI a = v[2 * i], b = v[2 * i + 1];
             const VI low =
                 vi_or(vi_and(vi_srl(a, 9), seven), vi_sll(vi_srl(a, 25), 8));
             const VI up =
                 vi_or(vi_and(vi_srl(b, 9), seven), vi_sll(vi_srl(b, 25), 8));
-            VI q[RUN_QUADS];
+            VI q[PARTS];
             take_8(&c, gg_kern_iq2_xs_bytes, 8 * h + 4 * i, q);
             add_signs(q, even_signs(vi_or(low, vi_sll(up, 16))), to->bias);
             two_halves(to, q, 2 * h + i, sub);
@@ -307,18 +295,18 @@ static GG_ALWAYS_INLINE void block_iq2_xs(struct to *to, const struct rows *r)
     }
 }
 
-static GG_ALWAYS_INLINE void block_iq2_s(struct to *to, const struct rows *r)
+BLOCK_256(iq2_s)
 {
     put_d(to, times(take_half(r, 0), 0.125f));
     struct codes_8 c;
     VI scale[4], signs[4];
     codes_iq2_s(&c, r);
-    take(r, offsetof(struct gg_block_iq2_s, qh), scale);
+    take(r, AT(iq2_s, qh), scale);
     for (size_t h = 0; h < 2; h++) {
         VI sub = scale[2 + h];
-        take(r, offsetof(struct gg_block_iq2_s, qs) + 32 + 16 * h, signs);
+        take(r, AT(iq2_s, qs) + 32 + 16 * h, signs);
         for (size_t i = 0; i < 4; i++) {
-            VI q[RUN_QUADS];
+            VI q[PARTS];
             take_8(&c, gg_kern_iq2_s_bytes, 16 * h + 4 * i, q);
             add_signs(q, signs[i], to->bias);
             two_halves(to, q, 4 * h + i, sub);
@@ -327,16 +315,16 @@ static GG_ALWAYS_INLINE void block_iq2_s(struct to *to, const struct rows *r)
     }
 }
 
-static GG_ALWAYS_INLINE void block_iq3_xxs(struct to *to, const struct rows *r)
+BLOCK_256(iq3_xxs)
 {
     put_d(to, times(take_half(r, 0), 0.25f));
     struct codes_4 c;
     codes_iq3_xxs(&c, r);
     for (size_t h = 0; h < 2; h++) {
         VI rest[4]; /* signs, and scales above them */
-        take(r, offsetof(struct gg_block_iq3_xxs, qs) + 64 + 16 * h, rest);
+        take(r, AT(iq3_xxs, qs) + 64 + 16 * h, rest);
         for (size_t i = 0; i < 4; i++) {
-            VI q[RUN_QUADS];
+            VI q[PARTS];
             take_4(&c, gg_kern_iq3_xxs_bytes, 32 * h + 8 * i, q);
             add_signs(q, even_signs(sevens(rest[i])), to->bias);
             put_sub(to, q, 4 * h + i, odd_of(vi_srl(rest[i], 28), 15));
@@ -344,18 +332,18 @@ static GG_ALWAYS_INLINE void block_iq3_xxs(struct to *to, const struct rows *r)
     }
 }
 
-static GG_ALWAYS_INLINE void block_iq3_s(struct to *to, const struct rows *r)
+BLOCK_256(iq3_s)
 {
     put_d(to, take_half(r, 0));
     struct codes_4 c;
     VI scale[4], signs[4];
     codes_iq3_s(&c, r);
-    take(r, offsetof(struct gg_block_iq3_s, scales) - 12, scale);
+    take(r, AT(iq3_s, scales) - 12, scale);
     VI sub = scale[3];
     for (size_t h = 0; h < 2; h++) {
-        take(r, offsetof(struct gg_block_iq3_s, signs) + 16 * h, signs);
+        take(r, AT(iq3_s, signs) + 16 * h, signs);
         for (size_t i = 0; i < 4; i++) {
-            VI q[RUN_QUADS];
+            VI q[PARTS];
             take_4(&c, gg_kern_iq3_s_bytes, 32 * h + 8 * i, q);
             add_signs(q, signs[i], to->bias);
             put_sub(to, q, 4 * h + i, odd_of(sub, 15));
@@ -370,21 +358,21 @@ static GG_ALWAYS_INLINE VI delta_of(VI v, int bias)
     return vi_add8(vi_and(vi_sra(v, 31), vi_bytes(-2)), vi_bytes(bias + 1));
 }
 
-static GG_ALWAYS_INLINE void block_iq1_s(struct to *to, const struct rows *r)
+BLOCK_256(iq1_s)
 {
     put_d(to, times(take_half(r, 0), 0.125f));
     struct codes_8 c;
     VI high[4];
     codes_iq1_s(&c, r);
-    take(r, offsetof(struct gg_block_iq1_s, qh), high);
+    take(r, AT(iq1_s, qh), high);
     for (size_t h = 0; h < 4; h++) {
         VI w = high[h];
         for (size_t i = 0; i < 2; i++) {
             const VI delta = delta_of(vi_sll(w, 16), to->bias);
-            VI q[RUN_QUADS];
+            VI q[PARTS];
             take_8(&c, gg_kern_iq1_bytes, 8 * h + 4 * i, q);
             GG_UNROLL
-            for (int k = 0; k < RUN_QUADS; k++)
+            for (int k = 0; k < PARTS; k++)
                 q[k] = vi_add8(q[k], delta);
             put_sub(to, q, 2 * h + i, odd_of(vi_srl(w, 12), 7));
             w = vi_srl(w, 16);
@@ -402,13 +390,13 @@ static GG_ALWAYS_INLINE VF half_of_nibbles(VI a, VI b)
     return halves(vi_or(low, up));
 }
 
-static GG_ALWAYS_INLINE void block_iq1_m(struct to *to, const struct rows *r)
+BLOCK_256(iq1_m)
 {
     struct codes_8 c;
     VI high[4], scale[4];
     codes_iq1_m(&c, r);
-    take(r, offsetof(struct gg_block_iq1_m, qh), high);
-    take(r, offsetof(struct gg_block_iq1_m, scales) - 8, scale);
+    take(r, AT(iq1_m, qh), high);
+    take(r, AT(iq1_m, scales) - 8, scale);
     put_d(to, times(half_of_nibbles(scale[2], scale[3]), 0.125f));
     for (size_t h = 0; h < 4; h++) {
         VI w = high[h], sub = scale[2 + h / 2];
@@ -416,10 +404,10 @@ static GG_ALWAYS_INLINE void block_iq1_m(struct to *to, const struct rows *r)
             sub = vi_srl(sub, 16);
         for (size_t i = 0; i < 2; i++) {
             const size_t s = 2 * h + i;
-            VI q[RUN_QUADS];
+            VI q[PARTS];
             take_8(&c, gg_kern_iq1_bytes, 4 * s, q);
             GG_UNROLL
-            for (int k = 0; k < RUN_QUADS; k++) /* a bit for two quads */
+            for (int k = 0; k < PARTS; k++) /* a bit for two quads */
                 q[k] = vi_add8(q[k],
                                delta_of(vi_sll(w, 28 - k / 2 * 4), to->bias));
             put_half(to, q, 2 * s, odd_of(sub, 7));

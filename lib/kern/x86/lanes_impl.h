@@ -11,8 +11,9 @@ struct to {
     struct lanes *w;
     size_t n;
     /* constants once this is inlined: */
-    int bias, apart;
+    int bias, apart, min_first;
 };
+#define TO struct to
 
 static GG_ALWAYS_INLINE void put_quads(struct to *to, const VI *q, size_t at,
                                        size_t n)
@@ -22,20 +23,20 @@ static GG_ALWAYS_INLINE void put_quads(struct to *to, const VI *q, size_t at,
         to->w->q[at + t] = q[t];
 }
 
-static GG_ALWAYS_INLINE void put_run(struct to *to, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void put_run(struct to *to, const VI q[PARTS],
                                      size_t i)
 {
-    put_quads(to, q, RUN_QUADS * i, RUN_QUADS);
+    put_quads(to, q, PARTS * i, PARTS);
 }
 
-static GG_ALWAYS_INLINE void put_own(struct to *to, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void put_own(struct to *to, const VI q[PARTS],
                                      size_t i, VF d)
 {
     put_run(to, q, i);
     to->w->d[i] = d;
 }
 
-static GG_ALWAYS_INLINE void put_sub(struct to *to, const VI q[RUN_QUADS],
+static GG_ALWAYS_INLINE void put_sub(struct to *to, const VI q[PARTS],
                                      size_t i, VI sub)
 {
     put_run(to, q, i);
@@ -62,15 +63,15 @@ static GG_ALWAYS_INLINE void put_min(struct to *to, size_t i, VF m)
 #include "kern/x86/lanes_blocks.h"
 #include "kern/x86/lanes_codes.h"
 
-#define LANES(FN, NAME, BIAS, APART)                                          \
+#define LANES(FN, NAME, N, BIAS, APART)                                       \
     void FN(struct lanes *w, const struct rows *r, size_t n)                  \
     {                                                                         \
         const struct rows rows = *r;                                          \
-        struct to to = { w, n, BIAS, APART };                                 \
-        block_##NAME(&to, &rows);                                             \
+        struct to to = { w, n, BIAS, APART, 0 };                              \
+        BLOCKS_##N(NAME, &to, &rows);                                         \
     }
 #define X(level, type, NAME, KIND, N, SCALES, MINS, BIAS, ...)                \
-    LANES(LANES_OF(NAME, ROWS_LEVEL), NAME, BIAS, 0)
+    LANES(LANES_OF(NAME, ROWS_LEVEL), NAME, N, BIAS, 0)
 GG_KERN_FEW_ALL(X, )
 #undef X
-LANES(LANES_OF(q2_k_apart, ROWS_LEVEL), q2_k, 0, 1)
+LANES(LANES_OF(q2_k_apart, ROWS_LEVEL), q2_k, 1, 0, 1)

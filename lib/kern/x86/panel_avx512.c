@@ -28,12 +28,12 @@ struct place {
     size_t width;
 };
 
-/* Scales of 16 rows divided by 1, 2^8, 2^16, 2^24, and minima. */
+/* Scales of 16 rows divided by 1, 2^8, 2^16 and 2^24, and minima to add. */
 struct factors {
     __m512 s[4], m;
 };
 
-static GG_ALWAYS_INLINE struct factors factors(__m512 scale, __m512 min)
+static GG_ALWAYS_INLINE struct factors factors_of(__m512 scale, __m512 min)
 {
     return (struct factors){
         { scale, _mm512_mul_ps(scale, _mm512_set1_ps(0x1p-8f)),
@@ -43,22 +43,23 @@ static GG_ALWAYS_INLINE struct factors factors(__m512 scale, __m512 min)
     };
 }
 
-/* The bits of mask of the bytes of v, less bias, are steps at, at + 1, ... */
-static GG_ALWAYS_INLINE void put(const struct place *p, size_t at, __m512i v,
-                                 const struct factors *f, unsigned mask,
-                                 unsigned bias, int has_min)
+/* The bytes of v, less bias, are the next four steps. */
+static GG_ALWAYS_INLINE void put_four(struct place *p, __m512i v,
+                                      const struct factors *f, unsigned bias,
+                                      int has_min)
 {
     GG_UNROLL
     for (unsigned b = 0; b < 4; b++) {
         const __m512i q =
-            _mm512_and_si512(v, _mm512_set1_epi32((int)(mask << 8 * b)));
+            _mm512_and_si512(v, _mm512_set1_epi32((int)(255u << 8 * b)));
         __m512 w = bias ? _mm512_cvtepi32_ps(_mm512_sub_epi32(
                               q, _mm512_set1_epi32((int)(bias << 8 * b))))
                         : _mm512_cvtepu32_ps(q);
         w = _mm512_mul_ps(f->s[b], w);
         if (has_min)
-            w = _mm512_sub_ps(w, f->m);
-        _mm512_storeu_ps(p->to + (at + b) * p->width, w);
+            w = _mm512_add_ps(w, f->m);
+        _mm512_storeu_ps(p->to, w);
+        p->to += p->width;
     }
 }
 
@@ -122,251 +123,84 @@ PLAIN(f32, 4, _mm512_castsi512_ps(v[i]))
 PLAIN(f16, 2, i % 2 ? high_f16(v[i / 2]) : low_f16(v[i / 2]))
 PLAIN(bf16, 2, i % 2 ? high_bf16(v[i / 2]) : low_bf16(v[i / 2]))
 
-/* ---- blocks ---- */
+/* ---- blocks, whose lanes are rows ---- */
 
-void gg_kern_panel_q4_0_avx512(const void *src, size_t stride, float *dst,
-                               size_t width, size_t n)
+struct to {
+    struct place *p;
+    size_t n;
+    VF d, min; /* the last that were put */
+    /* constants once this is inlined: */
+    int bias, apart, min_first;
+};
+#define TO struct to
+
+/* n vectors of steps. All come in order. */
+static GG_ALWAYS_INLINE void put_steps(struct to *to, const VI *q, int n,
+                                       VF scale)
 {
-    BEGIN
-    __m512i v[4];
-    for (; n; n -= 32) {
-        const struct factors f =
-            factors(take_half(&to.rows, 0), _mm512_setzero_ps());
-        take(&to.rows, offsetof(struct gg_block_q4_0, qs), v);
-        GG_UNROLL
-        for (size_t i = 0; i < 4; i++) {
-            put(&to, 4 * i, v[i], &f, 15, 8, 0);
-            put(&to, 16 + 4 * i, _mm512_srli_epi32(v[i], 4), &f, 15, 8, 0);
-        }
-        end_block(&to, sizeof(struct gg_block_q4_0), 32);
-    }
+    const struct factors f = factors_of(scale, to->min);
+    GG_UNROLL
+    for (int k = 0; k < n; k++)
+        put_four(to->p, q[k], &f, (unsigned)to->bias, to->min_first);
 }
 
-void gg_kern_panel_q8_0_avx512(const void *src, size_t stride, float *dst,
-                               size_t width, size_t n)
+static GG_ALWAYS_INLINE void put_d(struct to *to, VF d)
 {
-    BEGIN
-    __m512i v[4];
-    const __m512i bias = _mm512_set1_epi8((char)128);
-    for (; n; n -= 32) {
-        const struct factors f =
-            factors(take_half(&to.rows, 0), _mm512_setzero_ps());
-        for (size_t h = 0; h < 32; h += 16) {
-            take(&to.rows, offsetof(struct gg_block_q8_0, qs) + h, v);
-            GG_UNROLL
-            for (size_t i = 0; i < 4; i++)
-                put(&to, h + 4 * i, _mm512_xor_si512(v[i], bias), &f, 255, 128,
-                    0);
-        }
-        end_block(&to, sizeof(struct gg_block_q8_0), 32);
-    }
+    to->d = d;
 }
 
-void gg_kern_panel_q4_k_avx512(const void *src, size_t stride, float *dst,
-                               size_t width, size_t n)
+static GG_ALWAYS_INLINE void put_min(struct to *to, size_t i, VF m)
 {
-    BEGIN
-    __m512i v[4];
-    for (; n; n -= 256) {
-        __m512 scale[8], min[8];
-        take_k4(&to.rows, scale, min);
-        for (size_t s = 0; s < 8; s += 2) {
-            const struct factors low = factors(scale[s], min[s]),
-                                 high = factors(scale[s + 1], min[s + 1]);
-            for (size_t h = 0; h < 32; h += 16) {
-                take(&to.rows, offsetof(struct gg_block_q4_k, qs) + 16 * s + h,
-                     v);
-                GG_UNROLL
-                for (size_t i = 0; i < 4; i++) {
-                    const size_t at = 32 * s + h + 4 * i;
-                    put(&to, at, v[i], &low, 15, 0, 1);
-                    put(&to, at + 32, _mm512_srli_epi32(v[i], 4), &high, 15, 0,
-                        1);
-                }
-            }
-        }
-        end_block(&to, sizeof(struct gg_block_q4_k), 256);
-    }
+    (void)i;
+    to->min = m;
 }
 
-void gg_kern_panel_q5_k_avx512(const void *src, size_t stride, float *dst,
-                               size_t width, size_t n)
+static GG_ALWAYS_INLINE void put_own(struct to *to, const VI q[PARTS],
+                                     size_t i, VF d)
 {
-    BEGIN
-    __m512i v[4];
-    const __m512i four = _mm512_set1_epi32(0x0f0f0f0f),
-                  fifth = _mm512_set1_epi32(0x10101010);
-    for (; n; n -= 256) {
-        __m512 scale[8], min[8];
-        __m512i high[8];
-        take_k4(&to.rows, scale, min);
-        take(&to.rows, offsetof(struct gg_block_q5_k, qh), high);
-        take(&to.rows, offsetof(struct gg_block_q5_k, qh) + 16, high + 4);
-        for (unsigned s = 0; s < 8; s++) {
-            const struct factors f = factors(scale[s], min[s]);
-            for (unsigned i = 0; i < 8; i++) {
-                if (i % 4 == 0)
-                    take(&to.rows,
-                         offsetof(struct gg_block_q5_k, qs) + s / 2 * 32 +
-                             4 * i,
-                         v);
-                __m512i q = v[i % 4], bit = _mm512_srli_epi32(high[i], s);
-                q = _mm512_and_si512(s % 2 ? _mm512_srli_epi32(q, 4) : q,
-                                     four);
-                bit = _mm512_and_si512(_mm512_slli_epi32(bit, 4), fifth);
-                put(&to, 32 * s + 4 * i, _mm512_or_si512(q, bit), &f, 31, 0,
-                    1);
-            }
-        }
-        end_block(&to, sizeof(struct gg_block_q5_k), 256);
-    }
+    (void)i;
+    put_steps(to, q, PARTS, d);
 }
 
-void gg_kern_panel_q6_k_avx512(const void *src, size_t stride, float *dst,
-                               size_t width, size_t n)
+static GG_ALWAYS_INLINE void put_run(struct to *to, const VI q[PARTS],
+                                     size_t i)
 {
-    BEGIN
-    const __m512i four = _mm512_set1_epi32(0x0f0f0f0f),
-                  two = _mm512_set1_epi32(0x30303030);
-    for (; n; n -= 256) {
-        __m512i scale[4];
-        const __m512 d =
-            take_half(&to.rows, offsetof(struct gg_block_q6_k, d));
-        take(&to.rows, offsetof(struct gg_block_q6_k, scales), scale);
-        for (size_t p = 0; p < 4; p++) { /* 16 of 32 steps, four times */
-            const size_t h = p / 2, at = 128 * h + 16 * (p % 2);
-            __m512i low[2][4], up[4];
-            take(&to.rows, 64 * h + 16 * (p % 2), low[0]);
-            take(&to.rows, 64 * h + 16 * (p % 2) + 32, low[1]);
-            take(&to.rows, offsetof(struct gg_block_q6_k, qh) + 16 * p, up);
-            GG_UNROLL
-            for (size_t k = 0; k < 4; k++) {
-                /* of sub-block 8 h + 2 k + p % 2 */
-                const __m512i sub = scale[2 * h + k / 2];
-                const __m512 s = p % 2 ? byte_ps(sub, 2 * (k % 2) + 1, 1)
-                                       : byte_ps(sub, 2 * (k % 2), 1);
-                const struct factors f =
-                    factors(_mm512_mul_ps(d, s), _mm512_setzero_ps());
-                GG_UNROLL
-                for (size_t i = 0; i < 4; i++) {
-                    __m512i q = low[k % 2][i], u = up[i];
-                    q = k < 2 ? q : _mm512_srli_epi32(q, 4);
-                    u = k < 2 ? _mm512_slli_epi32(u, (unsigned)(4 - 2 * k))
-                              : _mm512_srli_epi32(u, (unsigned)(2 * k - 4));
-                    q = _mm512_or_si512(_mm512_and_si512(q, four),
-                                        _mm512_and_si512(u, two));
-                    put(&to, at + 32 * k + 4 * i, q, &f, 63, 32, 0);
-                }
-            }
-        }
-        end_block(&to, sizeof(struct gg_block_q6_k), 256);
-    }
+    put_own(to, q, i, to->d);
 }
 
-void gg_kern_panel_q2_k_avx512(const void *src, size_t stride, float *dst,
-                               size_t width, size_t n)
+static GG_ALWAYS_INLINE void put_sub(struct to *to, const VI q[PARTS],
+                                     size_t i, VI sub)
 {
-    BEGIN
-    __m512i v[4];
-    const __m512i four = _mm512_set1_epi32(0x0f0f0f0f);
-    for (; n; n -= 256) {
-        __m512i scale[4];
-        const __m512 d = take_half(&to.rows,
-                                   offsetof(struct gg_block_q2_k, d)),
-                     dmin = take_half(&to.rows,
-                                      offsetof(struct gg_block_q2_k, dmin));
-        take(&to.rows, offsetof(struct gg_block_q2_k, scales), scale);
-        for (size_t p = 0; p < 4; p++) {
-            const size_t h = p / 2, at = 128 * h + 16 * (p % 2);
-            take(&to.rows, offsetof(struct gg_block_q2_k, qs) + 16 * p, v);
-            GG_UNROLL
-            for (size_t k = 0; k < 4; k++) {
-                __m512i both = scale[2 * h + k / 2];
-                if (p % 2)
-                    both = _mm512_srli_epi32(both, 8);
-                const __m512i min =
-                    _mm512_and_si512(_mm512_srli_epi32(both, 4), four);
-                const int b = 2 * (k % 2);
-                const struct factors f = factors(
-                    _mm512_mul_ps(d,
-                                  byte_ps(_mm512_and_si512(both, four), b, 0)),
-                    _mm512_mul_ps(dmin, byte_ps(min, b, 0)));
-                GG_UNROLL
-                for (size_t i = 0; i < 4; i++)
-                    put(&to, at + 32 * k + 4 * i,
-                        _mm512_srli_epi32(v[i], (unsigned)(2 * k)), &f, 3, 0,
-                        1);
-            }
-        }
-        end_block(&to, sizeof(struct gg_block_q2_k), 256);
-    }
+    put_own(to, q, i, vf_mul(to->d, vf_of(sub)));
 }
 
-void gg_kern_panel_q3_k_avx512(const void *src, size_t stride, float *dst,
-                               size_t width, size_t n)
+static GG_ALWAYS_INLINE void put_half(struct to *to, const VI q[PARTS / 2],
+                                      size_t i, VI sub)
 {
-    BEGIN
-    __m512i v[4];
-    const __m512i three = _mm512_set1_epi32(0x03030303),
-                  third = _mm512_set1_epi32(0x04040404);
-    for (; n; n -= 256) {
-        __m512i scale[4], high[2][4];
-        const __m512 d = take_k3(&to.rows, scale);
-        take(&to.rows, 0, high[0]);
-        take(&to.rows, 16, high[1]);
-        for (size_t p = 0; p < 4; p++) {
-            const size_t h = p / 2, at = 128 * h + 16 * (p % 2);
-            take(&to.rows, offsetof(struct gg_block_q3_k, qs) + 16 * p, v);
-            GG_UNROLL
-            for (size_t k = 0; k < 4; k++) {
-                const __m512i sub = scale[2 * h + k / 2];
-                const __m512 s = p % 2 ? byte_ps(sub, 2 * (k % 2) + 1, 1)
-                                       : byte_ps(sub, 2 * (k % 2), 1);
-                const struct factors f =
-                    factors(_mm512_mul_ps(d, s), _mm512_setzero_ps());
-                GG_UNROLL
-                for (size_t i = 0; i < 4; i++) {
-                    const __m512i q =
-                        _mm512_srli_epi32(v[i], (unsigned)(2 * k));
-                    __m512i bit = _mm512_srli_epi32(high[p % 2][i],
-                                                    (unsigned)(4 * h + k));
-                    bit = _mm512_and_si512(_mm512_slli_epi32(bit, 2), third);
-                    put(&to, at + 32 * k + 4 * i,
-                        _mm512_or_si512(_mm512_and_si512(q, three), bit), &f,
-                        7, 4, 0);
-                }
-            }
-        }
-        end_block(&to, sizeof(struct gg_block_q3_k), 256);
-    }
+    (void)i;
+    put_steps(to, q, PARTS / 2, vf_mul(to->d, vf_of(sub)));
 }
 
-void gg_kern_panel_iq4_xs_avx512(const void *src, size_t stride, float *dst,
-                                 size_t width, size_t n)
-{
-    static const int8_t level[16] = GG_IQ4_LEVELS;
-    BEGIN
-    __m512i v[4];
-    const __m512i four = _mm512_set1_epi32(0x0f0f0f0f);
-    const __m512i table = _mm512_xor_si512(
-        _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)level)),
-        _mm512_set1_epi8((char)128));
-    for (; n; n -= 256) {
-        __m512 scale[8];
-        take_iq4_xs(&to.rows, scale);
-        for (size_t s = 0; s < 8; s++) {
-            const struct factors f = factors(scale[s], _mm512_setzero_ps());
-            take(&to.rows, offsetof(struct gg_block_iq4_xs, qs) + 16 * s, v);
-            GG_UNROLL
-            for (size_t i = 0; i < 4; i++) {
-                __m512i q = _mm512_and_si512(v[i], four);
-                put(&to, 32 * s + 4 * i, _mm512_shuffle_epi8(table, q), &f,
-                    255, 128, 0);
-                q = _mm512_and_si512(_mm512_srli_epi32(v[i], 4), four);
-                put(&to, 32 * s + 16 + 4 * i, _mm512_shuffle_epi8(table, q),
-                    &f, 255, 128, 0);
-            }
-        }
-        end_block(&to, sizeof(struct gg_block_iq4_xs), 256);
+#include "kern/x86/lanes_blocks.h"
+
+/* BIAS: what makes codes positive. */
+#define PANEL(NAME, N, BIAS, MIN_FIRST)                                       \
+    void gg_kern_panel_##NAME##_avx512(const void *src, size_t stride,        \
+                                       float *dst, size_t width, size_t n)    \
+    {                                                                         \
+        struct place p = { { src, stride, NULL }, dst, width };               \
+        for (; n; n -= 256 / (N)) {                                           \
+            struct to to = { &p,   256 / (N), vf_zero(), vf_zero(),           \
+                             BIAS, 0,         MIN_FIRST };                    \
+            BLOCKS_##N(NAME, &to, &p.rows);                                   \
+            p.rows.at += sizeof(struct gg_block_##NAME);                      \
+        }                                                                     \
     }
-}
+PANEL(q4_0, 8, 8, 0)
+PANEL(q8_0, 8, 128, 0)
+PANEL(q2_k, 1, 0, 1)
+PANEL(q3_k, 1, 4, 0)
+PANEL(q4_k, 1, 0, 1)
+PANEL(q5_k, 1, 0, 1)
+PANEL(q6_k, 1, 32, 0)
+PANEL(iq4_xs, 1, 128, 0)

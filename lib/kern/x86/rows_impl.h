@@ -1,10 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* rows_impl.h - what rows_256.h and rows_512.h share: numbers of rows that are
- * lanes, in terms of a level's vectors
+/* rows_impl.h - the part of the views rows_256.h and rows_512.h that does not
+ * depend on the width (kern/block/block_view.h)
  *
- * Before it: the vectors of vi_256.h or vi_512.h, with ROWS lanes of 32 bits,
- * spread and halves.
+ * The includer first defines the vectors of vi_256.h or vi_512.h, which have
+ * ROWS lanes of 32 bits, spread() and halves().
  */
+enum { PARTS = 8 }; /* a vector has four codes of each row */
+
+typedef VI WORD, SUB;
+typedef VF FLOAT;
+
+struct bytes {
+    VI v[4];
+};
+
+struct subs {
+    VI v[8];
+};
+
+#define w_all(bits) vi_words((int)(bits))
+#define w_and       vi_and
+#define w_or        vi_or
+#define w_srl       vi_srl
+#define w_sll       vi_sll
+#define w_add       vi_add
+#define w_sub       vi_sub
+#define w_max       vi_max
+#define w_float     vi_float
 
 /* The same as spread(), of what is read for the first time. */
 static GG_ALWAYS_INLINE void take(const struct rows *r, size_t off, VI v[4])
@@ -32,14 +54,14 @@ static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
 
 /* n bits of each lane, from bit at on: the shift, which only two units do, is
  * left out where it can be. */
-static GG_ALWAYS_INLINE VI bits_of(VI v, int at, int n)
+static GG_ALWAYS_INLINE VI bits_of(VI v, size_t at, size_t n)
 {
     v = at ? vi_srl(v, (unsigned)at) : v;
     return at + n < 32 ? vi_and(v, vi_words((1 << n) - 1)) : v;
 }
 
 /* Byte b of each lane, with a sign or without, */
-static GG_ALWAYS_INLINE VI byte_of(VI v, int b, int is_signed)
+static GG_ALWAYS_INLINE VI byte_of(VI v, size_t b, int is_signed)
 {
     if (!is_signed)
         return bits_of(v, 8 * b, 8);
@@ -47,86 +69,119 @@ static GG_ALWAYS_INLINE VI byte_of(VI v, int b, int is_signed)
 }
 
 /* as a float. */
-static GG_ALWAYS_INLINE VF byte_ps(VI v, int b, int is_signed)
+static GG_ALWAYS_INLINE VF byte_ps(VI v, size_t b, int is_signed)
 {
     return vf_of(byte_of(v, b, is_signed));
 }
 
-/* The first 16 bytes of a block of Q4_K or Q5_K: d, which is returned, dmin,
- * and eight scales and minima of six bits (gg_kern_k4_scale, gg_kern_k4_min),
- * four bytes in each lane. */
-static GG_ALWAYS_INLINE VF take_k4_bytes(const struct rows *r, VI scale[2],
-                                         VI min[2], VF *dmin)
+static GG_ALWAYS_INLINE void take_bytes(const struct rows *r, size_t off,
+                                        struct bytes *b)
 {
-    const VI six = vi_bytes(0x3f), four = vi_bytes(0x0f), two = vi_bytes(0x30);
-    VI v[4];
-    take(r, 0, v);
-    scale[0] = vi_and(v[1], six);
-    min[0] = vi_and(v[2], six);
-    scale[1] = vi_or(vi_and(v[3], four), vi_and(vi_srl(v[1], 2), two));
-    min[1] =
-        vi_or(vi_and(vi_srl(v[3], 4), four), vi_and(vi_srl(v[2], 2), two));
-    *dmin = halves(vi_srl(v[0], 16));
-    return halves(v[0]);
+    take(r, off, b->v);
 }
 
-/* The same times d and dmin. */
-static GG_ALWAYS_INLINE void take_k4(const struct rows *r, VF scale[8],
-                                     VF min[8])
+static GG_ALWAYS_INLINE void take_32(const struct rows *r, size_t off,
+                                     VI v[PARTS])
 {
-    VI s[2], m[2];
-    VF dmin;
-    const VF d = take_k4_bytes(r, s, m, &dmin);
+    take(r, off, v);
+    take(r, off + 16, v + 4);
+}
+
+static GG_ALWAYS_INLINE void take_nibbles(const struct rows *r, size_t off,
+                                          VI q[PARTS])
+{
+    VI v[4];
+    take(r, off, v);
     GG_UNROLL
-    for (int j = 0; j < 8; j++) {
-        scale[j] = vf_mul(d, byte_ps(s[j / 4], j % 4, 0));
-        min[j] = vf_mul(dmin, byte_ps(m[j / 4], j % 4, 0));
+    for (int k = 0; k < 4; k++) {
+        q[k] = vi_and(v[k], vi_bytes(15));
+        q[k + 4] = vi_and(vi_srl(v[k], 4), vi_bytes(15));
     }
 }
 
-/* The last 14 bytes of a block of Q3_K, and two before them: 16 scales
- * (gg_kern_k3_scale), four bytes in each lane, and d. */
-static GG_ALWAYS_INLINE VF take_k3(const struct rows *r, VI scale[4])
+static GG_ALWAYS_INLINE VI word_at(const struct bytes *b, size_t off)
 {
-    const VI four = vi_bytes(0x0f), two = vi_bytes(0x30);
-    VI v[4];
-    take(r, offsetof(struct gg_block_q3_k, scales) - 2, v);
-    /* 16 bits further on */
-    GG_UNROLL
-    for (int i = 0; i < 3; i++)
-        v[i] = vi_or(vi_srl(v[i], 16), vi_sll(v[i + 1], 16));
-    scale[0] = vi_or(vi_and(v[0], four), vi_and(vi_sll(v[2], 4), two));
-    scale[1] = vi_or(vi_and(v[1], four), vi_and(vi_sll(v[2], 2), two));
-    scale[2] = vi_or(vi_and(vi_srl(v[0], 4), four), vi_and(v[2], two));
-    scale[3] =
-        vi_or(vi_and(vi_srl(v[1], 4), four), vi_and(vi_srl(v[2], 2), two));
-    GG_UNROLL
-    for (int i = 0; i < 4; i++)
-        scale[i] = vi_sub8(scale[i], vi_bytes(32));
-    return halves(vi_srl(v[3], 16));
+    const VI *v = b->v + off / 4;
+    return off % 4 ? vi_or(vi_srl(v[0], 16), vi_sll(v[1], 16)) : v[0];
 }
 
-/* The scales of a block of IQ4_XS; returns what they are multiplied by. */
-static GG_ALWAYS_INLINE VF take_iq4_xs_bits(const struct rows *r, VI scale[8])
+static GG_ALWAYS_INLINE VF half_at(const struct bytes *b, size_t off)
 {
-    VI v[4];
-    take(r, 0, v);
-    const VI high = vi_srl(v[0], 16), low = v[1];
+    const VI v = b->v[off / 4];
+    return halves(off % 4 ? vi_srl(v, 16) : v);
+}
+
+/* For vi_lookup: the lowest byte of each lane, all over it. */
+static GG_ALWAYS_INLINE VI first_bytes(void)
+{
+    static const uint8_t which[16] = { 0, 0, 0, 0, 4,  4,  4,  4,
+                                       8, 8, 8, 8, 12, 12, 12, 12 };
+    return vi_sixteen(which);
+}
+
+/* Masks for the bits of four codes in such a byte, a bit in each byte. */
+#define BITS_LOW vi_words(0x08040201)
+#define BITS_UP  vi_words((int)0x80402010)
+
+static GG_ALWAYS_INLINE void or_where(VI q[PARTS], VI bits, VI value)
+{
+    VI which = first_bytes();
     GG_UNROLL
-    for (unsigned s = 0; s < 8; s++) {
-        VI l = vi_srl(low, 4 * s), h = vi_sll(vi_srl(high, 2 * s), 4);
-        l = vi_and(l, vi_words(15));
-        h = vi_and(h, vi_words(0x30));
-        scale[s] = vi_sub(vi_or(l, h), vi_words(32));
+    for (int k = 0; k < PARTS; k += 2) {
+        const VI byte = vi_lookup(bits, which);
+        q[k] = vi_or(q[k], vi_where(byte, BITS_LOW, value));
+        q[k + 1] = vi_or(q[k + 1], vi_where(byte, BITS_UP, value));
+        which = vi_add8(which, vi_bytes(1));
     }
-    return halves(v[0]);
 }
 
-static GG_ALWAYS_INLINE void take_iq4_xs(const struct rows *r, VF scale[8])
+static GG_ALWAYS_INLINE void each_4(VI q[PARTS], const struct bytes *b,
+                                    size_t off)
 {
-    VI bits[8];
-    const VF d = take_iq4_xs_bits(r, bits);
     GG_UNROLL
-    for (unsigned s = 0; s < 8; s++)
-        scale[s] = vf_mul(d, vf_of(bits[s]));
+    for (size_t k = 0; k < PARTS; k++)
+        q[k] = vi_lookup(b->v[off / 4 + k / 4],
+                         vi_add8(first_bytes(), vi_bytes(k % 4)));
 }
+
+static GG_ALWAYS_INLINE void each_8(VI q[PARTS], const struct bytes *b,
+                                    size_t off)
+{
+    const VI v[2] = { word_at(b, off), word_at(b, off + 4) };
+    GG_UNROLL
+    for (unsigned k = 0; k < PARTS; k++) {
+        const unsigned n = k % 4 / 2 * 4 + k / 4 * 2;
+        q[k] = n ? vi_srl(v[k % 2], n) : v[k % 2];
+    }
+}
+
+/* Scales of sub-blocks stay integers in their words; the sink multiplies. */
+#define subs_u8(s, d, w)       ((void)(d), set_subs(s, w, 2, 0))
+#define subs_i8(s, d, w, zero) ((void)(d), set_subs(s, w, 4, zero))
+#define subs_low(s, d, w)      ((void)(d), set_subs(s, w, 4, 0))
+#define subs_high              subs_low
+
+static GG_ALWAYS_INLINE void set_subs(struct subs *s, const VI *w, int n,
+                                      int zero)
+{
+    GG_UNROLL
+    for (int j = 0; j < n; j++)
+        s->v[j] = zero ? vi_sub8(w[j], vi_bytes(zero)) : w[j];
+}
+
+static GG_ALWAYS_INLINE void subs_6(struct subs *s, VF d, VI low, VI high)
+{
+    (void)d;
+    GG_UNROLL
+    for (unsigned j = 0; j < 8; j++) {
+        const VI l = vi_and(vi_srl(low, 4 * j), vi_words(15));
+        const VI h = vi_sll(vi_srl(high, 2 * j), 4);
+        s->v[j] = vi_sub(vi_or(l, vi_and(h, vi_words(0x30))), vi_words(32));
+    }
+}
+
+#define sub_u8(s, j, b)   byte_of((s)->v[j], b, 0)
+#define sub_i8(s, j, b)   byte_of((s)->v[j], b, 1)
+#define sub_low(s, j, b)  bits_of((s)->v[j], 8 * (b), 4)
+#define sub_high(s, j, b) bits_of((s)->v[j], 8 * (b) + 4, 4)
+#define sub_6(s, j)       ((s)->v[j])

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* vi_256.h - vectors of 256 bits, as rows_256.h and gemm_int_256.h name them
  *
- * vi_: integers, of 32 bits where a name does not say otherwise; vf_: floats.
+ * vi_: integers, of 32 bits where a name does not say otherwise; vf_: floats,
+ * unless VI_ALONE is defined before.
  */
 #ifndef GG_KERN_X86_VI_256_H
 #define GG_KERN_X86_VI_256_H
@@ -9,7 +10,6 @@
 #include <immintrin.h>
 
 #define VI             __m256i
-#define VF             __m256
 #define vi_zero        _mm256_setzero_si256
 #define vi_load(p)     _mm256_load_si256((const __m256i *)(p))
 #define vi_all(p)      _mm256_castps_si256(_mm256_broadcast_ss(p))
@@ -46,6 +46,15 @@
 #define vi_shuffle(a, b, n)                                                   \
     _mm256_castps_si256(                                                      \
         _mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), n))
+
+/* Bytes of v, minus where mask is all ones. */
+static inline VI vi_negate(VI v, VI mask)
+{
+    return _mm256_sub_epi8(_mm256_xor_si256(v, mask), mask);
+}
+
+#ifndef VI_ALONE
+#define VF        __m256
 #define vf_zero   _mm256_setzero_ps
 #define vf_loadu  _mm256_loadu_ps
 #define vf_storeu _mm256_storeu_ps
@@ -55,11 +64,6 @@
 #define vf_add    _mm256_add_ps
 #define vf_of     _mm256_cvtepi32_ps
 #define vf_neg(v) _mm256_xor_ps(v, _mm256_set1_ps(-0.0f))
-
-/* Bytes of v, minus where mask is all ones. */
-static inline VI vi_negate(VI v, VI mask)
-{
-    return _mm256_sub_epi8(_mm256_xor_si256(v, mask), mask);
-}
+#endif
 
 #endif

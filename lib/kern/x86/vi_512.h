@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* vi_512.h - vectors of 512 bits, as rows_512.h and gemm_int_512.h name them
  *
- * vi_: integers, of 32 bits where a name does not say otherwise; vf_: floats.
+ * vi_: integers, of 32 bits where a name does not say otherwise; vf_: floats,
+ * unless VI_ALONE is defined before.
  */
 #ifndef GG_KERN_X86_VI_512_H
 #define GG_KERN_X86_VI_512_H
@@ -9,7 +10,6 @@
 #include <immintrin.h>
 
 #define VI             __m512i
-#define VF             __m512
 #define vi_zero        _mm512_setzero_si512
 #define vi_load(p)     _mm512_load_si512(p)
 #define vi_all(p)      _mm512_castps_si512(_mm512_set1_ps(*(p)))
@@ -47,6 +47,9 @@
 #define vi_shuffle(a, b, n)                                                   \
     _mm512_castps_si512(                                                      \
         _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), n))
+
+#ifndef VI_ALONE
+#define VF        __m512
 #define vf_zero   _mm512_setzero_ps
 #define vf_loadu  _mm512_loadu_ps
 #define vf_storeu _mm512_storeu_ps
@@ -56,5 +59,6 @@
 #define vf_add    _mm512_add_ps
 #define vf_of     _mm512_cvtepi32_ps
 #define vf_neg(v) _mm512_xor_ps(v, _mm512_set1_ps(-0.0f))
+#endif
 
 #endif
