@@ -38,8 +38,8 @@ struct shared {
 };
 
 /* Columns of a task for nth threads. */
-static size_t columns(const struct gg_attn_dims *s,
-                      const struct gg_attn_args *a, unsigned nth)
+static size_t task_columns(const struct gg_attn_dims *s,
+                           const struct gg_attn_args *a, unsigned nth)
 {
     const size_t one = s->q_size / s->nr + s->dv * sizeof(float);
     const size_t most = GG_MAX(COLUMNS_SIZE / one, (size_t)N_COLS);
@@ -61,7 +61,7 @@ static void dims_init(struct gg_attn_dims *s, const struct gg_attn_args *a,
     s->keys = gg_attn_round_up(GG_ATTN_KEYS, s->mr);
     s->form->sizes(s, a);
     const size_t n_tok = (size_t)a->n_tok;
-    const size_t most = GG_MAX(columns(s, a, nth) / s->group, 1);
+    const size_t most = GG_MAX(task_columns(s, a, nth) / s->group, 1);
     s->n_blocks = (n_tok + most - 1) / most;
     s->block_tok = (n_tok + s->n_blocks - 1) / s->n_blocks;
     if (s->block_tok > s->nr) /* no panel has tokens of two heads */
@@ -276,8 +276,8 @@ static void weigh_column(const struct gg_attn_task *t,
 }
 
 /* Products of a panel of columns with keys from first on become weights. */
-static void weigh(const struct gg_attn_task *t, const struct gg_attn_part *p,
-                  size_t first)
+static void weigh_keys(const struct gg_attn_task *t,
+                       const struct gg_attn_part *p, size_t first)
 {
     const struct gg_attn_args *a = t->a;
     float *shrink = t->b->shrink, slope = 1;
@@ -298,8 +298,8 @@ static void weigh(const struct gg_attn_task *t, const struct gg_attn_part *p,
 
 /* Which of n packed keys, from first on, the panel of columns from col on
  * sees; false: none. */
-static bool see(const struct gg_attn_task *t, struct gg_attn_part *p,
-                size_t col, size_t first, size_t n)
+static bool mask_keys(const struct gg_attn_task *t, struct gg_attn_part *p,
+                      size_t col, size_t first, size_t n)
 {
     const size_t mr = t->s->mr, nr = t->s->nr;
     const size_t tok = col % t->n_tok;
@@ -326,10 +326,10 @@ static void run_block(const struct gg_attn_task *t, size_t first, size_t n)
     pack_v(t, first, n);
     for (size_t c = 0; c < t->n_cols; c += t->s->nr) {
         struct gg_attn_part p;
-        if (!see(t, &p, c, first, n))
+        if (!mask_keys(t, &p, c, first, n))
             continue;
         form->multiply_keys(t, &p);
-        weigh(t, &p, first);
+        weigh_keys(t, &p, first);
         form->multiply_values(t, &p);
     }
 }

@@ -12,22 +12,22 @@
 
 enum { V_STEPS = 16 };
 
-static const struct gg_kern_gemm *kernels(const struct gg_attn_args *a)
+static const struct gg_kern_gemm *exact_kernels(const struct gg_attn_args *a)
 {
     return &a->kern->gemm[GG_GEMM_EXACT];
 }
 
-static void tile(struct gg_attn_dims *s, const struct gg_attn_args *a)
+static void float_tile(struct gg_attn_dims *s, const struct gg_attn_args *a)
 {
-    const struct gg_kern_gemm *g = kernels(a);
+    const struct gg_kern_gemm *g = exact_kernels(a);
     s->mr = g->mr;
     s->nr = g->nr;
     s->v_steps = gg_attn_round_up(V_STEPS, g->k_block);
 }
 
-static void sizes(struct gg_attn_dims *s, const struct gg_attn_args *a)
+static void float_sizes(struct gg_attn_dims *s, const struct gg_attn_args *a)
 {
-    const struct gg_kern_gemm *g = kernels(a);
+    const struct gg_kern_gemm *g = exact_kernels(a);
     s->q_size = gg_kern_gemm_x_size(g, (size_t)a->d);
     s->k_size = gg_kern_gemm_w_size(g, (size_t)a->d);
     s->v_size = gg_kern_gemm_w_size(g, s->keys);
@@ -38,7 +38,7 @@ static void sizes(struct gg_attn_dims *s, const struct gg_attn_args *a)
 static void pack_q(const struct gg_attn_task *t, size_t col, const float *q,
                    size_t stride, size_t n)
 {
-    const struct gg_kern_gemm *g = kernels(t->a);
+    const struct gg_kern_gemm *g = exact_kernels(t->a);
     g->pack_x(g, t->b->q + col / g->nr * t->s->q_size, col % g->nr, q, stride,
               n, (size_t)t->a->d);
 }
@@ -46,7 +46,7 @@ static void pack_q(const struct gg_attn_task *t, size_t col, const float *q,
 static void pack_k(const struct gg_attn_task *t, size_t first, size_t n)
 {
     const struct gg_attn_args *a = t->a;
-    const struct gg_kern_gemm *g = kernels(a);
+    const struct gg_kern_gemm *g = exact_kernels(a);
     const size_t d = (size_t)a->d, size = t->s->k_size;
     const struct gg_kern_gemm_rows keys = gg_attn_keys(t, first);
     if (!gg_attn_lie_as_floats(a->k_type, keys.at, keys.stride)) {
@@ -71,7 +71,7 @@ static void pack_k(const struct gg_attn_task *t, size_t first, size_t n)
 static void pack_v(const struct gg_attn_task *t, size_t at, const float *v,
                    size_t stride, size_t n)
 {
-    const struct gg_kern_gemm *g = kernels(t->a);
+    const struct gg_kern_gemm *g = exact_kernels(t->a);
     unsigned char *panel = t->b->v + gg_kern_gemm_w_size(g, at);
     for (size_t j = 0; j < t->s->dv; j += g->mr, panel += t->s->v_size)
         g->pack_wt(g, panel, 0, v + j, stride, g->mr, n);
@@ -80,7 +80,7 @@ static void pack_v(const struct gg_attn_task *t, size_t at, const float *v,
 static void multiply_keys(const struct gg_attn_task *t,
                           const struct gg_attn_part *p)
 {
-    const struct gg_kern_gemm *g = kernels(t->a);
+    const struct gg_kern_gemm *g = exact_kernels(t->a);
     const size_t n_blocks = gg_kern_gemm_n_blocks(g, (size_t)t->a->d);
     const unsigned char *q = t->b->q + p->col / g->nr * t->s->q_size;
     for (size_t i = p->begin; i < p->end; i += g->mr)
@@ -88,8 +88,8 @@ static void multiply_keys(const struct gg_attn_task *t,
                 (unsigned)p->n_cols, t->b->scores + i, t->s->keys, 0);
 }
 
-static double weigh(const struct gg_attn_task *t, float *s, size_t at,
-                    size_t n, float max)
+static double weigh_floats(const struct gg_attn_task *t, float *s, size_t at,
+                           size_t n, float max)
 {
     (void)at;
     return t->a->kern->vec.exp_sum(s, s, n, max);
@@ -98,7 +98,7 @@ static double weigh(const struct gg_attn_task *t, float *s, size_t at,
 static void multiply_values(const struct gg_attn_task *t,
                             const struct gg_attn_part *p)
 {
-    const struct gg_kern_gemm *g = kernels(t->a);
+    const struct gg_kern_gemm *g = exact_kernels(t->a);
     const size_t keys = t->s->keys, dv = t->s->dv, n = p->end - p->begin;
     const unsigned char *v = t->b->v + gg_kern_gemm_w_size(g, p->begin);
     g->pack_x(g, t->b->w, 0, t->b->scores + p->begin, keys, p->n_cols, n);
@@ -108,5 +108,6 @@ static void multiply_values(const struct gg_attn_task *t,
 }
 
 const struct gg_attn_form gg_attn_floats = {
-    tile, sizes, pack_q, pack_k, pack_v, multiply_keys, weigh, multiply_values,
+    float_tile, float_sizes,   pack_q,       pack_k,
+    pack_v,     multiply_keys, weigh_floats, multiply_values,
 };

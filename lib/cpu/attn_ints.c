@@ -38,7 +38,7 @@ static size_t row_floats(const struct gg_attn_args *a)
     return row_steps(a) + GG_ATTN_I16_UNIT;
 }
 
-static void tile(struct gg_attn_dims *s, const struct gg_attn_args *a)
+static void int_tile(struct gg_attn_dims *s, const struct gg_attn_args *a)
 {
     s->mr = a->kern->attn_i16.mr;
     s->nr = a->kern->attn_i16.nr;
@@ -52,7 +52,7 @@ static size_t columns_size(const struct gg_attn_dims *s, size_t steps)
            sizeof(int16_t);
 }
 
-static void sizes(struct gg_attn_dims *s, const struct gg_attn_args *a)
+static void int_sizes(struct gg_attn_dims *s, const struct gg_attn_args *a)
 {
     const size_t n = row_steps(a);
     s->q_size = columns_size(s, n);
@@ -150,8 +150,8 @@ static void multiply_keys(const struct gg_attn_task *t,
                 t->b->q_scale + p->col, t->b->scores + i, t->s->keys);
 }
 
-static double weigh(const struct gg_attn_task *t, float *s, size_t at,
-                    size_t n, float max)
+static double weigh_ints(const struct gg_attn_task *t, float *s, size_t at,
+                         size_t n, float max)
 {
     return (double)t->a->kern->vec.exp_mul(s, s, t->b->v_scale + at, n, max);
 }
@@ -171,5 +171,6 @@ static void multiply_values(const struct gg_attn_task *t,
 }
 
 const struct gg_attn_form gg_attn_ints = {
-    tile, sizes, pack_q, pack_k, pack_v, multiply_keys, weigh, multiply_values,
+    int_tile, int_sizes,     pack_q,     pack_k,
+    pack_v,   multiply_keys, weigh_ints, multiply_values,
 };

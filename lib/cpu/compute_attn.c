@@ -55,7 +55,8 @@ static void args_init(struct gg_attn_args *a, const struct gguf_tensor *t,
     }
 }
 
-static void attention(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void compute_attention(struct gguf_tensor *t,
+                              const struct gg_cpu_task *task)
 {
     struct gg_attn_args a;
     args_init(&a, t, task->kern);
@@ -78,7 +79,8 @@ static bool is_f32(const struct gguf_tensor *t)
 }
 
 /* Rows of a type that decodes from any block on. */
-static bool decodes(const struct gguf_tensor *t, const struct gg_kern *kern)
+static bool decodes_anywhere(const struct gguf_tensor *t,
+                             const struct gg_kern *kern)
 {
     const int i = gg_dtype_index(t->dtype);
     return i >= 0 && kern->codec[i].decode &&
@@ -89,12 +91,14 @@ static bool attention_supports(const struct gguf_tensor *t,
                                const struct gg_kern *kern)
 {
     const struct gguf_tensor *mask = t->src[3], *sinks = t->src[4];
-    return is_f32(t) && is_f32(t->src[0]) && decodes(t->src[1], kern) &&
-           decodes(t->src[2], kern) &&
+    return is_f32(t) && is_f32(t->src[0]) &&
+           decodes_anywhere(t->src[1], kern) &&
+           decodes_anywhere(t->src[2], kern) &&
            (!sinks || gguf_tensor_has_rows(sinks)) &&
            (!mask || ((mask->dtype == GGUF_DTYPE_F32 ||
                        mask->dtype == GGUF_DTYPE_F16) &&
-                      decodes(mask, kern)));
+                      decodes_anywhere(mask, kern)));
 }
 
-GG_CPU_OP(attention, attention, attention_work, attention_supports, false);
+GG_CPU_OP(attention, compute_attention, attention_work, attention_supports,
+          false);

@@ -10,7 +10,7 @@
 
 enum { TMP_DATA, TMP_KERNEL, N_TMP };
 
-static int64_t longest(const struct gguf_tensor *t)
+static int64_t longest_row(const struct gguf_tensor *t)
 {
     return GG_MAX(t->src[0]->ne[0], t->src[1]->ne[0]);
 }
@@ -19,23 +19,23 @@ static size_t conv_work(const struct gguf_tensor *t, unsigned nth,
                         const struct gg_kern *kern)
 {
     (void)kern;
-    return gg_row_work(longest(t), N_TMP, nth);
+    return gg_row_work(longest_row(t), N_TMP, nth);
 }
 
 /* Which i of n have their i * stride + off in [0, limit). */
-static void reach(int64_t n, int64_t stride, int64_t off, int64_t limit,
-                  int64_t *begin, int64_t *end)
+static void range_within(int64_t n, int64_t stride, int64_t off, int64_t limit,
+                         int64_t *begin, int64_t *end)
 {
     *begin = off < 0 ? (stride - 1 - off) / stride : 0;
     *end = off < limit ? GG_MIN(n, (limit - 1 - off) / stride + 1) : 0;
 }
 
 /* y[i] += w * x[i * stride + off], where that is one of n_x. */
-static void gather(float *y, int64_t n_y, const float *x, int64_t n_x,
-                   int64_t stride, int64_t off, float w)
+static void gather_tap(float *y, int64_t n_y, const float *x, int64_t n_x,
+                       int64_t stride, int64_t off, float w)
 {
     int64_t i, end;
-    reach(n_y, stride, off, n_x, &i, &end);
+    range_within(n_y, stride, off, n_x, &i, &end);
     if (stride == 1) /* side by side: a compiler may use its vectors */
         for (; i < end; i++)
             y[i] += w * x[i + off];
@@ -45,11 +45,11 @@ static void gather(float *y, int64_t n_y, const float *x, int64_t n_x,
 }
 
 /* y[i * stride + off] += w * x[i], where that is one of n_y. */
-static void scatter(float *y, int64_t n_y, const float *x, int64_t n_x,
-                    int64_t stride, int64_t off, float w)
+static void scatter_tap(float *y, int64_t n_y, const float *x, int64_t n_x,
+                        int64_t stride, int64_t off, float w)
 {
     int64_t i, end;
-    reach(n_x, stride, off, n_y, &i, &end);
+    range_within(n_x, stride, off, n_y, &i, &end);
     for (; i < end; i++)
         y[i * stride + off] += w * x[i];
 }
@@ -74,7 +74,7 @@ static void add_row(const struct row *r, int64_t i1, int64_t c,
     const struct gguf_tensor *k = r->t->src[0], *data = r->t->src[1];
     const struct gg_cpu_task *task = r->task;
     const struct gguf_window *win = &r->par->window;
-    const int64_t n = longest(r->t);
+    const int64_t n = longest_row(r->t);
     const float *w =
         gg_row_load(task->kern, k, kernel_row,
                     gg_row_tmp(task, n, N_TMP, TMP_KERNEL), k->ne[0]);
@@ -97,7 +97,8 @@ static void conv_row(const struct row *r)
             const int64_t i1 =
                 r->p.i1 * win->stride[1] + j * win->dilation[1] - win->pad[1];
             if (i1 >= 0 && i1 < data->ne[1])
-                add_row(r, i1, c0 + c, gg_row_at(k, j, c, r->p.i2), gather);
+                add_row(r, i1, c0 + c, gg_row_at(k, j, c, r->p.i2),
+                        gather_tap);
         }
 }
 
@@ -111,7 +112,7 @@ static void conv_transpose_row(const struct row *r)
             if (i >= 0 && i % win->stride[1] == 0 &&
                 i / win->stride[1] < data->ne[1])
                 add_row(r, i / win->stride[1], c, gg_row_at(k, j, r->p.i2, c),
-                        scatter);
+                        scatter_tap);
         }
 }
 
@@ -128,7 +129,7 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     }
 }
 
-static void conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void compute_conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     each_row(t, task, conv_row);
 }
@@ -178,7 +179,7 @@ static void im2col(struct gguf_tensor *t, const struct gg_cpu_task *task)
     }
 }
 
-GG_CPU_OP(conv, conv, conv_work, gg_cpu_elem_supports, true);
+GG_CPU_OP(conv, compute_conv, conv_work, gg_cpu_elem_supports, true);
 GG_CPU_OP(conv_transpose, conv_transpose, conv_work, gg_cpu_elem_supports,
           true);
 GG_CPU_OP_ROWS(im2col, im2col);

@@ -27,8 +27,9 @@ enum way {
     WAY_FLOATS   /* decode and encode */
 };
 
-static enum way choose(const struct gguf_tensor *s,
-                       const struct gguf_tensor *d, const struct gg_kern *kern)
+static enum way choose_copy(const struct gguf_tensor *s,
+                            const struct gguf_tensor *d,
+                            const struct gg_kern *kern)
 {
     if (s->dtype == d->dtype) {
         if (gguf_tensor_is_contiguous(s) && gguf_tensor_is_contiguous(d))
@@ -46,14 +47,14 @@ static enum way choose(const struct gguf_tensor *s,
 static bool copy_supports(const struct gguf_tensor *t,
                           const struct gg_kern *kern)
 {
-    return choose(t->src[0], t, kern) != WAY_NONE;
+    return choose_copy(t->src[0], t, kern) != WAY_NONE;
 }
 
 static size_t copy_work(const struct gguf_tensor *t, unsigned nth,
                         const struct gg_kern *kern)
 {
     const struct gguf_tensor *s = t->src[0], *d = t;
-    if (choose(s, d, kern) != WAY_FLOATS)
+    if (choose_copy(s, d, kern) != WAY_FLOATS)
         return 0;
     return gg_row_work(GG_MAX(s->ne[0], d->ne[0]), N_TMP, nth);
 }
@@ -156,12 +157,12 @@ static void copy_floats(const struct gguf_tensor *s,
     }
 }
 
-static void copy(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void compute_copy(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *s = t->src[0], *d = t;
     if (gguf_tensor_is_empty(d))
         return;
-    switch (choose(s, d, task->kern)) {
+    switch (choose_copy(s, d, task->kern)) {
     case WAY_BYTES: copy_bytes(s, d, task); break;
     case WAY_ROWS: copy_rows(s, d, task); break;
     case WAY_SCALARS: copy_scalars(s, d, task); break;
@@ -259,7 +260,7 @@ static void set_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
     }
 }
 
-GG_CPU_OP(dup, copy, copy_work, copy_supports, false);
-GG_CPU_OP(cpy, copy, copy_work, copy_supports, false);
+GG_CPU_OP(dup, compute_copy, copy_work, copy_supports, false);
+GG_CPU_OP(cpy, compute_copy, copy_work, copy_supports, false);
 GG_CPU_OP(get_rows, get_rows, NULL, get_rows_supports, true);
 GG_CPU_OP(set_rows, set_rows, set_rows_work, set_rows_supports, false);

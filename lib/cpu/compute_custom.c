@@ -14,7 +14,8 @@ static bool custom_supports(const struct gguf_tensor *t,
     return true; /* the function is its own judge */
 }
 
-static void custom(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void compute_custom(struct gguf_tensor *t,
+                           const struct gg_cpu_task *task)
 {
     struct gguf_custom c;
     memcpy(&c, t->op_params, sizeof c);
@@ -29,4 +30,4 @@ static void custom(struct gguf_tensor *t, const struct gg_cpu_task *task)
                     gguf_status_string(st));
 }
 
-GG_CPU_OP(custom, custom, NULL, custom_supports, false);
+GG_CPU_OP(custom, compute_custom, NULL, custom_supports, false);

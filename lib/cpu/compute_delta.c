@@ -26,7 +26,8 @@ static size_t delta_work(const struct gguf_tensor *t, unsigned nth,
 }
 
 /* What all values take of token tok, the kth of a tile. */
-static void prepare(const struct gg_heads_part *p, int64_t tok, int64_t k)
+static void prepare_token(const struct gg_heads_part *p, int64_t tok,
+                          int64_t k)
 {
     const struct gg_vec_kern *vec = &p->task->kern->vec;
     const size_t n = (size_t)p->n;
@@ -79,7 +80,7 @@ static void delta_part(const struct gg_heads_part *p)
     for (int64_t tok = 0; tok < n_tok; tok += GG_HEADS_TILE, d.from = d.s) {
         d.n_tok = (size_t)GG_MIN(n_tok - tok, (int64_t)GG_HEADS_TILE);
         for (int64_t k = 0; k < (int64_t)d.n_tok; k++)
-            prepare(p, tok + k, k);
+            prepare_token(p, tok + k, k);
         take_values(p, &d, tok);
         d.y = gg_heads_result(p, tok);
         p->task->kern->vec.delta(&d);

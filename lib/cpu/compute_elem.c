@@ -82,7 +82,8 @@ typedef void row_fn(float *y, const float *a, const float *b, size_t n,
                     const struct gg_vec_kern *k, const float *p);
 
 /* A row of b as long as a's: repeated into tmp where it is shorter. */
-static const float *repeated(const float *b, int64_t nb, float *tmp, int64_t n)
+static const float *repeat_row(const float *b, int64_t nb, float *tmp,
+                               int64_t n)
 {
     if (nb == n)
         return b;
@@ -113,7 +114,7 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
         const float *xb = NULL;
         if (b) {
             xb = gg_row_load(task->kern, b, gg_row_mod(b, p), tmp_b, b->ne[0]);
-            xb = repeated(xb, b->ne[0], tmp_b, n);
+            xb = repeat_row(xb, b->ne[0], tmp_b, n);
         }
         float *y = gg_row_out(t, gg_row(t, p), tmp_y);
         fn(y, xa, xb, (size_t)n, &task->kern->vec, params);

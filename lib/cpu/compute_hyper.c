@@ -17,7 +17,7 @@ static double sigmoid(double x)
 }
 
 /* Column src of c [n, n] becomes its softmax plus eps. */
-static void soften(double *c, size_t n, double eps)
+static void soften_column(double *c, size_t n, double eps)
 {
     double max = c[0], sum = 0;
     for (size_t i = 1; i < n; i++)
@@ -29,7 +29,7 @@ static void soften(double *c, size_t n, double eps)
 }
 
 /* Divide n elements, step apart, by their sum plus eps. */
-static void divide(double *c, size_t n, size_t step, double eps)
+static void divide_by_sum(double *c, size_t n, size_t step, double eps)
 {
     double sum = eps;
     for (size_t i = 0; i < n; i++)
@@ -43,14 +43,14 @@ static void sinkhorn(double *c, const struct gguf_hyper_params *p)
     const size_t n = (size_t)p->n;
     const double eps = (double)p->eps;
     for (size_t src = 0; src < n; src++)
-        soften(c + src * n, n, eps);
+        soften_column(c + src * n, n, eps);
     for (size_t dst = 0; dst < n; dst++)
-        divide(c + dst, n, n, eps);
+        divide_by_sum(c + dst, n, n, eps);
     for (int32_t k = 1; k < p->n_iter; k++) {
         for (size_t src = 0; src < n; src++)
-            divide(c + src * n, n, 1, eps);
+            divide_by_sum(c + src * n, n, 1, eps);
         for (size_t dst = 0; dst < n; dst++)
-            divide(c + dst, n, n, eps);
+            divide_by_sum(c + dst, n, n, eps);
     }
 }
 
@@ -77,7 +77,8 @@ static void coefficients(float *y, const float *x, const float *base,
         y[2 * n + i] = (float)c[i];
 }
 
-static void hyper(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void compute_hyper(struct gguf_tensor *t,
+                          const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *z = t->src[0];
     const int64_t n = t->ne[0];
@@ -95,4 +96,4 @@ static void hyper(struct gguf_tensor *t, const struct gg_cpu_task *task)
     }
 }
 
-GG_CPU_OP_ROWS(hyper, hyper);
+GG_CPU_OP_ROWS(hyper, compute_hyper);

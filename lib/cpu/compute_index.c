@@ -27,7 +27,8 @@ struct scored {
 /* A heap of which the least is the first (Williams 1964): v goes down from
  * hole, that of two that are equal to the left, to where nothing less is below
  * it. A hole sinks to the end first and v rises again, as few do (Floyd). */
-static void sink(struct scored *heap, size_t n, size_t hole, struct scored v)
+static void sink_in_heap(struct scored *heap, size_t n, size_t hole,
+                         struct scored v)
 {
     const size_t top = hole;
     for (size_t child; (child = 2 * hole + 1) < n; hole = child) {
@@ -48,10 +49,10 @@ static void keep_best(struct scored *x, size_t n, size_t all)
     if (n >= all)
         return;
     for (size_t i = n / 2; i-- > 0;)
-        sink(x, n, i, x[i]);
+        sink_in_heap(x, n, i, x[i]);
     for (size_t i = n; i < all; i++)
         if (x[i].score > x[0].score)
-            sink(x, n, 0, x[i]);
+            sink_in_heap(x, n, 0, x[i]);
 }
 
 /* ---- scores ---- */
@@ -73,8 +74,8 @@ static struct row row_of(const struct gguf_tensor *t, int64_t r)
                          gg_row_at(t, tok, 0, seq) };
 }
 
-static const float *query(const struct gguf_tensor *t, const struct row *r,
-                          int64_t head)
+static const float *query_row(const struct gguf_tensor *t, const struct row *r,
+                              int64_t head)
 {
     return gg_row_at(t->src[SRC_Q], r->tok, head, r->seq);
 }
@@ -85,8 +86,10 @@ typedef void score_fn(const struct gguf_tensor *t,
                       const float *key, int64_t j);
 
 /* Scores of n tokens of one sequence. */
-static void score(const struct gguf_tensor *t, const struct gg_cpu_task *task,
-                  const struct row *rows, int64_t n, float *tmp, score_fn *fn)
+static void score_tokens(const struct gguf_tensor *t,
+                         const struct gg_cpu_task *task,
+                         const struct row *rows, int64_t n, float *tmp,
+                         score_fn *fn)
 {
     const struct gguf_tensor *k = t->src[SRC_K];
     for (int64_t j = 0; j < k->ne[1]; j++) {
@@ -138,7 +141,7 @@ static void each_token(struct gguf_tensor *t, const struct gg_cpu_task *task,
         n = GG_MIN(GG_MIN(end - begin, TOKENS), n_tok - begin % n_tok);
         for (int64_t i = 0; i < n; i++)
             rows[i] = row_of(t, begin + i);
-        score(t, task, rows, n, (float *)(void *)(tmp + 2 * n_kv), fn);
+        score_tokens(t, task, rows, n, (float *)(void *)(tmp + 2 * n_kv), fn);
         for (int64_t i = 0; i < n; i++)
             finish(t, &rows[i], tmp);
     }
@@ -165,7 +168,7 @@ static void score_key(const struct gguf_tensor *t,
     const float *w = gg_row_at(t->src[SRC_WEIGHT], r->tok, 0, r->seq);
     float sum = 0;
     for (int64_t h = 0; h < q->ne[2]; h++) {
-        const float s = vec->dot(query(t, r, h), key, (size_t)q->ne[0]);
+        const float s = vec->dot(query_row(t, r, h), key, (size_t)q->ne[0]);
         sum += w[h] * (s > 0 ? s : 0);
     }
     r->out[j] = sum;
@@ -203,7 +206,7 @@ static void score_heads(const struct gguf_tensor *t,
     const struct gguf_tensor *q = t->src[SRC_Q];
     for (int64_t h = 0; h < q->ne[2]; h++) {
         float *out = gg_row_at(t, r->tok, h, r->seq);
-        out[j] = vec->dot(query(t, r, h), key, (size_t)q->ne[0]);
+        out[j] = vec->dot(query_row(t, r, h), key, (size_t)q->ne[0]);
     }
 }
 

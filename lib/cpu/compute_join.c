@@ -21,8 +21,8 @@ static bool join_supports(const struct gguf_tensor *t,
 }
 
 /* n blocks from one place to another that is contiguous. */
-static void move(char *to, const char *from, int64_t from_nb, int64_t n,
-                 int64_t size)
+static void move_blocks(char *to, const char *from, int64_t from_nb, int64_t n,
+                        int64_t size)
 {
     if (from_nb == size) {
         memcpy(to, from, (size_t)(n * size));
@@ -53,16 +53,16 @@ static void concat_row(const struct gguf_tensor *t, char *row,
     int32_t dim = t->op_params[0];
     if (dim == 0) {
         int64_t n = a->ne[0] / block_len;
-        move(row, gg_row(a, p), a->nb[0], n, size);
-        move(row + n * size, gg_row(b, p), b->nb[0], b->ne[0] / block_len,
-             size);
+        move_blocks(row, gg_row(a, p), a->nb[0], n, size);
+        move_blocks(row + n * size, gg_row(b, p), b->nb[0],
+                    b->ne[0] / block_len, size);
         return;
     }
     const bool in_a = at[dim] < a->ne[dim];
     const struct gguf_tensor *s = in_a ? a : b;
     at[dim] -= in_a ? 0 : a->ne[dim];
-    move(row, gg_row_at(s, at[1], at[2], at[3]), s->nb[0],
-         s->ne[0] / block_len, size);
+    move_blocks(row, gg_row_at(s, at[1], at[2], at[3]), s->nb[0],
+                s->ne[0] / block_len, size);
 }
 
 static void repeat_row(const struct gguf_tensor *t, char *row,
@@ -71,7 +71,7 @@ static void repeat_row(const struct gguf_tensor *t, char *row,
     const struct gguf_tensor *a = t->src[0];
     int64_t n = a->ne[0] / block_len;
     for (int64_t k = 0; k < t->ne[0] / a->ne[0]; k++)
-        move(row + k * n * size, gg_row_mod(a, p), a->nb[0], n, size);
+        move_blocks(row + k * n * size, gg_row_mod(a, p), a->nb[0], n, size);
 }
 
 static void pad_row(const struct gguf_tensor *t, char *row,
@@ -82,13 +82,13 @@ static void pad_row(const struct gguf_tensor *t, char *row,
     (void)block_len;
     if (p.i1 < a->ne[1] && p.i2 < a->ne[2] && p.i3 < a->ne[3]) {
         n = a->ne[0];
-        move(row, gg_row(a, p), a->nb[0], n, size);
+        move_blocks(row, gg_row(a, p), a->nb[0], n, size);
     }
     memset(row + n * size, 0, (size_t)((t->ne[0] - n) * size));
 }
 
 /* Where element i of dimension d comes from. */
-static int64_t rolled(const struct gguf_tensor *t, int d, int64_t i)
+static int64_t rolled_index(const struct gguf_tensor *t, int d, int64_t i)
 {
     int64_t k = (i - t->op_params[d]) % t->ne[d];
     return k < 0 ? k + t->ne[d] : k;
@@ -98,12 +98,13 @@ static void roll_row(const struct gguf_tensor *t, char *row,
                      struct gg_cpu_pos p, int64_t size, int64_t block_len)
 {
     const struct gguf_tensor *a = t->src[0];
-    const char *from = gg_row_at(a, rolled(t, 1, p.i1), rolled(t, 2, p.i2),
-                                 rolled(t, 3, p.i3));
-    int64_t first = rolled(t, 0, 0), n = t->ne[0] - first;
+    const char *from =
+        gg_row_at(a, rolled_index(t, 1, p.i1), rolled_index(t, 2, p.i2),
+                  rolled_index(t, 3, p.i3));
+    int64_t first = rolled_index(t, 0, 0), n = t->ne[0] - first;
     (void)block_len;
-    move(row, from + first * a->nb[0], a->nb[0], n, size);
-    move(row + n * size, from, a->nb[0], first, size);
+    move_blocks(row, from + first * a->nb[0], a->nb[0], n, size);
+    move_blocks(row + n * size, from, a->nb[0], first, size);
 }
 
 #define JOIN(name)                                                            \

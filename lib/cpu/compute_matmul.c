@@ -59,8 +59,9 @@ static struct gg_cpu_gemm_args gemm_args(const struct gguf_tensor *t,
 }
 
 /* Matrices lie in two dimensions at most. */
-static bool product(const struct gguf_tensor *t, const struct gg_kern *kern,
-                    struct gg_cpu_gemm_args *a)
+static bool matmul_product(const struct gguf_tensor *t,
+                           const struct gg_kern *kern,
+                           struct gg_cpu_gemm_args *a)
 {
     *a = gemm_args(t, kern);
     return t->src[0]->ne[3] == 1;
@@ -73,7 +74,8 @@ static size_t matmul_work(const struct gguf_tensor *t, unsigned nth,
     return gg_cpu_gemm_work_size(&g, nth);
 }
 
-static void matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void compute_matmul(struct gguf_tensor *t,
+                           const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
     struct gg_cpu_gemm_args g = gemm_args(t, task->kern);
@@ -101,4 +103,5 @@ static void matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
     }
 }
 
-GG_CPU_PRODUCT(matmul, matmul, matmul_work, gg_cpu_matmul_supports, product);
+GG_CPU_PRODUCT(matmul, compute_matmul, matmul_work, gg_cpu_matmul_supports,
+               matmul_product);

@@ -112,8 +112,9 @@ static int64_t most_alone(const struct gguf_tensor *t)
     return GG_MIN(n_columns(t), (int64_t)MOST_ALONE);
 }
 
-static bool product(const struct gguf_tensor *t, const struct gg_kern *kern,
-                    struct gg_cpu_gemm_args *a)
+static bool matmul_id_product(const struct gguf_tensor *t,
+                              const struct gg_kern *kern,
+                              struct gg_cpu_gemm_args *a)
 {
     *a = gemm_args(t, kern, n_columns(t));
     return t->src[0]->ne[3] == 1;
@@ -192,7 +193,7 @@ struct team {
     struct gg_barrier *barrier; /* NULL: one */
 };
 
-static void sync(const struct team *team)
+static void sync_team(const struct team *team)
 {
     if (team->barrier)
         gg_barrier_wait(team->barrier);
@@ -201,8 +202,10 @@ static void sync(const struct team *team)
 /* Few columns go side by side. Fewer than a wide product has, of many tokens:
  * columns of zeros go with them, so that last bits do not depend on how many
  * others chose the matrix. */
-static void gather(struct gg_cpu_gemm_args *g, const struct gguf_tensor *t,
-                   const struct team *team, const struct product_work *w)
+static void gather_columns(struct gg_cpu_gemm_args *g,
+                           const struct gguf_tensor *t,
+                           const struct team *team,
+                           const struct product_work *w)
 {
     const int64_t wide = g->kern->gemm[g->form].narrow, n = g->n;
     const size_t k = (size_t)g->k;
@@ -221,10 +224,11 @@ static void gather(struct gg_cpu_gemm_args *g, const struct gguf_tensor *t,
 }
 
 /* Matrix e by its columns. */
-static void multiply(const struct gguf_tensor *t,
-                     const struct gg_cpu_task *task, const struct scratch *s,
-                     int64_t e, const struct team *team,
-                     const struct product_work *w)
+static void multiply_matrix(const struct gguf_tensor *t,
+                            const struct gg_cpu_task *task,
+                            const struct scratch *s, int64_t e,
+                            const struct team *team,
+                            const struct product_work *w)
 {
     const struct columns c = columns_of(s, e);
     struct gg_cpu_gemm_args g = gemm_args(t, task->kern, c.n);
@@ -234,11 +238,11 @@ static void multiply(const struct gguf_tensor *t,
     g.x_at = s->x_at + c.begin;
     g.y_at = s->y_at + c.begin;
     if (few) {
-        gather(&g, t, team, w);
-        sync(team);
+        gather_columns(&g, t, team, w);
+        sync_team(team);
     }
     gg_cpu_gemm_run(&g, team->ith, team->nth, w->gemm, team->barrier);
-    sync(team);
+    sync_team(team);
     for (int64_t i = team->ith; few && i < c.n; i += team->nth)
         memcpy(s->y_at[c.begin + i], w->y + i * g.m,
                (size_t)g.m * sizeof *w->y);
@@ -255,8 +259,8 @@ static void multiply_together(const struct gguf_tensor *t,
     split_product(t, task->kern, n_columns(t), task->nth, s->product, &w);
     for (int64_t e = 0; e < t->src[0]->ne[2]; e++)
         if (columns_of(s, e).n > most)
-            multiply(t, task, s, e, &team, &w);
-    sync(&team);
+            multiply_matrix(t, task, s, e, &team, &w);
+    sync_team(&team);
 }
 
 /* Those of up to most columns, by whichever thread comes first. */
@@ -275,7 +279,7 @@ static void multiply_alone(const struct gguf_tensor *t,
                     t->src[0]->ne[2];) {
         const int64_t n = columns_of(s, e).n;
         if (n && n <= most)
-            multiply(t, task, s, e, &team, &w);
+            multiply_matrix(t, task, s, e, &team, &w);
     }
 }
 
@@ -301,4 +305,4 @@ static void matmul_id(struct gguf_tensor *t, const struct gg_cpu_task *task)
 }
 
 GG_CPU_PRODUCT(matmul_id, matmul_id, matmul_id_work, gg_cpu_matmul_supports,
-               product);
+               matmul_id_product);

@@ -39,7 +39,8 @@ static struct sum window_sum(const struct gguf_tensor *a,
     return s;
 }
 
-static float pooled(const struct sum *s, const struct gguf_conv_params *par)
+static float pooled_value(const struct sum *s,
+                          const struct gguf_conv_params *par)
 {
     const struct gguf_window *win = &par->window;
     switch (par->kind) {
@@ -51,7 +52,7 @@ static float pooled(const struct sum *s, const struct gguf_conv_params *par)
     }
 }
 
-static void pool(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void compute_pool(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     struct gguf_conv_params par;
     memcpy(&par, t->op_params, sizeof par);
@@ -64,13 +65,14 @@ static void pool(struct gguf_tensor *t, const struct gg_cpu_task *task)
             const struct sum s = window_sum(
                 t->src[0], task->kern, win, o * win->stride[0] - win->pad[0],
                 p.i1 * win->stride[1] - win->pad[1], p);
-            y[o] = pooled(&s, &par);
+            y[o] = pooled_value(&s, &par);
         }
     }
 }
 
 /* Angles in double: a step may be in the thousands. */
-static void timestep(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void compute_timestep(struct gguf_tensor *t,
+                             const struct gg_cpu_task *task)
 {
     const int64_t half = t->op_params[0] / 2;
     const double period = log((double)t->op_params[1]);
@@ -93,5 +95,6 @@ static void timestep(struct gguf_tensor *t, const struct gg_cpu_task *task)
     }
 }
 
-GG_CPU_OP(pool, pool, NULL, gg_cpu_elem_supports, true);
-GG_CPU_OP(timestep_embedding, timestep, NULL, gg_cpu_elem_supports, true);
+GG_CPU_OP(pool, compute_pool, NULL, gg_cpu_elem_supports, true);
+GG_CPU_OP(timestep_embedding, compute_timestep, NULL, gg_cpu_elem_supports,
+          true);

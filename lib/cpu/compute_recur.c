@@ -25,8 +25,8 @@ static size_t recur_work(const struct gguf_tensor *t, unsigned nth,
 }
 
 /* Put the row of token tok in source i into a tile: its kth. */
-static float *taken(const struct gg_heads_part *p, int i, int64_t tok,
-                    unsigned what, int64_t k)
+static float *take_row(const struct gg_heads_part *p, int i, int64_t tok,
+                       unsigned what, int64_t k)
 {
     return memcpy(gg_heads_tile(p, what, k), gg_heads_source(p, i, tok),
                   (size_t)p->n * sizeof(float));
@@ -58,10 +58,10 @@ static void wkv6_head(const struct gg_heads_part *p, bool own)
     for (int64_t tok = 0; tok < n_tok; tok += GG_HEADS_TILE, d.from = d.s) {
         d.n_tok = (size_t)GG_MIN(n_tok - tok, (int64_t)GG_HEADS_TILE);
         for (int64_t k = 0; k < (int64_t)d.n_tok; k++) {
-            float *r = taken(p, R, tok + k, TMP_R, k);
-            const float *kr = taken(p, K, tok + k, TMP_K, k);
-            (void)taken(p, V, tok + k, TMP_V, k);
-            (void)taken(p, w, tok + k, TMP_W, k);
+            float *r = take_row(p, R, tok + k, TMP_R, k);
+            const float *kr = take_row(p, K, tok + k, TMP_K, k);
+            (void)take_row(p, V, tok + k, TMP_V, k);
+            (void)take_row(p, w, tok + k, TMP_W, k);
             float *ku = gg_heads_tile(p, TMP_A, 0);
             if (own) {
                 vec->mul(ku, kr, gg_heads_source(p, U, 0), n);
@@ -111,14 +111,14 @@ static void wkv7_part(const struct gg_heads_part *p)
     for (int64_t tok = 0; tok < n_tok; tok += GG_HEADS_TILE, d.from = d.s) {
         d.n_tok = (size_t)GG_MIN(n_tok - tok, (int64_t)GG_HEADS_TILE);
         for (int64_t k = 0; k < (int64_t)d.n_tok; k++) {
-            float *r = taken(p, R, tok + k, TMP_R, k);
+            float *r = take_row(p, R, tok + k, TMP_R, k);
             gg_heads_more(p, MORE_KR)[k] =
-                vec->dot(taken(p, K, tok + k, TMP_K, k), r, n);
+                vec->dot(take_row(p, K, tok + k, TMP_K, k), r, n);
             gg_heads_more(p, MORE_BR)[k] =
-                vec->dot(taken(p, B, tok + k, TMP_B, k), r, n);
-            (void)taken(p, V, tok + k, TMP_V, k);
-            (void)taken(p, A, tok + k, TMP_A, k);
-            vec->mul(r, r, taken(p, W, tok + k, TMP_W, k), n);
+                vec->dot(take_row(p, B, tok + k, TMP_B, k), r, n);
+            (void)take_row(p, V, tok + k, TMP_V, k);
+            (void)take_row(p, A, tok + k, TMP_A, k);
+            vec->mul(r, r, take_row(p, W, tok + k, TMP_W, k), n);
         }
         d.y = gg_heads_result(p, tok);
         vec->wkv7(&d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compute_rope.c - rotary embedding
+/* rope.c - rotary embedding
  *
  * Cosines and sines of a token serve all its heads. Angles are computed in
  * double: at position 100,000 a float angle is off by 1/256 of a radian.
@@ -54,8 +54,9 @@ static double turns_at(const struct gguf_rope *r, double n_rot)
 
 /* What position 1 turns each pair by and which axis's position that is; the
  * result scales cosine and sine. */
-static double steps(const struct gguf_rope *r, int n_pairs,
-                    const float *freq_factors, double *step, uint8_t *axis)
+static double rope_steps(const struct gguf_rope *r, int n_pairs,
+                         const float *freq_factors, double *step,
+                         uint8_t *axis)
 {
     double low = 0, high = 0, scale = (double)r->attn_factor;
     if (r->ext_factor != 0) {
@@ -81,8 +82,8 @@ static double steps(const struct gguf_rope *r, int n_pairs,
 }
 
 /* Token i's positions; on one axis unless there are sections. */
-static void positions(const struct gguf_tensor *t, const struct gguf_rope *r,
-                      int64_t i, double at[4])
+static void token_positions(const struct gguf_tensor *t,
+                            const struct gguf_rope *r, int64_t i, double at[4])
 {
     const struct gguf_tensor *pos = t->src[1];
     const int n = r->kind < GGUF_ROPE_MROPE ? 1 : 4;
@@ -94,7 +95,7 @@ static void positions(const struct gguf_tensor *t, const struct gguf_rope *r,
     }
 }
 
-static void rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void compute_rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0], *ff = t->src[2];
     const int64_t n = t->ne[0];
@@ -115,12 +116,13 @@ static void rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
     struct gg_cpu_rows rows = gg_cpu_rows_share(t, task);
     if (!rows.left)
         return;
-    double scale = steps(&rope, n_pairs, ff ? ff->data : NULL, step, axis);
+    double scale =
+        rope_steps(&rope, n_pairs, ff ? ff->data : NULL, step, axis);
     for (; rows.left; gg_cpu_rows_next(t, &rows)) {
         const struct gg_cpu_pos p = rows.p;
         if (p.i2 != last) {
             double at[4];
-            positions(t, &rope, p.i2, at);
+            token_positions(t, &rope, p.i2, at);
             for (int i = 0; i < n_pairs; i++) {
                 cosine[i] = (float)(cos(at[axis[i]] * step[i]) * scale);
                 sine[i] = (float)(sin(at[axis[i]] * step[i]) * scale);
@@ -137,4 +139,4 @@ static void rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
     }
 }
 
-GG_CPU_OP(rope, rope, rope_work, gg_cpu_elem_supports, true);
+GG_CPU_OP(rope, compute_rope, rope_work, gg_cpu_elem_supports, true);

@@ -145,7 +145,7 @@ struct part {
     struct gg_vec_scan d;
 };
 
-static int64_t width(const struct gguf_tensor *t)
+static int64_t source_width(const struct gguf_tensor *t)
 {
     return GG_MAX(GG_MAX(t->src[SRC_STATE]->ne[0], t->src[SRC_X]->ne[0]),
                   (int64_t)TILE);
@@ -155,21 +155,21 @@ static size_t ssm_scan_work(const struct gguf_tensor *t, unsigned nth,
                             const struct gg_kern *kern)
 {
     (void)kern;
-    return gg_row_work(width(t), N_SCAN_TMP, nth);
+    return gg_row_work(source_width(t), N_SCAN_TMP, nth);
 }
 
-static float *tmp(const struct part *p, int i)
+static float *source_tmp(const struct part *p, int i)
 {
-    return gg_row_tmp(p->task, width(p->t), N_SCAN_TMP, (unsigned)i);
+    return gg_row_tmp(p->task, source_width(p->t), N_SCAN_TMP, (unsigned)i);
 }
 
 /* Row (i1, i2, i3) of source i. */
-static const float *source(const struct part *p, int i, int64_t i1, int64_t i2,
-                           int64_t i3)
+static const float *source_row(const struct part *p, int i, int64_t i1,
+                               int64_t i2, int64_t i3)
 {
     const struct gguf_tensor *src = p->t->src[i];
     return gg_row_load(p->task->kern, src, gg_row_at(src, i1, i2, i3),
-                       tmp(p, TMP_ROW), src->ne[0]);
+                       source_tmp(p, TMP_ROW), src->ne[0]);
 }
 
 /* Rows of n numbers that lie where p says, if they can be read there. */
@@ -180,17 +180,17 @@ static bool in_place(const struct gguf_tensor *src, int64_t stride, int64_t n)
 }
 
 /* The time step and the input of each row, of token tok, the kth of a tile. */
-static void prepare(const struct part *p, int64_t tok, int64_t k)
+static void prepare_token(const struct part *p, int64_t tok, int64_t k)
 {
     const struct gguf_tensor *x = p->t->src[SRC_X], *dt = p->t->src[SRC_DT];
     const struct gg_kern *kern = p->task->kern;
     const int64_t n = (int64_t)p->d.n_rows;
-    float *step = tmp(p, TMP_STEP * TILE) + k * n;
-    float *dx = tmp(p, TMP_DX * TILE) + k * n;
-    float *decay = tmp(p, TMP_DECAY) + k;
+    float *step = source_tmp(p, TMP_STEP * TILE) + k * n;
+    float *dx = source_tmp(p, TMP_DX * TILE) + k * n;
+    float *decay = source_tmp(p, TMP_DECAY) + k;
     const char *at = gg_row_at(dt, tok, p->seq, 0);
     const float *from = gg_row_load(kern, dt, at + p->head * dt->nb[0],
-                                    tmp(p, TMP_ROW), p->n_heads);
+                                    source_tmp(p, TMP_ROW), p->n_heads);
     kern->vec.softplus(step, from, (size_t)p->n_heads);
     *decay = 0;
     if (p->n_heads > 1) {
@@ -200,10 +200,10 @@ static void prepare(const struct part *p, int64_t tok, int64_t k)
         kern->vec.mul(dx, dx, step, (size_t)n);
         return;
     }
-    kern->vec.scale(dx, source(p, SRC_X, p->head, tok, p->seq), (size_t)n,
+    kern->vec.scale(dx, source_row(p, SRC_X, p->head, tok, p->seq), (size_t)n,
                     *step, 0);
     if (!p->own) {
-        const float power = *step * *source(p, SRC_A, p->head, 0, 0);
+        const float power = *step * *source_row(p, SRC_A, p->head, 0, 0);
         kern->vec.exp_sum(decay, &power, 1, 0);
     }
     for (int64_t i = n; i-- > 0;)
@@ -211,8 +211,8 @@ static void prepare(const struct part *p, int64_t tok, int64_t k)
 }
 
 /* What all rows read of a tile: where it lies, or decoded. */
-static const float *shared(const struct part *p, int i, int what, int64_t tok,
-                           size_t *stride)
+static const float *shared_row(const struct part *p, int i, int what,
+                               int64_t tok, size_t *stride)
 {
     const struct gguf_tensor *src = p->t->src[i];
     const size_t n = p->d.n;
@@ -222,10 +222,10 @@ static const float *shared(const struct part *p, int i, int what, int64_t tok,
     }
     *stride = n;
     for (size_t k = 0; k < p->d.n_tok; k++)
-        memcpy(tmp(p, what * TILE) + k * n,
-               source(p, i, p->group, tok + (int64_t)k, p->seq),
+        memcpy(source_tmp(p, what * TILE) + k * n,
+               source_row(p, i, p->group, tok + (int64_t)k, p->seq),
                n * sizeof(float));
-    return tmp(p, what * TILE);
+    return source_tmp(p, what * TILE);
 }
 
 /* The state before the first token: where it lies, or put where it goes. */
@@ -242,8 +242,8 @@ static void take_state(struct part *p, int32_t first, bool copy)
     p->d.from = p->d.s;
     for (int64_t i = 0; i < (int64_t)p->d.n_rows; i++)
         memcpy(p->d.s + i * n,
-               source(p, SRC_STATE, heads ? 0 : i, p->head + (heads ? i : 0),
-                      first),
+               source_row(p, SRC_STATE, heads ? 0 : i,
+                          p->head + (heads ? i : 0), first),
                (size_t)n * sizeof(float));
 }
 
@@ -254,9 +254,9 @@ static void take_decays(struct part *p)
     if (!p->own)
         return;
     for (int64_t i = 0; i < p->n_heads; i++)
-        memcpy(tmp(p, TMP_A) + (size_t)i * n,
-               source(p, SRC_A, p->head + i, 0, 0), n * sizeof(float));
-    p->d.a = tmp(p, TMP_A);
+        memcpy(source_tmp(p, TMP_A) + (size_t)i * n,
+               source_row(p, SRC_A, p->head + i, 0, 0), n * sizeof(float));
+    p->d.a = source_tmp(p, TMP_A);
     p->d.a_stride = p->n_heads > 1 ? n : 0;
 }
 
@@ -277,12 +277,12 @@ static void scan_part(struct part *p, int32_t first)
     for (int64_t tok = 0; tok < n_tok; tok += TILE, p->d.from = p->d.s) {
         p->d.n_tok = (size_t)GG_MIN(n_tok - tok, (int64_t)TILE);
         for (int64_t k = 0; k < (int64_t)p->d.n_tok; k++)
-            prepare(p, tok + k, k);
-        p->d.step = tmp(p, TMP_STEP * TILE);
-        p->d.x = tmp(p, TMP_DX * TILE);
-        p->d.decay = tmp(p, TMP_DECAY);
-        p->d.b = shared(p, SRC_B, TMP_B, tok, &p->d.b_stride);
-        p->d.c = shared(p, SRC_C, TMP_C, tok, &p->d.c_stride);
+            prepare_token(p, tok + k, k);
+        p->d.step = source_tmp(p, TMP_STEP * TILE);
+        p->d.x = source_tmp(p, TMP_DX * TILE);
+        p->d.decay = source_tmp(p, TMP_DECAY);
+        p->d.b = shared_row(p, SRC_B, TMP_B, tok, &p->d.b_stride);
+        p->d.c = shared_row(p, SRC_C, TMP_C, tok, &p->d.c_stride);
         p->d.y = y + ((p->seq * n_tok + tok) * heads + p->head) * dim;
         p->task->kern->vec.scan(&p->d);
     }

@@ -42,7 +42,7 @@ static struct cpu_backend *cpu_of(struct gguf_backend *b)
     return b->priv;
 }
 
-static void destroy(struct gguf_backend *b)
+static void destroy_backend(struct gguf_backend *b)
 {
     struct cpu_backend *c = cpu_of(b);
     const struct gguf_allocator *a = b->allocator;
@@ -57,9 +57,9 @@ static void destroy(struct gguf_backend *b)
 }
 
 /* What a plan runs with: scratch, and a barrier for the pool's threads. */
-static enum gguf_status prepare(struct cpu_backend *c,
-                                const struct gg_cpu_plan *p,
-                                struct gguf_error *err)
+static enum gguf_status prepare_run(struct cpu_backend *c,
+                                    const struct gg_cpu_plan *p,
+                                    struct gguf_error *err)
 {
     const struct gguf_allocator *a = c->base.allocator;
     unsigned nth = gguf_pool_n_threads(c->pool);
@@ -91,24 +91,24 @@ static enum gguf_status prepare(struct cpu_backend *c,
     return GGUF_OK;
 }
 
-static enum gguf_status run(struct cpu_backend *c, struct gg_cpu_plan *p,
-                            struct gguf_error *err)
+static enum gguf_status run_plan(struct cpu_backend *c, struct gg_cpu_plan *p,
+                                 struct gguf_error *err)
 {
-    GG_TRY(prepare(c, p, err));
+    GG_TRY(prepare_run(c, p, err));
     if (c->store.limit)
         gg_cpu_plan_keep(p, &c->store, c->kern);
     return gg_cpu_plan_run(p, c->pool, c->barrier, c->work, c->kern, c->abort,
                            c->abort_user, &c->profile, err);
 }
 
-static enum gguf_status compute(struct gguf_backend *b,
-                                struct gguf_graph *graph,
-                                struct gguf_error *err)
+static enum gguf_status compute_graph(struct gguf_backend *b,
+                                      struct gguf_graph *graph,
+                                      struct gguf_error *err)
 {
     struct cpu_backend *c = cpu_of(b);
     GG_TRY(gg_cpu_plan_make(&c->plan, graph, gguf_pool_n_threads(c->pool),
                             c->kern, err));
-    return run(c, &c->plan, err);
+    return run_plan(c, &c->plan, err);
 }
 
 /* A plan made for another pool than the backend has now is made again. */
@@ -135,7 +135,7 @@ static enum gguf_status plan_remake(struct gguf_backend *b, void *plan,
     p->graph = graph;
     p->nth = gguf_pool_n_threads(c->pool);
     GG_TRY(gg_cpu_plan_make(&p->plan, graph, p->nth, c->kern, err));
-    return prepare(c, &p->plan, err);
+    return prepare_run(c, &p->plan, err);
 }
 
 static enum gguf_status plan_create(struct gguf_backend *b,
@@ -162,7 +162,7 @@ static enum gguf_status plan_compute(struct gguf_backend *b, void *plan,
     unsigned nth = gguf_pool_n_threads(c->pool);
     if (nth != p->nth)
         GG_TRY(plan_remake(b, p, p->graph, err));
-    return run(c, &p->plan, err);
+    return run_plan(c, &p->plan, err);
 }
 
 static unsigned plan_threads(const struct gguf_backend *b, const void *plan,
@@ -197,8 +197,8 @@ static void plan_memory(const struct gguf_backend *b,
 
 static const struct gguf_backend_iface backend_iface = {
     .struct_size = sizeof backend_iface,
-    .destroy = destroy,
-    .compute = compute,
+    .destroy = destroy_backend,
+    .compute = compute_graph,
     .plan_memory = plan_memory,
     .plan_create = plan_create,
     .plan_remake = plan_remake,
@@ -278,7 +278,7 @@ static bool supports_buft(const struct gguf_device *d,
     return buft->is_host;
 }
 
-static uint32_t wide(const struct gguf_device *d)
+static uint32_t has_wide_vectors(const struct gguf_device *d)
 {
     const struct cpu_driver *c = d->priv;
     uint32_t n = 1;
@@ -287,7 +287,7 @@ static uint32_t wide(const struct gguf_device *d)
     return n;
 }
 
-static unsigned usable(void)
+static unsigned usable_features(void)
 {
     const unsigned n = gguf_cpu_count();
     return GG_MIN(n, (unsigned)GGUF_POOL_MAX_THREADS);
@@ -295,7 +295,7 @@ static unsigned usable(void)
 
 /* Bytes of packed weights: as many as asked for, or what there is but for an
  * eighth of all. */
-static uint64_t keeps(uint64_t asked)
+static uint64_t panel_limit(uint64_t asked)
 {
     uint64_t n_free, n_total;
     if (asked != GGUF_CPU_REPACK_FREE)
@@ -325,12 +325,12 @@ static enum gguf_status new_backend(struct gguf_device *d,
     c->base.priv = c;
     gg_cpu_plan_init(&c->plan, p->allocator,
                      p->no_fuse ? 0 : GG_CPU_FUSE_BYTES);
-    gg_cpu_store_init(&c->store, p->allocator, keeps(p->repack));
+    gg_cpu_store_init(&c->store, p->allocator, panel_limit(p->repack));
     if (!p->pool) {
-        const enum gguf_status st =
-            own_pool(&c->base, p->n_threads ? p->n_threads : usable(), err);
+        const enum gguf_status st = own_pool(
+            &c->base, p->n_threads ? p->n_threads : usable_features(), err);
         if (st != GGUF_OK) {
-            destroy(&c->base);
+            destroy_backend(&c->base);
             return st;
         }
     }
@@ -343,7 +343,7 @@ static const struct gguf_device_iface device_iface = {
     .memory = gg_backend_host_memory,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
-    .wide = wide,
+    .wide = has_wide_vectors,
     .backend = new_backend,
 };
 
@@ -356,7 +356,7 @@ static const struct gg_backend_named functions[] = {
     { "set_profile", (gguf_any_fn *)set_profile },
 };
 
-static void describe(struct cpu_driver *c)
+static void describe_device(struct cpu_driver *c)
 {
     int at = snprintf(c->description, sizeof c->description, "kernels: c");
     for (unsigned i = 0; i < gg_kern_cpu_n_levels; i++)
@@ -393,7 +393,7 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
     gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
     gg_codec_kern_native(c->kern.codec);
     c->kern.precision = (enum gg_kern_precision)params->precision;
-    describe(c);
+    describe_device(c);
     const struct gguf_device device = {
         .iface = &device_iface,
         .name = "CPU",

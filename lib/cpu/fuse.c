@@ -41,7 +41,7 @@ static unsigned find_places(const struct gguf_tensor *t,
     return n;
 }
 
-static bool apart(const struct place *a, const struct place *b)
+static bool places_apart(const struct place *a, const struct place *b)
 {
     return a->at + a->size <= b->at || b->at + b->size <= a->at;
 }
@@ -52,8 +52,8 @@ static bool same_rows(const struct place *a, const struct place *b)
 }
 
 /* *saved: there is memory that both go over. */
-static bool compatible(const struct gguf_tensor *a,
-                       const struct gguf_tensor *b, bool *saved)
+static bool nodes_compatible(const struct gguf_tensor *a,
+                             const struct gguf_tensor *b, bool *saved)
 {
     struct place p[MOST_PLACES], q[MOST_PLACES];
     const unsigned n_p = find_places(a, p), n_q = find_places(b, q);
@@ -61,13 +61,13 @@ static bool compatible(const struct gguf_tensor *a,
         for (unsigned k = 0; k < n_q; k++) {
             if (same_rows(&p[i], &q[k]))
                 *saved = true;
-            else if ((i == 0 || k == 0) && !apart(&p[i], &q[k]))
+            else if ((i == 0 || k == 0) && !places_apart(&p[i], &q[k]))
                 return false;
         }
     return true;
 }
 
-static bool fusible(const struct gguf_tensor *t)
+static bool is_fusible(const struct gguf_tensor *t)
 {
     return gg_cpu_op_row(t->op)->by_rows && gg_op_row(t->op)->inplace &&
            !gguf_tensor_is_empty(t);
@@ -82,14 +82,14 @@ static int64_t rows_with(int64_t n_rows, const struct gguf_tensor *t)
     return many % few ? 0 : few;
 }
 
-static bool joins(const struct gg_cpu_step *steps, size_t n)
+static bool joins_steps(const struct gg_cpu_step *steps, size_t n)
 {
     const struct gguf_tensor *t = steps[n].node;
     bool saved = false;
-    if (steps[n].single != steps->single || !fusible(t))
+    if (steps[n].single != steps->single || !is_fusible(t))
         return false;
     for (size_t k = 0; k < n; k++)
-        if (!compatible(steps[k].node, t, &saved))
+        if (!nodes_compatible(steps[k].node, t, &saved))
             return false;
     return saved;
 }
@@ -98,10 +98,10 @@ void gg_cpu_fuse(struct gg_cpu_step *steps, size_t n, size_t bytes)
 {
     const struct gguf_tensor *first = steps->node;
     uint64_t size = gguf_tensor_size(first);
-    if (!fusible(first))
+    if (!is_fusible(first))
         return;
     steps->n_rows = gguf_tensor_n_rows(first);
-    while (steps->n < n && joins(steps, steps->n)) {
+    while (steps->n < n && joins_steps(steps, steps->n)) {
         const struct gguf_tensor *t = steps[steps->n].node;
         const int64_t n_rows = rows_with(steps->n_rows, t);
         if (n_rows < 2)

@@ -98,7 +98,7 @@ static size_t work_of_one(const struct gg_cpu_step *s,
 }
 
 /* Steps of one node or more, and barriers between them. */
-static void join(struct gg_cpu_plan *p, const struct gg_kern *kern)
+static void join_nodes(struct gg_cpu_plan *p, const struct gg_kern *kern)
 {
     for (size_t i = 0; i < p->n; i += p->steps[i].n) {
         struct gg_cpu_step *s = &p->steps[i];
@@ -137,7 +137,7 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
             .node = t, .run = op->run, .single = n == 1, .n = 1
         };
     }
-    join(p, kern);
+    join_nodes(p, kern);
     return GGUF_OK;
 }
 
@@ -212,8 +212,8 @@ static void run_step(struct gg_cpu_step *s, const struct gg_cpu_task *task,
 }
 
 /* One thread is asked, as often as there are nodes. */
-static void ask(struct gg_cpu_run *r, const struct gg_cpu_step *s,
-                const struct gg_cpu_task *task)
+static void ask_observer(struct gg_cpu_run *r, const struct gg_cpu_step *s,
+                         const struct gg_cpu_task *task)
 {
     for (size_t k = 0; k < s->n; k++)
         if (r->abort(r->abort_user)) {
@@ -223,7 +223,7 @@ static void ask(struct gg_cpu_run *r, const struct gg_cpu_step *s,
         }
 }
 
-static void walk(void *user, unsigned ith, unsigned nth)
+static void walk_graph(void *user, unsigned ith, unsigned nth)
 {
     struct gg_cpu_run *r = user;
     struct gg_cpu_task all = { .ith = ith,
@@ -250,7 +250,7 @@ static void walk(void *user, unsigned ith, unsigned nth)
         if (!stop && (!s->single || ith == 0))
             run_step(s, task, timed);
         if (ith == 0 && !stop && r->abort)
-            ask(r, s, task);
+            ask_observer(r, s, task);
         synced = s->barrier;
         if (synced)
             gg_barrier_wait(r->barrier);
@@ -338,9 +338,9 @@ enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,
     }
     /* a plan of small steps does not wake the others */
     if (p->shared)
-        gguf_pool_run(pool, walk, &r);
+        gguf_pool_run(pool, walk_graph, &r);
     else
-        walk(&r, 0, 1);
+        walk_graph(&r, 0, 1);
     const uint64_t end = r.timed ? gg_clock_ns() : 0;
     gg_barrier_fini(&r.alone);
     if (atomic_load_explicit(&r.failed, memory_order_relaxed) == SIZE_MAX) {

@@ -7,7 +7,7 @@
 
 enum { VALUES = 2 }; /* source */
 
-static int64_t width(const struct gguf_tensor *t)
+static int64_t source_width(const struct gguf_tensor *t)
 {
     return GG_MAX(t->src[VALUES]->ne[0], (int64_t)GG_HEADS_TILE);
 }
@@ -20,35 +20,35 @@ static unsigned n_rows(struct gg_heads_scratch s)
 size_t gg_heads_work(const struct gguf_tensor *t, unsigned nth,
                      struct gg_heads_scratch s)
 {
-    return gg_row_work(width(t), n_rows(s), nth);
+    return gg_row_work(source_width(t), n_rows(s), nth);
 }
 
-static float *tmp(const struct gg_heads_part *p, unsigned i)
+static float *source_tmp(const struct gg_heads_part *p, unsigned i)
 {
-    return gg_row_tmp(p->task, width(p->t), n_rows(p->scratch), i);
+    return gg_row_tmp(p->task, source_width(p->t), n_rows(p->scratch), i);
 }
 
 /* A row that is decoded. */
-static float *row(const struct gg_heads_part *p)
+static float *decoded_row(const struct gg_heads_part *p)
 {
-    return tmp(p, p->scratch.n_tiles * GG_HEADS_TILE);
+    return source_tmp(p, p->scratch.n_tiles * GG_HEADS_TILE);
 }
 
 float *gg_heads_more(const struct gg_heads_part *p, unsigned i)
 {
-    return tmp(p, p->scratch.n_tiles * GG_HEADS_TILE + 1 + i);
+    return source_tmp(p, p->scratch.n_tiles * GG_HEADS_TILE + 1 + i);
 }
 
 float *gg_heads_tile(const struct gg_heads_part *p, unsigned what, int64_t k)
 {
-    return tmp(p, what * GG_HEADS_TILE) + k * p->n;
+    return source_tmp(p, what * GG_HEADS_TILE) + k * p->n;
 }
 
 const float *gg_heads_source(const struct gg_heads_part *p, int i, int64_t tok)
 {
     const struct gguf_tensor *src = p->t->src[i];
     const struct gg_cpu_pos at = { p->head, tok, p->seq };
-    return gg_row_load(p->task->kern, src, gg_row_mod(src, at), row(p),
+    return gg_row_load(p->task->kern, src, gg_row_mod(src, at), decoded_row(p),
                        src->ne[0]);
 }
 
@@ -60,8 +60,8 @@ const float *gg_heads_state(const struct gg_heads_part *p, int64_t n_tok)
     for (int64_t i = 0; i < p->n_rows; i++)
         memcpy(p->to + i * p->n,
                gg_row_load(p->task->kern, s,
-                           gg_row_at(s, p->first + i, p->head, p->seq), row(p),
-                           p->n),
+                           gg_row_at(s, p->first + i, p->head, p->seq),
+                           decoded_row(p), p->n),
                (size_t)p->n * sizeof(float));
     return p->to;
 }

@@ -56,7 +56,8 @@ static size_t whole_lines(size_t size)
     return ceil_div(size, ALIGN) * ALIGN;
 }
 
-static const struct gg_kern_gemm *kernels(const struct gg_cpu_gemm_args *a)
+static const struct gg_kern_gemm *
+form_kernels(const struct gg_cpu_gemm_args *a)
 {
     return &a->kern->gemm[a->form];
 }
@@ -65,7 +66,7 @@ static const struct gg_kern_gemm *kernels(const struct gg_cpu_gemm_args *a)
  * or NULL. */
 static gg_kern_few_fn *few_columns(const struct gg_cpu_gemm_args *a)
 {
-    const struct gg_kern_few_row *few = kernels(a)->few;
+    const struct gg_kern_few_row *few = form_kernels(a)->few;
     if (!few || a->n > (int64_t)few[a->dtype_index].most)
         return NULL;
     return few[a->dtype_index].run;
@@ -73,20 +74,20 @@ static gg_kern_few_fn *few_columns(const struct gg_cpu_gemm_args *a)
 
 int64_t gg_cpu_gemm_few(const struct gg_cpu_gemm_args *a)
 {
-    const struct gg_kern_gemm *g = kernels(a);
+    const struct gg_kern_gemm *g = form_kernels(a);
     const unsigned most = g->few ? g->few[a->dtype_index].most : 0;
     return GG_MAX(g->narrow, most);
 }
 
 static bool is_narrow(const struct gg_cpu_gemm_args *a)
 {
-    return a->n < (int64_t)kernels(a)->narrow && !few_columns(a);
+    return a->n < (int64_t)form_kernels(a)->narrow && !few_columns(a);
 }
 
 /* Most columns of a pass. */
 static size_t most_cols(const struct gg_cpu_gemm_args *a)
 {
-    const struct gg_kern_gemm *g = kernels(a);
+    const struct gg_kern_gemm *g = form_kernels(a);
     const size_t size =
         GG_MAX(gg_kern_gemm_x_size(g, (size_t)a->k), g->x_block);
     const size_t n = PACK_BYTES / size * g->nr;
@@ -102,7 +103,7 @@ static size_t gathered_stride(size_t kc)
 static void plan_init(struct plan *p, const struct gg_cpu_gemm_args *a,
                       unsigned nth)
 {
-    const struct gg_kern_gemm *g = kernels(a);
+    const struct gg_kern_gemm *g = form_kernels(a);
     const size_t k = (size_t)a->k, n = (size_t)a->n;
     p->g = g;
     p->nc = most_cols(a);
@@ -151,9 +152,9 @@ size_t gg_cpu_gemm_most_work(const struct gg_cpu_gemm_args *a, unsigned nth)
     struct gg_cpu_gemm_args b = *a;
     b.n = GG_MIN(a->n, (int64_t)most_cols(a));
     const size_t most = gg_cpu_gemm_work_size(&b, nth);
-    if (!kernels(a)->few) /* which have more than panels */
+    if (!form_kernels(a)->few) /* which have more than panels */
         return most;
-    b.n = GG_MIN(a->n, (int64_t)kernels(a)->few[a->dtype_index].most);
+    b.n = GG_MIN(a->n, (int64_t)form_kernels(a)->few[a->dtype_index].most);
     return GG_MAX(most, gg_cpu_gemm_work_size(&b, nth));
 }
 
@@ -240,7 +241,7 @@ struct ahead {
 static struct ahead ahead_of(const struct gg_cpu_gemm_args *a,
                              const struct block *b, size_t i0, size_t q)
 {
-    const struct gg_kern_gemm *g = kernels(a);
+    const struct gg_kern_gemm *g = form_kernels(a);
     const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
     const size_t n = GG_MIN((size_t)g->kc, (size_t)a->k - q);
     const size_t n_tiles =
@@ -284,7 +285,7 @@ static float *column_of_y(const struct gg_cpu_gemm_args *a, size_t j)
 static void store_tile(const struct gg_cpu_gemm_args *a, const struct block *b,
                        size_t i, size_t j, size_t n, const float *tile)
 {
-    const size_t mr = kernels(a)->mr, rows = GG_MIN(b->rows - i, mr);
+    const size_t mr = form_kernels(a)->mr, rows = GG_MIN(b->rows - i, mr);
     for (j += b->j0; n--; j++, tile += mr)
         memcpy(column_of_y(a, j) + b->i0 + i, tile, rows * sizeof *tile);
 }
@@ -302,7 +303,7 @@ struct part {
 static void run_round(const struct gg_cpu_gemm_args *a, const struct block *b,
                       struct part *t, size_t j0)
 {
-    const struct gg_kern_gemm *g = kernels(a);
+    const struct gg_kern_gemm *g = form_kernels(a);
     const size_t end = GG_MIN(j0 + g->round, b->je);
     const size_t w_size = t->n_blocks * g->w_block;
     const size_t x_size = t->n_blocks * g->x_block;
@@ -322,7 +323,7 @@ static void run_round(const struct gg_cpu_gemm_args *a, const struct block *b,
 
 size_t gg_cpu_gemm_panels(const struct gg_cpu_gemm_args *a, size_t *size)
 {
-    const struct gg_kern_gemm *g = kernels(a);
+    const struct gg_kern_gemm *g = form_kernels(a);
     *size = gg_kern_gemm_w_size(g, (size_t)a->k);
     if (a->n == 0 || a->k == 0 || is_narrow(a) || few_columns(a))
         return 0;
@@ -405,9 +406,9 @@ static void run_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
 
 /* Claim the next block of a pass over nc columns from j0 on; false: none left.
  * Blocks get smaller towards the end, so that threads finish together. */
-static bool claim(struct shared *s, const struct plan *p, unsigned nth,
-                  const struct gg_cpu_gemm_args *a, size_t j0, size_t nc,
-                  struct block *b)
+static bool claim_block(struct shared *s, const struct plan *p, unsigned nth,
+                        const struct gg_cpu_gemm_args *a, size_t j0, size_t nc,
+                        struct block *b)
 {
     const struct gg_kern_gemm *g = p->g;
     const size_t total = p->n_groups * p->n_panels;
@@ -456,7 +457,7 @@ static void run_wide(const struct gg_cpu_gemm_args *a, unsigned ith,
         pack_x(a, &p, j0, nc, xp, ith, nth, wp);
         wait_all(barrier);
         struct block b;
-        while (claim(s, &p, nth, a, j0, nc, &b))
+        while (claim_block(s, &p, nth, a, j0, nc, &b))
             run_block(a, &p, &b, xp, wp);
     }
 }
@@ -521,9 +522,9 @@ static void run_narrow(const struct gg_cpu_gemm_args *a, unsigned ith,
                                             (const unsigned char *)a->w +
                                                 i * a->w_stride,
                                             a->w_stride, 0 };
-    kernels(a)->dot(a->kern, &rows, m * (ith + 1) / nth - i, a->x,
-                    a->x_stride / sizeof(float), (size_t)a->n, (size_t)a->k,
-                    a->y + i, a->y_stride / sizeof(float));
+    form_kernels(a)->dot(a->kern, &rows, m * (ith + 1) / nth - i, a->x,
+                         a->x_stride / sizeof(float), (size_t)a->n,
+                         (size_t)a->k, a->y + i, a->y_stride / sizeof(float));
 }
 
 /* y = 0: the sum of nothing. */

@@ -29,7 +29,7 @@ void gg_cpu_store_init(struct gg_cpu_store *s, const struct gguf_allocator *a,
     *s = (struct gg_cpu_store){ .allocator = a, .limit = limit };
 }
 
-static void drop(struct gg_cpu_store *s, struct gg_cpu_panels_entry *e)
+static void drop_entry(struct gg_cpu_store *s, struct gg_cpu_panels_entry *e)
 {
     s->used -= e->bytes;
     gg_buffer_age_drop(e->age);
@@ -41,7 +41,7 @@ static void drop(struct gg_cpu_store *s, struct gg_cpu_panels_entry *e)
 void gg_cpu_store_fini(struct gg_cpu_store *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        drop(s, s->entries[i]);
+        drop_entry(s, s->entries[i]);
     gg_mem_free(s->allocator, s->entries);
     gg_cpu_store_init(s, s->allocator, s->limit);
 }
@@ -54,7 +54,7 @@ void gg_cpu_store_sweep(struct gg_cpu_store *s)
         if (gg_buffer_age_changes(e->age) == e->changes)
             s->entries[n++] = e;
         else
-            drop(s, e);
+            drop_entry(s, e);
     }
     s->n = n;
     s->last = 0;
@@ -104,9 +104,9 @@ static bool is_of(const struct gg_cpu_panels_entry *e,
 }
 
 /* An entry that has room under the limit, and no memory yet; or NULL. */
-static struct gg_cpu_panels_entry *add(struct gg_cpu_store *s,
-                                       const struct gguf_tensor *w,
-                                       const struct gg_cpu_panels *p)
+static struct gg_cpu_panels_entry *add_entry(struct gg_cpu_store *s,
+                                             const struct gguf_tensor *w,
+                                             const struct gg_cpu_panels *p)
 {
     size_t panels, ready;
     if (!sizes_of(w, p, &panels, &ready))
@@ -161,7 +161,7 @@ static struct gg_cpu_panels_entry *entry_of(struct gg_cpu_store *s,
             return s->entries[k];
         }
     }
-    return add(s, w, &p);
+    return add_entry(s, w, &p);
 }
 
 const struct gg_cpu_panels *gg_cpu_store_find(struct gg_cpu_store *s,

@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-static const struct gg_codec_kern *codec(const struct gg_kern *k,
-                                         const struct gguf_tensor *t)
+static const struct gg_codec_kern *codec_of(const struct gg_kern *k,
+                                            const struct gguf_tensor *t)
 {
     int i = gg_dtype_index(t->dtype);
     return i < 0 ? NULL : &k->codec[i];
 }
 
 /* Blocks side by side, or blocks of one element anywhere. */
-static bool reachable(const struct gguf_tensor *t)
+static bool rows_reachable(const struct gguf_tensor *t)
 {
     const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
     return info && (gguf_tensor_has_rows(t) ||
@@ -22,15 +22,15 @@ static bool reachable(const struct gguf_tensor *t)
 
 bool gg_row_can_load(const struct gg_kern *k, const struct gguf_tensor *t)
 {
-    const struct gg_codec_kern *c = codec(k, t);
-    return c && c->decode && reachable(t);
+    const struct gg_codec_kern *c = codec_of(k, t);
+    return c && c->decode && rows_reachable(t);
 }
 
 bool gg_row_can_store(const struct gg_kern *k, const struct gguf_tensor *t)
 {
-    const struct gg_codec_kern *c = codec(k, t);
+    const struct gg_codec_kern *c = codec_of(k, t);
     return c && c->encode && !(c->flags & GG_CODEC_NEEDS_WEIGHT) &&
-           reachable(t);
+           rows_reachable(t);
 }
 
 const float *gg_row_load(const struct gg_kern *k, const struct gguf_tensor *t,
@@ -38,7 +38,7 @@ const float *gg_row_load(const struct gg_kern *k, const struct gguf_tensor *t,
 {
     if (gg_row_is_plain(t))
         return row;
-    gg_kern_decode_fn *decode = codec(k, t)->decode;
+    gg_kern_decode_fn *decode = codec_of(k, t)->decode;
     if (gguf_tensor_has_rows(t)) {
         decode(row, tmp, (size_t)n);
         return tmp;
@@ -56,7 +56,7 @@ void gg_row_store(const struct gg_kern *k, const struct gguf_tensor *t,
             memcpy(row, src, (size_t)t->ne[0] * sizeof *src);
         return;
     }
-    gg_kern_encode_fn *encode = codec(k, t)->encode;
+    gg_kern_encode_fn *encode = codec_of(k, t)->encode;
     if (gguf_tensor_has_rows(t)) {
         encode(src, row, 1, (size_t)t->ne[0], NULL);
         return;
@@ -65,19 +65,19 @@ void gg_row_store(const struct gg_kern *k, const struct gguf_tensor *t,
         encode(&src[i], (char *)row + i * t->nb[0], 1, 1, NULL);
 }
 
-static size_t padded(int64_t n)
+static size_t padded_size(int64_t n)
 {
     return ((size_t)n * sizeof(float) + 63) & ~(size_t)63;
 }
 
 size_t gg_row_work(int64_t n, unsigned n_rows, unsigned nth)
 {
-    return padded(n) * n_rows * nth;
+    return padded_size(n) * n_rows * nth;
 }
 
 float *gg_row_tmp(const struct gg_cpu_task *task, int64_t n, unsigned n_rows,
                   unsigned i)
 {
     return (float *)((char *)task->work +
-                     padded(n) * ((size_t)task->ith * n_rows + i));
+                     padded_size(n) * ((size_t)task->ith * n_rows + i));
 }

@@ -3,7 +3,7 @@
  *
  * For the file of a level's kernels, which has defined MR, NR and
  *
- *     static void pack(float *dst, size_t width, const float *src,
+ *     static void pack_floats(float *dst, size_t width, const float *src,
  *                      size_t stride, size_t rows, size_t k)
  *
  * that does dst[p * width + r] = src[r * stride + p].
@@ -20,13 +20,13 @@
         const struct gg_kern_gemm *g, void *panel, size_t first,              \
         const float *src, size_t stride, size_t n, size_t k)                  \
     {                                                                         \
-        pack((float *)panel + first, g->mr, src, stride, n, k);               \
+        pack_floats((float *)panel + first, g->mr, src, stride, n, k);        \
     }                                                                         \
     void gg_kern_gemm_pack_x_##level(                                         \
         const struct gg_kern_gemm *g, void *panel, size_t first,              \
         const float *src, size_t stride, size_t n, size_t k)                  \
     {                                                                         \
-        pack((float *)panel + first, g->nr, src, stride, n, k);               \
+        pack_floats((float *)panel + first, g->nr, src, stride, n, k);        \
     }                                                                         \
     void gg_kern_gemm_pack_wt_##level(                                        \
         const struct gg_kern_gemm *g, void *panel, size_t first,              \

@@ -190,7 +190,7 @@ GG_GEMM_I16_FORMS(X, vnni512)
     void name(const void *w, const void *x, size_t n_blocks, unsigned n_cols, \
               float *y, size_t y_stride, int add)                             \
     {                                                                         \
-        tile(w, x, n_blocks, n_cols, y, y_stride, add, __VA_ARGS__);          \
+        multiply_tile(w, x, n_blocks, n_cols, y, y_stride, add, __VA_ARGS__); \
     }
 
 #endif

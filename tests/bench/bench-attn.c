@@ -43,7 +43,7 @@ static const struct shape {
     { "latent, F16", 576, 512, 16, 1, 4096, 0, GG_DT_F16, 0 },
 };
 
-static void *must(size_t size)
+static void *must_alloc(size_t size)
 {
     void *p = malloc(size + 64);
     if (!p) {
@@ -53,9 +53,9 @@ static void *must(size_t size)
     return (void *)(((uintptr_t)p + 63) / 64 * 64);
 }
 
-static float *floats(int64_t n)
+static float *random_floats(int64_t n)
 {
-    float *x = must((size_t)n * sizeof *x);
+    float *x = must_alloc((size_t)n * sizeof *x);
     uint32_t s = 1;
     for (int64_t i = 0; i < n; i++) {
         s = s * 1664525 + 1013904223;
@@ -65,15 +65,15 @@ static float *floats(int64_t n)
 }
 
 /* Rows of n floats, encoded. */
-static void *rows(const struct gg_kern *kern, int type, int64_t n,
-                  int64_t n_rows, size_t *row_size)
+static void *encoded_rows(const struct gg_kern *kern, int type, int64_t n,
+                          int64_t n_rows, size_t *row_size)
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(type);
-    float *x = floats(n * n_rows);
+    float *x = random_floats(n * n_rows);
     *row_size = (size_t)n / t->block_len * t->block_size;
     if (type == GG_DT_F32)
         return x;
-    void *q = must(*row_size * (size_t)n_rows);
+    void *q = must_alloc(*row_size * (size_t)n_rows);
     kern->codec[type].encode(x, q, (size_t)n_rows, (size_t)n, NULL);
     return q;
 }
@@ -81,7 +81,7 @@ static void *rows(const struct gg_kern *kern, int type, int64_t n,
 /* Which keys are open, and how many are of all tokens. */
 static float *make_mask(const struct shape *s, double *open)
 {
-    float *mask = must((size_t)(N_TOK * s->n_kv) * sizeof *mask);
+    float *mask = must_alloc((size_t)(N_TOK * s->n_kv) * sizeof *mask);
     *open = 0;
     for (int64_t t = 0; t < N_TOK; t++)
         for (int64_t i = 0; i < s->n_kv; i++) {
@@ -112,10 +112,10 @@ static void args_init(struct gg_attn_args *a, const struct gg_kern *kern,
                                 .n_head_kv = s->n_head_kv,
                                 .scale = 0.1f,
                                 .softcap = s->softcap };
-    a->q = rows(kern, GG_DT_F32, s->d, N_TOK * s->n_head, &q_size);
-    a->k = rows(kern, s->type, s->d, s->n_kv * s->n_head_kv, &k_size);
-    a->v = rows(kern, s->type, s->dv, s->n_kv * s->n_head_kv, &v_size);
-    a->out = floats(s->dv * N_TOK * s->n_head);
+    a->q = encoded_rows(kern, GG_DT_F32, s->d, N_TOK * s->n_head, &q_size);
+    a->k = encoded_rows(kern, s->type, s->d, s->n_kv * s->n_head_kv, &k_size);
+    a->v = encoded_rows(kern, s->type, s->dv, s->n_kv * s->n_head_kv, &v_size);
+    a->out = random_floats(s->dv * N_TOK * s->n_head);
     a->mask = make_mask(s, open);
     a->mask_nb[0] = (size_t)s->n_kv * sizeof(float);
     a->q_nb[0] = q_size * (size_t)s->n_head;
@@ -128,14 +128,14 @@ static void args_init(struct gg_attn_args *a, const struct gg_kern *kern,
     a->out_nb[1] = a->out_nb[0] * (size_t)s->n_head;
 }
 
-static void bench(const struct gg_kern *kern, unsigned level, bool ints,
-                  const struct shape *s, unsigned rounds)
+static void bench_shape(const struct gg_kern *kern, unsigned level, bool ints,
+                        const struct shape *s, unsigned rounds)
 {
     double attn[MAX_ROUNDS], peak[MAX_ROUNDS], open, t0, ignored;
     struct gg_attn_args a;
     args_init(&a, kern, s, &open);
     a.ints = ints;
-    void *work = must(gg_attn_work_size(&a, 1));
+    void *work = must_alloc(gg_attn_work_size(&a, 1));
     gg_attn_run(&a, 0, work, NULL);
     for (unsigned r = 0; r < rounds; r++) {
         t0 = scratch_cpu_time();
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < GG_LEN(shapes); i++)
             for (int ints = !exact; ints < 2; ints++)
                 if (strstr(shapes[i].name, part))
-                    bench(&kern, l, ints, &shapes[i], rounds);
+                    bench_shape(&kern, l, ints, &shapes[i], rounds);
     }
     return 0;
 }

@@ -44,7 +44,7 @@ struct job {
     double seconds[MAX_THREADS];
 };
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void run_job(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
     size_t first = j->n_rows * ith / nth, end = j->n_rows * (ith + 1) / nth;
@@ -65,12 +65,13 @@ static void run(void *user, unsigned ith, unsigned nth)
 }
 
 /* Elements a second. */
-static double rate(struct job *j, struct gguf_pool *pool, enum what what)
+static double measure_rate(struct job *j, struct gguf_pool *pool,
+                           enum what what)
 {
     double sum = 0;
     unsigned nth = gguf_pool_n_threads(pool);
     j->what = what;
-    gguf_pool_run(pool, run, j);
+    gguf_pool_run(pool, run_job, j);
     for (unsigned i = 0; i < nth; i++)
         sum += j->seconds[i];
     return (double)j->n_rows * ROW * nth / GG_MAX(sum, 1e-9);
@@ -80,7 +81,7 @@ static double rate(struct job *j, struct gguf_pool *pool, enum what what)
 static void choose_rows(struct job *j, struct gguf_pool *pool, enum what what)
 {
     j->n_rows = 8;
-    double rows = rate(j, pool, what) * RUN_SECONDS / ROW;
+    double rows = measure_rate(j, pool, what) * RUN_SECONDS / ROW;
     j->n_rows = rows < 8 ? 8 : rows > ROWS ? ROWS : (size_t)rows;
 }
 
@@ -97,7 +98,7 @@ static void show_encode(struct job *j, const struct bench_row *like,
         return;
     choose_rows(j, pool, what);
     for (unsigned i = 0; i < rounds; i++)
-        t[i] = 1 / rate(j, pool, what);
+        t[i] = 1 / measure_rate(j, pool, what);
     r.table = "encoders";
     r.shape = what == WEIGHTED ? "with importance" : "";
     r.value = 1e-6 / bench_best(t, rounds, &r.spread);
@@ -111,8 +112,8 @@ static void show_decode(struct job *j, const struct bench_row *like,
     struct bench_row r = *like;
     j->n_rows = ROWS;
     for (unsigned i = 0; i < rounds; i++) {
-        copy[i] = 1 / rate(j, pool, COPY);
-        t[i] = 1 / rate(j, pool, DECODE);
+        copy[i] = 1 / measure_rate(j, pool, COPY);
+        t[i] = 1 / measure_rate(j, pool, DECODE);
     }
     const double best = 1 / bench_best(t, rounds, &r.spread);
     /* bytes of an element: copied, and decoded */
@@ -126,8 +127,9 @@ static void show_decode(struct job *j, const struct bench_row *like,
 }
 
 /* The type's lines for a level. */
-static void show(struct job *j, int type, const char *level,
-                 struct gguf_pool **pool, unsigned n_pools, unsigned rounds)
+static void show_type(struct job *j, int type, const char *level,
+                      struct gguf_pool **pool, unsigned n_pools,
+                      unsigned rounds)
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(type);
     struct bench_row r = { .what = t->name,
@@ -145,7 +147,7 @@ static void show(struct job *j, int type, const char *level,
     }
 }
 
-static void *must(void *p)
+static void *must_alloc(void *p)
 {
     if (!p) {
         fprintf(stderr, "bench-codec: out of memory\n");
@@ -182,10 +184,10 @@ int main(int argc, char **argv)
     unsigned n_levels = 1;
     uint32_t cpu = gg_kern_cpu_detect(), mask = 0;
     size_t n = (size_t)ROWS * ROW;
-    struct job j = { .x = must(malloc(n * sizeof(float))),
-                     .y = must(malloc(n * sizeof(float))),
-                     .weight = must(malloc(ROW * sizeof(float))),
-                     .q = must(malloc(8 * n)) };
+    struct job j = { .x = must_alloc(malloc(n * sizeof(float))),
+                     .y = must_alloc(malloc(n * sizeof(float))),
+                     .weight = must_alloc(malloc(ROW * sizeof(float))),
+                     .q = must_alloc(malloc(8 * n)) };
     make_rows(&j);
     memset(j.q, 0, 8 * n);
     for (unsigned p = 0; p < n_pools; p++) {
@@ -210,7 +212,7 @@ int main(int argc, char **argv)
                 (was && k->decode == was->decode && k->encode == was->encode))
                 continue;
             j.codec = k;
-            show(&j, t, name[l], pool, n_pools, rounds);
+            show_type(&j, t, name[l], pool, n_pools, rounds);
         }
     for (unsigned p = 0; p < n_pools; p++)
         gguf_pool_destroy(pool[p]);

@@ -45,7 +45,7 @@ struct job {
     double seconds[MAX_THREADS];
 };
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void run_job(void *user, unsigned ith, unsigned nth)
 {
     struct job *job = user;
     const double t0 = scratch_cpu_time();
@@ -65,7 +65,7 @@ static double run_seconds(struct job *job, struct gguf_pool *pool,
                           enum what what)
 {
     job->what = what;
-    gguf_pool_run(pool, run, job);
+    gguf_pool_run(pool, run_job, job);
     double sum = 0;
     const unsigned nth = gguf_pool_n_threads(pool);
     for (unsigned i = 0; i < nth; i++)
@@ -74,7 +74,7 @@ static double run_seconds(struct job *job, struct gguf_pool *pool,
 }
 
 /* How fast what stands beside a product goes: operations, or bytes read. */
-static double beside(const struct job *job, unsigned nth)
+static double peak_rate(const struct job *job, unsigned nth)
 {
     if (job->args.n <= NARROW)
         return COPY_SIZE;
@@ -83,8 +83,9 @@ static double beside(const struct job *job, unsigned nth)
                        : peak_flops(job->level));
 }
 
-static void bench(struct job *job, struct gguf_pool *pool, unsigned rounds,
-                  enum gg_kern_precision precision, const char *level)
+static void bench_product(struct job *job, struct gguf_pool *pool,
+                          unsigned rounds, enum gg_kern_precision precision,
+                          const char *level)
 {
     double other[MAX_ROUNDS], product[MAX_ROUNDS], ignored;
     const struct gg_cpu_gemm_args *a = &job->args;
@@ -112,7 +113,8 @@ static void bench(struct job *job, struct gguf_pool *pool, unsigned rounds,
                            .threads = nth,
                            .unit = narrow ? "GB/s" : "GFLOP/s" };
     const double rate = work / bench_best(product, rounds, &r.spread);
-    const double most = beside(job, nth) / bench_best(other, rounds, &ignored);
+    const double most =
+        peak_rate(job, nth) / bench_best(other, rounds, &ignored);
     r.value = 1e-9 * rate;
     r.part = rate / most;
     r.of = narrow       ? "memcpy"
@@ -121,7 +123,7 @@ static void bench(struct job *job, struct gguf_pool *pool, unsigned rounds,
     bench_row(&r);
 }
 
-static void *must(void *p)
+static void *must_alloc(void *p)
 {
     if (!p) {
         fprintf(stderr, "bench-gemm: out of memory\n");
@@ -152,18 +154,18 @@ static void bench_shape(struct job *job, struct gguf_pool *pool,
     a->y_stride = (size_t)a->m * sizeof(float);
     const size_t w_size = (size_t)a->m * a->w_stride;
     const size_t nx = (size_t)(a->k * a->n);
-    unsigned char *w = must(malloc(w_size));
-    float *x = must(malloc(nx * sizeof *x));
-    a->y = must(malloc((size_t)(a->m * a->n) * sizeof(float)));
-    job->work =
-        must(malloc(gg_cpu_gemm_work_size(a, gguf_pool_n_threads(pool)) + 1));
+    unsigned char *w = must_alloc(malloc(w_size));
+    float *x = must_alloc(malloc(nx * sizeof *x));
+    a->y = must_alloc(malloc((size_t)(a->m * a->n) * sizeof(float)));
+    job->work = must_alloc(
+        malloc(gg_cpu_gemm_work_size(a, gguf_pool_n_threads(pool)) + 1));
     for (size_t i = 0; i < w_size; i++) /* halves near 0.05 */
         w[i] = (unsigned char)(0x28 + (i * 2654435761u >> 29));
     for (size_t i = 0; i < nx; i++)
         x[i] = (float)(i % 17) - 8;
     a->w = w;
     a->x = x;
-    bench(job, pool, rounds, precision, level);
+    bench_product(job, pool, rounds, precision, level);
     free(w);
     free(x);
     free(a->y);
@@ -229,8 +231,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-gemm: cannot start the threads\n");
         return 1;
     }
-    job.from = must(calloc(COPY_SIZE, 1));
-    job.to = must(calloc(COPY_SIZE, 1));
+    job.from = must_alloc(calloc(COPY_SIZE, 1));
+    job.to = must_alloc(calloc(COPY_SIZE, 1));
     const uint32_t cpu = gg_kern_cpu_detect();
     uint32_t mask = 0;
     for (unsigned l = 0; l <= gg_kern_cpu_n_levels; l++) {

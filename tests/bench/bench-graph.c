@@ -30,7 +30,7 @@
 
 enum { N_NODES = 10000, ROUNDS = 30, N_WARM = 5 };
 
-static double seconds(clockid_t clock)
+static double clock_seconds(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -82,8 +82,8 @@ static tensor *make_weights(const struct gguf_buft *buft, int64_t n)
 
 /* A chain with branches, about n_nodes of w's shape; every far-th link is an
  * operation that the second backend refuses (0: none). */
-static struct gguf_graph *build(struct gguf_ctx *c, int n_nodes, tensor *w,
-                                int far)
+static struct gguf_graph *build_graph(struct gguf_ctx *c, int n_nodes,
+                                      tensor *w, int far)
 {
     struct gguf_error err;
     struct gguf_graph *g = gguf_graph_create(c, 2 * N_NODES);
@@ -148,25 +148,25 @@ static struct planner make_planner(const struct way *w)
 }
 
 /* c is NULL the first time. */
-static struct cost measure(const struct planner *x, const struct way *w,
-                           struct gguf_ctx **c, int n_nodes)
+static struct cost measure_way(const struct planner *x, const struct way *w,
+                               struct gguf_ctx **c, int n_nodes)
 {
     struct gguf_error err;
     double t[3];
     long f[3];
     f[0] = n_faults();
-    t[0] = seconds(CLOCK_THREAD_CPUTIME_ID);
+    t[0] = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
     if (*c)
         gguf_ctx_reset(*c);
     else
         *c = make_ctx();
-    struct gguf_graph *g = build(*c, n_nodes, x->weights, w->far);
-    t[1] = seconds(CLOCK_THREAD_CPUTIME_ID);
+    struct gguf_graph *g = build_graph(*c, n_nodes, x->weights, w->far);
+    t[1] = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
     f[1] = n_faults();
     must(x->sched ? gguf_sched_alloc(x->sched, g, &err)
                   : gguf_galloc_alloc(x->galloc, g, &err),
          &err);
-    t[2] = seconds(CLOCK_THREAD_CPUTIME_ID);
+    t[2] = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
     f[2] = n_faults();
     return (struct cost){ t[1] - t[0], t[2] - t[1], f[1] - f[0], f[2] - f[1] };
 }
@@ -176,12 +176,12 @@ static void measure_all(const struct way *w, struct costs *all)
 {
     const struct planner x = make_planner(w);
     struct gguf_ctx *c = NULL;
-    all->cold = measure(&x, w, &c, N_NODES);
+    all->cold = measure_way(&x, w, &c, N_NODES);
     all->warm = all->again = (struct cost){ 1e9, 1e9, 0, 0 };
     for (int i = 0; i < N_WARM; i++) {
-        measure(&x, w, &c, N_NODES - 4);
-        struct cost warm = measure(&x, w, &c, N_NODES);
-        struct cost again = measure(&x, w, &c, N_NODES);
+        measure_way(&x, w, &c, N_NODES - 4);
+        struct cost warm = measure_way(&x, w, &c, N_NODES);
+        struct cost again = measure_way(&x, w, &c, N_NODES);
         keep_best(&all->warm.build, warm.build);
         keep_best(&all->warm.plan, warm.plan);
         keep_best(&all->again.build, again.build);
@@ -193,8 +193,8 @@ static void measure_all(const struct way *w, struct costs *all)
     }
 }
 
-static void show(const struct way *w, const struct costs *all,
-                 const char *name, const struct cost *c)
+static void show_way(const struct way *w, const struct costs *all,
+                     const char *name, const struct cost *c)
 {
     const struct {
         const char *part, *unit;
@@ -243,9 +243,9 @@ static void bench_way(const struct way *w, struct costs *shared)
             best.cold.build + best.cold.plan)
             best = *shared;
     }
-    show(w, &best, "cold", &best.cold);
-    show(w, &best, "warm", &best.warm);
-    show(w, &best, "again", &best.again);
+    show_way(w, &best, "cold", &best.cold);
+    show_way(w, &best, "warm", &best.warm);
+    show_way(w, &best, "again", &best.again);
 }
 
 /* --- dispatching ---------------------------------------------------------- */
@@ -261,7 +261,7 @@ static struct gguf_backend *make_cpu(struct gguf_pool *pool)
 }
 
 /* Seconds for a run of the graph, the best of many. */
-static double run(struct gguf_pool *pool, int64_t n)
+static double run_graph(struct gguf_pool *pool, int64_t n)
 {
     struct gguf_error err;
     struct gguf_backend *cpu = make_cpu(pool);
@@ -269,13 +269,13 @@ static double run(struct gguf_pool *pool, int64_t n)
     struct gguf_ctx *c = make_ctx();
     double best = 1e9;
     tensor *w = make_weights(gguf_host_buft(), n);
-    struct gguf_graph *g = build(c, N_NODES, w, 0);
+    struct gguf_graph *g = build_graph(c, N_NODES, w, 0);
     must(gguf_galloc_create(&ga, NULL, gguf_backend_buft(cpu), &err), &err);
     must(gguf_galloc_alloc(ga, g, &err), &err);
     for (int k = 0; k < ROUNDS; k++) {
-        double t = seconds(CLOCK_MONOTONIC);
+        double t = clock_seconds(CLOCK_MONOTONIC);
         must(gguf_backend_compute(cpu, g, &err), &err);
-        keep_best(&best, seconds(CLOCK_MONOTONIC) - t);
+        keep_best(&best, clock_seconds(CLOCK_MONOTONIC) - t);
     }
     gguf_galloc_destroy(ga);
     gguf_ctx_destroy(c);
@@ -297,14 +297,14 @@ static void bench_dispatch(unsigned n_threads)
                            .threads = n_threads,
                            .unit = "us",
                            .spread = -1 };
-    r.value = run(pool, 16) / n_work * 1e6;
+    r.value = run_graph(pool, 16) / n_work * 1e6;
     bench_row(&r);
     /* large enough to be shared: what is above the work is the barriers */
     r.shape = "2050 elements in two rows";
-    r.value = run(pool, 2050) / n_work * 1e6;
+    r.value = run_graph(pool, 2050) / n_work * 1e6;
     bench_row(&r);
     r.threads = 1;
-    r.value = run(NULL, 2050) / n_work * 1e6;
+    r.value = run_graph(NULL, 2050) / n_work * 1e6;
     bench_row(&r);
     gguf_pool_destroy(pool);
 }

@@ -111,8 +111,8 @@ static int on_graph(void *user, struct gguf_graph *graph,
 }
 
 /* A chunk; its processor time. */
-static enum gguf_status pass(struct bench *b, double *seconds,
-                             struct gguf_error *err)
+static enum gguf_status run_pass(struct bench *b, double *seconds,
+                                 struct gguf_error *err)
 {
     struct gguf_batch batch = GGUF_BATCH_INIT;
     const double t0 = processor_time();
@@ -132,7 +132,7 @@ static enum gguf_status pass(struct bench *b, double *seconds,
 }
 
 /* Multiply-adds a second of a thread, at the machine's best level. */
-static double peak(void)
+static double peak_rate(void)
 {
     const uint32_t cpu = gg_kern_cpu_detect();
     unsigned level = 0;
@@ -257,8 +257,8 @@ static enum gguf_status measure_single(struct bench *b, const char *path,
     return st;
 }
 
-static enum gguf_status measure(struct bench *b, const char *path,
-                                struct gguf_error *err)
+static enum gguf_status measure_model(struct bench *b, const char *path,
+                                      struct gguf_error *err)
 {
     double t[MAX_ROUNDS], one, steps = 0;
     char shape[64];
@@ -266,11 +266,11 @@ static enum gguf_status measure(struct bench *b, const char *path,
     snprintf(shape, sizeof shape, "context %u%s%s", b->o->context,
              b->o->cache ? " " : "",
              b->o->cache ? gguf_dtype_find(b->o->cache)->name : "");
-    GG_TRY(pass(b, &one, err)); /* touches memory */
+    GG_TRY(run_pass(b, &one, err)); /* touches memory */
     for (unsigned i = 0; i < b->o->rounds; i++)
-        GG_TRY(pass(b, &t[i], err));
+        GG_TRY(run_pass(b, &t[i], err));
     b->by_node = true;
-    GG_TRY(pass(b, &one, err));
+    GG_TRY(run_pass(b, &one, err));
     for (unsigned i = 0; i < GGUF_N_OPS; i++)
         steps += is_product(i) ? b->op[i].steps : 0;
     struct bench_row r = { .table = "passes",
@@ -282,7 +282,7 @@ static enum gguf_status measure(struct bench *b, const char *path,
                            .of = "multiply-add peak" };
     const double best = bench_best(t, b->o->rounds, &r.spread);
     r.value = best * 512 / b->o->context;
-    r.part = steps / best / b->o->threads / peak();
+    r.part = steps / best / b->o->threads / peak_rate();
     bench_row(&r);
     char both[128];
     snprintf(both, sizeof both, "%.60s, %s", r.what, shape);
@@ -291,8 +291,8 @@ static enum gguf_status measure(struct bench *b, const char *path,
     return GGUF_OK;
 }
 
-static enum gguf_status run(const struct options *o, const char *path,
-                            struct gguf_error *err)
+static enum gguf_status bench_model(const struct options *o, const char *path,
+                                    struct gguf_error *err)
 {
     struct bench b = { .o = o };
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -325,7 +325,7 @@ static enum gguf_status run(const struct options *o, const char *path,
             b.want[i] = i >= o->context / 2;
         }
         st = o->single ? measure_single(&b, path, f, err)
-                       : measure(&b, path, err);
+                       : measure_model(&b, path, err);
     }
     gguf_session_destroy(b.s);
     gguf_backend_destroy(p.backend);
@@ -378,7 +378,7 @@ int main(int argc, char **argv)
         return 2;
     }
     for (int i = optind; i < argc; i++)
-        if (run(&o, argv[i], &err) != GGUF_OK) {
+        if (bench_model(&o, argv[i], &err) != GGUF_OK) {
             fprintf(stderr, "bench-pass: %s: %s\n", argv[i], err.message);
             return 1;
         }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int usage(void)
+static int print_usage(void)
 {
     fprintf(stderr, "usage: mksynth SIZE TYPE OUT.gguf [SEED [VOCAB.gguf]]\n"
                     "SIZE is one of");
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     char *end = "";
     const uint64_t seed = argc > 4 ? strtoull(argv[4], &end, 10) : 1;
     if (!size || argc > 6 || *end)
-        return usage();
+        return print_usage();
     enum gguf_status st = gguf_recipe_preset(&recipe, argv[2], NULL, &err);
     if (st == GGUF_OK)
         st = write_model(size, recipe, argv[3], seed,

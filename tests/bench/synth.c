@@ -63,7 +63,7 @@ const struct synth_size *synth_find(const char *name)
 /* ---- weights ---- */
 
 /* The finalizer of SplitMix64 (Steele, Lea and Flood, 2014). */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -73,9 +73,9 @@ static uint64_t mix(uint64_t x)
 
 /* The sum of four uniform numbers of 16 bits, less its mean: its standard
  * deviation is 65536 / sqrt(3). */
-static int32_t bell(uint64_t x)
+static int32_t bell_number(uint64_t x)
 {
-    x = mix(x);
+    x = mix_bits(x);
     return (int32_t)((x & 65535) + (x >> 16 & 65535) + (x >> 32 & 65535) +
                      (x >> 48)) -
            2 * 65535;
@@ -88,7 +88,7 @@ static void read_rows(const struct gg_data_rows *r, uint64_t first, uint64_t n,
     const uint64_t ne0 = (uint64_t)t->ne[0];
     uint64_t col = first % ne0;
     for (uint64_t i = 0; i < n; i++) {
-        const float w = (float)bell(t->seed + first + i) * t->scale;
+        const float w = (float)bell_number(t->seed + first + i) * t->scale;
         dst[i] = t->about + (col % OUTLIERS == t->outlier ? 8 * w : w);
         col = col + 1 == ne0 ? 0 : col + 1;
     }
@@ -134,8 +134,8 @@ static const uint8_t *list_bytes(const struct gg_data *d, size_t i)
 
 /* ---- tensors ---- */
 
-static void add(struct synth *s, int layer, const char *name, int64_t ne0,
-                int64_t ne1, int64_t ne2)
+static void add_tensor(struct synth *s, int layer, const char *name,
+                       int64_t ne0, int64_t ne1, int64_t ne2)
 {
     struct synth_tensor *t = &s->t[s->n];
     if (layer >= 0)
@@ -149,7 +149,7 @@ static void add(struct synth *s, int layer, const char *name, int64_t ne0,
     const float deviation = ne1 ? 1 / sqrtf((float)ne0) : 0.1f;
     t->about = ne1 ? 0 : 1;
     t->scale = deviation * (sqrtf(3) / 65536);
-    t->seed = mix(s->seed ^ mix(s->n));
+    t->seed = mix_bits(s->seed ^ mix_bits(s->n));
     t->outlier = ne1 ? t->seed % OUTLIERS : OUTLIERS;
     s->n++;
 }
@@ -163,17 +163,17 @@ static void add_layer(struct synth *s, int i)
     const char *const experts[] = { "ffn_gate_exps", "ffn_up_exps",
                                     "ffn_down_exps" };
     const char *const *name = n ? experts : dense;
-    add(s, i, "attn_norm", embd, 0, 0);
-    add(s, i, "attn_q", embd, embd, 0);
-    add(s, i, "attn_k", embd, kv, 0);
-    add(s, i, "attn_v", embd, kv, 0);
-    add(s, i, "attn_output", embd, embd, 0);
-    add(s, i, "ffn_norm", embd, 0, 0);
+    add_tensor(s, i, "attn_norm", embd, 0, 0);
+    add_tensor(s, i, "attn_q", embd, embd, 0);
+    add_tensor(s, i, "attn_k", embd, kv, 0);
+    add_tensor(s, i, "attn_v", embd, kv, 0);
+    add_tensor(s, i, "attn_output", embd, embd, 0);
+    add_tensor(s, i, "ffn_norm", embd, 0, 0);
     if (n)
-        add(s, i, "ffn_gate_inp", embd, n, 0);
-    add(s, i, name[0], embd, ff, n);
-    add(s, i, name[1], embd, ff, n);
-    add(s, i, name[2], ff, embd, n);
+        add_tensor(s, i, "ffn_gate_inp", embd, n, 0);
+    add_tensor(s, i, name[0], embd, ff, n);
+    add_tensor(s, i, name[1], embd, ff, n);
+    add_tensor(s, i, name[2], ff, embd, n);
 }
 
 static enum gguf_status add_tensors(struct synth *s, int64_t n_vocab,
@@ -184,9 +184,9 @@ static enum gguf_status add_tensors(struct synth *s, int64_t n_vocab,
     s->t = gg_mem_alloc_zero(NULL, n, sizeof *s->t);
     if (!s->t)
         return gg_error_set_nomem(err, n * sizeof *s->t);
-    add(s, -1, "token_embd", embd, n_vocab, 0);
-    add(s, -1, "output_norm", embd, 0, 0);
-    add(s, -1, "output", embd, n_vocab, 0);
+    add_tensor(s, -1, "token_embd", embd, n_vocab, 0);
+    add_tensor(s, -1, "output_norm", embd, 0, 0);
+    add_tensor(s, -1, "output", embd, n_vocab, 0);
     for (uint32_t i = 0; i < s->size->n_layer; i++)
         add_layer(s, (int)i);
     return GGUF_OK;
@@ -333,8 +333,9 @@ static enum gguf_status copy_vocab(struct gguf_meta *m,
 
 /* ---- all of it ---- */
 
-static enum gguf_status fill(struct synth *s, const struct gguf_file *vocab,
-                             struct gguf_error *err)
+static enum gguf_status fill_synth(struct synth *s,
+                                   const struct gguf_file *vocab,
+                                   struct gguf_error *err)
 {
     int64_t n_vocab = s->size->n_vocab;
     GG_TRY(gguf_meta_create(&s->meta, NULL, err));
@@ -365,7 +366,7 @@ enum gguf_status synth_create(struct synth **out, const struct synth_size *z,
     s->list.ops = &ops;
     s->size = z;
     s->seed = seed;
-    const enum gguf_status st = fill(s, vocab, err);
+    const enum gguf_status st = fill_synth(s, vocab, err);
     if (st != GGUF_OK) {
         synth_destroy(s);
         return st;
@@ -402,7 +403,7 @@ static enum gguf_status add_importance(const struct gguf_quant *job,
         float *sums = calloc(cols * mats, sizeof *sums);
         float *counts = calloc(mats, sizeof *counts);
         for (size_t k = 0; sums && k < cols * mats; k++)
-            sums[k] = 0.1f + (float)(mix(k) >> 40) * 0x1p-22f;
+            sums[k] = 0.1f + (float)(mix_bits(k) >> 40) * 0x1p-22f;
         for (size_t k = 0; counts && k < mats; k++)
             counts[k] = 1;
         st = sums && counts

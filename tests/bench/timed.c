@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static double seconds(struct timeval t)
+static double to_seconds(struct timeval t)
 {
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         fprintf(f, "%.4f %.4f %ld\n",
                 (double)(t1.tv_sec - t0.tv_sec) +
                     1e-9 * (double)(t1.tv_nsec - t0.tv_nsec),
-                seconds(u.ru_utime) + seconds(u.ru_stime),
+                to_seconds(u.ru_utime) + to_seconds(u.ru_stime),
                 (long)u.ru_maxrss) < 0 ||
         fclose(f)) {
         perror(argv[1]);

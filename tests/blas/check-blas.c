@@ -116,7 +116,7 @@ static double worst_of(const tensor *a, const tensor *b, const tensor *t,
     return worst;
 }
 
-static void fill(tensor *t)
+static void fill_tensor(tensor *t)
 {
     int d = gg_dtype_index(t->dtype);
     const int64_t n = gguf_tensor_n_elements(t);
@@ -141,8 +141,8 @@ static void check_product(struct gguf_backend *blas, uint32_t dtype,
     must(gguf_ctx_create(&c, &p, &err), &err);
     tensor *a = gguf_tensor_create(c, dtype, 4, a_ne);
     tensor *b = gguf_tensor_create(c, GGUF_DTYPE_F32, 4, b_ne);
-    fill(a);
-    fill(b);
+    fill_tensor(a);
+    fill_tensor(b);
     if (shift) { /* weights that are not aligned */
         char *moved = (char *)gguf_ctx_work(c, gguf_tensor_size(a) + 8) + 1;
         memcpy(moved, a->data, gguf_tensor_size(a));
@@ -225,7 +225,7 @@ static void check_refusals(void)
     gguf_backend_destroy(blas);
 }
 
-static int always(void *user)
+static int stop_always(void *user)
 {
     (void)user;
     return 1;
@@ -245,11 +245,11 @@ static void check_abort(void)
     tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 32, 32);
     tensor *t = gguf_op_matmul(c, x, x);
     struct gguf_graph *g = gguf_graph_create(c, 8);
-    fill(x);
+    fill_tensor(x);
     must(gguf_graph_finish(c, g, t, &err), &err);
     gguf_cpu_set_abort_fn *set =
         (gguf_cpu_set_abort_fn *)gguf_driver_function(d, "set_abort");
-    ok(!set(blas, always, NULL, &err) &&
+    ok(!set(blas, stop_always, NULL, &err) &&
            gguf_backend_compute(blas, g, &err) == GGUF_E_CANCELLED,
        "%s", err.message);
     ok(!set(blas, NULL, NULL, &err) &&
@@ -365,8 +365,8 @@ static void check_failing(void)
             tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F16, 32, 32);
             tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 32, 32);
             struct gguf_graph *g = gguf_graph_create(c, 8);
-            fill(w);
-            fill(x);
+            fill_tensor(w);
+            fill_tensor(x);
             must(gguf_graph_finish(c, g, gguf_op_matmul(c, w, x), &err), &err);
             st = gguf_backend_compute(b, g, &err);
         }

@@ -27,7 +27,7 @@ static tensor *random_source(ctx_t *c, int64_t ne0, int64_t ne1)
     return t;
 }
 
-static struct made make(uint32_t op, uint64_t seed, bool copied)
+static struct made make_graph(uint32_t op, uint64_t seed, bool copied)
 {
     struct gguf_error err;
     struct made m = { .ctx = new_ctx() };
@@ -47,9 +47,10 @@ static struct made make(uint32_t op, uint64_t seed, bool copied)
 }
 
 /* Whether the results are equal on each team; *n counts those compared. */
-static bool compare(uint32_t op, uint64_t seed, int *n)
+static bool compare_op(uint32_t op, uint64_t seed, int *n)
 {
-    struct made same = make(op, seed, false), own = make(op, seed, true);
+    struct made same = make_graph(op, seed, false),
+                own = make_graph(op, seed, true);
     bool all = true;
     for (int i = 0; same.found && i < N_TEAMS; i++) {
         struct gguf_error err;
@@ -73,7 +74,7 @@ int main(void)
         int n = 0;
         bool all = true;
         for (uint64_t seed = 1; seed <= SEEDS; seed++)
-            all = compare(op, seed, &n) && all;
+            all = compare_op(op, seed, &n) && all;
         n_ops += n > 0;
         if (n)
             ok(all, "%s reads one tensor twice, %d nodes", gguf_op_name(op),

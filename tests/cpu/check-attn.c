@@ -79,7 +79,7 @@ struct problem {
     struct gg_barrier barrier;
 };
 
-static void *must(void *p)
+static void *must_alloc(void *p)
 {
     if (!p) {
         printf("Bail out! out of memory\n");
@@ -89,9 +89,9 @@ static void *must(void *p)
 }
 
 /* n random floats that f16 can hold. */
-static float *values(size_t n, float size)
+static float *random_values(size_t n, float size)
 {
-    float *x = must(malloc((n + 1) * sizeof *x));
+    float *x = must_alloc(malloc((n + 1) * sizeof *x));
     for (size_t i = 0; i < n; i++)
         x[i] = gg_dtype_f16_to_f32(gg_dtype_f32_to_f16(rnd_f32() * size));
     return x;
@@ -102,7 +102,8 @@ static void *rows_of(const struct gg_kern *kern, int type, float *x, size_t n,
                      size_t d)
 {
     const struct gguf_dtype_info *dt = gg_dtype_by_index(type);
-    unsigned char *rows = must(malloc(n / dt->block_len * dt->block_size + 1));
+    unsigned char *rows =
+        must_alloc(malloc(n / dt->block_len * dt->block_size + 1));
     kern->codec[type].encode(x, rows, n / d, d, NULL);
     kern->codec[type].decode(rows, x, n);
     return rows;
@@ -114,9 +115,9 @@ static size_t bytes_of(int type, size_t n)
     return n / dt->block_len * dt->block_size;
 }
 
-static void *halves(const float *x, size_t n)
+static void *to_halves(const float *x, size_t n)
 {
-    uint16_t *h = must(malloc((n + 1) * sizeof *h));
+    uint16_t *h = must_alloc(malloc((n + 1) * sizeof *h));
     for (size_t i = 0; i < n; i++)
         h[i] = gg_dtype_f32_to_f16(x[i]);
     return h;
@@ -149,10 +150,10 @@ static void problem_init(struct problem *p, const struct shape *s,
                                                           : 1);
     const size_t n_mask = s->n_kv * n_rows;
     *p = (struct problem){ .s = s };
-    p->q = values(s->d * s->n_tok * s->n_head * s->n_seq, 1);
-    p->k = values(s->d * s->n_kv * s->n_head_kv * s->n_seq, 3);
-    p->v = values(s->dv * s->n_kv * s->n_head_kv * s->n_seq, 1);
-    p->mask = values(n_mask, 0);
+    p->q = random_values(s->d * s->n_tok * s->n_head * s->n_seq, 1);
+    p->k = random_values(s->d * s->n_kv * s->n_head_kv * s->n_seq, 3);
+    p->v = random_values(s->dv * s->n_kv * s->n_head_kv * s->n_seq, 1);
+    p->mask = random_values(n_mask, 0);
     for (size_t t = 0; t < n_rows; t++)
         for (size_t i = 0; i < s->n_kv; i++)
             p->mask[t * s->n_kv + i] = mask_at(s, t, i);
@@ -165,9 +166,9 @@ static void problem_init(struct problem *p, const struct shape *s,
                         s->dv * s->n_kv * s->n_head_kv * s->n_seq, s->dv);
     const size_t k_head = bytes_of(k_type, s->d);
     const size_t v_head = bytes_of(v_type, s->dv);
-    p->mask16 = halves(p->mask, n_mask);
+    p->mask16 = to_halves(p->mask, n_mask);
     p->out_floats = (s->dv + 3) * s->n_head * s->n_tok * s->n_seq;
-    p->out = values(p->out_floats, 0);
+    p->out = random_values(p->out_floats, 0);
     const size_t e = s->half ? 2 : 4, f = sizeof(float);
     p->a = (struct gg_attn_args){
         .kern = kern,
@@ -217,7 +218,7 @@ static void problem_fini(struct problem *p)
     free(p->out);
 }
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void run_attn(void *user, unsigned ith, unsigned nth)
 {
     struct problem *p = user;
     (void)nth;
@@ -228,7 +229,7 @@ static void problem_run(struct problem *p, struct gguf_pool *pool)
 {
     const unsigned nth = gguf_pool_n_threads(pool);
     const size_t size = gg_attn_work_size(&p->a, nth);
-    unsigned char *work = must(malloc(size + 2));
+    unsigned char *work = must_alloc(malloc(size + 2));
     memset(work, 0x7f, size + 2); /* floats of 3.4e38 */
     p->work = work + 1;
     for (size_t i = 0; i < p->out_floats; i++)
@@ -237,7 +238,7 @@ static void problem_run(struct problem *p, struct gguf_pool *pool)
         printf("Bail out! no barrier\n");
         exit(1);
     }
-    gguf_pool_run(pool, run, p);
+    gguf_pool_run(pool, run_attn, p);
     gg_barrier_fini(&p->barrier);
     if (work[0] != 0x7f || work[size + 1] != 0x7f) {
         printf("Bail out! wrote outside of work\n");
@@ -251,7 +252,7 @@ struct rounded {
     double half, length, max;
 };
 
-static struct rounded rounded(const float *x, size_t n)
+static struct rounded rounded_copy(const float *x, size_t n)
 {
     double max = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
@@ -278,13 +279,13 @@ static double score_slack(struct rounded q, struct rounded k, size_t d)
 static double *value_slack(const struct shape *s, const double *w,
                            const float *v, double *plain)
 {
-    double *factor = must(malloc((s->n_kv + 1) * sizeof *factor));
+    double *factor = must_alloc(malloc((s->n_kv + 1) * sizeof *factor));
     *plain = 0;
     for (size_t first = 0; first < s->n_kv; first += 128) {
         const size_t end = GG_MIN(first + 128, s->n_kv);
         double most = 0, sum = 0;
         for (size_t i = first; i < end; i++) {
-            factor[i] = rounded(v + i * s->n_head_kv * s->dv, s->dv).max /
+            factor[i] = rounded_copy(v + i * s->n_head_kv * s->dv, s->dv).max /
                         GG_ATTN_I16_VALUE;
             most = fmax(most, w[i] * factor[i]);
             sum += w[i] * factor[i];
@@ -315,7 +316,7 @@ static void find_weights(struct token *t)
 {
     const struct problem *p = t->p;
     const struct shape *s = p->s;
-    const struct rounded q_rounded = rounded(t->q, s->d);
+    const struct rounded q_rounded = rounded_copy(t->q, s->d);
     const double slope =
         (double)gg_attn_slope(s->max_bias, (int64_t)t->h, (int64_t)s->n_head);
     double max = -INFINITY, *w = t->w;
@@ -330,9 +331,9 @@ static void find_weights(struct token *t)
         t->slack =
             fmax(t->slack, (double)(s->d + 4) * size * (double)p->a.scale);
         if (p->a.ints)
-            t->lost =
-                fmax(t->lost, score_slack(q_rounded, rounded(k, s->d), s->d) *
-                                  (double)p->a.scale);
+            t->lost = fmax(
+                t->lost, score_slack(q_rounded, rounded_copy(k, s->d), s->d) *
+                             (double)p->a.scale);
         w[i] *= (double)p->a.scale;
         if (s->softcap != 0)
             w[i] = (double)s->softcap * tanh(w[i] / (double)s->softcap);
@@ -364,7 +365,7 @@ static double token_error(const struct problem *p, size_t seq, size_t h,
         .k = p->k + row * s->d,
         .v = p->v + row * s->dv,
         .mask = p->mask + (of * s->n_tok + tok) * s->n_kv,
-        .w = must(malloc(s->n_kv * sizeof *t.w)),
+        .w = must_alloc(malloc(s->n_kv * sizeof *t.w)),
     };
     find_weights(&t);
     double plain, worst = 0, *factor = value_slack(s, t.w, t.v, &plain);
@@ -413,7 +414,7 @@ static void check_shape(const char *level, const struct gg_kern *kern,
                 worst = fmax(worst, token_error(&p, seq, h, t));
     ok(worst <= 1, "%s: %s: largest error %.3f of the bound", level, name,
        worst);
-    float *first = must(malloc(p.out_floats * sizeof *first));
+    float *first = must_alloc(malloc(p.out_floats * sizeof *first));
     memcpy(first, p.out, p.out_floats * sizeof *first);
     bool same = true;
     for (unsigned t = 1; t < 4; t++) {
@@ -436,7 +437,7 @@ static void check_alone(const char *level, const struct gg_kern *kern,
     p.a.ints = integers;
     problem_run(&p, pool);
     const size_t row = (s->dv + 3) * s->n_head;
-    float *last = must(malloc(row * sizeof *last));
+    float *last = must_alloc(malloc(row * sizeof *last));
     memcpy(last, p.out + (s->n_tok - 1) * row, row * sizeof *last);
     p.a.q = (const char *)p.a.q + (s->n_tok - 1) * p.a.q_nb[0];
     p.a.mask = (const char *)p.a.mask + (s->n_tok - 1) * p.a.mask_nb[0];

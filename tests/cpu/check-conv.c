@@ -184,7 +184,7 @@ static double f_im2col_1d(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 }
 
 /* A copy of a [w, c, n] as [w, 1, c, n], element by element. */
-static const tensor *wide(ctx_t *c, const tensor *a)
+static const tensor *widen_2d(ctx_t *c, const tensor *a)
 {
     tensor *t =
         gguf_tensor_4d(c, GGUF_DTYPE_F32, a->ne[0], 1, a->ne[1], a->ne[2]);
@@ -210,18 +210,18 @@ static void check_1d(void)
         snprintf(name, sizeof name, "%s %s, window %d", layout_names[l],
                  type_name(data), v / N_LAYOUTS / N_FLOATS);
         now.w = (struct gguf_window){ { k, 1 }, { s, 1 }, { p, 0 }, { d, 1 } };
-        now.data = wide(c, data);
-        now.kernel = wide(c, full);
+        now.data = widen_2d(c, data);
+        now.kernel = widen_2d(c, full);
         now.depthwise = false;
         run_case(c, gguf_op_conv_1d(c, full, data, s, p, d), f_conv_1d,
                  "conv_1d %s", name);
         run_case(c, gguf_op_im2col_1d(c, data, k, s, p, d, GGUF_DTYPE_F32),
                  f_im2col_1d, "im2col_1d %s", name);
-        now.kernel = wide(c, dw);
+        now.kernel = widen_2d(c, dw);
         now.depthwise = true;
         run_case(c, gguf_op_conv_1d_dw(c, dw, data, s, p, d), f_conv_1d,
                  "conv_1d_dw %s", name);
-        now.kernel = wide(c, back);
+        now.kernel = widen_2d(c, back);
         now.w.pad[0] = GG_MIN(p, k / 2);
         run_case(c,
                  gguf_op_conv_transpose_1d(c, back, data, s, now.w.pad[0], d),

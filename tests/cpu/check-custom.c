@@ -13,8 +13,8 @@ struct sum {
     _Atomic unsigned calls, most; /* of nth */
 };
 
-static enum gguf_status weighted(tensor *t, unsigned ith, unsigned nth,
-                                 void *user)
+static enum gguf_status compute_weighted(tensor *t, unsigned ith, unsigned nth,
+                                         void *user)
 {
     struct sum *s = user;
     const int64_t n = gguf_tensor_n_elements(t);
@@ -49,7 +49,8 @@ static void check_sums(void)
     for (int k = 0; k < 5 * 5; k++) {
         ctx_t *c = new_ctx();
         struct sum s = { .weight = { 1, -2, 0.5, 3, 7, -1, 2, 4, -3, 0.25 } };
-        struct gguf_custom f = { sizeof f, weighted, &s, limits[k % 5], 0 };
+        struct gguf_custom f = { sizeof f, compute_weighted, &s, limits[k % 5],
+                                 0 };
         tensor *src[10], *t = NULL;
         for (int i = 0; i < 10; i++)
             src[i] = source(c, GGUF_DTYPE_F32, (enum layout)(i % N_LAYOUTS),
@@ -77,8 +78,8 @@ static void check_sums(void)
     }
 }
 
-static enum gguf_status refuse(tensor *t, unsigned ith, unsigned nth,
-                               void *user)
+static enum gguf_status refuse_node(tensor *t, unsigned ith, unsigned nth,
+                                    void *user)
 {
     (void)t;
     (void)user;
@@ -89,7 +90,7 @@ static void check_failures(void)
 {
     struct gguf_error err = { 0 };
     ctx_t *c = new_ctx();
-    struct gguf_custom f = { sizeof f, refuse, NULL, 0, 0 };
+    struct gguf_custom f = { sizeof f, refuse_node, NULL, 0, 0 };
     tensor *a = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1);
     tensor *t = gguf_tensor_name(gguf_op_map_1(c, a, &f), "mine");
     struct gguf_graph *g = gguf_graph_create(c, 8);
@@ -104,7 +105,7 @@ static void check_failures(void)
     a = gguf_tensor_1d(c, GGUF_DTYPE_F32, 3);
     refused(c, gguf_op_map_1(c, a, &f), GGUF_E_INVALID, "custom",
             "no function", "[3]");
-    f.fn = refuse;
+    f.fn = refuse_node;
     refused(c, gguf_op_map_1(c, NULL, &f), GGUF_E_INVALID, "custom",
             "source 0 is NULL");
     refused(c, gguf_op_custom(c, GGUF_DTYPE_F32, shapes[0], 11, NULL, &f),

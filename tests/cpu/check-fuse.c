@@ -20,7 +20,7 @@ static struct gg_cpu_step step_of(tensor *t)
 }
 
 /* How many of a and b, and then c if there is one, are one step. */
-static size_t together(tensor *a, tensor *b, tensor *c)
+static size_t nodes_together(tensor *a, tensor *b, tensor *c)
 {
     struct gg_cpu_step s[] = { step_of(a), step_of(b), step_of(c ? c : b) };
     gg_cpu_fuse(s, c ? 3 : 2, 1);
@@ -39,7 +39,7 @@ static void check_patterns(void)
     tensor *sum = gguf_op_add(c, x, r);
     tensor *norm = gguf_op_rms_norm(c, sum, 1e-5f);
     tensor *y = gguf_op_mul(c, norm, w);
-    ok(together(sum, norm, y) == 3, "a residual, a norm and its weight");
+    ok(nodes_together(sum, norm, y) == 3, "a residual, a norm and its weight");
     tensor *heads = gguf_op_reshape_3d(c, y, D / 4, 4, R);
     tensor *part = gguf_op_rms_norm(c, heads, 1e-5f);
     struct gg_cpu_step s[] = { step_of(y), step_of(part) };
@@ -48,25 +48,27 @@ static void check_patterns(void)
        "a norm of heads after one of rows, row by row");
     gg_cpu_fuse(s, 1, 1);
     tensor *up = plain(c, D, R);
-    ok(together(gguf_op_silu(c, x), gguf_op_mul(c, x, up), NULL) == 2,
+    ok(nodes_together(gguf_op_silu(c, x), gguf_op_mul(c, x, up), NULL) == 2,
        "two that read the same");
-    ok(together(gguf_op_silu(c, x), gguf_op_silu(c, up), NULL) == 1,
+    ok(nodes_together(gguf_op_silu(c, x), gguf_op_silu(c, up), NULL) == 1,
        "not two that have nothing in common");
-    ok(together(sum, gguf_op_mul(c, up, gguf_op_view_1d(c, sum, D, 0)),
-                NULL) == 1,
+    ok(nodes_together(sum, gguf_op_mul(c, up, gguf_op_view_1d(c, sum, D, 0)),
+                      NULL) == 1,
        "not one that needs the first row for all");
     tensor *square = plain(c, D, D), *first = gguf_op_relu(c, square);
-    ok(together(first, gguf_op_add(c, square, gguf_op_transpose(c, first)),
-                NULL) == 1,
+    ok(nodes_together(first,
+                      gguf_op_add(c, square, gguf_op_transpose(c, first)),
+                      NULL) == 1,
        "nor columns");
-    ok(together(sum, gguf_op_silu(c, gguf_op_reshape_2d(c, sum, R, D)),
-                NULL) == 1,
+    ok(nodes_together(sum, gguf_op_silu(c, gguf_op_reshape_2d(c, sum, R, D)),
+                      NULL) == 1,
        "nor rows that begin elsewhere");
     tensor *one = gguf_op_relu(c, w);
-    ok(together(one, gguf_op_silu(c, one), NULL) == 1, "nor a single row");
-    ok(together(sum, gguf_op_dup(c, sum), NULL) == 1 &&
-           together(sum, gguf_op_sum_rows(c, sum), NULL) == 1 &&
-           together(gguf_op_matmul(c, square, x), sum, NULL) == 1,
+    ok(nodes_together(one, gguf_op_silu(c, one), NULL) == 1,
+       "nor a single row");
+    ok(nodes_together(sum, gguf_op_dup(c, sum), NULL) == 1 &&
+           nodes_together(sum, gguf_op_sum_rows(c, sum), NULL) == 1 &&
+           nodes_together(gguf_op_matmul(c, square, x), sum, NULL) == 1,
        "nor what does not share out rows");
     struct gg_cpu_step mixed[] = { step_of(sum), step_of(norm) };
     mixed[1].single = true;
@@ -84,18 +86,18 @@ static void check_memory(void)
     tensor *a = gguf_op_add(c, x, u), *b = gguf_op_silu(c, a);
     tensor *d = gguf_op_mul(c, b, u);
     b->data = a->data;
-    ok(together(a, b, d) == 3, "in place");
+    ok(nodes_together(a, b, d) == 3, "in place");
     b->data = x->data;
-    ok(together(a, b, d) == 3, "over a source of the first, row by row");
+    ok(nodes_together(a, b, d) == 3, "over a source of the first, row by row");
     b->data = (char *)x->data + row;
-    ok(together(a, b, d) == 1, "not a row further on: it is needed yet");
+    ok(nodes_together(a, b, d) == 1, "not a row further on: it is needed yet");
     b->data = (char *)x->data - row;
-    ok(together(a, b, d) == 1, "nor a row before");
+    ok(nodes_together(a, b, d) == 1, "nor a row before");
     b->data = (char *)a->data + row;
-    ok(together(a, b, d) == 1, "nor so over the first's result");
+    ok(nodes_together(a, b, d) == 1, "nor so over the first's result");
     b->data = (char *)a->data + R * row;
     d->data = (char *)a->data + row;
-    ok(together(a, b, d) == 2, "nor the third over the first's");
+    ok(nodes_together(a, b, d) == 2, "nor the third over the first's");
     gguf_ctx_destroy(c);
 }
 
@@ -110,7 +112,7 @@ struct drawn {
 };
 
 /* By chance of t[0] to t[n - 1], of which mostly the last. */
-static tensor *draw(struct drawn *g, tensor **t, int n)
+static tensor *draw_node(struct drawn *g, tensor **t, int n)
 {
     ctx_t *c = g->ctx;
     struct gguf_rope rope = GGUF_ROPE_INIT;
@@ -166,7 +168,7 @@ static void draw_graph(struct drawn *g, uint64_t seed)
                                    GGUF_TENSOR_INPUT);
     g->graph = gguf_graph_create(g->ctx, 8 * N_NODES);
     for (int i = 0; i < N_NODES; i++) {
-        t[N_IN + i] = draw(g, t, N_IN + i);
+        t[N_IN + i] = draw_node(g, t, N_IN + i);
         if (!rnd_below(8) || i == N_NODES - 1) {
             g->out[g->n_out++] =
                 gguf_tensor_flag(t[N_IN + i], GGUF_TENSOR_OUTPUT);
@@ -194,7 +196,8 @@ static void drop_graph(struct drawn *g)
 }
 
 /* Outputs one after the other; how many nodes joined others. */
-static size_t compute(struct drawn *g, unsigned team, size_t bytes, char *out)
+static size_t compute_drawn(struct drawn *g, unsigned team, size_t bytes,
+                            char *out)
 {
     const unsigned nth = gguf_pool_n_threads(ops_pools[team]);
     struct gg_cpu_plan p;
@@ -232,10 +235,10 @@ static void check_bits(int n_graphs)
         draw_graph(&g, (uint64_t)k + 1);
         const size_t size = (size_t)g.n_out * D * R * sizeof(float);
         for (unsigned i = 0; i < N_TEAMS; i++) {
-            if (compute(&g, i, 0, want))
+            if (compute_drawn(&g, i, 0, want))
                 n_wrong++;
             for (size_t b = 0; b < GG_LEN(bytes); b++) {
-                n_joined += compute(&g, i, bytes[b], got);
+                n_joined += compute_drawn(&g, i, bytes[b], got);
                 n_wrong += memcmp(want, got, size) != 0;
             }
         }
@@ -348,7 +351,7 @@ struct asked {
     int n;
 };
 
-static int ask(void *user, tensor *t, bool done)
+static int ask_node(void *user, tensor *t, bool done)
 {
     struct asked *a = user;
     if (done) {
@@ -379,7 +382,7 @@ static void check_asked(void)
     tensor *y = gguf_op_scale(c, norm, 3);
     struct gguf_graph *g = gguf_graph_create(c, 8);
     if (gguf_graph_finish(c, g, y, &err) || gguf_sched_alloc(s, g, &err) ||
-        gguf_sched_set_eval(s, ask, &a, &err))
+        gguf_sched_set_eval(s, ask_node, &a, &err))
         exit(99);
     fill(x);
     for (int i = 0; i < D * R; i++) {

@@ -15,8 +15,8 @@ static struct gguf_hyper_params params_of(const tensor *t)
 }
 
 /* What z becomes before anything else. */
-static double moved(const tensor *t, int64_t i, int which, int64_t i1,
-                    int64_t i2, int64_t i3)
+static double moved_value(const tensor *t, int64_t i, int which, int64_t i1,
+                          int64_t i2, int64_t i3)
 {
     return at(t->src[Z], i, i1, i2, i3) * at(t->src[SCALE], which, 0, 0, 0) +
            at(t->src[BASE], i, 0, 0, 0);
@@ -55,7 +55,7 @@ static void make_c(const tensor *t, int64_t i1, int64_t i2, int64_t i3)
         double sum = 0;
         for (int dst = 0; dst < p.n; dst++)
             sum += c[dst][src] =
-                exp(moved(t, 2 * p.n + dst + p.n * src, 2, i1, i2, i3));
+                exp(moved_value(t, 2 * p.n + dst + p.n * src, 2, i1, i2, i3));
         for (int dst = 0; dst < p.n; dst++)
             c[dst][src] = c[dst][src] / sum + eps;
     }
@@ -74,9 +74,9 @@ static double f_hyper(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     if (i0 == 0 && t->ne[0] > p.n)
         make_c(t, i1, i2, i3);
     if (i0 < p.n)
-        v = 1 / (1 + exp(-moved(t, i0, 0, i1, i2, i3))) + (double)p.eps;
+        v = 1 / (1 + exp(-moved_value(t, i0, 0, i1, i2, i3))) + (double)p.eps;
     else if (i0 < 2 * p.n)
-        v = 2 / (1 + exp(-moved(t, i0, 1, i1, i2, i3)));
+        v = 2 / (1 + exp(-moved_value(t, i0, 1, i1, i2, i3)));
     else
         v = c[(i0 - 2 * p.n) % p.n][(i0 - 2 * p.n) / p.n];
     *tol = 1.01 * ulp(t, v);

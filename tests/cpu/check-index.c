@@ -14,8 +14,8 @@ static struct gguf_index_params params_of(const tensor *t)
     return p;
 }
 
-static double dot(const tensor *t, int64_t j, int64_t tok, int64_t h,
-                  int64_t seq)
+static double dot_keys(const tensor *t, int64_t j, int64_t tok, int64_t h,
+                       int64_t seq)
 {
     double sum = 0;
     for (int64_t e = 0; e < t->src[Q]->ne[0]; e++)
@@ -46,8 +46,8 @@ static int64_t n_better(int64_t n, int64_t i, bool *close)
 }
 
 /* The mask where i is of the n_top best, else minus infinity. */
-static double kept(const tensor *t, int64_t n, int64_t i, double mask,
-                   double got, double *tol)
+static double kept_mask(const tensor *t, int64_t n, int64_t i, double mask,
+                        double got, double *tol)
 {
     bool close;
     *tol = 0;
@@ -65,11 +65,11 @@ static double f_top(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     for (int64_t j = 0; i0 == 0 && j < t->ne[0]; j++) {
         score[j] = mask_at(t, j, i1, i3) == -INFINITY ? NAN : 0;
         for (int64_t h = 0; h < t->src[Q]->ne[2]; h++)
-            score[j] +=
-                src_at(t, W, h, i1, 0, i3) * fmax(dot(t, j, i1, h, i3), 0);
+            score[j] += src_at(t, W, h, i1, 0, i3) *
+                        fmax(dot_keys(t, j, i1, h, i3), 0);
     }
-    return kept(t, t->ne[0], i0, mask_at(t, i0, i1, i3), at(t, i0, i1, i2, i3),
-                tol);
+    return kept_mask(t, t->ne[0], i0, mask_at(t, i0, i1, i3),
+                     at(t, i0, i1, i2, i3), tol);
 }
 
 static double f_blocks(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
@@ -82,7 +82,7 @@ static double f_blocks(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
         score[b] = NAN;
     for (int64_t j = 0; i0 == 0 && j < t->ne[0]; j++) {
         const int64_t b = (int64_t)src_at(t, POS, j, 0, 0, i3) / p.block;
-        const double s = dot(t, j, i1, i2, i3);
+        const double s = dot_keys(t, j, i1, i2, i3);
         if (mask_at(t, j, i1, i3) == -INFINITY)
             continue;
         score[b] = isnan(score[b]) ? s : fmax(score[b], s);
@@ -91,12 +91,12 @@ static double f_blocks(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     for (int64_t b = 0; i0 == 0 && b < p.n_local && b <= last; b++)
         if (!isnan(score[last - b])) /* the last of them first */
             score[last - b] = 1e9 - (double)b;
-    return kept(t, n, (int64_t)src_at(t, POS, i0, 0, 0, i3) / p.block,
-                mask_at(t, i0, i1, i3), at(t, i0, i1, i2, i3), tol);
+    return kept_mask(t, n, (int64_t)src_at(t, POS, i0, 0, 0, i3) / p.block,
+                     mask_at(t, i0, i1, i3), at(t, i0, i1, i2, i3), tol);
 }
 
 /* Causal, with holes. */
-static tensor *mask(ctx_t *c, int64_t n_kv, int64_t n_tok, int64_t n_seq)
+static tensor *make_mask(ctx_t *c, int64_t n_kv, int64_t n_tok, int64_t n_seq)
 {
     tensor *m = gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, n_tok, 1, n_seq);
     float *v = m->data;
@@ -110,7 +110,7 @@ static tensor *mask(ctx_t *c, int64_t n_kv, int64_t n_tok, int64_t n_seq)
 }
 
 /* Positions of keys in no order, some far. */
-static tensor *places(ctx_t *c, int64_t n_kv, int64_t n_seq)
+static tensor *make_places(ctx_t *c, int64_t n_kv, int64_t n_seq)
 {
     tensor *t = gguf_tensor_4d(c, GGUF_DTYPE_I32, n_kv, 1, 1, n_seq);
     int32_t *v = t->data;
@@ -149,8 +149,8 @@ static void check_index(void)
             tensor *q = source(c, GGUF_DTYPE_F32, i % 2 ? SWAPPED : PLAIN, d,
                                n_tok, h, n_seq);
             tensor *w = source(c, GGUF_DTYPE_F32, PLAIN, h, n_tok, 1, n_seq);
-            tensor *m = mask(c, n_kv, n_tok, sizes[i].n_mask);
-            tensor *p = places(c, n_kv, sizes[i].n_mask);
+            tensor *m = make_mask(c, n_kv, n_tok, sizes[i].n_mask);
+            tensor *p = make_places(c, n_kv, sizes[i].n_mask);
             run_case(c, gguf_op_index_top(c, q, k, w, m, top), f_top,
                      "index_top of %d in %d, %d tokens", (int)top, (int)n_kv,
                      (int)n_tok);

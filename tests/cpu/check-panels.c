@@ -10,7 +10,7 @@ enum { K = 512, M = 100, N = 40, N_EXPERTS = 3, N_TOK = 30 };
 
 static struct gguf_error err;
 
-static void must(enum gguf_status st)
+static void must_succeed(enum gguf_status st)
 {
     if (st == GGUF_OK)
         return;
@@ -38,8 +38,8 @@ static void set_data(tensor *w, uint64_t seed)
         for (int p = 0; p < K; p++)
             x[p] = rnd_f32();
         ops_kern.codec[i].encode(x, row, 1, K, NULL);
-        must(gguf_tensor_set(w, row, (uint64_t)(r * w->nb[1]),
-                             (uint64_t)w->nb[1], &err));
+        must_succeed(gguf_tensor_set(w, row, (uint64_t)(r * w->nb[1]),
+                                     (uint64_t)w->nb[1], &err));
     }
     free(row);
     free(x);
@@ -52,14 +52,15 @@ static void weights_init(struct weights *w, uint32_t dtype, int64_t n,
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
     p.mem_size = 1 << 12;
     p.no_alloc = true;
-    must(gguf_ctx_create(&w->ctx, &p, &err));
+    must_succeed(gguf_ctx_create(&w->ctx, &p, &err));
     w->w = gguf_tensor_3d(w->ctx, dtype, K, M, n);
     if (memory) {
-        must(gguf_buffer_from_host(&w->buffer, memory, size, NULL, &err));
-        must(gguf_buffer_place(w->buffer, w->w, 0, &err));
+        must_succeed(
+            gguf_buffer_from_host(&w->buffer, memory, size, NULL, &err));
+        must_succeed(gguf_buffer_place(w->buffer, w->w, 0, &err));
     } else {
-        must(gguf_ctx_alloc_tensors(w->ctx, gguf_host_buft(), NULL, &w->buffer,
-                                    &err));
+        must_succeed(gguf_ctx_alloc_tensors(w->ctx, gguf_host_buft(), NULL,
+                                            &w->buffer, &err));
     }
     gguf_buffer_set_usage(w->buffer, GGUF_USAGE_WEIGHTS);
 }
@@ -72,9 +73,9 @@ static void weights_fini(struct weights *w)
 
 /* ---- backends ---- */
 
-static struct gguf_backend *backend(unsigned team, uint64_t repack,
-                                    enum gguf_precision precision,
-                                    const struct gguf_allocator *a)
+static struct gguf_backend *create_backend(unsigned team, uint64_t repack,
+                                           enum gguf_precision precision,
+                                           const struct gguf_allocator *a)
 {
     struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
     struct gguf_backend *b;
@@ -82,7 +83,7 @@ static struct gguf_backend *backend(unsigned team, uint64_t repack,
     p.repack = repack;
     p.precision = precision;
     p.allocator = a;
-    must(gguf_cpu_backend_create(&b, &p, &err));
+    must_succeed(gguf_cpu_backend_create(&b, &p, &err));
     return b;
 }
 
@@ -92,7 +93,7 @@ struct columns {
     tensor *x, *ids;
 };
 
-static struct columns columns(ctx_t *c, const tensor *w, int64_t n)
+static struct columns make_columns(ctx_t *c, const tensor *w, int64_t n)
 {
     const bool experts = w->ne[2] > 1;
     struct columns s = { .x = source(c, GGUF_DTYPE_F32, PLAIN, K,
@@ -110,21 +111,21 @@ static tensor *product_of(ctx_t *c, tensor *w, struct columns s)
                  : gguf_op_matmul(c, w, s.x);
 }
 
-static tensor *product(ctx_t *c, tensor *w, int64_t n)
+static tensor *make_product(ctx_t *c, tensor *w, int64_t n)
 {
-    return product_of(c, w, columns(c, w, n));
+    return product_of(c, w, make_columns(c, w, n));
 }
 
-static bool same(struct gguf_backend *plain, struct gguf_backend *kept,
-                 tensor *w, int64_t n)
+static bool same_results(struct gguf_backend *plain, struct gguf_backend *kept,
+                         tensor *w, int64_t n)
 {
     ctx_t *c = new_ctx();
-    const struct columns s = columns(c, w, n);
+    const struct columns s = make_columns(c, w, n);
     tensor *t[] = { product_of(c, w, s), product_of(c, w, s) };
     for (int i = 0; i < 2; i++) {
         struct gguf_graph *g = gguf_graph_create(c, 8);
-        must(gguf_graph_finish(c, g, t[i], &err));
-        must(gguf_backend_compute(i ? kept : plain, g, &err));
+        must_succeed(gguf_graph_finish(c, g, t[i], &err));
+        must_succeed(gguf_backend_compute(i ? kept : plain, g, &err));
     }
     const bool equal = !memcmp(t[0]->data, t[1]->data, gguf_tensor_size(t[0]));
     gguf_ctx_destroy(c);
@@ -144,15 +145,15 @@ static void check_bits(void)
         for (size_t i = 0; i < GG_LEN(types); i++)
             for (unsigned t = 0; t < N_TEAMS; t++) {
                 struct gguf_backend *plain =
-                    backend(t, 0, (enum gguf_precision)k, NULL);
+                    create_backend(t, 0, (enum gguf_precision)k, NULL);
                 struct gguf_backend *kept =
-                    backend(t, 1 << 24, (enum gguf_precision)k, NULL);
+                    create_backend(t, 1 << 24, (enum gguf_precision)k, NULL);
                 for (int64_t n = 1; n <= N_EXPERTS; n += N_EXPERTS - 1) {
                     struct weights w;
                     weights_init(&w, types[i], n, NULL, 0);
                     set_data(w.w, i + 1);
                     for (size_t j = 0; j < GG_LEN(cols); j++)
-                        n_wrong += !same(plain, kept, w.w, cols[j]);
+                        n_wrong += !same_results(plain, kept, w.w, cols[j]);
                     weights_fini(&w);
                 }
                 gguf_backend_destroy(plain);
@@ -170,40 +171,41 @@ static void check_changes(void)
 {
     static _Alignas(64) char memory[K * M * 4];
     static char other[K * M * 4];
-    struct gguf_backend *plain = backend(1, 0, GGUF_PRECISION_EXACT, NULL);
+    struct gguf_backend *plain =
+        create_backend(1, 0, GGUF_PRECISION_EXACT, NULL);
     struct gguf_backend *kept =
-        backend(1, 1 << 24, GGUF_PRECISION_EXACT, NULL);
+        create_backend(1, 1 << 24, GGUF_PRECISION_EXACT, NULL);
     struct weights a, b;
     weights_init(&a, GGUF_DTYPE_F32, 1, memory, sizeof memory);
     set_data(a.w, 1);
-    ok(same(plain, kept, a.w, N) && same(plain, kept, a.w, N),
+    ok(same_results(plain, kept, a.w, N) && same_results(plain, kept, a.w, N),
        "the same twice");
     set_data(a.w, 2);
-    ok(same(plain, kept, a.w, N), "after data were set");
-    must(gguf_tensor_memset(a.w, 0, 0, K * sizeof(float), &err));
-    ok(same(plain, kept, a.w, N), "after a part of them became 0");
+    ok(same_results(plain, kept, a.w, N), "after data were set");
+    must_succeed(gguf_tensor_memset(a.w, 0, 0, K * sizeof(float), &err));
+    ok(same_results(plain, kept, a.w, N), "after a part of them became 0");
     weights_init(&b, GGUF_DTYPE_F32, 1, other, sizeof other);
     set_data(b.w, 3);
-    ok(same(plain, kept, b.w, N), "of other weights");
-    must(gguf_tensor_copy(b.w, a.w, &err));
-    ok(same(plain, kept, a.w, N), "after data were copied");
+    ok(same_results(plain, kept, b.w, N), "of other weights");
+    must_succeed(gguf_tensor_copy(b.w, a.w, &err));
+    ok(same_results(plain, kept, a.w, N), "after data were copied");
     /* as a weight is exchanged for that of another model: model/weight_swap.c
      * */
     tensor was = *a.w;
     a.w->data = b.w->data;
     a.w->buffer = b.w->buffer;
     set_data(b.w, 4);
-    ok(same(plain, kept, a.w, N), "after it was exchanged");
+    ok(same_results(plain, kept, a.w, N), "after it was exchanged");
     *a.w = was;
-    ok(same(plain, kept, a.w, N), "and back");
+    ok(same_results(plain, kept, a.w, N), "and back");
     weights_fini(&a);
     set_data(b.w, 5);
     memcpy(memory, other, sizeof memory);
     weights_init(&a, GGUF_DTYPE_F32, 1, memory, sizeof memory);
-    ok(same(plain, kept, a.w, N),
+    ok(same_results(plain, kept, a.w, N),
        "of another buffer that lies where one lay before");
-    must(gguf_buffer_clear(a.buffer, 0, &err));
-    ok(same(plain, kept, a.w, N), "after a buffer was cleared");
+    must_succeed(gguf_buffer_clear(a.buffer, 0, &err));
+    ok(same_results(plain, kept, a.w, N), "after a buffer was cleared");
     weights_fini(&a);
     gguf_backend_destroy(kept); /* before what it kept panels of */
     weights_fini(&b);
@@ -219,7 +221,7 @@ static void check_served(void)
     gg_cpu_store_init(&s, NULL, 1 << 24);
     weights_init(&w, GGUF_DTYPE_F32, 1, NULL, 0);
     set_data(w.w, 1);
-    tensor *t = product(c, w.w, N);
+    tensor *t = make_product(c, w.w, N);
     const struct gg_cpu_panels *p = gg_cpu_store_find(&s, t, &ops_kern);
     ok(p && p->n * ops_kern.gemm[0].mr >= M &&
            p->n * p->size >= sizeof(float) * K * M,
@@ -254,7 +256,7 @@ static void check_limit(void)
     ctx_t *c = new_ctx();
     for (int i = 0; i < 3; i++) {
         weights_init(&w[i], GGUF_DTYPE_F32, 1, NULL, 0);
-        t[i] = product(c, w[i].w, N);
+        t[i] = make_product(c, w[i].w, N);
     }
     gg_cpu_store_init(&s, NULL, 2 * sizeof(float) * K * (M + 30));
     const bool first = gg_cpu_store_find(&s, t[0], &ops_kern) &&
@@ -265,7 +267,7 @@ static void check_limit(void)
     gg_cpu_store_sweep(&s);
     ok(s.n == 1 && gg_cpu_store_find(&s, t[2], &ops_kern),
        "and the third when one of them is gone");
-    ok(!gg_cpu_store_find(&s, product(c, w[2].w, 1), &ops_kern),
+    ok(!gg_cpu_store_find(&s, make_product(c, w[2].w, 1), &ops_kern),
        "one column needs no panels");
     tensor *x = source(c, GGUF_DTYPE_F32, PLAIN, K, M, 1, 1);
     ok(!gg_cpu_store_find(&s, gguf_op_matmul(c, x, x), &ops_kern) &&
@@ -313,11 +315,11 @@ static void check_estimate(void)
     struct gguf_graph *g = gguf_graph_create(c, 16);
     weights_init(&w[0], GGUF_DTYPE_F32, 1, NULL, 0);
     weights_init(&w[1], GGUF_DTYPE_F32, N_EXPERTS, NULL, 0);
-    tensor *t[] = { product(c, w[0].w, N), product(c, w[1].w, N_TOK),
-                    product(c, w[0].w, N) };
+    tensor *t[] = { make_product(c, w[0].w, N), make_product(c, w[1].w, N_TOK),
+                    make_product(c, w[0].w, N) };
     for (size_t i = 0; i < GG_LEN(t); i++)
         gguf_graph_add(g, t[i]);
-    must(gguf_graph_finish(c, g, NULL, &err));
+    must_succeed(gguf_graph_finish(c, g, NULL, &err));
     gg_cpu_store_init(&s, &counts, 1 << 24);
     const uint64_t said = gg_cpu_store_estimate(&s, g, &ops_kern);
     const size_t before = in_use;

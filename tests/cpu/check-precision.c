@@ -136,7 +136,7 @@ struct job {
     tensor *node;
 };
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void run_copy(void *user, unsigned ith, unsigned nth)
 {
     const struct job *j = user;
     struct gg_cpu_task t = j->task;
@@ -146,7 +146,7 @@ static void run(void *user, unsigned ith, unsigned nth)
 }
 
 /* Whether it wrote nowhere but into its work. */
-static bool compute(tensor *node, const struct gg_kern *kern, int team)
+static bool compute_node(tensor *node, const struct gg_kern *kern, int team)
 {
     const unsigned nth = gguf_pool_n_threads(ops_pools[team]);
     const size_t size = gg_cpu_op_row(node->op)->work(node, nth, kern);
@@ -161,7 +161,7 @@ static bool compute(tensor *node, const struct gg_kern *kern, int team)
         { .barrier = &barrier, .kern = kern, .work = work, .work_size = size },
         node
     };
-    gguf_pool_run(ops_pools[team], run, &j);
+    gguf_pool_run(ops_pools[team], run_copy, &j);
     bool good = true;
     for (size_t i = 0; i < 64; i++)
         good = good && work[size + i] == 0x77;
@@ -184,11 +184,11 @@ static double difference(tensor *t, bool *good)
     for (int team = 0; *good && team < N_TEAMS; team++) {
         memset(y, 0xff, size); /* NaN */
         n_tiles = 0;
-        *good = compute(t, &kern, team) && (n_tiles > 0 || !n) &&
+        *good = compute_node(t, &kern, team) && (n_tiles > 0 || !n) &&
                 (!team || !memcmp(first, y, size));
         memcpy(first, y, size);
     }
-    *good = *good && compute(t, &ops_kern, 0);
+    *good = *good && compute_node(t, &ops_kern, 0);
     for (size_t i = 0; i < n; i++) {
         const double d = fabs((double)first[i] - (double)y[i]);
         worst = d <= worst ? worst : d == d ? d : INFINITY;
@@ -198,8 +198,8 @@ static double difference(tensor *t, bool *good)
 }
 
 /* Integers of -7 to 7, of a type that encodes. */
-static tensor *whole(ctx_t *c, uint32_t dtype, int64_t n0, int64_t n1,
-                     int64_t n2, int64_t n3)
+static tensor *make_integers(ctx_t *c, uint32_t dtype, int64_t n0, int64_t n1,
+                             int64_t n2, int64_t n3)
 {
     tensor *t = gguf_tensor_4d(c, dtype, n0, n1, n2, n3);
     const struct gg_codec_kern *codec = &ops_kern.codec[gg_dtype_index(dtype)];
@@ -227,8 +227,10 @@ static void check_matmul(void)
         bool good;
         ctx_t *c = new_ctx();
         tensor *t = gguf_op_matmul(
-            c, whole(c, i & 1 ? GGUF_DTYPE_F16 : GGUF_DTYPE_F32, k, m, 1, 1),
-            whole(c, GGUF_DTYPE_F32, k, n, 1, 1));
+            c,
+            make_integers(c, i & 1 ? GGUF_DTYPE_F16 : GGUF_DTYPE_F32, k, m, 1,
+                          1),
+            make_integers(c, GGUF_DTYPE_F32, k, n, 1, 1));
         const double d = difference(t, &good);
         ok(good && d == 0, "product of %d by %d, %d steps: equal", (int)m,
            (int)n, (int)k);
@@ -255,8 +257,8 @@ static void check_matmul_id(void)
 {
     bool good;
     ctx_t *c = new_ctx();
-    tensor *a = whole(c, GGUF_DTYPE_F16, 70, 23, 5, 1);
-    tensor *b = whole(c, GGUF_DTYPE_F32, 70, 2, 30, 1);
+    tensor *a = make_integers(c, GGUF_DTYPE_F16, 70, 23, 5, 1);
+    tensor *b = make_integers(c, GGUF_DTYPE_F32, 70, 2, 30, 1);
     tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 2, 30);
     set_ids(ids, 5);
     tensor *t = gguf_op_matmul_id(c, a, b, ids);
@@ -281,9 +283,9 @@ static void check_attention(void)
         ctx_t *c = new_ctx();
         const uint32_t type = i ? GGUF_DTYPE_F32 : GGUF_DTYPE_F16;
         tensor *t = gguf_op_attention(
-            c, whole(c, GGUF_DTYPE_F32, n[0], n[2], n[4], 1),
-            whole(c, type, n[0], n[3], n[5], 1),
-            whole(c, type, n[1], n[3], n[5], 1), NULL, 0.01f, 0, 0);
+            c, make_integers(c, GGUF_DTYPE_F32, n[0], n[2], n[4], 1),
+            make_integers(c, type, n[0], n[3], n[5], 1),
+            make_integers(c, type, n[1], n[3], n[5], 1), NULL, 0.01f, 0, 0);
         const double d = difference(t, &good);
         ok(good && d > 0 && d < (double)n[3] * 8 * 0x1p-14,
            "attention of %d heads to %d keys: %g from exact", (int)n[4],

@@ -34,7 +34,7 @@ static struct {
     double steps;
 } ref;
 
-static struct num *numbers(int64_t n)
+static struct num *make_numbers(int64_t n)
 {
     struct num *p = calloc((size_t)n + 1, sizeof *p);
     if (!p) {
@@ -142,12 +142,12 @@ static void delta(const tensor *t, struct num *s, struct num *y, int64_t n,
 }
 
 /* Node t's reference; the state is source number k. */
-static void reference(const tensor *t, int k, ref_fn *fn)
+static void compare_reference(const tensor *t, int k, ref_fn *fn)
 {
     const tensor *v = t->src[2];
     const int64_t n = v->ne[0], heads = v->ne[1], tok = v->ne[2];
-    ref.y = numbers(gguf_tensor_n_elements(v));
-    ref.s = numbers(n * n * heads * v->ne[3]);
+    ref.y = make_numbers(gguf_tensor_n_elements(v));
+    ref.s = make_numbers(n * n * heads * v->ne[3]);
     ref.steps = (double)((tok + 1) * (n + 16));
     for (int64_t seq = 0; seq < v->ne[3]; seq++)
         for (int64_t h = 0; h < heads; h++) {
@@ -264,7 +264,7 @@ static void check_attns(void)
         tensor *state = between(c, l, n->s, n->s, n->heads, n->seqs, -1, 1);
         tensor *y = attns[k].build(c, l, n, state, &after);
         if (y)
-            reference(y->src[0], attns[k].state, attns[k].ref);
+            compare_reference(y->src[0], attns[k].state, attns[k].ref);
         run_case(c, y, f_y, "%s %s, case %d", attns[k].name, layout_names[l],
                  v / N_LAYOUTS % N_CASES);
         run_case(c, after, f_state, "%s %s, case %d: the state", attns[k].name,
@@ -363,8 +363,8 @@ static void scan_reference(const tensor *t)
 {
     const tensor *state = t->src[0], *x = t->src[1], *b = t->src[4];
     const int64_t n = state->ne[0], dim = x->ne[0], heads = x->ne[1];
-    ref.y = numbers(gguf_tensor_n_elements(x));
-    ref.s = numbers(n * dim * heads * x->ne[3]);
+    ref.y = make_numbers(gguf_tensor_n_elements(x));
+    ref.s = make_numbers(n * dim * heads * x->ne[3]);
     ref.steps = (double)(6 * x->ne[2] + n + 16);
     for (int64_t seq = 0; seq < x->ne[3]; seq++)
         for (int64_t h = 0; h < heads; h++)

@@ -84,7 +84,7 @@ ctx_t *new_ctx(void)
     return c;
 }
 
-static void *must(size_t size)
+static void *must_alloc(size_t size)
 {
     void *p = malloc(size + 1);
     if (!p)
@@ -104,7 +104,7 @@ void fill(tensor *t)
             ((int32_t *)t->data)[k] = (int32_t)rnd_below(1000);
         return;
     }
-    float *row = must(sizeof *row * (size_t)ne0);
+    float *row = must_alloc(sizeof *row * (size_t)ne0);
     for (int64_t r = 0; ne0 && r < n / ne0; r++) {
         for (int64_t k = 0; k < ne0; k++)
             row[k] = 3 * rnd_f32();
@@ -215,7 +215,7 @@ double slope_of(double max_bias, int64_t head, int64_t n_head)
 /* --- running -------------------------------------------------------------- */
 
 /* Largest error over tolerance, 0 if none is above it. */
-static double compare(const tensor *t, formula *f)
+static double compare_formula(const tensor *t, formula *f)
 {
     double worst = 0, tol = 0;
     for (int64_t i3 = 0; i3 < t->ne[3]; i3++)
@@ -263,7 +263,7 @@ static bool same_in_place(tensor *t, int i, const struct memory *m,
                           struct gguf_graph *g)
 {
     tensor *s = t->src[i];
-    void *data = t->data, *kept = must(m->size);
+    void *data = t->data, *kept = must_alloc(m->size);
     memcpy(kept, s->data, m->size);
     t->data = s->data;
     bool same = gguf_backend_compute(ops_backends[2], g, NULL) == GGUF_OK &&
@@ -307,13 +307,13 @@ bool ops_case(ctx_t *c, tensor *t, formula *f, const char *name, ...)
     note_case(t);
     struct memory m = { .data = root->data,
                         .size = (size_t)gguf_tensor_size(root) };
-    m.before = must(m.size);
-    m.first = must(m.size);
+    m.before = must_alloc(m.size);
+    m.first = must_alloc(m.size);
     bool same = true, good = false;
     if (run_teams(&m, g, &same, &err) != GGUF_OK) {
         printf("# %s: %s\n", ops_text, err.message);
     } else {
-        double worst = compare(t, f);
+        double worst = compare_formula(t, f);
         good = !(worst > 0) && same && all_in_place(t, &m, g);
         if (!good)
             printf("# %s: %g of the tolerance, %s bits\n", ops_text, worst,

@@ -59,7 +59,7 @@ static long next_code(FILE *f, const struct book *b)
     return (long)code;
 }
 
-static uint64_t digest(const uint16_t *code, unsigned n)
+static uint64_t digest_codes(const uint16_t *code, unsigned n)
 {
     static uint8_t b[2 * 2048];
     for (unsigned i = 0; i < n; i++)
@@ -87,11 +87,11 @@ static bool read_list(const struct book *b, uint16_t *code)
     return n == b->n;
 }
 
-static void compare(const struct book *b)
+static void compare_book(const struct book *b)
 {
     static uint16_t code[2048];
     const bool here = shared_path("golden/codebooks/iq1.txt") != NULL;
-    ok(digest(b->code, b->n) == b->digest, "%s", b->symbol);
+    ok(digest_codes(b->code, b->n) == b->digest, "%s", b->symbol);
     if (here)
         ok(read_list(b, code) && !memcmp(code, b->code, 2 * (size_t)b->n),
            "%s, entry by entry", b->symbol);
@@ -104,7 +104,7 @@ static int print_digests(void)
         if (!read_list(&books[k], code))
             return 1;
         printf("%s UINT64_C(0x%016llx)\n", books[k].symbol,
-               (unsigned long long)digest(code, books[k].n));
+               (unsigned long long)digest_codes(code, books[k].n));
     }
     return 0;
 }
@@ -140,6 +140,6 @@ int main(int argc, char **argv)
     if (argc > 1)
         return print_tables(argv[1]);
     for (size_t k = 0; k < GG_LEN(books); k++)
-        compare(&books[k]);
+        compare_book(&books[k]);
     return done_testing();
 }

@@ -74,7 +74,7 @@ static const char *numbers_of(const char *type)
 }
 
 /* Reverse in p what the text says, for a header or a block. */
-static void apply(const char *text, int header, uint8_t *p)
+static void apply_text(const char *text, int header, uint8_t *p)
 {
     unsigned off, width, n;
     for (const char *s = text; *s; s += strcspn(s, " "), s += *s == ' ') {
@@ -104,9 +104,9 @@ static void check_type(int type)
         was[i] = is[i] = by_hand[i] = (uint8_t)rnd64();
     for (size_t r = 0; numbers && r < ROWS; r++) {
         uint8_t *p = by_hand + r * row;
-        apply(numbers, 1, p);
+        apply_text(numbers, 1, p);
         for (size_t b = 0; b < BLOCKS; b++)
-            apply(numbers, 0, p + t->row_header + b * t->block_size);
+            apply_text(numbers, 0, p + t->row_header + b * t->block_size);
     }
     gg_order_swap(type, row, 0, is, size);
     int good = numbers && gg_order_known(type) && !memcmp(is, by_hand, size);

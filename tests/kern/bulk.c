@@ -151,12 +151,12 @@ void bulk_name_nan(float *x, size_t n)
 }
 
 /* Is a type encoded with these importances: 0 is none? */
-static bool wanted(const struct gguf_dtype_info *t, unsigned flags, int w)
+static bool is_wanted(const struct gguf_dtype_info *t, unsigned flags, int w)
 {
     return w ? t->block_len > 1 : !(flags & GG_CODEC_NEEDS_WEIGHT);
 }
 
-static uint64_t fold(uint64_t h[N_DIST][N_WEIGHT])
+static uint64_t fold_digests(uint64_t h[N_DIST][N_WEIGHT])
 {
     uint8_t b[N_DIST * N_WEIGHT * 8];
     size_t n = 0;
@@ -167,7 +167,7 @@ static uint64_t fold(uint64_t h[N_DIST][N_WEIGHT])
     return test_hash(b, 8 * n);
 }
 
-static const struct carried *find(int type)
+static const struct carried *find_type(int type)
 {
     for (size_t i = 0; i < GG_LEN(carried); i++)
         if (!strcmp(carried[i].type, gg_dtype_by_index(type)->name))
@@ -177,7 +177,7 @@ static const struct carried *find(int type)
 
 bool bulk_has(int type)
 {
-    return find(type) != NULL;
+    return find_type(type) != NULL;
 }
 
 static void run_one(const struct gg_codec_kern *k, int d, int w,
@@ -202,14 +202,14 @@ static void run_one(const struct gg_codec_kern *k, int d, int w,
 bool bulk_run(int type, const struct gg_codec_kern *k, char wrong[128])
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(type);
-    const struct carried *c = find(type);
+    const struct carried *c = find_type(type);
     const struct hashes *g = &golden[type];
     struct hashes h;
     memset(&h, 0, sizeof h);
     *wrong = 0;
     for (int d = 0; d < N_DIST; d++)
         for (int w = 0; w < N_WEIGHT; w++) {
-            if (!wanted(t, k->flags, w))
+            if (!is_wanted(t, k->flags, w))
                 continue;
             run_one(k, d, w, t, &h);
             if (has_golden && (h.bytes[d][w] != g->bytes[d][w] ||
@@ -217,10 +217,11 @@ bool bulk_run(int type, const struct gg_codec_kern *k, char wrong[128])
                 snprintf(wrong, 128, "; differs: %d with importances %d", d,
                          w);
         }
-    if (fold(h.bytes) != c->bytes || fold(h.floats) != c->floats)
+    if (fold_digests(h.bytes) != c->bytes ||
+        fold_digests(h.floats) != c->floats)
         snprintf(wrong + strlen(wrong), 128 - strlen(wrong),
                  "; another digest of %s",
-                 fold(h.bytes) != c->bytes ? "bytes" : "floats");
+                 fold_digests(h.bytes) != c->bytes ? "bytes" : "floats");
     return !*wrong;
 }
 
@@ -270,10 +271,11 @@ bool bulk_table_agrees(void)
 {
     bool agrees = true;
     for (int i = 0; i < GG_N_DTYPES; i++) {
-        const struct carried *c = find(i);
+        const struct carried *c = find_type(i);
         const bool there = golden[i].bytes[0][1] || golden[i].bytes[0][0];
-        const bool same = c ? there && fold(golden[i].bytes) == c->bytes &&
-                                  fold(golden[i].floats) == c->floats
+        const bool same = c ? there &&
+                                  fold_digests(golden[i].bytes) == c->bytes &&
+                                  fold_digests(golden[i].floats) == c->floats
                             : !there;
         if (!same)
             printf("# %s\n", gg_dtype_by_index(i)->name);
@@ -288,7 +290,7 @@ int bulk_print(void)
         if (golden[i].bytes[0][1] || golden[i].bytes[0][0])
             printf("    { \"%s\", UINT64_C(0x%016" PRIx64 "),\n"
                    "      UINT64_C(0x%016" PRIx64 ") },\n",
-                   gg_dtype_by_index(i)->name, fold(golden[i].bytes),
-                   fold(golden[i].floats));
+                   gg_dtype_by_index(i)->name, fold_digests(golden[i].bytes),
+                   fold_digests(golden[i].floats));
     return 0;
 }

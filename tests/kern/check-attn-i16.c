@@ -32,7 +32,7 @@ static size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-static int16_t *ints(size_t n)
+static int16_t *make_ints(size_t n)
 {
     int16_t *p = acts_must(aligned_alloc(64, round_up(n * 2, 64) + 64));
     memset(p, 0x5a, round_up(n * 2, 64) + 64);
@@ -88,7 +88,7 @@ static bool same_floats(const float *a, const float *b, size_t n)
 }
 
 /* Neither an integer nor a row is longer than the proof has it. */
-static bool fits(const int16_t *i, size_t n)
+static bool ints_fit(const int16_t *i, size_t n)
 {
     double squares = 0;
     bool good = true;
@@ -103,7 +103,7 @@ static void check_round(const char *level, const struct gg_kern_attn_i16 *k,
                         const struct gg_kern_attn_i16 *ref)
 {
     static float x[ROWS * X_STRIDE];
-    int16_t *a = ints(ROWS * I_STRIDE), *b = ints(ROWS * I_STRIDE);
+    int16_t *a = make_ints(ROWS * I_STRIDE), *b = make_ints(ROWS * I_STRIDE);
     bool same = true, good = true;
     for (int kind = 0; kind < N_ACTS; kind++)
         for (size_t l = 0; l < GG_LEN(lengths); l++) {
@@ -123,7 +123,7 @@ static void check_round(const char *level, const struct gg_kern_attn_i16 *k,
                 good =
                     good &&
                     are_rounded(x + r * X_STRIDE, n, b + r * I_STRIDE, t[r]) &&
-                    fits(b + r * I_STRIDE, n);
+                    ints_fit(b + r * I_STRIDE, n);
         }
     ok(same, "%s: rows are rounded as the reference does", level);
     ok(good, "%s: which is to nearest, and not too long", level);
@@ -134,7 +134,7 @@ static void check_round(const char *level, const struct gg_kern_attn_i16 *k,
 /* ---- panels ---- */
 
 /* Step p of row r of a panel of mr rows. */
-static int16_t at(const int16_t *panel, size_t mr, size_t r, size_t p)
+static int16_t step_at(const int16_t *panel, size_t mr, size_t r, size_t p)
 {
     return panel[(p / 2 * mr + r) * 2 + p % 2];
 }
@@ -142,7 +142,7 @@ static int16_t at(const int16_t *panel, size_t mr, size_t r, size_t p)
 static void check_rows(const char *level, const struct gg_kern_attn_i16 *k)
 {
     enum { N = 96 };
-    int16_t *rows = ints(ROWS * (N + 32)), *panel = ints(MAX_MR * N);
+    int16_t *rows = make_ints(ROWS * (N + 32)), *panel = make_ints(MAX_MR * N);
     bool good = true;
     for (size_t i = 0; i < ROWS * (N + 32); i++)
         rows[i] = (int16_t)rnd_below(65536);
@@ -151,7 +151,7 @@ static void check_rows(const char *level, const struct gg_kern_attn_i16 *k)
         k->rows(rows, N + 32, N, panel + 2 * first);
         for (size_t r = 0; r < k->mr; r++)
             for (size_t p = 0; p < N; p++)
-                good = good && at(panel, k->mr, r, p) ==
+                good = good && step_at(panel, k->mr, r, p) ==
                                    (r >= first && r < first + ROWS
                                         ? rows[(r - first) * (N + 32) + p]
                                         : untouched);
@@ -168,7 +168,8 @@ static bool same_values(const struct gg_kern_attn_i16 *k,
 {
     enum { PANEL = MAX_MR * STEPS };
     const size_t steps = round_up(n, 2);
-    int16_t *a = ints(dv / k->mr * PANEL), *b = ints(dv / ref->mr * PANEL);
+    int16_t *a = make_ints(dv / k->mr * PANEL),
+            *b = make_ints(dv / ref->mr * PANEL);
     float s[STEPS], t[STEPS];
     bool good = true;
     k->values(x, X_STRIDE, n, dv, a, PANEL, s);
@@ -177,9 +178,10 @@ static bool same_values(const struct gg_kern_attn_i16 *k,
     for (size_t p = 0; p < steps; p++) {
         int16_t row[MAX_N + 1];
         for (size_t i = 0; i < dv; i++) {
-            row[i] = at(b + i / ref->mr * PANEL, ref->mr, i % ref->mr, p);
+            row[i] = step_at(b + i / ref->mr * PANEL, ref->mr, i % ref->mr, p);
             good = good && abs(row[i]) <= GG_ATTN_I16_VALUE &&
-                   row[i] == at(a + i / k->mr * PANEL, k->mr, i % k->mr, p) &&
+                   row[i] ==
+                       step_at(a + i / k->mr * PANEL, k->mr, i % k->mr, p) &&
                    (p < n || row[i] == 0);
         }
         row[dv] = untouched;
@@ -212,7 +214,7 @@ static void check_values(const char *level, const struct gg_kern_attn_i16 *k,
 
 enum weights { SOME, ONE, ALL, FALLING, NONE, NO_NUMBER, N_WEIGHTS };
 
-static float weight(enum weights kind, size_t i)
+static float make_weight(enum weights kind, size_t i)
 {
     switch (kind) {
     case ONE: return i == 5;
@@ -229,14 +231,15 @@ static void check_weights(const char *level, const struct gg_kern_attn_i16 *k,
 {
     static float x[MAX_NR * X_STRIDE];
     enum { SIZE = MAX_NR * STRIDE };
-    int16_t *a = ints(SIZE), *b = ints(SIZE);
+    int16_t *a = make_ints(SIZE), *b = make_ints(SIZE);
     bool same = true, good = true;
     for (int kind = 0; kind < N_WEIGHTS; kind++)
         for (size_t n = 1; n <= STEPS; n += 1 + rnd_below(8) * (n < 120)) {
             const size_t cols = 1 + rnd_below(k->nr);
             float s[MAX_NR], t[MAX_NR];
             for (size_t i = 0; i < GG_LEN(x); i++)
-                x[i] = weight((enum weights)kind, i % X_STRIDE) * 0x1p-13f;
+                x[i] =
+                    make_weight((enum weights)kind, i % X_STRIDE) * 0x1p-13f;
             memset(a, 0x5a, SIZE * sizeof *a);
             memset(b, 0x5a, SIZE * sizeof *b);
             k->weights(x, X_STRIDE, cols, n, a, s);
@@ -273,7 +276,7 @@ static float element(const struct tile_case *t, size_t r, size_t c, bool *fit)
 {
     int64_t sum = 0;
     for (size_t p = 0; p < 2 * t->n_pairs; p++)
-        sum += at(t->w, t->k->mr, r, p) *
+        sum += step_at(t->w, t->k->mr, r, p) *
                t->x[p / STEPS * t->k->nr * STRIDE + c * STRIDE + p % STEPS];
     *fit = *fit && sum <= INT32_MAX && sum >= INT32_MIN;
     const float s = (float)(int32_t)sum;
@@ -327,8 +330,8 @@ static void check_tile(const char *level, const struct gg_kern_attn_i16 *k)
 {
     struct tile_case t = { .k = k };
     bool good = true;
-    t.w = ints(MAX_MR * MAX_N);
-    t.x = ints(MAX_NR * MAX_N / STEPS * STRIDE);
+    t.w = make_ints(MAX_MR * MAX_N);
+    t.x = make_ints(MAX_NR * MAX_N / STEPS * STRIDE);
     for (int kind = 0; kind < ACTS_NOT_FINITE; kind++)
         for (size_t l = 0; l < GG_LEN(lengths); l++) {
             fill_alike(&t, (enum acts)kind, lengths[l]);
@@ -356,11 +359,11 @@ static void check_most(const char *level, const struct gg_kern_attn_i16 *k)
     struct tile_case t = { .k = k, .n_pairs = STEPS / 2, .add = true };
     static float x[MAX_NR * STEPS];
     bool good = true;
-    t.w = ints(MAX_MR * STEPS);
-    t.x = ints(MAX_NR * STRIDE);
+    t.w = make_ints(MAX_MR * STEPS);
+    t.x = make_ints(MAX_NR * STRIDE);
     for (int kind = 0; kind < NO_NUMBER; kind++) {
         for (size_t i = 0; i < GG_LEN(x); i++)
-            x[i] = weight((enum weights)kind, i % STEPS);
+            x[i] = make_weight((enum weights)kind, i % STEPS);
         k->weights(x, STEPS, k->nr, STEPS, t.x, t.col);
         for (size_t i = 0; i < k->mr * STEPS; i++)
             t.w[i] =

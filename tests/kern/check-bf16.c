@@ -51,10 +51,11 @@ static size_t of_x(const struct gg_kern_gemm *g, size_t p, size_t r)
 }
 
 /* Rows first and up as the reference rounds each by itself; nothing else. */
-static bool packs(const struct gg_kern_gemm *g, gg_kern_gemm_pack_fn *pack,
-                  const struct gg_kern_gemm *ref,
-                  gg_kern_gemm_pack_fn *ref_pack, place_fn *place,
-                  size_t width, size_t k)
+static bool packs_rows(const struct gg_kern_gemm *g,
+                       gg_kern_gemm_pack_fn *pack,
+                       const struct gg_kern_gemm *ref,
+                       gg_kern_gemm_pack_fn *ref_pack, place_fn *place,
+                       size_t width, size_t k)
 {
     static float src[MAX_ROWS * STRIDE];
     static uint16_t panel[(MAX_K + 2) * MAX_ROWS], one[(MAX_K + 2) * MAX_ROWS];
@@ -87,8 +88,8 @@ static void check_packers(const char *level, const struct gg_kern_gemm *g,
     bool w = true, x = true;
     for (size_t i = 0; i < 20 * GG_LEN(lengths); i++) {
         const size_t k = lengths[i % GG_LEN(lengths)];
-        w = w && packs(g, g->pack_w, ref, ref->pack_w, of_w, g->mr, k);
-        x = x && packs(g, g->pack_x, ref, ref->pack_x, of_x, g->nr, k);
+        w = w && packs_rows(g, g->pack_w, ref, ref->pack_w, of_w, g->mr, k);
+        x = x && packs_rows(g, g->pack_x, ref, ref->pack_x, of_x, g->nr, k);
     }
     ok(w && x, "%s: rows and columns are rounded as the reference does",
        level);

@@ -19,7 +19,7 @@ struct field {
     int off, width, group;
 };
 
-static unsigned get(const struct field *f, const uint8_t *block, int i)
+static unsigned get_field(const struct field *f, const uint8_t *block, int i)
 {
     if (!f->width)
         return 0;
@@ -92,7 +92,7 @@ static double level(int bits, int q)
 
 /* The 128 bytes of IQ4_KSS as those of IQ4_KS: words of 16 bits, each a bit of
  * the scale and 15 bits of a Gray code. */
-static void unfold(uint8_t to[136], const uint8_t *from)
+static void unfold_block(uint8_t to[136], const uint8_t *from)
 {
     memset(to, 0, 136);
     for (int w = 0; w < 64; w++)
@@ -113,31 +113,31 @@ static double element(const struct spec *s, double d, const uint8_t *block,
 {
     uint8_t plain[136];
     if (s->id == 146) {
-        unfold(plain, block);
+        unfold_block(plain, block);
         block = plain;
     }
     int sub = e / s->sub;
     int bits = s->q.width + s->q_high.width, sc, shifted;
     /* Q6_0's upper pairs: the two middle quarters change places */
     int high = s->id == 133 && e / 8 % 3 ? e + (e < 16 ? 8 : -8) : e;
-    int q = (int)(get(&s->q, block, e) | get(&s->q_high, block, high)
-                                             << s->q.width);
+    int q = (int)(get_field(&s->q, block, e) |
+                  get_field(&s->q_high, block, high) << s->q.width);
     if (s->bias < 0) {
         *bound = 0x1p-23 * fabs(d * (q - 32));
         return d * (q - 32);
     }
-    sc = (int)get(&s->sc, block, sub);
-    shifted = (int)get(&s->shifted, block, sub);
+    sc = (int)get_field(&s->sc, block, sub);
+    shifted = (int)get_field(&s->shifted, block, sub);
     if (s->id == 138) {
         sc = 2 * sc + 1;
-        sc = get(&s->sc_high, block, sub) ? -sc : sc;
+        sc = get_field(&s->sc_high, block, sub) ? -sc : sc;
     } else if (s->id == 141) {
         sc = sc > 127 ? sc - 256 : sc;
     } else if (s->bias == 127) {
         shifted = sc & 1;
         sc = sc - shifted - 127;
     } else {
-        sc |= (int)get(&s->sc_high, block, sub) << s->sc.width;
+        sc |= (int)get_field(&s->sc_high, block, sub) << s->sc.width;
         sc -= s->bias;
     }
     double l = level(bits, q) + (shifted ? s->shift : 0);
@@ -160,8 +160,9 @@ static double row_scale(const uint8_t *p, size_t size)
 }
 
 /* A row decoded and held against the formula. */
-static unsigned wrong(const struct gguf_dtype_info *t,
-                      gg_kern_decode_fn *decode, const uint8_t *row, size_t n)
+static unsigned count_wrong(const struct gguf_dtype_info *t,
+                            gg_kern_decode_fn *decode, const uint8_t *row,
+                            size_t n)
 {
     const struct spec *s = spec_of(t->id);
     unsigned bad = 0;
@@ -196,7 +197,7 @@ static void random_rows(const struct gguf_dtype_info *t, const char *level,
             row[t->row_header - 1] &= 0xbf;
         for (int k = 0; !t->row_header && k < 3; k++)
             row[k * (int)t->block_size + 1] &= 0xbf;
-        bad += wrong(t, decode, row, n);
+        bad += count_wrong(t, decode, row, n);
     }
     free(row);
     ok(!bad, "%s %s: random rows follow the formula", level, t->name);
@@ -262,7 +263,7 @@ static unsigned known_rows(const char *text, const struct test_level *level,
             decode(row, y, n);
             ok(same_floats(y, n, hash, text), "%s %s: row %u of ik_llama.cpp",
                level->name, name, n_rows);
-            ok(!wrong(t, decode, row, n), "%s %s: and its formula",
+            ok(!count_wrong(t, decode, row, n), "%s %s: and its formula",
                level->name, name);
             text += strcspn(text, "\n") + 1;
             n_rows++;

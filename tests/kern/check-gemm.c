@@ -18,7 +18,7 @@
 
 static const float guard = -12345.675f;
 
-static void *must(void *p)
+static void *must_alloc(void *p)
 {
     if (!p) {
         printf("Bail out! out of memory\n");
@@ -27,13 +27,13 @@ static void *must(void *p)
     return p;
 }
 
-static float *floats(size_t n)
+static float *make_floats(size_t n)
 {
-    return must(malloc((n + 1) * sizeof(float)));
+    return must_alloc(malloc((n + 1) * sizeof(float)));
 }
 
 /* Small integers, whose products' sums are exact, or anything. */
-static void fill(float *x, size_t n, bool exact)
+static void fill_floats(float *x, size_t n, bool exact)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = exact ? (float)rnd_below(15) - 7 : rnd_f32();
@@ -49,7 +49,7 @@ static bool pack_good(const struct gg_kern_gemm *g, gg_kern_gemm_pack_fn *pack,
     enum { MAX_K = 53, STRIDE = 61, PAD = 8 };
     static float src[STRIDE * STRIDE], dst[32 * MAX_K + 2 * PAD];
     bool good = true;
-    fill(src, STRIDE * STRIDE, false);
+    fill_floats(src, STRIDE * STRIDE, false);
     for (size_t first = 0; first < width; first++)
         for (size_t n = 0; n <= width - first; n++)
             for (size_t k = 0; k <= MAX_K; k += 1 + k / 4) {
@@ -87,8 +87,8 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g)
         for (unsigned cols = 1; cols <= g->nr; cols++)
             for (size_t k = 0; k <= K; k += k < 4 ? 1 : 67) {
                 const int add = (int)(rnd64() >> 63);
-                fill(w, k * g->mr, exact);
-                fill(x, k * g->nr, exact);
+                fill_floats(w, k * g->mr, exact);
+                fill_floats(x, k * g->nr, exact);
                 for (size_t i = 0; i < MAX_NR * STRIDE; i++)
                     y[i] = guard;
                 for (size_t j = 0; j < cols; j++)
@@ -132,10 +132,11 @@ static bool rows_good(const struct gg_kern *kern, const struct gg_kern *ref,
     const size_t skew = 3, len = first + k,
                  stride = len / dt->block_len * dt->block_size + skew;
     const size_t n_panels = (n + g->mr - 1) / g->mr;
-    unsigned char *w = must(malloc(n * stride));
-    float *panels = must(aligned_alloc(64, (n_panels * g->mr * k + 16) * 4));
-    void *buf = must(aligned_alloc(64, (g->buf_size + 63) / 64 * 64));
-    float *row = floats(len);
+    unsigned char *w = must_alloc(malloc(n * stride));
+    float *panels =
+        must_alloc(aligned_alloc(64, (n_panels * g->mr * k + 16) * 4));
+    void *buf = must_alloc(aligned_alloc(64, (g->buf_size + 63) / 64 * 64));
+    float *row = make_floats(len);
     bool good = true;
     for (size_t i = 0; i < n * stride; i++)
         w[i] = (unsigned char)rnd_below(256);
@@ -187,7 +188,7 @@ struct product {
     void *work;
 };
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void run_product(void *user, unsigned ith, unsigned nth)
 {
     struct product *p = user;
     gg_cpu_gemm_run(&p->args, ith, nth, p->work, &p->barrier);
@@ -212,13 +213,13 @@ static bool product_init(struct product *p, const struct gg_kern *kern,
         .n = (int64_t)n,
         .k = (int64_t)k,
     };
-    p->w = must(malloc(m * p->args.w_stride + 1));
-    p->decoded = floats(m * k);
-    p->x = floats(n * (k + 3));
+    p->w = must_alloc(malloc(m * p->args.w_stride + 1));
+    p->decoded = make_floats(m * k);
+    p->x = make_floats(n * (k + 3));
     p->y_floats = n * (m + 5);
-    p->y = floats(p->y_floats);
-    fill(p->decoded, m * k, exact);
-    fill(p->x, n * (k + 3), exact);
+    p->y = make_floats(p->y_floats);
+    fill_floats(p->decoded, m * k, exact);
+    fill_floats(p->x, n * (k + 3), exact);
     for (size_t i = 0; i < m; i++) {
         unsigned char *w = p->w + 1 + i * p->args.w_stride;
         if (codec->encode && !(codec->flags & GG_CODEC_NEEDS_WEIGHT))
@@ -250,14 +251,14 @@ static void product_run(struct product *p, struct gguf_pool *pool)
     for (size_t i = 0; i < p->y_floats; i++)
         p->y[i] = guard;
     const size_t size = gg_cpu_gemm_work_size(&p->args, nth);
-    unsigned char *work = must(malloc(size + 2));
+    unsigned char *work = must_alloc(malloc(size + 2));
     p->work = work + 1;
     memset(work, 0x77, size + 2);
     if (gg_barrier_init(&p->barrier, nth, 0, NULL)) {
         printf("Bail out! no barrier\n");
         exit(1);
     }
-    gguf_pool_run(pool, run, p);
+    gguf_pool_run(pool, run_product, p);
     gg_barrier_fini(&p->barrier);
     if (work[0] != 0x77 || work[size + 1] != 0x77) {
         printf("Bail out! wrote outside of work\n");
@@ -325,7 +326,7 @@ static void check_products(const char *level, const struct gg_kern *kern,
                     bound = product_good(&p, false) && bound;
                 n++;
                 n_exact += exact;
-                float *first = floats(p.y_floats);
+                float *first = make_floats(p.y_floats);
                 memcpy(first, p.y, p.y_floats * sizeof *first);
                 for (unsigned t = 1; t < 4; t++) {
                     product_run(&p, pool[t]);

@@ -189,7 +189,7 @@ static void run_manifest(const char *manifest, const struct gg_kern *k,
     free(text);
 }
 
-static void report(const char *level, const struct tally *tally)
+static void report_tally(const char *level, const struct tally *tally)
 {
     for (int i = 0; i < GG_N_DTYPES; i++) {
         const struct tally *t = &tally[i];
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
         }
         if (here)
             run_manifest(manifest, &k, tally);
-        report(level[i].name, tally);
+        report_tally(level[i].name, tally);
     }
     free(manifest);
     free(bulk);

@@ -27,7 +27,7 @@ static uint64_t hash_of(const struct gg_xxh64 *s)
 }
 
 /* Some of the bytes that are left, fewer than most. */
-static size_t some(size_t left, uint64_t most)
+static size_t some_bytes(size_t left, uint64_t most)
 {
     const size_t k = (size_t)rnd_below(most);
     return GG_MIN(k, left);
@@ -45,7 +45,7 @@ static void check_xxh64(void)
         wrong += hash_of(&s) != XXH64(p, n, 0);
         gg_xxh64_init(&s);
         for (size_t at = 0, k; at < n; at += k) {
-            k = some(n - at, 80);
+            k = some_bytes(n - at, 80);
             gg_xxh64_add(&s, p + at, k);
         }
         wrong += hash_of(&s) != XXH64(p, n, 0);
@@ -65,7 +65,7 @@ static void check_two(gg_xxh64_two_fn *two, const char *level)
         gg_xxh64_init(&b);
         gg_xxh64_add(&a, text, first);
         while (at < MAX_N) {
-            const size_t k = some(MAX_N - at, round % 2 ? 90 : 4000);
+            const size_t k = some_bytes(MAX_N - at, round % 2 ? 90 : 4000);
             gg_xxh64_add_two(&a, &b, text + at, k, two);
             at += k;
         }
@@ -85,7 +85,7 @@ static void check_xxh3(const struct gg_hash_xxh3 *x, const char *level)
         unsigned char got[16];
         XXH128_canonicalFromHash(&want, XXH3_128bits(text, n));
         for (size_t at = 0, k; s && at < n; at += k) {
-            k = some(n - at, 1500);
+            k = some_bytes(n - at, 1500);
             x->add(s, text + at, k);
         }
         if (s)

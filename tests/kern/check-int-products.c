@@ -24,13 +24,13 @@ struct product {
     void *work;
 };
 
-static void run(void *user, unsigned ith, unsigned nth)
+static void run_product(void *user, unsigned ith, unsigned nth)
 {
     struct product *p = user;
     gg_cpu_gemm_run(&p->args, ith, nth, p->work, &p->barrier);
 }
 
-static void multiply(struct product *p, struct gguf_pool *pool)
+static void multiply_all(struct product *p, struct gguf_pool *pool)
 {
     const unsigned nth = gguf_pool_n_threads(pool);
     p->work = acts_must(malloc(gg_cpu_gemm_work_size(&p->args, nth) + 1));
@@ -38,7 +38,7 @@ static void multiply(struct product *p, struct gguf_pool *pool)
         printf("Bail out! no barrier\n");
         exit(1);
     }
-    gguf_pool_run(pool, run, p);
+    gguf_pool_run(pool, run_product, p);
     gg_barrier_fini(&p->barrier);
     free(p->work);
 }
@@ -121,14 +121,14 @@ static void check_products(const char *level, const struct gg_kern *kern,
                                        .m = (int64_t)m,
                                        .n = (int64_t)n,
                                        .k = (int64_t)k } };
-        multiply(&p, pool[0]);
+        multiply_all(&p, pool[0]);
         good = good && product_good(&p, decoded, s & 1);
         memcpy(first, y, n * m * sizeof *y);
-        multiply(&p, pool[1]);
+        multiply_all(&p, pool[1]);
         same = same && !memcmp(first, y, n * m * sizeof *y);
         /* as few as are not multiplied exactly */
         p.args.n = GG_MAX(1, (int64_t)kern->gemm[form].narrow);
-        multiply(&p, pool[0]);
+        multiply_all(&p, pool[0]);
         apart = apart && !memcmp(first, y, (size_t)p.args.n * m * sizeof *y);
         free(w);
         free(decoded);
@@ -188,12 +188,12 @@ static void check_few(const char *level, const struct gg_kern *kern, int dtype,
                                        .m = (int64_t)m,
                                        .n = MANY,
                                        .k = (int64_t)k } };
-        multiply(&p, pool[0]);
+        multiply_all(&p, pool[0]);
         p.args.y = y + MANY * m;
         for (size_t n = 1; n <= GG_GEMM_FEW + 1; n++) {
             memset(p.args.y, 0x5a, MANY * m * sizeof *y);
             p.args.n = (int64_t)n;
-            multiply(&p, pool[n % 2]);
+            multiply_all(&p, pool[n % 2]);
             limited = limited && !gg_cpu_gemm_panels(
                                      &p.args, &(size_t){ 0 }) == (n <= most);
             good = good && same_bits(y, p.args.y, n * m) &&
@@ -287,12 +287,12 @@ static void check_extremes(const struct acts_form *f,
                                    .m = M,
                                    .n = MANY,
                                    .k = K } };
-    multiply(&p, pool[0]);
+    multiply_all(&p, pool[0]);
     for (size_t i = 0; i < (size_t)MANY * M; i++)
         good = good && isfinite(y[i]);
     p.args.y = y + MANY * M;
     for (p.args.n = 1; p.args.n <= GG_GEMM_FEW; p.args.n++) {
-        multiply(&p, pool[1]);
+        multiply_all(&p, pool[1]);
         good = good && !memcmp(y, p.args.y, (size_t)p.args.n * M * sizeof *y);
     }
     free(w);

@@ -26,8 +26,8 @@ static void *panel_of(size_t size)
 }
 
 /* Step p of row r of a block of integers. */
-static int at(const struct gg_kern_gemm *g, const void *q, size_t p, size_t r,
-              size_t width)
+static int step_at(const struct gg_kern_gemm *g, const void *q, size_t p,
+                   size_t r, size_t width)
 {
     if (g->ints.width == 1)
         return ((const uint8_t *)q)[(p / 4 * width + r) * 4 + p % 4];
@@ -38,7 +38,7 @@ static int at(const struct gg_kern_gemm *g, const void *q, size_t p, size_t r,
 static int w_at(const struct gg_kern_gemm *g, const struct gg_gemm_int_w *w,
                 size_t p, size_t r)
 {
-    return at(g, w->q, p, r, g->mr) - (int)g->ints.bias;
+    return step_at(g, w->q, p, r, g->mr) - (int)g->ints.bias;
 }
 
 /* A block of activations of either width. */
@@ -63,7 +63,7 @@ static struct x_block x_block(const struct gg_kern_gemm *g, void *panel,
 static int x_at(const struct gg_kern_gemm *g, const struct x_block *x,
                 size_t p, size_t c)
 {
-    const int i = at(g, x->i, p, c, g->nr);
+    const int i = step_at(g, x->i, p, c, g->nr);
     return g->ints.width == 1 ? (int8_t)i : i;
 }
 
@@ -83,8 +83,8 @@ static float s_at(const struct gg_kern_gemm *g, const struct x_block *x,
 /* ---- activations ---- */
 
 /* One packed column: its integers say of x what they should. */
-static bool rounds(const struct gg_kern_gemm *g, void *panel, size_t c,
-                   const float *x, size_t k)
+static bool rounds_column(const struct gg_kern_gemm *g, void *panel, size_t c,
+                          const float *x, size_t k)
 {
     for (size_t b = 0; b * STEPS < k; b++) {
         const struct x_block p = x_block(g, panel, b);
@@ -130,7 +130,7 @@ static bool same_columns(const struct gg_kern_gemm *g,
         const bool in = c >= first && c < first + n;
         if (in) {
             ref->pack_x(ref, b, 0, x + (c - first) * stride, stride, 1, k);
-            good = rounds(g, a, c, x + (c - first) * stride, k);
+            good = rounds_column(g, a, c, x + (c - first) * stride, k);
         }
         for (size_t i = 0; i * STEPS < k; i++) {
             const struct x_block p = x_block(g, a, i);

@@ -48,8 +48,8 @@ static void check_numbers(void)
 
 /* size bytes at p, of a file in that order, are what they were as floats when
  * they are a tensor's. */
-static int same(int type, uint64_t row, bool big_endian, uint8_t *p,
-                size_t size, const float *want, size_t n)
+static int same_floats(int type, uint64_t row, bool big_endian, uint8_t *p,
+                       size_t size, const float *want, size_t n)
 {
     float y[512];
     if (gg_order_differs(type, big_endian))
@@ -74,8 +74,8 @@ static void check_orders(void)
         memcpy(big, little, size);
         gg_order_swap(i, size, 0, big, size);
         file[i].decode(little, want, n);
-        if (!same(i, size, false, little, size, want, n) ||
-            !same(i, size, true, big, size, want, n)) {
+        if (!same_floats(i, size, false, little, size, want, n) ||
+            !same_floats(i, size, true, big, size, want, n)) {
             printf("# %s\n", t->name);
             bad++;
         }

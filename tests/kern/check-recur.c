@@ -34,7 +34,7 @@ struct out {
 static struct out want, got, cut;
 
 /* Small whole numbers, of which every sum is exact, or any below size. */
-static void fill(float *x, size_t n, bool exact, double size)
+static void fill_numbers(float *x, size_t n, bool exact, double size)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = exact ? (float)rnd_below(3) - 1 : rnd_f32() * (float)size;
@@ -44,12 +44,12 @@ static void fill_all(size_t n, bool exact)
 {
     const double size = 1 / sqrt((double)n);
     for (size_t i = 0; i < GG_LEN(in.token); i++)
-        fill(in.token[i], TOK * n, exact, size);
+        fill_numbers(in.token[i], TOK * n, exact, size);
     for (size_t i = 0; i < GG_LEN(in.number); i++)
-        fill(in.number[i], TOK, exact, 1);
-    fill(in.row, GG_LEN(in.row), exact, 1);
-    fill(in.x, TOK * ROWS, exact, 1);
-    fill(in.from, GG_LEN(in.from), exact, 1);
+        fill_numbers(in.number[i], TOK, exact, 1);
+    fill_numbers(in.row, GG_LEN(in.row), exact, 1);
+    fill_numbers(in.x, TOK * ROWS, exact, 1);
+    fill_numbers(in.from, GG_LEN(in.from), exact, 1);
     for (size_t i = 0; i < TOK * ROWS; i++)
         in.step[i] = exact ? 0 : fabsf(rnd_f32());
     for (size_t i = 0; i < ROWS * n; i++)
@@ -61,8 +61,9 @@ static void fill_all(size_t n, bool exact)
 typedef void run_fn(const struct gg_vec_kern *k, size_t n, size_t first,
                     size_t rows, size_t tok, size_t n_tok, struct out *to);
 
-static void scan(const struct gg_vec_kern *k, bool own, size_t n, size_t first,
-                 size_t rows, size_t tok, size_t n_tok, struct out *to)
+static void scan_rows(const struct gg_vec_kern *k, bool own, size_t n,
+                      size_t first, size_t rows, size_t tok, size_t n_tok,
+                      struct out *to)
 {
     const struct gg_vec_scan p = {
         .n = n,
@@ -89,13 +90,13 @@ static void scan(const struct gg_vec_kern *k, bool own, size_t n, size_t first,
 static void scan_one(const struct gg_vec_kern *k, size_t n, size_t first,
                      size_t rows, size_t tok, size_t n_tok, struct out *to)
 {
-    scan(k, false, n, first, rows, tok, n_tok, to);
+    scan_rows(k, false, n, first, rows, tok, n_tok, to);
 }
 
 static void scan_own(const struct gg_vec_kern *k, size_t n, size_t first,
                      size_t rows, size_t tok, size_t n_tok, struct out *to)
 {
-    scan(k, true, n, first, rows, tok, n_tok, to);
+    scan_rows(k, true, n, first, rows, tok, n_tok, to);
 }
 
 static void wkv7(const struct gg_vec_kern *k, size_t n, size_t first,
@@ -292,8 +293,8 @@ static bool equal(const struct out *a, const struct out *b, size_t n,
     return same;
 }
 
-static void check(const struct gg_vec_kern *k, const char *name, run_fn *run,
-                  ref_fn *ref, bool whole)
+static void check_function(const struct gg_vec_kern *k, const char *name,
+                           run_fn *run, ref_fn *ref, bool whole)
 {
     struct gg_kern c; /* the reference */
     bool exact = true, same = true, guarded = true;
@@ -326,11 +327,13 @@ static void check(const struct gg_vec_kern *k, const char *name, run_fn *run,
 static void check_level(const struct gg_kern *k, const char *level)
 {
     level_name = level;
-    check(&k->vec, "scan", scan_one, ref_scan_one, false);
-    check(&k->vec, "scan with decays of each", scan_own, ref_scan_own, false);
-    check(&k->vec, "wkv7", wkv7, ref_wkv7, false);
-    check(&k->vec, "wkv6", wkv6_own, ref_wkv6_own, true);
-    check(&k->vec, "wkv6 after the decay", wkv6_late, ref_wkv6_late, true);
+    check_function(&k->vec, "scan", scan_one, ref_scan_one, false);
+    check_function(&k->vec, "scan with decays of each", scan_own, ref_scan_own,
+                   false);
+    check_function(&k->vec, "wkv7", wkv7, ref_wkv7, false);
+    check_function(&k->vec, "wkv6", wkv6_own, ref_wkv6_own, true);
+    check_function(&k->vec, "wkv6 after the decay", wkv6_late, ref_wkv6_late,
+                   true);
 }
 
 int main(int argc, char **argv)

@@ -22,7 +22,7 @@ static const float special[] = { 0.0f,    -0.0f,   INFINITY, -INFINITY,
                                  -1e-30f, 1,       -1,       3e30f };
 
 /* Rows of one kind: usual, with specials, constant, all specials, large. */
-static void fill(float *v, size_t n, int kind)
+static void fill_row(float *v, size_t n, int kind)
 {
     for (size_t i = 0; i < n; i++) {
         v[i] = rnd_f32() * (kind == 4 ? 1e30f : 2);
@@ -146,7 +146,7 @@ static bool all_squares_right(const struct gg_stat_kern *k)
     for (int kind = 0; kind < N_KINDS; kind++)
         for (size_t n = 0; n <= 61; n += 1 + n / 7)
             for (size_t n_rows = 0; n_rows <= 27; n_rows++) {
-                fill(x, MAX_N, kind);
+                fill_row(x, MAX_N, kind);
                 good &= squares_right(k, n_rows, n);
             }
     return good;
@@ -194,8 +194,8 @@ int main(int argc, char **argv)
         for (int kind = 0; kind < 4 * N_KINDS; kind++) {
             size_t n = lengths[l];
             double mean = (double)rnd_f32();
-            fill(x, n, kind % N_KINDS);
-            fill(y, n, (kind / 4) % N_KINDS);
+            fill_row(x, n, kind % N_KINDS);
+            fill_row(y, n, (kind / 4) % N_KINDS);
             for (size_t i = 0; i < n; i += 3)
                 y[i] = x[i];
             good[0] &= sums_right(n);

@@ -31,7 +31,7 @@ static float *const ref = store[4] + GUARD + SKEW;
 
 static const float guard = -12345.675f;
 
-static void arm(void)
+static void arm_guards(void)
 {
     for (size_t i = 0; i < sizeof store[3] / sizeof(float); i++)
         store[3][i] = guard;
@@ -53,7 +53,7 @@ static const float special[] = {
 };
 
 /* Values of a size, every tenth a special one if wanted. */
-static void fill(float *x, size_t n, float size, bool specials)
+static void fill_values(float *x, size_t n, float size, bool specials)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = specials && rnd_below(10) == 0
@@ -100,9 +100,9 @@ static void check_binary(const char *name, gg_vec_binary_fn *f,
     bool good = true;
     for (size_t l = 0; l < N_LENGTHS; l++) {
         const size_t n = lengths[l];
-        fill(in1, n, 100, true);
-        fill(in2, n, 100, true);
-        arm();
+        fill_values(in1, n, 100, true);
+        fill_values(in2, n, 100, true);
+        arm_guards();
         c(ref, in1, in2, n);
         f(out, in1, in2, n);
         good = good && same_row(out, ref, n) && guards_intact(n);
@@ -119,8 +119,8 @@ static void check_scale(const struct gg_vec_kern *k)
     for (size_t l = 0; l < N_LENGTHS; l++) {
         const size_t n = lengths[l];
         const float scale = rnd_f32() * 9, bias = l % 2 ? rnd_f32() : 0;
-        fill(in1, n, 100, true);
-        arm();
+        fill_values(in1, n, 100, true);
+        arm_guards();
         gg_vec_scale_c(ref, in1, n, scale, bias);
         k->scale(out, in1, n, scale, bias);
         good = good && same_row(out, ref, n) && guards_intact(n);
@@ -148,8 +148,8 @@ static void check_unary(const char *name, gg_vec_unary_fn *fn,
     bool good = true;
     for (size_t l = 0; l < N_LENGTHS; l++) {
         const size_t n = lengths[l];
-        fill(in1, n, sizes[l % 3], true);
-        arm();
+        fill_values(in1, n, sizes[l % 3], true);
+        arm_guards();
         fn(out, in1, n);
         good = good && guards_intact(n);
         for (size_t i = 0; i < n; i++)
@@ -163,11 +163,11 @@ static void check_swiglu(const struct gg_vec_kern *k)
     bool good = true;
     for (size_t l = 0; l < N_LENGTHS; l++) {
         const size_t n = lengths[l];
-        fill(in1, n, l % 2 ? 95 : 6, true);
-        fill(in2, n, 10, true);
+        fill_values(in1, n, l % 2 ? 95 : 6, true);
+        fill_values(in2, n, 10, true);
         k->silu(out, in1, n);
         gg_vec_mul_c(ref, out, in2, n);
-        arm();
+        arm_guards();
         k->swiglu(out, in1, in2, n);
         good = good && guards_intact(n) && same_row(out, ref, n);
     }
@@ -181,8 +181,8 @@ static void check_exp(const struct gg_vec_kern *k)
     for (size_t l = 0; l < N_LENGTHS; l++) {
         const size_t n = lengths[l];
         const float max = l % 3 ? 0 : rnd_f32() * 50;
-        fill(in1, n, l % 2 ? 110 : 3, l % 3 == 1);
-        arm();
+        fill_values(in1, n, l % 2 ? 110 : 3, l % 3 == 1);
+        arm_guards();
         const double sum = k->exp_sum(out, in1, n, max);
         double want = 0;
         good = good && guards_intact(n);
@@ -227,8 +227,8 @@ static void check_sums(const struct gg_vec_kern *k)
             sum += (double)in1[i];
         }
         exact = exact && k->dot(in1, in2, n) == dot && k->sum(in1, n) == sum;
-        fill(in1, n, 3, false);
-        fill(in2, n, 3, false);
+        fill_values(in1, n, 3, false);
+        fill_values(in2, n, 3, false);
         double want = 0, size = 0, total = 0, total_size = 0;
         for (size_t i = 0; i < n; i++) {
             want += (double)in1[i] * (double)in2[i];
@@ -286,7 +286,7 @@ static void check_dots(const struct gg_kern *kern, int type)
     gg_codec_kern_native(native.codec);
     for (size_t n = 0; n <= LONGEST;
          n += n < 140 || len > 1 ? len : 89 * len) {
-        fill(x, 3 * STRIDE, 3, false);
+        fill_values(x, 3 * STRIDE, 3, false);
         random_blocks(k, type, w + 1, n);
         k->codec[type].decode(w + 1, in1, n);
         for (size_t n_cols = 1; n_cols <= GG_KERN_DOTS_COLS; n_cols++) {
@@ -309,12 +309,12 @@ static void check_scores(const struct gg_vec_kern *k)
     for (size_t l = 0; l < N_LENGTHS; l++)
         for (int masked = 0; masked < 2; masked++) {
             const size_t n = lengths[l];
-            fill(in1, n, 40, false);
-            fill(in2, n, 4, false);
+            fill_values(in1, n, 40, false);
+            fill_values(in2, n, 4, false);
             if (n)
                 in2[rnd_below(n)] = -INFINITY;
             const float *mask = masked ? in2 : NULL;
-            arm();
+            arm_guards();
             const float want = gg_vec_scores_c(ref, in1, mask, n, 0.3f, 0.7f);
             const float max = k->scores(out, in1, mask, n, 0.3f, 0.7f);
             good = good && max == want && same_row(out, ref, n) &&
@@ -331,12 +331,12 @@ static void check_soft_max(const struct gg_vec_kern *k)
         for (int masked = 0; masked < 2; masked++) {
             const size_t n = lengths[l];
             const float scale = 0.125f, slope = 0.5f;
-            fill(in1, n, 40, false);
-            fill(in2, n, 4, false);
+            fill_values(in1, n, 40, false);
+            fill_values(in2, n, 4, false);
             for (size_t i = 0; i < n; i++)
                 if (rnd_below(3) == 0 && i)
                     in2[i] = -INFINITY;
-            arm();
+            arm_guards();
             k->soft_max(out, in1, masked ? in2 : NULL, n, scale, slope);
             good = good && guards_intact(n);
             double sum = 0;
@@ -375,9 +375,9 @@ static void check_rms_norm(const struct gg_vec_kern *k)
     for (size_t l = 1; l < N_LENGTHS; l++)
         for (int weighted = 0; weighted < 2; weighted++) {
             const size_t n = lengths[l];
-            fill(in1, n, l % 2 ? 1 : 1e4f, false);
-            fill(in2, n, 2, false);
-            arm();
+            fill_values(in1, n, l % 2 ? 1 : 1e4f, false);
+            fill_values(in2, n, 2, false);
+            arm_guards();
             k->rms_norm(out, in1, weighted ? in2 : NULL, n, 1e-5f);
             good = good && guards_intact(n);
             double sum = 0;
@@ -400,10 +400,10 @@ static void check_rope(const struct gg_vec_kern *k)
             const size_t n = lengths[l] / 2;
             gg_vec_rope_fn *c = neox ? gg_vec_rope_neox_c : gg_vec_rope_norm_c;
             gg_vec_rope_fn *f = neox ? k->rope_neox : k->rope_norm;
-            fill(in1, 2 * n, 5, true);
-            fill(in2, n, 1, false);
-            fill(in3, n, 1, false);
-            arm();
+            fill_values(in1, 2 * n, 5, true);
+            fill_values(in2, n, 1, false);
+            fill_values(in3, n, 1, false);
+            arm_guards();
             c(ref, in1, in2, in3, n);
             f(out, in1, in2, in3, n);
             good = good && same_row(out, ref, 2 * n) && guards_intact(2 * n);
@@ -421,9 +421,9 @@ static void check_taps(const struct gg_vec_kern *k)
     bool good = true;
     for (size_t l = 0; l < N_LENGTHS; l++) {
         const size_t n = lengths[l] / 4, taps = 1 + l % 4;
-        fill(in1, 4 * n, 100, true);
-        fill(in2, 4 * n, 3, true);
-        arm();
+        fill_values(in1, 4 * n, 100, true);
+        fill_values(in2, 4 * n, 3, true);
+        arm_guards();
         gg_vec_taps_c(ref, in1, n, in2, n, taps, n);
         k->taps(out, in1, n, in2, n, taps, n);
         good = good && same_row(out, ref, n) && guards_intact(n);

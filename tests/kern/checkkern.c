@@ -56,7 +56,7 @@ double test_cpu_time(void)
 
 static check_family_fn *const families[] = { check_codec };
 
-static void parse(struct check_options *o, int argc, char **argv)
+static void parse_options(struct check_options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : NULL;
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     struct check_options o = { .seed = 1, .rounds = 40 };
     if (getenv("GGUF_TEST_LONG"))
         o.rows = 500000;
-    parse(&o, argc, argv);
+    parse_options(&o, argc, argv);
     test_seed(o.seed);
     printf("# seed %llu, %u rounds\n", (unsigned long long)o.seed, o.rounds);
     struct test_level level[8];

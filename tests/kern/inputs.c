@@ -42,7 +42,7 @@ static float gauss(void)
 }
 
 /* Any finite float, exponents spread over lo .. hi. */
-static float spread(int lo, int hi)
+static float spread_float(int lo, int hi)
 {
     return ldexpf(1 + 0.5f * (uniform() + 1),
                   lo + (int)test_below((uint64_t)(hi - lo + 1))) *
@@ -80,13 +80,13 @@ static float element(unsigned dist, size_t i, float s, float c)
     case 14: /* blocks of zeros */
         return i / 32 % 3 ? gauss() * s : (i & 1 ? -0.0f : 0.0f);
     case 15: /* a ramp */ return (float)((int)(i % 256) - 77) * s;
-    case 16: /* all finite exponents */ return spread(-140, 120);
+    case 16: /* all finite exponents */ return spread_float(-140, 120);
     case 17: /* halves */
         return gg_dtype_f16_to_f32(gg_dtype_f32_to_f16(gauss() * s));
     case 18: /* a NaN or infinity here and there */
         return test_below(300) ? gauss() * s : any_bits() * INFINITY;
     case TEST_TOP:
-        return test_below(4) ? spread(120, 127)
+        return test_below(4) ? spread_float(120, 127)
                              : gg_bytes_f32_from_bits(
                                    (uint32_t)(0x7f7fffff - test_below(200)) |
                                    (uint32_t)test_below(2) << 31);
@@ -96,7 +96,7 @@ static float element(unsigned dist, size_t i, float s, float c)
 
 void test_floats(float *x, size_t n, unsigned dist)
 {
-    float s = spread(-12, 1), c = gauss();
+    float s = spread_float(-12, 1), c = gauss();
     for (size_t i = 0; i < n; i++)
         x[i] = element(dist, i, s, c);
 }
@@ -122,7 +122,9 @@ void test_weights(float *w, size_t n, unsigned kind)
             w[i] = i % 16 == 12 ? v * 4096 : v * 1e-3f;
             break;
         case 7: w[i] = 0; break;
-        case 8: /* every exponent */ w[i] = fabsf(spread(-149, 127)); break;
+        case 8: /* every exponent */
+            w[i] = fabsf(spread_float(-149, 127));
+            break;
         default: /* dead blocks */ w[i] = i / 64 % 3 ? v : 0;
         }
     }

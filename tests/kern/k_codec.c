@@ -147,8 +147,9 @@ static void test_rows(const struct check_options *o, const struct slot *s)
 }
 
 /* Million elements a second, best of a few tries, in processor time. */
-static double rate(const struct slot *s, int what, const float *x, void *q,
-                   float *y, const float *w, size_t rows, size_t n)
+static double measure_rate(const struct slot *s, int what, const float *x,
+                           void *q, float *y, const float *w, size_t rows,
+                           size_t n)
 {
     double best = 1e9;
     for (int try = 0; try < 5; try++) {
@@ -164,7 +165,7 @@ static double rate(const struct slot *s, int what, const float *x, void *q,
     return (double)(rows * n) / best * 1e-6;
 }
 
-static void bench(const struct slot *s)
+static void bench_slot(const struct slot *s)
 {
     size_t rows = 16, n = 4096;
     float *x = malloc(rows * n * sizeof *x), *w = malloc(n * sizeof *w);
@@ -176,15 +177,15 @@ static void bench(const struct slot *s)
     uint32_t flags = s->ref.flags;
     printf("%-8s %-8s", s->type->name, s->level);
     if (s->k.encode && !(flags & GG_CODEC_NEEDS_WEIGHT))
-        printf(" encode %9.1f", rate(s, 1, x, q, y, w, rows, n));
+        printf(" encode %9.1f", measure_rate(s, 1, x, q, y, w, rows, n));
     else
         printf(" encode         -");
     if (s->k.encode && flags & GG_CODEC_WEIGHT)
-        printf(" weighted %9.1f", rate(s, 2, x, q, y, w, rows, n));
+        printf(" weighted %9.1f", measure_rate(s, 2, x, q, y, w, rows, n));
     else
         printf(" weighted         -");
     if (s->k.decode)
-        printf(" decode %9.1f", rate(s, 0, x, q, y, w, rows, n));
+        printf(" decode %9.1f", measure_rate(s, 0, x, q, y, w, rows, n));
     printf(" Melem/s\n");
     fflush(stdout);
     free(x);
@@ -204,7 +205,7 @@ void check_codec(const struct check_options *o, const char *level,
         if (!check_wanted(o, s.name))
             continue;
         if (o->bench && k->codec[i].decode)
-            bench(&s);
+            bench_slot(&s);
         if (o->bench)
             continue;
         if (s.k.decode != s.ref.decode)

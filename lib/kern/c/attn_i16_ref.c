@@ -27,7 +27,7 @@ static float sum_of(float lane[UNIT])
     return lane[0];
 }
 
-static int16_t nearest(float x)
+static int16_t nearest_int(float x)
 {
     return (int16_t)gg_kern_nearest(x);
 }
@@ -36,7 +36,7 @@ static int16_t nearest(float x)
 static void round_all(const float *x, size_t n, float inverse, int16_t *to)
 {
     for (size_t i = 0; i < n; i++)
-        to[i] = nearest(x[i] * inverse);
+        to[i] = nearest_int(x[i] * inverse);
     for (; n % UNIT; n++)
         to[n] = 0;
 }
@@ -46,7 +46,7 @@ static void all_zero(size_t n, int16_t *to)
     memset(to, 0, (n + UNIT - 1) / UNIT * UNIT * sizeof *to);
 }
 
-static float length(const float *x, size_t n, float factor)
+static float row_length(const float *x, size_t n, float factor)
 {
     float lane[UNIT] = { 0 };
     for (size_t i = 0; i < n; i++) {
@@ -68,7 +68,8 @@ static float round_row(const float *x, size_t n, int16_t *to)
     const float f = GG_ATTN_I16_MOST / max;
     const struct gg_kern_attn_i16_scale s = gg_kern_attn_i16_scale_of(
         max,
-        gg_kern_attn_i16_is_plain(max) ? length(x, n, 1) * f : length(x, n, f),
+        gg_kern_attn_i16_is_plain(max) ? row_length(x, n, 1) * f
+                                       : row_length(x, n, f),
         GG_ATTN_I16_LENGTH);
     round_all(x, n, s.inverse, to);
     return s.scale;
@@ -127,7 +128,7 @@ void gg_kern_attn_i16_values_c(const float *x, size_t stride, size_t n,
         }
         for (size_t i = 0; i < dv; i++)
             panel[i / MR * size + (p / 2 * MR + i % MR) * 2 + p % 2] =
-                inverse != 0 ? nearest(x[p * stride + i] * inverse) : 0;
+                inverse != 0 ? nearest_int(x[p * stride + i] * inverse) : 0;
     }
 }
 

@@ -47,7 +47,7 @@ void gg_kern_decode_q4_1_c(const void *src, float *dst, size_t n)
 }
 
 /* Fifth bits: bit e of the 32 is element e's. */
-static int fifth(uint32_t qh, int e)
+static int fifth_bit(uint32_t qh, int e)
 {
     return (int)(qh >> e & 1) << 4;
 }
@@ -60,8 +60,8 @@ void gg_kern_decode_q5_0_c(const void *src, float *dst, size_t n)
         float d = gg_kern_get_half(&b.d);
         uint32_t qh = gg_bytes_load32le(b.qh);
         for (int j = 0; j < 16; j++) {
-            int lo = (b.qs[j] & 15) | fifth(qh, j);
-            int hi = b.qs[j] >> 4 | fifth(qh, j + 16);
+            int lo = (b.qs[j] & 15) | fifth_bit(qh, j);
+            int hi = b.qs[j] >> 4 | fifth_bit(qh, j + 16);
             dst[j] = (float)(lo - 16) * d;
             dst[j + 16] = (float)(hi - 16) * d;
         }
@@ -76,8 +76,8 @@ void gg_kern_decode_q5_1_c(const void *src, float *dst, size_t n)
         float d = gg_kern_get_half(&b.d), m = gg_kern_get_half(&b.m);
         uint32_t qh = gg_bytes_load32le(b.qh);
         for (int j = 0; j < 16; j++) {
-            int lo = (b.qs[j] & 15) | fifth(qh, j);
-            int hi = b.qs[j] >> 4 | fifth(qh, j + 16);
+            int lo = (b.qs[j] & 15) | fifth_bit(qh, j);
+            int hi = b.qs[j] >> 4 | fifth_bit(qh, j + 16);
             dst[j] = (float)lo * d + m;
             dst[j + 16] = (float)hi * d + m;
         }

@@ -7,7 +7,7 @@
 /* Digit k of a byte that holds five ternary digits: the byte is the number
  * 0.ddddd in base 3, times 256 and rounded up, so multiplying by three brings
  * out one digit after the other. */
-static float ternary(uint8_t v, int k, float d)
+static float ternary_digit(uint8_t v, int k, float d)
 {
     static const uint8_t pow3[5] = { 1, 3, 9, 27, 81 };
     int digit = (uint8_t)(v * pow3[k]) * 3 >> 8;
@@ -22,13 +22,13 @@ void gg_kern_decode_tq1_0_c(const void *src, float *dst, size_t n)
         float d = gg_kern_get_half(&b.d);
         for (int k = 0; k < 5; k++)
             for (int j = 0; j < 32; j++)
-                *dst++ = ternary(b.qs[j], k, d);
+                *dst++ = ternary_digit(b.qs[j], k, d);
         for (int k = 0; k < 5; k++)
             for (int j = 32; j < 48; j++)
-                *dst++ = ternary(b.qs[j], k, d);
+                *dst++ = ternary_digit(b.qs[j], k, d);
         for (int k = 0; k < 4; k++)
             for (int j = 0; j < 4; j++)
-                *dst++ = ternary(b.qh[j], k, d);
+                *dst++ = ternary_digit(b.qh[j], k, d);
     }
 }
 

@@ -161,8 +161,8 @@ static float fit_part(const struct gg_kern_iq_type *t, struct part *p)
     return scale;
 }
 
-static void weigh(const struct gg_kern_iq_type *t, const float *x,
-                  const float *weight, float sigma2, float *w)
+static void weigh_group(const struct gg_kern_iq_type *t, const float *x,
+                        const float *weight, float sigma2, float *w)
 {
     for (int i = 0; i < t->n; i++) {
         if (weight)
@@ -186,7 +186,7 @@ static void fit_block(const struct gg_kern_iq_type *t, const float *x,
         struct part p;
         const float *xs = x + t->n * s;
         uint8_t *signs = b->signs + t->n / 8 * s;
-        weigh(t, xs, weight ? weight + t->n * s : NULL, sigma2, p.w);
+        weigh_group(t, xs, weight ? weight + t->n * s : NULL, sigma2, p.w);
         for (int i = 0; i < t->n; i++)
             p.root[i] = sqrtf(p.w[i]);
         for (int k = 0; k < t->n / 8; k++)
@@ -311,9 +311,10 @@ void gg_kern_iq3_s_put(const struct gg_kern_iq_block *b, void *out)
     GG_PUT_BLOCK(y, out, 0);
 }
 
-static void encode(const struct gg_kern_iq_type *t, gg_kern_iq_put_fn *put,
-                   const float *src, uint8_t *out, size_t size, size_t n_rows,
-                   size_t row_len, const float *weight)
+static void encode_rows(const struct gg_kern_iq_type *t,
+                        gg_kern_iq_put_fn *put, const float *src, uint8_t *out,
+                        size_t size, size_t n_rows, size_t row_len,
+                        const float *weight)
 {
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++) {
@@ -330,8 +331,8 @@ static void encode(const struct gg_kern_iq_type *t, gg_kern_iq_put_fn *put,
                                    const float *weight)                       \
     {                                                                         \
         static const struct gg_kern_iq_type type = TYPE;                      \
-        encode(&type, gg_kern_##NAME##_put, src, dst,                         \
-               sizeof(struct gg_block_##NAME), n_rows, row_len, weight);      \
+        encode_rows(&type, gg_kern_##NAME##_put, src, dst,                    \
+                    sizeof(struct gg_block_##NAME), n_rows, row_len, weight); \
     }
 
 ENCODER(iq2_xxs, GG_IQ2_XXS_TYPE)

@@ -22,7 +22,7 @@ static const struct gg_kern_iq_book book = GG_IQ_BOOK(iq1, 8, 2, 2);
 
 static const float shifted[2][3] = GG_IQ1_SHIFTED;
 
-static void sort(const float *x, int n, int *order)
+static void sort_elements(const float *x, int n, int *order)
 {
     for (int j = 0; j < n; j++) {
         int k = j;
@@ -37,7 +37,7 @@ static int best_split_s(const float *x, const float *w, int *order,
                         struct gg_kern_iq1_split *best)
 {
     float sx[33], sw[33], score = -FLT_MAX;
-    sort(x, 32, order);
+    sort_elements(x, 32, order);
     sx[0] = sw[0] = 0;
     for (int j = 0; j < 32; j++) {
         sx[j + 1] = sx[j] + w[order[j]] * x[order[j]];
@@ -86,7 +86,7 @@ static int best_split_m(const float *x, const float *w, int *order,
                         struct gg_kern_iq1_split *best)
 {
     float score = -FLT_MAX;
-    sort(x, 16, order);
+    sort_elements(x, 16, order);
     int found = 0;
     struct four first = { { 0 }, { 0 } };
     for (int one = 0; one <= 16; one++) {
@@ -201,7 +201,8 @@ static void fit_part(const struct gg_kern_iq1_search *search, const float *x,
     find_entries(search, x, w, n, level, p);
 }
 
-static void weigh(const float *x, const float *weight, float sigma2, float *w)
+static void weigh_elements(const float *x, const float *weight, float sigma2,
+                           float *w)
 {
     for (int i = 0; i < 256; i++)
         w[i] = weight ? weight[i] * sqrtf(sigma2 + x[i] * x[i]) : x[i] * x[i];
@@ -327,9 +328,9 @@ void gg_kern_iq1_m_encode(const struct gg_kern_iq1_search *search,
     }
 }
 
-const struct gg_kern_iq1_search gg_kern_iq1_search_c = { weigh, best_split_s,
-                                                         best_split_m,
-                                                         best_near };
+const struct gg_kern_iq1_search gg_kern_iq1_search_c = {
+    weigh_elements, best_split_s, best_split_m, best_near
+};
 
 void gg_kern_encode_iq1_s_c(const float *src, void *dst, size_t n_rows,
                             size_t row_len, const float *weight)

@@ -166,8 +166,8 @@ struct refine {
 };
 
 /* Change one code at a time, the others fixed, where the fit gets better. */
-static struct fit refine(const float *x, const float *w, int n,
-                         const struct refine *r, int *q, struct fit s)
+static struct fit refine_codes(const float *x, const float *w, int n,
+                               const struct refine *r, int *q, struct fit s)
 {
     for (int round = 0; round < 5; round++) {
         int changed = 0;
@@ -212,7 +212,7 @@ float gg_kern_fit_refined(const float *x, int n, int half, uint8_t *q)
         s.xl += w[i] * x[i] * (float)l[i];
         s.ll += w[i] * (float)l[i] * (float)l[i];
     }
-    s = refine(x, w, n, &r, l, s);
+    s = refine_codes(x, w, n, &r, l, s);
     for (int i = 0; i < n; i++)
         q[i] = (uint8_t)(l[i] + half);
     return s.ll > 0 ? s.xl / s.ll : 0;
@@ -249,7 +249,7 @@ float gg_kern_fit_positive(const float *x, const float *w, int n, int q_max,
         s.xl += w[i] * x[i] * (float)l;
         s.ll += w[i] * (float)l * (float)l;
     }
-    s = refine(x, w, n, &r, c, s);
+    s = refine_codes(x, w, n, &r, c, s);
     for (int i = 0; i < n; i++)
         q[i] = (uint8_t)c[i];
     return s.ll > 0 ? s.xl / s.ll : 0;

@@ -14,8 +14,8 @@ static uint16_t round_bf16(float x)
                              : (uint16_t)(bits >> 16 & 0x8000);
 }
 
-static void pack(void *panel, size_t first, size_t width, const float *src,
-                 size_t stride, size_t n, size_t k)
+static void pack_pairs(void *panel, size_t first, size_t width,
+                       const float *src, size_t stride, size_t n, size_t k)
 {
     uint16_t *q = panel;
     for (size_t p = 0; p < k + k % 2; p++)
@@ -28,14 +28,14 @@ void gg_kern_bf16_pack_w_c(const struct gg_kern_gemm *g, void *panel,
                            size_t first, const float *src, size_t stride,
                            size_t n, size_t k)
 {
-    pack(panel, first, g->mr, src, stride, n, k);
+    pack_pairs(panel, first, g->mr, src, stride, n, k);
 }
 
 void gg_kern_bf16_pack_x_c(const struct gg_kern_gemm *g, void *panel,
                            size_t first, const float *src, size_t stride,
                            size_t n, size_t k)
 {
-    pack(panel, first, g->nr, src, stride, n, k);
+    pack_pairs(panel, first, g->nr, src, stride, n, k);
 }
 
 void gg_kern_bf16_tile_c(const void *w_panel, const void *x_panel,

@@ -18,7 +18,7 @@ enum {
 };
 
 /* Where step p of a row of a panel is, width wide. */
-static size_t place(size_t p, size_t row, size_t width)
+static size_t step_index(size_t p, size_t row, size_t width)
 {
     const size_t pair = p / 32 * 16 + p % 16;
     return (pair * width + row) * 2 + p % 32 / 16;
@@ -31,7 +31,7 @@ void gg_kern_i16_pack_w_c(const struct gg_kern_gemm *g, void *panel,
     for (size_t p = 0; p < (k + STEPS - 1) / STEPS * STEPS; p++) {
         int16_t *q = gg_gemm_int_w_at(g, panel, p / STEPS).q;
         for (size_t r = 0; r < n; r++)
-            q[place(p % STEPS, first + r, g->mr)] =
+            q[step_index(p % STEPS, first + r, g->mr)] =
                 p < k ? (int16_t)src[r * stride + p] : 0;
     }
 }
@@ -91,7 +91,7 @@ void gg_kern_i16_pack_x_c(const struct gg_kern_gemm *g, void *panel,
             to.s[c] = round_block(
                 &g->ints, src + (c - first) * stride + b * STEPS, len, i);
             for (size_t p = 0; p < STEPS; p++)
-                to.i[place(p, c, g->nr)] = i[p];
+                to.i[step_index(p, c, g->nr)] = i[p];
             for (unsigned m = 0; m < n_mins; m++) {
                 int32_t sum = 0;
                 for (unsigned p = 0; p < STEPS / n_mins; p++)
@@ -103,8 +103,8 @@ void gg_kern_i16_pack_x_c(const struct gg_kern_gemm *g, void *panel,
 }
 
 /* One column of a block by its rows. */
-static void dots(const struct gg_gemm_int_w *w, const int16_t *x, unsigned run,
-                 unsigned n_pairs, int32_t sum[MR])
+static void multiply_column(const struct gg_gemm_int_w *w, const int16_t *x,
+                            unsigned run, unsigned n_pairs, int32_t sum[MR])
 {
     for (unsigned r = 0; r < MR; r++)
         sum[r] = 0;
@@ -115,9 +115,10 @@ static void dots(const struct gg_gemm_int_w *w, const int16_t *x, unsigned run,
         }
 }
 
-static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
-                 unsigned n_cols, float *y, size_t y_stride, int add,
-                 unsigned n_scales, unsigned n_mins)
+static void multiply_tile(const void *w_panel, const void *x_panel,
+                          size_t n_blocks, unsigned n_cols, float *y,
+                          size_t y_stride, int add, unsigned n_scales,
+                          unsigned n_mins)
 {
     const struct gg_kern_gemm g = {
         .mr = MR,
@@ -136,7 +137,7 @@ static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
             float v[MR] = { 0 };
             for (unsigned s = 0; s < n_scales; s++) {
                 int32_t sum[MR];
-                dots(&w, x.i + 2 * j, s, PAIRS / n_scales, sum);
+                multiply_column(&w, x.i + 2 * j, s, PAIRS / n_scales, sum);
                 for (unsigned r = 0; r < MR; r++)
                     v[r] += (float)sum[r] * w.d[s * MR + r];
             }

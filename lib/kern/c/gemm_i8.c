@@ -17,7 +17,7 @@ enum {
 };
 
 /* Where step p of a row of a panel is, width wide. */
-static size_t place(size_t p, size_t row, size_t width)
+static size_t step_index(size_t p, size_t row, size_t width)
 {
     return (p / 4 * width + row) * 4 + p % 4;
 }
@@ -30,7 +30,7 @@ void gg_kern_i8_pack_w_c(const struct gg_kern_gemm *g, void *panel,
     for (size_t p = 0; p < (k + STEPS - 1) / STEPS * STEPS; p++) {
         uint8_t *q = (uint8_t *)panel + p / STEPS * g->w_block;
         for (size_t r = 0; r < n; r++)
-            q[place(p % STEPS, first + r, g->mr)] =
+            q[step_index(p % STEPS, first + r, g->mr)] =
                 (uint8_t)((p < k ? (int)src[r * stride + p] : 0) + bias);
     }
 }
@@ -68,7 +68,7 @@ static void put_column(const struct gg_kern_gemm *g, struct gg_gemm_i8_x to,
                       n > at ? GG_MIN(n - at, (size_t)RUN) : 0, i + at);
     }
     for (size_t p = 0; p < STEPS; p++)
-        to.i[place(p, c, g->nr)] = i[p];
+        to.i[step_index(p, c, g->nr)] = i[p];
     for (unsigned r = 0; r < n_runs; r++)
         to.begin[r * g->nr + c] =
             -(int32_t)g->ints.bias *
@@ -91,17 +91,18 @@ void gg_kern_i8_pack_x_c(const struct gg_kern_gemm *g, void *panel,
 }
 
 /* A run of a column by its rows. */
-static void dots(const uint8_t *q, const int8_t *x, unsigned n_quads,
-                 int32_t sum[MR])
+static void multiply_column(const uint8_t *q, const int8_t *x,
+                            unsigned n_quads, int32_t sum[MR])
 {
     for (unsigned p = 0; p < 4 * n_quads; p++)
         for (unsigned r = 0; r < MR; r++)
-            sum[r] += q[place(p, r, MR)] * x[place(p, 0, NR)];
+            sum[r] += q[step_index(p, r, MR)] * x[step_index(p, 0, NR)];
 }
 
-static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
-                 unsigned n_cols, float *y, size_t y_stride, int add,
-                 unsigned n_scales, unsigned n_mins)
+static void multiply_tile(const void *w_panel, const void *x_panel,
+                          size_t n_blocks, unsigned n_cols, float *y,
+                          size_t y_stride, int add, unsigned n_scales,
+                          unsigned n_mins)
 {
     const struct gg_kern_gemm g = {
         .mr = MR,
@@ -123,8 +124,8 @@ static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
                 int32_t sum[MR];
                 for (unsigned r = 0; r < MR; r++)
                     sum[r] = x.begin[s * NR + j];
-                dots((const uint8_t *)w.q + s * quads * MR * 4,
-                     x.i + s * quads * NR * 4 + j * 4, quads, sum);
+                multiply_column((const uint8_t *)w.q + s * quads * MR * 4,
+                                x.i + s * quads * NR * 4 + j * 4, quads, sum);
                 for (unsigned r = 0; r < MR; r++)
                     v[r] += (float)sum[r] *
                             (w.d[s * n_scales / n_runs * MR + r] *

@@ -20,8 +20,8 @@ void gg_kern_gemm_tile_c(const void *w_panel, const void *x_panel,
             y[i] = add ? y[i] + acc[j][i] : acc[j][i];
 }
 
-static void pack(float *dst, size_t width, const float *src, size_t stride,
-                 size_t rows, size_t k)
+static void pack_floats(float *dst, size_t width, const float *src,
+                        size_t stride, size_t rows, size_t k)
 {
     for (size_t r = 0; r < rows; r++)
         for (size_t p = 0; p < k; p++)

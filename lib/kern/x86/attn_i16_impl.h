@@ -27,8 +27,8 @@ static GG_ALWAYS_INLINE void round_all(const float *x, size_t n, float inverse,
 }
 
 /* Bits of the largest magnitude; *sum: of the squares, or of what there is. */
-static GG_ALWAYS_INLINE uint32_t measure(const float *x, size_t n, bool square,
-                                         float *sum)
+static GG_ALWAYS_INLINE uint32_t measure_row(const float *x, size_t n,
+                                             bool square, float *sum)
 {
     UI most = ui_zero();
     U all = u_all(0);
@@ -48,7 +48,7 @@ static GG_ALWAYS_INLINE uint32_t measure(const float *x, size_t n, bool square,
 }
 
 /* The length of x times a number. */
-static float length(const float *x, size_t n, float factor)
+static float row_length(const float *x, size_t n, float factor)
 {
     U all = u_all(0);
     for (size_t i = 0; i < n; i += UNIT) {
@@ -69,7 +69,7 @@ void FN(gg_kern_attn_i16_round)(const float *x, size_t stride, size_t n_rows,
     uint32_t bits[GG_ATTN_I16_ROWS];
     float sum[GG_ATTN_I16_ROWS];
     for (size_t r = 0; r < n_rows; r++)
-        bits[r] = measure(x + r * stride, n, true, &sum[r]);
+        bits[r] = measure_row(x + r * stride, n, true, &sum[r]);
     for (size_t r = 0; r < n_rows; r++) {
         const float *row = x + r * stride;
         const float max = gg_bytes_f32_from_bits(bits[r]);
@@ -82,7 +82,7 @@ void FN(gg_kern_attn_i16_round)(const float *x, size_t stride, size_t n_rows,
         const struct gg_kern_attn_i16_scale s = gg_kern_attn_i16_scale_of(
             max,
             gg_kern_attn_i16_is_plain(max) ? sqrtf(sum[r]) * f
-                                           : length(row, n, f),
+                                           : row_length(row, n, f),
             GG_ATTN_I16_LENGTH);
         round_all(row, n, s.inverse, to + r * to_stride);
         scale[r] = s.scale;
@@ -95,7 +95,7 @@ void FN(gg_kern_attn_i16_weights)(const float *x, size_t stride, size_t n_cols,
     uint32_t bits[NR];
     float sum[NR];
     for (size_t j = 0; j < n_cols; j++)
-        bits[j] = measure(x + j * stride, n, false, &sum[j]);
+        bits[j] = measure_row(x + j * stride, n, false, &sum[j]);
     for (size_t j = 0; j < n_cols;
          j++, x += stride, to += GG_ATTN_I16_STRIDE) {
         const float max = gg_bytes_f32_from_bits(bits[j]);

@@ -18,9 +18,10 @@ enum {
     MOST = GG_ATTN_I16_STEPS / 2
 }; /* pairs */
 
-static GG_ALWAYS_INLINE void tile(const int32_t *w, const int32_t *x,
-                                  size_t n_pairs, int n_cols, const float *row,
-                                  const float *col, float *y, size_t y_stride)
+static GG_ALWAYS_INLINE void multiply_tile(const int32_t *w, const int32_t *x,
+                                           size_t n_pairs, int n_cols,
+                                           const float *row, const float *col,
+                                           float *y, size_t y_stride)
 {
     VI acc[NR][2];
     GG_UNROLL
@@ -57,9 +58,9 @@ static GG_ALWAYS_INLINE void tile(const int32_t *w, const int32_t *x,
 
 #define CASE(n)                                                               \
     case n:                                                                   \
-        tile((const int32_t *)(const void *)w,                                \
-             (const int32_t *)(const void *)x, n_pairs, n, row, col, y,       \
-             y_stride);                                                       \
+        multiply_tile((const int32_t *)(const void *)w,                       \
+                      (const int32_t *)(const void *)x, n_pairs, n, row, col, \
+                      y, y_stride);                                           \
         break;
 
 void TILE(const int16_t *w, const int16_t *x, size_t n_pairs, unsigned n_cols,

@@ -20,7 +20,7 @@ struct rows {
 
 /* Memory is read as fast as it can be where lines are asked for one after the
  * other, whatever order their bytes are needed in. */
-static GG_ALWAYS_INLINE void ask(const struct rows *r, size_t size)
+static GG_ALWAYS_INLINE void prefetch_lines(const struct rows *r, size_t size)
 {
     if (!r->ahead)
         return;

@@ -153,7 +153,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq5_k(TO *to, const void *src,
 }
 
 /* GG_IQ6K_CUBIC of eight codes, the shift, the scale. */
-static inline __m256 cubic(__m128i codes, float shift, float scale)
+static inline __m256 cubic_levels(__m128i codes, float shift, float scale)
 {
     __m256 q = gg_x86_u8_ps(codes), v;
     v = _mm256_mul_ps(q, _mm256_set1_ps(0.0011972f));
@@ -181,10 +181,11 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq6_k(TO *to, const void *src,
             float f0 = extra & 1 ? GG_IQ6K_SHIFT : 0;
             float f1 = extra & 2 ? GG_IQ6K_SHIFT : 0;
             float s0 = d * (float)sc[0], s1 = d * (float)sc[1];
-            const __m256 v[4] = { cubic(lo, f0, s0),
-                                  cubic(_mm_srli_si128(lo, 8), f0, s0),
-                                  cubic(hi, f1, s1),
-                                  cubic(_mm_srli_si128(hi, 8), f1, s1) };
+            const __m256 v[4] = { cubic_levels(lo, f0, s0),
+                                  cubic_levels(_mm_srli_si128(lo, 8), f0, s0),
+                                  cubic_levels(hi, f1, s1),
+                                  cubic_levels(_mm_srli_si128(hi, 8), f1,
+                                               s1) };
             to_ps(to, v);
         }
         p += sizeof(struct gg_block_iq6_k);

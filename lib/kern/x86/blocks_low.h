@@ -11,7 +11,7 @@
 
 /* Digit k of 32 bytes of five ternary digits, less one: the low byte of
  * v * 3^k, times three, shifted down by eight. */
-static inline __m256i ternary(__m256i v, int k)
+static inline __m256i ternary_digits(__m256i v, int k)
 {
     static const short pow3[5] = { 1, 3, 9, 27, 81 };
     const __m256i byte = _mm256_set1_epi16(255),
@@ -32,19 +32,19 @@ static GG_ALWAYS_INLINE void gg_kern_each_tq1_0(TO *to, const void *src,
     for (size_t i = 0; i < n / 256; i++) {
         float d = gg_x86_half_ps(p + offsetof(struct gg_block_tq1_0, d));
         for (int k = 0; k < 5; k++)
-            to_i8(to, ternary(gg_x86_load256(p), k), d, d);
+            to_i8(to, ternary_digits(gg_x86_load256(p), k), d, d);
         /* 16 bytes of five digits: two digits at a time */
         __m256i v = _mm256_broadcastsi128_si256(gg_x86_load128(p + 32)), t[5];
         for (int k = 0; k < 5; k++)
-            t[k] = ternary(v, k);
+            t[k] = ternary_digits(v, k);
         for (int k = 0; k < 4; k += 2)
             to_i8(to, _mm256_blend_epi32(t[k], t[k + 1], 0xf0), d, d);
         /* the fifth digit, then four bytes of four digits */
         uint32_t h =
             gg_bytes_load32le(p + offsetof(struct gg_block_tq1_0, qh));
         __m256i q = _mm256_set1_epi32((int)h);
-        __m256i u[4] = { ternary(q, 0), ternary(q, 1), ternary(q, 2),
-                         ternary(q, 3) };
+        __m256i u[4] = { ternary_digits(q, 0), ternary_digits(q, 1),
+                         ternary_digits(q, 2), ternary_digits(q, 3) };
         __m256i four =
             _mm256_blend_epi32(_mm256_blend_epi32(u[0], u[1], 0x22),
                                _mm256_blend_epi32(u[2], u[3], 0x88), 0xcc);

@@ -37,7 +37,7 @@
 static const float shifted[2][3] = GG_IQ1_SHIFTED;
 
 /* Integers in the order of finite floats; zeros are equal. */
-static inline __m256i ordered(__m256 v)
+static inline __m256i ordered_bits(__m256 v)
 {
     __m256i b = _mm256_castps_si256(v), s = _mm256_srai_epi32(b, 31);
     __m256i m = _mm256_and_si256(b, _mm256_set1_epi32(0x7fffffff));
@@ -46,7 +46,7 @@ static inline __m256i ordered(__m256 v)
 
 /* Each element's place is the number of those that go before: the lesser
  * ones, and equal ones of a lower index. n is 16 or 32. */
-static GG_ALWAYS_INLINE void places(const float *x, int n, int *to)
+static GG_ALWAYS_INLINE void place_elements(const float *x, int n, int *to)
 {
     /* 32 zeros, then ones: from 32 + j - i on, whether j .. j+7 are above i */
     static const int above[72] = { [33] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
@@ -57,7 +57,7 @@ static GG_ALWAYS_INLINE void places(const float *x, int n, int *to)
     int k[32];
     GG_UNROLL
     for (int q = 0; q < n / 8; q++) {
-        key[q] = ordered(_mm256_loadu_ps(x + 8 * q));
+        key[q] = ordered_bits(_mm256_loadu_ps(x + 8 * q));
         _mm256_storeu_si256((void *)(k + 8 * q), key[q]);
         place[q] = _mm256_setzero_si256();
     }
@@ -75,7 +75,8 @@ static GG_ALWAYS_INLINE void places(const float *x, int n, int *to)
         _mm256_storeu_si256((void *)(to + 8 * q), place[q]);
 }
 
-static void weigh(const float *x, const float *weight, float sigma2, float *w)
+static void weigh_elements(const float *x, const float *weight, float sigma2,
+                           float *w)
 {
     gg_x86_importances(x, weight, sigma2, 256, w);
 }
@@ -87,12 +88,12 @@ struct run {
 };
 
 /* Sort a part and sum it up. Returns 0 if it is the reference's. */
-static GG_ALWAYS_INLINE int sort(const float *x, const float *w, int n,
-                                 int *order, struct run *r)
+static GG_ALWAYS_INLINE int sort_part(const float *x, const float *w, int n,
+                                      int *order, struct run *r)
 {
     __m256 mx = _mm256_setzero_ps(), mw = mx;
     int to[32];
-    places(x, n, to);
+    place_elements(x, n, to);
     for (int i = 0; i < n; i++) {
         order[to[i]] = i;
         r->x[to[i]] = x[i];
@@ -165,9 +166,9 @@ typedef void exact_fn(const struct run *r, const int *order, int one, int two,
                       int kind, float *qx, float *qq);
 
 /* Find the best division, in the order of the reference. */
-static GG_ALWAYS_INLINE int walk(struct scores *s, int n, exact_fn *exact,
-                                 const struct run *r, const int *order,
-                                 struct gg_kern_iq1_split *best)
+static GG_ALWAYS_INLINE int
+search_divisions(struct scores *s, int n, exact_fn *exact, const struct run *r,
+                 const int *order, struct gg_kern_iq1_split *best)
 {
     const __m256 limit =
         _mm256_set1_ps(gg_x86_hmax_ps(s->top) * (1 - 0x1p-8f));
@@ -226,7 +227,7 @@ static int split_s(const float *x, const float *w, int *order,
     struct run r;
     struct terms t;
     struct scores s;
-    if (!sort(x, w, 32, order, &r))
+    if (!sort_part(x, w, 32, order, &r))
         return gg_kern_iq1_search_c.split_s(x, w, order, best);
     for (int k = 0; k < 2; k++) {
         float v = shifted[k][2];
@@ -245,7 +246,7 @@ static int split_s(const float *x, const float *w, int *order,
         close_terms(t.end[k], 32);
     }
     estimate(&r, &t, 32, &s);
-    return walk(&s, 32, exact_s, &r, order, best);
+    return search_divisions(&s, 32, exact_s, &r, order, best);
 }
 
 /* Kinds are pairs of shifts: bit 1 is the lower half's, bit 0 the upper's. */
@@ -285,7 +286,7 @@ static int split_m(const float *x, const float *w, int *order,
     struct terms t;
     struct scores s;
     struct halves h;
-    if (!sort(x, w, 16, order, &r))
+    if (!sort_part(x, w, 16, order, &r))
         return gg_kern_iq1_search_c.split_m(x, w, order, best);
     sum_halves(&r, order, &h);
     for (int k = 0; k < 4; k++) {
@@ -312,13 +313,13 @@ static int split_m(const float *x, const float *w, int *order,
         close_terms(t.end[k], 16);
     }
     estimate(&r, &t, 16, &s);
-    return walk(&s, 16, exact_m, &r, order, best);
+    return search_divisions(&s, 16, exact_m, &r, order, best);
 }
 
 /* The errors of an element at its three levels, twice, are looked up by the
  * lowest bits of a code; the third bit is the next element's. */
-static unsigned near(unsigned point, const float *x, const float *w,
-                     float scale, const float v[3])
+static unsigned nearest_entry(unsigned point, const float *x, const float *w,
+                              float scale, const float v[3])
 {
     const uint16_t *list =
         gg_kern_near_iq1 + (gg_kern_near_iq1_start[point] >> 1);
@@ -347,8 +348,8 @@ static unsigned near(unsigned point, const float *x, const float *w,
     return list[gg_x86_least_place(&least)];
 }
 
-static const struct gg_kern_iq1_search search = { weigh, split_s, split_m,
-                                                  near };
+static const struct gg_kern_iq1_search search = { weigh_elements, split_s,
+                                                  split_m, nearest_entry };
 
 /* Blocks that are not finite are the reference's. */
 void gg_kern_encode_iq1_s_avx2(const float *src, void *dst, size_t n_rows,

@@ -12,7 +12,7 @@
 static const float mid_odd[8] = { -115.5f, -74.0f, -42.0f, -16.0f,
                                   7.0f,    31.5f,  61.0f,  101.0f };
 
-static inline __m256 eight(const float *p)
+static inline __m256 load_eight(const float *p)
 {
     return _mm256_loadu_ps(p);
 }
@@ -33,7 +33,7 @@ static inline __m256i level_index(__m256 v, __m256 *upper)
     i = _mm256_sub_epi32(_mm256_setzero_si256(), i);
     c = _mm256_cmp_ps(v, _mm256_permutevar8x32_ps(quarter, i), _CMP_GE_OQ);
     i = _mm256_sub_epi32(_mm256_add_epi32(i, i), _mm256_castps_si256(c));
-    c = _mm256_cmp_ps(v, _mm256_permutevar8x32_ps(eight(mid_odd), i),
+    c = _mm256_cmp_ps(v, _mm256_permutevar8x32_ps(load_eight(mid_odd), i),
                       _CMP_GE_OQ);
     return _mm256_sub_epi32(_mm256_add_epi32(i, i), _mm256_castps_si256(c));
 }
@@ -46,10 +46,10 @@ static inline void level_sums(const struct gg_kern_lanes *l, struct pair inv,
 {
     *sum_qx = *sum_qq = pair_set(0);
     for (int i = 0; i < 32; i++) {
-        struct pair x = pair_load(l->x[i]), q = levels_of(mul(inv, x));
-        struct pair wq = mul(pair_load(l->w[i]), q);
-        *sum_qx = add(*sum_qx, mul(wq, x));
-        *sum_qq = add(*sum_qq, mul(wq, q));
+        struct pair x = pair_load(l->x[i]), q = levels_of(mul_pairs(inv, x));
+        struct pair wq = mul_pairs(pair_load(l->w[i]), q);
+        *sum_qx = add_pairs(*sum_qx, mul_pairs(wq, x));
+        *sum_qq = add_pairs(*sum_qq, mul_pairs(wq, q));
     }
 }
 
@@ -58,27 +58,29 @@ static void fit_levels(const struct gg_kern_lanes *l, float scales[16])
 {
     struct pair amax = pair_set(0), max = amax, zero = amax;
     for (int i = 0; i < 32; i++) {
-        struct pair x = pair_load(l->x[i]), a = magnitude(x);
-        max = choose(less(amax, a), x, max);
-        amax = greater(amax, a);
+        struct pair x = pair_load(l->x[i]), a = magnitude_of(x);
+        max = choose_pair(less_pairs(amax, a), x, max);
+        amax = greater_of(amax, a);
     }
-    pair_mask dead = less(amax, pair_set(GG_ENC_ZERO));
-    struct pair inv = quot(pair_set(1), quot(negative(max), pair_set(-127)));
+    pair_mask dead = less_pairs(amax, pair_set(GG_ENC_ZERO));
+    struct pair inv =
+        quot_pairs(pair_set(1), quot_pairs(negative_of(max), pair_set(-127)));
     struct pair qx, qq, scale, best;
-    level_sums(l, without(inv, dead), &qx, &qq);
-    scale = within(quot(qx, qq), less(zero, qq));
-    best = mul(scale, qx);
+    level_sums(l, keep_without(inv, dead), &qx, &qq);
+    scale = keep_within(quot_pairs(qx, qq), less_pairs(zero, qq));
+    best = mul_pairs(scale, qx);
     for (int k = -7; k <= 7; k++) {
-        inv = quot(pair_set((float)k - 127), max);
-        level_sums(l, without(inv, dead), &qx, &qq);
+        inv = quot_pairs(pair_set((float)k - 127), max);
+        level_sums(l, keep_without(inv, dead), &qx, &qq);
         pair_mask better =
-            both(less(zero, qq), less(mul(best, qq), mul(qx, qx)));
-        if (!any(better))
+            both_masks(less_pairs(zero, qq),
+                       less_pairs(mul_pairs(best, qq), mul_pairs(qx, qx)));
+        if (!any_lane(better))
             continue;
-        scale = choose(better, quot(qx, qq), scale);
-        best = choose(better, mul(scale, qx), best);
+        scale = choose_pair(better, quot_pairs(qx, qq), scale);
+        best = choose_pair(better, mul_pairs(scale, qx), best);
     }
-    pair_store(scales, without(scale, dead));
+    pair_store(scales, keep_without(scale, dead));
 }
 
 static float sigma2_of(const float *x, int n)

@@ -86,8 +86,8 @@ static GG_ALWAYS_INLINE float try_scales(const struct gg_kern_iq_type *t,
 
 /* Round once more by the scale found, all groups or those that were no entry,
  * and fit again. */
-static GG_ALWAYS_INLINE float refit(const struct gg_kern_iq_type *t,
-                                    struct part *p, float scale)
+static GG_ALWAYS_INLINE float refit_groups(const struct gg_kern_iq_type *t,
+                                           struct part *p, float scale)
 {
     const struct gg_kern_iq_book *b = &t->book;
     uint16_t code[8][CODE_ROOM];
@@ -147,7 +147,7 @@ static GG_ALWAYS_INLINE float fit_part(const struct gg_kern_iq_type *t,
     p->zero = 0;
     scale = try_scales(t, p, scale, max);
     if ((p->near || t->fit_start) && scale > 0)
-        scale = refit(t, p, scale);
+        scale = refit_groups(t, p, scale);
     return scale;
 }
 
@@ -174,9 +174,9 @@ static inline uint8_t split_signs(const float *x, const float *w, int even,
     return (uint8_t)(even ? signs & 127 : signs);
 }
 
-static GG_ALWAYS_INLINE void weigh(const struct gg_kern_iq_type *t,
-                                   const float *x, const float *weight,
-                                   float sigma2, struct part *p)
+static GG_ALWAYS_INLINE void weigh_group(const struct gg_kern_iq_type *t,
+                                         const float *x, const float *weight,
+                                         float sigma2, struct part *p)
 {
     __m256 s = _mm256_set1_ps(sigma2);
     for (int i = 0; i < t->n; i += 8) {
@@ -201,8 +201,8 @@ static GG_ALWAYS_INLINE void split_block(const struct gg_kern_iq_type *t,
         sum += x[i] * x[i];
     float sigma2 = t->sigma * sum / 256;
     for (int s = 0; s < 256 / t->n; s++) {
-        weigh(t, x + t->n * s, weight ? weight + t->n * s : NULL, sigma2,
-              &p[s]);
+        weigh_group(t, x + t->n * s, weight ? weight + t->n * s : NULL, sigma2,
+                    &p[s]);
         for (int k = 0; k < t->n; k += 8)
             *signs++ =
                 split_signs(x + t->n * s + k, p[s].w + k, t->even, p[s].x + k);

@@ -59,7 +59,7 @@ static inline int by_middles(float amax, float d)
 }
 
 /* One less where a is above. */
-static inline __m256i count(__m256i k, __m256 a, __m256 middle)
+static inline __m256i count_below(__m256i k, __m256 a, __m256 middle)
 {
     __m256 above = _mm256_cmp_ps(a, middle, _CMP_GT_OQ);
     return _mm256_add_epi32(k, _mm256_castps_si256(above));
@@ -70,13 +70,13 @@ static inline __m256i count(__m256i k, __m256 a, __m256 middle)
 static inline __m256i fp4_codes(const float *src, const struct middles *m)
 {
     __m256 x = _mm256_loadu_ps(src), a = gg_x86_abs_ps(x);
-    __m256i k = count(_mm256_setzero_si256(), a, m->v[0]);
-    __m256i n = count(_mm256_setzero_si256(), a, m->v[1]);
-    k = count(k, a, m->v[2]);
-    n = count(n, a, m->v[3]);
-    k = count(k, a, m->v[4]);
-    n = count(n, a, m->v[5]);
-    k = count(k, a, m->v[6]);
+    __m256i k = count_below(_mm256_setzero_si256(), a, m->v[0]);
+    __m256i n = count_below(_mm256_setzero_si256(), a, m->v[1]);
+    k = count_below(k, a, m->v[2]);
+    n = count_below(n, a, m->v[3]);
+    k = count_below(k, a, m->v[4]);
+    n = count_below(n, a, m->v[5]);
+    k = count_below(k, a, m->v[6]);
     x = _mm256_and_ps(x, _mm256_set1_ps(-0.0f));
     x = _mm256_castsi256_ps(_mm256_srli_epi32(_mm256_castps_si256(x), 28));
     return _mm256_sub_epi32(_mm256_castps_si256(x), _mm256_add_epi32(k, n));
@@ -328,7 +328,7 @@ void gg_kern_encode_q1_0_avx2(const float *src, void *dst, size_t n_rows,
 /* ----------------------------------------------------- for activations --- */
 
 /* The first of 256 finite floats with the largest magnitude, of these bits. */
-static inline float extreme(const float *x, int bits)
+static inline float extreme_element(const float *x, int bits)
 {
     const __m256i m = _mm256_set1_epi32(bits);
     int found = 0;
@@ -376,7 +376,7 @@ void gg_kern_encode_q8_k_avx2(const float *src, void *dst, size_t n_rows,
             p += sizeof(struct gg_block_q8_k);
             continue;
         }
-        float inv = -127.0f / extreme(src, bits);
+        float inv = -127.0f / extreme_element(src, bits);
         __m256 scale = _mm256_set1_ps(inv);
         __m256i q[8];
         for (int k = 0; k < 8; k++) {

@@ -63,7 +63,7 @@ static inline __m256 best_inv(const struct fits *f, int q_max, __m256 max)
 }
 
 /* The sums take the codes before they are cut to a byte. */
-static inline void start(struct fits *f, __m256i top, __m256 inv)
+static inline void start_fits(struct fits *f, __m256i top, __m256 inv)
 {
     f->xl = f->ll = _mm256_setzero_ps();
     for (int i = 0; i < f->n; i++) {
@@ -77,7 +77,7 @@ static inline void start(struct fits *f, __m256i top, __m256 inv)
 }
 
 /* One round of changes; were there any? */
-static inline int refine(struct fits *f, __m256i top)
+static inline int refine_fits(struct fits *f, __m256i top)
 {
     const __m256 zero = _mm256_setzero_ps();
     __m256 any = zero, xl = f->xl, ll = f->ll;
@@ -125,8 +125,8 @@ void gg_kern_scales_positive_avx2(const float *const x[8],
     }
     for (int i = 0; i < n; i++)
         max = _mm256_max_ps(max, f.x[i]);
-    start(&f, top, best_inv(&f, q_max, max));
-    for (int round = 0; round < 5 && refine(&f, top); round++)
+    start_fits(&f, top, best_inv(&f, q_max, max));
+    for (int round = 0; round < 5 && refine_fits(&f, top); round++)
         continue;
     __m256 s =
         _mm256_and_ps(_mm256_div_ps(f.xl, f.ll),

@@ -82,7 +82,7 @@ void gg_kern_encode_q8_1_avx2(const float *src, void *dst, size_t n_rows,
 }
 
 /* The element of largest magnitude, the first of several. */
-static inline float extreme(const float *x, const struct block32 *b)
+static inline float extreme_element(const float *x, const struct block32 *b)
 {
     int bits = max_abs_bits(b);
     if (bits > 0x7f800000) /* a NaN, which does not count */
@@ -108,7 +108,7 @@ static GG_ALWAYS_INLINE float plain_symmetric(const float *src, int half,
                                               __m256i *q)
 {
     struct block32 x = load_block(src);
-    float d = extreme(src, &x) / -(float)half;
+    float d = extreme_element(src, &x) / -(float)half;
     __m256 inv = _mm256_set1_ps(d != 0 ? 1 / d : 0);
     __m256 mid = _mm256_set1_ps((float)half + 0.5f);
     __m256i v[4];
@@ -122,7 +122,7 @@ static GG_ALWAYS_INLINE float plain_symmetric(const float *src, int half,
 }
 
 /* Least and largest of eight, NaN-free. */
-static inline float least(__m256 v)
+static inline float least_lane(__m256 v)
 {
     __m128 m =
         _mm_min_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
@@ -143,7 +143,7 @@ static GG_ALWAYS_INLINE float plain_affine(const float *src, int q_max,
         lo = _mm256_min_ps(x.v[k], lo);
         hi = _mm256_min_ps(n, hi);
     }
-    float first = least(lo), last = -least(hi);
+    float first = least_lane(lo), last = -least_lane(hi);
     /* of zeros of both signs the reference has the first */
     for (int j = 0; first == 0 && j < 32; j++)
         if (src[j] == 0) {

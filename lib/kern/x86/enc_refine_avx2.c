@@ -50,7 +50,7 @@ static inline __m256 code_of(__m256 v)
 }
 
 /* The first element of largest magnitude; 0 for groups of zeros. */
-static inline __m256 extremes(const struct fits *f, int v)
+static inline __m256 extreme_elements(const struct fits *f, int v)
 {
     __m256 hi = lanes_of(f->x[0], v), lo = hi;
     for (int i = 1; i < N; i++) {
@@ -76,7 +76,7 @@ static inline __m256 extremes(const struct fits *f, int v)
  * -HALF by more than its rounding. */
 static inline void start_vector(struct fits *f, int v)
 {
-    __m256 max = extremes(f, v), xl = _mm256_setzero_ps(), ll = xl;
+    __m256 max = extreme_elements(f, v), xl = _mm256_setzero_ps(), ll = xl;
     __m256 inv = _mm256_div_ps(_mm256_set1_ps(-HALF), max);
     inv = _mm256_andnot_ps(_mm256_cmp_ps(max, xl, _CMP_EQ_OQ), inv);
     _mm256_storeu_ps(f->max + 8 * v, max);
@@ -96,7 +96,7 @@ static inline void start_vector(struct fits *f, int v)
     f->ll[v] = ll;
 }
 
-static void start(struct fits *f, const float *const sub[LANES])
+static void start_fits(struct fits *f, const float *const sub[LANES])
 {
     for (int v = 0; v < N_VEC; v++) {
         for (int i = 0; i < N; i += 8)
@@ -152,7 +152,7 @@ static GG_ALWAYS_INLINE __m256 surely_kept(const struct fits *f, int v, int i,
 }
 
 /* Lanes in which a pass would change a code. */
-static uint32_t changing(const struct fits *f)
+static uint32_t lanes_changing(const struct fits *f)
 {
     uint32_t lanes = 0;
     for (int v = 0; v < N_VEC; v++) {
@@ -169,7 +169,7 @@ static uint32_t changing(const struct fits *f)
     return lanes;
 }
 
-static inline void keep(float *p, __m256 v, __m256 lanes)
+static inline void keep_lanes(float *p, __m256 v, __m256 lanes)
 {
     _mm256_storeu_ps(p, _mm256_blendv_ps(_mm256_loadu_ps(p), v, lanes));
 }
@@ -186,9 +186,9 @@ static void refine_pass(struct fits *f)
         GG_UNROLL
         for (int v = 0; v < N_VEC; v++) {
             struct change t = try_element(f, v, i, xl[v], ll[v]);
-            keep(f->c[i] + 8 * v, t.c, t.better);
-            keep(f->wxc[i] + 8 * v, t.wxc, t.better);
-            keep(f->wcc[i] + 8 * v, t.wcc, t.better);
+            keep_lanes(f->c[i] + 8 * v, t.c, t.better);
+            keep_lanes(f->wxc[i] + 8 * v, t.wxc, t.better);
+            keep_lanes(f->wcc[i] + 8 * v, t.wcc, t.better);
             xl[v] = _mm256_blendv_ps(xl[v], t.xl, t.better);
             ll[v] = _mm256_blendv_ps(ll[v], t.ll, t.better);
         }
@@ -225,11 +225,11 @@ static int fit_list(const float *x, int n_pass, uint16_t *list, int n,
         int here = n - at < LANES ? n - at : LANES;
         for (int k = 0; k < LANES; k++) /* the last one fills up */
             sub[k] = x + N * list[at + (k < here ? k : here - 1)];
-        start(&f, sub);
-        uint32_t open = changing(&f);
+        start_fits(&f, sub);
+        uint32_t open = lanes_changing(&f);
         for (int k = 0; k < n_pass && open; k++) {
             refine_pass(&f);
-            open = changing(&f);
+            open = lanes_changing(&f);
         }
         scales_of(&f, found);
         for (int k = 0; k < here; k++) {

@@ -22,10 +22,10 @@ static inline void symmetric_sums(const struct gg_kern_lanes *l,
     struct pair lo = pair_set(-(float)half), hi = pair_set((float)half - 1);
     *xl = *ll = pair_set(0);
     for (int i = 0; i < n; i++) {
-        struct pair q = nearest(mul(inv, pair_load(l->x[i])));
-        q = lesser(greater(q, lo), hi);
-        *xl = add(*xl, mul(pair_load(wx[i]), q));
-        *ll = add(*ll, mul(mul(pair_load(l->w[i]), q), q));
+        struct pair q = nearest_pair(mul_pairs(inv, pair_load(l->x[i])));
+        q = lesser_of(greater_of(q, lo), hi);
+        *xl = add_pairs(*xl, mul_pairs(pair_load(wx[i]), q));
+        *ll = add_pairs(*ll, mul_pairs(mul_pairs(pair_load(l->w[i]), q), q));
     }
 }
 
@@ -35,33 +35,35 @@ void FN(gg_kern_lanes_symmetric)(const struct gg_kern_lanes *l, int n,
     float wx[GG_ENC_MAX_N][16];
     struct pair amax = pair_set(0), max = amax, zero = amax;
     for (int i = 0; i < n; i++) {
-        struct pair x = pair_load(l->x[i]), a = magnitude(x);
-        max = choose(less(amax, a), x, max);
-        amax = greater(amax, a);
-        pair_store(wx[i], mul(pair_load(l->w[i]), x));
+        struct pair x = pair_load(l->x[i]), a = magnitude_of(x);
+        max = choose_pair(less_pairs(amax, a), x, max);
+        amax = greater_of(amax, a);
+        pair_store(wx[i], mul_pairs(pair_load(l->w[i]), x));
     }
     /* Groups of zeros round by 0; all else stays below half + 1. */
-    pair_mask dead = less(amax, pair_set(GG_ENC_ZERO));
-    struct pair inv = without(quot(pair_set(-(float)half), max), dead);
+    pair_mask dead = less_pairs(amax, pair_set(GG_ENC_ZERO));
+    struct pair inv =
+        keep_without(quot_pairs(pair_set(-(float)half), max), dead);
     struct pair xl, ll, scale, best;
     symmetric_sums(l, wx, n, half, inv, &xl, &ll);
-    scale = without(quot(xl, ll), equal(ll, zero));
-    best = mul(scale, xl);
+    scale = keep_without(quot_pairs(xl, ll), equal_pairs(ll, zero));
+    best = mul_pairs(scale, xl);
     for (int k = -9; k <= 9; k++) {
         if (k == 0)
             continue;
         struct pair try = pair_set(-((float)half + 0.1f * (float)k));
-        try = without(quot(try, max), dead);
+        try = keep_without(quot_pairs(try, max), dead);
         symmetric_sums(l, wx, n, half, try, &xl, &ll);
         pair_mask better =
-            both(less(zero, ll), less(mul(best, ll), mul(xl, xl)));
-        if (!any(better))
+            both_masks(less_pairs(zero, ll),
+                       less_pairs(mul_pairs(best, ll), mul_pairs(xl, xl)));
+        if (!any_lane(better))
             continue;
-        scale = choose(better, quot(xl, ll), scale);
-        best = choose(better, mul(scale, xl), best);
-        inv = choose(better, try, inv);
+        scale = choose_pair(better, quot_pairs(xl, ll), scale);
+        best = choose_pair(better, mul_pairs(scale, xl), best);
+        inv = choose_pair(better, try, inv);
     }
-    pair_store(out->scale, without(scale, dead));
+    pair_store(out->scale, keep_without(scale, dead));
     pair_store(out->min, zero);
     pair_store(out->inv, inv);
     pair_store(out->base, zero);
@@ -81,16 +83,16 @@ struct affine {
  * reference? It is monotone in x, so the two ends bound it. */
 static inline int affine_safe(const struct affine *s, struct pair inv)
 {
-    struct pair reach =
-        greater(magnitude(sub(s->x_lo, s->lo)), magnitude(sub(s->hi, s->lo)));
-    return all_at_most(mul(magnitude(inv), reach), 0x1p21f);
+    struct pair reach = greater_of(magnitude_of(sub_pairs(s->x_lo, s->lo)),
+                                   magnitude_of(sub_pairs(s->hi, s->lo)));
+    return all_at_most(mul_pairs(magnitude_of(inv), reach), 0x1p21f);
 }
 
 static inline struct pair affine_code(struct pair x, struct pair lo,
                                       struct pair inv, float q_max)
 {
-    struct pair c = nearest(mul(inv, sub(x, lo)));
-    return lesser(greater(c, pair_set(0)), pair_set(q_max));
+    struct pair c = nearest_pair(mul_pairs(inv, sub_pairs(x, lo)));
+    return lesser_of(greater_of(c, pair_set(0)), pair_set(q_max));
 }
 
 static inline struct pair affine_error(const struct gg_kern_lanes *l, int n,
@@ -99,10 +101,10 @@ static inline struct pair affine_error(const struct gg_kern_lanes *l, int n,
 {
     struct pair sum = pair_set(0);
     for (int i = 0; i < n; i++) {
-        struct pair e = add(mul(scale, pair_load(q[i])), min);
-        e = sub(e, pair_load(l->x[i]));
-        e = abs_error ? magnitude(e) : mul(e, e);
-        sum = add(sum, mul(pair_load(l->w[i]), e));
+        struct pair e = add_pairs(mul_pairs(scale, pair_load(q[i])), min);
+        e = sub_pairs(e, pair_load(l->x[i]));
+        e = abs_error ? magnitude_of(e) : mul_pairs(e, e);
+        sum = add_pairs(sum, mul_pairs(pair_load(l->w[i]), e));
     }
     return sum;
 }
@@ -120,19 +122,23 @@ static inline void affine_line(const struct gg_kern_lanes *l, int n,
         struct pair x = pair_load(l->x[i]);
         struct pair c = affine_code(x, s->lo, inv, q_max);
         pair_store(q[i], c);
-        struct pair wl = mul(pair_load(l->w[i]), c);
-        sum_l = add(sum_l, wl);
-        sum_ll = add(sum_ll, mul(wl, c));
-        sum_xl = add(sum_xl, mul(wl, x));
+        struct pair wl = mul_pairs(pair_load(l->w[i]), c);
+        sum_l = add_pairs(sum_l, wl);
+        sum_ll = add_pairs(sum_ll, mul_pairs(wl, c));
+        sum_xl = add_pairs(sum_xl, mul_pairs(wl, x));
     }
-    struct pair det = sub(mul(s->sum_w, sum_ll), mul(sum_l, sum_l));
-    *valid = less(zero, det);
-    *scale = quot(sub(mul(s->sum_w, sum_xl), mul(s->sum_x, sum_l)), det);
-    *min = quot(sub(mul(sum_ll, s->sum_x), mul(sum_l, sum_xl)), det);
-    pair_mask above = less(zero, *min);
-    *min = without(*min, above);
-    if (any(above))
-        *scale = choose(above, quot(sum_xl, sum_ll), *scale);
+    struct pair det =
+        sub_pairs(mul_pairs(s->sum_w, sum_ll), mul_pairs(sum_l, sum_l));
+    *valid = less_pairs(zero, det);
+    *scale = quot_pairs(
+        sub_pairs(mul_pairs(s->sum_w, sum_xl), mul_pairs(s->sum_x, sum_l)),
+        det);
+    *min = quot_pairs(
+        sub_pairs(mul_pairs(sum_ll, s->sum_x), mul_pairs(sum_l, sum_xl)), det);
+    pair_mask above = less_pairs(zero, *min);
+    *min = keep_without(*min, above);
+    if (any_lane(above))
+        *scale = choose_pair(above, quot_pairs(sum_xl, sum_ll), *scale);
 }
 
 /* The ends, the sums, and the fit that the plain division gives. */
@@ -144,22 +150,23 @@ static inline int affine_start(const struct gg_kern_lanes *l, int n,
     struct pair zero = pair_set(0), x = pair_load(l->x[0]);
     s->x_lo = s->hi = x;
     s->sum_w = pair_load(l->w[0]);
-    s->sum_x = mul(s->sum_w, x);
+    s->sum_x = mul_pairs(s->sum_w, x);
     for (int i = 1; i < n; i++) {
         struct pair w = pair_load(l->w[i]);
         x = pair_load(l->x[i]);
-        s->x_lo = lesser(x, s->x_lo);
-        s->hi = greater(x, s->hi);
-        s->sum_w = add(s->sum_w, w);
-        s->sum_x = add(s->sum_x, mul(w, x));
+        s->x_lo = lesser_of(x, s->x_lo);
+        s->hi = greater_of(x, s->hi);
+        s->sum_w = add_pairs(s->sum_w, w);
+        s->sum_x = add_pairs(s->sum_x, mul_pairs(w, x));
     }
-    s->lo = lesser(zero, s->x_lo);
-    s->flat = equal(s->hi, s->lo);
-    struct pair inv =
-        without(quot(pair_set((float)p->q_max), sub(s->hi, s->lo)), s->flat);
+    s->lo = lesser_of(zero, s->x_lo);
+    s->flat = equal_pairs(s->hi, s->lo);
+    struct pair inv = keep_without(
+        quot_pairs(pair_set((float)p->q_max), sub_pairs(s->hi, s->lo)),
+        s->flat);
     s->best_inv = inv;
     s->best_base = s->lo;
-    s->scale = quot(pair_set(1), inv);
+    s->scale = quot_pairs(pair_set(1), inv);
     if (!affine_safe(s, inv))
         return 0;
     for (int i = 0; i < n; i++)
@@ -180,22 +187,23 @@ static inline int affine_search(const struct gg_kern_lanes *l, int n,
     for (int k = 0; k <= p->n_step; k++) {
         struct pair parts =
             pair_set(p->start + p->step * (float)k + (float)p->q_max);
-        struct pair inv = without(quot(parts, sub(s.hi, s.lo)), s.flat);
+        struct pair inv =
+            keep_without(quot_pairs(parts, sub_pairs(s.hi, s.lo)), s.flat);
         struct pair scale, min;
         pair_mask better;
         if (!affine_safe(&s, inv))
             return 0;
         affine_line(l, n, (float)p->q_max, &s, inv, q, &scale, &min, &better);
         struct pair error = affine_error(l, n, abs_error, q, scale, min);
-        better = both(better, less(error, s.error));
-        s.best_inv = choose(better, inv, s.best_inv);
-        s.best_base = choose(better, s.lo, s.best_base);
-        s.error = choose(better, error, s.error);
-        s.scale = choose(better, scale, s.scale);
-        s.lo = choose(better, min, s.lo);
+        better = both_masks(better, less_pairs(error, s.error));
+        s.best_inv = choose_pair(better, inv, s.best_inv);
+        s.best_base = choose_pair(better, s.lo, s.best_base);
+        s.error = choose_pair(better, error, s.error);
+        s.scale = choose_pair(better, scale, s.scale);
+        s.lo = choose_pair(better, min, s.lo);
     }
-    pair_store(out->scale, without(s.scale, s.flat));
-    pair_store(out->min, negative(s.lo));
+    pair_store(out->scale, keep_without(s.scale, s.flat));
+    pair_store(out->min, negative_of(s.lo));
     pair_store(out->inv, s.best_inv);
     pair_store(out->base, s.best_base);
     return 1;

@@ -28,9 +28,9 @@ static GG_ALWAYS_INLINE void acts_at(struct acts *x, const int32_t *at,
 }
 
 /* acc += products of 16 steps, the i-th of the block. */
-static GG_ALWAYS_INLINE void multiply(VI acc[COLS], const VI q[4],
-                                      const struct acts *x, size_t i,
-                                      int n_cols)
+static GG_ALWAYS_INLINE void multiply_16(VI acc[COLS], const VI q[4],
+                                         const struct acts *x, size_t i,
+                                         int n_cols)
 {
     const int32_t *at = x->pairs + i * 8 * NR;
     GG_UNROLL
@@ -48,8 +48,8 @@ static GG_ALWAYS_INLINE void multiply(VI acc[COLS], const VI q[4],
 }
 
 /* The integer sums of n times 16 steps, from the i-th on. */
-static GG_ALWAYS_INLINE void dots(const struct out *o, VI acc[COLS],
-                                  const VI *q, size_t i, size_t n)
+static GG_ALWAYS_INLINE void multiply_run(const struct out *o, VI acc[COLS],
+                                          const VI *q, size_t i, size_t n)
 {
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++) {
@@ -62,7 +62,7 @@ static GG_ALWAYS_INLINE void dots(const struct out *o, VI acc[COLS],
     }
     GG_UNROLL
     for (size_t h = 0; h < n; h++)
-        multiply(acc, q + 4 * h, o->x, i + h, o->n_cols);
+        multiply_16(acc, q + 4 * h, o->x, i + h, o->n_cols);
 }
 
 /* ---- what few_impl.h hands on ---- */
@@ -79,7 +79,7 @@ static GG_ALWAYS_INLINE void own_run(struct out *o, const VI q[PARTS],
                                      size_t i, VF d)
 {
     VI acc[COLS];
-    dots(o, acc, q, 2 * i, 2);
+    multiply_run(o, acc, q, 2 * i, 2);
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++)
         o->part[j] = vf_fma(vf_of(acc[j]), d, o->part[j]);
@@ -90,7 +90,7 @@ static GG_ALWAYS_INLINE void add_times(struct out *o, const VI *q, size_t i,
                                        size_t n, VI sub)
 {
     VI acc[COLS];
-    dots(o, acc, q, i, n);
+    multiply_run(o, acc, q, i, n);
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++)
         o->total[j] = vi_add(o->total[j], vi_mul(acc[j], sub));
@@ -124,7 +124,7 @@ static GG_ALWAYS_INLINE void one_run(struct out *o, const VI q[PARTS],
                                      size_t i)
 {
     VI acc[COLS];
-    dots(o, acc, q, 2 * i, 2);
+    multiply_run(o, acc, q, 2 * i, 2);
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++)
         o->total[j] = vi_add(o->total[j], acc[j]);

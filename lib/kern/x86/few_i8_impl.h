@@ -45,8 +45,9 @@ static GG_ALWAYS_INLINE void acts_at(struct acts *x, const int32_t *at,
 
 /* The sums of products of n quads of the rows with those of columns at x, as
  * they are added before they are 32 bits wide: of 16 bits without VNNI. */
-static GG_ALWAYS_INLINE void multiply(VI to[COLS], const VI *q,
-                                      const int32_t *x, size_t n, int n_cols)
+static GG_ALWAYS_INLINE void multiply_quads(VI to[COLS], const VI *q,
+                                            const int32_t *x, size_t n,
+                                            int n_cols)
 {
     GG_UNROLL
     for (size_t t = 0; t < n; t++) {
@@ -66,21 +67,21 @@ static GG_ALWAYS_INLINE void multiply(VI to[COLS], const VI *q,
 }
 
 /* The integer sums of run i, n quads long. */
-static GG_ALWAYS_INLINE void dots(const struct out *o, VI acc[COLS],
-                                  const VI *q, size_t i, size_t n)
+static GG_ALWAYS_INLINE void multiply_run(const struct out *o, VI acc[COLS],
+                                          const VI *q, size_t i, size_t n)
 {
     const int32_t *at = o->x->quads + i * n * NR;
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++)
         acc[j] = vi_words(o->x->begin[i * NR + (size_t)j]);
 #ifdef VI_DP
-    multiply(acc, q, at, n, o->n_cols);
+    multiply_quads(acc, q, at, n, o->n_cols);
 #else
     const size_t some = GG_MIN(n, (size_t)GG_GEMM_I8_SUMS(o->bits));
     GG_UNROLL
     for (size_t t = 0; t < n; t += some) {
         VI part[COLS];
-        multiply(part, q + t, at + t * NR, some, o->n_cols);
+        multiply_quads(part, q + t, at + t * NR, some, o->n_cols);
         GG_UNROLL
         for (int j = 0; j < o->n_cols; j++)
             VI_WIDEN(acc[j], part[j]);
@@ -107,7 +108,7 @@ static GG_ALWAYS_INLINE void sub_run(struct out *o, const VI q[PARTS],
                                      size_t i, VF d)
 {
     VI acc[COLS];
-    dots(o, acc, q, i, PARTS);
+    multiply_run(o, acc, q, i, PARTS);
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++)
         o->sum[j] =
@@ -125,7 +126,7 @@ static GG_ALWAYS_INLINE void half_run(struct out *o, const VI q[4], size_t i,
                                       VF d)
 {
     VI acc[COLS];
-    dots(o, acc, q, i, 4);
+    multiply_run(o, acc, q, i, 4);
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++) {
         const VF v = vf_fma(vf_of(acc[j]), d, o->part[j]);
@@ -148,7 +149,7 @@ static GG_ALWAYS_INLINE void one_run(struct out *o, const VI q[PARTS],
                                      size_t i)
 {
     VI acc[COLS];
-    dots(o, acc, q, i, PARTS);
+    multiply_run(o, acc, q, i, PARTS);
     add_part(o, acc, i);
 }
 
@@ -188,7 +189,7 @@ static GG_ALWAYS_INLINE void fold_run(struct out *o, const VI q[4], size_t i,
 #else
     const VI factor = vi_or(sub, vi_sll(sub, 16));
 #endif
-    multiply(part, q, o->x->quads + i * 4 * NR, 4, o->n_cols);
+    multiply_quads(part, q, o->x->quads + i * 4 * NR, 4, o->n_cols);
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++) {
         part[j] = n ? vi_sra(part[j], n) : part[j];

@@ -98,10 +98,10 @@ static GG_ALWAYS_INLINE void one_kind(struct out *o, const struct lanes *w,
 /* ---- rows by columns ---- */
 
 /* Up to end: what take() has not asked for of a block's part. */
-static GG_ALWAYS_INLINE void ask_rest(const struct rows *r, uintptr_t end)
+static GG_ALWAYS_INLINE void prefetch_rest(const struct rows *r, uintptr_t end)
 {
     while (*r->ahead < end)
-        ask(r, 64);
+        prefetch_lines(r, 64);
     *r->ahead = end;
 }
 
@@ -126,7 +126,7 @@ typedef void block_fn(struct out *o, const struct type *t,
         const uintptr_t end = *r->ahead + ROWS * t->size;                     \
         struct lanes w;                                                       \
         t->lanes(&w, r, n);                                                   \
-        ask_rest(r, end);                                                     \
+        prefetch_rest(r, end);                                                \
         KIND##_kind(o, &w, n / 32);                                           \
         add_mins(o, w.min, t->n_mins *n / GG_GEMM_INT_STEPS);                 \
     }
@@ -222,8 +222,8 @@ KINDS(KIND_COLUMNS)
 #endif
 
 /* As many columns as there is code for: pack_x or zeros fill the panel. */
-static GG_ALWAYS_INLINE void few(const struct gg_kern_few *f,
-                                 const struct type *t)
+static GG_ALWAYS_INLINE void multiply_few(const struct gg_kern_few *f,
+                                          const struct type *t)
 {
     const unsigned n = f->n_cols;
     if (n == 1 && t->one)
@@ -256,5 +256,5 @@ static GG_ALWAYS_INLINE void few(const struct gg_kern_few *f,
     ONE_DEFINE(NAME, N, KIND, BITS)                                           \
     void FULL(const struct gg_kern_few *f)                                    \
     {                                                                         \
-        few(f, &type_##NAME);                                                 \
+        multiply_few(f, &type_##NAME);                                        \
     }

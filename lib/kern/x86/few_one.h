@@ -82,7 +82,7 @@ static GG_ALWAYS_INLINE void end_block(struct to *to)
         if (to.kind == KIND_fold)                                             \
             fold_begin(o);                                                    \
         BLOCKS_##N(NAME, &to, r);                                             \
-        ask_rest(r, end);                                                     \
+        prefetch_rest(r, end);                                                \
         end_block(&to);                                                       \
         add_mins(o, min, t->n_mins *n / GG_GEMM_INT_STEPS);                   \
     }                                                                         \

@@ -53,7 +53,7 @@ static void pack_pairs(float *dst, size_t width, const float *src,
             const size_t len = GG_MIN(k - p, (size_t)PART);
             for (size_t i = 0; i < rows; i++)
                 round_row(pair + i * PAIRS, src + (r + i) * stride + p, len);
-            pack(dst + r, width, pair, PAIRS, rows, (len + 1) / 2);
+            pack_floats(dst + r, width, pair, PAIRS, rows, (len + 1) / 2);
         }
 }
 

@@ -90,7 +90,7 @@ void gg_kern_i16_pack_w_avx2(const struct gg_kern_gemm *g, void *panel,
 
 /* ---- activations ---- */
 
-static GG_ALWAYS_INLINE __m256i rounded(const float *x, __m256 inverse)
+static GG_ALWAYS_INLINE __m256i round_8(const float *x, __m256 inverse)
 {
     return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), inverse));
 }
@@ -101,8 +101,8 @@ static void round_all(const float *x, float inverse, int32_t *pair)
     const __m256 f = _mm256_set1_ps(inverse);
     for (int p = 0; p < STEPS; p += 32)
         for (int t = 0; t < 16; t += 8) {
-            const __m256i a = rounded(x + p + t, f);
-            const __m256i b = rounded(x + p + t + 16, f);
+            const __m256i a = round_8(x + p + t, f);
+            const __m256i b = round_8(x + p + t + 16, f);
             _mm256_storeu_si256(
                 (__m256i *)(void *)(pair + p / 2 + t),
                 _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa));
@@ -125,13 +125,13 @@ static int32_t largest_sum(const float *x, float inverse, unsigned n_runs)
     for (unsigned r = 0; r < n_runs; r++) {
         __m256i sum = _mm256_setzero_si256();
         for (unsigned i = 0; i < STEPS / n_runs; i += 8, x += 8)
-            sum = _mm256_add_epi32(sum, _mm256_abs_epi32(rounded(x, f)));
+            sum = _mm256_add_epi32(sum, _mm256_abs_epi32(round_8(x, f)));
         most = GG_MAX(most, sum_epi32(sum));
     }
     return most;
 }
 
-static uint32_t largest(const float *x)
+static uint32_t largest_bits(const float *x)
 {
     __m256i m = _mm256_setzero_si256();
     for (size_t i = 0; i < STEPS; i += 8)
@@ -145,7 +145,7 @@ static float round_block(const struct gg_kern_gemm_ints *ints, const float *x,
                          int32_t *pair)
 {
     const unsigned n = STEPS / ints->n_scales;
-    const uint32_t bits = largest(x);
+    const uint32_t bits = largest_bits(x);
     const float max = gg_bytes_f32_from_bits(bits);
     if (bits >= 0x7f800000 || max < GG_GEMM_INT_LEAST) {
         memset(pair, 0, PAIRS * sizeof *pair);

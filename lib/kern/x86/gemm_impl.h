@@ -15,9 +15,9 @@
  */
 
 /* The tile for a number of columns that the compiler knows. */
-static GG_ALWAYS_INLINE void tile(const float *w, const float *x, size_t k,
-                                  int n_cols, float *y, size_t y_stride,
-                                  int add)
+static GG_ALWAYS_INLINE void multiply_tile(const float *w, const float *x,
+                                           size_t k, int n_cols, float *y,
+                                           size_t y_stride, int add)
 {
     VF acc[NR][2];
     GG_UNROLL
@@ -49,7 +49,7 @@ static GG_ALWAYS_INLINE void tile(const float *w, const float *x, size_t k,
 }
 
 #define CASE(n)                                                               \
-    case n: tile(w, x, k, n, y, y_stride, add); break;
+    case n: multiply_tile(w, x, k, n, y, y_stride, add); break;
 
 void TILE(const void *w, const void *x, size_t n_blocks, unsigned n_cols,
           float *y, size_t y_stride, int add)
@@ -79,8 +79,8 @@ static void pack_many(float *dst, size_t width, const float *src,
             dst[p * width + r] = src[r * stride + p];
 }
 
-static void pack(float *dst, size_t width, const float *src, size_t stride,
-                 size_t rows, size_t k)
+static void pack_floats(float *dst, size_t width, const float *src,
+                        size_t stride, size_t rows, size_t k)
 {
     size_t r = 0;
     for (; r + LANES <= rows; r += LANES)

@@ -39,9 +39,10 @@ static GG_ALWAYS_INLINE void begin_sums(VI acc[NR][2], const int32_t *begin,
 
 /* A run, n groups long, to acc; n_sums: a divisor of n. */
 #ifdef VI_DP
-static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
-                                  const int32_t *x, const int32_t *begin,
-                                  size_t n, int n_cols, size_t n_sums)
+static GG_ALWAYS_INLINE void multiply_run(VI acc[NR][2], const int32_t *w,
+                                          const int32_t *x,
+                                          const int32_t *begin, size_t n,
+                                          int n_cols, size_t n_sums)
 {
     (void)n_sums;
     begin_sums(acc, begin, n_cols);
@@ -56,9 +57,10 @@ static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
     }
 }
 #else
-static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
-                                  const int32_t *x, const int32_t *begin,
-                                  size_t n, int n_cols, size_t n_sums)
+static GG_ALWAYS_INLINE void multiply_run(VI acc[NR][2], const int32_t *w,
+                                          const int32_t *x,
+                                          const int32_t *begin, size_t n,
+                                          int n_cols, size_t n_sums)
 {
     begin_sums(acc, begin, n_cols);
     GG_UNROLL
@@ -155,7 +157,8 @@ static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
         for (int r = 0; r < n_runs / n_parts; r++) {
             VI acc[NR][2];
             VF v[NR][2];
-            dots(acc, w, x, BYTES == 1 ? begin : NULL, n, n_cols, n_sums);
+            multiply_run(acc, w, x, BYTES == 1 ? begin : NULL, n, n_cols,
+                         n_sums);
             if (n_scales == X_SCALES) {
                 add_runs(sums, acc, d, s, n_cols);
             } else {
@@ -230,10 +233,11 @@ static GG_ALWAYS_INLINE void tile_cols(const unsigned char *w,
                   n_mins, n_sums);                                            \
         break;
 
-static GG_ALWAYS_INLINE void tile(const void *w, const void *x,
-                                  size_t n_blocks, unsigned n_cols, float *y,
-                                  size_t y_stride, int add, int n_scales,
-                                  int n_mins, size_t n_sums)
+static GG_ALWAYS_INLINE void multiply_tile(const void *w, const void *x,
+                                           size_t n_blocks, unsigned n_cols,
+                                           float *y, size_t y_stride, int add,
+                                           int n_scales, int n_mins,
+                                           size_t n_sums)
 {
     const unsigned char *at = x;
     for (unsigned j = 0; j < n_cols; j += AT_ONCE) {

@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL /* all of it in this file, and static */
 #include <xxhash.h>
 
-static void *create(void)
+static void *create_hash(void)
 {
     XXH3_state_t *x = XXH3_createState();
     if (x)
@@ -17,12 +17,12 @@ static void *create(void)
     return x;
 }
 
-static void add(void *state, const void *p, size_t n)
+static void add_bytes(void *state, const void *p, size_t n)
 {
     (void)XXH3_128bits_update(state, p, n);
 }
 
-static void end(void *state, unsigned char out[16])
+static void end_hash(void *state, unsigned char out[16])
 {
     XXH128_canonical_t c;
     XXH128_canonicalFromHash(&c, XXH3_128bits_digest(state));
@@ -30,4 +30,5 @@ static void end(void *state, unsigned char out[16])
     (void)XXH3_freeState(state);
 }
 
-const struct gg_hash_xxh3 gg_hash_xxh3_avx2 = { create, add, end };
+const struct gg_hash_xxh3 gg_hash_xxh3_avx2 = { create_hash, add_bytes,
+                                                end_hash };

@@ -28,7 +28,7 @@ static GG_ALWAYS_INLINE float to_d(TO *to, float d, int unit)
     return one;
 }
 
-static GG_ALWAYS_INLINE void store(TO *to, __m256i v)
+static GG_ALWAYS_INLINE void store_32(TO *to, __m256i v)
 {
     _mm256_storeu_si256((__m256i *)(void *)to->q, v);
     to->q += 32;
@@ -40,17 +40,17 @@ static GG_ALWAYS_INLINE void put_16(TO *to, __m256i lo, __m256i hi)
     if (to->bytes == 2) { /* pairs of steps t and t + 16 */
         const __m256i a = _mm256_unpacklo_epi16(lo, hi);
         const __m256i b = _mm256_unpackhi_epi16(lo, hi);
-        store(to, _mm256_permute2x128_si256(a, b, 0x20));
-        store(to, _mm256_permute2x128_si256(a, b, 0x31));
+        store_32(to, _mm256_permute2x128_si256(a, b, 0x20));
+        store_32(to, _mm256_permute2x128_si256(a, b, 0x31));
     } else {
         const __m256i bias = _mm256_set1_epi16((short)to->bias);
         const __m256i v = _mm256_packus_epi16(_mm256_add_epi16(lo, bias),
                                               _mm256_add_epi16(hi, bias));
-        store(to, _mm256_permute4x64_epi64(v, 0xd8));
+        store_32(to, _mm256_permute4x64_epi64(v, 0xd8));
     }
 }
 
-static GG_ALWAYS_INLINE __m256i times(__m256i v, float s)
+static GG_ALWAYS_INLINE __m256i scale_ints(__m256i v, float s)
 {
     return _mm256_mullo_epi16(v, _mm256_set1_epi16((short)(int)s));
 }
@@ -60,13 +60,13 @@ static GG_ALWAYS_INLINE void to_i8(TO *to, __m256i q, float s0, float s1)
     const __m256i lo = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
     const __m256i hi = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1));
     if (to->folded) {
-        put_16(to, times(lo, s0), times(hi, s1));
+        put_16(to, scale_ints(lo, s0), scale_ints(hi, s1));
         return;
     }
     if (to->bytes == 2)
         put_16(to, lo, hi);
     else
-        store(to, _mm256_add_epi8(q, _mm256_set1_epi8((char)to->bias)));
+        store_32(to, _mm256_add_epi8(q, _mm256_set1_epi8((char)to->bias)));
     *to->d++ = s0;
     if (to->halves)
         *to->d++ = s1;

@@ -176,8 +176,8 @@ static GG_ALWAYS_INLINE void point_lines(const struct gg_kern_iq_book *b,
 }
 
 /* The entry that is safely lowest at a scale, or -1. */
-static GG_ALWAYS_INLINE int lowest(const struct lines *l, int n_vec,
-                                   float margin, float scale)
+static GG_ALWAYS_INLINE int lowest_error(const struct lines *l, int n_vec,
+                                         float margin, float scale)
 {
     const __m256 s = _mm256_set1_ps(scale);
     __m256 low = _mm256_fmsub_ps(l->a[0], s, l->b[0]);
@@ -218,8 +218,8 @@ static GG_ALWAYS_INLINE int look_up(const struct gg_kern_iq_book *b,
         int n_vec = kind < 3 ? kind + 1 : (n + 7) / 8;
         float margin = l->margin[r->group];
         point_lines(b, r->group, list, n, n_vec, l);
-        int first = lowest(l, n_vec, margin, t->scale[r->from]);
-        int last = lowest(l, n_vec, margin, t->scale[r->to]);
+        int first = lowest_error(l, n_vec, margin, t->scale[r->from]);
+        int last = lowest_error(l, n_vec, margin, t->scale[r->to]);
         r->first = (int16_t)first;
         r->last = (int16_t)last;
         r->code[0] = r->code[1] = list[first < 0 ? 0 : first];
@@ -253,8 +253,9 @@ static GG_ALWAYS_INLINE int find_turns(const struct gg_kern_iq_book *b,
                 _mm256_loadu_ps(t->scale + k), meet, _CMP_GT_OQ)));
         turn = turn > r->from ? turn : r->from + 1;
         turn = turn < r->to ? turn : r->to;
-        int before = lowest(l, n_vec, margin, t->scale[turn ? turn - 1 : 0]);
-        int after = lowest(l, n_vec, margin, t->scale[turn]);
+        int before =
+            lowest_error(l, n_vec, margin, t->scale[turn ? turn - 1 : 0]);
+        int after = lowest_error(l, n_vec, margin, t->scale[turn]);
         r->code[1] = list[last];
         r->turn = (uint8_t)turn;
         runs->open[n_open] = runs->open[j];
@@ -274,7 +275,7 @@ static GG_ALWAYS_INLINE void look_up_each(const struct gg_kern_iq_book *b,
     const uint16_t *list = list_of(b, r, &n);
     point_lines(b, r->group, list, n, (n + 7) / 8, l);
     for (int k = r->from; k <= r->to; k++) {
-        int at = lowest(l, l->n, l->margin[r->group], t->scale[k]);
+        int at = lowest_error(l, l->n, l->margin[r->group], t->scale[k]);
         unsigned code =
             at >= 0 ? list[at]
                     : best_near(b, r->point, p->x + b->group * r->group,

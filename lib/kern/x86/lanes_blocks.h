@@ -165,8 +165,8 @@ BLOCK_256(tq1_0)
             q[k] = next_digit(&v[k], to->bias);
         put_run(to, q, i);
     }
-    take(r, 32, v);
-    take(r, AT(tq1_0, qh) - 10, last);
+    take_16(r, 32, v);
+    take_16(r, AT(tq1_0, qh) - 10, last);
     last[2] = vi_or(vi_srl(last[2], 16), vi_sll(last[3], 16));
     for (size_t i = 5; i < 8; i++) {
         GG_UNROLL
@@ -177,7 +177,7 @@ BLOCK_256(tq1_0)
             q[4 + k] = next_digit(i < 7 ? &v[k] : &last[2], to->bias);
         put_run(to, q, i);
     }
-    put_d(to, halves(vi_srl(last[3], 16)));
+    put_d(to, halves_to_floats(vi_srl(last[3], 16)));
 }
 
 /* BLOCKS_N: to->n steps of a type that has N blocks in 256 steps. */

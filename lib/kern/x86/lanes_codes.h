@@ -32,7 +32,7 @@ take_8(const struct codes_8 *c, const uint64_t *table, size_t t, VI q[PARTS])
             b[r / 4] = _mm_set_epi64x((long long)table[c->of[r + 3][t + i]],
                                       (long long)table[c->of[r + 2][t + i]]);
         }
-        const VI u = join(a), v = join(b);
+        const VI u = join_rows(a), v = join_rows(b);
         q[2 * i] = vi_evens(u, v);
         q[2 * i + 1] = vi_odds(u, v);
     }
@@ -50,7 +50,7 @@ take_4(const struct codes_4 *c, const uint32_t *table, size_t t, VI q[PARTS])
                                       (int)table[c->of[r + 1][t + i]],
                                       (int)table[c->of[r + 2][t + i]],
                                       (int)table[c->of[r + 3][t + i]]);
-        q[i] = join(v);
+        q[i] = join_rows(v);
     }
 }
 
@@ -219,7 +219,7 @@ static GG_ALWAYS_INLINE VI even_signs(VI s)
 }
 
 /* Four times seven bits of a word to four bytes. */
-static GG_ALWAYS_INLINE VI sevens(VI v)
+static GG_ALWAYS_INLINE VI seven_bits(VI v)
 {
     VI s = vi_and(v, vi_words(0x7f));
     GG_UNROLL
@@ -234,7 +234,7 @@ static GG_ALWAYS_INLINE VI odd_of(VI v, int mask)
     return vi_or(vi_sll(vi_and(v, vi_words(mask)), 1), vi_words(1));
 }
 
-static GG_ALWAYS_INLINE VF times(VF v, float by)
+static GG_ALWAYS_INLINE VF scale_floats(VF v, float by)
 {
     return vf_mul(v, vf_all(&by));
 }
@@ -251,17 +251,17 @@ static GG_ALWAYS_INLINE void two_halves(struct to *to, const VI q[PARTS],
 
 BLOCK_256(iq2_xxs)
 {
-    put_d(to, times(take_half(r, 0), 0.125f));
+    put_d(to, scale_floats(take_half(r, 0), 0.125f));
     struct codes_8 c;
     codes_iq2_xxs(&c, r);
     for (size_t h = 0; h < 4; h++) {
         VI v[4];
-        take(r, AT(iq2_xxs, qs) + 16 * h, v);
+        take_16(r, AT(iq2_xxs, qs) + 16 * h, v);
         for (size_t i = 0; i < 2; i++) {
             const VI rest = v[2 * i + 1]; /* signs, and scales above them */
             VI q[PARTS];
             take_8(&c, gg_kern_iq2_xxs_bytes, 8 * h + 4 * i, q);
-            add_signs(q, even_signs(sevens(rest)), to->bias);
+            add_signs(q, even_signs(seven_bits(rest)), to->bias);
             put_sub(to, q, 2 * h + i, odd_of(vi_srl(rest, 28), 15));
         }
     }
@@ -269,17 +269,17 @@ BLOCK_256(iq2_xxs)
 
 BLOCK_256(iq2_xs)
 {
-    put_d(to, times(take_half(r, 0), 0.125f));
+    put_d(to, scale_floats(take_half(r, 0), 0.125f));
     const VI seven = vi_words(0x7f);
     struct codes_8 c;
     VI scale[4], v[4];
     codes_iq2_xs(&c, r);
-    take(r, AT(iq2_xs, scales) - 8, scale);
+    take_16(r, AT(iq2_xs, scales) - 8, scale);
     for (size_t h = 0; h < 4; h++) {
         VI sub = scale[2 + h / 2];
         if (h % 2)
             sub = vi_srl(sub, 16);
-        take(r, AT(iq2_xs, qs) + 16 * h, v);
+        take_16(r, AT(iq2_xs, qs) + 16 * h, v);
         for (size_t i = 0; i < 2; i++) { /* signs above nine bits of a word */
             const VI a = v[2 * i], b = v[2 * i + 1];
             const VI low =
@@ -297,14 +297,14 @@ BLOCK_256(iq2_xs)
 
 BLOCK_256(iq2_s)
 {
-    put_d(to, times(take_half(r, 0), 0.125f));
+    put_d(to, scale_floats(take_half(r, 0), 0.125f));
     struct codes_8 c;
     VI scale[4], signs[4];
     codes_iq2_s(&c, r);
-    take(r, AT(iq2_s, qh), scale);
+    take_16(r, AT(iq2_s, qh), scale);
     for (size_t h = 0; h < 2; h++) {
         VI sub = scale[2 + h];
-        take(r, AT(iq2_s, qs) + 32 + 16 * h, signs);
+        take_16(r, AT(iq2_s, qs) + 32 + 16 * h, signs);
         for (size_t i = 0; i < 4; i++) {
             VI q[PARTS];
             take_8(&c, gg_kern_iq2_s_bytes, 16 * h + 4 * i, q);
@@ -317,16 +317,16 @@ BLOCK_256(iq2_s)
 
 BLOCK_256(iq3_xxs)
 {
-    put_d(to, times(take_half(r, 0), 0.25f));
+    put_d(to, scale_floats(take_half(r, 0), 0.25f));
     struct codes_4 c;
     codes_iq3_xxs(&c, r);
     for (size_t h = 0; h < 2; h++) {
         VI rest[4]; /* signs, and scales above them */
-        take(r, AT(iq3_xxs, qs) + 64 + 16 * h, rest);
+        take_16(r, AT(iq3_xxs, qs) + 64 + 16 * h, rest);
         for (size_t i = 0; i < 4; i++) {
             VI q[PARTS];
             take_4(&c, gg_kern_iq3_xxs_bytes, 32 * h + 8 * i, q);
-            add_signs(q, even_signs(sevens(rest[i])), to->bias);
+            add_signs(q, even_signs(seven_bits(rest[i])), to->bias);
             put_sub(to, q, 4 * h + i, odd_of(vi_srl(rest[i], 28), 15));
         }
     }
@@ -338,10 +338,10 @@ BLOCK_256(iq3_s)
     struct codes_4 c;
     VI scale[4], signs[4];
     codes_iq3_s(&c, r);
-    take(r, AT(iq3_s, scales) - 12, scale);
+    take_16(r, AT(iq3_s, scales) - 12, scale);
     VI sub = scale[3];
     for (size_t h = 0; h < 2; h++) {
-        take(r, AT(iq3_s, signs) + 16 * h, signs);
+        take_16(r, AT(iq3_s, signs) + 16 * h, signs);
         for (size_t i = 0; i < 4; i++) {
             VI q[PARTS];
             take_4(&c, gg_kern_iq3_s_bytes, 32 * h + 8 * i, q);
@@ -360,11 +360,11 @@ static GG_ALWAYS_INLINE VI delta_of(VI v, int bias)
 
 BLOCK_256(iq1_s)
 {
-    put_d(to, times(take_half(r, 0), 0.125f));
+    put_d(to, scale_floats(take_half(r, 0), 0.125f));
     struct codes_8 c;
     VI high[4];
     codes_iq1_s(&c, r);
-    take(r, AT(iq1_s, qh), high);
+    take_16(r, AT(iq1_s, qh), high);
     for (size_t h = 0; h < 4; h++) {
         VI w = high[h];
         for (size_t i = 0; i < 2; i++) {
@@ -387,7 +387,7 @@ static GG_ALWAYS_INLINE VF half_of_nibbles(VI a, VI b)
                          vi_and(vi_srl(a, 24), vi_words(0xf0)));
     const VI up = vi_or(vi_and(vi_srl(b, 4), vi_words(0xf00)),
                         vi_and(vi_srl(b, 16), vi_words(0xf000)));
-    return halves(vi_or(low, up));
+    return halves_to_floats(vi_or(low, up));
 }
 
 BLOCK_256(iq1_m)
@@ -395,9 +395,9 @@ BLOCK_256(iq1_m)
     struct codes_8 c;
     VI high[4], scale[4];
     codes_iq1_m(&c, r);
-    take(r, AT(iq1_m, qh), high);
-    take(r, AT(iq1_m, scales) - 8, scale);
-    put_d(to, times(half_of_nibbles(scale[2], scale[3]), 0.125f));
+    take_16(r, AT(iq1_m, qh), high);
+    take_16(r, AT(iq1_m, scales) - 8, scale);
+    put_d(to, scale_floats(half_of_nibbles(scale[2], scale[3]), 0.125f));
     for (size_t h = 0; h < 4; h++) {
         VI w = high[h], sub = scale[2 + h / 2];
         if (h % 2)

@@ -28,88 +28,89 @@ static inline struct pair pair_set(float v)
     return (struct pair){ _mm256_set1_ps(v), _mm256_set1_ps(v) };
 }
 
-static inline struct pair add(struct pair u, struct pair v)
+static inline struct pair add_pairs(struct pair u, struct pair v)
 {
     return PAIR(_mm256_add_ps, u, v);
 }
 
-static inline struct pair sub(struct pair u, struct pair v)
+static inline struct pair sub_pairs(struct pair u, struct pair v)
 {
     return PAIR(_mm256_sub_ps, u, v);
 }
 
-static inline struct pair mul(struct pair u, struct pair v)
+static inline struct pair mul_pairs(struct pair u, struct pair v)
 {
     return PAIR(_mm256_mul_ps, u, v);
 }
 
-static inline struct pair quot(struct pair u, struct pair v)
+static inline struct pair quot_pairs(struct pair u, struct pair v)
 {
     return PAIR(_mm256_div_ps, u, v);
 }
 
 /* u < v ? u : v and u > v ? u : v; the second where that is unordered */
-static inline struct pair lesser(struct pair u, struct pair v)
+static inline struct pair lesser_of(struct pair u, struct pair v)
 {
     return PAIR(_mm256_min_ps, u, v);
 }
 
-static inline struct pair greater(struct pair u, struct pair v)
+static inline struct pair greater_of(struct pair u, struct pair v)
 {
     return PAIR(_mm256_max_ps, u, v);
 }
 
-static inline struct pair nearest(struct pair v)
+static inline struct pair nearest_pair(struct pair v)
 {
     return (struct pair){ gg_x86_nearest_ps(v.a), gg_x86_nearest_ps(v.b) };
 }
 
-static inline struct pair magnitude(struct pair v)
+static inline struct pair magnitude_of(struct pair v)
 {
     return (struct pair){ gg_x86_abs_ps(v.a), gg_x86_abs_ps(v.b) };
 }
 
-static inline struct pair negative(struct pair v)
+static inline struct pair negative_of(struct pair v)
 {
     return PAIR(_mm256_xor_ps, v, pair_set(-0.0f));
 }
 
 /* Where u < v, where equal, where both hold. */
-static inline pair_mask less(struct pair u, struct pair v)
+static inline pair_mask less_pairs(struct pair u, struct pair v)
 {
     return (struct pair){ _mm256_cmp_ps(u.a, v.a, _CMP_LT_OQ),
                           _mm256_cmp_ps(u.b, v.b, _CMP_LT_OQ) };
 }
 
-static inline pair_mask equal(struct pair u, struct pair v)
+static inline pair_mask equal_pairs(struct pair u, struct pair v)
 {
     return (struct pair){ _mm256_cmp_ps(u.a, v.a, _CMP_EQ_OQ),
                           _mm256_cmp_ps(u.b, v.b, _CMP_EQ_OQ) };
 }
 
-static inline pair_mask both(pair_mask u, pair_mask v)
+static inline pair_mask both_masks(pair_mask u, pair_mask v)
 {
     return PAIR(_mm256_and_ps, u, v);
 }
 
 /* v where m holds, else 0; v where it does not, else 0; m ? u : v. */
-static inline struct pair within(struct pair v, pair_mask m)
+static inline struct pair keep_within(struct pair v, pair_mask m)
 {
     return PAIR(_mm256_and_ps, v, m);
 }
 
-static inline struct pair without(struct pair v, pair_mask m)
+static inline struct pair keep_without(struct pair v, pair_mask m)
 {
     return PAIR(_mm256_andnot_ps, m, v);
 }
 
-static inline struct pair choose(pair_mask m, struct pair u, struct pair v)
+static inline struct pair choose_pair(pair_mask m, struct pair u,
+                                      struct pair v)
 {
     return (struct pair){ _mm256_blendv_ps(v.a, u.a, m.a),
                           _mm256_blendv_ps(v.b, u.b, m.b) };
 }
 
-static inline int any(pair_mask m)
+static inline int any_lane(pair_mask m)
 {
     return _mm256_movemask_ps(_mm256_or_ps(m.a, m.b));
 }

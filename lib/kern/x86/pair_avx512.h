@@ -28,83 +28,84 @@ static inline struct pair pair_set(float v)
     return (struct pair){ _mm512_set1_ps(v) };
 }
 
-static inline struct pair add(struct pair u, struct pair v)
+static inline struct pair add_pairs(struct pair u, struct pair v)
 {
     return PAIR(_mm512_add_ps, u, v);
 }
 
-static inline struct pair sub(struct pair u, struct pair v)
+static inline struct pair sub_pairs(struct pair u, struct pair v)
 {
     return PAIR(_mm512_sub_ps, u, v);
 }
 
-static inline struct pair mul(struct pair u, struct pair v)
+static inline struct pair mul_pairs(struct pair u, struct pair v)
 {
     return PAIR(_mm512_mul_ps, u, v);
 }
 
-static inline struct pair quot(struct pair u, struct pair v)
+static inline struct pair quot_pairs(struct pair u, struct pair v)
 {
     return PAIR(_mm512_div_ps, u, v);
 }
 
-static inline struct pair lesser(struct pair u, struct pair v)
+static inline struct pair lesser_of(struct pair u, struct pair v)
 {
     return PAIR(_mm512_min_ps, u, v);
 }
 
-static inline struct pair greater(struct pair u, struct pair v)
+static inline struct pair greater_of(struct pair u, struct pair v)
 {
     return PAIR(_mm512_max_ps, u, v);
 }
 
-static inline struct pair nearest(struct pair v)
+static inline struct pair nearest_pair(struct pair v)
 {
     return (struct pair){ _mm512_roundscale_ps(v.v, _MM_FROUND_TO_NEAREST_INT |
                                                         _MM_FROUND_NO_EXC) };
 }
 
-static inline struct pair magnitude(struct pair v)
+static inline struct pair magnitude_of(struct pair v)
 {
     return (struct pair){ _mm512_abs_ps(v.v) };
 }
 
-static inline struct pair negative(struct pair v)
+static inline struct pair negative_of(struct pair v)
 {
     return PAIR(_mm512_xor_ps, v, pair_set(-0.0f));
 }
 
-static inline pair_mask less(struct pair u, struct pair v)
+static inline pair_mask less_pairs(struct pair u, struct pair v)
 {
     return _mm512_cmp_ps_mask(u.v, v.v, _CMP_LT_OQ);
 }
 
-static inline pair_mask equal(struct pair u, struct pair v)
+static inline pair_mask equal_pairs(struct pair u, struct pair v)
 {
     return _mm512_cmp_ps_mask(u.v, v.v, _CMP_EQ_OQ);
 }
 
-static inline pair_mask both(pair_mask u, pair_mask v)
+static inline pair_mask both_masks(pair_mask u, pair_mask v)
 {
     return _kand_mask16(u, v);
 }
 
-static inline struct pair within(struct pair v, pair_mask m)
+static inline struct pair keep_within(struct pair v, pair_mask m)
 {
     return (struct pair){ _mm512_maskz_mov_ps(m, v.v) };
 }
 
-static inline struct pair without(struct pair v, pair_mask m)
+static inline struct pair keep_without(struct pair v, pair_mask m)
 {
-    return within(v, _knot_mask16(m));
+    return keep_within(v, _knot_mask16(m));
 }
 
-static inline struct pair choose(pair_mask m, struct pair u, struct pair v)
+static inline struct pair choose_pair(pair_mask m, struct pair u,
+                                      struct pair v)
 {
     return (struct pair){ _mm512_mask_mov_ps(v.v, m, u.v) };
 }
 
-static inline int any(pair_mask m)
+static inline int any_lane(pair_mask m)
 {
     return m != 0;
 }

@@ -78,12 +78,12 @@ enum { RUN = 16 }; /* bytes of a row that are taken together */
 /* Steps that are 32 bits, or the low or high half of 32 bits, of each row. */
 static GG_ALWAYS_INLINE __m512 low_f16(__m512i v)
 {
-    return halves(v);
+    return halves_to_floats(v);
 }
 
 static GG_ALWAYS_INLINE __m512 high_f16(__m512i v)
 {
-    return halves(_mm512_srli_epi32(v, 16));
+    return halves_to_floats(_mm512_srli_epi32(v, 16));
 }
 
 static GG_ALWAYS_INLINE __m512 low_bf16(__m512i v)
@@ -106,7 +106,7 @@ static GG_ALWAYS_INLINE __m512 high_bf16(__m512i v)
         BEGIN                                                                 \
         __m512i v[4];                                                         \
         for (; n >= RUN / (SIZE); n -= RUN / (SIZE)) {                        \
-            take(&to.rows, 0, v);                                             \
+            take_16(&to.rows, 0, v);                                          \
             GG_UNROLL                                                         \
             for (size_t i = 0; i < RUN / (SIZE); i++)                         \
                 _mm512_storeu_ps(to.to + i * width, PUT);                     \
@@ -115,7 +115,7 @@ static GG_ALWAYS_INLINE __m512 high_bf16(__m512i v)
         unsigned char last[ROWS][RUN] = { { 0 } };                            \
         for (size_t r = 0; n && r < ROWS; r++)                                \
             memcpy(last[r], to.rows.at + r * stride, n * (SIZE));             \
-        take(&(struct rows){ last[0], RUN, NULL }, 0, v);                     \
+        take_16(&(struct rows){ last[0], RUN, NULL }, 0, v);                  \
         for (size_t i = 0; i < n; i++)                                        \
             _mm512_storeu_ps(to.to + i * width, PUT);                         \
     }

@@ -47,7 +47,7 @@ void FN(gg_vec_softplus)(float *y, const float *x, size_t n)
  * n_last lanes; n_rows, n_vec and own (each element has its decay) are
  * constants. */
 
-static GG_ALWAYS_INLINE VF some(const float *p, size_t n)
+static GG_ALWAYS_INLINE VF load_some(const float *p, size_t n)
 {
     return n == LANES ? vf_load(p) : vf_load_n(p, n);
 }
@@ -63,9 +63,10 @@ static GG_ALWAYS_INLINE void scan_block(const struct gg_vec_scan *p,
         const size_t at = (row + (size_t)r) * n + col;
         GG_UNROLL
         for (int v = 0; v < n_vec; v++)
-            s[r][v] = some(p->from + at + v * LANES, n_last);
+            s[r][v] = load_some(p->from + at + v * LANES, n_last);
         if (own)
-            a[r] = some(p->a + (row + (size_t)r) * p->a_stride + col, n_last);
+            a[r] = load_some(p->a + (row + (size_t)r) * p->a_stride + col,
+                             n_last);
     }
     for (size_t t = 0; t < p->n_tok; t++) {
         const float *x = p->x + t * p->stride + row;
@@ -78,8 +79,8 @@ static GG_ALWAYS_INLINE void scan_block(const struct gg_vec_scan *p,
         GG_UNROLL
         for (int v = 0; v < n_vec; v++) {
             const size_t at = col + (size_t)v * LANES;
-            const VF b = some(p->b + t * p->b_stride + at, n_last);
-            const VF c = some(p->c + t * p->c_stride + at, n_last);
+            const VF b = load_some(p->b + t * p->b_stride + at, n_last);
+            const VF c = load_some(p->c + t * p->c_stride + at, n_last);
             GG_UNROLL
             for (int r = 0; r < n_rows; r++) {
                 if (own)
@@ -183,12 +184,12 @@ static GG_ALWAYS_INLINE void state_write_at(float *to, const float *s,
                                             const float error[RECUR_ROWS],
                                             const float *k, const float *value)
 {
-    const VF c = some(w + j, m), e = some(b + j, m);
-    const VF d = k ? some(k + j, m) : c;
+    const VF c = load_some(w + j, m), e = load_some(b + j, m);
+    const VF d = k ? load_some(k + j, m) : c;
     GG_UNROLL
     for (int r = 0; r < n_rows; r++) {
         const size_t at = (size_t)r * n + j;
-        VF x = vf_mul(some(s + at, m), c);
+        VF x = vf_mul(load_some(s + at, m), c);
         if (k)
             x = vf_fma(vf_set1(value[r]), d, x);
         x = vf_fma(vf_set1(error[r]), e, x);
@@ -280,7 +281,7 @@ static GG_ALWAYS_INLINE void wkv6_token(const struct gg_vec_wkv6 *p,
     VF value[SCAN_VECS], sum[SCAN_VECS];
     GG_UNROLL
     for (int i = 0; i < n_vec; i++) {
-        value[i] = some(v + i * LANES, n_last);
+        value[i] = load_some(v + i * LANES, n_last);
         sum[i] = own ? vf_mul(vf_set1(p->own[t]), value[i]) : vf_set1(0.0f);
     }
     from += col;
@@ -288,7 +289,7 @@ static GG_ALWAYS_INLINE void wkv6_token(const struct gg_vec_wkv6 *p,
         const VF rj = vf_set1(r[j]), kj = vf_set1(k[j]), wj = vf_set1(w[j]);
         GG_UNROLL
         for (int i = 0; i < n_vec; i++) {
-            const VF was = some(from + i * LANES, n_last);
+            const VF was = load_some(from + i * LANES, n_last);
             const VF is = vf_fma(kj, value[i], vf_mul(wj, was));
             sum[i] = vf_fma(rj, own ? was : is, sum[i]);
             if (n_last == LANES)

@@ -10,7 +10,8 @@
 enum { ROWS = 8 };
 
 /* 16 bytes of each row, from off on: v[i] is 32 bits of each. */
-static GG_ALWAYS_INLINE void spread(const struct rows *r, size_t off, VI v[4])
+static GG_ALWAYS_INLINE void load_lanes(const struct rows *r, size_t off,
+                                        VI v[4])
 {
     __m256i q[4], t[4];
     GG_UNROLL
@@ -30,13 +31,13 @@ static GG_ALWAYS_INLINE void spread(const struct rows *r, size_t off, VI v[4])
 }
 
 /* Two vectors of four rows each. */
-static GG_ALWAYS_INLINE VI join(const __m128i v[2])
+static GG_ALWAYS_INLINE VI join_rows(const __m128i v[2])
 {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(v[0]), v[1], 1);
 }
 
 /* The low half of each lane, an f16, as a float. */
-static GG_ALWAYS_INLINE VF halves(VI v)
+static GG_ALWAYS_INLINE VF halves_to_floats(VI v)
 {
     v = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
     v = _mm256_permute4x64_epi64(_mm256_packus_epi32(v, v), 0xd8);

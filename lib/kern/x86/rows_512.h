@@ -10,8 +10,8 @@
 enum { ROWS = 16 };
 
 /* 16 bytes of each row, from off on: v[i] is 32 bits of each. */
-static GG_ALWAYS_INLINE void spread(const struct rows *r, size_t off,
-                                    __m512i v[4])
+static GG_ALWAYS_INLINE void load_lanes(const struct rows *r, size_t off,
+                                        __m512i v[4])
 {
     __m512i q[4], t[4];
     GG_UNROLL
@@ -33,7 +33,7 @@ static GG_ALWAYS_INLINE void spread(const struct rows *r, size_t off,
 }
 
 /* Four vectors of four rows each. */
-static GG_ALWAYS_INLINE VI join(const __m128i v[4])
+static GG_ALWAYS_INLINE VI join_rows(const __m128i v[4])
 {
     VI all = _mm512_castsi128_si512(v[0]);
     all = _mm512_inserti32x4(all, v[1], 1);
@@ -42,7 +42,7 @@ static GG_ALWAYS_INLINE VI join(const __m128i v[4])
 }
 
 /* The low half of each lane, an f16, as a float. */
-static GG_ALWAYS_INLINE __m512 halves(__m512i v)
+static GG_ALWAYS_INLINE __m512 halves_to_floats(__m512i v)
 {
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
 }

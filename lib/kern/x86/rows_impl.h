@@ -29,10 +29,10 @@ struct subs {
 #define w_float     vi_float
 
 /* The same as spread(), of what is read for the first time. */
-static GG_ALWAYS_INLINE void take(const struct rows *r, size_t off, VI v[4])
+static GG_ALWAYS_INLINE void take_16(const struct rows *r, size_t off, VI v[4])
 {
-    ask(r, ROWS * sizeof(__m128i));
-    spread(r, off, v);
+    prefetch_lines(r, ROWS * sizeof(__m128i));
+    load_lanes(r, off, v);
 }
 
 /* The byte of each row at off, and the f16, of a block of 16 bytes at least:
@@ -40,7 +40,7 @@ static GG_ALWAYS_INLINE void take(const struct rows *r, size_t off, VI v[4])
 static GG_ALWAYS_INLINE VI take_byte(const struct rows *r, size_t off)
 {
     VI v[4];
-    spread(r, off, v);
+    load_lanes(r, off, v);
     return vi_and(v[0], vi_words(0xff));
 }
 
@@ -48,8 +48,8 @@ static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
 {
     enum { LAST = sizeof(__m128i) - sizeof(uint16_t) };
     VI v[4];
-    spread(r, off < LAST ? off : off - LAST, v);
-    return halves(off < LAST ? v[0] : vi_srl(v[3], 16));
+    load_lanes(r, off < LAST ? off : off - LAST, v);
+    return halves_to_floats(off < LAST ? v[0] : vi_srl(v[3], 16));
 }
 
 /* n bits of each lane, from bit at on: the shift, which only two units do, is
@@ -77,21 +77,21 @@ static GG_ALWAYS_INLINE VF byte_ps(VI v, size_t b, int is_signed)
 static GG_ALWAYS_INLINE void take_bytes(const struct rows *r, size_t off,
                                         struct bytes *b)
 {
-    take(r, off, b->v);
+    take_16(r, off, b->v);
 }
 
 static GG_ALWAYS_INLINE void take_32(const struct rows *r, size_t off,
                                      VI v[PARTS])
 {
-    take(r, off, v);
-    take(r, off + 16, v + 4);
+    take_16(r, off, v);
+    take_16(r, off + 16, v + 4);
 }
 
 static GG_ALWAYS_INLINE void take_nibbles(const struct rows *r, size_t off,
                                           VI q[PARTS])
 {
     VI v[4];
-    take(r, off, v);
+    take_16(r, off, v);
     GG_UNROLL
     for (int k = 0; k < 4; k++) {
         q[k] = vi_and(v[k], vi_bytes(15));
@@ -108,7 +108,7 @@ static GG_ALWAYS_INLINE VI word_at(const struct bytes *b, size_t off)
 static GG_ALWAYS_INLINE VF half_at(const struct bytes *b, size_t off)
 {
     const VI v = b->v[off / 4];
-    return halves(off % 4 ? vi_srl(v, 16) : v);
+    return halves_to_floats(off % 4 ? vi_srl(v, 16) : v);
 }
 
 /* For vi_lookup: the lowest byte of each lane, all over it. */

@@ -17,12 +17,12 @@ static inline __m256 is_finite(__m256 x)
                          _CMP_LT_OQ);
 }
 
-static inline size_t count(__m256 mask)
+static inline size_t count_lanes(__m256 mask)
 {
     return (size_t)__builtin_popcount((unsigned)_mm256_movemask_ps(mask));
 }
 
-static inline __m256d half(__m256 x, int h)
+static inline __m256d half_to_double(__m256 x, int h)
 {
     return _mm256_cvtps_pd(h ? _mm256_extractf128_ps(x, 1)
                              : _mm256_castps256_ps128(x));
@@ -34,13 +34,13 @@ static inline void add_mul(__m256d *sum, __m256d a, __m256d b)
     *sum = _mm256_add_pd(*sum, _mm256_mul_pd(a, b));
 }
 
-static inline void store(double *lanes, const __m256d v[2])
+static inline void store_lanes(double *lanes, const __m256d v[2])
 {
     _mm256_storeu_pd(lanes, v[0]);
     _mm256_storeu_pd(lanes + 4, v[1]);
 }
 
-static float extreme(__m256 v, bool max)
+static float extreme_lane(__m256 v, bool max)
 {
     float x[8], r;
     _mm256_storeu_ps(x, v);
@@ -61,14 +61,15 @@ void gg_stat_sums_avx2(const float *x, size_t n, struct gg_stat_sums *out)
     size_t i, n_zero = 0, n_nan = 0, n_finite = 0;
     for (i = 0; n - i >= 8; i += 8) {
         __m256 v = _mm256_loadu_ps(x + i), ok = is_finite(v);
-        n_nan += count(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-        n_zero += count(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_EQ_OQ));
-        n_finite += count(ok);
+        n_nan += count_lanes(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+        n_zero +=
+            count_lanes(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_EQ_OQ));
+        n_finite += count_lanes(ok);
         min = _mm256_min_ps(min, _mm256_blendv_ps(none, v, ok));
         max = _mm256_max_ps(max, _mm256_blendv_ps(none_neg, v, ok));
         v = _mm256_and_ps(v, ok);
         for (int h = 0; h < 2; h++) {
-            __m256d d = half(v, h);
+            __m256d d = half_to_double(v, h);
             sum[h] = _mm256_add_pd(sum[h], d);
             add_mul(&sq[h], d, d);
         }
@@ -77,10 +78,10 @@ void gg_stat_sums_avx2(const float *x, size_t n, struct gg_stat_sums *out)
                                   .n_zero = n_zero,
                                   .n_nan = n_nan,
                                   .n_inf = i - n_finite - n_nan,
-                                  .min = extreme(min, false),
-                                  .max = extreme(max, true) };
-    store(l.sum, sum);
-    store(l.sum_sq, sq);
+                                  .min = extreme_lane(min, false),
+                                  .max = extreme_lane(max, true) };
+    store_lanes(l.sum, sum);
+    store_lanes(l.sum_sq, sq);
     gg_stat_sums_add(out, &l, x, i, n);
     gg_stat_sums_join(out, &l);
 }
@@ -99,7 +100,8 @@ void gg_stat_central_avx2(const float *x, size_t n, double mean, double out[3])
             __m256d keep = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(
                 _mm_castps_si128(h ? _mm256_extractf128_ps(ok, 1)
                                    : _mm256_castps256_ps128(ok))));
-            __m256d d = _mm256_and_pd(_mm256_sub_pd(half(v, h), centre), keep);
+            __m256d d = _mm256_and_pd(
+                _mm256_sub_pd(half_to_double(v, h), centre), keep);
             __m256d d2 = _mm256_mul_pd(d, d);
             m[0][h] = _mm256_add_pd(m[0][h], d2);
             add_mul(&m[1][h], d2, d);
@@ -107,7 +109,7 @@ void gg_stat_central_avx2(const float *x, size_t n, double mean, double out[3])
         }
     }
     for (int k = 0; k < 3; k++)
-        store(l.m[k], m[k]);
+        store_lanes(l.m[k], m[k]);
     gg_stat_central_add(&l, x, i, n, mean);
     gg_stat_central_join(&l, out);
 }
@@ -125,7 +127,8 @@ void gg_stat_bins_avx2(const float *x, size_t n, double lo, double scale,
         __m128i at[2];
         uint32_t k[8];
         for (int h = 0; h < 2; h++) {
-            __m256d d = _mm256_mul_pd(_mm256_sub_pd(half(v, h), from), by);
+            __m256d d =
+                _mm256_mul_pd(_mm256_sub_pd(half_to_double(v, h), from), by);
             d = _mm256_max_pd(d, _mm256_setzero_pd());
             at[h] = _mm256_cvttpd_epi32(_mm256_min_pd(d, last));
         }
@@ -158,13 +161,13 @@ void gg_stat_diff_avx2(const float *x, const float *y, size_t n,
         __m256 ok = _mm256_and_ps(is_finite(a), is_finite(b));
         __m256 nans = _mm256_and_ps(_mm256_cmp_ps(a, a, _CMP_UNORD_Q),
                                     _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
-        out->n_finite += count(ok);
+        out->n_finite += count_lanes(ok);
         out->n_same +=
-            count(_mm256_or_ps(nans, _mm256_cmp_ps(a, b, _CMP_EQ_OQ)));
+            count_lanes(_mm256_or_ps(nans, _mm256_cmp_ps(a, b, _CMP_EQ_OQ)));
         a = _mm256_and_ps(a, ok);
         b = _mm256_and_ps(b, ok);
         for (int h = 0; h < 2; h++) {
-            __m256d va = half(a, h), vb = half(b, h);
+            __m256d va = half_to_double(a, h), vb = half_to_double(b, h);
             __m256d d = _mm256_andnot_pd(sign, _mm256_sub_pd(va, vb));
             max = _mm256_max_pd(max, d);
             add_mul(&dd[h], d, d);
@@ -176,10 +179,10 @@ void gg_stat_diff_avx2(const float *x, const float *y, size_t n,
     _mm256_storeu_pd(most, max);
     for (int k = 0; k < 4; k++)
         out->max_abs = fmax(out->max_abs, most[k]);
-    store(l.dd, dd);
-    store(l.xx, xx);
-    store(l.yy, yy);
-    store(l.xy, xy);
+    store_lanes(l.dd, dd);
+    store_lanes(l.xx, xx);
+    store_lanes(l.yy, yy);
+    store_lanes(l.xy, xy);
     gg_stat_diff_add(out, &l, x, y, i, n);
     gg_stat_diff_join(out, &l);
 }

@@ -213,9 +213,10 @@ static inline VF get_f32(numbers w)
 
 /* As dot, of n numbers of size bytes at w and up to three columns: each vector
  * of w is made once for all of them. */
-static GG_ALWAYS_INLINE void dots(float *sum, numbers w, size_t size,
-                                  VF (*get)(numbers), const float *x0,
-                                  size_t x_stride, size_t n_cols, size_t n)
+static GG_ALWAYS_INLINE void dot_columns(float *sum, numbers w, size_t size,
+                                         VF (*get)(numbers), const float *x0,
+                                         size_t x_stride, size_t n_cols,
+                                         size_t n)
 {
     const float *x1 = n_cols > 1 ? x0 + x_stride : x0;
     const float *x2 = n_cols > 2 ? x1 + x_stride : x0;
@@ -253,11 +254,11 @@ static GG_ALWAYS_INLINE void dots(float *sum, numbers w, size_t size,
                                  size_t x_stride, size_t n_cols, size_t n)    \
     {                                                                         \
         if (n_cols == 1)                                                      \
-            dots(sum, w, SIZE, get_##NAME, x, x_stride, 1, n);                \
+            dot_columns(sum, w, SIZE, get_##NAME, x, x_stride, 1, n);         \
         else if (n_cols == 2)                                                 \
-            dots(sum, w, SIZE, get_##NAME, x, x_stride, 2, n);                \
+            dot_columns(sum, w, SIZE, get_##NAME, x, x_stride, 2, n);         \
         else                                                                  \
-            dots(sum, w, SIZE, get_##NAME, x, x_stride, 3, n);                \
+            dot_columns(sum, w, SIZE, get_##NAME, x, x_stride, 3, n);         \
     }
 DOTS(f32, 4)
 DOTS(f16, 2)
