@@ -409,9 +409,9 @@ static enum gguf_status add_tensor(struct gg_back *b, const struct use *u,
             "tensor '%s' is not what '%s' of a folder becomes",
             gg_str_esc(&e, gg_source_tensor(&b->source, u->tensor).info->name),
             gg_str_esc(&e2, name));
-    GG_TRY(gg_safetensors_add(b->c->from, name, NULL, 1, err));
+    GG_TRY(gg_safetensors_add(b->c->folder.weights, name, NULL, 1, err));
     struct gg_safetensors_tensor *t =
-        &b->c->from->tensor[b->c->from->n_tensors - 1];
+        &b->c->folder.weights->tensor[b->c->folder.weights->n_tensors - 1];
     t->n_dims = s.n_dims;
     t->n_elements = 1;
     for (unsigned d = 0; d < s.n_dims; d++) {
@@ -472,7 +472,8 @@ static enum gguf_status add_number(struct gg_back *b,
                             "a name of the folder becomes too long");
     memcpy(&bits, &(float){ (float)x }, 4);
     gg_bytes_store32le(bytes, bits);
-    return gg_safetensors_add(b->c->from, gg_str_z(name), bytes, 1, err);
+    return gg_safetensors_add(b->c->folder.weights, gg_str_z(name), bytes, 1,
+                              err);
 }
 
 static enum gguf_status add_numbers(struct gg_back *b,
@@ -519,7 +520,7 @@ enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err)
     }
     if (st == GGUF_OK)
         st = add_all_numbers(b, err);
-    b->n_to = b->c->from->n_tensors;
+    b->n_to = b->c->folder.weights->n_tensors;
     gg_mem_free(b->p.allocator, u.use);
     return st;
 }

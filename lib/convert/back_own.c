@@ -359,7 +359,7 @@ static json_t *layer_json(size_t i, double x)
 static json_t *list_json(const struct gguf_convert *c, size_t i)
 {
     json_t *out = json_array();
-    for (int64_t k = 0; k < n_layers(c->config); k++) {
+    for (int64_t k = 0; k < n_layers(c->folder.config); k++) {
         const double x = gg_convert_eval(c, rows[i].value, k);
         if (isnan(x) && rows[i].kind != SOME) {
             json_decref(out);
@@ -377,7 +377,7 @@ static void put_members(json_t *root, const struct gguf_convert *c, size_t i)
     const char *at = strstr(rows[i].name, ".i.");
     snprintf(name, sizeof name, "%.*s", (int)(at - rows[i].name),
              rows[i].name);
-    for (int64_t k = 0; k < n_layers(c->config); k++) {
+    for (int64_t k = 0; k < n_layers(c->folder.config); k++) {
         const double x = gg_convert_eval(c, rows[i].value, k);
         json_t *all = json_object_get(root, name);
         if (isnan(x))
@@ -386,7 +386,7 @@ static void put_members(json_t *root, const struct gguf_convert *c, size_t i)
             all = json_array();
             json_object_set_new(root, name, all);
         }
-        while (json_array_size(all) < (size_t)n_layers(c->config))
+        while (json_array_size(all) < (size_t)n_layers(c->folder.config))
             json_array_append_new(all, json_object());
         gg_back_put(json_array_get(all, (size_t)k), at + 3, layer_json(i, x));
     }
@@ -397,7 +397,7 @@ static json_t *enumerate_layers(const struct gguf_convert *c,
                                 const char *value)
 {
     json_t *out = json_string("");
-    for (int64_t k = 0; k < n_layers(c->config); k++)
+    for (int64_t k = 0; k < n_layers(c->folder.config); k++)
         if (gg_convert_eval(c, value, k) > 0) {
             json_t *more = json_sprintf("%s%s%" PRId64, json_string_value(out),
                                         *json_string_value(out) ? "," : "", k);
@@ -410,7 +410,7 @@ static json_t *enumerate_layers(const struct gguf_convert *c,
 static json_t *pick_layer(const struct gguf_convert *c, const char *value)
 {
     double x = NAN;
-    for (int64_t i = 0; i < n_layers(c->config) && isnan(x); i++)
+    for (int64_t i = 0; i < n_layers(c->folder.config) && isnan(x); i++)
         x = gg_convert_eval(c, value, i);
     return isnan(x) ? NULL : number_json(x);
 }
@@ -521,8 +521,8 @@ enum gguf_status gg_back_put_own(struct gg_back_maker *m,
     if (!c)
         return gg_error_set_nomem(err, sizeof *c);
     json_t *keys = keys_of(m);
-    c->config = keys;
-    c->text[GG_CONVERT_CONFIG].json.root = keys;
+    c->folder.config = keys;
+    c->folder.text[GG_CONVERT_CONFIG].json.root = keys;
     for (size_t i = 0; i < GG_LEN(rows); i++)
         if (!strcmp(rows[i].arch, m->arch->arch))
             put_row(m, c, i);

@@ -80,7 +80,7 @@ static uint32_t count_blocks(const struct gguf_convert *c, char buf[128])
 {
     uint32_t n = 0;
     const struct gguf_kv *kv =
-        gguf_meta_find(c->meta, gg_convert_key(c, "block_count", buf));
+        gguf_meta_find(c->out.meta, gg_convert_key(c, "block_count", buf));
     return kv && gguf_kv_get_u32(kv, &n, NULL) == GGUF_OK ? n : 0;
 }
 
@@ -89,7 +89,8 @@ static enum gguf_status refuse_value(const struct gguf_convert *c,
                                      const char *what, struct gguf_error *err)
 {
     return gg_error_set(
-        err, GGUF_E_HPARAM, gg_json_place(&c->text[GG_CONVERT_CONFIG].json, v),
+        err, GGUF_E_HPARAM,
+        gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, v),
         "config.json: what '%s' is made of is not %s", key, what);
 }
 
@@ -117,9 +118,9 @@ static enum gguf_status write_array(struct gguf_convert *c, const char *key,
     }
     if (st == GGUF_OK)
         st = k->kind == GG_KIND_F32
-                 ? gguf_meta_set_array(c->meta, key, GGUF_VAL_F32, floats, n,
-                                       err)
-                 : gguf_meta_set_array(c->meta, key, GGUF_VAL_I32, ints, n,
+                 ? gguf_meta_set_array(c->out.meta, key, GGUF_VAL_F32, floats,
+                                       n, err)
+                 : gguf_meta_set_array(c->out.meta, key, GGUF_VAL_I32, ints, n,
                                        err);
     gg_mem_free(c->p.allocator, ints);
     gg_mem_free(c->p.allocator, floats);
@@ -141,19 +142,19 @@ static enum gguf_status write_json(struct gguf_convert *c, const char *key,
     case GG_KIND_U32:
         if (!gg_json_int(v, &i) || i < 0 || i > UINT32_MAX)
             return refuse_value(c, v, key, "a whole number of 32 bits", err);
-        return gguf_meta_set_u32(c->meta, key, (uint32_t)i, err);
+        return gguf_meta_set_u32(c->out.meta, key, (uint32_t)i, err);
     case GG_KIND_F32:
         if (!gg_json_num(v, &x) || !isfinite((float)x))
             return refuse_value(c, v, key, "a number", err);
-        return gguf_meta_set_f32(c->meta, key, (float)x, err);
+        return gguf_meta_set_f32(c->out.meta, key, (float)x, err);
     case GG_KIND_BOOL:
         if (!json_is_boolean(v))
             return refuse_value(c, v, key, "true or false", err);
-        return gguf_meta_set_bool(c->meta, key, json_is_true(v), err);
+        return gguf_meta_set_bool(c->out.meta, key, json_is_true(v), err);
     default:
         if (!gg_json_str(v, &s))
             return refuse_value(c, v, key, "a text", err);
-        return gguf_meta_set_str(c->meta, key, s, err);
+        return gguf_meta_set_str(c->out.meta, key, s, err);
     }
 }
 
@@ -163,14 +164,16 @@ static enum gguf_status write_number(struct gguf_convert *c, const char *key,
 {
     switch (kind) {
     case GG_KIND_F32:
-    case GG_KIND_F32_OF: return gguf_meta_set_f32(c->meta, key, (float)x, err);
+    case GG_KIND_F32_OF:
+        return gguf_meta_set_f32(c->out.meta, key, (float)x, err);
     case GG_KIND_BOOL:
-    case GG_KIND_BOOL_OF: return gguf_meta_set_bool(c->meta, key, x != 0, err);
+    case GG_KIND_BOOL_OF:
+        return gguf_meta_set_bool(c->out.meta, key, x != 0, err);
     default:
         if (!(x >= 0) || x > UINT32_MAX || x != floor(x))
             return refuse_value(c, NULL, key, "a whole number of 32 bits",
                                 err);
-        return gguf_meta_set_u32(c->meta, key, (uint32_t)x, err);
+        return gguf_meta_set_u32(c->out.meta, key, (uint32_t)x, err);
     }
 }
 
@@ -212,7 +215,7 @@ static enum gguf_status write_each(struct gguf_convert *c, const char *key,
             memcpy(x, &(bool){ v != 0 }, size);
     }
     if (st == GGUF_OK)
-        st = gguf_meta_set_array(c->meta, key,
+        st = gguf_meta_set_array(c->out.meta, key,
                                  types[k->kind - GG_KIND_EACH_U32], list,
                                  n_layers, err);
     gg_mem_free(c->p.allocator, list);
@@ -227,10 +230,10 @@ static enum gguf_status write_literal(struct gguf_convert *c, const char *key,
     int32_t list[16];
     size_t n = 0;
     if (k->kind == GG_KIND_STR)
-        return gguf_meta_set_strz(c->meta, key, k->hf + 1, err);
+        return gguf_meta_set_strz(c->out.meta, key, k->hf + 1, err);
     for (const char *p = k->hf; *p && n < GG_LEN(list); p += strcspn(p, ","))
         list[n++] = atoi(++p);
-    return gguf_meta_set_array(c->meta, key, GGUF_VAL_I32, list, n, err);
+    return gguf_meta_set_array(c->out.meta, key, GGUF_VAL_I32, list, n, err);
 }
 
 /* A row's key, in place of one that is there. */
@@ -263,7 +266,8 @@ static enum gguf_status add_key(struct gguf_convert *c,
 {
     char buf[128];
     const char *key = gg_convert_key(c, k->key, buf);
-    return gguf_meta_find(c->meta, key) ? GGUF_OK : write_key(c, k, key, err);
+    return gguf_meta_find(c->out.meta, key) ? GGUF_OK
+                                            : write_key(c, k, key, err);
 }
 
 /* Does config.json say what a row is made of? */
@@ -345,13 +349,14 @@ static void tell_synonyms(const struct gguf_convert *c, const char *names)
     for (const char *p = names; *p;) {
         const size_t n = strcspn(p, " ");
         snprintf(name, sizeof name, "%.*s", (int)n, p);
-        const bool is = gg_json_num(json_object_get(c->config, name), &y);
+        const bool is =
+            gg_json_num(json_object_get(c->folder.config, name), &y);
         if (is && one && x != y) {
-            gg_convert_warn(c,
-                            "config.json: %.*s is %.15g, and %s %.15g: two "
-                            "names of one thing that disagree (--override-kv "
-                            "sets its key)",
-                            (int)strcspn(one, " "), one, x, name, y);
+            gg_folder_warn(&c->folder,
+                           "config.json: %.*s is %.15g, and %s %.15g: two "
+                           "names of one thing that disagree (--override-kv "
+                           "sets its key)",
+                           (int)strcspn(one, " "), one, x, name, y);
         } else if (is && !one) {
             one = p;
             x = y;

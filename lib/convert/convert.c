@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* convert.c - a folder opened, asked, and made a job of */
+/* convert.c - a folder becomes a file in three steps
+ *
+ * The folder is read: its texts and weights, and what these say in several ways
+ * is settled. Then it is described: metadata, and a list of tensors made of the
+ * folder's. What is described is written by a job of quant.
+ */
 #include "config.h"
 #include "convert/expr.h"
+#include "convert/vocab/vocab_folder.h"
 
 #include "base/compiler.h"
 #include "base/params.h"
@@ -9,9 +15,7 @@
 #include "kern/cpu_features.h"
 #include "quant/job/job.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* How many layers names may have. */
 static void count_layers(struct gguf_convert *c)
@@ -41,7 +45,7 @@ static void find_row(struct gguf_convert *c, struct gguf_str name)
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                                       struct gguf_error *err)
 {
-    const struct gg_convert_text *t = &c->text[GG_CONVERT_CONFIG];
+    const struct gg_convert_text *t = &c->folder.text[GG_CONVERT_CONFIG];
     const json_t *v = class_of(t->json.root);
     struct gguf_str name, inner;
     struct gg_str_esc e;
@@ -52,7 +56,7 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                             "\"architectures\"");
     find_row(c, name);
     /* what sees and hears may say of which class its language model is */
-    if (gg_json_str(class_of(c->config), &inner))
+    if (gg_json_str(class_of(c->folder.config), &inner))
         find_row(c, inner);
     count_layers(c);
     if (!c->arch)
@@ -63,48 +67,42 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-static enum gguf_status build_adapter(struct gguf_convert *c,
-                                      const struct gguf_limits *limits,
-                                      struct gguf_error *err)
+/* ---- read: what a folder has, as its class has it ---- */
+
+static enum gguf_status read_adapter(struct gguf_convert *c,
+                                     const struct gguf_limits *limits,
+                                     struct gguf_error *err)
 {
     GG_TRY(gg_convert_adapter_base(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
-    GG_TRY(gg_safetensors_open(&c->from, &c->folder, "adapter_model", limits,
-                               c->codec, err));
-    GG_TRY(gg_convert_note_unread(c, err));
-    GG_TRY(gg_convert_find_prefix(c, err));
-    GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
-    GG_TRY(gg_convert_tensors(c, err));
-    GG_TRY(gg_convert_adapter_keys(c, err));
-    GG_TRY(gg_convert_general(c, err));
-    return gg_convert_tell_kind(c, err);
+    GG_TRY(gg_safetensors_open(&c->folder.weights, &c->folder.dir,
+                               "adapter_model", limits, c->codec, err));
+    GG_TRY(gg_folder_note_unread(&c->folder, err));
+    return gg_convert_find_prefix(c, err);
 }
 
-/* What is said of the first file would say nothing of the folder. */
-static enum gguf_status check_folder(const struct gg_dir *folder,
-                                     struct gguf_error *err)
+static enum gguf_status read_model(struct gguf_convert *c,
+                                   const struct gguf_limits *limits,
+                                   struct gguf_error *err)
 {
-    struct stat s;
-    if (gg_dir_is_far(folder))
-        return GGUF_OK;
-    if (stat(folder->path, &s) != 0)
-        return errno == ENOENT
-                   ? gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                                  "there is no such folder")
-                   : GGUF_OK;
-    if (S_ISDIR(s.st_mode))
-        return GGUF_OK;
-    struct gg_str_esc e;
-    const char *slash = strrchr(folder->path, '/');
-    const struct gguf_str own = { slash ? folder->path : ".",
-                                  slash ? (size_t)(slash - folder->path) : 1 };
-    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                        "is a file: a folder is wanted, as '%s', which it is "
-                        "in",
-                        gg_str_esc(&e, own));
+    GG_TRY(gg_folder_read_texts(&c->folder, err));
+    GG_TRY(gg_folder_settle_rope(&c->folder, err));
+    GG_TRY(gg_convert_unsaid_defaults(c, err));
+    GG_TRY(gg_convert_find_arch(c, err));
+    GG_TRY(gg_convert_unsaid_epsilon(c, err));
+    GG_TRY(gg_safetensors_open(&c->folder.weights, &c->folder.dir, "model",
+                               limits, c->codec, err));
+    GG_TRY(gg_folder_note_unread(&c->folder, err));
+    GG_TRY(gg_convert_unsaid_reranker(c, err));
+    GG_TRY(gg_convert_find_arch(c, err)); /* a reranker has another row */
+    GG_TRY(gg_convert_find_prefix(c, err));
+    GG_TRY(gg_convert_unsaid_drafts(c, err));
+    GG_TRY(gg_convert_modules(c, err));
+    count_layers(c);
+    return gg_folder_join_quantized(&c->folder, err);
 }
 
-static enum gguf_status build_model(struct gguf_convert *c,
+static enum gguf_status read_folder(struct gguf_convert *c,
                                     struct gguf_error *err)
 {
     static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
@@ -113,42 +111,59 @@ static enum gguf_status build_model(struct gguf_convert *c,
      * left out has more dimensions: pictures through time */
     limits.max_name_size = GG_MAX(limits.max_name_size, GG_CONVERT_NAME);
     limits.max_dims = GGUF_MAX_DIMS;
-    GG_TRY(check_folder(&c->folder, err));
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
     if (c->is_adapter)
-        return build_adapter(c, &limits, err);
+        return read_adapter(c, &limits, err);
     if (c->p.base)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "has no adapter (adapter_config.json): --base is "
                             "for the folder of one; without it the folder's "
                             "model is converted");
-    GG_TRY(gg_convert_read_texts(c, err));
-    GG_TRY(gg_convert_settle_rope(c, err));
-    GG_TRY(gg_convert_unsaid_defaults(c, err));
-    GG_TRY(gg_convert_find_arch(c, err));
-    GG_TRY(gg_convert_unsaid_epsilon(c, err));
-    GG_TRY(gg_safetensors_open(&c->from, &c->folder, "model", &limits,
-                               c->codec, err));
-    GG_TRY(gg_convert_note_unread(c, err));
-    GG_TRY(gg_convert_unsaid_reranker(c, err));
-    GG_TRY(gg_convert_find_arch(c, err)); /* a reranker has another row */
-    GG_TRY(gg_convert_find_prefix(c, err));
-    GG_TRY(gg_convert_unsaid_drafts(c, err));
-    GG_TRY(gg_convert_modules(c, err));
-    count_layers(c);
-    GG_TRY(gg_convert_quantized(c, err));
-    GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
-    /* keys may add tensors, and what a model is called counts these: the order
-     * of writing is that of llama.cpp's converter */
-    GG_TRY(gguf_meta_set_strz(c->meta, "general.architecture", c->arch->arch,
-                              err));
+    return read_model(c, &limits, err);
+}
+
+/* ---- describe: metadata, and tensors made of the folder's ---- */
+
+static enum gguf_status describe_adapter(struct gguf_convert *c,
+                                         struct gguf_error *err)
+{
+    GG_TRY(gg_convert_tensors(c, err));
+    GG_TRY(gg_convert_adapter_keys(c, err));
+    GG_TRY(gg_convert_general(c, err));
+    return gg_convert_tell_kind(c, err);
+}
+
+/* Keys may add tensors, and the name of a model counts these; keys come in the
+ * order of llama.cpp's converter. */
+static enum gguf_status describe_model(struct gguf_convert *c,
+                                       struct gguf_error *err)
+{
+    GG_TRY(gguf_meta_set_strz(c->out.meta, "general.architecture",
+                              c->arch->arch, err));
     GG_TRY(gg_convert_keys(c, err));
     GG_TRY(gg_convert_tensors(c, err));
     GG_TRY(gg_convert_unsaid_rows(c, err));
     GG_TRY(gg_convert_general(c, err));
-    GG_TRY(gg_convert_vocab(c, err));
+    const struct gguf_convert_tensor *t =
+        gg_convert_find_tensor(c, "token_embd.weight");
+    GG_TRY(gg_convert_vocab(&c->folder, c->arch, t ? t->ne[1] : 0, c->out.meta,
+                            &c->out.summary.n_tokens_left, err));
     GG_TRY(gg_convert_last_keys(c, err));
     return gg_convert_tell_kind(c, err);
+}
+
+static enum gguf_status describe_folder(struct gguf_convert *c,
+                                        struct gguf_error *err)
+{
+    GG_TRY(gguf_meta_create(&c->out.meta, c->p.allocator, err));
+    GG_TRY(c->is_adapter ? describe_adapter(c, err) : describe_model(c, err));
+    c->out.description = (struct gg_description){ .origin = c,
+                                                  .meta = c->out.meta,
+                                                  .list = &c->out.data.list,
+                                                  .opened = c->folder.opened,
+                                                  .n_files = 1,
+                                                  .is_new = true };
+    return GGUF_OK;
 }
 
 enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
@@ -166,23 +181,15 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
     if (!c)
         return gg_error_set_nomem(err, sizeof *c);
     c->p = p;
-    c->card.fd = -1;
     gg_mem_arena_init(&c->arena, p.allocator);
     gg_codec_kern_init(c->codec, gg_kern_cpu_detect());
-    enum gguf_status st = gguf_paths_create(&c->opened, p.allocator, err);
-    c->folder =
-        (struct gg_dir){ gg_mem_arena_strndup(&c->arena, path, strlen(path)),
-                         p.opener, p.allocator, c->opened };
+    enum gguf_status st =
+        gg_folder_open(&c->folder, path, &c->p, &c->arena, err);
     if (st == GGUF_OK)
-        st = c->folder.path ? build_model(c, err)
-                            : gg_error_set_nomem(err, strlen(path));
-    gg_convert_close_texts(c);
-    c->description = (struct gg_description){ .origin = c,
-                                              .meta = c->meta,
-                                              .list = &c->data.list,
-                                              .opened = c->opened,
-                                              .n_files = 1,
-                                              .is_new = true };
+        st = read_folder(c, err);
+    if (st == GGUF_OK)
+        st = describe_folder(c, err);
+    gg_folder_close_texts(&c->folder);
     c->p.pre = NULL; /* borrowed until here */
     c->p.ignore = NULL;
     c->p.base = NULL;
@@ -200,59 +207,64 @@ void gguf_convert_close(struct gguf_convert *c)
     if (!c)
         return;
     const struct gguf_allocator *a = c->p.allocator;
-    gg_data_made_fini(&c->data);
-    gguf_meta_destroy(c->meta);
-    gg_safetensors_close(c->from);
-    gguf_paths_destroy(c->opened);
-    gg_mem_free(a, c->item);
-    gg_mem_free(a, c->number);
-    gg_mem_free(a, c->left);
-    gg_mem_free(a, c->made);
-    gg_mem_free(a, c->tensor);
-    gg_mem_free(a, c->first_item);
+    gg_data_made_fini(&c->out.data);
+    gguf_meta_destroy(c->out.meta);
+    gg_folder_close(&c->folder);
+    gg_mem_free(a, c->parts.item);
+    gg_mem_free(a, c->parts.number);
+    gg_mem_free(a, c->parts.left);
+    gg_mem_free(a, c->out.made);
+    gg_mem_free(a, c->out.tensor);
+    gg_mem_free(a, c->out.first_item);
     gg_mem_arena_fini(&c->arena);
     gg_mem_free(a, c);
 }
 
 size_t gguf_convert_n_tensors(const struct gguf_convert *c)
 {
-    return c->n_tensors;
+    return c->out.n_tensors;
 }
 
 const struct gguf_convert_tensor *
 gguf_convert_tensor(const struct gguf_convert *c, size_t i)
 {
-    return i < c->n_tensors ? &c->tensor[i] : NULL;
+    return i < c->out.n_tensors ? &c->out.tensor[i] : NULL;
 }
 
 const char *gguf_convert_from(const struct gguf_convert *c, size_t i,
                               size_t no)
 {
-    return i < c->n_tensors && no < c->tensor[i].n_from
-               ? c->from->tensor[c->item[c->first_item[i] + no].from].name.data
+    return i < c->out.n_tensors && no < c->out.tensor[i].n_from
+               ? c->folder.weights
+                     ->tensor[c->parts.item[c->out.first_item[i] + no].from]
+                     .name.data
                : NULL;
 }
 
 size_t gguf_convert_n_left(const struct gguf_convert *c)
 {
-    return c->n_left;
+    return c->parts.n_left;
 }
 
 const char *gguf_convert_left(const struct gguf_convert *c, size_t i)
 {
-    return i < c->n_left ? c->from->tensor[c->left[i]].name.data : NULL;
+    return i < c->parts.n_left
+               ? c->folder.weights->tensor[c->parts.left[i]].name.data
+               : NULL;
 }
 
 const struct gguf_convert_summary *
 gguf_convert_summary(const struct gguf_convert *c)
 {
-    return &c->summary;
+    return &c->out.summary;
 }
 
 const struct gguf_meta *gguf_convert_meta(const struct gguf_convert *c)
 {
-    return c->meta;
+    return c->out.meta;
 }
+
+/* ---- write ---- */
 
 enum gguf_status gguf_convert_job(struct gguf_quant **out,
                                   struct gguf_convert *c,
@@ -264,5 +276,5 @@ enum gguf_status gguf_convert_job(struct gguf_quant **out,
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
     GG_TRY(gg_convert_check(c, p.meta, err));
     p.allow_requantize = 1; /* MXFP4 is how a folder has its numbers */
-    return gg_job_create(out, &c->description, &p, err);
+    return gg_job_create(out, &c->out.description, &p, err);
 }

@@ -8,31 +8,12 @@
 #define GG_CONVERT_CONVERT_INT_H
 
 #include "base/compiler.h"
-#include "base/json.h"
-#include "base/mapfile.h"
 #include "base/mem.h"
 #include "convert/classes.h"
+#include "convert/folder/folder.h"
 #include "data/description.h"
 #include "data/composed.h"
-#include "data/safetensors.h"
-#include "gguf/convert.h"
 #include "kern/codec.h"
-
-/* A JSON text of the folder. */
-struct gg_convert_text {
-    const char *name; /* of the file */
-    struct gg_mapfile map;
-    struct gg_json json; /* root is NULL: there is no such file */
-};
-
-enum gg_convert_texts {
-    GG_CONVERT_CONFIG,
-    GG_CONVERT_GENERATION,
-    GG_CONVERT_TOKENIZER,
-    GG_CONVERT_TOKENIZER_CONFIG,
-    GG_CONVERT_ADDED,
-    GG_CONVERT_N_TEXTS
-};
 
 /* A part of a tensor of the output: one tensor of the folder, or a piece. */
 struct gg_convert_item {
@@ -56,81 +37,59 @@ struct gg_convert_number {
 
 /* Longest name of a tensor in a folder, with its NUL. */
 enum { GG_CONVERT_NAME = 512 };
-enum { GG_CONVERT_PREFIX = 64 };
-/* A vocabulary has at most 2 n + GG_CONVERT_MORE_TOKENS tokens if the embedding
- * has n rows. */
-#define GG_CONVERT_MORE_TOKENS (INT64_C(1) << 16)
-
-struct gguf_convert {
-    struct gguf_convert_params p;
-    struct gg_mem_arena arena;
-    struct gg_codec_kern codec[GG_N_DTYPES];
-    struct gguf_paths *opened; /* all files of this machine that were read */
-    struct gg_dir folder;
-    struct gg_convert_text text[GG_CONVERT_N_TEXTS];
-    json_t *config;                 /* of the language model */
-    struct gg_mapfile card;         /* README.md; fd -1: there is none */
-    struct gg_convert_text adapter; /* adapter_config.json */
-    bool is_adapter;
-    const struct gg_convert_arch *arch;
-    int64_t n_layers;              /* that names may have, or INT64_MAX */
-    struct gguf_str prefix;        /* prefix of the folder's names that the
-                                 * class's lack (name_prefix.c); empty: none */
-    char added[GG_CONVERT_PREFIX]; /* prefix of the class's names that the
-                                 * folder's lack; "": none */
-    struct gg_safetensors *from;
-    struct gg_convert_item *item; /* by output and order */
+/* Parts of the output's tensors: one for each tensor of the folder. */
+struct gg_convert_parts {
+    struct gg_convert_item
+        *item; /* sorted by tensor of the output and order */
     size_t n_items, room_items;
     struct gg_convert_number *number;
     size_t n_numbers, room_numbers;
     uint32_t *left; /* tensors of the folder that are left out */
     size_t n_left;
-    struct gguf_convert_summary summary;
-    struct gg_composed_tensor *made; /* of the output */
-    struct gguf_convert_tensor *tensor;
-    size_t *first_item; /* of each of them */
-    size_t n_tensors;
-    struct gg_data_made data;
-    struct gguf_meta *meta;
-    struct gg_description description; /* of the output: meta, data */
-    bool is_checked;                   /* it is one of a model */
 };
 
-/* folder.c: open what the folder has of texts. */
-enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
-                                       struct gguf_error *err);
-void gg_convert_close_texts(struct gguf_convert *c);
-/* Have a file of the folder in memory; *there is false if there is none. */
-enum gguf_status gg_convert_map(struct gguf_convert *c, const char *name,
-                                struct gg_mapfile *m, bool *there,
-                                struct gguf_error *err);
-/* Name of the folder: the last segment of its path that is a name, without a
- * revision; OWNER/NAME of a repository in a cache
- * (models--OWNER--NAME/snapshots/HASH). GGUF_E_IO, GGUF_E_NOMEM. */
-enum gguf_status gg_convert_folder_name(struct gguf_convert *c,
-                                        struct gguf_str *out,
-                                        struct gguf_error *err);
-/* Says the segment nothing of the model: ".", a hash, "checkpoint-500"? */
-bool gg_convert_is_passing_name(struct gguf_str name);
-/* st, with the name of the file before the message. */
-enum gguf_status gg_convert_in(const char *name, enum gguf_status st,
-                               struct gguf_error *err);
-/* A value of the language model's config.json: names separated by blanks, the
- * first that is there and not null; members of members by points. Or NULL. */
-const json_t *gg_convert_get(const struct gguf_convert *c, const char *names);
-/* A whole number above 0 of them; false: there is none. */
-bool gg_convert_count(const struct gguf_convert *c, const char *names,
-                      int64_t *out);
+/* The description of the output, which a job writes. */
+struct gg_convert_output {
+    struct gguf_convert_summary summary;
+    struct gg_composed_tensor *made;
+    struct gguf_convert_tensor *tensor;
+    size_t *first_item; /* first item of each tensor */
+    size_t n_tensors;
+    struct gg_data_made data; /* list of made */
+    struct gguf_meta *meta;
+    struct gg_description description; /* meta and data, for a job */
+};
 
-/* Have config.json of the language model say it, too: value is taken over, and
- * NULL where it could not be made. GGUF_E_NOMEM. */
-enum gguf_status gg_convert_say(struct gguf_convert *c, const char *name,
-                                json_t *value, struct gguf_error *err);
+struct gguf_convert {
+    struct gguf_convert_params p;
+    struct gg_mem_arena arena;
+    struct gg_codec_kern codec[GG_N_DTYPES];
+    struct gg_folder folder;
+    bool is_adapter;
+    const struct gg_convert_arch *arch;
+    int64_t n_layers; /* number of layers that names may have, or INT64_MAX */
+    struct gg_convert_parts parts;
+    struct gg_convert_output out;
+    bool is_checked; /* the output was verified (model_check.c) */
+};
 
-/* quantized.c: put weights together that are stored in several tensors.
- * GGUF_E_UNSUPPORTED: a method that is not read. */
-enum gguf_status gg_convert_quantized(struct gguf_convert *c,
-                                      struct gguf_error *err);
+/* gg_folder_get and the like, of the folder. */
+static inline const json_t *gg_convert_get(const struct gguf_convert *c,
+                                           const char *names)
+{
+    return gg_folder_get(&c->folder, names);
+}
+static inline bool gg_convert_count(const struct gguf_convert *c,
+                                    const char *names, int64_t *out)
+{
+    return gg_folder_count(&c->folder, names, out);
+}
+static inline enum gguf_status gg_convert_say(struct gguf_convert *c,
+                                              const char *name, json_t *value,
+                                              struct gguf_error *err)
+{
+    return gg_folder_set(&c->folder, name, value, err);
+}
 
 /* model_kind.c: return the first name of "architectures", or an empty text;
  * does a class of that name return hidden states (NAMEModel)? Fill the summary;
@@ -153,24 +112,6 @@ bool gg_convert_is_tied(const struct gguf_convert *c);
  * compute otherwise. GGUF_E_TENSOR, GGUF_E_HPARAM (another number of names). */
 enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
                                              struct gguf_error *err);
-
-/* note.c: give the caller's callback a line of kind GGUF_CONVERT_WARNING or
- * GGUF_CONVERT_REMARK. */
-void gg_convert_warn(const struct gguf_convert *c, const char *format, ...)
-    GG_PRINTF(2, 3);
-void gg_convert_note(const struct gguf_convert *c, const char *format, ...)
-    GG_PRINTF(2, 3);
-
-/* rope_config.c: resolve contradictory rotary parameters of config.json in its
- * tree. Called before anything reads them. Notes each contradiction.
- * GGUF_E_HPARAM: a member of the wrong type. GGUF_E_NOMEM. */
-enum gguf_status gg_convert_settle_rope(struct gguf_convert *c,
-                                        struct gguf_error *err);
-
-/* weight_files.c: note files of weights that the folder has and that are not
- * read. GGUF_E_IO, GGUF_E_NOMEM. */
-enum gguf_status gg_convert_note_unread(struct gguf_convert *c,
-                                        struct gguf_error *err);
 
 /* default_numbers.c: what config.json leaves out, in it: what the class of a
  * language model within another has by default, before its row is found; how
@@ -224,8 +165,8 @@ uint8_t gg_convert_adapter_name(struct gguf_str name,
 enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
                                          struct gguf_error *err);
 
-/* name_prefix.c: compare the folder's names with the class's and set c->prefix
- * and c->added. A note says what is left out of the names or added to them.
+/* name_prefix.c: compare the folder's names with the class's and set prefix and
+ * added of the folder. A note says what is left out of names or added to them.
  * GGUF_E_NOMEM. */
 enum gguf_status gg_convert_find_prefix(struct gguf_convert *c,
                                         struct gguf_error *err);
@@ -252,6 +193,9 @@ int64_t gg_convert_first_draft(const struct gguf_convert *c);
 /* assemble.c: what each tensor of the folder becomes. */
 enum gguf_status gg_convert_tensors(struct gguf_convert *c,
                                     struct gguf_error *err);
+/* assemble.c: the tensor of the output of that name; NULL. */
+const struct gguf_convert_tensor *
+gg_convert_find_tensor(const struct gguf_convert *c, const char *name);
 /* Takes from name what the pattern of a row says, a number for "%" (to layer)
  * and for "@" (to expert); false where they differ. */
 bool gg_convert_fits(const char *pattern, struct gguf_str *name,
@@ -304,12 +248,5 @@ gg_convert_key_row(const struct gg_convert_arch *a, size_t n);
 /* "ARCH.key" in buf. */
 const char *gg_convert_key(const struct gguf_convert *c, const char *key,
                            char buf[128]);
-
-/* vocab_json.c: what of tokenizer.json is read where it lies: json.h's later.
- */
-extern const char *const gg_convert_vocab_later[];
-/* vocab_keys.c */
-enum gguf_status gg_convert_vocab(struct gguf_convert *c,
-                                  struct gguf_error *err);
 
 #endif

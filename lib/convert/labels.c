@@ -25,11 +25,11 @@ enum gguf_status gg_convert_labels(struct gguf_convert *c, const char *key,
         if (!gg_json_str(json_object_get(names, no), &list[i]))
             return gg_error_set(
                 err, GGUF_E_HPARAM,
-                gg_json_place(&c->text[GG_CONVERT_CONFIG].json, names),
+                gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, names),
                 "config.json: id2label has no text for %zu", i);
     }
     /* what transformers writes where nobody has named them */
     if (n == 2 && gg_str_eqz(list[0], "LABEL_0"))
         return GGUF_OK;
-    return gguf_meta_set_str_array(c->meta, key, list, n, err);
+    return gguf_meta_set_str_array(c->out.meta, key, list, n, err);
 }

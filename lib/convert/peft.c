@@ -24,7 +24,7 @@
 
 static const struct gg_json *adapter_json(const struct gguf_convert *c)
 {
-    return &c->adapter.json;
+    return &c->folder.adapter.json;
 }
 
 static enum gguf_status refuse_member(const struct gguf_convert *c,
@@ -106,8 +106,8 @@ static enum gguf_status has_file(const struct gguf_convert *c,
                                  struct gguf_error *err)
 {
     struct gg_mapfile m = { .fd = -1 };
-    GG_TRY(
-        gg_convert_in(name, gg_dir_open(&c->folder, name, &m, has, err), err));
+    GG_TRY(gg_convert_in(name, gg_dir_open(&c->folder.dir, name, &m, has, err),
+                         err));
     if (*has)
         gg_mapfile_close(&m);
     return GGUF_OK;
@@ -130,16 +130,17 @@ enum gguf_status gg_convert_adapter_open(struct gguf_convert *c, bool *yes,
                                          struct gguf_error *err)
 {
     bool whole = false;
-    struct gg_convert_text *t = &c->adapter;
+    struct gg_convert_text *t = &c->folder.adapter;
     *t = (struct gg_convert_text){ .name = "adapter_config.json",
                                    .map = { .fd = -1 } };
-    GG_TRY(gg_convert_map(c, t->name, &t->map, yes, err));
+    GG_TRY(gg_folder_map(&c->folder, t->name, &t->map, yes, err));
     if (*yes && !c->p.base)
         GG_TRY(has_model(c, &whole, err));
     if (whole)
-        gg_convert_note(c, "the folder has a model and an adapter "
-                           "(adapter_config.json): the model is converted; "
-                           "--base MODEL converts the adapter");
+        gg_folder_note(&c->folder,
+                       "the folder has a model and an adapter "
+                       "(adapter_config.json): the model is converted; "
+                       "--base MODEL converts the adapter");
     *yes = *yes && !whole;
     if (!*yes)
         return GGUF_OK;
@@ -157,7 +158,7 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
 {
     struct stat s;
     struct gg_str_esc e;
-    struct gg_dir own = c->folder, base = own;
+    struct gg_dir own = c->folder.dir, base = own;
     struct gguf_str name = GG_STR("");
     (void)gg_json_str(
         json_object_get(adapter_json(c)->root, "base_model_name_or_path"),
@@ -171,15 +172,16 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
     base.path = c->p.base;
     if ((stat(base.path, &s) == 0 && S_ISDIR(s.st_mode)) ||
         gg_dir_is_far(&base)) {
-        c->folder = base;
-        enum gguf_status st = gg_convert_read_texts(c, err);
+        c->folder.dir = base;
+        enum gguf_status st = gg_folder_read_texts(&c->folder, err);
         bool adapter = false;
         if (st == GGUF_E_NOTFOUND &&
-            has_file(c, c->adapter.name, &adapter, NULL) == GGUF_OK && adapter)
+            has_file(c, c->folder.adapter.name, &adapter, NULL) == GGUF_OK &&
+            adapter)
             st = gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                               "the folder is one of an adapter, too: the "
                               "model that it is for is wanted");
-        c->folder = own;
+        c->folder.dir = own;
         return gg_convert_in(c->p.base, st, err);
     }
     if (gg_str_ends(gg_str_z(c->p.base), ".json") ||
@@ -190,14 +192,15 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
                             gg_str_esc(&e, gg_str_z(c->p.base)));
     char *text;
     size_t size;
-    GG_TRY(gg_convert_in(c->p.base,
-                         gg_back_config_of(c->p.base, c->p.limits, &c->arena,
-                                           c->opened, &text, &size, err),
-                         err));
-    c->text[GG_CONVERT_CONFIG].name = "config.json";
-    GG_TRY(gg_json_read(&c->text[GG_CONVERT_CONFIG].json, text, size, 0,
+    GG_TRY(
+        gg_convert_in(c->p.base,
+                      gg_back_config_of(c->p.base, c->p.limits, &c->arena,
+                                        c->folder.opened, &text, &size, err),
+                      err));
+    c->folder.text[GG_CONVERT_CONFIG].name = "config.json";
+    GG_TRY(gg_json_read(&c->folder.text[GG_CONVERT_CONFIG].json, text, size, 0,
                         GG_JSON_PYTHON, err));
-    c->config = c->text[GG_CONVERT_CONFIG].json.root;
+    c->folder.config = c->folder.text[GG_CONVERT_CONFIG].json.root;
     return GGUF_OK;
 }
 
@@ -247,15 +250,15 @@ static enum gguf_status check_layers(const struct gguf_convert *c,
                                 "|num_transformer_layers";
     struct gg_str_esc e;
     const double n = gg_convert_eval(c, names, -1);
-    for (size_t i = 0; i < c->n_items && c->n_layers == INT64_MAX; i++) {
-        const struct gg_convert_item *item = &c->item[i];
+    for (size_t i = 0; i < c->parts.n_items && c->n_layers == INT64_MAX; i++) {
+        const struct gg_convert_item *item = &c->parts.item[i];
         if (gg_str_starts(item->to, "blk.") && (double)item->layer >= n)
             return gg_error_set(
                 err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                 "tensor '%s' of the adapter is of layer %" PRId64
                 ", the base has %.0f, from 0 on: --base names another model",
-                gg_str_esc(&e, c->from->tensor[item->from].name), item->layer,
-                n);
+                gg_str_esc(&e, c->folder.weights->tensor[item->from].name),
+                item->layer, n);
     }
     return GGUF_OK;
 }
@@ -265,10 +268,10 @@ static enum gguf_status check_pairs(const struct gguf_convert *c,
                                     int64_t *rank, struct gguf_error *err)
 {
     struct gg_str_esc e;
-    for (size_t i = 0; i < c->n_tensors; i += 2) {
-        const struct gg_composed_tensor *a = &c->made[i], *b = a + 1;
+    for (size_t i = 0; i < c->out.n_tensors; i += 2) {
+        const struct gg_composed_tensor *a = &c->out.made[i], *b = a + 1;
         const bool pair =
-            i + 1 < c->n_tensors && a->name.size == b->name.size &&
+            i + 1 < c->out.n_tensors && a->name.size == b->name.size &&
             !memcmp(a->name.data, b->name.data, a->name.size - 1) &&
             gg_str_ends(a->name, "a") && gg_str_ends(b->name, "b");
         const bool looked_up = gg_str_starts(a->name, "token_embd.");
@@ -290,8 +293,9 @@ static enum gguf_status check_left(const struct gguf_convert *c,
     char name[GG_CONVERT_NAME], as[GG_CONVERT_NAME];
     struct gg_str_esc e = { "" };
     size_t n = 0;
-    for (size_t i = 0; i < c->n_left; i++) {
-        const struct gguf_str t = c->from->tensor[c->left[i]].name;
+    for (size_t i = 0; i < c->parts.n_left; i++) {
+        const struct gguf_str t =
+            c->folder.weights->tensor[c->parts.left[i]].name;
         bool nothing = false;
         if (gg_convert_adapter_name(t, name) == GG_HALF_NONE)
             continue;
@@ -299,7 +303,7 @@ static enum gguf_status check_left(const struct gguf_convert *c,
         if (nothing && !n++)
             gg_str_esc(&e, t);
     }
-    if (!c->n_tensors)
+    if (!c->out.n_tensors)
         return n ? gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                                 "the adapter changes nothing in the language "
                                 "model: all of its %zu tensors are for parts "
@@ -309,10 +313,10 @@ static enum gguf_status check_left(const struct gguf_convert *c,
                                 "the adapter has no pairs "
                                 "(NAME.lora_A.weight, NAME.lora_B.weight)");
     if (n)
-        gg_convert_warn(c,
-                        "%zu tensors of the adapter are left out, since they "
-                        "are for parts that see or hear: '%s'%s",
-                        n, e.s, n > 1 ? " ..." : "");
+        gg_folder_warn(&c->folder,
+                       "%zu tensors of the adapter are left out, since they "
+                       "are for parts that see or hear: '%s'%s",
+                       n, e.s, n > 1 ? " ..." : "");
     return GGUF_OK;
 }
 
@@ -322,16 +326,17 @@ static void note_tied(const struct gguf_convert *c)
 {
     bool tied = gg_convert_is_tied(c);
     bool has = false;
-    for (size_t i = 0; i < c->n_tensors; i++)
-        if (!strcmp(c->tensor[i].name, "output.weight.lora_a")) {
+    for (size_t i = 0; i < c->out.n_tensors; i++)
+        if (!strcmp(c->out.tensor[i].name, "output.weight.lora_a")) {
             has = true; /* a class that ties has no place for the weight */
-            tied = tied || !c->item[c->first_item[i]].row->to;
+            tied = tied || !c->parts.item[c->out.first_item[i]].row->to;
         }
     if (has && tied)
-        gg_convert_warn(c, "the adapter has a pair for lm_head, but the "
-                           "output of the model is its embedding "
-                           "(tie_word_embeddings): gguf-ppl computes with the "
-                           "pair, other programs may refuse the file");
+        gg_folder_warn(&c->folder,
+                       "the adapter has a pair for lm_head, but the "
+                       "output of the model is its embedding "
+                       "(tie_word_embeddings): gguf-ppl computes with the "
+                       "pair, other programs may refuse the file");
 }
 
 /* use_rslora: the factor is alpha / sqrt(rank), where files' is alpha / rank.
@@ -351,8 +356,8 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
         return refuse_member(c, "lora_alpha", "not a number above 0", err);
     if (says_member(c, "use_rslora", NULL))
         alpha *= sqrt((double)rank);
-    GG_TRY(
-        gguf_meta_set_f32(c->meta, "adapter.lora.alpha", (float)alpha, err));
-    return gguf_meta_set_u32(c->meta, "general.quantization_version",
+    GG_TRY(gguf_meta_set_f32(c->out.meta, "adapter.lora.alpha", (float)alpha,
+                             err));
+    return gguf_meta_set_u32(c->out.meta, "general.quantization_version",
                              GG_JOB_VERSION, err);
 }

@@ -116,17 +116,17 @@ static void rename_draft(const struct gguf_convert *c, struct gguf_str *name,
         *name = gg_str_z(buf);
 }
 
-/* Strip the prefix of a part from a name, which may lack c->added before it.
- * *before: the language model's own prefix; *nothing: the tensor belongs to
- * another part. */
+/* Strip the prefix of a part from a name, which may lack what all names of the
+ * folder lack (gg_folder.added). *before: the language model's own prefix;
+ * *nothing: the tensor belongs to another part. */
 static void strip_part(const struct gguf_convert *c, struct gguf_str *name,
                        const char **before, bool *nothing)
 {
     for (size_t k = 0; k < GG_LEN(prefixes); k++) {
         const char *prefix = prefixes[k].prefix;
-        const size_t n = strlen(c->added);
+        const size_t n = strlen(c->folder.added);
         if (!gg_str_starts(*name, prefix) &&
-            !(n && !strncmp(prefix, c->added, n) &&
+            !(n && !strncmp(prefix, c->folder.added, n) &&
               gg_str_starts(*name, prefix += n)))
             continue;
         *nothing = !prefixes[k].instead;

@@ -354,7 +354,7 @@ static void check_spm(const char *model)
             continue;
         }
         struct gg_convert_vocab v;
-        struct gguf_convert c;
+        struct reader_folder c;
         struct gguf_error e;
         const bool read =
             st == GGUF_OK && reader_run(gg_convert_vocab_spm, w.text[0].text,

@@ -26,7 +26,7 @@ static void check_lines(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_convert_vocab v;
-        struct gguf_convert c;
+        struct reader_folder c;
         struct gguf_error e;
         const enum gguf_status st =
             reader_run(gg_convert_vocab_plamo, rows[i].line,
@@ -58,7 +58,7 @@ static void check_refused(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_convert_vocab v;
-        struct gguf_convert c;
+        struct reader_folder c;
         struct gguf_error e;
         const enum gguf_status st =
             reader_run(gg_convert_vocab_plamo, rows[i].lines,

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "convert/vocab/vocab_folder.h"
 #include "tests/convert/folder.h"
+#include "tests/convert/reader.h"
 #include "tests/tap.h"
 #include "vocab/pretok.h"
 #include "vocab/pretok_row.h"
@@ -113,18 +114,20 @@ static enum gguf_status recognise(const char *section, bool whole,
                                   char name[64], struct gguf_error *e)
 {
     static char text[8000];
-    struct gguf_convert c = { .p = { .note = note } };
-    struct gg_json *config = &c.text[GG_CONVERT_TOKENIZER_CONFIG].json;
-    struct gg_convert_vocab v = { .c = &c };
+    struct reader_folder c;
+    struct gg_json *config = &c.folder.text[GG_CONVERT_TOKENIZER_CONFIG].json;
+    struct gg_convert_vocab v = { .folder = &c.folder };
+    reader_begin(&c);
+    c.p.note = note;
     snprintf(text, sizeof text,
              "{\"pre_tokenizer\":%s,\"model\":{\"ignore_merges\":%s}}",
              section, whole ? "true" : "false");
     gguf_error_clear(e);
-    gg_mem_arena_init(&c.arena, NULL);
     n_notes = 0;
     *name = 0;
-    enum gguf_status st = gg_json_read(&c.text[GG_CONVERT_TOKENIZER].json,
-                                       text, strlen(text), 0, 0, e);
+    enum gguf_status st =
+        gg_json_read(&c.folder.text[GG_CONVERT_TOKENIZER].json, text,
+                     strlen(text), 0, 0, e);
     if (st == GGUF_OK && tokenizer_config)
         st = gg_json_read(config, tokenizer_config, strlen(tokenizer_config),
                           0, 0, e);
@@ -132,7 +135,7 @@ static enum gguf_status recognise(const char *section, bool whole,
         st = gg_convert_vocab_pre(&v, e);
     if (st == GGUF_OK)
         snprintf(name, 64, "%s", v.pre);
-    gg_json_fini(&c.text[GG_CONVERT_TOKENIZER].json);
+    gg_json_fini(&c.folder.text[GG_CONVERT_TOKENIZER].json);
     gg_json_fini(config);
     gg_mem_arena_fini(&c.arena);
     return st;

@@ -42,7 +42,7 @@ static void check_literals(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_convert_vocab v;
-        struct gguf_convert c;
+        struct reader_folder c;
         struct gguf_error e;
         const enum gguf_status st =
             reader_run(gg_convert_vocab_rwkv, rows[i].line,
@@ -102,7 +102,7 @@ static void check_refused(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_convert_vocab v;
-        struct gguf_convert c;
+        struct reader_folder c;
         struct gguf_error e;
         const enum gguf_status st =
             reader_run(gg_convert_vocab_rwkv, rows[i].lines,
@@ -116,7 +116,7 @@ static void check_refused(void)
     static char line[5000];
     for (int more = 0; more < 2; more++) {
         struct gg_convert_vocab v;
-        struct gguf_convert c;
+        struct reader_folder c;
         struct gguf_error e;
         const int n = 4093 + more;
         memset(line, 'a', sizeof line);

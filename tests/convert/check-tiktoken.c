@@ -100,7 +100,7 @@ static void check_refused(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_convert_vocab v;
-        struct gguf_convert c;
+        struct reader_folder c;
         struct gguf_error e;
         const enum gguf_status st =
             reader_run(gg_convert_vocab_tiktoken, rows[i].lines,

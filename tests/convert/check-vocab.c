@@ -27,7 +27,7 @@ static void check_spm(void)
                                      "\x22\x03xyz\x29"
                                      "12345678";
     struct gg_convert_vocab v;
-    struct gguf_convert c;
+    struct reader_folder c;
     struct gguf_error e;
     enum gguf_status st =
         reader_run(gg_convert_vocab_spm, good, sizeof good - 1, &v, &c, &e);
@@ -101,7 +101,7 @@ static void check_spm_refused(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_convert_vocab v;
-        struct gguf_convert c;
+        struct reader_folder c;
         struct gguf_error e;
         enum gguf_status st = reader_run(gg_convert_vocab_spm, rows[i].bytes,
                                          rows[i].size, &v, &c, &e);

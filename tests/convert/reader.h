@@ -11,18 +11,33 @@ typedef enum gguf_status reader_fn(struct gg_convert_vocab *v,
                                    const struct gg_mapfile *m,
                                    struct gguf_error *err);
 
+/* A folder without files. */
+struct reader_folder {
+    struct gguf_convert_params p;
+    struct gg_mem_arena arena;
+    struct gg_folder folder;
+};
+static inline void reader_begin(struct reader_folder *c)
+{
+    memset(c, 0, sizeof *c);
+    gg_mem_arena_init(&c->arena, NULL);
+    c->folder.p = &c->p;
+    c->folder.arena = &c->arena;
+}
+
 /* What fn makes of size bytes goes to v, of c: to be forgotten afterwards,
  * also where it is refused. */
 static inline enum gguf_status reader_run(reader_fn *fn, const void *data,
                                           size_t size,
                                           struct gg_convert_vocab *v,
-                                          struct gguf_convert *c,
+                                          struct reader_folder *c,
                                           struct gguf_error *e)
 {
     struct gg_mapfile m;
-    memset(c, 0, sizeof *c);
-    gg_mem_arena_init(&c->arena, NULL);
-    *v = (struct gg_convert_vocab){ .c = c, .unk = -1, .space_prefix = -1 };
+    reader_begin(c);
+    *v = (struct gg_convert_vocab){ .folder = &c->folder,
+                                    .unk = -1,
+                                    .space_prefix = -1 };
     gguf_error_clear(e);
     if (gg_mapfile_memory(&m, data, size, 0, size, e) != GGUF_OK)
         return GGUF_E_IO;
@@ -32,7 +47,7 @@ static inline enum gguf_status reader_run(reader_fn *fn, const void *data,
 }
 
 static inline void reader_forget(struct gg_convert_vocab *v,
-                                 struct gguf_convert *c)
+                                 struct reader_folder *c)
 {
     gg_mem_free(NULL, v->token);
     gg_mem_free(NULL, v->score);

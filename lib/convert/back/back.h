@@ -9,8 +9,8 @@
  * (back_view.c; back_ternary.c, where numbers are rounded by their mean), say
  * how the folder's tensors are made of the file's; so there is one description
  * of each class for both ways.
- * back_vocab.c writes the tokenizer, back_card.c the model card, back.c the
- * files.
+ * back_vocab.c makes the tokenizer, back_card.c the model card, and
+ * back_files.c writes the files.
  */
 #ifndef GG_CONVERT_BACK_BACK_H
 #define GG_CONVERT_BACK_BACK_H
@@ -33,10 +33,11 @@ struct gg_back {
     struct gg_data_loose loose; /* numbers, from any element on */
     char *config;               /* config.json, n_config bytes; from malloc */
     size_t n_config;
-    uint32_t *tensor_of;          /* of c->made: the file's tensor */
-    size_t n_to;                  /* tensors of c->from that are written; those
+    uint32_t *tensor_of; /* of c->out.made: the file's tensor */
+    size_t n_to; /* tensors of c->folder.weights that are written; those
                                    * after them are computed of config.json */
-    struct gg_stwrite_tensor *to; /* of the folder: by c->from's places */
+    struct gg_stwrite_tensor
+        *to; /* of the folder: by c->folder.weights's places */
     struct gg_stwrite out;
 };
 
@@ -57,7 +58,7 @@ enum gguf_status gg_back_config_of(const char *path,
                                    struct gguf_paths *opened, char **out,
                                    size_t *size, struct gguf_error *err);
 
-/* back_names.c: add the folder's tensors to b->c->from, and count them; those
+/* back_names.c: add the folder's tensors to its weights, and count them; those
  * that are numbers of keys have data. GGUF_E_TENSOR: one of the file that no
  * row makes, or of no shape that a row takes; GGUF_E_TYPE: a key that is no
  * number. */
@@ -105,6 +106,13 @@ enum gguf_status gg_back_vocab(struct gg_back *b,
                                struct gguf_error *err);
 enum gguf_status gg_back_card(struct gg_back *b, struct gg_back_text text[2],
                               struct gguf_error *err);
+
+/* back_files.c: write the folder dir: these texts (GG_BACK_TEXTS), config.json
+ * and the numbers. GGUF_E_MISMATCH (it has files of another model),
+ * GGUF_E_CANCELLED, and what reading and writing return. */
+enum gguf_status gg_back_write(struct gg_back *b, const char *dir,
+                               const struct gg_back_text *text,
+                               struct gguf_error *err);
 
 /* back_paths.c: note the files of the input in p; check that no file of the
  * folder dir is one of those, or of b->p.paths. GGUF_E_INVALID, GGUF_E_LIMIT,

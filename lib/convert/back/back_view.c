@@ -198,7 +198,7 @@ static enum gguf_status refuse_tensor(const struct gg_back *b, uint32_t i,
     return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                         "tensor '%s' of the folder is not made of the file's "
                         "element by element",
-                        gg_str_esc(&e, b->c->from->tensor[i].name));
+                        gg_str_esc(&e, b->c->folder.weights->tensor[i].name));
 }
 
 /* Those of a matrix that is rounded by the mean of its numbers. */
@@ -206,7 +206,7 @@ static enum gguf_status turn_ternary(const struct gg_back *b,
                                      struct pieces *to, uint32_t i,
                                      size_t base, struct gguf_error *err)
 {
-    const uint64_t n = b->c->from->tensor[i].n_elements;
+    const uint64_t n = b->c->folder.weights->tensor[i].n_elements;
     struct gg_back_ternary t;
     GG_TRY(gg_back_ternary(b, base, b->to[i].dtype, &t, err));
     const uint64_t end[] = { 0, t.cut, n };
@@ -232,9 +232,9 @@ static enum gguf_status collect_pieces(const struct gg_back *b, uint32_t i,
                                        struct gguf_error *err)
 {
     const struct gguf_convert *c = b->c;
-    for (size_t k = 0; k < c->n_tensors; k++) {
-        const struct gg_composed_tensor *t = &c->made[k];
-        const uint8_t how = c->item[c->first_item[k]].row->how;
+    for (size_t k = 0; k < c->out.n_tensors; k++) {
+        const struct gg_composed_tensor *t = &c->out.made[k];
+        const uint8_t how = c->parts.item[c->out.first_item[k]].row->how;
         for (size_t q = 0; q < t->n_parts; q++) {
             if (t->part[q].from != i || t->part[q].zero)
                 continue;
@@ -259,7 +259,7 @@ static enum gguf_status collect_pieces(const struct gg_back *b, uint32_t i,
 enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
                               struct gg_back_made *out, struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *t = &b->c->from->tensor[i];
+    const struct gg_safetensors_tensor *t = &b->c->folder.weights->tensor[i];
     struct pieces p = { .piece = NULL };
     uint64_t at = 0;
     *out = (struct gg_back_made){ .part = NULL };

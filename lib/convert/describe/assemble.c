@@ -64,14 +64,15 @@ static enum gguf_status add_item(struct gguf_convert *c,
                                  const struct gg_convert_item *item,
                                  struct gguf_error *err)
 {
-    if (c->n_items == c->room_items) {
-        void *grown = gg_mem_grow(c->p.allocator, c->item, &c->room_items,
-                                  sizeof *c->item, 256, err);
+    if (c->parts.n_items == c->parts.room_items) {
+        void *grown =
+            gg_mem_grow(c->p.allocator, c->parts.item, &c->parts.room_items,
+                        sizeof *c->parts.item, 256, err);
         if (!grown)
             return GGUF_E_NOMEM;
-        c->item = grown;
+        c->parts.item = grown;
     }
-    c->item[c->n_items++] = *item;
+    c->parts.item[c->parts.n_items++] = *item;
     return GGUF_OK;
 }
 
@@ -136,7 +137,7 @@ static enum gguf_status place_tensor(struct gguf_convert *c, uint32_t i,
                                      bool *found, bool *nothing,
                                      struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *t = &c->from->tensor[i];
+    const struct gg_safetensors_tensor *t = &c->folder.weights->tensor[i];
     char name[GG_CONVERT_NAME], of_weight[GG_CONVERT_NAME];
     struct gguf_str given = t->name;
     uint8_t half = GG_HALF_NONE;
@@ -189,8 +190,9 @@ static void note_unused(const struct gguf_convert *c,
     struct gg_str_esc e;
     for (size_t i = 0; i < c->p.n_ignore; i++)
         if (!list[i].hit)
-            gg_convert_warn(c, "ignored: no tensor's name matches '%s'",
-                            gg_str_esc(&e, gg_str_z(c->p.ignore[i])));
+            gg_folder_warn(&c->folder,
+                           "ignored: no tensor's name matches '%s'",
+                           gg_str_esc(&e, gg_str_z(c->p.ignore[i])));
 }
 
 #define PACKED ": config.json has to say how (quantization_config)"
@@ -222,11 +224,12 @@ static const char *find_advice(const struct gguf_convert *c,
 {
     for (size_t k = 0; k < GG_LEN(origins) && !c->is_adapter; k++)
         for (size_t i = 0; i < n; i++)
-            if (strstr(c->from->tensor[unknown[i]].name.data, origins[k].part))
+            if (strstr(c->folder.weights->tensor[unknown[i]].name.data,
+                       origins[k].part))
                 return origins[k].advice;
     for (size_t i = 0; i < n && c->is_adapter; i++) {
         char weight[GG_CONVERT_NAME];
-        if (gg_convert_adapter_name(c->from->tensor[unknown[i]].name,
+        if (gg_convert_adapter_name(c->folder.weights->tensor[unknown[i]].name,
                                     weight) == GG_HALF_NONE)
             return "an adapter's file has low-rank pairs only: merge the "
                    "adapter into its model (PEFT's merge_and_unload()) and "
@@ -246,7 +249,7 @@ static enum gguf_status list_unknown(const struct gguf_convert *c,
     for (; k < n; k++) {
         struct gg_str_esc e;
         const size_t used = strlen(list);
-        gg_str_esc(&e, c->from->tensor[unknown[k]].name);
+        gg_str_esc(&e, c->folder.weights->tensor[unknown[k]].name);
         if (used + strlen(e.s) + 5 > room)
             break;
         snprintf(list + used, sizeof list - used, "%s'%s'", k ? ", " : "",
@@ -264,23 +267,24 @@ static enum gguf_status place_all(struct gguf_convert *c,
                                   struct ignored *ignored,
                                   struct gguf_error *err)
 {
-    const size_t n = c->from->n_tensors;
+    const size_t n = c->folder.weights->n_tensors;
     size_t n_unknown = 0;
     uint32_t *unknown =
         gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *unknown);
-    c->left = gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->left);
-    enum gguf_status st = unknown && c->left
+    c->parts.left =
+        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->parts.left);
+    enum gguf_status st = unknown && c->parts.left
                               ? GGUF_OK
                               : gg_error_set_nomem(err, n * sizeof *unknown);
     for (size_t i = 0; i < n && st == GGUF_OK; i++) {
         bool found = false, nothing = false;
-        st = is_ignored(c, ignored, c->from->tensor[i].name.data, &nothing,
-                        err);
+        st = is_ignored(c, ignored, c->folder.weights->tensor[i].name.data,
+                        &nothing, err);
         found = nothing;
         if (st == GGUF_OK && !found)
             st = place_tensor(c, (uint32_t)i, &found, &nothing, err);
         if (nothing)
-            c->left[c->n_left++] = (uint32_t)i;
+            c->parts.left[c->parts.n_left++] = (uint32_t)i;
         else if (!found)
             unknown[n_unknown++] = (uint32_t)i;
     }
@@ -339,11 +343,12 @@ static enum gguf_status fail_part(const struct gguf_convert *c, size_t item,
                                   const char *what, struct gguf_error *err)
 {
     struct gg_str_esc to, from;
-    const struct gg_convert_item *it = &c->item[item];
-    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                        "tensor '%s' of the folder, a part of '%s', %s",
-                        gg_str_esc(&from, c->from->tensor[it->from].name),
-                        gg_str_esc(&to, it->to), what);
+    const struct gg_convert_item *it = &c->parts.item[item];
+    return gg_error_set(
+        err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+        "tensor '%s' of the folder, a part of '%s', %s",
+        gg_str_esc(&from, c->folder.weights->tensor[it->from].name),
+        gg_str_esc(&to, it->to), what);
 }
 
 /* Part k of tensor t: experts are stacked, others put together by their
@@ -353,7 +358,7 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
                                   struct gg_composed_tensor *t,
                                   struct gguf_error *err)
 {
-    const struct gg_convert_item *it = &c->item[item];
+    const struct gg_convert_item *it = &c->parts.item[item];
     const bool stacked = it->expert >= 0;
     const unsigned last = v->n_dims - 1;
     if (v->n_dims > 4u - stacked)
@@ -421,27 +426,29 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                                     size_t first, size_t end,
                                     struct gguf_error *err)
 {
-    struct gg_composed_tensor *t = &c->made[no];
-    struct gguf_convert_tensor *pub = &c->tensor[no];
+    struct gg_composed_tensor *t = &c->out.made[no];
+    struct gguf_convert_tensor *pub = &c->out.tensor[no];
     const struct gg_safetensors_tensor *from =
-        &c->from->tensor[c->item[first].from];
-    const struct gg_convert_name *row = c->item[first].row;
+        &c->folder.weights->tensor[c->parts.item[first].from];
+    const struct gg_convert_name *row = c->parts.item[first].row;
     const uint8_t how = row->how;
     const size_t n = end - first;
     size_t bytes;
-    *t = (struct gg_composed_tensor){ .name = c->item[first].to };
-    t->change =
-        c->item[first].half == GG_HALF_NONE ? gg_convert_change(how) : NULL;
+    *t = (struct gg_composed_tensor){ .name = c->parts.item[first].to };
+    t->change = c->parts.item[first].half == GG_HALF_NONE
+                    ? gg_convert_change(how)
+                    : NULL;
     t->part = gg_ckd_array(&bytes, 2 * n, sizeof *t->part)
                   ? NULL
                   : gg_mem_arena_alloc(&c->arena, bytes);
     if (!t->part)
         return gg_error_set_nomem(err, 2 * n * sizeof *t->part);
     for (size_t i = first; i < end; i++) {
-        struct gg_convert_view v = { .c = c,
-                                     .item = &c->item[i],
-                                     .from =
-                                         &c->from->tensor[c->item[i].from] };
+        struct gg_convert_view v = {
+            .c = c,
+            .item = &c->parts.item[i],
+            .from = &c->folder.weights->tensor[c->parts.item[i].from]
+        };
         GG_TRY(gg_convert_see(&v, err));
         if (v.times && n > 1)
             return fail_part(c, i, "is one of several", err);
@@ -449,7 +456,7 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
         GG_TRY(join_part(c, i, i - first, &v, t, err));
     }
     t->dtype = choose_type(t, how, from->type);
-    c->first_item[no] = first;
+    c->out.first_item[no] = first;
     *pub = (struct gguf_convert_tensor){ .name = t->name.data,
                                          .n_dims = t->n_dims,
                                          .dtype = t->dtype,
@@ -466,24 +473,28 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
 static enum gguf_status make_all(struct gguf_convert *c,
                                  struct gguf_error *err)
 {
-    const size_t n = c->n_items;
-    c->made = gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->made);
-    c->tensor = gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->tensor);
-    c->first_item =
-        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->first_item);
-    if (!c->made || !c->tensor || !c->first_item)
-        return gg_error_set_nomem(err, n * sizeof *c->made);
+    const size_t n = c->parts.n_items;
+    c->out.made =
+        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->out.made);
+    c->out.tensor =
+        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->out.tensor);
+    c->out.first_item =
+        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->out.first_item);
+    if (!c->out.made || !c->out.tensor || !c->out.first_item)
+        return gg_error_set_nomem(err, n * sizeof *c->out.made);
     if (n)
-        qsort(c->item, n, sizeof *c->item, compare_items);
+        qsort(c->parts.item, n, sizeof *c->parts.item, compare_items);
     for (size_t first = 0, end; first < n; first = end) {
         end = first + 1;
-        while (end < n && gg_str_eq(c->item[first].to, c->item[end].to))
+        while (end < n &&
+               gg_str_eq(c->parts.item[first].to, c->parts.item[end].to))
             end++;
-        GG_TRY(make_tensor(c, c->n_tensors, first, end, err));
-        c->n_tensors++;
+        GG_TRY(make_tensor(c, c->out.n_tensors, first, end, err));
+        c->out.n_tensors++;
     }
-    return gg_data_made_init(&c->data, &c->from->list, c->made, c->n_tensors,
-                             c->p.allocator, err);
+    return gg_data_made_init(&c->out.data, &c->folder.weights->list,
+                             c->out.made, c->out.n_tensors, c->p.allocator,
+                             err);
 }
 
 enum gguf_status gg_convert_tensors(struct gguf_convert *c,
@@ -513,4 +524,13 @@ enum gguf_status gg_convert_tensors(struct gguf_convert *c,
     GG_TRY(gg_convert_numbers(c, err));
     GG_TRY(make_all(c, err));
     return gg_convert_check_classifier(c, err);
+}
+
+const struct gguf_convert_tensor *
+gg_convert_find_tensor(const struct gguf_convert *c, const char *name)
+{
+    for (size_t i = 0; i < c->out.n_tensors; i++)
+        if (!strcmp(c->out.tensor[i].name, name))
+            return &c->out.tensor[i];
+    return NULL;
 }

@@ -14,15 +14,6 @@
 
 #include <string.h>
 
-static const struct gguf_convert_tensor *
-find_output(const struct gguf_convert *c, const char *name)
-{
-    for (size_t i = 0; i < c->n_tensors; i++)
-        if (!strcmp(c->tensor[i].name, name))
-            return &c->tensor[i];
-    return NULL;
-}
-
 /* Name of the dense layer before the classifier, by class. */
 static const char *layer_before(struct gguf_str name)
 {
@@ -49,24 +40,26 @@ static void note_differences(const struct gguf_convert *c,
     struct gguf_str pooling;
     struct gg_str_esc e;
     const char *layer = layer_before(name);
-    if (layer && !find_output(c, "cls.weight"))
-        gg_convert_warn(c,
-                        "the folder has no %s, which a class %s computes "
-                        "before the classifier: the file has none, either",
-                        layer, gg_str_esc(&e, name));
-    if (gg_str_starts(name, "DistilBert") && find_output(c, "cls.weight"))
-        gg_convert_warn(c, "DistilBERT has a ReLU after pre_classifier, for "
-                           "which readers of GGUF files compute tanh: scores "
-                           "differ");
+    if (layer && !gg_convert_find_tensor(c, "cls.weight"))
+        gg_folder_warn(&c->folder,
+                       "the folder has no %s, which a class %s computes "
+                       "before the classifier: the file has none, either",
+                       layer, gg_str_esc(&e, name));
+    if (gg_str_starts(name, "DistilBert") &&
+        gg_convert_find_tensor(c, "cls.weight"))
+        gg_folder_warn(&c->folder,
+                       "DistilBERT has a ReLU after pre_classifier, for "
+                       "which readers of GGUF files compute tanh: scores "
+                       "differ");
     if (!gg_str_starts(name, "ModernBert"))
         return;
     if (!gg_json_str(gg_convert_get(c, "classifier_pooling"), &pooling))
         pooling = GG_STR("cls"); /* ModernBertConfig */
     if (!gg_str_eqz(pooling, "mean"))
-        gg_convert_warn(c,
-                        "config.json: classifier_pooling is '%s', for which "
-                        "readers of GGUF files take the mean: scores differ",
-                        gg_str_esc(&e, pooling));
+        gg_folder_warn(&c->folder,
+                       "config.json: classifier_pooling is '%s', for which "
+                       "readers of GGUF files take the mean: scores differ",
+                       gg_str_esc(&e, pooling));
 }
 
 enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
@@ -74,7 +67,7 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
 {
     const struct gguf_str name = gg_convert_class(c);
     const struct gguf_convert_tensor *head =
-        find_output(c, "cls.output.weight");
+        gg_convert_find_tensor(c, "cls.output.weight");
     struct gg_str_esc e;
     if (!gg_str_ends(name, "ForSequenceClassification") || c->is_adapter)
         return GGUF_OK;
@@ -83,7 +76,7 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
             return GGUF_OK;
         return gg_error_set(
             err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-            find_output(c, "cls.weight")
+            gg_convert_find_tensor(c, "cls.weight")
                 ? "class '%s' has a classifier, but the folder "
                   "has only the layer before it"
                 : "class '%s' has a classifier, but the folder "
@@ -96,7 +89,7 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
         head->ne[1] != (int64_t)n)
         return gg_error_set(
             err, GGUF_E_HPARAM,
-            gg_json_place(&c->text[GG_CONVERT_CONFIG].json, labels),
+            gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, labels),
             "config.json: id2label has %zu names, but the classifier gives "
             "%" PRId64 " numbers",
             n, head->ne[1]);

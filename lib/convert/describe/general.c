@@ -30,8 +30,8 @@ struct counts {
 static struct counts count_weights(const struct gguf_convert *c)
 {
     struct counts n = { 0, 0, 0, 0, 0 };
-    for (size_t i = 0; i < c->n_tensors; i++) {
-        const struct gguf_convert_tensor *t = &c->tensor[i];
+    for (size_t i = 0; i < c->out.n_tensors; i++) {
+        const struct gguf_convert_tensor *t = &c->out.tensor[i];
         const double size = (double)t->ne[0] * (double)t->ne[1] *
                             (double)t->ne[2] * (double)t->ne[3];
         const int64_t experts = t->ne[strstr(t->name, ".bias") ? 1 : 2];
@@ -87,8 +87,8 @@ static uint32_t file_type(const struct gguf_convert *c)
                   { GGUF_DTYPE_BF16, 32 } };
     double n[GG_LEN(types)] = { 0 };
     size_t most = 0;
-    for (size_t i = 0; i < c->n_tensors; i++) {
-        const struct gguf_convert_tensor *t = &c->tensor[i];
+    for (size_t i = 0; i < c->out.n_tensors; i++) {
+        const struct gguf_convert_tensor *t = &c->out.tensor[i];
         for (size_t k = 0; k < GG_LEN(types); k++)
             if (t->n_dims > 1 && t->dtype == types[k].dtype)
                 n[k] += (double)t->ne[0] * (double)t->ne[1] *
@@ -160,14 +160,14 @@ static enum gguf_status read_card(struct general *g, struct gguf_error *err)
     struct gg_mapfile m = { .fd = -1 };
     struct gguf_error why;
     bool there;
-    GG_TRY(gg_convert_map(g->c, name, &m, &there, err));
+    GG_TRY(gg_folder_map(&g->c->folder, name, &m, &there, err));
     if (!there)
         return GGUF_OK;
     const enum gguf_status st = gg_card_read(
         &g->card, &g->c->arena, (const char *)m.data, (size_t)m.size, &why);
     /* its texts are in the mapping */
     if (st == GGUF_OK)
-        g->c->card = m;
+        g->c->folder.card = m;
     else
         gg_mapfile_close(&m);
     if (st == GGUF_E_NOMEM) {
@@ -178,7 +178,7 @@ static enum gguf_status read_card(struct general *g, struct gguf_error *err)
     if (st != GGUF_OK) {
         char text[600];
         snprintf(text, sizeof text, "%s is not used: %s", name, why.message);
-        gg_convert_warn(g->c, "%s", text);
+        gg_folder_warn(&g->c->folder, "%s", text);
     }
     for (size_t i = 0; i < g->card.n; i++)
         if (gg_str_starts(g->card.pair[i].key, "base_model") ||
@@ -189,7 +189,7 @@ static enum gguf_status read_card(struct general *g, struct gguf_error *err)
                          "%s, line %zu: an item that is not a text is left "
                          "out",
                          name, g->card.pair[i].line);
-                gg_convert_warn(g->c, "%s", text);
+                gg_folder_warn(&g->c->folder, "%s", text);
             }
     return GGUF_OK;
 }
@@ -264,7 +264,7 @@ static enum gguf_status take_name(struct general *g, struct gguf_str id,
 
 static enum gguf_status take_names(struct general *g, struct gguf_error *err)
 {
-    const json_t *root = g->c->text[GG_CONVERT_CONFIG].json.root;
+    const json_t *root = g->c->folder.text[GG_CONVERT_CONFIG].json.root;
     struct gguf_str id;
     if (!g->c->is_adapter &&
         gg_json_str(json_object_get(root, "_name_or_path"), &id)) {
@@ -277,10 +277,10 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
         const struct gguf_str name = { last,
                                        (size_t)(id.data + id.size - last) };
         if (slashes <= 1 && id.size <= 1000 &&
-            !gg_convert_is_passing_name(name))
+            !gg_folder_is_passing_name(name))
             GG_TRY(take_name(g, id, err));
     }
-    GG_TRY(gg_convert_folder_name(g->c, &id, err));
+    GG_TRY(gg_folder_name(&g->c->folder, &id, err));
     return take_name(g, id, err);
 }
 
@@ -305,7 +305,7 @@ const struct gg_card_sampling gg_card_samplings[] = {
 static enum gguf_status set_sampling(const struct general *g,
                                      struct gguf_error *err)
 {
-    const json_t *root = g->c->text[GG_CONVERT_GENERATION].json.root;
+    const json_t *root = g->c->folder.text[GG_CONVERT_GENERATION].json.root;
     for (size_t i = 0; gg_card_samplings[i].key; i++) {
         const struct gg_card_sampling *row = &gg_card_samplings[i];
         const json_t *v = json_object_get(root, row->name);
@@ -392,10 +392,10 @@ static enum gguf_status copy_numbers(const struct general *g,
                                      struct gguf_error *err)
 {
     char buf[128];
-    for (size_t i = 0; i < g->c->n_numbers; i++) {
-        const char *key = gg_convert_key(g->c, g->c->number[i].key, buf);
-        GG_TRY(gguf_meta_set_kv(g->meta, NULL, gguf_meta_find(g->c->meta, key),
-                                err));
+    for (size_t i = 0; i < g->c->parts.n_numbers; i++) {
+        const char *key = gg_convert_key(g->c, g->c->parts.number[i].key, buf);
+        GG_TRY(gguf_meta_set_kv(g->meta, NULL,
+                                gguf_meta_find(g->c->out.meta, key), err));
     }
     return GGUF_OK;
 }
@@ -425,8 +425,8 @@ static enum gguf_status set_all(const struct general *g,
     GG_TRY(set_sources(g, "dataset", sets, err));
     GG_TRY(set_list(g, "general.tags", "tags", "pipeline_tag", err));
     GG_TRY(set_list(g, "general.languages", "languages", "language", err));
-    for (size_t i = 0; i < gguf_meta_n_kv(c->meta); i++) {
-        const struct gguf_kv *kv = gguf_meta_kv(c->meta, i);
+    for (size_t i = 0; i < gguf_meta_n_kv(c->out.meta); i++) {
+        const struct gguf_kv *kv = gguf_meta_kv(c->out.meta, i);
         GG_TRY(gguf_meta_set_kv(g->meta, NULL, kv, err));
     }
     return gguf_meta_set_u32(g->meta, "general.file_type", file_type(c), err);
@@ -447,9 +447,9 @@ enum gguf_status gg_convert_general(struct gguf_convert *c,
     fill_field(&g, F_SIZE_LABEL, label);
     GG_TRY(gguf_meta_create(&g.meta, c->p.allocator, err));
     const enum gguf_status st = set_all(&g, err);
-    struct gguf_meta *old = c->meta;
+    struct gguf_meta *old = c->out.meta;
     if (st == GGUF_OK)
-        c->meta = g.meta;
+        c->out.meta = g.meta;
     gguf_meta_destroy(st == GGUF_OK ? old : g.meta);
     return st;
 }

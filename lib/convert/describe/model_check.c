@@ -98,11 +98,12 @@ enum gguf_status gg_convert_check(struct gguf_convert *c,
     char more_of[60] = "";
     if (c->is_adapter || c->p.any || c->is_checked)
         return GGUF_OK;
-    if (!c->n_tensors)
+    if (!c->out.n_tensors)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "the model would not be a sound one: the folder "
                             "has none of its tensors");
-    GG_TRY(verify_description(&c->description, more, c->p.allocator, &s, err));
+    GG_TRY(verify_description(&c->out.description, more, c->p.allocator, &s,
+                              err));
     c->is_checked = true;
     if (s.n > 1)
         snprintf(more_of, sizeof more_of, " (the first of %zu faults)", s.n);

@@ -8,17 +8,9 @@
 
 #include <string.h>
 
-static bool has_tensor(const struct gguf_convert *c, const char *name)
-{
-    for (size_t i = 0; i < c->n_tensors; i++)
-        if (!strcmp(c->tensor[i].name, name))
-            return true;
-    return false;
-}
-
 struct gguf_str gg_convert_class(const struct gguf_convert *c)
 {
-    const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
+    const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
     struct gguf_str s = GG_STR("");
     (void)gg_json_str(
         json_array_get(json_object_get(root, "architectures"), 0), &s);
@@ -35,12 +27,12 @@ bool gg_convert_is_headless(const struct gguf_convert *c)
 static void tell_kind(struct gguf_convert *c)
 {
     const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));
-    struct gguf_convert_summary *s = &c->summary;
+    struct gguf_convert_summary *s = &c->out.summary;
     s->reason = "its class";
     if (c->is_adapter) {
         s->kind = "adapter";
         s->reason = "adapter_config.json";
-    } else if (has_tensor(c, "cls.output.weight") ||
+    } else if (gg_convert_find_tensor(c, "cls.output.weight") ||
                gg_str_ends(gg_convert_class(c), "Classification")) {
         s->kind = "classifier";
         if (!gg_str_ends(gg_convert_class(c), "Classification"))
@@ -60,11 +52,11 @@ enum gguf_status gg_convert_tell_kind(struct gguf_convert *c,
                                       struct gguf_error *err)
 {
     const struct gguf_str name = gg_convert_class(c);
-    c->summary.class_name =
+    c->out.summary.class_name =
         gg_mem_arena_strndup(&c->arena, name.data, name.size);
-    if (!c->summary.class_name)
+    if (!c->out.summary.class_name)
         return gg_error_set_nomem(err, name.size + 1);
-    if (!c->summary.kind)
+    if (!c->out.summary.kind)
         tell_kind(c);
     return GGUF_OK;
 }

@@ -39,8 +39,8 @@ enum tied { TIED_UNSAID, TIED_NO, TIED_YES, TIED_BOTH };
 static enum tied said_tied(const struct gguf_convert *c)
 {
     static const char name[] = "tie_word_embeddings";
-    const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
-    const json_t *const of[] = { json_object_get(c->config, name),
+    const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
+    const json_t *const of[] = { json_object_get(c->folder.config, name),
                                  json_object_get(root, name) };
     bool yes = false, no = false;
     for (size_t i = 0; i < GG_LEN(of); i++) {
@@ -53,8 +53,8 @@ static enum tied said_tied(const struct gguf_convert *c)
 /* Does config.json have a value that is neither true nor false, nor null? */
 static bool says_otherwise(const struct gguf_convert *c)
 {
-    const json_t *v = json_object_get(c->text[GG_CONVERT_CONFIG].json.root,
-                                      "tie_word_embeddings");
+    const json_t *v = json_object_get(
+        c->folder.text[GG_CONVERT_CONFIG].json.root, "tie_word_embeddings");
     return v && !json_is_null(v) && !json_is_boolean(v);
 }
 
@@ -74,9 +74,9 @@ static const struct gg_convert_item *find_item(const struct gguf_convert *c,
 {
     const struct gg_convert_item *found = NULL;
     *n = 0;
-    for (size_t i = 0; i < c->n_items; i++)
-        if (gg_str_eqz(c->item[i].to, name) && !(*n)++)
-            found = &c->item[i];
+    for (size_t i = 0; i < c->parts.n_items; i++)
+        if (gg_str_eqz(c->parts.item[i].to, name) && !(*n)++)
+            found = &c->parts.item[i];
     return found;
 }
 
@@ -86,9 +86,10 @@ static enum gguf_status is_same(const struct gguf_convert *c, uint32_t a,
                                 uint32_t b, bool *yes, struct gguf_error *err)
 {
     enum { CHUNK = 4096 };
-    const struct gg_data *list = &c->from->list;
-    const struct gg_safetensors_tensor *t[] = { &c->from->tensor[a],
-                                                &c->from->tensor[b] };
+    const struct gg_data *list = &c->folder.weights->list;
+    const struct gg_safetensors_tensor *t[] = {
+        &c->folder.weights->tensor[a], &c->folder.weights->tensor[b]
+    };
     const uint32_t no[] = { a, b };
     struct gg_data_rows rows[2];
     float x[2][CHUNK];
@@ -142,14 +143,14 @@ static enum gguf_status settle_own(struct gguf_convert *c,
         return GGUF_OK;
     /* the matrix of a folder on a server is not read only to compare it for a
      * note */
-    if (can_own && !c->arch->drops_copy && gg_dir_is_far(&c->folder))
+    if (can_own && !c->arch->drops_copy && gg_dir_is_far(&c->folder.dir))
         return GGUF_OK;
     GG_TRY(is_same(c, from, embedding->from, &same, err));
-    gg_str_esc(&e, c->from->tensor[from].name);
+    gg_str_esc(&e, c->folder.weights->tensor[from].name);
     if (same && (!can_own || c->arch->drops_copy)) {
-        struct gg_convert_item *last = &c->item[--c->n_items];
-        c->item[own - c->item] = *last;
-        c->left[c->n_left++] = from;
+        struct gg_convert_item *last = &c->parts.item[--c->parts.n_items];
+        c->parts.item[own - c->parts.item] = *last;
+        c->parts.left[c->parts.n_left++] = from;
         return GGUF_OK;
     }
     if (!can_own)
@@ -159,11 +160,11 @@ static enum gguf_status settle_own(struct gguf_convert *c,
                             "(--ignore leaves it out)",
                             e.s, c->arch->arch);
     if (!same)
-        gg_convert_warn(c,
-                        "config.json: tie_word_embeddings is %s, but '%s' "
-                        "differs from the embedding: it is kept as the output "
-                        "matrix, as by transformers 5",
-                        tied ? "true" : "true by default", e.s);
+        gg_folder_warn(&c->folder,
+                       "config.json: tie_word_embeddings is %s, but '%s' "
+                       "differs from the embedding: it is kept as the output "
+                       "matrix, as by transformers 5",
+                       tied ? "true" : "true by default", e.s);
     return GGUF_OK;
 }
 
@@ -176,23 +177,26 @@ static enum gguf_status settle_none(struct gguf_convert *c,
     if (tied == TIED_YES || (!tied && c->arch->ties) || has_no_words(c))
         return GGUF_OK;
     if (tied == TIED_BOTH)
-        gg_convert_warn(c, "config.json: tie_word_embeddings is true and "
-                           "false, and the folder has no output matrix: the "
-                           "embedding is taken");
+        gg_folder_warn(&c->folder,
+                       "config.json: tie_word_embeddings is true and "
+                       "false, and the folder has no output matrix: the "
+                       "embedding is taken");
     else if (!tied && says_otherwise(c))
-        gg_convert_warn(c, "config.json: tie_word_embeddings is neither true "
-                           "nor false, and the folder has no output matrix: "
-                           "the embedding is taken");
+        gg_folder_warn(&c->folder,
+                       "config.json: tie_word_embeddings is neither true "
+                       "nor false, and the folder has no output matrix: "
+                       "the embedding is taken");
     else if (!tied)
-        gg_convert_warn(c,
-                        "config.json does not say tie_word_embeddings, which "
-                        "%s does not imply, and the folder has no output "
-                        "matrix: the embedding is taken",
-                        gg_str_esc(&e, gg_convert_class(c)));
+        gg_folder_warn(&c->folder,
+                       "config.json does not say tie_word_embeddings, which "
+                       "%s does not imply, and the folder has no output "
+                       "matrix: the embedding is taken",
+                       gg_str_esc(&e, gg_convert_class(c)));
     else if (c->p.any)
-        gg_convert_warn(c, "config.json: tie_word_embeddings is false, but "
-                           "the folder has no output matrix: the embedding "
-                           "is taken");
+        gg_folder_warn(&c->folder,
+                       "config.json: tie_word_embeddings is false, but "
+                       "the folder has no output matrix: the embedding "
+                       "is taken");
     else
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                             "config.json: tie_word_embeddings is false, but "

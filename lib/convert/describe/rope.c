@@ -58,7 +58,8 @@ static enum gguf_status add_tensor(struct gguf_convert *c, const char *name,
         return gg_error_set_nomem(err, 4 * n);
     for (size_t i = 0; i < n; i++)
         gg_bytes_store32le(bytes + 4 * i, gg_bytes_f32_bits((float)x[i]));
-    return gg_safetensors_add(c->from, gg_str_z(name), bytes, n, err);
+    return gg_safetensors_add(c->folder.weights, gg_str_z(name), bytes, n,
+                              err);
 }
 
 /* The part of a head that turns in layers that see all, where each layer has
@@ -134,8 +135,8 @@ static enum gguf_status copy_f32(struct gguf_convert *c, const char *names,
     double x;
     if (!get_number(c, names, &x))
         return GGUF_OK;
-    return gguf_meta_set_f32(c->meta, gg_convert_key(c, key, buf), (float)x,
-                             err);
+    return gguf_meta_set_f32(c->out.meta, gg_convert_key(c, key, buf),
+                             (float)x, err);
 }
 
 static enum gguf_status add_longrope(struct gguf_convert *c,
@@ -154,11 +155,11 @@ static enum gguf_status add_longrope(struct gguf_convert *c,
                             "config.json: longrope without "
                             "original_max_position_embeddings");
     if (!c->arch->only_keys) {
-        GG_TRY(gguf_meta_set_strz(c->meta,
+        GG_TRY(gguf_meta_set_strz(c->out.meta,
                                   gg_convert_key(c, "rope.scaling.type", buf),
                                   "longrope", err));
         GG_TRY(gguf_meta_set_u32(
-            c->meta,
+            c->out.meta,
             gg_convert_key(c, "rope.scaling.original_context_length", buf),
             (uint32_t)old, err));
     }
@@ -166,7 +167,7 @@ static enum gguf_status add_longrope(struct gguf_convert *c,
     const double magnitude =
         scale <= 1 ? 1 : sqrt(1 + log(scale) / log((double)old));
     return gguf_meta_set_f32(
-        c->meta, gg_convert_key(c, "rope.scaling.attn_factor", buf),
+        c->out.meta, gg_convert_key(c, "rope.scaling.attn_factor", buf),
         (float)magnitude, err);
 }
 
@@ -183,11 +184,11 @@ static enum gguf_status add_scaling(struct gguf_convert *c, const char *type,
                             "factor above 0",
                             type);
     GG_TRY(gguf_meta_set_strz(
-        c->meta, gg_convert_key(c, "rope.scaling.type", buf), type, err));
+        c->out.meta, gg_convert_key(c, "rope.scaling.type", buf), type, err));
     GG_TRY(copy_f32(c, IN("factor"), "rope.scaling.factor", err));
     if (gg_convert_count(c, IN("original_max_position_embeddings"), &old))
         GG_TRY(gguf_meta_set_u32(
-            c->meta,
+            c->out.meta,
             gg_convert_key(c, "rope.scaling.original_context_length", buf),
             (uint32_t)old, err));
     if (strcmp(type, "yarn") != 0)
@@ -214,7 +215,7 @@ static enum gguf_status add_sections(struct gguf_convert *c,
             list[i] = (int32_t)x;
     return json_is_array(v)
                ? gguf_meta_set_array(
-                     c->meta,
+                     c->out.meta,
                      gg_convert_key(c, "rope.dimension_sections", buf),
                      GGUF_VAL_I32, list, 4, err)
                : GGUF_OK;
@@ -256,7 +257,8 @@ enum gguf_status gg_convert_rope_count(struct gguf_convert *c,
             return GGUF_OK;
     return c->arch->rope_count && n > 0
                ? gguf_meta_set_u32(
-                     c->meta, gg_convert_key(c, "rope.dimension_count", buf),
+                     c->out.meta,
+                     gg_convert_key(c, "rope.dimension_count", buf),
                      (uint32_t)n, err)
                : GGUF_OK;
 }
@@ -274,10 +276,11 @@ enum gguf_status gg_convert_rope(struct gguf_convert *c,
         return add_proportional(c, err);
     if (gg_str_eqz(type, "dynamic")) { /* rows compute an alpha */
         if (!gg_convert_get(c, IN("alpha")))
-            gg_convert_warn(c, "config.json: rope_scaling of type dynamic "
-                               "scales positions beyond the context length "
-                               "only, which a GGUF file does not say: it is "
-                               "left out");
+            gg_folder_warn(&c->folder,
+                           "config.json: rope_scaling of type dynamic "
+                           "scales positions beyond the context length "
+                           "only, which a GGUF file does not say: it is "
+                           "left out");
         return GGUF_OK;
     }
     if (gg_str_eqz(type, "mrope") || gg_str_eqz(type, "xdrope"))
@@ -290,8 +293,9 @@ enum gguf_status gg_convert_rope(struct gguf_convert *c,
         return add_scaling(c, "linear", err);
     if (gg_str_eqz(type, "yarn"))
         return add_scaling(c, "yarn", err);
-    return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                        gg_json_place(&c->text[GG_CONVERT_CONFIG].json, v),
-                        "config.json: rope_scaling of type '%s' is not known",
-                        gg_str_esc(&e, type));
+    return gg_error_set(
+        err, GGUF_E_UNSUPPORTED,
+        gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, v),
+        "config.json: rope_scaling of type '%s' is not known",
+        gg_str_esc(&e, type));
 }

@@ -220,7 +220,7 @@ static enum gguf_status is_index(struct gg_convert_view *v,
                                  struct gguf_error *err)
 {
     return v->from->type /* one is known */
-               ? gg_safetensors_index(v->c->from, v->item->from, err)
+               ? gg_safetensors_index(v->c->folder.weights, v->item->from, err)
                : GGUF_OK;
 }
 
@@ -233,7 +233,7 @@ static enum gguf_status scale_ternary(struct gg_convert_view *v,
     enum { CHUNK = 4096 };
     float x[CHUNK];
     struct gg_data_rows rows;
-    const struct gg_data *list = &v->c->from->list;
+    const struct gg_data *list = &v->c->folder.weights->list;
     const uint64_t n = v->from->n_elements;
     double sum = 0;
     if (!v->from->data && !v->from->packed && !v->from->nibbles)

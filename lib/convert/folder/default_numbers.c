@@ -54,8 +54,8 @@ static enum gguf_status say_value(struct gguf_convert *c,
 {
     /* it says so in another way, or the model around it does */
     const bool rope = !strcmp(v->name, "rope_theta") &&
-                      json_object_get(c->config, "rope_parameters");
-    if (rope || json_object_get(c->config, v->name) ||
+                      json_object_get(c->folder.config, "rope_parameters");
+    if (rope || json_object_get(c->folder.config, v->name) ||
         gg_convert_get(c, v->name))
         return GGUF_OK;
     json_t *n = v->value < 1 ? json_real(v->value)
@@ -69,8 +69,8 @@ enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
     struct gguf_str type;
     int64_t heads;
     size_t k = 0;
-    if (c->config == c->text[GG_CONVERT_CONFIG].json.root ||
-        !gg_json_str(json_object_get(c->config, "model_type"), &type))
+    if (c->folder.config == c->folder.text[GG_CONVERT_CONFIG].json.root ||
+        !gg_json_str(json_object_get(c->folder.config, "model_type"), &type))
         return GGUF_OK;
     while (k < GG_LEN(defaults) && !gg_str_eqz(type, defaults[k].model_type))
         k++;
@@ -98,10 +98,10 @@ enum gguf_status gg_convert_unsaid_epsilon(struct gguf_convert *c,
     if (gg_json_num(gg_convert_get(c, "layer_norm_eps"), &other)) {
         if (!has || other == eps)
             return GGUF_OK;
-        gg_convert_warn(c,
-                        "config.json: norm_eps is %.15g, and layer_norm_eps "
-                        "%.15g: norm_eps is taken, as by transformers",
-                        eps, other);
+        gg_folder_warn(&c->folder,
+                       "config.json: norm_eps is %.15g, and layer_norm_eps "
+                       "%.15g: norm_eps is taken, as by transformers",
+                       eps, other);
     }
     return gg_convert_say(c, "layer_norm_eps", json_real(eps), err);
 }
@@ -114,10 +114,11 @@ static int64_t count_drafts(const struct gguf_convert *c)
     const int64_t first = gg_convert_first_draft(c);
     int64_t n = 0;
     char name[GG_CONVERT_NAME];
-    for (size_t i = 0; i < c->from->n_tensors; i++) {
+    for (size_t i = 0; i < c->folder.weights->n_tensors; i++) {
         int64_t layer = -1;
         bool nothing;
-        if (!gg_convert_known_as(c, c->from->tensor[i].name, name, &nothing))
+        if (!gg_convert_known_as(c, c->folder.weights->tensor[i].name, name,
+                                 &nothing))
             continue;
         struct gguf_str rest = gg_str_z(name);
         if (gg_convert_fits("model.layers.%.", &rest, &layer, &layer) &&
@@ -142,8 +143,9 @@ enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
     const int64_t n = count_drafts(c);
     if (!n && gg_convert_eval(c, a->layers, -1) >
                   (double)gg_convert_first_draft(c)) {
-        gg_convert_note(c, "config.json speaks of layers that draft, of which "
-                           "the folder has none");
+        gg_folder_note(&c->folder,
+                       "config.json speaks of layers that draft, of which "
+                       "the folder has none");
         return gg_convert_say(c, names[k], json_integer(0), err);
     }
     /* the first of the numbers is one that config.json may lack */
@@ -159,9 +161,8 @@ enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,
 {
     if (gg_convert_get(c, "vocab_size"))
         return GGUF_OK;
-    for (size_t i = 0; i < c->n_tensors; i++)
-        if (!strcmp(c->tensor[i].name, "token_embd.weight"))
-            return gg_convert_say(c, "vocab_size",
-                                  json_integer(c->tensor[i].ne[1]), err);
-    return GGUF_OK;
+    const struct gguf_convert_tensor *t =
+        gg_convert_find_tensor(c, "token_embd.weight");
+    return t ? gg_convert_say(c, "vocab_size", json_integer(t->ne[1]), err)
+             : GGUF_OK;
 }

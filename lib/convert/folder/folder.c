@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* folder.c - the texts of a folder */
 #include "config.h"
-#include "convert/convert_int.h"
+#include "convert/folder/folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -10,6 +10,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* A message about the first file would say nothing of the folder. */
+static enum gguf_status check_folder(const struct gg_dir *folder,
+                                     struct gguf_error *err)
+{
+    struct stat s;
+    if (gg_dir_is_far(folder))
+        return GGUF_OK;
+    if (stat(folder->path, &s) != 0)
+        return errno == ENOENT
+                   ? gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                                  "there is no such folder")
+                   : GGUF_OK;
+    if (S_ISDIR(s.st_mode))
+        return GGUF_OK;
+    struct gg_str_esc e;
+    const char *slash = strrchr(folder->path, '/');
+    const struct gguf_str own = { slash ? folder->path : ".",
+                                  slash ? (size_t)(slash - folder->path) : 1 };
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "is a file: a folder is wanted, as '%s', which it is "
+                        "in",
+                        gg_str_esc(&e, own));
+}
+
+enum gguf_status gg_folder_open(struct gg_folder *f, const char *path,
+                                const struct gguf_convert_params *p,
+                                struct gg_mem_arena *arena,
+                                struct gguf_error *err)
+{
+    *f = (struct gg_folder){ .p = p, .arena = arena, .card = { .fd = -1 } };
+    GG_TRY(gguf_paths_create(&f->opened, p->allocator, err));
+    f->dir = (struct gg_dir){ gg_mem_arena_strndup(arena, path, strlen(path)),
+                              p->opener, p->allocator, f->opened };
+    return f->dir.path ? check_folder(&f->dir, err)
+                       : gg_error_set_nomem(err, strlen(path));
+}
+
+void gg_folder_close(struct gg_folder *f)
+{
+    gg_safetensors_close(f->weights);
+    gguf_paths_destroy(f->opened);
+}
 
 /* Bytes of a text of a folder: the largest of tokenizers have some 50 MB. */
 #define MOST_TEXT (UINT64_C(256) << 20)
@@ -25,24 +69,45 @@ enum gguf_status gg_convert_in(const char *name, enum gguf_status st,
     return st;
 }
 
-enum gguf_status gg_convert_map(struct gguf_convert *c, const char *name,
-                                struct gg_mapfile *m, bool *there,
-                                struct gguf_error *err)
+enum gguf_status gg_folder_map(struct gg_folder *f, const char *name,
+                               struct gg_mapfile *m, bool *there,
+                               struct gguf_error *err)
 {
     return gg_convert_in(
-        name, gg_dir_map(&c->folder, name, MOST_TEXT, m, there, err), err);
+        name, gg_dir_map(&f->dir, name, MOST_TEXT, m, there, err), err);
 }
 
-static enum gguf_status read_text(struct gguf_convert *c,
+enum gguf_status gg_folder_read_json(struct gg_folder *f, const char *name,
+                                     struct gg_mapfile *m,
+                                     struct gg_json *json,
+                                     struct gguf_error *err)
+{
+    bool there;
+    *m = (struct gg_mapfile){ .fd = -1 };
+    *json = (struct gg_json){ .root = NULL };
+    GG_TRY(gg_folder_map(f, name, m, &there, err));
+    if (!there)
+        return GGUF_OK;
+    const enum gguf_status st =
+        gg_convert_in(name,
+                      gg_json_read(json, (const char *)m->data,
+                                   (size_t)m->size, 0, GG_JSON_PYTHON, err),
+                      err);
+    if (st != GGUF_OK)
+        gg_mapfile_close(m);
+    return st;
+}
+
+static enum gguf_status read_text(struct gg_folder *f,
                                   struct gg_convert_text *t,
                                   struct gguf_error *err)
 {
     bool there;
-    GG_TRY(gg_convert_map(c, t->name, &t->map, &there, err));
+    GG_TRY(gg_folder_map(f, t->name, &t->map, &there, err));
     if (!there)
         return GGUF_OK;
     const char *const *later =
-        t == &c->text[GG_CONVERT_TOKENIZER] ? gg_convert_vocab_later : NULL;
+        t == &f->text[GG_CONVERT_TOKENIZER] ? gg_convert_vocab_later : NULL;
     return gg_convert_in(t->name,
                          gg_json_read_but(&t->json, (const char *)t->map.data,
                                           (size_t)t->map.size, 0,
@@ -73,8 +138,8 @@ static const struct gg_dir_instead instead[] = {
       "is an adapter, whose adapter_config.json is missing" },
 };
 
-enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
-                                       struct gguf_error *err)
+enum gguf_status gg_folder_read_texts(struct gg_folder *f,
+                                      struct gguf_error *err)
 {
     static const char *const names[GG_CONVERT_N_TEXTS] = {
         [GG_CONVERT_CONFIG] = "config.json",
@@ -84,29 +149,29 @@ enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
         [GG_CONVERT_ADDED] = "added_tokens.json",
     };
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++) {
-        c->text[i].name = names[i];
-        c->text[i].map.fd = -1;
+        f->text[i].name = names[i];
+        f->text[i].map.fd = -1;
     }
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++)
-        GG_TRY(read_text(c, &c->text[i], err));
-    json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
+        GG_TRY(read_text(f, &f->text[i], err));
+    json_t *root = f->text[GG_CONVERT_CONFIG].json.root;
     if (!root)
-        return gg_dir_fail_missing(&c->folder, "there is no config.json",
-                                   instead, GG_LEN(instead), err);
-    c->config = language_of(root);
+        return gg_dir_fail_missing(&f->dir, "there is no config.json", instead,
+                                   GG_LEN(instead), err);
+    f->config = language_of(root);
     return GGUF_OK;
 }
 
-void gg_convert_close_texts(struct gguf_convert *c)
+void gg_folder_close_texts(struct gg_folder *f)
 {
-    gg_mapfile_close(&c->card);
-    gg_json_fini(&c->adapter.json);
-    if (c->adapter.name)
-        gg_mapfile_close(&c->adapter.map);
+    gg_mapfile_close(&f->card);
+    gg_json_fini(&f->adapter.json);
+    if (f->adapter.name)
+        gg_mapfile_close(&f->adapter.map);
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++) {
-        gg_json_fini(&c->text[i].json);
-        if (c->text[i].name)
-            gg_mapfile_close(&c->text[i].map);
+        gg_json_fini(&f->text[i].json);
+        if (f->text[i].name)
+            gg_mapfile_close(&f->text[i].map);
     }
 }
 
@@ -132,7 +197,7 @@ static bool is_all(struct gguf_str s, const char *letters)
     return n == s.size;
 }
 
-bool gg_convert_is_passing_name(struct gguf_str name)
+bool gg_folder_is_passing_name(struct gguf_str name)
 {
     static const char step[] = "checkpoint-";
     struct gguf_str rest = name;
@@ -150,7 +215,7 @@ bool gg_convert_is_passing_name(struct gguf_str name)
 
 /* Turn "models--OWNER--NAME", as caches call a repository, into OWNER/NAME,
  * in the arena. Any other name stays. */
-static enum gguf_status read_cache_name(struct gguf_convert *c,
+static enum gguf_status read_cache_name(struct gg_folder *f,
                                         struct gguf_str *name,
                                         struct gguf_error *err)
 {
@@ -158,7 +223,7 @@ static enum gguf_status read_cache_name(struct gguf_convert *c,
     const size_t n = sizeof front - 1;
     if (!gg_str_starts(*name, front) || name->size == n)
         return GGUF_OK;
-    char *s = gg_mem_arena_strndup(&c->arena, name->data + n, name->size - n);
+    char *s = gg_mem_arena_strndup(f->arena, name->data + n, name->size - n);
     if (!s)
         return gg_error_set_nomem(err, name->size);
     char *dashes = strstr(s, "--");
@@ -183,38 +248,37 @@ static struct gguf_str find_name(struct gguf_str path)
 {
     struct gguf_str name = take_last(&path);
     while (path.size &&
-           (gg_convert_is_passing_name(name) || is_snapshots(path)))
+           (gg_folder_is_passing_name(name) || is_snapshots(path)))
         name = take_last(&path);
     return name;
 }
 
-enum gguf_status gg_convert_folder_name(struct gguf_convert *c,
-                                        struct gguf_str *out,
-                                        struct gguf_error *err)
+enum gguf_status gg_folder_name(struct gg_folder *f, struct gguf_str *out,
+                                struct gguf_error *err)
 {
-    struct gguf_str path = gg_str_z(c->folder.path), rest = path;
-    if (gg_dir_is_far(&c->folder)) {
+    struct gguf_str path = gg_str_z(f->dir.path), rest = path;
+    if (gg_dir_is_far(&f->dir)) {
         *out = find_name(path);
         const char *at = memchr(out->data, '@', out->size);
         if (at && at > out->data)
             out->size = (size_t)(at - out->data); /* a revision follows */
-        return read_cache_name(c, out, err);
+        return read_cache_name(f, out, err);
     }
     *out = take_last(&rest);
-    char *real = realpath(c->folder.path, NULL);
+    char *real = realpath(f->dir.path, NULL);
     if (!real)
         return gg_error_set_errno(err, errno, "the folder's own name");
     rest = gg_str_z(real);
     /* a link has a name of its own */
-    if (gg_convert_is_passing_name(*out) || gg_str_eq(*out, take_last(&rest)))
+    if (gg_folder_is_passing_name(*out) || gg_str_eq(*out, take_last(&rest)))
         path = find_name(gg_str_z(real));
     else
         path = *out;
     if (path.size)
         *out = path;
-    out->data = gg_mem_arena_strndup(&c->arena, out->data, out->size);
+    out->data = gg_mem_arena_strndup(f->arena, out->data, out->size);
     free(real);
-    return out->data ? read_cache_name(c, out, err)
+    return out->data ? read_cache_name(f, out, err)
                      : gg_error_set_nomem(err, out->size + 1);
 }
 
@@ -240,13 +304,13 @@ static const json_t *get_one(const json_t *v, const char *name, size_t n)
     return v;
 }
 
-const json_t *gg_convert_get(const struct gguf_convert *c, const char *names)
+const json_t *gg_folder_get(const struct gg_folder *f, const char *names)
 {
-    const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
+    const json_t *root = f->text[GG_CONVERT_CONFIG].json.root;
     for (const char *p = names; *p;) {
         const size_t n = strcspn(p, " ");
-        const json_t *v = get_one(c->config, p, n);
-        if (!v && c->config != root)
+        const json_t *v = get_one(f->config, p, n);
+        if (!v && f->config != root)
             v = get_one(root, p, n);
         if (v && !json_is_null(v))
             return v;
@@ -255,20 +319,20 @@ const json_t *gg_convert_get(const struct gguf_convert *c, const char *names)
     return NULL;
 }
 
-bool gg_convert_count(const struct gguf_convert *c, const char *names,
-                      int64_t *out)
+bool gg_folder_count(const struct gg_folder *f, const char *names,
+                     int64_t *out)
 {
     int64_t v;
-    if (!gg_json_int(gg_convert_get(c, names), &v) || v < 1 || v > INT32_MAX)
+    if (!gg_json_int(gg_folder_get(f, names), &v) || v < 1 || v > INT32_MAX)
         return false;
     *out = v;
     return true;
 }
 
-enum gguf_status gg_convert_say(struct gguf_convert *c, const char *name,
-                                json_t *value, struct gguf_error *err)
+enum gguf_status gg_folder_set(struct gg_folder *f, const char *name,
+                               json_t *value, struct gguf_error *err)
 {
-    return json_object_set_new(c->config, name, value)
+    return json_object_set_new(f->config, name, value)
                ? gg_error_set_nomem(err, sizeof(json_t *))
                : GGUF_OK;
 }

@@ -95,8 +95,8 @@ static enum gguf_status read_dense(const struct step *s, unsigned no,
     }
     snprintf(name, sizeof name, "%s/model.safetensors", s->path);
     snprintf(prefix, sizeof prefix, "dense_%u.", no);
-    GG_TRY(gg_safetensors_more(s->c->from, &s->c->folder, name, prefix, &there,
-                               err));
+    GG_TRY(gg_safetensors_more(s->c->folder.weights, &s->c->folder.dir, name,
+                               prefix, &there, err));
     return there ? GGUF_OK
                  : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                                 "modules.json: there is no %s", name);
@@ -110,7 +110,7 @@ static enum gguf_status read_text(struct gguf_convert *c, const char *name,
                                   struct gguf_error *err)
 {
     bool there;
-    GG_TRY(gg_convert_map(c, name, m, &there, err));
+    GG_TRY(gg_folder_map(&c->folder, name, m, &there, err));
     return there ? gg_convert_in(name,
                                  gg_json_read(json, (const char *)m->data,
                                               (size_t)m->size, 0,
@@ -161,11 +161,11 @@ static void note_left_out(const struct gguf_convert *c, size_t no,
                           struct gguf_str type, bool can)
 {
     struct gg_str_esc e;
-    gg_convert_warn(c,
-                    "modules.json: step %zu is left out: %.60s: vectors are "
-                    "those before it%s",
-                    no, gg_str_esc(&e, type),
-                    can ? " (--sentence-transformers-dense-modules)" : "");
+    gg_folder_warn(&c->folder,
+                   "modules.json: step %zu is left out: %.60s: vectors are "
+                   "those before it%s",
+                   no, gg_str_esc(&e, type),
+                   can ? " (--sentence-transformers-dense-modules)" : "");
 }
 
 /* Steps without weights and settings, and what reranker.c has read. */

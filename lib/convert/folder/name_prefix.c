@@ -115,20 +115,20 @@ bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
                        char out[GG_CONVERT_NAME])
 {
     unsigned which = 0;
-    const size_t n = c->prefix.size, k = strlen(c->added);
+    const size_t n = c->folder.prefix.size, k = strlen(c->folder.added);
     if (!leave_wrappers(c, name, out, &which))
         return false;
     size_t size = strlen(out);
-    if (n && size > n && !memcmp(out, c->prefix.data, n)) {
+    if (n && size > n && !memcmp(out, c->folder.prefix.data, n)) {
         memmove(out, out + n, size - n + 1);
         size -= n;
     }
-    if (!k || !lacks_prefix(c, out, c->added))
+    if (!k || !lacks_prefix(c, out, c->folder.added))
         return true;
     if (size + k >= GG_CONVERT_NAME)
         return false;
     memmove(out + k, out, size + 1);
-    memcpy(out, c->added, k);
+    memcpy(out, c->folder.added, k);
     return true;
 }
 
@@ -157,8 +157,8 @@ static bool plain_name(const struct gguf_convert *c, size_t i,
                        char out[GG_CONVERT_NAME], unsigned *which)
 {
     char buf[GG_CONVERT_NAME];
-    struct gguf_str name = c->from->tensor[i].name;
-    if (c->from->tensor[i].is_part)
+    struct gguf_str name = c->folder.weights->tensor[i].name;
+    if (c->folder.weights->tensor[i].is_part)
         return false;
     if (c->is_adapter) {
         if (gg_convert_adapter_name(name, buf) == GG_HALF_NONE)
@@ -191,7 +191,7 @@ static void count_names(const struct search *s, struct census *n)
     char name[GG_CONVERT_NAME], as[GG_CONVERT_NAME];
     unsigned which = 0;
     *n = (struct census){ 0, 0, "", "" };
-    for (size_t i = 0; i < c->from->n_tensors; i += s->step) {
+    for (size_t i = 0; i < c->folder.weights->n_tensors; i += s->step) {
         bool nothing = false;
         if (!plain_name(c, i, name, &which))
             continue;
@@ -214,16 +214,16 @@ static void try_prefix(struct search *s, struct gguf_str prefix,
     struct census n;
     if (added.size >= GG_CONVERT_PREFIX)
         return;
-    s->c->prefix = prefix;
-    memcpy(s->c->added, added.data, added.size);
-    s->c->added[added.size] = 0;
+    s->c->folder.prefix = prefix;
+    memcpy(s->c->folder.added, added.data, added.size);
+    s->c->folder.added[added.size] = 0;
     count_names(s, &n);
     if (n.n_unknown >= s->n_unknown ||
         2 * n.n_known <= s->bare.n_known + s->bare.n_unknown)
         return;
     s->n_unknown = n.n_unknown;
     s->prefix = prefix;
-    memcpy(s->added, s->c->added, sizeof s->added);
+    memcpy(s->added, s->c->folder.added, sizeof s->added);
 }
 
 /* Try each prefix that names of the class's layers have. */
@@ -268,8 +268,8 @@ static void note_prefix(const struct gguf_convert *c, unsigned which)
         const char *what = i < GG_LEN(segments) ? segments[i]
                            : k < GG_LEN(fronts) ? fronts[k]
                                                 : "";
-        if (k == GG_LEN(fronts) && c->prefix.size)
-            what = gg_str_esc(&e, c->prefix);
+        if (k == GG_LEN(fronts) && c->folder.prefix.size)
+            what = gg_str_esc(&e, c->folder.prefix);
         else if (!(which & 1u << i))
             continue;
         used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s%s'",
@@ -277,13 +277,14 @@ static void note_prefix(const struct gguf_convert *c, unsigned which)
                                  i < GG_LEN(segments) ? "." : "");
     }
     if (n)
-        gg_convert_note(c, "%s %s left out of the names of tensors%s%s%s",
-                        list, n > 1 ? "are" : "is", *c->added ? ", and '" : "",
-                        c->added, *c->added ? "' is added" : "");
-    else if (*c->added)
-        gg_convert_note(c,
-                        "'%s' is added to the names of tensors, which lack it",
-                        c->added);
+        gg_folder_note(&c->folder,
+                       "%s %s left out of the names of tensors%s%s%s", list,
+                       n > 1 ? "are" : "is", *c->folder.added ? ", and '" : "",
+                       c->folder.added, *c->folder.added ? "' is added" : "");
+    else if (*c->folder.added)
+        gg_folder_note(&c->folder,
+                       "'%s' is added to the names of tensors, which lack it",
+                       c->folder.added);
 }
 
 /* Take a layer's name without a place, and try the segments before its number
@@ -305,15 +306,15 @@ static enum gguf_status try_fronts(struct search *s, struct gguf_error *err)
         p = *s->bare.known ? NULL : strchr(p, '.');
         p += p != NULL;
     }
-    c->prefix = s->prefix;
-    memcpy(c->added, s->added, sizeof c->added);
+    c->folder.prefix = s->prefix;
+    memcpy(c->folder.added, s->added, sizeof c->folder.added);
     return GGUF_OK;
 }
 
 enum gguf_status gg_convert_find_prefix(struct gguf_convert *c,
                                         struct gguf_error *err)
 {
-    const size_t n = c->from->n_tensors;
+    const size_t n = c->folder.weights->n_tensors;
     struct search s = { .c = c,
                         .step = n / MOST_NAMES + 1,
                         .prefix = GG_STR("") };

@@ -5,7 +5,7 @@
  * is not in them is refused by its name.
  */
 #include "config.h"
-#include "convert/convert_int.h"
+#include "convert/folder/folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 struct method {
-    struct gguf_convert *c;
+    struct gg_folder *f;
     const json_t *config;       /* what says it, of this text, */
     const struct gg_json *text; /* in a file's member */
     const char *where;
@@ -75,7 +75,7 @@ static enum gguf_status use_gptq(struct method *m, struct gguf_error *err)
     m->packed.bits = (unsigned)bits;
     m->packed.zero_plus_1 = gg_str_eqz(format, "gptq");
     use_group(m, m->config);
-    return gg_packed_join(m->c->from, &m->packed, err);
+    return gg_packed_join(m->f->weights, &m->packed, err);
 }
 
 static enum gguf_status use_awq(struct method *m, struct gguf_error *err)
@@ -89,7 +89,7 @@ static enum gguf_status use_awq(struct method *m, struct gguf_error *err)
     m->packed.form = GG_PACKED_AWQ;
     m->packed.bits = 4;
     use_group(m, m->config);
-    return gg_packed_join(m->c->from, &m->packed, err);
+    return gg_packed_join(m->f->weights, &m->packed, err);
 }
 
 /* Signed bytes are what 8-bit floats are not: two numbers of 4 bits each. */
@@ -99,17 +99,17 @@ static enum gguf_status use_f8(struct method *m, struct gguf_error *err)
     int64_t rows, cols;
     if (gg_json_int(json_array_get(block, 0), &rows) &&
         gg_json_int(json_array_get(block, 1), &cols) && rows > 0 && cols > 0) {
-        m->c->from->block[0] = (uint64_t)cols;
-        m->c->from->block[1] = (uint64_t)rows;
+        m->f->weights->block[0] = (uint64_t)cols;
+        m->f->weights->block[1] = (uint64_t)rows;
     }
     m->packed.form = GG_PACKED_E2M1;
-    return gg_packed_join(m->c->from, &m->packed, err);
+    return gg_packed_join(m->f->weights, &m->packed, err);
 }
 
 static enum gguf_status use_mxfp4(struct method *m, struct gguf_error *err)
 {
     m->packed.form = GG_PACKED_MXFP4;
-    return gg_packed_join(m->c->from, &m->packed, err);
+    return gg_packed_join(m->f->weights, &m->packed, err);
 }
 
 /* All groups of layers have weights of one form; groups of columns are those
@@ -137,15 +137,15 @@ static enum gguf_status use_compressed(struct method *m,
     if (!json_is_string(json_object_get(m->config, "format")))
         return refuse_method(m, "format", err);
     if (is_one(m, "format", nvfp4))
-        return gg_nibbles_join(m->c->from, GG_NIBBLES_NVFP4_PACK, err);
+        return gg_nibbles_join(m->f->weights, GG_NIBBLES_NVFP4_PACK, err);
     const json_t *block = json_object_get(weights, "block_structure");
     int64_t rows, cols;
     if (gg_json_int(json_array_get(block, 0), &rows) &&
         gg_json_int(json_array_get(block, 1), &cols) && rows > 0 && cols > 0) {
-        m->c->from->block[0] = (uint64_t)cols;
-        m->c->from->block[1] = (uint64_t)rows;
+        m->f->weights->block[0] = (uint64_t)cols;
+        m->f->weights->block[1] = (uint64_t)rows;
     } else if (m->packed.group) {
-        m->c->from->block[0] = m->packed.group;
+        m->f->weights->block[0] = m->packed.group;
     }
     if (is_one(m, "format", words))
         m->packed.form = GG_PACKED_WORDS;
@@ -153,15 +153,15 @@ static enum gguf_status use_compressed(struct method *m,
         m->packed.form = GG_PACKED_INT;
     else
         return refuse_method(m, "format", err);
-    return gg_packed_join(m->c->from, &m->packed, err);
+    return gg_packed_join(m->f->weights, &m->packed, err);
 }
 
 /* Matrices of 4 bits, or of 8 with a scale for each row. */
 static enum gguf_status use_bnb(struct method *m, struct gguf_error *err)
 {
     m->packed.form = GG_PACKED_SCB;
-    GG_TRY(gg_packed_join(m->c->from, &m->packed, err));
-    return gg_nibbles_join(m->c->from, GG_NIBBLES_BNB, err);
+    GG_TRY(gg_packed_join(m->f->weights, &m->packed, err));
+    return gg_nibbles_join(m->f->weights, GG_NIBBLES_BNB, err);
 }
 
 static enum gguf_status use_modelopt(struct method *m, struct gguf_error *err)
@@ -170,7 +170,7 @@ static enum gguf_status use_modelopt(struct method *m, struct gguf_error *err)
     if (!json_is_string(json_object_get(m->config, "quant_algo")) ||
         !is_one(m, "quant_algo", algos))
         return refuse_method(m, "quant_algo", err);
-    return gg_nibbles_join(m->c->from, GG_NIBBLES_NVFP4, err);
+    return gg_nibbles_join(m->f->weights, GG_NIBBLES_NVFP4, err);
 }
 
 static const struct {
@@ -185,7 +185,7 @@ static const struct {
 
 /* Scales of activations and of the memory of keys and values change no
  * weight. */
-static void pass_over(struct gguf_convert *c)
+static void pass_over(struct gg_folder *f)
 {
     static const char *const ends[] = {
         ".input_scale",       ".input_scale_ub", ".activation_scale",
@@ -193,10 +193,10 @@ static void pass_over(struct gguf_convert *c)
         ".output_scale",      ".kv_scale",       ".weight_format",
         ".input_global_scale"
     };
-    for (size_t i = 0; i < c->from->n_tensors; i++)
+    for (size_t i = 0; i < f->weights->n_tensors; i++)
         for (size_t k = 0; k < GG_LEN(ends); k++)
-            if (gg_str_ends(c->from->tensor[i].name, ends[k]))
-                c->from->tensor[i].is_part = true;
+            if (gg_str_ends(f->weights->tensor[i].name, ends[k]))
+                f->weights->tensor[i].is_part = true;
 }
 
 static enum gguf_status use_method(struct method *m, struct gguf_error *err)
@@ -206,7 +206,7 @@ static enum gguf_status use_method(struct method *m, struct gguf_error *err)
     for (size_t i = 0; i < GG_LEN(methods); i++)
         if (gg_str_eqz(name, methods[i].name)) {
             GG_TRY(methods[i].use(m, err));
-            pass_over(m->c);
+            pass_over(m->f);
             return GGUF_OK;
         }
     return refuse_method(m, "quant_method", err);
@@ -214,16 +214,16 @@ static enum gguf_status use_method(struct method *m, struct gguf_error *err)
 
 /* Refuse weights of MLX, whose config.json has group_size and bits, and no
  * quant_method. */
-static enum gguf_status refuse_mlx(const struct gguf_convert *c,
+static enum gguf_status refuse_mlx(const struct gg_folder *f,
                                    struct gguf_error *err)
 {
     static const char names[] = "quantization quantization_config";
-    const json_t *v = gg_convert_get(c, names);
+    const json_t *v = gg_folder_get(f, names);
     if (!json_is_object(v) || json_object_get(v, "quant_method") ||
         !json_object_get(v, "group_size") || !json_object_get(v, "bits"))
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                        gg_json_place(&c->text[GG_CONVERT_CONFIG].json, v),
+                        gg_json_place(&f->text[GG_CONVERT_CONFIG].json, v),
                         "config.json: MLX has quantized the weights "
                         "(group_size, bits, no quant_method), which are not "
                         "read: convert the model that they were made of, or "
@@ -250,41 +250,41 @@ static enum gguf_status use_file(struct method *m, struct gg_json *json,
             err, GGUF_E_FORMAT, gg_json_place(json, json->root),
             "%s: there is no object \"quantization\"", modelopt_file);
     GG_TRY(use_modelopt(m, err));
-    pass_over(m->c);
+    pass_over(m->f);
     return GGUF_OK;
 }
 
 /* Are there scales of matrices, which something has to say? */
-static bool has_scales(const struct gguf_convert *c)
+static bool has_scales(const struct gg_folder *f)
 {
-    for (size_t i = 0; i < c->from->n_tensors; i++)
-        if (gg_str_ends(c->from->tensor[i].name, ".weight_scale"))
+    for (size_t i = 0; i < f->weights->n_tensors; i++)
+        if (gg_str_ends(f->weights->tensor[i].name, ".weight_scale"))
             return true;
     return false;
 }
 
-enum gguf_status gg_convert_quantized(struct gguf_convert *c,
-                                      struct gguf_error *err)
+enum gguf_status gg_folder_join_quantized(struct gg_folder *f,
+                                          struct gguf_error *err)
 {
     struct method m = {
-        .c = c,
-        .config = gg_convert_get(c, "quantization_config compression_config"),
-        .text = &c->text[GG_CONVERT_CONFIG].json,
+        .f = f,
+        .config = gg_folder_get(f, "quantization_config compression_config"),
+        .text = &f->text[GG_CONVERT_CONFIG].json,
         .where = "config.json: quantization_config",
     };
-    GG_TRY(refuse_mlx(c, err));
+    GG_TRY(refuse_mlx(f, err));
     if (json_is_object(m.config)) {
         GG_TRY(use_method(&m, err));
-    } else if (has_scales(c)) {
+    } else if (has_scales(f)) {
         struct gg_mapfile map = { .fd = -1 };
         struct gg_json json = { .root = NULL };
         bool there;
-        GG_TRY(gg_convert_map(c, modelopt_file, &map, &there, err));
+        GG_TRY(gg_folder_map(f, modelopt_file, &map, &there, err));
         const enum gguf_status st =
             there ? use_file(&m, &json, &map, err) : GGUF_OK;
         gg_json_fini(&json);
         gg_mapfile_close(&map);
         GG_TRY(st);
     }
-    return gg_safetensors_scale(c->from, err);
+    return gg_safetensors_scale(f->weights, err);
 }

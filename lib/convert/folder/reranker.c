@@ -62,27 +62,6 @@ static bool is_named_so(struct gguf_str name)
            has_word(name, "qwen3-vl-reranker");
 }
 
-/* A JSON text of the folder; json->root is NULL if it is not there. */
-static enum gguf_status read_json(struct gguf_convert *c, const char *name,
-                                  struct gg_mapfile *m, struct gg_json *json,
-                                  struct gguf_error *err)
-{
-    bool there;
-    *m = (struct gg_mapfile){ .fd = -1 };
-    *json = (struct gg_json){ .root = NULL };
-    GG_TRY(gg_convert_map(c, name, m, &there, err));
-    if (!there)
-        return GGUF_OK;
-    const enum gguf_status st =
-        gg_convert_in(name,
-                      gg_json_read(json, (const char *)m->data,
-                                   (size_t)m->size, 0, GG_JSON_PYTHON, err),
-                      err);
-    if (st != GGUF_OK)
-        gg_mapfile_close(m);
-    return st;
-}
-
 /* ---- evidence ---- */
 
 /* Is it the list ["no", "yes"]? */
@@ -104,7 +83,7 @@ static enum gguf_status by_config(struct gguf_convert *c, struct verdict *v,
     if (json_is_array(tokens) && !is_no_yes(tokens))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED,
-            gg_json_place(&c->text[GG_CONVERT_CONFIG].json, tokens),
+            gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, tokens),
             "config.json: classifier_from_token has other answers than "
             "[\"no\", \"yes\"], which are not converted (--reranker=no makes "
             "it a language model)");
@@ -122,15 +101,15 @@ static enum gguf_status read_step(struct gguf_convert *c, const char *path,
     if (strchr(path, '/') || *path == '.')
         return GGUF_OK;
     snprintf(name, sizeof name, "%s/config.json", path);
-    GG_TRY(read_json(c, name, &m, &j, err));
+    GG_TRY(gg_folder_read_json(&c->folder, name, &m, &j, err));
     v->is_one =
         gg_json_int(json_object_get(j.root, "true_token_id"), &v->yes) &&
         gg_json_int(json_object_get(j.root, "false_token_id"), &v->no);
     if (j.root && !v->is_one)
-        gg_convert_warn(c,
-                        "modules.json: '%.60s' has no true_token_id and "
-                        "false_token_id: not taken for a reranker",
-                        name);
+        gg_folder_warn(&c->folder,
+                       "modules.json: '%.60s' has no true_token_id and "
+                       "false_token_id: not taken for a reranker",
+                       name);
     v->is_not = j.root && !v->is_one;
     gg_json_fini(&j);
     gg_mapfile_close(&m);
@@ -143,7 +122,8 @@ static enum gguf_status by_modules(struct gguf_convert *c, struct verdict *v,
     struct gg_mapfile m;
     struct gg_json j;
     struct gguf_str type, path;
-    enum gguf_status st = read_json(c, "modules.json", &m, &j, err);
+    enum gguf_status st =
+        gg_folder_read_json(&c->folder, "modules.json", &m, &j, err);
     snprintf(v->by, sizeof v->by, "modules.json");
     for (size_t i = 0; st == GGUF_OK && i < json_array_size(j.root); i++) {
         const json_t *step = json_array_get(j.root, i);
@@ -166,7 +146,7 @@ static enum gguf_status by_trainer(struct gguf_convert *c, struct verdict *v,
     struct gg_mapfile m;
     struct gg_json j;
     struct gguf_str type;
-    GG_TRY(read_json(c, name, &m, &j, err));
+    GG_TRY(gg_folder_read_json(&c->folder, name, &m, &j, err));
     v->is_one = gg_json_str(json_object_get(j.root, "model_type"), &type) &&
                 gg_str_eqz(type, "CrossEncoder");
     snprintf(v->by, sizeof v->by, "%s", name);
@@ -197,18 +177,19 @@ static enum gguf_status by_template(struct gguf_convert *c, struct verdict *v,
     static const char *const files[] = {
         "chat_template.jinja", "additional_chat_templates/reranker.jinja"
     };
-    const json_t *root = c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *root = c->folder.text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     struct gg_mapfile of_json;
     struct gg_json json;
     bool there;
-    GG_TRY(read_json(c, "chat_template.json", &of_json, &json, err));
+    GG_TRY(gg_folder_read_json(&c->folder, "chat_template.json", &of_json,
+                               &json, err));
     v->is_one = asks_so(json_object_get(root, "chat_template")) ||
                 asks_so(json_object_get(json.root, "chat_template"));
     gg_json_fini(&json);
     gg_mapfile_close(&of_json);
     for (size_t i = 0; i < GG_LEN(files) && !v->is_one; i++) {
         struct gg_mapfile m = { .fd = -1 };
-        GG_TRY(gg_convert_map(c, files[i], &m, &there, err));
+        GG_TRY(gg_folder_map(&c->folder, files[i], &m, &there, err));
         if (there)
             v->is_one = has_word(
                 (struct gguf_str){ (const char *)m.data, (size_t)m.size },
@@ -237,7 +218,7 @@ static enum gguf_status by_card(struct gguf_convert *c, struct verdict *v,
     struct gg_mapfile m = { .fd = -1 };
     struct gg_card card = { NULL, 0 };
     bool there;
-    GG_TRY(gg_convert_map(c, "README.md", &m, &there, err));
+    GG_TRY(gg_folder_map(&c->folder, "README.md", &m, &there, err));
     if (!there)
         return GGUF_OK;
     const struct gguf_str text = { (const char *)m.data, (size_t)m.size };
@@ -261,8 +242,8 @@ static enum gguf_status by_name(struct gguf_convert *c, struct verdict *v,
                                 struct gguf_error *err)
 {
     struct gguf_str name;
-    const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
-    GG_TRY(gg_convert_folder_name(c, &name, err));
+    const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
+    GG_TRY(gg_folder_name(&c->folder, &name, err));
     if (!take_name(v, "the folder's name", name) &&
         gg_json_str(json_object_get(root, "_name_or_path"), &name))
         take_name(v, "_name_or_path of config.json,", name);
@@ -274,14 +255,14 @@ static enum gguf_status note_heading(struct gguf_convert *c,
 {
     struct gg_mapfile m = { .fd = -1 };
     bool there;
-    GG_TRY(gg_convert_map(c, "README.md", &m, &there, err));
+    GG_TRY(gg_folder_map(&c->folder, "README.md", &m, &there, err));
     const struct gguf_str text = { (const char *)m.data, (size_t)m.size };
     if (there && (has_word(text, "# qwen3-reranker") ||
                   has_word(text, "# qwen3-vl-reranker")))
-        gg_convert_warn(c,
-                        "README.md has a heading of a reranker, and nothing "
-                        "else says that this is one: taken for a language "
-                        "model (--reranker=yes takes it for a reranker)");
+        gg_folder_warn(&c->folder,
+                       "README.md has a heading of a reranker, and nothing "
+                       "else says that this is one: taken for a language "
+                       "model (--reranker=yes takes it for a reranker)");
     gg_mapfile_close(&m);
     return GGUF_OK;
 }
@@ -311,7 +292,7 @@ static enum gguf_status find_tokens(struct gguf_convert *c,
                                     const char *const *word, int64_t *number,
                                     size_t n, struct gguf_error *err)
 {
-    const struct gg_convert_text *t = &c->text[GG_CONVERT_TOKENIZER];
+    const struct gg_convert_text *t = &c->folder.text[GG_CONVERT_TOKENIZER];
     const json_t *vocab =
         json_object_get(json_object_get(t->json.root, "model"), "vocab");
     struct gg_json_scan s;
@@ -330,8 +311,8 @@ static enum gguf_status find_tokens(struct gguf_convert *c,
 
 static bool has_tensor(const struct gguf_convert *c, const char *end)
 {
-    for (size_t i = 0; i < c->from->n_tensors; i++)
-        if (gg_str_ends(c->from->tensor[i].name, end))
+    for (size_t i = 0; i < c->folder.weights->n_tensors; i++)
+        if (gg_str_ends(c->folder.weights->tensor[i].name, end))
             return true;
     return false;
 }
@@ -373,9 +354,9 @@ static enum gguf_status say_score(struct gguf_convert *c,
                                   struct gguf_error *err)
 {
     int64_t n = 0;
-    for (size_t i = 0; i < c->from->n_tensors; i++)
-        if (gg_str_ends(c->from->tensor[i].name, "score.weight"))
-            n = c->from->tensor[i].ne[1];
+    for (size_t i = 0; i < c->folder.weights->n_tensors; i++)
+        if (gg_str_ends(c->folder.weights->tensor[i].name, "score.weight"))
+            n = c->folder.weights->tensor[i].ne[1];
     GG_TRY(gg_convert_say(c, "reranker_score", json_true(), err));
     json_t *labels = n == 1 ? json_pack("{s:s,s:s}", "0", "yes", "1", "no")
                             : json_deep_copy(gg_convert_get(c, "id2label"));
@@ -415,8 +396,9 @@ enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
     }
     if (!v.is_one)
         return GGUF_OK;
-    c->summary.kind = "reranker";
-    c->summary.reason = gg_mem_arena_strndup(&c->arena, v.by, strlen(v.by));
-    return c->summary.reason ? say_reranker(c, &v, err)
-                             : gg_error_set_nomem(err, sizeof v.by);
+    c->out.summary.kind = "reranker";
+    c->out.summary.reason =
+        gg_mem_arena_strndup(&c->arena, v.by, strlen(v.by));
+    return c->out.summary.reason ? say_reranker(c, &v, err)
+                                 : gg_error_set_nomem(err, sizeof v.by);
 }

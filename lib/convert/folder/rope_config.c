@@ -20,7 +20,7 @@
  * same value whichever place it asks. Each decision is a note.
  */
 #include "config.h"
-#include "convert/convert_int.h"
+#include "convert/folder/folder.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -68,7 +68,7 @@ static bool is_whole_number(const char *text, double *out)
 }
 
 /* A member that is a number in quotes becomes that number. */
-static enum gguf_status unquote_number(struct gguf_convert *c, json_t *o,
+static enum gguf_status unquote_number(struct gg_folder *f, json_t *o,
                                        const char *where, const char *name,
                                        struct gguf_error *err)
 {
@@ -81,14 +81,14 @@ static enum gguf_status unquote_number(struct gguf_convert *c, json_t *o,
     gg_str_esc(&e, text);
     if (!is_whole_number(text.data, &x))
         return gg_error_set(err, GGUF_E_HPARAM,
-                            gg_json_place(&c->text[GG_CONVERT_CONFIG].json, v),
+                            gg_json_place(&f->text[GG_CONVERT_CONFIG].json, v),
                             "config.json: %s%s is the text '%s', expected a "
                             "number",
                             where, name, e.s);
-    gg_convert_warn(c,
-                    "config.json: %s%s is the text '%s', expected a number: "
-                    "taken as %.15g",
-                    where, name, e.s, x);
+    gg_folder_warn(f,
+                   "config.json: %s%s is the text '%s', expected a number: "
+                   "taken as %.15g",
+                   where, name, e.s, x);
     json_t *n = x == floor(x) && fabs(x) < 1e15 ? json_integer((json_int_t)x)
                                                 : json_real(x);
     return json_object_set_new(o, name, n) ? gg_error_set_nomem(err, 64)
@@ -111,7 +111,7 @@ static bool is_synonym(struct gguf_str a, struct gguf_str b)
 }
 
 /* The type of rotary parameters under both of its names. */
-static enum gguf_status settle_type(struct gguf_convert *c, json_t *o,
+static enum gguf_status settle_type(struct gg_folder *f, json_t *o,
                                     const char *where, struct gguf_error *err)
 {
     static const char *const scaling[] = { "factor", "long_factor",
@@ -120,43 +120,43 @@ static enum gguf_status settle_type(struct gguf_convert *c, json_t *o,
     json_t *other = json_object_get(o, "type");
     const json_t *type = one && !json_is_null(one) ? one : other;
     struct gguf_str a, b;
-    struct gg_str_esc e, f;
+    struct gg_str_esc e, e2;
     if (type && !json_is_null(type) && !json_is_string(type))
         return gg_error_set(err, GGUF_E_HPARAM,
-                            gg_json_place(&c->text[GG_CONVERT_CONFIG].json, o),
+                            gg_json_place(&f->text[GG_CONVERT_CONFIG].json, o),
                             "config.json: %s%s is no text, expected the name "
                             "of a kind of scaling",
                             where, type == one ? "rope_type" : "type");
     if (!json_is_string(type)) {
         for (size_t i = 0; i < GG_LEN(scaling); i++)
             if (json_object_get(o, scaling[i])) {
-                gg_convert_warn(c,
-                                "config.json: %s%s has no rope_type beside "
-                                "it: positions are not scaled, as in "
-                                "transformers",
-                                where, scaling[i]);
+                gg_folder_warn(f,
+                               "config.json: %s%s has no rope_type beside "
+                               "it: positions are not scaled, as in "
+                               "transformers",
+                               where, scaling[i]);
                 break;
             }
         return GGUF_OK;
     }
     if (!gg_json_str(one, &a) || !gg_json_str(other, &b) || is_synonym(a, b))
         return GGUF_OK;
-    gg_convert_warn(c,
-                    "config.json: %srope_type is '%s', and type is '%s': "
-                    "rope_type is taken, as in transformers",
-                    where, gg_str_esc(&e, a), gg_str_esc(&f, b));
+    gg_folder_warn(f,
+                   "config.json: %srope_type is '%s', and type is '%s': "
+                   "rope_type is taken, as in transformers",
+                   where, gg_str_esc(&e, a), gg_str_esc(&e2, b));
     return json_object_set(o, "type", (json_t *)(uintptr_t)one)
                ? gg_error_set_nomem(err, 64)
                : GGUF_OK;
 }
 
 /* The base of o is taken for the member of that name beside it. */
-static enum gguf_status settle_base(struct gguf_convert *c, const json_t *o,
+static enum gguf_status settle_base(struct gg_folder *f, const json_t *o,
                                     const char *where, const char *name,
                                     bool is_new, struct gguf_error *err)
 {
     json_t *inner = json_object_get(o, "rope_theta");
-    const json_t *outer = gg_convert_get(c, name);
+    const json_t *outer = gg_folder_get(f, name);
     double x, y;
     if (!gg_json_num(inner, &x))
         return GGUF_OK;
@@ -164,38 +164,38 @@ static enum gguf_status settle_base(struct gguf_convert *c, const json_t *o,
         if (!is_new || outer)
             return GGUF_OK;
     } else if (x != y) {
-        gg_convert_warn(c,
-                        "config.json: %s is %.15g, and %srope_theta is %.15g: "
-                        "%.15g is taken, as in transformers",
-                        name, y, where, x, x);
+        gg_folder_warn(f,
+                       "config.json: %s is %.15g, and %srope_theta is %.15g: "
+                       "%.15g is taken, as in transformers",
+                       name, y, where, x, x);
     }
-    return json_object_set(c->config, name, inner)
+    return json_object_set(f->config, name, inner)
                ? gg_error_set_nomem(err, 64)
                : GGUF_OK;
 }
 
-static enum gguf_status settle_object(struct gguf_convert *c, json_t *o,
+static enum gguf_status settle_object(struct gg_folder *f, json_t *o,
                                       const char *where,
                                       struct gguf_error *err)
 {
     for (size_t i = 0; i < GG_LEN(numbers); i++)
-        GG_TRY(unquote_number(c, o, where, numbers[i], err));
-    return settle_type(c, o, where, err);
+        GG_TRY(unquote_number(f, o, where, numbers[i], err));
+    return settle_type(f, o, where, err);
 }
 
 /* ---- which object ---- */
 
 /* The object of that name; *out is NULL if there is none, or an empty one. */
-static enum gguf_status find_object(const struct gguf_convert *c,
+static enum gguf_status find_object(const struct gg_folder *f,
                                     const char *name, json_t **out,
                                     struct gguf_error *err)
 {
-    json_t *v = json_object_get(c->config, name);
+    json_t *v = json_object_get(f->config, name);
     *out = json_object_size(v) ? v : NULL;
     if (!v || json_is_object(v) || json_is_null(v) || json_is_false(v))
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_HPARAM,
-                        gg_json_place(&c->text[GG_CONVERT_CONFIG].json, v),
+                        gg_json_place(&f->text[GG_CONVERT_CONFIG].json, v),
                         "config.json: %s is no object", name);
 }
 
@@ -222,7 +222,7 @@ static bool is_part_of(const json_t *a, const json_t *b)
 }
 
 /* Both are there: rope_scaling counts. */
-static enum gguf_status join_scaling(struct gguf_convert *c, json_t *scaling,
+static enum gguf_status join_scaling(struct gg_folder *f, json_t *scaling,
                                      json_t **parameters,
                                      struct gguf_error *err)
 {
@@ -232,7 +232,7 @@ static enum gguf_status join_scaling(struct gguf_convert *c, json_t *scaling,
         nested ? is_part_of(scaling, full) : json_equal(scaling, *parameters);
     int failed = 0;
     if (!nested)
-        failed = json_object_set(c->config, "rope_parameters", scaling);
+        failed = json_object_set(f->config, "rope_parameters", scaling);
     else if (json_is_object(full))
         failed = json_object_update(full, scaling);
     else
@@ -242,54 +242,53 @@ static enum gguf_status join_scaling(struct gguf_convert *c, json_t *scaling,
     if (!nested)
         *parameters = NULL;
     if (!same)
-        gg_convert_warn(c,
-                        "config.json: rope_scaling and rope_parameters "
-                        "differ: rope_scaling is taken, as in transformers");
+        gg_folder_warn(f, "config.json: rope_scaling and rope_parameters "
+                          "differ: rope_scaling is taken, as in transformers");
     return GGUF_OK;
 }
 
 /* A language model that says its base itself does not have that of the model
  * around it. */
-static void drop_outer(struct gguf_convert *c)
+static void drop_outer(struct gg_folder *f)
 {
-    json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
+    json_t *root = f->text[GG_CONVERT_CONFIG].json.root;
     json_t *outer = json_object_get(root, "rope_parameters");
     double x, y;
-    if (c->config == root || json_object_get(c->config, "rope_parameters") ||
-        !gg_json_num(json_object_get(c->config, "rope_theta"), &x) ||
+    if (f->config == root || json_object_get(f->config, "rope_parameters") ||
+        !gg_json_num(json_object_get(f->config, "rope_theta"), &x) ||
         !gg_json_num(json_object_get(outer, "rope_theta"), &y))
         return;
     if (x != y)
-        gg_convert_warn(c,
-                        "config.json: rope_theta of the language model is "
-                        "%.15g, and of the model around it %.15g: %.15g is "
-                        "taken, as in transformers",
-                        x, y, x);
+        gg_folder_warn(f,
+                       "config.json: rope_theta of the language model is "
+                       "%.15g, and of the model around it %.15g: %.15g is "
+                       "taken, as in transformers",
+                       x, y, x);
     json_object_del(outer, "rope_theta");
 }
 
-enum gguf_status gg_convert_settle_rope(struct gguf_convert *c,
-                                        struct gguf_error *err)
+enum gguf_status gg_folder_settle_rope(struct gg_folder *f,
+                                       struct gguf_error *err)
 {
     char where[64];
     json_t *scaling, *parameters;
-    drop_outer(c);
+    drop_outer(f);
     for (size_t i = 0; i < GG_LEN(bases); i++)
-        GG_TRY(unquote_number(c, c->config, "", bases[i], err));
-    GG_TRY(find_object(c, "rope_scaling", &scaling, err));
-    GG_TRY(find_object(c, "rope_parameters", &parameters, err));
+        GG_TRY(unquote_number(f, f->config, "", bases[i], err));
+    GG_TRY(find_object(f, "rope_scaling", &scaling, err));
+    GG_TRY(find_object(f, "rope_parameters", &parameters, err));
     if (scaling) {
-        GG_TRY(settle_object(c, scaling, "rope_scaling.", err));
+        GG_TRY(settle_object(f, scaling, "rope_scaling.", err));
         for (size_t i = 0; i < GG_LEN(bases); i++)
             GG_TRY(
-                settle_base(c, scaling, "rope_scaling.", bases[i], !i, err));
+                settle_base(f, scaling, "rope_scaling.", bases[i], !i, err));
     }
     if (scaling && parameters)
-        GG_TRY(join_scaling(c, scaling, &parameters, err));
+        GG_TRY(join_scaling(f, scaling, &parameters, err));
     if (parameters && !is_nested(parameters)) {
-        GG_TRY(settle_object(c, parameters, "rope_parameters.", err));
+        GG_TRY(settle_object(f, parameters, "rope_parameters.", err));
         for (size_t i = 0; i < GG_LEN(bases); i++)
-            GG_TRY(settle_base(c, parameters, "rope_parameters.", bases[i],
+            GG_TRY(settle_base(f, parameters, "rope_parameters.", bases[i],
                                false, err));
     }
     for (size_t i = 0; i < GG_LEN(kinds); i++) {
@@ -297,8 +296,8 @@ enum gguf_status gg_convert_settle_rope(struct gguf_convert *c,
         if (!json_is_object(o))
             continue;
         snprintf(where, sizeof where, "rope_parameters.%s.", kinds[i].kind);
-        GG_TRY(settle_object(c, o, where, err));
-        GG_TRY(settle_base(c, o, where, kinds[i].base, false, err));
+        GG_TRY(settle_object(f, o, where, err));
+        GG_TRY(settle_base(f, o, where, kinds[i].base, false, err));
     }
     return GGUF_OK;
 }

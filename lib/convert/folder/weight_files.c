@@ -6,7 +6,7 @@
  * is read is told in data/safetensors.h; here the others become a note.
  */
 #include "config.h"
-#include "convert/convert_int.h"
+#include "convert/folder/folder.h"
 
 #include "base/str.h"
 
@@ -16,17 +16,17 @@
 
 /* Does the index name another file than model.safetensors alone? *there: the
  * folder has an index. */
-static enum gguf_status names_others(struct gguf_convert *c, bool *there,
+static enum gguf_status names_others(struct gg_folder *f, bool *there,
                                      bool *yes, struct gguf_error *err)
 {
-    const struct gg_safetensors *s = c->from;
+    const struct gg_safetensors *s = f->weights;
     struct gg_json j = { .root = NULL };
     struct gg_mapfile m = { .fd = -1 };
     struct gguf_str file;
     const char *key;
     json_t *v;
     *yes = false;
-    enum gguf_status st = gg_convert_map(c, s->index_name, &m, there, err);
+    enum gguf_status st = gg_folder_map(f, s->index_name, &m, there, err);
     if (st == GGUF_E_IO || st == GGUF_E_NOMEM || (st == GGUF_OK && !*there))
         return st;
     /* one that cannot be read is not read, either */
@@ -78,15 +78,15 @@ static bool is_read(const struct gg_safetensors *s, struct gguf_str name)
 
 /* Count the shards of the folder that are not read, and find the first one by
  * name. */
-static size_t count_strays(const struct gguf_convert *c, char first[256])
+static size_t count_strays(const struct gg_folder *f, char first[256])
 {
     const struct dirent *x;
     size_t n = 0;
-    DIR *d = gg_dir_is_far(&c->folder) ? NULL : opendir(c->folder.path);
+    DIR *d = gg_dir_is_far(&f->dir) ? NULL : opendir(f->dir.path);
     *first = 0;
     while (d && (x = readdir(d))) {
         const struct gguf_str name = gg_str_z(x->d_name);
-        if (!is_shard(c->from, name) || is_read(c->from, name))
+        if (!is_shard(f->weights, name) || is_read(f->weights, name))
             continue;
         if (!n++ || strcmp(x->d_name, first) < 0)
             snprintf(first, 256, "%s", x->d_name);
@@ -96,34 +96,34 @@ static size_t count_strays(const struct gguf_convert *c, char first[256])
     return n;
 }
 
-enum gguf_status gg_convert_note_unread(struct gguf_convert *c,
-                                        struct gguf_error *err)
+enum gguf_status gg_folder_note_unread(struct gg_folder *f,
+                                       struct gguf_error *err)
 {
-    const struct gg_safetensors *s = c->from;
+    const struct gg_safetensors *s = f->weights;
     const bool single = is_read(s, gg_str_z(s->single_name));
     bool there = false, others = false;
     char first[256], more[64] = "";
     struct gg_str_esc e;
-    if (!c->p.note)
+    if (!f->p->note)
         return GGUF_OK;
     if (single)
-        GG_TRY(names_others(c, &there, &others, err));
+        GG_TRY(names_others(f, &there, &others, err));
     if (others) {
-        gg_convert_warn(c,
-                        "%s is read, as by transformers, and not the files "
-                        "that %s names",
-                        s->single_name, s->index_name);
+        gg_folder_warn(f,
+                       "%s is read, as by transformers, and not the files "
+                       "that %s names",
+                       s->single_name, s->index_name);
         return GGUF_OK;
     }
-    const size_t n = count_strays(c, first);
+    const size_t n = count_strays(f, first);
     if (n > 1)
         snprintf(more, sizeof more, " and %zu more", n - 1);
     gg_str_esc(&e, gg_str_z(first));
     if (n && single)
-        gg_convert_warn(c, "%s is read, as by transformers, and not '%s'%s",
-                        s->single_name, e.s, more);
+        gg_folder_warn(f, "%s is read, as by transformers, and not '%s'%s",
+                       s->single_name, e.s, more);
     else if (n)
-        gg_convert_warn(c, "'%s'%s: not read, because %s does not name %s",
-                        e.s, more, s->index_name, n > 1 ? "them" : "it");
+        gg_folder_warn(f, "'%s'%s: not read, because %s does not name %s", e.s,
+                       more, s->index_name, n > 1 ? "them" : "it");
     return GGUF_OK;
 }

@@ -42,7 +42,7 @@ static enum gguf_status with_blanks(struct gg_convert_vocab *v,
                                     struct gguf_str *s, struct gguf_error *err)
 {
     static const char mark[] = "\xe2\x96\x81";
-    char *out = gg_mem_arena_alloc(&v->c->arena, s->size + 1);
+    char *out = gg_mem_arena_alloc(v->folder->arena, s->size + 1);
     size_t n = 0;
     if (!out)
         return gg_error_set_nomem(err, s->size + 1);
@@ -66,7 +66,7 @@ static enum gguf_status add_rowless(struct gg_convert_vocab *v, int64_t id,
 {
     if (v->n_rowless == v->room_rowless) {
         void *grown =
-            gg_mem_grow(v->c->p.allocator, v->rowless, &v->room_rowless,
+            gg_mem_grow(v->folder->p->allocator, v->rowless, &v->room_rowless,
                         sizeof *v->rowless, 64, err);
         if (!grown)
             return GGUF_E_NOMEM;
@@ -83,28 +83,28 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* Name each once, whatever files have it; of very many the first ones. */
-static void note_rowless(const struct gg_convert_vocab *v)
+static void note_rowless(struct gg_convert_vocab *v)
 {
     size_t n = 0;
     int64_t rows = 0, last = -1;
     if (v->n_rowless)
         qsort(v->rowless, v->n_rowless, sizeof *v->rowless, compare_ids);
-    (void)gg_convert_count(v->c, "vocab_size", &rows);
+    (void)gg_folder_count(v->folder, "vocab_size", &rows);
     for (size_t i = 0; i < v->n_rowless; i++) {
         struct gg_str_esc e;
         if (v->rowless[i].id == last)
             continue;
         last = v->rowless[i].id;
         if (n++ < MOST_NAMED)
-            gg_convert_warn(v->c,
-                            "token %" PRId64 " '%s' is left out: the "
-                            "embedding has %" PRId64 " rows",
-                            last, gg_str_esc(&e, v->rowless[i].text), rows);
+            gg_folder_warn(v->folder,
+                           "token %" PRId64 " '%s' is left out: the "
+                           "embedding has %" PRId64 " rows",
+                           last, gg_str_esc(&e, v->rowless[i].text), rows);
     }
     if (n > MOST_NAMED)
-        gg_convert_warn(v->c, "and %zu more tokens are left out",
-                        n - MOST_NAMED);
-    v->c->summary.n_tokens_left = n;
+        gg_folder_warn(v->folder, "and %zu more tokens are left out",
+                       n - MOST_NAMED);
+    v->n_left = n;
 }
 
 /* ---- tokens with a row ---- */
@@ -118,7 +118,7 @@ static enum gguf_status add_token(struct gg_convert_vocab *v, const char *file,
         return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
                             "%s: an added token has id %" PRId64, file, id);
     /* a token that the model has no row for cannot be one of it */
-    if (gg_convert_count(v->c, "vocab_size", &size) && id >= size)
+    if (gg_folder_count(v->folder, "vocab_size", &size) && id >= size)
         return add_rowless(v, id, text, err);
     const bool there = id < (int64_t)v->n && v->token[id].data &&
                        gg_str_eq(v->token[id], text);
@@ -133,7 +133,8 @@ static enum gguf_status add_token(struct gg_convert_vocab *v, const char *file,
     if (!special)
         GG_TRY(with_blanks(v, &text, err));
     else
-        text.data = gg_mem_arena_strndup(&v->c->arena, text.data, text.size);
+        text.data =
+            gg_mem_arena_strndup(v->folder->arena, text.data, text.size);
     if (!text.data)
         return gg_error_set_nomem(err, text.size);
     v->token[id] = text;
@@ -168,7 +169,7 @@ static bool to_id(const char *s, int64_t *id)
 enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
                                         struct gguf_error *err)
 {
-    const struct gg_convert_text *t = &v->c->text[GG_CONVERT_ADDED];
+    const struct gg_convert_text *t = &v->folder->text[GG_CONVERT_ADDED];
     const char *key;
     json_t *e;
     size_t i;
@@ -180,7 +181,7 @@ enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
                                 "%s: an id that is not an integer", t->name);
         GG_TRY(add_token(v, t->name, id, gg_str_z(key), false, err));
     }
-    t = &v->c->text[GG_CONVERT_TOKENIZER];
+    t = &v->folder->text[GG_CONVERT_TOKENIZER];
     json_array_foreach(json_object_get(t->json.root, "added_tokens"), i, e)
     {
         if (!gg_json_int(json_object_get(e, "id"), &id))
@@ -188,7 +189,7 @@ enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
                                 "%s: an added token has no id", t->name);
         GG_TRY(add_object(v, t, e, id, err));
     }
-    t = &v->c->text[GG_CONVERT_TOKENIZER_CONFIG];
+    t = &v->folder->text[GG_CONVERT_TOKENIZER_CONFIG];
     json_object_foreach(json_object_get(t->json.root, "added_tokens_decoder"),
                         key, e)
     {

@@ -5,7 +5,9 @@
 
 #include "base/index.h"
 #include "base/json_scan.h"
-#include "convert/convert_int.h"
+#include "convert/classes.h"
+#include "convert/folder/folder.h"
+#include "data/description.h"
 
 /* tokenizer.ggml.token_type */
 enum {
@@ -31,8 +33,10 @@ struct gg_convert_rowless {
 };
 
 struct gg_convert_vocab {
-    struct gguf_convert *c;
-    const char *model;      /* tokenizer.ggml.model */
+    struct gg_folder *folder;           /* read; kept */
+    const struct gg_convert_arch *arch; /* NULL: no class */
+    struct gguf_meta *meta;             /* gets the keys */
+    const char *model;                  /* tokenizer.ggml.model */
     const char *pre;        /* tokenizer.ggml.pre; NULL: there is none */
     struct gguf_str *token; /* data is NULL: there is none of that id. The
                              * texts are those of files, or the arena's */
@@ -57,6 +61,7 @@ struct gg_convert_vocab {
     gg_convert_vocab_fn *finish, *keys, *last_keys;
     struct gg_convert_rowless *rowless; /* tokens that are left out */
     size_t n_rowless, room_rowless;
+    size_t n_left; /* tokens of these that a note told */
 };
 
 /* Lines of a file, without their end ("\n" or "\r\n"). */
@@ -201,5 +206,13 @@ const struct gg_convert_pre *gg_convert_vocab_pre_row(size_t n);
 const char *gg_convert_vocab_pre_text(struct gguf_str name, bool *whole);
 /* clean_up_tokenization_spaces that the name stands for; -1: either. */
 int gg_convert_vocab_pre_cleans(struct gguf_str name);
+
+/* vocab_keys.c: read the tokenizer of a folder into meta. rows: those of the
+ * embedding, 0 if there is none; *n_left: added tokens that are left out.
+ * GGUF_E_VOCAB and others, with the name of the file. */
+enum gguf_status gg_convert_vocab(struct gg_folder *folder,
+                                  const struct gg_convert_arch *arch,
+                                  int64_t rows, struct gguf_meta *meta,
+                                  size_t *n_left, struct gguf_error *err);
 
 #endif

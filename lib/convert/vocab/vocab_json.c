@@ -19,7 +19,7 @@
 
 static const struct gg_json *tokenizer_json(const struct gg_convert_vocab *v)
 {
-    return &v->c->text[GG_CONVERT_TOKENIZER].json;
+    return &v->folder->text[GG_CONVERT_TOKENIZER].json;
 }
 
 static enum gguf_status refuse_value(const struct gg_convert_vocab *v,
@@ -81,10 +81,10 @@ enum gguf_status gg_convert_vocab_pieces(struct gg_convert_vocab *v,
     int64_t n = 0;
     if (!json_is_object(vocab))
         return refuse_value(v, vocab, none, err);
-    if (!gg_convert_count(v->c, "vocab_size", &n) ||
+    if (!gg_folder_count(v->folder, "vocab_size", &n) ||
         (uint64_t)n > tokenizer_json(v)->size / sizeof "\"\":0")
         n = 0; /* more than the text can have: it grows */
-    gg_json_scan_open(&s, tokenizer_json(v), vocab, &v->c->arena);
+    gg_json_scan_open(&s, tokenizer_json(v), vocab, v->folder->arena);
     enum gguf_status st = gg_convert_vocab_index(v, &ix, (size_t)n, err);
     while (st == GGUF_OK && gg_json_scan_more(&s))
         st = read_piece(v, &s, &ix, err);
@@ -132,7 +132,8 @@ static enum gguf_status read_merge(struct gg_convert_vocab *v,
     s->value = at;
     if (!two || s->lex.what || !a.size || !b.size)
         return gg_convert_vocab_not(s, not_two, err);
-    char *text = gg_mem_arena_alloc(&v->c->arena, 2 * (a.size + b.size) + 1);
+    char *text =
+        gg_mem_arena_alloc(v->folder->arena, 2 * (a.size + b.size) + 1);
     if (!text)
         return gg_error_set_nomem(err, a.size + b.size);
     size_t n = put_part(text, a);
@@ -151,10 +152,10 @@ static enum gguf_status read_merges(struct gg_convert_vocab *v,
     if (!json_is_array(merges))
         return refuse_value(v, merges, "the model has no list \"merges\"",
                             err);
-    gg_json_scan_open(&s, tokenizer_json(v), merges, &v->c->arena);
+    gg_json_scan_open(&s, tokenizer_json(v), merges, v->folder->arena);
     while (gg_json_scan_more(&s)) {
         if (v->n_merges == room) {
-            void *p = gg_mem_grow(v->c->p.allocator, v->merge, &room,
+            void *p = gg_mem_grow(v->folder->p->allocator, v->merge, &room,
                                   sizeof *v->merge, 1024, err);
             if (!p)
                 return GGUF_E_NOMEM;
@@ -185,7 +186,7 @@ static enum gguf_status score_pieces(struct gg_convert_vocab *v,
     size_t room = 0;
     for (size_t i = 0; i < v->n; i++)
         room = GG_MAX(room, v->token[i].size);
-    char *text = gg_mem_arena_alloc(&v->c->arena, room);
+    char *text = gg_mem_arena_alloc(v->folder->arena, room);
     if (!text)
         return gg_error_set_nomem(err, room);
     enum gguf_status st = gg_convert_vocab_index(v, &ix, v->n, err);
@@ -279,7 +280,7 @@ static enum gguf_status read_bpe(struct gg_convert_vocab *v,
     GG_TRY(gg_convert_vocab_pieces(v, json_object_get(model, "vocab"), err));
     GG_TRY(read_merges(v, json_object_get(model, "merges"), err));
     const bool bytes = json_is_true(json_object_get(model, "byte_fallback"));
-    const bool ranked = v->c->arch->pieces != NULL;
+    const bool ranked = v->arch->pieces != NULL;
     GG_TRY(gg_convert_vocab_check_normalizer(v, bytes, bytes && !ranked, err));
     if (!bytes) {
         v->model = "gpt2";

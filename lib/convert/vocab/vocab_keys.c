@@ -15,7 +15,7 @@
 enum gguf_status gg_convert_vocab_grow(struct gg_convert_vocab *v, int64_t n,
                                        float score, struct gguf_error *err)
 {
-    const struct gguf_allocator *a = v->c->p.allocator;
+    const struct gguf_allocator *a = v->folder->p->allocator;
     if (n <= (int64_t)v->n)
         return GGUF_OK;
     const int64_t most = v->most ? v->most : GG_CONVERT_MOST_TOKENS;
@@ -60,8 +60,9 @@ enum gguf_status gg_convert_vocab_index(const struct gg_convert_vocab *v,
                                         struct gg_index *ix, size_t n,
                                         struct gguf_error *err)
 {
-    *ix = (struct gg_index){ .allocator = v->c->p.allocator };
-    return gg_index_init(ix, v->c->p.allocator, (uint32_t)n, text_of, v, err);
+    *ix = (struct gg_index){ .allocator = v->folder->p->allocator };
+    return gg_index_init(ix, v->folder->p->allocator, (uint32_t)n, text_of, v,
+                         err);
 }
 
 int64_t gg_convert_vocab_find(const struct gg_convert_vocab *v,
@@ -79,13 +80,14 @@ static enum gguf_status fill_tokens(struct gg_convert_vocab *v,
 {
     int64_t size;
     char text[32];
-    if (gg_convert_count(v->c, "vocab_size", &size))
+    if (gg_folder_count(v->folder, "vocab_size", &size))
         GG_TRY(gg_convert_vocab_grow(v, size, SCORE_PAD, err));
     for (size_t i = 0; i < v->n; i++) {
         if (v->token[i].data)
             continue;
         const int n = snprintf(text, sizeof text, "[PAD%zu]", i - v->pad_from);
-        v->token[i].data = gg_mem_arena_strndup(&v->c->arena, text, (size_t)n);
+        v->token[i].data =
+            gg_mem_arena_strndup(v->folder->arena, text, (size_t)n);
         v->token[i].size = (size_t)n;
         if (!v->token[i].data)
             return gg_error_set_nomem(err, (size_t)n);
@@ -118,7 +120,7 @@ static enum gguf_status check_unique(const struct gg_convert_vocab *v,
 static enum gguf_status set_meta(const struct gg_convert_vocab *v,
                                  struct gguf_error *err)
 {
-    struct gguf_meta *m = v->c->meta;
+    struct gguf_meta *m = v->meta;
     GG_TRY(gguf_meta_set_strz(m, "tokenizer.ggml.model", v->model, err));
     if (v->pre)
         GG_TRY(gguf_meta_set_strz(m, "tokenizer.ggml.pre", v->pre, err));
@@ -186,10 +188,10 @@ static enum gguf_status read_file(struct gg_convert_vocab *v,
 {
     for (size_t i = 0; i < GG_LEN(files); i++) {
         struct gg_mapfile m = { .fd = -1 };
-        bool there = v->c->text[GG_CONVERT_TOKENIZER].json.root != NULL;
+        bool there = v->folder->text[GG_CONVERT_TOKENIZER].json.root != NULL;
         *name = files[i].name;
         if (files[i].read)
-            GG_TRY(gg_convert_map(v->c, *name, &m, &there, err));
+            GG_TRY(gg_folder_map(v->folder, *name, &m, &there, err));
         if (!there)
             continue;
         if (!files[i].read)
@@ -200,7 +202,7 @@ static enum gguf_status read_file(struct gg_convert_vocab *v,
         return st;
     }
     *name = files[0].name;
-    return gg_dir_fail_missing(&v->c->folder,
+    return gg_dir_fail_missing(&v->folder->dir,
                                "there is no tokenizer (tokenizer.json, "
                                "tokenizer.model, vocab.txt ...)",
                                instead, GG_LEN(instead), err);
@@ -211,7 +213,7 @@ static enum gguf_status read_vocab(struct gg_convert_vocab *v,
 {
     const char *name;
     struct gg_str_esc e;
-    v->pre = v->c->p.pre;
+    v->pre = v->folder->p->pre;
     if (v->pre && !gg_pretok_known(gg_str_z(v->pre))) {
         struct gg_pretok_near near;
         gg_pretok_nearest(&near, gg_str_z(v->pre));
@@ -242,26 +244,30 @@ static enum gguf_status read_vocab(struct gg_convert_vocab *v,
  * number in a text does not take the memory of the largest vocabulary. */
 static void limit_tokens(struct gg_convert_vocab *v)
 {
-    const struct gguf_convert *c = v->c;
     v->most = GG_CONVERT_MOST_TOKENS;
-    for (size_t i = 0; i < c->n_tensors; i++)
-        if (!strcmp(c->tensor[i].name, "token_embd.weight")) {
-            v->rows = c->tensor[i].ne[1];
-            if (v->rows < v->most / 2 - GG_CONVERT_MORE_TOKENS)
-                v->most = 2 * v->rows + GG_CONVERT_MORE_TOKENS;
-        }
+    if (v->rows && v->rows < v->most / 2 - GG_CONVERT_MORE_TOKENS)
+        v->most = 2 * v->rows + GG_CONVERT_MORE_TOKENS;
 }
 
-enum gguf_status gg_convert_vocab(struct gguf_convert *c,
-                                  struct gguf_error *err)
+enum gguf_status gg_convert_vocab(struct gg_folder *folder,
+                                  const struct gg_convert_arch *arch,
+                                  int64_t rows, struct gguf_meta *meta,
+                                  size_t *n_left, struct gguf_error *err)
 {
-    struct gg_convert_vocab v = { .c = c, .space_prefix = -1, .unk = -1 };
+    const struct gguf_allocator *a = folder->p->allocator;
+    struct gg_convert_vocab v = { .folder = folder,
+                                  .arch = arch,
+                                  .meta = meta,
+                                  .rows = rows,
+                                  .space_prefix = -1,
+                                  .unk = -1 };
     limit_tokens(&v);
     enum gguf_status st = read_vocab(&v, err);
-    gg_mem_free(c->p.allocator, v.token);
-    gg_mem_free(c->p.allocator, v.score);
-    gg_mem_free(c->p.allocator, v.type);
-    gg_mem_free(c->p.allocator, v.merge);
-    gg_mem_free(c->p.allocator, v.rowless);
+    *n_left = v.n_left;
+    gg_mem_free(a, v.token);
+    gg_mem_free(a, v.score);
+    gg_mem_free(a, v.type);
+    gg_mem_free(a, v.merge);
+    gg_mem_free(a, v.rowless);
     return st;
 }

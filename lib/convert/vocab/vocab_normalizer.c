@@ -62,16 +62,16 @@ enum gguf_status gg_convert_vocab_refuse_step(const struct gg_convert_vocab *v,
 {
     char what[3 * sizeof(struct shown) + 20];
     describe_step(step, what, sizeof what);
-    if (v->c->p.ignore_normalizer) {
-        gg_convert_warn(v->c,
-                        "a normalizer of type %s is left out: texts that it "
-                        "changes become other tokens",
-                        what);
+    if (v->folder->p->ignore_normalizer) {
+        gg_folder_warn(v->folder,
+                       "a normalizer of type %s is left out: texts that it "
+                       "changes become other tokens",
+                       what);
         return GGUF_OK;
     }
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED,
-        gg_json_place(&v->c->text[GG_CONVERT_TOKENIZER].json, step),
+        gg_json_place(&v->folder->text[GG_CONVERT_TOKENIZER].json, step),
         "no GGUF file holds a normalizer of type %s; without it texts become "
         "other tokens (--ignore-normalizer leaves it out)",
         what);
@@ -98,8 +98,8 @@ static enum gguf_status check_form(const struct gg_convert_vocab *v,
         what = "of type 'Sequence' has no list \"normalizers\"";
     return what ? gg_error_set(
                       err, GGUF_E_VOCAB,
-                      gg_json_place(&v->c->text[GG_CONVERT_TOKENIZER].json,
-                                    step),
+                      gg_json_place(
+                          &v->folder->text[GG_CONVERT_TOKENIZER].json, step),
                       "a normalizer %s", what)
                 : GGUF_OK;
 }
@@ -121,8 +121,9 @@ static enum gguf_status check_step(const struct gg_convert_vocab *v,
         return GGUF_OK;
     }
     if (is_text(type, "NFC")) {
-        gg_convert_note(v->c, "GGUF has no key for the normalizer NFC: texts "
-                              "that are not in NFC become other tokens");
+        gg_folder_note(v->folder,
+                       "GGUF has no key for the normalizer NFC: texts "
+                       "that are not in NFC become other tokens");
         return GGUF_OK;
     }
     if ((blanks && is_text(type, "Replace") && replaces_blanks(step)) ||
@@ -142,7 +143,7 @@ gg_convert_vocab_check_normalizer(const struct gg_convert_vocab *v,
                                   bool blanks, bool prefix,
                                   struct gguf_error *err)
 {
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER].json.root;
+    const json_t *root = v->folder->text[GG_CONVERT_TOKENIZER].json.root;
     return check_step(v, json_object_get(root, "normalizer"), blanks, prefix,
                       err);
 }

@@ -42,7 +42,7 @@ static enum gguf_status take_piece(struct gg_convert_vocab *v,
                             line->no);
     GG_TRY(gg_convert_vocab_grow(v, (int64_t)id + 1, 0, err));
     v->token[id].data =
-        gg_mem_arena_strndup(&v->c->arena, text.data, text.size);
+        gg_mem_arena_strndup(v->folder->arena, text.data, text.size);
     if (!v->token[id].data)
         return gg_error_set_nomem(err, text.size);
     v->token[id].size = text.size;
@@ -57,8 +57,8 @@ static enum gguf_status set_keys(struct gg_convert_vocab *v,
 {
     enum { OP = 4 };
     return v->n > OP && gg_str_eqz(v->token[OP], "<|plamo:op|>")
-               ? gguf_meta_set_u32(v->c->meta, "tokenizer.ggml.eot_token_id",
-                                   OP, err)
+               ? gguf_meta_set_u32(v->meta, "tokenizer.ggml.eot_token_id", OP,
+                                   err)
                : GGUF_OK;
 }
 
@@ -86,7 +86,7 @@ enum gguf_status gg_convert_vocab_plamo(struct gg_convert_vocab *v,
     v->pad_from = v->n - 1; /* fillers are counted from 1 on */
     v->space_prefix = 0;
     v->last_keys = set_keys;
-    return gg_convert_count(v->c, "vocab_size", &size)
+    return gg_folder_count(v->folder, "vocab_size", &size)
                ? gg_convert_vocab_grow(v, size, SCORE_PAD, err)
                : GGUF_OK;
 }

@@ -99,7 +99,7 @@ static void read_one(const struct gg_convert_vocab *v, const json_t *p,
 void gg_convert_vocab_ends(const struct gg_convert_vocab *v,
                            struct gg_convert_ends *out)
 {
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER].json.root;
+    const json_t *root = v->folder->text[GG_CONVERT_TOKENIZER].json.root;
     const json_t *p = json_object_get(root, "post_processor");
     const json_t *list = json_object_get(p, "processors");
     const int put = v->put_ends ? 1 : -1;

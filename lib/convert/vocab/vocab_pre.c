@@ -219,11 +219,11 @@ static void describe_step(struct text *t, const json_t *step)
 
 static void tell_pre(const struct gg_convert_vocab *v)
 {
-    gg_convert_warn(v->c,
-                    "the pre-tokenizer is taken for '%s': its description is "
-                    "not known, but it cuts a text as that does (--pre names "
-                    "another)",
-                    v->pre);
+    gg_folder_warn(v->folder,
+                   "the pre-tokenizer is taken for '%s': its description is "
+                   "not known, but it cuts a text as that does (--pre names "
+                   "another)",
+                   v->pre);
 }
 
 static bool has_class(const struct gg_convert_vocab *v,
@@ -234,15 +234,16 @@ static bool has_class(const struct gg_convert_vocab *v,
         o->class &&
         gg_json_str(json_object_get(config, "tokenizer_class"), &class) &&
         gg_str_starts(class, o->class);
-    for (size_t i = 0; i < GG_LEN(o->arch) && v->c->arch && o->arch[i]; i++)
-        has = has || !strcmp(v->c->arch->arch, o->arch[i]);
+    for (size_t i = 0; i < GG_LEN(o->arch) && v->arch && o->arch[i]; i++)
+        has = has || !strcmp(v->arch->arch, o->arch[i]);
     return has;
 }
 
 /* Replace v->pre by another name of its words, if the folder asks for that. */
 static void choose_name(struct gg_convert_vocab *v)
 {
-    const json_t *config = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *config =
+        v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     const json_t *t = json_object_get(config, "clean_up_tokenization_spaces");
     const int cleans = json_is_boolean(t) ? json_is_true(t) : -1;
     for (size_t i = 0; i < GG_LEN(other_names); i++) {
@@ -272,7 +273,7 @@ static void recognise_pre(struct gg_convert_vocab *v, const char *text,
 enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
                                       struct gguf_error *err)
 {
-    const struct gg_json *j = &v->c->text[GG_CONVERT_TOKENIZER].json;
+    const struct gg_json *j = &v->folder->text[GG_CONVERT_TOKENIZER].json;
     const json_t *section = json_object_get(j->root, "pre_tokenizer");
     const json_t *model = json_object_get(j->root, "model");
     const bool whole = json_is_true(json_object_get(model, "ignore_merges"));

@@ -228,7 +228,7 @@ static enum gguf_status try_departed(struct gg_convert_vocab *v,
         for (size_t k = 0; k < GG_PRETOK_MAX_STAGES; k++)
             if (row.stage[k].expr && !strcmp(row.stage[k].expr, rows[i].expr))
                 row.stage[k].expr = rows[i].published;
-        GG_TRY(cut_known(got, &row, v->c->p.allocator, err));
+        GG_TRY(cut_known(got, &row, v->folder->p->allocator, err));
         if (same_words(want, got))
             v->pre = rows[i].name;
     }
@@ -255,7 +255,7 @@ static enum gguf_status try_published(struct gg_convert_vocab *v,
             continue;
         memcpy(expr, text.data + sizeof begin - 1, text.size - around);
         expr[text.size - around] = 0;
-        GG_TRY(cut_known(got, &row, v->c->p.allocator, err));
+        GG_TRY(cut_known(got, &row, v->folder->p->allocator, err));
         if (same_words(want, got))
             v->pre = p->pre;
     }
@@ -268,7 +268,7 @@ static enum gguf_status take_name(struct gg_convert_vocab *v,
                                   struct gguf_error *err)
 {
     const size_t n = strcspn(row->names, " ");
-    v->pre = gg_mem_arena_strndup(&v->c->arena, row->names, n);
+    v->pre = gg_mem_arena_strndup(v->folder->arena, row->names, n);
     return v->pre ? GGUF_OK : gg_error_set_nomem(err, n);
 }
 
@@ -282,7 +282,7 @@ static enum gguf_status try_rows(struct gg_convert_vocab *v,
     for (size_t i = 0; (row = gg_pretok_row(i)); i++) {
         if (row->raw || (found && found->ignore_merges == whole))
             continue;
-        GG_TRY(cut_words(got, row, v->c->p.allocator, err));
+        GG_TRY(cut_words(got, row, v->folder->p->allocator, err));
         if (same_words(want, got) && (!found || row->ignore_merges == whole))
             found = row;
     }
@@ -297,10 +297,11 @@ enum gguf_status gg_convert_vocab_probe(struct gg_convert_vocab *v,
     struct gguf_error why;
     if (!add_steps(&s, section) || !s.ended || !s.n)
         return GGUF_OK;
-    struct words *w = gg_mem_alloc(v->c->p.allocator, 2 * sizeof *w);
+    struct words *w = gg_mem_alloc(v->folder->p->allocator, 2 * sizeof *w);
     if (!w)
         return gg_error_set_nomem(err, 2 * sizeof *w);
-    enum gguf_status st = cut_words(&w[0], &s.row, v->c->p.allocator, &why);
+    enum gguf_status st =
+        cut_words(&w[0], &s.row, v->folder->p->allocator, &why);
     if (st == GGUF_OK) {
         st = try_published(v, &w[0], &w[1], whole, err);
         if (st == GGUF_OK && !v->pre)
@@ -310,6 +311,6 @@ enum gguf_status gg_convert_vocab_probe(struct gg_convert_vocab *v,
     } else {
         st = GGUF_OK; /* not recognised */
     }
-    gg_mem_free(v->c->p.allocator, w);
+    gg_mem_free(v->folder->p->allocator, w);
     return st;
 }

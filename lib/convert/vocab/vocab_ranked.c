@@ -34,7 +34,7 @@ enum gguf_status gg_convert_vocab_ranked(struct gg_convert_vocab *v,
                                          struct gguf_error *err)
 {
     (void)err;
-    v->model = v->c->arch->pieces;
+    v->model = v->arch->pieces;
     v->space_prefix = 0;
     v->has_scores = true;
     v->finish = show_ranked;

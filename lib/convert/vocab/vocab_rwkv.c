@@ -166,7 +166,7 @@ static enum gguf_status write_text(struct gg_convert_vocab *v, const char *p,
 {
     static const char hex[] = "0123456789abcdef";
     const bool both = memchr(p, '\'', n) && memchr(p, '"', n);
-    char *out = gg_mem_arena_alloc(&v->c->arena, 4 * n + 1), *at = out;
+    char *out = gg_mem_arena_alloc(v->folder->arena, 4 * n + 1), *at = out;
     if (!out)
         return gg_error_set_nomem(err, 4 * n + 1);
     for (size_t i = 0; i < n; i++) {
@@ -232,7 +232,7 @@ static enum gguf_status set_keys(struct gg_convert_vocab *v,
 {
     enum { EMPTY_LINE = 261 };
     static const char chat[] = "tokenizer.chat_template";
-    struct gguf_meta *m = v->c->meta;
+    struct gguf_meta *m = v->meta;
     GG_TRY(gguf_meta_set_u32(m, "tokenizer.ggml.bos_token_id", 0, err));
     GG_TRY(gguf_meta_set_u32(m, "tokenizer.ggml.eos_token_id", 0, err));
     if (v->n > EMPTY_LINE && gg_str_eqz(v->token[EMPTY_LINE], "\\n\\n"))
@@ -248,7 +248,7 @@ enum gguf_status gg_convert_vocab_rwkv(struct gg_convert_vocab *v,
                                        struct gguf_error *err)
 {
     struct gg_convert_line line = { .map = m };
-    struct literal *l = gg_mem_arena_alloc(&v->c->arena, sizeof *l);
+    struct literal *l = gg_mem_arena_alloc(v->folder->arena, sizeof *l);
     if (!l)
         return gg_error_set_nomem(err, sizeof *l);
     GG_TRY(gg_convert_vocab_grow(v, 1, 0, err));

@@ -28,7 +28,8 @@ enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, EOT, EOM }; /* their places */
 struct gguf_str gg_convert_vocab_role_text(const struct gg_convert_vocab *v,
                                            const char *name)
 {
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *root =
+        v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     char key[64];
     struct gguf_str text = { NULL, 0 };
     snprintf(key, sizeof key, "%s_token", name);
@@ -53,10 +54,11 @@ int64_t gg_convert_vocab_role(const struct gg_convert_vocab *v, size_t i)
 static const json_t *number_of(const struct gg_convert_vocab *v,
                                const char *name)
 {
-    const json_t *config = v->c->text[GG_CONVERT_CONFIG].json.root;
-    const json_t *const of[] = { config,
-                                 json_object_get(config, "text_config"),
-                                 v->c->text[GG_CONVERT_GENERATION].json.root };
+    const json_t *config = v->folder->text[GG_CONVERT_CONFIG].json.root;
+    const json_t *const of[] = {
+        config, json_object_get(config, "text_config"),
+        v->folder->text[GG_CONVERT_GENERATION].json.root
+    };
     const json_t *t = NULL;
     char key[64];
     snprintf(key, sizeof key, "%s_token_id", name);
@@ -83,9 +85,10 @@ static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
     if (!gg_json_int(t, &id) || id < 0)
         return -1;
     if (id >= (int64_t)v->n)
-        gg_convert_warn(
-            v->c, "%s_token_id %" PRId64 " is left out: there are %zu tokens",
-            name, id, v->n);
+        gg_folder_warn(v->folder,
+                       "%s_token_id %" PRId64
+                       " is left out: there are %zu tokens",
+                       name, id, v->n);
     return id < (int64_t)v->n ? id : -1;
 }
 
@@ -114,16 +117,16 @@ static enum gguf_status set_role(const struct gg_convert_vocab *v, size_t i,
                                  int64_t id, struct gguf_error *err)
 {
     const char *key = gg_convert_roles[i].key;
-    return id < 0 || gguf_meta_find(v->c->meta, key)
+    return id < 0 || gguf_meta_find(v->meta, key)
                ? GGUF_OK
-               : gguf_meta_set_u32(v->c->meta, key, (uint32_t)id, err);
+               : gguf_meta_set_u32(v->meta, key, (uint32_t)id, err);
 }
 
 /* What the architecture's row says of roles. */
 static enum gguf_status set_of_row(const struct gg_convert_vocab *v,
                                    struct gguf_error *err)
 {
-    const char *p = v->c->arch->roles;
+    const char *p = v->arch->roles;
     while (p && *p) {
         const size_t size = strcspn(p, " "), n = strcspn(p, "=");
         const struct gguf_str token = { p + n + 1, size - n - 1 };
@@ -156,11 +159,13 @@ static bool implies_bos(const struct gg_convert_vocab *v)
 {
     static const char *const classes[] = { "Llama", "CodeLlama", "Gemma",
                                            "Cohere" };
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *root =
+        v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     const struct gg_pretok_row *row =
         v->pre ? gg_pretok_row_find(gg_str_z(v->pre)) : NULL;
     struct gguf_str class;
-    if (!row || !row->add_bos || !v->c->text[GG_CONVERT_TOKENIZER].json.root)
+    if (!row || !row->add_bos ||
+        !v->folder->text[GG_CONVERT_TOKENIZER].json.root)
         return false;
     if (gg_json_str(json_object_get(root, "tokenizer_class"), &class))
         for (size_t i = 0; i < GG_LEN(classes); i++)
@@ -173,7 +178,8 @@ static bool implies_bos(const struct gg_convert_vocab *v)
 static int is_put(const struct gg_convert_vocab *v, size_t i,
                   const struct gg_convert_ends *ends)
 {
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *root =
+        v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     char key[64];
     snprintf(key, sizeof key, "add_%s_token", gg_convert_roles[i].name);
     const json_t *t = json_object_get(root, key);
@@ -186,7 +192,7 @@ static int is_put(const struct gg_convert_vocab *v, size_t i,
 enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
                                           struct gguf_error *err)
 {
-    struct gguf_meta *m = v->c->meta;
+    struct gguf_meta *m = v->meta;
     struct gg_convert_ends ends;
     gg_convert_vocab_ends(v, &ends);
     GG_TRY(set_roles(v, &ends, err));

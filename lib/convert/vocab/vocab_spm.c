@@ -124,7 +124,7 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
     const size_t i = v->n;
     GG_TRY(gg_convert_vocab_grow(v, (int64_t)i + 1, 0, err));
     v->token[i].data =
-        gg_mem_arena_strndup(&v->c->arena, text.data, text.size);
+        gg_mem_arena_strndup(v->folder->arena, text.data, text.size);
     v->token[i].size = text.size;
     if (!v->token[i].data)
         return gg_error_set_nomem(err, text.size);
@@ -178,7 +178,8 @@ static enum gguf_status set_unigram(struct gg_convert_vocab *v,
         s->charsmap.base ? (size_t)gg_cursor_left(&s->charsmap) : 0;
     if (n) {
         v->charsmap.data = gg_mem_arena_strndup(
-            &v->c->arena, (const char *)s->charsmap.base + s->charsmap.off, n);
+            v->folder->arena, (const char *)s->charsmap.base + s->charsmap.off,
+            n);
         v->charsmap.size = n;
         if (!v->charsmap.data)
             return gg_error_set_nomem(err, n);
@@ -217,15 +218,15 @@ enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
                             ": only Unigram (1) and BPE (2) are converted",
                             s.kind);
     if (s.charsmap.base && gg_cursor_left(&s.charsmap))
-        gg_convert_warn(v->c,
-                        "the normalizer's table is left out, which no GGUF "
-                        "file of a BPE holds: texts that it changes become "
-                        "other tokens");
+        gg_folder_warn(v->folder,
+                       "the normalizer's table is left out, which no GGUF "
+                       "file of a BPE holds: texts that it changes become "
+                       "other tokens");
     if (s.merge)
-        gg_convert_warn(v->c,
-                        "the normalizer's remove_extra_whitespaces is left "
-                        "out, which no GGUF file of a BPE holds: texts with "
-                        "several blanks in a row become other tokens");
+        gg_folder_warn(v->folder,
+                       "the normalizer's remove_extra_whitespaces is left "
+                       "out, which no GGUF file of a BPE holds: texts with "
+                       "several blanks in a row become other tokens");
     v->model = "llama";
     if (!v->pre)
         v->pre = "default";

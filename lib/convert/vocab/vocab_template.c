@@ -38,7 +38,8 @@ struct chat_template {
 };
 
 struct templates {
-    struct gguf_convert *c;
+    struct gg_folder *folder;
+    struct gguf_meta *meta;
     struct chat_template *one;
     size_t n;
 };
@@ -83,17 +84,18 @@ static enum gguf_status add_template(struct templates *t, struct gguf_str name,
     char clean[MOST_NAME];
     clean_name(name, clean);
     if (!*clean || is_blank(text)) {
-        gg_convert_warn(t->c, "%s: the chat template '%s' is empty: left out",
-                        where, clean);
+        gg_folder_warn(t->folder,
+                       "%s: the chat template '%s' is empty: left out", where,
+                       clean);
         return GGUF_OK;
     }
     const struct chat_template *other = find_template(t, clean);
     if (other) {
         if (!gg_str_eq(other->text, text))
-            gg_convert_warn(t->c,
-                            "%s: the chat template '%s' differs from that in "
-                            "%s, which is taken",
-                            where, clean, other->where);
+            gg_folder_warn(t->folder,
+                           "%s: the chat template '%s' differs from that in "
+                           "%s, which is taken",
+                           where, clean, other->where);
         return GGUF_OK;
     }
     if (t->n == MOST_TEMPLATES)
@@ -102,7 +104,8 @@ static enum gguf_status add_template(struct templates *t, struct gguf_str name,
     struct chat_template *to = &t->one[t->n++];
     memcpy(to->name, clean, sizeof clean);
     snprintf(to->where, sizeof to->where, "%s", where);
-    to->text.data = gg_mem_arena_strndup(&t->c->arena, text.data, text.size);
+    to->text.data =
+        gg_mem_arena_strndup(t->folder->arena, text.data, text.size);
     to->text.size = text.size;
     return to->text.data ? GGUF_OK : gg_error_set_nomem(err, text.size + 1);
 }
@@ -122,16 +125,16 @@ static enum gguf_status add_json(struct templates *t, const json_t *v,
             gg_json_str(json_object_get(e, "template"), &text))
             GG_TRY(add_template(t, name, text, where, err));
         else
-            gg_convert_warn(t->c,
-                            "%s: element %zu of \"chat_template\" has no name "
-                            "or no template: left out",
-                            where, i);
+            gg_folder_warn(t->folder,
+                           "%s: element %zu of \"chat_template\" has no name "
+                           "or no template: left out",
+                           where, i);
     }
     if (v && !json_is_null(v) && !json_is_array(v))
-        gg_convert_warn(t->c,
-                        "%s: \"chat_template\" is neither a text nor a list: "
-                        "left out",
-                        where);
+        gg_folder_warn(t->folder,
+                       "%s: \"chat_template\" is neither a text nor a list: "
+                       "left out",
+                       where);
     return GGUF_OK;
 }
 
@@ -142,7 +145,7 @@ static enum gguf_status add_file(struct templates *t, const char *path,
 {
     struct gg_mapfile m = { .fd = -1 };
     struct gg_str_esc e;
-    GG_TRY(gg_convert_map(t->c, path, &m, there, err));
+    GG_TRY(gg_folder_map(t->folder, path, &m, there, err));
     if (!*there)
         return GGUF_OK;
     gg_str_esc(&e, gg_str_z(path));
@@ -169,7 +172,7 @@ static enum gguf_status list_files(struct templates *t,
     const struct dirent *x;
     enum gguf_status st = GGUF_OK;
     *n = 0;
-    if (snprintf(path, sizeof path, "%s/" FOLDER, t->c->folder.path) >=
+    if (snprintf(path, sizeof path, "%s/" FOLDER, t->folder->dir.path) >=
         (int)sizeof path)
         return GGUF_OK;
     DIR *d = opendir(path);
@@ -184,7 +187,7 @@ static enum gguf_status list_files(struct templates *t,
                 gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                              "%s: more than %d files", FOLDER, MOST_TEMPLATES);
         else if (!(name[(*n)++] =
-                       gg_mem_arena_strndup(&t->c->arena, s.data, s.size)))
+                       gg_mem_arena_strndup(t->folder->arena, s.data, s.size)))
             st = gg_error_set_nomem(err, s.size + 1);
     }
     if (d)
@@ -200,7 +203,7 @@ static enum gguf_status add_folder(struct templates *t, struct gguf_error *err)
     static const char *const published[] = { "rag.jinja", "reranker.jinja",
                                              "tool_use.jinja" };
     char *list[MOST_TEMPLATES], path[400];
-    const bool far = gg_dir_is_far(&t->c->folder);
+    const bool far = gg_dir_is_far(&t->folder->dir);
     size_t n = GG_LEN(published);
     bool there;
     if (!far)
@@ -223,7 +226,7 @@ static enum gguf_status add_processor(struct templates *t,
     struct gg_mapfile m = { .fd = -1 };
     struct gg_json j = { .root = NULL };
     bool there;
-    GG_TRY(gg_convert_map(t->c, name, &m, &there, err));
+    GG_TRY(gg_folder_map(t->folder, name, &m, &there, err));
     if (!there)
         return GGUF_OK;
     enum gguf_status st =
@@ -233,7 +236,7 @@ static enum gguf_status add_processor(struct templates *t,
                       err);
     const json_t *v = json_object_get(j.root, "chat_template");
     if (st == GGUF_OK && !v)
-        gg_convert_warn(t->c, "%s: there is no \"chat_template\"", name);
+        gg_folder_warn(t->folder, "%s: there is no \"chat_template\"", name);
     if (st == GGUF_OK)
         st = add_json(t, v, name, err);
     gg_json_fini(&j);
@@ -244,12 +247,13 @@ static enum gguf_status add_processor(struct templates *t,
 static enum gguf_status collect_templates(struct templates *t,
                                           struct gguf_error *err)
 {
-    const json_t *root = t->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *root =
+        t->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     bool there;
     GG_TRY(add_json(t, json_object_get(root, "chat_template"),
                     "tokenizer_config.json", err));
     GG_TRY(add_file(t, "chat_template.jinja", GG_STR("default"), &there, err));
-    if (there || !gg_dir_is_far(&t->c->folder))
+    if (there || !gg_dir_is_far(&t->folder->dir))
         GG_TRY(add_folder(t, err));
     return add_processor(t, err);
 }
@@ -261,14 +265,14 @@ static enum gguf_status set_names(const struct templates *t,
                                   struct gguf_error *err)
 {
     static const char key[] = "tokenizer.chat_templates";
-    const struct gguf_kv *kv = gguf_meta_find(t->c->meta, key);
+    const struct gguf_kv *kv = gguf_meta_find(t->meta, key);
     struct gguf_str name[2 * MOST_TEMPLATES], s;
     struct gguf_kv_iter it;
     size_t n = 0;
     if (kv)
         gguf_kv_iter_init(&it, kv);
     while (kv && n < MOST_TEMPLATES && gguf_kv_next_str(&it, &s)) {
-        name[n].data = gg_mem_arena_strndup(&t->c->arena, s.data, s.size);
+        name[n].data = gg_mem_arena_strndup(t->folder->arena, s.data, s.size);
         name[n].size = s.size;
         if (!name[n++].data)
             return gg_error_set_nomem(err, s.size + 1);
@@ -276,8 +280,7 @@ static enum gguf_status set_names(const struct templates *t,
     for (size_t i = 0; i < t->n; i++)
         if (strcmp(t->one[i].name, "default") != 0)
             name[n++] = gg_str_z(t->one[i].name);
-    return n ? gguf_meta_set_str_array(t->c->meta, key, name, n, err)
-             : GGUF_OK;
+    return n ? gguf_meta_set_str_array(t->meta, key, name, n, err) : GGUF_OK;
 }
 
 /* Write named templates; those whose key is taken leave the list. */
@@ -289,15 +292,15 @@ static enum gguf_status set_named(struct templates *t, struct gguf_error *err)
         const struct chat_template one = t->one[i];
         const bool is_default = !strcmp(one.name, "default");
         snprintf(key, sizeof key, "tokenizer.chat_template.%s", one.name);
-        if (!is_default && gguf_meta_find(t->c->meta, key)) {
-            gg_convert_warn(t->c,
-                            "%s: the chat template '%s' is left out: the kind "
-                            "of model has its own",
-                            one.where, one.name);
+        if (!is_default && gguf_meta_find(t->meta, key)) {
+            gg_folder_warn(t->folder,
+                           "%s: the chat template '%s' is left out: the kind "
+                           "of model has its own",
+                           one.where, one.name);
             continue;
         }
         if (!is_default)
-            GG_TRY(gguf_meta_set_str(t->c->meta, key, one.text, err));
+            GG_TRY(gguf_meta_set_str(t->meta, key, one.text, err));
         t->one[n++] = one;
     }
     t->n = n;
@@ -307,8 +310,8 @@ static enum gguf_status set_named(struct templates *t, struct gguf_error *err)
 enum gguf_status gg_convert_vocab_templates(const struct gg_convert_vocab *v,
                                             struct gguf_error *err)
 {
-    const struct gguf_allocator *a = v->c->p.allocator;
-    struct templates t = { v->c,
+    const struct gguf_allocator *a = v->folder->p->allocator;
+    struct templates t = { v->folder, v->meta,
                            gg_mem_alloc_zero(a, MOST_TEMPLATES, sizeof *t.one),
                            0 };
     if (!t.one)
@@ -318,8 +321,8 @@ enum gguf_status gg_convert_vocab_templates(const struct gg_convert_vocab *v,
         st = set_named(&t, err);
     const struct chat_template *main = find_template(&t, "default");
     if (st == GGUF_OK && main)
-        st = gguf_meta_set_str(v->c->meta, "tokenizer.chat_template",
-                               main->text, err);
+        st = gguf_meta_set_str(v->meta, "tokenizer.chat_template", main->text,
+                               err);
     gg_mem_free(a, t.one);
     return st;
 }

@@ -68,7 +68,7 @@ static enum gguf_status byte_letters(struct gg_convert_vocab *v, const char *p,
             buf[size++] = ' ';
         size += byte_letter((uint8_t)p[i], buf + size);
     }
-    to->data = gg_mem_arena_strndup(&v->c->arena, buf, size);
+    to->data = gg_mem_arena_strndup(v->folder->arena, buf, size);
     to->size = size;
     return to->data ? GGUF_OK : gg_error_set_nomem(err, size);
 }
@@ -94,7 +94,7 @@ static enum gguf_status read_line(struct gg_convert_vocab *v,
     v->type[id] = GG_CONVERT_NORMAL;
     v->token[id].size = size; /* as bytes, for now */
     v->token[id].data =
-        gg_mem_arena_strndup(&v->c->arena, (const char *)bytes, size);
+        gg_mem_arena_strndup(v->folder->arena, (const char *)bytes, size);
     return v->token[id].data ? GGUF_OK : gg_error_set_nomem(err, size);
 }
 
@@ -137,11 +137,12 @@ static size_t cut_of(const struct gg_convert_vocab *v,
 static enum gguf_status make_merges(struct gg_convert_vocab *v,
                                     struct gguf_error *err)
 {
-    struct gg_index ix = { .allocator = v->c->p.allocator };
+    struct gg_index ix = { .allocator = v->folder->p->allocator };
     uint32_t other = GG_INDEX_NONE;
-    enum gguf_status st = gg_index_init(&ix, v->c->p.allocator, (uint32_t)v->n,
-                                        bytes_of, v, err);
-    v->merge = gg_mem_alloc_zero(v->c->p.allocator, v->n, sizeof *v->merge);
+    enum gguf_status st = gg_index_init(&ix, v->folder->p->allocator,
+                                        (uint32_t)v->n, bytes_of, v, err);
+    v->merge =
+        gg_mem_alloc_zero(v->folder->p->allocator, v->n, sizeof *v->merge);
     if (st == GGUF_OK && !v->merge)
         st = gg_error_set_nomem(err, v->n * sizeof *v->merge);
     for (uint32_t i = 0; i < v->n && st == GGUF_OK; i++) {
@@ -182,7 +183,7 @@ static enum gguf_status add_special(struct gg_convert_vocab *v,
             snprintf(text, sizeof text, "<|extra_%zu|>", i - GG_LEN(first));
         v->token[n + i].size = strlen(text);
         v->token[n + i].data =
-            gg_mem_arena_strndup(&v->c->arena, text, strlen(text));
+            gg_mem_arena_strndup(v->folder->arena, text, strlen(text));
         if (!v->token[n + i].data)
             return gg_error_set_nomem(err, strlen(text));
         v->type[n + i] = GG_CONVERT_CONTROL;

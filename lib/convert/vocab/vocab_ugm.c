@@ -35,7 +35,7 @@ static const char *const xlmr_roles[GG_CONVERT_ROLES] = {
 static enum gguf_status set_keys(struct gg_convert_vocab *v,
                                  struct gguf_error *err)
 {
-    struct gguf_meta *m = v->c->meta;
+    struct gguf_meta *m = v->meta;
     GG_TRY(gguf_meta_set_bool(m, "tokenizer.ggml.add_space_prefix",
                               v->space_prefix > 0, err));
     v->space_prefix = -1; /* is written */
@@ -68,7 +68,7 @@ enum gguf_status gg_convert_vocab_unigram(struct gg_convert_vocab *v,
 
 static const struct gg_json *tokenizer_json(const struct gg_convert_vocab *v)
 {
-    return &v->c->text[GG_CONVERT_TOKENIZER].json;
+    return &v->folder->text[GG_CONVERT_TOKENIZER].json;
 }
 
 static enum gguf_status refuse_value(const struct gg_convert_vocab *v,
@@ -89,7 +89,7 @@ static enum gguf_status decode64(struct gg_convert_vocab *v, const json_t *at,
                             "the precompiled table has %zu digits of base64, "
                             "which are not a multiple of 4",
                             s.size);
-    uint8_t *out = gg_mem_arena_alloc(&v->c->arena, s.size / 4 * 3 + 1);
+    uint8_t *out = gg_mem_arena_alloc(v->folder->arena, s.size / 4 * 3 + 1);
     if (!out)
         return gg_error_set_nomem(err, s.size / 4 * 3 + 1);
     const size_t right = gg_base64_decode(s.data, s.size, out, &n);
@@ -208,7 +208,7 @@ static enum gguf_status read_pieces(struct gg_convert_vocab *v,
     struct gg_json_scan s;
     if (!json_is_array(list))
         return refuse_value(v, list, GGUF_E_VOCAB, none, err);
-    gg_json_scan_open(&s, tokenizer_json(v), list, &v->c->arena);
+    gg_json_scan_open(&s, tokenizer_json(v), list, v->folder->arena);
     while (gg_json_scan_more(&s))
         GG_TRY(read_piece(v, &s, bytes, err));
     GG_TRY(gg_json_scan_end(&s, err));
@@ -248,8 +248,9 @@ enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
 static enum gguf_status check_class(const struct gg_convert_vocab *v,
                                     struct gguf_error *err)
 {
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
-    const json_t *config = v->c->text[GG_CONVERT_CONFIG].json.root;
+    const json_t *root =
+        v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *config = v->folder->text[GG_CONVERT_CONFIG].json.root;
     struct gguf_str name;
     struct gg_str_esc e;
     if (!gg_json_str(json_object_get(root, "tokenizer_class"), &name) &&

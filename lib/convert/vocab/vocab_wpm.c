@@ -38,7 +38,7 @@ static enum gguf_status rewrite_token(struct gg_convert_vocab *v, size_t i,
         return GGUF_OK;
     }
     const size_t n = sizeof MARK - 1;
-    char *text = gg_mem_arena_alloc(&v->c->arena, n + t->size + 1);
+    char *text = gg_mem_arena_alloc(v->folder->arena, n + t->size + 1);
     if (!text)
         return gg_error_set_nomem(err, n + t->size + 1);
     memcpy(text, MARK, n);
@@ -67,7 +67,7 @@ static enum gguf_status finish_tokens(struct gg_convert_vocab *v,
 static enum gguf_status set_keys(struct gg_convert_vocab *v,
                                  struct gguf_error *err)
 {
-    struct gguf_meta *m = v->c->meta;
+    struct gguf_meta *m = v->meta;
     GG_TRY(gguf_meta_set_bool(m, "tokenizer.ggml.normalizer.lowercase",
                               v->lowercase, err));
     return v->strip_accents == v->lowercase
@@ -96,7 +96,8 @@ static enum gguf_status refuse_value(const struct gg_convert_vocab *v,
 {
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED,
-        gg_json_place(&v->c->text[GG_CONVERT_TOKENIZER].json, at), "%s", what);
+        gg_json_place(&v->folder->text[GG_CONVERT_TOKENIZER].json, at), "%s",
+        what);
 }
 
 struct steps {
@@ -179,7 +180,7 @@ enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
     if (!gg_str_eqz(text, "BertPreTokenizer"))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED,
-            gg_json_place(&v->c->text[GG_CONVERT_TOKENIZER].json, cut),
+            gg_json_place(&v->folder->text[GG_CONVERT_TOKENIZER].json, cut),
             "WordPiece with a pre-tokenizer of type '%s'",
             gg_str_esc(&e, text));
     if (gg_json_str(json_object_get(model, "unk_token"), &text))
@@ -196,7 +197,8 @@ enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
 static bool config_is(const struct gg_convert_vocab *v, const char *key,
                       bool value)
 {
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *root =
+        v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     const json_t *e = json_object_get(root, key);
     return !json_is_boolean(e) || json_is_true(e) == value;
 }
@@ -207,7 +209,8 @@ static enum gguf_status check_config(const struct gg_convert_vocab *v,
     static const char *const classes[] = { "BertTokenizer",
                                            "DistilBertTokenizer",
                                            "ElectraTokenizer" };
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *root =
+        v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     struct gguf_str name;
     struct gg_str_esc e;
     bool known = !gg_json_str(json_object_get(root, "tokenizer_class"), &name);
@@ -234,7 +237,8 @@ enum gguf_status gg_convert_vocab_wpm_txt(struct gg_convert_vocab *v,
                                           const struct gg_mapfile *m,
                                           struct gguf_error *err)
 {
-    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *root =
+        v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     const json_t *strip = json_object_get(root, "strip_accents");
     struct gg_convert_line l = { .map = m };
     while (gg_convert_vocab_line(&l)) {
@@ -244,7 +248,7 @@ enum gguf_status gg_convert_vocab_wpm_txt(struct gg_convert_vocab *v,
                                 l.text.size ? "is not UTF-8" : "is empty");
         GG_TRY(gg_convert_vocab_grow(v, (int64_t)i + 1, 0, err));
         v->token[i].data =
-            gg_mem_arena_strndup(&v->c->arena, l.text.data, l.text.size);
+            gg_mem_arena_strndup(v->folder->arena, l.text.data, l.text.size);
         v->token[i].size = l.text.size;
         if (!v->token[i].data)
             return gg_error_set_nomem(err, l.text.size);

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* note.c - the notes that a conversion gives its caller */
 #include "config.h"
-#include "convert/convert_int.h"
+#include "convert/folder/folder.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-static void give_line(const struct gguf_convert *c,
+static void give_line(const struct gguf_convert_params *p,
                       enum gguf_convert_note kind, const char *format,
                       va_list args)
 {
     char line[512];
-    if (!c->p.note)
+    if (!p->note)
         return;
     vsnprintf(line, sizeof line, format, args);
-    c->p.note(c->p.note_user, kind, line);
+    p->note(p->note_user, kind, line);
 }
 
-void gg_convert_warn(const struct gguf_convert *c, const char *format, ...)
+void gg_folder_warn(const struct gg_folder *f, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    give_line(c, GGUF_CONVERT_WARNING, format, args);
+    give_line(f->p, GGUF_CONVERT_WARNING, format, args);
     va_end(args);
 }
 
-void gg_convert_note(const struct gguf_convert *c, const char *format, ...)
+void gg_folder_note(const struct gg_folder *f, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    give_line(c, GGUF_CONVERT_REMARK, format, args);
+    give_line(f->p, GGUF_CONVERT_REMARK, format, args);
     va_end(args);
 }
