@@ -16,15 +16,31 @@
 
 #include "gguf/memory.h"
 #include "gguf/op.h"
+#include "model/weight.h"
 
 #include <stdbool.h>
 
+struct gg_arch;
 struct gg_ffn;
 struct gg_ffn_act;
 struct gg_hparams;
+struct gg_hparams_reader;
 struct gg_mixer;
+struct gg_model_across;
+struct gg_model_at;
 struct gg_model_layer;
+struct gg_model_needs;
+struct gg_model_pass;
 struct gg_model_sizes;
+struct gguf_model;
+
+/* What one architecture or two do besides at one place: a function, NULL for
+ * all others, and a text for people. */
+#define GG_HOOK(FN)                                                           \
+    struct {                                                                  \
+        FN *fn;                                                               \
+        const char *text;                                                     \
+    }
 
 /* ---- of everything ---- */
 
@@ -56,15 +72,7 @@ struct gg_model_norms {
 #define GG_ORDER_LIST(X)                                                      \
     X(SERIAL, "")                                                             \
     X(PARALLEL, "both parts on one norm, added together")                     \
-    X(PARALLEL_2, "both parts on the layer's input, added together")          \
-    X(BY_KEY, "parallel or not by use_parallel_residual")                     \
-    X(BY_NORM, "parallel if there is no ffn_norm")                            \
-    X(BY_SWIN, "norms before or after the parts by swin_norm")                \
-    X(BESIDE, "experts beside both, on the layer's input")                    \
-    X(SINGLE, "one part a layer")                                             \
-    X(LOOPS, "all layers num_loops times")                                    \
-    X(STREAMS, "hyper-connected streams")                                     \
-    X(ALTUP, "AltUp streams and Laurel")
+    X(SINGLE, "one part a layer")
 enum gg_model_order {
 #define X(ID, TEXT) GG_ORDER_##ID,
     GG_ORDER_LIST(X)
@@ -72,49 +80,46 @@ enum gg_model_order {
         GG_N_ORDERS
 };
 
+/* Are both parts of a layer on its input? */
+typedef bool gg_arch_parallel_fn(const struct gg_model_at *at);
+/* Where the norms of a part are. */
+typedef struct gg_model_norms gg_arch_norms_fn(const struct gg_model_at *at,
+                                               const struct gg_model_norms *n);
+/* All layers, of embeddings x [n_embd, N], on several streams that are one at
+ * the end, [n_embd, n_out]; NULL after a pass without outputs. */
+typedef struct gguf_tensor *gg_arch_layers_fn(const struct gg_model_pass *p,
+                                              struct gg_model_across *across,
+                                              struct gguf_tensor *x);
+/* How often all layers are computed, one time after another. */
+typedef uint32_t gg_arch_loops_fn(const struct gg_hparams *hp);
+
 /* ---- mixers ---- */
 
-/* Which layers have the other mixer. */
-#define GG_MIX_RULE_LIST(X)                                                   \
-    X(ALL, "")                                                                \
-    X(NO_KV, "layers without key/value heads")                                \
-    X(NO_KV_NO_FF, "layers without key/value heads; those with a "            \
-                   "feed-forward width have that part only")                  \
-    X(NO_HEADS, "layers without heads: nothing, without key/value heads")     \
-    X(INTERVAL, "all but every full_attention_interval-th layer, or "         \
-                "attention.recurrent_layers")                                 \
-    X(LEADING, "layers before leading_dense_block_count")
-enum gg_model_mix_rule {
-#define X(ID, TEXT) GG_MIX_RULE_##ID,
-    GG_MIX_RULE_LIST(X)
-#undef X
-        GG_N_MIX_RULES
+/* Which layers have the other mixer; NULL: none of both. */
+struct gg_arch_mix_rule {
+    const char *text;
+    const struct gg_mixer *(*of_layer)(const struct gg_arch *a,
+                                       const struct gg_hparams *hp,
+                                       uint32_t il);
 };
+extern const struct gg_arch_mix_rule gg_arch_mix_by_kv;
 
 /* ---- attention ---- */
 
-#define GG_QKV_LIST(X)                                                        \
-    X(ANY, "")                                                                \
-    X(FUSED, "fused")                                                         \
-    X(SQUARE, "fused, as many keys as queries")                               \
-    X(SEPARATE, "separate")                                                   \
-    X(GATED, "separate, queries with gates")                                  \
-    X(NO_V, "separate, values may be keys")                                   \
-    X(HALF_OWN, "later layers share keys and values")
-enum gg_model_qkv {
-#define X(ID, TEXT) GG_QKV_##ID,
-    GG_QKV_LIST(X)
-#undef X
-        GG_N_QKV
+/* Which matrices make queries, keys and values. */
+struct gg_arch_qkv {
+    const char *text;
+    const uint16_t *weights; /* a list (need.h) */
+    bool gates;              /* a query's matrix makes its gate, too */
 };
+extern const struct gg_arch_qkv gg_arch_qkv_fused, gg_arch_qkv_separate;
 
+/* Norms of queries and keys. */
 #define GG_QK_LIST(X)                                                         \
     X(NONE, "")                                                               \
     X(HEAD, "per head")                                                       \
     X(HEADS, "per head, a weight for each")                                   \
-    X(WIDE, "of all heads together")                                          \
-    X(GAIN, "per head, no weight, a number a query head")                     \
-    X(PLAIN, "per head, no weight")
+    X(WIDE, "of all heads together")
 enum gg_model_qk {
 #define X(ID, TEXT) GG_QK_##ID,
     GG_QK_LIST(X)
@@ -122,121 +127,95 @@ enum gg_model_qk {
         GG_N_QK
 };
 
-/* Norms of queries and keys. */
+/* Heads x [d, h, N] of queries or keys, as id (ATTN_Q_NORM, ATTN_K_NORM) says,
+ * after their norm. */
+typedef struct gguf_tensor *gg_arch_norm_heads_fn(const struct gg_model_at *at,
+                                                  enum gg_weight id,
+                                                  struct gguf_tensor *x);
+/* The same of values. */
+typedef struct gguf_tensor *
+gg_arch_norm_values_fn(const struct gg_model_at *at, struct gguf_tensor *x);
+
 struct gg_model_qk_norm {
-    uint8_t form;   /* enum gg_model_qk */
-    uint8_t maybe;  /* weights need not be there */
-    uint8_t kind;   /* enum gg_model_norm */
-    uint8_t bias;   /* enum gg_model_use */
-    uint8_t late;   /* after positions */
-    uint8_t value;  /* values have one without weight */
-    uint8_t turned; /* only where positions turn */
-    uint8_t not_at; /* experts of models that have none; 0: all have */
-    float eps;      /* of their own; 0: as others */
+    uint8_t form; /* enum gg_model_qk */
+    uint8_t kind; /* enum gg_model_norm */
+    uint8_t bias; /* enum gg_model_use */
+    bool maybe;   /* files may lack the weights */
+    bool late;    /* after positions turned them */
+    GG_HOOK(gg_arch_norm_heads_fn) norm_heads;
+    GG_HOOK(gg_arch_norm_values_fn) norm_values;
 };
 
 /* Positions: enum gguf_rope_kind, or */
 enum { GG_ROPE_NONE = -1 };
 
-#define GG_ROPE_WHERE_LIST(X)                                                 \
-    X(ALL, "")                                                                \
-    X(STEP_4, "but every fourth layer")                                       \
-    X(STEP_4_WINDOWS, "but every fourth layer if there are windows")          \
-    X(FIRST_OF_4, "but the first of four layers if there are windows")        \
-    X(WINDOWS, "in windows only")                                             \
-    X(WINDOWS_LEAD, "in windows and leading layers")                          \
-    X(TUNED, "unless rope.scaling.finetuned is false")                        \
-    X(LAYERS_32, "with 32 layers; ALiBi with 40")                             \
-    X(FIRST_HEADS, "if the first layer has heads")
-enum gg_model_rope_where {
-#define X(ID, TEXT) GG_ROPE_WHERE_##ID,
-    GG_ROPE_WHERE_LIST(X)
-#undef X
-        GG_N_ROPE_WHERE
+/* Layers whose queries and keys positions turn. */
+struct gg_arch_rope_rule {
+    const char *text;
+    bool (*of_layer)(const struct gg_hparams *hp, uint32_t il);
 };
+extern const struct gg_arch_rope_rule gg_arch_rope_in_windows;
 
-#define GG_WINDOW_LIST(X)                                                     \
-    X(NONE, "")                                                               \
-    X(LAST_FULL, "last of a period full")                                     \
-    X(FIRST_FULL, "first of a period full")                                   \
-    X(ARRAY, "by an array")                                                   \
-    X(EVERY, "every layer")                                                   \
-    X(CHUNKS, "chunks, last of a period full")
-enum gg_model_window {
-#define X(ID, TEXT) GG_WINDOW_##ID,
-    GG_WINDOW_LIST(X)
-#undef X
-        GG_N_WINDOWS
+/* Layers with a sliding window. */
+struct gg_arch_window_rule {
+    const char *text;
+    /* of a period; NULL: every layer, or those that a file lists */
+    bool (*of_layer)(uint32_t period, uint32_t il);
+    bool listed; /* the file has a flag for each layer */
+    bool chunks; /* tokens see the chunk that they are in */
 };
+extern const struct gg_arch_window_rule gg_arch_window_last_full,
+    gg_arch_window_first_full, gg_arch_window_listed,
+    gg_arch_window_everywhere;
+bool gg_arch_is_window_last_full(uint32_t period, uint32_t il);
 
-/* How positions turn in windows; scaled: by rope.scaling and factors. */
-#define GG_WINDOW_ROPE_LIST(X)                                                \
-    X(SAME, "")                                                               \
-    X(BASE, "own base if given")                                              \
-    X(OWN, "base 10000 unless given, not scaled")                             \
-    X(PLAIN, "not scaled")                                                    \
-    X(PLAIN_BASE, "own base if given, not scaled")
-enum gg_model_window_rope {
-#define X(ID, TEXT) GG_WINDOW_ROPE_##ID,
-    GG_WINDOW_ROPE_LIST(X)
-#undef X
-        GG_N_WINDOW_ROPES
+/* How positions turn in windows. */
+struct gg_arch_window_rope {
+    const char *text;
+    bool base;   /* rope.freq_base_swa counts */
+    bool own;    /* and is 10000 unless given, else that of full layers */
+    bool scaled; /* by rope.scaling and frequency factors, as in full layers */
+    bool gain;   /* rope.scaling.attn_factor counts */
 };
+extern const struct gg_arch_window_rope gg_arch_window_rope_base,
+    gg_arch_window_rope_own, gg_arch_window_rope_plain;
+
+/* Tokens of a window, or of a chunk; 0: every layer sees everything. */
+typedef uint32_t gg_arch_window_size_fn(const struct gg_hparams *hp);
 
 struct gg_model_windows {
-    uint8_t rule;     /* enum gg_model_window */
-    uint8_t key;      /* enum gg_model_use: attention.sliding_window */
-    uint8_t period;   /* unless attention.sliding_window_pattern says: a number
-                       * or an array of a flag for each layer; 0: it must */
-    uint8_t rope;     /* enum gg_model_window_rope */
-    bool centred;     /* half of it before a token, half after */
-    uint16_t only_at; /* layers that a model with windows has; 0: any */
-    uint16_t size;    /* without the key; 0: then there are none */
-    uint16_t exact;   /* whatever the key says, unless that is 0; or 0 */
-    bool full_half;   /* full layers turn half of rope.dimension_count */
+    const struct gg_arch_window_rule *rule; /* NULL: no windows */
+    uint8_t key;    /* enum gg_model_use: attention.sliding_window */
+    uint8_t period; /* unless attention.sliding_window_pattern says: a number
+                     * or an array of a flag for each layer; 0: it must */
+    const struct gg_arch_window_rope *rope; /* NULL: as in full layers */
+    GG_HOOK(gg_arch_window_size_fn) size;   /* NULL: the key's */
 };
 
-#define GG_SCALE_LIST(X)                                                      \
-    X(HEAD, "")                                                               \
-    X(ONE, "1")                                                               \
-    X(WHOLE, "1/d")                                                           \
-    X(VALUE, "1/sqrt(dv)")                                                    \
-    X(KEY, "by attention.scale")                                              \
-    X(SIZE, "1/sqrt(n_embd/n_head) in one size")                              \
-    X(YARN, "with YaRN's magnitude")                                          \
-    X(OUTPUT, "by attention.output_scale")
-enum gg_model_scale {
-#define X(ID, TEXT) GG_SCALE_##ID,
-    GG_SCALE_LIST(X)
-#undef X
-        GG_N_SCALES
+/* What scores are multiplied by. */
+struct gg_arch_scale {
+    const char *text;
+    float (*of_layer)(const struct gg_hparams *hp,
+                      const struct gg_model_layer *l);
+    /* YaRN's magnitude scales scores, not what positions turn; or NULL */
+    void (*by_yarn)(struct gg_hparams *hp);
 };
+extern const struct gg_arch_scale gg_arch_scale_one, gg_arch_scale_yarn;
 
 /* What queries are multiplied by: 1 + a ln(floor((p + o) / n) + 1) at position
- * p, with attention.temperature_scale as a and o = 0, or as said. */
-#define GG_TEMPER_LIST(X)                                                     \
-    X(NONE, "")                                                               \
-    X(CONTEXT, "a temperature by key, n the context before scaling")          \
-    X(KEYS, "a temperature by keys")                                          \
-    X(STILL, "a temperature where nothing turns")
-enum gg_model_temper {
-#define X(ID, TEXT) GG_TEMPER_##ID,
-    GG_TEMPER_LIST(X)
-#undef X
-        GG_N_TEMPERS
+ * p. */
+struct gg_arch_temperature {
+    const char *text;
+    void (*fill)(struct gg_hparams *hp);
+    bool (*of_layer)(const struct gg_model_layer *l); /* NULL: all have it */
+    bool needs_length; /* attention.temperature_length must be there */
 };
+extern const struct gg_arch_temperature gg_arch_temperature_by_keys;
 
-#define GG_GATE_LIST(X)                                                       \
-    X(NONE, "")                                                               \
-    X(SIGMOID, "sigmoid gate")                                                \
-    X(SOFTPLUS, "softplus gate")                                              \
-    X(HEAD, "sigmoid gate a head")
-enum gg_model_gate {
-#define X(ID, TEXT) GG_GATE_##ID,
-    GG_GATE_LIST(X)
-#undef X
-        GG_N_GATES
-};
+/* What attention took, [d * h, N], times a gate that x makes. */
+typedef struct gguf_tensor *gg_arch_gate_fn(const struct gg_model_at *at,
+                                            struct gguf_tensor *x,
+                                            struct gguf_tensor *taken);
 
 /* ---- the feed-forward part ---- */
 
@@ -317,16 +296,12 @@ enum gg_model_router {
         GG_N_ROUTERS
 };
 
-/* What layers with experts compute beside them. */
-#define GG_BESIDE_LIST(X)                                                     \
-    X(NOTHING, "")                                                            \
-    X(MAYBE, "a dense part may be beside them: the sum counts 1/sqrt(2)")     \
-    X(NORMED, "a dense part beside them, each with norms")
-enum gg_model_beside {
-#define X(ID, TEXT) GG_BESIDE_##ID,
-    GG_BESIDE_LIST(X)
-#undef X
-        GG_N_BESIDE
+/* A dense part in layers with experts, which stands for both. */
+struct gg_arch_beside {
+    const char *text;
+    bool always; /* each of these layers has one, not only with its weights */
+    struct gguf_tensor *(*build)(const struct gg_model_at *at,
+                                 struct gguf_tensor *x);
 };
 
 struct gg_moe {
@@ -346,7 +321,7 @@ struct gg_moe {
     bool mean;        /* of experts and shared ones, not the sum */
     uint8_t router;   /* enum gg_model_router */
     bool gate_maybe;  /* without gates they are up and down */
-    uint8_t beside;   /* enum gg_model_beside */
+    const struct gg_arch_beside *beside; /* NULL: none */
 };
 
 /* ---- ends ---- */
@@ -403,23 +378,29 @@ enum gg_model_rank {
 
 /* ---- the row ---- */
 
+/* The width of a head, by another key; 0: that is missing. */
+typedef uint32_t gg_arch_width_fn(const struct gg_hparams *hp);
+/* Layers that keep keys, unless attention.shared_kv_layers says: the others
+ * read those of the last that sees as much. */
+typedef uint32_t gg_arch_own_keys_fn(const struct gg_hparams *hp);
+/* The stream x after a layer, with what else the layer adds to it. */
+typedef struct gguf_tensor *gg_arch_finish_fn(const struct gg_model_at *at,
+                                              struct gguf_tensor *x);
+typedef enum gguf_status gg_arch_rope_fn(struct gg_hparams_reader *r);
+
 typedef void gg_arch_sizes_fn(const struct gg_hparams *hp,
                               const struct gg_model_layer *l,
                               struct gg_model_sizes *z);
-
-/* What one architecture or two do besides at one place: a function, NULL for
- * all others, and a text for people. */
-#define GG_HOOK(FN)                                                           \
-    struct {                                                                  \
-        FN *fn;                                                               \
-        const char *text;                                                     \
-    }
 
 struct gg_arch {
     const char *name; /* general.architecture, and prefix of its keys */
     bool runs;        /* it can be evaluated */
 
-    uint8_t order;       /* enum gg_model_order */
+    uint8_t order; /* enum gg_model_order */
+    GG_HOOK(gg_arch_parallel_fn) is_parallel;
+    GG_HOOK(gg_arch_norms_fn) place_norms;
+    GG_HOOK(gg_arch_layers_fn) build_layers;
+    GG_HOOK(gg_arch_loops_fn) n_loops;
     uint8_t norm;        /* enum gg_model_norm */
     uint8_t norm_b;      /* enum gg_model_use: biases of norms */
     bool norm_plain;     /* norms have no weights */
@@ -430,38 +411,34 @@ struct gg_arch {
 
     const struct gg_mixer *mixer; /* NULL: attention over heads */
     const struct gg_mixer *other; /* of layers that mix_rule names */
-    uint8_t mix_rule; /* enum gg_model_mix_rule: layers with the other */
+    const struct gg_arch_mix_rule *mix_rule; /* NULL: all have mixer */
 
-    uint8_t qkv; /* enum gg_model_qkv */
-    uint8_t
-        qkv_b; /* enum gg_model_use, of one that is not ANY: there they may */
+    const struct gg_arch_qkv *qkv; /* NULL: separate or fused */
+    uint8_t qkv_b; /* enum gg_model_use: biases, if qkv is not NULL; else they
+                    * may be there */
     uint8_t out_b; /* enum gg_model_use: bias of attention's output */
     struct gg_model_qk_norm qk;
-    int8_t rope;        /* enum gguf_rope_kind, or GG_ROPE_NONE */
-    bool rope_axes;     /* rope.dimension_sections: MUST for M-RoPE, may
+    int8_t rope;    /* enum gguf_rope_kind, or GG_ROPE_NONE */
+    bool rope_axes; /* rope.dimension_sections: MUST for M-RoPE, may
                        * choose it for others */
-    uint8_t rope_where; /* enum gg_model_rope_where */
-    uint8_t freqs;      /* enum gg_model_use: rope_freqs */
-    bool rope_fixed;    /* the base is 10000, unscaled, whatever keys say */
-    bool longrope;      /* rope_factors_long and _short may be there */
-    uint8_t yarn_fast;  /* YaRN's fast beta unless its key is there; 0: 32 */
-    uint8_t temper;     /* enum gg_model_temper: of queries */
+    const struct gg_arch_rope_rule *rope_rule; /* NULL: all layers */
+    uint8_t freqs; /* enum gg_model_use: rope_freqs */
+    void (*fix_rope)(struct gguf_rope *rope); /* whatever keys say */
+    bool longrope;     /* rope_factors_long and _short may be there */
+    uint8_t yarn_fast; /* YaRN's fast beta unless its key is there; 0: 32 */
+    const struct gg_arch_temperature *temper; /* of queries; NULL: none */
     struct gg_model_windows window;
-    uint8_t scale;    /* enum gg_model_scale: of scores */
-    uint8_t scale_at; /* SIZE: layers of a model whose scores are over the
-                       * square root of n_embd / n_head */
-    bool idx_shared;  /* layers may share what an indexer chose */
-    bool yarn_both;   /* YARN: rope.scaling.yarn_log_multiplier is of both
-                       * magnitudes, of positions and of scores */
-    uint8_t gate;     /* enum gg_model_gate: of attention's result */
-    uint8_t sinks;    /* enum gg_model_use */
-    uint8_t clamp;    /* enum gg_model_use: attention.clamp_kqv */
-    uint8_t alibi;    /* greatest bias, built in */
-    bool alibi_key;   /* or attention.max_alibi_bias */
-    bool head_rot;    /* without attention.key_length heads are as wide as
-                       * rope.dimension_count */
-    bool no_causal;   /* never causal; else attention.causal says */
-    bool no_memory;   /* all of a sequence is computed at once */
+    const struct gg_arch_scale *scale; /* NULL: 1/sqrt(d) */
+    /* Layers with an indexer, where the file does not say; NULL: all. */
+    bool (*has_indexer)(const struct gg_hparams *hp, uint32_t il);
+    GG_HOOK(gg_arch_gate_fn) gate_attention;
+    uint8_t sinks; /* enum gg_model_use */
+    uint8_t clamp; /* enum gg_model_use: attention.clamp_kqv */
+    uint8_t alibi; /* greatest bias of ALiBi, built in; 0: by key */
+    float (*alibi_bias)(const struct gg_hparams *hp); /* or that */
+    GG_HOOK(gg_arch_width_fn) head_width; /* without attention.key_length */
+    bool no_causal; /* never causal; else attention.causal says */
+    bool no_memory; /* all of a sequence is computed at once */
 
     const struct gg_ffn *ffn;     /* NULL: gated */
     const struct gg_ffn_act *act; /* NULL: SiLU */
@@ -471,8 +448,6 @@ struct gg_arch {
     uint8_t embd_scale; /* enum gg_model_embd_scale */
     float embd_default; /* embedding_scale, unless it is there; 0: 1 */
     uint8_t embd_norm;  /* enum gg_model_use */
-    bool embd_again;    /* what comes of that is added after each layer, times
-                         * layer_output_scale */
     uint8_t position; /* enum gg_model_use: learned embeddings of positions */
     uint8_t types;    /* enum gg_model_use: embeddings of token types */
     uint8_t output;   /* enum gg_model_output */
@@ -485,22 +460,29 @@ struct gg_arch {
     } struck;            /* tokens whose logits are struck out */
     bool residual_scale; /* branches are scaled */
     bool residual_depth; /* by 1.4/sqrt(layers), unless the key is there */
-    bool rescales;      /* the stream is halved every rescale_every_n_layers */
-    uint8_t cap;        /* 1: final_logit_softcapping, 2: 30 unless given */
-    uint8_t attn_cap;   /* attn_logit_softcapping unless given; 0: none */
-    uint16_t per_layer; /* width of inputs that layers have of their own,
+    uint8_t cap;         /* 1: final_logit_softcapping, 2: 30 unless given */
+    uint8_t attn_cap;    /* attn_logit_softcapping unless given; 0: none */
+    uint16_t per_layer;  /* width of inputs that layers have of their own,
                          * unless embedding_length_per_layer_input says */
-    uint8_t own_keys;   /* layers that keep keys, unless
-                         * attention.shared_kv_layers says: the others read
-                         * those of the last that sees as much; 0: all */
-    uint8_t sparse;     /* unless activation_sparsity_scale says: first layers
+    GG_HOOK(gg_arch_own_keys_fn) own_keys;
+    uint8_t sparse; /* unless activation_sparsity_scale says: first layers
                          * of which only gates far above their
                          * mean count */
-    uint8_t layer_scale; /* enum gg_model_use: a layer's result is scaled */
-    bool nextn;          /* the last layers may draft */
+    bool nextn;     /* the last layers may draft */
 
     /* Sizes of shapes that no key says, after all others are known. */
+    GG_HOOK(gg_arch_finish_fn) finish_layer;
+    /* Say which weights of a layer, or of the model if l is NULL, are needed
+     * against what follows from the rest of the row; or NULL. */
+    void (*choose_weights)(struct gg_model_needs *n,
+                           const struct gg_hparams *hp,
+                           const struct gg_model_layer *l);
     GG_HOOK(gg_arch_sizes_fn) layer_sizes;
+    /* What is wrong with a layer's tensors beyond their names and shapes, or
+     * with positions of full layers once all others are known; or NULL. */
+    enum gguf_status (*check_layer)(const struct gguf_model *m, uint32_t il,
+                                    struct gguf_error *err);
+    GG_HOOK(gg_arch_rope_fn) fill_full_rope;
 
     /* Weights and keys that nothing above says, as NEED, MAYBE, KEY and
      * KEY_MAYBE of need.h, ended by 0; or NULL. */

@@ -12,16 +12,10 @@
 
 typedef struct gguf_tensor tensor;
 
-/* How often all layers are computed, one time after another. */
-static uint32_t n_loops(const struct gguf_model *m)
-{
-    return m->arch->order == GG_ORDER_LOOPS && m->hp.n_loops ? m->hp.n_loops
-                                                             : 1;
-}
-
 uint32_t gg_model_n_places(const struct gguf_model *m)
 {
-    return m->hp.n_deep * n_loops(m);
+    return m->hp.n_deep *
+           (m->arch->n_loops.fn ? m->arch->n_loops.fn(&m->hp) : 1);
 }
 
 uint32_t gg_model_n_run(const struct gguf_model *m)
@@ -136,6 +130,8 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
                               "it is false, and layers only look back", err);
         if (mixer && mixer->check)
             GG_TRY(mixer->check(m, il, err));
+        if (m->arch->check_layer)
+            GG_TRY(m->arch->check_layer(m, il, err));
         if (mixer && mixer->stack)
             continue;
         if (!gg_ffn_builds(m, l))
@@ -192,7 +188,8 @@ bool gg_model_is_whole(const struct gguf_model *m)
 
 bool gg_model_has_axes(const struct gguf_model *m)
 {
-    return m->hp.rope.kind >= GGUF_ROPE_MROPE;
+    return m->hp.rope.kind == GGUF_ROPE_MROPE ||
+           m->hp.rope.kind == GGUF_ROPE_IMROPE;
 }
 
 bool gg_model_reads_positions(const struct gguf_model *m)
@@ -259,35 +256,28 @@ tensor *gg_model_wanted(const struct gg_model_at *at, tensor *x)
                : x;
 }
 
-/* The order of the layer's parts, where keys or weights decide it, too: one of
- * the first three. */
-static enum gg_model_order order_of(const struct gg_model_at *at)
+/* Are both parts on the layer's input? Of single ones it has one. */
+static bool is_parallel(const struct gg_model_at *at)
 {
-    const enum gg_model_order order = (enum gg_model_order)at->arch->order;
-    if (order == GG_ORDER_BY_KEY)
-        return at->m->hp.parallel ? GG_ORDER_PARALLEL_2 : GG_ORDER_SERIAL;
-    if (order == GG_ORDER_BY_NORM)
-        return gg_weight_at(at, GG_W_FFN_NORM) ? GG_ORDER_SERIAL
-                                               : GG_ORDER_PARALLEL;
-    if (order == GG_ORDER_SINGLE)
-        return GG_ORDER_PARALLEL; /* of which it has one */
-    return order <= GG_ORDER_PARALLEL_2 ? order : GG_ORDER_SERIAL;
+    return at->arch->is_parallel.fn ? at->arch->is_parallel.fn(at)
+                                    : at->arch->order != GG_ORDER_SERIAL;
 }
 
-/* Where the norms of a part are, where a key decides it, too. */
+/* Where the norms of a part are. */
 static struct gg_model_norms norms_of(const struct gg_model_at *at,
                                       const struct gg_model_norms *n)
 {
-    const bool after = at->arch->order == GG_ORDER_BY_SWIN && at->m->hp.swin;
-    return after ? (struct gg_model_norms){ .post = n->pre } : *n;
+    return at->arch->place_norms.fn ? at->arch->place_norms.fn(at, n) : *n;
 }
 
-/* The norm of what the feed-forward part reads. */
+/* The norm of what the feed-forward part reads; a row that names none may have
+ * the weight. */
 static unsigned ffn_norm(const struct gg_model_at *at)
 {
-    return at->arch->order == GG_ORDER_BY_NORM
+    const struct gg_model_norms *n = &at->arch->ffn_norm;
+    return n->pre == GG_W_NONE && gg_weight_at(at, GG_W_FFN_NORM)
                ? GG_W_FFN_NORM
-               : norms_of(at, &at->arch->ffn_norm).pre;
+               : norms_of(at, n).pre;
 }
 
 /* Must the feed-forward part of the last layer read tokens before those whose
@@ -328,7 +318,7 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
 {
     const struct gg_arch *a = at->arch;
     const struct gg_mixer *mixer = at->layer->mixer;
-    const enum gg_model_order order = order_of(at);
+    const bool parallel = is_parallel(at);
     const bool bare =
         a->first_bare && !gg_weight_at(at, (enum gg_weight)a->mix_norm.pre);
     at->in = x;
@@ -341,10 +331,10 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
         y = mixer ? gg_model_wanted(at, y)
                   : NULL; /* from here on only those */
         x = at->in = gg_model_wanted(at, x);
-        if (order != GG_ORDER_SERIAL)
+        if (parallel)
             *normed = gg_model_wanted(at, *normed);
     }
-    if (order == GG_ORDER_PARALLEL_2)
+    if (parallel && ffn_norm(at) != GG_W_NONE)
         *normed = gg_model_norm_if(at, ffn_norm(at), x);
     if (!mixer)
         return x;
@@ -356,31 +346,12 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
     return join_part(at, &a->mix_norm, x, y);
 }
 
-/* Half of the stream after every rescale_every_n_layers-th layer (RWKV-6): what
- * such files have of matrices that lead back is the smaller the later. */
-static tensor *halve_stream(const struct gg_model_at *at, tensor *x)
-{
-    const uint32_t step = at->arch->rescales ? at->m->hp.rescale : 0;
-    return step && (at->il + 1) % step == 0 ? gg_model_scaled(at, x, 0.5f) : x;
-}
-
-/* What a layer adds besides: experts on its input, embeddings again, an input
- * of its own; all of it may be scaled. */
+/* What a layer adds besides: an input of its own, what its architecture has. */
 static tensor *add_extras(const struct gg_model_at *at, tensor *x)
 {
-    const struct gg_arch *a = at->arch;
-    tensor *scale = gg_weight_at(at, GG_W_LAYER_OUT_SCALE);
-    if (a->order == GG_ORDER_BESIDE && at->layer->moe)
-        x = gguf_op_add(
-            at->c, x,
-            gg_moe(at, gg_model_norm_if(at, GG_W_FFN_NORM_EXPS, at->in)));
-    if (a->embd_again) {
-        tensor *first = gg_model_wanted(at, at->across->first);
-        return gguf_op_add(at->c, x, gguf_op_mul(at->c, first, scale));
-    }
     tensor *own = gg_model_layer_input(at, x);
     x = own ? gguf_op_add(at->c, x, own) : x;
-    return a->layer_scale && scale ? gguf_op_mul(at->c, x, scale) : x;
+    return at->arch->finish_layer.fn ? at->arch->finish_layer.fn(at, x) : x;
 }
 
 static tensor *build_layer(struct gg_model_at *at, tensor *x)
@@ -390,14 +361,14 @@ static tensor *build_layer(struct gg_model_at *at, tensor *x)
     x = at->sum = build_mixer(at, x, &normed);
     if (!x || (!at->layer->moe && !at->layer->ffn))
         return x;
-    if (order_of(at) == GG_ORDER_SERIAL)
+    if (!is_parallel(at))
         normed = gg_model_norm_if(at, ffn_norm(at), x);
     tensor *y =
         gg_model_called(at, "ffn_output", gg_model_feed_forward(at, normed));
     x = join_part(at, &a->ffn_norm, x, y);
     if (gg_model_is_last(at) && ffn_shifts(at->layer))
         x = gg_model_wanted(at, x); /* it needed the tokens before them */
-    return add_extras(at, halve_stream(at, x));
+    return add_extras(at, x);
 }
 
 /* ---- a pass ---- */
@@ -448,16 +419,12 @@ static tensor *build_stream(const struct gg_model_pass *p,
 
 static tensor *build_layers(const struct gg_model_pass *p, tensor *x)
 {
-    static gg_model_streams_fn *const several[GG_N_ORDERS] = {
-        [GG_ORDER_ALTUP] = gg_altup_layers,
-        [GG_ORDER_STREAMS] = gg_hyper_layers
-    };
     const struct gguf_model *m = p->model;
-    gg_model_streams_fn *all = several[m->arch->order];
     struct gg_model_across across = { .first = x };
     const struct gg_model_at at = gg_model_at_layer(p, &across, 0);
     across.inputs = gg_model_layer_inputs(&at, x);
-    x = (all ? all : build_stream)(p, &across, x);
+    x = (m->arch->build_layers.fn ? m->arch->build_layers.fn
+                                  : build_stream)(p, &across, x);
     return p->n_out ? gg_model_norm_if(&at, m->arch->final_norm, x) : NULL;
 }
 
@@ -482,10 +449,7 @@ size_t gg_build_n_nodes(const struct gguf_model *m)
 {
     const size_t experts = 32 + 2 * (size_t)m->hp.n_expert_used;
     const size_t states = gg_model_keeps(m) & GG_KEEPS_STATES ? 128 : 0;
-    const size_t streams =
-        m->arch->order == GG_ORDER_ALTUP || m->arch->order == GG_ORDER_STREAMS
-            ? 192
-            : 0;
+    const size_t streams = m->arch->build_layers.fn ? 192 : 0;
     const size_t inputs = m->hp.n_per_layer ? 16 : 0;
     return 96 +
            (size_t)gg_model_n_places(m) * (64 + states + streams + inputs +

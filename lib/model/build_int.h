@@ -76,11 +76,11 @@ struct gguf_tensor *gg_model_heads_in(const struct gg_model_at *at,
                                       struct gguf_tensor *x, int64_t first,
                                       int64_t d, int64_t h, int64_t step);
 
-/* What attention took of x, [d * h, N], through the gates that the layer has.
- */
-struct gguf_tensor *gg_model_gated(const struct gg_model_at *at,
-                                   struct gguf_tensor *x,
-                                   struct gguf_tensor *taken);
+/* What attention took, [d * h, N], times a gate of each element or of each
+ * head, [d * h or h, N]. */
+struct gguf_tensor *gg_model_gate_heads(const struct gg_model_at *at,
+                                        struct gguf_tensor *taken,
+                                        struct gguf_tensor *gate);
 
 /* A norm of rows of x, of a kind of enum gg_model_norm, then weight and bias,
  * if there are any; of id GG_W_NONE it has none. */
@@ -143,13 +143,8 @@ struct gguf_tensor *gg_model_layer_input(const struct gg_model_at *at,
 
 /* ---- layers on several streams ---- */
 
-/* All layers, of embeddings x [n_embd, N], together at the end [n_embd, n_out];
- * NULL after a pass without outputs. */
-typedef struct gguf_tensor *gg_model_streams_fn(const struct gg_model_pass *p,
-                                                struct gg_model_across *across,
-                                                struct gguf_tensor *x);
-gg_model_streams_fn gg_altup_layers, /* altup.c */
-    gg_hyper_layers;                 /* hyper.c */
+gg_arch_layers_fn gg_altup_layers, /* altup.c */
+    gg_hyper_layers;               /* hyper.c */
 
 /* ---- mixers ---- */
 

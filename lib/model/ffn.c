@@ -144,26 +144,10 @@ bool gg_ffn_builds(const struct gguf_model *m, const struct gg_model_layer *l)
            (l->ffn->ungated ? has_alone(act) : act->gated != NULL);
 }
 
-/* Experts and a dense part beside them, which reads x. */
-static tensor *add_dense(const struct gg_model_at *at, tensor *x)
-{
-    tensor *y = at->layer->ffn->build(at, x);
-    tensor *z = gg_moe(at, gg_model_norm_if(at, GG_W_PRE_NORM_2, at->sum));
-    return gguf_op_add(at->c, gg_model_norm_if(at, GG_W_POST_NORM_1, y),
-                       gg_model_norm_if(at, GG_W_POST_NORM_2, z));
-}
-
 tensor *gg_model_feed_forward(const struct gg_model_at *at, tensor *x)
 {
-    const bool on_input = at->arch->order == GG_ORDER_BESIDE;
-    if (!at->layer->moe || on_input)
+    const struct gg_arch_beside *beside = at->arch->moe.beside;
+    if (!at->layer->moe)
         return at->layer->ffn->build(at, x);
-    if (at->arch->moe.beside == GG_BESIDE_NORMED)
-        return add_dense(at, x);
-    tensor *y = gg_moe(at, x);
-    if (at->arch->moe.beside == GG_BESIDE_NOTHING ||
-        !gg_weight_at(at, GG_W_FFN_UP))
-        return y;
-    y = gguf_op_add(at->c, gg_arch_ffn(at->arch)->build(at, x), y);
-    return gguf_op_scale(at->c, y, 0.70710678118654752f);
+    return beside ? beside->build(at, x) : gg_moe(at, x);
 }

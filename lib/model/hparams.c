@@ -442,7 +442,8 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(gg_hparams_check_wkv(&r));
     GG_TRY(gg_hparams_check_rope(&r));
     GG_TRY(gg_hparams_check_indexer(&r));
-    gg_hparams_fill_magnitude(&r);
+    if (arch->scale && arch->scale->by_yarn)
+        arch->scale->by_yarn(hp);
     GG_TRY(gg_hparams_check_positions(&r));
     GG_TRY(gg_hparams_check_window_rope(&r));
     if (gg_arch_mixer(arch)->check_hparams)

@@ -51,7 +51,9 @@ enum gguf_status gg_hparams_check_positions(struct gg_hparams_reader *r);
  * and YaRN's magnitude. */
 enum gguf_status gg_hparams_fill_latent(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r);
-void gg_hparams_fill_magnitude(struct gg_hparams_reader *r);
+/* both: rope.scaling.yarn_log_multiplier is of both magnitudes, of positions
+ * and of scores. */
+void gg_hparams_scale_by_yarn(struct gg_hparams *hp, bool both);
 
 /* Scales whose keys are missing. */
 void gg_hparams_fill_scales(struct gg_hparams_reader *r);

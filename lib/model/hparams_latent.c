@@ -87,14 +87,11 @@ static float yarn_magnitude(float factor, float much)
  * key is 0.1 mscale_all_dim; the other number is no key, and is taken to be
  * equal, or 1. Scores get the square of YaRN's magnitude also with scaling of
  * another kind, as llama.cpp has it. */
-void gg_hparams_fill_magnitude(struct gg_hparams_reader *r)
+void gg_hparams_scale_by_yarn(struct gg_hparams *hp, bool both)
 {
-    struct gg_hparams *hp = r->hp;
-    if (r->arch->scale != GG_SCALE_YARN)
-        return;
     const float factor = 1 / hp->rope.freq_scale;
     const float all = hp->yarn_log / 0.1f;
-    const float one = r->arch->yarn_both && all != 0 ? all : 1;
+    const float one = both && all != 0 ? all : 1;
     const float built_in = 1 + 0.1f * logf(factor); /* of gguf_op_rope */
     if (hp->rope.ext_factor != 0 && built_in > 0)
         hp->rope.attn_factor *= yarn_magnitude(factor, one) /
@@ -104,3 +101,12 @@ void gg_hparams_fill_magnitude(struct gg_hparams_reader *r)
     for (uint32_t il = 0; il < hp->n_layer; il++)
         hp->layer[il].score_scale *= scale * scale;
 }
+
+static void scale_scores(struct gg_hparams *hp)
+{
+    gg_hparams_scale_by_yarn(hp, false);
+}
+
+const struct gg_arch_scale gg_arch_scale_yarn = { .text =
+                                                      "with YaRN's magnitude",
+                                                  .by_yarn = scale_scores };

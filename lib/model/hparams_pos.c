@@ -15,7 +15,8 @@ static enum gguf_status check_axes(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_rope_sections);
-    const bool always = r->arch->rope >= GGUF_ROPE_MROPE;
+    const bool always =
+        r->arch->rope == GGUF_ROPE_MROPE || r->arch->rope == GGUF_ROPE_IMROPE;
     uint64_t v[4], sum = 0;
     struct gguf_error why;
     if (!kv || !hp->has[GG_HP_rope_sections])
@@ -50,20 +51,15 @@ static void apply_alpha(struct gg_hparams *hp)
         hp->rope.freq_base *= (float)pow((double)hp->rope_alpha, d / (d - 2));
 }
 
-/* Llama 4's numbers are in no key. */
-static void fill_temper(const struct gg_arch *a, struct gg_hparams *hp)
+static void fill_by_keys(struct gg_hparams *hp)
 {
-    if (a->temper == GG_TEMPER_STILL) {
-        hp->temper.scale = 0.1f;
-        hp->temper.length = 8192;
-        hp->temper.first = 1;
-        return;
-    }
-    hp->temper.scale = a->temper ? hp->temp_scale : 0;
-    hp->temper.length = a->temper == GG_TEMPER_KEYS ? hp->temp_length
-                        : hp->has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig
-                                                    : hp->n_ctx_train;
+    hp->temper.scale = hp->temp_scale;
+    hp->temper.length = hp->temp_length;
 }
+
+const struct gg_arch_temperature gg_arch_temperature_by_keys = {
+    .text = "a temperature by keys", .fill = fill_by_keys, .needs_length = true
+};
 
 /* Each time that all layers are computed has memory of its own. */
 static enum gguf_status check_loops(struct gg_hparams_reader *r)
@@ -81,15 +77,13 @@ enum gguf_status gg_hparams_check_positions(struct gg_hparams_reader *r)
     GG_TRY(check_axes(r));
     GG_TRY(check_loops(r));
     apply_alpha(hp);
-    if (r->arch->rope_fixed) {
-        hp->rope.freq_base = 10000;
-        hp->rope.freq_scale = hp->rope.attn_factor = 1;
-        hp->rope.ext_factor = 0;
-    }
-    fill_temper(r->arch, hp);
+    if (r->arch->fix_rope)
+        r->arch->fix_rope(&hp->rope);
+    if (r->arch->temper)
+        r->arch->temper->fill(hp);
     if (hp->temper.scale == 0 || hp->temper.length)
         return GGUF_OK;
-    if (r->arch->temper == GG_TEMPER_KEYS)
+    if (r->arch->temper->needs_length)
         return gg_hparams_missing(r, GG_HP_temp_length);
     hp->temper.scale = 0; /* context_length is missing, which is reported */
     return GGUF_OK;

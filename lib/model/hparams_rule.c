@@ -202,8 +202,8 @@ static void choose_widths(const struct gg_arch *a, struct gg_hparams *hp,
                           uint32_t n_head)
 {
     uint32_t head = n_head ? hp->n_embd / n_head : 0;
-    if (a->head_rot && hp->has[GG_HP_n_rot])
-        head = hp->n_rot;
+    if (a->head_width.fn && a->head_width.fn(hp))
+        head = a->head_width.fn(hp);
     if (!hp->has[GG_HP_dim_k])
         hp->dim_k = head;
     if (!hp->has[GG_HP_dim_v])
@@ -214,24 +214,21 @@ static void choose_widths(const struct gg_arch *a, struct gg_hparams *hp,
         hp->dim_v = hp->dim_v_mla;
 }
 
+static float one(const struct gg_hparams *hp, const struct gg_model_layer *l)
+{
+    (void)hp;
+    (void)l;
+    return 1;
+}
+
+const struct gg_arch_scale gg_arch_scale_one = { .text = "1",
+                                                 .of_layer = one };
+
 static float score_scale(const struct gg_arch *a, const struct gg_hparams *hp,
                          const struct gg_model_layer *l)
 {
-    const float head = 1 / sqrtf((float)l->dim_k);
-    switch ((enum gg_model_scale)a->scale) {
-    case GG_SCALE_ONE: return 1;
-    case GG_SCALE_WHOLE: return 1 / (float)l->dim_k;
-    case GG_SCALE_VALUE: return 1 / sqrtf((float)l->dim_v);
-    case GG_SCALE_SIZE:
-        return hp->n_layer == a->scale_at && l->n_head
-                   ? 1 / sqrtf((float)(hp->n_embd / l->n_head))
-                   : head;
-    case GG_SCALE_KEY: return hp->attn_scale != 0 ? hp->attn_scale : head;
-    case GG_SCALE_OUTPUT: /* 1/sqrt(128), that of Grok-1's heads */
-        return hp->has[GG_HP_attn_out_scale] ? hp->attn_out_scale
-                                             : 0.08838834764831845f;
-    default: return head;
-    }
+    return a->scale && a->scale->of_layer ? a->scale->of_layer(hp, l)
+                                          : 1 / sqrtf((float)l->dim_k);
 }
 
 enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
@@ -239,11 +236,10 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
     struct gg_hparams *hp = r->hp;
     GG_TRY(check_groups(r));
     const uint32_t n_head = first_heads(hp);
-    const bool given =
-        gg_hparams_find(r, GG_HP_dim_k) != NULL ||
-        (r->arch->head_rot && gg_hparams_find(r, GG_HP_n_rot) != NULL);
+    const bool given = gg_hparams_find(r, GG_HP_dim_k) != NULL ||
+                       (r->arch->head_width.fn && r->arch->head_width.fn(hp));
     choose_widths(r->arch, hp, n_head);
-    if (r->arch->qkv == GG_QKV_GATED && hp->dim_v != hp->dim_k)
+    if (r->arch->qkv && r->arch->qkv->gates && hp->dim_v != hp->dim_k)
         return gg_hparams_bad(r, GG_HP_dim_v, hp->dim_v, hp->dim_k, hp->dim_k);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_head);
     if (!given && n_head && hp->n_embd % n_head)
@@ -310,7 +306,8 @@ static void scale_yarn(const struct gg_arch *a, struct gg_hparams *hp)
         rope->beta_slow = hp->yarn_slow;
     /* the magnitude 1 + 0.1 ln s by 1 + 0.1 m ln s (DeepSeek-V2's mscale and
      * mscale_all_dim, of which the first is 1) */
-    if (hp->yarn_log > 0 && a->scale != GG_SCALE_YARN && rope->freq_scale < 1)
+    if (hp->yarn_log > 0 && !(a->scale && a->scale->by_yarn) &&
+        rope->freq_scale < 1)
         rope->attn_factor /= 1 - 0.1f * hp->yarn_log * logf(rope->freq_scale);
 }
 

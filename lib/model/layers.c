@@ -12,7 +12,7 @@
 
 bool gg_arch_mixes(const struct gg_arch *a)
 {
-    return a->mix_rule != GG_MIX_RULE_ALL || gg_arch_ffn(a)->absent ||
+    return a->mix_rule || gg_arch_ffn(a)->absent ||
            gg_arch_mixer(a)->keeps & GG_KEEPS_STATES;
 }
 
@@ -23,35 +23,15 @@ bool gg_arch_mixes(const struct gg_arch *a)
 
 /* ---- which mixer ---- */
 
-/* Layers that draft are made like those that attend to everything. */
 static const struct gg_mixer *
-mixer_of(const struct gg_arch *a, const struct gg_hparams *hp, uint32_t il)
+mixer_by_kv(const struct gg_arch *a, const struct gg_hparams *hp, uint32_t il)
 {
-    const struct gg_model_layer *l = &hp->layer[il];
-    const struct gg_mixer *own = gg_arch_mixer(a);
-    const uint32_t step = hp->has[GG_HP_attn_interval] ? hp->attn_interval : 4;
-    switch ((enum gg_model_mix_rule)a->mix_rule) {
-    case GG_MIX_RULE_ALL: break;
-    case GG_MIX_RULE_NO_KV: return l->n_head_kv ? own : a->other;
-    case GG_MIX_RULE_NO_KV_NO_FF:
-        if (l->n_ff)
-            return NULL;
-        return l->n_head_kv ? own : a->other;
-    case GG_MIX_RULE_NO_HEADS:
-        if (!l->n_head)
-            return NULL;
-        return l->n_head_kv ? own : a->other;
-    case GG_MIX_RULE_INTERVAL:
-        if (l->drafts)
-            return own;
-        if (hp->has[GG_HP_recurrent])
-            return l->recurrent ? a->other : own;
-        return (il + 1) % step == 0 ? own : a->other;
-    case GG_MIX_RULE_LEADING: return il < hp->n_dense ? a->other : own;
-    case GG_N_MIX_RULES: break;
-    }
-    return own;
+    return hp->layer[il].n_head_kv ? gg_arch_mixer(a) : a->other;
 }
+
+const struct gg_arch_mix_rule gg_arch_mix_by_kv = {
+    .text = "layers without key/value heads", .of_layer = mixer_by_kv
+};
 
 /* ---- which feed-forward part ---- */
 
@@ -85,34 +65,19 @@ static bool has_experts(const struct gg_hparams_reader *r, uint32_t il)
 
 /* ---- where positions turn ---- */
 
-static bool layer_ropes(const struct gg_arch *a, const struct gg_hparams *hp,
-                        uint32_t il)
+static bool is_window(const struct gg_hparams *hp, uint32_t il)
 {
-    if (a->rope == GG_ROPE_NONE)
-        return false;
-    const bool all = !hp->has_windows;
-    const bool window = hp->layer[il].sight == GG_SEES_WINDOW;
-    switch ((enum gg_model_rope_where)a->rope_where) {
-    case GG_ROPE_WHERE_ALL: return true;
-    case GG_ROPE_WHERE_STEP_4: return (il + 1) % 4 != 0;
-    case GG_ROPE_WHERE_STEP_4_WINDOWS: return all || (il + 1) % 4 != 0;
-    case GG_ROPE_WHERE_FIRST_OF_4:
-        /* as files of four layers are read: no model has so few */
-        return all || hp->n_layer == 4 || il % 4 != 0;
-    case GG_ROPE_WHERE_WINDOWS: return all || window;
-    case GG_ROPE_WHERE_WINDOWS_LEAD: return all || window || il < hp->n_dense;
-    case GG_ROPE_WHERE_TUNED: return hp->rope_tuned;
-    case GG_ROPE_WHERE_LAYERS_32: return hp->n_layer == 32;
-    case GG_ROPE_WHERE_FIRST_HEADS: return hp->layer[0].n_head > 0;
-    case GG_N_ROPE_WHERE: break;
-    }
-    return true;
+    return !hp->has_windows || hp->layer[il].sight == GG_SEES_WINDOW;
 }
+
+const struct gg_arch_rope_rule gg_arch_rope_in_windows = {
+    .text = "in windows only", .of_layer = is_window
+};
 
 /* ---- which have an indexer ---- */
 
-/* Those that attention.indexer.types names. Without the key all; but of GLM
- * 5.2, which is told by its context, the first three and then every fourth. */
+/* Those that attention.indexer.types names; without the key all, or by the
+ * architecture. */
 static bool layer_indexes(const struct gg_arch *a, const struct gg_hparams *hp,
                           uint32_t il)
 {
@@ -120,9 +85,7 @@ static bool layer_indexes(const struct gg_arch *a, const struct gg_hparams *hp,
         return false;
     if (hp->has[GG_HP_idx_types])
         return hp->layer[il].idx_types != 0;
-    if (!a->idx_shared || hp->n_ctx_train < 1 << 20)
-        return true;
-    return il < 2 || (il - 2) % 4 == 0;
+    return !a->has_indexer || a->has_indexer(hp, il);
 }
 
 void gg_hparams_fill_layers(struct gg_hparams_reader *r)
@@ -142,17 +105,18 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
     for (uint32_t il = 0; il < hp->n_layer; il++) {
         struct gg_model_layer *l = &hp->layer[il];
         l->drafts = a->nextn && il >= hp->n_layer - hp->n_nextn;
-        l->mixer = mixer_of(a, hp, il);
+        l->mixer =
+            a->mix_rule ? a->mix_rule->of_layer(a, hp, il) : gg_arch_mixer(a);
         l->moe = has_experts(r, il);
-        l->ropes = layer_ropes(a, hp, il);
+        l->ropes = a->rope != GG_ROPE_NONE &&
+                   (!a->rope_rule || a->rope_rule->of_layer(hp, il));
         l->indexes = layer_indexes(a, hp, il);
         l->tempers = hp->temper.scale != 0 &&
-                     !(a->temper == GG_TEMPER_STILL && l->ropes);
+                     (!a->temper->of_layer || a->temper->of_layer(l));
         if (!hp->has[GG_HP_sparse_above])
             l->sparse_above = il < a->sparse ? SPARSE_ABOVE : -INFINITY;
         l->ffn = ffn->of_layer ? ffn->of_layer(r, il) : ffn;
-        if ((l->moe && a->order != GG_ORDER_BESIDE &&
-             a->moe.beside != GG_BESIDE_NORMED) ||
+        if ((l->moe && !(a->moe.beside && a->moe.beside->always)) ||
             (gg_arch_mixes(a) && !l->n_ff) || ffn->absent)
             l->ffn = NULL;
     }
@@ -220,8 +184,7 @@ static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->q = z->n_head * z->head;
     z->k = z->n_head_kv * z->head;
     z->v = z->n_head_kv * z->head_v;
-    z->rot = known_or_nan(
-        a->window.full_half ? GG_MAX(hp->n_rot, hp->n_rot_swa) : hp->n_rot);
+    z->rot = known_or_nan(hp->n_rot);
     z->nope = known_or_nan(z->head - z->rot);
     z->qk_0 = z->head;
     z->qk_q1 = a->qk.form == GG_QK_HEADS ? z->n_head : 1;

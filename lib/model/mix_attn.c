@@ -47,7 +47,7 @@ static tensor *project_queries(const struct gg_model_at *at, tensor *x,
                                tensor **gate)
 {
     const int64_t d = at->layer->dim_k, h = at->layer->n_head;
-    if (at->arch->qkv == GG_QKV_GATED) {
+    if (at->arch->qkv && at->arch->qkv->gates) {
         tensor *all = gg_model_linear(at, GG_W_ATTN_Q_GATED, x);
         *gate = gg_model_heads_in(at, all, d, d, h, 2 * d);
         return gg_model_heads_in(at, all, 0, d, h, 2 * d);
@@ -73,8 +73,9 @@ static struct qkv project_qkv(const struct gg_model_at *at, tensor *x)
     const int64_t n_q = (int64_t)l->dim_k * l->n_head;
     const int64_t n_k = (int64_t)l->dim_k * l->n_head_kv;
     struct qkv y = { .gate = NULL };
-    const enum gg_weight fused =
-        at->arch->qkv == GG_QKV_SQUARE ? GG_W_ATTN_QKV_SQUARE : GG_W_ATTN_QKV;
+    const enum gg_weight fused = gg_weight_at(at, GG_W_ATTN_QKV_SQUARE)
+                                     ? GG_W_ATTN_QKV_SQUARE
+                                     : GG_W_ATTN_QKV;
     if (gg_weight_at(at, fused)) {
         tensor *all = clamp_qkv(at, gg_model_linear(at, fused, x));
         y.q = wide_part(at, GG_W_WIDE_Q_NORM, all, 0, l->dim_k, l->n_head);
@@ -100,17 +101,9 @@ static tensor *head_norm(const struct gg_model_at *at, enum gg_weight id,
                          tensor *x)
 {
     const struct gg_model_qk_norm *qk = &at->arch->qk;
-    if ((qk->turned && !at->layer->ropes) ||
-        (qk->not_at && at->m->hp.n_expert == qk->not_at))
-        return x;
-    const bool gains = qk->form == GG_QK_GAIN && id == GG_W_ATTN_Q_NORM;
-    if (qk->form == GG_QK_PLAIN || qk->form == GG_QK_GAIN)
-        id = GG_W_NONE;
-    else if (!gg_weight_at(at, id))
-        return x;
-    x = gg_model_normed_by(at, qk->kind, id,
-                           qk->eps != 0 ? qk->eps : at->m->hp.eps, x);
-    return gains ? gguf_op_mul(at->c, x, gg_weight_at(at, GG_W_HEAD_GAIN)) : x;
+    if (qk->norm_heads.fn)
+        return qk->norm_heads.fn(at, id, x);
+    return gg_weight_at(at, id) ? gg_model_normed(at, qk->kind, id, x) : x;
 }
 
 /* What the angles of each pair are divided by, or NULL. */
@@ -217,10 +210,9 @@ tensor *gg_model_seen(const struct gg_model_at *at, tensor **memory, tensor *x,
 
 float gg_model_alibi(const struct gguf_model *m)
 {
-    /* Baichuan 13B; no key says so */
-    if (m->arch->rope_where == GG_ROPE_WHERE_LAYERS_32 && m->hp.n_layer == 40)
-        return 8;
-    return m->arch->alibi_key ? m->hp.max_alibi : m->arch->alibi;
+    if (m->arch->alibi_bias)
+        return m->arch->alibi_bias(&m->hp);
+    return m->arch->alibi ? m->arch->alibi : m->hp.max_alibi;
 }
 
 static float score_cap(const struct gg_model_at *at)
@@ -270,8 +262,8 @@ static void store_kv(const struct gg_model_at *at, struct qkv *y)
     tensor **k = &at->across->k[l->sight], **v = &at->across->v[l->sight];
     if (!l->reads) {
         y->k = norm_and_rope(at, GG_W_ATTN_K_NORM, y->k);
-        if (at->arch->qk.value)
-            y->v = gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, y->v);
+        if (at->arch->qk.norm_values.fn)
+            y->v = at->arch->qk.norm_values.fn(at, y->v);
         *k = gg_model_seen(at, p->keys.k, y->k, l->dim_k, l->n_head_kv);
         *v = gg_model_seen(at, p->keys.v, y->v, l->dim_v, l->n_head_kv);
     }
@@ -292,7 +284,10 @@ tensor *gg_model_attend_heads(const struct gg_model_at *at, tensor *x,
         c, y.q, y.k, y.v, mask, gg_weight_at(at, GG_W_ATTN_SINKS),
         l->score_scale, gg_model_alibi(at->m), score_cap(at));
     taken = gg_model_called(at, "attn_heads", taken);
-    return gg_model_gated(at, x, through_gate(at, taken, y.gate));
+    taken = through_gate(at, taken, y.gate);
+    return at->arch->gate_attention.fn
+               ? at->arch->gate_attention.fn(at, x, taken)
+               : taken;
 }
 
 tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
@@ -304,5 +299,4 @@ const struct gg_mixer gg_mixer_attention = { .text = "",
                                              .heads = true,
                                              .mix = gg_model_mix_attention,
                                              .out = GG_W_ATTN_OUT,
-                                             .keeps = GG_KEEPS_KEYS,
-                                             .check = gg_model_check_gate };
+                                             .keeps = GG_KEEPS_KEYS };

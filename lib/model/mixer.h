@@ -84,7 +84,6 @@ struct gg_mixer {
 extern const struct gg_mixer gg_mixer_attention;
 gg_mixer_mix_fn gg_model_mix_attention;
 gg_mixer_keys_fn gg_model_keys_heads;
-gg_mixer_check_fn gg_model_check_gate;
 
 /* mix_latent.c, hparams_latent.c: fields that all with latent attention have */
 #define GG_MIXER_LATENT                                                       \

@@ -53,16 +53,12 @@ LIST(w_direct_q, N(ATTN_Q));
 LIST(w_qkv_any, N(ATTN_Q), M(ATTN_Q_B), N(ATTN_K), M(ATTN_K_B), N(ATTN_V),
      M(ATTN_V_B), M(ATTN_QKV), M(ATTN_QKV_B));
 LIST(w_qkv_fused, N(ATTN_QKV));
-LIST(w_qkv_square, N(ATTN_QKV_SQUARE));
-LIST(w_qkv_three, N(ATTN_Q), N(ATTN_K), N(ATTN_V));
-LIST(w_qkv_gated, N(ATTN_Q_GATED), N(ATTN_K), N(ATTN_V));
-LIST(w_qkv_no_v, N(ATTN_Q), M(ATTN_K), M(ATTN_V));
-static const uint16_t *const qkv_lists[GG_N_QKV] = {
-    [GG_QKV_ANY] = w_qkv_any,        [GG_QKV_FUSED] = w_qkv_fused,
-    [GG_QKV_SEPARATE] = w_qkv_three, [GG_QKV_GATED] = w_qkv_gated,
-    [GG_QKV_NO_V] = w_qkv_no_v,      [GG_QKV_HALF_OWN] = w_qkv_three,
-    [GG_QKV_SQUARE] = w_qkv_square,
-};
+LIST(w_qkv_separate, N(ATTN_Q), N(ATTN_K), N(ATTN_V));
+
+const struct gg_arch_qkv gg_arch_qkv_fused = { .text = "fused",
+                                               .weights = w_qkv_fused },
+                         gg_arch_qkv_separate = { .text = "separate",
+                                                  .weights = w_qkv_separate };
 
 static void put_qk_norms(struct gg_model_needs *n,
                          const struct gg_model_qk_norm *qk)
@@ -71,7 +67,6 @@ static void put_qk_norms(struct gg_model_needs *n,
         [GG_QK_HEAD] = { GG_W_ATTN_Q_NORM, GG_W_ATTN_K_NORM },
         [GG_QK_HEADS] = { GG_W_ATTN_Q_NORM, GG_W_ATTN_K_NORM },
         [GG_QK_WIDE] = { GG_W_WIDE_Q_NORM, GG_W_WIDE_K_NORM },
-        [GG_QK_GAIN] = { GG_W_HEAD_GAIN },
     };
     for (int i = 0; i < 2; i++) {
         enum gg_weight id = (enum gg_weight)ids[qk->form][i];
@@ -83,22 +78,15 @@ static void put_qk_norms(struct gg_model_needs *n,
 
 static void put_heads(struct gg_model_needs *n, const struct gg_arch *a)
 {
-    static const uint16_t gates[GG_N_GATES] = {
-        [GG_GATE_SIGMOID] = GG_W_ATTN_GATE,
-        [GG_GATE_SOFTPLUS] = GG_W_ATTN_GATE_ANY,
-        [GG_GATE_HEAD] = GG_W_ATTN_GATE_HEAD,
-    };
-    gg_need_put(n, qkv_lists[a->qkv]);
-    if (a->qkv == GG_QKV_FUSED)
-        gg_need_set(n, GG_W_ATTN_QKV_B, a->qkv_b);
-    for (unsigned id = GG_W_ATTN_Q; id <= GG_W_ATTN_V; id++)
-        if (a->qkv == GG_QKV_SEPARATE && n->weight[id] == GG_MUST)
-            gg_need_set(n, gg_weight_bias((enum gg_weight)id), a->qkv_b);
+    static const enum gg_weight biased[] = { GG_W_ATTN_Q, GG_W_ATTN_K,
+                                             GG_W_ATTN_V, GG_W_ATTN_QKV };
+    gg_need_put(n, a->qkv ? a->qkv->weights : w_qkv_any);
+    for (size_t i = 0; a->qkv && i < GG_LEN(biased); i++)
+        if (n->weight[biased[i]] == GG_MUST)
+            gg_need_set(n, gg_weight_bias(biased[i]), a->qkv_b);
     gg_need_set(n, GG_W_ATTN_OUT, GG_MUST);
     gg_need_set(n, GG_W_ATTN_OUT_B, a->out_b);
     put_qk_norms(n, &a->qk);
-    gg_need_set(n, (enum gg_weight)gates[a->gate],
-                a->gate == GG_GATE_HEAD ? GG_MAY : GG_MUST);
 }
 
 static void put_mixer(struct gg_model_needs *n, const struct gg_arch *a,
@@ -125,13 +113,10 @@ static void put_first(struct gg_model_needs *n)
 }
 
 /* Layers that read another's keys may have matrices for some. */
-static void put_own(struct gg_model_needs *n, const struct gg_arch *a,
-                    const struct gg_model_layer *l)
+static void put_own(struct gg_model_needs *n, const struct gg_model_layer *l)
 {
     static const enum gg_weight own[] = { GG_W_ATTN_K, GG_W_ATTN_V,
                                           GG_W_ATTN_K_NORM };
-    if (a->qkv == GG_QKV_NO_V)
-        gg_need_set(n, GG_W_ATTN_K, GG_MUST);
     for (size_t i = 0; l->reads && i < GG_LEN(own); i++)
         if (n->weight[own[i]])
             gg_need_set(n, own[i], GG_MAY);
@@ -145,7 +130,6 @@ LIST(w_moe_fused, M(GATE_UP_EXPS));
 LIST(w_moe_bias, N(ROUTER_B), N(GATE_EXPS_B), N(UP_EXPS_B), N(DOWN_EXPS_B),
      M(GATE_UP_EXPS_B));
 LIST(w_router_sum, N(ROUTER_SCALE));
-LIST(w_beside, N(PRE_NORM_2), N(POST_NORM_1), N(POST_NORM_2));
 LIST(w_shared_gated, N(GATE_SHARED), N(UP_SHARED), N(DOWN_SHARED));
 LIST(w_shared_plain, N(UP_SHARED), N(DOWN_SHARED));
 
@@ -179,8 +163,6 @@ static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
         gg_need_put(n, moe->plain ? w_shared_plain : w_shared_gated);
     if (moe->router == GG_ROUTER_SUM)
         gg_need_put(n, w_router_sum);
-    if (moe->beside == GG_BESIDE_NORMED)
-        gg_need_put(n, w_beside);
     if (moe->shared_gate)
         gg_need_set(n, GG_W_ROUTER_SHARED, GG_MUST);
 }
@@ -254,9 +236,6 @@ static void put_top(struct gg_model_needs *n, const struct gg_arch *a,
         gg_need_put(n, w_longrope);
     if (hp->n_per_layer)
         gg_need_put(n, w_inputs);
-    if (a->order == GG_ORDER_STREAMS)
-        for (unsigned id = GG_W_OUTPUT_HC_FN; id <= GG_W_OUTPUT_HC_SCALE; id++)
-            gg_need_set(n, (enum gg_weight)id, GG_MUST);
 }
 
 void gg_model_needs_weights(const struct gg_arch *a,
@@ -267,6 +246,8 @@ void gg_model_needs_weights(const struct gg_arch *a,
     memset(n, 0, sizeof *n);
     if (!l) {
         put_top(n, a, hp);
+        if (a->choose_weights)
+            a->choose_weights(n, hp, NULL);
         return;
     }
     if (l->mixer) {
@@ -274,7 +255,7 @@ void gg_model_needs_weights(const struct gg_arch *a,
         if (a->first_bare && l == hp->layer)
             gg_need_set(n, (enum gg_weight)a->mix_norm.pre, GG_MAY);
         put_mixer(n, a, hp, l);
-        put_own(n, a, l);
+        put_own(n, l);
         if (l == hp->layer)
             put_first(n);
     }
@@ -288,8 +269,9 @@ void gg_model_needs_weights(const struct gg_arch *a,
         gg_need_put(n, w_input);
     if (l->mixer && l->mixer->layer_weights)
         l->mixer->layer_weights(n, l);
-    gg_need_set(n, GG_W_LAYER_OUT_SCALE, a->layer_scale);
     put_scope(n, a->more, true);
+    if (a->choose_weights)
+        a->choose_weights(n, hp, l);
     if (!l->drafts)
         return;
     if (!l->ffn) /* they may be dense where others are not */
@@ -328,7 +310,7 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
         n->key[GG_HP_norm_rms_eps] = eps;
     if (a->norm != GG_NORM_RMS)
         n->key[GG_HP_norm_eps] = eps;
-    if (a->window.rule != GG_WINDOW_NONE) {
+    if (a->window.rule) {
         gg_need_put(n, k_window);
         n->key[GG_HP_n_window] = a->window.key;
     }
@@ -336,28 +318,17 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
         n->key[GG_HP_rope_sections] =
             a->rope == GGUF_ROPE_MROPE || a->rope == GGUF_ROPE_IMROPE ? GG_MUST
                                                                       : GG_MAY;
-    if (a->temper == GG_TEMPER_CONTEXT || a->temper == GG_TEMPER_KEYS)
-        n->key[GG_HP_temp_scale] = GG_MAY;
-    if (a->temper == GG_TEMPER_KEYS)
-        n->key[GG_HP_temp_length] = GG_MAY;
-    if (a->rope_where == GG_ROPE_WHERE_TUNED)
-        n->key[GG_HP_rope_tuned] = GG_MAY;
     n->key[GG_HP_n_types] = a->types ? GG_MAY : GG_NO;
     n->key[GG_HP_clamp_qkv] = a->clamp;
-    n->key[GG_HP_max_alibi] = a->alibi_key ? GG_MAY : GG_NO;
     n->key[GG_HP_attn_cap] = a->attn_cap ? GG_MAY : GG_NO;
     n->key[GG_HP_logit_cap] = a->cap ? GG_MAY : GG_NO;
     n->key[GG_HP_logit_scale] = a->logit_scale ? GG_MAY : GG_NO;
-    n->key[GG_HP_rescale] = a->rescales ? GG_MAY : GG_NO;
     n->key[GG_HP_residual_scale] = a->residual_scale ? GG_MAY : GG_NO;
     n->key[GG_HP_embd_scale] =
         a->embd_scale == GG_EMBD_SCALE_KEY ||
                 a->embd_scale == GG_EMBD_SCALE_KEY_OR_TWELVE
             ? GG_MAY
             : GG_NO;
-    n->key[GG_HP_attn_scale] = a->scale == GG_SCALE_KEY ? GG_MAY : GG_NO;
-    n->key[GG_HP_attn_out_scale] =
-        a->scale == GG_SCALE_OUTPUT ? GG_MAY : GG_NO;
     n->key[GG_HP_n_nextn] = a->nextn ? GG_MAY : GG_NO;
 }
 

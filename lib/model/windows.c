@@ -16,11 +16,9 @@
 static uint32_t size_of(const struct gg_hparams_reader *r)
 {
     const struct gg_model_windows *w = &r->arch->window;
-    const struct gg_hparams *hp = r->hp;
-    const uint32_t n = hp->has[GG_HP_n_window] ? hp->n_window : w->size;
-    if (w->rule == GG_WINDOW_NONE || (w->only_at && hp->n_layer != w->only_at))
+    if (!w->rule)
         return 0;
-    return n && w->exact ? w->exact : n;
+    return w->size.fn ? w->size.fn(r->hp) : r->hp->n_window;
 }
 
 static bool is_listed(struct gg_hparams_reader *r)
@@ -30,23 +28,33 @@ static bool is_listed(struct gg_hparams_reader *r)
 }
 
 /* Of each period one layer is full. All see windows with a period of 0. */
-static bool is_window(enum gg_model_window rule, uint32_t period, uint32_t il)
+bool gg_arch_is_window_last_full(uint32_t period, uint32_t il)
 {
-    if (!period || rule == GG_WINDOW_EVERY)
-        return true;
-    return il % period != (rule == GG_WINDOW_FIRST_FULL ? 0 : period - 1);
+    return !period || il % period != period - 1;
 }
 
-static struct gg_hparams_reach reach_of(const struct gg_model_windows *w,
-                                        int32_t n)
+static bool is_window_first_full(uint32_t period, uint32_t il)
+{
+    return !period || il % period != 0;
+}
+
+const struct gg_arch_window_rule
+    gg_arch_window_last_full = { .text = "last of a period full",
+                                 .of_layer = gg_arch_is_window_last_full },
+    gg_arch_window_first_full = { .text = "first of a period full",
+                                  .of_layer = is_window_first_full },
+    gg_arch_window_listed = { .text = "by an array", .listed = true },
+    gg_arch_window_everywhere = { .text = "every layer" };
+
+static struct gg_hparams_reach reach_of(const struct gg_arch *a, int32_t n)
 {
     const struct gg_hparams_reach all = { INT32_MAX, INT32_MAX, 0 };
     struct gg_hparams_reach reach = all;
     if (!n)
         return all;
-    if (w->rule == GG_WINDOW_CHUNKS)
+    if (a->window.rule->chunks)
         reach.chunk = n;
-    else if (w->centred)
+    else if (a->no_memory) /* half before a token, half after */
         reach.before = reach.after = n / 2;
     else
         reach.before = n - 1;
@@ -59,20 +67,20 @@ enum gguf_status gg_hparams_check_windows(struct gg_hparams_reader *r)
     struct gg_hparams *hp = r->hp;
     const uint32_t n = size_of(r);
     const bool given = hp->has[GG_HP_window_pattern];
-    const bool flags = w->rule == GG_WINDOW_ARRAY || is_listed(r);
+    const bool flags = (w->rule && w->rule->listed) || is_listed(r);
     const uint32_t period = given ? hp->layer[0].window_pattern : w->period;
     hp->has_windows = n > 0;
-    hp->reach[GG_SEES_ALL] = reach_of(w, 0);
-    hp->reach[GG_SEES_WINDOW] = reach_of(w, (int32_t)n);
+    hp->reach[GG_SEES_ALL] = reach_of(r->arch, 0);
+    hp->reach[GG_SEES_WINDOW] = reach_of(r->arch, (int32_t)n);
     if (!n)
         return GGUF_OK;
-    if (!given && !period && w->rule != GG_WINDOW_EVERY &&
+    if (!given && !period && w->rule->of_layer &&
         r->needs.key[GG_HP_window_pattern] != GG_MUST)
         return gg_hparams_missing(r, GG_HP_window_pattern);
     for (uint32_t il = 0; il < hp->n_layer; il++) {
         struct gg_model_layer *l = &hp->layer[il];
         if (flags ? l->window_pattern != 0
-                  : is_window((enum gg_model_window)w->rule, period, il))
+                  : !w->rule->of_layer || w->rule->of_layer(period, il))
             l->sight = GG_SEES_WINDOW;
     }
     return GGUF_OK;
@@ -84,7 +92,7 @@ enum gguf_status gg_hparams_check_shared(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
     const struct gg_model_layer *last[GG_N_SIGHTS] = { NULL };
-    uint32_t n = r->arch->own_keys ? r->arch->own_keys : hp->n_layer;
+    uint32_t n = r->arch->own_keys.fn ? r->arch->own_keys.fn(hp) : hp->n_layer;
     if (hp->has[GG_HP_n_shared_kv])
         n = hp->n_layer - hp->n_shared_kv;
     for (uint32_t il = 0; il < hp->n_layer; il++) {
@@ -106,18 +114,18 @@ enum gguf_status gg_hparams_check_shared(struct gg_hparams_reader *r)
 
 /* ---- how positions turn ---- */
 
-static const struct {
-    bool base;   /* rope.freq_base_swa counts */
-    bool own;    /* and is 10000 unless given, else that of full layers */
-    bool scaled; /* as in full layers */
-    bool gain;   /* rope.scaling.attn_factor counts */
-} kinds[GG_N_WINDOW_ROPES] = {
-    [GG_WINDOW_ROPE_SAME] = { .scaled = true, .gain = true },
-    [GG_WINDOW_ROPE_BASE] = { .base = true, .scaled = true, .gain = true },
-    [GG_WINDOW_ROPE_OWN] = { .base = true, .own = true, .gain = true },
-    [GG_WINDOW_ROPE_PLAIN] = { .gain = false },
-    [GG_WINDOW_ROPE_PLAIN_BASE] = { .base = true },
-};
+static const struct gg_arch_window_rope as_in_full_layers = { .scaled = true,
+                                                              .gain = true };
+const struct gg_arch_window_rope
+    gg_arch_window_rope_base = { .text = "own base if given",
+                                 .base = true,
+                                 .scaled = true,
+                                 .gain = true },
+    gg_arch_window_rope_own = { .text = "base 10000 unless given, not scaled",
+                                .base = true,
+                                .own = true,
+                                .gain = true },
+    gg_arch_window_rope_plain = { .text = "not scaled" };
 
 /* Elements of a key that turn in windows, which may have keys of another
  * width. */
@@ -141,7 +149,9 @@ static enum gguf_status check_width(struct gg_hparams_reader *r,
 
 enum gguf_status gg_hparams_check_window_rope(struct gg_hparams_reader *r)
 {
-    const struct gg_model_windows *w = &r->arch->window;
+    const struct gg_arch *a = r->arch;
+    const struct gg_arch_window_rope *w =
+        a->window.rope ? a->window.rope : &as_in_full_layers;
     struct gg_hparams *hp = r->hp;
     struct gguf_rope *rope = &hp->rope_window;
     uint32_t n_rot = 0;
@@ -150,25 +160,16 @@ enum gguf_status gg_hparams_check_window_rope(struct gg_hparams_reader *r)
         return GGUF_OK;
     GG_TRY(check_width(r, &n_rot));
     rope->n_dims = (int32_t)n_rot;
-    hp->window_factors = kinds[w->rope].scaled;
-    if (kinds[w->rope].own)
+    hp->window_factors = w->scaled;
+    if (w->own)
         rope->freq_base = 10000;
-    if (kinds[w->rope].base && hp->has[GG_HP_rope_base_swa])
+    if (w->base && hp->has[GG_HP_rope_base_swa])
         rope->freq_base = hp->rope_base_swa;
-    if (!kinds[w->rope].scaled) {
+    if (!w->scaled) {
         rope->freq_scale = 1;
         rope->ext_factor = 0;
-        rope->attn_factor = kinds[w->rope].gain && hp->has[GG_HP_rope_attn]
-                                ? hp->rope_attn
-                                : 1;
+        rope->attn_factor =
+            w->gain && hp->has[GG_HP_rope_attn] ? hp->rope_attn : 1;
     }
-    if (!w->full_half)
-        return GGUF_OK;
-    hp->rope.n_dims /= 2;
-    if (hp->rope.n_dims % 2 == 0)
-        return GGUF_OK;
-    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_rot);
-    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                            "%s is %" PRIu32 ", half of it must be even",
-                            r->key, hp->n_rot);
+    return a->fill_full_rope.fn ? a->fill_full_rope.fn(r) : GGUF_OK;
 }

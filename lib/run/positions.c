@@ -96,7 +96,7 @@ static enum gguf_status check_override(const struct gguf_model *m,
         return needs.key[GG_HP_n_window]
                    ? GGUF_OK
                    : refuse_model(m, numbers[i].name, "have no windows", err);
-    if (m->arch->rope == GG_ROPE_NONE || m->arch->rope_fixed)
+    if (m->arch->rope == GG_ROPE_NONE || m->arch->fix_rope)
         return refuse_model(m, numbers[i].name,
                             "turn nothing by such a number", err);
     return GGUF_OK;
@@ -148,7 +148,7 @@ static enum gguf_status put_all(struct gguf_meta *meta,
     }
     if (!p->rope_scaling)
         return GGUF_OK;
-    if (m->arch->rope == GG_ROPE_NONE || m->arch->rope_fixed)
+    if (m->arch->rope == GG_ROPE_NONE || m->arch->fix_rope)
         return refuse_model(m, "rope_scaling", "scale no positions", err);
     key_of(key, m, GG_HP_rope_scaling);
     return gguf_meta_set_strz(meta, key, scalings[p->rope_scaling], err);

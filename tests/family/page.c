@@ -14,20 +14,11 @@
 #define X(ID, TEXT) TEXT,
 static const char *const norms[] = { GG_NORM_LIST(X) };
 static const char *const orders[] = { GG_ORDER_LIST(X) };
-static const char *const mix_rules[] = { GG_MIX_RULE_LIST(X) };
-static const char *const qkvs[] = { GG_QKV_LIST(X) };
 static const char *const qks[] = { GG_QK_LIST(X) };
-static const char *const rope_wheres[] = { GG_ROPE_WHERE_LIST(X) };
-static const char *const windows[] = { GG_WINDOW_LIST(X) };
-static const char *const window_ropes[] = { GG_WINDOW_ROPE_LIST(X) };
-static const char *const scales[] = { GG_SCALE_LIST(X) };
-static const char *const tempers[] = { GG_TEMPER_LIST(X) };
-static const char *const gates[] = { GG_GATE_LIST(X) };
 static const char *const experts[] = { GG_EXPERTS_LIST(X) };
 static const char *const gatings[] = { GG_GATING_LIST(X) };
 static const char *const expert_ffs[] = { GG_EXPERT_FF_LIST(X) };
 static const char *const routers[] = { GG_ROUTER_LIST(X) };
-static const char *const besides[] = { GG_BESIDE_LIST(X) };
 static const char *const shareds[] = { GG_SHARED_LIST(X) };
 static const char *const outputs[] = { GG_OUTPUT_LIST(X) };
 static const char *const embd_scales[] = { GG_EMBD_SCALE_LIST(X) };
@@ -70,6 +61,22 @@ static const char *use(unsigned u)
     return u == GG_MUST ? "" : " maybe";
 }
 
+/* Has a row an item of need.h besides what its columns say? */
+static bool has_item(const struct gg_arch *a, uint16_t item)
+{
+    const uint16_t *i = a->more;
+    while (i && *i && *i != item)
+        i++;
+    return i && *i;
+}
+
+static bool has_key(const struct gg_arch *a, enum gg_model_hparam id)
+{
+    struct gg_model_needs n;
+    gg_model_needs_keys(a, &n);
+    return n.key[id];
+}
+
 /* ---- the columns ---- */
 
 static void norm_name(struct cell *c, const char *where, unsigned id)
@@ -87,6 +94,11 @@ static void layer(struct cell *c, const struct gg_arch *a)
                        a->ffn_norm.pre == GG_W_FFN_NORM && !a->ffn_norm.post &&
                        !a->ffn_norm.add;
     add(c, "%s", orders[a->order]);
+    add_hook(c, a->is_parallel);
+    add_hook(c, a->place_norms);
+    add_hook(c, a->finish_layer);
+    add_hook(c, a->n_loops);
+    add_hook(c, a->build_layers);
     add(c, "%s", norms[a->norm]);
     add_if(c, a->norm_plain, "norms without weights");
     add_if(c, a->first_bare, "the first layer's mixer may have no norm");
@@ -107,14 +119,14 @@ static void mixer(struct cell *c, const struct gg_arch *a)
     add(c, "%s", gg_arch_mixer(a)->text);
     if (a->mix_rule)
         add(c, "%s: %s", *a->other->text ? a->other->text : "plain attention",
-            mix_rules[a->mix_rule]);
+            a->mix_rule->text);
     add_if(c, a->no_causal, "never causal");
     add_if(c, a->no_memory, "no memory");
 }
 
 static void attention(struct cell *c, const struct gg_arch *a)
 {
-    add(c, "%s", qkvs[a->qkv]);
+    add(c, "%s", a->qkv ? a->qkv->text : "");
     if (a->qkv_b)
         add(c, "q, k, v with biases%s", use(a->qkv_b));
     if (a->out_b)
@@ -122,34 +134,25 @@ static void attention(struct cell *c, const struct gg_arch *a)
     if (a->qk.form)
         add(c, "norms of q and k %s%s%s%s%s", qks[a->qk.form],
             a->qk.kind ? ", layer norms" : "", a->qk.late ? ", late" : "",
-            a->qk.maybe ? " maybe" : "", a->qk.value ? ", of v too" : "");
-    add_if(c, a->qk.turned, "where positions turn");
-    if (a->qk.not_at)
-        add(c, "none with %u experts", a->qk.not_at);
-    if (a->own_keys)
-        add(c, "of %u layers unless given", a->own_keys);
-    add_if(c, a->head_rot, "heads as wide as positions unless given");
+            a->qk.maybe ? " maybe" : "",
+            a->qk.norm_values.fn ? a->qk.norm_values.text : "");
+    add_hook(c, a->qk.norm_heads);
+    add_hook(c, a->own_keys);
+    add_hook(c, a->head_width);
     if (a->scale)
-        add(c, "scale %s%s", scales[a->scale],
-            a->yarn_both ? ", of positions, too" : "");
-    if (a->scale_at)
-        add(c, "that of %u layers", a->scale_at);
-    add(c, "%s", gates[a->gate]);
+        add(c, "scale %s", a->scale->text);
+    add_hook(c, a->gate_attention);
     if (a->sinks)
         add(c, "sinks%s", use(a->sinks));
     add_if(c, a->clamp, "q, k, v clamped");
     if (a->attn_cap)
         add(c, "scores capped at %u", a->attn_cap);
     if (a->window.rule)
-        add(c, "window%s, %s%s", use(a->window.key), windows[a->window.rule],
-            a->window.centred ? ", centred" : "");
-    if (a->window.exact || a->window.size)
-        add(c, "of %u%s", a->window.exact ? a->window.exact : a->window.size,
-            a->window.exact ? "" : " unless given");
+        add(c, "window%s, %s%s", use(a->window.key), a->window.rule->text,
+            a->no_memory ? ", centred" : "");
+    add_hook(c, a->window.size);
     if (a->window.period)
         add(c, "period %u", a->window.period);
-    if (a->window.only_at)
-        add(c, "only with %u layers", a->window.only_at);
 }
 
 static void positions(struct cell *c, const struct gg_arch *a)
@@ -157,20 +160,20 @@ static void positions(struct cell *c, const struct gg_arch *a)
     static const char *const kinds[] = { "pairs side by side", "halves",
                                          "M-RoPE", "interleaved M-RoPE" };
     add(c, "%s", a->rope == GG_ROPE_NONE ? "" : kinds[a->rope]);
-    add(c, "%s", rope_wheres[a->rope_where]);
+    add(c, "%s", a->rope_rule ? a->rope_rule->text : "");
     if (a->window.rope)
-        add(c, "in windows %s", window_ropes[a->window.rope]);
-    add_if(c, a->window.full_half, "half as many in full layers");
+        add(c, "in windows %s", a->window.rope->text);
+    add_hook(c, a->fill_full_rope);
     add_if(c, a->rope_axes && a->rope < GGUF_ROPE_MROPE,
            "M-RoPE with sections");
     add_if(c, a->freqs, "rope_freqs");
     add_if(c, a->longrope, "long and short factors");
     if (a->yarn_fast)
         add(c, "YaRN's fast beta %u unless given", a->yarn_fast);
-    add(c, "%s", tempers[a->temper]);
+    add(c, "%s", a->temper ? a->temper->text : "");
     if (a->alibi)
         add(c, "ALiBi %u", a->alibi);
-    add_if(c, a->alibi_key, "ALiBi by key");
+    add_if(c, has_key(a, GG_HP_max_alibi), "ALiBi by key");
     if (a->position)
         add(c, "learned%s", use(a->position));
     add_if(c, !*c->s, "none");
@@ -204,7 +207,7 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
     add_if(c, m->shared_gate, "with a sigmoid gate");
     add_if(c, m->mean, "the mean of both");
     add(c, "%s", routers[m->router]);
-    add(c, "%s", besides[m->beside]);
+    add(c, "%s", m->beside ? m->beside->text : "");
 }
 
 static void ends(struct cell *c, const struct gg_arch *a)
@@ -213,8 +216,8 @@ static void ends(struct cell *c, const struct gg_arch *a)
         add(c, "embeddings %s", embd_scales[a->embd_scale]);
     if (a->per_layer)
         add(c, "inputs of layers, %u wide unless given", a->per_layer);
-    if (a->layer_scale)
-        add(c, "layers' results scaled%s", use(a->layer_scale));
+    add_if(c, has_item(a, GG_MAYBE(LAYER_OUT_SCALE)),
+           "layers' results scaled maybe");
     if (a->embd_norm)
         add(c, "a norm of embeddings%s", use(a->embd_norm));
     if (a->types)

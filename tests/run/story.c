@@ -86,6 +86,19 @@ static bool open_one(struct story *s, struct run *r, struct island *island,
     return good || story_fault(s, "%s: %s", k->name, r->err.message);
 }
 
+/* Tokens of windows. */
+static uint32_t twelve(const struct gg_hparams *hp)
+{
+    (void)hp;
+    return 12;
+}
+
+static uint32_t sixteen(const struct gg_hparams *hp)
+{
+    (void)hp;
+    return 16;
+}
+
 /* A llama with windows is no architecture of its own, nor is one with shorter
  * ones. */
 static bool open_all(struct story *s, size_t size)
@@ -94,13 +107,11 @@ static bool open_all(struct story *s, size_t size)
     const char *name = s->m->name ? s->m->name : "llama";
     const struct gg_arch *row = gg_arch_find(gg_str_z(name));
     struct gg_arch arch = row ? *row : (struct gg_arch){ .name = name };
-    if (s->m->name)
-        arch.window.exact = (uint16_t)s->m->window;
-    else
+    if (!s->m->name)
         arch.window =
-            (struct gg_model_windows){ .rule = GG_WINDOW_LAST_FULL,
-                                       .period = 2,
-                                       .size = (uint16_t)s->m->window };
+            (struct gg_model_windows){ .rule = &gg_arch_window_last_full,
+                                       .period = 2 };
+    arch.window.size.fn = s->m->window == 12 ? twelve : sixteen;
     const struct gg_arch *as = row && s->m->window ? &arch : NULL;
     bool good = open_one(s, &s->scratch, NULL, size, as, &alone);
     for (int i = 0; good && i < s->m->n_kinds; i++)

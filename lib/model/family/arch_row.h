@@ -58,7 +58,7 @@
 #define HEAD_NORM .qk = { .form = GG_QK_HEAD }
 #define GELU_B                                                                \
     .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MUST
-#define FUSED_B .qkv = GG_QKV_FUSED, .qkv_b = GG_MUST, .out_b = GG_MUST
+#define FUSED_B .qkv = &gg_arch_qkv_fused, .qkv_b = GG_MUST, .out_b = GG_MUST
 #define FREQS .freqs = GG_MAY
 #define LONGROPE .longrope = true
 

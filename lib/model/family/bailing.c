@@ -10,7 +10,7 @@ static const struct gg_arch rows[] = {
                .ff = GG_EXPERT_FF_KEY, .shared = GG_SHARED_COUNT },
       MORE(KM(n_dense)) },
     { .name = "bailingmoe2", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
-      .qkv = GG_QKV_FUSED,
+      .qkv = &gg_arch_qkv_fused,
       .moe = { .where = GG_EXPERTS_LEAD, .gating_key = GG_MUST,
                .gating = GG_GATING_KEY, .select_b = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,

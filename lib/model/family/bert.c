@@ -46,6 +46,11 @@ static const struct gg_ffn gated_or_not = { .text =
                                                 "up and down, gated or not",
                                             .of_layer = find_gate };
 
+static const uint16_t w_square[] = { N(ATTN_QKV_SQUARE), 0 };
+static const struct gg_arch_qkv square = { .text = "fused, as many keys as "
+                                                   "queries",
+                                           .weights = w_square };
+
 /* clang-format off */
 #define BERT                                                                  \
     .norm = GG_NORM_LAYER, .norm_b = GG_MUST,                                 \
@@ -74,16 +79,16 @@ static const struct gg_arch rows[] = {
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
       .types = GG_MAY },
     { .name = "modern-bert", .runs = true, LLAMA, NEOX, .norm = GG_NORM_LAYER,
-      .first_bare = true, .embd_norm = GG_MAY, .qkv = GG_QKV_SQUARE,
+      .first_bare = true, .embd_norm = GG_MAY, .qkv = &square,
       .ffn = &gg_ffn_fused, .act = &gelu_or_by_key, .output = GG_OUTPUT_NONE,
       .no_memory = true, .rank = GG_RANK_MEAN,
-      .window = { GG_WINDOW_FIRST_FULL, GG_MAY, 3, .centred = true,
-                  .rope = GG_WINDOW_ROPE_OWN },
+      .window = { &gg_arch_window_first_full, GG_MAY, 3,
+                  .rope = &gg_arch_window_rope_own },
       MORE(M(CLS_NORM), KM(activation)) },
     { .name = "neo-bert", .runs = true,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(FFN_NORM)), ENC_OUTPUT_NORM),
-      .qkv = GG_QKV_FUSED, .ffn = &gg_ffn_fused, .output = GG_OUTPUT_NONE,
-      .no_memory = true },
+      .qkv = &gg_arch_qkv_fused, .ffn = &gg_ffn_fused,
+      .output = GG_OUTPUT_NONE, .no_memory = true },
     { .name = "nomic-bert", .runs = true, BERT, NEOX, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .types = GG_MAY,
       IDLE(W(FFN_GATE_B), W(FFN_UP_B), W(FFN_DOWN_B)),

@@ -3,16 +3,25 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+static bool in_window_or_leading(const struct gg_hparams *hp, uint32_t il)
+{
+    return gg_arch_rope_in_windows.of_layer(hp, il) || il < hp->n_dense;
+}
+
+static const struct gg_arch_rope_rule in_windows_and_leading = {
+    .text = "in windows and leading layers", .of_layer = in_window_or_leading
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "cohere2", .runs = true, ONE, .order = GG_ORDER_PARALLEL,
-      .norm = GG_NORM_LAYER, .rope_where = GG_ROPE_WHERE_WINDOWS,
-      .window = { GG_WINDOW_LAST_FULL, GG_MUST, .period = 4 },
+      .norm = GG_NORM_LAYER, .rope_rule = &gg_arch_rope_in_windows,
+      .window = { &gg_arch_window_last_full, GG_MUST, .period = 4 },
       .output = GG_OUTPUT_EMBD, .logit_scale = GG_LOGIT_SCALE_TIMES,
       MORE(K(logit_scale)) },
     { .name = "cohere2moe", .runs = true, ONE, .order = GG_ORDER_PARALLEL,
-      .norm = GG_NORM_EITHER, .rope_where = GG_ROPE_WHERE_WINDOWS_LEAD,
-      .window = { GG_WINDOW_FIRST_FULL, .key = GG_MUST },
+      .norm = GG_NORM_EITHER, .rope_rule = &in_windows_and_leading,
+      .window = { &gg_arch_window_first_full, .key = GG_MUST },
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .norm = GG_MAY, .scale = true,
                .fused = true, .ff = GG_EXPERT_FF_KEY,

@@ -11,43 +11,55 @@ static const struct gg_ffn_act silu_clamped_first = { .text = "",
                                                       .gated = gguf_op_swiglu,
                                                       .clamps_first = true };
 
+static void scale_both(struct gg_hparams *hp)
+{
+    gg_hparams_scale_by_yarn(hp, true);
+}
+
+static const struct gg_arch_scale yarn_of_both = {
+    .text = "with YaRN's magnitude, of positions, too", .by_yarn = scale_both
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "deepseek", .runs = true, LLAMA,
       .moe = { .where = GG_EXPERTS_LEAD, .scale = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_COUNT } },
     { .name = "deepseek2", .runs = true, LLAMA, .mixer = &gg_mixer_latent,
-      .scale = GG_SCALE_YARN, .yarn_both = true,
+      .scale = &yarn_of_both,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIZE,
                .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
                .scale = true, .fused = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_COUNT },
-      .nextn = true, .temper = GG_TEMPER_KEYS, MORE(LATENT, YARN) },
+      .nextn = true, .temper = &gg_arch_temperature_by_keys,
+      MORE(KM(temp_scale), KM(temp_length), LATENT, YARN) },
     { .name = "deepseek2-ocr", .runs = true, LLAMA, NEOX,
-      .qkv = GG_QKV_SEPARATE,
+      .qkv = &gg_arch_qkv_separate,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SOFTMAX,
                .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
                .scale = true, .fused = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_COUNT } },
     { .name = "deepseek32", .runs = true, LLAMA, .mixer = &sparse,
-      .scale = GG_SCALE_YARN,
+      .scale = &gg_arch_scale_yarn,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_COUNT },
       .nextn = true, MORE(LATENT, INDEXER, YARN) },
     { .name = "deepseek4", .runs = true, LLAMA, OWN,
-      .act = &silu_clamped_first, .order = GG_ORDER_STREAMS,
+      .act = &silu_clamped_first,
+      .build_layers = { gg_hyper_layers, "hyper-connected streams" },
       .mixer = &gg_mixer_compressed, .sinks = GG_MUST,
-      .window = { GG_WINDOW_EVERY, .key = GG_MUST,
-                  .rope = GG_WINDOW_ROPE_PLAIN },
+      .window = { &gg_arch_window_everywhere, .key = GG_MUST,
+                  .rope = &gg_arch_window_rope_plain },
       .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_COUNT },
       .nextn = true,
-      MORE(K(rank_q), INDEXER, K(out_groups), K(out_rank), K(compress_base),
-           K(compress), K(n_streams), K(n_sinkhorn), K(streams_eps), K(n_hash),
+      MORE(N(OUTPUT_HC_FN), N(OUTPUT_HC_BASE), N(OUTPUT_HC_SCALE), K(rank_q),
+           INDEXER, K(out_groups), K(out_rank), K(compress_base), K(compress),
+           K(n_streams), K(n_sinkhorn), K(streams_eps), K(n_hash),
            K(expert_norm), K(expert_scale), K(clamp_exp), KM(clamp_shexp)),
       .odd = "first layers choose experts by the token's number; clamped "
              "SwiGLU" },

@@ -3,20 +3,30 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+/* EXAONE 4's models of 64 layers have windows, smaller ones none. */
+static uint32_t window_size(const struct gg_hparams *hp)
+{
+    if (hp->n_layer != 64)
+        return 0;
+    return hp->has[GG_HP_n_window] ? hp->n_window : 4096;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "exaone", .runs = true, LLAMA, NEOX, FREQS },
     { .name = "exaone-moe", .runs = true, LLAMA, NEOX, OWN, FREQS, HEAD_NORM,
-      .rope_where = GG_ROPE_WHERE_WINDOWS,
-      .window = { GG_WINDOW_LAST_FULL, GG_MUST, .period = 4 },
+      .rope_rule = &gg_arch_rope_in_windows,
+      .window = { &gg_arch_window_last_full, GG_MUST, .period = 4 },
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_WIDTH },
       .nextn = true },
     { .name = "exaone4", .runs = true, AFTER, NEOX, FREQS, HEAD_NORM,
-      .rope_where = GG_ROPE_WHERE_WINDOWS,
-      .window = { GG_WINDOW_LAST_FULL, GG_MAY, 4, .only_at = 64, .size = 4096 },
+      .rope_rule = &gg_arch_rope_in_windows,
+      .window = { &gg_arch_window_last_full, GG_MAY, 4,
+                  .size = { window_size,
+                            "of 4096 unless given; only with 64 layers" } },
       .nextn = true,
       .odd = "without windows every layer has positions" },
 };

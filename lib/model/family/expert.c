@@ -3,6 +3,9 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+#include <inttypes.h>
+#include <math.h>
+
 typedef struct gguf_tensor tensor;
 
 static const uint16_t w_square[] = { N(FFN_GATE_SQUARE), N(FFN_UP_SQUARE),
@@ -21,33 +24,155 @@ static const struct gg_ffn square = { .text = "as wide as the model",
                                       .weights = w_square,
                                       .build = ffn_square };
 
+/* Arctic's experts read the layer's input, beside both of its parts. */
+static tensor *build_dense(const struct gg_model_at *at, tensor *x)
+{
+    return at->layer->ffn->build(at, x);
+}
+
+static const struct gg_arch_beside on_input = { .text = "",
+                                                .always = true,
+                                                .build = build_dense };
+
+static tensor *add_experts(const struct gg_model_at *at, tensor *x)
+{
+    if (!at->layer->moe)
+        return x;
+    return gguf_op_add(
+        at->c, x,
+        gg_moe(at, gg_model_norm_if(at, GG_W_FFN_NORM_EXPS, at->in)));
+}
+
+/* ---- Grok ---- */
+
+/* A dense part, if the layer has one: the sum counts 1/sqrt(2). */
+static tensor *add_dense(const struct gg_model_at *at, tensor *x)
+{
+    tensor *y = gg_moe(at, x);
+    if (!gg_weight_at(at, GG_W_FFN_UP))
+        return y;
+    y = gguf_op_add(at->c, gg_ffn_gated.build(at, x), y);
+    return gguf_op_scale(at->c, y, 0.70710678118654752f);
+}
+
+static const struct gg_arch_beside maybe_dense = {
+    .text = "a dense part may be beside them: the sum counts 1/sqrt(2)",
+    .build = add_dense
+};
+
+/* 1/sqrt(128), that of Grok-1's heads, without the key. */
+static float output_scale(const struct gg_hparams *hp,
+                          const struct gg_model_layer *l)
+{
+    (void)l;
+    return hp->has[GG_HP_attn_out_scale] ? hp->attn_out_scale
+                                         : 0.08838834764831845f;
+}
+
+static const struct gg_arch_scale by_output_scale = {
+    .text = "by attention.output_scale", .of_layer = output_scale
+};
+
+/* ---- Laguna ---- */
+
+static const struct gg_arch_window_rope plain_base = {
+    .text = "own base if given, not scaled", .base = true
+};
+
+static tensor *gate_by_softplus(const struct gg_model_at *at, tensor *x,
+                                tensor *taken)
+{
+    tensor *gate = gg_model_linear(at, GG_W_ATTN_GATE_ANY, x);
+    return gg_model_gate_heads(at, taken, gguf_op_softplus(at->c, gate));
+}
+
+/* A gate is of each element or of each head. */
+static enum gguf_status check_gate(const struct gguf_model *m, uint32_t il,
+                                   struct gguf_error *err)
+{
+    char name[GG_WEIGHT_NAME];
+    const struct gg_model_layer *l = &m->hp.layer[il];
+    size_t i;
+    if (!gg_source_find(&m->src, gg_weight_name(GG_W_ATTN_GATE_ANY, il, name),
+                        &i))
+        return GGUF_OK;
+    const struct gguf_tensor_info *t = gg_source_tensor(&m->src, i).info;
+    const int64_t n = l->n_head, wide = n * l->dim_v;
+    if (t->ne[1] == n || t->ne[1] == wide)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_TENSOR, t->info_off,
+                        "tensor '%s' has %" PRId64 " rows, must have %" PRId64
+                        " or %" PRId64,
+                        name, t->ne[1], n, wide);
+}
+
+/* ---- Step 3.5 ---- */
+
+static tensor *gate_each_head(const struct gg_model_at *at, tensor *x,
+                              tensor *taken)
+{
+    if (!gg_weight_at(at, GG_W_ATTN_GATE_HEAD))
+        return taken;
+    tensor *gate = gg_model_linear(at, GG_W_ATTN_GATE_HEAD, x);
+    return gg_model_gate_heads(at, taken, gguf_op_sigmoid(at->c, gate));
+}
+
+/* Full layers turn half of rope.dimension_count. */
+static enum gguf_status halve_full_rope(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    hp->rope.n_dims /= 2;
+    if (hp->rope.n_dims % 2 == 0)
+        return GGUF_OK;
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_rot);
+    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                            "%s is %" PRIu32 ", half of it must be even",
+                            r->key, hp->n_rot);
+}
+
+/* Frequency factors are as many as either kind of layers turns. */
+static void size_factors(const struct gg_hparams *hp,
+                         const struct gg_model_layer *l,
+                         struct gg_model_sizes *z)
+{
+    (void)l;
+    const uint32_t n_rot = GG_MAX(hp->n_rot, hp->n_rot_swa);
+    z->rot = n_rot ? n_rot : NAN;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "arctic", .runs = true, LLAMA, .order = GG_ORDER_BESIDE,
-      .ffn = &square, .moe = MOE_ALL(MUST, MODEL), MORE(N(FFN_NORM_EXPS)) },
+    { .name = "arctic", .runs = true, LLAMA,
+      .finish_layer = { add_experts,
+                        "experts beside both, on the layer's input" },
+      .ffn = &square,
+      .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST, .beside = &on_input },
+      MORE(N(FFN_NORM_EXPS)) },
     { .name = "grok", .runs = true,
       NORMS(AT(.pre = W(ATTN_NORM), .post = W(ATTN_OUT_NORM)),
             AT(.pre = W(FFN_NORM), .post = W(LAYER_OUT_NORM)), OUTPUT_NORM),
-      NEOX, .yarn_fast = 8, .scale = GG_SCALE_OUTPUT, .act = &gg_ffn_act_gelu,
+      NEOX, .yarn_fast = 8, .scale = &by_output_scale, .act = &gg_ffn_act_gelu,
       .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST,
-               .ff = GG_EXPERT_FF_KEY_OR_MODEL, .beside = GG_BESIDE_MAYBE },
+               .ff = GG_EXPERT_FF_KEY_OR_MODEL, .beside = &maybe_dense },
       .embd_scale = GG_EMBD_SCALE_KEY, .embd_default = 78.38367176906169f,
       .logit_scale = GG_LOGIT_SCALE_TIMES,
       .logit_default = 0.5773502691896257f, .attn_cap = 30, .cap = 1,
-      MORE(M(NORM_POST_FFN), M(FFN_GATE), M(FFN_UP), M(FFN_DOWN)),
+      MORE(KM(attn_out_scale), M(NORM_POST_FFN), M(FFN_GATE), M(FFN_UP),
+           M(FFN_DOWN)),
       .odd = "a dense part beside the experts; router_logit_softcapping is "
              "not used" },
     { .name = "laguna", .runs = true, LLAMA, NEOX, HEAD_NORM,
-      .gate = GG_GATE_SOFTPLUS,
-      .window = { GG_WINDOW_FIRST_FULL, GG_MAY, 4,
-                  .rope = GG_WINDOW_ROPE_PLAIN_BASE },
+      .gate_attention = { gate_by_softplus, "softplus gate" },
+      .check_layer = check_gate,
+      .window = { &gg_arch_window_first_full, GG_MAY, 4, .rope = &plain_base },
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .select_b = GG_MUST, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_WIDTH_COUNT },
-      MORE(K(n_dense)) },
+      MORE(N(ATTN_GATE_ANY), K(n_dense)) },
     { .name = "mimo2", .runs = true, LLAMA, NEOX, OWN, .sinks = GG_MAY,
-      .window = { GG_WINDOW_ARRAY, GG_MUST, .rope = GG_WINDOW_ROPE_OWN },
+      .window = { &gg_arch_window_listed, GG_MUST,
+                  .rope = &gg_arch_window_rope_own },
       .moe = { .where = GG_EXPERTS_TENSOR, .gating = GG_GATING_SIGMOID,
                .select_b = GG_MAY, .norm = GG_MUST, .ff = GG_EXPERT_FF_KEY },
       .nextn = true,
@@ -57,17 +182,19 @@ static const struct gg_arch rows[] = {
       .odd = "attention's result times attention.value_scale; its biases are "
              "not added" },
     { .name = "step35", .runs = true, LLAMA, NEOX, OWN, FREQS, LONGROPE,
-      .qkv = GG_QKV_SEPARATE, .qk = { .form = GG_QK_HEAD, .maybe = true },
-      .gate = GG_GATE_HEAD,
-      .window = { GG_WINDOW_ARRAY, GG_MUST, .rope = GG_WINDOW_ROPE_OWN,
-                  .full_half = true },
+      .qkv = &gg_arch_qkv_separate,
+      .qk = { .form = GG_QK_HEAD, .maybe = true },
+      .gate_attention = { gate_each_head, "sigmoid gate a head" },
+      .window = { &gg_arch_window_listed, GG_MUST,
+                  .rope = &gg_arch_window_rope_own },
       .moe = { .where = GG_EXPERTS_TENSOR, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_WIDTH },
-      .nextn = true,
-      MORE(K(window_pattern), KM(clamp_exp), KM(clamp_shexp), M(FFN_GATE),
-           M(FFN_UP), M(FFN_DOWN)) },
+      .fill_full_rope = { halve_full_rope, "half as many in full layers" },
+      .layer_sizes = { size_factors, "" }, .nextn = true,
+      MORE(M(ATTN_GATE_HEAD), K(window_pattern), KM(clamp_exp),
+           KM(clamp_shexp), M(FFN_GATE), M(FFN_UP), M(FFN_DOWN)) },
 };
 /* clang-format on */
 

@@ -31,8 +31,9 @@ static const struct gg_mixer attention_mamba2 = {
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "falcon", .runs = true, ONE, LAYER, NEOX,
-      .order = GG_ORDER_PARALLEL, .qkv = GG_QKV_FUSED, .ffn = &gg_ffn_plain,
-      .act = &gg_ffn_act_gelu, MORE(M(ATTN_NORM_2), M(ATTN_NORM_2_B)),
+      .order = GG_ORDER_PARALLEL, .qkv = &gg_arch_qkv_fused,
+      .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu,
+      MORE(M(ATTN_NORM_2), M(ATTN_NORM_2_B)),
       .odd = "attention on attn_norm_2 if it is there" },
     { .name = "falcon-h1", .runs = true,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(FFN_NORM_BARE)), OUTPUT_NORM),

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+#include <math.h>
+
 /* AltUp's streams, which no key counts. */
 static void size_streams(const struct gg_hparams *hp,
                          const struct gg_model_layer *l,
@@ -13,49 +15,155 @@ static void size_streams(const struct gg_hparams *hp,
     z->streams = 4;
 }
 
+typedef struct gguf_tensor tensor;
+
+/* Scores of the largest model of a generation are over the square root of
+ * n_embd / n_head, of others over that of a head's width. */
+static float scale_by_size(const struct gg_hparams *hp,
+                           const struct gg_model_layer *l, uint32_t n_layer)
+{
+    const uint32_t d = hp->n_layer == n_layer && l->n_head
+                           ? hp->n_embd / l->n_head
+                           : l->dim_k;
+    return 1 / sqrtf((float)d);
+}
+
+static float scale_gemma2(const struct gg_hparams *hp,
+                          const struct gg_model_layer *l)
+{
+    return scale_by_size(hp, l, 46);
+}
+
+static float scale_gemma3(const struct gg_hparams *hp,
+                          const struct gg_model_layer *l)
+{
+    return scale_by_size(hp, l, 62);
+}
+
+static const struct gg_arch_scale of_gemma2 = {
+    .text = "1/sqrt(n_embd/n_head) in one size; that of 46 layers",
+    .of_layer = scale_gemma2
+};
+static const struct gg_arch_scale of_gemma3 = {
+    .text = "1/sqrt(n_embd/n_head) in one size; that of 62 layers",
+    .of_layer = scale_gemma3
+};
+
+static uint32_t window_size(const struct gg_hparams *hp)
+{
+    return hp->has[GG_HP_n_window] ? hp->n_window : 4096;
+}
+
+static tensor *norm_values(const struct gg_model_at *at, tensor *v)
+{
+    return gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, v);
+}
+
+/* Layers that keep keys, if a file does not say how many share them. */
+static uint32_t own_keys(const struct gg_hparams *hp)
+{
+    (void)hp;
+    return 20;
+}
+
+/* ---- Gemma 4 ---- */
+
+/* Values may be keys. */
+static const uint16_t w_qkv[] = { N(ATTN_Q), N(ATTN_K), M(ATTN_V), 0 };
+static const struct gg_arch_qkv maybe_no_v = {
+    .text = "separate, values may be keys", .weights = w_qkv
+};
+
+/* Experts read the stream, the dense part beside them its norm. */
+static tensor *add_dense(const struct gg_model_at *at, tensor *x)
+{
+    tensor *y = at->layer->ffn->build(at, x);
+    tensor *z = gg_moe(at, gg_model_norm_if(at, GG_W_PRE_NORM_2, at->sum));
+    return gguf_op_add(at->c, gg_model_norm_if(at, GG_W_POST_NORM_1, y),
+                       gg_model_norm_if(at, GG_W_POST_NORM_2, z));
+}
+
+static const struct gg_arch_beside normed_dense = {
+    .text = "a dense part beside them, each with norms",
+    .always = true,
+    .build = add_dense
+};
+
+static tensor *scale_result(const struct gg_model_at *at, tensor *x)
+{
+    tensor *scale = gg_weight_at(at, GG_W_LAYER_OUT_SCALE);
+    return scale ? gguf_op_mul(at->c, x, scale) : x;
+}
+
+static const uint16_t w_dense[] = { N(PRE_NORM_2), N(POST_NORM_1),
+                                    N(POST_NORM_2), 0 };
+
+static void choose_weights(struct gg_model_needs *n,
+                           const struct gg_hparams *hp,
+                           const struct gg_model_layer *l)
+{
+    (void)hp;
+    if (l && l->moe)
+        gg_need_put(n, w_dense);
+}
+
+static const uint16_t w_three[] = { N(ATTN_Q), N(ATTN_K), N(ATTN_V), 0 };
+static const struct gg_arch_qkv half_own = {
+    .text = "later layers share keys and values", .weights = w_three
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "gemma", .runs = true, LLAMA, NEOX, .act = &gg_ffn_act_gelu,
       .embd_scale = GG_EMBD_SCALE_SQRT, .output = GG_OUTPUT_EMBD },
     { .name = "gemma-embedding", .runs = true, FOUR, NEOX, HEAD_NORM,
       .act = &gg_ffn_act_gelu,
-      .window = { GG_WINDOW_LAST_FULL, GG_MUST, 6, .centred = true,
-                  .rope = GG_WINDOW_ROPE_OWN },
+      .window = { &gg_arch_window_last_full, GG_MUST, 6,
+                  .rope = &gg_arch_window_rope_own },
       .no_causal = true, .no_memory = true, .embd_scale = GG_EMBD_SCALE_SQRT,
       .output = GG_OUTPUT_NONE,
       MORE(M(OUTPUT), M(DENSE_2), M(DENSE_3), KM(dense_2_out),
            KM(dense_3_in)) },
     { .name = "gemma2", .runs = true, FOUR, NEOX, .act = &gg_ffn_act_gelu,
-      .scale = GG_SCALE_SIZE, .scale_at = 46,
-      .window = { GG_WINDOW_LAST_FULL, GG_MAY, 2, .size = 4096,
-                  .rope = GG_WINDOW_ROPE_BASE },
+      .scale = &of_gemma2,
+      .window = { &gg_arch_window_last_full, GG_MAY, 2,
+                  .size = { window_size, "of 4096 unless given" },
+                  .rope = &gg_arch_window_rope_base },
       .embd_scale = GG_EMBD_SCALE_SQRT, .output = GG_OUTPUT_EMBD,
       .attn_cap = 50, .cap = 2 },
     { .name = "gemma3", .runs = true, FOUR, NEOX, HEAD_NORM,
-      .act = &gg_ffn_act_gelu, .scale = GG_SCALE_SIZE, .scale_at = 62,
-      .window = { GG_WINDOW_LAST_FULL, GG_MAY, 6, .rope = GG_WINDOW_ROPE_OWN },
+      .act = &gg_ffn_act_gelu, .scale = &of_gemma3,
+      .window = { &gg_arch_window_last_full, GG_MAY, 6,
+                  .rope = &gg_arch_window_rope_own },
       .embd_scale = GG_EMBD_SCALE_SQRT, .cap = 1 },
-    { .name = "gemma3n", .runs = true, FOUR, NEOX, .order = GG_ORDER_ALTUP,
-      .layer_sizes = { size_streams, "" }, .qkv = GG_QKV_HALF_OWN,
-      .qk = { .form = GG_QK_HEAD, .value = true }, .act = &gg_ffn_act_gelu,
-      .scale = GG_SCALE_ONE,
-      .window = { GG_WINDOW_LAST_FULL, GG_MUST, 5, .rope = GG_WINDOW_ROPE_OWN },
+    { .name = "gemma3n", .runs = true, FOUR, NEOX,
+      .build_layers = { gg_altup_layers, "AltUp streams and Laurel" },
+      .layer_sizes = { size_streams, "" }, .qkv = &half_own,
+      .qk = { .form = GG_QK_HEAD,
+              .norm_values = { norm_values, ", of v too" } },
+      .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
+      .window = { &gg_arch_window_last_full, GG_MUST, 5,
+                  .rope = &gg_arch_window_rope_own },
       .embd_scale = GG_EMBD_SCALE_SQRT, .cap = 2, .per_layer = 256,
-      .own_keys = 20, .sparse = 10,
+      .own_keys = { own_keys, "of 20 layers unless given" }, .sparse = 10,
       MORE(KM(n_per_layer), KM(n_shared_kv), KM(sparse_above), N(ALTUP_PROJ),
            N(ALTUP_UNEMBD), N(ALTUP_CORRECT), N(ALTUP_SCALE), N(ALTUP_PREDICT),
            N(ALTUP_ROUTER), N(ALTUP_NORM), N(LAUREL_L), N(LAUREL_R),
            N(LAUREL_NORM)) },
     { .name = "gemma4", .runs = true, FOUR, NEOX, .freqs = GG_MUST,
-      .qkv = GG_QKV_NO_V, .qk = { .form = GG_QK_HEAD, .value = true },
-      .act = &gg_ffn_act_gelu, .scale = GG_SCALE_ONE,
-      .window = { GG_WINDOW_ARRAY, GG_MUST, .rope = GG_WINDOW_ROPE_OWN },
+      .qkv = &maybe_no_v,
+      .qk = { .form = GG_QK_HEAD,
+              .norm_values = { norm_values, ", of v too" } },
+      .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
+      .window = { &gg_arch_window_listed, GG_MUST,
+                  .rope = &gg_arch_window_rope_own },
       .moe = { .where = GG_EXPERTS_TENSOR, .norm = GG_MUST, .fused = true,
                .ff = GG_EXPERT_FF_KEY_OR_MODEL, .router = GG_ROUTER_SUM,
-               .beside = GG_BESIDE_NORMED },
-      .embd_scale = GG_EMBD_SCALE_SQRT, .cap = 2, .layer_scale = GG_MAY,
-      MORE(K(n_per_layer), K(dim_k_swa), K(dim_v_swa), K(window_pattern),
-           KM(n_shared_kv)) },
+               .beside = &normed_dense },
+      .embd_scale = GG_EMBD_SCALE_SQRT, .cap = 2,
+      .finish_layer = { scale_result, "" }, .choose_weights = choose_weights,
+      MORE(M(LAYER_OUT_SCALE), K(n_per_layer), K(dim_k_swa), K(dim_v_swa),
+           K(window_pattern), KM(n_shared_kv)) },
 };
 /* clang-format on */
 

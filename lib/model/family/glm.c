@@ -14,18 +14,33 @@ static const struct gg_mixer two_sets = { .text = "attention, other weights "
                                           .keeps = GG_KEEPS_KEYS };
 static const struct gg_mixer sparse = { GG_MIXER_SPARSE };
 
+/* Base 10000, not scaled, whatever the file says. */
+static void fix_rope(struct gguf_rope *rope)
+{
+    rope->freq_base = 10000;
+    rope->freq_scale = rope->attn_factor = 1;
+    rope->ext_factor = 0;
+}
+
+/* GLM 5.2, which is told by its context, has an indexer in the first three
+ * layers and then in every fourth. */
+static bool has_indexer(const struct gg_hparams *hp, uint32_t il)
+{
+    return hp->n_ctx_train < 1 << 20 || il < 2 || (il - 2) % 4 == 0;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "chatglm", .runs = true, LLAMA, .ffn = &gg_ffn_fused },
     { .name = "cogvlm", .runs = true, LLAMA, NEOX, FREQS, .mixer = &two_sets,
-      .qkv = GG_QKV_FUSED, .rope_fixed = true,
+      .qkv = &gg_arch_qkv_fused, .fix_rope = fix_rope,
       MORE(N(VIS_QKV), N(VIS_OUT), N(VIS_GATE), N(VIS_UP), N(VIS_DOWN)),
       IDLE(W(VIS_QKV), W(VIS_OUT), W(VIS_GATE), W(VIS_UP), W(VIS_DOWN),
            W(ROPE_FREQS)),
       .odd = "rotary base 10000 whatever the file says; rope_freqs is not "
              "used" },
     { .name = "glm-dsa", .runs = true, LLAMA, .mixer = &sparse,
-      .scale = GG_SCALE_YARN, .idx_shared = true,
+      .scale = &gg_arch_scale_yarn, .has_indexer = has_indexer,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,

@@ -3,6 +3,55 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+typedef struct gguf_tensor tensor;
+
+/* GPT-OSS: heads as wide as what positions turn. */
+static uint32_t head_width(const struct gg_hparams *hp)
+{
+    return hp->has[GG_HP_n_rot] ? hp->n_rot : 0;
+}
+
+/* Jais */
+static float scale_by_width(const struct gg_hparams *hp,
+                            const struct gg_model_layer *l)
+{
+    (void)hp;
+    return 1 / (float)l->dim_k;
+}
+
+static const struct gg_arch_scale by_width = { .text = "1/d",
+                                               .of_layer = scale_by_width };
+
+/* GPT-NeoX's use_parallel_residual */
+static bool is_parallel_by_key(const struct gg_model_at *at)
+{
+    return at->m->hp.parallel;
+}
+
+/* StableLM */
+static bool is_parallel_by_norm(const struct gg_model_at *at)
+{
+    return !gg_weight_at(at, GG_W_FFN_NORM);
+}
+
+/* Talkie: queries have a gain of each head, and what embeddings become is added
+ * after each layer. */
+static tensor *norm_and_gain(const struct gg_model_at *at, enum gg_weight id,
+                             tensor *x)
+{
+    x = gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, x);
+    return id == GG_W_ATTN_Q_NORM
+               ? gguf_op_mul(at->c, x, gg_weight_at(at, GG_W_HEAD_GAIN))
+               : x;
+}
+
+static tensor *add_embeddings(const struct gg_model_at *at, tensor *x)
+{
+    tensor *first = gg_model_wanted(at, at->across->first);
+    tensor *scale = gg_weight_at(at, GG_W_LAYER_OUT_SCALE);
+    return gguf_op_add(at->c, x, gguf_op_mul(at->c, first, scale));
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "bloom", .runs = true, LLAMA, LAYER, NO_ROPE, FUSED_B, GELU_B,
@@ -12,38 +61,43 @@ static const struct gg_arch rows[] = {
       .odd = "without embeddings the output is the embeddings" },
     { .name = "dbrx", .runs = true,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(ATTN_OUT_NORM)), OUTPUT_NORM),
-      NEOX, OWN, .norm = GG_NORM_LAYER, .qkv = GG_QKV_FUSED, .clamp = GG_MUST,
-      .moe = MOE_ALL(MUST, MODEL) },
+      NEOX, OWN, .norm = GG_NORM_LAYER, .qkv = &gg_arch_qkv_fused,
+      .clamp = GG_MUST, .moe = MOE_ALL(MUST, MODEL) },
     { .name = "gpt-oss", .runs = true, LLAMA_POST, NEOX, OWN, .out_b = GG_MUST,
-      .sinks = GG_MUST, .head_rot = true,
-      .window = { GG_WINDOW_LAST_FULL, GG_MUST, 2,
-                  .rope = GG_WINDOW_ROPE_BASE },
+      .sinks = GG_MUST,
+      .head_width = { head_width, "heads as wide as positions unless given" },
+      .window = { &gg_arch_window_last_full, GG_MUST, 2,
+                  .rope = &gg_arch_window_rope_base },
       .act = &gg_ffn_act_oai,
       .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_CHOSEN,
                .ff = GG_EXPERT_FF_KEY, .bias = true } },
     { .name = "gpt2", .runs = true, LLAMA, LAYER, NO_ROPE, FUSED_B, GELU_B,
       .position = GG_MUST },
     { .name = "gptneox", .runs = true, LLAMA, LAYER, NEOX, OWN, FUSED_B,
-      GELU_B, .order = GG_ORDER_BY_KEY, MORE(K(parallel)) },
+      GELU_B,
+      .is_parallel = { is_parallel_by_key,
+                       "parallel or not by use_parallel_residual" },
+      MORE(K(parallel)) },
     { .name = "jais", .runs = true, LLAMA, LAYER, NO_ROPE, OWN, FUSED_B,
-      .scale = GG_SCALE_WHOLE, .alibi_key = true, .ffn_b = GG_MUST },
+      .scale = &by_width, .ffn_b = GG_MUST, MORE(KM(max_alibi)) },
     { .name = "jais2", .runs = true, LLAMA, LAYER, NEOX,
-      .qkv = GG_QKV_SEPARATE, .qkv_b = GG_MUST, .out_b = GG_MUST,
+      .qkv = &gg_arch_qkv_separate, .qkv_b = GG_MUST, .out_b = GG_MUST,
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_relu_sqr, .ffn_b = GG_MUST },
     { .name = "mpt", .runs = true, LLAMA, NO_ROPE, .norm = GG_NORM_LAYER,
-      .norm_b = GG_MAY, .qkv = GG_QKV_FUSED, .qkv_b = GG_MAY, .out_b = GG_MAY,
-      .clamp = GG_MAY, .alibi_key = true,
+      .norm_b = GG_MAY, .qkv = &gg_arch_qkv_fused, .qkv_b = GG_MAY,
+      .out_b = GG_MAY, .clamp = GG_MAY,
       .qk = { .form = GG_QK_WIDE, .kind = GG_NORM_LAYER, .maybe = true,
               .bias = GG_MAY },
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
-      .position = GG_MAY, MORE(M(FFN_ACT_SCALE)),
+      .position = GG_MAY, MORE(KM(max_alibi), M(FFN_ACT_SCALE)),
       .odd = "activations are divided by ffn.act.scales" },
     { .name = "refact", .runs = true, LLAMA, NO_ROPE, FREQS, .alibi = 8,
       .out_b = GG_MAY, .ffn_b = GG_MAY,
       IDLE(W(ATTN_OUT_B), W(FFN_GATE_B), W(FFN_UP_B), W(FFN_DOWN_B)),
       .odd = "biases but of q, k, v are not used" },
     { .name = "stablelm", .runs = true, ONE, LAYER, NEOX, OWN,
-      .order = GG_ORDER_BY_NORM,
+      .is_parallel = { is_parallel_by_norm,
+                       "parallel if there is no ffn_norm" },
       .qk = { .form = GG_QK_HEADS, .kind = GG_NORM_LAYER, .maybe = true },
       MORE(M(FFN_NORM), M(FFN_NORM_B)) },
     { .name = "starcoder", .runs = true, LLAMA, LAYER, NO_ROPE, FUSED_B,
@@ -51,9 +105,13 @@ static const struct gg_arch rows[] = {
     { .name = "starcoder2", .runs = true, LLAMA, LAYER, NEOX, GELU_B,
       .out_b = GG_MUST },
     { .name = "talkie", .runs = true, LLAMA, NEOX, OWN, .norm_plain = true,
-      .qk = { .form = GG_QK_GAIN, .late = true }, .embd_norm = GG_MUST,
-      .embd_again = true, .logit_scale = GG_LOGIT_SCALE_TIMES,
-      MORE(K(logit_scale), N(LAYER_OUT_SCALE)),
+      .qk = { .norm_heads = { norm_and_gain,
+                              "norms of q and k per head, no weight, a number "
+                              "a query head, late" },
+              .late = true },
+      .embd_norm = GG_MUST, .finish_layer = { add_embeddings, "" },
+      .logit_scale = GG_LOGIT_SCALE_TIMES,
+      MORE(N(HEAD_GAIN), K(logit_scale), N(LAYER_OUT_SCALE)),
       .odd = "normed embeddings are added, scaled, after each layer" },
 };
 /* clang-format on */

@@ -3,10 +3,31 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+#include <math.h>
+
+static bool is_finetuned(const struct gg_hparams *hp, uint32_t il)
+{
+    (void)il;
+    return hp->rope_tuned;
+}
+
+static const struct gg_arch_rope_rule finetuned = {
+    .text = "unless rope.scaling.finetuned is false", .of_layer = is_finetuned
+};
+
+static float scale_by_key(const struct gg_hparams *hp,
+                          const struct gg_model_layer *l)
+{
+    return hp->attn_scale != 0 ? hp->attn_scale : 1 / sqrtf((float)l->dim_k);
+}
+
+static const struct gg_arch_scale by_key = { .text = "by attention.scale",
+                                             .of_layer = scale_by_key };
+
 /* clang-format off */
 #define GRANITE                           \
-    LLAMA, FREQS, .out_b = GG_MAY, .rope_where = GG_ROPE_WHERE_TUNED,         \
-    .scale = GG_SCALE_KEY, .ffn_b = GG_MAY,                                   \
+    LLAMA, FREQS, .out_b = GG_MAY, .rope_rule = &finetuned,         \
+    .scale = &by_key, .ffn_b = GG_MAY,                                   \
     .moe = { .where = GG_EXPERTS_COUNT, .norm = GG_MUST,                      \
              .shared = GG_SHARED_WIDTH_ONLY },                                \
     .embd_scale = GG_EMBD_SCALE_KEY, .residual_scale = true,                  \
@@ -14,12 +35,12 @@
 
 static const struct gg_arch rows[] = {
     { .name = "granite", .runs = true, GRANITE, LONGROPE,
-      MORE(K(logit_scale)) },
+      MORE(KM(attn_scale), KM(rope_tuned), K(logit_scale)) },
     { .name = "granitehybrid", .runs = true, GRANITE,
-      .other = &gg_mixer_mamba2, .mix_rule = GG_MIX_RULE_NO_KV,
-      MORE(SSM, K(ssm_groups)) },
+      .other = &gg_mixer_mamba2, .mix_rule = &gg_arch_mix_by_kv,
+      MORE(KM(attn_scale), KM(rope_tuned), SSM, K(ssm_groups)) },
     { .name = "granitemoe", .runs = true, GRANITE, LONGROPE,
-      MORE(K(logit_scale)) },
+      MORE(KM(attn_scale), KM(rope_tuned), K(logit_scale)) },
 };
 /* clang-format on */
 

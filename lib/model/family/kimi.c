@@ -24,7 +24,7 @@ static const struct gg_mixer kda = { .text = "Kimi's delta rule",
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "kimi-linear", .runs = true, LLAMA, NO_ROPE, OWN,
-      .mixer = &latent_nope, .other = &kda, .mix_rule = GG_MIX_RULE_NO_KV,
+      .mixer = &latent_nope, .other = &kda, .mix_rule = &gg_arch_mix_by_kv,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MUST, .norm = GG_MUST,
                .scale = true, .ff = GG_EXPERT_FF_KEY,

@@ -29,16 +29,143 @@ static tensor *apply_xielu(const struct gg_model_at *at, tensor *x)
 static const struct gg_ffn_act xielu = { .text = "xIELU",
                                          .of_layer = apply_xielu };
 
+static const struct gg_mixer *mixer_by_heads(const struct gg_arch *a,
+                                             const struct gg_hparams *hp,
+                                             uint32_t il)
+{
+    const struct gg_model_layer *l = &hp->layer[il];
+    if (!l->n_head)
+        return NULL;
+    return l->n_head_kv ? gg_arch_mixer(a) : a->other;
+}
+
+static const struct gg_arch_mix_rule by_heads = {
+    .text = "layers without heads: nothing, without key/value heads",
+    .of_layer = mixer_by_heads
+};
+
+/* ---- where positions turn ---- */
+
+static bool is_not_fourth(const struct gg_hparams *hp, uint32_t il)
+{
+    (void)hp;
+    return (il + 1) % 4 != 0;
+}
+
+static const struct gg_arch_rope_rule by_fours = {
+    .text = "but every fourth layer", .of_layer = is_not_fourth
+};
+
+/* Of Baichuan's two sizes the one of 40 layers has ALiBi; no key says so. */
+static bool is_baichuan_7b(const struct gg_hparams *hp, uint32_t il)
+{
+    (void)il;
+    return hp->n_layer == 32;
+}
+
+static float alibi_of_baichuan_13b(const struct gg_hparams *hp)
+{
+    return hp->n_layer == 40 ? 8 : 0;
+}
+
+static const struct gg_arch_rope_rule of_7b = {
+    .text = "with 32 layers; ALiBi with 40", .of_layer = is_baichuan_7b
+};
+
+/* ---- Chameleon ---- */
+
+static struct gg_model_norms norms_by_swin(const struct gg_model_at *at,
+                                           const struct gg_model_norms *n)
+{
+    return at->m->hp.swin ? (struct gg_model_norms){ .post = n->pre } : *n;
+}
+
+/* With an epsilon of their own. */
+static tensor *norm_heads(const struct gg_model_at *at, enum gg_weight id,
+                          tensor *x)
+{
+    return gg_model_normed_by(at, GG_NORM_LAYER, id, 1e-5f, x);
+}
+
+/* ---- Llama 4 ---- */
+
+static bool is_local(const struct gg_hparams *hp, uint32_t il)
+{
+    return !hp->has_windows || (il + 1) % 4 != 0;
+}
+
+static const struct gg_arch_rope_rule by_fours_with_windows = {
+    .text = "but every fourth layer if there are windows", .of_layer = is_local
+};
+
+static const struct gg_arch_window_rule in_chunks = {
+    .text = "chunks, last of a period full",
+    .of_layer = gg_arch_is_window_last_full,
+    .chunks = true
+};
+
+static uint32_t chunk_size(const struct gg_hparams *hp)
+{
+    return hp->has[GG_HP_n_window] && !hp->n_window ? 0 : 8192;
+}
+
+/* Where positions turn, and not in Maverick's 128 experts. */
+static tensor *norm_local_heads(const struct gg_model_at *at,
+                                enum gg_weight id, tensor *x)
+{
+    (void)id;
+    if (!at->layer->ropes || at->m->hp.n_expert == 128)
+        return x;
+    return gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, x);
+}
+
+/* These numbers are in no key. */
+static void fill_temperature(struct gg_hparams *hp)
+{
+    hp->temper.scale = 0.1f;
+    hp->temper.length = 8192;
+    hp->temper.first = 1;
+}
+
+static bool is_still(const struct gg_model_layer *l)
+{
+    return !l->ropes;
+}
+
+static const struct gg_arch_temperature where_still = {
+    .text = "a temperature where nothing turns",
+    .fill = fill_temperature,
+    .of_layer = is_still
+};
+
+/* ---- AFMoE ---- */
+
+static tensor *gate_by_sigmoid(const struct gg_model_at *at, tensor *x,
+                               tensor *taken)
+{
+    tensor *gate = gg_model_linear(at, GG_W_ATTN_GATE, x);
+    return gg_model_gate_heads(at, taken, gguf_op_sigmoid(at->c, gate));
+}
+
+/* ---- Nanbeige ---- */
+
+static uint32_t n_loops(const struct gg_hparams *hp)
+{
+    return hp->n_loops ? hp->n_loops : 1;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "afmoe", .runs = true, FOUR, NEOX, HEAD_NORM,
-      .rope_where = GG_ROPE_WHERE_STEP_4, .gate = GG_GATE_SIGMOID,
-      .window = { GG_WINDOW_LAST_FULL, GG_MAY, 4, .rope = GG_WINDOW_ROPE_BASE },
+      .rope_rule = &by_fours,
+      .gate_attention = { gate_by_sigmoid, "sigmoid gate" },
+      .window = { &gg_arch_window_last_full, GG_MAY, 4,
+                  .rope = &gg_arch_window_rope_base },
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .select_b = GG_MUST, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_COUNT },
-      .embd_scale = GG_EMBD_SCALE_SQRT },
+      .embd_scale = GG_EMBD_SCALE_SQRT, MORE(N(ATTN_GATE)) },
     { .name = "apertus", .runs = true, LLAMA, NEOX, OWN, FREQS, LONGROPE,
       .out_b = GG_MAY, .qk = { .form = GG_QK_HEAD, .bias = GG_MAY },
       .ffn = &gg_ffn_plain, .act = &xielu,
@@ -47,55 +174,63 @@ static const struct gg_arch rows[] = {
       .odd = "biases of norms of q and k are not used" },
     { .name = "arcee", .runs = true, LLAMA, FREQS, .ffn = &gg_ffn_plain,
       .act = &gg_ffn_act_relu_sqr },
-    { .name = "baichuan", .runs = true, LLAMA, OWN,
-      .rope_where = GG_ROPE_WHERE_LAYERS_32 },
-    { .name = "bitnet", .runs = true, LLAMA, NEOX, .qkv = GG_QKV_SEPARATE,
-      .output = GG_OUTPUT_EMBD, MORE(N(ATTN_SUB_NORM), N(FFN_SUB_NORM)),
+    { .name = "baichuan", .runs = true, LLAMA, OWN, .rope_rule = &of_7b,
+      .alibi_bias = alibi_of_baichuan_13b },
+    { .name = "bitnet", .runs = true, LLAMA, NEOX,
+      .qkv = &gg_arch_qkv_separate, .output = GG_OUTPUT_EMBD,
+      MORE(N(ATTN_SUB_NORM), N(FFN_SUB_NORM)),
       .odd = "norms of attention's result and of the activations" },
-    { .name = "chameleon", .runs = true, LLAMA, .order = GG_ORDER_BY_SWIN,
+    { .name = "chameleon", .runs = true, LLAMA,
+      .place_norms = { norms_by_swin,
+                       "norms before or after the parts by swin_norm" },
       .qk = { .form = GG_QK_HEADS, .kind = GG_NORM_LAYER, .bias = GG_MAY,
-              .eps = 1e-5f },
+              .norm_heads = { norm_heads, "" } },
       .struck = { 4, 8196 }, MORE(KM(swin)),
       .odd = "logits of image tokens, 4 to 8195, are struck out for each "
              "token; llama.cpp does so for the first of a batch" },
     { .name = "deci", .runs = true, LLAMA, FREQS, LONGROPE, .other = &linear,
-      .mix_rule = GG_MIX_RULE_NO_HEADS, .out_b = GG_MAY, .ffn_b = GG_MAY,
+      .mix_rule = &by_heads, .out_b = GG_MAY, .ffn_b = GG_MAY,
       .odd = "a layer without a feed-forward part still attends, as in the "
              "definition; in llama.cpp it does nothing" },
     { .name = "internlm2", .runs = true, LLAMA, OWN },
     { .name = "llama", .runs = true, LLAMA, FREQS, LONGROPE,
       .qk = { .form = GG_QK_HEAD, .maybe = true }, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .output_b = GG_MAY,
-      .moe = { .where = GG_EXPERTS_COUNT, .norm = GG_MUST, .gate_maybe = true } },
+      .moe = { .where = GG_EXPERTS_COUNT, .norm = GG_MUST,
+               .gate_maybe = true } },
     { .name = "llama-embed", .runs = true, LLAMA, FREQS, LONGROPE,
       .out_b = GG_MAY, .ffn_b = GG_MAY, .moe = MOE_IF_ANY,
       .output = GG_OUTPUT_NONE, .no_memory = true, MORE(M(OUTPUT)) },
     { .name = "llama4", .runs = true, LLAMA, FREQS,
-      .rope_where = GG_ROPE_WHERE_STEP_4_WINDOWS,
-      .qk = { .form = GG_QK_PLAIN, .late = true, .turned = true,
-              .not_at = 128 },
-      .window = { GG_WINDOW_CHUNKS, GG_MAY, 4, .size = 8192, .exact = 8192,
-                  .rope = GG_WINDOW_ROPE_BASE },
+      .rope_rule = &by_fours_with_windows,
+      .qk = { .late = true,
+              .norm_heads = { norm_local_heads,
+                              "norms of q and k per head, no weight, late; "
+                              "where positions turn; none with 128 "
+                              "experts" } },
+      .window = { &in_chunks, GG_MAY, 4, .size = { chunk_size, "of 8192" },
+                  .rope = &gg_arch_window_rope_base },
       .moe = { .where = GG_EXPERTS_STEP, .gating = GG_GATING_RAW_SIGMOID,
                .ff = GG_EXPERT_FF_KEY, .shared = GG_SHARED_ONE },
-      .temper = GG_TEMPER_STILL, MORE(K(moe_step)) },
+      .temper = &where_still, MORE(K(moe_step)) },
     { .name = "maincoder", .runs = true, LLAMA,
       .qk = { .form = GG_QK_HEAD, .late = true } },
     { .name = "mellum", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
-      .window = { GG_WINDOW_LAST_FULL, GG_MAY, .rope = GG_WINDOW_ROPE_PLAIN },
+      .window = { &gg_arch_window_last_full, GG_MAY,
+                  .rope = &gg_arch_window_rope_plain },
       .moe = MOE_ALL(MUST, KEY_OR_PART) },
-    { .name = "nanbeige", .runs = true, LLAMA, FREQS, .order = GG_ORDER_LOOPS,
+    { .name = "nanbeige", .runs = true, LLAMA, FREQS,
+      .n_loops = { n_loops, "all layers num_loops times" },
       MORE(KM(n_loops), KM(skip_loop_norm)),
       .odd = "the last norm between loops, too, unless skip_loop_final_norm" },
     { .name = "openelm", .runs = true, LLAMA, NEOX, HEAD_NORM,
-      .qkv = GG_QKV_FUSED, .output = GG_OUTPUT_EMBD },
+      .qkv = &gg_arch_qkv_fused, .output = GG_OUTPUT_EMBD },
     { .name = "orion", .runs = true, LLAMA, LAYER, NEOX, OWN },
     { .name = "pangu-embedded", .runs = true, LLAMA, NEOX, FREQS, LONGROPE,
       .out_b = GG_MUST, IDLE(W(ROPE_FREQS), W(ROPE_LONG), W(ROPE_SHORT)),
       .odd = "frequency factors are not used" },
     { .name = "seed_oss", .runs = true, LLAMA_POST, NEOX },
-    { .name = "smollm3", .runs = true, LLAMA,
-      .rope_where = GG_ROPE_WHERE_STEP_4 },
+    { .name = "smollm3", .runs = true, LLAMA, .rope_rule = &by_fours },
     { .name = "xverse", .runs = true, LLAMA, OWN },
 };
 /* clang-format on */

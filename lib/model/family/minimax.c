@@ -28,16 +28,28 @@ static const struct gg_mixer blocks = { .text = "attention to chosen blocks",
                                         .keeps = GG_KEEPS_KEYS,
                                         .keys = gg_model_keys_blocks };
 
+static const struct gg_mixer *mixer_of_layer(const struct gg_arch *a,
+                                             const struct gg_hparams *hp,
+                                             uint32_t il)
+{
+    return il < hp->n_dense ? a->other : gg_arch_mixer(a);
+}
+
+static const struct gg_arch_mix_rule leading = {
+    .text = "layers before leading_dense_block_count",
+    .of_layer = mixer_of_layer
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "minimax-m2", .runs = true, LLAMA, NEOX, OWN,
-      .qkv = GG_QKV_SEPARATE, .qk = { .form = GG_QK_WIDE },
+      .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
       .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
                .gating_key = GG_MAY, .select_b = GG_MUST, .norm = GG_MUST },
       MORE(K(n_ff_expert)) },
     { .name = "minimax-m3", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
-      .mixer = &blocks, .other = &gg_mixer_attention,
-      .mix_rule = GG_MIX_RULE_LEADING, .act = &gg_ffn_act_oai,
+      .mixer = &blocks, .other = &gg_mixer_attention, .mix_rule = &leading,
+      .act = &gg_ffn_act_oai,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MUST, .norm = GG_MAY,
                .scale = true, .ff = GG_EXPERT_FF_KEY,

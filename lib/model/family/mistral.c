@@ -3,18 +3,31 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+static void fill_temperature(struct gg_hparams *hp)
+{
+    hp->temper.scale = hp->temp_scale;
+    hp->temper.length =
+        hp->has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train;
+}
+
+static const struct gg_arch_temperature by_context = {
+    .text = "a temperature by key, n the context before scaling",
+    .fill = fill_temperature
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "mistral3", .runs = true, LLAMA, FREQS, LONGROPE,
-      .temper = GG_TEMPER_CONTEXT, .out_b = GG_MAY, .ffn_b = GG_MAY,
-      .moe = MOE_IF_ANY, MORE(YARN) },
+      .temper = &by_context, .out_b = GG_MAY, .ffn_b = GG_MAY,
+      .moe = MOE_IF_ANY, MORE(KM(temp_scale), YARN) },
     { .name = "mistral4", .runs = true, LLAMA, .mixer = &gg_mixer_latent,
-      .scale = GG_SCALE_YARN,
+      .scale = &gg_arch_scale_yarn,
       .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIZE,
                .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
                .scale = true, .fused = true, .ff = GG_EXPERT_FF_KEY,
                .shared = GG_SHARED_COUNT },
-      .nextn = true, .temper = GG_TEMPER_KEYS, MORE(LATENT, YARN) },
+      .nextn = true, .temper = &gg_arch_temperature_by_keys,
+      MORE(KM(temp_scale), KM(temp_length), LATENT, YARN) },
 };
 /* clang-format on */
 

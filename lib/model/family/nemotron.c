@@ -3,11 +3,24 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+static const struct gg_mixer *mixer_of_layer(const struct gg_arch *a,
+                                             const struct gg_hparams *hp,
+                                             uint32_t il)
+{
+    return hp->layer[il].n_ff ? NULL : gg_arch_mix_by_kv.of_layer(a, hp, il);
+}
+
+static const struct gg_arch_mix_rule single_parts = {
+    .text = "layers without key/value heads; those with a feed-forward width "
+            "have that part only",
+    .of_layer = mixer_of_layer
+};
+
 /* clang-format off */
 /* Two names for one. */
 #define NEMOTRON                                                              \
     ONE, NO_ROPE, .order = GG_ORDER_SINGLE,                                   \
-    .other = &gg_mixer_mamba2, .mix_rule = GG_MIX_RULE_NO_KV_NO_FF,           \
+    .other = &gg_mixer_mamba2, .mix_rule = &single_parts,           \
     .out_b = GG_MAY, .ffn = &gg_ffn_plain, .act = &gg_ffn_act_relu_sqr,       \
     .ffn_b = GG_MAY,                                                          \
     .moe = { .where = GG_EXPERTS_FF, .gating = GG_GATING_SIGMOID,             \

@@ -7,12 +7,13 @@
 static const struct gg_arch rows[] = {
     { .name = "olmo", .runs = true, LLAMA, .norm = GG_NORM_LAYER,
       .norm_plain = true, .clamp = GG_MAY },
-    { .name = "olmo2", .runs = true, AFTER, NEOX, OWN, .qkv = GG_QKV_SEPARATE,
-      .qk = { .form = GG_QK_WIDE },
-      .window = { GG_WINDOW_LAST_FULL, GG_MAY, 4,
-                  .rope = GG_WINDOW_ROPE_PLAIN } },
-    { .name = "olmoe", .runs = true, LLAMA, NEOX, OWN, .qkv = GG_QKV_SEPARATE,
-      .qk = { .form = GG_QK_WIDE }, .moe = MOE_ALL(NO, MODEL) },
+    { .name = "olmo2", .runs = true, AFTER, NEOX, OWN,
+      .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
+      .window = { &gg_arch_window_last_full, GG_MAY, 4,
+                  .rope = &gg_arch_window_rope_plain } },
+    { .name = "olmoe", .runs = true, LLAMA, NEOX, OWN,
+      .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
+      .moe = MOE_ALL(NO, MODEL) },
 };
 /* clang-format on */
 

@@ -45,20 +45,43 @@ static const struct gg_mixer plamo_mamba = { .text = "Mamba-2 as in PLaMo 2",
                                              .keeps = GG_KEEPS_STATES,
                                              .states = gg_model_states_plamo };
 
+/* As llama.cpp has it, not as the paper. */
+static bool has_first_heads(const struct gg_hparams *hp, uint32_t il)
+{
+    (void)il;
+    return hp->layer[0].n_head > 0;
+}
+
+static const struct gg_arch_rope_rule if_first_has_heads = {
+    .text = "if the first layer has heads", .of_layer = has_first_heads
+};
+
+static float scale_by_value_width(const struct gg_hparams *hp,
+                                  const struct gg_model_layer *l)
+{
+    (void)hp;
+    return 1 / sqrtf((float)l->dim_v);
+}
+
+static const struct gg_arch_scale by_value_width = {
+    .text = "1/sqrt(dv)", .of_layer = scale_by_value_width
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "plamo", .runs = true, ONE, NEOX, OWN,
       .order = GG_ORDER_PARALLEL },
     { .name = "plamo2", .runs = true, FOUR_BARE, NEOX,
-      .rope_where = GG_ROPE_WHERE_FIRST_HEADS, .other = &plamo_mamba,
-      .mix_rule = GG_MIX_RULE_NO_KV, .qkv = GG_QKV_FUSED,
-      .qk = { .form = GG_QK_HEADS }, .scale = GG_SCALE_VALUE,
+      .rope_rule = &if_first_has_heads, .other = &plamo_mamba,
+      .mix_rule = &gg_arch_mix_by_kv, .qkv = &gg_arch_qkv_fused,
+      .qk = { .form = GG_QK_HEADS }, .scale = &by_value_width,
       .ffn = &gg_ffn_fused, MORE(SSM, K(ssm_groups)),
       .odd = "nothing turns in files whose first layer has no heads, which "
              "published ones are: as in llama.cpp, not as in the paper" },
     { .name = "plamo3", .runs = true, FOUR_BARE, NEOX, HEAD_NORM,
-      .qkv = GG_QKV_FUSED,
-      .window = { GG_WINDOW_LAST_FULL, GG_MAY, 8, .rope = GG_WINDOW_ROPE_OWN },
+      .qkv = &gg_arch_qkv_fused,
+      .window = { &gg_arch_window_last_full, GG_MAY, 8,
+                  .rope = &gg_arch_window_rope_own },
       .ffn = &gg_ffn_fused },
 };
 /* clang-format on */

@@ -39,6 +39,45 @@ static void halve_ffn(const struct gg_hparams *hp,
     z->up /= 2;
 }
 
+/* Layers that draft are made like those that attend to everything. */
+static const struct gg_mixer *mixer_of_layer(const struct gg_arch *a,
+                                             const struct gg_hparams *hp,
+                                             uint32_t il)
+{
+    const struct gg_model_layer *l = &hp->layer[il];
+    const uint32_t step = hp->has[GG_HP_attn_interval] ? hp->attn_interval : 4;
+    const bool attends =
+        hp->has[GG_HP_recurrent] ? !l->recurrent : (il + 1) % step == 0;
+    return l->drafts || attends ? gg_arch_mixer(a) : a->other;
+}
+
+static const struct gg_arch_mix_rule in_intervals = {
+    .text = "all but every full_attention_interval-th layer, or "
+            "attention.recurrent_layers",
+    .of_layer = mixer_of_layer
+};
+
+static const uint16_t w_gated[] = { N(ATTN_Q_GATED), N(ATTN_K), N(ATTN_V), 0 };
+static const struct gg_arch_qkv gated = {
+    .text = "separate, queries with gates", .weights = w_gated, .gates = true
+};
+
+/* SmallThinker; files of four layers are read so: no model has so few. */
+static bool is_not_first_of_four(const struct gg_hparams *hp, uint32_t il)
+{
+    return !hp->has_windows || hp->n_layer == 4 || il % 4 != 0;
+}
+
+static const struct gg_arch_rope_rule but_first_of_four = {
+    .text = "but the first of four layers if there are windows",
+    .of_layer = is_not_first_of_four
+};
+
+static uint32_t window_size(const struct gg_hparams *hp)
+{
+    return hp->n_window ? 4096 : 0;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "grovemoe", .runs = true, LLAMA, NEOX, HEAD_NORM,
@@ -47,8 +86,8 @@ static const struct gg_arch rows[] = {
            K(n_per_group), KM(n_ff_chunk), K(n_ff_expert)),
       .odd = "chunk experts after the experts, as likely as the experts of "
              "their numbers" },
-    { .name = "qwen", .runs = true, LLAMA, NEOX, OWN, .qkv = GG_QKV_FUSED,
-      .qkv_b = GG_MUST,
+    { .name = "qwen", .runs = true, LLAMA, NEOX, OWN,
+      .qkv = &gg_arch_qkv_fused, .qkv_b = GG_MUST,
       .layer_sizes = { halve_ffn, "half of feed_forward_length" } },
     { .name = "qwen2", .runs = true, LLAMA, NEOX, FREQS, LONGROPE,
       .qk = { .form = GG_QK_HEAD, .maybe = true }, .out_b = GG_MAY,
@@ -63,12 +102,12 @@ static const struct gg_arch rows[] = {
     { .name = "qwen3", .runs = true, LLAMA, NEOX, HEAD_NORM,
       .rank = GG_RANK_LAST },
     { .name = "qwen35", .runs = true, LLAMA_POST, HEAD_NORM,
-      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = GG_QKV_GATED,
-      .other = &delta_tiled, .mix_rule = GG_MIX_RULE_INTERVAL, .nextn = true,
+      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = &gated,
+      .other = &delta_tiled, .mix_rule = &in_intervals, .nextn = true,
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
     { .name = "qwen35moe", .runs = true, LLAMA_POST, HEAD_NORM,
-      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = GG_QKV_GATED,
-      .other = &delta_tiled, .mix_rule = GG_MIX_RULE_INTERVAL,
+      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = &gated,
+      .other = &delta_tiled, .mix_rule = &in_intervals,
       .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST, .fused = true,
                .ff = GG_EXPERT_FF_KEY_OR_PART, .shared = GG_SHARED_WIDTH_MODEL,
                .shared_gate = true },
@@ -77,7 +116,7 @@ static const struct gg_arch rows[] = {
     { .name = "qwen3moe", .runs = true, LLAMA, NEOX, HEAD_NORM,
       .moe = MOE_ALL(MUST, KEY_OR_PART) },
     { .name = "qwen3next", .runs = true, LLAMA_POST, NEOX, HEAD_NORM,
-      .qkv = GG_QKV_GATED, .other = &delta, .mix_rule = GG_MIX_RULE_INTERVAL,
+      .qkv = &gated, .other = &delta, .mix_rule = &in_intervals,
       .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST, .fused = true,
                .ff = GG_EXPERT_FF_KEY_OR_PART, .shared = GG_SHARED_WIDTH_MODEL,
                .shared_gate = true },
@@ -93,9 +132,10 @@ static const struct gg_arch rows[] = {
       .odd = "pairs of no section do not turn in texts; the definition turns "
              "them by time, unlike llama.cpp" },
     { .name = "smallthinker", .runs = true, LLAMA, NEOX,
-      .rope_where = GG_ROPE_WHERE_FIRST_OF_4,
-      .window = { GG_WINDOW_FIRST_FULL, GG_MAY, 4, .exact = 4096,
-                  .rope = GG_WINDOW_ROPE_BASE },
+      .rope_rule = &but_first_of_four,
+      .window = { &gg_arch_window_first_full, GG_MAY, 4,
+                  .size = { window_size, "of 4096" },
+                  .rope = &gg_arch_window_rope_base },
       .act = &gg_ffn_act_relu,
       .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
                .gating_key = GG_MAY, .norm = GG_MUST, .ff = GG_EXPERT_FF_KEY,

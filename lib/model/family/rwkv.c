@@ -138,6 +138,16 @@ static const struct gg_ffn channel_mix_r = { .text =
                                              .build = gg_model_channel_mix,
                                              .shifts = true };
 
+typedef struct gguf_tensor tensor;
+
+/* Half of the stream after every rescale_every_n_layers-th layer: what such
+ * files have of matrices that lead back is the smaller the later. */
+static tensor *halve_stream(const struct gg_model_at *at, tensor *x)
+{
+    const uint32_t step = at->m->hp.rescale;
+    return step && (at->il + 1) % step == 0 ? gg_model_scaled(at, x, 0.5f) : x;
+}
+
 /* clang-format off */
 #define RANKS_7                                                               \
     K(wkv_head), K(rank_decay), K(rank_iclr), K(rank_vres), KM(rank_gate),    \
@@ -149,8 +159,8 @@ static const struct gg_arch rows[] = {
     { .name = "rwkv6", .runs = true, LAYER, NO_ROPE, OWN,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(ATTN_NORM_2)), OUTPUT_NORM),
       .norm_eps_maybe = true, .mixer = &rwkv6, .ffn = &channel_mix_r,
-      .embd_norm = GG_MUST, .rescales = true,
-      MORE(K(wkv_head), K(n_mix), K(n_decay), KM(n_shift)) },
+      .embd_norm = GG_MUST, .finish_layer = { halve_stream, "" },
+      MORE(KM(rescale), K(wkv_head), K(n_mix), K(n_decay), KM(n_shift)) },
     { .name = "rwkv6qwen2", .runs = true, LLAMA, NO_ROPE, OWN,
       .norm_eps_maybe = true, .mixer = &rwkv6_linear,
       MORE(K(wkv_head), K(n_mix), K(n_decay), KM(rescale), KM(n_shift),

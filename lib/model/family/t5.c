@@ -51,14 +51,14 @@ static const struct gg_ffn in_mixer = { .text = "" };
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "t5", .runs = true, NO_ROPE, .mixer = &encoder_decoder,
-      .ffn = &in_mixer, .act = &gg_ffn_act_gelu, .scale = GG_SCALE_ONE,
+      .ffn = &in_mixer, .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
       MORE(K(n_buckets), KM(n_dec_layer), KM(dec_start), N(ENC_OUTPUT_NORM),
            N(DEC_OUTPUT_NORM)),
       IDLE(W(CROSS_REL)),
       .odd = "relative positions; ReLU without a gate; cross_attn_rel_b is "
              "not used" },
     { .name = "t5encoder", .runs = true, NO_ROPE, .mixer = &encoder,
-      .ffn = &in_mixer, .act = &gg_ffn_act_gelu, .scale = GG_SCALE_ONE,
+      .ffn = &in_mixer, .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
       .no_causal = true, .no_memory = true, .output = GG_OUTPUT_NONE,
       MORE(K(n_buckets), N(ENC_OUTPUT_NORM), M(OUTPUT)),
       .odd = "relative positions; ReLU without a gate" },
