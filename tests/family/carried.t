@@ -1,15 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The texts of tests/family say what they were made of, where that is.
+# Texts that tests carry say what they were made of, where that is.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 
-from=${GGUF_SHARED:-/nowhere}/archs/public
-if test -d "$from/skeletons" && python3 -c 'import gzip' 2>/dev/null; then
-    python3 "$srcdir/tests/family/carry.py" --check "$from" \
-        "$srcdir/tests/family" >"$tmp/log" 2>&1
-    verdict "texts say what they were made of" $? "$tmp/log"
-else
-    skip "texts say what they were made of" "that is not here"
-fi
+check() # folder that it is in, script and folder of the texts
+{
+    if test -d "${GGUF_SHARED:-/nowhere}/$1" && python3 -c '' 2>/dev/null; then
+        python3 "$srcdir/$2/carry.py" --check "$GGUF_SHARED/$1" \
+            "$srcdir/$2" >"$tmp/log" 2>&1
+        verdict "$2 says what it was made of" $? "$tmp/log"
+    else
+        skip "$2 says what it was made of" "that is not here"
+    fi
+}
+check archs/public tests/family
+check golden/tokenizer tests/vocab
 done_testing
