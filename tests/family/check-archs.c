@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-archs.c - the table of architectures: each row against a file of it */
+/* check-archs.c - the table of architectures: each row against a file of it
+ *
+ *     check-archs --page       print doc/architectures.md
+ *     check-archs NAME...      models of these names only
+ */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -9,7 +13,6 @@
 #include "model/need.h"
 #include "tests/model/gen.h"
 #include "tests/family/page.h"
-#include "tests/model/ref.h"
 #include "tests/model/run.h"
 #include "tests/family/skeleton.h"
 #include "tests/tap.h"
@@ -241,76 +244,28 @@ static void check_logits(struct skeleton *m)
     free(file);
 }
 
+/* Is it evaluated? */
+static bool check_text(const char *name)
+{
+    static struct skeleton m;
+    const bool good = skeleton_open(&m, name), runs = good && m.n_rows;
+    if (good)
+        check_model(&m);
+    else
+        ok(0, "%s is read", name);
+    if (runs)
+        check_logits(&m);
+    skeleton_close(&m);
+    return runs;
+}
+
 static void check_models(void)
 {
     static char names[512][64];
-    static struct skeleton m;
     size_t n_runs = 0, n = skeleton_names(names, GG_LEN(names));
-    for (size_t i = 0; i < n; i++) {
-        if (skeleton_open(&m, names[i])) {
-            check_model(&m);
-            if (m.n_rows)
-                check_logits(&m);
-            n_runs += m.n_rows != 0;
-        } else {
-            ok(0, "%s is read", names[i]);
-        }
-        skeleton_close(&m);
-    }
+    for (size_t i = 0; i < n; i++)
+        n_runs += check_text(names[i]);
     ok(n > 140 && n_runs > 50, "%zu models, %zu evaluated", n, n_runs);
-}
-
-/* ---- one more architecture ---- */
-
-/* Norms after the parts, as the 132nd that nobody has: a row. */
-static void check_one_more(void)
-{
-    enum { N = 32, V = 96 };
-    static const struct gg_arch row = {
-        .name = "onemore",
-        .runs = true,
-        .rope = GGUF_ROPE_NEOX,
-        .mix_norm = { .pre = GG_W_ATTN_NORM },
-        .ffn_norm = { .pre = GG_W_FFN_NORM },
-        .final_norm = GG_W_OUTPUT_NORM,
-        .qk = { .form = GG_QK_HEAD },
-    };
-    static const struct gen_spec spec = { .arch = "onemore",
-                                          .n_vocab = V,
-                                          .n_ctx = 64,
-                                          .n_embd = 64,
-                                          .n_layer = 2,
-                                          .n_ff = 80,
-                                          .n_head = 4,
-                                          .n_head_kv = 2,
-                                          .eps = 1e-5f,
-                                          .freq_base = 10000,
-                                          .qkv_bias = 1,
-                                          .qk_norm = 1 };
-    static struct gen g;
-    static float got[N * V], want[N * V];
-    static double ref[N * V];
-    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
-    gguf_token tok[N];
-    struct gguf_batch b = { .struct_size = sizeof b, .n = N, .token = tok };
-    struct run r;
-    size_t size;
-    for (int i = 0; i < N; i++)
-        tok[i] = (i * 37 + 11) % V;
-    gen_init(&g, 9);
-    gen_model(&g, &spec);
-    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
-    bool good =
-        run_open_arch(&r, file, size, &row, &p) && run_logits(&r, &b, got);
-    ref_logits(&g, &spec, tok, N, ref);
-    for (int i = 0; i < N * V; i++)
-        want[i] = (float)ref[i];
-    ok(good && run_nmse(got, want, N * V) < 1e-11,
-       "one more architecture is a row: %s%.2g", good ? "" : r.err.message,
-       run_nmse(got, want, N * V));
-    run_close(&r);
-    free(file);
-    gen_fini(&g);
 }
 
 /* ---- the rows themselves ---- */
@@ -370,9 +325,12 @@ int main(int argc, char **argv)
         page_print(stdout);
         return 0;
     }
+    for (int i = 1; i < argc; i++)
+        check_text(argv[i]);
+    if (argc > 1)
+        return done_testing();
     check_order();
     check_page();
     check_models();
-    check_one_more();
     return done_testing();
 }

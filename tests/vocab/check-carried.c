@@ -10,11 +10,11 @@
  *     words PRE HASH    of the ends of the words that a pre-tokenizer cuts, a
  *                       line for each text
  *
- * carry.py makes both of ../shared, but for hashes of words, which check-carried
- * prints: those are this library's own: made when check-golden found the ids
- * of every pre-tokenizer to be llama.cpp's. The digests of afmoe, deepseek-v3,
- * hunyuan-dense and joyai-llm are made by the Rust library tokenizers 0.23 of
- * the published expressions, in which "~" is a symbol.
+ * carry.py makes both of ../shared, but for hashes of words, which this test
+ * prints. Those are the library's own, made when check-golden found the ids of
+ * every pre-tokenizer to be llama.cpp's; of afmoe, deepseek-v3, hunyuan-dense
+ * and joyai-llm the Rust library tokenizers 0.23 made them of the published
+ * expressions, in which "~" is a symbol.
  */
 #include "config.h"
 #include "base/compiler.h"
