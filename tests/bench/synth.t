@@ -50,8 +50,8 @@ ok 'weights as gguf-quantize makes them of the F32 file'
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 if test -f "$m"; then
     run "$make" tiny Q8_0 "$tmp/x.gguf" 1 "$m"
-    "$ppl" --tokenize -m "$m" -f "$tmp/text" >"$tmp/a" &&
-        "$ppl" --tokenize -m "$tmp/x.gguf" -f "$tmp/text" >"$tmp/b" &&
+    "$bin/gguf-tokenize" -m "$m" -f "$tmp/text" >"$tmp/a" &&
+        "$bin/gguf-tokenize" -m "$tmp/x.gguf" -f "$tmp/text" >"$tmp/b" &&
         cmp "$tmp/a" "$tmp/b" && finite "$tmp/x.gguf"
     ok "another model's vocabulary"
 fi

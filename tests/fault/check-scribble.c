@@ -38,7 +38,7 @@ static const char *const commands[] = {
     "gguf-quantize -n --explain --allow-requantize x.gguf out Q4_K_M 1",
     "gguf-imatrix --force -o out x.gguf",
     "gguf-imatrix -m x.gguf y.imatrix",
-    "gguf-ppl --print-plan -c 16 -m x.gguf -f text",
+    "gguf-eval --print-plan -c 16 -m x.gguf",
     "gguf-ppl --chunks=1 -c 16 -t 1 -m x.gguf -f text",
 };
 

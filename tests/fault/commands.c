@@ -19,8 +19,11 @@
 #define SET_KEEPS                                                             \
     "out.gguf.resume out-00001-of-00003.gguf.resume-data "                    \
     "out-00002-of-00003.gguf.resume-data out-00003-of-00003.gguf.resume-data"
-#define PPL   "gguf-ppl -q -t 1 -c 16 -m tiny.gguf -f long "
-#define TWO   PPL "--chunks 2 "
+#define PPL "gguf-ppl -q -t 1 -c 16 -m tiny.gguf -f long "
+#define TWO PPL "--chunks 2 "
+#define COMPARE                                                               \
+    "gguf-compare -q -t 1 -c 16 -m tiny.gguf -f long --chunks 2 "             \
+    "--base near.gguf "
 #define WHOLE "gguf-ppl --merge-parts --chunks 2 "
 #define FOLDER                                                                \
     "config.json model.safetensors tokenizer.json tokenizer_config.json"
@@ -217,12 +220,12 @@ const struct command commands[] = {
       .flags = COMMAND_DELETES },
 
     { .name = "embeddings",
-      .args = "gguf-ppl -q -t 1 -m tiny.gguf -f text --pooling mean "
+      .args = "gguf-eval -q -t 1 -m tiny.gguf -f text --pooling mean "
               "--save-embeddings rows",
       .files = "tiny.gguf text",
       .flags = COMMAND_TIMES },
     { .name = "embeddings over a file",
-      .args = "gguf-ppl -q -t 1 -m tiny.gguf -f text --pooling mean "
+      .args = "gguf-eval -q -t 1 -m tiny.gguf -f text --pooling mean "
               "--save-embeddings rows",
       .files = "tiny.gguf text",
       .old = "old=rows",
@@ -278,19 +281,19 @@ const struct command commands[] = {
       .files = "tiny.gguf long",
       .flags = COMMAND_TIMES },
     { .name = "weights exchanged",
-      .args = TWO "--base near.gguf --bisect",
+      .args = COMPARE "--bisect",
       .files = "tiny.gguf near.gguf long",
       .flags = COMMAND_TIMES },
     { .name = "kinds of weights exchanged",
-      .args = TWO "--base near.gguf --bisect=kind",
+      .args = COMPARE "--bisect=kind",
       .files = "tiny.gguf near.gguf long",
       .flags = COMMAND_TIMES },
     { .name = "groups of weights exchanged",
-      .args = TWO "--base near.gguf --bisect=halves",
+      .args = COMPARE "--bisect=halves",
       .files = "tiny.gguf near.gguf long",
       .flags = COMMAND_TIMES },
     { .name = "layers compared",
-      .args = TWO "--base near.gguf --layers",
+      .args = COMPARE "--layers",
       .files = "tiny.gguf near.gguf long",
       .flags = COMMAND_TIMES },
 

@@ -12,8 +12,9 @@ if test ! -e "$made/bash/gguf-info" && test ! -e "$made/zsh/_gguf-info"; then
 fi
 
 # ---- every name of every option of --help, in both
-for tool in convert edit imatrix info ppl quantize split; do
-    "$bin/gguf-$tool" --help | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' |
+for tool in compare convert edit eval imatrix info ppl quantize split \
+    tokenize; do
+    "$bin/gguf-$tool" --help=all | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' |
         sed 's/   *.*//; s/, /\n/g' | sed 's/[= [].*//' | sort -u >"$tmp/names"
     : >"$tmp/out"
     for f in bash/gguf-$tool zsh/_gguf-$tool; do
@@ -56,6 +57,8 @@ if command -v bash >/dev/null 2>&1 && test -e "$made/bash/gguf-info"; then
     offers gguf-info '--hash|--sum' '--summary'
     offers gguf-ppl '-m|m.gguf|--rope-sca' '--rope-scale --rope-scaling'
     offers gguf-ppl '-ctk|q8' 'q8_0'
+    offers gguf-compare '--bisect=l' layer
+    offers gguf-eval '--print-graph=' 'text dot'
     offers gguf-edit '--to-endian|b' big
     offers gguf-convert 'dir|--on-nonfinite|z' zero
     offers gguf-imatrix '--precision|' 'exact int16 int8'

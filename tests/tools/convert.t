@@ -137,14 +137,14 @@ tokens() # folder file: the ids of $tmp/text
         rm "$tmp/tok/tokenizer.json" "$tmp/tok/tokenizer_config.json" &&
         cat >"$tmp/tok/$1" &&
         "$convert" -q -f "$tmp/tok" -o "$tmp/tok.gguf" 2>"$tmp/err" &&
-        "$bin/gguf-ppl" -m "$tmp/tok.gguf" -f "$tmp/text" --tokenize \
+        "$bin/gguf-tokenize" -m "$tmp/tok.gguf" -f "$tmp/text" \
             2>>"$tmp/err" | awk '{ printf "%s ", $1 }'
 }
 printf 'Hello, unable x' >"$tmp/text"
 printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' un '##able' hello , |
     tokens vocab.txt >"$tmp/out"
 test "$(cat "$tmp/out")" = '2 7 8 5 6 1 3 '
-ok 'gguf-ppl --tokenize cuts by a vocab.txt'
+ok 'gguf-tokenize cuts by a vocab.txt'
 printf 'ab"\303\251a' >"$tmp/text"
 printf '%s\n' "1 'a' 1" "2 'ab' 2" "3 b'\\xc3\\xa9' 2" "4 '\"' 1" |
     tokens rwkv_vocab_v20230424.txt >"$tmp/out"

@@ -5,8 +5,8 @@
 # Programs of a cross build run in an emulator: here are some that start it.
 if test -n "${EMULATOR-}"; then
     mkdir -p "$tmp/cross/tests/hostile" "$tmp/cross/tests/tools"
-    for p in gguf-edit gguf-imatrix gguf-info gguf-ppl gguf-quantize \
-        gguf-split tests/hostile/mkhostile tests/mkfix tests/tools/mkimatrix \
+    for p in gguf-compare gguf-edit gguf-eval gguf-imatrix gguf-info \
+        gguf-ppl gguf-quantize gguf-split gguf-tokenize tests/hostile/mkhostile tests/mkfix tests/tools/mkimatrix \
         tests/tools/mkmodel; do
         printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$EMULATOR" "$builddir/$p" \
             >"$tmp/cross/$p"

@@ -69,10 +69,10 @@ test $rc -eq 0 && grep -q 'context is longer than the model was' "$tmp/err" &&
     test "$(wc -l <"$tmp/err")" -eq 1
 ok 'int has the type that the file has'
 bos=$("$bin/gguf-info" --key tokenizer.ggml.bos_token_id "$m")
-run "$ppl" -m "$m" -f "$t" --tokenize
+run "$bin/gguf-tokenize" -m "$m" -f "$t"
 test "$(head -n 1 "$tmp/out" | cut -f1)" = "$bos"
 ok "a text begins with token $bos"
-run "$ppl" -m "$m" -f "$t" --tokenize \
+run "$bin/gguf-tokenize" -m "$m" -f "$t" \
     --override-kv tokenizer.ggml.bos_token_id=int:$((bos + 1))
 test $rc -eq 0 -a "$(head -n 1 "$tmp/out" | cut -f1)" = $((bos + 1))
 ok 'with another BOS by that one'
@@ -82,9 +82,9 @@ while IFS='|' read -r kv message; do
     test $rc -eq 1 -a ! -s "$tmp/out" && grep -q -e "$message" "$tmp/err" &&
         grep -q 'nothing was evaluated; --force does it anyway' "$tmp/err"
     ok "refused: $kv"
-    run "$ppl" -m "$m" -f "$t" --tokenize --override-kv "$kv"
+    run "$bin/gguf-tokenize" -m "$m" -f "$t" --override-kv "$kv"
     test $rc -eq 1 -a ! -s "$tmp/out" && grep -q -e "$message" "$tmp/err"
-    ok "and by --tokenize: $kv"
+    ok "and by gguf-tokenize: $kv"
 done <<'END'
 llama.embedding_length=int:16|key 'llama.embedding_length'\|refused: tensor '.*' has shape
 general.architecture=str:gpt2|refused: key 'general.architecture': .* would become .*gpt2
@@ -105,9 +105,6 @@ for kv in a a=int a=int:x a=u8:256 a=bool:1 a=float:x a=what:1 a=arr:1; do
     test $rc -eq 2 -a ! -s "$tmp/out" && grep -q -e "--override-kv: .*'a" "$tmp/err"
     ok "wrong usage: --override-kv $kv"
 done
-run "$ppl" -m "$m" --tokens "$t" --force
-test $rc -eq 2
-ok 'wrong usage: --force without what it forces'
 
 # --- weights in memory ----------------------------------------------------
 for how in --prefetch --no-mmap --mlock '--no-mmap --mlock' \

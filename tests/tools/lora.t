@@ -54,7 +54,7 @@ fails "no LoRA adapter: general.type is 'model'"
 ok 'a model is none'
 cp "$tmp/a.gguf" "$tmp/copy.gguf"
 echo 1 2 3 >"$tmp/ids"
-run "$ppl" -m "$m" --tokens "$tmp/ids" --save-logits "$tmp/copy.gguf" \
+run "$bin/gguf-eval" -m "$m" --tokens "$tmp/ids" --save-logits "$tmp/copy.gguf" \
     --lora "$tmp/copy.gguf"
 fails "copy.gguf' would be both --lora and --save-logits" &&
     cmp -s "$tmp/a.gguf" "$tmp/copy.gguf"

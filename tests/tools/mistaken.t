@@ -76,9 +76,9 @@ ok 'an adapter that names no model'
 run "$ppl" -m "$tmp/lora.gguf" -f "$t"
 says "is an adapter (LoRA), not a model: '-m MODEL --lora .*lora.gguf'"
 ok 'gguf-ppl -m with an adapter'
-run "$ppl" -m "$tmp/lora.gguf" --tokenize -f "$t"
+run "$bin/gguf-tokenize" -m "$tmp/lora.gguf" -f "$t"
 says "is an adapter (LoRA), not a model: '-m MODEL --lora .*lora.gguf'"
-ok 'gguf-ppl --tokenize with an adapter'
+ok 'gguf-tokenize with an adapter'
 run "$quantize" "$tmp/lora.gguf" "$tmp/q.gguf" F16
 test $rc -eq 0 && grep -q \
     "warning: the file is an adapter (LoRA), not a model, and stays one; '--lora .* MODEL' merges it" \

@@ -254,7 +254,7 @@ ok 'a rank with fewer chunks'
 run ranks 2 "$ppl" -m "$m" -f - --mpi
 said 2 'rank [01]: --mpi: standard input is that of one rank'
 ok 'standard input'
-for how in '--save-base x' --layers --bisect --layer-major; do
+for how in '--save-base x' --layer-major; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$t" --base "$q4" $how --mpi
     test $rc -eq 2 && grep -q "exclude each other" "$tmp/err"

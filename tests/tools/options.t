@@ -42,52 +42,48 @@ convert|x -o O --verify T --verify-chunks 0|--verify-chunks: '0' is not
 convert|x -o O --verify T --verify-factor 2|--verify-factor compares outputs: there is only one
 convert|x -o O --verify T --base M|'--verify' and '--base' exclude each other
 convert|M --to-safetensors O --verify T|'--to-safetensors' and '--verify' exclude each other
-ppl|-m M -f T -fa on|there is no '-fa' here: attention
-ppl|-m M -f T --flash-attn=on|there is no '--flash-attn' here: attention
 ppl|-m M -bf T|there is no '-bf' here: --file
 ppl|-hf x -f T|there is no '-hf' here: nothing is downloaded
-ppl|-m M -f T -ngl 99|there is no '-ngl' here: --backend
-ppl|--list-devices|there is no '--list-devices' here: --backend NAME
+ppl|-m M -f T -ngl 99|there is no '-ngl' here: the processor computes; --backend
+ppl|--list-devices|there is no '--list-devices' here: the processor computes; --backend NAME
 ppl|-m M -f T --temp 0|there is no '--temp' here: no text is generated
-ppl|-m M -f T -fit off|there is no '-fit' here: the processor computes
 ppl|-m M -f T -C ff|there is no '-C' here: --cpus LIST
-ppl|-m M -f T -jf x|there is no '-jf' here: no text is generated
-ppl|-m M -f T -n 32|there is no '-n' here: no text is generated; --chunks
-ppl|-m M -f T --no-warmup|there is no '--no-warmup' here: no text
+ppl|-m M -f T -n 32|there is no '-n' here: no text is generated; --file
+ppl|-m M -f T -md x|there is no '-md' here: no other model
 ppl|-m M -f T -v|there is no '-v' here: messages go to standard error
 ppl|-m M -f T --log-disable|there is no '--log-disable' here: messages
-ppl|-m M -f T -mla 2|there is no '-mla' here: what is computed
 ppl|-m M -f T --chunk 3|there is no '--chunk' here: --chunks A..B
-ppl|-m M -f T -lm dio|there is no '-lm' here: weights are used
+ppl|-m M -f T --tokenize|there is no '--tokenize' here: gguf-tokenize does that
+ppl|-m M --base B -f T --layers|there is no '--layers' here: gguf-compare does that
+ppl|-m M --tokens T --save-logits O|there is no '--tokens' here: gguf-eval does that
+compare|-m M --base B -f T --tokens x|there is no '--tokens' here: gguf-eval does that
+eval|-m M --base B|there is no '--base' here: gguf-ppl and gguf-compare do that
+tokenize|-m M -f T -c 64|unknown option '-c'
 imatrix|-m M -f T -o O -ot a=b|there is no '-ot' here: weights are used
 imatrix|-m M -f T -o O -s 42|--file collects data: '42' cannot be read
 imatrix|-m M -f T -o O -ctk q8_0|there is no '-ctk' here: keys and values
 imatrix|-m M -f T -o O --lora x|there is no '--lora' here: gguf-quantize
 imatrix|-m M -f T -o O --rope-scale 2|there is no '--rope-scale' here: the file
 imatrix|-m M -f T -o O --temp 1|there is no '--temp' here: no text is generated
-imatrix|-m M -f T -o O -tb 4|there is no '-tb' here: --threads
 imatrix|-m M -f T -o O -ngl 4|there is no '-ngl' here: the processor
 ppl|-m M -f T -tx 2|unknown option '-tx'
 ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
 ppl|-m M -f T -m M|2 models: --base says what they are compared with
 ppl|-m M -f T --base M --base M|option '--base' is given twice
-ppl|-m M -f T --base M --tokenize|'--base' and '--tokenize' exclude each other
 ppl|-m M -f T -t 1 --threads 2|'-t' and '--threads' say the same thing
 ppl|-model M -f T|unknown option '-model': is '--model' meant?
-ppl|-m M|--file, --tokens, --base, --kl-divergence-base, --merge-parts, --print-graph, --print-assignments or --print-plan is missing
+ppl|-m M|--file, --base, --kl-divergence-base or --merge-parts is missing
 ppl|-m M --base M|--file is missing: only a file of logits has its text
 ppl|-m M -f T --base M --save-base X|'--base' and '--save-base' exclude each other
 ppl|-m M -f T --kl-divergence|'--kl-divergence' needs --kl-divergence-base
 ppl|M|--model or --merge-parts is missing before '
-ppl|-m M some.txt|--file, --tokens, --base, --kl-divergence-base, --merge-parts, --print-graph, --print-assignments or --print-plan is missing before 'some.txt'
+ppl|-m M some.txt|--file, --base, --kl-divergence-base or --merge-parts is missing before 'some.txt'
 ppl|-f T|--model or --merge-parts is missing
 ppl|--merge-parts|--merge-parts: PART is missing
 ppl|--merge-parts -m M x|'--merge-parts' and '-m' exclude each other
 ppl|-m M -f T --mpi --save-base X|'--mpi' and '--save-base' exclude each other
 ppl|-m M -f T --mpi --layer-major|'--mpi' and '--layer-major' exclude each other
-ppl|-m M --mpi --base B --bisect -f T|'--mpi' and '--bisect' exclude each other
 ppl|-m M -f T --mpi --kl-divergence-base X|'--mpi' and '--kl-divergence-base' without --kl-divergence exclude each other
-ppl|-m M -f T --save-embeddings R --save-part X|'--save-part' and '--save-embeddings' exclude each other
 ppl|--merge-parts --per-token X x|'--merge-parts' and '--per-token' exclude each other
 ppl|-m M -f T T|'
 ppl|-m M -f T -ctv q4_k|-ctv: 'q4_k' is not 'f32', 'f16'
@@ -100,8 +96,8 @@ ppl|-m M -f T --control-vector x --control-vector-layer-range 3,2|--control-vect
 ppl|-m M -f T --control-vector-layer-range 1,2|'--control-vector-layer-range' needs
 ppl|-m M -f T --lora =2|--lora: '=2' names no file
 quantize|--lora A --compat M O Q8_0|'--lora' and '--compat' exclude each other
-ppl|-m M -f T --tolerance 1|'--tolerance' needs --compare-backends
-ppl|-m M -f T -j --print-plan|'-j' and '--print-plan' exclude each other
+compare|-m M -f T --base M --tolerance 1|'--tolerance' needs --compare-backends
+eval|-m M -j --print-plan|'--print-plan' and '-j' exclude each other
 ppl|-m M -f T --cpus 0 --numa|'--cpus' and '--numa' exclude each other
 split|--merge --split M O|'--merge' and '--split' exclude each other
 split|--merge --split-max-size 1G M O|'--merge' and '--split-max-size' exclude
@@ -205,6 +201,41 @@ quantize|-o x M|--output: 'x' is not OUT=TYPE
 quantize|-output x=Q8_0 M|unknown option '-output': is '--output' meant?
 END
 
+# What gguf-ppl had of options when it was one tool: each is still its own, or
+# the message names a tool that has it.
+for name in -m --model --base --kl-divergence-base --save-all-logits \
+    --kl-divergence -f --file --field --skip-short --tokens --chunks \
+    --ppl-stride --hf --max-text --lora --lora-scaled --control-vector \
+    --control-vector-scaled --control-vector-layer-range -c --ctx-size -b \
+    --batch-size -ub --ubatch-size -t --threads -tb --threads-batch \
+    --precision --base-precision --repack --no-fuse --cpus --numa --compat \
+    --cache-type -ctk --cache-type-k -ctv --cache-type-v --unified \
+    --kv-unified -kvu --full-windows --swa-full --rope-freq-base --rope-scale \
+    --rope-freq-scale --rope-scaling --yarn-orig-ctx --yarn-ext-factor \
+    --yarn-attn-factor --yarn-beta-fast --yarn-beta-slow --window --pre \
+    --override-kv --force --prefetch --no-mmap --mlock -ot --override-tensor \
+    --layer-major --max-memory --no-check --no-digest --check-activations \
+    --backend --base-backend --hellaswag --winogrande --multiple-choice \
+    --tasks --hellaswag-tasks --winogrande-tasks --multiple-choice-tasks \
+    --layers --bisect --time-budget --compare-backends --tolerance \
+    --print-graph --print-assignments --print-plan --tokenize --detokenize \
+    --parse-special --no-bos --profile --per-token --plot --html --save-part \
+    --merge-parts --mpi --save-base --base-form --save-logits \
+    --save-embeddings --pooling --normalize -j --json -q --quiet; do
+    has() { "$bin/$1" --help=all | grep -q -e "^ .*$name[], =[]" -e "^ .*$name\$"; }
+    run "$bin/gguf-ppl" "$name"
+    tool=$(sed -n "s/.*there is no '$name' here: \(gguf-[a-z]*\) does that .*/\1/p" \
+        "$tmp/err")
+    if test "$name" = --tokenize; then # which is what gguf-tokenize does
+        test "$tool" = gguf-tokenize
+    else
+        has "${tool:-gguf-ppl}"
+    fi || echo "$name"
+done >"$tmp/lost"
+run cat "$tmp/lost"
+test ! -s "$tmp/out"
+ok 'every option that gguf-ppl had is in one of the tools'
+
 printf 'a=Q8_0\n\0b=Q8_0\n' >"$tmp/types"
 run "$bin/gguf-quantize" --tensor-type-file "$tmp/types" "$m" "$tmp/o" Q4_0
 test $rc -eq 2 -a ! -e "$tmp/o" && grep -q 'is not a text' "$tmp/err"
@@ -246,6 +277,13 @@ if test -f "$tiny"; then
         grep -q '"cache_type_v": "IQ4_NL"' "$tmp/digits"
     ok 'gguf-ppl -ctv: of values alone'
 
+    # options of llama.cpp that ask for what is so anyway change nothing
+    key='"settings"'
+    digits && cp "$tmp/digits" "$tmp/plain" &&
+        digits -ngl 0 -fa on -fit off -s 42 --no-warmup --mmap -nr &&
+        cmp -s "$tmp/digits" "$tmp/plain"
+    ok 'gguf-ppl -ngl 0 and others: accepted'
+
     # four chunks together, in a cache each or in one
     key='"sequences"'
     digits && grep -q '"sequences": [2-9]' "$tmp/out" &&
@@ -281,7 +319,7 @@ rows() # OUT OPTION...
 {
     out=$tmp/$1
     shift
-    run "$bin/gguf-ppl" -m "$w" --tokens "$tmp/ids" --save-logits "$out" \
+    run "$bin/gguf-eval" -m "$w" --tokens "$tmp/ids" --save-logits "$out" \
         -c 200 -j "$@"
     test $rc -eq 0
 }
@@ -289,16 +327,16 @@ rows few -ub 8 && grep -q '"full_windows": false' "$tmp/out" &&
     rows all --full-windows -ub 8 && grep -q '"full_windows": true' "$tmp/out" &&
     cmp -s "$tmp/few" "$tmp/all" &&
     rows swa --swa-full -ub 200 && cmp -s "$tmp/few" "$tmp/swa"
-ok 'gguf-ppl --full-windows of a model with windows: the same digits'
+ok 'gguf-eval --full-windows of a model with windows: the same digits'
 rows cut -ub 8 --rope-freq-base 1e4 && ! cmp -s "$tmp/few" "$tmp/cut"
-ok 'gguf-ppl: which others are not'
+ok 'gguf-eval: which others are not'
 cells() # OPTION...: of the keys of the first layer, which sees a window
 {
-    run "$bin/gguf-ppl" -q -m "$w" -c 200 -ub 8 --print-graph "$@"
+    run "$bin/gguf-eval" -q -m "$w" -c 200 -ub 8 --print-graph "$@"
     sed -n "s/.*'cache_k\.0' F32 \[[0-9]*, \([0-9]*\)\]/\1/p" "$tmp/out"
 }
 few=$(cells)
 test "$few" -gt 5 -a "$few" -lt 200 -a "$(cells --full-windows)" -eq 200
-ok 'gguf-ppl --full-windows: room for all tokens, not for a window of them'
+ok 'gguf-eval --full-windows: room for all tokens, not for a window of them'
 
 done_testing

@@ -189,6 +189,7 @@ refused s-00001-of-00003.gguf 'input and output' "$split" -q -f \
 
 # ---------------------------------------------------------------- gguf-ppl ---
 ppl="$bin/gguf-ppl"
+eval="$bin/gguf-eval"
 for out in --save-base --per-token --save-part --plot --html; do
     end=
     case $out in
@@ -220,18 +221,18 @@ refused s-00002-of-00003.gguf '--model and --per-token' "$ppl" -q --force \
 for option in --lora=lora.gguf --control-vector=control.gguf --file=text \
     --model=m.gguf; do
     f=${option#*=} option=${option%=*}
-    set -- "$ppl" -q
+    set -- "$eval" -q
     test $option = --model || set -- "$@" -m "$m"
     test $option = --file || set -- "$@" -f "$d/text"
     refused "$f" "$option and --save-embeddings" "$@" $option "$d/$f" \
         --pooling mean --save-embeddings @
     test $option = --model -o $option = --file ||
-        refused "$f" "$option and --save-logits" "$ppl" -q -m "$m" \
+        refused "$f" "$option and --save-logits" "$eval" -q -m "$m" \
             $option "$d/$f" --tokens "$d/ids" --save-logits @
 done
-refused m.gguf '--model and --save-logits' "$ppl" -q -m "$m" \
+refused m.gguf '--model and --save-logits' "$eval" -q -m "$m" \
     --tokens "$d/ids" --save-logits @
-refused ids '--tokens and --save-logits' "$ppl" -q -m "$m" \
+refused ids '--tokens and --save-logits' "$eval" -q -m "$m" \
     --tokens "$d/ids" --save-logits @
 cp "$d/part" "$d/part.svg" && cp "$d/part" "$d/part.html" || exit 99
 refused part.svg 'part and --plot' "$ppl" -q --force --merge-parts \

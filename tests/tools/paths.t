@@ -241,7 +241,7 @@ far() # COMMAND...
 }
 far "$ppl" -m https://example.org/m.gguf -f "$d/text"
 ok 'gguf-ppl: a model on a server'
-far "$ppl" -m hf://o/r/m.gguf --print-graph
+far "$bin/gguf-eval" -m hf://o/r/m.gguf --print-graph
 ok 'gguf-ppl: its graph'
 HF_ENDPOINT=https://hub.example far "$ppl" -m "$m" -f "$d/text" \
     --base hf://o/r@v1/m.gguf &&

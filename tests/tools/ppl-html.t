@@ -132,7 +132,7 @@ else
     skip 'figures' 'no python3'
 fi
 
-run "$ppl" -q -j -m "$q4" --base "$m" -f "$t" -c 128 --chunks 2 --layers
+run "$bin/gguf-compare" -q -j -m "$q4" --base "$m" -f "$t" -c 128 --chunks 2
 cp "$tmp/out" "$tmp/layers.json"
 run "$ppl" -q -m "$q4" --base "$m" -f "$t" -c 128 --html "$tmp/heat.html"
 if command -v python3 >/dev/null 2>&1; then
@@ -155,7 +155,7 @@ assert len(got) > 30, len(got)
 for name, error in got.items():
     assert want[name]["error"] == error, name' "$tmp/heat.html" "$tmp/layers.json"
     test $rc -eq 0
-    ok 'squares have the errors of --layers'
+    ok 'squares have the errors of gguf-compare'
 fi
 
 cp "$tmp/one.html" "$tmp/kept"
@@ -165,9 +165,6 @@ ok 'a page that is there stays without --force'
 run "$ppl" -q -m "$q4" -f "$t" --html "$tmp/x.htmlx"
 test $rc -eq 2 && grep -q 'does not end in .html' "$tmp/err"
 ok 'another ending is refused'
-run "$ppl" -q -m "$q4" -f "$t" --html "$tmp/x.html" --save-embeddings "$tmp/e"
-test $rc -eq 2
-ok 'only of evaluations'
 run "$ppl" -q -m "$q4" -f "$t" -c 128 --html "$tmp/none/x.html"
 fails 'none/x.html: ' && ! grep -q '^Final' "$tmp/out"
 ok 'no folder: known before the work'

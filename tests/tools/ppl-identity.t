@@ -127,8 +127,5 @@ cp "$tmp/out" "$tmp/no.json"
 fits "$tmp/no.json" && test "$(value "$tmp/no.json" model.digest)" = None &&
     test "$(value "$tmp/no.json" text.digest)" = None
 ok '--no-digest leaves them out'
-run "$ppl" -m "$m" -f "$t" --no-digest
-test $rc -eq 2 && grep -q -e '--json' "$tmp/err"
-ok 'which is for documents alone'
 
 done_testing

@@ -269,10 +269,11 @@ END
 # is not, and a page may be meant.
 lfs='version https://git-lfs.github.com/spec/v1'
 printf '%s\noid sha256:%064d\nsize 1290590\n' "$lfs" 7 >"$tmp/lfs"
-for how in "-f $tmp/lfs" "-f $tmp/lfs --force" "-f $tmp/lfs --hellaswag" \
-    "--tokens $tmp/lfs --save-logits $tmp/lfs.out"; do
+for how in "ppl -f $tmp/lfs" "ppl -f $tmp/lfs --force" \
+    "ppl -f $tmp/lfs --hellaswag" \
+    "eval --tokens $tmp/lfs --save-logits $tmp/lfs.out"; do
     # shellcheck disable=SC2086
-    run "$ppl" -m "$m" $how
+    run "$bin/gguf-${how%% *}" -m "$m" ${how#* }
     fails 1 'lfs: is a Git LFS pointer, not a text: .*(git lfs pull)'
     ok "a pointer: ${how%% *} ${how##* }"
 done
@@ -338,15 +339,13 @@ run "$ppl" -m "$tmp/nan.gguf" -f "$c" -c 512
 fails 1 'tokens are too few'
 ok 'a text that is too short, before the weights are looked at'
 
-for args in '--hellaswag' '--tokenize' '--print-plan' \
-    '--compare-backends CPU,CPU' "--save-base $tmp/x" \
-    "--save-embeddings $tmp/x"; do
+for args in '--hellaswag' "--save-base $tmp/x"; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$a" -f "$c" $args
     fails 2 '2 texts: only perplexity and --base take several'
     ok "one text alone: $args"
 done
-for args in '--field text --hellaswag' '--field text --tokenize' \
+for args in '--field text --hellaswag' \
     "--skip-short --save-base $tmp/x"; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$a" $args

@@ -59,12 +59,12 @@ if command -v python3 >/dev/null 2>&1; then
     run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
     test $rc -eq 0
     ok 'the document fits the schema'
-    run "$ppl" -m "$m" -f "$t" --tokenize
+    run "$bin/gguf-tokenize" -m "$m" -f "$t"
     cut -f1 "$tmp/out" >"$tmp/ids"
     for begin in 0 64 1088; do
         { echo 1; tail -n +$((begin + 2)) "$tmp/ids" | head -n 127; } \
             >"$tmp/window"
-        run "$ppl" -m "$m" --tokens "$tmp/window" --save-logits \
+        run "$bin/gguf-eval" -m "$m" --tokens "$tmp/window" --save-logits \
             "$tmp/rows.$begin" -c 128
         python3 -c 'import array, json, math, sys
 begin = int(sys.argv[1])
@@ -236,8 +236,7 @@ run "$ppl" -m "$m" -f "$t" -c 128 --ppl-stride 0 --chunks 2
 test $rc -eq 0 && grep -q '^chunks  2 of 128 tokens' "$tmp/out"
 ok 'a stride of 0 is none'
 for args in "--ppl-stride 4 --save-base $tmp/x" '--hf --compat' '--compat' \
-    '--ppl-stride 4 --hellaswag' '--hf --tokenize' '--ppl-stride 4 --print-plan' \
-    '--hf --compare-backends CPU,CPU' "--hf --save-embeddings $tmp/x"; do
+    '--ppl-stride 4 --hellaswag' '--hf --hellaswag'; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$t" $args
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1

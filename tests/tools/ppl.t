@@ -52,32 +52,6 @@ for how in --no-fuse --repack --repack=300K '--repack=1M -t 3 -ub 96'; do
     ok "the same digits with $how"
 done
 
-# Where the time goes: the same digits, and parts that add up.
-run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -t 2 --profile
-figures | sed '/^profile/,$d' | grep -v '^$' >"$tmp/two"
-grep -v '^$' "$tmp/one" | cmp -s - "$tmp/two"
-ok 'the same digits with --profile'
-sed -n 's/^profile  *\([0-9]*\) operations in \([0-9.]*\) s$/\1 \2/p' "$tmp/out" >"$tmp/all"
-sed -n '/^operation /,/^$/p' "$tmp/out" | "$AWK" '
-    NR == FNR { n = $1; seconds = $2; next }
-    NF == 7 && $2 == "CPU" { k += $3; s += $4; p += $5; m += $1 == "matmul" && $6 > 0 && $7 > 0 }
-    END { exit !(k == n && n > 100 && s > 0.98 * seconds && s < 1.02 * seconds &&
-                 p > 99 && p < 101 && m == 1) }' "$tmp/all" -
-ok 'counts, seconds and shares of all operations add up'
-sed -n '/^ *layer /,$p' "$tmp/out" | "$AWK" '
-    NR == FNR { seconds = $2; next }
-    FNR > 1 { s += $2; n++; other += $1 == "other" }
-    END { exit !(s > 0.98 * seconds && s < 1.02 * seconds && n > 2 && other == 1) }' \
-    "$tmp/all" -
-ok 'those of layers, too'
-run "$ppl" -m "$m" -f "$t" -c 128 --chunks 2 -t 1 --profile --json
-grep -q '"profile": {' "$tmp/out" && grep -q '"operation": "matmul",' "$tmp/out" &&
-    grep -q '"flops": [1-9]' "$tmp/out" && ! grep -q '^operation' "$tmp/out"
-ok '--profile --json: a member of the document'
-run "$ppl" -m "$m" --base "$m" -f "$t" --profile
-test $rc -eq 2 && grep -q -e '--profile' "$tmp/err"
-ok '--profile with a base is refused'
-
 run "$ppl" -m "$m" -f "$t" --repack=much
 test $rc -eq 2 && grep -q -e "--repack: .*'much'" "$tmp/err"
 ok 'a size that is none'
@@ -306,224 +280,18 @@ for list in '' CPU, ,CPU; do
     fails "this build has no backend ''"
     ok "a name that is missing: '$list'"
 done
-run "$ppl" -q -m "$m" -f "$t" -c 128 --chunks 2 --compare-backends CPU,CPU
-test $rc -eq 0 && grep -q '^first *none$' "$tmp/out" &&
-    grep -q '^largest *none$' "$tmp/out" &&
-    test "$(sed -n 's/^nodes *\([0-9]*\) computed by both.*/\1/p' "$tmp/out")" = \
-        "$(sed -n 's/^equal *\([0-9]*\) of them.*/\1/p' "$tmp/out")"
-ok 'the CPU compared with itself: every node is equal'
-run "$ppl" -q -j -m "$m" -f "$t" -c 128 --compare-backends CPU,CPU
-test $rc -eq 0 && grep -q '"graphs": 2,' "$tmp/out" &&
-    grep -q '"first": {}' "$tmp/out"
-ok 'and as JSON'
 if "$ppl" -m "$m" -f "$t" --backend nothing 2>&1 | grep -q BLAS; then
     run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --backend BLAS
     test $rc -eq 0 && grep -q '^backend BLAS (.*), then CPU (.*)$' "$tmp/out" &&
         test "$(sed -n 's/^Final estimate: PPL = \([0-9.]*\).$/\1/p' "$tmp/one")" = \
             "$(sed -n 's/^Final estimate: PPL = \([0-9.]*\).$/\1/p' "$tmp/out")"
     ok 'BLAS: the same figure'
-    run "$ppl" -q -m "$m" -f "$t" -c 128 --compare-backends CPU,BLAS
-    test $rc -eq 0 && grep -q '^first *none$' "$tmp/out" &&
-        grep -q '^largest graph [12], node [0-9]*: matmul .[a-z0-9._]*. F32 \[[0-9, ]*\] of ' "$tmp/out"
-    ok 'CPU and BLAS differ by rounding alone'
-    run "$ppl" -q -m "$m" -f "$t" -c 128 --compare-backends CPU,BLAS \
-        --tolerance 0
-    test $rc -eq 1 &&
-        grep -q "^first *graph 1, node [0-9]*: matmul .* of 'blk" "$tmp/out"
-    ok 'and the first node that does is named'
-    run "$ppl" -m "$m" -f "$t" -c 128 --print-assignments --backend BLAS,CPU
-    test $rc -eq 0 && grep -q '^split [0-9]*: BLAS, ' "$tmp/out"
-    ok 'assignments of two backends'
 else
     skip 'BLAS' 'built without it'
 fi
-run "$ppl" -m "$m" -c 128 --print-graph
-test $rc -eq 0 -a "$(grep -c '^pass: [0-9]* nodes, [0-9]* leaves$' "$tmp/out")" -eq 1 &&
-    grep -q '^logits: 1 node, 2 leaves$' "$tmp/out" &&
-    grep -q "^leaf [0-9]*: none 'tokens' I32 \[128\] input" "$tmp/out"
-ok 'what is computed, without a text: a pass, and logits'
-run "$ppl" -m "$m" -c 128 --print-graph=dot
-test $rc -eq 0 -a "$(grep -c '^digraph gguf {$' "$tmp/out")" -eq 1 -a \
-    "$(grep -c '^subgraph cluster_[a-z]* {$' "$tmp/out")" -eq 2 -a \
-    "$(grep -c '^}$' "$tmp/out")" -eq 3
-ok 'for Graphviz: one graph with two clusters'
-if command -v dot >/dev/null 2>&1; then
-    dot -Tcanon -o /dev/null "$tmp/out"
-    ok 'which reads it'
-else
-    skip 'which reads it' 'no dot'
-fi
-run "$ppl" -m "$m" -f "$t" -c 128 --print-assignments --print-plan
-test $rc -eq 0 && grep -q '^split 0: CPU, ' "$tmp/out" &&
-    grep -q '^buffer 0: CPU, [0-9]* bytes$' "$tmp/out" &&
-    grep -q "^leaf [0-9]*: 'mask' .*: buffer 0, bytes [0-9]* to [0-9]*$" "$tmp/out"
-ok 'assignments, and where tensors lie'
-
-# Tokens of a text, and back.
-head -c 300 "$t" >"$tmp/exact"
-printf '\n </s> x\n\377' >>"$tmp/exact"
-run "$ppl" -m "$m" -f "$tmp/exact" --tokenize
-test $rc -eq 0 -a ! -s "$tmp/err" &&
-    head -n 1 "$tmp/out" | grep -q '^1	<s>$' &&
-    ! grep -q '</s>' "$tmp/out" && grep -q '^[0-9]*	\\xFF$' "$tmp/out" &&
-    test "$(grep -c '^[0-9]*	..*$' "$tmp/out")" -eq "$(wc -l <"$tmp/out")"
-ok 'the tokens of a text, a line each'
-cut -f1 "$tmp/out" >"$tmp/ids"
-count=$(wc -l <"$tmp/ids")
-run "$ppl" -m "$m" -f "$tmp/ids" --detokenize
-test $rc -eq 0 -a ! -s "$tmp/err" && cmp -s "$tmp/out" "$tmp/exact"
-ok 'give the text back, to the last byte'
-run "$ppl" -j -m "$m" -f "$tmp/exact" --tokenize
-test $rc -eq 0 && grep -q "\"n_tokens\": $count," "$tmp/out" &&
-    test "$(grep -c '"id": ' "$tmp/out")" -eq "$count" &&
-    grep -q '"hex": "ff"' "$tmp/out" && grep -q '"size": 310,' "$tmp/out"
-ok 'as JSON, with the bytes that are no UTF-8'
-run "$ppl" -m "$m" -f "$tmp/exact" --tokenize --parse-special --no-bos
-test $rc -eq 0 && grep -q '^2	</s>$' "$tmp/out" &&
-    ! grep -q '<s>' "$tmp/out"
-ok 'with texts of control tokens read, and nothing round the text'
-for ids in '1 x' '1 -2' '1,2' '1 99999999999999999999' '3 2048'; do
-    echo "$ids" >"$tmp/bad"
-    run "$ppl" -m "$m" -f "$tmp/bad" --detokenize
-    fails ': byte [012] \|: byte [0-9]: id [0-9]*, number 1, is not a token, there are 2048$'
-    ok "no ids: $ids"
-done
-
-# What a model gives for tokens, row after row.
-saves() # arguments after the ids; the rows are in $tmp/rows
-{
-    rm -f "$tmp/rows"
-    run "$ppl" -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" "$@"
-}
-
-left_alone()
-{
-    test "$(cat "$tmp/rows" 2>&1)" = before &&
-        test "$(find "$tmp" -name '*rows*' | wc -l)" -eq 1
-}
-
-head -n 70 "$tmp/ids" | tr '\n' ' ' >"$tmp/some"
-saves -c 128
-test $rc -eq 0 -a ! -s "$tmp/err" &&
-    grep -q '^tokens .*: 70, in a context of 128$' "$tmp/out" &&
-    grep -q '^rows .*: 70 of 2048 logits, f32, little-endian$' "$tmp/out" &&
-    test "$(wc -c <"$tmp/rows")" -eq $((70 * 2048 * 4))
-ok 'a row of logits for each token'
-cp "$tmp/rows" "$tmp/rows.64"
-for args in "-b 1" "-b 7" "-ub 1" "-ub 7 -t 1" "-b 64 -t 2" "-c 70" \
-    "-c 70 -b 69"; do
-    # shellcheck disable=SC2086
-    saves $args
-    test $rc -eq 0 && cmp -s "$tmp/rows" "$tmp/rows.64"
-    ok "the same bytes: $args"
-done
-head -n 69 "$tmp/ids" >"$tmp/some"
-saves -c 128
-head -c $((69 * 2048 * 4)) "$tmp/rows.64" | cmp -s - "$tmp/rows"
-ok 'no row depends on later tokens'
-rm "$tmp/rows.64"
-# All logits 0 is impossible, and the likeliest next token is often the right one.
-if command -v python3 >/dev/null 2>&1; then
-    python3 -c 'import array, math, sys
-ids = [int(x) for x in open(sys.argv[1]).read().split()]
-rows = array.array("f", open(sys.argv[2], "rb").read())
-if sys.byteorder == "big":
-    rows.byteswap()
-def nll(i):
-    row = rows[i * 2048:(i + 1) * 2048]
-    top = max(row)
-    return top + math.log(sum(math.exp(x - top) for x in row)) - row[ids[i + 1]]
-mean = sum(nll(i) for i in range(len(ids) - 1)) / (len(ids) - 1)
-assert mean < 6, mean  # of ln 2048 = 7.6 for guesses' "$tmp/some" "$tmp/rows"
-    ok 'which predict the next token'
-else
-    skip 'which predict the next token' 'no python3'
-fi
-saves -c 128 --json
-test $rc -eq 0 && grep -q '"of": "logits"' "$tmp/out" &&
-    grep -q '"width": 2048' "$tmp/out" && grep -q '"rows": 69' "$tmp/out"
-ok 'as JSON'
-for how in '-c 16384=512' '-c 32768=256' '-c 32768 -ub 300=300'; do
-    # shellcheck disable=SC2086
-    run "$ppl" -q -j -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" \
-        ${how%=*}
-    test $rc -eq 0 && grep -q "\"ubatch_size\": ${how#*=}," "$tmp/out"
-    ok "how many tokens at once, ${how%=*}"
-done
-echo before >"$tmp/rows"
-run "$ppl" -q -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" -c 128
-test $rc -eq 0 -a "$(wc -c <"$tmp/rows")" -eq $((69 * 2048 * 4))
-ok 'rows that were there are replaced'
-
-"$bin/gguf-edit" -qf --set tokenizer.ggml.model=no_vocab -o "$tmp/none.gguf" "$m"
-cp "$tmp/rows" "$tmp/known"
-run "$ppl" -m "$tmp/none.gguf" --tokens "$tmp/some" --save-logits "$tmp/rows" \
-    -c 128
-test $rc -eq 0 && cmp -s "$tmp/rows" "$tmp/known"
-ok 'a model without a vocabulary'
-rm "$tmp/known"
-
-bad_ids() # ids, arguments, message
-{
-    printf "$1" >"$tmp/some"
-    echo before >"$tmp/rows"
-    # shellcheck disable=SC2086
-    run "$ppl" -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" $2
-    fails "$3" && left_alone
-    ok "no rows, and the file as it was: $3"
-}
-bad_ids '1 2\n2048' '' 'some: byte 4: id 2048, number 2, is not a token, there are 2048$'
-bad_ids '1 -2' '' 'some: byte 2 begins no token id, a decimal number$'
-bad_ids '1 0x2' '' 'some: byte 2 begins no token id, a decimal number$'
-bad_ids '1 99999999999999999999999999999999' '' \
-    'byte 2: id 9\{24\}\.\.\., number 1, is not a token, there are 2048$'
-bad_ids '' '' 'some: there are no token ids in it$'
-bad_ids ' \n' '' 'some: there are no token ids in it$'
-bad_ids '1 2 3 4 5' '-c 4' \
-    'some: 5 tokens are more than the context of 4; -c makes it longer$'
-echo before >"$tmp/rows"
-run "$ppl" -m "$m" --tokens "$tmp/rows" --save-logits "$tmp/rows"
-fails "rows' would be both --tokens and --save-logits" && left_alone
-ok 'rows over the ids'
-cp "$m" "$tmp/copy.gguf"
-run "$ppl" -m "$tmp/copy.gguf" --tokens "$tmp/some" --save-logits \
-    "$tmp/copy.gguf"
-fails "copy.gguf' would be both --model and --save-logits" &&
-    cmp -s "$m" "$tmp/copy.gguf"
-ok 'rows over the model'
-run "$ppl" -m "$m" --tokens "$tmp/some" --save-logits "$tmp/nowhere/x"
-fails "nowhere/x: "
-ok 'rows where there is no folder'
-
-mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
-printf 'zzxy' >"$tmp/word"
-b=$tmp/fix/model-pre-unknown.gguf
-run "$ppl" -m "$b" -f "$tmp/word" --tokenize
-fails "tokenizer.ggml.pre '.*' is not a way to cut texts.*; like it are '.*' and '"
-ok 'an unknown name of a way to cut words: names like it'
-run "$ppl" -m "$b" -f "$tmp/word" --tokenize --no-bos --pre qwen2
-test $rc -eq 0 && printf '261\tzzxy\n' | cmp -s - "$tmp/out"
-ok 'another name given in its place'
-run "$ppl" -m "$m" -f "$tmp/word" --tokenize --pre qwen2
-test $rc -eq 0 && grep -q "'qwen2' is not used" "$tmp/err"
-ok 'which is no use where words are not cut by names'
-
-for args in "--compare-backends CPU" "--compare-backends CPU,CPU,CPU" \
-    "--compare-backends CPU,CPU --backend CPU" "--print-graph=svg" "--cpus 0 --numa" \
-    "--compare-backends CPU,CPU --print-plan" "--tolerance -1" \
-    "--json --print-plan" "--tokenize --detokenize" "--no-bos" \
-    "--detokenize --parse-special" "--tokenize --print-plan" \
-    "--tokens $t" "--save-logits $tmp/x" \
-    "--tokens $t --save-logits $tmp/x"; do
-    # shellcheck disable=SC2086
-    run "$ppl" -m "$m" -f "$t" $args
-    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
-    ok "wrong usage: $args"
-done
 for args in '' "-m $m" "-f $t" "-m $m -f $t -c 3" "-m $m -f $t -t 0" \
-    "-m $m --tokens $t" "-m $m --tokens $t --save-logits -" \
-    "-m $m --tokens $t --save-logits $tmp/x --print-plan" \
-    "-m $m -f $t --chunks 0" "-m $m -f $t -ctk q4_k" "-m $m -f $t more"; do
+    "-m $m -f $t --chunks 0" "-m $m -f $t -ctk q4_k" "-m $m -f $t more" \
+    "-m $m -f $t --cpus 0 --numa"; do
     # shellcheck disable=SC2086
     run "$ppl" $args
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1

@@ -28,8 +28,8 @@ keeps() # tool, arguments...
 }
 
 # ---- each tool that has the option has a schema, which is installed
-for tool in gguf-convert gguf-edit gguf-imatrix gguf-info gguf-ppl \
-    gguf-quantize gguf-split; do
+for tool in gguf-compare gguf-convert gguf-edit gguf-eval gguf-imatrix \
+    gguf-info gguf-ppl gguf-quantize gguf-split gguf-tokenize; do
     "$bin/$tool" --help >"$tmp/help" 2>"$tmp/err" || continue
     if grep -q '^ *\(-j, \)*--json' "$tmp/help"; then
         grep -q "share/$tool\.schema\.json" "$srcdir/tools/Makefile.inc" &&
@@ -42,12 +42,13 @@ for tool in gguf-convert gguf-edit gguf-imatrix gguf-info gguf-ppl \
 done
 
 # ---- each figure has a formula in the page, and no other has
-for form in "$srcdir/man/gguf-ppl.1" "$tmp/less"; do
+figures() # tool, page
+{
     python3 -c 'import json, re, sys
 schema = json.load(open(sys.argv[1]))
 page = open(sys.argv[2]).read().split(".SS Figures\n")[1].split(".EE\n")[0]
 said = re.findall(r"^([a-z][a-z0-9_]*)  +\S", page.split(".EX\n")[1], re.M)
-no_figures = {"settings", "loras", "stage", "timings", "profile", "figure", "quantiles",
+no_figures = {"settings", "loras", "stage", "timings", "figure", "quantiles",
               "bisect_kld"}
 others = {"seconds", "tokens_per_second", "tolerance"}
 def is_figure(s):
@@ -64,20 +65,18 @@ def figures(s):
     for name, of in s.get("$defs", {}).items():
         if name not in no_figures:
             yield from figures(of)
-assert len(said) == len(set(said)) > 30, said
+assert len(said) == len(set(said)) > 5, said
 want = set(figures(schema))
 assert want == set(said), (want - set(said), set(said) - want)' \
-        "$srcdir/share/gguf-ppl.schema.json" "$form" 2>"$tmp/err"
-    rc=$?
-    if test "$form" = "$tmp/less"; then
-        test $rc -ne 0 && grep -q "{'worst'}" "$tmp/err"
-        ok 'one that is missing there is noticed'
-    else
-        test $rc -eq 0
-        ok 'each figure of gguf-ppl has a formula in its page'
-        sed '/^worst  /d' "$form" >"$tmp/less"
-    fi
+        "$srcdir/share/$1.schema.json" "$2" 2>"$tmp/err"
+}
+for tool in gguf-ppl gguf-compare; do
+    figures $tool "$srcdir/man/$tool.1"
+    ok "each figure of $tool has a formula in its page"
 done
+sed '/^worst  /d' "$srcdir/man/gguf-compare.1" >"$tmp/less"
+! figures gguf-compare "$tmp/less" && grep -q "{'worst'}" "$tmp/err"
+ok 'one that is missing there is noticed'
 
 # ---- gguf-quantize
 q4=$tmp/q4.gguf
@@ -128,14 +127,15 @@ keeps gguf-info --json --memory --stats --hash --check "$m"
 test $? -eq 1 && fits gguf-info
 ok 'gguf-info --diff of two that differ'
 
-# ---- gguf-ppl: evaluations in layers.t, bisect.t, ppl-*.t and tasks.t
+# ---- evaluations: more in compare-*.t, ppl-*.t and tasks.t
 keeps gguf-ppl -q --json -m "$m" -f "$tmp/t" -c 64
-keeps gguf-ppl --json -m "$m" -f "$tmp/t" --tokenize
-keeps gguf-ppl --json -m "$m" -f "$tmp/ids" --detokenize
-keeps gguf-ppl -q --json -m "$m" --tokens "$tmp/ids" --save-logits "$tmp/l"
-keeps gguf-ppl -q --json -m "$m" -f "$tmp/t" --save-embeddings "$tmp/e" \
+keeps gguf-tokenize --json -m "$m" -f "$tmp/t"
+keeps gguf-tokenize --json -m "$m" -f "$tmp/ids" --detokenize
+keeps gguf-eval -q --json -m "$m" --tokens "$tmp/ids" --save-logits "$tmp/l"
+keeps gguf-eval -q --json -m "$m" -f "$tmp/t" -c 64 --profile
+keeps gguf-eval -q --json -m "$m" -f "$tmp/t" --save-embeddings "$tmp/e" \
     --pooling mean
-keeps gguf-ppl -q --json -m "$m" -f "$tmp/t" -c 32 --compare-backends CPU,CPU
+keeps gguf-compare -q --json -m "$m" -f "$tmp/t" -c 32 --compare-backends CPU,CPU
 cat >"$tmp/six" <<'END'
 She had been long persuaded
 1

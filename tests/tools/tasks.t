@@ -94,8 +94,7 @@ ok 'and a model'
 run "$ppl" -m "$m" -f "$tmp/six" --hellaswag -c 8
 test $rc -eq 1 && grep -q 'six: a text has .* tokens: -c .* is needed' "$tmp/err"
 ok 'a context that is too short'
-for args in '--hellaswag --winogrande' '--tasks 3' '--compat' \
-    '--hellaswag --tokenize'; do
+for args in '--hellaswag --winogrande' '--tasks 3' '--compat'; do
     run "$ppl" -m "$m" -f "$tmp/six" $args
     test $rc -eq 2 -a "$(wc -l <"$tmp/err")" -eq 1
     ok "wrong usage: $args"

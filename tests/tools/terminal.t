@@ -48,8 +48,8 @@ refused "$bin/gguf-quantize" --tensor-type-file "$tmp/types" "$m" "$m.o" Q8_0
 ok 'gguf-quantize --tensor-type-file: contents with escapes'
 refused "$bin/gguf-ppl" -m "$m" -f "$m" "$bad"
 ok 'gguf-ppl: an operand with escapes'
-refused "$bin/gguf-ppl" -m "$m" -f "$m" "--print-graph=$bad"
-ok 'gguf-ppl --print-graph: a word with escapes'
+refused "$bin/gguf-eval" -m "$m" "--print-graph=$bad"
+ok 'gguf-eval --print-graph: a word with escapes'
 refused "$bin/gguf-info" "--sort=$bad" "$m"
 ok 'gguf-info --sort: a word with escapes'
 refused "$bin/gguf-info" "--sort=$(printf 'a\nb')" "$m"
@@ -154,8 +154,10 @@ fi
 # What --help prints, but for the names of an option.
 if $pty; then
     for columns in 40 60 200; do
-        for tool in info split edit imatrix quantize ppl; do
+        for tool in info split edit imatrix quantize ppl compare eval \
+            tokenize; do
             "$onpty" $columns "$bin/gguf-$tool" --help
+            "$onpty" $columns "$bin/gguf-$tool" --help=all
         done | grep -v -e '^ *-' -e '^Usage' -e '^  *gguf-' >"$tmp/out"
         "$AWK" -v n=$columns 'length >= n || length >= 80 { exit 1 }' "$tmp/out" &&
             test "$(wc -l <"$tmp/out")" -gt 100
@@ -212,7 +214,8 @@ if $pty && test -f "$tiny"; then
     ppl="$bin/gguf-ppl -q -c 128 -f $tmp/short"
     # In a build with checks a second is too short for a table.
     seconds=1
-    bisect="$ppl --chunks 1 -m $q4 --base $tiny --bisect --time-budget"
+    compare="$bin/gguf-compare -q -c 128 -f $tmp/short --chunks 1"
+    bisect="$compare -m $q4 --base $tiny --bisect --time-budget"
     # shellcheck disable=SC2086 # words
     until table 40 weight $bisect $seconds || test $seconds -gt 99; do
         seconds=$((3 * seconds))
@@ -231,9 +234,9 @@ text|$ppl -f $tmp/other -m $tiny
 text|$ppl -f $tmp/other -m $q4 --base $tiny
 chunk|$ppl --chunks 2 -m $q4 --base $tiny
 model.*KLD|$ppl --chunks 1 -m $q4 -m $tiny --base $tiny
-layer|$ppl --chunks 1 -m $q4 --base $tiny --layers
-activation|$ppl --chunks 1 -m $q4 --base $tiny --layers
-weights|$ppl --chunks 1 -m $q4 --base $tiny --bisect=layer
+layer|$compare -m $q4 --base $tiny --layers
+activation|$compare -m $q4 --base $tiny --layers
+weights|$compare -m $q4 --base $tiny --bisect=layer
 weight|$bisect $seconds" \
         >"$tmp/tables"
     while IFS='|' read -r word command; do

@@ -143,6 +143,16 @@ enum opt_relation {
     OPT_NEEDS     /* one of a only with one of b; a NULL: one of b always */
 };
 
+/* Rows of options that other programs have. */
+#define ROW_REFUSED(names, arg, help)                                         \
+    {                                                                         \
+        names, arg, help, OPT_REFUSED, OPT_NO_MEMBER                          \
+    }
+#define ROW_ACCEPTED(names, arg, help)                                        \
+    {                                                                         \
+        names, arg, help, OPT_ACCEPTED, OPT_NO_MEMBER                         \
+    }
+
 /* An array of them ends with a and b NULL. */
 struct opt_rule {
     const char *a; /* names of options, separated by blanks */

@@ -95,6 +95,17 @@ static void print_table(const struct opt *o, struct layout l, bool all)
     }
 }
 
+/* Where the options are that are left out. */
+static void print_more(const struct opt_tool *t, struct layout l)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "%s --help=all prints all options; see also man %s", t->name,
+             t->name);
+    putchar('\n');
+    print_wrapped(text, 0, l.width);
+}
+
 void opt_print_help(const struct opt_tool *t, bool all)
 {
     const struct layout l = layout_of(STDOUT_FILENO);
@@ -112,8 +123,7 @@ void opt_print_help(const struct opt_tool *t, bool all)
     putchar('\n');
     print_table(opt_common, l, all);
     if (has_rare(t->table) && !all)
-        printf("\n%s --help=all prints all options; see also man %s\n",
-               t->name, t->name);
+        print_more(t, l);
     if (t->more) {
         putchar('\n');
         print_wrapped(t->more, 0, l.width);

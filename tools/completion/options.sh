@@ -16,7 +16,7 @@ tab=$(printf '\t')
 
 rows() # names, argument, help
 {
-    "$program" --help | $AWK '
+    "$program" --help=all | $AWK '
     function flush() {
         if (names != "")
             printf "%s\t%s\t%s\n", names, arg, help

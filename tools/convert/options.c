@@ -2,7 +2,6 @@
 /* options.c - what the command line of gguf-convert says */
 #include "config.h"
 #include "tools/convert/convert.h"
-#include "tools/common/foreign.h"
 #include "tools/common/remote.h"
 #include "tools/quantize/rows.h"
 
@@ -96,42 +95,42 @@ static const struct opt table[] = {
     { "-v --verbose", NULL, "list the tensors, and what each is made of",
       OPT_FLAG, AT(q.verbose) },
     /* of convert_hf_to_gguf.py and its relatives */
-    ROW_FOREIGN("--outfile", "FILE",
+    ROW_REFUSED("--outfile", "FILE",
                 "--output OUT names it, --output OUT=TYPE its type"),
-    ROW_FOREIGN("--outtype", "TYPE",
+    ROW_REFUSED("--outtype", "TYPE",
                 "it goes with the name: --output OUT=TYPE"),
-    ROW_FOREIGN("--model-name", "NAME",
+    ROW_REFUSED("--model-name", "NAME",
                 "--override-kv general.name=str:NAME sets it"),
-    ROW_FOREIGN("--metadata", "FILE",
+    ROW_REFUSED("--metadata", "FILE",
                 "--override-kv KEY=TYPE:VALUE sets a key, and gguf-edit many"),
-    ROW_FOREIGN("--remote", NULL,
+    ROW_REFUSED("--remote", NULL,
                 "a folder on a server is given as hf://OWNER/REPO"),
-    ROW_FOREIGN("--base-model-id", "ID", "--base hf://ID does that"),
-    ROW_FOREIGN("--split-max-tensors --no-tensor-first-split", "N",
+    ROW_REFUSED("--base-model-id", "ID", "--base hf://ID does that"),
+    ROW_REFUSED("--split-max-tensors --no-tensor-first-split", "N",
                 "--split-max-size SIZE limits files, and gguf-split has more"),
-    ROW_FOREIGN("--bigendian", NULL,
+    ROW_REFUSED("--bigendian", NULL,
                 "gguf-edit --to-endian big turns the file"),
-    ROW_FOREIGN("--use-temp-file --no-lazy", NULL,
+    ROW_REFUSED("--use-temp-file --no-lazy", NULL,
                 "memory does not grow with the model; leave it out"),
-    ROW_FOREIGN("--trust-remote-code", NULL,
+    ROW_REFUSED("--trust-remote-code", NULL,
                 "no code of DIR is run; leave it out"),
-    ROW_FOREIGN("--fp8-as-q8", NULL, "--output OUT=Q8_0 gives that type"),
-    ROW_FOREIGN("--fuse-gate-up-exps", NULL,
+    ROW_REFUSED("--fp8-as-q8", NULL, "--output OUT=Q8_0 gives that type"),
+    ROW_REFUSED("--fuse-gate-up-exps", NULL,
                 "experts' matrices stay apart; leave it out"),
-    ROW_FOREIGN("--mtp --dspark --target-model-dir", NULL,
+    ROW_REFUSED("--mtp --dspark --target-model-dir", NULL,
                 "layers that draft are not written as a file of their own"),
-    ROW_FOREIGN("--no-mtp --no-nextn", NULL,
+    ROW_REFUSED("--no-mtp --no-nextn", NULL,
                 "layers that draft go with the model; leave it out"),
-    ROW_FOREIGN("--mmproj", NULL,
+    ROW_REFUSED("--mmproj", NULL,
                 "only what a language model computes with is converted"),
-    ROW_FOREIGN("--vocab-only", NULL,
+    ROW_REFUSED("--vocab-only", NULL,
                 "a vocabulary is written with its model only"),
-    ROW_FOREIGN("--mistral-format "
+    ROW_REFUSED("--mistral-format "
                 "--disable-mistral-community-chat-template",
                 NULL,
                 "DIR must have config.json and names as transformers have "
                 "them"),
-    ROW_FOREIGN("--print-supported-models", NULL,
+    ROW_REFUSED("--print-supported-models", NULL,
                 "gguf-convert(1) says what is converted"),
     ROWS_END,
 };

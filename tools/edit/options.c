@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* options.c - the options of gguf-edit */
 #include "config.h"
-#include "tools/common/foreign.h"
 #include "tools/common/opt.h"
 #include "tools/edit/edit.h"
 
@@ -69,18 +68,18 @@ static const struct opt table[] = {
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
     { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
     /* of gguf_new_metadata.py */
-    ROW_FOREIGN("--general-name", "NAME", "--set general.name=NAME does that"),
-    ROW_FOREIGN("--general-description", "TEXT",
+    ROW_REFUSED("--general-name", "NAME", "--set general.name=NAME does that"),
+    ROW_REFUSED("--general-description", "TEXT",
                 "--set general.description=TEXT does that"),
-    ROW_FOREIGN("--chat-template-file", "FILE",
+    ROW_REFUSED("--chat-template-file", "FILE",
                 "--set-file tokenizer.chat_template=FILE does that"),
-    ROW_FOREIGN("--chat-template-config", "FILE",
+    ROW_REFUSED("--chat-template-config", "FILE",
                 "--chat-template TEXT sets one that is taken out of FILE"),
-    ROW_FOREIGN("--pre-tokenizer", "NAME",
+    ROW_REFUSED("--pre-tokenizer", "NAME",
                 "--set tokenizer.ggml.pre=NAME does that"),
-    ROW_FOREIGN("--special-token-by-id", "NAME",
+    ROW_REFUSED("--special-token-by-id", "NAME",
                 "--set tokenizer.ggml.NAME_token_id=ID does that"),
-    ROW_FOREIGN("-v --verbose", NULL, "each change is told; leave it out"),
+    ROW_REFUSED("-v --verbose", NULL, "each change is told; leave it out"),
     { .names = NULL },
 };
 

@@ -7,7 +7,6 @@
 #include "tools/common/paths.h"
 #include "tools/common/progress.h"
 #include "tools/common/ranks.h"
-#include "tools/common/stored.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
 
@@ -22,10 +21,7 @@
 struct job {
     const struct im_options *o;
     struct gguf_collect *c;
-    struct gguf_session *session;
-    struct gguf_backend *cpu;
-    struct gguf_model *model;
-    struct gguf_split *set;
+    struct ev_model m;
     struct gguf_pool *pool;
     struct gguf_tokens tokens;
     char *text;
@@ -44,13 +40,6 @@ static bool fail_file(const char *file, const struct gguf_error *err)
 }
 
 /* ---- before the work ---- */
-
-static void warn_model(void *user, const char *message)
-{
-    const struct im_options *o = user;
-    if (!o->quiet)
-        msg_warn(o->model, "%s", message);
-}
 
 /* Where the part goes, or a checkpoint. */
 static void name_part(struct text *path, const struct im_options *o)
@@ -75,9 +64,9 @@ static bool check_outputs(const struct job *j)
     const struct im_options *o = j->o;
     const bool keeps = o->part || o->save_every || o->resume;
     if (!paths_can_write(o->out) || !paths_can_write(o->part) ||
-        !is_free(o->out, o->force))
+        !is_free(o->out, o->ev.force))
         return false;
-    if (!keeps || o->resume || o->force || access(j->part.s, F_OK) != 0)
+    if (!keeps || o->resume || o->ev.force || access(j->part.s, F_OK) != 0)
         return true;
     msg_error(j->part.s, "exists (--resume goes on with it, --force replaces "
                          "it)");
@@ -86,30 +75,16 @@ static bool check_outputs(const struct job *j)
 
 static bool open_model(struct job *j)
 {
-    const struct im_options *o = j->o;
-    struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
-    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
-    struct gguf_error err;
-    mp.warn = warn_model;
-    mp.warn_user = (void *)(uintptr_t)o;
-    pp.n_threads = o->n_threads;
-    if (gguf_pool_create(&j->pool, &pp, &err) != GGUF_OK)
-        return fail_file(NULL, &err);
-    if (gguf_split_open(&j->set, o->model, &o->files, &err) != GGUF_OK ||
-        gguf_model_open_split(&j->model, j->set, &mp, &err) != GGUF_OK)
-        return fail_file(o->model, &err);
-    job.pool = j->pool;
-    return o->no_check ||
-           gguf_model_scan_finite(j->model, &job, &err) == GGUF_OK ||
-           fail_file(o->model, &err);
+    const struct ev_options *o = &j->o->ev;
+    return ev_pool_open(&j->pool, o) && ev_model_open(&j->m, j->o->model, o) &&
+           ev_model_load(&j->m, o, false, j->pool);
 }
 
 /* Of a text of size bytes. */
 static void say_short(const struct job *j, size_t size)
 {
     const struct im_options *o = j->o;
-    const size_t n = j->tokens.n, n_chunks = n / o->n_ctx;
+    const size_t n = j->tokens.n, n_chunks = n / o->ev.n_ctx;
     const char *verb = n == 1 ? " is" : "s are";
     if (size == 0)
         msg_error(o->text, "the text is empty");
@@ -117,13 +92,13 @@ static void say_short(const struct job *j, size_t size)
         msg_error(o->text,
                   "%zu token%s too few: a chunk has %" PRIu32
                   " (-c takes another number)",
-                  n, verb, o->n_ctx);
+                  n, verb, o->ev.n_ctx);
     else
         msg_error(o->text,
                   "%zu token%s too few: with -c %" PRIu32
                   " they are %zu chunk%s, and the first %" PRIu64
                   " are left out (--chunks, --from-chunk)",
-                  n, verb, o->n_ctx, n_chunks, n_chunks == 1 ? "" : "s",
+                  n, verb, o->ev.n_ctx, n_chunks, n_chunks == 1 ? "" : "s",
                   o->from_chunk);
 }
 
@@ -135,49 +110,32 @@ static bool read_tokens(struct job *j)
     const unsigned flags =
         (unsigned)GGUF_TOKENIZE_ADD_SPECIAL |
         (o->parse_special ? (unsigned)GGUF_TOKENIZE_PARSE_SPECIAL : 0u);
-    if (!textfile_read(o->text, o->max_text, &j->text, &size) ||
-        (!o->force && !textfile_check(o->text, j->text, size)))
+    if (!textfile_read(o->text, o->ev.max_text, &j->text, &size) ||
+        (!o->ev.force && !textfile_check(o->text, j->text, size)))
         return false;
-    if (!o->quiet)
+    if (!o->ev.quiet)
         textfile_warn(o->text, j->text, size);
     /* as llama.cpp does: editors end a file with one that nobody wrote */
     if (size && j->text[size - 1] == '\n')
         size--;
-    if (gguf_vocab_tokenize(gguf_model_vocab(j->model), j->text, size, flags,
+    if (gguf_vocab_tokenize(gguf_model_vocab(j->m.model), j->text, size, flags,
                             &j->tokens, &err) != GGUF_OK)
         return fail_file(o->text, &err);
-    if (j->tokens.n / o->n_ctx > o->from_chunk)
+    if (j->tokens.n / o->ev.n_ctx > o->from_chunk)
         return true;
     say_short(j, size);
     return false;
 }
 
-/* Asked by the backend between operations. */
-static int is_stopped(void *user)
-{
-    (void)user;
-    return progress_stopped() || !ranks_poll();
-}
-
 static bool open_session(struct job *j)
 {
+    const struct ev_options *o = &j->o->ev;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
-    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
-    struct gguf_error err;
-    cp.pool = j->pool;
-    cp.abort = is_stopped;
-    cp.precision = (enum gguf_precision)j->o->precision;
-    cp.repack = j->o->repack;
-    cp.no_fuse = j->o->no_fuse;
-    if (gguf_cpu_backend_create(&j->cpu, &cp, &err) != GGUF_OK)
-        return fail_file(NULL, &err);
-    sp.backend = j->cpu;
-    sp.n_ctx = j->o->n_ctx;
-    sp.n_ubatch = j->o->n_ubatch < sp.n_ctx ? j->o->n_ubatch : sp.n_ctx;
-    if (gguf_model_get_info(j->model)->is_whole)
-        sp.n_ubatch = sp.n_ctx;
-    return gguf_session_create(&j->session, j->model, &sp, &err) == GGUF_OK ||
-           fail_file(j->o->model, &err);
+    sp.n_seq = 1;
+    sp.n_ubatch =
+        j->m.info.is_whole || o->n_ubatch > o->n_ctx ? o->n_ctx : o->n_ubatch;
+    return ev_model_backends(&j->m, o, j->pool) &&
+           ev_model_start(&j->m, o, &sp, false);
 }
 
 /* A collection with the command line's settings, and with what the part has
@@ -188,13 +146,13 @@ static bool begin_collection(struct job *j)
     struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
     struct gguf_collect *before = NULL;
     struct gguf_error err;
-    p.n_ctx = o->n_ctx;
+    p.n_ctx = o->ev.n_ctx;
     p.output = o->output;
     p.include = o->include.arg;
     p.n_include = o->include.n;
     p.exclude = o->exclude.arg;
     p.n_exclude = o->exclude.n;
-    p.precision = gguf_precision_name((unsigned)o->precision);
+    p.precision = gguf_precision_name((unsigned)o->ev.precision);
     if (gguf_collect_create(&j->c, &p, &err) != GGUF_OK)
         return fail_file(NULL, &err);
     if (!o->resume || access(j->part.s, F_OK) != 0)
@@ -264,11 +222,11 @@ static enum gguf_status run_some(struct job *j, size_t first, size_t n,
     r.progress = on_progress;
     r.user = j;
     enum gguf_status st = GGUF_OK;
-    if (o->layer_major)
-        st = stored_room(j->session, o->max_memory, &r.max_stored, err);
+    if (o->ev.layer_major)
+        st = ev_layer_room(&o->ev, j->m.session, &r.max_stored, err);
     if (st == GGUF_OK)
-        st = gguf_collect_run(j->c, j->session, j->tokens.id, j->tokens.n, &r,
-                              err);
+        st = gguf_collect_run(j->c, j->m.session, j->tokens.id, j->tokens.n,
+                              &r, err);
     return st;
 }
 
@@ -289,12 +247,12 @@ static bool run_shared(struct job *j)
 {
     struct im_share s = { .o = j->o,
                           .c = j->c,
-                          .session = j->session,
+                          .session = j->m.session,
                           .tokens = &j->tokens,
                           .bar = &j->bar,
                           .evaluate = run_share,
                           .user = j };
-    progress_init(&j->bar, "importance", "tokens", j->o->quiet);
+    progress_init(&j->bar, "importance", "tokens", j->o->ev.quiet);
     j->share = &s;
     const bool good = im_share(&s);
     j->share = NULL;
@@ -307,7 +265,7 @@ static bool run_collection(struct job *j)
     struct gguf_error err;
     if (o->mpi)
         return run_shared(j);
-    progress_init(&j->bar, "importance", "tokens", o->quiet);
+    progress_init(&j->bar, "importance", "tokens", o->ev.quiet);
     const enum gguf_status st =
         run_some(j, (size_t)o->from_chunk, (size_t)o->n_chunks, &err);
     progress_clear(&j->bar);
@@ -333,7 +291,7 @@ static bool give_result(struct job *j, struct gguf_imatrix **im)
     const bool part = o->part && !o->out && !info.n_done && info.n_skipped;
     if ((o->part || o->save_every) && !save_part(j))
         return false;
-    if (o->part && !o->quiet)
+    if (o->part && !o->ev.quiet)
         msg_info(o->part, "part, %zu of %zu chunks, precision %s", info.n_done,
                  info.n_chunks, info.precision);
     return gguf_collect_result(j->c, im, &err) == GGUF_OK || part ||
@@ -343,10 +301,7 @@ static bool give_result(struct job *j, struct gguf_imatrix **im)
 static void close_job(struct job *j)
 {
     gguf_collect_destroy(j->c);
-    gguf_session_destroy(j->session);
-    gguf_backend_destroy(j->cpu);
-    gguf_model_destroy(j->model);
-    gguf_split_close(j->set);
+    ev_model_close(&j->m);
     gguf_pool_destroy(j->pool);
     gguf_tokens_fini(&j->tokens);
     free(j->text);
@@ -384,7 +339,7 @@ bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
     struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
     struct gguf_error err;
     name_part(&j.part, o);
-    bool good = !o->part || is_free(o->part, o->force);
+    bool good = !o->part || is_free(o->part, o->ev.force);
     for (int i = 0; i < n && good; i++) {
         struct gguf_collect *one;
         enum gguf_status st =
@@ -401,7 +356,7 @@ bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
     }
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     if (good && gguf_collect_info(j.c, &info, NULL) == GGUF_OK &&
-        info.n_done + info.n_skipped < info.n_chunks && !o->quiet)
+        info.n_done + info.n_skipped < info.n_chunks && !o->ev.quiet)
         msg_warn(NULL, "the parts have %zu of the text's %zu chunks",
                  info.n_done + info.n_skipped, info.n_chunks);
     good = good && give_result(&j, im);

@@ -7,7 +7,6 @@
 #include "tools/common/msg.h"
 #include "tools/common/opt.h"
 #include "tools/common/paths.h"
-#include "tools/common/precision.h"
 #include "tools/common/progress.h"
 #include "tools/common/ranks.h"
 #include "tools/common/table.h"
@@ -331,8 +330,9 @@ static enum gguf_status save_output(const struct im_options *o,
                            : o->form == GGUF_IMATRIX_DAT;
     *about = o->out;
     enum gguf_status st = gguf_imatrix_save(
-        im, o->out, dat ? GGUF_IMATRIX_DAT : GGUF_IMATRIX_GGUF, o->force, err);
-    if (st == GGUF_OK && !o->quiet)
+        im, o->out, dat ? GGUF_IMATRIX_DAT : GGUF_IMATRIX_GGUF, o->ev.force,
+        err);
+    if (st == GGUF_OK && !o->ev.quiet)
         msg_info(o->out, "%s, %zu tensor%s, %" PRIu64 " chunk%s",
                  dat ? "dat" : "gguf", gguf_imatrix_n_entries(im),
                  text_s(gguf_imatrix_n_entries(im)), gguf_imatrix_n_chunks(im),
@@ -393,7 +393,7 @@ static void show_mode(const char *precision)
 {
     for (unsigned k = 0; precision && gguf_precision_name(k); k++)
         if (strcmp(gguf_precision_name(k), precision) == 0)
-            printf("mode    %s (%s)\n", precision, precision_says(k));
+            printf("mode    %s (%s)\n", precision, ev_precision_says(k));
 }
 
 /* Show what was asked for. */
@@ -401,13 +401,13 @@ static void show_all(const struct im_options *o, const struct gguf_imatrix *im,
                      const struct comparison *c)
 {
     const bool model = o->model && !o->text;
-    if (o->json)
+    if (o->ev.json)
         print_json(im, o->model, model ? c : NULL);
     else if (o->show || (!o->out && !o->part && !model)) {
         show_mode(gguf_imatrix_precision(im));
         print_statistics(im);
     }
-    if (model && !o->json)
+    if (model && !o->ev.json)
         show_comparison(c);
 }
 
@@ -426,7 +426,7 @@ static bool do_all(const struct im_options *o, char **paths, int n)
         gguf_imatrix_hide_paths(im);
     if (good && texts->n)
         gguf_imatrix_filter(im, texts->arg, texts->n, o->include.n != 0);
-    if (good && !o->quiet)
+    if (good && !o->ev.quiet)
         warn_bad(im, about);
     good = good && (!texts->n || is_some_left(o, im)) &&
            (!o->model || o->text || compare_model(im, o, &c));
@@ -444,20 +444,29 @@ static bool do_all(const struct im_options *o, char **paths, int n)
     return good;
 }
 
+/* Asked by the backend between operations. */
+static int is_stopped(void *user)
+{
+    (void)user;
+    return progress_stopped() || !ranks_poll();
+}
+
 int main(int argc, char **argv)
 {
     struct im_options o;
     ranks_begin(&argc, &argv);
     const int n = im_parse_options(&o, argc, argv);
     ranks_settle(o.mpi);
+    o.ev.abort = is_stopped;
     if (ranks_is_helper()) { /* rank 0 does all of that */
-        o.quiet = true;
-        o.show = o.json = false;
+        o.ev.quiet = true;
+        o.show = o.ev.json = false;
         o.out = o.part = NULL;
     }
     load_raise_limits();
     check_paths(&o, argv + 1, n);
     const bool good = do_all(&o, argv + 1, n);
+    ev_options_fini(&o.ev);
     opt_list_fini(&o.include);
     opt_list_fini(&o.exclude);
     progress_raise();

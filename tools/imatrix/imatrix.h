@@ -5,31 +5,26 @@
 
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
+#include "tools/evaluate/model.h"
 
 #include <gguf/gguf.h>
 
 #include <stdbool.h>
 
 struct im_options {
+    struct ev_options ev;
     const char *out, *model, *text, *part;
     const char *chunks; /* "N" or "A..B", or NULL */
     struct opt_list include, exclude;
-    bool keep_paths, force, show, json, quiet;
-    bool output, parse_special, no_check, no_ppl, resume, merge_parts;
-    bool layer_major;
-    bool mpi; /* this is one rank of several */
-    int form; /* enum gguf_imatrix_form; -1: by the name */
-    uint32_t n_ctx, n_batch, n_ubatch, n_threads;
+    bool keep_paths, show;
+    bool output, parse_special, no_ppl, resume, merge_parts;
+    bool mpi;            /* this is one rank of several */
+    int form;            /* enum gguf_imatrix_form; -1: by the name */
     uint64_t save_every; /* chunks; 0: only at the end */
-    uint64_t max_text;   /* bytes */
-    uint64_t max_memory; /* with layer_major: beside weights and sums */
-    uint64_t from_chunk; /* once parsed first and number, of --chunks too */
-    uint64_t n_chunks;   /* 0: all */
-    int precision;       /* enum gguf_precision */
-    uint64_t repack;     /* as gguf_cpu_params has these */
-    bool no_fuse;
+    uint64_t from_chunk; /* first chunk; parsed chunks may set it */
+    uint64_t n_chunks;   /* parsed chunks; 0: all */
     struct gguf_limits limits;
-    struct gguf_file_params files; /* with these */
+    struct gguf_file_params files; /* with these limits */
 };
 
 /* What the command line says, and how many operands; ends the program where

@@ -2,15 +2,12 @@
 /* options.c - the command line of gguf-imatrix */
 #include "config.h"
 #include "tools/imatrix/imatrix.h"
-#include "tools/common/foreign.h"
-#include "tools/common/precision.h"
 #include "tools/common/range.h"
-#include "tools/common/stored.h"
 
 #include <string.h>
 
 #define AT(member) OPT_AT(struct im_options, member)
-enum { MOST_TOKENS = 1 << 24 };
+#define EV         .at = offsetof(struct im_options, ev)
 
 static const struct opt_word forms[] = {
     { "gguf", GGUF_IMATRIX_GGUF },
@@ -33,8 +30,8 @@ static const struct opt table[] = {
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
     { .help = "How data are collected:" },
     { "-c --ctx-size", "N",
-      "tokens of a chunk, of which each counts; 512 without this option",
-      OPT_UINT, AT(n_ctx), .min = 1, .max = MOST_TOKENS },
+      "tokens of a chunk, of which each counts; the default is 512", OPT_UINT,
+      AT(ev.n_ctx), .min = 1, .max = EV_MOST_TOKENS },
     { "--chunks", "N|A..B",
       "only N chunks; or those from A up to, without, B, counted from 0. B "
       "may be left out",
@@ -46,32 +43,7 @@ static const struct opt table[] = {
     { "--parse-special", NULL,
       "texts of control tokens, such as </s>, are tokens", OPT_FLAG,
       AT(parse_special) },
-    { "-ub --ubatch-size", "N",
-      "tokens that go through the matrices together, at most; 512 without "
-      "this option. No digit depends on it",
-      OPT_UINT, AT(n_ubatch), .min = 1, .max = MOST_TOKENS },
-    { "-b --batch-size", "N", "the same, where it is less", OPT_UINT,
-      AT(n_batch), .min = 1, .max = MOST_TOKENS },
-    { "-t --threads", "N",
-      "threads; without this option, one for each processor. No digit "
-      "depends on it",
-      OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
-    { "--precision", "KIND", PRECISION_HELP, OPT_WORD, AT(precision),
-      .words = precision_words },
-    { "--repack", "[SIZE]", REPACK_HELP, OPT_SIZE, AT(repack),
-      .value = GGUF_CPU_REPACK_FREE },
-    { "--no-fuse", NULL, NO_FUSE_HELP, OPT_FLAG, AT(no_fuse) },
-    { "--layer-major", NULL, STORED_HELP, OPT_FLAG, AT(layer_major) },
-    { "--max-memory", "SIZE",
-      "with --layer-major: use so many bytes beside the weights and the sums; "
-      "1Gi without this option",
-      OPT_SIZE, AT(max_memory) },
-    { "--max-text", "SIZE",
-      "refuse a text of more bytes, unpacked; 1Gi without this option",
-      OPT_SIZE, AT(max_text) },
-    { "--no-check", NULL,
-      "do not look for NaN and infinities among the weights first", OPT_FLAG,
-      AT(no_check) },
+    { .group = &ev_threads, EV },
     { "--no-ppl", NULL, "for scripts: perplexity is not computed anyway",
       OPT_FLAG, AT(no_ppl) },
     { .help = "What is written:" },
@@ -108,45 +80,42 @@ static const struct opt table[] = {
       AT(keep_paths) },
     { "--force", NULL,
       "replace files that exist, and take a text that is not UTF-8", OPT_FLAG,
-      AT(force) },
+      AT(ev.force) },
     { .help = "What is shown:" },
     { "-s --show --show-statistics", NULL, "statistics, also with --output",
       OPT_FLAG, AT(show) },
-    { "-j --json", NULL, "print one JSON document", OPT_FLAG, AT(json) },
+    { "-j --json", NULL, "print one JSON document", OPT_FLAG, AT(ev.json) },
     { "-q --quiet", NULL, "no progress bar, no summary, no warnings", OPT_FLAG,
-      AT(quiet) },
-    /* of llama-imatrix */
-    ROW_FOREIGN("--in-file", "FILE",
+      AT(ev.quiet) },
+    { .group = &ev_speed, EV },
+    { .group = &ev_layer_major, EV },
+    { .group = &ev_text, EV },
+    ROW_REFUSED("--in-file", "FILE",
                 "files to read are operands, without an option"),
-    ROW_FOREIGN("--ppl", NULL, "gguf-ppl computes it; leave it out"),
-    ROW_FOREIGN("-tb --threads-batch", "N", "--threads says how many"),
-    ROW_FOREIGN("-C --cpu-mask -Cr --cpu-range", "X",
+    ROW_ACCEPTED("--ppl", NULL, ""),
+    ROW_REFUSED("-C --cpu-mask -Cr --cpu-range", "X",
                 "--threads says how many, taskset(1) where"),
-    ROW_FOREIGN("--lora --lora-scaled", "FILE",
+    ROW_REFUSED("--lora --lora-scaled", "FILE",
                 "gguf-quantize --lora merges one into the model first"),
-    ROW_FOREIGN("--control-vector --control-vector-scaled "
+    ROW_REFUSED("--control-vector --control-vector-scaled "
                 "--control-vector-layer-range",
-                "X", "data are of the model alone; leave it out"),
-    ROW_FOREIGN("--rope-scaling --rope-scale --rope-freq-base "
-                "--rope-freq-scale --yarn-orig-ctx --yarn-ext-factor "
-                "--yarn-attn-factor --yarn-beta-slow --yarn-beta-fast "
-                "--override-kv",
+                "X", "data are of the model alone"),
+    ROW_REFUSED("--rope-scaling --rope-scale --rope-freq-base "
+                "--rope-freq-scale --override-kv",
                 "X", "the file says that; gguf-edit --set changes it"),
-    ROW_FOREIGN("-ctk --cache-type-k -ctv --cache-type-v", "TYPE",
-                "keys and values are kept as computed, in f32; leave it out"),
-    ROW_FOREIGN("--swa-full -kvu --kv-unified", NULL,
-                "no digit depends on it; leave it out"),
-    ROW_FOREIGN("--mlock --no-mmap --numa -ot --override-tensor", NULL,
-                "weights are used as they lie in the file; leave it out"),
-    ROWS_FOREIGN,
+    ROW_REFUSED("-ctk --cache-type-k -ctv --cache-type-v", "TYPE",
+                "keys and values are kept as computed, in f32"),
+    ROW_REFUSED("--mlock --no-mmap --numa -ot --override-tensor", NULL,
+                "weights are used as they lie in the file"),
+    { .group = &ev_foreign, EV },
     { .names = NULL },
 };
 
 #define COLLECTS                                                              \
     "--ctx-size --chunks --from-chunk --process-output --parse-special "      \
-    "--ubatch-size --batch-size --threads --precision --repack --no-fuse "    \
-    "--max-text --no-check --no-ppl --save-every --resume --layer-major "     \
-    "--mpi"
+    "--ubatch-size --batch-size --threads --threads-batch --precision "       \
+    "--repack --no-fuse --max-text --no-check --no-ppl --save-every "         \
+    "--resume --layer-major --mpi"
 
 static const struct opt_rule rules[] = {
     { "--include", OPT_EXCLUDES, "--exclude" },
@@ -155,7 +124,6 @@ static const struct opt_rule rules[] = {
     { "--file", OPT_NEEDS, "--output --save-part --show --json" },
     { "--file", OPT_EXCLUDES, "--merge-parts" },
     { COLLECTS, OPT_NEEDS, "--file" },
-    { "--max-memory", OPT_NEEDS, "--layer-major" },
     { "--save-part", OPT_NEEDS, "--file --merge-parts" },
     { "--save-every --resume", OPT_NEEDS, "--output --save-part" },
     { "--mpi", OPT_EXCLUDES, "--save-every --resume --layer-major" },
@@ -192,16 +160,17 @@ static void parse_chunks(struct im_options *o)
 
 int im_parse_options(struct im_options *o, int argc, char **argv)
 {
-    *o = (struct im_options){ .form = -1,
-                              .n_ctx = 512,
-                              .n_batch = MOST_TOKENS,
-                              .n_ubatch = 512,
-                              .max_text = UINT64_C(1) << 30,
-                              .max_memory = UINT64_C(1) << 30,
+    *o = (struct im_options){ .ev = EV_OPTIONS_INIT,
+                              .form = -1,
                               .limits = GGUF_LIMITS_INIT,
                               .files = GGUF_FILE_PARAMS_INIT };
+    o->ev.n_ctx = 512;
+    o->ev.n_ubatch = 512;
+    o->ev.n_batch = EV_MOST_TOKENS;
+    o->ev.pooling = GGUF_POOLING_MODEL;
     const int n = opt_parse(&tool, argc, argv, o);
     o->files.limits = &o->limits;
+    o->ev.files = &o->files;
     if (o->text && n)
         opt_usage("--file collects data: '%s' cannot be read as well",
                   argv[1]);
@@ -212,9 +181,8 @@ int im_parse_options(struct im_options *o, int argc, char **argv)
                   "the text: give a file");
     if (o->chunks)
         parse_chunks(o);
-    if (!o->n_threads)
-        o->n_threads = gguf_cpu_count();
-    if (o->n_batch < o->n_ubatch)
-        o->n_ubatch = o->n_batch;
+    if (o->ev.n_batch < o->ev.n_ubatch)
+        o->ev.n_ubatch = o->ev.n_batch;
+    ev_settle_options(&o->ev);
     return n;
 }

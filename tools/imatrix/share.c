@@ -41,18 +41,18 @@ static bool set_all(struct im_share *s)
     struct text filter = { .s = NULL }, ctx = { .s = NULL };
     add_texts(&filter, '+', &o->include);
     add_texts(&filter, '-', &o->exclude);
-    text_addf(&ctx, "%u", (unsigned)o->n_ctx);
+    text_addf(&ctx, "%u", (unsigned)o->ev.n_ctx);
     const struct {
         const char *name, *value;
     } list[] = {
         { "ctx_size", ctx.s },
         { "output", o->output ? "1" : "0" },
         { "filter", filter.s ? filter.s : "" },
-        { "precision", gguf_precision_name((unsigned)o->precision) },
+        { "precision", gguf_precision_name((unsigned)o->ev.precision) },
         { "version", gguf_version_string() },
     };
     enum gguf_status st =
-        gguf_part_create(&s->of, s->tokens->n / o->n_ctx, 0, 1, NULL, &err);
+        gguf_part_create(&s->of, s->tokens->n / o->ev.n_ctx, 0, 1, NULL, &err);
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
         st = gguf_part_set(s->of, list[i].name, list[i].value, &err);
     if (st == GGUF_OK)
@@ -177,9 +177,9 @@ static struct gguf_part *own_part(void *user)
 int im_share_progress(struct im_share *s, uint64_t done)
 {
     for (size_t i = 0; i < ranks_n(); i++)
-        done += s->done[i] * s->o->n_ctx;
+        done += s->done[i] * s->o->ev.n_ctx;
     return !ranks_poll() ||
-           progress_report(s->bar, done, s->n_chunks * s->o->n_ctx);
+           progress_report(s->bar, done, s->n_chunks * s->o->ev.n_ctx);
 }
 
 static void show_waiting(void *user)
@@ -198,7 +198,7 @@ static void warn_skipped(const struct im_share *s)
 
 bool im_share(struct im_share *s)
 {
-    const size_t all = s->tokens->n / s->o->n_ctx;
+    const size_t all = s->tokens->n / s->o->ev.n_ctx;
     const size_t first = (size_t)s->o->from_chunk, left = all - first;
     s->n_chunks = s->o->n_chunks && s->o->n_chunks < left
                       ? (size_t)s->o->n_chunks

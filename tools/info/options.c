@@ -3,7 +3,6 @@
 #include "config.h"
 #include "tools/info/info.h"
 #include "tools/common/cache.h"
-#include "tools/common/foreign.h"
 #include "tools/common/opt.h"
 #include "tools/common/style.h"
 
@@ -122,20 +121,20 @@ static const struct opt table[] = {
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
     { "-q --quiet", NULL, "no warnings", OPT_FLAG, AT(quiet) },
     /* of gguf_dump.py */
-    ROW_FOREIGN("--no-tensors", NULL,
+    ROW_REFUSED("--no-tensors", NULL,
                 "--summary and --metadata leave tensors out"),
-    ROW_FOREIGN("--json-array", NULL, "--json has all elements of arrays"),
-    ROW_FOREIGN("--data-offset --data-alignment", NULL,
+    ROW_REFUSED("--json-array", NULL, "--json has all elements of arrays"),
+    ROW_REFUSED("--data-offset --data-alignment", NULL,
                 "--json has it: data_offset and alignment of each file"),
-    ROW_FOREIGN("-v --verbose", NULL, "all is shown; leave it out"),
+    ROW_REFUSED("-v --verbose", NULL, "all is shown; leave it out"),
     /* of llama-gguf-hash */
-    ROW_FOREIGN("--xxh64", NULL, "--hash prints XXH64"),
-    ROW_FOREIGN("--sha256", NULL, "--hash=sha256 prints it, of each file"),
-    ROW_FOREIGN("--sha1 --uuid --all", NULL,
+    ROW_REFUSED("--xxh64", NULL, "--hash prints XXH64"),
+    ROW_REFUSED("--sha256", NULL, "--hash=sha256 prints it, of each file"),
+    ROW_REFUSED("--sha1 --uuid --all", NULL,
                 "--hash has xxh64, xxh3-128 and sha256"),
-    ROW_FOREIGN("--no-layer", NULL,
+    ROW_REFUSED("--no-layer", NULL,
                 "--hash prints tensors and model, --hash=sha256 whole files"),
-    ROW_FOREIGN("--progressbar", NULL,
+    ROW_REFUSED("--progressbar", NULL,
                 "a bar is shown on a terminal; leave it out"),
     { .names = NULL },
 };

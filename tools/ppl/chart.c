@@ -44,7 +44,7 @@ static void fill_curve(struct running *p, const struct ppl_report *r,
             continue;
         const double ppl = exp(ppl_mean_value(&all));
         const double error = ppl * ppl_mean_error(&all);
-        p->x[p->n] = (double)(r->run->first_chunk + i + 1);
+        p->x[p->n] = (double)(r->run->e.first_chunk + i + 1);
         p->y[p->n] = ppl;
         p->low[p->n] = ppl - error;
         p->high[p->n++] = ppl + error;
@@ -76,8 +76,8 @@ void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c)
     }
     c->x = (struct svg_axis){ .label = "chunks evaluated" };
     c->y = (struct svg_axis){ .label = "perplexity" };
-    svg_axis_fit(&c->x, (double)r->run->first_chunk + (r->n_chunks > 1),
-                 (double)(r->run->first_chunk + r->n_chunks), 7, true);
+    svg_axis_fit(&c->x, (double)r->run->e.first_chunk + (r->n_chunks > 1),
+                 (double)(r->run->e.first_chunk + r->n_chunks), 7, true);
     c->x.step = fmax(c->x.step, 1);
     svg_axis_fit(&c->y, low, high, 6, false);
     svg_begin(c, "Perplexity so far, " PM " one standard error",

@@ -25,13 +25,13 @@ bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens)
     if (!r || !r->o->html || !r->side || !r->side->base)
         return true;
     r->layers = msg_must(calloc(r->n, sizeof *r->layers));
-    progress_init(&bar, "layers", "tokens", r->o->quiet);
+    progress_init(&bar, "layers", "tokens", r->o->ev.quiet);
     for (size_t i = 0; i < r->n; i++) {
         struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
-        p.n_ctx = r->o->n_ctx;
+        p.n_ctx = r->o->ev.n_ctx;
         p.max_chunks = CHUNKS;
-        p.text_end = r->run->several ? r->run->text_end : NULL;
-        p.n_texts = r->run->n_texts;
+        p.text_end = r->run->e.several ? r->run->e.text_end : NULL;
+        p.n_texts = r->run->e.n_texts;
         p.progress = progress_report;
         p.user = &bar;
         const enum gguf_status st = gguf_layers_run(
@@ -42,7 +42,7 @@ bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens)
         progress_clear(&bar);
         if (st == GGUF_E_CANCELLED && progress_stopped())
             return false;
-        if (!r->o->quiet)
+        if (!r->o->ev.quiet)
             msg_warn(r->side->model[i]->path, "no errors of layers: %s",
                      err.message);
     }

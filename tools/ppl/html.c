@@ -107,7 +107,7 @@ static void put_head(const struct ppl_report *r, FILE *f)
     fprintf(f,
             ": %zu chunk%s of %" PRIu32 " tokens, %" PRIu64
             " of them scored.</p>\n</header>\n",
-            r->n_chunks, text_s(r->n_chunks), r->o->n_ctx,
+            r->n_chunks, text_s(r->n_chunks), r->o->ev.n_ctx,
             r->stats ? r->stats[0].n : r->run->total.n);
 }
 
@@ -190,7 +190,7 @@ static void put_digest(FILE *f, const struct gguf_digest *d)
     fprintf(f, " <code>%s:%s</code>", gguf_digest_algo_name(d->algo), hex);
 }
 
-static void put_model(FILE *f, const char *term, const struct ppl_model *m)
+static void put_model(FILE *f, const char *term, const struct ev_model *m)
 {
     put_term(f, term);
     svg_textz(f, m->path);
@@ -228,8 +228,9 @@ static void put_settings(const struct ppl_report *r, FILE *f)
     for (size_t i = 0; i < (o->text ? o->n_files : 1); i++) {
         put_term(f, "text");
         svg_textz(f, o->text ? o->files[i] : o->base);
-        put_digest(f, r->run->has_digest && o->n_files == 1 ? &r->run->digest
-                                                            : NULL);
+        put_digest(f, r->run->e.has_digest && o->n_files == 1
+                          ? &r->run->e.digest
+                          : NULL);
         fputs("</dd>\n", f);
     }
     if (r->base && r->side->base) {
@@ -244,8 +245,8 @@ static void put_settings(const struct ppl_report *r, FILE *f)
         put_model(f, "model", ppl_report_model(r, r->order[i]));
     put_term(f, "cache");
     fprintf(f, "keys %s, values %s</dd>\n",
-            gguf_dtype_find(o->key_dtype)->name,
-            gguf_dtype_find(o->value_dtype)->name);
+            gguf_dtype_find(o->ev.key_dtype)->name,
+            gguf_dtype_find(o->ev.value_dtype)->name);
     put_term(f, "program");
     fprintf(f, "gguf-ppl, libgguf %s</dd>\n</dl>\n", gguf_version_string());
     put_document(r, f);

@@ -92,10 +92,10 @@ static void put_figure(FILE *f, const char *name, struct gguf_figure v,
 }
 
 static void put_model(FILE *f, const struct ppl_curve *c,
-                      const struct ppl_model *m, const char *path)
+                      const struct ev_model *m, const char *path)
 {
     const struct gguf_str name =
-        m ? ppl_model_name(m) : (struct gguf_str){ path, strlen(path) };
+        m ? ev_model_name(m) : (struct gguf_str){ path, strlen(path) };
     fprintf(f, "<tr><th scope=\"row\"><span class=\"dot %s\"></span>",
             svg_class(c->series));
     svg_textz(f, c->label);
@@ -104,7 +104,7 @@ static void put_model(FILE *f, const struct ppl_curve *c,
     fputs("</small></th>", f);
 }
 
-static void put_size(FILE *f, const struct ppl_model *m)
+static void put_size(FILE *f, const struct ev_model *m)
 {
     char size[24];
     if (!m || !m->info.n_params) { /* logits have no size */

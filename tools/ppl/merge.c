@@ -21,7 +21,7 @@ static bool fail_file(const char *file, const struct gguf_error *err)
 
 struct merged {
     struct ppl_run run;
-    struct ppl_model base, *model;
+    struct ev_model base, *model;
     struct ppl_side side;
     const struct ppl_measure *measure;
     struct gguf_part *part;
@@ -68,7 +68,7 @@ static bool load_all(struct merged *m, char **paths, int n)
             return false;
         }
         enum gguf_status st = GGUF_OK;
-        m->run.seconds += strtod(get_note(one, "seconds"), NULL);
+        m->run.e.seconds += strtod(get_note(one, "seconds"), NULL);
         if (m->part) {
             st = gguf_part_merge(m->part, one, &err);
             gguf_part_destroy(one);
@@ -113,12 +113,12 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
                   all, what, o->first_chunk);
         return false;
     }
-    r->first_chunk = (size_t)o->first_chunk;
-    r->n_chunks = all - r->first_chunk;
-    if (o->n_chunks && o->n_chunks < r->n_chunks)
-        r->n_chunks = (size_t)o->n_chunks;
-    const size_t end = r->first_chunk + r->n_chunks;
-    for (size_t i = r->first_chunk; i < end; i++) {
+    r->e.first_chunk = (size_t)o->first_chunk;
+    r->e.n_chunks = all - r->e.first_chunk;
+    if (o->n_chunks && o->n_chunks < r->e.n_chunks)
+        r->e.n_chunks = (size_t)o->n_chunks;
+    const size_t end = r->e.first_chunk + r->e.n_chunks;
+    for (size_t i = r->e.first_chunk; i < end; i++) {
         if (gguf_part_chunk(m->part, i, &n))
             continue;
         size_t last = i;
@@ -130,13 +130,13 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
                   what, i, last + 1, all);
         return false;
     }
-    r->n_scored_chunk = get_number(m->part, "scored");
+    r->e.n_scored_chunk = get_number(m->part, "scored");
     return true;
 }
 
 /* ---- models ---- */
 
-static void get_model(struct ppl_model *to, const struct gguf_part *p,
+static void get_model(struct ev_model *to, const struct gguf_part *p,
                       const char *name)
 {
     char key[6][48];
@@ -149,7 +149,7 @@ static void get_model(struct ppl_model *to, const struct gguf_part *p,
     to->noted_name = get_note(p, key[2]);
     to->info.weight_size = get_number(p, key[3]);
     to->info.n_params = get_number(p, key[4]);
-    to->has_digest = ppl_parse_digest(get_note(p, key[5]), &to->digest);
+    to->has_digest = ev_parse_digest(get_note(p, key[5]), &to->digest);
 }
 
 static void get_models(struct merged *m, struct ppl_options *o)
@@ -158,7 +158,7 @@ static void get_models(struct merged *m, struct ppl_options *o)
     const size_t n = s->n ? s->n : 1;
     char name[32];
     m->model = msg_must(calloc(n, sizeof *m->model));
-    s->model = msg_must(calloc(n, sizeof(struct ppl_model *)));
+    s->model = msg_must(calloc(n, sizeof(struct ev_model *)));
     s->kld = msg_must(calloc(n, sizeof(struct gguf_kld *)));
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "model.%zu", i);
@@ -168,10 +168,10 @@ static void get_models(struct merged *m, struct ppl_options *o)
     get_model(&m->base, m->part, "base");
     s->base = &m->base;
     s->run = &m->run;
-    m->run.own = &m->model[0];
+    m->run.e.own = &m->model[0];
     o->base = m->base.path;
-    o->key_dtype = (uint32_t)get_number(m->part, "cache_k");
-    o->value_dtype = (uint32_t)get_number(m->part, "cache_v");
+    o->ev.key_dtype = (uint32_t)get_number(m->part, "cache_k");
+    o->ev.value_dtype = (uint32_t)get_number(m->part, "cache_v");
     m->run.settings_json = get_note(m->part, "settings.json");
 }
 
@@ -209,7 +209,7 @@ static bool get_texts(struct ppl_run *r, const char *text)
 {
     struct cursor c = { text, text + strlen(text) };
     while (c.p < c.end) {
-        struct ppl_text t = { .sums = GGUF_PPL_INIT };
+        struct ev_text t = { .sums = GGUF_PPL_INIT };
         size_t n;
         char digest[96];
         if (!take_size(&c, &n) || !take_size(&c, &t.size) ||
@@ -219,14 +219,14 @@ static bool get_texts(struct ppl_run *r, const char *text)
         if (!text_copy(digest, sizeof digest, c.p, k) || c.p[k] != ' ')
             return false;
         c.p += k + 1;
-        t.has_digest = ppl_parse_digest(digest, &t.digest);
-        t.first_chunk = r->n_texts ? ppl_all_chunks(r) : 0;
+        t.has_digest = ev_parse_digest(digest, &t.digest);
+        t.first_chunk = r->e.n_texts ? ev_all_chunks(&r->e) : 0;
         if (t.n_chunks > SIZE_MAX / 2 - t.first_chunk ||
             !(t.name = take_name(&c, n)))
             return false;
-        r->texts = msg_grow(r->texts, &r->room_texts, r->n_texts + 1,
-                            sizeof *r->texts);
-        r->texts[r->n_texts++] = t;
+        r->e.texts = msg_grow(r->e.texts, &r->e.room_texts, r->e.n_texts + 1,
+                              sizeof *r->e.texts);
+        r->e.texts[r->e.n_texts++] = t;
     }
     return true;
 }
@@ -252,21 +252,23 @@ static bool get_text(struct merged *m, struct ppl_options *o)
     struct ppl_run *r = &m->run;
     const struct gguf_part *p = m->part;
     o->text = *get_note(p, "text.file") ? get_note(p, "text.file") : NULL;
-    o->n_ctx = (uint32_t)setting_number(p, "ctx_size");
+    o->ev.n_ctx = (uint32_t)setting_number(p, "ctx_size");
     o->stride = (uint32_t)setting_number(p, "stride");
     o->hf = setting_number(p, "hf") != 0;
     o->compat = setting_number(p, "compat") != 0;
-    r->several = get_setting(p, "texts")[0] != 0;
-    r->n_skipped = (size_t)get_number(p, "skipped");
+    r->e.several = get_setting(p, "texts")[0] != 0;
+    r->e.n_skipped = (size_t)get_number(p, "skipped");
     r->n_tasks_read = (size_t)get_number(p, "tasks");
-    r->text_size = (size_t)get_number(p, "text.size");
-    r->n_done_tokens = (uint64_t)o->n_ctx * r->n_chunks;
+    r->e.text_size = (size_t)get_number(p, "text.size");
+    r->n_done_tokens = (uint64_t)o->ev.n_ctx * r->e.n_chunks;
     r->text_json = get_note(p, "text.json");
-    r->has_digest = ppl_parse_digest(get_note(p, "text.digest"), &r->digest);
+    r->e.has_digest =
+        ev_parse_digest(get_note(p, "text.digest"), &r->e.digest);
+    ppl_set_run(r, o);
     const size_t all = gguf_part_n_chunks(p);
     if (get_files(o, get_note(p, "files")) &&
         get_texts(r, get_note(p, "texts")) &&
-        (!r->n_texts || ppl_all_chunks(r) == all))
+        (!r->e.n_texts || ev_all_chunks(&r->e) == all))
         return true;
     msg_error(NULL, "the notes of texts are not of %zu chunks", all);
     return false;
@@ -274,31 +276,25 @@ static bool get_text(struct merged *m, struct ppl_options *o)
 
 /* ---- the whole ---- */
 
-static const char *escape_name(char out[256], const char *s)
-{
-    gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
-    return out;
-}
-
 static void print_head(const struct merged *m, const struct ppl_options *o)
 {
     char name[256];
     if (m->side.n)
-        wrap_printf("base    %s\n", escape_name(name, o->base));
+        wrap_printf("base    %s\n", ev_escape(name, o->base));
     for (size_t i = 0; i < (m->side.n ? m->side.n : 1); i++)
-        wrap_printf("model   %s\n", escape_name(name, m->model[i].path));
-    if (m->run.several)
-        wrap_printf("texts   %zu\n", m->run.n_texts);
+        wrap_printf("model   %s\n", ev_escape(name, m->model[i].path));
+    if (m->run.e.several)
+        wrap_printf("texts   %zu\n", m->run.e.n_texts);
     else
         wrap_printf("%s   %s\n", o->task ? "tasks" : "text ",
-                    escape_name(name, o->text ? o->text : o->base));
-    wrap_printf("parts   %zu: %zu %s", m->n_parts, m->run.n_chunks,
+                    ev_escape(name, o->text ? o->text : o->base));
+    wrap_printf("parts   %zu: %zu %s", m->n_parts, m->run.e.n_chunks,
                 o->task ? "tasks" : "chunks");
-    if (m->run.first_chunk)
-        wrap_printf(" from %zu on", m->run.first_chunk);
+    if (m->run.e.first_chunk)
+        wrap_printf(" from %zu on", m->run.e.first_chunk);
     if (!o->task)
         wrap_printf(", %" PRIu64 " token%s of each scored",
-                    m->run.n_scored_chunk, text_s(m->run.n_scored_chunk));
+                    m->run.e.n_scored_chunk, text_s(m->run.e.n_scored_chunk));
     wrap_printf("\n");
     if (m->side.n == 1)
         ppl_print_side_columns();
@@ -315,12 +311,12 @@ bool ppl_merge(struct ppl_options *o, char **paths, int n)
     if (good)
         get_models(&m, o);
     good = good && get_text(&m, o) && ppl_outputs_open(&x, &m.run, NULL, side);
-    if (good && !o->json)
+    if (good && !o->ev.json)
         print_head(&m, o);
     good = good && m.measure->print(&m.run, side, m.part, &x);
     for (size_t i = 0; i < m.side.n && m.side.kld; i++)
         gguf_kld_destroy(m.side.kld[i]);
-    ppl_free_texts(&m.run);
+    ev_free_texts(&m.run.e);
     gguf_part_destroy(m.part);
     free(m.side.kld);
     free(m.side.model);

@@ -112,7 +112,7 @@ static bool is_kind(const struct row *row, const char *value,
     }
     case DTYPE: return number && gguf_dtype_find((uint32_t)n);
     case DIGEST:
-        return !*value || !strcmp(value, "-") || ppl_parse_digest(value, &d);
+        return !*value || !strcmp(value, "-") || ev_parse_digest(value, &d);
     default: return are_members(value, err);
     }
 }

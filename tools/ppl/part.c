@@ -104,7 +104,7 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
         return true;
     if (!paths_can_write(r->o->part))
         return false;
-    if (r->o->part && !r->o->force && access(r->o->part, F_OK) == 0) {
+    if (r->o->part && !r->o->ev.force && access(r->o->part, F_OK) == 0) {
         msg_error(r->o->part, "exists (--force replaces it)");
         return false;
     }
@@ -150,13 +150,13 @@ static bool save_part(const struct ppl_part *p)
     const struct ppl_options *o = p->run->o;
     if (!o->part)
         return true;
-    json_format_f64(seconds, p->run->seconds);
+    json_format_f64(seconds, p->run->e.seconds);
     if (gguf_part_note(p->part, "seconds", seconds, &err) != GGUF_OK ||
-        gguf_part_save(p->part, o->part, o->force, &err) != GGUF_OK) {
+        gguf_part_save(p->part, o->part, o->ev.force, &err) != GGUF_OK) {
         msg_fail(o->part, &err);
         return false;
     }
-    if (!o->quiet)
+    if (!o->ev.quiet)
         msg_info(o->part, "part, %zu of %zu %s", gguf_part_n_done(p->part),
                  gguf_part_n_chunks(p->part),
                  p->measure->task ? p->measure->unit : "chunks");
@@ -194,11 +194,11 @@ static struct gguf_part *part_of(void *user)
 
 int ppl_share_progress(struct ppl_run *r, uint64_t done)
 {
-    const uint64_t chunk = r->o->task ? 1 : r->o->n_ctx;
-    r->n_done_tokens = r->n_chunks * chunk;
+    const uint64_t chunk = r->o->task ? 1 : r->o->ev.n_ctx;
+    r->n_done_tokens = r->e.n_chunks * chunk;
     for (size_t i = 0; i < r->n_ranks; i++)
         done += r->rank_chunks[i] * chunk;
-    return !ranks_poll() || progress_report(&r->bar, done, r->n_done_tokens);
+    return !ranks_poll() || progress_report(&r->e.bar, done, r->n_done_tokens);
 }
 
 static void show_waiting(void *user)
@@ -214,8 +214,8 @@ static void forget_scores(struct ppl_run *r, struct ppl_side *side)
         side->kld[i] = NULL;
     }
     r->n_bytes = r->n_words = 0;
-    for (size_t i = 0; i < r->n_texts; i++)
-        r->texts[i].sums = (struct gguf_ppl)GGUF_PPL_INIT;
+    for (size_t i = 0; i < r->e.n_texts; i++)
+        r->e.texts[i].sums = (struct gguf_ppl)GGUF_PPL_INIT;
 }
 
 bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
@@ -224,27 +224,27 @@ bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
 {
     struct share s = { .run = r, .evaluate = evaluate, .user = user };
     struct ppl_outputs x = { .tokens = tokens };
-    const struct ppl_model *m = side ? side->model[0] : r->own;
+    const struct ev_model *m = side ? side->model[0] : r->e.own;
     if (!ppl_part_open(&s.part, r, side))
         return false;
     if (!ppl_outputs_open(&x, r, gguf_model_vocab(m->model), side))
         return ppl_part_close(s.part, false);
     r->n_ranks = ranks_n();
     r->rank_chunks = msg_must(calloc(r->n_ranks + 1, sizeof *r->rank_chunks));
-    const struct ranks_work work = { .first = r->first_chunk,
-                                     .n = r->n_chunks,
-                                     .together = r->o->task ? 1 : r->n_seq,
+    const struct ranks_work work = { .first = r->e.first_chunk,
+                                     .n = r->e.n_chunks,
+                                     .together = r->o->task ? 1 : r->e.n_seq,
                                      .done = r->rank_chunks,
                                      .evaluate = evaluate_some,
                                      .part = part_of,
                                      .waiting = show_waiting,
                                      .user = &s };
-    progress_init(&r->bar, s.part->measure->name, s.part->measure->unit,
-                  r->o->quiet);
+    progress_init(&r->e.bar, s.part->measure->name, s.part->measure->unit,
+                  r->o->ev.quiet);
     const double begin_at = progress_clock();
     bool good = ranks_share(&work);
-    r->seconds = progress_clock() - begin_at;
-    progress_clear(&r->bar);
+    r->e.seconds = progress_clock() - begin_at;
+    progress_clear(&r->e.bar);
     forget_scores(r, side);
     good = good && save_part(s.part);
     if (good && !ranks_is_helper())

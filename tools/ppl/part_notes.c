@@ -52,15 +52,15 @@ static void add_scaled(struct text *t, const struct scaled_list *l)
 static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)
 {
     const struct ppl_options *o = p->run->o;
-    const struct ppl_positions *pos = &o->pos;
-    const struct ppl_backends *b = &p->run->own->backends;
+    const struct ev_positions *pos = &o->ev.pos;
+    const struct ev_backends *b = &p->run->e.own->backends;
     struct text t[4] = { { .s = NULL } };
     for (unsigned i = 0; i < b->n; i++)
         text_addf(&t[0], "%s%s", i ? " " : "", gguf_backend_name(b->list[i]));
-    add_scaled(&t[1], &o->loras);
-    add_scaled(&t[2], &o->controls);
-    for (size_t i = 0; i < o->kv_texts.n; i++)
-        text_addf(&t[3], "%s%s", i ? " " : "", o->kv_texts.arg[i]);
+    add_scaled(&t[1], &o->ev.loras);
+    add_scaled(&t[2], &o->ev.controls);
+    for (size_t i = 0; i < o->ev.kv_texts.n; i++)
+        text_addf(&t[3], "%s%s", i ? " " : "", o->ev.kv_texts.arg[i]);
     const struct {
         const char *name, *value;
     } list[] = {
@@ -68,9 +68,9 @@ static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)
         { "lora", t[1].s },
         { "control_vectors", t[2].s },
         { "override_kv", t[3].s },
-        { "pre", o->pre },
-        { "precision", gguf_precision_name((unsigned)o->precision) },
-        { "base_precision", gguf_precision_name(p->run->own->precision) },
+        { "pre", o->ev.pre },
+        { "precision", gguf_precision_name((unsigned)o->ev.precision) },
+        { "base_precision", gguf_precision_name(p->run->e.own->precision) },
         { "version", gguf_version_string() },
     };
     enum gguf_status st = GGUF_OK;
@@ -81,7 +81,7 @@ static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)
         text_fini(&t[i]);
     if (st == GGUF_OK)
         st = set_setting(p, "control_layers", err, "%" PRIu32 " to %" PRIu32,
-                         o->control_first, o->control_last);
+                         o->ev.control_first, o->ev.control_last);
     if (st == GGUF_OK)
         st = set_setting(
             p, "positions", err,
@@ -101,7 +101,7 @@ static enum gguf_status set_cut(struct ppl_part *p,
     struct text t = { .s = NULL };
     text_addf(&t, "%d, %" PRIu32 " from %" PRIu32 " scored, %s; texts end at",
               (int)info->params->cut, info->n_rows, info->first + 1,
-              p->run->add_bos ? "BOS" : "no BOS");
+              p->run->e.add_bos ? "BOS" : "no BOS");
     for (size_t i = 0; i < info->n_texts; i++)
         text_addf(&t, " %zu", info->text_end[i]);
     const enum gguf_status st = gguf_part_set(p->part, "cut", t.s, err);
@@ -186,7 +186,7 @@ static void write_settings(struct json *j, const struct ppl_part *p, size_t i)
 static void write_own(struct json *j, const struct ppl_part *p, size_t i)
 {
     (void)i;
-    ppl_json_model(j, "model", p->run->o, p->run->own);
+    ev_json_model(j, "model", &p->run->o->ev, p->run->e.own);
 }
 
 static void write_base(struct json *j, const struct ppl_part *p, size_t i)
@@ -197,7 +197,7 @@ static void write_base(struct json *j, const struct ppl_part *p, size_t i)
 
 static void write_side(struct json *j, const struct ppl_part *p, size_t i)
 {
-    ppl_json_model(j, NULL, p->run->o, p->side->model[i]);
+    ev_json_model(j, NULL, &p->run->o->ev, p->side->model[i]);
 }
 
 static enum gguf_status set_note(struct ppl_part *p, struct gguf_error *err,
@@ -219,13 +219,13 @@ static enum gguf_status set_note(struct ppl_part *p, struct gguf_error *err,
 /* What pages and tables say of a model, as notes NAME.file and so on; m NULL:
  * of a file of logits. */
 static enum gguf_status note_model(struct ppl_part *p, const char *name,
-                                   const char *path, const struct ppl_model *m,
+                                   const char *path, const struct ev_model *m,
                                    const struct gguf_digest *digest,
                                    char *json, struct gguf_error *err)
 {
     char size[24], params[24], hex[96], *title;
     const struct gguf_str s =
-        m ? ppl_model_name(m) : (struct gguf_str){ path, strlen(path) };
+        m ? ev_model_name(m) : (struct gguf_str){ path, strlen(path) };
     snprintf(size, sizeof size, "%" PRIu64, m ? m->info.weight_size : 0);
     snprintf(params, sizeof params, "%" PRIu64, m ? m->info.n_params : 0);
     title = msg_must(calloc(s.size + 1, 1));
@@ -237,7 +237,7 @@ static enum gguf_status note_model(struct ppl_part *p, const char *name,
                  { "size", size },
                  { "params", params },
                  { "name", title },
-                 { "digest", ppl_digest_text_of(hex, digest) },
+                 { "digest", ev_digest_text_of(hex, digest) },
                  { "json", json } };
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
@@ -261,11 +261,11 @@ static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
     const struct ppl_run *r = p->run;
     struct text t = { .s = NULL };
     char hex[96];
-    for (size_t i = 0; i < r->n_texts; i++) {
-        const struct ppl_text *x = &r->texts[i];
+    for (size_t i = 0; i < r->e.n_texts; i++) {
+        const struct ev_text *x = &r->e.texts[i];
         text_addf(&t, "%zu %zu %zu %zu %s ", strlen(x->name), x->size,
                   x->n_tokens, x->n_chunks,
-                  ppl_digest_text_of(hex, x->has_digest ? &x->digest : NULL));
+                  ev_digest_text_of(hex, x->has_digest ? &x->digest : NULL));
         text_addz(&t, x->name);
         text_addz(&t, "\n");
     }
@@ -291,9 +291,9 @@ static enum gguf_status note_numbers(struct ppl_part *p,
         const char *name;
         uint64_t value;
     } list[] = {
-        { "scored", r->n_scored_chunk }, { "skipped", r->n_skipped },
-        { "cache_k", r->o->key_dtype },  { "cache_v", r->o->value_dtype },
-        { "tasks", r->n_tasks_read },    { "text.size", r->text_size },
+        { "scored", r->e.n_scored_chunk }, { "skipped", r->e.n_skipped },
+        { "cache_k", r->o->ev.key_dtype }, { "cache_v", r->o->ev.value_dtype },
+        { "tasks", r->n_tasks_read },      { "text.size", r->e.text_size },
     };
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++) {
@@ -308,10 +308,11 @@ static enum gguf_status note_models(struct ppl_part *p, struct gguf_error *err)
 {
     const struct ppl_run *r = p->run;
     const struct ppl_side *s = p->side;
-    const struct ppl_model *base = s ? s->base : NULL;
-    const struct gguf_digest *d = r->own->has_digest ? &r->own->digest : NULL;
+    const struct ev_model *base = s ? s->base : NULL;
+    const struct gguf_digest *d =
+        r->e.own->has_digest ? &r->e.own->digest : NULL;
     if (!s)
-        return note_model(p, "model.0", r->own->path, r->own, d,
+        return note_model(p, "model.0", r->e.own->path, r->e.own, d,
                           write_members(p, NULL, write_own, 0), err);
     d = base && base->has_digest ? &base->digest
         : !base && s->has_digest ? &s->digest
@@ -320,7 +321,7 @@ static enum gguf_status note_models(struct ppl_part *p, struct gguf_error *err)
         note_model(p, "base", r->o->base, base, d,
                    write_members(p, NULL, write_base, 0), err);
     for (size_t i = 0; st == GGUF_OK && i < s->n; i++) {
-        const struct ppl_model *m = s->model[i];
+        const struct ev_model *m = s->model[i];
         char name[32];
         snprintf(name, sizeof name, "model.%zu", i);
         st = note_model(p, name, m->path, m, m->has_digest ? &m->digest : NULL,
@@ -337,7 +338,8 @@ static enum gguf_status note_all(struct ppl_part *p, struct gguf_error *err)
                                    "text.file"); /* "": that of a base */
     if (st == GGUF_OK)
         st = set_note(
-            p, err, ppl_digest_text_of(hex, r->has_digest ? &r->digest : NULL),
+            p, err,
+            ev_digest_text_of(hex, r->e.has_digest ? &r->e.digest : NULL),
             "text.digest");
     if (st == GGUF_OK)
         st = note_numbers(p, err);
@@ -370,7 +372,7 @@ static enum gguf_status set_text(struct ppl_part *p,
         gguf_baseline_digest(p->side->saved, digest);
         st = set_setting(p, "base", err, "%s", digest);
     }
-    if (st == GGUF_OK && p->run->several)
+    if (st == GGUF_OK && p->run->e.several)
         st = set_texts(p, info, err);
     for (unsigned i = 0; st == GGUF_OK && i < info->n_models; i++)
         st = gguf_part_tell(p->part, i, info->sessions[i], info->text,
@@ -401,7 +403,7 @@ enum gguf_status ppl_part_of_tasks(struct ppl_part *p,
         st = gguf_part_tell(p->part, 0, session, NULL, 0, err);
     if (st == GGUF_OK) /* of the file, in place of tokens */
         st = set_setting(p, "text", err, "%s",
-                         ppl_digest_text_of(hex, &r->tasks_digest));
+                         ev_digest_text_of(hex, &r->tasks_digest));
     if (st == GGUF_OK)
         st = set_setting(p, "tasks", err, "%zu of %zu", gguf_tasks_n(r->tasks),
                          r->n_tasks_read);

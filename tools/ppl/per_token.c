@@ -154,8 +154,8 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
                    const struct gguf_vocab *vocab, const struct ppl_side *side)
 {
     const struct ppl_options *o = r->o;
-    const char *heads = r->several ? "source,chunk,position,id,text,"
-                                   : "chunk,position,id,text,";
+    const char *heads = r->e.several ? "source,chunk,position,id,text,"
+                                     : "chunk,position,id,text,";
     struct gguf_error err;
     *out = NULL;
     if (!o->each)
@@ -165,13 +165,13 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
     e->o = o;
     e->side = side;
     e->vocab = vocab;
-    e->several = r->several;
+    e->several = r->e.several;
     e->csv = n >= 4 && strcmp(o->each + n - 4, ".csv") == 0;
     e->sink = (struct gguf_sink)GGUF_SINK_INIT;
     e->sink.user = e;
     e->sink.rows = add_rows;
     const char *rest = side ? "model,nll,nll_base,kld,same_top\n" : "nll\n";
-    if (gguf_outfile_open(&e->file, o->each, o->force, NULL, &err) ==
+    if (gguf_outfile_open(&e->file, o->each, o->ev.force, NULL, &err) ==
             GGUF_OK &&
         (!e->csv ||
          (gguf_outfile_write(e->file, heads, strlen(heads), &err) == GGUF_OK &&

@@ -66,7 +66,7 @@ void ppl_report_plot(const struct ppl_report *r, FILE *f)
     fprintf(f,
             "</text>\n<text class=\"mute\" x=\"58\" y=\"42\">%zu chunk%s of "
             "%" PRIu32 " tokens, libgguf %s</text>\n",
-            r->n_chunks, text_s(r->n_chunks), r->o->n_ctx,
+            r->n_chunks, text_s(r->n_chunks), r->o->ev.n_ctx,
             gguf_version_string());
     double y = HEAD;
     if (r->base) {

@@ -4,9 +4,7 @@
 #include "tools/ppl/ppl.h"
 #include "tools/common/msg.h"
 #include "tools/common/ranks.h"
-#include "tools/common/stored.h"
 #include "tools/common/text.h"
-#include "tools/common/textfile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,18 +12,22 @@
 
 /* ---- the run ---- */
 
+/* Asked by the backend between operations. */
+static int is_stopped(void *user)
+{
+    (void)user;
+    return progress_stopped() || !ranks_poll();
+}
+
 /* What is open, torn down in this order. */
 struct job {
-    char *text;
-    struct ppl_model own; /* or the base, with others beside it */
+    struct ev_model own; /* the model, or the base with others beside it */
     struct ppl_side side;
-    const struct gguf_sink *saving[4]; /* that write files, */
-    size_t n_saving;                   /* of this run */
+    const struct gguf_sink *saving[4]; /* sinks of this run that write files */
+    size_t n_saving;
     struct gguf_pool *pool;
     struct gguf_tokens tokens;
-    struct ppl_ids ids;
     struct ppl_run run;
-    struct ppl_compare compare;
 };
 
 static bool fail_file(const char *file, const struct gguf_error *err)
@@ -34,109 +36,81 @@ static bool fail_file(const char *file, const struct gguf_error *err)
     return false;
 }
 
-static bool open_model(struct job *j, const struct ppl_options *o)
+static bool open_models(struct job *j, const struct ppl_options *o)
 {
-    struct gguf_error err;
-    if (!ppl_pool_open(&j->pool, o) ||
-        !ppl_model_open(&j->own,
-                        o->base && !o->base_is_saved ? o->base : o->model, o))
+    const bool has_base = j->run.e.has_base;
+    if (!ev_pool_open(&j->pool, &o->ev) ||
+        !ev_model_open(&j->own, has_base ? o->base : o->model, &o->ev))
         return false;
-    j->run.own = &j->own;
-    j->run.model = j->own.info;
-    j->run.add_bos = !o->tokens && !ppl_scan_params(o).no_bos &&
-                     gguf_vocab_add_bos(gguf_model_vocab(j->own.model));
-    /* before a text is waited for: can the vocabulary cut one? */
-    if (!o->tokens && !ppl_only_prints(o) &&
-        gguf_vocab_tokenize(gguf_model_vocab(j->own.model), "", 0,
-                            GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,
-                            &err) != GGUF_OK)
-        return fail_file(j->own.path, &err);
-    j->tokens.n = 0;
-    return ((o->base && !o->base_is_saved) ||
-            ppl_loras_open(&j->own.loras, o, j->own.model)) &&
+    if (has_base)
+        ppl_set_base(&j->own, o);
+    j->run.e.own = &j->own;
+    return ev_check_vocab(&j->run.e) &&
+           (has_base || ev_adapters_open(&j->own, &o->ev)) &&
            (!o->base || ppl_side_open(&j->side, o, &j->own));
+}
+
+/* Tokens of all texts, and the chunks of them that are evaluated. */
+static bool read_tokens(struct job *j, const struct ppl_options *o)
+{
+    struct ev_run *e = &j->run.e;
+    size_t n = 0;
+    if (o->task)
+        return ppl_read_tasks(&j->run, gguf_model_vocab(j->own.model));
+    if (o->text) {
+        if (!ev_read_texts(e, o->files, o->n_files, &j->tokens))
+            return false;
+        n = ev_all_chunks(e);
+    } else {
+        if (!ppl_side_tokens(&j->side, o, &j->tokens))
+            return false;
+        e->n_tokens = j->tokens.n;
+    }
+    if (j->side.saved) {
+        n = j->tokens.n / o->ev.n_ctx;
+        if (n > gguf_baseline_n_chunks(j->side.saved))
+            n = gguf_baseline_n_chunks(j->side.saved);
+    }
+    if (!ev_plan_chunks(e, n, o->first_chunk, o->n_chunks))
+        return false;
+    j->run.sums = msg_must(calloc(e->n_chunks, sizeof *j->run.sums));
+    return true;
 }
 
 /* The weights of all models, once the texts are known to be good. */
 static bool load_models(struct job *j, const struct ppl_options *o)
 {
-    return ppl_weights(&j->own, j->pool, o) &&
-           (!o->base || ppl_side_load(&j->side, o, j->pool));
+    return ev_model_load(&j->own, &o->ev, j->run.e.wants_digest, j->pool) &&
+           (!o->base || ppl_side_load(&j->side, &j->run, j->pool));
 }
 
-/* Chunks of the tokens, those that are evaluated. */
-static bool plan_chunks(struct job *j, const struct ppl_options *o)
+static bool open_sessions(struct job *j, const struct ppl_options *o)
 {
-    size_t n = j->run.n_texts ? ppl_all_chunks(&j->run) : 0;
-    if (j->side.saved) { /* which may have one chunk */
-        n = j->tokens.n / o->n_ctx;
-        if (n > gguf_baseline_n_chunks(j->side.saved))
-            n = gguf_baseline_n_chunks(j->side.saved);
-    }
-    j->run.n_tokens = j->tokens.n;
-    if (o->first_chunk >= n) {
-        msg_error(o->text ? o->text : o->base,
-                  "there %s %zu chunk%s: none from %" PRIu64
-                  " on, counted from 0",
-                  n == 1 ? "is" : "are", n, text_s(n), o->first_chunk);
+    struct ev_run *e = &j->run.e;
+    struct gguf_session_params sp;
+    const uint32_t n_answers = e->n_seq;
+    if (!ev_model_backends(&j->own, &o->ev, j->pool))
         return false;
+    sp = ev_plan_session(e);
+    if (o->task) {
+        sp.n_seq = e->n_seq = n_answers;
+        sp.n_ctx = (uint32_t)e->n_tokens;
     }
-    n -= (size_t)o->first_chunk;
-    j->run.first_chunk = (size_t)o->first_chunk;
-    j->run.n_chunks = o->n_chunks && o->n_chunks < n ? (size_t)o->n_chunks : n;
-    const struct gguf_scan_params p = ppl_scan_params(o);
-    j->run.n_scored_chunk = gguf_scan_max_rows(ppl_longest_text(&j->run), &p);
-    j->run.sums = msg_must(calloc(j->run.n_chunks, sizeof *j->run.sums));
-    return true;
-}
-
-static bool read_tokens(struct job *j, const struct ppl_options *o)
-{
-    if (o->tokens)
-        return ppl_read_ids(o->tokens, o->max_text, j->run.model.n_vocab,
-                            &j->ids) &&
-               ppl_check_ids(&j->run, &j->ids);
-    const struct gguf_vocab *v = gguf_model_vocab(j->own.model);
-    if (o->task)
-        return ppl_read_tasks(&j->run, v);
-    if (!o->text)
-        return ppl_side_tokens(&j->side, o, &j->tokens) && plan_chunks(j, o);
-    if (o->embeddings)
-        return textfile_read(o->text, o->max_text, &j->text,
-                             &j->run.text_size) &&
-               ppl_digest_text(&j->run, j->text, j->run.text_size);
-    if (!ppl_read_texts(&j->run, v, &j->tokens))
-        return false;
-    return plan_chunks(j, o);
-}
-
-static bool open_session(struct job *j, const struct ppl_options *o)
-{
-    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
-    uint32_t n_batch = o->n_batch < o->n_ubatch ? o->n_batch : o->n_ubatch;
-    uint32_t n_seq = n_batch / o->n_ctx;
-    if (n_seq > j->run.n_chunks)
-        n_seq = (uint32_t)j->run.n_chunks;
-    sp.n_ubatch = o->tokens ? n_batch : o->n_ubatch;
-    if (o->tokens && (j->run.model.is_whole || j->run.model.encodes_first))
-        sp.n_ubatch = (uint32_t)j->ids.n; /* which -c bounds */
-    if (o->embeddings && (j->run.model.is_whole || j->run.model.encodes_first))
-        sp.n_ubatch = o->n_ctx;
-    if (!ppl_model_backends(&j->own, o, j->pool))
-        return false;
-    sp.user = &j->run;
-    if (o->compare) {
-        j->compare.o = o;
-        j->compare.backends = &j->own.backends;
-        sp.on_graph = ppl_compare_graph;
-        sp.user = &j->compare;
-    }
-    if (!o->task)
-        j->run.n_seq = n_seq ? n_seq : 1;
-    sp.n_seq = j->run.n_seq;
-    sp.n_ctx = o->task ? (uint32_t)j->run.n_tokens : 0;
-    return ppl_model_start(&j->own, o, &sp) &&
+    return ev_model_start(&j->own, &o->ev, &sp, false) &&
            (!o->base || ppl_side_start(&j->side, o, &sp, j->pool));
+}
+
+void ppl_add_to_text(struct ppl_run *r, size_t chunk,
+                     const struct gguf_ppl *one)
+{
+    struct ev_text *texts = r->e.texts;
+    size_t i = r->text_at;
+    if (!r->e.n_texts)
+        return;
+    while (chunk >= texts[i].first_chunk + texts[i].n_chunks)
+        i++;
+    r->text_at = i;
+    (void)gguf_ppl_add(&texts[i].sums, one, NULL);
 }
 
 static int on_chunk(void *user, size_t chunk, size_t n_chunks,
@@ -144,15 +118,15 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
 {
     struct ppl_run *r = user;
     (void)n_chunks;
-    r->n_done = chunk - r->first_chunk + 1;
+    r->n_done = chunk - r->e.first_chunk + 1;
     r->sums[r->n_done - 1] = *one;
     r->total = *all;
     ppl_add_to_text(r, chunk, one);
     char value[32], error[32];
-    snprintf(r->bar.note, sizeof r->bar.note, "%s +/- %s",
+    snprintf(r->e.bar.note, sizeof r->e.bar.note, "%s +/- %s",
              text_figure(value, gguf_ppl_value(all), 4),
              text_figure(error, gguf_ppl_error(all), 2));
-    if (!r->o->json)
+    if (!r->o->ev.json)
         ppl_print_chunk(r);
     return 0;
 }
@@ -163,7 +137,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
     if (r->o->mpi)
         return ppl_share_progress(r, done);
     r->n_done_tokens = done;
-    return progress_report(&r->bar, done, total);
+    return progress_report(&r->e.bar, done, total);
 }
 
 /* n chunks from first on, with the sinks that save; sums to r's total. */
@@ -172,7 +146,9 @@ static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
 {
     struct ppl_run *r = &j->run;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
-    struct gguf_scan_params scan = ppl_run_params(r, first, n);
+    struct gguf_scan_params scan = ev_scan_params(&r->e);
+    scan.first_chunk = first;
+    scan.max_chunks = n;
     scan.pool = j->pool;
     scan.progress = on_progress;
     scan.user = r;
@@ -182,13 +158,12 @@ static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
     p.sinks = j->saving;
     p.n_sinks = j->n_saving;
     enum gguf_status st = GGUF_OK;
-    if (r->o->layer_major)
-        st = stored_room(j->own.session, r->o->max_memory, &scan.max_stored,
-                         err);
+    if (r->o->ev.layer_major)
+        st = ev_layer_room(&r->o->ev, j->own.session, &scan.max_stored, err);
     if (st == GGUF_OK)
         st = gguf_ppl_run(j->own.session, j->tokens.id, j->tokens.n, &p,
                           &r->total, err);
-    r->timings = *gguf_session_get_timings(j->own.session);
+    r->e.timings = *gguf_session_get_timings(j->own.session);
     return st;
 }
 
@@ -198,12 +173,12 @@ static enum gguf_status evaluate_chunks(struct job *j, gguf_ppl_fn *fn,
                                         struct gguf_error *err)
 {
     struct ppl_run *r = &j->run;
-    progress_init(&r->bar, what, "tokens", r->o->quiet);
+    progress_init(&r->e.bar, what, "tokens", r->o->ev.quiet);
     double begin = progress_clock();
     enum gguf_status st =
-        evaluate_some(j, r->first_chunk, r->n_chunks, fn, err);
-    r->seconds = progress_clock() - begin;
-    progress_clear(&r->bar);
+        evaluate_some(j, r->e.first_chunk, r->e.n_chunks, fn, err);
+    r->e.seconds = progress_clock() - begin;
+    progress_clear(&r->e.bar);
     if (st == GGUF_E_CANCELLED && progress_stopped() && !j->n_saving)
         progress_raise();
     return st;
@@ -235,8 +210,8 @@ static bool evaluate_and_save(struct job *j)
     if (!ppl_part_open(&part, &j->run, NULL))
         return false;
     if (o->save_base &&
-        gguf_baseline_writer_create(&w, o->save_base, o->force, j->pool, NULL,
-                                    &err) != GGUF_OK) {
+        gguf_baseline_writer_create(&w, o->save_base, o->ev.force, j->pool,
+                                    NULL, &err) != GGUF_OK) {
         ppl_part_close(part, false);
         return fail_file(o->save_base, &err);
     }
@@ -289,97 +264,56 @@ static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
 static bool run_perplexity(struct job *j)
 {
     struct ppl_run *r = &j->run;
-    if (r->o->embeddings)
-        return ppl_save_embeddings(r, j->own.session, j->text);
-    if (!r->o->json)
-        ppl_print_head(r);
+    if (!r->o->ev.json)
+        ev_print_head(&r->e);
     if (r->o->mpi)
         return ppl_part_share(r, NULL, evaluate_share, j, &j->tokens);
     if (!evaluate_and_save(j))
         return false;
-    if (r->o->json)
+    if (r->o->ev.json)
         ppl_print_json(r, stdout);
     else
         ppl_print_end(r);
-    if (!r->o->json)
-        ppl_profile_print(j->own.profile);
     return true;
-}
-
-/* Node by node; a difference is a failure. */
-static bool compare_backends(struct job *j)
-{
-    struct ppl_compare *c = &j->compare;
-    struct gguf_error err;
-    if (evaluate_chunks(j, NULL, "comparing", &err) != GGUF_OK)
-        return fail_file(j->run.o->model, c->err.status ? &c->err : &err);
-    ppl_print_compare(c);
-    return !c->first.graph;
-}
-
-static void fini_options(struct ppl_options *o)
-{
-    free(o->self);
-    opt_list_fini(&o->models);
-    opt_list_fini(&o->text_args);
-    ppl_free_files(o);
-    opt_list_fini(&o->kv_texts);
-    opt_list_fini(&o->lora_texts);
-    opt_list_fini(&o->control_texts);
-    opt_list_fini(&o->places);
-    scaled_fini(&o->loras);
-    scaled_fini(&o->controls);
 }
 
 int main(int argc, char **argv)
 {
     struct ppl_options o;
+    struct job j = { .tokens = GGUF_TOKENS_INIT };
+    bool good;
     ranks_begin(&argc, &argv);
     const int n = ppl_parse_options(&o, argc, argv);
     ranks_settle(o.mpi);
     ppl_settle_rank(&o);
+    o.ev.abort = is_stopped;
+    j.run = (struct ppl_run){ .o = &o, .total = GGUF_PPL_INIT };
     if (o.merge_parts) {
-        const bool merged = ppl_merge(&o, argv + 1, n);
-        fini_options(&o);
-        return msg_exit(merged ? MSG_DONE : MSG_FAILED);
+        good = ppl_merge(&o, argv + 1, n);
+        ppl_options_fini(&o);
+        return msg_exit(good ? MSG_DONE : MSG_FAILED);
     }
     ppl_check_local(&o);
-    if (!ppl_find_texts(&o)) {
-        fini_options(&o);
-        return msg_exit(MSG_FAILED);
-    }
-    if (o.tokenize || o.detokenize) {
-        const bool done = o.tokenize ? ppl_tokenize(&o) : ppl_detokenize(&o);
-        fini_options(&o);
-        return msg_exit(done ? MSG_DONE : MSG_FAILED);
-    }
-    ppl_check_paths(&o, NULL, 0);
-    struct job j = { .tokens = GGUF_TOKENS_INIT,
-                     .run = { .o = &o, .total = GGUF_PPL_INIT } };
-    bool good =
-        (!o.base_is_saved || ppl_side_saved(&j.side, &o)) &&
-        open_model(&j, &o) && (ppl_only_prints(&o) || read_tokens(&j, &o)) &&
-        load_models(&j, &o) && (ppl_only_prints(&o) || open_session(&j, &o));
+    good = ppl_find_texts(&o);
+    if (good)
+        ppl_check_paths(&o, NULL, 0);
+    good = good && (!o.base_is_saved || ppl_side_saved(&j.side, &o));
+    ppl_set_run(&j.run, &o);
+    good = good && open_models(&j, &o) && read_tokens(&j, &o) &&
+           load_models(&j, &o) && open_sessions(&j, &o);
     /* nothing before this point checks for a caught signal */
     progress_catch_signals();
-    good = good && (ppl_only_prints(&o) ? ppl_print_graphs(&j.own, &o, j.pool)
-                    : o.logits  ? ppl_save_rows(&j.run, j.own.session, &j.ids)
-                    : o.task    ? ppl_run_tasks(&j.run, j.own.session, j.pool)
-                    : o.compare ? compare_backends(&j)
-                    : o.bisect  ? ppl_bisect_run(&j.side, &j.run, &j.tokens)
-                    : o.layers  ? ppl_layers_run(&j.side, &j.run, &j.tokens)
-                    : o.base    ? ppl_side_run(&j.side, &j.run, &j.tokens)
-                                : run_perplexity(&j));
+    good = good && (o.task   ? ppl_run_tasks(&j.run, j.own.session, j.pool)
+                    : o.base ? ppl_side_run(&j.side, &j.run, &j.tokens)
+                             : run_perplexity(&j));
     ppl_side_close(&j.side);
-    ppl_model_close(&j.own);
+    ev_model_close(&j.own);
     gguf_pool_destroy(j.pool);
     gguf_tokens_fini(&j.tokens);
     gguf_tasks_destroy(j.run.tasks);
-    free(j.ids.id);
-    free(j.text);
     free(j.run.sums);
     free(j.run.rank_chunks);
-    ppl_free_texts(&j.run);
-    fini_options(&o);
+    ev_free_texts(&j.run.e);
+    ppl_options_fini(&o);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

@@ -25,8 +25,8 @@ static bool fail_file(const char *file, const struct gguf_error *err)
 /* The text that a chunk is of; chunks in order. */
 static size_t text_of(struct ppl_run *r, size_t chunk)
 {
-    while (r->text_at + 1 < r->n_texts &&
-           chunk >= r->texts[r->text_at + 1].first_chunk)
+    while (r->text_at + 1 < r->e.n_texts &&
+           chunk >= r->e.texts[r->text_at + 1].first_chunk)
         r->text_at++;
     return r->text_at;
 }
@@ -34,12 +34,12 @@ static size_t text_of(struct ppl_run *r, size_t chunk)
 static void begin_outputs(struct ppl_run *r, const struct gguf_part *p,
                           struct ppl_outputs *x)
 {
-    const double *head = gguf_part_heads(p, r->first_chunk);
+    const double *head = gguf_part_heads(p, r->e.first_chunk);
     r->text_at = 0;
     if (x->pages)
         ppl_report_begin(x->pages,
                          r->o->stride ? 0 : (uint32_t)head[PPL_FIRST],
-                         r->o->n_ctx);
+                         r->o->ev.n_ctx);
 }
 
 /* A chunk that sums were just made of. nll: of a model alone. */
@@ -86,15 +86,15 @@ static bool add_ppl(struct ppl_run *r, const struct gguf_part *p,
                     struct ppl_outputs *x)
 {
     struct gguf_error err;
-    for (size_t i = 0; i < r->n_chunks; i++) {
-        const size_t chunk = r->first_chunk + i;
+    for (size_t i = 0; i < r->e.n_chunks; i++) {
+        const size_t chunk = r->e.first_chunk + i;
         size_t n;
         r->sums[i] = sums_of(p, chunk);
         r->n_done = i + 1;
         if (gguf_ppl_add(&r->total, &r->sums[i], &err) != GGUF_OK)
             return fail_file(NULL, &err);
         ppl_add_to_text(r, chunk, &r->sums[i]);
-        if (!r->o->json)
+        if (!r->o->ev.json)
             ppl_print_chunk(r);
         if (!add_outputs(r, p, chunk, gguf_part_chunk(p, chunk, &n), x))
             return false;
@@ -107,13 +107,13 @@ bool ppl_part_print_text(struct ppl_run *r, struct ppl_side *side,
 {
     (void)side;
     if (!r->sums)
-        r->sums = msg_must(calloc(r->n_chunks, sizeof *r->sums));
+        r->sums = msg_must(calloc(r->e.n_chunks, sizeof *r->sums));
     r->total = (struct gguf_ppl)GGUF_PPL_INIT;
     begin_outputs(r, p, x);
     bool good = add_ppl(r, p, x);
     good = ppl_each_close(x->each, good);
     good = ppl_report_close(x->pages, good, NULL);
-    if (good && r->o->json)
+    if (good && r->o->ev.json)
         ppl_print_json(r, stdout);
     else if (good)
         ppl_print_end(r);
@@ -150,8 +150,8 @@ static void count_text(struct ppl_run *r, const struct gguf_part *p,
     const uint64_t n_words = (uint64_t)head[PPL_WORDS];
     r->n_bytes += n_bytes;
     r->n_words += n_words;
-    if (r->n_texts) {
-        struct gguf_ppl *s = &r->texts[text_of(r, chunk)].sums;
+    if (r->e.n_texts) {
+        struct gguf_ppl *s = &r->e.texts[text_of(r, chunk)].sums;
         s->n += n;
         s->n_bytes += n_bytes;
         s->n_words += n_words;
@@ -166,14 +166,14 @@ static bool add_side(struct ppl_run *r, struct ppl_side *s,
     for (size_t m = 0; m < s->n; m++)
         if (gguf_kld_create(&s->kld[m], &kp, &err) != GGUF_OK)
             return fail_file(NULL, &err);
-    for (size_t i = 0; i < r->n_chunks; i++) {
-        const size_t chunk = r->first_chunk + i;
+    for (size_t i = 0; i < r->e.n_chunks; i++) {
+        const size_t chunk = r->e.first_chunk + i;
         for (size_t m = 0; m < s->n; m++)
             if (!add_tokens(s->kld[m], p, chunk, m, &err))
                 return fail_file(NULL, &err);
         count_text(r, p, chunk);
         r->n_done = i + 1;
-        if (!r->o->json)
+        if (!r->o->ev.json)
             ppl_print_side_chunk(s, chunk);
         if (!add_outputs(r, p, chunk, NULL, x))
             return false;

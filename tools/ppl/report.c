@@ -47,7 +47,7 @@ static const char *base_name(const char *path)
 void ppl_report_title(const struct ppl_report *r, FILE *f)
 {
     fputs(r->base ? "Compared with " : "Perplexity of ", f);
-    svg_textz(f, base_name(r->base ? r->o->base : r->run->own->path));
+    svg_textz(f, base_name(r->base ? r->o->base : r->run->e.own->path));
 }
 
 void ppl_report_text(const struct ppl_report *r, FILE *f)
@@ -95,9 +95,9 @@ differ:
                 strlen(curve[i].label + cut) + 1);
 }
 
-const struct ppl_model *ppl_report_model(const struct ppl_report *r, size_t i)
+const struct ev_model *ppl_report_model(const struct ppl_report *r, size_t i)
 {
-    return r->side ? r->side->model[i] : r->run->own;
+    return r->side ? r->side->model[i] : r->run->e.own;
 }
 
 static void set_labels(struct ppl_report *r)
@@ -256,8 +256,8 @@ bool ppl_report_open(struct ppl_report **out, const struct ppl_run *run,
     r->sink.user = r;
     r->sink.begin = begin_scan;
     r->sink.rows = take_rows;
-    return open_output(&r->plot, o->plot, o->force) &&
-           open_output(&r->html, o->html, o->force);
+    return open_output(&r->plot, o->plot, o->ev.force) &&
+           open_output(&r->html, o->html, o->ev.force);
 }
 
 const struct gguf_sink *ppl_report_sink(struct ppl_report *r)

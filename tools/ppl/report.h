@@ -52,7 +52,7 @@ struct ppl_report {
 /* XML text: what the report is about; on which text. */
 void ppl_report_title(const struct ppl_report *r, FILE *f);
 void ppl_report_text(const struct ppl_report *r, FILE *f);
-const struct ppl_model *ppl_report_model(const struct ppl_report *r, size_t i);
+const struct ev_model *ppl_report_model(const struct ppl_report *r, size_t i);
 /* Perplexity of model i; of the base. */
 struct gguf_figure ppl_report_ppl(const struct ppl_report *r, size_t i);
 

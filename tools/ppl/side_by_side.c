@@ -2,6 +2,7 @@
 /* side_by_side.c - models side by side with a base, in step */
 #include "config.h"
 #include "tools/ppl/ppl.h"
+#include "tools/common/digest.h"
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 
@@ -23,15 +24,19 @@ bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o)
         return false;
     }
     const uint32_t n_ctx = gguf_baseline_n_ctx(s->saved);
-    if (o->n_ctx && o->n_ctx != n_ctx) {
+    if (o->ev.n_ctx && o->ev.n_ctx != n_ctx) {
         msg_error(o->base,
                   "its chunks have %" PRIu32 " tokens, -c asks for %" PRIu32,
-                  n_ctx, o->n_ctx);
+                  n_ctx, o->ev.n_ctx);
         return false;
     }
-    o->n_ctx = n_ctx;
-    ppl_choose_ubatch(o);
-    return ppl_digest_saved(s, o);
+    o->ev.n_ctx = n_ctx;
+    ev_choose_ubatch(&o->ev);
+    if (!(o->ev.json || o->html || o->part) || o->ev.no_digest)
+        return true;
+    s->has_digest =
+        digest_path(o->base, GGUF_DIGEST_XXH64, &s->digest, &err) == GGUF_OK;
+    return s->has_digest || progress_fail(NULL, o->base, &err);
 }
 
 /* Nothing in the file says which tokenizer it is from: is the text of its
@@ -73,13 +78,13 @@ bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
     tokens->id = msg_must(malloc(n * sizeof *tokens->id));
     memcpy(tokens->id, gguf_baseline_tokens(s->saved), n * sizeof *tokens->id);
     tokens->n = tokens->cap = n;
-    return o->force || same_tokenizer(s, o, tokens);
+    return o->ev.force || same_tokenizer(s, o, tokens);
 }
 
 /* Compare sizes before weights are read; the texts of tokens are compared
  * later. */
-static bool has_vocabulary(const struct ppl_model *m,
-                           const struct ppl_model *base)
+static bool has_vocabulary(const struct ev_model *m,
+                           const struct ev_model *base)
 {
     struct gguf_error err;
     if (m->info.n_vocab == base->info.n_vocab ||
@@ -90,32 +95,32 @@ static bool has_vocabulary(const struct ppl_model *m,
 }
 
 bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
-                   struct ppl_model *own)
+                   struct ev_model *own)
 {
     const size_t n = o->models.n;
-    s->model = msg_must(calloc(n, sizeof(struct ppl_model *)));
+    s->model = msg_must(calloc(n, sizeof(struct ev_model *)));
     s->kld = msg_must(calloc(n, sizeof(struct gguf_kld *)));
     s->list = msg_must(calloc(n, sizeof *s->list));
     s->base = s->saved ? NULL : own;
     if (s->saved)
         s->model[s->n++] = own;
     while (s->n < n) {
-        struct ppl_model *m = &s->list[s->n_list++];
+        struct ev_model *m = &s->list[s->n_list++];
         const char *path = o->models.arg[s->n];
         s->model[s->n++] = m;
-        if (!ppl_model_open(m, path, o) ||
-            !ppl_loras_open(&m->loras, o, m->model) || !has_vocabulary(m, own))
+        if (!ev_model_open(m, path, &o->ev) || !ev_adapters_open(m, &o->ev) ||
+            !has_vocabulary(m, own))
             return false;
     }
     return true;
 }
 
-bool ppl_side_load(struct ppl_side *s, const struct ppl_options *o,
+bool ppl_side_load(struct ppl_side *s, const struct ppl_run *r,
                    struct gguf_pool *pool)
 {
     s->pool = pool;
     for (size_t i = 0; i < s->n_list; i++)
-        if (!ppl_weights(&s->list[i], pool, o))
+        if (!ev_model_load(&s->list[i], r->e.o, r->e.wants_digest, pool))
             return false;
     return true;
 }
@@ -125,8 +130,8 @@ bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
                     struct gguf_pool *pool)
 {
     for (size_t i = 0; i < s->n_list; i++)
-        if (!ppl_model_backends(&s->list[i], o, pool) ||
-            !ppl_model_start(&s->list[i], o, params))
+        if (!ev_model_backends(&s->list[i], &o->ev, pool) ||
+            !ev_model_start(&s->list[i], &o->ev, params, false))
             return false;
     return true;
 }
@@ -136,7 +141,7 @@ void ppl_side_close(struct ppl_side *s)
     for (size_t i = 0; i < s->n; i++)
         gguf_kld_destroy(s->kld[i]);
     for (size_t i = 0; i < s->n_list; i++)
-        ppl_model_close(&s->list[i]);
+        ev_model_close(&s->list[i]);
     gguf_baseline_close(s->saved);
     free(s->list);
     free(s->model);
@@ -169,7 +174,7 @@ struct ppl_rows ppl_rows_of(const struct gguf_scan_rows *rows,
 /* Beside the bar: the divergence so far, or the range of all models'. */
 static void note_divergence(struct ppl_side *s)
 {
-    struct progress *bar = &s->run->bar;
+    struct progress *bar = &s->run->e.bar;
     double low = INFINITY, high = -INFINITY, error = NAN;
     for (size_t i = 0; bar->on && i < s->n; i++) {
         struct gguf_kld_stats k = GGUF_KLD_STATS_INIT;
@@ -193,10 +198,10 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     (void)n_chunks;
     if (kld != s->kld[s->n - 1])
         return 0;
-    r->n_done = chunk - r->first_chunk + 1; /* by all */
+    r->n_done = chunk - r->e.first_chunk + 1; /* by all */
     note_divergence(s);
-    if (!r->o->json) {
-        progress_clear(&r->bar);
+    if (!r->o->ev.json) {
+        progress_clear(&r->e.bar);
         ppl_print_side_chunk(s, chunk);
     }
     return 0;
@@ -208,7 +213,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
     if (s->run->o->mpi)
         return ppl_share_progress(s->run, done);
     s->run->n_done_tokens = done;
-    return progress_report(&s->run->bar, done, total);
+    return progress_report(&s->run->e.bar, done, total);
 }
 
 /* How much text is scored. */
@@ -223,8 +228,8 @@ static enum gguf_status count_text(void *user,
         return st;
     r->n_bytes += n_bytes;
     r->n_words += n_words;
-    if (r->n_texts) {
-        struct gguf_ppl *p = &r->texts[rows->text].sums;
+    if (r->e.n_texts) {
+        struct gguf_ppl *p = &r->e.texts[rows->text].sums;
         p->n += rows->n;
         p->n_bytes += n_bytes;
         p->n_words += n_words;
@@ -239,7 +244,7 @@ static enum gguf_status scan_models(struct ppl_side *s, size_t first, size_t n,
                                     const struct gguf_tokens *tokens,
                                     struct gguf_error *err)
 {
-    struct gguf_scan_params p = ppl_run_params(s->run, first, n);
+    struct gguf_scan_params p = ev_scan_params(&s->run->e);
     struct gguf_session **all = msg_must(calloc(s->n + 1, sizeof *all));
     const struct gguf_sink **sinks =
         msg_must(calloc(s->n + 1 + n_more, sizeof *sinks));
@@ -266,6 +271,8 @@ static enum gguf_status scan_models(struct ppl_side *s, size_t first, size_t n,
     sinks[n_sinks++] = &counter;
     for (size_t i = 0; i < n_more; i++)
         sinks[n_sinks++] = more[i];
+    p.first_chunk = first;
+    p.max_chunks = n;
     p.pool = s->pool;
     p.progress = on_progress;
     p.user = s;
@@ -289,7 +296,7 @@ bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages)
     if (!good)
         msg_fail(NULL, &err);
     good = ppl_report_close(pages, good, stats);
-    if (good && s->run->o->json)
+    if (good && s->run->o->ev.json)
         ppl_print_side_json(s, stats, stdout);
     else if (good)
         ppl_print_side_end(s, stats);
@@ -337,7 +344,7 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     s->run = r;
     if (r->o->mpi) {
         struct share x = { s, tokens };
-        if (!r->o->json)
+        if (!r->o->ev.json)
             ppl_print_side_head(s);
         return ppl_part_share(r, s, evaluate_share, &x, tokens);
     }
@@ -356,14 +363,14 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
         more[n_more++] = ppl_report_sink(pages);
     if (part)
         more[n_more++] = ppl_part_sink(part);
-    if (!r->o->json)
+    if (!r->o->ev.json)
         ppl_print_side_head(s);
-    progress_init(&r->bar, "divergence", "tokens", r->o->quiet);
+    progress_init(&r->e.bar, "divergence", "tokens", r->o->ev.quiet);
     const double begin = progress_clock();
-    const enum gguf_status st = scan_models(s, r->first_chunk, r->n_chunks,
+    const enum gguf_status st = scan_models(s, r->e.first_chunk, r->e.n_chunks,
                                             more, n_more, tokens, &err);
-    r->seconds = progress_clock() - begin;
-    progress_clear(&r->bar);
+    r->e.seconds = progress_clock() - begin;
+    progress_clear(&r->e.bar);
     const char *each_file = ppl_each_failed(each);
     good = ppl_each_close(each, st == GGUF_OK);
     good = ppl_part_close(part, good);

@@ -22,17 +22,11 @@
 #define PM    "\302\261" /* plus or minus */
 #define DELTA "\316\224" /* Greek capital delta */
 
-static const char *text_escaped(char out[256], const char *s)
-{
-    gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
-    return out;
-}
-
 /* The error is that of all chunks of the file: of fewer it is larger. */
 static double saved_share(const struct ppl_side *s)
 {
     return sqrt((double)gguf_baseline_n_chunks(s->saved) /
-                (double)(s->run->n_chunks ? s->run->n_chunks : 1));
+                (double)(s->run->e.n_chunks ? s->run->e.n_chunks : 1));
 }
 
 /* What a line of a chunk has, in this order; on a terminal those that fit, by
@@ -97,7 +91,7 @@ static void print_saved(const struct ppl_side *s)
     char name[256];
     const double error = gguf_baseline_error(s->saved);
     wrap_printf("base    %s: logits of %zu chunk%s",
-                text_escaped(name, s->run->o->base),
+                ev_escape(name, s->run->o->base),
                 gguf_baseline_n_chunks(s->saved),
                 text_s(gguf_baseline_n_chunks(s->saved)));
     if (error > 0)
@@ -110,13 +104,13 @@ static void print_saved(const struct ppl_side *s)
 void ppl_print_side_head(const struct ppl_side *s)
 {
     if (s->base)
-        ppl_print_model("base", s->run->o, s->base);
+        ev_print_model("base", &s->run->o->ev, s->base);
     else
         print_saved(s);
     for (size_t i = 0; i < s->n; i++)
-        ppl_print_model("model", s->run->o, s->model[i]);
-    ppl_print_text(s->run);
-    ppl_print_mode(s->run);
+        ev_print_model("model", &s->run->o->ev, s->model[i]);
+    ev_print_text(&s->run->e);
+    ev_print_mode(&s->run->e);
     if (s->n == 1)
         ppl_print_side_columns();
     msg_flush();
@@ -262,8 +256,8 @@ void ppl_print_side_end(const struct ppl_side *s,
     ppl_print_side_texts(s);
     wrap_printf("\n");
     ppl_print_ranks(r);
-    wrap_printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
-                r->seconds > 0 ? n / r->seconds : 0);
+    wrap_printf("time    %.1f s, %.0f tokens/s\n", r->e.seconds,
+                r->e.seconds > 0 ? n / r->e.seconds : 0);
 }
 
 /* ---- JSON ---- */
@@ -323,7 +317,7 @@ static void json_stats(struct json *j, const struct ppl_run *r,
 void ppl_json_base(struct json *j, const struct ppl_side *s)
 {
     if (s->base) {
-        ppl_json_model(j, "base", s->run->o, s->base);
+        ev_json_model(j, "base", &s->run->o->ev, s->base);
         return;
     }
     json_open(j, "base", '{');
@@ -332,7 +326,7 @@ void ppl_json_base(struct json *j, const struct ppl_side *s)
     json_strz(j, "form", gguf_baseline_form(s->saved));
     json_f64(j, "kld_error", gguf_baseline_error(s->saved) * saved_share(s));
     json_f64(j, "tail", gguf_baseline_tail(s->saved));
-    ppl_json_digest(j, "digest", s->has_digest ? &s->digest : NULL);
+    ev_json_digest(j, "digest", s->has_digest ? &s->digest : NULL);
 }
 
 void ppl_print_side_json(const struct ppl_side *s,
@@ -351,48 +345,22 @@ void ppl_print_side_json(const struct ppl_side *s,
     json_close(&j);
     ppl_json_side_texts(&j, s);
     ppl_json_settings(&j, r);
-    json_u64(&j, "tokens_per_chunk", r->n_scored_chunk);
-    json_u64(&j, "first_chunk", r->first_chunk);
+    json_u64(&j, "tokens_per_chunk", r->e.n_scored_chunk);
+    json_u64(&j, "first_chunk", r->e.first_chunk);
     json_u64(&j, "chunks", r->n_done);
     json_u64(&j, "tokens_scored", stats[0].n);
     json_u64(&j, "bytes_scored", r->n_bytes);
     json_u64(&j, "words_scored", r->n_words);
     json_open(&j, "models", '[');
     for (size_t i = 0; i < s->n; i++) {
-        ppl_json_model(&j, NULL, r->o, s->model[i]);
+        ev_json_model(&j, NULL, &r->o->ev, s->model[i]);
         json_stats(&j, r, &stats[i]);
         json_close(&j);
     }
     json_close(&j);
     ppl_json_ranks(&j, r);
-    json_f64(&j, "seconds", r->seconds);
-    json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
+    json_f64(&j, "seconds", r->e.seconds);
+    json_f64(&j, "tokens_per_second", r->e.seconds > 0 ? n / r->e.seconds : 0);
     json_close(&j);
     json_end(&j);
-}
-
-/* ---- one model beside its base ---- */
-
-void ppl_print_pair(const struct ppl_side *s, const struct ppl_run *r)
-{
-    ppl_print_model("model", r->o, s->model[0]);
-    ppl_print_model("base", r->o, s->base);
-    ppl_print_text(r);
-    ppl_print_mode(r);
-    msg_flush();
-}
-
-void ppl_json_pair(struct json *j, const struct ppl_side *s,
-                   const struct ppl_run *r)
-{
-    json_begin(j, stdout);
-    json_open(j, NULL, '{');
-    ppl_json_model(j, "model", r->o, s->model[0]);
-    json_close(j);
-    ppl_json_model(j, "base", r->o, s->base);
-    json_close(j);
-    ppl_json_text(j, r);
-    ppl_json_settings(j, r);
-    json_u64(j, "first_chunk", r->first_chunk);
-    json_u64(j, "chunks", r->n_chunks);
 }

@@ -37,10 +37,10 @@ static bool choose_tasks(struct ppl_run *r)
                   n == 1 ? "is" : "are", n, text_s(n), o->first_chunk);
         return false;
     }
-    r->first_chunk = (size_t)o->first_chunk;
-    r->n_chunks = n - r->first_chunk;
-    if (o->n_chunks && o->n_chunks < r->n_chunks)
-        r->n_chunks = (size_t)o->n_chunks;
+    r->e.first_chunk = (size_t)o->first_chunk;
+    r->e.n_chunks = n - r->e.first_chunk;
+    if (o->n_chunks && o->n_chunks < r->e.n_chunks)
+        r->e.n_chunks = (size_t)o->n_chunks;
     return true;
 }
 
@@ -50,14 +50,14 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
     struct gguf_error err;
     char *data = NULL;
     uint32_t most = 0;
-    if (!textfile_read(o->text, o->max_text, &data, &r->text_size))
+    if (!textfile_read(o->text, o->ev.max_text, &data, &r->e.text_size))
         return false;
     enum gguf_status st = gguf_tasks_parse(&r->tasks, kind_of(o), data,
-                                           r->text_size, NULL, &err);
+                                           r->e.text_size, NULL, &err);
     if (st == GGUF_OK)
         st = gguf_digest_bytes(&r->tasks_digest, GGUF_DIGEST_XXH64, data,
-                               r->text_size, &err);
-    if (st == GGUF_OK && !ppl_digest_text(r, data, r->text_size)) {
+                               r->e.text_size, &err);
+    if (st == GGUF_OK && !ev_digest_text(&r->e, data, r->e.text_size)) {
         free(data);
         return false;
     }
@@ -72,14 +72,14 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
         msg_fail(o->text, &err);
         return false;
     }
-    if (most > o->n_ctx) {
+    if (most > o->ev.n_ctx) {
         msg_error(o->text,
                   "a text has %" PRIu32 " tokens: -c %" PRIu32 " is needed",
                   most, most);
         return false;
     }
-    r->n_seq = gguf_tasks_most_answers(r->tasks);
-    r->n_tokens = most;
+    r->e.n_seq = gguf_tasks_most_answers(r->tasks);
+    r->e.n_tokens = most;
     return choose_tasks(r);
 }
 
@@ -143,9 +143,9 @@ static int on_task(void *user, const struct gguf_task_scores *s)
     const bool right = s->right[s->chosen];
     out->x.n_right += right;
     out->x.n++;
-    snprintf(out->r->bar.note, sizeof out->r->bar.note, "%.1f%%",
+    snprintf(out->r->e.bar.note, sizeof out->r->e.bar.note, "%.1f%%",
              100 * (double)out->x.n_right / (double)out->x.n);
-    if (out->r->o->json)
+    if (out->r->o->ev.json)
         list_task(out, s->no, s->n_answers, s->chosen, right, s->score,
                   s->sum);
     return out->part && !add_record(out->part, s);
@@ -155,7 +155,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct out *out = user;
     return out->r->o->mpi ? ppl_share_progress(out->r, done)
-                          : progress_report(&out->r->bar, done, total);
+                          : progress_report(&out->r->e.bar, done, total);
 }
 
 /* ---- what is printed ---- */
@@ -164,16 +164,17 @@ static void print_head(const struct ppl_run *r)
 {
     char name[256];
     const struct gguf_str file = { r->o->text, strlen(r->o->text) };
-    ppl_print_model("model", r->o, r->own);
+    ev_print_model("model", &r->o->ev, r->e.own);
     gguf_text_escape(name, sizeof name, file);
     wrap_printf("tasks   %s: %s, %zu of %zu, ", name,
                 kinds[kind_of(r->o)].title, gguf_tasks_n(r->tasks),
                 r->n_tasks_read);
-    if (r->n_chunks < gguf_tasks_n(r->tasks))
-        wrap_printf("of these %zu from %zu on, ", r->n_chunks, r->first_chunk);
-    wrap_printf("up to %" PRIu32 " answers of %zu tokens\n", r->n_seq,
-                r->n_tokens);
-    ppl_print_mode(r);
+    if (r->e.n_chunks < gguf_tasks_n(r->tasks))
+        wrap_printf("of these %zu from %zu on, ", r->e.n_chunks,
+                    r->e.first_chunk);
+    wrap_printf("up to %" PRIu32 " answers of %zu tokens\n", r->e.n_seq,
+                r->e.n_tokens);
+    ev_print_mode(&r->e);
     msg_flush();
 }
 
@@ -185,7 +186,7 @@ static void print_end(const struct out *out)
     const double n = (double)x->n;
     gguf_share_interval(x->n_right, x->n, &low, &high);
     ppl_print_ranks(r);
-    wrap_printf("time    %.1f s\n", r->seconds);
+    wrap_printf("time    %.1f s\n", r->e.seconds);
     wrap_printf("chance  %.4f%%\n", 100 * x->chance);
     wrap_printf("by sum  %.4f%% +/- %.4f (%" PRIu64 " of %" PRIu64 ")\n",
                 100 * (double)x->n_right_sum / n,
@@ -230,13 +231,13 @@ static void print_json(const struct out *out)
     gguf_share_interval(x->n_right, x->n, &low, &high);
     json_begin(&j, stdout);
     json_open(&j, NULL, '{');
-    ppl_json_model(&j, "model", r->o, r->own);
+    ev_json_model(&j, "model", &r->o->ev, r->e.own);
     json_close(&j);
     ppl_json_settings(&j, r);
     ppl_json_text(&j, r);
     json_strz(&j, "task", kinds[kind_of(r->o)].name);
     json_bool(&j, "compat", r->o->compat);
-    json_u64(&j, "first_task", r->first_chunk);
+    json_u64(&j, "first_task", r->e.first_chunk);
     json_u64(&j, "n", x->n);
     json_u64(&j, "n_right", x->n_right);
     json_f64(&j, "accuracy", (double)x->n_right / (double)x->n);
@@ -247,14 +248,14 @@ static void print_json(const struct out *out)
     json_f64(&j, "chance", x->chance);
     json_tasks(&j, out);
     ppl_json_ranks(&j, r);
-    json_f64(&j, "seconds", r->seconds);
+    json_f64(&j, "seconds", r->e.seconds);
     json_close(&j);
     json_end(&j);
 }
 
 static void print_all(const struct out *out)
 {
-    if (out->r->o->json)
+    if (out->r->o->ev.json)
         print_json(out);
     else
         print_end(out);
@@ -282,7 +283,7 @@ static void add_task(struct out *out, size_t no, const double *v, uint32_t n,
     out->x.n_right_sum += v[best_sum * PPL_TASK_VALUES + PPL_TASK_RIGHT] > 0;
     *chance += n_right / n;
     *n_answers += n;
-    if (o->json)
+    if (o->ev.json)
         list_task(out, no, n, best, right, score, sum);
 }
 
@@ -295,12 +296,13 @@ bool ppl_part_print_tasks(struct ppl_run *r, struct ppl_side *side,
     size_t room = 0;
     (void)side;
     (void)x;
-    for (size_t i = 0; i < r->n_chunks; i++) {
+    for (size_t i = 0; i < r->e.n_chunks; i++) {
         size_t n = 0;
-        const double *v = gguf_part_chunk(p, r->first_chunk + i, &n);
-        const double *head = gguf_part_heads(p, r->first_chunk + i);
+        const double *v = gguf_part_chunk(p, r->e.first_chunk + i, &n);
+        const double *head = gguf_part_heads(p, r->e.first_chunk + i);
         if (!n || n > UINT32_MAX) {
-            msg_error(NULL, "task %zu has %zu answers", r->first_chunk + i, n);
+            msg_error(NULL, "task %zu has %zu answers", r->e.first_chunk + i,
+                      n);
             out_fini(&out);
             free(scores);
             return false;
@@ -372,12 +374,13 @@ static bool run_alone(struct job *j)
     struct gguf_error err;
     if (!ppl_part_open(&j->out.part, r, NULL))
         return false;
-    progress_init(&r->bar, kinds[kind_of(r->o)].name, "tasks", r->o->quiet);
+    progress_init(&r->e.bar, kinds[kind_of(r->o)].name, "tasks",
+                  r->o->ev.quiet);
     const double begin = progress_clock();
     const enum gguf_status st =
-        compute_batch(j, r->first_chunk, r->n_chunks, &err);
-    r->seconds = progress_clock() - begin;
-    progress_clear(&r->bar);
+        compute_batch(j, r->e.first_chunk, r->e.n_chunks, &err);
+    r->e.seconds = progress_clock() - begin;
+    progress_clear(&r->e.bar);
     const bool good = ppl_part_close(j->out.part, st == GGUF_OK);
     if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();
@@ -394,7 +397,7 @@ bool ppl_run_tasks(struct ppl_run *r, struct gguf_session *session,
     struct job j = { .out = { .r = r, .x = GGUF_TASK_RESULT_INIT },
                      .session = session,
                      .pool = pool };
-    if (!r->o->json)
+    if (!r->o->ev.json)
         print_head(r);
     const bool good = r->o->mpi
                           ? ppl_part_share(r, NULL, compute_share, &j, NULL)

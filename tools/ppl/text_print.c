@@ -11,15 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 
-void ppl_print_texts(const struct ppl_run *r)
-{
-    wrap_printf("texts   %zu: %zu bytes, %zu tokens", r->n_texts, r->text_size,
-                r->n_tokens);
-    if (r->n_skipped)
-        wrap_printf(", %zu left out", r->n_skipped);
-    wrap_printf("\n");
-}
-
 /* ---- the mean of texts ---- */
 
 /* Of the texts that were evaluated, each counting the same: the mean over them
@@ -29,8 +20,8 @@ static size_t mean_of_texts(const struct ppl_run *r, double *mean,
 {
     double sum = 0, sum_sq = 0;
     size_t n = 0;
-    for (size_t i = 0; i < r->n_texts; i++) {
-        const struct gguf_ppl *p = &r->texts[i].sums;
+    for (size_t i = 0; i < r->e.n_texts; i++) {
+        const struct gguf_ppl *p = &r->e.texts[i].sums;
         if (!p->n)
             continue;
         const double x = p->sum / (double)p->n;
@@ -55,15 +46,15 @@ void ppl_print_text_figures(const struct ppl_run *r)
                                          "bits per byte" };
     struct table t;
     double mean, error;
-    if (!r->several)
+    if (!r->e.several)
         return;
     table_init(&t, "lrrrr", 0);
     table_add_row(&t, heads);
-    for (size_t i = 0; i < r->n_texts; i++) {
-        const struct gguf_ppl *p = &r->texts[i].sums;
+    for (size_t i = 0; i < r->e.n_texts; i++) {
+        const struct gguf_ppl *p = &r->e.texts[i].sums;
         if (!p->n)
             continue;
-        table_add_strz(&t, r->texts[i].name);
+        table_add_strz(&t, r->e.texts[i].name);
         table_addf(&t, "%" PRIu64, p->n);
         table_addf(&t, "%.4f", gguf_ppl_value(p));
         table_addf(&t, "%.5f", gguf_ppl_error(p));
@@ -79,12 +70,12 @@ void ppl_print_text_figures(const struct ppl_run *r)
 
 /* ---- JSON ---- */
 
-static void json_text(struct json *j, const struct ppl_text *t)
+static void json_text(struct json *j, const struct ev_text *t)
 {
     const struct gguf_ppl *p = &t->sums;
     json_strz(j, "file", t->name);
     json_u64(j, "size", t->size);
-    ppl_json_digest(j, "digest", t->has_digest ? &t->digest : NULL);
+    ev_json_digest(j, "digest", t->has_digest ? &t->digest : NULL);
     json_u64(j, "tokens", t->n_tokens);
     json_u64(j, "first_chunk", t->first_chunk);
     json_u64(j, "chunks", t->n_chunks);
@@ -106,15 +97,15 @@ static void json_macro(struct json *j, const struct ppl_run *r)
 
 void ppl_json_texts(struct json *j, const struct ppl_run *r)
 {
-    if (!r->several) {
+    if (!r->e.several) {
         ppl_json_text(j, r);
         return;
     }
     json_open(j, "texts", '[');
-    for (size_t i = 0; i < r->n_texts; i++) {
-        const struct gguf_ppl *p = &r->texts[i].sums;
+    for (size_t i = 0; i < r->e.n_texts; i++) {
+        const struct gguf_ppl *p = &r->e.texts[i].sums;
         json_open(j, NULL, '{');
-        json_text(j, &r->texts[i]);
+        json_text(j, &r->e.texts[i]);
         json_f64(j, "nll", p->sum / (double)p->n);
         json_f64(j, "ppl", gguf_ppl_value(p));
         json_f64(j, "ppl_error", gguf_ppl_error(p));
@@ -122,7 +113,7 @@ void ppl_json_texts(struct json *j, const struct ppl_run *r)
         json_close(j);
     }
     json_close(j);
-    json_u64(j, "skipped", r->n_skipped);
+    json_u64(j, "skipped", r->e.n_skipped);
     json_macro(j, r);
 }
 
@@ -160,13 +151,13 @@ void ppl_json_side_texts(struct json *j, const struct ppl_side *s)
 {
     const struct ppl_run *r = s->run;
     size_t first = 0;
-    if (!r->several) {
+    if (!r->e.several) {
         ppl_json_text(j, r);
         return;
     }
     json_open(j, "texts", '[');
-    for (size_t i = 0; i < r->n_texts; i++) {
-        const struct ppl_text *t = &r->texts[i];
+    for (size_t i = 0; i < r->e.n_texts; i++) {
+        const struct ev_text *t = &r->e.texts[i];
         const size_t n = (size_t)t->sums.n;
         struct gguf_kld_stats k;
         json_open(j, NULL, '{');
@@ -189,7 +180,7 @@ void ppl_json_side_texts(struct json *j, const struct ppl_side *s)
         first += n;
     }
     json_close(j);
-    json_u64(j, "skipped", r->n_skipped);
+    json_u64(j, "skipped", r->e.n_skipped);
 }
 
 void ppl_print_side_texts(const struct ppl_side *s)
@@ -200,16 +191,16 @@ void ppl_print_side_texts(const struct ppl_side *s)
     const struct ppl_run *r = s->run;
     struct table t;
     size_t first = 0;
-    if (!r->several)
+    if (!r->e.several)
         return;
     table_init(&t, "llrrrr", 0);
     table_add_row(&t, heads);
-    for (size_t i = 0; i < r->n_texts; i++) {
-        const size_t n = (size_t)r->texts[i].sums.n;
+    for (size_t i = 0; i < r->e.n_texts; i++) {
+        const size_t n = (size_t)r->e.texts[i].sums.n;
         struct gguf_kld_stats k;
         for (size_t m = 0; n && m < s->n && means_of(s->kld[m], first, n, &k);
              m++) {
-            table_add_strz(&t, r->texts[i].name);
+            table_add_strz(&t, r->e.texts[i].name);
             table_add_strz(&t, s->model[m]->path);
             table_addf(&t, "%zu", n);
             table_addf(&t, "%.4f", k.ppl.value);

@@ -2,7 +2,6 @@
 /* options.c - what the command line of gguf-quantize says */
 #include "config.h"
 #include "tools/quantize/quantize.h"
-#include "tools/common/foreign.h"
 #include "tools/common/remote.h"
 #include "tools/quantize/rows.h"
 
@@ -66,33 +65,33 @@ static const struct opt table[] = {
       "or as JSON into FILE, - for standard output",
       OPT_STR, AT(report), OPT_BITS(struct options, params.measure, 1) },
     /* of llama-quantize and its relatives */
-    ROW_FOREIGN("--attn-q-type --attn-k-type --attn-v-type --attn-qkv-type "
+    ROW_REFUSED("--attn-q-type --attn-k-type --attn-v-type --attn-qkv-type "
                 "--attn-output-type --ffn-gate-type --ffn-down-type "
                 "--ffn-up-type --ffn-gate-inp-type "
                 "--per-layer-token-embedding-type",
                 "TYPE",
                 "--tensor-type PATTERN=TYPE does that for any tensors, such "
                 "as attn_v=Q6_K"),
-    ROW_FOREIGN("--custom-q", "LIST",
+    ROW_REFUSED("--custom-q", "LIST",
                 "--tensor-type PATTERN=TYPE may be given again, and "
                 "--tensor-type-file reads many"),
-    ROW_FOREIGN("--extra-output-tensor", "TYPE",
+    ROW_REFUSED("--extra-output-tensor", "TYPE",
                 "tensors are never added; --output-tensor-type TYPE is for "
                 "the one that there is"),
-    ROW_FOREIGN("--ignore-imatrix-rules", NULL,
+    ROW_REFUSED("--ignore-imatrix-rules", NULL,
                 "--tensor-type and recipes decide before rules; leave it "
                 "out"),
-    ROW_FOREIGN("--partial-requant", NULL,
+    ROW_REFUSED("--partial-requant", NULL,
                 "--resume goes on with what is complete"),
-    ROW_FOREIGN("--repack --repack-pattern", NULL,
+    ROW_REFUSED("--repack --repack-pattern", NULL,
                 "files have no order of one machine's; gguf-ppl --repack "
                 "makes one in memory"),
-    ROW_FOREIGN("--slow-iq2ks --symmetric-q40", NULL,
+    ROW_REFUSED("--slow-iq2ks --symmetric-q40", NULL,
                 "a type has one encoder; leave it out"),
-    ROW_FOREIGN("--nthread --nthreads", "N", "--threads N says how many"),
-    ROW_FOREIGN("--max-buffer-size", "SIZE",
+    ROW_REFUSED("--nthread --nthreads", "N", "--threads N says how many"),
+    ROW_REFUSED("--max-buffer-size", "SIZE",
                 "--max-memory SIZE limits buffers"),
-    ROW_FOREIGN("--hide-imatrix", NULL,
+    ROW_REFUSED("--hide-imatrix", NULL,
                 "of importance data the name of the file alone is recorded, "
                 "which gguf-edit --delete quantize.imatrix.file takes out"),
     ROWS_END,

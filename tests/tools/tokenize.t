@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-tokenize: the tokens of a text, and the text of tokens.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+tokenize=$bin/gguf-tokenize
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+t=$tmp/text
+head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
+
+fails() # what is expected in the one line of the message
+{
+    test $rc -eq 1 -a ! -s "$tmp/out" &&
+        test "$(wc -l <"$tmp/err")" -eq 1 && grep -q -e "$1" "$tmp/err"
+}
+
+head -c 300 "$t" >"$tmp/exact"
+printf '\n </s> x\n\377' >>"$tmp/exact"
+run "$tokenize" -m "$m" -f "$tmp/exact"
+test $rc -eq 0 -a ! -s "$tmp/err" &&
+    head -n 1 "$tmp/out" | grep -q '^1	<s>$' &&
+    ! grep -q '</s>' "$tmp/out" && grep -q '^[0-9]*	\\xFF$' "$tmp/out" &&
+    test "$(grep -c '^[0-9]*	..*$' "$tmp/out")" -eq "$(wc -l <"$tmp/out")"
+ok 'the tokens of a text, a line each'
+cut -f1 "$tmp/out" >"$tmp/ids"
+count=$(wc -l <"$tmp/ids")
+run "$tokenize" -m "$m" -f "$tmp/ids" --detokenize
+test $rc -eq 0 -a ! -s "$tmp/err" && cmp -s "$tmp/out" "$tmp/exact"
+ok 'give the text back, to the last byte'
+run "$tokenize" -j -m "$m" -f "$tmp/exact"
+test $rc -eq 0 && grep -q "\"n_tokens\": $count," "$tmp/out" &&
+    test "$(grep -c '"id": ' "$tmp/out")" -eq "$count" &&
+    grep -q '"hex": "ff"' "$tmp/out" && grep -q '"size": 310,' "$tmp/out"
+ok 'as JSON, with the bytes that are no UTF-8'
+run "$tokenize" -m "$m" -f "$tmp/exact" --parse-special --no-bos
+test $rc -eq 0 && grep -q '^2	</s>$' "$tmp/out" &&
+    ! grep -q '<s>' "$tmp/out"
+ok 'with texts of control tokens read, and nothing round the text'
+for ids in '1 x' '1 -2' '1,2' '1 99999999999999999999' '3 2048'; do
+    echo "$ids" >"$tmp/bad"
+    run "$tokenize" -m "$m" -f "$tmp/bad" --detokenize
+    fails ': byte [012] \|: byte [0-9]: id [0-9]*, number 1, is not a token, there are 2048$'
+    ok "no ids: $ids"
+done
+
+mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
+printf 'zzxy' >"$tmp/word"
+b=$tmp/fix/model-pre-unknown.gguf
+run "$tokenize" -m "$b" -f "$tmp/word"
+fails "tokenizer.ggml.pre '.*' is not a way to cut texts.*; like it are '.*' and '"
+ok 'an unknown name of a way to cut words: names like it'
+run "$tokenize" -m "$b" -f "$tmp/word" --no-bos --pre qwen2
+test $rc -eq 0 && printf '261\tzzxy\n' | cmp -s - "$tmp/out"
+ok 'another name given in its place'
+run "$tokenize" -m "$m" -f "$tmp/word" --pre qwen2
+test $rc -eq 0 && grep -q "'qwen2' is not used" "$tmp/err"
+ok 'which is no use where words are not cut by names'
+
+run "$tokenize" -m "$m" -f "$tmp/word" --tokenize
+test $rc -eq 0 && test "$(head -n 1 "$tmp/out")" = "1	<s>"
+ok '--tokenize, which is so anyway, is accepted'
+for args in '' "-m $m" "-f $t" "-m $m -f $t --no-bos --detokenize" \
+    "-m $m -f $t --detokenize --parse-special" "-m $m -f $t more" \
+    "-m $m -f $t -c 64"; do
+    # shellcheck disable=SC2086
+    run "$tokenize" $args
+    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
+    ok "wrong usage: $(echo "$args" | sed "s|$srcdir/||g; s|$tmp/||g")"
+done
+done_testing

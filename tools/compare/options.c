@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - the command line of gguf-compare */
+#include "config.h"
+#include "tools/compare/compare.h"
+#include "tools/common/paths.h"
+#include "tools/common/range.h"
+
+#include <string.h>
+
+#define AT(member) OPT_AT(struct compare_options, member)
+#define EV         .at = offsetof(struct compare_options, ev)
+
+static const struct opt_word groups[] = {
+    { "weight", 1 + GGUF_BISECT_WEIGHT },
+    { "kind", 1 + GGUF_BISECT_KIND },
+    { "layer", 1 + GGUF_BISECT_LAYER },
+    { "halves", 1 + GGUF_BISECT_HALVES },
+    { NULL, 0 },
+};
+
+static const struct opt table[] = {
+    { .help = "What is compared:" },
+    { "-m --model", "MODEL",
+      "GGUF file, or a shard, the folder or the prefix of a split model",
+      OPT_STR, AT(model) },
+    { "--base", "MODEL", "the model that it is compared with", OPT_STR,
+      AT(base) },
+    { "--base-backend", "NAME[,NAME]...",
+      "backends of the base, which without --base is the model itself; those "
+      "of --backend by default",
+      OPT_STR, AT(base_backends) },
+    { "--base-precision", "KIND", "precision of the base; exact by default",
+      OPT_WORD, AT(base_precision), .words = ev_precision_words },
+    { "-f --file", "TEXT", "text, plain or packed; - for standard input",
+      OPT_STR, AT(text) },
+    { "--chunks", "N|A..B", "only the first N chunks, or A up to B, without B",
+      OPT_STR, AT(chunks) },
+    { .help = "How it is compared:" },
+    { "--layers", NULL,
+      "error of each activation of each layer; this is the default", OPT_FLAG,
+      AT(layers) },
+    { "--bisect", "[HOW]",
+      "take one weight after another from the base: how much nearer to it that "
+      "is, and the bytes that it takes. HOW is weight, kind or layer (all "
+      "weights of one name, of one layer), or halves",
+      OPT_WORD, AT(bisect), .words = groups, .value = 1 + GGUF_BISECT_WEIGHT },
+    { "--time-budget", "SECONDS", "end --bisect then", OPT_DOUBLE,
+      AT(time_budget), .low = 1e-3, .high = 1e9 },
+    { "--compare-backends", "A,B",
+      "compute a chunk on two backends, node by node, and name the first node "
+      "that differs",
+      OPT_STR, AT(pair) },
+    { "--tolerance", "X",
+      "relative error of a node that is a difference; the default is 1e-5",
+      OPT_DOUBLE, AT(tolerance), .low = 0, .high = 1e9 },
+    { .group = &ev_context, EV },
+    { .group = &ev_threads, EV },
+    { .help = "What is printed:" },
+    { .group = &ev_output, EV },
+    { "--force", NULL, "accept a text that is not UTF-8", OPT_FLAG,
+      AT(ev.force) },
+    { .group = &ev_speed, EV },
+    { .group = &ev_machine, EV },
+    { .group = &ev_cache, EV },
+    { .group = &ev_position, EV },
+    { .group = &ev_metadata, EV },
+    { .group = &ev_adapters, EV },
+    { .group = &ev_checks, EV },
+    { .group = &ev_text, EV },
+    { .group = &ev_elsewhere, EV },
+    { .group = &ev_foreign, EV },
+    { .names = NULL },
+};
+
+static const struct opt_rule rules[] = {
+    { NULL, OPT_NEEDS, "--model" },
+    { NULL, OPT_NEEDS,
+      "--base --base-backend --base-precision --compare-backends" },
+    { NULL, OPT_NEEDS, "--file" },
+    { "--layers --bisect --compare-backends", OPT_EXCLUDES, NULL },
+    { "--bisect", OPT_NEEDS, "--base" },
+    { "--bisect", OPT_EXCLUDES,
+      "--backend --base-backend --override-tensor --lora --lora-scaled "
+      "--control-vector --control-vector-scaled" },
+    { "--compare-backends", OPT_EXCLUDES,
+      "--base --base-backend --base-precision --backend --override-tensor" },
+    { "--time-budget", OPT_NEEDS, "--bisect" },
+    { "--tolerance", OPT_NEEDS, "--compare-backends" },
+    { .a = NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-compare",
+    "[OPTION]... -m MODEL --base MODEL -f TEXT [--layers]\n"
+    "[OPTION]... -m MODEL --base MODEL -f TEXT --bisect\n"
+    "[OPTION]... -m MODEL -f TEXT --base-backend NAME\n"
+    "[OPTION]... -m MODEL -f TEXT --compare-backends A,B",
+    "Show where two models differ, or one on two backends or in two "
+    "precisions: activation by activation, weight by weight, node by node.",
+    table,
+    rules,
+    "",
+    NULL
+};
+
+void compare_parse_options(struct compare_options *o, int argc, char **argv)
+{
+    *o = (struct compare_options){ .ev = EV_OPTIONS_INIT, .tolerance = 1e-5 };
+    (void)opt_parse(&tool, argc, argv, o);
+    paths_local(o->model);
+    paths_local(o->base);
+    paths_local(o->text);
+    if (o->base && gguf_baseline_is(o->base))
+        opt_usage("--base: '%s' is a file of logits, not a model", o->base);
+    const char *comma = o->pair ? strchr(o->pair, ',') : NULL;
+    if (o->pair &&
+        (!comma || comma == o->pair || !comma[1] || strchr(comma + 1, ',')))
+        opt_usage("--compare-backends: '%s' is not two names, A,B", o->pair);
+    if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
+        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
+                  o->chunks);
+    if (o->pair && !o->n_chunks)
+        o->n_chunks = 1;
+    if (!o->ev.n_ctx)
+        o->ev.n_ctx = 512;
+    ev_settle_options(&o->ev);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* embeddings.c - vectors of the lines of a text, saved row after row */
+#include "config.h"
+#include "tools/eval/eval.h"
+#include "tools/common/msg.h"
+
+#include <gguf/outfile.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct embedding {
+    struct eval *eval;
+    struct gguf_session *session;
+    const struct gguf_vocab *vocab;
+    struct gguf_outfile *file;
+    struct gguf_tokens tokens;
+    bool each;   /* a row for each token, not for each line */
+    size_t line; /* from 1 */
+    uint8_t *bytes;
+    struct gguf_error err;
+};
+
+static bool fail_embedding(const struct embedding *e, const char *file)
+{
+    return progress_fail(&e->eval->run.bar, file, &e->err);
+}
+
+static bool fail_line(const struct embedding *e, const char *what, size_t n)
+{
+    progress_clear(&e->eval->run.bar);
+    msg_error(e->eval->o->text, "line %zu %s (%zu tokens, -c %" PRIu32 ")",
+              e->line, what, n, e->eval->o->ev.n_ctx);
+    return false;
+}
+
+/* n_rows rows of n floats. */
+static bool compute_rows(struct embedding *e, const float **row, size_t *n,
+                         size_t *n_rows)
+{
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    uint8_t *want = msg_must(calloc(e->tokens.n, 1));
+    b.n = e->tokens.n;
+    b.token = e->tokens.id;
+    b.want = memset(want, e->each, b.n);
+    enum gguf_status st = gguf_session_clear(e->session, &e->err);
+    if (st == GGUF_OK)
+        st = e->eval->model.info.encodes_first
+                 ? gguf_session_encode(e->session, &b, &e->err)
+                 : gguf_session_decode(e->session, &b, &e->err);
+    *n_rows = e->each ? b.n : 1;
+    *n = e->eval->model.info.n_embd;
+    if (st == GGUF_OK)
+        st = e->each ? gguf_session_states(e->session, 0, b.n, row, &e->err)
+                     : gguf_session_embedding(e->session, 0, row, n, &e->err);
+    free(want);
+    return st == GGUF_OK || fail_embedding(e, e->eval->model.path);
+}
+
+static double length_of(const float *row, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)row[i] * (double)row[i];
+    return sqrt(sum);
+}
+
+static bool save_row(struct embedding *e, const float *row, size_t n)
+{
+    const double length = e->eval->o->normalize ? length_of(row, n) : 1;
+    if (!e->bytes) {
+        e->bytes = msg_must(malloc(4 * n));
+        e->eval->width = n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const float x = (float)((double)row[i] / (length > 0 ? length : 1));
+        if (!isfinite(x)) {
+            progress_clear(&e->eval->run.bar);
+            msg_error(e->eval->model.path,
+                      "number %zu of line %zu is not finite", i, e->line);
+            return false;
+        }
+        eval_store_le(e->bytes + 4 * i, &x, 1);
+    }
+    e->eval->n_rows++;
+    return gguf_outfile_write(e->file, e->bytes, 4 * (uint64_t)n, &e->err) ==
+               GGUF_OK ||
+           fail_embedding(e, e->eval->o->embeddings);
+}
+
+static bool embed_line(struct embedding *e, const char *text, size_t size)
+{
+    const float *row;
+    size_t n, n_rows;
+    bool good = true;
+    e->line++;
+    e->tokens.n = 0;
+    if (gguf_vocab_tokenize(e->vocab, text, size, GGUF_TOKENIZE_ADD_SPECIAL,
+                            &e->tokens, &e->err) != GGUF_OK)
+        return fail_embedding(e, e->eval->o->text);
+    if (!e->tokens.n)
+        return fail_line(e, "has no tokens", 0);
+    if (e->tokens.n > e->eval->o->ev.n_ctx)
+        return fail_line(e, "does not fit into the context", e->tokens.n);
+    e->eval->run.n_tokens += e->tokens.n;
+    if (!compute_rows(e, &row, &n, &n_rows))
+        return false;
+    for (size_t i = 0; i < n_rows && good; i++)
+        good = save_row(e, row + i * n, n);
+    return good;
+}
+
+static bool embed_all(struct embedding *e, const char *text, size_t size)
+{
+    for (size_t i = 0, n; i < size; i += n + 1) {
+        const char *end = memchr(text + i, '\n', size - i);
+        n = end ? (size_t)(end - text) - i : size - i;
+        const bool cr = n && text[i + n - 1] == '\r';
+        if (!embed_line(e, text + i, n - cr))
+            return false;
+        progress_report(&e->eval->run.bar, i + n, size);
+    }
+    return e->line || fail_line(e, "is missing", 0);
+}
+
+bool eval_embeddings(struct eval *eval)
+{
+    const struct eval_options *o = eval->o;
+    const struct gguf_model_info *m = &eval->model.info;
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct embedding e = { .eval = eval, .tokens = GGUF_TOKENS_INIT };
+    sp.n_seq = 1;
+    sp.n_ubatch =
+        m->is_whole || m->encodes_first ? o->ev.n_ctx : o->ev.n_ubatch;
+    if (!eval_start(eval, &sp))
+        return false;
+    const double begin = progress_clock();
+    e.session = eval->model.session;
+    e.vocab = gguf_model_vocab(eval->model.model);
+    e.each = o->pooling == GGUF_POOLING_NONE;
+    if (!e.each && gguf_session_pooling(e.session) == GGUF_POOLING_NONE) {
+        msg_error(o->model, "the file does not say how to pool; --pooling "
+                            "does");
+        return false;
+    }
+    if (gguf_outfile_open(&e.file, o->embeddings, 1, NULL, &e.err) != GGUF_OK)
+        return fail_embedding(&e, o->embeddings);
+    progress_init(&eval->run.bar, "embedding", "bytes", o->ev.quiet);
+    bool good = embed_all(&e, eval->lines, eval->run.text_size);
+    progress_clear(&eval->run.bar);
+    if (good && gguf_outfile_commit(e.file, &e.err) != GGUF_OK)
+        good = fail_embedding(&e, o->embeddings);
+    eval->run.seconds = progress_clock() - begin;
+    eval->run.timings = *gguf_session_get_timings(e.session);
+    gguf_outfile_destroy(e.file);
+    gguf_tokens_fini(&e.tokens);
+    free(e.bytes);
+    eval->pooling = gguf_session_pooling(e.session);
+    if (good)
+        eval_print_rows(eval);
+    return good;
+}

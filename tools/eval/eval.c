@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* gguf-eval - numbers of a model for given tokens or lines */
+#include "config.h"
+#include "tools/eval/eval.h"
+#include "tools/common/msg.h"
+#include "tools/common/textfile.h"
+#include "tools/common/wrap.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Asked by the backend between operations. */
+static int is_stopped(void *user)
+{
+    (void)user;
+    return progress_stopped();
+}
+
+/* ---- what is given to the model ---- */
+
+static bool read_ids(struct eval *e)
+{
+    const struct eval_options *o = e->o;
+    const uint32_t n_ctx = o->ev.n_ctx;
+    if (!ev_read_ids(o->tokens, o->ev.max_text, e->model.info.n_vocab,
+                     &e->ids))
+        return false;
+    e->run.n_tokens = e->ids.n;
+    if (!e->ids.n) {
+        msg_error(o->tokens, "there are no token ids in it");
+        return false;
+    }
+    if (e->ids.n > n_ctx) {
+        msg_error(o->tokens,
+                  "%zu tokens are more than the context of %" PRIu32
+                  "; -c makes it longer",
+                  e->ids.n, n_ctx);
+        return false;
+    }
+    return true;
+}
+
+static bool read_input(struct eval *e)
+{
+    const struct eval_options *o = e->o;
+    struct ev_run *r = &e->run;
+    char *file = (char *)(uintptr_t)o->text;
+    if (o->logits)
+        return read_ids(e);
+    if (!o->embeddings && !o->profile)
+        return true;
+    if (!ev_check_vocab(r))
+        return false;
+    if (o->embeddings)
+        return textfile_read(o->text, o->ev.max_text, &e->lines,
+                             &r->text_size) &&
+               ev_digest_text(r, e->lines, r->text_size);
+    return ev_read_texts(r, &file, 1, &e->tokens) &&
+           ev_plan_chunks(r, ev_all_chunks(r), o->first_chunk, o->n_chunks);
+}
+
+bool eval_start(struct eval *e, const struct gguf_session_params *sp)
+{
+    const struct ev_options *o = &e->o->ev;
+    if (!ev_model_backends(&e->model, o, e->pool) ||
+        !ev_model_start(&e->model, o, sp, false))
+        return false;
+    /* nothing before this point checks for a caught signal */
+    progress_catch_signals();
+    return true;
+}
+
+/* ---- rows that were saved ---- */
+
+void eval_store_le(uint8_t *out, const float *row, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u;
+        memcpy(&u, &row[i], sizeof u);
+        for (int k = 0; k < 4; k++)
+            out[4 * i + (size_t)k] = (uint8_t)(u >> (8 * k));
+    }
+}
+
+static void print_json(const struct eval *e, const char *in, const char *out,
+                       const char *what)
+{
+    struct json j;
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    ev_json_model(&j, "model", &e->o->ev, &e->model);
+    json_close(&j);
+    json_open(&j, "tokens", '{');
+    json_strz(&j, "file", in);
+    json_u64(&j, "tokens", e->run.n_tokens);
+    json_close(&j);
+    ev_json_settings(&j, &e->run);
+    json_open(&j, "rows", '{');
+    json_strz(&j, "file", out);
+    json_strz(&j, "of", what);
+    json_u64(&j, "rows", e->n_rows);
+    json_u64(&j, "width", e->width);
+    if (e->pooling)
+        json_strz(&j, "pooling", gguf_pooling_name(e->pooling));
+    json_close(&j);
+    json_f64(&j, "seconds", e->run.seconds);
+    ev_json_timings(&j, &e->run.timings);
+    json_close(&j);
+    json_end(&j);
+}
+
+void eval_print_rows(const struct eval *e)
+{
+    const struct eval_options *o = e->o;
+    const char *in = o->tokens ? o->tokens : o->text;
+    const char *out = o->embeddings ? o->embeddings : o->logits;
+    const char *what = o->embeddings              ? "embeddings"
+                       : e->model.info.has_logits ? "logits"
+                                                  : "states";
+    char name[256];
+    if (o->ev.json) {
+        print_json(e, in, out, what);
+        return;
+    }
+    ev_print_model("model", &o->ev, &e->model);
+    wrap_printf("tokens  %s: %zu, in a context of %" PRIu32 "\n",
+                ev_escape(name, in), e->run.n_tokens, o->ev.n_ctx);
+    ev_print_mode(&e->run);
+    if (e->pooling)
+        wrap_printf("pooling %s\n", gguf_pooling_name(e->pooling));
+    wrap_printf("rows    %s: %zu of %zu %s, f32, little-endian\n",
+                ev_escape(name, out), e->n_rows, e->width, what);
+    wrap_printf("time    %.1f s\n", e->run.seconds);
+}
+
+int main(int argc, char **argv)
+{
+    struct eval_options o;
+    eval_parse_options(&o, argc, argv);
+    o.ev.abort = is_stopped;
+    struct eval e = { .o = &o, .tokens = GGUF_TOKENS_INIT };
+    e.run = (struct ev_run){ .o = &o.ev,
+                             .own = &e.model,
+                             .wants_digest = o.ev.json && !o.ev.no_digest,
+                             .text = o.text,
+                             .mode = o.logits       ? "tokens"
+                                     : o.embeddings ? "lines"
+                                                    : NULL,
+                             .n_seq = 1,
+                             .scan = GGUF_SCAN_PARAMS_INIT };
+    e.run.scan.n_ctx = o.ev.n_ctx;
+    const bool good =
+        ev_pool_open(&e.pool, &o.ev) &&
+        ev_model_open(&e.model, o.model, &o.ev) &&
+        ev_adapters_open(&e.model, &o.ev) && read_input(&e) &&
+        ev_model_load(&e.model, &o.ev, e.run.wants_digest, e.pool) &&
+        (o.logits       ? eval_rows(&e)
+         : o.embeddings ? eval_embeddings(&e)
+         : o.profile    ? eval_profile(&e)
+                        : eval_graphs(&e));
+    ev_model_close(&e.model);
+    gguf_pool_destroy(e.pool);
+    gguf_tokens_fini(&e.tokens);
+    ev_free_texts(&e.run);
+    free(e.ids.id);
+    free(e.lines);
+    ev_options_fini(&o.ev);
+    return msg_exit(good ? MSG_DONE : MSG_FAILED);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* graph.c - what is computed, as text or for Graphviz */
+#include "config.h"
+#include "tools/eval/eval.h"
+#include "tools/common/msg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct printed {
+    const struct eval_options *o;
+    size_t n; /* graphs */
+};
+
+static int to_stdout(void *user, const char *text, size_t size)
+{
+    (void)user;
+    return fwrite(text, 1, size, stdout) != size;
+}
+
+static int print_graph(void *user, struct gguf_graph *graph,
+                       struct gguf_sched *sched)
+{
+    struct printed *p = user;
+    const struct eval_options *o = p->o;
+    const char *part = p->n++ ? "logits" : "pass";
+    /* a full disk is noticed at exit, as for all output */
+    if (o->print_graph == EVAL_GRAPH_TEXT)
+        (void)gguf_graph_dump(graph, part, to_stdout, NULL, NULL);
+    if (o->print_graph == EVAL_GRAPH_DOT)
+        (void)gguf_graph_dump_dot(graph, part, to_stdout, NULL, NULL);
+    if (o->print_assignments)
+        (void)gguf_sched_dump(sched, to_stdout, NULL, NULL);
+    if (o->print_plan)
+        (void)gguf_sched_dump_plan(sched, to_stdout, NULL, NULL);
+    return 0;
+}
+
+/* As many tokens as go through the model together: which they are does not
+ * change a graph. The pass is computed, so that there are states for what makes
+ * logits of them. */
+bool eval_graphs(struct eval *e)
+{
+    const struct eval_options *o = e->o;
+    const uint32_t n_ctx = o->ev.n_ctx;
+    struct ev_model *m = &e->model;
+    struct printed p = { .o = o };
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    sp.n_ubatch =
+        o->ev.n_batch < o->ev.n_ubatch ? o->ev.n_batch : o->ev.n_ubatch;
+    sp.n_seq = sp.n_ubatch / n_ctx ? sp.n_ubatch / n_ctx : 1;
+    sp.on_graph = print_graph;
+    sp.user = &p;
+    if (!eval_start(e, &sp))
+        return false;
+    const uint32_t n = gguf_session_n_ubatch(m->session) < n_ctx
+                           ? gguf_session_n_ubatch(m->session)
+                           : n_ctx;
+    gguf_token *ids = msg_must(calloc(n, sizeof *ids));
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    const float *logits;
+    struct gguf_error err;
+    b.n = n;
+    b.token = ids;
+    if (o->print_graph == EVAL_GRAPH_DOT)
+        puts("digraph gguf {");
+    const bool good =
+        gguf_session_decode(m->session, &b, &err) == GGUF_OK &&
+        gguf_session_logits(m->session, 0, 1, &logits, &err) == GGUF_OK;
+    if (!good)
+        msg_fail(m->path, &err);
+    else if (o->print_graph == EVAL_GRAPH_DOT)
+        puts("}");
+    free(ids);
+    return good;
+}

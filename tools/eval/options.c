@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - the command line of gguf-eval */
+#include "config.h"
+#include "tools/eval/eval.h"
+#include "tools/common/paths.h"
+#include "tools/common/range.h"
+
+#define AT(member) OPT_AT(struct eval_options, member)
+#define EV         .at = offsetof(struct eval_options, ev)
+
+static const struct opt_word poolings[] = {
+    { "none", GGUF_POOLING_NONE }, { "mean", GGUF_POOLING_MEAN },
+    { "cls", GGUF_POOLING_CLS },   { "last", GGUF_POOLING_LAST },
+    { "rank", GGUF_POOLING_RANK }, { NULL, 0 },
+};
+static const struct opt_word graph_forms[] = {
+    { "text", EVAL_GRAPH_TEXT },
+    { "dot", EVAL_GRAPH_DOT },
+    { NULL, 0 },
+};
+
+static const struct opt table[] = {
+    { .help = "What is evaluated:" },
+    { "-m --model", "MODEL",
+      "GGUF file, or a shard, the folder or the prefix of a split model",
+      OPT_STR, AT(model) },
+    { "--tokens", "FILE",
+      "token ids, decimal, separated by white space: one chunk without a BOS",
+      OPT_STR, AT(tokens) },
+    { "-f --file", "TEXT", "text, plain or packed; - for standard input",
+      OPT_STR, AT(text) },
+    { "-c --ctx-size", "N", "tokens of the context; the default is 512",
+      OPT_UINT, AT(ev.n_ctx), .min = 4, .max = EV_MOST_TOKENS },
+    { .group = &ev_threads, EV },
+    { .help = "What is saved, in rows of 32-bit floats, little-endian:" },
+    { "--save-logits", "FILE",
+      "a row for each token id: logits, or an encoder's states after the last "
+      "layer",
+      OPT_OUT, AT(logits) },
+    { "--save-embeddings", "FILE",
+      "a row for each line of the text: its states as one vector, or the "
+      "scores of a classifier",
+      OPT_OUT, AT(embeddings) },
+    { "--pooling", "KIND",
+      "how states become a vector: mean, cls (the first token), last, rank "
+      "(the classifier), or none: a row for each token; by default as the "
+      "file says",
+      OPT_WORD, AT(pooling), .words = poolings },
+    { "--normalize", NULL, "divide each vector by its Euclidean length",
+      OPT_FLAG, AT(normalize) },
+    { .help = "What is printed:" },
+    { "--print-graph", "[dot]", "the graph, as text or for Graphviz", OPT_WORD,
+      AT(print_graph), .words = graph_forms, .value = EVAL_GRAPH_TEXT },
+    { "--print-assignments", NULL,
+      "which backend computes which node, and what is copied", OPT_FLAG,
+      AT(print_assignments) },
+    { "--print-plan", NULL, "where in memory each tensor lies", OPT_FLAG,
+      AT(print_plan) },
+    { "--profile", NULL,
+      "time and rate of each operation and each layer, on the chunks of --file",
+      OPT_FLAG, AT(profile) },
+    { "--chunks", "N|A..B",
+      "with --profile only the first N chunks, or A up to B, without B",
+      OPT_STR, AT(chunks) },
+    { .group = &ev_output, EV },
+    { "--force", NULL, "accept a text that is not UTF-8", OPT_FLAG,
+      AT(ev.force) },
+    { .group = &ev_speed, EV },
+    { .group = &ev_machine, EV },
+    { .group = &ev_cache, EV },
+    { .group = &ev_position, EV },
+    { .group = &ev_metadata, EV },
+    { .group = &ev_adapters, EV },
+    { .group = &ev_checks, EV },
+    { .group = &ev_text, EV },
+    { .group = &ev_elsewhere, EV },
+    { .group = &ev_foreign, EV },
+    { .names = NULL },
+};
+
+#define PRINTS "--print-graph --print-assignments --print-plan"
+
+static const struct opt_rule rules[] = {
+    { NULL, OPT_NEEDS, "--model" },
+    { NULL, OPT_NEEDS, "--save-logits --save-embeddings --profile " PRINTS },
+    { "--save-logits --save-embeddings --profile", OPT_EXCLUDES, NULL },
+    { "--save-logits", OPT_NEEDS, "--tokens" },
+    { "--tokens", OPT_NEEDS, "--save-logits" },
+    { "--save-embeddings --profile", OPT_NEEDS, "--file" },
+    { PRINTS, OPT_EXCLUDES,
+      "--save-logits --save-embeddings --profile --json" },
+    { "--pooling --normalize", OPT_NEEDS, "--save-embeddings" },
+    { "--chunks", OPT_NEEDS, "--profile" },
+    { .a = NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-eval",
+    "[OPTION]... -m MODEL --tokens FILE --save-logits FILE\n"
+    "[OPTION]... -m MODEL -f LINES --save-embeddings FILE\n"
+    "[OPTION]... -m MODEL --print-graph\n"
+    "[OPTION]... -m MODEL -f TEXT --profile",
+    "Evaluate a model on given tokens or lines: save its logits, states or "
+    "embeddings, print its graph, and measure each operation.",
+    table,
+    rules,
+    "",
+    NULL
+};
+
+/* End the program if an output is an input. */
+static void check_paths(const struct eval_options *o)
+{
+    if (!o->logits && !o->embeddings)
+        return;
+    struct gguf_paths *p = paths_new();
+    paths_read_model(p, o->model, NULL, "--model");
+    paths_read(p, o->tokens, "--tokens");
+    paths_read(p, o->text, "--file");
+    ev_note_adapters(p, &o->ev);
+    paths_write(p, o->logits, "--save-logits");
+    paths_write(p, o->embeddings, "--save-embeddings");
+    gguf_paths_destroy(p);
+}
+
+void eval_parse_options(struct eval_options *o, int argc, char **argv)
+{
+    *o = (struct eval_options){ .ev = EV_OPTIONS_INIT };
+    (void)opt_parse(&tool, argc, argv, o);
+    paths_local(o->model);
+    paths_local(o->tokens);
+    paths_local(o->text);
+    if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
+        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
+                  o->chunks);
+    if (!o->ev.n_ctx)
+        o->ev.n_ctx = 512;
+    if (o->embeddings)
+        o->ev.pooling = (enum gguf_pooling)o->pooling;
+    ev_settle_options(&o->ev);
+    check_paths(o);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* backends.c - the threads and the backends of an evaluation */
+#include "config.h"
+#include "tools/evaluate/model.h"
+#include "tools/common/msg.h"
+#include "tools/common/opt.h"
+#include "tools/common/text.h"
+
+#include <gguf/text.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EV_MAX_CPUS = 1024 };
+
+static bool fail_message(const struct gguf_error *err)
+{
+    msg_fail(NULL, err);
+    return false;
+}
+
+/* --- threads -------------------------------------------------------------- */
+
+/* A number at *p, below EV_MAX_CPUS. */
+static bool parse_number(const char **p, unsigned *out)
+{
+    char *end;
+    if (**p < '0' || **p > '9')
+        return false;
+    unsigned long v = strtoul(*p, &end, 10);
+    *p = end;
+    *out = (unsigned)v;
+    return v < EV_MAX_CPUS;
+}
+
+/* "0-3,8" into at most EV_MAX_CPUS numbers; 0 if it is anything else. */
+static size_t parse_cpus(const char *p, unsigned *cpus)
+{
+    size_t n = 0;
+    for (;; p++) {
+        unsigned first, last;
+        if (!parse_number(&p, &first))
+            return 0;
+        last = first;
+        if (*p == '-' && (p++, !parse_number(&p, &last) || last < first))
+            return 0;
+        for (; first <= last && n < EV_MAX_CPUS; first++)
+            cpus[n++] = first;
+        if (!*p)
+            return n;
+        if (*p != ',')
+            return 0;
+    }
+}
+
+bool ev_pool_open(struct gguf_pool **pool, const struct ev_options *o)
+{
+    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_error err;
+    unsigned cpus[EV_MAX_CPUS];
+    p.n_threads = o->n_threads;
+    if (o->numa) {
+        p.bind = GGUF_BIND_NODES;
+        if (gguf_numa_set(GGUF_NUMA_INTERLEAVE, &err) != GGUF_OK)
+            return fail_message(&err);
+    }
+    if (o->cpus) {
+        p.bind = GGUF_BIND_CPUS;
+        p.cpus = cpus;
+        p.n_cpus = parse_cpus(o->cpus, cpus);
+        if (!p.n_cpus)
+            opt_usage("--cpus: '%s' is not a list such as 0-3,8", o->cpus);
+    }
+    return (gguf_pool_create(pool, &p, &err) == GGUF_OK &&
+            gguf_pool_bind_caller(*pool, &err) == GGUF_OK) ||
+           fail_message(&err);
+}
+
+/* --- backends ------------------------------------------------------------- */
+
+static bool register_all(struct ev_backends *b, const struct ev_options *o,
+                         unsigned precision, struct gguf_pool *pool)
+{
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct gguf_blas_params bp = GGUF_BLAS_PARAMS_INIT;
+    struct gguf_driver *d;
+    struct gguf_error err;
+    cp.pool = pool;
+    cp.abort = o->abort;
+    cp.precision = (enum gguf_precision)precision;
+    cp.repack = o->repack;
+    cp.no_fuse = o->no_fuse;
+    if (gguf_registry_create_empty(&b->registry, NULL, &err) != GGUF_OK ||
+        gguf_cpu_driver_create(&d, &cp, &err) != GGUF_OK ||
+        gguf_registry_add(b->registry, d, &err) != GGUF_OK)
+        return fail_message(&err);
+    bp.n_threads = o->n_threads;
+    enum gguf_status st = gguf_blas_driver_create(&d, &bp, &err);
+    if (st == GGUF_OK)
+        st = gguf_registry_add(b->registry, d, &err);
+    return st == GGUF_OK || st == GGUF_E_UNSUPPORTED || fail_message(&err);
+}
+
+static void say_unknown(const struct ev_backends *b, const char *name)
+{
+    char list[256] = "", hint[GGUF_NEAR_HINT];
+    size_t at = 0;
+    struct gguf_near near;
+    gguf_near_init(&near, (struct gguf_str){ name, strlen(name) });
+    for (size_t i = 0; i < gguf_registry_n_devices(b->registry); i++) {
+        const char *known =
+            gguf_device_name(gguf_registry_device(b->registry, i));
+        gguf_near_try(&near, (struct gguf_str){ known, strlen(known) });
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s",
+                               i ? ", " : "", known);
+    }
+    msg_error(NULL, "this build has no backend '%s'; what it has: %s%s", name,
+              list, gguf_near_hint(&near, hint));
+}
+
+/* The backend of that name, opened if it is not in the list yet. */
+static struct gguf_backend *
+find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
+{
+    struct gguf_error err;
+    struct gguf_backend *new;
+    struct gguf_device *d = gguf_registry_find(b->registry, name);
+    if (!d) {
+        say_unknown(b, name);
+        return NULL;
+    }
+    for (unsigned i = 0; i < b->n; i++)
+        if (gguf_backend_device(b->list[i]) == d)
+            return b->list[i];
+    if (b->n == EV_MAX_BACKENDS) {
+        msg_error(NULL, "more than %d backends", EV_MAX_BACKENDS);
+        return NULL;
+    }
+    if (gguf_device_backend(d, &new, &err) != GGUF_OK) {
+        fail_message(&err);
+        return NULL;
+    }
+    for (size_t i = 0; i < gguf_registry_n_drivers(b->registry); i++) {
+        struct gguf_driver *r = gguf_registry_driver(b->registry, i);
+        gguf_any_fn *set = gguf_driver_device(r, 0) == d
+                               ? gguf_driver_function(r, "set_abort")
+                               : NULL;
+        if (set && ((gguf_cpu_set_abort_fn *)set)(new, abort, NULL, &err)) {
+            gguf_backend_destroy(new);
+            fail_message(&err);
+            return NULL;
+        }
+    }
+    return b->list[b->n++] = new;
+}
+
+/* The CPU after all others. */
+static bool put_cpu_last(struct ev_backends *b, gguf_abort_fn *abort)
+{
+    struct gguf_backend *cpu = find_backend(b, "CPU", abort);
+    unsigned k = 0;
+    for (unsigned i = 0; cpu && i < b->n; i++)
+        if (b->list[i] != cpu)
+            b->list[k++] = b->list[i];
+    if (cpu)
+        b->list[k] = cpu;
+    return cpu != NULL;
+}
+
+bool ev_backends_open(struct ev_backends *b, const struct ev_options *o,
+                      const char *names, unsigned precision,
+                      struct gguf_pool *pool)
+{
+    const char *s = names ? names : "CPU";
+    if (!register_all(b, o, precision, pool))
+        return false;
+    for (unsigned k = 0;; k++, s++) {
+        char name[64];
+        const size_t n = strcspn(s, ",");
+        if (!text_copy(name, sizeof name, s, n)) {
+            say_unknown(b, s);
+            return false;
+        }
+        struct gguf_backend *x = find_backend(b, name, o->abort);
+        if (!x)
+            return false;
+        if (k < 2)
+            b->pair[k] = x;
+        s += n;
+        if (!*s)
+            break;
+    }
+    return put_cpu_last(b, o->abort);
+}
+
+void ev_backends_close(struct ev_backends *b)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        gguf_backend_destroy(b->list[i]);
+    gguf_registry_destroy(b->registry);
+    *b = (struct ev_backends){ .n = 0 };
+}

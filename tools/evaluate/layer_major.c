@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_major.c - memory for activations between layers */
+#include "config.h"
+#include "tools/evaluate/options.h"
+
+#include <inttypes.h>
+
+enum gguf_status ev_layer_room(const struct ev_options *o,
+                               const struct gguf_session *s, uint64_t *room,
+                               struct gguf_error *err)
+{
+    uint64_t cache, graph;
+    *room = 0;
+    gguf_session_memory(s, &cache, &graph);
+    if (cache + graph >= o->max_memory)
+        return gguf_error_set(err, GGUF_E_LIMIT,
+                              "a chunk takes %" PRIu64
+                              " bytes beside what it leaves for the next "
+                              "layer: --max-memory must be more",
+                              cache + graph);
+    *room = o->max_memory - cache - graph;
+    return GGUF_OK;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c - a model that is evaluated: opened, and a session on it */
+#include "config.h"
+#include "tools/evaluate/model.h"
+#include "tools/common/load.h"
+#include "tools/common/msg.h"
+#include "tools/common/override.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Who is warned about what. */
+struct warned {
+    const struct ev_options *o;
+    const char *path;
+};
+
+static void warn_model(void *user, const char *message)
+{
+    const struct warned *w = user;
+    if (!w->o->quiet)
+        msg_warn(w->path, "%s", message);
+}
+
+static bool fail_file(const char *file, const struct gguf_error *err)
+{
+    msg_fail(file, err);
+    return false;
+}
+
+bool ev_tell_adapter(const struct gguf_split *set, const char *path)
+{
+    struct gguf_str type;
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(gguf_split_file(set, 0), "general.type");
+    if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK || type.size != 7 ||
+        memcmp(type.data, "adapter", 7) != 0)
+        return false;
+    msg_error(path,
+              "the file is an adapter (LoRA), not a model: '-m MODEL --lora "
+              "%s' evaluates its model with it",
+              path);
+    return true;
+}
+
+/* For an architecture that cannot be evaluated: say what else can be done with
+ * the file. */
+static bool fail_model(const struct ev_model *m, const struct gguf_error *err)
+{
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(gguf_split_file(m->set, 0), "general.architecture");
+    struct gguf_str name;
+    char esc[128];
+    if (err->status == GGUF_E_MISMATCH && ev_tell_adapter(m->set, m->path))
+        return false;
+    if (err->status != GGUF_E_ARCH ||
+        gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
+        return fail_file(m->path, err);
+    gguf_text_escape(esc, sizeof esc, name);
+    msg_error(m->path,
+              "architecture '%s' is not supported by %s yet; gguf-info, "
+              "gguf-split and gguf-quantize work on it",
+              esc, msg_tool());
+    return false;
+}
+
+bool ev_override(const struct ev_options *o, const char *path,
+                 const struct gguf_split *set, struct gguf_meta **meta)
+{
+    struct gguf_error err;
+    *meta = NULL;
+    if (!o->kv_texts.n)
+        return true;
+    if (gguf_meta_create(meta, NULL, &err) != GGUF_OK) {
+        msg_fail(NULL, &err);
+        return false;
+    }
+    const struct override to = { .meta = *meta,
+                                 .like = gguf_split_file(set, 0) };
+    for (size_t i = 0; i < o->kv_texts.n; i++)
+        override_add(&to, o->kv_texts.arg[i]);
+    struct guard g = { .name = path,
+                       .set = set,
+                       .file = to.like,
+                       .verdict = "nothing was evaluated",
+                       .force = o->force };
+    return override_guard(&g, *meta);
+}
+
+bool ev_model_open(struct ev_model *m, const char *path,
+                   const struct ev_options *o)
+{
+    struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
+    struct warned w = { o, path };
+    struct gguf_error err;
+    m->path = path;
+    m->precision = (unsigned)o->precision;
+    m->backend_names = o->backends;
+    mp.warn = warn_model;
+    mp.warn_user = &w;
+    mp.pre = o->pre;
+    load_raise_limits();
+    if (gguf_split_open(&m->set, path, o->files, &err) != GGUF_OK)
+        return fail_file(path, &err);
+    if (!ev_override(o, path, m->set, &m->meta))
+        return false;
+    mp.meta = m->meta;
+    if (gguf_model_open_split(&m->model, m->set, &mp, &err) != GGUF_OK)
+        return fail_model(m, &err);
+    m->info = *gguf_model_get_info(m->model);
+    if (o->n_ctx > m->info.n_ctx_train)
+        warn_model(&w, "the context is longer than the model was trained on");
+    return true;
+}
+
+bool ev_model_backends(struct ev_model *m, const struct ev_options *o,
+                       struct gguf_pool *pool)
+{
+    return ev_backends_open(&m->backends, o, m->backend_names, m->precision,
+                            pool);
+}
+
+bool ev_model_start(struct ev_model *m, const struct ev_options *o,
+                    const struct gguf_session_params *params, bool alone)
+{
+    struct gguf_session_params sp = *params;
+    struct ev_backends *b = &m->backends;
+    struct gguf_error err;
+    sp.backend = b->list[b->n - 1];
+    if (!alone) {
+        sp.preferred = b->list;
+        sp.n_preferred = b->n - 1;
+    }
+    sp.n_ctx = sp.n_ctx ? sp.n_ctx : o->n_ctx;
+    sp.unified = o->unified;
+    if (o->unified) /* all sequences' tokens */
+        sp.n_ctx *= sp.n_seq;
+    sp.full_windows = o->full_windows;
+    sp.key_dtype = o->key_dtype;
+    sp.value_dtype = o->value_dtype;
+    sp.pooling = o->pooling;
+    ev_set_positions(&o->pos, &sp);
+    sp.adapters = m->adapters.use;
+    sp.n_adapters = m->adapters.n;
+    if (!ev_place_weights(m, &sp, o))
+        return false;
+    for (size_t i = 0; i < m->adapters.n; i++)
+        if (gguf_adapter_place(m->adapters.adapter[i], &err) != GGUF_OK)
+            return fail_file(m->path, &err);
+    if (gguf_session_create(&m->session, m->model, &sp, &err) != GGUF_OK)
+        return fail_file(m->path, &err);
+    gguf_session_check(m->session, o->check_activations);
+    return true;
+}
+
+void ev_model_close(struct ev_model *m)
+{
+    gguf_session_destroy(m->session);
+    for (size_t i = 0; i < m->adapters.n; i++)
+        gguf_adapter_destroy(m->adapters.adapter[i]);
+    free(m->adapters.adapter);
+    free(m->adapters.use);
+    gguf_model_destroy(m->model); /* weights may lie on a backend's device */
+    ev_backends_close(&m->backends);
+    gguf_meta_destroy(m->meta);
+    gguf_split_close(m->set);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* token_ids.c - token ids of a file */
+#include "config.h"
+#include "tools/evaluate/model.h"
+#include "tools/common/msg.h"
+#include "tools/common/textfile.h"
+
+#include <stdlib.h>
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The ids in a text; a number too large for one becomes the largest. */
+static bool parse_ids(const char *path, const char *text, size_t size,
+                      size_t n_vocab, struct ev_ids *ids)
+{
+    for (size_t i = 0; i < size;) {
+        if (is_blank(text[i])) {
+            i++;
+            continue;
+        }
+        const size_t begin = i;
+        uint64_t id = 0;
+        for (; i < size && text[i] >= '0' && text[i] <= '9'; i++)
+            id = id < UINT32_MAX ? id * 10 + (uint64_t)(text[i] - '0') : id;
+        if (i == begin || (i < size && !is_blank(text[i]))) {
+            msg_error(path, "byte %zu begins no token id, a decimal number",
+                      begin);
+            return false;
+        }
+        if (id >= n_vocab) {
+            const size_t n = i - begin;
+            msg_error(path,
+                      "byte %zu: id %.*s%s, number %zu, is not a token, there "
+                      "are %zu",
+                      begin, n < 24 ? (int)n : 24, text + begin,
+                      n > 24 ? "..." : "", ids->n, n_vocab);
+            return false;
+        }
+        if (ids->n == ids->room)
+            ids->id =
+                msg_grow(ids->id, &ids->room, ids->n + 1, sizeof *ids->id);
+        ids->id[ids->n++] = (gguf_token)id;
+    }
+    return true;
+}
+
+bool ev_read_ids(const char *path, uint64_t limit, size_t n_vocab,
+                 struct ev_ids *ids)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const bool good = textfile_read(path, limit, &text, &size) &&
+                      parse_ids(path, text, size, n_vocab, ids);
+    free(text);
+    return good;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* weights.c - the weights of a model: checked, and moved to backends */
+#include "config.h"
+#include "tools/evaluate/model.h"
+#include "tools/common/digest.h"
+#include "tools/common/msg.h"
+#include "tools/common/progress.h"
+#include "tools/common/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Jobs on all weights: how each is begun. */
+typedef enum gguf_status job_fn(struct gguf_model *model,
+                                const struct gguf_model_job *job,
+                                struct gguf_error *err);
+
+static bool run_job(struct gguf_model *model, const char *path,
+                    struct gguf_pool *pool, const struct ev_options *o,
+                    const char *label, job_fn *fn)
+{
+    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
+    struct gguf_error err;
+    struct progress bar;
+    progress_init(&bar, label, NULL, o->quiet);
+    job.pool = pool;
+    job.progress = progress_report;
+    job.user = &bar;
+    const enum gguf_status st = fn(model, &job, &err);
+    progress_clear(&bar);
+    if (st != GGUF_OK)
+        msg_fail(path, &err);
+    return st == GGUF_OK;
+}
+
+static enum gguf_status check_weights(struct gguf_model *model,
+                                      const struct gguf_model_job *job,
+                                      struct gguf_error *err)
+{
+    return gguf_model_scan_finite(model, job, err);
+}
+
+static enum gguf_status prefetch_weights(struct gguf_model *model,
+                                         const struct gguf_model_job *job,
+                                         struct gguf_error *err)
+{
+    return gguf_model_prefetch(model, job, err);
+}
+
+static bool hash_weights(struct ev_model *m, const struct ev_options *o,
+                         struct gguf_pool *pool)
+{
+    const struct load l = { .path = m->path, .set = m->set };
+    struct gguf_error err;
+    m->has_digest = digest_model(&l, GGUF_DIGEST_XXH64, pool, "hashing",
+                                 o->quiet, NULL, &m->digest, &err) == GGUF_OK;
+    return m->has_digest || progress_fail(NULL, m->path, &err);
+}
+
+bool ev_model_load(struct ev_model *m, const struct ev_options *o, bool digest,
+                   struct gguf_pool *pool)
+{
+    struct gguf_error err;
+    if ((o->prefetch && !run_job(m->model, m->path, pool, o, "prefetching",
+                                 prefetch_weights)) ||
+        (digest && !hash_weights(m, o, pool)) ||
+        (o->no_mmap &&
+         !run_job(m->model, m->path, pool, o, "reading", gguf_model_read)))
+        return false;
+    if (o->mlock && gguf_model_lock(m->model, &err) != GGUF_OK && !o->quiet)
+        msg_warn(m->path, "%s", err.message);
+    return o->no_check ||
+           run_job(m->model, m->path, pool, o, "checking", check_weights);
+}
+
+/* ---- where weights lie ---- */
+
+/* The type of memory that a backend computes in, by its own name or that of the
+ * backend; NULL: there is none of that name. */
+static const struct gguf_buft *find_buft(const struct ev_backends *b,
+                                         const char *name)
+{
+    for (unsigned i = 0; i < b->n; i++) {
+        const struct gguf_buft *t = gguf_backend_buft(b->list[i]);
+        if (!strcasecmp(name, gguf_buft_name(t)) ||
+            !strcasecmp(name, gguf_backend_name(b->list[i])))
+            return t;
+    }
+    return NULL;
+}
+
+static bool is_new(const struct ev_backends *b, unsigned i)
+{
+    for (unsigned k = 0; k < i; k++)
+        if (gguf_backend_buft(b->list[k]) == gguf_backend_buft(b->list[i]))
+            return false;
+    return true;
+}
+
+static void unknown_buft(const struct ev_backends *b, const char *name)
+{
+    struct text t = { NULL, 0, 0 };
+    for (unsigned i = 0; i < b->n; i++)
+        if (is_new(b, i))
+            text_addf(&t, "%s%s", t.n ? ", " : "",
+                      gguf_buft_name(gguf_backend_buft(b->list[i])));
+    msg_error(NULL,
+              "--override-tensor: there is no type of memory '%s' here, but "
+              "%s",
+              name, t.s);
+    text_fini(&t);
+}
+
+/* Rules of the option's arguments; their patterns are cut out of copy, which
+ * has all of them. */
+static bool make_rules(struct gguf_place_rule *rule, char *copy,
+                       const struct ev_backends *b, const struct ev_options *o)
+{
+    for (size_t i = 0; i < o->places.n; i++) {
+        const char *arg = o->places.arg[i];
+        const char *eq = strrchr(arg, '='); /* there is one: parsed */
+        const size_t n = (size_t)(eq - arg);
+        memcpy(copy, arg, n);
+        copy[n] = 0;
+        rule[i].pattern = copy;
+        rule[i].buft = find_buft(b, eq + 1);
+        copy += n + 1;
+        if (!rule[i].buft) {
+            unknown_buft(b, eq + 1);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ev_place_weights(struct ev_model *m, const struct gguf_session_params *sp,
+                      const struct ev_options *o)
+{
+    struct gguf_place_params p = GGUF_PLACE_PARAMS_INIT;
+    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
+    struct gguf_error err;
+    struct progress bar;
+    size_t size = 1;
+    if (!sp->n_preferred && !o->places.n)
+        return true;
+    for (size_t i = 0; i < o->places.n; i++)
+        size += strlen(o->places.arg[i]) + 1;
+    char *copy = msg_must(malloc(size));
+    struct gguf_place_rule *rule =
+        msg_must(calloc(o->places.n + 1, sizeof *rule));
+    progress_init(&bar, "placing", NULL, o->quiet);
+    job.progress = progress_report;
+    job.user = &bar;
+    p.job = &job;
+    p.rules = rule;
+    p.n_rules = o->places.n;
+    bool good = make_rules(rule, copy, &m->backends, o);
+    if (good && gguf_model_place(m->model, sp, &p, &err) != GGUF_OK) {
+        progress_clear(&bar);
+        msg_fail(m->path, &err);
+        good = false;
+    }
+    progress_clear(&bar);
+    free(rule);
+    free(copy);
+    return good;
+}
