@@ -1,131 +1,150 @@
 /* SPDX-License-Identifier: MIT */
-/* axes.c - the rows' texts on how the elements of a tensor are put
+/* axes.c - notation for the order of a tensor's elements
  *
- * Left of '>' stands what the tensor of the folder is, its dimensions from the
- * slowest to the fastest with commas between; a dimension is factors, the
- * slowest first. Right of it are the factors as the output has them.
+ * The left side of '>' is the tensor of the folder: its dimensions from the
+ * slowest to the fastest, with commas between. A dimension is factors, the
+ * slowest first. Right of it are the factors in the order that the output has.
  *
  *     h 2 d, * > h d 2, *       h heads of two halves of d rows become heads of
  *                               d pairs
- *     e, c, f 2[1@0] > e, f, c  of pairs the first ones, rows and columns
+ *     e, c, f 2[1@0] > e, f, c  the first of each pair, rows and columns
  *                               exchanged
- *     [x@2*y] *                 rows 2y to 2y + x of a dimension; [@y]: from y
- *                               on
+ *     [x@y] *                   x rows of a dimension from row y on; [@y]: all
+ *                               from row y on
  *
- * A factor is a number, or a name, with NAME=EXPRESSION (in parentheses, if it
- * has a blank) said there, or h, k, g or e of expr.h; one factor of a dimension
- * may be neither: it is what is left. FACTOR[N@FIRST] takes N of it; one that
- * is not on the right side has one left. '*' is the dimensions that are not
- * named: none, or one. Expressions are those of expr.h.
+ * A factor is a number, or a name of letters and digits. A name is a size of
+ * the architecture (gg_convert_arch.sizes) or of all (gg_convert_sizes). Any
+ * other name takes the rest of its dimension, which has one of these at most.
+ * FACTOR[N@FIRST] takes N of it, from number FIRST on; both are numbers or
+ * names of sizes. A factor that is not on the right side has one element. '*'
+ * stands for one dimension, or for none.
  */
 #include "config.h"
-#include "convert/expr.h"
+#include "convert/axes.h"
 
 #include "base/compiler.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 10 };
+/* ---- reading a text ---- */
 
-struct factor {
-    char name[12];
-    double n;            /* NAN: what is left */
-    double count, first; /* of it; NAN: all */
-    uint64_t size, step; /* known at the end */
-    bool used;
-};
-
-struct axis {
-    struct factor f[MOST];
-    size_t n;
-    double count, first; /* of the whole; NAN: all, the rest */
-    bool rest;           /* it is '*' */
-};
-
-struct reader {
-    const struct gg_convert_view *v;
-    const char *p;
-};
-
-static void skip_blanks(struct reader *r)
+static void skip_blanks(const char **p)
 {
-    while (*r->p == ' ')
-        r->p++;
+    while (**p == ' ')
+        (*p)++;
 }
 
-/* An expression that ends before one of the letters in ends, or a blank. */
-static double eval_size(struct reader *r, const char *ends)
+/* A word of letters and digits, which may be empty; false: it is too long. */
+static bool read_word(const char **p, char out[GG_AXES_NAME])
 {
     size_t n = 0;
-    for (int depth = 0; r->p[n]; n++) {
-        depth += (r->p[n] == '(') - (r->p[n] == ')');
-        if (!depth && (strchr(ends, r->p[n]) || r->p[n] == ' '))
-            break;
-    }
-    const double x =
-        n ? gg_convert_eval_n(r->v->c, r->p, n, r->v->item->layer) : NAN;
-    r->p += n;
-    return x;
+    while (isalnum((unsigned char)**p) && n + 1 < GG_AXES_NAME)
+        out[n++] = *(*p)++;
+    out[n] = 0;
+    return !isalnum((unsigned char)**p);
 }
 
-/* [N@FIRST] */
-static void read_slice(struct reader *r, double *count, double *first)
+/* [N@FIRST], if it is there. */
+static bool read_slice(const char **p, struct gg_axes_slice *s)
 {
-    *count = *first = NAN;
-    if (*r->p != '[')
-        return;
-    r->p++;
-    *count = eval_size(r, "@");
-    assert(*r->p == '@');
-    r->p++;
-    *first = eval_size(r, "]");
-    assert(*r->p == ']');
-    r->p++;
+    *s = (struct gg_axes_slice){ .count = "" };
+    if (**p != '[')
+        return true;
+    (*p)++;
+    if (!read_word(p, s->count) || *(*p)++ != '@' || !read_word(p, s->first))
+        return false;
+    return *(*p)++ == ']' && *s->first;
 }
 
-static void read_factor(struct reader *r, struct factor *f)
+static bool read_axis(const char **p, struct gg_axes_axis *a)
 {
-    size_t n = 0;
-    *f = (struct factor){ .n = NAN };
-    while (isalnum((unsigned char)*r->p) && n + 1 < sizeof f->name)
-        f->name[n++] = *r->p++;
-    assert(n);
-    if (isdigit((unsigned char)*f->name)) {
-        f->n = 0;
-        for (size_t i = 0; i < n; i++)
-            f->n = 10 * f->n + (f->name[i] - '0');
-    } else if (*r->p == '=') {
-        r->p++;
-        f->n = eval_size(r, "[,>");
-    } else {
-        f->n = n == 1 && strchr("hkge", *f->name)
-                   ? gg_convert_eval(r->v->c, f->name, r->v->item->layer)
-                   : NAN;
-    }
-    read_slice(r, &f->count, &f->first);
-}
-
-static void read_axis(struct reader *r, struct axis *a)
-{
-    *a = (struct axis){ .n = 0 };
-    skip_blanks(r);
-    read_slice(r, &a->count, &a->first);
-    skip_blanks(r);
-    if (*r->p == '*') {
+    *a = (struct gg_axes_axis){ .n = 0 };
+    skip_blanks(p);
+    if (!read_slice(p, &a->part))
+        return false;
+    skip_blanks(p);
+    if (**p == '*') {
         a->rest = true;
-        r->p++;
-        strcpy(a->f[0].name, "*");
-        a->f[0].n = a->f[0].count = a->f[0].first = NAN;
+        (*p)++;
+        strcpy(a->factor[0].name, "*");
         a->n = 1;
     }
-    for (skip_blanks(r); *r->p && *r->p != ',' && *r->p != '>';
-         skip_blanks(r)) {
-        assert(a->n < MOST);
-        read_factor(r, &a->f[a->n++]);
+    for (skip_blanks(p); **p && **p != ',' && **p != '>'; skip_blanks(p)) {
+        struct gg_axes_factor *f = &a->factor[a->n];
+        if (a->n == GG_AXES_FACTORS || !read_word(p, f->name) || !*f->name ||
+            !read_slice(p, &f->part))
+            return false;
+        a->n++;
     }
+    return a->n > 0;
+}
+
+/* The right side: names, and after which a dimension ends. */
+static bool read_output(const char **p, struct gg_axes *a)
+{
+    for (;;) {
+        skip_blanks(p);
+        if (a->n_out == GG_LEN(a->out))
+            return false;
+        struct gg_axes_out *o = &a->out[a->n_out++];
+        if (**p == '*') {
+            strcpy(o->name, "*");
+            (*p)++;
+        } else if (!read_word(p, o->name) || !*o->name) {
+            return false;
+        }
+        skip_blanks(p);
+        o->ends = !**p || **p == ',';
+        if (!**p)
+            return true;
+        *p += **p == ',';
+    }
+}
+
+bool gg_axes_read(struct gg_axes *a, const char *text)
+{
+    *a = (struct gg_axes){ .n = 0 };
+    do {
+        if (a->n == GG_LEN(a->axis) || !read_axis(&text, &a->axis[a->n]))
+            return false;
+        a->n++;
+    } while (*text++ == ',');
+    return text[-1] == '>' && read_output(&text, a);
+}
+
+/* ---- sizes ---- */
+
+const struct gg_convert_size *
+gg_axes_find_size(const struct gg_convert_arch *arch, const char *name)
+{
+    const struct gg_convert_size *const lists[] = { arch->sizes,
+                                                    gg_convert_sizes };
+    for (size_t i = 0; i < GG_LEN(lists); i++)
+        for (const struct gg_convert_size *s = lists[i]; s && s->name; s++)
+            if (!strcmp(s->name, name))
+                return s;
+    return NULL;
+}
+
+/* A number, or the size of a name; NAN: it is not known. */
+static double size_of(const struct gg_convert_view *v, const char *name)
+{
+    const struct gg_hf_config cfg = gg_convert_config(v->c);
+    const int64_t layer = v->item->layer;
+    double n = 0;
+    if (isdigit((unsigned char)*name)) {
+        for (; isdigit((unsigned char)*name); name++)
+            n = 10 * n + (*name - '0');
+        return n;
+    }
+    const struct gg_convert_size *s = gg_axes_find_size(v->c->arch, name);
+    if (!s)
+        return NAN;
+    return s->of         ? s->of(&cfg)
+           : s->of_layer ? s->of_layer(&cfg, layer)
+                         : gg_hf_config_num(&cfg, s->hf, layer);
 }
 
 static bool is_whole(double x, double most)
@@ -133,51 +152,65 @@ static bool is_whole(double x, double most)
     return x >= 0 && x <= most && x == floor(x);
 }
 
-/* The factors' sizes and steps, of a dimension of size n whose elements are
- * step apart. */
-static bool set_steps(struct axis *a, uint64_t n, uint64_t step,
-                      uint64_t *first)
+/* Set the range of a slice of n elements: count of them, from first on. A size
+ * that config.json lacks takes all; the check of the model names its key. */
+static bool take_slice(const struct gg_convert_view *v,
+                       const struct gg_axes_slice *s, double n, double *count,
+                       double *first)
 {
-    const double all = (double)n;
-    double known = 1;
-    struct factor *open = NULL;
-    const double begin = isnan(a->first) ? 0 : a->first;
-    double count = isnan(a->count) ? all - begin : a->count;
-    if (!is_whole(begin, all) || !is_whole(count, all) || begin + count > all)
+    *first = *s->first ? size_of(v, s->first) : 0;
+    *first = isnan(*first) ? 0 : *first;
+    *count = *s->count ? size_of(v, s->count) : NAN;
+    *count = isnan(*count) ? n - *first : *count;
+    return is_whole(n, 1e18) && is_whole(*first, n) && is_whole(*count, n) &&
+           *first + *count <= n;
+}
+
+/* The sizes and steps of factors, of a dimension of size n whose elements are
+ * step apart; *at grows by where they begin. */
+static bool set_steps(const struct gg_convert_view *v, struct gg_axes_axis *a,
+                      uint64_t n, uint64_t step, uint64_t *at)
+{
+    double count, first, known = 1, size[GG_AXES_FACTORS];
+    size_t open = GG_AXES_FACTORS;
+    if (!take_slice(v, &a->part, (double)n, &count, &first))
         return false;
-    *first += (uint64_t)begin * step;
-    for (size_t i = 0; i < a->n; i++)
-        if (!isnan(a->f[i].n))
-            known *= a->f[i].n;
-        else if (open)
+    *at += (uint64_t)first * step;
+    for (size_t i = 0; i < a->n; i++) {
+        size[i] = a->rest ? NAN : size_of(v, a->factor[i].name);
+        if (!isnan(size[i]))
+            known *= size[i];
+        else if (open < a->n)
             return false;
         else
-            open = &a->f[i];
-    if (!(known >= 1) || fmod(count, known) != 0 || (!open && known != count))
+            open = i;
+    }
+    if (!(known >= 1) || fmod(count, known) != 0 ||
+        (open >= a->n && known != count))
         return false;
-    if (open)
-        open->n = count / known;
+    if (open < a->n)
+        size[open] = count / known;
     for (size_t i = a->n; i-- > 0;) {
-        struct factor *f = &a->f[i];
-        const double from = isnan(f->first) ? 0 : f->first;
-        const double some = isnan(f->count) ? f->n - from : f->count;
-        if (!is_whole(f->n, all) || !is_whole(from, f->n) ||
-            !is_whole(some, f->n) || from + some > f->n || some < 1)
+        struct gg_axes_factor *f = &a->factor[i];
+        if (!take_slice(v, &f->part, size[i], &count, &first) || count < 1)
             return false;
         f->step = step;
-        f->size = (uint64_t)some;
-        *first += (uint64_t)from * step;
-        step *= (uint64_t)f->n;
+        f->size = (uint64_t)count;
+        *at += (uint64_t)first * step;
+        step *= (uint64_t)size[i];
     }
     return true;
 }
 
-static struct factor *find_factor(struct axis *a, size_t n, const char *name)
+/* ---- the output ---- */
+
+static struct gg_axes_factor *find_factor(struct gg_axes *a, const char *name)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < a[i].n; k++)
-            if (!strcmp(a[i].f[k].name, name) && !a[i].f[k].used)
-                return &a[i].f[k];
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; k < a->axis[i].n; k++)
+            if (!strcmp(a->axis[i].factor[k].name, name) &&
+                !a->axis[i].factor[k].used)
+                return &a->axis[i].factor[k];
     return NULL;
 }
 
@@ -198,42 +231,42 @@ static bool add_dimension(struct gg_composed_part *p, uint64_t size,
     return true;
 }
 
-/* The right side, whose text begins at p: the dimensions of the output, here
- * the slowest first. */
-static bool order_factors(struct gg_convert_view *v, struct axis *a, size_t n,
-                          const char *p)
+/* Has every factor that the output does not have one element? */
+static bool is_complete(const struct gg_axes *a)
 {
-    struct factor *order[4 * MOST];
-    size_t n_order = 0, n_out = 0;
-    int64_t ne[GGUF_MAX_DIMS];
-    struct reader r = { v, p };
-    do {
-        int64_t size = 1;
-        for (skip_blanks(&r); *r.p && *r.p != ','; skip_blanks(&r)) {
-            char name[12] = "";
-            size_t k = 0;
-            while (*r.p && *r.p != ' ' && *r.p != ',' && k + 1 < sizeof name)
-                name[k++] = *r.p++;
-            struct factor *f = find_factor(a, n, name);
-            if (!f && !strcmp(name, "*"))
-                size = 0; /* there is none */
-            else if (!f)
-                assert(!strcmp(name, "1"));
-            if (!f)
-                continue;
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; k < a->axis[i].n; k++)
+            if (!a->axis[i].factor[k].used && a->axis[i].factor[k].size != 1)
+                return false;
+    return true;
+}
+
+/* The factors as the output has them, in order, and its dimensions, here the
+ * slowest first. A '*' that stands for no dimension makes none. */
+static bool set_output(struct gg_convert_view *v, struct gg_axes *a)
+{
+    struct gg_axes_factor *order[GG_LEN(a->out)];
+    size_t n_order = 0, n_dims = 0;
+    int64_t ne[GGUF_MAX_DIMS], size = 1;
+    for (size_t i = 0; i < a->n_out; i++) {
+        struct gg_axes_factor *f = find_factor(a, a->out[i].name);
+        if (f) {
             f->used = true;
             size *= (int64_t)f->size;
             order[n_order++] = f;
+        } else if (!strcmp(a->out[i].name, "*")) {
+            size = 0;
         }
-        if (size && n_out == GGUF_MAX_DIMS)
+        if (!a->out[i].ends)
+            continue;
+        if (size && n_dims == GGUF_MAX_DIMS)
             return false;
         if (size)
-            ne[n_out++] = size;
-    } while (*r.p++ == ',');
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < a[i].n; k++)
-            if (!a[i].f[k].used && a[i].f[k].size != 1)
-                return false;
+            ne[n_dims++] = size;
+        size = 1;
+    }
+    if (!is_complete(a) || !n_dims)
+        return false;
     v->part.n_dims = 0;
     while (n_order--)
         if (!add_dimension(&v->part, order[n_order]->size,
@@ -243,38 +276,32 @@ static bool order_factors(struct gg_convert_view *v, struct axis *a, size_t n,
         v->part.ne[0] = v->part.step[0] = 1;
         v->part.n_dims = 1;
     }
-    v->n_dims = (unsigned)n_out;
+    v->n_dims = (unsigned)n_dims;
     for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
-        v->ne[d] = d < n_out ? ne[n_out - 1 - d] : 1;
-    return n_out > 0;
+        v->ne[d] = d < n_dims ? ne[n_dims - 1 - d] : 1;
+    return true;
 }
 
 bool gg_convert_axes(struct gg_convert_view *v, const char *text)
 {
-    struct axis a[GGUF_MAX_DIMS + 1];
-    struct reader r = { v, text };
-    size_t n = 0, star = GGUF_MAX_DIMS + 1;
-    const unsigned n_dims = v->n_dims;
-    do {
-        assert(n < GG_LEN(a));
-        read_axis(&r, &a[n]);
-        if (a[n].rest)
-            star = n;
-        n++;
-    } while (*r.p++ == ',');
-    assert(r.p[-1] == '>');
-    if (star < n && n == n_dims + 1) { /* it is none */
-        memmove(&a[star], &a[star + 1], (n - star - 1) * sizeof *a);
-        n--;
-    }
-    if (n != n_dims)
-        return false;
+    struct gg_axes a;
     uint64_t step = 1;
-    for (size_t d = 0; d < n; d++) {
-        if (!set_steps(&a[n - 1 - d], (uint64_t)v->from->ne[d], step,
+    if (!gg_axes_read(&a, text))
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (a.axis[i].rest &&
+            a.n == v->n_dims + 1) { /* stands for no dimension */
+            a.n--;
+            memmove(&a.axis[i], &a.axis[i + 1], (a.n - i) * sizeof *a.axis);
+            break;
+        }
+    if (a.n != v->n_dims)
+        return false;
+    for (size_t d = 0; d < a.n; d++) {
+        if (!set_steps(v, &a.axis[a.n - 1 - d], (uint64_t)v->from->ne[d], step,
                        &v->part.first))
             return false;
         step *= (uint64_t)v->from->ne[d];
     }
-    return order_factors(v, a, n, r.p);
+    return set_output(v, &a);
 }

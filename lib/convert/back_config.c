@@ -233,83 +233,6 @@ static bool is_replaced(const struct gg_back_maker *m, size_t i)
     return false;
 }
 
-/* The names of a row: of one that is computed, those of "A|B|C" and what there
- * is besides, "A|B|16" or "A|B|(...)"; false: it is of another kind. */
-static bool names_of(const struct gg_convert_key *k, char out[256])
-{
-    size_t n = 0, end = 0;
-    char *after;
-    *out = 0;
-    if (!k->hf || *k->hf == '=' || isdigit((unsigned char)*k->hf) ||
-        k->kind >= GG_KIND_EACH_U32)
-        return false;
-    snprintf(out, 256, "%s", k->hf);
-    if (k->kind < GG_KIND_U32_OF)
-        return true;
-    const size_t name = strcspn(out, ">"); /* "A>0?A" */
-    if (!strncmp(out + name, ">0?", 3) && strlen(out + name + 3) == name &&
-        !strncmp(out, out + name + 3, name)) {
-        out[name] = 0;
-        return true;
-    }
-    while (isalnum((unsigned char)out[n]) || out[n] == '_' || out[n] == '.' ||
-           out[n] == '|') {
-        if (out[n] == '|')
-            end = n;
-        n++;
-    }
-    if (out[n] == '(' && end == n - 1 && out[strlen(out) - 1] == ')')
-        n = end; /* all of what is besides */
-    else if (out[n] && end && strtod(out + end + 1, &after) >= 0 && !*after)
-        n = end; /* a number */
-    else if (out[n])
-        return false;
-    out[n] = 0;
-    for (char *p = out; *p; p++)
-        if (*p == '.' && isdigit((unsigned char)p[1]) &&
-            !isdigit((unsigned char)p[-1]))
-            return false; /* an element of a list */
-        else if (*p == '|')
-            *p = ' ';
-    return true;
-}
-
-/* Names whose sum a row is, "A+B" or "A+B|0", of which B has a row of its own;
- * false: it is of another kind. */
-static bool sum_of(const struct gg_back_maker *m,
-                   const struct gg_convert_key *k, char first[64],
-                   uint64_t *second)
-{
-    const size_t n = k->hf ? strcspn(k->hf, "+*/(?") : 0;
-    const char *b = k->hf && k->hf[n] == '+' ? k->hf + n + 1 : "";
-    const size_t n_b = strcspn(b, "|");
-    bool found = false;
-    *second = 0;
-    if (k->kind != GG_KIND_U32_OF || n >= 64 || !n_b ||
-        (b[n_b] && strcmp(b + n_b, "|0") != 0))
-        return false;
-    for (size_t i = 0; gg_convert_key_row(m->arch, i); i++) {
-        const struct gg_convert_key *o = gg_convert_key_row(m->arch, i);
-        const struct gguf_kv *kv = gg_back_key(m, o->key);
-        if (kv && o->hf && !strncmp(o->hf, b, n_b) &&
-            !isalnum((unsigned char)o->hf[n_b]) && o->hf[n_b] != '_')
-            found = !gguf_kv_get_uint(kv, second, NULL) || found;
-    }
-    snprintf(first, 64, "%.*s", (int)strcspn(k->hf, "|+"), k->hf);
-    return found || b[n_b]; /* what is not said is 0 */
-}
-
-/* Keys and values of all heads are of one vector: files have one head of these,
- * folders as many as queries have. */
-static void put_heads(struct gg_back_maker *m)
-{
-    const struct gguf_kv *kv = gg_back_key(m, "attention.head_count");
-    for (const struct gg_convert_key *k = m->arch->keys; k && k->key; k++)
-        if (kv && !strcmp(k->key, "attention.head_count_kv") && k->hf &&
-            (!strcmp(k->hf, "1") || !strncmp(k->hf, "has(", 4)))
-            gg_back_put(m->root, "num_key_value_heads", gg_back_value(kv));
-}
-
 static void put_true(struct gg_back_maker *m)
 {
     for (size_t i = 0; i < GG_LEN(own); i++)
@@ -318,85 +241,6 @@ static void put_true(struct gg_back_maker *m)
              k++)
             if (!*own[i].instead[k][0])
                 gg_back_put(m->root, own[i].instead[k][1], json_true());
-}
-
-/* "NAME:WORD" of each layer; what others are called. */
-static void put_types(struct gg_back_maker *m, const struct gg_convert_key *k,
-                      const struct gguf_kv *kv)
-{
-    static const char *const lists[][2] = {
-        { "layer_types:", "full_attention" },
-        { "indexer_types:", "shared" },
-    };
-    for (size_t i = 0; i < GG_LEN(lists); i++) {
-        const char *at = k->hf ? strstr(k->hf, lists[i][0]) : NULL;
-        char name[32], word[64];
-        struct gguf_kv_iter it;
-        struct gguf_kv e;
-        int yes;
-        if (k->kind != GG_KIND_EACH_BOOL || !at || kv->type != GGUF_VAL_ARR ||
-            sscanf(at, "%31[a-z_]:%63[a-z_]", name, word) != 2)
-            continue;
-        json_t *list = json_array();
-        gguf_kv_iter_init(&it, kv);
-        while (gguf_kv_next(&it, &e))
-            json_array_append_new(
-                list,
-                json_string(gguf_kv_get_bool(&e, &yes, NULL) == GGUF_OK && yes
-                                ? word
-                                : lists[i][1]));
-        gg_back_put(m->root, name, list);
-        return;
-    }
-}
-
-/* "NAME" of each layer: the list, or the number if all are the same. */
-static void put_each(struct gg_back_maker *m, const struct gg_convert_key *k,
-                     const struct gguf_kv *kv)
-{
-    const size_t n = k->hf ? strlen(k->hf) : 0;
-    if (k->kind != GG_KIND_EACH_F32 || kv->type != GGUF_VAL_ARR || !n ||
-        strspn(k->hf, "abcdefghijklmnopqrstuvwxyz_") != n)
-        return;
-    json_t *list = gg_back_value(kv);
-    json_t *one = json_array_get(list, 0);
-    bool same = one != NULL;
-    for (size_t i = 1; i < json_array_size(list); i++)
-        same = same && json_equal(json_array_get(list, i), one);
-    gg_back_put(m->root, k->hf, same ? json_incref(one) : json_incref(list));
-    json_decref(list);
-}
-
-/* "has(NAME,F)": the numbers of layers, the first is F. */
-static void put_layers(struct gg_back_maker *m, const struct gg_convert_key *k,
-                       const struct gguf_kv *kv)
-{
-    char name[96];
-    unsigned first, i = 0;
-    uint64_t x;
-    struct gguf_kv_iter it;
-    struct gguf_kv e;
-    if (k->kind != GG_KIND_EACH_U32 || kv->type != GGUF_VAL_ARR ||
-        sscanf(k->hf, "has(%95[a-z_.],%u)", name, &first) != 2)
-        return;
-    json_t *list = json_array();
-    gguf_kv_iter_init(&it, kv);
-    for (; gguf_kv_next(&it, &e); i++)
-        if (gguf_kv_get_uint(&e, &x, NULL) == GGUF_OK && x)
-            json_array_append_new(list, json_integer(first + i));
-    gg_back_put(m->root, name, list);
-}
-
-/* "NAME=1?1": what files have if it is true only; so with 0. */
-static void put_flag(struct gg_back_maker *m, const struct gg_convert_key *k,
-                     const struct gguf_kv *kv)
-{
-    char name[64];
-    int is, then, yes;
-    if (k->kind == GG_KIND_BOOL_OF &&
-        sscanf(k->hf, "%63[a-z_]=%d?%d", name, &is, &then) == 3 &&
-        gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK && yes == then)
-        gg_back_put(m->root, name, json_boolean(is));
 }
 
 /* How experts are chosen, where all classes have it under the same names. */
@@ -433,32 +277,60 @@ static json_t *number_members(json_t *list)
     return out;
 }
 
+/* Has the row names that the value of its key is given to? */
+static bool has_names(const struct gg_convert_key *k)
+{
+    return k->hf && *k->hf != '=' && k->kind < GG_KIND_EACH_U32;
+}
+
 static void put_keys(struct gg_back_maker *m)
 {
-    char name[64], names[256];
+    char name[64];
     for (size_t i = 0; gg_convert_key_row(m->arch, i); i++) {
         const struct gg_convert_key *k = gg_convert_key_row(m->arch, i);
         const struct gguf_kv *kv = gg_back_key(m, k->key);
-        uint64_t x, less = 0;
-        json_t *v = kv && names_of(k, names) ? gg_back_value(kv) : NULL;
-        if (!v && kv && sum_of(m, k, names, &less) &&
-            !gguf_kv_get_uint(kv, &x, NULL) && x >= less)
-            v = json_integer((json_int_t)(x - less));
-        if (kv && !is_replaced(m, i)) {
-            put_types(m, k, kv);
-            put_each(m, k, kv);
-            put_layers(m, k, kv);
-            put_flag(m, k, kv);
-        }
-        if (!v || is_replaced(m, i)) {
-            json_decref(v);
+        if (!kv || is_replaced(m, i))
             continue;
-        }
+        if (k->back)
+            k->back(m);
+        json_t *v = has_names(k) ? gg_back_value(kv) : NULL;
+        if (!v)
+            continue;
         if (k->kind == GG_KIND_LABELS)
             v = number_members(v);
-        choose_name(m, names, name);
+        choose_name(m, k->hf, name);
         gg_back_put(m->root, name, v);
     }
+}
+
+/* The keys of the architecture as members of members, for functions that read
+ * them as config.json is read. */
+static json_t *keys_json(const struct gg_back_maker *m)
+{
+    json_t *root = json_object();
+    const size_t n = strlen(m->arch->arch);
+    char name[128];
+    for (size_t i = 0; i < gguf_file_n_kv(m->b->meta); i++) {
+        const struct gguf_kv *kv = gguf_file_kv(m->b->meta, i);
+        if (kv->key.size <= n + 1 || kv->key.size >= sizeof name ||
+            memcmp(kv->key.data, m->arch->arch, n) != 0 ||
+            kv->key.data[n] != '.')
+            continue;
+        memcpy(name, kv->key.data + n + 1, kv->key.size - n - 1);
+        name[kv->key.size - n - 1] = 0;
+        gg_back_put(root, name, gg_back_value(kv));
+    }
+    const struct gguf_kv *pad =
+        gguf_file_kv_find(m->b->meta, "tokenizer.ggml.padding_token_id");
+    if (pad)
+        json_object_set_new(root, "pad_token_id", gg_back_value(pad));
+    const json_int_t all =
+        json_integer_value(json_object_get(root, "block_count"));
+    const json_int_t drafts =
+        json_integer_value(json_object_get(root, "nextn_predict_layers"));
+    json_object_set_new(root, "num_hidden_layers",
+                        json_integer(all > drafts ? all - drafts : 0));
+    return root;
 }
 
 /* ---- the rest ---- */
@@ -533,24 +405,27 @@ enum gguf_status gg_back_config(struct gg_back *b,
 {
     gg_json_make_begin();
     struct gg_back_maker m = { .b = b, .arch = arch, .root = json_object() };
+    json_t *keys = NULL;
     char type[96];
     const size_t n =
         GG_MIN(strcspn(arch->classes, " "), sizeof m.class_name - 1);
     memcpy(m.class_name, arch->classes, n);
     m.class_name[n] = 0;
+    keys = keys_json(&m);
+    m.keys = (struct gg_hf_config){ keys, keys };
     gg_back_put(m.root, "architectures", json_pack("[s]", m.class_name));
     model_type(&m, type);
     gg_back_put(m.root, "model_type", json_string(type));
     put_true(&m);
     put_keys(&m);
     put_gating(&m);
-    put_heads(&m);
     gg_back_put_partial(&m);
     put_ids(&m);
     put_tensors(&m);
-    enum gguf_status st = gg_back_put_rope(&m, err);
-    if (st == GGUF_OK)
-        st = gg_back_put_own(&m, err);
+    const enum gguf_status st = gg_back_put_rope(&m, err);
+    if (st == GGUF_OK && arch->back)
+        arch->back(&m);
+    json_decref(keys);
     join_rope(&m);
     free(b->config);
     b->config =

@@ -8,7 +8,6 @@
  */
 #include "config.h"
 #include "convert/back/back.h"
-#include "convert/expr.h"
 
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -58,7 +57,8 @@ static bool expand_name(const struct gguf_convert *c, char out[160],
                         int64_t expert)
 {
     const char *const layers = "model.layers.";
-    const double main = gg_convert_eval(c, "num_hidden_layers", -1);
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    const double main = gg_hf_config_num(&cfg, "num_hidden_layers", -1);
     size_t n = 0;
     if (c->arch->drafts && (double)layer >= main &&
         !strncmp(from, layers, strlen(layers))) {
@@ -134,26 +134,12 @@ static bool is_computed(struct gguf_str name)
            gg_str_eqz(name, "rope_factors_short.weight");
 }
 
-/* Of several names of a folder that become one, those that only some have. */
-static const struct {
-    const char *arch, *from;
-    const char *when; /* config.json says so, of the layer (expr.h) */
-} some[] = {
-    { "falcon", "h.%.input_layernorm", "new_decoder_architecture=0" },
-    { "deci", "model.layers.%.self_attn.linear_attn",
-      "block_configs.i.attention.replace_with_linear" },
-    { "plamo3", "model.layers.layers.%.mixer.q_weight", "0" },
-    { "plamo3", "model.layers.layers.%.mixer.k_weight", "0" },
-};
-
+/* Has the folder this one of several names that become one? */
 static bool is_taken(const struct gguf_convert *c,
                      const struct gg_convert_name *r, int64_t layer)
 {
-    for (size_t i = 0; i < GG_LEN(some); i++)
-        if (!strcmp(some[i].arch, c->arch->arch) &&
-            !strcmp(some[i].from, r->from))
-            return gg_convert_eval(c, some[i].when, layer) > 0;
-    return true;
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    return !r->only_if || r->only_if(&cfg, layer) > 0;
 }
 
 /* How many rows from r on make a tensor together: pieces of one tensor of the
@@ -198,7 +184,8 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
     static const char *const ends[] = { "", ".weight", ".bias" };
     const struct gg_convert_arch *arch = b->c->arch;
     const struct gguf_str name = gg_source_tensor(&b->source, i).info->name;
-    const double n_main = gg_convert_eval(b->c, "num_hidden_layers", -1);
+    const struct gg_hf_config cfg = gg_convert_config(b->c);
+    const double n_main = gg_hf_config_num(&cfg, "num_hidden_layers", -1);
     struct gg_str_esc e;
     if (is_computed(name) || gg_data_gguf_is_scale(&b->numbers, i))
         return GGUF_OK;
@@ -314,25 +301,15 @@ static const struct shape *try_shape(const struct gg_back *b,
     return takes_shape(b, u, n, s) ? s : NULL;
 }
 
-/* Rows that the folder's tensor has where the file's has more, which are of
- * zeros: what config.json says. */
-static const struct {
-    const char *arch, *from, *rows;
-} filled[] = {
-    { "gemma3n", "model.embed_tokens_per_layer",
-      "vocab_size_per_layer_input" },
-};
-
+/* Rows of the folder's tensor, where the file's has more, of zeros. */
 static int64_t n_filled(const struct gg_back *b, const struct use *u,
                         int64_t rows)
 {
     int64_t n;
-    for (size_t i = 0; i < GG_LEN(filled); i++)
-        if (!strcmp(filled[i].arch, b->c->arch->arch) &&
-            !strcmp(filled[i].from, u->row->from) &&
-            gg_convert_count(b->c, filled[i].rows, &n) && n < rows)
-            return n;
-    return rows;
+    return u->row->n_rows && gg_convert_count(b->c, u->row->n_rows, &n) &&
+                   n < rows
+               ? n
+               : rows;
 }
 
 /* The shape of what n uses are of, which has so many elements; NULL: none is

@@ -11,8 +11,11 @@
 #ifndef GG_CONVERT_CLASS_ROW_H
 #define GG_CONVERT_CLASS_ROW_H
 
+#include "convert/back_maker.h"
 #include "convert/classes.h"
 #include "quant/job/job.h"
+
+#include <math.h>
 
 /* The rows of each family, in family/FAMILY.c; a list ends with a row without
  * a class. All rows of one class are in one family. */
@@ -41,40 +44,124 @@ extern const struct gg_convert_name gg_convert_names_llama[],
     gg_convert_names_latent[], gg_convert_names_indexer[],
     gg_convert_names_starcoder[], gg_convert_names_hybrid[];
 
+/* ---- config.json, briefly, for functions of a family ---- */
+
+static inline double num(const struct gg_hf_config *cfg, const char *names)
+{
+    return gg_hf_config_num(cfg, names, -1);
+}
+
+static inline double num_at(const struct gg_hf_config *cfg, const char *names,
+                            int64_t layer)
+{
+    return gg_hf_config_num(cfg, names, layer);
+}
+
+static inline double either(double x, double other)
+{
+    return isnan(x) ? other : x;
+}
+
+static inline double num_or(const struct gg_hf_config *cfg, const char *names,
+                            double other)
+{
+    return either(num(cfg, names), other);
+}
+
+/* Comparisons of numbers that may be missing: 1 or 0, or NAN. */
+static inline double equals(double x, double y)
+{
+    return isnan(x) || isnan(y) ? NAN : x == y;
+}
+
+static inline double exceeds(double x, double y)
+{
+    return isnan(x) || isnan(y) ? NAN : x > y;
+}
+
+/* Is it there, and not 0? */
+static inline bool is_true(double x)
+{
+    return !isnan(x) && x != 0;
+}
+
+/* ---- shared_keys.c: what several families compute ---- */
+
+/* Width of a head: hidden_size by the heads; head_dim, if that is there. */
+gg_hf_config_fn gg_convert_head_width, gg_convert_head_dim;
+/* Heads of queries that share a head of keys. */
+gg_hf_config_fn gg_convert_group;
+/* Rows of all queries, of all keys, and of both. */
+gg_hf_config_fn gg_convert_query_rows, gg_convert_key_rows,
+    gg_convert_query_key_rows;
+/* Elements of a head that turn, by the rotary factor: the first of NAMES, else
+ * PART. */
+double gg_convert_rotary_dims(const struct gg_hf_config *cfg,
+                              const char *names, double part);
+/* The same, where half of a head turns if config.json does not say. */
+gg_hf_config_fn gg_convert_rotary_half;
+/* The same for heads of hidden_size by their number, whatever head_dim says. */
+double gg_convert_rotary_width(const struct gg_hf_config *cfg, double part);
+/* rope_theta; NAN if it is 10000. */
+gg_hf_config_fn gg_convert_rope_base;
+/* Number of layers with those that draft. */
+gg_hf_config_fn gg_convert_blocks_nextn;
+/* Has the layer a sliding window, full attention, by layer_types? */
+gg_hf_config_layer_fn gg_convert_is_sliding, gg_convert_is_full;
+/* Has the layer attention, by attn_layer_period and attn_layer_offset? */
+gg_hf_config_layer_fn gg_convert_attention_by_period;
+/* Width of a state space: mamba_expand times hidden_size. */
+gg_hf_config_fn gg_convert_mamba_inner_size;
+/* The first layer that mlp_layer_types does not call dense. */
+gg_hf_config_fn gg_convert_first_sparse;
+/* Leading dense layers of a model that does not say: all, without experts. */
+gg_hf_config_fn gg_convert_all_dense;
+/* 1: latent attention has one head of keys. */
+gg_hf_config_fn gg_convert_one;
+/* Width of a key of latent attention, as it is cached; of each head. */
+gg_hf_config_fn gg_convert_latent_key_length, gg_convert_mla_key_length;
+/* A tenth of mscale_all_dim. */
+gg_hf_config_fn gg_convert_yarn_log_multiplier;
+/* intermediate_size; norm_topk_prob, if it is true. */
+gg_hf_config_fn gg_convert_feed_forward, gg_convert_norm_topk;
+/* Code Llama's tokens of filling in, by the size of its vocabulary. */
+gg_hf_config_fn gg_convert_code_prefix, gg_convert_code_suffix,
+    gg_convert_code_middle;
+/* 0, if the size of the vocabulary is one of models that take no BOS. */
+gg_hf_config_fn gg_convert_no_bos;
+
 #define L "model.layers.%."
 #define B "blk.%."
 
+/* Rows of names: a plain tensor; HOW its numbers change; AXES for the order of
+ * its elements; NAME of a factor in config.json; a tensor of one number, which
+ * becomes a key; a tensor that is left out. */
 #define END_NAMES                                                             \
     {                                                                         \
-        NULL, NULL, 0, NULL, NULL                                             \
+        .from = NULL                                                          \
     }
-/* A name, of which nothing else is to be said; with what is done to its
- * numbers; with how they are put; with a factor; what is a number of a key;
- * what carries nothing. */
 #define N(FROM, TO)                                                           \
     {                                                                         \
-        FROM, TO, GG_HOW_AS_IS, NULL, NULL                                    \
+        .from = FROM, .to = TO                                                \
     }
 #define N_HOW(FROM, TO, HOW)                                                  \
     {                                                                         \
-        FROM, TO, GG_HOW_##HOW, NULL, NULL                                    \
+        .from = FROM, .to = TO, .how = GG_HOW_##HOW                           \
     }
 #define N_AXES(FROM, TO, AXES)                                                \
     {                                                                         \
-        FROM, TO, GG_HOW_AS_IS, AXES, NULL                                    \
+        .from = FROM, .to = TO, .axes = AXES                                  \
     }
-#define N_TIMES(FROM, TO, AXES, SCALE)                                        \
+#define N_HOW_AXES(FROM, TO, HOW, AXES)                                       \
     {                                                                         \
-        FROM, TO, GG_HOW_AS_IS, AXES, SCALE                                   \
+        .from = FROM, .to = TO, .how = GG_HOW_##HOW, .axes = AXES             \
     }
-#define N_KEY(FROM, KEY)                                                      \
+#define N_TIMES(FROM, TO, NAME)                                               \
     {                                                                         \
-        FROM, "=" KEY, GG_HOW_AS_IS, NULL, NULL                               \
+        .from = FROM, .to = TO, .scale = { NAME }                             \
     }
-#define N_NOT(FROM)                                                           \
-    {                                                                         \
-        FROM, NULL, GG_HOW_AS_IS, NULL, NULL                                  \
-    }
+#define N_KEY(FROM, KEY) N(FROM, "=" KEY)
+#define N_NOT(FROM)      N(FROM, NULL)
 
 /* Experts one by one; all in one tensor, the gates before the others. FROM is
  * what stands before the names of the three matrices. */
@@ -89,24 +176,53 @@ extern const struct gg_convert_name gg_convert_names_llama[],
                "x, 2[1@1] f, c > x, f, c"),                                   \
         N(FROM "down_proj", B "ffn_down_exps.weight")
 
-#define NO_KEY                                                                \
-    {                                                                         \
-        NULL, NULL, 0, 0                                                      \
-    }
 #define ROWS(...)                                                             \
     (const struct gg_convert_key[])                                           \
     {                                                                         \
-        __VA_ARGS__, NO_KEY                                                   \
+        __VA_ARGS__,                                                          \
+        {                                                                     \
+            .key = NULL                                                       \
+        }                                                                     \
     }
+/* Rows of keys: HF names in config.json, VALUE without them. */
 #define OR                       GG_CONVERT_KEY
 #define U32(KEY, HF)             OR(KEY, HF, U32, 0)
 #define F32(KEY, HF)             OR(KEY, HF, F32, 0)
 #define BOOL(KEY, HF)            OR(KEY, HF, BOOL, 0)
 #define TEXT(KEY, HF)            OR(KEY, HF, STR, 0)
 #define ALWAYS(KEY, KIND, VALUE) OR(KEY, NULL, KIND, VALUE)
-/* Computed: once (U32, F32, BOOL), for each layer. */
-#define OF(KEY, KIND, EXPRESSION)   OR(KEY, EXPRESSION, KIND##_OF, 0)
-#define EACH(KEY, KIND, EXPRESSION) OR(KEY, EXPRESSION, EACH_##KIND, 0)
+/* Numbers by names in config.json; the first element of a list. Without them:
+ * ELSE takes NUMBER, ELSE_OF the result of FN. ABOVE_0 leaves out others than
+ * those above 0. */
+#define ELSE(KEY, KIND, HF, NUMBER)                                           \
+    {                                                                         \
+        .key = KEY, .hf = HF, .kind = GG_KIND_##KIND##_OF, .value = NUMBER    \
+    }
+#define ABOVE_0(KEY, KIND, HF)                                                \
+    {                                                                         \
+        .key = KEY, .hf = HF, .kind = GG_KIND_##KIND##_OF, .above_0 = true,   \
+        .value = NAN                                                          \
+    }
+#define ELSE_OF(KEY, KIND, HF, FN)                                            \
+    {                                                                         \
+        .key = KEY, .hf = HF, .kind = GG_KIND_##KIND##_OF, .value = NAN,      \
+        .of = FN                                                              \
+    }
+/* Numbers that FN computes, once or for each layer. BACK is the inverse.
+ * IN_BACK: the .back of the architecture's row is. NO_BACK: no member of
+ * config.json is lost, since other keys or the class's default say the same. */
+#define OF(KEY, KIND, FN, BACK)                                               \
+    {                                                                         \
+        .key = KEY, .kind = GG_KIND_##KIND##_OF, .value = NAN, .of = FN,      \
+        .back = BACK                                                          \
+    }
+#define EACH(KEY, KIND, FN, BACK)                                             \
+    {                                                                         \
+        .key = KEY, .kind = GG_KIND_EACH_##KIND, .value = NAN,                \
+        .of_layer = FN, .back = BACK                                          \
+    }
+#define IN_BACK NULL
+#define NO_BACK NULL
 /* BOS comes before a text, whatever the tokenizer's files say. */
 #define BEGINS ROWS(ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 1))
 /* GLM's tokens, as llama.cpp's converter has them: of 4 and before; with
@@ -120,40 +236,32 @@ extern const struct gg_convert_name gg_convert_names_llama[],
 
 #define WINDOW U32("attention.sliding_window", "sliding_window")
 #define PATTERN                                                               \
-    EACH("attention.sliding_window_pattern", BOOL,                            \
-         "layer_types:sliding_attention")
+    EACH("attention.sliding_window_pattern", BOOL, gg_convert_is_sliding,     \
+         gg_back_put_sliding_layers)
 #define EXPERT_FF U32("expert_feed_forward_length", "moe_intermediate_size")
 #define SHARED_FF                                                             \
     U32("expert_shared_feed_forward_length", "shared_expert_intermediate_size")
 #define NO_SCALING WORD("rope.scaling.type", "none")
 /* The base of positions, unless it is what readers take. */
-#define THETA                                                                 \
-    OF("rope.freq_base", F32,                                                 \
-       "(rope_theta|rotary_emb_base|rope_parameters.rope_theta|10000=10000)=" \
-       "0?rope_theta|rotary_emb_base|rope_parameters.rope_theta")
-/* Elements of a head. */
-#define HEAD  "(head_dim|(hidden_size//num_attention_heads))"
+#define THETA OF("rope.freq_base", F32, gg_convert_rope_base, NO_BACK)
 #define N_ROT U32("rope.dimension_count", "rotary_dim")
-/* As many of them turn, or the part PART of them, in quotes. */
-#define ALL_ROT OF("rope.dimension_count", U32, HEAD)
-#define PART_ROT(PART)                                                        \
-    OF("rope.dimension_count", U32,                                           \
-       HEAD                                                                   \
-       "*rope_parameters.partial_rotary_factor|partial_rotary_factor|" PART   \
-       "//1")
-#define VOCAB_SIZE    U32("vocab_size", "vocab_size")
-#define LEAD          U32("leading_dense_block_count", "first_k_dense_replace")
-#define WEIGHTS_NORM  BOOL("expert_weights_norm", "norm_topk_prob")
+/* All elements of a head turn. */
+#define ALL_ROT OF("rope.dimension_count", U32, gg_convert_head_dim, NO_BACK)
+
+#define VOCAB_SIZE   U32("vocab_size", "vocab_size")
+#define LEAD         U32("leading_dense_block_count", "first_k_dense_replace")
+#define WEIGHTS_NORM BOOL("expert_weights_norm", "norm_topk_prob")
+/* It is written if it is true only. */
+#define NORM_TOPK_IF_TRUE                                                     \
+    OF("expert_weights_norm", BOOL, gg_convert_norm_topk,                     \
+       gg_back_put_norm_topk)
 #define WEIGHTS_SCALE F32("expert_weights_scale", "routed_scaling_factor")
 /* Layers that draft come after the others. */
-#define LAYERS_NEXTN "num_hidden_layers+num_nextn_predict_layers|0"
-#define BLOCKS_NEXTN OF("block_count", U32, LAYERS_NEXTN)
-#define NEXTN        U32("nextn_predict_layers", "num_nextn_predict_layers")
-/* Models of diffusion: all tokens see all, and a place has its own token. */
-#define DIFFUSION                                                             \
-    ALWAYS("attention.causal", BOOL, 0),                                      \
-        ALWAYS("/diffusion.shift_logits", BOOL, 0)
-
+#define N_NEXTN "num_nextn_predict_layers"
+#define BLOCKS_NEXTN                                                          \
+    OF("block_count", U32, gg_convert_blocks_nextn, gg_back_put_main_layers)
+#define NEXTN         U32("nextn_predict_layers", N_NEXTN)
+#define NEXTN_ABOVE_0 ABOVE_0("nextn_predict_layers", U32, N_NEXTN)
 #define LLAMA                                                                 \
     {                                                                         \
         gg_convert_names_llama                                                \
@@ -174,56 +282,43 @@ extern const struct gg_convert_name gg_convert_names_llama[],
 #define FILE_TYPE ALWAYS("/general.file_type", U32, 0)
 #define FILE_VERSION                                                          \
     ALWAYS("/general.quantization_version", U32, GG_JOB_VERSION)
-/* Rows of two tokens (reranker.c), and the prompt: model card of
- * Qwen3-Reranker-0.6B, section Transformers Usage. */
-#define ANSWERS(FROM)                                                         \
-    N_AXES(FROM, "cls.output", "[1@reranker_yes] x, * > x, *"),               \
-        N_AXES(FROM, "cls.output", "[1@reranker_no] x, * > x, *")
-#define RERANKER                                                              \
-    ALWAYS("pooling_type", U32, 4),                                           \
-        OR("classifier.output_labels", "reranker_answers", LABELS, 0),        \
-        WORD("/tokenizer.chat_template.rerank",                               \
-             "<|im_start|>system\nJudge whether the Document meets the "      \
-             "requirements based on the Query and the Instruct provided. "    \
-             "Note that the answer can only be \"yes\" or "                   \
-             "\"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: Given a web "  \
-             "search query, retrieve relevant passages that answer the "      \
-             "query\n<Query>: {query}\n<Document>: "                          \
-             "{document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n"       \
-             "</think>\n\n"),                                                 \
-        OR("/tokenizer.chat_templates", "reranker_templates", LABELS, 0)
 /* Families by the sizes of their vocabularies: Code Llama, whose tokens of
  * filling in have no texts of their own in its files, and Granite's small ones
  * and SmolLM. */
-#define IF_CODE(KEY, ID)                                                      \
-    OF("/tokenizer.ggml." KEY "_token_id", U32, "vocab_size=32016?" #ID)
+#define IF_CODE(KEY, FN)                                                      \
+    OF("/tokenizer.ggml." KEY "_token_id", U32, FN, NO_BACK)
 #define OF_SIZE                                                               \
-    ROWS(IF_CODE("prefix", 32007), IF_CODE("suffix", 32008),                  \
-         IF_CODE("middle", 32009),                                            \
-         OF("/tokenizer.ggml.add_bos_token", BOOL, "vocab_size=49152?0")),    \
+    ROWS(IF_CODE("prefix", gg_convert_code_prefix),                           \
+         IF_CODE("suffix", gg_convert_code_suffix),                           \
+         IF_CODE("middle", gg_convert_code_middle),                           \
+         OF("/tokenizer.ggml.add_bos_token", BOOL, gg_convert_no_bos,         \
+            NO_BACK)),                                                        \
         .roles = "eot=\xe2\x96\x81<EOT>"
-/* Keys and values from a narrow vector; the matrix for keys goes to the side
- * of the queries. */
-#define NOPE "qk_nope_head_dim"
 /* As the DeepSeek models have them: layers without experts first, shared
  * experts, gates that are chosen with a bias. */
 #define DEEPSEEK_KEYS                                                         \
-    OF("leading_dense_block_count", U32,                                      \
-       "first_k_dense_replace|(n_routed_experts?0:num_hidden_layers)"),       \
+    ELSE_OF("leading_dense_block_count", U32, "first_k_dense_replace",        \
+            gg_convert_all_dense),                                            \
         VOCAB_SIZE, U32("attention.q_lora_rank", "q_lora_rank"),              \
-        OF("attention.kv_lora_rank", U32, "kv_lora_rank|512"),                \
-        OF("attention.key_length", U32, "kv_lora_rank|512+qk_rope_head_dim"), \
-        OF("attention.value_length", U32, "kv_lora_rank|512"),                \
-        OF("attention.key_length_mla", U32, NOPE "+qk_rope_head_dim"),        \
+        ELSE("attention.kv_lora_rank", U32, "kv_lora_rank", 512),             \
+        OF("attention.key_length", U32, gg_convert_latent_key_length,         \
+           NO_BACK),                                                          \
+        ELSE("attention.value_length", U32, "kv_lora_rank", 512),             \
+        OF("attention.key_length_mla", U32, gg_convert_mla_key_length,        \
+           gg_back_put_nope_of_mla),                                          \
         U32("attention.value_length_mla", "v_head_dim"), EXPERT_FF,           \
-        OF("expert_feed_forward_length", U32, "(intermediate_size)"),         \
-        OF("expert_shared_count", U32, "n_shared_experts|0"), WEIGHTS_SCALE,  \
-        OF("expert_weights_norm", BOOL, "norm_topk_prob=1?1"),                \
+        OF("expert_feed_forward_length", U32, gg_convert_feed_forward,        \
+           NO_BACK),                                                          \
+        ELSE("expert_shared_count", U32, "n_shared_experts", 0),              \
+        WEIGHTS_SCALE, NORM_TOPK_IF_TRUE,                                     \
         U32("rope.dimension_count", "qk_rope_head_dim"),                      \
         OF("rope.scaling.yarn_log_multiplier", F32,                           \
-           "0.1*rope_scaling.mscale_all_dim|rope_parameters.mscale_all_dim")
+           gg_convert_yarn_log_multiplier, NO_BACK) /* gg_back_put_rope */
+/* One head of keys and of values, which all queries share. */
+#define ONE_KV_HEAD                                                           \
+    OF("attention.head_count_kv", U32, gg_convert_one, gg_back_put_kv_heads)
 #define LATENT_KEYS                                                           \
-    OF("attention.head_count_kv", U32, "1"),                                  \
+    ONE_KV_HEAD,                                                              \
         OR("attention.layer_norm_rms_epsilon", "rms_norm_eps", F32, 1e-6),    \
         DEEPSEEK_KEYS
 #define INDEXER_KEYS                                                          \
@@ -237,22 +332,18 @@ extern const struct gg_convert_name gg_convert_names_llama[],
         N_HOW(L "post_attention_layernorm", B "ffn_norm", PLUS_1),            \
         N_HOW(L "self_attn.q_norm", B "attn_q_norm", PLUS_1),                 \
         N_HOW(L "self_attn.k_norm", B "attn_k_norm", PLUS_1)
-#define LEAD_TYPES(ELSE)                                                      \
-    OF("leading_dense_block_count", U32,                                      \
-       "first(mlp_layer_types:dense=0)|" ELSE)
 #define BACKBONE_MIXER "backbone.layers.%.mixer."
 /* One number a head; norms by group. */
 #define MAMBA2(P)                                                             \
     N_HOW(P "conv1d", B "ssm_conv1d", SQUEEZE),                               \
         N(P "dt_bias", B "ssm_dt.bias"),                                      \
-        { P "A_log", B "ssm_a", GG_HOW_NEG_EXP, "x > x, 1", NULL },           \
+        N_HOW_AXES(P "A_log", B "ssm_a", NEG_EXP, "x > x, 1"),                \
         N_AXES(P "D", B "ssm_d", "x > x, 1"),                                 \
-        N_AXES(P "norm", B "ssm_norm",                                        \
-               "x=(n_groups|mamba_n_groups|n_group|1) y > x, y")
+        N_AXES(P "norm", B "ssm_norm", "groups y > groups, y")
 #define LAYERS_MAMBA L "mamba."
 #define MAMBA_EPS                                                             \
-    OF("attention.layer_norm_rms_epsilon", F32,                               \
-       "layer_norm_epsilon|rms_norm_eps|1e-5")
+    ELSE("attention.layer_norm_rms_epsilon", F32,                             \
+         "layer_norm_epsilon rms_norm_eps", 1e-5)
 /* What those have whose queries and keys are permuted. */
 #define TURNED .turned = true, .rope_count = true, .vocab_size = true
 

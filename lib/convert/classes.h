@@ -9,10 +9,16 @@
 #ifndef GG_CONVERT_CLASSES_H
 #define GG_CONVERT_CLASSES_H
 
+#include "convert/hf_config.h"
 #include "gguf/memory.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct gg_back_maker;
+
+/* Puts members into config.json that the way back makes (back_maker.h). */
+typedef void gg_back_fn(struct gg_back_maker *m);
 
 /* What is done to the numbers of a tensor. */
 enum gg_convert_how {
@@ -46,10 +52,17 @@ enum gg_convert_how {
  * together in their order; experts are stacked. */
 struct gg_convert_name {
     const char *from, *to;
-    uint8_t how;       /* enum gg_convert_how */
-    const char *axes;  /* how the elements are put (axes.c); NULL: by how */
-    const char *scale; /* expression (expr.h) by which they are multiplied, or
-                        * two with a ',' between; NULL: by none */
+    uint8_t how;          /* enum gg_convert_how */
+    const char *axes;     /* how the elements are put (axes.c); NULL: by how */
+    const char *scale[2]; /* names in config.json of factors, applied one after
+                           * the other; NULL, or missing there: 1 */
+    gg_hf_config_layer_fn *scale_of; /* a factor that is computed, NAN: none;
+                                      * NULL */
+    gg_hf_config_layer_fn *only_if;  /* way back: among several names that
+                                      * become one, a layer has this one if it
+                                      * is above 0; NULL: the first is taken */
+    const char *n_rows; /* way back: name in config.json of the number of rows,
+                         * where the file adds rows of zeros; NULL */
 };
 
 enum gg_convert_kind {
@@ -58,9 +71,8 @@ enum gg_convert_kind {
     GG_KIND_BOOL,
     GG_KIND_STR,
     GG_KIND_LABELS, /* texts of an object with "0", "1" ... */
-    /* hf is an expression (expr.h), computed once, or for each layer; nothing
-     * is written if something in it is missing, in the first layer if for
-     * each. */
+    /* a number that is computed, once or for each layer; what is missing is
+     * not written, a list if it is missing in the first layer */
     GG_KIND_U32_OF,
     GG_KIND_F32_OF,
     GG_KIND_BOOL_OF,
@@ -69,35 +81,65 @@ enum gg_convert_kind {
     GG_KIND_EACH_BOOL
 };
 
-/* What config.json says. key: after "ARCH."; with a '/' in front it has no
- * prefix; hf: names in config.json, of which the first that is there counts;
- * "=TEXT" and "=N,N": what it always is. */
+/* A key of GGUF files.
+ *
+ * key      its name after "ARCH."; its whole name after '/'
+ * hf       names in config.json; the first that is there counts. "=TEXT" and
+ *          "=N,N": a constant
+ * value    the key's value if hf is NULL or not there; 0: the key is left out
+ *
+ * Kinds ..._OF and EACH_... are numbers: of or of_layer computes what hf does
+ * not say, value NAN leaves the key out, and above_0 leaves out a number that
+ * is not above 0.
+ *
+ * The way back puts the key's value under one of the names of hf, and calls
+ * back, the inverse of of or of_layer. A computed key without either is put by
+ * gg_convert_arch.back, or no member of config.json depends on it. */
 struct gg_convert_key {
     const char *key, *hf;
     uint8_t kind; /* enum gg_convert_kind */
-    double value; /* if hf is NULL: what it always is; else what it is if it is
-                    * not there, 0: nothing */
+    bool above_0;
+    double value;
+    gg_hf_config_fn *of;
+    gg_hf_config_layer_fn *of_layer;
+    gg_back_fn *back;
 };
+
+/* A size that texts on axes name (axes.c): a number of config.json, of the
+ * layer where it is a list, or one that is computed. */
+struct gg_convert_size {
+    const char *name, *hf;
+    gg_hf_config_fn *of;
+    gg_hf_config_layer_fn *of_layer;
+};
+
 #define GG_CONVERT_KEY(KEY, HF, KIND, VALUE)                                  \
     {                                                                         \
-        KEY, HF, GG_KIND_##KIND, VALUE                                        \
+        .key = KEY, .hf = HF, .kind = GG_KIND_##KIND, .value = VALUE          \
     }
+
+/* Those that all architectures have (shared_keys.c); ends with NULLs. */
+extern const struct gg_convert_size gg_convert_sizes[];
 
 struct gg_convert_arch {
     const char *classes; /* separated by blanks */
     const char *arch;
-    const char *when;   /* expression: it is this row if it is true; NULL: it
-                        * is; the first row of a class counts */
+    gg_hf_config_test_fn
+        *when;          /* is it this row? NULL: it is; the first row of
+                                 * a class counts, and all are in one family */
     const char *strip;  /* prefixes of names, separated by blanks, of which the
                         * first that is there is left out; NULL */
     const char *before; /* what names that do not begin with it get in front;
                          * NULL */
     const char *skip;   /* prefixes of names that carry nothing, separated by
                          * blanks; NULL */
-    const char *layers; /* expression: how many there are, with those that
-                         * draft; what is of later ones is left out. NULL: as
-                         * many as there are */
-    const char *drafts; /* what names of layers that draft begin with, up to
+    const char *nextn;  /* name in config.json of the number of layers that
+                         * draft, after the others; tensors of later layers are
+                         * left out. "": no layer drafts. NULL: all layers of
+                         * the folder are kept */
+    int n_nextn;        /* number of them if config.json does not say */
+    bool nextn_by_names; /* the folder's tensors say it then */
+    const char *drafts;  /* what names of layers that draft begin with, up to
                          * the number: from 0, those of the layers after the
                          * others; NULL: as others */
     const struct gg_convert_name *names[5]; /* lists, each ends with NULLs; the
@@ -110,14 +152,17 @@ struct gg_convert_arch {
                          * no file of the tokenizer says which; NULL */
     const char *pieces; /* tokenizer.ggml.model of a BPE with a piece for each
                          * byte; NULL: llama */
-    int n_dense;        /* matrices after pooling that it has (modules.c), */
-    bool dense_asked;   /* if they are asked for */
-    bool only_keys;     /* those are all that there are */
-    bool turned;        /* queries and keys are permuted: GG_HOW_ROPE_... */
-    bool rope_count;    /* rope.dimension_count is written */
-    bool vocab_size;    /* vocab_size is written */
-    bool ties;          /* transformers' default of tie_word_embeddings */
-    bool drops_copy;    /* an output matrix that is equal to the embedding is
+    const struct gg_convert_size *sizes; /* that axes name; ends with NULLs */
+    gg_back_fn *back; /* the way back puts into config.json what several keys,
+                         * or when, are made of; after all keys; NULL */
+    int n_dense;      /* matrices after pooling that it has (modules.c), */
+    bool dense_asked; /* if they are asked for */
+    bool only_keys;   /* those are all that there are */
+    bool turned;      /* queries and keys are permuted: GG_HOW_ROPE_... */
+    bool rope_count;  /* rope.dimension_count is written */
+    bool vocab_size;  /* vocab_size is written */
+    bool ties;        /* transformers' default of tie_word_embeddings */
+    bool drops_copy;  /* an output matrix that is equal to the embedding is
                          * left out */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* config_keys.c - what config.json says, as metadata */
 #include "config.h"
-#include "convert/expr.h"
+#include "convert/back_maker.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -14,11 +15,41 @@
 
 #define KEY(NAME, KIND, HF) GG_CONVERT_KEY(NAME, HF, KIND, 0)
 
-/* How experts are chosen, told by its name: what is none of these has no
- * number. */
-#define WORDS(S)     S ":softmax+2*" S ":sigmoid+4*" S ":sqrtsoftplus"
-#define GATING(S)    "(" WORDS(S) "+((" WORDS(S) ")=0)/(" WORDS(S) "))"
-#define OR_GATING(S) "|" GATING(S)
+/* Files say so only if config.json does, and it is false. */
+static double not_causal(const struct gg_hf_config *cfg)
+{
+    return gg_hf_config_num(cfg, "is_causal", -1) == 0 ? 0 : NAN;
+}
+
+static void put_not_causal(struct gg_back_maker *m)
+{
+    if (gg_hf_config_num(&m->keys, "attention.causal", -1) == 0)
+        gg_back_put_flag(m, "is_causal", 0);
+}
+
+/* The number of the function that chooses experts; INFINITY for a function of
+ * another name, which write_number refuses. put_gating of back_config.c is the
+ * inverse. */
+static double gating(const struct gg_hf_config *cfg)
+{
+    static const char *const names[] = { "score_function",
+                                         "scoring_func",
+                                         "score_func",
+                                         "moe_router_activation",
+                                         "moe_router_activation_func",
+                                         "expert_selection_fn" };
+    static const char *const words[] = { "", "softmax", "sigmoid", "",
+                                         "sqrtsoftplus" };
+    for (size_t i = 0; i < GG_LEN(names); i++) {
+        if (!gg_hf_config_get(cfg, names[i]))
+            continue;
+        for (size_t k = 1; k < GG_LEN(words); k++)
+            if (gg_hf_config_is(cfg, names[i], -1, words[k]) == 1)
+                return (double)k;
+        return INFINITY;
+    }
+    return NAN;
+}
 
 /* What all have that say it, in the order of writing: before positions, and
  * after. */
@@ -34,7 +65,11 @@ static const struct gg_convert_key first[] = {
         "intermediate_size n_inner hidden_dim"),
     KEY("attention.head_count", U32, "num_attention_heads n_head n_heads"),
     KEY("attention.head_count_kv", U32, "num_key_value_heads n_kv_heads"),
-    KEY("attention.causal", BOOL_OF, "is_causal=0?0"),
+    { .key = "attention.causal",
+      .kind = GG_KIND_BOOL_OF,
+      .value = NAN,
+      .of = not_causal,
+      .back = put_not_causal },
 };
 static const struct gg_convert_key then[] = {
     KEY("rope.freq_base", F32,
@@ -53,11 +88,10 @@ static const struct gg_convert_key then[] = {
         "num_experts_per_tok num_experts_per_token top_k_experts"),
     KEY("expert_group_count", U32, "n_group"),
     KEY("expert_group_used_count", U32, "topk_group"),
-    KEY("expert_gating_func", U32_OF,
-        GATING("score_function") OR_GATING("scoring_func")
-            OR_GATING("score_func") OR_GATING("moe_router_activation")
-                OR_GATING("moe_router_activation_func")
-                    OR_GATING("expert_selection_fn")),
+    { .key = "expert_gating_func",
+      .kind = GG_KIND_U32_OF,
+      .value = NAN,
+      .of = gating },
     KEY("attention.key_length", U32, "head_dim"),
     KEY("attention.value_length", U32, "head_dim"),
 };
@@ -66,6 +100,17 @@ static const struct gg_convert_key then[] = {
 static const struct gg_convert_key late[] = {
     KEY("pooling_type", U32, "modules_pooling"),
 };
+
+double gg_convert_count_layers(const struct gguf_convert *c,
+                               const struct gg_convert_arch *arch)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    const double n = gg_hf_config_num(&cfg, "num_hidden_layers", -1);
+    if (!arch->nextn)
+        return NAN;
+    const double drafts = gg_hf_config_num(&cfg, arch->nextn, -1);
+    return n + (isnan(drafts) ? arch->n_nextn : drafts);
+}
 
 const char *gg_convert_key(const struct gguf_convert *c, const char *key,
                            char buf[128])
@@ -177,6 +222,20 @@ static enum gguf_status write_number(struct gguf_convert *c, const char *key,
     }
 }
 
+/* A number that is computed: once (layer -1), or of a layer; NAN: nothing. */
+static double compute_key(const struct gguf_convert *c,
+                          const struct gg_convert_key *k, int64_t layer)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    double x = k->hf ? gg_hf_config_num(&cfg, k->hf, layer) : NAN;
+    if (isnan(x) && k->of)
+        x = k->of(&cfg);
+    else if (isnan(x) && k->of_layer)
+        x = k->of_layer(&cfg, layer);
+    x = isnan(x) ? k->value : x;
+    return k->above_0 && !(x > 0) ? NAN : x;
+}
+
 /* What is computed for each layer. */
 static enum gguf_status write_each(struct gguf_convert *c, const char *key,
                                    const struct gg_convert_key *k,
@@ -186,20 +245,21 @@ static enum gguf_status write_each(struct gguf_convert *c, const char *key,
                                       GGUF_VAL_BOOL };
     char buf[128];
     uint32_t n_layers = count_blocks(c, buf);
-    const double n_main = gg_convert_eval(c, "num_hidden_layers", -1);
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    const double n_main = gg_hf_config_num(&cfg, "num_hidden_layers", -1);
     const size_t size =
         k->kind == GG_KIND_EACH_BOOL ? sizeof(bool) : sizeof(int32_t);
-    if (n_layers > GG_CONVERT_MOST_LAYERS)
+    if (n_layers > GG_HF_CONFIG_LAYERS)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "config.json: %" PRIu32 " layers, limit is %d",
-                            n_layers, GG_CONVERT_MOST_LAYERS);
-    if (!n_layers || isnan(gg_convert_eval(c, k->hf, 0)))
+                            n_layers, GG_HF_CONFIG_LAYERS);
+    if (!n_layers || isnan(compute_key(c, k, 0)))
         return GGUF_OK;
     uint8_t *list = gg_mem_alloc_zero(c->p.allocator, n_layers, size);
     enum gguf_status st =
         list ? GGUF_OK : gg_error_set_nomem(err, n_layers * size);
     for (uint32_t i = 0; i < n_layers && st == GGUF_OK; i++) {
-        const double v = gg_convert_eval(c, k->hf, i);
+        const double v = compute_key(c, k, i);
         void *x = list + i * size;
         if (isnan(v) && i >= n_main) { /* nothing of those that draft */
             n_layers = i;
@@ -249,7 +309,7 @@ static enum gguf_status write_key(struct gguf_convert *c,
     if (k->kind >= GG_KIND_EACH_U32)
         return write_each(c, key, k, err);
     if (k->kind >= GG_KIND_U32_OF) {
-        const double x = gg_convert_eval(c, k->hf, -1);
+        const double x = compute_key(c, k, -1);
         return isnan(x) ? GGUF_OK : write_number(c, key, k->kind, x, err);
     }
     if (v)
@@ -275,7 +335,7 @@ static bool is_said(const struct gguf_convert *c,
                     const struct gg_convert_key *k)
 {
     return k->kind < GG_KIND_U32_OF ? gg_convert_get(c, k->hf) != NULL
-                                    : !isnan(gg_convert_eval(c, k->hf, -1));
+                                    : !isnan(compute_key(c, k, -1));
 }
 
 /* Has the architecture a row of this key? */
@@ -299,7 +359,8 @@ static enum gguf_status add_keys(struct gguf_convert *c,
         bool own = false;
         for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
             if (!strcmp(o->key, rows[i].key) &&
-                (said || (o->hf && o->value != 0))) {
+                (said ||
+                 (o->hf && o->kind < GG_KIND_U32_OF && o->value != 0))) {
                 own = true;
                 GG_TRY(add_key(c, o, err));
             }

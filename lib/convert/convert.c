@@ -6,7 +6,7 @@
  * folder's. What is described is written by a job of quant.
  */
 #include "config.h"
-#include "convert/expr.h"
+#include "convert/convert_int.h"
 #include "convert/vocab/vocab_folder.h"
 
 #include "base/compiler.h"
@@ -15,16 +15,15 @@
 #include "kern/cpu_features.h"
 #include "quant/job/job.h"
 
+#include <math.h>
 #include <string.h>
 
 /* How many layers names may have. */
 static void count_layers(struct gguf_convert *c)
 {
-    c->n_layers = INT64_MAX;
-    if (c->arch && c->arch->layers) {
-        const double n = gg_convert_eval(c, c->arch->layers, -1);
-        c->n_layers = n >= 0 && n < 1e6 ? (int64_t)n : INT64_MAX;
-    }
+    const double n =
+        c->arch ? gg_convert_count_layers(c, c->arch) : (double)NAN;
+    c->n_layers = n >= 0 && n < 1e6 ? (int64_t)n : INT64_MAX;
 }
 
 static const json_t *class_of(const json_t *config)
@@ -34,10 +33,10 @@ static const json_t *class_of(const json_t *config)
 
 static void find_row(struct gguf_convert *c, struct gguf_str name)
 {
+    const struct gg_hf_config cfg = gg_convert_config(c);
     for (size_t i = 0; !c->arch && gg_convert_arch_row(i); i++) {
         const struct gg_convert_arch *a = gg_convert_arch_row(i);
-        if (gg_convert_arch_has(a, name) &&
-            (!a->when || gg_convert_eval(c, a->when, -1) > 0))
+        if (gg_convert_arch_has(a, name) && (!a->when || a->when(&cfg)))
             c->arch = a;
     }
 }

@@ -73,6 +73,18 @@ struct gguf_convert {
     bool is_checked; /* the output was verified (model_check.c) */
 };
 
+/* config.json as functions of families read it. */
+static inline struct gg_hf_config
+gg_convert_config(const struct gguf_convert *c)
+{
+    return gg_folder_config(&c->folder);
+}
+
+/* config_keys.c: number of layers that names may have, with those that draft;
+ * NAN: as many as the folder has, or config.json does not say. */
+double gg_convert_count_layers(const struct gguf_convert *c,
+                               const struct gg_convert_arch *arch);
+
 /* gg_folder_get and the like, of the folder. */
 static inline const json_t *gg_convert_get(const struct gguf_convert *c,
                                            const char *names)

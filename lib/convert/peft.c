@@ -10,7 +10,7 @@
  */
 #include "config.h"
 #include "convert/back/back.h"
-#include "convert/expr.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -246,10 +246,12 @@ uint8_t gg_convert_adapter_name(struct gguf_str name,
 static enum gguf_status check_layers(const struct gguf_convert *c,
                                      struct gguf_error *err)
 {
-    static const char names[] = "num_hidden_layers|n_layer|n_layers|num_layers"
-                                "|num_transformer_layers";
+    static const char names[] =
+        "num_hidden_layers n_layer n_layers num_layers "
+        "num_transformer_layers";
+    const struct gg_hf_config cfg = gg_convert_config(c);
     struct gg_str_esc e;
-    const double n = gg_convert_eval(c, names, -1);
+    const double n = gg_hf_config_num(&cfg, names, -1);
     for (size_t i = 0; i < c->parts.n_items && c->n_layers == INT64_MAX; i++) {
         const struct gg_convert_item *item = &c->parts.item[i];
         if (gg_str_starts(item->to, "blk.") && (double)item->layer >= n)

@@ -93,9 +93,9 @@ const struct gg_convert_name gg_convert_names_latent[] = {
     N(L "self_attn.kv_a_proj_with_mqa", B "attn_kv_a_mqa"),
     N(L "self_attn.kv_a_layernorm", B "attn_kv_a_norm"),
     N_AXES(L "self_attn.kv_b_proj", B "attn_k_b",
-           "h n=(" NOPE "+v_head_dim)[" NOPE "@0], c > h, c, n"),
+           "h kvb[nope@0], c > h, c, kvb"),
     N_AXES(L "self_attn.kv_b_proj", B "attn_v_b",
-           "h n=(" NOPE "+v_head_dim)[v_head_dim@" NOPE "], c > h, n, c"),
+           "h kvb[vdim@nope], c > h, kvb, c"),
     END_NAMES
 };
 

@@ -6,7 +6,7 @@
  * others.
  */
 #include "config.h"
-#include "convert/expr.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -76,7 +76,8 @@ static const struct {
 
 int64_t gg_convert_first_draft(const struct gguf_convert *c)
 {
-    const double main = gg_convert_eval(c, "num_hidden_layers", -1);
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    const double main = gg_hf_config_num(&cfg, "num_hidden_layers", -1);
     return main >= 0 && main < 1e6 ? (int64_t)main : 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* back.h - a GGUF file that becomes a Hugging Face folder again
  *
- * The folder is planned first: config.json from the keys (back_config.c; where
- * that takes computing, back_own.c), names and shapes of its tensors from the
- * rows of the class (back_names.c). Then the folder that is planned is
+ * The folder is planned first: config.json from the keys (back_config.c, and
+ * functions of families where it takes computing), names and shapes of its
+ * tensors from the rows of the class (back_names.c). Then the planned folder is
  * converted, on paper, as any other is: what it would become must be the file's
  * tensors, with their shapes. The parts that these are made of, turned round
  * (back_view.c; back_ternary.c, where numbers are rounded by their mean), say

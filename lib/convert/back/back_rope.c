@@ -2,6 +2,7 @@
 /* back_rope.c - what config.json says of positions, by the keys and tensors */
 #include "config.h"
 #include "convert/back_maker.h"
+#include "convert/class_row.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -105,7 +106,8 @@ static void put_mscale(struct gg_back_maker *m)
     const struct gguf_kv *kv = gg_back_key(m, key);
     double x;
     for (const struct gg_convert_key *k = m->arch->keys; k && k->key; k++)
-        if (kv && !strcmp(k->key, key) && !strncmp(k->hf, "0.1*", 4) &&
+        if (kv && !strcmp(k->key, key) &&
+            k->of == gg_convert_yarn_log_multiplier &&
             !gguf_kv_get_float(kv, &x, NULL) && fabs(x) < 1e6) {
             x = round(x * 1e7) / 1e6;
             gg_back_put(m->root, "rope_scaling.mscale", json_real(x));

@@ -6,7 +6,7 @@
  * after sorting, in the order of experts or of rows.
  */
 #include "config.h"
-#include "convert/expr.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -7,7 +7,8 @@
  * of d rows, i of 0 and 1.
  */
 #include "config.h"
-#include "convert/expr.h"
+#include "convert/class_row.h"
+#include "convert/convert_int.h"
 
 #include "base/ckd.h"
 #include "base/compiler.h"
@@ -130,11 +131,9 @@ static enum gguf_status neg_half(struct gg_convert_view *v,
 static enum gguf_status view_halves(struct gg_convert_view *v,
                                     struct gguf_error *err)
 {
-    static const char size[] = "head_dim|(hidden_size//num_attention_heads)";
-    static const char part[] =
-        "rope_parameters.partial_rotary_factor|partial_rotary_factor|0.5";
-    const double all = gg_convert_eval(v->c, size, -1);
-    const double turn = floor(all * gg_convert_eval(v->c, part, -1));
+    const struct gg_hf_config cfg = gg_convert_config(v->c);
+    const double all = gg_convert_head_dim(&cfg);
+    const double turn = gg_convert_rotary_half(&cfg);
     const unsigned d = v->n_dims - 1;
     const uint64_t row = d ? (uint64_t)v->ne[0] : 1, rows = (uint64_t)v->ne[d];
     if (d > 1 || !(turn >= 2) || turn > all || all > (double)rows ||
@@ -321,7 +320,7 @@ static enum gguf_status see_half(struct gg_convert_view *v,
                                  struct gguf_error *err)
 {
     const struct gg_convert_name *row = v->item->row;
-    if (row->axes || row->scale)
+    if (row->axes || row->scale[0] || row->scale_of)
         return refuse_view(v, "is of a weight that is made of more than one",
                            err);
     if (v->n_dims != 2 || row->how == GG_HOW_PLUS_1 ||
@@ -339,20 +338,23 @@ static enum gguf_status see_half(struct gg_convert_view *v,
 }
 
 /* Factors; 1 is none. */
-static enum gguf_status see_scale(struct gg_convert_view *v, const char *text,
-                                  struct gguf_error *err)
+static enum gguf_status apply_scale(struct gg_convert_view *v,
+                                    struct gguf_error *err)
 {
-    for (size_t n = 0, k = 0; *text; text += n + (text[n] == ',')) {
-        int depth = 0;
-        for (n = 0; text[n] && (depth || text[n] != ','); n++)
-            depth += (text[n] == '(') - (text[n] == ')');
-        const double x = gg_convert_eval_n(v->c, text, n, v->item->layer);
-        if (!isnan(x) && x != 1) {
-            if (!isfinite((float)x) || (float)x == 0)
-                return refuse_view(
-                    v, "has an impossible multiplier in config.json", err);
-            v->part.scale[k++] = (float)x;
-        }
+    const struct gg_convert_name *row = v->item->row;
+    const struct gg_hf_config cfg = gg_convert_config(v->c);
+    const int64_t layer = v->item->layer;
+    for (size_t i = 0, k = 0; i < GG_LEN(row->scale); i++) {
+        const double x = row->scale[i]
+                             ? gg_hf_config_num(&cfg, row->scale[i], layer)
+                         : row->scale_of && !i ? row->scale_of(&cfg, layer)
+                                               : NAN;
+        if (isnan(x) || x == 1)
+            continue;
+        if (!isfinite((float)x) || (float)x == 0)
+            return refuse_view(
+                v, "has an impossible multiplier in config.json", err);
+        v->part.scale[k++] = (float)x;
     }
     return GGUF_OK;
 }
@@ -384,8 +386,7 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
     see_all(v);
     if (v->item->half != GG_HALF_NONE)
         return see_half(v, err);
-    if (v->item->row->scale)
-        GG_TRY(see_scale(v, v->item->row->scale, err));
+    GG_TRY(apply_scale(v, err));
     if (!v->item->row->axes)
         return hows[how].see ? hows[how].see(v, err) : GGUF_OK;
     return gg_convert_axes(v, v->item->row->axes)

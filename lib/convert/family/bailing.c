@@ -3,18 +3,14 @@
 #include "config.h"
 #include "convert/class_row.h"
 
-#define Q_ROWS HEAD "*h"
-#define K_ROWS HEAD "*k"
-
 /* Queries, keys and values in one; of pairs, where heads have halves. */
 static const struct gg_convert_name bailing_names[] = {
     N("model.word_embeddings", "token_embd"),
     N_AXES(L "attention.query_key_value", B "attn_q",
-           "[" Q_ROWS "@0] h 2 d, * > h d 2, *"),
+           "[qrows@0] h 2 d, * > h d 2, *"),
     N_AXES(L "attention.query_key_value", B "attn_k",
-           "[" K_ROWS "@" Q_ROWS "] k 2 d, * > k d 2, *"),
-    N_AXES(L "attention.query_key_value", B "attn_v",
-           "[@" Q_ROWS "+" K_ROWS "] x, * > x, *"),
+           "[krows@qrows] k 2 d, * > k d 2, *"),
+    N_AXES(L "attention.query_key_value", B "attn_v", "[@qkrows] x, * > x, *"),
     N(L "attention.dense", B "attn_output"),
     END_NAMES
 };
@@ -32,17 +28,28 @@ static const struct gg_convert_name bailing2_names[] = {
 
 #define BAILING_2                                                             \
     LEAD, VOCAB_SIZE, EXPERT_FF,                                              \
-        OF("expert_shared_feed_forward_length", U32,                          \
-           "moe_shared_expert_intermediate_size|("                            \
-           "moe_intermediate_size*num_shared_experts)"),                      \
+        ELSE_OF("expert_shared_feed_forward_length", U32,                     \
+                "moe_shared_expert_intermediate_size", shared_width),         \
         WEIGHTS_SCALE, U32("expert_shared_count", "num_shared_experts"),      \
         WEIGHTS_NORM, NEXTN
 
+/* Width of all shared experts together. */
+static double shared_width(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "moe_intermediate_size") * num(cfg, "num_shared_experts");
+}
+
+/* With norm_head, rows of the output are divided by lengths of its columns. */
+static bool keeps_head(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg, "norm_head", 0) == 0;
+}
+
 const struct gg_convert_arch gg_convert_family_bailing[] = {
-    /* norm_head: rows of the output are divided by lengths of its columns */
+
     { .classes = "BailingMoeForCausalLM",
       .arch = "bailingmoe",
-      .when = "norm_head|0=0",
+      .when = keeps_head,
       .names = OVER_2(bailing_names, gg_convert_names_experts),
       .keys = ROWS(ALL_ROT, LEAD, VOCAB_SIZE, EXPERT_FF,
                    ALWAYS("expert_weights_scale", F32, 1),
@@ -50,16 +57,19 @@ const struct gg_convert_arch gg_convert_family_bailing[] = {
                    WEIGHTS_NORM) },
     { .classes = "BailingMoeV2ForCausalLM",
       .arch = "bailingmoe2",
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .names = OVER_3(bailing2_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
-      .keys = ROWS(BLOCKS_NEXTN, PART_ROT("0.5"), BAILING_2) },
+      .keys = ROWS(
+          BLOCKS_NEXTN,
+          OF("rope.dimension_count", U32, gg_convert_rotary_half, NO_BACK),
+          BAILING_2) },
     /* its code takes their mean off the biases of experts, which changes no
      * choice */
     { .classes = "SarvamMoEForCausalLM "
                  "modeling_sarvam_moe.SarvamMoEForCausalLM",
       .arch = "bailingmoe2",
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .names = OVER_3(bailing2_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
       .keys = ROWS(BLOCKS_NEXTN, ALL_ROT, BAILING_2) },

@@ -44,7 +44,7 @@ static const struct gg_convert_name bert_classifier_names[] = {
 /* The first positions are of padding. */
 static const struct gg_convert_name roberta_names[] = {
     N_AXES("embeddings.position_embeddings", "position_embd",
-           "[@pad_token_id+1] x, c > x, c"),
+           "[@first] x, c > x, c"),
     END_NAMES
 };
 
@@ -178,13 +178,90 @@ static const struct gg_convert_name euro_names[] = {
 #define BERT_KEYS                                                             \
     NOT_CAUSAL, U32("pooling_type", "modules_pooling"),                       \
         OR("classifier.output_labels", "id2label", LABELS, 0)
-#define ROBERTA_CTX                                                           \
-    OF("context_length", U32, "max_position_embeddings-pad_token_id-1")
+#define ROBERTA_CTX OF("context_length", U32, context_without_padding, IN_BACK)
+
+/* ---- functions of rows ---- */
+
+static bool classifies(const struct gg_hf_config *cfg)
+{
+    return is_true(num(cfg, "classifies")); /* reranker.c */
+}
+
+/* Rows of positions of RoBERTa: those up to the padding token's are unused. */
+static double first_position(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "pad_token_id") + 1;
+}
+
+static double context_without_padding(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "max_position_embeddings") - first_position(cfg);
+}
+
+static const struct gg_convert_size roberta_sizes[] = {
+    { .name = "first", .of = first_position }, { .name = NULL }
+};
+
+static bool has_task_adapters(const struct gg_hf_config *cfg)
+{
+    return gg_hf_config_len(cfg, "lora_adaptations") > 0;
+}
+
+/* Files have no adapters of the tasks, and config.json may have no padding
+ * token. */
+static void put_jina_v3(struct gg_back_maker *m)
+{
+    static const char *const tasks[] = { "retrieval.query",
+                                         "retrieval.passage", "separation",
+                                         "classification", "text-matching" };
+    json_t *list = json_array();
+    const double pad = num_or(&m->keys, "pad_token_id", 1);
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
+        json_array_append_new(list, json_string(tasks[i]));
+    gg_back_put_num(m, "pad_token_id", pad);
+    gg_back_put_num(m, "max_position_embeddings",
+                    num(&m->keys, "context_length") + pad + 1);
+    gg_back_put(m->root, "lora_adaptations", list);
+    gg_back_put_flag(m, "load_trained_adapters", 0);
+}
+
+/* The length that Nomic's models are trained with: config.json has a longer
+ * one, which scaled positions reach. */
+static double nomic_context(const struct gg_hf_config *cfg)
+{
+    const double n = num(cfg, "n_positions");
+    return n == 8192 ? 2048 : n == 2048 ? 512 : n;
+}
+
+static void put_nomic(struct gg_back_maker *m)
+{
+    const double n = num(&m->keys, "context_length");
+    gg_back_put_num(m, "n_positions", n == 2048 ? 8192 : n == 512 ? 2048 : n);
+}
+
+static bool has_experts(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "moe_every_n_layers") > 0;
+}
+
+/* Width of a gated part, of that of one that is not gated. */
+static double neo_feed_forward(const struct gg_hf_config *cfg)
+{
+    return floor(2 * num(cfg, "intermediate_size") / 3);
+}
+
+static void put_neo(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "intermediate_size",
+                    floor((3 * num(&m->keys, "feed_forward_length") + 1) / 2));
+}
+
+/* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_bert[] = {
     { .classes = "BertModel BertForSequenceClassification",
       .arch = "bert",
-      .when = "classifies",
+      .when = classifies,
       .strip = "bert.",
       .names = { bert_classifier_names, bert_names },
       .keys = ROWS(BERT_KEYS, TYPES) },
@@ -203,7 +280,8 @@ const struct gg_convert_arch gg_convert_family_bert[] = {
                    FILE_TYPE, BERT_KEYS, TYPES) },
     { .classes = "XLMRobertaModel",
       .arch = "jina-bert-v3",
-      .when = "len(lora_adaptations)",
+      .when = has_task_adapters,
+      .back = put_jina_v3,
       .strip = "roberta.",
       .names = { jina3_names, nomic_names, bert_names },
       .keys = ROWS(ROBERTA_CTX, BERT_KEYS, TYPES) },
@@ -212,25 +290,24 @@ const struct gg_convert_arch gg_convert_family_bert[] = {
                  "XLMRobertaForSequenceClassification",
       .arch = "bert",
       .strip = "roberta.",
+      .sizes = roberta_sizes,
       .names = { roberta_names, bert_names },
       .keys = ROWS(ROBERTA_CTX, BERT_KEYS, TYPES) },
     { .classes = "NomicBertModel",
       .arch = "nomic-bert-moe",
-      .when = "moe_every_n_layers>0",
+      .when = has_experts,
+      .back = put_nomic,
       .strip = "bert.",
       .names = { nomic_names, bert_names },
-      .keys = ROWS(OF("context_length", U32,
-                      "n_positions=8192?2048:(n_positions=2048?512:"
-                      "n_positions)"),
+      .keys = ROWS(OF("context_length", U32, nomic_context, IN_BACK),
                    BERT_KEYS, U32("moe_every_n_layers", "moe_every_n_layers"),
                    U32("expert_used_count", "moe_top_k"), TYPES) },
     { .classes = "NomicBertModel",
       .arch = "nomic-bert",
+      .back = put_nomic,
       .strip = "bert.",
       .names = { nomic_names, bert_names },
-      .keys = ROWS(OF("context_length", U32,
-                      "n_positions=8192?2048:(n_positions=2048?512:"
-                      "n_positions)"),
+      .keys = ROWS(OF("context_length", U32, nomic_context, IN_BACK),
                    BERT_KEYS, TYPES) },
     { .classes = "JinaBertModel JinaBertForMaskedLM",
       .arch = "jina-bert-v2",
@@ -254,10 +331,11 @@ const struct gg_convert_arch gg_convert_family_bert[] = {
                ALWAYS("/tokenizer.ggml.add_sep_token", BOOL, 1)) },
     { .classes = "NeoBERT NeoBERTLMHead NeoBERTForSequenceClassification",
       .arch = "neo-bert",
+      .back = put_neo,
       .strip = "model.",
       .names = { neo_names },
       .keys = ROWS(
-          OF("feed_forward_length", U32, "2*intermediate_size//3"),
+          OF("feed_forward_length", U32, neo_feed_forward, IN_BACK),
           OR("attention.layer_norm_rms_epsilon", "norm_eps", F32, 1e-6),
           NOT_CAUSAL, OR("classifier.output_labels", "id2label", LABELS, 0),
           ALWAYS("rope.freq_base", F32, 10000), NO_SCALING,

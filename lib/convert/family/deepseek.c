@@ -60,20 +60,55 @@ static const struct gg_convert_name v4_names[] = {
     END_NAMES
 };
 
+static double swiglu_limit(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return num_at(cfg, "swiglu_limit", layer);
+}
+
+/* A number, if it is the same in all layers, else a list. */
+static void put_swiglu_limit(struct gg_back_maker *m)
+{
+    json_t *list =
+        json_deep_copy(gg_hf_config_get(&m->keys, "swiglu_clamp_exp"));
+    bool same = json_array_size(list) > 0;
+    for (size_t i = 1; i < json_array_size(list); i++)
+        same = same &&
+               json_equal(json_array_get(list, i), json_array_get(list, 0));
+    if (json_is_array(list))
+        gg_back_put(m->root, "swiglu_limit",
+                    same ? json_incref(json_array_get(list, 0))
+                         : json_incref(list));
+    json_decref(list);
+}
+
+static bool is_without_mla(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg, "use_mla", 0) == 0;
+}
+
+/* Drop members that the class has by default. */
+static void put_ocr(struct gg_back_maker *m)
+{
+    if (num(&m->keys, "rope.freq_base") == 10000)
+        gg_back_drop(m, "rope_theta");
+    if (num(&m->keys, "attention.layer_norm_rms_epsilon") == 1e-6)
+        gg_back_drop(m, "rms_norm_eps");
+}
+
 const struct gg_convert_arch gg_convert_family_deepseek[] = {
     { .classes = "PLMForCausalLM",
       .arch = "plm",
       .names = OVER(plm_names),
-      .keys = ROWS(
-          U32("vocab_size", "vocab_size"),
-          U32("attention.kv_lora_rank", "kv_lora_rank"),
-          OF("attention.key_length", U32, "qk_nope_head_dim+qk_rope_head_dim"),
-          U32("attention.value_length", "v_head_dim"),
-          U32("rope.dimension_count", "qk_rope_head_dim")) },
+      .keys = ROWS(U32("vocab_size", "vocab_size"),
+                   U32("attention.kv_lora_rank", "kv_lora_rank"),
+                   OF("attention.key_length", U32, gg_convert_mla_key_length,
+                      gg_back_put_nope),
+                   U32("attention.value_length", "v_head_dim"),
+                   U32("rope.dimension_count", "qk_rope_head_dim")) },
     { .classes = "DeepseekForCausalLM",
       .arch = "deepseek",
       .names = OVER(gg_convert_names_experts),
-      .keys = ROWS(OF("rope.dimension_count", U32, HEAD), NO_SCALING,
+      .keys = ROWS(ALL_ROT, NO_SCALING,
                    U32("leading_dense_block_count", "first_k_dense_replace"),
                    U32("vocab_size", "vocab_size"), EXPERT_FF,
                    ALWAYS("expert_weights_scale", F32, 1),
@@ -92,22 +127,19 @@ const struct gg_convert_arch gg_convert_family_deepseek[] = {
                  "KimiK25ForConditionalGeneration YoutuForCausalLM "
                  "YoutuVLForConditionalGeneration",
       .arch = "deepseek2",
-      .layers = "num_hidden_layers",
+      .nextn = "",
       .names = OVER_2(gg_convert_names_latent, gg_convert_names_experts),
       .keys = ROWS(LATENT_KEYS) },
     { .classes = "Glm4MoeLiteForCausalLM",
       .arch = "deepseek2",
       .roles = GLM_MOE_ROLES,
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .names = OVER_3(gg_convert_names_latent, gg_convert_names_nextn,
                       gg_convert_names_experts),
-      .keys = ROWS(BLOCKS_NEXTN, LATENT_KEYS,
-                   OF("nextn_predict_layers", U32,
-                      "num_nextn_predict_layers>0?"
-                      "num_nextn_predict_layers")) },
+      .keys = ROWS(BLOCKS_NEXTN, LATENT_KEYS, NEXTN_ABOVE_0) },
     { .classes = "DeepseekV32ForCausalLM",
       .arch = "deepseek32",
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .names = { gg_convert_names_latent, gg_convert_names_indexer,
                  gg_convert_names_nextn, gg_convert_names_experts,
                  gg_convert_names_llama },
@@ -128,25 +160,25 @@ const struct gg_convert_arch gg_convert_family_deepseek[] = {
           U32("hyper_connection.count", "hc_mult"),
           U32("hyper_connection.sinkhorn_iterations", "hc_sinkhorn_iters"),
           F32("hyper_connection.epsilon", "hc_eps"),
-          OF("hash_layer_count", U32, "num_hash_layers|0"),
-          EACH("swiglu_clamp_exp", F32, "swiglu_limit"),
+          ELSE("hash_layer_count", U32, "num_hash_layers", 0),
+          EACH("swiglu_clamp_exp", F32, swiglu_limit, put_swiglu_limit),
           U32("rope.dimension_count", "qk_rope_head_dim")) },
     /* attention as Llama's; all elements of heads turn, though config.json
      * says 0 of them */
     { .classes = "DeepseekOCRForCausalLM DeepseekOCR2ForCausalLM "
                  "UnlimitedOCRForCausalLM",
       .arch = "deepseek2-ocr",
-      .when = "use_mla|0=0",
+      .when = is_without_mla,
+      .back = put_ocr,
       .names = OVER(gg_convert_names_experts),
       .keys = ROWS(
-          OF("rope.freq_base", F32, "rope_theta|10000"),
+          ELSE("rope.freq_base", F32, "rope_theta", 10000),
           OR("attention.layer_norm_rms_epsilon", "rms_norm_eps", F32, 1e-6),
           LEAD, VOCAB_SIZE, EXPERT_FF,
-          OF("expert_shared_count", U32, "n_shared_experts|0"), WEIGHTS_SCALE,
-          OF("expert_weights_norm", BOOL, "norm_topk_prob=1?1"),
-          OF("attention.sliding_window", U32,
-             "sliding_window_size|sliding_window>0?"
-             "sliding_window_size|sliding_window"),
+          ELSE("expert_shared_count", U32, "n_shared_experts", 0),
+          WEIGHTS_SCALE, NORM_TOPK_IF_TRUE,
+          ABOVE_0("attention.sliding_window", U32,
+                  "sliding_window_size sliding_window"),
           WORD("/tokenizer.chat_template",
                "{% for m in messages %}{{m['content']}}{% endfor %}")) },
     { .classes = NULL }

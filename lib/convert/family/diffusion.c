@@ -3,6 +3,11 @@
 #include "config.h"
 #include "convert/class_row.h"
 
+/* Models of diffusion: all tokens see all, and a place has its own token. */
+#define DIFFUSION                                                             \
+    ALWAYS("attention.causal", BOOL, 0),                                      \
+        ALWAYS("/diffusion.shift_logits", BOOL, 0)
+
 #define T  "model.transformer."
 #define TB T "blocks.%."
 
@@ -22,6 +27,13 @@ static const struct gg_convert_name llada_names[] = {
     END_NAMES
 };
 
+static double head_dim(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg, "head_dim",
+                  floor(num(cfg, "d_model hidden_size") /
+                        num(cfg, "num_attention_heads n_head n_heads")));
+}
+
 const struct gg_convert_arch gg_convert_family_diffusion[] = {
     /* All tokens see each other. */
     { .classes = "DreamModel",
@@ -38,10 +50,8 @@ const struct gg_convert_arch gg_convert_family_diffusion[] = {
       .arch = "llada",
       .names = { llada_names },
       .keys =
-          ROWS(VOCAB_SIZE,
-               OF("rope.dimension_count", U32,
-                  "(head_dim|(d_model|hidden_size//h))"),
-               OF("context_length", U32, "max_sequence_length|4096"),
+          ROWS(VOCAB_SIZE, OF("rope.dimension_count", U32, head_dim, NO_BACK),
+               ELSE("context_length", U32, "max_sequence_length", 4096),
                U32("embedding_length", "d_model hidden_size"),
                U32("feed_forward_length", "mlp_hidden_size intermediate_size"),
                DIFFUSION),

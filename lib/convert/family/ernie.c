@@ -4,11 +4,9 @@
 #include "convert/class_row.h"
 
 static const struct gg_convert_name ernie_names[] = {
-    N_AXES(L "self_attn.qkv_proj", B "attn_q", "[h*" HEAD "@0] x, * > x, *"),
-    N_AXES(L "self_attn.qkv_proj", B "attn_k",
-           "[k*" HEAD "@h*" HEAD "] x, * > x, *"),
-    N_AXES(L "self_attn.qkv_proj", B "attn_v",
-           "[@(h+k)*" HEAD "] x, * > x, *"),
+    N_AXES(L "self_attn.qkv_proj", B "attn_q", "[qrows@0] x, * > x, *"),
+    N_AXES(L "self_attn.qkv_proj", B "attn_k", "[krows@qrows] x, * > x, *"),
+    N_AXES(L "self_attn.qkv_proj", B "attn_v", "[@qkrows] x, * > x, *"),
     N_HOW(L "mlp.up_gate_proj", B "ffn_gate", HALF_1),
     N_HOW(L "mlp.up_gate_proj", B "ffn_up", HALF_2),
     END_NAMES
@@ -31,6 +29,12 @@ static const struct gg_convert_name ernie_moe_names[] = {
     END_NAMES
 };
 
+static double shared_width(const struct gg_hf_config *cfg)
+{
+    const double n = num(cfg, "moe_num_shared_experts");
+    return n > 0 ? num(cfg, "moe_intermediate_size") * n : NAN;
+}
+
 const struct gg_convert_arch gg_convert_family_ernie[] = {
     { .classes = "Ernie4_5_ForCausalLM Ernie4_5ForCausalLM",
       .arch = "ernie4_5",
@@ -47,9 +51,8 @@ const struct gg_convert_arch gg_convert_family_ernie[] = {
           U32("leading_dense_block_count", "moe_layer_start_index"), EXPERT_FF,
           U32("expert_shared_count", "moe_num_shared_experts"),
           /* so it is there, and is not read where the widths of tensors are */
-          OF("expert_shared_feed_forward_length", U32,
-             "moe_num_shared_experts>0?moe_intermediate_size*"
-             "moe_num_shared_experts")) },
+          OF("expert_shared_feed_forward_length", U32, shared_width,
+             NO_BACK)) },
     { .classes = "PaddleOCRVLForConditionalGeneration",
       .arch = "paddleocr",
       .names = LLAMA },

@@ -35,46 +35,61 @@ static const struct gg_convert_name exaone_moe_names[] = {
     END_NAMES
 };
 
+/* By words, by the letters of a text that repeats, or all but each n-th. */
+static double is_sliding(const struct gg_hf_config *cfg, int64_t layer)
+{
+    static const char pattern[] = "sliding_window_pattern";
+    if (!((double)layer < num(cfg, "num_hidden_layers")) ||
+        !is_true(num(cfg, "sliding_window")))
+        return NAN;
+    const double by_letter =
+        either(gg_convert_is_sliding(cfg, layer),
+               gg_hf_config_letter(cfg, pattern, layer, 'L'));
+    return either(
+        by_letter,
+        exceeds(fmod((double)layer + 1, num_at(cfg, pattern, layer)), 0));
+}
+
+static double rotary_dims(const struct gg_hf_config *cfg)
+{
+    return gg_convert_rotary_dims(cfg, "partial_rotary_factor", 1);
+}
+
+static double shared_width(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "moe_intermediate_size") * num(cfg, "num_shared_experts");
+}
+
 const struct gg_convert_arch gg_convert_family_exaone[] = {
     { .classes = "Exaone4ForCausalLM Exaone4_5_ForConditionalGeneration",
       .arch = "exaone4",
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .drafts = "mtp.layers.",
       .names = OVER_2(exaone4_names, gg_convert_names_after),
       .keys = ROWS(BLOCKS_NEXTN, U32("vocab_size", "vocab_size"), WINDOW,
-                   EACH("attention.sliding_window_pattern", BOOL,
-                        "i<num_hidden_layers?sliding_window?"
-                        "layer_types:sliding_attention|"
-                        "sliding_window_pattern#L|((i+1)%sliding_window_"
-                        "pattern>0)"),
-                   OF("nextn_predict_layers", U32,
-                      "num_nextn_predict_layers>0?"
-                      "num_nextn_predict_layers")) },
+                   EACH("attention.sliding_window_pattern", BOOL, is_sliding,
+                        gg_back_put_sliding_layers),
+                   NEXTN_ABOVE_0) },
     { .classes = "ExaoneForCausalLM",
       .arch = "exaone",
       .names = OVER(exaone_names),
-      .keys = ROWS(OF("attention.layer_norm_rms_epsilon", F32,
-                      "rms_norm_eps|layer_norm_epsilon"),
-                   OF("rope.dimension_count", U32,
-                      "partial_rotary_factor|1*" HEAD "//1")) },
+      .keys = ROWS(ELSE("attention.layer_norm_rms_epsilon", F32,
+                        "rms_norm_eps layer_norm_epsilon", NAN),
+                   OF("rope.dimension_count", U32, rotary_dims, NO_BACK)) },
     { .classes = "ExaoneMoeForCausalLM ExaoneMoEForCausalLM",
       .arch = "exaone-moe",
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .drafts = "mtp.layers.",
       .names = OVER_2(exaone_moe_names, gg_convert_names_experts),
-      .keys =
-          ROWS(BLOCKS_NEXTN, VOCAB_SIZE, WINDOW,
-               EACH("attention.sliding_window_pattern", BOOL,
-                    "i<num_hidden_layers?sliding_window?"
-                    "layer_types:sliding_attention|sliding_window_pattern#L|"
-                    "((i+1)%sliding_window_pattern>0)"),
-               EXPERT_FF, U32("expert_shared_count", "num_shared_experts"),
-               OF("expert_shared_feed_forward_length", U32,
-                  "moe_intermediate_size*num_shared_experts"),
-               WEIGHTS_SCALE, WEIGHTS_NORM,
-               OF("leading_dense_block_count", U32,
-                  "first_k_dense_replace|first_last_k_dense_replace|0"),
-               OF("nextn_predict_layers", U32, "num_nextn_predict_layers|0"),
-               NO_SCALING) },
+      .keys = ROWS(
+          BLOCKS_NEXTN, VOCAB_SIZE, WINDOW,
+          EACH("attention.sliding_window_pattern", BOOL, is_sliding,
+               gg_back_put_sliding_layers),
+          EXPERT_FF, U32("expert_shared_count", "num_shared_experts"),
+          OF("expert_shared_feed_forward_length", U32, shared_width, NO_BACK),
+          WEIGHTS_SCALE, WEIGHTS_NORM,
+          ELSE("leading_dense_block_count", U32,
+               "first_k_dense_replace first_last_k_dense_replace", 0),
+          ELSE("nextn_predict_layers", U32, N_NEXTN, 0), NO_SCALING) },
     { .classes = NULL }
 };

@@ -72,32 +72,332 @@ static const struct gg_convert_name step35_names[] = {
 };
 
 #define GROK_KEYS                                                             \
-    OF("attn_logit_softcapping", F32, "attn_logit_softcapping|30"),           \
-        OF("router_logit_softcapping", F32, "router_logit_softcapping|30"),   \
-        OF("final_logit_softcapping", F32,                                    \
-           "final_logit_softcapping>0?final_logit_softcapping"),              \
+    ELSE("attn_logit_softcapping", F32, "attn_logit_softcapping", 30),        \
+        ELSE("router_logit_softcapping", F32, "router_logit_softcapping",     \
+             30),                                                             \
+        ABOVE_0("final_logit_softcapping", F32, "final_logit_softcapping"),   \
         EXPERT_FF,                                                            \
-        OF("attention.temperature_length", U32,                               \
-           "attn_temperature_len>0?attn_temperature_len"),                    \
-        OF("attention.output_scale", F32,                                     \
-           "attn_output_multiplier|pow(" HEAD ",-0.5)"),                      \
+        ABOVE_0("attention.temperature_length", U32, "attn_temperature_len"), \
+        OF("attention.output_scale", F32, grok_output_scale, IN_BACK),        \
         F32("embedding_scale", "embedding_multiplier_scale"),                 \
         F32("logit_scale", "output_multiplier_scale")
 
-/* Of two kinds of layers, by the word that stands for those with windows. */
-#define BY_TYPE(NAME)                                                         \
-    "layer_types:sliding_attention?(attention_other_setting." NAME "|" NAME   \
-    "):" NAME
-#define HYBRID(WINDOWS, FULL)                                                 \
-    "i<num_hidden_layers?(hybrid_layer_pattern?(" WINDOWS "):" FULL           \
-    "):" WINDOWS
-#define MIMO_LAYERS "num_hidden_layers+num_nextn_predict_layers|3"
-#define SAME(NAME)  "(swa_" NAME "|" NAME "=" NAME ")"
+/* ---- Grok ---- */
+
+static double grok_output_scale(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg, "attn_output_multiplier",
+                  pow(gg_convert_head_dim(cfg), -0.5));
+}
+
+static bool stretches_positions(const struct gg_hf_config *cfg)
+{
+    return is_true(gg_hf_config_is(cfg, "rope_type", -1, "yarn")) ||
+           is_true(gg_hf_config_is(cfg, "rope_type", -1, "original"));
+}
+
+/* How positions are stretched is not in an object of its own. */
+static void put_grok(struct gg_back_maker *m)
+{
+    if (is_true(gg_hf_config_is(&m->keys, "rope.scaling.type", -1, "yarn"))) {
+        gg_back_put_word(m, "rope_type", "yarn");
+        gg_back_drop(m, "rope_scaling");
+    }
+    gg_back_put_num(m, "attn_output_multiplier",
+                    num(&m->keys, "attention.output_scale"));
+}
+
+/* ---- Laguna ---- */
+
+static double heads_of_layer(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return num_at(cfg, "num_attention_heads_per_layer num_attention_heads",
+                  layer);
+}
+
+static double laguna_n_dense(const struct gg_hf_config *cfg)
+{
+    return either(gg_convert_first_sparse(cfg), 1);
+}
+
+static double rotary_dims_full(const struct gg_hf_config *cfg)
+{
+    return gg_convert_rotary_dims(
+        cfg, "rope_parameters.full_attention.partial_rotary_factor", 1);
+}
+
+static double rotary_dims_sliding(const struct gg_hf_config *cfg)
+{
+    return gg_hf_config_get(cfg, "rope_parameters.sliding_attention")
+               ? gg_convert_rotary_dims(
+                     cfg,
+                     "rope_parameters.sliding_attention.partial_rotary_factor",
+                     1)
+               : NAN;
+}
+
+/* Is the layer full where every fourth is, from the first on? */
+static double is_full_each_fourth(const struct gg_hf_config *cfg,
+                                  int64_t layer)
+{
+    return equals(gg_convert_is_full(cfg, layer), layer % 4 == 0);
+}
+
+static bool is_laguna(const struct gg_hf_config *cfg)
+{
+    return (num_or(cfg, "sliding_window", 0) == 0 ||
+            is_true(either(gg_hf_config_all(cfg, is_full_each_fourth), 1))) &&
+           num_or(cfg, "moe_router_logit_softcapping", 0) == 0;
+}
+
+static double heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num_at(keys, "attention.head_count", layer);
+}
+
+static double is_sliding_but_fourth(const struct gg_hf_config *keys,
+                                    int64_t layer)
+{
+    return num(keys, "attention.sliding_window") > 0 ? layer % 4 > 0 : NAN;
+}
+
+static void put_laguna(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "num_attention_heads", heads(&m->keys, 0));
+    gg_back_put_layers(m, "num_attention_heads_per_layer", heads);
+    gg_back_put_layer_words(m, "mlp_layer_types", gg_back_is_sparse,
+                            "dense sparse");
+    gg_back_put_layer_words(m, "layer_types", is_sliding_but_fourth,
+                            "full_attention sliding_attention");
+    gg_back_put_num(m, "rope_parameters.full_attention.partial_rotary_factor",
+                    gg_back_rotary_of_key(&m->keys));
+    gg_back_put_num(m,
+                    "rope_parameters.sliding_attention.partial_rotary_factor",
+                    num(&m->keys, "rope.dimension_count_swa") /
+                        num(&m->keys, "attention.key_length"));
+}
+
+/* ---- MiMo 2 ---- */
+
+static double mimo_blocks(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "num_hidden_layers") + num_or(cfg, N_NEXTN, 3);
+}
+
+/* Layers that draft have windows. */
+static double mimo_is_sliding(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return !((double)layer < num(cfg, "num_hidden_layers")) ||
+           is_true(num_at(cfg, "hybrid_layer_pattern", layer));
+}
+
+static double mimo_kv_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return num_at(cfg,
+                  is_true(mimo_is_sliding(cfg, layer))
+                      ? "swa_num_key_value_heads"
+                      : "num_key_value_heads",
+                  layer);
+}
+
+static double mimo_rotary_dims(const struct gg_hf_config *cfg)
+{
+    return gg_convert_rotary_dims(
+        cfg, "rope_parameters.partial_rotary_factor partial_rotary_factor", 1);
+}
+
+static bool is_same(const struct gg_hf_config *cfg, const char *with_window,
+                    const char *name)
+{
+    const double x = num(cfg, name);
+    return num_or(cfg, with_window, x) == x;
+}
+
+/* Heads are the same in layers with windows. */
+static bool has_one_head_size(const struct gg_hf_config *cfg)
+{
+    return is_same(cfg, "swa_head_dim", "head_dim") &&
+           is_same(cfg, "swa_v_head_dim", "v_head_dim") &&
+           is_same(cfg, "swa_num_attention_heads", "num_attention_heads");
+}
+
+static double has_window(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num_at(keys, "attention.sliding_window_pattern", layer);
+}
+
+/* Key NAME of a layer with, or without, a window. */
+static double num_if_sliding(const struct gg_hf_config *keys, int64_t layer,
+                             double sliding, const char *name)
+{
+    return has_window(keys, layer) == sliding ? num_at(keys, name, layer)
+                                              : NAN;
+}
+
+static double full_kv_heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num_if_sliding(keys, layer, 0, "attention.head_count_kv");
+}
+
+static double sliding_kv_heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num_if_sliding(keys, layer, 1, "attention.head_count_kv");
+}
+
+static void put_mimo(struct gg_back_maker *m)
+{
+    gg_back_put_main_layers(m);
+    gg_back_put_layers(m, "hybrid_layer_pattern", has_window);
+    gg_back_put_num(m, "num_key_value_heads",
+                    gg_back_first_layer(m, full_kv_heads));
+    gg_back_put_num(m, "swa_num_key_value_heads",
+                    gg_back_first_layer(m, sliding_kv_heads));
+    gg_back_put_num(m, "partial_rotary_factor",
+                    gg_back_rotary_of_key(&m->keys));
+}
+
+/* ---- Step 3.5 ---- */
+
+/* NAME, which layers with windows have in an object of their own. */
+static double num_by_type(const struct gg_hf_config *cfg, int64_t layer,
+                          const char *of_windows, const char *name)
+{
+    const double x = num_at(cfg, name, layer);
+    return is_true(gg_convert_is_sliding(cfg, layer))
+               ? either(num_at(cfg, of_windows, layer), x)
+               : x;
+}
+
+static double step_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return num_by_type(cfg, layer,
+                       "attention_other_setting.num_attention_heads",
+                       "num_attention_heads");
+}
+
+static double step_kv_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return num_by_type(cfg, layer,
+                       "attention_other_setting.num_attention_groups",
+                       "num_attention_groups");
+}
+
+/* moe_layers_enum lists the layers with experts, as a text or as numbers: the
+ * first tells how many have none. */
+static double step_n_dense(const struct gg_hf_config *cfg)
+{
+    const json_t *v = gg_hf_config_get(cfg, "moe_layers_enum");
+    const char *text = json_string_value(v);
+    double n = 0;
+    if (!text)
+        return num_or(cfg, "moe_layers_enum", 0);
+    for (int i = 0; i < 15 && text[i] >= '0' && text[i] <= '9'; i++)
+        n = 10 * n + (text[i] - '0');
+    return n;
+}
+
+static double limit_or_0(const struct gg_hf_config *cfg, const char *name,
+                         int64_t layer)
+{
+    return gg_hf_config_get(cfg, name) ? either(num_at(cfg, name, layer), 0)
+                                       : NAN;
+}
+
+static double swiglu_limit(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return limit_or_0(cfg, "swiglu_limits", layer);
+}
+
+static double swiglu_limit_shared(const struct gg_hf_config *cfg,
+                                  int64_t layer)
+{
+    return limit_or_0(cfg, "swiglu_limits_shared", layer);
+}
+
+static double has_rotary_of_type(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return equals(is_true(gg_convert_is_sliding(cfg, layer)) ? 1 : 0.5,
+                  num_at(cfg, "partial_rotary_factors", layer));
+}
+
+/* Half of a head turns, in layers with windows all of it. */
+static bool turns_by_type(const struct gg_hf_config *cfg)
+{
+    return is_true(either(gg_hf_config_all(cfg, has_rotary_of_type), 1));
+}
+
+static double full_heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num_if_sliding(keys, layer, 0, "attention.head_count");
+}
+
+static double sliding_heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num_if_sliding(keys, layer, 1, "attention.head_count");
+}
+
+static double rotary_part(const struct gg_hf_config *keys, int64_t layer)
+{
+    return has_window(keys, layer) == 1 ? 1 : 0.5;
+}
+
+static double rope_base(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num(keys, has_window(keys, layer) == 1 ? "rope.freq_base_swa"
+                                                  : "rope.freq_base");
+}
+
+/* The numbers of layers with experts, with commas between. */
+static void put_sparse_layers(struct gg_back_maker *m)
+{
+    json_t *text = json_string("");
+    for (int64_t i = 0; i < gg_back_n_layers(m); i++) {
+        if (!is_true(gg_back_is_sparse(&m->keys, i)))
+            continue;
+        json_t *more = json_sprintf("%s%s%" PRId64, json_string_value(text),
+                                    json_string_length(text) ? "," : "", i);
+        json_decref(text);
+        text = more;
+    }
+    gg_back_put(m->root, "moe_layers_enum", text);
+}
+
+/* A limit for each layer; null for a layer without one. */
+static void put_limits(struct gg_back_maker *m, const char *name,
+                       const char *key)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < gg_back_n_layers(m); i++) {
+        const double x = num_at(&m->keys, key, i);
+        json_array_append_new(list, x > 0 ? gg_back_number(x) : json_null());
+    }
+    gg_back_put(m->root, name, list);
+}
+
+static void put_step(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "num_attention_heads",
+                    gg_back_first_layer(m, full_heads));
+    gg_back_put_num(m, "num_attention_groups",
+                    gg_back_first_layer(m, full_kv_heads));
+    gg_back_put_num(m, "attention_other_setting.num_attention_heads",
+                    gg_back_first_layer(m, sliding_heads));
+    gg_back_put_num(m, "attention_other_setting.num_attention_groups",
+                    gg_back_first_layer(m, sliding_kv_heads));
+    gg_back_put_layers(m, "partial_rotary_factors", rotary_part);
+    gg_back_put_layers(m, "rope_theta", rope_base);
+    put_sparse_layers(m);
+    put_limits(m, "swiglu_limits", "swiglu_clamp_exp");
+    put_limits(m, "swiglu_limits_shared", "swiglu_clamp_shexp");
+}
+
+/* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_expert[] = {
     { .classes = "Grok1ForCausalLM GrokForCausalLM",
       .arch = "grok",
-      .when = "rope_type:yarn+rope_type:original",
+      .when = stretches_positions,
+      .back = put_grok,
       .names = OVER_2(grok_names, gg_convert_names_mixtral),
       .keys = ROWS(GROK_KEYS, WORD("rope.scaling.type", "yarn"),
                    F32("rope.scaling.factor", "scaling_factor"),
@@ -109,82 +409,72 @@ const struct gg_convert_arch gg_convert_family_expert[] = {
                    F32("rope.scaling.yarn_beta_slow", "beta_slow")) },
     { .classes = "Grok1ForCausalLM GrokForCausalLM",
       .arch = "grok",
+      .back = put_grok,
       .names = OVER_2(grok_names, gg_convert_names_mixtral),
       .keys = ROWS(GROK_KEYS) },
     { .classes = "ArcticForCausalLM",
       .arch = "arctic",
       .names = OVER_2(arctic_names, gg_convert_names_mixtral),
       .keys = ROWS(VOCAB_SIZE, OF("rope.dimension_count", U32,
-                                  "hidden_size//num_attention_heads")),
+                                  gg_convert_head_width, NO_BACK)),
       .turned = true },
     /* every fourth layer, from the first on, sees all */
     { .classes = "LagunaForCausalLM",
       .arch = "laguna",
-      .when = "((sliding_window|0=0)+"
-              "all(layer_types:full_attention=(i%4=0))|1)*"
-              "(moe_router_logit_softcapping|0=0)",
+      .when = is_laguna,
+      .back = put_laguna,
       .names = OVER_2(laguna_names, gg_convert_names_experts),
       .keys = ROWS(
-          EACH("attention.head_count", U32,
-               "num_attention_heads_per_layer|num_attention_heads"),
+          EACH("attention.head_count", U32, heads_of_layer, IN_BACK),
           VOCAB_SIZE,
-          OF("attention.sliding_window", U32,
-             "sliding_window>0?sliding_window"),
+          ABOVE_0("attention.sliding_window", U32, "sliding_window"),
           EXPERT_FF, SHARED_FF, ALWAYS("expert_weights_norm", BOOL, 1),
           F32("expert_weights_scale", "moe_routed_scaling_factor"),
-          ALWAYS("expert_gating_func", U32, 2), LEAD_TYPES("1"),
-          OF("rope.dimension_count", U32,
-             HEAD "*rope_parameters.full_attention.partial_rotary_factor|1"
-                  "//1"),
-          OF("rope.dimension_count_swa", U32,
-             "rope_parameters.sliding_attention!?" HEAD
-             "*rope_parameters.sliding_attention.partial_rotary_factor|1"
-             "//1")) },
+          ALWAYS("expert_gating_func", U32, 2),
+          OF("leading_dense_block_count", U32, laguna_n_dense, IN_BACK),
+          OF("rope.dimension_count", U32, rotary_dims_full, IN_BACK),
+          OF("rope.dimension_count_swa", U32, rotary_dims_sliding, IN_BACK)) },
     /* three layers that draft, of which config.json does not tell */
     { .classes = "MiMoV2FlashForCausalLM MiMoV2ForCausalLM",
       .arch = "mimo2",
-      .when = SAME("head_dim") "*" SAME("v_head_dim") "*" SAME(
-          "num_attention_heads"),
-      .layers = MIMO_LAYERS,
+      .when = has_one_head_size,
+      .back = put_mimo,
+      .nextn = N_NEXTN,
+      .n_nextn = 3,
       .drafts = "model.mtp.layers.",
       .names = OVER_3(mimo2_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
       .keys = ROWS(
-          OF("block_count", U32, MIMO_LAYERS),
-          EACH("attention.head_count_kv", U32,
-               HYBRID("swa_num_key_value_heads", "num_key_value_heads")),
-          WINDOW,
-          EACH("attention.sliding_window_pattern", U32, HYBRID("1", "0")),
+          OF("block_count", U32, mimo_blocks, IN_BACK),
+          EACH("attention.head_count_kv", U32, mimo_kv_heads, IN_BACK), WINDOW,
+          EACH("attention.sliding_window_pattern", U32, mimo_is_sliding,
+               IN_BACK),
           U32("attention.value_length", "v_head_dim"), EXPERT_FF,
-          PART_ROT("1"),
-          OF("attention.layer_norm_rms_epsilon", F32,
-             "layernorm_epsilon|1e-5"),
+          OF("rope.dimension_count", U32, mimo_rotary_dims, IN_BACK),
+          ELSE("attention.layer_norm_rms_epsilon", F32, "layernorm_epsilon",
+               1e-5),
           F32("attention.value_scale", "attention_value_scale"),
-          OF("nextn_predict_layers", U32, "num_nextn_predict_layers|3")) },
+          ELSE("nextn_predict_layers", U32, N_NEXTN, 3)) },
     { .classes = "Step3p5ForCausalLM Step3p7ForConditionalGeneration",
       .arch = "step35",
-      .when = "all((layer_types:sliding_attention?1:0.5)="
-              "partial_rotary_factors)|1",
-      .layers = LAYERS_NEXTN,
+      .when = turns_by_type,
+      .back = put_step,
+      .nextn = N_NEXTN,
       .names = OVER_2(step35_names, gg_convert_names_nextn),
       .keys = ROWS(
-          BLOCKS_NEXTN,
-          EACH("attention.head_count", U32, BY_TYPE("num_attention_heads")),
-          OF("rope.freq_base", F32, "rope_theta"),
-          EACH("attention.head_count_kv", U32,
-               BY_TYPE("num_attention_groups")),
-          WINDOW, PATTERN, U32("expert_count", "moe_num_experts"),
+          BLOCKS_NEXTN, EACH("attention.head_count", U32, step_heads, IN_BACK),
+          ELSE("rope.freq_base", F32, "rope_theta", NAN),
+          EACH("attention.head_count_kv", U32, step_kv_heads, IN_BACK), WINDOW,
+          PATTERN, U32("expert_count", "moe_num_experts"),
           U32("expert_used_count", "moe_top_k"), EXPERT_FF,
           U32("expert_shared_feed_forward_length", "share_expert_dim"),
           F32("expert_weights_scale", "moe_router_scaling_factor"),
           BOOL("expert_weights_norm", "norm_expert_weight"),
-          OF("leading_dense_block_count", U32, "number(moe_layers_enum)|0"),
-          OF("moe_every_n_layers", U32, "moe_every_n_layer|1"),
-          OF("attention.layer_norm_rms_epsilon", F32, "rms_norm_eps|1e-5"),
-          EACH("swiglu_clamp_exp", F32, "swiglu_limits!?swiglu_limits|0"),
-          EACH("swiglu_clamp_shexp", F32,
-               "swiglu_limits_shared!?swiglu_limits_shared|0"),
-          OF("nextn_predict_layers", U32,
-             "num_nextn_predict_layers>0?num_nextn_predict_layers")) },
+          OF("leading_dense_block_count", U32, step_n_dense, IN_BACK),
+          ELSE("moe_every_n_layers", U32, "moe_every_n_layer", 1),
+          ELSE("attention.layer_norm_rms_epsilon", F32, "rms_norm_eps", 1e-5),
+          EACH("swiglu_clamp_exp", F32, swiglu_limit, IN_BACK),
+          EACH("swiglu_clamp_shexp", F32, swiglu_limit_shared, IN_BACK),
+          NEXTN_ABOVE_0) },
     { .classes = NULL }
 };

@@ -27,7 +27,10 @@ static const struct gg_convert_name gemma3n_names[] = {
     N(L "pre_feedforward_layernorm", B "ffn_norm"),
     N(L "post_feedforward_layernorm", B "post_ffw_norm"),
     N_HOW("model.embed_tokens", "token_embd", FILL),
-    N_HOW("model.embed_tokens_per_layer", "per_layer_token_embd", FILL),
+    { .from = "model.embed_tokens_per_layer",
+      .to = "per_layer_token_embd",
+      .how = GG_HOW_FILL,
+      .n_rows = "vocab_size_per_layer_input" },
     N("model.per_layer_model_projection", "per_layer_model_proj"),
     N("model.per_layer_projection_norm", "per_layer_proj_norm"),
     N(L "per_layer_input_gate", B "inp_gate"),
@@ -81,17 +84,124 @@ static const struct gg_convert_name gemma4_names[] = {
            "rope_parameters.full_attention.rope_theta "                       \
            "rope_parameters.rope_theta rope_theta",                           \
            F32, 1e6),                                                         \
-        OF("final_logit_softcapping", F32,                                    \
-           "final_logit_softcapping>0?final_logit_softcapping"),              \
+        ABOVE_0("final_logit_softcapping", F32, "final_logit_softcapping"),   \
         WINDOW, OR("attention.head_count_kv", "num_key_value_heads", U32, 4)
 #define SPARSITY                                                              \
-    EACH("activation_sparsity_scale", F32,                                    \
-         "quantile(activation_sparsity_pattern)")
+    EACH("activation_sparsity_scale", F32, sparsity_scale, IN_BACK)
 
 static const struct gg_convert_name embedding_names[] = {
     N("model.dense_0.linear", "dense_2"), N("model.dense_1.linear", "dense_3"),
     N_NOT("lm_head"), END_NAMES
 };
+
+/* ---- Gemma 3n ---- */
+
+/* Deviations of a normal distribution below which a part of it lies, by
+ * Newton's steps; its inverse. config.json has the part, in single precision
+ * where the scale is computed. */
+static double normal_quantile(double p)
+{
+    double x = 0;
+    if (!(p > 0 && p < 1))
+        return p == 0 ? -INFINITY : p == 1 ? INFINITY : NAN;
+    for (int k = 0; k < 100; k++) {
+        const double below = 0.5 * erfc(-x / sqrt(2));
+        const double density = exp(-x * x / 2) / sqrt(6.283185307179586);
+        const double step = (below - p) / density;
+        x -= step > 1 ? 1 : step < -1 ? -1 : step;
+    }
+    return x;
+}
+
+static double normal_part(double x)
+{
+    return (double)(float)(0.5 * erfc(-x / sqrt(2)));
+}
+
+static double sparsity_scale(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return normal_quantile(
+        (float)num_at(cfg, "activation_sparsity_pattern", layer));
+}
+
+static double sparsity(const struct gg_hf_config *keys, int64_t layer)
+{
+    return either(
+        normal_part(num_at(keys, "activation_sparsity_scale", layer)), 0);
+}
+
+static void put_gemma3n(struct gg_back_maker *m)
+{
+    gg_back_put_layers(m, "activation_sparsity_pattern", sparsity);
+    gg_back_put_num(m, "vocab_size_per_layer_input",
+                    gg_back_count_rows(m, "per_layer_token_embd.weight"));
+}
+
+/* ---- Gemma 4 ---- */
+
+/* Layers that take the keys of earlier ones are twice as wide. */
+static double wide_feed_forward(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double width = num_at(cfg, "intermediate_size", layer);
+    const double own =
+        num(cfg, "num_hidden_layers") - num_or(cfg, "num_kv_shared_layers", 0);
+    return num(cfg, "use_double_wide_mlp") == 1
+               ? exceeds((double)layer + 1, own) * width + width
+               : NAN;
+}
+
+static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double global = num_at(cfg, "num_global_key_value_heads", layer);
+    if (!is_true(global))
+        return NAN;
+    return is_true(gg_convert_is_sliding(cfg, layer))
+               ? num_at(cfg, "num_key_value_heads", layer)
+               : global;
+}
+
+static double rotary_dims_sliding(const struct gg_hf_config *cfg)
+{
+    return floor(num(cfg, "head_dim") *
+                 num_or(cfg, "rope_parameters.partial_rotary_factor", 1));
+}
+
+/* Heads of keys in layers with, or without, windows. */
+static double kv_heads_if(const struct gg_hf_config *keys, int64_t layer,
+                          double sliding)
+{
+    return num_at(keys, "attention.sliding_window_pattern", layer) == sliding
+               ? num_at(keys, "attention.head_count_kv", layer)
+               : NAN;
+}
+
+static double sliding_kv_heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return kv_heads_if(keys, layer, 1);
+}
+
+static double full_kv_heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return kv_heads_if(keys, layer, 0);
+}
+
+static void put_gemma4(struct gg_back_maker *m)
+{
+    const struct gg_hf_config *keys = &m->keys;
+    gg_back_put_num(m, "intermediate_size", num(keys, "feed_forward_length"));
+    if (gg_hf_config_len(keys, "feed_forward_length") > 0)
+        gg_back_put_flag(m, "use_double_wide_mlp", 1);
+    gg_back_put_num(m, "num_key_value_heads",
+                    num(keys, "attention.head_count_kv"));
+    if (gg_hf_config_len(keys, "attention.head_count_kv") == 0)
+        return;
+    gg_back_put_num(m, "num_key_value_heads",
+                    gg_back_first_layer(m, sliding_kv_heads));
+    gg_back_put_num(m, "num_global_key_value_heads",
+                    gg_back_first_layer(m, full_kv_heads));
+}
+
+/* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_gemma[] = {
     { .classes = "GemmaForCausalLM",
@@ -134,6 +244,7 @@ const struct gg_convert_arch gg_convert_family_gemma[] = {
       .dense_asked = true },
     { .classes = "Gemma3nForCausalLM Gemma3nForConditionalGeneration",
       .arch = "gemma3n",
+      .back = put_gemma3n,
       .ties = true,
       .drops_copy = true,
       .names = OVER(gemma3n_names),
@@ -146,33 +257,28 @@ const struct gg_convert_arch gg_convert_family_gemma[] = {
     { .classes = "Gemma4ForCausalLM Gemma4ForConditionalGeneration "
                  "Gemma4UnifiedForConditionalGeneration",
       .arch = "gemma4",
+      .back = put_gemma4,
       .ties = true,
       .drops_copy = true,
       .names = OVER_2(gemma4_names, gemma3n_names),
       .keys = ROWS(
           OR("context_length", "max_position_embeddings", U32, 131072),
-          EACH("feed_forward_length", U32,
-               "use_double_wide_mlp=1?(i+1>num_hidden_layers-num_kv_shared_"
-               "layers|0)*intermediate_size+intermediate_size"),
+          EACH("feed_forward_length", U32, wide_feed_forward, IN_BACK),
           U32("feed_forward_length", "intermediate_size"),
-          EACH("attention.head_count_kv", U32,
-               "num_global_key_value_heads?(layer_types:sliding_attention?num_"
-               "key_value_heads:num_global_key_value_heads)"),
+          EACH("attention.head_count_kv", U32, kv_heads, IN_BACK),
           U32("attention.head_count_kv", "num_key_value_heads"),
           U32("attention.key_length", "global_head_dim"),
           U32("attention.value_length", "global_head_dim"),
-          OF("final_logit_softcapping", F32,
-             "final_logit_softcapping>0?final_logit_softcapping"),
+          ABOVE_0("final_logit_softcapping", F32, "final_logit_softcapping"),
           WINDOW, U32("attention.shared_kv_layers", "num_kv_shared_layers"),
-          OF("embedding_length_per_layer_input", U32,
-             "hidden_size_per_layer_input|0"),
+          ELSE("embedding_length_per_layer_input", U32,
+               "hidden_size_per_layer_input", 0),
           PATTERN, U32("attention.key_length_swa", "head_dim"),
           U32("attention.value_length_swa", "head_dim"),
           U32("expert_feed_forward_length",
               "expert_intermediate_size moe_intermediate_size"),
           U32("rope.dimension_count", "global_head_dim"),
-          OF("rope.dimension_count_swa", U32,
-             "head_dim*rope_parameters.partial_rotary_factor|1//1")),
+          OF("rope.dimension_count_swa", U32, rotary_dims_sliding, NO_BACK)),
       .last = BEGINS,
       .pieces = "gemma4" },
     { .classes = NULL }

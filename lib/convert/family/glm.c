@@ -40,10 +40,7 @@ static const struct gg_convert_name glm4moe_names[] = {
 };
 
 #define GLM4_MOE                                                              \
-    ROWS(BLOCKS_NEXTN,                                                        \
-         OF("rope.dimension_count", U32,                                      \
-            HEAD "*partial_rotary_factor|rope_parameters."                    \
-                 "partial_rotary_factor|0.5//1"),                             \
+    ROWS(BLOCKS_NEXTN, OF("rope.dimension_count", U32, rotary_half, IN_BACK), \
          EXPERT_FF, U32("expert_shared_count", "n_shared_experts"), LEAD,     \
          ALWAYS("expert_gating_func", U32, 2), WEIGHTS_SCALE, WEIGHTS_NORM,   \
          NEXTN)
@@ -63,80 +60,164 @@ static const struct gg_convert_name cogvlm_names[] = {
     END_NAMES
 };
 
+/* ---- ChatGLM and GLM ---- */
+
+/* The object's own factor counts before that of rope_parameters. */
+static double rotary_half(const struct gg_hf_config *cfg)
+{
+    return gg_convert_rotary_dims(
+        cfg, "partial_rotary_factor rope_parameters.partial_rotary_factor",
+        0.5);
+}
+
+static double chatglm_rotary_dims(const struct gg_hf_config *cfg)
+{
+    return floor(
+        num_or(cfg, "attention_dim kv_channels", gg_convert_head_dim(cfg)) *
+        num_or(cfg, "partial_rotary_factor", 0.5));
+}
+
+static double chatglm_rope_base(const struct gg_hf_config *cfg)
+{
+    return 10000 * num_or(cfg, "rope_ratio", 1);
+}
+
+static double four_times_width(const struct gg_hf_config *cfg)
+{
+    return 4 * num(cfg, "hidden_size");
+}
+
+static void put_chatglm(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "rope_ratio", num(&m->keys, "rope.freq_base") / 10000);
+    gg_back_put_num(m, "partial_rotary_factor",
+                    gg_back_rotary_of_width(&m->keys));
+}
+
+/* ---- GLM 4 ---- */
+
+/* Positions have one axis. */
+static bool is_text_only(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg,
+                  "rope_parameters.mrope_section.0 "
+                  "rope_scaling.mrope_section.0",
+                  0) == 0;
+}
+
+static void put_glm4(struct gg_back_maker *m)
+{
+    const struct gg_hf_config *keys = &m->keys;
+    const double width = num(keys, "embedding_length");
+    const double heads = num(keys, "attention.head_count");
+    gg_back_put_num(m, "partial_rotary_factor",
+                    num(keys, "rope.dimension_count") /
+                        num_or(keys, "attention.key_length", width / heads));
+}
+
+static void put_glm4moe(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "partial_rotary_factor",
+                    gg_back_rotary_of_key(&m->keys));
+}
+
+/* All of the rotary part turns. */
+static bool turns_whole(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg,
+                  "rope_parameters.partial_rotary_factor "
+                  "partial_rotary_factor",
+                  1) == 1;
+}
+
+static double has_full_indexer(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return (size_t)layer < gg_hf_config_len(cfg, "indexer_types")
+               ? gg_hf_config_is(cfg, "indexer_types", layer, "full")
+               : NAN;
+}
+
+/* ---- rows ---- */
+
 const struct gg_convert_arch gg_convert_family_glm[] = {
     { .classes = "Glm4ForCausalLM Glm4vForConditionalGeneration",
       .arch = "glm4",
-      .when = "rope_parameters.mrope_section.0|"
-              "rope_scaling.mrope_section.0|0=0",
+      .back = put_glm4,
+      .when = is_text_only,
       .roles = GLM_ROLES,
       .names = OVER(glm4_names),
-      .keys = ROWS(PART_ROT("0.5")) },
+      .keys = ROWS(
+          OF("rope.dimension_count", U32, gg_convert_rotary_half, IN_BACK)) },
     { .classes = "Glm4vForConditionalGeneration "
                  "GlmOcrForConditionalGeneration Glm4ForCausalLM",
       .arch = "glm4",
+      .back = put_glm4,
       .roles = GLM_ROLES,
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .names = OVER_3(glm4v_names, gg_convert_names_nextn, glm4_names),
-      .keys = ROWS(BLOCKS_NEXTN, PART_ROT("0.5"), NEXTN) },
+      .keys = ROWS(
+          BLOCKS_NEXTN,
+          OF("rope.dimension_count", U32, gg_convert_rotary_half, IN_BACK),
+          NEXTN) },
     { .classes = "ChatGLMModel ChatGLMForConditionalGeneration",
       .arch = "chatglm",
+      .back = put_chatglm,
       .roles = "eos=<|endoftext|> eot=<|user|> unk=<|endoftext|>",
       .strip = "transformer.",
       .names = { chatglm_names },
       .keys = ROWS(
           U32("context_length", "seq_length"),
           U32("embedding_length", "hidden_size"),
-          OF("feed_forward_length", U32,
-             "ffn_hidden_size|intermediate_size|(4*hidden_size)"),
+          ELSE_OF("feed_forward_length", U32,
+                  "ffn_hidden_size intermediate_size", four_times_width),
           U32("block_count", "num_layers num_hidden_layers"),
           U32("attention.head_count", "num_attention_heads"),
-          OF("attention.head_count_kv", U32,
-             "multi_query_group_num|num_key_value_heads|num_attention_heads"),
+          ELSE("attention.head_count_kv", U32,
+               "multi_query_group_num num_key_value_heads num_attention_heads",
+               NAN),
           OR("attention.layer_norm_rms_epsilon",
              "layernorm_epsilon rms_norm_eps", F32, 1e-5),
           FILE_TYPE,
-          OF("rope.dimension_count", U32,
-             "attention_dim|kv_channels|" HEAD
-             "*partial_rotary_factor|0.5//1"),
+          OF("rope.dimension_count", U32, chatglm_rotary_dims, IN_BACK),
           ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0),
-          OF("rope.freq_base", F32, "10000*rope_ratio|1")),
+          OF("rope.freq_base", F32, chatglm_rope_base, IN_BACK)),
       .only_keys = true },
     /* GLM-4 and GLM-Edge in transformers' own form */
     { .classes = "GlmForCausalLM",
       .arch = "chatglm",
+      .back = put_chatglm,
       .roles = "eos=<|endoftext|> eot=<|user|> unk=<|endoftext|>",
       .names = OVER(glm_names),
-      .keys = ROWS(OF("rope.dimension_count", U32,
-                      HEAD "*partial_rotary_factor|rope_parameters."
-                           "partial_rotary_factor|0.5//1"),
+      .keys = ROWS(OF("rope.dimension_count", U32, rotary_half, IN_BACK),
                    ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0)) },
     { .classes = "Glm4MoeForCausalLM Glm4vMoeForConditionalGeneration",
       .arch = "glm4moe",
+      .back = put_glm4moe,
       .roles = GLM_MOE_ROLES,
       .names = OVER_3(glm4moe_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .keys = GLM4_MOE },
     { .classes = "SolarOpenForCausalLM",
       .arch = "glm4moe",
+      .back = put_glm4moe,
       .roles = "eos=<|endoftext|> eot=<|endoftext|> unk=<unk> "
                "bos=<|startoftext|>",
       .names = OVER_3(glm4moe_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .keys = GLM4_MOE },
     { .classes = "GlmMoeDsaForCausalLM",
       .arch = "glm-dsa",
       .roles = GLM_MOE_ROLES,
-      .when = "rope_parameters.partial_rotary_factor|"
-              "partial_rotary_factor|1=1",
-      .layers = LAYERS_NEXTN,
+      .when = turns_whole,
+      .nextn = N_NEXTN,
       .names = { gg_convert_names_latent, gg_convert_names_indexer,
                  gg_convert_names_nextn, gg_convert_names_experts,
                  gg_convert_names_llama },
       .keys = ROWS(BLOCKS_NEXTN, LATENT_KEYS, NEXTN, INDEXER_KEYS,
-                   EACH("attention.indexer.types", BOOL,
-                        "i<len(indexer_types)?indexer_types:full")) },
+                   EACH("attention.indexer.types", BOOL, has_full_indexer,
+                        gg_back_put_indexer_types)) },
     { .classes = "CogVLMForCausalLM",
       .arch = "cogvlm",
       .names = OVER(cogvlm_names),

@@ -3,6 +3,20 @@
 #include "config.h"
 #include "convert/class_row.h"
 
+/* Factor of the output matrix of Jais. */
+static double jais_output_scale(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return either(num_at(cfg, "mup_output_alpha", layer) *
+                      num_at(cfg, "mup_width_scale", layer),
+                  num_at(cfg, "width_scale", layer));
+}
+
+static void put_talkie(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "rms_norm_eps",
+                    num(&m->keys, "attention.layer_norm_rms_epsilon"));
+}
+
 static const struct gg_convert_name starcoder2_names[] = {
     N(L "mlp.c_fc", B "ffn_up"), N(L "mlp.c_proj", B "ffn_down"), END_NAMES
 };
@@ -106,11 +120,10 @@ static const struct gg_convert_name codeshell_names[] = {
  * comes out is multiplied. The slopes of the positions are those that the
  * number of heads gives. */
 static const struct gg_convert_name jais_names[] = {
-    N_TIMES("wte", "token_embd", NULL,
-            "mup_embeddings_scale|embeddings_scale"),
-    N_TIMES("lm_head", "output", NULL,
-            "(mup_output_alpha*mup_width_scale)|width_scale"),
-    N_HOW("h.%.mlp.c_fc2", B "ffn_gate", TURN), N_NOT("relative_pe.slopes"),
+    N_TIMES("wte", "token_embd", "mup_embeddings_scale embeddings_scale"),
+    { .from = "lm_head", .to = "output", .scale_of = jais_output_scale },
+    N_HOW("h.%.mlp.c_fc2", B "ffn_gate", TURN),
+    N_NOT("relative_pe.slopes"),
     END_NAMES
 };
 
@@ -174,17 +187,90 @@ static const struct gg_convert_name dbrx_names[] = {
     N("transformer.blocks.%.norm_attn_norm.attn.out_proj", B "attn_output"),
     N("transformer.blocks.%.ffn.router.layer", B "ffn_gate_inp"),
     N_AXES("transformer.blocks.%.ffn.experts.mlp.w1", B "ffn_gate_exps.weight",
-           "e=ffn_config.moe_num_experts f, c > e, f, c"),
+           "e f, c > e, f, c"),
     N_AXES("transformer.blocks.%.ffn.experts.mlp.v1", B "ffn_up_exps.weight",
-           "e=ffn_config.moe_num_experts f, c > e, f, c"),
+           "e f, c > e, f, c"),
     N_AXES("transformer.blocks.%.ffn.experts.mlp.w2", B "ffn_down_exps.weight",
-           "e=ffn_config.moe_num_experts f, c > e, c, f"),
+           "e f, c > e, c, f"),
     /* one by one, each a Linear of its own */
     N("transformer.blocks.%.ffn.experts.mlp.@.w1", B "ffn_gate_exps"),
     N("transformer.blocks.%.ffn.experts.mlp.@.v1", B "ffn_up_exps"),
     N("transformer.blocks.%.ffn.experts.mlp.@.w2", B "ffn_down_exps"),
     END_NAMES
 };
+
+/* ---- functions of rows ---- */
+
+static double gpt2_feed_forward(const struct gg_hf_config *cfg)
+{
+    return 4 * num(cfg, "n_embd");
+}
+
+static double bloom_feed_forward(const struct gg_hf_config *cfg)
+{
+    return 4 * num(cfg, "hidden_size n_embed");
+}
+
+static double mpt_feed_forward(const struct gg_hf_config *cfg)
+{
+    return 4 * num(cfg, "d_model");
+}
+
+static double stablelm_rotary_dims(const struct gg_hf_config *cfg)
+{
+    return gg_convert_rotary_dims(cfg,
+                                  "partial_rotary_factor rope_pct "
+                                  "rope_parameters.partial_rotary_factor",
+                                  NAN);
+}
+
+static double neox_rotary_dims(const struct gg_hf_config *cfg)
+{
+    return gg_convert_rotary_dims(
+        cfg, "rotary_pct rope_parameters.partial_rotary_factor", NAN);
+}
+
+static void put_neox(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "rotary_pct", gg_back_rotary_of_width(&m->keys));
+}
+
+static void put_bloom(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "seq_length", num(&m->keys, "context_length"));
+}
+
+static double mpt_alibi_bias(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "attn_config.alibi") == 1
+               ? num_or(cfg, "attn_config.alibi_bias_max", 8)
+               : 0;
+}
+
+static void put_mpt(struct gg_back_maker *m)
+{
+    const double bias = num(&m->keys, "attention.max_alibi_bias");
+    gg_back_put_flag(m, "attn_config.alibi", exceeds(bias, 0));
+    if (bias > 0)
+        gg_back_put_num(m, "attn_config.alibi_bias_max", bias);
+}
+
+/* Two thirds of four times the width, in multiples of 256. */
+static double refact_feed_forward(const struct gg_hf_config *cfg)
+{
+    return 256 * floor((floor(8 * num(cfg, "n_embd") / 3) + 255) / 256);
+}
+
+static void drop_rope_scaling(struct gg_back_maker *m)
+{
+    gg_back_drop(m, "rope_scaling");
+}
+
+static const struct gg_convert_size dbrx_sizes[] = {
+    { .name = "e", .hf = "ffn_config.moe_num_experts" }, { .name = NULL }
+};
+
+/* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_gpt[] = {
     { .classes = "Starcoder2ForCausalLM",
@@ -200,12 +286,10 @@ const struct gg_convert_arch gg_convert_family_gpt[] = {
                U32("embedding_length", "hidden_size"),
                U32("block_count", "num_hidden_layers"),
                U32("feed_forward_length", "intermediate_size"),
-               OF("rope.dimension_count", U32,
-                  "partial_rotary_factor|rope_pct|rope_parameters."
-                  "partial_rotary_factor*" HEAD "//1"),
+               OF("rope.dimension_count", U32, stablelm_rotary_dims, NO_BACK),
                THETA, U32("attention.head_count", "num_attention_heads"),
                U32("attention.head_count_kv", "num_key_value_heads"),
-               OF("use_parallel_residual", BOOL, "use_parallel_residual|1"),
+               ELSE("use_parallel_residual", BOOL, "use_parallel_residual", 1),
                F32("attention.layer_norm_epsilon", "layer_norm_eps norm_eps")),
       .only_keys = true,
       .rope_count = true },
@@ -214,12 +298,13 @@ const struct gg_convert_arch gg_convert_family_gpt[] = {
       .ties = true,
       .strip = "transformer.",
       .names = { gpt2_names },
-      .keys = ROWS(U32("block_count", "n_layer"),
-                   U32("context_length", "n_positions n_ctx"),
-                   U32("embedding_length", "n_embd"),
-                   OF("feed_forward_length", U32, "n_inner|(4*n_embd)"),
-                   U32("attention.head_count", "n_head"),
-                   F32("attention.layer_norm_epsilon", "layer_norm_epsilon")),
+      .keys = ROWS(
+          U32("block_count", "n_layer"),
+          U32("context_length", "n_positions n_ctx"),
+          U32("embedding_length", "n_embd"),
+          ELSE_OF("feed_forward_length", U32, "n_inner", gpt2_feed_forward),
+          U32("attention.head_count", "n_head"),
+          F32("attention.layer_norm_epsilon", "layer_norm_epsilon")),
       .only_keys = true },
     { .classes = "RuGPT3XLForCausalLM",
       .arch = "gpt2",
@@ -229,58 +314,59 @@ const struct gg_convert_arch gg_convert_family_gpt[] = {
       .ties = true,
       .strip = "transformer.",
       .names = { gg_convert_names_starcoder },
-      .keys = ROWS(U32("context_length", "n_positions"),
-                   U32("embedding_length", "n_embd"),
-                   OF("feed_forward_length", U32, "n_inner|(4*n_embd)"),
-                   U32("block_count", "n_layer"),
-                   U32("attention.head_count", "n_head"),
-                   ALWAYS("attention.head_count_kv", U32, 1),
-                   F32("attention.layer_norm_epsilon", "layer_norm_epsilon")),
+      .keys = ROWS(
+          U32("context_length", "n_positions"),
+          U32("embedding_length", "n_embd"),
+          ELSE_OF("feed_forward_length", U32, "n_inner", gpt2_feed_forward),
+          U32("block_count", "n_layer"), U32("attention.head_count", "n_head"),
+          ALWAYS("attention.head_count_kv", U32, 1),
+          F32("attention.layer_norm_epsilon", "layer_norm_epsilon")),
       .only_keys = true },
     { .classes = "GPTNeoXForCausalLM",
       .arch = "gptneox",
+      .back = put_neox,
       .strip = "gpt_neox.",
       .names = { gptneox_names },
-      .keys = ROWS(
-          U32("context_length", "max_position_embeddings"),
-          U32("embedding_length", "hidden_size"),
-          U32("block_count", "num_hidden_layers"),
-          U32("feed_forward_length", "intermediate_size"),
-          OF("rope.dimension_count", U32,
-             "rotary_pct|rope_parameters.partial_rotary_factor*" HEAD "//1"),
-          U32("attention.head_count", "num_attention_heads"),
-          OF("use_parallel_residual", BOOL, "use_parallel_residual|1"),
-          F32("attention.layer_norm_epsilon", "layer_norm_eps"), THETA),
+      .keys =
+          ROWS(U32("context_length", "max_position_embeddings"),
+               U32("embedding_length", "hidden_size"),
+               U32("block_count", "num_hidden_layers"),
+               U32("feed_forward_length", "intermediate_size"),
+               OF("rope.dimension_count", U32, neox_rotary_dims, IN_BACK),
+               U32("attention.head_count", "num_attention_heads"),
+               ELSE("use_parallel_residual", BOOL, "use_parallel_residual", 1),
+               F32("attention.layer_norm_epsilon", "layer_norm_eps"), THETA),
       .only_keys = true },
     { .classes = "BloomForCausalLM BloomModel",
       .arch = "bloom",
+      .back = put_bloom,
       .ties = true,
       .strip = "transformer.",
       .names = { bloom_names },
-      .keys =
-          ROWS(OF("context_length", U32, "seq_length|hidden_size|n_embed"),
-               U32("embedding_length", "hidden_size n_embed"),
-               OF("feed_forward_length", U32, "4*hidden_size|n_embed"),
-               U32("block_count", "num_hidden_layers n_layer"),
-               U32("attention.head_count", "num_attention_heads n_head"),
-               U32("attention.head_count_kv", "num_attention_heads n_head"),
-               F32("attention.layer_norm_epsilon", "layer_norm_epsilon")),
+      .keys = ROWS(
+          ELSE("context_length", U32, "seq_length hidden_size n_embed", NAN),
+          U32("embedding_length", "hidden_size n_embed"),
+          OF("feed_forward_length", U32, bloom_feed_forward, NO_BACK),
+          U32("block_count", "num_hidden_layers n_layer"),
+          U32("attention.head_count", "num_attention_heads n_head"),
+          U32("attention.head_count_kv", "num_attention_heads n_head"),
+          F32("attention.layer_norm_epsilon", "layer_norm_epsilon")),
       .only_keys = true },
     { .classes = "MPTForCausalLM MptForCausalLM",
       .arch = "mpt",
+      .back = put_mpt,
       .ties = true,
       .strip = "transformer.",
       .names = { mpt_names },
-      .keys = ROWS(U32("context_length", "max_seq_len"),
-                   U32("embedding_length", "d_model"),
-                   U32("block_count", "n_layers"),
-                   OF("feed_forward_length", U32, "4*d_model"),
-                   U32("attention.head_count", "n_heads"),
-                   U32("attention.head_count_kv", "attn_config.kv_n_heads"),
-                   ALWAYS("attention.layer_norm_epsilon", F32, 1e-5),
-                   F32("attention.clamp_kqv", "attn_config.clip_qkv"),
-                   OF("attention.max_alibi_bias", F32,
-                      "attn_config.alibi=1?attn_config.alibi_bias_max|8:0")),
+      .keys = ROWS(
+          U32("context_length", "max_seq_len"),
+          U32("embedding_length", "d_model"), U32("block_count", "n_layers"),
+          OF("feed_forward_length", U32, mpt_feed_forward, NO_BACK),
+          U32("attention.head_count", "n_heads"),
+          U32("attention.head_count_kv", "attn_config.kv_n_heads"),
+          ALWAYS("attention.layer_norm_epsilon", F32, 1e-5),
+          F32("attention.clamp_kqv", "attn_config.clip_qkv"),
+          OF("attention.max_alibi_bias", F32, mpt_alibi_bias, IN_BACK)),
       .only_keys = true },
     { .classes = "GPTRefactForCausalLM",
       .arch = "refact",
@@ -289,7 +375,7 @@ const struct gg_convert_arch gg_convert_family_gpt[] = {
       .keys = ROWS(
           U32("context_length", "n_positions"),
           U32("embedding_length", "n_embd"),
-          OF("feed_forward_length", U32, "256*((8*n_embd//3+255)//256)"),
+          OF("feed_forward_length", U32, refact_feed_forward, NO_BACK),
           U32("block_count", "n_layer"), U32("attention.head_count", "n_head"),
           ALWAYS("attention.head_count_kv", U32, 1),
           F32("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
@@ -299,18 +385,19 @@ const struct gg_convert_arch gg_convert_family_gpt[] = {
       .only_keys = true },
     { .classes = "CodeShellForCausalLM",
       .arch = "codeshell",
+      .back = drop_rope_scaling,
       .strip = "transformer.",
       .names = { codeshell_names, gg_convert_names_starcoder },
-      .keys = ROWS(U32("context_length", "n_positions"),
-                   U32("embedding_length", "n_embd"),
-                   OF("feed_forward_length", U32, "n_inner|(4*n_embd)"),
-                   U32("block_count", "n_layer"),
-                   U32("attention.head_count", "n_head"),
-                   U32("attention.head_count_kv", "num_query_groups"),
-                   F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-                   FILE_TYPE, ALWAYS("rope.freq_base", F32, 10000),
-                   WORD("rope.scaling.type", "linear"),
-                   ALWAYS("rope.scaling.factor", F32, 1)),
+      .keys = ROWS(
+          U32("context_length", "n_positions"),
+          U32("embedding_length", "n_embd"),
+          ELSE_OF("feed_forward_length", U32, "n_inner", gpt2_feed_forward),
+          U32("block_count", "n_layer"), U32("attention.head_count", "n_head"),
+          U32("attention.head_count_kv", "num_query_groups"),
+          F32("attention.layer_norm_epsilon", "layer_norm_epsilon"), FILE_TYPE,
+          ALWAYS("rope.freq_base", F32, 10000),
+          WORD("rope.scaling.type", "linear"),
+          ALWAYS("rope.scaling.factor", F32, 1)),
       .only_keys = true },
     { .classes = "JAISLMHeadModel",
       .arch = "jais",
@@ -327,10 +414,11 @@ const struct gg_convert_arch gg_convert_family_gpt[] = {
     { .classes = "Jais2ForCausalLM",
       .arch = "jais2",
       .names = LLAMA,
-      .keys = ROWS(OF("rope.dimension_count", U32, HEAD)) },
+      .keys = ROWS(ALL_ROT) },
     /* its norms have the least number that 1 can be told from */
     { .classes = "TalkieForCausalLM",
       .arch = "talkie",
+      .back = put_talkie,
       .names = { talkie_names },
       .keys = ROWS(ALWAYS("attention.layer_norm_rms_epsilon", F32,
                           1.1920928955078125e-07)) },
@@ -341,6 +429,7 @@ const struct gg_convert_arch gg_convert_family_gpt[] = {
                    U32("expert_feed_forward_length", "intermediate_size")) },
     { .classes = "DbrxForCausalLM",
       .arch = "dbrx",
+      .sizes = dbrx_sizes,
       .names = OVER(dbrx_names),
       .keys = ROWS(U32("block_count", "n_layers"),
                    U32("context_length", "max_seq_len"),

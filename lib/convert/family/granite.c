@@ -31,49 +31,108 @@ static const struct gg_convert_name bamba_names[] = {
     N("model.final_layernorm", "output_norm"), END_NAMES
 };
 
-/* Which layers have attention. */
-#define ATTENTION                                                             \
-    "(layer_types:attention|(i%attn_layer_period=attn_layer_offset)|"         \
-    "has(attn_layer_indices))"
 #define GRANITE_HYBRID                                                        \
-    EACH("attention.head_count_kv", U32, ATTENTION "*num_key_value_heads"),   \
+    EACH("attention.head_count_kv", U32, kv_heads, IN_BACK),                  \
         U32("vocab_size", "vocab_size"),                                      \
-        OF("rope.dimension_count", U32, "attn_rotary_emb|" HEAD), GRANITE,    \
+        ELSE_OF("rope.dimension_count", U32, "attn_rotary_emb",               \
+                gg_convert_head_dim),                                         \
+        GRANITE,                                                              \
         U32("expert_shared_feed_forward_length", "shared_intermediate_size"), \
         U32("ssm.conv_kernel", "mamba_d_conv"),                               \
         U32("ssm.state_size", "mamba_d_state"),                               \
         U32("ssm.group_count", "mamba_n_groups"),                             \
-        OF("ssm.inner_size", U32, "mamba_expand*hidden_size"),                \
+        OF("ssm.inner_size", U32, gg_convert_mamba_inner_size, IN_BACK),      \
         U32("ssm.time_step_rank", "mamba_n_heads")
+
+/* ---- layers with and without attention ---- */
+
+static double is_attention(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return gg_hf_config_is(cfg, "layer_types", layer, "attention");
+}
+
+static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double has =
+        either(is_attention(cfg, layer),
+               either(gg_convert_attention_by_period(cfg, layer),
+                      gg_hf_config_lists(cfg, "attn_layer_indices", layer)));
+    return has * num_at(cfg, "num_key_value_heads", layer);
+}
+
+static bool is_without_experts(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg, "num_local_experts", 0) == 0;
+}
+
+static bool is_all_attention(const struct gg_hf_config *cfg)
+{
+    return is_true(gg_hf_config_all(cfg, is_attention));
+}
+
+static bool is_dense_attention(const struct gg_hf_config *cfg)
+{
+    return is_all_attention(cfg) && is_without_experts(cfg);
+}
+
+static void put_layers(struct gg_back_maker *m)
+{
+    gg_back_put_layer_words(m, "layer_types", gg_back_has_attention,
+                            "mamba attention");
+    gg_back_put_first_kv_heads(m);
+}
+
+/* A list of heads of keys tells that the folder is of the hybrid class. */
+static void put_attention_only(struct gg_back_maker *m)
+{
+    if (gg_hf_config_len(&m->keys, "attention.head_count_kv") > 0)
+        put_layers(m);
+    gg_back_put_mamba_expand(m);
+}
+
+static void put_hybrid(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "max_position_embeddings",
+                    num(&m->keys, "context_length"));
+    put_layers(m);
+    gg_back_put_mamba_expand(m);
+}
+
+/* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_granite[] = {
     { .classes = "GraniteForCausalLM",
       .arch = "granite",
+      .back = put_attention_only,
       .names = LLAMA,
       .keys = ROWS(GRANITE),
       .last = OF_SIZE,
       TURNED },
     { .classes = "GraniteMoeForCausalLM GraniteMoeSharedForCausalLM",
       .arch = "granitemoe",
+      .back = put_attention_only,
       .names = OVER(granitemoe_names),
       .keys = ROWS(GRANITE, U32("expert_shared_feed_forward_length",
                                 "shared_intermediate_size")),
       TURNED },
     { .classes = "GraniteMoeHybridForCausalLM",
       .arch = "granite",
-      .when = "all(layer_types:attention)*(num_local_experts|0=0)",
+      .back = put_attention_only,
+      .when = is_dense_attention,
       .names = OVER(granite_dense_names),
       .keys = ROWS(GRANITE_HYBRID, ALWAYS("rope.scaling.finetuned", BOOL, 1)),
       .turned = true },
     { .classes = "GraniteMoeHybridForCausalLM",
       .arch = "granitemoe",
-      .when = "all(layer_types:attention)",
+      .back = put_attention_only,
+      .when = is_all_attention,
       .names = OVER(granitemoe_names),
       .keys = ROWS(GRANITE_HYBRID, ALWAYS("rope.scaling.finetuned", BOOL, 1)),
       .turned = true },
     { .classes = "GraniteMoeHybridForCausalLM",
       .arch = "granitehybrid",
-      .when = "num_local_experts|0=0",
+      .back = put_hybrid,
+      .when = is_without_experts,
       .names = { granite_dense_names, gg_convert_names_hybrid,
                  gg_convert_names_llama },
       .keys = ROWS(ALWAYS("context_length", U32, 1 << 20), GRANITE_HYBRID,
@@ -81,6 +140,7 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
       .turned = true },
     { .classes = "GraniteMoeHybridForCausalLM",
       .arch = "granitehybrid",
+      .back = put_hybrid,
       .names = { granitemoe_names, gg_convert_names_hybrid,
                  gg_convert_names_llama },
       .keys = ROWS(ALWAYS("context_length", U32, 1 << 20), GRANITE_HYBRID,
@@ -88,6 +148,7 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
       .turned = true },
     { .classes = "BambaForCausalLM",
       .arch = "granitehybrid",
+      .back = put_hybrid,
       .names = { bamba_names, gg_convert_names_hybrid,
                  gg_convert_names_llama },
       .keys = ROWS(GRANITE_HYBRID, ALWAYS("rope.scaling.finetuned", BOOL, 1)),

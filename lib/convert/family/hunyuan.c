@@ -9,15 +9,11 @@ static const struct gg_convert_name hunyuan_names[] = {
 };
 
 #define HUNYUAN_DYNAMIC                                                       \
-    OF("context_length", U32,                                                 \
-       "rope_scaling.type:dynamic?262144:max_position_embeddings"),           \
-        OF("rope.freq_base", F32,                                             \
-           "rope_scaling.type:dynamic?rope_theta|10000*pow(rope_scaling."     \
-           "alpha|1000," HEAD "/(" HEAD "-2)):rope_theta|10000"),             \
-        NO_SCALING,                                                           \
-        OF("rope.scaling.factor", F32, "rope_scaling.type:dynamic?1"),        \
-        OF("rope.scaling.original_context_length", U32,                       \
-           "rope_scaling.type:dynamic?262144")
+    OF("context_length", U32, context, IN_BACK),                              \
+        OF("rope.freq_base", F32, rope_base, IN_BACK), NO_SCALING,            \
+        OF("rope.scaling.factor", F32, dynamic_factor, IN_BACK),              \
+        OF("rope.scaling.original_context_length", U32, dynamic_context,      \
+           IN_BACK)
 
 static const struct gg_convert_name hunyuan_moe_names[] = {
     N(L "self_attn.query_layernorm", B "attn_q_norm"),
@@ -28,9 +24,6 @@ static const struct gg_convert_name hunyuan_moe_names[] = {
     N(L "mlp.shared_mlp.down_proj", B "ffn_down_shexp"),
     END_NAMES
 };
-
-/* Lists have the same in all layers. */
-#define FIRST(KEY, HF) OF(KEY, U32, HF)
 
 /* As it was published, and as transformers write it. */
 static const struct gg_convert_name hy3_names[] = {
@@ -49,57 +42,165 @@ static const struct gg_convert_name hunyuan_vl_names[] = {
     N(L "self_attn.key_layernorm", B "attn_k_norm"), END_NAMES
 };
 
-/* Positions of several axes, whose base depends on alpha: who reads the file
- * computes that. */
-#define XD(OF_WHAT)                                                           \
-    "(rope_scaling.type:xdrope|(rope_parameters.xdrope_section.0>0)|"         \
-    "(rope_parameters.mrope_section.0>0)|0)?" OF_WHAT
 #define HUNYUAN_VL                                                            \
-    ROWS(OF("expert_count", U32, "num_experts>1?num_experts"),                \
-         OF("rope.freq_base", F32,                                            \
-            "rope_theta|rope_parameters.rope_theta|10000"),                   \
-         OF("rope.scaling.alpha", F32,                                        \
-            XD("rope_scaling.alpha|rope_parameters.alpha")),                  \
-         NO_SCALING,                                                          \
-         OF("rope.scaling.factor", F32,                                       \
-            XD("rope_scaling.factor|rope_parameters.factor|1")),              \
-         OF("rope.scaling.original_context_length", U32,                      \
-            XD("max_position_embeddings")))
+    ROWS(                                                                     \
+        OF("expert_count", U32, vl_experts, NO_BACK),                         \
+        ELSE("rope.freq_base", F32, "rope_theta rope_parameters.rope_theta",  \
+             10000),                                                          \
+        OF("rope.scaling.alpha", F32, xd_alpha, IN_BACK), NO_SCALING,         \
+        OF("rope.scaling.factor", F32, xd_factor, IN_BACK),                   \
+        OF("rope.scaling.original_context_length", U32, xd_context, IN_BACK))
+
+/* ---- positions of unlimited context ("dynamic", by alpha) ---- */
+
+enum { DYNAMIC_CONTEXT = 262144 };
+
+static bool is_dynamic(const struct gg_hf_config *cfg)
+{
+    return is_true(gg_hf_config_is(cfg, "rope_scaling.type", -1, "dynamic"));
+}
+
+static double context(const struct gg_hf_config *cfg)
+{
+    return is_dynamic(cfg) ? DYNAMIC_CONTEXT
+                           : num(cfg, "max_position_embeddings");
+}
+
+static double rope_base(const struct gg_hf_config *cfg)
+{
+    const double base = num_or(cfg, "rope_theta", 10000);
+    const double head = gg_convert_head_dim(cfg);
+    return is_dynamic(cfg)
+               ? base * pow(num_or(cfg, "rope_scaling.alpha", 1000),
+                            head / (head - 2))
+               : base;
+}
+
+static double dynamic_factor(const struct gg_hf_config *cfg)
+{
+    return is_dynamic(cfg) ? 1 : NAN;
+}
+
+static double dynamic_context(const struct gg_hf_config *cfg)
+{
+    return is_dynamic(cfg) ? DYNAMIC_CONTEXT : NAN;
+}
+
+/* The base is the usual one, stretched by alpha. */
+static void put_dynamic(struct gg_back_maker *m)
+{
+    const struct gg_hf_config *keys = &m->keys;
+    const double base = num(keys, "rope.freq_base");
+    const double head = num(keys, "attention.key_length");
+    const bool dynamic =
+        gg_hf_config_get(keys, "rope.scaling.original_context_length") != NULL;
+    gg_back_put_num(m, "max_position_embeddings", num(keys, "context_length"));
+    gg_back_put_num(m, "rope_theta", dynamic ? 10000 : base);
+    if (!dynamic)
+        return;
+    gg_back_put_word(m, "rope_scaling.type", "dynamic");
+    gg_back_put_num(m, "rope_scaling.alpha",
+                    pow(base / 10000, (head - 2) / head));
+    gg_back_put_num(m, "rope_scaling.factor",
+                    num(keys, "rope.scaling.factor"));
+}
+
+/* ---- positions of several axes, whose base depends on alpha: who reads the
+ * file computes that ---- */
+
+static bool has_axes(const struct gg_hf_config *cfg)
+{
+    const double by_type =
+        gg_hf_config_is(cfg, "rope_scaling.type", -1, "xdrope");
+    const double by_xd =
+        exceeds(num(cfg, "rope_parameters.xdrope_section.0"), 0);
+    const double by_m =
+        exceeds(num(cfg, "rope_parameters.mrope_section.0"), 0);
+    return is_true(either(by_type, either(by_xd, by_m)));
+}
+
+static double vl_experts(const struct gg_hf_config *cfg)
+{
+    const double n = num(cfg, "num_experts");
+    return n > 1 ? n : NAN;
+}
+
+static double xd_alpha(const struct gg_hf_config *cfg)
+{
+    return has_axes(cfg) ? num(cfg, "rope_scaling.alpha rope_parameters.alpha")
+                         : NAN;
+}
+
+static double xd_factor(const struct gg_hf_config *cfg)
+{
+    return has_axes(cfg)
+               ? num_or(cfg, "rope_scaling.factor rope_parameters.factor", 1)
+               : NAN;
+}
+
+static double xd_context(const struct gg_hf_config *cfg)
+{
+    return has_axes(cfg) ? num(cfg, "max_position_embeddings") : NAN;
+}
+
+static void put_axes(struct gg_back_maker *m)
+{
+    const struct gg_hf_config *keys = &m->keys;
+    const double alpha = num(keys, "rope.scaling.alpha");
+    const json_t *axes = gg_hf_config_get(keys, "rope.dimension_sections");
+    if (alpha > 0)
+        gg_back_put_word(m, "rope_scaling.type", "xdrope");
+    if (axes)
+        gg_back_put(m->root, "rope_scaling.xdrope_section",
+                    json_deep_copy(axes));
+    gg_back_put_num(m, "rope_scaling.alpha", alpha);
+    if (alpha > 0)
+        gg_back_put_num(m, "rope_scaling.factor",
+                        num(keys, "rope.scaling.factor"));
+}
+
+/* ---- experts ---- */
+
+static double shared_width(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "moe_intermediate_size") *
+           num_or(cfg, "num_shared_experts", 1);
+}
+
+/* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_hunyuan[] = {
     { .classes = "HunYuanDenseV1ForCausalLM",
       .arch = "hunyuan-dense",
+      .back = put_dynamic,
       .names = OVER(hunyuan_names),
       .keys = ROWS(HUNYUAN_DYNAMIC) },
     { .classes = "HunYuanMoEV1ForCausalLM",
       .arch = "hunyuan-moe",
+      .back = put_dynamic,
       .names = OVER_2(hunyuan_moe_names, gg_convert_names_experts),
-      .keys = ROWS(
-          OF("context_length", U32,
-             "rope_scaling.type:dynamic|0?262144:max_position_embeddings"),
-          OF("rope.freq_base", F32,
-             "rope_scaling.type:dynamic|0?rope_theta|10000*pow(rope_scaling."
-             "alpha|1000," HEAD "/(" HEAD "-2)):rope_theta|10000"),
-          U32("expert_shared_feed_forward_length", "intermediate_size"),
-          FIRST("expert_feed_forward_length", "moe_intermediate_size"),
-          FIRST("expert_used_count", "moe_topk"),
-          FIRST("expert_shared_count", "num_shared_expert")) },
+      .keys =
+          ROWS(OF("context_length", U32, context, IN_BACK),
+               OF("rope.freq_base", F32, rope_base, IN_BACK),
+               U32("expert_shared_feed_forward_length", "intermediate_size"),
+               ELSE("expert_feed_forward_length", U32, "moe_intermediate_size",
+                    NAN),
+               ELSE("expert_used_count", U32, "moe_topk", NAN),
+               ELSE("expert_shared_count", U32, "num_shared_expert", NAN)) },
     { .classes = "HYV3ForCausalLM",
       .arch = "hy_v3",
-      .layers = LAYERS_NEXTN,
+      .nextn = N_NEXTN,
       .names =
           OVER_3(hy3_names, gg_convert_names_nextn, gg_convert_names_experts),
-      .keys = ROWS(BLOCKS_NEXTN, EXPERT_FF,
-                   OF("expert_shared_feed_forward_length", U32,
-                      "moe_intermediate_size*num_shared_experts|1"),
-                   OF("expert_weights_norm", BOOL, "route_norm|1"),
-                   OF("expert_weights_scale", F32, "router_scaling_factor|1"),
-                   ALWAYS("expert_gating_func", U32, 2),
-                   OF("nextn_predict_layers", U32,
-                      "num_nextn_predict_layers>0?"
-                      "num_nextn_predict_layers")) },
+      .keys = ROWS(
+          BLOCKS_NEXTN, EXPERT_FF,
+          OF("expert_shared_feed_forward_length", U32, shared_width, NO_BACK),
+          ELSE("expert_weights_norm", BOOL, "route_norm", 1),
+          ELSE("expert_weights_scale", F32, "router_scaling_factor", 1),
+          ALWAYS("expert_gating_func", U32, 2), NEXTN_ABOVE_0) },
     { .classes = "HunYuanVLForConditionalGeneration",
       .arch = "hunyuan_vl",
+      .back = put_axes,
       .drops_copy = true,
       .names = OVER(hunyuan_vl_names),
       .keys = HUNYUAN_VL },

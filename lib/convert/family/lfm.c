@@ -30,41 +30,73 @@ static const struct gg_convert_name lfm2_names[] = {
 };
 
 #define LFM2_KEYS                                                             \
-    EACH("attention.head_count_kv", U32,                                      \
-         "(layer_types:full_attention|has(full_attn_idxs))*num_key_value_"    \
-         "heads"),                                                            \
+    EACH("attention.head_count_kv", U32, kv_heads, IN_BACK),                  \
         U32("vocab_size", "vocab_size"),                                      \
         U32("shortconv.l_cache", "conv_L_cache")
 #define LFM2_DENSE                                                            \
-    OF("feed_forward_length", U32,                                            \
-       "block_auto_adjust_ff_dim|0?block_multiple_of|256*((block_ffn_"        \
-       "dim_multiplier|1*(2*block_ff_dim|intermediate_size//3)//1+"           \
-       "block_multiple_of|256-1)//block_multiple_of|256):block_ff_dim|"       \
-       "intermediate_size"),                                                  \
+    OF("feed_forward_length", U32, feed_forward, IN_BACK),                    \
         F32("attention.layer_norm_rms_epsilon", "norm_eps rms_norm_eps"),     \
         LFM2_KEYS
 #define LFM2_VECTORS U32("embedding_length_out", "dense_0_out"), LFM2_DENSE
 
+static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double has =
+        either(gg_convert_is_full(cfg, layer),
+               gg_hf_config_lists(cfg, "full_attn_idxs", layer));
+    return has * num_at(cfg, "num_key_value_heads", layer);
+}
+
+/* The width, or two thirds of it by a factor, rounded up to a multiple. */
+static double feed_forward(const struct gg_hf_config *cfg)
+{
+    const double width = num(cfg, "block_ff_dim intermediate_size");
+    const double multiple = num_or(cfg, "block_multiple_of", 256);
+    if (!is_true(num_or(cfg, "block_auto_adjust_ff_dim", 0)))
+        return width;
+    const double adjusted = floor(num_or(cfg, "block_ffn_dim_multiplier", 1) *
+                                  floor(2 * width / 3));
+    return multiple * floor((adjusted + multiple - 1) / multiple);
+}
+
+static void put_layers(struct gg_back_maker *m)
+{
+    gg_back_put_layer_words(m, "layer_types", gg_back_has_attention,
+                            "conv full_attention");
+    gg_back_put_first_kv_heads(m);
+}
+
+static void put_lfm2(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "intermediate_size",
+                    num(&m->keys, "feed_forward_length"));
+    put_layers(m);
+}
+
 const struct gg_convert_arch gg_convert_family_lfm[] = {
     { .classes = "Lfm2ForCausalLM LFM2ForCausalLM",
       .arch = "lfm2",
+      .back = put_lfm2,
       .ties = true,
       .names = OVER(lfm2_names),
       .keys = ROWS(LFM2_DENSE) },
     { .classes = "Lfm2Model",
       .arch = "lfm2",
+      .back = put_lfm2,
       .before = "model.",
       .names = OVER_2(lfm2_vector_names, lfm2_names),
       .keys = ROWS(LFM2_VECTORS),
       .n_dense = 1 },
     { .classes = "Lfm2BidirectionalModel",
       .arch = "lfm2",
+      .back = put_lfm2,
       .before = "model.",
       .names = OVER_2(lfm2_vector_names, lfm2_names),
       .keys = ROWS(LFM2_VECTORS, ALWAYS("attention.causal", BOOL, 0)),
       .n_dense = 1 },
     { .classes = "Lfm2MoeForCausalLM",
       .arch = "lfm2moe",
+      .back = put_layers,
       .ties = true,
       .names = OVER(lfm2_names),
       .keys =

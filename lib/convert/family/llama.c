@@ -3,6 +3,11 @@
 #include "config.h"
 #include "convert/class_row.h"
 
+static gg_hf_config_layer_fn is_linear_layer;
+
+#include <inttypes.h>
+#include <stdio.h>
+
 static const struct gg_convert_name seed_oss_names[] = {
     N(L "post_attention_layernorm", B "post_attention_norm"), END_NAMES
 };
@@ -14,9 +19,9 @@ static const struct gg_convert_name internlm2_names[] = {
     N("model.tok_embeddings", "token_embd"),
     N("output", "output"),
     N(L "attention_norm", B "attn_norm"),
-    N_AXES(WQKV, B "attn_q", "k n=(g+2)[g@0] 2 d, * > k n d 2, *"),
-    N_AXES(WQKV, B "attn_k", "k n=(g+2)[1@g] 2 d, * > k d 2, *"),
-    N_AXES(WQKV, B "attn_v", "k n=(g+2)[1@g+1] d, * > k d, *"),
+    N_AXES(WQKV, B "attn_q", "k n[g@0] 2 d, * > k n d 2, *"),
+    N_AXES(WQKV, B "attn_k", "k n[1@g] 2 d, * > k d 2, *"),
+    N_AXES(WQKV, B "attn_v", "k n[1@v] d, * > k d, *"),
     N(L "attention.wo", B "attn_output"),
     N(L "ffn_norm", B "ffn_norm"),
     N(L "feed_forward.w1", B "ffn_gate"),
@@ -49,13 +54,6 @@ static const struct gg_convert_name openelm_names[] = {
     END_NAMES
 };
 
-/* The width of a layer: the nearest multiple of the divisor, and one more if
- * that is less than nine tenths. */
-#define OE_WIDTH "(ffn_multipliers*model_dim)"
-#define OE_NEAR                                                               \
-    "max(ffn_dim_divisor,(" OE_WIDTH                                          \
-    "+ffn_dim_divisor/2)//ffn_dim_divisor*ffn_dim_divisor)"
-
 /* Its activation has numbers of its own in each layer. */
 static const struct gg_convert_name apertus_names[] = {
     N(L "attention_layernorm", B "attn_norm"),
@@ -71,22 +69,13 @@ static const struct gg_convert_name apertus_names[] = {
 
 /* Layers with fewer heads of keys, with one matrix instead of attention, or
  * without. */
-#define DECI_BLOCK "block_configs.i."
-#define DECI_GROUP DECI_BLOCK "attention.n_heads_in_group"
-#define DECI_HEADS                                                            \
-    "(block_configs!?((" DECI_GROUP "|0>0)|0+(" DECI_BLOCK                    \
-    "attention.replace_with_linear|0)>0)*num_attention_heads)"
-#define DECI_KV                                                               \
-    "(num_key_value_heads_per_layer|(block_configs!?(" DECI_GROUP "|0>0?"     \
-    "(num_attention_heads//" DECI_GROUP "):0))|num_key_value_heads)"
-#define DECI_FF                                                               \
-    "block_configs!?(2*" DECI_BLOCK "ffn.ffn_mult|0*hidden_size/3//1+255)"    \
-    "//256*256"
 
 static const struct gg_convert_name deci_names[] = {
-    N_AXES(L "self_attn.k_proj", B "attn_k",
-           "k=" DECI_KV " 2 d, * > k d 2, *"),
-    N(L "self_attn.linear_attn", B "attn_output"), END_NAMES
+    N_AXES(L "self_attn.k_proj", B "attn_k", "k 2 d, * > k d 2, *"),
+    { .from = L "self_attn.linear_attn",
+      .to = B "attn_output",
+      .only_if = is_linear_layer },
+    END_NAMES
 };
 
 /* Matrices are trained so that they are rounded. Norms before the last matrix
@@ -108,10 +97,9 @@ static const struct gg_convert_name bitnet_names[] = {
 
 #define META WORD("tensor_data_layout", "Meta AI original pth")
 #define PANGU                                                                 \
-    ROWS(U32("vocab_size", "vocab_size"),                                     \
-         OF("rope.dimension_count", U32, HEAD),                               \
-         OF("attention.key_length", U32, HEAD),                               \
-         OF("attention.value_length", U32, HEAD))
+    ROWS(U32("vocab_size", "vocab_size"), ALL_ROT,                            \
+         OF("attention.key_length", U32, gg_convert_head_dim, NO_BACK),       \
+         OF("attention.value_length", U32, gg_convert_head_dim, NO_BACK))
 
 /* Rows of experts are columns. */
 static const struct gg_convert_name llama4_names[] = {
@@ -150,6 +138,232 @@ static const struct gg_convert_name chameleon_names[] = {
     N_AXES(L "self_attn.k_norm", B "attn_k_norm", "k, 2 d > k, d 2"), END_NAMES
 };
 
+/* ---- Llama 4, and models within others ---- */
+
+static double llama4_no_window(const struct gg_hf_config *cfg)
+{
+    return is_true(gg_hf_config_all(cfg, gg_convert_is_full)) ? 0 : NAN;
+}
+
+static bool is_inner_unnamed(const struct gg_hf_config *cfg)
+{
+    return !gg_hf_config_get(cfg, "text_config.architectures");
+}
+
+/* ---- InternLM 2 ---- */
+
+/* Places in a group: of the queries that share a key, the key, the value. */
+static double after_key(const struct gg_hf_config *cfg)
+{
+    return gg_convert_group(cfg) + 1;
+}
+
+static double group_size(const struct gg_hf_config *cfg)
+{
+    return gg_convert_group(cfg) + 2;
+}
+
+static const struct gg_convert_size internlm2_sizes[] = {
+    { .name = "v", .of = after_key },
+    { .name = "n", .of = group_size },
+    { .name = NULL }
+};
+
+/* ---- OpenELM ---- */
+
+/* Width of a layer: the nearest multiple of the divisor, and one more if that
+ * is less than nine tenths. */
+static double openelm_feed_forward(const struct gg_hf_config *cfg,
+                                   int64_t layer)
+{
+    const double width =
+        num_at(cfg, "ffn_multipliers", layer) * num(cfg, "model_dim");
+    const double step = num(cfg, "ffn_dim_divisor");
+    double near = floor((width + step / 2) / step) * step;
+    near = step > near ? step : near;
+    return near + step * exceeds(0.9 * width, near);
+}
+
+static double openelm_multiplier(const struct gg_hf_config *keys,
+                                 int64_t layer)
+{
+    return num_at(keys, "feed_forward_length", layer) /
+           num(keys, "embedding_length");
+}
+
+static void put_openelm(struct gg_back_maker *m)
+{
+    gg_back_put_layers(m, "ffn_multipliers", openelm_multiplier);
+    gg_back_put_num(m, "ffn_dim_divisor", 1);
+}
+
+/* ---- Deci: layers that differ ---- */
+
+/* A number of the layer's block. */
+static double deci_block(const struct gg_hf_config *cfg, int64_t layer,
+                         const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "block_configs.%" PRId64 ".%s",
+             layer < 0 ? 0 : layer, name);
+    return num(cfg, path);
+}
+
+static double deci_group(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return deci_block(cfg, layer, "attention.n_heads_in_group");
+}
+
+static bool has_blocks(const struct gg_hf_config *cfg)
+{
+    return gg_hf_config_get(cfg, "block_configs") != NULL;
+}
+
+/* Layers without attention have one matrix instead of it, or nothing. */
+static double deci_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double linear =
+        either(deci_block(cfg, layer, "attention.replace_with_linear"), 0);
+    const double has = deci_group(cfg, layer) > 0;
+    return has_blocks(cfg)
+               ? (has + linear > 0) * num_at(cfg, "num_attention_heads", layer)
+               : NAN;
+}
+
+static double deci_kv_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double group = deci_group(cfg, layer);
+    double n = num_at(cfg, "num_key_value_heads_per_layer", layer);
+    if (isnan(n) && has_blocks(cfg))
+        n = group > 0
+                ? floor(num_at(cfg, "num_attention_heads", layer) / group)
+                : 0;
+    return either(n, num_at(cfg, "num_key_value_heads", layer));
+}
+
+/* Two thirds of a multiple of the width, rounded up to a multiple of 256. */
+static double deci_feed_forward(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double by = either(deci_block(cfg, layer, "ffn.ffn_mult"), 0);
+    const double width = floor(2 * by * num(cfg, "hidden_size") / 3);
+    return has_blocks(cfg) ? floor((width + 255) / 256) * 256 : NAN;
+}
+
+static const struct gg_convert_size deci_sizes[] = {
+    { .name = "k", .of_layer = deci_kv_heads }, { .name = NULL }
+};
+
+static double heads_if_any(const struct gg_hf_config *keys, int64_t layer)
+{
+    const double n = num_at(keys, "attention.head_count", layer);
+    return n > 0 ? n : NAN;
+}
+
+static double kv_heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num_at(keys, "attention.head_count_kv", layer);
+}
+
+/* The block of a layer. */
+static void put_block(struct gg_back_maker *m, int64_t layer)
+{
+    const struct gg_hf_config *keys = &m->keys;
+    const double heads = num_at(keys, "attention.head_count", layer);
+    const double kv = kv_heads(keys, layer);
+    const double width = num_at(keys, "feed_forward_length", layer);
+    json_t *block = json_object();
+    if (kv > 0)
+        gg_back_put(block, "attention.n_heads_in_group",
+                    gg_back_number(heads / kv));
+    gg_back_put(block, "attention.replace_with_linear",
+                json_boolean(heads > 0 && kv == 0));
+    gg_back_put(block, "attention.no_op", json_boolean(heads == 0));
+    if (width > 0)
+        gg_back_put(block, "ffn.ffn_mult",
+                    gg_back_number(3 * (width - 128) /
+                                   (2 * num(keys, "embedding_length"))));
+    gg_back_put(block, "ffn.no_op", json_boolean(width == 0));
+    json_array_append_new(json_object_get(m->root, "block_configs"), block);
+}
+
+static void put_deci(struct gg_back_maker *m)
+{
+    const struct gg_hf_config *keys = &m->keys;
+    const bool widths = gg_hf_config_len(keys, "feed_forward_length") > 0;
+    const bool heads = gg_hf_config_len(keys, "attention.head_count_kv") > 0;
+    gg_back_put_num(m, "num_attention_heads",
+                    gg_back_first_layer(m, heads_if_any));
+    if (heads)
+        gg_back_drop(m, "num_key_value_heads");
+    if (heads && !widths)
+        gg_back_put_layers(m, "num_key_value_heads_per_layer", kv_heads);
+    gg_back_put_num(m, "intermediate_size", num(keys, "feed_forward_length"));
+    if (!widths)
+        return;
+    gg_back_drop(m, "intermediate_size");
+    gg_back_put(m->root, "block_configs", json_array());
+    for (int64_t i = 0; i < gg_back_n_layers(m); i++)
+        put_block(m, i);
+}
+
+static double is_linear_layer(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return deci_block(cfg, layer, "attention.replace_with_linear") > 0;
+}
+
+/* ---- others ---- */
+
+/* With another activation it is another model. */
+static bool is_silu(const struct gg_hf_config *cfg)
+{
+    return is_true(gg_hf_config_is(cfg, "hidden_act", -1, "silu"));
+}
+
+static void put_bitnet(struct gg_back_maker *m)
+{
+    gg_back_put_word(m, "hidden_act", "silu");
+    gg_back_drop(m, "rope_scaling");
+}
+
+static double embed_pooling(const struct gg_hf_config *cfg)
+{
+    return is_true(gg_hf_config_is(cfg, "pooling", -1, "avg")) ? 1 : NAN;
+}
+
+static void put_embed(struct gg_back_maker *m)
+{
+    if (num(&m->keys, "pooling_type") == 1)
+        gg_back_put_word(m, "pooling", "avg");
+}
+
+static double mellum_window(const struct gg_hf_config *cfg)
+{
+    return is_true(num_or(cfg, "use_sliding_window", 1))
+               ? num(cfg, "sliding_window")
+               : NAN;
+}
+
+static double mellum_is_sliding(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return mellum_window(cfg) > 0 ? gg_convert_is_sliding(cfg, layer) : NAN;
+}
+
+static void put_mellum(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "sliding_window",
+                    num(&m->keys, "attention.sliding_window"));
+}
+
+/* Every fourth layer sees all, without positions, and embeddings are
+ * multiplied. */
+static bool is_afmoe(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg, "global_attn_every_n_layers", 4) == 4 &&
+           is_true(num_or(cfg, "mup_enabled", 1));
+}
+
+/* ---- rows ---- */
+
 const struct gg_convert_arch gg_convert_family_llama[] = {
     { .classes = "LlamaForCausalLM LLaMAForCausalLM MistralForCausalLM "
                  "IQuestCoderForCausalLM InternLM3ForCausalLM "
@@ -162,7 +376,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
     /* of any class; Llama's, if none is said */
     { .classes = "LlavaForConditionalGeneration",
       .arch = "llama",
-      .when = "text_config.architectures!=0",
+      .when = is_inner_unnamed,
       .names = LLAMA,
       .last = OF_SIZE,
       TURNED },
@@ -189,28 +403,29 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
     { .classes = "ArceeForCausalLM", .arch = "arcee", .names = LLAMA, TURNED },
     { .classes = "InternLM2ForCausalLM",
       .arch = "internlm2",
+      .sizes = internlm2_sizes,
       .names = OVER(internlm2_names) },
     { .classes = "BaichuanForCausalLM BaiChuanForCausalLM",
       .arch = "baichuan",
       .names = OVER(baichuan_names),
-      .keys = ROWS(WORD("tensor_data_layout", "Meta AI original pth"),
-                   OF("rope.dimension_count", U32, HEAD)) },
+      .keys =
+          ROWS(WORD("tensor_data_layout", "Meta AI original pth"), ALL_ROT) },
     { .classes = "OpenELMForCausalLM",
       .arch = "openelm",
+      .back = put_openelm,
       .names = { openelm_names },
-      .keys = ROWS(U32("block_count", "num_transformer_layers"),
-                   U32("context_length", "max_context_length"),
-                   U32("embedding_length", "model_dim"),
-                   EACH("feed_forward_length", U32,
-                        OE_NEAR "+ffn_dim_divisor*(" OE_NEAR "<(0.9*" OE_WIDTH
-                                "))"),
-                   U32("attention.head_count", "num_query_heads"),
-                   U32("attention.head_count_kv", "num_kv_heads"),
-                   F32("rope.freq_base", "rope_freq_constant"),
-                   ALWAYS("attention.layer_norm_rms_epsilon", F32, 1e-6),
-                   U32("rope.dimension_count", "head_dim"),
-                   U32("attention.key_length", "head_dim"),
-                   U32("attention.value_length", "head_dim")),
+      .keys =
+          ROWS(U32("block_count", "num_transformer_layers"),
+               U32("context_length", "max_context_length"),
+               U32("embedding_length", "model_dim"),
+               EACH("feed_forward_length", U32, openelm_feed_forward, IN_BACK),
+               U32("attention.head_count", "num_query_heads"),
+               U32("attention.head_count_kv", "num_kv_heads"),
+               F32("rope.freq_base", "rope_freq_constant"),
+               ALWAYS("attention.layer_norm_rms_epsilon", F32, 1e-6),
+               U32("rope.dimension_count", "head_dim"),
+               U32("attention.key_length", "head_dim"),
+               U32("attention.value_length", "head_dim")),
       .only_keys = true },
     /* config.json speaks of RMS norms, but they are of layers */
     { .classes = "OrionForCausalLM",
@@ -231,7 +446,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
     { .classes = "XverseForCausalLM",
       .arch = "xverse",
       .names = LLAMA,
-      .keys = ROWS(META, OF("rope.dimension_count", U32, HEAD)),
+      .keys = ROWS(META, ALL_ROT),
       .turned = true },
     { .classes = "MaincoderForCausalLM",
       .arch = "maincoder",
@@ -246,26 +461,27 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
     { .classes = "NanbeigeForCausalLM",
       .arch = "nanbeige",
       .names = LLAMA,
-      .keys = ROWS(OF("num_loops", U32, "num_loops|1"),
-                   OF("skip_loop_final_norm", BOOL, "skip_loop_final_norm|0")),
+      .keys =
+          ROWS(ELSE("num_loops", U32, "num_loops", 1),
+               ELSE("skip_loop_final_norm", BOOL, "skip_loop_final_norm", 0)),
       TURNED },
     /* Texts as vectors: all tokens see each other, and their mean is it. */
     { .classes = "LlamaBidirectionalModel",
       .arch = "llama-embed",
+      .back = put_embed,
       .before = "model.",
       .names = LLAMA,
       .keys = ROWS(ALWAYS("attention.causal", BOOL, 0),
-                   OF("pooling_type", U32, "pooling:avg=1?1")),
+                   OF("pooling_type", U32, embed_pooling, IN_BACK)),
       TURNED },
     { .classes = "MellumForCausalLM",
       .arch = "mellum",
+      .back = put_mellum,
       .names = OVER(gg_convert_names_experts),
       .keys = ROWS(EXPERT_FF,
-                   OF("attention.sliding_window", U32,
-                      "use_sliding_window|1?sliding_window"),
+                   OF("attention.sliding_window", U32, mellum_window, IN_BACK),
                    EACH("attention.sliding_window_pattern", BOOL,
-                        "use_sliding_window|1*(sliding_window>0)?layer_types:"
-                        "sliding_attention")) },
+                        mellum_is_sliding, gg_back_put_sliding_layers)) },
     { .classes = "ApertusForCausalLM",
       .arch = "apertus",
       .names = OVER(apertus_names),
@@ -273,19 +489,23 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .vocab_size = true },
     { .classes = "DeciLMForCausalLM",
       .arch = "deci",
+      .sizes = deci_sizes,
+      .back = put_deci,
       .names = OVER(deci_names),
-      .keys = ROWS(EACH("feed_forward_length", U32, DECI_FF),
-                   U32("feed_forward_length", "intermediate_size"),
-                   EACH("attention.head_count", U32, DECI_HEADS),
-                   U32("attention.head_count", "num_attention_heads"),
-                   EACH("attention.head_count_kv", U32, DECI_KV),
-                   OF("attention.key_length", U32, HEAD),
-                   OF("attention.value_length", U32, HEAD)),
+      .keys = ROWS(
+          EACH("feed_forward_length", U32, deci_feed_forward, IN_BACK),
+          U32("feed_forward_length", "intermediate_size"),
+          EACH("attention.head_count", U32, deci_heads, IN_BACK),
+          U32("attention.head_count", "num_attention_heads"),
+          EACH("attention.head_count_kv", U32, deci_kv_heads, IN_BACK),
+          OF("attention.key_length", U32, gg_convert_head_dim, NO_BACK),
+          OF("attention.value_length", U32, gg_convert_head_dim, NO_BACK)),
       TURNED },
     /* with another activation it is another model */
     { .classes = "BitnetForCausalLM BitNetForCausalLM",
       .arch = "bitnet",
-      .when = "hidden_act:silu",
+      .when = is_silu,
+      .back = put_bitnet,
       .names = OVER(bitnet_names),
       .keys = ROWS(WORD("rope.scaling.type", "linear"),
                    ALWAYS("rope.scaling.factor", F32, 1)) },
@@ -296,19 +516,17 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
     { .classes = "Llama4ForConditionalGeneration Llama4ForCausalLM",
       .arch = "llama4",
       .names = OVER(llama4_names),
-      .keys =
-          ROWS(U32("feed_forward_length", "intermediate_size_mlp"),
-               U32("vocab_size", "vocab_size"),
-               OF("rope.dimension_count", U32, HEAD),
-               U32("interleave_moe_layer_step", "interleave_moe_layer_step"),
-               U32("expert_feed_forward_length", "intermediate_size"),
-               OF("attention.sliding_window", U32,
-                  "all(layer_types:full_attention)?0")) },
+      .keys = ROWS(
+          U32("feed_forward_length", "intermediate_size_mlp"),
+          U32("vocab_size", "vocab_size"), ALL_ROT,
+          U32("interleave_moe_layer_step", "interleave_moe_layer_step"),
+          U32("expert_feed_forward_length", "intermediate_size"),
+          OF("attention.sliding_window", U32, llama4_no_window, NO_BACK)) },
     /* every fourth layer sees all, without positions, and embeddings are
      * multiplied */
     { .classes = "AfmoeForCausalLM",
       .arch = "afmoe",
-      .when = "(global_attn_every_n_layers|4=4)*mup_enabled|1",
+      .when = is_afmoe,
       .names = OVER_2(afmoe_names, gg_convert_names_experts),
       .keys = ROWS(U32("expert_shared_count", "num_shared_experts"), EXPERT_FF,
                    U32("leading_dense_block_count", "num_dense_layers"),
@@ -319,7 +537,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
     { .classes = "ChameleonForConditionalGeneration ChameleonForCausalLM",
       .arch = "chameleon",
       .names = OVER(chameleon_names),
-      .keys = ROWS(OF("swin_norm", BOOL, "swin_norm|0")),
+      .keys = ROWS(ELSE("swin_norm", BOOL, "swin_norm", 0)),
       .turned = true },
     { .classes = NULL }
 };

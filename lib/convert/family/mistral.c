@@ -10,13 +10,31 @@ static const struct gg_convert_name mistral4_names[] = {
 
 /* How queries grow with their places. (llama.cpp's converter leaves it out for
  * this model, whose code has it.) */
-#define IN_ROPE(NAME) NAME ".original_max_position_embeddings"
-#define BETA          "rope_parameters.llama_4_scaling_beta"
+
+#define BETA "rope_parameters.llama_4_scaling_beta"
+
+static double temperature_length(const struct gg_hf_config *cfg)
+{
+    return num(cfg, BETA) > 0
+               ? num(cfg, "rope_parameters.original_max_position_embeddings "
+                          "rope_scaling.original_max_position_embeddings")
+               : NAN;
+}
+
+static bool is_mistral4(const struct gg_hf_config *cfg)
+{
+    return is_true(gg_hf_config_is(cfg, "model_type", -1, "mistral4"));
+}
+
+static bool is_mistral3(const struct gg_hf_config *cfg)
+{
+    return gg_hf_config_is(cfg, "model_type", -1, "mistral4") == 0;
+}
 
 const struct gg_convert_arch gg_convert_family_mistral[] = {
     { .classes = "Mistral3ForConditionalGeneration Ministral3ForCausalLM",
       .arch = "mistral3",
-      .when = "model_type:mistral4=0",
+      .when = is_mistral3,
       .names = LLAMA,
       .keys = ROWS(F32("rope.scaling.yarn_log_multiplier",
                        "rope_parameters.mscale_all_dim"),
@@ -26,12 +44,11 @@ const struct gg_convert_arch gg_convert_family_mistral[] = {
     { .classes = "Mistral4ForCausalLM Mistral3ForConditionalGeneration "
                  "Ministral3ForCausalLM",
       .arch = "mistral4",
-      .when = "model_type:mistral4",
+      .when = is_mistral4,
       .names = OVER_3(mistral4_names, gg_convert_names_latent,
                       gg_convert_names_experts),
       .keys = ROWS(LATENT_KEYS, F32("attention.temperature_scale", BETA),
-                   OF("attention.temperature_length", U32,
-                      BETA ">0?" IN_ROPE("rope_parameters") "|" IN_ROPE(
-                          "rope_scaling"))) },
+                   OF("attention.temperature_length", U32, temperature_length,
+                      NO_BACK)) },
     { .classes = NULL }
 };

@@ -3,6 +3,12 @@
 #include "config.h"
 #include "convert/class_row.h"
 
+/* Every fourth layer sees all, if config.json does not say. */
+static double is_sliding(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return either(gg_convert_is_sliding(cfg, layer), (layer + 1) % 4 > 0);
+}
+
 const struct gg_convert_arch gg_convert_family_olmo[] = {
     { .classes = "OlmoForCausalLM OLMoForCausalLM",
       .arch = "olmo",
@@ -16,13 +22,12 @@ const struct gg_convert_arch gg_convert_family_olmo[] = {
     { .classes = "Olmo3ForCausalLM",
       .arch = "olmo2",
       .names = OVER(gg_convert_names_after),
-      .keys =
-          ROWS(WINDOW, EACH("attention.sliding_window_pattern", BOOL,
-                            "layer_types:sliding_attention|((i+1)%4>0)")) },
+      .keys = ROWS(WINDOW, EACH("attention.sliding_window_pattern", BOOL,
+                                is_sliding, gg_back_put_sliding_layers)) },
     { .classes = "OlmoeForCausalLM",
       .arch = "olmoe",
       .names = OVER(gg_convert_names_experts),
-      .keys = ROWS(OF("attention.layer_norm_rms_epsilon", F32,
-                      "rms_norm_eps|0.00001")) },
+      .keys = ROWS(ELSE("attention.layer_norm_rms_epsilon", F32,
+                        "rms_norm_eps", 0.00001)) },
     { .classes = NULL }
 };

@@ -7,17 +7,16 @@
 
 /* Queries of head s t + i of t heads of keys share key i: here those that share
  * one lie together. */
-#define SHARE "s=n_shared_head t d=(hidden_size//num_attention_heads)"
 
 static const struct gg_convert_name plamo_names[] = {
     N("model.embed_tokens", "token_embd"),
     N("model.norm", "output_norm"),
     N("lm_head", "output"),
     N(P "norm", B "attn_norm"),
-    N_AXES(P "self_attn.q_proj", B "attn_q", SHARE ", * > t s d, *"),
+    N_AXES(P "self_attn.q_proj", B "attn_q", "s t d, * > t s d, *"),
     N(P "self_attn.k_proj", B "attn_k"),
     N(P "self_attn.v_proj", B "attn_v"),
-    N_AXES(P "self_attn.o_proj", B "attn_output", "x, " SHARE " > x, t s d"),
+    N_AXES(P "self_attn.o_proj", B "attn_output", "x, s t d > x, t s d"),
     N_NOT(P "self_attn.rotary_emb.inv_freq"),
     N(P "mlp.gate_proj", B "ffn_gate"),
     N(P "mlp.up_proj", B "ffn_up"),
@@ -56,55 +55,129 @@ static const struct gg_convert_name plamo2_names[] = {
     END_NAMES
 };
 
-/* Which layers have attention: the one in the middle of each step, or the last
- * if there are fewer. */
-#define STEP "(mamba_step|2)"
-#define ATTENTION                                                             \
-    "((num_hidden_layers>(" STEP "//2))?(i%" STEP "=(" STEP                   \
-    "//2)):(i+1=num_hidden_layers))"
-#define HEADS(KEY, HF, DEFAULT)                                               \
-    EACH(KEY, U32, "mamba_enabled|1?(" ATTENTION "*" HF "|" DEFAULT ")"),     \
-        OF(KEY, U32, HF "|" DEFAULT)
-#define HEAD_SIZE "hidden_size_per_head|128"
+/* Queries and keys have norms as the layers have, 1 added. */
+static const struct gg_convert_name plamo3_names[] = {
+    N_HOW(P "mixer.q_norm", B "attn_q_norm", PLUS_1),
+    N_HOW(P "mixer.k_norm", B "attn_k_norm", PLUS_1), END_NAMES
+};
+
+/* ---- PLaMo ---- */
+
+static const struct gg_convert_size plamo_sizes[] = {
+    { .name = "s", .hf = "n_shared_head" },
+    { .name = "d", .of = gg_convert_head_width },
+    { .name = NULL }
+};
+
+static double plamo_kv_heads(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "num_attention_heads") / num(cfg, "n_shared_head");
+}
+
+static void put_plamo(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "n_shared_head",
+                    num(&m->keys, "attention.head_count") /
+                        num(&m->keys, "attention.head_count_kv"));
+}
+
+/* ---- PLaMo 2 ---- */
+
+/* Layers with attention are those in the middle of each step, or the last if
+ * there are fewer. */
+static double has_attention(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double n = num(cfg, "num_hidden_layers");
+    const double step = num_or(cfg, "mamba_step", 2);
+    const double middle = floor(step / 2);
+    if (!is_true(num_or(cfg, "mamba_enabled", 1)))
+        return NAN;
+    return n > middle ? equals(fmod((double)layer, step), middle)
+                      : equals((double)layer + 1, n);
+}
+
+static double plamo2_kv_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return has_attention(cfg, layer) *
+           either(num_at(cfg, "num_key_value_heads", layer), 4);
+}
+
+static double plamo2_heads(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return has_attention(cfg, layer) *
+           either(num_at(cfg, "num_attention_heads", layer), 32);
+}
+
+static double plamo2_inner_size(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg, "mamba_num_heads", 64) *
+           num_or(cfg, "hidden_size_per_head", 128);
+}
+
+static double heads_if_any(const struct gg_hf_config *keys, int64_t layer)
+{
+    const double n = num_at(keys, "attention.head_count", layer);
+    return n > 0 ? n : NAN;
+}
+
+static void put_plamo2(struct gg_back_maker *m)
+{
+    const struct gg_hf_config *keys = &m->keys;
+    const double first = gg_hf_config_first(keys, gg_back_has_attention);
+    gg_back_put_flag(m, "mamba_enabled",
+                     gg_hf_config_len(keys, "attention.head_count") > 0);
+    gg_back_put_num(
+        m, "mamba_step",
+        either(gg_back_attention_period(m), first == 0 ? 1 : 2 * first));
+    gg_back_put_num(m, "num_attention_heads",
+                    gg_back_first_layer(m, heads_if_any));
+    gg_back_put_first_kv_heads(m);
+}
+
+/* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_plamo[] = {
     { .classes = "PlamoForCausalLM",
       .arch = "plamo",
+      .sizes = plamo_sizes,
+      .back = put_plamo,
       .names = { plamo_names },
       .keys = ROWS(ALWAYS("context_length", U32, 4096),
                    U32("embedding_length", "hidden_size"),
                    U32("feed_forward_length", "intermediate_size"),
                    U32("block_count", "num_hidden_layers"),
                    U32("attention.head_count", "num_attention_heads"),
-                   OF("attention.head_count_kv", U32,
-                      "num_attention_heads/n_shared_head"),
+                   OF("attention.head_count_kv", U32, plamo_kv_heads, IN_BACK),
                    F32("attention.layer_norm_rms_epsilon", "rms_norm_eps")),
       .only_keys = true },
     { .classes = "Plamo2ForCausalLM PLaMo2ForCausalLM",
       .arch = "plamo2",
+      .back = put_plamo2,
       .names = { plamo2_names },
       .keys = ROWS(
           U32("vocab_size", "vocab_size"),
           U32("block_count", "num_hidden_layers"),
-          HEADS("attention.head_count_kv", "num_key_value_heads", "4"),
-          HEADS("attention.head_count", "num_attention_heads", "32"),
-          OF("context_length", U32, "max_position_embeddings|2048"),
-          OF("embedding_length", U32, "hidden_size|4096"),
-          OF("attention.key_length", U32, HEAD_SIZE),
-          OF("attention.value_length", U32, HEAD_SIZE),
-          OF("attention.layer_norm_rms_epsilon", F32, "rms_norm_eps|1e-06"),
-          OF("rope.freq_base", F32,
-             "rope_theta|rope_parameters.rope_theta|10000"),
-          OF("ssm.state_size", U32, "mamba_d_state|64"),
-          OF("ssm.conv_kernel", U32, "mamba_d_conv|4"),
-          OF("ssm.time_step_rank", U32, "mamba_num_heads|64"),
-          OF("ssm.inner_size", U32, "mamba_num_heads|64*" HEAD_SIZE),
+          EACH("attention.head_count_kv", U32, plamo2_kv_heads, IN_BACK),
+          ELSE("attention.head_count_kv", U32, "num_key_value_heads", 4),
+          EACH("attention.head_count", U32, plamo2_heads, IN_BACK),
+          ELSE("attention.head_count", U32, "num_attention_heads", 32),
+          ELSE("context_length", U32, "max_position_embeddings", 2048),
+          ELSE("embedding_length", U32, "hidden_size", 4096),
+          ELSE("attention.key_length", U32, "hidden_size_per_head", 128),
+          ELSE("attention.value_length", U32, "hidden_size_per_head", 128),
+          ELSE("attention.layer_norm_rms_epsilon", F32, "rms_norm_eps", 1e-06),
+          ELSE("rope.freq_base", F32, "rope_theta rope_parameters.rope_theta",
+               10000),
+          ELSE("ssm.state_size", U32, "mamba_d_state", 64),
+          ELSE("ssm.conv_kernel", U32, "mamba_d_conv", 4),
+          ELSE("ssm.time_step_rank", U32, "mamba_num_heads", 64),
+          OF("ssm.inner_size", U32, plamo2_inner_size, NO_BACK),
           ALWAYS("ssm.group_count", U32, 0),
-          OF("feed_forward_length", U32, "intermediate_size|13312")),
+          ELSE("feed_forward_length", U32, "intermediate_size", 13312)),
       .only_keys = true },
     { .classes = "Plamo3ForCausalLM PLaMo3ForCausalLM",
       .arch = "plamo3",
-      .names = { plamo2_names },
+      .names = { plamo3_names, plamo2_names },
       .keys = ROWS(
           U32("vocab_size", "vocab_size"),
           U32("attention.sliding_window", "window_size sliding_window"),

@@ -3,6 +3,25 @@
 #include "config.h"
 #include "convert/class_row.h"
 
+/* Rows of two tokens (reranker.c), and the prompt: model card of
+ * Qwen3-Reranker-0.6B, section Transformers Usage. */
+#define ANSWERS(FROM)                                                         \
+    N_AXES(FROM, "cls.output", "[1@yes] x, * > x, *"),                        \
+        N_AXES(FROM, "cls.output", "[1@no] x, * > x, *")
+#define RERANKER                                                              \
+    ALWAYS("pooling_type", U32, 4),                                           \
+        OR("classifier.output_labels", "reranker_answers", LABELS, 0),        \
+        WORD("/tokenizer.chat_template.rerank",                               \
+             "<|im_start|>system\nJudge whether the Document meets the "      \
+             "requirements based on the Query and the Instruct provided. "    \
+             "Note that the answer can only be \"yes\" or "                   \
+             "\"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: Given a web "  \
+             "search query, retrieve relevant passages that answer the "      \
+             "query\n<Query>: {query}\n<Document>: "                          \
+             "{document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n"       \
+             "</think>\n\n"),                                                 \
+        OR("/tokenizer.chat_templates", "reranker_templates", LABELS, 0)
+
 static const struct gg_convert_name kormo_names[] = {
     N(L "pre_attention_layernorm", B "attn_norm"),
     N(L "pre_mlp_layernorm", B "ffn_norm"), END_NAMES
@@ -67,8 +86,8 @@ static const struct gg_convert_name norm_names[] = {
     N_HOW(L "post_attention_layernorm", B "post_attention_norm", PLUS_1),
     N_HOW(L "self_attn.q_norm", B "attn_q_norm", PLUS_1),
     N_HOW(L "self_attn.k_norm", B "attn_k_norm", PLUS_1),
-    { A "A_log", B "ssm_a", GG_HOW_NEG_EXP, "k=" KH " r > r k", NULL },
-    N_AXES(A "dt_bias", B "ssm_dt.bias", "k=" KH " r > r k"),
+    N_HOW_AXES(A "A_log", B "ssm_a", NEG_EXP, "k r > r k"),
+    N_AXES(A "dt_bias", B "ssm_dt.bias", "k r > r k"),
     N(A "norm", B "ssm_norm"),
     N_HOW("mtp.norm", "blk.+.nextn.shared_head_norm", PLUS_1),
     N_HOW("mtp.pre_fc_norm_embedding", "blk.+.nextn.enorm", PLUS_1),
@@ -78,19 +97,14 @@ static const struct gg_convert_name norm_names[] = {
 };
 
 /* Heads of keys, each with its queries, its values and gates. */
-#define QKVZ(AXES) "k=" KH " n=(2*" DK "+2*" DV "*" VH "/" KH ")" AXES
 
 static const struct gg_convert_name next_names[] = {
-    N_AXES(A "in_proj_qkvz", B "attn_qkv", QKVZ("[" DK "@0]") ", * > k n, *"),
-    N_AXES(A "in_proj_qkvz", B "attn_qkv",
-           QKVZ("[" DK "@" DK "]") ", * > k n, *"),
-    N_AXES(A "in_proj_qkvz", B "attn_qkv",
-           QKVZ("[" DV "*" VH "/" KH "@2*" DK "]") ", * > k n, *"),
-    N_AXES(A "in_proj_qkvz", B "attn_gate",
-           QKVZ("[" DV "*" VH "/" KH "@2*" DK "+" DV "*" VH "/" KH
-                "]") ", * > k n, *"),
+    N_AXES(A "in_proj_qkvz", B "attn_qkv", "k n[dk@0], * > k n, *"),
+    N_AXES(A "in_proj_qkvz", B "attn_qkv", "k n[dk@dk], * > k n, *"),
+    N_AXES(A "in_proj_qkvz", B "attn_qkv", "k n[v@vat], * > k n, *"),
+    N_AXES(A "in_proj_qkvz", B "attn_gate", "k n[v@zat], * > k n, *"),
     N(A "in_proj_ba", B "ssm_ba"),
-    { A "A_log", B "ssm_a", GG_HOW_NEG_EXP, NULL, NULL },
+    N_HOW(A "A_log", B "ssm_a", NEG_EXP),
     N(A "dt_bias", B "ssm_dt.bias"),
     N_HOW(A "conv1d", B "ssm_conv1d", SQUEEZE),
     N(A "out_proj", B "ssm_out"),
@@ -100,43 +114,174 @@ static const struct gg_convert_name next_names[] = {
 /* Value heads by their key's head become key heads by number: r for each of k
  * are k for each of r. */
 static const struct gg_convert_name tiled_names[] = {
-    N_AXES(A "in_proj_qkv", B "attn_qkv", "[2*" KH "*" DK "@0] x, * > x, *"),
-    N_AXES(A "in_proj_qkv", B "attn_qkv",
-           "[@2*" KH "*" DK "] k=" KH " r d=" DV ", * > r k d, *"),
-    N_AXES(A "in_proj_z", B "attn_gate", "k=" KH " r d=" DV ", * > r k d, *"),
-    N_AXES(A "in_proj_b", B "ssm_beta", "k=" KH " r, * > r k, *"),
-    N_AXES(A "in_proj_a", B "ssm_alpha", "k=" KH " r, * > r k, *"),
-    N_AXES(A "conv1d", B "ssm_conv1d", "[2*" KH "*" DK "@0] x, 1, c > x, c"),
-    N_AXES(A "conv1d", B "ssm_conv1d",
-           "[@2*" KH "*" DK "] k=" KH " r d=" DV ", 1, c > r k d, c"),
-    N_AXES(A "out_proj", B "ssm_out", "x, k=" KH " r d=" DV " > x, r k d"),
+    N_AXES(A "in_proj_qkv", B "attn_qkv", "[qk@0] x, * > x, *"),
+    N_AXES(A "in_proj_qkv", B "attn_qkv", "[@qk] k r d, * > r k d, *"),
+    N_AXES(A "in_proj_z", B "attn_gate", "k r d, * > r k d, *"),
+    N_AXES(A "in_proj_b", B "ssm_beta", "k r, * > r k, *"),
+    N_AXES(A "in_proj_a", B "ssm_alpha", "k r, * > r k, *"),
+    N_AXES(A "conv1d", B "ssm_conv1d", "[qk@0] x, 1, c > x, c"),
+    N_AXES(A "conv1d", B "ssm_conv1d", "[@qk] k r d, 1, c > r k d, c"),
+    N_AXES(A "out_proj", B "ssm_out", "x, k r d > x, r k d"),
     END_NAMES
 };
 
-#define LAYERS_MTP "num_hidden_layers+mtp_num_hidden_layers|0"
+#define N_MTP "mtp_num_hidden_layers"
 #define DELTA_SIZES                                                           \
     U32("ssm.conv_kernel", "linear_conv_kernel_dim"),                         \
         U32("ssm.state_size", DK), U32("ssm.group_count", KH),                \
-        U32("ssm.time_step_rank", VH), OF("ssm.inner_size", U32, DV "*" VH),  \
-        OF("full_attention_interval", U32, "full_attention_interval|4"),      \
-        OF("rope.dimension_count", U32,                                       \
-           HEAD "*rope_parameters.partial_rotary_factor|partial_rotary_"      \
-                "factor|0.25//1")
+        U32("ssm.time_step_rank", VH),                                        \
+        OF("ssm.inner_size", U32, value_rows, IN_BACK),                       \
+        ELSE("full_attention_interval", U32, "full_attention_interval", 4),   \
+        OF("rope.dimension_count", U32, rotary_quarter, IN_BACK)
 #define DELTA_KEYS                                                            \
-    OF("block_count", U32, LAYERS_MTP), EXPERT_FF, SHARED_FF,                 \
-        OF("nextn_predict_layers", U32,                                       \
-           "mtp_num_hidden_layers>0?mtp_num_hidden_layers"),                  \
-        DELTA_SIZES
-#define SECTIONS                                                              \
-    {                                                                         \
-        "rope.dimension_sections", "=11,11,10,0", GG_KIND_U32, 0              \
-    }
+    OF("block_count", U32, blocks_mtp, gg_back_put_main_layers), EXPERT_FF,   \
+        SHARED_FF, ABOVE_0("nextn_predict_layers", U32, N_MTP), DELTA_SIZES
+#define SECTIONS U32("rope.dimension_sections", "=11,11,10,0")
 
 /* What ends a turn of ChatML begins and ends texts. */
-#define IM_END "bos=<|im_end|> eos=<|im_end|>"
-#define DEEPSTACK                                                             \
-    OF("n_deepstack_layers", U32,                                             \
-       "len(vision_config.deepstack_visual_indexes)")
+#define IM_END    "bos=<|im_end|> eos=<|im_end|>"
+#define DEEPSTACK OF("n_deepstack_layers", U32, deepstack_layers, IN_BACK)
+
+/* ---- rerankers (reranker.c) ---- */
+
+static bool answers_tied(const struct gg_hf_config *cfg)
+{
+    return is_true(num(cfg, "reranker_tied"));
+}
+
+static bool answers_words(const struct gg_hf_config *cfg)
+{
+    return is_true(num(cfg, "reranker"));
+}
+
+static bool answers_score(const struct gg_hf_config *cfg)
+{
+    return is_true(num(cfg, "reranker_score"));
+}
+
+static const struct gg_convert_size answer_sizes[] = {
+    { .name = "yes", .hf = "reranker_yes" },
+    { .name = "no", .hf = "reranker_no" },
+    { .name = NULL }
+};
+
+/* ---- SmallThinker ---- */
+
+static double smallthinker_gating(const struct gg_hf_config *cfg)
+{
+    return is_true(num_or(cfg, "moe_primary_router_apply_softmax", 0)) ? 1 : 2;
+}
+
+static double is_full_layer(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return equals(num_at(cfg, "sliding_window_layout", layer), 0);
+}
+
+static double smallthinker_window(const struct gg_hf_config *cfg)
+{
+    const double window = num(cfg, "sliding_window_size");
+    return gg_hf_config_all(cfg, is_full_layer) == 0 && window > 0 ? window
+                                                                   : NAN;
+}
+
+/* All layers but each fourth have windows. */
+static double has_window(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num(keys, "attention.sliding_window") > 0 ? layer % 4 > 0 : NAN;
+}
+
+static void put_smallthinker(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "sliding_window_size",
+                    num(&m->keys, "attention.sliding_window"));
+    gg_back_put_layers(m, "sliding_window_layout", has_window);
+    gg_back_put_flag(m, "moe_primary_router_apply_softmax",
+                     equals(num(&m->keys, "expert_gating_func"), 1));
+}
+
+/* ---- the delta rule: sizes of heads of keys and values ---- */
+
+static double value_rows(const struct gg_hf_config *cfg)
+{
+    return num(cfg, DV) * num(cfg, VH);
+}
+
+/* Rows of a head of keys: of its values; all; where values and gates begin. */
+static double value_rows_of_key(const struct gg_hf_config *cfg)
+{
+    return value_rows(cfg) / num(cfg, KH);
+}
+
+static double rows_of_key(const struct gg_hf_config *cfg)
+{
+    return 2 * num(cfg, DK) + 2 * value_rows(cfg) / num(cfg, KH);
+}
+
+static double values_at(const struct gg_hf_config *cfg)
+{
+    return 2 * num(cfg, DK);
+}
+
+static double gates_at(const struct gg_hf_config *cfg)
+{
+    return values_at(cfg) + value_rows_of_key(cfg);
+}
+
+static double query_key_rows(const struct gg_hf_config *cfg)
+{
+    return 2 * num(cfg, KH) * num(cfg, DK);
+}
+
+static const struct gg_convert_size delta_sizes[] = {
+    { .name = "k", .hf = KH },
+    { .name = "d", .hf = DV },
+    { .name = "dk", .hf = DK },
+    { .name = "n", .of = rows_of_key },
+    { .name = "v", .of = value_rows_of_key },
+    { .name = "vat", .of = values_at },
+    { .name = "zat", .of = gates_at },
+    { .name = "qk", .of = query_key_rows },
+    { .name = NULL }
+};
+
+static double rotary_quarter(const struct gg_hf_config *cfg)
+{
+    return gg_convert_rotary_dims(
+        cfg, "rope_parameters.partial_rotary_factor partial_rotary_factor",
+        0.25);
+}
+
+static double blocks_mtp(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "num_hidden_layers") + num_or(cfg, N_MTP, 0);
+}
+
+static void put_delta(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, DV, gg_back_state_head_dim(&m->keys));
+    gg_back_put_num(m, "partial_rotary_factor",
+                    gg_back_rotary_of_key(&m->keys));
+}
+
+/* ---- models that see ---- */
+
+static double deepstack_layers(const struct gg_hf_config *cfg)
+{
+    return (double)gg_hf_config_len(cfg,
+                                    "vision_config.deepstack_visual_indexes");
+}
+
+static void put_deepstack(struct gg_back_maker *m)
+{
+    const double n = num(&m->keys, "n_deepstack_layers");
+    json_t *list = isnan(n) ? NULL : json_array();
+    for (int i = 0; i < n && i < 1000; i++)
+        json_array_append_new(list, json_integer(i));
+    if (list)
+        gg_back_put(m->root, "vision_config.deepstack_visual_indexes", list);
+}
+
+/* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_qwen[] = {
     /* alone, and of models that hear or see */
@@ -153,17 +298,19 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
       .names = LLAMA },
     { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification",
       .arch = "qwen3",
-      .when = "reranker_tied",
+      .when = answers_tied,
+      .sizes = answer_sizes,
       .names = OVER(tied_answers_names),
       .keys = ROWS(RERANKER) },
     { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification",
       .arch = "qwen3",
-      .when = "reranker",
+      .when = answers_words,
+      .sizes = answer_sizes,
       .names = OVER(answers_names),
       .keys = ROWS(RERANKER) },
     { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification",
       .arch = "qwen3",
-      .when = "reranker_score",
+      .when = answers_score,
       .names = OVER(score_names),
       .keys = ROWS(
           ALWAYS("pooling_type", U32, 4),
@@ -182,8 +329,8 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
       .names = { qwen_names, gg_convert_names_starcoder },
       .keys =
           ROWS(F32("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
-               OF("rope.dimension_count", U32,
-                  "kv_channels|(hidden_size//num_attention_heads)")) },
+               ELSE_OF("rope.dimension_count", U32, "kv_channels",
+                       gg_convert_head_width)) },
     { .classes = "Qwen2MoeForCausalLM",
       .arch = "qwen2moe",
       .names = OVER(gg_convert_names_experts),
@@ -194,58 +341,69 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
       .keys = ROWS(EXPERT_FF, SHARED_FF) },
     { .classes = "Qwen3VLMoeForConditionalGeneration",
       .arch = "qwen3vlmoe",
+      .back = put_deepstack,
       .names = OVER_2(qwen3vl_names, gg_convert_names_experts),
-      .keys = ROWS(EXPERT_FF, SHARED_FF,
-                   OF("n_deepstack_layers", U32,
-                      "len(vision_config.deepstack_visual_indexes)")) },
+      .keys = ROWS(EXPERT_FF, SHARED_FF, DEEPSTACK) },
     { .classes = "Qwen3OmniMoeForConditionalGeneration",
       .arch = "qwen3vlmoe",
+      .back = put_deepstack,
       .roles = "bos=<|im_end|> eos=<|im_end|>",
       .names = OVER_2(qwen3vl_names, gg_convert_names_experts),
       .keys =
           ROWS(EXPERT_FF, SHARED_FF, ALWAYS("n_deepstack_layers", U32, 0)) },
     { .classes = "SmallThinkerForCausalLM",
       .arch = "smallthinker",
+      .back = put_smallthinker,
       .names = OVER(smallthinker_names),
-      .keys = ROWS(U32("expert_count", "moe_num_primary_experts"),
-                   U32("expert_used_count", "moe_num_active_primary_experts"),
-                   U32("expert_feed_forward_length", "moe_ffn_hidden_size"),
-                   U32("feed_forward_length", "moe_ffn_hidden_size"),
-                   OF("expert_gating_func", U32,
-                      "moe_primary_router_apply_softmax|0?1:2"),
-                   OF("attention.sliding_window", U32,
-                      "all(sliding_window_layout=0)=0?sliding_window_size>0?"
-                      "sliding_window_size")) },
+      .keys = ROWS(
+          U32("expert_count", "moe_num_primary_experts"),
+          U32("expert_used_count", "moe_num_active_primary_experts"),
+          U32("expert_feed_forward_length", "moe_ffn_hidden_size"),
+          U32("feed_forward_length", "moe_ffn_hidden_size"),
+          OF("expert_gating_func", U32, smallthinker_gating, IN_BACK),
+          OF("attention.sliding_window", U32, smallthinker_window, IN_BACK)) },
     { .classes = "GroveMoeForCausalLM modeling_grove_moe.GroveMoeForCausalLM",
       .arch = "grovemoe",
       .names = OVER_2(grove_names, gg_convert_names_experts),
       /* numbers that are in the model's code only */
-      .keys = ROWS(EXPERT_FF,
-                   OF("expert_chunk_feed_forward_length", U32, "head_dim|128"),
-                   ALWAYS("experts_per_group", U32, 2),
-                   ALWAYS("expert_group_scale", F32, 0.05)) },
+      .keys =
+          ROWS(EXPERT_FF,
+               ELSE("expert_chunk_feed_forward_length", U32, "head_dim", 128),
+               ALWAYS("experts_per_group", U32, 2),
+               ALWAYS("expert_group_scale", F32, 0.05)) },
     { .classes = "Qwen3NextForCausalLM",
       .arch = "qwen3next",
-      .layers = LAYERS_MTP,
+      .sizes = delta_sizes,
+      .back = put_delta,
+      .nextn = N_MTP,
+      .nextn_by_names = true,
       .drafts = "mtp.layers.",
       .names = { next_names, norm_names, gg_convert_names_experts,
                  gg_convert_names_llama },
       .keys = ROWS(DELTA_KEYS) },
     { .classes = "Qwen3_5ForConditionalGeneration Qwen3_5ForCausalLM",
       .arch = "qwen35",
-      .layers = LAYERS_MTP,
+      .sizes = delta_sizes,
+      .back = put_delta,
+      .nextn = N_MTP,
+      .nextn_by_names = true,
       .drafts = "mtp.layers.",
       .names = { tiled_names, norm_names, gg_convert_names_llama },
       .keys = ROWS(DELTA_KEYS, SECTIONS) },
     /* without the layers that draft */
     { .classes = "MiniCPMV4_6ForConditionalGeneration",
       .arch = "qwen35",
+      .sizes = delta_sizes,
+      .back = put_delta,
       .skip = "mtp. model.mtp.",
       .names = { tiled_names, norm_names, gg_convert_names_llama },
       .keys = ROWS(DELTA_SIZES, SECTIONS) },
     { .classes = "Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM",
       .arch = "qwen35moe",
-      .layers = LAYERS_MTP,
+      .sizes = delta_sizes,
+      .back = put_delta,
+      .nextn = N_MTP,
+      .nextn_by_names = true,
       .drafts = "mtp.layers.",
       .names = { tiled_names, norm_names, gg_convert_names_experts,
                  gg_convert_names_llama },
@@ -257,21 +415,27 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
       .names = LLAMA },
     { .classes = "Qwen3VLForConditionalGeneration",
       .arch = "qwen3vl",
-      .when = "reranker_tied",
+      .back = put_deepstack,
+      .when = answers_tied,
+      .sizes = answer_sizes,
       .names = OVER(tied_answers_names),
       .keys = ROWS(DEEPSTACK, RERANKER) },
     { .classes = "Qwen3VLForConditionalGeneration",
       .arch = "qwen3vl",
-      .when = "reranker",
+      .back = put_deepstack,
+      .when = answers_words,
+      .sizes = answer_sizes,
       .names = OVER(answers_names),
       .keys = ROWS(DEEPSTACK, RERANKER) },
     { .classes = "Qwen3VLForConditionalGeneration",
       .arch = "qwen3vl",
+      .back = put_deepstack,
       .names = LLAMA,
       .keys = ROWS(DEEPSTACK) },
     /* it hears; whatever template its tokenizer has */
     { .classes = "Qwen3ASRForConditionalGeneration",
       .arch = "qwen3vl",
+      .back = put_deepstack,
       .roles = IM_END,
       .names = LLAMA,
       .keys = ROWS(ALWAYS("n_deepstack_layers", U32, 0)),

@@ -3,6 +3,13 @@
 #include "config.h"
 #include "convert/class_row.h"
 
+/* Results of RWKV 6 are halved each few layers. */
+static double halved(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double every = num_at(cfg, "rescale_every", layer);
+    return every > 0 ? 1 / pow(2, floor((double)layer / every)) : NAN;
+}
+
 /* What mixes two tokens, in one tensor; x_x has it so. Checkpoints have two
  * forms, their authors' own and that of flash-linear-attention; narrow matrices
  * are the other way round in the first. */
@@ -80,7 +87,7 @@ static const struct gg_convert_name rwkv7_names[] = {
 
 /* RWKV 6: what several tokens mix by is one tensor in the order w, k, v, r, g.
  * Results are halved each few layers, so their last matrices are, too. */
-#define HALVED "rescale_every>0?(1/pow(2,(i//rescale_every)))" /* of layer i */
+
 #define MIX(P, X)                                                             \
     N_AXES(P "time_maa_" X, B "time_mix_lerp_fused.weight",                   \
            "*, 1, c > 1, 1, 1, c")
@@ -111,12 +118,12 @@ static const struct gg_convert_name rwkv6_names[] = {
     N(A6 "value", B "time_mix_value"),
     N(A6 "receptance", B "time_mix_receptance"),
     N(A6 "ln_x", B "time_mix_ln"),
-    N_TIMES(A6 "output", B "time_mix_output", NULL, HALVED),
+    { .from = A6 "output", .to = B "time_mix_output", .scale_of = halved },
     N_HOW(F6 "time_maa_k", B "channel_mix_lerp_k.weight", SQUEEZE),
     N_HOW(F6 "time_maa_r", B "channel_mix_lerp_r.weight", SQUEEZE),
     N(F6 "key", B "channel_mix_key"),
     N(F6 "receptance", B "channel_mix_receptance"),
-    N_TIMES(F6 "value", B "channel_mix_value", NULL, HALVED),
+    { .from = F6 "value", .to = B "channel_mix_value", .scale_of = halved },
     END_NAMES
 };
 
@@ -153,9 +160,83 @@ static const struct gg_convert_name arwkv7_names[] = {
     RWKV7(L "self_attn.time_mixer.", OWN, FLA), END_NAMES
 };
 
-/* The rank that a model of a width has, if its file does not say. */
-#define RANK(NAMES, POWER, FACTOR)                                            \
-    NAMES "|(32*max(1,(pow(hidden_size," POWER ")*" FACTOR "/32+0.5)//1))"
+/* ---- ranks that a model of a width has, if config.json does not say ---- */
+
+static double rank_of_width(const struct gg_hf_config *cfg, double power,
+                            double factor)
+{
+    const double n =
+        floor(pow(num(cfg, "hidden_size"), power) * factor / 32 + 0.5);
+    return 32 * (1 > n ? 1 : n);
+}
+
+static double rank_of_decay(const struct gg_hf_config *cfg)
+{
+    return rank_of_width(cfg, 0.5, 1.8);
+}
+
+static double rank_of_values(const struct gg_hf_config *cfg)
+{
+    return rank_of_width(cfg, 0.5, 1.3);
+}
+
+static double rank_of_gate(const struct gg_hf_config *cfg)
+{
+    return rank_of_width(cfg, 0.8, 0.6);
+}
+
+static double four_times_width(const struct gg_hf_config *cfg)
+{
+    return 4 * num(cfg, "hidden_size");
+}
+
+/* ---- RWKV 6 ---- */
+
+static double v6_mix_rank(const struct gg_hf_config *cfg)
+{
+    return equals(num(cfg, "hidden_size"), 4096) * 32 + 32;
+}
+
+static double v6_decay_rank(const struct gg_hf_config *cfg)
+{
+    return equals(num(cfg, "hidden_size"), 4096) * 64 + 64;
+}
+
+static double v6_feed_forward(const struct gg_hf_config *cfg)
+{
+    return floor(num(cfg, "hidden_size") * 3.5 / 32) * 32;
+}
+
+/* ---- with the body of Qwen 2 ---- */
+
+static double qwen2_mix_rank(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "hidden_size") < 4096 ? 32 : 64;
+}
+
+static double qwen2_decay_rank(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "hidden_size") < 4096 ? 64 : 128;
+}
+
+static void put_qwen2(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "num_attention_heads",
+                    num(&m->keys, "embedding_length") /
+                        num(&m->keys, "wkv.head_size"));
+}
+
+static double arwkv_gate_rank(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg, "wkv_has_gate", 1) * 128;
+}
+
+static bool is_version_7(const struct gg_hf_config *cfg)
+{
+    return num_or(cfg, "wkv_version", 7) == 7;
+}
+
+/* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_rwkv[] = {
     { .classes = "RWKV7ForCausalLM Rwkv7ForCausalLM",
@@ -167,16 +248,17 @@ const struct gg_convert_arch gg_convert_family_rwkv[] = {
           U32("block_count", "num_hidden_layers"),
           F32("attention.layer_norm_epsilon", "layer_norm_epsilon norm_eps"),
           U32("wkv.head_size", "head_size head_dim"),
-          OF("attention.decay_lora_rank", U32,
-             RANK("lora_rank_decay|decay_low_rank_dim", "0.5", "1.8")),
-          OF("attention.iclr_lora_rank", U32,
-             RANK("lora_rank_iclr|a_low_rank_dim", "0.5", "1.8")),
-          OF("attention.value_residual_mix_lora_rank", U32,
-             RANK("lora_rank_value_residual_mix|v_low_rank_dim", "0.5",
-                  "1.3")),
-          OF("attention.gate_lora_rank", U32,
-             RANK("lora_rank_gate|gate_low_rank_dim", "0.8", "0.6")),
-          OF("feed_forward_length", U32, "intermediate_size|(4*hidden_size)"),
+          ELSE_OF("attention.decay_lora_rank", U32,
+                  "lora_rank_decay decay_low_rank_dim", rank_of_decay),
+          ELSE_OF("attention.iclr_lora_rank", U32,
+                  "lora_rank_iclr a_low_rank_dim", rank_of_decay),
+          ELSE_OF("attention.value_residual_mix_lora_rank", U32,
+                  "lora_rank_value_residual_mix v_low_rank_dim",
+                  rank_of_values),
+          ELSE_OF("attention.gate_lora_rank", U32,
+                  "lora_rank_gate gate_low_rank_dim", rank_of_gate),
+          ELSE_OF("feed_forward_length", U32, "intermediate_size",
+                  four_times_width),
           FILE_TYPE, ALWAYS("attention.head_count", U32, 0)),
       .only_keys = true },
     { .classes = "Rwkv6ForCausalLM",
@@ -189,46 +271,47 @@ const struct gg_convert_arch gg_convert_family_rwkv[] = {
                    F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),
                    U32("rescale_every_n_layers", "rescale_every"),
                    U32("wkv.head_size", "head_size"),
-                   OF("time_mix_extra_dim", U32, "(hidden_size=4096)*32+32"),
-                   OF("time_decay_extra_dim", U32, "(hidden_size=4096)*64+64"),
-                   OF("feed_forward_length", U32,
-                      "intermediate_size|(hidden_size*3.5//32*32)"),
+                   OF("time_mix_extra_dim", U32, v6_mix_rank, NO_BACK),
+                   OF("time_decay_extra_dim", U32, v6_decay_rank, NO_BACK),
+                   ELSE_OF("feed_forward_length", U32, "intermediate_size",
+                           v6_feed_forward),
                    FILE_TYPE, ALWAYS("attention.head_count", U32, 0)),
       .only_keys = true },
     { .classes = "RWKV6Qwen2ForCausalLM",
       .arch = "rwkv6qwen2",
+      .back = put_qwen2,
       .names = OVER(rwkv6qwen2_names),
+      .keys = ROWS(ALWAYS("context_length", U32, 1 << 20),
+                   U32("embedding_length", "hidden_size"),
+                   U32("block_count", "num_hidden_layers"),
+                   OF("wkv.head_size", U32, gg_convert_head_width, IN_BACK),
+                   ELSE_OF("time_mix_extra_dim", U32, "lora_rank_tokenshift",
+                           qwen2_mix_rank),
+                   ELSE_OF("time_decay_extra_dim", U32, "lora_rank_decay",
+                           qwen2_decay_rank),
+                   U32("feed_forward_length", "intermediate_size"), FILE_TYPE,
+                   F32("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
+                   ALWAYS("token_shift_count", U32, 1),
+                   U32("attention.head_count_kv", "num_key_value_heads"),
+                   ALWAYS("attention.head_count", U32, 0)),
+      .only_keys = true },
+    { .classes = "RwkvHybridForCausalLM",
+      .arch = "arwkv7",
+      .when = is_version_7,
+      .names = OVER(arwkv7_names),
       .keys =
           ROWS(ALWAYS("context_length", U32, 1 << 20),
                U32("embedding_length", "hidden_size"),
                U32("block_count", "num_hidden_layers"),
-               OF("wkv.head_size", U32, "hidden_size//num_attention_heads"),
-               OF("time_mix_extra_dim", U32,
-                  "lora_rank_tokenshift|((hidden_size<4096)?32:64)"),
-               OF("time_decay_extra_dim", U32,
-                  "lora_rank_decay|((hidden_size<4096)?64:128)"),
-               U32("feed_forward_length", "intermediate_size"), FILE_TYPE,
                F32("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
+               U32("wkv.head_size", "head_size"),
+               ALWAYS("attention.decay_lora_rank", U32, 64),
+               ALWAYS("attention.iclr_lora_rank", U32, 64),
+               ALWAYS("attention.value_residual_mix_lora_rank", U32, 32),
+               OF("attention.gate_lora_rank", U32, arwkv_gate_rank, NO_BACK),
+               U32("feed_forward_length", "intermediate_size"), FILE_TYPE,
                ALWAYS("token_shift_count", U32, 1),
-               U32("attention.head_count_kv", "num_key_value_heads"),
                ALWAYS("attention.head_count", U32, 0)),
-      .only_keys = true },
-    { .classes = "RwkvHybridForCausalLM",
-      .arch = "arwkv7",
-      .when = "wkv_version|7=7",
-      .names = OVER(arwkv7_names),
-      .keys = ROWS(ALWAYS("context_length", U32, 1 << 20),
-                   U32("embedding_length", "hidden_size"),
-                   U32("block_count", "num_hidden_layers"),
-                   F32("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
-                   U32("wkv.head_size", "head_size"),
-                   ALWAYS("attention.decay_lora_rank", U32, 64),
-                   ALWAYS("attention.iclr_lora_rank", U32, 64),
-                   ALWAYS("attention.value_residual_mix_lora_rank", U32, 32),
-                   OF("attention.gate_lora_rank", U32, "wkv_has_gate|1*128"),
-                   U32("feed_forward_length", "intermediate_size"), FILE_TYPE,
-                   ALWAYS("token_shift_count", U32, 1),
-                   ALWAYS("attention.head_count", U32, 0)),
       .only_keys = true },
     { .classes = NULL }
 };

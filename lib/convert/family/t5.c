@@ -31,11 +31,12 @@ static const struct gg_convert_name t5_names[] = {
     END_NAMES
 };
 
-#define T5_KEYS(DECODER)                                                      \
-    OF("context_length", U32, "n_positions|512"),                             \
+#define T5_SIZES                                                              \
+    ELSE("context_length", U32, "n_positions", 512),                          \
         U32("embedding_length", "d_model"),                                   \
-        U32("feed_forward_length", "d_ff"), U32("block_count", "num_layers"), \
-        DECODER, U32("attention.head_count", "num_heads"),                    \
+        U32("feed_forward_length", "d_ff"), U32("block_count", "num_layers")
+#define T5_HEADS                                                              \
+    U32("attention.head_count", "num_heads"),                                 \
         U32("attention.key_length", "d_kv"),                                  \
         U32("attention.value_length", "d_kv"),                                \
         F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),            \
@@ -50,13 +51,14 @@ const struct gg_convert_arch gg_convert_family_t5[] = {
       .arch = "t5",
       .ties = true,
       .names = { t5_names },
-      .keys = ROWS(T5_KEYS(U32("decoder_block_count", "num_decoder_layers")),
+      .keys = ROWS(T5_SIZES, U32("decoder_block_count", "num_decoder_layers"),
+                   T5_HEADS,
                    U32("decoder_start_token_id", "decoder_start_token_id")),
       .only_keys = true },
     { .classes = "T5EncoderModel",
       .arch = "t5encoder",
       .names = { t5_names },
-      .keys = ROWS(T5_KEYS(OF("decoder_block_count", U32, "0?0"))),
+      .keys = ROWS(T5_SIZES, T5_HEADS),
       .only_keys = true },
     { .classes = NULL }
 };

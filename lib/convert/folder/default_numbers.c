@@ -7,7 +7,7 @@
  * keys then find them where they would be.
  */
 #include "config.h"
-#include "convert/expr.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -132,25 +132,19 @@ static int64_t count_drafts(const struct gguf_convert *c)
 enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                                           struct gguf_error *err)
 {
-    static const char *const names[] = { "mtp_num_hidden_layers",
-                                         "num_nextn_predict_layers" };
     const struct gg_convert_arch *a = c->arch;
-    size_t k = 0;
-    while (k < GG_LEN(names) && !(a->layers && strstr(a->layers, names[k])))
-        k++;
-    if (k == GG_LEN(names) || !gg_convert_first_draft(c))
+    if (!a->nextn || !*a->nextn || !gg_convert_first_draft(c))
         return GGUF_OK;
     const int64_t n = count_drafts(c);
-    if (!n && gg_convert_eval(c, a->layers, -1) >
-                  (double)gg_convert_first_draft(c)) {
+    if (!n &&
+        gg_convert_count_layers(c, a) > (double)gg_convert_first_draft(c)) {
         gg_folder_note(&c->folder,
                        "config.json speaks of layers that draft, of which "
                        "the folder has none");
-        return gg_convert_say(c, names[k], json_integer(0), err);
+        return gg_convert_say(c, a->nextn, json_integer(0), err);
     }
-    /* the first of the numbers is one that config.json may lack */
-    if (n && a->drafts && k == 0 && !gg_convert_get(c, names[k]))
-        return gg_convert_say(c, names[k], json_integer(n), err);
+    if (n && a->nextn_by_names && !gg_convert_get(c, a->nextn))
+        return gg_convert_say(c, a->nextn, json_integer(n), err);
     return GGUF_OK;
 }
 

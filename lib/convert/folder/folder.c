@@ -284,39 +284,10 @@ enum gguf_status gg_folder_name(struct gg_folder *f, struct gguf_str *out,
 
 /* ---- values of config.json ---- */
 
-/* One name of n bytes, with points; a number is an element of a list. */
-static const json_t *get_one(const json_t *v, const char *name, size_t n)
-{
-    char part[64];
-    while (v && n) {
-        const char *dot = memchr(name, '.', n);
-        const size_t k = dot ? (size_t)(dot - name) : n;
-        if (k >= sizeof part)
-            return NULL;
-        memcpy(part, name, k);
-        part[k] = 0;
-        v = json_is_array(v) && *part >= '0' && *part <= '9'
-                ? json_array_get(v, (size_t)atoi(part))
-                : json_object_get(v, part);
-        n -= k + (dot != NULL);
-        name += k + (dot != NULL);
-    }
-    return v;
-}
-
 const json_t *gg_folder_get(const struct gg_folder *f, const char *names)
 {
-    const json_t *root = f->text[GG_CONVERT_CONFIG].json.root;
-    for (const char *p = names; *p;) {
-        const size_t n = strcspn(p, " ");
-        const json_t *v = get_one(f->config, p, n);
-        if (!v && f->config != root)
-            v = get_one(root, p, n);
-        if (v && !json_is_null(v))
-            return v;
-        p += n + (p[n] == ' ');
-    }
-    return NULL;
+    const struct gg_hf_config cfg = gg_folder_config(f);
+    return gg_hf_config_get(&cfg, names);
 }
 
 bool gg_folder_count(const struct gg_folder *f, const char *names,

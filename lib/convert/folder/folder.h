@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/mapfile.h"
 #include "base/mem.h"
+#include "convert/hf_config.h"
 #include "data/safetensors.h"
 #include "gguf/convert.h"
 
@@ -85,6 +86,13 @@ bool gg_folder_is_passing_name(struct gguf_str name);
 /* st, with the name of the file before the message. */
 enum gguf_status gg_convert_in(const char *name, enum gguf_status st,
                                struct gguf_error *err);
+
+/* config.json as functions of families read it. */
+static inline struct gg_hf_config gg_folder_config(const struct gg_folder *f)
+{
+    return (struct gg_hf_config){ f->config,
+                                  f->text[GG_CONVERT_CONFIG].json.root };
+}
 
 /* A value of config.json of the language model, or of the whole where that has
  * none: names separated by blanks, the first that is there and not null;
