@@ -50,12 +50,9 @@ static bool make(void)
     for (int i = 0; i < N; i++)
         text[i] = (gguf_token)rnd_below(V);
     for (int m = 0; good && m < 2; m++) {
-        static struct gen g;
         struct run r;
-        gen_init(&g, 5 + (uint64_t)m);
-        gen_model(&g, &spec);
-        file[m] = gen_file(&g, GGUF_DTYPE_F32, &file_size[m]);
-        gen_fini(&g);
+        file[m] = gen_model_file(&spec, 5 + (uint64_t)m, GGUF_DTYPE_F32,
+                                 &file_size[m]);
         good = open_one(&r, m, 1);
         for (int c = 0; good && c < CHUNKS; c++) {
             struct gguf_batch b = { .struct_size = sizeof b,

@@ -15,18 +15,7 @@
 
 enum { CTX = 16, CHUNKS = 3, V = 200, N = CTX * CHUNKS + 3, E = 32 };
 
-static const struct gen_spec spec = {
-    .arch = "llama",
-    .n_vocab = V,
-    .n_ctx = 64,
-    .n_embd = E,
-    .n_layer = 2,
-    .n_ff = 64,
-    .n_head = 4,
-    .n_head_kv = 2,
-    .eps = 1e-5f,
-    .freq_base = 10000,
-};
+static const struct gen_spec spec = { GEN_LAYERS(2), .n_vocab = V };
 static const char bad[] = "blk.1.ffn_down.weight"; /* all 0 in the model */
 static bool coarse; /* no weight is bad: all have few bits */
 static gguf_token text[N];

@@ -20,16 +20,7 @@
 
 enum { CTX = 24, CHUNKS = 7, V = 300, N = CHUNKS * CTX + 5 };
 
-static const struct gen_spec spec = { .arch = "llama",
-                                      .n_vocab = V,
-                                      .n_ctx = 64,
-                                      .n_embd = 32,
-                                      .n_layer = 2,
-                                      .n_ff = 64,
-                                      .n_head = 4,
-                                      .n_head_kv = 2,
-                                      .eps = 1e-5f,
-                                      .freq_base = 10000 };
+static const struct gen_spec spec = { GEN_LAYERS(2), .n_vocab = V };
 
 static struct gen g;
 static void *file;

@@ -328,12 +328,8 @@ static void *make_model(uint64_t seed, const char *arch, uint32_t n_vocab,
                         size_t *size)
 {
     struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = n_vocab };
-    static struct gen g;
     spec.arch = arch;
-    gen_init(&g, seed);
-    gen_model(&g, &spec);
-    void *p = gen_file(&g, GGUF_DTYPE_F32, size);
-    gen_fini(&g);
+    void *p = gen_model_file(&spec, seed, GGUF_DTYPE_F32, size);
     return p;
 }
 

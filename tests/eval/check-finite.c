@@ -13,18 +13,7 @@
 
 enum { CTX = 12, CHUNKS = 5, V = 400, N = CHUNKS * CTX, ODD = V - 1 };
 
-static const struct gen_spec spec = {
-    .arch = "llama",
-    .n_vocab = V,
-    .n_ctx = 64,
-    .n_embd = 32,
-    .n_layer = 3,
-    .n_ff = 64,
-    .n_head = 4,
-    .n_head_kv = 2,
-    .eps = 1e-5f,
-    .freq_base = 10000,
-};
+static const struct gen_spec spec = { GEN_LAYERS(3), .n_vocab = V };
 static gguf_token text[N];
 
 /* ---- a model of which one tensor is spoiled ---- */

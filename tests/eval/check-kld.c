@@ -221,11 +221,7 @@ static bool open_one(struct run *r, int which, unsigned n_threads,
 static void *make_file(uint64_t seed, uint32_t n_vocab, size_t *size)
 {
     const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = n_vocab };
-    static struct gen g;
-    gen_init(&g, seed);
-    gen_model(&g, &spec);
-    void *p = gen_file(&g, GGUF_DTYPE_F32, size);
-    gen_fini(&g);
+    void *p = gen_model_file(&spec, seed, GGUF_DTYPE_F32, size);
     return p;
 }
 

@@ -261,18 +261,7 @@ static struct two llama;
 
 static void make_llama(void)
 {
-    static const struct gen_spec spec = {
-        .arch = "llama",
-        .n_vocab = 200,
-        .n_ctx = 64,
-        .n_embd = 32,
-        .n_layer = 2,
-        .n_ff = 64,
-        .n_head = 4,
-        .n_head_kv = 2,
-        .eps = 1e-5f,
-        .freq_base = 10000,
-    };
+    static const struct gen_spec spec = { GEN_LAYERS(2), .n_vocab = 200 };
     struct gen g;
     gen_init(&g, 9);
     gen_model(&g, &spec);
@@ -431,18 +420,7 @@ static void check_refused(void)
 /* A weight of one of them is NaN: who, where, what. */
 static void check_bad(int base)
 {
-    static const struct gen_spec spec = {
-        .arch = "llama",
-        .n_vocab = 200,
-        .n_ctx = 64,
-        .n_embd = 32,
-        .n_layer = 2,
-        .n_ff = 64,
-        .n_head = 4,
-        .n_head_kv = 2,
-        .eps = 1e-5f,
-        .freq_base = 10000,
-    };
+    static const struct gen_spec spec = { GEN_LAYERS(2), .n_vocab = 200 };
     struct gen g;
     struct gguf_error err;
     float v[32 * 64];

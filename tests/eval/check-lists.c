@@ -16,11 +16,7 @@
 static void *make_model(size_t *size)
 {
     const struct gen_spec spec = { .n_vocab = 40, GEN_ONE_LAYER };
-    struct gen g;
-    gen_init(&g, 7);
-    gen_model(&g, &spec);
-    void *data = gen_file(&g, GGUF_DTYPE_F32, size);
-    gen_fini(&g);
+    void *data = gen_model_file(&spec, 7, GGUF_DTYPE_F32, size);
     return data;
 }
 

@@ -316,17 +316,13 @@ static void check_tell(void)
 {
     enum { V = 50, CTX = 8 };
     const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = V };
-    static struct gen g;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     gguf_token text[2 * CTX];
     struct gguf_part *p[4];
     struct gguf_error err;
     size_t size = 0;
     bool good = true;
-    gen_init(&g, 5);
-    gen_model(&g, &spec);
-    uint8_t *file = gen_file(&g, GGUF_DTYPE_F32, &size);
-    gen_fini(&g);
+    uint8_t *file = gen_model_file(&spec, 5, GGUF_DTYPE_F32, &size);
     sp.n_ctx = CTX;
     for (int i = 0; i < 2 * CTX; i++)
         text[i] = i;

@@ -41,12 +41,8 @@ static bool open_session(struct run *r, uint32_t n_seq, uint32_t n_ubatch,
 
 static bool make(void)
 {
-    struct gen g;
     struct run r;
-    gen_init(&g, 5);
-    gen_model(&g, &spec);
-    file = gen_file(&g, GGUF_DTYPE_F32, &file_size);
-    gen_fini(&g);
+    file = gen_model_file(&spec, 5, GGUF_DTYPE_F32, &file_size);
     for (int i = 0; i < N; i++)
         text[i] = (gguf_token)rnd_below(V);
     bool good = open_session(&r, 1, 0, NULL, NULL, NULL);

@@ -24,11 +24,8 @@ static gguf_token text[MOST];
 
 static void make(int i)
 {
-    struct gen g;
-    gen_init(&g, 5 + (uint64_t)i);
-    gen_model(&g, &spec);
-    file[i] = gen_file(&g, GGUF_DTYPE_F32, &file_size[i]);
-    gen_fini(&g);
+    file[i] =
+        gen_model_file(&spec, 5 + (uint64_t)i, GGUF_DTYPE_F32, &file_size[i]);
 }
 
 static bool open_session(struct run *r, int model, unsigned n_threads,

@@ -144,12 +144,8 @@ static void check_nomem(void)
 
 int main(void)
 {
-    struct gen g;
     struct gguf_error err;
-    gen_init(&g, 5);
-    gen_model(&g, &spec);
-    bytes = gen_file(&g, GGUF_DTYPE_F32, &n_bytes);
-    gen_fini(&g);
+    bytes = gen_model_file(&spec, 5, GGUF_DTYPE_F32, &n_bytes);
     if (gguf_file_open_memory(&file, bytes, n_bytes, NULL, &err) ||
         gguf_model_open(&model, file, NULL, &err)) {
         printf("Bail out! %s\n", err.message);

@@ -89,12 +89,8 @@ static void open_model(void)
 {
     static const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = N_VOCAB };
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
-    static struct gen g;
     size_t size;
-    gen_init(&g, 1);
-    gen_model(&g, &spec);
-    void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
-    gen_fini(&g);
+    void *data = gen_model_file(&spec, 1, GGUF_DTYPE_F32, &size);
     for (int i = 0; i < 2; i++) {
         FILE *f = fopen(i ? path : "edited.gguf", "wb");
         if (!f || fwrite(data, 1, size, f) != size || fclose(f))

@@ -383,3 +383,14 @@ void gen_model(struct gen *g, const struct gen_spec *s)
         }
     }
 }
+
+void *gen_model_file(const struct gen_spec *spec, uint64_t seed,
+                     uint32_t dtype, size_t *size)
+{
+    static struct gen g;
+    gen_init(&g, seed);
+    gen_model(&g, spec);
+    void *file = gen_file(&g, dtype, size);
+    gen_fini(&g);
+    return file;
+}

@@ -75,10 +75,17 @@ struct gen_spec {
     int qkv_bias, qk_norm, out_bias, ffn_bias, tied, rope_freqs;
     const uint32_t *head_kv_layer, *ff_layer; /* per layer, or NULL */
 };
-/* One small layer: a spec that says the vocabulary only. */
-#define GEN_ONE_LAYER                                                         \
-    .arch = "llama", .n_ctx = 64, .n_embd = 32, .n_layer = 1, .n_ff = 64,     \
+/* Small specs that lack the vocabulary: of N layers, 32 or 64 wide. */
+#define GEN_LAYERS(N)                                                         \
+    .arch = "llama", .n_ctx = 64, .n_embd = 32, .n_layer = (N), .n_ff = 64,   \
     .n_head = 4, .n_head_kv = 2, .eps = 1e-5f, .freq_base = 10000
+#define GEN_WIDE(N)                                                           \
+    .arch = "llama", .n_ctx = 64, .n_embd = 64, .n_layer = (N), .n_ff = 96,   \
+    .n_head = 4, .n_head_kv = 2, .eps = 1e-5f, .freq_base = 10000
+#define GEN_ONE_LAYER GEN_LAYERS(1)
 void gen_model(struct gen *g, const struct gen_spec *spec);
+/* Its file, likewise. */
+void *gen_model_file(const struct gen_spec *spec, uint64_t seed,
+                     uint32_t dtype, size_t *size);
 
 #endif

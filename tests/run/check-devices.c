@@ -69,16 +69,7 @@ static void open_model(struct world *w, const struct gen *g, uint32_t dtype)
 
 static void open_llama(struct world *w, unsigned n_devices, uint32_t n_layer)
 {
-    const struct gen_spec spec = { .arch = "llama",
-                                   .n_vocab = N_VOCAB,
-                                   .n_ctx = 64,
-                                   .n_embd = 64,
-                                   .n_layer = n_layer,
-                                   .n_ff = 96,
-                                   .n_head = 4,
-                                   .n_head_kv = 2,
-                                   .eps = 1e-5f,
-                                   .freq_base = 10000 };
+    const struct gen_spec spec = { GEN_WIDE(n_layer), .n_vocab = N_VOCAB };
     struct gen g;
     open_devices(w, n_devices);
     gen_init(&g, 7);
@@ -389,16 +380,7 @@ static void check_shared_weight(void)
     struct gguf_place_params p = GGUF_PLACE_PARAMS_INIT;
     const uint32_t split[] = { 3, 7 };
     struct gen g;
-    const struct gen_spec spec = { .arch = "llama",
-                                   .n_vocab = N_VOCAB,
-                                   .n_ctx = 64,
-                                   .n_embd = 64,
-                                   .n_layer = 6,
-                                   .n_ff = 96,
-                                   .n_head = 4,
-                                   .n_head_kv = 2,
-                                   .eps = 1e-5f,
-                                   .freq_base = 10000,
+    const struct gen_spec spec = { GEN_WIDE(6), .n_vocab = N_VOCAB,
                                    .rope_freqs = 1 };
     gen_init(&g, 7);
     gen_model(&g, &spec);

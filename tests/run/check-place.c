@@ -12,16 +12,7 @@
 
 enum { N_TOK = 40, N_VOCAB = 96 };
 
-static const struct gen_spec spec = { .arch = "llama",
-                                      .n_vocab = N_VOCAB,
-                                      .n_ctx = 64,
-                                      .n_embd = 64,
-                                      .n_layer = 3,
-                                      .n_ff = 96,
-                                      .n_head = 4,
-                                      .n_head_kv = 2,
-                                      .eps = 1e-5f,
-                                      .freq_base = 10000 };
+static const struct gen_spec spec = { GEN_WIDE(3), .n_vocab = N_VOCAB };
 
 static void *data;
 static size_t data_size;
@@ -451,11 +442,7 @@ static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
 
 int main(void)
 {
-    struct gen g;
-    gen_init(&g, 7);
-    gen_model(&g, &spec);
-    data = gen_file(&g, GGUF_DTYPE_F16, &data_size);
-    gen_fini(&g);
+    data = gen_model_file(&spec, 7, GGUF_DTYPE_F16, &data_size);
     reference();
     check_all();
     check_lacks();

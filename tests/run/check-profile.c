@@ -24,21 +24,8 @@ static uint64_t now(void)
 
 static void make_model(void)
 {
-    static const struct gen_spec spec = { .arch = "llama",
-                                          .n_vocab = N_VOCAB,
-                                          .n_ctx = 64,
-                                          .n_embd = 64,
-                                          .n_layer = 3,
-                                          .n_ff = 96,
-                                          .n_head = 4,
-                                          .n_head_kv = 2,
-                                          .eps = 1e-5f,
-                                          .freq_base = 10000 };
-    struct gen g;
-    gen_init(&g, 7);
-    gen_model(&g, &spec);
-    data = gen_file(&g, GGUF_DTYPE_F16, &size);
-    gen_fini(&g);
+    static const struct gen_spec spec = { GEN_WIDE(3), .n_vocab = N_VOCAB };
+    data = gen_model_file(&spec, 7, GGUF_DTYPE_F16, &size);
 }
 
 /* ---- what is reported ---- */

@@ -29,11 +29,7 @@ static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
 
 static void *model_file(size_t *size)
 {
-    struct gen g;
-    gen_init(&g, 1);
-    gen_model(&g, &spec);
-    void *file = gen_file(&g, GGUF_DTYPE_F32, size);
-    gen_fini(&g);
+    void *file = gen_model_file(&spec, 1, GGUF_DTYPE_F32, size);
     return file;
 }
 
