@@ -9,7 +9,7 @@
 #include "config.h"
 #include "gguf/stats.h"
 #include "tests/convert/folder.h"
-#include "tests/convert/follow.h"
+#include "tests/convert/key_order.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
 #include "tests/stfile.h"

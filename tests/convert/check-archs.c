@@ -16,9 +16,9 @@
 #include "gguf/session.h"
 #include "gguf/stats.h"
 #include "gguf/verify.h"
-#include "tests/convert/findings.h"
+#include "tests/model/findings.h"
 #include "tests/convert/folder_text.h"
-#include "tests/convert/follow.h"
+#include "tests/convert/key_order.h"
 #include "tests/convert/numbers.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
@@ -198,7 +198,7 @@ static void check_arch(const struct folder_text *t, struct gguf_rows *rows)
     static struct folder f;
     struct gguf_error e;
     struct gguf_file *file = NULL;
-    struct findings seen = { 0, "" };
+    struct findings seen = { .n = 0 };
     const char *out = scratch_path(top, "out.gguf");
     gguf_error_clear(&e);
     make_folder(&f, t, "F32", 1);
@@ -207,9 +207,9 @@ static void check_arch(const struct folder_text *t, struct gguf_rows *rows)
         st = gguf_file_open(&file, out, NULL, &e);
     if (st == GGUF_OK)
         st = gguf_file_verify(file, NULL, findings_note, &seen, &e);
-    ok(st == GGUF_OK && !seen.n_errors && is_arch(file, t->arch),
+    ok(st == GGUF_OK && !seen.n_error && is_arch(file, t->arch),
        "%s becomes a sound %s: %s%s", t->class_name, t->arch, e.message,
-       seen.first);
+       seen.last);
     if (st == GGUF_OK)
         st = compute(file, &e);
     ok(st == GGUF_OK, "%s computes: %s", t->class_name, e.message);

@@ -12,6 +12,7 @@
 #include "gguf/verify.h"
 #include "tests/convert/folder.h"
 #include "tests/convert/roundtrip.h"
+#include "tests/model/findings.h"
 #include "tests/scratch.h"
 #include "tests/stfile.h"
 #include "tests/tap.h"
@@ -272,26 +273,18 @@ static void check_all(const struct gguf_file *f, struct gguf_rows *rows,
           "layers.0.ffn.gate.tid2eid", 0, FOLDER_VOCAB, USED, table_value);
 }
 
-static int note(void *user, const struct gguf_finding *f)
-{
-    if (f->severity == GGUF_SEVERITY_ERROR) {
-        ++*(int *)user;
-        printf("# %s\n", f->message);
-    }
-    return 0;
-}
-
 static void check_folder(const char *dir, const char *out,
                          struct gguf_rows *rows, bool published)
 {
     struct gguf_error e;
     struct gguf_file *f = NULL;
-    int n_errors = 0;
+    struct findings found = { .n = 0 };
     gguf_error_clear(&e);
     const bool good = folder_convert(dir, out, NULL, &e) == GGUF_OK &&
                       gguf_file_open(&f, out, NULL, &e) == GGUF_OK &&
-                      !gguf_file_verify(f, NULL, note, &n_errors, &e);
-    ok(good && !n_errors, "it becomes a sound file: %s", e.message);
+                      !gguf_file_verify(f, NULL, findings_note, &found, &e);
+    ok(good && !found.n_error, "it becomes a sound file: %s%s", found.last,
+       e.message);
     if (good)
         check_all(f, rows, published);
     gguf_file_close(f);

@@ -41,33 +41,23 @@ static void check_lines(void)
 
 static void check_refused(void)
 {
-    static const struct {
-        const char *lines, *word;
-        enum gguf_status status;
-        uint64_t off;
-    } rows[] = {
-        { "", "no tokens", GGUF_E_VOCAB, 0 },
-        { "\n\n", "no tokens", GGUF_E_VOCAB, 0 },
-        { "{}", "line 1: not a list", GGUF_E_VOCAB, 0 },
-        { "[\"a\", 1]\n[\"b\"]", "line 2: not a list", GGUF_E_VOCAB, 9 },
-        { "[\"a\", 1]\n[1, 1]", "line 2: not a list", GGUF_E_VOCAB, 9 },
-        { "[\"a\", \"1\"]", "line 1: not a list", GGUF_E_VOCAB, 0 },
-        { "[\"a\", 1e300]", "line 1: not a list", GGUF_E_VOCAB, 0 },
-        { "[\"a\", 1]\n[\"b\", 1\n]", "JSON", GGUF_E_FORMAT, 16 },
-        { "[\"a\", 1]\n\"b\"", "JSON", GGUF_E_FORMAT, 9 },
+    static const struct reader_refusal broken[] = {
+        { "[\"a\", 1]\n[\"b\", 1\n]", "JSON", 16 },
+        { "[\"a\", 1]\n\"b\"", "JSON", 9 },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct gg_convert_vocab v;
-        struct reader_folder c;
-        struct gguf_error e;
-        const enum gguf_status st =
-            reader_run(gg_convert_vocab_plamo, rows[i].lines,
-                       strlen(rows[i].lines), &v, &c, &e);
-        ok(st == rows[i].status && strstr(e.message, rows[i].word) &&
-               e.offset == rows[i].off,
-           "refused at %lld: %s", (long long)e.offset, e.message);
-        reader_forget(&v, &c);
-    }
+    static const struct reader_refusal rows[] = {
+        { "", "no tokens", 0 },
+        { "\n\n", "no tokens", 0 },
+        { "{}", "line 1: not a list", 0 },
+        { "[\"a\", 1]\n[\"b\"]", "line 2: not a list", 9 },
+        { "[\"a\", 1]\n[1, 1]", "line 2: not a list", 9 },
+        { "[\"a\", \"1\"]", "line 1: not a list", 0 },
+        { "[\"a\", 1e300]", "line 1: not a list", 0 },
+    };
+    reader_refuses(gg_convert_vocab_plamo, rows, sizeof rows / sizeof *rows,
+                   GGUF_E_VOCAB);
+    reader_refuses(gg_convert_vocab_plamo, broken,
+                   sizeof broken / sizeof *broken, GGUF_E_FORMAT);
 }
 
 /* Tokens of bytes begin at 5, "the" is 255, U+3042 256; three are missing. */

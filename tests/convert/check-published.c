@@ -9,7 +9,7 @@
 #include "config.h"
 #include "gguf/convert.h"
 #include "gguf/verify.h"
-#include "tests/convert/findings.h"
+#include "tests/model/findings.h"
 #include "tests/convert/folder_text.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
@@ -55,7 +55,7 @@ static void check_model(const struct folder_text *t, void *user)
     static struct folder folder;
     struct gguf_convert *c = NULL;
     struct gguf_file *file = NULL;
-    struct findings seen = { 0, "" };
+    struct findings seen = { .n = 0 };
     struct gguf_error e;
     char label[200];
     const char *out = scratch_path(top, "out.gguf");
@@ -81,8 +81,8 @@ static void check_model(const struct folder_text *t, void *user)
         st = gguf_file_open(&file, out, NULL, &e);
     if (st == GGUF_OK)
         st = gguf_file_verify(file, NULL, findings_note, &seen, &e);
-    ok(st == GGUF_OK && !seen.n_errors, "%s: a sound file: %s%s", label,
-       e.message, seen.first);
+    ok(st == GGUF_OK && !seen.n_error, "%s: a sound file: %s%s", label,
+       e.message, seen.last);
     gguf_file_close(file);
     scratch_clean(top);
 }

@@ -8,7 +8,7 @@
 #include "config.h"
 #include "gguf/convert.h"
 #include "tests/convert/llama.h"
-#include "tests/convert/filed.h"
+#include "tests/convert/converted_file.h"
 #include "tests/convert/notes.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"

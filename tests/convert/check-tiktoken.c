@@ -79,10 +79,7 @@ static void check_folder(void)
 
 static void check_refused(void)
 {
-    static const struct {
-        const char *lines, *word;
-        uint64_t off;
-    } rows[] = {
+    static const struct reader_refusal rows[] = {
         { "", "no tokens", 0 },
         { "\n", "line 1: no bytes", 0 },
         { "IQ==", "line 1: no bytes", 0 },
@@ -98,19 +95,8 @@ static void check_refused(void)
         { "IQ== 0\nIQ== 1\n", "tokens 0 and 1 are of the same bytes",
           GGUF_NO_OFFSET },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct gg_convert_vocab v;
-        struct reader_folder c;
-        struct gguf_error e;
-        const enum gguf_status st =
-            reader_run(gg_convert_vocab_tiktoken, rows[i].lines,
-                       strlen(rows[i].lines), &v, &c, &e);
-        ok(st == GGUF_E_VOCAB && strstr(e.message, rows[i].word) &&
-               e.offset == rows[i].off,
-           "refused at %lld: %s", (long long)e.offset, e.message);
-        gg_mem_free(NULL, v.merge);
-        reader_forget(&v, &c);
-    }
+    reader_refuses(gg_convert_vocab_tiktoken, rows, sizeof rows / sizeof *rows,
+                   GGUF_E_VOCAB);
 }
 
 int main(void)

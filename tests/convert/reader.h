@@ -4,6 +4,7 @@
 #define TESTS_CONVERT_READER_H
 
 #include "convert/vocab/vocab_folder.h"
+#include "tests/tap.h"
 
 #include <string.h>
 
@@ -49,10 +50,34 @@ static inline enum gguf_status reader_run(reader_fn *fn, const void *data,
 static inline void reader_forget(struct gg_convert_vocab *v,
                                  struct reader_folder *c)
 {
+    gg_mem_free(NULL, v->merge);
     gg_mem_free(NULL, v->token);
     gg_mem_free(NULL, v->score);
     gg_mem_free(NULL, v->type);
     gg_mem_arena_fini(&c->arena);
+}
+
+/* Lines that a reader refuses: a word of the message, the byte. */
+struct reader_refusal {
+    const char *lines, *word;
+    uint64_t off;
+};
+
+static inline void reader_refuses(reader_fn *fn,
+                                  const struct reader_refusal *rows, size_t n,
+                                  enum gguf_status status)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct gg_convert_vocab v;
+        struct reader_folder c;
+        struct gguf_error e;
+        const enum gguf_status st =
+            reader_run(fn, rows[i].lines, strlen(rows[i].lines), &v, &c, &e);
+        ok(st == status && strstr(e.message, rows[i].word) &&
+               e.offset == rows[i].off,
+           "refused at %lld: %s", (long long)e.offset, e.message);
+        reader_forget(&v, &c);
+    }
 }
 
 #endif

@@ -40,6 +40,18 @@ static inline void made_close(struct made *m)
     gguf_file_close(m->file);
 }
 
+/* A test: a folder that is written of the file at path, which was made of f,
+ * becomes the same file. top: where it is written. */
+static inline void made_back(const struct folder *f, const char *path,
+                             const char *top, const char *what)
+{
+    struct gguf_error e;
+    gguf_error_clear(&e);
+    ok(folder_roundtrip(path, strrchr(f->dir, '/') + 1,
+                        scratch_path(top, "back"), &e),
+       "%s: a folder of it becomes the same file %s", what, e.message);
+}
+
 /* A test: the folder is refused with this status at this byte of a file, in a
  * message that begins with the file's name and has the word. */
 static inline void folder_refused(const struct folder *f, const char *file,
@@ -130,6 +142,32 @@ static inline int made_same_ids(const struct gguf_vocab *a,
         gguf_tokens_fini(&y);
     }
     return good ? n : -1;
+}
+
+/* A vocabulary of ../shared/golden, and its file; NULL: it is not here. */
+static inline struct gguf_vocab *golden_vocab(const char *name,
+                                              struct gguf_file **file)
+{
+    struct gguf_vocab *v = NULL;
+    struct gguf_error e;
+    char path[500];
+    const char *dir = shared_path("golden/tokenizer/vocabs");
+    *file = NULL;
+    snprintf(path, sizeof path, "%s/%s", dir ? dir : "", name);
+    if (!dir || gguf_file_open(file, path, NULL, &e) != GGUF_OK ||
+        gguf_vocab_create(&v, *file, NULL, &e) != GGUF_OK)
+        skip("no vocabulary %s here", name);
+    return v;
+}
+
+/* A test: m gives the ids of v for the lines of a text beside it. */
+static inline void golden_ids(const struct made *m, const struct gguf_vocab *v)
+{
+    FILE *lines = fopen(shared_path("golden/tokenizer/corpus.txt"), "rb");
+    const int n = m->vocab && lines ? made_same_ids(m->vocab, v, lines) : -1;
+    ok(n > 150, "ids of %d lines, as its GGUF file has them", n);
+    if (lines)
+        fclose(lines);
 }
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* filed.h - what a file has that was made of a folder */
-#ifndef TESTS_CONVERT_FILED_H
-#define TESTS_CONVERT_FILED_H
+/* converted_file.h - what a file has that was made of a folder */
+#ifndef TESTS_CONVERT_CONVERTED_FILE_H
+#define TESTS_CONVERT_CONVERTED_FILE_H
 
 #include "gguf/dtype.h"
 #include "gguf/file.h"
-#include "tests/convert/findings.h"
+#include "tests/model/findings.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/tap.h"
 
@@ -18,15 +18,15 @@ static inline struct gguf_file *filed_convert(const char *dir, const char *out,
 {
     struct gguf_error e;
     struct gguf_file *f = NULL;
-    struct findings found = { 0, "" };
+    struct findings found = { .n = 0 };
     gguf_error_clear(&e);
     enum gguf_status st = folder_convert(dir, out, NULL, &e);
     if (st == GGUF_OK)
         st = gguf_file_open(&f, out, NULL, &e);
     ok(st == GGUF_OK &&
            gguf_file_verify(f, NULL, findings_note, &found, &e) == GGUF_OK &&
-           !found.n_errors,
-       "%s: a model %s %s", what, found.first, e.message);
+           !found.n_error,
+       "%s: a model %s %s", what, found.last, e.message);
     return f;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* follow.h - the order of a file's keys */
-#ifndef TESTS_CONVERT_FOLLOW_H
-#define TESTS_CONVERT_FOLLOW_H
+/* key_order.h - the order of a file's keys */
+#ifndef TESTS_CONVERT_KEY_ORDER_H
+#define TESTS_CONVERT_KEY_ORDER_H
 
 #include "gguf/file.h"
 
