@@ -580,11 +580,7 @@ static void check_discard(const char *in)
 int main(void)
 {
     bool is_long = getenv("GGUF_TEST_LONG") != NULL;
-    char in[4000]; /* in_dir forgets */
-    if (!enter_dir())
-        return 99;
-    snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
-    write_model(in, -1, 0, 0);
+    const char *in = enter_model();
     check_kills(in, is_long ? 200 : 10);
     check_many_kills(in, is_long ? 100 : 5);
     check_kept(in);
@@ -594,7 +590,5 @@ int main(void)
     check_names(in);
     check_discard(in);
     remove(in_dir("one"));
-    remove(in);
-    ok(leave_dir(), "the folder is empty again");
-    return done_testing();
+    return leave_model();
 }

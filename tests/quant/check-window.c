@@ -224,18 +224,12 @@ static void check_memory(const char *in)
 
 int main(void)
 {
-    if (!enter_dir())
-        return 99;
-    char in[4000]; /* in_dir forgets */
-    snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
-    write_model(in, -1, 0, 0);
+    const char *in = enter_model();
     check_progress(in);
     check_gait(in);
     check_stops(in);
     check_each_stop(in, false);
     check_each_stop(in, true);
     check_memory(in);
-    remove(in);
-    ok(leave_dir(), "the folder is empty again");
-    return done_testing();
+    return leave_model();
 }

@@ -126,6 +126,17 @@ void write_model(const char *path, int bad, size_t where, float value)
         printf("Bail out! cannot write %s\n", path);
 }
 
+static char model_path[4000];
+
+const char *enter_model(void)
+{
+    if (!enter_dir())
+        exit(99);
+    snprintf(model_path, sizeof model_path, "%s", in_dir("in.gguf"));
+    write_model(model_path, -1, 0, 0);
+    return model_path;
+}
+
 struct gguf_imatrix *model_imatrix(void)
 {
     static float sums[512 * 3], counts[3] = { 1, 2, 3 };

@@ -6,6 +6,7 @@
 
 #include "gguf/quant.h"
 #include "tests/slurp.h"
+#include "tests/tap.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +24,18 @@ const char *in_dir(const char *name);
  * without notice. */
 const char *dir_name(void);
 int n_entries(void);
+
+/* Make the folder with the model of all shapes, in.gguf, and return its path;
+ * or end the program. */
+const char *enter_model(void);
+
+/* Remove both: a test that nothing else is left. Returns what main() does. */
+static inline int leave_model(void)
+{
+    remove(in_dir("in.gguf"));
+    ok(leave_dir(), "the folder is empty again");
+    return done_testing();
+}
 
 /* A model of all shapes: tensors of its file, in order. */
 struct model_tensor {

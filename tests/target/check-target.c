@@ -540,11 +540,7 @@ static void check_refusals(const char *in)
 
 int main(void)
 {
-    char in[4000]; /* in_dir forgets */
-    if (!enter_dir())
-        return 99;
-    snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
-    write_model(in, -1, 0, 0);
+    const char *in = enter_model();
     check_sizes(in);
     check_same(in);
     check_constraints(in);
@@ -555,7 +551,5 @@ int main(void)
     check_shards(in);
     check_several(in);
     check_refusals(in);
-    remove(in);
-    ok(leave_dir(), "the folder is empty again");
-    return done_testing();
+    return leave_model();
 }
