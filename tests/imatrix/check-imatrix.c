@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "base/bytes.h"
 #include "imatrix/imatrix_int.h"
-#include "tests/imatrix/made.h"
+#include "tests/imatrix/sample.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
 
@@ -477,7 +477,8 @@ int main(void)
         perror(dir);
         return 99;
     }
-    ok(made_gguf(in_dir("made.gguf")) && made_dat(in_dir("made.dat")),
+    ok(write_sample_gguf(in_dir("made.gguf")) &&
+           write_sample_dat(in_dir("made.dat")),
        "data are made");
     check_forms("made", in_dir("made.gguf"), in_dir("made.dat"));
     for (size_t i = 0; i < GG_LEN(models); i++)

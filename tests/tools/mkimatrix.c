@@ -15,7 +15,7 @@
  * layers: instead N layers of one tensor with a column. tensor: instead this
  * one. uncounted: 0 calls.
  */
-#include "tests/imatrix/made.h"
+#include "tests/imatrix/sample.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -65,7 +65,8 @@ int main(int argc, char **argv)
     float scale = argc > 2 ? (float)atof(argv[2]) : 1;
     uint32_t cols = argc > 3 ? (uint32_t)atoi(argv[3]) : 64;
     if (argc > 3 && !strcmp(argv[2], "made"))
-        return !(argv[3][0] == 'g' ? made_gguf : made_dat)(argv[1]);
+        return !(argv[3][0] == 'g' ? write_sample_gguf
+                                   : write_sample_dat)(argv[1]);
     big = argc > 4;
     f = argc > 1 ? fopen(argv[1], "wb") : NULL;
     if (!f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* made.c - importance data, written without the library */
+/* sample.c - importance data, written without the library */
 #include "config.h"
-#include "tests/imatrix/made.h"
+#include "tests/imatrix/sample.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void put_text(const char *s, int size)
     fputs(s, f);
 }
 
-bool made_dat(const char *path)
+bool write_sample_dat(const char *path)
 {
     f = fopen(path, "wb");
     if (!f)
@@ -140,7 +140,7 @@ static void put_meta(void)
     put(CHUNK_SIZE, 4);
 }
 
-bool made_gguf(const char *path)
+bool write_sample_gguf(const char *path)
 {
     uint64_t off = 0;
     f = fopen(path, "wb");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-made.c - tensors made of parts of others, against loops over indices */
+/* check-composed.c - tensors made of parts of others, against loops over indices */
 #include "config.h"
 #include "base/mem.h"
 #include "data/composed.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-back.c - models of types that are decoded, back to floats
+/* check-dequantize.c - models of types that are decoded, back to floats
  *
  * A job's F32 is what gguf_rows_get gives for the input, element by element:
  * of a fork's types, and of NVFP4 with scales outside of its blocks.
@@ -356,7 +356,7 @@ static void test_outer(const struct gguf_rows *rows)
 int main(void)
 {
     struct gguf_rows *rows;
-    if (!make_dir("check-back") ||
+    if (!make_dir("check-dequantize") ||
         gguf_rows_create(&rows, NULL, NULL) != GGUF_OK)
         return 99;
     test_fork(rows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-together.c - jobs over one read whose outputs have different tensors */
+/* check-shared-read.c - jobs over one read whose outputs have different tensors */
 #include "config.h"
 #include "base/bytes.h"
 #include "tests/quant/tensors.h"
@@ -147,7 +147,7 @@ static void test_two_readings(void)
 
 int main(void)
 {
-    if (!make_dir("check-together"))
+    if (!make_dir("check-shared-read"))
         return 99;
     write_nvfp4();
     test_two_outputs(F32, COPY, "scales in weights, and not");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-window.c - progress, cancelling and the memory of jobs */
+/* check-progress.c - progress, cancelling and the memory of jobs */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/quant/fixture.h"
