@@ -15,6 +15,7 @@
 #define GG_MODEL_ARCH_H
 
 #include "gguf/memory.h"
+#include "gguf/model.h"
 #include "gguf/op.h"
 #include "model/weight.h"
 
@@ -50,8 +51,7 @@ enum gg_model_use { GG_NO, GG_MAY, GG_MUST };
 
 #define GG_NORM_LIST(X)                                                       \
     X(RMS, "")                                                                \
-    X(LAYER, "layer norms")                                                   \
-    X(EITHER, "RMS or layer norms, by the epsilon's key")
+    X(LAYER, "layer norms")
 enum gg_model_norm {
 #define X(ID, TEXT) GG_NORM_##ID,
     GG_NORM_LIST(X)
@@ -59,12 +59,15 @@ enum gg_model_norm {
         GG_N_NORMS
 };
 
+/* The kind of norms, where keys of a file decide it. */
+typedef enum gg_model_norm gg_arch_choose_norm_fn(const struct gg_hparams *hp);
+gg_arch_choose_norm_fn gg_arch_norm_by_epsilon;
+
 /* Weights of the norms around a part of a layer, enum gg_weight, 0: none. */
 struct gg_model_norms {
-    uint16_t pre;   /* of the part's input */
-    uint16_t post;  /* of its result, before that is added */
-    uint16_t add;   /* of the sum */
-    uint16_t again; /* of that and the part's input added, if it is there */
+    uint16_t pre;  /* of the part's input */
+    uint16_t post; /* of its result, before that is added */
+    uint16_t add;  /* of the sum */
 };
 
 /* ---- the order of a layer's two parts ---- */
@@ -219,83 +222,6 @@ typedef struct gguf_tensor *gg_arch_gate_fn(const struct gg_model_at *at,
 
 /* ---- the feed-forward part ---- */
 
-/* Which layers have experts. */
-#define GG_EXPERTS_LIST(X)                                                    \
-    X(NONE, "")                                                               \
-    X(COUNT, "all layers, if there are any")                                  \
-    X(ALL, "all layers")                                                      \
-    X(LEAD, "after leading_dense_block_count")                                \
-    X(STEP, "every interleave_moe_layer_step-th layer")                       \
-    X(LEAD_STEP, "after leading_dense_block_count, in steps")                 \
-    X(EVERY, "the second of each moe_every_n_layers")                         \
-    X(TENSOR, "layers with a router")                                         \
-    X(FF, "layers with a feed-forward width")
-enum gg_model_experts {
-#define X(ID, TEXT) GG_EXPERTS_##ID,
-    GG_EXPERTS_LIST(X)
-#undef X
-        GG_N_EXPERTS
-};
-
-/* As expert_gating_func numbers them. */
-#define GG_GATING_LIST(X)                                                     \
-    X(SOFTMAX_ALWAYS, "")                                                     \
-    X(SOFTMAX, "softmax")                                                     \
-    X(SIGMOID, "sigmoid")                                                     \
-    X(CHOSEN, "softmax of the chosen")                                        \
-    X(SQRT_SOFTPLUS, "sqrt(softplus)")                                        \
-    X(RAW_SIGMOID, "sigmoid of the chosen, on the input")                     \
-    X(KEY, "by key")                                                          \
-    X(SIZE, "softmax, or sigmoid by size")
-enum gg_model_gating {
-#define X(ID, TEXT) GG_GATING_##ID,
-    GG_GATING_LIST(X)
-#undef X
-        GG_N_GATINGS
-};
-
-#define GG_EXPERT_FF_LIST(X)                                                  \
-    X(MODEL, "")                                                              \
-    X(KEY, "own width")                                                       \
-    X(KEY_OR_MODEL, "own width if given")                                     \
-    X(KEY_OR_PART, "own width, or a part of the model's")
-enum gg_model_expert_ff {
-#define X(ID, TEXT) GG_EXPERT_FF_##ID,
-    GG_EXPERT_FF_LIST(X)
-#undef X
-        GG_N_EXPERT_FF
-};
-
-/* Experts that every token takes: are there any, and how wide. */
-#define GG_SHARED_LIST(X)                                                     \
-    X(NONE, "")                                                               \
-    X(COUNT, "shared: expert_shared_count")                                   \
-    X(COUNT_ALWAYS, "shared: at least one")                                   \
-    X(WIDTH_COUNT, "shared: own width or expert_shared_count")                \
-    X(WIDTH, "shared: own width or an expert's")                              \
-    X(WIDTH_MODEL, "shared: own width or the model's")                        \
-    X(WIDTH_ONLY, "shared if it has a width")                                 \
-    X(WIDTH_TIMES, "shared: expert_shared_count of own width")                \
-    X(ONE, "one shared")
-enum gg_model_shared {
-#define X(ID, TEXT) GG_SHARED_##ID,
-    GG_SHARED_LIST(X)
-#undef X
-        GG_N_SHARED
-};
-
-/* What the router reads. */
-#define GG_ROUTER_LIST(X)                                                     \
-    X(FFN, "")                                                                \
-    X(LAYER, "router on the layer's input")                                   \
-    X(SUM, "router on the sum, normed and scaled")
-enum gg_model_router {
-#define X(ID, TEXT) GG_ROUTER_##ID,
-    GG_ROUTER_LIST(X)
-#undef X
-        GG_N_ROUTERS
-};
-
 /* A dense part in layers with experts, which stands for both. */
 struct gg_arch_beside {
     const char *text;
@@ -304,23 +230,72 @@ struct gg_arch_beside {
                                  struct gguf_tensor *x);
 };
 
+/* Which layers have experts. */
+struct gg_arch_experts {
+    const char *text;
+    bool (*of_layer)(const struct gg_hparams_reader *r, uint32_t il);
+    bool everywhere; /* feed_forward_length may be missing */
+    bool uncounted;  /* also where expert_count is missing */
+};
+extern const struct gg_arch_experts gg_arch_experts_if_any,
+    gg_arch_experts_all, gg_arch_experts_leading, gg_arch_experts_by_router;
+
+/* How experts are chosen, where expert_gating_func does not say. */
+#define GG_GATING_LIST(X)                                                     \
+    X(SOFTMAX, "")                                                            \
+    X(SIGMOID, "sigmoid")                                                     \
+    X(KEY, "by key")
+enum gg_model_gating {
+#define X(ID, TEXT) GG_GATING_##ID,
+    GG_GATING_LIST(X)
+#undef X
+        GG_N_GATINGS
+};
+/* The same by the model, as expert_gating_func numbers it: enum
+ * gg_model_expert_gating. */
+typedef uint32_t gg_arch_gating_fn(const struct gg_hparams *hp);
+
+/* How wide an expert is, where a dense part has ff elements. */
+struct gg_arch_expert_width {
+    const char *text;
+    double (*width)(const struct gg_hparams *hp, double ff);
+    bool needs_key; /* expert_feed_forward_length */
+};
+extern const struct gg_arch_expert_width gg_arch_expert_width_given,
+    gg_arch_expert_width_or_part, gg_arch_expert_width_or_model;
+
+/* How wide shared experts are together, which every token takes; 0: there are
+ * none. An expert is as wide as own, a dense part as ff. */
+struct gg_arch_shared {
+    const char *text;
+    double (*width)(const struct gg_hparams *hp, double own, double ff);
+};
+extern const struct gg_arch_shared gg_arch_shared_counted, gg_arch_shared_wide,
+    gg_arch_shared_or_model, gg_arch_shared_if_wide,
+    gg_arch_shared_wide_or_counted;
+
+/* What the router reads, of x, which experts do; the sum of experts and shared
+ * ones. */
+typedef struct gguf_tensor *gg_arch_router_fn(const struct gg_model_at *at,
+                                              struct gguf_tensor *x);
+typedef struct gguf_tensor *gg_arch_add_shared_fn(const struct gg_model_at *at,
+                                                  struct gguf_tensor *sum,
+                                                  struct gguf_tensor *shared);
+
 struct gg_moe {
-    uint8_t where;  /* enum gg_model_experts */
-    uint8_t gating; /* enum gg_model_gating */
-    uint8_t
-        gating_key; /* enum gg_model_use: expert_gating_func; gating without */
+    const struct gg_arch_experts *where; /* NULL: no layer has experts */
+    uint8_t gating;                      /* enum gg_model_gating */
+    uint8_t gating_key; /* enum gg_model_use: expert_gating_func */
+    GG_HOOK(gg_arch_gating_fn) gating_of_model;
     uint8_t select_b; /* enum gg_model_use: a bias for choosing only */
     uint8_t norm;     /* enum gg_model_use: weights add to 1; MAY: by key */
     bool scale;       /* expert_weights_scale counts */
-    uint8_t ff;       /* enum gg_model_expert_ff */
-    bool plain;       /* up and down, no gate */
-    bool fused;       /* gate and up may be one */
-    bool bias;        /* of router and experts */
-    uint8_t shared;   /* enum gg_model_shared */
-    bool shared_gate; /* a sigmoid says how much */
-    bool mean;        /* of experts and shared ones, not the sum */
-    uint8_t router;   /* enum gg_model_router */
-    bool gate_maybe;  /* without gates they are up and down */
+    const struct gg_arch_expert_width *ff; /* NULL: as a dense part */
+    bool plain;                            /* up and down, no gate */
+    const struct gg_arch_shared *shared;   /* NULL: none */
+    bool shared_gate;                      /* a sigmoid says how much */
+    GG_HOOK(gg_arch_add_shared_fn) add_shared;
+    GG_HOOK(gg_arch_router_fn) router_input;
     const struct gg_arch_beside *beside; /* NULL: none */
 };
 
@@ -338,42 +313,27 @@ enum gg_model_output {
         GG_N_OUTPUTS
 };
 
-#define GG_EMBD_SCALE_LIST(X)                                                 \
-    X(NONE, "")                                                               \
-    X(SQRT, "times sqrt(n_embd)")                                             \
-    X(KEY, "times embedding_scale")                                           \
-    X(KEY_OR_TWELVE, "times embedding_scale, or 12")                          \
-    X(TWELVE, "times 12")
-enum gg_model_embd_scale {
-#define X(ID, TEXT) GG_EMBD_SCALE_##ID,
-    GG_EMBD_SCALE_LIST(X)
-#undef X
-        GG_N_EMBD_SCALES
+/* A number that embeddings or logits are multiplied by. */
+struct gg_arch_factor {
+    const char *text;
+    float (*of_model)(const struct gg_hparams *hp);
+    bool key; /* embedding_scale or logit_scale may be there */
 };
-
-#define GG_LOGIT_SCALE_LIST(X)                                                \
-    X(NONE, "")                                                               \
-    X(TIMES, "times logit_scale")                                             \
-    X(OVER, "divided by logit_scale")                                         \
-    X(OVER_OR_WIDTH, "divided by logit_scale, or n_embd/256")                 \
-    X(WIDTH, "times 256/n_embd")
-enum gg_model_logit_scale {
-#define X(ID, TEXT) GG_LOGIT_SCALE_##ID,
-    GG_LOGIT_SCALE_LIST(X)
-#undef X
-        GG_N_LOGIT_SCALES
-};
+extern const struct gg_arch_factor gg_arch_embd_sqrt, gg_arch_embd_by_key,
+    gg_arch_logits_times;
 
 /* What a reranker's score is made of (pooled.c). */
-#define GG_RANK_LIST(X)                                                       \
-    X(FIRST, "")                                                              \
-    X(MEAN, "ranks by the mean, GELU and a norm")                             \
-    X(LAST, "ranks by the last token and a softmax")
-enum gg_model_rank {
-#define X(ID, TEXT) GG_RANK_##ID,
-    GG_RANK_LIST(X)
-#undef X
-        GG_N_RANKS
+struct gg_arch_rank {
+    const char *text;
+    enum gguf_pooling pools;
+    struct gguf_tensor *(*act)(struct gguf_ctx *c, struct gguf_tensor *x);
+    bool softmax;
+};
+
+/* The number of a key that files may lack, where they do. */
+struct gg_arch_default {
+    uint16_t key; /* enum gg_model_hparam, of the model; 0: the end */
+    float value;
 };
 
 /* ---- the row ---- */
@@ -386,8 +346,27 @@ typedef uint32_t gg_arch_own_keys_fn(const struct gg_hparams *hp);
 /* The stream x after a layer, with what else the layer adds to it. */
 typedef struct gguf_tensor *gg_arch_finish_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *x);
+/* The stream y after the mixer of x. */
+typedef struct gguf_tensor *
+gg_arch_finish_mixer_fn(const struct gg_model_at *at, struct gguf_tensor *x,
+                        struct gguf_tensor *y);
+/* Logits y [n_vocab, N] but for tokens that are never to come. */
+typedef struct gguf_tensor *gg_arch_logits_fn(const struct gg_model_at *at,
+                                              struct gguf_tensor *y);
+/* How many deviations above their mean gates of a layer count from, unless
+ * activation_sparsity_scale says. */
+typedef float gg_arch_sparse_fn(uint32_t il);
+/* Say which weights of a layer, or of the model if l is NULL, are needed
+ * against what follows from the rest of the row. */
+typedef void gg_arch_weights_fn(struct gg_model_needs *n,
+                                const struct gg_hparams *hp,
+                                const struct gg_model_layer *l);
+gg_arch_weights_fn gg_arch_without_norm_weights;
+/* Numbers that a file lacks, or that count otherwise, once keys are read. */
+typedef void gg_arch_fill_fn(struct gg_hparams_reader *r);
 typedef enum gguf_status gg_arch_rope_fn(struct gg_hparams_reader *r);
 
+/* Sizes of shapes that no key says, once all others are known. */
 typedef void gg_arch_sizes_fn(const struct gg_hparams *hp,
                               const struct gg_model_layer *l,
                               struct gg_model_sizes *z);
@@ -401,12 +380,11 @@ struct gg_arch {
     GG_HOOK(gg_arch_norms_fn) place_norms;
     GG_HOOK(gg_arch_layers_fn) build_layers;
     GG_HOOK(gg_arch_loops_fn) n_loops;
-    uint8_t norm;        /* enum gg_model_norm */
-    uint8_t norm_b;      /* enum gg_model_use: biases of norms */
-    bool norm_plain;     /* norms have no weights */
+    uint8_t norm;   /* enum gg_model_norm */
+    uint8_t norm_b; /* enum gg_model_use: biases of norms */
+    GG_HOOK(gg_arch_choose_norm_fn) choose_norm;
     bool norm_eps_maybe; /* the key of epsilon may be missing */
     struct gg_model_norms mix_norm, ffn_norm;
-    bool first_bare;     /* the first layer may have no mix_norm.pre */
     uint16_t final_norm; /* enum gg_weight, 0: none */
 
     const struct gg_mixer *mixer; /* NULL: attention over heads */
@@ -424,8 +402,7 @@ struct gg_arch {
     const struct gg_arch_rope_rule *rope_rule; /* NULL: all layers */
     uint8_t freqs; /* enum gg_model_use: rope_freqs */
     void (*fix_rope)(struct gguf_rope *rope); /* whatever keys say */
-    bool longrope;     /* rope_factors_long and _short may be there */
-    uint8_t yarn_fast; /* YaRN's fast beta unless its key is there; 0: 32 */
+    bool longrope; /* rope_factors_long and _short may be there */
     const struct gg_arch_temperature *temper; /* of queries; NULL: none */
     struct gg_model_windows window;
     const struct gg_arch_scale *scale; /* NULL: 1/sqrt(d) */
@@ -445,39 +422,25 @@ struct gg_arch {
     uint8_t ffn_b;                /* enum gg_model_use */
     struct gg_moe moe;
 
-    uint8_t embd_scale; /* enum gg_model_embd_scale */
-    float embd_default; /* embedding_scale, unless it is there; 0: 1 */
-    uint8_t embd_norm;  /* enum gg_model_use */
+    const struct gg_arch_factor *embd_scale; /* NULL: 1 */
+    bool embd_norm;                          /* a norm of embeddings */
     uint8_t position; /* enum gg_model_use: learned embeddings of positions */
     uint8_t types;    /* enum gg_model_use: embeddings of token types */
     uint8_t output;   /* enum gg_model_output */
     uint8_t output_b; /* enum gg_model_use */
-    uint8_t logit_scale; /* enum gg_model_logit_scale */
-    float logit_default; /* logit_scale, unless it is there; 0: 1 */
-    uint8_t rank;        /* enum gg_model_rank */
-    struct {
-        uint16_t first, end;
-    } struck;            /* tokens whose logits are struck out */
-    bool residual_scale; /* branches are scaled */
-    bool residual_depth; /* by 1.4/sqrt(layers), unless the key is there */
-    uint8_t cap;         /* 1: final_logit_softcapping, 2: 30 unless given */
-    uint8_t attn_cap;    /* attn_logit_softcapping unless given; 0: none */
-    uint16_t per_layer;  /* width of inputs that layers have of their own,
-                         * unless embedding_length_per_layer_input says */
+    const struct gg_arch_factor *logit_scale; /* NULL: 1 */
+    const struct gg_arch_rank *rank; /* NULL: tanh of the first token */
+    gg_arch_logits_fn *mask_logits;  /* after a cap; or NULL */
+    bool residual_scale;             /* branches are scaled */
     GG_HOOK(gg_arch_own_keys_fn) own_keys;
-    uint8_t sparse; /* unless activation_sparsity_scale says: first layers
-                         * of which only gates far above their
-                         * mean count */
-    bool nextn;     /* the last layers may draft */
+    GG_HOOK(gg_arch_sparse_fn) sparse_above;
+    bool nextn; /* the last layers may draft */
 
-    /* Sizes of shapes that no key says, after all others are known. */
     GG_HOOK(gg_arch_finish_fn) finish_layer;
-    /* Say which weights of a layer, or of the model if l is NULL, are needed
-     * against what follows from the rest of the row; or NULL. */
-    void (*choose_weights)(struct gg_model_needs *n,
-                           const struct gg_hparams *hp,
-                           const struct gg_model_layer *l);
+    gg_arch_finish_mixer_fn *finish_mixer;
+    GG_HOOK(gg_arch_weights_fn) choose_weights;
     GG_HOOK(gg_arch_sizes_fn) layer_sizes;
+    GG_HOOK(gg_arch_fill_fn) fill_hparams;
     /* What is wrong with a layer's tensors beyond their names and shapes, or
      * with positions of full layers once all others are known; or NULL. */
     enum gguf_status (*check_layer)(const struct gguf_model *m, uint32_t il,
@@ -487,6 +450,7 @@ struct gg_arch {
     /* Weights and keys that nothing above says, as NEED, MAYBE, KEY and
      * KEY_MAYBE of need.h, ended by 0; or NULL. */
     const uint16_t *more;
+    const struct gg_arch_default *defaults; /* or NULL */
     /* Of the weights that files may have those with which nothing is
      * computed, ended by 0; or NULL. */
     const uint16_t *idle;

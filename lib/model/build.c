@@ -34,21 +34,11 @@ static enum gguf_status refuse_key(const struct gguf_model *m, const char *key,
                         "%s: %s", name, why);
 }
 
-/* Is it known how experts are chosen? */
-static bool has_gating(const struct gguf_model *m)
-{
-    const struct gg_moe *moe = &m->arch->moe;
-    const uint32_t given = moe->gating_key ? m->hp.expert_gating : 0;
-    const uint32_t gating = given ? given : moe->gating;
-    return !m->hp.n_expert || gating <= GG_GATING_SQRT_SOFTPLUS ||
-           (!given && gating == GG_GATING_RAW_SIGMOID);
-}
-
 /* Keys of which a row says more than is computed yet. */
 static enum gguf_status check_keys(const struct gguf_model *m,
                                    struct gguf_error *err)
 {
-    if (!has_gating(m))
+    if (m->hp.n_expert && m->hp.expert_gating == GG_EXPERT_UNKNOWN)
         return refuse_key(m, "expert_gating_func",
                           "it is missing, or of a kind that is not evaluated "
                           "yet",
@@ -297,8 +287,6 @@ static tensor *join_part(const struct gg_model_at *at,
     y = gg_model_norm_if(at, n.post, y);
     y = gg_model_scaled(at, y, scaled ? at->m->hp.residual_scale : 1);
     y = gg_model_norm_if(at, n.add, gguf_op_add(at->c, x, y));
-    if (n.again != GG_W_NONE && gg_weight_at(at, n.again))
-        y = gg_model_norm_if(at, n.again, gguf_op_add(at->c, y, x));
     return y;
 }
 
@@ -319,11 +307,8 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
     const struct gg_arch *a = at->arch;
     const struct gg_mixer *mixer = at->layer->mixer;
     const bool parallel = is_parallel(at);
-    const bool bare =
-        a->first_bare && !gg_weight_at(at, (enum gg_weight)a->mix_norm.pre);
     at->in = x;
-    *normed =
-        bare ? x : gg_model_norm_if(at, norms_of(at, &a->mix_norm).pre, x);
+    *normed = gg_model_norm_if(at, norms_of(at, &a->mix_norm).pre, x);
     tensor *y = mixer ? mixer->mix(at, mixer_input(at, x, *normed)) : NULL;
     if (gg_model_is_last(at) && !ffn_shifts(at->layer)) {
         if (!at->p->n_out)
@@ -343,7 +328,8 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
     if (mixer->out != GG_W_NONE)
         y = gg_model_linear(at, mixer->out, y);
     y = gg_model_scaled(at, y, at->m->hp.value_scale);
-    return join_part(at, &a->mix_norm, x, y);
+    y = join_part(at, &a->mix_norm, x, y);
+    return a->finish_mixer ? a->finish_mixer(at, x, y) : y;
 }
 
 /* What a layer adds besides: an input of its own, what its architecture has. */
@@ -373,18 +359,23 @@ static tensor *build_layer(struct gg_model_at *at, tensor *x)
 
 /* ---- a pass ---- */
 
-/* What embeddings are multiplied by. */
-static float embd_scale(const struct gg_model_at *at)
+static float sqrt_of_width(const struct gg_hparams *hp)
 {
-    const struct gg_hparams *hp = &at->m->hp;
-    switch ((enum gg_model_embd_scale)at->arch->embd_scale) {
-    case GG_EMBD_SCALE_SQRT: return sqrtf((float)hp->n_embd);
-    case GG_EMBD_SCALE_KEY:
-    case GG_EMBD_SCALE_KEY_OR_TWELVE: return hp->embd_scale;
-    case GG_EMBD_SCALE_TWELVE: return 12;
-    default: return 1;
-    }
+    return sqrtf((float)hp->n_embd);
 }
+
+static float embedding_scale(const struct gg_hparams *hp)
+{
+    return hp->embd_scale;
+}
+
+const struct gg_arch_factor gg_arch_embd_sqrt = { .text = "times sqrt(n_embd)",
+                                                  .of_model = sqrt_of_width },
+                            gg_arch_embd_by_key = {
+                                .text = "times embedding_scale",
+                                .of_model = embedding_scale,
+                                .key = true
+                            };
 
 static tensor *build_embeddings(const struct gg_model_at *at)
 {
@@ -393,7 +384,8 @@ static tensor *build_embeddings(const struct gg_model_at *at)
     tensor *types = gg_weight_at(at, GG_W_TOKEN_TYPES);
     tensor *position = gg_weight_at(at, GG_W_POSITION);
     tensor *x = gg_model_looked_up(at, GG_W_TOKEN_EMBD, at->p->tokens);
-    x = gg_model_scaled(at, x, embd_scale(at));
+    if (a->embd_scale)
+        x = gg_model_scaled(at, x, a->embd_scale->of_model(&at->m->hp));
     if (types) /* all tokens are of the first type */
         x = gguf_op_add(c, x, gguf_op_view_1d(c, types, types->ne[0], 0));
     if (position)

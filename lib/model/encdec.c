@@ -141,7 +141,7 @@ static tensor *join_part(const struct gg_model_at *at, enum gg_weight out,
 static tensor *norm_states(const struct gg_model_at *at, enum gg_weight id,
                            tensor *x)
 {
-    return gg_model_normed(at, at->arch->norm, id, x);
+    return gg_model_normed(at, at->m->hp.norm, id, x);
 }
 
 static tensor *after_ffn(const struct gg_model_at *at, const struct half *h,

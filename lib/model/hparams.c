@@ -372,6 +372,22 @@ static enum gguf_status read_all(struct gg_hparams_reader *r, bool per_layer,
     return GGUF_OK;
 }
 
+/* Numbers whose keys the file lacks. */
+static void fill_defaults(struct gg_hparams_reader *r)
+{
+    const struct gg_arch_default *d = r->arch->defaults;
+    for (; d && d->key; d++) {
+        char *to = (char *)r->hp + rows[d->key].off;
+        const uint32_t n = (uint32_t)d->value;
+        if (r->hp->has[d->key])
+            continue;
+        if (rows[d->key].info.kind == GGUF_HPARAM_FLOAT)
+            memcpy(to, &d->value, sizeof d->value);
+        else
+            memcpy(to, &n, sizeof n);
+    }
+}
+
 static enum gguf_status load_vocab_size(struct gg_hparams_reader *r,
                                         size_t n_tokens)
 {
@@ -428,6 +444,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     hp->n_tensors = (uint32_t)GG_MIN(n_tensors, (size_t)INT32_MAX);
     GG_TRY(load_vocab_size(&r, n_tokens));
     GG_TRY(read_all(&r, false, NULL));
+    fill_defaults(&r);
     GG_TRY(gg_hparams_check_experts(&r));
     GG_TRY(gg_hparams_check_states(&r));
     GG_TRY(gg_hparams_check_norm(&r));
@@ -436,7 +453,9 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
         return GGUF_OK; /* reported */
     GG_TRY(load_layers(&r));
     GG_TRY(gg_hparams_check_windows(&r));
-    GG_TRY(gg_hparams_fill_latent(&r));
+    if (arch->fill_hparams.fn)
+        arch->fill_hparams.fn(&r);
+    GG_TRY(gg_hparams_check_widths(&r));
     GG_TRY(gg_hparams_check_heads(&r));
     GG_TRY(gg_hparams_check_shared(&r));
     GG_TRY(gg_hparams_check_wkv(&r));
@@ -448,7 +467,6 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(gg_hparams_check_window_rope(&r));
     if (gg_arch_mixer(arch)->check_hparams)
         GG_TRY(gg_arch_mixer(arch)->check_hparams(&r));
-    gg_hparams_fill_scales(&r);
     gg_hparams_fill_layers(&r);
     return GGUF_OK;
 }

@@ -46,6 +46,18 @@ struct gg_hparams_reach {
  * from the block before it. */
 enum { GG_RATIO_NEAR = 4, GG_RATIO_FAR = 128 };
 
+/* How experts are chosen, as expert_gating_func numbers it. */
+enum gg_model_expert_gating {
+    GG_EXPERT_UNKNOWN,
+    GG_EXPERT_SOFTMAX,
+    GG_EXPERT_SIGMOID,
+    GG_EXPERT_SOFTMAX_OF_CHOSEN,
+    GG_EXPERT_SQRT_SOFTPLUS,
+    /* no number of that key: sigmoid of the chosen, which scales what experts
+     * read */
+    GG_EXPERT_SIGMOID_ON_INPUT
+};
+
 /* One layer: its numbers, and what it is. */
 struct gg_model_layer {
 #define X(FIELD, KIND, WHERE, ...)                                            \
@@ -80,7 +92,8 @@ struct gg_hparams {
     /* What follows from them. */
     uint32_t n_vocab;
     const struct gg_ffn_act *act; /* of feed-forward parts */
-    float eps;                    /* of the norms that the architecture has */
+    uint8_t norm;                 /* enum gg_model_norm */
+    float eps;                    /* of those norms */
     struct gguf_rope rope;        /* of layers that see everything */
     struct gguf_rope rope_window; /* of the others */
     bool window_factors;          /* frequency factors count there, too */

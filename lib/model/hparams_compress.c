@@ -65,7 +65,7 @@ static void fill_rope(struct gg_hparams *hp)
 static enum gguf_status check_numbers(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
-    const uint32_t gating = GG_GATING_SQRT_SOFTPLUS;
+    const uint32_t gating = GG_EXPERT_SQRT_SOFTPLUS;
     if (hp->has[GG_HP_expert_gating] && hp->expert_gating != gating)
         GG_TRY(gg_hparams_bad(r, GG_HP_expert_gating, hp->expert_gating,
                               gating, gating));

@@ -49,14 +49,18 @@ enum gguf_status gg_hparams_check_positions(struct gg_hparams_reader *r);
 
 /* hparams_latent.c: of latent attention, before its heads, after its positions,
  * and YaRN's magnitude. */
-enum gguf_status gg_hparams_fill_latent(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_check_widths(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r);
 /* both: rope.scaling.yarn_log_multiplier is of both magnitudes, of positions
  * and of scores. */
 void gg_hparams_scale_by_yarn(struct gg_hparams *hp, bool both);
 
-/* Scales whose keys are missing. */
-void gg_hparams_fill_scales(struct gg_hparams_reader *r);
+/* expert_rules.c: enum gg_model_expert_gating; widths of experts. */
+uint32_t gg_hparams_gating(const struct gg_arch *a,
+                           const struct gg_hparams *hp);
+void gg_hparams_expert_sizes(const struct gg_hparams *hp,
+                             const struct gg_moe *moe, double n_ff,
+                             struct gg_model_sizes *z);
 
 /* windows.c: what tokens of each layer see, and how positions turn there: after
  * numbers of layers are read, and after the rotary embedding of full layers. */

@@ -6,45 +6,13 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Models whose queries take one step, whatever the key says: DeepSeek-V2-Lite
- * (27 layers, 26 in files without the first), and one of 48 layers with 128256
- * tokens (GigaChat 3). They are told by their size and by what they have. */
-static bool is_lite(const struct gg_hparams_reader *r)
-{
-    const struct gg_hparams *hp = r->hp;
-    char name[GG_WEIGHT_NAME];
-    if (r->needs.key[GG_HP_rank_q] != GG_MAY)
-        return false;
-    return (hp->n_layer == 26 || hp->n_layer == 27 ||
-            (hp->n_layer == 48 && hp->n_vocab == 128256)) &&
-           gg_source_find(r->src, gg_weight_name(GG_W_ATTN_Q, 0, name), NULL);
-}
-
-/* GLM 4.7 Flash is told by its size, too: files without the key of the gate
- * are of it. */
-static bool is_flash(const struct gg_hparams *hp)
-{
-    return (hp->n_layer == 47 || hp->n_layer == 48) && hp->n_vocab == 154880;
-}
-
-static enum gguf_status both_widths(struct gg_hparams_reader *r)
+enum gguf_status gg_hparams_check_widths(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
     if (hp->has[GG_HP_dim_k_mla] == hp->has[GG_HP_dim_v_mla])
         return GGUF_OK;
     return gg_hparams_missing(r, hp->has[GG_HP_dim_k_mla] ? GG_HP_dim_v_mla
                                                           : GG_HP_dim_k_mla);
-}
-
-enum gguf_status gg_hparams_fill_latent(struct gg_hparams_reader *r)
-{
-    struct gg_hparams *hp = r->hp;
-    if (r->arch->moe.gating == GG_GATING_SIZE && !hp->expert_gating)
-        hp->expert_gating =
-            is_flash(hp) ? GG_GATING_SIGMOID : GG_GATING_SOFTMAX;
-    if (is_lite(r))
-        hp->rank_q = 0;
-    return both_widths(r);
 }
 
 /* Positions turn the first elements of an indexer's heads, as many as of

@@ -48,7 +48,7 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
     const uint32_t n = hp->n_expert, used = hp->n_expert_used;
-    const bool has = r->arch->moe.where != GG_EXPERTS_NONE;
+    const bool has = r->arch->moe.where != NULL;
     const bool opens = gg_finding_opens(r->report);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_expert);
     if (opens && n && !has && any_router(r))
@@ -135,11 +135,16 @@ enum gguf_status gg_hparams_check_wkv(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
+enum gg_model_norm gg_arch_norm_by_epsilon(const struct gg_hparams *hp)
+{
+    return hp->norm_rms_eps > 0 ? GG_NORM_RMS : GG_NORM_LAYER;
+}
+
 /* The key of epsilon says which norms there are, where there may be either. */
 enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r)
 {
     const bool *has = r->hp->has;
-    return r->arch->norm != GG_NORM_EITHER || r->arch->norm_eps_maybe ||
+    return !r->arch->choose_norm.fn || r->arch->norm_eps_maybe ||
                    has[GG_HP_norm_rms_eps] || has[GG_HP_norm_eps]
                ? GGUF_OK
                : gg_hparams_missing(r, GG_HP_norm_rms_eps);
@@ -264,28 +269,6 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
-/* ---- scales ---- */
-
-/* MiniCPM's first files have none of these keys. Without a key its definition
- * (MiniCPM-2B: scale_emb 12, scale_depth 1.4, dim_model_base 256) counts. */
-void gg_hparams_fill_scales(struct gg_hparams_reader *r)
-{
-    const struct gg_arch *a = r->arch;
-    struct gg_hparams *hp = r->hp;
-    if (a->embd_default != 0 && !hp->has[GG_HP_embd_scale])
-        hp->embd_scale = a->embd_default;
-    if (a->logit_default != 0 && !hp->has[GG_HP_logit_scale])
-        hp->logit_scale = a->logit_default;
-    if (a->embd_scale == GG_EMBD_SCALE_KEY_OR_TWELVE &&
-        !hp->has[GG_HP_embd_scale])
-        hp->embd_scale = 12;
-    if (a->residual_depth && !hp->has[GG_HP_residual_scale])
-        hp->residual_scale = 1.4f / sqrtf((float)hp->n_layer);
-    if (a->logit_scale == GG_LOGIT_SCALE_OVER_OR_WIDTH &&
-        !hp->has[GG_HP_logit_scale])
-        hp->logit_scale = (float)hp->n_embd / 256;
-}
-
 /* ---- rotary embedding ---- */
 
 /* YaRN's numbers; those that are not in the file are its authors'. */
@@ -298,9 +281,7 @@ static void scale_yarn(const struct gg_arch *a, struct gg_hparams *hp)
         (int32_t)(has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train);
     if (has[GG_HP_yarn_attn] && rope->ext_factor == 0)
         rope->attn_factor *= hp->yarn_attn; /* else the magnitude is YaRN's */
-    if (a->yarn_fast)
-        rope->beta_fast = a->yarn_fast;
-    if (has[GG_HP_yarn_fast])
+    if (has[GG_HP_yarn_fast] || hp->yarn_fast > 0)
         rope->beta_fast = hp->yarn_fast;
     if (has[GG_HP_yarn_slow])
         rope->beta_slow = hp->yarn_slow;

@@ -153,8 +153,7 @@ tensor *gg_model_normed(const struct gg_model_at *at, unsigned kind,
 tensor *gg_model_normed_by(const struct gg_model_at *at, unsigned kind,
                            enum gg_weight id, float eps, tensor *x)
 {
-    const bool rms = kind == GG_NORM_RMS ||
-                     (kind == GG_NORM_EITHER && at->m->hp.norm_rms_eps > 0);
+    const bool rms = kind == GG_NORM_RMS;
     tensor *w = gg_weight_at(at, id);
     tensor *b = gg_weight_at(at, gg_weight_bias(id));
     x = rms ? gguf_op_rms_norm(at->c, x, eps) : gguf_op_norm(at->c, x, eps);
@@ -170,7 +169,7 @@ tensor *gg_model_norm_if(const struct gg_model_at *at, unsigned id, tensor *x)
         return x;
     if (!gg_weight_at(at, (enum gg_weight)id) && instead != GG_W_NONE)
         id = instead; /* the file has it under that name */
-    return gg_model_normed(at, at->arch->norm, (enum gg_weight)id, x);
+    return gg_model_normed(at, at->m->hp.norm, (enum gg_weight)id, x);
 }
 
 tensor *gg_model_scaled(const struct gg_model_at *at, tensor *x, float scale)

@@ -16,11 +16,6 @@ bool gg_arch_mixes(const struct gg_arch *a)
            gg_arch_mixer(a)->keeps & GG_KEEPS_STATES;
 }
 
-/* Quantile 0.95 of a normal distribution: one gate of twenty counts (Gemma 3n's
- * first layers; You et al., arXiv 2506.06644). A file may have a number for
- * each layer, minus infinity where all count. */
-#define SPARSE_ABOVE 1.6448533535003662f
-
 /* ---- which mixer ---- */
 
 static const struct gg_mixer *
@@ -35,32 +30,11 @@ const struct gg_arch_mix_rule gg_arch_mix_by_kv = {
 
 /* ---- which feed-forward part ---- */
 
-static bool has_router(const struct gg_hparams_reader *r, uint32_t il)
-{
-    char name[GG_WEIGHT_NAME];
-    return gg_source_find(r->src, gg_weight_name(GG_W_ROUTER, il, name), NULL);
-}
-
 static bool has_experts(const struct gg_hparams_reader *r, uint32_t il)
 {
-    const struct gg_hparams *hp = r->hp;
-    const uint32_t step = hp->moe_step;
-    if (!hp->n_expert && r->arch->moe.where != GG_EXPERTS_TENSOR)
-        return false;
-    switch ((enum gg_model_experts)r->arch->moe.where) {
-    case GG_EXPERTS_NONE: return false;
-    case GG_EXPERTS_COUNT:
-    case GG_EXPERTS_ALL: return true;
-    case GG_EXPERTS_LEAD: return il >= hp->n_dense;
-    case GG_EXPERTS_STEP: return step && (il + 1) % step == 0;
-    case GG_EXPERTS_LEAD_STEP:
-        return il >= hp->n_dense && step && (il + 1) % step == 0;
-    case GG_EXPERTS_EVERY: return hp->moe_every && il % hp->moe_every == 1;
-    case GG_EXPERTS_TENSOR: return has_router(r, il);
-    case GG_EXPERTS_FF: return hp->layer[il].n_ff > 0;
-    case GG_N_EXPERTS: break;
-    }
-    return false;
+    const struct gg_arch_experts *where = r->arch->moe.where;
+    return where && (r->hp->n_expert || where->uncounted) &&
+           where->of_layer(r, il);
 }
 
 /* ---- where positions turn ---- */
@@ -96,12 +70,9 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
     hp->act = a->act ? a->act : &gg_ffn_act_silu;
     if (hp->act->of_model)
         hp->act = hp->act->of_model(hp);
-    if (!hp->has[GG_HP_n_per_layer])
-        hp->n_per_layer = a->per_layer;
-    hp->eps = a->norm == GG_NORM_LAYER ||
-                      (a->norm == GG_NORM_EITHER && !hp->norm_rms_eps)
-                  ? hp->norm_eps
-                  : hp->norm_rms_eps;
+    hp->norm = a->choose_norm.fn ? (uint8_t)a->choose_norm.fn(hp) : a->norm;
+    hp->eps = hp->norm == GG_NORM_LAYER ? hp->norm_eps : hp->norm_rms_eps;
+    hp->expert_gating = gg_hparams_gating(a, hp);
     for (uint32_t il = 0; il < hp->n_layer; il++) {
         struct gg_model_layer *l = &hp->layer[il];
         l->drafts = a->nextn && il >= hp->n_layer - hp->n_nextn;
@@ -114,7 +85,8 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
         l->tempers = hp->temper.scale != 0 &&
                      (!a->temper->of_layer || a->temper->of_layer(l));
         if (!hp->has[GG_HP_sparse_above])
-            l->sparse_above = il < a->sparse ? SPARSE_ABOVE : -INFINITY;
+            l->sparse_above =
+                a->sparse_above.fn ? a->sparse_above.fn(il) : -INFINITY;
         l->ffn = ffn->of_layer ? ffn->of_layer(r, il) : ffn;
         if ((l->moe && !(a->moe.beside && a->moe.beside->always)) ||
             (gg_arch_mixes(a) && !l->n_ff) || ffn->absent)
@@ -130,46 +102,6 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
 static double known_or_nan(double n)
 {
     return n > 0 ? n : NAN;
-}
-
-/* Widths of experts. */
-static void expert_sizes(const struct gg_hparams *hp, const struct gg_moe *moe,
-                         double n_ff, struct gg_model_sizes *z)
-{
-    double own = known_or_nan(hp->n_ff_expert), ff = known_or_nan(n_ff);
-    const bool own_known = hp->n_ff_expert > 0;
-    double count = hp->has[GG_HP_n_shared] ? hp->n_shared : 1;
-    z->experts = known_or_nan(hp->n_expert);
-    z->used = known_or_nan(hp->n_expert_used);
-    z->expert_ff = own;
-    if (moe->ff == GG_EXPERT_FF_MODEL ||
-        (moe->ff == GG_EXPERT_FF_KEY_OR_MODEL && !own_known))
-        z->expert_ff = ff;
-    if (moe->ff == GG_EXPERT_FF_KEY_OR_PART && !own_known)
-        z->expert_ff = floor(ff / z->used);
-    const double given = known_or_nan(hp->n_ff_shared);
-    const bool is_given = hp->n_ff_shared > 0;
-    switch (moe->shared) {
-    case GG_SHARED_COUNT: z->shared_ff = z->expert_ff * count; break;
-    case GG_SHARED_COUNT_ALWAYS:
-        z->shared_ff = z->expert_ff * (count > 1 ? count : 1);
-        break;
-    case GG_SHARED_WIDTH_COUNT:
-        z->shared_ff = is_given ? given : z->expert_ff * count;
-        break;
-    case GG_SHARED_WIDTH:
-        z->shared_ff = is_given ? given : z->expert_ff;
-        break;
-    case GG_SHARED_WIDTH_MODEL: z->shared_ff = is_given ? given : ff; break;
-    case GG_SHARED_WIDTH_TIMES:
-        z->shared_ff = (is_given ? given : z->expert_ff) * count;
-        break;
-    case GG_SHARED_ONE: z->shared_ff = z->expert_ff; break;
-    default: z->shared_ff = given;
-    }
-    z->expert_in = hp->moe_latent ? hp->moe_latent : z->embd;
-    z->chunk_ff = hp->n_ff_chunk ? hp->n_ff_chunk : z->head;
-    z->chunks = z->experts / known_or_nan(hp->n_per_group);
 }
 
 /* Heads, and norms on them. */
@@ -231,7 +163,8 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->ff = known_or_nan(l->n_ff);
     z->up = z->ff * (ffn->twofold ? 2 : 1);
     head_sizes(hp, a, l, z);
-    expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff, z);
+    gg_hparams_expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff,
+                            z);
     recurrent_sizes(hp, l, z);
     z->per_layer = known_or_nan(hp->n_per_layer);
     z->n_layer = known_or_nan(hp->n_layer);

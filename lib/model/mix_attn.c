@@ -215,12 +215,6 @@ float gg_model_alibi(const struct gguf_model *m)
     return m->arch->alibi ? m->arch->alibi : m->hp.max_alibi;
 }
 
-static float score_cap(const struct gg_model_at *at)
-{
-    const struct gg_hparams *hp = &at->m->hp;
-    return hp->has[GG_HP_attn_cap] ? hp->attn_cap : at->arch->attn_cap;
-}
-
 void gg_model_keys_heads(const struct gguf_model *m, uint32_t il,
                          struct gg_model_key_sizes *n)
 {
@@ -282,7 +276,7 @@ tensor *gg_model_attend_heads(const struct gg_model_at *at, tensor *x,
     y.q = gg_model_in_pass(at, y.q, l->dim_k, l->n_head);
     tensor *taken = gguf_op_attention_sinks(
         c, y.q, y.k, y.v, mask, gg_weight_at(at, GG_W_ATTN_SINKS),
-        l->score_scale, gg_model_alibi(at->m), score_cap(at));
+        l->score_scale, gg_model_alibi(at->m), at->m->hp.attn_cap);
     taken = gg_model_called(at, "attn_heads", taken);
     taken = through_gate(at, taken, y.gate);
     return at->arch->gate_attention.fn

@@ -21,23 +21,16 @@ struct choice {
  * number of half precision, as if weights were computed in it. */
 #define LEAST_SUM 6.103515625e-5f
 
-static unsigned gating_of(const struct gg_model_at *at)
-{
-    const struct gg_moe *moe = &at->arch->moe;
-    const uint32_t given = at->m->hp.expert_gating;
-    return moe->gating_key && given ? given : moe->gating;
-}
-
 /* How likely each expert is, [n_expert, N]. */
 static tensor *gate_probabilities(const struct gg_model_at *at,
                                   unsigned gating, tensor *logits)
 {
     switch (gating) {
-    case GG_GATING_SIGMOID: return gguf_op_sigmoid(at->c, logits);
-    case GG_GATING_SQRT_SOFTPLUS:
+    case GG_EXPERT_SIGMOID: return gguf_op_sigmoid(at->c, logits);
+    case GG_EXPERT_SQRT_SOFTPLUS:
         return gguf_op_sqrt(at->c, gguf_op_softplus(at->c, logits));
-    case GG_GATING_CHOSEN:
-    case GG_GATING_RAW_SIGMOID: return logits;
+    case GG_EXPERT_SOFTMAX_OF_CHOSEN:
+    case GG_EXPERT_SIGMOID_ON_INPUT: return logits;
     default: return gguf_op_soft_max(at->c, logits, NULL, 1, 0);
     }
 }
@@ -77,15 +70,8 @@ static bool norms_weights(const struct gg_model_at *at)
 /* What the router reads, of x, which the experts do. */
 static tensor *router_input(const struct gg_model_at *at, tensor *x)
 {
-    struct gguf_ctx *c = at->c;
-    switch ((enum gg_model_router)at->arch->moe.router) {
-    case GG_ROUTER_LAYER: return at->in;
-    case GG_ROUTER_SUM:
-        x = gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, at->sum);
-        x = gguf_op_scale(c, x, 1 / sqrtf((float)at->m->hp.n_embd));
-        return gguf_op_mul(c, x, gg_weight_at(at, GG_W_ROUTER_SCALE));
-    default: return x;
-    }
+    return at->arch->moe.router_input.fn ? at->arch->moe.router_input.fn(at, x)
+                                         : x;
 }
 
 /* Weights w [n, N] that add to 1. */
@@ -113,7 +99,7 @@ static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
-    const unsigned gating = gating_of(at);
+    const unsigned gating = at->m->hp.expert_gating;
     const int64_t n = hp->n_expert, used = hp->n_expert_used;
     const int64_t n_tok = x ? x->ne[1] : 0;
     tensor *p =
@@ -129,9 +115,9 @@ static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
     p = gguf_op_reshape_3d(c, p, 1, n, n_tok);
     tensor *w = gguf_op_get_rows(c, p, y.ids); /* without that bias */
     w = gguf_op_reshape_2d(c, w, used, n_tok);
-    if (gating == GG_GATING_CHOSEN)
+    if (gating == GG_EXPERT_SOFTMAX_OF_CHOSEN)
         w = gguf_op_soft_max(c, w, NULL, 1, 0);
-    if (gating == GG_GATING_RAW_SIGMOID)
+    if (gating == GG_EXPERT_SIGMOID_ON_INPUT)
         w = gguf_op_sigmoid(c, w);
     if (norms_weights(at))
         w = norm_weights(at, w);
@@ -160,7 +146,7 @@ static tensor *apply_experts(const struct gg_model_at *at,
     tensor *gate, *up;
     const bool gated = gg_weight_at(at, GG_W_GATE_EXPS) ||
                        gg_weight_at(at, GG_W_GATE_UP_EXPS);
-    if (at->arch->moe.plain || (at->arch->moe.gate_maybe && !gated)) {
+    if (at->arch->moe.plain || !gated) {
         up = gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids);
         return gg_model_linear_id(at, GG_W_DOWN_EXPS, gg_model_alone(at, up),
                                   y->ids);
@@ -205,7 +191,7 @@ static tensor *weight_experts(const struct gg_model_at *at,
         return NULL;
     const int64_t n = x->ne[0], n_tok = x->ne[1];
     x = gguf_op_reshape_3d(c, x, n, 1, n_tok);
-    if (gating_of(at) != GG_GATING_RAW_SIGMOID)
+    if (at->m->hp.expert_gating != GG_EXPERT_SIGMOID_ON_INPUT)
         return gguf_op_mul(c, apply_experts(at, y, x), y->weight);
     x = gguf_op_repeat(c, x, n, used, n_tok, 1);
     return apply_experts(at, y, gguf_op_mul(c, x, y->weight));
@@ -264,8 +250,10 @@ tensor *gg_moe(const struct gg_model_at *at, tensor *x)
     if (latent)
         sum = gg_model_linear(at, GG_W_LATENT_UP, sum);
     sum = apply_chunks(at, &chosen, sum);
-    tensor *all = apply_shared(at, x);
-    return all ? gg_model_scaled(at, gguf_op_add(c, sum, all),
-                                 at->arch->moe.mean ? 0.5f : 1)
-               : sum;
+    tensor *shared = apply_shared(at, x);
+    if (!shared)
+        return sum;
+    return at->arch->moe.add_shared.fn
+               ? at->arch->moe.add_shared.fn(at, sum, shared)
+               : gguf_op_add(c, sum, shared);
 }

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
+#include <math.h>
 #include <string.h>
 
 #define N(ID)           GG_NEED(ID)
@@ -103,15 +104,6 @@ static void put_mixer(struct gg_model_needs *n, const struct gg_arch *a,
     gg_need_set(n, GG_W_ATTN_SINKS, a->sinks);
 }
 
-/* What later layers need not have since they use the first one's. */
-static void put_first(struct gg_model_needs *n)
-{
-    static const uint16_t shared[] = { GG_W_ENC_REL, GG_W_DEC_REL };
-    for (size_t i = 0; i < GG_LEN(shared); i++)
-        if (n->weight[shared[i]])
-            n->weight[shared[i]] = GG_MUST;
-}
-
 /* Layers that read another's keys may have matrices for some. */
 static void put_own(struct gg_model_needs *n, const struct gg_model_layer *l)
 {
@@ -127,25 +119,8 @@ static void put_own(struct gg_model_needs *n, const struct gg_model_layer *l)
 LIST(w_moe_gated, N(ROUTER), N(GATE_EXPS), N(UP_EXPS), N(DOWN_EXPS));
 LIST(w_moe_plain, N(ROUTER), N(UP_EXPS), N(DOWN_EXPS));
 LIST(w_moe_fused, M(GATE_UP_EXPS));
-LIST(w_moe_bias, N(ROUTER_B), N(GATE_EXPS_B), N(UP_EXPS_B), N(DOWN_EXPS_B),
-     M(GATE_UP_EXPS_B));
-LIST(w_router_sum, N(ROUTER_SCALE));
 LIST(w_shared_gated, N(GATE_SHARED), N(UP_SHARED), N(DOWN_SHARED));
 LIST(w_shared_plain, N(UP_SHARED), N(DOWN_SHARED));
-
-/* Does a layer with experts have shared ones? */
-static bool has_shared(const struct gg_moe *moe, const struct gg_hparams *hp)
-{
-    switch (moe->shared) {
-    case GG_SHARED_NONE: return false;
-    case GG_SHARED_COUNT:
-    case GG_SHARED_WIDTH_TIMES: return hp->n_shared > 0;
-    case GG_SHARED_WIDTH_COUNT:
-        return hp->n_shared > 0 || !hp->has[GG_HP_n_shared];
-    case GG_SHARED_WIDTH_ONLY: return hp->n_ff_shared > 0;
-    default: return true;
-    }
-}
 
 static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
                     const struct gg_hparams *hp)
@@ -154,15 +129,9 @@ static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
     gg_need_put(n, moe->plain ? w_moe_plain : w_moe_gated);
     if (!moe->plain) /* any may be fused: a file says so by what it has */
         gg_need_put(n, w_moe_fused);
-    if (moe->gate_maybe)
-        gg_need_set(n, GG_W_GATE_EXPS, GG_MAY);
-    if (moe->bias)
-        gg_need_put(n, w_moe_bias);
     gg_need_set(n, GG_W_ROUTER_SELECT_B, moe->select_b);
-    if (has_shared(moe, hp))
+    if (moe->shared && moe->shared->width(hp, NAN, NAN) != 0)
         gg_need_put(n, moe->plain ? w_shared_plain : w_shared_gated);
-    if (moe->router == GG_ROUTER_SUM)
-        gg_need_put(n, w_router_sum);
     if (moe->shared_gate)
         gg_need_set(n, GG_W_ROUTER_SHARED, GG_MUST);
 }
@@ -187,7 +156,7 @@ static void put_ffn(struct gg_model_needs *n, const struct gg_arch *a,
 static void put_norm(struct gg_model_needs *n, const struct gg_arch *a,
                      unsigned id)
 {
-    if (id == GG_W_NONE || a->norm_plain)
+    if (id == GG_W_NONE)
         return;
     gg_need_set(n, (enum gg_weight)id, GG_MUST);
     if (a->norm_b)
@@ -200,6 +169,18 @@ static void put_norms(struct gg_model_needs *n, const struct gg_arch *a,
     put_norm(n, a, norms->pre);
     put_norm(n, a, norms->post);
     put_norm(n, a, norms->add);
+}
+
+void gg_arch_without_norm_weights(struct gg_model_needs *n,
+                                  const struct gg_hparams *hp,
+                                  const struct gg_model_layer *l)
+{
+    static const enum gg_weight norms[] = { GG_W_ATTN_NORM, GG_W_FFN_NORM,
+                                            GG_W_EMBD_NORM, GG_W_OUTPUT_NORM };
+    (void)hp;
+    (void)l;
+    for (size_t i = 0; i < GG_LEN(norms); i++)
+        gg_need_set(n, norms[i], GG_NO);
 }
 
 /* ---- all of it ---- */
@@ -225,8 +206,6 @@ static void put_top(struct gg_model_needs *n, const struct gg_arch *a,
         gg_need_set(n, GG_W_TOKEN_EMBD, GG_MUST);
     if (a->embd_norm)
         put_norm(n, a, GG_W_EMBD_NORM);
-    if (a->embd_norm == GG_MAY)
-        gg_need_set(n, GG_W_EMBD_NORM, GG_MAY);
     put_norm(n, a, a->final_norm);
     gg_need_set(n, GG_W_POSITION, a->position);
     gg_need_set(n, GG_W_TOKEN_TYPES, a->types);
@@ -246,18 +225,14 @@ void gg_model_needs_weights(const struct gg_arch *a,
     memset(n, 0, sizeof *n);
     if (!l) {
         put_top(n, a, hp);
-        if (a->choose_weights)
-            a->choose_weights(n, hp, NULL);
+        if (a->choose_weights.fn)
+            a->choose_weights.fn(n, hp, NULL);
         return;
     }
     if (l->mixer) {
         put_norms(n, a, &a->mix_norm);
-        if (a->first_bare && l == hp->layer)
-            gg_need_set(n, (enum gg_weight)a->mix_norm.pre, GG_MAY);
         put_mixer(n, a, hp, l);
         put_own(n, l);
-        if (l == hp->layer)
-            put_first(n);
     }
     if (l->moe || l->ffn) {
         put_ffn(n, a, hp, l);
@@ -270,8 +245,8 @@ void gg_model_needs_weights(const struct gg_arch *a,
     if (l->mixer && l->mixer->layer_weights)
         l->mixer->layer_weights(n, l);
     put_scope(n, a->more, true);
-    if (a->choose_weights)
-        a->choose_weights(n, hp, l);
+    if (a->choose_weights.fn)
+        a->choose_weights.fn(n, hp, l);
     if (!l->drafts)
         return;
     if (!l->ffn) /* they may be dense where others are not */
@@ -304,11 +279,10 @@ LIST(k_window, GG_KEY_MAYBE(n_window), GG_KEY_MAYBE(window_pattern),
 /* More of what a choice stands for. */
 static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
 {
-    uint8_t eps =
-        a->norm_eps_maybe || a->norm == GG_NORM_EITHER ? GG_MAY : GG_MUST;
-    if (a->norm != GG_NORM_LAYER)
+    uint8_t eps = a->norm_eps_maybe || a->choose_norm.fn ? GG_MAY : GG_MUST;
+    if (a->choose_norm.fn || a->norm == GG_NORM_RMS)
         n->key[GG_HP_norm_rms_eps] = eps;
-    if (a->norm != GG_NORM_RMS)
+    if (a->choose_norm.fn || a->norm == GG_NORM_LAYER)
         n->key[GG_HP_norm_eps] = eps;
     if (a->window.rule) {
         gg_need_put(n, k_window);
@@ -320,15 +294,11 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
                                                                       : GG_MAY;
     n->key[GG_HP_n_types] = a->types ? GG_MAY : GG_NO;
     n->key[GG_HP_clamp_qkv] = a->clamp;
-    n->key[GG_HP_attn_cap] = a->attn_cap ? GG_MAY : GG_NO;
-    n->key[GG_HP_logit_cap] = a->cap ? GG_MAY : GG_NO;
-    n->key[GG_HP_logit_scale] = a->logit_scale ? GG_MAY : GG_NO;
+    n->key[GG_HP_logit_scale] =
+        a->logit_scale && a->logit_scale->key ? GG_MAY : GG_NO;
     n->key[GG_HP_residual_scale] = a->residual_scale ? GG_MAY : GG_NO;
     n->key[GG_HP_embd_scale] =
-        a->embd_scale == GG_EMBD_SCALE_KEY ||
-                a->embd_scale == GG_EMBD_SCALE_KEY_OR_TWELVE
-            ? GG_MAY
-            : GG_NO;
+        a->embd_scale && a->embd_scale->key ? GG_MAY : GG_NO;
     n->key[GG_HP_n_nextn] = a->nextn ? GG_MAY : GG_NO;
 }
 
@@ -339,18 +309,21 @@ void gg_model_needs_keys(const struct gg_arch *a, struct gg_model_needs *n)
     gg_need_put(n, k_all);
     /* the length of dense parts: with experts there may be none */
     n->key[GG_HP_n_ff] =
-        gg_arch_ffn(a)->absent || a->moe.where == GG_EXPERTS_ALL ? GG_MAY
-                                                                 : GG_MUST;
+        gg_arch_ffn(a)->absent || (a->moe.where && a->moe.where->everywhere)
+            ? GG_MAY
+            : GG_MUST;
     n->key[GG_HP_n_head] =
         mixer->heads || mixer->latent || mixer->counts ? GG_MUST : GG_MAY;
-    if (a->moe.where != GG_EXPERTS_NONE) {
+    if (a->moe.where) {
         gg_need_put(n, k_moe);
         n->key[GG_HP_expert_gating] = a->moe.gating_key;
-        if (a->moe.ff == GG_EXPERT_FF_KEY)
+        if (a->moe.ff && a->moe.ff->needs_key)
             n->key[GG_HP_n_ff_expert] = GG_MUST;
     }
     put_choice_keys(n, a);
     gg_need_put(n, a->more);
+    for (const struct gg_arch_default *d = a->defaults; d && d->key; d++)
+        n->key[d->key] = GG_MAY;
 }
 
 enum gg_weight gg_model_needs_find(const struct gg_model_needs *n,

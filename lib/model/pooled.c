@@ -15,17 +15,13 @@
 #include <inttypes.h>
 
 typedef struct gguf_tensor tensor;
-typedef tensor *act_fn(struct gguf_ctx *c, tensor *x);
 
-static const struct {
-    enum gguf_pooling pools;
-    act_fn *act; /* of cls.weight's result */
-    bool softmax;
-} ranks[GG_N_RANKS] = {
-    [GG_RANK_FIRST] = { GGUF_POOLING_CLS, gguf_op_tanh, false },
-    [GG_RANK_MEAN] = { GGUF_POOLING_MEAN, gguf_op_gelu, false },
-    [GG_RANK_LAST] = { GGUF_POOLING_LAST, gguf_op_tanh, true },
-};
+static const struct gg_arch_rank *rank_of(const struct gg_arch *a)
+{
+    static const struct gg_arch_rank by_first = { .pools = GGUF_POOLING_CLS,
+                                                  .act = gguf_op_tanh };
+    return a->rank ? a->rank : &by_first;
+}
 
 static const char *const names[] = {
     [GGUF_POOLING_NONE] = "none", [GGUF_POOLING_MEAN] = "mean",
@@ -51,7 +47,7 @@ enum gguf_pooling gg_model_pools(const struct gguf_model *m,
                                  enum gguf_pooling kind)
 {
     kind = gg_model_pooling(m, kind);
-    return kind == GGUF_POOLING_RANK ? ranks[m->arch->rank].pools : kind;
+    return kind == GGUF_POOLING_RANK ? rank_of(m->arch)->pools : kind;
 }
 
 /* ---- the matrices ---- */
@@ -81,7 +77,7 @@ bool gg_model_has_pooled_head(const struct gguf_model *m,
     kind = gg_model_pooling(m, kind);
     for (size_t i = 0; i < GG_LEN(heads); i++)
         any = any || head_counts(m, kind, i);
-    return any || (kind == GGUF_POOLING_RANK && ranks[m->arch->rank].softmax);
+    return any || (kind == GGUF_POOLING_RANK && rank_of(m->arch)->softmax);
 }
 
 static enum gguf_status refuse_width(const tensor *t, const char *what,
@@ -136,15 +132,15 @@ enum gguf_status gg_model_check_pooled(const struct gguf_model *m,
 
 static tensor *rank_vector(const struct gg_model_at *at, tensor *x)
 {
-    const unsigned rank = at->arch->rank;
+    const struct gg_arch_rank *rank = rank_of(at->arch);
     if (gg_weight_at(at, GG_W_CLS)) {
-        x = ranks[rank].act(at->c, gg_model_linear(at, GG_W_CLS, x));
+        x = rank->act(at->c, gg_model_linear(at, GG_W_CLS, x));
         if (gg_weight_at(at, GG_W_CLS_NORM))
             x = gg_model_normed(at, GG_NORM_LAYER, GG_W_CLS_NORM, x);
     }
     if (gg_weight_at(at, GG_W_CLS_OUT))
         x = gg_model_linear(at, GG_W_CLS_OUT, x);
-    return ranks[rank].softmax ? gguf_op_soft_max(at->c, x, NULL, 1, 0) : x;
+    return rank->softmax ? gguf_op_soft_max(at->c, x, NULL, 1, 0) : x;
 }
 
 tensor *gg_build_pooled(const struct gguf_model *m,

@@ -15,15 +15,8 @@
 static const char *const norms[] = { GG_NORM_LIST(X) };
 static const char *const orders[] = { GG_ORDER_LIST(X) };
 static const char *const qks[] = { GG_QK_LIST(X) };
-static const char *const experts[] = { GG_EXPERTS_LIST(X) };
 static const char *const gatings[] = { GG_GATING_LIST(X) };
-static const char *const expert_ffs[] = { GG_EXPERT_FF_LIST(X) };
-static const char *const routers[] = { GG_ROUTER_LIST(X) };
-static const char *const shareds[] = { GG_SHARED_LIST(X) };
 static const char *const outputs[] = { GG_OUTPUT_LIST(X) };
-static const char *const embd_scales[] = { GG_EMBD_SCALE_LIST(X) };
-static const char *const logit_scales[] = { GG_LOGIT_SCALE_LIST(X) };
-static const char *const ranks[] = { GG_RANK_LIST(X) };
 #undef X
 
 /* ---- a cell: phrases with commas between ---- */
@@ -77,6 +70,24 @@ static bool has_key(const struct gg_arch *a, enum gg_model_hparam id)
     return n.key[id];
 }
 
+/* The number that counts where the file lacks a key. */
+static void add_default(struct cell *c, const struct gg_arch *a,
+                        enum gg_model_hparam id, const char *fmt)
+{
+    for (const struct gg_arch_default *d = a->defaults; d && d->key; d++)
+        if (d->key == id)
+            add(c, fmt, (double)d->value);
+}
+
+/* Of the model, without any hyperparameters. */
+static struct gg_model_needs needs_of(const struct gg_arch *a)
+{
+    static const struct gg_hparams hp;
+    struct gg_model_needs n;
+    gg_model_needs_weights(a, &hp, NULL, &n);
+    return n;
+}
+
 /* ---- the columns ---- */
 
 static void norm_name(struct cell *c, const char *where, unsigned id)
@@ -100,8 +111,8 @@ static void layer(struct cell *c, const struct gg_arch *a)
     add_hook(c, a->n_loops);
     add_hook(c, a->build_layers);
     add(c, "%s", norms[a->norm]);
-    add_if(c, a->norm_plain, "norms without weights");
-    add_if(c, a->first_bare, "the first layer's mixer may have no norm");
+    add_hook(c, a->choose_norm);
+    add_hook(c, a->choose_weights);
     if (a->norm_b)
         add(c, "norms with biases%s", use(a->norm_b));
     if (usual)
@@ -145,8 +156,7 @@ static void attention(struct cell *c, const struct gg_arch *a)
     if (a->sinks)
         add(c, "sinks%s", use(a->sinks));
     add_if(c, a->clamp, "q, k, v clamped");
-    if (a->attn_cap)
-        add(c, "scores capped at %u", a->attn_cap);
+    add_default(c, a, GG_HP_attn_cap, "scores capped at %g");
     if (a->window.rule)
         add(c, "window%s, %s%s", use(a->window.key), a->window.rule->text,
             a->no_memory ? ", centred" : "");
@@ -168,8 +178,7 @@ static void positions(struct cell *c, const struct gg_arch *a)
            "M-RoPE with sections");
     add_if(c, a->freqs, "rope_freqs");
     add_if(c, a->longrope, "long and short factors");
-    if (a->yarn_fast)
-        add(c, "YaRN's fast beta %u unless given", a->yarn_fast);
+    add_default(c, a, GG_HP_yarn_fast, "YaRN's fast beta %g unless given");
     add(c, "%s", a->temper ? a->temper->text : "");
     if (a->alibi)
         add(c, "ALiBi %u", a->alibi);
@@ -187,12 +196,15 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
     add(c, "%s", a->act ? a->act->text : "");
     if (a->ffn_b)
         add(c, "biases%s", use(a->ffn_b));
-    if (a->sparse)
-        add(c, "%u sparse layers", a->sparse);
+    add_hook(c, a->sparse_above);
     if (!m->where)
         return;
-    add(c, "experts: %s", experts[m->where]);
-    add(c, "%s%s", gatings[m->gating], m->gating_key ? " by key" : "");
+    add(c, "experts: %s", m->where->text);
+    add(c, "%s%s",
+        m->gating_of_model.fn ? m->gating_of_model.text
+        : m->gating == GG_GATING_SOFTMAX && m->gating_key ? "softmax"
+                                                          : gatings[m->gating],
+        m->gating_key ? " by key" : "");
     if (m->select_b)
         add(c, "a bias for choosing%s", use(m->select_b));
     add(c, "%s",
@@ -200,26 +212,28 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
         : m->norm == GG_MAY ? "weights add to 1 by key"
                             : "");
     add_if(c, m->scale, "scaled");
-    add(c, "%s", expert_ffs[m->ff]);
+    add(c, "%s", m->ff ? m->ff->text : "");
     add_if(c, m->plain, "up and down");
-    add_if(c, m->bias, "with biases");
-    add(c, "%s", shareds[m->shared]);
+    add_if(c, has_item(a, GG_NEED(ROUTER_B)), "with biases");
+    add(c, "%s", m->shared ? m->shared->text : "");
     add_if(c, m->shared_gate, "with a sigmoid gate");
-    add_if(c, m->mean, "the mean of both");
-    add(c, "%s", routers[m->router]);
+    add_hook(c, m->add_shared);
+    add_hook(c, m->router_input);
     add(c, "%s", m->beside ? m->beside->text : "");
 }
 
 static void ends(struct cell *c, const struct gg_arch *a)
 {
     if (a->embd_scale)
-        add(c, "embeddings %s", embd_scales[a->embd_scale]);
-    if (a->per_layer)
-        add(c, "inputs of layers, %u wide unless given", a->per_layer);
+        add(c, "embeddings %s", a->embd_scale->text);
+    add_default(c, a, GG_HP_n_per_layer,
+                "inputs of layers, %g wide unless given");
     add_if(c, has_item(a, GG_MAYBE(LAYER_OUT_SCALE)),
            "layers' results scaled maybe");
-    if (a->embd_norm)
-        add(c, "a norm of embeddings%s", use(a->embd_norm));
+    add_if(c, a->embd_norm,
+           needs_of(a).weight[GG_W_EMBD_NORM] == GG_MAY
+               ? "a norm of embeddings maybe"
+               : "a norm of embeddings");
     if (a->types)
         add(c, "token types%s", use(a->types));
     if (a->final_norm != GG_W_OUTPUT_NORM)
@@ -229,13 +243,13 @@ static void ends(struct cell *c, const struct gg_arch *a)
     if (a->output_b)
         add(c, "output with a bias%s", use(a->output_b));
     if (a->logit_scale)
-        add(c, "logits %s", logit_scales[a->logit_scale]);
-    add(c, "%s", ranks[a->rank]);
-    if (a->cap)
-        add(c, "logits capped%s", a->cap == 2 ? " at 30" : " by key");
-    add_if(c, a->residual_scale,
-           a->residual_depth ? "branches scaled, or by 1.4/sqrt(layers)"
-                             : "branches scaled");
+        add(c, "logits %s", a->logit_scale->text);
+    add(c, "%s", a->rank ? a->rank->text : "");
+    add_if(c, has_item(a, GG_KEY_MAYBE(logit_cap)), "logits capped by key");
+    add_default(c, a, GG_HP_logit_cap, "logits capped at %g");
+    if (a->residual_scale)
+        add(c, "branches scaled%s",
+            a->fill_hparams.fn ? a->fill_hparams.text : "");
     add_if(c, a->nextn, "layers that draft");
 }
 

@@ -26,6 +26,10 @@
 #define KM(FIELD) GG_KEY_MAYBE(FIELD)
 #define MORE(...) .more = (const uint16_t[]){ __VA_ARGS__, 0 }
 
+#define D(FIELD, VALUE) { GG_HP_##FIELD, VALUE }
+#define DEFAULTS(...)                                                         \
+    .defaults = (const struct gg_arch_default[]){ __VA_ARGS__, { 0, 0 } }
+
 #define IDLE(...) .idle = (const uint16_t[]){ __VA_ARGS__, 0 }
 
 /* Where norms are, and the last one. */
@@ -63,10 +67,11 @@
 #define LONGROPE .longrope = true
 
 /* Experts: all layers, softmax over all. */
+#define OR_PART &gg_arch_expert_width_or_part
 #define MOE_ALL(NORM, FF)                                                     \
-    { .where = GG_EXPERTS_ALL, .norm = GG_##NORM, .ff = GG_EXPERT_FF_##FF }
+    { .where = &gg_arch_experts_all, .norm = GG_##NORM, .ff = FF }
 #define MOE_IF_ANY                                                            \
-    { .where = GG_EXPERTS_COUNT, .norm = GG_MUST }
+    { .where = &gg_arch_experts_if_any, .norm = GG_MUST }
 
 #define SSM                                                                   \
     K(ssm_conv), K(ssm_inner), K(ssm_state), K(ssm_dt)

@@ -51,11 +51,58 @@ static const struct gg_arch_qkv square = { .text = "fused, as many keys as "
                                                    "queries",
                                            .weights = w_square };
 
+typedef struct gguf_tensor tensor;
+
+static bool is_second_of_each(const struct gg_hparams_reader *r, uint32_t il)
+{
+    return r->hp->moe_every && il % r->hp->moe_every == 1;
+}
+
+static const struct gg_arch_experts second_of_each = {
+    .text = "the second of each moe_every_n_layers",
+    .of_layer = is_second_of_each
+};
+
+/* Jina's second norm, of the sum with the layer's input. */
+static tensor *norm_again(const struct gg_model_at *at, tensor *x, tensor *y)
+{
+    return gg_weight_at(at, GG_W_ATTN_NORM_2)
+               ? gg_model_norm_if(at, GG_W_ATTN_NORM_2,
+                                  gguf_op_add(at->c, y, x))
+               : y;
+}
+
+/* ModernBERT: without the weight there is no norm. */
+static struct gg_model_norms norms_if_there(const struct gg_model_at *at,
+                                            const struct gg_model_norms *n)
+{
+    struct gg_model_norms y = *n;
+    if (!gg_weight_at(at, (enum gg_weight)n->pre))
+        y.pre = GG_W_NONE;
+    return y;
+}
+
+static void choose_weights(struct gg_model_needs *n,
+                           const struct gg_hparams *hp,
+                           const struct gg_model_layer *l)
+{
+    if (!l)
+        gg_need_set(n, GG_W_EMBD_NORM, GG_MAY);
+    else if (l == hp->layer)
+        gg_need_set(n, GG_W_ATTN_NORM, GG_MAY);
+}
+
+static const struct gg_arch_rank by_mean = {
+    .text = "ranks by the mean, GELU and a norm",
+    .pools = GGUF_POOLING_MEAN,
+    .act = gguf_op_gelu
+};
+
 /* clang-format off */
 #define BERT                                                                  \
     .norm = GG_NORM_LAYER, .norm_b = GG_MUST,                                 \
     .mix_norm = { .add = W(ATTN_OUT_NORM) },                                  \
-    .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = GG_MUST,           \
+    .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = true,              \
     .output = GG_OUTPUT_NONE, .no_memory = true
 
 static const struct gg_arch rows[] = {
@@ -65,8 +112,8 @@ static const struct gg_arch rows[] = {
     { .name = "eurobert", .runs = true, LLAMA, NEOX, .output = GG_OUTPUT_NONE,
       .no_memory = true },
     { .name = "jina-bert-v2", .runs = true, LAYER, NO_ROPE,
-      .mix_norm = { .add = W(ATTN_OUT_NORM), .again = W(ATTN_NORM_2) },
-      .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = GG_MUST,
+      .mix_norm = { .add = W(ATTN_OUT_NORM) }, .finish_mixer = norm_again,
+      .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = true,
       .output = GG_OUTPUT_NONE, .no_memory = true, .out_b = GG_MUST,
       .alibi = 8,
       .qk = { .form = GG_QK_WIDE, .kind = GG_NORM_LAYER, .maybe = true,
@@ -79,9 +126,12 @@ static const struct gg_arch rows[] = {
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
       .types = GG_MAY },
     { .name = "modern-bert", .runs = true, LLAMA, NEOX, .norm = GG_NORM_LAYER,
-      .first_bare = true, .embd_norm = GG_MAY, .qkv = &square,
-      .ffn = &gg_ffn_fused, .act = &gelu_or_by_key, .output = GG_OUTPUT_NONE,
-      .no_memory = true, .rank = GG_RANK_MEAN,
+      .place_norms = { norms_if_there, "" },
+      .choose_weights = { choose_weights,
+                          "the first layer's mixer may have no norm" },
+      .embd_norm = true, .qkv = &square, .ffn = &gg_ffn_fused,
+      .act = &gelu_or_by_key, .output = GG_OUTPUT_NONE, .no_memory = true,
+      .rank = &by_mean,
       .window = { &gg_arch_window_first_full, GG_MAY, 3,
                   .rope = &gg_arch_window_rope_own },
       MORE(M(CLS_NORM), KM(activation)) },
@@ -95,7 +145,7 @@ static const struct gg_arch rows[] = {
       .odd = "biases of the feed-forward part are not used" },
     { .name = "nomic-bert-moe", .runs = true, BERT, NEOX, .out_b = GG_MAY,
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
-      .types = GG_MAY, .moe = { .where = GG_EXPERTS_EVERY, .plain = true },
+      .types = GG_MAY, .moe = { .where = &second_of_each, .plain = true },
       MORE(KM(moe_every)) },
 };
 /* clang-format on */

@@ -20,31 +20,57 @@ static const struct gg_arch_scale yarn_of_both = {
     .text = "with YaRN's magnitude, of positions, too", .by_yarn = scale_both
 };
 
+/* Models whose queries take one step, whatever the key says: DeepSeek-V2-Lite
+ * (27 layers, 26 in files without the first), and one of 48 layers with 128256
+ * tokens (GigaChat 3). They are told by their size and by what they have. */
+static void fill_rank(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    char name[GG_WEIGHT_NAME];
+    if ((hp->n_layer == 26 || hp->n_layer == 27 ||
+         (hp->n_layer == 48 && hp->n_vocab == 128256)) &&
+        gg_source_find(r->src, gg_weight_name(GG_W_ATTN_Q, 0, name), NULL))
+        hp->rank_q = 0;
+}
+
+/* GLM 4.7 Flash is told by its size, too: files without the key of the gate
+ * are of it. */
+static uint32_t gating_by_size(const struct gg_hparams *hp)
+{
+    const bool flash =
+        (hp->n_layer == 47 || hp->n_layer == 48) && hp->n_vocab == 154880;
+    return flash ? GG_EXPERT_SIGMOID : GG_EXPERT_SOFTMAX;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "deepseek", .runs = true, LLAMA,
-      .moe = { .where = GG_EXPERTS_LEAD, .scale = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT } },
+      .moe = { .where = &gg_arch_experts_leading, .scale = true,
+               .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted } },
     { .name = "deepseek2", .runs = true, LLAMA, .mixer = &gg_mixer_latent,
       .scale = &yarn_of_both,
-      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIZE,
+      .moe = { .where = &gg_arch_experts_leading,
+               .gating_of_model = { gating_by_size,
+                                    "softmax, or sigmoid by size" },
                .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
-               .scale = true, .fused = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT },
-      .nextn = true, .temper = &gg_arch_temperature_by_keys,
+               .scale = true, .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted },
+      .fill_hparams = { fill_rank, "" }, .nextn = true,
+      .temper = &gg_arch_temperature_by_keys,
       MORE(KM(temp_scale), KM(temp_length), LATENT, YARN) },
     { .name = "deepseek2-ocr", .runs = true, LLAMA, NEOX,
       .qkv = &gg_arch_qkv_separate,
-      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SOFTMAX,
-               .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
-               .scale = true, .fused = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT } },
+      .moe = { .where = &gg_arch_experts_leading, .gating_key = GG_MAY,
+               .select_b = GG_MAY, .norm = GG_MAY, .scale = true,
+               .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted } },
     { .name = "deepseek32", .runs = true, LLAMA, .mixer = &sparse,
       .scale = &gg_arch_scale_yarn,
-      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
+      .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
-               .scale = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT },
+               .scale = true, .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted },
       .nextn = true, MORE(LATENT, INDEXER, YARN) },
     { .name = "deepseek4", .runs = true, LLAMA, OWN,
       .act = &silu_clamped_first,
@@ -52,10 +78,10 @@ static const struct gg_arch rows[] = {
       .mixer = &gg_mixer_compressed, .sinks = GG_MUST,
       .window = { &gg_arch_window_everywhere, .key = GG_MUST,
                   .rope = &gg_arch_window_rope_plain },
-      .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
+      .moe = { .where = &gg_arch_experts_all, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
-               .scale = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT },
+               .scale = true, .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted },
       .nextn = true,
       MORE(N(OUTPUT_HC_FN), N(OUTPUT_HC_BASE), N(OUTPUT_HC_SCALE), K(rank_q),
            INDEXER, K(out_groups), K(out_rank), K(compress_base), K(compress),
@@ -64,10 +90,10 @@ static const struct gg_arch rows[] = {
       .odd = "first layers choose experts by the token's number; clamped "
              "SwiGLU" },
     { .name = "dots1", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
-      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
+      .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
                .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
-               .scale = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT } },
+               .scale = true, .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted } },
     { .name = "plm", .runs = true, LLAMA, .mixer = &gg_mixer_latent_expanded,
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_relu_sqr,
       .output = GG_OUTPUT_EMBD, MORE(K(rank_kv)) },

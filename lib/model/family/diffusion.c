@@ -15,9 +15,9 @@ static const struct gg_arch rows[] = {
            W(ROPE_FREQS)),
       .odd = "biases and rope_freqs are not used" },
     { .name = "llada-moe", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
-      .no_causal = true, .no_memory = true, .moe = MOE_ALL(NO, KEY_OR_PART) },
+      .no_causal = true, .no_memory = true, .moe = MOE_ALL(NO, OR_PART) },
     { .name = "rnd1", .runs = true, LLAMA, NEOX, HEAD_NORM, .no_causal = true,
-      .no_memory = true, .moe = MOE_ALL(MUST, KEY_OR_PART) },
+      .no_memory = true, .moe = MOE_ALL(MUST, OR_PART) },
 };
 /* clang-format on */
 

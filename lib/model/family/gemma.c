@@ -95,8 +95,8 @@ static tensor *scale_result(const struct gg_model_at *at, tensor *x)
     return scale ? gguf_op_mul(at->c, x, scale) : x;
 }
 
-static const uint16_t w_dense[] = { N(PRE_NORM_2), N(POST_NORM_1),
-                                    N(POST_NORM_2), 0 };
+static const uint16_t w_dense[] = { N(ROUTER_SCALE), N(PRE_NORM_2),
+                                    N(POST_NORM_1), N(POST_NORM_2), 0 };
 
 static void choose_weights(struct gg_model_needs *n,
                            const struct gg_hparams *hp,
@@ -112,15 +112,31 @@ static const struct gg_arch_qkv half_own = {
     .text = "later layers share keys and values", .weights = w_three
 };
 
+/* The router's input is the stream, normed and scaled. */
+static tensor *router_input(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    x = gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, at->sum);
+    x = gguf_op_scale(c, x, 1 / sqrtf((float)at->m->hp.n_embd));
+    return gguf_op_mul(c, x, gg_weight_at(at, GG_W_ROUTER_SCALE));
+}
+
+/* Quantile 0.95 of a normal distribution: one gate of twenty counts in Gemma
+ * 3n's first ten layers (You et al., arXiv 2506.06644), all in the others. */
+static float sparse_above(uint32_t il)
+{
+    return il < 10 ? 1.6448533535003662f : -INFINITY;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "gemma", .runs = true, LLAMA, NEOX, .act = &gg_ffn_act_gelu,
-      .embd_scale = GG_EMBD_SCALE_SQRT, .output = GG_OUTPUT_EMBD },
+      .embd_scale = &gg_arch_embd_sqrt, .output = GG_OUTPUT_EMBD },
     { .name = "gemma-embedding", .runs = true, FOUR, NEOX, HEAD_NORM,
       .act = &gg_ffn_act_gelu,
       .window = { &gg_arch_window_last_full, GG_MUST, 6,
                   .rope = &gg_arch_window_rope_own },
-      .no_causal = true, .no_memory = true, .embd_scale = GG_EMBD_SCALE_SQRT,
+      .no_causal = true, .no_memory = true, .embd_scale = &gg_arch_embd_sqrt,
       .output = GG_OUTPUT_NONE,
       MORE(M(OUTPUT), M(DENSE_2), M(DENSE_3), KM(dense_2_out),
            KM(dense_3_in)) },
@@ -129,13 +145,13 @@ static const struct gg_arch rows[] = {
       .window = { &gg_arch_window_last_full, GG_MAY, 2,
                   .size = { window_size, "of 4096 unless given" },
                   .rope = &gg_arch_window_rope_base },
-      .embd_scale = GG_EMBD_SCALE_SQRT, .output = GG_OUTPUT_EMBD,
-      .attn_cap = 50, .cap = 2 },
+      .embd_scale = &gg_arch_embd_sqrt, .output = GG_OUTPUT_EMBD,
+      DEFAULTS(D(attn_cap, 50), D(logit_cap, 30)) },
     { .name = "gemma3", .runs = true, FOUR, NEOX, HEAD_NORM,
       .act = &gg_ffn_act_gelu, .scale = &of_gemma3,
       .window = { &gg_arch_window_last_full, GG_MAY, 6,
                   .rope = &gg_arch_window_rope_own },
-      .embd_scale = GG_EMBD_SCALE_SQRT, .cap = 1 },
+      .embd_scale = &gg_arch_embd_sqrt, MORE(KM(logit_cap)) },
     { .name = "gemma3n", .runs = true, FOUR, NEOX,
       .build_layers = { gg_altup_layers, "AltUp streams and Laurel" },
       .layer_sizes = { size_streams, "" }, .qkv = &half_own,
@@ -144,12 +160,13 @@ static const struct gg_arch rows[] = {
       .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
       .window = { &gg_arch_window_last_full, GG_MUST, 5,
                   .rope = &gg_arch_window_rope_own },
-      .embd_scale = GG_EMBD_SCALE_SQRT, .cap = 2, .per_layer = 256,
-      .own_keys = { own_keys, "of 20 layers unless given" }, .sparse = 10,
-      MORE(KM(n_per_layer), KM(n_shared_kv), KM(sparse_above), N(ALTUP_PROJ),
-           N(ALTUP_UNEMBD), N(ALTUP_CORRECT), N(ALTUP_SCALE), N(ALTUP_PREDICT),
-           N(ALTUP_ROUTER), N(ALTUP_NORM), N(LAUREL_L), N(LAUREL_R),
-           N(LAUREL_NORM)) },
+      .embd_scale = &gg_arch_embd_sqrt,
+      DEFAULTS(D(logit_cap, 30), D(n_per_layer, 256)),
+      .own_keys = { own_keys, "of 20 layers unless given" },
+      .sparse_above = { sparse_above, "10 sparse layers" },
+      MORE(KM(n_shared_kv), KM(sparse_above), N(ALTUP_PROJ), N(ALTUP_UNEMBD),
+           N(ALTUP_CORRECT), N(ALTUP_SCALE), N(ALTUP_PREDICT), N(ALTUP_ROUTER),
+           N(ALTUP_NORM), N(LAUREL_L), N(LAUREL_R), N(LAUREL_NORM)) },
     { .name = "gemma4", .runs = true, FOUR, NEOX, .freqs = GG_MUST,
       .qkv = &maybe_no_v,
       .qk = { .form = GG_QK_HEAD,
@@ -157,11 +174,14 @@ static const struct gg_arch rows[] = {
       .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
       .window = { &gg_arch_window_listed, GG_MUST,
                   .rope = &gg_arch_window_rope_own },
-      .moe = { .where = GG_EXPERTS_TENSOR, .norm = GG_MUST, .fused = true,
-               .ff = GG_EXPERT_FF_KEY_OR_MODEL, .router = GG_ROUTER_SUM,
+      .moe = { .where = &gg_arch_experts_by_router, .norm = GG_MUST,
+               .ff = &gg_arch_expert_width_or_model,
+               .router_input = { router_input,
+                                 "router on the sum, normed and scaled" },
                .beside = &normed_dense },
-      .embd_scale = GG_EMBD_SCALE_SQRT, .cap = 2,
-      .finish_layer = { scale_result, "" }, .choose_weights = choose_weights,
+      .embd_scale = &gg_arch_embd_sqrt, DEFAULTS(D(logit_cap, 30)),
+      .finish_layer = { scale_result, "" },
+      .choose_weights = { choose_weights, "" },
       MORE(M(LAYER_OUT_SCALE), K(n_per_layer), K(dim_k_swa), K(dim_v_swa),
            K(window_pattern), KM(n_shared_kv)) },
 };

@@ -41,10 +41,10 @@ static const struct gg_arch rows[] = {
              "used" },
     { .name = "glm-dsa", .runs = true, LLAMA, .mixer = &sparse,
       .scale = &gg_arch_scale_yarn, .has_indexer = has_indexer,
-      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,
+      .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
-               .scale = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT },
+               .scale = true, .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted },
       .nextn = true, MORE(LATENT, INDEXER, KM(idx_types)),
       .odd = "layers may share what an indexer chose, whose norm has the "
              "definition's epsilon" },
@@ -52,10 +52,10 @@ static const struct gg_arch rows[] = {
       .ffn = &gg_ffn_fused, .nextn = true },
     { .name = "glm4moe", .runs = true, LLAMA_POST, NEOX, .rope_axes = true,
       .qk = { .form = GG_QK_HEAD, .maybe = true },
-      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,
+      .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .select_b = GG_MUST, .norm = GG_MAY,
-               .scale = true, .ff = GG_EXPERT_FF_KEY_OR_PART,
-               .shared = GG_SHARED_COUNT },
+               .scale = true, .ff = &gg_arch_expert_width_or_part,
+               .shared = &gg_arch_shared_counted },
       .nextn = true },
 };
 /* clang-format on */

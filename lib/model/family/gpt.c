@@ -52,25 +52,35 @@ static tensor *add_embeddings(const struct gg_model_at *at, tensor *x)
     return gguf_op_add(at->c, x, gguf_op_mul(at->c, first, scale));
 }
 
+static uint32_t gating_of_gpt_oss(const struct gg_hparams *hp)
+{
+    (void)hp;
+    return GG_EXPERT_SOFTMAX_OF_CHOSEN;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "bloom", .runs = true, LLAMA, LAYER, NO_ROPE, FUSED_B, GELU_B,
-      .alibi = 8, .embd_norm = GG_MUST },
+      .alibi = 8, .embd_norm = true },
     { .name = "codeshell", .runs = true, LLAMA, LAYER, NEOX, OWN, GELU_B,
       .out_b = GG_MUST, MORE(N(TOKEN_EMBD_MAYBE)),
       .odd = "without embeddings the output is the embeddings" },
     { .name = "dbrx", .runs = true,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(ATTN_OUT_NORM)), OUTPUT_NORM),
       NEOX, OWN, .norm = GG_NORM_LAYER, .qkv = &gg_arch_qkv_fused,
-      .clamp = GG_MUST, .moe = MOE_ALL(MUST, MODEL) },
+      .clamp = GG_MUST, .moe = MOE_ALL(MUST, NULL) },
     { .name = "gpt-oss", .runs = true, LLAMA_POST, NEOX, OWN, .out_b = GG_MUST,
       .sinks = GG_MUST,
       .head_width = { head_width, "heads as wide as positions unless given" },
       .window = { &gg_arch_window_last_full, GG_MUST, 2,
                   .rope = &gg_arch_window_rope_base },
       .act = &gg_ffn_act_oai,
-      .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_CHOSEN,
-               .ff = GG_EXPERT_FF_KEY, .bias = true } },
+      .moe = { .where = &gg_arch_experts_all,
+               .gating_of_model = { gating_of_gpt_oss,
+                                    "softmax of the chosen" },
+               .ff = &gg_arch_expert_width_given },
+      MORE(N(ROUTER_B), N(GATE_EXPS_B), N(UP_EXPS_B), N(DOWN_EXPS_B),
+           M(GATE_UP_EXPS_B)) },
     { .name = "gpt2", .runs = true, LLAMA, LAYER, NO_ROPE, FUSED_B, GELU_B,
       .position = GG_MUST },
     { .name = "gptneox", .runs = true, LLAMA, LAYER, NEOX, OWN, FUSED_B,
@@ -104,13 +114,15 @@ static const struct gg_arch rows[] = {
       GELU_B, .position = GG_MUST },
     { .name = "starcoder2", .runs = true, LLAMA, LAYER, NEOX, GELU_B,
       .out_b = GG_MUST },
-    { .name = "talkie", .runs = true, LLAMA, NEOX, OWN, .norm_plain = true,
+    { .name = "talkie", .runs = true, LLAMA, NEOX, OWN,
+      .choose_weights = { gg_arch_without_norm_weights,
+                          "norms without weights" },
       .qk = { .norm_heads = { norm_and_gain,
                               "norms of q and k per head, no weight, a number "
                               "a query head, late" },
               .late = true },
-      .embd_norm = GG_MUST, .finish_layer = { add_embeddings, "" },
-      .logit_scale = GG_LOGIT_SCALE_TIMES,
+      .embd_norm = true, .finish_layer = { add_embeddings, "" },
+      .logit_scale = &gg_arch_logits_times,
       MORE(N(HEAD_GAIN), K(logit_scale), N(LAYER_OUT_SCALE)),
       .odd = "normed embeddings are added, scaled, after each layer" },
 };

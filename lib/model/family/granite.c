@@ -24,14 +24,23 @@ static float scale_by_key(const struct gg_hparams *hp,
 static const struct gg_arch_scale by_key = { .text = "by attention.scale",
                                              .of_layer = scale_by_key };
 
+static float over_logit_scale(const struct gg_hparams *hp)
+{
+    return hp->logit_scale != 0 ? 1 / hp->logit_scale : 1;
+}
+
+static const struct gg_arch_factor over = { .text = "divided by logit_scale",
+                                            .of_model = over_logit_scale,
+                                            .key = true };
+
 /* clang-format off */
-#define GRANITE                           \
-    LLAMA, FREQS, .out_b = GG_MAY, .rope_rule = &finetuned,         \
-    .scale = &by_key, .ffn_b = GG_MAY,                                   \
-    .moe = { .where = GG_EXPERTS_COUNT, .norm = GG_MUST,                      \
-             .shared = GG_SHARED_WIDTH_ONLY },                                \
-    .embd_scale = GG_EMBD_SCALE_KEY, .residual_scale = true,                  \
-    .logit_scale = GG_LOGIT_SCALE_OVER
+#define GRANITE                                                               \
+    LLAMA, FREQS, .out_b = GG_MAY, .rope_rule = &finetuned,                   \
+    .scale = &by_key, .ffn_b = GG_MAY,                                        \
+    .moe = { .where = &gg_arch_experts_if_any, .norm = GG_MUST,               \
+             .shared = &gg_arch_shared_if_wide },                             \
+    .embd_scale = &gg_arch_embd_by_key, .residual_scale = true,               \
+    .logit_scale = &over
 
 static const struct gg_arch rows[] = {
     { .name = "granite", .runs = true, GRANITE, LONGROPE,

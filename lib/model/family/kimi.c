@@ -21,14 +21,25 @@ static const struct gg_mixer kda = { .text = "Kimi's delta rule",
                                      .keeps = GG_KEEPS_STATES,
                                      .states = gg_model_states_kda };
 
+static double width_of_one_at_least(const struct gg_hparams *hp, double own,
+                                    double ff)
+{
+    (void)ff;
+    return own * (hp->n_shared ? hp->n_shared : 1);
+}
+
+static const struct gg_arch_shared at_least_one = {
+    .text = "shared: at least one", .width = width_of_one_at_least
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "kimi-linear", .runs = true, LLAMA, NO_ROPE, OWN,
       .mixer = &latent_nope, .other = &kda, .mix_rule = &gg_arch_mix_by_kv,
-      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
+      .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MUST, .norm = GG_MUST,
-               .scale = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT_ALWAYS },
+               .scale = true, .ff = &gg_arch_expert_width_given,
+               .shared = &at_least_one },
       MORE(K(rank_kv), K(dim_k_mla), K(dim_v_mla), K(ssm_conv), K(kda_head)) },
 };
 /* clang-format on */

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+#include <float.h>
+
 typedef struct gguf_tensor tensor;
 
 static const uint16_t w_linear[] = { N(ATTN_LINEAR), 0 };
@@ -154,6 +156,66 @@ static uint32_t n_loops(const struct gg_hparams *hp)
     return hp->n_loops ? hp->n_loops : 1;
 }
 
+static bool is_step(const struct gg_hparams_reader *r, uint32_t il)
+{
+    return r->hp->moe_step && (il + 1) % r->hp->moe_step == 0;
+}
+
+static const struct gg_arch_experts in_steps = {
+    .text = "every interleave_moe_layer_step-th layer", .of_layer = is_step
+};
+
+static uint32_t gating_of_llama4(const struct gg_hparams *hp)
+{
+    (void)hp;
+    return GG_EXPERT_SIGMOID_ON_INPUT;
+}
+
+static double width_of_one(const struct gg_hparams *hp, double own, double ff)
+{
+    (void)hp;
+    (void)ff;
+    return own;
+}
+
+static const struct gg_arch_shared one_shared = { .text = "one shared",
+                                                  .width = width_of_one };
+
+/* ---- Chameleon's logits ---- */
+
+/* Tokens of images, 4 to 8195, are never to come: the least float. */
+static tensor *mask_image_tokens(const struct gg_model_at *at, tensor *y)
+{
+    struct gguf_ctx *c = at->c;
+    tensor *all = NULL;
+    if (!y)
+        return NULL;
+    const int64_t n = y->ne[0],
+                  cuts[] = { 0, GG_MIN(4, n), GG_MIN(8196, n), n };
+    for (int i = 0; i < 3; i++) {
+        if (cuts[i] == cuts[i + 1])
+            continue;
+        tensor *part =
+            gguf_op_view_2d(c, y, cuts[i + 1] - cuts[i], y->ne[1], y->nb[1],
+                            (uint64_t)(cuts[i] * y->nb[0]));
+        part = gguf_op_cont(c, part);
+        if (i == 1)
+            part = gguf_op_clamp(c, part, -FLT_MAX, -FLT_MAX);
+        all = all ? gguf_op_concat(c, all, part, 0) : part;
+    }
+    return all;
+}
+
+/* Experts of the first files with some may have no gate. */
+static void choose_weights(struct gg_model_needs *n,
+                           const struct gg_hparams *hp,
+                           const struct gg_model_layer *l)
+{
+    (void)hp;
+    if (l && l->moe)
+        gg_need_set(n, GG_W_GATE_EXPS, GG_MAY);
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "afmoe", .runs = true, FOUR, NEOX, HEAD_NORM,
@@ -161,11 +223,11 @@ static const struct gg_arch rows[] = {
       .gate_attention = { gate_by_sigmoid, "sigmoid gate" },
       .window = { &gg_arch_window_last_full, GG_MAY, 4,
                   .rope = &gg_arch_window_rope_base },
-      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_SIGMOID,
+      .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .select_b = GG_MUST, .norm = GG_MAY,
-               .scale = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT },
-      .embd_scale = GG_EMBD_SCALE_SQRT, MORE(N(ATTN_GATE)) },
+               .scale = true, .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted },
+      .embd_scale = &gg_arch_embd_sqrt, MORE(N(ATTN_GATE)) },
     { .name = "apertus", .runs = true, LLAMA, NEOX, OWN, FREQS, LONGROPE,
       .out_b = GG_MAY, .qk = { .form = GG_QK_HEAD, .bias = GG_MAY },
       .ffn = &gg_ffn_plain, .act = &xielu,
@@ -185,7 +247,7 @@ static const struct gg_arch rows[] = {
                        "norms before or after the parts by swin_norm" },
       .qk = { .form = GG_QK_HEADS, .kind = GG_NORM_LAYER, .bias = GG_MAY,
               .norm_heads = { norm_heads, "" } },
-      .struck = { 4, 8196 }, MORE(KM(swin)),
+      .mask_logits = mask_image_tokens, MORE(KM(swin)),
       .odd = "logits of image tokens, 4 to 8195, are struck out for each "
              "token; llama.cpp does so for the first of a batch" },
     { .name = "deci", .runs = true, LLAMA, FREQS, LONGROPE, .other = &linear,
@@ -196,8 +258,8 @@ static const struct gg_arch rows[] = {
     { .name = "llama", .runs = true, LLAMA, FREQS, LONGROPE,
       .qk = { .form = GG_QK_HEAD, .maybe = true }, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .output_b = GG_MAY,
-      .moe = { .where = GG_EXPERTS_COUNT, .norm = GG_MUST,
-               .gate_maybe = true } },
+      .choose_weights = { choose_weights, "" },
+      .moe = { .where = &gg_arch_experts_if_any, .norm = GG_MUST } },
     { .name = "llama-embed", .runs = true, LLAMA, FREQS, LONGROPE,
       .out_b = GG_MAY, .ffn_b = GG_MAY, .moe = MOE_IF_ANY,
       .output = GG_OUTPUT_NONE, .no_memory = true, MORE(M(OUTPUT)) },
@@ -210,15 +272,17 @@ static const struct gg_arch rows[] = {
                               "experts" } },
       .window = { &in_chunks, GG_MAY, 4, .size = { chunk_size, "of 8192" },
                   .rope = &gg_arch_window_rope_base },
-      .moe = { .where = GG_EXPERTS_STEP, .gating = GG_GATING_RAW_SIGMOID,
-               .ff = GG_EXPERT_FF_KEY, .shared = GG_SHARED_ONE },
+      .moe = { .where = &in_steps,
+               .gating_of_model = { gating_of_llama4,
+                                    "sigmoid of the chosen, on the input" },
+               .ff = &gg_arch_expert_width_given, .shared = &one_shared },
       .temper = &where_still, MORE(K(moe_step)) },
     { .name = "maincoder", .runs = true, LLAMA,
       .qk = { .form = GG_QK_HEAD, .late = true } },
     { .name = "mellum", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
       .window = { &gg_arch_window_last_full, GG_MAY,
                   .rope = &gg_arch_window_rope_plain },
-      .moe = MOE_ALL(MUST, KEY_OR_PART) },
+      .moe = MOE_ALL(MUST, OR_PART) },
     { .name = "nanbeige", .runs = true, LLAMA, FREQS,
       .n_loops = { n_loops, "all layers num_loops times" },
       MORE(KM(n_loops), KM(skip_loop_norm)),

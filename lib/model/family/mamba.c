@@ -17,8 +17,8 @@ static const struct gg_ffn no_ffn = { .text = "none", .absent = true };
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "jamba", .runs = true, LLAMA, NO_ROPE, .other = &mamba_norm,
-      .mix_rule = &gg_arch_mix_by_kv, .moe = { .where = GG_EXPERTS_TENSOR },
-      MORE(SSM) },
+      .mix_rule = &gg_arch_mix_by_kv,
+      .moe = { .where = &gg_arch_experts_by_router }, MORE(SSM) },
     { .name = "mamba", .runs = true, ONE, NO_ROPE, .order = GG_ORDER_SINGLE,
       .mixer = &mamba, .ffn = &no_ffn, MORE(SSM, KM(ssm_rms)) },
     { .name = "mamba2", .runs = true, ONE, NO_ROPE, .order = GG_ORDER_SINGLE,

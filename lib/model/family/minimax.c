@@ -44,16 +44,16 @@ static const struct gg_arch_mix_rule leading = {
 static const struct gg_arch rows[] = {
     { .name = "minimax-m2", .runs = true, LLAMA, NEOX, OWN,
       .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
-      .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
+      .moe = { .where = &gg_arch_experts_all, .gating = GG_GATING_KEY,
                .gating_key = GG_MAY, .select_b = GG_MUST, .norm = GG_MUST },
       MORE(K(n_ff_expert)) },
     { .name = "minimax-m3", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
       .mixer = &blocks, .other = &gg_mixer_attention, .mix_rule = &leading,
       .act = &gg_ffn_act_oai,
-      .moe = { .where = GG_EXPERTS_LEAD, .gating = GG_GATING_KEY,
+      .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
                .gating_key = GG_MUST, .select_b = GG_MUST, .norm = GG_MAY,
-               .scale = true, .ff = GG_EXPERT_FF_KEY,
-               .shared = GG_SHARED_COUNT },
+               .scale = true, .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted },
       MORE(INDEXER, K(idx_block), K(idx_local)) },
 };
 /* clang-format on */

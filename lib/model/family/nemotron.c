@@ -16,17 +16,26 @@ static const struct gg_arch_mix_rule single_parts = {
     .of_layer = mixer_of_layer
 };
 
+static bool has_width(const struct gg_hparams_reader *r, uint32_t il)
+{
+    return r->hp->layer[il].n_ff > 0;
+}
+
+static const struct gg_arch_experts with_width = {
+    .text = "layers with a feed-forward width", .of_layer = has_width
+};
+
 /* clang-format off */
 /* Two names for one. */
 #define NEMOTRON                                                              \
     ONE, NO_ROPE, .order = GG_ORDER_SINGLE,                                   \
-    .other = &gg_mixer_mamba2, .mix_rule = &single_parts,           \
+    .other = &gg_mixer_mamba2, .mix_rule = &single_parts,                     \
     .out_b = GG_MAY, .ffn = &gg_ffn_plain, .act = &gg_ffn_act_relu_sqr,       \
     .ffn_b = GG_MAY,                                                          \
-    .moe = { .where = GG_EXPERTS_FF, .gating = GG_GATING_SIGMOID,             \
+    .moe = { .where = &with_width, .gating = GG_GATING_SIGMOID,               \
              .select_b = GG_MUST, .norm = GG_MAY, .scale = true,              \
-             .plain = true, .ff = GG_EXPERT_FF_KEY_OR_PART,                   \
-             .shared = GG_SHARED_WIDTH_ONLY },                                \
+             .plain = true, .ff = &gg_arch_expert_width_or_part,              \
+             .shared = &gg_arch_shared_if_wide },                             \
     MORE(SSM, K(ssm_groups), KM(moe_latent), M(LATENT_DOWN),                  \
          M(LATENT_UP))
 

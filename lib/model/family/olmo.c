@@ -6,14 +6,16 @@
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "olmo", .runs = true, LLAMA, .norm = GG_NORM_LAYER,
-      .norm_plain = true, .clamp = GG_MAY },
+      .choose_weights = { gg_arch_without_norm_weights,
+                          "norms without weights" },
+      .clamp = GG_MAY },
     { .name = "olmo2", .runs = true, AFTER, NEOX, OWN,
       .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
       .window = { &gg_arch_window_last_full, GG_MAY, 4,
                   .rope = &gg_arch_window_rope_plain } },
     { .name = "olmoe", .runs = true, LLAMA, NEOX, OWN,
       .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
-      .moe = MOE_ALL(NO, MODEL) },
+      .moe = MOE_ALL(NO, NULL) },
 };
 /* clang-format on */
 

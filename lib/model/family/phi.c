@@ -11,8 +11,10 @@ static const struct gg_arch rows[] = {
       .ffn = &gg_ffn_fused,
       .odd = "attention.sliding_window is not used" },
     { .name = "phimoe", .runs = true, LLAMA, NEOX, OWN, LONGROPE,
-      .norm = GG_NORM_EITHER, .norm_b = GG_MUST, .out_b = GG_MUST,
-      .moe = MOE_ALL(MUST, MODEL), .output_b = GG_MUST,
+      .choose_norm = { gg_arch_norm_by_epsilon,
+                       "RMS or layer norms, by the epsilon's key" },
+      .norm_b = GG_MUST, .out_b = GG_MUST, .moe = MOE_ALL(MUST, NULL),
+      .output_b = GG_MUST,
       .odd = "the definition has layer norms; files with the key of RMS norms "
              "have those" },
 };

@@ -78,10 +78,26 @@ static uint32_t window_size(const struct gg_hparams *hp)
     return hp->n_window ? 4096 : 0;
 }
 
+typedef struct gguf_tensor tensor;
+
+/* SmallThinker's router reads the layer's input. */
+static tensor *router_input(const struct gg_model_at *at, tensor *x)
+{
+    (void)x;
+    return at->in;
+}
+
+static const struct gg_arch_rank by_last = {
+    .text = "ranks by the last token and a softmax",
+    .pools = GGUF_POOLING_LAST,
+    .act = gguf_op_tanh,
+    .softmax = true
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "grovemoe", .runs = true, LLAMA, NEOX, HEAD_NORM,
-      .moe = MOE_ALL(MUST, KEY_OR_PART),
+      .moe = MOE_ALL(MUST, OR_PART),
       MORE(N(GATE_CHUNKS), N(UP_CHUNKS), N(DOWN_CHUNKS), K(group_scale),
            K(n_per_group), KM(n_ff_chunk), K(n_ff_expert)),
       .odd = "chunk experts after the experts, as likely as the experts of "
@@ -93,14 +109,15 @@ static const struct gg_arch rows[] = {
       .qk = { .form = GG_QK_HEAD, .maybe = true }, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .output_b = GG_MAY },
     { .name = "qwen2moe", .runs = true, LLAMA, NEOX, OWN,
-      .moe = { .where = GG_EXPERTS_ALL, .ff = GG_EXPERT_FF_KEY_OR_PART,
-               .shared = GG_SHARED_WIDTH_MODEL, .shared_gate = true } },
+      .moe = { .where = &gg_arch_experts_all,
+               .ff = &gg_arch_expert_width_or_part,
+               .shared = &gg_arch_shared_or_model, .shared_gate = true } },
     { .name = "qwen2vl", .runs = true, LLAMA, .rope = GGUF_ROPE_MROPE,
       .rope_axes = true, .output_b = GG_MAY, IDLE(W(OUTPUT_B)),
       .odd = "output.bias is not added; norms have the key's epsilon, "
              "llama.cpp's have none" },
     { .name = "qwen3", .runs = true, LLAMA, NEOX, HEAD_NORM,
-      .rank = GG_RANK_LAST },
+      .rank = &by_last },
     { .name = "qwen35", .runs = true, LLAMA_POST, HEAD_NORM,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = &gated,
       .other = &delta_tiled, .mix_rule = &in_intervals, .nextn = true,
@@ -108,27 +125,27 @@ static const struct gg_arch rows[] = {
     { .name = "qwen35moe", .runs = true, LLAMA_POST, HEAD_NORM,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = &gated,
       .other = &delta_tiled, .mix_rule = &in_intervals,
-      .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST, .fused = true,
-               .ff = GG_EXPERT_FF_KEY_OR_PART, .shared = GG_SHARED_WIDTH_MODEL,
-               .shared_gate = true },
+      .moe = { .where = &gg_arch_experts_all, .norm = GG_MUST,
+               .ff = &gg_arch_expert_width_or_part,
+               .shared = &gg_arch_shared_or_model, .shared_gate = true },
       .nextn = true,
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
     { .name = "qwen3moe", .runs = true, LLAMA, NEOX, HEAD_NORM,
-      .moe = MOE_ALL(MUST, KEY_OR_PART) },
+      .moe = MOE_ALL(MUST, OR_PART) },
     { .name = "qwen3next", .runs = true, LLAMA_POST, NEOX, HEAD_NORM,
       .qkv = &gated, .other = &delta, .mix_rule = &in_intervals,
-      .moe = { .where = GG_EXPERTS_ALL, .norm = GG_MUST, .fused = true,
-               .ff = GG_EXPERT_FF_KEY_OR_PART, .shared = GG_SHARED_WIDTH_MODEL,
-               .shared_gate = true },
+      .moe = { .where = &gg_arch_experts_all, .norm = GG_MUST,
+               .ff = &gg_arch_expert_width_or_part,
+               .shared = &gg_arch_shared_or_model, .shared_gate = true },
       .nextn = true,
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
-    { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM, .rank = GG_RANK_LAST,
+    { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM, .rank = &by_last,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true, MORE(KM(n_deepstack)),
       .odd = "pairs of no section do not turn in texts; the definition turns "
              "them by time, unlike llama.cpp" },
     { .name = "qwen3vlmoe", .runs = true, LLAMA, HEAD_NORM,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true,
-      .moe = MOE_ALL(MUST, KEY_OR_PART), MORE(KM(n_deepstack)),
+      .moe = MOE_ALL(MUST, OR_PART), MORE(KM(n_deepstack)),
       .odd = "pairs of no section do not turn in texts; the definition turns "
              "them by time, unlike llama.cpp" },
     { .name = "smallthinker", .runs = true, LLAMA, NEOX,
@@ -137,9 +154,11 @@ static const struct gg_arch rows[] = {
                   .size = { window_size, "of 4096" },
                   .rope = &gg_arch_window_rope_base },
       .act = &gg_ffn_act_relu,
-      .moe = { .where = GG_EXPERTS_ALL, .gating = GG_GATING_KEY,
-               .gating_key = GG_MAY, .norm = GG_MUST, .ff = GG_EXPERT_FF_KEY,
-               .router = GG_ROUTER_LAYER },
+      .moe = { .where = &gg_arch_experts_all, .gating = GG_GATING_KEY,
+               .gating_key = GG_MAY, .norm = GG_MUST,
+               .ff = &gg_arch_expert_width_given,
+               .router_input = { router_input,
+                                 "router on the layer's input" } },
       .odd = "with 4 layers positions turn everywhere" },
 };
 /* clang-format on */

@@ -159,7 +159,7 @@ static const struct gg_arch rows[] = {
     { .name = "rwkv6", .runs = true, LAYER, NO_ROPE, OWN,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(ATTN_NORM_2)), OUTPUT_NORM),
       .norm_eps_maybe = true, .mixer = &rwkv6, .ffn = &channel_mix_r,
-      .embd_norm = GG_MUST, .finish_layer = { halve_stream, "" },
+      .embd_norm = true, .finish_layer = { halve_stream, "" },
       MORE(KM(rescale), K(wkv_head), K(n_mix), K(n_decay), KM(n_shift)) },
     { .name = "rwkv6qwen2", .runs = true, LLAMA, NO_ROPE, OWN,
       .norm_eps_maybe = true, .mixer = &rwkv6_linear,
@@ -169,7 +169,7 @@ static const struct gg_arch rows[] = {
     { .name = "rwkv7", .runs = true, LAYER, NO_ROPE, OWN,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(ATTN_NORM_2)), OUTPUT_NORM),
       .norm_eps_maybe = true, .mixer = &rwkv7, .ffn = &channel_mix,
-      .embd_norm = GG_MUST, MORE(RANKS_7) },
+      .embd_norm = true, MORE(RANKS_7) },
 };
 /* clang-format on */
 

@@ -48,18 +48,31 @@ static const struct gg_mixer encoder = { .text = "encoder",
 
 static const struct gg_ffn in_mixer = { .text = "" };
 
+/* Relative positions of the first layer serve all that have none. */
+static void choose_weights(struct gg_model_needs *n,
+                           const struct gg_hparams *hp,
+                           const struct gg_model_layer *l)
+{
+    static const enum gg_weight first[] = { GG_W_ENC_REL, GG_W_DEC_REL };
+    for (size_t i = 0; l == hp->layer && i < GG_LEN(first); i++)
+        if (n->weight[first[i]])
+            gg_need_set(n, first[i], GG_MUST);
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "t5", .runs = true, NO_ROPE, .mixer = &encoder_decoder,
-      .ffn = &in_mixer, .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
+      .ffn = &in_mixer, .choose_weights = { choose_weights, "" },
+      .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
       MORE(K(n_buckets), KM(n_dec_layer), KM(dec_start), N(ENC_OUTPUT_NORM),
            N(DEC_OUTPUT_NORM)),
       IDLE(W(CROSS_REL)),
       .odd = "relative positions; ReLU without a gate; cross_attn_rel_b is "
              "not used" },
     { .name = "t5encoder", .runs = true, NO_ROPE, .mixer = &encoder,
-      .ffn = &in_mixer, .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
-      .no_causal = true, .no_memory = true, .output = GG_OUTPUT_NONE,
+      .ffn = &in_mixer, .choose_weights = { choose_weights, "" },
+      .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one, .no_causal = true,
+      .no_memory = true, .output = GG_OUTPUT_NONE,
       MORE(K(n_buckets), N(ENC_OUTPUT_NORM), M(OUTPUT)),
       .odd = "relative positions; ReLU without a gate" },
 };
