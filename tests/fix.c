@@ -24,7 +24,7 @@ void fix_mark(struct fix *f)
     f->mark = f->size;
 }
 
-static uint8_t *room(struct fix *f, size_t n)
+static uint8_t *make_room(struct fix *f, size_t n)
 {
     if (!f->data || f->room - f->size < n) {
         f->room = 2 * (f->size + n) + 256;
@@ -40,12 +40,12 @@ static uint8_t *room(struct fix *f, size_t n)
 void fix_bytes(struct fix *f, const void *p, size_t n)
 {
     if (n)
-        memcpy(room(f, n), p, n);
+        memcpy(make_room(f, n), p, n);
 }
 
 void fix_fill(struct fix *f, unsigned byte, size_t n)
 {
-    memset(room(f, n), (int)byte, n);
+    memset(make_room(f, n), (int)byte, n);
 }
 
 void fix_pad(struct fix *f, size_t align)
@@ -55,7 +55,7 @@ void fix_pad(struct fix *f, size_t align)
 
 static void put_number(struct fix *f, uint64_t v, size_t size)
 {
-    uint8_t *p = room(f, size);
+    uint8_t *p = make_room(f, size);
     for (size_t i = 0; i < size; i++)
         p[f->big_endian ? size - 1 - i : i] = (uint8_t)(v >> 8 * i);
 }

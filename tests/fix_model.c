@@ -37,7 +37,7 @@ struct model {
 
 /* ------------------------------------------------------------- keys --- */
 
-static void drop(struct model *m, const char *name)
+static void drop_key(struct model *m, const char *name)
 {
     for (size_t i = 0; i < m->n_keys; i++)
         if (!strcmp(m->key[i].name, name)) {
@@ -49,9 +49,9 @@ static void drop(struct model *m, const char *name)
 }
 
 /* The value of a key, new or in place of the old one: its type is there. */
-static struct fix *set(struct model *m, const char *name, uint32_t type)
+static struct fix *set_key(struct model *m, const char *name, uint32_t type)
 {
-    drop(m, name);
+    drop_key(m, name);
     struct key *k = &m->key[m->n_keys++];
     snprintf(k->name, sizeof k->name, "%s", name);
     fix_init(&k->value);
@@ -61,23 +61,23 @@ static struct fix *set(struct model *m, const char *name, uint32_t type)
 
 static void set_u32(struct model *m, const char *name, uint32_t v)
 {
-    fix_u32(set(m, name, GGUF_VAL_U32), v);
+    fix_u32(set_key(m, name, GGUF_VAL_U32), v);
 }
 
 static void set_f32(struct model *m, const char *name, float v)
 {
-    fix_f32(set(m, name, GGUF_VAL_F32), v);
+    fix_f32(set_key(m, name, GGUF_VAL_F32), v);
 }
 
 static void set_str(struct model *m, const char *name, const char *v)
 {
-    fix_str(set(m, name, GGUF_VAL_STR), v);
+    fix_str(set_key(m, name, GGUF_VAL_STR), v);
 }
 
 static struct fix *set_array(struct model *m, const char *name, uint32_t elem,
                              uint64_t n)
 {
-    struct fix *f = set(m, name, GGUF_VAL_ARR);
+    struct fix *f = set_key(m, name, GGUF_VAL_ARR);
     fix_u32(f, elem);
     fix_u64(f, n);
     return f;
@@ -95,7 +95,7 @@ static void set_strs(struct model *m, const char *name, const char *const *v,
 
 /* Token i of N_TOKENS; the 256 after the first three stand for bytes, in one
  * of two ways of writing them. */
-static const char *token(size_t i, bool bpe, char out[8])
+static const char *token_text(size_t i, bool bpe, char out[8])
 {
     static const char *const others[] = { "<unk>", "<s>", "</s>",
                                           "zz",    "xy",  "zzxy" };
@@ -125,7 +125,7 @@ static void set_texts(struct model *m, const char *key, bool bpe, size_t at,
     struct fix *f = set_array(m, key, GGUF_VAL_STR, N_TOKENS);
     char buf[8];
     for (size_t i = 0; i < N_TOKENS; i++)
-        fix_str(f, text && i == at ? text : token(i, bpe, buf));
+        fix_str(f, text && i == at ? text : token_text(i, bpe, buf));
 }
 
 static void set_tokens(struct model *m, bool bpe, size_t at, const char *text)
@@ -163,20 +163,20 @@ static void set_kinds(struct model *m, size_t n, uint32_t bytes, uint32_t last)
 
 static const char *const merges[] = { "z z", "x y", "zz xy" };
 
-static void bpe(struct model *m)
+static void set_bpe(struct model *m)
 {
     set_str(m, "tokenizer.ggml.model", "gpt2");
     set_str(m, "tokenizer.ggml.pre", "default");
     set_strs(m, "tokenizer.ggml.merges", merges, 3);
     set_tokens(m, true, 0, NULL);
     set_kinds(m, N_TOKENS, 1, 1);
-    drop(m, "tokenizer.ggml.scores");
+    drop_key(m, "tokenizer.ggml.scores");
 }
 
 /* ------------------------------------------------------------- tensors --- */
 
-static struct tensor *add(struct model *m, const char *name, uint64_t ne0,
-                          uint64_t ne1)
+static struct tensor *add_tensor(struct model *m, const char *name,
+                                 uint64_t ne0, uint64_t ne1)
 {
     struct tensor *t = &m->tensor[m->n_tensors++];
     *t = (struct tensor){ .ne = { ne0, ne1 } };
@@ -189,10 +189,10 @@ static void add_block(struct model *m, unsigned il, const char *name,
 {
     char full[64];
     snprintf(full, sizeof full, "blk.%u.%s.weight", il, name);
-    add(m, full, ne0, ne1);
+    add_tensor(m, full, ne0, ne1);
 }
 
-static struct tensor *find(struct model *m, const char *name)
+static struct tensor *find_tensor(struct model *m, const char *name)
 {
     for (size_t i = 0; i < m->n_tensors; i++)
         if (!strcmp(m->tensor[i].name, name))
@@ -202,12 +202,12 @@ static struct tensor *find(struct model *m, const char *name)
 
 static void drop_tensor(struct model *m, const char *name)
 {
-    *find(m, name) = m->tensor[--m->n_tensors];
+    *find_tensor(m, name) = m->tensor[--m->n_tensors];
 }
 
 /* ------------------------------------------------------------ all of it --- */
 
-static void begin(struct model *m)
+static void begin_model(struct model *m)
 {
     memset(m, 0, sizeof *m);
     set_str(m, "general.architecture", "llama");
@@ -224,8 +224,8 @@ static void begin(struct model *m)
     set_kinds(m, N_TOKENS, 6, 1);
     set_u32(m, "tokenizer.ggml.bos_token_id", 1);
     set_u32(m, "tokenizer.ggml.eos_token_id", 2);
-    add(m, "token_embd.weight", EMBD, N_TOKENS);
-    add(m, "output_norm.weight", EMBD, 0);
+    add_tensor(m, "token_embd.weight", EMBD, N_TOKENS);
+    add_tensor(m, "output_norm.weight", EMBD, 0);
     for (unsigned il = 0; il < LAYERS; il++) {
         add_block(m, il, "attn_norm", EMBD, 0);
         add_block(m, il, "attn_q", EMBD, EMBD);
@@ -248,7 +248,7 @@ static uint64_t size_of(const struct tensor *t)
 }
 
 /* Data is zeros. */
-static void end(struct model *m, struct fix *f)
+static void end_model(struct model *m, struct fix *f)
 {
     uint64_t off = 0;
     fix_head(f, 3, m->n_tensors, m->n_keys);
@@ -273,19 +273,19 @@ static void end(struct model *m, struct fix *f)
     static void name(struct fix *f)                                           \
     {                                                                         \
         struct model m;                                                       \
-        begin(&m);                                                            \
+        begin_model(&m);                                                      \
         __VA_ARGS__;                                                          \
-        end(&m, f);                                                           \
+        end_model(&m, f);                                                     \
     }
 
 #define TOK "tokenizer.ggml."
 
 MODEL(as_it_is, (void)0)
-MODEL(as_bpe, bpe(&m))
-MODEL(no_model, drop(&m, TOK "model"))
+MODEL(as_bpe, set_bpe(&m))
+MODEL(no_model, drop_key(&m, TOK "model"))
 MODEL(model_number, set_u32(&m, TOK "model", 1))
 MODEL(model_unknown, set_str(&m, TOK "model", "nonsense"))
-MODEL(no_tokens, drop(&m, TOK "tokens"))
+MODEL(no_tokens, drop_key(&m, TOK "tokens"))
 MODEL(tokens_empty, set_array(&m, TOK "tokens", GGUF_VAL_STR, 0))
 MODEL(tokens_type, fix_u32(set_array(&m, TOK "tokens", GGUF_VAL_U32, 1), 0))
 MODEL(scores_short, set_scores(&m, GGUF_VAL_F32, N_TOKENS - 1, 0))
@@ -293,7 +293,7 @@ MODEL(scores_type, set_texts(&m, TOK "scores", false, 0, NULL))
 MODEL(scores_i32, set_scores_i32(&m, 1))
 MODEL(scores_unfit, set_scores_i32(&m, (1 << 24) + 1))
 MODEL(scores_nan, set_scores(&m, GGUF_VAL_F32, N_TOKENS, (float)NAN))
-MODEL(scores_none, drop(&m, TOK "scores"))
+MODEL(scores_none, drop_key(&m, TOK "scores"))
 MODEL(kinds_long, set_kinds(&m, N_TOKENS + 1, 6, 1))
 MODEL(kinds_value, set_kinds(&m, N_TOKENS, 6, 99))
 MODEL(kind_byte, set_kinds(&m, N_TOKENS, 6, 6))
@@ -303,30 +303,30 @@ MODEL(token_twice, set_tokens(&m, false, N_TOKENS - 1, "xy"))
 MODEL(token_not_utf8, set_tokens(&m, false, N_TOKENS - 1, "\xe2\x96"))
 MODEL(bos_range, set_u32(&m, TOK "bos_token_id", N_TOKENS))
 MODEL(fim_range,
-      fix_u32(set(&m, TOK "fim_pre_token_id", GGUF_VAL_I32), UINT32_MAX))
+      fix_u32(set_key(&m, TOK "fim_pre_token_id", GGUF_VAL_I32), UINT32_MAX))
 MODEL(eos_type, set_str(&m, TOK "eos_token_id", "2"))
 MODEL(suppress_range,
       fix_u32(set_array(&m, TOK "suppress_tokens", GGUF_VAL_I32, 1), 1000))
 MODEL(suppress_type,
       fix_f32(set_array(&m, TOK "suppress_tokens", GGUF_VAL_F32, 1), 1))
 MODEL(bos_switch, set_str(&m, TOK "add_bos_token", "true"))
-MODEL(pre_type, bpe(&m); set_u32(&m, TOK "pre", 1))
-MODEL(pre_none, bpe(&m); drop(&m, TOK "pre"))
-MODEL(pre_unknown, bpe(&m); set_str(&m, TOK "pre", "lama-bpe"))
-MODEL(pre_other, bpe(&m); set_str(&m, TOK "pre", "tekken"))
-MODEL(merges_none, bpe(&m); drop(&m, TOK "merges"))
-MODEL(merges_str, bpe(&m); set_str(&m, TOK "merges", "z z"))
-MODEL(merge_empty, bpe(&m);
+MODEL(pre_type, set_bpe(&m); set_u32(&m, TOK "pre", 1))
+MODEL(pre_none, set_bpe(&m); drop_key(&m, TOK "pre"))
+MODEL(pre_unknown, set_bpe(&m); set_str(&m, TOK "pre", "lama-bpe"))
+MODEL(pre_other, set_bpe(&m); set_str(&m, TOK "pre", "tekken"))
+MODEL(merges_none, set_bpe(&m); drop_key(&m, TOK "merges"))
+MODEL(merges_str, set_bpe(&m); set_str(&m, TOK "merges", "z z"))
+MODEL(merge_empty, set_bpe(&m);
       set_strs(&m, TOK "merges", (const char *[]){ "z z", "" }, 2))
-MODEL(merge_blank_first, bpe(&m);
+MODEL(merge_blank_first, set_bpe(&m);
       set_strs(&m, TOK "merges", (const char *[]){ " z" }, 1))
-MODEL(merge_blank_last, bpe(&m);
+MODEL(merge_blank_last, set_bpe(&m);
       set_strs(&m, TOK "merges", (const char *[]){ "z " }, 1))
-MODEL(merge_blanks, bpe(&m);
+MODEL(merge_blanks, set_bpe(&m);
       set_strs(&m, TOK "merges", (const char *[]){ "z z z" }, 1))
-MODEL(merge_unknown, bpe(&m);
+MODEL(merge_unknown, set_bpe(&m);
       set_strs(&m, TOK "merges", (const char *[]){ "z z", "z x" }, 2))
-MODEL(merge_twice, bpe(&m);
+MODEL(merge_twice, set_bpe(&m);
       set_strs(&m, TOK "merges", (const char *[]){ "z z", "x y", "z z" }, 3))
 MODEL(charsmap,
       fix_u32(set_array(&m, TOK "precompiled_charsmap", GGUF_VAL_U8, 4), 4))
@@ -342,8 +342,8 @@ MODEL(arch_unknown, set_str(&m, "general.architecture", "gargantua"))
 MODEL(arch_empty, set_str(&m, "general.architecture", ""))
 MODEL(adapter, set_str(&m, "general.type", "adapter");
       drop_tensor(&m, "token_embd.weight"))
-MODEL(embd_none, drop(&m, "llama.embedding_length"))
-MODEL(eps_none, drop(&m, "llama.attention.layer_norm_rms_epsilon"))
+MODEL(embd_none, drop_key(&m, "llama.embedding_length"))
+MODEL(eps_none, drop_key(&m, "llama.attention.layer_norm_rms_epsilon"))
 MODEL(layers_type, set_str(&m, "llama.block_count", "2"))
 MODEL(layers_zero, set_u32(&m, "llama.block_count", 0))
 MODEL(layers_huge, set_u32(&m, "llama.block_count", UINT32_MAX))
@@ -354,20 +354,21 @@ MODEL(heads_kv, set_u32(&m, "llama.attention.head_count_kv", 2))
 MODEL(key_length, set_u32(&m, "llama.attention.key_length", 8))
 MODEL(ff_wrong, set_u32(&m, "llama.feed_forward_length", 15))
 MODEL(vocab_size, set_u32(&m, "llama.vocab_size", N_TOKENS + 1))
-MODEL(embd_rows, find(&m, "token_embd.weight")->ne[1] = 3)
-MODEL(embd_turned, find(&m, "token_embd.weight")->ne[0] = N_TOKENS;
-      find(&m, "token_embd.weight")->ne[1] = EMBD)
-MODEL(norm_short, find(&m, "blk.1.ffn_norm.weight")->ne[0] = EMBD - 1)
-MODEL(norm_type, find(&m, "output_norm.weight")->type = GGUF_DTYPE_I8)
-MODEL(matrix_type, find(&m, "blk.0.ffn_up.weight")->type = GGUF_DTYPE_I8)
+MODEL(embd_rows, find_tensor(&m, "token_embd.weight")->ne[1] = 3)
+MODEL(embd_turned, find_tensor(&m, "token_embd.weight")->ne[0] = N_TOKENS;
+      find_tensor(&m, "token_embd.weight")->ne[1] = EMBD)
+MODEL(norm_short, find_tensor(&m, "blk.1.ffn_norm.weight")->ne[0] = EMBD - 1)
+MODEL(norm_type, find_tensor(&m, "output_norm.weight")->type = GGUF_DTYPE_I8)
+MODEL(matrix_type,
+      find_tensor(&m, "blk.0.ffn_up.weight")->type = GGUF_DTYPE_I8)
 MODEL(tensor_none, drop_tensor(&m, "blk.1.attn_v.weight"))
-MODEL(tensor_more, add(&m, "blk.0.extra.weight", EMBD, 0);
-      add(&m, "blk.7.attn_q.weight", EMBD, EMBD))
+MODEL(tensor_more, add_tensor(&m, "blk.0.extra.weight", EMBD, 0);
+      add_tensor(&m, "blk.7.attn_q.weight", EMBD, EMBD))
 MODEL(experts, set_u32(&m, "llama.expert_count", 2);
       set_u32(&m, "llama.expert_used_count", 3))
-MODEL(scale, add(&m, "blk.0.attn_q.scale", 1, 0))
-MODEL(shard, fix_u16(set(&m, "split.count", GGUF_VAL_U16), 3);
-      fix_u16(set(&m, "split.no", GGUF_VAL_U16), 1))
+MODEL(scale, add_tensor(&m, "blk.0.attn_q.scale", 1, 0))
+MODEL(shard, fix_u16(set_key(&m, "split.count", GGUF_VAL_U16), 3);
+      fix_u16(set_key(&m, "split.no", GGUF_VAL_U16), 1))
 
 #define GATE_UP_DOWN "extra-tensor extra-tensor extra-tensor "
 

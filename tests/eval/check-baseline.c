@@ -43,7 +43,7 @@ static bool open_one(struct run *r, int which, uint32_t n_seq)
     return good;
 }
 
-static bool make(void)
+static bool make_models(void)
 {
     const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = V };
     bool good = true;
@@ -82,7 +82,7 @@ static double float_at(const uint8_t *p)
 }
 
 /* ln p(i) of a record, as its form says. */
-static double stored(const uint8_t *record, size_t i)
+static double stored_logit(const uint8_t *record, size_t i)
 {
     const float q = gg_bytes_load16le(record + 8 + 2 * i);
     const float step = single_at(record) * q;
@@ -113,7 +113,7 @@ static void check_records(void)
     static const float same[] = { 2, 2, 2 };
     memset(r, 255, sizeof r);
     gg_baseline_encode(same, 3, r);
-    ok(float_at(r) == 0 && fabs(stored(r, 1) + log(3)) < 1e-6 &&
+    ok(float_at(r) == 0 && fabs(stored_logit(r, 1) + log(3)) < 1e-6 &&
            gg_bytes_load16le(r + 8 + 6) == 0,
        "a row of equal ones, and padding");
     double worst = 0;
@@ -125,7 +125,7 @@ static void check_records(void)
         for (int k = 0; k < V; k++)
             norm += exp((double)l[k]);
         for (int k = 0; k < V; k++)
-            worst = fmax(worst, fabs(stored(rec, (size_t)k) -
+            worst = fmax(worst, fabs(stored_logit(rec, (size_t)k) -
                                      ((double)l[k] - log(norm))) /
                                     float_at(rec));
     }
@@ -134,9 +134,9 @@ static void check_records(void)
 
 /* ---- files ---- */
 
-static enum gguf_status scan(struct run *r, uint32_t n_seq,
-                             const struct gguf_sink *sink, size_t n_chunks,
-                             struct gguf_error *err)
+static enum gguf_status scan_chunks(struct run *r, uint32_t n_seq,
+                                    const struct gguf_sink *sink,
+                                    size_t n_chunks, struct gguf_error *err)
 {
     const struct gguf_sink *const sinks[] = { sink };
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
@@ -187,14 +187,14 @@ static void check_file(void)
                gguf_baseline_writer_create(&w, path, 1, r.pool, NULL, &err) ==
                    GGUF_OK &&
                gguf_baseline_writer_commit(w, &err) == GGUF_E_INVALID &&
-               scan(&r, n_seq[i], gguf_baseline_writer_sink(w), 0, &err) ==
-                   GGUF_OK &&
+               scan_chunks(&r, n_seq[i], gguf_baseline_writer_sink(w), 0,
+                           &err) == GGUF_OK &&
                gguf_baseline_writer_commit(w, &err) == GGUF_OK;
         ok(good && read_back(bytes, sizeof bytes) == SIZE &&
                !memcmp(bytes, want, SIZE),
            "%d bytes as the form has them, %u chunks together%s", (int)SIZE,
            n_seq[i], good ? "" : err.message);
-        ok(good && scan(&r, 1, gguf_baseline_writer_sink(w), 0, &err) ==
+        ok(good && scan_chunks(&r, 1, gguf_baseline_writer_sink(w), 0, &err) ==
                        GGUF_E_INVALID,
            "%s", err.message);
         gguf_baseline_writer_destroy(w);
@@ -255,15 +255,17 @@ static void check_damaged(void)
 
 /* ---- divergence by a file ---- */
 
-static enum gguf_status diverge(struct run *r, const struct gguf_baseline *b,
-                                struct gguf_kld **k, struct gguf_error *err)
+static enum gguf_status compute_divergence(struct run *r,
+                                           const struct gguf_baseline *b,
+                                           struct gguf_kld **k,
+                                           struct gguf_error *err)
 {
     struct gguf_kld_params p = GGUF_KLD_PARAMS_INIT;
     p.model = 0;
     p.baseline = b;
     p.pool = r->pool;
     const enum gguf_status st = gguf_kld_create(k, &p, err);
-    return st == GGUF_OK ? scan(r, 1, gguf_kld_sink(*k), 0, err) : st;
+    return st == GGUF_OK ? scan_chunks(r, 1, gguf_kld_sink(*k), 0, err) : st;
 }
 
 static void check_divergence(void)
@@ -276,7 +278,7 @@ static void check_divergence(void)
     double off[3] = { 0, 0, 0 };
     bool good = open_one(&r, 1, 2);
     good = good && gguf_baseline_open(&b, path, NULL, &err) == GGUF_OK &&
-           diverge(&r, b, &k, &err) == GGUF_OK;
+           compute_divergence(&r, b, &k, &err) == GGUF_OK;
     const struct gguf_kld_token *t = good ? gguf_kld_tokens(k, &n) : NULL;
     for (size_t i = 0; good && i < n; i++) {
         const uint8_t *rec = want + FIRST + i * RECORD;
@@ -286,17 +288,17 @@ static void check_divergence(void)
         size_t tb = 0, tq = 0;
         for (size_t v = 0; v < V; v++) {
             norm += expl(q[v]);
-            tb = stored(rec, v) > stored(rec, tb) ? v : tb;
+            tb = stored_logit(rec, v) > stored_logit(rec, tb) ? v : tb;
             tq = q[v] > q[tq] ? v : tq;
         }
         for (size_t v = 0; v < V; v++) {
-            const long double lb = stored(rec, v);
+            const long double lb = stored_logit(rec, v);
             if (lb > -16)
                 sum += expl(lb) * (lb - (q[v] - logl(norm)));
         }
         off[0] = fmax(off[0], fabs(t[i].kld - (double)sum));
-        off[1] = fmax(off[1],
-                      fabs(t[i].x_base + stored(rec, (size_t)text[at + 1])));
+        off[1] = fmax(off[1], fabs(t[i].x_base +
+                                   stored_logit(rec, (size_t)text[at + 1])));
         off[2] += t[i].same_top != (tb == tq);
     }
     ok(good && n == CHUNKS * ROWS && off[0] < 1e-13 && off[1] == 0 &&
@@ -338,7 +340,7 @@ static void check_other(void)
         }
         write_back(bytes, size);
         good = gguf_baseline_open(&b, path, NULL, &err) == GGUF_OK;
-        ok(good && diverge(&r, b, &k, &err) == GGUF_E_INVALID &&
+        ok(good && compute_divergence(&r, b, &k, &err) == GGUF_E_INVALID &&
                strstr(err.message, cases[i].message),
            "%s", err.message);
         gguf_kld_destroy(k);
@@ -359,7 +361,7 @@ static void check_nonfinite(void)
     gg_bytes_store32le(bytes + FIRST + (ROWS + 1) * RECORD, 0x7fc00000);
     write_back(bytes, SIZE);
     good = good && gguf_baseline_open(&b, path, NULL, &err) == GGUF_OK;
-    ok(good && diverge(&r, b, &k, &err) == GGUF_E_NONFINITE &&
+    ok(good && compute_divergence(&r, b, &k, &err) == GGUF_E_NONFINITE &&
            strstr(err.message, "chunk 2: ") && strstr(err.message, "base"),
        "%s", err.message);
     gguf_kld_destroy(k);
@@ -392,8 +394,8 @@ static void check_golden(void)
             uint8_t again[8 + 2 * GV];
             double sum = 0;
             for (size_t v = 0; v < GV; v++) {
-                l[v] = (float)stored(rec, v);
-                sum += exp(stored(rec, v));
+                l[v] = (float)stored_logit(rec, v);
+                sum += exp(stored_logit(rec, v));
             }
             gg_baseline_encode(l, GV, again);
             for (size_t v = 0; v < GV; v++)
@@ -412,7 +414,7 @@ static void check_golden(void)
 int main(void)
 {
     const int fd = mkstemp(path);
-    if (fd < 0 || !make()) {
+    if (fd < 0 || !make_models()) {
         printf("Bail out! no model\n");
         return 1;
     }

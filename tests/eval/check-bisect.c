@@ -42,7 +42,7 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
 
 /* The model: F16, but for the bad one. In F32, with the n weights of names
  * those of the base: what an exchange should be as. n 0: the model. */
-static struct file make(bool base, const char *const *names, size_t n)
+static struct file make_model(bool base, const char *const *names, size_t n)
 {
     static float values[64][V * E];
     struct file f;
@@ -82,7 +82,7 @@ static bool open_run(struct run *r, struct file f, unsigned n_threads,
 }
 
 /* Divergence of a file from the base, without all this. */
-static struct gguf_figure divergence(struct file q, struct file b)
+static struct gguf_figure divergence_of(struct file q, struct file b)
 {
     struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
     struct gguf_kld_stats s = GGUF_KLD_STATS_INIT;
@@ -106,7 +106,7 @@ static struct gguf_figure divergence(struct file q, struct file b)
     return good ? s.kld : (struct gguf_figure){ NAN, NAN };
 }
 
-static bool same(struct gguf_figure a, struct gguf_figure b)
+static bool same_figure(struct gguf_figure a, struct gguf_figure b)
 {
     return a.value == b.value && a.error == b.error;
 }
@@ -143,11 +143,11 @@ static int on_done(void *user, const struct gguf_bisect *b,
     return s->stop_after && s->n == s->stop_after;
 }
 
-static struct gguf_bisect *bisect(struct file q, struct file b, struct how how,
-                                  struct seen *seen,
-                                  const struct gguf_allocator *a,
-                                  struct gguf_figure *after,
-                                  struct gguf_error *err)
+static struct gguf_bisect *bisect_models(struct file q, struct file b,
+                                         struct how how, struct seen *seen,
+                                         const struct gguf_allocator *a,
+                                         struct gguf_figure *after,
+                                         struct gguf_error *err)
 {
     struct gguf_bisect_params p = GGUF_BISECT_PARAMS_INIT;
     struct gguf_scan_params sp = GGUF_SCAN_PARAMS_INIT;
@@ -196,17 +196,17 @@ static void check_figures(struct file q, struct file b)
     struct gguf_error err;
     struct seen seen;
     struct gguf_figure after = { 0, 0 };
-    struct gguf_bisect *x = bisect(q, b, (struct how){ 2, 2, 0, 0, 0, 0 },
-                                   &seen, NULL, &after, &err);
+    struct gguf_bisect *x = bisect_models(
+        q, b, (struct how){ 2, 2, 0, 0, 0, 0 }, &seen, NULL, &after, &err);
     const struct gguf_bisect_entry *first = x ? gguf_bisect_at(x, 0) : NULL;
-    const struct gguf_figure whole = divergence(q, b);
+    const struct gguf_figure whole = divergence_of(q, b);
     size_t n_same = 0;
     ok(x && first && !strcmp(first->name, bad) && first->gain > 0,
        "the weight that is at fault comes first: %s%s",
        first ? first->name : "", x ? "" : err.message);
     if (!x)
         return;
-    ok(same(gguf_bisect_kld(x), whole) && same(after, whole),
+    ok(same_figure(gguf_bisect_kld(x), whole) && same_figure(after, whole),
        "the model's divergence, before and after: %.9g", whole.value);
     ok(seen.n == gguf_bisect_n(x) && seen.in_order &&
            gguf_bisect_n_measured(x) == seen.n &&
@@ -215,14 +215,14 @@ static void check_figures(struct file q, struct file b)
     bool ordered = true;
     for (size_t i = 0; i < gguf_bisect_n(x); i++) {
         const struct gguf_bisect_entry *e = gguf_bisect_at(x, i);
-        struct file f = make(false, &e->name, 1);
-        const struct gguf_figure k = divergence(f, b);
+        struct file f = make_model(false, &e->name, 1);
+        const struct gguf_figure k = divergence_of(f, b);
         const struct gguf_bisect_entry *next = gguf_bisect_at(x, i + 1);
-        n_same += same(k, e->kld) && e->gain == whole.value - k.value &&
+        n_same += same_figure(k, e->kld) && e->gain == whole.value - k.value &&
                   e->dtype == GGUF_DTYPE_F16 &&
                   e->base_dtype == GGUF_DTYPE_F32 &&
                   e->base_size == 2 * e->size;
-        if (!same(k, e->kld))
+        if (!same_figure(k, e->kld))
             printf("# %s: %.17g, not %.17g\n", e->name, e->kld.value, k.value);
         ordered = ordered && (!next || e->gain / (double)e->size >=
                                            next->gain / (double)next->size);
@@ -241,13 +241,13 @@ static void check_same(struct file q, struct file b, enum gguf_bisect_by by)
     struct gguf_error err;
     struct seen seen;
     for (int i = 0; i < 2; i++)
-        x[i] = bisect(q, b, hows[i], &seen, NULL, NULL, &err);
+        x[i] = bisect_models(q, b, hows[i], &seen, NULL, NULL, &err);
     bool good = x[0] && x[1] && gguf_bisect_n(x[0]) == gguf_bisect_n(x[1]);
     for (size_t i = 0; good && i < gguf_bisect_n(x[0]); i++) {
         const struct gguf_bisect_entry *p = gguf_bisect_at(x[0], i);
         const struct gguf_bisect_entry *r = gguf_bisect_at(x[1], i);
         good = !strcmp(p->name, r->name) && p->suspicion == r->suspicion &&
-               same(p->kld, r->kld);
+               same_figure(p->kld, r->kld);
     }
     ok(good, "the same digits with other threads and other batches (%d)",
        (int)by);
@@ -291,7 +291,7 @@ static bool is_group(const struct gguf_bisect *x, size_t i,
                (!strcmp(name, e->name) || (by == GGUF_BISECT_HALVES && k));
         last = w->suspicion;
     }
-    *f = make(false, names, e->n_weights);
+    *f = make_model(false, names, e->n_weights);
     return good && !gguf_bisect_weight(x, i, e->n_weights) &&
            e->dtype == (n_f16 == e->n_weights ? GGUF_DTYPE_F16
                         : n_f16               ? UINT32_MAX
@@ -308,8 +308,8 @@ static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
     struct gguf_error err;
     struct seen seen;
     struct gguf_figure after;
-    struct gguf_bisect *x = bisect(q, b, (struct how){ 1, 2, 0, 0, 0, by },
-                                   &seen, NULL, &after, &err);
+    struct gguf_bisect *x = bisect_models(
+        q, b, (struct how){ 1, 2, 0, 0, 0, by }, &seen, NULL, &after, &err);
     const double whole = x ? gguf_bisect_kld(x).value : 0;
     size_t n_weights = 0, n_halved = 0, n_same = 0;
     bool good = x && (!n || gguf_bisect_n(x) == n);
@@ -320,8 +320,8 @@ static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
             good = false;
             break;
         }
-        const struct gguf_figure k = divergence(f, b);
-        n_same += same(k, e->kld) && e->gain == whole - k.value;
+        const struct gguf_figure k = divergence_of(f, b);
+        n_same += same_figure(k, e->kld) && e->gain == whole - k.value;
         n_halved += e->halved;
         n_weights += e->halved ? 0 : e->n_weights;
         good = e->halved == (n_halved > 0) && (!e->halved || e->gain > 0);
@@ -332,7 +332,8 @@ static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
            gguf_bisect_n_measured(x) == gguf_bisect_n(x),
        "groups of kind %d: %zu, %zu halved, with %zu weights, each in one",
        (int)by, x ? gguf_bisect_n(x) : 0, n_halved, n_weights);
-    ok(x && n_same == gguf_bisect_n(x) && same(after, gguf_bisect_kld(x)),
+    ok(x && n_same == gguf_bisect_n(x) &&
+           same_figure(after, gguf_bisect_kld(x)),
        "whose figures are those of files with the base's weights");
     gguf_bisect_destroy(x);
 }
@@ -344,8 +345,8 @@ static void check_halves(struct file q, struct file b)
     struct gguf_error err;
     struct seen seen;
     struct gguf_bisect *x =
-        bisect(q, b, (struct how){ 1, 1, 2, 0, 0, GGUF_BISECT_HALVES }, &seen,
-               NULL, NULL, &err);
+        bisect_models(q, b, (struct how){ 1, 1, 2, 0, 0, GGUF_BISECT_HALVES },
+                      &seen, NULL, NULL, &err);
     const struct gguf_bisect_entry *e = x ? gguf_bisect_at(x, 0) : NULL;
     double first = 0, second = 0;
     for (size_t i = 0; e && i < e->n_weights; i++)
@@ -356,8 +357,9 @@ static void check_halves(struct file q, struct file b)
            !strcmp(gguf_bisect_weight(x, 0, 0)->name, bad) && first >= second,
        "two halves of the suspicion, %.3g and %.3g", first, second);
     gguf_bisect_destroy(x);
-    x = bisect(q, b, (struct how){ 1, 1, 0, 0, 0, GGUF_BISECT_HALVES + 1 },
-               &seen, NULL, NULL, &err);
+    x = bisect_models(q, b,
+                      (struct how){ 1, 1, 0, 0, 0, GGUF_BISECT_HALVES + 1 },
+                      &seen, NULL, NULL, &err);
     ok(!x && err.status == GGUF_E_INVALID, "no such groups");
     gguf_bisect_destroy(x);
 }
@@ -367,8 +369,8 @@ static void check_ends(struct file q, struct file b)
     struct gguf_error err;
     struct seen seen;
     struct gguf_figure after;
-    struct gguf_bisect *x = bisect(q, b, (struct how){ 1, 1, 3, 0, 0, 0 },
-                                   &seen, NULL, NULL, &err);
+    struct gguf_bisect *x = bisect_models(
+        q, b, (struct how){ 1, 1, 3, 0, 0, 0 }, &seen, NULL, NULL, &err);
     bool good = x && gguf_bisect_n_measured(x) == 3 && gguf_bisect_n(x) > 5;
     for (size_t i = 0; good && i < gguf_bisect_n(x); i++)
         good = gguf_bisect_at(x, i)->measured == (i < 3) &&
@@ -377,17 +379,18 @@ static void check_ends(struct file q, struct file b)
                     gguf_bisect_at(x, i + 1)->suspicion);
     ok(good, "three weights, and the others in the order of suspicion");
     gguf_bisect_destroy(x);
-    x = bisect(q, b, (struct how){ 1, 1, 0, 2, 0, 0 }, &seen, NULL, &after,
-               &err);
-    ok(x && gguf_bisect_n_measured(x) == 2 && same(after, gguf_bisect_kld(x)),
+    x = bisect_models(q, b, (struct how){ 1, 1, 0, 2, 0, 0 }, &seen, NULL,
+                      &after, &err);
+    ok(x && gguf_bisect_n_measured(x) == 2 &&
+           same_figure(after, gguf_bisect_kld(x)),
        "a callback ends it");
     gguf_bisect_destroy(x);
-    x = bisect(q, b, (struct how){ 1, 1, 0, 0, 1e-9, 0 }, &seen, NULL, NULL,
-               &err);
+    x = bisect_models(q, b, (struct how){ 1, 1, 0, 0, 1e-9, 0 }, &seen, NULL,
+                      NULL, &err);
     ok(!x && err.status == GGUF_E_CANCELLED, "no time at all");
     gguf_bisect_destroy(x);
-    x = bisect(q, q, (struct how){ 1, 1, 0, 0, 0, 0 }, &seen, NULL, NULL,
-               &err);
+    x = bisect_models(q, q, (struct how){ 1, 1, 0, 0, 0, 0 }, &seen, NULL,
+                      NULL, &err);
     ok(x && gguf_bisect_n(x) == 0 && gguf_bisect_kld(x).value == 0,
        "nothing differs from itself");
     gguf_bisect_destroy(x);
@@ -420,8 +423,8 @@ static int on_graph(void *user, struct gguf_graph *graph,
     return gguf_sched_set_eval(sched, on_node, user, NULL) != GGUF_OK;
 }
 
-static const float *weights(const struct gguf_file *f, const char *name,
-                            size_t *n)
+static const float *weights_of(const struct gguf_file *f, const char *name,
+                               size_t *n)
 {
     const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
     *n = (size_t)t->n_elements;
@@ -452,7 +455,7 @@ static void check_suspicion(struct file q, struct file b)
                !gguf_session_decode(r.session, &batch, &r.err);
     }
     size_t n;
-    const float *w = good ? weights(r.file, name, &n) : NULL;
+    const float *w = good ? weights_of(r.file, name, &n) : NULL;
     for (size_t i = 0; good && i < n; i++) {
         const double x = w[i],
                      y = gg_dtype_f16_to_f32(gg_dtype_f32_to_f16(w[i]));
@@ -460,8 +463,8 @@ static void check_suspicion(struct file q, struct file b)
         b2 += x * x * in.e[i % E];
     }
     run_close(&r);
-    struct gguf_bisect *x = bisect(q, b, (struct how){ 1, 1, 1, 0, 0, 0 },
-                                   &seen, NULL, NULL, &err);
+    struct gguf_bisect *x = bisect_models(
+        q, b, (struct how){ 1, 1, 1, 0, 0, 0 }, &seen, NULL, NULL, &err);
     double got = NAN;
     for (size_t i = 0; x && i < gguf_bisect_n(x); i++)
         if (!strcmp(gguf_bisect_at(x, i)->name, name))
@@ -482,9 +485,9 @@ static void check_memory(struct file q, struct file b, int by)
     unsigned n = 0, n_bad = 0;
     for (; n < 4000; n += n < 40 ? 1 : step) {
         const struct gguf_allocator *a = failalloc_init(&fa, n);
-        (void)bisect(q, b,
-                     (struct how){ 1, 1, most, 0, 0, (enum gguf_bisect_by)by },
-                     &seen, a, NULL, &err);
+        (void)bisect_models(
+            q, b, (struct how){ 1, 1, most, 0, 0, (enum gguf_bisect_by)by },
+            &seen, a, NULL, &err);
         n_bad += fa.live != 0 || (fa.calls > n && err.status != GGUF_E_NOMEM);
         if (fa.calls <= n)
             break;
@@ -497,14 +500,14 @@ int main(void)
 {
     for (int i = 0; i < N; i++)
         text[i] = i * 37 % V;
-    struct file b = make(true, NULL, 0), q = make(false, NULL, 0);
+    struct file b = make_model(true, NULL, 0), q = make_model(false, NULL, 0);
     check_figures(q, b);
     check_same(q, b, GGUF_BISECT_WEIGHT);
     check_groups(q, b, GGUF_BISECT_KIND, 2 + 7);
     check_groups(q, b, GGUF_BISECT_LAYER, 2 + 2);
     check_halves(q, b);
     coarse = true;
-    struct file few = make(false, NULL, 0);
+    struct file few = make_model(false, NULL, 0);
     check_groups(few, b, GGUF_BISECT_HALVES, 0);
     check_same(few, b, GGUF_BISECT_HALVES);
     coarse = false;

@@ -34,7 +34,7 @@ struct loop {
                         * what is kept for the next pass */
 };
 
-static struct sums *find(struct loop *l, const struct gguf_tensor *w)
+static struct sums *find_sums(struct loop *l, const struct gguf_tensor *w)
 {
     size_t i = 0;
     while (i < l->n && strcmp(l->list[i].name, w->name) != 0)
@@ -51,8 +51,8 @@ static struct sums *find(struct loop *l, const struct gguf_tensor *w)
     return s;
 }
 
-static float at(const struct gguf_tensor *t, int64_t i, int64_t j, int64_t k,
-                int64_t l)
+static float element_at(const struct gguf_tensor *t, int64_t i, int64_t j,
+                        int64_t k, int64_t l)
 {
     float v;
     memcpy(&v,
@@ -66,7 +66,7 @@ static void add_row(struct sums *s, int64_t mat, const struct gguf_tensor *x,
                     int64_t j, int64_t k, int64_t l)
 {
     for (int64_t i = 0; i < s->n_cols; i++) {
-        const double v = (double)at(x, i, j, k, l);
+        const double v = (double)element_at(x, i, j, k, l);
         s->sum[mat * s->n_cols + i] += v * v;
     }
     s->n[mat]++;
@@ -79,7 +79,7 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
     if ((!chosen && t->op != GGUF_OP_MATMUL) || w->view_src ||
         !strstr(w->name, ".weight"))
         return 0;
-    struct sums *s = done ? find(user, w) : NULL;
+    struct sums *s = done ? find_sums(user, w) : NULL;
     if (!s)
         return 1;
     if (!chosen) {
@@ -159,9 +159,9 @@ struct how {
 };
 
 /* *n_asked: operations that were computed. */
-static struct gguf_collect *collect(const void *file, size_t size,
-                                    const struct how *h, const gguf_token *tok,
-                                    unsigned *n_asked, struct gguf_error *err)
+static struct gguf_collect *
+collect_model(const void *file, size_t size, const struct how *h,
+              const gguf_token *tok, unsigned *n_asked, struct gguf_error *err)
 {
     struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
     struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
@@ -190,7 +190,8 @@ static struct gguf_collect *collect(const void *file, size_t size,
 }
 
 /* Has b what a has, with the same digits? */
-static bool same(const struct gguf_collect *a, const struct gguf_collect *b)
+static bool same_sums(const struct gguf_collect *a,
+                      const struct gguf_collect *b)
 {
     if (!a || !b || !a->n_entries)
         return false;
@@ -266,8 +267,8 @@ static void check_some(const char *name, const void *file, size_t size,
         struct gguf_error err;
         unsigned n_asked;
         struct gguf_collect *c =
-            collect(file, size, &ways[i], tok, &n_asked, &err);
-        ok(c ? same(c, a) && c->n_entries == n
+            collect_model(file, size, &ways[i], tok, &n_asked, &err);
+        ok(c ? same_sums(c, a) && c->n_entries == n
              : err.status == GGUF_E_UNSUPPORTED && ways[i].layered,
            "%s: %zu matrices of the first layer%s", name, n,
            ways[i].layered ? ", layer by layer" : "");
@@ -350,15 +351,15 @@ static void check_arch(const char *name)
     l.n = l.n_nodes = l.n_needed = 0;
     gguf_error_clear(&err);
     struct gguf_collect *a =
-        collect(file, size, &ways[0], tok, &n_asked, &err);
+        collect_model(file, size, &ways[0], tok, &n_asked, &err);
     struct gguf_collect *b =
-        collect(file, size, &ways[1], tok, &n_other, &err);
-    ok(same(a, b) && a->n_entries == b->n_entries,
+        collect_model(file, size, &ways[1], tok, &n_other, &err);
+    ok(same_sums(a, b) && a->n_entries == b->n_entries,
        "%s: %zu matrices, the same digits in pieces%s%s", name,
        a ? a->n_entries : 0, err.status ? ": " : "", err.message);
     gguf_collect_destroy(b);
-    b = collect(file, size, &ways[2], tok, &n_other, &err);
-    ok(b ? same(a, b) && a->n_entries == b->n_entries
+    b = collect_model(file, size, &ways[2], tok, &n_other, &err);
+    ok(b ? same_sums(a, b) && a->n_entries == b->n_entries
          : err.status == GGUF_E_UNSUPPORTED,
        "%s: and layer by layer%s%s", name, err.status ? ": " : "",
        err.message);

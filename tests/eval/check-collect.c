@@ -49,7 +49,7 @@ static bool open_session(struct run *r, const struct how *h)
     return good;
 }
 
-static struct gguf_collect *make(const struct gguf_allocator *a)
+static struct gguf_collect *make_collect(const struct gguf_allocator *a)
 {
     struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
     struct gguf_collect *c;
@@ -60,7 +60,7 @@ static struct gguf_collect *make(const struct gguf_allocator *a)
 }
 
 /* Bytes that so many chunks leave for the next layer. */
-static uint64_t stored(struct run *r, size_t n_chunks)
+static uint64_t stored_bytes(struct run *r, size_t n_chunks)
 {
     uint8_t want[CTX];
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -74,8 +74,8 @@ static uint64_t stored(struct run *r, size_t n_chunks)
     return n_chunks * size;
 }
 
-static enum gguf_status add(struct gguf_collect *c, const struct how *h,
-                            struct gguf_error *err)
+static enum gguf_status add_chunks(struct gguf_collect *c, const struct how *h,
+                                   struct gguf_error *err)
 {
     struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
     struct run r;
@@ -85,18 +85,18 @@ static enum gguf_status add(struct gguf_collect *c, const struct how *h,
     cr.max_chunks = h->max;
     if (open_session(&r, h)) {
         cr.pool = r.pool;
-        cr.max_stored = stored(&r, h->held);
+        cr.max_stored = stored_bytes(&r, h->held);
         st = gguf_collect_run(c, r.session, text, N, &cr, err);
     }
     run_close(&r);
     return st;
 }
 
-static struct gguf_collect *collect(const struct how *h)
+static struct gguf_collect *collect_text(const struct how *h)
 {
     struct gguf_error err;
-    struct gguf_collect *c = make(h->a);
-    if (c && add(c, h, &err) != GGUF_OK) {
+    struct gguf_collect *c = make_collect(h->a);
+    if (c && add_chunks(c, h, &err) != GGUF_OK) {
         printf("# %s\n", err.message);
         gguf_collect_destroy(c);
         c = NULL;
@@ -105,7 +105,8 @@ static struct gguf_collect *collect(const struct how *h)
 }
 
 /* The same digits and counts of the same matrices? */
-static bool same(const struct gguf_collect *a, const struct gguf_collect *b)
+static bool same_sums(const struct gguf_collect *a,
+                      const struct gguf_collect *b)
 {
     if (!a || !b || a->n_entries != b->n_entries || !a->n_entries)
         return false;
@@ -170,7 +171,7 @@ static void check_reference(void)
 {
     static struct wanted w;
     const struct how h = { .n_threads = 2 };
-    struct gguf_collect *c = collect(&h);
+    struct gguf_collect *c = collect_text(&h);
     double *logits = ref_doubles(CTX * V), worst = 0;
     size_t n_counts = 0;
     w.c = c;
@@ -206,10 +207,10 @@ static void check_digits(void)
         { .n_threads = 3, .n_ubatch = 5, .held = 2 * CHUNKS },
     };
     const struct how h = { .n_threads = 2 };
-    struct gguf_collect *c = collect(&h);
+    struct gguf_collect *c = collect_text(&h);
     for (size_t k = 0; k < GG_LEN(ways); k++) {
-        struct gguf_collect *other = collect(&ways[k]);
-        ok(same(c, other) && same_order(c, other),
+        struct gguf_collect *other = collect_text(&ways[k]);
+        ok(same_sums(c, other) && same_order(c, other),
            "%u threads, %u tokens together, %zu chunks in a layer",
            ways[k].n_threads, ways[k].n_ubatch, ways[k].held);
         gguf_collect_destroy(other);
@@ -233,15 +234,16 @@ static void check_parts(void)
         { .n_threads = 2, .first = 2, .max = 3 },
     };
     const struct how h = { .n_threads = 2 };
-    struct gguf_collect *c = collect(&h), *all = NULL;
+    struct gguf_collect *c = collect_text(&h), *all = NULL;
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     struct gguf_error err;
     bool good = true;
     for (size_t k = 0; k < GG_LEN(parts); k++) {
-        struct gguf_collect *one = collect(&parts[k]), *back = NULL;
+        struct gguf_collect *one = collect_text(&parts[k]), *back = NULL;
         const char *path = scratch_path(dir, "part");
         good = good && one && !gguf_collect_save(one, path, 1, &err) &&
-               !gguf_collect_load(&back, path, NULL, &err) && same(one, back);
+               !gguf_collect_load(&back, path, NULL, &err) &&
+               same_sums(one, back);
         gguf_collect_destroy(one);
         if (!all) {
             all = back;
@@ -251,12 +253,12 @@ static void check_parts(void)
         gguf_collect_destroy(back);
     }
     good = good && all && !gguf_collect_info(all, &info, &err);
-    ok(good && same(c, all) && info.n_done == CHUNKS &&
+    ok(good && same_sums(c, all) && info.n_done == CHUNKS &&
            info.n_chunks == CHUNKS && info.n_ctx == CTX && info.output,
        "three parts from files make the digits of one run%s",
        good ? "" : err.message);
     ok(c && all && gguf_collect_merge(all, c, &err) == GGUF_E_MISMATCH &&
-           same(c, all),
+           same_sums(c, all),
        "a chunk that both have is refused: %s", err.message);
     gguf_collect_destroy(all);
     gguf_collect_destroy(c);
@@ -267,7 +269,8 @@ static void check_parts(void)
 static void check_stopped(size_t held)
 {
     const struct how h = { .n_threads = 2, .held = held };
-    struct gguf_collect *c = collect(&h), *all = make(NULL), *on = NULL;
+    struct gguf_collect *c = collect_text(&h), *all = make_collect(NULL),
+                        *on = NULL;
     struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     const size_t n = held ? (2 + held) / held * held : 3;
@@ -275,7 +278,7 @@ static void check_stopped(size_t held)
     struct run r;
     bool good = open_session(&r, &h);
     cr.on_chunk = stop_at_third;
-    cr.max_stored = stored(&r, held);
+    cr.max_stored = stored_bytes(&r, held);
     good = good &&
            gguf_collect_run(all, r.session, text, N, &cr, &err) ==
                GGUF_E_CANCELLED &&
@@ -286,8 +289,8 @@ static void check_stopped(size_t held)
     good = good && on &&
            gguf_collect_chunk_state(on, n - 1) == GGUF_COLLECT_DONE &&
            gguf_collect_chunk_state(on, n) == GGUF_COLLECT_MISSING &&
-           !add(on, &h, &err) && !gguf_collect_info(on, &info, &err);
-    ok(good && same(c, on) && info.n_done == CHUNKS,
+           !add_chunks(on, &h, &err) && !gguf_collect_info(on, &info, &err);
+    ok(good && same_sums(c, on) && info.n_done == CHUNKS,
        "a run that was stopped after %zu chunks goes on", n);
     gguf_collect_destroy(all);
     gguf_collect_destroy(on);
@@ -304,7 +307,7 @@ static int stop_at_half(void *user, uint64_t done, uint64_t total)
 static void check_half(void)
 {
     const struct how h = { .n_threads = 1 };
-    struct gguf_collect *c = make(NULL);
+    struct gguf_collect *c = make_collect(NULL);
     struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     struct gguf_error err;
@@ -319,7 +322,7 @@ static void check_half(void)
            !info.n_tensors,
        "half of the layers count for nothing: %s", err.message);
     cr.progress = NULL;
-    cr.max_stored = stored(&r, 1) - 1;
+    cr.max_stored = stored_bytes(&r, 1) - 1;
     ok(gguf_collect_run(c, r.session, text, N, &cr, &err) == GGUF_E_LIMIT &&
            strstr(err.message, "a chunk leaves "),
        "%s", err.message);
@@ -332,7 +335,7 @@ static void check_half(void)
 static void check_result(void)
 {
     const struct how h = { .n_threads = 2 };
-    struct gguf_collect *c = collect(&h), *empty = make(NULL);
+    struct gguf_collect *c = collect_text(&h), *empty = make_collect(NULL);
     struct gguf_imatrix *im = NULL, *none = NULL;
     struct gguf_error err;
     float sums[64], count = 0;
@@ -376,7 +379,7 @@ static void check_filter(void)
     p.exclude = ex;
     p.n_exclude = 1;
     bool good = plain && !gguf_collect_create(&c, &p, &err) &&
-                !add(c, &h, &err) && !add(plain, &h, &err);
+                !add_chunks(c, &h, &err) && !add_chunks(plain, &h, &err);
     ok(good && c->n_entries == 4 &&
            gg_collect_find(c, (struct gguf_str){ "blk.0.attn_q.weight", 19 }),
        "only matrices that are asked for");
@@ -397,7 +400,7 @@ static void check_filter(void)
 static void check_refused(void)
 {
     const struct how h = { .n_threads = 2, .max = 1 };
-    struct gguf_collect *c = collect(&h), *d = make(NULL);
+    struct gguf_collect *c = collect_text(&h), *d = make_collect(NULL);
     struct gguf_error err;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct run r;
@@ -455,7 +458,7 @@ static void check_nonfinite(size_t held)
     struct gguf_error err;
     struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
     const struct how h = { .n_threads = 2 };
-    struct gguf_collect *c = make(NULL), *rest = make(NULL);
+    struct gguf_collect *c = make_collect(NULL), *rest = make_collect(NULL);
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     struct gguf_imatrix *im = NULL;
     struct run r;
@@ -478,7 +481,7 @@ static void check_nonfinite(size_t held)
     cr.on_chunk = on_bad;
     n_bad = 0;
     good = good && row && open_session(&r, &h);
-    cr.max_stored = good ? stored(&r, held) : 0;
+    cr.max_stored = good ? stored_bytes(&r, held) : 0;
     good = good && !gguf_collect_run(c, r.session, text, N, &cr, &err) &&
            !gguf_collect_info(c, &info, &err);
     ok(good && info.n_skipped == 1 && info.n_done == CHUNKS - 1 &&
@@ -492,9 +495,9 @@ static void check_nonfinite(size_t held)
     cr.first_chunk = 3;
     cr.max_chunks = 0;
     good = good && !gguf_collect_run(rest, r.session, text, N, &cr, &err);
-    ok(good && same(c, rest), "the sums are those of the other chunks");
+    ok(good && same_sums(c, rest), "the sums are those of the other chunks");
     gguf_collect_destroy(rest);
-    rest = make(NULL);
+    rest = make_collect(NULL);
     cr.first_chunk = 2;
     cr.max_chunks = 1;
     ok(good && !gguf_collect_run(rest, r.session, text, N, &cr, &err) &&

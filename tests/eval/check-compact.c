@@ -42,7 +42,7 @@ static long double norm_of(const float *row)
     return logl(sum);
 }
 
-static double exact(void)
+static double exact_value(void)
 {
     const long double nb = norm_of(base), nq = norm_of(model);
     long double sum = 0;
@@ -58,8 +58,8 @@ static double exact(void)
 enum { TENTH = (2 * V + 8) / 10, AMPLE = 1 << 16 };
 static uint8_t bytes[1 << 18];
 
-static double estimate(size_t room, uint64_t number,
-                       struct gg_compact_row *about)
+static double estimate_value(size_t room, uint64_t number,
+                             struct gg_compact_row *about)
 {
     size_t top[2];
     gg_compact_encode(base, V, 7, room, number, bytes, about);
@@ -77,9 +77,9 @@ static void check_unbiased(void)
             struct gg_compact_row about = { .n = 0 };
             double sum = 0, squares = 0;
             make_rows(slopes[s], noises[n]);
-            const double want = exact();
+            const double want = exact_value();
             for (uint64_t k = 0; k < TIMES; k++) {
-                const double v = estimate(TENTH, 17 * k, &about);
+                const double v = estimate_value(TENTH, 17 * k, &about);
                 sum += v;
                 squares += v * v;
             }
@@ -100,8 +100,8 @@ static void check_whole(void)
 {
     struct gg_compact_row about;
     make_rows(8, 0.1);
-    const double want = exact();
-    const double got = estimate(AMPLE, 1, &about);
+    const double want = exact_value();
+    const double got = estimate_value(AMPLE, 1, &about);
     ok(about.tail < 0.02 && fabs(got / want - 1) < 0.01 &&
            about.weight == GG_COMPACT_LEAST,
        "a steep row: %.9g of %.9g, %u tokens", got, want, about.n);
@@ -109,7 +109,7 @@ static void check_whole(void)
     ok(fabs(nll - (double)(norm_of(base) - base[7])) < 1e-6 * nll,
        "the token that follows is exact: %.9g", nll);
     memcpy(model, base, sizeof model);
-    const double same = estimate(AMPLE, 1, &about);
+    const double same = estimate_value(AMPLE, 1, &about);
     ok(fabs(same) < 3e-8, "a model that is its base: %.3g", same);
     size_t top[2], want_top = 0;
     for (size_t i = 1; i < V; i++)
@@ -129,7 +129,7 @@ static void check_tokens(void)
     struct gg_compact_row about;
     size_t n = 0, n_wrong = 0;
     make_rows(1.5, 0.01);
-    const double want = exact(), got = estimate(TENTH, 3, &about);
+    const double want = exact_value(), got = estimate_value(TENTH, 3, &about);
     const double norm = (double)norm_of(base);
     const double w = exp(-(double)about.weight / (double)GG_COMPACT_STEPS);
     for (int i = 0; i < V; i++) {
@@ -138,7 +138,7 @@ static void check_tokens(void)
             continue;
         const float kept = model[i];
         model[i] += n % 2 ? 1 : -1;
-        const double more = exact() - want;
+        const double more = exact_value() - want;
         size_t top[2];
         const double d =
             gg_compact_divergence(bytes, model, (double)norm_of(model), V,
@@ -185,7 +185,7 @@ static void check_any(void)
 
 /* The error that files state, of rows of a kind: near models are within 4 of
  * it, and most are within 1. */
-static double stated(double spread, double fine, double n)
+static double stated_error(double spread, double fine, double n)
 {
     return sqrt(3 * spread + fine / (6 * 1e-5)) / n;
 }
@@ -209,12 +209,12 @@ static void check_error(void)
         for (size_t r = 0; r < ROWS; r++) {
             struct gg_compact_row about;
             make_rows(0.8 + 0.03 * (double)r, noise);
-            want += exact();
-            got += estimate(TENTH, t * ROWS + r, &about);
+            want += exact_value();
+            got += estimate_value(TENTH, t * ROWS + r, &about);
             add_stated(&about, &spread, &fine);
             n_large += about.size > TENTH;
         }
-        const double off = (got / want - 1) / stated(spread, fine, ROWS);
+        const double off = (got / want - 1) / stated_error(spread, fine, ROWS);
         squares += off * off;
         n_over += fabs(off) > 1;
         n_far += fabs(off) > 4;
@@ -254,7 +254,7 @@ static void check_many(void)
         add_stated(&about, &spread, &fine);
     }
     const double off = fabs(got / want - 1);
-    const double error = stated(spread, fine, ROWS);
+    const double error = stated_error(spread, fine, ROWS);
     ok(size && size <= room * ROWS && off < 3 * error && error < 0.0015,
        "128,000 tokens: %.6g for %.6g, %.3f%% off, %.3f%% stated, %.4f of the "
        "size",
@@ -272,8 +272,8 @@ static void *file[3];
 static size_t file_size[3];
 static gguf_token text[N];
 
-static bool scan(int which, uint32_t n_seq, const struct gguf_sink *sink,
-                 struct gguf_error *err)
+static bool scan_text(int which, uint32_t n_seq, const struct gguf_sink *sink,
+                      struct gguf_error *err)
 {
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
@@ -290,15 +290,15 @@ static bool scan(int which, uint32_t n_seq, const struct gguf_sink *sink,
     return good;
 }
 
-static bool save(const char *path, uint32_t n_seq,
-                 enum gguf_baseline_form form)
+static bool save_baseline(const char *path, uint32_t n_seq,
+                          enum gguf_baseline_form form)
 {
     struct gguf_baseline_writer *w = NULL;
     struct gguf_error err;
     bool good = gguf_baseline_writer_create(&w, path, 1, NULL, NULL, &err) ==
                     GGUF_OK &&
                 gguf_baseline_writer_set_form(w, form, &err) == GGUF_OK &&
-                scan(0, n_seq, gguf_baseline_writer_sink(w), &err) &&
+                scan_text(0, n_seq, gguf_baseline_writer_sink(w), &err) &&
                 gguf_baseline_writer_commit(w, &err) == GGUF_OK;
     good =
         good && gguf_baseline_writer_set_form(w, form, &err) == GGUF_E_INVALID;
@@ -306,8 +306,8 @@ static bool save(const char *path, uint32_t n_seq,
     return good;
 }
 
-static bool compare(const char *path, struct gguf_kld_stats *stats,
-                    struct gguf_error *err)
+static bool compare_baseline(const char *path, struct gguf_kld_stats *stats,
+                             struct gguf_error *err)
 {
     struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
     struct gguf_baseline *b = NULL;
@@ -317,7 +317,7 @@ static bool compare(const char *path, struct gguf_kld_stats *stats,
     bool good = gguf_baseline_open(&b, path, NULL, err) == GGUF_OK;
     kp.baseline = b;
     good = good && gguf_kld_create(&k, &kp, err) == GGUF_OK &&
-           scan(1, 2, gguf_kld_sink(k), err) &&
+           scan_text(1, 2, gguf_kld_sink(k), err) &&
            gguf_kld_get_stats(k, stats, err) == GGUF_OK;
     gguf_kld_destroy(k);
     gguf_baseline_close(b);
@@ -388,7 +388,7 @@ static void check_account(const uint8_t *bytes_of, const char *path)
     struct gguf_error err;
     sink.user = &a;
     sink.rows = account_rows;
-    const bool good = scan(0, 2, &sink, &err) &&
+    const bool good = scan_text(0, 2, &sink, &err) &&
                       !gguf_baseline_open(&f, path, NULL, &err) && a.n;
     const double n = (double)a.n, tail = (double)a.tail / n;
     const double error = sqrt((double)(3 * a.spread + a.fine / 6e-5L)) / n;
@@ -408,16 +408,17 @@ static void check_files(void)
     const char *a = scratch_path(dir, "plain");
     const char *b = scratch_path(dir, "compact");
     const char *c = scratch_path(dir, "again");
-    bool good = save(a, 1, GGUF_BASELINE_LLAMA) &&
-                save(b, 1, GGUF_BASELINE_COMPACT) &&
-                save(c, 4, GGUF_BASELINE_COMPACT);
+    bool good = save_baseline(a, 1, GGUF_BASELINE_LLAMA) &&
+                save_baseline(b, 1, GGUF_BASELINE_COMPACT) &&
+                save_baseline(c, 4, GGUF_BASELINE_COMPACT);
     uint8_t *pa = slurp(a, &sizes[0]), *pb = slurp(b, &sizes[1]);
     uint8_t *pc = slurp(c, &sizes[2]);
     ok(good && sizes[1] == sizes[2] && !memcmp(pb, pc, sizes[1]),
        "the same bytes however chunks are batched");
     ok(good && 10 * sizes[1] <= sizes[0],
        "a tenth of the size: %zu bytes of %zu", sizes[1], sizes[0]);
-    good = good && pb && compare(a, &plain, &err) && compare(b, &small, &err);
+    good = good && pb && compare_baseline(a, &plain, &err) &&
+           compare_baseline(b, &small, &err);
     struct gguf_baseline *f = NULL;
     good = good && !gguf_baseline_open(&f, b, NULL, &err);
     const double error = good ? gguf_baseline_error(f) : 0;
@@ -436,7 +437,8 @@ static void check_files(void)
     const size_t swap_size = file_size[1];
     file[1] = file[2];
     file_size[1] = file_size[2];
-    ok(good && !compare(b, &small, &err) && err.status == GGUF_E_INVALID &&
+    ok(good && !compare_baseline(b, &small, &err) &&
+           err.status == GGUF_E_INVALID &&
            strstr(err.message, "a vocabulary of 1200 there, 1199 here"),
        "%s", err.message);
     file[1] = swap;

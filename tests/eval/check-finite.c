@@ -18,7 +18,7 @@ static gguf_token text[N];
 
 /* ---- a model of which one tensor is spoiled ---- */
 
-static struct gen_tensor *find(struct gen *g, const char *name)
+static struct gen_tensor *find_tensor(struct gen *g, const char *name)
 {
     for (size_t i = 0; i < g->n; i++)
         if (!strcmp(g->t[i].name, name))
@@ -27,12 +27,12 @@ static struct gen_tensor *find(struct gen *g, const char *name)
 }
 
 /* Element at of the tensor is x; or all of them, times x, for at < 0. */
-static void *spoiled(const char *name, int64_t at, float x, size_t *size)
+static void *make_spoiled(const char *name, int64_t at, float x, size_t *size)
 {
     struct gen g;
     gen_init(&g, 5);
     gen_model(&g, &spec);
-    struct gen_tensor *t = find(&g, name);
+    struct gen_tensor *t = find_tensor(&g, name);
     const int64_t n = t->ne[0] * (t->n_dims > 1 ? t->ne[1] : 1);
     float *v = malloc((size_t)n * sizeof *v);
     gen_weights(v, &g, t);
@@ -54,9 +54,11 @@ struct how {
 };
 
 /* Perplexity of the text; the message, and what the session found. */
-static enum gguf_status evaluate(const void *file, size_t size, struct how how,
-                                 struct gguf_session_fault *fault,
-                                 struct gguf_ppl *ppl, struct gguf_error *err)
+static enum gguf_status evaluate_text(const void *file, size_t size,
+                                      struct how how,
+                                      struct gguf_session_fault *fault,
+                                      struct gguf_ppl *ppl,
+                                      struct gguf_error *err)
 {
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct gguf_scan_params scan = GGUF_SCAN_PARAMS_INIT;
@@ -113,7 +115,7 @@ static const struct one {
       "'blk.1.ffn_gate', 'blk.1.ffn_up'" },
 };
 
-static bool found(const struct one *o, const struct gguf_session_fault *f)
+static bool is_found(const struct one *o, const struct gguf_session_fault *f)
 {
     const bool good = f->op && !strcmp(f->op, o->op) &&
                       !strcmp(f->tensor, o->tensor) &&
@@ -134,16 +136,16 @@ static void check_ones(void)
         struct gguf_error err, plain;
         struct gguf_ppl ppl;
         size_t size;
-        void *file = spoiled(o->weight, o->at, o->value, &size);
-        enum gguf_status st = evaluate(file, size, how, &f, &ppl, &err);
+        void *file = make_spoiled(o->weight, o->at, o->value, &size);
+        enum gguf_status st = evaluate_text(file, size, how, &f, &ppl, &err);
         char name[80];
         snprintf(name, sizeof name, "%s%s%s%s of ", o->op,
                  o->tensor[0] ? " '" : "", o->tensor, o->tensor[0] ? "'" : "");
-        ok(st == GGUF_E_NONFINITE && found(o, &f) &&
+        ok(st == GGUF_E_NONFINITE && is_found(o, &f) &&
                strstr(err.message, name) && strstr(err.message, "chunk 1, "),
            "%s: %s", o->weight, err.message);
-        st = evaluate(file, size, (struct how){ 1, 5, 1, false }, &f, &ppl,
-                      &plain);
+        st = evaluate_text(file, size, (struct how){ 1, 5, 1, false }, &f,
+                           &ppl, &plain);
         ok(st == GGUF_E_NONFINITE && strstr(plain.message, name) &&
                strstr(plain.message, "chunk 1: the probability of token "),
            "without asking: %s", plain.message);
@@ -164,7 +166,7 @@ static void check_place(void)
     static const size_t at[] = { 0, 7, CTX, 2 * CTX + 11, N - 1 };
     size_t size;
     void *file =
-        spoiled("token_embd.weight", (int64_t)ODD * 32 + 9, NAN, &size);
+        make_spoiled("token_embd.weight", (int64_t)ODD * 32 + 9, NAN, &size);
     for (size_t k = 0; k < GG_LEN(at); k++) {
         const gguf_token old = text[at[k]];
         const size_t chunk = at[k] / CTX, pos = at[k] % CTX;
@@ -181,7 +183,7 @@ static void check_place(void)
             struct gguf_error err;
             struct gguf_ppl ppl;
             const enum gguf_status st =
-                evaluate(file, size, hows[i], &f, &ppl, &err);
+                evaluate_text(file, size, hows[i], &f, &ppl, &err);
             n_good += st == GGUF_E_NONFINITE && !strcmp(err.message, want);
             if (strcmp(err.message, want) != 0)
                 printf("# %s\n", err.message);
@@ -200,9 +202,9 @@ static void check_logits(void)
     struct gguf_session_fault f;
     struct gguf_error err;
     struct gguf_ppl ppl;
-    void *file = spoiled("output.weight", 64, NAN, &size);
-    const enum gguf_status st =
-        evaluate(file, size, (struct how){ 2, 512, 1, true }, &f, &ppl, &err);
+    void *file = make_spoiled("output.weight", 64, NAN, &size);
+    const enum gguf_status st = evaluate_text(
+        file, size, (struct how){ 2, 512, 1, true }, &f, &ppl, &err);
     ok(st == GGUF_E_NONFINITE && f.row == 0 && f.seq == -1 &&
            strstr(err.message, "chunk 1, position 6 (token 6 of the text)"),
        "logits: %s", err.message);
@@ -215,11 +217,11 @@ static void check_digits(void)
     struct gguf_session_fault f;
     struct gguf_error err;
     struct gguf_ppl a, b;
-    void *file = spoiled("output.weight", 64, 0.5f, &size);
-    const enum gguf_status x =
-        evaluate(file, size, (struct how){ 2, 512, 2, false }, &f, &a, &err);
-    const enum gguf_status y =
-        evaluate(file, size, (struct how){ 2, 512, 2, true }, &f, &b, &err);
+    void *file = make_spoiled("output.weight", 64, 0.5f, &size);
+    const enum gguf_status x = evaluate_text(
+        file, size, (struct how){ 2, 512, 2, false }, &f, &a, &err);
+    const enum gguf_status y = evaluate_text(
+        file, size, (struct how){ 2, 512, 2, true }, &f, &b, &err);
     ok(!x && !y && a.n && a.sum == b.sum && a.sum_sq == b.sum_sq,
        "a model without fault has the same digits when it is checked");
     free(file);
@@ -227,9 +229,9 @@ static void check_digits(void)
 
 /* ---- every architecture, every weight ---- */
 
-static bool decode(const struct skeleton *s, const gguf_token *tok, bool check,
-                   float *out, struct gguf_session_fault *f,
-                   struct gguf_error *err)
+static bool decode_tokens(const struct skeleton *s, const gguf_token *tok,
+                          bool check, float *out, struct gguf_session_fault *f,
+                          struct gguf_error *err)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -287,7 +289,7 @@ static void spoil_each(struct skeleton *s, const gguf_token *tok, float *out,
         const float *old = t->values;
         t->values = bad;
         n++;
-        (void)decode(s, tok, true, out, &f, &err);
+        (void)decode_tokens(s, tok, true, out, &f, &err);
         t->values = old;
         free(bad);
         if (!f.op)
@@ -319,8 +321,8 @@ static void check_arch(const char *name, size_t step, size_t *turn)
     skeleton_tokens_of(&s, tok);
     const size_t size = s.n_rows * s.width * sizeof(float);
     float *a = calloc(1, size), *b = calloc(1, size);
-    const bool plain = decode(&s, tok, false, a, &f, &err);
-    const bool good = decode(&s, tok, true, b, &f, &err);
+    const bool plain = decode_tokens(&s, tok, false, a, &f, &err);
+    const bool good = decode_tokens(&s, tok, true, b, &f, &err);
     ok(plain && good && !f.op && !memcmp(a, b, size),
        "%s: nothing is found where nothing is wrong%s%s", name,
        err.status ? ": " : "", err.message);

@@ -47,7 +47,7 @@ static long double cov(const long double *a, const long double *b, size_t n)
 }
 
 /* The i-th smallest, without sorting. */
-static long double nth(const long double *v, size_t n, size_t i)
+static long double nth_value(const long double *v, size_t n, size_t i)
 {
     for (size_t k = 0; k < n; k++) {
         size_t less = 0, equal = 0;
@@ -66,14 +66,14 @@ static long double quantile(const long double *v, size_t n, long double at)
     at = at < 0 ? 0 : at > (long double)(n - 1) ? (long double)(n - 1) : at;
     const size_t i = (size_t)floorl(at);
     if (i + 1 == n)
-        return nth(v, n, i);
-    const long double lo = nth(v, n, i), hi = nth(v, n, i + 1);
+        return nth_value(v, n, i);
+    const long double lo = nth_value(v, n, i), hi = nth_value(v, n, i + 1);
     return lo + (at - (long double)i) * (hi - lo);
 }
 
 /* Relative to what is compared, or absolute where that is near 0. */
 static double worst;
-static void near(double got, long double want)
+static void check_near(double got, long double want)
 {
     const double d = fabs(got - (double)want) / fmax(1, fabs((double)want));
     worst = isnan(d) ? INFINITY : fmax(worst, d);
@@ -82,8 +82,8 @@ static void near(double got, long double want)
 static void near_figure(struct gguf_figure got, long double value,
                         long double error)
 {
-    near(got.value, value);
-    near(got.error, error);
+    check_near(got.value, value);
+    check_near(got.error, error);
 }
 
 static void near_quantiles(const struct gguf_figure *got, const long double *v,
@@ -94,11 +94,11 @@ static void near_quantiles(const struct gguf_figure *got, const long double *v,
     for (unsigned i = 0; i < GGUF_KLD_N_QUANTILES; i++) {
         const long double at = f[i] * (long double)(n - 1);
         const long double w = sqrtl((long double)n * f[i] * (1 - f[i]));
-        near(gguf_kld_quantile(i), f[i]);
-        near(got[i].value, quantile(v, n, at));
+        check_near(gguf_kld_quantile(i), f[i]);
+        check_near(got[i].value, quantile(v, n, at));
         if (f[i] > 0 && f[i] < 1)
-            near(got[i].error,
-                 (quantile(v, n, at + w) - quantile(v, n, at - w)) / 2);
+            check_near(got[i].error,
+                       (quantile(v, n, at + w) - quantile(v, n, at - w)) / 2);
         else if (!isnan(got[i].error))
             worst = INFINITY;
     }
@@ -125,7 +125,7 @@ static void near_stats(const struct gguf_kld_stats *s,
     const long double vx = cov(x, x, n), vb = cov(b, b, n), c = cov(x, b, n);
     const long double r = c / sqrtl(vx * vb), ratio = expl(avg(d, n));
     const long double rms = sqrtl(avg(dp2, n));
-    near((double)s->n, n);
+    check_near((double)s->n, n);
     near_figure(s->ppl, p, p * sqrtl(vx));
     near_figure(s->ppl_base, pb, pb * sqrtl(vb));
     near_figure(s->correlation, r, (1 - r * r) / sqrtl((long double)(n - 1)));
@@ -225,7 +225,7 @@ static void *make_file(uint64_t seed, uint32_t n_vocab, size_t *size)
     return p;
 }
 
-static bool make(void)
+static bool make_models(void)
 {
     bool good = true;
     file[0] = make_file(5, V, &file_size[0]);
@@ -259,7 +259,7 @@ static void log_p(const float *row, long double *out)
         out[i] = row[i] - logl(sum);
 }
 
-static int top(const float *row)
+static int top_token(const float *row)
 {
     int at = 0;
     for (int i = 1; i < V; i++)
@@ -268,7 +268,7 @@ static int top(const float *row)
 }
 
 /* What the tokens of chunk to chunk must be, of model m. */
-static void expect(int m, struct gguf_kld_token *out)
+static void expect_tokens(int m, struct gguf_kld_token *out)
 {
     static long double q[V], b[V];
     for (int c = 0; c < CHUNKS; c++)
@@ -282,7 +282,8 @@ static void expect(int m, struct gguf_kld_token *out)
             for (int k = 0; k < V; k++)
                 kld += expl(b[k]) * (b[k] - q[k]);
             *out = (struct gguf_kld_token){ (double)-q[next], (double)-b[next],
-                                            (double)kld, top(rq) == top(rb) };
+                                            (double)kld,
+                                            top_token(rq) == top_token(rb) };
         }
 }
 
@@ -294,8 +295,9 @@ struct beside {
 };
 
 /* A base, and a model beside it. */
-static bool scan(struct beside *s, const struct gguf_kld_params *kp,
-                 size_t max_chunks, unsigned threads, const uint32_t shape[4])
+static bool scan_pair(struct beside *s, const struct gguf_kld_params *kp,
+                      size_t max_chunks, unsigned threads,
+                      const uint32_t shape[4])
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     memset(s, 0, sizeof *s);
@@ -314,7 +316,7 @@ static bool scan(struct beside *s, const struct gguf_kld_params *kp,
                                 &s->err) == GGUF_OK;
 }
 
-static void done(struct beside *s)
+static void close_pair(struct beside *s)
 {
     gguf_kld_destroy(s->kld);
     run_close(&s->run[0]);
@@ -344,13 +346,13 @@ static void check_models(void)
                                           { 5, 5 * CTX, 2, 2 * CTX },
                                           { 1, 5, 4, 4 * CTX } };
     static struct gguf_kld_token want[SCORED];
-    expect(1, want);
+    expect_tokens(1, want);
     for (size_t i = 0; i < GG_LEN(shapes); i++) {
         struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
         struct gguf_kld_stats stats = GGUF_KLD_STATS_INIT;
         struct beside s;
         size_t n = 0;
-        bool good = scan(&s, &kp, 0, (unsigned)(i % 3 + 1), shapes[i]);
+        bool good = scan_pair(&s, &kp, 0, (unsigned)(i % 3 + 1), shapes[i]);
         const struct gguf_kld_token *t =
             good ? gguf_kld_tokens(s.kld, &n) : NULL;
         good = good && n == SCORED &&
@@ -378,7 +380,7 @@ static void check_models(void)
                !memcmp(&stats, &first_stats, sizeof stats),
            "the same bits in batches of other sizes, %zu%s", i,
            good ? "" : s.err.message);
-        done(&s);
+        close_pair(&s);
     }
 }
 
@@ -398,12 +400,12 @@ static void check_itself(void)
     struct gguf_kld_stats s = GGUF_KLD_STATS_INIT;
     struct beside b;
     kp.model = 0;
-    bool good = scan(&b, &kp, 2, 1, shape) &&
+    bool good = scan_pair(&b, &kp, 2, 1, shape) &&
                 gguf_kld_means(b.kld, &s, NULL) == GGUF_OK;
     ok(good && s.n == 2 * ROWS && s.kld.value == 0 && s.ratio.value == 1 &&
            s.same_top.value == 1 && isnan(s.kld_at[6].value),
        "a model and itself: exactly 0, and no quantiles with the means");
-    done(&b);
+    close_pair(&b);
 }
 
 /* After the chunk that user says. */
@@ -425,7 +427,7 @@ static void check_refused(void)
     struct run other;
     size_t n = 1;
     kp.model = 2;
-    ok(!scan(&s, &kp, 0, 1, shape) && s.err.status == GGUF_E_INVALID &&
+    ok(!scan_pair(&s, &kp, 0, 1, shape) && s.err.status == GGUF_E_INVALID &&
            strstr(s.err.message, "model 2: the scan has 2"),
        "%s", s.err.message);
     p.n_ctx = CTX;
@@ -443,18 +445,18 @@ static void check_refused(void)
                GGUF_E_INVALID,
        "%s", s.err.message);
     run_close(&other);
-    done(&s);
+    close_pair(&s);
     kp.model = 1;
     kp.on_chunk = stop_after;
     kp.user = &n;
-    ok(!scan(&s, &kp, 0, 1, shape) && s.err.status == GGUF_E_CANCELLED &&
+    ok(!scan_pair(&s, &kp, 0, 1, shape) && s.err.status == GGUF_E_CANCELLED &&
            gguf_kld_tokens(s.kld, &n) && n == 2 * ROWS,
        "stopped by the callback, after two chunks");
     struct gguf_kld_token bad = { 1, 1, NAN, 0 };
     ok(gguf_kld_add(s.kld, &bad, 1, &s.err) == GGUF_E_INVALID &&
            gguf_kld_tokens(s.kld, &n) && n == 2 * ROWS,
        "%s", s.err.message);
-    done(&s);
+    close_pair(&s);
     kp.struct_size = 0;
     ok(gguf_kld_create(&s.kld, &kp, &s.err) == GGUF_E_INVALID && !s.kld, "%s",
        s.err.message);
@@ -477,17 +479,17 @@ static void check_nonfinite(void)
     float kept;
     memcpy(&kept, last, sizeof kept);
     memcpy(last, &nan, sizeof nan);
-    ok(!scan(&s, &kp, 0, 1, shape) && s.err.status == GGUF_E_NONFINITE &&
+    ok(!scan_pair(&s, &kp, 0, 1, shape) && s.err.status == GGUF_E_NONFINITE &&
            strstr(s.err.message, "chunk 1: the probability of token "),
        "%s", s.err.message);
-    done(&s);
+    close_pair(&s);
     memcpy(last, &kept, sizeof kept);
 }
 
 /* ---- memory ---- */
 
-static enum gguf_status with(const struct gguf_allocator *a,
-                             struct gguf_session *const *pair)
+static enum gguf_status run_with(const struct gguf_allocator *a,
+                                 struct gguf_session *const *pair)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
@@ -516,7 +518,7 @@ static void check_memory(void)
     good = open_one(&r[1], 1, 1, 1, 0, a) && good;
     struct gguf_session *const pair[] = { r[0].session, r[1].session };
     const size_t before = f.most = f.now;
-    good = good && with(a, pair) == GGUF_OK;
+    good = good && run_with(a, pair) == GGUF_OK;
     const size_t most = f.most - before, one = ROWS * V * sizeof(float);
     ok(good && most < one,
        "%zu bytes for a scan of two models, the logits of a chunk are %zu",
@@ -525,7 +527,7 @@ static void check_memory(void)
     for (bool more = good; more;) {
         f.calls = 0;
         f.fail_at = f.last = n_failed;
-        const enum gguf_status st = with(a, pair);
+        const enum gguf_status st = run_with(a, pair);
         more = f.calls > n_failed;
         good =
             good && st == (more ? GGUF_E_NOMEM : GGUF_OK) && f.now == before;
@@ -538,7 +540,7 @@ static void check_memory(void)
 
 int main(void)
 {
-    if (!make()) {
+    if (!make_models()) {
         printf("Bail out! no model\n");
         return 1;
     }

@@ -32,7 +32,7 @@ struct loop {
     uint8_t seen[MOST];
 };
 
-static struct kept *find(struct loop *l, const char *name, unsigned use)
+static struct kept *find_kept(struct loop *l, const char *name, unsigned use)
 {
     for (size_t i = 0; i < l->n; i++)
         if (!strcmp(l->list[i].name, name) && l->list[i].use == use)
@@ -40,11 +40,12 @@ static struct kept *find(struct loop *l, const char *name, unsigned use)
     return NULL;
 }
 
-static void keep(struct loop *l, const char *name, const float *x, size_t n)
+static void keep_activation(struct loop *l, const char *name, const float *x,
+                            size_t n)
 {
     struct kept *k;
     unsigned use = 0;
-    while ((k = find(l, name, use)) != NULL && l->seen[k - l->list])
+    while ((k = find_kept(l, name, use)) != NULL && l->seen[k - l->list])
         use++;
     if (!k) {
         if (l->n == MOST)
@@ -70,7 +71,8 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
 {
     struct loop *l = user;
     if (done)
-        keep(l, t->name, t->data, (size_t)gguf_tensor_n_elements(t));
+        keep_activation(l, t->name, t->data,
+                        (size_t)gguf_tensor_n_elements(t));
     return is_wanted(t);
 }
 
@@ -84,7 +86,7 @@ static int on_graph(void *user, struct gguf_graph *graph,
            GGUF_OK;
 }
 
-static void drop(struct loop *l)
+static void drop_kept(struct loop *l)
 {
     for (size_t i = 0; l->list && i < l->n; i++)
         free(l->list[i].x);
@@ -119,7 +121,7 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
             if (gguf_session_logits(r.session, i, 1, &logits, &r.err))
                 break; /* it has none */
             memset(l->seen, 0, sizeof l->seen);
-            keep(l, "logits", logits, r.n_vocab);
+            keep_activation(l, "logits", logits, r.n_vocab);
         }
     }
     run_close(&r);
@@ -129,7 +131,7 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
 /* ---- what is to be found ---- */
 
 static double worst; /* difference of a figure */
-static void near(double got, long double want)
+static void check_near(double got, long double want)
 {
     const double d = fabs(got - (double)want) / fmax(1e-9, fabs((double)want));
     worst = isnan(d) ? INFINITY : fmax(worst, d);
@@ -155,12 +157,12 @@ static void check_entry(const struct gguf_layers_entry *e,
         if (tb > 0)
             most = fmaxl(most, sqrtl(td / tb));
         if (tb > 0 && k == at)
-            near(e->worst, sqrtl(td / tb));
+            check_near(e->worst, sqrtl(td / tb));
     }
-    near(e->error, b2 > 0 ? sqrtl(d2 / b2) : 0);
-    near(e->cosine, q2 > 0 ? qb / sqrtl(q2 * b2) : 1);
-    near(e->rms, sqrtl(b2 / (long double)b->n));
-    near(e->worst, most);
+    check_near(e->error, b2 > 0 ? sqrtl(d2 / b2) : 0);
+    check_near(e->cosine, q2 > 0 ? qb / sqrtl(q2 * b2) : 1);
+    check_near(e->rms, sqrtl(b2 / (long double)b->n));
+    check_near(e->worst, most);
 }
 
 /* Every activation that both loops kept, with its figures; but for those of
@@ -172,8 +174,8 @@ static bool as_loops(const struct gguf_layers *l, struct loop *q,
     worst = 0;
     for (size_t i = 0; i < gguf_layers_n(l); i++) {
         const struct gguf_layers_entry *e = gguf_layers_at(l, i);
-        const struct kept *x = find(q, e->name, e->use);
-        const struct kept *y = find(b, e->name, e->use);
+        const struct kept *x = find_kept(q, e->name, e->use);
+        const struct kept *y = find_kept(b, e->name, e->use);
         if (!x || !y || x->n != y->n || y->n % e->n_tokens) {
             printf("# '%s' %u: not seen so\n", e->name, e->use);
             return false;
@@ -183,7 +185,7 @@ static bool as_loops(const struct gguf_layers *l, struct loop *q,
     }
     size_t n_more = 0;
     for (size_t i = 0; i < b->n; i++)
-        n_more += find(q, b->list[i].name, b->list[i].use) != NULL;
+        n_more += find_kept(q, b->list[i].name, b->list[i].use) != NULL;
     return (blocks ? n <= n_more : n == n_more) && worst < 1e-9;
 }
 
@@ -202,9 +204,9 @@ struct two {
     size_t n;
 };
 
-static struct gguf_layers *compare(const struct two *t, struct how how,
-                                   const struct gguf_allocator *a,
-                                   struct gguf_error *err)
+static struct gguf_layers *compare_models(const struct two *t, struct how how,
+                                          const struct gguf_allocator *a,
+                                          struct gguf_error *err)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_scan_params sp = GGUF_SCAN_PARAMS_INIT;
@@ -235,7 +237,8 @@ static struct gguf_layers *compare(const struct two *t, struct how how,
     return l;
 }
 
-static bool same(const struct gguf_layers *x, const struct gguf_layers *y)
+static bool same_layers(const struct gguf_layers *x,
+                        const struct gguf_layers *y)
 {
     bool good = x && y && gguf_layers_n(x) == gguf_layers_n(y);
     for (size_t i = 0; good && i < gguf_layers_n(x); i++) {
@@ -324,27 +327,29 @@ static void check_llama(void)
     struct gguf_error err;
     struct loop q = { 0 }, b = { 0 };
     struct gguf_layers *l =
-        compare(&llama, (struct how){ 1, CTX, CTX, 0, 0 }, NULL, &err);
+        compare_models(&llama, (struct how){ 1, CTX, CTX, 0, 0 }, NULL, &err);
     check_names(l);
     ok(run_loop(&q, llama.q, llama.q_size, text, N, CTX) &&
            run_loop(&b, llama.b, llama.b_size, text, N, CTX) && l &&
            as_loops(l, &q, &b, false),
        "figures of a loop that keeps everything: %.2g", worst);
     for (size_t i = 0; i < GG_LEN(hows); i++) {
-        struct gguf_layers *other = compare(&llama, hows[i], NULL, &err);
-        ok(same(l, other), "the same digits: %u threads, %u tokens together",
+        struct gguf_layers *other =
+            compare_models(&llama, hows[i], NULL, &err);
+        ok(same_layers(l, other),
+           "the same digits: %u threads, %u tokens together",
            hows[i].n_threads, (unsigned)hows[i].n_ubatch);
         gguf_layers_destroy(other);
     }
     struct gguf_layers *some =
-        compare(&llama, (struct how){ 1, CTX, CTX, 2, 1 }, NULL, &err);
+        compare_models(&llama, (struct how){ 1, CTX, CTX, 2, 1 }, NULL, &err);
     ok(some && gguf_layers_at(some, 0)->n_tokens == CTX &&
            gguf_layers_at(some, 0)->worst_chunk == 2,
        "one chunk of them");
     gguf_layers_destroy(some);
     gguf_layers_destroy(l);
-    drop(&q);
-    drop(&b);
+    drop_kept(&q);
+    drop_kept(&b);
 }
 
 static void check_memory(void)
@@ -355,9 +360,9 @@ static void check_memory(void)
     size_t most[2];
     for (int i = 0; i < 2; i++) {
         const struct gguf_allocator *a = failalloc_init(&fa, UINT_MAX);
-        (void)compare(&llama,
-                      (struct how){ 1, 8, CTX, 0, (size_t)(i ? 4 : 1) }, a,
-                      &err);
+        (void)compare_models(&llama,
+                             (struct how){ 1, 8, CTX, 0, (size_t)(i ? 4 : 1) },
+                             a, &err);
         calls[i] = fa.calls;
         most[i] = fa.most;
     }
@@ -367,7 +372,7 @@ static void check_memory(void)
     unsigned n = 0, n_bad = 0;
     for (; n < 2000; n++) {
         const struct gguf_allocator *a = failalloc_init(&fa, n);
-        (void)compare(&llama, (struct how){ 1, 8, CTX, 0, 1 }, a, &err);
+        (void)compare_models(&llama, (struct how){ 1, 8, CTX, 0, 1 }, a, &err);
         n_bad += fa.live != 0 || (fa.calls > n && err.status != GGUF_E_NOMEM);
         if (fa.calls <= n)
             break;
@@ -444,7 +449,7 @@ static void check_bad(int base)
         t.q_size = size;
     }
     struct gguf_layers *l =
-        compare(&t, (struct how){ 2, 5, CTX, 1, 0 }, NULL, &err);
+        compare_models(&t, (struct how){ 2, 5, CTX, 1, 0 }, NULL, &err);
     ok(!l && err.status == GGUF_E_NONFINITE &&
            strstr(err.message, base ? "the base: " : "the model: ") &&
            strstr(err.message,
@@ -482,9 +487,9 @@ static void check_last(void)
     for (size_t i = 0; i < 48; i++)
         tok[i] = i == 31 ? 39 : (gguf_token)(i * 7 % 39);
     struct two t = { file, file, size, size, tok, 48 };
-    struct gguf_layers *l =
-        compare(&t, (struct how){ .n_threads = 2, .n_ubatch = 5, .n_ctx = 16 },
-                NULL, &err);
+    struct gguf_layers *l = compare_models(
+        &t, (struct how){ .n_threads = 2, .n_ubatch = 5, .n_ctx = 16 }, NULL,
+        &err);
     ok(!l && err.status == GGUF_E_NONFINITE &&
            strstr(err.message, "'logits' is not finite in chunk 2, position "
                                "15; chunk 2, position 15 (token 31 of the "
@@ -524,24 +529,25 @@ static void check_arch(const char *name)
     s.g.seed++; /* other weights */
     t.q = gen_file(&s.g, GGUF_DTYPE_F32, &t.q_size);
     const struct how whole = { 2, CTX, CTX, 0, 0 };
-    struct gguf_layers *l = compare(&t, whole, NULL, &err);
+    struct gguf_layers *l = compare_models(&t, whole, NULL, &err);
     const bool is_whole = strstr(s.run, "embed") || cannot_be_cut(&t);
     struct gguf_layers *other =
-        is_whole ? NULL
-                 : compare(&t, (struct how){ 1, 6, CTX, 0, 0 }, NULL, &err);
+        is_whole
+            ? NULL
+            : compare_models(&t, (struct how){ 1, 6, CTX, 0, 0 }, NULL, &err);
     ok(l && run_loop(&q, t.q, t.q_size, tok, t.n, CTX) &&
            run_loop(&b, t.b, t.b_size, tok, t.n, CTX) &&
            as_loops(l, &q, &b, !strcmp(name, "deepseek4-moe")),
        "%s: %zu activations as a loop has them: %.2g%s%s", name,
        l ? gguf_layers_n(l) : 0, worst, l ? "" : ": ", l ? "" : err.message);
     if (!is_whole)
-        ok(same(l, other), "%s: the same digits in pieces", name);
+        ok(same_layers(l, other), "%s: the same digits in pieces", name);
     gguf_layers_destroy(other);
     gguf_layers_destroy(l);
     struct two self = t;
     self.q = t.b;
     self.q_size = t.b_size;
-    l = compare(&self, whole, NULL, &err);
+    l = compare_models(&self, whole, NULL, &err);
     size_t n_same = 0;
     for (size_t i = 0; l && i < gguf_layers_n(l); i++)
         n_same += gguf_layers_at(l, i)->error == 0 &&
@@ -549,8 +555,8 @@ static void check_arch(const char *name)
     ok(l && n_same == gguf_layers_n(l) && n_same > 2,
        "%s: no error against itself", name);
     gguf_layers_destroy(l);
-    drop(&q);
-    drop(&b);
+    drop_kept(&q);
+    drop_kept(&b);
     free((void *)(uintptr_t)t.b);
     free((void *)(uintptr_t)t.q);
     skeleton_close(&s);

@@ -25,7 +25,7 @@ static size_t n_of(size_t chunk)
     return chunk % MOST; /* one has none */
 }
 
-static struct gguf_part *make(const char *ctx, const char *note)
+static struct gguf_part *make_part(const char *ctx, const char *note)
 {
     struct gguf_part *p = NULL;
     if (gguf_part_create(&p, CHUNKS, HEADS, VALUES, NULL, NULL) != GGUF_OK ||
@@ -37,9 +37,10 @@ static struct gguf_part *make(const char *ctx, const char *note)
 }
 
 /* Chunks whose bit is set. */
-static struct gguf_part *with(const char *ctx, const char *note, unsigned mask)
+static struct gguf_part *make_with(const char *ctx, const char *note,
+                                   unsigned mask)
 {
-    struct gguf_part *p = make(ctx, note);
+    struct gguf_part *p = make_part(ctx, note);
     for (size_t i = 0; i < CHUNKS; i++)
         if (mask >> i & 1 &&
             gguf_part_add(p, i, head[i], value[i], n_of(i), NULL) != GGUF_OK)
@@ -72,7 +73,7 @@ static bool has_note(const struct gguf_part *p, const char *want)
     return note && !strcmp(note, want);
 }
 
-static void fill(void)
+static void fill_tokens(void)
 {
     for (size_t i = 0; i < CHUNKS; i++)
         for (size_t k = 0; k < HEADS; k++)
@@ -95,7 +96,7 @@ static void check_merge(void)
     static const unsigned orders[][3] = { { 0, 1, 2 },
                                           { 2, 1, 0 },
                                           { 1, 2, 0 } };
-    struct gguf_part *all = with("64", "a", 0x1ff);
+    struct gguf_part *all = make_with("64", "a", 0x1ff);
     struct gguf_error err;
     bool good = true;
     for (size_t s = 0; s < GG_LEN(splits); s++)
@@ -104,7 +105,7 @@ static void check_merge(void)
             for (int k = 0; k < 3; k++) {
                 const char *name = k ? "b" : "a";
                 struct gguf_part *p =
-                    with("64", name, splits[s][orders[o][k]]);
+                    make_with("64", name, splits[s][orders[o][k]]);
                 if (sum) {
                     good = good && !gguf_part_merge(sum, p, &err);
                     gguf_part_destroy(p);
@@ -122,9 +123,10 @@ static void check_merge(void)
 
 static void check_refused(void)
 {
-    struct gguf_part *a = with("64", "a", 0x00f), *b = with("32", "a", 0x010);
-    struct gguf_part *c = with("64", "c", 0x018), *d = NULL, *e = NULL;
-    struct gguf_part *before = with("64", "a", 0x00f);
+    struct gguf_part *a = make_with("64", "a", 0x00f),
+                     *b = make_with("32", "a", 0x010);
+    struct gguf_part *c = make_with("64", "c", 0x018), *d = NULL, *e = NULL;
+    struct gguf_part *before = make_with("64", "a", 0x00f);
     struct gguf_error err;
     const char *v;
     ok(gguf_part_merge(a, b, &err) == GGUF_E_MISMATCH &&
@@ -182,7 +184,7 @@ static void check_refused(void)
 /* Of settings that are long, what comes where they differ. */
 static void check_long(void)
 {
-    struct gguf_part *a = make("64", ""), *b = make("64", "");
+    struct gguf_part *a = make_part("64", ""), *b = make_part("64", "");
     struct gguf_error err;
     char text[400];
     memset(text, 'a', sizeof text);
@@ -202,8 +204,8 @@ static void check_long(void)
 
 static void check_files(void)
 {
-    struct gguf_part *a = with("64", "a \"b\"\n", 0x0db), *b = NULL;
-    struct gguf_part *none = make("64", "");
+    struct gguf_part *a = make_with("64", "a \"b\"\n", 0x0db), *b = NULL;
+    struct gguf_part *none = make_part("64", "");
     struct gguf_error err;
     const char *path = scratch_path(dir, "a"), *v = NULL;
     ok(!gguf_part_save(a, path, 0, &err) &&
@@ -227,7 +229,7 @@ static void check_files(void)
 /* Whatever byte is another, and wherever the file ends, it is refused. */
 static void check_changed(void)
 {
-    struct gguf_part *a = with("64", "a", 0x003), *b = NULL;
+    struct gguf_part *a = make_with("64", "a", 0x003), *b = NULL;
     struct gguf_error err;
     const char *path = scratch_path(dir, "a");
     const char *other = scratch_path(dir, "changed");
@@ -332,7 +334,7 @@ static void check_tell(void)
         text[3] = i == 2 ? 4 : 3;
         float *some = (float *)(void *)(file + size - 64);
         *some += i == 3 ? 1.0f : 0.0f;
-        p[i] = make("8", "");
+        p[i] = make_part("8", "");
         good = good && run_open(&r, file, size, 1, &sp) &&
                !gguf_part_tell(p[i], 1, r.session, text, 2 * CTX, &err);
         run_close(&r);
@@ -383,7 +385,7 @@ int main(void)
     check_many();
     if (!mkdtemp(dir))
         return 99;
-    fill();
+    fill_tokens();
     check_merge();
     check_refused();
     check_long();

@@ -248,7 +248,7 @@ static const struct figure {
       128 },
 };
 
-static bool tokenize(struct run *r, struct gguf_tokens *t)
+static bool tokenize_text(struct run *r, struct gguf_tokens *t)
 {
     size_t size;
     char *text =
@@ -295,7 +295,7 @@ static void check_figure(const struct figure *f)
         f->stride ? gguf_scan_strided_ctx(f->n_ctx, f->stride) : f->n_ctx;
     sp.n_ctx = scan.n_ctx;
     sp.n_seq = 2;
-    bool good = run_open_path(&r, path, 2, &sp) && tokenize(&r, &t);
+    bool good = run_open_path(&r, path, 2, &sp) && tokenize_text(&r, &t);
     scan.max_chunks = n_chunks;
     scan.pool = r.pool;
     p.on_chunk = on_chunk;
@@ -338,7 +338,7 @@ static void check_same(void)
         sp.n_ubatch = ways[i].n_ubatch;
         bool good = run_open_path(&r, source_path(TINY_LLAMA),
                                   ways[i].n_threads, &sp) &&
-                    tokenize(&r, &t);
+                    tokenize_text(&r, &t);
         scan.max_chunks = 3;
         scan.pool = r.pool;
         good = good && gguf_ppl_run(r.session, t.id, t.n, &p, &sums, &r.err) ==

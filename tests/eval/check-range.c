@@ -17,7 +17,7 @@ static uint32_t even[N];
 
 static const struct gg_range_coder_odds start = { 32768, 0 };
 
-static void decide(double p)
+static void draw_decisions(double p)
 {
     for (int i = 0; i < N; i++) {
         bit[i] = rnd_below(1 << 20) < p * (1 << 20);
@@ -57,7 +57,7 @@ static size_t n_differ(size_t size, bool with_even)
 static void check_odds(double p)
 {
     bool full;
-    decide(p);
+    draw_decisions(p);
     const size_t with = write_all(ROOM, &full, true);
     ok(!full && !n_differ(with, true), "odds %g: what is written is read", p);
     const size_t size = write_all(ROOM, &full, false);

@@ -39,7 +39,7 @@ static bool open_session(struct run *r, uint32_t n_seq, uint32_t n_ubatch,
     return good;
 }
 
-static bool make(void)
+static bool make_model(void)
 {
     struct run r;
     file = gen_model_file(&spec, 5, GGUF_DTYPE_F32, &file_size);
@@ -72,7 +72,7 @@ struct seen {
     struct seen *before; /* the sink before it, or NULL */
 };
 
-static void note(struct seen *s, char c)
+static void note_call(struct seen *s, char c)
 {
     size_t n = strlen(s->log);
     if (n + 1 < sizeof s->log)
@@ -97,7 +97,7 @@ static enum gguf_status on_begin(void *user, const struct gguf_scan_info *info,
     struct seen *s = user;
     s->info = *info;
     s->n_ctx = info->params->n_ctx;
-    note(s, 'b');
+    note_call(s, 'b');
     return may_fail(s, 'b', 0, err);
 }
 
@@ -117,7 +117,7 @@ static enum gguf_status on_rows(void *user, const struct gguf_scan_rows *rows,
                              V * sizeof(float)) != 0;
         s->n_wrong += memcmp(&nll[i], &want[i], sizeof want[i]) != 0;
         s->sum += nll[i];
-        note(s, 'r');
+        note_call(s, 'r');
     }
     s->n_wrong += rows->token != text + rows->chunk * CTX ||
                   rows->n_vocab != V ||
@@ -131,8 +131,8 @@ static enum gguf_status on_chunk(void *user, size_t chunk,
                                  struct gguf_error *err)
 {
     struct seen *s = user;
-    note(s, 'c');
-    note(s, (char)('0' + chunk));
+    note_call(s, 'c');
+    note_call(s, (char)('0' + chunk));
     return may_fail(s, 'c', chunk, err);
 }
 
@@ -140,7 +140,7 @@ static enum gguf_status on_end(void *user, enum gguf_status st,
                                struct gguf_error *err)
 {
     struct seen *s = user;
-    note(s, 'e');
+    note_call(s, 'e');
     s->st = st;
     return may_fail(s, 'e', 0, err);
 }
@@ -154,7 +154,7 @@ static struct gguf_sink sink_of(struct seen *s)
 
 /* ---- what they get ---- */
 
-static void expect(char *log, uint32_t n_rows, size_t begin, size_t end)
+static void expect_calls(char *log, uint32_t n_rows, size_t begin, size_t end)
 {
     *log++ = 'b';
     for (size_t c = begin; c < end; c++) {
@@ -207,7 +207,7 @@ static void check_order(void)
             r.session->max_logits = cases[i].most;
         good = good && gguf_scan_run(r.session, text, N, &p, sinks, 3,
                                      &r.err) == GGUF_OK;
-        expect(want, CTX - 1 - first, p.first_chunk, end);
+        expect_calls(want, CTX - 1 - first, p.first_chunk, end);
         ok(good && !strcmp(a.log, want) && !strcmp(b.log, want),
            "rows from %u on of chunks %zu to %zu, %u at a time, in order%s",
            first, p.first_chunk, end - 1, cases[i].n_seq,
@@ -257,7 +257,7 @@ static void check_failures(void)
                     gguf_scan_run(r.session, text, N, &p, sinks, 3, &r.err) ==
                         GGUF_E_IO &&
                     r.err.status == GGUF_E_IO;
-        expect(all, CTX / 2 - 1, 0, CHUNKS);
+        expect_calls(all, CTX / 2 - 1, 0, CHUNKS);
         for (int k = 0; k < 3; k++)
             good = good &&
                    !strcmp(s[k].log, cases[i].log[k] ? cases[i].log[k] : all);
@@ -469,7 +469,7 @@ static void check_ppl(void)
     p.n_sinks = 1;
     p.on_chunk = on_ppl;
     p.user = &sizes;
-    expect(want, CTX / 2 - 1, 0, CHUNKS);
+    expect_calls(want, CTX / 2 - 1, 0, CHUNKS);
     bool good = open_session(&r, 3, 3 * CTX, NULL, NULL, NULL) &&
                 gguf_ppl_run(r.session, text, N, &p, &got, &r.err) == GGUF_OK;
     ok(good && fabs(s.sum - got.sum) < 1e-9 && !strcmp(s.log, want) &&
@@ -552,7 +552,7 @@ static void check_long(void)
 
 int main(void)
 {
-    if (!make()) {
+    if (!make_model()) {
         printf("Bail out! no model\n");
         return 1;
     }

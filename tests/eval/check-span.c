@@ -11,7 +11,7 @@
 
 #define TINY_LLAMA "share/tiny-llama/tiny-llama-f16.gguf"
 
-static void count(const char *s, size_t n, uint64_t *n_words)
+static void count_words(const char *s, size_t n, uint64_t *n_words)
 {
     *n_words = 0;
     for (size_t i = 0; i < n; i++)
@@ -49,7 +49,7 @@ static void check_texts(void)
             struct gguf_tokens t = GGUF_TOKENS_INIT;
             const size_t size = strlen(texts[i]);
             uint64_t want;
-            count(texts[i], size, &want);
+            count_words(texts[i], size, &want);
             good = gguf_vocab_tokenize(s.vocab, texts[i], size,
                                        flags * GGUF_TOKENIZE_ADD_SPECIAL, &t,
                                        &r.err) == GGUF_OK;

@@ -25,7 +25,7 @@ static struct gen g;
 static void *file;
 static size_t file_size;
 
-static bool make(void)
+static bool make_model(void)
 {
     struct gguf_str token[V];
     static char letters[27];
@@ -73,8 +73,8 @@ static bool open_session(struct run *r, uint32_t n_seq, uint32_t n_ctx,
     return good;
 }
 
-static struct gguf_tasks *parse(enum gguf_task_kind kind, const char *text,
-                                struct gguf_error *err)
+static struct gguf_tasks *parse_tasks(enum gguf_task_kind kind,
+                                      const char *text, struct gguf_error *err)
 {
     struct gguf_tasks *t;
     gguf_error_clear(err);
@@ -85,8 +85,8 @@ static struct gguf_tasks *parse(enum gguf_task_kind kind, const char *text,
 /* ---- scores ---- */
 
 /* ln p of tokens first to end - 1 of a text, in double precision. */
-static double reference(const struct gguf_vocab *v, const char *text,
-                        size_t first, size_t end)
+static double reference_score(const struct gguf_vocab *v, const char *text,
+                              size_t first, size_t end)
 {
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     double sum = 0;
@@ -188,7 +188,7 @@ static void check_scores(void)
         struct gguf_task_result x = GGUF_TASK_RESULT_INIT;
         struct got got = { .n = 0 }, again = { .n = 0 };
         struct gguf_error err;
-        struct gguf_tasks *t = parse(cases[k].kind, cases[k].file, &err);
+        struct gguf_tasks *t = parse_tasks(cases[k].kind, cases[k].file, &err);
         struct run r;
         double worst = 0;
         size_t n = 0, n_wrong = 0;
@@ -201,7 +201,8 @@ static void check_scores(void)
         for (; good && n < TASKS && cases[k].want[n][0].text; n++)
             for (size_t a = 0; a < MOST && cases[k].want[n][a].text; a++) {
                 const struct want *w = &cases[k].want[n][a];
-                const double sum = reference(v, w->text, w->first, w->end);
+                const double sum =
+                    reference_score(v, w->text, w->first, w->end);
                 worst = fmax(worst, fabs(got.sum[n][a] / sum - 1));
                 n_wrong += fabs(got.score[n][a] * got.n_tokens[n][a] -
                                 got.sum[n][a]) > 1e-9;
@@ -227,7 +228,7 @@ static void check_compat_names(void)
 {
     struct gguf_error err;
     struct gguf_tasks *t =
-        parse(GGUF_TASK_WINOGRANDE, "0,the _b,p,q,1\n", &err);
+        parse_tasks(GGUF_TASK_WINOGRANDE, "0,the _b,p,q,1\n", &err);
     struct gguf_task_params p = GGUF_TASK_PARAMS_INIT;
     struct gguf_task_result x = GGUF_TASK_RESULT_INIT;
     struct got got = { .n = 0 };
@@ -239,8 +240,8 @@ static void check_compat_names(void)
                 !gguf_tasks_run(r.session, t, &p, &x, &err);
     const struct gguf_vocab *v = good ? gguf_model_vocab(r.model) : NULL;
     /* <s> _ t h e _ p b: of p; of q after b */
-    const double a = good ? reference(v, "the pb", 6, 7) : 0;
-    const double b = good ? reference(v, "the pbq", 8, 9) : 0;
+    const double a = good ? reference_score(v, "the pb", 6, 7) : 0;
+    const double b = good ? reference_score(v, "the pbq", 8, 9) : 0;
     ok(good && fabs(got.sum[0][0] / a - 1) < 2e-6 &&
            fabs(got.sum[0][1] / b - 1) < 2e-6 && got.n_tokens[0][0] == 1,
        "a name is scored, the other after the end of the first text");
@@ -265,8 +266,8 @@ static int on_graph(void *user, struct gguf_graph *graph,
 static void check_once(void)
 {
     struct gguf_error err;
-    struct gguf_tasks *t =
-        parse(GGUF_TASK_HELLASWAG, "the cat\n0\nsat\nslept\nsang\nab\n", &err);
+    struct gguf_tasks *t = parse_tasks(
+        GGUF_TASK_HELLASWAG, "the cat\n0\nsat\nslept\nsang\nab\n", &err);
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_task_result x = GGUF_TASK_RESULT_INIT;
     struct run r = { .session = NULL };
@@ -294,8 +295,8 @@ static void check_sample(void)
     size_t at = 0, n_wrong = 0;
     for (int i = 0; i < 100; i++)
         at += (size_t)sprintf(text + at, "%d,a _ b,c,d,%d\n", i, i % 2 + 1);
-    struct gguf_tasks *a = parse(GGUF_TASK_WINOGRANDE, text, &err);
-    struct gguf_tasks *b = parse(GGUF_TASK_WINOGRANDE, text, &err);
+    struct gguf_tasks *a = parse_tasks(GGUF_TASK_WINOGRANDE, text, &err);
+    struct gguf_tasks *b = parse_tasks(GGUF_TASK_WINOGRANDE, text, &err);
     gguf_tasks_sample(a, 200);
     ok(a && gguf_tasks_n(a) == 100, "no more than there are");
     gguf_tasks_sample(a, 12);
@@ -353,8 +354,8 @@ static void check_choose(void)
 static void check_session(void)
 {
     struct gguf_error err;
-    struct gguf_tasks *t =
-        parse(GGUF_TASK_HELLASWAG, "the cat\n0\nsat\nslept\nsang\nab\n", &err);
+    struct gguf_tasks *t = parse_tasks(
+        GGUF_TASK_HELLASWAG, "the cat\n0\nsat\nslept\nsang\nab\n", &err);
     struct gguf_task_result x = GGUF_TASK_RESULT_INIT;
     struct run r;
     bool good = t && open_session(&r, 3, 40, 1, 0, NULL);
@@ -421,7 +422,7 @@ static void check_no_memory(void)
     }
     ok(good && n_failed >= 4, "each of %u allocations of reading fails once",
        n_failed);
-    struct gguf_tasks *t = parse(GGUF_TASK_CHOICE, text, &r.err);
+    struct gguf_tasks *t = parse_tasks(GGUF_TASK_CHOICE, text, &r.err);
     n_failed = 0;
     for (bool more = good; more;) {
         struct gguf_task_result x = GGUF_TASK_RESULT_INIT;
@@ -516,7 +517,7 @@ static void check_golden(void)
 
 int main(void)
 {
-    if (!make()) {
+    if (!make_model()) {
         printf("Bail out! no model\n");
         return 1;
     }

@@ -22,7 +22,7 @@ static void *file[2];
 static size_t file_size[2];
 static gguf_token text[MOST];
 
-static void make(int i)
+static void make_model(int i)
 {
     file[i] =
         gen_model_file(&spec, 5 + (uint64_t)i, GGUF_DTYPE_F32, &file_size[i]);
@@ -59,8 +59,9 @@ struct scores {
 };
 
 /* Tokens scored to end - 1 as the window from begin on predicts them. */
-static bool score(struct run *r, const gguf_token *tok, size_t begin,
-                  size_t end, size_t scored, gguf_token bos, struct scores *s)
+static bool score_window(struct run *r, const gguf_token *tok, size_t begin,
+                         size_t end, size_t scored, gguf_token bos,
+                         struct scores *s)
 {
     gguf_token own[CTX];
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -87,8 +88,9 @@ static bool score(struct run *r, const gguf_token *tok, size_t begin,
 
 /* The loop that everybody writes in Python (Hugging Face, "Perplexity of
  * fixed-length models"). */
-static bool slide(struct run *r, const gguf_token *tok, size_t n, size_t c,
-                  size_t stride, gguf_token bos, struct scores *s)
+static bool score_sliding(struct run *r, const gguf_token *tok, size_t n,
+                          size_t c, size_t stride, gguf_token bos,
+                          struct scores *s)
 {
     size_t previous = 0;
     bool good = true;
@@ -96,7 +98,8 @@ static bool slide(struct run *r, const gguf_token *tok, size_t n, size_t c,
         const size_t end = begin + c < n ? begin + c : n;
         const size_t scored = previous > begin ? previous : begin + 1;
         const size_t from = end - begin < 4 ? end - 4 : begin;
-        good = scored >= end || score(r, tok, from, end, scored, bos, s);
+        good =
+            scored >= end || score_window(r, tok, from, end, scored, bos, s);
         previous = end;
         if (end == n)
             break;
@@ -152,8 +155,8 @@ static struct gguf_scan_params params_of(uint32_t c, enum gguf_scan_cut cut,
     return p;
 }
 
-static bool evaluate(struct run *r, struct gguf_scan_params scan, size_t n,
-                     struct scores *got, struct gguf_ppl *sums)
+static bool evaluate_text(struct run *r, struct gguf_scan_params scan,
+                          size_t n, struct scores *got, struct gguf_ppl *sums)
 {
     const struct gguf_sink sink = sink_of(got);
     const struct gguf_sink *const sinks[] = { &sink };
@@ -176,8 +179,8 @@ static bool evaluate(struct run *r, struct gguf_scan_params scan, size_t n,
 
 /* The same tokens in the same order, with likelihoods that differ by what
  * single precision of exponentials makes of them; and their sums. */
-static bool equal(const struct scores *got, const struct scores *want,
-                  const struct gguf_ppl *sums)
+static bool equal_scores(const struct scores *got, const struct scores *want,
+                         const struct gguf_ppl *sums)
 {
     double sum = 0, sum_sq = 0;
     if (got->n != want->n || sums->n != want->n)
@@ -230,11 +233,12 @@ static void check_sliding(void)
             params_of(c, GGUF_SCAN_SLIDING, stride);
         struct gguf_ppl sums;
         want.n = 0;
-        bool good = slide(&r, text, n, c, stride, GGUF_TOKEN_NONE, &want) &&
-                    evaluate(&r, p, n, &got, &sums);
+        bool good =
+            score_sliding(&r, text, n, c, stride, GGUF_TOKEN_NONE, &want) &&
+            evaluate_text(&r, p, n, &got, &sums);
         for (size_t k = 0; stride < c && k < n - 1; k++)
             good = good && want.at[k] == k + 1; /* each once */
-        ok(good && equal(&got, &want, &sums) &&
+        ok(good && equal_scores(&got, &want, &sums) &&
                gguf_scan_n_chunks(n, &p) == cases[i].n_chunks &&
                gguf_ppl_n_chunks(n, &p) == cases[i].n_chunks &&
                gguf_scan_max_rows(n, &p) == got.max_rows,
@@ -256,11 +260,11 @@ static void check_strided(void)
     /* perplexity_v2 of llama.cpp */
     const size_t n_chunk = (N - C + S - 1) / S;
     for (size_t i = 0; good && i < n_chunk; i++)
-        good = score(&r, text, i * S, i * S + C, i * S + C - S,
-                     GGUF_TOKEN_NONE, &want);
-    good = good &&
-           evaluate(&r, params_of(C, GGUF_SCAN_STRIDED, S), N, &got, &sums);
-    ok(good && equal(&got, &want, &sums) && want.n == n_chunk * S &&
+        good = score_window(&r, text, i * S, i * S + C, i * S + C - S,
+                            GGUF_TOKEN_NONE, &want);
+    good = good && evaluate_text(&r, params_of(C, GGUF_SCAN_STRIDED, S), N,
+                                 &got, &sums);
+    ok(good && equal_scores(&got, &want, &sums) && want.n == n_chunk * S &&
            gguf_session_get_timings(r.session)->logits.n == want.n,
        "a stride as llama.cpp has it: %zu of %d tokens", got.n, N);
     ok(gguf_scan_strided_ctx(512, 128) == 768 &&
@@ -294,16 +298,19 @@ static void check_bos(void)
         p.no_bos = i;
         want.n = 0;
         ok(good &&
-               slide(&r, text, N, C, S, i ? GGUF_TOKEN_NONE : bos, &want) &&
-               evaluate(&r, p, N, &got, &sums) && equal(&got, &want, &sums),
+               score_sliding(&r, text, N, C, S, i ? GGUF_TOKEN_NONE : bos,
+                             &want) &&
+               evaluate_text(&r, p, N, &got, &sums) &&
+               equal_scores(&got, &want, &sums),
            "windows %s BOS", i ? "without a" : "that begin with a");
     }
     p = params_of(C, GGUF_SCAN_STRIDED, S);
     want.n = 0;
     for (size_t i = 0; good && i * S + C < N; i++)
-        good = score(&r, text, i * S, i * S + C, i * S + C - S,
-                     GGUF_TOKEN_NONE, &want);
-    ok(good && evaluate(&r, p, N, &got, &sums) && equal(&got, &want, &sums),
+        good = score_window(&r, text, i * S, i * S + C, i * S + C - S,
+                            GGUF_TOKEN_NONE, &want);
+    ok(good && evaluate_text(&r, p, N, &got, &sums) &&
+           equal_scores(&got, &want, &sums),
        "llama.cpp's stride has none");
     run_close(&r);
 }
@@ -338,7 +345,7 @@ static void check_texts(enum gguf_scan_cut cut, uint32_t stride)
     }
     p.text_end = end;
     p.n_texts = GG_LEN(end);
-    good = good && evaluate(&r, p, 140, &got, &sums) &&
+    good = good && evaluate_text(&r, p, 140, &got, &sums) &&
            got.chunks.n == alone.chunks.n;
     for (size_t i = 0; good && i < got.chunks.n; i++) {
         good = same_bits(&got.chunks.of[i], &alone.chunks.of[i]);
@@ -362,7 +369,7 @@ static bool add_parts(struct run *r, struct gguf_scan_params p, size_t n,
     *sums = (struct gguf_ppl)GGUF_PPL_INIT;
     p.max_chunks = 1;
     for (; good && p.first_chunk < n_chunks; p.first_chunk++)
-        good = evaluate(r, p, n, got, &one) &&
+        good = evaluate_text(r, p, n, got, &one) &&
                gguf_ppl_add(sums, &one, NULL) == GGUF_OK;
     free(got);
     return good;
@@ -388,7 +395,7 @@ static void check_same(enum gguf_scan_cut cut, uint32_t stride,
         bool good = open_session(&r, 0, ways[i].n_threads, ways[i].n_seq,
                                  ways[i].n_ubatch);
         p.max_stored = ways[i].stored;
-        good = good && evaluate(&r, p, 97, &got, &sums);
+        good = good && evaluate_text(&r, p, 97, &got, &sums);
         first = i ? first : sums;
         ok(good && same_bits(&first, &sums),
            "%u threads, %u windows together, passes of %u%s: %.17g",
@@ -416,8 +423,9 @@ static void check_kld(void)
                 open_session(&r[1], 1, 2, 2, 24) &&
                 gguf_kld_create(&k, NULL, NULL) == GGUF_OK;
     for (int i = 0; i < 2; i++)
-        good = good && evaluate(&r[i], params_of(12, GGUF_SCAN_SLIDING, 5), N,
-                                &got[i], &sums);
+        good =
+            good && evaluate_text(&r[i], params_of(12, GGUF_SCAN_SLIDING, 5),
+                                  N, &got[i], &sums);
     if (!good)
         return;
     struct gguf_session *const sessions[] = { r[0].session, r[1].session };
@@ -567,8 +575,8 @@ static void check_baseline(void)
 
 int main(void)
 {
-    make(0);
-    make(1);
+    make_model(0);
+    make_model(1);
     for (int i = 0; i < MOST; i++)
         text[i] = (gguf_token)rnd_below(V);
     check_sliding();

@@ -29,7 +29,7 @@ struct seen {
 };
 
 /* Notes, and keys of a vocabulary that is not there, are not of interest. */
-static int note(void *user, const struct gguf_finding *f)
+static int note_finding(void *user, const struct gguf_finding *f)
 {
     struct seen *s = user;
     if (f->severity == GGUF_SEVERITY_NOTE)
@@ -49,7 +49,7 @@ static void check_model(struct skeleton *m)
     size_t size;
     void *data = gen_empty_file(&m->g, &size);
     if (gguf_file_open_memory(&file, data, size, NULL, &err) ||
-        gguf_file_verify(file, NULL, note, &s, &err))
+        gguf_file_verify(file, NULL, note_finding, &s, &err))
         ok(0, "%s: %s", m->name, err.message);
     else
         ok(!s.n, "%s: %u findings: %s", m->name, s.n, s.first);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-compress.c - attention to a window and compressed keys, streams, and
- * experts by a token's number (DeepSeek-V4): models of other sizes and options
- * than the sample against a calculation in double, however a text is cut */
+/* check-compress.c - sizes and options of DeepSeek-V4, against doubles */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/ref.h"
@@ -111,7 +109,7 @@ static struct gen g;
 static gguf_token tok[2 * MOST];
 static float all[2 * MOST * V];
 
-static void *make(const struct refds4 *s, size_t *size)
+static void *make_file(const struct refds4 *s, size_t *size)
 {
     gen_init(&g, 77);
     refds4_model(&g, s);
@@ -166,7 +164,7 @@ static void check_variant(const struct variant *v)
     struct refds4 s = plain;
     size_t size, n_same = 0;
     v->change(&s);
-    void *file = make(&s, &size);
+    void *file = make_file(&s, &size);
     const bool good =
         run_all(file, size, v->n, MOST, MOST, 1, GGUF_DTYPE_F32, all);
     const double d = good ? from_doubles(&s, v->n) : 1;
@@ -189,7 +187,8 @@ static void check_variant(const struct variant *v)
 /* ---- several sequences, and forgetting ---- */
 
 /* Tokens of two sequences, the second n_more of them ahead, in one batch. */
-static bool beside(struct run *r, int from, int to, int n_more, float *out)
+static bool decode_beside(struct run *r, int from, int to, int n_more,
+                          float *out)
 {
     static gguf_token t[2 * MOST];
     static int32_t seq[2 * MOST];
@@ -222,7 +221,7 @@ static void check_sequences(void)
     static int32_t second[MORE];
     struct run r;
     size_t size;
-    void *file = make(&s, &size);
+    void *file = make_file(&s, &size);
     const bool whole =
         run_all(file, size, N + MORE, MOST, MOST, 1, GGUF_DTYPE_F32, all);
     p.n_ctx = MOST;
@@ -234,8 +233,9 @@ static void check_sequences(void)
     for (int i = 0; i < MORE; i++)
         second[i] = 1;
     good = good && run_logits(&r, &b, got + MOST * V) &&
-           beside(&r, 0, 9, MORE, got) && beside(&r, 9, 100, MORE, got) &&
-           beside(&r, 100, N, MORE, got);
+           decode_beside(&r, 0, 9, MORE, got) &&
+           decode_beside(&r, 9, 100, MORE, got) &&
+           decode_beside(&r, 100, N, MORE, got);
     double d[2] = { 1, 1 };
     for (int q = 0; q < 2 && good; q++)
         d[q] = run_nmse(got + q * MOST * V, all,
@@ -286,7 +286,7 @@ static void check_positions(void)
     };
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     size_t size;
-    void *file = make(&s, &size);
+    void *file = make_file(&s, &size);
     p.n_ctx = 16;
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         struct gguf_batch b = GGUF_BATCH_INIT;
@@ -327,7 +327,7 @@ static void check_calls(void)
     struct gguf_batch b = GGUF_BATCH_INIT;
     struct run r;
     size_t size;
-    void *file = make(&s, &size);
+    void *file = make_file(&s, &size);
     const bool whole =
         run_all(file, size, N + MORE, MOST, MOST, 1, GGUF_DTYPE_F32, all);
     p.n_ctx = MOST;
@@ -368,7 +368,7 @@ static void check_unified(void)
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct run r;
     size_t size;
-    void *file = make(&s, &size);
+    void *file = make_file(&s, &size);
     p.n_ctx = 16;
     p.unified = true;
     const bool good = run_open(&r, file, size, 1, &p);
@@ -386,7 +386,7 @@ static void check_planned(void)
     const struct refds4 s = plain;
     static const uint32_t contexts[] = { 7, 64, 513, 1000 };
     size_t size, n_same = 0;
-    void *file = make(&s, &size);
+    void *file = make_file(&s, &size);
     for (size_t i = 0; i < GG_LEN(contexts); i++) {
         struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
         uint64_t cache[2] = { 0, 1 }, graph[2] = { 0, 1 };
@@ -419,7 +419,7 @@ static void check_types(void)
     static float got[MOST * V];
     size_t size;
     blocks_of_32(&s);
-    void *file = make(&s, &size);
+    void *file = make_file(&s, &size);
     bool good = run_all(file, size, 200, MOST, MOST, 1, GGUF_DTYPE_F32, all);
     for (size_t i = 0; i < GG_LEN(types); i++) {
         good =

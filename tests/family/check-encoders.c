@@ -19,8 +19,8 @@ static void make_tokens(gguf_token *t, size_t n, int first)
         t[i] = (gguf_token)((i * 37 + (size_t)first) % V);
 }
 
-static bool encode(struct run *r, const gguf_token *tok, size_t n,
-                   const uint8_t *want)
+static bool encode_text(struct run *r, const gguf_token *tok, size_t n,
+                        const uint8_t *want)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     b.n = n;
@@ -37,7 +37,7 @@ static bool states_of(struct run *r, const gguf_token *tok, size_t n,
     uint8_t want[MOST];
     const float *rows;
     memset(want, 1, sizeof want);
-    if (!encode(r, tok, n, want) ||
+    if (!encode_text(r, tok, n, want) ||
         gguf_session_states(r->session, 0, n, &rows, &r->err) != GGUF_OK)
         return false;
     memcpy(out, rows, n * e * sizeof *out);
@@ -190,7 +190,8 @@ static void *t5_file(const struct refenc_t5 *s, size_t *size)
     return file;
 }
 
-static bool says(const struct run *r, enum gguf_status st, const char *text)
+static bool has_error(const struct run *r, enum gguf_status st,
+                      const char *text)
 {
     return r->err.status == st && strstr(r->err.message, text);
 }
@@ -213,27 +214,27 @@ static void check_order(void)
            info->decoder_start == 3,
        "a model that encodes first, and begins with token 3");
     good = !logits_of(&r, tok, 1, x) &&
-           says(&r, GGUF_E_INVALID, "sequence 0: nothing was encoded");
+           has_error(&r, GGUF_E_INVALID, "sequence 0: nothing was encoded");
     ok(good, "nothing is decoded before: %s", r.err.message);
-    good = encode(&r, tok, 5, NULL) &&
+    good = encode_text(&r, tok, 5, NULL) &&
            gguf_session_n_outputs(r.session) == 1 &&
            gguf_session_states(r.session, 0, 1, &rows, &r.err) == GGUF_OK &&
            gguf_session_logits(r.session, 0, 1, &rows, &r.err) != GGUF_OK &&
-           says(&r, GGUF_E_UNSUPPORTED, "the last batch was encoded");
+           has_error(&r, GGUF_E_UNSUPPORTED, "the last batch was encoded");
     ok(good && !rows, "encoded tokens have states, no logits: %s",
        r.err.message);
     good =
         logits_of(&r, tok, 3, x) && gguf_session_n_tokens(r.session, 0) == 3;
     gguf_token nine[9] = { 0 };
-    good = good && !encode(&r, nine, 9, NULL) &&
-           says(&r, GGUF_E_FULL, "sequence 0 gets 9 tokens") &&
+    good = good && !encode_text(&r, nine, 9, NULL) &&
+           has_error(&r, GGUF_E_FULL, "sequence 0 gets 9 tokens") &&
            gguf_session_n_tokens(r.session, 0) == 3;
     ok(good, "a text is encoded at once: %s", r.err.message);
-    good = encode(&r, tok, 2, NULL) &&
+    good = encode_text(&r, tok, 2, NULL) &&
            gguf_session_n_tokens(r.session, 0) == 0 &&
            gguf_session_clear(r.session, &r.err) == GGUF_OK &&
            !logits_of(&r, tok, 1, x) &&
-           says(&r, GGUF_E_INVALID, "nothing was encoded");
+           has_error(&r, GGUF_E_INVALID, "nothing was encoded");
     ok(good, "encoding begins again, clearing forgets what was encoded");
     run_close(&r);
     free(file);
@@ -254,12 +255,13 @@ static void check_again(void)
     make_tokens(to, N_DEC, 3);
     p.n_ctx = MOST;
     p.n_ubatch = MOST;
-    bool good = run_open(&r, file, size, 2, &p) &&
-                encode(&r, text, N_ENC, NULL) &&
-                logits_of(&r, to, N_DEC, first) &&
-                encode(&r, other, MOST, NULL) && logits_of(&r, to, 20, got) &&
-                memcmp(got, first, 20 * V * sizeof *got) &&
-                encode(&r, text, N_ENC, NULL) && logits_of(&r, to, N_DEC, got);
+    bool good =
+        run_open(&r, file, size, 2, &p) &&
+        encode_text(&r, text, N_ENC, NULL) &&
+        logits_of(&r, to, N_DEC, first) &&
+        encode_text(&r, other, MOST, NULL) && logits_of(&r, to, 20, got) &&
+        memcmp(got, first, 20 * V * sizeof *got) &&
+        encode_text(&r, text, N_ENC, NULL) && logits_of(&r, to, N_DEC, got);
     ok(good && !memcmp(got, first, sizeof first),
        "the same text again, the same bits: %s", good ? "" : r.err.message);
     good = good &&
@@ -291,7 +293,7 @@ static void check_beside(void)
     for (int q = 0; q < SEQS; q++) {
         make_tokens(text + n, len[q], q + 1);
         make_tokens(to + q * LEN, LEN, 7 * q);
-        good = good && encode(&r, text + n, len[q], NULL) &&
+        good = good && encode_text(&r, text + n, len[q], NULL) &&
                logits_of(&r, to + q * LEN, LEN, alone[q]);
         for (size_t i = 0; i < len[q]; i++)
             seq[n++] = q;
@@ -343,7 +345,7 @@ static void check_bounds(void)
         good = good && gguf_session_estimate(r.model, &p, &size[1][0],
                                              &size[1][1], &r.err) == GGUF_OK;
         same = same && !memcmp(size[0], size[1], sizeof size[0]);
-        good = good && encode(&r, tok, N_DEC, NULL) &&
+        good = good && encode_text(&r, tok, N_DEC, NULL) &&
                logits_of(&r, tok, N_DEC, x[i]);
         gguf_session_memory(r.session, &size[1][0], &size[1][1]);
         same = same && !memcmp(size[0], size[1], sizeof size[0]);
@@ -381,8 +383,8 @@ static void check_others(void)
     gen_model(&g, &llama);
     void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
     bool good = run_open(&r, file, size, 1, &init) &&
-                !encode(&r, tok, 4, NULL) &&
-                says(&r, GGUF_E_UNSUPPORTED, "'llama' have no encoder");
+                !encode_text(&r, tok, 4, NULL) &&
+                has_error(&r, GGUF_E_UNSUPPORTED, "'llama' have no encoder");
     ok(good && !gguf_model_get_info(r.model)->encodes_first &&
            gguf_model_get_info(r.model)->decoder_start == GGUF_TOKEN_NONE,
        "llama: %s", r.err.message);

@@ -79,7 +79,7 @@ static bool get_outputs(const char *model, const char *changes, float *out,
 }
 
 /* 9: one has no outputs. */
-static double distance(const struct check *c)
+static double get_distance(const struct check *c)
 {
     static float x[N * V], y[N * V];
     struct gguf_error err;
@@ -93,14 +93,14 @@ static double distance(const struct check *c)
 
 static void check_same(struct check *c)
 {
-    const double d = distance(c);
+    const double d = get_distance(c);
     ok(d <= (c->bound < 0 ? 0 : c->bound), "%s: %s: %.2g", c->model, c->what,
        d);
 }
 
 static void check_differ(struct check *c)
 {
-    const double d = distance(c);
+    const double d = get_distance(c);
     ok(d > (c->bound < 0 ? 2e-3 : c->bound) && d < 9, "%s: %s: %.2g", c->model,
        c->what, d);
 }

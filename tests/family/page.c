@@ -26,10 +26,10 @@ struct cell {
 };
 
 /* One more phrase, unless it is empty. */
-static void add(struct cell *c, const char *fmt, ...)
+static void add_text(struct cell *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void add(struct cell *c, const char *fmt, ...)
+static void add_text(struct cell *c, const char *fmt, ...)
 {
     size_t n = strlen(c->s);
     char text[512];
@@ -43,13 +43,13 @@ static void add(struct cell *c, const char *fmt, ...)
 
 static void add_if(struct cell *c, bool yes, const char *text)
 {
-    add(c, "%s", yes ? text : "");
+    add_text(c, "%s", yes ? text : "");
 }
 
 /* What a hook says. */
 #define add_hook(C, HOOK) add_if(C, (HOOK).fn != NULL, (HOOK).text)
 
-static const char *use(unsigned u)
+static const char *use_text(unsigned u)
 {
     return u == GG_MUST ? "" : " maybe";
 }
@@ -76,7 +76,7 @@ static void add_default(struct cell *c, const struct gg_arch *a,
 {
     for (const struct gg_arch_default *d = a->defaults; d && d->key; d++)
         if (d->key == id)
-            add(c, fmt, (double)d->value);
+            add_text(c, fmt, (double)d->value);
 }
 
 /* Of the model, without any hyperparameters. */
@@ -93,28 +93,28 @@ static struct gg_model_needs needs_of(const struct gg_arch *a)
 static void norm_name(struct cell *c, const char *where, unsigned id)
 {
     if (id)
-        add(c, "%s %.*s", where, (int)strcspn(gg_weights[id].name, "."),
-            gg_weights[id].name);
+        add_text(c, "%s %.*s", where, (int)strcspn(gg_weights[id].name, "."),
+                 gg_weights[id].name);
 }
 
 /* The order of a layer, and its norms where they are not llama's. */
-static void layer(struct cell *c, const struct gg_arch *a)
+static void add_layer(struct cell *c, const struct gg_arch *a)
 {
     const bool usual = a->mix_norm.pre == GG_W_ATTN_NORM &&
                        !a->mix_norm.post && !a->mix_norm.add &&
                        a->ffn_norm.pre == GG_W_FFN_NORM && !a->ffn_norm.post &&
                        !a->ffn_norm.add;
-    add(c, "%s", orders[a->order]);
+    add_text(c, "%s", orders[a->order]);
     add_hook(c, a->is_parallel);
     add_hook(c, a->place_norms);
     add_hook(c, a->finish_layer);
     add_hook(c, a->n_loops);
     add_hook(c, a->build_layers);
-    add(c, "%s", norms[a->norm]);
+    add_text(c, "%s", norms[a->norm]);
     add_hook(c, a->choose_norm);
     add_hook(c, a->choose_weights);
     if (a->norm_b)
-        add(c, "norms with biases%s", use(a->norm_b));
+        add_text(c, "norms with biases%s", use_text(a->norm_b));
     if (usual)
         return;
     norm_name(c, "mixer on", a->mix_norm.pre);
@@ -125,66 +125,67 @@ static void layer(struct cell *c, const struct gg_arch *a)
     norm_name(c, "the sum through", a->ffn_norm.add);
 }
 
-static void mixer(struct cell *c, const struct gg_arch *a)
+static void add_mixer(struct cell *c, const struct gg_arch *a)
 {
-    add(c, "%s", gg_arch_mixer(a)->text);
+    add_text(c, "%s", gg_arch_mixer(a)->text);
     if (a->mix_rule)
-        add(c, "%s: %s", *a->other->text ? a->other->text : "plain attention",
-            a->mix_rule->text);
+        add_text(c, "%s: %s",
+                 *a->other->text ? a->other->text : "plain attention",
+                 a->mix_rule->text);
     add_if(c, a->no_causal, "never causal");
     add_if(c, a->no_memory, "no memory");
 }
 
-static void attention(struct cell *c, const struct gg_arch *a)
+static void add_attention(struct cell *c, const struct gg_arch *a)
 {
-    add(c, "%s", a->qkv ? a->qkv->text : "");
+    add_text(c, "%s", a->qkv ? a->qkv->text : "");
     if (a->qkv_b)
-        add(c, "q, k, v with biases%s", use(a->qkv_b));
+        add_text(c, "q, k, v with biases%s", use_text(a->qkv_b));
     if (a->out_b)
-        add(c, "output with a bias%s", use(a->out_b));
+        add_text(c, "output with a bias%s", use_text(a->out_b));
     if (a->qk.form)
-        add(c, "norms of q and k %s%s%s%s%s", qks[a->qk.form],
-            a->qk.kind ? ", layer norms" : "", a->qk.late ? ", late" : "",
-            a->qk.maybe ? " maybe" : "",
-            a->qk.norm_values.fn ? a->qk.norm_values.text : "");
+        add_text(c, "norms of q and k %s%s%s%s%s", qks[a->qk.form],
+                 a->qk.kind ? ", layer norms" : "", a->qk.late ? ", late" : "",
+                 a->qk.maybe ? " maybe" : "",
+                 a->qk.norm_values.fn ? a->qk.norm_values.text : "");
     add_hook(c, a->qk.norm_heads);
     add_hook(c, a->own_keys);
     add_hook(c, a->head_width);
     if (a->scale)
-        add(c, "scale %s", a->scale->text);
+        add_text(c, "scale %s", a->scale->text);
     add_hook(c, a->gate_attention);
     if (a->sinks)
-        add(c, "sinks%s", use(a->sinks));
+        add_text(c, "sinks%s", use_text(a->sinks));
     add_if(c, a->clamp, "q, k, v clamped");
     add_default(c, a, GG_HP_attn_cap, "scores capped at %g");
     if (a->window.rule)
-        add(c, "window%s, %s%s", use(a->window.key), a->window.rule->text,
-            a->no_memory ? ", centred" : "");
+        add_text(c, "window%s, %s%s", use_text(a->window.key),
+                 a->window.rule->text, a->no_memory ? ", centred" : "");
     add_hook(c, a->window.size);
     if (a->window.period)
-        add(c, "period %u", a->window.period);
+        add_text(c, "period %u", a->window.period);
 }
 
-static void positions(struct cell *c, const struct gg_arch *a)
+static void add_positions(struct cell *c, const struct gg_arch *a)
 {
     static const char *const kinds[] = { "pairs side by side", "halves",
                                          "M-RoPE", "interleaved M-RoPE" };
-    add(c, "%s", a->rope == GG_ROPE_NONE ? "" : kinds[a->rope]);
-    add(c, "%s", a->rope_rule ? a->rope_rule->text : "");
+    add_text(c, "%s", a->rope == GG_ROPE_NONE ? "" : kinds[a->rope]);
+    add_text(c, "%s", a->rope_rule ? a->rope_rule->text : "");
     if (a->window.rope)
-        add(c, "in windows %s", a->window.rope->text);
+        add_text(c, "in windows %s", a->window.rope->text);
     add_hook(c, a->fill_full_rope);
     add_if(c, a->rope_axes && a->rope < GGUF_ROPE_MROPE,
            "M-RoPE with sections");
     add_if(c, a->freqs, "rope_freqs");
     add_if(c, a->longrope, "long and short factors");
     add_default(c, a, GG_HP_yarn_fast, "YaRN's fast beta %g unless given");
-    add(c, "%s", a->temper ? a->temper->text : "");
+    add_text(c, "%s", a->temper ? a->temper->text : "");
     if (a->alibi)
-        add(c, "ALiBi %u", a->alibi);
+        add_text(c, "ALiBi %u", a->alibi);
     add_if(c, has_key(a, GG_HP_max_alibi), "ALiBi by key");
     if (a->position)
-        add(c, "learned%s", use(a->position));
+        add_text(c, "learned%s", use_text(a->position));
     add_if(c, !*c->s, "none");
 }
 
@@ -192,40 +193,41 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
 {
     const struct gg_moe *m = &a->moe;
     add_hook(c, a->layer_sizes);
-    add(c, "%s", gg_arch_ffn(a)->text);
-    add(c, "%s", a->act ? a->act->text : "");
+    add_text(c, "%s", gg_arch_ffn(a)->text);
+    add_text(c, "%s", a->act ? a->act->text : "");
     if (a->ffn_b)
-        add(c, "biases%s", use(a->ffn_b));
+        add_text(c, "biases%s", use_text(a->ffn_b));
     add_hook(c, a->sparse_above);
     if (!m->where)
         return;
-    add(c, "experts: %s", m->where->text);
-    add(c, "%s%s",
-        m->gating_of_model.fn ? m->gating_of_model.text
-        : m->gating == GG_GATING_SOFTMAX && m->gating_key ? "softmax"
-                                                          : gatings[m->gating],
-        m->gating_key ? " by key" : "");
+    add_text(c, "experts: %s", m->where->text);
+    add_text(c, "%s%s",
+             m->gating_of_model.fn ? m->gating_of_model.text
+             : m->gating == GG_GATING_SOFTMAX && m->gating_key
+                 ? "softmax"
+                 : gatings[m->gating],
+             m->gating_key ? " by key" : "");
     if (m->select_b)
-        add(c, "a bias for choosing%s", use(m->select_b));
-    add(c, "%s",
-        m->norm == GG_MUST  ? "weights add to 1"
-        : m->norm == GG_MAY ? "weights add to 1 by key"
-                            : "");
+        add_text(c, "a bias for choosing%s", use_text(m->select_b));
+    add_text(c, "%s",
+             m->norm == GG_MUST  ? "weights add to 1"
+             : m->norm == GG_MAY ? "weights add to 1 by key"
+                                 : "");
     add_if(c, m->scale, "scaled");
-    add(c, "%s", m->ff ? m->ff->text : "");
+    add_text(c, "%s", m->ff ? m->ff->text : "");
     add_if(c, m->plain, "up and down");
     add_if(c, has_item(a, GG_NEED(ROUTER_B)), "with biases");
-    add(c, "%s", m->shared ? m->shared->text : "");
+    add_text(c, "%s", m->shared ? m->shared->text : "");
     add_if(c, m->shared_gate, "with a sigmoid gate");
     add_hook(c, m->add_shared);
     add_hook(c, m->router_input);
-    add(c, "%s", m->beside ? m->beside->text : "");
+    add_text(c, "%s", m->beside ? m->beside->text : "");
 }
 
-static void ends(struct cell *c, const struct gg_arch *a)
+static void add_ends(struct cell *c, const struct gg_arch *a)
 {
     if (a->embd_scale)
-        add(c, "embeddings %s", a->embd_scale->text);
+        add_text(c, "embeddings %s", a->embd_scale->text);
     add_default(c, a, GG_HP_n_per_layer,
                 "inputs of layers, %g wide unless given");
     add_if(c, has_item(a, GG_MAYBE(LAYER_OUT_SCALE)),
@@ -235,21 +237,21 @@ static void ends(struct cell *c, const struct gg_arch *a)
                ? "a norm of embeddings maybe"
                : "a norm of embeddings");
     if (a->types)
-        add(c, "token types%s", use(a->types));
+        add_text(c, "token types%s", use_text(a->types));
     if (a->final_norm != GG_W_OUTPUT_NORM)
         norm_name(c, "last norm", a->final_norm);
     if (a->output)
-        add(c, "output %s", outputs[a->output]);
+        add_text(c, "output %s", outputs[a->output]);
     if (a->output_b)
-        add(c, "output with a bias%s", use(a->output_b));
+        add_text(c, "output with a bias%s", use_text(a->output_b));
     if (a->logit_scale)
-        add(c, "logits %s", a->logit_scale->text);
-    add(c, "%s", a->rank ? a->rank->text : "");
+        add_text(c, "logits %s", a->logit_scale->text);
+    add_text(c, "%s", a->rank ? a->rank->text : "");
     add_if(c, has_item(a, GG_KEY_MAYBE(logit_cap)), "logits capped by key");
     add_default(c, a, GG_HP_logit_cap, "logits capped at %g");
     if (a->residual_scale)
-        add(c, "branches scaled%s",
-            a->fill_hparams.fn ? a->fill_hparams.text : "");
+        add_text(c, "branches scaled%s",
+                 a->fill_hparams.fn ? a->fill_hparams.text : "");
     add_if(c, a->nextn, "layers that draft");
 }
 
@@ -309,10 +311,10 @@ static bool has_logits(const struct gg_arch *a)
     return yes;
 }
 
-static void checked(struct cell *c, const struct gg_arch *a)
+static void add_checked(struct cell *c, const struct gg_arch *a)
 {
     if (!a->runs) {
-        add(c, "names");
+        add_text(c, "names");
         return;
     }
     add_if(c, has_logits(a), "logits");
@@ -325,16 +327,16 @@ void page_print(FILE *out)
     fputs(intro, out);
     for (const struct gg_arch *a = NULL; (a = gg_arch_next(a));) {
         struct cell cells[6] = { { "" } }, how = { "" };
-        layer(&cells[0], a);
-        mixer(&cells[1], a);
-        attention(&cells[2], a);
-        positions(&cells[3], a);
+        add_layer(&cells[0], a);
+        add_mixer(&cells[1], a);
+        add_attention(&cells[2], a);
+        add_positions(&cells[3], a);
         feed_forward(&cells[4], a);
-        ends(&cells[5], a);
+        add_ends(&cells[5], a);
         fprintf(out, a->runs ? "| **%s** |" : "| %s |", a->name);
         for (size_t k = 0; k < GG_LEN(cells); k++)
             fprintf(out, " %s |", cells[k].s);
-        checked(&how, a);
+        add_checked(&how, a);
         fprintf(out, " %s | %s |\n", a->odd ? a->odd : "", how.s);
     }
 }

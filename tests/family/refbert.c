@@ -15,71 +15,74 @@
 
 /* ---- the model ---- */
 
-static void must(enum gguf_status st)
+static void must_set(enum gguf_status st)
 {
     if (st != GGUF_OK)
         abort();
 }
 
-static const char *key(const struct refbert *s, const char *what)
+static const char *full_key(const struct refbert *s, const char *what)
 {
     static char name[96];
     snprintf(name, sizeof name, "%s.%s", s->arch, what);
     return name;
 }
 
-static void put(struct gen *g, const struct refbert *s, const char *what,
-                int v)
+static void put_key(struct gen *g, const struct refbert *s, const char *what,
+                    int v)
 {
-    must(gguf_meta_set_u32(g->meta, key(s, what), (uint32_t)v, NULL));
+    must_set(gguf_meta_set_u32(g->meta, full_key(s, what), (uint32_t)v, NULL));
 }
 
 static void put_keys(struct gen *g, const struct refbert *s, int n_vocab)
 {
-    must(gguf_meta_set_strz(g->meta, "general.architecture", s->arch, NULL));
-    must(
+    must_set(
+        gguf_meta_set_strz(g->meta, "general.architecture", s->arch, NULL));
+    must_set(
         gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", NULL));
-    put(g, s, "vocab_size", n_vocab);
-    put(g, s, "context_length", 64);
-    put(g, s, "embedding_length", s->n_embd);
-    put(g, s, "block_count", s->n_layer);
-    put(g, s, "feed_forward_length", s->n_ff);
-    put(g, s, "attention.head_count", s->n_head);
-    put(g, s, "attention.head_count_kv", s->n_head_kv);
-    must(gguf_meta_set_f32(g->meta,
-                           key(s, s->pre ? "attention.layer_norm_rms_epsilon"
-                                         : "attention.layer_norm_epsilon"),
-                           s->eps, NULL));
+    put_key(g, s, "vocab_size", n_vocab);
+    put_key(g, s, "context_length", 64);
+    put_key(g, s, "embedding_length", s->n_embd);
+    put_key(g, s, "block_count", s->n_layer);
+    put_key(g, s, "feed_forward_length", s->n_ff);
+    put_key(g, s, "attention.head_count", s->n_head);
+    put_key(g, s, "attention.head_count_kv", s->n_head_kv);
+    must_set(gguf_meta_set_f32(
+        g->meta,
+        full_key(s, s->pre ? "attention.layer_norm_rms_epsilon"
+                           : "attention.layer_norm_epsilon"),
+        s->eps, NULL));
     if (s->causal != 2)
-        must(gguf_meta_set_bool(g->meta, key(s, "attention.causal"), s->causal,
-                                NULL));
+        must_set(gguf_meta_set_bool(g->meta, full_key(s, "attention.causal"),
+                                    s->causal, NULL));
     if (s->rot)
-        put(g, s, "rope.dimension_count", s->rot);
+        put_key(g, s, "rope.dimension_count", s->rot);
     if (s->base > 0)
-        must(gguf_meta_set_f32(g->meta, key(s, "rope.freq_base"), s->base,
-                               NULL));
+        must_set(gguf_meta_set_f32(g->meta, full_key(s, "rope.freq_base"),
+                                   s->base, NULL));
     if (s->types)
-        must(gguf_meta_set_u32(g->meta, "tokenizer.ggml.token_type_count",
-                               (uint32_t)s->types, NULL));
+        must_set(gguf_meta_set_u32(g->meta, "tokenizer.ggml.token_type_count",
+                                   (uint32_t)s->types, NULL));
     if (s->swin)
-        must(gguf_meta_set_bool(g->meta, key(s, "swin_norm"), 1, NULL));
+        must_set(
+            gguf_meta_set_bool(g->meta, full_key(s, "swin_norm"), 1, NULL));
     if (s->every)
-        put(g, s, "moe_every_n_layers", s->every);
+        put_key(g, s, "moe_every_n_layers", s->every);
     if (s->experts) {
-        put(g, s, "expert_count", s->experts);
-        put(g, s, "expert_used_count", s->used);
+        put_key(g, s, "expert_count", s->experts);
+        put_key(g, s, "expert_used_count", s->used);
     }
 }
 
-static void pair(struct gen *g, const char *name, int64_t ne0, int64_t ne1,
-                 int bias)
+static void add_pair(struct gen *g, const char *name, int64_t ne0, int64_t ne1,
+                     int bias)
 {
     gen_tensor(g, ne0, ne1, "%s.weight", name);
     if (bias)
         gen_tensor(g, ne1 ? ne1 : ne0, 0, "%s.bias", name);
 }
 
-static const char *in(int il, const char *what)
+static const char *name_in(int il, const char *what)
 {
     static char name[64];
     snprintf(name, sizeof name, "blk.%d.%s", il, what);
@@ -105,9 +108,10 @@ static void put_ffn(struct gen *g, const struct refbert *s, int il)
         return;
     }
     if (s->ffn == REFBERT_GATED)
-        pair(g, in(il, "ffn_gate"), e, ff, b);
-    pair(g, in(il, "ffn_up"), e, ff * (s->ffn == REFBERT_HALVES ? 2 : 1), b);
-    pair(g, in(il, "ffn_down"), ff, e, b);
+        add_pair(g, name_in(il, "ffn_gate"), e, ff, b);
+    add_pair(g, name_in(il, "ffn_up"), e,
+             ff * (s->ffn == REFBERT_HALVES ? 2 : 1), b);
+    add_pair(g, name_in(il, "ffn_down"), ff, e, b);
 }
 
 static void put_head_norms(struct gen *g, const struct refbert *s, int il)
@@ -124,20 +128,20 @@ static void put_layer(struct gen *g, const struct refbert *s, int il)
     const int e = s->n_embd, kv = e / s->n_head * s->n_head_kv;
     put_head_norms(g, s, il);
     if (s->pre) {
-        pair(g, in(il, "attn_norm"), e, 0, 0);
-        pair(g, in(il, "ffn_norm"), e, 0, 0);
+        add_pair(g, name_in(il, "attn_norm"), e, 0, 0);
+        add_pair(g, name_in(il, "ffn_norm"), e, 0, 0);
     } else {
-        pair(g, in(il, "attn_output_norm"), e, 0, 1);
-        pair(g, in(il, "layer_output_norm"), e, 0, 1);
+        add_pair(g, name_in(il, "attn_output_norm"), e, 0, 1);
+        add_pair(g, name_in(il, "layer_output_norm"), e, 0, 1);
     }
     if (s->fused) {
-        pair(g, in(il, "attn_qkv"), e, e + 2 * kv, s->qkv_bias);
+        add_pair(g, name_in(il, "attn_qkv"), e, e + 2 * kv, s->qkv_bias);
     } else {
-        pair(g, in(il, "attn_q"), e, e, s->qkv_bias);
-        pair(g, in(il, "attn_k"), e, kv, s->qkv_bias);
-        pair(g, in(il, "attn_v"), e, kv, s->qkv_bias);
+        add_pair(g, name_in(il, "attn_q"), e, e, s->qkv_bias);
+        add_pair(g, name_in(il, "attn_k"), e, kv, s->qkv_bias);
+        add_pair(g, name_in(il, "attn_v"), e, kv, s->qkv_bias);
     }
-    pair(g, in(il, "attn_output"), e, e, s->out_bias);
+    add_pair(g, name_in(il, "attn_output"), e, e, s->out_bias);
     put_ffn(g, s, il);
 }
 
@@ -153,7 +157,7 @@ void refbert_model(struct gen *g, const struct refbert *s, int n_vocab)
     if (s->pre)
         gen_tensor(g, s->n_embd, 0, "%s.weight", s->last);
     else
-        pair(g, "token_embd_norm", s->n_embd, 0, 1);
+        add_pair(g, "token_embd_norm", s->n_embd, 0, 1);
     for (int il = 0; il < s->n_layer; il++)
         put_layer(g, s, il);
 }
@@ -181,7 +185,7 @@ static void product(const struct pass *p, const char *what, int biased,
 }
 
 /* Of one name, of a layer or of the model. */
-static void norm(const struct pass *p, const char *name, double *x)
+static void apply_norm(const struct pass *p, const char *name, double *x)
 {
     const int e = p->s->n_embd, rms = p->s->pre;
     float *w = ref_weights(p->g, "%s.weight", name);
@@ -201,7 +205,7 @@ static void norm(const struct pass *p, const char *name, double *x)
     free(b);
 }
 
-static void turn(const struct refbert *s, double *x, int d, int pos)
+static void apply_rope(const struct refbert *s, double *x, int d, int pos)
 {
     const int n = s->rot ? s->rot : d, near = s->rope == REFBERT_PAIRS;
     for (int i = 0; s->rope != REFBERT_STILL && i < n / 2; i++) {
@@ -214,8 +218,8 @@ static void turn(const struct refbert *s, double *x, int d, int pos)
     }
 }
 
-static void attend(const struct pass *p, const double *q, const double *k,
-                   const double *v, double *y)
+static void attend_head(const struct pass *p, const double *q, const double *k,
+                        const double *v, double *y)
 {
     const struct refbert *s = p->s;
     const int d = s->n_embd / s->n_head, per = s->n_head / s->n_head_kv;
@@ -274,9 +278,9 @@ static void attention(const struct pass *p, const double *x, double *y)
         if (i < 2 && s->head_norm)
             head_norms(p, apart[i], of[i], m[i] / d);
         for (int j = 0; i < 2 && j < p->n * m[i] / d; j++)
-            turn(s, of[i] + j * d, d, j / (m[i] / d));
+            apply_rope(s, of[i] + j * d, d, j / (m[i] / d));
     }
-    attend(p, of[0], of[1], of[2], z);
+    attend_head(p, of[0], of[1], of[2], z);
     product(p, "attn_output", s->out_bias, z, e, 0, e, y);
     for (int i = 0; i < 3; i++)
         free(of[i]);
@@ -295,7 +299,7 @@ static double silu(double x)
     return x / (1 + exp(-x));
 }
 
-static void dense(const struct pass *p, const double *x, double *y)
+static void dense_ffn(const struct pass *p, const double *x, double *y)
 {
     const struct refbert *s = p->s;
     const int e = s->n_embd, ff = s->n_ff, b = s->ffn_bias == 1;
@@ -313,8 +317,8 @@ static void dense(const struct pass *p, const double *x, double *y)
 }
 
 /* y += much * down(gelu(up x)) of expert k. */
-static void expert(const struct pass *p, int k, double much, const double *x,
-                   double *y)
+static void add_expert(const struct pass *p, int k, double much,
+                       const double *x, double *y)
 {
     const int e = p->s->n_embd, ff = p->s->n_ff;
     float *up = ref_weights(p->g, "blk.%d.ffn_up_exps.weight", p->il);
@@ -332,7 +336,7 @@ static void expert(const struct pass *p, int k, double much, const double *x,
     free(b);
 }
 
-static void experts(const struct pass *p, const double *x, double *y)
+static void moe_ffn(const struct pass *p, const double *x, double *y)
 {
     const struct refbert *s = p->s;
     const int e = s->n_embd, n = s->experts;
@@ -348,7 +352,7 @@ static void experts(const struct pass *p, const double *x, double *y)
             for (int j = 0; j < n; j++)
                 better += v[j] > v[k];
             if (better < s->used)
-                expert(p, k, exp(v[k]) / sum, x + t * e, y + t * e);
+                add_expert(p, k, exp(v[k]) / sum, x + t * e, y + t * e);
         }
     }
     free(w);
@@ -356,7 +360,8 @@ static void experts(const struct pass *p, const double *x, double *y)
 
 /* ---- all of it ---- */
 
-static void embed(const struct pass *p, const gguf_token *tok, double *x)
+static void embed_tokens(const struct pass *p, const gguf_token *tok,
+                         double *x)
 {
     const int e = p->s->n_embd;
     float *w = ref_weights(p->g, "token_embd.weight");
@@ -373,8 +378,9 @@ static void embed(const struct pass *p, const gguf_token *tok, double *x)
 }
 
 /* A part of a layer: x becomes what the stream is after it. */
-static void part(const struct pass *p, const char *what, double *x,
-                 void (*fn)(const struct pass *p, const double *x, double *y))
+static void add_part(const struct pass *p, const char *what, double *x,
+                     void (*fn)(const struct pass *p, const double *x,
+                                double *y))
 {
     const int n = p->n * p->s->n_embd;
     double *in_part = ref_doubles((size_t)n), *y = ref_doubles((size_t)n);
@@ -382,14 +388,14 @@ static void part(const struct pass *p, const char *what, double *x,
     snprintf(name, sizeof name, "blk.%d.%s", p->il, what);
     memcpy(in_part, x, (size_t)n * sizeof *x);
     if (p->s->pre && !p->s->swin)
-        norm(p, name, in_part);
+        apply_norm(p, name, in_part);
     fn(p, in_part, y);
     if (p->s->swin)
-        norm(p, name, y);
+        apply_norm(p, name, y);
     for (int i = 0; i < n; i++)
         x[i] += y[i];
     if (!p->s->pre)
-        norm(p, name, x);
+        apply_norm(p, name, x);
     free(in_part);
     free(y);
 }
@@ -398,14 +404,14 @@ void refbert_run(const struct gen *g, const struct refbert *s,
                  const gguf_token *tok, int n, double *x)
 {
     struct pass p = { g, s, n, 0 };
-    embed(&p, tok, x);
+    embed_tokens(&p, tok, x);
     if (!s->pre)
-        norm(&p, "token_embd_norm", x);
+        apply_norm(&p, "token_embd_norm", x);
     for (p.il = 0; p.il < s->n_layer; p.il++) {
-        part(&p, s->pre ? "attn_norm" : "attn_output_norm", x, attention);
-        part(&p, s->pre ? "ffn_norm" : "layer_output_norm", x,
-             has_experts(s, p.il) ? experts : dense);
+        add_part(&p, s->pre ? "attn_norm" : "attn_output_norm", x, attention);
+        add_part(&p, s->pre ? "ffn_norm" : "layer_output_norm", x,
+                 has_experts(s, p.il) ? moe_ffn : dense_ffn);
     }
     if (s->pre)
-        norm(&p, s->last, x);
+        apply_norm(&p, s->last, x);
 }

@@ -43,7 +43,7 @@ static void product(const struct pass *p, const char *what, const double *x,
     free(w);
 }
 
-static void rms(double *x, const float *w, int d, double eps)
+static void apply_rms_norm(double *x, const float *w, int d, double eps)
 {
     double sum = 0;
     for (int i = 0; i < d; i++)
@@ -52,17 +52,18 @@ static void rms(double *x, const float *w, int d, double eps)
         x[i] *= (w ? (double)w[i] : 1) / sqrt(sum / d + eps);
 }
 
-static void norm(const struct pass *p, const char *what, double *x, int n,
-                 int d)
+static void norm_rows(const struct pass *p, const char *what, double *x, int n,
+                      int d)
 {
     float *w = what ? layer_weights(p, what) : NULL;
     for (int t = 0; t < n; t++)
-        rms(x + t * d, w, d, (double)p->s->eps);
+        apply_rms_norm(x + t * d, w, d, (double)p->s->eps);
     free(w);
 }
 
 /* The last rot elements turned by a position, in a layer of ratio r. */
-static void turn(const struct refds4 *s, double *x, int d, double pos, int r)
+static void apply_rope(const struct refds4 *s, double *x, int d, double pos,
+                       int r)
 {
     const double base = (double)(r ? s->compress_base : s->base);
     const int n = s->rot;
@@ -90,8 +91,8 @@ static double sigmoid(double x)
 /* ---- streams ---- */
 
 /* z scaled and moved; scale has one number for n, n and n * n of them. */
-static void meeting(const struct pass *p, const char *stem, const double *h,
-                    int all, double *z)
+static void mix_streams(const struct pass *p, const char *stem,
+                        const double *h, int all, double *z)
 {
     const int n = p->s->streams, k = n * p->s->n_embd;
     float *fn = ref_weights(p->g, "%s_fn.weight", stem);
@@ -99,7 +100,7 @@ static void meeting(const struct pass *p, const char *stem, const double *h,
     float *scale = ref_weights(p->g, "%s_scale.weight", stem);
     double *x = ref_doubles((size_t)k);
     memcpy(x, h, (size_t)k * sizeof *x);
-    rms(x, NULL, k, (double)p->s->eps);
+    apply_rms_norm(x, NULL, k, (double)p->s->eps);
     ref_linear(z, fn, NULL, x, k, all);
     for (int i = 0; i < all; i++)
         z[i] = z[i] * (double)scale[i < n       ? 0
@@ -113,7 +114,7 @@ static void meeting(const struct pass *p, const char *stem, const double *h,
 }
 
 /* c[dst][src] */
-static void balance(const struct refds4 *s, const double *z, double *c)
+static void balance_mix(const struct refds4 *s, const double *z, double *c)
 {
     const int n = s->streams;
     const double eps = (double)s->hyper_eps;
@@ -154,7 +155,7 @@ static void write_streams(const struct refds4 *s, const double *z,
     double *c = ref_doubles((size_t)(n * n));
     double *old = ref_doubles((size_t)(n * e));
     memcpy(old, h, (size_t)(n * e) * sizeof *old);
-    balance(s, z + 2 * n, c);
+    balance_mix(s, z + 2 * n, c);
     for (int dst = 0; dst < n; dst++)
         for (int i = 0; i < e; i++) {
             double v = 2 * sigmoid(z[n + dst]) * y[i];
@@ -169,8 +170,8 @@ static void write_streams(const struct refds4 *s, const double *z,
 /* ---- attention ---- */
 
 /* Rows of blocks, [n / r][d]. */
-static double *blocks(const struct pass *p, const char *stem, const double *u,
-                      int d, int r)
+static double *compress_blocks(const struct pass *p, const char *stem,
+                               const double *u, int d, int r)
 {
     const int wide = r == 4 ? 2 : 1, w = wide * d;
     char name[3][64];
@@ -199,9 +200,9 @@ static double *blocks(const struct pass *p, const char *stem, const double *u,
             rows[b * d + i] = y / sum;
         }
     snprintf(name[0], sizeof name[0], "%s_norm.weight", stem);
-    norm(p, name[0], rows, p->n / r, d);
+    norm_rows(p, name[0], rows, p->n / r, d);
     for (int b = 0; b < p->n / r; b++)
-        turn(p->s, rows + b * d, d, b * r, r);
+        apply_rope(p->s, rows + b * d, d, b * r, r);
     free(ape);
     free(kv);
     free(sc);
@@ -209,7 +210,8 @@ static double *blocks(const struct pass *p, const char *stem, const double *u,
 }
 
 /* Which of the blocks each token reads, [n][n / 4]. */
-static char *choice(const struct pass *p, const double *u, const double *qr)
+static char *choose_blocks(const struct pass *p, const double *u,
+                           const double *qr)
 {
     const struct refds4 *s = p->s;
     const int n = p->n, d = s->d_idx, h = s->n_idx, m = n / 4;
@@ -217,7 +219,7 @@ static char *choice(const struct pass *p, const double *u, const double *qr)
     double *q = ref_doubles((size_t)(n * h * d));
     double *w = ref_doubles((size_t)(n * h));
     double *score = ref_doubles((size_t)m + 1);
-    double *k = blocks(p, "indexer_compressor", u, d, 4);
+    double *k = compress_blocks(p, "indexer_compressor", u, d, 4);
     if (!yes)
         abort();
     product(p, "indexer.attn_q_b.weight", qr, s->rank_q, h * d, q);
@@ -225,7 +227,7 @@ static char *choice(const struct pass *p, const double *u, const double *qr)
     for (int t = 0; t < n; t++) {
         const int seen = (t + 1) / 4;
         for (int j = 0; j < h; j++)
-            turn(s, q + (t * h + j) * d, d, t, 4);
+            apply_rope(s, q + (t * h + j) * d, d, t, 4);
         for (int b = 0; b < seen; b++) {
             score[b] = 0;
             for (int j = 0; j < h; j++) {
@@ -255,8 +257,8 @@ struct sees {
     const char *yes; /* of blocks, or NULL: all */
     int r;
 };
-static void attend(const struct pass *p, const struct sees *k, int t,
-                   const double *q, double sink, double *y)
+static void attend_head(const struct pass *p, const struct sees *k, int t,
+                        const double *q, double sink, double *y)
 {
     const struct refds4 *s = p->s;
     const int d = s->d, n_rows = k->r ? (t + 1) / k->r : 0;
@@ -282,7 +284,7 @@ static void attend(const struct pass *p, const struct sees *k, int t,
 }
 
 /* Groups of heads, then all of them: y [n][n_embd] of x [n][n_head * d]. */
-static void leave(const struct pass *p, const double *x, double *y)
+static void project_out(const struct pass *p, const double *x, double *y)
 {
     const struct refds4 *s = p->s;
     const int all = s->n_head * s->d, k = all / s->groups, m = s->out_rank;
@@ -307,22 +309,22 @@ static void attention(const struct pass *p, const double *u, double *y)
     double *x = ref_doubles((size_t)(n * h * d));
     float *sinks = layer_weights(p, "attn_sinks.weight");
     product(p, "attn_q_a.weight", u, s->n_embd, s->rank_q, qr);
-    norm(p, "attn_q_a_norm.weight", qr, n, s->rank_q);
+    norm_rows(p, "attn_q_a_norm.weight", qr, n, s->rank_q);
     product(p, "attn_q_b.weight", qr, s->rank_q, h * d, q);
-    norm(p, NULL, q, n * h, d);
+    norm_rows(p, NULL, q, n * h, d);
     product(p, "attn_kv.weight", u, s->n_embd, d, kv);
-    norm(p, "attn_kv_a_norm.weight", kv, n, d);
+    norm_rows(p, "attn_kv_a_norm.weight", kv, n, d);
     for (int t = 0; t < n; t++)
-        turn(s, kv + t * d, d, t, r);
-    double *rows = r ? blocks(p, "attn_compressor", u, d, r) : NULL;
-    char *yes = r == 4 ? choice(p, u, qr) : NULL;
+        apply_rope(s, kv + t * d, d, t, r);
+    double *rows = r ? compress_blocks(p, "attn_compressor", u, d, r) : NULL;
+    char *yes = r == 4 ? choose_blocks(p, u, qr) : NULL;
     const struct sees k = { kv, rows, yes, r };
     for (int i = 0; i < n * h; i++) {
-        turn(s, q + i * d, d, i / h, r);
-        attend(p, &k, i / h, q + i * d, (double)sinks[i % h], x + i * d);
-        turn(s, x + i * d, d, -(i / h), r);
+        apply_rope(s, q + i * d, d, i / h, r);
+        attend_head(p, &k, i / h, q + i * d, (double)sinks[i % h], x + i * d);
+        apply_rope(s, x + i * d, d, -(i / h), r);
     }
-    leave(p, x, y);
+    project_out(p, x, y);
     free(qr);
     free(q);
     free(kv);
@@ -335,9 +337,9 @@ static void attention(const struct pass *p, const double *u, double *y)
 /* ---- experts ---- */
 
 /* y += much * down(silu(gate x) * (up x)), clamped. */
-static void expert(const struct pass *p, const float *gate, const float *up,
-                   const float *down, int ff, double limit, double much,
-                   const double *x, double *y)
+static void add_expert(const struct pass *p, const float *gate,
+                       const float *up, const float *down, int ff,
+                       double limit, double much, const double *x, double *y)
 {
     const int e = p->s->n_embd;
     double *a = ref_doubles((size_t)ff), *b = ref_doubles((size_t)ff);
@@ -360,8 +362,8 @@ static void expert(const struct pass *p, const float *gate, const float *up,
 }
 
 /* Ids and weights of a token's experts. */
-static void route(const struct pass *p, int t, const double *x, int *id,
-                  double *w)
+static void route_token(const struct pass *p, int t, const double *x, int *id,
+                        double *w)
 {
     const struct refds4 *s = p->s;
     float *router = layer_weights(p, "ffn_gate_inp.weight");
@@ -389,7 +391,7 @@ static void route(const struct pass *p, int t, const double *x, int *id,
     free(score);
 }
 
-static void experts(const struct pass *p, const double *u, double *y)
+static void moe_ffn(const struct pass *p, const double *u, double *y)
 {
     const struct refds4 *s = p->s;
     const int e = s->n_embd, ff = s->n_ff;
@@ -405,14 +407,14 @@ static void experts(const struct pass *p, const double *u, double *y)
     for (int t = 0; t < p->n; t++) {
         int id[8];
         double much[8];
-        route(p, t, u + t * e, id, much);
+        route_token(p, t, u + t * e, id, much);
         for (int k = 0; k < s->used; k++)
-            expert(p, w[0] + id[k] * e * ff, w[1] + id[k] * e * ff,
-                   w[2] + id[k] * e * ff, ff, limit, much[k], u + t * e,
-                   y + t * e);
-        expert(p, w[3], w[4], w[5], ff * s->shared,
-               s->clamp_shared >= 0 ? (double)s->clamp_shared : limit, 1,
-               u + t * e, y + t * e);
+            add_expert(p, w[0] + id[k] * e * ff, w[1] + id[k] * e * ff,
+                       w[2] + id[k] * e * ff, ff, limit, much[k], u + t * e,
+                       y + t * e);
+        add_expert(p, w[3], w[4], w[5], ff * s->shared,
+                   s->clamp_shared >= 0 ? (double)s->clamp_shared : limit, 1,
+                   u + t * e, y + t * e);
     }
     for (int i = 0; i < 6; i++)
         free(w[i]);
@@ -422,8 +424,8 @@ static void experts(const struct pass *p, const double *u, double *y)
 
 typedef void part_fn(const struct pass *p, const double *u, double *y);
 
-static void part(const struct pass *p, const char *what, part_fn *fn,
-                 double *h)
+static void add_part(const struct pass *p, const char *what, part_fn *fn,
+                     double *h)
 {
     const struct refds4 *s = p->s;
     const int n = s->streams, e = s->n_embd, all = (2 + n) * n;
@@ -434,10 +436,10 @@ static void part(const struct pass *p, const char *what, part_fn *fn,
     snprintf(stem, sizeof stem, "blk.%d.hc_%s", p->il, what);
     snprintf(name, sizeof name, "%s_norm.weight", what);
     for (int t = 0; t < p->n; t++) {
-        meeting(p, stem, h + t * n * e, all, z + t * all);
+        mix_streams(p, stem, h + t * n * e, all, z + t * all);
         read_streams(s, z + t * all, h + t * n * e, u + t * e);
     }
-    norm(p, name, u, p->n, e);
+    norm_rows(p, name, u, p->n, e);
     fn(p, u, y);
     for (int t = 0; t < p->n; t++)
         write_streams(s, z + t * all, y + t * e, h + t * n * e);
@@ -459,13 +461,13 @@ void refds4_run(const struct gen *g, const struct refds4 *s,
     for (int i = 0; i < n * m * e; i++)
         h[i] = (double)embd[tok[i / (m * e)] * e + i % e];
     for (p.il = 0; p.il < s->n_layer; p.il++) {
-        part(&p, "attn", attention, h);
-        part(&p, "ffn", experts, h);
+        add_part(&p, "attn", attention, h);
+        add_part(&p, "ffn", moe_ffn, h);
     }
     for (int t = 0; t < n; t++) {
-        meeting(&p, "output_hc", h + t * m * e, m, z);
+        mix_streams(&p, "output_hc", h + t * m * e, m, z);
         read_streams(s, z, h + t * m * e, u);
-        rms(u, last, e, (double)s->eps);
+        apply_rms_norm(u, last, e, (double)s->eps);
         ref_linear(logits + t * REFDS4_VOCAB, out, NULL, u, e, REFDS4_VOCAB);
     }
     free(h);

@@ -6,31 +6,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void must(enum gguf_status st)
+static void must_set(enum gguf_status st)
 {
     if (st != GGUF_OK)
         abort();
 }
 
-static const char *key(const char *what)
+static const char *full_key(const char *what)
 {
     static char s[96];
     snprintf(s, sizeof s, "deepseek4.%s", what);
     return s;
 }
 
-static void put(struct gen *g, const char *what, int v)
+static void put_key(struct gen *g, const char *what, int v)
 {
-    must(gguf_meta_set_u32(g->meta, key(what), (uint32_t)v, NULL));
+    must_set(gguf_meta_set_u32(g->meta, full_key(what), (uint32_t)v, NULL));
 }
 
 static void put_f(struct gen *g, const char *what, float v)
 {
-    must(gguf_meta_set_f32(g->meta, key(what), v, NULL));
+    must_set(gguf_meta_set_f32(g->meta, full_key(what), v, NULL));
 }
 
-static void matrices(struct gen *g, int64_t ne0, int64_t ne1, int64_t ne2,
-                     int il, const char *what)
+static void add_matrices(struct gen *g, int64_t ne0, int64_t ne1, int64_t ne2,
+                         int il, const char *what)
 {
     gen_tensor(g, ne0, ne1, "blk.%d.%s.weight", il, what);
     g->t[g->n - 1].n_dims = 3;
@@ -39,44 +39,44 @@ static void matrices(struct gen *g, int64_t ne0, int64_t ne1, int64_t ne2,
 
 static void put_keys(struct gen *g, const struct refds4 *s, int n_layer)
 {
-    put(g, "vocab_size", REFDS4_VOCAB);
-    put(g, "context_length", 4096);
-    put(g, "embedding_length", s->n_embd);
-    put(g, "block_count", n_layer);
-    put(g, "attention.head_count", s->n_head);
-    put(g, "attention.head_count_kv", 1);
-    put(g, "attention.key_length", s->d);
-    put(g, "attention.value_length", s->d);
-    put(g, "rope.dimension_count", s->rot);
+    put_key(g, "vocab_size", REFDS4_VOCAB);
+    put_key(g, "context_length", 4096);
+    put_key(g, "embedding_length", s->n_embd);
+    put_key(g, "block_count", n_layer);
+    put_key(g, "attention.head_count", s->n_head);
+    put_key(g, "attention.head_count_kv", 1);
+    put_key(g, "attention.key_length", s->d);
+    put_key(g, "attention.value_length", s->d);
+    put_key(g, "rope.dimension_count", s->rot);
     put_f(g, "rope.freq_base", s->base);
     put_f(g, "attention.layer_norm_rms_epsilon", s->eps);
-    put(g, "attention.q_lora_rank", s->rank_q);
-    put(g, "attention.sliding_window", s->window);
-    put(g, "expert_feed_forward_length", s->n_ff);
-    put(g, "expert_shared_count", s->shared);
+    put_key(g, "attention.q_lora_rank", s->rank_q);
+    put_key(g, "attention.sliding_window", s->window);
+    put_key(g, "expert_feed_forward_length", s->n_ff);
+    put_key(g, "expert_shared_count", s->shared);
     put_f(g, "expert_weights_scale", (float)s->scale);
-    must(gguf_meta_set_bool(g->meta, key("expert_weights_norm"), s->norm,
-                            NULL));
-    put(g, "attention.indexer.head_count", s->n_idx);
-    put(g, "attention.indexer.key_length", s->d_idx);
-    put(g, "attention.indexer.top_k", s->top);
-    put(g, "attention.output_group_count", s->groups);
-    put(g, "attention.output_lora_rank", s->out_rank);
+    must_set(gguf_meta_set_bool(g->meta, full_key("expert_weights_norm"),
+                                s->norm, NULL));
+    put_key(g, "attention.indexer.head_count", s->n_idx);
+    put_key(g, "attention.indexer.key_length", s->d_idx);
+    put_key(g, "attention.indexer.top_k", s->top);
+    put_key(g, "attention.output_group_count", s->groups);
+    put_key(g, "attention.output_lora_rank", s->out_rank);
     put_f(g, "attention.compress_rope_freq_base", s->compress_base);
-    put(g, "hyper_connection.count", s->streams);
-    put(g, "hyper_connection.sinkhorn_iterations", s->iterations);
+    put_key(g, "hyper_connection.count", s->streams);
+    put_key(g, "hyper_connection.sinkhorn_iterations", s->iterations);
     put_f(g, "hyper_connection.epsilon", s->hyper_eps);
-    put(g, "hash_layer_count", s->hashed);
-    put(g, "expert_gating_func", 4);
-    put(g, "expert_count", s->experts);
-    put(g, "expert_used_count", s->used);
+    put_key(g, "hash_layer_count", s->hashed);
+    put_key(g, "expert_gating_func", 4);
+    put_key(g, "expert_count", s->experts);
+    put_key(g, "expert_used_count", s->used);
     if (s->drafts)
-        put(g, "nextn_predict_layers", 1);
+        put_key(g, "nextn_predict_layers", 1);
     if (s->scaling) {
-        must(gguf_meta_set_strz(g->meta, key("rope.scaling.type"), s->scaling,
-                                NULL));
+        must_set(gguf_meta_set_strz(g->meta, full_key("rope.scaling.type"),
+                                    s->scaling, NULL));
         put_f(g, "rope.scaling.factor", s->factor);
-        put(g, "rope.scaling.original_context_length", s->n_ctx_orig);
+        put_key(g, "rope.scaling.original_context_length", s->n_ctx_orig);
     }
 }
 
@@ -88,10 +88,11 @@ static void put_arrays(struct gen *g, const struct refds4 *s, int n_layer)
         ratio[il] = s->ratio[il];
         clamp[il] = s->clamp[il];
     }
-    must(gguf_meta_set_array(g->meta, key("attention.compress_ratios"),
-                             GGUF_VAL_I32, ratio, (size_t)n_layer, NULL));
-    must(gguf_meta_set_array(g->meta, key("swiglu_clamp_exp"), GGUF_VAL_F32,
-                             clamp, (size_t)n_layer, NULL));
+    must_set(gguf_meta_set_array(g->meta,
+                                 full_key("attention.compress_ratios"),
+                                 GGUF_VAL_I32, ratio, (size_t)n_layer, NULL));
+    must_set(gguf_meta_set_array(g->meta, full_key("swiglu_clamp_exp"),
+                                 GGUF_VAL_F32, clamp, (size_t)n_layer, NULL));
     if (s->clamp_shared >= 0)
         put_f(g, "swiglu_clamp_shexp", s->clamp_shared);
 }
@@ -127,9 +128,9 @@ static void put_experts(struct gen *g, const struct refds4 *s, int il)
     } else {
         gen_tensor(g, s->experts, 0, "blk.%d.exp_probs_b.bias", il);
     }
-    matrices(g, e, ff, s->experts, il, "ffn_gate_exps");
-    matrices(g, e, ff, s->experts, il, "ffn_up_exps");
-    matrices(g, ff, e, s->experts, il, "ffn_down_exps");
+    add_matrices(g, e, ff, s->experts, il, "ffn_gate_exps");
+    add_matrices(g, e, ff, s->experts, il, "ffn_up_exps");
+    add_matrices(g, ff, e, s->experts, il, "ffn_down_exps");
     gen_tensor(g, e, ff * s->shared, "blk.%d.ffn_gate_shexp.weight", il);
     gen_tensor(g, e, ff * s->shared, "blk.%d.ffn_up_shexp.weight", il);
     gen_tensor(g, ff * s->shared, e, "blk.%d.ffn_down_shexp.weight", il);
@@ -158,8 +159,8 @@ static void put_layer(struct gen *g, const struct refds4 *s, int il, int r)
         gen_tensor(g, q / s->groups, s->out_rank * s->groups,
                    "blk.%d.attn_output_a.weight", il);
     else
-        matrices(g, q / s->groups, s->out_rank, s->groups, il,
-                 "attn_output_a");
+        add_matrices(g, q / s->groups, s->out_rank, s->groups, il,
+                     "attn_output_a");
     gen_tensor(g, s->out_rank * s->groups, e, "blk.%d.attn_output_b.weight",
                il);
     put_meeting(g, s, il, "attn");
@@ -180,9 +181,9 @@ void refds4_model(struct gen *g, const struct refds4 *s)
 {
     const int e = s->n_embd, n = s->streams, n_layer = s->n_layer;
     const int all = n_layer + (s->drafts == 1);
-    must(gguf_meta_set_strz(g->meta, "general.architecture", "deepseek4",
-                            NULL));
-    must(
+    must_set(gguf_meta_set_strz(g->meta, "general.architecture", "deepseek4",
+                                NULL));
+    must_set(
         gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", NULL));
     put_keys(g, s, all);
     put_arrays(g, s, all);

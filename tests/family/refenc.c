@@ -34,8 +34,8 @@ static void product(const struct gen *g, const char *stem, const double *x,
     free(b);
 }
 
-static void norm(const struct gen *g, const char *stem, double *x, int n,
-                 int e, int layer)
+static void norm_rows(const struct gen *g, const char *stem, double *x, int n,
+                      int e, int layer)
 {
     float *w = ref_weights(g, "%s.weight", stem);
     float *b = ref_weights(g, "%s.bias", stem);
@@ -56,9 +56,9 @@ static void norm(const struct gen *g, const char *stem, double *x, int n,
 
 /* softmax(scale q k + bias) v of one head: q [n], k and v [m] rows of given
  * widths; bias [n][m]. Adds to nothing: out rows of out_row. */
-static void attend(const double *q, int q_row, const double *k,
-                   const double *v, int k_row, int d, int n, int m,
-                   double scale, const double *bias, double *out)
+static void attend_head(const double *q, int q_row, const double *k,
+                        const double *v, int k_row, int d, int n, int m,
+                        double scale, const double *bias, double *out)
 {
     double *w = ref_doubles((size_t)m);
     for (int t = 0; t < n; t++) {
@@ -82,8 +82,8 @@ static void attend(const double *q, int q_row, const double *k,
     free(w);
 }
 
-static void embed(const struct gen *g, const gguf_token *tok, int n, int e,
-                  double *x)
+static void embed_tokens(const struct gen *g, const gguf_token *tok, int n,
+                         int e, double *x)
 {
     float *w = ref_weights(g, "token_embd.weight");
     for (int t = 0; t < n; t++)
@@ -92,14 +92,14 @@ static void embed(const struct gen *g, const gguf_token *tok, int n, int e,
     free(w);
 }
 
-static void add(double *x, const double *y, int n)
+static void add_rows(double *x, const double *y, int n)
 {
     for (int i = 0; i < n; i++)
         x[i] += y[i];
 }
 
-static const char *stem(char out[64], const char *half, int il,
-                        const char *what)
+static const char *name_stem(char out[64], const char *half, int il,
+                             const char *what)
 {
     snprintf(out, 64, "%s%d.%s", half, il, what);
     return out;
@@ -107,7 +107,7 @@ static const char *stem(char out[64], const char *half, int il,
 
 /* ---- T5 ---- */
 
-static void put(struct gen *g, const char *arch, const char *key, int v)
+static void put_key(struct gen *g, const char *arch, const char *key, int v)
 {
     char name[96];
     snprintf(name, sizeof name, "%s.%s", arch, key);
@@ -154,20 +154,20 @@ void refenc_t5_model(struct gen *g, const struct refenc_t5 *s)
     char eps[96];
     gen_init(g, 5);
     put_texts(g, a);
-    put(g, a, "vocab_size", s->n_vocab);
-    put(g, a, "context_length", 512);
-    put(g, a, "embedding_length", s->n_embd);
-    put(g, a, "block_count", s->n_enc);
-    put(g, a, "feed_forward_length", s->n_ff);
-    put(g, a, "attention.head_count", s->n_head);
-    put(g, a, "attention.head_count_kv", s->n_head_kv);
-    put(g, a, "attention.key_length", s->d);
-    put(g, a, "attention.value_length", s->d);
-    put(g, a, "attention.relative_buckets_count", s->n_buckets);
+    put_key(g, a, "vocab_size", s->n_vocab);
+    put_key(g, a, "context_length", 512);
+    put_key(g, a, "embedding_length", s->n_embd);
+    put_key(g, a, "block_count", s->n_enc);
+    put_key(g, a, "feed_forward_length", s->n_ff);
+    put_key(g, a, "attention.head_count", s->n_head);
+    put_key(g, a, "attention.head_count_kv", s->n_head_kv);
+    put_key(g, a, "attention.key_length", s->d);
+    put_key(g, a, "attention.value_length", s->d);
+    put_key(g, a, "attention.relative_buckets_count", s->n_buckets);
     if (s->n_dec && !s->no_key)
-        put(g, a, "decoder_block_count", s->n_dec);
+        put_key(g, a, "decoder_block_count", s->n_dec);
     if (s->n_dec)
-        put(g, a, "decoder_start_token_id", 3);
+        put_key(g, a, "decoder_start_token_id", 3);
     snprintf(eps, sizeof eps, "%s.attention.layer_norm_rms_epsilon", a);
     if (gguf_meta_set_f32(g->meta, eps, 1e-5f, NULL))
         abort();
@@ -236,8 +236,9 @@ static void t5_attention(const struct gen *g, const struct refenc_t5 *s,
     double *z = ref_doubles((size_t)(n * nq));
     double *bias = from ? NULL : ref_doubles((size_t)(n * n));
     memcpy(y, x, (size_t)(n * e) * sizeof *y);
-#define NAME(X) (snprintf(at, sizeof at, "%s" X, w), stem(name, half, il, at))
-    norm(g, NAME("norm"), y, n, e, 0);
+#define NAME(X)                                                               \
+    (snprintf(at, sizeof at, "%s" X, w), name_stem(name, half, il, at))
+    norm_rows(g, NAME("norm"), y, n, e, 0);
     product(g, NAME("q"), y, n, e, nq, q);
     product(g, NAME("k"), from ? from : y, n_kv, e, nk, k);
     product(g, NAME("v"), from ? from : y, n_kv, e, nk, v);
@@ -245,12 +246,12 @@ static void t5_attention(const struct gen *g, const struct refenc_t5 *s,
         const int kv = h / (s->n_head / s->n_head_kv) * d;
         if (bias)
             add_bias(g, s, half, il, h, n, bias);
-        attend(q + h * d, nq, k + kv, v + kv, nk, d, n, n_kv, 1, bias,
-               z + h * d);
+        attend_head(q + h * d, nq, k + kv, v + kv, nk, d, n, n_kv, 1, bias,
+                    z + h * d);
     }
     product(g, NAME("o"), z, n, nq, e, y);
 #undef NAME
-    add(x, y, n * e);
+    add_rows(x, y, n * e);
     free(y);
     free(q);
     free(k);
@@ -268,14 +269,14 @@ static void t5_ffn(const struct gen *g, const struct refenc_t5 *s,
            *up = ref_doubles((size_t)(n * f)),
            *gate = ref_doubles((size_t)(n * f));
     memcpy(y, x, (size_t)(n * e) * sizeof *y);
-    norm(g, stem(name, half, il, "ffn_norm"), y, n, e, 0);
-    product(g, stem(name, half, il, "ffn_up"), y, n, e, f, up);
+    norm_rows(g, name_stem(name, half, il, "ffn_norm"), y, n, e, 0);
+    product(g, name_stem(name, half, il, "ffn_up"), y, n, e, f, up);
     if (s->gated)
-        product(g, stem(name, half, il, "ffn_gate"), y, n, e, f, gate);
+        product(g, name_stem(name, half, il, "ffn_gate"), y, n, e, f, gate);
     for (int i = 0; i < n * f; i++)
         up[i] = s->gated ? gelu(gate[i]) * up[i] : fmax(up[i], 0);
-    product(g, stem(name, half, il, "ffn_down"), up, n, f, e, y);
-    add(x, y, n * e);
+    product(g, name_stem(name, half, il, "ffn_down"), up, n, f, e, y);
+    add_rows(x, y, n * e);
     free(y);
     free(up);
     free(gate);
@@ -286,22 +287,22 @@ void refenc_t5_run(const struct gen *g, const struct refenc_t5 *s,
                    double *states, double *logits)
 {
     const int e = s->n_embd;
-    embed(g, text, n, e, states);
+    embed_tokens(g, text, n, e, states);
     for (int il = 0; il < s->n_enc; il++) {
         t5_attention(g, s, "enc.blk.", il, states, n, NULL, 0);
         t5_ffn(g, s, "enc.blk.", il, states, n);
     }
-    norm(g, "enc.output_norm", states, n, e, 0);
+    norm_rows(g, "enc.output_norm", states, n, e, 0);
     if (!s->n_dec)
         return;
     double *x = ref_doubles((size_t)(m * e));
-    embed(g, to, m, e, x);
+    embed_tokens(g, to, m, e, x);
     for (int il = 0; il < s->n_dec; il++) {
         t5_attention(g, s, "dec.blk.", il, x, m, NULL, 0);
         t5_attention(g, s, "dec.blk.", il, x, m, states, n);
         t5_ffn(g, s, "dec.blk.", il, x, m);
     }
-    norm(g, "dec.output_norm", x, m, e, 0);
+    norm_rows(g, "dec.output_norm", x, m, e, 0);
     product(g, s->tied ? "token_embd" : "output", x, m, e, s->n_vocab, logits);
     free(x);
 }
@@ -320,12 +321,12 @@ void refenc_jina_model(struct gen *g, const struct refenc_jina *s)
     const int e = s->n_embd, f = s->n_ff;
     gen_init(g, 6);
     put_texts(g, a);
-    put(g, a, "vocab_size", s->n_vocab);
-    put(g, a, "context_length", 512);
-    put(g, a, "embedding_length", e);
-    put(g, a, "block_count", s->n_layer);
-    put(g, a, "feed_forward_length", f);
-    put(g, a, "attention.head_count", s->n_head);
+    put_key(g, a, "vocab_size", s->n_vocab);
+    put_key(g, a, "context_length", 512);
+    put_key(g, a, "embedding_length", e);
+    put_key(g, a, "block_count", s->n_layer);
+    put_key(g, a, "feed_forward_length", f);
+    put_key(g, a, "attention.head_count", s->n_head);
     if (gguf_meta_set_f32(g->meta, "jina-bert-v2.attention.layer_norm_epsilon",
                           1e-12f, NULL) ||
         gguf_meta_set_bool(g->meta, "jina-bert-v2.attention.causal", 0,
@@ -380,21 +381,21 @@ static void jina_attention(const struct gen *g, const struct refenc_jina *s,
            *v = ref_doubles((size_t)(n * e)),
            *z = ref_doubles((size_t)(n * e)),
            *bias = ref_doubles((size_t)(n * n));
-    product(g, stem(name, "blk.", il, "attn_q"), x, n, e, e, q);
-    product(g, stem(name, "blk.", il, "attn_k"), x, n, e, e, k);
-    product(g, stem(name, "blk.", il, "attn_v"), x, n, e, e, v);
+    product(g, name_stem(name, "blk.", il, "attn_q"), x, n, e, e, q);
+    product(g, name_stem(name, "blk.", il, "attn_k"), x, n, e, e, k);
+    product(g, name_stem(name, "blk.", il, "attn_v"), x, n, e, e, v);
     if (s->qk_norm) {
-        norm(g, stem(name, "blk.", il, "attn_q_norm"), q, n, e, 1);
-        norm(g, stem(name, "blk.", il, "attn_k_norm"), k, n, e, 1);
+        norm_rows(g, name_stem(name, "blk.", il, "attn_q_norm"), q, n, e, 1);
+        norm_rows(g, name_stem(name, "blk.", il, "attn_k_norm"), k, n, e, 1);
     }
     for (int h = 0; h < s->n_head; h++) {
         for (int t = 0; t < n; t++)
             for (int i = 0; i < n; i++)
                 bias[t * n + i] = -slope(h, s->n_head) * abs(i - t);
-        attend(q + h * d, e, k + h * d, v + h * d, e, d, n, n,
-               1 / sqrt((double)d), bias, z + h * d);
+        attend_head(q + h * d, e, k + h * d, v + h * d, e, d, n, n,
+                    1 / sqrt((double)d), bias, z + h * d);
     }
-    product(g, stem(name, "blk.", il, "attn_output"), z, n, e, e, y);
+    product(g, name_stem(name, "blk.", il, "attn_output"), z, n, e, e, y);
     free(q);
     free(k);
     free(v);
@@ -411,9 +412,9 @@ static void jina_ffn(const struct gen *g, const struct refenc_jina *s, int il,
     double *up = ref_doubles((size_t)(n * m)),
            *gate = ref_doubles((size_t)(n * f)),
            *in = ref_doubles((size_t)(n * f));
-    product(g, stem(name, "blk.", il, "ffn_up"), x, n, e, m, up);
+    product(g, name_stem(name, "blk.", il, "ffn_up"), x, n, e, m, up);
     if (s->ffn == REFENC_GATE)
-        product(g, stem(name, "blk.", il, "ffn_gate"), x, n, e, f, gate);
+        product(g, name_stem(name, "blk.", il, "ffn_gate"), x, n, e, f, gate);
     for (int t = 0; t < n; t++)
         for (int i = 0; i < f; i++)
             in[t * f + i] = s->ffn == REFENC_GATE
@@ -421,7 +422,7 @@ static void jina_ffn(const struct gen *g, const struct refenc_jina *s, int il,
                             : s->ffn == REFENC_HALVES
                                 ? gelu(up[t * m + i]) * up[t * m + f + i]
                                 : gelu(up[t * f + i]);
-    product(g, stem(name, "blk.", il, "ffn_down"), in, n, f, e, y);
+    product(g, name_stem(name, "blk.", il, "ffn_down"), in, n, f, e, y);
     free(up);
     free(gate);
     free(in);
@@ -434,21 +435,24 @@ void refenc_jina_run(const struct gen *g, const struct refenc_jina *s,
     float *types = ref_weights(g, "token_types.weight");
     double *y = ref_doubles((size_t)all), *a = ref_doubles((size_t)all);
     char name[64];
-    embed(g, text, n, e, x);
+    embed_tokens(g, text, n, e, x);
     for (int i = 0; i < all; i++)
         x[i] += (double)types[i % e];
-    norm(g, "token_embd_norm", x, n, e, 1);
+    norm_rows(g, "token_embd_norm", x, n, e, 1);
     for (int il = 0; il < s->n_layer; il++) {
         jina_attention(g, s, il, x, n, a);
-        add(a, x, all);
-        norm(g, stem(name, "blk.", il, "attn_output_norm"), a, n, e, 1);
+        add_rows(a, x, all);
+        norm_rows(g, name_stem(name, "blk.", il, "attn_output_norm"), a, n, e,
+                  1);
         if (s->second_norm) {
-            add(a, x, all);
-            norm(g, stem(name, "blk.", il, "attn_norm_2"), a, n, e, 1);
+            add_rows(a, x, all);
+            norm_rows(g, name_stem(name, "blk.", il, "attn_norm_2"), a, n, e,
+                      1);
         }
         jina_ffn(g, s, il, a, n, y);
-        add(a, y, all);
-        norm(g, stem(name, "blk.", il, "layer_output_norm"), a, n, e, 1);
+        add_rows(a, y, all);
+        norm_rows(g, name_stem(name, "blk.", il, "layer_output_norm"), a, n, e,
+                  1);
         memcpy(x, a, (size_t)all * sizeof *x);
     }
     free(types);

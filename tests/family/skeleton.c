@@ -99,7 +99,7 @@ void skeleton_key(const struct skeleton *s, const char *key, char full[192])
 }
 
 /* A number of the model's architecture, or 0. */
-static size_t number(const struct skeleton *s, const char *key)
+static size_t get_number(const struct skeleton *s, const char *key)
 {
     char name[192];
     uint64_t v;
@@ -112,14 +112,14 @@ static size_t number(const struct skeleton *s, const char *key)
 
 size_t skeleton_width(const struct skeleton *s)
 {
-    return number(s, strcmp(s->run, "embed") ? ".vocab_size"
-                                             : ".embedding_length");
+    return get_number(s, strcmp(s->run, "embed") ? ".vocab_size"
+                                                 : ".embedding_length");
 }
 
 void skeleton_tokens_of(const struct skeleton *s,
                         gguf_token tok[SKELETON_TOKENS])
 {
-    const size_t n = number(s, ".vocab_size");
+    const size_t n = get_number(s, ".vocab_size");
     for (int i = 0; i < SKELETON_TOKENS; i++)
         tok[i] = (i * 37 + 11) % (int)(n ? n : SKELETON_VOCAB);
 }
@@ -139,7 +139,7 @@ struct reader {
     uint8_t layer[256];
 };
 
-static char *word(char **p)
+static char *next_word(char **p)
 {
     char *w = *p + strspn(*p, " ");
     *p = w + strcspn(w, " ");
@@ -166,7 +166,7 @@ static bool read_array(struct gguf_meta *m, const char *key, const char *type,
                   { "f32", GGUF_VAL_F32, f32 },
                   { "bool", GGUF_VAL_BOOL, is } };
     size_t n = 0;
-    for (char *w; n < MOST && *(w = word(&p)); n++) {
+    for (char *w; n < MOST && *(w = next_word(&p)); n++) {
         i32[n] = (int32_t)strtol(w, NULL, 10);
         u32[n] = (uint32_t)strtoul(w, NULL, 10);
         f32[n] = strtof(w, NULL);
@@ -186,7 +186,7 @@ bool skeleton_set_key(struct skeleton *s, char *p)
 {
     struct gguf_meta *m = s->g.meta;
     char key[192];
-    const char *k = word(&p), *type = word(&p);
+    const char *k = next_word(&p), *type = next_word(&p);
     skeleton_key(s, k, key);
     if (!strcmp(type, "str"))
         return gguf_meta_set_strz(m, key, p, NULL) == GGUF_OK;
@@ -209,7 +209,7 @@ bool skeleton_set_key(struct skeleton *s, char *p)
 /* "blk 0,2-5", or "-". */
 static bool read_in(struct reader *r, char *p)
 {
-    const char *w = word(&p);
+    const char *w = next_word(&p);
     memset(r->layer, 0, sizeof r->layer);
     snprintf(r->in, sizeof r->in, "%s", strcmp(w, "-") ? w : "");
     while (*p) {
@@ -226,7 +226,7 @@ static bool read_in(struct reader *r, char *p)
 static bool read_tensor(struct reader *r, const char *name, char *p)
 {
     struct gen_tensor t = { .n_dims = 0, .ne = { 1, 1, 1, 1 } };
-    for (char *w; t.n_dims < 4 && *(w = word(&p));)
+    for (char *w; t.n_dims < 4 && *(w = next_word(&p));)
         t.ne[t.n_dims++] = strtoll(w, NULL, 10);
     if (*p || !t.n_dims)
         return false;
@@ -261,13 +261,13 @@ static bool read_digest(struct skeleton *s, char *p)
 static bool read_line(struct reader *r, char *p)
 {
     struct skeleton *s = r->s;
-    const char *w = word(&p);
+    const char *w = next_word(&p);
     if (!*w || *w == '#')
         return true;
     if (!strcmp(w, "seed"))
         return (s->g.seed = strtoull(p, NULL, 0)) != 0;
     if (!strcmp(w, "gain")) {
-        w = word(&p);
+        w = next_word(&p);
         return gen_gain(&s->g, w, strtod(p, NULL));
     }
     if (!strcmp(w, "run"))

@@ -61,7 +61,8 @@ struct operand {
     double factor;
 };
 
-static const float *transposed(struct variant *v, const float *x, int64_t *ne)
+static const float *transpose_values(struct variant *v, const float *x,
+                                     int64_t *ne)
 {
     const size_t n = (size_t)ne[0], m = (size_t)ne[1];
     const size_t all = n_elements(ne);
@@ -114,7 +115,7 @@ static struct operand read_operand(struct variant *v, const char *w, int axis,
         set_layer(name, w, len, il);
         o.x = values_of(v, name, ne);
         if (*p == '\'' && p++)
-            o.x = transposed(v, o.x, ne);
+            o.x = transpose_values(v, o.x, ne);
         for (int d = 0; d < axis; d++)
             o.inner *= (size_t)ne[d];
         o.length = o.n = (size_t)ne[axis];

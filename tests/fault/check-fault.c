@@ -144,8 +144,8 @@ static char state_of(const struct job *j, const struct output *o)
     return old ? 'o' : new ? 'n' : 'x';
 }
 
-static void look(struct left *l, const struct job *j,
-                 const struct program_run *r)
+static void look_at_run(struct left *l, const struct job *j,
+                        const struct program_run *r)
 {
     *l = (struct left){ .j = j, .r = r, .killed = was_killed(r) };
     folder_look(&j->folder, note_thing, l);
@@ -204,7 +204,7 @@ struct tally {
     unsigned runs, done, failed, killed, bad;
 };
 
-static bool removes(const char *call)
+static bool removes_file(const char *call)
 {
     return !strcmp(call, "unlink") || !strcmp(call, "remove");
 }
@@ -219,14 +219,14 @@ static bool deleted_early(const struct job *j, const struct left *l)
 }
 
 /* What is wrong with that; NULL: nothing. */
-static const char *judge(const struct job *j, const struct program_run *r,
-                         const struct left *l, const struct kind *k,
-                         const struct fault_call *call)
+static const char *judge_run(const struct job *j, const struct program_run *r,
+                             const struct left *l, const struct kind *k,
+                             const struct fault_call *call)
 {
     bool killed = l->killed && k->fault != FAULT_TERM;
     /* what it would have removed may stay */
     bool stuck = k->fault == FAULT_DEAD ||
-                 (k->error && (removes(call->name) ||
+                 (k->error && (removes_file(call->name) ||
                                job_has_word(j->c->keeps, call->path)));
     bool journal = (j->c->flags & COMMAND_IN_PLACE) && job_has(JOB_JOURNAL);
     size_t tool = strcspn(j->c->args, " ");
@@ -270,10 +270,10 @@ static const char *status_text(const struct program_run *r)
     return text;
 }
 
-static void tell(FILE *f, const char *before, const struct job *j,
-                 const struct program_run *r, const struct left *l,
-                 const struct kind *k, uint32_t at, const struct fault_call *c,
-                 const char *why)
+static void tell_fault(FILE *f, const char *before, const struct job *j,
+                       const struct program_run *r, const struct left *l,
+                       const struct kind *k, uint32_t at,
+                       const struct fault_call *c, const char *why)
 {
     fprintf(f, "%s%s|%s|%u %s %s|%s|%s%s%s%s|%s|%s\n", before, j->c->name,
             k->name, at, c->name, c->path, status_text(r), l->outputs,
@@ -283,7 +283,8 @@ static void tell(FILE *f, const char *before, const struct job *j,
 
 /* After a kill or a failure that left something: the same command works. With
  * what is complete already it may want --force. */
-static const char *again(const struct job *j, const struct program_run *before)
+static const char *run_again(const struct job *j,
+                             const struct program_run *before)
 {
     static char why[300];
     struct program_run r;
@@ -298,7 +299,7 @@ static const char *again(const struct job *j, const struct program_run *before)
     snprintf(why, sizeof why, "%s", r.last);
     struct program_run first = r;
     memcpy(first.pid, before->pid, sizeof first.pid);
-    look(&l, j, &first);
+    look_at_run(&l, j, &first);
     bool good = r.rc == 0 && is_whole(j, &l) && l.n_kept <= j->whole_kept &&
                 !l.n_strange;
     /* inputs that are deleted are not there again */
@@ -321,20 +322,20 @@ static void try_one(struct job *j, const struct kind *k, uint32_t at,
     if ((j->c->flags & COMMAND_TORN) || !folder_is_untouched(&j->folder))
         job_prepare(j);
     job_run(&r, j->c->args, "", k->fault, at, k->error);
-    look(&l, j, &r);
+    look_at_run(&l, j, &r);
     if (job_calls->hits) { /* else it made fewer calls than the first time */
         struct fault_call call = job_calls->calls[at - 1];
-        const char *why = judge(j, &r, &l, k, &call);
+        const char *why = judge_run(j, &r, &l, k, &call);
         if (!why && (l.killed || l.n_kept))
-            why = again(j, &r);
+            why = run_again(j, &r);
         t->runs++;
         t->done += r.rc == 0;
         t->failed += r.rc > 0;
         t->killed += l.killed;
         if (why && t->bad++ < MAX_TOLD)
-            tell(stdout, "# ", j, &r, &l, k, at, &call, why);
+            tell_fault(stdout, "# ", j, &r, &l, k, at, &call, why);
         if (detail)
-            tell(detail, "", j, &r, &l, k, at, &call, why);
+            tell_fault(detail, "", j, &r, &l, k, at, &call, why);
     }
     program_run_free(&r);
 }
@@ -342,7 +343,7 @@ static void try_one(struct job *j, const struct kind *k, uint32_t at,
 /* ----------------------------------------------------------- the tests --- */
 
 /* Is this call one that the fault can happen at? */
-static bool applies(const struct kind *k, const struct fault_call *c)
+static bool applies_to(const struct kind *k, const struct fault_call *c)
 {
     switch (k->fault) {
     case FAULT_FULL: return c->kind & FAULT_ROOM;
@@ -360,7 +361,7 @@ static void try_kind(struct job *j, const struct kind *k, unsigned one_in,
     struct tally t = { 0 };
     static unsigned turn;
     for (uint32_t i = 1; i <= j->n_calls; i++) {
-        if (!applies(k, &j->calls[i - 1]) || (only && only != i))
+        if (!applies_to(k, &j->calls[i - 1]) || (only && only != i))
             continue;
         if (only || turn++ % one_in == 0)
             try_one(j, k, i, &t);

@@ -47,7 +47,7 @@ static const char *const commands[] = {
 /* Names and counts lie before this byte. */
 enum { HEADER = 1500, IMATRIX_HEADER = 400, TINY_HEADER = 48900 };
 
-static void put(int fd, const char *bytes, size_t n, off_t at)
+static void put_bytes(int fd, const char *bytes, size_t n, off_t at)
 {
     if (pwrite(fd, bytes, n, at) != (ssize_t)n)
         _exit(98);
@@ -73,8 +73,8 @@ static void wait_a_moment(uint64_t turns)
 
 /* One to eight bytes at a time, which stay for a short moment: most faults are
  * seen only by code that reads a value twice. It ends when its parent does. */
-static void scribble(const char *path, const struct bytes *good, size_t header,
-                     uint64_t seed)
+static void scribble_header(const char *path, const struct bytes *good,
+                            size_t header, uint64_t seed)
 {
     pid_t parent = getppid();
     int fd = open(path, O_WRONLY);
@@ -86,9 +86,9 @@ static void scribble(const char *path, const struct bytes *good, size_t header,
             uint64_t v = 0;
             memcpy(&v, good->data + at, n);
             v = odd_value(v);
-            put(fd, (const char *)&v, n, at);
+            put_bytes(fd, (const char *)&v, n, at);
             wait_a_moment(2000);
-            put(fd, good->data + at, n, at);
+            put_bytes(fd, good->data + at, n, at);
             wait_a_moment(20000);
         }
     }
@@ -128,7 +128,7 @@ static void try_file(const char *what, const char *path, size_t header,
     program_shell("folder", line);
     pid_t pid = fork();
     if (pid == 0)
-        scribble(program_place("folder/x.gguf"), &good, header, 1);
+        scribble_header(program_place("folder/x.gguf"), &good, header, 1);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         struct tally t = { 0 };
         for (unsigned k = 0; k < rounds; k++)

@@ -74,7 +74,7 @@ __attribute__((constructor)) static void begin(void)
     counted = getpid();
 }
 
-static void die(void)
+static void die_now(void)
 {
     kill(getpid(), SIGKILL);
     for (;;)
@@ -88,8 +88,8 @@ static void copy_end(char *to, const char *path)
              n < FAULT_PATH ? path : path + n - (FAULT_PATH - 1));
 }
 
-static void note(struct fault_call *c, const char *name, unsigned kind,
-                 const char *path, int fd)
+static void note_call(struct fault_call *c, const char *name, unsigned kind,
+                      const char *path, int fd)
 {
     snprintf(c->name, sizeof c->name, "%s", name);
     c->kind = kind;
@@ -102,8 +102,8 @@ static void note(struct fault_call *c, const char *name, unsigned kind,
 
 /* What the call has to do: FAULT_ERROR, with errno set, FAULT_SHORT,
  * FAULT_KILL_HALF, FAULT_KILL_AFTER, or FAULT_NONE. */
-static enum fault turn(const char *name, unsigned kind, const char *path,
-                       int fd)
+static enum fault take_turn(const char *name, unsigned kind, const char *path,
+                            int fd)
 {
     struct fault_log *l = call_log;
     if (!l || getpid() != counted)
@@ -113,7 +113,7 @@ static enum fault turn(const char *name, unsigned kind, const char *path,
                             * it at any time */
     uint32_t n = __atomic_add_fetch(&l->n_calls, 1, __ATOMIC_RELAXED);
     if (n <= FAULT_MAX_CALLS)
-        note(&l->calls[n - 1], name, kind, path, fd);
+        note_call(&l->calls[n - 1], name, kind, path, fd);
     bool on = (l->fault == FAULT_FULL && (kind & FAULT_ROOM)) ||
               (l->fault == FAULT_DEAD && (kind & FAULT_CHANGES));
     if (!l->fault || n < l->at || (n > l->at && !on))
@@ -129,16 +129,16 @@ static enum fault turn(const char *name, unsigned kind, const char *path,
     }
     __atomic_add_fetch(&l->hits, 1, __ATOMIC_RELAXED);
     if (f == FAULT_KILL_BEFORE)
-        die();
+        die_now();
     if (f == FAULT_TERM)
         raise(SIGTERM);
     return f == FAULT_TERM ? FAULT_NONE : f;
 }
 
-static void end(enum fault f)
+static void end_call(enum fault f)
 {
     if (f == FAULT_KILL_AFTER || f == FAULT_KILL_HALF)
-        die();
+        die_now();
 }
 
 /* How much of n a call does that is short. */
@@ -154,11 +154,11 @@ static size_t part_of(enum fault f, size_t n)
     EXPORT type name params;                                                  \
     EXPORT type name params                                                   \
     {                                                                         \
-        enum fault f_ = turn(#name, kind, path, fd);                          \
+        enum fault f_ = take_turn(#name, kind, path, fd);                     \
         if (f_ == FAULT_ERROR)                                                \
             return fail;                                                      \
         type r_ = ((type(*) params)next_of(#name))args;                       \
-        end(f_);                                                              \
+        end_call(f_);                                                         \
         return r_;                                                            \
     }
 
@@ -170,12 +170,12 @@ static size_t part_of(enum fault f, size_t n)
     EXPORT ssize_t name params;                                               \
     EXPORT ssize_t name params                                                \
     {                                                                         \
-        enum fault f_ = turn(#name, (kind) | FAULT_PARTS, NULL, fd);          \
+        enum fault f_ = take_turn(#name, (kind) | FAULT_PARTS, NULL, fd);     \
         if (f_ == FAULT_ERROR)                                                \
             return -1;                                                        \
         n = part_of(f_, n);                                                   \
         ssize_t r_ = ((ssize_t(*) params)next_of(#name))args;                 \
-        end(f_);                                                              \
+        end_call(f_);                                                         \
         return r_;                                                            \
     }
 
@@ -294,8 +294,8 @@ FSTAT(fstatvfs64, statvfs64)
     EXPORT int name params;                                                   \
     EXPORT int name params                                                    \
     {                                                                         \
-        enum fault f_ = turn(#name, ROOM, NULL, fd);                          \
-        end(f_);                                                              \
+        enum fault f_ = take_turn(#name, ROOM, NULL, fd);                     \
+        end_call(f_);                                                         \
         return f_ == FAULT_ERROR ? -1 : 0;                                    \
     }
 SYNC(fsync, (int fd))
@@ -308,7 +308,7 @@ SYNC(sync_file_range,
 /* A descriptor is gone even where closing it fails. */
 EXPORT int close(int fd)
 {
-    enum fault f = turn("close", 0, NULL, fd);
+    enum fault f = take_turn("close", 0, NULL, fd);
     int e = errno;
     if (call_log && getpid() == counted && fd >= 0 && fd < N_FDS)
         fd_path[fd][0] = '\0';
@@ -317,7 +317,7 @@ EXPORT int close(int fd)
         errno = e;
         return -1;
     }
-    end(f);
+    end_call(f);
     return r;
 }
 
@@ -332,14 +332,14 @@ static unsigned kind_of_open(int flags)
 static int open_it(const char *name, int folder, const char *path, int flags,
                    unsigned mode)
 {
-    enum fault f = turn(name, kind_of_open(flags), path, -1);
+    enum fault f = take_turn(name, kind_of_open(flags), path, -1);
     if (f == FAULT_ERROR)
         return -1;
     int fd = NEXT(int, "openat64", int, const char *, int, ...)(folder, path,
                                                                 flags, mode);
     if (fd >= 0 && fd < N_FDS && call_log && getpid() == counted)
         copy_end(fd_path[fd], path);
-    end(f);
+    end_call(f);
     return fd;
 }
 
@@ -402,11 +402,11 @@ static int fcntl_it(int fd, int what, void *arg)
     bool lock = what == F_SETLK || what == F_SETLKW || what == F_OFD_SETLK ||
                 what == F_OFD_SETLKW || what == F_SETLK64 ||
                 what == F_SETLKW64;
-    enum fault f = lock ? turn("fcntl", 0, NULL, fd) : FAULT_NONE;
+    enum fault f = lock ? take_turn("fcntl", 0, NULL, fd) : FAULT_NONE;
     if (f == FAULT_ERROR)
         return -1;
     int r = NEXT(int, "fcntl64", int, int, ...)(fd, what, arg);
-    end(f);
+    end_call(f);
     return r;
 }
 
@@ -434,11 +434,11 @@ EXPORT int ioctl(int fd, unsigned long what, ...)
 {
     ARGUMENT(arg)
     bool clone = ((what >> 8) & 255) == 0x94; /* FICLONE, FICLONERANGE */
-    enum fault f = clone ? turn("ioctl", ROOM, NULL, fd) : FAULT_NONE;
+    enum fault f = clone ? take_turn("ioctl", ROOM, NULL, fd) : FAULT_NONE;
     if (f == FAULT_ERROR)
         return -1;
     int r = NEXT(int, "ioctl", int, unsigned long, ...)(fd, what, arg);
-    end(f);
+    end_call(f);
     return r;
 }
 
@@ -521,13 +521,13 @@ EXPORT FILE *fdopen(int fd, const char *mode)
 
 EXPORT FILE *tmpfile(void)
 {
-    enum fault f = turn("tmpfile", ROOM, NULL, -1);
+    enum fault f = take_turn("tmpfile", ROOM, NULL, -1);
     FILE *t = f == FAULT_ERROR ? NULL : NEXT(FILE *, "tmpfile", void)();
     if (!t)
         return NULL;
     int fd = NEXT(int, "dup", int)(NEXT(int, "fileno", FILE *)(t));
     fclose(t);
-    end(f);
+    end_call(f);
     return stream_of(fd, "w+");
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void fail(const char *what, const char *name)
+static void fail_file(const char *what, const char *name)
 {
     printf("# %s: %s: %s\n", name, what, strerror(errno));
     exit(99);
@@ -28,7 +28,7 @@ struct bytes bytes_of(const char *path)
         b.size = (size_t)s.st_size;
         b.data = malloc(b.size + 1);
         if (!b.data || read(fd, b.data, b.size) != (ssize_t)b.size)
-            fail("cannot be read", path);
+            fail_file("cannot be read", path);
         b.data[b.size] = '\0';
     }
     close(fd);
@@ -41,10 +41,10 @@ bool bytes_equal(const struct bytes *a, const struct bytes *b)
            !memcmp(a->data, b->data, a->size);
 }
 
-static struct entry *add(struct folder *f, const char *name)
+static struct entry *add_entry(struct folder *f, const char *name)
 {
     if (f->n == FOLDER_MAX)
-        fail("too many", name);
+        fail_file("too many", name);
     struct entry *e = &f->e[f->n++];
     *e = (struct entry){ .mode = 0644 };
     snprintf(e->name, sizeof e->name, "%s", name);
@@ -54,7 +54,7 @@ static struct entry *add(struct folder *f, const char *name)
 void folder_add(struct folder *f, const char *name, const struct bytes *b,
                 mode_t mode, bool output)
 {
-    struct entry *e = add(f, name);
+    struct entry *e = add_entry(f, name);
     e->bytes = b;
     e->mode = mode;
     e->output = output;
@@ -63,7 +63,7 @@ void folder_add(struct folder *f, const char *name, const struct bytes *b,
 void folder_add_thing(struct folder *f, const char *name, enum thing what,
                       const char *to)
 {
-    struct entry *e = add(f, name);
+    struct entry *e = add_entry(f, name);
     e->what = what;
     e->to = to;
 }
@@ -91,10 +91,10 @@ static void put_file(const char *path, const struct entry *e)
     size_t n = e->bytes->size;
     if (fd < 0 || write(fd, e->bytes->data, n) != (ssize_t)n || close(fd) ||
         chmod(path, e->mode))
-        fail("cannot be written", path);
+        fail_file("cannot be written", path);
 }
 
-static void put(const struct folder *f, const struct entry *e)
+static void put_entry(const struct folder *f, const struct entry *e)
 {
     const char *path = in_folder(f, e->name);
     int bad = 0;
@@ -106,25 +106,25 @@ static void put(const struct folder *f, const struct entry *e)
     case A_FOLDER: bad = mkdir(path, 0755); break;
     }
     if (bad)
-        fail("cannot be made", path);
+        fail_file("cannot be made", path);
 }
 
 void folder_put(struct folder *f)
 {
     DIR *d = opendir(f->path);
     if (!d && mkdir(f->path, 0755))
-        fail("cannot be made", f->path);
+        fail_file("cannot be made", f->path);
     for (const struct dirent *x; d && (x = readdir(d));)
         if (strcmp(x->d_name, ".") && strcmp(x->d_name, "..") &&
             remove(in_folder(f, x->d_name)))
-            fail("cannot be removed", x->d_name);
+            fail_file("cannot be removed", x->d_name);
     if (d)
         closedir(d);
     for (size_t i = 0; i < f->n; i++)
-        put(f, &f->e[i]);
+        put_entry(f, &f->e[i]);
     for (size_t i = 0; i < f->n; i++) /* links have been counted by now */
         if (lstat(in_folder(f, f->e[i].name), &f->e[i].was))
-            fail("lstat", f->e[i].name);
+            fail_file("lstat", f->e[i].name);
 }
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
@@ -170,7 +170,7 @@ void folder_look(const struct folder *f, folder_report_fn *report, void *user)
     }
     DIR *d = opendir(f->path);
     if (!d)
-        fail("cannot be listed", f->path);
+        fail_file("cannot be listed", f->path);
     for (const struct dirent *x; (x = readdir(d));)
         if (strcmp(x->d_name, ".") && strcmp(x->d_name, "..") &&
             !folder_find(f, x->d_name))
@@ -178,7 +178,7 @@ void folder_look(const struct folder *f, folder_report_fn *report, void *user)
     closedir(d);
 }
 
-static void count(void *user, const char *name, const char *what)
+static void count_file(void *user, const char *name, const char *what)
 {
     (void)name, (void)what;
     ++*(size_t *)user;
@@ -188,7 +188,7 @@ bool folder_is_untouched(const struct folder *f)
 {
     struct stat s;
     size_t n = 0;
-    folder_look(f, count, &n);
+    folder_look(f, count_file, &n);
     for (size_t i = 0; i < f->n && !n; i++)
         if (f->e[i].output)
             n += lstat(in_folder(f, f->e[i].name), &s) ||

@@ -21,7 +21,7 @@ static struct seed {
     struct bytes bytes;
 } seeds[MAX_SEEDS];
 
-static const struct bytes *seed(const char *name)
+static const struct bytes *seed_bytes(const char *name)
 {
     struct seed *s = seeds;
     while (s->name[0] && strcmp(s->name, name))
@@ -81,7 +81,8 @@ static void add_files(struct folder *f, const char *list, bool output)
         char *as = strchr(*w, '=');
         if (as)
             *as++ = '\0';
-        folder_add(f, as ? as : *w, seed(*w), output ? 0600 : 0644, output);
+        folder_add(f, as ? as : *w, seed_bytes(*w), output ? 0600 : 0644,
+                   output);
     }
 }
 
@@ -101,7 +102,8 @@ static void add_strangers(struct folder *f)
                                          ".x.gguf.edit-journal.1-0.tmp",
                                          "x.gguf.edit-journal2" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        folder_add(f, names[i], seed("text"), i % 2 ? 0600 : 0444, false);
+        folder_add(f, names[i], seed_bytes("text"), i % 2 ? 0600 : 0444,
+                   false);
     folder_add_thing(f, "way.gguf", A_LINK, "x.gguf");
     folder_add_thing(f, "b.gguf.link", A_LINK, "b.gguf");
     folder_add_thing(f, "nowhere", A_LINK, "not/there");

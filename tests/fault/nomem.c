@@ -55,7 +55,7 @@ __attribute__((destructor)) static void finish(void)
     }
 }
 
-static bool fails(void)
+static bool fails_now(void)
 {
     if (!counted || getpid() != counted)
         return false;
@@ -68,27 +68,27 @@ static bool fails(void)
 
 EXPORT void *malloc(size_t size)
 {
-    return fails() ? NULL : __libc_malloc(size);
+    return fails_now() ? NULL : __libc_malloc(size);
 }
 
 EXPORT void *calloc(size_t n, size_t size)
 {
-    return fails() ? NULL : __libc_calloc(n, size);
+    return fails_now() ? NULL : __libc_calloc(n, size);
 }
 
 EXPORT void *realloc(void *p, size_t size)
 {
-    return fails() ? NULL : __libc_realloc(p, size);
+    return fails_now() ? NULL : __libc_realloc(p, size);
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t size)
 {
-    return fails() ? NULL : __libc_memalign(align, size);
+    return fails_now() ? NULL : __libc_memalign(align, size);
 }
 
 EXPORT int posix_memalign(void **out, size_t align, size_t size)
 {
-    void *p = fails() ? NULL : __libc_memalign(align, size);
+    void *p = fails_now() ? NULL : __libc_memalign(align, size);
     if (!p)
         return ENOMEM;
     *out = p;

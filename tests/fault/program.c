@@ -16,7 +16,7 @@ static char top[PROGRAM_PATH / 2]; /* the test's own folder */
 static char build[PROGRAM_PATH / 2];
 static char bin[PROGRAM_PATH]; /* where the tools are */
 
-static const char *join(const char *folder, const char *name)
+static const char *join_path(const char *folder, const char *name)
 {
     static char path[4][PROGRAM_PATH];
     static unsigned turn;
@@ -28,12 +28,12 @@ static const char *join(const char *folder, const char *name)
 
 const char *program_place(const char *name)
 {
-    return join(top, name);
+    return join_path(top, name);
 }
 
 const char *program_built(const char *name)
 {
-    return join(build, name);
+    return join_path(build, name);
 }
 
 bool program_begin(const char *test)
@@ -95,7 +95,7 @@ void program_split(char *args, char **argv)
     argv[n] = NULL;
 }
 
-static void redirect(int fd, const char *path, int flags)
+static void redirect_fd(int fd, const char *path, int flags)
 {
     int to = open(path, flags, 0644);
     if (to < 0 || dup2(to, fd) < 0)
@@ -103,22 +103,22 @@ static void redirect(int fd, const char *path, int flags)
     close(to);
 }
 
-static void start(const char *folder, const char *args, const char *more,
-                  const char *const *env)
+static void start_program(const char *folder, const char *args,
+                          const char *more, const char *const *env)
 {
     char words[1024], *argv[PROGRAM_ARGS];
     int anew = O_WRONLY | O_CREAT | O_TRUNC;
     snprintf(words, sizeof words, "%s %s", args, more);
     program_split(words, argv);
-    redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
-    redirect(STDOUT_FILENO, program_place("out"), anew);
-    redirect(STDERR_FILENO, program_place("err"), anew);
+    redirect_fd(STDIN_FILENO, "/dev/null", O_RDONLY);
+    redirect_fd(STDOUT_FILENO, program_place("out"), anew);
+    redirect_fd(STDERR_FILENO, program_place("err"), anew);
     if (chdir(program_place(folder)))
         _exit(98);
     for (; *env; env += 2)
         setenv(env[0], env[1], 1);
     alarm(30);
-    execv(join(bin, argv[0]), argv);
+    execv(join_path(bin, argv[0]), argv);
     _exit(98);
 }
 
@@ -136,7 +136,7 @@ void program_run(struct program_run *r, const char *folder, const char *args,
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        start(folder, args, more, env);
+        start_program(folder, args, more, env);
     *r = (struct program_run){ .rc = -1 };
     while (waitpid(pid, &r->status, 0) < 0 && errno == EINTR)
         ;

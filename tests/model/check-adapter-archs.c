@@ -11,7 +11,7 @@
 
 enum { N = LORA_TOKENS };
 
-static const struct gguf_session_params *small(void)
+static const struct gguf_session_params *small_session(void)
 {
     static struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     p.n_ctx = 64;
@@ -49,7 +49,8 @@ static bool is_refused(const char *name)
 }
 
 /* Does a session take a pair for that weight alone? */
-static bool takes(struct run *r, const char *arch, const struct gen_tensor *t)
+static bool takes_adapter(struct run *r, const char *arch,
+                          const struct gen_tensor *t)
 {
     struct lora l;
     struct lora_opened o;
@@ -68,15 +69,15 @@ static bool takes(struct run *r, const char *arch, const struct gen_tensor *t)
 }
 
 /* Pairs for all weights that take one; how many. */
-static size_t fill(struct lora *l, struct run *r, const char *arch,
-                   const struct gen *g, bool *good)
+static size_t fill_adapter(struct lora *l, struct run *r, const char *arch,
+                           const struct gen *g, bool *good)
 {
     size_t n = 0;
     for (size_t i = 0; i < g->n; i++) {
         const struct gen_tensor *t = &g->t[i];
         if (t->n_dims < 2 || is_other(t->name))
             continue;
-        const bool can = takes(r, arch, t);
+        const bool can = takes_adapter(r, arch, t);
         if (can && !is_refused(t->name))
             lora_pair(l, t, 1 + (int64_t)(i % 3),
                       0.3 / sqrt((double)t->ne[0]));
@@ -94,8 +95,8 @@ static size_t fill(struct lora *l, struct run *r, const char *arch,
  * by four steps of single precision, up and down in turn: what rounding may do
  * in this model, as a product of some hundred terms in another order differs
  * by so much. A negative number where nothing was computed. */
-static double unrest(struct skeleton *s, const gguf_token *tok,
-                     const float *added, size_t n_out)
+static double measure_rounding(struct skeleton *s, const gguf_token *tok,
+                               const float *added, size_t n_out)
 {
     static float moved[N * 1024];
     size_t size;
@@ -106,8 +107,8 @@ static double unrest(struct skeleton *s, const gguf_token *tok,
             v[k] *= 1 + (k % 2 ? 4 : -4) * FLT_EPSILON / 2;
     }
     void *data = gen_file(&s->g, GGUF_DTYPE_F32, &size);
-    const bool good =
-        run_open(&r, data, size, 1, small()) && lora_outputs(&r, tok, moved);
+    const bool good = run_open(&r, data, size, 1, small_session()) &&
+                      lora_outputs(&r, tok, moved);
     const double d = good ? run_nmse(moved, added, n_out) : -1;
     run_close(&r);
     free(data);
@@ -136,10 +137,10 @@ static void check_arch(const char *name)
         abort();
     snprintf(arch_z, sizeof arch_z, "%.*s", (int)arch.size, arch.data);
     void *data = gen_file(&s.g, GGUF_DTYPE_F32, &size);
-    bool good =
-        run_open(&r, data, size, 1, small()) && lora_outputs(&r, tok, plain);
+    bool good = run_open(&r, data, size, 1, small_session()) &&
+                lora_outputs(&r, tok, plain);
     lora_init(&l, arch_z, 3);
-    const size_t n = good ? fill(&l, &r, arch_z, &s.g, &good) : 0;
+    const size_t n = good ? fill_adapter(&l, &r, arch_z, &s.g, &good) : 0;
     struct gguf_adapter_use use = { NULL, 0.75f };
     good = good && lora_open(&o, r.model, &l, &r.err) == GGUF_OK;
     use.adapter = good ? o.adapter : NULL;
@@ -151,7 +152,7 @@ static void check_arch(const char *name)
     const struct lora *ls[] = { &l };
     lora_add_in(&s.g, ls, (const double[]){ 0.75 }, 1);
     void *both = gen_file(&s.g, GGUF_DTYPE_F32, &sum_size);
-    const bool opened = run_open(&sum, both, sum_size, 1, small()) &&
+    const bool opened = run_open(&sum, both, sum_size, 1, small_session()) &&
                         lora_outputs(&sum, tok, added);
     const struct gguf_model_info *info =
         good ? gguf_model_get_info(r.model) : NULL;
@@ -160,7 +161,7 @@ static void check_arch(const char *name)
     const double d = n_out ? run_nmse(with, added, n_out) : 9;
     const double far = n_out ? run_nmse(with, plain, n_out) : 0;
     const double most =
-        d < 1e-9 || !opened ? 1e-9 : unrest(&s, tok, added, n_out);
+        d < 1e-9 || !opened ? 1e-9 : measure_rounding(&s, tok, added, n_out);
     ok(good && opened && d < most && far > 1e-4 &&
            !memcmp(plain, none, n_out * sizeof *plain),
        "%s: %zu pairs: %.2g from the sum (%.2g may be), %.2g from the model "
@@ -217,7 +218,8 @@ static void add_heads(struct gen *g, const struct heads *h)
 }
 
 /* The vector of all tokens: so many numbers, or 0. */
-static size_t vector(struct run *r, const gguf_token *tok, float out[VECTOR])
+static size_t get_vector(struct run *r, const gguf_token *tok,
+                         float out[VECTOR])
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     const float *row;
@@ -238,7 +240,7 @@ static size_t vector_with(struct run *r, const struct lora_opened *o,
 {
     const struct gguf_adapter_use use = { o->adapter, scale };
     return gguf_session_set_adapters(r->session, &use, 1, &r->err) == GGUF_OK
-               ? vector(r, tok, out)
+               ? get_vector(r, tok, out)
                : 0;
 }
 
@@ -254,7 +256,7 @@ static size_t vector_from(struct run *r, const struct lora_opened *o,
     gguf_session_destroy(r->session);
     r->session = NULL;
     return gguf_session_create(&r->session, r->model, &p, &r->err) == GGUF_OK
-               ? vector(r, tok, out)
+               ? get_vector(r, tok, out)
                : 0;
 }
 
@@ -268,7 +270,7 @@ static void check_heads(const struct heads *h, int which)
     const double scale = 0.5;
     struct lora_opened o = { 0 };
     struct run r = { 0 }, sum = { 0 };
-    struct gguf_session_params p = *small();
+    struct gguf_session_params p = *small_session();
     gguf_token tok[SKELETON_TOKENS];
     float v[6][VECTOR];
     size_t size, sum_size, n = 0;
@@ -288,8 +290,8 @@ static void check_heads(const struct heads *h, int which)
     const bool good = run_open(&sum, added, sum_size, 1, &p) &&
                       run_open(&r, data, size, 1, &p) &&
                       !lora_open(&o, r.model, &l, &r.err) &&
-                      (n = vector(&sum, tok, v[0])) &&
-                      vector(&r, tok, v[1]) == n &&
+                      (n = get_vector(&sum, tok, v[0])) &&
+                      get_vector(&r, tok, v[1]) == n &&
                       vector_with(&r, &o, 0.5f, tok, v[2]) == n &&
                       vector_with(&r, &o, -1, tok, v[3]) == n &&
                       vector_with(&r, &o, 0, tok, v[4]) == n &&
@@ -332,7 +334,7 @@ static void check_direction(const char *name, bool counts)
     g.t[0].values = v;
     void *data = gen_file(&s.g, GGUF_DTYPE_F32, &size);
     void *control = gen_file(&g, GGUF_DTYPE_F32, &g_size);
-    bool good = run_open(&r, data, size, 1, small()) &&
+    bool good = run_open(&r, data, size, 1, small_session()) &&
                 !lora_open_data(&o, r.model, control, g_size, &r.err);
     const struct gguf_adapter_use use = { o.adapter, 1 };
     gguf_error_clear(&r.err);

@@ -9,14 +9,15 @@
 
 static struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = 96 };
 
-static const struct gguf_session_params *small(void)
+static const struct gguf_session_params *small_session(void)
 {
     static struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     p.n_ctx = 64;
     return &p;
 }
 
-static const struct gen_tensor *tensor(const struct gen *g, const char *name)
+static const struct gen_tensor *find_tensor(const struct gen *g,
+                                            const char *name)
 {
     for (size_t i = 0; i < g->n; i++)
         if (!strcmp(g->t[i].name, name))
@@ -29,20 +30,20 @@ static const struct gen_tensor *tensor(const struct gen *g, const char *name)
 static struct gen bad_model;
 static struct lora bad;
 
-static struct gen_tensor *half(const char *name)
+static struct gen_tensor *find_half(const char *name)
 {
-    return (struct gen_tensor *)(uintptr_t)tensor(&bad.g, name);
+    return (struct gen_tensor *)(uintptr_t)find_tensor(&bad.g, name);
 }
 static void drop_half(const char *name)
 {
-    struct gen_tensor *t = half(name);
+    struct gen_tensor *t = find_half(name);
     free((void *)(uintptr_t)t->values);
     bad.g.n--;
     memmove(t, t + 1, (size_t)(bad.g.t + bad.g.n - t) * sizeof *t);
 }
-static void resize(const char *name, int64_t ne0, int64_t ne1)
+static void resize_half(const char *name, int64_t ne0, int64_t ne1)
 {
-    struct gen_tensor *t = half(name);
+    struct gen_tensor *t = find_half(name);
     free((void *)(uintptr_t)t->values);
     t->values = NULL;
     t->ne[0] = ne0;
@@ -70,39 +71,39 @@ static void no_a(void)
 }
 static void other_rank(void)
 {
-    resize(Q ".lora_b", 3, 32);
+    resize_half(Q ".lora_b", 3, 32);
 }
-static void turned(void)
+static void turn_half(void)
 {
-    resize(Q ".lora_a", 2, 32);
+    resize_half(Q ".lora_a", 2, 32);
 }
 static void both_turned(void)
 {
-    resize("blk.0.ffn_up.weight.lora_a", 2, 32);
-    resize("blk.0.ffn_up.weight.lora_b", 64, 2);
+    resize_half("blk.0.ffn_up.weight.lora_a", 2, 32);
+    resize_half("blk.0.ffn_up.weight.lora_b", 64, 2);
 }
 static void short_columns(void)
 {
-    resize(Q ".lora_a", 16, 2);
+    resize_half(Q ".lora_a", 16, 2);
 }
 static void long_rows(void)
 {
-    resize(Q ".lora_b", 2, 33);
+    resize_half(Q ".lora_b", 2, 33);
 }
 static void three_dims(void)
 {
     const char *const names[] = { Q ".lora_a", Q ".lora_b" };
     for (int i = 0; i < 2; i++) {
-        struct gen_tensor *t = half(names[i]);
-        resize(names[i], t->ne[0], t->ne[1]);
+        struct gen_tensor *t = find_half(names[i]);
+        resize_half(names[i], t->ne[0], t->ne[1]);
         t->n_dims = 3;
         t->ne[2] = 2;
     }
 }
 static void embd_as_matrix(void)
 {
-    resize("token_embd.weight.lora_a", 32, 2);
-    resize("token_embd.weight.lora_b", 2, 96);
+    resize_half("token_embd.weight.lora_a", 32, 2);
+    resize_half("token_embd.weight.lora_b", 2, 96);
 }
 static void nan_alpha(void)
 {
@@ -143,7 +144,7 @@ static void begins_later(void)
                             GGUF_VAL_U32, (const uint32_t[]){ 1 }, 1, NULL))
         abort();
 }
-static void unknown(void)
+static void set_unknown(void)
 {
     gen_tensor(&bad.g, 32, 2, "blk.0.attn_x.weight.lora_a");
     gen_tensor(&bad.g, 2, 32, "blk.0.attn_x.weight.lora_b");
@@ -176,14 +177,14 @@ static void bare_end(void)
 {
     gen_tensor(&bad.g, 32, 2, ".lora_a");
 }
-static void nothing(void)
+static void change_nothing(void)
 {
     while (bad.g.n)
         drop_half(bad.g.t[0].name);
 }
 static void not_finite(void)
 {
-    float *v = (float *)(uintptr_t)half(Q ".lora_b")->values;
+    float *v = (float *)(uintptr_t)find_half(Q ".lora_b")->values;
     v[5] = NAN;
 }
 
@@ -198,7 +199,7 @@ static void check_refused(void)
         { no_a, GGUF_E_TENSOR, "'" Q ".lora_b' has no other half" },
         { other_rank, GGUF_E_TENSOR,
           "'" Q ".lora_a' has shape [32, 2], and '" Q ".lora_b' [3, 32]" },
-        { turned, GGUF_E_TENSOR, "'" Q ".lora_a' has shape [2, 32]" },
+        { turn_half, GGUF_E_TENSOR, "'" Q ".lora_a' has shape [2, 32]" },
         { both_turned, GGUF_E_TENSOR,
           "'blk.0.ffn_up.weight.lora_a' has shape [2, 32]" },
         { short_columns, GGUF_E_TENSOR,
@@ -220,7 +221,7 @@ static void check_refused(void)
         { other_type, GGUF_E_MISMATCH, "general.type is 'model'" },
         { other_adapter, GGUF_E_MISMATCH, "adapter.type is 'ia3'" },
         { begins_later, GGUF_E_UNSUPPORTED, "invocation_tokens" },
-        { unknown, GGUF_E_TENSOR,
+        { set_unknown, GGUF_E_TENSOR,
           "the model has no matrix 'blk.0.attn_x.weight'" },
         { later_layer, GGUF_E_TENSOR,
           "the model has no matrix 'blk.1.attn_q.weight'" },
@@ -232,7 +233,7 @@ static void check_refused(void)
           "'blk.0.attn_norm.weight' is no half of a low-rank pair" },
         { norms_only, GGUF_E_TENSOR, "has 1 norm and no low-rank pairs" },
         { bare_end, GGUF_E_TENSOR, "'.lora_a' is no half" },
-        { nothing, GGUF_E_TENSOR, "no tensors" },
+        { change_nothing, GGUF_E_TENSOR, "no tensors" },
         { not_finite, GGUF_E_NONFINITE,
           "'" Q ".lora_b': element 5 is not finite" },
     };
@@ -242,7 +243,7 @@ static void check_refused(void)
     gen_init(&bad_model, 9);
     gen_model(&bad_model, &spec);
     void *data = gen_file(&bad_model, GGUF_DTYPE_F32, &size);
-    if (!run_open(&r, data, size, 1, small()))
+    if (!run_open(&r, data, size, 1, small_session()))
         abort();
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         lora_of_llama(&bad, &bad_model, 2, 2);
@@ -273,8 +274,8 @@ static void check_uses(void)
     gen_model(&g, &spec);
     lora_of_llama(&l, &g, 2, 2);
     void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
-    if (!run_open(&r, data, size, 1, small()) ||
-        !run_open(&other, data, size, 1, small()) ||
+    if (!run_open(&r, data, size, 1, small_session()) ||
+        !run_open(&other, data, size, 1, small_session()) ||
         lora_open(&o, r.model, &l, &r.err))
         abort();
     use.adapter = o.adapter;

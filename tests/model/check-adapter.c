@@ -14,7 +14,7 @@
 
 enum { N = LORA_TOKENS };
 
-static const struct gguf_session_params *small(void)
+static const struct gguf_session_params *small_session(void)
 {
     static struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     p.n_ctx = 64;
@@ -28,15 +28,15 @@ static gguf_token tokens[N];
 
 /* The logits of the model with products added in; rounded weights, all else in
  * double precision. */
-static void reference(struct gen *g, const struct lora *const *l,
-                      const double *scale, size_t n, double *out)
+static void reference_logits(struct gen *g, const struct lora *const *l,
+                             const double *scale, size_t n, double *out)
 {
     lora_add_in(g, l, scale, n);
     ref_logits(g, &spec, tokens, N, out);
     lora_drop_values(g);
 }
 
-static double apart(const float *x, const double *y, size_t n)
+static double distance_of(const float *x, const double *y, size_t n)
 {
     double d = 0, s = 0;
     for (size_t i = 0; i < n; i++) {
@@ -60,7 +60,7 @@ static void check_dense(int tied)
     struct lora_opened o[2] = { { 0 } };
     struct run r;
     struct failalloc f;
-    struct gguf_session_params p = *small();
+    struct gguf_session_params p = *small_session();
     size_t size;
     spec.tied = tied;
     gen_init(&g, 5);
@@ -91,11 +91,11 @@ static void check_dense(int tied)
         good = !gguf_session_set_adapters(r.session, use, 2, &r.err);
         const unsigned set_calls = f.calls - calls;
         good = good && lora_outputs(&r, tokens, out);
-        reference(&g, ls, scales[i], 2, ref);
-        ok(good && apart(out, ref, DENSE) < 1e-10,
+        reference_logits(&g, ls, scales[i], 2, ref);
+        ok(good && distance_of(out, ref, DENSE) < 1e-10,
            "%s: scales %g and %g: %.2g from the sum in doubles %s",
            tied ? "tied" : "dense", scales[i][0], scales[i][1],
-           apart(out, ref, DENSE), good ? "" : r.err.message);
+           distance_of(out, ref, DENSE), good ? "" : r.err.message);
         ok(f.calls - calls == set_calls &&
                (i != 1 && i != 2 ? set_calls > 0 : set_calls == 0),
            "allocations: %u when they are set, %u when they are used",
@@ -165,7 +165,7 @@ static void check_tied_output(int both)
     for (size_t i = 0; i < lora_n(head); i++)
         values[i] = (float)sum[i];
     head->values = values;
-    bool good = run_open(&r, data, size, 1, small()) &&
+    bool good = run_open(&r, data, size, 1, small_session()) &&
                 !lora_open(&o, r.model, &l, &r.err);
     const struct gguf_adapter_use use = { o.adapter, 1 };
     good = good && !gguf_session_set_adapters(r.session, &use, 1, &r.err) &&
@@ -182,9 +182,9 @@ static void check_tied_output(int both)
         untied.t[embd - untied.t].values = looked_up;
     }
     ref_logits(&untied, &spec, tokens, N, ref);
-    ok(good && apart(out, ref, DENSE) < 1e-10,
+    ok(good && distance_of(out, ref, DENSE) < 1e-10,
        "a pair of the output of a tied model%s: %.2g from doubles %s",
-       both ? ", and one of the embedding" : "", apart(out, ref, DENSE),
+       both ? ", and one of the embedding" : "", distance_of(out, ref, DENSE),
        good ? "" : r.err.message);
     run_close(&r);
     lora_close(&o);
@@ -228,7 +228,7 @@ static void check_quantized(void)
     qp.recipe = recipe;
     good = good && !gguf_quant_create_file(&job, from, &qp, &err) &&
            !gguf_quant_run(job, path, NULL, &err) &&
-           run_open_path(&r, path, 1, small()) &&
+           run_open_path(&r, path, 1, small_session()) &&
            !gguf_rows_create(&rows, NULL, &err);
     void *halves = lora_file(&l, GGUF_DTYPE_F16, &size);
     struct gguf_adapter_use use = { NULL, 1 };
@@ -250,7 +250,7 @@ static void check_quantized(void)
     lora_add_in(&g, ls, (const double[]){ 1 }, 1);
     void *both = gen_file(&g, GGUF_DTYPE_F32, &size);
     lora_drop_values(&g);
-    good = good && run_open(&sum, both, size, 1, small()) &&
+    good = good && run_open(&sum, both, size, 1, small_session()) &&
            lora_outputs(&sum, tokens, added);
     ok(good && n_q8 == 9 && run_nmse(with, added, DENSE) < 1e-10,
        "%zu matrices of Q8_0, pairs of F16: %.2g from the sum %s", n_q8,
@@ -281,7 +281,7 @@ static void check_memory(void)
     struct lora l;
     struct lora_opened o = { 0 };
     struct run r, s;
-    struct gguf_session_params p = *small();
+    struct gguf_session_params p = *small_session();
     size_t size;
     uint64_t cache[3] = { 0 }, graphs[4] = { 0 };
     gen_init(&g, 7);
@@ -328,7 +328,7 @@ static void check_failures(void)
     struct gguf_adapter_params ap = GGUF_ADAPTER_PARAMS_INIT;
     struct failalloc f, fs;
     struct run r;
-    struct gguf_session_params p = *small();
+    struct gguf_session_params p = *small_session();
     size_t size;
     unsigned n;
     bool good = true;

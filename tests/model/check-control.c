@@ -18,7 +18,7 @@ static struct gen model, control;
 static float direction[LAYERS][EMBD];
 static struct run r;
 
-static const struct gguf_session_params *small(void)
+static const struct gguf_session_params *small_session(void)
 {
     static struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     p.n_ctx = 64;
@@ -57,7 +57,7 @@ static enum gguf_status open_control(struct lora_opened *o,
 
 /* In doubles: what is added after a layer is added to the bias of its last
  * matrix, which joins the stream as it is. */
-static void reference(const double *scale, double *out)
+static void reference_logits(const double *scale, double *out)
 {
     static float bias[LAYERS][EMBD];
     for (int il = 0; il < LAYERS; il++) {
@@ -78,7 +78,7 @@ static void reference(const double *scale, double *out)
     ref_logits(&model, &spec, tokens, N, out);
 }
 
-static double apart(const float *x, const double *y)
+static double distance_of(const float *x, const double *y)
 {
     double d = 0, s = 0;
     for (size_t i = 0; i < ALL; i++) {
@@ -112,10 +112,12 @@ static void check_sums(void)
                                     (double)(scales[i][0] + scales[i][1]) };
         good = !gguf_session_set_adapters(r.session, use, 2, &r.err) &&
                lora_outputs(&r, tokens, out);
-        reference(by, ref);
-        ok(good && apart(out, ref) < 1e-10 && run_nmse(out, plain, ALL) > 1e-4,
+        reference_logits(by, ref);
+        ok(good && distance_of(out, ref) < 1e-10 &&
+               run_nmse(out, plain, ALL) > 1e-4,
            "scales %g and %g: %.2g from doubles %s", (double)scales[i][0],
-           (double)scales[i][1], apart(out, ref), good ? "" : r.err.message);
+           (double)scales[i][1], distance_of(out, ref),
+           good ? "" : r.err.message);
     }
     const struct gguf_adapter_use none = { o[0].adapter, 0 };
     good = good && !gguf_session_set_adapters(r.session, &none, 1, &r.err) &&
@@ -144,7 +146,7 @@ static void no_number(void)
 {
     rename_to("direction.x");
 }
-static void huge(void)
+static void set_huge(void)
 {
     rename_to("direction.99999999999999999999");
 }
@@ -152,7 +154,7 @@ static void other_tensor(void)
 {
     rename_to("token_embd.weight");
 }
-static void narrow(void)
+static void set_narrow(void)
 {
     control.t[0].ne[0] = EMBD / 2;
 }
@@ -172,7 +174,7 @@ static void not_finite(void)
 {
     direction[1][4] = NAN;
 }
-static void nothing(void)
+static void change_nothing(void)
 {
     control.n = 0;
 }
@@ -189,16 +191,16 @@ static void check_refused(void)
           "'direction.3' is of a layer that the model does not have: there "
           "are 3" },
         { no_number, GGUF_E_TENSOR, "'direction.x' is no direction.N" },
-        { huge, GGUF_E_TENSOR, "'direction.99999999999999999999' is no" },
+        { set_huge, GGUF_E_TENSOR, "'direction.99999999999999999999' is no" },
         { other_tensor, GGUF_E_TENSOR, "'token_embd.weight' is no direction" },
-        { narrow, GGUF_E_TENSOR,
+        { set_narrow, GGUF_E_TENSOR,
           "'direction.1' has 16 elements, must have shape [32]" },
         { two_dims, GGUF_E_TENSOR, "'direction.1' has 32 elements, must" },
         { other_arch, GGUF_E_MISMATCH,
           "architecture 'qwen2', this one is of 'llama'" },
         { not_finite, GGUF_E_NONFINITE,
           "'direction.1': element 4 is not finite" },
-        { nothing, GGUF_E_TENSOR, "no direction of the layers" },
+        { change_nothing, GGUF_E_TENSOR, "no direction of the layers" },
     };
     struct lora_opened o;
     for (size_t i = 0; i < GG_LEN(rows); i++) {
@@ -223,7 +225,7 @@ int main(void)
     gen_model(&model, &spec);
     make_control();
     void *data = gen_file(&model, GGUF_DTYPE_F32, &size);
-    if (!run_open(&r, data, size, 1, small()))
+    if (!run_open(&r, data, size, 1, small_session()))
         abort();
     check_sums();
     check_refused();

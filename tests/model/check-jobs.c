@@ -27,19 +27,19 @@ static size_t n_bytes;
 static struct gguf_file *file;
 static struct gguf_model *model;
 
-static uint8_t *element(const char *name, size_t i)
+static uint8_t *element_of(const char *name, size_t i)
 {
     const struct gguf_tensor_info *t = gguf_file_tensor_find(file, name);
     return bytes + gguf_file_data_off(file) + t->off + 4 * i;
 }
 
-static void put(const char *name, size_t i, float value)
+static void put_value(const char *name, size_t i, float value)
 {
-    memcpy(element(name, i), &value, sizeof value);
+    memcpy(element_of(name, i), &value, sizeof value);
 }
 
-static enum gguf_status scan(unsigned n_threads, struct run_watch *w,
-                             struct gguf_error *err)
+static enum gguf_status scan_model(unsigned n_threads, struct run_watch *w,
+                                   struct gguf_error *err)
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
@@ -71,20 +71,20 @@ static void check_first(void)
     float old[GG_LEN(bad)];
     for (size_t i = 0; i < GG_LEN(bad); i++) {
         uint64_t least = UINT64_MAX;
-        memcpy(&old[i], element(bad[i].tensor, bad[i].element), 4);
-        put(bad[i].tensor, bad[i].element, i % 2 ? NAN : -INFINITY);
+        memcpy(&old[i], element_of(bad[i].tensor, bad[i].element), 4);
+        put_value(bad[i].tensor, bad[i].element, i % 2 ? NAN : -INFINITY);
         for (size_t k = 0; k <= i; k++) {
-            const uint8_t *at = element(bad[k].tensor, bad[k].element);
+            const uint8_t *at = element_of(bad[k].tensor, bad[k].element);
             least = GG_MIN(least, (uint64_t)(at - bytes));
         }
         for (unsigned t = 1; t <= 8; t *= 2) {
-            const enum gguf_status st = scan(t, NULL, &err);
+            const enum gguf_status st = scan_model(t, NULL, &err);
             good = good && st == GGUF_E_NONFINITE && err.offset == least;
         }
     }
     ok(good, "on 1 to 8 threads the first of several: %s", err.message);
     for (size_t i = 0; i < GG_LEN(bad); i++)
-        put(bad[i].tensor, bad[i].element, old[i]);
+        put_value(bad[i].tensor, bad[i].element, old[i]);
 }
 
 static void check_progress(void)
@@ -94,7 +94,7 @@ static void check_progress(void)
     unsigned calls = 0;
     for (unsigned t = 1; t <= 4; t += 3) {
         struct run_watch w = { .calls = 0 };
-        const enum gguf_status st = scan(t, &w, &err);
+        const enum gguf_status st = scan_model(t, &w, &err);
         ok(st == GGUF_OK && !w.wrong && w.done == size && w.total == size,
            "%u threads: %u reports, the last of all %" PRIu64 " bytes", t,
            w.calls, w.done);
@@ -104,14 +104,14 @@ static void check_progress(void)
     bool good = true;
     for (unsigned k = 1; k <= calls; k++) {
         struct run_watch w = { .stop_at = k };
-        const enum gguf_status st = scan(1, &w, &err);
+        const enum gguf_status st = scan_model(1, &w, &err);
         good = good && st == GGUF_E_CANCELLED && w.calls == k;
     }
     ok(good, "stopped at any of them, it asks no more: %s", err.message);
     struct run_watch w = { .stop_at = 1 };
-    put("output.weight", 3, NAN);
-    ok(scan(1, &w, &err) == GGUF_E_CANCELLED, "and finds nothing later");
-    put("output.weight", 3, 0);
+    put_value("output.weight", 3, NAN);
+    ok(scan_model(1, &w, &err) == GGUF_E_CANCELLED, "and finds nothing later");
+    put_value("output.weight", 3, 0);
 }
 
 static void check_params(void)

@@ -22,7 +22,7 @@ static void on_warn(void *user, const char *message)
 }
 
 /* Open, read all weights, close. */
-static enum gguf_status load(const char *path, struct gguf_error *err)
+static enum gguf_status load_file(const char *path, struct gguf_error *err)
 {
     struct gguf_file *file;
     struct gguf_model *model = NULL;
@@ -59,7 +59,7 @@ static void check_hostile(void)
             continue;
         struct gguf_error err = { GGUF_OK, 0, 0, "" };
         snprintf(path, sizeof path, "%s/%s", dir, col[0]);
-        enum gguf_status st = load(path, &err);
+        enum gguf_status st = load_file(path, &err);
         n++;
         if ((st == GGUF_OK) != accept || (st != GGUF_OK && !err.message[0])) {
             n_wrong++;

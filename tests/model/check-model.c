@@ -207,7 +207,7 @@ static void check_askew(const void *file, size_t size)
 }
 
 /* Make the file at path big-endian. */
-static enum gguf_status turn(const char *path, struct gguf_error *err)
+static enum gguf_status turn_bytes(const char *path, struct gguf_error *err)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
     struct gguf_file *f;
@@ -240,7 +240,7 @@ static void check_turned(const void *file, size_t size, const char *type)
     int fd = mkstemp(path);
     make_tokens(tok, N_TOK, self.n_vocab);
     bool good = fd >= 0 && spill(path, file, size) &&
-                turn(path, &err) == GGUF_OK &&
+                turn_bytes(path, &err) == GGUF_OK &&
                 run_open(&r, file, size, 1, &session_init) &&
                 run_logits(&r, &batch, a);
     if (good) {

@@ -39,7 +39,7 @@ static const char path[] = "m.gguf", other[] = "out/x.gguf";
 static struct gguf_error err;
 
 /* The status that a child's call returned; -1: it crashed. */
-static int outcome(pid_t child)
+static int child_status(pid_t child)
 {
     int how;
     if (child < 0 || waitpid(child, &how, 0) != child || !WIFEXITED(how))
@@ -47,7 +47,7 @@ static int outcome(pid_t child)
     return WEXITSTATUS(how);
 }
 
-#define OUTCOME(call) outcome(run_child((call)))
+#define OUTCOME(call) child_status(run_child((call)))
 
 static pid_t child;
 #define run_child(call)                                                       \
@@ -77,7 +77,7 @@ static pid_t child;
 
 /* ---- the objects that are needed ---- */
 
-static void must(enum gguf_status st)
+static void must_succeed(enum gguf_status st)
 {
     if (st == GGUF_OK)
         return;
@@ -102,7 +102,7 @@ static void open_model(void)
         printf("Bail out! %s\n", r.err.message);
         exit(1);
     }
-    must(gguf_split_open(&set, path, NULL, &err));
+    must_succeed(gguf_split_open(&set, path, NULL, &err));
     for (size_t i = 0; i < N_TOKENS; i++)
         tok[i] = (gguf_token)(i % N_VOCAB);
 }
@@ -114,23 +114,23 @@ static void open_rest(void)
     struct gguf_split_params pp = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_quant_params qp = GGUF_QUANT_PARAMS_INIT;
     cp.mem_size = 1 << 16;
-    must(gguf_ctx_create(&ctx, &cp, &err));
+    must_succeed(gguf_ctx_create(&ctx, &cp, &err));
     leaf = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 4);
     node = gguf_op_silu(ctx, leaf);
     graph = gguf_graph_create(ctx, 16);
-    must(gguf_graph_finish(ctx, graph, node, &err));
+    must_succeed(gguf_graph_finish(ctx, graph, node, &err));
     sp.backends = &r.backend;
     sp.n_backends = 1;
-    must(gguf_sched_create(&sched, &sp, &err));
-    must(gguf_meta_create(&meta, NULL, &err));
-    must(gguf_meta_copy_file(meta, r.file, &err));
-    must(gguf_cpu_driver_create(&driver, NULL, &err));
+    must_succeed(gguf_sched_create(&sched, &sp, &err));
+    must_succeed(gguf_meta_create(&meta, NULL, &err));
+    must_succeed(gguf_meta_copy_file(meta, r.file, &err));
+    must_succeed(gguf_cpu_driver_create(&driver, NULL, &err));
     device = gguf_driver_device(driver, 0);
-    must(gguf_recipe_preset(&recipe, "F16", NULL, &err));
+    must_succeed(gguf_recipe_preset(&recipe, "F16", NULL, &err));
     qp.recipe = recipe;
-    must(gguf_quant_create_file(&quant, r.file, &qp, &err));
+    must_succeed(gguf_quant_create_file(&quant, r.file, &qp, &err));
     pp.max_tensors = 4;
-    must(gguf_split_plan_create(&plan, set, &pp, &err));
+    must_succeed(gguf_split_plan_create(&plan, set, &pp, &err));
 }
 
 static void close_all(void)
@@ -151,7 +151,7 @@ static void close_all(void)
 static enum gguf_status edit_file(const struct gguf_edit_params *p)
 {
     struct gguf_file *f;
-    must(gguf_file_open(&f, "edited.gguf", NULL, &err));
+    must_succeed(gguf_file_open(&f, "edited.gguf", NULL, &err));
     return gguf_edit_apply(f, meta, p, NULL, &err);
 }
 
@@ -186,7 +186,7 @@ static void check_files(void)
              gguf_split_merge(set, other, p, &err));
     DEFAULTS(gguf_writer_params, GGUF_WRITER_PARAMS_INIT,
              gguf_writer_create(&w, meta, p, &err));
-    must(gguf_writer_create(&w, meta, NULL, &err));
+    must_succeed(gguf_writer_create(&w, meta, NULL, &err));
     DEFAULTS(gguf_output_params, GGUF_OUTPUT_PARAMS_INIT,
              gguf_writer_open(w, other, p, &err));
     gguf_writer_destroy(w);
@@ -302,7 +302,7 @@ static void check_folder(void)
                    1, 0);
     folder_weights(&folder, "F32", 1);
     folder_bpe(&folder, false);
-    must(gguf_convert_open(&c, "hf", NULL, &err));
+    must_succeed(gguf_convert_open(&c, "hf", NULL, &err));
     DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
              gguf_convert_job(&q, c, p, &err));
     gguf_convert_close(c);
@@ -405,7 +405,7 @@ static void check_evaluation(void)
     REFUSED(gguf_ppl_add(NULL, &sums, &err));
     DEFAULTS(gguf_kld_params, GGUF_KLD_PARAMS_INIT,
              gguf_kld_create(&k, p, &err));
-    must(gguf_kld_create(&k, NULL, &err));
+    must_succeed(gguf_kld_create(&k, NULL, &err));
     REFUSED(gguf_kld_means(k, NULL, &err));
     REFUSED(gguf_kld_get_stats(k, NULL, &err));
     gguf_kld_destroy(k);
@@ -416,13 +416,13 @@ static void check_evaluation(void)
         gguf_bisect_run(&b, r.model, two[0], two[1], tok, N_TOKENS, p, &err));
     DEFAULTS(gguf_collect_params, GGUF_COLLECT_PARAMS_INIT,
              gguf_collect_create(&c, p, &err));
-    must(gguf_collect_create(&c, NULL, &err));
+    must_succeed(gguf_collect_create(&c, NULL, &err));
     DEFAULTS(gguf_collect_run, GGUF_COLLECT_RUN_INIT,
              gguf_collect_run(c, s, tok, N_TOKENS, p, &err));
     REFUSED(gguf_collect_info(c, NULL, &err));
     gguf_collect_destroy(c);
-    must(gguf_tasks_parse(&tasks, GGUF_TASK_HELLASWAG, text, strlen(text),
-                          NULL, &err));
+    must_succeed(gguf_tasks_parse(&tasks, GGUF_TASK_HELLASWAG, text,
+                                  strlen(text), NULL, &err));
     DEFAULTS(gguf_task_params, GGUF_TASK_PARAMS_INIT,
              gguf_tasks_run(s, tasks, p, &result, &err));
     REFUSED(gguf_tasks_run(s, tasks, NULL, NULL, &err));
@@ -432,7 +432,7 @@ static void check_evaluation(void)
 /* ---- graphs and backends ---- */
 
 /* The status of ctx after t was built in it. */
-static enum gguf_status built(struct gguf_tensor *t)
+static enum gguf_status built_status(struct gguf_tensor *t)
 {
     return t ? GGUF_OK : gguf_ctx_status(ctx, NULL);
 }
@@ -448,7 +448,7 @@ static void check_graphs(void)
              gguf_ctx_create_from_file(&c, r.file, p, &err));
     DEFAULTS(gguf_ctx_params, GGUF_CTX_PARAMS_INIT,
              gguf_ctx_create(&c, p, &err));
-    must(gguf_ctx_create(&c, NULL, &err));
+    must_succeed(gguf_ctx_create(&c, NULL, &err));
     ok(!gguf_tensor_1d(c, GGUF_DTYPE_F32, 4) && !gguf_ctx_work(c, 1) &&
            gguf_ctx_status(c, NULL) == GGUF_E_FULL && !gguf_ctx_used(c) &&
            !gguf_ctx_left(c) && !gguf_ctx_first(c) && !gguf_ctx_objects(c),
@@ -473,24 +473,27 @@ static void check_graphs(void)
     REFUSED(gguf_tensor_compare(leaf, leaf, NULL, NULL, &err));
     GIVES(GGUF_OK, gguf_tensor_compare(leaf, leaf, NULL, &diff, &err));
     DEFAULTS(gguf_rope, GGUF_ROPE_INIT,
-             built(gguf_op_rope(ctx, leaf, leaf, NULL, p)));
+             built_status(gguf_op_rope(ctx, leaf, leaf, NULL, p)));
     DEFAULTS(gguf_custom, GGUF_CUSTOM_INIT,
-             built(gguf_op_map_1(ctx, leaf, p)));
+             built_status(gguf_op_map_1(ctx, leaf, p)));
     DEFAULTS(gguf_custom, GGUF_CUSTOM_INIT,
-             built(gguf_op_map_2(ctx, leaf, leaf, p)));
+             built_status(gguf_op_map_2(ctx, leaf, leaf, p)));
     DEFAULTS(gguf_custom, GGUF_CUSTOM_INIT,
-             built(gguf_op_map_3(ctx, leaf, leaf, leaf, p)));
-    DEFAULTS(gguf_custom, GGUF_CUSTOM_INIT,
-             built(gguf_op_custom(ctx, GGUF_DTYPE_F32, ne, 1, &leaf, p)));
-    REFUSED(built(gguf_op_map_1(ctx, leaf, NULL)));
+             built_status(gguf_op_map_3(ctx, leaf, leaf, leaf, p)));
+    DEFAULTS(
+        gguf_custom, GGUF_CUSTOM_INIT,
+        built_status(gguf_op_custom(ctx, GGUF_DTYPE_F32, ne, 1, &leaf, p)));
+    REFUSED(built_status(gguf_op_map_1(ctx, leaf, NULL)));
     DEFAULTS(gguf_window, GGUF_WINDOW_INIT,
-             built(gguf_op_im2col(ctx, leaf, p, GGUF_DTYPE_F32)));
+             built_status(gguf_op_im2col(ctx, leaf, p, GGUF_DTYPE_F32)));
     DEFAULTS(gguf_window, GGUF_WINDOW_INIT,
-             built(gguf_op_conv_2d(ctx, leaf, leaf, p)));
+             built_status(gguf_op_conv_2d(ctx, leaf, leaf, p)));
     DEFAULTS(gguf_window, GGUF_WINDOW_INIT,
-             built(gguf_op_pool_2d(ctx, leaf, GGUF_POOL_MAX, p)));
-    REFUSED(built(gguf_op_custom(ctx, GGUF_DTYPE_F32, NULL, 1, &leaf, NULL)));
-    REFUSED(built(gguf_op_custom(ctx, GGUF_DTYPE_F32, ne, 1, NULL, NULL)));
+             built_status(gguf_op_pool_2d(ctx, leaf, GGUF_POOL_MAX, p)));
+    REFUSED(built_status(
+        gguf_op_custom(ctx, GGUF_DTYPE_F32, NULL, 1, &leaf, NULL)));
+    REFUSED(
+        built_status(gguf_op_custom(ctx, GGUF_DTYPE_F32, ne, 1, NULL, NULL)));
 }
 
 static void check_backends(void)
@@ -526,7 +529,7 @@ static void check_backends(void)
 static void check_imatrix(void)
 {
     struct gguf_imatrix *im;
-    must(gguf_imatrix_create(&im, NULL, &err));
+    must_succeed(gguf_imatrix_create(&im, NULL, &err));
     REFUSED(gguf_imatrix_entry(im, 0, NULL, &err));
     REFUSED(gguf_imatrix_stats(im, 0, NULL, &err));
     gguf_imatrix_destroy(im);
@@ -553,7 +556,7 @@ static void check_callbacks(void)
         gguf_text_walk_json((struct gguf_str){ "[]", 2 }, NULL, NULL, &err));
     REFUSED(gguf_graph_dump(graph, NULL, NULL, NULL, &err));
     REFUSED(gguf_graph_dump_dot(graph, NULL, NULL, NULL, &err));
-    must(gguf_sched_alloc(sched, graph, &err));
+    must_succeed(gguf_sched_alloc(sched, graph, &err));
     REFUSED(gguf_sched_dump(sched, NULL, NULL, &err));
     REFUSED(gguf_sched_dump_plan(sched, NULL, NULL, &err));
     GIVES(GGUF_OK, gguf_sched_set_eval(sched, NULL, NULL, &err));

@@ -24,21 +24,21 @@ static void keep_warning(void *user, const char *message)
     n_warned++;
 }
 
-static void must(enum gguf_status st)
+static void must_set(enum gguf_status st)
 {
     if (st != GGUF_OK)
         abort();
 }
 
-static struct gguf_meta *none(void)
+static struct gguf_meta *no_pairs(void)
 {
     struct gguf_meta *m;
-    must(gguf_meta_create(&m, NULL, NULL));
+    must_set(gguf_meta_create(&m, NULL, NULL));
     return m;
 }
 
 /* The bytes of the model, its pairs changed by change if that is not NULL. */
-static void *make(void (*change)(struct gguf_meta *), size_t *size)
+static void *make_file(void (*change)(struct gguf_meta *), size_t *size)
 {
     struct gen g;
     gen_init(&g, 3);
@@ -50,8 +50,8 @@ static void *make(void (*change)(struct gguf_meta *), size_t *size)
     return data;
 }
 
-static bool logits(const void *data, size_t size, const struct gguf_meta *meta,
-                   float *out)
+static bool get_logits(const void *data, size_t size,
+                       const struct gguf_meta *meta, float *out)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
@@ -73,31 +73,31 @@ static bool logits(const void *data, size_t size, const struct gguf_meta *meta,
 
 /* ---- evaluated as if the file had them ---- */
 
-static void freq(struct gguf_meta *m)
+static void set_freq(struct gguf_meta *m)
 {
-    must(gguf_meta_set_f32(m, "llama.rope.freq_base", 500, NULL));
+    must_set(gguf_meta_set_f32(m, "llama.rope.freq_base", 500, NULL));
 }
-static void eps(struct gguf_meta *m)
+static void set_eps(struct gguf_meta *m)
 {
-    must(gguf_meta_set_f32(m, "llama.attention.layer_norm_rms_epsilon", 0.5f,
-                           NULL));
+    must_set(gguf_meta_set_f32(m, "llama.attention.layer_norm_rms_epsilon",
+                               0.5f, NULL));
 }
 static void new_key(struct gguf_meta *m)
 {
-    must(gguf_meta_set_u32(m, "llama.rope.dimension_count", 4, NULL));
+    must_set(gguf_meta_set_u32(m, "llama.rope.dimension_count", 4, NULL));
 }
 static void other_type(struct gguf_meta *m)
 {
-    must(gguf_meta_set_u64(m, "llama.rope.freq_base", 100, NULL));
+    must_set(gguf_meta_set_u64(m, "llama.rope.freq_base", 100, NULL));
 }
-static void several(struct gguf_meta *m)
+static void set_several(struct gguf_meta *m)
 {
-    freq(m);
-    eps(m);
-    must(gguf_meta_set_u16(m, "llama.attention.head_count", 2, NULL));
-    must(gguf_meta_set_u16(m, "llama.attention.head_count_kv", 1, NULL));
+    set_freq(m);
+    set_eps(m);
+    must_set(gguf_meta_set_u16(m, "llama.attention.head_count", 2, NULL));
+    must_set(gguf_meta_set_u16(m, "llama.attention.head_count_kv", 1, NULL));
 }
-static void arch(struct gguf_meta *m)
+static void set_arch(struct gguf_meta *m)
 {
     static const char *const keys[] = { "vocab_size",
                                         "context_length",
@@ -110,11 +110,11 @@ static void arch(struct gguf_meta *m)
     char key[64];
     for (size_t i = 0; i < GG_LEN(keys); i++) {
         snprintf(key, sizeof key, "mistral3.%s", keys[i]);
-        must(gguf_meta_set_u32(m, key, values[i], NULL));
+        must_set(gguf_meta_set_u32(m, key, values[i], NULL));
     }
-    must(gguf_meta_set_f32(m, "mistral3.attention.layer_norm_rms_epsilon",
-                           1e-5f, NULL));
-    must(gguf_meta_set_strz(m, "general.architecture", "mistral3", NULL));
+    must_set(gguf_meta_set_f32(m, "mistral3.attention.layer_norm_rms_epsilon",
+                               1e-5f, NULL));
+    must_set(gguf_meta_set_strz(m, "general.architecture", "mistral3", NULL));
 }
 
 static const struct {
@@ -122,12 +122,12 @@ static const struct {
     const char *what;
     bool same; /* digits, as of the plain file */
 } changes[] = {
-    { freq, "a float", false },
-    { eps, "another float", false },
+    { set_freq, "a float", false },
+    { set_eps, "another float", false },
     { new_key, "a key that the file lacks", false },
     { other_type, "an integer where a float was", false },
-    { several, "several", false },
-    { arch, "another architecture", true },
+    { set_several, "several", false },
+    { set_arch, "another architecture", true },
 };
 
 static void check_equal(void)
@@ -135,19 +135,20 @@ static void check_equal(void)
     size_t size;
     static float plain[N_TOK * N_VOCAB], want[N_TOK * N_VOCAB],
         got[N_TOK * N_VOCAB];
-    void *data = make(NULL, &size);
-    struct gguf_meta *meta = none();
-    ok(logits(data, size, NULL, plain) && logits(data, size, meta, got) &&
+    void *data = make_file(NULL, &size);
+    struct gguf_meta *meta = no_pairs();
+    ok(get_logits(data, size, NULL, plain) &&
+           get_logits(data, size, meta, got) &&
            !memcmp(plain, got, sizeof got),
        "no pairs change nothing");
     gguf_meta_destroy(meta);
     for (size_t i = 0; i < GG_LEN(changes); i++) {
         size_t size2;
-        void *changed = make(changes[i].change, &size2);
-        meta = none();
+        void *changed = make_file(changes[i].change, &size2);
+        meta = no_pairs();
         changes[i].change(meta);
-        ok(logits(changed, size2, NULL, want) &&
-               logits(data, size, meta, got) &&
+        ok(get_logits(changed, size2, NULL, want) &&
+               get_logits(data, size, meta, got) &&
                !memcmp(want, got, sizeof got) &&
                changes[i].same == !memcmp(plain, got, sizeof got) && !n_warned,
            "%s: the bits of a file that has it", changes[i].what);
@@ -159,41 +160,41 @@ static void check_equal(void)
 
 /* ---- refused, and warned of ---- */
 
-static void heads(struct gguf_meta *m)
+static void set_heads(struct gguf_meta *m)
 {
-    must(gguf_meta_set_u32(m, "llama.attention.head_count", 5, NULL));
+    must_set(gguf_meta_set_u32(m, "llama.attention.head_count", 5, NULL));
 }
-static void text(struct gguf_meta *m)
+static void set_text(struct gguf_meta *m)
 {
-    must(gguf_meta_set_strz(m, "llama.block_count", "many", NULL));
+    must_set(gguf_meta_set_strz(m, "llama.block_count", "many", NULL));
 }
-static void layers(struct gguf_meta *m)
+static void set_layers(struct gguf_meta *m)
 {
-    must(gguf_meta_set_u32(m, "llama.block_count", 2, NULL));
+    must_set(gguf_meta_set_u32(m, "llama.block_count", 2, NULL));
 }
-static void alignment(struct gguf_meta *m)
+static void set_alignment(struct gguf_meta *m)
 {
-    must(gguf_meta_set_u32(m, "general.alignment", 64, NULL));
+    must_set(gguf_meta_set_u32(m, "general.alignment", 64, NULL));
 }
-static void shards(struct gguf_meta *m)
+static void set_shards(struct gguf_meta *m)
 {
-    must(gguf_meta_set_u16(m, "split.count", 0, NULL));
+    must_set(gguf_meta_set_u16(m, "split.count", 0, NULL));
 }
 static void no_arch(struct gguf_meta *m)
 {
-    must(gguf_meta_set_strz(m, "general.architecture", "lama", NULL));
+    must_set(gguf_meta_set_strz(m, "general.architecture", "lama", NULL));
 }
-static void typo(struct gguf_meta *m)
+static void set_typo(struct gguf_meta *m)
 {
-    must(gguf_meta_set_f32(m, "llama.rope.freq_bass", 1, NULL));
+    must_set(gguf_meta_set_f32(m, "llama.rope.freq_bass", 1, NULL));
 }
-static void name(struct gguf_meta *m)
+static void set_name(struct gguf_meta *m)
 {
-    must(gguf_meta_set_strz(m, "general.name", "x", NULL));
+    must_set(gguf_meta_set_strz(m, "general.name", "x", NULL));
 }
-static void bos(struct gguf_meta *m)
+static void set_bos(struct gguf_meta *m)
 {
-    must(gguf_meta_set_u32(m, "tokenizer.ggml.bos_token_id", 2, NULL));
+    must_set(gguf_meta_set_u32(m, "tokenizer.ggml.bos_token_id", 2, NULL));
 }
 
 static const struct {
@@ -201,15 +202,16 @@ static const struct {
     enum gguf_status status;
     const char *says;
 } refusals[] = {
-    { heads, GGUF_E_HPARAM, "llama.attention.head_count is 5" },
-    { text, GGUF_E_TYPE, "llama.block_count" },
-    { layers, GGUF_E_TENSOR, "'blk.1.attn_norm.weight' is missing" },
-    { alignment, GGUF_E_INVALID, "'general.alignment' says how the file is" },
-    { shards, GGUF_E_INVALID, "'split.count' says how the file is" },
+    { set_heads, GGUF_E_HPARAM, "llama.attention.head_count is 5" },
+    { set_text, GGUF_E_TYPE, "llama.block_count" },
+    { set_layers, GGUF_E_TENSOR, "'blk.1.attn_norm.weight' is missing" },
+    { set_alignment, GGUF_E_INVALID,
+      "'general.alignment' says how the file is" },
+    { set_shards, GGUF_E_INVALID, "'split.count' says how the file is" },
     { no_arch, GGUF_E_ARCH, "'lama' is not supported" },
-    { typo, GGUF_OK, "'llama.rope.freq_bass' is given a value that no" },
-    { name, GGUF_OK, "'general.name' is given a value that no" },
-    { bos, GGUF_OK, "" },
+    { set_typo, GGUF_OK, "'llama.rope.freq_bass' is given a value that no" },
+    { set_name, GGUF_OK, "'general.name' is given a value that no" },
+    { set_bos, GGUF_OK, "" },
 };
 
 static enum gguf_status open_bytes(const void *data, size_t size,
@@ -227,10 +229,10 @@ static enum gguf_status open_bytes(const void *data, size_t size,
 static void check_refused(void)
 {
     size_t size;
-    void *data = make(NULL, &size);
+    void *data = make_file(NULL, &size);
     for (size_t i = 0; i < GG_LEN(refusals); i++) {
         struct gguf_error err = { GGUF_OK, 0, GGUF_NO_OFFSET, "" };
-        struct gguf_meta *meta = none();
+        struct gguf_meta *meta = no_pairs();
         refusals[i].change(meta);
         warned[0] = 0;
         const enum gguf_status st = open_bytes(data, size, meta, NULL, &err);
@@ -247,10 +249,10 @@ static void check_refused(void)
 static void check_offset(void)
 {
     size_t size;
-    void *data = make(heads, &size);
-    struct gguf_meta *meta = none();
+    void *data = make_file(set_heads, &size);
+    struct gguf_meta *meta = no_pairs();
     struct gguf_error a, b;
-    eps(meta);
+    set_eps(meta);
     ok(open_bytes(data, size, NULL, NULL, &a) == GGUF_E_HPARAM &&
            open_bytes(data, size, meta, NULL, &b) == GGUF_E_HPARAM &&
            a.offset == b.offset && a.offset < size,
@@ -264,21 +266,21 @@ static void check_offset(void)
 static void check_vocab(void)
 {
     size_t size;
-    void *data = make(bos, &size);
+    void *data = make_file(set_bos, &size);
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
     struct gguf_file *file;
     struct gguf_vocab *v;
-    struct gguf_meta *meta = none();
+    struct gguf_meta *meta = no_pairs();
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
     struct gguf_str texts[N_VOCAB];
     for (size_t i = 0; i < N_VOCAB; i++)
         texts[i] = (struct gguf_str){ letters + i, 1 };
-    must(gguf_meta_set_strz(meta, "tokenizer.ggml.model", "bert", NULL));
-    must(gguf_meta_set_str_array(meta, "tokenizer.ggml.tokens", texts, N_VOCAB,
-                                 NULL));
+    must_set(gguf_meta_set_strz(meta, "tokenizer.ggml.model", "bert", NULL));
+    must_set(gguf_meta_set_str_array(meta, "tokenizer.ggml.tokens", texts,
+                                     N_VOCAB, NULL));
     p.meta = meta;
-    must(gguf_file_open_memory(&file, data, size, NULL, NULL));
-    must(gguf_vocab_create(&v, file, &p, NULL));
+    must_set(gguf_file_open_memory(&file, data, size, NULL, NULL));
+    must_set(gguf_vocab_create(&v, file, &p, NULL));
     ok(gguf_vocab_n_tokens(v) == N_VOCAB &&
            gguf_vocab_find(v, (struct gguf_str){ "c", 1 }) == 2 &&
            gguf_vocab_special(v, GGUF_SPECIAL_BOS) == 2,
@@ -294,12 +296,12 @@ static void check_vocab(void)
 static void check_nomem(void)
 {
     size_t size;
-    void *data = make(NULL, &size);
-    struct gguf_meta *meta = none();
+    void *data = make_file(NULL, &size);
+    struct gguf_meta *meta = no_pairs();
     enum gguf_status st = GGUF_E_NOMEM;
     long n;
     int bad = 0;
-    several(meta);
+    set_several(meta);
     for (n = 0; n < 1000 && st == GGUF_E_NOMEM; n++) {
         struct failalloc f;
         st = open_bytes(data, size, meta, failalloc_from(&f, (unsigned)n),

@@ -44,7 +44,7 @@ static void write_whole(const struct gen *g, uint32_t dtype)
 }
 
 /* The whole file in shards; returns how many. */
-static size_t cut(const struct gguf_split_params *params)
+static size_t cut_file(const struct gguf_split_params *params)
 {
     struct gguf_split *from;
     struct gguf_split_plan *plan;
@@ -60,7 +60,7 @@ static size_t cut(const struct gguf_split_params *params)
     return n;
 }
 
-static const char *shard(size_t no, size_t n)
+static const char *shard_path(size_t no, size_t n)
 {
     static char path[128];
     if (gguf_split_name_format(path, sizeof path, prefix, (unsigned)no,
@@ -72,13 +72,13 @@ static const char *shard(size_t no, size_t n)
 static void remove_shards(size_t n)
 {
     for (size_t no = 1; no <= n; no++)
-        unlink(shard(no, n));
+        unlink(shard_path(no, n));
 }
 
 /* ---- the same bits ---- */
 
-static bool logits(const char *path, unsigned n_threads, float *out,
-                   struct gguf_model_info *info)
+static bool get_logits(const char *path, unsigned n_threads, float *out,
+                       struct gguf_model_info *info)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     gguf_token tok[N_TOK];
@@ -119,10 +119,10 @@ static void check_same(const char *what, uint32_t dtype,
     ok(run_open_path(&r, whole, 1, &p) && run_logits(&r, &batch, want),
        "%s: the whole file computes", what);
     a = *gguf_model_get_info(r.model);
-    size_t n = cut(&params);
-    const char *paths[] = { whole, prefix, shard(n, n) };
+    size_t n = cut_file(&params);
+    const char *paths[] = { whole, prefix, shard_path(n, n) };
     for (unsigned i = 0; i < 3; i++)
-        ok(logits(paths[i], i + 1, got[i], &b[i]) &&
+        ok(get_logits(paths[i], i + 1, got[i], &b[i]) &&
                !memcmp(want, got[i], sizeof want) &&
                a.n_params == b[i].n_params &&
                a.weight_size == b[i].weight_size,
@@ -159,9 +159,9 @@ static void keep_warning(void *user, const char *message)
 }
 
 /* Open, read all weights, close. */
-static enum gguf_status load(const char *path,
-                             const struct gguf_allocator *allocator,
-                             struct gguf_error *err)
+static enum gguf_status load_set(const char *path,
+                                 const struct gguf_allocator *allocator,
+                                 struct gguf_error *err)
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
@@ -179,7 +179,7 @@ static enum gguf_status load(const char *path,
     return st;
 }
 
-static struct gen_tensor *tensor(struct gen *g, const char *name)
+static struct gen_tensor *find_tensor(struct gen *g, const char *name)
 {
     for (size_t i = 0; i < g->n; i++)
         if (!strcmp(g->t[i].name, name))
@@ -187,30 +187,31 @@ static struct gen_tensor *tensor(struct gen *g, const char *name)
     exit(99);
 }
 
-static void nothing(struct gen *g)
+static void change_nothing(struct gen *g)
 {
     (void)g;
 }
-static void heads(struct gen *g)
+static void set_heads(struct gen *g)
 {
     if (gguf_meta_set_u32(g->meta, "llama.attention.head_count", 5, NULL))
         exit(99);
 }
-static void layers(struct gen *g)
+static void set_layers(struct gen *g)
 {
     if (gguf_meta_set_u32(g->meta, "llama.block_count", 4000000000u, NULL))
         exit(99);
 }
-static void missing(struct gen *g)
+static void rename_tensor(struct gen *g)
 {
-    strcpy(tensor(g, "blk.2.ffn_up.weight")->name, "blk.2.ffn_top.weight");
+    strcpy(find_tensor(g, "blk.2.ffn_up.weight")->name,
+           "blk.2.ffn_top.weight");
 }
-static void transposed(struct gen *g)
+static void transpose_tensor(struct gen *g)
 {
-    tensor(g, "blk.2.ffn_up.weight")->ne[0] = 64;
-    tensor(g, "blk.2.ffn_up.weight")->ne[1] = 32;
+    find_tensor(g, "blk.2.ffn_up.weight")->ne[0] = 64;
+    find_tensor(g, "blk.2.ffn_up.weight")->ne[1] = 32;
 }
-static void extra(struct gen *g)
+static void add_tensor(struct gen *g)
 {
     gen_tensor(g, 32, 0, "blk.0.extra.weight");
 }
@@ -220,15 +221,16 @@ static const struct {
     enum gguf_status status;
     const char *begins, *says; /* the message or the warning */
 } changes[] = {
-    { nothing, GGUF_OK, "", "" },
-    { heads, GGUF_E_HPARAM,
+    { change_nothing, GGUF_OK, "", "" },
+    { set_heads, GGUF_E_HPARAM,
       "shard 's-00001-of-00004.gguf': ", "llama.attention.head_count is 5" },
-    { layers, GGUF_E_HPARAM,
+    { set_layers, GGUF_E_HPARAM,
       "shard 's-00001-of-00004.gguf': ", "llama.block_count is 4000000000" },
-    { missing, GGUF_E_TENSOR, "tensor ", "'blk.2.ffn_up.weight' is missing" },
-    { transposed, GGUF_E_TENSOR, "shard 's-00004-of-00004.gguf': ",
+    { rename_tensor, GGUF_E_TENSOR, "tensor ",
+      "'blk.2.ffn_up.weight' is missing" },
+    { transpose_tensor, GGUF_E_TENSOR, "shard 's-00004-of-00004.gguf': ",
       "'blk.2.ffn_up.weight' has shape [64, 32], must be [32, 64]" },
-    { extra, GGUF_OK, "tensor ", "'blk.0.extra.weight' is not used" },
+    { add_tensor, GGUF_OK, "tensor ", "'blk.0.extra.weight' is not used" },
 };
 
 static const struct gguf_split_params by_eight = {
@@ -245,9 +247,9 @@ static void check_changes(void)
         changes[i].change(&g);
         write_whole(&g, GGUF_DTYPE_F32);
         gen_fini(&g);
-        size_t n = cut(&by_eight);
+        size_t n = cut_file(&by_eight);
         warned[0] = '\0';
-        enum gguf_status st = load(prefix, NULL, &err);
+        enum gguf_status st = load_set(prefix, NULL, &err);
         const char *said = st == GGUF_OK ? warned : err.message;
         ok(n == 4 && st == changes[i].status &&
                strstr(said, changes[i].begins) == said &&
@@ -262,7 +264,7 @@ static void check_nan(size_t n)
 {
     struct gguf_file *file;
     struct gguf_error err;
-    const char *path = shard(n, n);
+    const char *path = shard_path(n, n);
     if (gguf_file_open(&file, path, NULL, &err))
         exit(99);
     const struct gguf_tensor_info *t =
@@ -273,7 +275,7 @@ static void check_nan(size_t n)
         fwrite("\377\377\377\377", 1, 4, f) != 4 || fclose(f))
         exit(99);
     gguf_file_close(file);
-    ok(load(prefix, NULL, &err) == GGUF_E_NONFINITE &&
+    ok(load_set(prefix, NULL, &err) == GGUF_E_NONFINITE &&
            err.offset == at + 4 * 1234 &&
            strstr(err.message, "shard 's-00004-of-00004.gguf': tensor "
                                "'blk.2.ffn_up.weight': element 1234 is not a"),
@@ -286,7 +288,7 @@ static void check_nomem(void)
     unsigned n, bad = 0;
     for (n = 0; n < 2000 && st == GGUF_E_NOMEM; n++) {
         struct failalloc f;
-        st = load(prefix, failalloc_init(&f, n), NULL);
+        st = load_set(prefix, failalloc_init(&f, n), NULL);
         bad += f.live != 0;
     }
     ok(st == GGUF_OK && !bad && n > 20,
@@ -303,9 +305,9 @@ static void check_broken(void)
     gen_model(&g, &spec);
     write_whole(&g, GGUF_DTYPE_F32);
     gen_fini(&g);
-    size_t n = cut(&by_eight);
+    size_t n = cut_file(&by_eight);
     check_nomem();
-    ok(gguf_file_open(&file, shard(1, n), NULL, &err) == GGUF_OK &&
+    ok(gguf_file_open(&file, shard_path(1, n), NULL, &err) == GGUF_OK &&
            gguf_model_open(&model, file, NULL, &err) == GGUF_E_UNSUPPORTED &&
            !model && strstr(err.message, "one of 4 shards"),
        "one shard alone: %s", err.message);
@@ -314,8 +316,8 @@ static void check_broken(void)
            !model,
        "no set: %s", err.message);
     check_nan(n);
-    unlink(shard(3, n));
-    ok(load(prefix, NULL, &err) == GGUF_E_NOTFOUND &&
+    unlink(shard_path(3, n));
+    ok(load_set(prefix, NULL, &err) == GGUF_E_NOTFOUND &&
            strstr(err.message, "1 of 4 shards of 's' is missing: 3"),
        "%s", err.message);
     remove_shards(n);

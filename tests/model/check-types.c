@@ -19,7 +19,7 @@ enum { E = 512, V = 96, KV = 128, FF = 256, N_EXPERT = 4, N = 40 };
 
 static struct gg_kern kern;
 
-static void must(enum gguf_status st, const struct gguf_error *err)
+static void must_set(enum gguf_status st, const struct gguf_error *err)
 {
     if (st == GGUF_OK)
         return;
@@ -27,8 +27,8 @@ static void must(enum gguf_status st, const struct gguf_error *err)
     abort();
 }
 
-static void matrix(struct gen *g, int64_t ne0, int64_t ne1, int64_t ne2,
-                   const char *name)
+static void add_matrix(struct gen *g, int64_t ne0, int64_t ne1, int64_t ne2,
+                       const char *name)
 {
     gen_tensor(g, ne0, ne1, "%s", name);
     struct gen_tensor *t = &g->t[g->n - 1];
@@ -38,7 +38,7 @@ static void matrix(struct gen *g, int64_t ne0, int64_t ne1, int64_t ne2,
 
 /* A layer of attention and one of experts: rows are looked up, multiplied, and
  * multiplied by number. */
-static void describe(struct gen *g)
+static void describe_model(struct gen *g)
 {
     static const struct {
         const char *key;
@@ -55,30 +55,33 @@ static void describe(struct gen *g)
     struct gguf_error err;
     char name[64];
     gen_init(g, 7);
-    must(gguf_meta_set_strz(g->meta, "general.architecture", "llama", &err),
-         &err);
-    must(gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", &err),
-         &err);
+    must_set(
+        gguf_meta_set_strz(g->meta, "general.architecture", "llama", &err),
+        &err);
+    must_set(
+        gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", &err),
+        &err);
     for (size_t i = 0; i < GG_LEN(keys); i++) {
         snprintf(name, sizeof name, "llama.%s", keys[i].key);
-        must(gguf_meta_set_u32(g->meta, name, keys[i].v, &err), &err);
+        must_set(gguf_meta_set_u32(g->meta, name, keys[i].v, &err), &err);
     }
-    must(gguf_meta_set_f32(g->meta, "llama.attention.layer_norm_rms_epsilon",
-                           1e-5f, &err),
-         &err);
-    matrix(g, E, V, 1, "token_embd.weight");
-    matrix(g, E, V, 1, "output.weight");
+    must_set(gguf_meta_set_f32(g->meta,
+                               "llama.attention.layer_norm_rms_epsilon", 1e-5f,
+                               &err),
+             &err);
+    add_matrix(g, E, V, 1, "token_embd.weight");
+    add_matrix(g, E, V, 1, "output.weight");
     gen_tensor(g, E, 0, "output_norm.weight");
     gen_tensor(g, E, 0, "blk.0.attn_norm.weight");
     gen_tensor(g, E, 0, "blk.0.ffn_norm.weight");
-    matrix(g, E, E, 1, "blk.0.attn_q.weight");
-    matrix(g, E, KV, 1, "blk.0.attn_k.weight");
-    matrix(g, E, KV, 1, "blk.0.attn_v.weight");
-    matrix(g, E, E, 1, "blk.0.attn_output.weight");
-    matrix(g, E, N_EXPERT, 1, "blk.0.ffn_gate_inp.weight");
-    matrix(g, E, FF, N_EXPERT, "blk.0.ffn_gate_exps.weight");
-    matrix(g, E, FF, N_EXPERT, "blk.0.ffn_up_exps.weight");
-    matrix(g, FF, E, N_EXPERT, "blk.0.ffn_down_exps.weight");
+    add_matrix(g, E, E, 1, "blk.0.attn_q.weight");
+    add_matrix(g, E, KV, 1, "blk.0.attn_k.weight");
+    add_matrix(g, E, KV, 1, "blk.0.attn_v.weight");
+    add_matrix(g, E, E, 1, "blk.0.attn_output.weight");
+    add_matrix(g, E, N_EXPERT, 1, "blk.0.ffn_gate_inp.weight");
+    add_matrix(g, E, FF, N_EXPERT, "blk.0.ffn_gate_exps.weight");
+    add_matrix(g, E, FF, N_EXPERT, "blk.0.ffn_up_exps.weight");
+    add_matrix(g, FF, E, N_EXPERT, "blk.0.ffn_down_exps.weight");
 }
 
 /* ---- files ---- */
@@ -89,22 +92,22 @@ struct file {
     size_t size;
 };
 
-static struct file begin(const struct gen *g, uint32_t dtype)
+static struct file begin_file(const struct gen *g, uint32_t dtype)
 {
     struct file f;
     struct gguf_error err;
     const void *head;
     size_t n_head;
-    must(gguf_writer_create(&f.w, g->meta, NULL, &err), &err);
+    must_set(gguf_writer_create(&f.w, g->meta, NULL, &err), &err);
     for (size_t i = 0; i < g->n; i++) {
         const struct gen_tensor *t = &g->t[i];
-        must(gguf_writer_add_tensor(
-                 f.w, (struct gguf_str){ t->name, strlen(t->name) },
-                 t->n_dims > 1 ? dtype : GGUF_DTYPE_F32, t->n_dims, t->ne,
-                 &err),
-             &err);
+        must_set(gguf_writer_add_tensor(
+                     f.w, (struct gguf_str){ t->name, strlen(t->name) },
+                     t->n_dims > 1 ? dtype : GGUF_DTYPE_F32, t->n_dims, t->ne,
+                     &err),
+                 &err);
     }
-    must(gguf_writer_header(f.w, &head, &n_head, &err), &err);
+    must_set(gguf_writer_header(f.w, &head, &n_head, &err), &err);
     f.size = (size_t)gguf_writer_file_size(f.w);
     f.bytes = calloc(1, f.size);
     if (!f.bytes)
@@ -128,7 +131,7 @@ static void put_floats(uint8_t *to, const float *v, size_t n)
     }
 }
 
-static void end(struct file *f)
+static void end_file(struct file *f)
 {
     gguf_writer_destroy(f->w);
     free(f->bytes);
@@ -183,13 +186,13 @@ static void put_rows(uint8_t *to, const struct gen *g,
 
 /* Both files of a type: its bytes, and what they decode to. false: that is not
  * finite, and the test says nothing. */
-static bool make(const struct gen *g, const struct gguf_dtype_info *dt,
-                 struct file *typed, struct file *plain)
+static bool make_files(const struct gen *g, const struct gguf_dtype_info *dt,
+                       struct file *typed, struct file *plain)
 {
     static float v[E * FF * N_EXPERT];
     bool finite = true;
-    *typed = begin(g, dt->id);
-    *plain = begin(g, GGUF_DTYPE_F32);
+    *typed = begin_file(g, dt->id);
+    *plain = begin_file(g, GGUF_DTYPE_F32);
     for (size_t i = 0; i < g->n; i++) {
         const struct gen_tensor *t = &g->t[i];
         const size_t k = (size_t)t->ne[0];
@@ -215,7 +218,7 @@ static bool make(const struct gen *g, const struct gguf_dtype_info *dt,
 
 /* ---- the same bits ---- */
 
-static bool logits(const struct file *f, size_t n, float *out)
+static bool get_logits(const struct file *f, size_t n, float *out)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -239,15 +242,16 @@ static void check_type(const struct gen *g, const struct gguf_dtype_info *dt)
     static float a[N * V], b[N * V];
     static const size_t counts[] = { 1, N }; /* a narrow product, a wide one */
     struct file typed, plain;
-    bool good = make(g, dt, &typed, &plain), moves = true;
+    bool good = make_files(g, dt, &typed, &plain), moves = true;
     for (size_t i = 0; i < GG_LEN(counts) && good; i++) {
-        good = logits(&typed, counts[i], a) && logits(&plain, counts[i], b) &&
+        good = get_logits(&typed, counts[i], a) &&
+               get_logits(&plain, counts[i], b) &&
                !memcmp(a, b, counts[i] * V * sizeof *a);
         moves = moves && a[0] != a[1] && isfinite(a[0]);
     }
     ok(good && moves, "%s: the bits of what its weights decode to", dt->name);
-    end(&typed);
-    end(&plain);
+    end_file(&typed);
+    end_file(&plain);
 }
 
 int main(void)
@@ -255,7 +259,7 @@ int main(void)
     static struct gen g;
     unsigned n = 0, headers = 0;
     gg_kern_init(&kern, 0);
-    describe(&g);
+    describe_model(&g);
     for (int i = 0; i < GG_N_DTYPES; i++) {
         const struct gguf_dtype_info *dt = gg_dtype_by_index(i);
         if (!kern.codec[i].decode || dt->family == GGUF_FAMILY_INT)

@@ -44,7 +44,7 @@ static void check_fixtures(void)
 }
 
 /* A fixture by its name. */
-static void make(struct fix *fx, const char *name)
+static void make_fixture(struct fix *fx, const char *name)
 {
     fix_init(fx);
     for (const struct fix_model *x = fix_models; x->name; x++)
@@ -92,7 +92,7 @@ static void check_meta(void)
     }
     ok(!bad, "%u files: verified with their own metadata", n);
     struct fix fx;
-    make(&fx, "model-spm");
+    make_fixture(&fx, "model-spm");
     payload.payload = 1;
     if (gguf_file_open_memory(&f, fx.data, fx.size, NULL, NULL) ||
         gguf_meta_create(&m, NULL, NULL))
@@ -110,7 +110,7 @@ static void check_near(void)
 {
     struct findings s = { .n = 0 };
     struct fix fx;
-    make(&fx, "model-pre-unknown");
+    make_fixture(&fx, "model-pre-unknown");
     ok(findings_in(fx.data, fx.size, NULL, &s) == GGUF_OK && s.n == 1 &&
            strstr(s.last, "'lama-bpe'") &&
            strstr(s.last, "like it are 'llama-bpe' and '"),
@@ -134,7 +134,7 @@ static void check_places(void)
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         struct findings s = { .n = 0, .stop_at = 1 };
         struct fix fx;
-        make(&fx, rows[i].name);
+        make_fixture(&fx, rows[i].name);
         ok(findings_in(fx.data, fx.size, NULL, &s) == GGUF_E_CANCELLED &&
                s.offset + rows[i].size <= fx.size &&
                !memcmp(fx.data + s.offset, rows[i].bytes, rows[i].size),
@@ -151,7 +151,7 @@ static void check_nomem(void)
         struct failalloc fa;
         struct fix fx;
         unsigned n = 0, bad = 0;
-        make(&fx, names[i]);
+        make_fixture(&fx, names[i]);
         for (;; n++) {
             struct findings s = { .n = 0 };
             p.allocator = failalloc_init(&fa, n);
@@ -244,7 +244,7 @@ static void check_large(void)
     struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
     struct findings s = { .n = 0 };
     struct fix fx;
-    make(&fx, "model-spm");
+    make_fixture(&fx, "model-spm");
     p.quick = p.payload = 1;
     ok(findings_in(fx.data, fx.size, &p, &s) == GGUF_E_INVALID,
        "quick and payload exclude each other");
@@ -294,7 +294,7 @@ static void check_set(void)
         ok(0, "a folder for the test");
         return;
     }
-    make(&fx, "model-tensor-none");
+    make_fixture(&fx, "model-tensor-none");
     snprintf(path, sizeof path, "%s/m.gguf", dir);
     snprintf(prefix, sizeof prefix, "%s/s", dir);
     FILE *f = fopen(path, "wb");
@@ -410,8 +410,8 @@ static void check_paths(void)
 
 /* What the table asks for, of files that open: those that cannot be loaded
  * have an error, those with "yes" a warning, those that load no error. */
-static int agrees(const char *name, const char *model, const char *warn,
-                  const struct findings *s)
+static int agrees_with(const char *name, const char *model, const char *warn,
+                       const struct findings *s)
 {
     /* no architecture, or one that is not known: no more can be said */
     static const char *const vague[] = {
@@ -457,7 +457,8 @@ static void check_hostile(void)
         enum gguf_status st = gguf_file_open(&file, path, NULL, &err);
         if (st == GGUF_OK)
             st = gguf_file_verify(file, &q, findings_note, &s, &err);
-        ok(st == GGUF_OK && !s.n_outside && agrees(col[0], col[6], col[7], &s),
+        ok(st == GGUF_OK && !s.n_outside &&
+               agrees_with(col[0], col[6], col[7], &s),
            "%s: model %s, warning %s: %s", col[0], col[6], col[7], s.codes);
         gguf_file_close(file);
         n++;

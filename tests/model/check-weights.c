@@ -59,7 +59,7 @@ static void close_it(struct opened *o)
     gguf_pool_destroy(o->pool);
 }
 
-static bool logits(struct opened *o, float *out)
+static bool get_logits(struct opened *o, float *out)
 {
     static const gguf_token tok[N_TOK] = { 1, 511, 3, 77, 3 };
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -82,7 +82,7 @@ static bool logits(struct opened *o, float *out)
 static bool same_logits(struct opened *o)
 {
     static float out[N_TOK * N_VOCAB];
-    return logits(o, out) && !memcmp(out, want, sizeof out);
+    return get_logits(o, out) && !memcmp(out, want, sizeof out);
 }
 
 static uint64_t weight_size(const struct opened *o)
@@ -90,13 +90,13 @@ static uint64_t weight_size(const struct opened *o)
     return gguf_model_get_info(o->model)->weight_size;
 }
 
-static uint64_t copied(const struct opened *o)
+static uint64_t copied_bytes(const struct opened *o)
 {
     return gguf_model_get_info(o->model)->copied_size;
 }
 
 /* Bytes of the file's mappings that are in memory, by /proc; -1: not known. */
-static int64_t resident(void)
+static int64_t resident_bytes(void)
 {
     FILE *f = fopen("/proc/self/smaps", "r");
     char line[512];
@@ -120,15 +120,15 @@ typedef enum gguf_status job_fn(struct gguf_model *model,
                                 const struct gguf_model_job *job,
                                 struct gguf_error *err);
 
-static enum gguf_status prefetch(struct gguf_model *model,
-                                 const struct gguf_model_job *job,
-                                 struct gguf_error *err)
+static enum gguf_status prefetch_weights(struct gguf_model *model,
+                                         const struct gguf_model_job *job,
+                                         struct gguf_error *err)
 {
     return gguf_model_prefetch(model, job, err);
 }
 
-static enum gguf_status with(struct opened *o, job_fn *fn, struct run_watch *w,
-                             bool threads)
+static enum gguf_status run_job(struct opened *o, job_fn *fn,
+                                struct run_watch *w, bool threads)
 {
     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
     job.pool = threads ? o->pool : NULL;
@@ -147,15 +147,15 @@ static void check_prefetch(void)
         ok(0, "%s", o.err.message);
         return;
     }
-    const int64_t before = resident(), size = (int64_t)weight_size(&o);
-    ok(with(&o, prefetch, &stop, false) == GGUF_E_CANCELLED &&
+    const int64_t before = resident_bytes(), size = (int64_t)weight_size(&o);
+    ok(run_job(&o, prefetch_weights, &stop, false) == GGUF_E_CANCELLED &&
            stop.calls == 2 && stop.done < stop.total,
        "prefetching is stopped after %" PRIu64 " of %" PRIu64 " bytes",
        stop.done, stop.total);
-    ok(with(&o, prefetch, &w, true) == GGUF_OK && !w.wrong &&
+    ok(run_job(&o, prefetch_weights, &w, true) == GGUF_OK && !w.wrong &&
            w.done == (uint64_t)size && w.total == w.done,
        "prefetching on three threads reports all %" PRIu64 " bytes", w.done);
-    const int64_t after = resident();
+    const int64_t after = resident_bytes();
     if (before < 0)
         skip("/proc does not say what is in memory");
     else
@@ -169,9 +169,9 @@ static void check_prefetch(void)
                bytes + (extra - (const uint8_t *)gguf_file_bytes(o.file)),
                EXTRA),
        "a tensor that no model uses is read");
-    const int64_t with_extra = resident();
+    const int64_t with_extra = resident_bytes();
     gguf_model_release(o.model);
-    const int64_t released = resident();
+    const int64_t released = resident_bytes();
     if (before < 0)
         skip("/proc does not say what is in memory");
     else
@@ -195,25 +195,26 @@ static void check_read(void)
             ok(0, "%s", o.err.message);
             return;
         }
-        const bool none = copied(&o) == 0;
-        const bool good = with(&o, gguf_model_read, &w, threads) == GGUF_OK;
+        const bool none = copied_bytes(&o) == 0;
+        const bool good = run_job(&o, gguf_model_read, &w, threads) == GGUF_OK;
         ok(none && good && !w.wrong && w.done == w.total &&
-               w.total == weight_size(&o) && copied(&o) == w.total,
-           "%" PRIu64 " bytes are copied%s", copied(&o),
+               w.total == weight_size(&o) && copied_bytes(&o) == w.total,
+           "%" PRIu64 " bytes are copied%s", copied_bytes(&o),
            threads ? ", by three threads" : "");
-        const int64_t left = resident();
+        const int64_t left = resident_bytes();
         if (left < 0)
             skip("/proc does not say what is in memory");
         else
             ok(left < 1 << 18, "%" PRId64 " of the mapping stay", left);
         ok(same_logits(&o), "the same logits");
         w = (struct run_watch){ .calls = 0 };
-        ok(with(&o, gguf_model_read, &w, threads) == GGUF_OK &&
-               copied(&o) == weight_size(&o) &&
+        ok(run_job(&o, gguf_model_read, &w, threads) == GGUF_OK &&
+               copied_bytes(&o) == weight_size(&o) &&
                gguf_model_scan_finite(o.model, NULL, NULL) == GGUF_OK,
            "once more: nothing is left to copy");
         w = (struct run_watch){ .calls = 0 };
-        ok(with(&o, prefetch, &w, threads) == GGUF_OK && w.total == 0,
+        ok(run_job(&o, prefetch_weights, &w, threads) == GGUF_OK &&
+               w.total == 0,
            "nor to prefetch");
         close_it(&o);
     }
@@ -227,9 +228,10 @@ static void check_cancel(void)
         struct opened o;
         struct run_watch w = { .stop_at = k };
         good = open_it(&o, NULL);
-        const enum gguf_status st = with(&o, gguf_model_read, &w, k % 2);
-        const bool all = st == GGUF_OK && copied(&o) == weight_size(&o);
-        good = good && (all || (st == GGUF_E_CANCELLED && !copied(&o))) &&
+        const enum gguf_status st = run_job(&o, gguf_model_read, &w, k % 2);
+        const bool all = st == GGUF_OK && copied_bytes(&o) == weight_size(&o);
+        good = good &&
+               (all || (st == GGUF_E_CANCELLED && !copied_bytes(&o))) &&
                (k % 3 || same_logits(&o));
         n += !all;
         close_it(&o);
@@ -250,7 +252,7 @@ static void check_nomem(void)
         const struct gguf_allocator *a = failalloc_from(&f, (unsigned)n);
         st = open_it(&o, a) ? gguf_model_read(o.model, NULL, &o.err)
                             : o.err.status;
-        bad += st != GGUF_OK && o.model && copied(&o) != 0;
+        bad += st != GGUF_OK && o.model && copied_bytes(&o) != 0;
         close_it(&o);
         bad += f.live != 0;
     }
@@ -265,7 +267,8 @@ static void check_cut(void)
     const enum gguf_status st = opened && !truncate(path, (off_t)(n_bytes / 2))
                                     ? gguf_model_read(o.model, NULL, &o.err)
                                     : GGUF_OK;
-    ok(st == GGUF_E_TRUNCATED && o.err.offset == n_bytes / 2 && !copied(&o),
+    ok(st == GGUF_E_TRUNCATED && o.err.offset == n_bytes / 2 &&
+           !copied_bytes(&o),
        "a file that was cut off meanwhile: %s", o.err.message);
     close_it(&o);
 }
@@ -274,7 +277,7 @@ static void check_cut(void)
 
 /* Bytes that the process has locked, or -1; sanitizers lock nothing and say
  * that they did. */
-static int64_t locked(void)
+static int64_t locked_bytes(void)
 {
     FILE *f = fopen("/proc/self/status", "r");
     char line[256];
@@ -297,7 +300,7 @@ static void check_lock(bool read)
         return;
     }
     const enum gguf_status st = gguf_model_lock(o.model, &o.err);
-    const int64_t size = (int64_t)weight_size(&o), n = locked();
+    const int64_t size = (int64_t)weight_size(&o), n = locked_bytes();
     if (st == GGUF_E_LIMIT || st == GGUF_E_UNSUPPORTED || n < 0)
         skip("%s", o.err.message);
     else
@@ -311,7 +314,7 @@ static void check_lock(bool read)
     gguf_model_destroy(o.model);
     o.model = NULL;
     if (n >= 0)
-        ok(locked() == 0, "no locks are left");
+        ok(locked_bytes() == 0, "no locks are left");
     close_it(&o);
 }
 
@@ -334,7 +337,7 @@ static void check_limit(void)
         snprintf(says, sizeof says, "%" PRIu64 " bytes of", weight_size(&o));
         bad = bad || !strstr(o.err.message, says) ||
               !strstr(o.err.message, "may lock 65536 bytes (RLIMIT_MEMLOCK") ||
-              locked() > 0;
+              locked_bytes() > 0;
         _exit(bad);
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid ||
@@ -404,13 +407,13 @@ static void check_names(void)
     const struct gguf_tensor *t =
         gguf_model_tensor_find(o.model, "output_norm.weight");
     ok(has_weights(&o), "weights by name and by number, in the mapping");
-    ok(with(&o, gguf_model_read, &w, 1) == GGUF_OK && has_weights(&o) &&
+    ok(run_job(&o, gguf_model_read, &w, 1) == GGUF_OK && has_weights(&o) &&
            gguf_model_tensor_find(o.model, "output_norm.weight") == t,
        "the same in memory of the model's own");
     close_it(&o);
 }
 
-static void make(void)
+static void make_model(void)
 {
     struct gen g;
     snprintf(path, sizeof path, "/tmp/check-weights-%ld.gguf", (long)getpid());
@@ -427,8 +430,8 @@ static void make(void)
 int main(void)
 {
     struct opened o;
-    make();
-    if (!open_it(&o, NULL) || !logits(&o, want)) {
+    make_model();
+    if (!open_it(&o, NULL) || !get_logits(&o, want)) {
         printf("Bail out! %s\n", o.err.message);
         return 1;
     }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(enum gguf_status st, const struct gguf_error *err)
+static void must_succeed(enum gguf_status st, const struct gguf_error *err)
 {
     if (st == GGUF_OK)
         return;
@@ -25,7 +25,7 @@ void gen_init(struct gen *g, uint64_t seed)
     struct gguf_error err;
     memset(g, 0, sizeof *g);
     g->seed = seed;
-    must(gguf_meta_create(&g->meta, NULL, &err), &err);
+    must_succeed(gguf_meta_create(&g->meta, NULL, &err), &err);
 }
 
 void gen_fini(struct gen *g)
@@ -72,7 +72,7 @@ static uint64_t fnv1a(const char *s)
     return h;
 }
 
-static double normal(uint64_t state, uint64_t i)
+static double draw_normal(uint64_t state, uint64_t i)
 {
     uint64_t z = state + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -107,7 +107,7 @@ static const struct {
 
 /* The pattern compiled: the first ones once, as that takes much of the time of
  * small models; others into *own. */
-static const regex_t *compiled(const char *pattern, regex_t *own)
+static const regex_t *compile_pattern(const char *pattern, regex_t *own)
 {
     enum { MOST = 32 };
     static struct {
@@ -127,10 +127,10 @@ static const regex_t *compiled(const char *pattern, regex_t *own)
     return to;
 }
 
-static int fits(const char *name, const char *pattern)
+static int fits_pattern(const char *name, const char *pattern)
 {
     regex_t own;
-    const regex_t *re = compiled(pattern, &own);
+    const regex_t *re = compile_pattern(pattern, &own);
     const int r = regexec(re, name, 0, NULL, 0);
     if (re == &own)
         regfree(&own);
@@ -147,7 +147,7 @@ int gen_gain(struct gen *g, const char *pattern, double factor)
     return 1;
 }
 
-static size_t elements(const struct gen_tensor *t)
+static size_t n_elements(const struct gen_tensor *t)
 {
     size_t n = 1;
     for (unsigned i = 0; i < t->n_dims; i++)
@@ -162,14 +162,14 @@ void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t)
     int gains = 1;
     size_t k = 0;
     if (t->values) {
-        memcpy(out, t->values, elements(t) * sizeof *out);
+        memcpy(out, t->values, n_elements(t) * sizeof *out);
         return;
     }
     for (size_t i = 0; i < g->n_gain; i++)
-        if (fits(t->name, g->gain[i].pattern))
+        if (fits_pattern(t->name, g->gain[i].pattern))
             gain = g->gain[i].factor;
     while (k < sizeof kinds / sizeof *kinds &&
-           !fits(t->name, kinds[k].pattern))
+           !fits_pattern(t->name, kinds[k].pattern))
         k++;
     if (k < sizeof kinds / sizeof *kinds) {
         mean = kinds[k].mean;
@@ -180,9 +180,9 @@ void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t)
         dev = gain / sqrt((double)t->ne[0]);
         gains = 0;
     }
-    const size_t n = elements(t), own = g->own && g->own < n ? g->own : n;
+    const size_t n = n_elements(t), own = g->own && g->own < n ? g->own : n;
     for (size_t i = 0; i < own; i++) {
-        double v = mean + dev * normal(state, i);
+        double v = mean + dev * draw_normal(state, i);
         out[i] = (float)(gains ? v * gain : v);
     }
     for (size_t i = own, m; i < n; i += m) { /* again and again */
@@ -196,7 +196,7 @@ void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t)
 static void put_tensor(uint8_t *to, const struct gen *g,
                        const struct gen_tensor *t, uint32_t dtype)
 {
-    size_t n = elements(t);
+    size_t n = n_elements(t);
     float *w = malloc(n * sizeof *w);
     if (!w)
         abort();
@@ -261,7 +261,7 @@ void *gen_file(const struct gen *g, uint32_t dtype, size_t *size)
 {
     struct gguf_error err;
     void *file = make_file(g, dtype, 1, size, &err);
-    must(file ? GGUF_OK : err.status, &err);
+    must_succeed(file ? GGUF_OK : err.status, &err);
     return file;
 }
 
@@ -269,7 +269,7 @@ void *gen_empty_file(const struct gen *g, size_t *size)
 {
     struct gguf_error err;
     void *file = make_file(g, GGUF_DTYPE_F32, 0, size, &err);
-    must(file ? GGUF_OK : err.status, &err);
+    must_succeed(file ? GGUF_OK : err.status, &err);
     return file;
 }
 
@@ -281,7 +281,7 @@ static void set_u32(struct gen *g, const char *arch, const char *key,
     char name[128];
     struct gguf_error err;
     snprintf(name, sizeof name, "%s.%s", arch, key);
-    must(gguf_meta_set_u32(g->meta, name, v, &err), &err);
+    must_succeed(gguf_meta_set_u32(g->meta, name, v, &err), &err);
 }
 
 static void set_f32(struct gen *g, const char *arch, const char *key, float v)
@@ -289,7 +289,7 @@ static void set_f32(struct gen *g, const char *arch, const char *key, float v)
     char name[128];
     struct gguf_error err;
     snprintf(name, sizeof name, "%s.%s", arch, key);
-    must(gguf_meta_set_f32(g->meta, name, v, &err), &err);
+    must_succeed(gguf_meta_set_f32(g->meta, name, v, &err), &err);
 }
 
 /* One number, or with layers one for each layer. */
@@ -302,9 +302,9 @@ static void set_layers(struct gen *g, const struct gen_spec *s,
     if (!layers)
         set_u32(g, s->arch, key, v);
     else
-        must(gguf_meta_set_array(g->meta, name, GGUF_VAL_U32, layers,
-                                 s->n_layer, &err),
-             &err);
+        must_succeed(gguf_meta_set_array(g->meta, name, GGUF_VAL_U32, layers,
+                                         s->n_layer, &err),
+                     &err);
 }
 
 static void model_meta(struct gen *g, const struct gen_spec *s)
@@ -312,9 +312,11 @@ static void model_meta(struct gen *g, const struct gen_spec *s)
     struct gguf_error err;
     const char *a = s->arch;
     char name[128];
-    must(gguf_meta_set_strz(g->meta, "general.architecture", a, &err), &err);
-    must(gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", &err),
-         &err);
+    must_succeed(gguf_meta_set_strz(g->meta, "general.architecture", a, &err),
+                 &err);
+    must_succeed(
+        gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", &err),
+        &err);
     set_u32(g, a, "vocab_size", s->n_vocab);
     set_u32(g, a, "context_length", s->n_ctx);
     set_u32(g, a, "embedding_length", s->n_embd);
@@ -333,7 +335,8 @@ static void model_meta(struct gen *g, const struct gen_spec *s)
         set_u32(g, a, "rope.dimension_count", s->n_rot);
     if (s->scaling) {
         snprintf(name, sizeof name, "%s.rope.scaling.type", a);
-        must(gguf_meta_set_strz(g->meta, name, s->scaling, &err), &err);
+        must_succeed(gguf_meta_set_strz(g->meta, name, s->scaling, &err),
+                     &err);
         set_f32(g, a, "rope.scaling.factor", s->factor);
         if (s->n_ctx_orig)
             set_u32(g, a, "rope.scaling.original_context_length",

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(enum gguf_status st)
+static void must_succeed(enum gguf_status st)
 {
     if (st != GGUF_OK)
         abort();
@@ -19,11 +19,12 @@ void lora_init(struct lora *l, const char *arch, double alpha)
     gen_init(&l->g, 1);
     l->alpha = alpha;
     struct gguf_meta *m = l->g.meta;
-    must(gguf_meta_set_strz(m, "general.architecture", arch, NULL));
-    must(gguf_meta_set_strz(m, "general.type", "adapter", NULL));
-    must(gguf_meta_set_strz(m, "adapter.type", "lora", NULL));
+    must_succeed(gguf_meta_set_strz(m, "general.architecture", arch, NULL));
+    must_succeed(gguf_meta_set_strz(m, "general.type", "adapter", NULL));
+    must_succeed(gguf_meta_set_strz(m, "adapter.type", "lora", NULL));
     if (alpha != 0)
-        must(gguf_meta_set_f32(m, "adapter.lora.alpha", (float)alpha, NULL));
+        must_succeed(
+            gguf_meta_set_f32(m, "adapter.lora.alpha", (float)alpha, NULL));
 }
 
 void lora_fini(struct lora *l)
@@ -42,15 +43,15 @@ size_t lora_n(const struct gen_tensor *t)
 }
 
 /* Multiples of 2^-9 from -1 to 1, which F16 holds, too. */
-static double draw(uint64_t *state)
+static double draw_number(uint64_t *state)
 {
     *state =
         *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return ((double)((*state >> 33) % 1025) - 512) / 512;
 }
 
-static void half(struct lora *l, const char *weight, const char *end,
-                 int64_t ne0, int64_t ne1, int64_t ne2, double size)
+static void add_half(struct lora *l, const char *weight, const char *end,
+                     int64_t ne0, int64_t ne1, int64_t ne2, double size)
 {
     gen_tensor(&l->g, ne0, ne1, "%s%s", weight, end);
     struct gen_tensor *t = &l->g.t[l->g.n - 1];
@@ -64,7 +65,7 @@ static void half(struct lora *l, const char *weight, const char *end,
     if (!v)
         abort();
     for (size_t i = 0; i < lora_n(t); i++)
-        v[i] = (float)(unit * draw(&state));
+        v[i] = (float)(unit * draw_number(&state));
     t->values = v;
 }
 
@@ -81,16 +82,16 @@ void lora_pair(struct lora *l, const struct gen_tensor *w, int64_t rank,
     const double each = sqrt(3 * size / sqrt((double)rank));
     const int64_t *ne = w->ne;
     if (looked_up(w)) {
-        half(l, w->name, ".lora_a", rank, ne[1], 1, each);
-        half(l, w->name, ".lora_b", rank, ne[0], 1, each);
+        add_half(l, w->name, ".lora_a", rank, ne[1], 1, each);
+        add_half(l, w->name, ".lora_b", rank, ne[0], 1, each);
     } else {
-        half(l, w->name, ".lora_a", ne[0], rank, ne[2], each);
-        half(l, w->name, ".lora_b", rank, ne[1], ne[2], each);
+        add_half(l, w->name, ".lora_a", ne[0], rank, ne[2], each);
+        add_half(l, w->name, ".lora_b", rank, ne[1], ne[2], each);
     }
 }
 
-static const struct gen_tensor *find(const struct lora *l, const char *weight,
-                                     const char *end)
+static const struct gen_tensor *find_half(const struct lora *l,
+                                          const char *weight, const char *end)
 {
     char name[80];
     snprintf(name, sizeof name, "%s%s", weight, end);
@@ -103,8 +104,8 @@ static const struct gen_tensor *find(const struct lora *l, const char *weight,
 void lora_add(const struct lora *l, const struct gen_tensor *w, double scale,
               double *sum)
 {
-    const struct gen_tensor *a = find(l, w->name, ".lora_a");
-    const struct gen_tensor *b = find(l, w->name, ".lora_b");
+    const struct gen_tensor *a = find_half(l, w->name, ".lora_a");
+    const struct gen_tensor *b = find_half(l, w->name, ".lora_b");
     if (!a || !b)
         return;
     const bool up = looked_up(w);

@@ -50,8 +50,8 @@ struct watch {
     void *user;
 };
 
-static void show(const struct watch *w, const char *part, unsigned il,
-                 int token, const double *x, int n)
+static void show_part(const struct watch *w, const char *part, unsigned il,
+                      int token, const double *x, int n)
 {
     char name[64];
     snprintf(name, sizeof name, "blk.%u.%s.weight", il, part);
@@ -103,8 +103,8 @@ static double angle(const struct gen_spec *s, const float *freqs, int n_rot,
     return theta / f * ramp + theta * (1 - ramp);
 }
 
-static void rope(const struct gen_spec *s, const float *freqs, double *x,
-                 int d, int p)
+static void apply_rope(const struct gen_spec *s, const float *freqs, double *x,
+                       int d, int p)
 {
     int n_rot = s->n_rot ? (int)s->n_rot : d;
     int neox = strcmp(s->arch, "llama") != 0;
@@ -119,9 +119,9 @@ static void rope(const struct gen_spec *s, const float *freqs, double *x,
 }
 
 /* Project, normalise and rotate heads of all n tokens: out [n][h * d]. */
-static void project(const struct gen *g, const struct gen_spec *s,
-                    const char *what, unsigned il, const double *x, int n,
-                    int d, int h, int rotate, double *out)
+static void project_heads(const struct gen *g, const struct gen_spec *s,
+                          const char *what, unsigned il, const double *x,
+                          int n, int d, int h, int rotate, double *out)
 {
     int e = (int)s->n_embd;
     float *w = ref_weights(g, "blk.%u.attn_%s.weight", il, what);
@@ -135,7 +135,7 @@ static void project(const struct gen *g, const struct gen_spec *s,
             if (norm)
                 rms_norm(y + i * d, y + i * d, norm, d, (double)s->eps);
             if (rotate)
-                rope(s, freqs, y + i * d, d, t);
+                apply_rope(s, freqs, y + i * d, d, t);
         }
     }
     free(w);
@@ -145,8 +145,8 @@ static void project(const struct gen *g, const struct gen_spec *s,
 }
 
 /* y[d] of head h (kv head hk) of token t. */
-static void attend(const double *q, const double *k, const double *v, int t,
-                   int d, int stride_kv, double *y)
+static void attend_head(const double *q, const double *k, const double *v,
+                        int t, int d, int stride_kv, double *y)
 {
     double *p = ref_doubles((size_t)t + 1), max = -INFINITY, sum = 0;
     for (int i = 0; i <= t; i++) {
@@ -183,22 +183,22 @@ static void attention(const struct gen *g, const struct gen_spec *s,
     float *b = ref_weights(g, "blk.%u.attn_output.bias", il);
     for (int t = 0; t < n; t++) {
         rms_norm(z + t * e, x + t * e, norm, e, (double)s->eps);
-        show(seen, "attn_q", il, t, z + t * e, e);
-        show(seen, "attn_k", il, t, z + t * e, e);
-        show(seen, "attn_v", il, t, z + t * e, e);
+        show_part(seen, "attn_q", il, t, z + t * e, e);
+        show_part(seen, "attn_k", il, t, z + t * e, e);
+        show_part(seen, "attn_v", il, t, z + t * e, e);
     }
-    project(g, s, "q", il, z, n, d, h, 1, q);
-    project(g, s, "k", il, z, n, d, hk, 1, k);
-    project(g, s, "v", il, z, n, d, hk, 0, v);
+    project_heads(g, s, "q", il, z, n, d, h, 1, q);
+    project_heads(g, s, "k", il, z, n, d, hk, 1, k);
+    project_heads(g, s, "v", il, z, n, d, hk, 0, v);
     for (int i = 0; kept && i < n * hk * d; i++) {
         k[i] = (double)kept->k[il][i];
         v[i] = (double)kept->v[il][i];
     }
     for (int t = 0; t < n; t++) {
         for (int i = 0; i < h; i++)
-            attend(q + (t * h + i) * d, k + i / (h / hk) * d,
-                   v + i / (h / hk) * d, t, d, hk * d, y + i * d);
-        show(seen, "attn_output", il, t, y, h * d);
+            attend_head(q + (t * h + i) * d, k + i / (h / hk) * d,
+                        v + i / (h / hk) * d, t, d, hk * d, y + i * d);
+        show_part(seen, "attn_output", il, t, y, h * d);
         ref_linear(o, w, b, y, h * d, e);
         for (int i = 0; i < e; i++)
             x[t * e + i] += o[i];
@@ -231,13 +231,13 @@ static void feed_forward(const struct gen *g, const struct gen_spec *s,
     float *bd = ref_weights(g, "blk.%u.ffn_down.bias", il);
     for (int t = 0; t < n; t++) {
         rms_norm(z, x + t * e, norm, e, (double)s->eps);
-        show(seen, "ffn_gate", il, t, z, e);
-        show(seen, "ffn_up", il, t, z, e);
+        show_part(seen, "ffn_gate", il, t, z, e);
+        show_part(seen, "ffn_up", il, t, z, e);
         ref_linear(gate, wg, bg, z, e, f);
         ref_linear(up, wu, bu, z, e, f);
         for (int i = 0; i < f; i++)
             up[i] *= gate[i] / (1 + exp(-gate[i]));
-        show(seen, "ffn_down", il, t, up, f);
+        show_part(seen, "ffn_down", il, t, up, f);
         ref_linear(z, wd, bd, up, f, e);
         for (int i = 0; i < e; i++)
             x[t * e + i] += z[i];

@@ -17,8 +17,8 @@ static enum gguf_status open_model(struct run *r)
                    : gguf_model_open(&r->model, r->file, r->params, &r->err);
 }
 
-static bool start(struct run *r, unsigned n_threads,
-                  const struct gguf_session_params *params)
+static bool start_session(struct run *r, unsigned n_threads,
+                          const struct gguf_session_params *params)
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
@@ -47,7 +47,7 @@ bool run_open(struct run *r, const void *data, size_t size, unsigned n_threads,
     memset(r, 0, sizeof *r);
     return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
                GGUF_OK &&
-           start(r, n_threads, p);
+           start_session(r, n_threads, p);
 }
 
 bool run_open_params(struct run *r, const void *data, size_t size,
@@ -58,7 +58,7 @@ bool run_open_params(struct run *r, const void *data, size_t size,
     r->params = mp;
     return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
                GGUF_OK &&
-           start(r, 1, p);
+           start_session(r, 1, p);
 }
 
 bool run_open_arch(struct run *r, const void *data, size_t size,
@@ -69,7 +69,7 @@ bool run_open_arch(struct run *r, const void *data, size_t size,
     r->arch = arch;
     return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
                GGUF_OK &&
-           start(r, 1, p);
+           start_session(r, 1, p);
 }
 
 bool run_open_cpu(struct run *r, const void *data, size_t size,
@@ -82,7 +82,7 @@ bool run_open_cpu(struct run *r, const void *data, size_t size,
     r->cpu = cpu;
     return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
                GGUF_OK &&
-           start(r, cpu->n_threads, p);
+           start_session(r, cpu->n_threads, p);
 }
 
 bool run_open_path(struct run *r, const char *path, unsigned n_threads,
@@ -90,7 +90,7 @@ bool run_open_path(struct run *r, const char *path, unsigned n_threads,
 {
     memset(r, 0, sizeof *r);
     return gguf_file_open(&r->file, path, NULL, &r->err) == GGUF_OK &&
-           start(r, n_threads, p);
+           start_session(r, n_threads, p);
 }
 
 bool run_open_split(struct run *r, const char *path, unsigned n_threads,
@@ -98,7 +98,7 @@ bool run_open_split(struct run *r, const char *path, unsigned n_threads,
 {
     memset(r, 0, sizeof *r);
     return gguf_split_open(&r->set, path, NULL, &r->err) == GGUF_OK &&
-           start(r, n_threads, p);
+           start_session(r, n_threads, p);
 }
 
 void run_close(struct run *r)

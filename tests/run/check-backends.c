@@ -16,8 +16,8 @@ static void *make_model(size_t *size)
 }
 
 /* Logits of N_TOK tokens in two batches; how large is what it needs. */
-static void evaluate(const void *data, size_t size,
-                     const struct gguf_session_params *p, float *out)
+static void evaluate_text(const void *data, size_t size,
+                          const struct gguf_session_params *p, float *out)
 {
     struct run r;
     gguf_token tok[N_TOK];
@@ -41,8 +41,8 @@ struct seen {
     struct gguf_error err;
 };
 
-static int look(void *user, size_t i, const tensor *node, const tensor *a,
-                const tensor *b)
+static int compare_node(void *user, size_t i, const tensor *node,
+                        const tensor *a, const tensor *b)
 {
     struct seen *s = user;
     struct gguf_difference d = GGUF_DIFFERENCE_INIT;
@@ -53,7 +53,8 @@ static int look(void *user, size_t i, const tensor *node, const tensor *a,
     return 0;
 }
 
-static int see(void *user, struct gguf_graph *g, struct gguf_sched *sched)
+static int see_graph(void *user, struct gguf_graph *g,
+                     struct gguf_sched *sched)
 {
     struct seen *s = user;
     struct gguf_compare_params p = GGUF_COMPARE_PARAMS_INIT;
@@ -62,12 +63,13 @@ static int see(void *user, struct gguf_graph *g, struct gguf_sched *sched)
         s->n_nodes++;
         s->n_far += gguf_sched_backend_of(sched, gguf_graph_node(g, i)) == 0;
     }
-    p.fn = look;
+    p.fn = compare_node;
     p.user = s;
     return s->a && gguf_compare_backends(s->a, s->b, g, &p, NULL, &s->err);
 }
 
-static int refuse(void *user, struct gguf_graph *g, struct gguf_sched *sched)
+static int refuse_graph(void *user, struct gguf_graph *g,
+                        struct gguf_sched *sched)
 {
     (void)user;
     (void)g;
@@ -95,10 +97,10 @@ static void check_islands(const void *data, size_t size, const float *want)
         p.n_ubatch = 24;
         p.preferred = all;
         p.n_preferred = 1 + (unsigned)k % 2;
-        p.on_graph = see;
+        p.on_graph = see_graph;
         p.user = &s;
         memset(out, 0, sizeof out);
-        evaluate(data, size, &p, out);
+        evaluate_text(data, size, &p, out);
         same = same && !memcmp(out, want, sizeof out);
         n_far += s.n_far;
     }
@@ -120,13 +122,13 @@ static void check_compare(const void *data, size_t size, const float *want)
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct seen s = { .a = cpu, .b = &a.backend };
     p.n_ctx = 64;
-    p.on_graph = see;
+    p.on_graph = see_graph;
     p.user = &s;
-    evaluate(data, size, &p, out);
+    evaluate_text(data, size, &p, out);
     ok(!s.n_differ && s.n_graphs == 4 && !memcmp(out, want, sizeof out),
        "node by node on two backends, and the evaluation goes on");
     a.wrong = GGUF_OP_ROPE;
-    evaluate(data, size, &p, out);
+    evaluate_text(data, size, &p, out);
     ok(s.n_differ == 2 * 2 * 3, "%d wrong nodes are found, no more",
        s.n_differ);
     gguf_backend_destroy(cpu);
@@ -135,7 +137,7 @@ static void check_compare(const void *data, size_t size, const float *want)
     struct run r;
     gguf_token tok = 1;
     struct gguf_batch b = { .struct_size = sizeof b, .n = 1, .token = &tok };
-    p.on_graph = refuse;
+    p.on_graph = refuse_graph;
     bool opened = run_open(&r, data, size, 1, &p);
     ok(opened && !run_logits(&r, &b, out) && r.err.status == GGUF_E_CANCELLED,
        "%s", r.err.message);
@@ -255,7 +257,7 @@ static void check_memory(const void *data, size_t size, const float *want)
              &err);
         run_close(&r);
     }
-    evaluate(data, size, &p, out);
+    evaluate_text(data, size, &p, out);
     ok(cache[0] == cache[1] && graph[0] == graph[1] && cache[2] == cache[1] &&
            graph[2] == graph[1] && !memcmp(out, want, sizeof out) &&
            a.n_nodes > 20,
@@ -284,9 +286,9 @@ static void check_blas(const void *data, size_t size, const float *want)
         p.n_ctx = 64;
         p.preferred = &blas;
         p.n_preferred = 1;
-        p.on_graph = see;
+        p.on_graph = see_graph;
         p.user = &s;
-        evaluate(data, size, &p, out);
+        evaluate_text(data, size, &p, out);
         double nmse = run_nmse(out, want, N_TOK * N_VOCAB);
         ok(nmse < 1e-10 && s.n_far > 20,
            "BLAS in %s memory computes %d nodes, nmse %.1e",
@@ -302,7 +304,7 @@ int main(void)
     size_t size;
     void *data = make_model(&size);
     p.n_ctx = 64;
-    evaluate(data, size, &p, want);
+    evaluate_text(data, size, &p, want);
     check_islands(data, size, want);
     check_compare(data, size, want);
     check_memory(data, size, want);

@@ -193,8 +193,8 @@ static void make_tokens(gguf_token *t, int n)
 }
 
 /* A tensor that a session keeps. */
-static const struct gguf_tensor *kept(const struct run *r, const char *what,
-                                      unsigned il)
+static const struct gguf_tensor *kept_tensor(const struct run *r,
+                                             const char *what, unsigned il)
 {
     char name[32];
     snprintf(name, sizeof name, "%s.%u", what, il);
@@ -202,7 +202,7 @@ static const struct gguf_tensor *kept(const struct run *r, const char *what,
 }
 
 /* Its first n rows as floats. free(). */
-static float *decoded(const struct gguf_tensor *t, size_t n)
+static float *decode_rows(const struct gguf_tensor *t, size_t n)
 {
     const size_t d = (size_t)t->ne[0];
     float *x = malloc(n * d * sizeof *x);
@@ -233,10 +233,10 @@ static void check_pair(const struct gen *g, const void *file, size_t size,
         good = run_logits(&r, &b, got + i * V);
     }
     for (unsigned il = 0; good && il < N_LAYER; il++) {
-        good = good && kept(&r, "cache_k", il)->dtype == k &&
-               kept(&r, "cache_v", il)->dtype == v;
-        rows.k[il] = decoded(kept(&r, "cache_k", il), N_TOK);
-        rows.v[il] = decoded(kept(&r, "cache_v", il), N_TOK);
+        good = good && kept_tensor(&r, "cache_k", il)->dtype == k &&
+               kept_tensor(&r, "cache_v", il)->dtype == v;
+        rows.k[il] = decode_rows(kept_tensor(&r, "cache_k", il), N_TOK);
+        rows.v[il] = decode_rows(kept_tensor(&r, "cache_v", il), N_TOK);
     }
     double d = 0, s = 0;
     if (good)
@@ -359,8 +359,9 @@ static bool compare_kept(const struct run *r, const struct run *f,
     return true;
 }
 
-static bool evaluate(struct run *r, const struct skeleton *m, const void *file,
-                     size_t size, uint32_t type, float *out)
+static bool evaluate_model(struct run *r, const struct skeleton *m,
+                           const void *file, size_t size, uint32_t type,
+                           float *out)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -396,10 +397,10 @@ static void check_arch(const char *name, size_t number, struct counts *n)
     if (!skeleton_open(&m, name))
         abort();
     void *file = gen_file(&m.g, GGUF_DTYPE_F32, &size);
-    if (evaluate(&f, &m, file, size, GGUF_DTYPE_F32, want) &&
+    if (evaluate_model(&f, &m, file, size, GGUF_DTYPE_F32, want) &&
         f.session->n_cache_buffers)
         for (size_t i = 0; i < GG_LEN(pick); i++) {
-            const bool run = evaluate(&r, &m, file, size, pick[i], got);
+            const bool run = evaluate_model(&r, &m, file, size, pick[i], got);
             const bool refused = !run && is_refused(&r);
             const unsigned before = n->n_rows;
             const double d =
@@ -468,8 +469,9 @@ static void check_size(const void *file, size_t size)
     }
 }
 
-static void refused(struct gen_spec s, uint32_t k, uint32_t v,
-                    enum gguf_status want, const char *says, const char *too)
+static void check_refusal(struct gen_spec s, uint32_t k, uint32_t v,
+                          enum gguf_status want, const char *says,
+                          const char *too)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gen g;
@@ -497,17 +499,20 @@ static void refused(struct gen_spec s, uint32_t k, uint32_t v,
 static void check_refused(const void *file, size_t size)
 {
     struct gen_spec s = spec;
-    refused(s, GGUF_DTYPE_Q4_K, 0, GGUF_E_INVALID, "keys of type Q4_K (12)",
-            "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL");
-    refused(s, 0, 4, GGUF_E_INVALID, "values of type", "(4)");
-    refused(s, 0, 999, GGUF_E_INVALID, "values of type unknown", "(999)");
+    check_refusal(s, GGUF_DTYPE_Q4_K, 0, GGUF_E_INVALID,
+                  "keys of type Q4_K (12)",
+                  "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL");
+    check_refusal(s, 0, 4, GGUF_E_INVALID, "values of type", "(4)");
+    check_refusal(s, 0, 999, GGUF_E_INVALID, "values of type unknown",
+                  "(999)");
     s.head_dim = 20;
-    refused(s, GGUF_DTYPE_Q8_0, 0, GGUF_E_UNSUPPORTED,
-            "llama.attention.key_length: keys of layer 0 have 20 elements",
-            "the 32 in a block of Q8_0");
-    refused(s, GGUF_DTYPE_BF16, GGUF_DTYPE_IQ4_NL, GGUF_E_UNSUPPORTED,
-            "llama.attention.value_length: values of layer 0 have 20 ",
-            "the 32 in a block of IQ4_NL");
+    check_refusal(
+        s, GGUF_DTYPE_Q8_0, 0, GGUF_E_UNSUPPORTED,
+        "llama.attention.key_length: keys of layer 0 have 20 elements",
+        "the 32 in a block of Q8_0");
+    check_refusal(s, GGUF_DTYPE_BF16, GGUF_DTYPE_IQ4_NL, GGUF_E_UNSUPPORTED,
+                  "llama.attention.value_length: values of layer 0 have 20 ",
+                  "the 32 in a block of IQ4_NL");
     /* a program that was built before there were two */
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct run r;
@@ -515,8 +520,8 @@ static void check_refused(const void *file, size_t size)
     p.cache_dtype = GGUF_DTYPE_Q8_0;
     p.key_dtype = p.value_dtype = GGUF_DTYPE_Q4_K; /* not looked at */
     ok(run_open(&r, file, size, 1, &p) &&
-           kept(&r, "cache_k", 0)->dtype == GGUF_DTYPE_Q8_0 &&
-           kept(&r, "cache_v", 1)->dtype == GGUF_DTYPE_Q8_0,
+           kept_tensor(&r, "cache_k", 0)->dtype == GGUF_DTYPE_Q8_0 &&
+           kept_tensor(&r, "cache_v", 1)->dtype == GGUF_DTYPE_Q8_0,
        "cache_dtype is of both: %s", r.session ? "Q8_0" : r.err.message);
     run_close(&r);
 }

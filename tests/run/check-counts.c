@@ -23,7 +23,7 @@ static bool is_whole(const struct run *r)
 }
 
 /* States or logits of what was computed, some at a time. */
-static bool look(struct run *r)
+static bool read_outputs(struct run *r)
 {
     const size_t n = gguf_session_n_outputs(r->session);
     const float *rows;
@@ -36,7 +36,7 @@ static bool look(struct run *r)
     return st == GGUF_OK || st == GGUF_E_UNSUPPORTED;
 }
 
-static bool encode(struct run *r, const gguf_token *tok, size_t n)
+static bool encode_text(struct run *r, const gguf_token *tok, size_t n)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     int32_t seq[N_UBATCH];
@@ -61,7 +61,7 @@ static bool one_by_one(struct run *r, const gguf_token *tok)
     for (int i = 0; i < N; i++) {
         b.token = tok + i;
         if (gguf_session_decode(r->session, &b, &r->err) != GGUF_OK ||
-            !look(r))
+            !read_outputs(r))
             return false;
     }
     return true;
@@ -85,14 +85,15 @@ static bool any_batch(struct run *r, const gguf_token *tok)
         seq[i] = (int32_t)(of == N_SEQ ? rnd_below(N_SEQ) : of);
         want[i] = kind == 0 || (kind != 1 && i + 1 == b.n);
     }
-    return gguf_session_decode(r->session, &b, &r->err) == GGUF_OK && look(r);
+    return gguf_session_decode(r->session, &b, &r->err) == GGUF_OK &&
+           read_outputs(r);
 }
 
 static bool any_batches(struct run *r, const gguf_token *tok)
 {
     for (int i = 0; i < 24; i++) {
         if (i % 3 == 0 && (gguf_session_clear(r->session, &r->err) ||
-                           !encode(r, tok, 1 + rnd_below(N_UBATCH))))
+                           !encode_text(r, tok, 1 + rnd_below(N_UBATCH))))
             return false;
         if (!any_batch(r, tok))
             return false;
@@ -136,9 +137,9 @@ static void count_kinds(const struct run *r, struct counts *n)
 /* The most bytes of a session that is created and computes, of its allocator
  * and the backend's; and what was foretold, with a backend of its own, of all
  * that a session of m's takes. */
-static bool peak(const struct run *m, struct gguf_session_params p,
-                 unsigned n_threads, const gguf_token *tok, uint64_t *got,
-                 uint64_t *said, struct gguf_error *err)
+static bool measure_peak(const struct run *m, struct gguf_session_params p,
+                         unsigned n_threads, const gguf_token *tok,
+                         uint64_t *got, uint64_t *said, struct gguf_error *err)
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
@@ -154,7 +155,7 @@ static bool peak(const struct run *m, struct gguf_session_params p,
     good = good && !gguf_session_estimate_peak(r.model, &p, said, err);
     const size_t before = f.most = f.now;
     good = good && !gguf_session_create(&r.session, r.model, &p, err) &&
-           encode(&r, tok, N_UBATCH) && one_by_one(&r, tok) &&
+           encode_text(&r, tok, N_UBATCH) && one_by_one(&r, tok) &&
            any_batches(&r, tok);
     *got = f.most - before;
     r.model = NULL;
@@ -170,7 +171,7 @@ static void check_peak(const char *name, size_t number, const struct run *m,
     struct gguf_error err;
     uint64_t got, said;
     gguf_error_clear(&err);
-    const bool good = peak(m, *p, n_threads, tok, &got, &said, &err);
+    const bool good = measure_peak(m, *p, n_threads, tok, &got, &said, &err);
     ok(good && got == said,
        "%s: %" PRIu64 " bytes at most, %" PRIu64 " were foretold %s", name,
        got, said, err.message);
@@ -209,7 +210,7 @@ static void check_arch(const char *name, size_t number, struct counts *n)
         gguf_session_memory(r.session, &got[0], &got[1]);
         p.backend = r.backend;
     }
-    good = good && encode(&r, tok, N_UBATCH) && one_by_one(&r, tok);
+    good = good && encode_text(&r, tok, N_UBATCH) && one_by_one(&r, tok);
     const unsigned steps = f.calls - calls;
     good = good && any_batches(&r, tok);
     const unsigned batches = f.calls - calls - steps;

@@ -89,18 +89,18 @@ static void close_world(struct world *w)
     free(w->data);
 }
 
-static void place(struct world *w)
+static void place_weights(struct world *w)
 {
     must(gguf_model_place(w->model, &w->sp, NULL, &w->err), &w->err);
 }
 
-static void start(struct world *w)
+static void start_session(struct world *w)
 {
     must(gguf_session_create(&w->session, w->model, &w->sp, &w->err), &w->err);
 }
 
 /* Logits of N_TOK tokens in two batches, and of one more. */
-static void compute(struct world *w, float out[(N_TOK + 1) * N_VOCAB])
+static void compute_logits(struct world *w, float out[(N_TOK + 1) * N_VOCAB])
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     gguf_token tok[N_TOK + 1];
@@ -120,13 +120,13 @@ static void compute(struct world *w, float out[(N_TOK + 1) * N_VOCAB])
 }
 
 /* The CPU's digits for a llama of so many layers. */
-static const float *reference(uint32_t n_layer)
+static const float *reference_logits(uint32_t n_layer)
 {
     static float want[(N_TOK + 1) * N_VOCAB];
     static struct world w;
     open_llama(&w, 0, n_layer);
-    start(&w);
-    compute(&w, want);
+    start_session(&w);
+    compute_logits(&w, want);
     close_world(&w);
     return want;
 }
@@ -134,7 +134,7 @@ static const float *reference(uint32_t n_layer)
 static bool same_digits(struct world *w, const float *want)
 {
     static float out[(N_TOK + 1) * N_VOCAB];
-    compute(w, out);
+    compute_logits(w, out);
     return !memcmp(out, want, sizeof out);
 }
 
@@ -163,12 +163,12 @@ static void check_one(void)
     static struct world w;
     static const uint32_t layers[] = { 2, 6 };
     for (size_t i = 0; i < GG_LEN(layers); i++) {
-        const float *want = reference(layers[i]);
+        const float *want = reference_logits(layers[i]);
         uint64_t cache[2], graph[2];
         unsigned all;
         open_llama(&w, 1, layers[i]);
-        place(&w);
-        start(&w);
+        place_weights(&w);
+        start_session(&w);
         ok(same_digits(&w, want) && !w.island[0].n_foreign,
            "%u layers on a device: the CPU's bits", layers[i]);
         const int before = w.island[0].n_sets;
@@ -201,13 +201,13 @@ static void check_refused(void)
     static struct world w;
     static const uint32_t ops[] = { GGUF_OP_SET_ROWS, GGUF_OP_ATTENTION,
                                     GGUF_OP_ROPE, GGUF_OP_GET_ROWS };
-    const float *want = reference(3);
+    const float *want = reference_logits(3);
     for (size_t i = 0; i < GG_LEN(ops); i++) {
         unsigned all, there;
         open_llama(&w, 1, 3);
         w.island[0].refuses[ops[i]] = true;
-        place(&w);
-        start(&w);
+        place_weights(&w);
+        start_session(&w);
         there = count_kept(&w, 0, &all);
         ok(same_digits(&w, want) && !w.island[0].n_foreign &&
                there == (i < 2 ? 0 : all),
@@ -220,15 +220,15 @@ static void check_refused(void)
 static void check_small(void)
 {
     static struct world w;
-    const float *want = reference(6);
+    const float *want = reference_logits(6);
     unsigned all;
     open_llama(&w, 1, 6);
-    place(&w);
+    place_weights(&w);
     w.sp.n_ctx = 4096;
     w.sp.n_ubatch = 8;
     /* enough for graphs, but not for a cache of 6 MiB */
     w.island[0].n_total = w.island[0].n_used + (4 << 20);
-    start(&w);
+    start_session(&w);
     ok(count_kept(&w, -1, &all) == all && same_digits(&w, want),
        "keys and values that a device has no room for lie in host memory: the "
        "CPU's bits");
@@ -298,7 +298,7 @@ static void check_divided(unsigned tenths_a, unsigned tenths_b,
 {
     static struct world w;
     enum { N_LAYER = 10 };
-    const float *want = reference(N_LAYER);
+    const float *want = reference_logits(N_LAYER);
     uint32_t split[2], again[2];
     open_llama(&w, 2, N_LAYER);
     w.sp.n_ubatch = 32;
@@ -309,14 +309,14 @@ static void check_divided(unsigned tenths_a, unsigned tenths_b,
     w.island[0].n_total = graph + (all - graph) * tenths_a / 10;
     w.island[1].n_total = graph + (all - graph) * tenths_b / 10;
     const bool told = get_split(&w, split);
-    place(&w);
+    place_weights(&w);
     ok(told && lies_by(&w, N_LAYER, split) && split[0] >= least_a &&
            split[0] <= most_a && (split[1] < N_LAYER + 1) == left_over,
        "%u and %u tenths of what all needs: layers divided at %u and %u",
        tenths_a, tenths_b, split[0], split[1]);
     ok(get_split(&w, again) && !memcmp(split, again, sizeof split),
        "asked again, divided as before");
-    start(&w);
+    start_session(&w);
     ok(same_digits(&w, want) && !w.island[0].n_foreign &&
            !w.island[1].n_foreign && w.island[0].n_nodes > 20 &&
            w.island[1].n_nodes > 20,
@@ -333,16 +333,16 @@ static void check_set(void)
     static const uint32_t splits[][2] = {
         { 2, 5 }, { 0, 7 }, { 3, 3 }, { 7, 7 }, { 0, 0 }, { 6, UINT32_MAX },
     };
-    const float *want = reference(N_LAYER);
+    const float *want = reference_logits(N_LAYER);
     for (size_t i = 0; i < GG_LEN(splits); i++) {
         struct gguf_place_params p = GGUF_PLACE_PARAMS_INIT;
         open_llama(&w, 2, N_LAYER);
         p.split = splits[i];
         p.n_split = 2;
         if (i % 2) /* placed twice */
-            place(&w);
+            place_weights(&w);
         must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
-        start(&w);
+        start_session(&w);
         ok(lies_by(&w, N_LAYER, splits[i]) && same_digits(&w, want),
            "split points %u and %u are set: the CPU's bits", splits[i][0],
            splits[i][1]);
@@ -390,7 +390,7 @@ static void check_shared_weight(void)
     p.split = split;
     p.n_split = 2;
     must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
-    start(&w);
+    start_session(&w);
     const gguf_token tok[4] = { 3, 5, 7, 9 };
     struct gguf_batch b = GGUF_BATCH_INIT;
     b.n = 4;
@@ -427,7 +427,7 @@ static int count_workers(uint32_t n_copies, const float *want, bool *same)
     must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
     w.sp.n_ubatch = 4;
     w.sp.n_copies = n_copies;
-    start(&w);
+    start_session(&w);
     for (unsigned k = 0; k < 2; k++) {
         w.island[k].gauge = &gauge;
         w.island[k].slow = 3000;
@@ -450,7 +450,7 @@ static int count_workers(uint32_t n_copies, const float *want, bool *same)
 
 static void check_overlap(void)
 {
-    const float *want = reference(6);
+    const float *want = reference_logits(6);
     for (uint32_t n_copies = 0; n_copies <= 3; n_copies++) {
         bool same;
         const int n = count_workers(n_copies, want, &same);
@@ -474,14 +474,14 @@ static void check_mapped(bool other_type)
 {
     static struct world w;
     struct gguf_buft other;
-    const float *want = reference(3);
+    const float *want = reference_logits(3);
     open_llama(&w, 1, 3);
     w.island[0].device.caps |= GGUF_DEVICE_HOST_PTR;
     w.island[0].n_total = 250 << 10; /* graphs and cache, no weights */
     other = w.island[0].buft;
     w.island[0].shared_buft = other_type ? &other : NULL;
-    place(&w);
-    place(&w); /* they stay */
+    place_weights(&w);
+    place_weights(&w); /* they stay */
     const int there = other_type ? -1 : 0;
     ok(!w.island[0].n_bytes && !w.island[0].n_used &&
            w.island[0].n_shared == 1 && layer_at(&w, 0) == there &&
@@ -492,7 +492,7 @@ static void check_mapped(bool other_type)
     const struct gguf_tensor *t = w.model->of[0];
     const char *from = w.data, *at = t->data;
     ok(at > from, "weights lie in the file's bytes");
-    start(&w);
+    start_session(&w);
     ok(same_digits(&w, want) && !w.island[0].n_foreign, "the CPU's bits");
     close_world(&w);
     ok(!w.island[0].n_shared, "its buffer is given back");
@@ -514,9 +514,9 @@ static void check_kinds(void)
         open_devices(&w, 1);
         open_model(&w, &k.g, GGUF_DTYPE_F32);
         skeleton_close(&k);
-        place(&w);
+        place_weights(&w);
         w.sp.n_ubatch = 16;
-        start(&w);
+        start_session(&w);
         ok(count_kept(&w, 0, &all) == all && all > 0,
            "%s: all %u tensors that it keeps lie on the device", names[i],
            all);
@@ -529,17 +529,17 @@ static void check_switches(void)
 {
     static float out[(N_TOK + 1) * N_VOCAB];
     static struct world w;
-    const float *want = reference(2);
+    const float *want = reference_logits(2);
     for (int on_host = 0; on_host < 2; on_host++) {
         open_llama(&w, 1, 2);
-        place(&w);
+        place_weights(&w);
         w.sp.no_offload_memory = on_host;
-        start(&w);
+        start_session(&w);
         size_t n_far = 0;
         for (unsigned i = 0; i < w.session->n_cache_buffers; i++)
             n_far += !gguf_buft_is_host(
                 gguf_buffer_buft(w.session->cache_buffer[i]));
-        compute(&w, out);
+        compute_logits(&w, out);
         ok(!memcmp(out, want, sizeof out) && n_far == (on_host ? 0u : 1u),
            "keys and values %s: the same bits",
            on_host ? "in host memory" : "on the device");
@@ -550,9 +550,9 @@ static void check_switches(void)
         open_llama(&w, 1, 2);
         w.island[0].offloads = true;
         w.sp.no_offload_ops = stay;
-        start(&w);
+        start_session(&w);
         const int before = w.island[0].n_nodes;
-        compute(&w, out);
+        compute_logits(&w, out);
         n[stay] = (size_t)(w.island[0].n_nodes - before);
         ok(!memcmp(out, want, sizeof out),
            "weights on the host: %zu nodes go to the device%s", n[stay],

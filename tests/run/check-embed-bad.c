@@ -10,12 +10,14 @@
 
 static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
 
-static bool says(const struct run *r, enum gguf_status st, const char *text)
+static bool has_error(const struct run *r, enum gguf_status st,
+                      const char *text)
 {
     return r->err.status == st && strstr(r->err.message, text);
 }
 
-static int stop(void *user, struct gguf_graph *graph, struct gguf_sched *sched)
+static int stop_graph(void *user, struct gguf_graph *graph,
+                      struct gguf_sched *sched)
 {
     (void)graph;
     (void)sched;
@@ -34,20 +36,20 @@ static void check_refused(void)
     void *file = embed_llama(&size);
     b.n = 3;
     b.token = tok;
-    p.on_graph = stop;
+    p.on_graph = stop_graph;
     p.user = &passes;
     p.n_ubatch = 4;
     p.n_seq = 2;
     bool good = run_open(&r, file, size, 1, &p) &&
                 gguf_session_embedding(r.session, 0, &row, &n, &r.err) &&
-                says(&r, GGUF_E_INVALID, "no tokens of sequence 0");
+                has_error(&r, GGUF_E_INVALID, "no tokens of sequence 0");
     ok(good && !row && !n, "before a batch: %s", r.err.message);
     good = !gguf_session_decode(r.session, &b, &r.err) &&
            !gguf_session_embedding(r.session, 0, &row, &n, &r.err);
     for (uint32_t q = 1; q < 3; q++)
         good = good &&
                gguf_session_embedding(r.session, q, &row, &n, &r.err) &&
-               says(&r, GGUF_E_INVALID, "no tokens of sequence");
+               has_error(&r, GGUF_E_INVALID, "no tokens of sequence");
     ok(good, "of another sequence: %s", r.err.message);
     good = !gguf_session_clear(r.session, &r.err) &&
            gguf_session_embedding(r.session, 0, &row, &n, &r.err);
@@ -63,12 +65,12 @@ static void check_refused(void)
     good = run_open(&r, file, size, 1, &p) &&
            !gguf_session_decode(r.session, &b, &r.err) &&
            gguf_session_embedding(r.session, 0, &row, &n, &r.err) &&
-           says(&r, GGUF_E_UNSUPPORTED, "does not pool");
+           has_error(&r, GGUF_E_UNSUPPORTED, "does not pool");
     ok(good, "no pooling: %s", r.err.message);
     run_close(&r);
     p.pooling = (enum gguf_pooling)6;
     good = !run_open(&r, file, size, 1, &p) &&
-           says(&r, GGUF_E_INVALID, "pooling 6");
+           has_error(&r, GGUF_E_INVALID, "pooling 6");
     ok(good, "no such pooling: %s", r.err.message);
     run_close(&r);
     free(file);
@@ -116,7 +118,7 @@ static void check_misfits(void)
         void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);
         p.pooling = GGUF_POOLING_RANK;
         bool good = !run_open(&r, file, size, 1, &p) &&
-                    says(&r, misfits[i].st, misfits[i].says);
+                    has_error(&r, misfits[i].st, misfits[i].says);
         ok(good, "%s", r.err.message);
         run_close(&r);
         p.pooling = GGUF_POOLING_MEAN;

@@ -13,8 +13,8 @@ static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
 static const enum gguf_pooling kinds[] = { GGUF_POOLING_MEAN, GGUF_POOLING_CLS,
                                            GGUF_POOLING_LAST };
 
-static bool embed(struct run *r, const struct gguf_batch *b, uint32_t seq,
-                  float out[32])
+static bool embed_batch(struct run *r, const struct gguf_batch *b,
+                        uint32_t seq, float out[32])
 {
     const float *row;
     size_t n;
@@ -50,7 +50,7 @@ static void check_pieces(void)
             p.n_ubatch = ub;
             bad += !run_open(&r, file, size, 1 + ub % 3, &p);
             for (uint32_t q = 0; q < 2; q++) {
-                const bool good = embed(&r, q ? &both : &one, 0, got) &&
+                const bool good = embed_batch(&r, q ? &both : &one, 0, got) &&
                                   !gguf_session_clear(r.session, &r.err);
                 if (!ub && !q)
                     memcpy(want, got, sizeof want);
@@ -95,11 +95,12 @@ static void check_several(void)
         p.pooling = kinds[k % 3];
         b.seq = NULL;
         b.n_seq = NULL;
-        bool good = run_open(&r, file, size, 1, &p) && embed(&r, &b, 0, alone);
+        bool good =
+            run_open(&r, file, size, 1, &p) && embed_batch(&r, &b, 0, alone);
         b.seq = seq;
         b.n_seq = n_seq;
         good = good && !gguf_session_clear(r.session, &r.err) &&
-               embed(&r, &b, 0, both) &&
+               embed_batch(&r, &b, 0, both) &&
                !gguf_session_embedding(r.session, 1, &row, &n, &r.err);
         ok(good && !memcmp(alone, both, sizeof both) &&
                !memcmp(alone, row, sizeof both),
@@ -129,7 +130,7 @@ static void check_positions(void)
     b.token = tok;
     b.pos = pos;
     b.want = want;
-    bool good = run_open(&r, file, size, 1, &p) && embed(&r, &b, 0, a) &&
+    bool good = run_open(&r, file, size, 1, &p) && embed_batch(&r, &b, 0, a) &&
                 gguf_session_n_outputs(r.session) == 4 &&
                 !gguf_session_states(r.session, 0, 4, &states, &r.err) &&
                 gguf_model_get_info(r.model)->pooling == GGUF_POOLING_LAST &&
@@ -138,7 +139,7 @@ static void check_positions(void)
         memcpy(rows, states, sizeof rows);
     good = good && !gguf_session_clear(r.session, &r.err);
     b.want = none;
-    good = good && embed(&r, &b, 0, c) && !memcmp(a, c, sizeof a) &&
+    good = good && embed_batch(&r, &b, 0, c) && !memcmp(a, c, sizeof a) &&
            gguf_session_n_outputs(r.session) == 0;
     run_close(&r);
     p.pooling = GGUF_POOLING_NONE;
@@ -156,7 +157,8 @@ static void check_positions(void)
     float first[32];
     memcpy(first, states + 3 * 32, sizeof first);
     run_close(&r);
-    good = good && run_open(&r, file, size, 1, &p) && embed(&r, &b, 0, a);
+    good =
+        good && run_open(&r, file, size, 1, &p) && embed_batch(&r, &b, 0, a);
     ok(good && !memcmp(first, a, sizeof a),
        "cls is the token at the lowest position");
     run_close(&r);

@@ -23,8 +23,8 @@ static const enum gguf_pooling kinds[] = { GGUF_POOLING_MEAN, GGUF_POOLING_CLS,
 /* ---- in double precision ---- */
 
 /* Which states count, of n tokens in the order of their positions. */
-static void pooled(enum gguf_pooling kind, const double *states, size_t n,
-                   size_t e, double *x)
+static void pool_states(enum gguf_pooling kind, const double *states, size_t n,
+                        size_t e, double *x)
 {
     const size_t from = kind == GGUF_POOLING_LAST ? n - 1 : 0;
     const size_t to = kind == GGUF_POOLING_CLS ? 1 : n;
@@ -35,7 +35,8 @@ static void pooled(enum gguf_pooling kind, const double *states, size_t n,
 }
 
 /* x [n] = W x + b, if there is such a matrix. */
-static bool matrix(const struct gen *g, const char *name, double *x, size_t *n)
+static bool apply_matrix(const struct gen *g, const char *name, double *x,
+                         size_t *n)
 {
     char stem[64];
     double y[MOST];
@@ -77,12 +78,12 @@ struct head {
     double eps;
 };
 
-static size_t through(const struct gen *g, const struct head *h,
-                      enum gguf_pooling kind, double *x, size_t n)
+static size_t apply_head(const struct gen *g, const struct head *h,
+                         enum gguf_pooling kind, double *x, size_t n)
 {
     double sum = 0;
     if (kind == GGUF_POOLING_RANK) {
-        if (matrix(g, "cls", x, &n)) {
+        if (apply_matrix(g, "cls", x, &n)) {
             for (size_t i = 0; i < n; i++)
                 x[i] = h->gelu
                            ? 0.5 * x[i] *
@@ -92,14 +93,14 @@ static size_t through(const struct gen *g, const struct head *h,
                            : tanh(x[i]);
             layer_norm(g, h->eps, x, n);
         }
-        matrix(g, "cls.output", x, &n);
+        apply_matrix(g, "cls.output", x, &n);
         for (size_t i = 0; i < n; i++)
             sum += exp(x[i]);
         for (size_t i = 0; h->softmax && i < n; i++)
             x[i] = exp(x[i]) / sum;
     }
-    matrix(g, "dense_2", x, &n);
-    matrix(g, "dense_3", x, &n);
+    apply_matrix(g, "dense_2", x, &n);
+    apply_matrix(g, "dense_3", x, &n);
     return n;
 }
 
@@ -136,9 +137,10 @@ static void check_encoder(void)
                     gguf_session_pooling(r.session) == kinds[k];
         for (uint32_t q = 0; good && q < 2; q++) {
             size_t m = 0;
-            pooled(kinds[k] == GGUF_POOLING_RANK ? GGUF_POOLING_CLS : kinds[k],
-                   states[q], n[q], E, want);
-            const size_t w = through(&g, &head, kinds[k], want, E);
+            pool_states(kinds[k] == GGUF_POOLING_RANK ? GGUF_POOLING_CLS
+                                                      : kinds[k],
+                        states[q], n[q], E, want);
+            const size_t w = apply_head(&g, &head, kinds[k], want, E);
             good = gguf_session_embedding(r.session, q, &row, &m, &r.err) ==
                        GGUF_OK &&
                    m == w;
@@ -183,7 +185,7 @@ static bool states_of(const void *file, size_t size,
 }
 
 /* Models whose vectors are more than pooled states. */
-static void bert(struct gen *g, int e)
+static void make_bert(struct gen *g, int e)
 {
     embed_classifier(g, "bert", e, 2, true);
 }
@@ -191,36 +193,36 @@ static void bert_out(struct gen *g, int e)
 {
     embed_classifier(g, "bert", e, 1, false);
 }
-static void jina(struct gen *g, int e)
+static void make_jina(struct gen *g, int e)
 {
     gen_tensor(g, e, 1, "cls.weight");
     gen_tensor(g, 1, 0, "cls.bias");
 }
-static void modern(struct gen *g, int e)
+static void make_modern(struct gen *g, int e)
 {
     gen_tensor(g, e, e, "cls.weight");
     gen_tensor(g, e, 0, "cls.norm.weight");
     gen_tensor(g, e, 3, "cls.output.weight");
     gen_tensor(g, 3, 0, "cls.output.bias");
 }
-static void qwen(struct gen *g, int e)
+static void make_qwen(struct gen *g, int e)
 {
     gen_tensor(g, e, 2, "cls.output.weight");
 }
-static void lfm(struct gen *g, int e)
+static void make_lfm(struct gen *g, int e)
 {
     embed_u32(g, "lfm2", "embedding_length_out", 40);
     gen_tensor(g, e, 40, "dense_2.weight");
     gen_tensor(g, 40, 0, "dense_2.bias");
 }
-static void gemma(struct gen *g, int e)
+static void make_gemma(struct gen *g, int e)
 {
     embed_u32(g, "gemma-embedding", "dense_2_feat_out", 96);
     embed_u32(g, "gemma-embedding", "dense_3_feat_in", 96);
     gen_tensor(g, e, 96, "dense_2.weight");
     gen_tensor(g, 96, e, "dense_3.weight");
 }
-static void bare(struct gen *g, int e)
+static void make_bare(struct gen *g, int e)
 {
     (void)g;
     (void)e;
@@ -233,19 +235,23 @@ static const struct model {
     struct head head;
     size_t width[2]; /* of MEAN, CLS and LAST, and of RANK; 0: n_embd */
 } models[] = {
-    { "bert", bert, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 2 } },
+    { "bert", make_bert, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 2 } },
     { "bert", bert_out, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 1 } },
-    { "bert", bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
-    { "jina-bert-v3", jina, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 1 } },
-    { "modern-bert", modern, GGUF_POOLING_MEAN, { 1, 0, 1e-5 }, { 0, 3 } },
-    { "qwen3", qwen, GGUF_POOLING_LAST, { 0, 1, 0 }, { 0, 2 } },
-    { "qwen3vl", qwen, GGUF_POOLING_LAST, { 0, 1, 0 }, { 0, 2 } },
-    { "lfm2", lfm, GGUF_POOLING_CLS, { 0, 0, 0 }, { 40, 40 } },
-    { "gemma-embedding", gemma, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
-    { "llama", bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
-    { "mamba", bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
-    { "t5", bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
-    { "t5encoder", bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
+    { "bert", make_bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
+    { "jina-bert-v3", make_jina, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 1 } },
+    { "modern-bert",
+      make_modern,
+      GGUF_POOLING_MEAN,
+      { 1, 0, 1e-5 },
+      { 0, 3 } },
+    { "qwen3", make_qwen, GGUF_POOLING_LAST, { 0, 1, 0 }, { 0, 2 } },
+    { "qwen3vl", make_qwen, GGUF_POOLING_LAST, { 0, 1, 0 }, { 0, 2 } },
+    { "lfm2", make_lfm, GGUF_POOLING_CLS, { 0, 0, 0 }, { 40, 40 } },
+    { "gemma-embedding", make_gemma, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
+    { "llama", make_bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
+    { "mamba", make_bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
+    { "t5", make_bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
+    { "t5encoder", make_bare, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 0 } },
 };
 
 static void check_model(const struct model *m)
@@ -274,8 +280,8 @@ static void check_model(const struct model *m)
         size_t n = 0;
         p.pooling = kinds[k];
         p.n_ctx = 2 * N;
-        pooled(rank ? m->rank : kinds[k], states, N, e, want);
-        through(&s.g, &m->head, kinds[k], want, e);
+        pool_states(rank ? m->rank : kinds[k], states, N, e, want);
+        apply_head(&s.g, &m->head, kinds[k], want, e);
         const bool good =
             known && run_open(&r, file, size, 2, &p) &&
             run_encode(&r, tok, 3) &&
@@ -331,7 +337,7 @@ static void check_allocations(void)
     unsigned i, leaks = 0;
     if (!skeleton_open(&s, "qwen3"))
         abort();
-    qwen(&s.g, (int)s.g.t[0].ne[0]);
+    make_qwen(&s.g, (int)s.g.t[0].ne[0]);
     void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);
     skeleton_tokens(tok);
     b.token = tok;

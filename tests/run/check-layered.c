@@ -27,7 +27,7 @@ struct batches {
     const struct gguf_batch *list[N_BATCHES];
 };
 
-static void make(struct batches *w, const struct skeleton *m)
+static void make_batches(struct batches *w, const struct skeleton *m)
 {
     memset(w->all, 1, sizeof w->all);
     for (size_t k = 0; k < N_BATCHES; k++) {
@@ -58,7 +58,8 @@ struct got {
     enum gguf_status stop; /* instead of GGUF_OK, at the second batch */
 };
 
-static enum gguf_status take(void *user, size_t i, struct gguf_error *err)
+static enum gguf_status take_outputs(void *user, size_t i,
+                                     struct gguf_error *err)
 {
     struct got *g = user;
     struct gguf_session *s = g->r->session;
@@ -95,7 +96,7 @@ struct order {
         back; /* nodes with weights; those of a layer before the last */
 };
 
-static int look(void *user, struct gguf_tensor *t, bool done)
+static int see_node(void *user, struct gguf_tensor *t, bool done)
 {
     struct order *o = user;
     if (done)
@@ -119,7 +120,7 @@ static int on_graph(void *user, struct gguf_graph *graph,
                     struct gguf_sched *sched)
 {
     (void)graph;
-    return gguf_sched_set_eval(sched, look, user, NULL) != GGUF_OK;
+    return gguf_sched_set_eval(sched, see_node, user, NULL) != GGUF_OK;
 }
 
 static bool one_by_one(struct got *g, const struct batches *w)
@@ -128,18 +129,19 @@ static bool one_by_one(struct got *g, const struct batches *w)
     for (size_t i = 0; i < N_BATCHES; i++)
         if (gguf_session_clear(g->r->session, err) ||
             gguf_session_decode(g->r->session, w->list[i], err) ||
-            take(g, i, err))
+            take_outputs(g, i, err))
             return false;
     return true;
 }
 
-static bool layered(struct got *g, const struct batches *w)
+static bool decode_layered(struct got *g, const struct batches *w)
 {
-    return gguf_session_decode_layered(g->r->session, w->list, N_BATCHES, take,
-                                       NULL, g, &g->r->err) == GGUF_OK;
+    return gguf_session_decode_layered(g->r->session, w->list, N_BATCHES,
+                                       take_outputs, NULL, g,
+                                       &g->r->err) == GGUF_OK;
 }
 
-static struct gguf_session_params params(struct order *o)
+static struct gguf_session_params make_params(struct order *o)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     p.n_ctx = N_TOK;
@@ -152,7 +154,7 @@ static struct gguf_session_params params(struct order *o)
 
 /* Layers that look at keys and values of earlier ones are computed with them,
  * and those that have the same weights. */
-static bool shares(const struct skeleton *m)
+static bool shares_layers(const struct skeleton *m)
 {
     return !strcmp(m->name, "gemma3n") || !strcmp(m->name, "nanbeige");
 }
@@ -161,16 +163,18 @@ static void check_model(const struct skeleton *m)
 {
     static struct got want, got;
     struct order one = { 0 }, all = { 0 };
-    const struct gguf_session_params p = params(&one), q = params(&all);
+    const struct gguf_session_params p = make_params(&one),
+                                     q = make_params(&all);
     struct batches w;
     struct run a, b;
     size_t size;
-    make(&w, m);
+    make_batches(&w, m);
     void *file = gen_file(&m->g, GGUF_DTYPE_F32, &size);
     want = (struct got){ .r = &a };
     got = (struct got){ .r = &b };
     const bool good = run_open(&a, file, size, 1, &p) && one_by_one(&want, &w);
-    const bool too = run_open(&b, file, size, 2, &q) && layered(&got, &w);
+    const bool too =
+        run_open(&b, file, size, 2, &q) && decode_layered(&got, &w);
     const struct gguf_error *err = good ? &b.err : &a.err;
     if (!too && b.err.status == GGUF_E_UNSUPPORTED)
         ok(gguf_model_get_info(b.model)->is_whole ||
@@ -179,7 +183,7 @@ static void check_model(const struct skeleton *m)
     else
         ok(good && too && want.n && want.n == got.n &&
                !memcmp(want.x, got.x, want.n * sizeof *want.x) &&
-               one.n == all.n && one.back && (!all.back || shares(m)),
+               one.n == all.n && one.back && (!all.back || shares_layers(m)),
            "%s: the same %zu floats, %u weights read, %u times back%s%s",
            m->name, got.n, all.n, all.back, good && too ? "" : ": ",
            good && too ? "" : err->message);
@@ -214,24 +218,25 @@ static void check_ends(struct run *r, const struct batches *w)
     struct gguf_batch bad = w->b[0];
     const struct gguf_batch *list[] = { &w->b[0], &bad };
     g = (struct got){ .r = r, .stop = GGUF_E_FORMAT };
-    ok(!layered(&g, w) && r->err.status == GGUF_E_FORMAT &&
+    ok(!decode_layered(&g, w) && r->err.status == GGUF_E_FORMAT &&
            !strcmp(r->err.message, "that is enough"),
        "the caller ends it: %s", r->err.message);
     g = (struct got){ .r = r };
-    ok(gguf_session_decode_layered(r->session, w->list, N_BATCHES, take,
-                                   stop_at, &g, &r->err) == GGUF_E_CANCELLED &&
+    ok(gguf_session_decode_layered(r->session, w->list, N_BATCHES,
+                                   take_outputs, stop_at, &g,
+                                   &r->err) == GGUF_E_CANCELLED &&
            !g.next && !gguf_session_n_tokens(r->session, 0),
        "and progress: %s", r->err.message);
-    ok(gguf_session_decode_layered(r->session, w->list, 0, take, NULL, &g,
-                                   &r->err) == GGUF_E_INVALID,
+    ok(gguf_session_decode_layered(r->session, w->list, 0, take_outputs, NULL,
+                                   &g, &r->err) == GGUF_E_INVALID,
        "%s", r->err.message);
     bad.n = N_TOK + 1;
-    ok(gguf_session_decode_layered(r->session, list, 2, take, NULL, &g,
+    ok(gguf_session_decode_layered(r->session, list, 2, take_outputs, NULL, &g,
                                    &r->err) == GGUF_E_FULL &&
            !g.next,
        "before anything is computed: %s", r->err.message);
     g = (struct got){ .r = r };
-    ok(layered(&g, w) && g.n, "after all that it goes on");
+    ok(decode_layered(&g, w) && g.n, "after all that it goes on");
 }
 
 static void check_memory(const void *file, size_t size,
@@ -239,7 +244,7 @@ static void check_memory(const void *file, size_t size,
 {
     static struct got g;
     struct failalloc fa;
-    struct gguf_session_params p = params(NULL);
+    struct gguf_session_params p = make_params(NULL);
     struct run r;
     unsigned n_failed = 0, bad = 0;
     p.allocator = failalloc_init(&fa, UINT_MAX);
@@ -249,7 +254,7 @@ static void check_memory(const void *file, size_t size,
         g = (struct got){ .r = &r };
         fa.calls = 0;
         fa.fail_at = fa.last = i;
-        const bool good = layered(&g, w);
+        const bool good = decode_layered(&g, w);
         bad += good ? 0 : r.err.status != GGUF_E_NOMEM;
         if (fa.calls <= i)
             break;
@@ -264,13 +269,13 @@ static void check_memory(const void *file, size_t size,
 static void check_ways(void)
 {
     static struct skeleton m;
-    const struct gguf_session_params p = params(NULL);
+    const struct gguf_session_params p = make_params(NULL);
     struct batches w;
     struct run r;
     size_t size;
     if (!skeleton_open(&m, "llama"))
         abort();
-    make(&w, &m);
+    make_batches(&w, &m);
     void *file = gen_file(&m.g, GGUF_DTYPE_F32, &size);
     if (!run_open(&r, file, size, 1, &p))
         abort();

@@ -34,7 +34,7 @@ static const struct {
 };
 
 /* Bytes from the lowest address of a tensor to the highest end. */
-static uint64_t extent(const struct span *s, int n)
+static uint64_t extent_of(const struct span *s, int n)
 {
     const char *lo = NULL, *hi = NULL;
     for (int i = 0; i < n; i++) {
@@ -46,7 +46,7 @@ static uint64_t extent(const struct span *s, int n)
 }
 
 /* The last n_tok tokens that there is room for: the largest pass. */
-static void check(const char *what, struct run *r, size_t n_tok)
+static void check_session(const char *what, struct run *r, size_t n_tok)
 {
     static struct span s[MAX_SPANS];
     static gguf_token tok[N_CTX];
@@ -70,7 +70,7 @@ static void check(const char *what, struct run *r, size_t n_tok)
     }
     struct gguf_graph *g = r->session->pass.graph;
     int n = spans_of(g, r->session->pass.tokens->buffer, s);
-    double ratio = (double)extent(s, n) / (double)spans_bound(s, n, g);
+    double ratio = (double)extent_of(s, n) / (double)spans_bound(s, n, g);
     /* a shorter pass lies in the places of the largest */
     ok(n > 20 && !spans_overlap(s, n) && ratio >= 1 &&
            (n_tok < N_TOK || ratio <= 1.05),
@@ -81,7 +81,7 @@ static void check(const char *what, struct run *r, size_t n_tok)
     p.n_ctx = gguf_session_n_ctx(r->session);
     p.n_ubatch = gguf_session_n_ubatch(r->session);
     gguf_session_memory(r->session, &cache[0], &graph[0]);
-    ok(extent(s, n) <= graph[0], "%s, %zu tokens: within what was reserved",
+    ok(extent_of(s, n) <= graph[0], "%s, %zu tokens: within what was reserved",
        what, n_tok);
     ok(gguf_session_estimate(gguf_session_model(r->session), &p, &cache[1],
                              &graph[1], &err) == GGUF_OK &&
@@ -103,8 +103,8 @@ int main(void)
         p.n_ctx = models[i].spec.n_ctx;
         p.n_ubatch = N_TOK;
         if (run_open(&r, file, size, 2, &p)) {
-            check(models[i].what, &r, N_TOK);
-            check(models[i].what, &r, 1);
+            check_session(models[i].what, &r, N_TOK);
+            check_session(models[i].what, &r, 1);
         } else {
             ok(0, "%s: %s", models[i].what, r.err.message);
         }

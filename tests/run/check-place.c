@@ -61,13 +61,13 @@ static void close_world(struct world *w)
     gguf_backend_destroy(&w->b.backend);
 }
 
-static enum gguf_status place(struct world *w)
+static enum gguf_status place_weights(struct world *w)
 {
     return gguf_model_place(w->model, &w->sp, &w->pp, &w->err);
 }
 
 /* N_TOK tokens in two batches. */
-static void compute(struct world *w, float out[N_TOK * N_VOCAB])
+static void compute_logits(struct world *w, float out[N_TOK * N_VOCAB])
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     gguf_token tok[N_TOK];
@@ -87,10 +87,10 @@ static void compute(struct world *w, float out[N_TOK * N_VOCAB])
 }
 
 /* Are those the CPU's bits? */
-static bool evaluate(struct world *w)
+static bool same_logits(struct world *w)
 {
     static float out[N_TOK * N_VOCAB];
-    compute(w, out);
+    compute_logits(w, out);
     return !memcmp(out, want, sizeof out);
 }
 
@@ -109,7 +109,7 @@ static uint64_t decode_one(struct world *w)
 }
 
 /* Where a weight lies: 'A', 'B', or 'h' in host memory. */
-static char lies(const struct world *w, const struct gguf_tensor *t)
+static char place_of(const struct world *w, const struct gguf_tensor *t)
 {
     const struct gguf_buft *buft = gguf_buffer_buft(t->buffer);
     return buft == &w->a.buft                     ? 'A'
@@ -119,13 +119,13 @@ static char lies(const struct world *w, const struct gguf_tensor *t)
 }
 
 /* Weights at a place, and their bytes. */
-static size_t count(const struct world *w, char where, uint64_t *size)
+static size_t count_weights(const struct world *w, char where, uint64_t *size)
 {
     size_t n = 0;
     *size = 0;
     for (size_t i = 0; i < gguf_file_n_tensors(w->file); i++) {
         const struct gguf_tensor *t = w->model->of[i];
-        if (t && lies(w, t) == where) {
+        if (t && place_of(w, t) == where) {
             n++;
             *size += gguf_tensor_size(t);
         }
@@ -147,15 +147,15 @@ static void check_all(void)
     open_world(&w, NULL);
     const uint64_t all = gguf_model_get_info(w.model)->weight_size;
     w.a.offloads = w.b.offloads = true;
-    ok(evaluate(&w), "weights in the file's memory: the CPU's bits");
+    ok(same_logits(&w), "weights in the file's memory: the CPU's bits");
     decode_one(&w);
     const uint64_t each = decode_one(&w);
     close_world(&w);
 
     open_world(&w, NULL);
     w.a.offloads = w.b.offloads = true;
-    const enum gguf_status st = place(&w);
-    const size_t n = count(&w, 'A', &size);
+    const enum gguf_status st = place_weights(&w);
+    const size_t n = count_weights(&w, 'A', &size);
     ok(st == GGUF_OK && size == all && n == gguf_file_n_tensors(w.file) &&
            w.a.n_bytes == all && !w.b.n_bytes &&
            gguf_model_get_info(w.model)->copied_size == all,
@@ -166,14 +166,15 @@ static void check_all(void)
     const struct gguf_tensor *t =
         gguf_model_tensor_find(w.model, "output_norm.weight");
     float there[64], here[64]; /* n_embd */
-    ok(t && info->size <= sizeof there && lies(&w, t) == 'A' &&
+    ok(t && info->size <= sizeof there && place_of(&w, t) == 'A' &&
            gguf_tensor_get(t, there, 0, info->size, NULL) == GGUF_OK &&
            gguf_file_read(w.file, info->index, 0, here, info->size, NULL) ==
                GGUF_OK &&
            !memcmp(there, here, info->size),
        "one that is found by its name is read from there");
-    ok(place(&w) == GGUF_OK && w.a.n_bytes == all, "placed again they stay");
-    ok(evaluate(&w), "placed: the CPU's bits");
+    ok(place_weights(&w) == GGUF_OK && w.a.n_bytes == all,
+       "placed again they stay");
+    ok(same_logits(&w), "placed: the CPU's bits");
     decode_one(&w);
     once = decode_one(&w);
     ok(each == once + all && w.a.n_nodes > 100 && !w.a.n_foreign &&
@@ -184,7 +185,8 @@ static void check_all(void)
 
 /* ---- those that lack operations ---- */
 
-static bool expect(const struct world *w, char matrix, char norm, char embd)
+static bool expect_places(const struct world *w, char matrix, char norm,
+                          char embd)
 {
     bool good = true;
     for (size_t i = 0; i < gguf_file_n_tensors(w->file); i++) {
@@ -192,8 +194,8 @@ static bool expect(const struct world *w, char matrix, char norm, char embd)
         const char where = is_norm(t)                              ? norm
                            : !strcmp(t->name, "token_embd.weight") ? embd
                                                                    : matrix;
-        if (lies(w, t) != where) {
-            printf("# %s is at %c, not %c\n", t->name, lies(w, t), where);
+        if (place_of(w, t) != where) {
+            printf("# %s is at %c, not %c\n", t->name, place_of(w, t), where);
             good = false;
         }
     }
@@ -219,9 +221,9 @@ static void check_lacks(void)
         open_world(&w, NULL);
         w.a.refuses[lacks[i].a] = true;
         w.b.refuses[lacks[i].b] = true;
-        must(place(&w), &w.err);
-        ok(expect(&w, lacks[i].matrix, lacks[i].norm, lacks[i].embd) &&
-               evaluate(&w) && !w.a.n_foreign && !w.b.n_foreign,
+        must(place_weights(&w), &w.err);
+        ok(expect_places(&w, lacks[i].matrix, lacks[i].norm, lacks[i].embd) &&
+               same_logits(&w) && !w.a.n_foreign && !w.b.n_foreign,
            "without %s and %s matrices are at %c, norms at %c, embeddings at "
            "%c: the CPU's bits",
            gguf_op_name(lacks[i].a), gguf_op_name(lacks[i].b), lacks[i].matrix,
@@ -243,16 +245,16 @@ static void check_rules(void)
     };
     w.pp.rules = rules;
     w.pp.n_rules = 2;
-    must(place(&w), &w.err);
+    must(place_weights(&w), &w.err);
     bool good = true;
     for (size_t i = 0; i < gguf_file_n_tensors(w.file); i++) {
         const struct gguf_tensor *t = w.model->of[i];
         const char where = strstr(t->name, "blk.1.ffn")           ? 'B'
                            : strstr(t->name, "ffn") || is_norm(t) ? 'h'
                                                                   : 'A';
-        good = good && lies(&w, t) == where;
+        good = good && place_of(&w, t) == where;
     }
-    ok(good && count(&w, 'B', &size) == 4 && evaluate(&w),
+    ok(good && count_weights(&w, 'B', &size) == 4 && same_logits(&w),
        "the first rule that matches says where a weight goes");
     close_world(&w);
 
@@ -275,9 +277,9 @@ static void check_rules(void)
         w.b.refuses[GGUF_OP_MATMUL] = wrong[i].refuses;
         w.pp.rules = &rule;
         w.pp.n_rules = 1;
-        const enum gguf_status st = place(&w);
+        const enum gguf_status st = place_weights(&w);
         ok(st == wrong[i].status && strstr(w.err.message, wrong[i].says) &&
-               count(&w, 'h', &size) == gguf_file_n_tensors(w.file),
+               count_weights(&w, 'h', &size) == gguf_file_n_tensors(w.file),
            "%s", w.err.message);
         close_world(&w);
     }
@@ -285,7 +287,7 @@ static void check_rules(void)
 
 /* ---- failures ---- */
 
-static int stop(void *user, uint64_t done, uint64_t total)
+static int stop_job(void *user, uint64_t done, uint64_t total)
 {
     unsigned *left = user;
     (void)done;
@@ -303,15 +305,16 @@ static void check_cancel(void)
         unsigned left = k;
         uint64_t size;
         open_world(&w, NULL);
-        job.progress = stop;
+        job.progress = stop_job;
         job.user = &left;
         w.pp.job = &job;
-        const enum gguf_status st = place(&w);
+        const enum gguf_status st = place_weights(&w);
         const size_t all = gguf_file_n_tensors(w.file);
-        good = good && (st == GGUF_OK ? count(&w, 'A', &size) == all
-                                      : st == GGUF_E_CANCELLED &&
-                                            count(&w, 'h', &size) == all &&
-                                            w.a.n_open == 0 && evaluate(&w));
+        good = good &&
+               (st == GGUF_OK ? count_weights(&w, 'A', &size) == all
+                              : st == GGUF_E_CANCELLED &&
+                                    count_weights(&w, 'h', &size) == all &&
+                                    w.a.n_open == 0 && same_logits(&w));
         close_world(&w);
         if (st == GGUF_OK)
             break;
@@ -332,9 +335,9 @@ static void check_nomem(void)
         open_world(&w, a);
         f.fail_at = f.calls + (unsigned)n;
         w.sp.allocator = a;
-        st = place(&w);
+        st = place_weights(&w);
         bad += st != GGUF_OK &&
-               count(&w, 'h', &size) != gguf_file_n_tensors(w.file);
+               count_weights(&w, 'h', &size) != gguf_file_n_tensors(w.file);
         close_world(&w);
         bad += f.live != 0;
     }
@@ -343,7 +346,7 @@ static void check_nomem(void)
 }
 
 /* The CPU by itself, in one batch. */
-static void reference(void)
+static void compute_reference(void)
 {
     struct run r;
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -368,8 +371,8 @@ static size_t n_elsewhere(const struct world *w, const struct gguf_adapter *a)
     size_t n = 0;
     for (size_t i = 0; i < a->n_pairs; i++) {
         const struct gg_adapter_pair *p = &a->pair[i];
-        const char at = lies(w, p->weight);
-        n += lies(w, p->a) != at || lies(w, p->b) != at;
+        const char at = place_of(w, p->weight);
+        n += place_of(w, p->a) != at || place_of(w, p->b) != at;
     }
     return n;
 }
@@ -398,7 +401,7 @@ static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
         w.sp.adapters = &use;
         w.sp.n_adapters = 1;
         w.sp.n_preferred = i ? 2 : 0;
-        must(i ? place(&w) : GGUF_OK, &w.err);
+        must(i ? place_weights(&w) : GGUF_OK, &w.err);
         n = n_elsewhere(&w, o.adapter);
         good = good && (i ? n > 0 : n == 0);
         if (i == 2) {
@@ -410,18 +413,18 @@ static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
             /* what is looked up is read by operations of two backends */
             for (size_t k = 0; k < o.adapter->n_pairs; k++) {
                 const struct gg_adapter_pair *x = &o.adapter->pair[k];
-                if (lies(&w, x->weight) != 'h' &&
+                if (place_of(&w, x->weight) != 'h' &&
                     strcmp(x->weight->name, "token_embd.weight") != 0)
                     size += gguf_tensor_size(x->a) + gguf_tensor_size(x->b);
             }
         }
         w.a.offloads = w.b.offloads = true;
-        const bool same = evaluate(&w);
+        const bool same = same_logits(&w);
         good = good && same == (i > 0);
         if (!i) { /* what it gives is wanted from now on */
             gguf_session_destroy(w.session);
             w.session = NULL;
-            compute(&w, want);
+            compute_logits(&w, want);
         } else {
             decode_one(&w);
             once[i - 1] = decode_one(&w);
@@ -443,7 +446,7 @@ static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
 int main(void)
 {
     data = gen_model_file(&spec, 7, GGUF_DTYPE_F16, &data_size);
-    reference();
+    compute_reference();
     check_all();
     check_lacks();
     check_rules();

@@ -29,7 +29,7 @@ static const char *name_of(uint32_t type)
 #define TINY_LLAMA "share/tiny-llama/"
 
 /* The first n tokens of the text. */
-static bool tokenize(struct run *r, struct gguf_tokens *t)
+static bool tokenize_text(struct run *r, struct gguf_tokens *t)
 {
     enum { MOST = 40000 };
     char *text = malloc(MOST);
@@ -46,7 +46,7 @@ static bool tokenize(struct run *r, struct gguf_tokens *t)
 }
 
 /* sum of p ln(p / q) of two rows of logits */
-static double divergence(const float *a, const float *b, size_t n)
+static double rows_apart(const float *a, const float *b, size_t n)
 {
     double max[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 }, kl = 0;
     for (size_t i = 0; i < n; i++) {
@@ -78,7 +78,7 @@ static float *logits_of(uint32_t k, uint32_t v, uint32_t n_ctx,
     bool good =
         run_open_path(&r, source_path(TINY_LLAMA "tiny-llama-f16.gguf"), 2,
                       &p) &&
-        tokenize(&r, &t) && t.n >= n_ctx * n_chunks;
+        tokenize_text(&r, &t) && t.n >= n_ctx * n_chunks;
     *width = r.n_vocab;
     if (good)
         out = malloc(n_ctx * n_chunks * *width * sizeof *out);
@@ -106,7 +106,7 @@ static double divergence_of(uint32_t k, uint32_t v, const float *want,
     double sum = 0;
     float *got = logits_of(k, v, n_ctx, n_chunks, &width);
     for (size_t i = 0; got && i < n_ctx * n_chunks; i++)
-        sum += divergence(want + i * width, got + i * width, width);
+        sum += rows_apart(want + i * width, got + i * width, width);
     const bool good = got != NULL;
     free(got);
     return good ? sum / (double)(n_ctx * n_chunks) : INFINITY;

@@ -15,7 +15,7 @@ static void *data;
 static size_t size;
 static float want[N_TOK * N_VOCAB], got[N_TOK * N_VOCAB];
 
-static uint64_t now(void)
+static uint64_t time_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -95,7 +95,7 @@ static bool is_right(const struct gguf_profile_node *n)
     }
 }
 
-static void see(void *user, const struct gguf_profile_node *n)
+static void see_node(void *user, const struct gguf_profile_node *n)
 {
     struct seen *s = user;
     const bool on_other = n->backend == s->other;
@@ -119,7 +119,7 @@ static void see(void *user, const struct gguf_profile_node *n)
 
 /* ---- runs ---- */
 
-static bool decode(struct run *r, float *out)
+static bool decode_text(struct run *r, float *out)
 {
     gguf_token tok[N_TOK];
     for (int i = 0; i < N_TOK; i++)
@@ -149,13 +149,13 @@ static void check_cpu(unsigned n_threads, bool no_fuse)
     else
         good = run_open(&r, data, size, n_threads, &p);
     if (!good ||
-        gguf_session_set_profile(r.session, see, &s, &r.err) != GGUF_OK) {
+        gguf_session_set_profile(r.session, see_node, &s, &r.err) != GGUF_OK) {
         ok(0, "%s", r.err.message);
         return;
     }
-    const uint64_t begin = now();
-    good = decode(&r, got);
-    const uint64_t end = now();
+    const uint64_t begin = time_now();
+    good = decode_text(&r, got);
+    const uint64_t end = time_now();
     ok(good && !memcmp(got, want, sizeof want),
        "%u thread%s: the bits are those without a profile", n_threads,
        n_threads == 1 ? "" : "s");
@@ -173,7 +173,7 @@ static void check_cpu(unsigned n_threads, bool no_fuse)
     const size_t n = s.n;
     ok(gguf_session_set_profile(r.session, NULL, NULL, &r.err) == GGUF_OK &&
            gguf_session_clear(r.session, &r.err) == GGUF_OK &&
-           decode(&r, got) && s.n == n,
+           decode_text(&r, got) && s.n == n,
        "none after it is taken away");
     run_close(&r);
 }
@@ -202,11 +202,11 @@ static void check_island(bool async)
     p.on_graph = on_graph;
     p.user = &s;
     if (!run_open(&r, data, size, 2, &p) ||
-        gguf_session_set_profile(r.session, see, &s, &r.err) != GGUF_OK) {
+        gguf_session_set_profile(r.session, see_node, &s, &r.err) != GGUF_OK) {
         ok(0, "%s", r.err.message);
         return;
     }
-    ok(decode(&r, got) && !memcmp(got, want, sizeof want),
+    ok(decode_text(&r, got) && !memcmp(got, want, sizeof want),
        "two backends: the bits are those without a profile");
     ok(s.n == s.n_expected && !s.n_other && s.n_on_other > 20 &&
            s.n - s.n_on_other >= 6 && !s.n_backward && !s.n_wrong,
@@ -223,7 +223,7 @@ int main(void)
     make_model();
     p.n_ctx = 64;
     p.n_ubatch = 24;
-    if (!run_open(&r, data, size, 1, &p) || !decode(&r, want)) {
+    if (!run_open(&r, data, size, 1, &p) || !decode_text(&r, want)) {
         printf("Bail out! %s\n", r.err.message);
         return 1;
     }

@@ -54,7 +54,7 @@ static void check_forgetting(const void *file, size_t size)
 
 /* ---- nothing kept ---- */
 
-static bool states(struct run *r, const struct gguf_batch *b, float *out)
+static bool get_states(struct run *r, const struct gguf_batch *b, float *out)
 {
     const float *rows;
     if (gguf_session_decode(r->session, b, &r->err) ||
@@ -90,14 +90,14 @@ static void check_encoder(const void *file, size_t size)
     make_tokens(tok + N, N, 0);
     for (int i = 0; i < 2 * N; i++)
         seq[i] = i >= N;
-    bool good = run_open(&r, file, size, 1, &p) && states(&r, &b, first) &&
-                states(&r, &b, again);
+    bool good = run_open(&r, file, size, 1, &p) && get_states(&r, &b, first) &&
+                get_states(&r, &b, again);
     ok(good && memcmp(first, again, sizeof first) == 0,
        "a batch does not see the one before it: %s",
        good ? "" : r.err.message);
     gguf_session_memory(r.session, &cache, &graph);
     ok(good && cache == 0, "and nothing is kept");
-    good = good && states(&r, &two, both);
+    good = good && get_states(&r, &two, both);
     ok(good && memcmp(both, both + N * E, sizeof first) == 0 &&
            run_nmse(both, first, N * E) < 1e-11,
        "nor does a sequence see another");
@@ -105,7 +105,7 @@ static void check_encoder(const void *file, size_t size)
         seq[i] = 0;
     ok(good && gguf_session_decode(r.session, &two, &r.err) == GGUF_E_FULL,
        "%s", r.err.message);
-    ok(good && states(&r, &b, again) &&
+    ok(good && get_states(&r, &b, again) &&
            gguf_session_logits(r.session, 0, 1, &rows, &r.err) ==
                GGUF_E_UNSUPPORTED,
        "%s", r.err.message);
@@ -114,7 +114,7 @@ static void check_encoder(const void *file, size_t size)
        "%s", r.err.message);
     /* every token sees every other: the first one, too */
     tok[N - 1] = (tok[N - 1] + 1) % V;
-    good = good && states(&r, &b, again);
+    good = good && get_states(&r, &b, again);
     ok(good && memcmp(first, again, E * sizeof *first) != 0,
        "the first token sees the last");
     /* as few as are filled up with repetitions */
@@ -122,7 +122,7 @@ static void check_encoder(const void *file, size_t size)
         struct gguf_batch few = {
             .struct_size = sizeof few, .n = n, .token = tok, .want = want
         };
-        good = states(&r, &few, again);
+        good = get_states(&r, &few, again);
     }
     ok(good, "few tokens: %s", good ? "" : r.err.message);
     run_close(&r);
@@ -130,7 +130,7 @@ static void check_encoder(const void *file, size_t size)
 
 /* ---- headers with a few bytes changed: refused, or they compute ---- */
 
-static bool computes(const void *data, size_t size, struct gguf_error *err)
+static bool can_compute(const void *data, size_t size, struct gguf_error *err)
 {
     static const gguf_token tok[] = { 1, 0, 31, 7, 5 };
     struct gguf_session_params p = session_init;
@@ -154,7 +154,7 @@ static int count_error(void *user, const struct gguf_finding *f)
 /* Do opening a model and verifying it say the same? What is well formed and
  * not evaluated, of a type that is not known, or of no architecture or
  * tokenizer at all, is not an error. */
-static bool agree(const void *data, size_t size)
+static bool verification_agrees(const void *data, size_t size)
 {
     struct gguf_file *file;
     struct gguf_model *model;
@@ -188,7 +188,7 @@ static void check_mutations(const char *what, uint8_t *data, size_t size,
         abort();
     const size_t head = (size_t)gguf_file_data_off(file);
     gguf_file_close(file);
-    ok(computes(data, size, &err), "%s: as it is it computes: %s", what,
+    ok(can_compute(data, size, &err), "%s: as it is it computes: %s", what,
        err.message);
     for (int i = 0; i < times; i++) {
         size_t at[2], n = 1 + (size_t)rnd_below(2);
@@ -199,11 +199,11 @@ static void check_mutations(const char *what, uint8_t *data, size_t size,
             data[at[k]] = rnd_below(2) ? (uint8_t)rnd64()
                                        : (uint8_t)(1u << rnd_below(8));
         }
-        if (computes(data, size, &err))
+        if (can_compute(data, size, &err))
             n_good++;
         else
             n_mute += !err.message[0];
-        n_apart += !agree(data, size);
+        n_apart += !verification_agrees(data, size);
         for (size_t k = n; k-- > 0;)
             data[at[k]] = old[k];
     }

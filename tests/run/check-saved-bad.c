@@ -13,10 +13,10 @@
 
 static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
 
-static void unfit(const char *model, const char *changes,
-                  void (*with)(struct gguf_session_params *), uint32_t seq,
-                  const struct saved_bytes *b, enum gguf_status st,
-                  uint64_t at, const char *text)
+static void check_unfit(const char *model, const char *changes,
+                        void (*with)(struct gguf_session_params *),
+                        uint32_t seq, const struct saved_bytes *b,
+                        enum gguf_status st, uint64_t at, const char *text)
 {
     const struct saved_kind k = { "llama", GGUF_DTYPE_F32, false, false,
                                   false };
@@ -66,16 +66,19 @@ static void check_foreign(void)
                 saved_get(&r, 0, &one) &&
                 saved_get(&r, GGUF_ALL_SEQUENCES, &all);
     ok(good, "a state of llama: %s", good ? "" : r.err.message);
-    unfit("qwen3", "", NULL, 0, &one, GGUF_E_MISMATCH, 24, "another model");
-    unfit("llama", "key .attention.layer_norm_rms_epsilon f32 2e-05", NULL, 0,
-          &one, GGUF_E_MISMATCH, 24, "another model");
-    unfit("llama", "", with_base, 0, &one, GGUF_E_MISMATCH, 24, "positions");
-    unfit("llama", "", NULL, 0, &all, GGUF_E_MISMATCH, 12, "of all sequences");
-    unfit("llama", "", NULL, GGUF_ALL_SEQUENCES, &one, GGUF_E_MISMATCH, 12,
-          "of one sequence");
-    unfit("llama", "", with_one, GGUF_ALL_SEQUENCES, &all, GGUF_E_MISMATCH, 32,
-          "the number of sequences is 3");
-    unfit("llama", "", with_few, 0, &one, GGUF_E_FULL, 60, "50 tokens");
+    check_unfit("qwen3", "", NULL, 0, &one, GGUF_E_MISMATCH, 24,
+                "another model");
+    check_unfit("llama", "key .attention.layer_norm_rms_epsilon f32 2e-05",
+                NULL, 0, &one, GGUF_E_MISMATCH, 24, "another model");
+    check_unfit("llama", "", with_base, 0, &one, GGUF_E_MISMATCH, 24,
+                "positions");
+    check_unfit("llama", "", NULL, 0, &all, GGUF_E_MISMATCH, 12,
+                "of all sequences");
+    check_unfit("llama", "", NULL, GGUF_ALL_SEQUENCES, &one, GGUF_E_MISMATCH,
+                12, "of one sequence");
+    check_unfit("llama", "", with_one, GGUF_ALL_SEQUENCES, &all,
+                GGUF_E_MISMATCH, 32, "the number of sequences is 3");
+    check_unfit("llama", "", with_few, 0, &one, GGUF_E_FULL, 60, "50 tokens");
     struct gguf_error err;
     p.value_dtype = GGUF_DTYPE_F16;
     (void)with_f16;

@@ -20,7 +20,7 @@ struct model {
     size_t size;
 };
 
-static struct model model(const char *name)
+static struct model make_model(const char *name)
 {
     struct model m = { NULL, 0 };
     struct skeleton k;
@@ -31,8 +31,8 @@ static struct model model(const char *name)
     return m;
 }
 
-static struct gguf_session_params params(uint32_t n_ctx, uint32_t n_ubatch,
-                                         bool unified)
+static struct gguf_session_params make_params(uint32_t n_ctx,
+                                              uint32_t n_ubatch, bool unified)
 {
     struct gguf_session_params p = init;
     p.n_ctx = n_ctx;
@@ -42,20 +42,20 @@ static struct gguf_session_params params(uint32_t n_ctx, uint32_t n_ubatch,
     return p;
 }
 
-static gguf_token token(int i)
+static gguf_token token_at(int i)
 {
     return (gguf_token)((i * 37 + 11) % V);
 }
 
 /* Tokens [first, first + n) of the text for a sequence, from where it ended
  * on: all logits. */
-static bool say(struct run *r, int32_t seq, int first, int n, float *out)
+static bool decode_on(struct run *r, int32_t seq, int first, int n, float *out)
 {
     static gguf_token tok[MOST];
     static int32_t seqs[MOST];
     struct gguf_batch b = GGUF_BATCH_INIT;
     for (int i = 0; i < n; i++) {
-        tok[i] = token(first + i);
+        tok[i] = token_at(first + i);
         seqs[i] = seq;
     }
     b.n = (size_t)n;
@@ -75,7 +75,7 @@ static void open_run(struct run *r, const struct model *m,
 
 static float whole[MOST * V], some[MOST * V];
 
-static bool same(const float *a, const float *b, int n, bool bits)
+static bool same_logits(const float *a, const float *b, int n, bool bits)
 {
     const double d = run_nmse(a, b, (size_t)n * V);
     if (!bits && d >= 1e-11)
@@ -90,22 +90,23 @@ static bool same(const float *a, const float *b, int n, bool bits)
 static void check_copy(const char *name, bool unified, bool part)
 {
     enum { N = 40, HALF = 20, FROM = 24 };
-    const struct model m = model(name);
-    struct gguf_session_params p = params(unified ? 256 : 64, 16, unified);
+    const struct model m = make_model(name);
+    struct gguf_session_params p =
+        make_params(unified ? 256 : 64, 16, unified);
     struct run r;
     open_run(&r, &m, &p);
     bool good = run_encode(&r, (gguf_token[]){ 1, 2, 3, 4, 5 }, 5) &&
-                say(&r, 0, 0, N, whole);
+                decode_on(&r, 0, 0, N, whole);
     (void)gguf_session_remove(r.session, 0, 0, -1, NULL);
-    good = good && say(&r, 0, 0, part ? FROM : HALF, some);
+    good = good && decode_on(&r, 0, 0, part ? FROM : HALF, some);
     for (uint32_t q = 1; good && q < 4; q++)
         good = !gguf_session_copy(r.session, q - 1, q, 0, HALF, &r.err) &&
                gguf_session_n_tokens(r.session, q) == HALF &&
                gguf_session_next_pos(r.session, q) == HALF;
     const uint32_t n_used = r.session->cells.stream[0].n_used;
     for (int q = 1; good && q < 4; q++)
-        good = say(&r, q, HALF, N - HALF, some) &&
-               same(whole + HALF * V, some, N - HALF, !unified);
+        good = decode_on(&r, q, HALF, N - HALF, some) &&
+               same_logits(whole + HALF * V, some, N - HALF, !unified);
     ok(good, "%s, %s: copies go on %s", name, unified ? "unified" : "streams",
        good ? "" : r.err.message);
     if (unified)
@@ -117,7 +118,7 @@ static void check_copy(const char *name, bool unified, bool part)
            gguf_session_n_tokens(r.session, 2) == N &&
            gguf_session_n_tokens(r.session, 0) == 0 &&
            gguf_session_n_tokens(r.session, 1) == 0;
-    ok(good && say(&r, 2, 7, 9, some) &&
+    ok(good && decode_on(&r, 2, 7, 9, some) &&
            r.session->cells.stream[unified ? 0 : 2].n_used == N + 9,
        "%s: one is kept %s", name, good ? "" : r.err.message);
     run_close(&r);
@@ -126,11 +127,11 @@ static void check_copy(const char *name, bool unified, bool part)
 
 static void check_refused(void)
 {
-    const struct model m = model("mamba");
-    struct gguf_session_params p = params(64, 16, false);
+    const struct model m = make_model("mamba");
+    struct gguf_session_params p = make_params(64, 16, false);
     struct run r;
     open_run(&r, &m, &p);
-    bool good = say(&r, 0, 0, 9, some) && say(&r, 1, 5, 5, some);
+    bool good = decode_on(&r, 0, 0, 9, some) && decode_on(&r, 1, 5, 5, some);
     ok(good &&
            gguf_session_copy(r.session, 0, 2, 0, 8, &r.err) ==
                GGUF_E_UNSUPPORTED &&
@@ -159,7 +160,7 @@ static bool say_both(struct run *r, const int32_t *seqs, const uint32_t *n_seq,
     gguf_token tok[MOST];
     struct gguf_batch b = GGUF_BATCH_INIT;
     for (int i = 0; i < n; i++)
-        tok[i] = token(first + i);
+        tok[i] = token_at(first + i);
     b.n = (size_t)n;
     b.token = tok;
     b.seq = seqs;
@@ -170,33 +171,33 @@ static bool say_both(struct run *r, const int32_t *seqs, const uint32_t *n_seq,
 static void check_several(const char *name, bool unified, uint32_t n_cells)
 {
     enum { N = 24, BOTH = 8 };
-    const struct model m = model(name);
-    struct gguf_session_params p = params(64, 16, unified);
+    const struct model m = make_model(name);
+    struct gguf_session_params p = make_params(64, 16, unified);
     struct run r;
     int32_t seqs[2 * BOTH + 2];
     uint32_t n_seq[BOTH + 1];
     open_run(&r, &m, &p);
-    bool good =
-        say(&r, 3, 0, N, whole) && !gguf_session_clear(r.session, &r.err);
+    bool good = decode_on(&r, 3, 0, N, whole) &&
+                !gguf_session_clear(r.session, &r.err);
     for (int i = 0; i < BOTH; i++) {
         seqs[2 * i] = 2;
         seqs[2 * i + 1] = 1;
         n_seq[i] = 2;
     }
     good = good && say_both(&r, seqs, n_seq, 0, BOTH, some) &&
-           same(whole, some, BOTH, !unified) &&
+           same_logits(whole, some, BOTH, !unified) &&
            gguf_session_n_tokens(r.session, 1) == BOTH &&
            gguf_session_n_tokens(r.session, 2) == BOTH;
     const uint32_t n_used =
         r.session->cells.stream[0].n_used + (unified ? 0 : 2 * BOTH);
     for (int q = 1; good && q < 3; q++)
-        good = say(&r, q, BOTH, 4, some) &&
-               same(whole + BOTH * V, some, 4, !unified);
+        good = decode_on(&r, q, BOTH, 4, some) &&
+               same_logits(whole + BOTH * V, some, 4, !unified);
     /* they are not the same any more, but what is said is */
-    good =
-        good && say(&r, 1, BOTH + 4, 4, some) && say(&r, 2, BOTH + 4, 4, some);
+    good = good && decode_on(&r, 1, BOTH + 4, 4, some) &&
+           decode_on(&r, 2, BOTH + 4, 4, some);
     good = good && say_both(&r, seqs, n_seq, 16, BOTH, some) &&
-           same(whole + 16 * V, some, BOTH, !unified) &&
+           same_logits(whole + 16 * V, some, BOTH, !unified) &&
            gguf_session_n_tokens(r.session, 1) == N;
     ok(good && n_used == n_cells, "%s, %s: tokens of two, in %u cells %s",
        name, unified ? "unified" : "streams", n_used,
@@ -220,16 +221,18 @@ static void check_several(const char *name, bool unified, uint32_t n_cells)
 /* All of a pool for one, and no more. */
 static void check_full(void)
 {
-    const struct model m = model("llama");
-    struct gguf_session_params p = params(64, 16, true);
+    const struct model m = make_model("llama");
+    struct gguf_session_params p = make_params(64, 16, true);
     struct run r;
     open_run(&r, &m, &p);
-    bool good = say(&r, 0, 0, 40, whole) && say(&r, 1, 0, 20, some);
-    ok(good && !say(&r, 2, 0, 5, some) && r.err.status == GGUF_E_FULL &&
+    bool good =
+        decode_on(&r, 0, 0, 40, whole) && decode_on(&r, 1, 0, 20, some);
+    ok(good && !decode_on(&r, 2, 0, 5, some) && r.err.status == GGUF_E_FULL &&
            gguf_session_n_tokens(r.session, 2) == 0,
        "a pool that is full: %s", r.err.message);
     good = good && !gguf_session_remove(r.session, 0, 10, 30, &r.err) &&
-           say(&r, 2, 0, 24, some) && same(whole, some, 24, false);
+           decode_on(&r, 2, 0, 24, some) &&
+           same_logits(whole, some, 24, false);
     ok(good && r.session->cells.stream[0].n_used == 64,
        "what one forgets another gets");
     run_close(&r);
@@ -241,8 +244,8 @@ static void check_full(void)
 /* The same tokens at places apart, and moved there: the first layer's keys do
  * not depend on what tokens see. The greatest difference, by the length of its
  * pair. */
-static double apart(const struct run *a, const struct run *b, int n, int d,
-                    bool neox)
+static double keys_apart(const struct run *a, const struct run *b, int n,
+                         int d, bool neox)
 {
     const float *x = a->session->memory[0].t[0]->data,
                 *y = b->session->memory[0].t[0]->data;
@@ -262,8 +265,8 @@ static void check_turned(const char *name, int d, bool neox, int32_t delta,
                          int32_t divisor)
 {
     enum { N = 50 };
-    const struct model m = model(name);
-    struct gguf_session_params p = params(64, 16, false);
+    const struct model m = make_model(name);
+    struct gguf_session_params p = make_params(64, 16, false);
     gguf_token tok[N];
     int32_t from[N], to[N];
     struct gguf_batch b = {
@@ -273,7 +276,7 @@ static void check_turned(const char *name, int d, bool neox, int32_t delta,
     open_run(&r[0], &m, &p);
     open_run(&r[1], &m, &p);
     for (int i = 0; i < N; i++) {
-        tok[i] = token(i);
+        tok[i] = token_at(i);
         from[i] = 3000 * i;
         to[i] = from[i] / divisor + delta;
     }
@@ -283,7 +286,7 @@ static void check_turned(const char *name, int d, bool neox, int32_t delta,
         !gguf_session_shift(r[0].session, 0, 0, -1, delta, &r[0].err);
     b.pos = to;
     good = good && run_logits(&r[1], &b, some);
-    const double u = apart(&r[0], &r[1], N, d, neox) * 0x1p24;
+    const double u = keys_apart(&r[0], &r[1], N, d, neox) * 0x1p24;
     const double most = 11 + (divisor > 1 && delta ? 3 * sqrt(2) : 0);
     ok(good && u > 0 && u < most &&
            gguf_session_next_pos(r[0].session, 0) == to[N - 1] + 1,
@@ -300,12 +303,12 @@ static void check_moves_refused(void)
                                          "deepseek4-moe" };
     static const char *const says[] = { "embeddings", "state", "normed",
                                         "state" };
-    struct gguf_session_params p = params(64, 16, false);
+    struct gguf_session_params p = make_params(64, 16, false);
     struct run r;
     for (int i = 0; i < 4; i++) {
-        const struct model m = model(names[i]);
+        const struct model m = make_model(names[i]);
         open_run(&r, &m, &p);
-        ok(say(&r, 0, 0, 9, some) &&
+        ok(decode_on(&r, 0, 0, 9, some) &&
                gguf_session_shift(r.session, 0, 3, -1, 5, &r.err) ==
                    GGUF_E_UNSUPPORTED &&
                strstr(r.err.message, says[i]) &&
@@ -314,9 +317,9 @@ static void check_moves_refused(void)
         run_close(&r);
         free(m.file);
     }
-    const struct model m = model("llama");
+    const struct model m = make_model("llama");
     open_run(&r, &m, &p);
-    ok(say(&r, 0, 0, 9, some) &&
+    ok(decode_on(&r, 0, 0, 9, some) &&
            gguf_session_shift(r.session, 0, 3, -1, -4, &r.err) ==
                GGUF_E_INVALID &&
            strstr(r.err.message, "-1") &&
@@ -337,16 +340,17 @@ static void check_moves_refused(void)
 /* Bytes are foretold, and nothing takes more: not the first shift either. */
 static void check_estimate(const char *name, bool unified)
 {
-    const struct model m = model(name);
-    struct gguf_session_params p = params(100, 40, unified);
+    const struct model m = make_model(name);
+    struct gguf_session_params p = make_params(100, 40, unified);
     uint64_t cache[2], graph[2];
     struct run r;
     open_run(&r, &m, &p);
-    bool good = say(&r, 0, 0, 60, some) && say(&r, 1, 0, 40, some) &&
+    bool good = decode_on(&r, 0, 0, 60, some) &&
+                decode_on(&r, 1, 0, 40, some) &&
                 !gguf_session_shift(r.session, 0, 0, -1, 9, &r.err) &&
                 !gguf_session_copy(r.session, 1, 2, 0, -1, &r.err) &&
                 !gguf_session_remove(r.session, 0, 0, -1, &r.err) &&
-                say(&r, 2, 40, 20, some);
+                decode_on(&r, 2, 40, 20, some);
     gguf_session_memory(r.session, &cache[0], &graph[0]);
     p.backend = r.backend;
     ok(good &&
@@ -362,11 +366,11 @@ static void check_estimate(const char *name, bool unified)
 /* A range that is shared gets cells of its own, if there are any. */
 static void check_split(void)
 {
-    const struct model m = model("llama");
-    struct gguf_session_params p = params(64, 16, true);
+    const struct model m = make_model("llama");
+    struct gguf_session_params p = make_params(64, 16, true);
     struct run r;
     open_run(&r, &m, &p);
-    bool good = say(&r, 0, 0, 40, whole) &&
+    bool good = decode_on(&r, 0, 0, 40, whole) &&
                 !gguf_session_copy(r.session, 0, 1, 0, -1, &r.err);
     ok(good &&
            gguf_session_shift(r.session, 1, 10, -1, 5, &r.err) ==
@@ -387,18 +391,18 @@ static void check_split(void)
 
 static void check_holes(bool unified)
 {
-    const struct model m = model("llama");
-    struct gguf_session_params p = params(256, 32, unified);
+    const struct model m = make_model("llama");
+    struct gguf_session_params p = make_params(256, 32, unified);
     struct run r;
     open_run(&r, &m, &p);
-    bool good = say(&r, 1, 0, 200, whole);
+    bool good = decode_on(&r, 1, 0, 200, whole);
     const int64_t before = r.session->ubatch.shape.n_kv[0];
     good = good && !gguf_session_remove(r.session, 1, 10, 30, &r.err) &&
-           say(&r, 1, 200, 4, some);
+           decode_on(&r, 1, 200, 4, some);
     const int64_t few = r.session->ubatch.shape.n_kv[0];
     good = good && !gguf_session_remove(r.session, 1, 40, 150, &r.err);
     /* tokens that stay lie together, in their order: cells tell positions */
-    good = good && say(&r, 1, 204, 4, some);
+    good = good && decode_on(&r, 1, 204, 4, some);
     const struct gg_cells *c = &r.session->cells;
     const struct gg_run_stream *st = gg_cells_of(c, 1);
     bool ordered = true;
@@ -411,7 +415,8 @@ static void check_holes(bool unified)
        (int)r.session->ubatch.shape.n_kv[0]);
     /* the same with everything forgotten in the middle of what is read */
     good = good && !gguf_session_remove(r.session, 1, 0, -1, &r.err) &&
-           say(&r, 1, 0, 200, some) && same(whole, some, 200, true);
+           decode_on(&r, 1, 0, 200, some) &&
+           same_logits(whole, some, 200, true);
     ok(good, "and all forgotten the next one begins anew");
     run_close(&r);
     free(m.file);
@@ -430,20 +435,21 @@ static uint64_t n_bytes(struct run *r)
 static void check_window(uint32_t n_ubatch, bool unified)
 {
     enum { N = 500 };
-    const struct model m = model("gemma2");
-    struct gguf_session_params p = params(N + 20, n_ubatch, unified);
+    const struct model m = make_model("gemma2");
+    struct gguf_session_params p = make_params(N + 20, n_ubatch, unified);
     const uint64_t row = 2 * 96 * sizeof(float), /* of a key and a value */
         n_streams = unified ? 1 : p.n_seq;
     uint64_t cache, graph, had, all;
     struct run r;
     p.full_windows = true;
     open_run(&r, &m, &p);
-    bool good = say(&r, 1, 0, N, whole);
+    bool good = decode_on(&r, 1, 0, N, whole);
     all = n_bytes(&r);
     run_close(&r);
     p.full_windows = false;
     open_run(&r, &m, &p);
-    good = good && say(&r, 1, 0, N, some) && same(whole, some, N, true);
+    good = good && decode_on(&r, 1, 0, N, some) &&
+           same_logits(whole, some, N, true);
     const uint64_t cells = 16 * (unified ? 4 : 1) + n_ubatch + 128;
     ok(good, "passes of %u, %s: the same bits in a window's cells %s",
        n_ubatch, unified ? "unified" : "streams", good ? "" : r.err.message);
@@ -462,12 +468,12 @@ static void check_window(uint32_t n_ubatch, bool unified)
            gguf_session_n_tokens(r.session, 1) == N,
        "what the next one would see is forgotten: %s", r.err.message);
     good = !gguf_session_remove(r.session, 1, lost + 16, -1, &r.err) &&
-           say(&r, 1, lost + 16, 20, some) &&
-           same(whole + (size_t)(lost + 16) * V, some, 20, !unified);
+           decode_on(&r, 1, lost + 16, 20, some) &&
+           same_logits(whole + (size_t)(lost + 16) * V, some, 20, !unified);
     ok(good, "but not one later %s", good ? "" : r.err.message);
     good = !gguf_session_copy(r.session, 1, 2, 0, -1, &r.err) &&
-           say(&r, 2, lost + 36, 10, some) &&
-           same(whole + (size_t)(lost + 36) * V, some, 10, !unified);
+           decode_on(&r, 2, lost + 36, 10, some) &&
+           same_logits(whole + (size_t)(lost + 36) * V, some, 10, !unified);
     ok(good, "copies go on %s", good ? "" : r.err.message);
     ok(gguf_session_copy(r.session, 1, 3, 0, 200, &r.err) ==
                GGUF_E_UNSUPPORTED &&
@@ -480,8 +486,8 @@ static void check_window(uint32_t n_ubatch, bool unified)
 /* Positions that do not grow are refused before anything changes. */
 static void check_positions(void)
 {
-    const struct model m = model("gemma2");
-    struct gguf_session_params p = params(400, 16, false);
+    const struct model m = make_model("gemma2");
+    struct gguf_session_params p = make_params(400, 16, false);
     const gguf_token tok[4] = { 1, 2, 3, 4 };
     int32_t pos[4] = { 100, 101, 101, 102 };
     struct gguf_batch b = {

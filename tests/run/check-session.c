@@ -41,8 +41,8 @@ static void make_tokens(gguf_token *t, size_t n)
 
 /* A sequence in passes of n_ubatch, wanting what w says: all, the last one, or
  * a few from place 30 on. */
-static bool logits(const void *file, size_t size, uint32_t n_ubatch, int w,
-                   float *out, char *why)
+static bool get_logits(const void *file, size_t size, uint32_t n_ubatch, int w,
+                       float *out, char *why)
 {
     struct gguf_session_params p = init;
     struct run r;
@@ -70,9 +70,9 @@ static void check_passes(const void *file, size_t size)
     static float once[N * V], cut[N * V];
     char why[WHY];
     for (int w = 0; w < 3; w++) {
-        bool good = logits(file, size, N, w, once, why);
+        bool good = get_logits(file, size, N, w, once, why);
         for (size_t u = 0; good && u < GG_LEN(ubatch); u++) {
-            good = logits(file, size, ubatch[u], w, cut, why) &&
+            good = get_logits(file, size, ubatch[u], w, cut, why) &&
                    !memcmp(once, cut, n_rows[w] * V * sizeof *once);
             if (!good)
                 printf("# passes of %u\n", ubatch[u]);

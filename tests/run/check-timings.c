@@ -32,7 +32,7 @@ static void close_arch(struct run *r, void *file)
     skeleton_close(&m);
 }
 
-static bool decode(struct run *r, const gguf_token *tok, size_t n)
+static bool decode_tokens(struct run *r, const gguf_token *tok, size_t n)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     b.n = n;
@@ -40,8 +40,8 @@ static bool decode(struct run *r, const gguf_token *tok, size_t n)
     return gguf_session_decode(r->session, &b, &r->err) == GGUF_OK;
 }
 
-static bool is(const struct gguf_session_stage *s, uint64_t n,
-               uint64_t n_calls)
+static bool stage_is(const struct gguf_session_stage *s, uint64_t n,
+                     uint64_t n_calls)
 {
     return s->n == n && s->n_calls == n_calls &&
            (n_calls ? s->seconds > 0 && s->seconds < 1000 : s->seconds == 0);
@@ -58,31 +58,33 @@ static void check_decoder(void)
     void *file = open_arch(&r, "llama", &p, tok);
     const struct gguf_session_timings *t = gguf_session_get_timings(r.session);
     const double create = t->create;
-    ok(create > 0 && is(&t->plan, 0, 0) && is(&t->prompt, 0, 0) &&
-           is(&t->single, 0, 0) && is(&t->logits, 0, 0) &&
-           is(&t->encode, 0, 0) && is(&t->warm_up, 0, 0),
+    ok(create > 0 && stage_is(&t->plan, 0, 0) && stage_is(&t->prompt, 0, 0) &&
+           stage_is(&t->single, 0, 0) && stage_is(&t->logits, 0, 0) &&
+           stage_is(&t->encode, 0, 0) && stage_is(&t->warm_up, 0, 0),
        "a new session took time, and nothing else");
-    bool good = decode(&r, tok, 20);
-    ok(good && is(&t->prompt, 20, 3) && t->plan.n == t->plan.n_calls &&
-           t->plan.n >= 2 && is(&t->single, 0, 0),
+    bool good = decode_tokens(&r, tok, 20);
+    ok(good && stage_is(&t->prompt, 20, 3) && t->plan.n == t->plan.n_calls &&
+           t->plan.n >= 2 && stage_is(&t->single, 0, 0),
        "20 tokens in 3 micro-batches, %u graphs", (unsigned)t->plan.n);
     for (int i = 20; good && i < 25; i++)
-        good = decode(&r, tok + i, 1) &&
+        good = decode_tokens(&r, tok + i, 1) &&
                !gguf_session_logits(r.session, 0, 1, &rows, &r.err);
-    ok(good && is(&t->prompt, 20, 3) && is(&t->single, 5, 5) &&
-           is(&t->logits, 5, 5),
+    ok(good && stage_is(&t->prompt, 20, 3) && stage_is(&t->single, 5, 5) &&
+           stage_is(&t->logits, 5, 5),
        "5 tokens one by one, and their logits");
     const struct gguf_session_timings before = *t;
     const gguf_token wrong = V;
-    ok(!decode(&r, &wrong, 1) && !decode(&r, tok, N) &&
+    ok(!decode_tokens(&r, &wrong, 1) && !decode_tokens(&r, tok, N) &&
            gguf_session_logits(r.session, 1, 1, &rows, &r.err) &&
            !memcmp(&before, t, sizeof before),
        "what fails does not count");
     gguf_session_reset_timings(r.session);
-    ok(t->create == create && is(&t->prompt, 0, 0) && is(&t->single, 0, 0) &&
-           is(&t->logits, 0, 0) && is(&t->plan, 0, 0),
+    ok(t->create == create && stage_is(&t->prompt, 0, 0) &&
+           stage_is(&t->single, 0, 0) && stage_is(&t->logits, 0, 0) &&
+           stage_is(&t->plan, 0, 0),
        "counted from the begin");
-    ok(decode(&r, tok + 25, 1) && is(&t->single, 1, 1) && is(&t->plan, 0, 0),
+    ok(decode_tokens(&r, tok + 25, 1) && stage_is(&t->single, 1, 1) &&
+           stage_is(&t->plan, 0, 0),
        "a graph that was there is not built");
     close_arch(&r, file);
 }
@@ -95,14 +97,15 @@ static void check_encoders(void)
     p.n_ctx = N;
     void *file = open_arch(&r, "bert", &p, tok);
     const struct gguf_session_timings *t = gguf_session_get_timings(r.session);
-    ok(decode(&r, tok, 10) && is(&t->encode, 10, 1) && is(&t->prompt, 0, 0),
+    ok(decode_tokens(&r, tok, 10) && stage_is(&t->encode, 10, 1) &&
+           stage_is(&t->prompt, 0, 0),
        "an encoder's tokens are encoded");
     close_arch(&r, file);
     file = open_arch(&r, "t5", &p, tok);
     t = gguf_session_get_timings(r.session);
-    ok(run_encode(&r, tok, 12) && decode(&r, tok, 1) && decode(&r, tok, 4) &&
-           is(&t->encode, 12, 1) && is(&t->single, 1, 1) &&
-           is(&t->prompt, 4, 1),
+    ok(run_encode(&r, tok, 12) && decode_tokens(&r, tok, 1) &&
+           decode_tokens(&r, tok, 4) && stage_is(&t->encode, 12, 1) &&
+           stage_is(&t->single, 1, 1) && stage_is(&t->prompt, 4, 1),
        "what is encoded for a decoder, and what is decoded");
     close_arch(&r, file);
 }
@@ -134,7 +137,7 @@ static void check_warm_up(const char *name)
         const uint64_t size = gguf_model_get_info(r.model)->weight_size;
         if (warm)
             ok(good && !memcmp(want, got, sizeof want) && f.calls == calls &&
-                   is(&t->warm_up, 8 * size, 8) &&
+                   stage_is(&t->warm_up, 8 * size, 8) &&
                    gguf_session_n_tokens(r.session, 0) == N,
                "%s: warmed up 8 times, the same digits, %u allocations", name,
                f.calls - calls);

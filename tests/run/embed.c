@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(enum gguf_status st)
+static void must_set(enum gguf_status st)
 {
     if (st != GGUF_OK)
         abort();
@@ -17,7 +17,7 @@ void embed_u32(struct gen *g, const char *arch, const char *key, int v)
 {
     char name[96];
     snprintf(name, sizeof name, "%s.%s", arch, key);
-    must(gguf_meta_set_u32(g->meta, name, (uint32_t)v, NULL));
+    must_set(gguf_meta_set_u32(g->meta, name, (uint32_t)v, NULL));
 }
 
 void embed_classifier(struct gen *g, const char *arch, int e, int n_cls,
@@ -34,7 +34,8 @@ void embed_classifier(struct gen *g, const char *arch, int e, int n_cls,
     gen_tensor(g, e, n_cls, "cls.output.weight");
     gen_tensor(g, n_cls, 0, "cls.output.bias");
     snprintf(key, sizeof key, "%s.classifier.output_labels", arch);
-    must(gguf_meta_set_str_array(g->meta, key, names, (size_t)n_cls, NULL));
+    must_set(
+        gguf_meta_set_str_array(g->meta, key, names, (size_t)n_cls, NULL));
 }
 
 void embed_mix(struct gguf_batch *b, gguf_token *tok, int32_t *seq, size_t n,

@@ -58,8 +58,8 @@ void line_fini(struct line_model *m)
     free(m->out);
 }
 
-static void normed(const struct line_model *m, const float *w, const double *x,
-                   double *y)
+static void norm_row(const struct line_model *m, const float *w,
+                     const double *x, double *y)
 {
     const int n = (int)m->spec->n_embd;
     double sum = 0;
@@ -88,7 +88,7 @@ static double product(const struct line_model *m, const double *q,
     return sum;
 }
 
-static void turn(const struct line_model *m, double *q, int pos)
+static void apply_rope(const struct line_model *m, double *q, int pos)
 {
     const int d = head_dim(m);
     for (int i = 0; i < d; i += 2) {
@@ -100,9 +100,9 @@ static void turn(const struct line_model *m, double *q, int pos)
 }
 
 /* One head's result y[d]. */
-static void attend(const struct line_model *m, unsigned il, const double *q,
-                   int head, int pos, const struct line_seen *seen, int n,
-                   double *y)
+static void attend_head(const struct line_model *m, unsigned il,
+                        const double *q, int head, int pos,
+                        const struct line_seen *seen, int n, double *y)
 {
     const int d = head_dim(m), n_kv = (int)m->spec->n_head_kv;
     const int at = ((int)il * n_kv + head / ((int)m->spec->n_head / n_kv)) * d;
@@ -134,13 +134,13 @@ static void attention(const struct line_model *m, unsigned il,
     const struct line_layer *l = &m->layer[il];
     const int e = (int)s->n_embd, d = head_dim(m), kv = (int)s->n_head_kv * d;
     double *z = ref_doubles(3 * (size_t)e), *q = z + e, *y = q + e;
-    normed(m, l->w[NORM], x, z);
+    norm_row(m, l->w[NORM], x, z);
     ref_linear(q, l->w[Q], NULL, z, e, e);
     ref_linear(t->k + (int)il * kv, l->w[K], NULL, z, e, kv);
     ref_linear(t->v + (int)il * kv, l->w[V], NULL, z, e, kv);
     for (int h = 0; h < (int)s->n_head; h++) {
-        turn(m, q + h * d, pos);
-        attend(m, il, q + h * d, h, pos, seen, n, y + h * d);
+        apply_rope(m, q + h * d, pos);
+        attend_head(m, il, q + h * d, h, pos, seen, n, y + h * d);
     }
     ref_linear(z, l->w[OUT], NULL, y, e, e);
     for (int i = 0; i < e; i++)
@@ -154,7 +154,7 @@ static void feed_forward(const struct line_model *m, unsigned il, double *x)
     const int e = (int)m->spec->n_embd, f = (int)m->spec->n_ff;
     double *z = ref_doubles((size_t)(e + 2 * f)), *gate = z + e,
            *up = gate + f;
-    normed(m, l->w[FFN_NORM], x, z);
+    norm_row(m, l->w[FFN_NORM], x, z);
     ref_linear(gate, l->w[GATE], NULL, z, e, f);
     ref_linear(up, l->w[UP], NULL, z, e, f);
     for (int i = 0; i < f; i++)
@@ -189,7 +189,7 @@ const struct line_token *line_add(struct line_model *m, int token, int pos,
         feed_forward(m, il, x);
     }
     if (logits) {
-        normed(m, m->norm, x, x + e);
+        norm_row(m, m->norm, x, x + e);
         ref_linear(logits, m->out, NULL, x + e, (int)e, (int)s->n_vocab);
     }
     free(all);

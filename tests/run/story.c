@@ -87,13 +87,13 @@ static bool open_one(struct story *s, struct run *r, struct island *island,
 }
 
 /* Tokens of windows. */
-static uint32_t twelve(const struct gg_hparams *hp)
+static uint32_t window_of_12(const struct gg_hparams *hp)
 {
     (void)hp;
     return 12;
 }
 
-static uint32_t sixteen(const struct gg_hparams *hp)
+static uint32_t window_of_16(const struct gg_hparams *hp)
 {
     (void)hp;
     return 16;
@@ -111,7 +111,7 @@ static bool open_all(struct story *s, size_t size)
         arch.window =
             (struct gg_model_windows){ .rule = &gg_arch_window_last_full,
                                        .period = 2 };
-    arch.window.size.fn = s->m->window == 12 ? twelve : sixteen;
+    arch.window.size.fn = s->m->window == 12 ? window_of_12 : window_of_16;
     const struct gg_arch *as = row && s->m->window ? &arch : NULL;
     bool good = open_one(s, &s->scratch, NULL, size, as, &alone);
     for (int i = 0; good && i < s->m->n_kinds; i++)
@@ -276,7 +276,7 @@ static void choose_range(const struct story_tale *t, struct call *c)
     }
 }
 
-static bool change(struct story *s, struct call *c)
+static bool make_call(struct story *s, struct call *c)
 {
     static const char *const names[] = { "remove", "copy",   "keep",
                                          "shift",  "divide", "clear" };
@@ -334,5 +334,5 @@ bool story_go_on(struct story *s)
            : kind < 95 ? SHIFT
            : kind < 99 ? DIVIDE
                        : CLEAR;
-    return change(s, &c);
+    return make_call(s, &c);
 }

@@ -20,7 +20,7 @@ int32_t tale_next(const struct story_tale *t)
 }
 
 /* A tale of nothing is as good as new. */
-static void refresh(struct story_tale *t)
+static void refresh_tale(struct story_tale *t)
 {
     if (!t->n)
         t->plain = t->exact = true;
@@ -29,7 +29,7 @@ static void refresh(struct story_tale *t)
 void tale_forget(struct story_tale *t)
 {
     t->n = t->n_text = 0;
-    refresh(t);
+    refresh_tale(t);
 }
 
 void tale_remove(struct story_tale *t, int32_t begin, int32_t end)
@@ -43,7 +43,7 @@ void tale_remove(struct story_tale *t, int32_t begin, int32_t end)
         t->t[n++] = t->t[i];
     }
     t->n = n;
-    refresh(t);
+    refresh_tale(t);
 }
 
 void tale_copy(const struct story *s, const struct story_tale *from,
@@ -121,7 +121,7 @@ static bool make_text(struct story *s, uint32_t q)
     int32_t seq[8];
     struct gguf_batch b = GGUF_BATCH_INIT;
     t->n = 0;
-    refresh(t);
+    refresh_tale(t);
     t->n_text = 2 + story_rnd(7);
     for (int i = 0; i < t->n_text; i++) {
         t->text[i] = story_rnd(s->n_vocab);
@@ -148,7 +148,7 @@ static bool make_room(struct story *s, uint32_t q)
                 return story_fault(s, "%s: %s", s->m->kind[i].name,
                                    s->run[i].err.message);
         t->n = 0;
-        refresh(t);
+        refresh_tale(t);
     }
     return !s->encodes || (t->n_text && story_rnd(8)) || make_text(s, q);
 }
@@ -192,9 +192,10 @@ static bool make_batch(struct story *s, struct call_batch *x)
 }
 
 /* What comes of a token in double precision, and in the tale. */
-static const struct line_token *tell(struct story *s, struct story_tale *t,
-                                     gguf_token tok, int32_t pos,
-                                     double *logits)
+static const struct line_token *tell_token(struct story *s,
+                                           struct story_tale *t,
+                                           gguf_token tok, int32_t pos,
+                                           double *logits)
 {
     static struct line_seen seen[STORY_MOST];
     if (!s->lined)
@@ -204,7 +205,7 @@ static const struct line_token *tell(struct story *s, struct story_tale *t,
     return line_add(&s->line, tok, pos, seen, t->n, logits);
 }
 
-static bool near(struct story *s, const float *a, const float *b)
+static bool rows_near(struct story *s, const float *a, const float *b)
 {
     const double d = run_nmse(a, b, (size_t)s->n_vocab);
     s->worst = d > s->worst ? d : s->worst;
@@ -218,7 +219,7 @@ static bool check_line(struct story *s, const struct call_batch *x, size_t i,
     for (int k = 0; k < s->n_vocab; k++)
         y[k] = (float)logits[k];
     for (int kind = 0; kind < s->m->n_kinds; kind++, s->n_lined++)
-        if (!near(s, x->out[kind] + i * (size_t)s->n_vocab, y))
+        if (!rows_near(s, x->out[kind] + i * (size_t)s->n_vocab, y))
             return story_fault(
                 s, "%s: token %zu, sequence %d: %g from its lineage",
                 s->m->kind[kind].name, i, x->seq[x->at[i]],
@@ -231,8 +232,8 @@ static bool check_kinds(struct story *s, const struct call_batch *x)
 {
     for (size_t i = 0; i < x->b.n; i++)
         for (int kind = 1; kind < s->m->n_kinds; kind++, s->n_kinds++)
-            if (!near(s, x->out[kind] + i * (size_t)s->n_vocab,
-                      x->out[0] + i * (size_t)s->n_vocab))
+            if (!rows_near(s, x->out[kind] + i * (size_t)s->n_vocab,
+                           x->out[0] + i * (size_t)s->n_vocab))
                 return story_fault(
                     s, "token %zu, sequence %d: %s is %g from %s", i,
                     x->seq[x->at[i]], s->m->kind[kind].name,
@@ -253,7 +254,8 @@ static bool tell_all(struct story *s, struct call_batch *x)
         for (int k = x->at[i]; k < x->at[i + 1]; k++, s->n_tok++) {
             struct story_tale *t = &s->tale[x->seq[k]];
             const int32_t pos = x->b.pos ? x->pos[i] : tale_next(t);
-            const struct line_token *of = tell(s, t, x->tok[i], pos, logits);
+            const struct line_token *of =
+                tell_token(s, t, x->tok[i], pos, logits);
             t->t[t->n++] = (struct story_token){ x->tok[i], pos, of };
             if (s->lined && k == x->at[i] && !check_line(s, x, i, logits))
                 return false;
@@ -296,7 +298,7 @@ static bool check_scratch(struct story *s, const struct call_batch *x,
             const bool bits =
                 t->exact && t->n >= 4 && !s->m->kind[kind].unified;
             *(bits ? &s->n_exact : &s->n_plain) += 1;
-            if (bits ? memcmp(z, y, v * sizeof *z) != 0 : !near(s, z, y))
+            if (bits ? memcmp(z, y, v * sizeof *z) != 0 : !rows_near(s, z, y))
                 return story_fault(
                     s, "%s: token %zu of sequence %u is %g from scratch%s",
                     s->m->kind[kind].name, k - 1, q, run_nmse(z, y, v),
@@ -342,7 +344,7 @@ static bool check_lent(struct story *s, const struct call_batch *x, uint32_t q,
             continue; /* the row is of another sequence of the token */
         s->n_lent += bits;
         const float *y = x->out[i] + row[k] * v, *z = all + k * v;
-        if (bits ? memcmp(z, y, v * sizeof *z) != 0 : !near(s, z, y))
+        if (bits ? memcmp(z, y, v * sizeof *z) != 0 : !rows_near(s, z, y))
             return story_fault(
                 s, "token %zu of sequence %u of %s, restored: %g from it%s", k,
                 q, s->m->kind[i].name, run_nmse(z, y, v),

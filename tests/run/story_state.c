@@ -17,7 +17,8 @@ void state_free(struct story *s)
             free(s->state[k].of[i].p);
 }
 
-static bool get(struct story *s, int i, uint32_t seq, struct story_bytes *b)
+static bool get_state(struct story *s, int i, uint32_t seq,
+                      struct story_bytes *b)
 {
     struct run *r = &s->run[i];
     free(b->p);
@@ -30,8 +31,8 @@ static bool get(struct story *s, int i, uint32_t seq, struct story_bytes *b)
     return true;
 }
 
-static enum gguf_status set(struct story *s, int i, uint32_t seq,
-                            const struct story_bytes *b)
+static enum gguf_status set_state(struct story *s, int i, uint32_t seq,
+                                  const struct story_bytes *b)
 {
     struct run *r = &s->run[i];
     return gguf_session_state_set(r->session, seq, b->p, b->size, &r->err);
@@ -42,7 +43,7 @@ static bool is_same(struct story *s, int i, uint32_t seq,
                     const struct story_bytes *was, const char *after)
 {
     struct story_bytes now = { NULL, 0 };
-    bool good = get(s, i, seq, &now);
+    bool good = get_state(s, i, seq, &now);
     if (good && (now.size != was->size ||
                  memcmp(now.p, was->p, (size_t)now.size) != 0)) {
         uint64_t at = 0;
@@ -68,7 +69,7 @@ bool state_save(struct story *s)
     if (!s->tale[seq].n) /* rather one that has tokens */
         seq = (uint32_t)story_rnd(STORY_SEQS);
     for (int i = 0; i < s->m->n_kinds; i++)
-        if (!get(s, i, k->all ? GGUF_ALL_SEQUENCES : seq, &k->of[i]))
+        if (!get_state(s, i, k->all ? GGUF_ALL_SEQUENCES : seq, &k->of[i]))
             return false;
     k->tale[0] = s->tale[seq];
     if (k->all)
@@ -116,10 +117,10 @@ static bool restore_one(struct story *s, const struct story_state *k,
 {
     struct story_bytes was = { NULL, 0 };
     const enum answer must = answer_of(s, k, seq, from, i);
-    bool good = must == TAKES || get(s, i, GGUF_ALL_SEQUENCES, &was);
+    bool good = must == TAKES || get_state(s, i, GGUF_ALL_SEQUENCES, &was);
     if (!good)
         return false;
-    const enum gguf_status st = set(s, i, seq, &k->of[from]);
+    const enum gguf_status st = set_state(s, i, seq, &k->of[from]);
     if ((must == REFUSES && st == GGUF_E_MISMATCH) ||
         (must == MAY_REFUSE && st == GGUF_E_UNSUPPORTED && !*taken)) {
         *refused = true;
@@ -155,8 +156,8 @@ static bool restore_all(struct story *s, const struct story_state *k,
     return true;
 }
 
-static void tell(struct story *s, const struct story_state *k, uint32_t seq,
-                 bool exact)
+static void tell_state(struct story *s, const struct story_state *k,
+                       uint32_t seq, bool exact)
 {
     for (int i = 0; i < (k->all ? STORY_SEQS : 1); i++) {
         struct story_tale *t = &s->tale[k->all ? i : (int)seq];
@@ -184,7 +185,7 @@ bool state_restore(struct story *s)
     s->n_refused += refused;
     s->n_restored += !refused;
     if (!refused) /* what a unified session computed may have other bits */
-        tell(s, k, seq, from < 0 || !s->m->kind[from].unified);
+        tell_state(s, k, seq, from < 0 || !s->m->kind[from].unified);
     return true;
 }
 
@@ -193,7 +194,7 @@ bool state_lend(struct story *s, uint32_t q, int i, uint32_t to, bool *taken)
     struct story_bytes b = { NULL, 0 };
     struct run *r = &s->scratch;
     *taken = false;
-    if (!get(s, i, q, &b))
+    if (!get_state(s, i, q, &b))
         return false;
     enum gguf_status st = gguf_session_clear(r->session, &r->err);
     if (st == GGUF_OK)

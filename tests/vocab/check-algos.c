@@ -21,8 +21,8 @@ static void on_warn(void *user, const char *message)
 }
 
 /* Opened with n tokens and what set adds; what fails ends the test. */
-static void begin(struct own *o, const struct own_token *t, size_t n,
-                  const char *model, void (*set)(struct gguf_meta *))
+static void begin_vocab(struct own *o, const struct own_token *t, size_t n,
+                        const char *model, void (*set)(struct gguf_meta *))
 {
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
     p.warn = on_warn;
@@ -36,14 +36,14 @@ static void begin(struct own *o, const struct own_token *t, size_t n,
     }
 }
 
-static void end(struct own *o)
+static void end_vocab(struct own *o)
 {
     own_close(o);
     gguf_meta_destroy(o->meta);
 }
 
-static bool back(const struct gguf_vocab *v, const char *ids, unsigned flags,
-                 const char *want)
+static bool detokenizes_to(const struct gguf_vocab *v, const char *ids,
+                           unsigned flags, const char *want)
 {
     gguf_token id[32];
     size_t n = 0;
@@ -116,54 +116,58 @@ static void wpm_modern(struct gguf_meta *m)
 static void check_wpm(void)
 {
     struct own o;
-    begin(&o, wpm, GG_LEN(wpm), "bert", wpm_keys);
-    ok(gives(o.v, "unaffable", 0, "3,4,5"), "WordPiece: the longest first");
-    ok(gives(o.v, "UNaffable", 0, "3,4,5"), "lower case");
-    ok(gives(o.v, "e\xcc\x81 \xc3\x89 \xce\x91\xcc\x81", 0, "6,6,18"),
+    begin_vocab(&o, wpm, GG_LEN(wpm), "bert", wpm_keys);
+    ok(gives_ids(o.v, "unaffable", 0, "3,4,5"),
+       "WordPiece: the longest first");
+    ok(gives_ids(o.v, "UNaffable", 0, "3,4,5"), "lower case");
+    ok(gives_ids(o.v, "e\xcc\x81 \xc3\x89 \xce\x91\xcc\x81", 0, "6,6,18"),
        "accents go, composed or not");
-    ok(gives(o.v,
-             "a!b?\xe4\xb8\xad\xe4\xb8\xad"
-             "a~",
-             0, "9,7,0,13,8,8,9,17"),
+    ok(gives_ids(o.v,
+                 "a!b?\xe4\xb8\xad\xe4\xb8\xad"
+                 "a~",
+                 0, "9,7,0,13,8,8,9,17"),
        "punctuation and ideographs stand alone, and a word begins after them");
-    ok(gives(o.v, "unaffablex unxy e", 0, "0,0,6"),
+    ok(gives_ids(o.v, "unaffablex unxy e", 0, "0,0,6"),
        "a word that gets stuck is one unknown token");
-    ok(gives(o.v,
-             "a\x01"
-             "b\xe2\x80\x8b \xef\xbf\xbd\xff",
-             0, "9,10"),
+    ok(gives_ids(o.v,
+                 "a\x01"
+                 "b\xe2\x80\x8b \xef\xbf\xbd\xff",
+                 0, "9,10"),
        "control characters and what is not UTF-8 are nothing");
-    ok(gives(o.v,
-             "\t a\xc2\xa0\xe3\x80\x80"
-             "e\n",
-             0, "9,6"),
+    ok(gives_ids(o.v,
+                 "\t a\xc2\xa0\xe3\x80\x80"
+                 "e\n",
+                 0, "9,6"),
        "blanks");
-    ok(gives(o.v, "", 0, "") && gives(o.v, " \n", 0, "") &&
-           gives(o.v, "", SPECIAL, "1,2"),
+    ok(gives_ids(o.v, "", 0, "") && gives_ids(o.v, " \n", 0, "") &&
+           gives_ids(o.v, "", SPECIAL, "1,2"),
        "no text");
-    ok(gives(o.v, "a", SPECIAL, "1,9,2"), "BOS and SEP round it");
-    ok(gives(o.v, "a [MASK]e", SPECIAL | PARSE, "1,9,15,6,2"),
+    ok(gives_ids(o.v, "a", SPECIAL, "1,9,2"), "BOS and SEP round it");
+    ok(gives_ids(o.v, "a [MASK]e", SPECIAL | PARSE, "1,9,15,6,2"),
        "texts of control tokens");
-    ok(back(o.v, "3,4,5,7", 0, " unaffable!"), "back: no blank before '!'");
-    ok(back(o.v, "9,11,9,11,12,11", 0, " a'a's '") &&
-           back(o.v, "9,11,21,9,11,22,9,11,10,11", 0, " a's a're a 'b '"),
+    ok(detokenizes_to(o.v, "3,4,5,7", 0, " unaffable!"),
+       "back: no blank before '!'");
+    ok(detokenizes_to(o.v, "9,11,9,11,12,11", 0, " a'a's '") &&
+           detokenizes_to(o.v, "9,11,21,9,11,22,9,11,10,11", 0,
+                          " a's a're a 'b '"),
        "nor round an apostrophe, nor before 's and 're");
-    ok(back(o.v, "1,9,2", GGUF_DETOKENIZE_SPECIAL | GGUF_DETOKENIZE_STRIP,
-            " a"),
+    ok(detokenizes_to(o.v, "1,9,2",
+                      GGUF_DETOKENIZE_SPECIAL | GGUF_DETOKENIZE_STRIP, " a"),
        "nor BOS and SEP when they are to go");
     check_nomem(&o, "WordPiece");
-    end(&o);
-    begin(&o, wpm, GG_LEN(wpm), "bert", wpm_cased);
-    ok(gives(o.v, "UN un \xc3\xa9", 0, "16,3,14"), "case and accents kept");
-    end(&o);
-    begin(&o, wpm, GG_LEN(wpm), "bert", wpm_accents);
-    ok(gives(o.v, "UN \xc3\x89", 0, "3,14"), "or accents alone");
-    end(&o);
-    begin(&o, wpm, GG_LEN(wpm), "bert", wpm_modern);
-    ok(gives(o.v, "\xe4\xb8\xad \t[MASK] a", PARSE, "8,15,9"),
+    end_vocab(&o);
+    begin_vocab(&o, wpm, GG_LEN(wpm), "bert", wpm_cased);
+    ok(gives_ids(o.v, "UN un \xc3\xa9", 0, "16,3,14"),
+       "case and accents kept");
+    end_vocab(&o);
+    begin_vocab(&o, wpm, GG_LEN(wpm), "bert", wpm_accents);
+    ok(gives_ids(o.v, "UN \xc3\x89", 0, "3,14"), "or accents alone");
+    end_vocab(&o);
+    begin_vocab(&o, wpm, GG_LEN(wpm), "bert", wpm_modern);
+    ok(gives_ids(o.v, "\xe4\xb8\xad \t[MASK] a", PARSE, "8,15,9"),
        "blanks before a token that takes them");
-    end(&o);
-    begin(&o, wpm + 3, 3, "bert", NULL);
+    end_vocab(&o);
+    begin_vocab(&o, wpm + 3, 3, "bert", NULL);
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(gguf_vocab_tokenize(o.v, "un x", 4, 0, &t, &o.err) == GGUF_E_VOCAB &&
            strstr(o.err.message, "no unknown token"),
@@ -173,7 +177,7 @@ static void check_wpm(void)
            strstr(o.err.message, "asks for a BOS token and has none"),
        "without a BOS: %s", o.err.message);
     gguf_tokens_fini(&t);
-    end(&o);
+    end_vocab(&o);
 }
 
 /* ---- unigram ---- */
@@ -193,31 +197,32 @@ static void ugm_spaces(struct gguf_meta *m)
 static void check_ugm(void)
 {
     struct own o;
-    begin(&o, ugm, GG_LEN(ugm), "t5", NULL);
-    ok(gives(o.v, "ab", 0, "6"), "unigram: -3 is more than -2 - 2");
-    ok(gives(o.v, " ab", 0, "3,6") && gives(o.v, "  a", 0, "3,7"),
+    begin_vocab(&o, ugm, GG_LEN(ugm), "t5", NULL);
+    ok(gives_ids(o.v, "ab", 0, "6"), "unigram: -3 is more than -2 - 2");
+    ok(gives_ids(o.v, " ab", 0, "3,6") && gives_ids(o.v, "  a", 0, "3,7"),
        "blanks as they are");
-    ok(gives(o.v, "bb", 0, "5,5"), "-4 is more than -4.5");
-    ok(gives(o.v, "axyb", 0, "4,2,5"), "unknown ones in a row are one");
-    ok(gives(o.v, "a", SPECIAL, "4,1"), "EOS after it");
-    ok(gives(o.v, "a<u>b", 0, "4,9,5"), "user-defined");
-    ok(gives(o.v, "", 0, "") && gives(o.v, "", SPECIAL, "1"), "no text");
-    ok(back(o.v, "7,3,6", 0, " a ab"), "back");
+    ok(gives_ids(o.v, "bb", 0, "5,5"), "-4 is more than -4.5");
+    ok(gives_ids(o.v, "axyb", 0, "4,2,5"), "unknown ones in a row are one");
+    ok(gives_ids(o.v, "a", SPECIAL, "4,1"), "EOS after it");
+    ok(gives_ids(o.v, "a<u>b", 0, "4,9,5"), "user-defined");
+    ok(gives_ids(o.v, "", 0, "") && gives_ids(o.v, "", SPECIAL, "1"),
+       "no text");
+    ok(detokenizes_to(o.v, "7,3,6", 0, " a ab"), "back");
     check_nomem(&o, "unigram");
-    end(&o);
-    begin(&o, ugm, GG_LEN(ugm), "t5", ugm_spaces);
-    ok(gives(o.v, "  ab   a ", 0, "3,6,7"),
+    end_vocab(&o);
+    begin_vocab(&o, ugm, GG_LEN(ugm), "t5", ugm_spaces);
+    ok(gives_ids(o.v, "  ab   a ", 0, "3,6,7"),
        "one blank before each word, none after the last");
-    ok(gives(o.v, "   ", 0, "") && gives(o.v, "a<u>b", 0, "7,9,3,5"),
+    ok(gives_ids(o.v, "   ", 0, "") && gives_ids(o.v, "a<u>b", 0, "7,9,3,5"),
        "before each piece too");
-    end(&o);
-    begin(&o, ugm, 2, "t5", NULL);
+    end_vocab(&o);
+    begin_vocab(&o, ugm, 2, "t5", NULL);
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(gguf_vocab_tokenize(o.v, "a", 1, 0, &t, &o.err) == GGUF_E_VOCAB &&
            !t.n && strstr(o.err.message, "no unknown token"),
        "without an unknown token: %s", o.err.message);
     gguf_tokens_fini(&t);
-    end(&o);
+    end_vocab(&o);
 }
 
 /* Scores that are not numbers, or no scores. */
@@ -242,15 +247,15 @@ static void check_scores(void)
 {
     struct own o;
     n_warned = 0;
-    begin(&o, ugm, GG_LEN(ugm), "t5", ugm_scores);
-    ok(n_warned == 1 && gives(o.v, "ab", 0, "4,5"),
+    begin_vocab(&o, ugm, GG_LEN(ugm), "t5", ugm_scores);
+    ok(n_warned == 1 && gives_ids(o.v, "ab", 0, "4,5"),
        "scores that are not finite: %s", warning);
-    end(&o);
-    begin(&o, ugm, GG_LEN(ugm), "t5", no_scores);
-    ok(gives(o.v, "abb", 0, "4,10") || gives(o.v, "abb", 0, "6,5") ||
-           gives(o.v, "abb", 0, "4,5,5"),
+    end_vocab(&o);
+    begin_vocab(&o, ugm, GG_LEN(ugm), "t5", no_scores);
+    ok(gives_ids(o.v, "abb", 0, "4,10") || gives_ids(o.v, "abb", 0, "6,5") ||
+           gives_ids(o.v, "abb", 0, "4,5,5"),
        "no scores: all ways are as good");
-    end(&o);
+    end_vocab(&o);
 }
 
 /* ---- RWKV ---- */
@@ -270,9 +275,10 @@ static void rwkv_unknown(struct gguf_meta *m)
 static void check_rwkv(void)
 {
     struct own o;
-    begin(&o, rwkv, GG_LEN(rwkv), "rwkv", NULL);
-    ok(gives(o.v, "abcababcd", 0, "2,4,2,3"), "RWKV: the longest each time");
-    ok(gives(o.v, "a\n\\\xe4\xb8'\t\r", 0, "1,5,8,7,9,11"), "escapes");
+    begin_vocab(&o, rwkv, GG_LEN(rwkv), "rwkv", NULL);
+    ok(gives_ids(o.v, "abcababcd", 0, "2,4,2,3"),
+       "RWKV: the longest each time");
+    ok(gives_ids(o.v, "a\n\\\xe4\xb8'\t\r", 0, "1,5,8,7,9,11"), "escapes");
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(gguf_vocab_tokenize(o.v, "a\0xzz", 5, 0, &t, NULL) == GGUF_OK &&
            same_ids(&t, "1,6,10"),
@@ -281,14 +287,14 @@ static void check_rwkv(void)
     ok(gguf_vocab_tokenize(o.v, "ad", 2, 0, &t, &o.err) == GGUF_E_VOCAB &&
            strstr(o.err.message, "no token for byte 0x64"),
        "%s", o.err.message);
-    ok(back(o.v, "1,5,7,8,9", 0, "a\n\xe4\xb8\\'"), "back");
+    ok(detokenizes_to(o.v, "1,5,7,8,9", 0, "a\n\xe4\xb8\\'"), "back");
     gguf_tokens_fini(&t);
-    end(&o);
-    begin(&o, rwkv, GG_LEN(rwkv), "rwkv", rwkv_unknown);
-    ok(gives(o.v, "adda", SPECIAL, "1,0,0,1"),
+    end_vocab(&o);
+    begin_vocab(&o, rwkv, GG_LEN(rwkv), "rwkv", rwkv_unknown);
+    ok(gives_ids(o.v, "adda", SPECIAL, "1,0,0,1"),
        "an unknown token, and none round the text");
     check_nomem(&o, "RWKV");
-    end(&o);
+    end_vocab(&o);
 }
 
 /* ---- raw byte-pair encoding: gemma 4 ---- */
@@ -317,19 +323,19 @@ static void check_gemma(void)
 {
     struct own o;
     n_warned = 0;
-    begin(&o, gemma, GG_LEN(gemma), "gemma4", gemma_keys);
-    ok(gives(o.v, " ab ab", 0, "4,5,4,5"), "gemma4: merges by rank");
-    ok(gives(o.v, " a  b", 0, "11,2,5"), "also from word to word");
-    ok(gives(o.v, "a\n\n\nb\n\n", 0, "3,7,7,7,5,8"),
+    begin_vocab(&o, gemma, GG_LEN(gemma), "gemma4", gemma_keys);
+    ok(gives_ids(o.v, " ab ab", 0, "4,5,4,5"), "gemma4: merges by rank");
+    ok(gives_ids(o.v, " a  b", 0, "11,2,5"), "also from word to word");
+    ok(gives_ids(o.v, "a\n\n\nb\n\n", 0, "3,7,7,7,5,8"),
        "newlines that are a token, and those that are not");
-    ok(gives(o.v, "\xc3\xa9\xc3\xaa", 0, "9,10,9"),
+    ok(gives_ids(o.v, "\xc3\xa9\xc3\xaa", 0, "9,10,9"),
        "bytes, as far as there are");
-    ok(gives(o.v, "a", SPECIAL, "1,3") && n_warned >= 1 &&
+    ok(gives_ids(o.v, "a", SPECIAL, "1,3") && n_warned >= 1 &&
            gguf_vocab_add_bos(o.v),
        "a BOS, whatever the file says");
-    ok(back(o.v, "4,5,7,9,10", 0, " ab\n\xc3\xa9"), "back");
+    ok(detokenizes_to(o.v, "4,5,7,9,10", 0, " ab\n\xc3\xa9"), "back");
     check_nomem(&o, "gemma4");
-    end(&o);
+    end_vocab(&o);
 }
 
 /* ---- hybriddna, whitespace ---- */
@@ -367,22 +373,23 @@ static void check_variants(void)
         { "ac", 0, 1 }, { "\xc3\xa9", 0, 1 },
     };
     struct own o;
-    begin(&o, dna, GG_LEN(dna), "hybriddna", dna_keys);
-    ok(gives(o.v, "ca<dna>acgtacACGTnnAcGt</dna>a", 0, "4,3,0,6,2,5,1,3"),
+    begin_vocab(&o, dna, GG_LEN(dna), "hybriddna", dna_keys);
+    ok(gives_ids(o.v, "ca<dna>acgtacACGTnnAcGt</dna>a", 0, "4,3,0,6,2,5,1,3"),
        "hybriddna: six bases each, filled up with A");
-    ok(gives(o.v, "<dna>ACGTA", 0, "0,5") &&
-           gives(o.v, "<dna></dna>", 0, "0,1"),
+    ok(gives_ids(o.v, "<dna>ACGTA", 0, "0,5") &&
+           gives_ids(o.v, "<dna></dna>", 0, "0,1"),
        "without an end, without a base");
-    ok(back(o.v, "3,0,6,5,1", 0, "a<dna>ACGTACACGTAA</dna>"), "back");
-    end(&o);
-    begin(&o, words, GG_LEN(words), "whitespace", whitespace_keys);
-    ok(gives(o.v,
-             " aC \t\xc3\x89\xe3\x80\x80"
-             "b",
-             0, "3,4,1"),
+    ok(detokenizes_to(o.v, "3,0,6,5,1", 0, "a<dna>ACGTACACGTAA</dna>"),
+       "back");
+    end_vocab(&o);
+    begin_vocab(&o, words, GG_LEN(words), "whitespace", whitespace_keys);
+    ok(gives_ids(o.v,
+                 " aC \t\xc3\x89\xe3\x80\x80"
+                 "b",
+                 0, "3,4,1"),
        "whitespace: words between blanks, in lower case");
     check_nomem(&o, "whitespace");
-    end(&o);
+    end_vocab(&o);
 }
 
 /* ---- roles ---- */
@@ -397,7 +404,7 @@ static const struct own_token roles[] = {
 static void check_roles(void)
 {
     struct own o;
-    begin(&o, roles, GG_LEN(roles), "llama", NULL);
+    begin_vocab(&o, roles, GG_LEN(roles), "llama", NULL);
     int eog = 0;
     for (int i = 0; i < (int)GG_LEN(roles); i++)
         eog |= gguf_vocab_is_eog(o.v, i) << i;
@@ -414,7 +421,7 @@ static void check_roles(void)
            gguf_vocab_kind(o.v, 9) == GGUF_TOKEN_USER &&
            gguf_vocab_kind(o.v, 3) == GGUF_TOKEN_USER,
        "which say what kind they are");
-    end(&o);
+    end_vocab(&o);
 }
 
 /* ---- the newline token ---- */
@@ -454,11 +461,11 @@ static void check_newline(void)
     };
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         struct own o;
-        begin(&o, rows[i].t, rows[i].n, rows[i].model, rows[i].set);
+        begin_vocab(&o, rows[i].t, rows[i].n, rows[i].model, rows[i].set);
         const gguf_token id = gguf_vocab_special(o.v, GGUF_SPECIAL_NEWLINE);
         ok(id == rows[i].newline, "newline of %s is %d: %s", rows[i].model,
            (int)id, rows[i].name);
-        end(&o);
+        end_vocab(&o);
     }
 }
 

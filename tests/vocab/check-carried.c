@@ -58,20 +58,20 @@ static uint64_t fnv1a(uint64_t h, const void *p, size_t n)
 
 /* ---- the texts ---- */
 
-static int hex(char c)
+static int hex_digit(char c)
 {
     return c >= 'a' ? c - 'a' + 10 : c - '0';
 }
 
 /* Of a line with escapes. */
-static struct text decode(const char *p)
+static struct text decode_line(const char *p)
 {
     struct text t = { malloc(strlen(p) + 1), 0 };
     if (!t.data)
         abort();
     while (*p) {
         if (*p == '\\') {
-            t.data[t.size++] = (char)(hex(p[1]) << 4 | hex(p[2]));
+            t.data[t.size++] = (char)(hex_digit(p[1]) << 4 | hex_digit(p[2]));
             p += 3;
         } else {
             t.data[t.size++] = *p++;
@@ -88,7 +88,7 @@ static size_t read_texts(const char *path, struct text *out)
         next = p + strcspn(p, "\n");
         if (*next)
             *next++ = 0;
-        out[n++] = decode(p);
+        out[n++] = decode_line(p);
     }
     free(all);
     return n;

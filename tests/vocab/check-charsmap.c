@@ -20,12 +20,12 @@ enum {
 
 static uint8_t table[SIZE];
 
-static uint32_t get(size_t i)
+static uint32_t get_unit(size_t i)
 {
     return gg_bytes_load32le(table + 4 + 4 * i);
 }
 
-static void set(size_t i, uint32_t u)
+static void set_unit(size_t i, uint32_t u)
 {
     for (int b = 0; b < 4; b++)
         table[4 + 4 * i + (size_t)b] = (uint8_t)(u >> 8 * b);
@@ -37,15 +37,15 @@ static void set_size(uint32_t size)
         table[b] = (uint8_t)(size >> 8 * b);
 }
 
-static void make(void)
+static void make_trie(void)
 {
     memset(table, 0, sizeof table);
     set_size(4 * N_UNITS);
-    set(ROOT, 256u << 10);
-    set(A, 'A' | 1u << 8 | (uint32_t)(A ^ A_TEXT) << 10);
-    set(A_TEXT, 1u << 31 | 0);
-    set(AB, 'B' | 1u << 8 | (uint32_t)(AB ^ AB_TEXT) << 10);
-    set(AB_TEXT, 1u << 31 | 2);
+    set_unit(ROOT, 256u << 10);
+    set_unit(A, 'A' | 1u << 8 | (uint32_t)(A ^ A_TEXT) << 10);
+    set_unit(A_TEXT, 1u << 31 | 0);
+    set_unit(AB, 'B' | 1u << 8 | (uint32_t)(AB ^ AB_TEXT) << 10);
+    set_unit(AB_TEXT, 1u << 31 | 2);
     memcpy(table + 4 + 4 * N_UNITS, "b\0cab", 6);
 }
 
@@ -57,7 +57,7 @@ static const struct own_token tokens[] = {
     { "<A>", 0, 4 },   { "\xef\xbf\xbd", -2, 1 },
 };
 
-static enum gguf_status begin(struct own *o, size_t size)
+static enum gguf_status begin_vocab(struct own *o, size_t size)
 {
     *o = (struct own){ 0 };
     own_tokens(o, tokens, GG_LEN(tokens), "t5");
@@ -67,7 +67,7 @@ static enum gguf_status begin(struct own *o, size_t size)
     return own_open(o, NULL);
 }
 
-static void end(struct own *o)
+static void end_vocab(struct own *o)
 {
     own_close(o);
     gguf_meta_destroy(o->meta);
@@ -76,15 +76,16 @@ static void end(struct own *o)
 static void check_rewriting(void)
 {
     struct own o;
-    make();
-    if (begin(&o, SIZE) != GGUF_OK)
+    make_trie();
+    if (begin_vocab(&o, SIZE) != GGUF_OK)
         abort();
-    ok(gives(o.v, "AAcABA", 0, "5,5,6,6,4,5,5"), "the longest key each time");
-    ok(gives(o.v, "a<A>A", 0, "4,8,5"), "user-defined tokens stay");
-    ok(gives(o.v,
-             "a\xff"
-             "b\xed\xa0\x80",
-             0, "4,9,5,9,9,9"),
+    ok(gives_ids(o.v, "AAcABA", 0, "5,5,6,6,4,5,5"),
+       "the longest key each time");
+    ok(gives_ids(o.v, "a<A>A", 0, "4,8,5"), "user-defined tokens stay");
+    ok(gives_ids(o.v,
+                 "a\xff"
+                 "b\xed\xa0\x80",
+                 0, "4,9,5,9,9,9"),
        "bytes that are not UTF-8 are U+FFFD");
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(gguf_vocab_tokenize(o.v, "A\0A", 3, 0, &t, NULL) == GGUF_OK &&
@@ -92,7 +93,7 @@ static void check_rewriting(void)
        "a zero byte is no key's");
     gguf_tokens_fini(&t);
     check_nomem(&o, "charsmap");
-    end(&o);
+    end_vocab(&o);
 }
 
 /* ---- refused ---- */
@@ -111,15 +112,15 @@ static void trie_none(void)
 }
 static void leads_out(void)
 {
-    set(A, get(A) | 1u << 30);
+    set_unit(A, get_unit(A) | 1u << 30);
 }
 static void unused_leads_out(void)
 {
-    set(7, 1u << 20);
+    set_unit(7, 1u << 20);
 }
 static void text_far(void)
 {
-    set(A_TEXT, 1u << 31 | 6);
+    set_unit(A_TEXT, 1u << 31 | 6);
 }
 static void text_open(void)
 {
@@ -136,10 +137,10 @@ static void check_refused(void)
         { trie_long, SIZE, "of which a trie says to take 2056" },
         { trie_odd, SIZE, "of which a trie says to take 2046" },
         { trie_none, SIZE, "of which a trie says to take 0" },
-        { make, 3, "has 3 bytes" },
-        { make, 1000, "has 1000 bytes, of which a trie" },
-        { make, SIZE - 6, "unit 321 of 512 has its text after the end" },
-        { make, SIZE - 1, "unit 434 of 512 has a text without end" },
+        { make_trie, 3, "has 3 bytes" },
+        { make_trie, 1000, "has 1000 bytes, of which a trie" },
+        { make_trie, SIZE - 6, "unit 321 of 512 has its text after the end" },
+        { make_trie, SIZE - 1, "unit 434 of 512 has a text without end" },
         { leads_out, SIZE, "unit 321 of 512 leads out of the trie" },
         { unused_leads_out, SIZE, "unit 7 of 512 leads out of the trie" },
         { text_far, SIZE, "unit 321 of 512 has its text after the end" },
@@ -147,20 +148,20 @@ static void check_refused(void)
     };
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         struct own o;
-        make();
+        make_trie();
         cases[i].change();
-        enum gguf_status st = begin(&o, cases[i].size);
+        enum gguf_status st = begin_vocab(&o, cases[i].size);
         ok(st == GGUF_E_VOCAB && strstr(o.err.message, KEY) &&
                strstr(o.err.message, cases[i].says),
            "%s", o.err.message);
-        end(&o);
+        end_vocab(&o);
     }
     struct own o;
     own_tokens(&o, tokens, GG_LEN(tokens), "t5");
     gguf_meta_set_strz(o.meta, KEY, "text", NULL);
     ok(own_open(&o, NULL) == GGUF_E_TYPE && strstr(o.err.message, KEY), "%s",
        o.err.message);
-    end(&o);
+    end_vocab(&o);
 }
 
 /* ---- a trie that leads back into itself ---- */
@@ -171,9 +172,10 @@ static void check_cycle(void)
     struct own o;
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     char *text = malloc(LONG);
-    make();
-    set(A, 'A' | (uint32_t)'A' << 10); /* after A comes A, without a text */
-    if (begin(&o, SIZE) != GGUF_OK)
+    make_trie();
+    set_unit(A,
+             'A' | (uint32_t)'A' << 10); /* after A comes A, without a text */
+    if (begin_vocab(&o, SIZE) != GGUF_OK)
         abort();
     memset(text, 'A', LONG);
     double start = scratch_cpu_time();
@@ -184,7 +186,7 @@ static void check_cycle(void)
     ok(took < 5, "nor takes time: %.2f s", took);
     gguf_tokens_fini(&t);
     free(text);
-    end(&o);
+    end_vocab(&o);
 }
 
 /* Any bytes: refused, or as good as others. */
@@ -194,13 +196,13 @@ static void check_any(void)
     for (int round = 0; round < 3000; round++) {
         struct own o;
         struct gguf_tokens t = GGUF_TOKENS_INIT;
-        make();
+        make_trie();
         for (size_t k = 1 + rnd_below(4); k; k--) {
             size_t at = rnd_below(2) ? rnd_below(SIZE)
                                      : 4 + 4 * (A_TEXT - rnd_below(180));
             table[at] = (uint8_t)rnd_below(256);
         }
-        if (begin(&o, SIZE - rnd_below(3)) == GGUF_OK) {
+        if (begin_vocab(&o, SIZE - rnd_below(3)) == GGUF_OK) {
             n_taken++;
             if (gguf_vocab_tokenize(o.v, "ABABAABA BA", 11, 0, &t, &o.err) ==
                 GGUF_OK)
@@ -211,7 +213,7 @@ static void check_any(void)
             n_refused += o.err.message[0] != 0;
         }
         gguf_tokens_fini(&t);
-        end(&o);
+        end_vocab(&o);
     }
     ok(n_taken + n_refused == 3000 && n_taken > 100 && n_refused > 100,
        "changed at random: %d taken, %d refused", n_taken, n_refused);

@@ -26,7 +26,7 @@ static void on_warn(void *user, const char *message)
 
 /* A vocabulary whose token k is 2^k blanks. Each merge joins two equal tokens;
  * without merges, only the first stands there. */
-static void make(struct own *o, const char *pre, bool merges)
+static void make_vocab(struct own *o, const char *pre, bool merges)
 {
     struct gguf_str token[N_RUNS], merge[N_RUNS];
     static char text[N_RUNS][2 * LONGEST + 1];
@@ -71,7 +71,7 @@ static void check_runs(void)
     p.warn = on_warn;
     p.warn_user = &n_warned;
     memset(text, ' ', sizeof text);
-    make(&o, "gpt-2", true);
+    make_vocab(&o, "gpt-2", true);
     const int good = own_open(&o, &p) == GGUF_OK;
     ok(good && n_warned == 1, /* of bytes that have no token */
        "tokens of 1024 bytes: their merges count");
@@ -85,7 +85,7 @@ static void check_runs(void)
     own_close(&o);
     gguf_meta_destroy(o.meta);
 
-    make(&o, "llama-bpe", false);
+    make_vocab(&o, "llama-bpe", false);
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(own_open(&o, NULL) == GGUF_OK &&
            gguf_vocab_tokenize(o.v, text, LONGEST, 0, &t, NULL) == GGUF_OK &&
@@ -110,7 +110,7 @@ static void check_found(void)
     struct gg_file_checker c;
     struct own o;
     int n_unknown = 0;
-    make(&o, "gpt-2", true);
+    make_vocab(&o, "gpt-2", true);
     ok(own_open(&o, NULL) == GGUF_OK &&
            gg_file_checker_init(&c, NULL, on_finding, &n_unknown, NULL) ==
                GGUF_OK,
@@ -127,8 +127,9 @@ static void check_found(void)
 static unsigned long n_asked;
 
 /* Two runs of the same length join. */
-static bool pair(const void *user, const struct gg_vocab_sym *l,
-                 const struct gg_vocab_sym *r, double *score, gguf_token *id)
+static bool merge_pair(const void *user, const struct gg_vocab_sym *l,
+                       const struct gg_vocab_sym *r, double *score,
+                       gguf_token *id)
 {
     (void)user;
     n_asked++;
@@ -143,7 +144,7 @@ static void check_work(void)
 {
     struct gg_merge m;
     unsigned long wrong = 0;
-    gg_merge_init(&m, NULL, pair, NULL);
+    gg_merge_init(&m, NULL, merge_pair, NULL);
     for (uint32_t n = 1; n < 300000; n = 3 * n + 1) {
         m.n = 0;
         n_asked = 0;
@@ -182,7 +183,7 @@ static void check_memory(void)
     struct own o;
     char *text = malloc(N);
     memset(text, ' ', N);
-    make(&o, "llama-bpe", true);
+    make_vocab(&o, "llama-bpe", true);
     if (own_open(&o, NULL))
         abort();
     const size_t part = memory_for(o.file, text, N / 16),

@@ -15,7 +15,8 @@ struct drawn {
     size_t n;
 };
 
-static void add(struct drawn *d, const char *text, float score, int32_t kind)
+static void add_token(struct drawn *d, const char *text, float score,
+                      int32_t kind)
 {
     if (strlen(text) >= sizeof d->text[0])
         return;
@@ -28,7 +29,7 @@ static void add(struct drawn *d, const char *text, float score, int32_t kind)
 }
 
 /* A word of at most n of these letters. */
-static const char *draw(char *out, size_t n, const char *letters)
+static const char *draw_text(char *out, size_t n, const char *letters)
 {
     size_t k = 1 + rnd_below(n);
     for (size_t i = 0; i < k; i++)
@@ -61,7 +62,7 @@ static void close_drawn(struct own *o)
     gguf_meta_destroy(o->meta);
 }
 
-static gguf_token find(const struct drawn *d, const char *p, size_t n)
+static gguf_token find_token(const struct drawn *d, const char *p, size_t n)
 {
     for (size_t i = 0; i < d->n; i++)
         if (strlen(d->text[i]) == n && !memcmp(d->text[i], p, n))
@@ -98,11 +99,12 @@ static size_t naive_bpe(const struct drawn *d, char (*rule)[24],
         n--;
     }
     for (size_t i = 0; i < n; i++)
-        out[i] = find(d, sym[i], strlen(sym[i]));
+        out[i] = find_token(d, sym[i], strlen(sym[i]));
     return n;
 }
 
-static bool same(const struct gguf_tokens *t, const gguf_token *id, size_t n)
+static bool same_tokens(const struct gguf_tokens *t, const gguf_token *id,
+                        size_t n)
 {
     return t->n == n && (!n || !memcmp(t->id, id, n * sizeof *id));
 }
@@ -117,16 +119,16 @@ static void check_bpe(void)
         struct gguf_str merges[MOST];
         size_t n_rules = 0;
         d.n = 0;
-        add(&d, "<unk>", 0, 2);
+        add_token(&d, "<unk>", 0, 2);
         for (const char *c = "abc"; *c; c++)
-            add(&d, (char[]){ *c, 0 }, 0, 1);
+            add_token(&d, (char[]){ *c, 0 }, 0, 1);
         while (n_rules < 20) {
             size_t l = 1 + rnd_below(d.n - 1), r = 1 + rnd_below(d.n - 1);
             char joined[24];
             if (strlen(d.text[l]) + strlen(d.text[r]) > 8)
                 continue;
             snprintf(joined, sizeof joined, "%s%s", d.text[l], d.text[r]);
-            add(&d, joined, 0, 1);
+            add_token(&d, joined, 0, 1);
             snprintf(rule[n_rules], sizeof *rule, "%s %s", d.text[l],
                      d.text[r]);
             merges[n_rules] = gg_str_z(rule[n_rules]);
@@ -137,12 +139,12 @@ static void check_bpe(void)
         for (int k = 0; k < 20; k++) {
             struct gguf_tokens t = GGUF_TOKENS_INIT;
             gguf_token want[TEXT];
-            size_t n =
-                naive_bpe(&d, rule, n_rules, draw(text, TEXT, "abc"), want);
+            size_t n = naive_bpe(&d, rule, n_rules,
+                                 draw_text(text, TEXT, "abc"), want);
             if (gguf_vocab_tokenize(o.v, text, strlen(text), 0, &t, NULL) !=
                 GGUF_OK)
                 abort();
-            n_bad += !same(&t, want, n);
+            n_bad += !same_tokens(&t, want, n);
             n_joined += strlen(text) - n;
             gguf_tokens_fini(&t);
         }
@@ -161,11 +163,11 @@ static void naive_sums(const struct drawn *d, const char *text, double unknown,
     size_t size = strlen(text);
     best[size] = 0;
     for (size_t i = size; i-- > 0;) {
-        best[i] = find(d, text + i, 1) == GGUF_TOKEN_NONE
+        best[i] = find_token(d, text + i, 1) == GGUF_TOKEN_NONE
                       ? unknown + best[i + 1]
                       : -HUGE_VAL;
         for (size_t k = 1; i + k <= size && k < sizeof d->text[0]; k++) {
-            gguf_token id = find(d, text + i, k);
+            gguf_token id = find_token(d, text + i, k);
             if (id == GGUF_TOKEN_NONE || id == 0)
                 continue;
             double s = (double)d->t[id].score + best[i + k];
@@ -206,11 +208,12 @@ static void check_ugm(void)
         static struct drawn d;
         char word[12];
         d.n = 0;
-        add(&d, "<unk>", 0, 2);
+        add_token(&d, "<unk>", 0, 2);
         for (const char *c = "ab"; *c; c++) /* x is in no token */
-            add(&d, (char[]){ *c, 0 }, -(float)(1 + rnd_below(9)), 1);
+            add_token(&d, (char[]){ *c, 0 }, -(float)(1 + rnd_below(9)), 1);
         for (int i = 0; i < 20; i++)
-            add(&d, draw(word, 6, "ab"), -(float)(1 + rnd_below(20)), 1);
+            add_token(&d, draw_text(word, 6, "ab"),
+                      -(float)(1 + rnd_below(20)), 1);
         double low = 0;
         for (size_t i = 1; i < d.n; i++)
             low = fmin(low, (double)d.t[i].score);
@@ -219,7 +222,7 @@ static void check_ugm(void)
         for (int k = 0; k < 20; k++) {
             struct gguf_tokens t = GGUF_TOKENS_INIT;
             /* now and then one that is longer than the window */
-            draw(text, k ? TEXT : LONG, "ababababx");
+            draw_text(text, k ? TEXT : LONG, "ababababx");
             naive_sums(&d, text, low - 10, best);
             if (gguf_vocab_tokenize(o.v, text, strlen(text), 0, &t, NULL) !=
                 GGUF_OK)
@@ -251,7 +254,7 @@ static size_t naive_plamo2(const struct drawn *d, const char *text,
     for (size_t i = size; i-- > 0;) {
         best[i] = INT64_MAX;
         for (size_t k = size - i; k; k--) {
-            gguf_token t = find(d, text + i, k);
+            gguf_token t = find_token(d, text + i, k);
             if (t == GGUF_TOKEN_NONE || d->t[t].kind == 6)
                 continue;
             int64_t c = best[i + k] - (int64_t)round(d->t[t].score * 1e4);
@@ -279,24 +282,25 @@ static void check_plamo2(void)
         static struct drawn d;
         char word[12], text[TEXT + 1];
         d.n = 0;
-        add(&d, "<unk>", -1, 2);
+        add_token(&d, "<unk>", -1, 2);
         for (unsigned b = 0; b < N_BYTES; b++) {
             snprintf(word, sizeof word, "<0x%02X>", b);
-            add(&d, word, 0, 6);
+            add_token(&d, word, 0, 6);
         }
         for (int i = 0; i < 20; i++) /* few scores: many ways are as good */
-            add(&d, draw(word, 6, "abc"), -(float)(1 + rnd_below(3)), 1);
+            add_token(&d, draw_text(word, 6, "abc"),
+                      -(float)(1 + rnd_below(3)), 1);
         struct own o;
         open_drawn(&o, &d, "plamo2", NULL, 0);
         for (int k = 0; k < 20; k++) {
             struct gguf_tokens t = GGUF_TOKENS_INIT;
             gguf_token want[TEXT];
             size_t n =
-                naive_plamo2(&d, draw(text, TEXT, "abcabcabcabcx"), want);
+                naive_plamo2(&d, draw_text(text, TEXT, "abcabcabcabcx"), want);
             if (gguf_vocab_tokenize(o.v, text, strlen(text), 0, &t, NULL) !=
                 GGUF_OK)
                 abort();
-            n_bad += !same(&t, want, n);
+            n_bad += !same_tokens(&t, want, n);
             for (size_t i = 0; i < n; i++)
                 n_bytes += want[i] > 0 && want[i] <= N_BYTES;
             gguf_tokens_fini(&t);
@@ -319,7 +323,7 @@ static size_t naive_longest(const struct drawn *d, const char *text,
         size_t k = size - i;
         gguf_token id = GGUF_TOKEN_NONE;
         for (; k && id == GGUF_TOKEN_NONE; k -= id == GGUF_TOKEN_NONE)
-            id = find(d, text + i, k);
+            id = find_token(d, text + i, k);
         if (id == GGUF_TOKEN_NONE && stuck) {
             out[0] = 0;
             return 1;
@@ -337,15 +341,15 @@ static void check_longest(void)
         static struct drawn d, w; /* w: the same, and words that begin so */
         char word[12], text[TEXT + 1];
         d.n = w.n = 0;
-        add(&d, "<unk>", 0, 2);
-        add(&w, "<unk>", 0, 2);
+        add_token(&d, "<unk>", 0, 2);
+        add_token(&w, "<unk>", 0, 2);
         for (int i = 0; i < 20; i++)
-            add(&d, draw(word, 6, "abc"), 0, 1);
+            add_token(&d, draw_text(word, 6, "abc"), 0, 1);
         for (size_t i = 1; i < d.n; i++) {
             char start[12];
             snprintf(start, sizeof start, "_%.8s", d.text[i]);
-            add(&w, d.text[i], 0, 1);
-            add(&w, start, 0, 1);
+            add_token(&w, d.text[i], 0, 1);
+            add_token(&w, start, 0, 1);
         }
         struct own o, p;
         open_drawn(&o, &d, "rwkv", NULL, 0);
@@ -353,19 +357,19 @@ static void check_longest(void)
         for (int k = 0; k < 20; k++) {
             struct gguf_tokens t = GGUF_TOKENS_INIT;
             gguf_token want[TEXT + 1];
-            draw(text + 1, TEXT - 1, "abc");
+            draw_text(text + 1, TEXT - 1, "abc");
             *text = '_';
             size_t n = naive_longest(&d, text + 1, want, false);
             if (gguf_vocab_tokenize(o.v, text + 1, strlen(text + 1), 0, &t,
                                     NULL) != GGUF_OK)
                 abort();
-            n_bad += !same(&t, want, n);
+            n_bad += !same_tokens(&t, want, n);
             n = naive_longest(&w, text, want, true);
             t.n = 0;
             if (gguf_vocab_tokenize(p.v, text + 1, strlen(text + 1), 0, &t,
                                     NULL) != GGUF_OK)
                 abort();
-            n_bad += !same(&t, want, n);
+            n_bad += !same_tokens(&t, want, n);
             n_unknown += n == 1 && !want[0];
             gguf_tokens_fini(&t);
         }
@@ -404,14 +408,14 @@ static void check_time(void)
     char *text = malloc(LONG), word[12];
     for (size_t i = 0; i < LONG; i++)
         text[i] = rnd_below(50) ? 'a' : 'b';
-    add(&d, "<unk>", 0, 2);
+    add_token(&d, "<unk>", 0, 2);
     for (unsigned b = 0; b < N_BYTES; b++) {
         snprintf(word, sizeof word, "<0x%02X>", b);
-        add(&d, word, 0, 6);
+        add_token(&d, word, 0, 6);
     }
     for (const char *t = "a\0b\0aa\0aaaa\0ab\0baa\0_\0_a\0"; *t;
          t += strlen(t) + 1)
-        add(&d, t, -(float)strlen(t), 1);
+        add_token(&d, t, -(float)strlen(t), 1);
     for (size_t i = 0; i < GG_LEN(models); i++) {
         struct own o;
         open_drawn(&o, &d, models[i], merges, GG_LEN(merges));

@@ -74,7 +74,7 @@ static enum gguf_status add_word(void *user, size_t off, size_t size,
     return GGUF_OK;
 }
 
-static void cut(const char *name, const char *text, struct words *w)
+static void cut_text(const char *name, const char *text, struct words *w)
 {
     struct gg_pretok *p;
     *w = (struct words){ .text = text };
@@ -87,7 +87,7 @@ static void cut(const char *name, const char *text, struct words *w)
 static void check_cut(const char *name, const char *text, const char *words)
 {
     struct words w;
-    cut(name, text, &w);
+    cut_text(name, text, &w);
     bool good = w.n == strlen(words) && !memcmp(w.out, words, w.n);
     ok(good, "%s: %s", name, good ? "words" : w.out);
 }
@@ -230,11 +230,11 @@ static void check_digits(void)
             want[end + 1] = 0;
         }
         strcat(want, "|");
-        cut("superbpe", text, &w);
+        cut_text("superbpe", text, &w);
         n_bad += w.n != strlen(want) || memcmp(w.out, want, w.n) != 0;
         if (round % 2 == 0)
             continue; /* of ASCII alone groups from the right are the same */
-        cut("afmoe", text, &w);
+        cut_text("afmoe", text, &w);
         n_bad += w.n != strlen(want) || memcmp(w.out, want, w.n) != 0;
     }
     ok(!n_bad, "digits in threes from the right: %d texts wrong", n_bad);

@@ -32,8 +32,8 @@ struct both {
     pcre2_match_data *data;
 };
 
-static enum gguf_status compile(struct both *b, const char *expr,
-                                struct gguf_error *err)
+static enum gguf_status compile_both(struct both *b, const char *expr,
+                                     struct gguf_error *err)
 {
     int code;
     PCRE2_SIZE at;
@@ -52,7 +52,7 @@ static enum gguf_status compile(struct both *b, const char *expr,
     return GGUF_OK;
 }
 
-static void drop(struct both *b)
+static void drop_both(struct both *b)
 {
     gg_regex_destroy(b->re);
     pcre2_code_free(b->code);
@@ -60,7 +60,8 @@ static void drop(struct both *b)
 }
 
 /* Do both find the same in all of the text? *n counts what is found. */
-static bool agree(const struct both *b, const char *text, size_t size, int *n)
+static bool both_agree(const struct both *b, const char *text, size_t size,
+                       int *n)
 {
     struct gg_regex_work w = { frames, MOST_FRAMES, 200000 };
     for (size_t from = 0; from < size;) {
@@ -180,15 +181,16 @@ static void check_rows(void)
             struct gguf_error e;
             if (!row->stage[s].expr)
                 continue;
-            if (compile(&b, row->stage[s].expr, &e) != GGUF_OK) {
+            if (compile_both(&b, row->stage[s].expr, &e) != GGUF_OK) {
                 printf("# %s\n", e.message);
                 good = false;
                 continue;
             }
             for (int k = 0; k < 200 && good; k++)
-                good = agree(&b, text, random_text(text, sizeof text), &n);
+                good =
+                    both_agree(&b, text, random_text(text, sizeof text), &n);
             n_exprs++;
-            drop(&b);
+            drop_both(&b);
         }
         ok(good, "%.*s: as PCRE2", (int)strcspn(row->names, " "), row->names);
     }
@@ -202,7 +204,7 @@ struct expr {
     size_t n;
 };
 
-static void put(struct expr *x, const char *z)
+static void put_text(struct expr *x, const char *z)
 {
     if (x->n + strlen(z) < sizeof x->s - 500)
         x->n += (size_t)sprintf(x->s + x->n, "%s", z);
@@ -213,7 +215,7 @@ static void put_atom(struct expr *x, int depth);
 static void put_any(struct expr *x, int depth)
 {
     for (uint64_t n = 1 + rnd_below(3), i = 0; i < n; i++) {
-        put(x, i ? "|" : "");
+        put_text(x, i ? "|" : "");
         for (uint64_t k = rnd_below(8) ? 1 + rnd_below(3) : 0; k; k--)
             put_atom(x, depth);
     }
@@ -270,26 +272,26 @@ static void put_atom(struct expr *x, int depth)
     };
     const uint64_t draw = rnd_below(20);
     if (!draw) {
-        put(x, edges[rnd_below(GG_LEN(edges))]);
+        put_text(x, edges[rnd_below(GG_LEN(edges))]);
         return;
     }
     if (draw < 5 && depth) {
         const uint64_t g = rnd_below(GG_LEN(groups));
-        put(x, groups[g]);
+        put_text(x, groups[g]);
         if (g == 3) /* (?i beyond ASCII is refused */
-            put(x, rnd_below(2) ? "'s|'re" : "[st]l");
+            put_text(x, rnd_below(2) ? "'s|'re" : "[st]l");
         else
             put_any(x, depth - 1);
-        put(x, ")");
+        put_text(x, ")");
         if (g > 3)
             return;
     } else {
-        put(x, atoms[rnd_below(GG_LEN(atoms))]);
+        put_text(x, atoms[rnd_below(GG_LEN(atoms))]);
     }
     if (rnd_below(2))
         return;
-    put(x, counts[rnd_below(GG_LEN(counts))]);
-    put(x, rnd_below(4) ? "" : rnd_below(2) ? "?" : "+");
+    put_text(x, counts[rnd_below(GG_LEN(counts))]);
+    put_text(x, rnd_below(4) ? "" : rnd_below(2) ? "?" : "+");
 }
 
 static void check_random(void)
@@ -303,16 +305,16 @@ static void check_random(void)
         bool good = true;
         x.n = 0;
         put_any(&x, 2);
-        const enum gguf_status st = compile(&b, x.s, NULL);
+        const enum gguf_status st = compile_both(&b, x.s, NULL);
         n_refused += st == GGUF_E_UNSUPPORTED;
         if (st != GGUF_OK)
             continue;
         for (int k = 0; k < 10 && good; k++)
-            good = agree(&b, text, random_text(text, sizeof text), &n);
+            good = both_agree(&b, text, random_text(text, sizeof text), &n);
         if (!good)
             printf("# %s\n", x.s);
         n_bad += !good;
-        drop(&b);
+        drop_both(&b);
     }
     ok(!n_bad && n_refused < N / 8 && n > 10 * N,
        "random expressions: %d of %d differ, %d are refused, %d matches",
@@ -321,7 +323,8 @@ static void check_random(void)
 
 /* ---- what is beyond PCRE2, or differs there ---- */
 
-static bool finds(const char *expr, const char *text, size_t begin, size_t end)
+static bool finds_match(const char *expr, const char *text, size_t begin,
+                        size_t end)
 {
     struct gg_regex *re;
     struct gg_regex_work w = { frames, MOST_FRAMES, UINT64_MAX };
@@ -337,26 +340,28 @@ static bool finds(const char *expr, const char *text, size_t begin, size_t end)
 
 static void check_own(void)
 {
-    ok(finds("[^(\\s|[.,]+)]", " (.)x", 4, 5) ||
-           finds("[^(\\s|[.,])]+", " (.)x", 4, 5),
+    ok(finds_match("[^(\\s|[.,]+)]", " (.)x", 4, 5) ||
+           finds_match("[^(\\s|[.,])]+", " (.)x", 4, 5),
        "a set in a set");
-    ok(finds("(?i:'s)", "a'\xc5\xbf", 1, 4), "long s is an s in any case");
-    ok(finds("(?i)'K", "'\xe2\x84\xaa", 0, 4), "so is the sign of kelvin a k");
-    ok(finds("\\w+", "-\xe0\xa4\xb9\xe0\xa4\xbf_1\xe2\x93\x90-", 1, 12),
+    ok(finds_match("(?i:'s)", "a'\xc5\xbf", 1, 4),
+       "long s is an s in any case");
+    ok(finds_match("(?i)'K", "'\xe2\x84\xaa", 0, 4),
+       "so is the sign of kelvin a k");
+    ok(finds_match("\\w+", "-\xe0\xa4\xb9\xe0\xa4\xbf_1\xe2\x93\x90-", 1, 12),
        "word characters are letters, marks, digits, _ and circled letters");
-    ok(finds("\\bb", "ab b", 3, 4) && finds("\\Bb", "b ab", 3, 4),
+    ok(finds_match("\\bb", "ab b", 3, 4) && finds_match("\\Bb", "b ab", 3, 4),
        "edges of words");
-    ok(finds("\\u4e2d\\x41",
-             "\xe4\xb8\xad"
-             "A",
-             0, 4),
+    ok(finds_match("\\u4e2d\\x41",
+                   "\xe4\xb8\xad"
+                   "A",
+                   0, 4),
        "characters by number");
-    ok(finds("\\p{Han}", "\xe3\x80\x81\xe3\x80\x85", 3, 6),
+    ok(finds_match("\\p{Han}", "\xe3\x80\x81\xe3\x80\x85", 3, 6),
        "the script of Han, not its extensions");
-    ok(finds("\\p{Cs}", "a\xed\xa0\x80", 1, 4) &&
-           finds("[^\\p{L}]+", "a\xed\xa0\x80.", 1, 5),
+    ok(finds_match("\\p{Cs}", "a\xed\xa0\x80", 1, 4) &&
+           finds_match("[^\\p{L}]+", "a\xed\xa0\x80.", 1, 5),
        "surrogates are characters");
-    ok(finds("a{,2", "a{,2", 0, 4), "braces that are no quantifier");
+    ok(finds_match("a{,2", "a{,2", 0, 4), "braces that are no quantifier");
 }
 
 static void check_refused(void)

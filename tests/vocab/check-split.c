@@ -23,14 +23,14 @@ static void vocab_init(struct gguf_vocab *v, struct gg_vocab_token *t,
 
 enum { MAX_TEXT = 64, MAX_TOKENS = 24 };
 
-static bool splits(uint8_t kind, bool parse)
+static bool splits_token(uint8_t kind, bool parse)
 {
     return kind == GGUF_TOKEN_USER || (parse && (kind == GGUF_TOKEN_CONTROL ||
                                                  kind == GGUF_TOKEN_UNKNOWN));
 }
 
 /* Does token a come before b? The longer one, then the lower number. */
-static bool precedes(const struct gguf_vocab *v, size_t a, size_t b)
+static bool token_precedes(const struct gguf_vocab *v, size_t a, size_t b)
 {
     size_t m = v->token[a].text.size, n = v->token[b].text.size;
     return m != n ? m > n : a < b;
@@ -38,22 +38,23 @@ static bool precedes(const struct gguf_vocab *v, size_t a, size_t b)
 
 /* Token of each byte where one begins, as id + 1, and bytes that are dropped:
  * 255. One token after the other, each from left to right. */
-static void plain(const struct gguf_vocab *v, const char *text, size_t size,
-                  bool parse, uint8_t *at)
+static void split_plainly(const struct gguf_vocab *v, const char *text,
+                          size_t size, bool parse, uint8_t *at)
 {
     bool used[MAX_TEXT] = { false }, done[MAX_TOKENS] = { false };
     memset(at, 0, size);
     for (;;) {
         size_t best = v->n_tokens;
         for (size_t i = 0; i < v->n_tokens; i++)
-            if (!done[i] && (best == v->n_tokens || precedes(v, i, best)))
+            if (!done[i] &&
+                (best == v->n_tokens || token_precedes(v, i, best)))
                 best = i;
         if (best == v->n_tokens)
             return;
         done[best] = true;
         const struct gg_vocab_token *t = &v->token[best];
         size_t n = t->text.size;
-        if (!n || !splits(t->kind, parse))
+        if (!n || !splits_token(t->kind, parse))
             continue;
         for (size_t off = 0; off + n <= size; off++) {
             bool is_free = !memcmp(text + off, t->text.data, n);
@@ -73,8 +74,8 @@ static void plain(const struct gguf_vocab *v, const char *text, size_t size,
     }
 }
 
-static bool same(const struct gguf_vocab *v, const uint8_t *at, size_t size,
-                 const struct gg_vocab_piece *p, size_t n)
+static bool same_pieces(const struct gguf_vocab *v, const uint8_t *at,
+                        size_t size, const struct gg_vocab_piece *p, size_t n)
 {
     size_t off = 0;
     for (size_t i = 0; i < n; i++) {
@@ -140,8 +141,8 @@ static void check_random(void)
             if (gg_vocab_split_text(&v, text, size, parse, &p, &n_pieces,
                                     NULL) != GGUF_OK)
                 abort();
-            plain(&v, text, size, parse, at);
-            n_wrong += !same(&v, at, size, p, n_pieces);
+            split_plainly(&v, text, size, parse, at);
+            n_wrong += !same_pieces(&v, at, size, p, n_pieces);
             for (size_t i = 0; i < n_pieces; i++)
                 n_tokens += p[i].id != GGUF_TOKEN_NONE;
             gg_mem_free(NULL, p);

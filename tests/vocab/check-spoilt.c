@@ -51,7 +51,7 @@ static void put_merges(struct own *o, const char *list)
         abort();
 }
 
-static void begin(struct own *o, const char *model, const char *merges)
+static void begin_vocab(struct own *o, const char *model, const char *merges)
 {
     *o = (struct own){ 0 };
     own_tokens(o, tokens, GG_LEN(tokens), model);
@@ -69,14 +69,14 @@ static enum gguf_status open_it(struct own *o)
     return own_open(o, &p);
 }
 
-static void end(struct own *o)
+static void end_vocab(struct own *o)
 {
     own_close(o);
     gguf_meta_destroy(o->meta);
 }
 
 /* What checking the file finds. */
-static const char *found(struct own *o)
+static const char *find_codes(struct own *o)
 {
     static char all[4096];
     all[0] = 0;
@@ -103,15 +103,15 @@ static void check_malformed(void)
 {
     for (size_t i = 0; i < GG_LEN(malformed); i++) {
         struct own o;
-        begin(&o, "gpt2", malformed[i].merges);
+        begin_vocab(&o, "gpt2", malformed[i].merges);
         const bool refused = open_it(&o) == GGUF_E_VOCAB;
-        const char *all = found(&o);
+        const char *all = find_codes(&o);
         ok(refused && strstr(o.err.message, "tokenizer.ggml.merges: ") &&
                strstr(o.err.message, malformed[i].element) &&
                strstr(all, "tokenizer.ggml.merges: 1 of ") &&
                o.err.offset != GGUF_NO_OFFSET,
            "malformed: %s", o.err.message);
-        end(&o);
+        end_vocab(&o);
     }
 }
 
@@ -132,7 +132,7 @@ static void check_round(void)
     for (size_t i = 0; i < GG_LEN(lists); i++) {
         struct own o;
         unsigned bad = 0;
-        begin(&o, "gpt2", lists[i]);
+        begin_vocab(&o, "gpt2", lists[i]);
         const bool good = open_it(&o) == GGUF_OK;
         for (size_t k = 0; good && k < GG_LEN(texts); k++) {
             struct gguf_tokens t = GGUF_TOKENS_INIT;
@@ -149,7 +149,7 @@ static void check_round(void)
             gguf_tokens_fini(&t);
         }
         ok(good && !bad, "merges that go round: %s", lists[i]);
-        end(&o);
+        end_vocab(&o);
     }
 }
 
@@ -165,12 +165,12 @@ static void check_doubtful(void)
     };
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         struct own o;
-        begin(&o, "gpt2", cases[i].merges);
+        begin_vocab(&o, "gpt2", cases[i].merges);
         const bool good = open_it(&o) == GGUF_OK;
         ok(good && strstr(said, cases[i].warns) &&
-               strstr(found(&o), cases[i].finds),
+               strstr(find_codes(&o), cases[i].finds),
            "merges '%s': %s", cases[i].merges, cases[i].finds);
-        end(&o);
+        end_vocab(&o);
     }
 }
 
@@ -198,7 +198,7 @@ static void check_arrays(void)
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         struct own o;
         char key[64];
-        begin(&o, "gpt2", "a b");
+        begin_vocab(&o, "gpt2", "a b");
         snprintf(key, sizeof key, "tokenizer.ggml.%s", cases[i].key);
         if (gguf_meta_set_array(
                 o.meta, key, cases[i].type,
@@ -207,9 +207,9 @@ static void check_arrays(void)
             abort();
         const enum gguf_status st = open_it(&o);
         ok(st == cases[i].st && strstr(o.err.message, key) &&
-               strstr(found(&o), key),
+               strstr(find_codes(&o), key),
            "%s: %s", key, o.err.message);
-        end(&o);
+        end_vocab(&o);
     }
 }
 
@@ -281,7 +281,7 @@ static void check_numbers(void)
                             k == LAST ? cases[i].x : 1);
         snprintf(key, sizeof key, "tokenizer.ggml.%s", cases[i].key);
         snprintf(named, sizeof named, "%s'[%d] is ", key, LAST);
-        begin(&o, "gpt2", "a b");
+        begin_vocab(&o, "gpt2", "a b");
         if (gguf_meta_set_array(o.meta, key, cases[i].type, bytes,
                                 GG_LEN(tokens), NULL))
             abort();
@@ -292,16 +292,16 @@ static void check_numbers(void)
                                : (double)gguf_vocab_kind(o.v, LAST);
         if (cases[i].is == FITS)
             ok(st == GGUF_OK && got == (double)(float)cases[i].x &&
-                   strstr(found(&o), key),
+                   strstr(find_codes(&o), key),
                "%s of %s: %g", key, gguf_val_type_name(cases[i].type), got);
         else if (cases[i].is == NARROW)
-            ok(st == GGUF_E_TYPE && strstr(found(&o), key), "%s",
+            ok(st == GGUF_E_TYPE && strstr(find_codes(&o), key), "%s",
                o.err.message);
         else
             ok(st == GGUF_E_OVERFLOW && strstr(o.err.message, named) &&
-                   strstr(found(&o), named),
+                   strstr(find_codes(&o), named),
                "%s", o.err.message);
-        end(&o);
+        end_vocab(&o);
     }
 }
 
@@ -317,7 +317,7 @@ static void check_ids(void)
         for (size_t k = 0; k < GG_LEN(ids); k++) {
             struct own o;
             char key[64];
-            begin(&o, "gpt2", "a b");
+            begin_vocab(&o, "gpt2", "a b");
             snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", names[i]);
             if (gguf_meta_set_i64(o.meta, key, ids[k], NULL))
                 abort();
@@ -336,13 +336,14 @@ static void check_ids(void)
                          key, (long long)ids[k], GG_LEN(tokens));
                 ok(st == GGUF_E_VOCAB && strstr(o.err.message, why) &&
                        o.err.offset != GGUF_NO_OFFSET &&
-                       strstr(found(&o), key),
+                       strstr(find_codes(&o), key),
                    "%s", o.err.message);
             } else {
-                ok(good && !bad && strstr(said, key) && strstr(found(&o), key),
+                ok(good && !bad && strstr(said, key) &&
+                       strstr(find_codes(&o), key),
                    "%s of %lld is not used, and said", key, (long long)ids[k]);
             }
-            end(&o);
+            end_vocab(&o);
         }
 }
 
@@ -352,14 +353,14 @@ static void check_one_way(void)
     static const char *const models[] = { "gemma4", "gpt2" };
     for (size_t i = 0; i < GG_LEN(models); i++) {
         struct own o;
-        begin(&o, models[i], "a b");
+        begin_vocab(&o, models[i], "a b");
         (void)gguf_meta_remove(o.meta, "tokenizer.ggml.pre");
         const bool good = open_it(&o) == GGUF_OK;
         ok(good && !strstr(said, "tokenizer.ggml.pre") == !i &&
-               !strstr(found(&o), "tokenizer.ggml.pre") == !i,
+               !strstr(find_codes(&o), "tokenizer.ggml.pre") == !i,
            "%s without a pre-tokenizer: %s", models[i],
            i ? "warned of" : "nothing is missing");
-        end(&o);
+        end_vocab(&o);
     }
 }
 

@@ -93,8 +93,8 @@ static inline void own_close(struct own *o)
     o->bytes = NULL;
 }
 
-static inline int gives(const struct gguf_vocab *v, const char *text,
-                        unsigned flags, const char *want)
+static inline int gives_ids(const struct gguf_vocab *v, const char *text,
+                            unsigned flags, const char *want)
 {
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     int good = gguf_vocab_tokenize(v, text, strlen(text), flags, &t, NULL) ==
@@ -108,9 +108,9 @@ static inline int gives(const struct gguf_vocab *v, const char *text,
     return good;
 }
 
-static inline enum gguf_status use(const struct gguf_file *file,
-                                   const char *text,
-                                   const struct gguf_allocator *a)
+static inline enum gguf_status use_vocab(const struct gguf_file *file,
+                                         const char *text,
+                                         const struct gguf_allocator *a)
 {
     struct gguf_vocab *v;
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
@@ -133,7 +133,7 @@ static inline void check_nomem(struct own *o, const char *what)
     for (n = 0; n < 1000 && st == GGUF_E_NOMEM; n++) {
         struct failalloc f;
         const struct gguf_allocator *a = failalloc_from(&f, (unsigned)n);
-        st = use(o->file, "ab <ctl> abc\xff", a);
+        st = use_vocab(o->file, "ab <ctl> abc\xff", a);
         bad += f.live != 0;
     }
     ok(st == GGUF_OK && !bad && n > 5,
