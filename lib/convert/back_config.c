@@ -2,8 +2,8 @@
 /* back_config.c - config.json of what keys say
  *
  * The rows that tell keys by the names of config.json tell these by the keys.
- * Of several names the class's own is taken, where it is in the list here, else
- * the one that most have.
+ * Of several names the class's own is taken (gg_convert_arch.instead), else the
+ * one that most classes have.
  */
 #include "config.h"
 #include "convert/back_maker.h"
@@ -26,69 +26,6 @@ static const char *const usual[] = {
     "num_experts",       "num_experts_per_tok",
 };
 
-/* What a class has instead; model_type where it is not the class's name in
- * small letters. In the place of "" stands what is true in all files. */
-static const struct {
-    const char *class_name, *type;
-    const char *instead[8][2];
-} own[] = {
-    { "GPT2LMHeadModel",
-      NULL,
-      { { "num_hidden_layers", "n_layer" },
-        { "max_position_embeddings", "n_positions" },
-        { "hidden_size", "n_embd" },
-        { "intermediate_size", "n_inner" },
-        { "num_attention_heads", "n_head" },
-        { "layer_norm_eps", "layer_norm_epsilon" } } },
-    { "MixtralForCausalLM", NULL, { { "num_experts", "num_local_experts" } } },
-    { "GraniteMoeForCausalLM",
-      "granitemoe",
-      { { "num_experts", "num_local_experts" } } },
-    { "GraniteMoeSharedForCausalLM",
-      "granitemoeshared",
-      { { "num_experts", "num_local_experts" } } },
-    { "Starcoder2ForCausalLM",
-      NULL,
-      { { "layer_norm_eps", "norm_epsilon" } } },
-    { "GraniteMoeHybridForCausalLM",
-      "granitemoehybrid",
-      { { "num_experts", "num_local_experts" } } },
-    { "NemotronHForCausalLM",
-      NULL,
-      { { "rms_norm_eps", "layer_norm_epsilon" },
-        { "layer_norm_eps", "layer_norm_epsilon" },
-        { "num_experts", "n_routed_experts" } } },
-    { "Gemma4ForCausalLM",
-      "gemma4_text",
-      { { "rope_theta", "rope_parameters.full_attention.rope_theta" } } },
-    { "FalconForCausalLM",
-      NULL,
-      { { "layer_norm_eps", "layer_norm_epsilon" } } },
-    { "MambaForCausalLM", NULL, { { "rms_norm_eps", "layer_norm_epsilon" } } },
-    { "StableLmForCausalLM", "stablelm", { { NULL } } },
-    { "SmolLM3ForCausalLM", "smollm3", { { NULL } } },
-    { "Gemma3ForCausalLM", "gemma3_text", { { NULL } } },
-    { "GPTNeoXForCausalLM", "gpt_neox", { { NULL } } },
-    { "BailingMoeV2ForCausalLM",
-      "bailing_moe",
-      { { "scoring_func", "score_function" } } },
-    { "AfmoeForCausalLM",
-      NULL,
-      { { "scoring_func", "score_func" }, { "", "mup_enabled" } } },
-    { "LLaDAModelLM",
-      "llada",
-      { { "num_hidden_layers", "n_layers" },
-        { "num_attention_heads", "n_heads" },
-        { "num_key_value_heads", "n_kv_heads" },
-        { "hidden_size", "d_model" },
-        { "intermediate_size", "mlp_hidden_size" } } },
-    { "LLaDAMoEModelLM", "llada", { { NULL } } },
-    { "NemotronForCausalLM", NULL, { { "layer_norm_eps", "norm_eps" } } },
-    { "ExaoneForCausalLM",
-      NULL,
-      { { "rms_norm_eps", "layer_norm_epsilon" } } },
-};
-
 const struct gguf_kv *gg_back_key(const struct gg_back_maker *m,
                                   const char *key)
 {
@@ -99,32 +36,35 @@ const struct gguf_kv *gg_back_key(const struct gg_back_maker *m,
 
 /* ---- names ---- */
 
-/* One of the n bytes of names separated by blanks, as the class has it. */
+static bool is_usual(const char *name, size_t n)
+{
+    for (size_t i = 0; i < GG_LEN(usual); i++)
+        if (strlen(usual[i]) == n && !memcmp(name, usual[i], n))
+            return true;
+    return false;
+}
+
+/* One of names separated by blanks: the usual one, else the first, or the one
+ * that the class has instead. */
 static void choose_name(const struct gg_back_maker *m, const char *names,
                         char out[64])
 {
+    const struct gg_convert_arch *a = m->arch;
     const char *best = names;
-    size_t n = strcspn(names, " ");
-    bool found = false;
-    for (const char *p = names; *p && !found;) {
-        const size_t k = strcspn(p, " ");
-        for (size_t i = 0; i < GG_LEN(usual); i++)
-            if (strlen(usual[i]) == k && !memcmp(p, usual[i], k)) {
-                best = p;
-                n = k;
-                found = true;
-            }
-        p += k + (p[k] == ' ');
+    for (const char *p = names; *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " ");
+        if (is_usual(p, n)) {
+            best = p;
+            break;
+        }
+        p += n;
     }
-    snprintf(out, 64, "%.*s", (int)GG_MIN(n, 63), best);
-    for (size_t i = 0; i < GG_LEN(own); i++)
-        for (size_t k = 0; !strcmp(own[i].class_name, m->class_name) &&
-                           k < GG_LEN(own[i].instead) && own[i].instead[k][0];
-             k++)
-            if (!strcmp(own[i].instead[k][0], out)) {
-                snprintf(out, 64, "%s", own[i].instead[k][1]);
-                return;
-            }
+    snprintf(out, 64, "%.*s", (int)GG_MIN(strcspn(best, " "), 63), best);
+    for (size_t i = 0; i < GG_LEN(a->instead) && a->instead[i][0]; i++)
+        if (!strcmp(a->instead[i][0], out)) {
+            snprintf(out, 64, "%s", a->instead[i][1]);
+            return;
+        }
 }
 
 /* Small letters, with '_' before a large one that follows a small one or a
@@ -135,11 +75,10 @@ static void model_type(const struct gg_back_maker *m, char out[96])
                                         "ForConditionalGeneration", "Model" };
     char name[80];
     size_t n = 0;
-    for (size_t i = 0; i < GG_LEN(own); i++)
-        if (!strcmp(own[i].class_name, m->class_name) && own[i].type) {
-            snprintf(out, 96, "%s", own[i].type);
-            return;
-        }
+    if (m->arch->model_type) {
+        snprintf(out, 96, "%s", m->arch->model_type);
+        return;
+    }
     snprintf(name, sizeof name, "%s", m->class_name);
     for (size_t i = 0; i < GG_LEN(ends); i++)
         if (gg_str_ends(gg_str_z(name), ends[i])) {
@@ -231,16 +170,6 @@ static bool is_replaced(const struct gg_back_maker *m, size_t i)
         if (!strcmp(gg_convert_key_row(m->arch, k)->key, key))
             return true;
     return false;
-}
-
-static void put_true(struct gg_back_maker *m)
-{
-    for (size_t i = 0; i < GG_LEN(own); i++)
-        for (size_t k = 0; !strcmp(own[i].class_name, m->class_name) &&
-                           k < GG_LEN(own[i].instead) && own[i].instead[k][0];
-             k++)
-            if (!*own[i].instead[k][0])
-                gg_back_put(m->root, own[i].instead[k][1], json_true());
 }
 
 /* How experts are chosen, where all classes have it under the same names. */
@@ -416,7 +345,6 @@ enum gguf_status gg_back_config(struct gg_back *b,
     gg_back_put(m.root, "architectures", json_pack("[s]", m.class_name));
     model_type(&m, type);
     gg_back_put(m.root, "model_type", json_string(type));
-    put_true(&m);
     put_keys(&m);
     put_gating(&m);
     gg_back_put_partial(&m);

@@ -34,6 +34,12 @@ extern const struct gg_convert_arch gg_convert_family_llama[],
     gg_convert_family_t5[], gg_convert_family_mamba[],
     gg_convert_family_rwkv[], gg_convert_family_expert[];
 
+/* Defaults of transformers 4.57 for language models within others:
+ * configuration_llama.py, configuration_mistral.py, configuration_qwen2.py. A
+ * model has as many heads of keys as of queries where a list does not say. */
+extern const struct gg_convert_defaults gg_convert_defaults_llama,
+    gg_convert_defaults_mistral, gg_convert_defaults_qwen2;
+
 /* shared_names.c: lists of names that several families have: Llama's; experts
  * as Qwen, OLMoE, DeepSeek and GLM name them; Mixtral's experts; norms after
  * attention and feed-forward part; latent attention and its indexer; GPT

@@ -45,3 +45,25 @@ bool gg_convert_arch_has(const struct gg_convert_arch *arch,
     }
     return false;
 }
+
+const struct gg_convert_defaults *
+gg_convert_find_defaults(struct gguf_str model_type)
+{
+    static const struct gg_convert_defaults *const all[] = {
+        &gg_convert_defaults_llama, &gg_convert_defaults_mistral,
+        &gg_convert_defaults_qwen2
+    };
+    for (size_t i = 0; i < GG_LEN(all); i++)
+        if (gg_str_eqz(model_type, all[i]->model_type))
+            return all[i];
+    return NULL;
+}
+
+bool gg_convert_class_reranks(struct gguf_str class_name)
+{
+    const struct gg_convert_arch *a;
+    for (size_t i = 0; (a = gg_convert_arch_row(i)); i++)
+        if (a->reranker && gg_convert_arch_has(a, class_name))
+            return true;
+    return false;
+}

@@ -15,7 +15,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct gguf_convert;
 struct gg_back_maker;
+
+/* Settles what config.json says in several ways, before keys are computed. */
+typedef enum gguf_status gg_convert_settle_fn(struct gguf_convert *c,
+                                              struct gguf_error *err);
 
 /* Puts members into config.json that the way back makes (back_maker.h). */
 typedef void gg_back_fn(struct gg_back_maker *m);
@@ -118,15 +123,33 @@ struct gg_convert_size {
         .key = KEY, .hf = HF, .kind = GG_KIND_##KIND, .value = VALUE          \
     }
 
-/* Those that all architectures have (shared_keys.c); ends with NULLs. */
+/* Numbers that a class of language models has by default, which folders leave
+ * out where that model is within another. */
+struct gg_convert_default {
+    const char *name;
+    double value;
+};
+struct gg_convert_defaults {
+    const char *model_type;
+    struct gg_convert_default value[9]; /* up to one without a name */
+};
+/* Find the defaults of a model_type, or NULL. */
+const struct gg_convert_defaults *
+gg_convert_find_defaults(struct gguf_str model_type);
+
+/* Sizes that all architectures have (shared_keys.c); ends with NULLs. */
 extern const struct gg_convert_size gg_convert_sizes[];
 
 struct gg_convert_arch {
     const char *classes; /* separated by blanks */
     const char *arch;
     gg_hf_config_test_fn
-        *when;          /* is it this row? NULL: it is; the first row of
+        *when;              /* is it this row? NULL: it is; the first row of
                                  * a class counts, and all are in one family */
+    const char *model_type; /* way back: in config.json; NULL: the class's name
+                             * in small letters */
+    const char *instead[5][2]; /* way back: a usual name in config.json, and
+                                * the one that the class has instead */
     const char *strip;  /* prefixes of names, separated by blanks, of which the
                         * first that is there is left out; NULL */
     const char *before; /* what names that do not begin with it get in front;
@@ -153,10 +176,12 @@ struct gg_convert_arch {
     const char *pieces; /* tokenizer.ggml.model of a BPE with a piece for each
                          * byte; NULL: llama */
     const struct gg_convert_size *sizes; /* that axes name; ends with NULLs */
+    gg_convert_settle_fn *settle;        /* NULL: nothing is to be settled */
     gg_back_fn *back; /* the way back puts into config.json what several keys,
                          * or when, are made of; after all keys; NULL */
     int n_dense;      /* matrices after pooling that it has (modules.c), */
     bool dense_asked; /* if they are asked for */
+    bool reranker;    /* row of rerankers, whose answers are yes and no */
     bool only_keys;   /* those are all that there are */
     bool turned;      /* queries and keys are permuted: GG_HOW_ROPE_... */
     bool rope_count;  /* rope.dimension_count is written */
@@ -168,6 +193,8 @@ struct gg_convert_arch {
 
 /* The n-th row, NULL after the last; has it the class? */
 const struct gg_convert_arch *gg_convert_arch_row(size_t n);
+/* Has a class a row of rerankers? */
+bool gg_convert_class_reranks(struct gguf_str class_name);
 bool gg_convert_arch_has(const struct gg_convert_arch *arch,
                          struct gguf_str class_name);
 

@@ -88,7 +88,8 @@ static enum gguf_status read_model(struct gguf_convert *c,
     GG_TRY(gg_folder_settle_rope(&c->folder, err));
     GG_TRY(gg_convert_unsaid_defaults(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
-    GG_TRY(gg_convert_unsaid_epsilon(c, err));
+    if (c->arch->settle)
+        GG_TRY(c->arch->settle(c, err));
     GG_TRY(gg_safetensors_open(&c->folder.weights, &c->folder.dir, "model",
                                limits, c->codec, err));
     GG_TRY(gg_folder_note_unread(&c->folder, err));

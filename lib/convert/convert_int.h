@@ -131,8 +131,6 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
  * rows of what they became. GGUF_E_NOMEM. */
 enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
                                             struct gguf_error *err);
-enum gguf_status gg_convert_unsaid_epsilon(struct gguf_convert *c,
-                                           struct gguf_error *err);
 enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                                           struct gguf_error *err);
 enum gguf_status gg_convert_unsaid_rows(struct gguf_convert *c,

@@ -56,6 +56,8 @@ const struct gg_convert_arch gg_convert_family_bailing[] = {
                    U32("expert_shared_count", "num_shared_experts"),
                    WEIGHTS_NORM) },
     { .classes = "BailingMoeV2ForCausalLM",
+      .model_type = "bailing_moe",
+      .instead = { { "scoring_func", "score_function" } },
       .arch = "bailingmoe2",
       .nextn = N_NEXTN,
       .names = OVER_3(bailing2_names, gg_convert_names_nextn,

@@ -2,6 +2,7 @@
 /* bert.c - classes of BERT and encoders built like it */
 #include "config.h"
 #include "convert/class_row.h"
+#include "convert/convert_int.h"
 
 #define E "encoder.layer.%."
 
@@ -244,6 +245,24 @@ static bool has_experts(const struct gg_hf_config *cfg)
     return num(cfg, "moe_every_n_layers") > 0;
 }
 
+/* ModernBERT computes with norm_eps alone, and most folders have it as
+ * layer_norm_eps as well (configuration_modernbert.py: 1e-5). */
+static enum gguf_status settle_epsilon(struct gguf_convert *c,
+                                       struct gguf_error *err)
+{
+    double eps = 1e-5, other;
+    const bool has = gg_json_num(gg_convert_get(c, "norm_eps"), &eps);
+    if (gg_json_num(gg_convert_get(c, "layer_norm_eps"), &other)) {
+        if (!has || other == eps)
+            return GGUF_OK;
+        gg_folder_warn(&c->folder,
+                       "config.json: norm_eps is %.15g, and layer_norm_eps "
+                       "%.15g: norm_eps is taken, as by transformers",
+                       eps, other);
+    }
+    return gg_convert_say(c, "layer_norm_eps", json_real(eps), err);
+}
+
 /* Width of a gated part, of that of one that is not gated. */
 static double neo_feed_forward(const struct gg_hf_config *cfg)
 {
@@ -317,6 +336,7 @@ const struct gg_convert_arch gg_convert_family_bert[] = {
     { .classes = "ModernBertModel ModernBertForMaskedLM "
                  "ModernBertForSequenceClassification",
       .arch = "modern-bert",
+      .settle = settle_epsilon,
       .strip = "model.",
       .names = { modern_names },
       .keys =

@@ -47,6 +47,12 @@ const struct gg_convert_arch gg_convert_family_diffusion[] = {
       .keys = ROWS(EXPERT_FF, SHARED_FF, ALWAYS("attention.causal", BOOL, 0),
                    U32("/tokenizer.ggml.mask_token_id", "mask_token_id")) },
     { .classes = "LLaDAModelLM",
+      .model_type = "llada",
+      .instead = { { "num_hidden_layers", "n_layers" },
+                   { "num_attention_heads", "n_heads" },
+                   { "num_key_value_heads", "n_kv_heads" },
+                   { "hidden_size", "d_model" },
+                   { "intermediate_size", "mlp_hidden_size" } },
       .arch = "llada",
       .names = { llada_names },
       .keys =
@@ -57,6 +63,7 @@ const struct gg_convert_arch gg_convert_family_diffusion[] = {
                DIFFUSION),
       .last = BEGINS },
     { .classes = "LLaDAMoEModelLM LLaDAMoEModel",
+      .model_type = "llada",
       .arch = "llada-moe",
       .names = OVER(gg_convert_names_experts),
       .keys = ROWS(

@@ -71,6 +71,7 @@ const struct gg_convert_arch gg_convert_family_exaone[] = {
                         gg_back_put_sliding_layers),
                    NEXTN_ABOVE_0) },
     { .classes = "ExaoneForCausalLM",
+      .instead = { { "rms_norm_eps", "layer_norm_epsilon" } },
       .arch = "exaone",
       .names = OVER(exaone_names),
       .keys = ROWS(ELSE("attention.layer_norm_rms_epsilon", F32,

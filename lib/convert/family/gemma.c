@@ -227,6 +227,7 @@ const struct gg_convert_arch gg_convert_family_gemma[] = {
                    WINDOW),
       .only_keys = true },
     { .classes = "Gemma3ForCausalLM Gemma3ForConditionalGeneration",
+      .model_type = "gemma3_text",
       .arch = "gemma3",
       .ties = true,
       .drops_copy = true,
@@ -256,6 +257,9 @@ const struct gg_convert_arch gg_convert_family_gemma[] = {
                    SPARSITY, PATTERN) },
     { .classes = "Gemma4ForCausalLM Gemma4ForConditionalGeneration "
                  "Gemma4UnifiedForConditionalGeneration",
+      .model_type = "gemma4_text",
+      .instead = { { "rope_theta",
+                     "rope_parameters.full_attention.rope_theta" } },
       .arch = "gemma4",
       .back = put_gemma4,
       .ties = true,

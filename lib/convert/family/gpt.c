@@ -274,11 +274,13 @@ static const struct gg_convert_size dbrx_sizes[] = {
 
 const struct gg_convert_arch gg_convert_family_gpt[] = {
     { .classes = "Starcoder2ForCausalLM",
+      .instead = { { "layer_norm_eps", "norm_epsilon" } },
       .arch = "starcoder2",
       .ties = true,
       .names = OVER(starcoder2_names) },
     { .classes = "StableLmForCausalLM StableLMEpochForCausalLM "
                  "LlavaStableLMEpochForCausalLM",
+      .model_type = "stablelm",
       .arch = "stablelm",
       .names = OVER(stablelm_names),
       .keys =
@@ -323,6 +325,7 @@ const struct gg_convert_arch gg_convert_family_gpt[] = {
           F32("attention.layer_norm_epsilon", "layer_norm_epsilon")),
       .only_keys = true },
     { .classes = "GPTNeoXForCausalLM",
+      .model_type = "gpt_neox",
       .arch = "gptneox",
       .back = put_neox,
       .strip = "gpt_neox.",

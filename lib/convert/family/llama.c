@@ -362,7 +362,24 @@ static bool is_afmoe(const struct gg_hf_config *cfg)
            is_true(num_or(cfg, "mup_enabled", 1));
 }
 
+static void put_afmoe(struct gg_back_maker *m)
+{
+    gg_back_put_flag(m, "mup_enabled", 1);
+}
+
 /* ---- rows ---- */
+
+const struct gg_convert_defaults gg_convert_defaults_llama = {
+    "llama",
+    { { "num_attention_heads", 32 },
+      { "num_hidden_layers", 32 },
+      { "hidden_size", 4096 },
+      { "intermediate_size", 11008 },
+      { "max_position_embeddings", 2048 },
+      { "vocab_size", 32000 },
+      { "rms_norm_eps", 1e-6 },
+      { "rope_theta", 10000 } }
+};
 
 const struct gg_convert_arch gg_convert_family_llama[] = {
     { .classes = "LlamaForCausalLM LLaMAForCausalLM MistralForCausalLM "
@@ -393,6 +410,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .last = OF_SIZE,
       TURNED },
     { .classes = "SmolLM3ForCausalLM",
+      .model_type = "smollm3",
       .arch = "smollm3",
       .ties = true,
       .names = LLAMA,
@@ -510,6 +528,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .keys = ROWS(WORD("rope.scaling.type", "linear"),
                    ALWAYS("rope.scaling.factor", F32, 1)) },
     { .classes = "MixtralForCausalLM",
+      .instead = { { "num_experts", "num_local_experts" } },
       .arch = "llama",
       .names = OVER(gg_convert_names_mixtral),
       TURNED },
@@ -525,8 +544,10 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
     /* every fourth layer sees all, without positions, and embeddings are
      * multiplied */
     { .classes = "AfmoeForCausalLM",
+      .instead = { { "scoring_func", "score_func" } },
       .arch = "afmoe",
       .when = is_afmoe,
+      .back = put_afmoe,
       .names = OVER_2(afmoe_names, gg_convert_names_experts),
       .keys = ROWS(U32("expert_shared_count", "num_shared_experts"), EXPERT_FF,
                    U32("leading_dense_block_count", "num_dense_layers"),

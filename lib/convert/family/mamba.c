@@ -124,6 +124,7 @@ static void put_jamba(struct gg_back_maker *m)
 
 const struct gg_convert_arch gg_convert_family_mamba[] = {
     { .classes = "MambaForCausalLM MambaLMHeadModel",
+      .instead = { { "rms_norm_eps", "layer_norm_epsilon" } },
       .arch = "mamba",
       .ties = true,
       .names = { mamba_names },

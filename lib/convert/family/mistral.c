@@ -31,6 +31,19 @@ static bool is_mistral3(const struct gg_hf_config *cfg)
     return gg_hf_config_is(cfg, "model_type", -1, "mistral4") == 0;
 }
 
+const struct gg_convert_defaults gg_convert_defaults_mistral = {
+    "mistral",
+    { { "num_attention_heads", 32 },
+      { "num_hidden_layers", 32 },
+      { "num_key_value_heads", 8 },
+      { "hidden_size", 4096 },
+      { "intermediate_size", 14336 },
+      { "max_position_embeddings", 131072 },
+      { "vocab_size", 32000 },
+      { "rms_norm_eps", 1e-6 },
+      { "rope_theta", 10000 } }
+};
+
 const struct gg_convert_arch gg_convert_family_mistral[] = {
     { .classes = "Mistral3ForConditionalGeneration Ministral3ForCausalLM",
       .arch = "mistral3",

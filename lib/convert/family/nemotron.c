@@ -148,6 +148,7 @@ static void put_moe_layers(struct gg_back_maker *m)
 
 const struct gg_convert_arch gg_convert_family_nemotron[] = {
     { .classes = "NemotronForCausalLM",
+      .instead = { { "layer_norm_eps", "norm_eps" } },
       .arch = "nemotron",
       .back = put_nemotron,
       .names = OVER(nemotron_names),
@@ -162,6 +163,9 @@ const struct gg_convert_arch gg_convert_family_nemotron[] = {
       .last = ROWS(ALWAYS("/tokenizer.ggml.padding_token_id", U32, 0),
                    ALWAYS("/tokenizer.ggml.unknown_token_id", U32, 1)) },
     { .classes = "NemotronHForCausalLM",
+      .instead = { { "rms_norm_eps", "layer_norm_epsilon" },
+                   { "layer_norm_eps", "layer_norm_epsilon" },
+                   { "num_experts", "n_routed_experts" } },
       .arch = "nemotron_h_moe",
       .back = put_moe_layers,
       .when = has_experts,
@@ -176,6 +180,9 @@ const struct gg_convert_arch gg_convert_family_nemotron[] = {
                    U32("moe_latent_size", "moe_latent_size")),
       .turned = true },
     { .classes = "NemotronHForCausalLM",
+      .instead = { { "rms_norm_eps", "layer_norm_epsilon" },
+                   { "layer_norm_eps", "layer_norm_epsilon" },
+                   { "num_experts", "n_routed_experts" } },
       .arch = "nemotron_h",
       .back = put_mlp_layers,
       .names = { nemotron_h_names, gg_convert_names_llama },

@@ -283,6 +283,19 @@ static void put_deepstack(struct gg_back_maker *m)
 
 /* ---- rows ---- */
 
+const struct gg_convert_defaults gg_convert_defaults_qwen2 = {
+    "qwen2",
+    { { "num_attention_heads", 32 },
+      { "num_hidden_layers", 32 },
+      { "num_key_value_heads", 32 },
+      { "hidden_size", 4096 },
+      { "intermediate_size", 22016 },
+      { "max_position_embeddings", 32768 },
+      { "vocab_size", 151936 },
+      { "rms_norm_eps", 1e-6 },
+      { "rope_theta", 10000 } }
+};
+
 const struct gg_convert_arch gg_convert_family_qwen[] = {
     /* alone, and of models that hear or see */
     { .classes = "Qwen2ForCausalLM Qwen2AudioForConditionalGeneration "
@@ -299,18 +312,21 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
     { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification",
       .arch = "qwen3",
       .when = answers_tied,
+      .reranker = true,
       .sizes = answer_sizes,
       .names = OVER(tied_answers_names),
       .keys = ROWS(RERANKER) },
     { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification",
       .arch = "qwen3",
       .when = answers_words,
+      .reranker = true,
       .sizes = answer_sizes,
       .names = OVER(answers_names),
       .keys = ROWS(RERANKER) },
     { .classes = "Qwen3ForCausalLM Qwen3ForSequenceClassification",
       .arch = "qwen3",
       .when = answers_score,
+      .reranker = true,
       .names = OVER(score_names),
       .keys = ROWS(
           ALWAYS("pooling_type", U32, 4),
@@ -417,6 +433,7 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
       .arch = "qwen3vl",
       .back = put_deepstack,
       .when = answers_tied,
+      .reranker = true,
       .sizes = answer_sizes,
       .names = OVER(tied_answers_names),
       .keys = ROWS(DEEPSTACK, RERANKER) },
@@ -424,6 +441,7 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
       .arch = "qwen3vl",
       .back = put_deepstack,
       .when = answers_words,
+      .reranker = true,
       .sizes = answer_sizes,
       .names = OVER(answers_names),
       .keys = ROWS(DEEPSTACK, RERANKER) },

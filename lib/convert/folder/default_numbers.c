@@ -3,8 +3,8 @@
  *
  * What is published leaves out what transformers has as the default of a class
  * (Gemma 3: how many tokens there are) or does not read (Qwen3-Next: layers
- * that draft), or speaks of layers that the folder has no more. Expressions and
- * keys then find them where they would be.
+ * that draft), or speaks of layers that the folder has no more. Functions of
+ * families then find them where they would be.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -14,42 +14,11 @@
 
 #include <string.h>
 
-/* ---- what a class has by default ---- */
+/* ---- defaults of a class ---- */
 
-/* Of language models within others, whose part of config.json has only what
- * differs from the class's own values: those of transformers 4.57,
- * configuration_llama.py, configuration_mistral.py, configuration_qwen2.py. A
- * model has as many heads of keys as of queries where a row does not say. */
-struct value {
-    const char *name;
-    double value;
-};
-static const struct {
-    const char *model_type;
-    struct value value[9];
-} defaults[] = {
-    /* clang-format off */
-    { "llama", { { "num_attention_heads", 32 }, { "num_hidden_layers", 32 },
-                 { "hidden_size", 4096 }, { "intermediate_size", 11008 },
-                 { "max_position_embeddings", 2048 }, { "vocab_size", 32000 },
-                 { "rms_norm_eps", 1e-6 }, { "rope_theta", 10000 } } },
-    { "mistral", { { "num_attention_heads", 32 }, { "num_hidden_layers", 32 },
-                   { "num_key_value_heads", 8 }, { "hidden_size", 4096 },
-                   { "intermediate_size", 14336 },
-                   { "max_position_embeddings", 131072 },
-                   { "vocab_size", 32000 }, { "rms_norm_eps", 1e-6 },
-                   { "rope_theta", 10000 } } },
-    { "qwen2", { { "num_attention_heads", 32 }, { "num_hidden_layers", 32 },
-                 { "num_key_value_heads", 32 }, { "hidden_size", 4096 },
-                 { "intermediate_size", 22016 },
-                 { "max_position_embeddings", 32768 },
-                 { "vocab_size", 151936 }, { "rms_norm_eps", 1e-6 },
-                 { "rope_theta", 10000 } } },
-    /* clang-format on */
-};
-
+/* Set a member of config.json, unless it is there. */
 static enum gguf_status say_value(struct gguf_convert *c,
-                                  const struct value *v,
+                                  const struct gg_convert_default *v,
                                   struct gguf_error *err)
 {
     /* it says so in another way, or the model around it does */
@@ -68,42 +37,19 @@ enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
 {
     struct gguf_str type;
     int64_t heads;
-    size_t k = 0;
     if (c->folder.config == c->folder.text[GG_CONVERT_CONFIG].json.root ||
         !gg_json_str(json_object_get(c->folder.config, "model_type"), &type))
         return GGUF_OK;
-    while (k < GG_LEN(defaults) && !gg_str_eqz(type, defaults[k].model_type))
-        k++;
-    if (k == GG_LEN(defaults))
+    const struct gg_convert_defaults *d = gg_convert_find_defaults(type);
+    if (!d)
         return GGUF_OK;
-    for (const struct value *v = defaults[k].value;
-         v < defaults[k].value + GG_LEN(defaults[k].value) && v->name; v++)
-        GG_TRY(say_value(c, v, err));
-    const struct value same = {
+    for (size_t i = 0; i < GG_LEN(d->value) && d->value[i].name; i++)
+        GG_TRY(say_value(c, &d->value[i], err));
+    const struct gg_convert_default same = {
         "num_key_value_heads",
         gg_convert_count(c, "num_attention_heads", &heads) ? (double)heads : 0
     };
     return same.value >= 1 ? say_value(c, &same, err) : GGUF_OK;
-}
-
-/* ModernBERT computes with norm_eps alone, and most folders have it as
- * layer_norm_eps as well (configuration_modernbert.py: 1e-5). */
-enum gguf_status gg_convert_unsaid_epsilon(struct gguf_convert *c,
-                                           struct gguf_error *err)
-{
-    double eps = 1e-5, other;
-    if (strcmp(c->arch->arch, "modern-bert") != 0)
-        return GGUF_OK;
-    const bool has = gg_json_num(gg_convert_get(c, "norm_eps"), &eps);
-    if (gg_json_num(gg_convert_get(c, "layer_norm_eps"), &other)) {
-        if (!has || other == eps)
-            return GGUF_OK;
-        gg_folder_warn(&c->folder,
-                       "config.json: norm_eps is %.15g, and layer_norm_eps "
-                       "%.15g: norm_eps is taken, as by transformers",
-                       eps, other);
-    }
-    return gg_convert_say(c, "layer_norm_eps", json_real(eps), err);
 }
 
 /* ---- layers that draft ---- */

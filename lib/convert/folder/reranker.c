@@ -370,10 +370,9 @@ enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
     struct verdict v = { .yes = -1, .no = -1 };
     struct gg_str_esc e;
     const struct gguf_str name = gg_convert_class(c);
-    const bool scores = gg_str_eqz(name, "Qwen3ForSequenceClassification");
+    const bool can = gg_convert_class_reranks(name);
+    const bool scores = can && gg_str_ends(name, "ForSequenceClassification");
     const bool own = scores && has_tensor(c, "score.weight");
-    const bool can = scores || gg_str_eqz(name, "Qwen3ForCausalLM") ||
-                     gg_str_eqz(name, "Qwen3VLForConditionalGeneration");
     if ((c->p.reranker == 1 && !can && !gg_str_ends(name, "Classification")) ||
         (c->p.reranker > 1 && scores))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
