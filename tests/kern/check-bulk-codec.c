@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* bulk.c - what ggml's quantizers make of many rows, as digests */
+/* check-bulk-codec.c - codecs against ggml's own bytes and floats
+ *
+ * Six distributions, 32 rows of each, without importances, with positive ones
+ * and with some that are zero. A digest for each type is the XXH64 of the XXH64
+ * of what is made of each, in that order, eight bytes each. Every level of this
+ * machine must give the same. Where ../shared is, the digests are also those of
+ * golden/codec/bulk.tsv there, which --carry prints. Awkward rows are in
+ * check-codec-digest.
+ *
+ *     check-bulk-codec [--carry]
+ */
 #include "config.h"
-#include "tests/kern/bulk.h"
-
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "tests/kern/kern.h"
+#include "tests/slurp.h"
+#include "tests/tap.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdbool.h>
 
 enum { N_DIST = 6, N_WEIGHT = 3, N_ROWS = 32 };
 
@@ -141,7 +150,9 @@ static void make_rows(void)
 
 /* ---- what is made of them ---- */
 
-void bulk_name_nan(float *x, size_t n)
+/* What this processor makes of an operation that is invalid becomes what an
+ * x86-64 does. */
+static void name_nan(float *x, size_t n)
 {
     static const volatile float zero = 0;
     uint32_t nan = gg_bytes_f32_bits(zero * (float)INFINITY);
@@ -175,11 +186,6 @@ static const struct carried *find_type(int type)
     return NULL;
 }
 
-bool bulk_has(int type)
-{
-    return find_type(type) != NULL;
-}
-
 static void run_one(const struct gg_codec_kern *k, int d, int w,
                     const struct gguf_dtype_info *t, struct hashes *h)
 {
@@ -192,14 +198,16 @@ static void run_one(const struct gg_codec_kern *k, int d, int w,
         abort();
     k->encode(rows_x[d], out, N_ROWS, len, w ? rows_w[d][w - 1] : NULL);
     k->decode(out, y, n);
-    bulk_name_nan(y, n);
+    name_nan(y, n);
     h->bytes[d][w] = test_hash(out, size);
     h->floats[d][w] = test_hash_floats(y, n);
     free(out);
     free(y);
 }
 
-bool bulk_run(int type, const struct gg_codec_kern *k, char wrong[128])
+/* Does a codec give what it says? wrong: what does not, or "". */
+static bool codec_right(int type, const struct gg_codec_kern *k,
+                        char wrong[128])
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(type);
     const struct carried *c = find_type(type);
@@ -246,10 +254,8 @@ static bool read_row(char **f)
     return true;
 }
 
-bool bulk_init(const char *table)
+static bool read_table(char *text)
 {
-    make_rows();
-    char *text = table ? strdup(table) : NULL;
     for (char *p = text ? strchr(text, '\n') + 1 : NULL, *next; p && *p;
          p = next) {
         char *f[11];
@@ -258,16 +264,14 @@ bool bulk_init(const char *table)
             *next++ = 0;
         if (test_fields(p, f, 11) != 11 || !read_row(f)) {
             printf("# bulk.tsv: row of %s\n", p);
-            free(text);
             return false;
         }
     }
-    free(text);
-    has_golden = table != NULL;
-    return has_golden;
+    return text != NULL;
 }
 
-bool bulk_table_agrees(void)
+/* Are the digests here those of the table? */
+static bool table_agrees(void)
 {
     bool agrees = true;
     for (int i = 0; i < GG_N_DTYPES; i++) {
@@ -284,7 +288,8 @@ bool bulk_table_agrees(void)
     return agrees;
 }
 
-int bulk_print(void)
+/* Print the digests of the table, as they are written here. */
+static void print_digests(void)
 {
     for (int i = 0; i < GG_N_DTYPES; i++)
         if (golden[i].bytes[0][1] || golden[i].bytes[0][0])
@@ -292,5 +297,32 @@ int bulk_print(void)
                    "      UINT64_C(0x%016" PRIx64 ") },\n",
                    gg_dtype_by_index(i)->name, fold_digests(golden[i].bytes),
                    fold_digests(golden[i].floats));
-    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    char *text = slurp(shared_path("golden/codec/bulk.tsv"), NULL);
+    make_rows();
+    has_golden = read_table(text);
+    free(text);
+    if (argc > 1 && !strcmp(argv[1], "--carry")) {
+        print_digests();
+        return !has_golden;
+    }
+    if (has_golden)
+        ok(table_agrees(), "the digests are those of ../shared");
+    struct test_level level[8];
+    const unsigned n = test_levels(level);
+    for (unsigned i = 0; i < n; i++) {
+        static struct gg_kern k;
+        gg_kern_init(&k, level[i].mask);
+        for (int t = 0; t < GG_N_DTYPES; t++) {
+            char wrong[128];
+            if (find_type(t))
+                ok(codec_right(t, &k.codec[t], wrong),
+                   "%s %s: 32 rows of each distribution%s", level[i].name,
+                   gg_dtype_by_index(t)->name, wrong);
+        }
+    }
+    return done_testing();
 }
