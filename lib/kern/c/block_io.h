@@ -22,6 +22,28 @@
 #define GG_PUT_BLOCK(b, dst, i)                                               \
     memcpy((uint8_t *)(dst) + (i) * sizeof(b), &(b), sizeof(b))
 
+/* Define the decoder of a type with 256 elements a block in sub-blocks of SUB
+ * elements. HEADER bytes precede the first block b of a row; an element is
+ *
+ *     (D * (float)SCALE) * (float)VALUE
+ *
+ * where SCALE is an expression of sub-block s and VALUE one of s and element e.
+ */
+#define GG_DECODER_256(NAME, SUB, HEADER, D, SCALE, VALUE)                    \
+    void gg_kern_decode_##NAME##_c(const void *src, float *dst, size_t n)     \
+    {                                                                         \
+        for (size_t i = 0; i < n / 256; i++, dst += 256) {                    \
+            struct gg_block_##NAME b;                                         \
+            GG_GET_BLOCK(b, (const uint8_t *)src + (HEADER), i);              \
+            const float d = D;                                                \
+            for (unsigned s = 0; s < 256 / (SUB); s++) {                      \
+                const float scale = d * (float)(SCALE);                       \
+                for (unsigned e = (SUB)*s; e < (SUB) * (s + 1); e++)          \
+                    dst[e] = scale * (float)(VALUE);                          \
+            }                                                                 \
+        }                                                                     \
+    }
+
 /* The f16 field at p, and back. A NaN is written as 0xfe00 (what x86
  * makes of an invalid operation, and ggml of that): which of a NaN's
  * bits survive arithmetic is the compiler's choice. */

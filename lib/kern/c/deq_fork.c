@@ -55,96 +55,46 @@ void gg_kern_decode_q6_0_c(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_kern_decode_iq2_k_c(const void *src, float *dst, size_t n)
+/* Nibble i of a list. */
+static int nibble_at(const uint8_t *p, unsigned i)
 {
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_iq2_k b;
-        GG_GET_BLOCK(b, src, i);
-        float d = gg_kern_get_half(&b.d);
-        for (unsigned s = 0; s < 16; s++) {
-            int sc = (b.scales[s / 2] >> 4 * (s & 1) & 15) - 8;
-            int shift = shift_of(&b.extra, s, GG_IQ2K_SHIFT);
-            float scale = d * (float)sc;
-            for (unsigned e = 16 * s; e < 16 * s + 16; e++)
-                dst[e] =
-                    scale * (float)(level2[gg_kern_pair_of(b.qs, e)] + shift);
-        }
-    }
+    return p[i / 2] >> 4 * (i & 1) & 15;
 }
 
-void gg_kern_decode_iq3_k_c(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_iq3_k b;
-        GG_GET_BLOCK(b, src, i);
-        float d = gg_kern_get_half(&b.d);
-        unsigned minus = gg_bytes_load16le(&b.scales_h);
-        for (unsigned s = 0; s < 16; s++) {
-            int sc = 2 * (b.scales_l[s / 2] >> 4 * (s & 1) & 15) + 1;
-            int shift = shift_of(&b.extra, s, GG_IQ3K_SHIFT);
-            float scale = d * (float)(minus >> s & 1 ? -sc : sc);
-            for (unsigned e = 16 * s; e < 16 * s + 16; e++) {
-                unsigned q = gg_kern_pair_of(b.qs, e) | bit_of(b.qh, e) << 2;
-                dst[e] = scale * (float)(level3[q] + shift);
-            }
-        }
-    }
-}
+GG_DECODER_256(iq2_k, 16, 0, gg_kern_get_half(&b.d),
+               nibble_at(b.scales, s) - 8,
+               level2[gg_kern_pair_of(b.qs, e)] +
+                   shift_of(&b.extra, s, GG_IQ2K_SHIFT))
 
-void gg_kern_decode_iq4_k_c(const void *src, float *dst, size_t n)
+/* Bit s of scales_h is the sign of a scale. */
+static int scale_iq3_k(const struct gg_block_iq3_k *b, unsigned s)
 {
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_iq4_k b;
-        GG_GET_BLOCK(b, src, i);
-        float d = gg_kern_get_half(&b.d);
-        for (unsigned s = 0; s < 16; s++) {
-            int shift = shift_of(&b.extra, s, GG_IQ4K_SHIFT);
-            float scale =
-                d * (float)gg_kern_iq4k_scale(b.scales_l, b.scales_h, s);
-            for (unsigned e = 16 * s; e < 16 * s + 16; e++)
-                dst[e] =
-                    scale * (float)(level4[short_nibble_of(b.qs, e)] + shift);
-        }
-    }
+    int sc = 2 * nibble_at(b->scales_l, s) + 1;
+    return gg_bytes_load16le(&b->scales_h) >> s & 1 ? -sc : sc;
 }
+GG_DECODER_256(iq3_k, 16, 0, gg_kern_get_half(&b.d), scale_iq3_k(&b, s),
+               level3[gg_kern_pair_of(b.qs, e) | bit_of(b.qh, e) << 2] +
+                   shift_of(&b.extra, s, GG_IQ3K_SHIFT))
 
-void gg_kern_decode_iq5_k_c(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_iq5_k b;
-        GG_GET_BLOCK(b, src, i);
-        float d = gg_kern_get_half(&b.d);
-        for (unsigned s = 0; s < 16; s++) {
-            int shift = shift_of(&b.extra, s, GG_IQ5K_SHIFT);
-            float scale =
-                d * (float)gg_kern_iq4k_scale(b.scales_l, b.scales_h, s);
-            for (unsigned e = 16 * s; e < 16 * s + 16; e++) {
-                unsigned q = nibble_of(b.qs, e) | bit_of(b.qh, e) << 4;
-                dst[e] = scale * (float)(level5[q] + shift);
-            }
-        }
-    }
-}
+GG_DECODER_256(iq4_k, 16, 0, gg_kern_get_half(&b.d),
+               gg_kern_iq4k_scale(b.scales_l, b.scales_h, s),
+               level4[short_nibble_of(b.qs, e)] +
+                   shift_of(&b.extra, s, GG_IQ4K_SHIFT))
+
+GG_DECODER_256(iq5_k, 16, 0, gg_kern_get_half(&b.d),
+               gg_kern_iq4k_scale(b.scales_l, b.scales_h, s),
+               level5[nibble_of(b.qs, e) | bit_of(b.qh, e) << 4] +
+                   shift_of(&b.extra, s, GG_IQ5K_SHIFT))
 
 /* The levels are not rounded: ik_llama.cpp's products use the nearest
  * integers of them, its decoder the cubic itself. */
-void gg_kern_decode_iq6_k_c(const void *src, float *dst, size_t n)
+static float level6(unsigned q)
 {
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_iq6_k b;
-        GG_GET_BLOCK(b, src, i);
-        float d = gg_kern_get_half(&b.d);
-        for (unsigned s = 0; s < 16; s++) {
-            float shift = (float)shift_of(&b.extra, s, GG_IQ6K_SHIFT);
-            float scale = d * (float)b.scales[s];
-            for (unsigned e = 16 * s; e < 16 * s + 16; e++) {
-                float q = (float)(nibble_of(b.qs, e) | gg_kern_pair_of(b.qh, e)
-                                                           << 4);
-                dst[e] = scale * (GG_IQ6K_CUBIC(q) + shift);
-            }
-        }
-    }
+    return GG_IQ6K_CUBIC((float)q);
 }
+GG_DECODER_256(iq6_k, 16, 0, gg_kern_get_half(&b.d), b.scales[s],
+               level6(nibble_of(b.qs, e) | gg_kern_pair_of(b.qh, e) << 4) +
+                   (float)shift_of(&b.extra, s, GG_IQ6K_SHIFT))
 
 /* --------------------------------------------- d in the row's header --- */
 
@@ -159,40 +109,15 @@ static int odd_scale(unsigned byte)
     return (int)(byte & 254) - 127;
 }
 
-void gg_kern_decode_iq4_ks_c(const void *src, float *dst, size_t n)
-{
-    const uint8_t *blocks = (const uint8_t *)src + sizeof(float);
-    float d = row_scale(src);
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_iq4_ks b;
-        GG_GET_BLOCK(b, blocks, i);
-        for (unsigned s = 0; s < 8; s++) {
-            float scale = d * (float)odd_scale(b.scales[s]);
-            int shift = b.scales[s] & 1 ? GG_IQ4K_SHIFT : 0;
-            for (unsigned e = 32 * s; e < 32 * s + 32; e++)
-                dst[e] =
-                    scale * (float)(level4[short_nibble_of(b.qs, e)] + shift);
-        }
-    }
-}
+GG_DECODER_256(iq4_ks, 32, sizeof(float), row_scale(src),
+               odd_scale(b.scales[s]),
+               level4[short_nibble_of(b.qs, e)] +
+                   (b.scales[s] & 1 ? GG_IQ4K_SHIFT : 0))
 
-void gg_kern_decode_iq5_ks_c(const void *src, float *dst, size_t n)
-{
-    const uint8_t *blocks = (const uint8_t *)src + sizeof(float);
-    float d = row_scale(src);
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_iq5_ks b;
-        GG_GET_BLOCK(b, blocks, i);
-        for (unsigned s = 0; s < 8; s++) {
-            float scale = d * (float)odd_scale(b.scales[s]);
-            int shift = b.scales[s] & 1 ? GG_IQ5K_SHIFT : 0;
-            for (unsigned e = 32 * s; e < 32 * s + 32; e++) {
-                unsigned q = nibble_of(b.qs, e) | bit_of(b.qh, e) << 4;
-                dst[e] = scale * (float)(level5[q] + shift);
-            }
-        }
-    }
-}
+GG_DECODER_256(iq5_ks, 32, sizeof(float), row_scale(src),
+               odd_scale(b.scales[s]),
+               level5[nibble_of(b.qs, e) | bit_of(b.qh, e) << 4] +
+                   (b.scales[s] & 1 ? GG_IQ5K_SHIFT : 0))
 
 /* Eight words of 16 bits are 32 elements. Bit 0 of word k is bit k of the
  * scale's byte; the other 15 bits, exclusive-or themselves shifted down by
@@ -222,42 +147,15 @@ void gg_kern_decode_iq4_kss_c(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_kern_decode_iq2_ks_c(const void *src, float *dst, size_t n)
-{
-    const uint8_t *blocks = (const uint8_t *)src + sizeof(uint16_t);
-    float d = gg_kern_get_half(src);
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_iq2_ks b;
-        GG_GET_BLOCK(b, blocks, i);
-        for (unsigned s = 0; s < 8; s++) {
-            int sc = b.scales[s / 2] >> 4 * (s & 1) & 15;
-            sc |= shift_of(&b.extra, 8 + s, 16);
-            int shift = shift_of(&b.extra, s, GG_IQ2K_SHIFT);
-            float scale = d * (float)(sc - 16);
-            for (unsigned e = 32 * s; e < 32 * s + 32; e++)
-                dst[e] =
-                    scale * (float)(level2[gg_kern_pair_of(b.qs, e)] + shift);
-        }
-    }
-}
+GG_DECODER_256(iq2_ks, 32, sizeof(uint16_t), gg_kern_get_half(src),
+               (nibble_at(b.scales, s) | shift_of(&b.extra, 8 + s, 16)) - 16,
+               level2[gg_kern_pair_of(b.qs, e)] +
+                   shift_of(&b.extra, s, GG_IQ2K_SHIFT))
 
-void gg_kern_decode_iq3_ks_c(const void *src, float *dst, size_t n)
-{
-    const uint8_t *blocks = (const uint8_t *)src + sizeof(uint16_t);
-    float d = gg_kern_get_half(src);
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_iq3_ks b;
-        GG_GET_BLOCK(b, blocks, i);
-        for (unsigned s = 0; s < 8; s++) {
-            /* unlike IQ2_KS: low nibbles 0-3, high ones 4-7 */
-            int sc = b.scales[s % 4] >> 4 * (s / 4) & 15;
-            sc |= shift_of(&b.extra, s, 16);
-            int shift = shift_of(&b.extra, 8 + s, GG_IQ3K_SHIFT);
-            float scale = d * (float)(sc - 16);
-            for (unsigned e = 32 * s; e < 32 * s + 32; e++) {
-                unsigned q = gg_kern_pair_of(b.qs, e) | bit_of(b.qh, e) << 2;
-                dst[e] = scale * (float)(level3[q] + shift);
-            }
-        }
-    }
-}
+/* Unlike in IQ2_KS, low nibbles are of sub-blocks 0-3, high ones of 4-7. */
+GG_DECODER_256(iq3_ks, 32, sizeof(uint16_t), gg_kern_get_half(src),
+               ((b.scales[s % 4] >> 4 * (s / 4) & 15) |
+                shift_of(&b.extra, s, 16)) -
+                   16,
+               level3[gg_kern_pair_of(b.qs, e) | bit_of(b.qh, e) << 2] +
+                   shift_of(&b.extra, 8 + s, GG_IQ3K_SHIFT))

@@ -47,24 +47,17 @@ void gg_kern_decode_q5_k_c(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_kern_decode_q6_k_c(const void *src, float *dst, size_t n)
+/* Each half of 128 elements has 64 bytes of low nibbles and 32 of high pairs;
+ * its quarter r of 32 elements is nibble r / 2 of the 32 bytes r % 2, and pair
+ * r. */
+static int code_q6_k(const struct gg_block_q6_k *b, unsigned e)
 {
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_q6_k b;
-        GG_GET_BLOCK(b, src, i);
-        float d = gg_kern_get_half(&b.d);
-        /* Each half of 128 elements has 64 bytes of low nibbles and 32 of high
-         * pairs; its quarter r of 32 elements is nibble r / 2 of the 32 bytes
-         * r % 2, and pair r. */
-        for (unsigned e = 0; e < 256; e++) {
-            unsigned h = e / 128, r = e / 32 % 4, j = e % 32;
-            int lo = b.ql[64 * h + r % 2 * 32 + j] >> 4 * (r / 2) & 15;
-            int hi = b.qh[32 * h + j] >> 2 * r & 3;
-            dst[e] =
-                d * (float)b.scales[e / 16] * (float)((lo | hi << 4) - 32);
-        }
-    }
+    unsigned h = e / 128, r = e / 32 % 4, j = e % 32;
+    int lo = b->ql[64 * h + r % 2 * 32 + j] >> 4 * (r / 2) & 15;
+    return lo | (b->qh[32 * h + j] >> 2 * r & 3) << 4;
 }
+GG_DECODER_256(q6_k, 16, 0, gg_kern_get_half(&b.d), b.scales[s],
+               code_q6_k(&b, e) - 32)
 
 void gg_kern_decode_q2_k_c(const void *src, float *dst, size_t n)
 {
@@ -81,23 +74,11 @@ void gg_kern_decode_q2_k_c(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_kern_decode_q3_k_c(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_q3_k b;
-        GG_GET_BLOCK(b, src, i);
-        float d = gg_kern_get_half(&b.d);
-        for (unsigned s = 0; s < 16; s++) {
-            float scale = d * (float)gg_kern_k3_scale(b.scales, s);
-            for (unsigned e = 16 * s; e < 16 * s + 16; e++) {
-                /* the third bit of element e: bit e / 32 of byte e % 32 */
-                int hi = b.hmask[e % 32] >> e / 32 & 1;
-                dst[e] =
-                    scale * (float)((int)gg_kern_pair_of(b.qs, e) - 4 * !hi);
-            }
-        }
-    }
-}
+/* The third bit of element e is bit e / 32 of byte e % 32. */
+GG_DECODER_256(q3_k, 16, 0, gg_kern_get_half(&b.d),
+               gg_kern_k3_scale(b.scales, s),
+               (int)gg_kern_pair_of(b.qs, e) -
+                   4 * !(b.hmask[e % 32] >> e / 32 & 1))
 
 void gg_kern_decode_q8_k_c(const void *src, float *dst, size_t n)
 {

@@ -28,36 +28,18 @@ static inline struct pair pair_set(float v)
     return (struct pair){ _mm256_set1_ps(v), _mm256_set1_ps(v) };
 }
 
-static inline struct pair add_pairs(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_add_ps, u, v);
-}
-
-static inline struct pair sub_pairs(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_sub_ps, u, v);
-}
-
-static inline struct pair mul_pairs(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_mul_ps, u, v);
-}
-
-static inline struct pair quot_pairs(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_div_ps, u, v);
-}
+#define PAIR_OF_TWO(NAME, OP)                                                 \
+    static inline struct pair NAME(struct pair u, struct pair v) {            \
+        return PAIR(OP, u, v);                                                \
+    }
+PAIR_OF_TWO(add_pairs, _mm256_add_ps)
+PAIR_OF_TWO(sub_pairs, _mm256_sub_ps)
+PAIR_OF_TWO(mul_pairs, _mm256_mul_ps)
+PAIR_OF_TWO(quot_pairs, _mm256_div_ps)
 
 /* u < v ? u : v and u > v ? u : v; the second where that is unordered */
-static inline struct pair lesser_of(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_min_ps, u, v);
-}
-
-static inline struct pair greater_of(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_max_ps, u, v);
-}
+PAIR_OF_TWO(lesser_of, _mm256_min_ps)
+PAIR_OF_TWO(greater_of, _mm256_max_ps)
 
 static inline struct pair nearest_pair(struct pair v)
 {
@@ -87,16 +69,10 @@ static inline pair_mask equal_pairs(struct pair u, struct pair v)
                           _mm256_cmp_ps(u.b, v.b, _CMP_EQ_OQ) };
 }
 
-static inline pair_mask both_masks(pair_mask u, pair_mask v)
-{
-    return PAIR(_mm256_and_ps, u, v);
-}
+PAIR_OF_TWO(both_masks, _mm256_and_ps)
 
 /* v where m holds, else 0; v where it does not, else 0; m ? u : v. */
-static inline struct pair keep_within(struct pair v, pair_mask m)
-{
-    return PAIR(_mm256_and_ps, v, m);
-}
+PAIR_OF_TWO(keep_within, _mm256_and_ps)
 
 static inline struct pair keep_without(struct pair v, pair_mask m)
 {

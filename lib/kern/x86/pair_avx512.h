@@ -28,35 +28,16 @@ static inline struct pair pair_set(float v)
     return (struct pair){ _mm512_set1_ps(v) };
 }
 
-static inline struct pair add_pairs(struct pair u, struct pair v)
-{
-    return PAIR(_mm512_add_ps, u, v);
-}
-
-static inline struct pair sub_pairs(struct pair u, struct pair v)
-{
-    return PAIR(_mm512_sub_ps, u, v);
-}
-
-static inline struct pair mul_pairs(struct pair u, struct pair v)
-{
-    return PAIR(_mm512_mul_ps, u, v);
-}
-
-static inline struct pair quot_pairs(struct pair u, struct pair v)
-{
-    return PAIR(_mm512_div_ps, u, v);
-}
-
-static inline struct pair lesser_of(struct pair u, struct pair v)
-{
-    return PAIR(_mm512_min_ps, u, v);
-}
-
-static inline struct pair greater_of(struct pair u, struct pair v)
-{
-    return PAIR(_mm512_max_ps, u, v);
-}
+#define PAIR_OF_TWO(NAME, OP)                                                 \
+    static inline struct pair NAME(struct pair u, struct pair v) {            \
+        return PAIR(OP, u, v);                                                \
+    }
+PAIR_OF_TWO(add_pairs, _mm512_add_ps)
+PAIR_OF_TWO(sub_pairs, _mm512_sub_ps)
+PAIR_OF_TWO(mul_pairs, _mm512_mul_ps)
+PAIR_OF_TWO(quot_pairs, _mm512_div_ps)
+PAIR_OF_TWO(lesser_of, _mm512_min_ps)
+PAIR_OF_TWO(greater_of, _mm512_max_ps)
 
 static inline struct pair nearest_pair(struct pair v)
 {
