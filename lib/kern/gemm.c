@@ -50,8 +50,7 @@
         .x_block = GG_GEMM_INT_X_BLOCK(GG_GEMM_NR_##LEVEL, MINS),             \
         .kc = 2 * GG_GEMM_KC_##LEVEL, .mc = GG_GEMM_MC_##LEVEL,               \
         .round = GG_GEMM_ROUND_##LEVEL, .buf_size = GG_GEMM_BUF_SIZE,         \
-        .pack_rows = gg_kern_gemm_pack_ints,                                  \
-        .pack_w = gg_kern_i16_pack_w_##PACK,                                  \
+        .pack_rows = gg_kern_gemm_pack_ints, .pack_w = gg_kern_i16_pack_w_c,  \
         .pack_groups = PACK_GROUPS_##PACK,                                    \
         .pack_x = gg_kern_i16_pack_x_##PACK,                                  \
         .tile = gg_kern_i16_tile_##SCALES##_##MINS##_##TILE,                  \
@@ -65,8 +64,7 @@
         .x_block = GG_GEMM_I8_X_BLOCK(GG_GEMM_NR_##LEVEL, SCALES, MINS),      \
         .kc = 4 * GG_GEMM_KC_##LEVEL, .mc = GG_GEMM_MC_##LEVEL,               \
         .round = GG_GEMM_ROUND_##LEVEL, .buf_size = GG_GEMM_BUF_SIZE,         \
-        .pack_rows = gg_kern_gemm_pack_ints,                                  \
-        .pack_w = gg_kern_i8_pack_w_##PACK,                                   \
+        .pack_rows = gg_kern_gemm_pack_ints, .pack_w = gg_kern_i8_pack_w_c,   \
         .pack_groups = PACK_GROUPS_##PACK,                                    \
         .pack_x = gg_kern_i8_pack_x_##PACK, .tile = TILE,                     \
         .ints = { 1, SCALES, MINS, BIAS, TOP, 0 },                            \

@@ -77,7 +77,7 @@ static inline struct gg_gemm_i8_x gg_gemm_i8_x_at(const struct gg_kern_gemm *g,
 }
 
 /* As those of 16 bits. */
-gg_kern_gemm_pack_fn gg_kern_i8_pack_w_c, gg_kern_i8_pack_w_avx2;
+gg_kern_gemm_pack_fn gg_kern_i8_pack_w_c;
 gg_kern_gemm_pack_fn gg_kern_i8_pack_x_c, gg_kern_i8_pack_x_avx2;
 
 /* gg_kern_i8_tile_8_8_avxvnni and so on: of scales, of minima, level. */

@@ -147,6 +147,8 @@ typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, void *q,
     X(IQ3_XXS, iq3_xxs, 0, 0, 1)                                              \
     X(IQ3_S, iq3_s, 0, 0, 1)                                                  \
     X(Q8_K, q8_k, 0, 0, 0)                                                    \
+    X(Q1_0, q1_0, 0, 0, 0)                                                    \
+    X(Q2_0, q2_0, 0, 0, 0)                                                    \
     X(TQ1_0, tq1_0, 0, 0, 0)                                                  \
     X(TQ2_0, tq2_0, 0, 0, 0)
 #define X(type, name, halves, folded_8, folded_16)                            \
@@ -159,7 +161,7 @@ gg_kern_gemm_pack_groups_fn gg_kern_int_pack_groups_avx2;
 
 /* pack_w takes floats that are integers and leaves scales and minima alone. A
  * block without 256 steps is filled up with 0. */
-gg_kern_gemm_pack_fn gg_kern_i16_pack_w_c, gg_kern_i16_pack_w_avx2;
+gg_kern_gemm_pack_fn gg_kern_i16_pack_w_c;
 /* Rounded to nearest, ties to even; a block with an infinity or a NaN is 0
  * times NaN. Contract: EXACT. */
 gg_kern_gemm_pack_fn gg_kern_i16_pack_x_c, gg_kern_i16_pack_x_avx2;

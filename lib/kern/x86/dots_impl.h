@@ -84,6 +84,13 @@ static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
     end_run(to);
 }
 
+static GG_ALWAYS_INLINE void to_signs(TO *to, uint32_t bits, float d)
+{
+    __m256 v[4];
+    gg_x86_signs_ps(v, bits, d);
+    to_ps(to, v);
+}
+
 #include "kern/x86/blocks_fork.h"
 #include "kern/x86/blocks_iq.h"
 #include "kern/x86/blocks_low.h"

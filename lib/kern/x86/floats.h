@@ -11,6 +11,7 @@
  *     to_i8(to, q, s0, s1)           q times a scale, 16 by each
  *     to_u8(to, q, s0, m0, s1, m1)   q times a scale, less a minimum
  *     to_ps(to, v)                   v[4], eight floats each
+ *     to_signs(to, bits, d)          d where a bit is set, else -d
  *
  * Products and differences are rounded. Here they are stored; dots_impl.h
  * multiplies them with columns of activations.
@@ -52,6 +53,13 @@ static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
     for (int k = 0; k < 4; k++)
         _mm256_storeu_ps(to->next + 8 * k, v[k]);
     to->next += 32;
+}
+
+static GG_ALWAYS_INLINE void to_signs(TO *to, uint32_t bits, float d)
+{
+    __m256 v[4];
+    gg_x86_signs_ps(v, bits, d);
+    to_ps(to, v);
 }
 
 /* The decoder of a type (kern/codec.h). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_i16_avx2.c - products of 16-bit integers for AVX2: tiles of 16 by 6
  *
- * The packers here are those of all x86 levels.
+ * The packer of activations here is that of all x86 levels.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -22,73 +22,6 @@
 #include "kern/x86/gemm_i16_impl.h"
 
 enum { STEPS = GG_GEMM_INT_STEPS, PAIRS = GG_GEMM_INT_PAIRS };
-
-/* Pairs t .. t + 7 of 32 floats that are integers. */
-static GG_ALWAYS_INLINE __m256i pairs_of(const float *x, int t)
-{
-    const __m256i lo = _mm256_cvtps_epi32(_mm256_loadu_ps(x + t));
-    const __m256i hi = _mm256_cvtps_epi32(_mm256_loadu_ps(x + t + 16));
-    return _mm256_blend_epi16(lo, _mm256_slli_epi32(hi, 16), 0xaa);
-}
-
-/* Eight rows of 32 steps to 16 pairs, width rows apart. */
-static void put_8(int32_t *dst, size_t width, const float *src, size_t stride)
-{
-    for (int t = 0; t < 16; t += 8) {
-        __m256i v[8];
-        GG_UNROLL
-        for (int r = 0; r < 8; r++)
-            v[r] = pairs_of(src + (size_t)r * stride, t);
-        gg_x86_put_8(dst + (size_t)t * width, width, v);
-    }
-}
-
-static void put_1(int32_t *dst, size_t width, const float *src)
-{
-    for (int t = 0; t < 16; t += 8)
-        gg_x86_put_1(dst + (size_t)t * width, width, pairs_of(src, t));
-}
-
-/* Rows first and up of the 16 pairs of 32 steps. */
-static void put_pairs(int32_t *dst, size_t width, const float *src,
-                      size_t stride, size_t n)
-{
-    size_t r = 0;
-    for (; r + 8 <= n; r += 8)
-        put_8(dst + r, width, src + r * stride, stride);
-    for (; r < n; r++)
-        put_1(dst + r, width, src + r * stride);
-}
-
-static void put_zeros(int32_t *dst, size_t width, size_t n)
-{
-    for (size_t t = 0; t < 16; t++, dst += width)
-        memset(dst, 0, n * sizeof *dst);
-}
-
-void gg_kern_i16_pack_w_avx2(const struct gg_kern_gemm *g, void *panel,
-                             size_t first, const float *src, size_t stride,
-                             size_t n, size_t k)
-{
-    const size_t end = (k + STEPS - 1) / STEPS * STEPS;
-    for (size_t p = 0; p < end; p += 32) {
-        int32_t *dst =
-            (int32_t *)(void *)gg_gemm_int_w_at(g, panel, p / STEPS).q +
-            p % STEPS / 2 * g->mr + first;
-        if (p + 32 <= k) {
-            put_pairs(dst, g->mr, src + p, stride, n);
-            continue;
-        }
-        put_zeros(dst, g->mr, n);
-        for (size_t r = 0; p < k && r < n; r++) {
-            float part[32] = { 0 };
-            memcpy(part, src + r * stride + p, (k - p) * sizeof *part);
-            put_1(dst + r, g->mr, part);
-        }
-    }
-}
-
-/* ---- activations ---- */
 
 static GG_ALWAYS_INLINE __m256i round_8(const float *x, __m256 inverse)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_i8_avx2.c - packers of panels of bytes, for all x86 levels */
+/* gemm_i8_avx2.c - packer of activations as bytes, for all x86 levels */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -11,51 +11,6 @@
 #include <string.h>
 
 enum { STEPS = GG_GEMM_INT_STEPS, RUN = 32, QUADS = GG_GEMM_I8_QUADS };
-
-/* 32 floats that are integers from -bias on, as bytes. */
-static GG_ALWAYS_INLINE __m256i bytes_of(const float *x, __m256i bias)
-{
-    __m256i v[4];
-    GG_UNROLL
-    for (int i = 0; i < 4; i++)
-        v[i] = _mm256_add_epi32(_mm256_cvtps_epi32(_mm256_loadu_ps(x + 8 * i)),
-                                bias);
-    return gg_x86_pack_bytes(v[0], v[1], v[2], v[3], 0);
-}
-
-/* Eight rows of 32 steps to 8 quads, width rows apart. */
-static void put_8(int32_t *dst, size_t width, const float *src, size_t stride,
-                  __m256i bias)
-{
-    __m256i v[8];
-    GG_UNROLL
-    for (int r = 0; r < 8; r++)
-        v[r] = bytes_of(src + (size_t)r * stride, bias);
-    gg_x86_put_8(dst, width, v);
-}
-
-void gg_kern_i8_pack_w_avx2(const struct gg_kern_gemm *g, void *panel,
-                            size_t first, const float *src, size_t stride,
-                            size_t n, size_t k)
-{
-    const size_t end = (k + STEPS - 1) / STEPS * STEPS;
-    const __m256i bias = _mm256_set1_epi32((int)g->ints.bias);
-    for (size_t p = 0; p < end; p += RUN) {
-        int32_t *dst = (int32_t *)(void *)((unsigned char *)panel +
-                                           p / STEPS * g->w_block) +
-                       p % STEPS / 4 * g->mr + first;
-        size_t r = 0;
-        for (; p + RUN <= k && r + 8 <= n; r += 8)
-            put_8(dst + r, g->mr, src + r * stride + p, stride, bias);
-        for (; r < n; r++) {
-            float part[RUN] = { 0 };
-            if (p < k)
-                memcpy(part, src + r * stride + p,
-                       GG_MIN(k - p, (size_t)RUN) * sizeof *part);
-            gg_x86_put_1(dst + r, g->mr, bytes_of(part, bias));
-        }
-    }
-}
 
 /* 32 floats to 8 quads; returns their scale. */
 static float round_run(const float *x, int32_t *quad)

@@ -82,6 +82,13 @@ static GG_ALWAYS_INLINE void to_u8(TO *to, __m256i q, float s0, float m0,
         *to->m++ = -m1;
 }
 
+static GG_ALWAYS_INLINE void to_signs(TO *to, uint32_t bits, float d)
+{
+    const __m256i two = _mm256_set1_epi8(2), one = _mm256_set1_epi8(1);
+    const __m256i set = _mm256_and_si256(gg_x86_spread_bits(bits), two);
+    to_i8(to, _mm256_sub_epi8(set, one), d, d);
+}
+
 /* Of types that are not here. */
 static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
 {

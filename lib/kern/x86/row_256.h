@@ -3,7 +3,7 @@
  *
  * A view of kern/block/block_view.h, used by decoders, dot products and the
  * packers of integer panels. The includer first defines the type TO and to_d,
- * to_i8, to_u8 and to_ps, which take the weights (floats.h). For each type of
+ * to_i8, to_u8, to_ps and to_signs, which take the weights (floats.h). For each type of
  * kern/block, gg_kern_each_NAME(to, src, n) then passes n weights of the row at
  * src to them.
  */
@@ -206,22 +206,7 @@ static GG_ALWAYS_INLINE void emit_halves_min(TO *to, const VI q[1], size_t i,
 /* x + m equals x - (-m), bit for bit. */
 #define emit_own_min(to, q, i, d, m) emit_sub_min(to, q, i, d, 1, -(m))
 
-static GG_ALWAYS_INLINE void emit_signs(TO *to, size_t i, uint32_t bits,
-                                        float d)
-{
-    const VI bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    const __m256 plus = _mm256_set1_ps(d);
-    const __m256 minus = _mm256_xor_ps(plus, _mm256_set1_ps(-0.0f));
-    __m256 v[4];
-    (void)i;
-    GG_UNROLL
-    for (int k = 0; k < 4; k++) {
-        const VI b = vi_and(vi_words((int)(bits >> 8 * k & 255)), bit);
-        v[k] = _mm256_blendv_ps(minus, plus,
-                                vi_float(_mm256_cmpeq_epi32(b, bit)));
-    }
-    to_ps(to, v);
-}
+#define emit_signs(to, i, w, d) ((void)(i), to_signs(to, w, d))
 
 #include "kern/block/block_k.h"
 #include "kern/block/block_low.h"

@@ -122,6 +122,20 @@ static inline __m256i gg_x86_spread_bits(uint32_t bits)
     return _mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit);
 }
 
+/* 32 floats: d where a bit is set, else -d. */
+static inline void gg_x86_signs_ps(__m256 v[4], uint32_t bits, float d)
+{
+    const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256 plus = _mm256_set1_ps(d);
+    const __m256 minus = _mm256_xor_ps(plus, _mm256_set1_ps(-0.0f));
+    GG_UNROLL
+    for (int k = 0; k < 4; k++) {
+        __m256i b = _mm256_set1_epi32((int)(bits >> 8 * k & 255));
+        b = _mm256_cmpeq_epi32(_mm256_and_si256(b, bit), bit);
+        v[k] = _mm256_blendv_ps(minus, plus, _mm256_castsi256_ps(b));
+    }
+}
+
 /* Bits of eight floats without the sign. */
 static inline __m256i gg_x86_abs_bits(__m256 v)
 {
