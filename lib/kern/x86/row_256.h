@@ -2,10 +2,10 @@
 /* row_256.h - view of one row of blocks: 32 codes are a vector of 256 bits
  *
  * A view of kern/block/block_view.h, used by decoders, dot products and the
- * packers of integer panels. The includer first defines the type TO and to_d,
- * to_i8, to_u8, to_ps and to_signs, which take the weights (floats.h). For each type of
- * kern/block, gg_kern_each_NAME(to, src, n) then passes n weights of the row at
- * src to them.
+ * packers of integer panels. The includer first defines the type TO and the
+ * functions that take the weights: to_d, to_i8, to_u8, to_ps and to_signs
+ * (floats.h). For each type of kern/block, gg_kern_each_NAME(to, src, n) then
+ * passes n weights of the row at src to them.
  */
 #ifndef GG_KERN_X86_ROW_256_H
 #define GG_KERN_X86_ROW_256_H
