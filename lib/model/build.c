@@ -415,8 +415,8 @@ static tensor *build_layers(const struct gg_model_pass *p, tensor *x)
     struct gg_model_across across = { .first = x };
     const struct gg_model_at at = gg_model_at_layer(p, &across, 0);
     across.inputs = gg_model_layer_inputs(&at, x);
-    x = (m->arch->build_layers.fn ? m->arch->build_layers.fn
-                                  : build_stream)(p, &across, x);
+    x = m->arch->build_layers.fn ? m->arch->build_layers.fn(p, &across, x)
+                                 : build_stream(p, &across, x);
     return p->n_out ? gg_model_norm_if(&at, m->arch->final_norm, x) : NULL;
 }
 

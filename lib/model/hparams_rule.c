@@ -203,12 +203,8 @@ static uint32_t first_heads(const struct gg_hparams *hp)
 
 /* Elements of a key and a value. Models with latent attention that keep it
  * compressed have their own keys, next to those of what is kept. */
-static void choose_widths(const struct gg_arch *a, struct gg_hparams *hp,
-                          uint32_t n_head)
+static void choose_widths(struct gg_hparams *hp, uint32_t head)
 {
-    uint32_t head = n_head ? hp->n_embd / n_head : 0;
-    if (a->head_width.fn && a->head_width.fn(hp))
-        head = a->head_width.fn(hp);
     if (!hp->has[GG_HP_dim_k])
         hp->dim_k = head;
     if (!hp->has[GG_HP_dim_v])
@@ -241,9 +237,10 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
     struct gg_hparams *hp = r->hp;
     GG_TRY(check_groups(r));
     const uint32_t n_head = first_heads(hp);
-    const bool given = gg_hparams_find(r, GG_HP_dim_k) != NULL ||
-                       (r->arch->head_width.fn && r->arch->head_width.fn(hp));
-    choose_widths(r->arch, hp, n_head);
+    const struct gg_arch *a = r->arch;
+    const uint32_t own = a->head_width.fn ? a->head_width.fn(hp) : 0;
+    const bool given = own || gg_hparams_find(r, GG_HP_dim_k) != NULL;
+    choose_widths(hp, own ? own : n_head ? hp->n_embd / n_head : 0);
     if (r->arch->qkv && r->arch->qkv->gates && hp->dim_v != hp->dim_k)
         return gg_hparams_bad(r, GG_HP_dim_v, hp->dim_v, hp->dim_k, hp->dim_k);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_head);

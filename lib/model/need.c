@@ -217,18 +217,10 @@ static void put_top(struct gg_model_needs *n, const struct gg_arch *a,
         gg_need_put(n, w_inputs);
 }
 
-void gg_model_needs_weights(const struct gg_arch *a,
-                            const struct gg_hparams *hp,
-                            const struct gg_model_layer *l,
-                            struct gg_model_needs *n)
+static void put_layer(struct gg_model_needs *n, const struct gg_arch *a,
+                      const struct gg_hparams *hp,
+                      const struct gg_model_layer *l)
 {
-    memset(n, 0, sizeof *n);
-    if (!l) {
-        put_top(n, a, hp);
-        if (a->choose_weights.fn)
-            a->choose_weights.fn(n, hp, NULL);
-        return;
-    }
     if (l->mixer) {
         put_norms(n, a, &a->mix_norm);
         put_mixer(n, a, hp, l);
@@ -245,16 +237,35 @@ void gg_model_needs_weights(const struct gg_arch *a,
     if (l->mixer && l->mixer->layer_weights)
         l->mixer->layer_weights(n, l);
     put_scope(n, a->more, true);
-    if (a->choose_weights.fn)
-        a->choose_weights.fn(n, hp, l);
-    if (!l->drafts)
-        return;
-    if (!l->ffn) /* they may be dense where others are not */
+}
+
+/* Layers that draft may lack anything, and may be dense where others are not.
+ */
+static void put_draft(struct gg_model_needs *n, const struct gg_arch *a,
+                      const struct gg_model_layer *l)
+{
+    if (!l->ffn)
         gg_need_put(n, gg_arch_ffn(a)->weights);
     for (unsigned id = 0; id < GG_N_WEIGHTS; id++)
         if (n->weight[id])
             n->weight[id] = GG_MAY;
     gg_need_put(n, w_nextn);
+}
+
+void gg_model_needs_weights(const struct gg_arch *a,
+                            const struct gg_hparams *hp,
+                            const struct gg_model_layer *l,
+                            struct gg_model_needs *n)
+{
+    memset(n, 0, sizeof *n);
+    if (l)
+        put_layer(n, a, hp, l);
+    else
+        put_top(n, a, hp);
+    if (a->choose_weights.fn)
+        a->choose_weights.fn(n, hp, l);
+    if (l && l->drafts)
+        put_draft(n, a, l);
 }
 
 /* ---- keys ---- */
