@@ -5,7 +5,10 @@
 
 #include "base/compiler.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 json_t *gg_back_number(double x)
@@ -133,4 +136,76 @@ double gg_back_count_rows(const struct gg_back_maker *m, const char *tensor)
         n -= zero;
     }
     return (double)n;
+}
+
+/* Members of members by points. */
+void gg_back_put(json_t *o, const char *name, json_t *v)
+{
+    char part[64];
+    const char *dot;
+    for (; (dot = strchr(name, '.')); name = dot + 1) {
+        snprintf(part, sizeof part, "%.*s", (int)(dot - name), name);
+        json_t *in = json_object_get(o, part);
+        if (!json_is_object(in)) {
+            in = json_object();
+            json_object_set_new(o, part, in);
+        }
+        o = in;
+    }
+    json_object_set_new(o, name, v);
+}
+
+/* The shortest number that is x in single precision. */
+json_t *gg_back_real(float x)
+{
+    const int error = errno; /* gg_json_make_failed */
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)x);
+        if (strtof(text, NULL) == x)
+            break;
+    }
+    const double value = strtod(text, NULL);
+    errno = error; /* not ERANGE */
+    return json_real(value);
+}
+
+json_t *gg_back_value(const struct gguf_kv *kv)
+{
+    struct gguf_str s;
+    int yes;
+    int64_t i;
+    double x;
+    switch (kv->type) {
+    case GGUF_VAL_STR:
+        return gguf_kv_get_str(kv, &s, NULL) ? NULL
+                                             : json_stringn(s.data, s.size);
+    case GGUF_VAL_BOOL:
+        return gguf_kv_get_bool(kv, &yes, NULL) ? NULL : json_boolean(yes);
+    case GGUF_VAL_F32:
+    case GGUF_VAL_F64:
+        return gguf_kv_get_float(kv, &x, NULL) || !isfinite(x)
+                   ? NULL
+                   : gg_back_real((float)x);
+    case GGUF_VAL_ARR: {
+        struct gguf_kv_iter it;
+        struct gguf_kv e;
+        json_t *list = json_array();
+        gguf_kv_iter_init(&it, kv);
+        while (gguf_kv_next(&it, &e)) {
+            json_t *v = e.type == GGUF_VAL_ARR ? NULL : gg_back_value(&e);
+            json_array_append_new(list, v ? v : json_null());
+        }
+        return list;
+    }
+    default: return gguf_kv_get_int(kv, &i, NULL) ? NULL : json_integer(i);
+    }
+}
+
+const struct gguf_kv *gg_back_key(const struct gg_back_maker *m,
+                                  const char *key)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s.%s", m->arch->arch, key);
+    return gguf_file_kv_find(m->b->meta, *key == '/' ? key + 1 : name);
 }

@@ -15,56 +15,7 @@
 #include "kern/cpu_features.h"
 #include "quant/job/job.h"
 
-#include <math.h>
 #include <string.h>
-
-/* How many layers names may have. */
-static void count_layers(struct gguf_convert *c)
-{
-    const double n =
-        c->arch ? gg_convert_count_layers(c, c->arch) : (double)NAN;
-    c->n_layers = n >= 0 && n < 1e6 ? (int64_t)n : INT64_MAX;
-}
-
-static const json_t *class_of(const json_t *config)
-{
-    return json_array_get(json_object_get(config, "architectures"), 0);
-}
-
-static void find_row(struct gguf_convert *c, struct gguf_str name)
-{
-    const struct gg_hf_config cfg = gg_convert_config(c);
-    for (size_t i = 0; !c->arch && gg_convert_arch_row(i); i++) {
-        const struct gg_convert_arch *a = gg_convert_arch_row(i);
-        if (gg_convert_arch_has(a, name) && (!a->when || a->when(&cfg)))
-            c->arch = a;
-    }
-}
-
-enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
-                                      struct gguf_error *err)
-{
-    const struct gg_convert_text *t = &c->folder.text[GG_CONVERT_CONFIG];
-    const json_t *v = class_of(t->json.root);
-    struct gguf_str name, inner;
-    struct gg_str_esc e;
-    c->arch = NULL;
-    if (!gg_json_str(v, &name))
-        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                            "config.json: there is no name in "
-                            "\"architectures\"");
-    find_row(c, name);
-    /* what sees and hears may say of which class its language model is */
-    if (gg_json_str(class_of(c->folder.config), &inner))
-        find_row(c, inner);
-    count_layers(c);
-    if (!c->arch)
-        return gg_error_set(err, GGUF_E_ARCH, gg_json_place(&t->json, v),
-                            "config.json: models of class '%s' are not "
-                            "converted",
-                            gg_str_esc(&e, name));
-    return GGUF_OK;
-}
 
 /* ---- read: what a folder has, as its class has it ---- */
 
@@ -98,7 +49,7 @@ static enum gguf_status read_model(struct gguf_convert *c,
     GG_TRY(gg_convert_find_prefix(c, err));
     GG_TRY(gg_convert_unsaid_drafts(c, err));
     GG_TRY(gg_convert_modules(c, err));
-    count_layers(c);
+    gg_convert_limit_layers(c);
     return gg_folder_join_quantized(&c->folder, err);
 }
 
@@ -200,68 +151,6 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
     }
     *out = c;
     return GGUF_OK;
-}
-
-void gguf_convert_close(struct gguf_convert *c)
-{
-    if (!c)
-        return;
-    const struct gguf_allocator *a = c->p.allocator;
-    gg_data_made_fini(&c->out.data);
-    gguf_meta_destroy(c->out.meta);
-    gg_folder_close(&c->folder);
-    gg_mem_free(a, c->parts.item);
-    gg_mem_free(a, c->parts.number);
-    gg_mem_free(a, c->parts.left);
-    gg_mem_free(a, c->out.made);
-    gg_mem_free(a, c->out.tensor);
-    gg_mem_free(a, c->out.first_item);
-    gg_mem_arena_fini(&c->arena);
-    gg_mem_free(a, c);
-}
-
-size_t gguf_convert_n_tensors(const struct gguf_convert *c)
-{
-    return c->out.n_tensors;
-}
-
-const struct gguf_convert_tensor *
-gguf_convert_tensor(const struct gguf_convert *c, size_t i)
-{
-    return i < c->out.n_tensors ? &c->out.tensor[i] : NULL;
-}
-
-const char *gguf_convert_from(const struct gguf_convert *c, size_t i,
-                              size_t no)
-{
-    return i < c->out.n_tensors && no < c->out.tensor[i].n_from
-               ? c->folder.weights
-                     ->tensor[c->parts.item[c->out.first_item[i] + no].from]
-                     .name.data
-               : NULL;
-}
-
-size_t gguf_convert_n_left(const struct gguf_convert *c)
-{
-    return c->parts.n_left;
-}
-
-const char *gguf_convert_left(const struct gguf_convert *c, size_t i)
-{
-    return i < c->parts.n_left
-               ? c->folder.weights->tensor[c->parts.left[i]].name.data
-               : NULL;
-}
-
-const struct gguf_convert_summary *
-gguf_convert_summary(const struct gguf_convert *c)
-{
-    return &c->out.summary;
-}
-
-const struct gguf_meta *gguf_convert_meta(const struct gguf_convert *c)
-{
-    return c->out.meta;
 }
 
 /* ---- write ---- */

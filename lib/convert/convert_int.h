@@ -158,10 +158,12 @@ enum gguf_status gg_convert_check(struct gguf_convert *c,
                                   const struct gguf_meta *more,
                                   struct gguf_error *err);
 
-/* convert.c: the row of the class that config.json names; if there is none,
+/* find_class.c: the row of the class that config.json names; if there is none,
  * that of the class of its language model. */
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                                       struct gguf_error *err);
+/* find_class.c: set n_layers by what config.json says now. */
+void gg_convert_limit_layers(struct gguf_convert *c);
 
 /* peft.c: is the folder one of an adapter that becomes a file? Then the
  * config.json of the model that it is for; the name that a weight whose pair a
@@ -180,7 +182,14 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
  * GGUF_E_NOMEM. */
 enum gguf_status gg_convert_find_prefix(struct gguf_convert *c,
                                         struct gguf_error *err);
-/* name_prefix.c: a tensor's name without wrappers ("_orig_mod.") and with the
+/* name_wrappers.c: copy a name without wrappers. *which gets a bit for each one
+ * that was left out, by its number (gg_convert_wrapper, NULL after the last).
+ * False: the name is too long. */
+bool gg_convert_leave_wrappers(const struct gguf_convert *c,
+                               struct gguf_str name, char out[GG_CONVERT_NAME],
+                               unsigned *which);
+const char *gg_convert_wrapper(size_t i);
+/* name_wrappers.c: a tensor's name without wrappers ("_orig_mod.") and with the
  * class's prefix, in out; false: it does not fit. */
 bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
                        char out[GG_CONVERT_NAME]);
@@ -203,11 +212,11 @@ int64_t gg_convert_first_draft(const struct gguf_convert *c);
 /* assemble.c: what each tensor of the folder becomes. */
 enum gguf_status gg_convert_tensors(struct gguf_convert *c,
                                     struct gguf_error *err);
-/* assemble.c: the tensor of the output of that name; NULL. */
+/* output_tensors.c: the tensor of the output of that name; NULL. */
 const struct gguf_convert_tensor *
 gg_convert_find_tensor(const struct gguf_convert *c, const char *name);
-/* Takes from name what the pattern of a row says, a number for "%" (to layer)
- * and for "@" (to expert); false where they differ. */
+/* name_pattern.c: take from name what the pattern of a row says, a number for
+ * "%" (to layer) and for "@" (to expert); false where they differ. */
 bool gg_convert_fits(const char *pattern, struct gguf_str *name,
                      int64_t *layer, int64_t *expert);
 /* numbers.c: is a row's tensor a number of a key? Note one that is; write the

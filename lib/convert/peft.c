@@ -204,44 +204,6 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-/* Without its last part, ".NAME". */
-static struct gguf_str before_last(struct gguf_str s)
-{
-    while (s.size && s.data[s.size - 1] != '.')
-        s.size--;
-    s.size -= s.size ? 1 : 0;
-    return s;
-}
-
-/* The state of a training has the adapter's name, too: lora_A.NAME.weight. */
-uint8_t gg_convert_adapter_name(struct gguf_str name,
-                                char out[GG_CONVERT_NAME])
-{
-    static const struct {
-        const char *mid, *end;
-        uint8_t half;
-    } forms[] = {
-        { ".lora_A", ".weight", GG_HALF_A },
-        { ".lora_B", ".weight", GG_HALF_B },
-        { ".lora_embedding_A", "", GG_HALF_A },
-        { ".lora_embedding_B", "", GG_HALF_B },
-    };
-    for (size_t i = 0; i < GG_LEN(forms); i++) {
-        struct gguf_str s = name;
-        if (!gg_str_ends(s, forms[i].end))
-            continue;
-        s.size -= strlen(forms[i].end);
-        if (!gg_str_ends(s, forms[i].mid))
-            s = before_last(s);
-        if (!gg_str_ends(s, forms[i].mid))
-            continue;
-        s.size -= strlen(forms[i].mid);
-        return gg_str_join(out, GG_CONVERT_NAME, s, ".weight") ? forms[i].half
-                                                               : GG_HALF_NONE;
-    }
-    return GG_HALF_NONE;
-}
-
 /* Refuse pairs of layers that the base does not have: it is another model. */
 static enum gguf_status check_layers(const struct gguf_convert *c,
                                      struct gguf_error *err)

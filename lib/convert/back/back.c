@@ -12,17 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype)
-{
-    if (dtype == GGUF_DTYPE_I32)
-        return dtype;
-    if (b->p.dtype != GGUF_DTYPE_NONE)
-        return b->p.dtype;
-    return dtype == GGUF_DTYPE_F32 || dtype == GGUF_DTYPE_BF16
-               ? dtype
-               : GGUF_DTYPE_F16;
-}
-
 /* ---- the plan ---- */
 
 static void discard_folder(struct gg_back *b)

@@ -41,8 +41,17 @@ struct gg_back {
     struct gg_stwrite out;
 };
 
-/* What the folder has numbers of this type in; indexes stay such. */
-uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype);
+/* The folder's type for numbers of a type of the file; indexes stay such. */
+static inline uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype)
+{
+    if (dtype == GGUF_DTYPE_I32)
+        return dtype;
+    if (b->p.dtype != GGUF_DTYPE_NONE)
+        return b->p.dtype;
+    return dtype == GGUF_DTYPE_F32 || dtype == GGUF_DTYPE_BF16
+               ? dtype
+               : GGUF_DTYPE_F16;
+}
 
 /* back_config.c: b->config for a class of that row. */
 enum gguf_status gg_back_config(struct gg_back *b,

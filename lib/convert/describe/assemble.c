@@ -19,25 +19,6 @@
 
 /* ---- names ---- */
 
-bool gg_convert_fits(const char *pattern, struct gguf_str *name,
-                     int64_t *layer, int64_t *expert)
-{
-    uint64_t v;
-    for (; *pattern; pattern++) {
-        if (*pattern == '%' || *pattern == '@') {
-            if (!gg_str_uint(name, 1000000, &v))
-                return false;
-            *(*pattern == '%' ? layer : expert) = (int64_t)v;
-        } else if (name->size && *name->data == *pattern) {
-            name->data++;
-            name->size--;
-        } else {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The name that a row gives, with the layer's number and an ending: in the
  * arena. "+" is the number of the first layer that drafts. */
 static enum gguf_status give_name(struct gguf_convert *c, const char *to,
@@ -524,13 +505,4 @@ enum gguf_status gg_convert_tensors(struct gguf_convert *c,
     GG_TRY(gg_convert_numbers(c, err));
     GG_TRY(make_all(c, err));
     return gg_convert_check_classifier(c, err);
-}
-
-const struct gguf_convert_tensor *
-gg_convert_find_tensor(const struct gguf_convert *c, const char *name)
-{
-    for (size_t i = 0; i < c->out.n_tensors; i++)
-        if (!strcmp(c->out.tensor[i].name, name))
-            return &c->out.tensor[i];
-    return NULL;
 }

@@ -131,8 +131,4 @@ enum gguf_status gg_folder_join_quantized(struct gg_folder *f,
  * has n rows. */
 #define GG_CONVERT_MORE_TOKENS (INT64_C(1) << 16)
 
-/* vocab_json.c: members of tokenizer.json that are read where they lie, for
- * gg_json_read_but. */
-extern const char *const gg_convert_vocab_later[];
-
 #endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* name_prefix.c - prefixes that the names of a folder have and its class's lack
  *
- * Training programs wrap a model, and the names of its tensors tell so: PEFT,
- * TRL, torch.compile, DDP, FSDP and others add a segment, at the beginning or
- * before any module. A model that was saved without its head (AutoModel) lacks
- * the segment that the class begins with. Segments of known wrappers are left
- * out wherever they stand; any other prefix is one of all names, and is
- * accepted where the class's rows know more of the folder's tensors with it.
+ * A model that was saved without its head (AutoModel) lacks the segment that
+ * the class begins with. Segments of known wrappers are left out wherever they
+ * stand (name_wrappers.c); any other prefix is one of all names, and is taken
+ * where the class's rows know more of the folder's tensors with it.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -17,120 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Segments of wrappers: of torch.compile, DDP, FSDP, activation checkpointing,
- * and Lightning Fabric. */
-static const char *const segments[] = { "_orig_mod",
-                                        "module",
-                                        "_fsdp_wrapped_module",
-                                        "_fpw_module",
-                                        "_checkpoint_wrapped_module",
-                                        "_forward_module" };
-
-/* Segment that PEFT puts after a module's name in a model that is saved with
- * its adapter. Names of adapters keep it: a nested adapter is not read. */
-static const char base_layer[] = "base_layer";
-
-/* Prefixes of wrappers, of PEFT and of TRL's models with a value head. */
-static const char *const fronts[] = { "base_model.model.",
-                                      "pretrained_model." };
+#define PEFT_FRONT "base_model.model."
 
 /* Names that are looked at when a prefix is sought: no more than these, spread
  * over the folder. */
 enum { MOST_NAMES = 2048 };
-
-/* ---- one name ---- */
-
-static bool is_wrapper(struct gguf_str segment, unsigned *which)
-{
-    for (unsigned i = 0; i < GG_LEN(segments); i++)
-        if (gg_str_eqz(segment, segments[i])) {
-            *which |= 1u << i;
-            return true;
-        }
-    return false;
-}
-
-/* Copy a name without wrappers: *which has a bit for each that was left out,
- * segments first. */
-static bool leave_wrappers(const struct gguf_convert *c, struct gguf_str name,
-                           char out[GG_CONVERT_NAME], unsigned *which)
-{
-    size_t used = 0;
-    while (name.size) {
-        const char *dot = memchr(name.data, '.', name.size);
-        const size_t n = dot ? (size_t)(dot - name.data) + 1 : name.size;
-        const struct gguf_str segment = { name.data, n - (dot != NULL) };
-        if (!dot || !(is_wrapper(segment, which) ||
-                      (!c->is_adapter && gg_str_eqz(segment, base_layer)))) {
-            if (used + n >= GG_CONVERT_NAME)
-                return false;
-            memcpy(out + used, name.data, n);
-            used += n;
-        }
-        name.data += n;
-        name.size -= n;
-    }
-    out[used] = 0;
-    for (size_t i = 0; i < GG_LEN(fronts); i++) {
-        const size_t n = strlen(fronts[i]);
-        if (strncmp(out, fronts[i], n) != 0 || !out[n])
-            continue;
-        *which |= 1u << (GG_LEN(segments) + i);
-        memmove(out, out + n, strlen(out + n) + 1);
-        i = (size_t)-1; /* wrappers wrap each other */
-    }
-    return true;
-}
-
-/* Does a name of the class have the first segment of name, n bytes, after
- * prefix (*with), or at its beginning (*without)? */
-static void compare_segment(const char *of_class, const char *prefix,
-                            const char *name, size_t n, bool *with,
-                            bool *without)
-{
-    const size_t k = strlen(prefix);
-    const bool has = !strncmp(of_class, prefix, k);
-    of_class += has ? k : 0;
-    if (strncmp(of_class, name, n) != 0 || (of_class[n] && of_class[n] != '.'))
-        return;
-    *(has ? with : without) = true;
-}
-
-/* Does name lack prefix, by its first segment? */
-static bool lacks_prefix(const struct gguf_convert *c, const char *name,
-                         const char *prefix)
-{
-    const struct gg_convert_arch *a = c->arch;
-    const size_t n = strcspn(name, ".");
-    bool with = false, without = false;
-    if (a->drafts)
-        compare_segment(a->drafts, prefix, name, n, &with, &without);
-    for (size_t i = 0; i < GG_LEN(a->names) && a->names[i]; i++)
-        for (const struct gg_convert_name *row = a->names[i]; row->from; row++)
-            compare_segment(row->from, prefix, name, n, &with, &without);
-    return with && !without;
-}
-
-bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
-                       char out[GG_CONVERT_NAME])
-{
-    unsigned which = 0;
-    const size_t n = c->folder.prefix.size, k = strlen(c->folder.added);
-    if (!leave_wrappers(c, name, out, &which))
-        return false;
-    size_t size = strlen(out);
-    if (n && size > n && !memcmp(out, c->folder.prefix.data, n)) {
-        memmove(out, out + n, size - n + 1);
-        size -= n;
-    }
-    if (!k || !lacks_prefix(c, out, c->folder.added))
-        return true;
-    if (size + k >= GG_CONVERT_NAME)
-        return false;
-    memmove(out + k, out, size + 1);
-    memcpy(out, c->folder.added, k);
-    return true;
-}
 
 /* ---- all names ---- */
 
@@ -165,7 +54,7 @@ static bool plain_name(const struct gguf_convert *c, size_t i,
             return false;
         name = gg_str_z(buf);
     }
-    return leave_wrappers(c, name, out, which);
+    return gg_convert_leave_wrappers(c, name, out, which);
 }
 
 static bool is_number(const char *p)
@@ -261,21 +150,18 @@ static void note_prefix(const struct gguf_convert *c, unsigned which)
     char list[400] = "";
     size_t n = 0, used = 0;
     struct gg_str_esc e;
-    if (c->is_adapter)
-        which &= ~(1u << GG_LEN(segments));
-    for (size_t i = 0; i <= GG_LEN(segments) + GG_LEN(fronts); i++) {
-        const size_t k = i - GG_LEN(segments);
-        const char *what = i < GG_LEN(segments) ? segments[i]
-                           : k < GG_LEN(fronts) ? fronts[k]
-                                                : "";
-        if (k == GG_LEN(fronts) && c->folder.prefix.size)
-            what = gg_str_esc(&e, c->folder.prefix);
-        else if (!(which & 1u << i))
-            continue;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s%s'",
-                                 n++ ? ", " : "", what,
-                                 i < GG_LEN(segments) ? "." : "");
+    for (size_t i = 0; gg_convert_wrapper(i); i++) {
+        const char *what = gg_convert_wrapper(i);
+        const bool is_front = what[strlen(what) - 1] == '.';
+        if (which & 1u << i && !(c->is_adapter && !strcmp(what, PEFT_FRONT)))
+            used +=
+                (size_t)snprintf(list + used, sizeof list - used, "%s'%s%s'",
+                                 n++ ? ", " : "", what, is_front ? "" : ".");
     }
+    if (c->folder.prefix.size)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s'",
+                                 n++ ? ", " : "",
+                                 gg_str_esc(&e, c->folder.prefix));
     if (n)
         gg_folder_note(&c->folder,
                        "%s %s left out of the names of tensors%s%s%s", list,

@@ -28,29 +28,6 @@ static enum gguf_status open_writers(struct gg_quant_run *r, size_t k,
     return GGUF_OK;
 }
 
-void gg_quant_run_finish_loss(struct gg_quant_run *r, size_t i)
-{
-    const struct gg_quant_run_cut *cut = &r->cuts[i];
-    size_t n_chunks = (size_t)r->cuts[r->n_t].first;
-    for (size_t k = 0; r->losses && k < r->n_jobs; k++) {
-        struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
-        if (t && !t->pub.copied)
-            gg_loss_finish(r->losses + k * n_chunks + cut->first,
-                           (size_t)(cut[1].first - cut->first), &t->pub.loss);
-    }
-}
-
-void gg_quant_run_count_nonfinite(struct gg_quant_run *r, size_t i, uint64_t n,
-                                  uint64_t first)
-{
-    struct gg_quant_run_state *s = &r->states[i];
-    uint64_t known = atomic_load(&s->first_nonfinite);
-    atomic_fetch_add(&s->n_nonfinite, n);
-    while (first < known &&
-           !atomic_compare_exchange_weak(&s->first_nonfinite, &known, first))
-        continue;
-}
-
 /* Tell the jobs what was met. */
 static void finish_nonfinite(struct gg_quant_run *r)
 {

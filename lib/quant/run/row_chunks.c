@@ -22,21 +22,6 @@ enum { COPY = 1 << 14 }; /* bytes whose order is changed at once */
 
 #define READ_AHEAD (UINT64_C(8) << 20) /* bytes asked for before use */
 
-/* Keep the failure of the lowest chunk: chunks are taken in order and each is
- * finished, so that it is the same one for any number of threads. */
-void gg_quant_run_fail(struct gg_quant_run *r, uint64_t chunk,
-                       const struct gguf_error *err)
-{
-    pthread_mutex_lock(&r->lock);
-    if (r->status == GGUF_OK || chunk < r->err_chunk) {
-        r->status = err->status;
-        r->err = *err;
-        r->err_chunk = chunk;
-    }
-    pthread_mutex_unlock(&r->lock);
-    atomic_store(&r->stop, true);
-}
-
 struct chunk {
     size_t i;           /* tensor */
     uint64_t no;        /* of the chunk, in all */
@@ -94,30 +79,6 @@ static enum gguf_status copy_at(struct gg_quant_run *r, size_t k, size_t i,
         at += n;
     }
     return GGUF_OK;
-}
-
-bool gg_quant_run_fetch(struct gg_quant_run *r, size_t i, uint64_t no,
-                        uint64_t off, uint64_t size)
-{
-    struct gguf_error err;
-    if (gg_job_hold(r->jobs[0], gg_quant_run_any(r, i), off, size, &err) ==
-        GGUF_OK)
-        return true;
-    gg_quant_run_fail(r, no, &err);
-    return false;
-}
-
-bool gg_quant_run_poll(struct gg_quant_run *r, unsigned ith)
-{
-    const struct gguf_quant_params *p = &r->jobs[0]->p;
-    if (!ith && p->progress && !atomic_load(&r->cancel) &&
-        p->progress(p->progress_user, atomic_load(&r->done), r->total)) {
-        struct gguf_error err;
-        gg_error_set(&err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
-        gg_quant_run_fail(r, 0, &err);
-        atomic_store(&r->cancel, true);
-    }
-    return atomic_load(&r->cancel);
 }
 
 /* Read back what job k made of n rows, and sum up the differences. */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* find_class.c - the row of the class that config.json names */
+#include "config.h"
+#include "convert/convert_int.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+/* How many layers names may have. */
+void gg_convert_limit_layers(struct gguf_convert *c)
+{
+    const double n =
+        c->arch ? gg_convert_count_layers(c, c->arch) : (double)NAN;
+    c->n_layers = n >= 0 && n < 1e6 ? (int64_t)n : INT64_MAX;
+}
+
+static const json_t *class_of(const json_t *config)
+{
+    return json_array_get(json_object_get(config, "architectures"), 0);
+}
+
+static void find_row(struct gguf_convert *c, struct gguf_str name)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    for (size_t i = 0; !c->arch && gg_convert_arch_row(i); i++) {
+        const struct gg_convert_arch *a = gg_convert_arch_row(i);
+        if (gg_convert_arch_has(a, name) && (!a->when || a->when(&cfg)))
+            c->arch = a;
+    }
+}
+
+enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
+                                      struct gguf_error *err)
+{
+    const struct gg_convert_text *t = &c->folder.text[GG_CONVERT_CONFIG];
+    const json_t *v = class_of(t->json.root);
+    struct gguf_str name, inner;
+    struct gg_str_esc e;
+    c->arch = NULL;
+    if (!gg_json_str(v, &name))
+        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                            "config.json: there is no name in "
+                            "\"architectures\"");
+    find_row(c, name);
+    /* what sees and hears may say of which class its language model is */
+    if (gg_json_str(class_of(c->folder.config), &inner))
+        find_row(c, inner);
+    gg_convert_limit_layers(c);
+    if (!c->arch)
+        return gg_error_set(err, GGUF_E_ARCH, gg_json_place(&t->json, v),
+                            "config.json: models of class '%s' are not "
+                            "converted",
+                            gg_str_esc(&e, name));
+    return GGUF_OK;
+}
