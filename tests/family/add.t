@@ -53,7 +53,8 @@ try() # what it checks, program, its argument, its other objects
 }
 try "the model has llama.cpp's outputs" tests/family/check-archs $new \
     "$builddir/tests/family/page.o"
-try "its variants hold" tests/family/check-variants $new
+try "its variants hold" tests/family/check-variants $new \
+    "$builddir/tests/family/refbert.o"
 try "a folder becomes it, with its keys" tests/convert/check-archs \
     "$tmp/folders" "$builddir/tests/libfolder.la"
 done_testing

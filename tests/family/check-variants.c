@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
+#include "tests/family/refbert.h"
 #include "tests/family/variant.h"
 #include "tests/model/findings.h"
 #include "tests/tap.h"
@@ -247,6 +248,56 @@ static void check_sees(struct check *c)
        "%s: and all of them", c->model);
 }
 
+/* ---- against double precision ---- */
+
+/* States of all tokens. */
+static bool get_states(struct run *r, const gguf_token *tok, float *out)
+{
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    const struct gguf_model_info *info = gguf_model_get_info(r->model);
+    uint8_t want[N];
+    const float *rows;
+    memset(want, 1, sizeof want);
+    b.n = N;
+    b.token = tok;
+    b.want = want;
+    const enum gguf_status st =
+        info->has_logits ? gguf_session_decode(r->session, &b, &r->err)
+                         : gguf_session_encode(r->session, &b, &r->err);
+    if (st || gguf_session_states(r->session, 0, N, &rows, &r->err))
+        return false;
+    memcpy(out, rows, (size_t)N * info->n_embd * sizeof *out);
+    return true;
+}
+
+/* The same bits with another number of threads. */
+static void check_double(struct check *c)
+{
+    static struct variant v;
+    static float got[2][N * V];
+    static double want[N * V];
+    gguf_token tok[N];
+    size_t size;
+    bool good = true;
+    variant_open(&v, c->model, c->a);
+    void *file = variant_file(&v, &size);
+    skeleton_tokens_of(&v.m, tok);
+    for (unsigned i = 0; i < 2 && good; i++) {
+        struct run r;
+        good = run_open(&r, file, size, 1 + 2 * i, &v.params) &&
+               get_states(&r, tok, got[i]);
+        if (!good)
+            printf("# %s: %s\n", c->model, r.err.message);
+        run_close(&r);
+    }
+    refbert_run(&v.m, tok, N, want);
+    const double d = good ? run_far(got[0], want, N * V) : 9;
+    ok(d < 1e-11 && !memcmp(got[0], got[1], sizeof got[0]),
+       "%s: %s: %.2g from doubles", c->model, c->what, d);
+    free(file);
+    variant_close(&v);
+}
+
 /* ---- all lines ---- */
 
 /* Is a name for changes used in another line? */
@@ -272,7 +323,7 @@ static void check_line(const struct variant_text *t, const char *line)
         { "refuse ", check_refuse }, { "quiet ", check_quiet },
         { "warn ", check_warn },     { "sound ", check_sound },
         { "digest ", check_digest }, { "keeps ", check_keeps },
-        { "sees ", check_sees },
+        { "sees ", check_sees },     { "double ", check_double },
     };
     struct check c = { .model = t->model };
     if (!strncmp(line, "let ", 4)) {

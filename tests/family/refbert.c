@@ -15,158 +15,102 @@
 
 /* ---- the model ---- */
 
-static void must_set(enum gguf_status st)
+enum ffn { PLAIN, GATED, HALVES };
+enum rope { STILL, PAIRS, NEOX };
+
+struct model {
+    int pre; /* RMS norms before parts and a last one; else layer norms
+                       * after them, and after the embeddings */
+    const char *last; /* name of that last one */
+    enum rope rope;
+    enum ffn
+        ffn; /* GELU without a gate; SiLU with one, of its own or the first
+                   * half of ffn_up */
+    int n_embd, n_ff, n_head, n_head_kv, n_layer;
+    int rot; /* elements that turn */
+    int fused, causal, head_norm;
+    int ffn_bias;             /* biases of the feed-forward part count */
+    int swin;                 /* pre: norms are of the parts' results */
+    int every, experts, used; /* layers il % every == 1 have experts */
+    double eps, base;
+};
+
+static int has_tensor(const struct skeleton *m, const char *name)
 {
-    if (st != GGUF_OK)
-        abort();
+    for (size_t i = 0; i < m->g.n; i++)
+        if (!strcmp(m->g.t[i].name, name))
+            return 1;
+    return 0;
 }
 
-static const char *full_key(const struct refbert *s, const char *what)
+/* A number or a truth value; other, if there is no such key. */
+static double get_key(const struct skeleton *m, const char *key, double other)
 {
-    static char name[96];
-    snprintf(name, sizeof name, "%s.%s", s->arch, what);
-    return name;
+    char name[192];
+    double v = other;
+    int is = 0;
+    skeleton_key(m, key, name);
+    const struct gguf_kv *kv = gguf_meta_find(m->g.meta, name);
+    if (kv && kv->type == GGUF_VAL_BOOL && !gguf_kv_get_bool(kv, &is, NULL))
+        return is;
+    if (kv)
+        gguf_kv_get_float(kv, &v, NULL);
+    return v;
 }
 
-static void put_key(struct gen *g, const struct refbert *s, const char *what,
-                    int v)
+static struct model read_model(const struct skeleton *m)
 {
-    must_set(gguf_meta_set_u32(g->meta, full_key(s, what), (uint32_t)v, NULL));
+    static const struct {
+        const char *arch;
+        enum rope rope;
+    } ropes[] = { { "bert", STILL },          { "neo-bert", PAIRS },
+                  { "chameleon", PAIRS },     { "nomic-bert", NEOX },
+                  { "nomic-bert-moe", NEOX }, { "jina-bert-v3", NEOX },
+                  { "eurobert", NEOX } };
+    char arch[192];
+    struct model s = { .pre = has_tensor(m, "blk.0.attn_norm.weight") };
+    skeleton_key(m, ".", arch);
+    arch[strlen(arch) - 1] = 0;
+    for (size_t i = 0; i < sizeof ropes / sizeof *ropes; i++)
+        if (!strcmp(arch, ropes[i].arch))
+            s.rope = ropes[i].rope;
+    s.last = has_tensor(m, "enc.output_norm.weight") ? "enc.output_norm"
+                                                     : "output_norm";
+    s.ffn = !strcmp(arch, "neo-bert")                ? HALVES
+            : has_tensor(m, "blk.0.ffn_gate.weight") ? GATED
+                                                     : PLAIN;
+    s.n_embd = (int)get_key(m, ".embedding_length", 0);
+    s.n_ff = (int)get_key(m, ".feed_forward_length", 0);
+    s.n_head = (int)get_key(m, ".attention.head_count", 1);
+    s.n_head_kv = (int)get_key(m, ".attention.head_count_kv", s.n_head);
+    s.n_layer = (int)get_key(m, ".block_count", 0);
+    s.rot = (int)get_key(m, ".rope.dimension_count", s.n_embd / s.n_head);
+    s.fused = has_tensor(m, "blk.0.attn_qkv.weight");
+    s.causal = get_key(m, ".attention.causal", 1) != 0;
+    s.head_norm = has_tensor(m, "blk.0.attn_q_norm.weight");
+    s.ffn_bias = strcmp(arch, "nomic-bert") != 0;
+    s.swin = get_key(m, ".swin_norm", 0) != 0;
+    s.every = (int)get_key(m, ".moe_every_n_layers", 0);
+    s.experts = (int)get_key(m, ".expert_count", 0);
+    s.used = (int)get_key(m, ".expert_used_count", 0);
+    s.eps = get_key(m,
+                    s.pre ? ".attention.layer_norm_rms_epsilon"
+                          : ".attention.layer_norm_epsilon",
+                    0);
+    s.base = get_key(m, ".rope.freq_base", 10000);
+    return s;
 }
 
-static void put_keys(struct gen *g, const struct refbert *s, int n_vocab)
-{
-    must_set(
-        gguf_meta_set_strz(g->meta, "general.architecture", s->arch, NULL));
-    must_set(
-        gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", NULL));
-    put_key(g, s, "vocab_size", n_vocab);
-    put_key(g, s, "context_length", 64);
-    put_key(g, s, "embedding_length", s->n_embd);
-    put_key(g, s, "block_count", s->n_layer);
-    put_key(g, s, "feed_forward_length", s->n_ff);
-    put_key(g, s, "attention.head_count", s->n_head);
-    put_key(g, s, "attention.head_count_kv", s->n_head_kv);
-    must_set(gguf_meta_set_f32(
-        g->meta,
-        full_key(s, s->pre ? "attention.layer_norm_rms_epsilon"
-                           : "attention.layer_norm_epsilon"),
-        s->eps, NULL));
-    if (s->causal != 2)
-        must_set(gguf_meta_set_bool(g->meta, full_key(s, "attention.causal"),
-                                    s->causal, NULL));
-    if (s->rot)
-        put_key(g, s, "rope.dimension_count", s->rot);
-    if (s->base > 0)
-        must_set(gguf_meta_set_f32(g->meta, full_key(s, "rope.freq_base"),
-                                   s->base, NULL));
-    if (s->types)
-        must_set(gguf_meta_set_u32(g->meta, "tokenizer.ggml.token_type_count",
-                                   (uint32_t)s->types, NULL));
-    if (s->swin)
-        must_set(
-            gguf_meta_set_bool(g->meta, full_key(s, "swin_norm"), 1, NULL));
-    if (s->every)
-        put_key(g, s, "moe_every_n_layers", s->every);
-    if (s->experts) {
-        put_key(g, s, "expert_count", s->experts);
-        put_key(g, s, "expert_used_count", s->used);
-    }
-}
-
-static void add_pair(struct gen *g, const char *name, int64_t ne0, int64_t ne1,
-                     int bias)
-{
-    gen_tensor(g, ne0, ne1, "%s.weight", name);
-    if (bias)
-        gen_tensor(g, ne1 ? ne1 : ne0, 0, "%s.bias", name);
-}
-
-static const char *name_in(int il, const char *what)
-{
-    static char name[64];
-    snprintf(name, sizeof name, "blk.%d.%s", il, what);
-    return name;
-}
-
-static int has_experts(const struct refbert *s, int il)
+static int has_experts(const struct model *s, int il)
 {
     return s->every && il % s->every == 1;
-}
-
-static void put_ffn(struct gen *g, const struct refbert *s, int il)
-{
-    const int e = s->n_embd, ff = s->n_ff, b = s->ffn_bias != 0;
-    if (has_experts(s, il)) {
-        gen_tensor(g, e, s->experts, "blk.%d.ffn_gate_inp.weight", il);
-        gen_tensor(g, e, ff, "blk.%d.ffn_up_exps.weight", il);
-        g->t[g->n - 1].n_dims = 3;
-        g->t[g->n - 1].ne[2] = s->experts;
-        gen_tensor(g, ff, e, "blk.%d.ffn_down_exps.weight", il);
-        g->t[g->n - 1].n_dims = 3;
-        g->t[g->n - 1].ne[2] = s->experts;
-        return;
-    }
-    if (s->ffn == REFBERT_GATED)
-        add_pair(g, name_in(il, "ffn_gate"), e, ff, b);
-    add_pair(g, name_in(il, "ffn_up"), e,
-             ff * (s->ffn == REFBERT_HALVES ? 2 : 1), b);
-    add_pair(g, name_in(il, "ffn_down"), ff, e, b);
-}
-
-static void put_head_norms(struct gen *g, const struct refbert *s, int il)
-{
-    const int d = s->n_embd / s->n_head;
-    for (int i = 0; i < 2 * s->head_norm; i++)
-        gen_tensor(g, d, i % 2 ? s->n_head_kv : s->n_head,
-                   "blk.%d.attn_%s_norm.%s", il, i % 2 ? "k" : "q",
-                   i < 2 ? "weight" : "bias");
-}
-
-static void put_layer(struct gen *g, const struct refbert *s, int il)
-{
-    const int e = s->n_embd, kv = e / s->n_head * s->n_head_kv;
-    put_head_norms(g, s, il);
-    if (s->pre) {
-        add_pair(g, name_in(il, "attn_norm"), e, 0, 0);
-        add_pair(g, name_in(il, "ffn_norm"), e, 0, 0);
-    } else {
-        add_pair(g, name_in(il, "attn_output_norm"), e, 0, 1);
-        add_pair(g, name_in(il, "layer_output_norm"), e, 0, 1);
-    }
-    if (s->fused) {
-        add_pair(g, name_in(il, "attn_qkv"), e, e + 2 * kv, s->qkv_bias);
-    } else {
-        add_pair(g, name_in(il, "attn_q"), e, e, s->qkv_bias);
-        add_pair(g, name_in(il, "attn_k"), e, kv, s->qkv_bias);
-        add_pair(g, name_in(il, "attn_v"), e, kv, s->qkv_bias);
-    }
-    add_pair(g, name_in(il, "attn_output"), e, e, s->out_bias);
-    put_ffn(g, s, il);
-}
-
-void refbert_model(struct gen *g, const struct refbert *s, int n_vocab)
-{
-    gen_init(g, 23);
-    put_keys(g, s, n_vocab);
-    gen_tensor(g, s->n_embd, n_vocab, "token_embd.weight");
-    if (s->types)
-        gen_tensor(g, s->n_embd, s->types, "token_types.weight");
-    if (s->positions)
-        gen_tensor(g, s->n_embd, 64, "position_embd.weight");
-    if (s->pre)
-        gen_tensor(g, s->n_embd, 0, "%s.weight", s->last);
-    else
-        add_pair(g, "token_embd_norm", s->n_embd, 0, 1);
-    for (int il = 0; il < s->n_layer; il++)
-        put_layer(g, s, il);
 }
 
 /* ---- parts ---- */
 
 struct pass {
     const struct gen *g;
-    const struct refbert *s;
+    const struct model *s;
     int n, il;
 };
 
@@ -197,20 +141,18 @@ static void apply_norm(const struct pass *p, const char *name, double *x)
         for (int i = 0; i < e; i++)
             var += (y[i] - mean) * (y[i] - mean) / e;
         for (int i = 0; i < e; i++)
-            y[i] =
-                (y[i] - mean) / sqrt(var + (double)p->s->eps) * (double)w[i] +
-                (b ? (double)b[i] : 0);
+            y[i] = (y[i] - mean) / sqrt(var + p->s->eps) * (double)w[i] +
+                   (b ? (double)b[i] : 0);
     }
     free(w);
     free(b);
 }
 
-static void apply_rope(const struct refbert *s, double *x, int d, int pos)
+static void apply_rope(const struct model *s, double *x, int pos)
 {
-    const int n = s->rot ? s->rot : d, near = s->rope == REFBERT_PAIRS;
-    for (int i = 0; s->rope != REFBERT_STILL && i < n / 2; i++) {
-        const double base = s->base > 0 ? (double)s->base : 10000;
-        const double angle = pos * pow(base, -2.0 * i / n);
+    const int n = s->rot, near = s->rope == PAIRS;
+    for (int i = 0; s->rope != STILL && i < n / 2; i++) {
+        const double angle = pos * pow(s->base, -2.0 * i / n);
         double *u = x + (near ? 2 * i : i), *v = near ? u + 1 : u + n / 2;
         const double a = *u, b = *v;
         *u = a * cos(angle) - b * sin(angle);
@@ -221,7 +163,7 @@ static void apply_rope(const struct refbert *s, double *x, int d, int pos)
 static void attend_head(const struct pass *p, const double *q, const double *k,
                         const double *v, double *y)
 {
-    const struct refbert *s = p->s;
+    const struct model *s = p->s;
     const int d = s->n_embd / s->n_head, per = s->n_head / s->n_head_kv;
     double *w = ref_doubles((size_t)p->n);
     for (int i = 0; i < p->n * s->n_head; i++) {
@@ -266,22 +208,22 @@ static void head_norms(const struct pass *p, const char *which, double *x,
 
 static void attention(const struct pass *p, const double *x, double *y)
 {
-    const struct refbert *s = p->s;
+    const struct model *s = p->s;
     const int e = s->n_embd, d = e / s->n_head, kv = d * s->n_head_kv;
     static const char *const apart[] = { "attn_q", "attn_k", "attn_v" };
     const int m[] = { e, kv, kv }, first[] = { 0, e, e + kv };
     double *of[3], *z = ref_doubles((size_t)(p->n * e));
     for (int i = 0; i < 3; i++) {
         of[i] = ref_doubles((size_t)(p->n * m[i]));
-        product(p, s->fused ? "attn_qkv" : apart[i], s->qkv_bias, x, e,
+        product(p, s->fused ? "attn_qkv" : apart[i], 1, x, e,
                 s->fused ? first[i] : 0, m[i], of[i]);
         if (i < 2 && s->head_norm)
             head_norms(p, apart[i], of[i], m[i] / d);
         for (int j = 0; i < 2 && j < p->n * m[i] / d; j++)
-            apply_rope(s, of[i] + j * d, d, j / (m[i] / d));
+            apply_rope(s, of[i] + j * d, j / (m[i] / d));
     }
     attend_head(p, of[0], of[1], of[2], z);
-    product(p, "attn_output", s->out_bias, z, e, 0, e, y);
+    product(p, "attn_output", 1, z, e, 0, e, y);
     for (int i = 0; i < 3; i++)
         free(of[i]);
     free(z);
@@ -301,16 +243,16 @@ static double silu(double x)
 
 static void dense_ffn(const struct pass *p, const double *x, double *y)
 {
-    const struct refbert *s = p->s;
-    const int e = s->n_embd, ff = s->n_ff, b = s->ffn_bias == 1;
-    const int halves = s->ffn == REFBERT_HALVES;
+    const struct model *s = p->s;
+    const int e = s->n_embd, ff = s->n_ff, b = s->ffn_bias;
+    const int halves = s->ffn == HALVES;
     double *up = ref_doubles((size_t)(p->n * ff));
     double *gate = ref_doubles((size_t)(p->n * ff));
     product(p, "ffn_up", b, x, e, halves ? ff : 0, ff, up);
-    if (s->ffn != REFBERT_PLAIN)
+    if (s->ffn != PLAIN)
         product(p, halves ? "ffn_up" : "ffn_gate", b, x, e, 0, ff, gate);
     for (int i = 0; i < p->n * ff; i++)
-        up[i] = s->ffn == REFBERT_PLAIN ? gelu(up[i]) : silu(gate[i]) * up[i];
+        up[i] = s->ffn == PLAIN ? gelu(up[i]) : silu(gate[i]) * up[i];
     product(p, "ffn_down", b, up, ff, 0, e, y);
     free(up);
     free(gate);
@@ -338,7 +280,7 @@ static void add_expert(const struct pass *p, int k, double much,
 
 static void moe_ffn(const struct pass *p, const double *x, double *y)
 {
-    const struct refbert *s = p->s;
+    const struct model *s = p->s;
     const int e = s->n_embd, n = s->experts;
     double *w = ref_doubles((size_t)(p->n * n));
     product(p, "ffn_gate_inp", 0, x, e, 0, n, w);
@@ -400,18 +342,19 @@ static void add_part(const struct pass *p, const char *what, double *x,
     free(y);
 }
 
-void refbert_run(const struct gen *g, const struct refbert *s,
-                 const gguf_token *tok, int n, double *x)
+void refbert_run(const struct skeleton *m, const gguf_token *tok, int n,
+                 double *x)
 {
-    struct pass p = { g, s, n, 0 };
+    const struct model s = read_model(m);
+    struct pass p = { &m->g, &s, n, 0 };
     embed_tokens(&p, tok, x);
-    if (!s->pre)
+    if (!s.pre)
         apply_norm(&p, "token_embd_norm", x);
-    for (p.il = 0; p.il < s->n_layer; p.il++) {
-        add_part(&p, s->pre ? "attn_norm" : "attn_output_norm", x, attention);
-        add_part(&p, s->pre ? "ffn_norm" : "layer_output_norm", x,
-                 has_experts(s, p.il) ? moe_ffn : dense_ffn);
+    for (p.il = 0; p.il < s.n_layer; p.il++) {
+        add_part(&p, s.pre ? "attn_norm" : "attn_output_norm", x, attention);
+        add_part(&p, s.pre ? "ffn_norm" : "layer_output_norm", x,
+                 has_experts(&s, p.il) ? moe_ffn : dense_ffn);
     }
-    if (s->pre)
-        apply_norm(&p, s->last, x);
+    if (s.pre)
+        apply_norm(&p, s.last, x);
 }

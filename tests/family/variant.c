@@ -108,6 +108,12 @@ static bool next_name(struct names *n, char name[64])
 
 /* ---- changes: args is what follows the word ---- */
 
+static void change_nothing(struct variant *v, char *args)
+{
+    (void)v;
+    (void)args;
+}
+
 static void change_key(struct variant *v, char *args)
 {
     if (!skeleton_set_key(&v->m, args))
@@ -285,12 +291,13 @@ static const struct {
     const char *word;
     void (*make)(struct variant *v, char *args);
 } changes[] = {
-    { "key", change_key },        { "nokey", remove_keys },
-    { "tensor", set_tensor },     { "values", set_values },
-    { "drop", drop_tensors },     { "like", like_layer },
-    { "copy", copy_layer },       { "gain", gain_weights },
-    { "context", set_context },   { "tokens", set_tokens },
-    { "position", set_position }, { "set", set_member },
+    { "plain", change_nothing }, { "key", change_key },
+    { "nokey", remove_keys },    { "tensor", set_tensor },
+    { "values", set_values },    { "drop", drop_tensors },
+    { "like", like_layer },      { "copy", copy_layer },
+    { "gain", gain_weights },    { "context", set_context },
+    { "tokens", set_tokens },    { "position", set_position },
+    { "set", set_member },
 };
 
 static void make_changes(struct variant *v, const char *words, int depth);

@@ -14,6 +14,8 @@
  *     quiet A: WHY               opening A gives no warning
  *     sound A: WHY               verifying A finds no error and no warning
  *     digest A: WHY              A has the outputs that the digest is of
+ *     double A: WHY              A has the outputs of a calculation in double
+ *                                precision (refbert.h)
  *     keeps A BYTES: WHY         a session of A has a cache of so many bytes
  *     sees A 32-40 at 36: WHY    token 36 of A depends on tokens 32 to 40 and
  *                                on no others
@@ -27,6 +29,7 @@
  *
  * CHANGES are names or changes, joined by " + " and made in that order:
  *
+ *     plain                      nothing
  *     key KEY TYPE VALUE...      set a key, as in the model's section; types
  *                                also arr:f32, arr:u32 and arr:str
  *     nokey KEY...               remove keys
