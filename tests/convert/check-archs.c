@@ -179,7 +179,7 @@ static void check_refused(const struct folder_text *t)
     static struct folder f;
     struct gguf_error e;
     for (size_t i = 0; i < t->n_refuse; i++) {
-        struct gguf_convert *c;
+        struct gguf_convert *c = NULL;
         changed = *t;
         const bool set = folder_text_set(&changed, t->refuse[i]);
         gguf_error_clear(&e);

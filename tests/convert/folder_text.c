@@ -89,7 +89,7 @@ static void add_lines(char *lines, size_t size, const char *line)
     const char *begin = strchr(line, '{'), *end = strchr(line, '}');
     const size_t n = strlen(lines);
     char one[400];
-    int a, b, used = 0;
+    int a = 0, b = 0, used = 0;
     if (!begin || !end) {
         snprintf(lines + n, size - n, "%s\n", line);
         return;

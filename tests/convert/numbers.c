@@ -84,6 +84,8 @@ static bool read_left(struct term *e, const char *left)
     size_t first = 0; /* axis of the dimension at hand */
     bool open = false;
     while (next_word(&left, word)) {
+        if (e->n_axes == MOST_AXES)
+            return false;
         struct axis *a = &e->axis[e->n_axes++];
         const char *name = word + (*word == '('), *size = strchr(word, '=');
         snprintf(a->name, sizeof a->name, "%.*s", (int)strcspn(name, "=)"),
@@ -138,6 +140,8 @@ static bool read_right(struct term *e, const char *right)
                      sizeof e->functions - strlen(e->functions), "%s ", word);
             continue;
         }
+        if (e->n_right == MOST_AXES)
+            return false;
         struct chosen *c = &e->right[e->n_right++];
         *c = (struct chosen){ .axis = i, .n = e->axis[i].size };
         if (word[n])
