@@ -220,11 +220,10 @@ bool guard_key(const char *name, const char *key)
 {
     if (strcmp(key, GGUF_EDIT_PADDING_KEY) != 0)
         return true;
-    msg_error(name,
-              "key '%s' only fills space: it is made and removed as "
-              "needed",
-              key);
-    return false;
+    return msg_error(name,
+                     "key '%s' only fills space: it is made and removed as "
+                     "needed",
+                     key);
 }
 
 bool guard_check(struct guard *g)

@@ -52,8 +52,7 @@ bool load_open(struct load *l, const char *path, bool with_set,
     struct gguf_error err;
     if (load_try(l, path, with_set, params, &err))
         return true;
-    msg_fail(path, &err);
-    return false;
+    return msg_fail(path, &err);
 }
 
 void load_close(struct load *l)

@@ -117,12 +117,13 @@ static void print_line(const char *file, const char *kind, const char *fmt,
         free(line);
 }
 
-void msg_error(const char *file, const char *fmt, ...)
+bool msg_error(const char *file, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     print_line(file, NULL, fmt, ap);
     va_end(ap);
+    return false;
 }
 
 void msg_info(const char *file, const char *fmt, ...)
@@ -141,7 +142,7 @@ void msg_warn(const char *file, const char *fmt, ...)
     va_end(ap);
 }
 
-void msg_fail(const char *file, const struct gguf_error *err)
+bool msg_fail(const char *file, const struct gguf_error *err)
 {
     char at[40] = "";
     if (err->offset != GGUF_NO_OFFSET) {
@@ -159,8 +160,8 @@ void msg_fail(const char *file, const struct gguf_error *err)
                        : err->status == GGUF_E_NOTFOUND
                            ? hint_repository(file, hint, sizeof hint)
                            : hint_limit(err, hint, sizeof hint);
-    msg_error(file, "%s%s%s%s%s", err->message, at[0] ? " (" : "", at,
-              at[0] ? ")" : "", help);
+    return msg_error(file, "%s%s%s%s%s", err->message, at[0] ? " (" : "", at,
+                     at[0] ? ")" : "", help);
 }
 
 void msg_close_memory(FILE *f)

@@ -101,10 +101,9 @@ bool paths_can_write(const char *path)
     struct stat is;
     if (!path)
         return true;
-    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode)) {
-        msg_error(path, "is not a regular file: it cannot be an output");
-        return false;
-    }
+    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
+        return msg_error(path,
+                         "is not a regular file: it cannot be an output");
     text_addf(&folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
               slash ? path : ".");
     const bool good = access(folder.s, W_OK) == 0;

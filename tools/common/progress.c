@@ -176,6 +176,5 @@ bool progress_fail(struct progress *p, const char *file,
         progress_raise();
     if (p)
         progress_clear(p);
-    msg_fail(file, err);
-    return false;
+    return msg_fail(file, err);
 }

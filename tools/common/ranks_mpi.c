@@ -212,8 +212,7 @@ static void send_settings(const struct gguf_part *p)
 static bool refuse_share(int from, const struct gguf_error *err)
 {
     m.about = from;
-    msg_fail(NULL, err);
-    return false;
+    return msg_fail(NULL, err);
 }
 
 /* Does a rank evaluate what this one does? */
@@ -380,11 +379,11 @@ static bool agree_on_work(void)
     wait_for(&request);
     if (most[0] == -most[1] && most[2] == -most[3])
         return true;
-    msg_error(NULL,
-              "the ranks do not evaluate the same: their texts have %" PRId64
-              " to %" PRId64 " chunks",
-              -most[1], most[0]);
-    return false;
+    return msg_error(
+        NULL,
+        "the ranks do not evaluate the same: their texts have %" PRId64
+        " to %" PRId64 " chunks",
+        -most[1], most[0]);
 }
 
 static bool evaluate_chunks(size_t first, size_t n)

@@ -134,10 +134,8 @@ bool text_read(struct text *t, const char *path)
     size_t n = 0;
     bool std = !strcmp(path, "-");
     FILE *f = std ? stdin : fopen(path, "rb");
-    if (!f) {
-        msg_error(path, "cannot be opened: %s", strerror(errno));
-        return false;
-    }
+    if (!f)
+        return msg_error(path, "cannot be opened: %s", strerror(errno));
     errno = 0;
     while (t->n <= (size_t)1 << 30 && (n = fread(buf, 1, sizeof buf, f)))
         text_add(t, buf, n);

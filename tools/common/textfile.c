@@ -108,8 +108,7 @@ bool textfile_read(const char *path, uint64_t limit, char **data, size_t *size)
     gzFile f = gzdopen(fd, "rb"); /* plain text goes through as it is */
     if (!f) {
         close(fd);
-        msg_error(path, "out of memory");
-        return false;
+        return msg_error(path, "out of memory");
     }
     gzbuffer(f, 1u << 18);
     *data = read_all(f, path, limit, size);

@@ -26,13 +26,12 @@ struct out {
 /* More room, at least a byte; one byte above the limit at most. */
 static bool grow_output(struct out *o)
 {
-    if (o->n > o->limit) {
-        msg_error(o->path,
-                  "has more than %" PRIu64 " bytes when unpacked; --max-text "
-                  "allows more",
-                  o->limit);
-        return false;
-    }
+    if (o->n > o->limit)
+        return msg_error(o->path,
+                         "has more than %" PRIu64
+                         " bytes when unpacked; --max-text "
+                         "allows more",
+                         o->limit);
     if (o->n < o->room)
         return true;
     uint64_t room = o->room ? 2 * (uint64_t)o->room : (uint64_t)1 << 20;

@@ -272,15 +272,11 @@ bool compare_bisect(struct compare *c)
     const enum gguf_status st = run_bisect(c, &b, &err);
     if (progress_stopped())
         progress_raise();
-    if (st == GGUF_E_CANCELLED) {
-        msg_error(c->model.path,
-                  "the time was over before the model was measured");
-        return false;
-    }
-    if (st != GGUF_OK) {
-        msg_fail(c->model.path, &err);
-        return false;
-    }
+    if (st == GGUF_E_CANCELLED)
+        return msg_error(c->model.path,
+                         "the time was over before the model was measured");
+    if (st != GGUF_OK)
+        return msg_fail(c->model.path, &err);
     if (c->o->ev.json)
         print_json(b, c);
     else

@@ -152,8 +152,7 @@ static bool rename_key(struct job *j, const struct op *op,
     log_key(j, " to", op->arg);
     if (gguf_meta_rename(j->after, op->key, op->arg, err) == GGUF_OK)
         return true;
-    msg_error(j->path, "--rename: %s", err->message);
-    return false;
+    return msg_error(j->path, "--rename: %s", err->message);
 }
 
 static void delete_one(struct job *j, const struct gguf_kv *kv,
@@ -286,10 +285,8 @@ static bool finish_old(const struct job *j)
     struct gguf_error err;
     int done;
     gguf_error_clear(&err);
-    if (gguf_edit_recover(j->path, &done, &err) != GGUF_OK) {
-        msg_fail(j->path, &err);
-        return false;
-    }
+    if (gguf_edit_recover(j->path, &done, &err) != GGUF_OK)
+        return msg_fail(j->path, &err);
     if (!j->o->quiet)
         msg_info(j->path, "has these values already: %s",
                  done ? "finished the edit that was interrupted"
@@ -340,10 +337,8 @@ static bool open_job(struct job *j)
         gguf_meta_create(&j->before, NULL, &err) != GGUF_OK ||
         gguf_meta_create(&j->after, NULL, &err) != GGUF_OK ||
         gguf_meta_copy_file(j->before, j->file, &err) != GGUF_OK ||
-        gguf_meta_copy_file(j->after, j->file, &err) != GGUF_OK) {
-        msg_fail(j->path, &err);
-        return false;
-    }
+        gguf_meta_copy_file(j->after, j->file, &err) != GGUF_OK)
+        return msg_fail(j->path, &err);
     if (gguf_kv_get_uint(gguf_meta_find(j->before, "split.no"), &no, NULL) ==
             GGUF_OK &&
         no > 0 && j->n_ops && !j->o->quiet)
@@ -393,10 +388,8 @@ static bool recover_file(const struct edit_options *o, const char *path)
     struct gguf_error err;
     int done;
     gguf_error_clear(&err);
-    if (gguf_edit_recover(path, &done, &err) != GGUF_OK) {
-        msg_fail(path, &err);
-        return false;
-    }
+    if (gguf_edit_recover(path, &done, &err) != GGUF_OK)
+        return msg_fail(path, &err);
     if (!o->quiet)
         msg_info(path, "%s",
                  done ? "finished the edit that was interrupted"

@@ -31,9 +31,9 @@ static bool fail_embedding(const struct embedding *e, const char *file)
 static bool fail_line(const struct embedding *e, const char *what, size_t n)
 {
     progress_clear(&e->eval->run.bar);
-    msg_error(e->eval->o->text, "line %zu %s (%zu tokens, -c %" PRIu32 ")",
-              e->line, what, n, e->eval->o->ev.n_ctx);
-    return false;
+    return msg_error(e->eval->o->text,
+                     "line %zu %s (%zu tokens, -c %" PRIu32 ")", e->line, what,
+                     n, e->eval->o->ev.n_ctx);
 }
 
 /* n_rows rows of n floats. */
@@ -78,9 +78,9 @@ static bool save_row(struct embedding *e, const float *row, size_t n)
         const float x = (float)((double)row[i] / (length > 0 ? length : 1));
         if (!isfinite(x)) {
             progress_clear(&e->eval->run.bar);
-            msg_error(e->eval->model.path,
-                      "number %zu of line %zu is not finite", i, e->line);
-            return false;
+            return msg_error(e->eval->model.path,
+                             "number %zu of line %zu is not finite", i,
+                             e->line);
         }
         eval_store_le(e->bytes + 4 * i, &x, 1);
     }
@@ -140,11 +140,10 @@ bool eval_embeddings(struct eval *eval)
     e.session = eval->model.session;
     e.vocab = gguf_model_vocab(eval->model.model);
     e.each = o->pooling == GGUF_POOLING_NONE;
-    if (!e.each && gguf_session_pooling(e.session) == GGUF_POOLING_NONE) {
-        msg_error(o->model, "the file does not say how to pool; --pooling "
-                            "does");
-        return false;
-    }
+    if (!e.each && gguf_session_pooling(e.session) == GGUF_POOLING_NONE)
+        return msg_error(o->model,
+                         "the file does not say how to pool; --pooling "
+                         "does");
     if (gguf_outfile_open(&e.file, o->embeddings, 1, NULL, &e.err) != GGUF_OK)
         return fail_embedding(&e, o->embeddings);
     progress_init(&eval->run.bar, "embedding", "bytes", o->ev.quiet);

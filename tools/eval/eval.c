@@ -28,17 +28,13 @@ static bool read_ids(struct eval *e)
                      &e->ids))
         return false;
     e->run.n_tokens = e->ids.n;
-    if (!e->ids.n) {
-        msg_error(o->tokens, "there are no token ids in it");
-        return false;
-    }
-    if (e->ids.n > n_ctx) {
-        msg_error(o->tokens,
-                  "%zu tokens are more than the context of %" PRIu32
-                  "; -c makes it longer",
-                  e->ids.n, n_ctx);
-        return false;
-    }
+    if (!e->ids.n)
+        return msg_error(o->tokens, "there are no token ids in it");
+    if (e->ids.n > n_ctx)
+        return msg_error(o->tokens,
+                         "%zu tokens are more than the context of %" PRIu32
+                         "; -c makes it longer",
+                         e->ids.n, n_ctx);
     return true;
 }
 

@@ -36,10 +36,9 @@ static bool save_row(struct saving *s, const float *row)
         if (isfinite(row[i]))
             continue;
         progress_clear(&s->e->run.bar);
-        msg_error(
+        return msg_error(
             s->e->model.path, "%s %zu of token %zu is not a finite number",
             s->e->model.info.has_logits ? "logit" : "state", i, s->n_done);
-        return false;
     }
     eval_store_le(s->bytes, row, n);
     if (gguf_outfile_write(s->file, s->bytes, 4 * (uint64_t)n, &s->err) !=

@@ -27,10 +27,8 @@ static bool open_one(struct gguf_adapter **out, const struct gguf_model *model,
         st = gguf_adapter_open(out, model, file, &p, &err);
         gguf_file_close(file);
     }
-    if (st != GGUF_OK) {
-        msg_fail(path, &err);
-        return false;
-    }
+    if (st != GGUF_OK)
+        return msg_fail(path, &err);
     const struct gguf_adapter_info *info = gguf_adapter_get_info(*out);
     if (info->n_left_out && !o->quiet)
         msg_warn(path,
@@ -39,10 +37,10 @@ static bool open_one(struct gguf_adapter **out, const struct gguf_model *model,
                  info->n_left_out == 1 ? "has" : "have");
     if (control == (info->n_directions > 0))
         return true;
-    msg_error(path, control ? "this is no control vector; --lora is for it"
-                            : "this is no LoRA adapter; --control-vector is "
-                              "for it");
-    return false;
+    return msg_error(path,
+                     control ? "this is no control vector; --lora is for it"
+                             : "this is no LoRA adapter; --control-vector is "
+                               "for it");
 }
 
 /* The next of the run's adapters are those of a list. */

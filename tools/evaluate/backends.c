@@ -14,12 +14,6 @@
 
 enum { EV_MAX_CPUS = 1024 };
 
-static bool fail_message(const struct gguf_error *err)
-{
-    msg_fail(NULL, err);
-    return false;
-}
-
 /* --- threads -------------------------------------------------------------- */
 
 /* A number at *p, below EV_MAX_CPUS. */
@@ -63,7 +57,7 @@ bool ev_pool_open(struct gguf_pool **pool, const struct ev_options *o)
     if (o->numa) {
         p.bind = GGUF_BIND_NODES;
         if (gguf_numa_set(GGUF_NUMA_INTERLEAVE, &err) != GGUF_OK)
-            return fail_message(&err);
+            return msg_fail(NULL, &err);
     }
     if (o->cpus) {
         p.bind = GGUF_BIND_CPUS;
@@ -74,7 +68,7 @@ bool ev_pool_open(struct gguf_pool **pool, const struct ev_options *o)
     }
     return (gguf_pool_create(pool, &p, &err) == GGUF_OK &&
             gguf_pool_bind_caller(*pool, &err) == GGUF_OK) ||
-           fail_message(&err);
+           msg_fail(NULL, &err);
 }
 
 /* --- backends ------------------------------------------------------------- */
@@ -94,12 +88,12 @@ static bool register_all(struct ev_backends *b, const struct ev_options *o,
     if (gguf_registry_create_empty(&b->registry, NULL, &err) != GGUF_OK ||
         gguf_cpu_driver_create(&d, &cp, &err) != GGUF_OK ||
         gguf_registry_add(b->registry, d, &err) != GGUF_OK)
-        return fail_message(&err);
+        return msg_fail(NULL, &err);
     bp.n_threads = o->n_threads;
     enum gguf_status st = gguf_blas_driver_create(&d, &bp, &err);
     if (st == GGUF_OK)
         st = gguf_registry_add(b->registry, d, &err);
-    return st == GGUF_OK || st == GGUF_E_UNSUPPORTED || fail_message(&err);
+    return st == GGUF_OK || st == GGUF_E_UNSUPPORTED || msg_fail(NULL, &err);
 }
 
 static void say_unknown(const struct ev_backends *b, const char *name)
@@ -138,7 +132,7 @@ find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
         return NULL;
     }
     if (gguf_device_backend(d, &new, &err) != GGUF_OK) {
-        fail_message(&err);
+        msg_fail(NULL, &err);
         return NULL;
     }
     for (size_t i = 0; i < gguf_registry_n_drivers(b->registry); i++) {
@@ -148,7 +142,7 @@ find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
                                : NULL;
         if (set && ((gguf_cpu_set_abort_fn *)set)(new, abort, NULL, &err)) {
             gguf_backend_destroy(new);
-            fail_message(&err);
+            msg_fail(NULL, &err);
             return NULL;
         }
     }

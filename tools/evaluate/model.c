@@ -22,12 +22,6 @@ static void warn_model(void *user, const char *message)
         msg_warn(w->path, "%s", message);
 }
 
-static bool fail_file(const char *file, const struct gguf_error *err)
-{
-    msg_fail(file, err);
-    return false;
-}
-
 bool ev_tell_adapter(const struct gguf_split *set, const char *path)
 {
     struct gguf_str type;
@@ -55,13 +49,13 @@ static bool fail_model(const struct ev_model *m, const struct gguf_error *err)
         return false;
     if (err->status != GGUF_E_ARCH ||
         gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
-        return fail_file(m->path, err);
+        return msg_fail(m->path, err);
     gguf_text_escape(esc, sizeof esc, name);
-    msg_error(m->path,
-              "architecture '%s' is not supported by %s yet; gguf-info, "
-              "gguf-split and gguf-quantize work on it",
-              esc, msg_tool());
-    return false;
+    return msg_error(
+        m->path,
+        "architecture '%s' is not supported by %s yet; gguf-info, "
+        "gguf-split and gguf-quantize work on it",
+        esc, msg_tool());
 }
 
 bool ev_override(const struct ev_options *o, const char *path,
@@ -71,10 +65,8 @@ bool ev_override(const struct ev_options *o, const char *path,
     *meta = NULL;
     if (!o->kv_texts.n)
         return true;
-    if (gguf_meta_create(meta, NULL, &err) != GGUF_OK) {
-        msg_fail(NULL, &err);
-        return false;
-    }
+    if (gguf_meta_create(meta, NULL, &err) != GGUF_OK)
+        return msg_fail(NULL, &err);
     const struct override to = { .meta = *meta,
                                  .like = gguf_split_file(set, 0) };
     for (size_t i = 0; i < o->kv_texts.n; i++)
@@ -101,7 +93,7 @@ bool ev_model_open(struct ev_model *m, const char *path,
     mp.pre = o->pre;
     load_raise_limits();
     if (gguf_split_open(&m->set, path, o->files, &err) != GGUF_OK)
-        return fail_file(path, &err);
+        return msg_fail(path, &err);
     if (!ev_override(o, path, m->set, &m->meta))
         return false;
     mp.meta = m->meta;
@@ -146,9 +138,9 @@ bool ev_model_start(struct ev_model *m, const struct ev_options *o,
         return false;
     for (size_t i = 0; i < m->adapters.n; i++)
         if (gguf_adapter_place(m->adapters.adapter[i], &err) != GGUF_OK)
-            return fail_file(m->path, &err);
+            return msg_fail(m->path, &err);
     if (gguf_session_create(&m->session, m->model, &sp, &err) != GGUF_OK)
-        return fail_file(m->path, &err);
+        return msg_fail(m->path, &err);
     gguf_session_check(m->session, o->check_activations);
     return true;
 }

@@ -33,10 +33,8 @@ static bool add_text(struct ev_run *r, const struct gguf_vocab *v, char *name,
     t->size = size;
     if (gguf_vocab_tokenize(v, s, size,
                             r->hf ? 0u : (unsigned)GGUF_TOKENIZE_ADD_SPECIAL,
-                            tokens, &err) != GGUF_OK) {
-        msg_fail(name, &err);
-        return false;
-    }
+                            tokens, &err) != GGUF_OK)
+        return msg_fail(name, &err);
     t->end = tokens->n;
     return true;
 }
@@ -179,10 +177,8 @@ bool ev_read_texts(struct ev_run *r, char *const *files, size_t n_files,
     for (size_t i = 0; i < n_files; i++)
         if (!add_path(r, v, files[i], tokens))
             return false;
-    if (!r->n_texts) {
-        msg_error(r->text, "there is no record in it");
-        return false;
-    }
+    if (!r->n_texts)
+        return msg_error(r->text, "there is no record in it");
     r->several = r->n_texts > 1 || r->field;
     if (!check_lengths(r, tokens))
         return false;

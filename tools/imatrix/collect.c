@@ -33,12 +33,6 @@ struct job {
     struct im_share *share; /* or NULL */
 };
 
-static bool fail_file(const char *file, const struct gguf_error *err)
-{
-    msg_fail(file, err);
-    return false;
-}
-
 /* ---- before the work ---- */
 
 /* Where the part goes, or a checkpoint. */
@@ -55,8 +49,7 @@ static bool is_free(const char *path, bool may_exist)
 {
     if (!path || may_exist || access(path, F_OK) != 0)
         return true;
-    msg_error(path, "exists (--force replaces it)");
-    return false;
+    return msg_error(path, "exists (--force replaces it)");
 }
 
 static bool check_outputs(const struct job *j)
@@ -68,9 +61,9 @@ static bool check_outputs(const struct job *j)
         return false;
     if (!keeps || o->resume || o->ev.force || access(j->part.s, F_OK) != 0)
         return true;
-    msg_error(j->part.s, "exists (--resume goes on with it, --force replaces "
-                         "it)");
-    return false;
+    return msg_error(j->part.s,
+                     "exists (--resume goes on with it, --force replaces "
+                     "it)");
 }
 
 static bool open_model(struct job *j)
@@ -120,7 +113,7 @@ static bool read_tokens(struct job *j)
         size--;
     if (gguf_vocab_tokenize(gguf_model_vocab(j->m.model), j->text, size, flags,
                             &j->tokens, &err) != GGUF_OK)
-        return fail_file(o->text, &err);
+        return msg_fail(o->text, &err);
     if (j->tokens.n / o->ev.n_ctx > o->from_chunk)
         return true;
     say_short(j, size);
@@ -154,7 +147,7 @@ static bool begin_collection(struct job *j)
     p.n_exclude = o->exclude.n;
     p.precision = gguf_precision_name((unsigned)o->ev.precision);
     if (gguf_collect_create(&j->c, &p, &err) != GGUF_OK)
-        return fail_file(NULL, &err);
+        return msg_fail(NULL, &err);
     if (!o->resume || access(j->part.s, F_OK) != 0)
         return true;
     enum gguf_status st =
@@ -162,7 +155,7 @@ static bool begin_collection(struct job *j)
     if (st == GGUF_OK)
         st = gguf_collect_merge(j->c, before, &err);
     gguf_collect_destroy(before);
-    return st == GGUF_OK || fail_file(j->part.s, &err);
+    return st == GGUF_OK || msg_fail(j->part.s, &err);
 }
 
 /* ---- the work ---- */
@@ -174,7 +167,7 @@ static bool save_part(struct job *j)
     if (gguf_collect_save(j->c, j->part.s, true, &err) == GGUF_OK)
         return true;
     progress_clear(&j->bar);
-    return fail_file(j->part.s, &err);
+    return msg_fail(j->part.s, &err);
 }
 
 static int on_chunk(void *user, const struct gguf_collect_chunk *chunk)
@@ -240,7 +233,7 @@ static bool run_share(void *user, size_t first, size_t n)
         progress_raise();
         return false; /* another rank's error, which was said */
     }
-    return st == GGUF_OK || fail_file(j->o->model, &err);
+    return st == GGUF_OK || msg_fail(j->o->model, &err);
 }
 
 static bool run_shared(struct job *j)
@@ -277,7 +270,7 @@ static bool run_collection(struct job *j)
     if (j->save_failed)
         return false;
     return st == GGUF_OK ||
-           fail_file(st == GGUF_E_MISMATCH ? j->part.s : o->model, &err);
+           msg_fail(st == GGUF_E_MISMATCH ? j->part.s : o->model, &err);
 }
 
 static bool give_result(struct job *j, struct gguf_imatrix **im)
@@ -286,7 +279,7 @@ static bool give_result(struct job *j, struct gguf_imatrix **im)
     struct gguf_error err;
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     if (gguf_collect_info(j->c, &info, &err) != GGUF_OK)
-        return fail_file(NULL, &err);
+        return msg_fail(NULL, &err);
     /* of a part another one may have something */
     const bool part = o->part && !o->out && !info.n_done && info.n_skipped;
     if ((o->part || o->save_every) && !save_part(j))
@@ -295,7 +288,7 @@ static bool give_result(struct job *j, struct gguf_imatrix **im)
         msg_info(o->part, "part, %zu of %zu chunks, precision %s", info.n_done,
                  info.n_chunks, info.precision);
     return gguf_collect_result(j->c, im, &err) == GGUF_OK || part ||
-           fail_file(o->text ? o->text : NULL, &err);
+           msg_fail(o->text ? o->text : NULL, &err);
 }
 
 static void close_job(struct job *j)
@@ -352,7 +345,7 @@ bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
             st = gguf_collect_merge(j.c, one, &err);
             gguf_collect_destroy(one);
         }
-        good = st == GGUF_OK || fail_file(paths[i], &err);
+        good = st == GGUF_OK || msg_fail(paths[i], &err);
     }
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     if (good && gguf_collect_info(j.c, &info, NULL) == GGUF_OK &&

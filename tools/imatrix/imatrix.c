@@ -365,9 +365,8 @@ static bool is_some_left(const struct im_options *o,
 {
     if (gguf_imatrix_n_entries(im))
         return true;
-    msg_error(NULL, "--%s leaves no tensor",
-              o->include.n ? "include" : "exclude");
-    return false;
+    return msg_error(NULL, "--%s leaves no tensor",
+                     o->include.n ? "include" : "exclude");
 }
 
 /* What the command line asks for; false: a message was printed. */
@@ -384,8 +383,7 @@ static bool get_data(struct gguf_imatrix **im, const struct im_options *o,
         *about = n > 1 ? NULL : *about;
         return true;
     }
-    msg_fail(*about, &err);
-    return false;
+    return msg_fail(*about, &err);
 }
 
 /* The precision of an evaluation, as gguf-ppl shows it, if it is known. */

@@ -20,12 +20,6 @@
 
 #include <gguf/version.h>
 
-static bool fail_file(const char *file, const struct gguf_error *err)
-{
-    msg_fail(file, err);
-    return false;
-}
-
 /* ---- settings ---- */
 
 static void add_texts(struct text *t, char sign, const struct opt_list *l)
@@ -60,7 +54,7 @@ static bool set_all(struct im_share *s)
                             &err);
     text_fini(&filter);
     text_fini(&ctx);
-    return st == GGUF_OK || fail_file(NULL, &err);
+    return st == GGUF_OK || msg_fail(NULL, &err);
 }
 
 /* ---- sums, as bytes ---- */
@@ -131,7 +125,7 @@ static bool get_rest(void *user, void **data, size_t *size)
     if (!path)
         return false;
     const bool good = (gguf_collect_save(s->c, path, true, &err) == GGUF_OK ||
-                       fail_file(path, &err)) &&
+                       msg_fail(path, &err)) &&
                       read_all(path, data, size);
     remove_file(path);
     return good;
@@ -147,9 +141,9 @@ static bool put_rest(void *user, const void *data, size_t size)
         return false;
     bool good = write_all(path, data, size);
     if (good && gguf_collect_load(&other, path, &s->o->files, &err) != GGUF_OK)
-        good = fail_file(path, &err);
+        good = msg_fail(path, &err);
     if (good && gguf_collect_merge(s->c, other, &err) != GGUF_OK)
-        good = fail_file(NULL, &err);
+        good = msg_fail(NULL, &err);
     gguf_collect_destroy(other);
     remove_file(path);
     return good;
@@ -165,7 +159,7 @@ static bool evaluate_chunks(void *user, size_t first, size_t n)
         return false;
     for (size_t i = first; i < first + n; i++)
         if (gguf_part_add(s->of, i, NULL, NULL, 0, &err) != GGUF_OK)
-            return fail_file(NULL, &err);
+            return msg_fail(NULL, &err);
     return true;
 }
 

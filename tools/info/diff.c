@@ -263,10 +263,8 @@ static bool compare_tensor(struct diff *d, const struct gguf_split_tensor *a,
     if (good && is_turned(a, b) && !x.n_differ && !x.n_nan)
         return true;
     d->n++;
-    if (!good) {
-        msg_fail(d->b->path, &err);
-        return false;
-    }
+    if (!good)
+        return msg_fail(d->b->path, &err);
     if (d->j)
         json_diff(d->j, a->info, b->info, &x);
     else

@@ -22,13 +22,12 @@ static bool can_show(const struct load *l, const struct info_options *o)
     const bool header = what && !strcmp(what, "--check") && o->check_header;
     if (!what || header || !gguf_file_has_reader(load_file(l, 0)))
         return true;
-    msg_error(l->path,
-              "%s reads the data of tensors here and there, not over a "
-              "network: download the file first%s",
-              what,
-              (o->show & SHOW_CHECK) ? ", or see what --check=header says"
-                                     : "");
-    return false;
+    return msg_error(
+        l->path,
+        "%s reads the data of tensors here and there, not over a "
+        "network: download the file first%s",
+        what,
+        (o->show & SHOW_CHECK) ? ", or see what --check=header says" : "");
 }
 
 /* One operand; false: it failed. *opened: something was shown. */

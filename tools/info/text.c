@@ -377,9 +377,8 @@ bool info_key(const struct load *load, const struct info_options *o)
         gguf_near_init(&near, (struct gguf_str){ o->key, strlen(o->key) });
         for (size_t i = 0; i < gguf_file_n_kv(load_file(load, 0)); i++)
             gguf_near_try(&near, gguf_file_kv(load_file(load, 0), i)->key);
-        msg_error(load->path, "%s%s", err.message,
-                  gguf_near_hint(&near, hint));
-        return false;
+        return msg_error(load->path, "%s%s", err.message,
+                         gguf_near_hint(&near, hint));
     }
     uint64_t max =
         o->limits_given & INFO_ARRAYS ? o->limits.elems : UINT64_MAX;

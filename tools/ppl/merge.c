@@ -13,12 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool fail_file(const char *file, const struct gguf_error *err)
-{
-    msg_fail(file, err);
-    return false;
-}
-
 struct merged {
     struct ppl_run run;
     struct ev_model base, *model;
@@ -62,7 +56,7 @@ static bool load_all(struct merged *m, char **paths, int n)
     for (int i = 0; i < n; i++) {
         struct gguf_part *one;
         if (gguf_part_load(&one, paths[i], NULL, &err) != GGUF_OK)
-            return fail_file(paths[i], &err);
+            return msg_fail(paths[i], &err);
         if (!ppl_part_check(paths[i], one)) {
             gguf_part_destroy(one);
             return false;
@@ -76,7 +70,7 @@ static bool load_all(struct merged *m, char **paths, int n)
             m->part = one;
         }
         if (st != GGUF_OK)
-            return fail_file(paths[i], &err);
+            return msg_fail(paths[i], &err);
     }
     m->n_parts = (size_t)n;
     return true;
@@ -89,11 +83,9 @@ static bool choose_measure(struct merged *m, struct ppl_options *o)
     m->measure = x;
     if (!x)
         return false;
-    if (x->task && (o->plot || o->html)) {
-        msg_error(o->plot ? o->plot : o->html,
-                  "the parts are of tasks, which have no picture");
-        return false;
-    }
+    if (x->task && (o->plot || o->html))
+        return msg_error(o->plot ? o->plot : o->html,
+                         "the parts are of tasks, which have no picture");
     m->side.n = x->side ? gguf_part_n_values(m->part) / x->n_values : 0;
     o->task = x->task;
     return true;
@@ -107,12 +99,10 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
     const char *what = o->task ? "tasks" : "chunks";
     struct ppl_run *r = &m->run;
     size_t n;
-    if (o->first_chunk >= all) {
-        msg_error(NULL,
-                  "--chunks: the text has %zu %s, none from %" PRIu64 " on",
-                  all, what, o->first_chunk);
-        return false;
-    }
+    if (o->first_chunk >= all)
+        return msg_error(
+            NULL, "--chunks: the text has %zu %s, none from %" PRIu64 " on",
+            all, what, o->first_chunk);
     r->e.first_chunk = (size_t)o->first_chunk;
     r->e.n_chunks = all - r->e.first_chunk;
     if (o->n_chunks && o->n_chunks < r->e.n_chunks)
@@ -124,11 +114,11 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
         size_t last = i;
         while (last + 1 < end && !gguf_part_chunk(m->part, last + 1, &n))
             last++;
-        msg_error(NULL,
-                  "%s %zu..%zu of %zu are in no part; --chunks A..B says "
-                  "which are wanted",
-                  what, i, last + 1, all);
-        return false;
+        return msg_error(
+            NULL,
+            "%s %zu..%zu of %zu are in no part; --chunks A..B says "
+            "which are wanted",
+            what, i, last + 1, all);
     }
     r->e.n_scored_chunk = get_number(m->part, "scored");
     return true;
@@ -270,8 +260,7 @@ static bool get_text(struct merged *m, struct ppl_options *o)
         get_texts(r, get_note(p, "texts")) &&
         (!r->e.n_texts || ev_all_chunks(&r->e) == all))
         return true;
-    msg_error(NULL, "the notes of texts are not of %zu chunks", all);
-    return false;
+    return msg_error(NULL, "the notes of texts are not of %zu chunks", all);
 }
 
 /* ---- the whole ---- */

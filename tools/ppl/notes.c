@@ -128,10 +128,9 @@ static bool check_value(const char *path, const char *what, const char *prefix,
     gguf_error_clear(&err);
     if (!value || is_kind(row, value, &err))
         return true;
-    msg_error(path, "%s '%s%s' is '%.40s', which is not %s%s%s", what, prefix,
-              row->name, value, kinds[row->kind], err.message[0] ? ": " : "",
-              err.message);
-    return false;
+    return msg_error(path, "%s '%s%s' is '%.40s', which is not %s%s%s", what,
+                     prefix, row->name, value, kinds[row->kind],
+                     err.message[0] ? ": " : "", err.message);
 }
 
 static bool check_model(const char *path, const struct gguf_part *p,

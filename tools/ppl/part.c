@@ -104,10 +104,8 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
         return true;
     if (!paths_can_write(r->o->part))
         return false;
-    if (r->o->part && !r->o->ev.force && access(r->o->part, F_OK) == 0) {
-        msg_error(r->o->part, "exists (--force replaces it)");
-        return false;
-    }
+    if (r->o->part && !r->o->ev.force && access(r->o->part, F_OK) == 0)
+        return msg_error(r->o->part, "exists (--force replaces it)");
     struct ppl_part *p = *out = msg_must(calloc(1, sizeof *p));
     p->run = r;
     p->side = side;
@@ -152,10 +150,8 @@ static bool save_part(const struct ppl_part *p)
         return true;
     json_format_f64(seconds, p->run->e.seconds);
     if (gguf_part_note(p->part, "seconds", seconds, &err) != GGUF_OK ||
-        gguf_part_save(p->part, o->part, o->ev.force, &err) != GGUF_OK) {
-        msg_fail(o->part, &err);
-        return false;
-    }
+        gguf_part_save(p->part, o->part, o->ev.force, &err) != GGUF_OK)
+        return msg_fail(o->part, &err);
     if (!o->ev.quiet)
         msg_info(o->part, "part, %zu of %zu %s", gguf_part_n_done(p->part),
                  gguf_part_n_chunks(p->part),

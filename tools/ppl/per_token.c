@@ -177,8 +177,7 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
          (gguf_outfile_write(e->file, heads, strlen(heads), &err) == GGUF_OK &&
           gguf_outfile_write(e->file, rest, strlen(rest), &err) == GGUF_OK)))
         return true;
-    msg_fail(o->each, &err);
-    return false;
+    return msg_fail(o->each, &err);
 }
 
 const char *ppl_each_failed(const struct ppl_each *e)

@@ -30,12 +30,6 @@ struct job {
     struct ppl_run run;
 };
 
-static bool fail_file(const char *file, const struct gguf_error *err)
-{
-    msg_fail(file, err);
-    return false;
-}
-
 static bool open_models(struct job *j, const struct ppl_options *o)
 {
     const bool has_base = j->run.e.has_base;
@@ -213,14 +207,14 @@ static bool evaluate_and_save(struct job *j)
         gguf_baseline_writer_create(&w, o->save_base, o->ev.force, j->pool,
                                     NULL, &err) != GGUF_OK) {
         ppl_part_close(part, false);
-        return fail_file(o->save_base, &err);
+        return msg_fail(o->save_base, &err);
     }
     bool good =
         ppl_each_open(&each, &j->run, gguf_model_vocab(j->own.model), NULL);
     good = ppl_report_open(&report, &j->run, NULL) && good;
     if (w && gguf_baseline_writer_set_form(
                  w, (enum gguf_baseline_form)o->base_form, &err) != GGUF_OK)
-        good = fail_file(o->save_base, &err);
+        good = msg_fail(o->save_base, &err);
     if (w)
         j->saving[j->n_saving++] = gguf_baseline_writer_sink(w);
     if (each)
@@ -241,7 +235,7 @@ static bool evaluate_and_save(struct job *j)
     good = ppl_part_close(part, good);
     if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();
-    return st == GGUF_OK ? good : fail_file(file, &err);
+    return st == GGUF_OK ? good : msg_fail(file, &err);
 }
 
 /* For ppl_part_share. */
@@ -258,7 +252,7 @@ static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
         progress_raise();
         return false; /* another rank's error, which was said */
     }
-    return st == GGUF_OK || fail_file(j->run.o->model, &err);
+    return st == GGUF_OK || msg_fail(j->run.o->model, &err);
 }
 
 static bool run_perplexity(struct job *j)

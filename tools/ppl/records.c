@@ -14,12 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool fail_file(const char *file, const struct gguf_error *err)
-{
-    msg_fail(file, err);
-    return false;
-}
-
 /* ---- outputs ---- */
 
 /* The text that a chunk is of; chunks in order. */
@@ -61,7 +55,7 @@ static bool add_outputs(struct ppl_run *r, const struct gguf_part *p,
         return true;
     rows.token = x->tokens->id + (size_t)head[PPL_AT];
     return ppl_each_add(x->each, &rows, &err) == GGUF_OK ||
-           fail_file(r->o->each, &err);
+           msg_fail(r->o->each, &err);
 }
 
 /* ---- perplexity ---- */
@@ -92,7 +86,7 @@ static bool add_ppl(struct ppl_run *r, const struct gguf_part *p,
         r->sums[i] = sums_of(p, chunk);
         r->n_done = i + 1;
         if (gguf_ppl_add(&r->total, &r->sums[i], &err) != GGUF_OK)
-            return fail_file(NULL, &err);
+            return msg_fail(NULL, &err);
         ppl_add_to_text(r, chunk, &r->sums[i]);
         if (!r->o->ev.json)
             ppl_print_chunk(r);
@@ -165,12 +159,12 @@ static bool add_side(struct ppl_run *r, struct ppl_side *s,
     struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
     for (size_t m = 0; m < s->n; m++)
         if (gguf_kld_create(&s->kld[m], &kp, &err) != GGUF_OK)
-            return fail_file(NULL, &err);
+            return msg_fail(NULL, &err);
     for (size_t i = 0; i < r->e.n_chunks; i++) {
         const size_t chunk = r->e.first_chunk + i;
         for (size_t m = 0; m < s->n; m++)
             if (!add_tokens(s->kld[m], p, chunk, m, &err))
-                return fail_file(NULL, &err);
+                return msg_fail(NULL, &err);
         count_text(r, p, chunk);
         r->n_done = i + 1;
         if (!r->o->ev.json)

@@ -222,8 +222,7 @@ static bool open_output(struct outtext *o, const char *path, bool force)
     struct gguf_error err;
     if (!path || outtext_open(o, path, force, &err) == GGUF_OK)
         return true;
-    msg_fail(path, &err);
-    return false;
+    return msg_fail(path, &err);
 }
 
 bool ppl_report_open(struct ppl_report **out, const struct ppl_run *run,
@@ -270,8 +269,7 @@ static bool commit_output(struct outtext *t, const char *path)
     struct gguf_error err;
     if (!path || outtext_commit(t, &err) == GGUF_OK)
         return true;
-    msg_fail(path, &err);
-    return false;
+    return msg_fail(path, &err);
 }
 
 bool ppl_report_close(struct ppl_report *r, bool good,

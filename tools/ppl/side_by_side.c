@@ -19,17 +19,14 @@ enum { LOOK_AT = 1024 };
 bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o)
 {
     struct gguf_error err;
-    if (gguf_baseline_open(&s->saved, o->base, NULL, &err) != GGUF_OK) {
-        msg_fail(o->base, &err);
-        return false;
-    }
+    if (gguf_baseline_open(&s->saved, o->base, NULL, &err) != GGUF_OK)
+        return msg_fail(o->base, &err);
     const uint32_t n_ctx = gguf_baseline_n_ctx(s->saved);
-    if (o->ev.n_ctx && o->ev.n_ctx != n_ctx) {
-        msg_error(o->base,
-                  "its chunks have %" PRIu32 " tokens, -c asks for %" PRIu32,
-                  n_ctx, o->ev.n_ctx);
-        return false;
-    }
+    if (o->ev.n_ctx && o->ev.n_ctx != n_ctx)
+        return msg_error(o->base,
+                         "its chunks have %" PRIu32
+                         " tokens, -c asks for %" PRIu32,
+                         n_ctx, o->ev.n_ctx);
     o->ev.n_ctx = n_ctx;
     ev_choose_ubatch(&o->ev);
     if (!(o->ev.json || o->html || o->part) || o->ev.no_digest)
@@ -90,8 +87,7 @@ static bool has_vocabulary(const struct ev_model *m,
     if (m->info.n_vocab == base->info.n_vocab ||
         gguf_scan_compare_vocab(base->model, m->model, &err) == GGUF_OK)
         return true;
-    msg_fail(m->path, &err);
-    return false;
+    return msg_fail(m->path, &err);
 }
 
 bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,

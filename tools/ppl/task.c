@@ -30,13 +30,11 @@ static bool choose_tasks(struct ppl_run *r)
 {
     const struct ppl_options *o = r->o;
     const size_t n = gguf_tasks_n(r->tasks);
-    if (o->first_chunk >= n) {
-        msg_error(o->text,
-                  "there %s %zu task%s: none from %" PRIu64
-                  " on, counted from 0",
-                  n == 1 ? "is" : "are", n, text_s(n), o->first_chunk);
-        return false;
-    }
+    if (o->first_chunk >= n)
+        return msg_error(o->text,
+                         "there %s %zu task%s: none from %" PRIu64
+                         " on, counted from 0",
+                         n == 1 ? "is" : "are", n, text_s(n), o->first_chunk);
     r->e.first_chunk = (size_t)o->first_chunk;
     r->e.n_chunks = n - r->e.first_chunk;
     if (o->n_chunks && o->n_chunks < r->e.n_chunks)
@@ -68,16 +66,12 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
             gguf_tasks_sample(r->tasks, (size_t)o->n_tasks);
         st = gguf_tasks_most_tokens(r->tasks, vocab, &most, &err);
     }
-    if (st != GGUF_OK) {
-        msg_fail(o->text, &err);
-        return false;
-    }
-    if (most > o->ev.n_ctx) {
-        msg_error(o->text,
-                  "a text has %" PRIu32 " tokens: -c %" PRIu32 " is needed",
-                  most, most);
-        return false;
-    }
+    if (st != GGUF_OK)
+        return msg_fail(o->text, &err);
+    if (most > o->ev.n_ctx)
+        return msg_error(
+            o->text, "a text has %" PRIu32 " tokens: -c %" PRIu32 " is needed",
+            most, most);
     r->e.n_seq = gguf_tasks_most_answers(r->tasks);
     r->e.n_tokens = most;
     return choose_tasks(r);
@@ -133,8 +127,7 @@ static bool add_record(struct ppl_part *p, const struct gguf_task_scores *s)
     if (gguf_part_add(p->part, s->task, head, p->value, s->n_answers, &err) ==
         GGUF_OK)
         return true;
-    msg_fail(NULL, &err);
-    return false;
+    return msg_fail(NULL, &err);
 }
 
 static int on_task(void *user, const struct gguf_task_scores *s)

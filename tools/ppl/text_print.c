@@ -135,8 +135,7 @@ static bool means_of(const struct gguf_kld *kld, size_t first, size_t n,
         return true;
     }
     gguf_kld_destroy(one);
-    msg_fail(NULL, &err);
-    return false;
+    return msg_fail(NULL, &err);
 }
 
 static void json_figure(struct json *j, const char *key, struct gguf_figure f)

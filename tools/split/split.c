@@ -214,8 +214,7 @@ merge_shards(const struct options *o, const struct gguf_split *s,
 
 static bool output_differs(const char *out)
 {
-    msg_error(out, "the data is not that of the input");
-    return false;
+    return msg_error(out, "the data is not that of the input");
 }
 
 /* Is the data of the output, read again, that of the input? */
@@ -229,19 +228,15 @@ static bool verify_output(const struct options *o, struct gguf_split *in,
     if (!o->merge) {
         /* The prefix may be the name of another file, too. */
         if (gguf_split_name_format(first, sizeof first, out, 1,
-                                   (unsigned)n_shards, &err) != GGUF_OK) {
-            msg_fail(out, &err);
-            return false;
-        }
+                                   (unsigned)n_shards, &err) != GGUF_OK)
+            return msg_fail(out, &err);
         out = first;
     }
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
     params.limits = &o->file_limits;
     gguf_error_clear(&err);
-    if (gguf_split_open(&b.set, out, &params, &err) != GGUF_OK) {
-        msg_fail(out, &err);
-        return false;
-    }
+    if (gguf_split_open(&b.set, out, &params, &err) != GGUF_OK)
+        return msg_fail(out, &err);
     bool good = digest_model(&a, GGUF_DIGEST_XXH3_128, NULL, "reading input",
                              o->quiet, NULL, &x, &err) == GGUF_OK &&
                 digest_model(&b, GGUF_DIGEST_XXH3_128, NULL, "reading output",

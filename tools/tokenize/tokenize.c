@@ -91,18 +91,15 @@ static bool open_vocab(struct vocab *m, const struct options *o)
     p.warn_user = (void *)(uintptr_t)o;
     p.pre = o->ev.pre;
     load_raise_limits();
-    if (gguf_split_open(&m->set, o->model, NULL, &err) != GGUF_OK) {
-        msg_fail(o->model, &err);
-        return false;
-    }
+    if (gguf_split_open(&m->set, o->model, NULL, &err) != GGUF_OK)
+        return msg_fail(o->model, &err);
     if (!ev_override(&o->ev, o->model, m->set, &m->meta))
         return false;
     p.meta = m->meta;
     if (gguf_vocab_create(&m->v, gguf_split_file(m->set, 0), &p, &err) !=
         GGUF_OK) {
         if (!ev_tell_adapter(m->set, o->model))
-            msg_fail(o->model, &err);
-        return false;
+            return msg_fail(o->model, &err);
     }
     return true;
 }
