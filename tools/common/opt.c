@@ -314,12 +314,16 @@ static struct opt *add_rows(struct opt *to, size_t *n, size_t *room,
 }
 
 static struct opt_rule *add_rules(struct opt_rule *to, size_t *n, size_t *room,
+                                  const struct opt *o,
                                   const struct opt_rule *x)
 {
     for (; x && (x->a || x->b); x++) {
         to = msg_grow(to, room, *n + 2, sizeof *to);
         to[(*n)++] = *x;
     }
+    for (; !opt_is_end(o); o++)
+        if (o->group)
+            to = add_rules(to, n, room, o->group->table, o->group->rules);
     return to;
 }
 
@@ -331,10 +335,7 @@ static struct opt_tool open_groups(const struct opt_tool *tool)
     size_t n = 0, room = 0, n_rules = 0, room_rules = 0;
     struct opt *rows = add_rows(NULL, &n, &room, tool->table, 0);
     struct opt_rule *rules =
-        add_rules(NULL, &n_rules, &room_rules, tool->rules);
-    for (const struct opt *o = tool->table; !opt_is_end(o); o++)
-        if (o->group)
-            rules = add_rules(rules, &n_rules, &room_rules, o->group->rules);
+        add_rules(NULL, &n_rules, &room_rules, tool->table, tool->rules);
     rows = msg_grow(rows, &room, n + 1, sizeof *rows);
     rules = msg_grow(rules, &room_rules, n_rules + 1, sizeof *rules);
     rows[n] = (struct opt){ .names = NULL };

@@ -160,8 +160,7 @@ struct opt_rule {
     const char *b;
 };
 
-/* Options that several tools share, and the rules between them. A group has no
- * groups inside. */
+/* Options that several tools share, and the rules between them. */
 struct opt_group {
     const struct opt *table;
     const struct opt_rule *rules; /* or NULL */

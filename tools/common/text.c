@@ -263,3 +263,9 @@ bool text_is(struct gguf_str s, const char *z)
 {
     return s.size == strlen(z) && !memcmp(s.data, z, s.size);
 }
+
+const char *text_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}

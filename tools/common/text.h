@@ -53,6 +53,9 @@ struct text_limits {
 void text_add_kv(struct text *t, const struct gguf_kv *kv,
                  const struct text_limits *limits);
 
+/* The last part of a path; all of it, if it ends in '/'. */
+const char *text_base_name(const char *path);
+
 /* What a noun after the number n ends in: 1 key, 2 keys. */
 static inline const char *text_s(uint64_t n)
 {

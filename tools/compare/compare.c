@@ -7,13 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Asked by the backend between operations. */
-static int is_stopped(void *user)
-{
-    (void)user;
-    return progress_stopped();
-}
-
 /* A base has no adapters. */
 static bool open_base(struct compare *c)
 {
@@ -49,8 +42,8 @@ static bool read_text(struct compare *c)
 {
     char *file = (char *)(uintptr_t)c->o->text;
     return ev_read_texts(&c->run, &file, 1, &c->tokens) &&
-           ev_plan_chunks(&c->run, ev_all_chunks(&c->run), c->o->first_chunk,
-                          c->o->n_chunks);
+           ev_plan_chunks(&c->run, ev_all_chunks(&c->run),
+                          c->o->ev.first_chunk, c->o->ev.n_chunks);
 }
 
 static bool load_weights(struct compare *c)
@@ -116,7 +109,6 @@ int main(int argc, char **argv)
 {
     struct compare_options o;
     compare_parse_options(&o, argc, argv);
-    o.ev.abort = is_stopped;
     struct compare c = { .o = &o, .tokens = GGUF_TOKENS_INIT };
     c.run = (struct ev_run){ .o = &o.ev,
                              .has_base = !o.pair,

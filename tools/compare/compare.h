@@ -18,13 +18,11 @@ struct compare_options {
     int base_precision;        /* enum gguf_precision */
     const char *base_backends; /* NULL: same as the model's */
     const char *text;
-    const char *chunks;             /* --chunks, or NULL */
-    uint64_t first_chunk, n_chunks; /* parsed chunks; n_chunks 0: all */
-    bool layers;                    /* which is the default, too */
-    int bisect;                     /* 1 + enum gguf_bisect_by, or 0 */
-    double time_budget;             /* seconds of bisect; 0: no limit */
-    const char *pair;               /* two names of backends, A,B, or NULL */
-    double tolerance; /* of pair: relative error that is a difference */
+    bool layers;        /* which is the default, too */
+    int bisect;         /* 1 + enum gguf_bisect_by, or 0 */
+    double time_budget; /* seconds of bisect; 0: no limit */
+    const char *pair;   /* two names of backends, A,B, or NULL */
+    double tolerance;   /* of pair: relative error that is a difference */
 };
 
 /* Parse the command line; ends the program where something is wrong. */

@@ -3,7 +3,6 @@
 #include "config.h"
 #include "tools/compare/compare.h"
 #include "tools/common/paths.h"
-#include "tools/common/range.h"
 
 #include <string.h>
 
@@ -33,8 +32,7 @@ static const struct opt table[] = {
       OPT_WORD, AT(base_precision), .words = ev_precision_words },
     { "-f --file", "TEXT", "text, plain or packed; - for standard input",
       OPT_STR, AT(text) },
-    { "--chunks", "N|A..B", "only the first N chunks, or A up to B, without B",
-      OPT_STR, AT(chunks) },
+    { .group = &ev_chunks, EV },
     { .help = "How it is compared:" },
     { "--layers", NULL,
       "error of each activation of each layer; this is the default", OPT_FLAG,
@@ -60,15 +58,7 @@ static const struct opt table[] = {
     { "--force", NULL, "accept a text that is not UTF-8", OPT_FLAG,
       AT(ev.force) },
     { .group = &ev_speed, EV },
-    { .group = &ev_machine, EV },
-    { .group = &ev_cache, EV },
-    { .group = &ev_position, EV },
-    { .group = &ev_metadata, EV },
-    { .group = &ev_adapters, EV },
-    { .group = &ev_checks, EV },
-    { .group = &ev_text, EV },
-    { .group = &ev_elsewhere, EV },
-    { .group = &ev_foreign, EV },
+    { .group = &ev_rest, EV },
     { .names = NULL },
 };
 
@@ -116,12 +106,9 @@ void compare_parse_options(struct compare_options *o, int argc, char **argv)
     if (o->pair &&
         (!comma || comma == o->pair || !comma[1] || strchr(comma + 1, ',')))
         opt_usage("--compare-backends: '%s' is not two names, A,B", o->pair);
-    if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
-        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
-                  o->chunks);
-    if (o->pair && !o->n_chunks)
-        o->n_chunks = 1;
     if (!o->ev.n_ctx)
         o->ev.n_ctx = 512;
     ev_settle_options(&o->ev);
+    if (o->pair && !o->ev.n_chunks)
+        o->ev.n_chunks = 1;
 }

@@ -11,13 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Asked by the backend between operations. */
-static int is_stopped(void *user)
-{
-    (void)user;
-    return progress_stopped();
-}
-
 /* ---- what is given to the model ---- */
 
 static bool read_ids(struct eval *e)
@@ -54,7 +47,8 @@ static bool read_input(struct eval *e)
                              &r->text_size) &&
                ev_digest_text(r, e->lines, r->text_size);
     return ev_read_texts(r, &file, 1, &e->tokens) &&
-           ev_plan_chunks(r, ev_all_chunks(r), o->first_chunk, o->n_chunks);
+           ev_plan_chunks(r, ev_all_chunks(r), o->ev.first_chunk,
+                          o->ev.n_chunks);
 }
 
 bool eval_start(struct eval *e, const struct gguf_session_params *sp)
@@ -135,7 +129,6 @@ int main(int argc, char **argv)
 {
     struct eval_options o;
     eval_parse_options(&o, argc, argv);
-    o.ev.abort = is_stopped;
     struct eval e = { .o = &o, .tokens = GGUF_TOKENS_INIT };
     e.run = (struct ev_run){ .o = &o.ev,
                              .own = &e.model,

@@ -20,10 +20,8 @@ struct eval_options {
     const char *embeddings; /* output of lines' rows, or NULL */
     int pooling;            /* enum gguf_pooling, of embeddings */
     bool normalize;
-    bool profile;       /* print the time of each operation on a text */
-    const char *chunks; /* of profile: --chunks, or NULL */
-    uint64_t first_chunk, n_chunks; /* parsed chunks; n_chunks 0: all */
-    int print_graph;                /* EVAL_GRAPH_..., or 0 */
+    bool profile;    /* print the time of each operation on a text */
+    int print_graph; /* EVAL_GRAPH_..., or 0 */
     bool print_assignments, print_plan;
 };
 enum { EVAL_GRAPH_TEXT = 1, EVAL_GRAPH_DOT };

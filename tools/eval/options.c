@@ -3,7 +3,6 @@
 #include "config.h"
 #include "tools/eval/eval.h"
 #include "tools/common/paths.h"
-#include "tools/common/range.h"
 
 #define AT(member) OPT_AT(struct eval_options, member)
 #define EV         .at = offsetof(struct eval_options, ev)
@@ -59,22 +58,12 @@ static const struct opt table[] = {
     { "--profile", NULL,
       "time and rate of each operation and each layer, on the chunks of --file",
       OPT_FLAG, AT(profile) },
-    { "--chunks", "N|A..B",
-      "with --profile only the first N chunks, or A up to B, without B",
-      OPT_STR, AT(chunks) },
+    { .group = &ev_chunks, EV },
     { .group = &ev_output, EV },
     { "--force", NULL, "accept a text that is not UTF-8", OPT_FLAG,
       AT(ev.force) },
     { .group = &ev_speed, EV },
-    { .group = &ev_machine, EV },
-    { .group = &ev_cache, EV },
-    { .group = &ev_position, EV },
-    { .group = &ev_metadata, EV },
-    { .group = &ev_adapters, EV },
-    { .group = &ev_checks, EV },
-    { .group = &ev_text, EV },
-    { .group = &ev_elsewhere, EV },
-    { .group = &ev_foreign, EV },
+    { .group = &ev_rest, EV },
     { .names = NULL },
 };
 
@@ -130,9 +119,6 @@ void eval_parse_options(struct eval_options *o, int argc, char **argv)
     paths_local(o->model);
     paths_local(o->tokens);
     paths_local(o->text);
-    if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
-        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
-                  o->chunks);
     if (!o->ev.n_ctx)
         o->ev.n_ctx = 512;
     if (o->embeddings)

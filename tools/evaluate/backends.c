@@ -4,6 +4,7 @@
 #include "tools/evaluate/model.h"
 #include "tools/common/msg.h"
 #include "tools/common/opt.h"
+#include "tools/common/progress.h"
 #include "tools/common/text.h"
 
 #include <gguf/text.h>
@@ -73,6 +74,18 @@ bool ev_pool_open(struct gguf_pool **pool, const struct ev_options *o)
 
 /* --- backends ------------------------------------------------------------- */
 
+/* Asked by backends between operations. */
+static int is_stopped(void *user)
+{
+    (void)user;
+    return progress_stopped();
+}
+
+static gguf_abort_fn *abort_of(const struct ev_options *o)
+{
+    return o->abort ? o->abort : is_stopped;
+}
+
 static bool register_all(struct ev_backends *b, const struct ev_options *o,
                          unsigned precision, struct gguf_pool *pool)
 {
@@ -81,7 +94,7 @@ static bool register_all(struct ev_backends *b, const struct ev_options *o,
     struct gguf_driver *d;
     struct gguf_error err;
     cp.pool = pool;
-    cp.abort = o->abort;
+    cp.abort = abort_of(o);
     cp.precision = (enum gguf_precision)precision;
     cp.repack = o->repack;
     cp.no_fuse = o->no_fuse;
@@ -176,7 +189,7 @@ bool ev_backends_open(struct ev_backends *b, const struct ev_options *o,
             say_unknown(b, s);
             return false;
         }
-        struct gguf_backend *x = find_backend(b, name, o->abort);
+        struct gguf_backend *x = find_backend(b, name, abort_of(o));
         if (!x)
             return false;
         if (k < 2)
@@ -185,7 +198,7 @@ bool ev_backends_open(struct ev_backends *b, const struct ev_options *o,
         if (!*s)
             break;
     }
-    return put_cpu_last(b, o->abort);
+    return put_cpu_last(b, abort_of(o));
 }
 
 void ev_backends_close(struct ev_backends *b)

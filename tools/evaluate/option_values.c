@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/evaluate/options.h"
 #include "tools/common/msg.h"
+#include "tools/common/range.h"
 
 #include <string.h>
 
@@ -61,6 +62,9 @@ void ev_choose_ubatch(struct ev_options *o)
 void ev_settle_options(struct ev_options *o)
 {
     ev_choose_ubatch(o);
+    if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
+        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
+                  o->chunks);
     check_places(&o->places);
     if (o->n_threads_batch)
         o->n_threads = o->n_threads_batch;

@@ -35,6 +35,13 @@ static const struct opt context[] = {
 };
 const struct opt_group ev_context = { context, NULL };
 
+static const struct opt chunks[] = {
+    { "--chunks", "N|A..B", "only the first N chunks, or A up to B, without B",
+      OPT_STR, AT(chunks) },
+    { .names = NULL },
+};
+const struct opt_group ev_chunks = { chunks, NULL };
+
 static const struct opt threads[] = {
     { "-t --threads", "N", "threads; the default is one for each processor",
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
@@ -79,14 +86,6 @@ static const struct opt speed[] = {
     { .names = NULL },
 };
 const struct opt_group ev_speed = { speed, NULL };
-
-static const struct opt text[] = {
-    { "--max-text", "SIZE",
-      "refuse a text of more bytes, unpacked; the default is 1Gi", OPT_SIZE,
-      AT(max_text) },
-    { .names = NULL },
-};
-const struct opt_group ev_text = { text, NULL };
 
 static const struct opt layer_major[] = {
     { "--layer-major", NULL,
@@ -231,7 +230,7 @@ static const struct opt_rule adapter_rules[] = {
 const struct opt_group ev_adapters = { adapters, adapter_rules };
 
 static const struct opt checks[] = {
-    { .help = "Checks:", .rare = true },
+    { .help = "Checks and limits:", .rare = true },
     { "--check-activations", NULL,
       "look at the result of every operation, and stop at the first that is "
       "NaN or infinite: which layer, operation and token",
@@ -240,6 +239,9 @@ static const struct opt checks[] = {
       "no checksums of files in documents, pages and parts: they take one "
       "more reading of the weights",
       OPT_FLAG, AT(no_digest) },
+    { "--max-text", "SIZE",
+      "refuse a text of more bytes, unpacked; the default is 1Gi", OPT_SIZE,
+      AT(max_text) },
     { .names = NULL },
 };
 const struct opt_group ev_checks = { checks, NULL };
@@ -305,3 +307,12 @@ static const struct opt foreign[] = {
     { .names = NULL },
 };
 const struct opt_group ev_foreign = { foreign, NULL };
+
+static const struct opt rest[] = {
+    { .group = &ev_machine },   { .group = &ev_cache },
+    { .group = &ev_position },  { .group = &ev_metadata },
+    { .group = &ev_adapters },  { .group = &ev_checks },
+    { .group = &ev_elsewhere }, { .group = &ev_foreign },
+    { .names = NULL },
+};
+const struct opt_group ev_rest = { rest, NULL };

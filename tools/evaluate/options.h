@@ -68,11 +68,13 @@ struct ev_options {
     bool layer_major;
     uint64_t max_memory; /* of layer_major, beside the weights, in bytes */
     uint64_t max_text;   /* of a text, in bytes */
+    const char *chunks;  /* --chunks, or NULL */
+    uint64_t first_chunk, n_chunks; /* parsed chunks; n_chunks 0: all */
     bool force, json, quiet, no_digest;
     /* set by the tool */
     const struct gguf_file_params *files; /* for opening models; or NULL */
-    gguf_abort_fn *abort;                 /* ends operations; or NULL */
-    enum gguf_pooling pooling;            /* of the session */
+    gguf_abort_fn *abort;      /* NULL: progress_stopped() ends operations */
+    enum gguf_pooling pooling; /* of the session */
 };
 #define EV_OPTIONS_INIT                                                       \
     {                                                                         \
@@ -86,22 +88,22 @@ struct ev_options {
 enum { EV_MOST_TOKENS = 1 << 24 }; /* of a context or a batch */
 
 /* Groups of rows, in the order in which tables name them. From ev_speed on they
- * are for --help=all, and begin with a heading, but for ev_text and
- * ev_layer_major. */
+ * begin with a heading and are for --help=all. */
+extern const struct opt_group ev_chunks;      /* --chunks */
 extern const struct opt_group ev_context;     /* -c */
 extern const struct opt_group ev_threads;     /* -t, --precision */
 extern const struct opt_group ev_output;      /* -j, -q */
 extern const struct opt_group ev_speed;       /* -b, -ub, -tb to --no-check */
-extern const struct opt_group ev_layer_major; /* and --max-memory */
+extern const struct opt_group ev_layer_major; /* --layer-major, --max-memory */
 extern const struct opt_group ev_machine;  /* --backend to --override-tensor */
-extern const struct opt_group ev_cache;    /* keys and values */
+extern const struct opt_group ev_cache;    /* types of keys and values */
 extern const struct opt_group ev_position; /* --rope-..., --window */
 extern const struct opt_group ev_metadata; /* --pre, --override-kv */
 extern const struct opt_group ev_adapters; /* LoRA, control vectors */
-extern const struct opt_group ev_checks;   /* activations, digests */
-extern const struct opt_group ev_text;     /* --max-text */
-extern const struct opt_group ev_elsewhere; /* what other tools do */
-extern const struct opt_group ev_foreign;   /* llama.cpp's options; last */
+extern const struct opt_group ev_checks;   /* activations, digests, texts */
+extern const struct opt_group ev_elsewhere; /* options of other tools */
+extern const struct opt_group ev_foreign;   /* llama.cpp's options */
+extern const struct opt_group ev_rest;      /* all from ev_machine on */
 
 /* Parse what is text, and choose what was not given. What is wrong ends the
  * program with a usage error. */

@@ -92,7 +92,7 @@ static void say_short(const struct job *j, size_t size)
                   " they are %zu chunk%s, and the first %" PRIu64
                   " are left out (--chunks, --from-chunk)",
                   n, verb, o->ev.n_ctx, n_chunks, n_chunks == 1 ? "" : "s",
-                  o->from_chunk);
+                  o->ev.first_chunk);
 }
 
 static bool read_tokens(struct job *j)
@@ -114,7 +114,7 @@ static bool read_tokens(struct job *j)
     if (gguf_vocab_tokenize(gguf_model_vocab(j->m.model), j->text, size, flags,
                             &j->tokens, &err) != GGUF_OK)
         return msg_fail(o->text, &err);
-    if (j->tokens.n / o->ev.n_ctx > o->from_chunk)
+    if (j->tokens.n / o->ev.n_ctx > o->ev.first_chunk)
         return true;
     say_short(j, size);
     return false;
@@ -260,7 +260,7 @@ static bool run_collection(struct job *j)
         return run_shared(j);
     progress_init(&j->bar, "importance", "tokens", o->ev.quiet);
     const enum gguf_status st =
-        run_some(j, (size_t)o->from_chunk, (size_t)o->n_chunks, &err);
+        run_some(j, (size_t)o->ev.first_chunk, (size_t)o->ev.n_chunks, &err);
     progress_clear(&j->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped()) {
         if (o->part || o->save_every)

@@ -14,15 +14,13 @@
 struct im_options {
     struct ev_options ev;
     const char *out, *model, *text, *part;
-    const char *chunks; /* "N" or "A..B", or NULL */
     struct opt_list include, exclude;
     bool keep_paths, show;
     bool output, parse_special, no_ppl, resume, merge_parts;
     bool mpi;            /* this is one rank of several */
     int form;            /* enum gguf_imatrix_form; -1: by the name */
     uint64_t save_every; /* chunks; 0: only at the end */
-    uint64_t from_chunk; /* first chunk; parsed chunks may set it */
-    uint64_t n_chunks;   /* parsed chunks; 0: all */
+    uint64_t from_chunk; /* becomes ev.first_chunk */
     struct gguf_limits limits;
     struct gguf_file_params files; /* with these limits */
 };

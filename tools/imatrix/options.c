@@ -2,7 +2,6 @@
 /* options.c - the command line of gguf-imatrix */
 #include "config.h"
 #include "tools/imatrix/imatrix.h"
-#include "tools/common/range.h"
 
 #include <string.h>
 
@@ -32,10 +31,7 @@ static const struct opt table[] = {
     { "-c --ctx-size", "N",
       "tokens of a chunk, of which each counts; the default is 512", OPT_UINT,
       AT(ev.n_ctx), .min = 1, .max = EV_MOST_TOKENS },
-    { "--chunks", "N|A..B",
-      "only N chunks; or those from A up to, without, B, counted from 0. B "
-      "may be left out",
-      OPT_STR, AT(chunks) },
+    { .group = &ev_chunks, EV },
     { "--from-chunk --chunk", "N", "not the first N chunks", OPT_UINT,
       AT(from_chunk), .min = 0, .max = UINT32_MAX },
     { "--process-output", NULL, "data of the output matrix, too", OPT_FLAG,
@@ -89,7 +85,9 @@ static const struct opt table[] = {
       AT(ev.quiet) },
     { .group = &ev_speed, EV },
     { .group = &ev_layer_major, EV },
-    { .group = &ev_text, EV },
+    { "--max-text", "SIZE",
+      "refuse a text of more bytes, unpacked; the default is 1Gi", OPT_SIZE,
+      AT(ev.max_text) },
     ROW_REFUSED("--in-file", "FILE",
                 "files to read are operands, without an option"),
     ROW_ACCEPTED("--ppl", NULL, ""),
@@ -143,21 +141,6 @@ static const struct opt_tool tool = {
     NULL
 };
 
-/* "N", "A..B" or "A.." into first and number. */
-static void parse_chunks(struct im_options *o)
-{
-    uint64_t first, n;
-    const bool range = strstr(o->chunks, "..") != NULL;
-    if (!range_parse(o->chunks, &first, &n))
-        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
-                  o->chunks);
-    if (range && o->from_chunk)
-        opt_usage("--from-chunk: --chunks %s says it, too", o->chunks);
-    if (range)
-        o->from_chunk = first;
-    o->n_chunks = n;
-}
-
 int im_parse_options(struct im_options *o, int argc, char **argv)
 {
     *o = (struct im_options){ .ev = EV_OPTIONS_INIT,
@@ -179,10 +162,13 @@ int im_parse_options(struct im_options *o, int argc, char **argv)
     if (o->mpi && !strcmp(o->text, "-"))
         opt_usage("--mpi: standard input is that of one rank, and each reads "
                   "the text: give a file");
-    if (o->chunks)
-        parse_chunks(o);
     if (o->ev.n_batch < o->ev.n_ubatch)
         o->ev.n_ubatch = o->ev.n_batch;
     ev_settle_options(&o->ev);
+    const bool range = o->ev.chunks && strstr(o->ev.chunks, "..") != NULL;
+    if (range && o->from_chunk)
+        opt_usage("--from-chunk: --chunks %s says it, too", o->ev.chunks);
+    if (o->from_chunk)
+        o->ev.first_chunk = o->from_chunk;
     return n;
 }

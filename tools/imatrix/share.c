@@ -193,9 +193,9 @@ static void warn_skipped(const struct im_share *s)
 bool im_share(struct im_share *s)
 {
     const size_t all = s->tokens->n / s->o->ev.n_ctx;
-    const size_t first = (size_t)s->o->from_chunk, left = all - first;
-    s->n_chunks = s->o->n_chunks && s->o->n_chunks < left
-                      ? (size_t)s->o->n_chunks
+    const size_t first = (size_t)s->o->ev.first_chunk, left = all - first;
+    s->n_chunks = s->o->ev.n_chunks && s->o->ev.n_chunks < left
+                      ? (size_t)s->o->ev.n_chunks
                       : left;
     s->done = msg_must(calloc(ranks_n() + 1, sizeof *s->done));
     const struct ranks_work work = { .first = first,

@@ -99,14 +99,14 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
     const char *what = o->task ? "tasks" : "chunks";
     struct ppl_run *r = &m->run;
     size_t n;
-    if (o->first_chunk >= all)
+    if (o->ev.first_chunk >= all)
         return msg_error(
             NULL, "--chunks: the text has %zu %s, none from %" PRIu64 " on",
-            all, what, o->first_chunk);
-    r->e.first_chunk = (size_t)o->first_chunk;
+            all, what, o->ev.first_chunk);
+    r->e.first_chunk = (size_t)o->ev.first_chunk;
     r->e.n_chunks = all - r->e.first_chunk;
-    if (o->n_chunks && o->n_chunks < r->e.n_chunks)
-        r->e.n_chunks = (size_t)o->n_chunks;
+    if (o->ev.n_chunks && o->ev.n_chunks < r->e.n_chunks)
+        r->e.n_chunks = (size_t)o->ev.n_chunks;
     const size_t end = r->e.first_chunk + r->e.n_chunks;
     for (size_t i = r->e.first_chunk; i < end; i++) {
         if (gguf_part_chunk(m->part, i, &n))

@@ -4,7 +4,6 @@
 #include "tools/ppl/ppl.h"
 #include "tools/common/msg.h"
 #include "tools/common/opt.h"
-#include "tools/common/range.h"
 #include "tools/common/ranks.h"
 
 #include <inttypes.h>
@@ -34,8 +33,7 @@ static const struct opt table[] = {
       "text, plain or packed; - for standard input, a pattern for all files "
       "that match. May be given again",
       OPT_LIST, AT(text_args) },
-    { "--chunks", "N|A..B", "only the first N chunks, or A up to B, without B",
-      OPT_STR, AT(chunks) },
+    { .group = &ev_chunks, EV },
     { "--hellaswag", NULL, "the text is HellaSwag: which of four endings",
       OPT_FLAG, AT(task), .value = 1 + GGUF_TASK_HELLASWAG },
     { "--winogrande", NULL, "the text is WinoGrande: which of two names",
@@ -80,7 +78,6 @@ static const struct opt table[] = {
     { "--tasks --hellaswag-tasks --winogrande-tasks --multiple-choice-tasks",
       "N", "only N tasks, by chance, always the same of a file", OPT_UINT,
       AT(n_tasks), .min = 0, .max = UINT32_MAX },
-    { .group = &ev_text, EV },
     { .help = "Bases:", .rare = true },
     { "--base-precision", "KIND", "precision of the base; exact by default",
       OPT_WORD, AT(base_precision), .words = ev_precision_words },
@@ -112,17 +109,10 @@ static const struct opt table[] = {
       OPT_FLAG, AT(mpi) },
     { .group = &ev_speed, EV },
     { .group = &ev_layer_major, EV },
-    { .group = &ev_machine, EV },
-    { .group = &ev_cache, EV },
-    { .group = &ev_position, EV },
-    { .group = &ev_metadata, EV },
-    { .group = &ev_adapters, EV },
-    { .group = &ev_checks, EV },
     ROW_REFUSED("--ppl-output-type", "N", "--per-token has more"),
     ROW_REFUSED("--in-file --chunk --from-chunk", "X",
                 "--chunks A..B says which chunks"),
-    { .group = &ev_elsewhere, EV },
-    { .group = &ev_foreign, EV },
+    { .group = &ev_rest, EV },
     { .names = NULL },
 };
 
@@ -242,9 +232,6 @@ int ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     choose_stride(o);
     check_ending("--plot", o->plot, ".svg");
     check_ending("--html", o->html, ".html");
-    if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
-        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
-                  o->chunks);
     ev_settle_options(&o->ev);
     return n;
 }

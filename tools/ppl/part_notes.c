@@ -35,18 +35,12 @@ static enum gguf_status set_setting(struct ppl_part *p, const char *name,
     return gguf_part_set(p->part, name, value, err);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* Files that are added to the weights, by name and scale. */
 static void add_scaled(struct text *t, const struct scaled_list *l)
 {
     for (size_t i = 0; i < l->n; i++)
-        text_addf(t, "%s%s=%g", t->n ? " " : "", base_name(l->file[i].path),
-                  (double)l->file[i].scale);
+        text_addf(t, "%s%s=%g", t->n ? " " : "",
+                  text_base_name(l->file[i].path), (double)l->file[i].scale);
 }
 
 static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)

@@ -65,7 +65,7 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
         if (n > gguf_baseline_n_chunks(j->side.saved))
             n = gguf_baseline_n_chunks(j->side.saved);
     }
-    if (!ev_plan_chunks(e, n, o->first_chunk, o->n_chunks))
+    if (!ev_plan_chunks(e, n, o->ev.first_chunk, o->ev.n_chunks))
         return false;
     j->run.sums = msg_must(calloc(e->n_chunks, sizeof *j->run.sums));
     return true;

@@ -37,8 +37,6 @@ struct ppl_options {
     const char *text;  /* the first of them, or NULL */
     const char *field; /* --field, or NULL */
     bool skip_short;
-    const char *chunks;             /* --chunks, or NULL */
-    uint64_t first_chunk, n_chunks; /* parsed chunks; n_chunks 0: all */
     uint32_t stride; /* between windows; 0: chunks side by side */
     bool hf;         /* as the usual program in Python has it */
     bool compat;     /* figures as llama.cpp has them */
@@ -233,6 +231,7 @@ bool ppl_merge(struct ppl_options *o, char **paths, int n);
 void ppl_print_side_head(const struct ppl_side *s);
 void ppl_print_side_columns(void);
 void ppl_json_base(struct json *j, const struct ppl_side *s);
+void ppl_json_figure(struct json *j, const char *key, struct gguf_figure f);
 void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk);
 void ppl_print_side_end(const struct ppl_side *s,
                         const struct gguf_kld_stats *stats);

@@ -9,6 +9,7 @@
 #include "config.h"
 #include "tools/ppl/report.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,16 +39,10 @@ double ppl_mean_error(const struct ppl_mean *m)
 
 /* ---- names ---- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 void ppl_report_title(const struct ppl_report *r, FILE *f)
 {
     fputs(r->base ? "Compared with " : "Perplexity of ", f);
-    svg_textz(f, base_name(r->base ? r->o->base : r->run->e.own->path));
+    svg_textz(f, text_base_name(r->base ? r->o->base : r->run->e.own->path));
 }
 
 void ppl_report_text(const struct ppl_report *r, FILE *f)
@@ -55,14 +50,14 @@ void ppl_report_text(const struct ppl_report *r, FILE *f)
     if (r->o->n_files > 1)
         fprintf(f, "%zu texts", r->o->n_files);
     else
-        svg_textz(f, base_name(r->o->text ? r->o->text : r->o->base));
+        svg_textz(f, text_base_name(r->o->text ? r->o->text : r->o->base));
 }
 
 /* The last part of a path, without .gguf; printable, its end if it is long. */
 static void set_label(char out[32], const char *path)
 {
     char all[512];
-    const char *name = base_name(path);
+    const char *name = text_base_name(path);
     size_t n = strlen(name);
     if (n > 5 && strcmp(name + n - 5, ".gguf") == 0)
         n -= 5;

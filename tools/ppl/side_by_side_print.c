@@ -8,6 +8,7 @@
 #include "tools/ppl/ppl.h"
 #include "tools/common/json.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 #include "tools/common/style.h"
 #include "tools/common/table.h"
 #include "tools/common/wrap.h"
@@ -191,12 +192,6 @@ static void print_all(const struct gguf_kld_stats *k)
 
 /* ---- several ---- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static void add_figure(struct table *t, struct gguf_figure f, double factor,
                        int digits)
 {
@@ -221,7 +216,7 @@ static void print_table(const struct ppl_side *s,
     char size[24];
     table_init(&t, "lrrrrrrr", 0);
     table_add_row(&t, heads);
-    table_add_strz(&t, base_name(s->run->o->base));
+    table_add_strz(&t, text_base_name(s->run->o->base));
     table_add(&t, s->base && s->base->info.weight_size
                       ? table_size(size, s->base->info.weight_size)
                       : "");
@@ -230,7 +225,7 @@ static void print_table(const struct ppl_side *s,
         table_add(&t, i == 3 ? "base" : "");
     for (size_t i = 0; i < s->n; i++) {
         const struct gguf_kld_stats *k = &stats[i];
-        table_add_strz(&t, base_name(s->model[i]->path));
+        table_add_strz(&t, text_base_name(s->model[i]->path));
         table_add(&t, table_size(size, s->model[i]->info.weight_size));
         add_figure(&t, k->ppl, 1, 4);
         add_figure(&t, k->ln_ratio, 1, 5);
@@ -262,7 +257,7 @@ void ppl_print_side_end(const struct ppl_side *s,
 
 /* ---- JSON ---- */
 
-static void json_figure(struct json *j, const char *key, struct gguf_figure f)
+void ppl_json_figure(struct json *j, const char *key, struct gguf_figure f)
 {
     json_open(j, key, '{');
     json_f64(j, "value", f.value);
@@ -300,18 +295,18 @@ static struct gguf_figure bits_per_byte(const struct ppl_run *r, uint64_t n,
 static void json_stats(struct json *j, const struct ppl_run *r,
                        const struct gguf_kld_stats *k)
 {
-    json_figure(j, "ppl", k->ppl);
-    json_figure(j, "bits_per_byte", bits_per_byte(r, k->n, k->ppl));
-    json_figure(j, "correlation", k->correlation);
-    json_figure(j, "ln_ratio", k->ln_ratio);
-    json_figure(j, "ratio", k->ratio);
-    json_figure(j, "difference", k->difference);
-    json_figure(j, "kld", k->kld);
+    ppl_json_figure(j, "ppl", k->ppl);
+    ppl_json_figure(j, "bits_per_byte", bits_per_byte(r, k->n, k->ppl));
+    ppl_json_figure(j, "correlation", k->correlation);
+    ppl_json_figure(j, "ln_ratio", k->ln_ratio);
+    ppl_json_figure(j, "ratio", k->ratio);
+    ppl_json_figure(j, "difference", k->difference);
+    ppl_json_figure(j, "kld", k->kld);
     json_quantiles(j, "kld_quantiles", k->kld_at);
-    json_figure(j, "dp", k->dp);
-    json_figure(j, "dp_rms", k->dp_rms);
+    ppl_json_figure(j, "dp", k->dp);
+    ppl_json_figure(j, "dp_rms", k->dp_rms);
     json_quantiles(j, "dp_quantiles", k->dp_at);
-    json_figure(j, "same_top", k->same_top);
+    ppl_json_figure(j, "same_top", k->same_top);
 }
 
 void ppl_json_base(struct json *j, const struct ppl_side *s)
@@ -339,9 +334,9 @@ void ppl_print_side_json(const struct ppl_side *s,
     json_begin(&j, f);
     json_open(&j, NULL, '{');
     ppl_json_base(&j, s);
-    json_figure(&j, "ppl", stats[0].ppl_base);
-    json_figure(&j, "bits_per_byte",
-                bits_per_byte(r, stats[0].n, stats[0].ppl_base));
+    ppl_json_figure(&j, "ppl", stats[0].ppl_base);
+    ppl_json_figure(&j, "bits_per_byte",
+                    bits_per_byte(r, stats[0].n, stats[0].ppl_base));
     json_close(&j);
     ppl_json_side_texts(&j, s);
     ppl_json_settings(&j, r);

@@ -30,15 +30,15 @@ static bool choose_tasks(struct ppl_run *r)
 {
     const struct ppl_options *o = r->o;
     const size_t n = gguf_tasks_n(r->tasks);
-    if (o->first_chunk >= n)
-        return msg_error(o->text,
-                         "there %s %zu task%s: none from %" PRIu64
-                         " on, counted from 0",
-                         n == 1 ? "is" : "are", n, text_s(n), o->first_chunk);
-    r->e.first_chunk = (size_t)o->first_chunk;
+    if (o->ev.first_chunk >= n)
+        return msg_error(
+            o->text,
+            "there %s %zu task%s: none from %" PRIu64 " on, counted from 0",
+            n == 1 ? "is" : "are", n, text_s(n), o->ev.first_chunk);
+    r->e.first_chunk = (size_t)o->ev.first_chunk;
     r->e.n_chunks = n - r->e.first_chunk;
-    if (o->n_chunks && o->n_chunks < r->e.n_chunks)
-        r->e.n_chunks = (size_t)o->n_chunks;
+    if (o->ev.n_chunks && o->ev.n_chunks < r->e.n_chunks)
+        r->e.n_chunks = (size_t)o->ev.n_chunks;
     return true;
 }
 

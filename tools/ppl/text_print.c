@@ -138,14 +138,6 @@ static bool means_of(const struct gguf_kld *kld, size_t first, size_t n,
     return msg_fail(NULL, &err);
 }
 
-static void json_figure(struct json *j, const char *key, struct gguf_figure f)
-{
-    json_open(j, key, '{');
-    json_f64(j, "value", f.value);
-    json_f64(j, "error", f.error);
-    json_close(j);
-}
-
 void ppl_json_side_texts(struct json *j, const struct ppl_side *s)
 {
     const struct ppl_run *r = s->run;
@@ -167,11 +159,11 @@ void ppl_json_side_texts(struct json *j, const struct ppl_side *s)
         for (size_t m = 0; m < s->n && means_of(s->kld[m], first, n, &k);
              m++) {
             json_open(j, NULL, '{');
-            json_figure(j, "ppl", k.ppl);
-            json_figure(j, "ppl_base", k.ppl_base);
-            json_figure(j, "ln_ratio", k.ln_ratio);
-            json_figure(j, "kld", k.kld);
-            json_figure(j, "same_top", k.same_top);
+            ppl_json_figure(j, "ppl", k.ppl);
+            ppl_json_figure(j, "ppl_base", k.ppl_base);
+            ppl_json_figure(j, "ln_ratio", k.ln_ratio);
+            ppl_json_figure(j, "kld", k.kld);
+            ppl_json_figure(j, "same_top", k.same_top);
             json_close(j);
         }
         json_close(j);

@@ -143,12 +143,6 @@ static void load_imatrix(struct options *o)
     }
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 void use_imatrix(struct options *o)
 {
     const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
@@ -167,7 +161,7 @@ void use_imatrix(struct options *o)
     for (size_t i = 0; i < o->imatrix_paths.n; i++) {
         const char *path = o->imatrix_paths.arg[i];
         text_addz(&names, i ? ", " : "");
-        text_addz(&names, o->params.compat ? path : base_name(path));
+        text_addz(&names, o->params.compat ? path : text_base_name(path));
     }
     o->params.imatrix = o->imatrix;
     o->params.imatrix_name = o->imatrix_names = names.s;
@@ -190,7 +184,7 @@ void use_loras(struct options *o)
             exit(MSG_FAILED);
         }
         o->lora_list[i] = (struct gguf_quant_lora){ o->lora_files[i], s->scale,
-                                                    base_name(s->path) };
+                                                    text_base_name(s->path) };
     }
     o->params.loras = o->lora_list;
     o->params.n_loras = n;
