@@ -61,7 +61,7 @@ static const struct opt table[] = {
       "cannot read",
       OPT_FLAG, AT(q.force) },
     ROWS_RESUME,
-    { .help = "Which types:" },
+    { .help = "Which types:", .rare = true },
     ROWS_TYPES,
     { "--target-size", "SIZE",
       "choose types such that the first OUT has at most SIZE bytes and the "
@@ -71,7 +71,7 @@ static const struct opt table[] = {
     ROWS_OUTER,
     ROWS_NONFINITE,
     ROWS_IMATRIX,
-    { .help = "Whether it is kept:" },
+    { .help = "Whether it is kept:", .rare = true },
     { "--verify", "TEXT",
       "evaluate some chunks of TEXT with each OUT when it is complete; where "
       "the perplexity is not a number or above the limit nothing is kept",
