@@ -18,7 +18,7 @@ struct compare_options {
     int base_precision;        /* enum gguf_precision */
     const char *base_backends; /* NULL: same as the model's */
     const char *text;
-    bool layers;        /* which is the default, too */
+    bool layers;        /* --layers: the default way */
     int bisect;         /* 1 + enum gguf_bisect_by, or 0 */
     double time_budget; /* seconds of bisect; 0: no limit */
     const char *pair;   /* two names of backends, A,B, or NULL */

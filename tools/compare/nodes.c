@@ -16,7 +16,7 @@ struct finding {
     struct gguf_difference d;
 };
 
-/* What was found. */
+/* Result: counts of nodes, and the nodes that differ first and most. */
 struct nodes {
     const struct compare *c;
     struct gguf_error err; /* why the run was stopped, if its status is set */

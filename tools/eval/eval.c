@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is given to the model ---- */
+/* ---- input ---- */
 
 static bool read_ids(struct eval *e)
 {
@@ -57,12 +57,12 @@ bool eval_start(struct eval *e, const struct gguf_session_params *sp)
     if (!ev_model_backends(&e->model, o, e->pool) ||
         !ev_model_start(&e->model, o, sp, false))
         return false;
-    /* nothing before this point checks for a caught signal */
+    /* from here on signals are caught, and jobs ask for them */
     progress_catch_signals();
     return true;
 }
 
-/* ---- rows that were saved ---- */
+/* ---- saved rows ---- */
 
 void eval_store_le(uint8_t *out, const float *row, size_t n)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* eval.h - the parts of gguf-eval
  *
- * struct eval is a model with a session and what is given to it: token ids, the
- * lines of a text, or a text. Each thing to get from it is a file with one
- * function, which computes it, writes a file or not, and prints text or JSON.
- * They return false once a message was printed.
+ * struct eval has a model with its session, and its input: token ids, lines of
+ * a text, or chunks of a text. Each kind of output has a file with one
+ * function, which starts the session, computes, and prints text or JSON. These
+ * functions return false after they printed a message.
  */
 #ifndef TOOLS_EVAL_EVAL_H
 #define TOOLS_EVAL_EVAL_H
@@ -14,7 +14,7 @@
 struct eval_options {
     struct ev_options ev;
     const char *model;
-    const char *text;       /* of lines, or of chunks with profile */
+    const char *text;       /* input of embeddings and profile, or NULL */
     const char *tokens;     /* a file of token ids, or NULL */
     const char *logits;     /* output of tokens' rows, or NULL */
     const char *embeddings; /* output of lines' rows, or NULL */
@@ -34,10 +34,10 @@ struct eval {
     struct ev_model model;
     struct ev_run run;
     struct gguf_pool *pool;
-    struct gguf_tokens tokens; /* of a text */
-    struct ev_ids ids;         /* of a file of ids */
-    char *lines;               /* [run.text_size], a text as it is */
-    /* rows that were saved */
+    struct gguf_tokens tokens; /* tokens of the text */
+    struct ev_ids ids;         /* token ids of the file */
+    char *lines;               /* [run.text_size] bytes of the text */
+    /* result of eval_rows and eval_embeddings */
     size_t n_rows, width;
     enum gguf_pooling pooling;
 };
@@ -52,7 +52,7 @@ bool eval_embeddings(struct eval *e); /* a vector of each line */
 bool eval_graphs(struct eval *e);     /* graphs, where they are computed */
 bool eval_profile(struct eval *e);    /* times of the operations on a text */
 
-/* eval.c: what was saved, as text or JSON. */
+/* eval.c: print the rows that were saved, as text or JSON. */
 void eval_print_rows(const struct eval *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rows.c - what a model gives for tokens, saved row after row */
+/* rows.c - logits or states of token ids, saved row after row */
 #include "config.h"
 #include "tools/eval/eval.h"
 #include "tools/common/msg.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pieces of at least so many tokens: shorter ones may be summed in another
- * order (gguf/session.h), and no digit is to depend on --batch-size. */
+/* Smallest batch: a shorter one may sum in another order (gguf/session.h), and
+ * --batch-size must not change digits. */
 enum { LEAST_PIECE = 64 };
 
 struct saving {
@@ -20,7 +20,7 @@ struct saving {
     struct gguf_session *session;
     struct gguf_outfile *file;
     size_t n_done;
-    uint8_t *bytes; /* of one row */
+    uint8_t *bytes; /* one row, encoded */
     struct gguf_error err;
 };
 
@@ -74,7 +74,7 @@ static bool save_outputs(struct saving *s)
     return true;
 }
 
-/* How many of the n tokens that are left go together. */
+/* Tokens of the next batch, when n are left. */
 static size_t piece_size(const struct eval *e, size_t n)
 {
     const size_t n_batch = e->o->ev.n_batch;
@@ -122,14 +122,14 @@ bool eval_rows(struct eval *e)
     sp.n_seq = 1;
     sp.n_ubatch = o->n_batch < o->n_ubatch ? o->n_batch : o->n_ubatch;
     if (m->is_whole || m->encodes_first)
-        sp.n_ubatch = (uint32_t)e->ids.n; /* which -c bounds */
+        sp.n_ubatch = (uint32_t)e->ids.n; /* at most -c */
     if (!eval_start(e, &sp))
         return false;
     const double begin = progress_clock();
     s.session = e->model.session;
     e->n_rows = e->ids.n;
     e->width = m->has_logits ? m->n_vocab : m->n_embd;
-    /* they can be computed again: what is there is replaced, when all are */
+    /* an old file is replaced when all rows are complete */
     if (gguf_outfile_open(&s.file, e->o->logits, 1, NULL, &s.err) != GGUF_OK)
         return fail_saving(&s, e->o->logits);
     s.bytes = msg_must(malloc(4 * e->width));

@@ -60,7 +60,7 @@ struct ev_model {
     struct ev_backends backends;
     struct gguf_session *session;
     bool has_digest;
-    struct gguf_digest digest; /* of the file's tensors */
+    struct gguf_digest digest; /* digest of the file's tensors */
 };
 
 /* Open the file, which is computed with o's backends and precision unless the
@@ -84,7 +84,7 @@ void ev_model_close(struct ev_model *m);
  * any, and the caller's to destroy. */
 bool ev_override(const struct ev_options *o, const char *path,
                  const struct gguf_split *set, struct gguf_meta **meta);
-/* If the file is an adapter, say what it is for. */
+/* If the file is an adapter, print how it is used, and return true. */
 bool ev_tell_adapter(const struct gguf_split *set, const char *path);
 
 /* weights.c: move weights to where the backends of m compute with them, and to

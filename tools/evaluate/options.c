@@ -246,11 +246,11 @@ static const struct opt checks[] = {
 };
 const struct opt_group ev_checks = { checks, NULL };
 
-/* ---- what people type from habit ---- */
+/* ---- options of other tools ---- */
 
 static const struct opt_word zero[] = { { "0", 0 }, { NULL, 0 } };
 
-/* The tool that does what gguf-ppl once did. A tool's own rows come first. */
+/* Which tool has an option. A tool's own rows come before this group. */
 static const struct opt elsewhere[] = {
     ROW_REFUSED("--tokenize --detokenize --parse-special --no-bos", NULL,
                 "gguf-tokenize does that"),
@@ -275,8 +275,8 @@ static const struct opt elsewhere[] = {
 };
 const struct opt_group ev_elsewhere = { elsewhere, NULL };
 
-/* Options of llama.cpp's tools. Those that ask for what is so anyway are
- * accepted. */
+/* Options of llama.cpp's tools. Those that ask for the only behaviour there is
+ * are accepted. */
 static const struct opt foreign[] = {
     { "-ngl --gpu-layers --n-gpu-layers", "N",
       "the processor computes; --backend says what else there is",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* options.h - what says how a model is evaluated, the same in several tools
+/* options.h - options that the tools which evaluate models share
  *
- * gguf-ppl, gguf-compare, gguf-eval and gguf-imatrix have one struct ev_options
- * inside their own, and groups of rows (tools/common/opt.h) in their tables
- * that set it; gguf-tokenize has those of a vocabulary. What a tool has no rows
- * for keeps its default.
+ * gguf-ppl, gguf-compare, gguf-eval and gguf-imatrix have a struct ev_options
+ * inside their own options, and name groups of rows (tools/common/opt.h) in
+ * their tables to set it; gguf-tokenize has the group of metadata. A member
+ * without a row in the tool keeps its default.
  *
  *     struct options { struct ev_options ev; ... };
  *     static const struct opt table[] = {
@@ -50,7 +50,7 @@ struct ev_options {
     const char *backends; /* names, separated by commas; NULL: the CPU */
     const char *cpus;     /* processors to run on, "0-3,8"; or NULL */
     bool numa;            /* spread threads and memory over memory nodes */
-    uint32_t cache_dtype; /* of what the next two do not give */
+    uint32_t cache_dtype; /* default of the next two */
     uint32_t key_dtype, value_dtype;
     bool unified, full_windows; /* gguf_session_params */
     struct ev_positions pos;
@@ -66,15 +66,16 @@ struct ev_options {
     bool no_check;          /* weights are not searched for NaN */
     bool check_activations;
     bool layer_major;
-    uint64_t max_memory; /* of layer_major, beside the weights, in bytes */
-    uint64_t max_text;   /* of a text, in bytes */
+    uint64_t max_memory; /* bytes for layer_major beside the weights */
+    uint64_t max_text;   /* largest text, in bytes */
     const char *chunks;  /* --chunks, or NULL */
     uint64_t first_chunk, n_chunks; /* parsed chunks; n_chunks 0: all */
     bool force, json, quiet, no_digest;
-    /* set by the tool */
-    const struct gguf_file_params *files; /* for opening models; or NULL */
+    /* members that the tool sets */
+    const struct gguf_file_params
+        *files;                /* parameters of opened models; or NULL */
     gguf_abort_fn *abort;      /* NULL: progress_stopped() ends operations */
-    enum gguf_pooling pooling; /* of the session */
+    enum gguf_pooling pooling; /* pooling of the session */
 };
 #define EV_OPTIONS_INIT                                                       \
     {                                                                         \
@@ -85,7 +86,7 @@ struct ev_options {
         .pooling = GGUF_POOLING_NONE                                          \
     }
 
-enum { EV_MOST_TOKENS = 1 << 24 }; /* of a context or a batch */
+enum { EV_MOST_TOKENS = 1 << 24 }; /* largest context or batch */
 
 /* Groups of rows, in the order in which tables name them. From ev_speed on they
  * begin with a heading and are for --help=all. */
@@ -101,12 +102,14 @@ extern const struct opt_group ev_position; /* --rope-..., --window */
 extern const struct opt_group ev_metadata; /* --pre, --override-kv */
 extern const struct opt_group ev_adapters; /* LoRA, control vectors */
 extern const struct opt_group ev_checks;   /* activations, digests, texts */
-extern const struct opt_group ev_elsewhere; /* options of other tools */
-extern const struct opt_group ev_foreign;   /* llama.cpp's options */
-extern const struct opt_group ev_rest;      /* all from ev_machine on */
+extern const struct opt_group
+    ev_elsewhere; /* names the tool that has an option */
+extern const struct opt_group ev_foreign; /* llama.cpp's options */
+extern const struct opt_group ev_rest;    /* all from ev_machine on */
 
-/* Parse what is text, and choose what was not given. What is wrong ends the
- * program with a usage error. */
+/* Parse arguments that have a syntax of their own, and choose defaults that
+ * depend on other options. A wrong argument ends the program with a usage
+ * error. */
 void ev_settle_options(struct ev_options *o);
 /* Choose n_ubatch, if it was not given, for the context o->n_ctx. */
 void ev_choose_ubatch(struct ev_options *o);
@@ -120,7 +123,7 @@ const char *ev_precision_says(unsigned precision);
 /* The word of enum gguf_rope_scaling. */
 const char *ev_scaling_name(int scaling);
 
-/* Set what the options say of positions. */
+/* Copy the options of positions to a session's parameters. */
 void ev_set_positions(const struct ev_positions *pos,
                       struct gguf_session_params *p);
 

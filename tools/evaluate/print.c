@@ -157,7 +157,7 @@ void ev_json_text(struct json *j, const struct ev_run *r, const char *unit,
     json_close(j);
 }
 
-/* Instruction sets in use, separated by spaces; "c" if there are none. */
+/* Names of the instruction sets in use, separated by spaces; "c" for none. */
 static const char *list_levels(char out[64])
 {
     uint32_t have = gguf_cpu_levels();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* run.h - an evaluation of texts: what is read, how it is cut, what is said
+/* run.h - an evaluation of texts: its texts, chunks and settings
  *
- * A tool fills the first members of struct ev_run, reads the texts and plans
- * the chunks; what is printed about model, text and settings comes from it.
- * A function that returns false has printed a message.
+ * A tool sets the first members of struct ev_run, reads the texts and plans the
+ * chunks. The functions at the end print model, text and settings of the run,
+ * as lines and as members of a JSON document. A function that returns false has
+ * printed a message.
  */
 #ifndef TOOLS_EVALUATE_RUN_H
 #define TOOLS_EVALUATE_RUN_H
@@ -14,24 +15,24 @@
 
 /* One of the texts. */
 struct ev_text {
-    char *name;  /* of its file, with --field the line */
+    char *name;  /* FILE; with --field FILE:LINE */
     size_t size; /* bytes that were tokenized */
     size_t end;  /* the token after its last, of all */
     size_t n_tokens, first_chunk, n_chunks;
     bool has_digest;
     struct gguf_digest digest;
-    struct gguf_ppl sums; /* of what was evaluated of it */
+    struct gguf_ppl sums; /* sums of its evaluated chunks */
 };
 
 struct ev_run {
-    /* set by the tool */
+    /* members that the tool sets */
     const struct ev_options *o;
     const struct ev_model *own; /* the model, or the base */
     bool has_base;              /* own is the base of another model */
     bool wants_digest;          /* documents have checksums of files */
     const char *text;           /* path of the first text; or NULL: */
     const char *text_of;        /* file that has its text's tokens */
-    const char *mode;           /* what is evaluated; NULL: name of the cut */
+    const char *mode; /* "mode" of the settings; NULL: ev_cut_name() */
     struct gguf_scan_params scan; /* how texts are cut; GGUF_..._INIT */
     bool hf;                      /* texts are tokenized whole, without BOS */
     const char *field; /* texts are this member of lines of JSON; or NULL */
@@ -45,7 +46,7 @@ struct ev_run {
     bool several;     /* there are several texts, or might be */
     size_t n_skipped; /* texts that were too short */
     bool has_digest;
-    struct gguf_digest digest; /* of the last text that was read */
+    struct gguf_digest digest; /* digest of the last text that was read */
     /* the chunks */
     size_t first_chunk, n_chunks; /* those that are evaluated */
     uint64_t n_scored_chunk;      /* tokens scored in each, at most */
@@ -63,8 +64,8 @@ struct ev_run {
 const char *ev_cut_name(const struct ev_run *r);
 /* Parameters of a scan of the run's chunks, but for pool and callbacks. */
 struct gguf_scan_params ev_scan_params(const struct ev_run *r);
-/* Choose first_chunk and n_chunks: n from first on (0: all) of the n_all that
- * there are; and n_scored_chunk. */
+/* Set first_chunk, n_chunks and n_scored_chunk: of n_all chunks n are evaluated
+ * from first on; n 0: all of them. */
 bool ev_plan_chunks(struct ev_run *r, size_t n_all, uint64_t first,
                     uint64_t n);
 /* Choose n_seq, and return the parameters of a session for it. */
@@ -84,21 +85,21 @@ size_t ev_all_chunks(const struct ev_run *r);
  * waited for. */
 bool ev_check_vocab(struct ev_run *r);
 
-/* ---- identity.c: what a figure belongs to ---- */
+/* ---- identity.c: digests and names ---- */
 
 /* The digest of a text, if the run wants digests. */
 bool ev_digest_text(struct ev_run *r, const char *text, size_t size);
 /* "xxh64:0123456789abcdef"; d NULL: null. */
 void ev_json_digest(struct json *j, const char *key,
                     const struct gguf_digest *d);
-/* The same text, "-" for NULL, and back; false: it is none. */
+/* The digest as text, "-" for NULL; the digest of a text, false: it has none. */
 const char *ev_digest_text_of(char out[96], const struct gguf_digest *d);
 bool ev_parse_digest(const char *text, struct gguf_digest *d);
 /* general.name; borrowed of the model. */
 struct gguf_str ev_model_name(const struct ev_model *m);
 void ev_json_tokenizer(struct json *j, const struct ev_options *o,
                        const struct ev_model *m);
-/* What options say of positions and keys in place of the file. */
+/* Positions and keys that options give in place of the file. */
 void ev_json_changes(struct json *j, const struct ev_options *o);
 
 /* ---- print.c: lines of text, members of a document ---- */

@@ -22,7 +22,7 @@ struct im_options {
     uint64_t save_every; /* chunks; 0: only at the end */
     uint64_t from_chunk; /* becomes ev.first_chunk */
     struct gguf_limits limits;
-    struct gguf_file_params files; /* with these limits */
+    struct gguf_file_params files; /* file parameters with these limits */
 };
 
 /* What the command line says, and how many operands; ends the program where

@@ -19,7 +19,7 @@ static void add_file(struct ppl_options *o, const char *path)
     o->files[o->n_files++] = msg_must(strdup(path));
 }
 
-/* What a shell would have made of it, had it not been quoted. */
+/* Expand a pattern as a shell does. */
 static bool add_pattern(struct ppl_options *o, const char *pattern)
 {
     glob_t g;
@@ -58,7 +58,7 @@ bool ppl_find_texts(struct ppl_options *o)
     return true;
 }
 
-/* ---- what is read and written ---- */
+/* ---- inputs and outputs ---- */
 
 void ppl_check_local(const struct ppl_options *o)
 {

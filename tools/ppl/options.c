@@ -159,7 +159,7 @@ static const struct opt_tool tool = {
 
 /* ---- values that follow from several options ---- */
 
-/* Programs tell by its name what a file is. */
+/* Viewers choose a format by the ending. */
 static void check_ending(const char *option, const char *path,
                          const char *ending)
 {
@@ -168,7 +168,7 @@ static void check_ending(const char *option, const char *path,
         opt_usage("%s: '%s' does not end in %s", option, path, ending);
 }
 
-/* What the models are compared with, if with anything. */
+/* Choose base and model, and the context that depends on them. */
 static void choose_base(struct ppl_options *o)
 {
     if (o->merge_parts)

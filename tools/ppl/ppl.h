@@ -21,7 +21,7 @@
 
 struct ppl_options {
     struct ev_options ev;
-    struct opt_list models;    /* as given */
+    struct opt_list models;    /* arguments of --model */
     const char *model;         /* the first of them */
     const char *base;          /* model or logits to compare with, or NULL */
     bool base_is_saved;        /* base is a file of logits */
@@ -31,14 +31,14 @@ struct ppl_options {
     bool kl;                   /* becomes base if set, else save_base */
     const char *save_base;     /* output for logits, or NULL */
     int base_form;             /* enum gguf_baseline_form, of save_base */
-    struct opt_list text_args; /* as given */
+    struct opt_list text_args; /* arguments of --file */
     char **files;              /* [n_files] texts, patterns expanded */
     size_t n_files, room_files;
     const char *text;  /* the first of them, or NULL */
     const char *field; /* --field, or NULL */
     bool skip_short;
     uint32_t stride; /* between windows; 0: chunks side by side */
-    bool hf;         /* as the usual program in Python has it */
+    bool hf;         /* --hf: no BOS, a newline at the end counts */
     bool compat;     /* figures as llama.cpp has them */
     int task;        /* 1 + enum gguf_task_kind, or 0 */
     uint64_t n_tasks;
@@ -53,10 +53,10 @@ struct ppl_options {
 /* Parse the command line, and return the number of operands, argv[1] and on.
  * Ends the program where something is wrong. */
 int ppl_parse_options(struct ppl_options *o, int argc, char **argv);
-/* Clear what a rank of an MPI job other than 0 does not do. */
+/* Clear the outputs, on a rank of an MPI job that is not rank 0. */
 void ppl_settle_rank(struct ppl_options *o);
 void ppl_options_fini(struct ppl_options *o);
-/* What the options say of a model: own, or the base. */
+/* Set precision and backends of the base. */
 void ppl_set_base(struct ev_model *m, const struct ppl_options *o);
 
 /* End the program if an input is an address. */
@@ -68,20 +68,20 @@ void ppl_check_paths(const struct ppl_options *o, char **parts, int n_parts);
  * printed. */
 bool ppl_find_texts(struct ppl_options *o);
 
-/* What was measured. */
+/* Result of an evaluation. */
 struct ppl_run {
     struct ev_run e;
     const struct ppl_options *o;
     struct gguf_ppl *sums;     /* [e.n_chunks] */
     size_t n_done;             /* chunks */
     uint64_t n_done_tokens;    /* all tokens of these chunks */
-    struct gguf_ppl total;     /* of all chunks */
+    struct gguf_ppl total;     /* sums of all chunks */
     size_t text_at;            /* text of the current chunk */
     uint64_t n_bytes, n_words; /* scored beside a base */
     struct gguf_tasks *tasks;  /* or NULL */
     size_t n_tasks_read;       /* tasks in the file */
     struct gguf_digest tasks_digest;
-    size_t n_ranks;      /* of an MPI job; 0: it is none */
+    size_t n_ranks;      /* ranks of an MPI job; 0: it is none */
     size_t *rank_chunks; /* [n_ranks] chunks that each evaluated */
     const char *text_json, *settings_json; /* noted by a part, or NULL */
 };
@@ -255,7 +255,8 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab);
 bool ppl_run_tasks(struct ppl_run *r, struct gguf_session *session,
                    struct gguf_pool *pool);
 
-/* ev_json_text() and ev_json_settings(), or what a part notes of them. */
+/* Members "text" and "settings" of a document, from the run or from the notes of
+ * a part. */
 void ppl_json_text(struct json *j, const struct ppl_run *r);
 void ppl_json_settings(struct json *j, const struct ppl_run *r);
 
