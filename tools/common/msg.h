@@ -34,15 +34,15 @@ const char *msg_tool(void);
 typedef const char *msg_gate_fn(bool is_error);
 void msg_set_gate(msg_gate_fn *gate);
 
-/* Print an error about a file, or about none (NULL). Returns false, for a caller
- * to return. */
+/* Print an error about a file, or about none (NULL). Returns false, for its
+ * caller to return. */
 bool msg_error(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 /* A word about what was done: the tool prints none with --quiet. */
 void msg_info(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 
-/* Print a failure of the library: its message, the byte offset where the message
- * does not name it, and the option that helps (hint.h); for an output that
+/* Print a failure of the library: its message, the byte offset where that does
+ * not name it, and the option that helps (hint.h); for an output that
  * exists the one that every tool with outputs has. Returns false. */
 bool msg_fail(const char *file, const struct gguf_error *err);
 

@@ -92,7 +92,7 @@ bool ev_digest_text(struct ev_run *r, const char *text, size_t size);
 /* "xxh64:0123456789abcdef"; d NULL: null. */
 void ev_json_digest(struct json *j, const char *key,
                     const struct gguf_digest *d);
-/* The digest as text, "-" for NULL; the digest of a text, false: it has none. */
+/* The digest as text, "-" for NULL. Parse such a text; false: it is wrong. */
 const char *ev_digest_text_of(char out[96], const struct gguf_digest *d);
 bool ev_parse_digest(const char *text, struct gguf_digest *d);
 /* general.name; borrowed of the model. */

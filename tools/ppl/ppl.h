@@ -255,8 +255,8 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab);
 bool ppl_run_tasks(struct ppl_run *r, struct gguf_session *session,
                    struct gguf_pool *pool);
 
-/* Members "text" and "settings" of a document, from the run or from the notes of
- * a part. */
+/* Members "text" and "settings" of a document, from the run or from a part's
+ * notes. */
 void ppl_json_text(struct json *j, const struct ppl_run *r);
 void ppl_json_settings(struct json *j, const struct ppl_run *r);
 

@@ -98,12 +98,10 @@ static bool open_vocab(struct vocab *m, const struct options *o)
     if (!ev_override(&o->ev, o->model, m->set, &m->meta))
         return false;
     p.meta = m->meta;
-    if (gguf_vocab_create(&m->v, gguf_split_file(m->set, 0), &p, &err) !=
-        GGUF_OK) {
-        if (!ev_tell_adapter(m->set, o->model))
-            return msg_fail(o->model, &err);
-    }
-    return true;
+    if (gguf_vocab_create(&m->v, gguf_split_file(m->set, 0), &p, &err) ==
+        GGUF_OK)
+        return true;
+    return !ev_tell_adapter(m->set, o->model) && msg_fail(o->model, &err);
 }
 
 static void close_vocab(struct vocab *m)
