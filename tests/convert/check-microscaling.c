@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* check-deepseek4.c - DeepSeek V4 as it is published: 8-bit floats with scales
- * that are powers of two, experts of two 4-bit floats a byte, tables of whole
- * numbers
+/* check-microscaling.c - DeepSeek V4 and gpt-oss as they are published
  *
- * What a folder's bytes stand for is written here from the definitions: OCP
- * 8-bit Floating Point (E4M3), OCP Microscaling 1.0 (E2M1, E8M0), and the
- * folder's, where the first of two neighbours is in the low half of a byte.
+ * DeepSeek V4 has 8-bit floats with scales that are powers of two, experts of
+ * two 4-bit floats a byte and tables of whole numbers. gpt-oss has experts in
+ * MXFP4, rows of gates and of others in turns, which become blocks of the same
+ * numbers. What a folder's bytes stand for is written here from the
+ * definitions: OCP 8-bit Floating Point (E4M3), OCP Microscaling 1.0 (E2M1,
+ * E8M0), and the folder's, where the first of two neighbours is in the low half
+ * of a byte.
  */
 #include "config.h"
 #include "gguf/stats.h"
@@ -70,6 +72,12 @@ static float f4_value(const char *name, int r, int c)
     const unsigned code = code_of(name, r, c);
     const float v = e2m1[code & 7];
     return ldexpf(code & 8 ? -v : v, scale_of(name, r, c / 32) - 127);
+}
+
+static float plain_value(const char *name, int r, int c)
+{
+    (void)c;
+    return folder_value(name, (uint64_t)r);
 }
 
 static float table_value(const char *name, int r, int c)
@@ -167,14 +175,14 @@ static const struct {
     const char *name, *to;
     int rows, cols;
 } f8[] = {
-    { "layers.0.attn.wq_a", "attn_q_a", 24, E },
-    { "layers.0.attn.wq_b", "attn_q_b", 64, 24 },
-    { "layers.0.attn.wkv", "attn_kv", 16, E },
-    { "layers.0.attn.wo_a", "attn_output_a", 32, 32 },
-    { "layers.0.attn.wo_b", "attn_output_b", E, 32 },
-    { "layers.0.ffn.shared_experts.w1", "ffn_gate_shexp", F, E },
-    { "layers.0.ffn.shared_experts.w2", "ffn_down_shexp", E, F },
-    { "layers.0.ffn.shared_experts.w3", "ffn_up_shexp", F, E },
+    { "layers.0.attn.wq_a", "attn_q_a.weight", 24, E },
+    { "layers.0.attn.wq_b", "attn_q_b.weight", 64, 24 },
+    { "layers.0.attn.wkv", "attn_kv.weight", 16, E },
+    { "layers.0.attn.wo_a", "attn_output_a.weight", 32, 32 },
+    { "layers.0.attn.wo_b", "attn_output_b.weight", E, 32 },
+    { "layers.0.ffn.shared_experts.w1", "ffn_gate_shexp.weight", F, E },
+    { "layers.0.ffn.shared_experts.w2", "ffn_down_shexp.weight", E, F },
+    { "layers.0.ffn.shared_experts.w3", "ffn_up_shexp.weight", F, E },
 };
 static const struct {
     const char *name;
@@ -205,12 +213,25 @@ static void expert(char out[80], int x, int no)
     snprintf(out, 80, "layers.0.ffn.experts.%d.w%d", x, no);
 }
 
-static void make(enum fault fault)
+static void begin(const char *name, const char *text)
 {
-    folder_begin(&folder, scratch_path(top, "deepseek-v4"));
-    folder_text(&folder, "config.json", config);
+    folder_begin(&folder, scratch_path(top, name));
+    folder_text(&folder, "config.json", text);
     folder_bpe(&folder, false);
     stfile_begin(&file);
+}
+
+static void write_weights(void)
+{
+    const size_t size = stfile_end(&file);
+    FILE *f = folder_create(&folder, "model.safetensors");
+    if (fwrite(file.bytes, 1, size, f) != size || fclose(f) != 0)
+        exit(99);
+}
+
+static void make(enum fault fault)
+{
+    begin("deepseek-v4", config);
     for (size_t i = 0; i < sizeof f8 / sizeof *f8; i++)
         add_f8(f8[i].name, f8[i].rows, f8[i].cols);
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
@@ -223,54 +244,127 @@ static void make(enum fault fault)
                    x == 1 ? fault : NONE);
         }
     add_table(fault);
-    const size_t size = stfile_end(&file);
-    FILE *f = folder_create(&folder, "model.safetensors");
-    if (fwrite(file.bytes, 1, size, f) != size || fclose(f) != 0)
-        exit(99);
+    write_weights();
+}
+
+#define EXPERTS "model.layers.0.mlp.experts."
+
+/* All experts in one: blocks of 32 numbers, and their scales. */
+static void add_mxfp4(const char *name, int rows, int cols)
+{
+    char full[120], shape[60];
+    const size_t n = (size_t)X * (size_t)rows * (size_t)cols / 32;
+    snprintf(full, sizeof full, "%s_blocks", name);
+    snprintf(shape, sizeof shape, "%d,%d,%d,16", X, rows, cols / 32);
+    uint8_t *q = stfile_add(&file, full, "U8", shape, 16 * n);
+    snprintf(full, sizeof full, "%s_scales", name);
+    snprintf(shape, sizeof shape, "%d,%d,%d", X, rows, cols / 32);
+    uint8_t *s = stfile_add(&file, full, "U8", shape, n);
+    for (int r = 0; r < X * rows; r++)
+        for (int c = 0; c < cols; c += 2) {
+            *q++ =
+                (uint8_t)(code_of(name, r, c) | code_of(name, r, c + 1) << 4);
+            if (c % 32 == 0)
+                *s++ = (uint8_t)scale_of(name, r, c / 32);
+        }
+}
+
+static void make_gpt_oss(void)
+{
+    static const struct {
+        const char *name;
+        int rows, cols;
+    } linear[] = { { "self_attn.q_proj", 64, E },
+                   { "self_attn.k_proj", 32, E },
+                   { "self_attn.v_proj", 32, E },
+                   { "self_attn.o_proj", E, 64 },
+                   { "mlp.router", X, E } };
+    begin("gpt-oss",
+          "{\"architectures\":[\"GptOssForCausalLM\"],\"hidden_size\":64,"
+          "\"intermediate_size\":32,\"num_hidden_layers\":1,"
+          "\"num_attention_heads\":4,\"num_key_value_heads\":2,"
+          "\"head_dim\":16,\"vocab_size\":260,"
+          "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-5,"
+          "\"num_local_experts\":3,\"num_experts_per_tok\":2,"
+          "\"sliding_window\":16,\"rope_theta\":150000,\"rope_scaling\":{"
+          "\"rope_type\":\"yarn\",\"factor\":32.0,\"beta_fast\":32.0,"
+          "\"beta_slow\":1.0,\"truncate\":false,"
+          "\"original_max_position_embeddings\":4096},"
+          "\"quantization_config\":{\"quant_method\":\"mxfp4\","
+          "\"modules_to_not_convert\":[\"model.layers.*.self_attn\","
+          "\"model.layers.*.mlp.router\",\"model.embed_tokens\",\"lm_head\"]}"
+          "}");
+    add_floats("model.embed_tokens.weight", FOLDER_VOCAB, E);
+    add_floats("model.norm.weight", E, 0);
+    add_floats("lm_head.weight", FOLDER_VOCAB, E);
+    add_floats("model.layers.0.input_layernorm.weight", E, 0);
+    add_floats("model.layers.0.post_attention_layernorm.weight", E, 0);
+    add_floats("model.layers.0.self_attn.sinks", 4, 0);
+    for (size_t i = 0; i < sizeof linear / sizeof *linear; i++) {
+        char name[100];
+        snprintf(name, sizeof name, "model.layers.0.%s.weight",
+                 linear[i].name);
+        add_floats(name, linear[i].rows, linear[i].cols);
+        snprintf(name, sizeof name, "model.layers.0.%s.bias", linear[i].name);
+        add_floats(name, linear[i].rows, 0);
+    }
+    add_mxfp4(EXPERTS "gate_up_proj", 2 * F, E);
+    add_mxfp4(EXPERTS "down_proj", E, F);
+    add_floats(EXPERTS "gate_up_proj_bias", X, 2 * F);
+    add_floats(EXPERTS "down_proj_bias", X, E);
+    write_weights();
 }
 
 /* ---- the file ---- */
 
 typedef float value_fn(const char *name, int r, int c);
 
-/* Rows of a tensor, from the first-th on. */
+/* Which rows of a tensor are checked: row r of n, from row to on, is row step r
+ * + from of the folder's. */
+struct part {
+    int to, n, step, from;
+};
+
 static void check(const struct gguf_file *f, struct gguf_rows *rows,
-                  const char *to, uint32_t dtype, const char *from, int first,
-                  int n_rows, int n_cols, value_fn *value)
+                  const char *to, uint32_t dtype, const char *from,
+                  struct part p, int n_cols, value_fn *value)
 {
     static float x[FOLDER_VOCAB * E];
     char name[80];
-    snprintf(name, sizeof name, "blk.0.%s.weight", to);
+    snprintf(name, sizeof name, "blk.0.%s", to);
     const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
-    const uint64_t n = (uint64_t)n_rows * (uint64_t)n_cols;
+    const uint64_t n = (uint64_t)p.n * (uint64_t)n_cols;
     bool good =
-        t && t->dtype == dtype && t->ne[0] == n_cols &&
-        gguf_rows_get(rows, f, t->index, (uint64_t)first * (uint64_t)n_cols, n,
+        t && t->dtype == dtype &&
+        (t->ne[0] == n_cols || value == plain_value) &&
+        gguf_rows_get(rows, f, t->index, (uint64_t)p.to * (uint64_t)n_cols, n,
                       x, NULL) == GGUF_OK;
     for (int i = 0; good && i < (int)n; i++)
-        good = x[i] == value(from, i / n_cols, i % n_cols);
+        good = x[i] == value(from, i / n_cols * p.step + p.from, i % n_cols);
     ok(good, "%s has the numbers of %s", name, from);
 }
 
 static void check_all(const struct gguf_file *f, struct gguf_rows *rows,
                       bool published)
 {
-    static const char *const to[] = { "ffn_gate_exps", "ffn_down_exps",
-                                      "ffn_up_exps" };
+    static const char *const to[] = { "ffn_gate_exps.weight",
+                                      "ffn_down_exps.weight",
+                                      "ffn_up_exps.weight" };
     const uint32_t four = published ? GGUF_DTYPE_MXFP4 : GGUF_DTYPE_F16;
     for (size_t i = 0; i < sizeof f8 / sizeof *f8; i++)
-        check(f, rows, f8[i].to, GGUF_DTYPE_BF16, f8[i].name, 0, f8[i].rows,
-              f8[i].cols, f8_value);
+        check(f, rows, f8[i].to, GGUF_DTYPE_BF16, f8[i].name,
+              (struct part){ 0, f8[i].rows, 1, 0 }, f8[i].cols, f8_value);
     for (int x = 0; x < X; x++)
         for (int no = 1; no <= 3; no++) {
             char name[80];
             const int n = no == 2 ? E : F;
             expert(name, x, no);
-            check(f, rows, to[no - 1], four, name, x * n, n, no == 2 ? F : E,
-                  f4_value);
+            check(f, rows, to[no - 1], four, name,
+                  (struct part){ x * n, n, 1, 0 }, no == 2 ? F : E, f4_value);
         }
-    check(f, rows, "ffn_gate_tid2eid", GGUF_DTYPE_I32,
-          "layers.0.ffn.gate.tid2eid", 0, FOLDER_VOCAB, USED, table_value);
+    check(f, rows, "ffn_gate_tid2eid.weight", GGUF_DTYPE_I32,
+          "layers.0.ffn.gate.tid2eid", (struct part){ 0, FOLDER_VOCAB, 1, 0 },
+          USED, table_value);
 }
 
 static void check_folder(const char *dir, const char *out,
@@ -290,7 +384,7 @@ static void check_folder(const char *dir, const char *out,
     gguf_file_close(f);
 }
 
-int main(void)
+static void check_deepseek(struct gguf_rows *rows, const char *out)
 {
     static const struct {
         enum fault fault;
@@ -303,14 +397,8 @@ int main(void)
     };
     struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
     struct gguf_error e;
-    struct gguf_rows *rows;
-    snprintf(top, sizeof top, "check-deepseek4.%d.tmp", (int)getpid());
-    folder_begin(&folder, top);
-    if (gguf_rows_create(&rows, NULL, NULL) != GGUF_OK)
-        return 99;
+    char back[256];
     make(NONE);
-    char out[256], back[256];
-    snprintf(out, sizeof out, "%s/out.gguf", top);
     snprintf(back, sizeof back, "%s/back", top);
     check_folder(folder.dir, out, rows, true);
     gguf_error_clear(&e);
@@ -326,11 +414,63 @@ int main(void)
                strstr(e.message, faults[i].why),
            "refused: %s", e.message);
     }
-    gguf_rows_destroy(rows);
     scratch_clean(back);
     rmdir(back);
+}
+
+/* Rows of gates and of others are in turns. */
+static void check_gpt_oss(struct gguf_rows *rows, const char *out)
+{
+    static const struct {
+        const char *to, *from;
+        int rows, cols, step, first;
+    } experts[] = { { "ffn_gate_exps", EXPERTS "gate_up_proj", F, E, 2, 0 },
+                    { "ffn_up_exps", EXPERTS "gate_up_proj", F, E, 2, 1 },
+                    { "ffn_down_exps", EXPERTS "down_proj", E, F, 1, 0 } };
+    struct gguf_error e;
+    struct gguf_file *f = NULL;
+    make_gpt_oss();
+    gguf_error_clear(&e);
+    ok(folder_convert(folder.dir, out, NULL, &e) == GGUF_OK &&
+           gguf_file_open(&f, out, NULL, &e) == GGUF_OK,
+       "gpt-oss becomes a file: %s", e.message);
+    for (size_t i = 0; f && i < sizeof experts / sizeof *experts; i++) {
+        const struct part p = { 0, X * experts[i].rows, experts[i].step,
+                                experts[i].first };
+        char to[60], from[80];
+        snprintf(to, sizeof to, "blk.0.%s.weight", experts[i].to);
+        const struct gguf_tensor_info *t = gguf_file_tensor_find(f, to);
+        ok(t && t->n_dims == 3 && t->ne[0] == experts[i].cols &&
+               t->ne[1] == experts[i].rows && t->ne[2] == X,
+           "%s has the shape of all experts", to);
+        snprintf(to, sizeof to, "%s.weight", experts[i].to);
+        check(f, rows, to, GGUF_DTYPE_MXFP4, experts[i].from, p,
+              experts[i].cols, f4_value);
+        snprintf(to, sizeof to, "%s.bias", experts[i].to);
+        snprintf(from, sizeof from, "%s_bias", experts[i].from);
+        check(f, rows, to, GGUF_DTYPE_F32, from, p, 1, plain_value);
+    }
+    gguf_file_close(f);
+    ok(folder_convert(folder.dir, out, "Q8_0", &e) == GGUF_OK,
+       "gpt-oss and Q8_0: %s", e.message);
+}
+
+int main(void)
+{
+    struct gguf_rows *rows;
+    char out[256];
+    snprintf(top, sizeof top, "check-microscaling.%d.tmp", (int)getpid());
+    folder_begin(&folder, top);
+    if (gguf_rows_create(&rows, NULL, NULL) != GGUF_OK)
+        return 99;
+    snprintf(out, sizeof out, "%s/out.gguf", top);
+    check_deepseek(rows, out);
     scratch_clean(folder.dir);
     rmdir(folder.dir);
+    check_gpt_oss(rows, out);
+    scratch_clean(folder.dir);
+    rmdir(folder.dir);
+    gguf_rows_destroy(rows);
     scratch_clean(top);
     rmdir(top);
     return done_testing();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-llama3.c - rope_scaling of type llama3 found again by its factors
+/* check-llama3-rope.c - rope_scaling of type llama3 found again by its factors
  *
  * Factors are computed by transformers' definition (modeling_rope_utils.py,
  * _compute_llama3_parameters) for sizes of heads and numbers that published
