@@ -111,7 +111,8 @@ static enum gguf_status use_row(struct gg_back *b, struct uses *u,
                                 struct use *x, const char *end,
                                 struct gguf_error *err)
 {
-    const struct gguf_split_tensor t = gg_source_tensor(&b->source, x->tensor);
+    const struct gg_file_shard_tensor t =
+        gg_source_tensor(&b->source, x->tensor);
     const bool stacked = strchr(x->row->from, '@') != NULL;
     const int64_t n = stacked ? t.info->ne[t.info->n_dims - 1] : 1;
     for (int64_t e = 0; e < n; e++) {

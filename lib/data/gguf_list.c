@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "file/file_int.h"
-#include "file/split_int.h"
+#include "file/shard_set.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ bool gg_data_scale_name(struct gguf_str weight, uint32_t dtype,
 
 /* Have bytes of a tensor in memory, or let them go. */
 static enum gguf_status hold_bytes(const struct gg_data_gguf *d,
-                                   const struct gguf_split_tensor *t,
+                                   const struct gg_file_shard_tensor *t,
                                    uint64_t off, uint64_t size, bool begin,
                                    struct gguf_error *err)
 {
@@ -48,7 +48,7 @@ static enum gguf_status hold_bytes(const struct gg_data_gguf *d,
 static enum gguf_status set_scale(const struct gg_data_gguf *d,
                                   struct gg_stored *s,
                                   const struct gguf_tensor_info *t,
-                                  const struct gguf_split_tensor *from,
+                                  const struct gg_file_shard_tensor *from,
                                   struct gguf_error *err)
 {
     const struct gguf_tensor_info *scale = from->info;
@@ -93,7 +93,7 @@ static enum gguf_status check_whole(const struct gguf_file *file,
 
 static enum gguf_status find_scale(const struct gg_data_gguf *d,
                                    struct gg_stored *s,
-                                   const struct gguf_split_tensor *t,
+                                   const struct gg_file_shard_tensor *t,
                                    struct gguf_error *err)
 {
     char name[GG_SCALE_NAME];
@@ -101,8 +101,10 @@ static enum gguf_status find_scale(const struct gg_data_gguf *d,
     if (!gg_data_scale_name(t->info->name, t->info->dtype, ".scale", name))
         return GGUF_OK;
     if (!gg_source_find(&d->from, name, &i))
-        return d->from.set ? GGUF_OK : check_whole(t->file, t->info, err);
-    const struct gguf_split_tensor scale = gg_source_tensor(&d->from, i);
+        return gguf_file_n_shards(d->from.file) > 1
+                   ? GGUF_OK
+                   : check_whole(t->file, t->info, err);
+    const struct gg_file_shard_tensor scale = gg_source_tensor(&d->from, i);
     return set_scale(d, s, t->info, &scale, err);
 }
 
@@ -130,7 +132,7 @@ static size_t n_tensors(const struct gg_data *d)
 static void tensor_info(const struct gg_data *d, size_t i,
                         struct gg_data_info *out)
 {
-    const struct gguf_split_tensor from =
+    const struct gg_file_shard_tensor from =
         gg_source_tensor(&as_gguf(d)->from, i);
     const struct gguf_tensor_info *t = from.info;
     *out = (struct gg_data_info){
@@ -159,7 +161,7 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
                                      struct gguf_error *err)
 {
     const struct gg_data_gguf *g = as_gguf(d);
-    const struct gguf_split_tensor from = gg_source_tensor(&g->from, i);
+    const struct gg_file_shard_tensor from = gg_source_tensor(&g->from, i);
     const struct gguf_tensor_info *t = from.info;
     struct gg_str_esc e;
     uint64_t ne0 = (uint64_t)t->ne[0];
@@ -179,7 +181,8 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
 
 static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
-    const struct gguf_split_tensor t = gg_source_tensor(&as_gguf(d)->from, i);
+    const struct gg_file_shard_tensor t =
+        gg_source_tensor(&as_gguf(d)->from, i);
     return as_gguf(d)->held ? gg_file_tensor_at(t.file, t.info->index)
                             : gguf_file_tensor_data(t.file, t.info->index);
 }
@@ -209,7 +212,8 @@ static void find_bytes(const struct gguf_tensor_info *t, uint64_t first,
 static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
                          uint64_t n, enum gg_mapfile_advice how)
 {
-    const struct gguf_split_tensor t = gg_source_tensor(&as_gguf(d)->from, i);
+    const struct gg_file_shard_tensor t =
+        gg_source_tensor(&as_gguf(d)->from, i);
     uint64_t off, size;
     find_bytes(t.info, first, n, &off, &size);
     gg_mapfile_advise(&t.file->map,
@@ -222,7 +226,7 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
                                       struct gguf_error *err)
 {
     const struct gg_data_gguf *g = as_gguf(d);
-    const struct gguf_split_tensor t = gg_source_tensor(&g->from, i);
+    const struct gg_file_shard_tensor t = gg_source_tensor(&g->from, i);
     uint64_t off, size;
     find_bytes(t.info, first, n, &off, &size);
     return hold_bytes(g, &t, off, size, begin, err);

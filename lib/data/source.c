@@ -2,59 +2,40 @@
 /* source.c - a file, or all files of a split set, read as one model */
 #include "config.h"
 #include "data/source.h"
-#include "file/split_int.h"
+#include "file/shard_set.h"
 
 const struct gguf_file *gg_source_meta(const struct gg_source *s)
 {
-    return s->meta ? s->meta : s->file;
+    return s->meta ? s->meta : s->first ? s->first : s->file;
 }
 
 size_t gg_source_n_files(const struct gg_source *s)
 {
-    return s->set ? gguf_split_n_files(s->set) : 1;
+    return gguf_file_n_shards(s->file);
 }
 
 const struct gguf_file *gg_source_file(const struct gg_source *s, size_t i)
 {
-    if (s->set && i)
-        return gguf_split_file(s->set, i);
-    return i ? NULL : s->file;
+    return !i && s->first ? s->first : gguf_file_shard(s->file, i);
 }
 
 size_t gg_source_n_tensors(const struct gg_source *s)
 {
-    return s->set ? gguf_split_n_tensors(s->set)
-                  : gguf_file_n_tensors(s->file);
+    return gguf_file_n_tensors(s->file);
 }
 
-struct gguf_split_tensor gg_source_tensor(const struct gg_source *s, size_t i)
+struct gg_file_shard_tensor gg_source_tensor(const struct gg_source *s,
+                                             size_t i)
 {
-    if (s->set)
-        return *gguf_split_tensor(s->set, i);
-    return (struct gguf_split_tensor){ gguf_file_tensor(s->file, i), s->file,
-                                       0 };
+    return gg_file_in_shard(s->file, i);
 }
 
 bool gg_source_find(const struct gg_source *s, const char *name, size_t *i)
 {
-    size_t at = 0;
-    bool found;
-    if (s->set) {
-        const struct gguf_split_tensor *t =
-            gguf_split_tensor_find(s->set, name);
-        found = t != NULL;
-        if (found)
-            at = (size_t)(t - gguf_split_tensor(s->set, 0));
-    } else {
-        const struct gguf_tensor_info *t =
-            gguf_file_tensor_find(s->file, name);
-        found = t != NULL;
-        if (found)
-            at = t->index;
-    }
+    const struct gguf_tensor_info *t = gguf_file_tensor_find(s->file, name);
     if (i)
-        *i = at;
-    return found;
+        *i = t ? t->index : 0;
+    return t != NULL;
 }
 
 enum gguf_status gg_source_fail(const struct gg_source *s, size_t no,
@@ -64,5 +45,5 @@ enum gguf_status gg_source_fail(const struct gg_source *s, size_t no,
     if (status == GGUF_OK || gg_source_n_files(s) < 2 || !err ||
         err->offset == GGUF_NO_OFFSET)
         return status;
-    return gg_file_split_in_shard(status, gguf_split_path(s->set, no), err);
+    return gg_file_split_in_shard(status, gg_source_file(s, no)->path, err);
 }

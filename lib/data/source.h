@@ -4,13 +4,14 @@
 #define GG_DATA_SOURCE_H
 
 #include "base/error.h"
-#include "gguf/split.h"
+#include "file/file_int.h"
 
 #include <stdbool.h>
 
 struct gg_source {
-    const struct gguf_split *set; /* NULL: one file */
-    const struct gguf_file *file; /* with the metadata; of a set, the first */
+    const struct gguf_file *file;  /* a file or a set of shards */
+    const struct gguf_file *first; /* in place of the first shard of file
+                                    * (gg_file_plan); NULL: that itself */
     const struct gguf_file *meta; /* whose pairs count instead of those of file
                                    * (gg_file_with_pairs); NULL: its own */
 };
@@ -24,7 +25,8 @@ const struct gguf_file *gg_source_file(const struct gg_source *s, size_t i);
 
 /* Tensors of all files, in order. i must be in range. */
 size_t gg_source_n_tensors(const struct gg_source *s);
-struct gguf_split_tensor gg_source_tensor(const struct gg_source *s, size_t i);
+struct gg_file_shard_tensor gg_source_tensor(const struct gg_source *s,
+                                             size_t i);
 
 /* Is there a tensor of that name? *i is its place; i may be NULL. */
 bool gg_source_find(const struct gg_source *s, const char *name, size_t *i);

@@ -120,7 +120,7 @@ look_at(struct gguf_bisect *b, const struct gguf_model *model,
         const struct gg_data *q_list, const struct gg_data *b_list,
         struct gguf_pool *pool, struct gguf_error *err)
 {
-    const struct gguf_split_tensor q = gg_source_tensor(&model->src, i);
+    const struct gg_file_shard_tensor q = gg_source_tensor(&model->src, i);
     struct gg_bisect_weight *w = &b->list[b->n];
     struct gg_data_rows rows[2];
     size_t k;
@@ -129,7 +129,7 @@ look_at(struct gguf_bisect *b, const struct gguf_model *model,
         b->n_left_out++;
         return GGUF_OK;
     }
-    const struct gguf_split_tensor p = gg_source_tensor(&base->src, k);
+    const struct gg_file_shard_tensor p = gg_source_tensor(&base->src, k);
     if (memcmp(q.info->ne, p.info->ne, sizeof q.info->ne) != 0 ||
         q.info->dtype == GGUF_DTYPE_I32 || p.info->dtype == GGUF_DTYPE_I32 ||
         gg_data_rows(q_list, i, &rows[0], NULL) != GGUF_OK ||

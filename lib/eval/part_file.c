@@ -240,6 +240,7 @@ enum gguf_status gg_part_read(struct gguf_file **out,
     if (limits.max_name_size < 128)
         limits.max_name_size = 128;
     fp.limits = &limits;
+    fp.alone = 1;
     struct gguf_file *f = NULL;
     GG_TRY(gguf_file_open(&f, path, &fp, err));
     enum gguf_status st = gg_file_in_memory(f, err);

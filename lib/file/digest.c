@@ -32,16 +32,14 @@ struct piece {
     bool first, last; /* of the tensor */
 };
 
-/* What walks over tensors, piece by piece. */
+/* Where the next piece begins. */
 struct cursor {
-    size_t file, tensor; /* tensor: among those of the file */
-    size_t number;       /* among those of all files */
+    size_t tensor;
     uint64_t off;
 };
 
 struct job {
-    const struct gguf_file *const *files;
-    size_t n_files;
+    const struct gguf_file *file;
     struct gguf_digest_params p;
     struct gguf_digest *tensors, *model; /* tensors: or whole files */
     uint64_t total;                      /* bytes */
@@ -101,30 +99,22 @@ static void report_progress(struct job *j, size_t n, unsigned ith)
     fail_job(j, &e);
 }
 
-/* The next tensor from c on that there is: false after the last. */
-static bool skip_empty_files(const struct job *j, struct cursor *c)
+static bool has_more(const struct job *j)
 {
-    while (c->file < j->n_files &&
-           c->tensor == gguf_file_n_tensors(j->files[c->file])) {
-        c->file++;
-        c->tensor = 0;
-    }
-    return c->file < j->n_files;
+    return j->next.tensor < j->file->n_tensors;
 }
 
 /* Describe the piece at c, where a tensor is, and move c on. */
 static void take_piece(const struct job *j, struct cursor *c, struct piece *q)
 {
-    const struct gguf_tensor_info *t =
-        gguf_file_tensor(j->files[c->file], c->tensor);
-    q->tensor = c->number;
+    const struct gguf_tensor_info *t = &j->file->tensor[c->tensor];
+    q->tensor = c->tensor;
     q->n = (size_t)GG_MIN(t->size - c->off, (uint64_t)PIECE);
     q->first = c->off == 0;
     q->last = c->off + q->n == t->size;
     c->off += q->n;
     if (q->last) {
         c->tensor++;
-        c->number++;
         c->off = 0;
     }
 }
@@ -132,14 +122,14 @@ static void take_piece(const struct job *j, struct cursor *c, struct piece *q)
 /* Bring in the piece that begins at c. */
 static bool read_piece(struct job *j, const struct cursor *c, struct piece *q)
 {
-    const struct gguf_file *f = j->files[c->file];
+    const struct gg_file_shard_tensor t = gg_file_in_shard(j->file, c->tensor);
     struct gguf_error e;
-    if (f->map.fd < 0 && !f->map.read) {
-        q->p = (const uint8_t *)gguf_file_tensor_data(f, c->tensor) + c->off;
+    if (t.file->map.fd < 0 && !t.file->map.read) {
+        q->p = gg_file_tensor_at(t.file, t.info->index) + c->off;
         return true;
     }
     q->p = q->room;
-    if (gg_file_read_tensor(f, c->tensor, c->off, q->n, q->room, &e) ==
+    if (gg_file_read_tensor(j->file, c->tensor, c->off, q->n, q->room, &e) ==
         GGUF_OK)
         return true;
     fail_job(j, &e);
@@ -153,7 +143,7 @@ static void sum_tensor(struct job *j, struct cursor c, struct piece *q,
                        unsigned ith)
 {
     struct gg_checksum s;
-    const size_t k = c.number;
+    const size_t k = c.tensor;
     if (!gg_checksum_begin(&s, j->p.algo, &j->kern)) {
         fail_nomem(j, sizeof s);
         return;
@@ -176,10 +166,9 @@ static void work_each(void *user, unsigned ith, unsigned nth)
     (void)nth;
     while (!is_stopped(j)) {
         pthread_mutex_lock(&j->mutex);
-        const bool more = skip_empty_files(j, &j->next);
+        const bool more = has_more(j);
         const struct cursor c = j->next;
         j->next.tensor += more;
-        j->next.number += more;
         pthread_mutex_unlock(&j->mutex);
         if (!more)
             break;
@@ -194,7 +183,7 @@ static bool next_piece(struct job *j, struct piece *q, struct cursor *at,
                        uint64_t *number)
 {
     pthread_mutex_lock(&j->mutex);
-    const bool more = skip_empty_files(j, &j->next);
+    const bool more = has_more(j);
     if (more) {
         *at = j->next;
         *number = j->n_pieces++;
@@ -285,10 +274,10 @@ static void sum_model(struct job *j)
 
 /* --------------------------------------------------------- whole files --- */
 
-/* All bytes of file number k. */
+/* All bytes of shard number k. */
 static void sum_whole(struct job *j, size_t k, uint8_t *room, unsigned ith)
 {
-    const struct gg_mapfile *m = &j->files[k]->map;
+    const struct gg_mapfile *m = &gguf_file_shard(j->file, k)->map;
     struct gg_checksum s;
     struct gguf_error e;
     if (!gg_checksum_begin(&s, j->p.algo, &j->kern)) {
@@ -310,7 +299,8 @@ static void sum_whole(struct job *j, size_t k, uint8_t *room, unsigned ith)
 static void work_whole(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
-    for (size_t k = ith; k < j->n_files && !is_stopped(j); k += nth)
+    const size_t n = gguf_file_n_shards(j->file);
+    for (size_t k = ith; k < n && !is_stopped(j); k += nth)
         sum_whole(j, k, j->room + (size_t)ith * PIECE, ith);
 }
 
@@ -375,37 +365,29 @@ static enum gguf_status run_job(struct job *j, bool whole,
     return st;
 }
 
-enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
-                                   size_t n_files,
-                                   const struct gguf_digest_params *params,
-                                   struct gguf_digest *tensors,
-                                   struct gguf_digest *model,
-                                   struct gguf_error *err)
+enum gguf_status gguf_digest_file(const struct gguf_file *file,
+                                  const struct gguf_digest_params *params,
+                                  struct gguf_digest *tensors,
+                                  struct gguf_digest *model,
+                                  struct gguf_error *err)
 {
-    struct job j = { .files = files,
-                     .n_files = n_files,
+    struct job j = { .file = file,
                      .p = GGUF_DIGEST_PARAMS_INIT,
                      .tensors = tensors,
                      .model = model };
-    GG_TRY(gg_params_need_all(files, n_files, "file", err));
-    for (size_t k = 0; k < n_files; k++)
-        for (size_t i = 0; i < gguf_file_n_tensors(files[k]); i++)
-            j.total += gguf_file_tensor(files[k], i)->size;
+    for (size_t i = 0; i < file->n_tensors; i++)
+        j.total += file->tensor[i].size;
     return run_job(&j, false, params, err);
 }
 
-enum gguf_status gguf_digest_whole(const struct gguf_file *const *files,
-                                   size_t n_files,
+enum gguf_status gguf_digest_whole(const struct gguf_file *file,
                                    const struct gguf_digest_params *params,
                                    struct gguf_digest *whole,
                                    struct gguf_error *err)
 {
-    struct job j = { .files = files,
-                     .n_files = n_files,
+    struct job j = { .file = file,
                      .p = GGUF_DIGEST_PARAMS_INIT,
+                     .total = gguf_file_size(file),
                      .tensors = whole };
-    GG_TRY(gg_params_need_all(files, n_files, "file", err));
-    for (size_t k = 0; k < n_files; k++)
-        j.total += files[k]->map.size;
     return run_job(&j, true, params, err);
 }

@@ -4,13 +4,13 @@
 #include "file/file_int.h"
 #include "file/header.h"
 #include "file/edit_journal.h"
+#include "file/shard_set.h"
 #include "file/value.h"
 #include "gguf/writer.h"
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/paths_int.h"
 #include "base/str.h"
-#include "dtype/order.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -58,12 +58,18 @@ static enum gguf_status read_kvs(struct gguf_file *f, struct gg_cursor *c,
     return GGUF_OK;
 }
 
+enum gguf_status gg_file_index_tensors(struct gguf_file *f, uint32_t n,
+                                       struct gguf_error *err)
+{
+    return gg_index_init(&f->tensor_index, f->allocator, n, tensor_name, f,
+                         err);
+}
+
 static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
                                      const struct gguf_limits *limits,
                                      uint64_t n, struct gguf_error *err)
 {
-    GG_TRY(gg_index_init(&f->tensor_index, f->allocator, 64, tensor_name, f,
-                         err));
+    GG_TRY(gg_file_index_tensors(f, 64, err));
     for (uint64_t i = 0; i < n; i++) {
         if (f->n_tensors == f->tensor_room) {
             void *grown = gg_mem_grow(f->allocator, f->tensor, &f->tensor_room,
@@ -75,6 +81,7 @@ static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
         struct gguf_tensor_info *t = &f->tensor[f->n_tensors];
         GG_TRY(gg_info_read(c, limits, t, err));
         t->index = (uint32_t)i;
+        t->shard = 0;
         uint32_t other;
         GG_TRY(gg_index_add(&f->tensor_index, t->index, &other, err));
         struct gg_str_esc e;
@@ -162,17 +169,30 @@ static enum gguf_status map_source(struct gguf_file *f, const struct source *s,
     return gg_mapfile_open_fd(&f->map, s->fd, p->offset, p->size, err);
 }
 
-/* All but the path and the allocator. */
+/* Free the members that a set has of its own; the others are its first
+ * shard's. */
+static void forget_shards(struct gguf_file *f)
+{
+    for (unsigned i = 0; i < f->n_shards; i++)
+        gguf_file_close(f->shard[i]);
+    gg_mem_free(f->allocator, f->shard);
+}
+
+/* Free all members but the path and the allocator. */
 static void forget_contents(struct gguf_file *f)
 {
     const struct gguf_allocator *a = f->allocator;
     gg_index_fini(&f->tensor_index);
-    gg_index_fini(&f->kv_index);
-    gg_mem_free(a, f->places);
     gg_mem_free(a, f->tensor);
-    gg_mem_free(a, f->kv);
-    gg_mapfile_close(&f->map);
-    gguf_writer_destroy(f->writer);
+    if (f->shard) {
+        forget_shards(f);
+    } else {
+        gg_index_fini(&f->kv_index);
+        gg_mem_free(a, f->places);
+        gg_mem_free(a, f->kv);
+        gg_mapfile_close(&f->map);
+        gguf_writer_destroy(f->writer);
+    }
     *f = (struct gguf_file){ .allocator = a,
                              .path = f->path,
                              .map = { .fd = -1 } };
@@ -306,18 +326,28 @@ static enum gguf_status open_source(struct gguf_file **out,
     return GGUF_OK;
 }
 
+enum gguf_status gg_file_open_one(struct gguf_file **out, const char *path,
+                                  const struct gguf_file_params *params,
+                                  struct gguf_error *err)
+{
+    struct source s = { .path = path, .fd = -1 };
+    *out = NULL;
+    return gg_file_opener_takes(params->opener, path)
+               ? gg_file_open_with(out, path, params, err)
+               : open_source(out, &s, params, err);
+}
+
 enum gguf_status gguf_file_open(struct gguf_file **out, const char *path,
                                 const struct gguf_file_params *params,
                                 struct gguf_error *err)
 {
-    struct source s = { .path = path, .fd = -1 };
     struct gguf_file_params own = GGUF_FILE_PARAMS_INIT;
     *out = NULL;
     GG_TRY(gg_params_need(path, "path", err));
     GG_TRY(gg_file_params_take(&own, params, err));
-    if (gg_file_opener_takes(own.opener, path))
-        return gg_file_open_with(out, path, &own, err);
-    return open_source(out, &s, &own, err);
+    return own.alone || own.offset || own.size
+               ? gg_file_open_one(out, path, &own, err)
+               : gg_file_open_set(out, path, &own, err);
 }
 
 enum gguf_status gg_file_open_reader(struct gguf_file **out,
@@ -363,6 +393,10 @@ enum gguf_status gg_file_note(const struct gguf_file *f,
                               struct gguf_paths *paths, struct gguf_error *err)
 {
     static const char word[] = "input";
+    for (unsigned i = 0; i < f->n_shards; i++)
+        GG_TRY(gg_file_note(f->shard[i], paths, err));
+    if (f->shard)
+        return GGUF_OK;
     if (f->map.fd >= 0)
         GG_TRY(gguf_paths_read_fd(paths, f->map.fd, word, err));
     if (!f->path || f->map.read)
@@ -376,8 +410,10 @@ enum gguf_status gg_file_check(const struct gguf_file *f,
 {
     struct gguf_error why;
     struct gg_str_esc e;
+    for (unsigned i = 0; f && i < f->n_shards; i++)
+        GG_TRY(gg_file_check(f->shard[i], err));
     enum gguf_status st =
-        f ? gg_mapfile_check(&f->map, f->map.fd, &why) : GGUF_OK;
+        f && !f->shard ? gg_mapfile_check(&f->map, f->map.fd, &why) : GGUF_OK;
     if (st == GGUF_OK)
         return st;
     return gg_error_set(err, st, GGUF_NO_OFFSET, "the input '%s' %s",
@@ -416,7 +452,7 @@ enum gguf_status gg_file_plan(struct gguf_file **out,
         st = open_source(
             out, &s,
             &(struct gguf_file_params){ sizeof(struct gguf_file_params), a,
-                                        &limits, 0, 0, NULL },
+                                        &limits, 0, 0, NULL, 1 },
             err);
     }
     if (st != GGUF_OK) {
@@ -426,150 +462,4 @@ enum gguf_status gg_file_plan(struct gguf_file **out,
     (*out)->like = like;
     (*out)->writer = w;
     return GGUF_OK;
-}
-
-/* ------------------------------------------------------------ asking it --- */
-
-const char *gguf_file_path(const struct gguf_file *f)
-{
-    return f->path;
-}
-
-uint32_t gguf_file_version(const struct gguf_file *f)
-{
-    return f->version;
-}
-
-int gguf_file_is_big_endian(const struct gguf_file *f)
-{
-    return f->big_endian;
-}
-
-uint32_t gguf_file_alignment(const struct gguf_file *f)
-{
-    return f->align;
-}
-
-uint64_t gguf_file_size(const struct gguf_file *f)
-{
-    return f->map.size;
-}
-
-uint64_t gguf_file_header_end(const struct gguf_file *f)
-{
-    return f->header_end;
-}
-
-uint64_t gguf_file_data_off(const struct gguf_file *f)
-{
-    return f->data_off;
-}
-
-uint64_t gguf_file_data_end(const struct gguf_file *f)
-{
-    return f->data_end;
-}
-
-const void *gguf_file_bytes(const struct gguf_file *f)
-{
-    return f->map.data;
-}
-
-size_t gguf_file_n_kv(const struct gguf_file *f)
-{
-    return f->n_kv;
-}
-
-const struct gguf_kv *gguf_file_kv(const struct gguf_file *f, size_t i)
-{
-    return i < f->n_kv ? &f->kv[i] : NULL;
-}
-
-const struct gguf_kv *gguf_file_kv_find(const struct gguf_file *f,
-                                        const char *key)
-{
-    uint32_t id = gg_index_find(&f->kv_index, gg_str_z(key));
-    return id == GG_INDEX_NONE ? NULL : &f->kv[id];
-}
-
-enum gguf_status gguf_file_kv_get(const struct gguf_file *f, const char *key,
-                                  const struct gguf_kv **out,
-                                  struct gguf_error *err)
-{
-    struct gg_str_esc e;
-    *out = gguf_file_kv_find(f, key);
-    if (*out)
-        return GGUF_OK;
-    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "no key '%s'",
-                        gg_str_esc(&e, gg_str_z(key)));
-}
-
-size_t gguf_file_n_tensors(const struct gguf_file *f)
-{
-    return f->n_tensors;
-}
-
-const struct gguf_tensor_info *gguf_file_tensor(const struct gguf_file *f,
-                                                size_t i)
-{
-    return i < f->n_tensors ? &f->tensor[i] : NULL;
-}
-
-const struct gguf_tensor_info *gguf_file_tensor_find(const struct gguf_file *f,
-                                                     const char *name)
-{
-    uint32_t id = gg_index_find(&f->tensor_index, gg_str_z(name));
-    return id == GG_INDEX_NONE ? NULL : &f->tensor[id];
-}
-
-const struct gguf_tensor_info *
-gguf_file_tensor_by_offset(const struct gguf_file *f, size_t i)
-{
-    return i < f->n_tensors ? &f->tensor[f->places[i].index] : NULL;
-}
-
-const void *gguf_file_tensor_data(const struct gguf_file *f, size_t i)
-{
-    return i < f->n_tensors && !f->map.read
-               ? f->map.data + f->data_off + f->tensor[i].off
-               : NULL;
-}
-
-bool gg_file_tensor_is_swapped(const struct gguf_file *f, size_t i)
-{
-    const int type = gg_dtype_index(f->tensor[i].dtype);
-    return type >= 0 && gg_order_known(type) &&
-           gg_order_differs(type, f->big_endian);
-}
-
-bool gg_file_tensor_in_place(const struct gguf_file *f, size_t i)
-{
-    const uint32_t dtype = f->tensor[i].dtype;
-    return !gg_file_tensor_is_swapped(f, i) &&
-           ((dtype != GGUF_DTYPE_F32 && dtype != GGUF_DTYPE_I32) ||
-            (uintptr_t)gguf_file_tensor_data(f, i) % sizeof(float) == 0);
-}
-
-void gguf_file_advise(const struct gguf_file *f, size_t i, uint64_t off,
-                      uint64_t size, enum gguf_advice advice)
-{
-    static const enum gg_mapfile_advice how[] = {
-        [GGUF_ADVICE_SEQUENTIAL] = GG_ADVISE_SEQUENTIAL,
-        [GGUF_ADVICE_WILLNEED] = GG_ADVISE_WILLNEED,
-        [GGUF_ADVICE_DONTNEED] = GG_ADVISE_DONTNEED,
-    };
-    if (i >= f->n_tensors || off > f->tensor[i].size ||
-        (size_t)advice >= GG_LEN(how))
-        return;
-    size = GG_MIN(size, f->tensor[i].size - off);
-    gg_mapfile_advise(&f->map, f->data_off + f->tensor[i].off + off, size,
-                      how[advice]);
-}
-
-enum gguf_status gg_file_read_tensor(const struct gguf_file *f, size_t i,
-                                     uint64_t off, uint64_t size, void *dst,
-                                     struct gguf_error *err)
-{
-    return gg_mapfile_read(&f->map, f->data_off + f->tensor[i].off + off,
-                           (size_t)size, dst, err);
 }

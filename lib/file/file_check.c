@@ -3,7 +3,7 @@
 #include "config.h"
 #include "file/file_check.h"
 #include "file/file_int.h"
-#include "file/split_int.h"
+#include "file/shard_set.h"
 #include "file/value.h"
 #include "base/params.h"
 #include "base/str.h"
@@ -357,7 +357,11 @@ enum gguf_status gguf_file_check(const struct gguf_file *file,
 {
     struct gg_file_checker c;
     GG_TRY(gg_file_checker_init(&c, params, report, user, err));
-    c.file = file;
-    GG_TRY(gg_file_check_header(&c, err));
-    return c.params.payload ? gg_file_check_payload(&c, err) : GGUF_OK;
+    for (size_t i = 0; i < gguf_file_n_shards(file); i++) {
+        c.file = gguf_file_shard(file, i);
+        GG_TRY(gg_file_check_header(&c, err));
+        if (c.params.payload)
+            GG_TRY(gg_file_check_payload(&c, err));
+    }
+    return GGUF_OK;
 }

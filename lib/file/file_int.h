@@ -37,7 +37,50 @@ struct gguf_file {
     struct gguf_writer *writer; /* has the header */
 
     struct gguf_reader reader; /* of map.read; zero: there is none */
+
+    /* A set has its shards, each a file by itself. It has no map of its own:
+     * its metadata and places are those of its first shard, its tensors copies
+     * of those of all shards. */
+    struct gguf_file **shard; /* NULL: not a set */
+    unsigned n_shards;        /* 0: not a set */
+    size_t first_in_set;      /* of a shard: place of its first tensor in the
+                               * list of its set */
 };
+
+/* Open path by itself, even if it is a shard. */
+enum gguf_status gg_file_open_one(struct gguf_file **out, const char *path,
+                                  const struct gguf_file_params *params,
+                                  struct gguf_error *err);
+
+/* Make the index of the names of n tensors, which is empty. GGUF_E_NOMEM. */
+enum gguf_status gg_file_index_tensors(struct gguf_file *f, uint32_t n,
+                                       struct gguf_error *err);
+
+/* The file whose tensor *i is tensor *i of f: f itself, or one of its shards,
+ * with *i among those of the shard. */
+static inline const struct gguf_file *
+gg_file_of_tensor(const struct gguf_file *f, size_t *i)
+{
+    if (!f->shard)
+        return f;
+    f = f->shard[f->tensor[*i].shard];
+    *i -= f->first_in_set;
+    return f;
+}
+
+/* A tensor of f, as the file has it that has its data. */
+struct gg_file_shard_tensor {
+    const struct gguf_tensor_info *info; /* info->index counts in file */
+    const struct gguf_file *file;        /* f, or one of its shards */
+    uint32_t file_no;                    /* number of the shard, from 0 */
+};
+static inline struct gg_file_shard_tensor
+gg_file_in_shard(const struct gguf_file *f, size_t i)
+{
+    const uint32_t file_no = f->tensor[i].shard;
+    const struct gguf_file *of = gg_file_of_tensor(f, &i);
+    return (struct gg_file_shard_tensor){ &of->tensor[i], of, file_no };
+}
 
 /* gguf_file_open_reader, but for closing: reader stays the caller's. */
 enum gguf_status gg_file_open_reader(struct gguf_file **out,
@@ -63,6 +106,7 @@ bool gg_file_tensor_in_place(const struct gguf_file *f, size_t i);
 static inline const uint8_t *gg_file_tensor_at(const struct gguf_file *f,
                                                size_t i)
 {
+    f = gg_file_of_tensor(f, &i);
     return f->map.data + f->data_off + f->tensor[i].off;
 }
 

@@ -42,7 +42,7 @@ static enum gguf_status add_output(XXH3_state_t *s, struct gguf_writer *w,
 }
 
 static enum gguf_status
-digest_plan(XXH3_state_t *s, const struct gguf_split *set,
+digest_plan(XXH3_state_t *s, const struct gguf_file *set,
             struct gguf_writer *w, const struct gg_file_split_layout *l,
             XXH128_canonical_t *plan, struct gguf_error *err)
 {
@@ -50,8 +50,8 @@ digest_plan(XXH3_state_t *s, const struct gguf_split *set,
     (void)XXH3_128bits_reset(s);
     (void)XXH3_128bits_update(s, version, strlen(version) + 1);
     GG_TRY(add_output(s, w, l, err));
-    for (size_t i = 0; i < gguf_split_n_files(set); i++) {
-        const struct gguf_file *f = gguf_split_file(set, i);
+    for (size_t i = 0; i < gguf_file_n_shards(set); i++) {
+        const struct gguf_file *f = gguf_file_shard(set, i);
         GG_TRY(gg_file_add_version(s, &f->map,
                                    GG_MIN(f->data_off, f->map.size), err));
     }
@@ -73,13 +73,13 @@ static bool take_record(void *user, const uint8_t *b)
 }
 
 enum gguf_status gg_merge_journal_open(struct gg_merge_journal *m,
-                                       const struct gguf_split *set,
+                                       const struct gguf_file *set,
                                        struct gguf_writer *w,
                                        const struct gg_file_split_layout *l,
                                        const char *path,
                                        struct gguf_error *err)
 {
-    const struct gguf_allocator *a = gg_file_split_allocator(set);
+    const struct gguf_allocator *a = set->allocator;
     XXH128_canonical_t plan;
     bool made;
     *m = (struct gg_merge_journal){ .allocator = a, .journal.fd = -1 };

@@ -33,7 +33,7 @@ struct gg_merge_journal {
  * journal, or not trusted), GGUF_E_IO (also: another process holds it),
  * GGUF_E_NOSPACE, GGUF_E_NOMEM. */
 enum gguf_status gg_merge_journal_open(struct gg_merge_journal *m,
-                                       const struct gguf_split *set,
+                                       const struct gguf_file *set,
                                        struct gguf_writer *w,
                                        const struct gg_file_split_layout *l,
                                        const char *path,

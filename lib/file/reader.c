@@ -114,7 +114,7 @@ enum gguf_status gg_file_open_with(struct gguf_file **out, const char *path,
 
 int gguf_file_has_reader(const struct gguf_file *f)
 {
-    return f->map.read != NULL;
+    return gguf_file_shard(f, 0)->map.read != NULL;
 }
 
 enum gguf_status gg_file_no_memory(struct gguf_error *err)
@@ -127,7 +127,7 @@ enum gguf_status gg_file_no_memory(struct gguf_error *err)
 enum gguf_status gg_file_in_memory(const struct gguf_file *f,
                                    struct gguf_error *err)
 {
-    return f->map.read ? gg_file_no_memory(err) : GGUF_OK;
+    return gguf_file_has_reader(f) ? gg_file_no_memory(err) : GGUF_OK;
 }
 
 enum gguf_status gguf_file_read(const struct gguf_file *f, size_t i,

@@ -4,7 +4,8 @@
 #include "file/split_find.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "file/split_int.h"
+#include "file/shard_set.h"
+#include "gguf/split.h"
 
 #include <dirent.h>
 #include <errno.h>

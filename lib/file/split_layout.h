@@ -20,7 +20,7 @@
 #define GG_FILE_SPLIT_LAYOUT_H
 
 #include "file/layout.h"
-#include "file/split_int.h"
+#include "file/shard_set.h"
 #include "file/writer_int.h"
 
 /* No more bytes than this may belong to no tensor, so that neither metadata nor

@@ -12,11 +12,11 @@
 /* Metadata of the first shard less the split keys: of one file, what comes
  * back when its shards are merged; of several, what they came from. */
 static enum gguf_status first_meta(struct gguf_meta *m,
-                                   const struct gguf_split *s,
+                                   const struct gguf_file *s,
                                    struct gguf_error *err)
 {
-    const struct gguf_file *first = gguf_split_file(s, 0);
-    if (gguf_split_n_files(s) == 1)
+    const struct gguf_file *first = gguf_file_shard(s, 0);
+    if (gguf_file_n_shards(s) == 1)
         return gg_file_split_layout_save(m, first, err);
     GG_TRY(gguf_meta_copy_file(m, first, err));
     gg_file_split_remove_keys(m);
@@ -24,11 +24,11 @@ static enum gguf_status first_meta(struct gguf_meta *m,
 }
 
 struct gguf_writer_params
-gg_file_split_writer_params(const struct gguf_split *s)
+gg_file_split_writer_params(const struct gguf_file *s)
 {
     struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
-    const struct gguf_file *f = gguf_split_file(s, 0);
-    p.allocator = gg_file_split_allocator(s);
+    const struct gguf_file *f = gguf_file_shard(s, 0);
+    p.allocator = s->allocator;
     p.version = gguf_file_version(f);
     p.big_endian = gguf_file_is_big_endian(f);
     return p;
@@ -44,7 +44,7 @@ enum gguf_status gg_file_split_writer(struct gguf_writer **out,
      * shard again. */
     struct gguf_meta *m = no ? plan->rest : plan->first;
     GG_TRY(gg_file_split_set_keys(m, no, count,
-                                  gguf_split_n_tensors(plan->from), err));
+                                  gguf_file_n_tensors(plan->from), err));
     struct gguf_writer_params p = gg_file_split_writer_params(plan->from);
     return gguf_writer_create(out, m, &p, err);
 }
@@ -71,7 +71,7 @@ static enum gguf_status add_shard(struct gguf_split_plan *plan,
 /* The layer of tensor i, or -1. */
 static int64_t layer_of(const struct gguf_split_plan *plan, size_t i)
 {
-    return gguf_name_layer(gguf_split_tensor(plan->from, i)->info->name, NULL);
+    return gguf_name_layer(gguf_file_tensor(plan->from, i)->name, NULL);
 }
 
 /* May a shard end before tensor i? */
@@ -85,7 +85,7 @@ static enum gguf_status too_large(const struct gguf_split_plan *plan,
                                   const struct gguf_split_params *p, size_t i,
                                   uint64_t size, struct gguf_error *err)
 {
-    const struct gguf_tensor_info *t = gguf_split_tensor(plan->from, i)->info;
+    const struct gguf_tensor_info *t = gguf_file_tensor(plan->from, i);
     struct gg_str_esc e;
     if (p->max_size && size > p->max_size)
         return gg_error_set(err, GGUF_E_LIMIT, t->info_off,
@@ -107,7 +107,7 @@ static enum gguf_status fill_shard(struct gguf_split_plan *plan,
                                    struct gguf_split_shard *shard,
                                    struct gguf_error *err)
 {
-    size_t n = gguf_split_n_tensors(plan->from), first = shard->first_tensor;
+    size_t n = gguf_file_n_tensors(plan->from), first = shard->first_tensor;
     uint64_t max_tensors = p->max_tensors ? p->max_tensors : UINT64_MAX;
     uint64_t size = gguf_writer_file_size(w);
     shard->file_size = size;
@@ -125,8 +125,7 @@ static enum gguf_status fill_shard(struct gguf_split_plan *plan,
             if (p->by_layer && !p->max_tensors && !p->max_size)
                 return GGUF_OK;
         }
-        GG_TRY(gguf_writer_add_like(w, gguf_split_tensor(plan->from, i)->info,
-                                    err));
+        GG_TRY(gguf_writer_add_like(w, gguf_file_tensor(plan->from, i), err));
         size = gguf_writer_file_size(w);
         if (i - first < max_tensors && (!p->max_size || size <= p->max_size))
             continue;
@@ -156,7 +155,7 @@ static enum gguf_status plan_shards(struct gguf_split_plan *plan,
         GG_TRY(st);
         GG_TRY(add_shard(plan, &shard, err));
         shard.first_tensor += shard.n_tensors;
-    } while (shard.first_tensor < gguf_split_n_tensors(plan->from));
+    } while (shard.first_tensor < gguf_file_n_tensors(plan->from));
     return GGUF_OK;
 }
 
@@ -174,7 +173,7 @@ static enum gguf_status make_meta(struct gguf_split_plan *plan,
 }
 
 enum gguf_status gguf_split_plan_create(struct gguf_split_plan **out,
-                                        const struct gguf_split *from,
+                                        const struct gguf_file *from,
                                         const struct gguf_split_params *params,
                                         struct gguf_error *err)
 {
@@ -186,12 +185,13 @@ enum gguf_status gguf_split_plan_create(struct gguf_split_plan **out,
             err, GGUF_E_INVALID, GGUF_NO_OFFSET,
             "there is nothing to split by: no number of tensors, no "
             "size");
-    if (gguf_split_n_tensors(from) > INT32_MAX)
+    GG_TRY(gg_file_check_whole(from, "to be split again", err));
+    if (gguf_file_n_tensors(from) > INT32_MAX)
         return gg_error_set(
             err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
             "%zu tensors cannot be counted in split.tensors.count",
-            gguf_split_n_tensors(from));
-    const struct gguf_allocator *a = gg_file_split_allocator(from);
+            gguf_file_n_tensors(from));
+    const struct gguf_allocator *a = from->allocator;
     struct gguf_split_plan *plan = gg_mem_alloc_zero(a, 1, sizeof *plan);
     if (!plan)
         return gg_error_set_nomem(err, sizeof *plan);

@@ -3,14 +3,16 @@
 #ifndef GG_FILE_SPLIT_PLAN_H
 #define GG_FILE_SPLIT_PLAN_H
 
-#include "file/split_int.h"
+#include "file/file_int.h"
+#include "file/shard_set.h"
+#include "gguf/split.h"
 #include "gguf/writer.h"
 
 struct gguf_split_plan {
     const struct gguf_allocator *allocator;
-    const struct gguf_split *from; /* kept */
-    struct gguf_meta *first; /* of the first shard, less the split keys */
-    struct gguf_meta *rest;  /* of the others, likewise */
+    const struct gguf_file *from; /* kept */
+    struct gguf_meta *first;      /* of the first shard, less the split keys */
+    struct gguf_meta *rest;       /* of the others, likewise */
     struct gguf_split_shard *shards;
     size_t n_shards, cap;
 };
@@ -24,6 +26,6 @@ enum gguf_status gg_file_split_writer(struct gguf_writer **out,
 
 /* Params of a writer for files like the set's. */
 struct gguf_writer_params
-gg_file_split_writer_params(const struct gguf_split *s);
+gg_file_split_writer_params(const struct gguf_file *s);
 
 #endif

@@ -26,7 +26,7 @@ enum { STEP = 32 << 20 };
 enum { MAX_NAMELESS = 256 };
 
 struct run {
-    const struct gguf_split *from;
+    const struct gguf_file *from;
     const struct gguf_split_job *job;
     bool shares;          /* blocks can be shared between inputs and outputs */
     uint64_t done, total; /* bytes of tensor data */
@@ -54,11 +54,11 @@ static enum gguf_status note_piece(const struct run *r, struct gg_outfile *o,
     return report_progress(r, err);
 }
 
-static uint64_t data_size(const struct gguf_split *s)
+static uint64_t data_size(const struct gguf_file *s)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < gguf_split_n_tensors(s); i++)
-        n += gguf_split_tensor(s, i)->info->size;
+    for (size_t i = 0; i < gguf_file_n_tensors(s); i++)
+        n += gguf_file_tensor(s, i)->size;
     return n;
 }
 
@@ -67,11 +67,11 @@ static enum gguf_status copy_tensor(struct run *r, struct gguf_writer *w,
                                     size_t from, size_t to,
                                     struct gguf_error *err)
 {
-    const struct gguf_split_tensor *t = gguf_split_tensor(r->from, from);
+    const uint64_t size = r->from->tensor[from].size;
     GG_TRY(gguf_writer_begin(w, to, err));
-    for (uint64_t off = 0; off < t->info->size;) {
-        uint64_t n = GG_MIN(t->info->size - off, (uint64_t)STEP);
-        GG_TRY(gguf_writer_copy(w, t->file, t->info->index, off, n, err));
+    for (uint64_t off = 0; off < size;) {
+        uint64_t n = GG_MIN(size - off, (uint64_t)STEP);
+        GG_TRY(gguf_writer_copy(w, r->from, from, off, n, err));
         off += n;
         r->done += n;
         GG_TRY(note_piece(r, &w->out, err));
@@ -80,13 +80,12 @@ static enum gguf_status copy_tensor(struct run *r, struct gguf_writer *w,
 }
 
 static enum gguf_status add_tensors(struct gguf_writer *w,
-                                    const struct gguf_split *from,
-                                    size_t first, size_t n,
-                                    struct gguf_error *err)
+                                    const struct gguf_file *from, size_t first,
+                                    size_t n, struct gguf_error *err)
 {
     for (size_t i = 0; i < n; i++)
-        GG_TRY(gguf_writer_add_like(
-            w, gguf_split_tensor(from, first + i)->info, err));
+        GG_TRY(
+            gguf_writer_add_like(w, gguf_file_tensor(from, first + i), err));
     return GGUF_OK;
 }
 
@@ -98,9 +97,9 @@ static bool shares_all(const struct run *r, const struct gguf_writer *w,
     enum { PAGE = 4096 };
     bool all = r->shares;
     for (size_t i = 0; i < w->n_tensors && all; i++) {
-        const struct gguf_split_tensor *t =
-            gguf_split_tensor(r->from, first + i);
-        all = (t->file->data_off + t->info->off - gguf_writer_data_off(w) -
+        const struct gg_file_shard_tensor t =
+            gg_file_in_shard(r->from, first + i);
+        all = (t.file->data_off + t.info->off - gguf_writer_data_off(w) -
                w->tensor[i].off) %
                   PAGE ==
               0;
@@ -115,11 +114,11 @@ static enum gguf_status try_sharing(struct run *r, const char *path,
 {
     struct gg_outfile o;
     struct gguf_error why;
-    enum gguf_status st = gg_outfile_open(&o, gg_file_split_allocator(r->from),
-                                          path, GG_OUTFILE_FORCE, &why);
+    enum gguf_status st =
+        gg_outfile_open(&o, r->from->allocator, path, GG_OUTFILE_FORCE, &why);
     if (st == GGUF_OK)
         r->shares =
-            gg_outfile_can_share(&o, gguf_split_file(r->from, 0)->map.fd);
+            gg_outfile_can_share(&o, gguf_file_shard(r->from, 0)->map.fd);
     gg_outfile_abort(&o);
     return st == GGUF_E_NOMEM
                ? gg_error_set(err, st, GGUF_NO_OFFSET, "%s", why.message)
@@ -175,8 +174,7 @@ static struct gg_outfile *file_at(void *run, size_t i)
  * none does. */
 static enum gguf_status give_names(struct run *r, struct gguf_error *err)
 {
-    for (size_t i = 0; i < gguf_split_n_files(r->from); i++)
-        GG_TRY(gg_file_check(gguf_split_file(r->from, i), err));
+    GG_TRY(gg_file_check(r->from, err));
     size_t bad;
     enum gguf_status st =
         gg_outfile_name_all(file_at, r, r->n_files, true, &bad, err);
@@ -188,13 +186,12 @@ static enum gguf_status give_names(struct run *r, struct gguf_error *err)
 }
 
 /* For n outputs; to be given to run_fini in any case. */
-static enum gguf_status run_init(struct run *r, const struct gguf_split *from,
+static enum gguf_status run_init(struct run *r, const struct gguf_file *from,
                                  const struct gguf_split_job *job, size_t n,
                                  struct gguf_error *err)
 {
     *r = (struct run){ .from = from, .job = job, .total = data_size(from) };
-    r->files =
-        gg_mem_alloc_zero(gg_file_split_allocator(from), n, sizeof *r->files);
+    r->files = gg_mem_alloc_zero(from->allocator, n, sizeof *r->files);
     if (!r->files)
         return gg_error_set_nomem(err, n * sizeof *r->files);
     for (; r->n_files < n; r->n_files++)
@@ -206,18 +203,16 @@ static void run_fini(struct run *r)
 {
     for (size_t i = 0; i < r->n_files; i++)
         gg_outfile_abort(&r->files[i]);
-    gg_mem_free(gg_file_split_allocator(r->from), r->files);
+    gg_mem_free(r->from->allocator, r->files);
 }
 
 /* The inputs, for checking that no output is one. */
-static enum gguf_status note_inputs(const struct gguf_split *from,
+static enum gguf_status note_inputs(const struct gguf_file *from,
                                     struct gguf_paths **paths,
                                     struct gguf_error *err)
 {
-    GG_TRY(gguf_paths_create(paths, gg_file_split_allocator(from), err));
-    for (size_t i = 0; i < gguf_split_n_files(from); i++)
-        GG_TRY(gg_file_note(gguf_split_file(from, i), *paths, err));
-    return GGUF_OK;
+    GG_TRY(gguf_paths_create(paths, from->allocator, err));
+    return gg_file_note(from, *paths, err);
 }
 
 /* ---- shards ---- */
@@ -364,22 +359,22 @@ enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
 
 /* The merged file. */
 struct merged {
-    const struct gguf_split *set;
+    const struct gguf_file *set;
     struct gguf_writer *w;
     struct gg_file_split_layout layout;
     bool exact; /* layout says where things are, not the writer */
 };
 
-static enum gguf_status check_split(const struct gguf_split *set,
+static enum gguf_status check_split(const struct gguf_file *set,
                                     struct gguf_error *err)
 {
-    if (gguf_split_is_split(set))
-        return GGUF_OK;
+    if (gguf_file_is_split(set))
+        return gg_file_check_whole(set, "to be merged", err);
     return gg_error_set(
         err, GGUF_E_INVALID, GGUF_NO_OFFSET,
         "nothing to merge: the file is not a shard of a split model "
         "(split.count is %s)",
-        gguf_file_kv_find(gguf_split_file(set, 0),
+        gguf_file_kv_find(gguf_file_shard(set, 0),
                           gg_file_split_keys[GG_SPLIT_COUNT])
             ? "0"
             : "missing");
@@ -387,7 +382,7 @@ static enum gguf_status check_split(const struct gguf_split *set,
 
 /* To be given to merged_fini in any case. */
 static enum gguf_status merged_init(struct merged *m,
-                                    const struct gguf_split *set,
+                                    const struct gguf_file *set,
                                     struct gguf_error *err)
 {
     struct gguf_meta *meta;
@@ -396,12 +391,12 @@ static enum gguf_status merged_init(struct merged *m,
     struct gguf_writer_params p = gg_file_split_writer_params(set);
     GG_TRY(gguf_meta_create(&meta, p.allocator, err));
     enum gguf_status st = gg_file_split_layout_take(
-        &m->layout, meta, gguf_split_file(set, 0), p.allocator, err);
+        &m->layout, meta, gguf_file_shard(set, 0), p.allocator, err);
     if (st == GGUF_OK)
         st = gguf_writer_create(&m->w, meta, &p, err);
     gguf_meta_destroy(meta);
     if (st == GGUF_OK)
-        st = add_tensors(m->w, set, 0, gguf_split_n_tensors(set), err);
+        st = add_tensors(m->w, set, 0, gguf_file_n_tensors(set), err);
     return st == GGUF_OK
                ? gg_file_split_layout_fit(&m->layout, m->w, &m->exact, err)
                : st;
@@ -417,11 +412,11 @@ static void merged_fini(struct merged *m)
 static enum gguf_status append_tensor(struct run *r, struct gg_outfile *o,
                                       size_t i, struct gguf_error *err)
 {
-    const struct gguf_split_tensor *t = gguf_split_tensor(r->from, i);
-    uint64_t from = t->file->data_off + t->info->off;
-    for (uint64_t off = 0; off < t->info->size;) {
-        uint64_t n = GG_MIN(t->info->size - off, (uint64_t)STEP);
-        GG_TRY(gg_file_copy(o, t->file, from + off, n, err));
+    const struct gg_file_shard_tensor t = gg_file_in_shard(r->from, i);
+    uint64_t from = t.file->data_off + t.info->off;
+    for (uint64_t off = 0; off < t.info->size;) {
+        uint64_t n = GG_MIN(t.info->size - off, (uint64_t)STEP);
+        GG_TRY(gg_file_copy(o, t.file, from + off, n, err));
         off += n;
         r->done += n;
         GG_TRY(note_piece(r, o, err));
@@ -457,8 +452,7 @@ static enum gguf_status write_exact(struct run *r, const struct merged *m,
     unsigned flags = (r->job->force ? GG_OUTFILE_FORCE : 0u) |
                      (r->job->no_sync ? GG_OUTFILE_NO_SYNC : 0u) |
                      (r->resume ? GG_OUTFILE_PARTIAL | GG_OUTFILE_RESUME : 0u);
-    GG_TRY(
-        gg_outfile_open(o, gg_file_split_allocator(m->set), path, flags, err));
+    GG_TRY(gg_outfile_open(o, m->set->allocator, path, flags, err));
     enum gguf_status st =
         r->resume ? gg_merge_journal_skip(r->resume, o, err) : GGUF_OK;
     if (st == GGUF_OK && !shares_all(r, m->w, 0))
@@ -525,7 +519,7 @@ static enum gguf_status merge_on(struct run *r, const struct merged *m,
                : st;
 }
 
-enum gguf_status gguf_split_merge(const struct gguf_split *set,
+enum gguf_status gguf_split_merge(const struct gguf_file *set,
                                   const char *path,
                                   const struct gguf_split_job *job,
                                   struct gguf_error *err)
@@ -548,7 +542,7 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
     return st;
 }
 
-enum gguf_status gguf_split_merge_size(const struct gguf_split *set,
+enum gguf_status gguf_split_merge_size(const struct gguf_file *set,
                                        uint64_t *size, struct gguf_error *err)
 {
     struct merged m;

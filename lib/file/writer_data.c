@@ -216,6 +216,7 @@ enum gguf_status gguf_writer_copy(struct gguf_writer *w,
     if (!t || off > t->size || size > t->size - off)
         return fail_state("the range to copy is not in the tensor", err);
     GG_TRY(check_room(w, size, err));
+    file = gg_file_of_tensor(file, &src);
     GG_TRY(
         gg_file_copy(&w->out, file, file->data_off + t->off + off, size, err));
     add_done(w, w->next - 1, size);

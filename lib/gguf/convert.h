@@ -234,7 +234,7 @@ struct gguf_folder_params {
  * GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_CANCELLED, GGUF_E_NOMEM,
  * GGUF_E_INVALID (params; dir is no folder; a file would be read and written:
  * paths.h), and the statuses of
- * gguf_split_open
+ * gguf_file_open
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_folder_write(const char *path, const char *dir,

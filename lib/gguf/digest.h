@@ -62,11 +62,10 @@ struct gguf_digest_params {
             NULL, NULL                                                        \
     }
 
-/* Digests of n_files files that together are one model: a file, or the shards
- * of a set in order.
+/* Digests of a file or a set of shards.
  *
- * tensors  one per tensor, of all files one after another; NULL if unwanted
- * model    NULL if unwanted
+ * tensors  one for each tensor; NULL: not wanted
+ * model    NULL: not wanted
  * params   NULL: the defaults
  *
  * Each byte is read once, whatever is made of it. A model's digest is one
@@ -74,16 +73,16 @@ struct gguf_digest_params {
  * alone take any number. GGUF_E_CANCELLED, GGUF_E_NOMEM, GGUF_E_INVALID,
  * GGUF_E_IO, GGUF_E_TRUNCATED (a file became shorter). Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_digest_files(const struct gguf_file *const *files, size_t n_files,
-                  const struct gguf_digest_params *params,
-                  struct gguf_digest *tensors, struct gguf_digest *model,
-                  struct gguf_error *err);
+gguf_digest_file(const struct gguf_file *file,
+                 const struct gguf_digest_params *params,
+                 struct gguf_digest *tensors, struct gguf_digest *model,
+                 struct gguf_error *err);
 
-/* Digests of whole files, of every byte as it is on the disk: whole[i] is that
- * of files[i]. Each file is one stream for one thread. params as above. Fails
- * as gguf_digest_files. Since: 0.1 */
+/* Digests of every byte of each file as it is on the disk: whole[i] is that of
+ * shard i. Each shard is one stream for one thread. params as above. Fails as
+ * gguf_digest_file. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_digest_whole(const struct gguf_file *const *files, size_t n_files,
+gguf_digest_whole(const struct gguf_file *file,
                   const struct gguf_digest_params *params,
                   struct gguf_digest *whole, struct gguf_error *err);
 

@@ -16,6 +16,12 @@
  *         show(gguf_file_tensor(file, i), gguf_file_tensor_data(file, i));
  *     gguf_file_close(file);
  *
+ * A large model may be cut into shards (split.h), PREFIX-00001-of-0000N.gguf to
+ * PREFIX-0000N-of-0000N.gguf in one folder. gguf_file_open opens all of them as
+ * one file, from the path of any shard, from the folder or from the prefix: the
+ * metadata are those of the first shard, the tensors those of all, one shard
+ * after another. gguf_file_shard gives each shard as a file by itself.
+ *
  * An open file does not change: any number of threads may use it. A file that
  * was opened by its path keeps its metadata when an edit writes new ones in
  * place (edit.h). If another process shrinks the file on disk, access to the
@@ -27,6 +33,8 @@
 #include <gguf/dtype.h>
 #include <gguf/kv.h>
 #include <gguf/memory.h>
+
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -79,19 +87,23 @@ struct gguf_file_params {
     uint64_t
         offset;    /* byte where the GGUF data begins in the file or memory */
     uint64_t size; /* bytes of it; 0: up to the end */
-    const struct gguf_opener
-        *opener; /* of paths that are no files' (reader.h);
-                                       * kept; NULL: there are none */
+    const struct gguf_opener *opener; /* opener of paths that name no file
+                                       * (reader.h); kept; NULL: none */
+    int alone; /* open the file at path by itself, even if it is a shard; so is
+                * a part of a file (offset or size is not 0) */
 };
 #define GGUF_FILE_PARAMS_INIT                                                 \
     {                                                                         \
-        sizeof(struct gguf_file_params), NULL, NULL, 0, 0, NULL               \
+        sizeof(struct gguf_file_params), NULL, NULL, 0, 0, NULL, 0            \
     }
 
-/* Open and check. params may be NULL. Offsets in errors count from where the
- * GGUF data begins.
+/* Open and check. path: a file, any shard of a set, a folder that holds one
+ * set, or the prefix of a set. params may be NULL. Offsets in errors count from
+ * where the GGUF data begins. All shards of a set are opened and checked, each
+ * by itself and then against the others; a message about one shard begins with
+ * its name.
  *
- * GGUF_E_IO         it cannot be opened or mapped, or is a directory
+ * GGUF_E_IO         it cannot be opened or mapped; with alone: is a directory
  * GGUF_E_INVALID    params; not a regular file; offset after the end
  * GGUF_E_FORMAT     no GGUF; a bad type id, bool, name, alignment, dimension
  *                   or offset; tensors that overlap
@@ -100,8 +112,14 @@ struct gguf_file_params {
  * GGUF_E_OVERFLOW   a size does not fit in 63 bits
  * GGUF_E_SHAPE a row that is not a multiple of its type's block
  * GGUF_E_LIMIT      more of something than limits allows
- * GGUF_E_DUPLICATE  two keys or two tensors of one name
- * GGUF_E_MISMATCH the header changes each time it is read
+ * GGUF_E_DUPLICATE  two keys or two tensors of one name; a tensor that is in
+ *                   two shards; a folder with two sets
+ * GGUF_E_MISMATCH   the header changes each time it is read; a name, number,
+ *                   count, total, alignment, byte order or metadata that does
+ *                   not match the set
+ * GGUF_E_TYPE       a key of the set (split.h) of another type
+ * GGUF_E_NOTFOUND   shards are missing (the message says which); there is no
+ *                   such file and no set of this prefix; the folder has no set
  * GGUF_E_NOMEM      Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_open(struct gguf_file **out, const char *path,
@@ -123,9 +141,26 @@ gguf_file_open_memory(struct gguf_file **out, const void *data, size_t size,
 /* NULL is fine. Ends everything borrowed from the file. Since: 0.1 */
 GGUF_API void gguf_file_close(struct gguf_file *file);
 
+/* -------------------------------------------------------------- shards --- */
+
+/* Number of files that were opened: 1, or the shards of a set. Since: 0.1 */
+GGUF_API size_t gguf_file_n_shards(const struct gguf_file *file);
+/* Shard i as a file by itself, which the set owns: its path, size, metadata,
+ * and its tensors, which are counted from 0. Of a file that is not a set, shard
+ * 0 is the file. NULL if i is out of range. Since: 0.1 */
+GGUF_API const struct gguf_file *gguf_file_shard(const struct gguf_file *file,
+                                                 size_t i);
+/* Is it a set, or a file with the keys of a shard (split.count is not 0)?
+ * Since: 0.1 */
+GGUF_API bool gguf_file_is_split(const struct gguf_file *file);
+
 /* ------------------------------------------------------ the whole file --- */
 
-/* As given to gguf_file_open; NULL after the other two. Since: 0.1 */
+/* Of a set, header_end, data_off, data_end and bytes are about its first
+ * shard. */
+
+/* As given to gguf_file_open; of a shard, its own; NULL after the other two.
+ * Since: 0.1 */
 GGUF_API const char *gguf_file_path(const struct gguf_file *file);
 /* 2 or 3 */
 GGUF_API uint32_t gguf_file_version(const struct gguf_file *file);
@@ -133,7 +168,8 @@ GGUF_API uint32_t gguf_file_version(const struct gguf_file *file);
 GGUF_API int gguf_file_is_big_endian(const struct gguf_file *file);
 /* general.alignment, or 32: a power of two, 8 or more. */
 GGUF_API uint32_t gguf_file_alignment(const struct gguf_file *file);
-/* Bytes, from the magic to the end (or to params.offset + params.size). */
+/* Bytes, from the magic to the end (or to params.offset + params.size); of a
+ * set, the sum over its shards. */
 GGUF_API uint64_t gguf_file_size(const struct gguf_file *file);
 /* Byte where the header's last field ends; padding follows. */
 GGUF_API uint64_t gguf_file_header_end(const struct gguf_file *file);
@@ -174,7 +210,8 @@ struct gguf_tensor_info {
     int64_t ne[GGUF_MAX_DIMS]; /* elements, fastest dimension first; 1 from
                                 * n_dims on */
     uint64_t n_elements;       /* product of ne */
-    uint64_t off;              /* bytes from the start of the tensor data */
+    uint64_t off;              /* bytes from the start of the tensor data, in
+                                * its shard */
     uint64_t size;             /* bytes, without padding */
     uint64_t info_off;         /* byte of this entry in the file, or
                                 * GGUF_NO_OFFSET */
@@ -182,9 +219,10 @@ struct gguf_tensor_info {
     int size_inferred; /* the type is unknown or removed: size reaches up to
                         * the next tensor or the end of the file, and may
                         * include padding */
+    uint32_t shard;    /* number of the shard that has the data, from 0 */
 };
 
-/* Entries of the list of tensors. */
+/* Entries of the list of tensors; of a set, of all its shards. */
 GGUF_API size_t gguf_file_n_tensors(const struct gguf_file *file);
 /* In file order; NULL if i is out of range. */
 GGUF_API const struct gguf_tensor_info *
@@ -192,7 +230,8 @@ gguf_file_tensor(const struct gguf_file *file, size_t i);
 /* NULL if there is none. name is NUL-terminated. */
 GGUF_API const struct gguf_tensor_info *
 gguf_file_tensor_find(const struct gguf_file *file, const char *name);
-/* The i-th tensor in order of offsets, which in most files is file order. */
+/* The i-th tensor in order of shards and offsets, which in most files is file
+ * order. */
 GGUF_API const struct gguf_tensor_info *
 gguf_file_tensor_by_offset(const struct gguf_file *file, size_t i);
 

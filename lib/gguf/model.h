@@ -9,12 +9,12 @@
  * of a little-endian file. Sessions (session.h) compute with it.
  *
  *     struct gguf_model *model;
- *     st = gguf_model_open(&model, file, NULL, &err);
+ *     st = gguf_file_open(&file, path, NULL, &err);
+ *     if (!st)
+ *         st = gguf_model_open(&model, file, NULL, &err);
  *
- * A split model is opened from its set (split.h), and an ordinary file can be:
- *
- *     st = gguf_split_open(&set, path, NULL, &err);
- *     st = gguf_model_open_split(&model, set, NULL, &err);
+ * The file may be a set of shards: results are the same bits as the merged file
+ * gives.
  */
 #ifndef GGUF_MODEL_H
 #define GGUF_MODEL_H
@@ -48,7 +48,8 @@ struct gguf_model_params {
         sizeof(struct gguf_model_params), NULL, NULL, NULL, NULL, NULL        \
     }
 
-/* file is kept: it must outlive the model, and stay as it is on disk.
+/* file is kept: it must outlive the model, and stay as it is on disk. An offset
+ * in an error about a set counts in the shard whose name begins the message.
  *
  * GGUF_E_ARCH        the architecture is not one that can be evaluated
  * GGUF_E_HPARAM      a hyperparameter that is impossible: key and value
@@ -58,8 +59,8 @@ struct gguf_model_params {
  *                    embeddings
  * GGUF_E_TENSOR      a weight that is missing or whose shape or type does not
  *                    fit: its name, what was found, what was expected
- * GGUF_E_UNSUPPORTED something well formed that is not evaluated yet; a file
- *                    that is one shard of several
+ * GGUF_E_UNSUPPORTED something well formed that is not evaluated yet; one
+ *                    shard of several that was opened alone
  * GGUF_E_INVALID     params; params->meta has a key that says how files are
  *                    laid out: general.alignment, split.*
  * GGUF_E_NOMEM
@@ -70,15 +71,6 @@ GGUF_API enum gguf_status
 gguf_model_open(struct gguf_model **out, const struct gguf_file *file,
                 const struct gguf_model_params *params,
                 struct gguf_error *err) GGUF_MUST_CHECK;
-
-/* The same from a set: a split model, or an ordinary file opened as a set. set
- * is kept, as file is above. Metadata are those of the first file, tensors
- * those of all. Results are the same bits as the merged file gives. An offset
- * in an error counts in the shard whose name begins the message. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_model_open_split(struct gguf_model **out, const struct gguf_split *set,
-                      const struct gguf_model_params *params,
-                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* NULL is fine. Sessions on it must be gone. Since: 0.1 */
 GGUF_API void gguf_model_destroy(struct gguf_model *model);
@@ -129,12 +121,12 @@ gguf_model_get_info(const struct gguf_model *model);
 GGUF_API const struct gguf_vocab *
 gguf_model_vocab(const struct gguf_model *model);
 
-/* The weight that the model uses of the i-th tensor of its files (those of a
- * set one after another, as in gguf_split_tensor), or of the tensor of that
- * name (NUL-terminated). NULL: the model does not use that tensor, or there is
- * none. The name may be cut (GGUF_TENSOR_NAME, tensor.h). gguf_tensor_get()
- * reads its data, wherever it lies; nobody may write to it. Owned by the model;
- * functions of load.h move the data and not the tensor. Since: 0.1 */
+/* The weight that the model uses of the i-th tensor of its file, as in
+ * gguf_file_tensor, or of the tensor of that name (NUL-terminated). NULL: the
+ * model does not use that tensor, or there is none. The name may be cut
+ * (GGUF_TENSOR_NAME, tensor.h). gguf_tensor_get() reads its data, wherever it
+ * lies; nobody may write to it. Owned by the model; functions of load.h move
+ * the data and not the tensor. Since: 0.1 */
 GGUF_API const struct gguf_tensor *
 gguf_model_tensor(const struct gguf_model *model, size_t i);
 GGUF_API const struct gguf_tensor *

@@ -135,8 +135,8 @@ struct gguf_quant_params {
 
 /* ------------------------------------------------------------ the plan --- */
 
-/* Open the input and choose a type for each tensor. path: a file, or the first
- * of a split set. The statuses of gguf_file_open, and:
+/* Open the input, a file or a set of shards, as gguf_file_open does, and choose
+ * a type for each tensor. The statuses of gguf_file_open, and:
  * GGUF_E_UNSUPPORTED  requantizing without allow_requantize; prune without
  *                     general.architecture, and several keys *.block_count
  * GGUF_E_NOTFOUND     a pattern that matches no tensor that can be quantized
@@ -160,18 +160,14 @@ gguf_quant_create(struct gguf_quant **out, const char *path,
                   const struct gguf_quant_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* The same for an open input: a set, or a single file, which may also be one
- * shard of several, lie in memory or inside another file. It is kept, and may
- * serve several jobs. A change of the file on disk makes the run fail, or is
- * not noticed. Since: 0.1 */
+/* The same for an open input, which may also be one shard of several, lie in
+ * memory or inside another file. It is kept, and may serve several jobs. A
+ * change of the file on disk makes the run fail, or is not noticed.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_quant_create_file(struct gguf_quant **out, const struct gguf_file *file,
                        const struct gguf_quant_params *params,
                        struct gguf_error *err) GGUF_MUST_CHECK;
-GGUF_API enum gguf_status
-gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
-                        const struct gguf_quant_params *params,
-                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_quant_destroy(struct gguf_quant *q);
@@ -281,7 +277,7 @@ GGUF_API enum gguf_status gguf_quant_totals(const struct gguf_quant *q,
  * the run with that status, and with the message in err, which is never NULL:
  * no output gets its name. */
 typedef enum gguf_status gguf_quant_check_fn(void *user, size_t job,
-                                             const struct gguf_split *output,
+                                             const struct gguf_file *output,
                                              struct gguf_error *err);
 
 struct gguf_quant_output {

@@ -12,18 +12,14 @@
  * in one shard only. Convention: llama.cpp (commit d32676d), gguf-split and
  * loader.
  *
- * Here a set is opened from any of its shards and then reads like one file: the
- * metadata of the first shard, the tensors of all. An ordinary file opens as a
- * set of one, so that a program can open everything this way.
+ * gguf_file_open (file.h) opens a set as one file. Here files are split, and
+ * sets merged:
  *
- *     struct gguf_split *s;
- *     if (gguf_split_open(&s, path, NULL, &err) != GGUF_OK)
- *         return fail(err.message);
- *     for (size_t i = 0; i < gguf_split_n_tensors(s); i++) {
- *         const struct gguf_split_tensor *t = gguf_split_tensor(s, i);
- *         use(t->info, gguf_file_tensor_data(t->file, t->info->index));
- *     }
- *     gguf_split_close(s);
+ *     gguf_file_open(&from, path, NULL, &err);
+ *     gguf_split_plan_create(&plan, from, &params, &err);
+ *     gguf_split_plan_write(plan, prefix, NULL, &err);
+ *     gguf_split_plan_destroy(plan);
+ *     gguf_file_close(from);
  */
 #ifndef GGUF_SPLIT_H
 #define GGUF_SPLIT_H
@@ -58,61 +54,6 @@ GGUF_API int gguf_split_name_parse(const char *path, size_t *prefix_size,
  * byte are dropped. GGUF_E_INVALID, GGUF_E_OVERFLOW. Since: 0.1 */
 GGUF_API enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
                                           struct gguf_error *err);
-
-/* --------------------------------------------------------------- sets --- */
-
-struct gguf_split;
-
-/* path is a shard (any), an ordinary file, a folder that holds one split set,
- * or a prefix. params may be NULL; they hold for each file, with offset and
- * size 0.
- *
- * All shards are opened and checked, each as gguf_file_open does and then
- * against the others. A message about one shard begins with its name.
- *
- * GGUF_E_NOTFOUND   shards are missing (the message says which), or the folder
- *                   has no split set
- * GGUF_E_MISMATCH   a name, number, count, total, alignment, byte order or
- *                   metadata that does not match the set
- * GGUF_E_TYPE       a split key of another type than above
- * GGUF_E_DUPLICATE  a tensor that is in two shards; a folder with two sets
- * GGUF_E_INVALID    params
- * and what gguf_file_open returns. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_split_open(struct gguf_split **out, const char *path,
-                const struct gguf_file_params *params,
-                struct gguf_error *err) GGUF_MUST_CHECK;
-
-/* NULL is fine. Since: 0.1 */
-GGUF_API void gguf_split_close(struct gguf_split *s);
-
-/* The files in order, at least one. A set does not change: any thread.
- * file, path: NULL if i is out of range. Since: 0.1 */
-GGUF_API size_t gguf_split_n_files(const struct gguf_split *s);
-GGUF_API const struct gguf_file *gguf_split_file(const struct gguf_split *s,
-                                                 size_t i);
-GGUF_API const char *gguf_split_path(const struct gguf_split *s, size_t i);
-/* Has the first file the keys of a shard (split.count is not 0)? */
-GGUF_API int gguf_split_is_split(const struct gguf_split *s);
-
-/* A tensor, and the file that has its data as tensor info->index. Made by the
- * library: it may grow at its end. */
-struct gguf_split_tensor {
-    const struct gguf_tensor_info *info;
-    const struct gguf_file *file;
-    uint32_t file_no; /* counts from 0 */
-};
-
-/* Tensors of all files, in order. NULL if i is out of range, or if no tensor
- * has that name (NUL-terminated). Since: 0.1 */
-GGUF_API size_t gguf_split_n_tensors(const struct gguf_split *s);
-GGUF_API const struct gguf_split_tensor *
-gguf_split_tensor(const struct gguf_split *s, size_t i);
-GGUF_API const struct gguf_split_tensor *
-gguf_split_tensor_find(const struct gguf_split *s, const char *name);
-
-/* Bytes of all files together. Since: 0.1 */
-GGUF_API uint64_t gguf_split_size(const struct gguf_split *s);
 
 /* ---------------------------------------------------------- splitting --- */
 
@@ -170,7 +111,7 @@ struct gguf_split_shard {
  * and what the writer's plan returns. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_split_plan_create(struct gguf_split_plan **out,
-                       const struct gguf_split *from,
+                       const struct gguf_file *from,
                        const struct gguf_split_params *params,
                        struct gguf_error *err) GGUF_MUST_CHECK;
 /* NULL is fine. Since: 0.1 */
@@ -212,13 +153,13 @@ gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
  *
  * GGUF_E_INVALID   set is not split; path is one of its files
  * and what gguf_split_plan_write returns. Since: 0.1 */
-GGUF_API enum gguf_status gguf_split_merge(const struct gguf_split *set,
+GGUF_API enum gguf_status gguf_split_merge(const struct gguf_file *set,
                                            const char *path,
                                            const struct gguf_split_job *job,
                                            struct gguf_error *err);
 
 /* Bytes of the file that gguf_split_merge would write. Since: 0.1 */
-GGUF_API enum gguf_status gguf_split_merge_size(const struct gguf_split *set,
+GGUF_API enum gguf_status gguf_split_merge_size(const struct gguf_file *set,
                                                 uint64_t *size,
                                                 struct gguf_error *err);
 

@@ -20,13 +20,12 @@
  *         puts(f->message);
  *         return 0;
  *     }
- *     ... gguf_split_verify(set, NULL, show, NULL, &err)
+ *     ... gguf_file_verify(file, NULL, show, NULL, &err)
  */
 #ifndef GGUF_VERIFY_H
 #define GGUF_VERIFY_H
 
 #include <gguf/check.h>
-#include <gguf/split.h>
 #include <gguf/writer.h>
 
 #ifdef __cplusplus
@@ -38,44 +37,32 @@ extern "C" {
  * params->payload is set. Without it no tensor data is read, and a large
  * vocabulary takes tens of milliseconds and some ten megabytes. params may be
  * NULL; report is required. Statuses and threads: as gguf_file_check.
- * Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_split_verify(const struct gguf_split *set,
-                  const struct gguf_check_params *params,
-                  gguf_finding_fn *report, void *user, struct gguf_error *err);
-
-/* The same of one file. If it is one shard of several by its own keys, its
- * tensors are not compared with its hyperparameters; and if it was opened by
- * its path, the set is opened too, and a failure of that is the finding
- * "broken-set". report is required. Since: 0.1 */
+ *
+ * Of one shard that was opened alone, the tensors are not compared with the
+ * hyperparameters; and if it was opened by its path, the set is opened too, and
+ * a failure of that is the finding "broken-set". Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_verify(const struct gguf_file *file,
                  const struct gguf_check_params *params,
                  gguf_finding_fn *report, void *user, struct gguf_error *err);
 
-/* What they would find if the file, or the first one of the set, had the pairs
+/* What it would find if the file, or the first shard of the set, had the pairs
  * of meta and no others; nothing is written. Offsets count in that imagined
  * file; the finding's file is the existing one. Padding between tensors is not
  * checked. report is required. GGUF_E_INVALID also: params->payload; and what
  * gguf_writer_create says of meta. Since: 0.1 */
-GGUF_API enum gguf_status gguf_split_verify_meta(
-    const struct gguf_split *set, const struct gguf_meta *meta,
-    const struct gguf_check_params *params, gguf_finding_fn *report,
-    void *user, struct gguf_error *err);
-/* gguf_split_verify_meta for one file. report is required. Since: 0.1 */
 GGUF_API enum gguf_status gguf_file_verify_meta(
     const struct gguf_file *file, const struct gguf_meta *meta,
     const struct gguf_check_params *params, gguf_finding_fn *report,
     void *user, struct gguf_error *err);
 
-/* gguf_split_verify of what gguf_split_open takes: a file, any shard, the
- * folder or the prefix of a set. A failure to open it is a finding as well
- * (its file is NULL): "malformed", "version", "truncated", "overflow",
- * "row-length", "limit", "duplicate", "broken-set". Statuses of opening that
- * say nothing about contents are returned: GGUF_E_IO, GGUF_E_NOMEM,
- * GGUF_E_INVALID, and GGUF_E_NOTFOUND if there is neither a file nor a set;
- * shards that are missing from a set are a finding. file_params may be NULL;
- * report is required. Since: 0.1 */
+/* gguf_file_verify of the file or set that gguf_file_open opens at path. A
+ * failure to open it is a finding as well (its file is NULL): "malformed",
+ * "version", "truncated", "overflow", "row-length", "limit", "duplicate",
+ * "broken-set". Statuses of opening that say nothing about contents are
+ * returned: GGUF_E_IO, GGUF_E_NOMEM, GGUF_E_INVALID, and GGUF_E_NOTFOUND if
+ * there is neither a file nor a set; shards that are missing from a set are a
+ * finding. file_params may be NULL; report is required. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_path_verify(const char *path, const struct gguf_file_params *file_params,
                  const struct gguf_check_params *params,

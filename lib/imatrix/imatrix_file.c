@@ -353,6 +353,7 @@ enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
         if (limits.max_name_size < 128)
             limits.max_name_size = 128;
         fp.limits = &limits;
+        fp.alone = 1;
         st = gguf_file_open(&im->file, path, &fp, err);
         if (st == GGUF_OK)
             st = read_gguf(im, err);

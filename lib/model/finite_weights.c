@@ -47,7 +47,7 @@ static enum gguf_status refuse_value(const struct check *c, size_t item,
                                      struct gguf_error *err)
 {
     const struct gguf_model *m = c->m;
-    const struct gguf_split_tensor t =
+    const struct gg_file_shard_tensor t =
         gg_source_tensor(&m->src, c->tensor[item]);
     struct gg_str_esc e;
     enum gguf_status st =

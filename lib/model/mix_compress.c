@@ -66,7 +66,7 @@ static uint64_t byte_of(const struct gguf_model *m, const tensor *t, int64_t i)
     size_t at = 0;
     if (!gg_source_find(&m->src, t->name, &at))
         return GGUF_NO_OFFSET;
-    const struct gguf_split_tensor from = gg_source_tensor(&m->src, at);
+    const struct gg_file_shard_tensor from = gg_source_tensor(&m->src, at);
     return gguf_file_data_off(from.file) + from.info->off + 4 * (uint64_t)i;
 }
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
+#include "file/shard_set.h"
 #include "gguf/text.h"
 
 #include <stdio.h>
@@ -58,24 +59,6 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
         gg_str_esc(&e, m->arch_name), gguf_near_hint(&near, hint));
 }
 
-/* A file by itself must be all of the model; a set was found complete when it
- * was opened. */
-static enum gguf_status check_file(const struct gg_source *src,
-                                   struct gguf_error *err)
-{
-    const struct gguf_kv *kv = gguf_file_kv_find(src->file, "split.count");
-    uint64_t n_shards = 1;
-    if (kv && !src->set)
-        GG_TRY(gguf_kv_get_uint(kv, &n_shards, err));
-    if (n_shards > 1)
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, kv->off,
-                            "the file is one of %" PRIu64
-                            " shards, which must be opened together to be "
-                            "evaluated",
-                            n_shards);
-    return GGUF_OK;
-}
-
 static enum gguf_status load_metadata(struct gguf_model *m,
                                       struct gguf_error *err)
 {
@@ -88,7 +71,7 @@ static enum gguf_status load_metadata(struct gguf_model *m,
     if (st == GGUF_OK)
         st = load_arch(m, err);
     if (st == GGUF_OK)
-        st = check_file(&m->src, err);
+        st = gg_file_check_whole(m->src.file, "to be evaluated", err);
     if (st == GGUF_OK)
         st = gguf_vocab_create(&m->vocab, gg_source_meta(&m->src), &vp, err);
     if (st != GGUF_OK)
@@ -180,17 +163,6 @@ enum gguf_status gguf_model_open(struct gguf_model **out,
                                  struct gguf_error *err)
 {
     const struct gg_source src = { .file = file };
-    return gg_model_open(out, &src, NULL, params, err);
-}
-
-enum gguf_status gguf_model_open_split(struct gguf_model **out,
-                                       const struct gguf_split *set,
-                                       const struct gguf_model_params *params,
-                                       struct gguf_error *err)
-{
-    const struct gg_source src = { .set = set,
-                                   .file =
-                                       set ? gguf_split_file(set, 0) : NULL };
     return gg_model_open(out, &src, NULL, params, err);
 }
 

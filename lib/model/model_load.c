@@ -15,7 +15,7 @@ static enum gguf_status fetch_range(void *user, unsigned ith, size_t item,
                                     struct gguf_error *err)
 {
     const struct gguf_model *m = user;
-    const struct gguf_split_tensor t = gg_source_tensor(&m->src, item);
+    const struct gg_file_shard_tensor t = gg_source_tensor(&m->src, item);
     const uint8_t *data = gguf_file_tensor_data(t.file, t.info->index);
     (void)ith;
     (void)err;

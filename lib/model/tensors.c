@@ -313,7 +313,7 @@ enum gguf_status gg_tensors_check(struct gg_model_lookup *l,
     if (!c->layer)
         st = gg_error_set_nomem(report->err, c->n_layer * sizeof *c->layer);
     for (size_t i = 0; i < gg_source_n_tensors(l->src) && !st; i++) {
-        const struct gguf_split_tensor t = gg_source_tensor(l->src, i);
+        const struct gg_file_shard_tensor t = gg_source_tensor(l->src, i);
         c->file_no = t.file_no;
         st = check_tensor(c, t.info);
     }

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "gguf/verify.h"
 #include "file/file_int.h"
-#include "file/split_int.h"
+#include "file/shard_set.h"
 #include "data/source.h"
 #include "model/tensors.h"
 #include "vocab/vocab_int.h"
@@ -57,7 +57,7 @@ static bool is_no_model(const struct gguf_file *file)
 
 static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
 {
-    const struct gguf_file *file = v->c.file = v->src.file;
+    const struct gguf_file *file = v->c.file = gg_source_file(&v->src, 0);
     const struct gguf_kv *kv = gguf_file_kv_find(file, "general.architecture");
     const struct gguf_kv *tokens =
         gguf_file_kv_find(file, "tokenizer.ggml.tokens");
@@ -82,7 +82,7 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
                                           v->c.params.allocator, &report);
     if (st == GGUF_OK && v->hp.n_layer)
         st = check_tensors(v, &report);
-    v->c.file = v->src.file;
+    v->c.file = gg_source_file(&v->src, 0);
     gg_mem_free(v->c.params.allocator, v->hp.layer);
     return st;
 }
@@ -95,7 +95,7 @@ static enum gguf_status check_shard(const struct verify *v, bool *is_shard,
     const char *key = gg_file_split_keys[GG_SPLIT_COUNT];
     const struct gguf_kv *kv = gguf_file_kv_find(file, key);
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split *set;
+    struct gguf_file *set;
     struct gguf_error why;
     uint64_t count = 0;
     bool known = gguf_kv_get_uint(kv, &count, NULL) == GGUF_OK;
@@ -104,8 +104,8 @@ static enum gguf_status check_shard(const struct verify *v, bool *is_shard,
         return GGUF_OK;
     fp.allocator = v->c.params.allocator;
     if (file->path && !file->map.read && file->map.off == 0) {
-        enum gguf_status st = gguf_split_open(&set, file->path, &fp, &why);
-        gguf_split_close(set);
+        enum gguf_status st = gguf_file_open(&set, file->path, &fp, &why);
+        gguf_file_close(set);
         if (st == GGUF_E_NOMEM)
             return gg_error_set(err, st, GGUF_NO_OFFSET, "%s", why.message);
         if (st != GGUF_OK)
@@ -129,9 +129,9 @@ static enum gguf_status verify_tensors(struct verify *v,
         v->c.file = gg_source_file(&v->src, i);
         GG_TRY(gg_file_check_header(&v->c, err));
     }
-    v->c.file = v->src.file;
+    v->c.file = gg_source_file(&v->src, 0);
     GG_TRY(gg_vocab_check(&v->c, err));
-    if (!v->src.set)
+    if (gg_source_n_files(&v->src) == 1)
         GG_TRY(check_shard(v, &is_shard, err));
     if (!is_shard)
         GG_TRY(check_model(v, err));
@@ -144,17 +144,6 @@ static enum gguf_status verify_tensors(struct verify *v,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_split_verify(const struct gguf_split *set,
-                                   const struct gguf_check_params *params,
-                                   gguf_finding_fn *report, void *user,
-                                   struct gguf_error *err)
-{
-    struct verify v = { .src = { .set = set,
-                                 .file = gguf_split_file(set, 0) } };
-    GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
-    return verify_tensors(&v, err);
-}
-
 enum gguf_status gguf_file_verify(const struct gguf_file *file,
                                   const struct gguf_check_params *params,
                                   gguf_finding_fn *report, void *user,
@@ -165,42 +154,25 @@ enum gguf_status gguf_file_verify(const struct gguf_file *file,
     return verify_tensors(&v, err);
 }
 
-/* file is the first of set, which may be NULL. */
-static enum gguf_status verify_meta(const struct gguf_split *set,
-                                    const struct gguf_file *file,
-                                    const struct gguf_meta *meta,
-                                    const struct gguf_check_params *params,
-                                    gguf_finding_fn *report, void *user,
-                                    struct gguf_error *err)
-{
-    struct verify v = { .src = { .set = set, .file = file } };
-    struct gguf_file *planned;
-    GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
-    if (v.c.params.payload)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "a file that is not written has no payload");
-    GG_TRY(gg_file_plan(&planned, file, meta, v.c.params.allocator, err));
-    v.src.file = planned;
-    enum gguf_status st = verify_tensors(&v, err);
-    gguf_file_close(planned);
-    return st;
-}
-
-enum gguf_status gguf_split_verify_meta(const struct gguf_split *set,
-                                        const struct gguf_meta *meta,
-                                        const struct gguf_check_params *params,
-                                        gguf_finding_fn *report, void *user,
-                                        struct gguf_error *err)
-{
-    return verify_meta(set, gguf_split_file(set, 0), meta, params, report,
-                       user, err);
-}
-
 enum gguf_status gguf_file_verify_meta(const struct gguf_file *file,
                                        const struct gguf_meta *meta,
                                        const struct gguf_check_params *params,
                                        gguf_finding_fn *report, void *user,
                                        struct gguf_error *err)
 {
-    return verify_meta(NULL, file, meta, params, report, user, err);
+    struct verify v = { .src = { .file = file } };
+    struct gguf_file *planned;
+    GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
+    if (v.c.params.payload)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a file that is not written has no payload");
+    GG_TRY(gg_file_plan(&planned, gguf_file_shard(file, 0), meta,
+                        v.c.params.allocator, err));
+    if (gguf_file_n_shards(file) > 1)
+        v.src.first = planned;
+    else
+        v.src.file = planned;
+    enum gguf_status st = verify_tensors(&v, err);
+    gguf_file_close(planned);
+    return st;
 }

@@ -63,21 +63,23 @@ enum gguf_status gguf_path_verify(const char *path,
                                   struct gguf_error *err)
 {
     struct gg_file_checker c;
-    struct gguf_split *set;
+    struct gguf_file_params own = GGUF_FILE_PARAMS_INIT;
     struct gguf_file *file;
     struct gguf_error why;
     GG_TRY(gg_file_checker_init(&c, params, report, user, err));
     gguf_error_clear(&why);
-    if (gguf_split_open(&set, path, file_params, &why) == GGUF_OK) {
+    GG_TRY(gg_file_params_take(&own, file_params, err));
+    if (gguf_file_open(&file, path, &own, &why) == GGUF_OK) {
         enum gguf_status st =
-            gguf_split_verify(set, params, report, user, err);
-        gguf_split_close(set);
+            gguf_file_verify(file, params, report, user, err);
+        gguf_file_close(file);
         return st;
     }
     if (why.status == GGUF_E_IO) /* that says nothing about contents */
         return report_why(&c, &why, err);
     /* One shard may be sound where its set is not, which is a finding then. */
-    enum gguf_status alone = gguf_file_open(&file, path, file_params, err);
+    own.alone = 1;
+    enum gguf_status alone = gguf_file_open(&file, path, &own, err);
     if (alone == GGUF_E_NOMEM)
         return alone;
     if (alone != GGUF_OK) {

@@ -202,7 +202,7 @@ static enum gguf_status copy_piece(void *user, unsigned ith, size_t item,
 {
     const struct mover *v = user;
     const struct gg_weight_move *move = &v->move[item];
-    const struct gguf_split_tensor from =
+    const struct gg_file_shard_tensor from =
         gg_source_tensor(&v->m->src, move->i);
     struct gguf_tensor *t = v->m->of[move->i];
     (void)ith;
@@ -279,7 +279,7 @@ static void adopt_memory(struct mover *v)
     for (size_t k = 0; k < v->n_added; k++)
         m->moved[m->n_moved++] = v->added[k];
     for (size_t k = 0; k < v->n; k++) {
-        const struct gguf_split_tensor from =
+        const struct gg_file_shard_tensor from =
             gg_source_tensor(&m->src, v->move[k].i);
         if (!v->move[k].mapped &&
             is_mapping(m, v->move[k].i, v->move[k].buffer))

@@ -27,7 +27,7 @@ static size_t copy_room(size_t size)
 
 static enum gguf_status place_weight(struct gguf_model *m,
                                      struct gguf_tensor *t,
-                                     const struct gguf_split_tensor *from,
+                                     const struct gg_file_shard_tensor *from,
                                      struct gguf_error *err)
 {
     const uint8_t *data = gguf_file_tensor_data(from->file, from->info->index);
@@ -61,7 +61,7 @@ static enum gguf_status take_weight(struct gguf_model *m, size_t i,
                                     struct gguf_tensor **slot,
                                     struct gguf_error *err)
 {
-    const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
+    const struct gg_file_shard_tensor from = gg_source_tensor(&m->src, i);
     const struct gguf_tensor_info *info = from.info;
     char name[GGUF_TENSOR_NAME];
     struct gguf_tensor *t =
@@ -95,7 +95,7 @@ static enum gguf_status take_all(struct gguf_model *m,
                                  struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++) {
-        const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
+        const struct gg_file_shard_tensor from = gg_source_tensor(&m->src, i);
         const struct gguf_str name = from.info->name;
         uint64_t il, other;
         enum gg_weight id = gg_model_lookup(l, name, &il);
@@ -167,7 +167,7 @@ static enum gguf_status wrap_files(struct gguf_model *m,
 static enum gguf_status make_copy(struct gguf_model *m, struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++) {
-        const struct gguf_split_tensor t = gg_source_tensor(&m->src, i);
+        const struct gg_file_shard_tensor t = gg_source_tensor(&m->src, i);
         if (!gg_file_tensor_in_place(t.file, t.info->index))
             m->copy_size += copy_room((size_t)t.info->size);
     }

@@ -120,7 +120,7 @@ static void test_functions(void)
     const void *given = any;
     REFUSES(gguf_pool_create((struct gguf_pool **)&p[0], given, &err));
     REFUSES(gguf_file_open((struct gguf_file **)&p[1], "/", given, &err));
-    REFUSES(gguf_split_open((struct gguf_split **)&p[11], "/", given, &err));
+    REFUSES(gguf_file_open((struct gguf_file **)&p[11], "/", given, &err));
     REFUSES(gguf_path_verify("/", given, NULL, ignore, NULL, &err));
     REFUSES(
         gguf_writer_create((struct gguf_writer **)&p[2], NULL, given, &err));
@@ -163,12 +163,12 @@ static void test_no_byte_after(void)
     const void *given = memcpy(two + page - size, &size, size);
     const char *nowhere = "/nowhere/at/all";
     struct gguf_file *file;
-    struct gguf_split *set;
+    struct gguf_file *set;
     ok(gguf_file_open(&file, nowhere, given, NULL) == GGUF_E_IO,
        "gguf_file_open reads no more than is given");
-    ok(gguf_split_open(&set, nowhere, given, NULL) == GGUF_E_IO,
-       "nor gguf_split_open");
-    ok(gguf_split_open(&set, "/dev", given, NULL) == GGUF_E_NOTFOUND,
+    ok(gguf_file_open(&set, nowhere, given, NULL) == GGUF_E_IO,
+       "nor gguf_file_open");
+    ok(gguf_file_open(&set, "/dev", given, NULL) == GGUF_E_NOTFOUND,
        "of a folder");
     ok(gguf_path_verify(nowhere, given, NULL, ignore, NULL, NULL) == GGUF_E_IO,
        "nor gguf_path_verify");

@@ -6,6 +6,7 @@
 #include "data/gguf_list.h"
 #include "gguf/writer.h"
 #include "kern/cpu_features.h"
+#include "gguf/split.h"
 #include "tests/scratch.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
@@ -194,20 +195,18 @@ int main(void)
     char *path = scratch_path(dir, "f.gguf");
     write_file(path);
 
-    struct gg_source from = { .set = NULL }, parts = { .set = NULL };
-    struct gguf_file *file;
-    struct gguf_split *one, *set;
+    struct gg_source from = { .file = NULL }, parts = { .file = NULL };
+    struct gguf_file *file, *set;
     struct gguf_split_plan *plan;
     struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
     sp.max_tensors = 1;
     if (gguf_file_open(&file, path, NULL, NULL) ||
-        gguf_split_open(&one, path, NULL, NULL) ||
-        gguf_split_plan_create(&plan, one, &sp, NULL) ||
+        gguf_split_plan_create(&plan, file, &sp, NULL) ||
         gguf_split_plan_write(plan, scratch_path(dir, "s"), NULL, NULL) ||
-        gguf_split_open(&set, scratch_path(dir, "s"), NULL, NULL))
+        gguf_file_open(&set, scratch_path(dir, "s"), NULL, NULL))
         return 99;
     from.file = file;
-    parts = (struct gg_source){ .set = set, .file = gguf_split_file(set, 0) };
+    parts.file = set;
     struct gg_data_gguf plain, whole, shards, alone;
     gg_data_gguf_init(&plain, &from, codec, false);
     gg_data_gguf_init(&whole, &from, codec, true);
@@ -215,7 +214,7 @@ int main(void)
     check_list(&whole.list, &plain.list, "a file");
     check_list(&shards.list, &plain.list, "a set");
     check_turned(&whole.list);
-    from.file = gguf_split_file(set, 1);
+    from.file = gguf_file_shard(set, 1);
     gg_data_gguf_init(&alone, &from, codec, true);
     struct gg_data_rows r;
     ok(gg_data_n_tensors(&alone.list) == 1 &&
@@ -225,9 +224,8 @@ int main(void)
     memset(codec, 0, sizeof codec);
     ok(gg_data_rows(&plain.list, 0, &r, &err) == GGUF_E_UNSUPPORTED,
        "what is not decoded: %s", err.message);
-    gguf_split_close(set);
+    gguf_file_close(set);
     gguf_split_plan_destroy(plan);
-    gguf_split_close(one);
     gguf_file_close(file);
     scratch_clean(dir);
     ok(rmdir(dir) == 0, "nothing is left");

@@ -34,7 +34,6 @@ int main(void)
     struct gguf_batch b = { .struct_size = sizeof b, .n = 4, .token = tok };
     const struct gguf_batch *const batches[2] = { &b, NULL };
     const struct gguf_sink *const sinks[1] = { NULL };
-    struct gguf_digest digest;
     struct gguf_error err;
     struct run r;
     size_t size;
@@ -43,7 +42,6 @@ int main(void)
     if (!run_open(&r, data, size, 1, &p))
         exit(99);
     struct gguf_session *const sessions[2] = { r.session, NULL };
-    const struct gguf_file *const files[2] = { r.file, NULL };
     struct gguf_quant *const jobs[1] = { NULL };
     const char *const paths[1] = { "out.gguf" };
 
@@ -56,10 +54,6 @@ int main(void)
     REFUSES(gguf_session_decode_layered(r.session, batches, 2, ignore_outputs,
                                         NULL, NULL, &err),
             "batch 2 of 2 is NULL");
-    REFUSES(gguf_digest_files(files, 2, NULL, NULL, &digest, &err),
-            "file 2 of 2 is NULL");
-    REFUSES(gguf_digest_whole(files, 2, NULL, &digest, &err),
-            "file 2 of 2 is NULL");
     REFUSES(gguf_quant_run_many(jobs, paths, 1, NULL, &err),
             "job 1 of 1 is NULL");
     run_close(&r);

@@ -151,33 +151,33 @@ static enum gguf_status run_split(struct event *e, struct gguf_error *err)
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job j = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *s = NULL;
+    struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = 2;
     j.no_sync = 1;
     j.progress = progress;
     j.user = e;
-    enum gguf_status st = gguf_split_open(&s, in_dir("in.gguf"), NULL, err);
+    enum gguf_status st = gguf_file_open(&s, in_dir("in.gguf"), NULL, err);
     if (st == GGUF_OK)
         st = gguf_split_plan_create(&plan, s, &p, err);
     if (st == GGUF_OK)
         st = gguf_split_plan_write(plan, in_dir("out"), &j, err);
     gguf_split_plan_destroy(plan);
-    gguf_split_close(s);
+    gguf_file_close(s);
     return st;
 }
 
 static enum gguf_status run_merge(struct event *e, struct gguf_error *err)
 {
     struct gguf_split_job j = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *s = NULL;
+    struct gguf_file *s = NULL;
     j.no_sync = 1;
     j.progress = progress;
     j.user = e;
-    enum gguf_status st = gguf_split_open(&s, in_dir("set"), NULL, err);
+    enum gguf_status st = gguf_file_open(&s, in_dir("set"), NULL, err);
     if (st == GGUF_OK)
         st = gguf_split_merge(s, in_dir("out"), &j, err);
-    gguf_split_close(s);
+    gguf_file_close(s);
     return st;
 }
 

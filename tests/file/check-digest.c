@@ -3,6 +3,7 @@
 #include "config.h"
 #include "base/sha256.h"
 #include "gguf/digest.h"
+#include "gguf/split.h"
 #include "gguf/writer.h"
 #include "tests/failalloc.h"
 #include "tests/tap.h"
@@ -155,6 +156,24 @@ static int stop_at_second(void *user, uint64_t done, uint64_t total)
     return done > total || ++*n == 2;
 }
 
+/* f in shards of two tensors, which are removed once they are open. */
+static struct gguf_file *open_set(const struct gguf_file *f)
+{
+    struct gguf_split_params p = { .struct_size = sizeof p, .max_tensors = 2 };
+    struct gguf_split_job job = { .struct_size = sizeof job, .no_sync = 1 };
+    struct gguf_split_plan *plan = NULL;
+    struct gguf_file *set = NULL;
+    if (gguf_split_plan_create(&plan, f, &p, NULL) != GGUF_OK ||
+        gguf_split_plan_write(plan, "check-digest-set", &job, NULL) !=
+            GGUF_OK ||
+        gguf_file_open(&set, "check-digest-set", NULL, NULL) != GGUF_OK)
+        exit(99);
+    gguf_split_plan_destroy(plan);
+    for (size_t i = 0; i < gguf_file_n_shards(set); i++)
+        unlink(gguf_file_path(gguf_file_shard(set, i)));
+    return set;
+}
+
 static void check_digests(const struct gguf_file *f,
                           enum gguf_digest_algo algo)
 {
@@ -170,33 +189,34 @@ static void check_digests(const struct gguf_file *f,
             continue;
         memset(t, 0, sizeof t);
         memset(&m, 0, sizeof m);
-        ok(gguf_digest_files(&f, 1, &p, t, &m, &err) == GGUF_OK &&
+        ok(gguf_digest_file(f, &p, t, &m, &err) == GGUF_OK &&
                equal(t, want_t, N) && equal(&m, &want_m, 1),
            "%s, %u threads: tensors and model", gguf_digest_algo_name(algo),
            n);
         memset(t, 0, sizeof t);
         memset(&m, 0, sizeof m);
-        ok(gguf_digest_files(&f, 1, &p, t, NULL, &err) == GGUF_OK &&
-               gguf_digest_files(&f, 1, &p, NULL, &m, &err) == GGUF_OK &&
+        ok(gguf_digest_file(f, &p, t, NULL, &err) == GGUF_OK &&
+               gguf_digest_file(f, &p, NULL, &m, &err) == GGUF_OK &&
                equal(t, want_t, N) && equal(&m, &want_m, 1),
            "%s, %u threads: each alone", gguf_digest_algo_name(algo), n);
         unsigned calls = 0;
         p.progress = stop_at_second;
         p.progress_user = &calls;
         if (n < 2)
-            ok(gguf_digest_files(&f, 1, &p, t, &m, &err) == GGUF_E_CANCELLED &&
+            ok(gguf_digest_file(f, &p, t, &m, &err) == GGUF_E_CANCELLED &&
                    calls == 2,
                "%u threads: stopped", n);
         gguf_pool_destroy(p.pool);
     }
-    const struct gguf_file *twice[] = { f, f };
-    struct gguf_digest t2[2 * N];
+    struct gguf_file *set = open_set(f);
     struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
     p.algo = algo;
-    ok(gguf_digest_files(twice, 2, &p, t2, &m, &err) == GGUF_OK &&
-           equal(t2, want_t, N) && equal(t2 + N, want_t, N) &&
-           !equal(&m, &want_m, 1),
-       "two files are one model");
+    ok(gguf_file_n_shards(set) > 1 &&
+           gguf_digest_file(set, &p, t, &m, &err) == GGUF_OK &&
+           equal(t, want_t, N) && equal(&m, &want_m, 1),
+       "a set of %zu shards has the digests of its file",
+       gguf_file_n_shards(set));
+    gguf_file_close(set);
 }
 
 /* Bytes that the process has read by calls so far; 0: nothing says so here. */
@@ -228,7 +248,7 @@ static void check_reads(const struct gguf_file *f)
         if (gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
             continue;
         const unsigned long long a = n_read(), b = n_read();
-        const enum gguf_status st = gguf_digest_files(&f, 1, &p, t, &m, &err);
+        const enum gguf_status st = gguf_digest_file(f, &p, t, &m, &err);
         const unsigned long long read = n_read() - b - (b - a);
         gguf_pool_destroy(p.pool);
         if (!a)
@@ -243,7 +263,6 @@ static void check_reads(const struct gguf_file *f)
 static void check_shorter(void)
 {
     struct gguf_file *f = make_file_at("check-digest-short.gguf", false);
-    const struct gguf_file *const one = f;
     struct gguf_digest t[N], m;
     struct gguf_error err;
     for (unsigned n = 1; n <= 3; n++) {
@@ -253,10 +272,8 @@ static void check_shorter(void)
         if (gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
             continue;
         ok(truncate("check-digest-short.gguf", 1000000) == 0 &&
-               gguf_digest_files(&one, 1, &p, t, &m, &err) ==
-                   GGUF_E_TRUNCATED &&
-               gguf_digest_files(&one, 1, &p, t, NULL, &err) ==
-                   GGUF_E_TRUNCATED,
+               gguf_digest_file(f, &p, t, &m, &err) == GGUF_E_TRUNCATED &&
+               gguf_digest_file(f, &p, t, NULL, &err) == GGUF_E_TRUNCATED,
            "%u threads: a file that became shorter: %s", n, err.message);
         gguf_pool_destroy(p.pool);
     }
@@ -400,33 +417,34 @@ static void check_manifest(void)
     ok(!wrong, "memory may run out at any call");
 }
 
-/* Two files, with an allocator that fails at every n-th call. */
+/* A set, with an allocator that fails at every n-th call. */
 static void check_nomem(const struct gguf_file *f)
 {
-    const struct gguf_file *two[] = { f, f };
+    struct gguf_file *set = open_set(f);
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
-    struct gguf_digest t[2 * N], m, want[2 * N], want_m;
+    struct gguf_digest t[N], m, want[N], want_m;
     struct failalloc fa;
     unsigned wrong = 0, n = 0;
     pp.n_threads = 3;
     if (gguf_pool_create(&p.pool, &pp, NULL) != GGUF_OK ||
-        gguf_digest_files(two, 2, &p, want, &want_m, NULL) != GGUF_OK)
+        gguf_digest_file(set, &p, want, &want_m, NULL) != GGUF_OK)
         exit(99);
     for (;; n++) {
         memset(t, 0, sizeof t);
         p.allocator = failalloc_init(&fa, n);
-        enum gguf_status st = gguf_digest_files(two, 2, &p, t, &m, NULL);
+        enum gguf_status st = gguf_digest_file(set, &p, t, &m, NULL);
         wrong += fa.live != 0;
         if (fa.calls <= n) {
-            wrong += st != GGUF_OK || !equal(t, want, 2 * N) ||
-                     !equal(&m, &want_m, 1);
+            wrong +=
+                st != GGUF_OK || !equal(t, want, N) || !equal(&m, &want_m, 1);
             break;
         }
         wrong += st != GGUF_E_NOMEM;
     }
     ok(!wrong, "memory may run out at each of %u calls", n);
     gguf_pool_destroy(p.pool);
+    gguf_file_close(set);
 }
 
 int main(void)

@@ -163,33 +163,33 @@ static enum gguf_status run_split(int sync)
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job j = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *s = NULL;
+    struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = SHARD;
     j.force = 1;
     j.no_sync = !sync;
     j.progress = note;
-    enum gguf_status st = gguf_split_open(&s, in_dir("in.gguf"), NULL, NULL);
+    enum gguf_status st = gguf_file_open(&s, in_dir("in.gguf"), NULL, NULL);
     if (st == GGUF_OK)
         st = gguf_split_plan_create(&plan, s, &p, NULL);
     if (st == GGUF_OK)
         st = gguf_split_plan_write(plan, in_dir("out"), &j, NULL);
     gguf_split_plan_destroy(plan);
-    gguf_split_close(s);
+    gguf_file_close(s);
     return st;
 }
 
 static enum gguf_status run_merge(int sync)
 {
     struct gguf_split_job j = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *s = NULL;
+    struct gguf_file *s = NULL;
     j.force = 1;
     j.no_sync = !sync;
     j.progress = note;
-    enum gguf_status st = gguf_split_open(&s, in_dir("set"), NULL, NULL);
+    enum gguf_status st = gguf_file_open(&s, in_dir("set"), NULL, NULL);
     if (st == GGUF_OK)
         st = gguf_split_merge(s, in_dir("merged.gguf"), &j, NULL);
-    gguf_split_close(s);
+    gguf_file_close(s);
     return st;
 }
 
@@ -410,11 +410,11 @@ static void check_set(const struct job *j, struct tally *t)
             any = j->output[i];
             n++;
         }
-    struct gguf_split *s = NULL;
+    struct gguf_file *s = NULL;
     if (any && n < N_SHARDS)
         t->bad +=
-            gguf_split_open(&s, in_dir(any), NULL, NULL) != GGUF_E_NOTFOUND;
-    gguf_split_close(s);
+            gguf_file_open(&s, in_dir(any), NULL, NULL) != GGUF_E_NOTFOUND;
+    gguf_file_close(s);
 }
 
 /* Before recovery the file must read as one or the other; then be it. */

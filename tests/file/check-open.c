@@ -214,7 +214,9 @@ static void check_sources(void)
     close(fd);
     unlink(path);
 
-    ok(gguf_file_open(&f, ".", NULL, &err) == GGUF_E_IO && !f, "a folder: %s",
+    p = (struct gguf_file_params)GGUF_FILE_PARAMS_INIT;
+    p.alone = 1;
+    ok(gguf_file_open(&f, ".", &p, &err) == GGUF_E_IO && !f, "a folder: %s",
        err.message);
     ok(gguf_file_open(&f, "/dev/null", NULL, &err) == GGUF_E_INVALID,
        "a device: %s", err.message);
@@ -222,7 +224,8 @@ static void check_sources(void)
            gguf_file_open(&f, path, NULL, &err) == GGUF_E_INVALID,
        "a pipe without a writer: %s", err.message);
     unlink(path);
-    ok(gguf_file_open(&f, path, NULL, &err) == GGUF_E_IO && err.sys_errno,
+    ok(gguf_file_open(&f, path, &p, &err) == GGUF_E_IO && err.sys_errno &&
+           gguf_file_open(&f, path, NULL, NULL) == GGUF_E_NOTFOUND,
        "no such file: %s", err.message);
     fix_fini(&fx);
     fix_fini(&one);

@@ -261,9 +261,8 @@ static void test_data(void)
            !from.bad,
        "but not what is not there");
     struct gguf_digest x, y;
-    const struct gguf_file *fa = a, *fb = b;
-    ok(gguf_digest_files(&fa, 1, NULL, NULL, &x, &err) == GGUF_OK &&
-           gguf_digest_files(&fb, 1, NULL, NULL, &y, &err) == GGUF_OK &&
+    ok(gguf_digest_file(a, NULL, NULL, &x, &err) == GGUF_OK &&
+           gguf_digest_file(b, NULL, NULL, &y, &err) == GGUF_OK &&
            gguf_digest_equal(&x, &y),
        "sums are those of the file");
 
@@ -335,7 +334,7 @@ static size_t n_open(const struct world *w)
 static bool make_set(void)
 {
     struct fix f;
-    struct gguf_split *s = NULL;
+    struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     fix_init(&f);
@@ -344,13 +343,13 @@ static bool make_set(void)
     bool good = spill(scratch_path(dir, "whole.gguf"), f.data, f.size);
     fix_fini(&f);
     good = good &&
-           gguf_split_open(&s, scratch_path(dir, "whole.gguf"), NULL, NULL) ==
+           gguf_file_open(&s, scratch_path(dir, "whole.gguf"), NULL, NULL) ==
                GGUF_OK &&
            gguf_split_plan_create(&plan, s, &p, NULL) == GGUF_OK &&
            gguf_split_plan_write(plan, scratch_path(dir, "x"), NULL, NULL) ==
                GGUF_OK;
     gguf_split_plan_destroy(plan);
-    gguf_split_close(s);
+    gguf_file_close(s);
     return good;
 }
 
@@ -365,7 +364,7 @@ static void test_opener_checked(void)
                                         "gguf_opener has no function takes",
                                         "gguf_opener has no function open" };
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_file *file;
     struct gguf_error err;
     unsigned n = 0;
@@ -377,7 +376,7 @@ static void test_opener_checked(void)
         p.opener = &bad[i];
         n += gguf_file_open(&file, "far:x", &p, &err) == GGUF_E_INVALID &&
              !file && !strncmp(err.message, said[i], strlen(said[i]));
-        n += gguf_split_open(&s, "far:x", &p, &err) == GGUF_E_INVALID && !s &&
+        n += gguf_file_open(&s, "far:x", &p, &err) == GGUF_E_INVALID && !s &&
              !strncmp(err.message, said[i], strlen(said[i]));
     }
     ok(n == 8 && w.n == 0, "an opener without a size or a function");
@@ -388,7 +387,7 @@ static void test_opener(void)
     static struct world w;
     const struct gguf_opener o = { sizeof o, takes, world_open, &w };
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_file *file;
     struct gguf_error err;
     p.opener = &o;
@@ -397,25 +396,26 @@ static void test_opener(void)
         return;
     }
     enum gguf_status st =
-        gguf_split_open(&s, "far:x-00002-of-00003.gguf", &p, &err);
-    ok(st == GGUF_OK && gguf_split_n_files(s) == 3 && w.n == 3 &&
-           gguf_split_n_tensors(s) == N_TENSORS &&
-           !strcmp(gguf_split_path(s, 2), "far:x-00003-of-00003.gguf"),
+        gguf_file_open(&s, "far:x-00002-of-00003.gguf", &p, &err);
+    ok(st == GGUF_OK && gguf_file_n_shards(s) == 3 && w.n == 3 &&
+           gguf_file_n_tensors(s) == N_TENSORS &&
+           !strcmp(gguf_file_path(gguf_file_shard(s, 2)),
+                   "far:x-00003-of-00003.gguf"),
        "a set, by its second shard, each opened once");
     ok(gguf_split_merge(s, scratch_path(dir, "merged.gguf"), NULL, &err) ==
                GGUF_OK &&
            same_files(scratch_path(dir, "merged.gguf"),
                       scratch_path(dir, "whole.gguf")),
        "merged, it is the file that was split");
-    gguf_split_close(s);
+    gguf_file_close(s);
     ok(n_open(&w) == 0, "all are closed");
 
-    st = gguf_split_open(&s, scratch_path(dir, "whole.gguf"), &p, &err);
+    st = gguf_file_open(&s, scratch_path(dir, "whole.gguf"), &p, &err);
     ok(st == GGUF_OK && w.n == 3, "other paths are files");
-    gguf_split_close(s);
+    gguf_file_close(s);
 
     remove(scratch_path(dir, "x-00003-of-00003.gguf"));
-    st = gguf_split_open(&s, "far:x-00002-of-00003.gguf", &p, &err);
+    st = gguf_file_open(&s, "far:x-00002-of-00003.gguf", &p, &err);
     ok(st == GGUF_E_NOTFOUND && !s && w.n == 5 && n_open(&w) == 0 &&
            strstr(err.message, "x-00003-of-00003.gguf"),
        "a shard that is missing: %s", err.message);
@@ -426,7 +426,7 @@ static void test_opener(void)
     struct gguf_split_plan *plan = NULL;
     struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
     sp.max_tensors = N_TENSORS / 3;
-    ok(gguf_split_open(&s, "far:whole.gguf", &p, &err) == GGUF_OK &&
+    ok(gguf_file_open(&s, "far:whole.gguf", &p, &err) == GGUF_OK &&
            gguf_split_plan_create(&plan, s, &sp, &err) == GGUF_OK &&
            gguf_split_plan_write(plan, scratch_path(dir, "y"), NULL, &err) ==
                GGUF_OK &&
@@ -434,7 +434,7 @@ static void test_opener(void)
                       scratch_path(dir, "y-00002-of-00003.gguf")),
        "and split, it is the shards of the file");
     gguf_split_plan_destroy(plan);
-    gguf_split_close(s);
+    gguf_file_close(s);
 }
 
 int main(void)

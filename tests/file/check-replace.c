@@ -92,7 +92,7 @@ static enum gguf_status split(const char *from, const char *to,
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *s = NULL;
+    struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = 1;
     job.force = 1;
@@ -100,13 +100,13 @@ static enum gguf_status split(const char *from, const char *to,
     job.progress = b ? meanwhile : NULL;
     job.user = b;
     gguf_error_clear(err);
-    enum gguf_status st = gguf_split_open(&s, in_dir(from), NULL, err);
+    enum gguf_status st = gguf_file_open(&s, in_dir(from), NULL, err);
     if (st == GGUF_OK)
         st = gguf_split_plan_create(&plan, s, &p, err);
     if (st == GGUF_OK)
         st = gguf_split_plan_write(plan, in_dir(to), &job, err);
     gguf_split_plan_destroy(plan);
-    gguf_split_close(s);
+    gguf_file_close(s);
     return st;
 }
 

@@ -41,15 +41,15 @@ static enum gguf_status merge(const struct gguf_allocator *a, uint64_t *size,
 {
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     fp.allocator = a;
     job.no_sync = job.force = 1;
-    enum gguf_status st = gguf_split_open(&set, in_dir("s"), &fp, err);
+    enum gguf_status st = gguf_file_open(&set, in_dir("s"), &fp, err);
     if (st == GGUF_OK)
         st = gguf_split_merge_size(set, size, err);
     if (st == GGUF_OK)
         st = gguf_split_merge(set, in_dir("merged.gguf"), &job, err);
-    gguf_split_close(set);
+    gguf_file_close(set);
     return st;
 }
 
@@ -60,19 +60,19 @@ static enum gguf_status there_and_back(const struct gguf_allocator *a,
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     struct gguf_split_plan *plan = NULL;
     fp.allocator = a;
     p.max_tensors = 1;
     job.no_sync = job.force = 1;
     gguf_error_clear(err);
-    enum gguf_status st = gguf_split_open(&set, in_dir("in.gguf"), &fp, err);
+    enum gguf_status st = gguf_file_open(&set, in_dir("in.gguf"), &fp, err);
     if (st == GGUF_OK)
         st = gguf_split_plan_create(&plan, set, &p, err);
     if (st == GGUF_OK)
         st = gguf_split_plan_write(plan, in_dir("s"), &job, err);
     gguf_split_plan_destroy(plan);
-    gguf_split_close(set);
+    gguf_file_close(set);
     return st == GGUF_OK ? merge(a, size, err) : st;
 }
 
@@ -197,16 +197,16 @@ static void test_again(void)
     struct fix one = { 0 };
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = N;
     job.no_sync = 1;
-    if (gguf_split_open(&set, in_dir("in.gguf"), NULL, &err) != GGUF_OK ||
+    if (gguf_file_open(&set, in_dir("in.gguf"), NULL, &err) != GGUF_OK ||
         gguf_split_plan_create(&plan, set, &p, &err) != GGUF_OK ||
         gguf_split_plan_write(plan, in_dir("one"), &job, &err) != GGUF_OK)
         exit(99);
     gguf_split_plan_destroy(plan);
-    gguf_split_close(set);
+    gguf_file_close(set);
     one.data = slurp(in_dir("one-00001-of-00001.gguf"), &n);
     one.size = n;
     round_trip("a set of one", &one);
@@ -244,16 +244,14 @@ static void test_keys(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct fix f;
-        struct gguf_file *first = NULL, *second = NULL;
-        struct gguf_error err;
+        struct gguf_file *set;
         make(&f, rows[i].ways);
         round_trip("once more", &f);
         fix_fini(&f);
-        if (gguf_file_open(&first, in_dir("s-00001-of-00003.gguf"), NULL,
-                           &err) != GGUF_OK ||
-            gguf_file_open(&second, in_dir("s-00002-of-00003.gguf"), NULL,
-                           &err) != GGUF_OK)
+        if (gguf_file_open(&set, in_dir("s"), NULL, NULL) != GGUF_OK)
             exit(99);
+        const struct gguf_file *first = gguf_file_shard(set, 0);
+        const struct gguf_file *second = gguf_file_shard(set, 1);
         ok(!gguf_file_kv_find(first, "libgguf.split.offsets") ==
                    !rows[i].offsets &&
                !gguf_file_kv_find(first, "libgguf.split.size") ==
@@ -263,8 +261,7 @@ static void test_keys(void)
                !gguf_file_kv_find(first, "libgguf.split.no") == !rows[i].no &&
                gguf_file_n_kv(second) == 3,
            "the keys of ways 0x%02x", rows[i].ways);
-        gguf_file_close(first);
-        gguf_file_close(second);
+        gguf_file_close(set);
     }
 }
 

@@ -178,7 +178,7 @@ static void write_sound(void)
 static void refuse(const char *what, struct shard second,
                    enum gguf_status want, const char *says)
 {
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_error err;
     static const char *const from[] = { "m-00001-of-00003.gguf",
                                         "m-00003-of-00003.gguf", "m", "" };
@@ -186,11 +186,11 @@ static void refuse(const char *what, struct shard second,
     write_shard(&second);
     for (size_t i = 0; i < sizeof from / sizeof from[0]; i++) {
         gguf_error_clear(&err);
-        enum gguf_status st = gguf_split_open(&s, in_dir(from[i]), NULL, &err);
+        enum gguf_status st = gguf_file_open(&s, in_dir(from[i]), NULL, &err);
         ok(st == want && !s && err.status == st && strstr(err.message, says) &&
                strstr(err.message, "'m-00002-of-00003.gguf'"),
            "%s, from '%s': %s", what, from[i], err.message);
-        gguf_split_close(s);
+        gguf_file_close(s);
     }
 }
 
@@ -228,20 +228,20 @@ static void write_keyed(size_t n, unsigned first, unsigned second)
 static void test_long_keys(void)
 {
     static const size_t sizes[] = { 1, 255, 256, 257, 65535 };
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_error err;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         gguf_error_clear(&err);
         write_keyed(sizes[i], 1, 1);
-        ok(gguf_split_open(&s, in_dir("k"), NULL, &err) == GGUF_OK,
+        ok(gguf_file_open(&s, in_dir("k"), NULL, &err) == GGUF_OK,
            "a key of %zu bytes in both shards: %s", sizes[i], err.message);
-        gguf_split_close(s);
+        gguf_file_close(s);
         write_keyed(sizes[i], 1, 2);
-        ok(gguf_split_open(&s, in_dir("k"), NULL, &err) == GGUF_E_MISMATCH &&
+        ok(gguf_file_open(&s, in_dir("k"), NULL, &err) == GGUF_E_MISMATCH &&
                strstr(err.message, "has another value"),
            "of another value");
         write_keyed(sizes[i], 0, 1);
-        ok(gguf_split_open(&s, in_dir("k"), NULL, &err) == GGUF_E_MISMATCH &&
+        ok(gguf_file_open(&s, in_dir("k"), NULL, &err) == GGUF_E_MISMATCH &&
                strstr(err.message, "is not in the first"),
            "in one");
     }
@@ -252,39 +252,44 @@ static void test_open(void)
     static const char *const from[] = { "m-00001-of-00003.gguf",
                                         "m-00002-of-00003.gguf",
                                         "m-00003-of-00003.gguf", "m", "" };
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_error err;
     gguf_error_clear(&err);
     write_sound();
     for (size_t i = 0; i < sizeof from / sizeof from[0]; i++) {
-        int good = gguf_split_open(&s, in_dir(from[i]), NULL, &err) == GGUF_OK;
-        ok(good && gguf_split_n_files(s) == 3 && gguf_split_is_split(s) &&
-               gguf_split_n_tensors(s) == 3,
+        int good = gguf_file_open(&s, in_dir(from[i]), NULL, &err) == GGUF_OK;
+        ok(good && gguf_file_n_shards(s) == 3 && gguf_file_is_split(s) &&
+               gguf_file_n_tensors(s) == 3,
            "opened from '%s' %s", from[i], err.message);
-        const struct gguf_split_tensor *t =
-            good ? gguf_split_tensor_find(s, "c") : NULL;
-        ok(t && t == gguf_split_tensor(s, 2) && t->file_no == 2 &&
-               *(const char *)gguf_file_tensor_data(t->file, t->info->index) ==
-                   3,
+        const struct gguf_tensor_info *t =
+            good ? gguf_file_tensor_find(s, "c") : NULL;
+        ok(t && t == gguf_file_tensor(s, 2) && t->index == 2 &&
+               t->shard == 2 &&
+               *(const char *)gguf_file_tensor_data(s, 2) == 3,
            "a tensor of the last file");
-        ok(good && !gguf_split_tensor_find(s, "d") &&
-               !gguf_split_tensor(s, 3) && !gguf_split_file(s, 3) &&
-               !gguf_split_path(s, 3),
+        ok(good && !gguf_file_tensor_find(s, "d") && !gguf_file_tensor(s, 3) &&
+               !gguf_file_shard(s, 3) && !gguf_file_tensor_data(s, 3),
            "what is not there");
-        gguf_split_close(s);
+        gguf_file_close(s);
     }
-    gguf_split_close(NULL);
-    struct gguf_file_params at = GGUF_FILE_PARAMS_INIT;
-    at.offset = 32;
-    ok(gguf_split_open(&s, in_dir("m"), &at, NULL) == GGUF_E_INVALID,
-       "a set has no offset");
-    ok(gguf_split_open(&s, in_dir("x"), NULL, NULL) == GGUF_E_NOTFOUND,
+    gguf_file_close(NULL);
+    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    p.alone = 1;
+    ok(gguf_file_open(&s, in_dir(from[1]), &p, NULL) == GGUF_OK &&
+           gguf_file_n_shards(s) == 1 && gguf_file_shard(s, 0) == s &&
+           !gguf_file_shard(s, 1) && gguf_file_n_tensors(s) == 1 &&
+           gguf_file_is_split(s),
+       "a shard alone");
+    gguf_file_close(s);
+    ok(gguf_file_open(&s, in_dir("m"), &p, NULL) == GGUF_E_IO,
+       "a prefix is no file");
+    ok(gguf_file_open(&s, in_dir("x"), NULL, NULL) == GGUF_E_NOTFOUND,
        "no such prefix");
-    ok(gguf_split_open(&s, in_dir("no/x"), NULL, NULL) == GGUF_E_IO,
+    ok(gguf_file_open(&s, in_dir("no/x"), NULL, NULL) == GGUF_E_IO,
        "no such folder");
     unlink(in_dir("m-00001-of-00003.gguf"));
     unlink(in_dir("m-00003-of-00003.gguf"));
-    ok(gguf_split_open(&s, in_dir("m-00002-of-00003.gguf"), NULL, &err) ==
+    ok(gguf_file_open(&s, in_dir("m-00002-of-00003.gguf"), NULL, &err) ==
                GGUF_E_NOTFOUND &&
            strstr(err.message, "missing: 1, 3"),
        "%s", err.message);
@@ -296,7 +301,7 @@ static void test_open(void)
         if (i % 3 == 0 || i > 150)
             write_shard(&x);
     }
-    ok(gguf_split_open(&s, in_dir("w"), NULL, &err) == GGUF_E_NOTFOUND &&
+    ok(gguf_file_open(&s, in_dir("w"), NULL, &err) == GGUF_E_NOTFOUND &&
            strstr(err.message, "2900 of 3000 shards of 'w' are missing: 1-2, "
                                "4-5, 7-8, ") &&
            strstr(err.message, " ..."),
@@ -305,11 +310,11 @@ static void test_open(void)
     struct shard other = sound[0];
     other.file = "n-00001-of-00003.gguf";
     write_shard(&other);
-    ok(gguf_split_open(&s, dir, NULL, &err) == GGUF_E_DUPLICATE, "%s",
+    ok(gguf_file_open(&s, dir, NULL, &err) == GGUF_E_DUPLICATE, "%s",
        err.message);
-    ok(gguf_split_open(&s, in_dir("m"), NULL, NULL) == GGUF_OK,
+    ok(gguf_file_open(&s, in_dir("m"), NULL, NULL) == GGUF_OK,
        "the prefix tells two sets apart");
-    gguf_split_close(s);
+    gguf_file_close(s);
 }
 
 static void test_refuse(void)
@@ -340,7 +345,7 @@ static void test_refuse(void)
 /* Totals that no shard contradicts but the tensors do. */
 static void test_total(void)
 {
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_error err;
     scratch_clean(dir);
     for (int i = 0; i < 3; i++) {
@@ -348,7 +353,7 @@ static void test_total(void)
         x.total = 4;
         write_shard(&x);
     }
-    ok(gguf_split_open(&s, dir, NULL, &err) == GGUF_E_MISMATCH &&
+    ok(gguf_file_open(&s, dir, NULL, &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "the shards have 3 tensors"),
        "%s", err.message);
 }
@@ -356,7 +361,7 @@ static void test_total(void)
 /* A file that says it is all there is, under the name of a shard. */
 static void test_alone(void)
 {
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_error err;
     for (unsigned count = 0; count < 2; count++) {
         struct shard x = sound[0];
@@ -367,15 +372,14 @@ static void test_alone(void)
         write_shard(&x);
         snprintf(says, sizeof says,
                  "named as shard 1 of 3, but split.count is %u", count);
-        ok(gguf_split_open(&s, in_dir(x.file), NULL, &err) ==
-                   GGUF_E_MISMATCH &&
+        ok(gguf_file_open(&s, in_dir(x.file), NULL, &err) == GGUF_E_MISMATCH &&
                !s && strstr(err.message, says) && err.offset < 400,
            "%s", err.message);
         x.file = "m-00001-of-00001.gguf";
         write_shard(&x);
-        ok(gguf_split_open(&s, in_dir(x.file), NULL, &err) == GGUF_OK,
+        ok(gguf_file_open(&s, in_dir(x.file), NULL, &err) == GGUF_OK,
            "under its own name it opens");
-        gguf_split_close(s);
+        gguf_file_close(s);
     }
 }
 
@@ -389,12 +393,12 @@ static uint64_t file_size(const char *path)
 
 static void test_plan(void)
 {
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_split_plan *plan;
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_error err;
     write_sound();
-    if (gguf_split_open(&s, dir, NULL, &err) != GGUF_OK)
+    if (gguf_file_open(&s, dir, NULL, &err) != GGUF_OK)
         exit(99);
     ok(gguf_split_plan_create(&plan, s, &p, NULL) == GGUF_E_INVALID && !plan,
        "a plan needs a limit");
@@ -432,7 +436,7 @@ static void test_plan(void)
     ok(gguf_split_plan_create(&plan, s, &p, NULL) == GGUF_E_LIMIT && !plan,
        "nothing fits");
     gguf_split_plan_destroy(NULL);
-    gguf_split_close(s);
+    gguf_file_close(s);
 }
 
 static int stop_at_second(void *user, uint64_t done, uint64_t total)
@@ -443,7 +447,7 @@ static int stop_at_second(void *user, uint64_t done, uint64_t total)
 
 static void test_cancel(void)
 {
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_split_plan *plan;
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
@@ -452,7 +456,7 @@ static void test_cancel(void)
     p.max_tensors = 1;
     job.progress = stop_at_second;
     job.user = &calls;
-    if (gguf_split_open(&s, dir, NULL, NULL) != GGUF_OK ||
+    if (gguf_file_open(&s, dir, NULL, NULL) != GGUF_OK ||
         gguf_split_plan_create(&plan, s, &p, NULL) != GGUF_OK)
         exit(99);
     ok(gguf_split_plan_write(plan, in_dir("out"), &job, NULL) ==
@@ -466,13 +470,13 @@ static void test_cancel(void)
            access(in_dir("all.gguf"), F_OK) != 0,
        "a cancelled merge leaves nothing");
     gguf_split_plan_destroy(plan);
-    gguf_split_close(s);
+    gguf_file_close(s);
 }
 
 /* Open, plan, write, merge with an allocator. */
 static enum gguf_status whole_way(const struct gguf_allocator *a)
 {
-    struct gguf_split *s = NULL;
+    struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
@@ -482,7 +486,7 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
     p.max_tensors = 2;
     job.force = job.no_sync = 1;
     gguf_error_clear(&err);
-    enum gguf_status st = gguf_split_open(&s, in_dir("m"), &fp, &err);
+    enum gguf_status st = gguf_file_open(&s, in_dir("m"), &fp, &err);
     if (st == GGUF_OK)
         st = gguf_split_plan_create(&plan, s, &p, &err);
     if (st == GGUF_OK)
@@ -490,7 +494,7 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
     if (st == GGUF_OK)
         st = gguf_split_merge(s, in_dir("all.gguf"), &job, &err);
     gguf_split_plan_destroy(plan);
-    gguf_split_close(s);
+    gguf_file_close(s);
     return st;
 }
 

@@ -80,6 +80,6 @@ static inline uint8_t take(struct bytes *b)
 
 /* The shards in an input (shards.c), written to the scratch folder and opened;
  * NULL if that fails. in becomes what is left of what comes before them. */
-struct gguf_split *shards_open(struct bytes *in);
+struct gguf_file *shards_open(struct bytes *in);
 
 #endif

@@ -95,14 +95,14 @@ static void compare(const struct gguf_model *a, const struct gguf_model *b)
 
 /* The set in one file; NULL if it is not split, or its alignment is one that is
  * not written. */
-static struct gguf_file *merged(const struct gguf_split *s)
+static struct gguf_file *merged(const struct gguf_file *s)
 {
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
     struct gguf_file *f;
     const char *path = scratch_path("one.gguf");
     job.no_sync = 1;
-    if (!gguf_split_is_split(s) ||
-        gguf_file_alignment(gguf_split_file(s, 0)) > GGUF_WRITER_MAX_ALIGNMENT)
+    if (!gguf_file_is_split(s) ||
+        gguf_file_alignment(gguf_file_shard(s, 0)) > GGUF_WRITER_MAX_ALIGNMENT)
         return NULL;
     MUST(gguf_split_merge(s, path, &job, NULL) == GGUF_OK);
     MUST(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK);
@@ -111,14 +111,14 @@ static struct gguf_file *merged(const struct gguf_split *s)
 
 /* Adapters and the like are verified as such files; files without an
  * architecture, as far as that goes. */
-static bool is_model(const struct gguf_split *s)
+static bool is_model(const struct gguf_file *s)
 {
-    const struct gguf_file *f = gguf_split_file(s, 0);
+    const struct gguf_file *f = gguf_file_shard(s, 0);
     return gguf_file_kv_find(f, "general.architecture") &&
            !gguf_file_kv_find(f, "general.type");
 }
 
-static void look(const struct gguf_split *s)
+static void look(const struct gguf_file *s)
 {
     struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
     struct gguf_model *whole = NULL, *model;
@@ -127,10 +127,10 @@ static void look(const struct gguf_split *s)
     unsigned n_faults = 0;
     p.warn = warn;
     gguf_error_clear(&err);
-    enum gguf_status st = gguf_model_open_split(&model, s, &p, &err);
+    enum gguf_status st = gguf_model_open(&model, s, &p, &err);
     MUST(st == GGUF_OK ? model != NULL
                        : !model && err.status == st && err.message[0]);
-    MUST(gguf_split_verify(s, NULL, count_faults, &n_faults, NULL) == GGUF_OK);
+    MUST(gguf_file_verify(s, NULL, count_faults, &n_faults, NULL) == GGUF_OK);
     MUST(st == GGUF_OK || n_faults || st == GGUF_E_ARCH ||
          st == GGUF_E_UNSUPPORTED || !is_model(s));
     if (f) {
@@ -146,10 +146,10 @@ static void look(const struct gguf_split *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes how = { data, size };
-    struct gguf_split *s = shards_open(&how);
+    struct gguf_file *s = shards_open(&how);
     if (s)
         look(s);
-    gguf_split_close(s);
+    gguf_file_close(s);
     scratch_clean();
     return 0;
 }
@@ -162,14 +162,14 @@ static void seed_shards(const struct fix *file, const char *how,
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_split_plan *plan;
     char name[64];
     size_t size;
     p.max_tensors = max_tensors;
     job.no_sync = 1;
     scratch_write(scratch_path("whole.gguf"), file->data, file->size);
-    MUST(gguf_split_open(&s, scratch_path("whole.gguf"), NULL, NULL) ==
+    MUST(gguf_file_open(&s, scratch_path("whole.gguf"), NULL, NULL) ==
              GGUF_OK &&
          gguf_split_plan_create(&plan, s, &p, NULL) == GGUF_OK &&
          gguf_split_plan_write(plan, scratch_path("s"), &job, NULL) ==
@@ -185,7 +185,7 @@ static void seed_shards(const struct fix *file, const char *how,
         free(bytes);
     }
     gguf_split_plan_destroy(plan);
-    gguf_split_close(s);
+    gguf_file_close(s);
     scratch_clean();
 }
 

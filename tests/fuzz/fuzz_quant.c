@@ -22,7 +22,7 @@ enum { N_RECIPES = sizeof recipes / sizeof recipes[0] };
 
 static void compare(const struct gguf_quant *q)
 {
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_quant_totals totals = GGUF_QUANT_TOTALS_INIT;
     const char *path = scratch_path("out.gguf");
     char name[64] = "out.gguf";
@@ -32,18 +32,18 @@ static void compare(const struct gguf_quant *q)
                                     NULL) == GGUF_OK);
         path = scratch_path(name);
     }
-    MUST(gguf_split_open(&s, path, NULL, NULL) == GGUF_OK);
-    MUST(gguf_split_n_files(s) == n);
-    MUST(gguf_split_n_tensors(s) == gguf_quant_n_tensors(q));
-    for (size_t i = 0; i < gguf_split_n_tensors(s); i++) {
-        const struct gguf_tensor_info *t = gguf_split_tensor(s, i)->info;
+    MUST(gguf_file_open(&s, path, NULL, NULL) == GGUF_OK);
+    MUST(gguf_file_n_shards(s) == n);
+    MUST(gguf_file_n_tensors(s) == gguf_quant_n_tensors(q));
+    for (size_t i = 0; i < gguf_file_n_tensors(s); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(s, i);
         const struct gguf_quant_tensor *u = gguf_quant_tensor(q, i);
         MUST(t->dtype == u->to && t->size >= u->to_size);
         MUST(t->n_elements == u->n_elements);
     }
     (void)gguf_quant_totals(q, &totals, NULL);
-    MUST(gguf_split_size(s) == totals.file_size);
-    gguf_split_close(s);
+    MUST(gguf_file_size(s) == totals.file_size);
+    gguf_file_close(s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -15,35 +15,33 @@
 enum { MAX_SHARDS = 40 };
 
 /* Names, types and data of a and b are the same. */
-static void same_tensors(const struct gguf_split *a,
-                         const struct gguf_split *b)
+static void same_tensors(const struct gguf_file *a, const struct gguf_file *b)
 {
-    MUST(gguf_split_n_tensors(a) == gguf_split_n_tensors(b));
-    for (size_t i = 0; i < gguf_split_n_tensors(a); i++) {
-        const struct gguf_split_tensor *t = gguf_split_tensor(a, i);
-        const struct gguf_split_tensor *u = gguf_split_tensor(b, i);
-        const struct gguf_tensor_info *x = t->info, *y = u->info;
+    MUST(gguf_file_n_tensors(a) == gguf_file_n_tensors(b));
+    for (size_t i = 0; i < gguf_file_n_tensors(a); i++) {
+        const struct gguf_tensor_info *x = gguf_file_tensor(a, i);
+        const struct gguf_tensor_info *y = gguf_file_tensor(b, i);
         char name[65];
         MUST(x->name.size == y->name.size && x->name.size < sizeof name);
         memcpy(name, x->name.data, x->name.size);
         name[x->name.size] = '\0';
         MUST(!memcmp(name, y->name.data, x->name.size));
-        MUST(gguf_split_tensor_find(a, name) == t);
+        MUST(gguf_file_tensor_find(a, name) == x);
         MUST(x->dtype == y->dtype && x->size <= y->size);
-        MUST(!memcmp(gguf_file_tensor_data(t->file, x->index),
-                     gguf_file_tensor_data(u->file, y->index), x->size));
+        MUST(!memcmp(gguf_file_tensor_data(a, i), gguf_file_tensor_data(b, i),
+                     x->size));
     }
 }
 
 /* Merge a set into a file; it has the same tensors. false: its alignment is
  * one that is not written. */
-static bool merge(const struct gguf_split *s, const char *name)
+static bool merge(const struct gguf_file *s, const char *name)
 {
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *one;
+    struct gguf_file *one;
     uint64_t size;
     job.no_sync = 1;
-    if (gguf_file_alignment(gguf_split_file(s, 0)) >
+    if (gguf_file_alignment(gguf_file_shard(s, 0)) >
         GGUF_WRITER_MAX_ALIGNMENT) {
         MUST(gguf_split_merge(s, scratch_path(name), &job, NULL) ==
              GGUF_E_LIMIT);
@@ -51,10 +49,10 @@ static bool merge(const struct gguf_split *s, const char *name)
     }
     MUST(gguf_split_merge(s, scratch_path(name), &job, NULL) == GGUF_OK);
     MUST(gguf_split_merge_size(s, &size, NULL) == GGUF_OK);
-    MUST(gguf_split_open(&one, scratch_path(name), NULL, NULL) == GGUF_OK);
-    MUST(!gguf_split_is_split(one) && gguf_split_size(one) == size);
+    MUST(gguf_file_open(&one, scratch_path(name), NULL, NULL) == GGUF_OK);
+    MUST(!gguf_file_is_split(one) && gguf_file_size(one) == size);
     same_tensors(s, one);
-    gguf_split_close(one);
+    gguf_file_close(one);
     return true;
 }
 
@@ -68,12 +66,12 @@ static void same_bytes(const char *name, const char *other)
     free(b);
 }
 
-static void split_again(const struct gguf_split *s, struct bytes *how)
+static void split_again(const struct gguf_file *s, struct bytes *how)
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
     struct gguf_split_plan *plan;
-    struct gguf_split *set;
+    struct gguf_file *set;
     struct gguf_error err;
     unsigned v = take(how);
     p.max_tensors = v & 7;
@@ -90,18 +88,18 @@ static void split_again(const struct gguf_split *s, struct bytes *how)
     if (n <= MAX_SHARDS) {
         MUST(gguf_split_plan_write(plan, scratch_path("again"), &job, NULL) ==
              GGUF_OK);
-        MUST(gguf_split_open(&set, scratch_path("again"), NULL, NULL) ==
+        MUST(gguf_file_open(&set, scratch_path("again"), NULL, NULL) ==
              GGUF_OK);
-        MUST(gguf_split_n_files(set) == n);
+        MUST(gguf_file_n_shards(set) == n);
         for (size_t i = 0; i < n; i++) {
-            uint64_t size = gguf_file_size(gguf_split_file(set, i));
+            uint64_t size = gguf_file_size(gguf_file_shard(set, i));
             MUST(size == gguf_split_plan_shard(plan, i)->file_size);
             MUST(!p.max_size || size <= p.max_size);
         }
         same_tensors(s, set);
-        if (merge(set, "back.gguf") && gguf_split_is_split(s))
+        if (merge(set, "back.gguf") && gguf_file_is_split(s))
             same_bytes("back.gguf", "one.gguf");
-        gguf_split_close(set);
+        gguf_file_close(set);
     }
     gguf_split_plan_destroy(plan);
 }
@@ -109,11 +107,11 @@ static void split_again(const struct gguf_split *s, struct bytes *how)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes how = { data, size };
-    struct gguf_split *s = shards_open(&how);
+    struct gguf_file *s = shards_open(&how);
     if (s) {
-        if (!gguf_split_is_split(s) || merge(s, "one.gguf"))
+        if (!gguf_file_is_split(s) || merge(s, "one.gguf"))
             split_again(s, &how);
-        gguf_split_close(s);
+        gguf_file_close(s);
     }
     scratch_clean();
     return 0;

@@ -31,10 +31,10 @@ static size_t cut(struct bytes in, struct bytes *piece, size_t *front)
     return n;
 }
 
-struct gguf_split *shards_open(struct bytes *in)
+struct gguf_file *shards_open(struct bytes *in)
 {
     struct bytes piece[MAX_PIECES];
-    struct gguf_split *s;
+    struct gguf_file *s;
     char name[64];
     struct gguf_error err;
     size_t n = cut(*in, piece, &in->n);
@@ -55,7 +55,7 @@ struct gguf_split *shards_open(struct bytes *in)
         MUST(gguf_split_name_format(name, sizeof name, "m", 1 + which % count,
                                     count, NULL) == GGUF_OK);
     gguf_error_clear(&err);
-    enum gguf_status st = gguf_split_open(&s, scratch_path(name), NULL, &err);
+    enum gguf_status st = gguf_file_open(&s, scratch_path(name), NULL, &err);
     MUST(st == GGUF_OK ? s != NULL : !s && err.status == st && err.message[0]);
     MUST(st != GGUF_OK || !missing);
     return s;

@@ -22,7 +22,7 @@
 enum { N_VOCAB = 32, N_CTX = 8, N_TOKENS = 16 };
 
 static struct run r;
-static struct gguf_split *set;
+static struct gguf_file *set;
 static struct gguf_meta *meta;
 static struct gguf_ctx *ctx;
 static struct gguf_tensor *leaf, *node;
@@ -102,7 +102,7 @@ static void open_model(void)
         printf("Bail out! %s\n", r.err.message);
         exit(1);
     }
-    must_succeed(gguf_split_open(&set, path, NULL, &err));
+    must_succeed(gguf_file_open(&set, path, NULL, &err));
     for (size_t i = 0; i < N_TOKENS; i++)
         tok[i] = (gguf_token)(i % N_VOCAB);
 }
@@ -142,7 +142,7 @@ static void close_all(void)
     gguf_meta_destroy(meta);
     gguf_sched_destroy(sched);
     gguf_ctx_destroy(ctx);
-    gguf_split_close(set);
+    gguf_file_close(set);
     run_close(&r);
 }
 
@@ -158,11 +158,11 @@ static enum gguf_status edit_file(const struct gguf_edit_params *p)
 static void check_files(void)
 {
     struct gguf_file *f;
-    struct gguf_split *s;
+    struct gguf_file *s;
     struct gguf_split_plan *sp;
     struct gguf_writer *w;
     struct gguf_digest digest[64];
-    const struct gguf_file *files[1] = { r.file };
+    const struct gguf_file *file = r.file;
     const void *bytes = gguf_file_bytes(r.file);
     const size_t size = (size_t)gguf_file_size(r.file);
     FILE *in = fopen(path, "rb");
@@ -177,7 +177,7 @@ static void check_files(void)
     DEFAULTS(gguf_reader, GGUF_READER_INIT,
              gguf_file_open_reader(&f, p, "name", NULL, &err));
     DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
-             gguf_split_open(&s, path, p, &err));
+             gguf_file_open(&s, path, p, &err));
     DEFAULTS(gguf_split_params, GGUF_SPLIT_PARAMS_INIT,
              gguf_split_plan_create(&sp, set, p, &err));
     DEFAULTS(gguf_split_job, GGUF_SPLIT_JOB_INIT,
@@ -192,9 +192,9 @@ static void check_files(void)
     gguf_writer_destroy(w);
     DEFAULTS(gguf_edit_params, GGUF_EDIT_PARAMS_INIT, edit_file(p));
     DEFAULTS(gguf_digest_params, GGUF_DIGEST_PARAMS_INIT,
-             gguf_digest_files(files, 1, p, digest, NULL, &err));
+             gguf_digest_file(file, p, digest, NULL, &err));
     DEFAULTS(gguf_digest_params, GGUF_DIGEST_PARAMS_INIT,
-             gguf_digest_whole(files, 1, p, digest, &err));
+             gguf_digest_whole(file, p, digest, &err));
 }
 
 static int on_finding(void *user, const struct gguf_finding *f)
@@ -209,11 +209,11 @@ static void check_checks(void)
     DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
              gguf_file_check(r.file, p, on_finding, NULL, &err));
     DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
-             gguf_split_verify(set, p, on_finding, NULL, &err));
+             gguf_file_verify(set, p, on_finding, NULL, &err));
     DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
              gguf_file_verify(r.file, p, on_finding, NULL, &err));
     DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
-             gguf_split_verify_meta(set, meta, p, on_finding, NULL, &err));
+             gguf_file_verify_meta(set, meta, p, on_finding, NULL, &err));
     DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
              gguf_file_verify_meta(r.file, meta, p, on_finding, NULL, &err));
     DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
@@ -221,9 +221,9 @@ static void check_checks(void)
     DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
              gguf_path_verify(path, p, NULL, on_finding, NULL, &err));
     REFUSED(gguf_file_check(r.file, NULL, NULL, NULL, &err));
-    REFUSED(gguf_split_verify(set, NULL, NULL, NULL, &err));
+    REFUSED(gguf_file_verify(set, NULL, NULL, NULL, &err));
     REFUSED(gguf_file_verify(r.file, NULL, NULL, NULL, &err));
-    REFUSED(gguf_split_verify_meta(set, meta, NULL, NULL, NULL, &err));
+    REFUSED(gguf_file_verify_meta(set, meta, NULL, NULL, NULL, &err));
     REFUSED(gguf_file_verify_meta(r.file, meta, NULL, NULL, NULL, &err));
     REFUSED(gguf_path_verify(path, NULL, NULL, NULL, NULL, &err));
 }
@@ -244,7 +244,7 @@ static void check_numbers(void)
     DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
              gguf_quant_create_file(&q, r.file, p, &err));
     DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
-             gguf_quant_create_split(&q, set, p, &err));
+             gguf_quant_create_file(&q, set, p, &err));
     DEFAULTS(gguf_quant_output, GGUF_QUANT_OUTPUT_INIT,
              gguf_quant_run(quant, other, p, &err));
     DEFAULTS(gguf_quant_output, GGUF_QUANT_OUTPUT_INIT,
@@ -328,7 +328,7 @@ static void check_models(void)
     DEFAULTS(gguf_model_params, GGUF_MODEL_PARAMS_INIT,
              gguf_model_open(&m, r.file, p, &err));
     DEFAULTS(gguf_model_params, GGUF_MODEL_PARAMS_INIT,
-             gguf_model_open_split(&m, set, p, &err));
+             gguf_model_open(&m, set, p, &err));
     DEFAULTS(gguf_model_job, GGUF_MODEL_JOB_INIT,
              gguf_model_scan_finite(r.model, p, &err));
     DEFAULTS(gguf_model_job, GGUF_MODEL_JOB_INIT,

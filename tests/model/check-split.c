@@ -46,17 +46,17 @@ static void write_whole(const struct gen *g, uint32_t dtype)
 /* The whole file in shards; returns how many. */
 static size_t cut_file(const struct gguf_split_params *params)
 {
-    struct gguf_split *from;
+    struct gguf_file *from;
     struct gguf_split_plan *plan;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
     job.no_sync = 1;
-    if (gguf_split_open(&from, whole, NULL, NULL) ||
+    if (gguf_file_open(&from, whole, NULL, NULL) ||
         gguf_split_plan_create(&plan, from, params, NULL) ||
         gguf_split_plan_write(plan, prefix, &job, NULL))
         exit(99);
     size_t n = gguf_split_plan_n_shards(plan);
     gguf_split_plan_destroy(plan);
-    gguf_split_close(from);
+    gguf_file_close(from);
     return n;
 }
 
@@ -88,7 +88,7 @@ static bool get_logits(const char *path, unsigned n_threads, float *out,
     struct run r;
     for (int i = 0; i < N_TOK; i++)
         tok[i] = i * 7 % N_VOCAB;
-    bool good = run_open_split(&r, path, n_threads, &p) &&
+    bool good = run_open_path(&r, path, n_threads, &p) &&
                 run_logits(&r, &b, out) && run_scan(&r);
     if (good)
         *info = *gguf_model_get_info(r.model);
@@ -165,17 +165,17 @@ static enum gguf_status load_set(const char *path,
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
-    struct gguf_split *set;
+    struct gguf_file *set;
     struct gguf_model *model = NULL;
     fp.allocator = mp.allocator = allocator;
     mp.warn = keep_warning;
-    enum gguf_status st = gguf_split_open(&set, path, &fp, err);
+    enum gguf_status st = gguf_file_open(&set, path, &fp, err);
     if (st == GGUF_OK)
-        st = gguf_model_open_split(&model, set, &mp, err);
+        st = gguf_model_open(&model, set, &mp, err);
     if (st == GGUF_OK)
         st = gguf_model_scan_finite(model, NULL, err);
     gguf_model_destroy(model);
-    gguf_split_close(set);
+    gguf_file_close(set);
     return st;
 }
 
@@ -269,7 +269,7 @@ static void check_nan(size_t n)
         exit(99);
     const struct gguf_tensor_info *t =
         gguf_file_tensor_find(file, "blk.2.ffn_up.weight");
-    uint64_t at = gguf_file_data_off(file) + t->off;
+    uint64_t at = gguf_file_data_off(gguf_file_shard(file, t->shard)) + t->off;
     FILE *f = fopen(path, "r+b");
     if (!f || fseek(f, (long)at + 4 * 1234, SEEK_SET) ||
         fwrite("\377\377\377\377", 1, 4, f) != 4 || fclose(f))
@@ -307,13 +307,14 @@ static void check_broken(void)
     gen_fini(&g);
     size_t n = cut_file(&by_eight);
     check_nomem();
-    ok(gguf_file_open(&file, shard_path(1, n), NULL, &err) == GGUF_OK &&
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    fp.alone = 1;
+    ok(gguf_file_open(&file, shard_path(1, n), &fp, &err) == GGUF_OK &&
            gguf_model_open(&model, file, NULL, &err) == GGUF_E_UNSUPPORTED &&
            !model && strstr(err.message, "one of 4 shards"),
        "one shard alone: %s", err.message);
     gguf_file_close(file);
-    ok(gguf_model_open_split(&model, NULL, NULL, &err) == GGUF_E_INVALID &&
-           !model,
+    ok(gguf_model_open(&model, NULL, NULL, &err) == GGUF_E_INVALID && !model,
        "no set: %s", err.message);
     check_nan(n);
     unlink(shard_path(3, n));

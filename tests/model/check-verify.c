@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "gguf/verify.h"
+#include "gguf/split.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
 #include "tests/hostile/hostile.h"
@@ -284,7 +285,7 @@ static void check_set(void)
 {
     char dir[] = "/tmp/check-verify-XXXXXX", path[64], prefix[64];
     struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split *set;
+    struct gguf_file *set;
     struct gguf_split_plan *plan;
     struct gguf_file *file;
     struct gguf_error err;
@@ -302,24 +303,28 @@ static void check_set(void)
        "a model is written");
     fix_fini(&fx);
     sp.max_tensors = 12;
-    if (gguf_split_open(&set, path, NULL, &err) ||
+    if (gguf_file_open(&set, path, NULL, &err) ||
         gguf_split_plan_create(&plan, set, &sp, &err) ||
         gguf_split_plan_write(plan, prefix, NULL, &err)) {
         ok(0, "%s", err.message);
         return;
     }
     gguf_split_plan_destroy(plan);
-    gguf_split_close(set);
-    ok(gguf_split_open(&set, prefix, NULL, &err) == GGUF_OK &&
-           gguf_split_verify(set, NULL, findings_note, &s, &err) == GGUF_OK &&
+    gguf_file_close(set);
+    ok(gguf_file_open(&set, prefix, NULL, &err) == GGUF_OK &&
+           gguf_file_verify(set, NULL, findings_note, &s, &err) == GGUF_OK &&
            !strcmp(s.codes, "missing-tensor") &&
            !strcmp(s.name, "blk.1.attn_v.weight"),
-       "a set of %zu: %s: %s", gguf_split_n_files(set), s.codes, s.last);
+       "a set of %zu: %s: %s", gguf_file_n_shards(set), s.codes, s.last);
     char first[128], second[128];
-    snprintf(first, sizeof first, "%s", gguf_split_path(set, 0));
-    snprintf(second, sizeof second, "%s", gguf_split_path(set, 1));
-    gguf_split_close(set);
-    ok(gguf_file_open(&file, first, NULL, &err) == GGUF_OK &&
+    snprintf(first, sizeof first, "%s",
+             gguf_file_path(gguf_file_shard(set, 0)));
+    snprintf(second, sizeof second, "%s",
+             gguf_file_path(gguf_file_shard(set, 1)));
+    gguf_file_close(set);
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    fp.alone = 1;
+    ok(gguf_file_open(&file, first, &fp, &err) == GGUF_OK &&
            gguf_file_verify(file, NULL, findings_note, &alone, &err) ==
                GGUF_OK &&
            !strcmp(alone.codes, "shard"),

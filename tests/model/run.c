@@ -11,8 +11,6 @@
 static enum gguf_status open_model(struct run *r)
 {
     const struct gg_source alone = { .file = r->file };
-    if (r->set)
-        return gguf_model_open_split(&r->model, r->set, r->params, &r->err);
     return r->arch ? gg_model_open(&r->model, &alone, r->arch, NULL, &r->err)
                    : gguf_model_open(&r->model, r->file, r->params, &r->err);
 }
@@ -93,14 +91,6 @@ bool run_open_path(struct run *r, const char *path, unsigned n_threads,
            start_session(r, n_threads, p);
 }
 
-bool run_open_split(struct run *r, const char *path, unsigned n_threads,
-                    const struct gguf_session_params *p)
-{
-    memset(r, 0, sizeof *r);
-    return gguf_split_open(&r->set, path, NULL, &r->err) == GGUF_OK &&
-           start_session(r, n_threads, p);
-}
-
 void run_close(struct run *r)
 {
     gguf_session_destroy(r->session);
@@ -108,7 +98,6 @@ void run_close(struct run *r)
     gguf_pool_destroy(r->pool);
     gguf_model_destroy(r->model);
     gguf_file_close(r->file);
-    gguf_split_close(r->set);
 }
 
 bool run_scan(struct run *r)

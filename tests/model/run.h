@@ -8,8 +8,7 @@
 #include <stdbool.h>
 
 struct run {
-    struct gguf_file *file; /* or */
-    struct gguf_split *set;
+    struct gguf_file *file;
     const struct gg_arch *arch;             /* or NULL: the file's */
     const struct gguf_model_params *params; /* or NULL */
     const struct gguf_cpu_params *cpu;      /* or NULL */
@@ -41,11 +40,9 @@ bool run_open_cpu(struct run *r, const void *data, size_t size,
                   const struct gg_arch *arch,
                   const struct gguf_cpu_params *cpu,
                   const struct gguf_session_params *p);
+/* path: all that gguf_file_open takes. */
 bool run_open_path(struct run *r, const char *path, unsigned n_threads,
                    const struct gguf_session_params *p);
-/* path: all that gguf_split_open takes. */
-bool run_open_split(struct run *r, const char *path, unsigned n_threads,
-                    const struct gguf_session_params *p);
 void run_close(struct run *r);
 
 /* gguf_model_scan_finite on its threads. */

@@ -313,7 +313,7 @@ static void check_split(void)
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_plan *plan = NULL;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     snprintf(in, sizeof in, "%s/syn-a-f16.gguf", dir);
     snprintf(out, sizeof out, "%s/syn-a", dir);
     if (access(in, R_OK)) {
@@ -322,12 +322,12 @@ static void check_split(void)
     }
     p.max_tensors = 14;
     job.no_sync = 1;
-    ok(gguf_split_open(&set, in, NULL, NULL) == GGUF_OK &&
+    ok(gguf_file_open(&set, in, NULL, NULL) == GGUF_OK &&
            gguf_split_plan_create(&plan, set, &p, NULL) == GGUF_OK &&
            gguf_split_plan_write(plan, out, &job, NULL) == GGUF_OK,
        "split");
     gguf_split_plan_destroy(plan);
-    gguf_split_close(set);
+    gguf_file_close(set);
     snprintf(path, sizeof path, "%s-00001-of-00003.gguf", out);
     check_model("split/syn-a-00001-of-00003.gguf", path);
 }

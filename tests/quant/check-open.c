@@ -106,7 +106,7 @@ static void check_input(const char *in)
 static void check_set(const char *in, const char *want)
 {
     struct gguf_error err;
-    struct gguf_split *set = NULL, *shards = NULL;
+    struct gguf_file *set = NULL, *shards = NULL;
     struct gguf_split_plan *plan = NULL;
     struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_quant_params p = params();
@@ -114,26 +114,26 @@ static void check_set(const char *in, const char *want)
     sp.max_tensors = 4;
     gguf_error_clear(&err);
     bool good =
-        gguf_split_open(&set, in, NULL, &err) == GGUF_OK &&
+        gguf_file_open(&set, in, NULL, &err) == GGUF_OK &&
         gguf_split_plan_create(&plan, set, &sp, &err) == GGUF_OK &&
         gguf_split_plan_write(plan, in_dir("s"), NULL, &err) == GGUF_OK &&
-        gguf_split_open(&shards, in_dir("s"), NULL, &err) == GGUF_OK &&
-        gguf_split_n_files(shards) > 1;
-    ok(good && gguf_quant_create_split(&q, shards, &p, &err) == GGUF_OK &&
+        gguf_file_open(&shards, in_dir("s"), NULL, &err) == GGUF_OK &&
+        gguf_file_n_shards(shards) > 1;
+    ok(good && gguf_quant_create_file(&q, shards, &p, &err) == GGUF_OK &&
            makes(q, want, false, &err),
        "a set of %zu: the same bytes %s",
-       good ? gguf_split_n_files(shards) : 0, err.message);
+       good ? gguf_file_n_shards(shards) : 0, err.message);
     gguf_quant_destroy(q);
-    const struct gguf_file *first = gguf_split_file(shards, 0);
+    const struct gguf_file *first = gguf_file_shard(shards, 0);
     ok(good && gguf_quant_create_file(&q, first, &p, &err) == GGUF_OK &&
            gguf_quant_n_tensors(q) == gguf_file_n_tensors(first),
        "one of them is a file of %zu tensors", gguf_file_n_tensors(first));
     gguf_quant_destroy(q);
-    for (size_t i = 0; i < gguf_split_n_files(shards); i++)
-        remove(gguf_split_path(shards, i));
-    gguf_split_close(shards);
+    for (size_t i = 0; i < gguf_file_n_shards(shards); i++)
+        remove(gguf_file_path(gguf_file_shard(shards, i)));
+    gguf_file_close(shards);
     gguf_split_plan_destroy(plan);
-    gguf_split_close(set);
+    gguf_file_close(set);
 }
 
 /* What a caller of the check function saw. */
@@ -145,31 +145,32 @@ struct asked {
 };
 
 static enum gguf_status ask(void *user, size_t job,
-                            const struct gguf_split *output,
+                            const struct gguf_file *output,
                             struct gguf_error *err)
 {
     struct asked *a = user;
     struct gguf_file *want;
-    const size_t n = gguf_split_n_tensors(output);
+    const size_t n = gguf_file_n_tensors(output);
     a->good &= job == a->n && job < 2 &&
                gguf_file_open(&want, a->want[job], NULL, err) == GGUF_OK;
     if (!a->good)
         return GGUF_OK;
     a->good = n == gguf_file_n_tensors(want);
-    for (size_t i = 0; i < gguf_split_n_files(output); i++)
-        a->good &= access(gguf_split_path(output, i), F_OK) != 0;
+    for (size_t i = 0; i < gguf_file_n_shards(output); i++)
+        a->good &=
+            access(gguf_file_path(gguf_file_shard(output, i)), F_OK) != 0;
     for (size_t i = 0; i < n && a->good; i++) {
-        const struct gguf_split_tensor *t = gguf_split_tensor(output, i);
+        const struct gguf_tensor_info *t = gguf_file_tensor(output, i);
         const struct gguf_tensor_info *w = gguf_file_tensor(want, i);
-        a->good = w->name.size == t->info->name.size &&
-                  !memcmp(w->name.data, t->info->name.data, w->name.size) &&
-                  w->size == t->info->size &&
-                  !memcmp(gguf_file_tensor_data(t->file, t->info->index),
+        a->good = w->name.size == t->name.size &&
+                  !memcmp(w->name.data, t->name.data, w->name.size) &&
+                  w->size == t->size &&
+                  !memcmp(gguf_file_tensor_data(output, i),
                           gguf_file_tensor_data(want, i), (size_t)w->size);
     }
     gguf_file_close(want);
     a->n++;
-    a->n_files += gguf_split_n_files(output);
+    a->n_files += gguf_file_n_shards(output);
     return a->answer == GGUF_OK || job == 0
                ? GGUF_OK
                : gguf_error_set(err, a->answer, "not to be kept");

@@ -101,7 +101,7 @@ static void check_alignment(const char *in)
     struct setup s = SETUP("Q8_0");
     struct gguf_error err;
     struct gguf_meta *m;
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     char name[64];
     size_t n = 0;
     int bad = 0;
@@ -114,17 +114,17 @@ static void check_alignment(const char *in)
        err.message);
     for (size_t i = 1; i < 100 && !n; i++) {
         snprintf(name, sizeof name, "a-00001-of-%05zu.gguf", i);
-        if (gguf_split_open(&set, in_dir(name), NULL, &err) == GGUF_OK)
+        if (gguf_file_open(&set, in_dir(name), NULL, &err) == GGUF_OK)
             n = i;
     }
     for (size_t i = 0; i < n; i++) {
-        bad += gguf_file_alignment(gguf_split_file(set, i)) != 512;
+        bad += gguf_file_alignment(gguf_file_shard(set, i)) != 512;
         snprintf(name, sizeof name, "a-%05zu-of-%05zu.gguf", i + 1, n);
         remove(in_dir(name));
     }
     ok(!bad && n > 1, "%zu files of another alignment are one model %s", n,
        err.message);
-    gguf_split_close(set);
+    gguf_file_close(set);
     gguf_meta_destroy(m);
 }
 
@@ -216,7 +216,7 @@ static void check_shards(const char *in)
     const char *merged = in_dir("merged.gguf");
     struct gguf_error err;
     struct setup s = SETUP("Q8_0");
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
     job.no_sync = 1;
     int before = n_entries();
@@ -227,15 +227,15 @@ static void check_shards(const char *in)
        "too small a file: %s", err.message);
     s.p.max_file_size = 520000;
     ok(quantize(in, out, s, &err) == GGUF_OK &&
-           gguf_split_open(&set, in_dir("s-00001-of-00002.gguf"), NULL,
-                           &err) == GGUF_OK &&
-           gguf_file_size(gguf_split_file(set, 0)) <= 520000 &&
-           gguf_file_size(gguf_split_file(set, 1)) <= 520000,
+           gguf_file_open(&set, in_dir("s-00001-of-00002.gguf"), NULL, &err) ==
+               GGUF_OK &&
+           gguf_file_size(gguf_file_shard(set, 0)) <= 520000 &&
+           gguf_file_size(gguf_file_shard(set, 1)) <= 520000,
        "two files %s", err.message);
     ok(gguf_split_merge(set, merged, &job, &err) == GGUF_OK &&
            same_files(merged, one),
        "merged they are the same as one %s", err.message);
-    gguf_split_close(set);
+    gguf_file_close(set);
     s.p.keep_split = 1;
     ok(quantize(in, out, s, &err) == GGUF_E_INVALID, "%s", err.message);
     s.p.max_file_size = 0;

@@ -410,7 +410,7 @@ static void check_outer(const char *in)
 
 static void check_shards(const char *in)
 {
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     struct case_ c = CASE;
     c.p.max_file_size = 250000;
     int bad = 0;
@@ -422,10 +422,10 @@ static void check_shards(const char *in)
         size_t n = c.q ? gguf_quant_n_files(c.q) : 0;
         uint64_t sum = 0;
         snprintf(name, sizeof name, "s-00001-of-%05zu.gguf", n);
-        bad += gguf_split_open(&set, in_dir(name), NULL, &c.err) != GGUF_OK;
-        sum = set ? gguf_split_size(set) : 0;
+        bad += gguf_file_open(&set, in_dir(name), NULL, &c.err) != GGUF_OK;
+        sum = set ? gguf_file_size(set) : 0;
         bad += n < 2 || sum != c.result.size || sum > size;
-        gguf_split_close(set);
+        gguf_file_close(set);
         set = NULL;
         for (size_t i = 1; i <= n; i++) {
             snprintf(name, sizeof name, "s-%05zu-of-%05zu.gguf", i, n);

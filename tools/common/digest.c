@@ -13,48 +13,46 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of tensors and their model, or, with whole, of all bytes of files. */
-static enum gguf_status
-digest_tensors(const struct load *l, enum gguf_digest_algo algo,
-               struct gguf_pool *pool, const char *label, bool quiet,
-               struct gguf_digest *tensors, struct gguf_digest *model,
-               struct gguf_digest *whole, struct gguf_error *err)
+static void begin_digest(struct gguf_digest_params *p, struct progress *bar,
+                         enum gguf_digest_algo algo, struct gguf_pool *pool,
+                         const char *label, bool quiet)
 {
-    const size_t n = load_n_files(l);
-    struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
-    struct progress bar;
-    const struct gguf_file **files = msg_must(calloc(n, sizeof *files));
-    for (size_t i = 0; i < n; i++)
-        files[i] = load_file(l, i);
-    progress_init(&bar, label, NULL, quiet);
-    p.algo = algo;
-    p.pool = pool;
-    p.progress = progress_report;
-    p.progress_user = &bar;
-    enum gguf_status st =
-        whole ? gguf_digest_whole(files, n, &p, whole, err)
-              : gguf_digest_files(files, n, &p, tensors, model, err);
-    progress_clear(&bar);
-    free(files);
-    return st;
+    progress_init(bar, label, NULL, quiet);
+    *p = (struct gguf_digest_params)GGUF_DIGEST_PARAMS_INIT;
+    p->algo = algo;
+    p->pool = pool;
+    p->progress = progress_report;
+    p->progress_user = bar;
 }
 
-enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
+enum gguf_status digest_model(const struct gguf_file *file,
+                              enum gguf_digest_algo algo,
                               struct gguf_pool *pool, const char *label,
                               bool quiet, struct gguf_digest *tensors,
                               struct gguf_digest *model,
                               struct gguf_error *err)
 {
-    return digest_tensors(l, algo, pool, label, quiet, tensors, model, NULL,
-                          err);
+    struct gguf_digest_params p;
+    struct progress bar;
+    begin_digest(&p, &bar, algo, pool, label, quiet);
+    const enum gguf_status st =
+        gguf_digest_file(file, &p, tensors, model, err);
+    progress_clear(&bar);
+    return st;
 }
 
-enum gguf_status digest_whole(const struct load *l, enum gguf_digest_algo algo,
+enum gguf_status digest_whole(const struct gguf_file *file,
+                              enum gguf_digest_algo algo,
                               struct gguf_pool *pool, const char *label,
                               bool quiet, struct gguf_digest *whole,
                               struct gguf_error *err)
 {
-    return digest_tensors(l, algo, pool, label, quiet, NULL, NULL, whole, err);
+    struct gguf_digest_params p;
+    struct progress bar;
+    begin_digest(&p, &bar, algo, pool, label, quiet);
+    const enum gguf_status st = gguf_digest_whole(file, &p, whole, err);
+    progress_clear(&bar);
+    return st;
 }
 
 static enum gguf_status fail_read(struct gguf_error *err)

@@ -3,21 +3,23 @@
 #ifndef TOOLS_DIGEST_H
 #define TOOLS_DIGEST_H
 
-#include "tools/common/load.h"
-
 #include <gguf/digest.h>
 
-/* Of one model: gguf_digest_files on all its files. tensors has room for one
- * each, or is NULL; model may be NULL. label is what the progress bar says. */
-enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
+#include <stdbool.h>
+
+/* gguf_digest_file with a progress bar. label: what the bar says. tensors has
+ * room for one digest each, or is NULL; model may be NULL. */
+enum gguf_status digest_model(const struct gguf_file *file,
+                              enum gguf_digest_algo algo,
                               struct gguf_pool *pool, const char *label,
                               bool quiet, struct gguf_digest *tensors,
                               struct gguf_digest *model,
                               struct gguf_error *err);
 
-/* Of all bytes of each file of a model: gguf_digest_whole. whole has room for
- * one each. */
-enum gguf_status digest_whole(const struct load *l, enum gguf_digest_algo algo,
+/* gguf_digest_whole with a progress bar. whole has room for a digest of each
+ * shard. */
+enum gguf_status digest_whole(const struct gguf_file *file,
+                              enum gguf_digest_algo algo,
                               struct gguf_pool *pool, const char *label,
                               bool quiet, struct gguf_digest *whole,
                               struct gguf_error *err);

@@ -12,9 +12,8 @@
 #include <gguf/split.h>
 
 struct guard {
-    const char *name;             /* of the file, for messages */
-    const struct gguf_split *set; /* NULL: file alone */
-    const struct gguf_file *file; /* the first one of the set */
+    const char *name; /* of the file, for messages */
+    const struct gguf_file *file;
     const struct gguf_meta *before, *after;
     const char *verdict; /* the last message where it would: NULL says that
                           * nothing was written */

@@ -69,26 +69,17 @@ static int by_what(const void *a, const void *b)
     return memcmp(x->s, y->s, x->n);
 }
 
-static enum gguf_status verify_metadata(const struct guard *g,
-                                        const struct gguf_meta *meta,
-                                        struct errors *e,
-                                        struct gguf_error *err)
-{
-    return g->set ? gguf_split_verify_meta(g->set, meta, NULL, add_finding, e,
-                                           err)
-                  : gguf_file_verify_meta(g->file, meta, NULL, add_finding, e,
-                                          err);
-}
-
 void guard_verify(struct guard *g,
                   void (*report)(struct guard *g, const char *message))
 {
     struct errors old = { .n = 0 }, new = { .n = 0 };
     struct gguf_error err;
     gguf_error_clear(&err);
-    enum gguf_status st = verify_metadata(g, g->after, &new, &err);
+    enum gguf_status st = gguf_file_verify_meta(g->file, g->after, NULL,
+                                                add_finding, &new, &err);
     if (st == GGUF_OK && (new.n || new.n_extra))
-        st = verify_metadata(g, g->before, &old, &err);
+        st = gguf_file_verify_meta(g->file, g->before, NULL, add_finding, &old,
+                                   &err);
     struct text t = { NULL, 0, 0 };
     if (st != GGUF_OK) {
         text_addf(&t, "whether the model stays right cannot be checked: %s",

@@ -5,6 +5,7 @@
 #include "tools/common/msg.h"
 
 #include <gguf/reader.h>
+#include <gguf/split.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -22,27 +23,32 @@ void load_raise_limits(void)
 bool load_try(struct load *l, const char *path, bool with_set,
               const struct gguf_file_params *params, struct gguf_error *err)
 {
+    struct gguf_file_params own = GGUF_FILE_PARAMS_INIT;
     struct gguf_error why;
     struct stat sb;
     gguf_error_clear(err);
     *l = (struct load){ .path = path };
-    if (with_set && gguf_split_open(&l->set, path, params, err) == GGUF_OK)
-        return true;
+    if (params)
+        own = *params;
+    own.alone = !with_set;
+    const bool good = gguf_file_open(&l->file, path, &own, err) == GGUF_OK;
+    l->whole = good && with_set;
+    if (good || !with_set)
+        return good;
     const bool far = params && params->opener &&
                      params->opener->takes(params->opener->user, path);
     /* a server that does not answer says nothing about the file */
     bool is_file =
         far ? err->status >= GGUF_E_FORMAT && err->status < GGUF_E_UNSUPPORTED
             : stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode);
-    if (with_set && (!is_file || err->sys_errno != 0))
+    if (!is_file || err->sys_errno != 0)
         return false;
     why = *err;
-    if (gguf_file_open(&l->alone, path, params, err) != GGUF_OK)
+    own.alone = 1;
+    if (gguf_file_open(&l->file, path, &own, err) != GGUF_OK)
         return false;
-    if (with_set) {
-        msg_warn(path, "%s", why.message);
-        msg_warn(path, "what follows is about this file alone");
-    }
+    msg_warn(path, "%s", why.message);
+    msg_warn(path, "what follows is about this file alone");
     return true;
 }
 
@@ -57,33 +63,8 @@ bool load_open(struct load *l, const char *path, bool with_set,
 
 void load_close(struct load *l)
 {
-    gguf_split_close(l->set);
-    gguf_file_close(l->alone);
-    *l = (struct load){ NULL, NULL, NULL };
-}
-
-size_t load_n_files(const struct load *l)
-{
-    return l->set ? gguf_split_n_files(l->set) : 1;
-}
-
-const struct gguf_file *load_file(const struct load *l, size_t i)
-{
-    return l->set ? gguf_split_file(l->set, i) : l->alone;
-}
-
-size_t load_n_tensors(const struct load *l)
-{
-    return l->set ? gguf_split_n_tensors(l->set)
-                  : gguf_file_n_tensors(l->alone);
-}
-
-struct gguf_split_tensor load_tensor(const struct load *l, size_t i)
-{
-    if (l->set)
-        return *gguf_split_tensor(l->set, i);
-    return (struct gguf_split_tensor){ gguf_file_tensor(l->alone, i), l->alone,
-                                       0 };
+    gguf_file_close(l->file);
+    *l = (struct load){ .file = NULL };
 }
 
 bool load_is_again(const struct load_seen *seen, const char *path)
@@ -101,7 +82,7 @@ bool load_is_again(const struct load_seen *seen, const char *path)
 
 void load_note(struct load_seen *seen, const struct load *l)
 {
-    if (!l->set || !gguf_split_is_split(l->set))
+    if (!l->whole || !gguf_file_is_split(l->file))
         return;
     seen->path =
         msg_grow(seen->path, &seen->room, seen->n + 1, sizeof *seen->path);

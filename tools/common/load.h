@@ -3,15 +3,15 @@
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
 
-#include <gguf/split.h>
+#include <gguf/file.h>
 
 #include <stdbool.h>
 
 /* Zeroed is empty. */
 struct load {
-    const char *path;        /* as given; kept */
-    struct gguf_split *set;  /* NULL: the set is broken, or was not wanted */
-    struct gguf_file *alone; /* opened without the rest of its set */
+    const char *path;       /* as given; kept */
+    struct gguf_file *file; /* NULL: nothing is open */
+    bool whole;             /* file has all shards of its set, if it has one */
 };
 
 /* Open path with the shards that belong to it. If something is wrong with the
@@ -23,11 +23,6 @@ bool load_open(struct load *l, const char *path, bool with_set,
 bool load_try(struct load *l, const char *path, bool with_set,
               const struct gguf_file_params *params, struct gguf_error *err);
 void load_close(struct load *l);
-
-size_t load_n_files(const struct load *l);
-const struct gguf_file *load_file(const struct load *l, size_t i);
-size_t load_n_tensors(const struct load *l);
-struct gguf_split_tensor load_tensor(const struct load *l, size_t i);
 
 /* The sets that were opened whole so far: whoever names a shard of one after
  * that, or a pattern of the shell that matches all of them, means the set.

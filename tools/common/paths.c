@@ -86,12 +86,12 @@ void paths_write(struct gguf_paths *p, const char *path, const char *what)
 void paths_read_model(struct gguf_paths *p, const char *path,
                       const struct gguf_file_params *params, const char *what)
 {
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     paths_read(p, path, what);
-    if (path && gguf_split_open(&set, path, params, NULL) == GGUF_OK)
-        for (size_t i = 0; i < gguf_split_n_files(set); i++)
-            paths_read(p, gguf_split_path(set, i), what);
-    gguf_split_close(set);
+    if (path && gguf_file_open(&set, path, params, NULL) == GGUF_OK)
+        for (size_t i = 0; i < gguf_file_n_shards(set); i++)
+            paths_read(p, gguf_file_path(gguf_file_shard(set, i)), what);
+    gguf_file_close(set);
 }
 
 bool paths_can_write(const char *path)

@@ -60,7 +60,7 @@ bool verify_read(struct convert_options *o);
 enum gguf_status verify_begin(struct convert_options *o, const char **about,
                               struct gguf_error *err);
 enum gguf_status verify_check(void *user, size_t job,
-                              const struct gguf_split *output,
+                              const struct gguf_file *output,
                               struct gguf_error *err);
 void verify_text(const struct verify *v, const struct gguf_ppl *sums,
                  char *out, size_t size);

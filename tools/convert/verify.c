@@ -159,7 +159,7 @@ static int is_stopped(void *user)
 }
 
 static enum gguf_status evaluate_set(struct evaluation *e,
-                                     const struct gguf_split *set,
+                                     const struct gguf_file *set,
                                      struct gguf_ppl *sums,
                                      struct gguf_error *err)
 {
@@ -173,7 +173,7 @@ static enum gguf_status evaluate_set(struct evaluation *e,
     p.scan = &scan;
     cp.pool = scan.pool = e->o->q.params.pool;
     cp.abort = is_stopped;
-    enum gguf_status st = gguf_model_open_split(&e->model, set, &mp, err);
+    enum gguf_status st = gguf_model_open(&e->model, set, &mp, err);
     if (st == GGUF_OK)
         st = gguf_cpu_backend_create(&e->cpu, &cp, err);
     sp.backend = e->cpu;
@@ -229,7 +229,7 @@ static enum gguf_status judge_output(struct verify *v, size_t job,
 }
 
 enum gguf_status verify_check(void *user, size_t job,
-                              const struct gguf_split *output,
+                              const struct gguf_file *output,
                               struct gguf_error *err)
 {
     struct convert_options *o = user;

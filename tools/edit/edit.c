@@ -333,6 +333,7 @@ static bool open_job(struct job *j)
     uint64_t no = 0;
     gguf_error_clear(&err);
     params.limits = &j->o->limits;
+    params.alone = 1;
     if (gguf_file_open(&j->file, j->path, &params, &err) != GGUF_OK ||
         gguf_meta_create(&j->before, NULL, &err) != GGUF_OK ||
         gguf_meta_create(&j->after, NULL, &err) != GGUF_OK ||

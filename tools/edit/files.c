@@ -100,7 +100,7 @@ static bool add_set(struct finding *f, const char *arg,
 
 static const char *set_path(const void *set, size_t i)
 {
-    return gguf_split_path(set, i);
+    return gguf_file_path(gguf_file_shard(set, i));
 }
 
 /* Names alone: of a set that does not open, because it is turned in part. */
@@ -163,7 +163,7 @@ static bool add_broken(struct finding *f, const char *arg, bool shard,
 static void find_files(struct finding *f, const char *arg)
 {
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     struct gguf_error err;
     struct stat sb;
     unsigned count = 0;
@@ -177,20 +177,21 @@ static void find_files(struct finding *f, const char *arg)
     gguf_error_clear(&err);
     if (there && !shard)
         added = add_file(f, arg, output, true);
-    else if (gguf_split_open(&set, arg, &params, &err) != GGUF_OK)
+    else if (gguf_file_open(&set, arg, &params, &err) != GGUF_OK)
         added = add_broken(f, arg, shard, &err);
-    else if (gguf_split_n_files(set) == 1)
-        added = add_file(f, gguf_split_path(set, 0), output, true);
-    else if (!output || names_set(output, gguf_split_n_files(set)))
-        added = add_set(f, arg, set_path, set, gguf_split_n_files(set));
+    else if (gguf_file_n_shards(set) == 1)
+        added =
+            add_file(f, gguf_file_path(gguf_file_shard(set, 0)), output, true);
+    else if (!output || names_set(output, gguf_file_n_shards(set)))
+        added = add_set(f, arg, set_path, set, gguf_file_n_shards(set));
     else if (there)
         added = add_file(f, arg, output, true);
     else
         opt_usage(
             "'%s' is a model of %zu files, and '%s' is one: a new set is "
             "named as its first shard, NAME-00001-of-%05zu.gguf",
-            arg, gguf_split_n_files(set), output, gguf_split_n_files(set));
-    gguf_split_close(set);
+            arg, gguf_file_n_shards(set), output, gguf_file_n_shards(set));
+    gguf_file_close(set);
     f->n_models += added;
     if (f->n_models > 1 && output)
         opt_usage("%d models cannot become the one output '%s'", f->n_models,

@@ -18,11 +18,13 @@ static bool open_one(struct gguf_adapter **out, const struct gguf_model *model,
                      bool control)
 {
     struct gguf_adapter_params p = GGUF_ADAPTER_PARAMS_INIT;
+    const struct gguf_file_params fp = { .struct_size = sizeof fp,
+                                         .alone = 1 };
     struct gguf_file *file;
     struct gguf_error err;
     p.first_layer = o->control_first;
     p.last_layer = o->control_last;
-    enum gguf_status st = gguf_file_open(&file, path, NULL, &err);
+    enum gguf_status st = gguf_file_open(&file, path, &fp, &err);
     if (st == GGUF_OK) {
         st = gguf_adapter_open(out, model, file, &p, &err);
         gguf_file_close(file);

@@ -104,7 +104,7 @@ void ev_json_tokenizer(struct json *j, const struct ev_options *o,
         "tokenizer.ggml.token_type", "tokenizer.ggml.merges",
         "tokenizer.ggml.precompiled_charsmap"
     };
-    const struct gguf_file *file = gguf_split_file(m->set, 0);
+    const struct gguf_file *file = m->file;
     const struct gguf_vocab *v = gguf_model_vocab(m->model);
     struct text t = { NULL, 0, 0 };
     struct gguf_digest d;
@@ -143,7 +143,7 @@ struct gguf_str ev_model_name(const struct ev_model *m)
     if (m->meta)
         kv = gguf_meta_find(m->meta, "general.name");
     if (!kv)
-        kv = gguf_file_kv_find(gguf_split_file(m->set, 0), "general.name");
+        kv = gguf_file_kv_find(m->file, "general.name");
     (void)gguf_kv_get_str(kv, &s, NULL); /* or empty */
     return s;
 }

@@ -22,11 +22,10 @@ static void warn_model(void *user, const char *message)
         msg_warn(w->path, "%s", message);
 }
 
-bool ev_tell_adapter(const struct gguf_split *set, const char *path)
+bool ev_tell_adapter(const struct gguf_file *set, const char *path)
 {
     struct gguf_str type;
-    const struct gguf_kv *kv =
-        gguf_file_kv_find(gguf_split_file(set, 0), "general.type");
+    const struct gguf_kv *kv = gguf_file_kv_find(set, "general.type");
     if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK || type.size != 7 ||
         memcmp(type.data, "adapter", 7) != 0)
         return false;
@@ -42,10 +41,10 @@ bool ev_tell_adapter(const struct gguf_split *set, const char *path)
 static bool fail_model(const struct ev_model *m, const struct gguf_error *err)
 {
     const struct gguf_kv *kv =
-        gguf_file_kv_find(gguf_split_file(m->set, 0), "general.architecture");
+        gguf_file_kv_find(m->file, "general.architecture");
     struct gguf_str name;
     char esc[128];
-    if (err->status == GGUF_E_MISMATCH && ev_tell_adapter(m->set, m->path))
+    if (err->status == GGUF_E_MISMATCH && ev_tell_adapter(m->file, m->path))
         return false;
     if (err->status != GGUF_E_ARCH ||
         gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
@@ -59,7 +58,7 @@ static bool fail_model(const struct ev_model *m, const struct gguf_error *err)
 }
 
 bool ev_override(const struct ev_options *o, const char *path,
-                 const struct gguf_split *set, struct gguf_meta **meta)
+                 const struct gguf_file *set, struct gguf_meta **meta)
 {
     struct gguf_error err;
     *meta = NULL;
@@ -67,12 +66,10 @@ bool ev_override(const struct ev_options *o, const char *path,
         return true;
     if (gguf_meta_create(meta, NULL, &err) != GGUF_OK)
         return msg_fail(NULL, &err);
-    const struct override to = { .meta = *meta,
-                                 .like = gguf_split_file(set, 0) };
+    const struct override to = { .meta = *meta, .like = set };
     for (size_t i = 0; i < o->kv_texts.n; i++)
         override_add(&to, o->kv_texts.arg[i]);
     struct guard g = { .name = path,
-                       .set = set,
                        .file = to.like,
                        .verdict = "nothing was evaluated",
                        .force = o->force };
@@ -92,12 +89,12 @@ bool ev_model_open(struct ev_model *m, const char *path,
     mp.warn_user = &w;
     mp.pre = o->pre;
     load_raise_limits();
-    if (gguf_split_open(&m->set, path, o->files, &err) != GGUF_OK)
+    if (gguf_file_open(&m->file, path, o->files, &err) != GGUF_OK)
         return msg_fail(path, &err);
-    if (!ev_override(o, path, m->set, &m->meta))
+    if (!ev_override(o, path, m->file, &m->meta))
         return false;
     mp.meta = m->meta;
-    if (gguf_model_open_split(&m->model, m->set, &mp, &err) != GGUF_OK)
+    if (gguf_model_open(&m->model, m->file, &mp, &err) != GGUF_OK)
         return fail_model(m, &err);
     m->info = *gguf_model_get_info(m->model);
     if (o->n_ctx > m->info.n_ctx_train)
@@ -155,5 +152,5 @@ void ev_model_close(struct ev_model *m)
     gguf_model_destroy(m->model); /* weights may lie on a backend's device */
     ev_backends_close(&m->backends);
     gguf_meta_destroy(m->meta);
-    gguf_split_close(m->set);
+    gguf_file_close(m->file);
 }

@@ -50,7 +50,7 @@ struct ev_model {
     const char *noted;      /* its members in JSON, where a part's note has
                              * them in place of the file; or NULL */
     const char *noted_name; /* its general.name then */
-    struct gguf_split *set;
+    struct gguf_file *file;
     struct gguf_meta *meta; /* --override-kv, or NULL */
     struct gguf_model *model;
     struct gguf_model_info info;
@@ -83,9 +83,9 @@ void ev_model_close(struct ev_model *m);
 /* The pairs of --override-kv, for the model at path; *meta is NULL without
  * any, and the caller's to destroy. */
 bool ev_override(const struct ev_options *o, const char *path,
-                 const struct gguf_split *set, struct gguf_meta **meta);
+                 const struct gguf_file *set, struct gguf_meta **meta);
 /* If the file is an adapter, print how it is used, and return true. */
-bool ev_tell_adapter(const struct gguf_split *set, const char *path);
+bool ev_tell_adapter(const struct gguf_file *set, const char *path);
 
 /* weights.c: move weights to where the backends of m compute with them, and to
  * where --override-tensor says. */

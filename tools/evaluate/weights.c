@@ -51,9 +51,8 @@ static enum gguf_status prefetch_weights(struct gguf_model *model,
 static bool hash_weights(struct ev_model *m, const struct ev_options *o,
                          struct gguf_pool *pool)
 {
-    const struct load l = { .path = m->path, .set = m->set };
     struct gguf_error err;
-    m->has_digest = digest_model(&l, GGUF_DIGEST_XXH64, pool, "hashing",
+    m->has_digest = digest_model(m->file, GGUF_DIGEST_XXH64, pool, "hashing",
                                  o->quiet, NULL, &m->digest, &err) == GGUF_OK;
     return m->has_digest || progress_fail(NULL, m->path, &err);
 }

@@ -141,8 +141,8 @@ static bool compare_model(const struct gguf_imatrix *im,
     if (!load_open(&l, o->model, true, &o->files))
         return false;
     bool *used = msg_must(calloc(n + 1, sizeof *used));
-    for (size_t i = 0; i < load_n_tensors(&l); i++) {
-        const struct gguf_tensor_info *t = load_tensor(&l, i).info;
+    for (size_t i = 0; i < gguf_file_n_tensors(l.file); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(l.file, i);
         size_t k;
         if (t->ne[1] < 2)
             continue;

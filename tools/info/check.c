@@ -22,20 +22,16 @@ struct findings {
     size_t n_shown;
 };
 
-static enum gguf_status verify_model(const struct load *l,
-                                     const struct gguf_check_params *p,
-                                     gguf_finding_fn *report, void *user,
-                                     struct gguf_error *err)
+static size_t count_shards(const struct load *l)
 {
-    return l->set ? gguf_split_verify(l->set, p, report, user, err)
-                  : gguf_file_verify(l->alone, p, report, user, err);
+    return l->file ? gguf_file_n_shards(l->file) : 1;
 }
 
 /* Place of a finding's file in the set. */
 static size_t file_no(const struct load *l, const struct gguf_finding *x)
 {
-    size_t i = load_n_files(l);
-    while (i > 1 && load_file(l, i - 1) != x->file)
+    size_t i = count_shards(l);
+    while (i > 1 && gguf_file_shard(l->file, i - 1) != x->file)
         i--;
     return i - 1;
 }
@@ -63,7 +59,7 @@ static void print_finding(struct findings *f, const struct gguf_finding *x)
     printf("%s%s%s%s: %s: ", f->o->markdown ? "- " : "  ",
            style(styles[x->severity]), gguf_severity_name(x->severity),
            style(STYLE_PLAIN), x->code);
-    if (load_n_files(f->load) > 1)
+    if (count_shards(f->load) > 1)
         printf("file %zu: ", file_no(f->load, x) + 1);
     if (f->o->markdown)
         markdown_put(stdout, x->message, false);
@@ -134,7 +130,8 @@ bool info_check(struct json *j, const struct info *info,
     p.progress_user = &f.bar;
     progress_init(&f.bar, "checking", NULL, o->quiet);
     begin_findings(&f);
-    bool good = verify_model(f.load, &p, on_finding, &f, &err) == GGUF_OK;
+    bool good =
+        gguf_file_verify(f.load->file, &p, on_finding, &f, &err) == GGUF_OK;
     progress_clear(&f.bar);
     if (!good)
         msg_fail(f.load->path, &err);
@@ -196,7 +193,8 @@ void info_warn(const struct info *info)
     struct gguf_error err;
     size_t n = 0;
     p.quick = 1;
-    if (verify_model(info->load, &p, on_warning, &n, &err) != GGUF_OK)
+    if (gguf_file_verify(info->load->file, &p, on_warning, &n, &err) !=
+        GGUF_OK)
         msg_fail(info->load->path, &err);
     if (n > MAX_WARNINGS)
         msg_warn(info->load->path, "%zu more warnings: see --check",

@@ -107,17 +107,17 @@ bool info_stats(struct json *j, const struct info *info,
     else
         info_heading("Statistics", o);
     for (size_t i = 0; i < info->n_list && !progress_stopped(); i++) {
-        struct gguf_split_tensor x = load_tensor(info->load, info->list[i]);
+        const struct gguf_file *f = info->load->file;
+        const struct gguf_tensor_info *x = gguf_file_tensor(f, info->list[i]);
         progress_report(&bar, i, info->n_list);
-        if (gguf_stats_tensor(x.file, x.info->index, &p, &s, &err) !=
-            GGUF_OK) {
+        if (gguf_stats_tensor(f, x->index, &p, &s, &err) != GGUF_OK) {
             progress_clear(&bar);
-            msg_fail(gguf_file_path(x.file), &err);
+            msg_fail(gguf_file_path(gguf_file_shard(f, x->shard)), &err);
             good = false;
         } else if (j) {
-            stats_json(j, x.info, &s);
+            stats_json(j, x, &s);
         } else {
-            stats_row(&t, x.info, &s, o);
+            stats_row(&t, x, &s, o);
         }
     }
     progress_clear(&bar);
@@ -159,11 +159,11 @@ static uint64_t bits_at(const unsigned char *p, size_t size, bool big_endian)
 }
 
 /* Row after row of a tensor of such a type. */
-static void put_wide(const struct gguf_split_tensor *t)
+static void put_wide(const struct gguf_file *f,
+                     const struct gguf_tensor_info *x)
 {
-    const struct gguf_tensor_info *x = t->info;
-    const unsigned char *p = gguf_file_tensor_data(t->file, x->index);
-    bool big = gguf_file_is_big_endian(t->file);
+    const unsigned char *p = gguf_file_tensor_data(f, x->index);
+    bool big = gguf_file_is_big_endian(f);
     size_t size = x->dtype == GGUF_DTYPE_I32 ? 4 : 8;
     for (uint64_t i = 0;
          i < x->n_elements && !ferror(stdout) && !progress_stopped(); i++) {
@@ -181,27 +181,27 @@ static void put_wide(const struct gguf_split_tensor *t)
 }
 
 /* Row after row of tensor t. */
-static bool put_values(const struct load *l, const struct gguf_split_tensor *t,
+static bool put_values(const struct load *l, const struct gguf_tensor_info *t,
                        const struct info_options *o)
 {
     struct gguf_error err;
-    if (is_wide(t->info->dtype)) {
-        put_wide(t);
+    if (is_wide(t->dtype)) {
+        put_wide(l->file, t);
         return true;
     }
-    uint64_t n = (uint64_t)t->info->ne[0];
+    uint64_t n = (uint64_t)t->ne[0];
     float *x =
         n <= SIZE_MAX / sizeof *x ? malloc((size_t)n * sizeof *x) : NULL;
     bool good = x != NULL;
     if (!x)
         msg_error(l->path, "out of memory for a row");
-    for (uint64_t i = 0; good && i < t->info->n_elements; i += n) {
-        good = gguf_rows_get(o->rows, t->file, t->info->index, i, n, x,
-                             &err) == GGUF_OK;
+    for (uint64_t i = 0; good && i < t->n_elements; i += n) {
+        good = gguf_rows_get(o->rows, l->file, t->index, i, n, x, &err) ==
+               GGUF_OK;
         if (good)
             put_row(x, (size_t)n);
         else
-            msg_fail(gguf_file_path(t->file), &err);
+            msg_fail(gguf_file_path(gguf_file_shard(l->file, t->shard)), &err);
         if (ferror(stdout) || progress_stopped())
             break;
     }
@@ -211,19 +211,19 @@ static bool put_values(const struct load *l, const struct gguf_split_tensor *t,
 
 bool info_values(const struct load *l, const struct info_options *o)
 {
-    for (size_t i = 0; i < load_n_tensors(l); i++) {
-        struct gguf_split_tensor t = load_tensor(l, i);
-        if (t.info->name.size == strlen(o->values) &&
-            !memcmp(t.info->name.data, o->values, t.info->name.size))
-            return put_values(l, &t, o);
+    for (size_t i = 0; i < gguf_file_n_tensors(l->file); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(l->file, i);
+        if (t->name.size == strlen(o->values) &&
+            !memcmp(t->name.data, o->values, t->name.size))
+            return put_values(l, t, o);
     }
     struct text name = { NULL, 0, 0 };
     const struct gguf_str s = { o->values, strlen(o->values) };
     struct gguf_near near;
     char hint[GGUF_NEAR_HINT];
     gguf_near_init(&near, s);
-    for (size_t i = 0; i < load_n_tensors(l); i++)
-        gguf_near_try(&near, load_tensor(l, i).info->name);
+    for (size_t i = 0; i < gguf_file_n_tensors(l->file); i++)
+        gguf_near_try(&near, gguf_file_tensor(l->file, i)->name);
     text_add_esc(&name, s, UINT64_MAX);
     msg_error(l->path, "there is no tensor '%s'%s", name.s,
               gguf_near_hint(&near, hint));

@@ -24,7 +24,7 @@ static const struct gguf_kv *find_kv(const struct load *l, struct gguf_str key)
 {
     struct text z = { NULL, 0, 0 };
     text_add(&z, key.data, key.size);
-    const struct gguf_kv *kv = gguf_file_kv_find(load_file(l, 0), z.s);
+    const struct gguf_kv *kv = gguf_file_kv_find(l->file, z.s);
     text_fini(&z);
     return kv;
 }
@@ -96,7 +96,7 @@ static void key_differs(struct diff *d, const struct gguf_kv *a,
 
 static void compare_metadata(struct diff *d)
 {
-    const struct gguf_file *f = load_file(d->a, 0), *g = load_file(d->b, 0);
+    const struct gguf_file *f = d->a->file, *g = d->b->file;
     if (d->j)
         json_open(d->j, "metadata", '[');
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
@@ -116,53 +116,56 @@ static void compare_metadata(struct diff *d)
 
 /* ---- tensors ---- */
 
-static int by_name(const void *x, const void *y)
+static int compare_names(const struct gguf_tensor_info *x,
+                         const struct gguf_tensor_info *y)
 {
-    const struct gguf_str a =
-        ((const struct gguf_split_tensor *)x)->info->name;
-    const struct gguf_str b =
-        ((const struct gguf_split_tensor *)y)->info->name;
+    const struct gguf_str a = x->name, b = y->name;
     size_t n = a.size < b.size ? a.size : b.size;
     int c = memcmp(a.data, b.data, n);
     return c ? c : a.size < b.size ? -1 : a.size > b.size;
 }
 
-/* All tensors that are asked for, by name. */
-static struct gguf_split_tensor *by_names(const struct load *l,
-                                          const char *glob, size_t *n)
+static int by_name(const void *x, const void *y)
 {
-    const size_t n_all = load_n_tensors(l);
-    struct gguf_split_tensor *list =
+    const struct gguf_tensor_info *const *a = x, *const *b = y;
+    return compare_names(*a, *b);
+}
+
+/* All tensors that are asked for, by name. */
+static const struct gguf_tensor_info **
+list_by_name(const struct load *l, const char *glob, size_t *n)
+{
+    const size_t n_all = gguf_file_n_tensors(l->file);
+    const struct gguf_tensor_info **list =
         msg_must(calloc(n_all ? n_all : 1, sizeof *list));
     *n = 0;
     for (size_t i = 0; i < n_all; i++) {
-        list[*n] = load_tensor(l, i);
-        *n += !glob || text_glob(glob, list[*n].info->name);
+        list[*n] = gguf_file_tensor(l->file, i);
+        *n += !glob || text_glob(glob, list[*n]->name);
     }
     qsort(list, *n, sizeof *list, by_name);
     return list;
 }
 
-static bool same_bytes(const struct gguf_split_tensor *a,
-                       const struct gguf_split_tensor *b)
+static bool same_bytes(const struct diff *d, const struct gguf_tensor_info *a,
+                       const struct gguf_tensor_info *b)
 {
-    return a->info->dtype == b->info->dtype &&
-           a->info->size == b->info->size &&
-           !memcmp(gguf_file_tensor_data(a->file, a->info->index),
-                   gguf_file_tensor_data(b->file, b->info->index),
-                   (size_t)a->info->size);
+    return a->dtype == b->dtype && a->size == b->size &&
+           !memcmp(gguf_file_tensor_data(d->a->file, a->index),
+                   gguf_file_tensor_data(d->b->file, b->index),
+                   (size_t)a->size);
 }
 
 /* Can they be one tensor in two byte orders? Comparing values tells, except
  * where decoding rounds. */
-static bool is_turned(const struct gguf_split_tensor *a,
-                      const struct gguf_split_tensor *b)
+static bool is_turned(const struct diff *d, const struct gguf_tensor_info *a,
+                      const struct gguf_tensor_info *b)
 {
-    const struct gguf_dtype_info *d = gguf_dtype_find(a->info->dtype);
-    return a->info->dtype == b->info->dtype && d &&
-           d->family != GGUF_FAMILY_INT && d->id != GGUF_DTYPE_F64 &&
-           !gguf_file_is_big_endian(a->file) !=
-               !gguf_file_is_big_endian(b->file);
+    const struct gguf_dtype_info *type = gguf_dtype_find(a->dtype);
+    return a->dtype == b->dtype && type && type->family != GGUF_FAMILY_INT &&
+           type->id != GGUF_DTYPE_F64 &&
+           !gguf_file_is_big_endian(d->a->file) !=
+               !gguf_file_is_big_endian(d->b->file);
 }
 
 /* A tensor that is in one model only, or has another shape there. */
@@ -244,31 +247,31 @@ static void add_row(struct table *t, const struct gguf_tensor_info *a,
 }
 
 /* Tensors of one name in both. */
-static bool compare_tensor(struct diff *d, const struct gguf_split_tensor *a,
-                           const struct gguf_split_tensor *b, struct table *t)
+static bool compare_tensor(struct diff *d, const struct gguf_tensor_info *a,
+                           const struct gguf_tensor_info *b, struct table *t)
 {
     struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
     struct gguf_stats_diff x = GGUF_STATS_DIFF_INIT;
     struct gguf_error err;
     p.rows = d->o->rows;
     p.pool = d->o->pool;
-    if (memcmp(a->info->ne, b->info->ne, sizeof a->info->ne) != 0) {
-        put_shapes(d, a->info, b->info);
+    if (memcmp(a->ne, b->ne, sizeof a->ne) != 0) {
+        put_shapes(d, a, b);
         return true;
     }
-    if (same_bytes(a, b))
+    if (same_bytes(d, a, b))
         return true;
-    bool good = gguf_stats_compare(a->file, a->info->index, b->file,
-                                   b->info->index, &p, &x, &err) == GGUF_OK;
-    if (good && is_turned(a, b) && !x.n_differ && !x.n_nan)
+    bool good = gguf_stats_compare(d->a->file, a->index, d->b->file, b->index,
+                                   &p, &x, &err) == GGUF_OK;
+    if (good && is_turned(d, a, b) && !x.n_differ && !x.n_nan)
         return true;
     d->n++;
     if (!good)
         return msg_fail(d->b->path, &err);
     if (d->j)
-        json_diff(d->j, a->info, b->info, &x);
+        json_diff(d->j, a, b, &x);
     else
-        add_row(t, a->info, b->info, &x);
+        add_row(t, a, b, &x);
     return true;
 }
 
@@ -278,8 +281,8 @@ static bool compare_tensors(struct diff *d)
                                          "max",    "rms",       "of a",
                                          "cosine", "not finite" };
     size_t n, m;
-    struct gguf_split_tensor *a = by_names(d->a, d->o->glob, &n);
-    struct gguf_split_tensor *b = by_names(d->b, d->o->glob, &m);
+    const struct gguf_tensor_info **a = list_by_name(d->a, d->o->glob, &n);
+    const struct gguf_tensor_info **b = list_by_name(d->b, d->o->glob, &m);
     struct progress bar;
     struct table t;
     bool good = n || m || !d->o->glob;
@@ -291,14 +294,14 @@ static bool compare_tensors(struct diff *d)
     if (d->j)
         json_open(d->j, "tensors", '[');
     for (size_t i = 0, k = 0; (i < n || k < m) && !progress_stopped();) {
-        int c = i == n ? 1 : k == m ? -1 : by_name(&a[i], &b[k]);
+        int c = i == n ? 1 : k == m ? -1 : compare_names(a[i], b[k]);
         progress_report(&bar, i, n);
         if (c < 0)
-            put_shapes(d, a[i++].info, NULL);
+            put_shapes(d, a[i++], NULL);
         else if (c > 0)
-            put_shapes(d, NULL, b[k++].info);
+            put_shapes(d, NULL, b[k++]);
         else
-            good &= compare_tensor(d, &a[i++], &b[k++], &t);
+            good &= compare_tensor(d, a[i++], b[k++], &t);
     }
     progress_clear(&bar);
     if (d->j)

@@ -52,7 +52,7 @@ static void hash_json(struct json *j, const struct info *info,
     json_open(j, "tensors", '[');
     for (size_t i = 0; i < info->n_list; i++) {
         uint32_t k = info->list[i];
-        digest_json(j, "name", load_tensor(info->load, k).info->name,
+        digest_json(j, "name", gguf_file_tensor(info->load->file, k)->name,
                     &tensors[k]);
     }
     json_close(j);
@@ -65,8 +65,8 @@ static void whole_json(struct json *j, const struct load *l,
     json_open(j, "digests", '{');
     json_strz(j, "algorithm", gguf_digest_algo_name(whole->algo));
     json_open(j, "files", '[');
-    for (size_t i = 0; i < load_n_files(l); i++) {
-        const char *path = gguf_file_path(load_file(l, i));
+    for (size_t i = 0; i < gguf_file_n_shards(l->file); i++) {
+        const char *path = gguf_file_path(gguf_file_shard(l->file, i));
         digest_json(j, "path", (struct gguf_str){ path, strlen(path) },
                     &whole[i]);
     }
@@ -80,8 +80,8 @@ static struct gguf_digest *whole_files(const struct load *l,
 {
     struct gguf_error err;
     struct gguf_digest *whole =
-        msg_must(calloc(load_n_files(l), sizeof *whole));
-    if (digest_whole(l, GGUF_DIGEST_SHA256, o->pool, "hashing", o->quiet,
+        msg_must(calloc(gguf_file_n_shards(l->file), sizeof *whole));
+    if (digest_whole(l->file, GGUF_DIGEST_SHA256, o->pool, "hashing", o->quiet,
                      whole, &err) == GGUF_OK)
         return whole;
     msg_fail(l->path, &err);
@@ -95,8 +95,8 @@ static bool hash_whole(struct json *j, const struct load *l,
     struct gguf_digest *whole = whole_files(l, o);
     if (whole && j)
         whole_json(j, l, whole);
-    for (size_t i = 0; whole && !j && i < load_n_files(l); i++)
-        put_line(&whole[i], gguf_file_path(load_file(l, i)), NULL);
+    for (size_t i = 0; whole && !j && i < gguf_file_n_shards(l->file); i++)
+        put_line(&whole[i], gguf_file_path(gguf_file_shard(l->file, i)), NULL);
     const bool good = whole != NULL;
     free(whole);
     return good;
@@ -107,12 +107,12 @@ bool info_hash(struct json *j, const struct info *info,
 {
     if (o->hash == GGUF_DIGEST_SHA256)
         return hash_whole(j, info->load, o);
-    size_t n = load_n_tensors(info->load);
+    size_t n = gguf_file_n_tensors(info->load->file);
     struct gguf_digest *tensors = msg_must(calloc(n + 1, sizeof *tensors));
     struct gguf_digest model;
     struct gguf_error err;
     bool good =
-        digest_model(info->load, (enum gguf_digest_algo)o->hash, o->pool,
+        digest_model(info->load->file, (enum gguf_digest_algo)o->hash, o->pool,
                      "hashing", o->quiet, tensors, &model, &err) == GGUF_OK;
     static const struct gguf_str whole = { "", 0 };
     if (!good) {
@@ -122,7 +122,7 @@ bool info_hash(struct json *j, const struct info *info,
     } else {
         for (size_t i = 0; i < info->n_list; i++)
             put_line(&tensors[info->list[i]], info->load->path,
-                     &load_tensor(info->load, info->list[i]).info->name);
+                     &gguf_file_tensor(info->load->file, info->list[i])->name);
         put_line(&model, info->load->path, &whole);
     }
     free(tensors);
@@ -154,11 +154,11 @@ compare_manifest(const struct load *l, const struct gguf_manifest *m,
                  const struct gguf_digest *model, struct compared *c)
 {
     size_t n_found = 0, n_listed = 0;
-    for (size_t i = 0; i <= load_n_tensors(l); i++) {
-        bool whole = i == load_n_tensors(l);
+    for (size_t i = 0; i <= gguf_file_n_tensors(l->file); i++) {
+        bool whole = i == gguf_file_n_tensors(l->file);
         struct gguf_str name = { "", 0 };
         if (!whole)
-            name = load_tensor(l, i).info->name;
+            name = gguf_file_tensor(l->file, i)->name;
         const struct gguf_digest *d = gguf_manifest_find(m, algo, name);
         if (!d)
             continue;
@@ -209,12 +209,12 @@ static const struct gguf_digest *find_whole(const struct gguf_manifest *m,
 static bool compare_whole(const struct load *l, const struct gguf_manifest *m,
                           const struct info_options *o, struct compared *c)
 {
-    const size_t n = load_n_files(l);
+    const size_t n = gguf_file_n_shards(l->file);
     const bool only = n == 1 && gguf_manifest_n_whole(m) == 1;
     struct gguf_digest *whole = whole_files(l, o);
     const bool good = whole != NULL;
     for (size_t i = 0; good && i < n; i++) {
-        const char *path = gguf_file_path(load_file(l, i));
+        const char *path = gguf_file_path(gguf_file_shard(l->file, i));
         const struct gguf_digest *d = find_whole(m, path, only);
         if (!d) {
             msg_error(path, "is not in the manifest");
@@ -239,14 +239,15 @@ static bool compare_tensors(const struct load *l,
     struct gguf_digest model;
     bool used[GGUF_N_DIGESTS] = { false }, good = true;
     struct gguf_digest *tensors =
-        msg_must(calloc(load_n_tensors(l) + 1, sizeof *tensors));
+        msg_must(calloc(gguf_file_n_tensors(l->file) + 1, sizeof *tensors));
     for (size_t i = 0; i < gguf_manifest_n(m); i++)
         used[gguf_manifest_entry(m, i, NULL)->algo] = true;
     for (int a = 0; good && a < GGUF_N_DIGESTS; a++) {
         if (!used[a])
             continue;
-        good = digest_model(l, (enum gguf_digest_algo)a, o->pool, "hashing",
-                            o->quiet, tensors, &model, &err) == GGUF_OK;
+        good =
+            digest_model(l->file, (enum gguf_digest_algo)a, o->pool, "hashing",
+                         o->quiet, tensors, &model, &err) == GGUF_OK;
         if (good)
             compare_manifest(l, m, (enum gguf_digest_algo)a, tensors, &model,
                              c);

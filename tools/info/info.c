@@ -20,7 +20,7 @@ static bool can_show(const struct load *l, const struct info_options *o)
                        : o->show & SHOW_CHECK ? "--check"
                                               : NULL;
     const bool header = what && !strcmp(what, "--check") && o->check_header;
-    if (!what || header || !gguf_file_has_reader(load_file(l, 0)))
+    if (!what || header || !gguf_file_has_reader(l->file))
         return true;
     return msg_error(
         l->path,

@@ -59,7 +59,7 @@ static void json_member(struct json *j, const char *key,
 
 static void json_summary(struct json *j, const struct info *info)
 {
-    const struct gguf_file *f = load_file(info->load, 0);
+    const struct gguf_file *f = info->load->file;
     char name[32];
     json_open(j, "summary", '{');
     json_member(j, "architecture",
@@ -87,8 +87,8 @@ static void json_summary(struct json *j, const struct info *info)
 static void json_files(struct json *j, const struct info *info)
 {
     json_open(j, "files", '[');
-    for (size_t i = 0; i < load_n_files(info->load); i++) {
-        const struct gguf_file *f = load_file(info->load, i);
+    for (size_t i = 0; i < gguf_file_n_shards(info->load->file); i++) {
+        const struct gguf_file *f = gguf_file_shard(info->load->file, i);
         json_open(j, NULL, '{');
         json_strz(j, "path", gguf_file_path(f));
         json_u64(j, "version", gguf_file_version(f));
@@ -106,7 +106,7 @@ static void json_files(struct json *j, const struct info *info)
 static void json_metadata(struct json *j, const struct info *info,
                           const struct info_options *o)
 {
-    const struct gguf_file *f = load_file(info->load, 0);
+    const struct gguf_file *f = info->load->file;
     uint64_t max =
         o->limits_given & INFO_ARRAYS ? o->limits.elems : UINT64_MAX;
     json_open(j, "metadata", '{');
@@ -131,8 +131,11 @@ static void json_tensors(struct json *j, const struct info *info)
     char name[32];
     json_open(j, "tensors", '[');
     for (size_t i = 0; i < info->n_list; i++) {
-        struct gguf_split_tensor x = load_tensor(info->load, info->list[i]);
-        const struct gguf_tensor_info *t = x.info;
+        const struct gguf_file *file = info->load->file;
+        const struct gguf_tensor_info *t =
+            gguf_file_tensor(file, info->list[i]);
+        const uint64_t data_off =
+            gguf_file_data_off(gguf_file_shard(file, t->shard));
         json_open(j, NULL, '{');
         json_str(j, "name", t->name);
         json_i64s(j, "shape", t->n_dims, t->ne);
@@ -142,8 +145,8 @@ static void json_tensors(struct json *j, const struct info *info)
         json_u64(j, "size", t->size);
         if (t->size_inferred)
             json_bool(j, "size_inferred", true);
-        json_u64(j, "offset", gguf_file_data_off(x.file) + t->off);
-        json_u64(j, "file", x.file_no);
+        json_u64(j, "offset", data_off + t->off);
+        json_u64(j, "file", t->shard);
         json_close(j);
     }
     json_close(j);

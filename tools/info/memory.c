@@ -86,8 +86,7 @@ static void plan_memory(const struct info *info, uint32_t type,
     struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
     struct gguf_model *model = NULL;
     const struct load *l = info->load;
-    if ((l->set ? gguf_model_open_split(&model, l->set, NULL, NULL)
-                : gguf_model_open(&model, l->alone, NULL, NULL)) != GGUF_OK)
+    if (gguf_model_open(&model, l->file, NULL, NULL) != GGUF_OK)
         return;
     p.n_ctx = (uint32_t)n->n_ctx;
     p.n_ubatch = UBATCH;

@@ -27,7 +27,7 @@ double info_bits(uint64_t size, uint64_t n_elements)
 
 const struct gguf_kv *info_hparam(const struct info *info, const char *suffix)
 {
-    const struct gguf_file *f = load_file(info->load, 0);
+    const struct gguf_file *f = info->load->file;
     struct gguf_str arch;
     char prefix[128], key[256];
     if (*suffix == '/')
@@ -43,7 +43,7 @@ const struct gguf_kv *info_hparam(const struct info *info, const char *suffix)
 uint64_t info_n_vocab(const struct info *info)
 {
     const struct gguf_kv *kv =
-        gguf_file_kv_find(load_file(info->load, 0), "tokenizer.ggml.tokens");
+        gguf_file_kv_find(info->load->file, "tokenizer.ggml.tokens");
     return kv && kv->type == GGUF_VAL_ARR ? kv->n : 0;
 }
 
@@ -83,10 +83,10 @@ static void count_tensor(struct info *info, const struct gguf_tensor_info *t)
 
 /* ---- which tensors, in which order ---- */
 
-static int by_name(const struct gguf_split_tensor *x,
-                   const struct gguf_split_tensor *y)
+static int by_name(const struct gguf_tensor_info *x,
+                   const struct gguf_tensor_info *y)
 {
-    const struct gguf_str s = x->info->name, t = y->info->name;
+    const struct gguf_str s = x->name, t = y->name;
     int c = memcmp(s.data, t.data, s.size < t.size ? s.size : t.size);
     return c ? c : s.size < t.size ? -1 : s.size > t.size;
 }
@@ -96,33 +96,33 @@ static int compare_sizes(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-static int by_bytes(const struct gguf_split_tensor *x,
-                    const struct gguf_split_tensor *y)
+static int by_bytes(const struct gguf_tensor_info *x,
+                    const struct gguf_tensor_info *y)
 {
-    return compare_sizes(y->info->size, x->info->size);
+    return compare_sizes(y->size, x->size);
 }
 
-static int by_type(const struct gguf_split_tensor *x,
-                   const struct gguf_split_tensor *y)
+static int by_type(const struct gguf_tensor_info *x,
+                   const struct gguf_tensor_info *y)
 {
-    return compare_sizes(x->info->dtype, y->info->dtype);
+    return compare_sizes(x->dtype, y->dtype);
 }
 
-static int by_elements(const struct gguf_split_tensor *x,
-                       const struct gguf_split_tensor *y)
+static int by_elements(const struct gguf_tensor_info *x,
+                       const struct gguf_tensor_info *y)
 {
-    return compare_sizes(y->info->n_elements, x->info->n_elements);
+    return compare_sizes(y->n_elements, x->n_elements);
 }
 
-static int by_offset(const struct gguf_split_tensor *x,
-                     const struct gguf_split_tensor *y)
+static int by_offset(const struct gguf_tensor_info *x,
+                     const struct gguf_tensor_info *y)
 {
-    int c = compare_sizes(x->file_no, y->file_no);
-    return c ? c : compare_sizes(x->info->off, y->info->off);
+    int c = compare_sizes(x->shard, y->shard);
+    return c ? c : compare_sizes(x->off, y->off);
 }
 
-typedef int order_fn(const struct gguf_split_tensor *x,
-                     const struct gguf_split_tensor *y);
+typedef int order_fn(const struct gguf_tensor_info *x,
+                     const struct gguf_tensor_info *y);
 
 static order_fn *const orders[] = {
     [INFO_BY_PLACE] = NULL,           [INFO_BY_NAME] = by_name,
@@ -131,33 +131,33 @@ static order_fn *const orders[] = {
 };
 
 struct row {
-    struct gguf_split_tensor t;
-    uint32_t i;
+    const struct gguf_tensor_info *t;
     order_fn *order;
 };
 
 static int by_order(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    int c = x->order(&x->t, &y->t);
-    return c ? c : compare_sizes(x->i, y->i);
+    int c = x->order(x->t, y->t);
+    return c ? c : compare_sizes(x->t->index, y->t->index);
 }
 
 static void make_list(struct info *info, const struct info_options *o)
 {
-    size_t n = load_n_tensors(info->load), k = 0;
+    size_t n = gguf_file_n_tensors(info->load->file), k = 0;
     struct row *rows = msg_must(calloc(n ? n : 1, sizeof *rows));
     for (size_t i = 0; i < n; i++) {
-        struct gguf_split_tensor t = load_tensor(info->load, i);
-        count_tensor(info, t.info);
-        if (!o->glob || text_glob(o->glob, t.info->name))
-            rows[k++] = (struct row){ t, (uint32_t)i, orders[o->sort] };
+        const struct gguf_tensor_info *t =
+            gguf_file_tensor(info->load->file, i);
+        count_tensor(info, t);
+        if (!o->glob || text_glob(o->glob, t->name))
+            rows[k++] = (struct row){ t, orders[o->sort] };
     }
     if (orders[o->sort])
         qsort(rows, k, sizeof *rows, by_order);
     info->list = msg_must(calloc(k ? k : 1, sizeof *info->list));
     for (size_t i = 0; i < k; i++)
-        info->list[i] = rows[i].i;
+        info->list[i] = rows[i].t->index;
     info->n_list = k;
     free(rows);
 }
@@ -185,12 +185,10 @@ void info_init(struct info *info, const struct load *load,
     make_list(info, o);
     if (info->n_types)
         qsort(info->types, info->n_types, sizeof *info->types, by_size);
-    for (size_t i = 0; i < load_n_files(load); i++)
-        info->file_size += gguf_file_size(load_file(load, i));
+    info->file_size = gguf_file_size(load->file);
     uint64_t id;
-    if (gguf_kv_get_uint(
-            gguf_file_kv_find(load_file(load, 0), "general.file_type"), &id,
-            NULL) == GGUF_OK)
+    if (gguf_kv_get_uint(gguf_file_kv_find(load->file, "general.file_type"),
+                         &id, NULL) == GGUF_OK)
         info->file_type = file_type(id);
 }
 

@@ -21,7 +21,7 @@ static void add_kv(struct table *t, const struct gguf_kv *kv)
 static void add_line(struct table *t, const struct info *info)
 {
     char out[24], name[32];
-    const struct gguf_file *f = load_file(info->load, 0);
+    const struct gguf_file *f = info->load->file;
     table_add_strz(t, info->load->path);
     add_kv(t, gguf_file_kv_find(f, "general.architecture"));
     table_add(t, table_count(out, info->n_elements));
@@ -33,8 +33,8 @@ static void add_line(struct table *t, const struct info *info)
     table_addf(t, "%.2f", info_bits(info->data_size, info->n_elements));
     table_add(t, table_size(out, info->file_size));
     add_kv(t, info_hparam(info, "context_length"));
-    table_addf(t, "%zu", load_n_tensors(info->load));
-    table_addf(t, "%zu", load_n_files(info->load));
+    table_addf(t, "%zu", gguf_file_n_tensors(info->load->file));
+    table_addf(t, "%zu", gguf_file_n_shards(info->load->file));
 }
 
 bool info_lines(char *const *path, int n, const struct info_options *o,

@@ -79,7 +79,7 @@ static void add_parts(struct table *t, const struct info *info)
     static const struct text_limits limits = { 1, 40 };
     struct text s = { NULL, 0, 0 };
     struct gguf_str template;
-    const struct gguf_file *f = load_file(info->load, 0);
+    const struct gguf_file *f = info->load->file;
     const struct gguf_kv *type = info_hparam(info, "rope.scaling.type");
     const struct gguf_kv *by = info_hparam(info, "rope.scaling.factor");
     const struct gguf_kv *of =
@@ -130,7 +130,7 @@ static void add_sizes(struct table *t, const struct info *info)
     table_add(t, "size");
     table_addf(t, "%s (%" PRIu64 " bytes%s)", table_size(out, info->file_size),
                info->file_size,
-               load_n_files(info->load) > 1 ? ", all files" : "");
+               gguf_file_n_shards(info->load->file) > 1 ? ", all files" : "");
     if (info->file_type) {
         table_add(t, "quantization");
         table_add(t, info->file_type);
@@ -150,7 +150,7 @@ static void print_summary(const struct info *info,
                           const struct info_options *o)
 {
     struct table t;
-    const struct gguf_file *f = load_file(info->load, 0);
+    const struct gguf_file *f = info->load->file;
     table_init(&t, "ll", o->markdown ? 0 : 2);
     t.leave = "";
     if (o->markdown) {
@@ -162,9 +162,9 @@ static void print_summary(const struct info *info,
                gguf_file_version(f),
                gguf_file_is_big_endian(f) ? "big" : "little",
                gguf_file_alignment(f));
-    if (load_n_files(info->load) > 1) {
+    if (gguf_file_n_shards(info->load->file) > 1) {
         table_add(&t, "files");
-        table_addf(&t, "%zu", load_n_files(info->load));
+        table_addf(&t, "%zu", gguf_file_n_shards(info->load->file));
     }
     add_kv(&t, "architecture", gguf_file_kv_find(f, "general.architecture"));
     add_kv(&t, "name", gguf_file_kv_find(f, "general.name"));
@@ -197,7 +197,7 @@ static void print_metadata(const struct info *info,
 {
     struct table t;
     struct text s = { NULL, 0, 0 };
-    const struct gguf_file *f = load_file(info->load, 0);
+    const struct gguf_file *f = info->load->file;
     char head[64];
     snprintf(head, sizeof head, "Metadata: %zu key%s", gguf_file_n_kv(f),
              text_s(gguf_file_n_kv(f)));
@@ -234,8 +234,8 @@ static void print_tensors(const struct info *info,
     struct table t;
     struct text s = { NULL, 0, 0 };
     char head[96], name[32], out[24];
-    bool many = load_n_files(info->load) > 1;
-    size_t n = load_n_tensors(info->load);
+    bool many = gguf_file_n_shards(info->load->file) > 1;
+    size_t n = gguf_file_n_tensors(info->load->file);
     if (info->n_list == n)
         snprintf(head, sizeof head, "Tensors: %zu", n);
     else
@@ -253,14 +253,18 @@ static void print_tensors(const struct info *info,
             table_add(&t, "file");
     }
     for (size_t i = 0; i < info->n_list; i++) {
-        struct gguf_split_tensor x = load_tensor(info->load, info->list[i]);
-        table_add_str(&t, x.info->name);
-        table_add_shape(&t, x.info->n_dims, x.info->ne);
-        table_add(&t, info_type_name(x.info->dtype, name));
-        table_add(&t, table_size(out, x.info->size));
-        table_addf(&t, "%" PRIu64, gguf_file_data_off(x.file) + x.info->off);
+        const struct gguf_file *file = info->load->file;
+        const struct gguf_tensor_info *x =
+            gguf_file_tensor(file, info->list[i]);
+        const uint64_t data_off =
+            gguf_file_data_off(gguf_file_shard(file, x->shard));
+        table_add_str(&t, x->name);
+        table_add_shape(&t, x->n_dims, x->ne);
+        table_add(&t, info_type_name(x->dtype, name));
+        table_add(&t, table_size(out, x->size));
+        table_addf(&t, "%" PRIu64, data_off + x->off);
         if (many)
-            table_addf(&t, "%" PRIu32, x.file_no + 1);
+            table_addf(&t, "%" PRIu32, x->shard + 1);
     }
     text_fini(&s);
     info_table(&t, o);
@@ -371,12 +375,12 @@ bool info_key(const struct load *load, const struct info_options *o)
     static const struct text_limits all = { UINT64_MAX, UINT64_MAX };
     struct gguf_error err;
     const struct gguf_kv *kv;
-    if (gguf_file_kv_get(load_file(load, 0), o->key, &kv, &err) != GGUF_OK) {
+    if (gguf_file_kv_get(load->file, o->key, &kv, &err) != GGUF_OK) {
         struct gguf_near near;
         char hint[GGUF_NEAR_HINT];
         gguf_near_init(&near, (struct gguf_str){ o->key, strlen(o->key) });
-        for (size_t i = 0; i < gguf_file_n_kv(load_file(load, 0)); i++)
-            gguf_near_try(&near, gguf_file_kv(load_file(load, 0), i)->key);
+        for (size_t i = 0; i < gguf_file_n_kv(load->file); i++)
+            gguf_near_try(&near, gguf_file_kv(load->file, i)->key);
         return msg_error(load->path, "%s%s", err.message,
                          gguf_near_hint(&near, hint));
     }

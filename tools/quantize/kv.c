@@ -27,17 +27,14 @@ bool check_overrides(const struct options *o)
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_error err;
-    struct gguf_split *set;
+    struct gguf_file *set;
     fp.limits = &o->limits;
     gguf_error_clear(&err);
     fp.opener = o->params.opener;
-    if (!o->meta || gguf_split_open(&set, o->in, &fp, &err) != GGUF_OK)
+    if (!o->meta || gguf_file_open(&set, o->in, &fp, &err) != GGUF_OK)
         return true; /* the plan will say why it does not open */
-    struct guard g = { .name = o->in,
-                       .set = set,
-                       .file = gguf_split_file(set, 0),
-                       .force = o->force };
+    struct guard g = { .name = o->in, .file = set, .force = o->force };
     bool good = override_guard(&g, o->meta);
-    gguf_split_close(set);
+    gguf_file_close(set);
     return good;
 }

@@ -11,6 +11,7 @@
 #include "tools/common/text.h"
 
 #include <errno.h>
+#include <gguf/split.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -116,10 +117,10 @@ static void parse_options(struct options *o, int argc, char **argv)
 }
 
 /* A tensor of unknown size must stay together with the bytes around it. */
-static bool sizes_known(const struct gguf_split *s, const char *path)
+static bool sizes_known(const struct gguf_file *s, const char *path)
 {
-    for (size_t i = 0; i < gguf_split_n_tensors(s); i++) {
-        const struct gguf_tensor_info *t = gguf_split_tensor(s, i)->info;
+    for (size_t i = 0; i < gguf_file_n_tensors(s); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(s, i);
         struct text name = { NULL, 0, 0 };
         if (!t->size_inferred)
             continue;
@@ -168,7 +169,7 @@ static void say_result(const struct options *o, const char *file,
 
 /* *about is the file that a failure is about. */
 static enum gguf_status
-split_model(const struct options *o, const struct gguf_split *s,
+split_model(const struct options *o, const struct gguf_file *s,
             const char *prefix, const struct gguf_split_job *job,
             const char **about, size_t *n_shards, struct gguf_error *err)
 {
@@ -186,14 +187,14 @@ split_model(const struct options *o, const struct gguf_split *s,
         for (size_t i = 0; i < n; i++)
             size += gguf_split_plan_shard(plan, i)->file_size;
         progress_clear(job->user);
-        say_result(o, prefix, n, gguf_split_n_tensors(s), size);
+        say_result(o, prefix, n, gguf_file_n_tensors(s), size);
     }
     gguf_split_plan_destroy(plan);
     return st;
 }
 
 static enum gguf_status
-merge_shards(const struct options *o, const struct gguf_split *s,
+merge_shards(const struct options *o, const struct gguf_file *s,
              const char *path, const struct gguf_split_job *job,
              const char **about, struct gguf_error *err)
 {
@@ -205,7 +206,7 @@ merge_shards(const struct options *o, const struct gguf_split *s,
     }
     if (st == GGUF_OK) {
         progress_clear(job->user);
-        say_result(o, path, 1, gguf_split_n_tensors(s), size);
+        say_result(o, path, 1, gguf_file_n_tensors(s), size);
     }
     return st;
 }
@@ -218,10 +219,10 @@ static bool output_differs(const char *out)
 }
 
 /* Is the data of the output, read again, that of the input? */
-static bool verify_output(const struct options *o, struct gguf_split *in,
+static bool verify_output(const struct options *o, struct gguf_file *in,
                           const char *out, size_t n_shards)
 {
-    struct load a = { .set = in }, b = { .path = out };
+    struct gguf_file *file;
     struct gguf_digest x, y;
     struct gguf_error err;
     char first[4096];
@@ -235,27 +236,29 @@ static bool verify_output(const struct options *o, struct gguf_split *in,
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
     params.limits = &o->file_limits;
     gguf_error_clear(&err);
-    if (gguf_split_open(&b.set, out, &params, &err) != GGUF_OK)
+    if (gguf_file_open(&file, out, &params, &err) != GGUF_OK)
         return msg_fail(out, &err);
-    bool good = digest_model(&a, GGUF_DIGEST_XXH3_128, NULL, "reading input",
-                             o->quiet, NULL, &x, &err) == GGUF_OK &&
-                digest_model(&b, GGUF_DIGEST_XXH3_128, NULL, "reading output",
-                             o->quiet, NULL, &y, &err) == GGUF_OK;
+    bool good =
+        digest_model(in, GGUF_DIGEST_XXH3_128, NULL, "reading input", o->quiet,
+                     NULL, &x, &err) == GGUF_OK &&
+        digest_model(file, GGUF_DIGEST_XXH3_128, NULL, "reading output",
+                     o->quiet, NULL, &y, &err) == GGUF_OK;
     if (!good)
         msg_fail(out, &err);
-    else if (load_n_tensors(&a) != load_n_tensors(&b) ||
+    else if (gguf_file_n_tensors(in) != gguf_file_n_tensors(file) ||
              !gguf_digest_equal(&x, &y))
         good = output_differs(out);
-    load_close(&b);
+    gguf_file_close(file);
     return good;
 }
 
-static bool delete_inputs(const struct gguf_split *s)
+static bool delete_inputs(const struct gguf_file *s)
 {
     bool good = true;
-    for (size_t i = 0; i < gguf_split_n_files(s); i++)
-        if (unlink(gguf_split_path(s, i)) != 0) {
-            msg_error(gguf_split_path(s, i), "%s", strerror(errno));
+    for (size_t i = 0; i < gguf_file_n_shards(s); i++)
+        if (unlink(gguf_file_path(gguf_file_shard(s, i))) != 0) {
+            msg_error(gguf_file_path(gguf_file_shard(s, i)), "%s",
+                      strerror(errno));
             good = false;
         }
     return good;
@@ -267,7 +270,7 @@ int main(int argc, char **argv)
                          .file_limits = GGUF_LIMITS_INIT };
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
-    struct gguf_split *s = NULL;
+    struct gguf_file *s = NULL;
     struct progress bar;
     struct gguf_error err;
     parse_options(&o, argc, argv);
@@ -288,7 +291,7 @@ int main(int argc, char **argv)
     job.user = &bar;
     gguf_error_clear(&err);
     const char *about = in;
-    enum gguf_status st = gguf_split_open(&s, in, &params, &err);
+    enum gguf_status st = gguf_file_open(&s, in, &params, &err);
     int status = MSG_FAILED;
     size_t n_shards = 0;
     if (st == GGUF_OK && sizes_known(s, in)) {
@@ -311,7 +314,7 @@ int main(int argc, char **argv)
         msg_fail(about, &err);
     if (o.merge && about == out && !o.quiet)
         hint_resume(in, out, st, o.resume);
-    gguf_split_close(s);
+    gguf_file_close(s);
     progress_raise();
     return msg_exit(status);
 }

@@ -73,7 +73,7 @@ static const struct opt_tool tool = {
 
 /* A vocabulary needs no weights, so that any file with one will do. */
 struct vocab {
-    struct gguf_split *set;
+    struct gguf_file *file;
     struct gguf_meta *meta;
     struct gguf_vocab *v;
 };
@@ -93,22 +93,21 @@ static bool open_vocab(struct vocab *m, const struct options *o)
     p.warn_user = (void *)(uintptr_t)o;
     p.pre = o->ev.pre;
     load_raise_limits();
-    if (gguf_split_open(&m->set, o->model, NULL, &err) != GGUF_OK)
+    if (gguf_file_open(&m->file, o->model, NULL, &err) != GGUF_OK)
         return msg_fail(o->model, &err);
-    if (!ev_override(&o->ev, o->model, m->set, &m->meta))
+    if (!ev_override(&o->ev, o->model, m->file, &m->meta))
         return false;
     p.meta = m->meta;
-    if (gguf_vocab_create(&m->v, gguf_split_file(m->set, 0), &p, &err) ==
-        GGUF_OK)
+    if (gguf_vocab_create(&m->v, m->file, &p, &err) == GGUF_OK)
         return true;
-    return !ev_tell_adapter(m->set, o->model) && msg_fail(o->model, &err);
+    return !ev_tell_adapter(m->file, o->model) && msg_fail(o->model, &err);
 }
 
 static void close_vocab(struct vocab *m)
 {
     gguf_vocab_destroy(m->v);
     gguf_meta_destroy(m->meta);
-    gguf_split_close(m->set);
+    gguf_file_close(m->file);
 }
 
 /* ---- text to tokens ---- */

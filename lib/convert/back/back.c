@@ -212,9 +212,8 @@ static enum gguf_status plan_folder(struct gg_back *b, const char *path,
     fp.allocator = b->p.allocator;
     fp.limits = b->p.limits;
     fp.opener = b->p.opener;
-    GG_TRY(gguf_split_open(&b->in, path, &fp, err));
-    b->source =
-        (struct gg_source){ .set = b->in, .file = gguf_split_file(b->in, 0) };
+    GG_TRY(gguf_file_open(&b->in, path, &fp, err));
+    b->source = (struct gg_source){ .file = b->in };
     b->meta = b->source.file;
     GG_TRY(gg_model_check_type(b->meta, err));
     gg_data_gguf_init(&b->numbers, &b->source, b->codec, true);
@@ -256,7 +255,7 @@ static void fini_back(struct gg_back *b)
     discard_folder(b);
     gg_data_loose_fini(&b->loose);
     gg_data_gguf_fini(&b->numbers, b->p.allocator);
-    gguf_split_close(b->in);
+    gguf_file_close(b->in);
     free(b->config);
     gg_mem_arena_fini(&b->arena);
 }

@@ -25,7 +25,7 @@ struct gg_back {
     struct gguf_folder_params p;
     struct gg_mem_arena arena;
     struct gg_codec_kern codec[GG_N_DTYPES];
-    struct gguf_split *in;
+    struct gguf_file *in;
     const struct gguf_file *meta; /* its first file */
     struct gg_source source;
     struct gg_data_gguf numbers;

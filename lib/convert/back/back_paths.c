@@ -12,8 +12,7 @@ enum gguf_status gg_back_note_input(const struct gg_back *b,
                                     struct gguf_paths *p,
                                     struct gguf_error *err)
 {
-    for (size_t i = 0; i < gguf_split_n_files(b->in); i++)
-        GG_TRY(gg_file_note(gguf_split_file(b->in, i), p, err));
+    GG_TRY(gg_file_note(b->in, p, err));
     return GGUF_OK;
 }
 

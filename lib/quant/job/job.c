@@ -64,7 +64,6 @@ static enum gguf_status build_job(struct gguf_quant *q, struct gguf_error *err)
 struct origin {
     const struct gg_description *in;
     const char *path;
-    const struct gguf_split *set;
     const struct gguf_file *file;
 };
 
@@ -87,7 +86,7 @@ static enum gguf_status create_job(struct gguf_quant **out,
     if (from->in)
         q->in = *from->in;
     else
-        st = gg_job_open(q, from->path, from->set, from->file, err);
+        st = gg_job_open(q, from->path, from->file, err);
     if (st == GGUF_OK)
         st = build_job(q, err);
     q->p.overrides = NULL; /* borrowed until here */
@@ -126,15 +125,6 @@ enum gguf_status gg_job_create(struct gguf_quant **out,
                                struct gguf_error *err)
 {
     const struct origin from = { .in = in };
-    return create_job(out, &from, params, err);
-}
-
-enum gguf_status
-gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
-                        const struct gguf_quant_params *params,
-                        struct gguf_error *err)
-{
-    const struct origin from = { .set = set };
     return create_job(out, &from, params, err);
 }
 

@@ -123,11 +123,9 @@ bool gg_job_merges_same(const struct gguf_quant *a,
 enum gguf_status gg_job_merge_meta(struct gguf_quant *q,
                                    struct gguf_error *err);
 
-/* job_inputs.c: describe GGUF files in q->gguf and q->in: those of path; if it
- * is NULL, those of set; if that is NULL, file. set and file are kept. The
- * statuses of gguf_quant_create. */
+/* job_inputs.c: describe GGUF files in q->gguf and q->in: those of path, or if
+ * it is NULL, file, which is kept. The statuses of gguf_quant_create. */
 enum gguf_status gg_job_open(struct gguf_quant *q, const char *path,
-                             const struct gguf_split *set,
                              const struct gguf_file *file,
                              struct gguf_error *err);
 void gg_job_close(struct gguf_quant *q);

@@ -16,7 +16,7 @@
 
 /* What describes GGUF files. */
 struct gg_job_gguf {
-    struct gguf_split *own; /* files that the job opened; NULL: the caller's */
+    struct gguf_file *own; /* files that the job opened; NULL: the caller's */
     struct gg_source files;
     struct gguf_meta *meta;
     struct gguf_paths *opened;
@@ -30,13 +30,12 @@ static enum gguf_status open_files(struct gguf_quant *q, const char *path,
     fp.allocator = q->p.allocator;
     fp.limits = q->p.limits;
     fp.opener = q->p.opener;
-    GG_TRY(gguf_split_open(&q->gguf->own, path, &fp, err));
-    q->gguf->files.set = q->gguf->own;
+    GG_TRY(gguf_file_open(&q->gguf->own, path, &fp, err));
+    q->gguf->files.file = q->gguf->own;
     return GGUF_OK;
 }
 
 enum gguf_status gg_job_open(struct gguf_quant *q, const char *path,
-                             const struct gguf_split *set,
                              const struct gguf_file *file,
                              struct gguf_error *err)
 {
@@ -45,25 +44,22 @@ enum gguf_status gg_job_open(struct gguf_quant *q, const char *path,
     if (!g)
         return gg_error_set_nomem(err, sizeof *g);
     q->gguf = g;
-    g->files = (struct gg_source){ .set = set, .file = file };
+    g->files = (struct gg_source){ .file = file };
     if (path)
         GG_TRY(open_files(q, path, err));
-    if (g->files.set)
-        g->files.file = gguf_split_file(g->files.set, 0);
     GG_TRY(gguf_meta_create(&g->meta, a, err));
     GG_TRY(gguf_meta_copy_file(g->meta, g->files.file, err));
     GG_TRY(gguf_paths_create(&g->opened, a, err));
-    const size_t n = gg_source_n_files(&g->files);
-    for (size_t i = 0; i < n; i++)
-        GG_TRY(gg_file_note(gg_source_file(&g->files, i), g->opened, err));
+    GG_TRY(gg_file_note(g->files.file, g->opened, err));
     gg_data_gguf_init(&g->data, &g->files, q->kern.codec, !q->p.compat);
     GG_TRY(gg_data_gguf_hold(&g->data, a, err));
-    q->in = (struct gg_description){ .origin = g->files.file,
-                                     .meta = g->meta,
-                                     .list = &g->data.list,
-                                     .opened = g->opened,
-                                     .path = gguf_file_path(g->files.file),
-                                     .n_files = n };
+    q->in =
+        (struct gg_description){ .origin = g->files.file,
+                                 .meta = g->meta,
+                                 .list = &g->data.list,
+                                 .opened = g->opened,
+                                 .path = gg_source_file(&g->files, 0)->path,
+                                 .n_files = gg_source_n_files(&g->files) };
     return GGUF_OK;
 }
 
@@ -74,7 +70,7 @@ void gg_job_close(struct gguf_quant *q)
     gg_data_gguf_fini(&q->gguf->data, q->p.allocator);
     gguf_paths_destroy(q->gguf->opened);
     gguf_meta_destroy(q->gguf->meta);
-    gguf_split_close(q->gguf->own);
+    gguf_file_close(q->gguf->own);
     gg_mem_free(q->p.allocator, q->gguf);
 }
 

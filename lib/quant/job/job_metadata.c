@@ -4,7 +4,7 @@
 #include "quant/job/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "file/split_int.h"
+#include "file/shard_set.h"
 #include "file/split_layout.h"
 #include "gguf/digest.h"
 #include "gguf/edit.h"

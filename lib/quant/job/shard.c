@@ -3,7 +3,7 @@
 #include "config.h"
 #include "quant/job/job.h"
 #include "base/str.h"
-#include "file/split_int.h"
+#include "file/shard_set.h"
 
 #include <string.h>
 

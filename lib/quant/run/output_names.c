@@ -10,7 +10,7 @@
 #include "base/paths_int.h"
 #include "base/str.h"
 #include "file/file_int.h"
-#include "file/split_int.h"
+#include "file/shard_set.h"
 #include "file/writer_int.h"
 
 #include <stdio.h>
@@ -77,7 +77,7 @@ static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
     const struct gguf_quant_params *p = &r->jobs[k]->p;
     const size_t first = r->first_writer[k], n = r->jobs[k]->n_shards;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split *set = NULL;
+    struct gguf_file *set = NULL;
     struct gguf_error why;
     int *fd = gg_mem_alloc_zero(p->allocator, n, sizeof *fd);
     if (!fd)
@@ -86,14 +86,14 @@ static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
     fp.limits = p->limits;
     for (size_t i = 0; i < n; i++)
         fd[i] = r->writers[first + i]->out.fd;
-    enum gguf_status st = gg_file_split_open_fds(
+    enum gguf_status st = gg_file_open_set_fds(
         &set, fd, (const char *const *)r->paths + first, n, &fp, err);
     gguf_error_clear(&why);
     if (st == GGUF_OK)
         st = output->check(output->check_user, k, set, &why);
     if (why.status != GGUF_OK && err)
         *err = why;
-    gguf_split_close(set);
+    gguf_file_close(set);
     gg_mem_free(p->allocator, fd);
     return gg_quant_run_about(r, r->paths[first], st, err);
 }
