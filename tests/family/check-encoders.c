@@ -138,47 +138,6 @@ static void check_t5_model(const struct refenc_t5 *s, size_t n, size_t m)
     gen_fini(&g);
 }
 
-/* ---- jina-bert-v2 ---- */
-
-static void check_jina(void)
-{
-    static const struct refenc_jina specs[] = {
-        /* V, width, ff, heads, layers, form, up_bias, qk_norm, second */
-        { V, 48, 64, 4, 2, REFENC_GATE, 0, 0, 0 },
-        { V, 48, 64, 4, 2, REFENC_GATE, 1, 1, 1 },
-        { V, 48, 64, 6, 3, REFENC_HALVES, 0, 1, 0 },
-        { V, 48, 64, 12, 2, REFENC_HALVES, 1, 0, 1 },
-        { V, 48, 64, 3, 2, REFENC_PLAIN, 0, 0, 1 },
-        { V, 48, 64, 4, 2, REFENC_PLAIN, 1, 1, 0 },
-    };
-    static const char *const forms[] = { "a gate", "gate and up in one",
-                                         "no gate" };
-    static float got[N_ENC * 48];
-    static double want[N_ENC * 48];
-    static struct gen g;
-    gguf_token text[N_ENC];
-    make_tokens(text, N_ENC, 11);
-    for (size_t i = 0; i < GG_LEN(specs); i++) {
-        const struct refenc_jina *s = &specs[i];
-        struct run r;
-        size_t size;
-        refenc_jina_model(&g, s);
-        void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
-        refenc_jina_run(&g, s, text, N_ENC, want);
-        const bool good = run_open(&r, file, size, 2, &init) &&
-                          states_of(&r, text, N_ENC, got);
-        const double d = run_far(got, want, N_ENC * 48);
-        ok(good && d < 1e-11, "jina-bert-v2, %d heads, %s%s%s%s: %.2g%s",
-           s->n_head, forms[s->ffn], s->up_bias ? ", its bias" : "",
-           s->qk_norm ? ", norms of queries and keys" : "",
-           s->second_norm ? ", attn_norm_2" : "", d,
-           good ? "" : r.err.message);
-        run_close(&r);
-        free(file);
-        gen_fini(&g);
-    }
-}
-
 /* ---- a session ---- */
 
 static void *t5_file(const struct refenc_t5 *s, size_t *size)
@@ -411,7 +370,6 @@ int main(void)
     check_buckets();
     for (size_t i = 0; i < GG_LEN(t5s); i++)
         check_t5_model(&t5s[i], i ? N_ENC : MOST, i ? N_DEC : 140);
-    check_jina();
     check_order();
     check_again();
     check_beside();

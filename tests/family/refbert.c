@@ -18,14 +18,15 @@
 enum ffn { PLAIN, GATED, HALVES };
 enum rope { STILL, PAIRS, NEOX };
 
+/* pre: RMS norms before parts and one at the end, called last; else layer norms
+ * after parts, and after the embeddings. GELU without a gate; SiLU with one of
+ * its own, or in the first half of ffn_up. */
 struct model {
-    int pre; /* RMS norms before parts and a last one; else layer norms
-                       * after them, and after the embeddings */
-    const char *last; /* name of that last one */
+    int pre;
+    const char *last;
     enum rope rope;
-    enum ffn
-        ffn; /* GELU without a gate; SiLU with one, of its own or the first
-                   * half of ffn_up */
+    enum ffn ffn;
+    int alibi, second_norm, gelu_gate; /* of jina-bert-v2 */
     int n_embd, n_ff, n_head, n_head_kv, n_layer;
     int rot; /* elements that turn */
     int fused, causal, head_norm;
@@ -35,11 +36,12 @@ struct model {
     double eps, base;
 };
 
-static int has_tensor(const struct skeleton *m, const char *name)
+/* Rows of a tensor; 0: there is none. */
+static int n_rows(const struct skeleton *m, const char *name)
 {
     for (size_t i = 0; i < m->g.n; i++)
         if (!strcmp(m->g.t[i].name, name))
-            return 1;
+            return (int)m->g.t[i].ne[1];
     return 0;
 }
 
@@ -66,29 +68,31 @@ static struct model read_model(const struct skeleton *m)
     } ropes[] = { { "bert", STILL },          { "neo-bert", PAIRS },
                   { "chameleon", PAIRS },     { "nomic-bert", NEOX },
                   { "nomic-bert-moe", NEOX }, { "jina-bert-v3", NEOX },
-                  { "eurobert", NEOX } };
+                  { "eurobert", NEOX },       { "jina-bert-v2", STILL } };
     char arch[192];
-    struct model s = { .pre = has_tensor(m, "blk.0.attn_norm.weight") };
+    struct model s = { .pre = n_rows(m, "blk.0.attn_norm.weight") > 0 };
     skeleton_key(m, ".", arch);
     arch[strlen(arch) - 1] = 0;
     for (size_t i = 0; i < sizeof ropes / sizeof *ropes; i++)
         if (!strcmp(arch, ropes[i].arch))
             s.rope = ropes[i].rope;
-    s.last = has_tensor(m, "enc.output_norm.weight") ? "enc.output_norm"
-                                                     : "output_norm";
-    s.ffn = !strcmp(arch, "neo-bert")                ? HALVES
-            : has_tensor(m, "blk.0.ffn_gate.weight") ? GATED
-                                                     : PLAIN;
+    s.last = n_rows(m, "enc.output_norm.weight") ? "enc.output_norm"
+                                                 : "output_norm";
     s.n_embd = (int)get_key(m, ".embedding_length", 0);
     s.n_ff = (int)get_key(m, ".feed_forward_length", 0);
+    s.ffn = n_rows(m, "blk.0.ffn_gate.weight")               ? GATED
+            : n_rows(m, "blk.0.ffn_up.weight") == 2 * s.n_ff ? HALVES
+                                                             : PLAIN;
     s.n_head = (int)get_key(m, ".attention.head_count", 1);
     s.n_head_kv = (int)get_key(m, ".attention.head_count_kv", s.n_head);
     s.n_layer = (int)get_key(m, ".block_count", 0);
     s.rot = (int)get_key(m, ".rope.dimension_count", s.n_embd / s.n_head);
-    s.fused = has_tensor(m, "blk.0.attn_qkv.weight");
+    s.fused = n_rows(m, "blk.0.attn_qkv.weight") > 0;
     s.causal = get_key(m, ".attention.causal", 1) != 0;
-    s.head_norm = has_tensor(m, "blk.0.attn_q_norm.weight");
+    s.head_norm = n_rows(m, "blk.0.attn_q_norm.weight") > 0;
     s.ffn_bias = strcmp(arch, "nomic-bert") != 0;
+    s.alibi = s.gelu_gate = !strcmp(arch, "jina-bert-v2");
+    s.second_norm = n_rows(m, "blk.0.attn_norm_2.weight") > 0;
     s.swin = get_key(m, ".swin_norm", 0) != 0;
     s.every = (int)get_key(m, ".moe_every_n_layers", 0);
     s.experts = (int)get_key(m, ".expert_count", 0);
@@ -160,6 +164,17 @@ static void apply_rope(const struct model *s, double *x, int pos)
     }
 }
 
+/* Slopes of n heads that are no power of two: those of the power below it,
+ * then every second of the one above. */
+static double slope(int h, int n)
+{
+    int p = 1;
+    while (2 * p <= n)
+        p *= 2;
+    return h < p ? pow(2, -8.0 * (h + 1) / p)
+                 : pow(2, -8.0 * (2 * (h - p) + 1) / (2 * p));
+}
+
 static void attend_head(const struct pass *p, const double *q, const double *k,
                         const double *v, double *y)
 {
@@ -174,7 +189,9 @@ static void attend_head(const struct pass *p, const double *q, const double *k,
             double dot = 0;
             for (int e = 0; e < d; e++)
                 dot += q[i * d + e] * k[(j * s->n_head_kv + h / per) * d + e];
-            sum += w[j] = exp(dot / sqrt(d));
+            dot /= sqrt(d);
+            dot -= s->alibi ? slope(h, s->n_head) * abs(j - t) : 0;
+            sum += w[j] = exp(dot);
         }
         for (int e = 0; e < d; e++)
             for (int j = 0; j < seen; j++)
@@ -213,11 +230,16 @@ static void attention(const struct pass *p, const double *x, double *y)
     static const char *const apart[] = { "attn_q", "attn_k", "attn_v" };
     const int m[] = { e, kv, kv }, first[] = { 0, e, e + kv };
     double *of[3], *z = ref_doubles((size_t)(p->n * e));
+    char q_norm[64], k_norm[64];
+    snprintf(q_norm, sizeof q_norm, "blk.%d.attn_q_norm", p->il);
+    snprintf(k_norm, sizeof k_norm, "blk.%d.attn_k_norm", p->il);
     for (int i = 0; i < 3; i++) {
         of[i] = ref_doubles((size_t)(p->n * m[i]));
         product(p, s->fused ? "attn_qkv" : apart[i], 1, x, e,
                 s->fused ? first[i] : 0, m[i], of[i]);
-        if (i < 2 && s->head_norm)
+        if (i < 2 && s->head_norm && s->alibi)
+            apply_norm(p, i ? k_norm : q_norm, of[i]); /* of all heads */
+        else if (i < 2 && s->head_norm)
             head_norms(p, apart[i], of[i], m[i] / d);
         for (int j = 0; i < 2 && j < p->n * m[i] / d; j++)
             apply_rope(s, of[i] + j * d, j / (m[i] / d));
@@ -252,7 +274,9 @@ static void dense_ffn(const struct pass *p, const double *x, double *y)
     if (s->ffn != PLAIN)
         product(p, halves ? "ffn_up" : "ffn_gate", b, x, e, 0, ff, gate);
     for (int i = 0; i < p->n * ff; i++)
-        up[i] = s->ffn == PLAIN ? gelu(up[i]) : silu(gate[i]) * up[i];
+        up[i] = s->ffn == PLAIN ? gelu(up[i])
+                : s->gelu_gate  ? gelu(gate[i]) * up[i]
+                                : silu(gate[i]) * up[i];
     product(p, "ffn_down", b, up, ff, 0, e, y);
     free(up);
     free(gate);
@@ -338,6 +362,12 @@ static void add_part(const struct pass *p, const char *what, double *x,
         x[i] += y[i];
     if (!p->s->pre)
         apply_norm(p, name, x);
+    if (fn == attention && p->s->second_norm) {
+        for (int i = 0; i < n; i++)
+            x[i] += in_part[i];
+        snprintf(name, sizeof name, "blk.%d.attn_norm_2", p->il);
+        apply_norm(p, name, x);
+    }
     free(in_part);
     free(y);
 }

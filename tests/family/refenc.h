@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* refenc.h - encoders and decoders in double precision, written from the
- * papers */
+/* refenc.h - T5 in double precision, written from the paper */
 #ifndef TESTS_FAMILY_REFENC_H
 #define TESTS_FAMILY_REFENC_H
 
@@ -22,18 +21,5 @@ void refenc_t5_model(struct gen *g, const struct refenc_t5 *s);
 void refenc_t5_run(const struct gen *g, const struct refenc_t5 *s,
                    const gguf_token *text, int n, const gguf_token *to, int m,
                    double *states, double *logits);
-
-/* BERT (Devlin et al., arXiv 1810.04805) as jina-bert-v2 has it: ALiBi both
- * ways (Press et al., arXiv 2108.12409), and norms that files may have. */
-enum refenc_ffn { REFENC_GATE, REFENC_HALVES, REFENC_PLAIN };
-struct refenc_jina {
-    int n_vocab, n_embd, n_ff, n_head, n_layer;
-    enum refenc_ffn ffn; /* a gate of its own, in ffn_up, or none */
-    int up_bias, qk_norm, second_norm;
-};
-void refenc_jina_model(struct gen *g, const struct refenc_jina *s);
-/* States [n][n_embd]. */
-void refenc_jina_run(const struct gen *g, const struct refenc_jina *s,
-                     const gguf_token *text, int n, double *states);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "tests/failalloc.h"
 #include "tests/run/embed.h"
-#include "tests/family/refenc.h"
+#include "tests/family/refbert.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
 #include "tests/family/skeleton.h"
@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-enum { E = 48, N = 41, MOST = 512 };
+enum { N = 41, MOST = 512 };
 static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
 static const enum gguf_pooling kinds[] = { GGUF_POOLING_MEAN, GGUF_POOLING_CLS,
                                            GGUF_POOLING_LAST,
@@ -108,22 +108,22 @@ static size_t apply_head(const struct gen *g, const struct head *h,
 
 static void check_encoder(void)
 {
-    static const struct refenc_jina spec = { EMBED_VOCAB, E, 64, 4, 2,
-                                             REFENC_GATE, 0, 0,  0 };
-    static struct gen g;
+    enum { E = 128 };
+    static struct skeleton m;
     static double states[2][N * E];
     struct gguf_batch b = GGUF_BATCH_INIT;
     gguf_token tok[2 * N], text[N];
     int32_t seq[2 * N];
     const struct head head = { 0, 0, 0 };
     size_t size, n[2];
-    refenc_jina_model(&g, &spec);
-    embed_classifier(&g, "jina-bert-v2", E, 3, true);
-    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    if (!skeleton_open(&m, "jina-bert-v2"))
+        abort();
+    embed_classifier(&m.g, "jina-bert-v2", E, 3, true);
+    void *file = gen_file(&m.g, GGUF_DTYPE_F32, &size);
     embed_mix(&b, tok, seq, N, 23);
     for (int q = 0; q < 2; q++) {
         n[q] = embed_text(&b, q, text);
-        refenc_jina_run(&g, &spec, text, (int)n[q], states[q]);
+        refbert_run(&m, text, (int)n[q], states[q]);
     }
     for (size_t k = 0; k < GG_LEN(kinds); k++) {
         struct gguf_session_params p = init;
@@ -136,22 +136,22 @@ static void check_encoder(void)
                     gguf_session_decode(r.session, &b, &r.err) == GGUF_OK &&
                     gguf_session_pooling(r.session) == kinds[k];
         for (uint32_t q = 0; good && q < 2; q++) {
-            size_t m = 0;
+            size_t width = 0;
             pool_states(kinds[k] == GGUF_POOLING_RANK ? GGUF_POOLING_CLS
                                                       : kinds[k],
                         states[q], n[q], E, want);
-            const size_t w = apply_head(&g, &head, kinds[k], want, E);
-            good = gguf_session_embedding(r.session, q, &row, &m, &r.err) ==
-                       GGUF_OK &&
-                   m == w;
-            d = fmax(d, good ? run_far(row, want, m) : 1);
+            const size_t w = apply_head(&m.g, &head, kinds[k], want, E);
+            good = gguf_session_embedding(r.session, q, &row, &width,
+                                          &r.err) == GGUF_OK &&
+                   width == w;
+            d = fmax(d, good ? run_far(row, want, width) : 1);
         }
         ok(good && d < 1e-11, "an encoder, %s: %.2g%s",
            gguf_pooling_name(kinds[k]), d, good ? "" : r.err.message);
         run_close(&r);
     }
     free(file);
-    gen_fini(&g);
+    skeleton_close(&m);
 }
 
 /* ---- the same states, pooled by a session and by hand ---- */
