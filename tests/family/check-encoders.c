@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* check-encoders.c - encoders, and encoders with decoders: against double
- * precision, and what a session says of them */
+/* check-encoders.c - T5: against double precision, and what a session says of
+ * encoders, and encoders with decoders */
 #include "config.h"
 #include "base/compiler.h"
 #include "model/build.h"
 #include "tests/family/refenc.h"
+#include "tests/family/variant.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
 
 #include <math.h>
 
-enum { V = 96, N_ENC = 41, N_DEC = 37, MOST = 160, WHY = 256 };
+enum { V = 128, E = 128, N_ENC = 41, N_DEC = 37, MOST = 160, WHY = 256 };
 static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
 
 static void make_tokens(gguf_token *t, size_t n, int first)
@@ -89,38 +90,40 @@ static void check_buckets(void)
 
 /* ---- T5 ---- */
 
-static const struct refenc_t5 t5s[] = {
-    /* V, width, ff, heads, kv, head, layers, buckets, gated, rel_all, tied,
-     * no_key */
-    { V, 48, 80, 4, 4, 12, 2, 2, 32, 1, 0, 0, 0 },
-    { V, 48, 64, 3, 3, 24, 2, 2, 8, 0, 0, 1, 1 },  /* as the first T5 */
-    { V, 40, 64, 6, 6, 20, 1, 3, 16, 0, 1, 0, 0 }, /* a deeper decoder */
-    { V, 40, 64, 4, 4, 10, 3, 1, 4, 1, 1, 1, 0 },  /* a deeper encoder */
-    { V, 48, 64, 6, 2, 8, 2, 2, 255, 1, 1, 0, 0 }, /* groups of heads */
-    { V, 48, 80, 4, 4, 12, 2, 0, 32, 1, 0, 0, 0 }, /* an encoder alone */
-    { V, 48, 80, 4, 4, 16, 3, 0, 9, 0, 0, 0, 0 },
+/* Variants that the texts have names for. */
+static const struct {
+    const char *model, *variant;
+} t5s[] = {
+    { "t5", "shared" },
+    { "t5", "first_t5" },
+    { "t5", "deep_decoder" },
+    { "t5", "deep_encoder" },
+    { "t5", "grouped" },
+    { "t5encoder", "shared" },
+    { "t5encoder", "three_layers" },
 };
 
 /* The text [n] is longer than the last bucket's distance for the first. */
-static void check_t5_model(const struct refenc_t5 *s, size_t n, size_t m)
+static void check_t5_model(const char *model, const char *variant, size_t n,
+                           size_t m)
 {
-    static float states[MOST * 48], logits[MOST * V], again[MOST * V];
-    static double want[MOST * 48], want_logits[MOST * V];
-    static struct gen g;
+    static float states[MOST * E], logits[MOST * V], again[MOST * V];
+    static double want[MOST * E], want_logits[MOST * V];
+    static struct variant v;
     struct gguf_session_params p = init;
     gguf_token text[MOST], to[MOST];
     struct run r;
     size_t size;
-    refenc_t5_model(&g, s);
-    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    variant_open(&v, model, variant);
+    void *file = variant_file(&v, &size);
     make_tokens(text, n, 11);
     make_tokens(to, m, 3);
     p.n_ctx = MOST;
-    refenc_t5_run(&g, s, text, (int)n, to, (int)m, want, want_logits);
+    refenc_t5_run(&v.m, text, (int)n, to, (int)m, want, want_logits);
     bool good =
         run_open(&r, file, size, 2, &p) && states_of(&r, text, n, states);
-    double d = run_far(states, want, n * (size_t)s->n_embd), e = 0;
-    if (good && s->n_dec) {
+    double d = run_far(states, want, n * E), e = 0;
+    if (good && gguf_model_get_info(r.model)->encodes_first) {
         good = logits_of(&r, to, m, logits) && states_of(&r, text, n, states);
         for (size_t i = 0; good && i < m; i++)
             good = logits_of(&r, to + i, 1, again + i * V);
@@ -128,24 +131,21 @@ static void check_t5_model(const struct refenc_t5 *s, size_t n, size_t m)
                  run_nmse(again, logits, m * V));
     }
     ok(good && d < 1e-11 && e < 1e-11,
-       "T5, %d and %d layers, %d buckets%s%s%s: %.2g of states, %.2g of "
-       "logits%s",
-       s->n_enc, s->n_dec, s->n_buckets, s->gated ? "" : ", ReLU",
-       s->rel_all ? "" : ", shared", s->tied ? ", tied" : "", d, e,
+       "%s, %s: %.2g of states, %.2g of logits%s", model, variant, d, e,
        good ? "" : r.err.message);
     run_close(&r);
     free(file);
-    gen_fini(&g);
+    variant_close(&v);
 }
 
 /* ---- a session ---- */
 
-static void *t5_file(const struct refenc_t5 *s, size_t *size)
+static void *t5_file(int i, size_t *size)
 {
-    static struct gen g;
-    refenc_t5_model(&g, s);
-    void *file = gen_file(&g, GGUF_DTYPE_F32, size);
-    gen_fini(&g);
+    static struct variant v;
+    variant_open(&v, t5s[i].model, t5s[i].variant);
+    void *file = variant_file(&v, size);
+    variant_close(&v);
     return file;
 }
 
@@ -163,7 +163,7 @@ static void check_order(void)
     const float *rows;
     struct run r;
     size_t size;
-    void *file = t5_file(&t5s[0], &size);
+    void *file = t5_file(0, &size);
     make_tokens(tok, 8, 1);
     p.n_ctx = 32;
     p.n_ubatch = 8;
@@ -208,7 +208,7 @@ static void check_again(void)
     gguf_token text[MOST], other[MOST], to[N_DEC];
     struct run r;
     size_t size;
-    void *file = t5_file(&t5s[1], &size);
+    void *file = t5_file(1, &size);
     make_tokens(text, N_ENC, 11);
     make_tokens(other, MOST, 5);
     make_tokens(to, N_DEC, 3);
@@ -245,7 +245,7 @@ static void check_beside(void)
     struct gguf_batch b = GGUF_BATCH_INIT;
     struct run r;
     size_t size, n = 0;
-    void *file = t5_file(&t5s[2], &size);
+    void *file = t5_file(2, &size);
     p.n_ctx = 48;
     p.n_seq = SEQS;
     bool good = run_open(&r, file, size, 2, &p);
@@ -291,7 +291,7 @@ static void check_bounds(void)
     gguf_token tok[N_DEC];
     struct run r;
     size_t n;
-    void *file = t5_file(&t5s[3], &n);
+    void *file = t5_file(3, &n);
     make_tokens(tok, N_DEC, 1);
     p.n_ctx = 64;
     p.n_seq = 2;
@@ -320,27 +320,15 @@ static void check_bounds(void)
 /* Models without an encoder, and encoders alone. */
 static void check_others(void)
 {
-    static const struct gen_spec llama = { .arch = "llama",
-                                           .n_vocab = V,
-                                           .n_ctx = 32,
-                                           .n_embd = 32,
-                                           .n_layer = 1,
-                                           .n_ff = 32,
-                                           .n_head = 2,
-                                           .n_head_kv = 2,
-                                           .eps = 1e-5f,
-                                           .freq_base = 10000 };
-    static struct gen g;
-    static float a[8 * 48], b[8 * 48];
+    static const struct gen_spec llama = { GEN_ONE_LAYER, .n_vocab = V };
+    static float a[8 * E], b[8 * E];
     struct gguf_batch batch = GGUF_BATCH_INIT;
     gguf_token tok[8];
     const float *rows;
     struct run r;
     size_t size;
     make_tokens(tok, 8, 2);
-    gen_init(&g, 1);
-    gen_model(&g, &llama);
-    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    void *file = gen_model_file(&llama, 1, GGUF_DTYPE_F32, &size);
     bool good = run_open(&r, file, size, 1, &init) &&
                 !encode_text(&r, tok, 4, NULL) &&
                 has_error(&r, GGUF_E_UNSUPPORTED, "'llama' have no encoder");
@@ -349,8 +337,7 @@ static void check_others(void)
        "llama: %s", r.err.message);
     run_close(&r);
     free(file);
-    gen_fini(&g);
-    file = t5_file(&t5s[5], &size);
+    file = t5_file(5, &size);
     batch.n = 8;
     batch.token = tok;
     batch.want = (const uint8_t[]){ 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -369,7 +356,8 @@ int main(void)
 {
     check_buckets();
     for (size_t i = 0; i < GG_LEN(t5s); i++)
-        check_t5_model(&t5s[i], i ? N_ENC : MOST, i ? N_DEC : 140);
+        check_t5_model(t5s[i].model, t5s[i].variant, i ? N_ENC : MOST,
+                       i ? N_DEC : 140);
     check_order();
     check_again();
     check_beside();

@@ -35,23 +35,17 @@ static void product(const struct gen *g, const char *stem, const double *x,
 }
 
 static void norm_rows(const struct gen *g, const char *stem, double *x, int n,
-                      int e, int layer)
+                      int e)
 {
     float *w = ref_weights(g, "%s.weight", stem);
-    float *b = ref_weights(g, "%s.bias", stem);
     for (int t = 0; t < n; t++) {
-        double *y = x + t * e, mean = 0, var = 0;
-        for (int i = 0; i < e && layer; i++)
-            mean += y[i] / e;
+        double *y = x + t * e, sum = 0;
         for (int i = 0; i < e; i++)
-            var += (y[i] - mean) * (y[i] - mean) / e;
+            sum += y[i] * y[i] / e;
         for (int i = 0; i < e; i++)
-            y[i] = (y[i] - mean) / sqrt(var + (layer ? 1e-12 : 1e-5)) *
-                       (double)w[i] +
-                   (b ? (double)b[i] : 0);
+            y[i] *= (double)w[i] / sqrt(sum + 1e-5);
     }
     free(w);
-    free(b);
 }
 
 /* softmax(scale q k + bias) v of one head: q [n], k and v [m] rows of given
@@ -107,80 +101,48 @@ static const char *name_stem(char out[64], const char *half, int il,
 
 /* ---- T5 ---- */
 
-static void put_key(struct gen *g, const char *arch, const char *key, int v)
+struct model {
+    int n_vocab, n_embd, n_ff, n_head, n_head_kv, d; /* d: of a head */
+    int n_enc, n_dec, n_buckets; /* layers; n_dec 0: an encoder alone */
+    int gated;                   /* GEGLU, else ReLU */
+    int rel_all; /* every layer has numbers of its own, else the first */
+    int tied;    /* no output matrix */
+};
+
+static int get_key(const struct skeleton *m, const char *key, int other)
 {
-    char name[96];
-    snprintf(name, sizeof name, "%s.%s", arch, key);
-    if (gguf_meta_set_u32(g->meta, name, (uint32_t)v, NULL))
-        abort();
+    char name[192];
+    uint64_t v = (uint64_t)other;
+    skeleton_key(m, key, name);
+    gguf_kv_get_uint(gguf_meta_find(m->g.meta, name), &v, NULL);
+    return (int)v;
 }
 
-static void put_half(struct gen *g, const struct refenc_t5 *s,
-                     const char *half, int n)
+static int has_tensor(const struct skeleton *m, const char *name)
 {
-    const int e = s->n_embd, q = s->n_head * s->d, kv = s->n_head_kv * s->d;
-    const bool cross = half[0] == 'd';
-    char name[64];
-    for (int il = 0; il < n; il++) {
-        for (int i = 0; i <= cross; i++) {
-            const char *w = i ? "cross_attn_" : "attn_";
-            snprintf(name, sizeof name, "%s%d.%s", half, il, w);
-            gen_tensor(g, e, 0, "%snorm.weight", name);
-            gen_tensor(g, e, q, "%sq.weight", name);
-            gen_tensor(g, e, kv, "%sk.weight", name);
-            gen_tensor(g, e, kv, "%sv.weight", name);
-            gen_tensor(g, q, e, "%so.weight", name);
-            if (s->rel_all || (!il && !i))
-                gen_tensor(g, s->n_head, s->n_buckets, "%srel_b.weight", name);
-        }
-        gen_tensor(g, e, 0, "%s%d.ffn_norm.weight", half, il);
-        if (s->gated)
-            gen_tensor(g, e, s->n_ff, "%s%d.ffn_gate.weight", half, il);
-        gen_tensor(g, e, s->n_ff, "%s%d.ffn_up.weight", half, il);
-        gen_tensor(g, s->n_ff, e, "%s%d.ffn_down.weight", half, il);
-    }
+    for (size_t i = 0; i < m->g.n; i++)
+        if (!strcmp(m->g.t[i].name, name))
+            return 1;
+    return 0;
 }
 
-static void put_texts(struct gen *g, const char *arch)
+static struct model read_model(const struct skeleton *m)
 {
-    if (gguf_meta_set_strz(g->meta, "general.architecture", arch, NULL) ||
-        gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", NULL))
-        abort();
-}
-
-void refenc_t5_model(struct gen *g, const struct refenc_t5 *s)
-{
-    const char *a = s->n_dec ? "t5" : "t5encoder";
-    char eps[96];
-    gen_init(g, 5);
-    put_texts(g, a);
-    put_key(g, a, "vocab_size", s->n_vocab);
-    put_key(g, a, "context_length", 512);
-    put_key(g, a, "embedding_length", s->n_embd);
-    put_key(g, a, "block_count", s->n_enc);
-    put_key(g, a, "feed_forward_length", s->n_ff);
-    put_key(g, a, "attention.head_count", s->n_head);
-    put_key(g, a, "attention.head_count_kv", s->n_head_kv);
-    put_key(g, a, "attention.key_length", s->d);
-    put_key(g, a, "attention.value_length", s->d);
-    put_key(g, a, "attention.relative_buckets_count", s->n_buckets);
-    if (s->n_dec && !s->no_key)
-        put_key(g, a, "decoder_block_count", s->n_dec);
-    if (s->n_dec)
-        put_key(g, a, "decoder_start_token_id", 3);
-    snprintf(eps, sizeof eps, "%s.attention.layer_norm_rms_epsilon", a);
-    if (gguf_meta_set_f32(g->meta, eps, 1e-5f, NULL))
-        abort();
-    gen_tensor(g, s->n_embd, s->n_vocab, "token_embd.weight");
-    gen_tensor(g, s->n_embd, 0, "enc.output_norm.weight");
-    put_half(g, s, "enc.blk.", s->n_enc);
-    if (s->n_dec) {
-        gen_tensor(g, s->n_embd, 0, "dec.output_norm.weight");
-        put_half(g, s, "dec.blk.", s->n_dec);
-        if (!s->tied)
-            gen_tensor(g, s->n_embd, s->n_vocab, "output.weight");
-    }
-    gen_gain(g, "attn_q\\.weight$", 0.4);
+    struct model s = { .n_vocab = get_key(m, ".vocab_size", 0) };
+    s.n_embd = get_key(m, ".embedding_length", 0);
+    s.n_ff = get_key(m, ".feed_forward_length", 0);
+    s.n_head = get_key(m, ".attention.head_count", 1);
+    s.n_head_kv = get_key(m, ".attention.head_count_kv", s.n_head);
+    s.d = get_key(m, ".attention.key_length", s.n_embd / s.n_head);
+    s.n_enc = get_key(m, ".block_count", 0);
+    if (has_tensor(m, "dec.output_norm.weight"))
+        s.n_dec = get_key(m, ".decoder_block_count", s.n_enc);
+    s.n_buckets = get_key(m, ".attention.relative_buckets_count", 0);
+    s.gated = has_tensor(m, "enc.blk.0.ffn_gate.weight");
+    s.rel_all = has_tensor(m, "enc.blk.1.attn_rel_b.weight") ||
+                has_tensor(m, "dec.blk.1.attn_rel_b.weight");
+    s.tied = !has_tensor(m, "output.weight");
+    return s;
 }
 
 /* The bucket of a distance: the last whose first distance is not more. */
@@ -202,7 +164,7 @@ static int bucket(int n, int both, int rel)
 }
 
 /* What head h of a layer adds to the scores of m keys for n queries. */
-static void add_bias(const struct gen *g, const struct refenc_t5 *s,
+static void add_bias(const struct gen *g, const struct model *s,
                      const char *half, int il, int h, int n, double *bias)
 {
     const bool both = half[0] == 'e';
@@ -220,7 +182,7 @@ static void add_bias(const struct gen *g, const struct refenc_t5 *s,
 }
 
 /* x [n] += attention of it, or of the encoder's states from [m]. */
-static void t5_attention(const struct gen *g, const struct refenc_t5 *s,
+static void t5_attention(const struct gen *g, const struct model *s,
                          const char *half, int il, double *x, int n,
                          const double *from, int m)
 {
@@ -238,7 +200,7 @@ static void t5_attention(const struct gen *g, const struct refenc_t5 *s,
     memcpy(y, x, (size_t)(n * e) * sizeof *y);
 #define NAME(X)                                                               \
     (snprintf(at, sizeof at, "%s" X, w), name_stem(name, half, il, at))
-    norm_rows(g, NAME("norm"), y, n, e, 0);
+    norm_rows(g, NAME("norm"), y, n, e);
     product(g, NAME("q"), y, n, e, nq, q);
     product(g, NAME("k"), from ? from : y, n_kv, e, nk, k);
     product(g, NAME("v"), from ? from : y, n_kv, e, nk, v);
@@ -260,7 +222,7 @@ static void t5_attention(const struct gen *g, const struct refenc_t5 *s,
     free(bias);
 }
 
-static void t5_ffn(const struct gen *g, const struct refenc_t5 *s,
+static void t5_ffn(const struct gen *g, const struct model *s,
                    const char *half, int il, double *x, int n)
 {
     const int e = s->n_embd, f = s->n_ff;
@@ -269,7 +231,7 @@ static void t5_ffn(const struct gen *g, const struct refenc_t5 *s,
            *up = ref_doubles((size_t)(n * f)),
            *gate = ref_doubles((size_t)(n * f));
     memcpy(y, x, (size_t)(n * e) * sizeof *y);
-    norm_rows(g, name_stem(name, half, il, "ffn_norm"), y, n, e, 0);
+    norm_rows(g, name_stem(name, half, il, "ffn_norm"), y, n, e);
     product(g, name_stem(name, half, il, "ffn_up"), y, n, e, f, up);
     if (s->gated)
         product(g, name_stem(name, half, il, "ffn_gate"), y, n, e, f, gate);
@@ -282,17 +244,18 @@ static void t5_ffn(const struct gen *g, const struct refenc_t5 *s,
     free(gate);
 }
 
-void refenc_t5_run(const struct gen *g, const struct refenc_t5 *s,
-                   const gguf_token *text, int n, const gguf_token *to, int m,
-                   double *states, double *logits)
+void refenc_t5_run(const struct skeleton *of, const gguf_token *text, int n,
+                   const gguf_token *to, int m, double *states, double *logits)
 {
+    const struct model model = read_model(of), *s = &model;
+    const struct gen *g = &of->g;
     const int e = s->n_embd;
     embed_tokens(g, text, n, e, states);
     for (int il = 0; il < s->n_enc; il++) {
         t5_attention(g, s, "enc.blk.", il, states, n, NULL, 0);
         t5_ffn(g, s, "enc.blk.", il, states, n);
     }
-    norm_rows(g, "enc.output_norm", states, n, e, 0);
+    norm_rows(g, "enc.output_norm", states, n, e);
     if (!s->n_dec)
         return;
     double *x = ref_doubles((size_t)(m * e));
@@ -302,7 +265,7 @@ void refenc_t5_run(const struct gen *g, const struct refenc_t5 *s,
         t5_attention(g, s, "dec.blk.", il, x, m, states, n);
         t5_ffn(g, s, "dec.blk.", il, x, m);
     }
-    norm_rows(g, "dec.output_norm", x, m, e, 0);
+    norm_rows(g, "dec.output_norm", x, m, e);
     product(g, s->tied ? "token_embd" : "output", x, m, e, s->n_vocab, logits);
     free(x);
 }
