@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "convert/back/back.h"
+#include "convert/class_row.h"
 
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -324,13 +325,13 @@ static const struct shape *find_shape(const struct gg_back *b,
     const unsigned k = t->n_dims - (u->expert >= 0);
     const int64_t x = t->ne[0], y = k > 1 ? t->ne[1] : 1;
     const int64_t z = k > 2 ? t->ne[2] : 1, rows = all / x;
-    const bool squeezed = u->row->how == GG_HOW_SQUEEZE;
+    const bool squeezed = u->row->how == &gg_convert_squeeze;
     const struct shape *found = NULL;
     if (squeezed && k == 2)
         found = try_shape(b, u, n, s, 3, x, 1, y);
     if (squeezed && k == 1)
         found = try_shape(b, u, n, s, 2, x, 1, 1);
-    if (u->row->how == GG_HOW_FILL && k == 2)
+    if (u->row->n_rows && k == 2)
         found = try_shape(b, u, n, s, 2, x, n_filled(b, u, y), 1);
     if (!found && n == 1) {
         *s = (struct shape){ k, { x, y, z, k > 3 ? t->ne[3] : 1 } };

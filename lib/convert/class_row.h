@@ -136,6 +136,22 @@ gg_hf_config_fn gg_convert_code_prefix, gg_convert_code_suffix,
 /* 0, if the size of the vocabulary is one of models that take no BOS. */
 gg_hf_config_fn gg_convert_no_bos;
 
+/* Changes of tensors (describe/tensor_layout.c, ternary.c): rows of each head
+ * from halves to pairs, of queries and keys, if the class is turned; 1 added;
+ * dimensions of one left out; -exp(x); a half of the rows; -1, 0 or 1 times the
+ * mean magnitude. */
+extern const struct gg_convert_how gg_convert_rope_q, gg_convert_rope_k,
+    gg_convert_plus_1, gg_convert_squeeze, gg_convert_neg_exp,
+    gg_convert_half_1, gg_convert_half_2, gg_convert_ternary;
+#define ROPE_Q  gg_convert_rope_q
+#define ROPE_K  gg_convert_rope_k
+#define PLUS_1  gg_convert_plus_1
+#define SQUEEZE gg_convert_squeeze
+#define NEG_EXP gg_convert_neg_exp
+#define HALF_1  gg_convert_half_1
+#define HALF_2  gg_convert_half_2
+#define TERNARY gg_convert_ternary
+
 #define L "model.layers.%."
 #define B "blk.%."
 
@@ -152,7 +168,7 @@ gg_hf_config_fn gg_convert_no_bos;
     }
 #define N_HOW(FROM, TO, HOW)                                                  \
     {                                                                         \
-        .from = FROM, .to = TO, .how = GG_HOW_##HOW                           \
+        .from = FROM, .to = TO, .how = &HOW                                   \
     }
 #define N_AXES(FROM, TO, AXES)                                                \
     {                                                                         \
@@ -160,7 +176,7 @@ gg_hf_config_fn gg_convert_no_bos;
     }
 #define N_HOW_AXES(FROM, TO, HOW, AXES)                                       \
     {                                                                         \
-        .from = FROM, .to = TO, .how = GG_HOW_##HOW, .axes = AXES             \
+        .from = FROM, .to = TO, .how = &HOW, .axes = AXES                     \
     }
 #define N_TIMES(FROM, TO, NAME)                                               \
     {                                                                         \

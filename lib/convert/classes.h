@@ -10,6 +10,7 @@
 #define GG_CONVERT_CLASSES_H
 
 #include "convert/hf_config.h"
+#include "data/composed.h"
 #include "gguf/memory.h"
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@
 
 struct gguf_convert;
 struct gg_back_maker;
+struct gg_convert_view;
 
 /* Settles what config.json says in several ways, before keys are computed. */
 typedef enum gguf_status gg_convert_settle_fn(struct gguf_convert *c,
@@ -25,28 +27,26 @@ typedef enum gguf_status gg_convert_settle_fn(struct gguf_convert *c,
 /* Puts members into config.json that the way back makes (back_maker.h). */
 typedef void gg_back_fn(struct gg_back_maker *m);
 
-/* What is done to the numbers of a tensor. */
-enum gg_convert_how {
-    GG_HOW_AS_IS,
-    GG_HOW_ROPE_Q, /* rows of each head from halves to pairs, if the row of the
-                    * architecture says so: of queries */
-    GG_HOW_ROPE_K, /* of keys */
-    GG_HOW_PLUS_1,
-    GG_HOW_TURN,    /* rows and columns change places */
-    GG_HOW_SQUEEZE, /* dimensions of one are left out */
-    GG_HOW_NEG_EXP, /* -e^x, and squeezed */
-    GG_HOW_HALF_1,  /* the first half of the rows, the second */
-    GG_HOW_HALF_2,
-    GG_HOW_PLUS_5TH,
-    GG_HOW_PLUS_11TH, /* 1 / 5^1.5 */
-    GG_HOW_NEG_HALF, /* the second half of each head's rows negated: head_dim */
-    GG_HOW_INDEX,    /* whole numbers, which stay such, of 32 bits */
-    GG_HOW_TERNARY,  /* -1, 0 or 1 times the mean of their magnitudes */
-    GG_HOW_HALVES,   /* rows of each head from pairs to halves, as far as they
-                      * turn; the others stay */
-    GG_HOW_PAIR,     /* a row of zeros after it, if it has one row */
-    GG_HOW_FILL,     /* rows of zeros after it, as many as vocab_size wants */
-    GG_N_HOWS
+/* Change of the halves of an adapter's pair, for the change of a weight. */
+enum gg_convert_pair {
+    GG_PAIR_REFUSED, /* the weight has no pair */
+    GG_PAIR_ROWS,    /* rows of B go where the weight's rows do */
+    GG_PAIR_AS_IS
+};
+
+/* Change of a tensor: of its numbers, and of the order of its elements. */
+struct gg_convert_how {
+    const char *text; /* name of the change in lists */
+    /* Set the place of each element (convert_int.h); NULL: as it is. */
+    enum gguf_status (*view)(struct gg_convert_view *v,
+                             struct gguf_error *err);
+    gg_composed_fn *change; /* new numbers; NULL: as they are */
+    gg_composed_fn *back;   /* inverse of change; NULL: without change */
+    enum gg_convert_pair pair;
+    bool if_turned; /* the class must be turned, else nothing changes */
+    bool if_added;  /* rows must be added, else nothing changes */
+    bool is_i32;    /* whole numbers of 32 bits */
+    bool has_mean;  /* change rounds by the mean of all (back_ternary.c) */
 };
 
 /* What a tensor of the folder becomes. from: its name without ".weight" or
@@ -57,7 +57,7 @@ enum gg_convert_how {
  * together in their order; experts are stacked. */
 struct gg_convert_name {
     const char *from, *to;
-    uint8_t how;          /* enum gg_convert_how */
+    const struct gg_convert_how *how; /* NULL: as they are */
     const char *axes;     /* how the elements are put (axes.c); NULL: by how */
     const char *scale[2]; /* names in config.json of factors, applied one after
                            * the other; NULL, or missing there: 1 */
@@ -183,7 +183,7 @@ struct gg_convert_arch {
     bool dense_asked; /* if they are asked for */
     bool reranker;    /* row of rerankers, whose answers are yes and no */
     bool only_keys;   /* those are all that there are */
-    bool turned;      /* queries and keys are permuted: GG_HOW_ROPE_... */
+    bool turned;      /* queries and keys are permuted (gg_convert_rope_q) */
     bool rope_count;  /* rope.dimension_count is written */
     bool vocab_size;  /* vocab_size is written */
     bool ties;        /* transformers' default of tie_word_embeddings */

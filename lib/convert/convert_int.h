@@ -247,7 +247,13 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
 bool gg_convert_axes(struct gg_convert_view *v, const char *text);
 /* In words. */
 const char *gg_convert_how_text(const struct gg_convert_name *row);
-gg_composed_fn *gg_convert_change(uint8_t how);
+/* For views of families: the failure of one, with why after the name of the
+ * tensor (GGUF_E_TENSOR); exchange rows and columns. */
+enum gguf_status gg_convert_refuse_view(const struct gg_convert_view *v,
+                                        const char *why,
+                                        struct gguf_error *err);
+enum gguf_status gg_convert_transpose_view(struct gg_convert_view *v,
+                                           struct gguf_error *err);
 
 /* config_keys.c, rope.c, general.c: their part of the metadata. */
 enum gguf_status gg_convert_keys(struct gguf_convert *c,

@@ -136,59 +136,6 @@ static int by_begin(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* ---- numbers changed back ---- */
-
-static void minus_1(float *x, size_t n)
-{
-    while (n--)
-        x[n] -= 1;
-}
-
-static void minus_5th(float *x, size_t n)
-{
-    while (n--)
-        x[n] -= 0.2f;
-}
-
-static void minus_11th(float *x, size_t n)
-{
-    while (n--)
-        x[n] -= 0.0894427191f;
-}
-
-/* The logarithm whose exponential is x again, among those nearby. */
-static void log_neg(float *x, size_t n)
-{
-    while (n--) {
-        const float want = x[n], guess = (float)log(-(double)want);
-        float low = guess, high = guess;
-        x[n] = guess;
-        for (int k = 0; k < 4 && -expf(x[n]) != want; k++) {
-            low = nextafterf(low, -INFINITY);
-            high = nextafterf(high, INFINITY);
-            x[n] = -expf(low) == want    ? low
-                   : -expf(high) == want ? high
-                                         : guess;
-        }
-    }
-}
-
-/* A zero keeps its sign. */
-static void take_sign(float *x, size_t n)
-{
-    while (n--)
-        x[n] = x[n] > 0 ? 1 : x[n] < 0 ? -1 : x[n];
-}
-
-static const struct {
-    uint8_t how;
-    gg_composed_fn *back;
-} changes[] = {
-    { GG_HOW_PLUS_1, minus_1 },       { GG_HOW_PLUS_5TH, minus_5th },
-    { GG_HOW_PLUS_11TH, minus_11th }, { GG_HOW_NEG_EXP, log_neg },
-    { GG_HOW_TERNARY, take_sign },
-};
-
 /* ---- blocks ---- */
 
 static enum gguf_status refuse_tensor(const struct gg_back *b, uint32_t i,
@@ -234,21 +181,21 @@ static enum gguf_status collect_pieces(const struct gg_back *b, uint32_t i,
     const struct gguf_convert *c = b->c;
     for (size_t k = 0; k < c->out.n_tensors; k++) {
         const struct gg_composed_tensor *t = &c->out.made[k];
-        const uint8_t how = c->parts.item[c->out.first_item[k]].row->how;
+        const struct gg_convert_how *how =
+            c->parts.item[c->out.first_item[k]].row->how;
         for (size_t q = 0; q < t->n_parts; q++) {
             if (t->part[q].from != i || t->part[q].zero)
                 continue;
             if (inverse_factor(&t->part[q]) == 0 ||
                 (t->part[q].run && !is_whole(&t->part[q])))
                 return refuse_tensor(b, i, err);
-            if (how == GG_HOW_TERNARY)
+            if (how && how->has_mean)
                 GG_TRY(turn_ternary(b, p, i, b->tensor_of[k], err));
             else
                 GG_TRY(invert_part(b, p, &t->part[q], b->tensor_of[k],
                                    q ? t->end[q - 1] : 0, err));
-            for (size_t x = 0; t->change && x < GG_LEN(changes); x++)
-                if (changes[x].how == how)
-                    *change = changes[x].back;
+            if (t->change)
+                *change = how->back;
             if (t->change && !*change)
                 return refuse_tensor(b, i, err);
         }

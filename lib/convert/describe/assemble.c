@@ -296,10 +296,11 @@ static bool is_f32(const struct gg_composed_tensor *t)
     return false;
 }
 
-static uint32_t choose_type(const struct gg_composed_tensor *t, uint8_t how,
+static uint32_t choose_type(const struct gg_composed_tensor *t,
+                            const struct gg_convert_how *how,
                             const struct gg_safetensors_type *from)
 {
-    if (how == GG_HOW_INDEX)
+    if (how && how->is_i32)
         return GGUF_DTYPE_I32;
     if (is_f32(t))
         return GGUF_DTYPE_F32;
@@ -412,13 +413,12 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
     const struct gg_safetensors_tensor *from =
         &c->folder.weights->tensor[c->parts.item[first].from];
     const struct gg_convert_name *row = c->parts.item[first].row;
-    const uint8_t how = row->how;
+    const struct gg_convert_how *how = row->how;
     const size_t n = end - first;
     size_t bytes;
     *t = (struct gg_composed_tensor){ .name = c->parts.item[first].to };
-    t->change = c->parts.item[first].half == GG_HALF_NONE
-                    ? gg_convert_change(how)
-                    : NULL;
+    t->change =
+        how && c->parts.item[first].half == GG_HALF_NONE ? how->change : NULL;
     t->part = gg_ckd_array(&bytes, 2 * n, sizeof *t->part)
                   ? NULL
                   : gg_mem_arena_alloc(&c->arena, bytes);
@@ -444,8 +444,8 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                                          .from = from->name.data,
                                          .n_from = n,
                                          .how = gg_convert_how_text(row) };
-    if (((how == GG_HOW_ROPE_Q || how == GG_HOW_ROPE_K) && !c->arch->turned) ||
-        (how == GG_HOW_FILL && t->n_parts == n))
+    if (how && ((how->if_turned && !c->arch->turned) ||
+                (how->if_added && t->n_parts == n)))
         pub->how = "as it is";
     memcpy(pub->ne, t->ne, sizeof pub->ne);
     return GGUF_OK;

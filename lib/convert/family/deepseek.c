@@ -2,6 +2,19 @@
 /* deepseek.c - classes of DeepSeek and models with its experts or attention */
 #include "config.h"
 #include "convert/class_row.h"
+#include "convert/convert_int.h"
+
+static enum gguf_status view_index(struct gg_convert_view *v,
+                                   struct gguf_error *err)
+{
+    return v->from->type /* one is known */
+               ? gg_safetensors_index(v->c->folder.weights, v->item->from, err)
+               : GGUF_OK;
+}
+
+static const struct gg_convert_how index_i32 = {
+    .text = "whole numbers of 32 bits", .view = view_index, .is_i32 = true
+};
 
 static const struct gg_convert_name plm_names[] = {
     N(L "self_attn.kv_a_proj_with_mqa", B "attn_kv_a_mqa"),
@@ -50,7 +63,7 @@ static const struct gg_convert_name v4_names[] = {
     N(V "attn.indexer.compressor.norm", B "indexer_compressor_norm"),
     N(V "ffn.gate.weight", B "ffn_gate_inp.weight"),
     N(V "ffn.gate.bias", B "exp_probs_b.bias"),
-    N_HOW(V "ffn.gate.tid2eid", B "ffn_gate_tid2eid.weight", INDEX),
+    N_HOW(V "ffn.gate.tid2eid", B "ffn_gate_tid2eid.weight", index_i32),
     N(V "ffn.experts.@.w1", B "ffn_gate_exps"),
     N(V "ffn.experts.@.w3", B "ffn_up_exps"),
     N(V "ffn.experts.@.w2", B "ffn_down_exps"),

@@ -2,6 +2,34 @@
 /* gemma.c - classes of Gemma */
 #include "config.h"
 #include "convert/class_row.h"
+#include "convert/convert_int.h"
+
+#include "base/ckd.h"
+
+/* Tokens that have no row: those of pictures and sounds, whose vectors come
+ * from elsewhere. */
+static enum gguf_status fill_rows(struct gg_convert_view *v,
+                                  struct gguf_error *err)
+{
+    int64_t rows;
+    if (v->n_dims != 2)
+        return gg_convert_refuse_view(v, "is no matrix", err);
+    if (!gg_convert_count(v->c, "vocab_size", &rows) || rows <= v->ne[1])
+        return GGUF_OK;
+    if (rows / 2 - GG_CONVERT_MORE_TOKENS > v->ne[1] ||
+        gg_ckd_mul(&v->n_zeros, (uint64_t)(rows - v->ne[1]),
+                   (uint64_t)v->ne[0]))
+        return gg_convert_refuse_view(
+            v, "has more rows than can be, by vocab_size", err);
+    v->ne[1] = rows;
+    return GGUF_OK;
+}
+
+static const struct gg_convert_how filled = {
+    .text = "rows of zeros up to vocab_size",
+    .view = fill_rows,
+    .if_added = true
+};
 
 /* Norms multiply by 1 + weight. */
 static const struct gg_convert_name gemma_names[] = {
@@ -26,10 +54,10 @@ static const struct gg_convert_name gemma3n_names[] = {
     N(L "post_attention_layernorm", B "post_attention_norm"),
     N(L "pre_feedforward_layernorm", B "ffn_norm"),
     N(L "post_feedforward_layernorm", B "post_ffw_norm"),
-    N_HOW("model.embed_tokens", "token_embd", FILL),
+    N_HOW("model.embed_tokens", "token_embd", filled),
     { .from = "model.embed_tokens_per_layer",
       .to = "per_layer_token_embd",
-      .how = GG_HOW_FILL,
+      .how = &filled,
       .n_rows = "vocab_size_per_layer_input" },
     N("model.per_layer_model_projection", "per_layer_model_proj"),
     N("model.per_layer_projection_norm", "per_layer_proj_norm"),

@@ -2,6 +2,48 @@
 /* glm.c - classes of ChatGLM and GLM */
 #include "config.h"
 #include "convert/class_row.h"
+#include "convert/convert_int.h"
+
+/* Parts are made for each, however little a head holds. */
+#define MOST_HEADS 4096
+
+/* Row 2 j + i of what turns of a head becomes row j of its half i; what does
+ * not turn comes after it. */
+static enum gguf_status view_halves(struct gg_convert_view *v,
+                                    struct gguf_error *err)
+{
+    const struct gg_hf_config cfg = gg_convert_config(v->c);
+    const double all = gg_convert_head_dim(&cfg);
+    const double turn = gg_convert_rotary_half(&cfg);
+    const unsigned d = v->n_dims - 1;
+    const uint64_t row = d ? (uint64_t)v->ne[0] : 1, rows = (uint64_t)v->ne[d];
+    if (d > 1 || !(turn >= 2) || turn > all || all > (double)rows ||
+        fmod(turn, 2) != 0 || rows % (uint64_t)all)
+        return gg_convert_refuse_view(v, "has no rows of whole heads", err);
+    const uint64_t head = (uint64_t)all * row, half = (uint64_t)turn / 2;
+    v->part.n_dims = 3;
+    v->part.ne[0] = row;
+    v->part.ne[1] = half;
+    v->part.step[1] = 2 * row;
+    v->part.ne[2] = 2;
+    v->part.step[2] = row;
+    v->rest = (struct gg_composed_part){ .from = v->part.from,
+                                         .first = 2 * half * row,
+                                         .n_dims = 2 * half * row < head,
+                                         .ne = { head - 2 * half * row },
+                                         .step = { 1 } };
+    v->times = rows / (uint64_t)all;
+    v->every = head;
+    if (v->times > MOST_HEADS)
+        return gg_convert_refuse_view(v, "has too many heads", err);
+    return GGUF_OK;
+}
+
+static const struct gg_convert_how to_halves = {
+    .text = "rows of heads from pairs to halves",
+    .view = view_halves,
+    .pair = GG_PAIR_ROWS
+};
 
 static const struct gg_convert_name glm4_names[] = {
     N(L "post_self_attn_layernorm", B "post_attention_norm"),
@@ -12,8 +54,8 @@ static const struct gg_convert_name glm4_names[] = {
 /* Of models that see: queries and keys turn in pairs in their code, and in
  * halves where positions have several axes. */
 static const struct gg_convert_name glm4v_names[] = {
-    N_HOW(L "self_attn.q_proj", B "attn_q", HALVES),
-    N_HOW(L "self_attn.k_proj", B "attn_k", HALVES), END_NAMES
+    N_HOW(L "self_attn.q_proj", B "attn_q", to_halves),
+    N_HOW(L "self_attn.k_proj", B "attn_k", to_halves), END_NAMES
 };
 
 static const struct gg_convert_name glm_names[] = {

@@ -2,6 +2,30 @@
 /* gpt.c - classes of GPT-2 and models built like it */
 #include "config.h"
 #include "convert/class_row.h"
+#include "convert/convert_int.h"
+
+static const struct gg_convert_how transposed = {
+    .text = "transposed",
+    .view = gg_convert_transpose_view,
+    .pair = GG_PAIR_AS_IS
+};
+
+/* What turns against the usual direction turns with it when the second half of
+ * each head is negated. */
+static enum gguf_status view_negated_halves(struct gg_convert_view *v,
+                                            struct gguf_error *err)
+{
+    int64_t head;
+    if (v->n_dims != 2 || !gg_convert_count(v->c, "head_dim", &head) ||
+        head % 2 || v->ne[1] % head)
+        return gg_convert_refuse_view(v, "has no rows of whole heads", err);
+    v->part.run = (uint64_t)(head / 2) * (uint64_t)v->ne[0];
+    return GGUF_OK;
+}
+
+static const struct gg_convert_how negated_halves = {
+    .text = "second halves of heads negated", .view = view_negated_halves
+};
 
 /* Factor of the output matrix of Jais. */
 static double jais_output_scale(const struct gg_hf_config *cfg, int64_t layer)
@@ -35,11 +59,11 @@ static const struct gg_convert_name gpt2_names[] = {
     N_NOT("h.%.attn.bias"), /* before c_attn's: a mask is not a bias */
     N_NOT("h.%.attn.masked_bias"),
     N("h.%.ln_1", B "attn_norm"),
-    N_HOW("h.%.attn.c_attn", B "attn_qkv", TURN),
-    N_HOW("h.%.attn.c_proj", B "attn_output", TURN),
+    N_HOW("h.%.attn.c_attn", B "attn_qkv", transposed),
+    N_HOW("h.%.attn.c_proj", B "attn_output", transposed),
     N("h.%.ln_2", B "ffn_norm"),
-    N_HOW("h.%.mlp.c_fc", B "ffn_up", TURN),
-    N_HOW("h.%.mlp.c_proj", B "ffn_down", TURN),
+    N_HOW("h.%.mlp.c_fc", B "ffn_up", transposed),
+    N_HOW("h.%.mlp.c_proj", B "ffn_down", transposed),
     N("lm_head", "output"),
     END_NAMES
 };
@@ -122,7 +146,7 @@ static const struct gg_convert_name codeshell_names[] = {
 static const struct gg_convert_name jais_names[] = {
     N_TIMES("wte", "token_embd", "mup_embeddings_scale embeddings_scale"),
     { .from = "lm_head", .to = "output", .scale_of = jais_output_scale },
-    N_HOW("h.%.mlp.c_fc2", B "ffn_gate", TURN),
+    N_HOW("h.%.mlp.c_fc2", B "ffn_gate", transposed),
     N_NOT("relative_pe.slopes"),
     END_NAMES
 };
@@ -134,8 +158,8 @@ static const struct gg_convert_name talkie_names[] = {
     N("model.embed", "token_embd"),
     N("lm_head", "output.weight"),
     N_KEY("lm_head_gain.w_g", "logit_scale"),
-    N_HOW(T "attn.attn_query", B "attn_q", NEG_HALF),
-    N_HOW(T "attn.attn_key", B "attn_k", NEG_HALF),
+    N_HOW(T "attn.attn_query", B "attn_q", negated_halves),
+    N_HOW(T "attn.attn_key", B "attn_k", negated_halves),
     N(T "attn.attn_value", B "attn_v"),
     N(T "attn.attn_resid", B "attn_output"),
     N_AXES(T "attn.head_gain.head_g", B "attn_q_norm.weight", "x > x, 1"),

@@ -3,6 +3,37 @@
 #include "config.h"
 #include "convert/class_row.h"
 
+static void plus_5th(float *x, size_t n)
+{
+    while (n--)
+        x[n] += 0.2f;
+}
+
+static void plus_11th(float *x, size_t n)
+{
+    while (n--)
+        x[n] += 0.0894427191f;
+}
+
+static void minus_5th(float *x, size_t n)
+{
+    while (n--)
+        x[n] -= 0.2f;
+}
+
+static void minus_11th(float *x, size_t n)
+{
+    while (n--)
+        x[n] -= 0.0894427191f; /* 1 / 5^1.5 */
+}
+
+static const struct gg_convert_how added_5th = { .text = "1/5 added",
+                                                 .change = plus_5th,
+                                                 .back = minus_5th };
+static const struct gg_convert_how added_11th = { .text = "1/5^1.5 added",
+                                                  .change = plus_11th,
+                                                  .back = minus_11th };
+
 #define P "model.layers.layers.%."
 
 /* Queries of head s t + i of t heads of keys share key i: here those that share
@@ -30,9 +61,9 @@ static const struct gg_convert_name plamo2_names[] = {
     N_HOW("model.norm", "output_norm", PLUS_1),
     N("lm_head", "output"),
     N_HOW(P "pre_mixer_norm", B "attn_norm", PLUS_1),
-    N_HOW(P "post_mixer_norm.weight", B "post_attention_norm", PLUS_5TH),
+    N_HOW(P "post_mixer_norm.weight", B "post_attention_norm", added_5th),
     N_HOW(P "pre_mlp_norm", B "ffn_norm", PLUS_1),
-    N_HOW(P "post_mlp_norm.weight", B "post_ffw_norm", PLUS_11TH),
+    N_HOW(P "post_mlp_norm.weight", B "post_ffw_norm", added_11th),
     N(P "mixer.qkv_proj", B "attn_qkv"),
     N(P "mixer.o_proj", B "attn_output"),
     N(P "mixer.q_weight", B "attn_q_norm.weight"),

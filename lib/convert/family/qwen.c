@@ -2,6 +2,24 @@
 /* qwen.c - classes of Qwen and models built like it */
 #include "config.h"
 #include "convert/class_row.h"
+#include "convert/convert_int.h"
+
+/* softmax(x, 0) is the sigmoid of x. */
+static enum gguf_status pair_row(struct gg_convert_view *v,
+                                 struct gguf_error *err)
+{
+    if (v->n_dims != 2)
+        return gg_convert_refuse_view(v, "is no matrix", err);
+    if (v->ne[1] == 1) {
+        v->n_zeros = (uint64_t)v->ne[0];
+        v->ne[1] = 2;
+    }
+    return GGUF_OK;
+}
+
+static const struct gg_convert_how paired = {
+    .text = "a row of zeros after a single one", .view = pair_row
+};
 
 /* Rows of two tokens (reranker.c), and the prompt: model card of
  * Qwen3-Reranker-0.6B, section Transformers Usage. */
@@ -36,7 +54,7 @@ static const struct gg_convert_name tied_answers_names[] = {
 };
 
 static const struct gg_convert_name score_names[] = {
-    N_HOW("score", "cls.output", PAIR), END_NAMES
+    N_HOW("score", "cls.output", paired), END_NAMES
 };
 
 /* w1 carries what the activated w2 multiplies. */
