@@ -174,7 +174,7 @@ static enum gguf_status check_params(const struct gguf_scan_params *p,
                             "%" PRIu32 " where chunks have %" PRIu32,
                             p->stride, c->strides, most, p->n_ctx);
     if (p->first != GGUF_SCAN_HALF &&
-        (p->first > p->n_ctx - 2 || !c->takes_rows))
+        ((uint64_t)p->first + 2 > p->n_ctx || !c->takes_rows))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "rows from position %" PRIu32
                             " of chunks of %" PRIu32
@@ -318,7 +318,7 @@ static bool take_cut(struct gg_window_list *w,
     *w = (struct gg_window_list){ .n_texts = 1 };
     if (gg_params_take(&p, sizeof p, params, "gguf_scan_params", NULL) !=
             GGUF_OK ||
-        p.n_ctx < 2 || check_params(&p, NULL) != GGUF_OK)
+        !p.n_ctx || check_params(&p, NULL) != GGUF_OK)
         return false;
     set_params(w, &p);
     return true;

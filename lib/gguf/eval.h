@@ -184,9 +184,9 @@ struct gguf_scan_params {
             NULL, NULL, 0, GGUF_SCAN_CHUNKS, 0, 0, NULL, 0                    \
     }
 
-/* Chunks of one text of so many tokens, cut as params say: n_ctx, first, cut
- * and stride; first_chunk and max_chunks do not count. 0: it is too short, or
- * params are wrong. Since: 0.1 */
+/* Chunks of one text of so many tokens, cut as params say: n_ctx (1 or more),
+ * first, cut and stride; first_chunk and max_chunks do not count. 0: the text
+ * is too short, or params are wrong. Since: 0.1 */
 GGUF_API size_t gguf_scan_n_chunks(size_t n_tokens,
                                    const struct gguf_scan_params *params);
 

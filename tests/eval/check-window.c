@@ -546,6 +546,9 @@ static void check_refused(void)
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     ok(gguf_scan_n_chunks(1600, NULL) == 3 &&
            gguf_scan_n_chunks(511, &p) == 0 &&
+           (p.n_ctx = 1, gguf_scan_n_chunks(7, &p)) == 7 &&
+           (p.n_ctx = 0, gguf_scan_n_chunks(7, &p)) == 0 &&
+           (p.n_ctx = 512, gguf_scan_n_chunks(1600, &p)) == 3 &&
            (p.stride = 9, gguf_scan_n_chunks(1600, &p)) == 0,
        "numbers of chunks");
     run_close(&r);

@@ -73,11 +73,18 @@ static bool open_model(struct job *j)
            ev_model_load(&j->m, o, false, j->pool);
 }
 
+size_t im_n_chunks(const struct im_options *o, size_t n_tokens)
+{
+    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    p.n_ctx = o->ev.n_ctx;
+    return gguf_scan_n_chunks(n_tokens, &p);
+}
+
 /* Of a text of size bytes. */
 static void say_short(const struct job *j, size_t size)
 {
     const struct im_options *o = j->o;
-    const size_t n = j->tokens.n, n_chunks = n / o->ev.n_ctx;
+    const size_t n = j->tokens.n, n_chunks = im_n_chunks(o, n);
     const char *verb = n == 1 ? " is" : "s are";
     if (size == 0)
         msg_error(o->text, "the text is empty");
@@ -114,7 +121,7 @@ static bool read_tokens(struct job *j)
     if (gguf_vocab_tokenize(gguf_model_vocab(j->m.model), j->text, size, flags,
                             &j->tokens, &err) != GGUF_OK)
         return msg_fail(o->text, &err);
-    if (j->tokens.n / o->ev.n_ctx > o->ev.first_chunk)
+    if (im_n_chunks(o, j->tokens.n) > o->ev.first_chunk)
         return true;
     say_short(j, size);
     return false;

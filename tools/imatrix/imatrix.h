@@ -35,6 +35,9 @@ bool im_collect(struct gguf_imatrix **im, const struct im_options *o);
 bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
                     char **paths, int n);
 
+/* Number of chunks of a text of so many tokens. */
+size_t im_n_chunks(const struct im_options *o, size_t n_tokens);
+
 /* share.c: chunks shared by the ranks of an MPI job. */
 struct im_share {
     const struct im_options *o;

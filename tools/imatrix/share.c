@@ -45,8 +45,8 @@ static bool set_all(struct im_share *s)
         { "precision", gguf_precision_name((unsigned)o->ev.precision) },
         { "version", gguf_version_string() },
     };
-    enum gguf_status st =
-        gguf_part_create(&s->of, s->tokens->n / o->ev.n_ctx, 0, 1, NULL, &err);
+    enum gguf_status st = gguf_part_create(
+        &s->of, im_n_chunks(o, s->tokens->n), 0, 1, NULL, &err);
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
         st = gguf_part_set(s->of, list[i].name, list[i].value, &err);
     if (st == GGUF_OK)
@@ -192,7 +192,7 @@ static void warn_skipped(const struct im_share *s)
 
 bool im_share(struct im_share *s)
 {
-    const size_t all = s->tokens->n / s->o->ev.n_ctx;
+    const size_t all = im_n_chunks(s->o, s->tokens->n);
     const size_t first = (size_t)s->o->ev.first_chunk, left = all - first;
     s->n_chunks = s->o->ev.n_chunks && s->o->ev.n_chunks < left
                       ? (size_t)s->o->ev.n_chunks

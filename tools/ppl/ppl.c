@@ -61,7 +61,7 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
         e->n_tokens = j->tokens.n;
     }
     if (j->side.saved) {
-        n = j->tokens.n / o->ev.n_ctx;
+        n = gguf_scan_n_chunks(j->tokens.n, &e->scan);
         if (n > gguf_baseline_n_chunks(j->side.saved))
             n = gguf_baseline_n_chunks(j->side.saved);
     }
