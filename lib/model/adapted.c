@@ -7,7 +7,29 @@
 #include "model/adapter_int.h"
 #include "model/build_int.h"
 
+#include <stdlib.h>
+
 typedef struct gguf_tensor tensor;
+
+int gg_adapter_compare(const void *x, const void *y)
+{
+    const struct gg_adapter_pair *a = x, *b = y;
+    const uintptr_t p = (uintptr_t)a->weight, q = (uintptr_t)b->weight;
+    return p != q ? (p > q) - (p < q) : a->of_output - b->of_output;
+}
+
+/* The place of a weight's pair, or n_pairs. */
+static size_t find_pair(const struct gguf_adapter *a,
+                        const struct gguf_tensor *weight, bool of_output)
+{
+    const struct gg_adapter_pair key = { .weight = weight,
+                                         .of_output = of_output };
+    const struct gg_adapter_pair *p = NULL;
+    if (a->n_pairs) /* a control vector has none */
+        p = bsearch(&key, a->pair, a->n_pairs, sizeof *a->pair,
+                    gg_adapter_compare);
+    return p ? (size_t)(p - a->pair) : a->n_pairs;
+}
 
 /* Find the next pair of a weight with a scale other than 0, from use *i on,
  * and move *i behind it; NULL: none. product: of a product with the weight;
@@ -20,9 +42,9 @@ find_next_pair(const struct gg_model_at *at, const tensor *weight,
     size_t before = 0;
     for (size_t k = 0; added && weight && k < added->n; k++) {
         const struct gguf_adapter *a = added->use[k].adapter;
-        size_t no = gg_adapter_find(a, weight, product);
+        size_t no = find_pair(a, weight, product);
         if (product && no == a->n_pairs)
-            no = gg_adapter_find(a, weight, false);
+            no = find_pair(a, weight, false);
         if (k >= *i && no < a->n_pairs) {
             *i = k + 1;
             *scale = added->use[k].scale * a->pair[no].factor;
@@ -92,7 +114,7 @@ static void note_read(const struct gg_model_added *added, const tensor *t)
     for (size_t k = 0; k < added->n; k++) {
         const struct gguf_adapter *a = added->use[k].adapter;
         for (int output = 0; output < 2; output++) {
-            const size_t no = gg_adapter_find(a, t, output);
+            const size_t no = find_pair(a, t, output);
             if (no < a->n_pairs)
                 added->seen[before + no] |= GG_WEIGHT_COUNTS;
         }

@@ -153,13 +153,6 @@ static enum gguf_status describe_pairs(struct opening *o,
     return o->row ? GGUF_OK : gg_error_set_nomem(err, most * sizeof *o->row);
 }
 
-static int compare_weights(const void *x, const void *y)
-{
-    const struct gg_adapter_pair *a = x, *b = y;
-    const uintptr_t p = (uintptr_t)a->weight, q = (uintptr_t)b->weight;
-    return p != q ? (p > q) - (p < q) : a->of_output - b->of_output;
-}
-
 static enum gguf_status fill_pairs(struct opening *o, struct gguf_error *err)
 {
     struct gguf_adapter *a = o->to;
@@ -171,7 +164,7 @@ static enum gguf_status fill_pairs(struct opening *o, struct gguf_error *err)
     a->info.size = gguf_buffer_size(a->buffer);
     for (size_t i = 0; i < a->n_pairs; i++)
         GG_TRY(decode_pair(o, &o->lora.pair[i], &a->pair[i], err));
-    qsort(a->pair, a->n_pairs, sizeof *a->pair, compare_weights);
+    qsort(a->pair, a->n_pairs, sizeof *a->pair, gg_adapter_compare);
     return GGUF_OK;
 }
 
@@ -244,16 +237,4 @@ const struct gguf_adapter_info *
 gguf_adapter_get_info(const struct gguf_adapter *a)
 {
     return &a->info;
-}
-
-size_t gg_adapter_find(const struct gguf_adapter *a,
-                       const struct gguf_tensor *weight, bool of_output)
-{
-    const struct gg_adapter_pair key = { .weight = weight,
-                                         .of_output = of_output };
-    const struct gg_adapter_pair *p = NULL;
-    if (a->n_pairs) /* a control vector has none */
-        p = bsearch(&key, a->pair, a->n_pairs, sizeof *a->pair,
-                    compare_weights);
-    return p ? (size_t)(p - a->pair) : a->n_pairs;
 }

@@ -52,9 +52,8 @@ enum gguf_status gg_control_open(struct gguf_adapter *a,
 /* adapter_place.c: free what its tensors lie in. */
 void gg_adapter_free_memory(struct gguf_adapter *a);
 
-/* The place of a weight's pair, or n_pairs. */
-size_t gg_adapter_find(const struct gguf_adapter *a,
-                       const struct gguf_tensor *weight, bool of_output);
+/* The order of an adapter's pairs: for qsort() and bsearch(). */
+int gg_adapter_compare(const void *a, const void *b);
 
 /* The adapters of a graph. Zeroed: none. */
 struct gg_model_added {

@@ -2,8 +2,6 @@
 /* arch.c - the table of architectures, whose rows lie with their families */
 #include "config.h"
 #include "model/family/families.h"
-#include "model/ffn.h"
-#include "model/mixer.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -37,16 +35,6 @@ const struct gg_arch *gg_arch_find(struct gguf_str name)
             if (gg_str_eqz(name, families[i]->rows[k].name))
                 return &families[i]->rows[k];
     return NULL;
-}
-
-const struct gg_mixer *gg_arch_mixer(const struct gg_arch *a)
-{
-    return a->mixer ? a->mixer : &gg_mixer_attention;
-}
-
-const struct gg_ffn *gg_arch_ffn(const struct gg_arch *a)
-{
-    return a->ffn ? a->ffn : &gg_ffn_gated;
 }
 
 const char *gguf_model_arch_at(size_t n)

@@ -461,10 +461,6 @@ struct gg_arch {
  * after NULL, NULL after the last. */
 const struct gg_arch *gg_arch_next(const struct gg_arch *after);
 
-/* What a row points at, or llama's. */
-const struct gg_mixer *gg_arch_mixer(const struct gg_arch *a);
-const struct gg_ffn *gg_arch_ffn(const struct gg_arch *a);
-
 /* By general.architecture, or NULL. */
 const struct gg_arch *gg_arch_find(struct gguf_str name);
 

@@ -12,17 +12,6 @@
 
 typedef struct gguf_tensor tensor;
 
-uint32_t gg_model_n_places(const struct gguf_model *m)
-{
-    return m->hp.n_deep *
-           (m->arch->n_loops.fn ? m->arch->n_loops.fn(&m->hp) : 1);
-}
-
-uint32_t gg_model_n_run(const struct gguf_model *m)
-{
-    return gg_model_n_places(m) - (m->arch->nextn ? m->hp.n_nextn : 0);
-}
-
 static enum gguf_status refuse_key(const struct gguf_model *m, const char *key,
                                    const char *why, struct gguf_error *err)
 {
@@ -47,22 +36,6 @@ static enum gguf_status check_keys(const struct gguf_model *m,
         return refuse_key(m, "nextn_predict_layers",
                           "the file has only layers that draft", err);
     return GGUF_OK;
-}
-
-bool gg_model_has_weight(const struct gguf_model *m, enum gg_weight id,
-                         uint32_t il)
-{
-    char name[GG_WEIGHT_NAME];
-    return gg_source_find(&m->src, gg_weight_name(id, il, name), NULL);
-}
-
-enum gguf_status gg_model_lacks_weight(enum gg_weight id, uint32_t il,
-                                       struct gguf_error *err)
-{
-    char name[GG_WEIGHT_NAME];
-    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                        "tensor '%s' is missing",
-                        gg_weight_name(id, il, name));
 }
 
 /* The matrices to and from another width come together. */
@@ -144,107 +117,7 @@ enum gguf_status gg_build_check_loaded(const struct gguf_model *m,
     return GGUF_OK;
 }
 
-unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il)
-{
-    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_deep];
-    if (l->drafts || l->reads ||
-        (gg_model_encodes_first(m) && il >= m->hp.n_dec_layer))
-        return 0;
-    return l->mixer ? l->mixer->keeps : 0;
-}
-
-unsigned gg_model_keeps(const struct gguf_model *m)
-{
-    unsigned all = 0;
-    for (uint32_t il = 0; il < m->hp.n_deep; il++)
-        all |= gg_model_layer_keeps(m, il);
-    return all;
-}
-
-bool gg_model_encodes_first(const struct gguf_model *m)
-{
-    return gg_arch_mixer(m->arch)->keeps & GG_KEEPS_CROSS;
-}
-
-uint32_t gg_model_n_buckets(const struct gguf_model *m)
-{
-    return m->hp.n_buckets;
-}
-
-bool gg_model_is_whole(const struct gguf_model *m)
-{
-    return m->arch->no_memory || !m->hp.causal;
-}
-
-bool gg_model_has_axes(const struct gguf_model *m)
-{
-    return m->hp.rope.kind == GGUF_ROPE_MROPE ||
-           m->hp.rope.kind == GGUF_ROPE_IMROPE;
-}
-
-bool gg_model_reads_positions(const struct gguf_model *m)
-{
-    return gg_arch_mixer(m->arch)->positions;
-}
-
-bool gg_model_tempers(const struct gguf_model *m)
-{
-    return m->hp.temper.scale != 0;
-}
-
-float gg_model_temper(const struct gguf_model *m, int32_t pos)
-{
-    const double p = (double)pos + m->hp.temper.first;
-    const double n = floor(p / m->hp.temper.length);
-    return (float)(1 + (double)m->hp.temper.scale * log(n + 1));
-}
-
-void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
-                         struct gg_model_key_sizes *n)
-{
-    il %= m->hp.n_layer;
-    gg_mixer_keys_fn *keys = m->hp.layer[il].mixer->keys;
-    (keys ? keys : gg_model_keys_heads)(m, il, n);
-}
-
-void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
-                           struct gg_model_states *n)
-{
-    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_deep];
-    l->mixer->states(m, l, n);
-}
-
-struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
-                                     struct gg_model_across *across,
-                                     uint32_t il)
-{
-    const struct gguf_model *m = p->model;
-    const uint32_t of = il % m->hp.n_deep;
-    return (struct gg_model_at){ .p = p,
-                                 .m = m,
-                                 .c = p->ctx,
-                                 .arch = m->arch,
-                                 .layer = &m->hp.layer[of],
-                                 .weights = &m->layer[of],
-                                 .across = across,
-                                 .added = p->added,
-                                 .il = il };
-}
-
 /* ---- a layer ---- */
-
-bool gg_model_is_last(const struct gg_model_at *at)
-{
-    return at->il == gg_model_n_run(at->m) - 1;
-}
-
-tensor *gg_model_wanted(const struct gg_model_at *at, tensor *x)
-{
-    const struct gg_model_pass *p = at->p;
-    return p->out_rows && gg_model_is_last(at)
-               ? gguf_op_get_rows(at->c, x, p->out_rows)
-               : x;
-}
 
 /* Are both parts on the layer's input? Of single ones it has one. */
 static bool is_parallel(const struct gg_model_at *at)
@@ -430,11 +303,6 @@ tensor *gg_build_pass(const struct gg_model_pass *p)
         return NULL;
     gguf_graph_add(p->graph, gguf_tensor_flag(x, GGUF_TENSOR_OUTPUT));
     return x;
-}
-
-bool gg_model_has_logits(const struct gguf_model *m)
-{
-    return m->arch->output != GG_OUTPUT_NONE;
 }
 
 size_t gg_build_n_nodes(const struct gguf_model *m)

@@ -167,7 +167,11 @@ float gg_model_alibi(const struct gguf_model *m);
 
 /* Do positions have four axes (M-RoPE)? Of text the first three are a token's
  * position, the last is 0. */
-bool gg_model_has_axes(const struct gguf_model *m);
+static inline bool gg_model_has_axes(const struct gguf_model *m)
+{
+    return m->hp.rope.kind == GGUF_ROPE_MROPE ||
+           m->hp.rope.kind == GGUF_ROPE_IMROPE;
+}
 
 /* The weight that angles are divided by in a context of so many tokens, which
  * the model need not have: one set for all contexts, or one for those that are

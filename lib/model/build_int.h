@@ -122,7 +122,7 @@ struct gguf_tensor *gg_model_adapted_rows(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_steered(const struct gg_model_at *at,
                                      struct gguf_tensor *x);
 
-/* ---- build.c ---- */
+/* ---- model_facts.c ---- */
 
 /* Layers that are computed: those that draft come last. */
 uint32_t gg_model_n_run(const struct gguf_model *m);

@@ -143,11 +143,3 @@ bool gg_ffn_builds(const struct gguf_model *m, const struct gg_model_layer *l)
     return l->ffn->build &&
            (l->ffn->ungated ? has_alone(act) : act->gated != NULL);
 }
-
-tensor *gg_model_feed_forward(const struct gg_model_at *at, tensor *x)
-{
-    const struct gg_arch_beside *beside = at->arch->moe.beside;
-    if (!at->layer->moe)
-        return at->layer->ffn->build(at, x);
-    return beside ? beside->build(at, x) : gg_moe(at, x);
-}

@@ -7,6 +7,7 @@
 #ifndef GG_MODEL_FFN_H
 #define GG_MODEL_FFN_H
 
+#include "model/arch.h"
 #include "model/hparams.h"
 
 struct gg_hparams_reader;
@@ -44,5 +45,9 @@ struct gg_ffn {
                                      uint32_t il);
 };
 extern const struct gg_ffn gg_ffn_gated, gg_ffn_fused, gg_ffn_plain;
+static inline const struct gg_ffn *gg_arch_ffn(const struct gg_arch *a)
+{
+    return a->ffn ? a->ffn : &gg_ffn_gated;
+}
 
 #endif

@@ -92,6 +92,7 @@ struct gg_hparams {
     /* What follows from them. */
     uint32_t n_vocab;
     const struct gg_ffn_act *act; /* of feed-forward parts */
+    const struct gg_mixer *mixer; /* of the architecture */
     uint8_t norm;                 /* enum gg_model_norm */
     float eps;                    /* of those norms */
     struct gguf_rope rope;        /* of layers that see everything */

@@ -70,6 +70,7 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
     hp->act = a->act ? a->act : &gg_ffn_act_silu;
     if (hp->act->of_model)
         hp->act = hp->act->of_model(hp);
+    hp->mixer = gg_arch_mixer(a);
     hp->norm = a->choose_norm.fn ? (uint8_t)a->choose_norm.fn(hp) : a->norm;
     hp->eps = hp->norm == GG_NORM_LAYER ? hp->norm_eps : hp->norm_rms_eps;
     hp->expert_gating = gg_hparams_gating(a, hp);

@@ -293,4 +293,5 @@ const struct gg_mixer gg_mixer_attention = { .text = "",
                                              .heads = true,
                                              .mix = gg_model_mix_attention,
                                              .out = GG_W_ATTN_OUT,
-                                             .keeps = GG_KEEPS_KEYS };
+                                             .keeps = GG_KEEPS_KEYS,
+                                             .keys = gg_model_keys_heads };

@@ -10,6 +10,7 @@
 #define GG_MODEL_MIXER_H
 
 #include "base/error.h"
+#include "model/arch.h"
 #include "model/hparams.h"
 
 struct gg_hparams_reader;
@@ -74,7 +75,7 @@ struct gg_mixer {
     enum gg_weight out;         /* the matrix that leads back, or GG_W_NONE */
     unsigned keeps;             /* enum gg_model_memory_kinds */
     gg_mixer_states_fn *states; /* with GG_KEEPS_STATES */
-    gg_mixer_keys_fn *keys;     /* with GG_KEEPS_KEYS; NULL: those of heads */
+    gg_mixer_keys_fn *keys;     /* with GG_KEEPS_KEYS */
     gg_mixer_check_fn *check;   /* of tensors' names and shapes; or NULL */
     gg_mixer_check_fn *loaded;  /* of weights, once they are loaded; or NULL */
     gg_mixer_stack_fn *stack;   /* instead of mix: all layers of a model */
@@ -82,6 +83,11 @@ struct gg_mixer {
 
 /* mix_attn.c */
 extern const struct gg_mixer gg_mixer_attention;
+static inline const struct gg_mixer *gg_arch_mixer(const struct gg_arch *a)
+{
+    return a->mixer ? a->mixer : &gg_mixer_attention;
+}
+
 gg_mixer_mix_fn gg_model_mix_attention;
 gg_mixer_keys_fn gg_model_keys_heads;
 

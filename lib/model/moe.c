@@ -257,3 +257,11 @@ tensor *gg_moe(const struct gg_model_at *at, tensor *x)
                ? at->arch->moe.add_shared.fn(at, sum, shared)
                : gguf_op_add(c, sum, shared);
 }
+
+tensor *gg_model_feed_forward(const struct gg_model_at *at, tensor *x)
+{
+    const struct gg_arch_beside *beside = at->arch->moe.beside;
+    if (!at->layer->moe)
+        return at->layer->ffn->build(at, x);
+    return beside ? beside->build(at, x) : gg_moe(at, x);
+}

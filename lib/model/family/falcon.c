@@ -25,6 +25,7 @@ static const struct gg_mixer attention_mamba2 = {
     .heads = true,
     .mix = mix_attention_mamba2,
     .keeps = GG_KEEPS_KEYS | GG_KEEPS_STATES,
+    .keys = gg_model_keys_heads,
     .states = gg_model_states_mamba2,
 };
 

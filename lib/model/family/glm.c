@@ -11,7 +11,8 @@ static const struct gg_mixer two_sets = { .text = "attention, other weights "
                                           .heads = true,
                                           .mix = gg_model_mix_attention,
                                           .out = GG_W_ATTN_OUT,
-                                          .keeps = GG_KEEPS_KEYS };
+                                          .keeps = GG_KEEPS_KEYS,
+                                          .keys = gg_model_keys_heads };
 static const struct gg_mixer sparse = { GG_MIXER_SPARSE };
 
 /* Base 10000, not scaled, whatever the file says. */

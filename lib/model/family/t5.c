@@ -38,12 +38,14 @@ static const struct gg_mixer encoder_decoder = {
     .more_weights = w_decoder,
     .counts = true,
     .keeps = GG_KEEPS_KEYS | GG_KEEPS_CROSS,
+    .keys = gg_model_keys_heads,
     .stack = gg_model_stack_encdec,
 };
 static const struct gg_mixer encoder = { .text = "encoder",
                                          .weights = w_encoder,
                                          .counts = true,
                                          .keeps = GG_KEEPS_KEYS,
+                                         .keys = gg_model_keys_heads,
                                          .stack = gg_model_stack_encoder };
 
 static const struct gg_ffn in_mixer = { .text = "" };
