@@ -5,7 +5,7 @@
 
 #include "gguf/bisect.h"
 #include "gguf/imatrix.h"
-#include "model/weight_swap.h"
+#include "model/weight/weight_swap.h"
 
 struct gg_bisect_weight {
     struct gguf_bisect_weight w;

@@ -17,7 +17,7 @@
 #include "gguf/memory.h"
 #include "gguf/model.h"
 #include "gguf/op.h"
-#include "model/weight.h"
+#include "model/weight/weight.h"
 
 #include <stdbool.h>
 

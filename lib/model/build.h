@@ -10,8 +10,8 @@
 #define GG_MODEL_BUILD_H
 
 #include "gguf/graph.h"
-#include "model/adapter_int.h"
-#include "model/mixer.h"
+#include "model/adapter/adapter_int.h"
+#include "model/block/mixer.h"
 
 /* Keys and values of attention. Per layer k and v, [elements of a token,
  * n_cells * streams]; NULL where a layer has none. Layers that see windows may

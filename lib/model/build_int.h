@@ -4,7 +4,7 @@
 #define GG_MODEL_BUILD_INT_H
 
 #include "model/build.h"
-#include "model/need.h"
+#include "model/weight/need.h"
 
 /* What layers of a pass leave for later ones. */
 struct gg_model_across {

@@ -6,7 +6,7 @@
 #include "gguf/backend.h"
 #include "gguf/model.h"
 #include "model/arch.h"
-#include "model/hparams.h"
+#include "model/hparam/hparams.h"
 
 /* Weights by enum gg_weight; NULL where the file has none. */
 struct gg_weights {

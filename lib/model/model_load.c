@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model_load.c - weights into memory, kept there, and let go */
 #include "config.h"
-#include "model/weight_move.h"
+#include "model/weight/weight_move.h"
 
 #include "base/mem.h"
 #include "base/pages.h"

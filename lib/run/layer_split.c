@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "file/name.h"
-#include "model/weight_move.h"
+#include "model/weight/weight_move.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "run/session_int.h"
 
 #include "base/compiler.h"
-#include "model/need.h"
+#include "model/weight/need.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include "backend/backend_int.h"
 #include "base/mem.h"
 #include "base/params.h"
-#include "model/weight_move.h"
+#include "model/weight/weight_move.h"
 
 /* Memory for logits: rows of the output matrix's width are computed in
  * pieces of at most about so many bytes. */

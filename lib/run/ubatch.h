@@ -12,7 +12,7 @@
 #ifndef GG_RUN_UBATCH_H
 #define GG_RUN_UBATCH_H
 
-#include "model/hparams.h"
+#include "model/hparam/hparams.h"
 #include "run/batch.h"
 
 /* So many that a text that grows does not get a new graph each time. */

@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "gguf/load.h"
 #include "graph/op_table.h"
-#include "model/weight_move.h"
+#include "model/weight/weight_move.h"
 #include "recipe/pattern.h"
 
 #include <stdlib.h>

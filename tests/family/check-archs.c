@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "gguf/verify.h"
 #include "model/family/families.h"
-#include "model/need.h"
+#include "model/weight/need.h"
 #include "tests/model/gen.h"
 #include "tests/family/page.h"
 #include "tests/model/run.h"

@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "model/hparams.h"
+#include "model/hparam/hparams.h"
 #include "tests/family/variant.h"
 #include "tests/tap.h"
 

@@ -2,7 +2,7 @@
 /* page.c - doc/architectures.md from the rows of the table */
 #include "config.h"
 #include "base/compiler.h"
-#include "model/need.h"
+#include "model/weight/need.h"
 #include "tests/family/page.h"
 #include "base/str.h"
 #include "tests/family/skeleton.h"

@@ -2,7 +2,7 @@
 /* check-place.c - each weight once in the memory of what computes with it */
 #include "config.h"
 #include "gguf/gguf.h"
-#include "model/adapter_int.h"
+#include "model/adapter/adapter_int.h"
 #include "model/model_int.h"
 #include "tests/failalloc.h"
 #include "tests/graph/island.h"

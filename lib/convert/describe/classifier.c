@@ -4,7 +4,7 @@
  *
  * A file has cls.weight and cls.output.weight, between which readers compute
  * tanh, or GELU for ModernBERT, of the first token's vector, or of the mean for
- * ModernBERT (model/pooled.c). What a class computes otherwise is a note.
+ * ModernBERT (model/block/pooled.c). What a class computes otherwise is a note.
  */
 #include "config.h"
 #include "convert/convert_int.h"

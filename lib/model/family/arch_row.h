@@ -15,8 +15,8 @@
 #include "model/arch.h"
 #include "model/build_int.h"
 #include "model/family/families.h"
-#include "model/hparams_int.h"
-#include "model/need.h"
+#include "model/hparam/hparams_int.h"
+#include "model/weight/need.h"
 
 /* clang-format off */
 #define W(ID) GG_W_##ID

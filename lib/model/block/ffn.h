@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* ffn.h - feed-forward parts and their activations
+ *
+ * Rows of architectures point at one of each (arch.h). Those that several
+ * families have are declared here; those of one family stand beside its rows.
+ */
+#ifndef GG_MODEL_BLOCK_FFN_H
+#define GG_MODEL_BLOCK_FFN_H
+
+#include "model/arch.h"
+#include "model/hparam/hparams.h"
+
+struct gg_hparams_reader;
+struct gg_model_at;
+
+struct gg_ffn_act {
+    const char *text;
+    /* by itself; of gate and up; by itself with numbers of a layer. NULL: there
+     * is no such form */
+    struct gguf_tensor *(*alone)(struct gguf_ctx *c, struct gguf_tensor *x);
+    struct gguf_tensor *(*gated)(struct gguf_ctx *c, struct gguf_tensor *gate,
+                                 struct gguf_tensor *up);
+    struct gguf_tensor *(*of_layer)(const struct gg_model_at *at,
+                                    struct gguf_tensor *x);
+    /* The gate is clamped before its activation, not after. */
+    bool clamps_first;
+    /* instead of all that: the activation that a file asks for */
+    const struct gg_ffn_act *(*of_model)(const struct gg_hparams *hp);
+};
+extern const struct gg_ffn_act gg_ffn_act_silu, gg_ffn_act_gelu,
+    gg_ffn_act_relu, gg_ffn_act_relu_sqr, gg_ffn_act_oai;
+
+struct gg_ffn {
+    const char *text;
+    const uint16_t *weights; /* a list (need.h), or NULL */
+    /* of normed x [n_embd, N] */
+    struct gguf_tensor *(*build)(const struct gg_model_at *at,
+                                 struct gguf_tensor *x);
+    bool ungated; /* its activation stands alone */
+    bool twofold; /* the matrix that leads up has the gate's rows, too */
+    bool shifts;  /* it mixes each token with the one before */
+    bool absent;  /* there is none */
+    /* instead of all that: the part that a layer's tensors say */
+    const struct gg_ffn *(*of_layer)(const struct gg_hparams_reader *r,
+                                     uint32_t il);
+};
+extern const struct gg_ffn gg_ffn_gated, gg_ffn_fused, gg_ffn_plain;
+static inline const struct gg_ffn *gg_arch_ffn(const struct gg_arch *a)
+{
+    return a->ffn ? a->ffn : &gg_ffn_gated;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* hparams_latent.c - hyperparameters of latent attention */
+#include "config.h"
+#include "model/hparam/hparams_int.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum gguf_status gg_hparams_check_widths(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    if (hp->has[GG_HP_dim_k_mla] == hp->has[GG_HP_dim_v_mla])
+        return GGUF_OK;
+    return gg_hparams_missing(r, hp->has[GG_HP_dim_k_mla] ? GG_HP_dim_v_mla
+                                                          : GG_HP_dim_k_mla);
+}
+
+/* Positions turn the first elements of an indexer's heads, as many as of
+ * others. The first layer has an indexer. */
+enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const bool opens = gg_finding_opens(r->report);
+    if (opens && hp->has[GG_HP_idx_types] && !hp->layer[0].idx_types)
+        return gg_hparams_fault(
+            r, gg_hparams_find(r, GG_HP_idx_types), GG_CHECK_KEY_VALUE,
+            GGUF_E_HPARAM, "%s: the first layer has none to share", r->key);
+    if (hp->dim_idx && hp->n_rot > hp->dim_idx)
+        return gg_hparams_bad(r, GG_HP_dim_idx, hp->dim_idx, hp->n_rot,
+                              1 << 16);
+    return GGUF_OK;
+}
+
+/* A key has a part that positions turn, which all heads share, and one that is
+ * a head's own. */
+enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    if (!hp->dim_k || hp->n_rot < hp->dim_k)
+        return GGUF_OK;
+    return gg_hparams_bad(r, GG_HP_n_rot, hp->n_rot, 2,
+                          hp->dim_k > 2 ? hp->dim_k - 1 : 2);
+}
+
+/* ---- YaRN's magnitude ---- */
+
+static float yarn_magnitude(float factor, float much)
+{
+    return factor > 1 ? 1 + 0.1f * much * logf(factor) : 1;
+}
+
+/* YaRN multiplies queries and keys by 1 + 0.1 ln(factor). DeepSeek's models
+ * (modeling_deepseek.py: mscale, mscale_all_dim) divide that, where positions
+ * turn, by the same of mscale_all_dim, whose square scales scores then. The
+ * key is 0.1 mscale_all_dim; the other number is no key, and is taken to be
+ * equal, or 1. Scores get the square of YaRN's magnitude also with scaling of
+ * another kind, as llama.cpp has it. */
+void gg_hparams_scale_by_yarn(struct gg_hparams *hp, bool both)
+{
+    const float factor = 1 / hp->rope.freq_scale;
+    const float all = hp->yarn_log / 0.1f;
+    const float one = both && all != 0 ? all : 1;
+    const float built_in = 1 + 0.1f * logf(factor); /* of gguf_op_rope */
+    if (hp->rope.ext_factor != 0 && built_in > 0)
+        hp->rope.attn_factor *= yarn_magnitude(factor, one) /
+                                yarn_magnitude(factor, all) / built_in;
+    const float scale =
+        hp->rope.attn_factor * built_in * (1 + 0.1f * all * logf(factor));
+    for (uint32_t il = 0; il < hp->n_layer; il++)
+        hp->layer[il].score_scale *= scale * scale;
+}
+
+static void scale_scores(struct gg_hparams *hp)
+{
+    gg_hparams_scale_by_yarn(hp, false);
+}
+
+const struct gg_arch_scale gg_arch_scale_yarn = { .text =
+                                                      "with YaRN's magnitude",
+                                                  .by_yarn = scale_scores };

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* hparams_rule.c - hyperparameters against each other */
+#include "config.h"
+#include "model/hparam/hparams_int.h"
+
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- experts ---- */
+
+/* Groups are equal, and those in use have as many experts as are chosen. */
+static enum gguf_status check_groups_of_experts(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const uint32_t n = hp->n_group, used = hp->n_group_used;
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_group);
+    if (hp->n_expert % n)
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32
+                                ", does not divide expert_count %" PRIu32,
+                                r->key, n, hp->n_expert);
+    if (!gg_hparams_find(r, GG_HP_n_group_used))
+        return gg_hparams_missing(r, GG_HP_n_group_used);
+    if (!hp->has[GG_HP_n_group_used])
+        return GGUF_OK; /* reported */
+    const uint32_t per = hp->n_expert / n;
+    const uint32_t least = (hp->n_expert_used + per - 1) / per;
+    if (used < least || used > n)
+        return gg_hparams_bad(r, GG_HP_n_group_used, used, least, n);
+    return GGUF_OK;
+}
+
+/* Are there experts, or does a key only say so? Those of dense models whose
+ * relatives have experts (ERNIE 4.5, Hunyuan) do. */
+static bool any_router(const struct gg_hparams_reader *r)
+{
+    char name[GG_WEIGHT_NAME];
+    for (uint32_t il = 0; il < r->hp->n_layer; il++)
+        if (gg_source_find(r->src, gg_weight_name(GG_W_ROUTER, il, name),
+                           NULL))
+            return true;
+    return false;
+}
+
+enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    const uint32_t n = hp->n_expert, used = hp->n_expert_used;
+    const bool has = r->arch->moe.where != NULL;
+    const bool opens = gg_finding_opens(r->report);
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_expert);
+    if (opens && n && !has && any_router(r))
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
+                                "%s is %" PRIu32
+                                ": models of architecture '%s' "
+                                "have no experts",
+                                r->key, n, r->arch->name);
+    if (!n && used)
+        return gg_hparams_bad(r, GG_HP_n_expert_used, used, 0, 0);
+    if (!n)
+        return GGUF_OK;
+    if (!gg_hparams_find(r, GG_HP_n_expert_used))
+        return has ? gg_hparams_missing(r, GG_HP_n_expert_used) : GGUF_OK;
+    if (hp->has[GG_HP_n_expert_used] && (!used || used > n))
+        return gg_hparams_bad(r, GG_HP_n_expert_used, used, 1, n);
+    kv = gg_hparams_find(r, GG_HP_n_per_group);
+    if (hp->n_per_group && n % hp->n_per_group)
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32
+                                ", does not divide expert_count %" PRIu32,
+                                r->key, hp->n_per_group, n);
+    return hp->n_group > 1 ? check_groups_of_experts(r) : GGUF_OK;
+}
+
+/* ---- states ---- */
+
+/* Heads of a state space are of equal size, and so are groups of them. */
+static enum gguf_status check_groups_of_states(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const uint32_t inner = hp->ssm_inner, n = hp->ssm_dt, g = hp->ssm_groups;
+    if (!g || g > n)
+        return gg_hparams_bad(r, GG_HP_ssm_groups, g, 1, n);
+    if (inner % n == 0 && n % g == 0)
+        return GGUF_OK;
+    return gg_hparams_fault(
+        r, gg_hparams_find(r, GG_HP_ssm_dt), GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+        "%s is %" PRIu32 ", must divide inner_size %" PRIu32
+        " and be a multiple of group_count %" PRIu32,
+        r->key, n, inner, g);
+}
+
+enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const struct gg_mixer *mixer = r->arch->other;
+    if (r->needs.key[GG_HP_ssm_groups] != GG_MUST || !hp->ssm_inner ||
+        !hp->ssm_dt || !hp->has[GG_HP_ssm_groups])
+        return GGUF_OK;
+    return mixer && mixer->check_states ? mixer->check_states(r)
+                                        : check_groups_of_states(r);
+}
+
+/* A head's state is square: as wide as its values. */
+enum gguf_status gg_hparams_check_delta(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const uint32_t inner = hp->ssm_inner, n = hp->ssm_dt, g = hp->ssm_groups;
+    GG_TRY(check_groups_of_states(r));
+    if (!g || g > n || inner % n || n % g || !hp->ssm_state ||
+        inner / n == hp->ssm_state)
+        return GGUF_OK;
+    return gg_hparams_bad(r, GG_HP_ssm_state, hp->ssm_state, inner / n,
+                          inner / n);
+}
+
+/* RWKV's heads make up the width; a token is shifted in the mixer, and in a
+ * channel mix. */
+enum gguf_status gg_hparams_check_wkv(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const uint32_t n_shift = gg_arch_ffn(r->arch)->shifts ? 2 : 1;
+    if (!hp->has[GG_HP_wkv_head])
+        return GGUF_OK;
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_wkv_head);
+    if (hp->n_embd % hp->wkv_head)
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32 ", must divide "
+                                "embedding_length %" PRIu32,
+                                r->key, hp->wkv_head, hp->n_embd);
+    if (hp->has[GG_HP_n_shift] && hp->n_shift != n_shift)
+        return gg_hparams_bad(r, GG_HP_n_shift, hp->n_shift, n_shift, n_shift);
+    return GGUF_OK;
+}
+
+enum gg_model_norm gg_arch_norm_by_epsilon(const struct gg_hparams *hp)
+{
+    return hp->norm_rms_eps > 0 ? GG_NORM_RMS : GG_NORM_LAYER;
+}
+
+/* The key of epsilon says which norms there are, where there may be either. */
+enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r)
+{
+    const bool *has = r->hp->has;
+    return !r->arch->choose_norm.fn || r->arch->norm_eps_maybe ||
+                   has[GG_HP_norm_rms_eps] || has[GG_HP_norm_eps]
+               ? GGUF_OK
+               : gg_hparams_missing(r, GG_HP_norm_rms_eps);
+}
+
+/* ---- encoder and decoder ---- */
+
+enum gguf_status gg_hparams_check_decoder(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    if (gg_arch_mixer(r->arch)->keeps & GG_KEEPS_CROSS &&
+        !hp->has[GG_HP_n_dec_layer])
+        hp->n_dec_layer = hp->n_layer;
+    if (hp->has[GG_HP_dec_start] && hp->n_vocab &&
+        hp->dec_start >= hp->n_vocab)
+        return gg_hparams_bad(r, GG_HP_dec_start, hp->dec_start, 0,
+                              hp->n_vocab - 1);
+    return GGUF_OK;
+}
+
+/* ---- heads ---- */
+
+static enum gguf_status check_groups(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    for (uint32_t i = 0; i < hp->n_layer; i++) {
+        struct gg_model_layer *l = &hp->layer[i];
+        if (!hp->has[GG_HP_n_head_kv] &&
+            !gg_hparams_find(r, GG_HP_n_head_kv)) /* each head has its own */
+            l->n_head_kv = l->n_head;
+        if (!l->n_head && l->n_head_kv && hp->has[GG_HP_n_head] &&
+            r->needs.key[GG_HP_n_head] == GG_MUST)
+            return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
+                                    GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                    "%s is 0 in layer %" PRIu32
+                                    ", which has %" PRIu32 " key/value heads",
+                                    r->key, i, l->n_head_kv);
+        if (l->n_head && l->n_head_kv && l->n_head % l->n_head_kv)
+            return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
+                                    GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                    "%s is %" PRIu32 ", no multiple of "
+                                    "head_count_kv %" PRIu32,
+                                    r->key, l->n_head, l->n_head_kv);
+    }
+    return GGUF_OK;
+}
+
+/* Heads of the first layer that has some. */
+static uint32_t first_heads(const struct gg_hparams *hp)
+{
+    uint32_t i = 0;
+    while (i < hp->n_layer && !hp->layer[i].n_head)
+        i++;
+    return i < hp->n_layer ? hp->layer[i].n_head : 0;
+}
+
+/* Elements of a key and a value. Models with latent attention that keep it
+ * compressed have their own keys, next to those of what is kept. */
+static void choose_widths(struct gg_hparams *hp, uint32_t head)
+{
+    if (!hp->has[GG_HP_dim_k])
+        hp->dim_k = head;
+    if (!hp->has[GG_HP_dim_v])
+        hp->dim_v = head;
+    if (hp->has[GG_HP_dim_k_mla])
+        hp->dim_k = hp->dim_k_mla;
+    if (hp->has[GG_HP_dim_v_mla])
+        hp->dim_v = hp->dim_v_mla;
+}
+
+static float one(const struct gg_hparams *hp, const struct gg_model_layer *l)
+{
+    (void)hp;
+    (void)l;
+    return 1;
+}
+
+const struct gg_arch_scale gg_arch_scale_one = { .text = "1",
+                                                 .of_layer = one };
+
+static float score_scale(const struct gg_arch *a, const struct gg_hparams *hp,
+                         const struct gg_model_layer *l)
+{
+    return a->scale && a->scale->of_layer ? a->scale->of_layer(hp, l)
+                                          : 1 / sqrtf((float)l->dim_k);
+}
+
+enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    GG_TRY(check_groups(r));
+    const uint32_t n_head = first_heads(hp);
+    const struct gg_arch *a = r->arch;
+    const uint32_t own = a->head_width.fn ? a->head_width.fn(hp) : 0;
+    const bool given = own || gg_hparams_find(r, GG_HP_dim_k) != NULL;
+    choose_widths(hp, own ? own : n_head ? hp->n_embd / n_head : 0);
+    if (r->arch->qkv && r->arch->qkv->gates && hp->dim_v != hp->dim_k)
+        return gg_hparams_bad(r, GG_HP_dim_v, hp->dim_v, hp->dim_k, hp->dim_k);
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_head);
+    if (!given && n_head && hp->n_embd % n_head)
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32 ", does not divide "
+                                "embedding_length %" PRIu32,
+                                r->key, n_head, hp->n_embd);
+    for (uint32_t i = 0; i < hp->n_layer; i++) {
+        struct gg_model_layer *l = &hp->layer[i];
+        const uint64_t n = l->n_head;
+        const bool window = l->sight == GG_SEES_WINDOW;
+        l->dim_k = window && hp->dim_k_swa ? hp->dim_k_swa : hp->dim_k;
+        l->dim_v = window && hp->dim_v_swa ? hp->dim_v_swa : hp->dim_v;
+        if (n * l->dim_k > GG_WIDTH_MAX || n * l->dim_v > GG_WIDTH_MAX)
+            return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                    "%s: %" PRIu64 " heads of %" PRIu32
+                                    " and %" PRIu32 " elements are too many",
+                                    r->arch->name, n, l->dim_k, l->dim_v);
+        if (l->dim_k)
+            l->score_scale = score_scale(r->arch, hp, l);
+    }
+    return GGUF_OK;
+}
+
+/* ---- rotary embedding ---- */
+
+/* YaRN's numbers; those that are not in the file are its authors'. */
+static void scale_yarn(const struct gg_arch *a, struct gg_hparams *hp)
+{
+    struct gguf_rope *rope = &hp->rope;
+    const bool *has = hp->has;
+    rope->ext_factor = has[GG_HP_yarn_ext] ? hp->yarn_ext : 1;
+    rope->n_ctx_orig =
+        (int32_t)(has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train);
+    if (has[GG_HP_yarn_attn] && rope->ext_factor == 0)
+        rope->attn_factor *= hp->yarn_attn; /* else the magnitude is YaRN's */
+    if (has[GG_HP_yarn_fast] || hp->yarn_fast > 0)
+        rope->beta_fast = hp->yarn_fast;
+    if (has[GG_HP_yarn_slow])
+        rope->beta_slow = hp->yarn_slow;
+    /* the magnitude 1 + 0.1 ln s by 1 + 0.1 m ln s (DeepSeek-V2's mscale and
+     * mscale_all_dim, of which the first is 1) */
+    if (hp->yarn_log > 0 && !(a->scale && a->scale->by_yarn) &&
+        rope->freq_scale < 1)
+        rope->attn_factor /= 1 - 0.1f * hp->yarn_log * logf(rope->freq_scale);
+}
+
+static void scale_linear(const struct gg_arch *a, struct gg_hparams *hp)
+{
+    (void)a;
+    (void)hp;
+}
+
+static void scale_none(const struct gg_arch *a, struct gg_hparams *hp)
+{
+    (void)a;
+    hp->rope.freq_scale = 1;
+}
+
+static const struct {
+    const char *name; /* rope.scaling.type */
+    void (*apply)(const struct gg_arch *a, struct gg_hparams *hp);
+} scalings[] = {
+    { "none", scale_none },
+    { "linear", scale_linear },
+    { "yarn", scale_yarn },
+    { "longrope", scale_linear }, /* by factors: gg_model_rope_factors */
+};
+
+static enum gguf_status load_scaling(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    struct gguf_str type = GG_STR("linear"); /* where there is only a factor */
+    struct gg_str_esc e;
+    float factor = 1;
+    if (hp->has[GG_HP_rope_old_factor])
+        factor = hp->rope_old_factor;
+    if (hp->has[GG_HP_rope_factor])
+        factor = hp->rope_factor;
+    if (hp->has[GG_HP_rope_attn])
+        hp->rope.attn_factor = hp->rope_attn;
+    hp->rope.freq_scale = 1 / factor;
+    if (hp->has[GG_HP_rope_scaling])
+        type = hp->rope_scaling;
+    for (size_t i = 0; i < GG_LEN(scalings); i++) {
+        if (!gg_str_eqz(type, scalings[i].name))
+            continue;
+        scalings[i].apply(r->arch, hp);
+        if (r->arch->longrope || !gg_str_eqz(type, "longrope") ||
+            !gg_finding_opens(r->report))
+            return GGUF_OK;
+    }
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_rope_scaling);
+    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                            "%s '%s' is not supported", r->key,
+                            gg_str_esc(&e, type));
+}
+
+enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_rot);
+    const bool given = hp->has[GG_HP_n_rot];
+    const bool turns = r->arch->rope != GG_ROPE_NONE;
+    uint32_t n_rot = given ? hp->n_rot : hp->dim_k;
+    if (given && hp->dim_k && n_rot > hp->dim_k) {
+        GG_TRY(gg_hparams_bad(r, GG_HP_n_rot, n_rot, 2, hp->dim_k));
+        n_rot = hp->dim_k;
+    }
+    if (given && n_rot % 2)
+        GG_TRY(gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32 ", must be even", r->key,
+                                n_rot));
+    if (!kv && gg_finding_opens(r->report) && turns && n_rot % 2)
+        return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
+                                GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s makes heads of %" PRIu32
+                                " elements, which are "
+                                "no pairs to rotate",
+                                r->key, n_rot);
+    hp->n_rot = n_rot;
+    hp->rope.n_dims = (int32_t)n_rot;
+    hp->rope.kind = turns ? r->arch->rope : GGUF_ROPE_NORM;
+    if (hp->has[GG_HP_rope_base])
+        hp->rope.freq_base = hp->rope_base;
+    return load_scaling(r);
+}
