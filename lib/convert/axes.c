@@ -128,23 +128,27 @@ gg_axes_find_size(const struct gg_convert_arch *arch, const char *name)
     return NULL;
 }
 
-/* A number, or the size of a name; NAN: it is not known. */
-static double size_of(const struct gg_convert_view *v, const char *name)
+double gg_axes_size(const struct gguf_convert *c, const char *name,
+                    int64_t layer)
 {
-    const struct gg_hf_config cfg = gg_convert_config(v->c);
-    const int64_t layer = v->item->layer;
+    const struct gg_hf_config cfg = gg_convert_config(c);
     double n = 0;
     if (isdigit((unsigned char)*name)) {
         for (; isdigit((unsigned char)*name); name++)
             n = 10 * n + (*name - '0');
         return n;
     }
-    const struct gg_convert_size *s = gg_axes_find_size(v->c->arch, name);
+    const struct gg_convert_size *s = gg_axes_find_size(c->arch, name);
     if (!s)
         return NAN;
     return s->of         ? s->of(&cfg)
            : s->of_layer ? s->of_layer(&cfg, layer)
                          : gg_hf_config_num(&cfg, s->hf, layer);
+}
+
+static double size_of(const struct gg_convert_view *v, const char *name)
+{
+    return gg_axes_size(v->c, name, v->item->layer);
 }
 
 static bool is_whole(double x, double most)

@@ -48,4 +48,8 @@ bool gg_axes_read(struct gg_axes *a, const char *text);
 const struct gg_convert_size *
 gg_axes_find_size(const struct gg_convert_arch *arch, const char *name);
 
+/* A number, or the size of a name in a layer, or -1; NAN: it is not known. */
+double gg_axes_size(const struct gguf_convert *c, const char *name,
+                    int64_t layer);
+
 #endif

@@ -2,13 +2,10 @@
 /* back_names.c - names and shapes of the folder that a file is made of
  *
  * A tensor of the file meets the names that rows give; the first row whose name
- * fits says what it was made of. What shape that has is tried: the shapes that
- * tensors of the same number of elements may have, until the views of the rows
- * give the file's shapes and use each element once.
+ * fits says what it was made of, and back_shape.c which shape that had.
  */
 #include "config.h"
-#include "convert/back/back.h"
-#include "convert/class_row.h"
+#include "convert/back/back_shape.h"
 
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -18,19 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tensor of the file and a row that makes it, of one tensor of the folder. */
-struct use {
-    char name[160]; /* of the folder's */
-    const struct gg_convert_name *row;
-    size_t list;
-    int64_t layer, expert;
-    uint32_t tensor;   /* of the file */
-    uint64_t place;    /* in the order of the file */
-    uint32_t n_others; /* tensors of the folder that it is made of besides */
-};
-
 struct uses {
-    struct use *use;
+    struct gg_back_use *use;
     size_t n, room;
 };
 
@@ -94,7 +80,8 @@ static bool is_hidden(const struct gg_convert_arch *arch, size_t list,
 }
 
 static enum gguf_status add_use(struct gg_back *b, struct uses *u,
-                                const struct use *x, struct gguf_error *err)
+                                const struct gg_back_use *x,
+                                struct gguf_error *err)
 {
     if (u->n == u->room) {
         void *grown = gg_mem_grow(b->p.allocator, u->use, &u->room,
@@ -109,7 +96,7 @@ static enum gguf_status add_use(struct gg_back *b, struct uses *u,
 
 /* The tensors of the folder that row makes the file's tensor of. */
 static enum gguf_status use_row(struct gg_back *b, struct uses *u,
-                                struct use *x, const char *end,
+                                struct gg_back_use *x, const char *end,
                                 struct gguf_error *err)
 {
     const struct gg_file_shard_tensor t =
@@ -163,7 +150,7 @@ static size_t n_joined(const struct gg_convert_name *r,
 
 /* The same of all of them. */
 static enum gguf_status use_rows(struct gg_back *b, struct uses *u,
-                                 struct use *x, const char *end,
+                                 struct gg_back_use *x, const char *end,
                                  struct gguf_error *err)
 {
     const struct gg_convert_name *row = x->row;
@@ -194,7 +181,7 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
     for (size_t l = 0; l < GG_LEN(arch->names) && arch->names[l]; l++)
         for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)
             for (size_t k = 0; r->to && k < GG_LEN(ends); k++) {
-                struct use x = { .row = r, .list = l, .tensor = i };
+                struct gg_back_use x = { .row = r, .list = l, .tensor = i };
                 if (fits_pattern(r->to, ends[k], name, n_main, &x.layer) &&
                     !is_hidden(arch, l, r->from) && is_taken(b->c, r, x.layer))
                     return use_rows(b, u, &x, ends[k], err);
@@ -204,207 +191,36 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
                         gg_str_esc(&e, name), arch->classes);
 }
 
-/* ---- shapes ---- */
-
-struct shape {
-    unsigned n_dims;
-    int64_t ne[4];
-};
-
-/* Elements of one expert, or of all. */
-static uint64_t n_elements(const struct gg_back *b, const struct use *u)
-{
-    const struct gguf_tensor_info *t =
-        gg_source_tensor(&b->source, u->tensor).info;
-    return t->n_elements /
-           (uint64_t)(u->expert >= 0 ? t->ne[t->n_dims - 1] : 1);
-}
-
-/* Views of one tensor of the folder. */
-struct views {
-    const struct gg_back *b;
-    struct gg_safetensors_tensor from;
-    struct gg_composed_part seen[16];
-    size_t n_seen;
-    uint64_t used; /* of the elements, each once */
-};
-
-/* Adds a view, and what it has along its slowest dimension; false: it is of
- * another shape than the file's. */
-static bool add_view(struct views *w, const struct use *u, int64_t *along)
-{
-    const struct gguf_tensor_info *t =
-        gg_source_tensor(&w->b->source, u->tensor).info;
-    const unsigned n_dims = t->n_dims - (u->expert >= 0);
-    const struct gg_convert_item item = {
-        .row = u->row, .list = u->list, .expert = u->expert, .layer = u->layer
-    };
-    struct gg_convert_view v = { .c = w->b->c,
-                                 .item = &item,
-                                 .from = &w->from };
-    uint64_t count = 1;
-    if (gg_convert_see(&v, NULL) != GGUF_OK || v.n_dims != n_dims)
-        return false;
-    for (unsigned d = 0; d + 1 < n_dims; d++)
-        if (v.ne[d] != t->ne[d])
-            return false;
-    *along += v.ne[n_dims - 1];
-    for (size_t i = 0; i < w->n_seen; i++)
-        if (gg_back_same_part(&w->seen[i], &v.part))
-            return true; /* what the file has twice */
-    if (w->n_seen < GG_LEN(w->seen))
-        w->seen[w->n_seen++] = v.part;
-    for (unsigned d = 0; d < v.part.n_dims; d++)
-        count *= v.part.ne[d];
-    if (v.rest.n_dims)
-        count += v.rest.ne[0];
-    w->used += count * (v.times ? v.times : 1);
-    return true;
-}
-
-/* Do the uses take all of a tensor of this shape, and give the file's? */
-static bool takes_shape(const struct gg_back *b, const struct use *u, size_t n,
-                        const struct shape *s)
-{
-    struct views w = { .b = b,
-                       .from = {
-                           .name = { u->name, strlen(u->name) },
-                           .n_dims = s->n_dims,
-                           .n_elements = 1,
-                           .ne = { 1, 1, 1, 1, 1, 1, 1, 1 },
-                       } };
-    for (unsigned d = 0; d < s->n_dims; d++) {
-        w.from.ne[d] = s->ne[d];
-        w.from.n_elements *= (uint64_t)s->ne[d];
-    }
-    for (size_t i = 0, end; i < n; i = end) {
-        const struct gguf_tensor_info *t =
-            gg_source_tensor(&b->source, u[i].tensor).info;
-        const unsigned n_dims = t->n_dims - (u[i].expert >= 0);
-        int64_t along = 0;
-        for (end = i; end < n && u[end].tensor == u[i].tensor &&
-                      u[end].expert == u[i].expert;
-             end++)
-            if (!add_view(&w, &u[end], &along))
-                return false;
-        if (u[i].n_others ? along >= t->ne[n_dims - 1]
-                          : along != t->ne[n_dims - 1])
-            return false;
-    }
-    return w.used == w.from.n_elements;
-}
-
-static const struct shape *try_shape(const struct gg_back *b,
-                                     const struct use *u, size_t n,
-                                     struct shape *s, unsigned n_dims,
-                                     int64_t a, int64_t c, int64_t d)
-{
-    *s = (struct shape){ n_dims, { a, c, d, 1 } };
-    return takes_shape(b, u, n, s) ? s : NULL;
-}
-
-/* Rows of the folder's tensor, where the file's has more, of zeros. */
-static int64_t n_filled(const struct gg_back *b, const struct use *u,
-                        int64_t rows)
-{
-    int64_t n;
-    return u->row->n_rows && gg_convert_count(b->c, u->row->n_rows, &n) &&
-                   n < rows
-               ? n
-               : rows;
-}
-
-/* The shape of what n uses are of, which has so many elements; NULL: none is
- * found. */
-static const struct shape *find_shape(const struct gg_back *b,
-                                      const struct use *u, size_t n,
-                                      int64_t all, struct shape *s)
-{
-    const struct gguf_tensor_info *t =
-        gg_source_tensor(&b->source, u->tensor).info;
-    const unsigned k = t->n_dims - (u->expert >= 0);
-    const int64_t x = t->ne[0], y = k > 1 ? t->ne[1] : 1;
-    const int64_t z = k > 2 ? t->ne[2] : 1, rows = all / x;
-    const bool squeezed = u->row->how == &gg_convert_squeeze;
-    const struct shape *found = NULL;
-    if (squeezed && k == 2)
-        found = try_shape(b, u, n, s, 3, x, 1, y);
-    if (squeezed && k == 1)
-        found = try_shape(b, u, n, s, 2, x, 1, 1);
-    if (u->row->n_rows && k == 2)
-        found = try_shape(b, u, n, s, 2, x, n_filled(b, u, y), 1);
-    if (!found && n == 1) {
-        *s = (struct shape){ k, { x, y, z, k > 3 ? t->ne[3] : 1 } };
-        found = takes_shape(b, u, n, s) ? s : NULL;
-    }
-    const int64_t tries[][4] = {
-        { 3, x, z > 0 ? rows / z : 1, z },
-        { 2, x, rows, 1 },                /* rows put together */
-        { 2, y, x, 1 },                   /* transposed */
-        { 2, y, y > 0 ? all / y : 1, 1 }, /* with rows of others */
-        { 3, z > 0 ? rows / z : 1, x, z },
-        { 1, all, 1, 1 },
-        { 3, x, 1, y }, /* convolutions */
-        { 2, x, 1, 1 },
-        { 2, 1, x, 1 },
-        { 3, 1, 1, all },
-        { 3, x, 1, 1 },
-        { 2, all / (y > 0 ? y : 1), y, 1 },
-        { 3, y, x, z },
-        { 2, all / (z > 0 ? z : 1), z, 1 },
-    };
-    for (size_t i = 0; i < GG_LEN(tries) && !found; i++)
-        if (tries[i][1] * tries[i][2] * tries[i][3] == all)
-            found = try_shape(b, u, n, s, (unsigned)tries[i][0], tries[i][1],
-                              tries[i][2], tries[i][3]);
-    return found;
-}
-
 /* ---- the list ---- */
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct use *x = a, *y = b;
+    const struct gg_back_use *x = a, *y = b;
     const int c = strcmp(x->name, y->name);
     return c ? c : (x->place > y->place) - (x->place < y->place);
 }
 
-static enum gguf_status add_tensor(struct gg_back *b, const struct use *u,
-                                   size_t n, struct gguf_error *err)
+static enum gguf_status add_tensor(struct gg_back *b,
+                                   const struct gg_back_use *u, size_t n,
+                                   struct gguf_error *err)
 {
-    struct shape s;
+    struct gg_convert_dims s;
     struct gg_str_esc e, e2;
     const struct gguf_str name = gg_str_z(u->name);
-    const uint64_t one = n_elements(b, u) / (1 + u->n_others);
-    uint64_t all = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!i || u[i].tensor != u[i - 1].tensor ||
-            u[i].expert != u[i - 1].expert)
-            all += n_elements(b, &u[i]) / (1 + u[i].n_others);
-    if (!find_shape(b, u, n, (int64_t)all, &s) &&
-        (n == 1 || !find_shape(b, u, n, (int64_t)one, &s)))
+    if (!gg_back_find_shape(b, u, n, &s))
         return gg_error_set(
             err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
             "tensor '%s' is not what '%s' of a folder becomes",
             gg_str_esc(&e, gg_source_tensor(&b->source, u->tensor).info->name),
             gg_str_esc(&e2, name));
-    GG_TRY(gg_safetensors_add(b->c->folder.weights, name, NULL, 1, err));
-    struct gg_safetensors_tensor *t =
-        &b->c->folder.weights->tensor[b->c->folder.weights->n_tensors - 1];
-    t->n_dims = s.n_dims;
-    t->n_elements = 1;
-    for (unsigned d = 0; d < s.n_dims; d++) {
-        t->ne[d] = s.ne[d];
-        t->n_elements *= (uint64_t)s.ne[d];
-    }
-    t->size = 4 * t->n_elements;
-    return GGUF_OK;
+    return gg_safetensors_add_shape(b->c->folder.weights, name, s.n, s.ne,
+                                    err);
 }
 
 /* In the order of the file: of several uses, that of the first. */
 static int compare_places(const void *a, const void *b)
 {
-    const struct use *const *x = a, *const *y = b;
+    const struct gg_back_use *const *x = a, *const *y = b;
     return ((*x)->place > (*y)->place) - ((*x)->place < (*y)->place);
 }
 
@@ -413,7 +229,7 @@ static enum gguf_status add_tensors(struct gg_back *b, const struct uses *u,
 {
     size_t n = 0;
     enum gguf_status st = GGUF_OK;
-    const struct use **first =
+    const struct gg_back_use **first =
         gg_mem_alloc_zero(b->p.allocator, u->n + 1, sizeof *first);
     if (!first)
         return gg_error_set_nomem(err, u->n * sizeof *first);
@@ -423,7 +239,7 @@ static enum gguf_status add_tensors(struct gg_back *b, const struct uses *u,
     if (n)
         qsort(first, n, sizeof *first, compare_places);
     for (size_t i = 0; i < n && st == GGUF_OK; i++) {
-        const struct use *end = first[i];
+        const struct gg_back_use *end = first[i];
         while (end < u->use + u->n && !strcmp(end->name, first[i]->name))
             end++;
         st = add_tensor(b, first[i], (size_t)(end - first[i]), err);

@@ -34,14 +34,26 @@ enum gg_convert_pair {
     GG_PAIR_AS_IS
 };
 
+/* Dimensions of a tensor, the fastest first; 1 from n on. */
+struct gg_convert_dims {
+    unsigned n;
+    int64_t ne[4];
+};
+
+/* Inverse of a view: turn the dimensions of the file's tensor into those of the
+ * folder's. *open, the slowest at first, is the one that is set by the number of
+ * elements: the file's tensor may be a part of it, or several of them. */
+typedef void gg_convert_shape_fn(struct gg_convert_dims *d, unsigned *open);
+
 /* Change of a tensor: of its numbers, and of the order of its elements. */
 struct gg_convert_how {
     const char *text; /* name of the change in lists */
     /* Set the place of each element (convert_int.h); NULL: as it is. */
     enum gguf_status (*view)(struct gg_convert_view *v,
                              struct gguf_error *err);
-    gg_composed_fn *change; /* new numbers; NULL: as they are */
-    gg_composed_fn *back;   /* inverse of change; NULL: without change */
+    gg_convert_shape_fn *shape; /* inverse of view; NULL: they stay */
+    gg_composed_fn *change;     /* new numbers; NULL: as they are */
+    gg_composed_fn *back;       /* inverse of change; NULL: without change */
     enum gg_convert_pair pair;
     bool if_turned; /* the class must be turned, else nothing changes */
     bool if_added;  /* rows must be added, else nothing changes */

@@ -292,7 +292,8 @@ create_list(struct gg_safetensors **out, const struct gg_dir *folder,
         gg_index_init(&s->index, allocator, 256, name_of, s, err);
     if (st == GGUF_OK)
         st = folder ? gg_safetensors_read_files(s, folder, err)
-                    : read_memory(s, data, size, err);
+             : data ? read_memory(s, data, size, err)
+                    : GGUF_OK;
     if (st == GGUF_OK && !folder)
         st = gg_safetensors_scale(s, err);
     if (st != GGUF_OK) {
@@ -321,6 +322,14 @@ enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
 {
     return create_list(out, NULL, "", data, size, limits, codec, allocator,
                        err);
+}
+
+enum gguf_status gg_safetensors_create(struct gg_safetensors **out,
+                                       const struct gg_codec_kern *codec,
+                                       const struct gguf_allocator *allocator,
+                                       struct gguf_error *err)
+{
+    return create_list(out, NULL, "", NULL, 0, NULL, codec, allocator, err);
 }
 
 void gg_safetensors_close(struct gg_safetensors *s)
@@ -386,5 +395,21 @@ enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
                             "tensor '%s' is there already",
                             gg_str_esc(&e, name));
     s->n_tensors++;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_safetensors_add_shape(struct gg_safetensors *s,
+                                          struct gguf_str name,
+                                          unsigned n_dims, const int64_t *ne,
+                                          struct gguf_error *err)
+{
+    GG_TRY(gg_safetensors_add(s, name, NULL, 1, err));
+    struct gg_safetensors_tensor *t = &s->tensor[s->n_tensors - 1];
+    t->n_dims = n_dims;
+    for (unsigned d = 0; d < n_dims; d++) {
+        t->ne[d] = ne[d];
+        t->n_elements *= (uint64_t)ne[d];
+    }
+    t->size = 4 * t->n_elements;
     return GGUF_OK;
 }

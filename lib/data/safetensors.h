@@ -118,6 +118,11 @@ enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
                                        const struct gg_codec_kern *codec,
                                        const struct gguf_allocator *allocator,
                                        struct gguf_error *err);
+/* A list without tensors. GGUF_E_NOMEM. */
+enum gguf_status gg_safetensors_create(struct gg_safetensors **out,
+                                       const struct gg_codec_kern *codec,
+                                       const struct gguf_allocator *allocator,
+                                       struct gguf_error *err);
 /* Add the tensors of another file, path in a folder, each with prefix before
  * its name: *there is false where there is no such file. What opening one
  * returns; s is to be closed then. */
@@ -141,6 +146,13 @@ struct gg_safetensors_tensor *gg_safetensors_next(struct gg_safetensors *s,
 enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
                                     struct gguf_str name, const uint8_t *bytes,
                                     size_t n, struct gguf_error *err);
+
+/* Add a tensor of floats that nobody has yet: it can be described and not read.
+ * ne: n_dims sizes. GGUF_E_DUPLICATE, GGUF_E_NOMEM. */
+enum gguf_status gg_safetensors_add_shape(struct gg_safetensors *s,
+                                          struct gguf_str name,
+                                          unsigned n_dims, const int64_t *ne,
+                                          struct gguf_error *err);
 
 /* safetensors_files.c: open what a folder has; another file, which is not open
  * as yet, or NULL; a status, with the name of the file before its message. */

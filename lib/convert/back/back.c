@@ -25,7 +25,6 @@ static void discard_folder(struct gg_back *b)
 /* The object of a folder that has config.json, and no weights. */
 static enum gguf_status imagine_dir(struct gg_back *b, struct gguf_error *err)
 {
-    static const char empty[] = "\2\0\0\0\0\0\0\0{}";
     struct gguf_convert *c = gg_mem_alloc_zero(b->p.allocator, 1, sizeof *c);
     if (!c)
         return gg_error_set_nomem(err, sizeof *c);
@@ -44,8 +43,8 @@ static enum gguf_status imagine_dir(struct gg_back *b, struct gguf_error *err)
                         b->n_config, 0, GG_JSON_PYTHON, err));
     c->folder.config = c->folder.text[GG_CONVERT_CONFIG].json.root;
     GG_TRY(gguf_meta_create(&c->out.meta, b->p.allocator, err));
-    return gg_safetensors_memory(&c->folder.weights, empty, sizeof empty - 1,
-                                 NULL, c->codec, b->p.allocator, err);
+    return gg_safetensors_create(&c->folder.weights, c->codec, b->p.allocator,
+                                 err);
 }
 
 /* Is what the folder would become the file's tensors? */

@@ -172,6 +172,22 @@ static void log_neg(float *x, size_t n)
 }
 
 static const char from_halves[] = "rows of heads from halves to pairs";
+/* The one that was left out comes before the slowest of two, or last. */
+static void restore_one(struct gg_convert_dims *d, unsigned *open)
+{
+    if (d->n > 2)
+        return;
+    *open = d->n == 2 ? 2 : 0;
+    d->ne[2] = d->ne[1];
+    d->ne[1] = 1;
+    d->n++;
+}
+
+static void restore_halves(struct gg_convert_dims *d, unsigned *open)
+{
+    *open = d->n > 1;
+}
+
 const struct gg_convert_how gg_convert_rope_q = { .text = from_halves,
                                                   .view = rope_q,
                                                   .pair = GG_PAIR_ROWS,
@@ -186,17 +202,21 @@ const struct gg_convert_how gg_convert_plus_1 = { .text = "1 added",
 const struct gg_convert_how gg_convert_squeeze = {
     .text = "dimensions of one left out",
     .view = squeeze_view,
+    .shape = restore_one,
     .pair = GG_PAIR_AS_IS
 };
 const struct gg_convert_how gg_convert_neg_exp = {
     .text = "-exp(x)", .view = squeeze_view, .change = neg_exp, .back = log_neg
 };
-const struct gg_convert_how gg_convert_half_1 = {
-    .text = "first half of the rows", .view = view_half_1, .pair = GG_PAIR_ROWS
-};
+const struct gg_convert_how gg_convert_half_1 = { .text =
+                                                      "first half of the rows",
+                                                  .view = view_half_1,
+                                                  .shape = restore_halves,
+                                                  .pair = GG_PAIR_ROWS };
 const struct gg_convert_how gg_convert_half_2 = {
     .text = "second half of the rows",
     .view = view_half_2,
+    .shape = restore_halves,
     .pair = GG_PAIR_ROWS
 };
 

@@ -4,9 +4,20 @@
 #include "convert/class_row.h"
 #include "convert/convert_int.h"
 
+static void transpose_back(struct gg_convert_dims *d, unsigned *open)
+{
+    if (d->n != 2)
+        return;
+    const int64_t x = d->ne[0];
+    d->ne[0] = d->ne[1];
+    d->ne[1] = x;
+    *open = 0;
+}
+
 static const struct gg_convert_how transposed = {
     .text = "transposed",
     .view = gg_convert_transpose_view,
+    .shape = transpose_back,
     .pair = GG_PAIR_AS_IS
 };
 
