@@ -37,8 +37,7 @@ static void write_json(FILE *f)
 {
     static const char bad[] = "a\xff\x1b[1m\"\\\n\xe2\x80\xae\xc3\xa9";
     struct json j;
-    json_begin(&j, f);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, f);
     json_u64(&j, "u", UINT64_MAX);
     json_i64(&j, "i", INT64_MIN);
     json_f64(&j, "third", 1.0 / 3);

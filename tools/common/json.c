@@ -17,9 +17,16 @@ void json_begin(struct json *j, FILE *f)
     *j = (struct json){ .f = f };
 }
 
+void json_begin_object(struct json *j, FILE *f)
+{
+    json_begin(j, f);
+    json_open(j, NULL, '{');
+}
+
 void json_end(struct json *j)
 {
-    assert(j->depth == 0);
+    while (j->depth)
+        json_close(j);
     fputc('\n', j->f);
 }
 

@@ -2,10 +2,8 @@
 /* json.h - writing one JSON document as a stream
  *
  *     struct json j;
- *     json_begin(&j, stdout);
- *     json_open(&j, NULL, '{');
+ *     json_begin_object(&j, stdout);
  *     json_u64(&j, "size", n);
- *     json_close(&j);
  *     json_end(&j);
  *
  * Integers are exact up to 64 bits; floating point numbers are the shortest
@@ -37,8 +35,10 @@ struct json {
     bool flat[JSON_DEPTH];  /* its members stand on one line */
 };
 
+/* Begin a document on f; one that is an object, and open it. */
 void json_begin(struct json *j, FILE *f);
-/* Ends the last line. Everything that was opened must be closed. */
+void json_begin_object(struct json *j, FILE *f);
+/* Close what is open, and end the last line. */
 void json_end(struct json *j);
 
 /* kind: '{' or '['. '(' is an array whose members stand on one line. */

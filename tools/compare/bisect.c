@@ -204,7 +204,6 @@ static void print_json(const struct gguf_bisect *b, const struct compare *c)
         json_entry(&j, b, i, c);
     json_close(&j);
     json_f64(&j, "seconds", c->run.seconds);
-    json_close(&j);
     json_end(&j);
 }
 
@@ -249,14 +248,11 @@ static enum gguf_status run_bisect(struct compare *c, struct gguf_bisect **b,
     p.by = (enum gguf_bisect_by)(c->o->bisect - 1);
     p.on_done = on_done;
     p.user = &x;
-    progress_init(&c->run.bar, in_groups(c) ? "groups" : "weights", "",
-                  c->o->ev.quiet);
-    const double begin = progress_clock();
+    ev_begin_work(&c->run, in_groups(c) ? "groups" : "weights", "");
     const enum gguf_status st =
         gguf_bisect_run(b, c->model.model, c->model.session, c->base.session,
                         c->tokens.id, c->tokens.n, &p, err);
-    c->run.seconds = progress_clock() - begin;
-    progress_clear(&c->run.bar);
+    ev_end_work(&c->run);
     return st;
 }
 

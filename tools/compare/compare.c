@@ -93,8 +93,7 @@ void compare_print_head(const struct compare *c)
 
 void compare_json_head(struct json *j, const struct compare *c)
 {
-    json_begin(j, stdout);
-    json_open(j, NULL, '{');
+    json_begin_object(j, stdout);
     ev_json_model(j, "model", &c->o->ev, &c->model);
     json_close(j);
     ev_json_model(j, "base", &c->o->ev, &c->base);

@@ -210,7 +210,6 @@ static void print_json(const struct layers *x, const struct compare *c)
         json_entry(&j, gguf_layers_at(x->l, i));
     json_close(&j);
     json_f64(&j, "seconds", c->run.seconds);
-    json_close(&j);
     json_end(&j);
 }
 
@@ -234,13 +233,11 @@ bool compare_layers(struct compare *c)
     const struct gguf_scan_params p = compare_scan_params(c);
     if (!c->o->ev.json)
         print_head(c);
-    progress_init(&c->run.bar, "layers", "tokens", c->o->ev.quiet);
-    const double begin = progress_clock();
+    ev_begin_work(&c->run, "layers", "tokens");
     const enum gguf_status st =
         gguf_layers_run(&l, c->model.session, c->base.session, c->tokens.id,
                         c->tokens.n, &p, &err);
-    c->run.seconds = progress_clock() - begin;
-    progress_clear(&c->run.bar);
+    ev_end_work(&c->run);
     if (st != GGUF_OK)
         return progress_fail(NULL, c->model.path, &err);
     struct layers x = { .l = l };

@@ -129,8 +129,7 @@ static void json_finding(struct json *j, const char *name,
 static void print_json(const struct nodes *x)
 {
     struct json j;
-    json_begin(&j, stdout);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, stdout);
     json_strz(&j, "a", name_of(x, 0));
     json_strz(&j, "b", name_of(x, 1));
     json_f64(&j, "tolerance", x->c->o->tolerance);
@@ -141,7 +140,6 @@ static void print_json(const struct nodes *x)
     json_u64(&j, "equal", x->n_equal);
     json_finding(&j, "largest", &x->largest);
     json_finding(&j, "first", &x->first);
-    json_close(&j);
     json_end(&j);
 }
 
@@ -176,10 +174,10 @@ bool compare_nodes(struct compare *c)
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     const struct gguf_scan_params scan = compare_scan_params(c);
     p.scan = &scan;
-    progress_init(&c->run.bar, "comparing", "tokens", c->o->ev.quiet);
+    ev_begin_work(&c->run, "comparing", "tokens");
     const enum gguf_status st = gguf_ppl_run(c->model.session, c->tokens.id,
                                              c->tokens.n, &p, &total, &err);
-    progress_clear(&c->run.bar);
+    ev_end_work(&c->run);
     if (st != GGUF_OK)
         return progress_fail(NULL, c->model.path,
                              x.err.status ? &x.err : &err);

@@ -121,8 +121,7 @@ static void json_output(struct json *j, const struct target *t,
 void print_made_json(const struct convert_options *o, double seconds)
 {
     struct json j;
-    json_begin(&j, stdout);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, stdout);
     json_strz(&j, "input", o->q.in);
     json_bool(&j, "written", seconds >= 0);
     if (seconds >= 0)
@@ -133,7 +132,6 @@ void print_made_json(const struct convert_options *o, double seconds)
     for (size_t i = 0; i < o->q.n_targets; i++)
         json_output(&j, &o->q.targets[i],
                     o->verify.text && seconds >= 0 ? &o->verify : NULL, i);
-    json_close(&j);
     json_close(&j);
     json_end(&j);
 }

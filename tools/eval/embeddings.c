@@ -4,8 +4,6 @@
 #include "tools/eval/eval.h"
 #include "tools/common/msg.h"
 
-#include <gguf/outfile.h>
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,18 +13,12 @@ struct embedding {
     struct eval *eval;
     struct gguf_session *session;
     const struct gguf_vocab *vocab;
-    struct gguf_outfile *file;
     struct gguf_tokens tokens;
     bool each;   /* a row for each token, not for each line */
     size_t line; /* from 1 */
-    uint8_t *bytes;
-    struct gguf_error err;
+    float *unit; /* a row that is normalized */
+    size_t n_unit;
 };
-
-static bool fail_embedding(const struct embedding *e, const char *file)
-{
-    return progress_fail(&e->eval->run.bar, file, &e->err);
-}
 
 static bool fail_line(const struct embedding *e, const char *what, size_t n)
 {
@@ -45,18 +37,20 @@ static bool compute_rows(struct embedding *e, const float **row, size_t *n,
     b.n = e->tokens.n;
     b.token = e->tokens.id;
     b.want = memset(want, e->each, b.n);
-    enum gguf_status st = gguf_session_clear(e->session, &e->err);
+    enum gguf_status st = gguf_session_clear(e->session, &e->eval->err);
     if (st == GGUF_OK)
         st = e->eval->model.info.encodes_first
-                 ? gguf_session_encode(e->session, &b, &e->err)
-                 : gguf_session_decode(e->session, &b, &e->err);
+                 ? gguf_session_encode(e->session, &b, &e->eval->err)
+                 : gguf_session_decode(e->session, &b, &e->eval->err);
     *n_rows = e->each ? b.n : 1;
     *n = e->eval->model.info.n_embd;
     if (st == GGUF_OK)
-        st = e->each ? gguf_session_states(e->session, 0, b.n, row, &e->err)
-                     : gguf_session_embedding(e->session, 0, row, n, &e->err);
+        st =
+            e->each
+                ? gguf_session_states(e->session, 0, b.n, row, &e->eval->err)
+                : gguf_session_embedding(e->session, 0, row, n, &e->eval->err);
     free(want);
-    return st == GGUF_OK || fail_embedding(e, e->eval->model.path);
+    return st == GGUF_OK || eval_fail(e->eval, e->eval->model.path);
 }
 
 static double length_of(const float *row, size_t n)
@@ -70,24 +64,10 @@ static double length_of(const float *row, size_t n)
 static bool save_row(struct embedding *e, const float *row, size_t n)
 {
     const double length = e->eval->o->normalize ? length_of(row, n) : 1;
-    if (!e->bytes) {
-        e->bytes = msg_must(malloc(4 * n));
-        e->eval->width = n;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const float x = (float)((double)row[i] / (length > 0 ? length : 1));
-        if (!isfinite(x)) {
-            progress_clear(&e->eval->run.bar);
-            return msg_error(e->eval->model.path,
-                             "number %zu of line %zu is not finite", i,
-                             e->line);
-        }
-        eval_store_le(e->bytes + 4 * i, &x, 1);
-    }
-    e->eval->n_rows++;
-    return gguf_outfile_write(e->file, e->bytes, 4 * (uint64_t)n, &e->err) ==
-               GGUF_OK ||
-           fail_embedding(e, e->eval->o->embeddings);
+    e->unit = msg_grow(e->unit, &e->n_unit, n, sizeof *e->unit);
+    for (size_t i = 0; i < n; i++)
+        e->unit[i] = (float)((double)row[i] / (length > 0 ? length : 1));
+    return eval_write_row(e->eval, e->unit, n, "number", "line", e->line);
 }
 
 static bool embed_line(struct embedding *e, const char *text, size_t size)
@@ -98,8 +78,8 @@ static bool embed_line(struct embedding *e, const char *text, size_t size)
     e->line++;
     e->tokens.n = 0;
     if (gguf_vocab_tokenize(e->vocab, text, size, GGUF_TOKENIZE_ADD_SPECIAL,
-                            &e->tokens, &e->err) != GGUF_OK)
-        return fail_embedding(e, e->eval->o->text);
+                            &e->tokens, &e->eval->err) != GGUF_OK)
+        return eval_fail(e->eval, e->eval->o->text);
     if (!e->tokens.n)
         return fail_line(e, "has no tokens", 0);
     if (e->tokens.n > e->eval->o->ev.n_ctx)
@@ -136,28 +116,17 @@ bool eval_embeddings(struct eval *eval)
         m->is_whole || m->encodes_first ? o->ev.n_ctx : o->ev.n_ubatch;
     if (!eval_start(eval, &sp))
         return false;
-    const double begin = progress_clock();
     e.session = eval->model.session;
     e.vocab = gguf_model_vocab(eval->model.model);
     e.each = o->pooling == GGUF_POOLING_NONE;
-    if (!e.each && gguf_session_pooling(e.session) == GGUF_POOLING_NONE)
-        return msg_error(o->model,
-                         "the file does not say how to pool; --pooling "
-                         "does");
-    if (gguf_outfile_open(&e.file, o->embeddings, 1, NULL, &e.err) != GGUF_OK)
-        return fail_embedding(&e, o->embeddings);
-    progress_init(&eval->run.bar, "embedding", "bytes", o->ev.quiet);
-    bool good = embed_all(&e, eval->lines, eval->run.text_size);
-    progress_clear(&eval->run.bar);
-    if (good && gguf_outfile_commit(e.file, &e.err) != GGUF_OK)
-        good = fail_embedding(&e, o->embeddings);
-    eval->run.seconds = progress_clock() - begin;
-    eval->run.timings = *gguf_session_get_timings(e.session);
-    gguf_outfile_destroy(e.file);
-    gguf_tokens_fini(&e.tokens);
-    free(e.bytes);
     eval->pooling = gguf_session_pooling(e.session);
-    if (good)
-        eval_print_rows(eval);
-    return good;
+    if (!e.each && eval->pooling == GGUF_POOLING_NONE)
+        return msg_error(o->model,
+                         "the file does not say how to pool; --pooling does");
+    if (!eval_begin_rows(eval, "embedding", "bytes"))
+        return false;
+    const bool good = embed_all(&e, eval->lines, eval->run.text_size);
+    gguf_tokens_fini(&e.tokens);
+    free(e.unit);
+    return eval_end_rows(eval, good);
 }

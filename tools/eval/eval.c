@@ -7,6 +7,7 @@
 #include "tools/common/wrap.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,22 +65,52 @@ bool eval_start(struct eval *e, const struct gguf_session_params *sp)
 
 /* ---- saved rows ---- */
 
-void eval_store_le(uint8_t *out, const float *row, size_t n)
+bool eval_fail(struct eval *e, const char *file)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u;
-        memcpy(&u, &row[i], sizeof u);
-        for (int k = 0; k < 4; k++)
-            out[4 * i + (size_t)k] = (uint8_t)(u >> (8 * k));
-    }
+    return progress_fail(&e->run.bar, file, &e->err);
 }
 
-static void print_json(const struct eval *e, const char *in, const char *out,
-                       const char *what)
+bool eval_begin_rows(struct eval *e, const char *label, const char *unit)
+{
+    ev_begin_work(&e->run, label, unit);
+    /* an old file is replaced when all rows are complete */
+    return gguf_outfile_open(&e->file, e->out, 1, NULL, &e->err) == GGUF_OK ||
+           eval_fail(e, e->out);
+}
+
+static void store_le(uint8_t *out, float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    for (int k = 0; k < 4; k++)
+        out[k] = (uint8_t)(u >> (8 * k));
+}
+
+bool eval_write_row(struct eval *e, const float *row, size_t n,
+                    const char *what, const char *unit, size_t number)
+{
+    if (!e->bytes)
+        e->bytes = msg_must(malloc(4 * n));
+    e->width = n;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(row[i])) {
+            progress_clear(&e->run.bar);
+            return msg_error(e->model.path,
+                             "%s %zu of %s %zu is not a finite number", what,
+                             i, unit, number);
+        }
+        store_le(e->bytes + 4 * i, row[i]);
+    }
+    e->n_rows++;
+    return gguf_outfile_write(e->file, e->bytes, 4 * (uint64_t)n, &e->err) ==
+               GGUF_OK ||
+           eval_fail(e, e->out);
+}
+
+static void print_json(const struct eval *e, const char *in, const char *what)
 {
     struct json j;
-    json_begin(&j, stdout);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, stdout);
     ev_json_model(&j, "model", &e->o->ev, &e->model);
     json_close(&j);
     json_open(&j, "tokens", '{');
@@ -88,7 +119,7 @@ static void print_json(const struct eval *e, const char *in, const char *out,
     json_close(&j);
     ev_json_settings(&j, &e->run);
     json_open(&j, "rows", '{');
-    json_strz(&j, "file", out);
+    json_strz(&j, "file", e->out);
     json_strz(&j, "of", what);
     json_u64(&j, "rows", e->n_rows);
     json_u64(&j, "width", e->width);
@@ -97,21 +128,19 @@ static void print_json(const struct eval *e, const char *in, const char *out,
     json_close(&j);
     json_f64(&j, "seconds", e->run.seconds);
     ev_json_timings(&j, &e->run.timings);
-    json_close(&j);
     json_end(&j);
 }
 
-void eval_print_rows(const struct eval *e)
+static void print_rows(const struct eval *e)
 {
     const struct eval_options *o = e->o;
     const char *in = o->tokens ? o->tokens : o->text;
-    const char *out = o->embeddings ? o->embeddings : o->logits;
     const char *what = o->embeddings              ? "embeddings"
                        : e->model.info.has_logits ? "logits"
                                                   : "states";
     char name[256];
     if (o->ev.json) {
-        print_json(e, in, out, what);
+        print_json(e, in, what);
         return;
     }
     ev_print_model("model", &o->ev, &e->model);
@@ -121,15 +150,30 @@ void eval_print_rows(const struct eval *e)
     if (e->pooling)
         wrap_printf("pooling %s\n", gguf_pooling_name(e->pooling));
     wrap_printf("rows    %s: %zu of %zu %s, f32, little-endian\n",
-                ev_escape(name, out), e->n_rows, e->width, what);
+                ev_escape(name, e->out), e->n_rows, e->width, what);
     wrap_printf("time    %.1f s\n", e->run.seconds);
+}
+
+bool eval_end_rows(struct eval *e, bool good)
+{
+    ev_end_work(&e->run);
+    e->run.timings = *gguf_session_get_timings(e->model.session);
+    if (good && gguf_outfile_commit(e->file, &e->err) != GGUF_OK)
+        good = eval_fail(e, e->out);
+    gguf_outfile_destroy(e->file);
+    free(e->bytes);
+    if (good)
+        print_rows(e);
+    return good;
 }
 
 int main(int argc, char **argv)
 {
     struct eval_options o;
     eval_parse_options(&o, argc, argv);
-    struct eval e = { .o = &o, .tokens = GGUF_TOKENS_INIT };
+    struct eval e = { .o = &o,
+                      .out = o.logits ? o.logits : o.embeddings,
+                      .tokens = GGUF_TOKENS_INIT };
     e.run = (struct ev_run){ .o = &o.ev,
                              .own = &e.model,
                              .wants_digest = o.ev.json && !o.ev.no_digest,

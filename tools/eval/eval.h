@@ -11,6 +11,8 @@
 
 #include "tools/evaluate/run.h"
 
+#include <gguf/outfile.h>
+
 struct eval_options {
     struct ev_options ev;
     const char *model;
@@ -37,22 +39,31 @@ struct eval {
     struct gguf_tokens tokens; /* tokens of the text */
     struct ev_ids ids;         /* token ids of the file */
     char *lines;               /* [run.text_size] bytes of the text */
-    /* result of eval_rows and eval_embeddings */
+    /* rows that are saved */
+    const char *out; /* path */
+    struct gguf_outfile *file;
+    uint8_t *bytes; /* one row, encoded */
     size_t n_rows, width;
     enum gguf_pooling pooling;
+    struct gguf_error err; /* why a step failed */
 };
 
 /* Open the backends and begin a session with these parameters. */
 bool eval_start(struct eval *e, const struct gguf_session_params *sp);
-/* Store n floats in little-endian order. */
-void eval_store_le(uint8_t *out, const float *row, size_t n);
+/* Print e->err, about a file. */
+bool eval_fail(struct eval *e, const char *file);
+
+/* Open e->out, append rows of n numbers to it, and have it appear if good; the
+ * last prints what was saved. A number that is not finite is an error: what is
+ * its name, and unit and number name the row. */
+bool eval_begin_rows(struct eval *e, const char *label, const char *unit);
+bool eval_write_row(struct eval *e, const float *row, size_t n,
+                    const char *what, const char *unit, size_t number);
+bool eval_end_rows(struct eval *e, bool good);
 
 bool eval_rows(struct eval *e);       /* logits or states of token ids */
 bool eval_embeddings(struct eval *e); /* a vector of each line */
 bool eval_graphs(struct eval *e);     /* graphs, where they are computed */
 bool eval_profile(struct eval *e);    /* times of the operations on a text */
-
-/* eval.c: print the rows that were saved, as text or JSON. */
-void eval_print_rows(const struct eval *e);
 
 #endif

@@ -176,8 +176,7 @@ static void print_json(const struct eval *e, const struct profile *p)
 {
     const struct ev_run *r = &e->run;
     struct json j;
-    json_begin(&j, stdout);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, stdout);
     ev_json_model(&j, "model", &e->o->ev, &e->model);
     json_close(&j);
     ev_json_text(&j, r, "tokens", r->n_tokens);
@@ -187,7 +186,6 @@ static void print_json(const struct eval *e, const struct profile *p)
     json_f64(&j, "seconds", r->seconds);
     ev_json_timings(&j, &r->timings);
     json_profile(&j, p);
-    json_close(&j);
     json_end(&j);
 }
 
@@ -225,13 +223,11 @@ bool eval_profile(struct eval *e)
         gguf_session_set_profile(e->model.session, add_node, &p, &err);
     if (!e->o->ev.json)
         ev_print_head(&e->run);
-    progress_init(&e->run.bar, "profiling", "tokens", e->o->ev.quiet);
-    const double begin = progress_clock();
+    ev_begin_work(&e->run, "profiling", "tokens");
     if (st == GGUF_OK)
         st = run_text(e, &err);
-    e->run.seconds = progress_clock() - begin;
     e->run.timings = *gguf_session_get_timings(e->model.session);
-    progress_clear(&e->run.bar);
+    ev_end_work(&e->run);
     if (p.rows)
         qsort(p.rows, p.n_rows, sizeof *p.rows, by_time);
     if (st == GGUF_OK)

@@ -55,3 +55,15 @@ struct gguf_session_params ev_plan_session(struct ev_run *r)
     sp.n_seq = r->n_seq;
     return sp;
 }
+
+void ev_begin_work(struct ev_run *r, const char *label, const char *unit)
+{
+    progress_init(&r->bar, label, unit, r->o->quiet);
+    r->begin = progress_clock();
+}
+
+void ev_end_work(struct ev_run *r)
+{
+    r->seconds = progress_clock() - r->begin;
+    progress_clear(&r->bar);
+}

@@ -54,7 +54,7 @@ struct ev_run {
     bool add_bos;
     /* the work */
     struct progress bar;
-    double seconds;
+    double begin, seconds; /* when the work began; how long it took */
     struct gguf_session_timings timings;
 };
 
@@ -84,6 +84,10 @@ size_t ev_all_chunks(const struct ev_run *r);
 /* Set add_bos; fail if the vocabulary cannot tokenize. Call it before a text is
  * waited for. */
 bool ev_check_vocab(struct ev_run *r);
+
+/* cut.c: begin and end the work, which has a progress bar and is timed. */
+void ev_begin_work(struct ev_run *r, const char *label, const char *unit);
+void ev_end_work(struct ev_run *r);
 
 /* ---- identity.c: digests and names ---- */
 

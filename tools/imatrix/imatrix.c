@@ -207,8 +207,7 @@ static void print_json(const struct gguf_imatrix *im, const char *path,
 {
     struct json j;
     struct row r;
-    json_begin(&j, stdout);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, stdout);
     json_u64(&j, "n_chunks", gguf_imatrix_n_chunks(im));
     json_u64(&j, "chunk_size", gguf_imatrix_chunk_size(im));
     if (gguf_imatrix_precision(im))
@@ -241,7 +240,6 @@ static void print_json(const struct gguf_imatrix *im, const char *path,
     json_close(&j);
     if (c)
         json_comparison(&j, path, c);
-    json_close(&j);
     json_end(&j);
 }
 

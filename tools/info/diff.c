@@ -333,7 +333,6 @@ bool info_diff(const struct load *a, const struct load *b,
         good = compare_tensors(&d);
     if (o->json) {
         json_bool(&j, "same", d.n == 0);
-        json_close(&j);
         json_end(&j);
     }
     *same = d.n == 0;

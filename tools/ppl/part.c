@@ -235,12 +235,9 @@ bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
                                      .part = part_of,
                                      .waiting = show_waiting,
                                      .user = &s };
-    progress_init(&r->e.bar, s.part->measure->name, s.part->measure->unit,
-                  r->o->ev.quiet);
-    const double begin_at = progress_clock();
+    ev_begin_work(&r->e, s.part->measure->name, s.part->measure->unit);
     bool good = ranks_share(&work);
-    r->e.seconds = progress_clock() - begin_at;
-    progress_clear(&r->e.bar);
+    ev_end_work(&r->e);
     forget_scores(r, side);
     good = good && save_part(s.part);
     if (good && !ranks_is_helper())

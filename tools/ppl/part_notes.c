@@ -145,8 +145,7 @@ static char *write_members(const struct ppl_part *p, const char *list,
     size_t size = 0;
     struct json j;
     FILE *f = msg_must(open_memstream(&all, &size));
-    json_begin(&j, f);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, f);
     if (list)
         json_open(&j, list, '[');
     fflush(f);

@@ -167,12 +167,10 @@ static enum gguf_status evaluate_chunks(struct job *j, gguf_ppl_fn *fn,
                                         struct gguf_error *err)
 {
     struct ppl_run *r = &j->run;
-    progress_init(&r->e.bar, what, "tokens", r->o->ev.quiet);
-    double begin = progress_clock();
+    ev_begin_work(&r->e, what, "tokens");
     enum gguf_status st =
         evaluate_some(j, r->e.first_chunk, r->e.n_chunks, fn, err);
-    r->e.seconds = progress_clock() - begin;
-    progress_clear(&r->e.bar);
+    ev_end_work(&r->e);
     if (st == GGUF_E_CANCELLED && progress_stopped() && !j->n_saving)
         progress_raise();
     return st;

@@ -97,8 +97,7 @@ void ppl_print_json(const struct ppl_run *r, FILE *f)
 {
     struct json j;
     double n = (double)r->n_done_tokens;
-    json_begin(&j, f);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, f);
     ev_json_model(&j, "model", &r->o->ev, r->e.own);
     json_close(&j);
     ppl_json_texts(&j, r);
@@ -119,6 +118,5 @@ void ppl_print_json(const struct ppl_run *r, FILE *f)
     json_f64(&j, "seconds", r->e.seconds);
     json_f64(&j, "tokens_per_second", r->e.seconds > 0 ? n / r->e.seconds : 0);
     ev_json_timings(&j, &r->e.timings);
-    json_close(&j);
     json_end(&j);
 }

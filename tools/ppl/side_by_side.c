@@ -361,12 +361,10 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
         more[n_more++] = ppl_part_sink(part);
     if (!r->o->ev.json)
         ppl_print_side_head(s);
-    progress_init(&r->e.bar, "divergence", "tokens", r->o->ev.quiet);
-    const double begin = progress_clock();
+    ev_begin_work(&r->e, "divergence", "tokens");
     const enum gguf_status st = scan_models(s, r->e.first_chunk, r->e.n_chunks,
                                             more, n_more, tokens, &err);
-    r->e.seconds = progress_clock() - begin;
-    progress_clear(&r->e.bar);
+    ev_end_work(&r->e);
     const char *each_file = ppl_each_failed(each);
     good = ppl_each_close(each, st == GGUF_OK);
     good = ppl_part_close(part, good);

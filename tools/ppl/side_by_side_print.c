@@ -331,8 +331,7 @@ void ppl_print_side_json(const struct ppl_side *s,
     const double n =
         (double)r->n_done_tokens * (double)(s->n + (s->base != NULL));
     struct json j;
-    json_begin(&j, f);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, f);
     ppl_json_base(&j, s);
     ppl_json_figure(&j, "ppl", stats[0].ppl_base);
     ppl_json_figure(&j, "bits_per_byte",
@@ -356,6 +355,5 @@ void ppl_print_side_json(const struct ppl_side *s,
     ppl_json_ranks(&j, r);
     json_f64(&j, "seconds", r->e.seconds);
     json_f64(&j, "tokens_per_second", r->e.seconds > 0 ? n / r->e.seconds : 0);
-    json_close(&j);
     json_end(&j);
 }

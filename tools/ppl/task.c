@@ -222,8 +222,7 @@ static void print_json(const struct out *out)
     struct json j;
     double low, high;
     gguf_share_interval(x->n_right, x->n, &low, &high);
-    json_begin(&j, stdout);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, stdout);
     ev_json_model(&j, "model", &r->o->ev, r->e.own);
     json_close(&j);
     ppl_json_settings(&j, r);
@@ -242,7 +241,6 @@ static void print_json(const struct out *out)
     json_tasks(&j, out);
     ppl_json_ranks(&j, r);
     json_f64(&j, "seconds", r->e.seconds);
-    json_close(&j);
     json_end(&j);
 }
 
@@ -367,13 +365,10 @@ static bool run_alone(struct job *j)
     struct gguf_error err;
     if (!ppl_part_open(&j->out.part, r, NULL))
         return false;
-    progress_init(&r->e.bar, kinds[kind_of(r->o)].name, "tasks",
-                  r->o->ev.quiet);
-    const double begin = progress_clock();
+    ev_begin_work(&r->e, kinds[kind_of(r->o)].name, "tasks");
     const enum gguf_status st =
         compute_batch(j, r->e.first_chunk, r->e.n_chunks, &err);
-    r->e.seconds = progress_clock() - begin;
-    progress_clear(&r->e.bar);
+    ev_end_work(&r->e);
     const bool good = ppl_part_close(j->out.part, st == GGUF_OK);
     if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();

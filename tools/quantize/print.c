@@ -349,8 +349,7 @@ void print_json(FILE *f, const char *in, const struct target *t, size_t n,
                 double seconds)
 {
     struct json j;
-    json_begin(&j, f);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, f);
     json_strz(&j, "input", in);
     json_bool(&j, "written", seconds >= 0);
     if (seconds >= 0)
@@ -360,7 +359,6 @@ void print_json(FILE *f, const char *in, const struct target *t, size_t n,
         json_target(&j, &t[i]);
         json_close(&j);
     }
-    json_close(&j);
     json_close(&j);
     json_end(&j);
 }

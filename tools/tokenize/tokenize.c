@@ -184,8 +184,7 @@ static void print_json(const struct options *o, const struct gguf_vocab *v,
 {
     struct text piece = { 0 }, hex = { 0 };
     struct json j;
-    json_begin(&j, stdout);
-    json_open(&j, NULL, '{');
+    json_begin_object(&j, stdout);
     json_strz(&j, "model", o->model);
     json_str(&j, "vocabulary", gguf_vocab_model(v));
     json_u64(&j, "vocabulary_size", gguf_vocab_n_tokens(v));
@@ -202,7 +201,6 @@ static void print_json(const struct options *o, const struct gguf_vocab *v,
             json_hex(&j, s, &hex);
         json_close(&j);
     }
-    json_close(&j);
     json_close(&j);
     json_end(&j);
     text_fini(&piece);
@@ -247,13 +245,11 @@ static void print_text(const struct options *o, const struct gguf_vocab *v,
     gguf_vocab_detokenize(v, t->id, t->n, flags, text, n);
     if (o->ev.json) {
         struct json j;
-        json_begin(&j, stdout);
-        json_open(&j, NULL, '{');
+        json_begin_object(&j, stdout);
         json_strz(&j, "model", o->model);
         json_u64(&j, "n_tokens", t->n);
         json_u64(&j, "size", n);
         json_str(&j, "text", (struct gguf_str){ text, n });
-        json_close(&j);
         json_end(&j);
     } else {
         fwrite(text, 1, n, stdout);
