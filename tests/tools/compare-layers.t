@@ -11,11 +11,6 @@ q4=$tmp/q4.gguf
 head -c 2000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 "$bin/gguf-quantize" -q "$m" "$q4" Q4_K_M || exit 99
 
-fails() # what is expected in the one line of the message
-{
-    test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1 &&
-        grep -q -e "$1" "$tmp/err"
-}
 digits()
 {
     grep -v -e '"seconds"' -e '"sequences"' -e '"ubatch_size"' -e '"threads"' \

@@ -47,8 +47,6 @@ for args in '' "-f $t --base $m" "-m $m --base $m" "-m $m -f $t" \
     "-m $m -f $t --base-backend CPU --bisect" \
     "-m $m -m $m -f $t --base $m"; do
     # shellcheck disable=SC2086
-    run "$compare" $args
-    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
-    ok "wrong usage: $(echo "$args" | sed "s|$srcdir/||g; s|$tmp/||g")"
+    wrong_usage "$compare" $args
 done
 done_testing

@@ -8,12 +8,6 @@ m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 t=$tmp/text
 head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 
-fails() # what is expected in the one line of the message
-{
-    test $rc -eq 1 -a ! -s "$tmp/out" &&
-        test "$(wc -l <"$tmp/err")" -eq 1 && grep -q -e "$1" "$tmp/err"
-}
-
 # Where the time goes: parts that add up.
 run "$eval" -m "$m" -f "$t" -c 128 --chunks 5 -t 2 --profile
 test $rc -eq 0 && grep -q '^chunks *5 of 128 tokens' "$tmp/out" &&
@@ -147,7 +141,7 @@ bad_ids() # ids, arguments, message
     echo before >"$tmp/rows"
     # shellcheck disable=SC2086
     run "$eval" -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" $2
-    fails "$3" && left_alone
+    fails_with 1 "$3" && left_alone
     ok "no rows, and the file as it was: $3"
 }
 bad_ids '1 2\n2048' '' 'some: byte 4: id 2048, number 2, is not a token, there are 2048$'
@@ -161,16 +155,16 @@ bad_ids '1 2 3 4 5' '-c 4' \
     'some: 5 tokens are more than the context of 4; -c makes it longer$'
 echo before >"$tmp/rows"
 run "$eval" -m "$m" --tokens "$tmp/rows" --save-logits "$tmp/rows"
-fails "rows' would be both --tokens and --save-logits" && left_alone
+fails_with 1 "rows' would be both --tokens and --save-logits" && left_alone
 ok 'rows over the ids'
 cp "$m" "$tmp/copy.gguf"
 run "$eval" -m "$tmp/copy.gguf" --tokens "$tmp/some" --save-logits \
     "$tmp/copy.gguf"
-fails "copy.gguf' would be both --model and --save-logits" &&
+fails_with 1 "copy.gguf' would be both --model and --save-logits" &&
     cmp -s "$m" "$tmp/copy.gguf"
 ok 'rows over the model'
 run "$eval" -m "$m" --tokens "$tmp/some" --save-logits "$tmp/nowhere/x"
-fails "nowhere/x: "
+fails_with 1 "nowhere/x: "
 ok 'rows where there is no folder'
 
 for args in '' "-m $m" "-f $t --profile" "-m $m --profile" "-m $m -f $t" \
@@ -181,8 +175,6 @@ for args in '' "-m $m" "-f $t --profile" "-m $m --profile" "-m $m -f $t" \
     "-m $m --json --print-plan" "-m $m --print-plan --chunks 2" \
     "-m $m --print-plan more"; do
     # shellcheck disable=SC2086
-    run "$eval" $args
-    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
-    ok "wrong usage: $(echo "$args" | sed "s|$srcdir/||g; s|$tmp/||g")"
+    wrong_usage "$eval" $args
 done
 done_testing

@@ -48,3 +48,26 @@ run() # command...: $tmp/out, $tmp/err, $rc
     "$@" >"$tmp/out" 2>"$tmp/err"
     rc=$?
 }
+
+one_error() # message: one line of error that has it
+{
+    test "$(wc -l <"$tmp/err")" -eq 1 && grep -q -e "$1" "$tmp/err"
+}
+
+fails() # message
+{
+    test $rc -eq 1 && one_error "$1"
+}
+
+fails_with() # status, message; nothing is printed but that
+{
+    test $rc -eq "$1" -a ! -s "$tmp/out" && one_error "$2"
+}
+
+wrong_usage() # command...
+{
+    run "$@"
+    fails_with 2 .
+    ok "wrong usage: $(echo "${1##*/} $(shift && echo "$*")" |
+        sed "s|$srcdir/||g; s|$tmp/||g")"
+}

@@ -11,11 +11,6 @@ head -c 2000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 "$mklora" "$tmp/a.gguf" "$m" 4 8 && "$mklora" "$tmp/b.gguf" "$m" 2 0 attn &&
     "$mklora" "$tmp/c=1.gguf" "$m" 3 3 ffn_up || exit 99
 
-fails() # what is expected in the one line of the message
-{
-    test $rc -eq 1 -a ! -s "$tmp/out" &&
-        test "$(wc -l <"$tmp/err")" -eq 1 && grep -q -e "$1" "$tmp/err"
-}
 nll() # of a run with these options
 {
     run "$ppl" -j -m "$m" -f "$t" -c 128 --chunks 2 -t 1 "$@"
@@ -47,16 +42,16 @@ test $rc -eq 0 &&
     grep -q '^lora    .*/a.gguf: 44 weights, rank 4, scale 2$' "$tmp/out"
 ok 'and so do the settings'
 run "$ppl" -m "$m" -f "$t" --lora "$tmp/none.gguf"
-fails 'none.gguf: '
+fails_with 1 'none.gguf: '
 ok 'one that is not there'
 run "$ppl" -m "$m" -f "$t" --lora "$m"
-fails "no LoRA adapter: general.type is 'model'"
+fails_with 1 "no LoRA adapter: general.type is 'model'"
 ok 'a model is none'
 cp "$tmp/a.gguf" "$tmp/copy.gguf"
 echo 1 2 3 >"$tmp/ids"
 run "$bin/gguf-eval" -m "$m" --tokens "$tmp/ids" --save-logits "$tmp/copy.gguf" \
     --lora "$tmp/copy.gguf"
-fails "copy.gguf' would be both --lora and --save-logits" &&
+fails_with 1 "copy.gguf' would be both --lora and --save-logits" &&
     cmp -s "$tmp/a.gguf" "$tmp/copy.gguf"
 ok 'rows over an adapter'
 
@@ -93,10 +88,10 @@ test $rc -eq 0 && grep -q '^lora    .*/a.gguf: 44 weights' "$tmp/out" &&
     grep -q '^control .*/v.gguf: 4 layers, scale 0.5$' "$tmp/out"
 ok 'beside an adapter; the settings say so'
 run "$ppl" -m "$m" -f "$t" --control-vector "$tmp/v9.gguf"
-fails "'direction.6' is of a layer that the model does not have"
+fails_with 1 "'direction.6' is of a layer that the model does not have"
 ok 'too many layers'
 run "$ppl" -m "$m" -f "$t" --lora "$tmp/v.gguf"
-fails 'v.gguf: this is no LoRA adapter; --control-vector'
+fails_with 1 'v.gguf: this is no LoRA adapter; --control-vector'
 ok 'one for the other'
 
 quantize=$bin/gguf-quantize
@@ -128,10 +123,10 @@ run "$quantize" -q -n --json --lora "$tmp/c=1.gguf" "$m" "$tmp/x.gguf" Q8_0
 test $rc -eq 0 -a "$(grep -c '"merged": true' "$tmp/out")" -eq 6
 ok 'and so does JSON'
 run "$quantize" -q --lora "$m" "$m" "$tmp/x.gguf" Q8_0
-fails 'no LoRA adapter' && test ! -e "$tmp/x.gguf"
+fails_with 1 'no LoRA adapter' && test ! -e "$tmp/x.gguf"
 ok 'a model is no adapter'
 run "$quantize" -q --lora "$tmp/none.gguf" "$m" "$tmp/x.gguf" Q8_0
-fails 'none.gguf: '
+fails_with 1 'none.gguf: '
 ok 'one that is not there'
 run "$quantize" -q -f --lora "$tmp/copy.gguf" "$m" "$tmp/copy.gguf" Q8_0
 test $rc -eq 1 && cmp -s "$tmp/a.gguf" "$tmp/copy.gguf"

@@ -16,12 +16,6 @@ t=$tmp/text q4=$tmp/q4.gguf q8=$tmp/q8.gguf
 head -c 2000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 "$bin/gguf-quantize" -q "$m" "$q4" Q4_K_M && "$bin/gguf-quantize" -q "$m" "$q8" Q8_0 || exit 99
 
-fails() # what is expected in the one line of the message
-{
-    test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1 &&
-        grep -q -e "$1" "$tmp/err"
-}
-
 # What does not depend on the time, nor on how work was shared out.
 digits()
 {

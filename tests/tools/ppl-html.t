@@ -18,12 +18,6 @@ mkdir "$tmp/q8<script>alert(1)<" || exit 99 # the file's name has a slash
     "$bin/gguf-edit" -q --set "general.name=str:<script>x</script>&\"'$mark]]>-->" \
         -o "$evil" "$tmp/q8.gguf" || exit 99
 
-fails() # what is expected in the one line of the message
-{
-    test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1 &&
-        grep -q -e "$1" "$tmp/err"
-}
-
 run "$ppl" -q -j -m "$evil" -m "$tmp/q3.gguf" -m "$q4" --base "$m" -f "$t" \
     -c 128 --chunks 12 --html "$tmp/page.html"
 test $rc -eq 0 -a ! -s "$tmp/err"

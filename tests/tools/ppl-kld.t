@@ -13,12 +13,6 @@ q8=$tmp/q8.gguf
 head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 "$bin/gguf-quantize" -q "$m" "$q4" Q4_K_M && "$bin/gguf-quantize" -q "$m" "$q8" Q8_0 || exit 99
 
-fails() # what is expected in the one line of the message
-{
-    test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1 &&
-        grep -q -e "$1" "$tmp/err"
-}
-
 # Without the lines of JSON that are of the text itself: its file, its size and
 # its digest are another's where it is taken from a file of logits.
 no_text()

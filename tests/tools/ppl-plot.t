@@ -13,12 +13,6 @@ head -c 8000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
     "$bin/gguf-quantize" -q "$m" "$tmp/q8.gguf" Q8_0 &&
     cp "$tmp/q8.gguf" "$evil" || exit 99
 
-fails() # what is expected in the one line of the message
-{
-    test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1 &&
-        grep -q -e "$1" "$tmp/err"
-}
-
 run "$ppl" -q -j -m "$q4" -f "$t" -c 128 --chunks 12 --plot "$tmp/one.svg"
 test $rc -eq 0 -a ! -s "$tmp/err"
 ok 'a picture of one model'

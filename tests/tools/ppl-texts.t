@@ -13,12 +13,6 @@ head -c 3000 "$whole" >"$a"
 tail -c +20001 "$whole" | head -c 2000 | gzip >"$b"
 tail -c +40001 "$whole" | head -c 900 >"$c"
 
-fails() # status, message
-{
-    test $rc -eq "$1" -a ! -s "$tmp/out" &&
-        test "$(wc -l <"$tmp/err")" -eq 1 && grep -q -e "$2" "$tmp/err"
-}
-
 digits()
 {
     grep -v -e '"seconds"' -e '"tokens_per_second"' -e '"passes"' \
@@ -100,19 +94,19 @@ run "$ppl" -m "$m" -f "$tmp/in/[c].txt" -c 96 --ppl-stride 48
 test $rc -eq 0 && grep -q '^text  .*\[c\]\.txt: 900 bytes' "$tmp/out"
 ok 'a file that is there is no pattern'
 run "$ppl" -m "$m" -f "$tmp/in/*.none"
-fails 1 'there is no such file, nor one that it matches$'
+fails_with 1 'there is no such file, nor one that it matches$'
 ok 'a pattern without a file'
 run "$ppl" -m "$m" -f "$a" -f "$tmp/in"
-fails 1 'is a directory$'
+fails_with 1 'is a directory$'
 ok 'a directory'
 run "$ppl" -m "$m" -f - -f - </dev/null
-fails 2 'there is only one standard input'
+fails_with 2 'there is only one standard input'
 ok 'standard input twice'
 
 # ---- too short
 
 run "$ppl" -m "$m" -f "$a" -f "$c" -c 512
-fails 1 'c\.txt: 270 tokens are too few: with -c 512 at least 512 are needed; --skip-short leaves such out$'
+fails_with 1 'c\.txt: 270 tokens are too few: with -c 512 at least 512 are needed; --skip-short leaves such out$'
 ok 'a text that is too short, before the work'
 run "$ppl" -m "$m" -f "$c" -f "$a" -f "$c" -c 512 --skip-short
 test $rc -eq 0 -a "$(wc -l <"$tmp/err")" -eq 2 &&
@@ -125,7 +119,7 @@ run "$ppl" -m "$m" -f "$a" -f "$tmp/long" -c 512 --chunks 1
 grep '^Final' "$tmp/out" | cmp -s - "$tmp/left"
 ok 'and what is left has its digits'
 run "$ppl" -m "$m" -f "$c" -f "$c" -c 512 --skip-short
-fails 1 'needed; so are 2 of 2 texts'
+fails_with 1 'needed; so are 2 of 2 texts'
 ok 'unless nothing would be left'
 
 # ---- lines of JSON
@@ -153,23 +147,23 @@ run "$ppl" -j -m "$m" -f - --field text --ppl-stride 64 <"$tmp/r.jsonl"
 test $rc -eq 0 && grep -q '"file": "-:3",' "$tmp/out"
 ok 'from standard input'
 run "$ppl" -m "$m" -f "$tmp/r.jsonl" --field more --ppl-stride 64
-fails 1 "r\.jsonl: line 1 has no text 'more'; it has 'id' (no text), 'text'$"
+fails_with 1 "r\.jsonl: line 1 has no text 'more'; it has 'id' (no text), 'text'$"
 ok 'a member that is not there'
 printf '{"text": "one two three four five"}\n{"text": "one", }\n' >"$tmp/bad"
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64
-fails 1 'bad: line 2 is not an object of JSON: '
+fails_with 1 'bad: line 2 is not an object of JSON: '
 ok 'a line that is no JSON'
 printf '["one two three four five"]\n' >"$tmp/bad"
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64
-fails 1 'bad: line 1 is not an object of JSON$'
+fails_with 1 'bad: line 1 is not an object of JSON$'
 ok 'a line that is no object'
 printf '\n \n' >"$tmp/bad"
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64
-fails 1 'bad: there is no record in it$'
+fails_with 1 'bad: there is no record in it$'
 ok 'a file without a record'
 printf '{"text": "one two three four five"}\n{"text": ""}\n' >"$tmp/bad"
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64
-fails 1 'bad:2: 1 token is too few: .* at least 4 are needed; --skip-short'
+fails_with 1 'bad:2: 1 token is too few: .* at least 4 are needed; --skip-short'
 ok 'a record that is too short'
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64 --skip-short
 test $rc -eq 0 && grep -q '^texts   1: 23 bytes, ' "$tmp/out"
@@ -230,7 +224,7 @@ no_text() # bytes, message, what
 {
     { head -c 1000 "$a"; printf "$1"; head -c 500 "$a"; } >"$tmp/no"
     run "$ppl" -m "$tmp/nan.gguf" -f "$tmp/no" -c 64
-    fails 1 "$2; --force takes it as it is$"
+    fails_with 1 "$2; --force takes it as it is$"
     ok "$3"
     run "$ppl" -m "$m" -f "$tmp/no" -c 64 --chunks 1 --force
     test $rc -eq 0
@@ -241,20 +235,20 @@ no_text '\351t\351' 'no: is not UTF-8: byte 1000 is 0xe9' 'Latin-1'
 no_text '\355\240\200' 'no: is not UTF-8: byte 1000 is 0xed' 'half of a pair'
 { printf '\377\376'; sed 's/./&\x00/g' "$a"; } >"$tmp/no"
 run "$ppl" -m "$m" -f "$tmp/no" -c 64
-fails 1 'no: is UTF-16, not UTF-8; --force'
+fails_with 1 'no: is UTF-16, not UTF-8; --force'
 ok 'UTF-16'
 tr -d '\n' <"$a" | LC_ALL=C sed 's/./&\x00/g' >"$tmp/no"
 run "$ppl" -m "$m" -f "$tmp/no" -c 64
-fails 1 'no: is UTF-16, not UTF-8; --force'
+fails_with 1 'no: is UTF-16, not UTF-8; --force'
 ok 'UTF-16 without a mark'
 { printf '\377\376\000\000'; cat "$tmp/no"; } >"$tmp/no32"
 run "$ppl" -m "$m" -f "$tmp/no32" -c 64
-fails 1 'no32: is UTF-32, not UTF-8; --force'
+fails_with 1 'no32: is UTF-32, not UTF-8; --force'
 ok 'UTF-32'
 while read -r what magic; do
     { printf "$magic"; cat "$a"; } >"$tmp/no"
     run "$ppl" -m "$m" -f "$tmp/no" -c 64
-    fails 1 "no: is a.* $what.*, not a text"
+    fails_with 1 "no: is a.* $what.*, not a text"
     ok "not a text: $what"
 done <<'END'
 zip PK\003\004
@@ -274,11 +268,11 @@ for how in "ppl -f $tmp/lfs" "ppl -f $tmp/lfs --force" \
     "eval --tokens $tmp/lfs --save-logits $tmp/lfs.out"; do
     # shellcheck disable=SC2086
     run "$bin/gguf-${how%% *}" -m "$m" ${how#* }
-    fails 1 'lfs: is a Git LFS pointer, not a text: .*(git lfs pull)'
+    fails_with 1 'lfs: is a Git LFS pointer, not a text: .*(git lfs pull)'
     ok "a pointer: ${how%% *} ${how##* }"
 done
 run "$bin/gguf-imatrix" -m "$m" -f "$tmp/lfs" -o "$tmp/lfs.out"
-fails 1 'lfs: is a Git LFS pointer, not a text'
+fails_with 1 'lfs: is a Git LFS pointer, not a text'
 ok 'a pointer: importance data'
 { echo "$lfs"; cat "$a"; } >"$tmp/about"
 run "$ppl" -m "$m" -f "$tmp/about" -c 64 --chunks 1
@@ -317,10 +311,10 @@ for pack in xz zstd; do
     ok "$pack: one after another"
     head -c "$(($(wc -c <"$tmp/packed") - 9))" "$tmp/packed" >"$tmp/cut"
     run "$ppl" -m "$m" -f "$tmp/cut" -c 64 -q
-    fails 1 "cut: cannot be unpacked: the $pack data is cut off"
+    fails_with 1 "cut: cannot be unpacked: the $pack data is cut off"
     ok "$pack: cut off"
     run "$ppl" -m "$m" -f "$tmp/packed" -c 64 -q --max-text 500
-    fails 1 "packed: has more than 500 bytes"
+    fails_with 1 "packed: has more than 500 bytes"
     ok "$pack: --max-text"
 done
 for end in '\303' '\342' '\342\202' '\360\237' '\360\237\230'; do
@@ -332,24 +326,24 @@ done
 for end in '\200' '\377' '\342\050'; do
     { head -c 1000 "$a"; printf "$end"; } >"$tmp/no"
     run "$ppl" -m "$m" -f "$tmp/no" -c 64 --chunks 1
-    fails 1 'no: is not UTF-8: byte 1000 is 0x'
+    fails_with 1 'no: is not UTF-8: byte 1000 is 0x'
     ok "but not: $end"
 done
 run "$ppl" -m "$tmp/nan.gguf" -f "$c" -c 512
-fails 1 'tokens are too few'
+fails_with 1 'tokens are too few'
 ok 'a text that is too short, before the weights are looked at'
 
 for args in '--hellaswag' "--save-base $tmp/x"; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$a" -f "$c" $args
-    fails 2 '2 texts: only perplexity and --base take several'
+    fails_with 2 '2 texts: only perplexity and --base take several'
     ok "one text alone: $args"
 done
 for args in '--field text --hellaswag' \
     "--skip-short --save-base $tmp/x"; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$a" $args
-    fails 2 'exclude each other'
+    fails_with 2 'exclude each other'
     ok "wrong usage: $args"
 done
 run "$ppl" -m "$m" -f "$tmp/out" -f "$tmp/known" --per-token "$tmp/known" -c 64

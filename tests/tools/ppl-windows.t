@@ -18,12 +18,6 @@ digits()
         -e '"graphs"' "$tmp/out"
 }
 
-fails() # status, message
-{
-    test $rc -eq "$1" -a ! -s "$tmp/out" &&
-        test "$(wc -l <"$tmp/err")" -eq 1 && grep -q -e "$2" "$tmp/err"
-}
-
 # ---- the sliding window
 
 run "$ppl" -m "$m" -f "$t" -c 128 --ppl-stride 64
@@ -183,7 +177,7 @@ grep -q '"size": 4001,' "$tmp/out"
 ok 'a newline at the end counts for --hf'
 printf 'It is' >"$tmp/brief"
 run "$ppl" -m "$m" -f "$tmp/brief" --ppl-stride 64
-fails 1 ' tokens are too few: with -c 512 at least 4 are needed$'
+fails_with 1 ' tokens are too few: with -c 512 at least 4 are needed$'
 ok 'a text that is too short'
 printf 'It is a truth universally acknowledged' >"$tmp/brief"
 run "$ppl" -m "$m" -f "$tmp/brief" --ppl-stride 64
@@ -223,14 +217,14 @@ else
 fi
 run "$ppl" -m "$m" -f "$t" -c 128 --chunks 2 --save-base "$tmp/logits"
 run "$ppl" -m "$m" --base "$tmp/logits" --ppl-stride 64
-fails 2 'ppl-stride: a file of logits is of chunks side by side'
+fails_with 2 'ppl-stride: a file of logits is of chunks side by side'
 ok 'a file of logits is of chunks'
 run "$ppl" -m "$m" -f "$t" --kl-divergence-base "$tmp/logits2" --hf
-fails 2 'hf: a file of logits is of chunks side by side'
+fails_with 2 'hf: a file of logits is of chunks side by side'
 ok 'and by another name'
 
 run "$ppl" -m "$m" -f "$t" -c 128 --ppl-stride 129
-fails 2 'ppl-stride 129 is more than windows of 128 tokens have: -c'
+fails_with 2 'ppl-stride 129 is more than windows of 128 tokens have: -c'
 ok 'a stride that is too long'
 run "$ppl" -m "$m" -f "$t" -c 128 --ppl-stride 0 --chunks 2
 test $rc -eq 0 && grep -q '^chunks  2 of 128 tokens' "$tmp/out"
@@ -238,8 +232,6 @@ ok 'a stride of 0 is none'
 for args in "--ppl-stride 4 --save-base $tmp/x" '--hf --compat' '--compat' \
     '--ppl-stride 4 --hellaswag' '--hf --hellaswag'; do
     # shellcheck disable=SC2086
-    run "$ppl" -m "$m" -f "$t" $args
-    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
-    ok "wrong usage: $args"
+    wrong_usage "$ppl" -m "$m" -f "$t" $args
 done
 done_testing

@@ -15,12 +15,6 @@ figures()
     grep -v -e '^mode' -e '^time' -e '^text' "$tmp/out"
 }
 
-fails() # what is expected in the one line of the message
-{
-    test $rc -eq 1 -a ! -s "$tmp/out" &&
-        test "$(wc -l <"$tmp/err")" -eq 1 && grep -q -e "$1" "$tmp/err"
-}
-
 run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -t 1
 test $rc -eq 0 -a ! -s "$tmp/err"
 ok 'a model is evaluated'
@@ -118,23 +112,23 @@ else
 fi
 
 run "$ppl" -q -m "$m" -f "$t" -c 4096
-fails 'tokens are too few: .* at least 8192 are needed; for -c [0-9]* they are enough$'
+fails_with 1 'tokens are too few: .* at least 8192 are needed; for -c [0-9]* they are enough$'
 ok 'a text that is too short'
 run "$ppl" -q -m "$m" -f "$t" -c "$(sed 's/.* -c \([0-9]*\) they.*/\1/' "$tmp/err")"
 test $rc -eq 0
 ok 'the context that the message names is short enough'
 : >"$tmp/empty"
 run "$ppl" -q -m "$m" -f "$tmp/empty"
-fails 'the text is empty'
+fails_with 1 'the text is empty'
 ok 'a text that is empty'
 run "$ppl" -m "$m" -f "$tmp/none"
-fails 'cannot open'
+fails_with 1 'cannot open'
 ok 'a text that is not there'
 run "$ppl" -m "$m" -f "$tmp"
-fails 'is a directory'
+fails_with 1 'is a directory'
 ok 'a directory as text'
 run "$ppl" -m "$m" -f "$m"
-fails 'is a GGUF file, not a text'
+fails_with 1 'is a GGUF file, not a text'
 ok 'a model as text'
 # Texts without an end, or longer than it looks.
 head -c 3000000 /dev/zero | tr '\0' 'a' | gzip -c >"$tmp/bomb.gz"
@@ -158,10 +152,10 @@ ok 'one of a byte more is not'
 
 head -c 1000 "$t.gz" >"$tmp/cut.gz"
 run "$ppl" -m "$m" -f "$tmp/cut.gz"
-fails 'compressed data is cut off'
+fails_with 1 'compressed data is cut off'
 ok 'a compressed text that is cut off'
 run "$ppl" -m "$t" -f "$t"
-fails 'GGUF'
+fails_with 1 'GGUF'
 ok 'a text as model'
 head -c 100000 "$m" >"$tmp/cut.gguf"
 run "$ppl" -m "$tmp/cut.gguf" -f "$t"
@@ -170,7 +164,7 @@ ok 'a model that is cut off'
 
 LC_ALL=C sed 's/llama/lamma/' "$m" >"$tmp/arch.gguf"
 run "$ppl" -m "$tmp/arch.gguf" -f "$t"
-fails "architecture 'lamma' is not supported by gguf-ppl yet; gguf-info, gguf-split and gguf-quantize work on it$"
+fails_with 1 "architecture 'lamma' is not supported by gguf-ppl yet; gguf-info, gguf-split and gguf-quantize work on it$"
 ok 'an architecture that is not supported says what still works'
 
 # A split model is evaluated as it is.
@@ -190,12 +184,12 @@ size=$(wc -c <"$tmp/set/x-00003-of-00003.gguf")
 printf '\377\377' | dd of="$tmp/set/x-00003-of-00003.gguf" bs=1 \
     seek=$((size - 2)) conv=notrunc 2>/dev/null
 run "$ppl" -m "$tmp/set" -f "$t" -c 128
-fails ": shard 'x-00003-of-00003.gguf': tensor '.*': element [0-9]* is not a number"
+fails_with 1 ": shard 'x-00003-of-00003.gguf': tensor '.*': element [0-9]* is not a number"
 ok 'a weight that is not a number, and its shard'
 rm "$tmp/set/x-00002-of-00003.gguf"
 for set in "$tmp/set/x-00001-of-00003.gguf" "$tmp/set" "$tmp/set/x"; do
     run "$ppl" -m "$set" -f "$t" -c 128
-    fails ": 1 of 3 shards of 'x' is missing: 2"
+    fails_with 1 ": 1 of 3 shards of 'x' is missing: 2"
     ok "a shard that is not there: ${set#"$tmp/"}"
 done
 run "$bin/gguf-quantize" -q --outer-scales --tensor-type ffn_up=nvfp4 "$m" \
@@ -209,7 +203,7 @@ run "$ppl" -m "$tmp/scaled" -f "$t" -c 128 --chunks 2
 figures | cmp -s - "$tmp/whole"
 ok 'the same digits with scales in other shards than their matrices'
 run "$ppl" -m "$tmp/set/y" -f "$t" -c 128
-fails ": there is no such file, nor a split model 'y-NNNNN-of-NNNNN.gguf'"
+fails_with 1 ": there is no such file, nor a split model 'y-NNNNN-of-NNNNN.gguf'"
 ok 'a model that is not there'
 
 # The byte order of a file, and so that of the machine, changes no digit.
@@ -225,7 +219,7 @@ ok 'the same digits from a big-endian file'
 # The vocabulary is the model's, and nobody types a text for nothing.
 run "$bin/gguf-edit" -qf --set tokenizer.ggml.model=none -o "$tmp/none.gguf" "$m"
 run "$ppl" -m "$tmp/none.gguf" -f "$tmp/absent"
-fails "none.gguf: the file has no vocabulary"
+fails_with 1 "none.gguf: the file has no vocabulary"
 ok 'a model without a vocabulary, before the text is looked at'
 
 # The last weight becomes NaN.
@@ -234,7 +228,7 @@ size=$(wc -c <"$m")
 printf '\377\377' | dd of="$tmp/nan.gguf" bs=1 seek=$((size - 2)) \
     conv=notrunc 2>/dev/null
 run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128
-fails "tensor '.*': element [0-9]* is not a number (byte $((size - 2)))"
+fails_with 1 "tensor '.*': element [0-9]* is not a number (byte $((size - 2)))"
 ok 'a weight that is not a number: the byte is its own'
 run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128 --no-check
 test $rc -eq 1 && grep -q 'probability of token [0-9]* is not a number: tensor' \
@@ -273,11 +267,11 @@ for list in x 1- 3-1 ,1 1,, 1024; do
     ok "a wrong list of processors: $list"
 done
 run "$ppl" -m "$m" -f "$t" --backend nothing
-fails "this build has no backend 'nothing'; what it has: CPU"
+fails_with 1 "this build has no backend 'nothing'; what it has: CPU"
 ok 'a backend that is not there'
 for list in '' CPU, ,CPU; do
     run "$ppl" -m "$m" -f "$t" --backend "$list"
-    fails "this build has no backend ''"
+    fails_with 1 "this build has no backend ''"
     ok "a name that is missing: '$list'"
 done
 if "$ppl" -m "$m" -f "$t" --backend nothing 2>&1 | grep -q BLAS; then
@@ -293,8 +287,6 @@ for args in '' "-m $m" "-f $t" "-m $m -f $t -c 3" "-m $m -f $t -t 0" \
     "-m $m -f $t --chunks 0" "-m $m -f $t -ctk q4_k" "-m $m -f $t more" \
     "-m $m -f $t --cpus 0 --numa"; do
     # shellcheck disable=SC2086
-    run "$ppl" $args
-    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
-    ok "wrong usage: $(echo "$args" | sed "s|$srcdir/||g; s|$tmp/||g")"
+    wrong_usage "$ppl" $args
 done
 done_testing

@@ -8,12 +8,6 @@ m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 t=$tmp/text
 head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 
-fails() # what is expected in the one line of the message
-{
-    test $rc -eq 1 -a ! -s "$tmp/out" &&
-        test "$(wc -l <"$tmp/err")" -eq 1 && grep -q -e "$1" "$tmp/err"
-}
-
 head -c 300 "$t" >"$tmp/exact"
 printf '\n </s> x\n\377' >>"$tmp/exact"
 run "$tokenize" -m "$m" -f "$tmp/exact"
@@ -39,7 +33,7 @@ ok 'with texts of control tokens read, and nothing round the text'
 for ids in '1 x' '1 -2' '1,2' '1 99999999999999999999' '3 2048'; do
     echo "$ids" >"$tmp/bad"
     run "$tokenize" -m "$m" -f "$tmp/bad" --detokenize
-    fails ': byte [012] \|: byte [0-9]: id [0-9]*, number 1, is not a token, there are 2048$'
+    fails_with 1 ': byte [012] \|: byte [0-9]: id [0-9]*, number 1, is not a token, there are 2048$'
     ok "no ids: $ids"
 done
 
@@ -47,7 +41,7 @@ mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
 printf 'zzxy' >"$tmp/word"
 b=$tmp/fix/model-pre-unknown.gguf
 run "$tokenize" -m "$b" -f "$tmp/word"
-fails "tokenizer.ggml.pre '.*' is not a way to cut texts.*; like it are '.*' and '"
+fails_with 1 "tokenizer.ggml.pre '.*' is not a way to cut texts.*; like it are '.*' and '"
 ok 'an unknown name of a way to cut words: names like it'
 run "$tokenize" -m "$b" -f "$tmp/word" --no-bos --pre qwen2
 test $rc -eq 0 && printf '261\tzzxy\n' | cmp -s - "$tmp/out"
@@ -63,8 +57,6 @@ for args in '' "-m $m" "-f $t" "-m $m -f $t --no-bos --detokenize" \
     "-m $m -f $t --detokenize --parse-special" "-m $m -f $t more" \
     "-m $m -f $t -c 64"; do
     # shellcheck disable=SC2086
-    run "$tokenize" $args
-    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
-    ok "wrong usage: $(echo "$args" | sed "s|$srcdir/||g; s|$tmp/||g")"
+    wrong_usage "$tokenize" $args
 done
 done_testing
