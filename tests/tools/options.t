@@ -113,7 +113,7 @@ info|--key a --diff M M|'--key' and '--diff' exclude each other
 info|--values a --summary M|'--values' and '--summary' exclude each other
 info|--sort=age M|--sort: 'age' is not 'name', 'size', 'type', 'elements' or 'offset'
 info|--arrays=-1 M|--arrays: '-1' is not a whole number between 0 and
-info|--s M|option '--s' can be any of --summary, --stats, --strings, --sort
+info|--s M|option '--s' can be any of --summary, --stats, --sort, --strings
 info|--tensors=a --stats=b M|'--tensors' and '--stats' say the same thing
 info|--key a --key b M|option '--key' is given twice
 edit||FILE is missing

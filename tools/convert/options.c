@@ -3,22 +3,44 @@
 #include "config.h"
 #include "tools/convert/convert.h"
 #include "tools/common/remote.h"
-#include "tools/quantize/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define AT(member)  OPT_AT(struct convert_options, member)
-#define JOB(member) AT(q.member)
+#define AT(member) OPT_AT(struct convert_options, member)
+#define Q          .at = offsetof(struct convert_options, q)
 
 static const struct opt_word reranker_words[] = {
     { "auto", 0 }, { "yes", 1 }, { "no", 2 }, { NULL, 0 }
 };
 
 static const struct opt table[] = {
-    { .help = "What is read:" },
+    { .help = "What is written:" },
+    { "-o --output", "OUT[=[TYPE][@SIZE]]",
+      "write OUT with tensors of TYPE, a recipe as gguf-quantize has it; "
+      "without one, of the types that they have. @SIZE is its --target-size, "
+      "or @Xbpw its --target-bpw. May be given again: DIR is read once for all",
+      OPT_LIST, AT(q.outputs) },
+    { "--to-safetensors", "DIR[=TYPE]",
+      "the other way: write the model in FILE, a GGUF file, as a folder DIR "
+      "with numbers of TYPE, F32, F16 or BF16; without one, F16 for those "
+      "that are quantized and what they are for others",
+      OPT_OUT, AT(folder) },
+    { .group = &quantize_work, Q },
+    { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
+      AT(q.force) },
+    { .help = "Which types:" },
+    { "--target-size", "SIZE",
+      "choose types for a first OUT of at most SIZE bytes", OPT_SIZE,
+      AT(q.target.max_size) },
+    { .group = &quantize_mix, Q },
+    { .help = "What is shown:" },
+    { .group = &quantize_plan, Q },
+    { "-v --verbose", NULL, "list the tensors, and what each is made of",
+      OPT_FLAG, AT(q.verbose) },
+    { .help = "What is read:", .rare = true },
     { "--pre", "NAME",
       "how words are cut, as tokenizer.ggml.pre names it, instead of what the "
       "tokenizer's description is recognised as",
@@ -43,35 +65,7 @@ static const struct opt table[] = {
       "with the matrices by which vectors of texts are multiplied after "
       "pooling (EmbeddingGemma), which are left out otherwise",
       OPT_FLAG, AT(params.dense_modules) },
-    { .help = "What is written:" },
-    { "-o --output", "OUT[=[TYPE][@SIZE]]",
-      "write OUT with tensors of TYPE, a recipe as gguf-quantize has it; "
-      "without one, of the types that they have. @SIZE is its --target-size, "
-      "or @Xbpw its --target-bpw. May be given again: DIR is read once for all",
-      OPT_LIST, AT(q.outputs) },
-    { "--to-safetensors", "DIR[=TYPE]",
-      "the other way: write the model in FILE, a GGUF file, as a folder DIR "
-      "with numbers of TYPE, F32, F16 or BF16; without one, F16 for those "
-      "that are quantized and what they are for others",
-      OPT_OUT, AT(folder) },
-    ROWS_KV,
-    ROWS_SPLIT,
-    { "-f --force", NULL,
-      "replace output files that exist, and take types (F64) that others "
-      "cannot read",
-      OPT_FLAG, AT(q.force) },
-    ROWS_RESUME,
-    { .help = "Which types:", .rare = true },
-    ROWS_TYPES,
-    { "--target-size", "SIZE",
-      "choose types such that the first OUT has at most SIZE bytes and the "
-      "damage is least; what options and rules of its TYPE decide stays",
-      OPT_SIZE, AT(q.target.max_size) },
-    ROWS_TARGET,
-    ROWS_OUTER,
-    ROWS_NONFINITE,
-    ROWS_IMATRIX,
-    { .help = "Whether it is kept:", .rare = true },
+    { .help = "Whether an output is kept:", .rare = true },
     { "--verify", "TEXT",
       "evaluate some chunks of TEXT with each OUT when it is complete; where "
       "the perplexity is not a number or above the limit nothing is kept",
@@ -91,9 +85,7 @@ static const struct opt table[] = {
       OPT_DOUBLE, AT(verify.factor), .low = 1, .high = 1e9 },
     { "--max-text", "SIZE", "size of TEXT at most, unpacked; 1Gi by default",
       OPT_SIZE, AT(verify.max_text) },
-    ROWS_PLAN,
-    { "-v --verbose", NULL, "list the tensors, and what each is made of",
-      OPT_FLAG, AT(q.verbose) },
+    { .group = &quantize_rest, Q },
     /* of convert_hf_to_gguf.py and its relatives */
     ROW_REFUSED("--outfile", "FILE",
                 "--output OUT names it, --output OUT=TYPE its type"),
@@ -132,13 +124,10 @@ static const struct opt table[] = {
                 "them"),
     ROW_REFUSED("--print-supported-models", NULL,
                 "gguf-convert(1) says what is converted"),
-    ROWS_END,
+    { .names = NULL },
 };
 
 static const struct opt_rule rules[] = {
-    { "--target-size", OPT_EXCLUDES, "--target-bpw" },
-    { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
-    { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
     { "--to-safetensors", OPT_EXCLUDES,
       "--output --base --dry-run --json --resume --pre --ignore --reranker "
       "--sentence-transformers-dense-modules "

@@ -51,21 +51,10 @@ static const struct opt table[] = {
     { "--memory", NULL,
       "what weights, key/value cache and computation take in memory", OPT_FLAG,
       SHOW(MEMORY) },
-    { "-c --ctx-size", "N",
-      "tokens of the cache for --memory, such as 8192 or 8k; those of the "
-      "model by default",
-      OPT_UINT, AT(n_ctx), .min = 1, .max = UINT32_MAX, .kilo = true },
-    { "--cache-type", "TYPE",
-      "type of keys and values for --memory: f32, f16 (without this option), "
-      "bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl",
-      OPT_WORD, AT(cache_dtype), .words = cache_words },
     { "--key", "NAME",
       "print the value of NAME and nothing else: a string as its bytes, an "
       "array one element a line",
       OPT_STR, AT(key) },
-    { "--raw", NULL,
-      "with --key: the bytes of a string, and no line end after them",
-      OPT_FLAG, AT(raw) },
     { .help = "What reads tensor data:" },
     { "--check", "[WHAT]",
       "look for whatever is odd or wrong, down to every number; WHAT is 'all' "
@@ -85,9 +74,6 @@ static const struct opt table[] = {
       "compare with the checksums in FILE, which --hash, llama-gguf-hash or "
       "sha256sum wrote",
       OPT_STR, AT(manifest) },
-    { "--values", "NAME",
-      "print the numbers of tensor NAME and nothing else, a row on each line",
-      OPT_STR, AT(values) },
     { "--diff", NULL,
       "compare two models: keys, shapes, types, and the numbers after "
       "decoding; with --metadata or --tensors=GLOB, these alone",
@@ -98,6 +84,18 @@ static const struct opt table[] = {
     { "-j --json", NULL, "one JSON document", OPT_FLAG, AT(json) },
     { "--markdown", NULL, "Markdown, for model cards", OPT_FLAG,
       AT(markdown) },
+    { "--sort", "WORD",
+      "list tensors by 'name', 'size', 'type', 'elements' or 'offset' "
+      "instead of by their place in the file",
+      OPT_WORD, AT(sort), .words = orders },
+    { "-q --quiet", NULL, "no warnings", OPT_FLAG, AT(quiet) },
+    { .help = "Values, memory and limits:", .rare = true },
+    { "--raw", NULL,
+      "with --key: the bytes of a string, and no line end after them",
+      OPT_FLAG, AT(raw) },
+    { "--values", "NAME",
+      "print the numbers of tensor NAME and nothing else, a row on each line",
+      OPT_STR, AT(values) },
     { "--arrays", "N",
       "show N elements of each array, or all of them (N is 'all'); 6 without "
       "this option, and all with --json and --key",
@@ -108,10 +106,14 @@ static const struct opt table[] = {
       "this option, and all with --json and --key",
       OPT_UINT, AT(limits.bytes), .max = UINT64_MAX, .words = all,
       OPT_BITS(struct info_options, limits_given, INFO_STRINGS) },
-    { "--sort", "WORD",
-      "list tensors by 'name', 'size', 'type', 'elements' or 'offset' "
-      "instead of by their place in the file",
-      OPT_WORD, AT(sort), .words = orders },
+    { "-c --ctx-size", "N",
+      "tokens of the cache for --memory, such as 8192 or 8k; those of the "
+      "model by default",
+      OPT_UINT, AT(n_ctx), .min = 1, .max = UINT32_MAX, .kilo = true },
+    { "--cache-type", "TYPE",
+      "type of keys and values for --memory: f32, f16 (without this option), "
+      "bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl",
+      OPT_WORD, AT(cache_dtype), .words = cache_words },
     { "--alone", NULL,
       "show one shard of a split model as if it were a file of its own",
       OPT_FLAG, AT(alone) },
@@ -119,7 +121,6 @@ static const struct opt table[] = {
       "'auto' (colours on a terminal only), 'always' or 'never'", OPT_WORD,
       AT(color), .words = whens },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
-    { "-q --quiet", NULL, "no warnings", OPT_FLAG, AT(quiet) },
     /* of gguf_dump.py */
     ROW_REFUSED("--no-tensors", NULL,
                 "--summary and --metadata leave tensors out"),

@@ -3,67 +3,56 @@
 #include "config.h"
 #include "tools/quantize/quantize.h"
 #include "tools/common/remote.h"
-#include "tools/quantize/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define AT(member)  OPT_AT(struct options, member)
-#define JOB(member) AT(member)
+#define AT(member) OPT_AT(struct options, member)
 
 static const struct opt table[] = {
     { .help = "Which types:" },
-    ROWS_TYPES,
+    { "--target-size", "SIZE",
+      "choose types for an OUT of at most SIZE bytes; TYPE may be left out",
+      OPT_SIZE, AT(target.max_size) },
+    { .group = &quantize_mix },
     { "-r --recipe", "FILE", "a recipe of one's own instead of TYPE", OPT_STR,
       AT(recipe_file) },
     { "--list-types", NULL, "list what TYPE may be, and exit", OPT_FLAG,
       AT(list_types) },
-    { "--print-recipe", "TYPE", "print the recipe of TYPE, and exit", OPT_STR,
-      AT(print_recipe) },
-    { "--target-size", "SIZE",
-      "choose types such that OUT has at most SIZE bytes and the damage is "
-      "least; what options and rules of TYPE decide stays. TYPE may be left "
-      "out",
-      OPT_SIZE, AT(target.max_size) },
-    ROWS_TARGET,
-    ROWS_IMATRIX,
     { .help = "What is written:" },
     { "-o --output", "OUT=[TYPE][@SIZE]",
       "another output; may be given again. The input is read once for all. "
       "@SIZE is its --target-size, or @Xbpw its --target-bpw",
       OPT_LIST, AT(outputs) },
+    { "--allow-requantize", NULL,
+      "also from quantized tensors, which costs quality", OPT_FLAG,
+      AT(params.allow_requantize) },
+    { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
+      AT(force) },
+    { .group = &quantize_work },
+    { .help = "What is shown:" },
+    { .group = &quantize_plan },
+    { "-v --verbose", NULL, "list the tensors", OPT_FLAG, AT(verbose) },
+    { "--report", "[FILE]", "error of each tensor, as a table or as JSON",
+      OPT_STR, AT(report), OPT_BITS(struct options, params.measure, 1) },
+    { .help = "Layers, adapters and files:", .rare = true },
+    { "--print-recipe", "TYPE", "print the recipe of TYPE, and exit", OPT_STR,
+      AT(print_recipe) },
     { "--lora", "FILE[=SCALE]",
       "merge a LoRA adapter into the weights, times a scale; 1 without one. May "
       "be given again. Tensors that it changes are never copied",
       OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
     { "--lora-scaled", "FILE:SCALE", "the same, as llama.cpp writes it",
       OPT_LIST, AT(lora_texts), .value = SCALED_ALWAYS },
-    ROWS_KV,
     { "--prune-layers", "N,...",
       "leave out these layers, counted from 0; later ones move up", OPT_STR,
       AT(prune_layers) },
     { "--keep-split", NULL,
       "write as many files as IN has: OUT-00001-of-0000N.gguf ...", OPT_FLAG,
       AT(params.keep_split) },
-    ROWS_SPLIT,
-    ROWS_OUTER,
-    { "--allow-requantize", NULL,
-      "also from tensors that are quantized already, which costs quality",
-      OPT_FLAG, AT(params.allow_requantize) },
-    ROWS_NONFINITE,
     { "--compat", NULL, "the file that llama-quantize writes, byte for byte",
       OPT_FLAG, AT(params.compat) },
-    { "-f --force", NULL,
-      "replace output files that exist, and take values of --override-kv and "
-      "types (F64) that others cannot read",
-      OPT_FLAG, AT(force) },
-    ROWS_RESUME,
-    ROWS_PLAN,
-    { "-v --verbose", NULL, "list the tensors", OPT_FLAG, AT(verbose) },
-    { "--report", "[FILE]",
-      "read back what was encoded and tell each tensor's error: as a table, "
-      "or as JSON into FILE, - for standard output",
-      OPT_STR, AT(report), OPT_BITS(struct options, params.measure, 1) },
+    { .group = &quantize_rest },
     /* of llama-quantize and its relatives */
     ROW_REFUSED("--attn-q-type --attn-k-type --attn-v-type --attn-qkv-type "
                 "--attn-output-type --ffn-gate-type --ffn-down-type "
@@ -94,14 +83,11 @@ static const struct opt table[] = {
     ROW_REFUSED("--hide-imatrix", NULL,
                 "of importance data the name of the file alone is recorded, "
                 "which gguf-edit --delete quantize.imatrix.file takes out"),
-    ROWS_END,
+    { .names = NULL },
 };
 
 static const struct opt_rule rules[] = {
-    { "--target-size", OPT_EXCLUDES, "--target-bpw" },
     { "--keep-split", OPT_EXCLUDES, "--split-max-size" },
-    { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
-    { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
     { "--lora --lora-scaled", OPT_EXCLUDES, "--compat" },
     { .a = NULL },
 };

@@ -177,4 +177,11 @@ void json_target(struct json *j, const struct target *target);
 void print_json(FILE *f, const char *in, const struct target *t, size_t n,
                 double seconds);
 
+/* groups.c: options that set struct options. quantize_rest has those for
+ * --help=all, and the rules between all of them. */
+extern const struct opt_group quantize_mix;  /* --tensor-type, --imatrix */
+extern const struct opt_group quantize_work; /* --resume, -t and others */
+extern const struct opt_group quantize_plan; /* --dry-run, --json and others */
+extern const struct opt_group quantize_rest;
+
 #endif
