@@ -11,7 +11,7 @@
 #ifndef GG_CONVERT_CLASS_ROW_H
 #define GG_CONVERT_CLASS_ROW_H
 
-#include "convert/back_maker.h"
+#include "convert/back/back_maker.h"
 #include "convert/classes.h"
 #include "quant/job/job.h"
 

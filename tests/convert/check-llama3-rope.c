@@ -8,7 +8,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "convert/back_maker.h"
+#include "convert/back/back_maker.h"
 #include "tests/tap.h"
 
 #include <math.h>

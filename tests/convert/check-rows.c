@@ -6,7 +6,7 @@
  * classes, so that each row can be reached. Each computed key has a function.
  */
 #include "config.h"
-#include "convert/axes.h"
+#include "convert/describe/axes.h"
 #include "tests/tap.h"
 
 #include <ctype.h>

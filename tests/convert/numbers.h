@@ -21,7 +21,7 @@
  *
  * In SOURCE % stands for the layer; a SOURCE with @ is one term for each
  * expert. Each number is computed by itself from its index: this is the
- * definition that lib/convert/axes.c is compared with.
+ * definition that lib/convert/describe/axes.c is compared with.
  */
 #ifndef TESTS_CONVERT_NUMBERS_H
 #define TESTS_CONVERT_NUMBERS_H

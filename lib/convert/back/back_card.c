@@ -6,7 +6,7 @@
  * by the name, or the address, that becomes the file's keys again.
  */
 #include "config.h"
-#include "convert/back_maker.h"
+#include "convert/back/back_maker.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

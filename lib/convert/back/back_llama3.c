@@ -13,7 +13,7 @@
  * choice; what published models have is tried first.
  */
 #include "config.h"
-#include "convert/back_maker.h"
+#include "convert/back/back_maker.h"
 
 #include "base/compiler.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* back_rope.c - what config.json says of positions, by the keys and tensors */
 #include "config.h"
-#include "convert/back_maker.h"
+#include "convert/back/back_maker.h"
 #include "convert/class_row.h"
 
 #include "base/compiler.h"

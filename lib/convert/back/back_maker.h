@@ -8,8 +8,8 @@
  * the architecture's prefix; num_hidden_layers is there as the number of layers
  * that do not draft, and pad_token_id as the token of padding.
  */
-#ifndef GG_CONVERT_BACK_MAKER_H
-#define GG_CONVERT_BACK_MAKER_H
+#ifndef GG_CONVERT_BACK_BACK_MAKER_H
+#define GG_CONVERT_BACK_BACK_MAKER_H
 
 #include "convert/back/back.h"
 
@@ -68,6 +68,8 @@ gg_back_fn gg_back_put_nope, gg_back_put_nope_of_mla;
 /* Put num_key_value_heads: the heads of queries, where files have one head of
  * keys; heads of keys in the first layer with attention. */
 gg_back_fn gg_back_put_kv_heads, gg_back_put_first_kv_heads;
+/* Put is_causal, if it is false. */
+gg_back_fn gg_back_put_not_causal;
 /* Put norm_topk_prob, if it is true. */
 gg_back_fn gg_back_put_norm_topk;
 /* Put mamba_expand: width of the state space by that of the model. */

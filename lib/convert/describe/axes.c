@@ -20,7 +20,7 @@
  * stands for one dimension, or for none.
  */
 #include "config.h"
-#include "convert/axes.h"
+#include "convert/describe/axes.h"
 
 #include "base/compiler.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* back_members.c - members of config.json, of numbers that keys say */
 #include "config.h"
-#include "convert/back_maker.h"
+#include "convert/back/back_maker.h"
 
 #include "base/compiler.h"
 

@@ -48,6 +48,12 @@ double gg_back_is_sparse(const struct gg_hf_config *keys, int64_t layer)
     return equals(exceeds(dense, (double)layer), 0);
 }
 
+void gg_back_put_not_causal(struct gg_back_maker *m)
+{
+    if (num(&m->keys, "attention.causal") == 0)
+        gg_back_put_flag(m, "is_causal", 0);
+}
+
 /* ---- heads ---- */
 
 double gg_back_has_attention(const struct gg_hf_config *keys, int64_t layer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* config_keys.c - what config.json says, as metadata */
 #include "config.h"
-#include "convert/back_maker.h"
+#include "convert/class_row.h"
 #include "convert/convert_int.h"
 
 #include "base/compiler.h"
@@ -19,12 +19,6 @@
 static double not_causal(const struct gg_hf_config *cfg)
 {
     return gg_hf_config_num(cfg, "is_causal", -1) == 0 ? 0 : NAN;
-}
-
-static void put_not_causal(struct gg_back_maker *m)
-{
-    if (gg_hf_config_num(&m->keys, "attention.causal", -1) == 0)
-        gg_back_put_flag(m, "is_causal", 0);
 }
 
 /* The number of the function that chooses experts; INFINITY for a function of
@@ -69,7 +63,7 @@ static const struct gg_convert_key first[] = {
       .kind = GG_KIND_BOOL_OF,
       .value = NAN,
       .of = not_causal,
-      .back = put_not_causal },
+      .back = gg_back_put_not_causal },
 };
 static const struct gg_convert_key then[] = {
     KEY("rope.freq_base", F32,

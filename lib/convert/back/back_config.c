@@ -6,7 +6,7 @@
  * one that most classes have.
  */
 #include "config.h"
-#include "convert/back_maker.h"
+#include "convert/back/back_maker.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

@@ -4,8 +4,8 @@
  * axes.c describes the notation; gg_convert_axes() of convert_int.h applies a
  * text to a tensor. A test reads the texts of all rows through this header.
  */
-#ifndef GG_CONVERT_AXES_H
-#define GG_CONVERT_AXES_H
+#ifndef GG_CONVERT_DESCRIBE_AXES_H
+#define GG_CONVERT_DESCRIBE_AXES_H
 
 #include "convert/convert_int.h"
 
