@@ -119,7 +119,8 @@ static void make_base(void)
     folder_bpe(&folder, false);
 }
 
-static enum gguf_status convert(const char *base, struct gguf_error *err)
+static enum gguf_status convert_adapter(const char *base,
+                                        struct gguf_error *err)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c;
@@ -146,7 +147,7 @@ static enum gguf_status convert(const char *base, struct gguf_error *err)
 }
 
 /* The model with the adapter merged in. */
-static enum gguf_status merge(struct gguf_error *err)
+static enum gguf_status merge_adapter(struct gguf_error *err)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
@@ -209,7 +210,7 @@ static void check_merged(const char *what, double factor)
     struct gguf_file *f = NULL;
     struct gguf_rows *rows = NULL;
     gguf_error_clear(&e);
-    bool good = merge(&e) == GGUF_OK &&
+    bool good = merge_adapter(&e) == GGUF_OK &&
                 gguf_file_open(&f, scratch_path(top, "merged.gguf"), NULL,
                                &e) == GGUF_OK &&
                 gguf_rows_create(&rows, NULL, &e) == GGUF_OK;
@@ -240,9 +241,9 @@ static void check_order(void)
     gguf_error_clear(&e);
     ok(gguf_file_open(&f, scratch_path(top, "lora.gguf"), NULL, &e) ==
                GGUF_OK &&
-           follow(f, "general.architecture general.type adapter.type") &&
-           follow(f, "adapter.lora.alpha general.quantization_version "
-                     "general.file_type"),
+           keys_follow(f, "general.architecture general.type adapter.type") &&
+           keys_follow(f, "adapter.lora.alpha general.quantization_version "
+                          "general.file_type"),
        "the order of keys %s", e.message);
     gguf_file_close(f);
 }
@@ -270,7 +271,7 @@ static void check_names(const char *base, const char *config)
         names.lack = ways[i].lack;
         names.mid = ways[i].mid;
         make_adapter(config, NULL, false);
-        const enum gguf_status st = convert(base, &e);
+        const enum gguf_status st = convert_adapter(base, &e);
         ok(st == GGUF_OK, "names '%s...' without '%s' %s", names.front,
            names.lack, e.message);
         check_merged(names.front, 6.0 / RANK);
@@ -283,13 +284,14 @@ static void check_names(const char *base, const char *config)
     "{\"peft_type\":\"LORA\",\"base_model_name_or_path\":\"some/model\","     \
     "\"r\":4,\"lora_alpha\":6,\"bias\":\"none\"" __VA_ARGS__ "}"
 
-static void refused(const char *config, const char *more, bool skip,
-                    const char *base, const char *word)
+static void check_refused_adapter(const char *config, const char *more,
+                                  bool skip, const char *base,
+                                  const char *word)
 {
     struct gguf_error e;
     make_adapter(config, more, skip);
-    ok(convert(base, &e) != GGUF_OK && strstr(e.message, word), "refused: %s",
-       e.message);
+    ok(convert_adapter(base, &e) != GGUF_OK && strstr(e.message, word),
+       "refused: %s", e.message);
 }
 
 int main(void)
@@ -303,45 +305,55 @@ int main(void)
     ok(folder_convert(base, gguf, NULL, &e) == GGUF_OK, "the model %s",
        e.message);
     make_adapter(CONFIG(), NULL, false);
-    ok(convert(base, &e) == GGUF_OK, "by the model's folder %s", e.message);
+    ok(convert_adapter(base, &e) == GGUF_OK, "by the model's folder %s",
+       e.message);
     check_merged("a folder", 6.0 / RANK);
     check_order();
-    ok(convert(gguf, &e) == GGUF_OK, "by the model's file %s", e.message);
+    ok(convert_adapter(gguf, &e) == GGUF_OK, "by the model's file %s",
+       e.message);
     check_merged("a file", 6.0 / RANK);
     make_adapter(CONFIG(",\"use_rslora\":true"), NULL, false);
-    ok(convert(base, &e) == GGUF_OK, "with use_rslora %s", e.message);
+    ok(convert_adapter(base, &e) == GGUF_OK, "with use_rslora %s", e.message);
     check_merged("use_rslora", 6.0 / 2);
 
     check_names(base, CONFIG());
     check_names(gguf, CONFIG());
 
-    refused(CONFIG(), NULL, false, NULL, "'some/model'");
-    refused(CONFIG(), NULL, true, base, "lacks its other half");
+    check_refused_adapter(CONFIG(), NULL, false, NULL, "'some/model'");
+    check_refused_adapter(CONFIG(), NULL, true, base, "lacks its other half");
     for (int i = 0; i < 2; i++)
-        refused(CONFIG(),
-                "base_model.model.model.layers.2.self_attn.q_proj.lora_A."
-                "weight",
-                false, i ? gguf : base,
-                "is of layer 2, the base has 2, from 0 on: --base names "
-                "another model");
-    refused(CONFIG(), "base_model.model.lm_head.weight", false, base,
-            "no place");
-    refused(CONFIG(), "base_model.model.model.odd.lora_A.weight", false, base,
-            "'base_model.model.model.odd.lora_A.weight'");
-    refused(CONFIG(",\"use_dora\":true"), NULL, false, base, "use_dora");
-    refused(CONFIG(",\"lora_bias\":true"), NULL, false, base, "lora_bias");
-    refused(CONFIG(",\"alpha_pattern\":{\"x\":1}"), NULL, false, base,
-            "alpha_pattern");
-    refused(CONFIG(",\"use_rslora\":true,\"rank_pattern\":{\"x\":8}"), NULL,
-            false, base, "rank_pattern");
-    refused("{\"peft_type\":\"LORA\",\"modules_to_save\":[\"lm_head\"],"
-            "\"lora_alpha\":1}",
-            NULL, false, base, "modules_to_save");
-    refused("{\"peft_type\":\"IA3\"}", NULL, false, base, "peft_type");
-    refused("{\"peft_type\":\"LORA\",\"bias\":\"all\"}", NULL, false, base,
-            "bias");
-    refused("{\"peft_type\":\"LORA\"}", NULL, false, base, "lora_alpha");
-    refused("{", NULL, false, base, "adapter_config.json: JSON");
+        check_refused_adapter(
+            CONFIG(),
+            "base_model.model.model.layers.2.self_attn.q_proj.lora_A."
+            "weight",
+            false, i ? gguf : base,
+            "is of layer 2, the base has 2, from 0 on: --base names "
+            "another model");
+    check_refused_adapter(CONFIG(), "base_model.model.lm_head.weight", false,
+                          base, "no place");
+    check_refused_adapter(CONFIG(), "base_model.model.model.odd.lora_A.weight",
+                          false, base,
+                          "'base_model.model.model.odd.lora_A.weight'");
+    check_refused_adapter(CONFIG(",\"use_dora\":true"), NULL, false, base,
+                          "use_dora");
+    check_refused_adapter(CONFIG(",\"lora_bias\":true"), NULL, false, base,
+                          "lora_bias");
+    check_refused_adapter(CONFIG(",\"alpha_pattern\":{\"x\":1}"), NULL, false,
+                          base, "alpha_pattern");
+    check_refused_adapter(
+        CONFIG(",\"use_rslora\":true,\"rank_pattern\":{\"x\":8}"), NULL, false,
+        base, "rank_pattern");
+    check_refused_adapter(
+        "{\"peft_type\":\"LORA\",\"modules_to_save\":[\"lm_head\"],"
+        "\"lora_alpha\":1}",
+        NULL, false, base, "modules_to_save");
+    check_refused_adapter("{\"peft_type\":\"IA3\"}", NULL, false, base,
+                          "peft_type");
+    check_refused_adapter("{\"peft_type\":\"LORA\",\"bias\":\"all\"}", NULL,
+                          false, base, "bias");
+    check_refused_adapter("{\"peft_type\":\"LORA\"}", NULL, false, base,
+                          "lora_alpha");
+    check_refused_adapter("{", NULL, false, base, "adapter_config.json: JSON");
     free(base);
     free(gguf);
     scratch_clean(scratch_path(top, "hf"));

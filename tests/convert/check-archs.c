@@ -97,7 +97,7 @@ static void put_value(char out[400], const struct gguf_kv *kv)
 }
 
 /* "@NAME": the numbers of that tensor, of each layer if it has "%". */
-static const char *expected(const char *text, char out[400])
+static const char *expected_value(const char *text, char out[400])
 {
     char name[160];
     size_t n = 0;
@@ -115,7 +115,7 @@ static void check_keys(const struct folder_text *t, const struct gguf_file *f)
 {
     char key[200], value[400], buf[400];
     for (size_t i = 0; i < t->n_keys; i++) {
-        const char *want = expected(t->key[i].value, buf);
+        const char *want = expected_value(t->key[i].value, buf);
         if (*t->key[i].key == '/')
             snprintf(key, sizeof key, "%s", t->key[i].key + 1);
         else
@@ -128,8 +128,8 @@ static void check_keys(const struct folder_text *t, const struct gguf_file *f)
 
 /* ---- computing ---- */
 
-static enum gguf_status compute(const struct gguf_file *f,
-                                struct gguf_error *err)
+static enum gguf_status compute_tokens(const struct gguf_file *f,
+                                       struct gguf_error *err)
 {
     static const gguf_token ids[] = { 65, 66, 67, 68, 69 };
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -168,7 +168,7 @@ static void check_order(const struct folder_text *t,
                         const struct gguf_file *file)
 {
     for (size_t i = 0; i < t->n_orders; i++)
-        ok(file && follow(file, t->order[i]), "%s: %s", t->class_name,
+        ok(file && keys_follow(file, t->order[i]), "%s: %s", t->class_name,
            t->order[i]);
 }
 
@@ -211,7 +211,7 @@ static void check_arch(const struct folder_text *t, struct gguf_rows *rows)
        "%s becomes a sound %s: %s%s", t->class_name, t->arch, e.message,
        seen.last);
     if (st == GGUF_OK)
-        st = compute(file, &e);
+        st = compute_tokens(file, &e);
     ok(st == GGUF_OK, "%s computes: %s", t->class_name, e.message);
     ok(folder_roundtrip(out, strrchr(f.dir, '/') + 1,
                         scratch_path(top, "back"), &e),

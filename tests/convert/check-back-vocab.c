@@ -42,33 +42,33 @@ struct written {
     struct gguf_error err;
 };
 
-static void must(enum gguf_status st)
+static void must_be_ok(enum gguf_status st)
 {
     if (st != GGUF_OK)
         abort();
 }
 
-static void begin(struct written *w, const char *model, const char *pre,
-                  const struct token *t, size_t n)
+static void begin_file(struct written *w, const char *model, const char *pre,
+                       const struct token *t, size_t n)
 {
     struct gguf_str text[300];
     int32_t type[300];
     float score[300];
     *w = (struct written){ .meta = NULL };
-    must(gguf_meta_create(&w->meta, NULL, NULL));
+    must_be_ok(gguf_meta_create(&w->meta, NULL, NULL));
     for (size_t i = 0; i < n; i++) {
         text[i] = gg_str_z(t[i].text);
         type[i] = t[i].type;
         score[i] = -(float)i;
     }
-    must(gguf_meta_set_strz(w->meta, TOK "model", model, NULL));
+    must_be_ok(gguf_meta_set_strz(w->meta, TOK "model", model, NULL));
     if (pre)
-        must(gguf_meta_set_strz(w->meta, TOK "pre", pre, NULL));
-    must(gguf_meta_set_str_array(w->meta, TOK "tokens", text, n, NULL));
-    must(gguf_meta_set_array(w->meta, TOK "token_type", GGUF_VAL_I32, type, n,
-                             NULL));
-    must(gguf_meta_set_array(w->meta, TOK "scores", GGUF_VAL_F32, score, n,
-                             NULL));
+        must_be_ok(gguf_meta_set_strz(w->meta, TOK "pre", pre, NULL));
+    must_be_ok(gguf_meta_set_str_array(w->meta, TOK "tokens", text, n, NULL));
+    must_be_ok(gguf_meta_set_array(w->meta, TOK "token_type", GGUF_VAL_I32,
+                                   type, n, NULL));
+    must_be_ok(gguf_meta_set_array(w->meta, TOK "scores", GGUF_VAL_F32, score,
+                                   n, NULL));
 }
 
 static enum gguf_status write_it(struct written *w)
@@ -76,12 +76,12 @@ static enum gguf_status write_it(struct written *w)
     struct gguf_writer *writer;
     const void *head;
     size_t size;
-    must(gguf_writer_create(&writer, w->meta, NULL, NULL));
-    must(gguf_writer_header(writer, &head, &size, NULL));
+    must_be_ok(gguf_writer_create(&writer, w->meta, NULL, NULL));
+    must_be_ok(gguf_writer_header(writer, &head, &size, NULL));
     w->bytes = malloc(size);
     memcpy(w->bytes, head, size);
     gguf_writer_destroy(writer);
-    must(gguf_file_open_memory(&w->file, w->bytes, size, NULL, NULL));
+    must_be_ok(gguf_file_open_memory(&w->file, w->bytes, size, NULL, NULL));
     w->back.meta = w->file;
     gg_mem_arena_init(&w->back.arena, NULL);
     gguf_error_clear(&w->err);
@@ -89,14 +89,14 @@ static enum gguf_status write_it(struct written *w)
     if (st != GGUF_OK || w->plain)
         return st;
     if (!strcmp(w->text[0].name, "tokenizer.json"))
-        must(gg_json_read(&w->json, w->text[0].text, w->text[0].size, 0, 0,
-                          NULL));
-    must(gg_json_read(&w->config, w->text[1].text, w->text[1].size, 0, 0,
-                      NULL));
+        must_be_ok(gg_json_read(&w->json, w->text[0].text, w->text[0].size, 0,
+                                0, NULL));
+    must_be_ok(gg_json_read(&w->config, w->text[1].text, w->text[1].size, 0, 0,
+                            NULL));
     return st;
 }
 
-static void end(struct written *w)
+static void end_file(struct written *w)
 {
     gg_json_fini(&w->json);
     gg_json_fini(&w->config);
@@ -108,12 +108,12 @@ static void end(struct written *w)
     gguf_meta_destroy(w->meta);
 }
 
-static const json_t *at(const json_t *v, const char *name)
+static const json_t *json_at(const json_t *v, const char *name)
 {
     return json_object_get(v, name);
 }
 
-static bool is(const json_t *v, const char *s)
+static bool is_text(const json_t *v, const char *s)
 {
     return json_is_string(v) && !strcmp(json_string_value(v), s);
 }
@@ -121,15 +121,16 @@ static bool is(const json_t *v, const char *s)
 /* Do all added tokens have their ids in the model's vocab, each once? */
 static bool ids_hold(const struct written *w)
 {
-    const json_t *vocab = at(at(w->json.root, "model"), "vocab");
+    const json_t *vocab = json_at(json_at(w->json.root, "model"), "vocab");
     json_t *added = json_object_get(w->json.root, "added_tokens"), *e;
     size_t i;
     json_array_foreach(added, i, e)
     {
-        const json_t *id = at(vocab, json_string_value(at(e, "content")));
+        const json_t *id =
+            json_at(vocab, json_string_value(json_at(e, "content")));
         if (!json_is_integer(id) ||
-            json_integer_value(id) != json_integer_value(at(e, "id")) ||
-            json_is_true(at(e, "normalized")))
+            json_integer_value(id) != json_integer_value(json_at(e, "id")) ||
+            json_is_true(json_at(e, "normalized")))
             return false;
     }
     return json_is_object(vocab);
@@ -138,8 +139,8 @@ static bool ids_hold(const struct written *w)
 /* Is it the token of that text in a template, or the text A? */
 static bool is_step(const json_t *e, const char *token)
 {
-    return token ? is(at(at(e, "SpecialToken"), "id"), token)
-                 : is(at(at(e, "Sequence"), "id"), "A");
+    return token ? is_text(json_at(json_at(e, "SpecialToken"), "id"), token)
+                 : is_text(json_at(json_at(e, "Sequence"), "id"), "A");
 }
 
 /* ---- byte-level BPE ---- */
@@ -166,48 +167,52 @@ static void check_gpt2(void)
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         static const struct gguf_str merge = { "a b", 3 };
         struct written w;
-        begin(&w, "gpt2", rows[i].pre, gpt2, GG_LEN(gpt2));
-        must(gguf_meta_set_strz(w.meta, "general.architecture", rows[i].arch,
-                                NULL));
-        must(gguf_meta_set_str_array(w.meta, TOK "merges", &merge, 1, NULL));
-        must(gguf_meta_set_u32(w.meta, TOK "bos_token_id", 7, NULL));
-        must(gguf_meta_set_u32(w.meta, TOK "eos_token_id", 0, NULL));
-        must(gguf_meta_set_bool(w.meta, TOK "add_bos_token", rows[i].begins,
-                                NULL));
+        begin_file(&w, "gpt2", rows[i].pre, gpt2, GG_LEN(gpt2));
+        must_be_ok(gguf_meta_set_strz(w.meta, "general.architecture",
+                                      rows[i].arch, NULL));
+        must_be_ok(
+            gguf_meta_set_str_array(w.meta, TOK "merges", &merge, 1, NULL));
+        must_be_ok(gguf_meta_set_u32(w.meta, TOK "bos_token_id", 7, NULL));
+        must_be_ok(gguf_meta_set_u32(w.meta, TOK "eos_token_id", 0, NULL));
+        must_be_ok(gguf_meta_set_bool(w.meta, TOK "add_bos_token",
+                                      rows[i].begins, NULL));
         if (rows[i].ends)
-            must(gguf_meta_set_bool(w.meta, TOK "add_eos_token", 1, NULL));
+            must_be_ok(
+                gguf_meta_set_bool(w.meta, TOK "add_eos_token", 1, NULL));
         const enum gguf_status st = write_it(&w);
-        const json_t *vocab = at(at(w.json.root, "model"), "vocab");
+        const json_t *vocab = json_at(json_at(w.json.root, "model"), "vocab");
         ok(st == GGUF_OK && ids_hold(&w) && json_object_size(vocab) == 7 &&
-               json_array_size(at(w.json.root, "added_tokens")) == 3 &&
-               !at(vocab, "[PAD5]"),
+               json_array_size(json_at(w.json.root, "added_tokens")) == 3 &&
+               !json_at(vocab, "[PAD5]"),
            "%s: ids of added tokens are those of vocab %s", rows[i].pre,
            w.err.message);
-        const json_t *norm = at(w.json.root, "normalizer");
-        ok(rows[i].nfc ? is(at(norm, "type"), "NFC") : json_is_null(norm),
+        const json_t *norm = json_at(w.json.root, "normalizer");
+        ok(rows[i].nfc ? is_text(json_at(norm, "type"), "NFC")
+                       : json_is_null(norm),
            "%s of %s: %s", rows[i].pre, rows[i].arch,
            rows[i].nfc ? "NFC" : "no normalizer");
-        const json_t *post = at(w.json.root, "post_processor");
-        const json_t *single = at(post, "single");
-        const json_t *tokens = at(post, "special_tokens");
+        const json_t *post = json_at(w.json.root, "post_processor");
+        const json_t *single = json_at(post, "single");
+        const json_t *tokens = json_at(post, "special_tokens");
         const size_t a = rows[i].begins;
-        bool good = is(at(post, "type"), "TemplateProcessing") &&
+        bool good = is_text(json_at(post, "type"), "TemplateProcessing") &&
                     json_array_size(single) == a + 1 + rows[i].ends &&
                     is_step(json_array_get(single, a), NULL) &&
                     json_object_size(tokens) == a + rows[i].ends;
         if (rows[i].begins)
             good = good && is_step(json_array_get(single, 0), "<|begin|>") &&
                    json_integer_value(json_array_get(
-                       at(at(tokens, "<|begin|>"), "ids"), 0)) == 7;
+                       json_at(json_at(tokens, "<|begin|>"), "ids"), 0)) == 7;
         if (rows[i].ends)
-            good = good &&
-                   is_step(json_array_get(single, a + 1), "<|endoftext|>") &&
-                   json_integer_value(json_array_get(
-                       at(at(tokens, "<|endoftext|>"), "ids"), 0)) == 0;
+            good =
+                good &&
+                is_step(json_array_get(single, a + 1), "<|endoftext|>") &&
+                json_integer_value(json_array_get(
+                    json_at(json_at(tokens, "<|endoftext|>"), "ids"), 0)) == 0;
         ok(rows[i].begins || rows[i].ends ? good : json_is_null(post),
            "%s: what goes round a text%s%s", rows[i].pre,
            rows[i].begins ? ", BOS" : "", rows[i].ends ? ", EOS" : "");
-        end(&w);
+        end_file(&w);
     }
 }
 
@@ -230,24 +235,24 @@ static void check_pre(void)
     };
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         struct written w;
-        begin(&w, "gpt2", rows[i].pre, gpt2, GG_LEN(gpt2));
+        begin_file(&w, "gpt2", rows[i].pre, gpt2, GG_LEN(gpt2));
         const enum gguf_status st = write_it(&w);
         const json_t *steps =
-            at(at(w.json.root, "pre_tokenizer"), "pretokenizers");
+            json_at(json_at(w.json.root, "pre_tokenizer"), "pretokenizers");
         const json_t *last = json_array_get(steps, rows[i].n - 1);
         const json_t *expr =
-            at(at(json_array_get(steps, 0), "pattern"), "Regex");
+            json_at(json_at(json_array_get(steps, 0), "pattern"), "Regex");
         if (rows[i].n)
             ok(st == GGUF_OK && json_array_size(steps) == rows[i].n &&
-                   is(at(last, "type"), "ByteLevel") &&
-                   json_is_false(at(last, "use_regex")) &&
-                   (!rows[i].first || is(expr, rows[i].first)),
+                   is_text(json_at(last, "type"), "ByteLevel") &&
+                   json_is_false(json_at(last, "use_regex")) &&
+                   (!rows[i].first || is_text(expr, rows[i].first)),
                "%s: %zu steps %s", rows[i].pre, json_array_size(steps),
                w.err.message);
         else
             ok(st == GGUF_E_UNSUPPORTED && strstr(w.err.message, rows[i].pre),
                "%s", w.err.message);
-        end(&w);
+        end_file(&w);
     }
 }
 
@@ -259,11 +264,11 @@ static void check_nul(void)
                                             { "\0b", 2 } };
     static const int32_t type[] = { 1, 1, 1 };
     struct written w;
-    begin(&w, "gpt2", "gpt-2", gpt2, GG_LEN(text));
-    must(gguf_meta_set_str_array(w.meta, TOK "tokens", text, GG_LEN(text),
-                                 NULL));
-    must(gguf_meta_set_array(w.meta, TOK "token_type", GGUF_VAL_I32, type,
-                             GG_LEN(text), NULL));
+    begin_file(&w, "gpt2", "gpt-2", gpt2, GG_LEN(text));
+    must_be_ok(gguf_meta_set_str_array(w.meta, TOK "tokens", text,
+                                       GG_LEN(text), NULL));
+    must_be_ok(gguf_meta_set_array(w.meta, TOK "token_type", GGUF_VAL_I32,
+                                   type, GG_LEN(text), NULL));
     w.plain = true;
     const enum gguf_status st = write_it(&w);
     if (JANSSON_VERSION_HEX < 0x020e00)
@@ -272,7 +277,7 @@ static void check_nul(void)
         ok(st == GGUF_OK && strstr(w.text[0].text, "\"\\u0000\": 1,") &&
                strstr(w.text[0].text, "\"\\u0000b\": 2"),
            "a token of NUL is a member of vocab %s", w.err.message);
-    end(&w);
+    end_file(&w);
 }
 
 /* ---- pieces with U+2581 ---- */
@@ -301,22 +306,24 @@ static void check_ranked(void)
     struct token t[300];
     static const struct gguf_str merge = { MARK " a", 5 };
     struct written w;
-    begin(&w, "gemma4", NULL, t, with_bytes(t, pieces, GG_LEN(pieces), -1));
-    must(gguf_meta_set_str_array(w.meta, TOK "merges", &merge, 1, NULL));
-    must(gguf_meta_set_u32(w.meta, TOK "bos_token_id", 1, NULL));
-    must(gguf_meta_set_bool(w.meta, TOK "add_bos_token", 1, NULL));
+    begin_file(&w, "gemma4", NULL, t,
+               with_bytes(t, pieces, GG_LEN(pieces), -1));
+    must_be_ok(gguf_meta_set_str_array(w.meta, TOK "merges", &merge, 1, NULL));
+    must_be_ok(gguf_meta_set_u32(w.meta, TOK "bos_token_id", 1, NULL));
+    must_be_ok(gguf_meta_set_bool(w.meta, TOK "add_bos_token", 1, NULL));
     const enum gguf_status st = write_it(&w);
-    const json_t *vocab = at(at(w.json.root, "model"), "vocab");
-    const json_t *single = at(at(w.json.root, "post_processor"), "single");
+    const json_t *vocab = json_at(json_at(w.json.root, "model"), "vocab");
+    const json_t *single =
+        json_at(json_at(w.json.root, "post_processor"), "single");
     ok(st == GGUF_OK && ids_hold(&w) &&
-           json_integer_value(at(vocab, MARK MARK MARK MARK)) == 4 &&
-           json_integer_value(at(vocab, "<x" MARK "y>")) == 5,
+           json_integer_value(json_at(vocab, MARK MARK MARK MARK)) == 4 &&
+           json_integer_value(json_at(vocab, "<x" MARK "y>")) == 5,
        "gemma4: tokens of users with their blanks as pieces have them %s",
        w.err.message);
-    ok(is(at(at(w.json.root, "normalizer"), "content"), MARK) &&
+    ok(is_text(json_at(json_at(w.json.root, "normalizer"), "content"), MARK) &&
            is_step(json_array_get(single, 0), "<s>"),
        "gemma4: blanks become U+2581, BOS in front");
-    end(&w);
+    end_file(&w);
 }
 
 /* Field 35 of TrainerSpec, byte_fallback; -1 without one. */
@@ -345,12 +352,12 @@ static void check_spm(const char *model)
         memcpy(t, pieces, sizeof pieces);
         if (rows[i].bytes)
             n = with_bytes(t, pieces, n, rows[i].left_out);
-        begin(&w, model, "default", t, n);
+        begin_file(&w, model, "default", t, n);
         const enum gguf_status st = write_it(&w);
         if (rows[i].bytes && !rows[i].n) {
             ok(st == GGUF_E_VOCAB && strstr(w.err.message, "255 bytes"),
                "%s: %s", model, w.err.message);
-            end(&w);
+            end_file(&w);
             continue;
         }
         struct gg_convert_vocab v;
@@ -368,13 +375,15 @@ static void check_spm(const char *model)
         ok(read && v.type[4] == GG_CONVERT_USER &&
                gg_str_eqz(v.token[4], MARK MARK MARK MARK) &&
                gg_str_eqz(v.token[5], "<x" MARK "y>") &&
-               is(at(at(at(w.config.root, "added_tokens_decoder"), "5"),
-                     "content"),
-                  "<x" MARK "y>"),
+               is_text(json_at(json_at(json_at(w.config.root,
+                                               "added_tokens_decoder"),
+                                       "5"),
+                               "content"),
+                       "<x" MARK "y>"),
            "%s: tokens of users with their blanks as pieces have them", model);
         if (read)
             reader_forget(&v, &c);
-        end(&w);
+        end_file(&w);
     }
 }
 

@@ -95,7 +95,7 @@ static const char *const titles[][2] = {
     { "-tiny_llama--qwen2.5-v1x-v1.2- ", "Tiny_Llama Qwen2.5 V1X v1.2" },
 };
 
-static bool same(const char *a, const char *b)
+static bool same_text(const char *a, const char *b)
 {
     return a && b ? !strcmp(a, b) : !a && !b;
 }
@@ -112,18 +112,18 @@ static void check_names(void)
         const enum gguf_status st =
             gg_card_name(&n, &a, (struct gguf_str){ id, strlen(id) },
                          names[i].n_params, NULL);
-        ok(st == GGUF_OK && same(n.organization, names[i].of) &&
-               same(n.basename, names[i].base) &&
-               same(n.finetune, names[i].finetune) &&
-               same(n.version, names[i].version) &&
-               same(n.size_label, names[i].size),
+        ok(st == GGUF_OK && same_text(n.organization, names[i].of) &&
+               same_text(n.basename, names[i].base) &&
+               same_text(n.finetune, names[i].finetune) &&
+               same_text(n.version, names[i].version) &&
+               same_text(n.size_label, names[i].size),
            "%s: %s, %s, %s, %s", id, n.basename ? n.basename : "-",
            n.finetune ? n.finetune : "-", n.version ? n.version : "-",
            n.size_label ? n.size_label : "-");
     }
     for (size_t i = 0; i < GG_LEN(titles); i++) {
         const char *t = gg_card_title(&a, titles[i][0]);
-        ok(same(t, titles[i][1]), "%s: %s", titles[i][0], t);
+        ok(same_text(t, titles[i][1]), "%s: %s", titles[i][0], t);
     }
     for (size_t i = 0; i < sizeof longest; i++)
         longest[i] = "7b1-"[i % 4];
@@ -197,7 +197,7 @@ static const char *const bad[][2] = {
 };
 
 /* The items of k as the table has them. */
-static void show(char *out, size_t size, const struct gg_card *c)
+static void print_card(char *out, size_t size, const struct gg_card *c)
 {
     const struct gg_card_pair *p = gg_card_find(c, "k");
     int n = snprintf(out, size, "%s", !p ? "-" : p->is_list ? "L:" : "");
@@ -219,7 +219,7 @@ static void check_pairs(void)
                  pairs[i].text);
         const enum gguf_status st =
             gg_card_read(&c, &a, text, strlen(text), &err);
-        show(got, sizeof got, &c);
+        print_card(got, sizeof got, &c);
         ok(st == GGUF_OK && !strcmp(got, pairs[i].want), "pair %zu: %s %s", i,
            got, err.message);
         gg_mem_arena_fini(&a);

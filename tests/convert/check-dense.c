@@ -23,8 +23,8 @@ static char *root; /* of the folder */
 static struct folder folder;
 
 /* A folder of the class, whose tokens' mean n matrices follow, of widths. */
-static void make(const char *class_name, int n, const int *widths,
-                 const char *act)
+static void make_folder(const char *class_name, int n, const int *widths,
+                        const char *act)
 {
     static struct folder step;
     char text[1000], name[40];
@@ -71,7 +71,7 @@ static bool has_matrix(const struct gguf_file *f, const char *name, int cols,
 }
 
 /* The file that the folder becomes, and the folder that this does. */
-static struct gguf_file *converted(const char *what)
+static struct gguf_file *convert_both_ways(const char *what)
 {
     struct gguf_error e;
     const char *out = scratch_path(top, "out.gguf");
@@ -86,15 +86,15 @@ static struct gguf_file *converted(const char *what)
 static void check_gemma(void)
 {
     static const int widths[] = { 32, 48, 32 };
-    make("Gemma3TextModel", 2, widths, IDENTITY);
-    struct gguf_file *f = converted("not asked for");
+    make_folder("Gemma3TextModel", 2, widths, IDENTITY);
+    struct gguf_file *f = convert_both_ways("not asked for");
     ok(f && !gguf_file_tensor_find(f, "dense_2.weight") &&
            !gguf_file_kv_find(f, "gemma-embedding.dense_2_feat_in") &&
            filed_uint(f, "gemma-embedding.pooling_type", 1),
        "and without matrices, but pooled");
     gguf_file_close(f);
     folder_dense = true;
-    f = converted("asked for");
+    f = convert_both_ways("asked for");
     ok(f && has_matrix(f, "dense_2.weight", 32, 48) &&
            has_matrix(f, "dense_3.weight", 48, 32),
        "both matrices are there");
@@ -112,8 +112,8 @@ static void check_gemma(void)
 static void check_lfm2(void)
 {
     static const int widths[] = { 32, 24 };
-    make("Lfm2BidirectionalModel", 1, widths, IDENTITY);
-    struct gguf_file *f = converted("LFM2");
+    make_folder("Lfm2BidirectionalModel", 1, widths, IDENTITY);
+    struct gguf_file *f = convert_both_ways("LFM2");
     ok(f && has_matrix(f, "dense_2.weight", 32, 24) &&
            filed_uint(f, "lfm2.embedding_length_out", 24),
        "has its matrix without being asked");
@@ -141,7 +141,7 @@ static void check_notes(void)
         struct gguf_error e;
         char line[300] = "";
         gguf_error_clear(&e);
-        make(cases[i].class_name, 1, widths, IDENTITY);
+        make_folder(cases[i].class_name, 1, widths, IDENTITY);
         p.note = keep_note;
         p.note_user = line;
         ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK &&
@@ -172,7 +172,7 @@ static void check_refused(void)
     static const char class_name[] = "Lfm2Model";
     struct gguf_error e;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        make(class_name, 1, widths, IDENTITY);
+        make_folder(class_name, 1, widths, IDENTITY);
         folder_text(&folder, "2_Dense/config.json", cases[i].config);
         ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL,
                           &e) != GGUF_OK &&
@@ -180,13 +180,13 @@ static void check_refused(void)
            "refused: %s", e.message);
         scratch_clean(top);
     }
-    make(class_name, 1, widths, IDENTITY);
+    make_folder(class_name, 1, widths, IDENTITY);
     unlink(scratch_path(root, "2_Dense/model.safetensors"));
     ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) ==
                GGUF_E_NOTFOUND &&
            strstr(e.message, "there is no 2_Dense/model.safetensors"),
        "refused: %s", e.message);
-    make(class_name, 1, widths, IDENTITY);
+    make_folder(class_name, 1, widths, IDENTITY);
     folder_text(&folder, "2_Dense/model.safetensors", "12345678");
     ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) !=
                GGUF_OK &&

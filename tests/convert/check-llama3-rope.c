@@ -19,7 +19,8 @@ struct numbers {
 };
 
 /* The factors of n pairs, by which frequencies are divided. */
-static void compute(const struct numbers *p, double base, size_t n, float *out)
+static void compute_factors(const struct numbers *p, double base, size_t n,
+                            float *out)
 {
     for (size_t i = 0; i < n; i++) {
         const double wave =
@@ -37,7 +38,7 @@ static bool comes_back(const struct numbers *p, double base, size_t n)
 {
     float want[128], got[128];
     struct gg_back_maker m = { .root = json_object() };
-    compute(p, base, n, want);
+    compute_factors(p, base, n, want);
     bool same = gg_back_llama3(&m, want, n, base);
     const json_t *s = json_object_get(m.root, "rope_scaling");
     const struct numbers q = {
@@ -48,7 +49,7 @@ static bool comes_back(const struct numbers *p, double base, size_t n)
             json_object_get(s, "original_max_position_embeddings")),
     };
     if (same)
-        compute(&q, base, n, got);
+        compute_factors(&q, base, n, got);
     for (size_t i = 0; i < n && same; i++)
         same = want[i] == got[i];
     if (!same)

@@ -32,7 +32,7 @@ static struct stfile file;
 
 /* ---- numbers ---- */
 
-static unsigned mix(const char *name, int r, int c)
+static unsigned mix_bits(const char *name, int r, int c)
 {
     unsigned h = (unsigned)(r * 31 + c * 7 + r * c);
     while (*name)
@@ -43,13 +43,13 @@ static unsigned mix(const char *name, int r, int c)
 /* No NaN: the exponent is 0 to 14. */
 static unsigned e4m3_of(const char *name, int r, int c)
 {
-    const unsigned x = mix(name, r, c);
+    const unsigned x = mix_bits(name, r, c);
     return (x & 0x87) | x % 15 << 3;
 }
 
 static int scale_of(const char *name, int r, int c)
 {
-    return 118 + (int)(mix(name, r, c) % 9);
+    return 118 + (int)(mix_bits(name, r, c) % 9);
 }
 
 static float f8_value(const char *name, int r, int c)
@@ -63,7 +63,7 @@ static float f8_value(const char *name, int r, int c)
 
 static unsigned code_of(const char *name, int r, int c)
 {
-    return mix(name, r, c) % 16;
+    return mix_bits(name, r, c) % 16;
 }
 
 static float f4_value(const char *name, int r, int c)
@@ -82,13 +82,13 @@ static float plain_value(const char *name, int r, int c)
 
 static float table_value(const char *name, int r, int c)
 {
-    return (float)((mix(name, r, 0) + (unsigned)c) % X);
+    return (float)((mix_bits(name, r, 0) + (unsigned)c) % X);
 }
 
 /* ---- the folder ---- */
 
-static uint8_t *add(const char *name, const char *end, const char *type,
-                    int rows, int cols, int size)
+static uint8_t *add_tensor(const char *name, const char *end, const char *type,
+                           int rows, int cols, int size)
 {
     char full[120], shape[60];
     snprintf(full, sizeof full, "%s%s", name, end);
@@ -99,7 +99,7 @@ static uint8_t *add(const char *name, const char *end, const char *type,
 
 static void add_floats(const char *name, int rows, int cols)
 {
-    uint8_t *p = add(name, "", "F32", rows, cols, 4);
+    uint8_t *p = add_tensor(name, "", "F32", rows, cols, 4);
     for (int i = 0; i < rows * (cols ? cols : 1); i++)
         gg_bytes_store32le(p + 4 * i,
                            gg_bytes_f32_bits(folder_value(name, (uint64_t)i)));
@@ -109,8 +109,8 @@ static void add_f8(const char *name, int rows, int cols)
 {
     const int down = (rows + ROWS - 1) / ROWS,
               along = (cols + COLS - 1) / COLS;
-    uint8_t *q = add(name, ".weight", "F8_E4M3", rows, cols, 1);
-    uint8_t *s = add(name, ".scale", "F8_E8M0", down, along, 1);
+    uint8_t *q = add_tensor(name, ".weight", "F8_E4M3", rows, cols, 1);
+    uint8_t *s = add_tensor(name, ".scale", "F8_E8M0", down, along, 1);
     for (int i = 0; i < rows * cols; i++)
         q[i] = (uint8_t)e4m3_of(name, i / cols, i % cols);
     for (int i = 0; i < down * along; i++)
@@ -123,16 +123,16 @@ enum fault { NONE, NO_SCALE, SHAPE, WIDE, FLOATS };
 
 static void add_f4(const char *name, int rows, int cols, enum fault fault)
 {
-    uint8_t *q = add(name, ".weight", "I8", rows, cols / 2, 1), *s;
+    uint8_t *q = add_tensor(name, ".weight", "I8", rows, cols / 2, 1), *s;
     for (int i = 0; i < rows * cols; i += 2)
         *q++ = (uint8_t)(code_of(name, i / cols, i % cols) |
                          code_of(name, i / cols, i % cols + 1) << 4);
     if (fault == NO_SCALE)
         return;
     if (fault == SHAPE)
-        s = add(name, ".scale", "F8_E8M0", cols / 32, rows, 1);
+        s = add_tensor(name, ".scale", "F8_E8M0", cols / 32, rows, 1);
     else
-        s = add(name, ".scale", "F8_E8M0", rows, cols / 32, 1);
+        s = add_tensor(name, ".scale", "F8_E8M0", rows, cols / 32, 1);
     for (int i = 0; i < rows * cols / 32; i++)
         s[i] = (uint8_t)scale_of(name, i / (cols / 32), i % (cols / 32));
 }
@@ -144,7 +144,7 @@ static void add_table(enum fault fault)
         add_floats(name, FOLDER_VOCAB, USED);
         return;
     }
-    uint8_t *p = add(name, "", "I64", FOLDER_VOCAB, USED, 8);
+    uint8_t *p = add_tensor(name, "", "I64", FOLDER_VOCAB, USED, 8);
     for (int i = 0; i < FOLDER_VOCAB * USED; i++)
         gg_bytes_store64le(p + 8 * i,
                            (uint64_t)table_value(name, i / USED, i % USED));
@@ -208,12 +208,12 @@ static const struct {
     { "layers.0.ffn.gate.weight", X, E },
 };
 
-static void expert(char out[80], int x, int no)
+static void expert_name(char out[80], int x, int no)
 {
     snprintf(out, 80, "layers.0.ffn.experts.%d.w%d", x, no);
 }
 
-static void begin(const char *name, const char *text)
+static void begin_folder(const char *name, const char *text)
 {
     folder_begin(&folder, scratch_path(top, name));
     folder_text(&folder, "config.json", text);
@@ -229,9 +229,9 @@ static void write_weights(void)
         exit(99);
 }
 
-static void make(enum fault fault)
+static void make_deepseek(enum fault fault)
 {
-    begin("deepseek-v4", config);
+    begin_folder("deepseek-v4", config);
     for (size_t i = 0; i < sizeof f8 / sizeof *f8; i++)
         add_f8(f8[i].name, f8[i].rows, f8[i].cols);
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
@@ -239,7 +239,7 @@ static void make(enum fault fault)
     for (int x = 0; x < X; x++)
         for (int no = 1; no <= 3; no++) {
             char name[80];
-            expert(name, x, no);
+            expert_name(name, x, no);
             add_f4(name, no == 2 ? E : F, no == 2 ? F : E,
                    x == 1 ? fault : NONE);
         }
@@ -279,21 +279,22 @@ static void make_gpt_oss(void)
                    { "self_attn.v_proj", 32, E },
                    { "self_attn.o_proj", E, 64 },
                    { "mlp.router", X, E } };
-    begin("gpt-oss",
-          "{\"architectures\":[\"GptOssForCausalLM\"],\"hidden_size\":64,"
-          "\"intermediate_size\":32,\"num_hidden_layers\":1,"
-          "\"num_attention_heads\":4,\"num_key_value_heads\":2,"
-          "\"head_dim\":16,\"vocab_size\":260,"
-          "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-5,"
-          "\"num_local_experts\":3,\"num_experts_per_tok\":2,"
-          "\"sliding_window\":16,\"rope_theta\":150000,\"rope_scaling\":{"
-          "\"rope_type\":\"yarn\",\"factor\":32.0,\"beta_fast\":32.0,"
-          "\"beta_slow\":1.0,\"truncate\":false,"
-          "\"original_max_position_embeddings\":4096},"
-          "\"quantization_config\":{\"quant_method\":\"mxfp4\","
-          "\"modules_to_not_convert\":[\"model.layers.*.self_attn\","
-          "\"model.layers.*.mlp.router\",\"model.embed_tokens\",\"lm_head\"]}"
-          "}");
+    begin_folder(
+        "gpt-oss",
+        "{\"architectures\":[\"GptOssForCausalLM\"],\"hidden_size\":64,"
+        "\"intermediate_size\":32,\"num_hidden_layers\":1,"
+        "\"num_attention_heads\":4,\"num_key_value_heads\":2,"
+        "\"head_dim\":16,\"vocab_size\":260,"
+        "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-5,"
+        "\"num_local_experts\":3,\"num_experts_per_tok\":2,"
+        "\"sliding_window\":16,\"rope_theta\":150000,\"rope_scaling\":{"
+        "\"rope_type\":\"yarn\",\"factor\":32.0,\"beta_fast\":32.0,"
+        "\"beta_slow\":1.0,\"truncate\":false,"
+        "\"original_max_position_embeddings\":4096},"
+        "\"quantization_config\":{\"quant_method\":\"mxfp4\","
+        "\"modules_to_not_convert\":[\"model.layers.*.self_attn\","
+        "\"model.layers.*.mlp.router\",\"model.embed_tokens\",\"lm_head\"]}"
+        "}");
     add_floats("model.embed_tokens.weight", FOLDER_VOCAB, E);
     add_floats("model.norm.weight", E, 0);
     add_floats("lm_head.weight", FOLDER_VOCAB, E);
@@ -325,9 +326,9 @@ struct part {
     int to, n, step, from;
 };
 
-static void check(const struct gguf_file *f, struct gguf_rows *rows,
-                  const char *to, uint32_t dtype, const char *from,
-                  struct part p, int n_cols, value_fn *value)
+static void check_part(const struct gguf_file *f, struct gguf_rows *rows,
+                       const char *to, uint32_t dtype, const char *from,
+                       struct part p, int n_cols, value_fn *value)
 {
     static float x[FOLDER_VOCAB * E];
     char name[80];
@@ -352,19 +353,20 @@ static void check_all(const struct gguf_file *f, struct gguf_rows *rows,
                                       "ffn_up_exps.weight" };
     const uint32_t four = published ? GGUF_DTYPE_MXFP4 : GGUF_DTYPE_F16;
     for (size_t i = 0; i < sizeof f8 / sizeof *f8; i++)
-        check(f, rows, f8[i].to, GGUF_DTYPE_BF16, f8[i].name,
-              (struct part){ 0, f8[i].rows, 1, 0 }, f8[i].cols, f8_value);
+        check_part(f, rows, f8[i].to, GGUF_DTYPE_BF16, f8[i].name,
+                   (struct part){ 0, f8[i].rows, 1, 0 }, f8[i].cols, f8_value);
     for (int x = 0; x < X; x++)
         for (int no = 1; no <= 3; no++) {
             char name[80];
             const int n = no == 2 ? E : F;
-            expert(name, x, no);
-            check(f, rows, to[no - 1], four, name,
-                  (struct part){ x * n, n, 1, 0 }, no == 2 ? F : E, f4_value);
+            expert_name(name, x, no);
+            check_part(f, rows, to[no - 1], four, name,
+                       (struct part){ x * n, n, 1, 0 }, no == 2 ? F : E,
+                       f4_value);
         }
-    check(f, rows, "ffn_gate_tid2eid.weight", GGUF_DTYPE_I32,
-          "layers.0.ffn.gate.tid2eid", (struct part){ 0, FOLDER_VOCAB, 1, 0 },
-          USED, table_value);
+    check_part(f, rows, "ffn_gate_tid2eid.weight", GGUF_DTYPE_I32,
+               "layers.0.ffn.gate.tid2eid",
+               (struct part){ 0, FOLDER_VOCAB, 1, 0 }, USED, table_value);
 }
 
 static void check_folder(const char *dir, const char *out,
@@ -398,7 +400,7 @@ static void check_deepseek(struct gguf_rows *rows, const char *out)
     struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
     struct gguf_error e;
     char back[256];
-    make(NONE);
+    make_deepseek(NONE);
     snprintf(back, sizeof back, "%s/back", top);
     check_folder(folder.dir, out, rows, true);
     gguf_error_clear(&e);
@@ -409,7 +411,7 @@ static void check_deepseek(struct gguf_rows *rows, const char *out)
     ok(folder_convert(folder.dir, out, "Q8_0", &e) == GGUF_OK, "and Q8_0: %s",
        e.message);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        make(faults[i].fault);
+        make_deepseek(faults[i].fault);
         ok(folder_convert(folder.dir, out, NULL, &e) == GGUF_E_TENSOR &&
                strstr(e.message, faults[i].why),
            "refused: %s", e.message);
@@ -444,11 +446,11 @@ static void check_gpt_oss(struct gguf_rows *rows, const char *out)
                t->ne[1] == experts[i].rows && t->ne[2] == X,
            "%s has the shape of all experts", to);
         snprintf(to, sizeof to, "%s.weight", experts[i].to);
-        check(f, rows, to, GGUF_DTYPE_MXFP4, experts[i].from, p,
-              experts[i].cols, f4_value);
+        check_part(f, rows, to, GGUF_DTYPE_MXFP4, experts[i].from, p,
+                   experts[i].cols, f4_value);
         snprintf(to, sizeof to, "%s.bias", experts[i].to);
         snprintf(from, sizeof from, "%s_bias", experts[i].from);
-        check(f, rows, to, GGUF_DTYPE_F32, from, p, 1, plain_value);
+        check_part(f, rows, to, GGUF_DTYPE_F32, from, p, 1, plain_value);
     }
     gguf_file_close(f);
     ok(folder_convert(folder.dir, out, "Q8_0", &e) == GGUF_OK,

@@ -68,7 +68,7 @@ static void rename_one(char out[400], const char *name,
 }
 
 /* Does any name lose or get something? */
-static bool changes(const struct folder *f, const struct renaming *r)
+static bool changes_names(const struct folder *f, const struct renaming *r)
 {
     char name[400];
     for (size_t i = 0; i < f->n_tensors; i++) {
@@ -151,7 +151,7 @@ static void check_arch(const struct folder_text *a, void *user)
     int n_good = 0, n_tried = 0;
     for (size_t i = 0; i < N_RENAMINGS; i++) {
         const struct renaming *r = &renamings[i];
-        if (!changes(&plain, r))
+        if (!changes_names(&plain, r))
             continue;
         make_folder(&f, a, r);
         n_tried++;

@@ -35,8 +35,9 @@ enum kind { GPT2, LLAMA, GEMMA4 };
 
 /* The folder's tokenizer has normalizer; *prefix is what add_space_prefix says
  * in the file, -1 where it says nothing. */
-static enum gguf_status convert(enum kind kind, const char *normalizer,
-                                int ignore, int *prefix, struct gguf_error *e)
+static enum gguf_status convert_tokenizer(enum kind kind,
+                                          const char *normalizer, int ignore,
+                                          int *prefix, struct gguf_error *e)
 {
     static const char *const names[] = { "Qwen3ForCausalLM",
                                          "Qwen3ForCausalLM",
@@ -128,7 +129,7 @@ static void check_rows(void)
             int prefix;
             const bool takes = strchr(rows[i].takes, "glm"[kind]) != NULL;
             enum gguf_status st =
-                convert(kind, rows[i].normalizer, 0, &prefix, &e);
+                convert_tokenizer(kind, rows[i].normalizer, 0, &prefix, &e);
             if (takes) {
                 const bool nfc = strstr(rows[i].name, "NFC") != NULL;
                 ok(st == GGUF_OK && nfc == (strstr(notes, "NFC") != NULL) &&
@@ -144,7 +145,7 @@ static void check_rows(void)
                 strstr(e.message, "tokenizer.json: ") == e.message &&
                 strstr(e.message, "--ignore-normalizer") &&
                 e.offset != GGUF_NO_OFFSET;
-            st = convert(kind, rows[i].normalizer, 1, &prefix, &e);
+            st = convert_tokenizer(kind, rows[i].normalizer, 1, &prefix, &e);
             ok(refused && st == GGUF_OK && strstr(notes, rows[i].name) &&
                    strstr(notes, "is left out"),
                "%c %s: refused, or left out: %s %s", "glm"[kind],
@@ -169,7 +170,8 @@ static void check_forms(void)
         for (int ignore = 0; ignore < 2; ignore++) {
             struct gguf_error e;
             int prefix;
-            ok(convert(GPT2, forms[i], ignore, &prefix, &e) == GGUF_E_VOCAB &&
+            ok(convert_tokenizer(GPT2, forms[i], ignore, &prefix, &e) ==
+                       GGUF_E_VOCAB &&
                    strstr(e.message, "tokenizer.json: a normalizer "),
                "%s is refused: %s", forms[i], e.message);
         }

@@ -26,8 +26,8 @@ static char top[100];
 static struct folder folder;
 
 /* A folder of these tensors; zeros: all numbers are 0. */
-static void make(const char *class_name, const char *more, const char *tensors,
-                 bool has_own, bool zeros)
+static void make_folder(const char *class_name, const char *more,
+                        const char *tensors, bool has_own, bool zeros)
 {
     char config[1000];
     snprintf(config, sizeof config,
@@ -45,7 +45,7 @@ static void make(const char *class_name, const char *more, const char *tensors,
 
 /* Check that the output matrix is made of the tensor `from' (NULL: there is no
  * matrix), and that a note has the words `said' (NULL: there is no note). */
-static void check(const char *what, const char *from, const char *said)
+static void check_matrix(const char *what, const char *from, const char *said)
 {
     static const char *const ignore[] = { "^lm_head" };
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
@@ -91,25 +91,26 @@ static void check_refused(const char *what, const char *why)
 static void check_llama(void)
 {
     static const char *const name = "LlamaForCausalLM";
-    make(name, UNTIED, LLAMA, true, false);
-    check("untied", "lm_head.weight", NULL);
-    make(name, "", LLAMA, true, false);
-    check("untied by default", "lm_head.weight", NULL);
-    make(name, TIED, LLAMA, false, false);
-    check("tied", NULL, NULL);
-    make(name, UNTIED, LLAMA, false, false);
+    make_folder(name, UNTIED, LLAMA, true, false);
+    check_matrix("untied", "lm_head.weight", NULL);
+    make_folder(name, "", LLAMA, true, false);
+    check_matrix("untied by default", "lm_head.weight", NULL);
+    make_folder(name, TIED, LLAMA, false, false);
+    check_matrix("tied", NULL, NULL);
+    make_folder(name, UNTIED, LLAMA, false, false);
     check_refused("untied without a matrix", "tie_word_embeddings is false");
-    check("ignored: goes on", NULL, "the embedding is taken");
-    make(name, "", LLAMA, false, false);
-    check("nothing is said", NULL, "does not say tie_word_embeddings");
-    make(name, ",\"tie_word_embeddings\":\"false\"", LLAMA, false, false);
-    check("a text is said", NULL, "is neither true nor false");
-    make(name, TIED, LLAMA, true, false);
-    check("tied with another matrix", "lm_head.weight",
-          "differs from the embedding: it is kept");
-    make(name, TIED, LLAMA, true, true);
-    check("tied with the same", "lm_head.weight", NULL);
-    make(name, UNTIED, LLAMA, false, false);
+    check_matrix("ignored: goes on", NULL, "the embedding is taken");
+    make_folder(name, "", LLAMA, false, false);
+    check_matrix("nothing is said", NULL, "does not say tie_word_embeddings");
+    make_folder(name, ",\"tie_word_embeddings\":\"false\"", LLAMA, false,
+                false);
+    check_matrix("a text is said", NULL, "is neither true nor false");
+    make_folder(name, TIED, LLAMA, true, false);
+    check_matrix("tied with another matrix", "lm_head.weight",
+                 "differs from the embedding: it is kept");
+    make_folder(name, TIED, LLAMA, true, true);
+    check_matrix("tied with the same", "lm_head.weight", NULL);
+    make_folder(name, UNTIED, LLAMA, false, false);
     folder_text(&folder, "modules.json",
                 "[{\"path\":\"\",\"type\":\"x.Transformer\"},{\"path\":"
                 "\"1_Pooling\",\"type\":\"x.Pooling\"}]");
@@ -118,27 +119,29 @@ static void check_llama(void)
     folder_begin(&step, dir);
     folder_text(&step, "config.json", "{\"pooling_mode\":\"lasttoken\"}");
     free(dir);
-    check("hidden states are pooled", NULL, NULL);
+    check_matrix("hidden states are pooled", NULL, NULL);
     scratch_clean(folder.dir);
 }
 
 static void check_gemma(void)
 {
     struct gguf_error e;
-    make("GemmaForCausalLM", "", GEMMA, false, false);
-    check("Gemma", NULL, NULL);
-    make("GemmaForCausalLM", "", GEMMA, true, true);
-    check("Gemma with a copy", NULL, NULL);
-    make("GemmaForCausalLM", "", GEMMA, true, false);
+    make_folder("GemmaForCausalLM", "", GEMMA, false, false);
+    check_matrix("Gemma", NULL, NULL);
+    make_folder("GemmaForCausalLM", "", GEMMA, true, true);
+    check_matrix("Gemma with a copy", NULL, NULL);
+    make_folder("GemmaForCausalLM", "", GEMMA, true, false);
     check_refused("Gemma with another matrix", "differs from the embedding");
-    check("Gemma, ignored", NULL, NULL);
-    make("GemmaForCausalLM", UNTIED, GEMMA, false, false);
+    check_matrix("Gemma, ignored", NULL, NULL);
+    make_folder("GemmaForCausalLM", UNTIED, GEMMA, false, false);
     check_refused("Gemma, untied", "tie_word_embeddings is false");
-    make("Gemma3ForCausalLM", ",\"sliding_window\":16", GEMMA_3, true, true);
-    check("Gemma 3 with a copy", NULL, NULL);
-    make("Gemma3ForCausalLM", ",\"sliding_window\":16", GEMMA_3, true, false);
-    check("Gemma 3 with another matrix", "lm_head.weight",
-          "true by default, but 'lm_head.weight' differs");
+    make_folder("Gemma3ForCausalLM", ",\"sliding_window\":16", GEMMA_3, true,
+                true);
+    check_matrix("Gemma 3 with a copy", NULL, NULL);
+    make_folder("Gemma3ForCausalLM", ",\"sliding_window\":16", GEMMA_3, true,
+                false);
+    check_matrix("Gemma 3 with another matrix", "lm_head.weight",
+                 "true by default, but 'lm_head.weight' differs");
     char *out = strdup(scratch_path(top, "out.gguf"));
     gguf_error_clear(&e);
     ok(folder_convert(folder.dir, out, NULL, &e) == GGUF_OK &&

@@ -37,7 +37,8 @@ static const char tensors[] =
                                 LIN(E "output.dense", 32, 48)
                                     LN(E "output.LayerNorm");
 
-static void make(const char *class_name, const char *more, const char *head)
+static void make_folder(const char *class_name, const char *more,
+                        const char *head)
 {
     char config[1000];
     folder_begin(&folder, scratch_path(top, "hf"));
@@ -57,7 +58,7 @@ static void make(const char *class_name, const char *more, const char *head)
 
 /* A list of modules with a step that pools, in folder path; config: of this
  * step, or NULL. */
-static void pool(const char *path, const char *config)
+static void add_pooling(const char *path, const char *config)
 {
     static struct folder step;
     char text[400];
@@ -77,7 +78,7 @@ static void pool(const char *path, const char *config)
 }
 
 /* The key as text, "-" if it is not there, lists with commas. */
-static void value(const struct gguf_file *f, const char *key, char out[200])
+static void value_of(const struct gguf_file *f, const char *key, char out[200])
 {
     const struct gguf_kv *kv = f ? gguf_file_kv_find(f, key) : NULL;
     uint64_t x;
@@ -95,7 +96,7 @@ static void value(const struct gguf_file *f, const char *key, char out[200])
     }
 }
 
-static void becomes(const char *key, const char *want, const char *what)
+static void check_key(const char *key, const char *want, const char *what)
 {
     char got[200];
     struct gguf_error e;
@@ -105,7 +106,7 @@ static void becomes(const char *key, const char *want, const char *what)
     enum gguf_status st = folder_convert(folder.dir, out, NULL, &e);
     if (st == GGUF_OK)
         st = gguf_file_open(&f, out, NULL, &e);
-    value(f, key, got);
+    value_of(f, key, got);
     ok(st == GGUF_OK && !strcmp(got, want), "%s: %s is %s: %s %s", what, key,
        want, got, e.message);
     gguf_file_close(f);
@@ -132,15 +133,15 @@ static void check_pooling(void)
         { "{\"pooling_mode\":\"mean\"}", "1" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        make("BertModel", "", "");
-        pool("1_Pooling", cases[i].config);
-        becomes("bert.pooling_type", cases[i].want, cases[i].config);
+        make_folder("BertModel", "", "");
+        add_pooling("1_Pooling", cases[i].config);
+        check_key("bert.pooling_type", cases[i].want, cases[i].config);
     }
-    make("BertModel", "", "");
-    becomes("bert.pooling_type", "-", "no modules.json");
-    make("BertModel", "", "");
+    make_folder("BertModel", "", "");
+    check_key("bert.pooling_type", "-", "no modules.json");
+    make_folder("BertModel", "", "");
     folder_text(&folder, "modules.json", "[{\"path\":\"\",\"type\":\"x\"}]");
-    becomes("bert.pooling_type", "-", "no step that pools");
+    check_key("bert.pooling_type", "-", "no step that pools");
 }
 
 static void keep_note(void *user, enum gguf_convert_note kind,
@@ -171,7 +172,7 @@ static void check_left_out(void)
         struct gguf_error e;
         char line[300] = "";
         gguf_error_clear(&e);
-        make("BertModel", "", "");
+        make_folder("BertModel", "", "");
         folder_text(&folder, "modules.json", cases[i].modules);
         p.note = keep_note;
         p.note_user = line;
@@ -198,8 +199,8 @@ static void check_refused(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gguf_error e;
-        make("BertModel", "", "");
-        pool(cases[i].path, cases[i].config);
+        make_folder("BertModel", "", "");
+        add_pooling(cases[i].path, cases[i].config);
         ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL,
                           &e) != GGUF_OK &&
                strstr(e.message, cases[i].why),
@@ -213,19 +214,21 @@ static void check_labels(void)
     static const char *const key = "bert.classifier.output_labels";
     static const char *const head =
         "classifier.weight 3 32\nclassifier.bias 3\n";
-    make("BertForSequenceClassification",
-         ",\"id2label\":{\"0\":\"sad\",\"1\":\"so\",\"2\":\"glad\"}", head);
-    becomes(key, "sad,so,glad", "three names");
-    make("BertForSequenceClassification", ",\"id2label\":{\"0\":\"LABEL_0\"}",
-         "classifier.weight 1 32\nclassifier.bias 1\n");
-    becomes(key, "LABEL_0", "a number that nobody has named");
-    make("BertForSequenceClassification",
-         ",\"id2label\":{\"0\":\"LABEL_0\",\"1\":\"LABEL_1\"}",
-         "classifier.weight 2 32\nclassifier.bias 2\n");
-    becomes(key, "-", "two of transformers' own names");
+    make_folder("BertForSequenceClassification",
+                ",\"id2label\":{\"0\":\"sad\",\"1\":\"so\",\"2\":\"glad\"}",
+                head);
+    check_key(key, "sad,so,glad", "three names");
+    make_folder("BertForSequenceClassification",
+                ",\"id2label\":{\"0\":\"LABEL_0\"}",
+                "classifier.weight 1 32\nclassifier.bias 1\n");
+    check_key(key, "LABEL_0", "a number that nobody has named");
+    make_folder("BertForSequenceClassification",
+                ",\"id2label\":{\"0\":\"LABEL_0\",\"1\":\"LABEL_1\"}",
+                "classifier.weight 2 32\nclassifier.bias 2\n");
+    check_key(key, "-", "two of transformers' own names");
     struct gguf_error e;
-    make("BertForSequenceClassification",
-         ",\"id2label\":{\"0\":\"a\",\"2\":\"b\",\"3\":\"c\"}", head);
+    make_folder("BertForSequenceClassification",
+                ",\"id2label\":{\"0\":\"a\",\"2\":\"b\",\"3\":\"c\"}", head);
     ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) ==
                GGUF_E_HPARAM &&
            strstr(e.message, "id2label has no text for 1"),
@@ -266,37 +269,39 @@ static void check_classifier(void)
                                     "classifier.bias 3\n";
     struct gguf_convert *c = NULL;
     struct gguf_error e;
-    make("BertForSequenceClassification", "", pooler);
+    make_folder("BertForSequenceClassification", "", pooler);
     made_of("pooler.dense.weight", "cls.weight", NULL);
-    make("BertForSequenceClassification", "", pooler);
+    make_folder("BertForSequenceClassification", "", pooler);
     made_of("classifier.weight", "cls.output.weight", NULL);
-    make("BertModel", "", pooler);
+    make_folder("BertModel", "", pooler);
     made_of("pooler.dense.weight", "cls.weight", NULL);
-    make("BertModel", "", LIN("pooler.dense", 32, 32));
+    make_folder("BertModel", "", LIN("pooler.dense", 32, 32));
     made_of("pooler.dense.weight", "-", NULL);
-    make("BertForSequenceClassification", "",
-         "classifier.weight 3 32\nclassifier.bias 3\n");
+    make_folder("BertForSequenceClassification", "",
+                "classifier.weight 3 32\nclassifier.bias 3\n");
     made_of("classifier.weight", "cls.output.weight", "has no pooler.dense");
-    make("RobertaForSequenceClassification", ",\"pad_token_id\":1",
-         "classifier.out_proj.weight 3 32\nclassifier.out_proj.bias 3\n");
+    make_folder(
+        "RobertaForSequenceClassification", ",\"pad_token_id\":1",
+        "classifier.out_proj.weight 3 32\nclassifier.out_proj.bias 3\n");
     made_of("classifier.out_proj.weight", "cls.output.weight",
             "has no classifier.dense");
-    make("BertForSequenceClassification", "", "");
+    make_folder("BertForSequenceClassification", "", "");
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&
            strstr(e.message, "has no tensor of one"),
        "refused: %s", e.message);
     gguf_convert_close(c);
     scratch_clean(top);
-    make("BertForSequenceClassification", "", LIN("pooler.dense", 32, 32));
+    make_folder("BertForSequenceClassification", "",
+                LIN("pooler.dense", 32, 32));
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&
            strstr(e.message, "has only the layer before it"),
        "refused: %s", e.message);
     gguf_convert_close(c);
     scratch_clean(top);
-    make("BertForSequenceClassification",
-         ",\"id2label\":{\"0\":\"a\",\"1\":\"b\"}", pooler);
+    make_folder("BertForSequenceClassification",
+                ",\"id2label\":{\"0\":\"a\",\"1\":\"b\"}", pooler);
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_HPARAM &&
            strstr(e.message, "id2label has 2 names, but the classifier gives "

@@ -100,7 +100,8 @@ static void check_rows(void)
 /* What a section becomes, in e if that fails; notes are counted. */
 static int n_notes;
 
-static void note(void *user, enum gguf_convert_note kind, const char *line)
+static void note_text(void *user, enum gguf_convert_note kind,
+                      const char *line)
 {
     (void)kind;
     (void)user;
@@ -110,15 +111,15 @@ static void note(void *user, enum gguf_convert_note kind, const char *line)
 
 static const char *tokenizer_config; /* or NULL: there is none */
 
-static enum gguf_status recognise(const char *section, bool whole,
-                                  char name[64], struct gguf_error *e)
+static enum gguf_status recognise_row(const char *section, bool whole,
+                                      char name[64], struct gguf_error *e)
 {
     static char text[8000];
     struct reader_folder c;
     struct gg_json *config = &c.folder.text[GG_CONVERT_TOKENIZER_CONFIG].json;
     struct gg_convert_vocab v = { .folder = &c.folder };
     reader_begin(&c);
-    c.p.note = note;
+    c.p.note = note_text;
     snprintf(text, sizeof text,
              "{\"pre_tokenizer\":%s,\"model\":{\"ignore_merges\":%s}}",
              section, whole ? "true" : "false");
@@ -200,7 +201,7 @@ static void check_known(void)
     struct gguf_error e;
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         const enum gguf_status st =
-            recognise(rows[i].section, rows[i].whole, name, &e);
+            recognise_row(rows[i].section, rows[i].whole, name, &e);
         ok(st == GGUF_OK && !strcmp(name, rows[i].name) && n_notes == 1,
            "%s, and it is said: %s %s", rows[i].name, name, e.message);
     }
@@ -228,7 +229,7 @@ static void check_described(void)
     struct gguf_error e;
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         const enum gguf_status st =
-            recognise(rows[i].section, false, name, &e);
+            recognise_row(rows[i].section, false, name, &e);
         ok(st == GGUF_OK && !strcmp(name, rows[i].name) && !n_notes,
            "%s by its description %s %s", rows[i].name, name, e.message);
     }
@@ -282,7 +283,7 @@ static void check_other_names(void)
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         tokenizer_config = rows[i].config;
         const enum gguf_status st =
-            recognise(rows[i].section, false, name, &e);
+            recognise_row(rows[i].section, false, name, &e);
         ok(st == GGUF_OK && !strcmp(name, rows[i].name), "%s with %s: %s %s",
            rows[i].name, rows[i].config ? rows[i].config : "no configuration",
            name, e.message);
@@ -342,11 +343,11 @@ static void check_departed(void)
         n += (size_t)sprintf(section + n, "\"}},");
     }
     sprintf(section + n, DIGITS("true") BYTES "]}");
-    ok(recognise(section, false, name, &e) == GGUF_OK &&
+    ok(recognise_row(section, false, name, &e) == GGUF_OK &&
            !strcmp(name, "deepseek-llm") && n_notes == 1,
        "numbers digit by digit: %s %s", name, e.message);
     sprintf(section + n, DIGITS("false") BYTES "]}");
-    ok(recognise(section, false, name, &e) == GGUF_OK &&
+    ok(recognise_row(section, false, name, &e) == GGUF_OK &&
            !strcmp(name, "deepseek-llm"),
        "numbers as they are: %s %s", name, e.message);
 }
@@ -371,7 +372,7 @@ static void check_published(void)
         regex[n] = 0;
         snprintf(section, sizeof section, SEQUENCE(SPLIT("(?:%s)") BYTES),
                  regex);
-        const enum gguf_status st = recognise(section, false, name, &e);
+        const enum gguf_status st = recognise_row(section, false, name, &e);
         const struct gg_pretok_row *a = gg_pretok_row_find(gg_str_z(names[i])),
                                    *b = gg_pretok_row_find(gg_str_z(name));
         ok(st == GGUF_OK && a && b && same_stages(a, b),
@@ -401,7 +402,7 @@ static void check_not(void)
     char name[64];
     struct gguf_error e;
     for (size_t i = 0; i < GG_LEN(rows); i++) {
-        const enum gguf_status st = recognise(rows[i], false, name, &e);
+        const enum gguf_status st = recognise_row(rows[i], false, name, &e);
         ok(st == GGUF_E_UNSUPPORTED && !n_notes &&
                strstr(e.message, "the pre-tokenizer is not recognised: "),
            "%s%s", name, e.message);

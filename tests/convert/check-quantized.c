@@ -136,7 +136,7 @@ static void add_nf4(const char *base, size_t m)
 enum form { GPTQ, GPTQ_V2, I8, F8, NVFP4, NF4 };
 
 /* bytes: half of the codes less 3. */
-static float wanted(enum form form, size_t m, int r, int c)
+static float wanted_number(enum form form, size_t m, int r, int c)
 {
     static const float levels[16] = {
         0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6
@@ -153,7 +153,7 @@ static float wanted(enum form form, size_t m, int r, int c)
 
 /* What begins with '@' is hf_quant_config.json, and config.json says
  * nothing. */
-static void make(enum form form, const char *quantization)
+static void make_folder(enum form form, const char *quantization)
 {
     static const char *const norms[] = { "input_layernorm",
                                          "post_attention_layernorm" };
@@ -197,7 +197,8 @@ static void make(enum form form, const char *quantization)
         exit(99);
 }
 
-static enum gguf_status convert(struct gguf_file **out, struct gguf_error *err)
+static enum gguf_status convert_folder(struct gguf_file **out,
+                                       struct gguf_error *err)
 {
     const char *path = scratch_path(top, "out.gguf");
     gguf_error_clear(err);
@@ -206,14 +207,15 @@ static enum gguf_status convert(struct gguf_file **out, struct gguf_error *err)
     return st == GGUF_OK ? gguf_file_open(out, path, NULL, err) : st;
 }
 
-static void check(enum form form, const char *quantization, uint32_t type)
+static void check_numbers(enum form form, const char *quantization,
+                          uint32_t type)
 {
     struct gguf_rows *rows;
     struct gguf_file *f;
     struct gguf_error e;
     float x[N * N];
-    make(form, quantization);
-    bool good = convert(&f, &e) == GGUF_OK &&
+    make_folder(form, quantization);
+    bool good = convert_folder(&f, &e) == GGUF_OK &&
                 gguf_rows_create(&rows, NULL, NULL) == GGUF_OK;
     ok(good, "%s: %s", quantization, e.message);
     if (!good)
@@ -223,18 +225,18 @@ static void check(enum form form, const char *quantization, uint32_t type)
     good = t && t->dtype == type && t->ne[0] == N && t->ne[1] == N &&
            !gguf_rows_get(rows, f, t->index, 0, N * N, x, NULL);
     for (int i = 0; good && i < N * N; i++)
-        good = x[i] == wanted(form, 5, i / N, i % N);
+        good = x[i] == wanted_number(form, 5, i / N, i % N);
     ok(good, "its numbers, in type %d", (int)type);
     gguf_file_close(f);
     gguf_rows_destroy(rows);
 }
 
-static void refused(const char *quantization, const char *word)
+static void check_refused(const char *quantization, const char *word)
 {
     struct gguf_file *f;
     struct gguf_error e;
-    make(GPTQ, quantization);
-    const enum gguf_status st = convert(&f, &e);
+    make_folder(GPTQ, quantization);
+    const enum gguf_status st = convert_folder(&f, &e);
     ok(st == GGUF_E_UNSUPPORTED && strstr(e.message, word) &&
            e.offset != GGUF_NO_OFFSET,
        "refused: %s", e.message);
@@ -245,7 +247,7 @@ static void refused_file(enum gguf_status status, const char *word)
 {
     struct gguf_file *f;
     struct gguf_error e;
-    const enum gguf_status st = convert(&f, &e);
+    const enum gguf_status st = convert_folder(&f, &e);
     ok(st == status && strstr(e.message, word) && e.offset != GGUF_NO_OFFSET,
        "refused: %s", e.message);
 }
@@ -259,43 +261,46 @@ int main(void)
 {
     snprintf(top, sizeof top, "check-quantized.%d.tmp", (int)getpid());
     folder_begin(&folder, top);
-    check(GPTQ, GPTQ_4, GGUF_DTYPE_F16);
-    check(GPTQ, GPTQ_4 ",\"checkpoint_format\":\"gptq\"", GGUF_DTYPE_F16);
-    check(GPTQ_V2, GPTQ_4 ",\"checkpoint_format\":\"gptq_v2\"",
-          GGUF_DTYPE_F16);
-    check(I8, CT "\"format\":\"int-quantized\"", GGUF_DTYPE_BF16);
-    check(F8, CT "\"format\":\"float-quantized\"", GGUF_DTYPE_BF16);
-    check(F8, CT "\"format\":\"naive-quantized\"", GGUF_DTYPE_BF16);
-    check(F8, "\"quant_method\":\"fp8\"", GGUF_DTYPE_BF16);
-    check(F8, "\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"",
-          GGUF_DTYPE_BF16);
-    check(NVFP4, "\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"",
-          GGUF_DTYPE_BF16);
-    check(NF4, "\"quant_method\":\"bitsandbytes\",\"load_in_4bit\":true",
-          GGUF_DTYPE_F16);
-    refused("\"quant_method\":\"hqq\",\"bits\":4",
-            "quant_method 'hqq' is not read");
-    refused("\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A8_AWQ\"",
-            "quant_algo 'W4A8_AWQ'");
-    refused("\"quant_method\":\"modelopt\"", "quant_algo 'missing'");
-    refused("\"bits\":4", "quant_method 'missing'");
-    refused("\"quant_method\":\"gptq\",\"bits\":5", "bits '5'");
-    refused("\"quant_method\":\"gptq\"", "bits 'missing'");
-    refused(GPTQ_4 ",\"checkpoint_format\":\"marlin\"",
-            "checkpoint_format 'marlin'");
-    refused("\"quant_method\":\"awq\",\"bits\":4,\"version\":\"gemv\"",
-            "version 'gemv'");
-    refused("\"quant_method\":\"awq\",\"bits\":8", "bits '8'");
-    refused(CT "\"format\":\"marlin-24\"", "format 'marlin-24'");
-    refused(CT "\"x\":1", "format 'missing'");
-    check(NVFP4, "@{\"quantization\":{\"quant_algo\":\"NVFP4\"}}",
-          GGUF_DTYPE_BF16);
-    make(NVFP4, "@{\"quantization\":{\"quant_algo\":\"W4A8_AWQ\"}}");
+    check_numbers(GPTQ, GPTQ_4, GGUF_DTYPE_F16);
+    check_numbers(GPTQ, GPTQ_4 ",\"checkpoint_format\":\"gptq\"",
+                  GGUF_DTYPE_F16);
+    check_numbers(GPTQ_V2, GPTQ_4 ",\"checkpoint_format\":\"gptq_v2\"",
+                  GGUF_DTYPE_F16);
+    check_numbers(I8, CT "\"format\":\"int-quantized\"", GGUF_DTYPE_BF16);
+    check_numbers(F8, CT "\"format\":\"float-quantized\"", GGUF_DTYPE_BF16);
+    check_numbers(F8, CT "\"format\":\"naive-quantized\"", GGUF_DTYPE_BF16);
+    check_numbers(F8, "\"quant_method\":\"fp8\"", GGUF_DTYPE_BF16);
+    check_numbers(F8, "\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"",
+                  GGUF_DTYPE_BF16);
+    check_numbers(NVFP4,
+                  "\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"",
+                  GGUF_DTYPE_BF16);
+    check_numbers(NF4,
+                  "\"quant_method\":\"bitsandbytes\",\"load_in_4bit\":true",
+                  GGUF_DTYPE_F16);
+    check_refused("\"quant_method\":\"hqq\",\"bits\":4",
+                  "quant_method 'hqq' is not read");
+    check_refused("\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A8_AWQ\"",
+                  "quant_algo 'W4A8_AWQ'");
+    check_refused("\"quant_method\":\"modelopt\"", "quant_algo 'missing'");
+    check_refused("\"bits\":4", "quant_method 'missing'");
+    check_refused("\"quant_method\":\"gptq\",\"bits\":5", "bits '5'");
+    check_refused("\"quant_method\":\"gptq\"", "bits 'missing'");
+    check_refused(GPTQ_4 ",\"checkpoint_format\":\"marlin\"",
+                  "checkpoint_format 'marlin'");
+    check_refused("\"quant_method\":\"awq\",\"bits\":4,\"version\":\"gemv\"",
+                  "version 'gemv'");
+    check_refused("\"quant_method\":\"awq\",\"bits\":8", "bits '8'");
+    check_refused(CT "\"format\":\"marlin-24\"", "format 'marlin-24'");
+    check_refused(CT "\"x\":1", "format 'missing'");
+    check_numbers(NVFP4, "@{\"quantization\":{\"quant_algo\":\"NVFP4\"}}",
+                  GGUF_DTYPE_BF16);
+    make_folder(NVFP4, "@{\"quantization\":{\"quant_algo\":\"W4A8_AWQ\"}}");
     refused_file(GGUF_E_UNSUPPORTED,
                  "hf_quant_config.json: quantization: quant_algo 'W4A8_AWQ'");
-    make(NVFP4, "@{\"producer\":{}}");
+    make_folder(NVFP4, "@{\"producer\":{}}");
     refused_file(GGUF_E_FORMAT, "no object \"quantization\"");
-    make(NVFP4, "@{\"quantization\"}");
+    make_folder(NVFP4, "@{\"quantization\"}");
     refused_file(GGUF_E_FORMAT, "hf_quant_config.json: JSON, line 1");
     scratch_clean(folder.dir);
     rmdir(folder.dir);

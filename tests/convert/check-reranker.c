@@ -37,7 +37,7 @@ static void name_tokens(const char *yes, const char *no)
     folder_text(&folder, "tokenizer.json", text);
 }
 
-static void make(const char *name, bool tied, const char *card)
+static void make_folder(const char *name, bool tied, const char *card)
 {
     char *dir = strdup(scratch_path(top, name));
     folder_begin(&folder, dir);
@@ -57,7 +57,7 @@ static void make(const char *name, bool tied, const char *card)
         folder_text(&folder, "README.md", card);
 }
 
-static struct gguf_file *converted(void)
+static struct gguf_file *convert_folder(void)
 {
     return filed_convert(folder.dir, scratch_path(top, "out.gguf"),
                          folder.dir);
@@ -94,9 +94,9 @@ static bool has_labels(const struct gguf_file *f)
 static void check_one(const char *name, bool tied, const char *card)
 {
     const char *from = tied ? "model.embed_tokens.weight" : "lm_head.weight";
-    make(name, tied, card);
+    make_folder(name, tied, card);
     name_tokens("yes", "no");
-    struct gguf_file *f = converted();
+    struct gguf_file *f = convert_folder();
     ok(has_answers(f, from), "two rows of %s", from);
     ok(f && !gguf_file_tensor_find(f, "output.weight") &&
            filed_matrix(f, "token_embd.weight", 32, 260),
@@ -120,15 +120,15 @@ static void check_one(const char *name, bool tied, const char *card)
 static void check_others(void)
 {
     struct gguf_error e;
-    make("hf", true, "# Qwen3\nnot Qwen3-Reranker\n");
-    struct gguf_file *f = converted();
+    make_folder("hf", true, "# Qwen3\nnot Qwen3-Reranker\n");
+    struct gguf_file *f = convert_folder();
     ok(f && !gguf_file_tensor_find(f, "cls.output.weight") &&
            !gguf_file_kv_find(f, "qwen3.pooling_type") &&
            !gguf_file_kv_find(f, "tokenizer.chat_template.rerank"),
        "another model is as it was");
     gguf_file_close(f);
     scratch_clean(top);
-    make("Qwen3-Reranker-0", true, NULL);
+    make_folder("Qwen3-Reranker-0", true, NULL);
     name_tokens("yes", "nope");
     ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) ==
                GGUF_E_VOCAB &&
@@ -149,8 +149,8 @@ static void add_text(const char *dir, const char *name, const char *text)
 }
 
 /* Check the kind, its reason, and a part of a note; NULL: no note. */
-static void told(const char *what, int asked, const char *kind,
-                 const char *reason, const char *said)
+static void is_told_as(const char *what, int asked, const char *kind,
+                       const char *reason, const char *said)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c = NULL;
@@ -176,38 +176,38 @@ static void told(const char *what, int asked, const char *kind,
 static void check_told(void)
 {
     static const char *const lm = "language model", *const rr = "reranker";
-    make("hf", true, "# Qwen3-Reranker-0\n");
+    make_folder("hf", true, "# Qwen3-Reranker-0\n");
     name_tokens("yes", "no");
-    told("a heading", 0, lm, "its class", "--reranker=yes");
-    make("hf", true, "# Qwen3-Reranker-0\n");
+    is_told_as("a heading", 0, lm, "its class", "--reranker=yes");
+    make_folder("hf", true, "# Qwen3-Reranker-0\n");
     name_tokens("yes", "no");
-    told("asked for", 1, rr, "--reranker", NULL);
-    make("Qwen3-Reranker-0", true, NULL);
-    told("not asked for", 2, lm, "its class", NULL);
-    make("Qwen3-Reranker-chat", true,
-         "---\npipeline_tag: text-generation\n---\n# Qwen3-Reranker\n");
-    told("another tag", 0, lm, "its class", "nothing else says");
-    make("hf", true, "---\nbase_model: Qwen/Qwen3-Reranker-8B\n---\n");
+    is_told_as("asked for", 1, rr, "--reranker", NULL);
+    make_folder("Qwen3-Reranker-0", true, NULL);
+    is_told_as("not asked for", 2, lm, "its class", NULL);
+    make_folder("Qwen3-Reranker-chat", true,
+                "---\npipeline_tag: text-generation\n---\n# Qwen3-Reranker\n");
+    is_told_as("another tag", 0, lm, "its class", "nothing else says");
+    make_folder("hf", true, "---\nbase_model: Qwen/Qwen3-Reranker-8B\n---\n");
     name_tokens("yes", "no");
-    told("what it is made of", 0, rr, "base_model of README.md", NULL);
-    make("hf", true, NULL);
+    is_told_as("what it is made of", 0, rr, "base_model of README.md", NULL);
+    make_folder("hf", true, NULL);
     folder_text(&folder, "modules.json",
                 "[{\"type\":\"x.Transformer\",\"path\":\"\"},{\"type\":\"x."
                 "LogitScore\",\"path\":\"1_LogitScore\"}]");
     add_text("1_LogitScore", "config.json",
              "{\"true_token_id\":7,\"false_token_id\":9}");
-    told("modules.json", 0, rr, "modules.json", NULL);
-    make("hf", true, NULL);
+    is_told_as("modules.json", 0, rr, "modules.json", NULL);
+    make_folder("hf", true, NULL);
     name_tokens("yes", "no");
     folder_text(&folder, "config_sentence_transformers.json",
                 "{\"model_type\":\"CrossEncoder\"}");
-    told("a cross-encoder", 0, rr, "config_sentence_transformers", NULL);
-    make("hf", true, NULL);
+    is_told_as("a cross-encoder", 0, rr, "config_sentence_transformers", NULL);
+    make_folder("hf", true, NULL);
     name_tokens("yes", "no");
     folder_text(&folder, "chat_template.jinja",
                 "Note that the answer can only be \"yes\" or \"no\".");
-    told("a template", 0, rr, "its chat template",
-         "differs from that in tokenizer_config.json");
+    is_told_as("a template", 0, rr, "its chat template",
+               "differs from that in tokenizer_config.json");
     /* the folder of a cache, without a card */
     char *repo = strdup(scratch_path(top, "models--Qwen--Qwen3-Reranker-0"));
     folder_begin(&folder, repo);
@@ -215,9 +215,10 @@ static void check_told(void)
     folder_begin(
         &folder,
         scratch_path(top, "models--Qwen--Qwen3-Reranker-0/snapshots"));
-    make("models--Qwen--Qwen3-Reranker-0/snapshots/0123abc", true, NULL);
+    make_folder("models--Qwen--Qwen3-Reranker-0/snapshots/0123abc", true,
+                NULL);
     name_tokens("yes", "no");
-    told("a cache", 0, rr, "'Qwen/Qwen3-Reranker-0'", NULL);
+    is_told_as("a cache", 0, rr, "'Qwen/Qwen3-Reranker-0'", NULL);
 }
 
 #define ASKS "answer can only be \\\"yes\\\" or \\\"no\\\""
@@ -225,21 +226,22 @@ static void check_told(void)
 /* Templates in all places but a file of their own. */
 static void check_templates(void)
 {
-    make("hf", true, NULL);
+    make_folder("hf", true, NULL);
     name_tokens("yes", "no");
     folder_text(&folder, "tokenizer_config.json",
                 "{\"chat_template\":[{\"name\":\"default\",\"template\":"
                 "\"d\"},{\"name\":\"r\",\"template\":\"" ASKS "\"}]}");
-    told("a list of templates", 0, "reranker", "its chat template", NULL);
-    make("hf", true, NULL);
+    is_told_as("a list of templates", 0, "reranker", "its chat template",
+               NULL);
+    make_folder("hf", true, NULL);
     name_tokens("yes", "no");
     unlink(scratch_path(folder.dir, "tokenizer_config.json"));
     folder_text(&folder, "chat_template.json",
                 "{\"chat_template\":\"" ASKS "\"}");
-    told("chat_template.json", 0, "reranker", "its chat template", NULL);
+    is_told_as("chat_template.json", 0, "reranker", "its chat template", NULL);
 }
 
-static void refused(const char *config, const char *why)
+static void is_refused(const char *config, const char *why)
 {
     char text[1000];
     struct gguf_error e;
@@ -247,7 +249,7 @@ static void refused(const char *config, const char *why)
              "{\"architectures\":[\"Qwen3ForCausalLM\"]," SIZES
              ",\"head_dim\":8,%s}",
              config);
-    make("hf", true, NULL);
+    make_folder("hf", true, NULL);
     name_tokens("yes", "no");
     folder_text(&folder, "config.json", text);
     gguf_error_clear(&e);
@@ -260,12 +262,12 @@ static void refused(const char *config, const char *why)
 
 static void check_refused(void)
 {
-    refused("\"is_original_qwen3_reranker\":true,"
-            "\"tie_word_embeddings\":false",
-            "tie_word_embeddings is false");
-    refused("\"classifier_from_token\":[\"0\",\"1\"],"
-            "\"tie_word_embeddings\":true",
-            "classifier_from_token has other answers");
+    is_refused("\"is_original_qwen3_reranker\":true,"
+               "\"tie_word_embeddings\":false",
+               "tie_word_embeddings is false");
+    is_refused("\"classifier_from_token\":[\"0\",\"1\"],"
+               "\"tie_word_embeddings\":true",
+               "classifier_from_token has other answers");
 }
 
 /* The rows of the tokens that modules.json numbers, of the vision class. */
@@ -276,7 +278,7 @@ static void check_vision(void)
         "model.language_model.norm.weight 32\n"
         "model.visual.patch_embed.proj.bias 32\n";
     char part[2000], *at = part;
-    make("hf", true, NULL);
+    make_folder("hf", true, NULL);
     folder_text(&folder, "config.json",
                 "{\"architectures\":[\"Qwen3VLForConditionalGeneration\"],"
                 "\"vision_config\":{\"deepstack_visual_indexes\":[]},"
@@ -299,7 +301,7 @@ static void check_vision(void)
                 "[{\"type\":\"x.CausalScoreHead\",\"path\":\"1_Score\"}]");
     add_text("1_Score", "config.json",
              "{\"true_token_id\":256,\"false_token_id\":257}");
-    struct gguf_file *f = converted();
+    struct gguf_file *f = convert_folder();
     ok(has_answers(f, "model.language_model.embed_tokens.weight"),
        "the vision class: two rows of the embedding");
     ok(filed_text(f, "general.architecture", "qwen3vl") &&
@@ -314,7 +316,7 @@ static void check_vision(void)
  * sigmoid of x. */
 static void check_score(void)
 {
-    make("hf", true, NULL);
+    make_folder("hf", true, NULL);
     folder_text(
         &folder, "config.json",
         "{\"architectures\":[\"Qwen3ForSequenceClassification\"]," SIZES
@@ -322,7 +324,7 @@ static void check_score(void)
     folder_tensors(&folder, "score.weight 1 32\n", FOLDER_LAYERS,
                    FOLDER_EXPERTS);
     folder_weights(&folder, "F32", 1);
-    struct gguf_file *f = converted();
+    struct gguf_file *f = convert_folder();
     const float *x = filed_matrix(f, "cls.output.weight", 32, 2);
     bool good = x;
     for (uint64_t i = 0; good && i < 32; i++)
@@ -330,7 +332,7 @@ static void check_score(void)
     ok(good && has_labels(f) && filed_uint(f, "qwen3.pooling_type", 4),
        "Qwen3ForSequenceClassification: its row, and one of zeros");
     gguf_file_close(f);
-    told("a classifier", 0, "classifier", "its class", NULL);
+    is_told_as("a classifier", 0, "classifier", "its class", NULL);
 }
 
 int main(void)

@@ -25,7 +25,7 @@ static struct folder folder;
 static struct gguf_error err;
 
 /* The folder with these members in config.json as a file; NULL: refused. */
-static struct gguf_file *convert(const char *more)
+static struct gguf_file *convert_folder(const char *more)
 {
     struct gguf_file *f = NULL;
     folder_llama(&folder, scratch_path(top, "llama"), more);
@@ -37,7 +37,7 @@ static struct gguf_file *convert(const char *more)
                : NULL;
 }
 
-static double number(const struct gguf_file *f, const char *key)
+static double number_of(const struct gguf_file *f, const char *key)
 {
     double x = NAN;
     const struct gguf_kv *kv = gguf_file_kv_find(f, key);
@@ -57,14 +57,14 @@ static bool is_type(const struct gguf_file *f, const char *type)
     return type && s.size == strlen(type) && !memcmp(s.data, type, s.size);
 }
 
-static bool near(double a, double b)
+static bool is_near(double a, double b)
 {
     return fabs(a - b) <= 1e-6 * fabs(b);
 }
 
 /* n numbers of a tensor; how many there are. */
-static uint64_t numbers(const struct gguf_file *f, const char *name,
-                        float x[PAIRS])
+static uint64_t numbers_of(const struct gguf_file *f, const char *name,
+                           float x[PAIRS])
 {
     struct gguf_rows *rows = NULL;
     const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
@@ -95,12 +95,12 @@ static double llama3(int i, double base, double factor, double low,
 static void check_llama3(const char *more)
 {
     float x[PAIRS] = { 0 };
-    struct gguf_file *f = convert(more);
-    bool good =
-        f && is_type(f, NULL) && numbers(f, "rope_freqs.weight", x) == PAIRS;
+    struct gguf_file *f = convert_folder(more);
+    bool good = f && is_type(f, NULL) &&
+                numbers_of(f, "rope_freqs.weight", x) == PAIRS;
     for (int i = 0; good && i < PAIRS; i++)
-        good = near(pow(10000, -2.0 * i / (2 * PAIRS)) / (double)x[i],
-                    llama3(i, 10000, 8, 1, 4, 1024));
+        good = is_near(pow(10000, -2.0 * i / (2 * PAIRS)) / (double)x[i],
+                       llama3(i, 10000, 8, 1, 4, 1024));
     ok(good, "llama3: %s %s", more, err.message);
     ok(x[0] == 1 && x[2] > 1 && x[2] < 8 && x[3] == 8,
        "llama3: all three kinds of waves are met");
@@ -110,31 +110,32 @@ static void check_llama3(const char *more)
 static void check_longrope(void)
 {
     float x[PAIRS] = { 0 }, y[PAIRS] = { 0 };
-    struct gguf_file *f = convert(
+    struct gguf_file *f = convert_folder(
         ",\"original_max_position_embeddings\":16,\"rope_scaling\":{\"type\":"
         "\"longrope\",\"long_factor\":[1,1.5,2,4],\"short_factor\":[1,1,1,"
         "1.25]}");
     ok(f && is_type(f, "longrope") &&
-           numbers(f, "rope_factors_long.weight", x) == PAIRS &&
-           numbers(f, "rope_factors_short.weight", y) == PAIRS &&
+           numbers_of(f, "rope_factors_long.weight", x) == PAIRS &&
+           numbers_of(f, "rope_factors_short.weight", y) == PAIRS &&
            x[1] == 1.5f && x[3] == 4 && y[0] == 1 && y[3] == 1.25f &&
-           number(f, "llama.rope.scaling.original_context_length") == 16,
+           number_of(f, "llama.rope.scaling.original_context_length") == 16,
        "longrope: both lists, and the length before: %s", err.message);
     /* sequences are four times as long: sqrt(1 + ln 4 / ln 16) */
-    ok(f && near(number(f, "llama.rope.scaling.attn_factor"), sqrt(1.5)),
+    ok(f && is_near(number_of(f, "llama.rope.scaling.attn_factor"), sqrt(1.5)),
        "longrope: the magnitude");
     gguf_file_close(f);
 }
 
 static void check_yarn(const char *more)
 {
-    struct gguf_file *f = convert(more);
+    struct gguf_file *f = convert_folder(more);
     ok(f && is_type(f, "yarn") &&
-           number(f, "llama.rope.scaling.factor") == 4 &&
-           number(f, "llama.rope.scaling.original_context_length") == 16 &&
-           number(f, "llama.rope.scaling.yarn_beta_fast") == 24 &&
-           number(f, "llama.rope.scaling.yarn_beta_slow") == 2 &&
-           near(number(f, "llama.rope.scaling.yarn_attn_factor"), 0.75) &&
+           number_of(f, "llama.rope.scaling.factor") == 4 &&
+           number_of(f, "llama.rope.scaling.original_context_length") == 16 &&
+           number_of(f, "llama.rope.scaling.yarn_beta_fast") == 24 &&
+           number_of(f, "llama.rope.scaling.yarn_beta_slow") == 2 &&
+           is_near(number_of(f, "llama.rope.scaling.yarn_attn_factor"),
+                   0.75) &&
            !gguf_file_tensor_find(f, "rope_freqs.weight"),
        "yarn: %s %s", more, err.message);
     gguf_file_close(f);
@@ -142,8 +143,8 @@ static void check_yarn(const char *more)
 
 static void check_plain(const char *more, const char *type, double factor)
 {
-    struct gguf_file *f = convert(more);
-    const double x = f ? number(f, "llama.rope.scaling.factor") : 0;
+    struct gguf_file *f = convert_folder(more);
+    const double x = f ? number_of(f, "llama.rope.scaling.factor") : 0;
     ok(f && is_type(f, type) && (isnan(factor) ? isnan(x) : x == factor) &&
            !gguf_file_tensor_find(f, "rope_freqs.weight"),
        "%s: %s", more, err.message);
@@ -153,7 +154,7 @@ static void check_plain(const char *more, const char *type, double factor)
 static void check_refused(const char *more, enum gguf_status st,
                           const char *why)
 {
-    struct gguf_file *f = convert(more);
+    struct gguf_file *f = convert_folder(more);
     ok(!f && err.status == st && strstr(err.message, why), "refused: %s",
        err.message);
     gguf_file_close(f);
@@ -258,7 +259,7 @@ static void check_choices(void)
                 ",\"rope_theta\":1e4"),
           BASE, 5e4, "50000 is taken" },
     };
-    struct gguf_file *f = convert("");
+    struct gguf_file *f = convert_folder("");
     gguf_file_close(f);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_choice(cases[i].config, cases[i].key, cases[i].want,

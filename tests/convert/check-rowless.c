@@ -14,14 +14,14 @@ static char top[100];
 static struct notes notes;
 static struct folder folder;
 
-static void make(const char *more)
+static void make_folder(const char *more)
 {
     folder_llama(&folder, scratch_path(top, "hf"), more);
     folder_weights(&folder, "F32", 1);
 }
 
 /* n tokens are left out, and the notes are these. */
-static void check(size_t n, const char *said)
+static void check_tokens(size_t n, const char *said)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c = NULL;
@@ -51,14 +51,14 @@ int main(void)
     size_t n = 0;
     snprintf(top, sizeof top, "check-rowless.%d.tmp", (int)getpid());
     folder_begin(&folder, top);
-    make("");
-    check(0, "");
+    make_folder("");
+    check_tokens(0, "");
     folder_text(&folder, "added_tokens.json",
                 "{\"<c>\":262,\"<last>\":259,\"<a>\":260}");
     folder_text(&folder, "tokenizer_config.json",
                 "{\"added_tokens_decoder\":{\"261\":{\"content\":\"<b\\n>\"},"
                 "\"260\":{\"content\":\"<a>\"}}}");
-    check(3, LEFT(260, "<a>") LEFT(261, "<b\\n>") LEFT(262, "<c>"));
+    check_tokens(3, LEFT(260, "<a>") LEFT(261, "<b\\n>") LEFT(262, "<c>"));
     n += (size_t)sprintf(text, "{");
     for (int i = 0; i < 300; i++)
         n += (size_t)sprintf(text + n, "%s\"<%d>\":%d", i ? "," : "", i,
@@ -66,14 +66,14 @@ int main(void)
     sprintf(text + n, "}");
     folder_text(&folder, "tokenizer_config.json", "{}");
     folder_text(&folder, "added_tokens.json", text);
-    check(300, NULL);
+    check_tokens(300, NULL);
     ok(strstr(notes.text, "token 1255 '<255>'") &&
            !strstr(notes.text, "token 1256 '<256>'") &&
            strstr(notes.text, "and 44 more tokens are left out"),
        "of very many the first are named");
     scratch_clean(folder.dir);
-    make(",\"pad_token_id\":151645");
-    check(0, "pad_token_id 151645 is left out: there are 260 tokens\n");
+    make_folder(",\"pad_token_id\":151645");
+    check_tokens(0, "pad_token_id 151645 is left out: there are 260 tokens\n");
     scratch_clean(top);
     rmdir(top);
     return done_testing();

@@ -120,7 +120,7 @@ static void check_refused(void)
 
 /* ---- a folder ---- */
 
-static void count(char *ids, const char *text)
+static void count_ids(char *ids, const char *text)
 {
     size_t n;
     *ids = 0;
@@ -140,7 +140,7 @@ static void count(char *ids, const char *text)
     }
 }
 
-static void begin(int n_vocab)
+static void begin_folder(int n_vocab)
 {
     char config[300], tensors[100];
     folder_begin(&f, scratch_path(top, "hf"));
@@ -167,14 +167,14 @@ static void check_folder(void)
     struct gguf_error e;
     struct gguf_str s;
     char ids[1000];
-    begin(FOLDER_VOCAB + 4);
+    begin_folder(FOLDER_VOCAB + 4);
     folder_rwkv(&f);
     ok(made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
        "rwkv_vocab_v20230424.txt %s", e.message);
     if (!m->vocab)
         return;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        count(ids, texts[i]);
+        count_ids(ids, texts[i]);
         ok(made_gives(m, texts[i], ids), "text %zu is %s", i, ids);
     }
     s = gguf_vocab_text(m->vocab, FOLDER_VOCAB + 1);
@@ -217,7 +217,7 @@ static void check_golden(void)
     if (!v)
         return;
     const int n_tokens = (int)gguf_vocab_n_tokens(v);
-    begin(n_tokens);
+    begin_folder(n_tokens);
     FILE *o = folder_create(&f, "rwkv_vocab_v20230424.txt");
     for (int i = 1; i < n_tokens; i++) {
         const size_t n = gguf_vocab_piece(v, i, 0, piece, sizeof piece);

@@ -21,7 +21,7 @@ static char top[100];
 static struct folder folder, more;
 
 /* A folder without a template. */
-static void begin(void)
+static void begin_folder(void)
 {
     char *dir = strdup(scratch_path(top, "hf"));
     folder_llama(&folder, dir, "");
@@ -36,7 +36,7 @@ static void add_more(const char *name, const char *text)
     folder_text(&more, name, text);
 }
 
-static void end(void)
+static void end_folder(void)
 {
     scratch_clean(folder.dir);
 }
@@ -70,7 +70,8 @@ static void print_keys(const struct gguf_meta *m, char out[500])
 }
 
 /* What the folder becomes, and the part of a note (NULL: there is none). */
-static void check(const char *what, const char *want, const char *said)
+static void check_templates(const char *what, const char *want,
+                            const char *said)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c = NULL;
@@ -100,7 +101,7 @@ static void check_refused(const char *why)
            strstr(e.message, why),
        "refused: %s", e.message);
     gguf_convert_close(c);
-    end();
+    end_folder();
 }
 
 /* The folder's file becomes a folder that becomes the same file. */
@@ -114,76 +115,78 @@ static void check_back(void)
     ok(folder_roundtrip(out, "hf", scratch_path(top, "back"), &e),
        "and the same again %s", e.message);
     free(out);
-    end();
+    end_folder();
 }
 
 #define CONFIG(TEXT) folder_text(&folder, "tokenizer_config.json", TEXT)
 
 static void check_places(void)
 {
-    begin();
-    check("no template", "", NULL);
+    begin_folder();
+    check_templates("no template", "", NULL);
     folder_text(&folder, "chat_template.json", "{\"chat_template\":\"j\"}");
-    check("chat_template.json", "=j", NULL);
+    check_templates("chat_template.json", "=j", NULL);
     folder_text(&folder, "chat_template.json",
                 "{\"chat_template\":[{\"name\":\"x\",\"template\":\"1\"}]}");
-    check("a list in it, without a default", ".x=1 s=[x]", NULL);
+    check_templates("a list in it, without a default", ".x=1 s=[x]", NULL);
     folder_text(&folder, "chat_template.json", "{\"chat_template\":\"a\"}");
     folder_text(&folder, "chat_template.jinja", "a");
-    check("chat_template.jinja", "=a", NULL);
+    check_templates("chat_template.jinja", "=a", NULL);
     folder_text(&folder, "chat_template.json", "{\"chat_template\":\"j\"}");
-    check("two that differ", "=a",
-          "chat_template.json: the chat template 'default' differs from that "
-          "in chat_template.jinja, which is taken");
+    check_templates(
+        "two that differ", "=a",
+        "chat_template.json: the chat template 'default' differs from that "
+        "in chat_template.jinja, which is taken");
     unlink(scratch_path(folder.dir, "chat_template.json"));
     CONFIG("{\"chat_template\":\"c\"}");
-    check("the tokenizer's before the file's", "=c",
-          "differs from that in "
-          "tokenizer_config.json");
+    check_templates("the tokenizer's before the file's", "=c",
+                    "differs from that in "
+                    "tokenizer_config.json");
     CONFIG("{\"chat_template\":null}");
-    check("null is none", "=a", NULL);
+    check_templates("null is none", "=a", NULL);
     add_more("rag.jinja", "r");
     add_more("b-c d.jinja", "b");
     add_more("notes.txt", "n");
-    check("named files", ".b_c_d=b .rag=r s=[b_c_d,rag] =a", NULL);
+    check_templates("named files", ".b_c_d=b .rag=r s=[b_c_d,rag] =a", NULL);
     /* a folder on a server is not listed: names that are published */
     unlink(scratch_path(more.dir, "b-c d.jinja"));
     check_back();
-    begin();
+    begin_folder();
     CONFIG("{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"t\"},"
            "{\"name\":\"default\",\"template\":\"d\"},{\"name\":\"rag\","
            "\"template\":\"r\"}]}");
-    check("a list", ".tool_use=t .rag=r s=[tool_use,rag] =d", NULL);
+    check_templates("a list", ".tool_use=t .rag=r s=[tool_use,rag] =d", NULL);
     check_back();
 }
 
 static void check_faults(void)
 {
-    begin();
+    begin_folder();
     folder_text(&folder, "chat_template.jinja", " \n");
-    check("an empty one", "",
-          "chat_template.jinja: the chat template "
-          "'default' is empty: left out");
+    check_templates("an empty one", "",
+                    "chat_template.jinja: the chat template "
+                    "'default' is empty: left out");
     CONFIG("{\"chat_template\":7}");
-    check("a number", "", "is neither a text nor a list: left out");
+    check_templates("a number", "", "is neither a text nor a list: left out");
     CONFIG("{\"chat_template\":[{\"name\":\"x\"},{\"name\":\"y\",\"template\":"
            "\"2\"}]}");
-    check("a name without a template", ".y=2 s=[y]",
-          "element 0 of \"chat_template\" has no name or no template");
-    end();
-    begin();
+    check_templates(
+        "a name without a template", ".y=2 s=[y]",
+        "element 0 of \"chat_template\" has no name or no template");
+    end_folder();
+    begin_folder();
     folder_text(&folder, "chat_template.json", "{\"x\":1}");
-    check("no member", "",
-          "chat_template.json: there is no \"chat_template\"");
+    check_templates("no member", "",
+                    "chat_template.json: there is no \"chat_template\"");
     folder_text(&folder, "chat_template.json", "{");
     check_refused("chat_template.json: JSON");
-    begin();
+    begin_folder();
     folder_text(&folder, "chat_template.jinja", "\xff");
     check_refused("chat_template.jinja is not UTF-8");
-    begin();
+    begin_folder();
     add_more("x.jinja", "\xff");
     check_refused(MORE "/x.jinja is not UTF-8");
-    begin();
+    begin_folder();
     add_more("y", "");
     if (symlink("nowhere", scratch_path(more.dir, "x.jinja")) != 0)
         exit(99);

@@ -57,8 +57,8 @@ static void draw_all(int k, bool bf16)
     }
 }
 
-static void add(const char *name, const char *dtype, int a, int b,
-                const float *from)
+static void add_tensor(const char *name, const char *dtype, int a, int b,
+                       const float *from)
 {
     char full[120], shape[60];
     const bool bf16 = !strcmp(dtype, "BF16");
@@ -76,7 +76,7 @@ static void add(const char *name, const char *dtype, int a, int b,
     }
 }
 
-static void make(const char *dtype)
+static void make_folder(const char *dtype)
 {
     folder_begin(&folder, scratch_path(top, "bitnet"));
     folder_text(&folder, "config.json",
@@ -88,17 +88,17 @@ static void make(const char *dtype)
                 "\"rms_norm_eps\":1e-5,\"rope_theta\":10000}");
     folder_bpe(&folder, false);
     stfile_begin(&file);
-    add("embed_tokens.weight", dtype, FOLDER_VOCAB, E, NULL);
-    add("norm.weight", dtype, E, 0, NULL);
-    add("layers.0.input_layernorm.weight", dtype, E, 0, NULL);
-    add("layers.0.post_attention_layernorm.weight", dtype, E, 0, NULL);
-    add("layers.0.self_attn.inner_attn_ln.weight", dtype, E, 0, NULL);
-    add("layers.0.mlp.ffn_layernorm.weight", dtype, F, 0, NULL);
+    add_tensor("embed_tokens.weight", dtype, FOLDER_VOCAB, E, NULL);
+    add_tensor("norm.weight", dtype, E, 0, NULL);
+    add_tensor("layers.0.input_layernorm.weight", dtype, E, 0, NULL);
+    add_tensor("layers.0.post_attention_layernorm.weight", dtype, E, 0, NULL);
+    add_tensor("layers.0.self_attn.inner_attn_ln.weight", dtype, E, 0, NULL);
+    add_tensor("layers.0.mlp.ffn_layernorm.weight", dtype, F, 0, NULL);
     for (int k = 0; k < N; k++) {
         char name[80];
         snprintf(name, sizeof name, "layers.0.%s.weight", linear[k].hf);
         draw_all(k, !strcmp(dtype, "BF16"));
-        add(name, dtype, linear[k].rows, linear[k].cols, x[k]);
+        add_tensor(name, dtype, linear[k].rows, linear[k].cols, x[k]);
     }
     const size_t size = stfile_end(&file);
     FILE *f = folder_create(&folder, "model.safetensors");
@@ -132,8 +132,8 @@ static bool is_rounded(int k, const float *got)
     return true;
 }
 
-static void check(const char *dtype, const char *recipe,
-                  struct gguf_rows *rows)
+static void check_types(const char *dtype, const char *recipe,
+                        struct gguf_rows *rows)
 {
     static float got[F * E], again[F * E];
     struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
@@ -142,7 +142,7 @@ static void check(const char *dtype, const char *recipe,
     struct gguf_error e;
     p.no_sync = 1;
     gguf_error_clear(&e);
-    make(dtype);
+    make_folder(dtype);
     bool good =
         folder_convert(folder.dir, a, recipe, &e) == GGUF_OK &&
         gguf_folder_write(a, b, &p, &e) == GGUF_OK &&
@@ -174,7 +174,7 @@ static void check_others(void)
     const char *a = scratch_path(top, "a.gguf"), *b = scratch_path(top, "b");
     struct gguf_error e;
     p.no_sync = 1;
-    make("F32");
+    make_folder("F32");
     const bool made = folder_convert(folder.dir, a, "Q4_0", &e) == GGUF_OK;
     ok(made && gguf_folder_write(a, b, &p, &e) == GGUF_E_TENSOR &&
            strstr(e.message, "attn_k.weight") && access(b, F_OK) != 0,
@@ -192,8 +192,8 @@ int main(void)
     static struct folder f;
     folder_begin(&f, top);
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
-        check("F32", recipes[i], rows);
-        check("BF16", recipes[i], rows);
+        check_types("F32", recipes[i], rows);
+        check_types("BF16", recipes[i], rows);
     }
     check_others();
     scratch_clean(top);

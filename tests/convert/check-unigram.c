@@ -18,7 +18,7 @@
 static char top[200];
 static struct folder f;
 
-static void begin(const char *name, const char *class_name, int n_vocab)
+static void begin_folder(const char *name, const char *class_name, int n_vocab)
 {
     char config[400], tensors[100];
     folder_begin(&f, scratch_path(top, name));
@@ -78,7 +78,7 @@ static void put_word(char *ids, const char *s, bool *unknown)
     }
 }
 
-static void count(char *ids, const char *text)
+static void count_ids(char *ids, const char *text)
 {
     char word[200] = MARK;
     size_t n = 3;
@@ -111,7 +111,7 @@ static void check_texts(const struct made *m)
     };
     char ids[1000];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        count(ids, texts[i]);
+        count_ids(ids, texts[i]);
         ok(made_gives(m, texts[i], ids), "'%s' is %s", texts[i], ids);
     }
 }
@@ -122,7 +122,7 @@ static void check_both(void)
     struct gguf_error e;
     for (int form = 0; form < 2; form++) {
         struct made *m = &made[form];
-        begin(form ? "spiece" : "json", "T5EncoderModel", FOLDER_VOCAB);
+        begin_folder(form ? "spiece" : "json", "T5EncoderModel", FOLDER_VOCAB);
         folder_unigram(&f, form ? FOLDER_UGM_SPIECE : FOLDER_UGM_JSON);
         ok(made_open(m, f.dir, scratch_path(top, form ? "1.gguf" : "0.gguf"),
                      &e) == GGUF_OK,
@@ -180,7 +180,7 @@ static void check_xlmr(void)
 {
     struct made made, *m = &made;
     struct gguf_error e;
-    begin("xlmr", "XLMRobertaModel", 9);
+    begin_folder("xlmr", "XLMRobertaModel", 9);
     write_xlmr("sentencepiece.bpe.model");
     ok(made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
        "sentencepiece.bpe.model %s", e.message);
@@ -254,7 +254,7 @@ static void check_json_refused(void)
         /* one unit, which has a text that does not end */
         { TABLE("BAAAAAABAABh"), "unit 0 of 1", 14, GGUF_E_VOCAB },
     };
-    begin("json-refused", "T5EncoderModel", 260);
+    begin_folder("json-refused", "T5EncoderModel", 260);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_text(&f, "tokenizer.json", rows[i].text);
         folder_refused(&f, "tokenizer.json: ", rows[i].word, rows[i].off,
@@ -276,7 +276,7 @@ static void write_model(const char *name, const uint8_t *trainer, size_t n,
 static void check_model_refused(void)
 {
     uint8_t b[20], none[1];
-    begin("model-refused", "T5EncoderModel", 260);
+    begin_folder("model-refused", "T5EncoderModel", 260);
     write_model("spiece.model", b, folder_number(b, 3, 3), none, 0);
     folder_refused(&f, "spiece.model: ", "kind 3", GGUF_NO_OFFSET,
                    GGUF_E_UNSUPPORTED);
@@ -289,11 +289,11 @@ static void check_model_refused(void)
     /* 12 bytes of a piece, two of each head */
     write_model("spiece.model", none, 0, "\x12\x04\x08\0\0\0", 6);
     folder_refused(&f, "spiece.model: ", "says to take 8", 18, GGUF_E_VOCAB);
-    begin("xlmr-refused", "XLMRobertaModel", 9);
+    begin_folder("xlmr-refused", "XLMRobertaModel", 9);
     write_model("sentencepiece.bpe.model", none, 0, none, 0);
     folder_refused(&f, "sentencepiece.bpe.model: ", "first pieces", 0,
                    GGUF_E_VOCAB);
-    begin("camembert", "CamembertModel", 9);
+    begin_folder("camembert", "CamembertModel", 9);
     write_xlmr("sentencepiece.bpe.model");
     folder_refused(&f, "sentencepiece.bpe.model: ", "'CamembertModel'",
                    GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
@@ -312,7 +312,7 @@ static void check_golden(void)
         return;
     void *model = slurp(
         shared_path("golden/tokenizer/vocabs/made-unigram.model"), &size);
-    begin("made", "T5EncoderModel", 2300);
+    begin_folder("made", "T5EncoderModel", 2300);
     ok(model && spill(scratch_path(f.dir, "spiece.model"), model, size) &&
            made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
        "a model that SentencePiece has trained %s", e.message);

@@ -205,8 +205,8 @@ static void check_json_refused(void)
 }
 
 /* An element of a key of texts, or of numbers as a text. */
-static struct gguf_str element(const struct gguf_convert *c, const char *key,
-                               uint64_t i)
+static struct gguf_str element_of(const struct gguf_convert *c,
+                                  const char *key, uint64_t i)
 {
     struct gguf_str s = { "", 0 };
     struct gguf_kv e;
@@ -216,7 +216,7 @@ static struct gguf_str element(const struct gguf_convert *c, const char *key,
     return s;
 }
 
-static bool is(struct gguf_str s, const char *z)
+static bool is_text(struct gguf_str s, const char *z)
 {
     return s.size == strlen(z) && !memcmp(s.data, z, s.size);
 }
@@ -253,10 +253,10 @@ static void check_scores(void)
        "the place of the first merge that makes a piece is its score");
     ok(good && type[0] == 2 && type[1] == 6 && type[2] == 1 && type[7] == 4 &&
            type[8] == 3 && type[9 - 1] == 3 &&
-           is(element(c, "tokenizer.ggml.tokens", 7), " user"),
+           is_text(element_of(c, "tokenizer.ggml.tokens", 7), " user"),
        "unknown, byte, normal, user's and control tokens");
     ok(scores->n == FOLDER_VOCAB &&
-           is(element(c, "tokenizer.ggml.tokens", 100), "[PAD100]"),
+           is_text(element_of(c, "tokenizer.ggml.tokens", 100), "[PAD100]"),
        "as many tokens as the model has rows");
     ok(gguf_kv_get_bool(gguf_meta_find(m, "tokenizer.ggml.add_space_prefix"),
                         &b, NULL) == GGUF_OK &&
@@ -279,16 +279,16 @@ static void check_merges(void)
                    "{\"chat_template\":[{\"name\":\"x\",\"template\":"
                    "\"1\"},{\"name\":\"default\",\"template\":\"2\"}]}",
                    &c, &e) == GGUF_OK &&
-           is(element(c, "tokenizer.ggml.merges", 0), "a b") &&
-           is(element(c, "tokenizer.ggml.merges", 1), "\xc4\xa0"
-                                                      "a b"),
+           is_text(element_of(c, "tokenizer.ggml.merges", 0), "a b") &&
+           is_text(element_of(c, "tokenizer.ggml.merges", 1), "\xc4\xa0"
+                                                              "a b"),
        "merges as pairs %s", e.message);
     struct gguf_str s = { "", 0 };
     if (c)
         (void)gguf_kv_get_str(
             gguf_meta_find(gguf_convert_meta(c), "tokenizer.chat_template"),
             &s, NULL);
-    ok(is(s, "2"), "of several templates the default");
+    ok(is_text(s, "2"), "of several templates the default");
     gguf_convert_close(c);
 }
 
@@ -303,8 +303,8 @@ static void check_nul(void)
     ok(open_folder(text, "{}", &c, &e) == GGUF_OK, "a piece of NUL %s",
        e.message);
     if (c) {
-        const struct gguf_str one = element(c, "tokenizer.ggml.tokens", 1),
-                              two = element(c, "tokenizer.ggml.tokens", 2);
+        const struct gguf_str one = element_of(c, "tokenizer.ggml.tokens", 1),
+                              two = element_of(c, "tokenizer.ggml.tokens", 2);
         ok(one.size == 1 && !one.data[0] && two.size == 2 &&
                !memcmp(two.data, "\0b", 2),
            "keeps its text");
@@ -371,13 +371,14 @@ static void check_ranked(void)
                           type, NULL) == GGUF_OK;
     for (int i = 0; i < 9; i++)
         good = good && score[i] == -1000;
-    ok(good && is(model, "gemma4") && !gguf_meta_find(m, "tokenizer.ggml.pre"),
+    ok(good && is_text(model, "gemma4") &&
+           !gguf_meta_find(m, "tokenizer.ggml.pre"),
        "its model, and scores that say nothing");
     ok(type[0] == 3 && type[1] == 6 && type[2] == 1 && type[7] == 4 &&
            type[8] == 3,
        "control, byte, normal, shown and control tokens");
-    ok(is(element(c, "tokenizer.ggml.merges", 0), "a b") &&
-           is(element(c, "tokenizer.ggml.merges", 1), "ab c"),
+    ok(is_text(element_of(c, "tokenizer.ggml.merges", 0), "a b") &&
+           is_text(element_of(c, "tokenizer.ggml.merges", 1), "ab c"),
        "merges by rank");
     ok(!gguf_kv_get_bool(gguf_meta_find(m, "tokenizer.ggml.add_space_prefix"),
                          &blank, NULL) &&
@@ -388,7 +389,7 @@ static void check_ranked(void)
     gguf_convert_close(c);
 }
 
-static int64_t number(const struct gguf_convert *c, const char *name)
+static int64_t number_of(const struct gguf_convert *c, const char *name)
 {
     char key[64];
     uint64_t id;
@@ -441,8 +442,8 @@ static void check_ids(void)
                  cases[i].ids);
         folder_text(&f, "config.json", config);
         ok(open_folder(im_end, "{}", &c, &e) == GGUF_OK &&
-               number(c, "bos_token_id") == cases[i].bos &&
-               number(c, "eos_token_id") == cases[i].eos,
+               number_of(c, "bos_token_id") == cases[i].bos &&
+               number_of(c, "eos_token_id") == cases[i].eos,
            "%s: %s", cases[i].ids, e.message);
         gguf_convert_close(c);
     }
@@ -461,36 +462,41 @@ static void check_roles(void)
     struct gguf_error e;
     use_class("Glm4MoeForCausalLM", 260);
     ok(open_folder(text, "{}", &c, &e) == GGUF_OK &&
-           number(c, "bos_token_id") == 3 && number(c, "eot_token_id") == 4 &&
-           number(c, "unknown_token_id") == 2 &&
-           number(c, "eom_token_id") == 5 && number(c, "eos_token_id") < 0,
+           number_of(c, "bos_token_id") == 3 &&
+           number_of(c, "eot_token_id") == 4 &&
+           number_of(c, "unknown_token_id") == 2 &&
+           number_of(c, "eom_token_id") == 5 &&
+           number_of(c, "eos_token_id") < 0,
        "GLM's tokens %s", e.message);
     gguf_convert_close(c);
     c = NULL;
     ok(open_folder(text, "{\"bos_token\":\"<|user|>\"}", &c, &e) == GGUF_OK &&
-           number(c, "bos_token_id") == 4 && number(c, "eot_token_id") == 4,
+           number_of(c, "bos_token_id") == 4 &&
+           number_of(c, "eot_token_id") == 4,
        "what the folder says counts %s", e.message);
     gguf_convert_close(c);
     for (int n = 32015; n <= 32016; n++) {
         c = NULL;
         use_class("LlamaForCausalLM", n);
         ok(open_folder(text, "{\"add_bos_token\":true}", &c, &e) == GGUF_OK &&
-               number(c, "prefix_token_id") == (n == 32016 ? 32007 : -1) &&
-               number(c, "fsep_token_id") < 0 &&
-               number(c, "add_bos_token") == 1,
+               number_of(c, "prefix_token_id") == (n == 32016 ? 32007 : -1) &&
+               number_of(c, "fsep_token_id") < 0 &&
+               number_of(c, "add_bos_token") == 1,
            "a Llama of %d tokens %s", n, e.message);
         gguf_convert_close(c);
     }
     c = NULL;
     use_class("Qwen3ASRForConditionalGeneration", 260);
     ok(open_folder(im_end, "{}", &c, &e) == GGUF_OK &&
-           number(c, "bos_token_id") == 2 && number(c, "eos_token_id") == 2,
+           number_of(c, "bos_token_id") == 2 &&
+           number_of(c, "eos_token_id") == 2,
        "what ends a turn begins and ends Qwen 3 ASR's texts %s", e.message);
     gguf_convert_close(c);
     c = NULL;
     use_class("GraniteForCausalLM", 49152);
     ok(open_folder(text, "{\"add_bos_token\":true}", &c, &e) == GGUF_OK &&
-           number(c, "add_bos_token") == 0 && number(c, "eot_token_id") < 0,
+           number_of(c, "add_bos_token") == 0 &&
+           number_of(c, "eot_token_id") < 0,
        "a Granite of 49152 tokens has no BOS in front %s", e.message);
     gguf_convert_close(c);
 }
@@ -529,7 +535,7 @@ static void check_implied_bos(void)
         struct gguf_convert *c = NULL;
         use_class("LlamaForCausalLM", 260);
         ok(open_folder(rows[i].text, rows[i].config, &c, &e) == GGUF_OK &&
-               number(c, "add_bos_token") == rows[i].bos,
+               number_of(c, "add_bos_token") == rows[i].bos,
            "llama-bpe with %s: add_bos_token %d %s", rows[i].config,
            rows[i].bos, e.message);
         gguf_convert_close(c);

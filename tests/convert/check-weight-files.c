@@ -17,12 +17,12 @@
 static char top[100];
 static struct folder folder;
 
-static void begin(void)
+static void begin_folder(void)
 {
     folder_llama(&folder, scratch_path(top, "hf"), "");
 }
 
-static void drop(const char *name)
+static void drop_file(const char *name)
 {
     char path[64];
     snprintf(path, sizeof path, "hf/%s", name);
@@ -31,7 +31,7 @@ static void drop(const char *name)
 
 /* The type of the embedding in the plan, and what a note says; NULL: there is
  * no note. */
-static void check(const char *what, uint32_t dtype, const char *said)
+static void check_files(const char *what, uint32_t dtype, const char *said)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c = NULL;
@@ -59,39 +59,41 @@ int main(void)
     static const char *const second = "model-00002-of-00002.safetensors";
     snprintf(top, sizeof top, "check-weight-files.%d.tmp", (int)getpid());
     folder_begin(&folder, top);
-    begin();
+    begin_folder();
     folder_weights(&folder, "F32", 2);
     folder_weights(&folder, "BF16", 1);
-    check("an index beside model.safetensors", GGUF_DTYPE_BF16,
-          "model.safetensors is read, as by transformers, and not the files "
-          "that model.safetensors.index.json names");
-    begin();
+    check_files(
+        "an index beside model.safetensors", GGUF_DTYPE_BF16,
+        "model.safetensors is read, as by transformers, and not the files "
+        "that model.safetensors.index.json names");
+    begin_folder();
     folder_weights(&folder, "F32", 2);
     folder_weights(&folder, "BF16", 1);
-    drop("model-00001-of-00002.safetensors");
-    drop(second);
-    check("an index of files that are gone", GGUF_DTYPE_BF16,
-          "and not the files that");
-    begin();
+    drop_file("model-00001-of-00002.safetensors");
+    drop_file(second);
+    check_files("an index of files that are gone", GGUF_DTYPE_BF16,
+                "and not the files that");
+    begin_folder();
     folder_weights(&folder, "BF16", 1);
     folder_text(&folder, "model.safetensors.index.json",
                 "{\"weight_map\":{\"lm_head.weight\":\"model.safetensors\"}}");
-    check("an index of model.safetensors itself", GGUF_DTYPE_BF16, NULL);
-    begin();
+    check_files("an index of model.safetensors itself", GGUF_DTYPE_BF16, NULL);
+    begin_folder();
     folder_weights(&folder, "BF16", 3);
     folder_weights(&folder, "F32", 2);
-    check("shards of an earlier save", GGUF_DTYPE_F32,
-          "'model-00001-of-00003.safetensors' and 2 more: not read, because "
-          "model.safetensors.index.json does not name them");
-    begin();
+    check_files(
+        "shards of an earlier save", GGUF_DTYPE_F32,
+        "'model-00001-of-00003.safetensors' and 2 more: not read, because "
+        "model.safetensors.index.json does not name them");
+    begin_folder();
     folder_weights(&folder, "F32", 2);
     folder_weights(&folder, "BF16", 1);
-    drop("model.safetensors.index.json");
-    check("shards without an index", GGUF_DTYPE_BF16,
-          "and not 'model-00001-of-00002.safetensors' and 1 more");
-    begin();
+    drop_file("model.safetensors.index.json");
+    check_files("shards without an index", GGUF_DTYPE_BF16,
+                "and not 'model-00001-of-00002.safetensors' and 1 more");
+    begin_folder();
     folder_weights(&folder, "F32", 2);
-    check("an index alone", GGUF_DTYPE_F32, NULL);
+    check_files("an index alone", GGUF_DTYPE_F32, NULL);
     rmdir(folder.dir);
     scratch_clean(top);
     rmdir(top);

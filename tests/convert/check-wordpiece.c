@@ -14,7 +14,7 @@
 static char top[200];
 static struct folder f;
 
-static void begin(const char *name)
+static void begin_folder(const char *name)
 {
     folder_begin(&f, scratch_path(top, name));
     folder_text(&f, "config.json",
@@ -28,7 +28,7 @@ static void begin(const char *name)
 
 /* ---- an own count ---- */
 
-static int find(const char *text, size_t n)
+static int find_token(const char *text, size_t n)
 {
     char buf[32];
     for (int i = 0; i < FOLDER_VOCAB; i++) {
@@ -49,7 +49,7 @@ static void put_word(char *ids, const char *word, size_t n)
         size_t k = n - i;
         for (; k && id < 0; k--) {
             sprintf(piece, "%s%.*s", i ? "##" : "", (int)k, word + i);
-            id = find(piece, strlen(piece));
+            id = find_token(piece, strlen(piece));
             if (id >= 0)
                 break;
         }
@@ -64,7 +64,7 @@ static void put_word(char *ids, const char *word, size_t n)
 }
 
 /* Of a text of ASCII. */
-static void count(char *ids, const char *text)
+static void count_ids(char *ids, const char *text)
 {
     char word[200];
     size_t n = 0;
@@ -98,12 +98,12 @@ static void check_texts(const struct made *m)
     };
     char ids[1000];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        count(ids, texts[i]);
+        count_ids(ids, texts[i]);
         ok(made_gives(m, texts[i], ids), "'%s' is %s", texts[i], ids);
     }
     /* e with an accent is e; Chinese characters are words; what has no token */
-    sprintf(ids, "2,%d,%d,%d,1,3", find("cafe", 4), find("\xe4\xb8\xad", 3),
-            find("\xe6\x96\x87", 3));
+    sprintf(ids, "2,%d,%d,%d,1,3", find_token("cafe", 4),
+            find_token("\xe4\xb8\xad", 3), find_token("\xe6\x96\x87", 3));
     ok(made_gives(m, "Caf\xc3\xa9 \xe4\xb8\xad\xe6\x96\x87 \xd0\xb6", ids),
        "accents, Chinese, Cyrillic");
 }
@@ -121,8 +121,8 @@ static void check_made(const struct made *m, const char *what)
                    "\xe2\x96\x81"
                    "a") &&
            text_is(m, 41, "a") &&
-           text_is(m, find("un", 2), "\xe2\x96\x81un") &&
-           text_is(m, find("##able", 6), "able"),
+           text_is(m, find_token("un", 2), "\xe2\x96\x81un") &&
+           text_is(m, find_token("##able", 6), "able"),
        "%s: beginnings of words are marked, other pieces are not", what);
     ok(gguf_vocab_kind(m->vocab, 1) == GGUF_TOKEN_CONTROL &&
            gguf_vocab_kind(m->vocab, 4) == GGUF_TOKEN_CONTROL &&
@@ -144,7 +144,7 @@ static void check_both(void)
     struct gguf_error e;
     for (int json = 0; json < 2; json++) {
         const char *what = json ? "tokenizer.json" : "vocab.txt";
-        begin(json ? "json" : "txt");
+        begin_folder(json ? "json" : "txt");
         folder_wordpiece(&f, json);
         ok(made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
            "%s becomes a vocabulary %s", what, e.message);
@@ -191,12 +191,13 @@ static void check_cased(void)
           "Hello caf\xc3\xa9", NULL },
     };
     char ids[3][64];
-    const int upper = find("Hello", 5), lower = find("hello", 5),
-              bare = find("cafe", 4), accent = find("caf\xc3\xa9", 5);
+    const int upper = find_token("Hello", 5), lower = find_token("hello", 5),
+              bare = find_token("cafe", 4),
+              accent = find_token("caf\xc3\xa9", 5);
     sprintf(ids[0], "2,%d,%d,3", upper, accent);
     sprintf(ids[1], "2,%d,%d,3", lower, accent);
     sprintf(ids[2], "2,%d,%d,3", upper, bare);
-    begin("cased");
+    begin_folder("cased");
     folder_wordpiece(&f, false);
     for (size_t i = 0; i < 3; i++) {
         struct made made, *m = &made;
@@ -236,7 +237,7 @@ static void check_txt_refused(void)
         { "a\n", "{\"do_basic_tokenize\":false}", "blanks only",
           GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED },
     };
-    begin("txt-refused");
+    begin_folder("txt-refused");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_text(&f, "vocab.txt", rows[i].text);
         folder_text(&f, "tokenizer_config.json", rows[i].config);
@@ -284,7 +285,7 @@ static void check_json_refused(void)
                        "a\":1}}}",
           "tokens 0 and 1 are both", GGUF_NO_OFFSET, GGUF_E_VOCAB },
     };
-    begin("json-refused");
+    begin_folder("json-refused");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_text(&f, "tokenizer.json", rows[i].text);
         folder_refused(&f, "tokenizer.json: ", rows[i].word, rows[i].off,

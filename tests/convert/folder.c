@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void die(const char *what)
+static void bail_out(const char *what)
 {
     printf("Bail out! %s: %s\n", what, strerror(errno));
     exit(99);
@@ -39,34 +39,34 @@ void folder_begin(struct folder *f, const char *dir)
     f->n_tensors = 0;
     f->sparse = false;
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        die(dir);
+        bail_out(dir);
 }
 
-static FILE *create(const struct folder *f, const char *name)
+static FILE *create_file(const struct folder *f, const char *name)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/%s", f->dir, name);
     FILE *o = fopen(path, "wb");
     if (!o)
-        die(path);
+        bail_out(path);
     return o;
 }
 
-static void done(FILE *o)
+static void close_file(FILE *o)
 {
     if (fclose(o) != 0)
-        die("writing");
+        bail_out("writing");
 }
 
 void folder_text(const struct folder *f, const char *name, const char *text)
 {
-    FILE *o = create(f, name);
+    FILE *o = create_file(f, name);
     fputs(text, o);
-    done(o);
+    close_file(o);
 }
 
-static void add(struct folder *f, const char *name, const char *sizes, int il,
-                int ie)
+static void add_tensor(struct folder *f, const char *name, const char *sizes,
+                       int il, int ie)
 {
     struct folder_tensor *t = &f->tensor[f->n_tensors++];
     char *at = t->name;
@@ -90,7 +90,7 @@ void folder_tensors(struct folder *f, const char *lines, int n_layers,
         const bool layer = memchr(p, '%', n), expert = memchr(p, '@', n);
         for (int il = 0; il < (layer ? n_layers : 1); il++)
             for (int ie = 0; ie < (expert ? n_experts : 1); ie++)
-                add(f, p, sizes, il, ie);
+                add_tensor(f, p, sizes, il, ie);
         p += n + (p[n] == '\n');
     }
 }
@@ -129,14 +129,14 @@ static void write_file(const struct folder *f, const char *name,
     header[n++] = '}';
     while (n % 8)
         header[n++] = ' ';
-    FILE *o = create(f, name);
+    FILE *o = create_file(f, name);
     uint8_t b[8];
     gg_bytes_store64le(b, n);
     fwrite(b, 1, 8, o);
     fwrite(header, 1, n, o);
     if (f->sparse &&
         (fflush(o) || ftruncate(fileno(o), (off_t)(8 + n + off)) != 0))
-        die(name);
+        bail_out(name);
     for (size_t i = (size_t)no; i < f->n_tensors && !f->sparse;
          i += (size_t)n_files)
         for (uint64_t k = 0; k < f->tensor[i].n; k++) {
@@ -144,7 +144,7 @@ static void write_file(const struct folder *f, const char *name,
                 b, gg_bytes_f32_bits(folder_value(f->tensor[i].name, k)));
             fwrite(b + 4 - width, 1, width, o);
         }
-    done(o);
+    close_file(o);
 }
 
 void folder_weights(const struct folder *f, const char *dtype, int n_files)
@@ -154,13 +154,13 @@ void folder_weights(const struct folder *f, const char *dtype, int n_files)
         write_file(f, "model.safetensors", dtype, 0, 1);
         return;
     }
-    FILE *o = create(f, "model.safetensors.index.json");
+    FILE *o = create_file(f, "model.safetensors.index.json");
     fputs("{\"metadata\":{},\"weight_map\":{", o);
     for (size_t i = 0; i < f->n_tensors; i++)
         fprintf(o, "%s\"%s\":\"model-%05d-of-%05d.safetensors\"", i ? "," : "",
                 f->tensor[i].name, (int)(i % (size_t)n_files) + 1, n_files);
     fputs("}}", o);
-    done(o);
+    close_file(o);
     for (int no = 0; no < n_files; no++) {
         snprintf(name, sizeof name, "model-%05d-of-%05d.safetensors", no + 1,
                  n_files);
@@ -185,7 +185,7 @@ static void put_byte(FILE *o, int byte)
 
 void folder_bpe(const struct folder *f, bool pairs)
 {
-    FILE *o = create(f, "tokenizer.json");
+    FILE *o = create_file(f, "tokenizer.json");
     fputs("{\"version\":\"1.0\",\"added_tokens\":[{\"id\":258,\"content\":"
           "\"<|end|>\",\"special\":true}],\"normalizer\":null,"
           "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{"
@@ -203,7 +203,7 @@ void folder_bpe(const struct folder *f, bool pairs)
     }
     fprintf(o, "\"ab\":256,\"abc\":257},\"merges\":[%s]}}",
             pairs ? "[\"a\",\"b\"],[\"ab\",\"c\"]" : "\"a b\",\"ab c\"");
-    done(o);
+    close_file(o);
     folder_text(
         f, "tokenizer_config.json",
         "{\"bos_token\":null,\"eos_token\":{\"content\":\"<|end|>\"},"

@@ -209,7 +209,7 @@ void folder_base64(FILE *o, const uint8_t *p, size_t n)
     }
 }
 
-static size_t varint(uint8_t *out, uint64_t v)
+static size_t put_varint(uint8_t *out, uint64_t v)
 {
     size_t n = 0;
     for (; v > 127; v >>= 7)
@@ -220,15 +220,15 @@ static size_t varint(uint8_t *out, uint64_t v)
 
 size_t folder_number(uint8_t *out, unsigned no, uint64_t value)
 {
-    const size_t n = varint(out, no << 3);
-    return n + varint(out + n, value);
+    const size_t n = put_varint(out, no << 3);
+    return n + put_varint(out + n, value);
 }
 
 void folder_proto(FILE *o, unsigned no, const void *data, size_t n)
 {
     uint8_t head[20];
-    size_t k = varint(head, no << 3 | 2);
-    k += varint(head + k, n);
+    size_t k = put_varint(head, no << 3 | 2);
+    k += put_varint(head + k, n);
     fwrite(head, 1, k, o);
     fwrite(data, 1, n, o);
 }
@@ -258,8 +258,8 @@ static void write_spiece(const struct folder *f)
     }
     folder_charsmap(map);
     folder_proto(o, 2, trainer, folder_number(trainer, 3, 1));
-    size_t n = varint(norm, 2 << 3 | 2);
-    n += varint(norm + n, sizeof map);
+    size_t n = put_varint(norm, 2 << 3 | 2);
+    n += put_varint(norm + n, sizeof map);
     memcpy(norm + n, map, sizeof map);
     n += sizeof map;
     n += folder_number(norm + n, 3, 1);

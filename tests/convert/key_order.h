@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Does f have the keys, which blanks separate, with nothing between them? */
-static bool follow(const struct gguf_file *f, const char *keys)
+static bool keys_follow(const struct gguf_file *f, const char *keys)
 {
     size_t n = strcspn(keys, " "), i = 0;
     for (; i < gguf_file_n_kv(f); i++) {

@@ -152,8 +152,8 @@ static bool read_right(struct term *e, const char *right)
 
 /* ---- a number ---- */
 
-static float apply(const struct term *e, const uint64_t index[MOST_AXES],
-                   float x)
+static float apply_functions(const struct term *e,
+                             const uint64_t index[MOST_AXES], float x)
 {
     const char *p = e->functions;
     char word[160];
@@ -195,7 +195,7 @@ static float number_at(const struct term *e, uint64_t i)
         at += index[c->axis] * e->axis[c->axis].stride;
         i /= c->n;
     }
-    return apply(e, index, folder_value(e->t->name, at));
+    return apply_functions(e, index, folder_value(e->t->name, at));
 }
 
 /* ---- terms ---- */

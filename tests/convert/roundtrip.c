@@ -72,8 +72,9 @@ static enum gguf_status far_open(void *user, const char *path,
 
 bool folder_any, folder_dense;
 
-static enum gguf_status convert(const char *dir, const char *out,
-                                const char *recipe, struct gguf_error *err)
+static enum gguf_status convert_once(const char *dir, const char *out,
+                                     const char *recipe,
+                                     struct gguf_error *err)
 {
     static const struct gguf_opener opener = { sizeof opener, far_takes,
                                                far_open, NULL };
@@ -109,8 +110,9 @@ enum gguf_status folder_convert(const char *dir, const char *out,
     gguf_error_clear(&far_err);
     snprintf(far_dir, sizeof far_dir, "far:%s", dir);
     snprintf(far_out, sizeof far_out, "%s.far", out);
-    const enum gguf_status st = convert(dir, out, recipe, err);
-    const enum gguf_status other = convert(far_dir, far_out, recipe, &far_err);
+    const enum gguf_status st = convert_once(dir, out, recipe, err);
+    const enum gguf_status other =
+        convert_once(far_dir, far_out, recipe, &far_err);
     const bool same = st == other && !n_open &&
                       (st == GGUF_OK ? same_bytes(out, far_out)
                                      : !strcmp(err->message, far_err.message));

@@ -97,7 +97,7 @@ static void draw_part(struct gg_composed_part *p)
 }
 
 /* Its elements one by one. */
-static size_t expand(const struct gg_composed_part *p, float *x)
+static size_t expand_list(const struct gg_composed_part *p, float *x)
 {
     size_t n = 0;
     while (p->zero && n < p->ne[0])
@@ -130,7 +130,7 @@ static void check_random(void)
         size_t n = 0;
         for (size_t i = 0; i < n_parts; i++) {
             draw_part(&parts[i]);
-            const size_t more = expand(&parts[i], want + n);
+            const size_t more = expand_list(&parts[i], want + n);
             if (k % 3 == 0 && !parts[i].zero)
                 plus_half(want + n, more);
             n += more;

@@ -20,8 +20,8 @@ static struct gg_codec_kern codec[GG_N_DTYPES];
 static struct stfile file;
 static double want[N];
 
-static uint8_t *add(const char *name, const char *type, const char *shape,
-                    size_t size)
+static uint8_t *add_tensor(const char *name, const char *type,
+                           const char *shape, size_t size)
 {
     return stfile_add(&file, name, type, shape, size);
 }
@@ -102,12 +102,12 @@ static void put_nvfp4(bool pack, double all)
 {
     stfile_begin(&file);
     uint8_t *q =
-        add(pack ? "x.weight_packed" : "x.weight", "U8", "6,48", N / 2);
-    uint8_t *p = add("x.weight_scale", "F8_E4M3", "6,6", N / 16);
-    put_f32(add(pack ? "x.weight_global_scale" : "x.weight_scale_2", "F32",
-                pack ? "1" : "", 4),
+        add_tensor(pack ? "x.weight_packed" : "x.weight", "U8", "6,48", N / 2);
+    uint8_t *p = add_tensor("x.weight_scale", "F8_E4M3", "6,6", N / 16);
+    put_f32(add_tensor(pack ? "x.weight_global_scale" : "x.weight_scale_2",
+                       "F32", pack ? "1" : "", 4),
             0, all);
-    add("y.weight", "BF16", "2,2", 8); /* not quantized */
+    add_tensor("y.weight", "BF16", "2,2", 8); /* not quantized */
     for (int b = 0; b < N / 16; b++)
         p[b] = (uint8_t)rnd_below(0x7f);
     for (int i = 0; i < N; i++) {
@@ -143,15 +143,16 @@ static void put_bnb(bool nested, const char *dtype)
     char state[300], shape[20];
     double scale[SCALES];
     stfile_begin(&file);
-    uint8_t *q = add("x.weight", "U8", "288,1", N / 2);
-    uint8_t *p = add("x.weight.absmax", nested ? "U8" : "F32", "9",
-                     nested ? SCALES : 4 * SCALES);
-    uint8_t *map = add("x.weight.quant_map", "F32", "16", 64);
+    uint8_t *q = add_tensor("x.weight", "U8", "288,1", N / 2);
+    uint8_t *p = add_tensor("x.weight.absmax", nested ? "U8" : "F32", "9",
+                            nested ? SCALES : 4 * SCALES);
+    uint8_t *map = add_tensor("x.weight.quant_map", "F32", "16", 64);
     for (size_t i = 0; i < 16; i++)
         put_f32(map, i, nf4[i]);
     if (nested) {
-        uint8_t *m = add("x.weight.nested_quant_map", "F32", "256", 1024);
-        uint8_t *a = add("x.weight.nested_absmax", "F32", "3", 12);
+        uint8_t *m =
+            add_tensor("x.weight.nested_quant_map", "F32", "256", 1024);
+        uint8_t *a = add_tensor("x.weight.nested_absmax", "F32", "3", 12);
         for (size_t i = 0; i < 256; i++)
             put_f32(m, i, (double)i / 256);
         for (size_t i = 0; i < 3; i++)
@@ -174,8 +175,8 @@ static void put_bnb(bool nested, const char *dtype)
                      "\"nested_offset\":0.125"
                    : "");
     sprintf(shape, "%zu", strlen(state));
-    memcpy(add("x.weight.quant_state.bitsandbytes__nf4", "U8", shape,
-               strlen(state)),
+    memcpy(add_tensor("x.weight.quant_state.bitsandbytes__nf4", "U8", shape,
+                      strlen(state)),
            state, strlen(state));
     for (int i = 0; i < N; i++) {
         const int code = (int)rnd_below(16);
@@ -186,7 +187,7 @@ static void put_bnb(bool nested, const char *dtype)
 
 /* ---- what is refused ---- */
 
-static void refused(enum gg_nibbles_form form, const char *word)
+static void check_refusal(enum gg_nibbles_form form, const char *word)
 {
     struct gg_safetensors *s = NULL;
     struct gguf_error e;
@@ -197,35 +198,36 @@ static void refused(enum gg_nibbles_form form, const char *word)
 static void check_refused(void)
 {
     put_nvfp4(false, 0);
-    refused(GG_NIBBLES_NVFP4, "is 0 or not finite");
+    check_refusal(GG_NIBBLES_NVFP4, "is 0 or not finite");
     put_nvfp4(true, INFINITY);
-    refused(GG_NIBBLES_NVFP4_PACK, "is 0 or not finite");
+    check_refusal(GG_NIBBLES_NVFP4_PACK, "is 0 or not finite");
     stfile_begin(&file);
-    add("x.weight", "U8", "2,8", 16);
-    add("x.weight_scale", "F8_E4M3", "2,1", 2);
-    refused(GG_NIBBLES_NVFP4, "no scale for all");
+    add_tensor("x.weight", "U8", "2,8", 16);
+    add_tensor("x.weight_scale", "F8_E4M3", "2,1", 2);
+    check_refusal(GG_NIBBLES_NVFP4, "no scale for all");
     stfile_begin(&file);
-    add("x.weight", "U8", "2,8", 16);
-    add("x.weight_scale", "F8_E4M3", "1,2", 2);
-    refused(GG_NIBBLES_NVFP4, "not those of its blocks");
+    add_tensor("x.weight", "U8", "2,8", 16);
+    add_tensor("x.weight_scale", "F8_E4M3", "1,2", 2);
+    check_refusal(GG_NIBBLES_NVFP4, "not those of its blocks");
     stfile_begin(&file);
-    add("x.weight", "U8", "2,7", 14);
-    add("x.weight_scale", "F8_E4M3", "2,1", 2);
-    refused(GG_NIBBLES_NVFP4, "blocks of 16");
+    add_tensor("x.weight", "U8", "2,7", 14);
+    add_tensor("x.weight_scale", "F8_E4M3", "2,1", 2);
+    check_refusal(GG_NIBBLES_NVFP4, "blocks of 16");
     stfile_begin(&file);
-    add("x.weight", "U8", "8,1", 8);
-    add("x.weight.absmax", "F32", "1", 4);
-    refused(GG_NIBBLES_BNB, "quant_map is not there");
+    add_tensor("x.weight", "U8", "8,1", 8);
+    add_tensor("x.weight.absmax", "F32", "1", 4);
+    check_refusal(GG_NIBBLES_BNB, "quant_map is not there");
     stfile_begin(&file);
-    add("x.weight", "U8", "8,1", 8);
-    add("x.weight.absmax", "F32", "1", 4);
-    add("x.weight.quant_map", "F32", "16", 64);
-    memcpy(add("x.weight.quant_state.bitsandbytes__nf4", "U8", "16", 16),
-           "{\"blocksize\": 1}", 16);
-    refused(GG_NIBBLES_BNB, "says no shape");
+    add_tensor("x.weight", "U8", "8,1", 8);
+    add_tensor("x.weight.absmax", "F32", "1", 4);
+    add_tensor("x.weight.quant_map", "F32", "16", 64);
+    memcpy(
+        add_tensor("x.weight.quant_state.bitsandbytes__nf4", "U8", "16", 16),
+        "{\"blocksize\": 1}", 16);
+    check_refusal(GG_NIBBLES_BNB, "says no shape");
     put_bnb(false, "bfloat16");
     file.data[file.n_data - 4] = '5'; /* 95 columns */
-    refused(GG_NIBBLES_BNB, "of its shape");
+    check_refusal(GG_NIBBLES_BNB, "of its shape");
 }
 
 int main(void)

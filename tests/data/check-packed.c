@@ -23,13 +23,13 @@ static struct gg_codec_kern codec[GG_N_DTYPES];
 
 static struct stfile file;
 
-static void begin(void)
+static void begin_file(void)
 {
     stfile_begin(&file);
 }
 
-static uint8_t *add(const char *name, const char *type, const char *shape,
-                    size_t size)
+static uint8_t *add_tensor(const char *name, const char *type,
+                           const char *shape, size_t size)
 {
     return stfile_add(&file, name, type, shape, size);
 }
@@ -60,7 +60,8 @@ struct weight {
     float scale[ROWS][MOST_GROUPS]; /* exact in F16 */
 };
 
-static void draw(struct weight *w, unsigned bits, int n_groups, bool mixed)
+static void draw_weight(struct weight *w, unsigned bits, int n_groups,
+                        bool mixed)
 {
     const uint64_t most = 1u << bits;
     w->bits = bits;
@@ -85,7 +86,7 @@ static void put_bits(uint8_t *word, unsigned bits, unsigned at, int v)
                        gg_bytes_load32le(word) | (uint32_t)v << (bits * at));
 }
 
-static uint16_t half(float x)
+static uint16_t half_bits(float x)
 {
     uint8_t b[2];
     codec[gg_dtype_index(GGUF_DTYPE_F16)].encode(&x, b, 1, 1, NULL);
@@ -131,12 +132,13 @@ static void put_scales(const struct weight *w, bool groups_first,
 {
     char shape[40];
     sprintf(shape, groups_first ? "%d,%d" : "%2$d,%1$d", w->n_groups, ROWS);
-    uint8_t *p = add(name, "F16", shape, (size_t)(2 * ROWS * w->n_groups));
+    uint8_t *p =
+        add_tensor(name, "F16", shape, (size_t)(2 * ROWS * w->n_groups));
     for (int r = 0; r < ROWS; r++)
         for (int g = 0; g < w->n_groups; g++)
             gg_bytes_store16le(
                 p + 2 * (groups_first ? g * ROWS + r : r * w->n_groups + g),
-                half(w->scale[r][g]));
+                half_bits(w->scale[r][g]));
 }
 
 /* Number no of a row of words that lie step bytes apart: in one word, or, of 3
@@ -163,15 +165,16 @@ static void put_gptq(const struct weight *w, bool index)
     const int down = COLS * (int)w->bits / 32,
               along = ROWS * (int)w->bits / 32;
     char shape[40];
-    begin();
+    begin_file();
     sprintf(shape, "%d,%d", down, ROWS);
-    uint8_t *q = add("x.qweight", "I32", shape, (size_t)(4 * down * ROWS));
+    uint8_t *q =
+        add_tensor("x.qweight", "I32", shape, (size_t)(4 * down * ROWS));
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLS; c++)
             put_code(q + 4 * r, 4 * ROWS, w->bits, c, w->code[r][c]);
     sprintf(shape, "%d,%d", w->n_groups, along);
-    uint8_t *z =
-        add("x.qzeros", "I32", shape, (size_t)(4 * w->n_groups * along));
+    uint8_t *z = add_tensor("x.qzeros", "I32", shape,
+                            (size_t)(4 * w->n_groups * along));
     for (int g = 0; g < w->n_groups; g++)
         for (int r = 0; r < ROWS; r++)
             put_code(z + 4 * g * along, 4, w->bits, r, w->zero[r][g]);
@@ -179,7 +182,7 @@ static void put_gptq(const struct weight *w, bool index)
     if (!index)
         return;
     sprintf(shape, "%d", COLS);
-    uint8_t *p = add("x.g_idx", "I32", shape, 4 * COLS);
+    uint8_t *p = add_tensor("x.g_idx", "I32", shape, 4 * COLS);
     for (int c = 0; c < COLS; c++)
         gg_bytes_store32le(p + 4 * c, (uint32_t)w->group[c]);
 }
@@ -189,17 +192,17 @@ static void put_awq(const struct weight *w)
     /* AutoAWQ packs column order[i] of eight at place i. */
     static const int order[8] = { 0, 2, 4, 6, 1, 3, 5, 7 };
     char shape[40];
-    begin();
+    begin_file();
     sprintf(shape, "%d,%d", COLS, ROWS / 8);
-    uint8_t *q = add("x.qweight", "I32", shape, 4 * COLS * ROWS / 8);
+    uint8_t *q = add_tensor("x.qweight", "I32", shape, 4 * COLS * ROWS / 8);
     for (int c = 0; c < COLS; c++)
         for (int word = 0; word < ROWS / 8; word++)
             for (unsigned i = 0; i < 8; i++)
                 put_bits(q + 4 * (c * (ROWS / 8) + word), 4, i,
                          w->code[word * 8 + order[i]][c]);
     sprintf(shape, "%d,%d", w->n_groups, ROWS / 8);
-    uint8_t *z =
-        add("x.qzeros", "I32", shape, (size_t)(4 * w->n_groups * ROWS / 8));
+    uint8_t *z = add_tensor("x.qzeros", "I32", shape,
+                            (size_t)(4 * w->n_groups * ROWS / 8));
     for (int g = 0; g < w->n_groups; g++)
         for (int word = 0; word < ROWS / 8; word++)
             for (unsigned i = 0; i < 8; i++)
@@ -217,7 +220,7 @@ static void check_columns(void)
     for (unsigned bits = 2; bits <= 8; bits += bits < 4 ? 1 : 4)
         for (int k = 0; k < 4; k++) {
             const bool v1 = k & 1, index = k & 2;
-            draw(&w, config.bits = bits, 4, index);
+            draw_weight(&w, config.bits = bits, 4, index);
             put_gptq(&w, index);
             config.zero_plus_1 = v1;
             /* groups are not in order: their size is of no use */
@@ -230,7 +233,7 @@ static void check_columns(void)
             gg_safetensors_close(s);
         }
     config = (struct gg_packed_config){ .form = GG_PACKED_AWQ, .bits = 4 };
-    draw(&w, 4, 2, false);
+    draw_weight(&w, 4, 2, false);
     put_awq(&w);
     ok(open_it(&s, &config, &e) == GGUF_OK && is_weight(s, "x.weight", &w, 0),
        "awq %s", e.message);
@@ -247,15 +250,16 @@ static void put_words(struct weight *w, bool zeros)
 {
     const int per = 32 / (int)w->bits;
     char shape[40];
-    begin();
+    begin_file();
     sprintf(shape, "%d,%d", ROWS, COLS / per);
-    uint8_t *q = add("x.weight_packed", "I32", shape, 4 * ROWS * COLS / per);
+    uint8_t *q =
+        add_tensor("x.weight_packed", "I32", shape, 4 * ROWS * COLS / per);
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLS; c++)
             put_bits(q + 4 * (r * (COLS / per) + c / per), w->bits,
                      (unsigned)(c % per), w->code[r][c]);
     put_scales(w, false, "x.weight_scale");
-    uint8_t *p = add("x.weight_shape", "I64", "2", 16);
+    uint8_t *p = add_tensor("x.weight_shape", "I64", "2", 16);
     gg_bytes_store64le(p, ROWS);
     gg_bytes_store64le(p + 8, COLS);
     for (int r = 0; r < ROWS && !zeros; r++)
@@ -264,8 +268,8 @@ static void put_words(struct weight *w, bool zeros)
     if (!zeros)
         return;
     sprintf(shape, "%d,%d", ROWS / per, w->n_groups);
-    uint8_t *z = add("x.weight_zero_point", "I32", shape,
-                     (size_t)(4 * w->n_groups * ROWS / per));
+    uint8_t *z = add_tensor("x.weight_zero_point", "I32", shape,
+                            (size_t)(4 * w->n_groups * ROWS / per));
     for (int g = 0; g < w->n_groups; g++)
         for (int r = 0; r < ROWS; r++)
             put_bits(z + 4 * (r / per * w->n_groups + g), w->bits,
@@ -275,9 +279,9 @@ static void put_words(struct weight *w, bool zeros)
 static void put_bytes(struct weight *w, bool zeros)
 {
     char shape[40];
-    begin();
+    begin_file();
     sprintf(shape, "%d,%d", ROWS, COLS);
-    uint8_t *q = add("x.weight", "I8", shape, ROWS * COLS);
+    uint8_t *q = add_tensor("x.weight", "I8", shape, ROWS * COLS);
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLS; c++)
             q[r * COLS + c] = (uint8_t)(w->code[r][c] - 128);
@@ -288,8 +292,8 @@ static void put_bytes(struct weight *w, bool zeros)
     if (!zeros)
         return;
     sprintf(shape, "%d,%d", ROWS, w->n_groups);
-    uint8_t *z =
-        add("x.weight_zero_point", "I8", shape, (size_t)(ROWS * w->n_groups));
+    uint8_t *z = add_tensor("x.weight_zero_point", "I8", shape,
+                            (size_t)(ROWS * w->n_groups));
     for (int r = 0; r < ROWS; r++)
         for (int g = 0; g < w->n_groups; g++)
             z[r * w->n_groups + g] = (uint8_t)(w->zero[r][g] - 128);
@@ -303,7 +307,7 @@ static void check_compressed(void)
     struct gg_packed_config config = { .form = GG_PACKED_WORDS };
     for (unsigned bits = 4; bits <= 8; bits *= 2)
         for (int k = 0; k < 4; k++) {
-            draw(&w, bits, k & 2 ? 1 : 8, false);
+            draw_weight(&w, bits, k & 2 ? 1 : 8, false);
             put_words(&w, k & 1);
             ok(open_it(&s, &config, &e) == GGUF_OK &&
                    is_weight(s, "x.weight", &w, 0),
@@ -313,7 +317,7 @@ static void check_compressed(void)
         }
     config.form = GG_PACKED_INT;
     for (int k = 0; k < 4; k++) {
-        draw(&w, 8, k & 2 ? 1 : 4, false);
+        draw_weight(&w, 8, k & 2 ? 1 : 4, false);
         put_bytes(&w, k & 1);
         ok(open_it(&s, &config, &e) == GGUF_OK &&
                is_weight(s, "x.weight", &w, 0),
@@ -322,15 +326,15 @@ static void check_compressed(void)
         gg_safetensors_close(s);
     }
     /* one scale for all */
-    draw(&w, 8, 1, false);
+    draw_weight(&w, 8, 1, false);
     put_bytes(&w, false);
     for (int r = 0; r < ROWS; r++)
         w.scale[r][0] = 0.25f;
-    begin();
-    uint8_t *q = add("x.weight", "I8", "32,64", ROWS * COLS);
+    begin_file();
+    uint8_t *q = add_tensor("x.weight", "I8", "32,64", ROWS * COLS);
     for (int i = 0; i < ROWS * COLS; i++)
         q[i] = (uint8_t)(w.code[i / COLS][i % COLS] - 128);
-    gg_bytes_store32le(add("x.weight_scale", "F32", "", 4),
+    gg_bytes_store32le(add_tensor("x.weight_scale", "F32", "", 4),
                        gg_bytes_f32_bits(0.25f));
     ok(open_it(&s, &config, &e) == GGUF_OK && is_weight(s, "x.weight", &w, 0),
        "bytes, one scale %s", e.message);
@@ -347,10 +351,10 @@ static void check_scb(void)
     struct gg_safetensors *s;
     struct gguf_error e;
     struct gg_data_rows r;
-    begin();
-    uint8_t *q = add("x.weight", "I8", "32,64", ROWS * COLS);
-    uint8_t *p = add("x.SCB", "F32", "32", 4 * ROWS);
-    add("y.weight", "I8", "2,2", 4); /* no scales: another kind */
+    begin_file();
+    uint8_t *q = add_tensor("x.weight", "I8", "32,64", ROWS * COLS);
+    uint8_t *p = add_tensor("x.SCB", "F32", "32", 4 * ROWS);
+    add_tensor("y.weight", "I8", "2,2", 4); /* no scales: another kind */
     for (int i = 0; i < ROWS; i++) {
         scale[i] = (float)(1 + rnd_below(1000)) * 0x1p-7f;
         gg_bytes_store32le(p + 4 * i, gg_bytes_f32_bits(scale[i]));
@@ -382,9 +386,9 @@ static void check_mxfp4(void)
     struct gg_safetensors *s;
     struct gguf_error e;
     struct gg_data_rows r;
-    begin();
-    uint8_t *q = add("x_blocks", "U8", "2,3,4,16", N / 2);
-    uint8_t *p = add("x_scales", "U8", "2,3,4", N / 32);
+    begin_file();
+    uint8_t *q = add_tensor("x_blocks", "U8", "2,3,4,16", N / 2);
+    uint8_t *p = add_tensor("x_scales", "U8", "2,3,4", N / 32);
     for (int b = 0; b < N / 32; b++) {
         p[b] = (uint8_t)(b < 3 ? b : 100 + (int)rnd_below(50));
         for (int i = 0; i < 32; i++) {
@@ -416,8 +420,8 @@ static void check_mxfp4(void)
 
 /* ---- what is refused ---- */
 
-static void refused(enum gg_packed_form form, enum gguf_status want,
-                    const char *word)
+static void check_refusal(enum gg_packed_form form, enum gguf_status want,
+                          const char *word)
 {
     const struct gg_packed_config config = { .form = form, .bits = 4 };
     struct gg_safetensors *s = NULL;
@@ -430,52 +434,52 @@ static void refused(enum gg_packed_form form, enum gguf_status want,
 static void check_refused(void)
 {
     static struct weight w;
-    begin();
-    add("x.qweight", "I32", "8,24", 768);
-    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "not there");
-    begin();
-    add("x.qweight", "F32", "8,24", 768);
-    add("x.qzeros", "I32", "4,3", 48);
-    add("x.scales", "F16", "4,24", 192);
-    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "32-bit words");
-    begin();
-    add("x.qweight", "I32", "8,24", 768);
-    add("x.qzeros", "I32", "4,4", 64);
-    add("x.scales", "F16", "4,24", 192);
-    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "zero points");
-    begin();
-    add("x.qweight", "I32", "8,24", 768);
-    add("x.qzeros", "I32", "4,3", 48);
-    add("x.scales", "F16", "4,23", 184);
-    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "as many rows");
-    begin();
-    add("x.qweight", "I32", "8,24", 768);
-    add("x.qzeros", "I32", "100,3", 1200);
-    add("x.scales", "F16", "100,24", 4800);
-    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "groups");
-    begin();
-    add("x.qweight", "I32", "8,24", 768);
-    add("x.qzeros", "I32", "4,3", 48);
-    add("x.scales", "U8", "4,24", 96);
-    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no numbers");
-    draw(&w, 4, 4, false);
+    begin_file();
+    add_tensor("x.qweight", "I32", "8,24", 768);
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "not there");
+    begin_file();
+    add_tensor("x.qweight", "F32", "8,24", 768);
+    add_tensor("x.qzeros", "I32", "4,3", 48);
+    add_tensor("x.scales", "F16", "4,24", 192);
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "32-bit words");
+    begin_file();
+    add_tensor("x.qweight", "I32", "8,24", 768);
+    add_tensor("x.qzeros", "I32", "4,4", 64);
+    add_tensor("x.scales", "F16", "4,24", 192);
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "zero points");
+    begin_file();
+    add_tensor("x.qweight", "I32", "8,24", 768);
+    add_tensor("x.qzeros", "I32", "4,3", 48);
+    add_tensor("x.scales", "F16", "4,23", 184);
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "as many rows");
+    begin_file();
+    add_tensor("x.qweight", "I32", "8,24", 768);
+    add_tensor("x.qzeros", "I32", "100,3", 1200);
+    add_tensor("x.scales", "F16", "100,24", 4800);
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "groups");
+    begin_file();
+    add_tensor("x.qweight", "I32", "8,24", 768);
+    add_tensor("x.qzeros", "I32", "4,3", 48);
+    add_tensor("x.scales", "U8", "4,24", 96);
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no numbers");
+    draw_weight(&w, 4, 4, false);
     put_gptq(&w, true);
     gg_bytes_store32le(file.data + file.n_data - 4, 4);
-    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no scale");
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no scale");
     put_gptq(&w, true);
     gg_bytes_store32le(file.data + file.n_data - 4, UINT32_MAX);
-    refused(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no scale");
-    draw(&w, 4, 8, false);
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no scale");
+    draw_weight(&w, 4, 8, false);
     put_words(&w, false);
     gg_bytes_store64le(file.data + file.n_data - 8, COLS + 100);
-    refused(GG_PACKED_WORDS, GGUF_E_TENSOR, "words");
+    check_refusal(GG_PACKED_WORDS, GGUF_E_TENSOR, "words");
     put_words(&w, false);
     gg_bytes_store64le(file.data + file.n_data - 16, 0);
-    refused(GG_PACKED_WORDS, GGUF_E_TENSOR, "words");
-    begin();
-    add("x._blocks", "U8", "2,16", 32);
-    add("x._scales", "U8", "3", 3);
-    refused(GG_PACKED_MXFP4, GGUF_E_TENSOR, "exponents");
+    check_refusal(GG_PACKED_WORDS, GGUF_E_TENSOR, "words");
+    begin_file();
+    add_tensor("x._blocks", "U8", "2,16", 32);
+    add_tensor("x._scales", "U8", "3", 3);
+    check_refusal(GG_PACKED_MXFP4, GGUF_E_TENSOR, "exponents");
 }
 
 int main(void)

@@ -18,8 +18,8 @@ static char dir[200];
 static struct gg_codec_kern codec[GG_N_DTYPES];
 
 /* A file: the header's length, header, data. */
-static uint8_t *make(const char *header, const void *data, size_t n,
-                     size_t *size)
+static uint8_t *make_file(const char *header, const void *data, size_t n,
+                          size_t *size)
 {
     const size_t h = strlen(header);
     uint8_t *p = malloc(8 + h + n + 1);
@@ -38,11 +38,11 @@ static void put_file(const char *name, const void *p, size_t size)
         exit(99);
 }
 
-static void put(const char *name, const char *header, const void *data,
-                size_t n)
+static void put_number(const char *name, const char *header, const void *data,
+                       size_t n)
 {
     size_t size;
-    uint8_t *p = make(header, data, n, &size);
+    uint8_t *p = make_file(header, data, n, &size);
     put_file(name, p, size);
     free(p);
 }
@@ -147,7 +147,7 @@ static void check_refused(void)
         struct gg_safetensors *s = NULL;
         struct gguf_error e;
         size_t size;
-        uint8_t *p = make(bad[i].header, zeros, bad[i].data, &size);
+        uint8_t *p = make_file(bad[i].header, zeros, bad[i].data, &size);
         gguf_error_clear(&e);
         enum gguf_status st =
             gg_safetensors_memory(&s, p, size, NULL, codec, NULL, &e);
@@ -215,7 +215,7 @@ static void check_types(void)
     struct gguf_error e;
     float x[4];
     size_t size;
-    uint8_t *p = make(header, data, sizeof data, &size);
+    uint8_t *p = make_file(header, data, sizeof data, &size);
     gguf_error_clear(&e);
     ok(gg_safetensors_memory(&s, p, size, NULL, codec, NULL, &e) == GGUF_OK &&
            gg_data_n_tensors(&s->list) == 7,
@@ -237,7 +237,7 @@ static void check_types(void)
 }
 
 /* Values of 8-bit floats by their definition, bit by bit. */
-static double value(uint8_t x, int n_exp, int n_man, bool ieee)
+static double value_of(uint8_t x, int n_exp, int n_man, bool ieee)
 {
     const int bias = (1 << (n_exp - 1)) - 1;
     int e = (x & 0x7f) >> n_man;
@@ -264,7 +264,7 @@ static void check_f8(void)
     struct gg_safetensors *s;
     struct gguf_error e;
     size_t size;
-    uint8_t *p = make(
+    uint8_t *p = make_file(
         "{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[256],\"data_offsets\":[0,"
         "256]},\"b\":{\"dtype\":\"F8_E5M2\",\"shape\":[256],\"data_offsets\":["
         "256,512]},\"c\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":["
@@ -275,13 +275,13 @@ static void check_f8(void)
            read_all(s, "a", x, 256),
        "E4M3");
     for (int i = 0; i < 256; i++) {
-        const double v = value((uint8_t)i, 4, 3, false);
+        const double v = value_of((uint8_t)i, 4, 3, false);
         good = good && (isnan(v) ? isnan(x[i]) : (double)x[i] == v);
     }
     ok(good && x[0x7e] == 448, "all values of E4M3");
     good = read_all(s, "b", x, 256);
     for (int i = 0; i < 256; i++) {
-        const double v = value((uint8_t)i, 5, 2, true);
+        const double v = value_of((uint8_t)i, 5, 2, true);
         good = good && (isnan(v) ? isnan(x[i]) : (double)x[i] == v);
     }
     ok(good && x[0x7b] == 57344, "all values of E5M2");
@@ -309,7 +309,7 @@ static void check_scale(int rows, int cols, const char *shape, int n,
     struct gg_safetensors *s;
     struct gguf_error e;
     size_t size;
-    uint8_t *p = make(header, data, (size_t)(all + 4 * n), &size);
+    uint8_t *p = make_file(header, data, (size_t)(all + 4 * n), &size);
     gguf_error_clear(&e);
     enum gguf_status st =
         gg_safetensors_memory(&s, p, size, NULL, codec, NULL, &e);
@@ -349,13 +349,13 @@ static uint8_t *make_many(size_t *size)
                              i ? "," : "{", i, 4 * i, 4 * i + 4);
     snprintf(text + at, room - at, "}");
     static const float zeros[MANY];
-    uint8_t *p = make(text, zeros, sizeof zeros, size);
+    uint8_t *p = make_file(text, zeros, sizeof zeros, size);
     free(text);
     return p;
 }
 
 /* KiB that the process has had at most. */
-static long resident(void)
+static long resident_bytes(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
@@ -372,10 +372,10 @@ static void check_memory(void)
     struct gguf_error e;
     struct failalloc fa;
     const struct gguf_allocator *a = failalloc_init(&fa, UINT_MAX);
-    const long before = resident();
+    const long before = resident_bytes();
     const enum gguf_status st =
         gg_safetensors_memory(&s, p, size, NULL, codec, a, &e);
-    const long grown = resident() - before;
+    const long grown = resident_bytes() - before;
     ok(st == GGUF_OK && s->n_tensors == MANY && fa.most / MANY < 768,
        "a header of %d tensors: %zu bytes for each", MANY, fa.most / MANY);
     if (SCRATCH_SANITIZED)
@@ -421,7 +421,7 @@ static void check_folders(void)
     struct gguf_error e;
     float x;
     ok(open_dir(&s, &e) == GGUF_E_NOTFOUND, "an empty folder: %s", e.message);
-    put("model.safetensors", one_a, "\0\0\200\77", 4);
+    put_number("model.safetensors", one_a, "\0\0\200\77", 4);
     struct gg_data_file file;
     ok(open_dir(&s, &e) == GGUF_OK && read_all(s, "a", &x, 1) && x == 1 &&
            gg_data_file(&s->list, 0, &file) && file.map == &s->file[0]->map &&
@@ -429,8 +429,8 @@ static void check_folders(void)
            !gg_data_file(&s->list, 1, &file),
        "one file");
     gg_safetensors_close(s);
-    put("a.safetensors", one_a, "\0\0\200\77", 4);
-    put("b.safetensors", one_b, "\0\0\0\100", 4);
+    put_number("a.safetensors", one_a, "\0\0\200\77", 4);
+    put_number("b.safetensors", one_b, "\0\0\0\100", 4);
     /* transformers reads model.safetensors before it looks for an index */
     check_index("{\"weight_map\":{\"b\":\"b.safetensors\"}}", GGUF_OK, NULL);
     ok(open_dir(&s, &e) == GGUF_OK && s->n_files == 1 &&
@@ -473,7 +473,7 @@ static void check_folders(void)
                 "but not here");
     check_index("{\"weight_map\":{\"a\":\"none.safetensors\"}}", GGUF_E_IO,
                 "none.safetensors: ");
-    put("b.safetensors", one_a, "\0\0\0\100", 4);
+    put_number("b.safetensors", one_a, "\0\0\0\100", 4);
     check_index("{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":"
                 "\"b.safetensors\"}}",
                 GGUF_E_DUPLICATE, "b.safetensors: ");

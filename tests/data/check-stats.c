@@ -15,7 +15,7 @@ static float *values;
 
 /* Tensors: x of floats; y the same but for three; q of Q8_0, scale 1; odd
  * with what is not finite; e empty of everything but zeros. */
-static struct gguf_file *make(struct fix *f)
+static struct gguf_file *make_values(struct fix *f)
 {
     static const uint64_t at[5] = { 0, (uint64_t)N * 4, (uint64_t)N * 8,
                                     (uint64_t)N * 8 + M / 32 * 34,
@@ -54,7 +54,7 @@ static struct gguf_file *make(struct fix *f)
     return file;
 }
 
-static int near(double a, double b, double rel)
+static int is_near(double a, double b, double rel)
 {
     return fabs(a - b) <= rel * fmax(fabs(a), fabs(b)) + 1e-300;
 }
@@ -82,23 +82,24 @@ static void test_moments(const struct gguf_file *f,
            s.n_zero == zero && !s.n_nan && !s.n_inf,
        "counts");
     ok(s.min == lo && s.max == hi, "extremes %g %g", s.min, s.max);
-    ok(near(s.mean, sum / N, 1e-10) && near(s.rms, sqrt(sq / N), 1e-12) &&
-           near(s.stddev, sqrt(var), 1e-12),
+    ok(is_near(s.mean, sum / N, 1e-10) &&
+           is_near(s.rms, sqrt(sq / N), 1e-12) &&
+           is_near(s.stddev, sqrt(var), 1e-12),
        "mean %g, rms %g", s.mean, s.rms);
-    ok(near(s.kurtosis, m4 / N / (var * var) - 3, 1e-8), "kurtosis %g",
+    ok(is_near(s.kurtosis, m4 / N / (var * var) - 3, 1e-8), "kurtosis %g",
        s.kurtosis);
     for (int i = 0; i < GGUF_STATS_BINS; i++)
         binned += s.bins[i];
     ok(binned == N, "every element is in a bin");
     struct gguf_stats q = GGUF_STATS_INIT;
     ok(gguf_stats_tensor(f, 2, p, &q, NULL) == GGUF_OK && q.min == -16 &&
-           q.max == 15 && near(q.mean, -0.5, 1e-12) && q.n == M &&
-           near(q.stddev, sqrt((32 * 32 - 1) / 12.0), 1e-12) &&
-           near(q.kurtosis, -1.2 * (1024 + 1) / (1024 - 1), 1e-9),
+           q.max == 15 && is_near(q.mean, -0.5, 1e-12) && q.n == M &&
+           is_near(q.stddev, sqrt((32 * 32 - 1) / 12.0), 1e-12) &&
+           is_near(q.kurtosis, -1.2 * (1024 + 1) / (1024 - 1), 1e-9),
        "a uniform distribution in blocks");
     ok(gguf_stats_tensor(f, 3, p, &q, NULL) == GGUF_OK && q.n_nan == 2 &&
            q.n_inf == 2 && q.n_zero == 10 && q.min == -3 && q.max == 1 &&
-           near(q.mean, -2.0 / 12, 1e-12),
+           is_near(q.mean, -2.0 / 12, 1e-12),
        "what is not finite is apart");
     ok(gguf_stats_tensor(f, 4, p, &q, NULL) == GGUF_OK && q.n_zero == 8 &&
            q.kurtosis == 0 && q.rms == 0 && q.bins[0] == 8,
@@ -116,8 +117,9 @@ static void test_compare(const struct gguf_file *f,
            d.rms_a == d.rms_b,
        "a tensor and itself");
     ok(gguf_stats_compare(f, 0, f, 1, p, &d, NULL) == GGUF_OK &&
-           d.n_differ == 3 && near(d.max_abs, 1, 1e-6) &&
-           near(d.rms, sqrt(3.0 / N), 1e-6) && d.cosine < 1 && d.cosine > 0.99,
+           d.n_differ == 3 && is_near(d.max_abs, 1, 1e-6) &&
+           is_near(d.rms, sqrt(3.0 / N), 1e-6) && d.cosine < 1 &&
+           d.cosine > 0.99,
        "three elements differ");
     ok(gguf_stats_compare(f, 3, f, 3, p, &d, NULL) == GGUF_OK &&
            d.n_nan == 4 && d.n_differ == 0,
@@ -243,7 +245,7 @@ int main(void)
         float v = rnd_f32();
         values[i] = i % 100 ? v * v * v + 0.01f : 0;
     }
-    struct gguf_file *file = make(&f);
+    struct gguf_file *file = make_values(&f);
     if (gguf_rows_create(&rows, NULL, NULL) != GGUF_OK)
         return 99;
     ok(gguf_stats_tensor(file, 0, &p, &one, NULL) == GGUF_E_INVALID,

@@ -82,8 +82,8 @@ static void check_golden(const char *model)
     check_forms(model, gguf, dat);
 }
 
-static bool near(const struct gguf_imatrix *im, const char *name, size_t i,
-                 float want)
+static bool is_near(const struct gguf_imatrix *im, const char *name, size_t i,
+                    float want)
 {
     float w[64];
     const struct gg_imatrix_entry *e = gg_imatrix_find(im, name);
@@ -109,24 +109,24 @@ static void check_sums(void)
            gguf_imatrix_add_chunks(a, "x.txt", 3, 512, NULL) == GGUF_OK &&
            gguf_imatrix_add_chunks(b, "y.txt", 4, 512, NULL) == GGUF_OK,
        "data are added");
-    ok(near(a, "b", 1, 1) && near(a, "b", 6, 1),
+    ok(is_near(a, "b", 1, 1) && is_near(a, "b", 6, 1),
        "sum by count; 1 for an expert that saw nothing");
     ok(gguf_imatrix_merge(a, b, NULL) == GGUF_OK &&
            gguf_imatrix_n_entries(a) == 3 && gguf_imatrix_n_chunks(a) == 7 &&
            !strcmp(gguf_imatrix_dataset(a, 1), "y.txt"),
        "merged");
-    ok(near(a, "b", 0, 1) && near(a, "b", 4, 13 / 4.0f) &&
-           near(a, "a", 1, 1) && near(a, "c", 0, 1.5f),
+    ok(is_near(a, "b", 0, 1) && is_near(a, "b", 4, 13 / 4.0f) &&
+           is_near(a, "a", 1, 1) && is_near(a, "c", 0, 1.5f),
        "sums and counts are added");
     ok(gguf_imatrix_add(a, "b", 8, 1, s1, c1, &err) == GGUF_E_MISMATCH,
        "another shape: %s", err.message);
     const char *dat = in_dir("m.dat");
     ok(gguf_imatrix_save(a, dat, GGUF_IMATRIX_DAT, 0, &err) == GGUF_OK &&
            gguf_imatrix_load(&c, dat, NULL, &err) == GGUF_OK &&
-           near(c, "c", 0, 1.5f),
+           is_near(c, "c", 0, 1.5f),
        "through the older form");
-    ok(gguf_imatrix_merge(c, b, &err) == GGUF_OK && near(c, "c", 0, 1.5f) &&
-           near(c, "b", 4, (13 / 4.0f * 512 + 8) / (512 + 4)),
+    ok(gguf_imatrix_merge(c, b, &err) == GGUF_OK && is_near(c, "c", 0, 1.5f) &&
+           is_near(c, "b", 4, (13 / 4.0f * 512 + 8) / (512 + 4)),
        "the older form counts calls of a chunk each");
     gguf_imatrix_destroy(c);
     remove(dat);
@@ -180,9 +180,9 @@ static void check_orders(void)
         if (good) {
             good = gguf_imatrix_counts(back, 0, 0, 2, t, NULL) == GGUF_OK &&
                    gguf_imatrix_counts(back, 1, 0, 1, &u, NULL) == GGUF_OK &&
-                   near(back, "u", 7, 8 / 30.0f) &&
-                   near(back, "t", 0, (1 / 30.0f * 60 + 1) / 90) &&
-                   near(back, "t", 7, (8 / 30.0f * 60 + 8) / 70);
+                   is_near(back, "u", 7, 8 / 30.0f) &&
+                   is_near(back, "t", 0, (1 / 30.0f * 60 + 1) / 90) &&
+                   is_near(back, "t", 7, (8 / 30.0f * 60 + 8) / 70);
             gguf_imatrix_destroy(back);
         }
         /* two files of 3 calls are 60 tokens */
@@ -228,8 +228,8 @@ static void check_mending(void)
 /* ------------------------------------------------ data that cannot be --- */
 
 /* The bytes from, which are there once, become to. */
-static void patch(uint8_t *b, size_t n, const char *from, const char *to,
-                  size_t size)
+static void patch_file(uint8_t *b, size_t n, const char *from, const char *to,
+                       size_t size)
 {
     for (size_t i = 0; i + size <= n; i++)
         if (!memcmp(b + i, from, size)) {
@@ -259,7 +259,7 @@ static size_t save_one(const char *path, const float *sums, float count,
     if (format == GGUF_IMATRIX_GGUF) /* the last tensor, with its padding */
         gg_bytes_store32le(b + n - 32, gg_bytes_f32_bits(count));
     else
-        patch(b, n, "t\1\0\0\0", (char *)calls, sizeof calls);
+        patch_file(b, n, "t\1\0\0\0", (char *)calls, sizeof calls);
     if (!spill(path, b, n))
         abort();
     return n;
@@ -370,8 +370,8 @@ static void check_uncounted(void)
                         im, path, form ? GGUF_IMATRIX_DAT : GGUF_IMATRIX_GGUF,
                         1, &err) == GGUF_OK &&
                     gguf_imatrix_load(&back, path, NULL, &err) == GGUF_OK &&
-                    near(back, "t", 0, 1) &&
-                    near(back, "t", 3, 4 / cases[i].counts[1]);
+                    is_near(back, "t", 0, 1) &&
+                    is_near(back, "t", 3, 4 / cases[i].counts[1]);
             gguf_imatrix_destroy(back);
         }
         ok(good && (st == GGUF_OK || strstr(err.message, "one of them above")),
@@ -407,7 +407,7 @@ static void check_keys(void)
     struct gguf_error err;
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         size_t n = save_one(path, sums, 1, GGUF_IMATRIX_GGUF, b, sizeof b);
-        patch(b, n, cases[i].from, cases[i].to, cases[i].size);
+        patch_file(b, n, cases[i].from, cases[i].to, cases[i].size);
         if (!spill(path, b, n))
             abort();
         gguf_error_clear(&err);

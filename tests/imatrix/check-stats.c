@@ -19,7 +19,7 @@ static bool is_near(double got, long double want)
 }
 
 /* Mean square j; of matrices without input there is none. */
-static long double value(const float *of, int j, bool *is)
+static long double value_of(const float *of, int j, bool *is)
 {
     const float count = counts[j / COLS];
     *is = count > 0;
@@ -35,7 +35,7 @@ static struct want by_formula(void)
     struct want w = { .min = HUGE_VALL };
     bool is;
     for (int j = 0; j < N; j++) {
-        const long double v = value(sums, j, &is);
+        const long double v = value_of(sums, j, &is);
         if (!is)
             continue;
         w.n++;
@@ -46,13 +46,13 @@ static struct want by_formula(void)
     }
     w.mean = w.sum / w.n;
     for (int j = 0; j < N; j++) {
-        const long double v = value(sums, j, &is);
+        const long double v = value_of(sums, j, &is);
         w.stddev += is ? (v - w.mean) * (v - w.mean) / w.n : 0;
         w.entropy -= is && v > 0 ? v / w.sum * log2l(v / w.sum) : 0;
     }
     w.stddev = sqrtl(w.stddev);
     for (int j = 0; j < N; j++) {
-        const long double v = value(sums, j, &is);
+        const long double v = value_of(sums, j, &is);
         w.high += is && v > w.mean + w.stddev;
     }
     w.active /= w.n;
@@ -65,7 +65,8 @@ static long double cosine_by_formula(void)
     long double ab = 0, aa = 0, bb = 0;
     bool is;
     for (int j = 0; j < N; j++) {
-        const long double v = value(sums, j, &is), u = value(before, j, &is);
+        const long double v = value_of(sums, j, &is),
+                          u = value_of(before, j, &is);
         ab += v * u;
         aa += v * v;
         bb += u * u;
@@ -73,7 +74,7 @@ static long double cosine_by_formula(void)
     return ab / sqrtl(aa * bb);
 }
 
-static void check(const char *what)
+static void check_figures(const char *what)
 {
     struct gguf_imatrix_stats s = GGUF_IMATRIX_STATS_INIT;
     struct gguf_imatrix *im = NULL;
@@ -103,7 +104,7 @@ static void check(const char *what)
 }
 
 /* From 0 to 1. */
-static double chance(void)
+static double drawn_chance(void)
 {
     return (double)rnd_below(1 << 20) / (1 << 20);
 }
@@ -111,15 +112,15 @@ static double chance(void)
 int main(void)
 {
     for (int j = 0; j < N; j++) {
-        before[j] = (float)exp(20 * chance() - 15);
-        sums[j] = j % 11 ? (float)(before[j] * exp(4 * chance())) : 0;
+        before[j] = (float)exp(20 * drawn_chance() - 15);
+        sums[j] = j % 11 ? (float)(before[j] * exp(4 * drawn_chance())) : 0;
     }
-    check("over eight decades");
+    check_figures("over eight decades");
     for (int j = 0; j < N; j++)
-        sums[j] = counts[j / COLS] * (float)(1 + 3e-7 * chance());
-    check("nearly equal");
+        sums[j] = counts[j / COLS] * (float)(1 + 3e-7 * drawn_chance());
+    check_figures("nearly equal");
     for (int j = 0; j < N; j++)
         sums[j] = counts[j / COLS] * 0.25f;
-    check("all the same");
+    check_figures("all the same");
     return done_testing();
 }

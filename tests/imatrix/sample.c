@@ -23,7 +23,7 @@ static const struct kind {
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 enum { N_ENTRIES = N_LAYERS * N_KINDS + 1 };
 
-static struct kind entry(unsigned i, char name[64])
+static struct kind entry_name(unsigned i, char name[64])
 {
     if (i == N_ENTRIES - 1) {
         strcpy(name, "output.weight");
@@ -34,7 +34,7 @@ static struct kind entry(unsigned i, char name[64])
 }
 
 /* Tokens that a matrix has seen. */
-static float count(const struct kind *k, uint32_t mat)
+static float count_rows(const struct kind *k, uint32_t mat)
 {
     static const float experts[4] = { 200, 100, 24, 188 };
     return k->n_mats > 1 ? experts[mat] : CHUNKS * CHUNK_SIZE;
@@ -42,11 +42,11 @@ static float count(const struct kind *k, uint32_t mat)
 
 static uint32_t n_calls(const struct kind *k)
 {
-    return ((uint32_t)count(k, 0) + CHUNK_SIZE - 1) / CHUNK_SIZE;
+    return ((uint32_t)count_rows(k, 0) + CHUNK_SIZE - 1) / CHUNK_SIZE;
 }
 
 /* Sum of the squares of a column. */
-static float sum(unsigned i, uint32_t at)
+static float sum_of(unsigned i, uint32_t at)
 {
     uint32_t x = (i * 7919 + at + 1) * UINT32_C(2654435761);
     x ^= x >> 15;
@@ -55,7 +55,7 @@ static float sum(unsigned i, uint32_t at)
 
 static FILE *f;
 
-static void put(uint64_t v, int n)
+static void put_bytes(uint64_t v, int n)
 {
     for (int i = 0; i < n; i++)
         fputc((int)(v >> 8 * i & 255), f);
@@ -65,13 +65,13 @@ static void put_float(float v)
 {
     uint32_t bits;
     memcpy(&bits, &v, 4);
-    put(bits, 4);
+    put_bytes(bits, 4);
 }
 
 /* With a length of so many bytes. */
 static void put_text(const char *s, int size)
 {
-    put(strlen(s), size);
+    put_bytes(strlen(s), size);
     fputs(s, f);
 }
 
@@ -80,19 +80,19 @@ bool write_sample_dat(const char *path)
     f = fopen(path, "wb");
     if (!f)
         return false;
-    put(N_ENTRIES, 4);
+    put_bytes(N_ENTRIES, 4);
     for (unsigned i = 0; i < N_ENTRIES; i++) {
         char name[64];
-        const struct kind k = entry(i, name);
+        const struct kind k = entry_name(i, name);
         put_text(name, 4);
-        put(n_calls(&k), 4);
-        put(k.n_cols * k.n_mats, 4);
+        put_bytes(n_calls(&k), 4);
+        put_bytes(k.n_cols * k.n_mats, 4);
         for (uint32_t c = 0; c < k.n_cols * k.n_mats; c++) {
-            const float mean = sum(i, c) / count(&k, c / k.n_cols);
+            const float mean = sum_of(i, c) / count_rows(&k, c / k.n_cols);
             put_float(mean * (float)n_calls(&k));
         }
     }
-    put(CHUNKS, 4);
+    put_bytes(CHUNKS, 4);
     put_text("made.txt", 4);
     return fclose(f) == 0;
 }
@@ -101,18 +101,18 @@ bool write_sample_dat(const char *path)
 static uint64_t put_info(const char *name, const char *suffix, uint32_t ne0,
                          uint32_t ne1, uint64_t off)
 {
-    put(strlen(name) + strlen(suffix), 8);
+    put_bytes(strlen(name) + strlen(suffix), 8);
     fprintf(f, "%s%s", name, suffix);
-    put(ne1 > 1 ? 2 : 1, 4);
-    put(ne0, 8);
+    put_bytes(ne1 > 1 ? 2 : 1, 4);
+    put_bytes(ne0, 8);
     if (ne1 > 1)
-        put(ne1, 8);
-    put(0, 4); /* F32 */
-    put(off, 8);
+        put_bytes(ne1, 8);
+    put_bytes(0, 4); /* F32 */
+    put_bytes(off, 8);
     return off + (4 * (uint64_t)ne0 * ne1 + 31) / 32 * 32;
 }
 
-static void pad(void)
+static void pad_file(void)
 {
     while (ftell(f) % 32)
         fputc(0, f);
@@ -121,23 +121,23 @@ static void pad(void)
 static void put_meta(void)
 {
     fputs("GGUF", f);
-    put(3, 4);
-    put(2 * N_ENTRIES, 8);
-    put(4, 8);
+    put_bytes(3, 4);
+    put_bytes(2 * N_ENTRIES, 8);
+    put_bytes(4, 8);
     put_text("general.type", 8);
-    put(8, 4);
+    put_bytes(8, 4);
     put_text("imatrix", 8);
     put_text("imatrix.datasets", 8);
-    put(9, 4);
-    put(8, 4);
-    put(1, 8);
+    put_bytes(9, 4);
+    put_bytes(8, 4);
+    put_bytes(1, 8);
     put_text("made.txt", 8);
     put_text("imatrix.chunk_count", 8);
-    put(4, 4);
-    put(CHUNKS, 4);
+    put_bytes(4, 4);
+    put_bytes(CHUNKS, 4);
     put_text("imatrix.chunk_size", 8);
-    put(4, 4);
-    put(CHUNK_SIZE, 4);
+    put_bytes(4, 4);
+    put_bytes(CHUNK_SIZE, 4);
 }
 
 bool write_sample_gguf(const char *path)
@@ -149,20 +149,20 @@ bool write_sample_gguf(const char *path)
     put_meta();
     for (unsigned i = 0; i < N_ENTRIES; i++) {
         char name[64];
-        const struct kind k = entry(i, name);
+        const struct kind k = entry_name(i, name);
         off = put_info(name, ".in_sum2", k.n_cols, k.n_mats, off);
         off = put_info(name, ".counts", 1, k.n_mats, off);
     }
     for (unsigned i = 0; i < N_ENTRIES; i++) {
         char name[64];
-        const struct kind k = entry(i, name);
-        pad();
+        const struct kind k = entry_name(i, name);
+        pad_file();
         for (uint32_t c = 0; c < k.n_cols * k.n_mats; c++)
-            put_float(sum(i, c));
-        pad();
+            put_float(sum_of(i, c));
+        pad_file();
         for (uint32_t m = 0; m < k.n_mats; m++)
-            put_float(count(&k, m));
+            put_float(count_rows(&k, m));
     }
-    pad();
+    pad_file();
     return fclose(f) == 0;
 }

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 /* Make `out' of `in'. */
-static enum gguf_status convert(const char *type, int compat,
-                                struct gguf_error *err)
+static enum gguf_status dequantize_file(const char *type, int compat,
+                                        struct gguf_error *err)
 {
     struct gguf_recipe *r = NULL;
     struct gguf_quant *q = NULL;
@@ -38,8 +38,8 @@ static enum gguf_status convert(const char *type, int compat,
     return st;
 }
 
-static const struct gguf_tensor_info *find(const struct gguf_file *f,
-                                           struct gguf_str name)
+static const struct gguf_tensor_info *find_tensor(const struct gguf_file *f,
+                                                  struct gguf_str name)
 {
     char s[100];
     snprintf(s, sizeof s, "%.*s", (int)name.size, name.data);
@@ -48,7 +48,7 @@ static const struct gguf_tensor_info *find(const struct gguf_file *f,
 
 /* Every tensor of `out' against that of `in', as floats; how many there are,
  * or -1 where two differ. */
-static int compare(const struct gguf_rows *rows)
+static int compare_tensors(const struct gguf_rows *rows)
 {
     struct gguf_file *a, *b;
     int n = 0;
@@ -60,7 +60,7 @@ static int compare(const struct gguf_rows *rows)
     }
     for (size_t i = 0; n >= 0 && i < gguf_file_n_tensors(b); i++, n++) {
         const struct gguf_tensor_info *t = gguf_file_tensor(b, i);
-        const struct gguf_tensor_info *s = find(a, t->name);
+        const struct gguf_tensor_info *s = find_tensor(a, t->name);
         size_t size = (size_t)t->n_elements * sizeof(float);
         float *x = malloc(size), *y = malloc(size);
         if (!s || s->n_elements != t->n_elements ||
@@ -134,16 +134,18 @@ static void test_fork(const struct gguf_rows *rows)
     };
     struct gguf_error err = { .message = "" };
     ok(write_model(t, GG_LEN(t)), "a model of a fork's types");
-    ok(convert("F32", 0, &err) == GGUF_OK, "to F32: %s", err.message);
-    int n = compare(rows);
+    ok(dequantize_file("F32", 0, &err) == GGUF_OK, "to F32: %s", err.message);
+    int n = compare_tensors(rows);
     ok(n == (int)GG_LEN(t), "%d tensors are the same", n);
-    ok(convert("Q8_0", 0, &err) == GGUF_OK, "to Q8_0: %s", err.message);
+    ok(dequantize_file("Q8_0", 0, &err) == GGUF_OK, "to Q8_0: %s",
+       err.message);
     test_fork_target();
 
     static const struct tensor u[] = {
         { "a.weight", 153, { 512, 4, 1, 1 }, NULL },
     };
-    ok(write_model(u, 1) && convert("F32", 0, &err) == GGUF_E_UNSUPPORTED,
+    ok(write_model(u, 1) &&
+           dequantize_file("F32", 0, &err) == GGUF_E_UNSUPPORTED,
        "what is not decoded is refused: %s", err.message);
 }
 
@@ -162,8 +164,8 @@ static void test_place(void)
     if (!write_model(t, 1) || gguf_file_open(&f, in, NULL, NULL) != GGUF_OK)
         exit(99);
     uint64_t at = gguf_file_data_off(f) + 3 * ROW + 4;
-    ok(convert("F32", 0, &err) == GGUF_E_NONFINITE && err.offset == at &&
-           strstr(err.message, "row 3, column 0"),
+    ok(dequantize_file("F32", 0, &err) == GGUF_E_NONFINITE &&
+           err.offset == at && strstr(err.message, "row 3, column 0"),
        "%s, at byte %llu", err.message, (unsigned long long)err.offset);
     gguf_file_close(f);
     free(data);
@@ -184,7 +186,8 @@ static void test_wider(const struct gguf_rows *rows)
         while (!isfinite(x[i]));
     if (!write_model(&t, 1))
         exit(99);
-    bool good = convert("F64", 0, &err) == GGUF_OK && compare(rows) == 1 &&
+    bool good = dequantize_file("F64", 0, &err) == GGUF_OK &&
+                compare_tensors(rows) == 1 &&
                 gguf_file_open(&f, out, NULL, &err) == GGUF_OK;
     ok(good, "F32 to F64 %s", err.message);
     if (!good)
@@ -236,17 +239,19 @@ static void test_scales(const struct gguf_rows *rows)
 {
     struct gguf_error err = { .message = "" };
     write_nvfp4();
-    ok(convert("F32", 0, &err) == GGUF_OK, "NVFP4 to F32 %s", err.message);
+    ok(dequantize_file("F32", 0, &err) == GGUF_OK, "NVFP4 to F32 %s",
+       err.message);
     ok(n_out() == N_TENSORS - 3, "what went into weights is left out");
     ok(is_scaled(rows, Q, scales), "weights times their scale");
     ok(is_scaled(rows, UP, scales + 1), "experts, each times its own");
     ok(is_scaled(rows, K, NULL), "without a scale");
-    ok(compare(rows) == N_TENSORS - 3, "rows of the input have their scale");
-    ok(convert("F32", 1, &err) == GGUF_OK && n_out() == N_TENSORS &&
+    ok(compare_tensors(rows) == N_TENSORS - 3,
+       "rows of the input have their scale");
+    ok(dequantize_file("F32", 1, &err) == GGUF_OK && n_out() == N_TENSORS &&
            is_scaled(rows, Q, NULL) && is_scaled(rows, UP, NULL),
        "as llama-quantize: scales stay beside weights without them");
-    ok(convert("COPY", 0, &err) == GGUF_OK && n_out() == N_TENSORS &&
-           compare(rows) == N_TENSORS,
+    ok(dequantize_file("COPY", 0, &err) == GGUF_OK && n_out() == N_TENSORS &&
+           compare_tensors(rows) == N_TENSORS,
        "NVFP4 that stays has its scales");
 }
 
@@ -258,25 +263,27 @@ static void test_bad_scales(const struct gguf_rows *rows)
     float x[64];
     nvfp4[UP_SCALE].ne[0] = 2;
     ok(write_model(nvfp4, N_TENSORS) &&
-           convert("F32", 0, &err) == GGUF_E_TENSOR,
+           dequantize_file("F32", 0, &err) == GGUF_E_TENSOR,
        "refused: %s", err.message);
     nvfp4[UP_SCALE].ne[0] = 3;
     nvfp4[Q_SCALE].type = GGUF_DTYPE_I32;
     ok(write_model(nvfp4, N_TENSORS) &&
-           convert("F32", 0, &err) == GGUF_E_TENSOR,
+           dequantize_file("F32", 0, &err) == GGUF_E_TENSOR,
        "refused: %s", err.message);
     nvfp4[Q_SCALE].type = GGUF_DTYPE_F32;
     nvfp4[Q_SCALE].data = nan;
     ok(write_model(nvfp4, N_TENSORS) &&
-           convert("F32", 0, &err) == GGUF_E_TENSOR,
+           dequantize_file("F32", 0, &err) == GGUF_E_TENSOR,
        "refused: %s", err.message);
     ok(gguf_file_open(&f, in, NULL, NULL) == GGUF_OK &&
            gguf_rows_get(rows, f, 0, 0, 64, x, &err) == GGUF_E_TENSOR,
        "and its rows are: %s", err.message);
     gguf_file_close(f);
     n_shards = 2;
+    struct gguf_file_params alone = GGUF_FILE_PARAMS_INIT;
+    alone.alone = 1;
     ok(write_model(nvfp4 + K, 1) &&
-           gguf_file_open(&f, in, NULL, NULL) == GGUF_OK &&
+           gguf_file_open(&f, in, &alone, NULL) == GGUF_OK &&
            gguf_rows_get(rows, f, 0, 0, 64, x, &err) == GGUF_E_UNSUPPORTED,
        "a shard does not know: %s", err.message);
     gguf_file_close(f);

@@ -49,8 +49,8 @@ static enum gguf_status write_data(struct gguf_writer *w)
     return st;
 }
 
-static enum gguf_status add(struct gguf_writer *w, const char *name,
-                            uint32_t type, const int64_t *ne)
+static enum gguf_status add_tensor(struct gguf_writer *w, const char *name,
+                                   uint32_t type, const int64_t *ne)
 {
     return gguf_writer_add_tensor(w, (struct gguf_str){ name, strlen(name) },
                                   type, 2, ne, NULL);
@@ -80,11 +80,11 @@ static void write_model(uint32_t version)
             continue;
         snprintf(name, sizeof name, "blk.0.%s.weight",
                  gg_dtype_by_index(t)->name);
-        st = add(w, name, gg_dtype_by_index(t)->id, ne);
+        st = add_tensor(w, name, gg_dtype_by_index(t)->id, ne);
     }
     for (size_t i = 0; i < GG_LEN(more) && st == GGUF_OK; i++)
-        st = add(w, more[i].name, gguf_dtype_from_name(more[i].type)->id,
-                 more[i].ne);
+        st = add_tensor(w, more[i].name,
+                        gguf_dtype_from_name(more[i].type)->id, more[i].ne);
     if (st == GGUF_OK)
         st = gguf_writer_open(w, little, &o, NULL);
     if (st == GGUF_OK)
@@ -97,10 +97,10 @@ static void write_model(uint32_t version)
         exit(99);
 }
 
-static enum gguf_status turn(const char *in, const char *out,
-                             enum gguf_edit_order order,
-                             const struct gguf_edit_params *params,
-                             struct gguf_error *err)
+static enum gguf_status turn_file(const char *in, const char *out,
+                                  enum gguf_edit_order order,
+                                  const struct gguf_edit_params *params,
+                                  struct gguf_error *err)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
     struct gguf_file *f = NULL;
@@ -137,7 +137,7 @@ static void check_bytes(void)
     struct gguf_error err;
     const struct gguf_kv *kv;
     uint64_t v = 0;
-    ok(turn(little, big, GGUF_EDIT_BIG_ENDIAN, NULL, &err) == GGUF_OK,
+    ok(turn_file(little, big, GGUF_EDIT_BIG_ENDIAN, NULL, &err) == GGUF_OK,
        "to big-endian");
     open_both(&l, &b);
     size_t n = gguf_file_n_tensors(l), bad = n != gguf_file_n_tensors(b);
@@ -166,10 +166,10 @@ static void check_bytes(void)
        "metadata");
     gguf_file_close(l);
     gguf_file_close(b);
-    ok(turn(big, again, GGUF_EDIT_LITTLE_ENDIAN, NULL, &err) == GGUF_OK &&
+    ok(turn_file(big, again, GGUF_EDIT_LITTLE_ENDIAN, NULL, &err) == GGUF_OK &&
            same_files(little, again),
        "and back: the same bytes");
-    ok(turn(big, again, GGUF_EDIT_BIG_ENDIAN, NULL, &err) == GGUF_OK &&
+    ok(turn_file(big, again, GGUF_EDIT_BIG_ENDIAN, NULL, &err) == GGUF_OK &&
            same_files(big, again),
        "what is big-endian stays it");
 }
@@ -195,18 +195,18 @@ static void check_layouts(void)
         int v2 = gguf_file_version(f) == 2;
         gguf_file_close(f);
         enum gguf_status st =
-            turn(again, big,
-                 is_big ? GGUF_EDIT_LITTLE_ENDIAN : GGUF_EDIT_BIG_ENDIAN, NULL,
-                 &err);
+            turn_file(again, big,
+                      is_big ? GGUF_EDIT_LITTLE_ENDIAN : GGUF_EDIT_BIG_ENDIAN,
+                      NULL, &err);
         if (!known) {
             ok(st == GGUF_E_UNSUPPORTED && strstr(err.message, "type"),
                "%s: %s", x->name, err.message);
         } else {
-            int good =
-                st == GGUF_OK && !same_files(again, big) &&
-                turn(big, NULL,
-                     is_big ? GGUF_EDIT_BIG_ENDIAN : GGUF_EDIT_LITTLE_ENDIAN,
-                     NULL, &err) == GGUF_OK;
+            int good = st == GGUF_OK && !same_files(again, big) &&
+                       turn_file(big, NULL,
+                                 is_big ? GGUF_EDIT_BIG_ENDIAN
+                                        : GGUF_EDIT_LITTLE_ENDIAN,
+                                 NULL, &err) == GGUF_OK;
             if (good && v2) {
                 size_t n;
                 uint8_t *p = slurp(big, &n);
@@ -239,20 +239,21 @@ static void check_failures(void)
     unlink(again);
     p.progress = stop_at_once;
     p.progress_user = &calls;
-    ok(turn(little, again, GGUF_EDIT_BIG_ENDIAN, &p, &err) ==
+    ok(turn_file(little, again, GGUF_EDIT_BIG_ENDIAN, &p, &err) ==
                GGUF_E_CANCELLED &&
            calls && access(again, F_OK) != 0,
        "cancelled: no file");
     p = (struct gguf_edit_params)GGUF_EDIT_PARAMS_INIT;
     p.mode = GGUF_EDIT_IN_PLACE;
-    ok(turn(little, NULL, GGUF_EDIT_BIG_ENDIAN, &p, &err) == GGUF_E_INVALID,
+    ok(turn_file(little, NULL, GGUF_EDIT_BIG_ENDIAN, &p, &err) ==
+           GGUF_E_INVALID,
        "not in place: %s", err.message);
     p.mode = GGUF_EDIT_AUTO;
     for (;; n++) {
         struct failalloc fa;
         p.allocator = failalloc_init(&fa, n);
         enum gguf_status st =
-            turn(little, again, GGUF_EDIT_BIG_ENDIAN, &p, &err);
+            turn_file(little, again, GGUF_EDIT_BIG_ENDIAN, &p, &err);
         wrong += fa.live != 0;
         if (fa.calls <= n) {
             wrong += st != GGUF_OK || !same_files(big, again);
@@ -312,7 +313,7 @@ struct text {
     size_t n;
 };
 
-static int note(void *user, const struct gguf_finding *f)
+static int note_finding(void *user, const struct gguf_finding *f)
 {
     struct text *t = user;
     if (strcmp(f->code, "big-endian") && t->n + 600 < sizeof t->s)
@@ -328,16 +329,17 @@ static void check_findings(void)
     struct gguf_file *l, *b;
     open_both(&l, &b);
     p.payload = 1;
-    ok(gguf_file_check(l, &p, note, &x, NULL) == GGUF_OK &&
-           gguf_file_check(b, &p, note, &y, NULL) == GGUF_OK && x.n > 1000 &&
-           x.n == y.n && !memcmp(x.s, y.s, x.n),
+    ok(gguf_file_check(l, &p, note_finding, &x, NULL) == GGUF_OK &&
+           gguf_file_check(b, &p, note_finding, &y, NULL) == GGUF_OK &&
+           x.n > 1000 && x.n == y.n && !memcmp(x.s, y.s, x.n),
        "the same findings in the data, at the same bytes");
     gguf_file_close(l);
     gguf_file_close(b);
 }
 
-static enum gguf_status quantize(const char *in, const char *out,
-                                 const char *preset, struct gguf_error *err)
+static enum gguf_status quantize_file(const char *in, const char *out,
+                                      const char *preset,
+                                      struct gguf_error *err)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
@@ -376,7 +378,8 @@ static void write_plain(void)
     for (size_t i = 0; i < GG_LEN(types); i++) {
         char name[64];
         snprintf(name, sizeof name, "blk.%zu.ffn_up.weight", i);
-        if (add(w, name, gguf_dtype_from_name(types[i])->id, ne) != GGUF_OK)
+        if (add_tensor(w, name, gguf_dtype_from_name(types[i])->id, ne) !=
+            GGUF_OK)
             exit(99);
     }
     if (gguf_writer_open(w, little, &o, NULL) != GGUF_OK ||
@@ -391,14 +394,14 @@ static void check_quantize(void)
     struct gguf_error err;
     char out[64];
     snprintf(out, sizeof out, "%s/out.gguf", dir);
-    ok(quantize(little, again, "COPY", &err) == GGUF_OK &&
-           quantize(big, out, "COPY", &err) == GGUF_OK &&
+    ok(quantize_file(little, again, "COPY", &err) == GGUF_OK &&
+           quantize_file(big, out, "COPY", &err) == GGUF_OK &&
            same_files(again, out),
        "a copy of all types: little-endian");
     write_plain();
-    ok(turn(little, big, GGUF_EDIT_BIG_ENDIAN, NULL, &err) == GGUF_OK &&
-           quantize(little, again, "Q4_K_M", &err) == GGUF_OK &&
-           quantize(big, out, "Q4_K_M", &err) == GGUF_OK &&
+    ok(turn_file(little, big, GGUF_EDIT_BIG_ENDIAN, NULL, &err) == GGUF_OK &&
+           quantize_file(little, again, "Q4_K_M", &err) == GGUF_OK &&
+           quantize_file(big, out, "Q4_K_M", &err) == GGUF_OK &&
            same_files(again, out),
        "quantized: the same");
     unlink(out);

@@ -77,7 +77,7 @@ static uint32_t type_of(const char *name)
 }
 
 /* KEY=TYPE:VALUE as llama-quantize takes it. */
-static bool override(struct args *a, char *text)
+static bool override_key(struct args *a, char *text)
 {
     char *eq = strchr(text, '='), *colon = eq ? strchr(eq, ':') : NULL;
     if (!colon || (!a->meta && gguf_meta_create(&a->meta, NULL, NULL)))
@@ -118,7 +118,7 @@ static bool parse_args(struct args *a, const char *text)
         else if (!strcmp(w, "--token-embedding-type"))
             a->p.embedding_type = type_of(value);
         else if (!strcmp(w, "--override-kv")) {
-            if (!override(a, value))
+            if (!override_key(a, value))
                 return false;
         } else if (!strcmp(w, "--prune-layers")) {
             for (char *p = value; *p; p += *p == ',')

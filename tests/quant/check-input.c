@@ -23,7 +23,7 @@ struct event {
     bool cancel;
 };
 
-static int progress(void *user, uint64_t done, uint64_t total)
+static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct event *e = user;
     (void)done, (void)total;
@@ -34,17 +34,17 @@ static int progress(void *user, uint64_t done, uint64_t total)
     return e->cancel;
 }
 
-static enum gguf_status run(struct event *e, bool resume,
-                            struct gguf_error *err)
+static enum gguf_status run_job(struct event *e, bool resume,
+                                struct gguf_error *err)
 {
     struct setup s = SETUP("Q8_0");
-    s.p.progress = progress;
+    s.p.progress = on_progress;
     s.p.progress_user = e;
     s.resume = resume;
     return quantize(in, in_dir("out"), s, err);
 }
 
-static bool exists(const char *name)
+static bool file_exists(const char *name)
 {
     struct stat s;
     return lstat(in_dir(name), &s) == 0;
@@ -61,7 +61,7 @@ static uint64_t count_calls(void)
 {
     struct event e = { .calls = 0 };
     struct gguf_error err;
-    if (run(&e, false, &err) != GGUF_OK)
+    if (run_job(&e, false, &err) != GGUF_OK)
         exit(99);
     remove(in_dir("out"));
     return e.calls;
@@ -102,7 +102,7 @@ static void check_changes(uint64_t n_calls)
         for (int late = 0; late < 2; late++) {
             struct event e = { .at = late ? n_calls : 1, .fn = changes[i].fn };
             struct gguf_error err;
-            ok(run(&e, false, &err) == GGUF_E_MISMATCH &&
+            ok(run_job(&e, false, &err) == GGUF_E_MISMATCH &&
                    n_entries() == before && strstr(err.message, "in.gguf"),
                "an input %s, %s: %s", changes[i].name,
                late ? "late" : "at once", err.message);
@@ -111,7 +111,7 @@ static void check_changes(uint64_t n_calls)
         }
     struct event e = { .calls = 0 };
     struct gguf_error err;
-    ok(run(&e, false, &err) == GGUF_OK, "and without a change %s",
+    ok(run_job(&e, false, &err) == GGUF_OK, "and without a change %s",
        err.message);
     remove(in_dir("out"));
 }
@@ -141,7 +141,7 @@ static void check_imatrix(uint64_t n_calls)
                               &err) == GGUF_OK &&
             gguf_imatrix_load(&im, in_dir("imatrix"), NULL, &err) == GGUF_OK &&
             gguf_imatrix_create(&sum, NULL, &err) == GGUF_OK;
-        s.p.progress = progress;
+        s.p.progress = on_progress;
         s.p.progress_user = &e;
         s.p.imatrix = im;
         int before = n_entries();
@@ -202,12 +202,12 @@ static void check_identity(uint64_t n_calls)
     for (size_t i = 0; i < GG_LEN(changes); i++) {
         struct event e = { .at = n_calls - 1, .cancel = true };
         struct gguf_error err;
-        bool good = run(&e, true, &err) == GGUF_E_CANCELLED;
+        bool good = run_job(&e, true, &err) == GGUF_E_CANCELLED;
         changes[i].fn();
         e = (struct event){ .calls = 0 };
-        ok(good && run(&e, true, &err) == GGUF_E_MISMATCH && !e.calls &&
-               exists("out.resume") && exists("out" GG_OUTFILE_PART) &&
-               !exists("out"),
+        ok(good && run_job(&e, true, &err) == GGUF_E_MISMATCH && !e.calls &&
+               file_exists("out.resume") &&
+               file_exists("out" GG_OUTFILE_PART) && !file_exists("out"),
            "%s: %s", changes[i].name, err.message);
         remove(in_dir("out.resume"));
         remove(in_dir("out" GG_OUTFILE_PART));
@@ -239,7 +239,7 @@ static void check_others(uint64_t n_calls)
                 skip("%s: there is no other user", names[i]);
                 continue;
             }
-            bool good = run(&e, true, &err) == GGUF_E_CANCELLED;
+            bool good = run_job(&e, true, &err) == GGUF_E_CANCELLED;
             if (!hard)
                 give_away(names[i]);
             else
@@ -247,8 +247,8 @@ static void check_others(uint64_t n_calls)
             size_t n, m;
             void *was = slurp(in_dir(names[i]), &n);
             e = (struct event){ .calls = 0 };
-            good = good && run(&e, true, &err) == GGUF_E_MISMATCH &&
-                   !e.calls && !exists("out");
+            good = good && run_job(&e, true, &err) == GGUF_E_MISMATCH &&
+                   !e.calls && !file_exists("out");
             void *is = slurp(in_dir(names[i]), &m);
             ok(good && was && is && n == m && !memcmp(was, is, n),
                "%s, %s: %s", names[i],
@@ -259,8 +259,9 @@ static void check_others(uint64_t n_calls)
                 exit(99);
             remove(in_dir("hard"));
             e = (struct event){ .calls = 0 };
-            ok(run(&e, true, &err) == GGUF_OK && !exists("out.resume") &&
-                   !exists("out" GG_OUTFILE_PART),
+            ok(run_job(&e, true, &err) == GGUF_OK &&
+                   !file_exists("out.resume") &&
+                   !file_exists("out" GG_OUTFILE_PART),
                "which is taken where that does not matter %s", err.message);
             remove(in_dir("out"));
         }
@@ -281,7 +282,7 @@ static void folder_b(void)
         exit(99);
 }
 
-static bool has(const char *name, const char *text)
+static bool has_text(const char *name, const char *text)
 {
     size_t n;
     char *p = slurp(in_dir(name), &n);
@@ -305,7 +306,7 @@ static enum gguf_status run_two(struct event *e, bool force, bool resume,
         struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
         st = gguf_recipe_preset(&recipe[i], types[i], NULL, err);
         p.recipe = recipe[i];
-        p.progress = progress;
+        p.progress = on_progress;
         p.progress_user = e;
         if (st == GGUF_OK)
             st = gguf_quant_create(&job[i], in, &p, err);
@@ -334,16 +335,17 @@ static void check_names(void)
         const char *how = resume ? "resume" : "not";
         e = (struct event){ .at = n_calls, .fn = take_b };
         ok(good && run_two(&e, false, resume, NULL, &err) == GGUF_E_EXIST &&
-               !exists("a") && has("b", "of others") &&
-               exists("a" GG_OUTFILE_PART) == resume &&
-               exists("b" GG_OUTFILE_PART) == resume,
+               !file_exists("a") && has_text("b", "of others") &&
+               file_exists("a" GG_OUTFILE_PART) == resume &&
+               file_exists("b" GG_OUTFILE_PART) == resume,
            "a name that is taken: none of two has its own (%s): %s", how,
            err.message);
         remove(in_dir("b"));
         if (resume) {
             e = (struct event){ .calls = 0 };
             ok(run_two(&e, false, true, NULL, &err) == GGUF_OK &&
-                   exists("a") && exists("b") && !exists("a.resume"),
+                   file_exists("a") && file_exists("b") &&
+                   !file_exists("a.resume"),
                "and the next run ends it %s", err.message);
             remove(in_dir("a"));
             remove(in_dir("b"));
@@ -353,14 +355,16 @@ static void check_names(void)
         e = (struct event){ .at = n_calls, .fn = folder_b };
         int before = n_entries() + (resume ? 4 : 0);
         ok(run_two(&e, true, resume, NULL, &err) == GGUF_E_IO &&
-               has("a", "old") && exists("b") && n_entries() == before,
+               has_text("a", "old") && file_exists("b") &&
+               n_entries() == before,
            "a folder in the place of one: the old file is back (%s): %s", how,
            err.message);
         rmdir(in_dir("b"));
         if (resume) {
             e = (struct event){ .calls = 0 };
             ok(run_two(&e, true, true, NULL, &err) == GGUF_OK &&
-                   !has("a", "old") && exists("b") && !exists("a.resume"),
+                   !has_text("a", "old") && file_exists("b") &&
+                   !file_exists("a.resume"),
                "and the next run ends it %s", err.message);
         }
         remove(in_dir("a"));

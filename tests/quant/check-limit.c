@@ -90,9 +90,9 @@ static bool write_large(const float *large, size_t n)
 }
 
 /* To be given to gguf_quant_destroy; it has run. */
-static enum gguf_status run(struct gguf_quant **q, const char *type,
-                            enum gguf_nonfinite what, bool weighted,
-                            uint32_t cpu, struct gguf_error *err)
+static enum gguf_status run_job(struct gguf_quant **q, const char *type,
+                                enum gguf_nonfinite what, bool weighted,
+                                uint32_t cpu, struct gguf_error *err)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
@@ -158,9 +158,9 @@ static void check_sides(const char *type, float held, float refused,
             "tensor 'a000.weight': %g at row 1, column 37 is more than %s "
             "holds",
             (double)refused, type);
-        bool good = write_large(&held, 1) &&
-                    run(&q, type, GGUF_NONFINITE_ERROR, weighted, cpu, &err) ==
-                        GGUF_OK;
+        bool good =
+            write_large(&held, 1) && run_job(&q, type, GGUF_NONFINITE_ERROR,
+                                             weighted, cpu, &err) == GGUF_OK;
         float x = 0;
         good = good && read_large(&x, 1);
         gguf_quant_destroy(q);
@@ -171,7 +171,7 @@ static void check_sides(const char *type, float held, float refused,
         if (refused == 0)
             continue;
         good = write_large(&refused, 1) &&
-               run(&q, type, GGUF_NONFINITE_ERROR, weighted, cpu, &err) ==
+               run_job(&q, type, GGUF_NONFINITE_ERROR, weighted, cpu, &err) ==
                    GGUF_E_NONFINITE;
         gguf_quant_destroy(q);
         ok(good && !strcmp(err.message, want), "%s, %s: %s", type,
@@ -188,9 +188,9 @@ static void check_all(const char *type, const float *large, float limit,
     struct gguf_quant *q;
     struct gguf_error err;
     size_t bad = 0, n_held = 0;
-    bool good =
-        run(&q, type, GGUF_NONFINITE_ZERO, weighted, cpu, &err) == GGUF_OK &&
-        read_large(made, MOST);
+    bool good = run_job(&q, type, GGUF_NONFINITE_ZERO, weighted, cpu, &err) ==
+                    GGUF_OK &&
+                read_large(made, MOST);
     for (size_t i = 0; good && i < MOST; i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(q, i);
         const double x = (double)made[i];

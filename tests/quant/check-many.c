@@ -19,12 +19,12 @@ static const double LIMIT = 4;
 
 static char dir[200];
 
-static double since(double start)
+static double seconds_since(double start)
 {
     return scratch_cpu_time() - start;
 }
 
-static uint8_t *put(uint8_t *p, uint32_t v)
+static uint8_t *put_name(uint8_t *p, uint32_t v)
 {
     gg_bytes_store32le(p, v);
     return p + 4;
@@ -36,15 +36,15 @@ static bool write_dat(const char *path, bool descending)
     uint8_t *b = malloc(4 + (size_t)N_ENTRIES * 24), *p = b;
     if (!b)
         return false;
-    p = put(p, N_ENTRIES);
+    p = put_name(p, N_ENTRIES);
     for (unsigned i = 0; i < N_ENTRIES; i++) {
         char name[16];
         snprintf(name, sizeof name, descending ? "m%07u" : "a%07u",
                  descending ? N_ENTRIES - i : i);
-        p = put(p, 8);
+        p = put_name(p, 8);
         memcpy(p, name, 8);
-        p = put(put(p + 8, 1), 1);
-        p = put(p, gg_bytes_f32_bits((float)i));
+        p = put_name(put_name(p + 8, 1), 1);
+        p = put_name(p, gg_bytes_f32_bits((float)i));
     }
     bool good = spill(path, b, (size_t)(p - b));
     free(b);
@@ -63,14 +63,14 @@ static void check_entries(void)
     double start = scratch_cpu_time(), took;
     gguf_error_clear(&err);
     bool good = gguf_imatrix_load(&a, down, NULL, &err) == GGUF_OK;
-    took = since(start);
+    took = seconds_since(start);
     ok(good && gguf_imatrix_n_entries(a) == N_ENTRIES && took < LIMIT &&
            !gguf_imatrix_entry(a, 0, &e, NULL) && !strcmp(e.name, "m0000001"),
        "%d descending names: %.2f s %s", N_ENTRIES, took, err.message);
     start = scratch_cpu_time();
     good = good && gguf_imatrix_load(&b, up, NULL, &err) == GGUF_OK &&
            gguf_imatrix_merge(a, b, &err) == GGUF_OK;
-    took = since(start);
+    took = seconds_since(start);
     ok(good && gguf_imatrix_n_entries(a) == 2 * N_ENTRIES && took < LIMIT,
        "and others before each of them: %.2f s %s", took, err.message);
     start = scratch_cpu_time();
@@ -79,7 +79,7 @@ static void check_entries(void)
                gguf_imatrix_find(
                    a, (struct gguf_str){ e.name, strlen(e.name) }, &i) &&
                i == k;
-    took = since(start);
+    took = seconds_since(start);
     ok(good && took < LIMIT &&
            !gguf_imatrix_find(a, (struct gguf_str){ "x", 1 }, &i),
        "each is found by its name: %.2f s", took);
@@ -107,12 +107,12 @@ static void check_texts(void)
            gguf_imatrix_load(&b, path, NULL, &err) == GGUF_OK &&
            gguf_imatrix_dataset(b, 2 * N_TEXTS - 1) &&
            !gguf_imatrix_dataset(b, 2 * N_TEXTS);
-    took = since(start);
+    took = seconds_since(start);
     ok(good && took < LIMIT, "%d texts, noted and read: %.2f s %s",
        2 * N_TEXTS, took, err.message);
     start = scratch_cpu_time();
     gguf_imatrix_hide_paths(b);
-    took = since(start);
+    took = seconds_since(start);
     ok(good && took < LIMIT && !gguf_imatrix_dataset(b, N_TEXTS) &&
            !strcmp(gguf_imatrix_dataset(b, N_TEXTS - 1), "099999"),
        "without folders half as many: %.2f s", took);
@@ -162,7 +162,7 @@ static void check_scales(void)
     p.allow_requantize = 1;
     double start = scratch_cpu_time();
     good = good && gguf_quant_create(&q, path, &p, &err) == GGUF_OK;
-    double took = since(start);
+    double took = seconds_since(start);
     ok(good && gguf_quant_n_tensors(q) == N && took < LIMIT,
        "%d tensors with scales are planned: %.2f s %s", N, took, err.message);
     gguf_quant_destroy(q);

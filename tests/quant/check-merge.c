@@ -22,7 +22,7 @@ static const float scales[2] = { 0.75f, -1.5f };
 
 /* ---- files ---- */
 
-static void stop(const struct gguf_error *err)
+static void bail_out(const struct gguf_error *err)
 {
     printf("Bail out! %s\n", err->message);
     exit(99);
@@ -41,7 +41,7 @@ static struct gguf_file *in_memory(void *data, size_t size)
     struct gguf_file *f;
     struct gguf_error err;
     if (gguf_file_open_memory(&f, data, size, NULL, &err) != GGUF_OK)
-        stop(&err);
+        bail_out(&err);
     return f;
 }
 
@@ -50,7 +50,7 @@ static struct gguf_file *at_path(const char *path)
     struct gguf_file *f;
     struct gguf_error err;
     if (gguf_file_open(&f, path, NULL, &err) != GGUF_OK)
-        stop(&err);
+        bail_out(&err);
     return f;
 }
 
@@ -93,13 +93,13 @@ static float *numbers(const struct gguf_file *f, const char *name, size_t *n)
     if (!t)
         return NULL;
     if (!rows && gguf_rows_create(&rows, NULL, &err))
-        stop(&err);
+        bail_out(&err);
     *n = (size_t)t->n_elements;
     float *v = malloc(*n * sizeof *v);
     if (!v)
         abort();
     if (gguf_rows_get(rows, f, t->index, 0, *n, v, &err))
-        stop(&err);
+        bail_out(&err);
     return v;
 }
 
@@ -112,9 +112,9 @@ static float *half(const struct gguf_file *f, const char *name, char end)
 }
 
 /* w + factor * (b0 a0 + b1 a1 + ...), each step in single precision. */
-static void add(float *w, const struct gguf_tensor_info *t,
-                const struct gguf_file *f, const char *name, double alpha_of,
-                float scale)
+static void add_tensor(float *w, const struct gguf_tensor_info *t,
+                       const struct gguf_file *f, const char *name,
+                       double alpha_of, float scale)
 {
     float *a = half(f, name, 'a'), *b = half(f, name, 'b');
     const bool embd = !strcmp(name, "token_embd.weight");
@@ -141,13 +141,13 @@ static void add(float *w, const struct gguf_tensor_info *t,
     free(b);
 }
 
-static float *expected(const struct gguf_file *of, const char *name, size_t *n,
-                       int n_loras)
+static float *expected_sum(const struct gguf_file *of, const char *name,
+                           size_t *n, int n_loras)
 {
     float *w = numbers(of, name, n);
     const struct gguf_tensor_info *t = gguf_file_tensor_find(of, name);
     for (int i = 0; i < n_loras; i++)
-        add(w, t, halves[i], name, alpha[i], scales[i]);
+        add_tensor(w, t, halves[i], name, alpha[i], scales[i]);
     return w;
 }
 
@@ -155,9 +155,11 @@ static float *expected(const struct gguf_file *of, const char *name, size_t *n,
 
 static struct gguf_quant_lora loras[2];
 
-static enum gguf_status quantize(const struct gguf_file *in, const char *type,
-                                 const char *path, struct gguf_quant_params *p,
-                                 unsigned n_threads, struct gguf_error *err)
+static enum gguf_status quantize_merged(const struct gguf_file *in,
+                                        const char *type, const char *path,
+                                        struct gguf_quant_params *p,
+                                        unsigned n_threads,
+                                        struct gguf_error *err)
 {
     struct gguf_recipe *recipe = NULL;
     struct gguf_quant *job = NULL;
@@ -182,7 +184,7 @@ static enum gguf_status quantize(const struct gguf_file *in, const char *type,
     return st;
 }
 
-static struct gguf_quant_params params(size_t n_loras)
+static struct gguf_quant_params merge_params(size_t n_loras)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     for (size_t i = 0; i < 2; i++)
@@ -202,7 +204,7 @@ static void check_sums(const struct gguf_file *in, const char *path,
     for (size_t i = 0; i < 6; i++) {
         const char *name = model.t[i].name;
         size_t n, n_has;
-        float *must = expected(in, name, &n, n_loras);
+        float *must = expected_sum(in, name, &n, n_loras);
         float *has = numbers(f, name, &n_has);
         const bool same =
             has && n == n_has && !memcmp(must, has, n * sizeof *must);
@@ -223,21 +225,21 @@ static void check_f32(void)
     const char *path = scratch_path(dir, "f32.gguf");
     for (unsigned n = 1; n <= 2; n++)
         for (unsigned threads = 1; threads <= 3; threads += 2) {
-            struct gguf_quant_params p = params(n);
+            struct gguf_quant_params p = merge_params(n);
             p.max_memory = threads == 3 ? 1 << 20 : 0;
             const enum gguf_status st =
-                quantize(base, "F32", path, &p, threads, &err);
+                quantize_merged(base, "F32", path, &p, threads, &err);
             if (st != GGUF_OK)
-                stop(&err);
+                bail_out(&err);
             char what[64];
             snprintf(what, sizeof what, "%u adapters, %u threads", n, threads);
             check_sums(base, path, (int)n, what);
         }
     /* with scale 0 there is nothing to do */
-    struct gguf_quant_params p = params(2);
+    struct gguf_quant_params p = merge_params(2);
     loras[0].scale = loras[1].scale = 0;
-    if (quantize(base, "COPY", path, &p, 1, &err))
-        stop(&err);
+    if (quantize_merged(base, "COPY", path, &p, 1, &err))
+        bail_out(&err);
     check_sums(base, path, 0, "scale 0");
 }
 
@@ -268,14 +270,14 @@ static void check_types(void)
     const char *f32 = scratch_path(dir, "f32.gguf");
     const char *q8 = scratch_path(dir, "two.gguf");
     const char *steps = scratch_path(dir, "steps.gguf");
-    struct gguf_quant_params p = params(2), none = params(0);
-    if (quantize(base, "F32", f32, &p, 1, &err) ||
-        quantize(base, "Q8_0", q8, &p, 2, &err))
-        stop(&err);
+    struct gguf_quant_params p = merge_params(2), none = merge_params(0);
+    if (quantize_merged(base, "F32", f32, &p, 1, &err) ||
+        quantize_merged(base, "Q8_0", q8, &p, 2, &err))
+        bail_out(&err);
     struct gguf_file *f = at_path(f32);
     none.loras = NULL;
-    if (quantize(f, "Q8_0", steps, &none, 1, &err))
-        stop(&err);
+    if (quantize_merged(f, "Q8_0", steps, &none, 1, &err))
+        bail_out(&err);
     struct gguf_file *a = at_path(q8), *b = at_path(steps);
     bool good = true;
     unsigned n_q8 = 0;
@@ -290,14 +292,14 @@ static void check_types(void)
     ok(good && n_q8 >= 3, "Q8_0: the bytes of two steps, %u tensors", n_q8);
     check_meta();
     /* decoded, added, and what is left of the type */
-    struct gguf_quant_params q = params(2);
-    ok(quantize(a, "F32", steps, &q, 1, &err) == GGUF_E_UNSUPPORTED &&
+    struct gguf_quant_params q = merge_params(2);
+    ok(quantize_merged(a, "F32", steps, &q, 1, &err) == GGUF_E_UNSUPPORTED &&
            strstr(err.message, "not allowed unless asked for"),
        "of Q8_0: %s", err.message);
     q.allow_requantize = 1;
     gguf_file_close(b);
-    if (quantize(a, "F32", steps, &q, 1, &err))
-        stop(&err);
+    if (quantize_merged(a, "F32", steps, &q, 1, &err))
+        bail_out(&err);
     check_sums(a, steps, 2, "of Q8_0");
     gguf_file_close(a);
     gguf_file_close(f);
@@ -309,12 +311,12 @@ static void check_copy(void)
     struct gguf_error err;
     struct gguf_recipe *recipe;
     struct gguf_quant *job;
-    struct gguf_quant_params p = params(1);
+    struct gguf_quant_params p = merge_params(1);
     if (gguf_recipe_preset(&recipe, "COPY", NULL, &err))
-        stop(&err);
+        bail_out(&err);
     p.recipe = recipe;
     if (gguf_quant_create_file(&job, base, &p, &err))
-        stop(&err);
+        bail_out(&err);
     unsigned n_merged = 0, n_copied = 0;
     for (size_t i = 0; i < gguf_quant_n_tensors(job); i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(job, i);
@@ -325,9 +327,9 @@ static void check_copy(void)
        "COPY: %u tensors are encoded, %u are copied", n_merged, n_copied);
     gguf_quant_destroy(job);
     const char *path = scratch_path(dir, "copy.gguf");
-    p = params(1);
-    if (quantize(base, "COPY", path, &p, 1, &err))
-        stop(&err);
+    p = merge_params(1);
+    if (quantize_merged(base, "COPY", path, &p, 1, &err))
+        bail_out(&err);
     check_sums(base, path, 1, "COPY");
     gguf_recipe_destroy(recipe);
 }
@@ -347,12 +349,12 @@ static void check_parts(void)
     for (int i = 0; i < 2; i++) {
         const struct gg_source s = { .file = halves[i] };
         if (gg_lora_init(&with[i].lora, halves[i], NULL, &err))
-            stop(&err);
+            bail_out(&err);
         gg_data_gguf_init(&with[i].data, &s, codec, true);
         with[i].scale = scales[i];
     }
     if (gg_data_merged_init(&m, &plain.list, with, 2, NULL, &err))
-        stop(&err);
+        bail_out(&err);
     for (size_t i = 0; i < 4; i++) {
         const char *name = model.t[i].name;
         const struct gguf_tensor_info *t = gguf_file_tensor_find(base, name);
@@ -360,7 +362,8 @@ static void check_parts(void)
         struct gg_data_rows r;
         struct gg_data_info info;
         size_t n;
-        float *must = expected(base, name, &n, 2), *x = malloc(n * sizeof *x);
+        float *must = expected_sum(base, name, &n, 2),
+              *x = malloc(n * sizeof *x);
         bool good = x && gg_data_is_merged(&m, t->index) &&
                     !gg_data_bytes(&m.over.list, t->index) &&
                     !gg_data_rows(&m.over.list, t->index, &r, &err);
@@ -395,8 +398,8 @@ static void check_parts(void)
 
 /* ---- what is refused ---- */
 
-static void refused(struct lora *l, struct gguf_quant_params *p,
-                    enum gguf_status status, const char *says)
+static void check_refusal(struct lora *l, struct gguf_quant_params *p,
+                          enum gguf_status status, const char *says)
 {
     struct gguf_error err;
     size_t size;
@@ -404,8 +407,8 @@ static void refused(struct lora *l, struct gguf_quant_params *p,
     struct gguf_file *f = in_memory(data, size);
     loras[0].file = f;
     gguf_error_clear(&err);
-    ok(quantize(base, "F32", scratch_path(dir, "none.gguf"), p, 1, &err) ==
-               status &&
+    ok(quantize_merged(base, "F32", scratch_path(dir, "none.gguf"), p, 1,
+                       &err) == status &&
            strstr(err.message, says) &&
            access(scratch_path(dir, "none.gguf"), F_OK) != 0,
        "refused: %s", err.message);
@@ -416,37 +419,39 @@ static void refused(struct lora *l, struct gguf_quant_params *p,
 
 static void check_refused(void)
 {
-    struct gguf_quant_params p = params(1);
+    struct gguf_quant_params p = merge_params(1);
     struct lora l;
     lora_init(&l, "y", 1);
     lora_pair(&l, &model.t[1], 2, 0.1);
-    refused(&l, &p, GGUF_E_MISMATCH, "architecture 'y', this one is of 'x'");
+    check_refusal(&l, &p, GGUF_E_MISMATCH,
+                  "architecture 'y', this one is of 'x'");
     lora_init(&l, "x", 1);
     struct gen_tensor other = model.t[1];
     strcpy(other.name, "blk.7.attn_q.weight");
     lora_pair(&l, &model.t[1], 2, 0.1);
     lora_pair(&l, &other, 2, 0.1);
-    refused(&l, &p, GGUF_E_TENSOR, "no matrix 'blk.7.attn_q.weight'");
+    check_refusal(&l, &p, GGUF_E_TENSOR, "no matrix 'blk.7.attn_q.weight'");
     lora_init(&l, "x", 1);
     other = model.t[1];
     other.ne[1]++;
     lora_pair(&l, &other, 2, 0.1);
-    refused(&l, &p, GGUF_E_TENSOR,
-            "'blk.0.attn_q.weight.lora_b' has shape [2, 38], must be [2, 37]");
+    check_refusal(
+        &l, &p, GGUF_E_TENSOR,
+        "'blk.0.attn_q.weight.lora_b' has shape [2, 38], must be [2, 37]");
     lora_init(&l, "x", 1);
     lora_pair(&l, &model.t[1], 2, 0.1);
     p.compat = 1;
-    refused(&l, &p, GGUF_E_INVALID, "n_loras, but compat");
+    check_refusal(&l, &p, GGUF_E_INVALID, "n_loras, but compat");
     p.compat = 0;
     loras[0].scale = NAN;
     lora_init(&l, "x", 1);
     lora_pair(&l, &model.t[1], 2, 0.1);
-    refused(&l, &p, GGUF_E_INVALID, "adapter 0 has scale nan");
+    check_refusal(&l, &p, GGUF_E_INVALID, "adapter 0 has scale nan");
     lora_init(&l, "x", 1);
     lora_pair(&l, &model.t[1], 2, 0.1);
     ((float *)(uintptr_t)l.g.t[0].values)[7] = INFINITY;
-    p = params(1);
-    refused(&l, &p, GGUF_E_NONFINITE, "tensor 'blk.0.attn_q.weight': ");
+    p = merge_params(1);
+    check_refusal(&l, &p, GGUF_E_NONFINITE, "tensor 'blk.0.attn_q.weight': ");
 }
 
 /* Jobs over one reading add the same. */
@@ -459,15 +464,15 @@ static void check_together(void)
                              scratch_path(dir, "b.gguf") };
     struct gguf_quant_output out = GGUF_QUANT_OUTPUT_INIT;
     if (gguf_recipe_preset(&recipe, "F32", NULL, &err))
-        stop(&err);
+        bail_out(&err);
     for (int other = 0; other < 2; other++) {
         for (int i = 0; i < 2; i++) {
-            struct gguf_quant_params p = params(2);
+            struct gguf_quant_params p = merge_params(2);
             p.recipe = recipe;
             if (other && i)
                 loras[1].scale = 3;
             if (gguf_quant_create_file(&job[i], base, &p, &err))
-                stop(&err);
+                bail_out(&err);
         }
         out.force = out.no_sync = 1;
         const enum gguf_status st =

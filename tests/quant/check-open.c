@@ -12,7 +12,7 @@
 
 static struct gguf_recipe *recipe;
 
-static struct gguf_quant_params params(void)
+static struct gguf_quant_params job_params(void)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     p.recipe = recipe;
@@ -20,8 +20,8 @@ static struct gguf_quant_params params(void)
 }
 
 /* Run the job, if there is one, and see whether the output is what want has. */
-static bool makes(struct gguf_quant *q, const char *want, bool resume,
-                  struct gguf_error *err)
+static bool makes_file(struct gguf_quant *q, const char *want, bool resume,
+                       struct gguf_error *err)
 {
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     const char *out = in_dir("made.gguf");
@@ -37,12 +37,13 @@ static void check_file(struct gguf_file *f, const char *want, const char *what)
 {
     struct gguf_error err;
     struct gguf_quant *q, *r = NULL;
-    struct gguf_quant_params p = params();
+    struct gguf_quant_params p = job_params();
     gguf_error_clear(&err);
     ok(gguf_quant_create_file(&q, f, &p, &err) == GGUF_OK &&
-           makes(q, want, false, &err),
+           makes_file(q, want, false, &err),
        "%s: the same bytes %s", what, err.message);
-    ok(makes(q, want, true, &err), "%s: with a journal %s", what, err.message);
+    ok(makes_file(q, want, true, &err), "%s: with a journal %s", what,
+       err.message);
     gguf_quant_destroy(q);
     ok(gguf_file_n_tensors(f) > 2 && gguf_file_tensor_data(f, 0),
        "%s: it stays open", what);
@@ -68,7 +69,7 @@ static void check_two(const struct gguf_file *f, const struct gguf_file *g)
 {
     struct gguf_error err;
     struct gguf_quant *jobs[2] = { NULL, NULL };
-    struct gguf_quant_params p = params();
+    struct gguf_quant_params p = job_params();
     const char *paths[2] = { in_dir("a.gguf"), in_dir("b.gguf") };
     ok(gguf_quant_create_file(&jobs[0], f, &p, &err) == GGUF_OK &&
            gguf_quant_create_file(&jobs[1], g, &p, &err) == GGUF_OK &&
@@ -83,7 +84,7 @@ static void check_input(const char *in)
     struct gguf_error err;
     struct gguf_quant *q;
     struct gguf_file *f;
-    struct gguf_quant_params p = params();
+    struct gguf_quant_params p = job_params();
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     o.force = 1;
     int fd = open(in, O_RDONLY);
@@ -109,7 +110,7 @@ static void check_set(const char *in, const char *want)
     struct gguf_file *set = NULL, *shards = NULL;
     struct gguf_split_plan *plan = NULL;
     struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_quant_params p = params();
+    struct gguf_quant_params p = job_params();
     struct gguf_quant *q = NULL;
     sp.max_tensors = 4;
     gguf_error_clear(&err);
@@ -120,7 +121,7 @@ static void check_set(const char *in, const char *want)
         gguf_file_open(&shards, in_dir("s"), NULL, &err) == GGUF_OK &&
         gguf_file_n_shards(shards) > 1;
     ok(good && gguf_quant_create_file(&q, shards, &p, &err) == GGUF_OK &&
-           makes(q, want, false, &err),
+           makes_file(q, want, false, &err),
        "a set of %zu: the same bytes %s",
        good ? gguf_file_n_shards(shards) : 0, err.message);
     gguf_quant_destroy(q);
@@ -144,9 +145,9 @@ struct asked {
     enum gguf_status answer;
 };
 
-static enum gguf_status ask(void *user, size_t job,
-                            const struct gguf_file *output,
-                            struct gguf_error *err)
+static enum gguf_status ask_rows(void *user, size_t job,
+                                 const struct gguf_file *output,
+                                 struct gguf_error *err)
 {
     struct asked *a = user;
     struct gguf_file *want;
@@ -181,13 +182,13 @@ static void check_asked(const char *in, const char *want, uint64_t most,
                         bool resume)
 {
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_quant_params p = params();
+    struct gguf_quant_params p = job_params();
     struct asked a = { { want, want }, 0, 0, true, GGUF_E_VOCAB };
     struct gguf_quant *jobs[2] = { NULL, NULL };
     struct gguf_error err;
     const char *paths[2] = { in_dir("a.gguf"), in_dir("b.gguf") };
     p.max_file_size = most;
-    o.check = ask;
+    o.check = ask_rows;
     o.check_user = &a;
     o.no_sync = 1;
     o.resume = resume;

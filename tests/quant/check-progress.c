@@ -14,7 +14,7 @@ struct watch {
     bool wrong;
 };
 
-static int watch(void *user, uint64_t done, uint64_t total)
+static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct watch *w = user;
     w->wrong |= done < w->last || done > total;
@@ -30,7 +30,7 @@ static void check_progress(const char *in)
     struct setup s = SETUP("Q8_0");
     struct watch w = { 0 };
     s.threads = 1;
-    s.p.progress = watch;
+    s.p.progress = on_progress;
     s.p.progress_user = &w;
     ok(quantize(in, out, s, &err) == GGUF_OK && !w.wrong && w.calls > 10 &&
            w.last == w.total,
@@ -102,7 +102,7 @@ static void check_stops(const char *in)
             struct setup s = SETUP("Q4_K_M");
             struct watch w = { .stop_at = at };
             s.threads = threads;
-            s.p.progress = watch;
+            s.p.progress = on_progress;
             s.p.progress_user = &w;
             enum gguf_status st = quantize(in, in_dir("o.gguf"), s, &err);
             /* few steps may be left for the thread that reports */
@@ -134,7 +134,7 @@ static void check_each_stop(const char *in, bool resume)
     s.sync = true;
     s.resume = resume;
     s.p.max_file_size = 520000; /* two files */
-    s.p.progress = watch;
+    s.p.progress = on_progress;
     s.p.progress_user = &w;
     bad += quantize(in, out, s, &err) != GGUF_OK || n_entries() != before + 2;
     int calls = w.calls;

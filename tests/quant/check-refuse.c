@@ -73,7 +73,7 @@ static void check_nonfinite(void)
 }
 
 /* The element of a tensor of the file, as a float. */
-static float element(const char *path, const char *name, uint64_t at)
+static float get_element(const char *path, const char *name, uint64_t at)
 {
     static float row[512];
     struct gguf_rows *rows = NULL;
@@ -118,7 +118,7 @@ static void check_too_large(void)
         int before = n_entries();
         enum gguf_status st = quantize(in, out, s, &err);
         if (cases[i].fits) {
-            float x = element(out, name, at);
+            float x = get_element(out, name, at);
             ok(st == GGUF_OK && fabsf(x / cases[i].value - 1) < 0.01f,
                "%g in %s is %g %s", (double)cases[i].value, cases[i].type,
                (double)x, err.message);
@@ -131,11 +131,12 @@ static void check_too_large(void)
            "%s", err.message);
         s.p.nonfinite = GGUF_NONFINITE_ZERO;
         ok(quantize(in, out, s, &err) == GGUF_OK &&
-               element(out, name, at) == 0 && element(out, name, 37) != 0,
+               get_element(out, name, at) == 0 &&
+               get_element(out, name, 37) != 0,
            "taken as zero %s", err.message);
         s.p.nonfinite = GGUF_NONFINITE_KEEP;
         ok(quantize(in, out, s, &err) == GGUF_OK &&
-               !isfinite(element(out, name, at)),
+               !isfinite(get_element(out, name, at)),
            "kept %s", err.message);
         remove(out);
     }
@@ -286,8 +287,8 @@ static void check_choices(const char *in)
 }
 
 /* The model with the type of one tensor changed, by its place in the file. */
-static void retype(const char *in, const char *out, const char *name,
-                   uint32_t type)
+static void set_type(const char *in, const char *out, const char *name,
+                     uint32_t type)
 {
     size_t size;
     uint8_t *b = slurp(in, &size);
@@ -311,12 +312,12 @@ static void check_types(const char *in)
     struct setup s = SETUP("Q8_0");
     struct gguf_error err;
     struct gguf_file *f = NULL;
-    retype(in, bad, name, 4999);
+    set_type(in, bad, name, 4999);
     ok(quantize(bad, out, s, &err) == GGUF_E_UNSUPPORTED &&
            strstr(err.message, "unknown type 4999") &&
            err.offset != GGUF_NO_OFFSET,
        "%s", err.message);
-    retype(in, bad, name, GGUF_DTYPE_I16); /* it is F16 */
+    set_type(in, bad, name, GGUF_DTYPE_I16); /* it is F16 */
     ok(quantize(bad, out, s, &err) == GGUF_OK &&
            gguf_file_open(&f, out, NULL, &err) == GGUF_OK,
        "a matrix of integers");

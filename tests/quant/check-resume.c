@@ -36,7 +36,7 @@ struct hook {
     uint64_t kept;        /* set by run: tensors of an earlier run */
 };
 
-static int hook(void *user, uint64_t done, uint64_t total)
+static int on_step(void *user, uint64_t done, uint64_t total)
 {
     struct hook *h = user;
     (void)done, (void)total;
@@ -71,7 +71,7 @@ static enum gguf_status make_jobs(struct jobs *j, const char *in,
         qp.max_file_size = p->max_file;
         qp.max_memory = p->max_memory;
         qp.measure = p->measure;
-        qp.progress = hook;
+        qp.progress = on_step;
         qp.progress_user = h;
         if (st == GGUF_OK)
             st = gguf_quant_create(&j->job[i], in, &qp, err);
@@ -88,8 +88,8 @@ static void free_jobs(struct jobs *j)
     gguf_pool_destroy(j->pool);
 }
 
-static enum gguf_status run(const char *in, const struct plan *p,
-                            struct hook *h, struct gguf_error *err)
+static enum gguf_status run_job(const char *in, const struct plan *p,
+                                struct hook *h, struct gguf_error *err)
 {
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     struct gguf_quant_totals t = GGUF_QUANT_TOTALS_INIT;
@@ -120,7 +120,7 @@ static bool run_killed(const char *in, const struct plan *p, uint64_t stop)
     if (!pid) {
         struct gguf_error err;
         struct hook h = { .stop = stop, .kill = true };
-        _exit(run(in, p, &h, &err) != GGUF_OK);
+        _exit(run_job(in, p, &h, &err) != GGUF_OK);
     }
     int status = 0;
     while (waitpid(pid, &status, 0) < 0)
@@ -128,7 +128,7 @@ static bool run_killed(const char *in, const struct plan *p, uint64_t stop)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-static bool exists(const char *name)
+static bool file_exists(const char *name)
 {
     struct stat st;
     return lstat(in_dir(name), &st) == 0;
@@ -155,7 +155,7 @@ static uint64_t count_calls(const char *in, const struct plan *p)
     struct plan whole = *p;
     whole.resume = false;
     whole.force = true;
-    return run(in, &whole, &h, &err) == GGUF_OK ? h.calls : 0;
+    return run_job(in, &whole, &h, &err) == GGUF_OK ? h.calls : 0;
 }
 
 /* One file, killed again and again at random, with other threads and memory
@@ -176,7 +176,7 @@ static void check_kills(const char *in, int n)
         p.max_memory = rnd_below(2) ? 700000 : 0;
         if (run_killed(in, &p, 1 + rnd_below(n_calls))) {
             n_kills++;
-            bad += exists("two") || n_entries() > before + 2;
+            bad += file_exists("two") || n_entries() > before + 2;
             continue;
         }
         bad += !same_files(in_dir("one"), in_dir("two")) ||
@@ -236,18 +236,19 @@ static void check_kept(const char *in)
     struct gguf_error err;
     struct hook h = { .calls = 0 };
     struct jobs j;
-    ok(run(in, &p, &h, &err) == GGUF_OK, "a whole run");
+    ok(run_job(in, &p, &h, &err) == GGUF_OK, "a whole run");
     uint64_t n_calls = h.calls;
     p.names[0] = "two";
     p.resume = true;
     h = (struct hook){ .stop = n_calls / 2 };
-    ok(run(in, &p, &h, &err) == GGUF_E_CANCELLED && exists("two.resume") &&
-           exists("two" GG_OUTFILE_PART) && !exists("two"),
+    ok(run_job(in, &p, &h, &err) == GGUF_E_CANCELLED &&
+           file_exists("two.resume") && file_exists("two" GG_OUTFILE_PART) &&
+           !file_exists("two"),
        "a cancelled run leaves the journal and the temporary");
     h = (struct hook){ .calls = 0 };
-    ok(run(in, &p, &h, &err) == GGUF_OK && h.kept > 0 &&
-           same_files(in_dir("one"), in_dir("two")) && !exists("two.resume") &&
-           !exists("two" GG_OUTFILE_PART),
+    ok(run_job(in, &p, &h, &err) == GGUF_OK && h.kept > 0 &&
+           same_files(in_dir("one"), in_dir("two")) &&
+           !file_exists("two.resume") && !file_exists("two" GG_OUTFILE_PART),
        "the next one keeps %llu tensors", (unsigned long long)h.kept);
     remove_all("two");
 
@@ -259,7 +260,8 @@ static void check_kept(const char *in)
     j = (struct jobs){ .pool = NULL };
     for (int resumed = 0; resumed < 2; resumed++) {
         h = (struct hook){ .stop = n_calls - 3 };
-        good = good && (!resumed || run(in, &p, &h, &err) == GGUF_E_CANCELLED);
+        good = good &&
+               (!resumed || run_job(in, &p, &h, &err) == GGUF_E_CANCELLED);
         h = (struct hook){ .calls = 0 };
         o.no_sync = o.resume = o.force = 1;
         good = good && make_jobs(&j, in, &p, &h, &err) == GGUF_OK &&
@@ -280,13 +282,13 @@ static void check_kept(const char *in)
     }
     ok(good, "the report of both is that of one %s", err.message);
     h = (struct hook){ .stop = 1 };
-    ok(run(in, &p, &h, &err) == GGUF_E_CANCELLED && !exists("two.resume") &&
-           !exists("two" GG_OUTFILE_PART),
+    ok(run_job(in, &p, &h, &err) == GGUF_E_CANCELLED &&
+           !file_exists("two.resume") && !file_exists("two" GG_OUTFILE_PART),
        "a run that completes no tensor leaves nothing");
     p.resume = false;
     h = (struct hook){ .stop = n_calls - 1 };
     int before = n_entries();
-    ok(run(in, &p, &h, &err) == GGUF_E_CANCELLED && n_entries() == before,
+    ok(run_job(in, &p, &h, &err) == GGUF_E_CANCELLED && n_entries() == before,
        "nor does a run without resume");
     ok(run_killed(in, &p, n_calls - 1) && n_entries() == before,
        "not even when it is killed");
@@ -307,12 +309,12 @@ static void check_damage(const char *in)
     int bad = 0, n = 0;
     for (off_t cut = 0; cut < 700; cut += 62, n++) {
         h = (struct hook){ .stop = n_calls };
-        bad += run(in, &p, &h, &err) != GGUF_E_CANCELLED ||
+        bad += run_job(in, &p, &h, &err) != GGUF_E_CANCELLED ||
                stat(in_dir("two.resume"), &st) != 0;
         if (cut < st.st_size)
             bad += truncate(in_dir("two.resume"), st.st_size - cut) != 0;
         h = (struct hook){ .calls = 0 };
-        bad += run(in, &p, &h, &err) != GGUF_OK ||
+        bad += run_job(in, &p, &h, &err) != GGUF_OK ||
                !same_files(in_dir("one"), in_dir("two"));
         remove_all("two");
     }
@@ -322,7 +324,7 @@ static void check_damage(const char *in)
         const char *path =
             in_dir(journal ? "two.resume" : "two" GG_OUTFILE_PART);
         h = (struct hook){ .stop = n_calls };
-        bad += run(in, &p, &h, &err) != GGUF_E_CANCELLED;
+        bad += run_job(in, &p, &h, &err) != GGUF_E_CANCELLED;
         int fd = open(path, O_RDWR);
         uint8_t b = 0;
         bad += fstat(fd, &st) != 0;
@@ -334,7 +336,7 @@ static void check_damage(const char *in)
         bad += pwrite(fd, &b, 1, at) != 1;
         close(fd);
         h = (struct hook){ .calls = 0 };
-        bad += run(in, &p, &h, &err) != GGUF_OK ||
+        bad += run_job(in, &p, &h, &err) != GGUF_OK ||
                !same_files(in_dir("one"), in_dir("two"));
         remove_all("two");
     }
@@ -342,22 +344,22 @@ static void check_damage(const char *in)
              "again");
     for (int i = 0; i < 2; i++) {
         h = (struct hook){ .stop = n_calls };
-        bad = run(in, &p, &h, &err) != GGUF_E_CANCELLED;
+        bad = run_job(in, &p, &h, &err) != GGUF_E_CANCELLED;
         int fd = open(in_dir("two.resume"), O_RDWR);
         bad += pwrite(fd, "\3", 2, i ? 32 + 8 : 8) != 2;
         close(fd);
         h = (struct hook){ .calls = 0 };
-        ok(!bad && run(in, &p, &h, &err) == GGUF_E_MISMATCH && !h.calls &&
-               exists("two.resume") && exists("two" GG_OUTFILE_PART),
+        ok(!bad && run_job(in, &p, &h, &err) == GGUF_E_MISMATCH && !h.calls &&
+               file_exists("two.resume") && file_exists("two" GG_OUTFILE_PART),
            "%s: %s", i ? "a temporary of another inode" : "an older format",
            err.message);
         remove_all("two");
     }
     h = (struct hook){ .stop = n_calls };
-    bad = run(in, &p, &h, &err) != GGUF_E_CANCELLED;
+    bad = run_job(in, &p, &h, &err) != GGUF_E_CANCELLED;
     remove(in_dir("two" GG_OUTFILE_PART));
     h = (struct hook){ .calls = 0 };
-    ok(!bad && run(in, &p, &h, &err) == GGUF_OK && !h.kept &&
+    ok(!bad && run_job(in, &p, &h, &err) == GGUF_OK && !h.kept &&
            same_files(in_dir("one"), in_dir("two")),
        "a temporary that is gone: everything is made again");
     remove_all("two");
@@ -367,12 +369,12 @@ static void check_damage(const char *in)
     if (f)
         fclose(f);
     h = (struct hook){ .calls = 0 };
-    ok(run(in, &p, &h, &err) == GGUF_E_MISMATCH && !h.calls &&
-           !exists("two.resume") && !exists("two") &&
+    ok(run_job(in, &p, &h, &err) == GGUF_E_MISMATCH && !h.calls &&
+           !file_exists("two.resume") && !file_exists("two") &&
            !stat(in_dir("two" GG_OUTFILE_PART), &st) && st.st_size == 2000000,
        "a temporary of nobody's is not taken: %s", err.message);
     remove(in_dir("two" GG_OUTFILE_PART));
-    ok(run(in, &p, &h, &err) == GGUF_OK &&
+    ok(run_job(in, &p, &h, &err) == GGUF_OK &&
            same_files(in_dir("one"), in_dir("two")),
        "without it the run begins");
     remove_all("two");
@@ -392,42 +394,45 @@ static void check_others(const char *in)
     count.names[0] = "one";
     uint64_t n_calls = count_calls(in, &count);
     h.stop = n_calls - 1;
-    ok(run(in, &p, &h, &err) == GGUF_E_CANCELLED, "a run that is stopped");
+    ok(run_job(in, &p, &h, &err) == GGUF_E_CANCELLED, "a run that is stopped");
     h = (struct hook){ .calls = 0 };
     other.types[0] = "Q5_K_M";
-    ok(run(in, &other, &h, &err) == GGUF_E_MISMATCH && exists("two.resume") &&
-           !h.calls,
+    ok(run_job(in, &other, &h, &err) == GGUF_E_MISMATCH &&
+           file_exists("two.resume") && !h.calls,
        "another type: %s", err.message);
     other = p;
     other.max_file = 520000;
-    ok(run(in, &other, &h, &err) == GGUF_E_MISMATCH, "other files: %s",
+    ok(run_job(in, &other, &h, &err) == GGUF_E_MISMATCH, "other files: %s",
        err.message);
     struct stat st;
     ok(!stat(in, &st) && !utimensat(AT_FDCWD, in, old, 0) &&
-           run(in, &p, &h, &err) == GGUF_E_MISMATCH,
+           run_job(in, &p, &h, &err) == GGUF_E_MISMATCH,
        "another input: %s", err.message);
     old[0] = old[1] = st.st_mtim;
-    ok(!utimensat(AT_FDCWD, in, old, 0) && run(in, &p, &h, &err) == GGUF_OK &&
-           h.kept && same_files(in_dir("one"), in_dir("two")),
+    ok(!utimensat(AT_FDCWD, in, old, 0) &&
+           run_job(in, &p, &h, &err) == GGUF_OK && h.kept &&
+           same_files(in_dir("one"), in_dir("two")),
        "and the right one %s", err.message);
     remove_all("two");
     FILE *f = fopen(in_dir("two.resume"), "w");
     fputs("notes of my own, which nobody may overwrite", f);
     fclose(f);
-    ok(run(in, &p, &h, &err) == GGUF_E_MISMATCH && exists("two.resume") &&
-           n_entries() == 3,
+    ok(run_job(in, &p, &h, &err) == GGUF_E_MISMATCH &&
+           file_exists("two.resume") && n_entries() == 3,
        "a file that is not a journal: %s", err.message);
     remove_all("two");
     ok(!mkfifo(in_dir("two" GG_OUTFILE_PART), 0600) &&
-           run(in, &p, &h, &err) != GGUF_OK && !exists("two"),
+           run_job(in, &p, &h, &err) != GGUF_OK && !file_exists("two"),
        "a temporary that is not a file: %s", err.message);
     remove_all("two");
     ok(!symlink("one", in_dir("two" GG_OUTFILE_PART)) &&
-           run(in, &p, &h, &err) != GGUF_OK && !exists("two") && exists("one"),
+           run_job(in, &p, &h, &err) != GGUF_OK && !file_exists("two") &&
+           file_exists("one"),
        "or a link: %s", err.message);
     remove_all("two");
     ok(!link(in, in_dir("two" GG_OUTFILE_PART)) &&
-           run(in, &p, &h, &err) == GGUF_E_INVALID && exists("in.gguf"),
+           run_job(in, &p, &h, &err) == GGUF_E_INVALID &&
+           file_exists("in.gguf"),
        "or the input: %s", err.message);
     remove_all("two");
 }
@@ -445,7 +450,8 @@ static void check_lock(const char *in)
     struct plan count = p;
     count.names[0] = "one";
     h.stop = count_calls(in, &count) - 1;
-    if (pipe(go) || pipe(ready) || run(in, &p, &h, &err) != GGUF_E_CANCELLED)
+    if (pipe(go) || pipe(ready) ||
+        run_job(in, &p, &h, &err) != GGUF_E_CANCELLED)
         exit(99);
     h = (struct hook){ .calls = 0 };
     pid_t pid = fork();
@@ -457,12 +463,13 @@ static void check_lock(const char *in)
         _exit(write(ready[1], &c, 1) != 1 || read(go[0], &c, 1) < 0);
     }
     close(go[0]);
-    ok(read(ready[0], &c, 1) == 1 && c && run(in, &p, &h, &err) == GGUF_E_IO &&
-           !h.calls && exists("two.resume") && exists("two" GG_OUTFILE_PART),
+    ok(read(ready[0], &c, 1) == 1 && c &&
+           run_job(in, &p, &h, &err) == GGUF_E_IO && !h.calls &&
+           file_exists("two.resume") && file_exists("two" GG_OUTFILE_PART),
        "one process at a time: %s", err.message);
     close(go[1]);
     waitpid(pid, NULL, 0);
-    ok(run(in, &p, &h, &err) == GGUF_OK && h.kept &&
+    ok(run_job(in, &p, &h, &err) == GGUF_OK && h.kept &&
            same_files(in_dir("one"), in_dir("two")),
        "the next one may");
     close(ready[0]);
@@ -492,7 +499,7 @@ static void check_names(const char *in)
     p.resume = true;
     for (int named = 1; named < 3; named++) {
         h = (struct hook){ .stop = n_calls };
-        bool good = run(in, &p, &h, &err) == GGUF_E_CANCELLED &&
+        bool good = run_job(in, &p, &h, &err) == GGUF_E_CANCELLED &&
                     make_jobs(&j, in, &p, &h, &err) == GGUF_OK &&
                     gg_resume_open(&r, j.job[0], in_dir("s.gguf"), false,
                                    &err) == GGUF_OK;
@@ -508,7 +515,7 @@ static void check_names(const char *in)
             good = !rename(in_dir(part), in_dir(names[i]));
         }
         h = (struct hook){ .calls = 0 };
-        ok(good && run(in, &p, &h, &err) == GGUF_OK && h.kept &&
+        ok(good && run_job(in, &p, &h, &err) == GGUF_OK && h.kept &&
                same_files(in_dir(names[0]), in_dir(whole[0])) &&
                same_files(in_dir(names[1]), in_dir(whole[1])) &&
                n_entries() == 6,
@@ -518,15 +525,16 @@ static void check_names(const char *in)
     }
     /* the name belongs to another file by now */
     h = (struct hook){ .stop = n_calls };
-    bool good = run(in, &p, &h, &err) == GGUF_E_CANCELLED;
+    bool good = run_job(in, &p, &h, &err) == GGUF_E_CANCELLED;
     FILE *f = fopen(in_dir(names[0]), "w");
     fputs("precious", f);
     fclose(f);
     h = (struct hook){ .calls = 0 };
-    ok(good && run(in, &p, &h, &err) == GGUF_E_EXIST && exists(names[0]),
+    ok(good && run_job(in, &p, &h, &err) == GGUF_E_EXIST &&
+           file_exists(names[0]),
        "a file that came in between stays: %s", err.message);
     remove(in_dir(names[0]));
-    ok(run(in, &p, &h, &err) == GGUF_OK &&
+    ok(run_job(in, &p, &h, &err) == GGUF_OK &&
            same_files(in_dir(names[0]), in_dir(whole[0])),
        "and without it the run goes on");
     for (int i = 0; i < 2; i++) {
@@ -550,29 +558,30 @@ static void check_discard(const char *in)
     size_t n = 9;
     ok(gguf_quant_discard(in_dir("two"), &n, &err) == GGUF_OK && n == 0,
        "nothing to discard");
-    ok(run(in, &p, &h, &err) == GGUF_E_CANCELLED && exists("two.resume"),
+    ok(run_job(in, &p, &h, &err) == GGUF_E_CANCELLED &&
+           file_exists("two.resume"),
        "a run that does not end");
     FILE *f = fopen(in_dir("mine" GG_OUTFILE_PART), "w");
     fputs("of no journal", f);
     fclose(f);
     ok(!link(in_dir("two" GG_OUTFILE_PART), in_dir("copy")) &&
            gguf_quant_discard(in_dir("two"), &n, &err) == GGUF_OK && n == 1 &&
-           exists("two" GG_OUTFILE_PART) && exists("copy"),
+           file_exists("two" GG_OUTFILE_PART) && file_exists("copy"),
        "data with another name stays; the journal goes");
     remove(in_dir("copy"));
     remove_all("two");
     h = (struct hook){ .stop = n_calls };
-    ok(run(in, &p, &h, &err) == GGUF_E_CANCELLED &&
+    ok(run_job(in, &p, &h, &err) == GGUF_E_CANCELLED &&
            gguf_quant_discard(in_dir("two"), &n, &err) == GGUF_OK && n == 2 &&
-           !exists("two.resume") && !exists("two" GG_OUTFILE_PART) &&
-           exists("mine" GG_OUTFILE_PART),
+           !file_exists("two.resume") && !file_exists("two" GG_OUTFILE_PART) &&
+           file_exists("mine" GG_OUTFILE_PART),
        "journal and data go, what it does not note stays");
     remove(in_dir("mine" GG_OUTFILE_PART));
     f = fopen(in_dir("two.resume"), "w");
     fputs("notes of my own, which nobody may remove at all", f);
     fclose(f);
     ok(gguf_quant_discard(in_dir("two"), &n, &err) == GGUF_OK && n == 0 &&
-           exists("two.resume"),
+           file_exists("two.resume"),
        "a file that is not a journal stays");
     remove_all("two");
 }

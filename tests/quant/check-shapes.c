@@ -67,14 +67,14 @@ static struct gguf_imatrix *make_imatrix(float f(size_t))
     return im;
 }
 
-static float uneven(size_t k)
+static float uneven_value(size_t k)
 {
     return 0.1f + (float)(k % 5);
 }
 
 /* What llama-quantize takes where a type does not fit, and F16 where it gives
  * up: facts about that program, not from our table. */
-static uint32_t fallback(uint32_t type)
+static uint32_t fallback_of(uint32_t type)
 {
     switch (type) {
     case GGUF_DTYPE_IQ1_S:
@@ -97,12 +97,12 @@ static uint32_t fallback(uint32_t type)
     }
 }
 
-static uint32_t expected(uint32_t type, int64_t width)
+static uint32_t expected_type(uint32_t type, int64_t width)
 {
     const struct gguf_dtype_info *t = gguf_dtype_find(type);
     if (width % t->block_len == 0)
         return type;
-    t = gguf_dtype_find(fallback(type));
+    t = gguf_dtype_find(fallback_of(type));
     return width % t->block_len == 0 ? t->id : GGUF_DTYPE_F16;
 }
 
@@ -112,7 +112,7 @@ static int count_wrong(const struct gguf_quant *q, uint32_t type)
     int bad = gguf_quant_n_tensors(q) != N_WIDTHS;
     for (size_t i = 0; i < gguf_quant_n_tensors(q); i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(q, i);
-        uint32_t want = expected(type, t->ne[0]);
+        uint32_t want = expected_type(type, t->ne[0]);
         if (t->to != want || t->wanted != type ||
             (!t->copied && !(t->loss.measured && t->loss.snr > 1))) {
             bad++;
@@ -151,7 +151,7 @@ static void check_type(const char *in, uint32_t type,
 
 static void check_types(const char *in)
 {
-    struct gguf_imatrix *im = make_imatrix(uneven);
+    struct gguf_imatrix *im = make_imatrix(uneven_value);
     static struct gg_kern kern;
     gg_kern_init(&kern, gg_kern_cpu_detect());
     for (int i = 0; i < GG_N_DTYPES; i++) {
@@ -167,7 +167,7 @@ static void check_types(const char *in)
 /* Presets look at metadata that is not there. */
 static void check_presets(const char *in)
 {
-    struct gguf_imatrix *im = make_imatrix(uneven);
+    struct gguf_imatrix *im = make_imatrix(uneven_value);
     struct gguf_error err;
     int bad = 0, n = 0;
     for (; gguf_recipe_preset_name((size_t)n); n++) {

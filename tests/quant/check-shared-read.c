@@ -12,7 +12,7 @@ struct stop {
     uint64_t calls, at;
 };
 
-static int count(void *user, uint64_t done, uint64_t total)
+static int count_calls(void *user, uint64_t done, uint64_t total)
 {
     struct stop *s = user;
     (void)done, (void)total;
@@ -30,7 +30,7 @@ static enum gguf_status make_job(struct gguf_quant **q, struct gguf_recipe **r,
     p.allow_requantize = p.measure = 1;
     p.compat = which == COMPAT;
     p.nonfinite = GGUF_NONFINITE_ZERO;
-    p.progress = count;
+    p.progress = count_calls;
     p.progress_user = stop;
     return st ? st : gguf_quant_create(q, in, &p, err);
 }

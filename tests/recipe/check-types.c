@@ -60,7 +60,7 @@ static uint64_t fnv1a(uint64_t h, const char *s)
 }
 
 /* Of words with a blank between; b may be NULL. */
-static uint64_t hash(const struct shape *s, const char *a, const char *b)
+static uint64_t hash_text(const struct shape *s, const char *a, const char *b)
 {
     uint64_t h = fnv1a(UINT64_C(0xcbf29ce484222325), s->name);
     h = fnv1a(fnv1a(h, " "), a);
@@ -82,8 +82,8 @@ struct chosen {
 };
 
 /* false: a tensor gets none, or one that does not fit its rows. */
-static bool choose(const struct shape *s, const struct gguf_recipe *r,
-                   bool imatrix, struct chosen *out)
+static bool choose_types(const struct shape *s, const struct gguf_recipe *r,
+                         bool imatrix, struct chosen *out)
 {
     struct gg_recipe_chooser c = { .recipe = r,
                                    .tied = s->tied,
@@ -108,7 +108,7 @@ static bool choose(const struct shape *s, const struct gguf_recipe *r,
         out->needs |= !imatrix && choice.type != s->t[i].type &&
                       gg_choose_needs_imatrix(r, choice.cls, choice.type);
         out->type[i] = t->name;
-        out->sum += hash(s, s->t[i].name, t->name);
+        out->sum += hash_text(s, s->t[i].name, t->name);
     }
     return true;
 }
@@ -226,7 +226,7 @@ static bool read_digest(const char *line)
 }
 
 /* 0, '!' or '?'. */
-static char odd(const struct digest *d, const struct shape *s)
+static char is_odd(const struct digest *d, const struct shape *s)
 {
     const size_t n = strlen(s->name);
     for (const char *p = d->odd; (p = strstr(p, s->name)) != NULL; p += n)
@@ -243,12 +243,12 @@ static void check_digest(const struct digest *d)
     bool fit = gguf_recipe_preset(&r, d->recipe, NULL, NULL) == GGUF_OK;
     for (unsigned i = 0; fit && i < n_shapes; i++) {
         const struct shape *s = &shapes[i];
-        const char o = odd(d, s);
-        fit = choose(s, r, d->imatrix, &c);
+        const char o = is_odd(d, s);
+        fit = choose_types(s, r, d->imatrix, &c);
         if (!fit)
             printf("# %s\n", s->name);
         else if (o != '!')
-            sum += c.sum + (c.needs && !o ? hash(s, "needs", NULL) : 0);
+            sum += c.sum + (c.needs && !o ? hash_text(s, "needs", NULL) : 0);
     }
     ok(fit && sum == d->sum, "%s, %s importance data: the types of %u shapes",
        d->recipe, d->imatrix ? "with" : "without", n_shapes);
@@ -324,7 +324,7 @@ static bool same_types(const struct shape *s, const struct chosen *c,
         unsigned k = 0;
         while (s->t[k].name != order[at][i])
             k++;
-        *sum += hash(s, s->t[k].name, name);
+        *sum += hash_text(s, s->t[k].name, name);
         if (strcasecmp(name, c->type[k])) {
             printf("# %s %s: %s, not %s\n", s->name, s->t[k].name, c->type[k],
                    name);
@@ -354,12 +354,12 @@ static bool check_row(char *line)
     if (!s || d == digests + n_digests ||
         gguf_recipe_preset(&r, f[1], NULL, NULL) != GGUF_OK)
         return false;
-    bool good = choose(s, r, imatrix, &c);
+    bool good = choose_types(s, r, imatrix, &c);
     if (!given_up) {
         const bool needs = !strncmp(f[5], "needs_imatrix", 13);
         good = good && same_types(s, &c, f[4], &d->listed) &&
                (!strncmp(f[5], "fallbacks", 9) || c.needs == needs);
-        d->listed += needs ? hash(s, "needs", NULL) : 0;
+        d->listed += needs ? hash_text(s, "needs", NULL) : 0;
     }
     gguf_recipe_destroy(r);
     return good;

@@ -17,8 +17,8 @@ struct instance {
 };
 
 /* Options as types have them: costs fall with sizes, not quite. */
-static void make(struct instance *in, size_t n, size_t n_options,
-                 uint64_t max_size, bool coarse)
+static void make_instance(struct instance *in, size_t n, size_t n_options,
+                          uint64_t max_size, bool coarse)
 {
     in->n = n;
     in->least = in->most = 0;
@@ -45,7 +45,7 @@ static void make(struct instance *in, size_t n, size_t n_options,
 
 /* The least cost within limit, by trying everything; infinite if there is
  * nothing. */
-static double brute(const struct instance *in, size_t i, uint64_t limit)
+static double try_all(const struct instance *in, size_t i, uint64_t limit)
 {
     double best = (double)INFINITY;
     if (i == in->n)
@@ -54,7 +54,7 @@ static double brute(const struct instance *in, size_t i, uint64_t limit)
         const struct gg_knapsack_option *o = &in->groups[i].options[k];
         if (o->size > limit)
             continue;
-        double rest = brute(in, i + 1, limit - o->size);
+        double rest = try_all(in, i + 1, limit - o->size);
         best = GG_MIN(best, o->cost + rest);
     }
     return best;
@@ -84,10 +84,10 @@ static void check_small(int n)
     int bad = 0, n_exact = 0, n_none = 0;
     for (int i = 0; i < n; i++) {
         struct gg_knapsack k;
-        make(&in, 1 + (size_t)rnd_below(6), 1 + (size_t)rnd_below(6),
-             1 + rnd_below(1000), i % 3 == 0);
+        make_instance(&in, 1 + (size_t)rnd_below(6), 1 + (size_t)rnd_below(6),
+                      1 + rnd_below(1000), i % 3 == 0);
         uint64_t limit = rnd_below(in.most + in.most / 8 + 1);
-        double best = brute(&in, 0, limit);
+        double best = try_all(&in, 0, limit);
         enum gguf_status st =
             gg_knapsack_solve(in.groups, in.n, limit, 0, NULL, &k, &err);
         if (!isfinite(best)) {
@@ -112,9 +112,9 @@ static void check_bound(int n)
     int bad = 0, n_exact = 0;
     for (int i = 0; i < n; i++) {
         struct gg_knapsack k;
-        make(&in, 6, 6, 1000, i % 3 == 0);
+        make_instance(&in, 6, 6, 1000, i % 3 == 0);
         uint64_t limit = in.least + rnd_below(in.most - in.least + 1);
-        double best = brute(&in, 0, limit);
+        double best = try_all(&in, 0, limit);
         bad += gg_knapsack_solve(in.groups, in.n, limit, 1, NULL, &k, &err) !=
                    GGUF_OK ||
                !is_consistent(&in, limit, &k) ||
@@ -135,7 +135,7 @@ static void check_large(void)
     double gap = 0;
     for (int i = 0; i < 20; i++) {
         struct gg_knapsack k, k2;
-        make(&in, MAX_GROUPS, MAX_OPTIONS, 10000000, false);
+        make_instance(&in, MAX_GROUPS, MAX_OPTIONS, 10000000, false);
         uint64_t limit =
             in.least + (in.most - in.least) / 20 * (uint64_t)(1 + i % 19);
         memcpy(again.options, in.options, sizeof in.options);
@@ -197,7 +197,7 @@ static void check_memory(void)
     enum gguf_status st = GGUF_E_NOMEM;
     for (; st == GGUF_E_NOMEM && n < 1000; n++) {
         tap_rng = 7;
-        make(&in, 50, 8, 1000, false);
+        make_instance(&in, 50, 8, 1000, false);
         f.left = n;
         st = gg_knapsack_solve(in.groups, in.n, (in.least + in.most) / 2, 0,
                                &a, &k, &err);
@@ -205,7 +205,7 @@ static void check_memory(void)
     ok(st == GGUF_OK && n > 5 && !f.now, "each of %d allocations may fail",
        n - 1);
     for (size_t groups = 4; groups < 13; groups++) {
-        make(&in, groups, MAX_OPTIONS, 1000000000, false);
+        make_instance(&in, groups, MAX_OPTIONS, 1000000000, false);
         f.left = 1000000;
         if (gg_knapsack_solve(in.groups, in.n, (in.least + in.most) / 2, 0, &a,
                               &k, &err) != GGUF_OK)

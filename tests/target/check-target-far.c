@@ -19,7 +19,7 @@ static struct far {
     bool open;
 } far;
 
-static int takes(void *user, const char *path)
+static int reader_takes(void *user, const char *path)
 {
     (void)user;
     return !strncmp(path, "far:", 4);
@@ -56,8 +56,8 @@ static enum gguf_status open_far(void *user, const char *path,
     return GGUF_OK;
 }
 
-static const struct gguf_opener opener = { sizeof opener, takes, open_far,
-                                           &far };
+static const struct gguf_opener opener = { sizeof opener, reader_takes,
+                                           open_far, &far };
 
 /* A job, its target, and, if out is a path, what comes of it. */
 struct job {
@@ -75,7 +75,7 @@ struct job {
         .result = GGUF_TARGET_RESULT_INIT                                     \
     }
 
-static enum gguf_status run(struct job *j, const char *in, const char *out)
+static enum gguf_status run_job(struct job *j, const char *in, const char *out)
 {
     static const struct gguf_str text = { "base Q2_K\n", 10 };
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
@@ -110,7 +110,7 @@ static enum gguf_status run(struct job *j, const char *in, const char *out)
     return st;
 }
 
-static bool same(const struct job *a, const struct job *b)
+static bool same_result(const struct job *a, const struct job *b)
 {
     return a->result.noise == b->result.noise &&
            a->result.size == b->result.size &&
@@ -135,8 +135,9 @@ static void check_same(const char *in)
             x.t.n_types = with ? GG_LEN(outer) : 0;
             x.p.max_memory = threads == 2 ? 300000 : 0; /* some at a time */
             struct job y = x;
-            bad += run(&x, in, a) != GGUF_OK || run(&y, there, b) != GGUF_OK;
-            bad += !same(&x, &y) || !same_files(a, b) || far.open;
+            bad += run_job(&x, in, a) != GGUF_OK ||
+                   run_job(&y, there, b) != GGUF_OK;
+            bad += !same_result(&x, &y) || !same_files(a, b) || far.open;
         }
     ok(!bad, "%d times the same types, and the same file, as of a file here",
        n);
@@ -150,14 +151,14 @@ static void check_bytes(void)
     struct job x = JOB;
     x.t.max_size = 400000;
     x.t.sample = 1;
-    bool good = run(&x, "far:in", NULL) == GGUF_OK;
+    bool good = run_job(&x, "far:in", NULL) == GGUF_OK;
     ok(good && x.n_bytes < far.size / 32 && x.n_reads <= 32,
        "a sample of %zu bytes in %zu pieces, of %zu", x.n_bytes, x.n_reads,
        far.size);
     struct job y = JOB;
     y.t.max_size = 400000;
     y.t.sample = UINT64_MAX;
-    good = run(&y, "far:in", NULL) == GGUF_OK;
+    good = run_job(&y, "far:in", NULL) == GGUF_OK;
     ok(good && y.n_bytes <= far.size && y.n_bytes > far.size / 2,
        "all of it: %zu bytes in %zu pieces, none twice", y.n_bytes, y.n_reads);
 }
@@ -169,12 +170,12 @@ static void check_failing(void)
     x.t.max_size = 400000;
     x.threads = 2;
     far.n_reads = 0;
-    bad += run(&x, "far:in", NULL) != GGUF_OK;
+    bad += run_job(&x, "far:in", NULL) != GGUF_OK;
     const size_t n = far.n_reads, first = n - x.n_reads;
     for (size_t i = first; i < n; i++) {
         far.n_reads = 0;
         far.fail_at = i + 1;
-        bad += run(&x, "far:in", NULL) != GGUF_E_IO || far.open ||
+        bad += run_job(&x, "far:in", NULL) != GGUF_E_IO || far.open ||
                strcmp(x.err.message, "the line is dead") != 0;
     }
     far.fail_at = 0;

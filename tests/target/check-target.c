@@ -31,7 +31,7 @@ struct case_ {
         .recipe = "base Q2_K\n", .result = GGUF_TARGET_RESULT_INIT            \
     }
 
-static enum gguf_status begin(struct case_ *c, const char *in)
+static enum gguf_status begin_job(struct case_ *c, const char *in)
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_str text = { c->recipe, strlen(c->recipe) };
@@ -51,7 +51,7 @@ static enum gguf_status begin(struct case_ *c, const char *in)
     return st;
 }
 
-static void end(struct case_ *c)
+static void end_job(struct case_ *c)
 {
     gguf_quant_destroy(c->q);
     gguf_recipe_destroy(c->r);
@@ -74,8 +74,8 @@ static uint64_t size_of(const char *path)
     return stat(path, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-static const struct gguf_quant_tensor *find(const struct case_ *c,
-                                            const char *name)
+static const struct gguf_quant_tensor *find_tensor(const struct case_ *c,
+                                                   const char *name)
 {
     size_t i = 0;
     while (i < gguf_quant_n_tensors(c->q) &&
@@ -94,37 +94,37 @@ static void check_sizes(const char *in)
     int bad = 0, n = 0, n_exact = 0;
     struct case_ c = CASE;
     c.t.max_size = 1;
-    ok(begin(&c, in) == GGUF_E_LIMIT, "too little: %s", c.err.message);
+    ok(begin_job(&c, in) == GGUF_E_LIMIT, "too little: %s", c.err.message);
     const char *digits = strstr(c.err.message, "less than ");
     uint64_t least = digits ? strtoull(digits + 10, NULL, 10) : 0;
-    end(&c);
+    end_job(&c);
     for (uint64_t size = least; size <= whole; size += (whole - least) / 9) {
         c.t.max_size = size;
-        bad += begin(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
+        bad += begin_job(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
                size_of(out) > size || size_of(out) != c.result.size ||
                c.result.limit != size || c.result.noise > last ||
                c.result.bound > c.result.noise || c.result.n_free != 7;
         n_exact += c.result.exact;
         last = c.result.noise;
         n++;
-        end(&c);
+        end_job(&c);
     }
     ok(!bad && n > 8 && n_exact == n,
        "%d sizes from %llu bytes on: never exceeded, noise falls, all proven",
        n, (unsigned long long)least);
     c.t.max_size = whole + 1000;
-    ok(begin(&c, in) == GGUF_OK && c.result.noise == 0,
+    ok(begin_job(&c, in) == GGUF_OK && c.result.noise == 0,
        "with room for all nothing is lost");
-    end(&c);
+    end_job(&c);
     c.t.max_size = least - 1;
-    ok(begin(&c, in) == GGUF_E_LIMIT, "a byte less than the least: %s",
+    ok(begin_job(&c, in) == GGUF_E_LIMIT, "a byte less than the least: %s",
        c.err.message);
-    end(&c);
+    end_job(&c);
     c.t.max_size = 0;
     for (double bpw = 4.5; bpw < 17; bpw += 2.9) {
         struct gguf_quant_totals totals = GGUF_QUANT_TOTALS_INIT;
         c.t.max_bpw = bpw;
-        bool good = begin(&c, in) == GGUF_OK;
+        bool good = begin_job(&c, in) == GGUF_OK;
         if (good)
             (void)gguf_quant_totals(c.q, &totals, NULL);
         ok(good &&
@@ -132,7 +132,7 @@ static void check_sizes(const char *in)
            "%g bits per weight: %g %s", bpw,
            8 * (double)totals.to_size / (double)totals.n_elements,
            c.err.message);
-        end(&c);
+        end_job(&c);
     }
     remove(out);
 }
@@ -150,7 +150,7 @@ static void check_same(const char *in)
             c.forced = forced;
             c.p.max_memory = threads % 2 ? 300000 : 0;
             c.t.max_size = 400000;
-            bad += begin(&c, in) != GGUF_OK;
+            bad += begin_job(&c, in) != GGUF_OK;
             if (!n)
                 first = c.result;
             bad +=
@@ -161,17 +161,17 @@ static void check_same(const char *in)
                     want[i] = type;
                 bad += type != want[i];
             }
-            end(&c);
+            end_job(&c);
         }
     struct case_ c = CASE;
     c.t.max_size = 300000;
-    bad += begin(&c, in) != GGUF_OK;
+    bad += begin_job(&c, in) != GGUF_OK;
     c.t.max_size = 400000;
     bad += !c.q || gguf_quant_target(c.q, &c.t, &c.result, &c.err) ||
            c.result.noise != first.noise || c.result.size != first.size;
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++)
         bad += gguf_quant_tensor(c.q, i)->to != want[i];
-    end(&c);
+    end_job(&c);
     ok(!bad,
        "the same choice with 0 to 8 threads, with and without vector "
        "instructions, in little memory, after another %s",
@@ -191,39 +191,42 @@ static void check_constraints(const char *in)
     c.p.embedding_type = GGUF_DTYPE_Q4_1;
     c.p.leave_output = 1;
     c.t.max_size = 450000;
-    ok(begin(&c, in) == GGUF_OK && c.result.size <= 450000 &&
+    ok(begin_job(&c, in) == GGUF_OK && c.result.size <= 450000 &&
            c.result.n_free == 3,
        "constraints of all kinds %s", c.err.message);
-    ok((t = find(&c, "token_embd.weight")) && t->to == GGUF_DTYPE_Q4_1 &&
-           (t = find(&c, "output.weight")) && t->to == GGUF_DTYPE_BF16 &&
-           (t = find(&c, "blk.2.attn_k.weight")) && t->to == GGUF_DTYPE_Q5_0 &&
-           t->why == GGUF_WHY_OVERRIDE &&
-           (t = find(&c, "blk.10.attn_v.weight")) &&
-           t->to == GGUF_DTYPE_Q8_0 && (t = find(&c, "output_norm.weight")) &&
+    ok((t = find_tensor(&c, "token_embd.weight")) &&
+           t->to == GGUF_DTYPE_Q4_1 &&
+           (t = find_tensor(&c, "output.weight")) &&
+           t->to == GGUF_DTYPE_BF16 &&
+           (t = find_tensor(&c, "blk.2.attn_k.weight")) &&
+           t->to == GGUF_DTYPE_Q5_0 && t->why == GGUF_WHY_OVERRIDE &&
+           (t = find_tensor(&c, "blk.10.attn_v.weight")) &&
+           t->to == GGUF_DTYPE_Q8_0 &&
+           (t = find_tensor(&c, "output_norm.weight")) &&
            t->to == GGUF_DTYPE_F32 && t->why == GGUF_WHY_KEPT,
        "what options and rules chose stays");
-    t = find(&c, "blk.2.ffn_down_exps.weight");
+    t = find_tensor(&c, "blk.2.ffn_down_exps.weight");
     ok(t && t->why == GGUF_WHY_TARGET && t->noise > 0 &&
            strstr(t->rule, "target: noise ") && strstr(t->rule, " has "),
        "what was free says why: %s", t ? t->rule : "");
-    t = find(&c, "blk.2.attn_q.weight");
+    t = find_tensor(&c, "blk.2.attn_q.weight");
     ok(t && t->to == t->from, "rows of 48 fit nothing, and stay");
-    end(&c);
+    end_job(&c);
 
     struct case_ d = CASE;
     d.t.types = types;
     d.t.n_types = 2;
     d.t.max_size = 400000;
-    int bad = begin(&d, in) != GGUF_OK;
+    int bad = begin_job(&d, in) != GGUF_OK;
     for (size_t i = 0; d.q && i < gguf_quant_n_tensors(d.q); i++) {
         t = gguf_quant_tensor(d.q, i);
         bad += t->why == GGUF_WHY_TARGET && t->to != GGUF_DTYPE_Q4_0 &&
                t->to != GGUF_DTYPE_Q8_0 && t->to != t->from;
     }
     ok(!bad, "types that were asked for, or none %s", d.err.message);
-    end(&d);
+    end_job(&d);
     d.p.pure = 1;
-    bad = begin(&d, in) != GGUF_OK || d.result.size > 400000;
+    bad = begin_job(&d, in) != GGUF_OK || d.result.size > 400000;
     uint32_t only = GGUF_DTYPE_NONE;
     for (size_t i = 0; d.q && i < gguf_quant_n_tensors(d.q); i++) {
         t = gguf_quant_tensor(d.q, i);
@@ -234,7 +237,7 @@ static void check_constraints(const char *in)
     }
     ok(!bad && only == GGUF_DTYPE_Q4_0, "pure: one type for all %s",
        d.err.message);
-    end(&d);
+    end_job(&d);
 }
 
 /* Importance data allow more types, and decide about noise. */
@@ -244,24 +247,24 @@ static void check_imatrix(const char *in)
     struct gguf_imatrix *im = NULL;
     struct case_ c = CASE;
     c.t.max_size = 165000;
-    ok(begin(&c, in) == GGUF_E_LIMIT,
+    ok(begin_job(&c, in) == GGUF_E_LIMIT,
        "without importance data nothing is so small: %s", c.err.message);
-    end(&c);
+    end_job(&c);
     for (size_t i = 0; i < 512 * 3; i++)
         sums[i] = i % 7 ? 0.01f : 1;
     bool good = gguf_imatrix_create(&im, NULL, NULL) == GGUF_OK &&
                 gguf_imatrix_add(im, "blk.2.ffn_down_exps.weight", 512, 3,
                                  sums, counts, NULL) == GGUF_OK;
     c.p.imatrix = im;
-    good = good && begin(&c, in) == GGUF_OK &&
+    good = good && begin_job(&c, in) == GGUF_OK &&
            write_out(&c, in_dir("o.gguf")) == GGUF_OK;
     const struct gguf_quant_tensor *t =
-        good ? find(&c, "blk.2.ffn_down_exps.weight") : NULL;
+        good ? find_tensor(&c, "blk.2.ffn_down_exps.weight") : NULL;
     ok(t && t->has_imatrix && size_of(in_dir("o.gguf")) <= 165000,
        "with them it is: %s (%s) %s", t ? gguf_dtype_find(t->to)->name : "",
        t ? t->rule : "", c.err.message);
     remove(in_dir("o.gguf"));
-    end(&c);
+    end_job(&c);
     gguf_imatrix_destroy(im);
 }
 
@@ -273,8 +276,8 @@ static void check_noise(const char *in)
     c.t.max_size = 400000;
     c.t.sample = UINT64_MAX;
     c.p.measure = 1;
-    bad +=
-        begin(&c, in) != GGUF_OK || write_out(&c, in_dir("o.gguf")) != GGUF_OK;
+    bad += begin_job(&c, in) != GGUF_OK ||
+           write_out(&c, in_dir("o.gguf")) != GGUF_OK;
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(c.q, i);
         if (t->why != GGUF_WHY_TARGET || !t->loss.measured)
@@ -286,7 +289,7 @@ static void check_noise(const char *in)
     ok(!bad && n >= 4, "the noise of %d tensors is what --report measures %s",
        n, c.err.message);
     remove(in_dir("o.gguf"));
-    end(&c);
+    end_job(&c);
 }
 
 /* Another alignment than the input's: sizes are counted with it. */
@@ -302,10 +305,10 @@ static void check_alignment(const char *in)
             abort();
         c.p.meta = m;
         c.t.max_size = 400000;
-        bad += begin(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
+        bad += begin_job(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
                size_of(out) != c.result.size || c.result.size > 400000 ||
                c.result.size < 380000;
-        end(&c);
+        end_job(&c);
         gguf_meta_destroy(m);
     }
     ok(!bad, "with alignments from 8 to 8192");
@@ -354,7 +357,7 @@ static void check_outer(const char *in)
     c.t.n_types = GG_LEN(types);
     c.t.max_size = 400000;
     c.t.sample = UINT64_MAX;
-    bad = begin(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
+    bad = begin_job(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
           size_of(out) != c.result.size || c.result.size > 400000;
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(c.q, i);
@@ -366,7 +369,7 @@ static void check_outer(const char *in)
     }
     ok(!bad && n_out > 0, "%d tensors get scales: the noise is with them %s",
        n_out, c.err.message);
-    end(&c);
+    end_job(&c);
 
     struct setup s = SETUP("Q8_0");
     s.p.outer_scales = 1;
@@ -383,8 +386,8 @@ static void check_outer(const char *in)
         struct gguf_quant_totals totals = GGUF_QUANT_TOTALS_INIT;
         d.p.allow_requantize = 1;
         d.t.max_size = size;
-        if (begin(&d, nv) == GGUF_E_LIMIT) {
-            end(&d);
+        if (begin_job(&d, nv) == GGUF_E_LIMIT) {
+            end_job(&d);
             break;
         }
         bad += !d.q || write_out(&d, out) != GGUF_OK ||
@@ -392,16 +395,16 @@ static void check_outer(const char *in)
                !has_scales(out, &n) || n > last ||
                (size == whole && n != n_all);
         last = n;
-        end(&d);
+        end_job(&d);
         d.t.max_size = 0;
         d.t.max_bpw = 4.5 * (double)size / (double)whole;
-        bad += begin(&d, nv) != GGUF_OK || write_out(&d, out) != GGUF_OK ||
+        bad += begin_job(&d, nv) != GGUF_OK || write_out(&d, out) != GGUF_OK ||
                !has_scales(out, &n);
         if (d.q)
             (void)gguf_quant_totals(d.q, &totals, NULL);
         bad += d.q && 8 * (double)totals.to_size >
                           d.t.max_bpw * (double)totals.n_elements;
-        end(&d);
+        end_job(&d);
     }
     ok(!bad && last < n_all && last > 0, "its scales stay where NVFP4 does");
     remove(nv);
@@ -416,7 +419,7 @@ static void check_shards(const char *in)
     int bad = 0;
     for (uint64_t size = 350000; size < 420000; size += 7777) {
         c.t.max_size = size;
-        bad += begin(&c, in) != GGUF_OK ||
+        bad += begin_job(&c, in) != GGUF_OK ||
                write_out(&c, in_dir("s.gguf")) != GGUF_OK;
         char name[64];
         size_t n = c.q ? gguf_quant_n_files(c.q) : 0;
@@ -431,7 +434,7 @@ static void check_shards(const char *in)
             snprintf(name, sizeof name, "s-%05zu-of-%05zu.gguf", i, n);
             remove(in_dir(name));
         }
-        end(&c);
+        end_job(&c);
     }
     ok(!bad, "several files together stay below, too %s", c.err.message);
 }
@@ -472,9 +475,10 @@ static void check_several(const char *in)
     first.p.progress_user = &n[0];
     alone.p.progress_user = &n[1];
     second.p.progress_user = &n[2];
-    bool good = begin(&first, in) == GGUF_OK && begin(&alone, in) == GGUF_OK;
+    bool good =
+        begin_job(&first, in) == GGUF_OK && begin_job(&alone, in) == GGUF_OK;
     second.t.measured = first.q;
-    good = good && begin(&second, in) == GGUF_OK &&
+    good = good && begin_job(&second, in) == GGUF_OK &&
            second.result.noise == alone.result.noise &&
            second.result.size == alone.result.size;
     for (size_t i = 0; good && i < gguf_quant_n_tensors(alone.q); i++)
@@ -483,59 +487,61 @@ static void check_several(const char *in)
     ok(good && n[0] && n[0] == n[1] && !n[2],
        "measured once for two sizes: %llu bytes, then %llu: %s",
        (unsigned long long)n[0], (unsigned long long)n[2], second.err.message);
-    end(&second);
+    end_job(&second);
     second.t.sample = UINT64_MAX;
-    ok(begin(&second, in) == GGUF_OK && n[2] > n[0],
+    ok(begin_job(&second, in) == GGUF_OK && n[2] > n[0],
        "but again with another sample");
-    end(&second);
+    end_job(&second);
     second.t.sample = 0;
     second.p.outer_scales = 1;
-    ok(begin(&second, in) == GGUF_E_INVALID &&
+    ok(begin_job(&second, in) == GGUF_E_INVALID &&
            strstr(second.err.message, "not the same scales"),
        "of a job that is not alike nothing is taken: %s", second.err.message);
-    end(&second);
+    end_job(&second);
     n[0] = 0;
     first.t.max_size = whole / 5;
     ok(gguf_quant_target(first.q, &first.t, NULL, NULL) == GGUF_OK && !n[0],
        "another limit for the same job measures nothing");
-    end(&alone);
-    end(&first);
+    end_job(&alone);
+    end_job(&first);
 }
 
 static void check_refusals(const char *in)
 {
     struct case_ c = CASE;
     static const uint32_t removed = 4;
-    ok(begin(&c, in) == GGUF_E_INVALID, "no limit: %s", c.err.message);
-    end(&c);
+    ok(begin_job(&c, in) == GGUF_E_INVALID, "no limit: %s", c.err.message);
+    end_job(&c);
     c.t.max_size = 1000000;
     c.t.max_bpw = 4;
-    ok(begin(&c, in) == GGUF_E_INVALID, "two limits: %s", c.err.message);
-    end(&c);
+    ok(begin_job(&c, in) == GGUF_E_INVALID, "two limits: %s", c.err.message);
+    end_job(&c);
     c.t.max_size = 0;
     c.t.max_bpw = (double)NAN;
-    ok(begin(&c, in) == GGUF_E_INVALID, "no number: %s", c.err.message);
-    end(&c);
+    ok(begin_job(&c, in) == GGUF_E_INVALID, "no number: %s", c.err.message);
+    end_job(&c);
     c.t.max_bpw = 6;
     c.t.types = &removed;
     c.t.n_types = 1;
-    ok(begin(&c, in) == GGUF_E_INVALID, "a removed type: %s", c.err.message);
-    end(&c);
+    ok(begin_job(&c, in) == GGUF_E_INVALID, "a removed type: %s",
+       c.err.message);
+    end_job(&c);
     c.t.n_types = 0;
     struct stopper s = { .stop = 0 };
     c.p.progress = stop_at;
     c.p.progress_user = &s;
-    ok(begin(&c, in) == GGUF_OK && !s.wrong && s.calls > 20,
+    ok(begin_job(&c, in) == GGUF_OK && !s.wrong && s.calls > 20,
        "progress in %d steps", s.calls);
-    end(&c);
+    end_job(&c);
     s = (struct stopper){ .stop = 5 };
-    ok(begin(&c, in) == GGUF_E_CANCELLED && s.calls == 5, "stopped: %s",
+    ok(begin_job(&c, in) == GGUF_E_CANCELLED && s.calls == 5, "stopped: %s",
        c.err.message);
-    end(&c);
+    end_job(&c);
     c.p.progress = NULL;
     c.p.max_memory = 1000;
-    ok(begin(&c, in) == GGUF_E_LIMIT, "too little memory: %s", c.err.message);
-    end(&c);
+    ok(begin_job(&c, in) == GGUF_E_LIMIT, "too little memory: %s",
+       c.err.message);
+    end_job(&c);
 }
 
 int main(void)
