@@ -9,7 +9,7 @@
  */
 #include "config.h"
 #include "convert/back/back_shape.h"
-#include "convert/axes.h"
+#include "convert/describe/axes.h"
 
 #include "base/compiler.h"
 
