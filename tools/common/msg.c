@@ -3,7 +3,7 @@
 #include "config.h"
 #include "tools/common/msg.h"
 #include "tools/common/address.h"
-#include "tools/common/hint.h"
+#include "tools/common/option_hint.h"
 #include "tools/common/text.h"
 #include "gguf/text.h"
 

@@ -42,7 +42,7 @@ void msg_info(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 
 /* Print a failure of the library: its message, the byte offset where that does
- * not name it, and the option that helps (hint.h); for an output that
+ * not name it, and the option that helps (option_hint.h); for an output that
  * exists the one that every tool with outputs has. Returns false. */
 bool msg_fail(const char *file, const struct gguf_error *err);
 

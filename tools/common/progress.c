@@ -2,7 +2,7 @@
 /* progress.c - a bar with rate and time left; stopping on a signal */
 #include "config.h"
 #include "tools/common/progress.h"
-#include "tools/common/linger.h"
+#include "tools/common/deferred_close.h"
 #include "tools/common/msg.h"
 #include "tools/common/style.h"
 

@@ -17,7 +17,7 @@ struct progress {
     const char *label; /* kept */
     const char *unit;  /* NULL: bytes, printed as MiB */
     bool on, drawn;
-    bool linger; /* a stopped job leaves a file to be closed: linger.h */
+    bool linger; /* a stopped job leaves a file open: deferred_close.h */
     double begin, last; /* seconds of a steady clock */
     uint64_t done0;     /* where the first report stood */
     char note[32];      /* after the label; may be changed at any time */

@@ -68,7 +68,7 @@ struct ppl_part {
     size_t n_values; /* of a row */
 };
 
-/* notes.c: is all that the part of the file path says of its kind and
+/* part_check.c: is all that the part of the file path says of its kind and
  * in its range? false: a message was printed. The measure of a part, NULL with
  * a message. A number at *p, which moves after it; false: none, or above most.
  */

@@ -188,7 +188,7 @@ const struct gguf_sink *ppl_report_sink(struct ppl_report *r);
  * may be scored. */
 void ppl_report_begin(struct ppl_report *r, uint32_t first, uint32_t n_ctx);
 void ppl_report_add(struct ppl_report *r, const struct ppl_rows *rows);
-/* heat.c: for a page, errors of layers; r may be NULL. false: a signal
+/* layer_map.c: for a page, errors of layers; r may be NULL. false: a signal
  * asked to stop. */
 bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens);
 bool ppl_report_close(struct ppl_report *r, bool good,

@@ -74,7 +74,7 @@ void ppl_report_html(const struct ppl_report *r, FILE *f);
 void ppl_html_models(const struct ppl_report *r, FILE *f);
 void ppl_html_percentiles(const struct ppl_report *r, FILE *f);
 
-/* heat.c: a part of the page; after all. */
+/* layer_map.c: a part of the page; after all. */
 void ppl_html_heat(const struct ppl_report *r, FILE *f);
 void ppl_heat_free(struct ppl_report *r);
 

@@ -2,7 +2,7 @@
 /* run.c - outputs made from one reading of their source */
 #include "config.h"
 #include "tools/quantize/quantize.h"
-#include "tools/common/hint.h"
+#include "tools/common/option_hint.h"
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 

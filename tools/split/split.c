@@ -2,7 +2,7 @@
 /* gguf-split - one model in several files, and back */
 #include "config.h"
 #include "tools/common/digest.h"
-#include "tools/common/hint.h"
+#include "tools/common/option_hint.h"
 #include "tools/common/load.h"
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"

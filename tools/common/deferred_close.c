@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* linger.c - leaving before the file system is done */
+/* deferred_close.c - leaving before the file system is done */
 #include "config.h"
-#include "tools/common/linger.h"
+#include "tools/common/deferred_close.h"
 
 #include <errno.h>
 #include <unistd.h>

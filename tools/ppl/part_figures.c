@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* records.c - figures of a text's records
+/* part_figures.c - figures of a text's records
  *
  * Scores are added up chunk by chunk in the order of the text, as they are
  * where one process has them all: the same digits. What is written for each

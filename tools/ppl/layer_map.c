@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heat.c - where models differ from their base, layer by layer
+/* layer_map.c - where models differ from their base, layer by layer
  *
  * The error of every activation (gguf/layers.h) over the first chunks of the
  * text, as squares that are the deeper the larger it is, on a logarithmic

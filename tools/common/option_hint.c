@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* hint.c - which option helps */
+/* option_hint.c - which option helps */
 #include "config.h"
-#include "tools/common/hint.h"
+#include "tools/common/option_hint.h"
 #include "tools/common/msg.h"
 #include "tools/common/remote.h"
 #include "tools/common/text.h"

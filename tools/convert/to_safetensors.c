@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* back.c - a folder of a GGUF file */
+/* to_safetensors.c - a folder of a GGUF file */
 #include "config.h"
 #include "tools/convert/convert.h"
 #include "tools/common/msg.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* hint.h - which option helps */
-#ifndef TOOLS_HINT_H
-#define TOOLS_HINT_H
+/* option_hint.h - which option helps */
+#ifndef TOOLS_COMMON_OPTION_HINT_H
+#define TOOLS_COMMON_OPTION_HINT_H
 
 #include <gguf/status.h>
 

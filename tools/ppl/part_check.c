@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notes.c - what parts say, checked
+/* part_check.c - what parts say, checked
  *
  * A part may be a stranger's file. Each note and setting that is read has a
  * kind and a range, and so have the numbers of each chunk; nobody else asks.
