@@ -265,7 +265,8 @@ extern const struct gg_convert_how gg_convert_rope_q, gg_convert_rope_k,
     U32("expert_shared_feed_forward_length", "shared_expert_intermediate_size")
 #define NO_SCALING WORD("rope.scaling.type", "none")
 /* The base of positions, unless it is what readers take. */
-#define THETA OF("rope.freq_base", F32, gg_convert_rope_base, NO_BACK)
+#define THETA                                                                 \
+    OF("rope.freq_base", F32, gg_convert_rope_base, gg_back_put_rope_base)
 #define N_ROT U32("rope.dimension_count", "rotary_dim")
 /* All elements of a head turn. */
 #define ALL_ROT OF("rope.dimension_count", U32, gg_convert_head_dim, NO_BACK)

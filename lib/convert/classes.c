@@ -2,10 +2,12 @@
 /* classes.c - the rows of architectures, all lists together */
 #include "config.h"
 #include "convert/class_row.h"
+#include "convert/convert_int.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct gg_convert_arch *const lists[] = {
@@ -24,6 +26,15 @@ static const struct gg_convert_arch *const lists[] = {
     gg_convert_family_t5,      gg_convert_family_mamba,
     gg_convert_family_rwkv,    gg_convert_family_expert,
 };
+
+const char *gg_convert_key(const struct gguf_convert *c, const char *key,
+                           char buf[128])
+{
+    if (*key == '/')
+        return key + 1;
+    snprintf(buf, 128, "%s.%s", c->arch->arch, key);
+    return buf;
+}
 
 const struct gg_convert_arch *gg_convert_arch_row(size_t n)
 {

@@ -270,7 +270,7 @@ enum gguf_status gg_convert_general(struct gguf_convert *c,
  */
 const struct gg_convert_key *
 gg_convert_key_row(const struct gg_convert_arch *a, size_t n);
-/* "ARCH.key" in buf. */
+/* classes.c: the name of a key in files: "ARCH.key", in buf. */
 const char *gg_convert_key(const struct gguf_convert *c, const char *key,
                            char buf[128]);
 

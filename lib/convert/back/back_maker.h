@@ -68,6 +68,8 @@ gg_back_fn gg_back_put_nope, gg_back_put_nope_of_mla;
 /* Put num_key_value_heads: the heads of queries, where files have one head of
  * keys; heads of keys in the first layer with attention. */
 gg_back_fn gg_back_put_kv_heads, gg_back_put_first_kv_heads;
+/* Put rope_theta. */
+gg_back_fn gg_back_put_rope_base;
 /* Put is_causal, if it is false. */
 gg_back_fn gg_back_put_not_causal;
 /* Put norm_topk_prob, if it is true. */

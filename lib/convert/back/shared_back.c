@@ -54,6 +54,11 @@ void gg_back_put_not_causal(struct gg_back_maker *m)
         gg_back_put_flag(m, "is_causal", 0);
 }
 
+void gg_back_put_rope_base(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "rope_theta", num(&m->keys, "rope.freq_base"));
+}
+
 /* ---- heads ---- */
 
 double gg_back_has_attention(const struct gg_hf_config *keys, int64_t layer)

@@ -106,15 +106,6 @@ double gg_convert_count_layers(const struct gguf_convert *c,
     return n + (isnan(drafts) ? arch->n_nextn : drafts);
 }
 
-const char *gg_convert_key(const struct gguf_convert *c, const char *key,
-                           char buf[128])
-{
-    if (*key == '/')
-        return key + 1;
-    snprintf(buf, 128, "%s.%s", c->arch->arch, key);
-    return buf;
-}
-
 static uint32_t count_blocks(const struct gguf_convert *c, char buf[128])
 {
     uint32_t n = 0;

@@ -44,7 +44,7 @@ static const struct gg_convert_name hunyuan_vl_names[] = {
 
 #define HUNYUAN_VL                                                            \
     ROWS(                                                                     \
-        OF("expert_count", U32, vl_experts, NO_BACK),                         \
+        OF("expert_count", U32, vl_experts, put_vl_experts),                  \
         ELSE("rope.freq_base", F32, "rope_theta rope_parameters.rope_theta",  \
              10000),                                                          \
         OF("rope.scaling.alpha", F32, xd_alpha, IN_BACK), NO_SCALING,         \
@@ -123,6 +123,11 @@ static double vl_experts(const struct gg_hf_config *cfg)
 {
     const double n = num(cfg, "num_experts");
     return n > 1 ? n : NAN;
+}
+
+static void put_vl_experts(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "num_experts", num(&m->keys, "expert_count"));
 }
 
 static double xd_alpha(const struct gg_hf_config *cfg)

@@ -231,6 +231,12 @@ static double arwkv_gate_rank(const struct gg_hf_config *cfg)
     return num_or(cfg, "wkv_has_gate", 1) * 128;
 }
 
+static void put_gate(struct gg_back_maker *m)
+{
+    if (num(&m->keys, "attention.gate_lora_rank") == 0)
+        gg_back_put_flag(m, "wkv_has_gate", 0);
+}
+
 static bool is_version_7(const struct gg_hf_config *cfg)
 {
     return num_or(cfg, "wkv_version", 7) == 7;
@@ -308,7 +314,7 @@ const struct gg_convert_arch gg_convert_family_rwkv[] = {
                ALWAYS("attention.decay_lora_rank", U32, 64),
                ALWAYS("attention.iclr_lora_rank", U32, 64),
                ALWAYS("attention.value_residual_mix_lora_rank", U32, 32),
-               OF("attention.gate_lora_rank", U32, arwkv_gate_rank, NO_BACK),
+               OF("attention.gate_lora_rank", U32, arwkv_gate_rank, put_gate),
                U32("feed_forward_length", "intermediate_size"), FILE_TYPE,
                ALWAYS("token_shift_count", U32, 1),
                ALWAYS("attention.head_count", U32, 0)),
