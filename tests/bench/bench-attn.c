@@ -43,19 +43,9 @@ static const struct shape {
     { "latent, F16", 576, 512, 16, 1, 4096, 0, GG_DT_F16, 0 },
 };
 
-static void *must_alloc(size_t size)
-{
-    void *p = malloc(size + 64);
-    if (!p) {
-        fprintf(stderr, "bench-attn: out of memory\n");
-        exit(1);
-    }
-    return (void *)(((uintptr_t)p + 63) / 64 * 64);
-}
-
 static float *random_floats(int64_t n)
 {
-    float *x = must_alloc((size_t)n * sizeof *x);
+    float *x = bench_must(malloc((size_t)n * sizeof *x));
     uint32_t s = 1;
     for (int64_t i = 0; i < n; i++) {
         s = s * 1664525 + 1013904223;
@@ -73,7 +63,7 @@ static void *encoded_rows(const struct gg_kern *kern, int type, int64_t n,
     *row_size = (size_t)n / t->block_len * t->block_size;
     if (type == GG_DT_F32)
         return x;
-    void *q = must_alloc(*row_size * (size_t)n_rows);
+    void *q = bench_must(malloc(*row_size * (size_t)n_rows));
     kern->codec[type].encode(x, q, (size_t)n_rows, (size_t)n, NULL);
     return q;
 }
@@ -81,7 +71,7 @@ static void *encoded_rows(const struct gg_kern *kern, int type, int64_t n,
 /* Which keys are open, and how many are of all tokens. */
 static float *make_mask(const struct shape *s, double *open)
 {
-    float *mask = must_alloc((size_t)(N_TOK * s->n_kv) * sizeof *mask);
+    float *mask = bench_must(malloc((size_t)(N_TOK * s->n_kv) * sizeof *mask));
     *open = 0;
     for (int64_t t = 0; t < N_TOK; t++)
         for (int64_t i = 0; i < s->n_kv; i++) {
@@ -135,7 +125,7 @@ static void bench_shape(const struct gg_kern *kern, unsigned level, bool ints,
     struct gg_attn_args a;
     args_init(&a, kern, s, &open);
     a.ints = ints;
-    void *work = must_alloc(gg_attn_work_size(&a, 1));
+    void *work = bench_must(malloc(gg_attn_work_size(&a, 1)));
     gg_attn_run(&a, 0, work, NULL);
     for (unsigned r = 0; r < rounds; r++) {
         t0 = scratch_cpu_time();

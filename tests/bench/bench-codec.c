@@ -147,15 +147,6 @@ static void show_type(struct job *j, int type, const char *level,
     }
 }
 
-static void *must_alloc(void *p)
-{
-    if (!p) {
-        fprintf(stderr, "bench-codec: out of memory\n");
-        exit(1);
-    }
-    return p;
-}
-
 /* Bell-shaped rows, as weights are: sums of four bytes. */
 static void make_rows(struct job *j)
 {
@@ -184,10 +175,10 @@ int main(int argc, char **argv)
     unsigned n_levels = 1;
     uint32_t cpu = gg_kern_cpu_detect(), mask = 0;
     size_t n = (size_t)ROWS * ROW;
-    struct job j = { .x = must_alloc(malloc(n * sizeof(float))),
-                     .y = must_alloc(malloc(n * sizeof(float))),
-                     .weight = must_alloc(malloc(ROW * sizeof(float))),
-                     .q = must_alloc(malloc(8 * n)) };
+    struct job j = { .x = bench_must(malloc(n * sizeof(float))),
+                     .y = bench_must(malloc(n * sizeof(float))),
+                     .weight = bench_must(malloc(ROW * sizeof(float))),
+                     .q = bench_must(malloc(8 * n)) };
     make_rows(&j);
     memset(j.q, 0, 8 * n);
     for (unsigned p = 0; p < n_pools; p++) {

@@ -123,15 +123,6 @@ static void bench_product(struct job *job, struct gguf_pool *pool,
     bench_row(&r);
 }
 
-static void *must_alloc(void *p)
-{
-    if (!p) {
-        fprintf(stderr, "bench-gemm: out of memory\n");
-        exit(1);
-    }
-    return p;
-}
-
 static void bench_shape(struct job *job, struct gguf_pool *pool,
                         unsigned rounds, int dtype,
                         enum gg_kern_precision precision, const char *level)
@@ -154,10 +145,10 @@ static void bench_shape(struct job *job, struct gguf_pool *pool,
     a->y_stride = (size_t)a->m * sizeof(float);
     const size_t w_size = (size_t)a->m * a->w_stride;
     const size_t nx = (size_t)(a->k * a->n);
-    unsigned char *w = must_alloc(malloc(w_size));
-    float *x = must_alloc(malloc(nx * sizeof *x));
-    a->y = must_alloc(malloc((size_t)(a->m * a->n) * sizeof(float)));
-    job->work = must_alloc(
+    unsigned char *w = bench_must(malloc(w_size));
+    float *x = bench_must(malloc(nx * sizeof *x));
+    a->y = bench_must(malloc((size_t)(a->m * a->n) * sizeof(float)));
+    job->work = bench_must(
         malloc(gg_cpu_gemm_work_size(a, gguf_pool_n_threads(pool)) + 1));
     for (size_t i = 0; i < w_size; i++) /* halves near 0.05 */
         w[i] = (unsigned char)(0x28 + (i * 2654435761u >> 29));
@@ -231,8 +222,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-gemm: cannot start the threads\n");
         return 1;
     }
-    job.from = must_alloc(calloc(COPY_SIZE, 1));
-    job.to = must_alloc(calloc(COPY_SIZE, 1));
+    job.from = bench_must(calloc(COPY_SIZE, 1));
+    job.to = bench_must(calloc(COPY_SIZE, 1));
     const uint32_t cpu = gg_kern_cpu_detect();
     uint32_t mask = 0;
     for (unsigned l = 0; l <= gg_kern_cpu_n_levels; l++) {

@@ -42,6 +42,16 @@ static inline void bench_row(const struct bench_row *r)
     fflush(stdout);
 }
 
+/* p, or the end of the program. */
+static inline void *bench_must(void *p)
+{
+    if (!p) {
+        fprintf(stderr, "bench: out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
 static inline int bench_ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
