@@ -28,37 +28,24 @@
 #define Y(LEVEL, TYPE, NAME, KIND, N, SCALES, MINS, BIAS, BITS, ...) \
     [GG_DT_##TYPE] = { gg_kern_few16_##NAME##_##LEVEL, \
                        MOST_16_##LEVEL(__VA_ARGS__) },
+#define ROWS(LEVEL, TYPES_8) \
+    static const struct gg_kern_few_row few8_##LEVEL[GG_N_DTYPES] = { \
+        TYPES_8(X, LEVEL) \
+    }; \
+    static const struct gg_kern_few_row few16_##LEVEL[GG_N_DTYPES] = { \
+        GG_KERN_FEW_ALL(Y, LEVEL) \
+    };
 #if HAVE_X86_AVX2
-static const struct gg_kern_few_row few8_avx2[GG_N_DTYPES] = {
-    GG_KERN_FEW_LOW(X, avx2)
-};
-static const struct gg_kern_few_row few16_avx2[GG_N_DTYPES] = {
-    GG_KERN_FEW_ALL(Y, avx2)
-};
+ROWS(avx2, GG_KERN_FEW_LOW)
 #endif
 #if HAVE_X86_AVXVNNI
-static const struct gg_kern_few_row few8_avxvnni[GG_N_DTYPES] = {
-    GG_KERN_FEW_ALL(X, avxvnni)
-};
-static const struct gg_kern_few_row few16_avxvnni[GG_N_DTYPES] = {
-    GG_KERN_FEW_ALL(Y, avxvnni)
-};
+ROWS(avxvnni, GG_KERN_FEW_ALL)
 #endif
 #if HAVE_X86_AVX512
-static const struct gg_kern_few_row few8_avx512[GG_N_DTYPES] = {
-    GG_KERN_FEW_LOW(X, avx512)
-};
-static const struct gg_kern_few_row few16_avx512[GG_N_DTYPES] = {
-    GG_KERN_FEW_ALL(Y, avx512)
-};
+ROWS(avx512, GG_KERN_FEW_LOW)
 #endif
 #if HAVE_X86_VNNI512
-static const struct gg_kern_few_row few8_vnni512[GG_N_DTYPES] = {
-    GG_KERN_FEW_ALL(X, vnni512)
-};
-static const struct gg_kern_few_row few16_vnni512[GG_N_DTYPES] = {
-    GG_KERN_FEW_ALL(Y, vnni512)
-};
+ROWS(vnni512, GG_KERN_FEW_ALL)
 #endif
 #undef X
 #undef Y

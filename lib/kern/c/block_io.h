@@ -44,6 +44,27 @@
         }                                                                     \
     }
 
+/* Define the decoder of a type with 32 elements a block, whose codes are 16
+ * bytes of nibbles: low ones are elements 0 to 15, high ones 16 to 31. After
+ * SETUP, WEIGHT is an expression of the block b, element e and its nibble q.
+ */
+#define GG_DECODER_NIBBLES(NAME, SETUP, WEIGHT)                               \
+    void gg_kern_decode_##NAME##_c(const void *src, float *dst, size_t n)     \
+    {                                                                         \
+        for (size_t i = 0; i < n / 32; i++, dst += 32) {                      \
+            struct gg_block_##NAME b;                                         \
+            GG_GET_BLOCK(b, src, i);                                          \
+            SETUP;                                                            \
+            for (int j = 0; j < 16; j++) {                                    \
+                int q = b.qs[j] & 15, e = j;                                  \
+                dst[j] = WEIGHT;                                              \
+                q = b.qs[j] >> 4, e = j + 16;                                 \
+                dst[j + 16] = WEIGHT;                                         \
+                (void)e;                                                      \
+            }                                                                 \
+        }                                                                     \
+    }
+
 /* The f16 field at p, and back. A NaN is written as 0xfe00 (what x86
  * makes of an invalid operation, and ggml of that): which of a NaN's
  * bits survive arithmetic is the compiler's choice. */

@@ -8,18 +8,8 @@
 
 static const int8_t level[16] = GG_FP4_LEVELS;
 
-void gg_kern_decode_mxfp4_c(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n / 32; i++, dst += 32) {
-        struct gg_block_mxfp4 b;
-        GG_GET_BLOCK(b, src, i);
-        float d = gg_kern_e8m0_half(b.e);
-        for (int j = 0; j < 16; j++) {
-            dst[j] = (float)level[b.qs[j] & 15] * d;
-            dst[j + 16] = (float)level[b.qs[j] >> 4] * d;
-        }
-    }
-}
+GG_DECODER_NIBBLES(mxfp4, const float d = gg_kern_e8m0_half(b.e),
+                   (float)level[q] * d)
 
 void gg_kern_decode_nvfp4_c(const void *src, float *dst, size_t n)
 {

@@ -286,34 +286,20 @@ static inline void put_q5_1(uint8_t *out, float d, float m, __m256i q)
     gg_x86_put_nibbles(out + offsetof(struct gg_block_q5_1, qs), q);
 }
 
-void gg_kern_encode_q4_0_avx2(const float *src, void *dst, size_t n_rows,
-                              size_t row_len, const float *weight)
-{
-    static const struct type32 t = { 8, 15, sizeof(struct gg_block_q4_0),
-                                     put_q4_0, gg_kern_encode_q4_0_c };
-    encode32(&t, src, dst, n_rows, row_len, weight);
-}
-
-void gg_kern_encode_q4_1_avx2(const float *src, void *dst, size_t n_rows,
-                              size_t row_len, const float *weight)
-{
-    static const struct type32 t = { 0, 15, sizeof(struct gg_block_q4_1),
-                                     put_q4_1, gg_kern_encode_q4_1_c };
-    encode32(&t, src, dst, n_rows, row_len, weight);
-}
-
-void gg_kern_encode_q5_0_avx2(const float *src, void *dst, size_t n_rows,
-                              size_t row_len, const float *weight)
-{
-    static const struct type32 t = { 16, 31, sizeof(struct gg_block_q5_0),
-                                     put_q5_0, gg_kern_encode_q5_0_c };
-    encode32(&t, src, dst, n_rows, row_len, weight);
-}
-
-void gg_kern_encode_q5_1_avx2(const float *src, void *dst, size_t n_rows,
-                              size_t row_len, const float *weight)
-{
-    static const struct type32 t = { 0, 31, sizeof(struct gg_block_q5_1),
-                                     put_q5_1, gg_kern_encode_q5_1_c };
-    encode32(&t, src, dst, n_rows, row_len, weight);
-}
+/* ZERO: the code of zero in a symmetric type, 0 in an affine one; MOST: the
+ * largest code. */
+#define ENCODER(NAME, ZERO, MOST)                                             \
+    void gg_kern_encode_##NAME##_avx2(const float *src, void *dst,            \
+                                      size_t n_rows, size_t row_len,          \
+                                      const float *weight)                    \
+    {                                                                         \
+        static const struct type32 t = { ZERO, MOST,                          \
+                                         sizeof(struct gg_block_##NAME),      \
+                                         put_##NAME,                          \
+                                         gg_kern_encode_##NAME##_c };         \
+        encode32(&t, src, dst, n_rows, row_len, weight);                      \
+    }
+ENCODER(q4_0, 8, 15)
+ENCODER(q4_1, 0, 15)
+ENCODER(q5_0, 16, 31)
+ENCODER(q5_1, 0, 31)
