@@ -13,7 +13,8 @@
  *                 x86/rows_512.h   16 rows likewise
  *     sink    what happens to codes and scales: the functions emit_...()
  *
- * To port the kernels to another processor, write a view.
+ * To port the kernels to another processor, write a view; one_row.h is the
+ * scalar half of one. tests/kern/check-view.c has a whole one of 128 bits.
  *
  * A view defines these, each for one row or for all rows that it loads:
  *

@@ -17,37 +17,8 @@
 
 enum { PARTS = 1 };
 
-typedef uint32_t WORD;
-typedef float FLOAT, SUB;
-
-struct rows {
-    const uint8_t *at;
-};
-
-struct bytes {
-    const uint8_t *at;
-};
-
-/* Already multiplied by the scale of the block. */
-struct subs {
-    float by[16];
-};
-
-#define w_all(bits) ((uint32_t)(bits))
-#define w_and(a, b) ((a) & (b))
-#define w_or(a, b)  ((a) | (b))
-#define w_srl(a, n) ((a) >> (n))
-#define w_sll(a, n) ((a) << (n))
-#define w_add(a, b) ((a) + (b))
-#define w_sub(a, b) ((a) - (b))
-#define w_max(a, b) ((int32_t)(a) > (int32_t)(b) ? (a) : (b))
-#define w_float     gg_bytes_f32_from_bits
-
-static GG_ALWAYS_INLINE void take_bytes(const struct rows *r, size_t off,
-                                        struct bytes *b)
-{
-    b->at = r->at + off;
-}
+#define one_row_half gg_x86_half_ps
+#include "kern/block/one_row.h"
 
 static GG_ALWAYS_INLINE void take_32(const struct rows *r, size_t off, VI v[1])
 {
@@ -58,26 +29,6 @@ static GG_ALWAYS_INLINE void take_nibbles(const struct rows *r, size_t off,
                                           VI q[1])
 {
     q[0] = gg_x86_nibbles(r->at + off);
-}
-
-static GG_ALWAYS_INLINE uint32_t take_byte(const struct rows *r, size_t off)
-{
-    return r->at[off];
-}
-
-static GG_ALWAYS_INLINE float take_half(const struct rows *r, size_t off)
-{
-    return gg_x86_half_ps(r->at + off);
-}
-
-static GG_ALWAYS_INLINE uint32_t word_at(const struct bytes *b, size_t off)
-{
-    return gg_bytes_load32le(b->at + off);
-}
-
-static GG_ALWAYS_INLINE float half_at(const struct bytes *b, size_t off)
-{
-    return gg_x86_half_ps(b->at + off);
 }
 
 static GG_ALWAYS_INLINE void or_where(VI q[1], uint32_t bits, VI value)
@@ -157,20 +108,6 @@ static GG_ALWAYS_INLINE void subs_6(struct subs *s, float d, uint32_t low,
     l = vi_sub(vi_or(l, h), vi_words(32));
     _mm256_storeu_ps(s->by,
                      _mm256_mul_ps(_mm256_set1_ps(d), _mm256_cvtepi32_ps(l)));
-}
-
-static GG_ALWAYS_INLINE float sub_of(const struct subs *s, size_t j, size_t b)
-{
-    return s->by[4 * j + b];
-}
-#define sub_u8   sub_of
-#define sub_i8   sub_of
-#define sub_low  sub_of
-#define sub_high sub_of
-
-static GG_ALWAYS_INLINE float sub_6(const struct subs *s, size_t j)
-{
-    return s->by[j];
 }
 
 /* ---- the sink ---- */
