@@ -11,8 +11,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[] = "check-outfile-XXXXXX";
@@ -347,6 +349,44 @@ static void check_new_folder(void)
        "not one that must have a name: %s", err.message);
 }
 
+/* Begin a file under a temporary's name in a child process, which dies after
+ * so many steps: it is written, it is synced, it has its name. */
+static void die_after(int steps)
+{
+    struct gg_outfile o;
+    if (gg_outfile_open(&o, NULL, target, GG_OUTFILE_FORCE | GG_OUTFILE_NAMED,
+                        NULL) != GGUF_OK ||
+        write_pieces(&o, 5000) != GGUF_OK ||
+        (steps > 1 && gg_outfile_finish(&o, NULL) != GGUF_OK) ||
+        (steps > 2 && gg_outfile_name(&o, false, NULL) != GGUF_OK))
+        _exit(1);
+    raise(SIGKILL);
+}
+
+/* tests/fault kills the programs, whose files have no names here. */
+static void check_killed(void)
+{
+    char cmd[100];
+    snprintf(cmd, sizeof cmd, "rm -f %s/.target.*.tmp", dir);
+    for (int steps = 1; steps <= 3; steps++) {
+        struct gg_outfile o;
+        int status = 0;
+        if (gg_outfile_open(&o, NULL, target, GG_OUTFILE_FORCE, NULL) ||
+            write_pieces(&o, 1000) || gg_outfile_commit(&o, NULL))
+            exit(99);
+        pid_t pid = fork();
+        if (!pid)
+            die_after(steps);
+        ok(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+               holds(target, steps < 3 ? 1000 : 5000, byte_at) &&
+               n_others() == (steps < 3) && system(cmd) == 0 &&
+               n_others() == 0,
+           "killed after %d of 3 steps: %s file%s", steps,
+           steps < 3 ? "the old" : "the new",
+           steps < 3 ? ", and a temporary" : "");
+    }
+}
+
 int main(void)
 {
     struct gg_outfile o;
@@ -372,6 +412,7 @@ int main(void)
     check_partial();
     check_changes();
     check_new_folder();
+    check_killed();
     check_map();
     unlink(target);
     unlink(source);

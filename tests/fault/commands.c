@@ -213,6 +213,16 @@ const struct command commands[] = {
       .args = "gguf-split -f --merge set-00001-of-00003.gguf out.gguf",
       .files = SET,
       .old = "old=out.gguf" },
+    { .name = "a merge with a journal",
+      .args = "gguf-split --merge --resume set-00001-of-00003.gguf out.gguf",
+      .files = SET,
+      .keeps = RESUME },
+    { .name = "a merge with a journal over a file",
+      .args = "gguf-split -f --merge --resume set-00001-of-00003.gguf "
+              "out.gguf",
+      .files = SET,
+      .old = "old=out.gguf",
+      .keeps = RESUME },
     { .name = "a merge that deletes its inputs",
       .args = "gguf-split --merge --verify --delete-inputs "
               "set-00001-of-00003.gguf out.gguf",

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -316,49 +315,6 @@ static void check_two_edits(void)
 #endif
 }
 
-/* Edits that go on until the process is killed. */
-static void edit_for_ever(enum gguf_edit_mode mode, size_t i)
-{
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
-    struct gguf_error err;
-    p.mode = mode;
-    p.no_sync = 1;
-    for (;; i++)
-        if (edit(i % 2 ? 50000 : 300, i % 2 ? 'o' : 'e', &p, NULL, &err))
-            _exit(1);
-}
-
-static void check_kill(enum gguf_edit_mode mode, const char *name)
-{
-    enum { KILLS = 200 };
-    unsigned bad = 0, odd = 0, journals = 0;
-    write_model(60000, 5000);
-    for (unsigned i = 0; i < KILLS; i++) {
-        pid_t pid = fork();
-        if (pid == 0)
-            edit_for_ever(mode, i);
-        struct timespec t = { 0, (long)(200000 + rnd_below(3000000)) };
-        nanosleep(&t, NULL);
-        int status;
-        kill(pid, SIGKILL);
-        waitpid(pid, &status, 0);
-        bad += !WIFSIGNALED(status);
-        size_t n = length_of(model_path, "text");
-        bad += n != 300 && n != 50000 && n != 60000;
-        bad += !data_good(model_path);
-        odd += n == 50000;
-        journals += exists(journal_path);
-    }
-    ok(!bad,
-       "%s: killed %d times, %u with the longer text, %u with a "
-       "journal: always a whole file",
-       name, KILLS, odd, journals);
-    struct gguf_error err;
-    ok(gguf_edit_recover(model_path, NULL, &err) == GGUF_OK &&
-           !exists(journal_path),
-       "%s: and recovered", name);
-}
-
 int main(void)
 {
     if (!edited_begin())
@@ -370,8 +326,6 @@ int main(void)
     check_unreadable();
     check_failed_write();
     check_two_edits();
-    check_kill(GGUF_EDIT_COPY, "copy");
-    check_kill(GGUF_EDIT_IN_PLACE, "in place");
     if (!edited_end())
         return 99;
     return done_testing();
