@@ -131,26 +131,27 @@ enum gguf_status gg_merge_journal_note(struct gg_merge_journal *m,
                                        struct gg_outfile *o,
                                        struct gguf_error *err)
 {
+    const uint64_t done = o->pos;
     uint8_t b[RECORD];
     XXH128_canonical_t digest;
-    if (o->pos <= m->done)
+    if (done <= m->done)
         return GGUF_OK;
     GG_TRY(gg_outfile_flush(o, err));
-    GG_TRY(read_back(m, o, m->done, o->pos, err));
-    m->done = o->pos;
+    GG_TRY(read_back(m, o, m->done, done, err));
     XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(m->state));
-    gg_bytes_store64le(b + 8, m->done);
+    gg_bytes_store64le(b + 8, done);
     memcpy(b + 16, digest.digest, 16);
-    return gg_journal_append(&m->journal, b, DONE, 0, err);
+    GG_TRY(gg_journal_append(&m->journal, b, DONE, 0, err));
+    m->done = done;
+    return GGUF_OK;
 }
 
 int gg_merge_journal_close(struct gg_merge_journal *m, bool done)
 {
-    const bool nothing = !done && !m->done;
-    if (nothing && m->ready)
+    const bool nothing = !done && !m->done && (m->ready || !m->journal.found);
+    if (nothing)
         gg_journal_discard_parts(&m->journal);
-    const int reason = gg_journal_close(
-        &m->journal, done || (nothing && (m->ready || !m->journal.found)));
+    const int reason = gg_journal_close(&m->journal, done || nothing);
     (void)XXH3_freeState(m->state);
     gg_mem_free(m->allocator, m->buffer);
     *m = (struct gg_merge_journal){ .journal.fd = -1 };
