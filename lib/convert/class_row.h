@@ -5,8 +5,8 @@
  * Face's transformers (src/transformers/models/NAME/modeling_NAME.py and
  * configuration_NAME.py, 4.57) or of the repositories that have code of their
  * own; names on the other side are the rows of model/weight/weight.h and
- * model/hparam/hparam_list.h; which keys files have is what llama.cpp's converter
- * writes (commit d32676d77426).
+ * model/hparam/hparam_list.h; which keys files have is what llama.cpp's
+ * converter writes (commit d32676d77426).
  */
 #ifndef GG_CONVERT_CLASS_ROW_H
 #define GG_CONVERT_CLASS_ROW_H

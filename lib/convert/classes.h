@@ -4,7 +4,8 @@
  * A row has the classes' names (config.json, "architectures"), the name that
  * GGUF files have, lists of names of tensors, and keys beyond those that all
  * have. Names and transforms are facts of the checkpoints of each model and of
- * what files of its architecture are to have (model/arch.h, model/weight/weight.h).
+ * what files of its architecture are to have (model/arch.h,
+ * model/weight/weight.h).
  */
 #ifndef GG_CONVERT_CLASSES_H
 #define GG_CONVERT_CLASSES_H

@@ -92,7 +92,8 @@
     X(CHARSMAP, "charsmap", ERROR,                                            \
       "tokenizer.ggml.precompiled_charsmap is cut off or malformed")
 
-/* model/verify*.c, model/hparam/hparams.c: about hyperparameters and tensors. */
+/* model/weight/verify.c, model/hparam/hparams.c: about hyperparameters and
+ * tensors. */
 #define GG_CHECK_LIST_MODEL(X)                                                \
     X(ARCH_UNKNOWN, "unknown-architecture", NOTE,                             \
       "tensors were not compared with hyperparameters")                       \

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* arch.h - architectures as data
  *
- * An architecture is a row of choices: which norms a layer has and where, how
- * queries, keys and values are made, what positions turn, which feed-forward
- * part, which experts. What a row leaves out is as in llama. Rows say what
- * files hold and what is computed; need.c derives the weights and keys,
- * build*.c the computation. doc/architectures.md is printed from the rows.
+ * An architecture is a row: which norms a layer has and where, how queries, keys
+ * and values are made, which layers positions turn, which feed-forward part,
+ * which experts. What a row leaves out is as in llama. Rows say what files hold
+ * and what is computed: weight/need.c derives weights and keys, build.c and
+ * block/ the graph. doc/architectures.md is printed from the rows.
  *
- * Each choice is a list X(ID, text): the text is what that page says, "" for a
- * choice that is llama's. More architectures are known than can be evaluated:
- * all are checked.
+ * A column is of one of three kinds:
+ *   - a number or an enumerator, if three rows or more use it
+ *     (tests/model/check-columns); a list X(ID, text) has its texts for people;
+ *   - a pointer to a way of doing something: a text and the functions that are
+ *     called for it. Ways of several families are declared here, those of one
+ *     stand beside its rows (family/F.c);
+ *   - a hook: what one architecture or two do besides at one place.
+ * More architectures are known than can be evaluated: all are checked.
  */
 #ifndef GG_MODEL_ARCH_H
 #define GG_MODEL_ARCH_H
@@ -35,8 +40,8 @@ struct gg_model_pass;
 struct gg_model_sizes;
 struct gguf_model;
 
-/* What one architecture or two do besides at one place: a function, NULL for
- * all others, and a text for people. */
+/* A hook: a function that one architecture or two have called at one place,
+ * NULL for all others, and a text for people. */
 #define GG_HOOK(FN)                                                           \
     struct {                                                                  \
         FN *fn;                                                               \
@@ -63,11 +68,11 @@ enum gg_model_norm {
 typedef enum gg_model_norm gg_arch_choose_norm_fn(const struct gg_hparams *hp);
 gg_arch_choose_norm_fn gg_arch_norm_by_epsilon;
 
-/* Weights of the norms around a part of a layer, enum gg_weight, 0: none. */
+/* Weights of the norms around a part of a layer: enum gg_weight; 0: none. */
 struct gg_model_norms {
-    uint16_t pre;  /* of the part's input */
-    uint16_t post; /* of its result, before that is added */
-    uint16_t add;  /* of the sum */
+    uint16_t pre;  /* norm of the part's input */
+    uint16_t post; /* norm of its result, before that is added */
+    uint16_t add;  /* norm of the sum */
 };
 
 /* ---- the order of a layer's two parts ---- */
@@ -98,7 +103,8 @@ typedef uint32_t gg_arch_loops_fn(const struct gg_hparams *hp);
 
 /* ---- mixers ---- */
 
-/* Which layers have the other mixer; NULL: none of both. */
+/* A rule that gives each layer one of an architecture's two mixers; NULL: it
+ * has neither. */
 struct gg_arch_mix_rule {
     const char *text;
     const struct gg_mixer *(*of_layer)(const struct gg_arch *a,
@@ -109,11 +115,11 @@ extern const struct gg_arch_mix_rule gg_arch_mix_by_kv;
 
 /* ---- attention ---- */
 
-/* Which matrices make queries, keys and values. */
+/* The matrices that make queries, keys and values. */
 struct gg_arch_qkv {
     const char *text;
     const uint16_t *weights; /* a list (need.h) */
-    bool gates;              /* a query's matrix makes its gate, too */
+    bool gates;              /* the matrix of queries makes their gates, too */
 };
 extern const struct gg_arch_qkv gg_arch_qkv_fused, gg_arch_qkv_separate;
 
@@ -135,7 +141,7 @@ enum gg_model_qk {
 typedef struct gguf_tensor *gg_arch_norm_heads_fn(const struct gg_model_at *at,
                                                   enum gg_weight id,
                                                   struct gguf_tensor *x);
-/* The same of values. */
+/* Values v [d, h, N] after their norm. */
 typedef struct gguf_tensor *
 gg_arch_norm_values_fn(const struct gg_model_at *at, struct gguf_tensor *x);
 
@@ -162,7 +168,8 @@ extern const struct gg_arch_rope_rule gg_arch_rope_in_windows;
 /* Layers with a sliding window. */
 struct gg_arch_window_rule {
     const char *text;
-    /* of a period; NULL: every layer, or those that a file lists */
+    /* Has layer il of a period a window? NULL: every layer, or those that a
+     * file lists */
     bool (*of_layer)(uint32_t period, uint32_t il);
     bool listed; /* the file has a flag for each layer */
     bool chunks; /* tokens see the chunk that they are in */
@@ -175,10 +182,11 @@ bool gg_arch_is_window_last_full(uint32_t period, uint32_t il);
 /* How positions turn in windows. */
 struct gg_arch_window_rope {
     const char *text;
-    bool base;   /* rope.freq_base_swa counts */
-    bool own;    /* and is 10000 unless given, else that of full layers */
-    bool scaled; /* by rope.scaling and frequency factors, as in full layers */
-    bool gain;   /* rope.scaling.attn_factor counts */
+    bool base; /* rope.freq_base_swa counts */
+    bool own;  /* the base is 10000 unless given, else that of full layers */
+    bool
+        scaled; /* rope.scaling and frequency factors count as in full layers */
+    bool gain;  /* rope.scaling.attn_factor counts */
 };
 extern const struct gg_arch_window_rope gg_arch_window_rope_base,
     gg_arch_window_rope_own, gg_arch_window_rope_plain;
@@ -195,7 +203,7 @@ struct gg_model_windows {
     GG_HOOK(gg_arch_window_size_fn) size;   /* NULL: the key's */
 };
 
-/* What scores are multiplied by. */
+/* The factor of scores. */
 struct gg_arch_scale {
     const char *text;
     float (*of_layer)(const struct gg_hparams *hp,
@@ -215,14 +223,14 @@ struct gg_arch_temperature {
 };
 extern const struct gg_arch_temperature gg_arch_temperature_by_keys;
 
-/* What attention took, [d * h, N], times a gate that x makes. */
+/* Multiply the result of attention, taken [d * h, N], by a gate that x makes. */
 typedef struct gguf_tensor *gg_arch_gate_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x,
                                             struct gguf_tensor *taken);
 
 /* ---- the feed-forward part ---- */
 
-/* A dense part in layers with experts, which stands for both. */
+/* A dense part in layers with experts: the object builds both. */
 struct gg_arch_beside {
     const char *text;
     bool always; /* each of these layers has one, not only with its weights */
@@ -251,8 +259,7 @@ enum gg_model_gating {
 #undef X
         GG_N_GATINGS
 };
-/* The same by the model, as expert_gating_func numbers it: enum
- * gg_model_expert_gating. */
+/* The gating of a model: enum gg_model_expert_gating. */
 typedef uint32_t gg_arch_gating_fn(const struct gg_hparams *hp);
 
 /* How wide an expert is, where a dense part has ff elements. */
@@ -264,7 +271,7 @@ struct gg_arch_expert_width {
 extern const struct gg_arch_expert_width gg_arch_expert_width_given,
     gg_arch_expert_width_or_part, gg_arch_expert_width_or_model;
 
-/* How wide shared experts are together, which every token takes; 0: there are
+/* Width of the shared experts of a layer together, which every token takes; 0:
  * none. An expert is as wide as own, a dense part as ff. */
 struct gg_arch_shared {
     const char *text;
@@ -274,8 +281,8 @@ extern const struct gg_arch_shared gg_arch_shared_counted, gg_arch_shared_wide,
     gg_arch_shared_or_model, gg_arch_shared_if_wide,
     gg_arch_shared_wide_or_counted;
 
-/* What the router reads, of x, which experts do; the sum of experts and shared
- * ones. */
+/* The input of the router, made of x, the input of experts; and the result of
+ * experts and shared ones together. */
 typedef struct gguf_tensor *gg_arch_router_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *x);
 typedef struct gguf_tensor *gg_arch_add_shared_fn(const struct gg_model_at *at,
@@ -293,7 +300,7 @@ struct gg_moe {
     const struct gg_arch_expert_width *ff; /* NULL: as a dense part */
     bool plain;                            /* up and down, no gate */
     const struct gg_arch_shared *shared;   /* NULL: none */
-    bool shared_gate;                      /* a sigmoid says how much */
+    bool shared_gate; /* a sigmoid weights the shared experts */
     GG_HOOK(gg_arch_add_shared_fn) add_shared;
     GG_HOOK(gg_arch_router_fn) router_input;
     const struct gg_arch_beside *beside; /* NULL: none */
@@ -322,7 +329,7 @@ struct gg_arch_factor {
 extern const struct gg_arch_factor gg_arch_embd_sqrt, gg_arch_embd_by_key,
     gg_arch_logits_times;
 
-/* What a reranker's score is made of (pooled.c). */
+/* How a reranker makes its score (block/pooled.c). */
 struct gg_arch_rank {
     const char *text;
     enum gguf_pooling pools;
@@ -340,8 +347,8 @@ struct gg_arch_default {
 
 /* The width of a head, by another key; 0: that is missing. */
 typedef uint32_t gg_arch_width_fn(const struct gg_hparams *hp);
-/* Layers that keep keys, unless attention.shared_kv_layers says: the others
- * read those of the last that sees as much. */
+/* Number of first layers that keep keys, without attention.shared_kv_layers.
+ * Each later layer reads the keys of the last one that sees as much. */
 typedef uint32_t gg_arch_own_keys_fn(const struct gg_hparams *hp);
 /* The stream x after a layer, with what else the layer adds to it. */
 typedef struct gguf_tensor *gg_arch_finish_fn(const struct gg_model_at *at,
@@ -353,8 +360,8 @@ gg_arch_finish_mixer_fn(const struct gg_model_at *at, struct gguf_tensor *x,
 /* Logits y [n_vocab, N] but for tokens that are never to come. */
 typedef struct gguf_tensor *gg_arch_logits_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *y);
-/* How many deviations above their mean gates of a layer count from, unless
- * activation_sparsity_scale says. */
+/* Gates of a layer count from that many deviations above their mean on, without
+ * activation_sparsity_scale. */
 typedef float gg_arch_sparse_fn(uint32_t il);
 /* Say which weights of a layer, or of the model if l is NULL, are needed
  * against what follows from the rest of the row. */
@@ -388,7 +395,7 @@ struct gg_arch {
     uint16_t final_norm; /* enum gg_weight, 0: none */
 
     const struct gg_mixer *mixer; /* NULL: attention over heads */
-    const struct gg_mixer *other; /* of layers that mix_rule names */
+    const struct gg_mixer *other; /* mixer of the layers that mix_rule names */
     const struct gg_arch_mix_rule *mix_rule; /* NULL: all have mixer */
 
     const struct gg_arch_qkv *qkv; /* NULL: separate or fused */
@@ -401,9 +408,11 @@ struct gg_arch {
                        * choose it for others */
     const struct gg_arch_rope_rule *rope_rule; /* NULL: all layers */
     uint8_t freqs; /* enum gg_model_use: rope_freqs */
-    void (*fix_rope)(struct gguf_rope *rope); /* whatever keys say */
-    bool longrope; /* rope_factors_long and _short may be there */
-    const struct gg_arch_temperature *temper; /* of queries; NULL: none */
+    void (*fix_rope)(
+        struct gguf_rope *rope); /* override what keys say of positions */
+    bool longrope; /* files may have rope_factors_long and _short */
+    const struct gg_arch_temperature
+        *temper; /* temperature of queries; NULL: none */
     struct gg_model_windows window;
     const struct gg_arch_scale *scale; /* NULL: 1/sqrt(d) */
     /* Layers with an indexer, where the file does not say; NULL: all. */
@@ -412,8 +421,10 @@ struct gg_arch {
     uint8_t sinks; /* enum gg_model_use */
     uint8_t clamp; /* enum gg_model_use: attention.clamp_kqv */
     uint8_t alibi; /* greatest bias of ALiBi, built in; 0: by key */
-    float (*alibi_bias)(const struct gg_hparams *hp); /* or that */
-    GG_HOOK(gg_arch_width_fn) head_width; /* without attention.key_length */
+    float (*alibi_bias)(
+        const struct gg_hparams *hp); /* bias by the model, instead */
+    GG_HOOK(gg_arch_width_fn)
+    head_width;     /* width of a head without attention.key_length */
     bool no_causal; /* never causal; else attention.causal says */
     bool no_memory; /* all of a sequence is computed at once */
 
@@ -441,13 +452,13 @@ struct gg_arch {
     GG_HOOK(gg_arch_weights_fn) choose_weights;
     GG_HOOK(gg_arch_sizes_fn) layer_sizes;
     GG_HOOK(gg_arch_fill_fn) fill_hparams;
-    /* What is wrong with a layer's tensors beyond their names and shapes, or
-     * with positions of full layers once all others are known; or NULL. */
+    /* Refuse tensors of a layer whose names and shapes are good. */
     enum gguf_status (*check_layer)(const struct gguf_model *m, uint32_t il,
                                     struct gguf_error *err);
-    GG_HOOK(gg_arch_rope_fn) fill_full_rope;
+    GG_HOOK(gg_arch_rope_fn)
+    fill_full_rope; /* rope of layers without window */
 
-    /* Weights and keys that nothing above says, as NEED, MAYBE, KEY and
+    /* Weights and keys that no other column stands for: NEED, MAYBE, KEY and
      * KEY_MAYBE of need.h, ended by 0; or NULL. */
     const uint16_t *more;
     const struct gg_arch_default *defaults; /* or NULL */

@@ -133,8 +133,8 @@ static struct gg_model_norms norms_of(const struct gg_model_at *at,
     return at->arch->place_norms.fn ? at->arch->place_norms.fn(at, n) : *n;
 }
 
-/* The norm of what the feed-forward part reads; a row that names none may have
- * the weight. */
+/* The norm before the feed-forward part. Files of a row that names none may have
+ * its weight. */
 static unsigned ffn_norm(const struct gg_model_at *at)
 {
     const struct gg_model_norms *n = &at->arch->ffn_norm;
@@ -205,7 +205,7 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
     return a->finish_mixer ? a->finish_mixer(at, x, y) : y;
 }
 
-/* What a layer adds besides: an input of its own, what its architecture has. */
+/* Add a layer's own input to the stream, and what its architecture adds. */
 static tensor *add_extras(const struct gg_model_at *at, tensor *x)
 {
     tensor *own = gg_model_layer_input(at, x);

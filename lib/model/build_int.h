@@ -76,8 +76,8 @@ struct gguf_tensor *gg_model_heads_in(const struct gg_model_at *at,
                                       struct gguf_tensor *x, int64_t first,
                                       int64_t d, int64_t h, int64_t step);
 
-/* What attention took, [d * h, N], times a gate of each element or of each
- * head, [d * h or h, N]. */
+/* Multiply the result of attention, taken [d * h, N], by a gate of each element
+ * or of each head, [d * h or h, N]. */
 struct gguf_tensor *gg_model_gate_heads(const struct gg_model_at *at,
                                         struct gguf_tensor *taken,
                                         struct gguf_tensor *gate);
@@ -265,7 +265,7 @@ struct gguf_tensor *gg_model_feed_forward(const struct gg_model_at *at,
 /* Is there a function for the layer's? */
 bool gg_ffn_builds(const struct gguf_model *m,
                    const struct gg_model_layer *layer);
-/* The same with experts. */
+/* Result of the experts for normed x. */
 struct gguf_tensor *gg_moe(const struct gg_model_at *at,
                            struct gguf_tensor *x);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-columns.c - the table of architectures has no column and no enumerator
- * that fewer than three rows use: what one or two have is a hook
+/* check-columns.c - three rows or more use each column of the table of
+ * architectures, and each enumerator
  */
 #include "config.h"
 #include "base/compiler.h"

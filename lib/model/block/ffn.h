@@ -15,8 +15,8 @@ struct gg_model_at;
 
 struct gg_ffn_act {
     const char *text;
-    /* by itself; of gate and up; by itself with numbers of a layer. NULL: there
-     * is no such form */
+    /* Activation of x; of a gate, times up; of x with numbers of the layer.
+     * NULL: the activation has no such form */
     struct gguf_tensor *(*alone)(struct gguf_ctx *c, struct gguf_tensor *x);
     struct gguf_tensor *(*gated)(struct gguf_ctx *c, struct gguf_tensor *gate,
                                  struct gguf_tensor *up);
@@ -33,13 +33,13 @@ extern const struct gg_ffn_act gg_ffn_act_silu, gg_ffn_act_gelu,
 struct gg_ffn {
     const char *text;
     const uint16_t *weights; /* a list (need.h), or NULL */
-    /* of normed x [n_embd, N] */
+    /* Result of the part for normed x [n_embd, N]. */
     struct gguf_tensor *(*build)(const struct gg_model_at *at,
                                  struct gguf_tensor *x);
     bool ungated; /* its activation stands alone */
     bool twofold; /* the matrix that leads up has the gate's rows, too */
     bool shifts;  /* it mixes each token with the one before */
-    bool absent;  /* there is none */
+    bool absent;  /* layers have no feed-forward part */
     /* instead of all that: the part that a layer's tensors say */
     const struct gg_ffn *(*of_layer)(const struct gg_hparams_reader *r,
                                      uint32_t il);

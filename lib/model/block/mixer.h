@@ -25,12 +25,12 @@ struct gguf_model;
 enum gg_model_memory_kinds {
     GG_KEEPS_KEYS = 1,
     GG_KEEPS_STATES = 2,
-    GG_KEEPS_CROSS = 4, /* keys and values of what was encoded */
+    GG_KEEPS_CROSS = 4, /* keys and values of an encoder's states */
     GG_KEEPS_COMPRESSED = 8
 };
 
-/* What tokens take from each other, of normed x [n_embd, N], before the matrix
- * that leads back, if there is one for all of it: [.., N]. */
+/* The result of a mixer for normed x [n_embd, N], before the output matrix if
+ * the mixer names one: [.., N]. */
 typedef struct gguf_tensor *gg_mixer_mix_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x);
 /* Elements of a sequence's states in a layer. */
@@ -72,12 +72,12 @@ struct gg_mixer {
                         struct gg_model_sizes *z);
 
     gg_mixer_mix_fn *mix;
-    enum gg_weight out;         /* the matrix that leads back, or GG_W_NONE */
+    enum gg_weight out;         /* the output matrix, or GG_W_NONE */
     unsigned keeps;             /* enum gg_model_memory_kinds */
-    gg_mixer_states_fn *states; /* with GG_KEEPS_STATES */
-    gg_mixer_keys_fn *keys;     /* with GG_KEEPS_KEYS */
-    gg_mixer_check_fn *check;   /* of tensors' names and shapes; or NULL */
-    gg_mixer_check_fn *loaded;  /* of weights, once they are loaded; or NULL */
+    gg_mixer_states_fn *states; /* sizes of states, with GG_KEEPS_STATES */
+    gg_mixer_keys_fn *keys;     /* sizes of keys, with GG_KEEPS_KEYS */
+    gg_mixer_check_fn *check;   /* check of names and shapes; or NULL */
+    gg_mixer_check_fn *loaded;  /* check of loaded weights; or NULL */
     gg_mixer_stack_fn *stack;   /* instead of mix: all layers of a model */
 };
 

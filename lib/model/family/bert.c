@@ -3,8 +3,8 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
-/* ModernBERT's hidden_activation, as converters write it; GELU is what is not
- * there, or not known. */
+/* The activation that ModernBERT's hidden_activation names; GELU without the key
+ * and for unknown names. */
 static const struct gg_ffn_act *find_activation(const struct gg_hparams *hp)
 {
     static const struct {
@@ -25,8 +25,8 @@ static const struct gg_ffn_act gelu_or_by_key = {
     .text = "GELU, or by hidden_activation", .of_model = find_activation
 };
 
-/* A gate of its own, a gate in ffn_up, which has twice as many rows then, or
- * none. */
+/* Find the form by tensors: with a gate, with the gate in ffn_up, which then has
+ * twice the rows, or without one. */
 static const struct gg_ffn *find_gate(const struct gg_hparams_reader *r,
                                       uint32_t il)
 {
@@ -72,7 +72,7 @@ static tensor *norm_again(const struct gg_model_at *at, tensor *x, tensor *y)
                : y;
 }
 
-/* ModernBERT: without the weight there is no norm. */
+/* ModernBERT skips a norm whose weight is missing. */
 static struct gg_model_norms norms_if_there(const struct gg_model_at *at,
                                             const struct gg_model_norms *n)
 {

@@ -20,9 +20,9 @@ static const struct gg_arch_scale yarn_of_both = {
     .text = "with YaRN's magnitude, of positions, too", .by_yarn = scale_both
 };
 
-/* Models whose queries take one step, whatever the key says: DeepSeek-V2-Lite
- * (27 layers, 26 in files without the first), and one of 48 layers with 128256
- * tokens (GigaChat 3). They are told by their size and by what they have. */
+/* DeepSeek-V2-Lite (27 layers, 26 in files without the first) and GigaChat 3 (48
+ * layers, 128256 tokens) make queries in one step, against their key. They are
+ * recognized by their sizes and by attn_q. */
 static void fill_rank(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
@@ -33,8 +33,7 @@ static void fill_rank(struct gg_hparams_reader *r)
         hp->rank_q = 0;
 }
 
-/* GLM 4.7 Flash is told by its size, too: files without the key of the gate
- * are of it. */
+/* Files of GLM 4.7 Flash lack the key of the gating; its sizes identify it. */
 static uint32_t gating_by_size(const struct gg_hparams *hp)
 {
     const bool flash =

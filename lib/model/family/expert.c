@@ -86,7 +86,7 @@ static tensor *gate_by_softplus(const struct gg_model_at *at, tensor *x,
     return gg_model_gate_heads(at, taken, gguf_op_softplus(at->c, gate));
 }
 
-/* A gate is of each element or of each head. */
+/* Laguna has a gate for each element or for each head. */
 static enum gguf_status check_gate(const struct gguf_model *m, uint32_t il,
                                    struct gguf_error *err)
 {
@@ -130,7 +130,7 @@ static enum gguf_status halve_full_rope(struct gg_hparams_reader *r)
                             r->key, hp->n_rot);
 }
 
-/* Frequency factors are as many as either kind of layers turns. */
+/* Frequency factors cover the wider of both kinds of layers. */
 static void size_factors(const struct gg_hparams *hp,
                          const struct gg_model_layer *l,
                          struct gg_model_sizes *z)

@@ -59,7 +59,7 @@ static tensor *norm_values(const struct gg_model_at *at, tensor *v)
     return gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, v);
 }
 
-/* Layers that keep keys, if a file does not say how many share them. */
+/* Gemma 3n: the first 20 layers keep keys, if the file says nothing. */
 static uint32_t own_keys(const struct gg_hparams *hp)
 {
     (void)hp;

@@ -23,8 +23,8 @@ static void fix_rope(struct gguf_rope *rope)
     rope->ext_factor = 0;
 }
 
-/* GLM 5.2, which is told by its context, has an indexer in the first three
- * layers and then in every fourth. */
+/* GLM 5.2, recognized by its context, has an indexer in the first three layers
+ * and then in every fourth. */
 static bool has_indexer(const struct gg_hparams *hp, uint32_t il)
 {
     return hp->n_ctx_train < 1 << 20 || il < 2 || (il - 2) % 4 == 0;

@@ -58,7 +58,8 @@ static const struct gg_arch_rope_rule by_fours = {
     .text = "but every fourth layer", .of_layer = is_not_fourth
 };
 
-/* Of Baichuan's two sizes the one of 40 layers has ALiBi; no key says so. */
+/* Baichuan 7B (32 layers) has rotary positions, 13B (40 layers) ALiBi; no key
+ * tells them apart. */
 static bool is_baichuan_7b(const struct gg_hparams *hp, uint32_t il)
 {
     (void)il;

@@ -29,7 +29,7 @@ static const struct gg_mixer delta_tiled = {
     .states = gg_model_states_delta,
 };
 
-/* Qwen's feed_forward_length is of gate and up together. */
+/* Qwen's feed_forward_length counts gate and up together. */
 static void halve_ffn(const struct gg_hparams *hp,
                       const struct gg_model_layer *l, struct gg_model_sizes *z)
 {

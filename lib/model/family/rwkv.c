@@ -54,7 +54,7 @@ static const struct gg_mixer rwkv6 = { .text = "RWKV-6",
 
 /* ---- RWKV-6 as gated linear attention, of a model that had attention ---- */
 
-/* As many heads share keys and values in each layer. */
+/* Key/value heads of each layer divide its heads. */
 static enum gguf_status check_kv_heads(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;

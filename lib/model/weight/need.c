@@ -13,8 +13,7 @@
 #define M(ID)           GG_MAYBE(ID)
 #define LIST(NAME, ...) static const uint16_t NAME[] = { __VA_ARGS__, 0 }
 
-/* Put the weights and keys of a list into n; what must be there already stays
- * so. */
+/* Put the weights and keys of a list into n; a needed one stays needed. */
 void gg_need_put(struct gg_model_needs *n, const uint16_t *list)
 {
     for (; list && *list; list++) {
@@ -127,7 +126,7 @@ static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
 {
     const struct gg_moe *moe = &a->moe;
     gg_need_put(n, moe->plain ? w_moe_plain : w_moe_gated);
-    if (!moe->plain) /* any may be fused: a file says so by what it has */
+    if (!moe->plain) /* the file's tensors say whether gate and up are fused */
         gg_need_put(n, w_moe_fused);
     gg_need_set(n, GG_W_ROUTER_SELECT_B, moe->select_b);
     if (moe->shared && moe->shared->width(hp, NAN, NAN) != 0)
@@ -287,7 +286,7 @@ LIST(k_window, GG_KEY_MAYBE(n_window), GG_KEY_MAYBE(window_pattern),
      GG_KEY_MAYBE(rope_base_swa), GG_KEY_MAYBE(dim_k_swa),
      GG_KEY_MAYBE(dim_v_swa), GG_KEY_MAYBE(n_rot_swa));
 
-/* More of what a choice stands for. */
+/* Keys that follow from columns of the row. */
 static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
 {
     uint8_t eps = a->norm_eps_maybe || a->choose_norm.fn ? GG_MAY : GG_MUST;
