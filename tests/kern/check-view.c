@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check-view.c - block layouts through vectors that no kernel has
+/* check-view.c - block layouts read with 128-bit vectors in plain C
  *
- * A view (kern/block/block_view.h) of one row in vectors of 128 bits, which are
- * plain C, and a sink that stores floats. What comes of blocks of any bytes is
- * what the decoder in C gives: so the layouts depend on nothing but a view, on
- * any processor.
+ * Defines a view (kern/block/block_view.h) of one row in vectors of 128 bits,
+ * a width that no kernel has yet, and a sink that stores floats. Every layout
+ * must decode blocks of arbitrary bytes to the floats of the C decoder. This
+ * shows, on any processor, that a port of the kernels writes a view and no
+ * layout.
  */
 #include "config.h"
 #include "kern/c/block_io.h"
@@ -30,7 +31,7 @@ enum { PARTS = 2 };
     }
 VI_OF_TWO(and, a.w[k] & b.w[k])
 VI_OF_TWO(or, a.w[k] | b.w[k])
-/* Bytes modulo 256: the sums of their lower bits, and the upper bit. */
+/* Add bytes modulo 256: seven bits with carry, the eighth without. */
 VI_OF_TWO(add8, ((a.w[k] & 0x7f7f7f7f) + (b.w[k] & 0x7f7f7f7f)) ^
                     ((a.w[k] ^ b.w[k]) & 0x80808080))
 
@@ -59,7 +60,7 @@ static inline VI vi_sll(VI v, size_t n)
     return v;
 }
 
-/* Vectors and their bytes in order. */
+/* The bytes of a vector in order. */
 static inline void put_bytes(uint8_t b[16], VI v)
 {
     for (int k = 0; k < 4; k++)
@@ -127,7 +128,7 @@ static void each_8(VI q[PARTS], const struct bytes *from, size_t off)
     q[1] = vi_sixteen(b + 16);
 }
 
-/* d times n integers: byte i of the words, of which EXPR is made. */
+/* Multiply N integers by d; EXPR computes integer i from byte b, the i-th. */
 #define SUBS(NAME, N, EXPR, ...)                                              \
     static void NAME(struct subs *s, float d, const uint32_t *w __VA_ARGS__)  \
     {                                                                         \
@@ -149,7 +150,7 @@ static void subs_6(struct subs *s, float d, uint32_t low, uint32_t high)
                         32);
 }
 
-/* ---- a sink: the floats that come of 32 codes ---- */
+/* ---- sink: store floats ---- */
 
 typedef struct {
     float *next;
@@ -200,7 +201,7 @@ static bool same_float(float a, float b)
     return !memcmp(&a, &b, sizeof a) || (isnan(a) && isnan(b));
 }
 
-/* Blocks of any bytes: floats are equal, a zero of either sign is one. */
+/* Compare floats of random blocks; the sign of a zero may differ. */
 static void check_type(int type, read_fn *read)
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(type);

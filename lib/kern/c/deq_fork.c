@@ -152,7 +152,7 @@ GG_DECODER_256(iq2_ks, 32, sizeof(uint16_t), gg_kern_get_half(src),
                level2[gg_kern_pair_of(b.qs, e)] +
                    shift_of(&b.extra, s, GG_IQ2K_SHIFT))
 
-/* Unlike in IQ2_KS, low nibbles are of sub-blocks 0-3, high ones of 4-7. */
+/* Low nibbles belong to sub-blocks 0-3, high nibbles to 4-7. */
 GG_DECODER_256(iq3_ks, 32, sizeof(uint16_t), gg_kern_get_half(src),
                ((b.scales[s % 4] >> 4 * (s / 4) & 15) |
                 shift_of(&b.extra, s, 16)) -
