@@ -42,8 +42,8 @@ struct gg_convert_dims {
 };
 
 /* Inverse of a view: turn the dimensions of the file's tensor into those of the
- * folder's. *open, the slowest at first, is the one that is set by the number of
- * elements: the file's tensor may be a part of it, or several of them. */
+ * folder's. *open, at first the slowest, is the dimension that follows from the
+ * number of elements: the file may have a part of it, or several in one. */
 typedef void gg_convert_shape_fn(struct gg_convert_dims *d, unsigned *open);
 
 /* Change of a tensor: of its numbers, and of the order of its elements. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* back.c - a GGUF file that becomes a Hugging Face folder */
 #include "config.h"
-#include "convert/back/back.h"
+#include "convert/back/back_shape.h"
 
 #include "base/compiler.h"
 #include "base/params.h"
@@ -20,10 +20,15 @@ static void discard_folder(struct gg_back *b)
         gg_folder_close_texts(&b->c->folder);
     gguf_convert_close(b->c);
     b->c = NULL;
+    gg_mem_free(b->p.allocator, b->use);
+    gg_mem_free(b->p.allocator, b->first_use);
+    b->use = NULL;
+    b->first_use = NULL;
+    b->n_used = 0;
 }
 
-/* The object of a folder that has config.json, and no weights. */
-static enum gguf_status imagine_dir(struct gg_back *b, struct gguf_error *err)
+/* A folder that is described: it has config.json, and no tensors yet. */
+static enum gguf_status begin_folder(struct gg_back *b, struct gguf_error *err)
 {
     struct gguf_convert *c = gg_mem_alloc_zero(b->p.allocator, 1, sizeof *c);
     if (!c)
@@ -47,17 +52,12 @@ static enum gguf_status imagine_dir(struct gg_back *b, struct gguf_error *err)
                                  err);
 }
 
-/* Is what the folder would become the file's tensors? */
+/* Does the folder become the file's tensors? */
 static enum gguf_status check_made(struct gg_back *b, struct gguf_error *err)
 {
     const struct gguf_convert *c = b->c;
     struct gg_str_esc e;
     size_t at;
-    b->tensor_of = gg_mem_arena_alloc(&b->arena, (c->out.n_tensors + 1) *
-                                                     sizeof *b->tensor_of);
-    if (!b->tensor_of)
-        return gg_error_set_nomem(err,
-                                  c->out.n_tensors * sizeof *b->tensor_of);
     for (size_t k = 0; k < c->out.n_tensors; k++) {
         const struct gguf_convert_tensor *t = &c->out.tensor[k];
         const bool there = gg_source_find(&b->source, t->name, &at);
@@ -68,7 +68,6 @@ static enum gguf_status check_made(struct gg_back *b, struct gguf_error *err)
                 err, GGUF_E_TENSOR, GGUF_NO_OFFSET, "tensor '%s' %s",
                 gg_str_esc(&e, gg_str_z(t->name)),
                 there ? "has another shape than a folder's" : "is missing");
-        b->tensor_of[k] = (uint32_t)at;
     }
     size_t n = 0;
     for (size_t i = 0; i < gg_source_n_tensors(&b->source); i++)
@@ -87,7 +86,7 @@ static enum gguf_status try_arch(struct gg_back *b,
 {
     struct gg_str_esc e;
     GG_TRY(gg_back_config(b, arch, err));
-    GG_TRY(imagine_dir(b, err));
+    GG_TRY(begin_folder(b, err));
     GG_TRY(gg_convert_find_arch(b->c, err));
     if (b->c->arch != arch)
         return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
@@ -170,16 +169,16 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
                         gg_str_esc(&e, name));
 }
 
-/* The type that the folder's tensor has: that of the first that it is of. */
-static uint32_t type_of(const struct gg_back *b, uint32_t i)
+/* The type of the folder's tensor: that of the first of the file with parts of
+ * it. */
+static uint32_t type_of(const struct gg_back *b, size_t i)
 {
-    for (size_t k = 0; k < b->c->out.n_tensors; k++)
-        for (size_t q = 0; q < b->c->out.made[k].n_parts; q++)
-            if (b->c->out.made[k].part[q].from == i)
-                return gg_back_dtype(
-                    b,
-                    gg_source_tensor(&b->source, b->tensor_of[k]).info->dtype);
-    return GGUF_DTYPE_F32;
+    return i < b->n_used
+               ? gg_back_dtype(b,
+                               gg_source_tensor(&b->source,
+                                                b->use[b->first_use[i]].tensor)
+                                   .info->dtype)
+               : GGUF_DTYPE_F32;
 }
 
 static enum gguf_status plan_files(struct gg_back *b, struct gguf_error *err)
@@ -193,7 +192,7 @@ static enum gguf_status plan_files(struct gg_back *b, struct gguf_error *err)
         const struct gg_safetensors_tensor *t = &s->tensor[n];
         struct gg_stwrite_tensor *to = &b->to[n];
         *to = (struct gg_stwrite_tensor){ .name = t->name,
-                                          .dtype = type_of(b, (uint32_t)n),
+                                          .dtype = type_of(b, n),
                                           .n_dims = t->n_dims };
         for (int d = 0; d < 4; d++)
             to->ne[d] = t->ne[d];

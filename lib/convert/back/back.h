@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* back.h - a GGUF file that becomes a Hugging Face folder again
  *
- * The folder is planned first: config.json from the keys (back_config.c, and
- * functions of families where it takes computing), names and shapes of its
- * tensors from the rows of the class (back_names.c). Then the planned folder is
- * converted, on paper, as any other is: what it would become must be the file's
- * tensors, with their shapes. The parts that these are made of, turned round
- * (back_view.c; back_ternary.c, where numbers are rounded by their mean), say
- * how the folder's tensors are made of the file's; so there is one description
- * of each class for both ways.
- * back_vocab.c makes the tokenizer, back_card.c the model card, and
- * back_files.c writes the files.
+ * The file is read (back.c). The folder is described: config.json by the
+ * inverse of each row of keys (back_config.c), names and shapes of tensors by
+ * the inverse of each row of names (back_names.c, back_shape.c), their numbers
+ * as made of the file's tensors, by the parts that rows take, turned round
+ * (back_view.c; back_ternary.c, where numbers are rounded by their mean), the
+ * tokenizer (back_vocab.c) and the card (back_card.c). What is described is
+ * written (back_files.c).
+ *
+ * A check follows: the folder must become the file's tensors again, with their
+ * shapes, as any folder does; a note tells each key that it does not give back.
  */
 #ifndef GG_CONVERT_BACK_BACK_H
 #define GG_CONVERT_BACK_BACK_H
@@ -33,7 +33,9 @@ struct gg_back {
     struct gg_data_loose loose; /* numbers, from any element on */
     char *config;               /* config.json, n_config bytes; from malloc */
     size_t n_config;
-    uint32_t *tensor_of; /* of c->out.made: the file's tensor */
+    struct gg_back_use *use; /* by tensor of the folder (back_shape.h) */
+    size_t *first_use;       /* first use of each of n_used, and the end */
+    size_t n_used;           /* tensors of the folder with uses, the first */
     size_t n_to; /* tensors of c->folder.weights that are written; those
                                    * after them are computed of config.json */
     struct gg_stwrite_tensor

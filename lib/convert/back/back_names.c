@@ -159,6 +159,7 @@ static enum gguf_status use_rows(struct gg_back *b, struct uses *u,
     for (size_t k = 0; k < n; k++) {
         x->row = row + k;
         x->n_others = strcmp(row[n - 1].from, row->from) ? (uint32_t)n - 1 : 0;
+        x->row_no = x->n_others ? (uint32_t)k : 0;
         const size_t first = u->n;
         GG_TRY(use_row(b, u, x, end, err));
         if (n > 1 && u->n == first + 1)
@@ -181,7 +182,9 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
     for (size_t l = 0; l < GG_LEN(arch->names) && arch->names[l]; l++)
         for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)
             for (size_t k = 0; r->to && k < GG_LEN(ends); k++) {
-                struct gg_back_use x = { .row = r, .list = l, .tensor = i };
+                struct gg_back_use x = {
+                    .row = r, .list = l, .to = name, .tensor = i
+                };
                 if (fits_pattern(r->to, ends[k], name, n_main, &x.layer) &&
                     !is_hidden(arch, l, r->from) && is_taken(b->c, r, x.layer))
                     return use_rows(b, u, &x, ends[k], err);
@@ -224,27 +227,60 @@ static int compare_places(const void *a, const void *b)
     return ((*x)->place > (*y)->place) - ((*x)->place < (*y)->place);
 }
 
+/* By their names in the file: of what the file has twice the first counts. */
+static int compare_outputs(const void *a, const void *b)
+{
+    const struct gg_back_use *x = a, *y = b;
+    const size_t n = GG_MIN(x->to.size, y->to.size);
+    const int by_name = memcmp(x->to.data, y->to.data, n);
+    if (by_name || x->to.size != y->to.size)
+        return by_name ? by_name : x->to.size < y->to.size ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Add the tensors that have uses, and keep these in b: first[n] are the first
+ * use of each, in u, which is sorted by names. */
+static enum gguf_status keep_uses(struct gg_back *b, const struct uses *u,
+                                  const struct gg_back_use **first, size_t n,
+                                  struct gguf_error *err)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct gg_back_use *end = first[i];
+        while (end < u->use + u->n && !strcmp(end->name, first[i]->name))
+            end++;
+        const size_t k = (size_t)(end - first[i]);
+        GG_TRY(add_tensor(b, first[i], k, err));
+        memcpy(b->use + at, first[i], k * sizeof *b->use);
+        qsort(b->use + at, k, sizeof *b->use, compare_outputs);
+        b->first_use[i] = at;
+        at += k;
+        b->first_use[i + 1] = at;
+    }
+    b->n_used = n;
+    return GGUF_OK;
+}
+
 static enum gguf_status add_tensors(struct gg_back *b, const struct uses *u,
                                     struct gguf_error *err)
 {
+    const struct gguf_allocator *a = b->p.allocator;
     size_t n = 0;
-    enum gguf_status st = GGUF_OK;
     const struct gg_back_use **first =
-        gg_mem_alloc_zero(b->p.allocator, u->n + 1, sizeof *first);
-    if (!first)
-        return gg_error_set_nomem(err, u->n * sizeof *first);
+        gg_mem_alloc_zero(a, u->n + 1, sizeof *first);
+    b->use = gg_mem_alloc_zero(a, u->n + 1, sizeof *b->use);
+    b->first_use = gg_mem_alloc_zero(a, u->n + 2, sizeof *b->first_use);
+    if (!first || !b->use || !b->first_use) {
+        gg_mem_free(a, first);
+        return gg_error_set_nomem(err, u->n * sizeof *b->use);
+    }
     for (size_t i = 0; i < u->n; i++)
         if (!i || strcmp(u->use[i].name, u->use[i - 1].name) != 0)
             first[n++] = &u->use[i];
     if (n)
         qsort(first, n, sizeof *first, compare_places);
-    for (size_t i = 0; i < n && st == GGUF_OK; i++) {
-        const struct gg_back_use *end = first[i];
-        while (end < u->use + u->n && !strcmp(end->name, first[i]->name))
-            end++;
-        st = add_tensor(b, first[i], (size_t)(end - first[i]), err);
-    }
-    gg_mem_free(b->p.allocator, first);
+    const enum gguf_status st = keep_uses(b, u, first, n, err);
+    gg_mem_free(a, first);
     return st;
 }
 

@@ -15,9 +15,11 @@ struct gg_back_use {
     const struct gg_convert_name *row;
     size_t list;           /* number of the row's list */
     int64_t layer, expert; /* numbers in the name; -1: none */
+    struct gguf_str to;    /* name in the file */
     uint32_t tensor;       /* number in the file */
     uint64_t place;        /* order: by tensor, then by expert or row */
     uint32_t n_others;     /* other tensors of the folder that it is made of */
+    uint32_t row_no;       /* number of this one among them */
 };
 
 /* Shape of the tensor of the folder that the n uses are of, in order of places.

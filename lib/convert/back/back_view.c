@@ -8,7 +8,7 @@
  * leave no gap, and one piece for each place in the others.
  */
 #include "config.h"
-#include "convert/back/back.h"
+#include "convert/back/back_shape.h"
 
 #include "base/compiler.h"
 #include "base/sort.h"
@@ -172,31 +172,84 @@ static enum gguf_status turn_ternary(const struct gg_back *b,
     return GGUF_OK;
 }
 
+/* Where the file's tensor has the elements of a use that is its first. */
+static uint64_t first_element(const struct gg_back *b,
+                              const struct gg_back_use *u)
+{
+    const struct gguf_tensor_info *t =
+        gg_source_tensor(&b->source, u->tensor).info;
+    if (u->expert >= 0)
+        return t->n_elements / (uint64_t)t->ne[t->n_dims - 1] *
+               (uint64_t)u->expert;
+    return t->n_elements / (1 + u->n_others) * u->row_no;
+}
+
+static uint64_t count_part(const struct gg_composed_part *p)
+{
+    uint64_t n = 1;
+    for (unsigned d = 0; d < p->n_dims; d++)
+        n *= p->ne[d];
+    return n;
+}
+
+/* The pieces of one part, which the file's tensor has at element *off, which
+ * then is the one after it. */
+static enum gguf_status add_part(const struct gg_back *b, struct pieces *p,
+                                 uint32_t i, const struct gg_back_use *u,
+                                 const struct gg_composed_part *part,
+                                 uint64_t *off, struct gguf_error *err)
+{
+    if (inverse_factor(part) == 0 || (part->run && !is_whole(part)))
+        return refuse_tensor(b, i, err);
+    if (u->row->how && u->row->how->has_mean)
+        GG_TRY(turn_ternary(b, p, i, u->tensor, err));
+    else
+        GG_TRY(invert_part(b, p, part, u->tensor, *off, err));
+    *off += count_part(part);
+    return GGUF_OK;
+}
+
+/* The pieces of what a row takes of the folder's tensor i. */
+static enum gguf_status add_use(const struct gg_back *b, struct pieces *p,
+                                uint32_t i, const struct gg_back_use *u,
+                                uint64_t *off, struct gguf_error *err)
+{
+    const struct gg_convert_item item = { .row = u->row,
+                                          .list = u->list,
+                                          .expert = u->expert,
+                                          .layer = u->layer,
+                                          .from = i };
+    struct gg_convert_view v = { .c = b->c,
+                                 .item = &item,
+                                 .from = &b->c->folder.weights->tensor[i] };
+    GG_TRY(gg_convert_see(&v, err));
+    for (uint64_t k = 0; k < (v.times ? v.times : 1); k++) {
+        GG_TRY(add_part(b, p, i, u, &v.part, off, err));
+        if (v.rest.n_dims)
+            GG_TRY(add_part(b, p, i, u, &v.rest, off, err));
+        v.part.first += v.every;
+        v.rest.first += v.every;
+    }
+    *off += v.n_zeros;
+    return GGUF_OK;
+}
+
 /* All pieces of the folder's tensor i, and how its numbers are changed. */
 static enum gguf_status collect_pieces(const struct gg_back *b, uint32_t i,
                                        struct pieces *p,
                                        gg_composed_fn **change,
                                        struct gguf_error *err)
 {
-    const struct gguf_convert *c = b->c;
-    for (size_t k = 0; k < c->out.n_tensors; k++) {
-        const struct gg_composed_tensor *t = &c->out.made[k];
-        const struct gg_convert_how *how =
-            c->parts.item[c->out.first_item[k]].row->how;
-        for (size_t q = 0; q < t->n_parts; q++) {
-            if (t->part[q].from != i || t->part[q].zero)
-                continue;
-            if (inverse_factor(&t->part[q]) == 0 ||
-                (t->part[q].run && !is_whole(&t->part[q])))
-                return refuse_tensor(b, i, err);
-            if (how && how->has_mean)
-                GG_TRY(turn_ternary(b, p, i, b->tensor_of[k], err));
-            else
-                GG_TRY(invert_part(b, p, &t->part[q], b->tensor_of[k],
-                                   q ? t->end[q - 1] : 0, err));
-            if (t->change)
-                *change = how->back;
-            if (t->change && !*change)
+    uint64_t off = 0;
+    for (size_t k = b->first_use[i]; k < b->first_use[i + 1]; k++) {
+        const struct gg_back_use *u = &b->use[k];
+        if (k == b->first_use[i] || u->tensor != u[-1].tensor ||
+            u->expert != u[-1].expert)
+            off = first_element(b, u);
+        GG_TRY(add_use(b, p, i, u, &off, err));
+        if (u->row->how && u->row->how->change) {
+            *change = u->row->how->back;
+            if (!*change)
                 return refuse_tensor(b, i, err);
         }
     }
