@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-composed.c - tensors made of parts of others, against loops over indices */
+/* check-composed.c - tensors made of parts of others, against loops over
+ * indices */
 #include "config.h"
 #include "base/mem.h"
 #include "data/composed.h"

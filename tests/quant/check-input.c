@@ -44,12 +44,6 @@ static enum gguf_status run_job(struct event *e, bool resume,
     return quantize(in, in_dir("out"), s, err);
 }
 
-static bool file_exists(const char *name)
-{
-    struct stat s;
-    return lstat(in_dir(name), &s) == 0;
-}
-
 static void set_time(const struct timespec t)
 {
     struct timespec both[2] = { t, t };

@@ -128,12 +128,6 @@ static bool run_killed(const char *in, const struct plan *p, uint64_t stop)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-static bool file_exists(const char *name)
-{
-    struct stat st;
-    return lstat(in_dir(name), &st) == 0;
-}
-
 /* Remove NAME, NAME.resume and NAME.resume-data. */
 static void remove_all(const char *name)
 {

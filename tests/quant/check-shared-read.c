@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-shared-read.c - jobs over one read whose outputs have different tensors */
+/* check-shared-read.c - jobs over one read whose outputs have different tensors
+ */
 #include "config.h"
 #include "base/bytes.h"
 #include "tests/quant/tensors.h"

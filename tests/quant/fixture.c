@@ -8,6 +8,7 @@
 #include "tests/tap.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[3000];
@@ -34,6 +35,12 @@ bool enter_dir(void)
 bool leave_dir(void)
 {
     return rmdir(dir) == 0;
+}
+
+bool file_exists(const char *name)
+{
+    struct stat s;
+    return lstat(in_dir(name), &s) == 0;
 }
 
 const char *dir_name(void)

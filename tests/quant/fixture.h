@@ -20,6 +20,10 @@ bool leave_dir(void);
 /* Path of a file in the folder; good for 63 calls more. */
 const char *in_dir(const char *name);
 
+/* Does the folder have an entry of that name, a link that leads nowhere
+ * included? */
+bool file_exists(const char *name);
+
 /* The folder itself, and how many entries it has, so that nothing can be left
  * without notice. */
 const char *dir_name(void);
