@@ -13,10 +13,8 @@
 #include "tests/tap.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -115,12 +113,6 @@ static int stop(void)
     return 1;
 }
 
-static int die(void)
-{
-    kill(getpid(), SIGKILL);
-    return 1;
-}
-
 /* A folder takes the place of the third shard. */
 static int block(void)
 {
@@ -159,31 +151,6 @@ static void check_stop(unsigned n, unsigned step, const char *what)
     ok(print_of_folder(&hidden) != before && !hidden, "else it is not");
 }
 
-static void check_killed(void)
-{
-    struct gguf_error err;
-    unsigned hidden, touched = 0, kills = 0;
-    make_old(5);
-    uint64_t before = print_of_folder(&hidden);
-    for (unsigned at = 0;; at++) {
-        int how = 0;
-        pid_t pid = fork();
-        if (pid == 0) {
-            struct between b = { 0, at, die };
-            _exit(split("new.gguf", "s", &b, &err) != GGUF_OK);
-        }
-        waitpid(pid, &how, 0);
-        if (!WIFSIGNALED(how))
-            break;
-        kills++;
-        touched += print_of_folder(&hidden) != before;
-    }
-    ok(!touched && kills >= 5,
-       "killed at any of %u places: no name has "
-       "another file",
-       kills);
-}
-
 /* A name that cannot be given: those that were given before are taken back. */
 static void check_blocked(void)
 {
@@ -200,20 +167,6 @@ static void check_blocked(void)
            print_of_folder(&hidden) == before && !hidden,
        "one name of five cannot be given: %s", err.message);
     rmdir(in_dir("s-00003-of-00005.gguf"));
-}
-
-/* Without an old set none of the new one is left either. */
-static void check_none(void)
-{
-    struct gguf_error err;
-    unsigned hidden;
-    scratch_clean(dir);
-    write_model("new.gguf", 5, 2);
-    uint64_t before = print_of_folder(&hidden);
-    struct between b = { 0, 6, stop };
-    ok(split("new.gguf", "s", &b, &err) == GGUF_E_CANCELLED &&
-           print_of_folder(&hidden) == before && !hidden,
-       "stopped without an old set: nothing is there");
 }
 
 /* More shards than there may be open files. */
@@ -268,9 +221,7 @@ int main(void)
         return 99;
     check_stop(5, 1, "five shards");
     check_stop(300, 97, "300 shards");
-    check_killed();
     check_blocked();
-    check_none();
     check_descriptors();
     check_time();
     char cmd[100];
