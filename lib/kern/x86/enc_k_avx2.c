@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* enc_k_avx2.c - encoders of Q2_K, Q4_K and Q5_K for AVX2 */
+/* enc_k_avx2.c - encoders of Q2_K to Q6_K for AVX2 */
 #include "config.h"
 #include "kern/codec.h"
 #include "kern/c/enc_k.h"
@@ -8,3 +8,4 @@
 
 #define FN(name) name##_avx2
 #include "kern/x86/enc_k_impl.h"
+#include "kern/x86/enc_ksym_impl.h"

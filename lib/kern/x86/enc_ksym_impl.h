@@ -26,8 +26,8 @@ static void symmetric_codes(const float *x, const float scale[16], int half,
 }
 
 /* Codes of group j as its fit found them, 0 for a group of zeros. */
-static void fit_codes(const float *x, const struct gg_kern_lanes_fit *f, int j,
-                      int half, uint8_t q[256])
+static void fit_signed_codes(const float *x, const struct gg_kern_lanes_fit *f,
+                             int j, int half, uint8_t q[256])
 {
     float inv = f->inv[j];
     for (int i = 16 * j; i < 16 * j + 16; i++)
@@ -73,7 +73,7 @@ static void put_q3_k(const float *x, float d, const uint8_t code[16],
     symmetric_codes(x, scale, 4, q);
     for (int j = 0; j < 16; j++) {
         if (scale[j] == 0 && fit)
-            fit_codes(x, fit, j, 4, q);
+            fit_signed_codes(x, fit, j, 4, q);
         else if (scale[j] == 0)
             gg_kern_fit_refined(x + 16 * j, 16, 4, q + 16 * j);
     }
@@ -169,7 +169,7 @@ static void q6_k_block(const float *x, const float *weight, void *dst)
     symmetric_codes(x, scale, 32, q);
     for (int j = 0; j < 16; j++)
         if (scale[j] == 0)
-            fit_codes(x, &f, j, 32, q);
+            fit_signed_codes(x, &f, j, 32, q);
     put_q6(&b, q);
     GG_PUT_BLOCK(b, dst, 0);
 }
