@@ -71,3 +71,16 @@ wrong_usage() # command...
     ok "wrong usage: $(echo "${1##*/} $(shift && echo "$*")" |
         sed "s|$srcdir/||g; s|$tmp/||g")"
 }
+
+serve() # folder: by a server at $at, which is stopped at the end
+{
+    "$builddir/tests/tools/httpd" "$1" "$tmp/ports" "$tmp/log" &
+    server=$!
+    trap 'kill $server 2>/dev/null; rm -rf "$tmp"' EXIT
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        test -f "$tmp/ports" && break
+        sleep 0.2
+    done
+    read -r port other <"$tmp/ports" || exit 99
+    at=http://127.0.0.1:$port
+}

@@ -25,15 +25,7 @@ if grep -q 'no libcurl\|libcurl is not installed' "$tmp/err"; then
     done_testing
 fi
 
-"$builddir/tests/tools/httpd" "$www" "$tmp/ports" "$tmp/log" &
-server=$!
-trap 'kill $server 2>/dev/null; rm -rf "$tmp"' EXIT
-for i in 1 2 3 4 5 6 7 8 9 10; do
-    test -f "$tmp/ports" && break
-    sleep 0.2
-done
-read -r port other <"$tmp/ports" || exit 99
-at=http://127.0.0.1:$port
+serve "$www"
 : >"$tmp/log"
 fresh() # cutN of the server counts from here on
 {

@@ -26,15 +26,7 @@ elif grep -q 'libcurl is not installed' "$tmp/err"; then
     done_testing
 fi
 
-"$builddir/tests/tools/httpd" "$www" "$tmp/ports" "$tmp/log" &
-server=$!
-trap 'kill $server 2>/dev/null; rm -rf "$tmp"' EXIT
-for i in 1 2 3 4 5 6 7 8 9 10; do
-    test -f "$tmp/ports" && break
-    sleep 0.2
-done
-read -r port other <"$tmp/ports" || exit 99
-at=http://127.0.0.1:$port
+serve "$www"
 
 asked() # how many requests since the last call of it
 {

@@ -214,6 +214,29 @@ static void forget_scores(struct ppl_run *r, struct ppl_side *side)
         r->e.texts[i].sums = (struct gguf_ppl)GGUF_PPL_INIT;
 }
 
+/* ---- outputs ---- */
+
+static void abort_outputs(struct ppl_outputs *x)
+{
+    (void)ppl_each_close(x->each, false);
+    (void)ppl_report_close(x->pages, false, NULL);
+    x->each = NULL;
+    x->pages = NULL;
+}
+
+bool ppl_outputs_open(struct ppl_outputs *x, const struct ppl_run *r,
+                      const struct gguf_vocab *vocab,
+                      const struct ppl_side *side)
+{
+    bool good = ppl_each_open(&x->each, r, vocab, side);
+    good = ppl_report_open(&x->pages, r, side) && good;
+    if (!good)
+        abort_outputs(x);
+    return good;
+}
+
+/* ---- ranks ---- */
+
 bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
                     ppl_chunks_fn *evaluate, void *user,
                     const struct gguf_tokens *tokens)
@@ -243,28 +266,7 @@ bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
     if (good && !ranks_is_helper())
         good = s.part->measure->print(r, side, s.part->part, &x);
     else
-        ppl_outputs_abort(&x);
+        abort_outputs(&x);
     destroy_part(s.part);
-    return good;
-}
-
-/* ---- outputs ---- */
-
-void ppl_outputs_abort(struct ppl_outputs *x)
-{
-    (void)ppl_each_close(x->each, false);
-    (void)ppl_report_close(x->pages, false, NULL);
-    x->each = NULL;
-    x->pages = NULL;
-}
-
-bool ppl_outputs_open(struct ppl_outputs *x, const struct ppl_run *r,
-                      const struct gguf_vocab *vocab,
-                      const struct ppl_side *side)
-{
-    bool good = ppl_each_open(&x->each, r, vocab, side);
-    good = ppl_report_open(&x->pages, r, side) && good;
-    if (!good)
-        ppl_outputs_abort(x);
     return good;
 }

@@ -37,7 +37,6 @@ struct ppl_outputs {
 bool ppl_outputs_open(struct ppl_outputs *x, const struct ppl_run *r,
                       const struct gguf_vocab *vocab,
                       const struct ppl_side *side);
-void ppl_outputs_abort(struct ppl_outputs *x);
 
 /* Add up the chunks of r in a part, which has them all; write and close the
  * outputs; print what is printed where one process evaluates them. false: a

@@ -242,8 +242,7 @@ void ppl_print_side_json(const struct ppl_side *s,
 void ppl_print_ranks(const struct ppl_run *r);
 void ppl_json_ranks(struct json *j, const struct ppl_run *r);
 
-/* Text output: heading, a value for each chunk, the end. */
-void ppl_print_head(const struct ppl_run *r);
+/* Text output: a value for each chunk, the end. */
 void ppl_print_chunk(struct ppl_run *r);
 void ppl_print_end(const struct ppl_run *r);
 /* The same as one JSON document, at the end. */

@@ -17,7 +17,7 @@
 
 /* ---- means ---- */
 
-void ppl_mean_add(struct ppl_mean *m, double v)
+static void add_to_mean(struct ppl_mean *m, double v)
 {
     m->n++;
     m->sum += v;
@@ -172,7 +172,7 @@ static void add_token(struct ppl_report *r, struct ppl_curve *c, uint32_t row,
 {
     size_t bin = (size_t)row * PPL_POSITIONS / (r->n_rows ? r->n_rows : 1);
     bin = bin < PPL_POSITIONS ? bin : PPL_POSITIONS - 1;
-    ppl_mean_add(&c->position[bin], t->kld);
+    add_to_mean(&c->position[bin], t->kld);
     /* scores below 0 are no probabilities */
     const double dp = fmin(fmax(exp(-t->x) - exp(-t->x_base), -1), 1);
     bin = (size_t)floor((dp + 1) / 2 * PPL_CHANGES);
@@ -190,11 +190,11 @@ void ppl_report_add(struct ppl_report *r, const struct ppl_rows *rows)
         if (r->side)
             t = ppl_side_tokens_of(r->side, m, rows->n);
         for (uint32_t i = 0; i < rows->n; i++) {
-            ppl_mean_add(&r->curve[m].chunk[at], t ? t[i].x : rows->nll[i]);
+            add_to_mean(&r->curve[m].chunk[at], t ? t[i].x : rows->nll[i]);
             if (t)
                 add_token(r, &r->curve[m], rows->first - r->first + i, &t[i]);
             if (t && m == 0)
-                ppl_mean_add(&r->base->chunk[at], t[i].x_base);
+                add_to_mean(&r->base->chunk[at], t[i].x_base);
         }
     }
 }

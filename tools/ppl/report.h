@@ -16,7 +16,6 @@ struct ppl_mean {
     uint64_t n;
     double sum, sum_sq;
 };
-void ppl_mean_add(struct ppl_mean *m, double v);
 /* NaN for n = 0; n < 2. */
 double ppl_mean_value(const struct ppl_mean *m);
 double ppl_mean_error(const struct ppl_mean *m);

@@ -191,7 +191,7 @@ void use_loras(struct options *o)
     o->params.n_loras = n;
 }
 
-void close_loras(struct options *o)
+static void close_loras(struct options *o)
 {
     for (size_t i = 0; i < o->loras.n && o->lora_files; i++)
         gguf_file_close(o->lora_files[i]);

@@ -124,7 +124,6 @@ void use_target(struct options *o, struct target *first);
 void use_imatrix(struct options *o);
 /* Open the adapters that o names; they are closed when the jobs are gone. */
 void use_loras(struct options *o);
-void close_loras(struct options *o);
 void options_fini(struct options *o);
 /* A recipe that the library has? */
 bool is_preset(const char *name);
