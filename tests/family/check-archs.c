@@ -59,23 +59,6 @@ static void check_model(struct skeleton *m)
 
 /* ---- what a row computes ---- */
 
-/* Logits, or of an encoder states, of all tokens. */
-static bool run_rows(struct run *r, struct gguf_batch *b, size_t width,
-                     float *out)
-{
-    uint8_t all[SKELETON_TOKENS];
-    const float *rows;
-    memset(all, 1, sizeof all);
-    b->want = all;
-    if (run_logits(r, b, out))
-        return true;
-    if (r->err.status != GGUF_E_UNSUPPORTED ||
-        gguf_session_states(r->session, 0, b->n, &rows, &r->err) != GGUF_OK)
-        return false;
-    memcpy(out, rows, b->n * width * sizeof *out);
-    return true;
-}
-
 /* The bits of a batch do not depend on how it is cut, nor on threads; what
  * batches of one token give is summed in another order. Where a text is encoded
  * at once, what is decoded comes in several batches instead. */
@@ -103,7 +86,7 @@ static void check_cuts(const struct skeleton *m, const void *file, size_t size,
                run_encode(&r, tok, SKELETON_TOKENS);
         for (size_t t = 0; t < SKELETON_TOKENS && good; t += b.n) {
             b.token = tok + t;
-            good = run_rows(&r, &b, m->width, got + t * m->width);
+            good = run_outputs(&r, &b, got + t * m->width);
         }
         if (good && !one)
             n_same += !memcmp(got, all, bytes);
@@ -142,7 +125,7 @@ static void check_ways(const struct skeleton *m, const void *file, size_t size,
         for (int again = 0; again < 2 && good; again++) {
             good = gguf_session_clear(r.session, &r.err) == GGUF_OK &&
                    run_encode(&r, tok, SKELETON_TOKENS) &&
-                   run_rows(&r, &b, m->width, got);
+                   run_outputs(&r, &b, got);
             n_same +=
                 good &&
                 !memcmp(got, all, SKELETON_TOKENS * m->width * sizeof *got);
@@ -222,7 +205,7 @@ static void check_logits(struct skeleton *m)
     bool good = run_open_arch(&r, file, size, &arch, &p) &&
                 m->n_rows == SKELETON_TOKENS && m->width <= SKELETON_VOCAB &&
                 run_encode(&r, tok, SKELETON_TOKENS) &&
-                run_rows(&r, &b, m->width, got);
+                run_outputs(&r, &b, got);
     /* gelu is a table of half precision numbers there */
     const bool gelu = arch.act && !strncmp(arch.act->text, "GELU", 4);
     const double most = m->tol > 0 ? m->tol : gelu ? 1e-6 : 1e-11;

@@ -34,15 +34,10 @@ static bool encode_text(struct run *r, const gguf_token *tok, size_t n,
 static bool states_of(struct run *r, const gguf_token *tok, size_t n,
                       float *out)
 {
-    const size_t e = gguf_model_get_info(r->model)->n_embd;
-    uint8_t want[MOST];
-    const float *rows;
-    memset(want, 1, sizeof want);
-    if (!encode_text(r, tok, n, want) ||
-        gguf_session_states(r->session, 0, n, &rows, &r->err) != GGUF_OK)
-        return false;
-    memcpy(out, rows, n * e * sizeof *out);
-    return true;
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    b.n = n;
+    b.token = tok;
+    return run_states(r, &b, out);
 }
 
 static bool logits_of(struct run *r, const gguf_token *tok, size_t n,

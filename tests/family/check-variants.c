@@ -250,42 +250,25 @@ static void check_sees(struct check *c)
 
 /* ---- against double precision ---- */
 
-/* States of all tokens. */
-static bool get_states(struct run *r, const gguf_token *tok, float *out)
-{
-    struct gguf_batch b = GGUF_BATCH_INIT;
-    const struct gguf_model_info *info = gguf_model_get_info(r->model);
-    uint8_t want[N];
-    const float *rows;
-    memset(want, 1, sizeof want);
-    b.n = N;
-    b.token = tok;
-    b.want = want;
-    const enum gguf_status st =
-        info->has_logits ? gguf_session_decode(r->session, &b, &r->err)
-                         : gguf_session_encode(r->session, &b, &r->err);
-    if (st || gguf_session_states(r->session, 0, N, &rows, &r->err))
-        return false;
-    memcpy(out, rows, (size_t)N * info->n_embd * sizeof *out);
-    return true;
-}
-
 /* The same bits with another number of threads. */
 static void check_double(struct check *c)
 {
     static struct variant v;
     static float got[2][N * V];
     static double want[N * V];
+    struct gguf_batch b = GGUF_BATCH_INIT;
     gguf_token tok[N];
     size_t size;
     bool good = true;
     variant_open(&v, c->model, c->a);
     void *file = variant_file(&v, &size);
     skeleton_tokens_of(&v.m, tok);
+    b.n = N;
+    b.token = tok;
     for (unsigned i = 0; i < 2 && good; i++) {
         struct run r;
         good = run_open(&r, file, size, 1 + 2 * i, &v.params) &&
-               get_states(&r, tok, got[i]);
+               run_states(&r, &b, got[i]);
         if (!good)
             printf("# %s: %s\n", c->model, r.err.message);
         run_close(&r);

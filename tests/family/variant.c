@@ -359,43 +359,27 @@ void *variant_file(const struct variant *v, size_t *size)
     return gen_file(&v->m.g, GGUF_DTYPE_F32, size);
 }
 
-static bool get_rows(struct run *r, const struct gguf_batch *b, float *out)
-{
-    const struct gguf_model_info *info = gguf_model_get_info(r->model);
-    const float *rows;
-    if (info->has_logits)
-        return run_logits(r, b, out);
-    if (gguf_session_decode(r->session, b, &r->err) != GGUF_OK ||
-        gguf_session_states(r->session, 0, b->n, &rows, &r->err) != GGUF_OK)
-        return false;
-    memcpy(out, rows, b->n * info->n_embd * sizeof *out);
-    return true;
-}
-
 bool variant_run(struct variant *v, float *out, struct gguf_error *err)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     gguf_token tok[VARIANT_TOKENS];
     int32_t pos[VARIANT_TOKENS];
-    uint8_t want[VARIANT_TOKENS];
     uint64_t graphs;
     struct run r;
     size_t size;
     void *file = variant_file(v, &size);
     skeleton_tokens_of(&v->m, tok);
-    memset(want, 1, sizeof want);
     memset(out, 0, v->n_tok * VARIANT_WIDTH * sizeof *out);
     for (int i = 0; i < VARIANT_TOKENS; i++)
         pos[i] = v->position + i;
     b.n = v->n_tok;
     b.token = tok + v->first;
     b.pos = pos + v->first;
-    b.want = want;
     bool good = run_open(&r, file, size, 1, &v->params);
     if (good)
         gguf_session_memory(r.session, &v->kept, &graphs);
     good = good && run_encode(&r, tok, v->first + v->n_tok) &&
-           get_rows(&r, &b, out);
+           run_outputs(&r, &b, out);
     *err = r.err;
     run_close(&r);
     free(file);

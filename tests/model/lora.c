@@ -213,22 +213,8 @@ void lora_of_llama(struct lora *l, const struct gen *g, int64_t rank,
 bool lora_outputs(struct run *r, const gguf_token *tok, float *out)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
-    const float *rows;
-    uint8_t want[LORA_TOKENS];
-    memset(want, 1, sizeof want);
     b.n = LORA_TOKENS;
     b.token = tok;
-    b.want = want;
-    if (gguf_session_clear(r->session, &r->err) ||
-        !run_encode(r, tok, LORA_TOKENS))
-        return false;
-    if (gguf_model_get_info(r->model)->has_logits)
-        return run_logits(r, &b, out);
-    if (gguf_session_decode(r->session, &b, &r->err) != GGUF_OK ||
-        gguf_session_states(r->session, 0, LORA_TOKENS, &rows, &r->err) !=
-            GGUF_OK)
-        return false;
-    memcpy(out, rows,
-           LORA_TOKENS * gguf_model_get_info(r->model)->n_embd * sizeof *out);
-    return true;
+    return gguf_session_clear(r->session, &r->err) == GGUF_OK &&
+           run_encode(r, tok, LORA_TOKENS) && run_outputs(r, &b, out);
 }

@@ -138,6 +138,31 @@ bool run_logits(struct run *r, const struct gguf_batch *batch, float *out)
     return good;
 }
 
+bool run_states(struct run *r, const struct gguf_batch *batch, float *out)
+{
+    const struct gguf_model_info *info = gguf_model_get_info(r->model);
+    struct gguf_batch b = *batch;
+    uint8_t *all = malloc(b.n);
+    const float *rows;
+    memset(all, 1, b.n);
+    b.want = all;
+    enum gguf_status st = info->encodes_first
+                              ? gguf_session_encode(r->session, &b, &r->err)
+                              : gguf_session_decode(r->session, &b, &r->err);
+    if (st == GGUF_OK)
+        st = gguf_session_states(r->session, 0, b.n, &rows, &r->err);
+    if (st == GGUF_OK)
+        memcpy(out, rows, b.n * info->n_embd * sizeof *out);
+    free(all);
+    return st == GGUF_OK;
+}
+
+bool run_outputs(struct run *r, const struct gguf_batch *b, float *out)
+{
+    return gguf_model_get_info(r->model)->has_logits ? run_logits(r, b, out)
+                                                     : run_states(r, b, out);
+}
+
 double run_nmse(const float *a, const float *b, size_t n)
 {
     double d = 0, s = 0;

@@ -56,6 +56,12 @@ bool run_encode(struct run *r, const gguf_token *tok, size_t n);
  * is set to all. false: err says why. */
 bool run_logits(struct run *r, const struct gguf_batch *b, float *out);
 
+/* States of every token of a batch, [n][n_embd]: encoded where a model encodes
+ * first, else decoded. false: err says why. */
+bool run_states(struct run *r, const struct gguf_batch *b, float *out);
+/* Logits, or states where a model has none. */
+bool run_outputs(struct run *r, const struct gguf_batch *b, float *out);
+
 /* sum (a - b)^2 / sum b^2 */
 double run_nmse(const float *a, const float *b, size_t n);
 /* The same, of b in double precision. */

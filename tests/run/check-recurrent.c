@@ -54,16 +54,6 @@ static void check_forgetting(const void *file, size_t size)
 
 /* ---- nothing kept ---- */
 
-static bool get_states(struct run *r, const struct gguf_batch *b, float *out)
-{
-    const float *rows;
-    if (gguf_session_decode(r->session, b, &r->err) ||
-        gguf_session_states(r->session, 0, b->n, &rows, &r->err))
-        return false;
-    memcpy(out, rows, b->n * E * sizeof *out);
-    return true;
-}
-
 static void check_encoder(const void *file, size_t size)
 {
     static float first[N * E], again[N * E], both[2 * N * E];
@@ -90,14 +80,14 @@ static void check_encoder(const void *file, size_t size)
     make_tokens(tok + N, N, 0);
     for (int i = 0; i < 2 * N; i++)
         seq[i] = i >= N;
-    bool good = run_open(&r, file, size, 1, &p) && get_states(&r, &b, first) &&
-                get_states(&r, &b, again);
+    bool good = run_open(&r, file, size, 1, &p) && run_states(&r, &b, first) &&
+                run_states(&r, &b, again);
     ok(good && memcmp(first, again, sizeof first) == 0,
        "a batch does not see the one before it: %s",
        good ? "" : r.err.message);
     gguf_session_memory(r.session, &cache, &graph);
     ok(good && cache == 0, "and nothing is kept");
-    good = good && get_states(&r, &two, both);
+    good = good && run_states(&r, &two, both);
     ok(good && memcmp(both, both + N * E, sizeof first) == 0 &&
            run_nmse(both, first, N * E) < 1e-11,
        "nor does a sequence see another");
@@ -105,7 +95,7 @@ static void check_encoder(const void *file, size_t size)
         seq[i] = 0;
     ok(good && gguf_session_decode(r.session, &two, &r.err) == GGUF_E_FULL,
        "%s", r.err.message);
-    ok(good && get_states(&r, &b, again) &&
+    ok(good && run_states(&r, &b, again) &&
            gguf_session_logits(r.session, 0, 1, &rows, &r.err) ==
                GGUF_E_UNSUPPORTED,
        "%s", r.err.message);
@@ -114,7 +104,7 @@ static void check_encoder(const void *file, size_t size)
        "%s", r.err.message);
     /* every token sees every other: the first one, too */
     tok[N - 1] = (tok[N - 1] + 1) % V;
-    good = good && get_states(&r, &b, again);
+    good = good && run_states(&r, &b, again);
     ok(good && memcmp(first, again, E * sizeof *first) != 0,
        "the first token sees the last");
     /* as few as are filled up with repetitions */
@@ -122,7 +112,7 @@ static void check_encoder(const void *file, size_t size)
         struct gguf_batch few = {
             .struct_size = sizeof few, .n = n, .token = tok, .want = want
         };
-        good = get_states(&r, &few, again);
+        good = run_states(&r, &few, again);
     }
     ok(good, "few tokens: %s", good ? "" : r.err.message);
     run_close(&r);
