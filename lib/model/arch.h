@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* arch.h - architectures as data
  *
- * An architecture is a row: which norms a layer has and where, how queries, keys
- * and values are made, which layers positions turn, which feed-forward part,
- * which experts. What a row leaves out is as in llama. Rows say what files hold
- * and what is computed: weight/need.c derives weights and keys, build.c and
- * block/ the graph. doc/architectures.md is printed from the rows.
+ * An architecture is a row: which norms a layer has and where, how queries,
+ * keys and values are made, which layers positions turn, which feed-forward
+ * part, which experts. What a row leaves out is as in llama. Rows say what
+ * files hold and what is computed: weight/need.c derives weights and keys,
+ * build.c and block/ the graph. doc/architectures.md is printed from the rows.
  *
  * A column is of one of three kinds:
  *   - a number or an enumerator, if three rows or more use it
@@ -223,7 +223,7 @@ struct gg_arch_temperature {
 };
 extern const struct gg_arch_temperature gg_arch_temperature_by_keys;
 
-/* Multiply the result of attention, taken [d * h, N], by a gate that x makes. */
+/* Multiply the result of attention, taken [d * h, N], by a gate of x. */
 typedef struct gguf_tensor *gg_arch_gate_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x,
                                             struct gguf_tensor *taken);
@@ -294,9 +294,9 @@ struct gg_moe {
     uint8_t gating;                      /* enum gg_model_gating */
     uint8_t gating_key; /* enum gg_model_use: expert_gating_func */
     GG_HOOK(gg_arch_gating_fn) gating_of_model;
-    uint8_t select_b; /* enum gg_model_use: a bias for choosing only */
-    uint8_t norm;     /* enum gg_model_use: weights add to 1; MAY: by key */
-    bool scale;       /* expert_weights_scale counts */
+    uint8_t expert_bias; /* enum gg_model_use: a bias for choosing only */
+    uint8_t norm;        /* enum gg_model_use: weights add to 1; MAY: by key */
+    bool scale;          /* expert_weights_scale counts */
     const struct gg_arch_expert_width *ff; /* NULL: as a dense part */
     bool plain;                            /* up and down, no gate */
     const struct gg_arch_shared *shared;   /* NULL: none */
@@ -407,20 +407,20 @@ struct gg_arch {
     bool rope_axes; /* rope.dimension_sections: MUST for M-RoPE, may
                        * choose it for others */
     const struct gg_arch_rope_rule *rope_rule; /* NULL: all layers */
-    uint8_t freqs; /* enum gg_model_use: rope_freqs */
+    uint8_t rope_freqs; /* enum gg_model_use: rope_freqs */
     void (*fix_rope)(
         struct gguf_rope *rope); /* override what keys say of positions */
     bool longrope; /* files may have rope_factors_long and _short */
     const struct gg_arch_temperature
-        *temper; /* temperature of queries; NULL: none */
+        *temperature; /* temperature of queries; NULL: none */
     struct gg_model_windows window;
     const struct gg_arch_scale *scale; /* NULL: 1/sqrt(d) */
     /* Layers with an indexer, where the file does not say; NULL: all. */
     bool (*has_indexer)(const struct gg_hparams *hp, uint32_t il);
     GG_HOOK(gg_arch_gate_fn) gate_attention;
-    uint8_t sinks; /* enum gg_model_use */
-    uint8_t clamp; /* enum gg_model_use: attention.clamp_kqv */
-    uint8_t alibi; /* greatest bias of ALiBi, built in; 0: by key */
+    uint8_t sinks;     /* enum gg_model_use */
+    uint8_t clamp_qkv; /* enum gg_model_use: attention.clamp_kqv */
+    uint8_t alibi;     /* greatest bias of ALiBi, built in; 0: by key */
     float (*alibi_bias)(
         const struct gg_hparams *hp); /* bias by the model, instead */
     GG_HOOK(gg_arch_width_fn)
@@ -464,8 +464,8 @@ struct gg_arch {
     const struct gg_arch_default *defaults; /* or NULL */
     /* Of the weights that files may have those with which nothing is
      * computed, ended by 0; or NULL. */
-    const uint16_t *idle;
-    const char *odd; /* what no column says, for people; or NULL */
+    const uint16_t *unused;
+    const char *remark; /* what no column says, for people; or NULL */
 };
 
 /* The row whose name follows that of another, of all families; the first one

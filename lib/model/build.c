@@ -133,8 +133,8 @@ static struct gg_model_norms norms_of(const struct gg_model_at *at,
     return at->arch->place_norms.fn ? at->arch->place_norms.fn(at, n) : *n;
 }
 
-/* The norm before the feed-forward part. Files of a row that names none may have
- * its weight. */
+/* The norm before the feed-forward part. Files of a row that names none may
+ * have its weight. */
 static unsigned ffn_norm(const struct gg_model_at *at)
 {
     const struct gg_model_norms *n = &at->arch->ffn_norm;

@@ -2,8 +2,8 @@
 /* embed.h - one vector for the tokens of each sequence of a batch
  *
  * States are pooled as micro-batches give them, and not kept. What a model does
- * with the pooled state (model/block/pooled.c) is a graph of its own, computed when a
- * vector is asked for.
+ * with the pooled state (model/block/pooled.c) is a graph of its own, computed
+ * when a vector is asked for.
  */
 #ifndef GG_RUN_EMBED_H
 #define GG_RUN_EMBED_H

@@ -156,7 +156,7 @@ static void add_attention(struct cell *c, const struct gg_arch *a)
     add_hook(c, a->gate_attention);
     if (a->sinks)
         add_text(c, "sinks%s", use_text(a->sinks));
-    add_if(c, a->clamp, "q, k, v clamped");
+    add_if(c, a->clamp_qkv, "q, k, v clamped");
     add_default(c, a, GG_HP_attn_cap, "scores capped at %g");
     if (a->window.rule)
         add_text(c, "window%s, %s%s", use_text(a->window.key),
@@ -177,10 +177,10 @@ static void add_positions(struct cell *c, const struct gg_arch *a)
     add_hook(c, a->fill_full_rope);
     add_if(c, a->rope_axes && a->rope < GGUF_ROPE_MROPE,
            "M-RoPE with sections");
-    add_if(c, a->freqs, "rope_freqs");
+    add_if(c, a->rope_freqs, "rope_freqs");
     add_if(c, a->longrope, "long and short factors");
     add_default(c, a, GG_HP_yarn_fast, "YaRN's fast beta %g unless given");
-    add_text(c, "%s", a->temper ? a->temper->text : "");
+    add_text(c, "%s", a->temperature ? a->temperature->text : "");
     if (a->alibi)
         add_text(c, "ALiBi %u", a->alibi);
     add_if(c, has_key(a, GG_HP_max_alibi), "ALiBi by key");
@@ -207,8 +207,8 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
                  ? "softmax"
                  : gatings[m->gating],
              m->gating_key ? " by key" : "");
-    if (m->select_b)
-        add_text(c, "a bias for choosing%s", use_text(m->select_b));
+    if (m->expert_bias)
+        add_text(c, "a bias for choosing%s", use_text(m->expert_bias));
     add_text(c, "%s",
              m->norm == GG_MUST  ? "weights add to 1"
              : m->norm == GG_MAY ? "weights add to 1 by key"
@@ -337,6 +337,6 @@ void page_print(FILE *out)
         for (size_t k = 0; k < GG_LEN(cells); k++)
             fprintf(out, " %s |", cells[k].s);
         add_checked(&how, a);
-        fprintf(out, " %s | %s |\n", a->odd ? a->odd : "", how.s);
+        fprintf(out, " %s | %s |\n", a->remark ? a->remark : "", how.s);
     }
 }

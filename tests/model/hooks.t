@@ -36,7 +36,7 @@ verdict 'no size of a published model is outside its family' "$(
 # general.architecture is never such a literal.
 verdict 'no architecture is named outside its family' "$(
     sed 's/.*/"&"/' "$tmp/names" >"$tmp/quoted"
-    grep -vE '^convert/(vocab|back|folder/default_numbers)' "$tmp/files" |
+    grep -vE '^convert/(vocab/|back/back_vocab[.])' "$tmp/files" |
         xargs grep -nFf "$tmp/quoted")"
 
 # GG_HOOK(type) name; or type (*name)(...): called as name.fn( or name(

@@ -16,7 +16,7 @@ struct qkv {
 /* What queries, keys and values are clamped to, if the file says so. */
 static tensor *clamp_qkv(const struct gg_model_at *at, tensor *x)
 {
-    const float most = at->arch->clamp ? at->m->hp.clamp_qkv : 0;
+    const float most = at->arch->clamp_qkv ? at->m->hp.clamp_qkv : 0;
     return most > 0 ? gguf_op_clamp(at->c, x, -most, most) : x;
 }
 

@@ -30,7 +30,7 @@
 #define DEFAULTS(...)                                                         \
     .defaults = (const struct gg_arch_default[]){ __VA_ARGS__, { 0, 0 } }
 
-#define IDLE(...) .idle = (const uint16_t[]){ __VA_ARGS__, 0 }
+#define UNUSED(...) .unused = (const uint16_t[]){ __VA_ARGS__, 0 }
 
 /* Where norms are, and the last one. */
 #define NORMS(MIX, FFN, LAST)                                                 \
@@ -63,7 +63,7 @@
 #define GELU_B                                                                \
     .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MUST
 #define FUSED_B .qkv = &gg_arch_qkv_fused, .qkv_b = GG_MUST, .out_b = GG_MUST
-#define FREQS .freqs = GG_MAY
+#define FREQS .rope_freqs = GG_MAY
 #define LONGROPE .longrope = true
 
 /* Experts: all layers, softmax over all. */

@@ -24,7 +24,7 @@ static const struct gg_arch rows[] = {
     { .name = "bailingmoe2", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
       .qkv = &gg_arch_qkv_fused,
       .moe = { .where = &gg_arch_experts_leading, .gating_key = GG_MUST,
-               .gating = GG_GATING_KEY, .select_b = GG_MAY, .norm = GG_MAY,
+               .gating = GG_GATING_KEY, .expert_bias = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &counted_of_width },
       .nextn = true, MORE(M(LAYER_OUT_NORM)) },

@@ -3,8 +3,8 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
-/* The activation that ModernBERT's hidden_activation names; GELU without the key
- * and for unknown names. */
+/* The activation that ModernBERT's hidden_activation names; GELU without the
+ * key and for unknown names. */
 static const struct gg_ffn_act *find_activation(const struct gg_hparams *hp)
 {
     static const struct {
@@ -25,8 +25,8 @@ static const struct gg_ffn_act gelu_or_by_key = {
     .text = "GELU, or by hidden_activation", .of_model = find_activation
 };
 
-/* Find the form by tensors: with a gate, with the gate in ffn_up, which then has
- * twice the rows, or without one. */
+/* Find the form by tensors: with a gate, with the gate in ffn_up, which then
+ * has twice the rows, or without one. */
 static const struct gg_ffn *find_gate(const struct gg_hparams_reader *r,
                                       uint32_t il)
 {
@@ -120,8 +120,8 @@ static const struct gg_arch rows[] = {
               .bias = GG_MAY },
       .ffn = &gated_or_not, .act = &gg_ffn_act_gelu, .types = GG_MUST,
       MORE(M(ATTN_NORM_2), M(ATTN_NORM_2_B), M(FFN_UP_B), N(FFN_DOWN_B)),
-      .odd = "a norm of the sum with the layer's input if attn_norm_2 is "
-             "there" },
+      .remark = "a norm of the sum with the layer's input if attn_norm_2 is "
+                "there" },
     { .name = "jina-bert-v3", .runs = true, BERT, NEOX, .out_b = GG_MAY,
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
       .types = GG_MAY },
@@ -141,8 +141,8 @@ static const struct gg_arch rows[] = {
       .output = GG_OUTPUT_NONE, .no_memory = true },
     { .name = "nomic-bert", .runs = true, BERT, NEOX, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .types = GG_MAY,
-      IDLE(W(FFN_GATE_B), W(FFN_UP_B), W(FFN_DOWN_B)),
-      .odd = "biases of the feed-forward part are not used" },
+      UNUSED(W(FFN_GATE_B), W(FFN_UP_B), W(FFN_DOWN_B)),
+      .remark = "biases of the feed-forward part are not used" },
     { .name = "nomic-bert-moe", .runs = true, BERT, NEOX, .out_b = GG_MAY,
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
       .types = GG_MAY, .moe = { .where = &second_of_each, .plain = true },

@@ -20,9 +20,9 @@ static const struct gg_arch_scale yarn_of_both = {
     .text = "with YaRN's magnitude, of positions, too", .by_yarn = scale_both
 };
 
-/* DeepSeek-V2-Lite (27 layers, 26 in files without the first) and GigaChat 3 (48
- * layers, 128256 tokens) make queries in one step, against their key. They are
- * recognized by their sizes and by attn_q. */
+/* DeepSeek-V2-Lite (27 layers, 26 in files without the first) and GigaChat 3
+ * (48 layers, 128256 tokens) make queries in one step, against their key. They
+ * are recognized by their sizes and by attn_q. */
 static void fill_rank(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
@@ -52,22 +52,22 @@ static const struct gg_arch rows[] = {
       .moe = { .where = &gg_arch_experts_leading,
                .gating_of_model = { gating_by_size,
                                     "softmax, or sigmoid by size" },
-               .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
+               .gating_key = GG_MAY, .expert_bias = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_counted },
       .fill_hparams = { fill_rank, "" }, .nextn = true,
-      .temper = &gg_arch_temperature_by_keys,
+      .temperature = &gg_arch_temperature_by_keys,
       MORE(KM(temp_scale), KM(temp_length), LATENT, YARN) },
     { .name = "deepseek2-ocr", .runs = true, LLAMA, NEOX,
       .qkv = &gg_arch_qkv_separate,
       .moe = { .where = &gg_arch_experts_leading, .gating_key = GG_MAY,
-               .select_b = GG_MAY, .norm = GG_MAY, .scale = true,
+               .expert_bias = GG_MAY, .norm = GG_MAY, .scale = true,
                .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_counted } },
     { .name = "deepseek32", .runs = true, LLAMA, .mixer = &sparse,
       .scale = &gg_arch_scale_yarn,
       .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
-               .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
+               .gating_key = GG_MUST, .expert_bias = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_counted },
       .nextn = true, MORE(LATENT, INDEXER, YARN) },
@@ -78,7 +78,7 @@ static const struct gg_arch rows[] = {
       .window = { &gg_arch_window_everywhere, .key = GG_MUST,
                   .rope = &gg_arch_window_rope_plain },
       .moe = { .where = &gg_arch_experts_all, .gating = GG_GATING_KEY,
-               .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
+               .gating_key = GG_MUST, .expert_bias = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_counted },
       .nextn = true,
@@ -86,11 +86,11 @@ static const struct gg_arch rows[] = {
            INDEXER, K(out_groups), K(out_rank), K(compress_base), K(compress),
            K(n_streams), K(n_sinkhorn), K(streams_eps), K(n_hash),
            K(expert_norm), K(expert_scale), K(clamp_exp), KM(clamp_shexp)),
-      .odd = "first layers choose experts by the token's number; clamped "
-             "SwiGLU" },
+      .remark = "first layers choose experts by the token's number; clamped "
+                "SwiGLU" },
     { .name = "dots1", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
       .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
-               .gating_key = GG_MAY, .select_b = GG_MAY, .norm = GG_MAY,
+               .gating_key = GG_MAY, .expert_bias = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_counted } },
     { .name = "plm", .runs = true, LLAMA, .mixer = &gg_mixer_latent_expanded,

@@ -17,14 +17,14 @@ static const struct gg_arch_experts leading_in_steps = {
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "ernie4_5", .runs = true, LLAMA, .out_b = GG_MAY,
-      IDLE(W(ATTN_OUT_B)),
-      .odd = "attn_output.bias is not added" },
+      UNUSED(W(ATTN_OUT_B)),
+      .remark = "attn_output.bias is not added" },
     { .name = "ernie4_5-moe", .runs = true, LLAMA, .out_b = GG_MAY,
-      .moe = { .where = &leading_in_steps, .select_b = GG_MAY, .norm = GG_MUST,
-               .ff = &gg_arch_expert_width_given,
+      .moe = { .where = &leading_in_steps, .expert_bias = GG_MAY,
+               .norm = GG_MUST, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_if_wide },
-      MORE(K(moe_step)), IDLE(W(ATTN_OUT_B)),
-      .odd = "attn_output.bias is not added" },
+      MORE(K(moe_step)), UNUSED(W(ATTN_OUT_B)),
+      .remark = "attn_output.bias is not added" },
     { .name = "paddleocr", .runs = true, LLAMA, .rope = GGUF_ROPE_MROPE,
       .rope_axes = true, .out_b = GG_MAY },
 };

@@ -18,7 +18,7 @@ static const struct gg_arch rows[] = {
       .rope_rule = &gg_arch_rope_in_windows,
       .window = { &gg_arch_window_last_full, GG_MUST, .period = 4 },
       .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
-               .gating_key = GG_MUST, .select_b = GG_MAY, .norm = GG_MAY,
+               .gating_key = GG_MUST, .expert_bias = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_wide },
       .nextn = true },
@@ -28,7 +28,7 @@ static const struct gg_arch rows[] = {
                   .size = { window_size,
                             "of 4096 unless given; only with 64 layers" } },
       .nextn = true,
-      .odd = "without windows every layer has positions" },
+      .remark = "without windows every layer has positions" },
 };
 /* clang-format on */
 

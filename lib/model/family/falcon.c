@@ -35,13 +35,13 @@ static const struct gg_arch rows[] = {
       .order = GG_ORDER_PARALLEL, .qkv = &gg_arch_qkv_fused,
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu,
       MORE(M(ATTN_NORM_2), M(ATTN_NORM_2_B)),
-      .odd = "attention on attn_norm_2 if it is there" },
+      .remark = "attention on attn_norm_2 if it is there" },
     { .name = "falcon-h1", .runs = true,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(FFN_NORM_BARE)), OUTPUT_NORM),
       NEOX, FREQS, .mixer = &attention_mamba2, .out_b = GG_MAY,
       .ffn_b = GG_MAY, MORE(SSM, K(ssm_groups), M(FFN_NORM)),
-      IDLE(W(ATTN_OUT_B), W(ROPE_FREQS)),
-      .odd = "attn_output.bias and rope_freqs are not used" },
+      UNUSED(W(ATTN_OUT_B), W(ROPE_FREQS)),
+      .remark = "attn_output.bias and rope_freqs are not used" },
 };
 /* clang-format on */
 

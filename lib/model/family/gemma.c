@@ -167,7 +167,7 @@ static const struct gg_arch rows[] = {
       MORE(KM(n_shared_kv), KM(sparse_above), N(ALTUP_PROJ), N(ALTUP_UNEMBD),
            N(ALTUP_CORRECT), N(ALTUP_SCALE), N(ALTUP_PREDICT), N(ALTUP_ROUTER),
            N(ALTUP_NORM), N(LAUREL_L), N(LAUREL_R), N(LAUREL_NORM)) },
-    { .name = "gemma4", .runs = true, FOUR, NEOX, .freqs = GG_MUST,
+    { .name = "gemma4", .runs = true, FOUR, NEOX, .rope_freqs = GG_MUST,
       .qkv = &maybe_no_v,
       .qk = { .form = GG_QK_HEAD,
               .norm_values = { norm_values, ", of v too" } },

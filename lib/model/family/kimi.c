@@ -37,7 +37,7 @@ static const struct gg_arch rows[] = {
     { .name = "kimi-linear", .runs = true, LLAMA, NO_ROPE, OWN,
       .mixer = &latent_nope, .other = &kda, .mix_rule = &gg_arch_mix_by_kv,
       .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
-               .gating_key = GG_MUST, .select_b = GG_MUST, .norm = GG_MUST,
+               .gating_key = GG_MUST, .expert_bias = GG_MUST, .norm = GG_MUST,
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &at_least_one },
       MORE(K(rank_kv), K(dim_k_mla), K(dim_v_mla), K(ssm_conv), K(kda_head)) },

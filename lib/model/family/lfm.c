@@ -81,7 +81,7 @@ static const struct gg_arch rows[] = {
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(FFN_NORM)), EMBD_NORM), NEOX,
       HEAD_NORM, .other = &short_convolution, .mix_rule = &gg_arch_mix_by_kv,
       .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
-               .gating_key = GG_MUST, .select_b = GG_MUST, .norm = GG_MUST,
+               .gating_key = GG_MUST, .expert_bias = GG_MUST, .norm = GG_MUST,
                .ff = &gg_arch_expert_width_given },
       MORE(K(n_lconv)) },
 };

@@ -18,15 +18,15 @@ static const struct gg_arch_temperature by_context = {
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "mistral3", .runs = true, LLAMA, FREQS, LONGROPE,
-      .temper = &by_context, .out_b = GG_MAY, .ffn_b = GG_MAY,
+      .temperature = &by_context, .out_b = GG_MAY, .ffn_b = GG_MAY,
       .moe = MOE_IF_ANY, MORE(KM(temp_scale), YARN) },
     { .name = "mistral4", .runs = true, LLAMA, .mixer = &gg_mixer_latent,
       .scale = &gg_arch_scale_yarn,
       .moe = { .where = &gg_arch_experts_leading, .gating_key = GG_MAY,
-               .select_b = GG_MAY, .norm = GG_MAY, .scale = true,
+               .expert_bias = GG_MAY, .norm = GG_MAY, .scale = true,
                .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_counted },
-      .nextn = true, .temper = &gg_arch_temperature_by_keys,
+      .nextn = true, .temperature = &gg_arch_temperature_by_keys,
       MORE(KM(temp_scale), KM(temp_length), LATENT, YARN) },
 };
 /* clang-format on */

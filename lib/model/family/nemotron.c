@@ -33,7 +33,7 @@ static const struct gg_arch_experts with_width = {
     .out_b = GG_MAY, .ffn = &gg_ffn_plain, .act = &gg_ffn_act_relu_sqr,       \
     .ffn_b = GG_MAY,                                                          \
     .moe = { .where = &with_width, .gating = GG_GATING_SIGMOID,               \
-             .select_b = GG_MUST, .norm = GG_MAY, .scale = true,              \
+             .expert_bias = GG_MUST, .norm = GG_MAY, .scale = true,           \
              .plain = true, .ff = &gg_arch_expert_width_or_part,              \
              .shared = &gg_arch_shared_if_wide },                             \
     MORE(SSM, K(ssm_groups), KM(moe_latent), M(LATENT_DOWN),                  \

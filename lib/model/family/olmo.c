@@ -8,7 +8,7 @@ static const struct gg_arch rows[] = {
     { .name = "olmo", .runs = true, LLAMA, .norm = GG_NORM_LAYER,
       .choose_weights = { gg_arch_without_norm_weights,
                           "norms without weights" },
-      .clamp = GG_MAY },
+      .clamp_qkv = GG_MAY },
     { .name = "olmo2", .runs = true, AFTER, NEOX, OWN,
       .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
       .window = { &gg_arch_window_last_full, GG_MAY, 4,

@@ -9,14 +9,14 @@ static const struct gg_arch rows[] = {
       .order = GG_ORDER_PARALLEL, .out_b = GG_MUST, .output_b = GG_MUST },
     { .name = "phi3", .runs = true, LLAMA, NEOX, LONGROPE,
       .ffn = &gg_ffn_fused,
-      .odd = "attention.sliding_window is not used" },
+      .remark = "attention.sliding_window is not used" },
     { .name = "phimoe", .runs = true, LLAMA, NEOX, OWN, LONGROPE,
       .choose_norm = { gg_arch_norm_by_epsilon,
                        "RMS or layer norms, by the epsilon's key" },
       .norm_b = GG_MUST, .out_b = GG_MUST, .moe = MOE_ALL(MUST, NULL),
       .output_b = GG_MUST,
-      .odd = "the definition has layer norms; files with the key of RMS norms "
-             "have those" },
+      .remark = "the definition has layer norms; files with the key of RMS "
+                "norms have those" },
 };
 /* clang-format on */
 

@@ -76,8 +76,8 @@ static const struct gg_arch rows[] = {
       .mix_rule = &gg_arch_mix_by_kv, .qkv = &gg_arch_qkv_fused,
       .qk = { .form = GG_QK_HEADS }, .scale = &by_value_width,
       .ffn = &gg_ffn_fused, MORE(SSM, K(ssm_groups)),
-      .odd = "nothing turns in files whose first layer has no heads, which "
-             "published ones are: as in llama.cpp, not as in the paper" },
+      .remark = "nothing turns in files whose first layer has no heads, which "
+                "published ones are: as in llama.cpp, not as in the paper" },
     { .name = "plamo3", .runs = true, FOUR_BARE, NEOX, HEAD_NORM,
       .qkv = &gg_arch_qkv_fused,
       .window = { &gg_arch_window_last_full, GG_MAY, 8,

@@ -100,8 +100,8 @@ static const struct gg_arch rows[] = {
       .moe = MOE_ALL(MUST, OR_PART),
       MORE(N(GATE_CHUNKS), N(UP_CHUNKS), N(DOWN_CHUNKS), K(group_scale),
            K(n_per_group), KM(n_ff_chunk), K(n_ff_expert)),
-      .odd = "chunk experts after the experts, as likely as the experts of "
-             "their numbers" },
+      .remark = "chunk experts after the experts, as likely as the experts of "
+                "their numbers" },
     { .name = "qwen", .runs = true, LLAMA, NEOX, OWN,
       .qkv = &gg_arch_qkv_fused, .qkv_b = GG_MUST,
       .layer_sizes = { halve_ffn, "half of feed_forward_length" } },
@@ -113,9 +113,9 @@ static const struct gg_arch rows[] = {
                .ff = &gg_arch_expert_width_or_part,
                .shared = &gg_arch_shared_or_model, .shared_gate = true } },
     { .name = "qwen2vl", .runs = true, LLAMA, .rope = GGUF_ROPE_MROPE,
-      .rope_axes = true, .output_b = GG_MAY, IDLE(W(OUTPUT_B)),
-      .odd = "output.bias is not added; norms have the key's epsilon, "
-             "llama.cpp's have none" },
+      .rope_axes = true, .output_b = GG_MAY, UNUSED(W(OUTPUT_B)),
+      .remark = "output.bias is not added; norms have the key's epsilon, "
+                "llama.cpp's have none" },
     { .name = "qwen3", .runs = true, LLAMA, NEOX, HEAD_NORM,
       .rank = &by_last },
     { .name = "qwen35", .runs = true, LLAMA_POST, HEAD_NORM,
@@ -141,13 +141,13 @@ static const struct gg_arch rows[] = {
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
     { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM, .rank = &by_last,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true, MORE(KM(n_deepstack)),
-      .odd = "pairs of no section do not turn in texts; the definition turns "
-             "them by time, unlike llama.cpp" },
+      .remark = "pairs of no section do not turn in texts; the definition "
+                "turns them by time, unlike llama.cpp" },
     { .name = "qwen3vlmoe", .runs = true, LLAMA, HEAD_NORM,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true,
       .moe = MOE_ALL(MUST, OR_PART), MORE(KM(n_deepstack)),
-      .odd = "pairs of no section do not turn in texts; the definition turns "
-             "them by time, unlike llama.cpp" },
+      .remark = "pairs of no section do not turn in texts; the definition "
+                "turns them by time, unlike llama.cpp" },
     { .name = "smallthinker", .runs = true, LLAMA, NEOX,
       .rope_rule = &but_first_of_four,
       .window = { &gg_arch_window_first_full, GG_MAY, 4,
@@ -159,7 +159,7 @@ static const struct gg_arch rows[] = {
                .ff = &gg_arch_expert_width_given,
                .router_input = { router_input,
                                  "router on the layer's input" } },
-      .odd = "with 4 layers positions turn everywhere" },
+      .remark = "with 4 layers positions turn everywhere" },
 };
 /* clang-format on */
 

@@ -165,7 +165,7 @@ static const struct gg_arch rows[] = {
       .norm_eps_maybe = true, .mixer = &rwkv6_linear,
       MORE(K(wkv_head), K(n_mix), K(n_decay), KM(rescale), KM(n_shift),
            M(OUTPUT_NORM_B)),
-      .odd = "rescale_every_n_layers does nothing" },
+      .remark = "rescale_every_n_layers does nothing" },
     { .name = "rwkv7", .runs = true, LAYER, NO_ROPE, OWN,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(ATTN_NORM_2)), OUTPUT_NORM),
       .norm_eps_maybe = true, .mixer = &rwkv7, .ffn = &channel_mix,

@@ -68,15 +68,15 @@ static const struct gg_arch rows[] = {
       .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
       MORE(K(n_buckets), KM(n_dec_layer), KM(dec_start), N(ENC_OUTPUT_NORM),
            N(DEC_OUTPUT_NORM)),
-      IDLE(W(CROSS_REL)),
-      .odd = "relative positions; ReLU without a gate; cross_attn_rel_b is "
-             "not used" },
+      UNUSED(W(CROSS_REL)),
+      .remark = "relative positions; ReLU without a gate; cross_attn_rel_b is "
+                "not used" },
     { .name = "t5encoder", .runs = true, NO_ROPE, .mixer = &encoder,
       .ffn = &in_mixer, .choose_weights = { choose_weights, "" },
       .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one, .no_causal = true,
       .no_memory = true, .output = GG_OUTPUT_NONE,
       MORE(K(n_buckets), N(ENC_OUTPUT_NORM), M(OUTPUT)),
-      .odd = "relative positions; ReLU without a gate" },
+      .remark = "relative positions; ReLU without a gate" },
 };
 /* clang-format on */
 

@@ -79,11 +79,11 @@ enum gguf_status gg_hparams_check_positions(struct gg_hparams_reader *r)
     apply_alpha(hp);
     if (r->arch->fix_rope)
         r->arch->fix_rope(&hp->rope);
-    if (r->arch->temper)
-        r->arch->temper->fill(hp);
+    if (r->arch->temperature)
+        r->arch->temperature->fill(hp);
     if (hp->temper.scale == 0 || hp->temper.length)
         return GGUF_OK;
-    if (r->arch->temper->needs_length)
+    if (r->arch->temperature->needs_length)
         return gg_hparams_missing(r, GG_HP_temp_length);
     hp->temper.scale = 0; /* context_length is missing, which is reported */
     return GGUF_OK;

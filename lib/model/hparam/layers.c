@@ -83,8 +83,8 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
         l->ropes = a->rope != GG_ROPE_NONE &&
                    (!a->rope_rule || a->rope_rule->of_layer(hp, il));
         l->indexes = layer_indexes(a, hp, il);
-        l->tempers = hp->temper.scale != 0 &&
-                     (!a->temper->of_layer || a->temper->of_layer(l));
+        l->tempers = hp->temper.scale != 0 && (!a->temperature->of_layer ||
+                                               a->temperature->of_layer(l));
         if (!hp->has[GG_HP_sparse_above])
             l->sparse_above =
                 a->sparse_above.fn ? a->sparse_above.fn(il) : -INFINITY;

@@ -128,7 +128,7 @@ static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
     gg_need_put(n, moe->plain ? w_moe_plain : w_moe_gated);
     if (!moe->plain) /* the file's tensors say whether gate and up are fused */
         gg_need_put(n, w_moe_fused);
-    gg_need_set(n, GG_W_ROUTER_SELECT_B, moe->select_b);
+    gg_need_set(n, GG_W_ROUTER_SELECT_B, moe->expert_bias);
     if (moe->shared && moe->shared->width(hp, NAN, NAN) != 0)
         gg_need_put(n, moe->plain ? w_shared_plain : w_shared_gated);
     if (moe->shared_gate)
@@ -209,7 +209,7 @@ static void put_top(struct gg_model_needs *n, const struct gg_arch *a,
     gg_need_set(n, GG_W_POSITION, a->position);
     gg_need_set(n, GG_W_TOKEN_TYPES, a->types);
     gg_need_set(n, GG_W_OUTPUT_B, a->output_b);
-    gg_need_set(n, GG_W_ROPE_FREQS, a->freqs);
+    gg_need_set(n, GG_W_ROPE_FREQS, a->rope_freqs);
     if (a->longrope)
         gg_need_put(n, w_longrope);
     if (hp->n_per_layer)
@@ -303,7 +303,7 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
             a->rope == GGUF_ROPE_MROPE || a->rope == GGUF_ROPE_IMROPE ? GG_MUST
                                                                       : GG_MAY;
     n->key[GG_HP_n_types] = a->types ? GG_MAY : GG_NO;
-    n->key[GG_HP_clamp_qkv] = a->clamp;
+    n->key[GG_HP_clamp_qkv] = a->clamp_qkv;
     n->key[GG_HP_logit_scale] =
         a->logit_scale && a->logit_scale->key ? GG_MAY : GG_NO;
     n->key[GG_HP_residual_scale] = a->residual_scale ? GG_MAY : GG_NO;

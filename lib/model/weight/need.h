@@ -24,8 +24,8 @@ struct gg_model_needs {
     uint8_t key[GG_N_HPARAMS];
 };
 
-/* Put the weights and keys of a list into n; a needed one stays needed. list may
- * be NULL. */
+/* Put the weights and keys of a list into n; a needed one stays needed. list
+ * may be NULL. */
 void gg_need_put(struct gg_model_needs *n, const uint16_t *list);
 /* Say whether a weight is needed, whatever was said before. */
 void gg_need_set(struct gg_model_needs *n, enum gg_weight id, uint8_t use);

@@ -50,7 +50,7 @@ static enum gguf_status place_weight(struct gguf_model *m,
 /* Weights that files may have and that are never used. */
 static bool is_idle(const struct gg_arch *a, enum gg_weight id)
 {
-    for (const uint16_t *p = a->idle; p && *p; p++)
+    for (const uint16_t *p = a->unused; p && *p; p++)
         if (*p == id)
             return true;
     return id >= GG_W_NEXTN_PROJ && id <= GG_W_NEXTN_NORM;
