@@ -128,9 +128,12 @@ gg_hf_config_fn gg_convert_one;
 gg_hf_config_fn gg_convert_latent_key_length, gg_convert_mla_key_length;
 /* A tenth of mscale_all_dim. */
 gg_hf_config_fn gg_convert_yarn_log_multiplier;
+/* Four times hidden_size; moe_intermediate_size times num_shared_experts. */
+gg_hf_config_fn gg_convert_four_times_width, gg_convert_shared_width;
 /* intermediate_size; norm_topk_prob, if it is true. */
 gg_hf_config_fn gg_convert_feed_forward, gg_convert_norm_topk;
-/* Code Llama's tokens of filling in, by the size of its vocabulary. */
+/* family/llama.c: Code Llama's tokens of filling in, by the size of its
+ * vocabulary. */
 gg_hf_config_fn gg_convert_code_prefix, gg_convert_code_suffix,
     gg_convert_code_middle;
 /* 0, if the size of the vocabulary is one of models that take no BOS. */

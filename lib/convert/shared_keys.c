@@ -176,6 +176,16 @@ double gg_convert_feed_forward(const struct gg_hf_config *cfg)
     return num(cfg, "intermediate_size");
 }
 
+double gg_convert_four_times_width(const struct gg_hf_config *cfg)
+{
+    return 4 * num(cfg, "hidden_size");
+}
+
+double gg_convert_shared_width(const struct gg_hf_config *cfg)
+{
+    return num(cfg, "moe_intermediate_size") * num(cfg, "num_shared_experts");
+}
+
 double gg_convert_norm_topk(const struct gg_hf_config *cfg)
 {
     return num(cfg, "norm_topk_prob") == 1 ? 1 : NAN;
@@ -184,31 +194,4 @@ double gg_convert_norm_topk(const struct gg_hf_config *cfg)
 double gg_convert_mamba_inner_size(const struct gg_hf_config *cfg)
 {
     return num(cfg, "mamba_expand") * num(cfg, "hidden_size");
-}
-
-/* ---- models known by the size of their vocabulary ---- */
-
-static double if_vocab_size(const struct gg_hf_config *cfg, double n, double x)
-{
-    return num(cfg, "vocab_size") == n ? x : NAN;
-}
-
-double gg_convert_code_prefix(const struct gg_hf_config *cfg)
-{
-    return if_vocab_size(cfg, 32016, 32007);
-}
-
-double gg_convert_code_suffix(const struct gg_hf_config *cfg)
-{
-    return if_vocab_size(cfg, 32016, 32008);
-}
-
-double gg_convert_code_middle(const struct gg_hf_config *cfg)
-{
-    return if_vocab_size(cfg, 32016, 32009);
-}
-
-double gg_convert_no_bos(const struct gg_hf_config *cfg)
-{
-    return if_vocab_size(cfg, 49152, 0);
 }

@@ -68,6 +68,15 @@ gg_back_fn gg_back_put_nope, gg_back_put_nope_of_mla;
 /* Put num_key_value_heads: the heads of queries, where files have one head of
  * keys; heads of keys in the first layer with attention. */
 gg_back_fn gg_back_put_kv_heads, gg_back_put_first_kv_heads;
+/* Put num_attention_heads of the first layer with attention. */
+gg_back_fn gg_back_put_first_heads;
+/* Key NAME of the layer, if attention.sliding_window_pattern is SLIDING there;
+ * heads of keys of a layer without and with a window. */
+double gg_back_num_if(const struct gg_hf_config *keys, int64_t layer,
+                      double sliding, const char *name);
+gg_hf_config_layer_fn gg_back_full_kv_heads, gg_back_sliding_kv_heads;
+/* Put partial_rotary_factor, of the width of a key. */
+gg_back_fn gg_back_put_rotary_of_key;
 /* Put rope_theta. */
 gg_back_fn gg_back_put_rope_base;
 /* Put is_causal, if it is false. */

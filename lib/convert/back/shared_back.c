@@ -82,6 +82,17 @@ static double kv_heads(const struct gg_hf_config *keys, int64_t layer)
                : NAN;
 }
 
+static double heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    const double n = num_at(keys, "attention.head_count", layer);
+    return n > 0 ? n : NAN;
+}
+
+void gg_back_put_first_heads(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "num_attention_heads", gg_back_first_layer(m, heads));
+}
+
 void gg_back_put_first_kv_heads(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "num_key_value_heads",
@@ -93,6 +104,24 @@ void gg_back_put_kv_heads(struct gg_back_maker *m)
     const struct gguf_kv *kv = gg_back_key(m, "attention.head_count");
     if (kv)
         gg_back_put(m->root, "num_key_value_heads", gg_back_value(kv));
+}
+
+double gg_back_num_if(const struct gg_hf_config *keys, int64_t layer,
+                      double sliding, const char *name)
+{
+    return num_at(keys, "attention.sliding_window_pattern", layer) == sliding
+               ? num_at(keys, name, layer)
+               : NAN;
+}
+
+double gg_back_full_kv_heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return gg_back_num_if(keys, layer, 0, "attention.head_count_kv");
+}
+
+double gg_back_sliding_kv_heads(const struct gg_hf_config *keys, int64_t layer)
+{
+    return gg_back_num_if(keys, layer, 1, "attention.head_count_kv");
 }
 
 /* ---- widths ---- */
@@ -132,6 +161,12 @@ double gg_back_rotary_of_width(const struct gg_hf_config *keys)
 {
     return num(keys, "rope.dimension_count") *
            num(keys, "attention.head_count") / num(keys, "embedding_length");
+}
+
+void gg_back_put_rotary_of_key(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "partial_rotary_factor",
+                    gg_back_rotary_of_key(&m->keys));
 }
 
 double gg_back_rotary_of_key(const struct gg_hf_config *keys)

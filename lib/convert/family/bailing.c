@@ -29,15 +29,10 @@ static const struct gg_convert_name bailing2_names[] = {
 #define BAILING_2                                                             \
     LEAD, VOCAB_SIZE, EXPERT_FF,                                              \
         ELSE_OF("expert_shared_feed_forward_length", U32,                     \
-                "moe_shared_expert_intermediate_size", shared_width),         \
+                "moe_shared_expert_intermediate_size",                        \
+                gg_convert_shared_width),                                     \
         WEIGHTS_SCALE, U32("expert_shared_count", "num_shared_experts"),      \
         WEIGHTS_NORM, NEXTN
-
-/* Width of all shared experts together. */
-static double shared_width(const struct gg_hf_config *cfg)
-{
-    return num(cfg, "moe_intermediate_size") * num(cfg, "num_shared_experts");
-}
 
 /* With norm_head, rows of the output are divided by lengths of its columns. */
 static bool keeps_head(const struct gg_hf_config *cfg)

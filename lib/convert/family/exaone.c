@@ -55,11 +55,6 @@ static double rotary_dims(const struct gg_hf_config *cfg)
     return gg_convert_rotary_dims(cfg, "partial_rotary_factor", 1);
 }
 
-static double shared_width(const struct gg_hf_config *cfg)
-{
-    return num(cfg, "moe_intermediate_size") * num(cfg, "num_shared_experts");
-}
-
 const struct gg_convert_arch gg_convert_family_exaone[] = {
     { .classes = "Exaone4ForCausalLM Exaone4_5_ForConditionalGeneration",
       .arch = "exaone4",
@@ -82,15 +77,16 @@ const struct gg_convert_arch gg_convert_family_exaone[] = {
       .nextn = N_NEXTN,
       .drafts = "mtp.layers.",
       .names = OVER_2(exaone_moe_names, gg_convert_names_experts),
-      .keys = ROWS(
-          BLOCKS_NEXTN, VOCAB_SIZE, WINDOW,
-          EACH("attention.sliding_window_pattern", BOOL, is_sliding,
-               gg_back_put_sliding_layers),
-          EXPERT_FF, U32("expert_shared_count", "num_shared_experts"),
-          OF("expert_shared_feed_forward_length", U32, shared_width, NO_BACK),
-          WEIGHTS_SCALE, WEIGHTS_NORM,
-          ELSE("leading_dense_block_count", U32,
-               "first_k_dense_replace first_last_k_dense_replace", 0),
-          ELSE("nextn_predict_layers", U32, N_NEXTN, 0), NO_SCALING) },
+      .keys =
+          ROWS(BLOCKS_NEXTN, VOCAB_SIZE, WINDOW,
+               EACH("attention.sliding_window_pattern", BOOL, is_sliding,
+                    gg_back_put_sliding_layers),
+               EXPERT_FF, U32("expert_shared_count", "num_shared_experts"),
+               OF("expert_shared_feed_forward_length", U32,
+                  gg_convert_shared_width, NO_BACK),
+               WEIGHTS_SCALE, WEIGHTS_NORM,
+               ELSE("leading_dense_block_count", U32,
+                    "first_k_dense_replace first_last_k_dense_replace", 0),
+               ELSE("nextn_predict_layers", U32, N_NEXTN, 0), NO_SCALING) },
     { .classes = NULL }
 };

@@ -226,34 +226,15 @@ static double has_window(const struct gg_hf_config *keys, int64_t layer)
     return num_at(keys, "attention.sliding_window_pattern", layer);
 }
 
-/* Key NAME of a layer with, or without, a window. */
-static double num_if_sliding(const struct gg_hf_config *keys, int64_t layer,
-                             double sliding, const char *name)
-{
-    return has_window(keys, layer) == sliding ? num_at(keys, name, layer)
-                                              : NAN;
-}
-
-static double full_kv_heads(const struct gg_hf_config *keys, int64_t layer)
-{
-    return num_if_sliding(keys, layer, 0, "attention.head_count_kv");
-}
-
-static double sliding_kv_heads(const struct gg_hf_config *keys, int64_t layer)
-{
-    return num_if_sliding(keys, layer, 1, "attention.head_count_kv");
-}
-
 static void put_mimo(struct gg_back_maker *m)
 {
     gg_back_put_main_layers(m);
     gg_back_put_layers(m, "hybrid_layer_pattern", has_window);
     gg_back_put_num(m, "num_key_value_heads",
-                    gg_back_first_layer(m, full_kv_heads));
+                    gg_back_first_layer(m, gg_back_full_kv_heads));
     gg_back_put_num(m, "swa_num_key_value_heads",
-                    gg_back_first_layer(m, sliding_kv_heads));
-    gg_back_put_num(m, "partial_rotary_factor",
-                    gg_back_rotary_of_key(&m->keys));
+                    gg_back_first_layer(m, gg_back_sliding_kv_heads));
+    gg_back_put_rotary_of_key(m);
 }
 
 /* ---- Step 3.5 ---- */
@@ -328,12 +309,12 @@ static bool turns_by_type(const struct gg_hf_config *cfg)
 
 static double full_heads(const struct gg_hf_config *keys, int64_t layer)
 {
-    return num_if_sliding(keys, layer, 0, "attention.head_count");
+    return gg_back_num_if(keys, layer, 0, "attention.head_count");
 }
 
 static double sliding_heads(const struct gg_hf_config *keys, int64_t layer)
 {
-    return num_if_sliding(keys, layer, 1, "attention.head_count");
+    return gg_back_num_if(keys, layer, 1, "attention.head_count");
 }
 
 static double rotary_part(const struct gg_hf_config *keys, int64_t layer)
@@ -379,11 +360,11 @@ static void put_step(struct gg_back_maker *m)
     gg_back_put_num(m, "num_attention_heads",
                     gg_back_first_layer(m, full_heads));
     gg_back_put_num(m, "num_attention_groups",
-                    gg_back_first_layer(m, full_kv_heads));
+                    gg_back_first_layer(m, gg_back_full_kv_heads));
     gg_back_put_num(m, "attention_other_setting.num_attention_heads",
                     gg_back_first_layer(m, sliding_heads));
     gg_back_put_num(m, "attention_other_setting.num_attention_groups",
-                    gg_back_first_layer(m, sliding_kv_heads));
+                    gg_back_first_layer(m, gg_back_sliding_kv_heads));
     gg_back_put_layers(m, "partial_rotary_factors", rotary_part);
     gg_back_put_layers(m, "rope_theta", rope_base);
     put_sparse_layers(m);

@@ -99,11 +99,6 @@ static const struct gg_convert_size falcon_sizes[] = {
     { .name = NULL }
 };
 
-static double feed_forward(const struct gg_hf_config *cfg)
-{
-    return 4 * num(cfg, "hidden_size");
-}
-
 static void put_falcon(struct gg_back_maker *m)
 {
     const double kv = num(&m->keys, "attention.head_count_kv");
@@ -171,15 +166,15 @@ const struct gg_convert_arch gg_convert_family_falcon[] = {
       .ties = true,
       .strip = "transformer.",
       .names = { falcon_names },
-      .keys = ROWS(ALWAYS("context_length", U32, 2048),
-                   WORD("tensor_data_layout", "jploski"),
-                   U32("embedding_length", "hidden_size"),
-                   OF("feed_forward_length", U32, feed_forward, NO_BACK),
-                   U32("block_count", "num_hidden_layers n_layer"),
-                   OF("attention.head_count", U32, heads, IN_BACK),
-                   OF("attention.head_count_kv", U32, kv_heads, IN_BACK),
-                   F32("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-                   THETA),
+      .keys = ROWS(
+          ALWAYS("context_length", U32, 2048),
+          WORD("tensor_data_layout", "jploski"),
+          U32("embedding_length", "hidden_size"),
+          OF("feed_forward_length", U32, gg_convert_four_times_width, NO_BACK),
+          U32("block_count", "num_hidden_layers n_layer"),
+          OF("attention.head_count", U32, heads, IN_BACK),
+          OF("attention.head_count_kv", U32, kv_heads, IN_BACK),
+          F32("attention.layer_norm_epsilon", "layer_norm_epsilon"), THETA),
       .only_keys = true },
     { .classes = "FalconH1ForCausalLM",
       .arch = "falcon-h1",

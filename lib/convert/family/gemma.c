@@ -194,25 +194,6 @@ static double rotary_dims_sliding(const struct gg_hf_config *cfg)
                  num_or(cfg, "rope_parameters.partial_rotary_factor", 1));
 }
 
-/* Heads of keys in layers with, or without, windows. */
-static double kv_heads_if(const struct gg_hf_config *keys, int64_t layer,
-                          double sliding)
-{
-    return num_at(keys, "attention.sliding_window_pattern", layer) == sliding
-               ? num_at(keys, "attention.head_count_kv", layer)
-               : NAN;
-}
-
-static double sliding_kv_heads(const struct gg_hf_config *keys, int64_t layer)
-{
-    return kv_heads_if(keys, layer, 1);
-}
-
-static double full_kv_heads(const struct gg_hf_config *keys, int64_t layer)
-{
-    return kv_heads_if(keys, layer, 0);
-}
-
 static void put_gemma4(struct gg_back_maker *m)
 {
     const struct gg_hf_config *keys = &m->keys;
@@ -224,9 +205,9 @@ static void put_gemma4(struct gg_back_maker *m)
     if (gg_hf_config_len(keys, "attention.head_count_kv") == 0)
         return;
     gg_back_put_num(m, "num_key_value_heads",
-                    gg_back_first_layer(m, sliding_kv_heads));
+                    gg_back_first_layer(m, gg_back_sliding_kv_heads));
     gg_back_put_num(m, "num_global_key_value_heads",
-                    gg_back_first_layer(m, full_kv_heads));
+                    gg_back_first_layer(m, gg_back_full_kv_heads));
 }
 
 /* ---- rows ---- */

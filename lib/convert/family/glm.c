@@ -124,11 +124,6 @@ static double chatglm_rope_base(const struct gg_hf_config *cfg)
     return 10000 * num_or(cfg, "rope_ratio", 1);
 }
 
-static double four_times_width(const struct gg_hf_config *cfg)
-{
-    return 4 * num(cfg, "hidden_size");
-}
-
 static void put_chatglm(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "rope_ratio", num(&m->keys, "rope.freq_base") / 10000);
@@ -155,12 +150,6 @@ static void put_glm4(struct gg_back_maker *m)
     gg_back_put_num(m, "partial_rotary_factor",
                     num(keys, "rope.dimension_count") /
                         num_or(keys, "attention.key_length", width / heads));
-}
-
-static void put_glm4moe(struct gg_back_maker *m)
-{
-    gg_back_put_num(m, "partial_rotary_factor",
-                    gg_back_rotary_of_key(&m->keys));
 }
 
 /* All of the rotary part turns. */
@@ -211,7 +200,8 @@ const struct gg_convert_arch gg_convert_family_glm[] = {
           U32("context_length", "seq_length"),
           U32("embedding_length", "hidden_size"),
           ELSE_OF("feed_forward_length", U32,
-                  "ffn_hidden_size intermediate_size", four_times_width),
+                  "ffn_hidden_size intermediate_size",
+                  gg_convert_four_times_width),
           U32("block_count", "num_layers num_hidden_layers"),
           U32("attention.head_count", "num_attention_heads"),
           ELSE("attention.head_count_kv", U32,
@@ -234,7 +224,7 @@ const struct gg_convert_arch gg_convert_family_glm[] = {
                    ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 0)) },
     { .classes = "Glm4MoeForCausalLM Glm4vMoeForConditionalGeneration",
       .arch = "glm4moe",
-      .back = put_glm4moe,
+      .back = gg_back_put_rotary_of_key,
       .roles = GLM_MOE_ROLES,
       .names = OVER_3(glm4moe_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
@@ -242,7 +232,7 @@ const struct gg_convert_arch gg_convert_family_glm[] = {
       .keys = GLM4_MOE },
     { .classes = "SolarOpenForCausalLM",
       .arch = "glm4moe",
-      .back = put_glm4moe,
+      .back = gg_back_put_rotary_of_key,
       .roles = "eos=<|endoftext|> eot=<|endoftext|> unk=<unk> "
                "bos=<|startoftext|>",
       .names = OVER_3(glm4moe_names, gg_convert_names_nextn,

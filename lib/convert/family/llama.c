@@ -253,12 +253,6 @@ static const struct gg_convert_size deci_sizes[] = {
     { .name = "k", .of_layer = deci_kv_heads }, { .name = NULL }
 };
 
-static double heads_if_any(const struct gg_hf_config *keys, int64_t layer)
-{
-    const double n = num_at(keys, "attention.head_count", layer);
-    return n > 0 ? n : NAN;
-}
-
 static double kv_heads(const struct gg_hf_config *keys, int64_t layer)
 {
     return num_at(keys, "attention.head_count_kv", layer);
@@ -291,8 +285,7 @@ static void put_deci(struct gg_back_maker *m)
     const struct gg_hf_config *keys = &m->keys;
     const bool widths = gg_hf_config_len(keys, "feed_forward_length") > 0;
     const bool heads = gg_hf_config_len(keys, "attention.head_count_kv") > 0;
-    gg_back_put_num(m, "num_attention_heads",
-                    gg_back_first_layer(m, heads_if_any));
+    gg_back_put_first_heads(m);
     if (heads)
         gg_back_drop(m, "num_key_value_heads");
     if (heads && !widths)
@@ -365,6 +358,33 @@ static bool is_afmoe(const struct gg_hf_config *cfg)
 static void put_afmoe(struct gg_back_maker *m)
 {
     gg_back_put_flag(m, "mup_enabled", 1);
+}
+
+/* ---- Code Llama and others, known by the size of their vocabulary ---- */
+
+static double if_vocab_size(const struct gg_hf_config *cfg, double n, double x)
+{
+    return num(cfg, "vocab_size") == n ? x : NAN;
+}
+
+double gg_convert_code_prefix(const struct gg_hf_config *cfg)
+{
+    return if_vocab_size(cfg, 32016, 32007);
+}
+
+double gg_convert_code_suffix(const struct gg_hf_config *cfg)
+{
+    return if_vocab_size(cfg, 32016, 32008);
+}
+
+double gg_convert_code_middle(const struct gg_hf_config *cfg)
+{
+    return if_vocab_size(cfg, 32016, 32009);
+}
+
+double gg_convert_no_bos(const struct gg_hf_config *cfg)
+{
+    return if_vocab_size(cfg, 49152, 0);
 }
 
 /* ---- rows ---- */

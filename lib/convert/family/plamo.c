@@ -145,12 +145,6 @@ static double plamo2_inner_size(const struct gg_hf_config *cfg)
            num_or(cfg, "hidden_size_per_head", 128);
 }
 
-static double heads_if_any(const struct gg_hf_config *keys, int64_t layer)
-{
-    const double n = num_at(keys, "attention.head_count", layer);
-    return n > 0 ? n : NAN;
-}
-
 static void put_plamo2(struct gg_back_maker *m)
 {
     const struct gg_hf_config *keys = &m->keys;
@@ -160,8 +154,7 @@ static void put_plamo2(struct gg_back_maker *m)
     gg_back_put_num(
         m, "mamba_step",
         either(gg_back_attention_period(m), first == 0 ? 1 : 2 * first));
-    gg_back_put_num(m, "num_attention_heads",
-                    gg_back_first_layer(m, heads_if_any));
+    gg_back_put_first_heads(m);
     gg_back_put_first_kv_heads(m);
 }
 

@@ -277,8 +277,7 @@ static double blocks_mtp(const struct gg_hf_config *cfg)
 static void put_delta(struct gg_back_maker *m)
 {
     gg_back_put_num(m, DV, gg_back_state_head_dim(&m->keys));
-    gg_back_put_num(m, "partial_rotary_factor",
-                    gg_back_rotary_of_key(&m->keys));
+    gg_back_put_rotary_of_key(m);
 }
 
 /* ---- models that see ---- */

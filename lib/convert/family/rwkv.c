@@ -185,11 +185,6 @@ static double rank_of_gate(const struct gg_hf_config *cfg)
     return rank_of_width(cfg, 0.8, 0.6);
 }
 
-static double four_times_width(const struct gg_hf_config *cfg)
-{
-    return 4 * num(cfg, "hidden_size");
-}
-
 /* ---- RWKV 6 ---- */
 
 static double v6_mix_rank(const struct gg_hf_config *cfg)
@@ -264,7 +259,7 @@ const struct gg_convert_arch gg_convert_family_rwkv[] = {
           ELSE_OF("attention.gate_lora_rank", U32,
                   "lora_rank_gate gate_low_rank_dim", rank_of_gate),
           ELSE_OF("feed_forward_length", U32, "intermediate_size",
-                  four_times_width),
+                  gg_convert_four_times_width),
           FILE_TYPE, ALWAYS("attention.head_count", U32, 0)),
       .only_keys = true },
     { .classes = "Rwkv6ForCausalLM",
