@@ -51,7 +51,7 @@ inner() # layer folder...
     done
 }
 inner quant job resume run
-inner convert card folder vocab describe back
+inner convert card folder vocab describe back family
 # A folder that is in no list is a layer that nobody agreed on.
 n=$((n + 1))
 extra=
