@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* convert.c - a folder becomes a file in three steps
  *
- * The folder is read: its texts and weights, and what these say in several ways
- * is settled. Then it is described: metadata, and a list of tensors made of the
- * folder's. What is described is written by a job of quant.
+ * The first reads the folder, its texts and weights, and settles contradictions
+ * between them. The second describes the file: its metadata, and a list of
+ * tensors made of the folder's. The third is a job of quant, which writes it.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-/* ---- read: what a folder has, as its class has it ---- */
+/* ---- read ---- */
 
 static enum gguf_status read_adapter(struct gguf_convert *c,
                                      const struct gguf_limits *limits,
@@ -73,7 +73,7 @@ static enum gguf_status read_folder(struct gguf_convert *c,
     return read_model(c, &limits, err);
 }
 
-/* ---- describe: metadata, and tensors made of the folder's ---- */
+/* ---- describe ---- */
 
 static enum gguf_status describe_adapter(struct gguf_convert *c,
                                          struct gguf_error *err)

@@ -7,7 +7,6 @@
 
 #include <math.h>
 
-/* How many layers names may have. */
 void gg_convert_limit_layers(struct gguf_convert *c)
 {
     const double n =
@@ -43,7 +42,7 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                             "config.json: there is no name in "
                             "\"architectures\"");
     find_row(c, name);
-    /* what sees and hears may say of which class its language model is */
+    /* a model with other parts may name the class of its language model */
     if (gg_json_str(class_of(c->folder.config), &inner))
         find_row(c, inner);
     gg_convert_limit_layers(c);

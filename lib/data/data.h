@@ -70,8 +70,7 @@ float gg_data_largest(const struct gg_data_rows *r, uint64_t first, uint64_t n,
 struct gg_data_file {
     const struct gg_mapfile *map;
     const char *path; /* NULL: unknown */
-    uint64_t header;  /* bytes that say what the rest is; 0: none of interest
-                       */
+    uint64_t header;  /* size of the header that a digest includes, or 0 */
 };
 
 struct gg_data;

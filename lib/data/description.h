@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* description.h - a model that is to be written: its metadata and its tensors
+/* description.h - a model before it is written: metadata and tensors
  *
  * Whoever reads a model describes it; whoever writes one takes the description
  * and need not know what it was read from. All of it belongs to whoever made
@@ -17,9 +17,9 @@ struct gg_description {
     const struct gguf_meta *meta;
     const struct gg_data *list;      /* tensors, in the order of writing */
     const struct gguf_paths *opened; /* every file that was read; NULL: none */
-    const char *path;                /* of the model's first file; NULL */
-    size_t n_files; /* files that a split output may follow (file_no) */
-    bool is_new;    /* metadata are a converter's: their order stays */
+    const char *path; /* path of the first file; NULL: unknown */
+    size_t n_files;   /* files that a split output may follow (file_no) */
+    bool is_new;      /* metadata are a converter's: their order stays */
 };
 
 #endif

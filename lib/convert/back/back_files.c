@@ -26,7 +26,7 @@ enum { CHUNK = 1 << 16 }; /* elements */
 struct writer {
     struct gg_back *b;
     const char *dir;
-    struct gg_outfile *file; /* of numbers, then texts */
+    struct gg_outfile *file; /* texts, then files of numbers */
     size_t n, room;
     uint64_t done;
     float *x;
@@ -168,7 +168,7 @@ static enum gguf_status put_numbers(struct writer *w, size_t file_no,
     size_t size;
     gg_stwrite_name(out, file_no, name);
     GG_TRY(open_file(w, name, err));
-    /* of all files together: they are in one folder */
+    /* room for all files together: they are in one folder */
     GG_TRY(gg_outfile_reserve(&w->file[w->n - 1], out->total - w->done, false,
                               err));
     GG_TRY(gg_stwrite_header(out, file_no, &header, &size, err));

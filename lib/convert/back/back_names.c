@@ -115,7 +115,7 @@ static enum gguf_status use_row(struct gg_back *b, struct uses *u,
     return GGUF_OK;
 }
 
-/* What positions are made of: config.json has it. */
+/* Is it a tensor of rotary factors, which config.json has as numbers? */
 static bool is_computed(struct gguf_str name)
 {
     return gg_str_eqz(name, "rope_freqs.weight") ||
@@ -131,8 +131,8 @@ static bool is_taken(const struct gguf_convert *c,
     return !r->only_if || r->only_if(&cfg, layer) > 0;
 }
 
-/* How many rows from r on make a tensor together: pieces of one tensor of the
- * folder, or one each of several, which lie along its slowest dimension. */
+/* Number of rows from r on that make one tensor of the file: of pieces of one
+ * tensor of the folder, or of several tensors, along the slowest dimension. */
 static size_t n_joined(const struct gg_convert_name *r,
                        const struct gguf_tensor_info *t)
 {
@@ -148,7 +148,7 @@ static size_t n_joined(const struct gg_convert_name *r,
     return n > 1 && along <= n ? (size_t)along : 1;
 }
 
-/* The same of all of them. */
+/* Add the uses of x's row and of those that make the tensor with it. */
 static enum gguf_status use_rows(struct gg_back *b, struct uses *u,
                                  struct gg_back_use *x, const char *end,
                                  struct gguf_error *err)
@@ -227,7 +227,7 @@ static int compare_places(const void *a, const void *b)
     return ((*x)->place > (*y)->place) - ((*x)->place < (*y)->place);
 }
 
-/* By their names in the file: of what the file has twice the first counts. */
+/* Sort by names in the file: if it has something twice, the first counts. */
 static int compare_outputs(const void *a, const void *b)
 {
     const struct gg_back_use *x = a, *y = b;

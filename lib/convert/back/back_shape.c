@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* back_shape.c - the shape of a tensor of the folder that rows make tensors of
+/* back_shape.c - shapes of a folder's tensors, by the inverse of rows
  *
  * The dimensions of the folder's tensor follow from the file's by the row: in
  * their order, exchanged, with ones that were left out, or by its text on axes.
@@ -31,11 +31,11 @@ struct views {
     struct gg_safetensors_tensor from;
     struct gg_composed_part seen[16];
     size_t n_seen;
-    uint64_t used; /* of the elements, each once */
+    uint64_t used; /* number of elements in views, each counted once */
 };
 
-/* Adds a view, and what it has along its slowest dimension; false: it is of
- * another shape than the file's. */
+/* Add a view; *along grows by its slowest dimension. False: its other dimensions
+ * are not the file's. */
 static bool add_view(struct views *w, const struct gg_back_use *u,
                      int64_t *along)
 {
@@ -57,7 +57,7 @@ static bool add_view(struct views *w, const struct gg_back_use *u,
     *along += v.ne[n_dims - 1];
     for (size_t i = 0; i < w->n_seen; i++)
         if (gg_back_same_part(&w->seen[i], &v.part))
-            return true; /* what the file has twice */
+            return true; /* the file has it twice */
     if (w->n_seen < GG_LEN(w->seen))
         w->seen[w->n_seen++] = v.part;
     for (unsigned d = 0; d < v.part.n_dims; d++)
@@ -126,7 +126,7 @@ static struct gg_convert_dims dims_of(const struct gg_back *b,
     return d;
 }
 
-/* Set dimension d so that there are all elements. */
+/* Set dimension d so that the shape has this number of elements. */
 static bool set_open(struct gg_convert_dims *s, unsigned d, int64_t all)
 {
     int64_t others = 1;
@@ -239,7 +239,8 @@ static int64_t size_of_axis(const struct gg_back *b,
     return size;
 }
 
-/* Of several sizes that are not known the fastest is what is left. */
+/* Of several unknown sizes the fastest is set by the number of elements; the
+ * others are 1. */
 static bool invert_axes(const struct gg_back *b, const struct gg_back_use *u,
                         const struct gg_convert_dims *f, int64_t all,
                         struct gg_convert_dims *s)

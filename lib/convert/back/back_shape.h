@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* back_shape.h - the shape of a tensor of the folder that rows make tensors of
+/* back_shape.h - shapes of a folder's tensors, by the inverse of rows
  *
- * A row says what becomes of a tensor of the folder; of what the file has, its
- * inverse gives the shape that the tensor had.
+ * A row tells the shape of the file's tensor by the folder's; its inverse tells
+ * the folder's by the file's.
  */
 #ifndef GG_CONVERT_BACK_BACK_SHAPE_H
 #define GG_CONVERT_BACK_BACK_SHAPE_H
@@ -22,9 +22,9 @@ struct gg_back_use {
     uint32_t row_no;       /* number of this one among them */
 };
 
-/* Shape of the tensor of the folder that the n uses are of, in order of places.
- * False: there is none from which the rows make the file's tensors, or one of
- * its elements would be in none of them. */
+/* Find the shape of the tensor of the folder whose uses are u[n], in order of
+ * places. False: the rows do not make the file's tensors of it, or leave out an
+ * element. */
 bool gg_back_find_shape(const struct gg_back *b, const struct gg_back_use *u,
                         size_t n, struct gg_convert_dims *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model_check.c - is what is planned a model?
+/* model_check.c - does a description make a sound model?
  *
  * A folder that is put together wrongly (a config.json of another model, a
  * shard of another size) may give every tensor a place, and a file that nothing

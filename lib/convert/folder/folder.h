@@ -64,7 +64,7 @@ void gg_folder_close(struct gg_folder *f);
 enum gguf_status gg_folder_read_texts(struct gg_folder *f,
                                       struct gguf_error *err);
 void gg_folder_close_texts(struct gg_folder *f);
-/* Have a file of the folder in memory; *there is false if there is none. */
+/* Have a file of the folder in memory; *there is false without that file. */
 enum gguf_status gg_folder_map(struct gg_folder *f, const char *name,
                                struct gg_mapfile *m, bool *there,
                                struct gguf_error *err);
@@ -98,7 +98,7 @@ static inline struct gg_hf_config gg_folder_config(const struct gg_folder *f)
  * none: names separated by blanks, the first that is there and not null;
  * members of members by points. Or NULL. */
 const json_t *gg_folder_get(const struct gg_folder *f, const char *names);
-/* A whole number above 0 of them; false: there is none. */
+/* The same as a whole number above 0; false: it is not one. */
 bool gg_folder_count(const struct gg_folder *f, const char *names,
                      int64_t *out);
 /* Set a member of config.json of the language model; value is given, NULL:

@@ -42,10 +42,10 @@ struct gguf_quant {
                                  * not kept */
     struct gg_mem_arena arena;    /* names, texts */
     struct gg_description in;     /* the input */
-    struct gg_job_gguf *gguf;     /* what in is of, of GGUF files; else NULL */
+    struct gg_job_gguf *gguf;     /* GGUF files that in describes; NULL: none */
     struct gg_data_info *all;     /* tensors of in.list */
     size_t n_in;                  /* number of tensors of in.list */
-    struct gg_index names;        /* of tensors of in.list */
+    struct gg_index names;        /* index of all by name */
     struct gg_merged_lora *merge; /* p.n_loras adapters */
     struct gg_data_merged merged; /* in.list with the adapters added */
     struct gg_job_tensor *t;      /* in the order of writing */
@@ -78,7 +78,7 @@ static inline size_t gg_job_n_written(const struct gg_job_tensor *t)
     return t->outer ? 2 : 1;
 }
 
-/* The tensor of the input of that name; NULL: there is none. */
+/* Find a tensor of the input by name, or NULL. */
 static inline const struct gg_data_info *
 gg_job_find(const struct gguf_quant *q, const char *name)
 {
@@ -151,7 +151,7 @@ bool gg_job_has_reader(const struct gguf_quant *q);
 enum gguf_status gg_job_hold(const struct gguf_quant *q,
                              const struct gg_job_tensor *t, uint64_t off,
                              uint64_t size, struct gguf_error *err);
-/* The same bytes were read. */
+/* Release bytes that gg_job_hold held. */
 void gg_job_release(const struct gguf_quant *q, const struct gg_job_tensor *t,
                     uint64_t off, uint64_t size);
 /* Bytes of it are read soon, or were: gg_data_advise. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job_inputs.c - what a job reads: a list of tensors, and adapters
+/* job_inputs.c - inputs of a job: a list of tensors, and adapters
  *
  * GGUF files become a description as a converter's folder does; nothing after
  * this knows which of the two it has. Files are those of the list, then those
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* What describes GGUF files. */
+/* GGUF files, and all that their description points to. */
 struct gg_job_gguf {
     struct gguf_file *own; /* files that the job opened; NULL: the caller's */
     struct gg_source files;
