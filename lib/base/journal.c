@@ -117,7 +117,7 @@ static enum gguf_status refuse_journal(const struct gg_journal *j,
                         gg_str_esc(&esc, gg_str_z(j->path)), what);
 }
 
-/* Read up to size bytes at off. Returns how many there are, or -1. */
+/* Read up to size bytes at off. Returns the number read, or -1. */
 static ssize_t read_at(int fd, uint8_t *b, size_t size, off_t off)
 {
     size_t at = 0;
@@ -175,7 +175,7 @@ static enum gguf_status read_records(struct gg_journal *j,
     while ((n = read_at(j->fd, b, size, at)) == (ssize_t)size &&
            take_record(j, b, take, user))
         at += (off_t)size;
-    if (n < 0) /* nothing is cut off that could not be read */
+    if (n < 0) /* unreadable bytes are not cut off */
         return gg_error_set_errno(err, errno, "the journal cannot be read");
     j->end = (uint64_t)at;
     if (ftruncate(j->fd, at))
@@ -218,7 +218,7 @@ enum gguf_status gg_journal_open(struct gg_journal *j,
 /* ---- writing ---- */
 
 /* Threads append one after the other. After a failure the next record
- * overwrites what was written of the failed one, so that records stay whole. */
+ * overwrites the bytes of the failed one, so that records stay whole. */
 enum gguf_status gg_journal_append(struct gg_journal *j, uint8_t *b,
                                    uint32_t type, uint32_t number,
                                    struct gguf_error *err)

@@ -67,7 +67,7 @@ bool gg_journal_is_whole(const uint8_t *b, size_t size);
 struct gg_journal_kind {
     const char *magic;    /* 8 letters */
     uint32_t record_size; /* bytes; at most GG_JOURNAL_MAX_RECORD */
-    /* messages, as in "PATH is no journal of a merge" */
+    /* ends of messages that begin with "PATH is" */
     const char *is_none;  /* the file is not of this kind or format */
     const char *is_other; /* the plan differs */
 };
@@ -77,7 +77,7 @@ enum { GG_JOURNAL_MAX_RECORD = 256 };
 struct gg_journal_file {
     uint64_t named;       /* inode that is about to get its name; 0: none */
     uint64_t part;        /* inode of the temporary; 0: unknown */
-    struct gg_file_id id; /* of the temporary, once it is open */
+    struct gg_file_id id; /* identity of the temporary, once it is open */
     char *part_path;      /* path of the temporary; NULL: not open yet */
 };
 
@@ -85,7 +85,7 @@ struct gg_journal {
     const struct gguf_allocator *allocator;
     const struct gg_journal_kind *kind;
     int fd;     /* -1: not open */
-    char *path; /* of the journal */
+    char *path; /* path of the journal */
     bool found; /* the journal existed before this run */
     pthread_mutex_t lock;
     bool has_lock; /* lock is initialised */
@@ -149,9 +149,10 @@ enum gguf_status gg_journal_take_name_back(const struct gg_journal *j,
 /* Remove the temporaries that are open. Needs no memory. */
 void gg_journal_discard_parts(const struct gg_journal *j);
 
-/* Remove what a run of that kind left beside the output path: the journal, if
- * it is this user's and no process holds it, and the temporaries in its folder
- * that it notes. *n: files that were removed. GGUF_E_IO, GGUF_E_NOMEM. */
+/* Remove the files that a run of that kind left beside the output path: the
+ * journal, if this user owns it and no process holds it, and the temporaries
+ * in its folder that it notes. *n: files that were removed. GGUF_E_IO,
+ * GGUF_E_NOMEM. */
 enum gguf_status gg_journal_discard(const struct gg_journal_kind *kind,
                                     const char *path, size_t *n,
                                     struct gguf_error *err);

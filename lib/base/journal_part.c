@@ -140,7 +140,7 @@ void gg_journal_discard_parts(const struct gg_journal *j)
             (void)gg_file_id_unlink(&j->files[i].id, j->files[i].part_path);
 }
 
-/* ---- what is left without a run ---- */
+/* ---- discarding without a run ---- */
 
 /* Is this a journal of that kind and of this user, and no process at work on
  * it? */

@@ -10,8 +10,8 @@
 
 struct gg_source {
     const struct gguf_file *file;  /* a file or a set of shards */
-    const struct gguf_file *first; /* in place of the first shard of file
-                                    * (gg_file_plan); NULL: that itself */
+    const struct gguf_file *first; /* replaces the first shard of file
+                                    * (gg_file_plan); NULL: no change */
     const struct gguf_file *meta; /* whose pairs count instead of those of file
                                    * (gg_file_with_pairs); NULL: its own */
 };

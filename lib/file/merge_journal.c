@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* merge_journal.c - a merge that goes on where an earlier one ended */
+/* merge_journal.c - the journal of a merge of shards */
 #include "config.h"
 #include "file/merge_journal.h"
 #include "base/bytes.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* merge_journal.h - a merge that goes on where an earlier one ended
+/* merge_journal.h - the journal of a merge of shards
  *
  * The journal of a merge (base/journal.h) notes how many bytes at the beginning
  * of the output are complete, and their digest. The digest is computed over

@@ -32,7 +32,7 @@ enum gguf_status gg_file_split_in_shard(enum gguf_status status,
     return status;
 }
 
-/* ---- what a shard says about itself ---- */
+/* ---- keys of a shard ---- */
 
 struct shard_keys {
     uint16_t no, count;
@@ -109,8 +109,8 @@ static enum gguf_status check_metadata(const struct gguf_file *first,
     return GGUF_OK;
 }
 
-/* Does f fit as shard number i (from 0) of n, of which first is the first and
- * says that all have total tensors? */
+/* Does f fit as shard number i (from 0) of n? first is shard 0; total is the
+ * number of tensors that it gives for all shards. */
 static enum gguf_status check_shard(const struct gguf_file *first,
                                     const struct gguf_file *f, unsigned i,
                                     unsigned n, int32_t total,
@@ -175,7 +175,7 @@ enum gguf_status gg_file_check_whole(const struct gguf_file *f,
 
 /* ---- the object ---- */
 
-/* A set of n files, none of which is open. */
+/* Make a set with room for n files. */
 static enum gguf_status make_set(struct gguf_file **out, unsigned n,
                                  const struct gguf_allocator *a,
                                  struct gguf_error *err)
@@ -349,8 +349,8 @@ static enum gguf_status open_rest(struct gguf_file **out, struct gguf_file *f,
     return st;
 }
 
-/* Do the keys of f, which path leads to, agree with its name? *k: what they
- * say; count is 0 if f is no shard. */
+/* Check that the keys of the file f agree with its name, path. *k: the keys;
+ * count is 0 if f is not a shard. */
 static enum gguf_status check_name(const struct gguf_file *f, const char *path,
                                    struct shard_keys *k,
                                    struct gguf_error *err)
@@ -406,7 +406,7 @@ enum gguf_status gg_file_open_set(struct gguf_file **out, const char *path,
     if (gg_file_opener_takes(params->opener, path) ||
         (stat(path, &sb) == 0 ? !S_ISDIR(sb.st_mode)
                               : errno != ENOENT && errno != ENOTDIR))
-        return open_file(out, path, params, err); /* or says why not */
+        return open_file(out, path, params, err);
     enum gguf_status st =
         gg_file_split_find_path(path, params->allocator, &prefix, &count, err);
     if (st == GGUF_OK)

@@ -33,9 +33,9 @@ enum gguf_status gg_file_open_set(struct gguf_file **out, const char *path,
                                   const struct gguf_file_params *params,
                                   struct gguf_error *err);
 
-/* Open the n files of an output that is being written, none of which has its
- * name yet: file i from the descriptor fd[i], which stays the caller's, called
- * path[i]. */
+/* Open the n files of an output before they get their names: file i from the
+ * descriptor fd[i], which stays the caller's. path[i] is its name in
+ * messages. */
 enum gguf_status gg_file_open_set_fds(struct gguf_file **out, const int *fd,
                                       const char *const *path, size_t n,
                                       const struct gguf_file_params *params,

@@ -156,7 +156,7 @@ GGUF_API bool gguf_file_is_split(const struct gguf_file *file);
 
 /* ------------------------------------------------------ the whole file --- */
 
-/* Of a set, header_end, data_off, data_end and bytes are about its first
+/* For a set, header_end, data_off, data_end and bytes describe its first
  * shard. */
 
 /* As given to gguf_file_open; of a shard, its own; NULL after the other two.

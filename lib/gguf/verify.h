@@ -46,11 +46,11 @@ gguf_file_verify(const struct gguf_file *file,
                  const struct gguf_check_params *params,
                  gguf_finding_fn *report, void *user, struct gguf_error *err);
 
-/* What it would find if the file, or the first shard of the set, had the pairs
- * of meta and no others; nothing is written. Offsets count in that imagined
- * file; the finding's file is the existing one. Padding between tensors is not
- * checked. report is required. GGUF_E_INVALID also: params->payload; and what
- * gguf_writer_create says of meta. Since: 0.1 */
+/* Report the findings that the file would have if it, or the first shard of
+ * the set, had the pairs of meta and no others. Nothing is written. Offsets
+ * count in that imagined file; the finding's file is the existing one. Padding
+ * between tensors is not checked. report is required. GGUF_E_INVALID also:
+ * params->payload; and what gguf_writer_create says of meta. Since: 0.1 */
 GGUF_API enum gguf_status gguf_file_verify_meta(
     const struct gguf_file *file, const struct gguf_meta *meta,
     const struct gguf_check_params *params, gguf_finding_fn *report,

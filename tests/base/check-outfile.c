@@ -349,8 +349,8 @@ static void check_new_folder(void)
        "not one that must have a name: %s", err.message);
 }
 
-/* Begin a file under a temporary's name in a child process, which dies after
- * so many steps: it is written, it is synced, it has its name. */
+/* Make target by way of a named temporary, and die after 1 step (it is
+ * written), 2 (it is synced) or 3 (it has its name). */
 static void die_after(int steps)
 {
     struct gg_outfile o;

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* gguf_digest_file with a progress bar. label: what the bar says. tensors has
+/* gguf_digest_file with a progress bar. label: text of the bar. tensors has
  * room for one digest each, or is NULL; model may be NULL. */
 enum gguf_status digest_model(const struct gguf_file *file,
                               enum gguf_digest_algo algo,

@@ -12,7 +12,7 @@
 #include <gguf/split.h>
 
 struct guard {
-    const char *name; /* of the file, for messages */
+    const char *name; /* name of the file in messages */
     const struct gguf_file *file;
     const struct gguf_meta *before, *after;
     const char *verdict; /* the last message where it would: NULL says that

@@ -9,7 +9,7 @@
 
 /* Zeroed is empty. */
 struct load {
-    const char *path;       /* as given; kept */
+    const char *path;       /* path as given; kept */
     struct gguf_file *file; /* NULL: nothing is open */
     bool whole;             /* file has all shards of its set, if it has one */
 };
