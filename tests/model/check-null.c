@@ -8,7 +8,7 @@
  * child process, so that one that crashes is one failed test.
  */
 #include "config.h"
-#include "tests/convert/folder.h"
+#include "tests/convert/folder_text.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 #include "tests/scratch.h"
@@ -279,29 +279,9 @@ static void check_folder(void)
     static struct folder folder;
     struct gguf_convert *c;
     struct gguf_quant *q;
-    folder_begin(&folder, "hf");
-    folder_text(&folder, "config.json",
-                "{\"architectures\":[\"LlamaForCausalLM\"],"
-                "\"hidden_size\":32,\"intermediate_size\":48,"
-                "\"num_hidden_layers\":1,\"num_attention_heads\":4,"
-                "\"num_key_value_heads\":2,\"vocab_size\":260,"
-                "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-5}");
-    folder_tensors(&folder,
-                   "model.embed_tokens.weight 260 32\n"
-                   "model.norm.weight 32\n"
-                   "lm_head.weight 260 32\n"
-                   "model.layers.%.input_layernorm.weight 32\n"
-                   "model.layers.%.post_attention_layernorm.weight 32\n"
-                   "model.layers.%.self_attn.q_proj.weight 32 32\n"
-                   "model.layers.%.self_attn.k_proj.weight 16 32\n"
-                   "model.layers.%.self_attn.v_proj.weight 16 32\n"
-                   "model.layers.%.self_attn.o_proj.weight 32 32\n"
-                   "model.layers.%.mlp.gate_proj.weight 48 32\n"
-                   "model.layers.%.mlp.up_proj.weight 48 32\n"
-                   "model.layers.%.mlp.down_proj.weight 32 48\n",
-                   1, 0);
+    folder_text_make(folder_text_find("LlamaForCausalLM"), "hf", false,
+                     &folder);
     folder_weights(&folder, "F32", 1);
-    folder_bpe(&folder, false);
     must_succeed(gguf_convert_open(&c, "hf", NULL, &err));
     DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
              gguf_convert_job(&q, c, p, &err));
