@@ -34,8 +34,8 @@ struct views {
     uint64_t used; /* number of elements in views, each counted once */
 };
 
-/* Add a view; *along grows by its slowest dimension. False: its other dimensions
- * are not the file's. */
+/* Add a view; *along grows by its slowest dimension. False: the others differ
+ * from the file's. */
 static bool add_view(struct views *w, const struct gg_back_use *u,
                      int64_t *along)
 {

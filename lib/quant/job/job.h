@@ -38,14 +38,14 @@ struct gg_job_tensor {
 };
 
 struct gguf_quant {
-    struct gguf_quant_params p;   /* allocator, recipe, pool ...; overrides are
+    struct gguf_quant_params p; /* allocator, recipe, pool ...; overrides are
                                  * not kept */
-    struct gg_mem_arena arena;    /* names, texts */
-    struct gg_description in;     /* the input */
-    struct gg_job_gguf *gguf;     /* GGUF files that in describes; NULL: none */
-    struct gg_data_info *all;     /* tensors of in.list */
-    size_t n_in;                  /* number of tensors of in.list */
-    struct gg_index names;        /* index of all by name */
+    struct gg_mem_arena arena;  /* names, texts */
+    struct gg_description in;   /* the input */
+    struct gg_job_gguf *gguf;   /* GGUF files that in describes; NULL: none */
+    struct gg_data_info *all;   /* tensors of in.list */
+    size_t n_in;                /* number of tensors of in.list */
+    struct gg_index names;      /* index of all by name */
     struct gg_merged_lora *merge; /* p.n_loras adapters */
     struct gg_data_merged merged; /* in.list with the adapters added */
     struct gg_job_tensor *t;      /* in the order of writing */
