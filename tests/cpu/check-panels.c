@@ -189,8 +189,7 @@ static void check_changes(void)
     ok(same_results(plain, kept, b.w, N), "of other weights");
     must_succeed(gguf_tensor_copy(b.w, a.w, &err));
     ok(same_results(plain, kept, a.w, N), "after data were copied");
-    /* as a weight is exchanged for that of another model: model/weight/weight_swap.c
-     * */
+    /* as model/weight/weight_swap.c exchanges a weight for another model's */
     tensor was = *a.w;
     a.w->data = b.w->data;
     a.w->buffer = b.w->buffer;

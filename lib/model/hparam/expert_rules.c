@@ -7,7 +7,7 @@
 
 /* ---- which layers ---- */
 
-static bool everywhere(const struct gg_hparams_reader *r, uint32_t il)
+static bool has_everywhere(const struct gg_hparams_reader *r, uint32_t il)
 {
     (void)r;
     (void)il;
@@ -27,9 +27,9 @@ static bool has_router(const struct gg_hparams_reader *r, uint32_t il)
 
 const struct gg_arch_experts
     gg_arch_experts_if_any = { .text = "all layers, if there are any",
-                               .of_layer = everywhere },
+                               .of_layer = has_everywhere },
     gg_arch_experts_all = { .text = "all layers",
-                            .of_layer = everywhere,
+                            .of_layer = has_everywhere,
                             .everywhere = true },
     gg_arch_experts_leading = { .text = "after leading_dense_block_count",
                                 .of_layer = after_leading },

@@ -215,7 +215,8 @@ static void choose_widths(struct gg_hparams *hp, uint32_t head)
         hp->dim_v = hp->dim_v_mla;
 }
 
-static float one(const struct gg_hparams *hp, const struct gg_model_layer *l)
+static float scale_one(const struct gg_hparams *hp,
+                       const struct gg_model_layer *l)
 {
     (void)hp;
     (void)l;
@@ -223,7 +224,7 @@ static float one(const struct gg_hparams *hp, const struct gg_model_layer *l)
 }
 
 const struct gg_arch_scale gg_arch_scale_one = { .text = "1",
-                                                 .of_layer = one };
+                                                 .of_layer = scale_one };
 
 static float score_scale(const struct gg_arch *a, const struct gg_hparams *hp,
                          const struct gg_model_layer *l)
