@@ -59,13 +59,15 @@ static void check_warning(const struct gguf_file *f, const char *name,
 static void check(const char *dir, const char *name, const char *expect,
                   const char *reason, const char *warning)
 {
+    const struct gguf_file_params alone = { .struct_size = sizeof alone,
+                                            .alone = 1 };
     char path[4400];
     struct gguf_file *f;
     struct gguf_error err;
     gguf_error_clear(&err);
     snprintf(path, sizeof path, "%s/%s", dir, name);
     double t = scratch_cpu_time();
-    enum gguf_status st = gguf_file_open(&f, path, NULL, &err);
+    enum gguf_status st = gguf_file_open(&f, path, &alone, &err);
     if (st == GGUF_OK)
         list(f);
     t = scratch_cpu_time() - t;
