@@ -10,8 +10,8 @@ static void try_tokenizer(const uint8_t *data, size_t size)
     struct vocab t;
     vocab_begin(&t);
     enum gguf_status st = gg_json_read_but(
-        &t.c.text[GG_CONVERT_TOKENIZER].json, (const char *)data, size, 0,
-        GG_JSON_PYTHON, gg_convert_vocab_later, &t.err);
+        &t.folder.text[GG_CONVERT_TOKENIZER].json, (const char *)data, size, 0,
+        GG_JSON_PYTHON, gg_folder_later, &t.err);
     if (st == GGUF_OK)
         st = gg_convert_vocab_json(&t.v, &t.err);
     if (st == GGUF_OK && !t.v.pre) {

@@ -8,12 +8,14 @@
 void vocab_begin(struct vocab *t)
 {
     memset(t, 0, sizeof *t);
-    t->v.c = &t->c;
-    t->c.arch = gg_convert_arch_row(0); /* readers ask it for its pieces */
+    t->folder.p = &t->params;
+    t->folder.arena = &t->arena;
+    t->v.folder = &t->folder;
+    t->v.arch = gg_convert_arch_row(0); /* readers ask it for its pieces */
     t->v.unk = t->v.space_prefix = -1;
     gguf_error_clear(&t->err);
-    gg_mem_arena_init(&t->c.arena, NULL);
-    MUST(gguf_meta_create(&t->c.meta, NULL, &t->err) == GGUF_OK);
+    gg_mem_arena_init(&t->arena, NULL);
+    MUST(gguf_meta_create(&t->v.meta, NULL, &t->err) == GGUF_OK);
 }
 
 void vocab_end(struct vocab *t, enum gguf_status st, bool whole)
@@ -37,13 +39,13 @@ void vocab_end(struct vocab *t, enum gguf_status st, bool whole)
         MUST(t->err.message[0]);
     }
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++)
-        gg_json_fini(&t->c.text[i].json);
-    gguf_meta_destroy(t->c.meta);
+        gg_json_fini(&t->folder.text[i].json);
+    gguf_meta_destroy(t->v.meta);
     gg_mem_free(NULL, t->v.token);
     gg_mem_free(NULL, t->v.score);
     gg_mem_free(NULL, t->v.type);
     gg_mem_free(NULL, t->v.merge);
-    gg_mem_arena_fini(&t->c.arena);
+    gg_mem_arena_fini(&t->arena);
 }
 
 void vocab_try(vocab_reader *read, const uint8_t *data, size_t size)
@@ -52,7 +54,7 @@ void vocab_try(vocab_reader *read, const uint8_t *data, size_t size)
     struct vocab t;
     struct gg_mapfile m;
     vocab_begin(&t);
-    MUST(gg_json_read(&t.c.text[GG_CONVERT_CONFIG].json, config,
+    MUST(gg_json_read(&t.folder.text[GG_CONVERT_CONFIG].json, config,
                       sizeof config - 1, 0, 0, &t.err) == GGUF_OK);
     MUST(gg_mapfile_memory(&m, data, size, 0, size, &t.err) == GGUF_OK);
     const enum gguf_status st = read(&t.v, &m, &t.err);

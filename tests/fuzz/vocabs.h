@@ -7,7 +7,9 @@
 #include "tests/fuzz/fuzz.h"
 
 struct vocab {
-    struct gguf_convert c;
+    struct gguf_convert_params params;
+    struct gg_mem_arena arena;
+    struct gg_folder folder;
     struct gg_convert_vocab v;
     struct gguf_error err;
 };

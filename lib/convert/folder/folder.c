@@ -98,8 +98,7 @@ enum gguf_status gg_folder_read_json(struct gg_folder *f, const char *name,
     return st;
 }
 
-/* Members of tokenizer.json that are read where they lie, when wanted. */
-static const char *const large[] = { "model", "vocab", "merges", NULL };
+const char *const gg_folder_later[] = { "model", "vocab", "merges", NULL };
 
 static enum gguf_status read_text(struct gg_folder *f,
                                   struct gg_convert_text *t,
@@ -110,7 +109,7 @@ static enum gguf_status read_text(struct gg_folder *f,
     if (!there)
         return GGUF_OK;
     const char *const *later =
-        t == &f->text[GG_CONVERT_TOKENIZER] ? large : NULL;
+        t == &f->text[GG_CONVERT_TOKENIZER] ? gg_folder_later : NULL;
     return gg_convert_in(t->name,
                          gg_json_read_but(&t->json, (const char *)t->map.data,
                                           (size_t)t->map.size, 0,
